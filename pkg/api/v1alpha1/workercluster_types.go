@@ -1,0 +1,272 @@
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// JobController says who runs the mirrored Jobs in a worker.
+//
+// +kubebuilder:validation:Enum=BuiltIn;Embedded
+type JobController string
+
+const (
+	// JobControllerBuiltIn is the Job controller of the worker's own
+	// kube-controller-manager: mirrors have no spec.managedBy.
+	JobControllerBuiltIn JobController = "BuiltIn"
+	// JobControllerEmbedded is jobferry-worker: mirrors have
+	// spec.managedBy jobferry.dev/worker.
+	JobControllerEmbedded JobController = "Embedded"
+)
+
+// CapacityMode says how placement knows what fits in a worker.
+//
+// +kubebuilder:validation:Enum=Nodes;Unlimited
+type CapacityMode string
+
+const (
+	// CapacityNodes counts what the worker's nodes can hold beside the Pods
+	// that run on them.
+	CapacityNodes CapacityMode = "Nodes"
+	// CapacityUnlimited skips the check: for workers that add nodes on
+	// demand, or whose nodes the manager may not read.
+	CapacityUnlimited CapacityMode = "Unlimited"
+)
+
+// RemovalPolicy says what becomes of a worker's Jobs when its registration
+// Secret is deleted. Until that is done, a finalizer keeps the Secret, and with
+// it the credentials that the work needs.
+//
+// +kubebuilder:validation:Enum=Wait;Move;Orphan
+type RemovalPolicy string
+
+const (
+	// RemovalWait places nothing more on the worker, and lets it go when its
+	// last Job has finished.
+	RemovalWait RemovalPolicy = "Wait"
+	// RemovalMove ends the worker's unfinished Jobs, and places them on other
+	// workers.
+	RemovalMove RemovalPolicy = "Move"
+	// RemovalOrphan leaves the mirrors in the worker as they are, without the
+	// hub's label, and lets the worker go at once. Their hub Jobs are placed
+	// on other workers.
+	RemovalOrphan RemovalPolicy = "Orphan"
+)
+
+// WorkerClusterSpec is how the admin wants a worker to be used.
+type WorkerClusterSpec struct {
+	// kubeconfigSecret is the name of the registration Secret, in the
+	// manager's namespace. It cannot be changed: another cluster is another
+	// WorkerCluster.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="kubeconfigSecret is immutable: register the other cluster under its own name"
+	KubeconfigSecret string `json:"kubeconfigSecret"`
+
+	// jobController says who runs the mirrored Jobs in this worker. It counts
+	// for mirrors created from now on.
+	//
+	// +optional
+	// +kubebuilder:default=BuiltIn
+	JobController JobController `json:"jobController,omitempty"`
+
+	// cordoned keeps new Jobs away from this worker. Jobs placed here go on.
+	//
+	// +optional
+	Cordoned bool `json:"cordoned,omitempty"`
+
+	// weight multiplies this worker's score at placement: between two workers
+	// with the same free share, the heavier one is preferred.
+	//
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000
+	Weight int32 `json:"weight,omitempty"`
+
+	// capacity says how placement knows what fits here.
+	//
+	// +optional
+	// +kubebuilder:default=Nodes
+	Capacity CapacityMode `json:"capacity,omitempty"`
+
+	// createNamespaces lets the manager create, in this worker, the namespace
+	// of a Job that is placed here.
+	//
+	// +optional
+	// +kubebuilder:default=true
+	CreateNamespaces *bool `json:"createNamespaces,omitempty"`
+
+	// carry lists the kinds of objects that the manager copies along with a
+	// Job when its Pod template refers to them. Empty: none.
+	//
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=3
+	Carry []CarriedKind `json:"carry,omitempty"`
+
+	// removalPolicy says what becomes of this worker's Jobs when its
+	// registration Secret is deleted.
+	//
+	// +optional
+	// +kubebuilder:default=Wait
+	RemovalPolicy RemovalPolicy `json:"removalPolicy,omitempty"`
+}
+
+// CarriedKind is a kind of object that can be carried along with a Job.
+//
+// +kubebuilder:validation:Enum=ConfigMap;Secret;ServiceAccount
+type CarriedKind string
+
+const (
+	// CarryConfigMaps carries ConfigMaps.
+	CarryConfigMaps CarriedKind = "ConfigMap"
+	// CarrySecrets carries Secrets, but for ServiceAccount tokens.
+	CarrySecrets CarriedKind = "Secret"
+	// CarryServiceAccounts carries ServiceAccounts: name and image pull
+	// secrets, not their permissions.
+	CarryServiceAccounts CarriedKind = "ServiceAccount"
+)
+
+// Types of a WorkerCluster's conditions.
+const (
+	// ConditionReady: the manager has a working connection to the worker.
+	ConditionReady = "Ready"
+	// ConditionSchedulable: new Jobs may be placed on the worker.
+	ConditionSchedulable = "Schedulable"
+)
+
+// Reasons of a WorkerCluster's conditions.
+const (
+	// ReasonConnected: Ready=True.
+	ReasonConnected = "Connected"
+	// ReasonConnecting: no answer yet since the manager or the connection
+	// started.
+	ReasonConnecting = "Connecting"
+	// ReasonSecretMissing: the registration Secret is gone.
+	ReasonSecretMissing = "SecretMissing"
+	// ReasonKubeconfigMissing: the Secret has no key "kubeconfig".
+	ReasonKubeconfigMissing = "KubeconfigMissing"
+	// ReasonKubeconfigInvalid: the kubeconfig can't be parsed, or has no
+	// usable context.
+	ReasonKubeconfigInvalid = "KubeconfigInvalid"
+	// ReasonKubeconfigRefused: the kubeconfig asks for what the manager won't
+	// do: run a plugin, read files, skip TLS verification, or talk plain HTTP.
+	ReasonKubeconfigRefused = "KubeconfigRefused"
+	// ReasonUnreachable: the API server does not answer.
+	ReasonUnreachable = "Unreachable"
+	// ReasonUnauthorized: the API server refuses the credentials.
+	ReasonUnauthorized = "Unauthorized"
+	// ReasonForbidden: the credentials lack a permission that the manager
+	// needs.
+	ReasonForbidden = "Forbidden"
+	// ReasonClusterChanged: the kubeconfig leads to another cluster than
+	// before.
+	ReasonClusterChanged = "ClusterChanged"
+	// ReasonIsHub: the kubeconfig leads to the hub itself.
+	ReasonIsHub = "IsHub"
+	// ReasonSchedulable: Schedulable=True.
+	ReasonSchedulable = "Schedulable"
+	// ReasonCordoned: spec.cordoned is set.
+	ReasonCordoned = "Cordoned"
+	// ReasonNotReady: the worker isn't Ready.
+	ReasonNotReady = "NotReady"
+	// ReasonRemoving: the registration Secret is being deleted.
+	ReasonRemoving = "Removing"
+)
+
+// WorkerClusterStatus is what the manager knows of a worker.
+type WorkerClusterStatus struct {
+	// conditions are Ready and Schedulable.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +patchStrategy=merge
+	// +patchMergeKey=type
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// clusterUID is the UID of the worker's kube-system namespace: the proof
+	// that a rotated kubeconfig still leads to the same cluster.
+	//
+	// +optional
+	ClusterUID types.UID `json:"clusterUID,omitempty"`
+
+	// kubernetesVersion is the version of the worker's API server.
+	//
+	// +optional
+	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
+
+	// nodes is the number of the worker's schedulable nodes.
+	//
+	// +optional
+	Nodes int32 `json:"nodes,omitempty"`
+
+	// jobs is the number of unfinished Jobs placed on this worker.
+	//
+	// +optional
+	Jobs int32 `json:"jobs"`
+
+	// allocatable is what the worker's schedulable nodes offer together.
+	//
+	// +optional
+	Allocatable corev1.ResourceList `json:"allocatable,omitempty"`
+
+	// requested is what the Pods on those nodes request together.
+	//
+	// +optional
+	Requested corev1.ResourceList `json:"requested,omitempty"`
+
+	// free is allocatable less requested.
+	//
+	// +optional
+	Free corev1.ResourceList `json:"free,omitempty"`
+
+	// lastContactTime is when the worker last answered, as of the last change
+	// of this status: it isn't written for its own sake.
+	//
+	// +optional
+	LastContactTime *metav1.Time `json:"lastContactTime,omitempty"`
+
+	// observedGeneration is the generation of the spec that this status is
+	// about.
+	//
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+}
+
+// WorkerCluster is a cluster that runs Jobs for the hub.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:scope=Cluster,shortName=wc,categories=jobferry
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.kubernetesVersion`
+// +kubebuilder:printcolumn:name="Jobs",type=integer,JSONPath=`.status.jobs`
+// +kubebuilder:printcolumn:name="Free CPU",type=string,JSONPath=`.status.free.cpu`
+// +kubebuilder:printcolumn:name="Free Memory",type=string,JSONPath=`.status.free.memory`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Schedulable",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Schedulable")].reason`
+type WorkerCluster struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// +required
+	Spec WorkerClusterSpec `json:"spec"`
+	// +optional
+	Status WorkerClusterStatus `json:"status,omitempty"`
+}
+
+// WorkerClusterList is a list of WorkerClusters.
+//
+// +kubebuilder:object:root=true
+type WorkerClusterList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	Items []WorkerCluster `json:"items"`
+}
