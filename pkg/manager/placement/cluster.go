@@ -1,0 +1,73 @@
+package placement
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/version"
+)
+
+// JobController says who runs the mirrors in a cluster.
+type JobController string
+
+const (
+	// BuiltIn is the Job controller of the cluster's kube-controller-manager. It is the default.
+	BuiltIn JobController = "BuiltIn"
+	// Embedded is Jobferry's own Job controller.
+	Embedded JobController = "Embedded"
+)
+
+// Cluster is a worker cluster as placement sees it.
+type Cluster struct {
+	// Name of the WorkerCluster.
+	Name string
+	// Labels of the WorkerCluster, which cluster selectors match.
+	Labels labels.Set
+	// Ready says whether the cluster takes mirrors.
+	Ready bool
+	// NotReady is the reason of the Ready condition while Ready is false, such as "Unreachable".
+	NotReady string
+	// Cordoned keeps new Jobs away.
+	Cordoned bool
+	// Weight multiplies the cluster's score. Below 1 counts as 1, the default.
+	Weight int32
+	// Version of Kubernetes there. Zero when unknown: then no Job is refused for its features.
+	Version Version
+	// JobController that runs the mirrors there. Empty is BuiltIn.
+	JobController JobController
+	// Capacity of the cluster's nodes. Nil when unknown or not checked: then every Job fits.
+	Capacity *Capacity
+}
+
+// Version is a Kubernetes minor version.
+type Version struct {
+	Major, Minor uint
+}
+
+// ParseVersion reads a server's git version, such as "v1.33.4" or "v1.33.4-eks-1a2b3c".
+func ParseVersion(gitVersion string) (Version, error) {
+	parsed, err := version.ParseGeneric(gitVersion)
+	if err != nil {
+		return Version{}, fmt.Errorf("kubernetes version %q: %w", gitVersion, err)
+	}
+	return Version{Major: parsed.Major(), Minor: parsed.Minor()}, nil
+}
+
+// IsZero says whether the version is unknown.
+func (v Version) IsZero() bool { return v == Version{} }
+
+// Less says whether v came before o.
+func (v Version) Less(o Version) bool {
+	if v.Major != o.Major {
+		return v.Major < o.Major
+	}
+	return v.Minor < o.Minor
+}
+
+// String is "1.33", or "unknown".
+func (v Version) String() string {
+	if v.IsZero() {
+		return "unknown"
+	}
+	return fmt.Sprintf("%d.%d", v.Major, v.Minor)
+}

@@ -1,0 +1,93 @@
+package placement
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// maxExplanation bounds Explain's answer, in bytes: the API server cuts an event's message at 1,024.
+const maxExplanation = 900
+
+// Explain is one line in the manner of the scheduler's, which accounts for every cluster once:
+//
+//	0/3 clusters available: 2 Insufficient nvidia.com/gpu, 1 cordoned.
+//
+// The most frequent reason goes first; the rarest are summed up when the line would be too long.
+func (d Decision) Explain() string {
+	total := len(d.Candidates) + len(d.Rejections)
+	if total == 0 {
+		return "0/0 clusters available: no cluster is registered."
+	}
+	head := fmt.Sprintf("%d/%d clusters available", len(d.Candidates), total)
+	if d.Cluster != "" {
+		head = fmt.Sprintf("%s chosen, %s", d.Cluster, head)
+	}
+	if len(d.Rejections) == 0 {
+		return head + "."
+	}
+	return head + ": " + strings.Join(abridge(d.groups(), maxExplanation-len(head)), ", ") + "."
+}
+
+// Details is one line per cluster, best candidate first, then the rejected by name.
+func (d Decision) Details() []string {
+	lines := make([]string, 0, len(d.Candidates)+len(d.Rejections))
+	for i, c := range d.Candidates {
+		verdict := "fits"
+		if i == 0 {
+			verdict = "chosen"
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s, score %.3f", c.Cluster, verdict, float64(c.Score)/all))
+	}
+	for _, r := range d.Rejections {
+		line := r.Cluster + ": " + r.Message
+		if r.Detail != "" {
+			line += ": " + r.Detail
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// group counts the clusters with one message.
+type group struct {
+	count   int
+	message string
+}
+
+func (g group) String() string { return fmt.Sprintf("%d %s", g.count, g.message) }
+
+func (d Decision) groups() []group {
+	counts := map[string]int{}
+	for _, r := range d.Rejections {
+		counts[r.Message]++
+	}
+	groups := make([]group, 0, len(counts))
+	for _, message := range slices.Collect(maps.Keys(counts)) {
+		groups = append(groups, group{count: counts[message], message: message})
+	}
+	slices.SortFunc(groups, func(a, b group) int {
+		return cmp.Or(cmp.Compare(b.count, a.count), cmp.Compare(a.message, b.message))
+	})
+	return groups
+}
+
+// abridge renders groups within a number of bytes.
+func abridge(groups []group, limit int) []string {
+	var parts []string
+	rest := 0
+	for _, g := range groups {
+		limit -= len(g.String()) + len(", ")
+		if limit < 0 {
+			rest += g.count
+			continue
+		}
+		parts = append(parts, g.String())
+	}
+	if rest > 0 {
+		parts = append(parts, fmt.Sprintf("%d for other reasons", rest))
+	}
+	return parts
+}

@@ -1,0 +1,153 @@
+package placement
+
+import "fmt"
+
+// Reason names the filter that a cluster didn't pass.
+type Reason string
+
+const (
+	// Unlisted: the request allows other clusters only.
+	Unlisted Reason = "Unlisted"
+	// Unregistered: the request allows the cluster, but there is no such cluster.
+	Unregistered Reason = "Unregistered"
+	// SelectorMismatch: the Job's cluster selector doesn't match the cluster's labels.
+	SelectorMismatch Reason = "SelectorMismatch"
+	// NotReady: the cluster isn't ready.
+	NotReady Reason = "NotReady"
+	// Cordoned: the cluster takes no new Jobs.
+	Cordoned Reason = "Cordoned"
+	// FeatureMissing: the cluster's Kubernetes is older than something that the Job uses.
+	FeatureMissing Reason = "FeatureMissing"
+	// PassedOver: the caller ruled the cluster out for this Job, say for a clash of names.
+	PassedOver Reason = "PassedOver"
+	// NeverFits: no Pod of the Job would fit, even if all Pods that end by themselves had ended.
+	NeverFits Reason = "NeverFits"
+	// Insufficient: there isn't room enough now.
+	Insufficient Reason = "Insufficient"
+)
+
+// Passing says whether the obstacle may go without anyone touching the Job, the cluster's settings or
+// its nodes.
+func (r Reason) Passing() bool {
+	switch r {
+	case NotReady, Cordoned, Insufficient:
+		return true
+	default:
+		return false
+	}
+}
+
+// Rejection says why one cluster can't take the Job.
+type Rejection struct {
+	Cluster string
+	Reason  Reason
+	// Message without anything of this one cluster, so that equal ones can be counted together.
+	Message string
+	// Detail adds the numbers; empty when there is nothing to add.
+	Detail string
+}
+
+// filter rules clusters out. It returns nil for those that pass.
+type filter struct {
+	reason Reason
+	check  func(*ask, *Cluster) *objection
+}
+
+// objection becomes a Rejection.
+type objection struct{ message, detail string }
+
+// filters in order; a cluster is reported with the first that it doesn't pass. What the user asked for
+// comes first, so that a cluster where the Job would never go isn't reported as not ready; what depends
+// on a connection comes after that.
+var filters = []filter{
+	{Unlisted, checkListed},
+	{SelectorMismatch, checkSelector},
+	{NotReady, checkReady},
+	{Cordoned, checkCordon},
+	{FeatureMissing, checkFeatures},
+	{PassedOver, checkPassedOver},
+	{NeverFits, checkEverFits},
+	{Insufficient, checkFitsNow},
+}
+
+// Among restricts the Job to some clusters.
+func checkListed(a *ask, c *Cluster) *objection {
+	if _, ok := a.rank[c.Name]; ok || a.Among == nil {
+		return nil
+	}
+	return &objection{message: "not allowed for the Job's queue"}
+}
+
+// Selector restricts the Job to clusters with some labels.
+func checkSelector(a *ask, c *Cluster) *objection {
+	if a.Selector == nil || a.Selector.Matches(c.Labels) {
+		return nil
+	}
+	return &objection{
+		message: "didn't match the cluster selector",
+		detail:  fmt.Sprintf("labels {%s} don't match %q", c.Labels, a.Selector),
+	}
+}
+
+// A cluster that isn't ready would keep the Job waiting for no one knows how long.
+func checkReady(_ *ask, c *Cluster) *objection {
+	if c.Ready {
+		return nil
+	}
+	if c.NotReady == "" {
+		return &objection{message: "not ready"}
+	}
+	return &objection{message: fmt.Sprintf("not ready (%s)", c.NotReady)}
+}
+
+// Cordoned clusters keep what they have and take nothing new.
+func checkCordon(_ *ask, c *Cluster) *objection {
+	if !c.Cordoned {
+		return nil
+	}
+	return &objection{message: "cordoned"}
+}
+
+// An API server drops fields that it doesn't know; the Job would run with another meaning.
+func checkFeatures(a *ask, c *Cluster) *objection {
+	missing, lacks := c.Version.lacks(a.features, c.JobController)
+	if !lacks {
+		return nil
+	}
+	return &objection{
+		message: fmt.Sprintf("too old for %s (Kubernetes 1.%d)", missing.name, missing.since),
+		detail:  fmt.Sprintf("runs Kubernetes %s", c.Version),
+	}
+}
+
+// The caller knows of obstacles that concern this Job in this cluster.
+func checkPassedOver(a *ask, c *Cluster) *objection {
+	reason, ok := a.PassedOver[c.Name]
+	if !ok {
+		return nil
+	}
+	return &objection{message: reason}
+}
+
+// Where the Job can never run, waiting is no use.
+func checkEverFits(a *ask, c *Cluster) *objection {
+	if a.want == 0 || c.Capacity == nil || a.roomIn(c).ever > 0 {
+		return nil
+	}
+	return a.neverFits(c)
+}
+
+// A Job that can't have all the Pods that it needs at once waits, rather than wait in the cluster.
+func checkFitsNow(a *ask, c *Cluster) *objection {
+	if a.want == 0 || c.Capacity == nil {
+		return nil
+	}
+	if r := a.roomIn(c); r.now >= r.need(a.want) {
+		return nil
+	}
+	return a.insufficient(c)
+}
+
+// need is how many Pods must fit at once. At least one: with no room at all on the nodes that are
+// there, the Job waits for those that are cordoned or troubled.
+func (r *room) need(want int64) int64 { return max(min(want, r.idle), 1) }

@@ -1,0 +1,116 @@
+package placement
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Decision is the answer to a Request.
+type Decision struct {
+	// Cluster that the Job goes to; empty when none fits.
+	Cluster string
+	// Candidates that fit, best first.
+	Candidates []Candidate
+	// Rejections of the others, by name.
+	Rejections []Rejection
+}
+
+// Place decides where a Job goes. The order of clusters doesn't matter; their names must differ.
+func Place(request Request, clusters []Cluster) Decision {
+	a := newAsk(request)
+	var d Decision
+	for i := range clusters {
+		cluster := &clusters[i]
+		if rejection := a.reject(cluster); rejection != nil {
+			d.Rejections = append(d.Rejections, *rejection)
+			continue
+		}
+		d.Candidates = append(d.Candidates, a.candidate(cluster))
+	}
+	d.Rejections = append(d.Rejections, a.unregistered(clusters)...)
+	slices.SortFunc(d.Rejections, func(a, b Rejection) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	slices.SortFunc(d.Candidates, order)
+	if len(d.Candidates) > 0 {
+		d.Cluster = d.Candidates[0].Cluster
+	}
+	return d
+}
+
+// MayFitLater says whether some cluster that can't take the Job now may do so by itself later.
+func (d Decision) MayFitLater() bool {
+	return slices.ContainsFunc(d.Rejections, func(r Rejection) bool { return r.Reason.Passing() })
+}
+
+// WaitsForRoom names the clusters that lack nothing but room now: more room there is a reason to try
+// again.
+func (d Decision) WaitsForRoom() []string {
+	var names []string
+	for _, r := range d.Rejections {
+		if r.Reason == Insufficient {
+			names = append(names, r.Cluster)
+		}
+	}
+	return names
+}
+
+// ask is a Request with what is derived from it once for all clusters.
+type ask struct {
+	Request
+	shape    *Shape
+	want     int64
+	features []feature
+	rank     map[string]int
+	// rooms keeps what filters computed for the scores.
+	rooms map[string]*room
+}
+
+func newAsk(request Request) *ask {
+	a := &ask{
+		Request:  request,
+		shape:    ShapeOf(&request.Job.Spec.Template),
+		want:     PodsWanted(request.Job),
+		features: featuresOf(&request.Job.Spec),
+		rank:     make(map[string]int, len(request.Among)),
+		rooms:    map[string]*room{},
+	}
+	for i, name := range request.Among {
+		if _, named := a.rank[name]; !named {
+			a.rank[name] = i
+		}
+	}
+	return a
+}
+
+func (a *ask) roomIn(c *Cluster) *room {
+	r, ok := a.rooms[c.Name]
+	if !ok {
+		r = c.Capacity.roomFor(a.shape)
+		a.rooms[c.Name] = r
+	}
+	return r
+}
+
+func (a *ask) reject(c *Cluster) *Rejection {
+	for _, f := range filters {
+		if o := f.check(a, c); o != nil {
+			return &Rejection{Cluster: c.Name, Reason: f.reason, Message: o.message, Detail: o.detail}
+		}
+	}
+	return nil
+}
+
+// unregistered reports the clusters that the request allows and that don't exist.
+func (a *ask) unregistered(clusters []Cluster) []Rejection {
+	missing := map[string]bool{}
+	for name := range a.rank {
+		missing[name] = true
+	}
+	for i := range clusters {
+		delete(missing, clusters[i].Name)
+	}
+	var rejections []Rejection
+	for name := range missing {
+		rejections = append(rejections, Rejection{Cluster: name, Reason: Unregistered, Message: "not registered"})
+	}
+	return rejections
+}

@@ -1,0 +1,56 @@
+package placement
+
+import (
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// SelectorAnnotation is where users of a hub Job restrict the clusters that it may go to: a label
+// selector over WorkerClusters.
+const SelectorAnnotation = "jobferry.dev/cluster-selector"
+
+// Request asks for a place for one Job.
+type Request struct {
+	// Job as it is on the hub. Its status counts: completions reached need no Pods any more.
+	Job *batchv1.Job
+	// Selector over the clusters' labels. Nil matches all.
+	Selector labels.Selector
+	// Among restricts the Job to these clusters, in order of preference: one that is named earlier
+	// and fits is chosen whatever the scores. Nil allows all.
+	Among []string
+	// PassedOver names clusters that can't take this Job, each with the reason as it will read in the
+	// explanation, such as "has a Job of this name that isn't ours".
+	PassedOver map[string]string
+}
+
+// ParseSelector reads the cluster selector from a Job's annotations. It is nil, which matches all
+// clusters, when the annotation is absent or empty. The error is for the user's eyes.
+func ParseSelector(annotations map[string]string) (labels.Selector, error) {
+	value, ok := annotations[SelectorAnnotation]
+	if !ok || value == "" {
+		return nil, nil
+	}
+	selector, err := labels.Parse(value)
+	if err != nil {
+		return nil, &SelectorError{Value: value, Err: err}
+	}
+	return selector, nil
+}
+
+// SelectorError says that a Job's cluster selector can't be read. Only an edit of the Job mends it.
+type SelectorError struct {
+	// Value of the annotation.
+	Value string
+	// Err is why it isn't a label selector.
+	Err error
+}
+
+func (e *SelectorError) Error() string {
+	return fmt.Sprintf("annotation %s: %q is not a label selector: %v; "+
+		"set it to one such as \"region=eu,gpu in (a100,h100)\", or remove it to allow every cluster",
+		SelectorAnnotation, e.Value, e.Err)
+}
+
+func (e *SelectorError) Unwrap() error { return e.Err }

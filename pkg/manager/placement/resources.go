@@ -1,0 +1,138 @@
+package placement
+
+import (
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// Resources is a vector of amounts of node resources, quick to compare and add. Values are
+// immutable: Others is shared between copies and never written to.
+type Resources struct {
+	// MilliCPU in thousandths of a CPU.
+	MilliCPU int64
+	// Memory in bytes.
+	Memory int64
+	// EphemeralStorage in bytes.
+	EphemeralStorage int64
+	// Pods is a number of Pods.
+	Pods int64
+	// Others are hugepages and extended resources, in their own units.
+	Others map[corev1.ResourceName]int64
+}
+
+// ResourcesOf converts from API quantities; fractions of a unit round up, as the scheduler's do.
+func ResourcesOf(list corev1.ResourceList) Resources {
+	var r Resources
+	for name, quantity := range list {
+		switch name {
+		case corev1.ResourceCPU:
+			r.MilliCPU = milli(quantity)
+		case corev1.ResourceMemory:
+			r.Memory = whole(quantity)
+		case corev1.ResourceEphemeralStorage:
+			r.EphemeralStorage = whole(quantity)
+		case corev1.ResourcePods:
+			r.Pods = whole(quantity)
+		default:
+			if r.Others == nil {
+				r.Others = make(map[corev1.ResourceName]int64, 2)
+			}
+			r.Others[name] = whole(quantity)
+		}
+	}
+	return r
+}
+
+// most bounds one amount, so that sums of up to a thousand never overflow: 9 PB, 9 million million CPUs.
+const most = 1 << 53
+
+// whole is a quantity's value, bounded.
+func whole(q resource.Quantity) int64 {
+	if q.CmpInt64(most) >= 0 {
+		return most
+	}
+	return q.Value()
+}
+
+// milli is a quantity's value in thousandths, bounded.
+func milli(q resource.Quantity) int64 {
+	if q.CmpInt64(most/1000) >= 0 {
+		return most
+	}
+	return q.MilliValue()
+}
+
+// List converts to API quantities. Zero amounts of Others are kept: a node that lists an extended
+// resource with none left is not a node without it.
+func (r Resources) List() corev1.ResourceList {
+	list := corev1.ResourceList{
+		corev1.ResourceCPU:              *resource.NewMilliQuantity(r.MilliCPU, resource.DecimalSI),
+		corev1.ResourceMemory:           *resource.NewQuantity(r.Memory, resource.BinarySI),
+		corev1.ResourceEphemeralStorage: *resource.NewQuantity(r.EphemeralStorage, resource.BinarySI),
+		corev1.ResourcePods:             *resource.NewQuantity(r.Pods, resource.DecimalSI),
+	}
+	for name, amount := range r.Others {
+		list[name] = *resource.NewQuantity(amount, resource.DecimalSI)
+	}
+	return list
+}
+
+// Add is r + n × o.
+func (r Resources) Add(o Resources, n int64) Resources {
+	r.MilliCPU = r.MilliCPU + n*o.MilliCPU
+	r.Memory = r.Memory + n*o.Memory
+	r.EphemeralStorage = r.EphemeralStorage + n*o.EphemeralStorage
+	r.Pods = r.Pods + n*o.Pods
+	if len(o.Others) == 0 || n == 0 {
+		return r
+	}
+	others := make(map[corev1.ResourceName]int64, len(r.Others)+len(o.Others))
+	maps.Copy(others, r.Others)
+	for name, amount := range o.Others {
+		others[name] = others[name] + n*amount
+	}
+	r.Others = others
+	return r
+}
+
+// Get is the amount of one resource.
+func (r *Resources) Get(name corev1.ResourceName) int64 {
+	switch name {
+	case corev1.ResourceCPU:
+		return r.MilliCPU
+	case corev1.ResourceMemory:
+		return r.Memory
+	case corev1.ResourceEphemeralStorage:
+		return r.EphemeralStorage
+	case corev1.ResourcePods:
+		return r.Pods
+	default:
+		return r.Others[name]
+	}
+}
+
+// IsZero says whether no resource has an amount.
+func (r Resources) IsZero() bool {
+	for _, amount := range r.Others {
+		if amount != 0 {
+			return false
+		}
+	}
+	return r.MilliCPU == 0 && r.Memory == 0 && r.EphemeralStorage == 0 && r.Pods == 0
+}
+
+// Equal compares amounts; an absent one is zero.
+func (r Resources) Equal(o Resources) bool { return r.Add(o, -1).IsZero() }
+
+// Exceeds says whether r is larger than o in some resource.
+func (r Resources) Exceeds(o Resources) bool {
+	for name, amount := range r.Others {
+		if amount > o.Others[name] {
+			return true
+		}
+	}
+	return r.MilliCPU > o.MilliCPU || r.Memory > o.Memory ||
+		r.EphemeralStorage > o.EphemeralStorage || r.Pods > o.Pods
+}
