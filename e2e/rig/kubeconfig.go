@@ -1,0 +1,93 @@
+package rig
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Every kubeconfig carries its certificates and keys inline: it can be copied into a Secret as it is.
+
+// tokenLifetime of the tokens in ServiceAccountKubeconfig.
+const tokenLifetime = 24 * time.Hour
+
+// Kubeconfig is the name of a file with the cluster administrator's kubeconfig.
+func (c *Cluster) Kubeconfig() string { return c.adminFile }
+
+// KubeconfigBytes is the content of that file.
+func (c *Cluster) KubeconfigBytes() []byte { return c.admin }
+
+// ProxyKubeconfigBytes is the administrator's kubeconfig that leads through the fault-injecting proxy.
+// It panics if the cluster was started without Options.FaultProxy.
+func (c *Cluster) ProxyKubeconfigBytes() []byte {
+	c.Proxy() // check
+	return c.proxied
+}
+
+// UserKubeconfigBytes is a kubeconfig with a client certificate of a user in the given groups.
+func (c *Cluster) UserKubeconfigBytes(user string, groups ...string) ([]byte, error) {
+	return c.certificateKubeconfig(c.endpoint(), user, groups...)
+}
+
+// ServiceAccountKubeconfig asks the API server for a token of an existing ServiceAccount, and returns a kubeconfig
+// that uses it, with an optional other server URL (such as the proxy's).
+func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name string) ([]byte, error) {
+	seconds := int64(tokenLifetime / time.Second)
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
+	answer, err := c.Client().CoreV1().ServiceAccounts(namespace).CreateToken(ctx, name, request, metav1.CreateOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("token of %s/%s: %w", namespace, name, err)
+	}
+	return c.kubeconfig(c.endpoint(), clientcmdapi.AuthInfo{Token: answer.Status.Token})
+}
+
+// RESTConfig is the administrator's configuration for clients, without a client-side rate limit.
+// Each call returns a new one.
+func (c *Cluster) RESTConfig() *rest.Config { return rest.CopyConfig(c.rest) }
+
+// ProxyRESTConfig is RESTConfig through the fault-injecting proxy.
+func (c *Cluster) ProxyRESTConfig() *rest.Config {
+	config := c.RESTConfig()
+	config.Host = "https://" + c.Proxy().Address()
+	return config
+}
+
+func (c *Cluster) endpoint() string { return "https://" + c.apiPort.Address() }
+
+func (c *Cluster) certificateKubeconfig(server, user string, groups ...string) ([]byte, error) {
+	pair, err := c.credentials.authority.Client(user, groups...)
+	if err != nil {
+		return nil, err
+	}
+	return c.kubeconfig(server, clientcmdapi.AuthInfo{
+		ClientCertificateData: pair.Certificate, ClientKeyData: pair.Key,
+	})
+}
+
+func (c *Cluster) kubeconfig(server string, user clientcmdapi.AuthInfo) ([]byte, error) {
+	name := c.Name()
+	config := clientcmdapi.NewConfig()
+	config.Clusters[name] = &clientcmdapi.Cluster{
+		Server: server, CertificateAuthorityData: c.credentials.authority.PEM,
+	}
+	config.AuthInfos[name] = &user
+	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	config.CurrentContext = name
+	return clientcmd.Write(*config)
+}
+
+func restConfig(kubeconfig []byte) (*rest.Config, error) {
+	config, err := clientcmd.RESTConfigFromKubeConfig(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS = -1
+	config.UserAgent = "jobferry-rig"
+	return config, nil
+}

@@ -1,0 +1,46 @@
+package rig
+
+import (
+	"errors"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"sync"
+)
+
+// Listening ports are taken below the range that outgoing connections get theirs from (32768 and up on Linux):
+// above, a connection may hold the port at the moment a component starts.
+const (
+	lowestPort  = 20000
+	highestPort = 32767
+)
+
+// port is a free TCP port on loopback. It is reserved among all processes that use the rig by holding the UDP port
+// of the same number: TCP stays free for the component, and the kernel gives the reservation back in any case.
+type port struct {
+	Number      int
+	reservation net.PacketConn
+	release     sync.Once
+}
+
+func reservePort() (*port, error) {
+	for range 1000 {
+		p := &port{Number: lowestPort + rand.IntN(highestPort-lowestPort+1)}
+		reservation, err := net.ListenPacket("udp4", p.Address())
+		if err != nil {
+			continue
+		}
+		if listener, err := net.Listen("tcp4", p.Address()); err == nil {
+			listener.Close()
+			p.reservation = reservation
+			return p, nil
+		}
+		reservation.Close()
+	}
+	return nil, errors.New("no free port on loopback")
+}
+
+// Address is the port on loopback, as host:port.
+func (p *port) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(p.Number)) }
+
+func (p *port) Release() { p.release.Do(func() { p.reservation.Close() }) }
