@@ -2,6 +2,7 @@ package placement
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,7 +42,7 @@ type room struct {
 }
 
 // sums has the scored resources in the order of Shape.scored.
-type sums []int64
+type sums []float64
 
 // roomFor goes over all nodes once.
 func (c *Capacity) roomFor(s *Shape) *room {
@@ -61,8 +62,8 @@ func (c *Capacity) roomFor(s *Shape) *room {
 		r.idle += idle
 		r.now += s.Slots(&node.Free)
 		for i, name := range scored {
-			r.free[i] += node.Free.Get(name)
-			r.allocatable[i] += node.Allocatable.Get(name)
+			r.free[i] += float64(node.Free.Get(name))
+			r.allocatable[i] += float64(node.Allocatable.Get(name))
 		}
 	}
 	return r
@@ -75,7 +76,7 @@ func (c *Capacity) slotsOf(s *Shape, name corev1.ResourceName, usable suitabilit
 	var slots int64
 	for _, node := range c.nodes {
 		if s.match(node.Object) <= usable {
-			slots += max(pick(node).Get(name)/amount, 0)
+			slots += min(max(pick(node).Get(name)/amount, 0), math.MaxInt32)
 		}
 	}
 	return slots

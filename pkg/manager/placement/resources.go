@@ -136,3 +136,18 @@ func (r Resources) Exceeds(o Resources) bool {
 	return r.MilliCPU > o.MilliCPU || r.Memory > o.Memory ||
 		r.EphemeralStorage > o.EphemeralStorage || r.Pods > o.Pods
 }
+
+// AtLeastZero is r with zero for what is below it.
+func (r Resources) AtLeastZero() Resources {
+	floor := Resources{
+		MilliCPU:         max(r.MilliCPU, 0),
+		Memory:           max(r.Memory, 0),
+		EphemeralStorage: max(r.EphemeralStorage, 0),
+		Pods:             max(r.Pods, 0),
+		Others:           make(map[corev1.ResourceName]int64, len(r.Others)),
+	}
+	for name, amount := range r.Others {
+		floor.Others[name] = max(amount, 0)
+	}
+	return floor
+}

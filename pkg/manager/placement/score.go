@@ -61,8 +61,8 @@ func (a *ask) freeShare(r *room) int64 {
 		if r.allocatable[i] <= 0 {
 			continue
 		}
-		free := r.free[i] - pods*a.shape.unit.Get(name)
-		share = min(share, int64(float64(free)/float64(r.allocatable[i])*all))
+		free := r.free[i] - float64(pods)*float64(a.shape.unit.Get(name))
+		share = min(share, int64(free/r.allocatable[i]*all))
 	}
 	return max(share, 0)
 }

@@ -100,10 +100,8 @@ func (s *Shape) hash(spec *corev1.PodSpec) string {
 
 // Slots is how many Pods of this Shape fit in the room of one node that they match.
 func (s *Shape) Slots(room *Resources) int64 {
-	slots := int64(math.MaxInt64)
-	if s.unit.Pods > 0 {
-		slots = room.Pods / s.unit.Pods
-	}
+	// The bound keeps sums over nodes from overflowing, whatever a node says that it has.
+	slots := min(room.Pods, math.MaxInt32)
 	if s.unit.MilliCPU > 0 {
 		slots = min(slots, room.MilliCPU/s.unit.MilliCPU)
 	}

@@ -1,0 +1,158 @@
+package capacity
+
+import (
+	"cmp"
+	"container/list"
+	"maps"
+	"slices"
+
+	"github.com/jobferry/jobferry/pkg/manager/placement"
+)
+
+// claim is the room that Pods will take which aren't bound yet. At any time
+//
+//	want = bound + held + unheld, or want < bound and held = unheld = 0
+//
+// where bound and held are the sums of their slots over nodes.
+type claim struct {
+	number uint64
+	shape  *placement.Shape
+	want   int64
+	bound  slots
+	held   slots
+	unheld int64
+	// waits is the claim's place in its queue; nil when it isn't in one.
+	waits *list.Element
+}
+
+// slots counts Pods per node.
+type slots map[*node]int64
+
+func (s slots) sum() int64 {
+	var n int64
+	for _, count := range s {
+		n += count
+	}
+	return n
+}
+
+// add changes one node's count; a count of zero isn't kept.
+func (s slots) add(n *node, count int64) {
+	if s[n] += count; s[n] == 0 {
+		delete(s, n)
+	}
+}
+
+func (l *Ledger) newClaim(shape *placement.Shape) *claim {
+	l.nextClaim++
+	return &claim{number: l.nextClaim, shape: shape, bound: slots{}, held: slots{}}
+}
+
+// fits is how many more of the claim's Pods fit on a node.
+func (c *claim) fits(n *node) int64 {
+	if c.shape.OnePerNode() && (c.held[n] > 0 || c.bound[n] > 0) {
+		return 0
+	}
+	view := n.look()
+	// Room first: in a full cluster it spares the match of selectors.
+	if fits := c.shape.Slots(&view.Free); fits > 0 && n.object != nil && c.shape.Suits(n.object) {
+		return fits
+	}
+	return 0
+}
+
+// adjust makes the claim hold what it's short of, or give back what it has too much of. Slots on the
+// near node are the first to be taken or given back; nil if no node is near.
+func (l *Ledger) adjust(c *claim, near *node) {
+	short := max(c.want-c.bound.sum(), 0) - c.held.sum() - c.unheld
+	if short < 0 {
+		l.giveBack(c, -short, near)
+		return
+	}
+	c.unheld += short
+	if near != nil && c.unheld > 0 {
+		l.hold(c, near, min(c.unheld, c.fits(near)))
+	}
+	l.seat(c)
+}
+
+// giveBack releases slots: those of the near node, which a Pod has just taken; then those that aren't
+// held; then those on the nodes where the claim holds most.
+func (l *Ledger) giveBack(c *claim, count int64, near *node) {
+	if near != nil {
+		taken := min(count, c.held[near])
+		l.hold(c, near, -taken)
+		count -= taken
+	}
+	taken := min(count, c.unheld)
+	c.unheld -= taken
+	count -= taken
+	for ; count > 0; count -= taken {
+		n := c.fullest()
+		taken = min(count, c.held[n])
+		l.hold(c, n, -taken)
+	}
+	l.queueUp(c)
+}
+
+func (c *claim) fullest() *node {
+	return slices.MaxFunc(slices.Collect(maps.Keys(c.held)), func(a, b *node) int {
+		return cmp.Or(cmp.Compare(c.held[a], c.held[b]), cmp.Compare(b.name, a.name))
+	})
+}
+
+// hold takes slots on a node out of what the claim doesn't hold yet; a negative count releases them
+// for good.
+func (l *Ledger) hold(c *claim, n *node, count int64) {
+	if count == 0 {
+		return
+	}
+	l.touch(n)
+	n.held = n.held.Add(c.shape.Unit(), count)
+	if n.holders[c] += count; n.holders[c] == 0 {
+		delete(n.holders, c)
+	}
+	c.held.add(n, count)
+	if count > 0 {
+		c.unheld -= count
+	}
+}
+
+// seat holds as much of what the claim is short of as fits, and has the rest wait.
+func (l *Ledger) seat(c *claim) {
+	if c.unheld > 0 {
+		free := make([]int64, len(l.sorted))
+		for i, n := range l.sorted {
+			free[i] = c.fits(n)
+		}
+		for i, count := range spread(free, c.unheld) {
+			l.hold(c, l.sorted[i], count)
+		}
+	}
+	l.queueUp(c)
+}
+
+// reseat takes all claims off a node and seats them again, there or elsewhere.
+func (l *Ledger) reseat(n *node) {
+	holders := slices.SortedFunc(maps.Keys(n.holders), func(a, b *claim) int { return cmp.Compare(a.number, b.number) })
+	for _, c := range holders {
+		count := n.holders[c]
+		l.hold(c, n, -count)
+		c.unheld += count
+	}
+	for _, c := range holders {
+		if n.object != nil {
+			l.hold(c, n, min(c.unheld, c.fits(n)))
+		}
+		l.seat(c)
+	}
+}
+
+// drop ends a claim.
+func (l *Ledger) drop(c *claim) {
+	for n, count := range maps.Clone(c.held) {
+		l.hold(c, n, -count)
+	}
+	c.unheld = 0
+	l.queueUp(c)
+}

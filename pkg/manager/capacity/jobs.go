@@ -1,0 +1,153 @@
+package capacity
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/manager/placement"
+)
+
+// job is all Jobs of one name: there may be Pods of one that is gone beside those of its successor.
+type job struct {
+	key types.NamespacedName
+	// claim is nil without a reservation.
+	claim  *claim
+	groups map[types.UID]*group
+}
+
+// group is one Job's Pods.
+type group struct {
+	uid  types.UID
+	job  *job
+	pods map[types.UID]*pod
+	// ran: at least one of its Pods ever ran, perhaps one that is gone.
+	ran bool
+}
+
+// Reserve has room held for a Job's Pods: for count of them, minus those that are bound to a node.
+// Calling it again changes the count or the shape; the same values change nothing. The key is the
+// mirror's namespace and name.
+func (l *Ledger) Reserve(key types.NamespacedName, shape *placement.Shape, count int64) {
+	l.update(func() {
+		j := l.job(key)
+		if j.claim != nil && j.claim.shape.Key() != shape.Key() {
+			l.drop(j.claim)
+			j.claim = nil
+		}
+		if j.claim == nil {
+			l.open(j, shape)
+		}
+		j.claim.want = max(count, 0)
+		l.adjust(j.claim, nil)
+	})
+}
+
+// open starts a reservation, which covers the Pods that the Job has.
+func (l *Ledger) open(j *job, shape *placement.Shape) {
+	j.claim = l.newClaim(shape)
+	for p := range j.pods {
+		if p.claim != nil {
+			l.drop(p.claim)
+			p.claim = nil
+		}
+		if p.node != nil && !p.leaving {
+			j.claim.bound.add(p.node, 1)
+		}
+	}
+}
+
+// Release ends a Job's reservation. Its Pods keep the room that they have; those that wait for a node
+// claim theirs one by one.
+func (l *Ledger) Release(key types.NamespacedName) {
+	l.update(func() {
+		j, ok := l.jobs[key]
+		if !ok || j.claim == nil {
+			return
+		}
+		l.drop(j.claim)
+		j.claim = nil
+		for _, p := range slices.SortedFunc(j.pods, func(a, b *pod) int { return cmp.Compare(a.uid, b.uid) }) {
+			l.claimFor(p)
+		}
+		for _, g := range slices.Collect(maps.Values(j.groups)) {
+			l.tidyGroup(g)
+		}
+		l.tidyJob(j)
+	})
+}
+
+// pods goes over the Pods of all Jobs of this name.
+func (j *job) pods(yield func(*pod) bool) {
+	for _, g := range j.groups {
+		for _, p := range g.pods {
+			if !yield(p) {
+				return
+			}
+		}
+	}
+}
+
+func (l *Ledger) job(key types.NamespacedName) *job {
+	j, ok := l.jobs[key]
+	if !ok {
+		j = &job{key: key, groups: map[types.UID]*group{}}
+		l.jobs[key] = j
+	}
+	return j
+}
+
+// groupOf is where a Job's Pod belongs; nil for other Pods.
+func (l *Ledger) groupOf(object *corev1.Pod) *group {
+	owner, ok := ownerJob(object)
+	if !ok {
+		return nil
+	}
+	g, ok := l.groups[owner.UID]
+	if !ok {
+		j := l.job(types.NamespacedName{Namespace: object.Namespace, Name: owner.Name})
+		g = &group{uid: owner.UID, job: j, pods: map[types.UID]*pod{}}
+		j.groups[owner.UID] = g
+		l.groups[owner.UID] = g
+	}
+	return g
+}
+
+// owns says whether the Pod is of this group; a nil group has the Pods that no Job controls.
+func (g *group) owns(object *corev1.Pod) bool {
+	owner, ok := ownerJob(object)
+	if g == nil || !ok {
+		return g == nil && !ok
+	}
+	return g.uid == owner.UID
+}
+
+// ownerJob is the Job that controls a Pod.
+func ownerJob(object *corev1.Pod) (*metav1.OwnerReference, bool) {
+	owner := metav1.GetControllerOf(object)
+	if owner == nil || owner.Kind != "Job" || owner.APIVersion != "batch/v1" {
+		return nil, false
+	}
+	return owner, true
+}
+
+// tidyGroup forgets a Job without Pods, unless a reservation says that more may come: then whether one
+// ever ran is still of interest.
+func (l *Ledger) tidyGroup(g *group) {
+	if g == nil || len(g.pods) > 0 || g.job.claim != nil {
+		return
+	}
+	delete(l.groups, g.uid)
+	delete(g.job.groups, g.uid)
+	l.tidyJob(g.job)
+}
+
+func (l *Ledger) tidyJob(j *job) {
+	if j.claim == nil && len(j.groups) == 0 {
+		delete(l.jobs, j.key)
+	}
+}

@@ -1,0 +1,114 @@
+package capacity
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/jobferry/jobferry/pkg/manager/placement"
+)
+
+// node is one node's account.
+type node struct {
+	name string
+	// object is nil while only Pods of the node are known.
+	object      *corev1.Node
+	allocatable placement.Resources
+	// bound is what Pods take that haven't ended, and lasting the part of it that doesn't end by
+	// itself.
+	bound, lasting placement.Resources
+	// pods counts those in bound.
+	pods int
+	// held is what claims take, and holders who they are with how many slots.
+	held    placement.Resources
+	holders map[*claim]int64
+	// view is nil when it's out of date.
+	view *placement.Node
+}
+
+// look is the node as placement sees it.
+func (n *node) look() *placement.Node {
+	if n.view == nil {
+		n.view = &placement.Node{
+			Object:      n.object,
+			Allocatable: n.allocatable,
+			Idle:        n.allocatable.Add(n.lasting, -1),
+			Free:        n.allocatable.Add(n.bound, -1).Add(n.held, -1),
+		}
+	}
+	return n.view
+}
+
+// overfull says whether Pods and claims together take more than there is.
+func (n *node) overfull() bool {
+	return placement.Resources{}.Exceeds(n.look().Free)
+}
+
+// roomier says whether a Job that didn't fit before may fit now: there is more free, or what the idle
+// node would hold changed, and with it how many Pods a Job needs at once.
+func (n *node) roomier(before *placement.Node) bool {
+	now := n.look()
+	return n.object != before.Object || now.Free.Exceeds(before.Free) || !now.Idle.Equal(before.Idle)
+}
+
+// SetNode adds or updates a node. The Ledger keeps the object: the caller must not change it.
+func (l *Ledger) SetNode(object *corev1.Node) {
+	l.update(func() {
+		n := l.node(object.Name)
+		allocatable := placement.ResourcesOf(object.Status.Allocatable)
+		if n.object != nil && sameForPods(n.object, object) && n.allocatable.Equal(allocatable) {
+			return
+		}
+		l.touch(n)
+		added := n.object == nil
+		n.object, n.allocatable = object, allocatable
+		if added {
+			i, _ := l.position(object.Name)
+			l.sorted = slices.Insert(l.sorted, i, n)
+		}
+	})
+}
+
+// sameForPods says whether two states of a node match the same Pods: nodes are updated every few
+// minutes for nothing but their heartbeat.
+func sameForPods(a, b *corev1.Node) bool {
+	return a.Spec.Unschedulable == b.Spec.Unschedulable && maps.Equal(a.Labels, b.Labels) &&
+		equality.Semantic.DeepEqual(a.Spec.Taints, b.Spec.Taints)
+}
+
+// DeleteNode removes a node. Pods that are still bound to it count again if it comes back.
+func (l *Ledger) DeleteNode(name string) {
+	l.update(func() {
+		n, ok := l.nodes[name]
+		if !ok || n.object == nil {
+			return
+		}
+		l.touch(n)
+		n.object, n.allocatable = nil, placement.Resources{}
+		i, _ := l.position(name)
+		l.sorted = slices.Delete(l.sorted, i, i+1)
+	})
+}
+
+func (l *Ledger) position(name string) (int, bool) {
+	return slices.BinarySearchFunc(l.sorted, name, func(n *node, name string) int { return cmp.Compare(n.name, name) })
+}
+
+func (l *Ledger) node(name string) *node {
+	n, ok := l.nodes[name]
+	if !ok {
+		n = &node{name: name, holders: map[*claim]int64{}}
+		l.nodes[name] = n
+	}
+	return n
+}
+
+// tidyNode forgets a node that neither exists nor has Pods.
+func (l *Ledger) tidyNode(n *node) {
+	if n.object == nil && n.pods == 0 && l.nodes[n.name] == n {
+		delete(l.nodes, n.name)
+	}
+}

@@ -1,0 +1,113 @@
+package capacity
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/component-helpers/resource"
+	"k8s.io/utils/ptr"
+)
+
+var (
+	_ cache.TransformFunc = SlimPod
+	_ cache.TransformFunc = SlimNode
+)
+
+// folded names the one container that a slim Pod has.
+const folded = "folded"
+
+// SlimPod is a transform for informers: of a Pod it keeps what a Ledger reads, a tenth or less. All
+// requests are folded into those of one container. While the Pod waits for a node, it keeps what
+// decides on which nodes it fits. Applied twice it changes nothing more.
+func SlimPod(object any) (any, error) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		// The informer's tombstones come by, too.
+		return object, nil
+	}
+	slim := &corev1.Pod{
+		TypeMeta:   pod.TypeMeta,
+		ObjectMeta: slimMeta(&pod.ObjectMeta),
+		Spec: corev1.PodSpec{
+			NodeName:      pod.Spec.NodeName,
+			RestartPolicy: pod.Spec.RestartPolicy,
+			Containers:    []corev1.Container{foldedContainer(pod)},
+		},
+		Status: corev1.PodStatus{Phase: pod.Status.Phase},
+	}
+	if owner := metav1.GetControllerOf(pod); owner != nil {
+		slim.OwnerReferences = []metav1.OwnerReference{*owner}
+	}
+	if everRan(pod) {
+		slim.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: folded, Started: ptr.To(true)}}
+	}
+	if pod.Spec.NodeName == "" {
+		keepScheduling(slim, pod)
+	}
+	return slim, nil
+}
+
+func foldedContainer(pod *corev1.Pod) corev1.Container {
+	return corev1.Container{Name: folded, Resources: corev1.ResourceRequirements{
+		Requests: resource.PodRequests(pod, resource.PodResourcesOptions{
+			UseStatusResources: true,
+			InPlacePodLevelResourcesVerticalScalingEnabled: true,
+		}),
+	}}
+}
+
+// keepScheduling keeps what the scheduler decides by, and what it said.
+func keepScheduling(slim, pod *corev1.Pod) {
+	slim.Labels = pod.Labels
+	slim.Spec.NodeSelector = pod.Spec.NodeSelector
+	slim.Spec.Tolerations = pod.Spec.Tolerations
+	slim.Spec.SchedulingGates = pod.Spec.SchedulingGates
+	slim.Spec.HostNetwork = pod.Spec.HostNetwork
+	slim.Spec.Affinity = pod.Spec.Affinity
+	for _, container := range pod.Spec.Containers {
+		for _, port := range container.Ports {
+			if port.HostPort > 0 {
+				slim.Spec.Containers[0].Ports = append(slim.Spec.Containers[0].Ports, port)
+			}
+		}
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled {
+			slim.Status.Conditions = []corev1.PodCondition{condition}
+		}
+	}
+}
+
+// SlimNode is a transform for informers: of a Node it keeps name, labels, taints, allocatable and
+// whether it's schedulable. Applied twice it changes nothing more.
+func SlimNode(object any) (any, error) {
+	node, ok := object.(*corev1.Node)
+	if !ok {
+		return object, nil
+	}
+	slim := &corev1.Node{
+		TypeMeta:   node.TypeMeta,
+		ObjectMeta: slimMeta(&node.ObjectMeta),
+		Spec: corev1.NodeSpec{
+			Unschedulable: node.Spec.Unschedulable,
+			Taints:        slices.Clone(node.Spec.Taints),
+		},
+		Status: corev1.NodeStatus{Allocatable: node.Status.Allocatable},
+	}
+	slim.Labels = node.Labels
+	return slim, nil
+}
+
+// slimMeta keeps what identifies an object and says when it came and whether it goes.
+func slimMeta(meta *metav1.ObjectMeta) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name:              meta.Name,
+		Namespace:         meta.Namespace,
+		UID:               meta.UID,
+		ResourceVersion:   meta.ResourceVersion,
+		CreationTimestamp: meta.CreationTimestamp,
+		DeletionTimestamp: meta.DeletionTimestamp,
+	}
+}

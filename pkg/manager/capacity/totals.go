@@ -1,0 +1,37 @@
+package capacity
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/jobferry/jobferry/pkg/manager/placement"
+)
+
+// Totals sum up a worker for its WorkerCluster's status.
+type Totals struct {
+	// Nodes counts them all, and Schedulable those that aren't cordoned.
+	Nodes, Schedulable int
+	// Allocatable of all nodes.
+	Allocatable corev1.ResourceList
+	// Requested by the Pods that are bound to them and haven't ended.
+	Requested corev1.ResourceList
+	// Free on the nodes that aren't cordoned, without what Jobs that are placed will take.
+	Free corev1.ResourceList
+}
+
+// Totals are computed when asked for, in time proportional to the number of nodes.
+func (l *Ledger) Totals() Totals {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var allocatable, requested, free placement.Resources
+	totals := Totals{Nodes: len(l.sorted)}
+	for _, n := range l.sorted {
+		allocatable = allocatable.Add(n.allocatable, 1)
+		requested = requested.Add(n.bound, 1)
+		if !n.object.Spec.Unschedulable {
+			totals.Schedulable++
+			free = free.Add(n.look().Free.AtLeastZero(), 1)
+		}
+	}
+	totals.Allocatable, totals.Requested, totals.Free = allocatable.List(), requested.List(), free.List()
+	return totals
+}

@@ -1,0 +1,93 @@
+package capacity
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Report is what is known of the Pods of one Job.
+type Report struct {
+	// Unschedulable counts the Pods that the scheduler found no node for.
+	Unschedulable int
+	// Bound counts the Pods that have a node and haven't ended.
+	Bound int
+	// Since is when the scheduler first failed for one of the unschedulable Pods, by the worker's
+	// clock; zero without any.
+	Since time.Time
+	// Message of the scheduler about the Pod that it failed for first.
+	Message string
+	// EverRan says whether a container of any Pod of the Job ever ran, as far as the Ledger saw.
+	EverRan bool
+}
+
+// Unschedulable reports on the Pods of a Job, by the UID of the mirror.
+func (l *Ledger) Unschedulable(job types.UID) Report {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	g, ok := l.groups[job]
+	if !ok {
+		return Report{}
+	}
+	report := Report{EverRan: g.ran}
+	var failures []*pod
+	for _, p := range g.pods {
+		if p.node != nil {
+			report.Bound++
+		}
+		if p.unschedulable != nil {
+			failures = append(failures, p)
+		}
+	}
+	if len(failures) == 0 {
+		return report
+	}
+	first := slices.MinFunc(failures, func(a, b *pod) int {
+		return cmp.Or(a.unschedulable.since.Compare(b.unschedulable.since), cmp.Compare(a.uid, b.uid))
+	})
+	report.Unschedulable = len(failures)
+	report.Since, report.Message = first.unschedulable.since, first.unschedulable.message
+	return report
+}
+
+// report keeps what Unschedulable tells of a Pod. It doesn't touch the account.
+func (l *Ledger) report(p *pod, object *corev1.Pod) {
+	if p.group == nil {
+		return
+	}
+	p.group.ran = p.group.ran || everRan(object)
+	p.unschedulable = nil
+	if p.waiting == nil {
+		return
+	}
+	for _, condition := range object.Status.Conditions {
+		if condition.Type != corev1.PodScheduled || condition.Status != corev1.ConditionFalse ||
+			condition.Reason != corev1.PodReasonUnschedulable {
+			continue
+		}
+		since := condition.LastTransitionTime.Time
+		if since.IsZero() {
+			since = object.CreationTimestamp.Time
+		}
+		p.unschedulable = &unschedulable{since: since, message: condition.Message}
+	}
+}
+
+// everRan says whether a container of the Pod ran, init containers included: they may have done
+// something that shouldn't be done twice. A kubelet that lost track of a container says that it
+// terminated, and so do we.
+func everRan(object *corev1.Pod) bool {
+	if object.Status.Phase == corev1.PodRunning || object.Status.Phase == corev1.PodSucceeded {
+		return true
+	}
+	return slices.ContainsFunc(object.Status.InitContainerStatuses, containerRan) ||
+		slices.ContainsFunc(object.Status.ContainerStatuses, containerRan)
+}
+
+func containerRan(s corev1.ContainerStatus) bool {
+	return s.State.Running != nil || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil ||
+		s.RestartCount > 0 || s.Started != nil && *s.Started
+}
