@@ -1,0 +1,114 @@
+package mirror
+
+import (
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+)
+
+// Action is what Drift says: None, Patch, Recreate or Refuse.
+type Action interface{ action() }
+
+// None means that there's nothing to write. Notes are the fields that the
+// worker's admission changed, and that stay changed.
+type None struct{ Notes []Note }
+
+// Recreate means that the mirror must be deleted, and created again with the hub
+// Job's progress (see Seed), because the worker can't change Field in place. The
+// mirror has stopped: none of its Pods runs. Reflect it before.
+type Recreate struct{ Field, Reason string }
+
+// Refuse means that this worker can't run the Job.
+type Refuse struct{ Field, Message string }
+
+// Note names a field in which the mirror differs from what the hub wants.
+type Note struct{ Field, Message string }
+
+func (None) action()     {}
+func (Patch) action()    {}
+func (Recreate) action() {}
+func (Refuse) action()   {}
+
+// Drift compares a mirror with what its hub Job wants now. It says one thing at a
+// time; carried out, and called again, it ends with None.
+//
+// A mirror that has ended or is being deleted doesn't drift any more.
+func Drift(hub, mirror *batchv1.Job, target Target) Action {
+	if Finished(hub) || Finished(mirror) || mirror.DeletionTimestamp != nil {
+		return None{}
+	}
+	d := newDrift(hub, mirror, target)
+	if act := d.claim(); act != nil {
+		return act
+	}
+	d.metadata()
+	d.scalars()
+	if act := d.template(); act != nil {
+		return act
+	}
+	d.stamp()
+	notes := d.foreign()
+	if equality.Semantic.DeepEqual(d.want, mirror) {
+		return None{Notes: notes}
+	}
+	return newPatch(mirror, d.want, notes)
+}
+
+// drift is one run of Drift. want starts as a copy of the mirror, and becomes what
+// the mirror should be.
+type drift struct {
+	hub, mirror *batchv1.Job
+	target      Target
+	projected   *batchv1.Job // what the mirror would be if it were created now
+	wanted      record       // of projected
+	last        record       // of what was written last
+	want        *batchv1.Job
+}
+
+func newDrift(hub, mirror *batchv1.Job, target Target) *drift {
+	d := &drift{
+		hub: hub, mirror: mirror, target: target,
+		projected: Project(hub, target),
+		want:      mirror.DeepCopy(),
+	}
+	d.wanted = newRecord(hub, &d.projected.Spec)
+	var known bool
+	if d.last, known = readRecord(mirror); !known {
+		// Someone removed the record: begin a new one from what is there.
+		d.last = d.wanted
+		d.last.ManagedBy = deref(mirror.Spec.ManagedBy)
+	}
+	return d
+}
+
+// claim checks who runs the mirror, which can't be changed in place.
+func (d *drift) claim() Action {
+	is, was, want := deref(d.mirror.Spec.ManagedBy), d.last.ManagedBy, d.wanted.ManagedBy
+	switch {
+	case is == want || (is == batchv1.JobControllerName && want == ""):
+		return nil
+	case is != was:
+		return Refuse{"spec.managedBy", fmt.Sprintf("the worker's admission gave the Job to %q", is)}
+	case blank(&d.mirror.Status):
+		return Recreate{"spec.managedBy", "the worker's Job controller has changed, and the Job hasn't started"}
+	default:
+		return nil // it goes on with the controller that it has
+	}
+}
+
+// stamp writes the record of what the patch brings about.
+func (d *drift) stamp() {
+	rec := d.last
+	rec.Labels, rec.Annotations = d.wanted.Labels, d.wanted.Annotations
+	if d.mirror.Annotations[AnnotationProjected] != rec.String() {
+		d.annotate(AnnotationProjected, rec.String())
+	}
+}
+
+func (d *drift) annotate(key, value string) {
+	if d.want.Annotations == nil {
+		d.want.Annotations = map[string]string{}
+	}
+	d.want.Annotations[key] = value
+}

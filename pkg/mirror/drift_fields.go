@@ -1,0 +1,91 @@
+package mirror
+
+import (
+	"slices"
+
+	"k8s.io/utils/ptr"
+)
+
+// metadata takes over the user's labels and annotations, and removes those that
+// came from the hub and are gone there. What the worker added stays.
+func (d *drift) metadata() {
+	if d.want.Labels == nil {
+		d.want.Labels = map[string]string{}
+	}
+	syncKeys(d.want.Labels, userLabels(d.hub), d.last.Labels)
+	d.annotate(AnnotationHubUID, string(d.hub.UID))
+	syncKeys(d.want.Annotations, userAnnotations(d.hub), d.last.Annotations)
+}
+
+func syncKeys(into, want map[string]string, last []string) {
+	for _, key := range last {
+		if _, kept := want[key]; !kept && travels(key) {
+			delete(into, key)
+		}
+	}
+	for key, value := range want {
+		into[key] = value
+	}
+}
+
+// scalars are the fields of the spec that can change at any time. The hub wins,
+// also over someone who edited the mirror in the worker.
+func (d *drift) scalars() {
+	want, hub := &d.want.Spec, &d.hub.Spec
+	want.Suspend = ptr.To(suspended(d.hub) || d.target.Suspended)
+	want.TTLSecondsAfterFinished = nil // set by a policy, it would remove the result before it's read
+	want.MaxFailedIndexes = hub.MaxFailedIndexes
+	if hub.BackoffLimit != nil {
+		want.BackoffLimit = hub.BackoffLimit
+	}
+	if hub.PodReplacementPolicy != nil {
+		want.PodReplacementPolicy = hub.PodReplacementPolicy
+	}
+	if suspended(d.hub) {
+		delete(d.want.Annotations, AnnotationDeadlineSpent)
+	}
+	want.ActiveDeadlineSeconds = wantedDeadline(d.hub, d.want)
+	d.scale()
+}
+
+// scale sets parallelism, and completions of Indexed Jobs. The API server changes
+// completions only together with an equal parallelism; if the hub's parallelism
+// has moved on alone since, that's a second patch.
+func (d *drift) scale() {
+	want, hub := &d.want.Spec, &d.hub.Spec
+	if hub.Parallelism != nil {
+		want.Parallelism = hub.Parallelism
+	}
+	if indexed(d.hub) && hub.Completions != nil && !ptr.Equal(want.Completions, hub.Completions) {
+		want.Completions, want.Parallelism = hub.Completions, hub.Completions
+	}
+}
+
+// inPlace are the fields of the spec that Drift compares itself; a difference in
+// them is never the worker's to keep.
+var inPlace = []string{
+	"suspend", "ttlSecondsAfterFinished", "maxFailedIndexes", "backoffLimit", "podReplacementPolicy",
+	"activeDeadlineSeconds", "parallelism", "managedBy", "selector", "manualSelector",
+}
+
+// foreign names what the worker's admission changed and the hub can't change
+// back. Defaulting and additions (sidecars, tolerations, labels, env) are
+// tolerated without a word.
+func (d *drift) foreign() []Note {
+	projected := d.projected.Spec.DeepCopy()
+	if indexed(d.hub) {
+		projected.Completions = nil
+	}
+	wanted, got := tree(projected), tree(&d.want.Spec)
+	for _, field := range inPlace {
+		delete(wanted, field)
+	}
+	var fields []string
+	notCovered("spec", wanted, got, &fields)
+	slices.Sort(fields)
+	var notes []Note
+	for _, f := range fields {
+		notes = append(notes, Note{Field: f, Message: "changed by the worker's admission"})
+	}
+	return notes
+}

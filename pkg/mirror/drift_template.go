@@ -1,0 +1,99 @@
+package mirror
+
+import (
+	"fmt"
+	"maps"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
+)
+
+// mutableTemplateMinor is the Kubernetes version, 1.x, since which the resources of
+// a suspended Job can change, and its scheduling directives also after it has
+// started (KEP-5440, MutableSchedulingDirectivesForSuspendedJobs).
+const mutableTemplateMinor = 36
+
+// template brings changes of the scheduling directives and resources over. The
+// mirror is suspended for it if it isn't; where the worker is too old to change
+// them in place, the mirror is made anew. It returns nil if the rest of want can
+// be patched.
+func (d *drift) template() Action {
+	next := d.templateWanted()
+	if equality.Semantic.DeepEqual(next, &d.mirror.Spec.Template) {
+		d.last.Scheduling, d.last.Resources = d.wanted.Scheduling, d.wanted.Resources
+		return nil
+	}
+	field, allowed := d.templateAllowed(next)
+	switch {
+	case allowed:
+		d.want.Spec.Template = *next
+		d.last.Scheduling, d.last.Resources = d.wanted.Scheduling, d.wanted.Resources
+	case !stopped(d.mirror):
+		d.want.Spec.Suspend = ptr.To(true)
+	default:
+		return Recreate{field, fmt.Sprintf("Kubernetes 1.%d can't change it in a Job that was there before", d.target.Minor)}
+	}
+	return nil
+}
+
+// templateWanted is the mirror's template with what the hub has changed in it.
+func (d *drift) templateWanted() *corev1.PodTemplateSpec {
+	next := d.mirror.Spec.Template.DeepCopy()
+	from := &d.projected.Spec.Template
+	if d.last.Scheduling != d.wanted.Scheduling {
+		setScheduling(next, schedulingOf(from), !manualSelector(d.hub))
+	}
+	if d.last.Resources != d.wanted.Resources {
+		setResources(next, resourcesOf(from))
+	}
+	return next
+}
+
+func setScheduling(t *corev1.PodTemplateSpec, s scheduling, keepGenerated bool) {
+	labels := maps.Clone(s.Labels)
+	for _, key := range generatedLabels {
+		if v, ok := t.Labels[key]; ok && keepGenerated {
+			labels[key] = v
+		}
+	}
+	t.Labels, t.Annotations = labels, s.Annotations
+	t.Spec.NodeSelector, t.Spec.Tolerations, t.Spec.SchedulingGates = s.NodeSelector, s.Tolerations, s.SchedulingGates
+	if t.Spec.Affinity == nil {
+		t.Spec.Affinity = &corev1.Affinity{}
+	}
+	t.Spec.Affinity.NodeAffinity = s.NodeAffinity
+	if *t.Spec.Affinity == (corev1.Affinity{}) {
+		t.Spec.Affinity = nil
+	}
+}
+
+func setResources(t *corev1.PodTemplateSpec, want map[string]corev1.ResourceRequirements) {
+	for _, list := range [][]corev1.Container{t.Spec.InitContainers, t.Spec.Containers} {
+		for i := range list {
+			if r, ok := want[list[i].Name]; ok {
+				list[i].Resources = r
+			}
+		}
+	}
+}
+
+// templateAllowed says whether the worker's API server lets this template in now,
+// and names what differs. The rule is that of its validation, seen against the
+// mirror as it is before the patch; so the patch may resume it at the same time.
+func (d *drift) templateAllowed(next *corev1.PodTemplateSpec) (field string, allowed bool) {
+	neverStarted := suspended(d.mirror) && d.mirror.Status.StartTime == nil
+	modern := d.target.Minor >= mutableTemplateMinor && stopped(d.mirror)
+	if !equality.Semantic.DeepEqual(resourcesOf(next), resourcesOf(&d.mirror.Spec.Template)) {
+		return "spec.template.spec.containers[*].resources", modern
+	}
+	return "spec.template (scheduling directives)", modern || (neverStarted && d.mirror.Status.Active == 0)
+}
+
+// stopped says whether a mirror is suspended and has no Pods but those on their
+// way out.
+func stopped(mirror *batchv1.Job) bool {
+	return suspended(mirror) && mirror.Status.Active == 0 &&
+		(mirror.Status.StartTime == nil || isTrue(&mirror.Status, batchv1.JobSuspended))
+}

@@ -1,0 +1,47 @@
+package mirror
+
+import (
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
+)
+
+// indexSets are the parsed indexes of a status. A fault says why one of them
+// couldn't be read; it's then empty.
+type indexSets struct {
+	completed, failed           Intervals
+	completedFault, failedFault string
+}
+
+func readIndexes(s *batchv1.JobStatus, maxBytes int) indexSets {
+	var sets indexSets
+	var err error
+	if sets.completed, err = ParseIntervals(s.CompletedIndexes, maxBytes); err != nil {
+		sets.completedFault = "completedIndexes: " + err.Error()
+	}
+	if sets.failed, err = ParseIntervals(ptr.Deref(s.FailedIndexes, ""), maxBytes); err != nil {
+		sets.failedFault = "failedIndexes: " + err.Error()
+	}
+	return sets
+}
+
+// indexTextLimit is the length of the longest text that this Job's indexes can
+// have: every index with the digits of the greatest, and a comma.
+func (r *reflection) indexTextLimit() int {
+	if r.rescaled() || r.hub.Spec.Completions == nil {
+		return MaxIndexBytes
+	}
+	n := int(*r.hub.Spec.Completions)
+	return min(MaxIndexBytes, n*(len(strconv.Itoa(n))+1))
+}
+
+// rescaled says whether the completions of the Job may have changed since it was
+// created: only those of Indexed Jobs can, and any change raises the generation.
+func (r *reflection) rescaled() bool { return indexed(r.hub) && r.hub.Generation > 1 }
+
+// shrinkable says whether succeeded and the indexes may fall: an elastic Indexed
+// Job (KEP-3715) may have been scaled down.
+func (r *reflection) shrinkable() bool {
+	return r.rescaled() && ptr.Equal(r.hub.Spec.Completions, r.hub.Spec.Parallelism)
+}

@@ -1,0 +1,87 @@
+package mirror
+
+import (
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// Target is the worker as far as a mirror depends on it, and how the mirror is to
+// start there. The last three fields matter to Project alone; the mirror keeps
+// what Drift and Reflect need of them.
+type Target struct {
+	Origin        Origin
+	JobController JobController // default BuiltIn
+	// Minor is the worker's Kubernetes version, 1.Minor. Zero: unknown, taken for old.
+	Minor int
+	// Suspended makes a mirror that's resumed by Drift once the caller stops
+	// setting it: for a moved Job, whose progress is seeded first.
+	Suspended bool
+	// FreshStart: the mirror starts from zero although the hub Job has progress.
+	FreshStart bool
+	// DeadlineSpent is how much of activeDeadlineSeconds a moved Job has used, in
+	// whole seconds.
+	DeadlineSpent time.Duration
+}
+
+// Project returns the mirror that stands for a hub Job in a worker, as it's
+// created. Metadata go by allow-list: name, namespace, and the user's labels and
+// annotations; never ownerReferences (the worker's garbage collector would remove
+// the mirror), finalizers or managedFields. Of the spec, ttlSecondsAfterFinished
+// stays on the hub, which owns expiry.
+func Project(hub *batchv1.Job, target Target) *batchv1.Job {
+	labels, annotations := userLabels(hub), userAnnotations(hub)
+	labels[LabelOrigin] = string(target.Origin)
+	annotations[AnnotationHubUID] = string(hub.UID)
+	if target.FreshStart {
+		annotations[AnnotationFreshStart] = "true"
+	}
+	if s := int64(target.DeadlineSpent / time.Second); s > 0 && hub.Spec.ActiveDeadlineSeconds != nil {
+		annotations[AnnotationDeadlineSpent] = strconv.FormatInt(s, 10)
+	}
+	m := &batchv1.Job{
+		TypeMeta: metav1.TypeMeta{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job"},
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: hub.Namespace, Name: hub.Name,
+			Labels: labels, Annotations: annotations,
+		},
+		Spec: projectSpec(hub, target),
+	}
+	annotations[AnnotationProjected] = newRecord(hub, &m.Spec).String()
+	m.Spec.ActiveDeadlineSeconds = wantedDeadline(hub, m)
+	if target.Suspended {
+		m.Spec.Suspend = ptr.To(true)
+	}
+	return m
+}
+
+func projectSpec(hub *batchv1.Job, target Target) batchv1.JobSpec {
+	spec := *hub.Spec.DeepCopy()
+	spec.Template = projectTemplate(hub)
+	spec.TTLSecondsAfterFinished = nil
+	spec.ManagedBy = nil
+	if target.JobController == Embedded {
+		spec.ManagedBy = ptr.To(ManagedByWorker)
+	}
+	if !manualSelector(hub) {
+		spec.Selector, spec.ManualSelector = nil, nil
+	}
+	return spec
+}
+
+// wantedDeadline is what's left of the hub's deadline for this mirror. A Job that
+// has been suspended since it was moved has its whole deadline again, as the Job
+// API says; Drift drops the annotation then.
+func wantedDeadline(hub, mirror *batchv1.Job) *int64 {
+	if hub.Spec.ActiveDeadlineSeconds == nil {
+		return nil
+	}
+	spent, err := strconv.ParseInt(mirror.Annotations[AnnotationDeadlineSpent], 10, 64)
+	if err != nil || spent < 0 || suspended(hub) {
+		spent = 0
+	}
+	return ptr.To(max(*hub.Spec.ActiveDeadlineSeconds-spent, min(*hub.Spec.ActiveDeadlineSeconds, 1)))
+}

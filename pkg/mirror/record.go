@@ -1,0 +1,95 @@
+package mirror
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// record is what Jobferry remembers on a mirror of what it last wrote there, as
+// AnnotationProjected. It tells the hub's changes from the worker's.
+type record struct {
+	// ManagedBy is the mirror's claim.
+	ManagedBy string `json:"managedBy,omitempty"`
+	// Labels and Annotations are the keys that came from the hub.
+	Labels      []string `json:"labels,omitempty"`
+	Annotations []string `json:"annotations,omitempty"`
+	// Scheduling and Resources are fingerprints of the parts of the Pod template that
+	// can change while a Job is suspended.
+	Scheduling string `json:"scheduling"`
+	Resources  string `json:"resources"`
+}
+
+func newRecord(hub *batchv1.Job, spec *batchv1.JobSpec) record {
+	template := &spec.Template
+	return record{
+		ManagedBy:   deref(spec.ManagedBy),
+		Labels:      sortedKeys(userLabels(hub)),
+		Annotations: sortedKeys(userAnnotations(hub)),
+		Scheduling:  fingerprint(schedulingOf(template)),
+		Resources:   fingerprint(resourcesOf(template)),
+	}
+}
+
+// readRecord returns false for a mirror whose record is missing or unreadable;
+// then nothing is known about who changed what.
+func readRecord(mirror *batchv1.Job) (record, bool) {
+	var rec record
+	err := json.Unmarshal([]byte(mirror.Annotations[AnnotationProjected]), &rec)
+	return rec, err == nil && rec.Scheduling != "" && rec.Resources != ""
+}
+
+func (r record) String() string { return string(mustMarshal(r)) }
+
+// scheduling are the directives that KEP-2926 lets change.
+type scheduling struct {
+	NodeSelector    map[string]string          `json:"nodeSelector,omitempty"`
+	NodeAffinity    *corev1.NodeAffinity       `json:"nodeAffinity,omitempty"`
+	Tolerations     []corev1.Toleration        `json:"tolerations,omitempty"`
+	SchedulingGates []corev1.PodSchedulingGate `json:"schedulingGates,omitempty"`
+	Labels          map[string]string          `json:"labels,omitempty"`
+	Annotations     map[string]string          `json:"annotations,omitempty"`
+}
+
+func schedulingOf(t *corev1.PodTemplateSpec) scheduling {
+	s := scheduling{
+		NodeSelector:    t.Spec.NodeSelector,
+		Tolerations:     t.Spec.Tolerations,
+		SchedulingGates: t.Spec.SchedulingGates,
+		Labels:          t.Labels,
+		Annotations:     t.Annotations,
+	}
+	if t.Spec.Affinity != nil {
+		s.NodeAffinity = t.Spec.Affinity.NodeAffinity
+	}
+	return s
+}
+
+// resourcesOf returns the containers' resources by name, which KEP-5440 lets
+// change. Container names are unique across both lists.
+func resourcesOf(t *corev1.PodTemplateSpec) map[string]corev1.ResourceRequirements {
+	out := map[string]corev1.ResourceRequirements{}
+	for _, list := range [][]corev1.Container{t.Spec.InitContainers, t.Spec.Containers} {
+		for i := range list {
+			out[list[i].Name] = list[i].Resources
+		}
+	}
+	return out
+}
+
+func fingerprint(v any) string {
+	sum := sha256.Sum256(mustMarshal(v))
+	return hex.EncodeToString(sum[:8])
+}
+
+func mustMarshal(v any) []byte {
+	data, err := json.Marshal(v) // maps are written in the order of their keys
+	if err != nil {
+		panic(fmt.Sprintf("%T must marshal: %v", v, err)) // can't be: API types and our own
+	}
+	return data
+}

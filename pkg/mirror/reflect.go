@@ -1,0 +1,209 @@
+package mirror
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
+)
+
+// Options are the limits of Reflect. The zero value stands for the defaults.
+type Options struct {
+	// MaxClockSkew is how far a worker's clock may be ahead of the hub's; times
+	// ahead by less are taken back to the hub's now. Default 1h.
+	MaxClockSkew time.Duration
+	// StaleCountersAfter is how long after a mirror's end, and after the Pods' grace
+	// period, counters that still show Pods are taken for stale: Job controllers of
+	// 1.30 and before end a Job with Pods left, and never update it again.
+	// Default 1m.
+	StaleCountersAfter time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxClockSkew == 0 {
+		o.MaxClockSkew = time.Hour
+	}
+	if o.StaleCountersAfter == 0 {
+		o.StaleCountersAfter = time.Minute
+	}
+	return o
+}
+
+// Verdict is what Reflect says: Next, Unchanged, Deferred or Violation.
+type Verdict interface{ verdict() }
+
+// Next is a status that the hub's API server accepts, and that differs from the
+// hub Job's.
+type Next struct {
+	Status batchv1.JobStatus
+	Change Change
+	// Held is set if the mirror has ended but its end isn't in Status yet.
+	Held *Deferred
+}
+
+// Unchanged means that the hub Job already shows what there is to show.
+type Unchanged struct{}
+
+// Deferred means that the mirror's status can't be shown yet.
+type Deferred struct {
+	Why Why
+	// Until is when to look again, even if the mirror doesn't change. Zero: when it
+	// changes.
+	Until time.Time
+}
+
+// Violation means that the mirror's status breaks a rule. The hub Job keeps the
+// status it has; trying again is of no use until one of the two objects changes.
+type Violation struct {
+	Rule    Rule
+	Message string
+}
+
+func (Next) verdict()      {}
+func (Unchanged) verdict() {}
+func (Deferred) verdict()  {}
+func (Violation) verdict() {}
+
+// Change classifies a Next, so that mere progress can be written less often.
+type Change string
+
+const (
+	// Progress changes counters and indexes only.
+	Progress Change = "Progress"
+	// Transition changes conditions or times. A Job has only a few.
+	Transition Change = "Transition"
+)
+
+// Why is the reason of a Deferred.
+type Why string
+
+const (
+	// WhyNotStarted: no controller has touched the mirror yet.
+	WhyNotStarted Why = "MirrorNotStarted"
+	// WhyAwaitingSeed: a moved Job's mirror is suspended and doesn't have the
+	// progress made elsewhere yet.
+	WhyAwaitingSeed Why = "MirrorAwaitsProgress"
+	// WhyDeleting: the mirror is being deleted; what its controller says of the Pods
+	// that this ends isn't the Job's result.
+	WhyDeleting Why = "MirrorDeleting"
+	// WhyPodsRemain: the mirror has ended, but some of its Pods haven't.
+	WhyPodsRemain Why = "PodsRemain"
+)
+
+// RuleOutcomeFinal: a hub Job that has ended, or has a condition that leads to its
+// end, isn't taken back by its mirror. (RejectDisablingTerminalCondition.)
+const RuleOutcomeFinal Rule = "outcome-final"
+
+// Reflect derives the hub Job's next status from its mirror's. The caller has
+// proved that the mirror belongs to the hub Job; see Owns.
+func Reflect(hub, mirror *batchv1.Job, now time.Time, opts Options) Verdict {
+	if Finished(hub) {
+		if Finished(mirror) && OutcomeOf(mirror) == OutcomeOf(hub) {
+			return Unchanged{}
+		}
+		return Violation{RuleOutcomeFinal, "the Job has ended on the hub, the mirror doesn't agree"}
+	}
+	if why := notYet(hub, mirror); why != "" {
+		return Deferred{Why: why}
+	}
+	r := newReflection(hub, mirror, now, opts)
+	if v, broken := firstBroken(inputRules, r); broken {
+		return v
+	}
+	for _, s := range steps {
+		s.apply(r)
+	}
+	return r.conclude()
+}
+
+// notYet returns why the mirror can't be reflected at all, or "".
+func notYet(hub, mirror *batchv1.Job) Why {
+	switch {
+	case mirror.DeletionTimestamp != nil && !endedBefore(mirror):
+		return WhyDeleting
+	case blank(&mirror.Status):
+		return WhyNotStarted
+	case suspended(mirror) && mirror.Status.StartTime == nil && !progressed(&mirror.Status) && progressed(&hub.Status) && !freshStart(mirror):
+		return WhyAwaitingSeed
+	default:
+		return ""
+	}
+}
+
+// endedBefore says whether a mirror that's being deleted had ended of its own.
+// Both times are of the worker's clock.
+func endedBefore(mirror *batchv1.Job) bool {
+	if c := findCondition(&mirror.Status, batchv1.JobFailed); c != nil && isTrue(&mirror.Status, batchv1.JobFailed) {
+		return !c.LastTransitionTime.After(mirror.DeletionTimestamp.Time)
+	}
+	return isTrue(&mirror.Status, batchv1.JobComplete)
+}
+
+func blank(s *batchv1.JobStatus) bool {
+	return s.StartTime == nil && len(s.Conditions) == 0 && s.Active == 0 && !progressed(s)
+}
+
+func progressed(s *batchv1.JobStatus) bool {
+	return s.Succeeded > 0 || s.Failed > 0 || s.CompletedIndexes != "" || ptr.Deref(s.FailedIndexes, "") != ""
+}
+
+func freshStart(mirror *batchv1.Job) bool {
+	_, ok := mirror.Annotations[AnnotationFreshStart]
+	return ok
+}
+
+// reflection is one run of Reflect. next starts as a copy of the hub's status.
+type reflection struct {
+	hub, mirror *batchv1.Job
+	now         time.Time // whole seconds, as the API keeps them
+	opts        Options
+	was, said   indexSets // of the hub, of the mirror
+	next        batchv1.JobStatus
+	held        *Deferred
+}
+
+func newReflection(hub, mirror *batchv1.Job, now time.Time, opts Options) *reflection {
+	r := &reflection{
+		hub: hub, mirror: mirror,
+		now:  now.Truncate(time.Second),
+		opts: opts.withDefaults(),
+		next: *hub.Status.DeepCopy(),
+	}
+	limit := r.indexTextLimit()
+	r.was = readIndexes(&hub.Status, MaxIndexBytes)
+	r.said = readIndexes(&mirror.Status, limit)
+	return r
+}
+
+// conclude checks the outcome and compares it with what the hub has.
+func (r *reflection) conclude() Verdict {
+	if v, broken := firstBroken(outcomeRules, r); broken {
+		return v
+	}
+	change, differs := classify(&r.hub.Status, &r.next)
+	switch {
+	case differs:
+		return Next{Status: r.next, Change: change, Held: r.held}
+	case r.held != nil:
+		return *r.held
+	default:
+		return Unchanged{}
+	}
+}
+
+func classify(old, next *batchv1.JobStatus) (change Change, differs bool) {
+	switch {
+	case !equality.Semantic.DeepEqual(old.Conditions, next.Conditions),
+		!old.StartTime.Equal(next.StartTime),
+		!old.CompletionTime.Equal(next.CompletionTime):
+		return Transition, true
+	default:
+		return Progress, !equality.Semantic.DeepEqual(*old, *next)
+	}
+}
+
+func deref[T any](p *T) T {
+	var zero T
+	return ptr.Deref(p, zero)
+}

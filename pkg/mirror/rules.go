@@ -1,0 +1,39 @@
+package mirror
+
+// Rule names something that a status must satisfy before it reaches the hub. The
+// names are stable: they're label values of jobferry_status_rejected_total.
+type Rule string
+
+// rule is one row of a table. broken returns "" if the rule holds, or what is
+// wrong, in words for an event.
+type rule struct {
+	name   Rule
+	broken func(*reflection) string
+}
+
+// Rules returns the names of all rules, in the order in which they're checked.
+func Rules() []Rule {
+	names := []Rule{RuleOutcomeFinal}
+	for _, table := range [][]rule{inputRules, outcomeRules} {
+		for _, r := range table {
+			names = append(names, r.name)
+		}
+	}
+	return names
+}
+
+func firstBroken(table []rule, r *reflection) (Violation, bool) {
+	for _, rule := range table {
+		if message := rule.broken(r); message != "" {
+			return Violation{Rule: rule.name, Message: message}, true
+		}
+	}
+	return Violation{}, false
+}
+
+func unless(ok bool, message string) string {
+	if ok {
+		return ""
+	}
+	return message
+}

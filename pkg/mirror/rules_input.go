@@ -1,0 +1,173 @@
+package mirror
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Limits for the conditions of a worker. The lengths are those of metav1.Condition.
+const (
+	maxConditions     = 32
+	maxConditionType  = 316
+	maxReasonLength   = 1024
+	maxMessageLength  = 32768
+	maxConditionBytes = 64 << 10
+)
+
+// Names of the rules for what a worker may say.
+const (
+	RuleConditionsBounded       Rule = "conditions-bounded"
+	RuleConditionsWellFormed    Rule = "conditions-well-formed"
+	RuleOutcomeExclusive        Rule = "outcome-exclusive"
+	RuleTimesPlausible          Rule = "times-plausible"
+	RuleCountersNonNegative     Rule = "counters-non-negative"
+	RuleCompletedIndexesMode    Rule = "completed-indexes-mode"
+	RuleFailedIndexesMode       Rule = "failed-indexes-mode"
+	RuleCompletedIndexesFormat  Rule = "completed-indexes-format"
+	RuleFailedIndexesFormat     Rule = "failed-indexes-format"
+	RuleIndexesWithinCompletion Rule = "indexes-within-completions"
+	RuleIndexesDisjoint         Rule = "indexes-disjoint"
+)
+
+// inputRules are about the mirror's status alone. Sizes come first, so that
+// nothing below works on unbounded input.
+var inputRules = []rule{
+	// A worker must not be able to fill the hub's etcd.
+	{RuleConditionsBounded, conditionsBounded},
+	// The API server's helpers look at any entry of a type: two would be ambiguous.
+	{RuleConditionsWellFormed, conditionsWellFormed},
+	// A Job can't both succeed and fail.
+	{RuleOutcomeExclusive, outcomeExclusive},
+	// Clocks differ, by less than Options.MaxClockSkew.
+	{RuleTimesPlausible, timesPlausible},
+	// validateJobStatus: ValidateNonnegativeField.
+	{RuleCountersNonNegative, countersNonNegative},
+	// RejectCompletedIndexesForNonIndexedJob.
+	{RuleCompletedIndexesMode, completedIndexesMode},
+	// RejectFailedIndexesForNoBackoffLimitPerIndex.
+	{RuleFailedIndexesMode, failedIndexesMode},
+	// RejectInvalidCompletedIndexes, as to the format.
+	{RuleCompletedIndexesFormat, func(r *reflection) string { return r.said.completedFault }},
+	// RejectInvalidFailedIndexes, as to the format.
+	{RuleFailedIndexesFormat, func(r *reflection) string { return r.said.failedFault }},
+	// RejectInvalidCompletedIndexes and RejectInvalidFailedIndexes, as to the range.
+	{RuleIndexesWithinCompletion, indexesWithinCompletions},
+	// RejectFailedIndexesOverlappingCompleted.
+	{RuleIndexesDisjoint, indexesDisjoint},
+}
+
+func conditionsBounded(r *reflection) string {
+	conditions := r.mirror.Status.Conditions
+	if len(conditions) > maxConditions {
+		return fmt.Sprintf("%d conditions, at most %d are accepted", len(conditions), maxConditions)
+	}
+	total := 0
+	for i := range conditions {
+		c := &conditions[i]
+		if len(c.Type) > maxConditionType || len(c.Reason) > maxReasonLength || len(c.Message) > maxMessageLength {
+			return fmt.Sprintf("condition %.64q is too long", c.Type)
+		}
+		total += len(c.Type) + len(c.Reason) + len(c.Message)
+	}
+	return unless(total <= maxConditionBytes, fmt.Sprintf("conditions of %d bytes, at most %d are accepted", total, maxConditionBytes))
+}
+
+func conditionsWellFormed(r *reflection) string {
+	seen := map[batchv1.JobConditionType]bool{}
+	for i := range r.mirror.Status.Conditions {
+		c := &r.mirror.Status.Conditions[i]
+		if !slices.Contains(knownConditions, c.Type) {
+			continue
+		}
+		if seen[c.Type] {
+			return fmt.Sprintf("condition %s is there twice", c.Type)
+		}
+		seen[c.Type] = true
+		switch c.Status {
+		case corev1.ConditionTrue, corev1.ConditionFalse, corev1.ConditionUnknown:
+		default:
+			return fmt.Sprintf("condition %s has the status %.16q", c.Type, c.Status)
+		}
+	}
+	return ""
+}
+
+func outcomeExclusive(r *reflection) string {
+	s := &r.mirror.Status
+	succeeds := isTrue(s, batchv1.JobSuccessCriteriaMet) || isTrue(s, batchv1.JobComplete)
+	fails := isTrue(s, batchv1.JobFailureTarget) || isTrue(s, batchv1.JobFailed)
+	return unless(!succeeds || !fails, "conditions say both that the Job succeeds and that it fails")
+}
+
+func timesPlausible(r *reflection) string {
+	s := &r.mirror.Status
+	latest := r.now.Add(r.opts.MaxClockSkew)
+	check := func(what string, t *metav1.Time) string {
+		if t.IsZero() || (!t.After(latest) && t.Unix() >= 0) {
+			return ""
+		}
+		return fmt.Sprintf("%s isn't between 1970 and %s", what, latest.UTC().Format(time.RFC3339))
+	}
+	if m := check("startTime", s.StartTime); m != "" {
+		return m
+	}
+	if m := check("completionTime", s.CompletionTime); m != "" {
+		return m
+	}
+	for i := range s.Conditions {
+		c := &s.Conditions[i]
+		if !slices.Contains(knownConditions, c.Type) {
+			continue
+		}
+		if m := check(fmt.Sprintf("lastTransitionTime of condition %s", c.Type), &c.LastTransitionTime); m != "" {
+			return m
+		}
+	}
+	return ""
+}
+
+func countersNonNegative(r *reflection) string { return negativeCounter(&r.mirror.Status) }
+
+func negativeCounter(s *batchv1.JobStatus) string {
+	for _, c := range []struct {
+		name  string
+		value int32
+	}{
+		{"active", s.Active},
+		{"succeeded", s.Succeeded},
+		{"failed", s.Failed},
+		{"ready", deref(s.Ready)},
+		{"terminating", deref(s.Terminating)},
+	} {
+		if c.value < 0 {
+			return fmt.Sprintf("%s is %d", c.name, c.value)
+		}
+	}
+	return ""
+}
+
+func completedIndexesMode(r *reflection) string {
+	return unless(indexed(r.hub) || r.mirror.Status.CompletedIndexes == "", "completedIndexes of a Job that isn't Indexed")
+}
+
+func failedIndexesMode(r *reflection) string {
+	return unless(r.hub.Spec.BackoffLimitPerIndex != nil || deref(r.mirror.Status.FailedIndexes) == "",
+		"failedIndexes of a Job without backoffLimitPerIndex")
+}
+
+func indexesWithinCompletions(r *reflection) string {
+	if r.rescaled() || r.hub.Spec.Completions == nil {
+		return "" // the worker may not have caught up with the hub's completions: trimmed by a step
+	}
+	n := *r.hub.Spec.Completions
+	return unless(r.said.completed.Within(n) && r.said.failed.Within(n), fmt.Sprintf("indexes beyond the %d completions", n))
+}
+
+func indexesDisjoint(r *reflection) string {
+	return unless(r.said.completed.Disjoint(r.said.failed), "an index is both completed and failed")
+}

@@ -1,0 +1,185 @@
+package mirror
+
+import (
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
+)
+
+// Names of the rules for the hub's next status.
+const (
+	RuleFailedNeverFalls         Rule = "failed-never-falls"
+	RuleSucceededNeverFalls      Rule = "succeeded-never-falls"
+	RuleCompletedIndexesGrow     Rule = "completed-indexes-grow"
+	RuleFailedIndexesGrow        Rule = "failed-indexes-grow"
+	RuleEndingExclusive          Rule = "ending-exclusive"
+	RuleInterimBeforeFinal       Rule = "interim-before-final"
+	RuleFinishedNeedsStartTime   Rule = "finished-needs-start-time"
+	RuleFinishedWithoutPods      Rule = "finished-without-pods"
+	RuleFinishedWithoutUncounted Rule = "finished-without-uncounted"
+	RuleStartTimeStays           Rule = "start-time-stays"
+	RuleCompletionTime           Rule = "completion-time-with-complete"
+	RuleCompletionAfterStart     Rule = "completion-after-start"
+	RuleCompletionTimeStays      Rule = "completion-time-stays"
+	RuleReadyWithinActive        Rule = "ready-within-active"
+	RuleOutcomeCounters          Rule = "outcome-counters"
+	RuleOutcomeIndexes           Rule = "outcome-indexes"
+	RuleSuspendedAgrees          Rule = "suspended-agrees"
+)
+
+// outcomeRules hold for the hub's next status, seen against what the hub has.
+// Names beginning with Reject are the API server's (JobStatusValidationOptions).
+var outcomeRules = []rule{
+	// RejectDisablingTerminalCondition, and validateJobStatus for SuccessCriteriaMet.
+	{RuleOutcomeFinal, outcomeFinal},
+	// RejectDecreasingFailedCounter.
+	{RuleFailedNeverFalls, failedNeverFalls},
+	// RejectDecreasingSucceededCounter; only elastic Indexed Jobs can shrink.
+	{RuleSucceededNeverFalls, succeededNeverFalls},
+	// Ours: an index that's done stays done.
+	{RuleCompletedIndexesGrow, completedIndexesGrow},
+	// Ours: an index that's given up stays so.
+	{RuleFailedIndexesGrow, failedIndexesGrow},
+	// RejectCompleteJobWithFailedCondition, RejectCompleteJobWithFailureTargetCondition,
+	// and SuccessCriteriaMet with Failed or FailureTarget.
+	{RuleEndingExclusive, endingExclusive},
+	// RejectFailedJobWithoutFailureTarget, RejectCompleteJobWithoutSuccessCriteriaMet.
+	{RuleInterimBeforeFinal, interimBeforeFinal},
+	// RejectFinishedJobWithoutStartTime.
+	{RuleFinishedNeedsStartTime, finishedNeedsStartTime},
+	// RejectFinishedJobWithActivePods, RejectFinishedJobWithTerminatingPods.
+	{RuleFinishedWithoutPods, finishedWithoutPods},
+	// RejectFinishedJobWithUncountedTerminatedPods.
+	{RuleFinishedWithoutUncounted, finishedWithoutUncounted},
+	// RejectStartTimeUpdateForUnsuspendedJob.
+	{RuleStartTimeStays, startTimeStays},
+	// RejectNotCompleteJobWithCompletionTime, RejectCompleteJobWithoutCompletionTime.
+	{RuleCompletionTime, completionTimeWithComplete},
+	// RejectCompletionTimeBeforeStartTime.
+	{RuleCompletionAfterStart, completionAfterStart},
+	// RejectMutatingCompletionTime.
+	{RuleCompletionTimeStays, completionTimeStays},
+	// RejectMoreReadyThanActivePods.
+	{RuleReadyWithinActive, readyWithinActive},
+	// validateJobStatus: ValidateNonnegativeField.
+	{RuleOutcomeCounters, func(r *reflection) string { return negativeCounter(&r.next) }},
+	// The index rules of the API server, all of them, on the text that's written.
+	{RuleOutcomeIndexes, outcomeIndexes},
+	// Ours: Suspended=True is never written for a Job that shall run.
+	{RuleSuspendedAgrees, suspendedAgrees},
+}
+
+func outcomeFinal(r *reflection) string {
+	for _, e := range []ending{success, failure} {
+		for _, t := range []batchv1.JobConditionType{e.interim, e.final} {
+			if isTrue(&r.hub.Status, t) && !isTrue(&r.next, t) {
+				return fmt.Sprintf("condition %s would be withdrawn", t)
+			}
+		}
+	}
+	was, is := outcomeOf(&r.hub.Status), outcomeOf(&r.mirror.Status)
+	if was == Undecided || is == was || (is == Undecided && freshStart(r.mirror)) {
+		return ""
+	}
+	return fmt.Sprintf("the Job is about to end (%s) on the hub, the mirror doesn't agree", was)
+}
+
+func failedNeverFalls(r *reflection) string {
+	was, is := r.hub.Status.Failed, r.next.Failed
+	return unless(is >= was, fmt.Sprintf("failed falls from %d to %d", was, is))
+}
+
+func succeededNeverFalls(r *reflection) string {
+	was, is := r.hub.Status.Succeeded, r.next.Succeeded
+	return unless(is >= was || r.shrinkable(), fmt.Sprintf("succeeded falls from %d to %d", was, is))
+}
+
+func completedIndexesGrow(r *reflection) string {
+	lost := r.was.completed.Below(deref(r.hub.Spec.Completions)).Minus(r.said.completed)
+	if len(lost) == 0 || !indexed(r.hub) || r.shrinkable() {
+		return ""
+	}
+	return fmt.Sprintf("index %d is no longer completed", lost[0].first)
+}
+
+func failedIndexesGrow(r *reflection) string {
+	lost := r.was.failed.Below(deref(r.hub.Spec.Completions)).Minus(r.said.failed)
+	if len(lost) == 0 || r.hub.Spec.BackoffLimitPerIndex == nil || r.shrinkable() || freshStart(r.mirror) {
+		return ""
+	}
+	return fmt.Sprintf("index %d is no longer failed", lost[0].first)
+}
+
+func endingExclusive(r *reflection) string {
+	succeeds := isTrue(&r.next, success.interim) || isTrue(&r.next, success.final)
+	fails := isTrue(&r.next, failure.interim) || isTrue(&r.next, failure.final)
+	return unless(!succeeds || !fails, "the Job would both succeed and fail")
+}
+
+func interimBeforeFinal(r *reflection) string {
+	for _, e := range []ending{success, failure} {
+		if isTrue(&r.next, e.final) && !isTrue(&r.next, e.interim) {
+			return fmt.Sprintf("%s without %s", e.final, e.interim)
+		}
+	}
+	return ""
+}
+
+func finishedNeedsStartTime(r *reflection) string {
+	nothingToDo := suspended(r.hub) && ptr.Equal(r.hub.Spec.Completions, ptr.To[int32](0))
+	return unless(!finished(&r.next) || r.next.StartTime != nil || nothingToDo, "the Job ended without a startTime")
+}
+
+func finishedWithoutPods(r *reflection) string {
+	return unless(!finished(&r.next) || !r.podsRemain(), "the Job ended with Pods left")
+}
+
+func finishedWithoutUncounted(r *reflection) string {
+	return unless(!finished(&r.next) || r.next.UncountedTerminatedPods == nil, "the Job ended with Pods that aren't counted")
+}
+
+func startTimeStays(r *reflection) string {
+	was := r.hub.Status.StartTime
+	return unless(was == nil || suspended(r.hub) || was.Equal(r.next.StartTime), "startTime changes while the Job isn't suspended")
+}
+
+func completionTimeWithComplete(r *reflection) string {
+	return unless((r.next.CompletionTime != nil) == isTrue(&r.next, batchv1.JobComplete), "completionTime must go with Complete")
+}
+
+func completionAfterStart(r *reflection) string {
+	start, end := r.next.StartTime, r.next.CompletionTime
+	return unless(start == nil || end == nil || !end.Before(start), "completionTime is before startTime")
+}
+
+func completionTimeStays(r *reflection) string {
+	was, is := r.hub.Status.CompletionTime, r.next.CompletionTime
+	return unless(was == nil || is == nil || was.Equal(is), "completionTime changes")
+}
+
+func readyWithinActive(r *reflection) string {
+	return unless(deref(r.next.Ready) <= r.next.Active, "more Pods are ready than active")
+}
+
+func outcomeIndexes(r *reflection) string {
+	sets := readIndexes(&r.next, MaxIndexBytes)
+	n := deref(r.hub.Spec.Completions)
+	switch {
+	case sets.completedFault+sets.failedFault != "":
+		return sets.completedFault + sets.failedFault
+	case !indexed(r.hub) && r.next.CompletedIndexes != "":
+		return "completedIndexes of a Job that isn't Indexed"
+	case r.hub.Spec.BackoffLimitPerIndex == nil && r.next.FailedIndexes != nil:
+		return "failedIndexes of a Job without backoffLimitPerIndex"
+	case !sets.completed.Within(n) || !sets.failed.Within(n):
+		return "indexes beyond the completions"
+	default:
+		return unless(sets.completed.Disjoint(sets.failed), "an index is both completed and failed")
+	}
+}
+
+func suspendedAgrees(r *reflection) string {
+	written := isTrue(&r.next, batchv1.JobSuspended) && !isTrue(&r.hub.Status, batchv1.JobSuspended)
+	return unless(!written || suspended(r.hub), "Suspended=True for a Job that isn't suspended")
+}

@@ -1,0 +1,63 @@
+package mirror
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
+)
+
+// Seed returns the status that a moved Job's mirror, created suspended, starts
+// from, so that the worker goes on from the progress the hub knows of. It's false
+// if there's nothing to carry over: no progress, or a work queue, whose progress
+// only its Pods know. A condition that leads to the end is carried over, too: a
+// Job that's about to fail doesn't get another chance by losing its worker.
+func Seed(hub *batchv1.Job) (batchv1.JobStatus, bool) {
+	seed, decided := SeedOutcome(hub)
+	if workQueue(hub) || !progressed(&hub.Status) {
+		return seed, decided
+	}
+	seed.Succeeded, seed.Failed = hub.Status.Succeeded, hub.Status.Failed
+	seed.CompletedIndexes = hub.Status.CompletedIndexes
+	if hub.Status.FailedIndexes != nil {
+		seed.FailedIndexes = ptr.To(*hub.Status.FailedIndexes)
+	}
+	return seed, true
+}
+
+// SeedOutcome is Seed without the progress, for Jobs that restart from zero.
+func SeedOutcome(hub *batchv1.Job) (batchv1.JobStatus, bool) {
+	var seed batchv1.JobStatus
+	for _, e := range []ending{success, failure} {
+		if isTrue(&hub.Status, e.interim) {
+			seed.Conditions = append(seed.Conditions, *findCondition(&hub.Status, e.interim))
+		}
+	}
+	return seed, len(seed.Conditions) > 0
+}
+
+// Seeded says whether a mirror has the seed already, or is past it.
+func Seeded(mirror *batchv1.Job, seed *batchv1.JobStatus) bool {
+	for i := range seed.Conditions {
+		if !isTrue(&mirror.Status, seed.Conditions[i].Type) {
+			return false
+		}
+	}
+	has, needs := readIndexes(&mirror.Status, MaxIndexBytes), readIndexes(seed, MaxIndexBytes)
+	return mirror.Status.Succeeded >= seed.Succeeded &&
+		mirror.Status.Failed >= seed.Failed &&
+		needs.completed.SubsetOf(has.completed) &&
+		needs.failed.SubsetOf(has.failed)
+}
+
+// SeedPatch is the merge patch for the mirror's status that seeds it. What the
+// worker's controller has written since, such as Suspended=True, stays.
+func SeedPatch(mirror *batchv1.Job, seed *batchv1.JobStatus) []byte {
+	next := mirror.Status.DeepCopy()
+	next.Succeeded, next.Failed = seed.Succeeded, seed.Failed
+	next.CompletedIndexes, next.FailedIndexes = seed.CompletedIndexes, seed.FailedIndexes
+	for _, c := range seed.Conditions {
+		if !isTrue(next, c.Type) {
+			next.Conditions = append(next.Conditions, c)
+		}
+	}
+	return StatusPatch(mirror, next)
+}

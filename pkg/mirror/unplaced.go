@@ -1,0 +1,31 @@
+package mirror
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+)
+
+// Unplaced derives the next status of a hub Job that has no mirror: one that
+// waits for a worker, or is suspended without one. It has no Pods, and its
+// Suspended condition says what its spec says, as the built-in controller would.
+// (The API server of 1.36 allows edits of a suspended Job's template only with
+// that condition or without a startTime.)
+func Unplaced(hub *batchv1.Job, now time.Time) Verdict {
+	if Finished(hub) {
+		return Unchanged{}
+	}
+	r := newReflection(hub, hub, now, Options{})
+	r.noPods()
+	r.next.UncountedTerminatedPods = nil
+	switch {
+	case suspended(hub):
+		r.next.StartTime = nil
+		if !isTrue(&r.next, batchv1.JobSuspended) {
+			setCondition(&r.next, suspendedCondition(), r.now)
+		}
+	case isTrue(&r.next, batchv1.JobSuspended):
+		setCondition(&r.next, resumedCondition(), r.now)
+	}
+	return r.conclude()
+}
