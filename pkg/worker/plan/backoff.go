@@ -1,0 +1,112 @@
+package plan
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+// Backoff is how a Job without backoffLimitPerIndex has fared lately. It
+// delays the next Pod: PodFailureBackoff after the first failure, doubled with
+// each further one, up to MaxPodFailureBackoff; a success resets it.
+type Backoff struct {
+	Failures int       // since the last success
+	Last     time.Time // when the latest of them ended
+}
+
+// after is the record once the newly ended Pods are taken into account. Of
+// Pods that are seen to end together, only failures after the last success
+// count.
+func (b Backoff) after(succeeded, failed []*pod) Backoff {
+	var lastSuccess time.Time
+	if len(succeeded) > 0 {
+		b = Backoff{}
+		lastSuccess = latestEnd(succeeded)
+	}
+	counted := filter(failed, func(p *pod) bool {
+		return len(succeeded) == 0 || endTime(p.Pod).After(lastSuccess)
+	})
+	if len(counted) == 0 {
+		return b
+	}
+	return Backoff{Failures: b.Failures + len(counted), Last: latestEnd(counted)}
+}
+
+// remembered derives the record of a controller that has just been started
+// from the Pods it had counted before.
+func (f *facts) remembered() Backoff {
+	counted := filter(f.pods, func(p *pod) bool { return p.ended() && !p.deleted && f.valid(p) && !f.isNew(p) })
+	return Backoff{}.after(
+		filter(counted, (*pod).succeeded),
+		filter(counted, func(p *pod) bool { return !p.succeeded() }),
+	)
+}
+
+// remaining is how long the next Pod has to wait, 0 if it doesn't.
+func (b Backoff) remaining(now time.Time, o Options) time.Duration {
+	if b.Failures == 0 {
+		return 0
+	}
+	return max(0, backoffDelay(b.Failures, o)-now.Sub(b.Last))
+}
+
+func backoffDelay(failures int, o Options) time.Duration {
+	delay := o.PodFailureBackoff
+	for range failures - 1 {
+		if delay *= 2; delay >= o.MaxPodFailureBackoff {
+			return o.MaxPodFailureBackoff
+		}
+	}
+	return delay
+}
+
+func latestEnd(pods []*pod) time.Time {
+	latest := slices.MaxFunc(pods, func(a, b *pod) int { return endTime(a.Pod).Compare(endTime(b.Pod)) })
+	return endTime(latest.Pod)
+}
+
+// endTime is when the Pod ended. The sources are in order of trust: its
+// containers; the moment it stopped being ready, which the kubelet writes; the
+// start of its deletion, for a Pod that nobody reports about; its creation.
+func endTime(p *corev1.Pod) time.Time {
+	if at, ok := containersEnd(p); ok {
+		return at
+	}
+	if c := podCondition(p, corev1.PodReady); c != nil && c.Status == corev1.ConditionFalse && !c.LastTransitionTime.IsZero() {
+		return c.LastTransitionTime.Time
+	}
+	if p.DeletionTimestamp != nil {
+		return p.DeletionTimestamp.Add(-time.Duration(ptr.Deref(p.DeletionGracePeriodSeconds, 0)) * time.Second)
+	}
+	return p.CreationTimestamp.Time
+}
+
+// containersEnd is the end of the last container or sidecar, if all have ended.
+func containersEnd(p *corev1.Pod) (time.Time, bool) {
+	var last time.Time
+	for _, c := range slices.Concat(p.Status.ContainerStatuses, sidecarStatuses(p)) {
+		if c.State.Terminated == nil || c.State.Terminated.FinishedAt.IsZero() {
+			return time.Time{}, false
+		}
+		if at := c.State.Terminated.FinishedAt.Time; at.After(last) {
+			last = at
+		}
+	}
+	return last, !last.IsZero()
+}
+
+// sidecarStatuses are the states of the init containers that keep running.
+func sidecarStatuses(p *corev1.Pod) []corev1.ContainerStatus {
+	var out []corev1.ContainerStatus
+	for _, status := range p.Status.InitContainerStatuses {
+		sidecar := slices.ContainsFunc(p.Spec.InitContainers, func(c corev1.Container) bool {
+			return c.Name == status.Name && ptr.Deref(c.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways
+		})
+		if sidecar {
+			out = append(out, status)
+		}
+	}
+	return out
+}

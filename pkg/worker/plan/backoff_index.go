@@ -1,0 +1,32 @@
+package plan
+
+import (
+	"time"
+
+	"k8s.io/utils/ptr"
+)
+
+// indexDelay is how long the next Pod of an index has to wait: with
+// backoffLimitPerIndex each index has a back-off of its own, told by its last
+// failed Pod.
+func (f *facts) indexDelay(index int) time.Duration {
+	last := f.indexes.awaiting[index]
+	if last == nil {
+		return 0
+	}
+	b := Backoff{Failures: allFailures(last.Pod) + 1, Last: endTime(last.Pod)}
+	return b.remaining(f.now, f.options)
+}
+
+// readyIndexes are those of the given indexes whose back-off has passed, and
+// when the first of the others will be.
+func (f *facts) readyIndexes(all []int) (ready []int, wake Wake) {
+	for _, index := range all {
+		if delay := f.indexDelay(index); delay > 0 {
+			wake = Soonest(wake, ptr.To(delay))
+			continue
+		}
+		ready = append(ready, index)
+	}
+	return ready, wake
+}

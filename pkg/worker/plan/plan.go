@@ -1,0 +1,142 @@
+package plan
+
+import (
+	"math"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+)
+
+// Snapshot is all a sync knows. Nothing in it is changed.
+type Snapshot struct {
+	Job     *batchv1.Job
+	Pods    []*corev1.Pod // those the Job controls, see Claim
+	Pending Pending
+	// Backoff is what the last sync's plan said, nil if there was none since
+	// the controller was started.
+	Backoff *Backoff
+	Now     time.Time
+}
+
+// Event is to be recorded on the Job.
+type Event struct{ Type, Reason, Message string }
+
+// Plan is what a sync does first. The Job is left alone if it's empty.
+type Plan struct {
+	Delete       []Deletion
+	Create       []*corev1.Pod
+	CreateReason CreateReason
+	Wake         Wake
+	Backoff      Backoff // for the next snapshot, once the status is written
+	Action       Action
+
+	facts   *facts
+	verdict *verdict
+}
+
+// facts are what the rules look at. They are gathered once, by gather; next is
+// the status in the making.
+type facts struct {
+	job     *batchv1.Job
+	options Options
+	now     time.Time
+	next    batchv1.JobStatus
+
+	indexed, suspended, replacesOnlyFailed bool
+	completions                            int
+	backoffLimit                           int32
+
+	pods, active       []*pod
+	ready, terminating int32
+	listed             sets.Set[types.UID] // in status.uncountedTerminatedPods
+	indexes            indexes
+	succeeded, failed  int32 // counted, listed and new
+}
+
+// Compute decides which Pods to delete and to create. The Job must not have
+// finished.
+func Compute(s Snapshot, o Options) *Plan {
+	f := gather(s, o)
+	newSucceeded := filter(f.pods, func(p *pod) bool { return f.isNew(p) && p.succeeded() })
+	newFailed := filter(f.pods, func(p *pod) bool { return f.isNew(p) && f.countsAsFailed(p) })
+	f.count(newSucceeded, newFailed)
+
+	before := ptr.Deref(s.Backoff, Backoff{})
+	if s.Backoff == nil {
+		before = f.remembered()
+	}
+	p := &Plan{facts: f, Action: Reconciling, Backoff: before.after(newSucceeded, newFailed), CreateReason: f.createReason()}
+	p.verdict = f.judge()
+	switch {
+	case p.verdict != nil:
+		for _, a := range f.active {
+			p.Delete = append(p.Delete, Deletion{Pod: a.Pod})
+		}
+	case f.job.DeletionTimestamp == nil:
+		p.Wake = f.deadline()
+		f.scale(p)
+	}
+	return p
+}
+
+func gather(s Snapshot, o Options) *facts {
+	spec := &s.Job.Spec
+	f := &facts{
+		job: s.Job, options: o, now: s.Now, next: *s.Job.Status.DeepCopy(),
+		indexed:            IsIndexed(s.Job),
+		suspended:          ptr.Deref(spec.Suspend, false),
+		replacesOnlyFailed: replacesOnlyFailed(s.Job),
+		completions:        int(ptr.Deref(spec.Completions, 0)),
+		backoffLimit:       ptr.Deref(spec.BackoffLimit, math.MaxInt32),
+		pods:               classify(s.Pods, s.Pending, o.TrackingFinalizer),
+	}
+	if f.next.UncountedTerminatedPods == nil {
+		f.next.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
+	}
+	if f.next.StartTime == nil && !f.suspended {
+		f.next.StartTime = &metav1.Time{Time: s.Now}
+	}
+	f.listed = sets.New(f.next.UncountedTerminatedPods.Succeeded...).Insert(f.next.UncountedTerminatedPods.Failed...)
+	f.active = filter(f.pods, (*pod).active)
+	f.ready = int32(len(filter(f.active, (*pod).ready)))
+	f.terminating = int32(len(filter(f.pods, (*pod).terminating)))
+	return f
+}
+
+// count adds the Pods that the status hasn't counted yet.
+func (f *facts) count(newSucceeded, newFailed []*pod) {
+	status := &f.job.Status
+	f.succeeded = status.Succeeded + int32(len(newSucceeded)+len(f.next.UncountedTerminatedPods.Succeeded))
+	f.failed = status.Failed + int32(len(f.next.UncountedTerminatedPods.Failed))
+	for _, p := range newFailed {
+		if rule(f.job.Spec.PodFailurePolicy, p.Pod).counts() {
+			f.failed++
+		}
+	}
+	if f.indexed {
+		f.indexes = f.sortIndexes()
+		f.succeeded = int32(f.indexes.succeeded.Len())
+	}
+}
+
+// valid tells whether the Pod can count for the Job: for an Indexed one it
+// needs an index in range.
+func (f *facts) valid(p *pod) bool {
+	return !f.indexed || p.index != noIndex && p.index < f.completions
+}
+
+// isNew tells whether the status knows nothing of the Pod yet.
+func (f *facts) isNew(p *pod) bool {
+	return p.tracked && !f.listed.Has(p.UID) && f.valid(p)
+}
+
+// changed tells whether the status in the making has to be written.
+func (f *facts) changed(since *batchv1.JobStatus) bool {
+	return !equality.Semantic.DeepEqual(since, &f.next)
+}

@@ -1,0 +1,114 @@
+package plan
+
+import (
+	"slices"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// noIndex stands for a Pod without a usable completion index.
+const noIndex = -1
+
+// pod is one Pod as a sync sees it: the cached object, corrected by the
+// pending writes. The object itself is shared and must not be changed.
+type pod struct {
+	*corev1.Pod
+	index   int  // its completion index, or noIndex
+	tracked bool // has the tracking finalizer, and no release is pending
+	deleted bool // being deleted, or its DELETE is pending
+}
+
+func (p *pod) succeeded() bool   { return p.Status.Phase == corev1.PodSucceeded }
+func (p *pod) ended() bool       { return p.succeeded() || p.Status.Phase == corev1.PodFailed }
+func (p *pod) active() bool      { return !p.ended() && !p.deleted }
+func (p *pod) terminating() bool { return !p.ended() && p.deleted }
+
+func (p *pod) ready() bool {
+	c := podCondition(p.Pod, corev1.PodReady)
+	return c != nil && c.Status == corev1.ConditionTrue
+}
+
+func podCondition(p *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondition {
+	for i := range p.Status.Conditions {
+		if p.Status.Conditions[i].Type == kind {
+			return &p.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// IsTracked tells whether the Pod has the finalizer.
+func IsTracked(p *corev1.Pod, finalizer string) bool {
+	return slices.Contains(p.Finalizers, finalizer)
+}
+
+// Pending are writes that the API server has accepted but that the cache may
+// not show yet. Without them a stale cache would have a Pod created twice, or
+// a released one counted again.
+type Pending struct {
+	Created  []*corev1.Pod       // as the API server returned them
+	Deleted  sets.Set[types.UID] // Pods whose DELETE was accepted
+	Released sets.Set[types.UID] // Pods whose tracking finalizer was removed
+}
+
+// classify lays the pending writes over the cached Pods.
+func classify(cached []*corev1.Pod, pending Pending, finalizer string) []*pod {
+	seen := make(sets.Set[types.UID], len(cached))
+	out := make([]*pod, 0, len(cached)+len(pending.Created))
+	add := func(p *corev1.Pod) {
+		if seen.Has(p.UID) {
+			return
+		}
+		seen.Insert(p.UID)
+		out = append(out, &pod{
+			Pod:     p,
+			index:   CompletionIndex(p),
+			tracked: IsTracked(p, finalizer) && !pending.Released.Has(p.UID),
+			deleted: p.DeletionTimestamp != nil || pending.Deleted.Has(p.UID),
+		})
+	}
+	for _, p := range cached {
+		add(p)
+	}
+	for _, p := range pending.Created {
+		add(p)
+	}
+	return out
+}
+
+// CompletionIndex is the index an Indexed Job gave the Pod, or -1.
+func CompletionIndex(p *corev1.Pod) int {
+	text, ok := p.Annotations[batchv1.JobCompletionIndexAnnotation]
+	if !ok {
+		return noIndex
+	}
+	index, err := strconv.Atoi(text)
+	if err != nil || index < 0 {
+		return noIndex
+	}
+	return index
+}
+
+func filter(pods []*pod, keep func(*pod) bool) []*pod {
+	var out []*pod
+	for _, p := range pods {
+		if keep(p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func indexesOf(pods []*pod) Intervals {
+	indexes := make([]int, 0, len(pods))
+	for _, p := range pods {
+		if p.index != noIndex {
+			indexes = append(indexes, p.index)
+		}
+	}
+	return IntervalsOf(indexes...)
+}

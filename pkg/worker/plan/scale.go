@@ -1,0 +1,102 @@
+package plan
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+// Action is what a sync did about Pods, as the metrics name it.
+type Action string
+
+const (
+	Reconciling Action = "reconciling" // the Job is ending, or being deleted
+	Tracking    Action = "tracking"    // the number of Pods was right
+	PodsCreated Action = "pods_created"
+	PodsDeleted Action = "pods_deleted"
+)
+
+// Deletion is a Pod to be deleted.
+type Deletion struct {
+	Pod *corev1.Pod
+	// Release says that the tracking finalizer goes first, so that the Pod's
+	// end isn't counted: it was surplus, or the Job was suspended. Otherwise
+	// the Pod stays tracked.
+	Release bool
+}
+
+// scale brings the number of active Pods to what the spec wants. A sync either
+// deletes or creates, and deletes first.
+func (f *facts) scale(p *Plan) {
+	want := f.wantActive()
+	active := int32(len(f.active))
+	doomed := f.surplus(max(0, int(active-want)))
+	if limit := f.options.MaxPodCreateDeletePerSync; !f.suspended && len(doomed) > limit {
+		doomed = doomed[:limit]
+		p.Wake = Soonest(p.Wake, ptr.To(time.Duration(0)))
+	}
+	p.Action = Tracking
+	if len(doomed) > 0 || f.suspended {
+		p.Action = PodsDeleted
+		for _, d := range doomed {
+			p.Delete = append(p.Delete, Deletion{Pod: d.Pod, Release: true})
+		}
+		return
+	}
+	if f.replacesOnlyFailed {
+		active += f.terminating
+	}
+	if missing := int(want - active); missing > 0 {
+		p.Action = PodsCreated
+		f.grow(p, missing)
+	}
+}
+
+// wantActive is the number of Pods that should run now.
+func (f *facts) wantActive() int32 {
+	parallelism := ptr.Deref(f.job.Spec.Parallelism, 1)
+	switch completions := f.job.Spec.Completions; {
+	case f.suspended:
+		return 0
+	case completions != nil:
+		return max(0, min(parallelism, *completions-f.succeeded))
+	case f.succeeded > 0:
+		// A work queue is being emptied once a Pod has succeeded: those that
+		// run go on, no new one is started.
+		return int32(len(f.active))
+	default:
+		return parallelism
+	}
+}
+
+// grow creates Pods, as far as back-off and the limit per sync allow.
+func (f *facts) grow(p *Plan, missing int) {
+	if !perIndex(f.job) {
+		if wait := p.Backoff.remaining(f.now, f.options); wait > 0 {
+			p.Wake = Soonest(p.Wake, ptr.To(max(wait, f.options.SyncBatchPeriod)))
+			return
+		}
+	}
+	if limit := f.options.MaxPodCreateDeletePerSync; missing > limit {
+		missing = limit
+		p.Wake = Soonest(p.Wake, ptr.To(time.Duration(0)))
+	}
+	if !f.indexed {
+		for range missing {
+			p.Create = append(p.Create, f.newPod())
+		}
+		return
+	}
+	indexes := f.pendingIndexes(missing)
+	if perIndex(f.job) {
+		ready, wake := f.readyIndexes(indexes)
+		if wake != nil {
+			p.Wake = Soonest(p.Wake, ptr.To(max(*wake, f.options.SyncBatchPeriod)))
+		}
+		indexes = ready
+	}
+	for _, index := range indexes {
+		p.Create = append(p.Create, f.newIndexedPod(index))
+	}
+}

@@ -1,0 +1,120 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// surplus are the active Pods to delete: for an Indexed Job all that have no
+// index, one out of range, or one that another Pod has, too; then the most
+// expendable, until there are at least that many.
+func (f *facts) surplus(atLeast int) []*pod {
+	doomed, rest := []*pod(nil), f.active
+	if f.indexed {
+		doomed, rest = f.misplaced()
+	}
+	if more := atLeast - len(doomed); more > 0 {
+		doomed = append(doomed, byExpendability(rest)[:more]...)
+	}
+	return doomed
+}
+
+// misplaced splits off the active Pods that an Indexed Job has no use for.
+func (f *facts) misplaced() (misplaced, rest []*pod) {
+	byIndex := map[int][]*pod{}
+	for _, p := range f.active {
+		if f.valid(p) {
+			byIndex[p.index] = append(byIndex[p.index], p)
+			continue
+		}
+		misplaced = append(misplaced, p)
+	}
+	for _, p := range f.active {
+		same := byIndex[p.index]
+		if len(same) == 0 {
+			continue // misplaced, or already dealt with
+		}
+		delete(byIndex, p.index)
+		if len(same) > 1 {
+			same = byExpendability(same)
+		}
+		misplaced = append(misplaced, same[:len(same)-1]...)
+		rest = append(rest, same[len(same)-1])
+	}
+	return misplaced, rest
+}
+
+// byExpendability sorts a copy, the Pods to be deleted first in front.
+func byExpendability(pods []*pod) []*pod {
+	sorted := slices.Clone(pods)
+	slices.SortStableFunc(sorted, compareExpendability)
+	return sorted
+}
+
+// compareExpendability prefers to delete Pods that have got less far: without
+// a node, then by phase, not ready, ready for a shorter
+// time, restarted more often (sidecars last), younger. The deletion cost
+// annotation is for ReplicaSets, a Job doesn't look at it.
+func compareExpendability(a, b *pod) int {
+	return cmp.Or(
+		compareBool(a.Spec.NodeName != "", b.Spec.NodeName != ""),
+		cmp.Compare(phaseRank(a), phaseRank(b)),
+		compareBool(a.ready(), b.ready()),
+		compareNewestFirst(readySince(a), readySince(b)),
+		compareRestarts(a, b),
+		compareNewestFirst(a.CreationTimestamp.Time, b.CreationTimestamp.Time),
+	)
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
+
+func phaseRank(p *pod) int {
+	switch p.Status.Phase {
+	case corev1.PodUnknown:
+		return 1
+	case corev1.PodRunning:
+		return 2
+	}
+	return 0
+}
+
+func readySince(p *pod) time.Time {
+	if c := podCondition(p.Pod, corev1.PodReady); c != nil && c.Status == corev1.ConditionTrue {
+		return c.LastTransitionTime.Time
+	}
+	return time.Time{}
+}
+
+// compareNewestFirst puts an unset time before every other.
+func compareNewestFirst(a, b time.Time) int {
+	if a.IsZero() || b.IsZero() {
+		return compareBool(!a.IsZero(), !b.IsZero())
+	}
+	return b.Compare(a)
+}
+
+func compareRestarts(a, b *pod) int {
+	return cmp.Or(
+		cmp.Compare(maxRestarts(b.Status.ContainerStatuses), maxRestarts(a.Status.ContainerStatuses)),
+		cmp.Compare(maxRestarts(sidecarStatuses(b.Pod)), maxRestarts(sidecarStatuses(a.Pod))),
+	)
+}
+
+func maxRestarts(list []corev1.ContainerStatus) int32 {
+	var most int32
+	for _, c := range list {
+		most = max(most, c.RestartCount)
+	}
+	return most
+}

@@ -1,0 +1,213 @@
+package plan
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+var (
+	errConflict = errors.New("conflict")
+	errCrash    = errors.New("the controller was killed")
+)
+
+// world is an API server with one Job and its Pods, the kubelets, and the
+// cache of a controller, which is told of changes late but in order.
+type world struct {
+	now     time.Time
+	version int
+	job     *batchv1.Job
+	pods    map[types.UID]*corev1.Pod
+
+	cachedJob  *batchv1.Job
+	cachedPods map[types.UID]*corev1.Pod
+	jobNews    []*batchv1.Job
+	podNews    []podNews
+
+	writesLeft int // the controller is killed when it has none left; -1: never
+
+	// What really happened, to hold the counters against.
+	succeeded, failed, deleted sets.Set[types.UID]
+	elastic                    bool // completions were changed: succeeded may fall
+	log                        []string
+}
+
+type podNews struct {
+	uid types.UID
+	pod *corev1.Pod // nil: gone
+}
+
+func newWorld(job *batchv1.Job) *world {
+	w := &world{
+		now: noon, pods: map[types.UID]*corev1.Pod{}, writesLeft: -1,
+		succeeded: sets.New[types.UID](), failed: sets.New[types.UID](), deleted: sets.New[types.UID](),
+	}
+	w.job = job.DeepCopy()
+	w.storeJob()
+	w.relist()
+	return w
+}
+
+func (w *world) logf(format string, args ...any) {
+	w.log = append(w.log, w.now.Format("15:04:05 ")+fmt.Sprintf(format, args...))
+}
+
+func (w *world) nextVersion() string { w.version++; return strconv.Itoa(w.version) }
+
+func (w *world) storeJob() {
+	w.job.ResourceVersion = w.nextVersion()
+	w.jobNews = append(w.jobNews, w.job.DeepCopy())
+}
+
+func (w *world) storePod(p *corev1.Pod) {
+	p.ResourceVersion = w.nextVersion()
+	if p.DeletionTimestamp != nil && len(p.Finalizers) == 0 && (p.Spec.NodeName == "" || ended(p)) {
+		delete(w.pods, p.UID)
+		w.podNews = append(w.podNews, podNews{uid: p.UID})
+		return
+	}
+	w.podNews = append(w.podNews, podNews{p.UID, p.DeepCopy()})
+}
+
+func ended(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+}
+
+// relist is what a new controller's cache starts with.
+func (w *world) relist() {
+	w.jobNews, w.podNews = nil, nil
+	w.cachedJob = w.job.DeepCopy()
+	w.cachedPods = map[types.UID]*corev1.Pod{}
+	for uid, p := range w.pods {
+		w.cachedPods[uid] = p.DeepCopy()
+	}
+}
+
+// deliver brings the oldest news of each kind to the cache.
+func (w *world) deliver(jobs, pods int) {
+	for ; jobs > 0 && len(w.jobNews) > 0; jobs-- {
+		w.cachedJob, w.jobNews = w.jobNews[0], w.jobNews[1:]
+	}
+	for ; pods > 0 && len(w.podNews) > 0; pods-- {
+		news := w.podNews[0]
+		w.podNews = w.podNews[1:]
+		if news.pod == nil {
+			delete(w.cachedPods, news.uid)
+		} else {
+			w.cachedPods[news.uid] = news.pod
+		}
+	}
+}
+
+// The requests of the controller. Each may be its last one.
+
+func (w *world) spend() error {
+	if w.writesLeft == 0 {
+		return errCrash
+	}
+	w.writesLeft--
+	return nil
+}
+
+func (w *world) create(p *corev1.Pod) (*corev1.Pod, error) {
+	if err := w.spend(); err != nil {
+		return nil, err
+	}
+	p = p.DeepCopy()
+	p.UID = types.UID("pod-" + strconv.Itoa(w.version))
+	p.Name = p.GenerateName + strconv.Itoa(w.version)
+	p.CreationTimestamp = metav1.NewTime(w.now)
+	p.Status.Phase = corev1.PodPending
+	w.pods[p.UID] = p
+	w.storePod(p)
+	w.logf("controller creates %s", p.Name)
+	return p.DeepCopy(), nil
+}
+
+func (w *world) delete(uid types.UID) error {
+	if err := w.spend(); err != nil {
+		return err
+	}
+	w.markDeleted(uid)
+	w.logf("controller deletes %s", uid)
+	return nil
+}
+
+func (w *world) markDeleted(uid types.UID) {
+	if p := w.pods[uid]; p != nil && p.DeletionTimestamp == nil {
+		p.DeletionTimestamp = &metav1.Time{Time: w.now}
+		w.deleted.Insert(uid)
+		w.storePod(p)
+	}
+}
+
+// adopt adds the finalizer to a Pod that hasn't changed since.
+func (w *world) adopt(uid types.UID, version string) (*corev1.Pod, error) {
+	if err := w.spend(); err != nil {
+		return nil, err
+	}
+	p := w.pods[uid]
+	if p == nil || p.ResourceVersion != version {
+		return nil, errConflict
+	}
+	p.Finalizers = []string{testOptions.TrackingFinalizer}
+	w.storePod(p)
+	w.logf("controller adopts %s", uid)
+	return p.DeepCopy(), nil
+}
+
+// release removes the finalizer; with a version given, only of that version.
+func (w *world) release(uid types.UID, version string) error {
+	if err := w.spend(); err != nil {
+		return err
+	}
+	p := w.pods[uid]
+	if p == nil {
+		return nil
+	}
+	if version != "" && version != p.ResourceVersion {
+		return errConflict
+	}
+	p.Finalizers = slices.DeleteFunc(p.Finalizers, func(f string) bool { return f == testOptions.TrackingFinalizer })
+	w.storePod(p)
+	w.logf("controller releases %s (%s)", uid, p.Status.Phase)
+	return nil
+}
+
+func (w *world) updateStatus(version string, status batchv1.JobStatus) (*batchv1.Job, error) {
+	if err := w.spend(); err != nil {
+		return nil, err
+	}
+	if version != w.job.ResourceVersion {
+		return nil, errConflict
+	}
+	old := w.job.DeepCopy()
+	w.job.Status = *status.DeepCopy()
+	if err := statusRules(old, w.job, w.elastic); err != nil {
+		return nil, fmt.Errorf("the API server would refuse this status: %w", err)
+	}
+	if trueCondition(status.Conditions, batchv1.JobFailureTarget) != nil {
+		// The Job has failed, and with it every Pod that was still running.
+		w.failed.Insert(status.UncountedTerminatedPods.Failed...)
+	}
+	w.storeJob()
+	w.logf("controller writes active=%d ready=%d terminating=%d succeeded=%d failed=%d uncounted=%d conditions=%v",
+		status.Active, *status.Ready, *status.Terminating, status.Succeeded, status.Failed,
+		len(status.UncountedTerminatedPods.Succeeded)+len(status.UncountedTerminatedPods.Failed), conditionTypes(status))
+	return w.job.DeepCopy(), nil
+}
+
+func conditionTypes(s batchv1.JobStatus) (types []string) {
+	for _, c := range s.Conditions {
+		types = append(types, fmt.Sprintf("%s=%s", c.Type, c.Status))
+	}
+	return types
+}
