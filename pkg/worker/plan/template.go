@@ -8,7 +8,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -25,7 +24,7 @@ func (f *facts) newPod() *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:    f.job.Namespace,
-			GenerateName: namePrefix(f.job.Name),
+			GenerateName: f.job.Name + "-",
 			Labels:       copyOf(template.Labels),
 			Annotations:  copyOf(template.Annotations),
 			Finalizers:   template.Finalizers,
@@ -89,14 +88,6 @@ func addIndexEnv(c *corev1.Container) {
 		Name:      indexEnv,
 		ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: field}},
 	})
-}
-
-// namePrefix has a dash at its end, unless that makes it too long to be valid.
-func namePrefix(jobName string) string {
-	if prefix := jobName + "-"; len(validation.NameIsDNSSubdomain(prefix, true)) == 0 {
-		return prefix
-	}
-	return jobName
 }
 
 // indexedNamePrefix keeps the index readable in names of long Jobs.

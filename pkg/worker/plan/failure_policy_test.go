@@ -1,0 +1,61 @@
+package plan
+
+import (
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+func TestPodFailurePolicy(t *testing.T) {
+	const failJob, ignore, count = batchv1.PodFailurePolicyActionFailJob, batchv1.PodFailurePolicyActionIgnore, batchv1.PodFailurePolicyActionCount
+	notIn := func(name *string, codes ...int32) batchv1.PodFailurePolicyRule {
+		r := onExit(failJob, codes...)
+		r.OnExitCodes.Operator, r.OnExitCodes.ContainerName = batchv1.PodFailurePolicyOnExitCodesOpNotIn, name
+		return r
+	}
+	initExit := func(p *corev1.Pod) {
+		p.Status.InitContainerStatuses = []corev1.ContainerStatus{containerExit("init", 7, 0)}
+	}
+	for _, row := range []struct {
+		name  string
+		rules []batchv1.PodFailurePolicyRule
+		pod   *corev1.Pod
+		want  ruling
+	}{
+		{"no rule matches", []batchv1.PodFailurePolicyRule{onExit(failJob, 2)}, aPod("p", exited(1, 0)), ruling{}},
+		{"the first match wins", []batchv1.PodFailurePolicyRule{onExit(ignore, 1), onExit(failJob, 1)}, aPod("p", exited(1, 0)), ruling{action: ignore}},
+		{"FailJob by exit code", []batchv1.PodFailurePolicyRule{onExit(count, 9), onExit(failJob, 1)}, aPod("p", exited(1, 0)),
+			ruling{failJob, "Container main for pod ns/p failed with exit code 1 matching FailJob rule at index 1"}},
+		{"FailJob by condition", []batchv1.PodFailurePolicyRule{onCondition(failJob, corev1.DisruptionTarget)}, aPod("p", failed, podConditionTrue(corev1.DisruptionTarget)),
+			ruling{failJob, "Pod ns/p has condition DisruptionTarget matching FailJob rule at index 0"}},
+		{"another condition", []batchv1.PodFailurePolicyRule{onCondition(ignore, corev1.DisruptionTarget)}, aPod("p", failed, podConditionTrue(corev1.PodScheduled)), ruling{}},
+		{"NotIn", []batchv1.PodFailurePolicyRule{notIn(nil, 2)}, aPod("p", exited(1, 0)),
+			ruling{failJob, "Container main for pod ns/p failed with exit code 1 matching FailJob rule at index 0"}},
+		{"NotIn never matches exit code 0", []batchv1.PodFailurePolicyRule{notIn(nil, 2)}, aPod("p", exited(0, 0)), ruling{}},
+		{"another container's exit code", []batchv1.PodFailurePolicyRule{notIn(ptr.To("side"), 2)}, aPod("p", exited(1, 0)), ruling{}},
+		{"an init container's exit code", []batchv1.PodFailurePolicyRule{onExit(failJob, 7)}, aPod("p", exited(1, 0), initExit),
+			ruling{failJob, "Container init for pod ns/p failed with exit code 7 matching FailJob rule at index 0"}},
+		{"a container that still runs has none", []batchv1.PodFailurePolicyRule{onExit(failJob, 0, 1)}, aPod("p", restarted(3)), ruling{}},
+		{"an action of a later Kubernetes is passed over", []batchv1.PodFailurePolicyRule{onExit("Later", 1), onExit(ignore, 1)}, aPod("p", exited(1, 0)), ruling{action: ignore}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if got := rule(&batchv1.PodFailurePolicy{Rules: row.rules}, row.pod); got != row.want {
+				t.Errorf("got %+v, want %+v", got, row.want)
+			}
+		})
+	}
+}
+
+func TestIgnoredFailuresDontCount(t *testing.T) {
+	job := aJob(policy(onExit(batchv1.PodFailurePolicyActionIgnore, 2)), func(j *batchv1.Job) { j.Spec.BackoffLimit = ptr.To[int32](0) })
+	p := Compute(snap(job, 60, aPod("a", exited(2, 0))), testOptions)
+	if p.verdict != nil || len(p.Create) != 1 {
+		t.Fatalf("verdict %v, %d Pods to create", p.verdict, len(p.Create))
+	}
+	a := p.Account(Outcome{Created: 1})
+	if len(a.Status.UncountedTerminatedPods.Failed) != 0 || len(a.Release) != 1 || a.Actions["Ignore"] != 1 {
+		t.Errorf("listed %v, released %d, actions %v", a.Status.UncountedTerminatedPods.Failed, len(a.Release), a.Actions)
+	}
+}

@@ -1,0 +1,123 @@
+package plan
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+// snap is what a controller sees at the given second after noon.
+func snap(job *batchv1.Job, second int, pods ...*corev1.Pod) Snapshot {
+	return Snapshot{Job: job, Pods: pods, Now: noon.Add(time.Duration(second) * time.Second)}
+}
+
+func TestVerdict(t *testing.T) {
+	started := func(j *batchv1.Job) { j.Status.StartTime = at(0) }
+	deadline := func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](30) }
+	limit := func(n int32) func(*batchv1.Job) {
+		return func(j *batchv1.Job) { j.Spec.BackoffLimit = &n }
+	}
+	restarts := func(j *batchv1.Job) { j.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure }
+	maxFailed := func(n int32) func(*batchv1.Job) { return func(j *batchv1.Job) { j.Spec.MaxFailedIndexes = &n } }
+	anySuccess := func(j *batchv1.Job) {
+		j.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: ptr.To[int32](1)}}}
+	}
+	failJob := policy(onExit(batchv1.PodFailurePolicyActionFailJob, 42))
+	for _, row := range []struct {
+		name   string
+		job    *batchv1.Job
+		second int
+		pods   []*corev1.Pod
+		want   string // the reason, empty for none
+	}{
+		{"a running Job goes on", aJob(started), 10, []*corev1.Pod{aPod("a", running)}, ""},
+		{"failures up to the limit go on", aJob(limit(1)), 0, []*corev1.Pod{aPod("a", failed)}, ""},
+		{"failures above the limit end it", aJob(limit(0)), 0, []*corev1.Pod{aPod("a", failed)}, "BackoffLimitExceeded"},
+		{"a counted failure isn't new", aJob(limit(0)), 0, []*corev1.Pod{aPod("a", failed, untracked)}, ""},
+		{"restarts below the limit go on", aJob(restarts, limit(2)), 0, []*corev1.Pod{aPod("a", running, restarted(1))}, ""},
+		{"restarts at the limit end it", aJob(restarts, limit(2)), 0, []*corev1.Pod{aPod("a", running, restarted(2))}, "BackoffLimitExceeded"},
+		{"a limit of 0 allows no restart", aJob(restarts, limit(0)), 0, []*corev1.Pod{aPod("a", running, restarted(1))}, "BackoffLimitExceeded"},
+		{"restarts don't count under Never", aJob(limit(2)), 0, []*corev1.Pod{aPod("a", running, restarted(9))}, ""},
+		{"before the deadline", aJob(started, deadline), 29, nil, ""},
+		{"at the deadline", aJob(started, deadline), 30, nil, "DeadlineExceeded"},
+		{"no deadline while suspended", aJob(started, deadline, suspended), 99, nil, ""},
+		{"the back-off limit goes before the deadline", aJob(started, deadline, limit(0)), 30, []*corev1.Pod{aPod("a", failed)}, "BackoffLimitExceeded"},
+		{"FailJob goes before the back-off limit", aJob(failJob, limit(0)), 0, []*corev1.Pod{aPod("a", exited(42, 0))}, "PodFailurePolicy"},
+		{"FailJob waits for the Pod to have ended", aJob(failJob), 0, []*corev1.Pod{aPod("a", running, deletedAt(0))}, ""},
+		{"what is recorded stands: failure", aJob(withCondition(batchv1.JobFailureTarget, "Recorded"), limit(0)), 0, []*corev1.Pod{aPod("a", failed)}, "Recorded"},
+		{"what is recorded stands: success", aJob(withCondition(batchv1.JobSuccessCriteriaMet, "Recorded"), limit(0)), 0, []*corev1.Pod{aPod("a", failed)}, "Recorded"},
+		{"failed indexes up to the maximum go on", aJob(sized(2, 3), indexLimit(0), maxFailed(1)), 0, []*corev1.Pod{aPod("a", index(0), failed)}, ""},
+		{"one too many failed index", aJob(sized(2, 3), indexLimit(0), maxFailed(0)), 0, []*corev1.Pod{aPod("a", index(0), failed)}, "MaxFailedIndexesExceeded"},
+		{"every index settled, one failed", aJob(sized(2, 2), indexLimit(0)), 0, []*corev1.Pod{aPod("a", index(0), failed), aPod("b", index(1), succeeded)}, "FailedIndexes"},
+		{"one index still to be settled", aJob(sized(2, 3), indexLimit(0)), 0, []*corev1.Pod{aPod("a", index(0), failed), aPod("b", index(1), succeeded)}, ""},
+		{"an index may be retried up to its limit", aJob(sized(1, 1), indexLimit(1)), 0, []*corev1.Pod{aPod("a", index(0), failures(0), failed)}, ""},
+		{"the last retry of an index", aJob(sized(1, 1), indexLimit(1)), 0, []*corev1.Pod{aPod("a", index(0), failures(1), failed)}, "FailedIndexes"},
+		{"FailIndex spares the retries", aJob(sized(1, 1), indexLimit(9), policy(onExit(batchv1.PodFailurePolicyActionFailIndex, 3))), 0, []*corev1.Pod{aPod("a", index(0), exited(3, 0))}, "FailedIndexes"},
+		{"successPolicy met", aJob(sized(2, 3), indexed, anySuccess), 0, []*corev1.Pod{aPod("a", index(2), succeeded)}, "SuccessPolicy"},
+		{"failure goes before successPolicy", aJob(sized(2, 3), indexed, anySuccess, limit(0)), 0, []*corev1.Pod{aPod("a", index(2), succeeded), aPod("b", index(0), failed)}, "BackoffLimitExceeded"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			got := ""
+			if v := Compute(snap(row.job, row.second, row.pods...), testOptions).verdict; v != nil {
+				got = v.reason
+			}
+			if got != row.want {
+				t.Errorf("verdict %q, want %q", got, row.want)
+			}
+		})
+	}
+}
+
+// A Job ends in two steps: the interim condition is written before the Pods
+// are released, the terminal one when all of them have ended.
+func TestJobEndsInTwoSteps(t *testing.T) {
+	p := Compute(snap(aJob(), 5, aPod("a", succeeded)), testOptions)
+	a := p.Account(Outcome{})
+	if got := conditionTypes(a.Status); len(got) != 1 || got[0] != "SuccessCriteriaMet=True" {
+		t.Fatalf("first write has %v", got)
+	}
+	if len(a.Release) != 1 || a.Status.UncountedTerminatedPods.Succeeded[0] != "a" {
+		t.Fatalf("first write lists %v, releases %v", a.Status.UncountedTerminatedPods, a.Release)
+	}
+	s := a.Settle(allOf(a.Release))
+	if s.Finished == nil || s.Finished.Type != batchv1.JobComplete || s.Finished.Message != "Reached expected number of succeeded pods" {
+		t.Fatalf("second write finishes with %v", s.Finished)
+	}
+	if s.Status.Succeeded != 1 || !s.Status.CompletionTime.Equal(at(5)) {
+		t.Errorf("succeeded %d at %v", s.Status.Succeeded, s.Status.CompletionTime)
+	}
+	if len(s.Events) != 1 || s.Events[0].Reason != "Completed" {
+		t.Errorf("events %v", s.Events)
+	}
+}
+
+func TestTerminalConditionWaits(t *testing.T) {
+	tooMany := func(j *batchv1.Job) { j.Spec.BackoffLimit = ptr.To[int32](0) }
+	for _, row := range []struct {
+		name    string
+		pods    []*corev1.Pod
+		deleted []string
+		release bool // whether the releases succeed
+		want    bool
+	}{
+		{"nothing left", []*corev1.Pod{aPod("a", failed)}, nil, true, true},
+		{"a release failed", []*corev1.Pod{aPod("a", failed)}, nil, false, false},
+		{"a Pod is still terminating", []*corev1.Pod{aPod("a", failed), aPod("b", running, deletedAt(0))}, nil, true, false},
+		{"a Pod was deleted just now", []*corev1.Pod{aPod("a", failed), aPod("b", running)}, []string{"b"}, true, false},
+		{"a Pod couldn't be deleted", []*corev1.Pod{aPod("a", failed), aPod("b", running)}, nil, true, false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			a := Compute(snap(aJob(sized(2, 2), tooMany), 0, row.pods...), testOptions).Account(Outcome{Deleted: uids(row.deleted...)})
+			released := uids()
+			if row.release {
+				released = allOf(a.Release)
+			}
+			if got := a.Settle(released).Finished != nil; got != row.want {
+				t.Errorf("finished: %v, want %v", got, row.want)
+			}
+		})
+	}
+}
