@@ -1,0 +1,136 @@
+package dispatch
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// Plan is what is to be done about a Job now.
+type Plan struct {
+	// Situation is the name of the situation that made this plan.
+	Situation Situation
+	// Actions are carried out in order; the first that fails ends the plan.
+	Actions []Action
+	// Reports are told once the actions have succeeded.
+	Reports []Report
+	// Again: look again at once, when the actions have changed something.
+	Again bool
+	// After is when to look again without any event; zero: only on an event.
+	After time.Duration
+	// AwaitsRoom: look again when a worker has more room, or another state.
+	AwaitsRoom bool
+}
+
+// Action is one write, or a few that belong together.
+type Action interface{ action() }
+
+// Place chooses a worker for the Job and writes the choice down on the hub.
+type Place struct {
+	// At is the worker, if there's nothing to choose: the one that runs it.
+	At string
+	// Leave is the worker that the Job is moved away from, with the reason;
+	// empty: it isn't placed yet.
+	Leave  string
+	Reason string
+	// Must: the Job can't stay where it is, even if nothing else fits.
+	Must bool
+}
+
+// CreateMirror creates the Job's mirror.
+type CreateMirror struct {
+	Worker string
+	Mirror *batchv1.Job
+}
+
+// SeedMirror writes the progress known at the hub into the status of a mirror
+// that has not started.
+type SeedMirror struct {
+	Worker string
+	Mirror *batchv1.Job
+	Status batchv1.JobStatus
+}
+
+// PatchMirror changes a mirror in place.
+type PatchMirror struct {
+	Worker string
+	Mirror *batchv1.Job
+	Patch  mirror.Patch
+}
+
+// DeleteMirror deletes a mirror, with its UID as precondition.
+type DeleteMirror struct {
+	Worker      string
+	Mirror      *batchv1.Job
+	Propagation metav1.DeletionPropagation
+	// VerifyGone: only when a live read of the hub shows no Job of this UID.
+	VerifyGone types.UID
+}
+
+// DisownMirror takes the hub's label and annotations off a mirror.
+type DisownMirror struct {
+	Worker string
+	Mirror *batchv1.Job
+}
+
+// WriteStatus writes the hub Job's status.
+type WriteStatus struct {
+	Patch []byte
+	// Progress: the write only reports progress.
+	Progress bool
+}
+
+// LetGo takes the finalizer off the hub Job.
+type LetGo struct{}
+
+func (Place) action()        {}
+func (CreateMirror) action() {}
+func (SeedMirror) action()   {}
+func (PatchMirror) action()  {}
+func (DeleteMirror) action() {}
+func (DisownMirror) action() {}
+func (WriteStatus) action()  {}
+func (LetGo) action()        {}
+
+// Report is what is told about a Job on the hub. It is told once, for as long as
+// its text stays the same.
+type Report struct {
+	// Reason is the event's reason, in CamelCase.
+	Reason string
+	// Message is for people.
+	Message string
+	// Warning: something needs attention.
+	Warning bool
+	// Rule is the rule that the worker's status broke; it is counted in
+	// jobferry_status_rejected_total.
+	Rule mirror.Rule
+}
+
+func note(reason, message string) Report { return Report{Reason: reason, Message: message} }
+func warn(reason, message string) Report {
+	return Report{Reason: reason, Message: message, Warning: true}
+}
+
+// Reasons of the events on hub Jobs.
+const (
+	ReasonPlaced         = "Placed"
+	ReasonMirrored       = "Mirrored"
+	ReasonMoved          = "Moved"
+	ReasonPending        = "Pending"
+	ReasonConflict       = "Conflict"
+	ReasonRefused        = "MirrorRefused"
+	ReasonLost           = "Lost"
+	ReasonDeferred       = "Deferred"
+	ReasonStatusRejected = "StatusRejected"
+	ReasonDrift          = "Drift"
+	ReasonRecreated      = "MirrorRecreated"
+	ReasonStuck          = "PodsWaiting"
+	ReasonSuspended      = "Suspended"
+	ReasonResumed        = "Resumed"
+	ReasonInvalid        = "InvalidAnnotation"
+	ReasonOrphaned       = "MirrorOrphaned"
+)

@@ -1,0 +1,216 @@
+package dispatch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// planUnmirrored creates the mirror. A Job with progress gets it suspended: its
+// status is seeded before it may start.
+func planUnmirrored(s *Snapshot) Plan {
+	target := s.target(s.Home)
+	_, target.Suspended = mirror.Seed(s.Job)
+	return Plan{
+		Actions: []Action{CreateMirror{Worker: s.Home.Worker, Mirror: mirror.Project(s.Job, target)}},
+		Reports: []Report{note(ReasonMirrored, "Created in worker "+s.Home.Worker)},
+		Again:   true,
+	}
+}
+
+func planMirrorLeaving(s *Snapshot) Plan {
+	return Plan{Reports: []Report{warn(ReasonRecreated,
+		"The Job was deleted in worker "+s.Home.Worker+"; it is created there again when it is gone")}}
+}
+
+// planMirrored keeps a mirror and its hub Job in step: the worker's status comes
+// up, then the hub's spec goes down, then what keeps the Pods waiting is told.
+func planMirrored(s *Snapshot) Plan {
+	var plan Plan
+	for _, step := range []func(*Snapshot) Plan{seed, reflect, align, unstick} {
+		next := step(s)
+		plan.Actions = next.Actions
+		plan.Reports = append(plan.Reports, next.Reports...)
+		plan.After = soonest(plan.After, next.After)
+		plan.AwaitsRoom = plan.AwaitsRoom || next.AwaitsRoom
+		if len(plan.Actions) > 0 {
+			plan.Again = true
+			return plan
+		}
+	}
+	plan.After = soonest(plan.After, s.Timing.Recheck)
+	return plan
+}
+
+// seed writes the progress known at the hub into a mirror that has not started
+// and knows less. Crash-safe without a mark of its own: until it's done the
+// mirror stays suspended, and is behind.
+func seed(s *Snapshot) Plan {
+	m := s.Home.Mirror
+	status, ok := mirror.Seed(s.Job)
+	if !ok || m.Status.StartTime != nil || !ptr.Deref(m.Spec.Suspend, false) || !behind(&m.Status, &status) {
+		return Plan{}
+	}
+	return Plan{Actions: []Action{SeedMirror{Worker: s.Home.Worker, Mirror: m, Status: status}}}
+}
+
+func behind(have, want *batchv1.JobStatus) bool {
+	return have.Succeeded < want.Succeeded || have.Failed < want.Failed ||
+		have.CompletedIndexes != want.CompletedIndexes ||
+		ptr.Deref(have.FailedIndexes, "") != ptr.Deref(want.FailedIndexes, "") ||
+		lacksCondition(have, want)
+}
+
+func lacksCondition(have, want *batchv1.JobStatus) bool {
+	return slices.ContainsFunc(want.Conditions, func(w batchv1.JobCondition) bool {
+		return !slices.ContainsFunc(have.Conditions, func(h batchv1.JobCondition) bool { return h.Type == w.Type })
+	})
+}
+
+// reflect brings the hub Job's status to the mirror's.
+func reflect(s *Snapshot) Plan {
+	switch verdict := mirror.Reflect(s.Job, s.Home.Mirror, s.Now, mirror.Options{}).(type) {
+	case mirror.Next:
+		return s.writeStatus(verdict)
+	case mirror.Deferred:
+		return s.deferred(verdict)
+	case mirror.Violation:
+		return Plan{Reports: []Report{{
+			Reason: ReasonStatusRejected, Warning: true, Rule: verdict.Rule,
+			Message: fmt.Sprintf("Worker %s sent a status that breaks the rule %s: %s", s.Home.Worker, verdict.Rule, verdict.Message),
+		}}}
+	default:
+		return Plan{}
+	}
+}
+
+func (s *Snapshot) writeStatus(next mirror.Next) Plan {
+	progress := next.Change == mirror.Progress
+	if wait := s.LastStatusWrite.Add(s.Timing.ProgressFloor).Sub(s.Now); progress && wait > 0 {
+		return Plan{After: wait}
+	}
+	return Plan{Actions: []Action{WriteStatus{Patch: mirror.StatusPatch(s.Job, &next.Status), Progress: progress}}}
+}
+
+// deferred waits for the mirror. Only an end that is held back is news.
+func (s *Snapshot) deferred(verdict mirror.Deferred) Plan {
+	var plan Plan
+	if !verdict.Until.IsZero() {
+		plan.After = max(verdict.Until.Sub(s.Now), s.Timing.ProgressFloor)
+	}
+	if verdict.Why == mirror.WhyPodsRemain {
+		plan.Reports = []Report{note(ReasonDeferred,
+			"The Job has ended in worker "+s.Home.Worker+"; its end is shown when the last of its Pods has ended")}
+	}
+	return plan
+}
+
+// align brings the mirror's spec to the hub's.
+func align(s *Snapshot) Plan {
+	m := s.Home.Mirror
+	switch drift := mirror.Drift(s.Job, m, s.target(s.Home)).(type) {
+	case mirror.Patch:
+		return s.patch(drift)
+	case mirror.Recreate:
+		return Plan{
+			Actions: remove(s.Home, ""),
+			Reports: []Report{note(ReasonRecreated,
+				fmt.Sprintf("Created anew in worker %s: %s: %s", s.Home.Worker, drift.Field, drift.Reason))},
+		}
+	case mirror.Refuse:
+		return Plan{
+			Reports:    []Report{warn(ReasonDrift, fmt.Sprintf("Worker %s: %s: %s", s.Home.Worker, drift.Field, drift.Message))},
+			AwaitsRoom: true,
+		}
+	case mirror.None:
+		return Plan{Reports: s.differences(drift.Notes)}
+	default:
+		return Plan{}
+	}
+}
+
+// patch changes the mirror in place; but a Job that is to be resumed where there
+// is no room any more goes elsewhere, and what the worker's admission keeps
+// changing back is told, not fought over.
+func (s *Snapshot) patch(patch mirror.Patch) Plan {
+	switch {
+	case len(s.Unmet) > 0:
+		return Plan{Reports: s.differences(s.Unmet)}
+	case s.isResuming() && !s.Fits:
+		return Plan{
+			Actions:    []Action{Place{Leave: s.Home.Worker, Reason: "worker " + s.Home.Worker + " has no room to resume it"}},
+			AwaitsRoom: true,
+		}
+	default:
+		return Plan{Actions: []Action{PatchMirror{Worker: s.Home.Worker, Mirror: s.Home.Mirror, Patch: patch}}}
+	}
+}
+
+// isResuming: the hub Job runs (again), its mirror is still suspended.
+func (s *Snapshot) isResuming() bool {
+	return !ptr.Deref(s.Job.Spec.Suspend, false) && ptr.Deref(s.Home.Mirror.Spec.Suspend, false)
+}
+
+// differences tells what the worker's admission changed.
+func (s *Snapshot) differences(notes []mirror.Note) []Report {
+	if len(notes) == 0 {
+		return nil
+	}
+	texts := make([]string, 0, len(notes))
+	for _, n := range notes {
+		texts = append(texts, n.Field+": "+n.Message)
+	}
+	return []Report{warn(ReasonDrift, "Worker "+s.Home.Worker+": "+strings.Join(texts, "; "))}
+}
+
+// unstick tells why no Pod of a mirror runs, and after a while moves the Job to
+// another worker; only if none of its Pods ever ran.
+func unstick(s *Snapshot) Plan {
+	since, why := s.waitingSince()
+	if since.IsZero() {
+		return Plan{}
+	}
+	if notice := since.Add(s.Timing.StuckNotice).Sub(s.Now); notice > 0 {
+		return Plan{After: notice}
+	}
+	plan := Plan{Reports: []Report{warn(ReasonStuck, "Worker "+s.Home.Worker+": "+why)}}
+	if timeout := since.Add(s.Timing.StuckTimeout).Sub(s.Now); timeout > 0 {
+		plan.After = timeout
+		return plan
+	}
+	plan.Actions = []Action{Place{Leave: s.Home.Worker, Reason: why}}
+	plan.AwaitsRoom = true
+	return plan
+}
+
+// waitingSince returns since when the mirror has been waiting for its first
+// Pod to run, and why; the zero time: it isn't, or that isn't known.
+func (s *Snapshot) waitingSince() (since time.Time, why string) {
+	m, status := s.Home.Mirror, &s.Home.Mirror.Status
+	ran := status.Succeeded > 0 || status.Failed > 0 || ptr.Deref(status.Ready, 0) > 0 || s.Pods.EverRan
+	if ran || !s.Pods.Known || ptr.Deref(m.Spec.Suspend, false) || ptr.Deref(m.Spec.Parallelism, 1) == 0 {
+		return time.Time{}, ""
+	}
+	switch {
+	case s.Pods.Unschedulable > 0:
+		return s.Pods.Since, fmt.Sprintf("%d Pods can't be scheduled: %s", s.Pods.Unschedulable, s.Pods.Message)
+	case status.Active == 0:
+		return podlessSince(m), "its Pods can't be created: " + s.Pods.Message
+	default:
+		return time.Time{}, ""
+	}
+}
+
+// podlessSince is when the mirror could have had Pods for the first time.
+func podlessSince(m *batchv1.Job) time.Time {
+	if m.Status.StartTime != nil {
+		return m.Status.StartTime.Time
+	}
+	return m.CreationTimestamp.Time
+}

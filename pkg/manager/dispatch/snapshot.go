@@ -1,0 +1,118 @@
+package dispatch
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// Snapshot is all that a decision is made from: values, read once.
+type Snapshot struct {
+	// Now is the time of the decision, by the hub's clock.
+	Now time.Time
+	// Origin is the id of this hub.
+	Origin mirror.Origin
+	// Key is the Job's namespace and name, on the hub and in the workers.
+	Key types.NamespacedName
+	// Job is the hub Job; nil: there is none of that name.
+	Job *batchv1.Job
+	// Orphan: the hub Job is being deleted, and its Pods shall stay.
+	Orphan bool
+
+	// Home is the worker that the Job is placed on; nil: not placed.
+	Home *Seat
+	// Elsewhere are the other workers that hold a mirror of this name and
+	// origin, and the worker that the Job was moved from, in order of names.
+	Elsewhere []Seat
+
+	// LastStatusWrite is when the hub Job's status was last written by this
+	// process; zero: never.
+	LastStatusWrite time.Time
+	// PassedOver tells, by worker, why the Job can't be there for now.
+	PassedOver map[string]string
+	// Pods is what is known of the mirror's Pods that don't run.
+	Pods PodsReport
+	// Fits: the home has room for the Pods of a Job that is to be resumed.
+	Fits bool
+
+	// Unmet names the fields of the mirror that were patched for this generation
+	// of the hub Job, and that the worker's admission changed back.
+	Unmet []mirror.Note
+
+	// Timing are the options that decisions depend on.
+	Timing Timing
+}
+
+// Seat is a worker as one Job sees it.
+type Seat struct {
+	// Worker is the name of the WorkerCluster.
+	Worker string
+	// Registered: a WorkerCluster of that name is known.
+	Registered bool
+	// Synced: the worker is in touch, and its mirrors have been listed; only
+	// then the absence of a mirror means that there is none.
+	Synced bool
+	// Trouble says in a few words why the worker isn't in touch.
+	Trouble string
+	// JobController is who runs the mirrors there.
+	JobController v1alpha1.JobController
+	// Minor is the worker's Kubernetes version, 1.Minor; zero: unknown.
+	Minor int
+	// Removal is set while the worker is being removed.
+	Removal v1alpha1.RemovalPolicy
+	// Mirror is the Job of this name and origin in the worker; nil: none.
+	Mirror *batchv1.Job
+}
+
+// PodsReport is what a worker tells about the Pods of a mirror that wait.
+type PodsReport struct {
+	// Known: the worker's Pods are watched.
+	Known bool
+	// Unschedulable is the number of Pods that the scheduler found no node for.
+	Unschedulable int
+	// Since is when the longest waiting of them became unschedulable.
+	Since time.Time
+	// Message is the scheduler's reason.
+	Message string
+	// EverRan: a Pod of the mirror has been bound to a node.
+	EverRan bool
+}
+
+// Timing are the delays and time-outs of decisions.
+type Timing struct {
+	// ProgressFloor is the least time between two status writes of one Job
+	// that only report progress. Default 500ms.
+	ProgressFloor time.Duration
+	// StuckNotice is how long a mirror may be without a running Pod before the
+	// reason is shown on the hub Job. Default 30s.
+	StuckNotice time.Duration
+	// StuckTimeout is how long a mirror may be without a running Pod before
+	// its Job is moved to another worker. Default 5m.
+	StuckTimeout time.Duration
+	// Recheck is how often an unfinished Job is looked at without any event.
+	// Default 10m.
+	Recheck time.Duration
+}
+
+// DefaultTiming returns the defaults.
+func DefaultTiming() Timing {
+	return Timing{
+		ProgressFloor: 500 * time.Millisecond,
+		StuckNotice:   30 * time.Second,
+		StuckTimeout:  5 * time.Minute,
+		Recheck:       10 * time.Minute,
+	}
+}
+
+// target is what Project and Drift need to know of a seat.
+func (s *Snapshot) target(seat *Seat) mirror.Target {
+	return mirror.Target{
+		Origin:        s.Origin,
+		JobController: mirror.JobController(seat.JobController),
+		Minor:         seat.Minor,
+	}
+}

@@ -1,0 +1,101 @@
+package dispatch
+
+import (
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// isDisplaced: the Job isn't placed, but exactly one worker has its mirror.
+func isDisplaced(s *Snapshot) bool { return s.Home == nil && len(s.mirrorsElsewhere()) == 1 }
+
+func planDisplaced(s *Snapshot) Plan {
+	return Plan{Actions: []Action{Place{At: s.mirrorsElsewhere()[0].Worker}}, Again: true}
+}
+
+// mirrorsElsewhere returns the seats with a mirror that isn't being deleted.
+func (s *Snapshot) mirrorsElsewhere() []*Seat {
+	var found []*Seat
+	for i := range s.Elsewhere {
+		if m := s.Elsewhere[i].Mirror; m != nil && m.DeletionTimestamp == nil {
+			found = append(found, &s.Elsewhere[i])
+		}
+	}
+	return found
+}
+
+// planSuspendedAtHub writes the Suspended condition that the hub's built-in Job
+// controller would write: since 1.36 the API server refuses edits of a suspended
+// Job's template without it.
+func planSuspendedAtHub(s *Snapshot) Plan {
+	return s.writeOwnStatus(note(ReasonSuspended, "Job suspended"))
+}
+
+// writeOwnStatus writes what the hub alone knows of a Job without a mirror.
+func (s *Snapshot) writeOwnStatus(report Report) Plan {
+	next, ok := mirror.Unplaced(s.Job, s.Now).(mirror.Next)
+	if !ok {
+		return Plan{}
+	}
+	return Plan{
+		Actions: []Action{WriteStatus{Patch: mirror.StatusPatch(s.Job, &next.Status)}},
+		Reports: []Report{report},
+		Again:   true,
+	}
+}
+
+func planUnplaced(s *Snapshot) Plan {
+	if plan := s.writeOwnStatus(note(ReasonResumed, "Job resumed")); len(plan.Actions) > 0 {
+		return plan
+	}
+	return Plan{Actions: []Action{Place{}}, Again: true}
+}
+
+// planHomeUnknown waits: a worker without a registration may still run the Job,
+// and nobody can ask it.
+func planHomeUnknown(s *Snapshot) Plan {
+	return Plan{
+		Reports: []Report{warn(ReasonLost, "Worker "+s.Home.Worker+" is not registered any more: "+
+			"register it again, or delete the Job")},
+		AwaitsRoom: true,
+	}
+}
+
+func isHomeBeingRemoved(s *Snapshot) bool {
+	switch s.Home.Removal {
+	case v1alpha1.RemovalMove:
+		return s.Home.Synced
+	case v1alpha1.RemovalOrphan:
+		return true
+	default:
+		return false
+	}
+}
+
+func planHomeBeingRemoved(s *Snapshot) Plan {
+	return Plan{
+		Actions: []Action{Place{
+			Leave: s.Home.Worker, Must: true,
+			Reason: "worker " + s.Home.Worker + " is being removed",
+		}},
+		Again: true,
+	}
+}
+
+// planHomeOutOfTouch does nothing: the end of a connection isn't the loss of a
+// worker, and the hub Job keeps the last status that it had.
+func planHomeOutOfTouch(s *Snapshot) Plan {
+	return Plan{
+		Reports: []Report{warn(ReasonLost, "Out of touch with worker "+s.Home.Worker+": "+s.Home.Trouble)},
+	}
+}
+
+// planHomeRefuses looks for another worker; until there is one, the Job stays
+// where it is, and is tried there again when the reason has expired.
+func planHomeRefuses(s *Snapshot) Plan {
+	return Plan{
+		Actions:    []Action{Place{Leave: s.Home.Worker, Reason: s.PassedOver[s.Home.Worker]}},
+		Again:      true,
+		AwaitsRoom: true,
+		After:      s.Timing.StuckNotice,
+	}
+}
