@@ -18,12 +18,12 @@
 //
 // # What runs
 //
-//	               options                  files, ports, credentials
-//	 rig.Start ---> complete ---> binaries ---> prepare ---> etcd + kube-apiserver ---> kube-controller-manager
-//	                              (cache)                    until /readyz              kube-scheduler, kwok  (with Nodes)
-//	                                                                                    until Nodes are ready
+//	              options                  files, ports, credentials
+//	rig.Start ---> complete ---> binaries ---> prepare ---> etcd + kube-apiserver ---> kube-controller-manager
+//	                             (cache)                    until /readyz              kube-scheduler, kwok  (with Nodes)
+//	                                                                                   until Nodes are ready
 //
-//	 reap: a process of its own, which kills all these and removes the folder when our process ends in whatever way
+//	reap: a process of its own, which kills all these and removes the folder when our process ends in whatever way
 //
 // A cluster without Nodes has no scheduler and no kwok: Pods stay pending there. That's what a hub is.
 // All servers listen on loopback, on ports below 32768. The API server speaks TLS with a certificate authority of the

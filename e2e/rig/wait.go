@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-	watchtools "k8s.io/client-go/tools/watch"
 	"sigs.k8s.io/yaml"
 )
 
@@ -40,47 +38,83 @@ func Objects(client rest.Interface, resource, namespace string) Watched {
 	}
 }
 
-// Condition judges an object as it is now; nil stands for a deleted or not yet created one.
+// Condition judges an object as it is now. nil stands for an object that was deleted, or for none at all.
+// It is called for one object at a time.
 type Condition func(runtime.Object) bool
 
 // Exists is the condition of an object that has been created.
 func Exists(o runtime.Object) bool { return o != nil }
 
-// Until lists and watches until the condition holds for an object, and returns that one.
+// Gone is the condition of an object that doesn't exist.
+func Gone(o runtime.Object) bool { return o == nil }
+
+// Until lists and watches until the condition holds for an object, and returns that one (nil if it holds for nil).
 // It doesn't poll; a watch that ends is started again, also across a restart of the API server.
-// The error of a cancelled context names the last object that was seen.
+// The error of an ended context shows the last object that was seen.
 func (w Watched) Until(ctx context.Context, condition Condition) (runtime.Object, error) {
-	var last runtime.Object
-	precondition := func(store cache.Store) (bool, error) {
-		for _, item := range store.List() {
-			last = item.(runtime.Object)
-			if condition(last) {
-				return true, nil
-			}
+	parent := ctx
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	o := &observer{condition: condition, held: make(chan struct{})}
+	store, informer := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: w.lw,
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(object any) { o.observe(object.(runtime.Object)) },
+			UpdateFunc: func(_, object any) { o.observe(object.(runtime.Object)) },
+			DeleteFunc: func(any) { o.observe(nil) },
+		},
+	})
+	var running sync.WaitGroup
+	running.Go(func() { informer.RunWithContext(ctx) })
+	running.Go(func() {
+		if cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) && len(store.List()) == 0 {
+			o.observe(nil)
 		}
-		return len(store.List()) == 0 && condition(nil), nil
+	})
+	select {
+	case <-o.held:
+	case <-ctx.Done():
 	}
-	judge := func(e watch.Event) (bool, error) {
-		switch e.Type {
-		case watch.Error:
-			return false, apierrors.FromObject(e.Object)
-		case watch.Deleted:
-			return condition(nil), nil
-		default:
-			last = e.Object
-			return condition(e.Object), nil
-		}
-	}
-	_, err := watchtools.UntilWithSync(ctx, w.lw, nil, precondition, judge)
-	if err != nil {
-		return nil, fmt.Errorf("wait for %s: %w", w.what, errors.Join(context.Cause(ctx), err, lastSeen(last)))
-	}
-	return last, nil
+	stop()
+	running.Wait()
+	return o.result(parent, w.what)
 }
 
-func lastSeen(o runtime.Object) error {
+// observer judges what an informer sees until its condition holds.
+type observer struct {
+	condition Condition
+
+	mu     sync.Mutex
+	done   bool
+	object runtime.Object // for which the condition holds; or the last that was seen
+	held   chan struct{}
+}
+
+func (o *observer) observe(object runtime.Object) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.done {
+		return
+	}
+	o.object = object
+	if o.condition(object) {
+		o.done = true
+		close(o.held)
+	}
+}
+
+func (o *observer) result(ctx context.Context, what string) (runtime.Object, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.done {
+		return o.object, nil
+	}
+	return nil, fmt.Errorf("wait for %s: %w", what, errors.Join(context.Cause(ctx), describe(o.object)))
+}
+
+func describe(o runtime.Object) error {
 	if o == nil {
-		return errors.New("it was never seen")
+		return errors.New("there is none")
 	}
 	o = o.DeepCopyObject()
 	if m, err := meta.Accessor(o); err == nil {
