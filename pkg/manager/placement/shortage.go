@@ -15,7 +15,7 @@ func (a *ask) neverFits(c *Cluster) *objection {
 	}
 	lacking := a.lacking(c, troubled, 1, func(n *Node) *Resources { return &n.Idle })
 	return &objection{
-		message: fmt.Sprintf("too small for %s of one Pod", lacking),
+		message: fmt.Sprintf("too small for one Pod's %s", lacking),
 		detail:  "no node has room enough for a Pod, even with none of the Pods that end by themselves",
 	}
 }
@@ -30,7 +30,7 @@ func (a *ask) insufficient(c *Cluster) *objection {
 	lacking := a.lacking(c, suits, need, func(n *Node) *Resources { return &n.Free })
 	return &objection{
 		message: "Insufficient " + lacking,
-		detail:  fmt.Sprintf("of the %d Pods that must fit at once, %d would", need, r.now),
+		detail:  fmt.Sprintf("Pods that must fit at once: %d, that would: %d", need, r.now),
 	}
 }
 
@@ -75,10 +75,11 @@ func (a *ask) lacking(c *Cluster, usable suitability, need int64, pick func(*Nod
 	}
 }
 
+// together leaves out the number of Pods, the last of a Shape's requests: it's never what is apart.
 func together(names []corev1.ResourceName) string {
-	parts := make([]string, len(names))
-	for i, name := range names {
-		parts[i] = string(name)
+	var parts []string
+	for _, name := range names[:len(names)-1] {
+		parts = append(parts, string(name))
 	}
 	return strings.Join(parts, " and ") + " on the same node"
 }

@@ -1,0 +1,73 @@
+package placementtest
+
+import (
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/jobferry/jobferry/pkg/manager/placement"
+)
+
+// Cluster builds a cluster.
+type Cluster struct{ cluster placement.Cluster }
+
+// NewCluster is ready, of a current version and without known capacity, so that every Job fits.
+func NewCluster(name string) *Cluster {
+	return &Cluster{placement.Cluster{
+		Name: name, Ready: true, Weight: 1, Version: placement.Version{Major: 1, Minor: 36},
+		JobController: placement.BuiltIn, Labels: labels.Set{},
+	}}
+}
+
+// Label of the WorkerCluster.
+func (c *Cluster) Label(key, value string) *Cluster {
+	c.cluster.Labels[key] = value
+	return c
+}
+
+// NotReady for a reason.
+func (c *Cluster) NotReady(reason string) *Cluster {
+	c.cluster.Ready, c.cluster.NotReady = false, reason
+	return c
+}
+
+// Cordoned cluster.
+func (c *Cluster) Cordoned() *Cluster {
+	c.cluster.Cordoned = true
+	return c
+}
+
+// Weight of the cluster's score.
+func (c *Cluster) Weight(weight int32) *Cluster {
+	c.cluster.Weight = weight
+	return c
+}
+
+// Minor version of Kubernetes 1.
+func (c *Cluster) Minor(minor uint) *Cluster {
+	c.cluster.Version = placement.Version{Major: 1, Minor: minor}
+	return c
+}
+
+// VersionUnknown as before the first contact.
+func (c *Cluster) VersionUnknown() *Cluster {
+	c.cluster.Version = placement.Version{}
+	return c
+}
+
+// Embedded Job controller.
+func (c *Cluster) Embedded() *Cluster {
+	c.cluster.JobController = placement.Embedded
+	return c
+}
+
+// Nodes make the capacity known; no nodes at all are known to be none.
+func (c *Cluster) Nodes(nodes ...*Node) *Cluster {
+	rooms := make([]*placement.Node, len(nodes))
+	for i, n := range nodes {
+		rooms[i] = n.Room()
+	}
+	c.cluster.Capacity = placement.NewCapacity(rooms)
+	return c
+}
+
+// Obj is the cluster.
+func (c *Cluster) Obj() placement.Cluster { return c.cluster }
