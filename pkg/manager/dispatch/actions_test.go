@@ -1,0 +1,70 @@
+package dispatch
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// words says an action in a few words, for tables.
+func words(action Action) string {
+	switch a := action.(type) {
+	case Place:
+		return placeWords(a)
+	case CreateMirror:
+		if ptr.Deref(a.Mirror.Spec.Suspend, false) {
+			return "create suspended in " + a.Worker
+		}
+		return "create in " + a.Worker
+	case SeedMirror:
+		return fmt.Sprintf("seed %d in %s", a.Status.Succeeded, a.Worker)
+	case PatchMirror:
+		return fmt.Sprintf("patch %v in %s", a.Patch.Fields, a.Worker)
+	case DeleteMirror:
+		return deleteWords(a)
+	case DisownMirror:
+		return "disown in " + a.Worker
+	case WriteStatus:
+		return "status"
+	case LetGo:
+		return "let go"
+	default:
+		return fmt.Sprintf("%T", action)
+	}
+}
+
+func placeWords(a Place) string {
+	switch {
+	case a.At != "":
+		return "place at " + a.At
+	case a.Leave != "":
+		return "move from " + a.Leave
+	default:
+		return "place"
+	}
+}
+
+func deleteWords(a DeleteMirror) string {
+	text := "delete in " + a.Worker
+	if a.Propagation == metav1.DeletePropagationOrphan {
+		text = "orphan in " + a.Worker
+	}
+	if a.VerifyGone != "" {
+		text += " if gone from hub"
+	}
+	return text
+}
+
+func checkActions(t *testing.T, plan Plan, want []string) {
+	t.Helper()
+	var got []string
+	for _, action := range plan.Actions {
+		got = append(got, words(action))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("actions %q, want %q", got, want)
+	}
+}
