@@ -1,0 +1,83 @@
+# Jobferry. `make help` lists the targets.
+
+GO ?= go
+SHELL := bash -euo pipefail
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0-dev)
+LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(VERSION)
+
+# Tools have a module each: their dependencies don't agree with ours, or with each other's.
+CONTROLLER_GEN := $(GO) tool -modfile=tools/controller-gen/go.mod controller-gen
+GOLANGCI_LINT  := $(GO) tool -modfile=$(CURDIR)/tools/golangci-lint/go.mod golangci-lint
+
+# Packages of e2e whose tests run in `make test`, on real API servers.
+E2E ?= ./...
+E2E_TIMEOUT ?= 25m
+
+.DEFAULT_GOAL := help
+
+##@ Use
+
+.PHONY: demo
+demo: ## Bring up a hub and two workers, run Jobs through them, show it live (KEEP=1 keeps the clusters)
+	@$(GO) -C e2e run ./cmd/demo
+
+.PHONY: rig
+rig: ## Bring up a hub and two workers to try things with, until Ctrl-C
+	@$(GO) -C e2e run ./cmd/rig-up
+
+.PHONY: build
+build: ## Build the binaries into bin/
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+##@ Check
+
+.PHONY: test
+test: test-unit rig-build test-e2e ## All tests: pure ones, and those on real API servers
+
+.PHONY: test-unit
+test-unit: ## Tests that need no cluster, with the race detector
+	@echo "==> Unit tests (with the race detector; the first run builds for some minutes)"
+	$(GO) test -race ./...
+
+.PHONY: rig-build
+rig-build: ## Build the control planes for the tests, once (about 8 minutes per Kubernetes version when nothing is cached)
+	@echo "==> Control planes for the tests (built once, then cached)"
+	@$(GO) -C e2e run ./cmd/rig-build -version 1.36 >/dev/null
+	@$(GO) -C e2e run ./cmd/rig-build -version 1.34 >/dev/null
+
+.PHONY: test-e2e
+test-e2e: ## Tests on real API servers (E2E=./dispatch/... for some of them)
+	@echo "==> Tests on real API servers"
+	$(GO) -C e2e test -p 1 -timeout $(E2E_TIMEOUT) $(E2E)
+
+.PHONY: lint
+lint: ## golangci-lint, with the import rules that keep the pure packages pure
+	@echo "==> Lint (the first run builds golangci-lint for some minutes)"
+	$(GOLANGCI_LINT) run ./...
+	cd e2e && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yaml ./...
+
+.PHONY: verify
+verify: ## Generated files and formatting leave no diff
+	@echo "==> Verify"
+	@before=$$(git diff | sha256sum); $(MAKE) --no-print-directory generate fmt >/dev/null; \
+	if [ "$$before" != "$$(git diff | sha256sum)" ] || [ -n "$$(git ls-files --others --exclude-standard)" ]; then \
+		git status --short; echo "verify: run 'make generate fmt' and commit what it changes" >&2; exit 1; \
+	fi
+
+##@ Change
+
+.PHONY: generate
+generate: ## Write the files that are derived from the code
+	$(CONTROLLER_GEN) object paths=./pkg/api/...
+	$(CONTROLLER_GEN) crd paths=./pkg/api/... output:crd:dir=config/crd
+
+.PHONY: fmt
+fmt: ## Format the code
+	gofmt -w $$(git ls-files '*.go')
+
+.PHONY: help
+help: ## This list
+	@awk 'BEGIN {FS = ":.*##"} \
+		/^##@/ {printf "\n%s\n", substr($$0, 5)} \
+		/^[a-zA-Z0-9_-]+:.*##/ {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
