@@ -133,6 +133,11 @@ func (r Resources) Exceeds(o Resources) bool {
 			return true
 		}
 	}
+	for name, amount := range o.Others {
+		if r.Others[name] > amount {
+			return true
+		}
+	}
 	return r.MilliCPU > o.MilliCPU || r.Memory > o.Memory ||
 		r.EphemeralStorage > o.EphemeralStorage || r.Pods > o.Pods
 }

@@ -1,0 +1,31 @@
+package placement_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/jobferry/jobferry/pkg/manager/placement"
+	. "github.com/jobferry/jobferry/pkg/manager/placement/placementtest"
+)
+
+func BenchmarkPlace(b *testing.B) {
+	for _, size := range []struct{ clusters, nodes int }{{4, 100}, {200, 25}, {4, 5000}, {200, 1000}} {
+		b.Run(fmt.Sprintf("clusters=%d/nodes=%d", size.clusters, size.nodes), func(b *testing.B) {
+			clusters := make([]placement.Cluster, size.clusters)
+			for c := range clusters {
+				nodes := make([]*Node, size.nodes)
+				for n := range nodes {
+					nodes[n] = NewNode(fmt.Sprintf("n%04d", n)).Has("nvidia.com/gpu", "8").Used("cpu", fmt.Sprint(n%4))
+				}
+				clusters[c] = NewCluster(fmt.Sprintf("c%03d", c)).Nodes(nodes...).Obj()
+			}
+			job := NewJob("j").Pods(16).Requests("cpu", "1", "memory", "1Gi", "nvidia.com/gpu", "1").Tolerates("gpu").Obj()
+			b.ReportAllocs()
+			for b.Loop() {
+				if d := placement.Place(placement.Request{Job: job}, clusters); d.Cluster == "" {
+					b.Fatal(d.Explain())
+				}
+			}
+		})
+	}
+}

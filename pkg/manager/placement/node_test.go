@@ -1,0 +1,93 @@
+package placement
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"pgregory.net/rapid"
+)
+
+func TestMatch(t *testing.T) {
+	tolerateAll := []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	tests := []struct {
+		name string
+		pod  corev1.PodSpec
+		node corev1.NodeSpec
+		want suitability
+	}{
+		{"plain", corev1.PodSpec{}, corev1.NodeSpec{}, suits},
+		{"node selector", corev1.PodSpec{NodeSelector: map[string]string{"zone": "a"}}, corev1.NodeSpec{}, suits},
+		{"node selector mismatch", corev1.PodSpec{NodeSelector: map[string]string{"zone": "b"}}, corev1.NodeSpec{}, unselected},
+		{"affinity", corev1.PodSpec{Affinity: zoneIn("a", "b")}, corev1.NodeSpec{}, suits},
+		{"affinity mismatch", corev1.PodSpec{Affinity: zoneIn("b")}, corev1.NodeSpec{}, unselected},
+		{"affinity that can't be read", corev1.PodSpec{Affinity: zoneIn()}, corev1.NodeSpec{}, unselected},
+		{"node name", corev1.PodSpec{NodeName: "n"}, corev1.NodeSpec{}, suits},
+		{"another node's name", corev1.PodSpec{NodeName: "m"}, corev1.NodeSpec{}, unselected},
+		{"unschedulable", corev1.PodSpec{}, corev1.NodeSpec{Unschedulable: true}, cordoned},
+		{"unschedulable, tolerated", corev1.PodSpec{Tolerations: tolerateAll}, corev1.NodeSpec{Unschedulable: true}, suits},
+		{"unschedulable, bound by its template", corev1.PodSpec{NodeName: "n"}, corev1.NodeSpec{Unschedulable: true}, suits},
+		{"tainted", corev1.PodSpec{}, taint("gpu", corev1.TaintEffectNoSchedule), tainted},
+		{"tainted, NoExecute", corev1.PodSpec{}, taint("gpu", corev1.TaintEffectNoExecute), tainted},
+		{"a preference only", corev1.PodSpec{}, taint("gpu", corev1.TaintEffectPreferNoSchedule), suits},
+		{"tainted, tolerated", corev1.PodSpec{Tolerations: tolerateAll}, taint("gpu", corev1.TaintEffectNoSchedule), suits},
+		{"tainted, bound by its template", corev1.PodSpec{NodeName: "n"}, taint("gpu", corev1.TaintEffectNoSchedule), suits},
+		{"tainted, NoExecute, bound by its template", corev1.PodSpec{NodeName: "n"}, taint("gpu", corev1.TaintEffectNoExecute), tainted},
+		{"unschedulable by taint", corev1.PodSpec{}, taint(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule), cordoned},
+		{"not ready", corev1.PodSpec{}, taint(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute), troubled},
+		{"the most lasting obstacle counts", corev1.PodSpec{},
+			corev1.NodeSpec{Unschedulable: true, Taints: taint("gpu", corev1.TaintEffectNoSchedule).Taints}, tainted},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			node := &corev1.Node{
+				ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"zone": "a"}}, Spec: test.node,
+			}
+			shape := ShapeOf(&corev1.PodTemplateSpec{Spec: test.pod})
+			if got := shape.match(node); got != test.want {
+				t.Errorf("got %d, want %d", got, test.want)
+			}
+			if shape.Suits(node) != (test.want == suits) {
+				t.Errorf("suits: %t", shape.Suits(node))
+			}
+		})
+	}
+}
+
+// TestTolerates holds tolerations against the API's own.
+func TestTolerates(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		toleration := corev1.Toleration{
+			Key: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "key"),
+			Operator: rapid.SampledFrom([]corev1.TolerationOperator{
+				"", corev1.TolerationOpEqual, corev1.TolerationOpExists, corev1.TolerationOpLt, corev1.TolerationOpGt, "x",
+			}).Draw(t, "operator"),
+			Value:  rapid.SampledFrom([]string{"", "1", "2"}).Draw(t, "value"),
+			Effect: rapid.SampledFrom([]corev1.TaintEffect{"", "NoSchedule", "NoExecute"}).Draw(t, "tolerated effect"),
+		}
+		taint := corev1.Taint{
+			Key:    rapid.SampledFrom([]string{"a", "b"}).Draw(t, "taint"),
+			Value:  rapid.SampledFrom([]string{"", "1", "2"}).Draw(t, "taint's value"),
+			Effect: rapid.SampledFrom([]corev1.TaintEffect{"NoSchedule", "NoExecute"}).Draw(t, "effect"),
+		}
+		want := toleration.ToleratesTaint(klog.Logger{}, &taint, false)
+		if got := tolerates(&toleration, &taint); got != want {
+			t.Fatalf("got %t, want %t", got, want)
+		}
+	})
+}
+
+func taint(key string, effect corev1.TaintEffect) corev1.NodeSpec {
+	return corev1.NodeSpec{Taints: []corev1.Taint{{Key: key, Effect: effect}}}
+}
+
+func zoneIn(zones ...string) *corev1.Affinity {
+	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+				{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: zones},
+			}}},
+		},
+	}}
+}

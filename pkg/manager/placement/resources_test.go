@@ -1,0 +1,50 @@
+package placement_test
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"pgregory.net/rapid"
+
+	"github.com/jobferry/jobferry/pkg/manager/placement"
+)
+
+func anyResources(t *rapid.T, label string) placement.Resources {
+	amount := rapid.Int64Range(-100, 100)
+	r := placement.Resources{
+		MilliCPU: amount.Draw(t, label+" cpu"), Memory: amount.Draw(t, label+" memory"),
+		EphemeralStorage: amount.Draw(t, label+" storage"), Pods: amount.Draw(t, label+" pods"),
+	}
+	if others := rapid.MapOfN(rapid.SampledFrom([]corev1.ResourceName{"a.com/x", "b.com/y"}), amount, 0, 2).Draw(t, label); len(others) > 0 {
+		r.Others = others
+	}
+	return r
+}
+
+func TestResourcesLaws(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := anyResources(t, "a"), anyResources(t, "b")
+		n := rapid.Int64Range(-5, 5).Draw(t, "n")
+		before := a.Add(b, 0)
+		sum := a.Add(b, n)
+		if !sum.Add(b, -n).Equal(a) || !before.Equal(a) {
+			t.Fatalf("adding %v %d times to %v can't be undone", b, n, a)
+		}
+		if !placement.ResourcesOf(a.List()).Equal(a) {
+			t.Fatalf("%v doesn't survive a round trip", a)
+		}
+		floor := a.AtLeastZero()
+		if (placement.Resources{}).Exceeds(floor) || floor.Exceeds(a) != (placement.Resources{}).Exceeds(a) {
+			t.Fatalf("%v at least zero is %v", a, floor)
+		}
+		if !a.Equal(b) && !a.Exceeds(b) && !b.Exceeds(a) {
+			t.Fatalf("%v and %v differ, but none exceeds the other", a, b)
+		}
+		for name, want := range a.List() {
+			got := a.Get(name)
+			if name == corev1.ResourceCPU && got != want.MilliValue() || name != corev1.ResourceCPU && got != want.Value() {
+				t.Fatalf("%s: got %d, want %v", name, got, want)
+			}
+		}
+	})
+}
