@@ -158,6 +158,9 @@ const (
 	ReasonKubeconfigRefused = "KubeconfigRefused"
 	// ReasonUnreachable: the API server does not answer.
 	ReasonUnreachable = "Unreachable"
+	// ReasonUntrusted: the server's certificate doesn't prove that it is the
+	// cluster that the kubeconfig means.
+	ReasonUntrusted = "Untrusted"
 	// ReasonUnauthorized: the API server refuses the credentials.
 	ReasonUnauthorized = "Unauthorized"
 	// ReasonForbidden: the credentials lack a permission that the manager
@@ -168,8 +171,13 @@ const (
 	ReasonClusterChanged = "ClusterChanged"
 	// ReasonIsHub: the kubeconfig leads to the hub itself.
 	ReasonIsHub = "IsHub"
+	// ReasonDuplicate: the cluster is registered under another name, too.
+	ReasonDuplicate = "DuplicateCluster"
 	// ReasonSchedulable: Schedulable=True.
 	ReasonSchedulable = "Schedulable"
+	// ReasonCapacityUnknown: Schedulable=True, but what fits isn't checked,
+	// though spec.capacity asks for it: nodes or Pods can't be watched.
+	ReasonCapacityUnknown = "CapacityUnknown"
 	// ReasonCordoned: spec.cordoned is set.
 	ReasonCordoned = "Cordoned"
 	// ReasonNotReady: the worker isn't Ready.

@@ -1,0 +1,161 @@
+package clusters
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+)
+
+// plan is what is to be done, in the order of its fields.
+type plan struct {
+	// hold adds the finalizer to the Secret.
+	hold bool
+	// create makes this WorkerCluster.
+	create *v1alpha1.WorkerCluster
+	// connect says what the connection shall lead to; nil: it's to be removed.
+	connect *connect
+	// status is to be written; nil: it's as it should be, or can wait.
+	status *v1alpha1.WorkerClusterStatus
+	// discard deletes the WorkerCluster.
+	discard bool
+	// release takes the finalizer off this Secret.
+	release *corev1.Secret
+	// events follow when all that has been done.
+	events []event
+	// again is when to look again without any event; zero: not.
+	again time.Duration
+}
+
+type connect struct {
+	settings Settings
+	aim      *aim
+	past     past
+}
+
+// event is told on the Secret and on the WorkerCluster, as far as they exist.
+type event struct {
+	kind    string // Normal or Warning
+	reason  string
+	action  string
+	message string
+}
+
+// decide is the whole reconciler, but for reading and writing.
+func decide(s snapshot, options Options) plan {
+	switch {
+	case s.servedBy != "":
+		return plan{}
+	case s.secret == nil && s.cluster == nil:
+		return plan{}
+	case s.secret == nil || abandoned(s.secret):
+		return withoutSecret(s, options)
+	case s.secret.DeletionTimestamp != nil:
+		return removing(s, options)
+	default:
+		return registered(s, options)
+	}
+}
+
+// abandoned says whether a Secret is going, and this package is done with it.
+func abandoned(secret *corev1.Secret) bool {
+	return secret.DeletionTimestamp != nil && !controllerutil.ContainsFinalizer(secret, Finalizer)
+}
+
+// withoutSecret keeps the WorkerCluster, so that Jobs placed there stay in
+// place, and says that there is no way to reach them.
+func withoutSecret(s snapshot, options Options) plan {
+	if s.cluster == nil {
+		return plan{}
+	}
+	problem := fmt.Sprintf("Secret %s/%s is gone: create it again, with the label %s=true; or, to move the Jobs away, delete this WorkerCluster",
+		options.Namespace, s.cluster.Spec.KubeconfigSecret, LabelWorkerCluster)
+	p := serve(s, options, aimless(v1alpha1.ReasonSecretMissing, problem))
+	p.release = s.unlabelled
+	return p
+}
+
+// registered makes the WorkerCluster and the connection what the Secret says.
+func registered(s snapshot, options Options) plan {
+	p := plan{}
+	if s.cluster != nil {
+		p = serve(s, options, aimOf(s.secret))
+	} else {
+		p.create = newCluster(s)
+	}
+	p.hold = !controllerutil.ContainsFinalizer(s.secret, Finalizer)
+	return p
+}
+
+// removing lets the worker go once nothing holds on to it.
+func removing(s snapshot, options Options) plan {
+	if e, free := letGo(s, options); free {
+		return plan{discard: s.cluster != nil, release: s.secret, events: []event{e}}
+	}
+	if s.cluster == nil {
+		return plan{create: newCluster(s)}
+	}
+	p := serve(s, options, aimOf(s.secret))
+	p.connect.settings.Removing = true
+	if s.cluster.Spec.RemovalPolicy == v1alpha1.RemovalOrphan {
+		p.again = soonest(p.again, s.secret.DeletionTimestamp.Add(options.OrphanGrace).Sub(s.now))
+	}
+	return p
+}
+
+func aimOf(secret *corev1.Secret) *aim {
+	raw, ok := secret.Data[KubeconfigKey]
+	if !ok {
+		return aimless(v1alpha1.ReasonKubeconfigMissing, fmt.Sprintf("it has no key %q: put the worker's kubeconfig there", KubeconfigKey))
+	}
+	return aimAt(raw)
+}
+
+// serve connects the worker and keeps the status.
+func serve(s snapshot, options Options, aim *aim) plan {
+	p := plan{connect: &connect{
+		aim:      aim,
+		past:     recollect(s),
+		settings: Settings{Labels: s.cluster.Labels, Spec: s.cluster.Spec},
+	}}
+	if s.worker == nil {
+		return p // its first view will bring us here again
+	}
+	next := nextStatus(s)
+	switch urgency := compareStatus(s.cluster.Status, next); {
+	case urgency == statusSame:
+	case urgency == statusNumbers && s.now.Sub(s.lastWrite) < options.StatusInterval:
+		p.again = s.lastWrite.Add(options.StatusInterval).Sub(s.now)
+	default:
+		p.status = &next
+		p.events = readinessEvents(s, next)
+	}
+	return p
+}
+
+// recollect reads what an earlier process knew: which cluster it was, and since
+// when it's lost.
+func recollect(s snapshot) past {
+	before := past{clusterUID: s.cluster.Status.ClusterUID, since: s.now}
+	if ready := meta.FindStatusCondition(s.cluster.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
+		before.since = ready.LastTransitionTime.Time
+		if ready.Status == metav1.ConditionTrue {
+			before.since = time.Time{}
+		}
+	}
+	return before
+}
+
+// soonest is the earlier of two delays, where zero stands for none.
+func soonest(a, b time.Duration) time.Duration {
+	b = max(b, time.Millisecond) // it's due: that's not none
+	if a == 0 {
+		return b
+	}
+	return min(a, b)
+}

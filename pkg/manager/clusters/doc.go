@@ -1,0 +1,53 @@
+// Package clusters holds the hub's connections to its worker clusters, and keeps
+// the WorkerClusters, in which an admin sees and sets them.
+//
+//	Secret ──┐                                     ┌──> WorkerCluster status, events
+//	         ├─> reconciler: gather, decide, apply ┤
+//	Worker-  │        ▲                            └──> Registry: configure, remove
+//	Cluster ─┘        │ views, numbers                      │
+//	                  │                                     ▼
+//	             Worker: owner ── probes ──┐          settings, kubeconfig
+//	               │      caches ── watches ├─ gate ─ wire ─ route ──> API server
+//	               │      client ── calls ──┘
+//	               └─────> Listener: MirrorChanged, WorkerChanged, MoreRoom
+//
+// # Words
+//
+//	aim      what a connection shall lead to: a kubeconfig, or why there is none
+//	route    address and credentials of one kubeconfig, and the connections made with them
+//	wire     what clients and caches are built on; the route under it can be exchanged
+//	gate     open while the worker answers: watches wait at it, calls fail at once
+//	owner    the one goroutine that decides over a connection
+//	feed     one cache of a worker: list and watch of a resource
+//	room     the worker's capacity.Ledger and the feeds of Nodes and Pods
+//	claim    which worker a cluster belongs to, by the UID of its kube-system namespace
+//
+// # When a worker counts as lost
+//
+// Only probes tell. A watch that ends, a request that fails or takes longer than
+// two seconds only has the next probe come at once. After a first failed probe
+// all connections are closed, and a second one, RetryDelay later, dials anew. If
+// that fails, too, the worker is Disconnected, since the first of the two. It's
+// then tried with growing delays up to MaxBackoff. A black hole is found within
+// ProbeInterval + 2 ProbeTimeout + RetryDelay when nothing is being asked of the
+// worker, and within 2s + 2 ProbeTimeout + RetryDelay else.
+//
+// The loss clock, View.Since, is the lastTransitionTime of the condition Ready,
+// and so outlives the manager. It counts whatever the reason: a worker whose
+// kubeconfig is refused is as far away as one that doesn't answer.
+//
+// # What survives
+//
+// Losses and rotated credentials leave caches, reservations and placements as
+// they are. Requests that are under way when a route is exchanged are cut off:
+// their outcome is unknown, as with any broken connection. Another cluster
+// behind the same name is refused before the gate opens, so that its objects
+// never mix with those of the first.
+//
+// # Trade-offs
+//
+// Clients know a fixed set of kinds and do no discovery. Probes read the
+// kube-system namespace, a permission that a worker's credentials need. A worker
+// that is refused for what it is (the hub itself, a cluster that has another
+// name already, another one than before) is asked again every minute.
+package clusters

@@ -1,0 +1,52 @@
+package clusters
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// newMirrors makes the cache of the Jobs of this origin in a worker.
+func newMirrors(w *wire, origin mirror.Origin, changed func(types.NamespacedName), noted func()) (*feed, error) {
+	api, err := newREST(batchv1.SchemeGroupVersion, httpClient(w, laneWatches))
+	if err != nil {
+		return nil, err
+	}
+	selector := origin.Selector().String()
+	return newFeed(feedSource{
+		api:       api,
+		resource:  "jobs",
+		narrow:    func(o *metav1.ListOptions) { o.LabelSelector = selector },
+		example:   &batchv1.Job{},
+		transform: withoutManagedFields,
+		handler: cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(object any) { changed(keyOf(object)) },
+			UpdateFunc: func(_, object any) { changed(keyOf(object)) },
+			DeleteFunc: func(object any) { changed(keyOf(object)) },
+		},
+	}, noted), nil
+}
+
+// withoutManagedFields drops what nobody reads, and what may be half of a Job.
+func withoutManagedFields(object any) (any, error) {
+	if accessor, err := meta.Accessor(object); err == nil {
+		accessor.SetManagedFields(nil)
+	}
+	return object, nil
+}
+
+func keyOf(object any) types.NamespacedName {
+	if tombstone, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		namespace, name, _ := cache.SplitMetaNamespaceKey(tombstone.Key)
+		return types.NamespacedName{Namespace: namespace, Name: name}
+	}
+	job, ok := object.(*batchv1.Job)
+	if !ok {
+		return types.NamespacedName{}
+	}
+	return types.NamespacedName{Namespace: job.Namespace, Name: job.Name}
+}

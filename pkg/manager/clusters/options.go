@@ -1,0 +1,125 @@
+package clusters
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// Names of the registration Secrets.
+const (
+	// LabelWorkerCluster with the value "true" makes a Secret in the manager's
+	// namespace a registration.
+	LabelWorkerCluster = "jobferry.dev/worker-cluster"
+	// KubeconfigKey is the key of the kubeconfig in a registration Secret.
+	KubeconfigKey = "kubeconfig"
+	// Finalizer keeps a registration Secret until its worker can be let go.
+	Finalizer = "jobferry.dev/worker-cluster"
+)
+
+// Options of a Registry. What is zero gets its default, but for the required.
+type Options struct {
+	// Namespace of the registration Secrets. Required.
+	Namespace string
+	// Origin of this hub's mirrors. Required.
+	Origin mirror.Origin
+	// HubUID is the UID of the hub's kube-system namespace: a kubeconfig that
+	// leads there is refused. Required.
+	HubUID types.UID
+
+	// QPS and Burst limit the requests to each worker, on its own. Probes and
+	// watches that are under way don't count. Defaults 1000 and 2000.
+	QPS   float32
+	Burst int
+	// DialTimeout is for the TCP connection, and again for TLS. Default 5s.
+	DialTimeout time.Duration
+	// RequestTimeout is for one read or write. Lists and watches of the caches
+	// have none, but must begin within four times as long. Default 15s.
+	RequestTimeout time.Duration
+	// ProbeInterval is the time between two probes. Default 10s.
+	ProbeInterval time.Duration
+	// ProbeTimeout is for one probe. Default 5s.
+	ProbeTimeout time.Duration
+	// RetryDelay is the time between the first failed probe and the second,
+	// after which the worker counts as lost. Default 1s.
+	RetryDelay time.Duration
+	// MaxBackoff bounds the time between attempts to reach a lost worker; it
+	// starts at RetryDelay, and has jitter. Default 30s.
+	MaxBackoff time.Duration
+	// StatusInterval is the least time between two writes of a WorkerCluster's
+	// status that only tell other numbers. Default 5s.
+	StatusInterval time.Duration
+	// OrphanGrace is how long the removal of a reachable worker with the policy
+	// Orphan waits for its mirrors to be let go. Default 1m.
+	OrphanGrace time.Duration
+
+	// Placements counts the Jobs on a worker. Required.
+	Placements Placements
+	// Recorder for events on Secrets and WorkerClusters. Default: the manager's.
+	Recorder events.EventRecorder
+	// Metrics is where the metrics are registered. Default:
+	// controller-runtime's registry.
+	Metrics prometheus.Registerer
+	// Scheme of the workers' clients. Default: client-go's, with all of
+	// Kubernetes' own types.
+	Scheme *runtime.Scheme
+	// Clock defaults to the real one.
+	Clock clock.Clock
+}
+
+// Placements tells how many Jobs hold on to a worker.
+type Placements interface {
+	// Unfinished counts the hub Jobs that are placed on a worker and haven't
+	// finished. It must not block.
+	Unfinished(worker string) int
+}
+
+// Listener hears of changes. Its methods are called from many goroutines and
+// must not block; they carry no state, so that what they tell of is read anew.
+type Listener interface {
+	// MirrorChanged tells of a Job of this origin that was added, changed or
+	// deleted in a worker.
+	MirrorChanged(worker string, key types.NamespacedName)
+	// WorkerChanged tells that a worker appeared, went, or that its View
+	// changed.
+	WorkerChanged(worker string)
+	// MoreRoom tells that a Job that didn't fit in a worker may fit now. See
+	// capacity.Ledger: it's said once until the next Snapshot.
+	MoreRoom(worker string)
+}
+
+func (o Options) withDefaults() Options {
+	setDefault(&o.QPS, 1000)
+	setDefault(&o.Burst, 2000)
+	setDefault(&o.DialTimeout, 5*time.Second)
+	setDefault(&o.RequestTimeout, 15*time.Second)
+	setDefault(&o.ProbeInterval, 10*time.Second)
+	setDefault(&o.ProbeTimeout, 5*time.Second)
+	setDefault(&o.RetryDelay, time.Second)
+	setDefault(&o.MaxBackoff, 30*time.Second)
+	setDefault(&o.StatusInterval, 5*time.Second)
+	setDefault(&o.OrphanGrace, time.Minute)
+	if o.Metrics == nil {
+		o.Metrics = metrics.Registry
+	}
+	setDefault(&o.Scheme, scheme.Scheme)
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return o
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

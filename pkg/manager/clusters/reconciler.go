@@ -1,0 +1,130 @@
+package clusters
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/events"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+)
+
+// +kubebuilder:rbac:groups=jobferry.dev,resources=workerclusters,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=jobferry.dev,resources=workerclusters/status,verbs=patch
+// +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
+// +kubebuilder:rbac:groups="",namespace=jobferry-system,resources=secrets,verbs=get;list;watch;patch
+
+// reconciler makes WorkerClusters and connections what the registration Secrets
+// say, and the WorkerClusters' status what the connections say. It waits for no
+// worker.
+type reconciler struct {
+	registry *Registry
+	client   client.Client
+	live     client.Reader
+	recorder events.EventRecorder
+	writes   *writes
+}
+
+// RegistrationSelector selects the registration Secrets. The manager's cache
+// needs no others, which would cost memory and permissions.
+func RegistrationSelector() labels.Selector {
+	return labels.SelectorFromSet(labels.Set{LabelWorkerCluster: "true"})
+}
+
+// SetupWithManager adds the reconciler, the connections and their metrics to
+// the manager. Both run on the leader only.
+func (r *Registry) SetupWithManager(mgr ctrl.Manager) error {
+	recorder := r.options.Recorder
+	if recorder == nil {
+		recorder = mgr.GetEventRecorder("jobferry-clusters")
+	}
+	rec := &reconciler{
+		registry: r,
+		client:   mgr.GetClient(),
+		live:     mgr.GetAPIReader(),
+		recorder: recorder,
+		writes:   newWrites(),
+	}
+	if err := r.options.Metrics.Register(collector{r}); err != nil {
+		return err
+	}
+	if err := mgr.Add(r); err != nil {
+		return err
+	}
+	mine := predicate.NewPredicateFuncs(func(o client.Object) bool { return registers(o, r.options.Namespace) })
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("clusters").
+		For(&v1alpha1.WorkerCluster{}).
+		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(rec.workersOf), builder.WithPredicates(mine)).
+		WatchesRawSource(source.Func(r.inbox.open)).
+		Complete(rec)
+}
+
+// workersOf maps a Secret to the WorkerClusters that refer to it, or to the one
+// that it shall get.
+func (r *reconciler) workersOf(ctx context.Context, secret client.Object) []reconcile.Request {
+	var all v1alpha1.WorkerClusterList
+	if err := r.client.List(ctx, &all); err != nil {
+		return []reconcile.Request{request(secret.GetName())}
+	}
+	var requests []reconcile.Request
+	for _, cluster := range all.Items {
+		if cluster.Spec.KubeconfigSecret == secret.GetName() {
+			requests = append(requests, request(cluster.Name))
+		}
+	}
+	if len(requests) == 0 {
+		requests = append(requests, request(secret.GetName()))
+	}
+	return requests
+}
+
+// Reconcile brings one worker up to date.
+func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	s, err := r.gather(ctx, req.Name)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	p := decide(s, r.registry.options)
+	if err := r.apply(ctx, s, p); err != nil {
+		return ctrl.Result{}, err
+	}
+	r.registry.roll.present(req.Name)
+	return ctrl.Result{RequeueAfter: p.again}, nil
+}
+
+// writes remembers when each status was written.
+type writes struct {
+	mu sync.Mutex
+	at map[string]time.Time
+}
+
+func newWrites() *writes { return &writes{at: map[string]time.Time{}} }
+
+func (w *writes) last(name string) time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.at[name]
+}
+
+func (w *writes) note(name string, at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.at[name] = at
+}
+
+func (w *writes) forget(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.at, name)
+}

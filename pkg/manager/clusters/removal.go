@@ -1,0 +1,81 @@
+package clusters
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+)
+
+// letGo says whether a worker whose Secret is being deleted can be let go, and
+// with which words.
+func letGo(s snapshot, options Options) (event, bool) {
+	for _, rule := range letGoRules {
+		if rule.applies(s, options) {
+			return event{kind: rule.kind, reason: "Removed", action: "Remove", message: rule.message(s)}, true
+		}
+	}
+	return event{}, false
+}
+
+// letGoRules are checked in order: the first that applies lets the worker go.
+// Where none does, the finalizer stays.
+var letGoRules = []struct {
+	kind    string
+	applies func(snapshot, Options) bool
+	message func(snapshot) string
+}{
+	// Nothing was ever placed on a worker that was never reached.
+	{corev1.EventTypeNormal, func(s snapshot, _ Options) bool { return s.unfinished == 0 && neverReached(s) },
+		func(snapshot) string { return "the worker is let go; it was never connected" }},
+	// The worker itself shows that nothing is left.
+	{corev1.EventTypeNormal, func(s snapshot, _ Options) bool {
+		return empty(s) && (s.unfinished == 0 || orphan(s))
+	}, func(snapshot) string { return "the worker is let go; no Job of this hub is left in it" }},
+	// The admin doesn't want to wait for a worker that can't be reached.
+	{corev1.EventTypeWarning, func(s snapshot, options Options) bool { return orphan(s) && (lost(s) || graceOver(s, options)) },
+		func(s snapshot) string {
+			return fmt.Sprintf("the worker is let go with removalPolicy Orphan; left in it, perhaps running: %d Jobs known of; unfinished on the hub: %d",
+				mirrorsOf(s), s.unfinished)
+		}},
+}
+
+func orphan(s snapshot) bool {
+	return s.cluster != nil && s.cluster.Spec.RemovalPolicy == v1alpha1.RemovalOrphan
+}
+
+func neverReached(s snapshot) bool {
+	known := s.cluster != nil && s.cluster.Status.ClusterUID != ""
+	return !known && (s.worker == nil || s.worker.ClusterUID == "")
+}
+
+func empty(s snapshot) bool {
+	return s.worker != nil && s.worker.Removing && s.worker.State == Ready && s.worker.mirrors == 0
+}
+
+func lost(s snapshot) bool {
+	return s.worker != nil && (s.worker.State == Disconnected || s.worker.State == Refused)
+}
+
+func graceOver(s snapshot, options Options) bool {
+	return !s.now.Before(s.secret.DeletionTimestamp.Add(options.OrphanGrace))
+}
+
+func mirrorsOf(s snapshot) int {
+	if s.worker == nil {
+		return 0
+	}
+	return s.worker.mirrors
+}
+
+// removalMessage says what a removal waits for.
+func removalMessage(s snapshot) string {
+	policy := s.cluster.Spec.RemovalPolicy
+	waits := fmt.Sprintf("the Secret is being deleted, removalPolicy is %s: %d unfinished Jobs, %d mirrors left",
+		policy, s.unfinished, mirrorsOf(s))
+	if lost(s) && policy != v1alpha1.RemovalOrphan {
+		return waits + "; the worker can't be reached to look: set spec.removalPolicy to Orphan to let it go all the same"
+	}
+	return waits
+}

@@ -1,0 +1,165 @@
+package clusters
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+)
+
+// nextStatus is the WorkerCluster's status as of now.
+func nextStatus(s snapshot) v1alpha1.WorkerClusterStatus {
+	next := *s.cluster.Status.DeepCopy()
+	w := s.worker
+	next.ObservedGeneration = s.cluster.Generation
+	next.Jobs = int32(s.unfinished) //nolint:gosec // no hub has 2^31 Jobs
+	setCondition(&next, s, readyCondition(s))
+	setCondition(&next, s, schedulableCondition(s))
+	if w.ClusterUID != "" {
+		next.ClusterUID = w.ClusterUID
+	}
+	if w.Version != "" {
+		next.KubernetesVersion = w.Version
+	}
+	switch {
+	case w.Room.Known:
+		next.Nodes = int32(w.totals.Schedulable) //nolint:gosec // no cluster has 2^31 nodes
+		next.Allocatable = rounded(w.totals.Allocatable)
+		next.Requested = rounded(w.totals.Requested)
+		next.Free = rounded(w.totals.Free)
+	case w.State == Ready && !w.Room.Listing:
+		next.Nodes, next.Allocatable, next.Requested, next.Free = 0, nil, nil, nil
+	}
+	if !w.LastContact.IsZero() {
+		at := metav1.NewTime(w.LastContact)
+		next.LastContactTime = &at
+	}
+	return next
+}
+
+func setCondition(status *v1alpha1.WorkerClusterStatus, s snapshot, c *metav1.Condition) {
+	if c != nil {
+		c.ObservedGeneration = s.cluster.Generation
+		meta.SetStatusCondition(&status.Conditions, *c)
+	}
+}
+
+// readyCondition tells of the connection; nil: as before. Until there's a first
+// verdict after a start of the manager, what was written before it stands: a
+// restart is no loss.
+func readyCondition(s snapshot) *metav1.Condition {
+	w := s.worker
+	if w.State == Connecting && meta.FindStatusCondition(s.cluster.Status.Conditions, v1alpha1.ConditionReady) != nil {
+		return nil
+	}
+	c := &metav1.Condition{
+		Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse,
+		Reason: w.Reason, Message: w.Message,
+		LastTransitionTime: metav1.NewTime(w.Since),
+	}
+	if w.State == Ready {
+		c.Status = metav1.ConditionTrue
+		c.LastTransitionTime = metav1.NewTime(s.now)
+	}
+	if w.State == Refused && s.secret != nil {
+		c.Message = fmt.Sprintf("Secret %s/%s: %s", s.secret.Namespace, s.secret.Name, w.Message)
+	}
+	return c
+}
+
+// schedulableCondition tells whether new Jobs may go there; nil: as before.
+func schedulableCondition(s snapshot) *metav1.Condition {
+	w := s.worker
+	reason, ok := w.Schedulable()
+	if reason == v1alpha1.ReasonNotReady && w.State == Connecting &&
+		meta.FindStatusCondition(s.cluster.Status.Conditions, v1alpha1.ConditionSchedulable) != nil {
+		return nil
+	}
+	c := &metav1.Condition{
+		Type: v1alpha1.ConditionSchedulable, Status: metav1.ConditionFalse,
+		Reason: reason, LastTransitionTime: metav1.NewTime(s.now),
+	}
+	switch {
+	case ok && w.Room.Missing != "":
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonCapacityUnknown
+		c.Message = "Jobs are placed without a check of what fits: " + w.Room.Missing +
+			"; grant it, or set spec.capacity to Unlimited"
+	case ok:
+		c.Status = metav1.ConditionTrue
+		c.Message = "Jobs may be placed here"
+	case reason == v1alpha1.ReasonRemoving:
+		c.Message = removalMessage(s)
+	case reason == v1alpha1.ReasonCordoned:
+		c.Message = "spec.cordoned is set"
+	default:
+		c.Message = "see the condition Ready"
+	}
+	return c
+}
+
+// statusUrgency says how soon a change of the status has to be written.
+type statusUrgency int
+
+const (
+	statusSame statusUrgency = iota
+	// statusNumbers: only numbers differ, which may wait.
+	statusNumbers
+	// statusNews: something differs that people or programs act on.
+	statusNews
+)
+
+func compareStatus(before, after v1alpha1.WorkerClusterStatus) statusUrgency {
+	before.LastContactTime, after.LastContactTime = nil, nil // isn't written for its own sake
+	if equality.Semantic.DeepEqual(before, after) {
+		return statusSame
+	}
+	for _, s := range []*v1alpha1.WorkerClusterStatus{&before, &after} {
+		s.Jobs, s.Nodes, s.Allocatable, s.Requested, s.Free = 0, 0, nil, nil, nil
+	}
+	if equality.Semantic.DeepEqual(before, after) {
+		return statusNumbers
+	}
+	return statusNews
+}
+
+const mebibyte = 1 << 20
+
+// rounded makes quantities readable and steady: bytes are rounded down to whole
+// MiB, and all are written in their canonical form, such as 12500m or 48Gi.
+func rounded(list corev1.ResourceList) corev1.ResourceList {
+	result := make(corev1.ResourceList, len(list))
+	for name, quantity := range list {
+		switch value := quantity.Value(); {
+		case name == corev1.ResourceCPU:
+			result[name] = *resource.NewMilliQuantity(quantity.MilliValue(), resource.DecimalSI)
+		case value >= mebibyte && quantity.Format == resource.BinarySI:
+			result[name] = *resource.NewQuantity(value/mebibyte*mebibyte, resource.BinarySI)
+		default:
+			result[name] = *resource.NewQuantity(value, quantity.Format)
+		}
+	}
+	return result
+}
+
+// readinessEvents tell when the worker was won or lost, or is unusable for
+// another reason than before.
+func readinessEvents(s snapshot, next v1alpha1.WorkerClusterStatus) []event {
+	before := meta.FindStatusCondition(s.cluster.Status.Conditions, v1alpha1.ConditionReady)
+	after := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady)
+	if after == nil || after.Reason == v1alpha1.ReasonConnecting {
+		return nil
+	}
+	if before != nil && before.Status == after.Status && before.Reason == after.Reason {
+		return nil
+	}
+	kind := corev1.EventTypeWarning
+	if after.Status == metav1.ConditionTrue {
+		kind = corev1.EventTypeNormal
+	}
+	return []event{{kind: kind, reason: after.Reason, action: "Connect", message: after.Message}}
+}
