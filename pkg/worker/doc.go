@@ -1,0 +1,36 @@
+// Package worker is a full Job controller: it runs batch/v1 Jobs as the
+// built-in one of Kubernetes 1.36 does, in clusters that have none, or whose
+// own must not decide. [Setup] adds it to a controller-runtime manager.
+//
+// # Data flow
+//
+//	events of Jobs and Pods
+//	      |  (Pod events are batched: SyncBatchPeriod)
+//	      v
+//	snapshot: Job and Pods from the cache, corrected by the pending writes
+//	      |
+//	plan.Compute --> delete and create Pods
+//	      |
+//	plan.Account --> write the status, then release the Pods on record in it
+//	      |
+//	plan.Settle  --> write the status, then the events
+//
+// Package plan holds all decisions; this one gathers and carries out. Beside
+// the Job reconciler there are two small ones: orphans releases Pods whose Job
+// is gone or has finished, expire deletes finished Jobs
+// (ttlSecondsAfterFinished).
+//
+// # Reading its own writes
+//
+// Whatever the API server has accepted is remembered per Job until the cache
+// shows it (pending.go), and laid over what the cache says. So a sync never
+// waits for the cache, and no Pod is created twice because the cache is late.
+// All of it may be lost in a crash: a new process starts with a fresh cache,
+// and status and finalizers say how far the last one had come.
+//
+// # Several of them
+//
+// Only one process may act on a cluster's Jobs at a time: run it with leader
+// election. Which Jobs it acts on is told by spec.managedBy, see
+// [Options.ManagedBy]; all others are left alone.
+package worker

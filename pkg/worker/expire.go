@@ -1,0 +1,61 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/jobferry/jobferry/pkg/worker/plan"
+)
+
+// expire deletes finished Jobs ttlSecondsAfterFinished after their end
+// (KEP-592).
+type expire struct {
+	client  client.Client
+	live    client.Reader
+	metrics *metrics
+	options Options
+	clock   clock.PassiveClock
+}
+
+func (x *expire) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	var job batchv1.Job
+	if err := x.client.Get(ctx, req.NamespacedName, &job, client.UnsafeDisableDeepCopy); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if left, due := x.left(&job); !due || left > 0 {
+		return reconcile.Result{RequeueAfter: left}, nil
+	}
+	// Nothing brings a deleted Job back, so the last word is the API server's:
+	// the TTL may have been raised, or the Job made anew, a moment ago.
+	if err := x.live.Get(ctx, req.NamespacedName, &job); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	left, due := x.left(&job)
+	if !due || left > 0 {
+		return reconcile.Result{RequeueAfter: left}, nil
+	}
+	err := x.client.Delete(ctx, &job, client.Preconditions{UID: &job.UID}, client.PropagationPolicy(metav1.DeletePropagationForeground))
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("delete expired Job: %w", err)
+	}
+	x.metrics.jobExpired(-left)
+	return reconcile.Result{}, nil
+}
+
+// left is how long the Job is to be kept; due tells whether it is to be
+// deleted at all.
+func (x *expire) left(job *batchv1.Job) (left time.Duration, due bool) {
+	end := plan.Finished(job)
+	if job.DeletionTimestamp != nil || job.Spec.TTLSecondsAfterFinished == nil || end == nil || !x.options.claims(job) {
+		return 0, false
+	}
+	ttl := time.Duration(*job.Spec.TTLSecondsAfterFinished) * time.Second
+	return end.LastTransitionTime.Add(ttl).Sub(x.clock.Now()), true
+}

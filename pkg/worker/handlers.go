@@ -1,0 +1,120 @@
+package worker
+
+import (
+	"context"
+	"reflect"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/jobferry/jobferry/pkg/worker/plan"
+)
+
+type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+
+// jobEvents has a Job synced at once when a user acts, and in the next batch
+// when only its status or metadata changed, which is mostly our own doing.
+func jobEvents(o Options, m *metrics) handler.EventHandler {
+	enqueue := func(obj client.Object, q queue, after time.Duration) {
+		if o.claims(obj.(*batchv1.Job)) {
+			q.AddAfter(requestFor(obj), after)
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
+			if job := e.Object.(*batchv1.Job); !o.claims(job) {
+				m.jobOfOthers(ptr.Deref(job.Spec.ManagedBy, ""))
+			}
+			enqueue(e.Object, q, 0)
+		},
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
+				enqueue(e.ObjectNew, q, 0)
+				return
+			}
+			enqueue(e.ObjectNew, q, o.SyncBatchPeriod)
+		},
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(e.Object, q, 0) },
+	}
+}
+
+// podEvents has the Jobs synced that a Pod concerns: the one that controls it,
+// the one that did before, or those that could adopt it.
+type podEvents struct {
+	jobs    client.Reader
+	options Options
+	metrics *metrics
+}
+
+func (h podEvents) Create(ctx context.Context, e event.CreateEvent, q queue) {
+	h.handle(ctx, nil, e.Object.(*corev1.Pod), q)
+}
+
+func (h podEvents) Update(ctx context.Context, e event.UpdateEvent, q queue) {
+	if e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() {
+		return // a resync of the cache, no news
+	}
+	h.handle(ctx, e.ObjectOld.(*corev1.Pod), e.ObjectNew.(*corev1.Pod), q)
+}
+
+func (h podEvents) Delete(ctx context.Context, e event.DeleteEvent, q queue) {
+	h.handle(ctx, e.Object.(*corev1.Pod), nil, q)
+}
+
+func (h podEvents) Generic(context.Context, event.GenericEvent, queue) {}
+
+func (h podEvents) handle(ctx context.Context, before, after *corev1.Pod, q queue) {
+	h.metrics.podTracked(before, after, h.options.TrackingFinalizer)
+	had, has := jobOf(before), jobOf(after)
+	for _, key := range []*types.NamespacedName{had, has} {
+		if key != nil {
+			q.AddAfter(reconcile.Request{NamespacedName: *key}, h.options.SyncBatchPeriod)
+		}
+	}
+	adoptable := after != nil && metav1.GetControllerOfNoCopy(after) == nil
+	news := before == nil || had != nil || after != nil && !reflect.DeepEqual(before.Labels, after.Labels)
+	if adoptable && news && after.DeletionTimestamp == nil {
+		h.wakeAdopters(ctx, after, q)
+	}
+}
+
+// jobOf is the Job that controls the Pod, nil if none does.
+func jobOf(p *corev1.Pod) *types.NamespacedName {
+	if p == nil {
+		return nil
+	}
+	ref := metav1.GetControllerOfNoCopy(p)
+	if ref == nil || ref.Kind != "Job" {
+		return nil
+	}
+	return &types.NamespacedName{Namespace: p.Namespace, Name: ref.Name}
+}
+
+func (h podEvents) wakeAdopters(ctx context.Context, p *corev1.Pod, q queue) {
+	var jobs batchv1.JobList
+	if len(p.Labels) == 0 || h.jobs.List(ctx, &jobs, client.InNamespace(p.Namespace), client.UnsafeDisableDeepCopy) != nil {
+		return // reads of the cache fail only when the process is stopping
+	}
+	for i := range jobs.Items {
+		job := &jobs.Items[i]
+		selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
+		if err != nil || !h.options.claims(job) || plan.Finished(job) != nil || !selector.Matches(labels.Set(p.Labels)) {
+			continue
+		}
+		q.AddAfter(requestFor(job), h.options.SyncBatchPeriod)
+	}
+}
+
+func requestFor(o client.Object) reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)}
+}

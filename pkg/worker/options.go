@@ -1,0 +1,133 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/worker/plan"
+)
+
+// TrackingFinalizer is the default finalizer on Pods that aren't counted yet.
+const TrackingFinalizer = "jobferry.dev/job-tracking"
+
+// Options are what Setup can be told. The zero value of each field stands for
+// its default, which is the built-in controller's unless said otherwise.
+type Options struct {
+	// ManagedBy are the values of spec.managedBy whose Jobs are run; an empty
+	// string stands for Jobs that don't set it. Default: jobferry.dev/worker.
+	ManagedBy []string
+	// TrackingFinalizer is put on every Pod until it is counted. The
+	// built-in's own is reserved for a cluster without the built-in. Default:
+	// jobferry.dev/job-tracking.
+	TrackingFinalizer string
+	// Concurrency is the number of Jobs synced at a time. Default: 5.
+	Concurrency int
+	// PodFailureBackoff is the delay after a first failed Pod; it doubles with
+	// each further one (Job API, "Pod backoff failure policy"). Default: 10s.
+	PodFailureBackoff time.Duration
+	// MaxPodFailureBackoff is where doubling stops. Default: 6m, as the Job
+	// API documents.
+	MaxPodFailureBackoff time.Duration
+	// SyncBatchPeriod is how long Pod events of a Job are collected before it
+	// is synced. Default: 1s.
+	SyncBatchPeriod time.Duration
+	// MaxUncountedPods bounds the lists in status.uncountedTerminatedPods
+	// (KEP-2307: 500 UIDs are about 20 KB). Default: 500.
+	MaxUncountedPods int
+	// MaxPodCreateDeletePerSync bounds the Pods one Job may create or delete
+	// before others get their turn. Default: 500.
+	MaxPodCreateDeletePerSync int
+	// TTL has finished Jobs deleted after ttlSecondsAfterFinished. Leave it
+	// off where a kube-controller-manager runs its own TTL controller, which
+	// looks at every Job whoever manages it. Default: off.
+	TTL bool
+	// MetricsPrefix is put before the built-in's names of the metrics.
+	// Default: jobferry_; a single dash stands for none.
+	MetricsPrefix string
+}
+
+// DropIn makes the options those of a controller that takes the built-in's
+// place: it runs the Jobs the built-in would, with its finalizer and its
+// names of the metrics.
+func (o Options) DropIn() Options {
+	o.ManagedBy = []string{"", batchv1.JobControllerName}
+	o.TrackingFinalizer = batchv1.JobTrackingFinalizer
+	o.MetricsPrefix = noPrefix
+	return o
+}
+
+const noPrefix = "-"
+
+// withDefaults fills in the fields that aren't set.
+func (o Options) withDefaults() Options {
+	if len(o.ManagedBy) == 0 {
+		o.ManagedBy = []string{mirror.ManagedByWorker}
+	}
+	setDefault(&o.TrackingFinalizer, TrackingFinalizer)
+	setDefault(&o.Concurrency, 5)
+	setDefault(&o.PodFailureBackoff, 10*time.Second)
+	setDefault(&o.MaxPodFailureBackoff, 6*time.Minute)
+	setDefault(&o.SyncBatchPeriod, time.Second)
+	setDefault(&o.MaxUncountedPods, 500)
+	setDefault(&o.MaxPodCreateDeletePerSync, 500)
+	setDefault(&o.MetricsPrefix, "jobferry_")
+	return o
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Validate says what is wrong with the options, nil if nothing is.
+func (o Options) Validate() error {
+	o = o.withDefaults()
+	var errs []error
+	if msgs := validation.IsQualifiedName(o.TrackingFinalizer); len(msgs) > 0 || !strings.Contains(o.TrackingFinalizer, "/") {
+		errs = append(errs, fmt.Errorf("tracking finalizer %q: want domain/name", o.TrackingFinalizer))
+	}
+	builtIn := slices.Contains(o.ManagedBy, "") || slices.Contains(o.ManagedBy, batchv1.JobControllerName)
+	if !builtIn && o.TrackingFinalizer == batchv1.JobTrackingFinalizer {
+		errs = append(errs, fmt.Errorf("tracking finalizer %s is the built-in controller's: use it for its Jobs only", o.TrackingFinalizer))
+	}
+	for name, n := range map[string]int{
+		"concurrency": o.Concurrency, "max uncounted pods": o.MaxUncountedPods,
+		"max pods created or deleted per sync": o.MaxPodCreateDeletePerSync,
+	} {
+		if n < 1 {
+			errs = append(errs, fmt.Errorf("%s is %d: want at least 1", name, n))
+		}
+	}
+	if o.PodFailureBackoff < 0 || o.MaxPodFailureBackoff < o.PodFailureBackoff {
+		errs = append(errs, fmt.Errorf("pod failure back-off %v to %v: want the first to be at most the second", o.PodFailureBackoff, o.MaxPodFailureBackoff))
+	}
+	if o.SyncBatchPeriod < 0 {
+		errs = append(errs, fmt.Errorf("sync batch period is %v: want it not to be negative", o.SyncBatchPeriod))
+	}
+	return errors.Join(errs...)
+}
+
+func (o Options) planOptions() plan.Options {
+	return plan.Options{
+		TrackingFinalizer: o.TrackingFinalizer,
+		PodFailureBackoff: o.PodFailureBackoff, MaxPodFailureBackoff: o.MaxPodFailureBackoff,
+		SyncBatchPeriod: o.SyncBatchPeriod, MaxUncountedPods: o.MaxUncountedPods,
+		MaxPodCreateDeletePerSync: o.MaxPodCreateDeletePerSync,
+	}
+}
+
+// claims tells whether the Job is one of ours. spec.managedBy can't be
+// changed, so the answer is for good.
+func (o Options) claims(job *batchv1.Job) bool {
+	return slices.Contains(o.ManagedBy, ptr.Deref(job.Spec.ManagedBy, ""))
+}

@@ -1,0 +1,155 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/jobferry/jobferry/pkg/worker/plan"
+)
+
+// orphans releases Pods that keep the tracking finalizer although nobody will
+// count them any more: their Job is gone or has finished, or they were taken
+// from it. Without that they could never be deleted.
+type orphans struct {
+	client  client.Client
+	live    client.Reader
+	pods    podWriter
+	options Options
+
+	lock sync.Mutex
+	gone sets.Set[types.UID] // Jobs the API server has said are gone
+}
+
+func (o *orphans) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	var p corev1.Pod
+	if err := o.client.Get(ctx, req.NamespacedName, &p, client.UnsafeDisableDeepCopy); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !plan.IsTracked(&p, o.options.TrackingFinalizer) {
+		return reconcile.Result{}, nil
+	}
+	needed, err := o.needed(ctx, &p)
+	if err != nil || needed {
+		return reconcile.Result{}, err
+	}
+	if err := o.pods.untrack(ctx, &p, ""); client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("remove the finalizer of an orphaned Pod: %w", err)
+	}
+	return reconcile.Result{}, nil
+}
+
+// needed tells whether some controller may still count the Pod.
+func (o *orphans) needed(ctx context.Context, p *corev1.Pod) (bool, error) {
+	ref := metav1.GetControllerOfNoCopy(p)
+	if ref == nil {
+		return false, nil
+	}
+	if ref.Kind != "Job" || ref.APIVersion != batchv1.SchemeGroupVersion.String() {
+		return true, nil // another controller's Pod: it's no business of ours
+	}
+	job, err := o.jobOf(ctx, p, ref)
+	if err != nil || job == nil {
+		return false, err
+	}
+	return plan.Finished(job) == nil || !o.options.claims(job), nil
+}
+
+// jobOf is the Job with that reference's UID, nil if it's gone. The cache of
+// Jobs may be behind the one of Pods, so a missing Job is asked for.
+func (o *orphans) jobOf(ctx context.Context, p *corev1.Pod, ref *metav1.OwnerReference) (*batchv1.Job, error) {
+	if o.isGone(ref.UID) {
+		return nil, nil
+	}
+	for _, reader := range []client.Reader{o.client, o.live} {
+		var job batchv1.Job
+		err := reader.Get(ctx, types.NamespacedName{Namespace: p.Namespace, Name: ref.Name}, &job)
+		if err == nil && job.UID == ref.UID {
+			return &job, nil
+		}
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("look for the Job of an orphaned Pod: %w", err)
+		}
+	}
+	o.noteGone(ref.UID)
+	return nil, nil
+}
+
+func (o *orphans) isGone(uid types.UID) bool {
+	o.lock.Lock()
+	defer o.lock.Unlock()
+	return o.gone.Has(uid)
+}
+
+// noteGone spares the API server a question per Pod. A UID never comes back,
+// so forgetting is needed only to bound the memory.
+func (o *orphans) noteGone(uid types.UID) {
+	o.lock.Lock()
+	defer o.lock.Unlock()
+	if o.gone == nil || o.gone.Len() > 1000 {
+		o.gone = sets.New[types.UID]()
+	}
+	o.gone.Insert(uid)
+}
+
+// podEvents looks at tracked Pods whose Job seems not to need them.
+func (o *orphans) podEvents() handler.EventHandler {
+	look := func(ctx context.Context, obj client.Object, q queue) {
+		p := obj.(*corev1.Pod)
+		if plan.IsTracked(p, o.options.TrackingFinalizer) && o.seemsOrphaned(ctx, p) {
+			q.Add(requestFor(p))
+		}
+	}
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { look(ctx, e.Object, q) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { look(ctx, e.ObjectNew, q) },
+	}
+}
+
+// seemsOrphaned goes by the cache alone; Reconcile looks closer.
+func (o *orphans) seemsOrphaned(ctx context.Context, p *corev1.Pod) bool {
+	key := jobOf(p)
+	if key == nil {
+		return metav1.GetControllerOfNoCopy(p) == nil
+	}
+	var job batchv1.Job
+	if err := o.client.Get(ctx, *key, &job, client.UnsafeDisableDeepCopy); err != nil {
+		return true
+	}
+	return job.UID != metav1.GetControllerOfNoCopy(p).UID || plan.Finished(&job) != nil
+}
+
+// jobEvents looks at all Pods of a Job that has gone or finished.
+func (o *orphans) jobEvents() handler.EventHandler {
+	look := func(ctx context.Context, obj client.Object, q queue) {
+		var pods corev1.PodList
+		err := o.client.List(ctx, &pods, client.InNamespace(obj.GetNamespace()),
+			client.MatchingFields{controllerIndex: string(obj.GetUID())}, client.UnsafeDisableDeepCopy)
+		if err != nil {
+			return // reads of the cache fail only when the process is stopping
+		}
+		for i := range pods.Items {
+			if plan.IsTracked(&pods.Items[i], o.options.TrackingFinalizer) {
+				q.Add(requestFor(&pods.Items[i]))
+			}
+		}
+	}
+	return handler.Funcs{
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			if plan.Finished(e.ObjectNew.(*batchv1.Job)) != nil {
+				look(ctx, e.ObjectNew, q)
+			}
+		},
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { look(ctx, e.Object, q) },
+	}
+}

@@ -1,0 +1,136 @@
+package worker
+
+import (
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/jobferry/jobferry/pkg/worker/plan"
+)
+
+// memory is what the controller knows of its Jobs beyond the cache.
+type memory struct {
+	lock sync.Mutex
+	jobs map[types.NamespacedName]*pending
+}
+
+// of is what is remembered of this very Job; one of the same name that went
+// before is forgotten.
+func (m *memory) of(job *batchv1.Job) *pending {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	key := types.NamespacedName{Namespace: job.Namespace, Name: job.Name}
+	p := m.jobs[key]
+	if p == nil || p.uid != job.UID {
+		p = &pending{
+			uid: job.UID, created: map[types.UID]createdPod{},
+			deleted: sets.New[types.UID](), released: sets.New[types.UID](),
+		}
+		m.jobs[key] = p
+	}
+	return p
+}
+
+func (m *memory) forget(key types.NamespacedName) {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	delete(m.jobs, key)
+}
+
+// pending are the writes about one Job that the API server has accepted and
+// the cache may not show yet. A Job is synced by one worker at a time, only
+// the lock is for the requests that one sync sends in parallel.
+type pending struct {
+	uid types.UID
+
+	lock     sync.Mutex
+	written  *batchv1.Job // as the last status write returned it
+	created  map[types.UID]createdPod
+	deleted  sets.Set[types.UID]
+	released sets.Set[types.UID]
+	backoff  *plan.Backoff
+}
+
+type createdPod struct {
+	*corev1.Pod
+	at time.Time
+}
+
+// latest is the newer of the cached Job and the one we have written.
+func (p *pending) latest(cached *batchv1.Job) *batchv1.Job {
+	if p.written == nil {
+		return cached
+	}
+	order, err := resourceversion.CompareResourceVersion(p.written.ResourceVersion, cached.ResourceVersion)
+	if err != nil || order <= 0 {
+		p.written = nil
+		return cached
+	}
+	return p.written
+}
+
+// observe forgets what the cache shows by now.
+func (p *pending) observe(cached []*corev1.Pod) {
+	seen := make(map[types.UID]*corev1.Pod, len(cached))
+	for _, pod := range cached {
+		seen[pod.UID] = pod
+		delete(p.created, pod.UID)
+	}
+	gone := func(uid types.UID) bool {
+		_, waiting := p.created[uid]
+		return seen[uid] == nil && !waiting
+	}
+	for uid := range p.deleted {
+		if gone(uid) {
+			p.deleted.Delete(uid)
+		}
+	}
+	for uid := range p.released {
+		if gone(uid) {
+			p.released.Delete(uid)
+		}
+	}
+}
+
+// overdue are the created Pods that the cache should have shown by now. They
+// may have gone before it could.
+func (p *pending) overdue(now time.Time, after time.Duration) []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, c := range p.created {
+		if now.Sub(c.at) >= after {
+			out = append(out, c.Pod)
+		}
+	}
+	return out
+}
+
+func (p *pending) writes() plan.Pending {
+	out := plan.Pending{Deleted: p.deleted, Released: p.released}
+	for _, c := range p.created {
+		out.Created = append(out.Created, c.Pod)
+	}
+	return out
+}
+
+func (p *pending) noteCreated(pod *corev1.Pod, now time.Time) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.created[pod.UID] = createdPod{pod, now}
+}
+
+func (p *pending) noteDeleted(uid types.UID) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.deleted.Insert(uid)
+}
+
+func (p *pending) noteReleased(uid types.UID) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.released.Insert(uid)
+}

@@ -1,0 +1,79 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/jobferry/jobferry/pkg/worker/plan"
+)
+
+// atOnce is the delay of a sync that goes on right after the last one. The
+// queue knows no 0: that would mean "not at all".
+const atOnce = time.Millisecond
+
+// reconciler syncs one Job at a time: gather, decide, apply.
+type reconciler struct {
+	client  client.Client
+	live    client.Reader // the API server itself, for what a cache may not answer
+	pods    podWriter
+	events  record.EventRecorder
+	memory  *memory
+	metrics *metrics
+	options Options
+	clock   clock.PassiveClock
+}
+
+func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	var cached batchv1.Job
+	if err := r.client.Get(ctx, req.NamespacedName, &cached); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.memory.forget(req.NamespacedName)
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	if !r.options.claims(&cached) {
+		r.memory.forget(req.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	known := r.memory.of(&cached)
+	job := known.latest(&cached)
+	if plan.Finished(job) != nil {
+		if known.written == nil {
+			r.memory.forget(req.NamespacedName)
+		}
+		return reconcile.Result{}, nil
+	}
+	if mode := job.Spec.CompletionMode; mode != nil && *mode != batchv1.IndexedCompletion && *mode != batchv1.NonIndexedCompletion {
+		r.events.Event(job, corev1.EventTypeWarning, "UnknownCompletionMode", "Skipped Job sync because completion mode is unknown")
+		return reconcile.Result{}, nil
+	}
+	return r.sync(ctx, job, known)
+}
+
+func (r *reconciler) sync(ctx context.Context, job *batchv1.Job, known *pending) (reconcile.Result, error) {
+	s := &jobSync{reconciler: r, job: job, known: known, action: plan.Reconciling}
+	began := r.clock.Now()
+	err := s.run(ctx)
+	r.metrics.synced(job, s.action, r.clock.Since(began), err)
+	switch {
+	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
+		// Somebody else wrote in between, or the Job is gone: the cache will show it.
+		log.FromContext(ctx).V(1).Info("Job or Pod changed during the sync, will look again", "conflict", err.Error())
+		return reconcile.Result{RequeueAfter: max(r.options.SyncBatchPeriod, atOnce)}, nil
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("sync Job: %w", err)
+	case s.wake == nil:
+		return reconcile.Result{}, nil
+	}
+	return reconcile.Result{RequeueAfter: max(*s.wake, atOnce)}, nil
+}

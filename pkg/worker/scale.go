@@ -1,0 +1,100 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/worker/plan"
+)
+
+// createPods sends the Pods in batches of 1, 2, 4 … and stops after a batch
+// with a failure: a full quota is found out by few requests, not by all.
+func (s *jobSync) createPods(ctx context.Context, pods []*corev1.Pod, why plan.CreateReason) (created int, err error) {
+	for size := 1; len(pods) > 0; size *= 2 {
+		batch := pods[:min(size, len(pods))]
+		pods = pods[len(batch):]
+		errs := parallel(len(batch), func(i int) error { return s.createPod(ctx, batch[i]) })
+		failed := failures(errs)
+		created += len(batch) - failed
+		s.metrics.podsCreated(why, len(batch)-failed, failed)
+		if err := firstOf(errs); err != nil {
+			return created, ignoreEndOfNamespace(err)
+		}
+	}
+	return created, nil
+}
+
+func (s *jobSync) createPod(ctx context.Context, p *corev1.Pod) error {
+	if err := s.client.Create(ctx, p); err != nil {
+		if ignoreEndOfNamespace(err) != nil {
+			s.events.Eventf(s.job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
+		}
+		return fmt.Errorf("create Pod: %w", err)
+	}
+	s.known.noteCreated(p, s.clock.Now())
+	s.events.Eventf(s.job, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %v", p.Name)
+	return nil
+}
+
+// ignoreEndOfNamespace drops the refusal of a namespace that is going: no
+// later attempt would fare better.
+func ignoreEndOfNamespace(err error) error {
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return nil
+	}
+	return err
+}
+
+func (s *jobSync) deletePods(ctx context.Context, doomed []plan.Deletion) (sets.Set[types.UID], error) {
+	errs := parallel(len(doomed), func(i int) error { return s.deletePod(ctx, doomed[i]) })
+	deleted := make(sets.Set[types.UID], len(doomed))
+	for i, d := range doomed {
+		if errs[i] == nil {
+			deleted.Insert(d.Pod.UID)
+		}
+	}
+	return deleted, firstOf(errs)
+}
+
+func (s *jobSync) deletePod(ctx context.Context, d plan.Deletion) error {
+	if d.Release {
+		if err := s.giveUp(ctx, d.Pod); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("remove the finalizer of Pod %s: %w", d.Pod.Name, err)
+		}
+		s.known.noteReleased(d.Pod.UID)
+	}
+	err := s.pods.delete(ctx, d.Pod)
+	switch {
+	case err == nil:
+		s.events.Eventf(s.job, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %v", d.Pod.Name)
+	case client.IgnoreNotFound(err) != nil:
+		s.events.Eventf(s.job, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", err)
+		return fmt.Errorf("delete Pod %s: %w", d.Pod.Name, err)
+	}
+	s.known.noteDeleted(d.Pod.UID)
+	return nil
+}
+
+// giveUp removes the finalizer of a Pod that isn't to be counted. If the Pod
+// has changed since it was read, it's looked at again: one that has ended by
+// now is to be counted after all, and is left to the next sync.
+func (s *jobSync) giveUp(ctx context.Context, p *corev1.Pod) error {
+	err := s.pods.untrack(ctx, p, p.ResourceVersion)
+	if !apierrors.IsConflict(err) {
+		return err
+	}
+	var live corev1.Pod
+	if err := s.live.Get(ctx, client.ObjectKeyFromObject(p), &live); err != nil {
+		return err
+	}
+	if live.UID != p.UID || live.Status.Phase == corev1.PodSucceeded || live.Status.Phase == corev1.PodFailed {
+		return err
+	}
+	return s.pods.untrack(ctx, p, live.ResourceVersion)
+}

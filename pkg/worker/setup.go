@@ -1,0 +1,99 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/jobferry/jobferry/pkg/worker/plan"
+)
+
+// Setup adds the Job controller to the manager. The manager's cache must hold
+// the Pods and Jobs of all namespaces that are to be served, whatever their
+// labels; its scheme needs core/v1 and batch/v1.
+func Setup(mgr manager.Manager, o Options) error {
+	if err := o.Validate(); err != nil {
+		return fmt.Errorf("worker options: %w", err)
+	}
+	o = o.withDefaults()
+	m, err := newMetrics(ctrlmetrics.Registry, o.MetricsPrefix)
+	if err != nil {
+		return fmt.Errorf("register metrics: %w", err)
+	}
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &corev1.Pod{}, controllerIndex, indexPod); err != nil {
+		return fmt.Errorf("index Pods: %w", err)
+	}
+	for name, add := range map[string]func(manager.Manager, Options, *metrics) error{
+		"jobs": addJobs, "orphans": addOrphans, "expiry": addExpiry,
+	} {
+		if err := add(mgr, o, m); err != nil {
+			return fmt.Errorf("add controller of %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func addJobs(mgr manager.Manager, o Options, m *metrics) error {
+	pods := podWriter{client: mgr.GetClient(), finalizer: o.TrackingFinalizer}
+	r := &reconciler{
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), pods: pods, metrics: m, options: o, clock: clock.RealClock{},
+		memory: &memory{jobs: map[types.NamespacedName]*pending{}},
+		// The built-in's source, and its kind of event: what filters on them
+		// keeps working.
+		events: mgr.GetEventRecorderFor("job-controller"), //nolint:staticcheck // the built-in writes core/v1 events
+	}
+	return builder.ControllerManagedBy(mgr).Named("worker-job").
+		Watches(&batchv1.Job{}, jobEvents(o, m)).
+		Watches(&corev1.Pod{}, podEvents{jobs: mgr.GetClient(), options: o, metrics: m}).
+		WithOptions(controllerOptions(o)).Complete(r)
+}
+
+func addOrphans(mgr manager.Manager, o Options, _ *metrics) error {
+	r := &orphans{
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), options: o,
+		pods: podWriter{client: mgr.GetClient(), finalizer: o.TrackingFinalizer},
+	}
+	return builder.ControllerManagedBy(mgr).Named("worker-orphan").
+		Watches(&corev1.Pod{}, r.podEvents()).
+		Watches(&batchv1.Job{}, r.jobEvents()).
+		WithOptions(controllerOptions(o)).Complete(r)
+}
+
+func addExpiry(mgr manager.Manager, o Options, m *metrics) error {
+	if !o.TTL {
+		return nil
+	}
+	r := &expire{client: mgr.GetClient(), live: mgr.GetAPIReader(), metrics: m, options: o, clock: clock.RealClock{}}
+	mayExpire := predicate.NewPredicateFuncs(func(obj client.Object) bool {
+		job := obj.(*batchv1.Job)
+		return job.Spec.TTLSecondsAfterFinished != nil && plan.Finished(job) != nil
+	})
+	return builder.ControllerManagedBy(mgr).Named("worker-expiry").
+		Watches(&batchv1.Job{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(mayExpire)).
+		WithOptions(controllerOptions(o)).Complete(r)
+}
+
+// controllerOptions retries failed syncs after 1s, 2s, … 1m, as the built-in.
+// Names aren't checked: a process may serve more than one cluster.
+func controllerOptions(o Options) controller.Options {
+	return controller.Options{
+		MaxConcurrentReconciles: o.Concurrency,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Second, time.Minute),
+		SkipNameValidation:      ptr.To(true),
+	}
+}

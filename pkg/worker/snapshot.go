@@ -1,0 +1,135 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/worker/plan"
+)
+
+const (
+	// controllerIndex finds Pods by the UID of the Job that controls them.
+	controllerIndex = "jobferry.dev/controller"
+	// orphaned is the index's value for Pods that nobody controls.
+	orphaned = "none"
+	// cacheLag is how late the cache may be before we ask the API server
+	// whether a Pod we have created still exists.
+	cacheLag = 10 * time.Second
+)
+
+// indexPod is the index function of controllerIndex.
+func indexPod(o client.Object) []string {
+	switch ref := metav1.GetControllerOfNoCopy(o); {
+	case ref == nil:
+		return []string{orphaned}
+	case ref.Kind == "Job":
+		return []string{string(ref.UID)}
+	}
+	return nil
+}
+
+// gather reads what a sync needs, and settles first which Pods are the Job's.
+func (r *reconciler) gather(ctx context.Context, job *batchv1.Job, known *pending) (plan.Snapshot, error) {
+	cached, err := r.podsOf(ctx, job)
+	if err != nil {
+		return plan.Snapshot{}, err
+	}
+	known.observe(cached)
+	if err := r.checkOverdue(ctx, known); err != nil {
+		return plan.Snapshot{}, err
+	}
+	pods, err := r.claim(ctx, job, cached, known)
+	if err != nil {
+		return plan.Snapshot{}, err
+	}
+	return plan.Snapshot{
+		Job: job, Pods: pods, Pending: known.writes(), Backoff: known.backoff, Now: r.clock.Now(),
+	}, nil
+}
+
+// podsOf are the Pods that the Job controls and those in its namespace that
+// nobody does. They belong to the cache and must not be changed.
+func (r *reconciler) podsOf(ctx context.Context, job *batchv1.Job) ([]*corev1.Pod, error) {
+	var out []*corev1.Pod
+	for _, value := range []string{string(job.UID), orphaned} {
+		var list corev1.PodList
+		err := r.client.List(ctx, &list, client.InNamespace(job.Namespace),
+			client.MatchingFields{controllerIndex: value}, client.UnsafeDisableDeepCopy)
+		if err != nil {
+			return nil, fmt.Errorf("list Pods: %w", err)
+		}
+		for i := range list.Items {
+			out = append(out, &list.Items[i])
+		}
+	}
+	return out, nil
+}
+
+// checkOverdue asks the API server about created Pods that the cache doesn't
+// show: they may be gone already.
+func (r *reconciler) checkOverdue(ctx context.Context, known *pending) error {
+	for _, p := range known.overdue(r.clock.Now(), cacheLag) {
+		var live corev1.Pod
+		err := r.live.Get(ctx, client.ObjectKeyFromObject(p), &live)
+		switch {
+		case apierrors.IsNotFound(err) || err == nil && live.UID != p.UID:
+			delete(known.created, p.UID)
+		case err != nil:
+			return fmt.Errorf("look for Pod %s: %w", p.Name, err)
+		default:
+			known.created[p.UID] = createdPod{&live, r.clock.Now()}
+		}
+	}
+	return nil
+}
+
+// claim adopts and releases Pods as the Job's selector says, and returns those
+// that are the Job's then.
+func (r *reconciler) claim(ctx context.Context, job *batchv1.Job, pods []*corev1.Pod, known *pending) ([]*corev1.Pod, error) {
+	c, err := plan.Claim(job, pods, known.writes(), r.options.TrackingFinalizer)
+	if err != nil {
+		return nil, fmt.Errorf("selector of the Job: %w", err)
+	}
+	if len(c.Adopt) > 0 {
+		if err := r.mayAdopt(ctx, job); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range c.Adopt {
+		adopted, err := r.pods.adopt(ctx, job, p)
+		if apierrors.IsNotFound(err) {
+			continue
+		} else if err != nil {
+			return nil, fmt.Errorf("adopt Pod %s: %w", p.Name, err)
+		}
+		known.released.Delete(p.UID)
+		delete(known.created, p.UID)
+		c.Owned = append(c.Owned, adopted)
+	}
+	for _, p := range c.Release {
+		if err := r.pods.disown(ctx, job, p); client.IgnoreNotFound(err) != nil && !apierrors.IsInvalid(err) {
+			return nil, fmt.Errorf("release Pod %s: %w", p.Name, err)
+		}
+	}
+	return c.Owned, nil
+}
+
+// mayAdopt asks the API server: a Job that is being deleted must not take
+// Pods, and the cache may not know that it is.
+func (r *reconciler) mayAdopt(ctx context.Context, job *batchv1.Job) error {
+	var live batchv1.Job
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(job), &live); err != nil {
+		return fmt.Errorf("look at the Job before adopting Pods: %w", err)
+	}
+	if live.UID != job.UID || live.DeletionTimestamp != nil {
+		return fmt.Errorf("job %s/%s is going or gone: it adopts no Pods", job.Namespace, job.Name)
+	}
+	return nil
+}

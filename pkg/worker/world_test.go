@@ -1,0 +1,220 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/utils/clock"
+	testingclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/jobferry/jobferry/pkg/worker/plan"
+)
+
+var (
+	errKilled = errors.New("the process was killed")
+	jobKey    = types.NamespacedName{Namespace: "ns", Name: "job"}
+	noon      = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+)
+
+// cluster is an API server in memory with one namespace, and the shell's
+// reconcilers, which can be killed at any of their writes.
+type cluster struct {
+	t      *testing.T
+	api    client.WithWatch // as users and kubelets see it
+	clock  *testingclock.FakeClock
+	events *record.FakeRecorder
+
+	lock       sync.Mutex
+	writes     []string // what the shell has sent
+	writesLeft int      // -1: it is never killed
+	refuse     func(verb string, obj client.Object) error
+	uids       int
+
+	jobs    *reconciler
+	orphans *orphans
+}
+
+func newCluster(t *testing.T, o Options, objects ...client.Object) *cluster {
+	t.Helper()
+	c := &cluster{t: t, clock: testingclock.NewFakeClock(noon), writesLeft: -1}
+	c.api = fake.NewClientBuilder().WithStatusSubresource(&batchv1.Job{}, &corev1.Pod{}).
+		WithIndex(&corev1.Pod{}, controllerIndex, indexPod).WithObjects(objects...).Build()
+	c.start(o)
+	return c
+}
+
+// start is what a new process begins with.
+func (c *cluster) start(o Options) {
+	c.t.Helper()
+	o = o.withDefaults()
+	m, err := newMetrics(prometheus.NewRegistry(), o.MetricsPrefix)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.events = record.NewFakeRecorder(1000)
+	cl := interceptor.NewClient(c.api, interceptor.Funcs{
+		Create: func(ctx context.Context, w client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+			return c.send("create", obj, func() error { return w.Create(ctx, c.named(obj), opts...) })
+		},
+		Delete: func(ctx context.Context, w client.WithWatch, obj client.Object, opts ...client.DeleteOption) error {
+			return c.send("delete", obj, func() error { return w.Delete(ctx, obj, opts...) })
+		},
+		Patch: func(ctx context.Context, w client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+			return c.send("patch", obj, func() error { return w.Patch(ctx, obj, p, opts...) })
+		},
+		SubResourceUpdate: func(ctx context.Context, w client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+			return c.send("status", obj, func() error { return w.SubResource(sub).Update(ctx, obj, opts...) })
+		},
+	})
+	pods := podWriter{client: cl, finalizer: o.TrackingFinalizer}
+	c.jobs = &reconciler{
+		client: cl, live: c.api, pods: pods, events: c.events, metrics: m, options: o, clock: clock.PassiveClock(c.clock),
+		memory: &memory{jobs: map[types.NamespacedName]*pending{}},
+	}
+	c.orphans = &orphans{client: cl, live: c.api, pods: pods, options: o}
+}
+
+// named gives a new object what an API server would.
+func (c *cluster) named(obj client.Object) client.Object {
+	c.uids++
+	obj.SetUID(types.UID(fmt.Sprintf("uid-%d", c.uids)))
+	obj.SetName(fmt.Sprintf("%s%05d", obj.GetGenerateName(), c.uids))
+	obj.SetCreationTimestamp(metav1.NewTime(c.clock.Now()))
+	return obj
+}
+
+func (c *cluster) send(verb string, obj client.Object, do func() error) error {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if c.writesLeft == 0 {
+		return errKilled
+	}
+	c.writesLeft--
+	if c.refuse != nil {
+		if err := c.refuse(verb, obj); err != nil {
+			return err
+		}
+	}
+	err := do()
+	c.writes = append(c.writes, verb+" "+obj.GetName())
+	return err
+}
+
+// sync has the shell look at the Job once.
+func (c *cluster) sync() (reconcile.Result, error) {
+	return c.jobs.Reconcile(c.t.Context(), reconcile.Request{NamespacedName: jobKey})
+}
+
+func (c *cluster) mustSync() reconcile.Result {
+	c.t.Helper()
+	result, err := c.sync()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return result
+}
+
+func (c *cluster) job() *batchv1.Job {
+	c.t.Helper()
+	var job batchv1.Job
+	if err := c.api.Get(c.t.Context(), jobKey, &job); err != nil {
+		c.t.Fatal(err)
+	}
+	return &job
+}
+
+func (c *cluster) pods() []corev1.Pod {
+	c.t.Helper()
+	var pods corev1.PodList
+	if err := c.api.List(c.t.Context(), &pods); err != nil {
+		c.t.Fatal(err)
+	}
+	slices.SortFunc(pods.Items, func(a, b corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
+	return pods.Items
+}
+
+// end reports the Pod's end as a kubelet does.
+func (c *cluster) end(p *corev1.Pod, code int32) {
+	c.t.Helper()
+	p.Status.Phase = corev1.PodSucceeded
+	if code != 0 {
+		p.Status.Phase = corev1.PodFailed
+	}
+	p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "main", State: corev1.ContainerState{
+		Terminated: &corev1.ContainerStateTerminated{ExitCode: code, FinishedAt: metav1.NewTime(c.clock.Now())},
+	}}}
+	if err := c.api.Status().Update(c.t.Context(), p); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *cluster) heard(reason string) int {
+	n := 0
+	for range len(c.events.Events) {
+		e := <-c.events.Events
+		if strings.Contains(e, " "+reason+" ") {
+			n++
+		}
+		c.events.Events <- e
+	}
+	return n
+}
+
+// aJob is a Job of ours, as the API server would have completed it.
+func aJob(edits ...func(*batchv1.Job)) *batchv1.Job {
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "job", UID: "job-uid"},
+		Spec: batchv1.JobSpec{
+			ManagedBy: ptr.To("jobferry.dev/worker"), Parallelism: ptr.To[int32](2), Completions: ptr.To[int32](3), BackoffLimit: ptr.To[int32](6),
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"job": "job-uid"}},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"job": "job-uid"}},
+				Spec:       corev1.PodSpec{RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main"}}},
+			},
+		},
+	}
+	for _, edit := range edits {
+		edit(job)
+	}
+	return job
+}
+
+// aPod is a Pod of aJob.
+func aPod(name string, edits ...func(*corev1.Pod)) *corev1.Pod {
+	p := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: name, UID: types.UID(name), Labels: map[string]string{"job": "job-uid"},
+			Finalizers:      []string{TrackingFinalizer},
+			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(aJob(), batchv1.SchemeGroupVersion.WithKind("Job"))},
+		},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+	for _, edit := range edits {
+		edit(p)
+	}
+	return p
+}
+
+func finished(job *batchv1.Job) batchv1.JobConditionType {
+	if end := plan.Finished(job); end != nil {
+		return end.Type
+	}
+	return ""
+}
