@@ -1,0 +1,54 @@
+package manager
+
+import (
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// handling says what to do about an error.
+type handling string
+
+const (
+	// retry: try again, with back-off.
+	retry handling = "Retry"
+	// awaitEvent: a newer state is on its way, or the worker's probe will tell.
+	awaitEvent handling = "AwaitEvent"
+	// ignore: nothing is wrong.
+	ignore handling = "Ignore"
+)
+
+// errParked: the worker's lane is full; the Job comes back when there's room.
+var errParked = errors.New("the worker's lane is full")
+
+// workerError is an error of a worker's API server.
+type workerError struct {
+	worker string
+	err    error
+}
+
+func (e *workerError) Error() string { return fmt.Sprintf("worker %s: %v", e.worker, e.err) }
+func (e *workerError) Unwrap() error { return e.err }
+
+// refusalError: the worker can't take the Job, for a reason that trying again
+// soon won't change. Another worker may.
+type refusalError struct {
+	worker string
+	reason string // an event's reason
+	text   string
+}
+
+func (e *refusalError) Error() string { return e.text }
+
+// classify says how to handle an error of apply.
+func classify(err error) handling {
+	switch {
+	case errors.Is(err, errParked):
+		return ignore
+	case apierrors.IsConflict(err):
+		return awaitEvent
+	default:
+		return retry
+	}
+}

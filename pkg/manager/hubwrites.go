@@ -1,0 +1,89 @@
+package manager
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// patchJob patches a hub Job, and remembers the answer.
+func (r *Reconciler) patchJob(ctx context.Context, job *batchv1.Job, patch []byte) (*batchv1.Job, error) {
+	answer := named(job)
+	if err := r.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return nil, err
+	}
+	r.remember(answer)
+	return answer, nil
+}
+
+// patchStatus patches a hub Job's status, and remembers the answer.
+func (r *Reconciler) patchStatus(ctx context.Context, job *batchv1.Job, patch []byte) (*batchv1.Job, error) {
+	answer := named(job)
+	if err := r.client.Status().Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return nil, err
+	}
+	r.remember(answer)
+	return answer, nil
+}
+
+func (r *Reconciler) remember(answer *batchv1.Job) {
+	answer.ManagedFields = nil
+	r.hub.Wrote(answer, r.clock.Now())
+	r.placements.Set(answer)
+}
+
+func named(job *batchv1.Job) *batchv1.Job {
+	answer := &batchv1.Job{}
+	answer.Namespace, answer.Name = job.Namespace, job.Name
+	return answer
+}
+
+// exactly is the part of a merge patch that makes it fail unless the object is
+// still as it was seen. Lists in merge patches are replaced as a whole, so the
+// finalizers need it.
+func exactly(job *batchv1.Job) map[string]any {
+	return map[string]any{"uid": job.UID, "resourceVersion": job.ResourceVersion}
+}
+
+// placementPatch claims a hub Job and writes its placement down, in one write.
+func placementPatch(job *batchv1.Job, worker, from string) []byte {
+	meta := exactly(job)
+	annotations := map[string]any{mirror.AnnotationCluster: worker}
+	if from != "" {
+		annotations[mirror.AnnotationMovedFrom] = from
+	}
+	meta["annotations"] = annotations
+	if !slices.Contains(job.Finalizers, mirror.Finalizer) {
+		meta["finalizers"] = append(slices.Clone(job.Finalizers), mirror.Finalizer)
+	}
+	return metadataPatch(meta)
+}
+
+// letGoPatch takes our finalizer off a hub Job.
+func letGoPatch(job *batchv1.Job) []byte {
+	meta := exactly(job)
+	meta["finalizers"] = slices.DeleteFunc(slices.Clone(job.Finalizers), func(f string) bool { return f == mirror.Finalizer })
+	return metadataPatch(meta)
+}
+
+// disownPatch takes the marks of a mirror off a Job in a worker.
+func disownPatch(job *batchv1.Job) []byte {
+	meta := exactly(job)
+	meta["labels"] = map[string]any{mirror.LabelOrigin: nil}
+	meta["annotations"] = map[string]any{mirror.AnnotationHubUID: nil, mirror.AnnotationProjected: nil}
+	return metadataPatch(meta)
+}
+
+func metadataPatch(meta map[string]any) []byte {
+	patch, err := json.Marshal(map[string]any{"metadata": meta})
+	if err != nil {
+		panic(err) // strings and lists of strings
+	}
+	return patch
+}

@@ -1,0 +1,98 @@
+package manager
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+)
+
+var latencyBuckets = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}
+
+var (
+	placementLatency = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    "jobferry_placement_latency_seconds",
+		Help:    "Time from a hub Job's creation to its placement on a worker.",
+		Buckets: latencyBuckets,
+	})
+	mirrorLatency = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    "jobferry_mirror_latency_seconds",
+		Help:    "Time from a hub Job's creation to the creation of its first mirror.",
+		Buckets: latencyBuckets,
+	})
+	statusLag = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "jobferry_status_lag_seconds",
+		Help:    "Time from the arrival of a mirror's change at the manager to the hub Job's status that shows it.",
+		Buckets: latencyBuckets,
+	}, []string{"worker"})
+	statusRejected = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "jobferry_status_rejected_total",
+		Help: "Statuses of mirrors that broke a rule and were not taken over, by rule.",
+	}, []string{"rule"})
+	placementsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "jobferry_placements_total",
+		Help: "Placements written to hub Jobs, by worker.",
+	}, []string{"worker"})
+	movesTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "jobferry_moves_total",
+		Help: "Jobs moved to another worker, by the worker that they left.",
+	}, []string{"worker"})
+	conflictsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "jobferry_conflicts_total",
+		Help: "Jobs that a worker couldn't take: name taken, or refused by its admission.",
+	}, []string{"worker", "reason"})
+)
+
+func init() {
+	metrics.Registry.MustRegister(placementLatency, mirrorLatency, statusLag, statusRejected,
+		placementsTotal, movesTotal, conflictsTotal)
+}
+
+// jobsCollector counts the hub's Jobs when it's asked to.
+type jobsCollector struct {
+	placements *placements
+	desc       *prometheus.Desc
+}
+
+func newJobsCollector(p *placements) *jobsCollector {
+	return &jobsCollector{placements: p, desc: prometheus.NewDesc("jobferry_jobs",
+		"Dispatched Jobs on the hub, by worker (empty: not placed) and phase.", []string{"worker", "phase"}, nil)}
+}
+
+// Describe implements prometheus.Collector.
+func (c *jobsCollector) Describe(ch chan<- *prometheus.Desc) { ch <- c.desc }
+
+// Collect implements prometheus.Collector.
+func (c *jobsCollector) Collect(ch chan<- prometheus.Metric) {
+	for is, n := range c.placements.Counts() {
+		ch <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(n), is.worker, string(is.phase))
+	}
+}
+
+// lag measures how long changes of mirrors wait to be shown on the hub.
+type lag struct {
+	mu    sync.Mutex
+	since map[types.NamespacedName]time.Time
+}
+
+func newLag() *lag { return &lag{since: map[types.NamespacedName]time.Time{}} }
+
+// Start notes that a mirror has changed.
+func (l *lag) Start(key types.NamespacedName, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, waits := l.since[key]; !waits {
+		l.since[key] = now
+	}
+}
+
+// Stop ends the wait; it returns false if there was none.
+func (l *lag) Stop(key types.NamespacedName, now time.Time) (time.Duration, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	since, waits := l.since[key]
+	delete(l.since, key)
+	return now.Sub(since), waits
+}

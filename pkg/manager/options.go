@@ -1,0 +1,73 @@
+package manager
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// Options are the settings of the manager.
+type Options struct {
+	// Namespace is where the registration Secrets are. Default jobferry-system.
+	Namespace string
+	// Origin is the id of this hub. Default: the UID of its kube-system
+	// namespace. Two hubs that share a worker must differ in it.
+	Origin mirror.Origin
+	// Concurrency is the number of Jobs reconciled at a time. Default 128.
+	Concurrency int
+	// WorkerConcurrency is how many of them may be busy with one worker.
+	// Default 16.
+	WorkerConcurrency int
+	// PassOver is how long a worker that can't take a Job is passed over for it.
+	// Default 5m.
+	PassOver time.Duration
+	// Timing are the delays of decisions.
+	Timing dispatch.Timing
+	// Connection are the limits and time-outs of the connections to workers; of
+	// the rest, Setup takes care.
+	Connection clusters.Options
+}
+
+// DefaultOptions returns the defaults.
+func DefaultOptions() Options {
+	return Options{
+		Namespace:         "jobferry-system",
+		Concurrency:       128,
+		WorkerConcurrency: 16,
+		PassOver:          5 * time.Minute,
+		Timing:            dispatch.DefaultTiming(),
+	}
+}
+
+// Validate reports all settings that can't be used.
+func (o *Options) Validate() error {
+	var errs []error
+	if o.Namespace == "" {
+		errs = append(errs, errors.New("namespace: must not be empty"))
+	}
+	for _, problem := range validation.IsValidLabelValue(string(o.Origin)) {
+		errs = append(errs, fmt.Errorf("origin %q: %s", o.Origin, problem))
+	}
+	if o.Concurrency < 1 {
+		errs = append(errs, fmt.Errorf("concurrency: must be at least 1, not %d", o.Concurrency))
+	}
+	if o.WorkerConcurrency < 1 || o.WorkerConcurrency > o.Concurrency {
+		errs = append(errs, fmt.Errorf("worker concurrency: must be between 1 and the concurrency (%d), not %d",
+			o.Concurrency, o.WorkerConcurrency))
+	}
+	for name, d := range map[string]time.Duration{
+		"progress floor": o.Timing.ProgressFloor, "stuck notice": o.Timing.StuckNotice,
+		"stuck timeout": o.Timing.StuckTimeout, "recheck": o.Timing.Recheck, "pass-over time": o.PassOver,
+	} {
+		if d < 0 {
+			errs = append(errs, fmt.Errorf("%s: must not be negative, but is %s", name, d))
+		}
+	}
+	return errors.Join(errs...)
+}

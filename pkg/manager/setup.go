@@ -1,0 +1,157 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// NewScheme returns a scheme with all that the manager reads and writes.
+func NewScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	return scheme
+}
+
+// CacheOptions limits the manager's cache of the hub to what it needs: of Jobs
+// that aren't ours hardly more than their names, and of Secrets only the
+// registrations.
+func CacheOptions(namespace string) cache.Options {
+	return cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject: map[client.Object]cache.ByObject{
+			&batchv1.Job{}: {Transform: slimJob},
+			&corev1.Secret{}: {
+				Namespaces: map[string]cache.Config{namespace: {}},
+				Label:      clusters.RegistrationSelector(),
+			},
+		},
+	}
+}
+
+// slimJob keeps of Jobs that aren't ours only what tells that they aren't.
+func slimJob(object any) (any, error) {
+	job, ok := object.(*batchv1.Job)
+	if !ok {
+		return object, nil
+	}
+	job.ManagedFields = nil
+	if mirror.Claimed(job) {
+		return job, nil
+	}
+	return &batchv1.Job{
+		TypeMeta: job.TypeMeta,
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: job.Namespace, Name: job.Name, UID: job.UID, ResourceVersion: job.ResourceVersion,
+		},
+		Spec: batchv1.JobSpec{ManagedBy: job.Spec.ManagedBy},
+	}, nil
+}
+
+// Setup adds the registry of workers and the controller of hub Jobs to a
+// manager, whose cache has CacheOptions. It reads the hub once, for its origin.
+func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
+	if err := options.Validate(); err != nil {
+		return fmt.Errorf("options: %w", err)
+	}
+	hubUID, err := readHubUID(ctx, mgr.GetAPIReader())
+	if err != nil {
+		return err
+	}
+	if options.Origin == "" {
+		options.Origin = mirror.Origin(hubUID)
+	}
+	r := newReconciler(mgr, options)
+	connection := options.Connection
+	connection.Namespace, connection.Origin = options.Namespace, options.Origin
+	connection.HubUID, connection.Placements = hubUID, r.placements
+	r.workers = clusters.NewRegistry(connection)
+	r.placer = newPlacer(r.workers, r.placements, r.cachedJob)
+	if err := mgr.Add(collect(newJobsCollector(r.placements))); err != nil {
+		return fmt.Errorf("metrics: %w", err)
+	}
+	return r.setup(mgr)
+}
+
+// collect serves a collector for as long as the manager runs.
+func collect(c prometheus.Collector) manager.RunnableFunc {
+	return func(ctx context.Context) error {
+		if err := metrics.Registry.Register(c); err != nil {
+			return fmt.Errorf("metrics: %w", err)
+		}
+		<-ctx.Done()
+		metrics.Registry.Unregister(c)
+		return nil
+	}
+}
+
+func newReconciler(mgr ctrl.Manager, options Options) *Reconciler {
+	return &Reconciler{
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), cache: mgr.GetCache(),
+		report:     newReporter(mgr.GetEventRecorder("jobferry")),
+		clock:      clock.RealClock{},
+		origin:     options.Origin,
+		options:    options,
+		placements: newPlacements(),
+		hub:        newWritten(),
+		mirrors:    newMirrorsWritten(),
+		waiters:    newWaiters(),
+		passedOver: newPassedOver(),
+		memory:     newMemory(),
+		lag:        newLag(),
+	}
+}
+
+func (r *Reconciler) setup(mgr ctrl.Manager) error {
+	wake := newWakeups(r)
+	r.lanes = newLanes(r.options.WorkerConcurrency, func(key types.NamespacedName) { wake.Wake(key) })
+	r.workers.Notify(wake)
+	if err := r.workers.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("worker clusters: %w", err)
+	}
+	c, err := controller.New("job", mgr, controller.Options{
+		MaxConcurrentReconciles: r.options.Concurrency,
+		Reconciler:              r,
+	})
+	if err != nil {
+		return fmt.Errorf("jobs: %w", err)
+	}
+	if err := c.Watch(source.Func(wake.start)); err != nil {
+		return fmt.Errorf("jobs: %w", err)
+	}
+	if err := c.Watch(source.Kind(mgr.GetCache(), &batchv1.Job{}, wake.jobEvents())); err != nil {
+		return fmt.Errorf("jobs: %w", err)
+	}
+	return nil
+}
+
+// readHubUID reads the UID of the hub's kube-system namespace, which stands for
+// the cluster.
+func readHubUID(ctx context.Context, hub client.Reader) (types.UID, error) {
+	var namespace corev1.Namespace
+	if err := hub.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &namespace); err != nil {
+		return "", fmt.Errorf("the hub's namespace %s, whose UID is the hub's origin: %w", metav1.NamespaceSystem, err)
+	}
+	return namespace.UID, nil
+}

@@ -1,0 +1,119 @@
+package manager
+
+import (
+	"context"
+	"sync"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
+
+// wakeups brings Jobs into the queue: from the watch of the hub's Jobs, and when
+// a worker has news.
+type wakeups struct {
+	reconciler *Reconciler
+
+	mu    sync.Mutex
+	queue queue
+	early map[types.NamespacedName]struct{} // before there was a queue
+}
+
+func newWakeups(r *Reconciler) *wakeups {
+	return &wakeups{reconciler: r, early: map[types.NamespacedName]struct{}{}}
+}
+
+// start is a source of the controller: it takes over the queue.
+func (w *wakeups) start(_ context.Context, q queue) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.queue = q
+	for key := range w.early {
+		q.Add(ctrl.Request{NamespacedName: key})
+	}
+	clear(w.early)
+	return nil
+}
+
+// Wake has a Job looked at.
+func (w *wakeups) Wake(keys ...types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, key := range keys {
+		if w.queue == nil {
+			w.early[key] = struct{}{}
+			continue
+		}
+		w.queue.Add(ctrl.Request{NamespacedName: key})
+	}
+}
+
+// MirrorChanged implements clusters.Listener.
+func (w *wakeups) MirrorChanged(worker string, key types.NamespacedName) {
+	r := w.reconciler
+	r.lag.Start(key, r.clock.Now())
+	if connected, ok := r.workers.Get(worker); ok {
+		m, exists := connected.Mirror(key)
+		switch {
+		case !exists:
+			r.mirrors.In(worker).Forget(key)
+		case r.mirrors.In(worker).IsEcho(m):
+			return
+		}
+	}
+	w.Wake(key)
+}
+
+// WorkerChanged implements clusters.Listener.
+func (w *wakeups) WorkerChanged(worker string) {
+	r := w.reconciler
+	if connected, ok := r.workers.Get(worker); ok {
+		for _, m := range connected.Mirrors() {
+			w.Wake(keyOf(m))
+		}
+	} else {
+		r.mirrors.Forget(worker)
+	}
+	w.Wake(r.placements.On(worker)...)
+	w.Wake(r.waiters.All()...)
+}
+
+// MoreRoom implements clusters.Listener.
+func (w *wakeups) MoreRoom(string) { w.Wake(w.reconciler.waiters.All()...) }
+
+// jobEvents handles the watch of the hub's Jobs.
+func (w *wakeups) jobEvents() handler.TypedEventHandler[*batchv1.Job, ctrl.Request] {
+	type q = workqueue.TypedRateLimitingInterface[ctrl.Request]
+	return handler.TypedFuncs[*batchv1.Job, ctrl.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*batchv1.Job], _ q) { w.jobSeen(e.Object) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*batchv1.Job], _ q) { w.jobSeen(e.ObjectNew) },
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*batchv1.Job], _ q) { w.jobGone(e.Object) },
+	}
+}
+
+func (w *wakeups) jobSeen(job *batchv1.Job) {
+	r := w.reconciler
+	if !mirror.Claimed(job) {
+		return
+	}
+	r.placements.Set(job)
+	r.memory.Watch(job)
+	if !r.hub.IsEcho(job) {
+		w.Wake(keyOf(job))
+	}
+}
+
+func (w *wakeups) jobGone(job *batchv1.Job) {
+	if !mirror.Claimed(job) {
+		return
+	}
+	w.reconciler.forget(job)
+	w.Wake(keyOf(job))
+}
