@@ -24,6 +24,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		{"quit, as go test does after its time limit", syscall.SIGQUIT},
 	} {
 		t.Run(end.name, func(t *testing.T) {
+			t.Parallel()
 			process, pids, kubeconfig := startVictim(t)
 			if err := process.Signal(end.signal); err != nil {
 				t.Fatal(err)
@@ -91,4 +92,22 @@ func startVictim(t *testing.T) (process *os.Process, pids []string, kubeconfig s
 	}
 	t.Fatal("the victim ended before its cluster was ready")
 	return nil, nil, ""
+}
+
+// Logs can be kept, for a look at them after a failure; everything else still goes.
+func TestLogsAreKeptOnDemand(t *testing.T) {
+	kept := t.TempDir()
+	t.Setenv(rig.LogsVariable, kept)
+	c, err := rig.Start(t.Context(), rig.Options{Name: "logged"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	for _, component := range c.Components() {
+		if !strings.HasPrefix(component.LogFile(), kept) || !exists(component.LogFile()) {
+			t.Errorf("no log of %s in %s", component.Name, kept)
+		}
+	}
 }

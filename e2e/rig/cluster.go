@@ -170,20 +170,25 @@ func (c *Cluster) Stop() error {
 			errs = append(errs, component.Kill())
 		}
 		c.tasks.Wait()
-		if c.proxy != nil {
-			c.proxy.Close()
-		}
-		for _, p := range []*port{c.etcdPort, c.peerPort, c.apiPort, c.proxyPort} {
-			if p != nil {
-				p.Release()
-			}
-		}
-		if c.dir != "" {
-			errs = append(errs, os.RemoveAll(c.dir), c.reaper.ForgetDir(c.dir))
-		}
-		c.stopErr = errors.Join(errs...)
+		c.stopErr = errors.Join(append(errs, c.release())...)
 	})
 	return c.stopErr
+}
+
+// release gives back what a cluster holds besides its processes.
+func (c *Cluster) release() error {
+	if c.proxy != nil {
+		c.proxy.Close()
+	}
+	for _, p := range []*port{c.etcdPort, c.peerPort, c.apiPort, c.proxyPort} {
+		if p != nil {
+			p.Release()
+		}
+	}
+	if c.dir == "" {
+		return nil
+	}
+	return errors.Join(os.RemoveAll(c.dir), c.reaper.ForgetDir(c.dir))
 }
 
 // Name is the cluster's name.

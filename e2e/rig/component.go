@@ -160,14 +160,16 @@ func (c *Component) logTail(lines int) string {
 	return filepath.Base(c.logFile) + ":\n  " + strings.Join(all[max(0, len(all)-lines):], "\n  ")
 }
 
-// whileAlive cancels a context when any of the components ends.
+// whileAlive cancels a context when any of the components ends by itself.
 func whileAlive(ctx context.Context, components []*Component) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	for _, c := range components {
 		go func(ended <-chan struct{}) {
 			select {
 			case <-ended:
-				cancel()
+				if c.failure() != nil {
+					cancel()
+				}
 			case <-ctx.Done():
 			}
 		}(c.ended())

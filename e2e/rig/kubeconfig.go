@@ -30,13 +30,26 @@ func (c *Cluster) ProxyKubeconfigBytes() []byte {
 	return c.proxied
 }
 
+// ThroughProxy changes a kubeconfig of this cluster to one that leads through the fault-injecting proxy.
+// It panics if the cluster was started without Options.FaultProxy.
+func (c *Cluster) ThroughProxy(kubeconfig []byte) ([]byte, error) {
+	config, err := clientcmd.Load(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	for _, cluster := range config.Clusters {
+		cluster.Server = "https://" + c.Proxy().Address()
+	}
+	return clientcmd.Write(*config)
+}
+
 // UserKubeconfigBytes is a kubeconfig with a client certificate of a user in the given groups.
 func (c *Cluster) UserKubeconfigBytes(user string, groups ...string) ([]byte, error) {
-	return c.certificateKubeconfig(c.endpoint(), user, groups...)
+	return c.certificateKubeconfig(user, groups...)
 }
 
 // ServiceAccountKubeconfig asks the API server for a token of an existing ServiceAccount, and returns a kubeconfig
-// that uses it, with an optional other server URL (such as the proxy's).
+// that uses it. The token is valid for a day.
 func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name string) ([]byte, error) {
 	seconds := int64(tokenLifetime / time.Second)
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
@@ -44,7 +57,7 @@ func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name 
 	if err != nil {
 		return nil, fmt.Errorf("token of %s/%s: %w", namespace, name, err)
 	}
-	return c.kubeconfig(c.endpoint(), clientcmdapi.AuthInfo{Token: answer.Status.Token})
+	return c.kubeconfig(clientcmdapi.AuthInfo{Token: answer.Status.Token})
 }
 
 // RESTConfig is the administrator's configuration for clients, without a client-side rate limit.
@@ -60,21 +73,21 @@ func (c *Cluster) ProxyRESTConfig() *rest.Config {
 
 func (c *Cluster) endpoint() string { return "https://" + c.apiPort.Address() }
 
-func (c *Cluster) certificateKubeconfig(server, user string, groups ...string) ([]byte, error) {
+func (c *Cluster) certificateKubeconfig(user string, groups ...string) ([]byte, error) {
 	pair, err := c.credentials.authority.Client(user, groups...)
 	if err != nil {
 		return nil, err
 	}
-	return c.kubeconfig(server, clientcmdapi.AuthInfo{
+	return c.kubeconfig(clientcmdapi.AuthInfo{
 		ClientCertificateData: pair.Certificate, ClientKeyData: pair.Key,
 	})
 }
 
-func (c *Cluster) kubeconfig(server string, user clientcmdapi.AuthInfo) ([]byte, error) {
+func (c *Cluster) kubeconfig(user clientcmdapi.AuthInfo) ([]byte, error) {
 	name := c.Name()
 	config := clientcmdapi.NewConfig()
 	config.Clusters[name] = &clientcmdapi.Cluster{
-		Server: server, CertificateAuthorityData: c.credentials.authority.PEM,
+		Server: c.endpoint(), CertificateAuthorityData: c.credentials.authority.PEM,
 	}
 	config.AuthInfos[name] = &user
 	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}

@@ -24,13 +24,23 @@ func (c *Cluster) makeFolder() error {
 	if err := c.reaper.WatchDir(c.dir); err != nil {
 		return err
 	}
-	c.logs = filepath.Join(c.dir, "logs")
-	if kept := os.Getenv(LogsVariable); kept != "" {
-		if c.logs, err = filepath.Abs(filepath.Join(kept, c.Name())); err != nil {
-			return err
-		}
+	return c.makeLogFolder(os.Getenv(LogsVariable))
+}
+
+// makeLogFolder makes the folder of logs in one that is kept, if there is one, else in the cluster's own.
+func (c *Cluster) makeLogFolder(kept string) (err error) {
+	if kept == "" {
+		c.logs = filepath.Join(c.dir, "logs")
+		return os.Mkdir(c.logs, 0o755)
 	}
-	return os.MkdirAll(c.logs, 0o755)
+	if kept, err = filepath.Abs(kept); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(kept, 0o755); err != nil {
+		return err
+	}
+	c.logs, err = os.MkdirTemp(kept, c.Name()+"-")
+	return err
 }
 
 func (c *Cluster) makePorts() error {
@@ -55,18 +65,15 @@ func (c *Cluster) makeCredentials() (err error) {
 func (c *Cluster) makeKubeconfigs() error {
 	w := fileWriter{dir: c.dir}
 	var errs []error
-	write := func(file, server, user string, groups ...string) (path string, content []byte) {
-		content, err := c.certificateKubeconfig(server, user, groups...)
+	write := func(file, user string, groups ...string) (path string, content []byte) {
+		content, err := c.certificateKubeconfig(user, groups...)
 		errs = append(errs, err)
 		return w.write(file, content), content
 	}
-	c.adminFile, c.admin = write("kubeconfig", c.endpoint(), userAdmin, groupMasters)
-	c.controllerManagerFile, _ = write("kube-controller-manager.kubeconfig", c.endpoint(), userControllerManager)
-	c.schedulerFile, _ = write("kube-scheduler.kubeconfig", c.endpoint(), userScheduler)
-	c.kwokKubeconfig, _ = write("kwok.kubeconfig", c.endpoint(), userKwok, groupMasters)
-	if c.options.FaultProxy {
-		_, c.proxied = write("proxy.kubeconfig", "https://"+c.proxyPort.Address(), userAdmin, groupMasters)
-	}
+	c.adminFile, c.admin = write("kubeconfig", userAdmin, groupMasters)
+	c.controllerManagerFile, _ = write("kube-controller-manager.kubeconfig", userControllerManager)
+	c.schedulerFile, _ = write("kube-scheduler.kubeconfig", userScheduler)
+	c.kwokKubeconfig, _ = write("kwok.kubeconfig", userKwok, groupMasters)
 	if err := errors.Join(append(errs, w.err)...); err != nil {
 		return err
 	}
@@ -91,8 +98,12 @@ func (c *Cluster) makeFiles() error {
 }
 
 func (c *Cluster) makeProxy() (err error) {
-	if c.options.FaultProxy {
-		c.proxy, err = NewProxy(c.proxyPort.Address(), c.apiPort.Address())
+	if !c.options.FaultProxy {
+		return nil
 	}
+	if c.proxy, err = NewProxy(c.proxyPort.Address(), c.apiPort.Address()); err != nil {
+		return err
+	}
+	c.proxied, err = c.ThroughProxy(c.admin)
 	return err
 }
