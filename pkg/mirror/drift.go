@@ -48,7 +48,10 @@ func Drift(hub, mirror *batchv1.Job, target Target) Action {
 		return act
 	}
 	d.stamp()
-	notes := d.foreign()
+	var notes []Note
+	if d.last.settled(d.wanted) {
+		notes = d.foreign()
+	}
 	if equality.Semantic.DeepEqual(d.want, mirror) {
 		return None{Notes: notes}
 	}

@@ -20,7 +20,8 @@ type Target struct {
 	// Suspended makes a mirror that's resumed by Drift once the caller stops
 	// setting it: for a moved Job, whose progress is seeded first.
 	Suspended bool
-	// FreshStart: the mirror starts from zero although the hub Job has progress.
+	// FreshStart: the mirror starts from zero although the hub Job has progress. A
+	// work queue always does.
 	FreshStart bool
 	// DeadlineSpent is how much of activeDeadlineSeconds a moved Job has used, in
 	// whole seconds.
@@ -36,7 +37,7 @@ func Project(hub *batchv1.Job, target Target) *batchv1.Job {
 	labels, annotations := userLabels(hub), userAnnotations(hub)
 	labels[LabelOrigin] = string(target.Origin)
 	annotations[AnnotationHubUID] = string(hub.UID)
-	if target.FreshStart {
+	if target.FreshStart || (workQueue(hub) && progressed(&hub.Status)) {
 		annotations[AnnotationFreshStart] = "true"
 	}
 	if s := int64(target.DeadlineSpent / time.Second); s > 0 && hub.Spec.ActiveDeadlineSeconds != nil {

@@ -43,6 +43,11 @@ func readRecord(mirror *batchv1.Job) (record, bool) {
 	return rec, err == nil && rec.Scheduling != "" && rec.Resources != ""
 }
 
+// settled says whether the template has all that the hub wants by now.
+func (r record) settled(wanted record) bool {
+	return r.Scheduling == wanted.Scheduling && r.Resources == wanted.Resources
+}
+
 func (r record) String() string { return string(mustMarshal(r)) }
 
 // scheduling are the directives that KEP-2926 lets change.

@@ -16,9 +16,15 @@ func Seed(hub *batchv1.Job) (batchv1.JobStatus, bool) {
 		return seed, decided
 	}
 	seed.Succeeded, seed.Failed = hub.Status.Succeeded, hub.Status.Failed
-	seed.CompletedIndexes = hub.Status.CompletedIndexes
+	if !indexed(hub) {
+		return seed, true
+	}
+	// The hub Job may have been scaled down since its status was written.
+	n, has := *hub.Spec.Completions, readIndexes(&hub.Status, MaxIndexBytes)
+	completed := has.completed.Below(n)
+	seed.CompletedIndexes, seed.Succeeded = completed.String(), int32(completed.Count())
 	if hub.Status.FailedIndexes != nil {
-		seed.FailedIndexes = ptr.To(*hub.Status.FailedIndexes)
+		seed.FailedIndexes = ptr.To(has.failed.Below(n).String())
 	}
 	return seed, true
 }

@@ -1,0 +1,276 @@
+package reflect_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// history is one Job's, with a manager that does what pkg/mirror says and nothing
+// else.
+type history struct {
+	*rapid.T
+	now         time.Time
+	hubServer   apiServer
+	farServer   apiServer
+	hub, mirror *batchv1.Job
+	worker      *honestWorker
+	verdicts    []mirror.Verdict
+}
+
+func newHistory(t *rapid.T) *history {
+	h := &history{
+		T: t, now: epoch,
+		hubServer: apiServer{name: "hub"}, farServer: apiServer{name: "far"},
+		worker: anyHonestWorker.Draw(t, "worker"),
+	}
+	var err error
+	h.hub, err = h.hubServer.create(anyJob(t))
+	h.must(err, "the test's own Job")
+	return h
+}
+
+func (h *history) must(err error, what string) {
+	h.Helper()
+	if err != nil {
+		h.Fatalf("%s was rejected: %v", what, err)
+	}
+}
+
+func (h *history) target() mirror.Target {
+	return mirror.Target{Origin: "origin", Minor: h.worker.minor}
+}
+
+// userActs edits the hub Job, if the hub lets it pass.
+func (h *history) userActs() {
+	if changed, err := h.hubServer.update(h.hub, userEdits(h.T, h.hub)); err == nil {
+		h.hub = changed
+	}
+}
+
+// workerIsLost moves the Job to another worker, with what the hub knows.
+func (h *history) workerIsLost() {
+	h.mirror = nil
+	h.worker = anyHonestWorker.Draw(h.T, "next worker")
+}
+
+func (h *history) workerSyncs() {
+	if h.mirror != nil {
+		h.worker.sync(h.T, h.mirror, h.now)
+		h.mirror.ResourceVersion = h.farServer.next()
+	}
+}
+
+// managerSyncs places, seeds, reflects and aligns, each if it's due.
+func (h *history) managerSyncs() {
+	if h.mirror == nil {
+		if deref(h.hub.Spec.Suspend) || mirror.Finished(h.hub) {
+			h.write(mirror.Unplaced(h.hub, h.now))
+			return
+		}
+		h.place()
+	}
+	h.seed()
+	h.reflect()
+	h.align()
+}
+
+func (h *history) place() {
+	target := h.target()
+	_, target.Suspended = mirror.Seed(h.hub)
+	var err error
+	h.mirror, err = h.farServer.create(mirror.Project(h.hub, target))
+	h.must(err, "the mirror")
+}
+
+func (h *history) seed() {
+	seed, ok := mirror.Seed(h.hub)
+	if !ok || !deref(h.mirror.Spec.Suspend) || h.mirror.Status.StartTime != nil || mirror.Seeded(h.mirror, &seed) {
+		return
+	}
+	var err error
+	h.mirror, err = h.farServer.patchStatus(h.mirror, mirror.SeedPatch(h.mirror, &seed))
+	h.must(err, "the seed")
+}
+
+func (h *history) reflect() {
+	verdict := mirror.Reflect(h.hub, h.mirror, h.now, mirror.Options{})
+	h.verdicts = append(h.verdicts, verdict)
+	if !h.write(verdict) {
+		return
+	}
+	h.now = h.now.Add(time.Second)
+	switch again := mirror.Reflect(h.hub, h.mirror, h.now, mirror.Options{}).(type) {
+	case mirror.Next:
+		h.Fatalf("the same mirror gave something new:\nfirst %+v\nthen %+v", verdict, again)
+	case mirror.Violation:
+		h.Fatalf("the same mirror gave a violation: %+v", again)
+	}
+}
+
+// write applies a Next to the hub.
+func (h *history) write(verdict mirror.Verdict) bool {
+	next, ok := verdict.(mirror.Next)
+	if !ok {
+		return false
+	}
+	var err error
+	h.hub, err = h.hubServer.patchStatus(h.hub, mirror.StatusPatch(h.hub, &next.Status))
+	h.must(err, "the status")
+	return true
+}
+
+func (h *history) align() {
+	switch act := mirror.Drift(h.hub, h.mirror, h.target()).(type) {
+	case mirror.Patch:
+		patched, err := h.farServer.patch(h.mirror, act.Bytes())
+		h.must(err, "the patch "+string(act.Bytes()))
+		if unmet := act.Unmet(patched); len(unmet) > 0 {
+			h.Fatalf("the patch %s isn't in its answer: %v", act.Bytes(), unmet)
+		}
+		h.noNotes(act.Notes)
+		h.mirror = patched
+	case mirror.Recreate:
+		if h.mirror.Status.Active > 0 {
+			h.Fatalf("made anew while Pods run: %+v", act)
+		}
+		h.mirror = nil
+		if !deref(h.hub.Spec.Suspend) {
+			h.place()
+		}
+	case mirror.Refuse:
+		h.Fatalf("refused: %+v", act)
+	case mirror.None:
+		h.noNotes(act.Notes)
+	}
+}
+
+func (h *history) noNotes(notes []mirror.Note) {
+	if len(notes) > 0 {
+		h.Fatalf("notes without an admission that changes anything: %v", notes)
+	}
+}
+
+// steps runs a random history.
+func (h *history) steps(n int) {
+	for range n {
+		h.now = h.now.Add(time.Duration(rapid.IntRange(0, 30).Draw(h.T, "seconds")) * time.Second)
+		switch rapid.IntRange(0, 9).Draw(h.T, "who") {
+		case 0, 1:
+			h.userActs()
+		case 2, 3, 4, 5:
+			h.workerSyncs()
+		default:
+			h.managerSyncs()
+		}
+		if chance(h.T, 3, "lost") && !mirror.Finished(h.hub) {
+			h.workerIsLost()
+		}
+	}
+}
+
+// finish lets the Job run undisturbed, until both sides agree that it has ended.
+func (h *history) finish() {
+	for _, edit := range []func(*batchv1.Job){
+		func(j *batchv1.Job) { j.Spec.Suspend = ptr(false) },
+		func(j *batchv1.Job) { j.Spec.Parallelism = ptr(max(1, deref(j.Spec.Parallelism))) },
+	} {
+		changed := h.hub.DeepCopy()
+		edit(changed)
+		var err error
+		h.hub, err = h.hubServer.update(h.hub, changed)
+		h.must(err, "the resumption")
+	}
+	for range 400 {
+		h.now = h.now.Add(10 * time.Second)
+		h.workerSyncs()
+		h.managerSyncs()
+		if mirror.Finished(h.hub) {
+			return
+		}
+	}
+	h.Fatalf("the Job doesn't end:\nhub %+v %+v\nmirror %+v %+v\nverdict %+v",
+		h.hub.Spec, h.hub.Status, h.mirror.Spec, h.mirror.Status, h.verdicts[len(h.verdicts)-1])
+}
+
+func (h *history) noViolation() {
+	h.Helper()
+	if i := slices.IndexFunc(h.verdicts, isViolation); i >= 0 {
+		h.Fatalf("an honest worker broke a rule: %+v", h.verdicts[i])
+	}
+}
+
+func isViolation(v mirror.Verdict) bool {
+	_, ok := v.(mirror.Violation)
+	return ok
+}
+
+// An honest worker, whatever its version and clock, whatever users do.
+func TestHonestWorker(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		h := newHistory(rt)
+		h.steps(rapid.IntRange(0, 40).Draw(rt, "steps"))
+		h.finish()
+		h.noViolation()
+		if mirror.OutcomeOf(h.hub) != mirror.OutcomeOf(h.mirror) {
+			rt.Fatalf("the hub Job %s, its mirror %s", mirror.OutcomeOf(h.hub), mirror.OutcomeOf(h.mirror))
+		}
+	})
+}
+
+// A worker that tells the truth now and then.
+func TestLyingWorker(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		h := newHistory(rt)
+		for range rapid.IntRange(1, 30).Draw(rt, "steps") {
+			h.steps(1)
+			if h.mirror == nil || !chance(rt, 60, "lies") {
+				continue
+			}
+			truth := h.mirror.Status.DeepCopy()
+			lie(rt, &h.mirror.Status)
+			h.reflect()
+			h.mirror.Status = *truth
+		}
+	})
+}
+
+// Any status over any status, of whatever origin.
+func TestAnyStatus(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		h := newHistory(rt)
+		h.hub.Generation = int64(rapid.IntRange(1, 2).Draw(rt, "generation"))
+		if chance(rt, 70, "hub has a status") {
+			lie(rt, &h.hub.Status)
+			h.hub = decodable(rt, h.hub)
+		}
+		h.mirror = h.hub.DeepCopy()
+		h.mirror.Spec.Suspend = ptr(chance(rt, 40, "mirror suspended"))
+		for range 3 {
+			h.mirror.Status = anyStatus(rt)
+			h.reflect()
+		}
+		h.write(mirror.Unplaced(h.hub, h.now))
+	})
+}
+
+// decodable leaves out times that can't come from the hub's etcd.
+func decodable(t *rapid.T, job *batchv1.Job) *batchv1.Job {
+	s := &job.Status
+	for i := range s.Conditions {
+		s.Conditions[i].LastTransitionTime = metav1.NewTime(epoch)
+	}
+	if s.StartTime != nil {
+		s.StartTime = ptr(metav1.NewTime(epoch))
+	}
+	if s.CompletionTime != nil {
+		s.CompletionTime = ptr(metav1.NewTime(epoch.Add(time.Duration(rapid.IntRange(-1, 1).Draw(t, "end")) * time.Minute)))
+	}
+	return wire(job)
+}

@@ -1,0 +1,113 @@
+package mirror
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
+)
+
+var atHome = Target{Origin: "hub-a", Minor: 36}
+
+func TestProjectMetadata(t *testing.T) {
+	hub := mirrortest.New("job").
+		Label("team", "a").Label("kueue.x-k8s.io/queue-name", "q").Label(batchv1.JobNameLabel, "job").Label("controller-uid", "uid-job").
+		Annotation("note", "x").Annotation(AnnotationCluster, "west").Annotation(corev1.LastAppliedConfigAnnotation, "{}").
+		Annotation("batch.kubernetes.io/cronjob-scheduled-timestamp", "t").Annotation("argocd.argoproj.io/tracking-id", "app").
+		Do(func(j *batchv1.Job) {
+			j.GenerateName = "job-"
+			j.Finalizers = []string{Finalizer}
+			j.OwnerReferences = []metav1.OwnerReference{{Kind: "CronJob", Name: "nightly"}}
+			j.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
+		}).Obj()
+	got := Project(hub, atHome).ObjectMeta
+	delete(got.Annotations, AnnotationProjected)
+	want := metav1.ObjectMeta{
+		Namespace: "team", Name: "job",
+		Labels:      map[string]string{"team": "a", LabelOrigin: "hub-a"},
+		Annotations: map[string]string{"note": "x", AnnotationHubUID: "uid-job"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestProjectSpec(t *testing.T) {
+	hub := mirrortest.New("job").Suspend(true).ManagedBy(ManagedByDispatcher).Do(func(j *batchv1.Job) {
+		j.Spec.TTLSecondsAfterFinished = ptr.To[int32](5)
+		j.Spec.Template.Labels["app"] = "x"
+		j.Spec.Template.Labels["kueue.x-k8s.io/podset"] = "main"
+		j.Spec.Template.Annotations = map[string]string{"kueue.x-k8s.io/workload": "w", "a": "b"}
+		j.Spec.Template.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "kueue.x-k8s.io/topology"}, {Name: "mine"}}
+	}).Obj()
+	before := hub.DeepCopy()
+	got := Project(hub, atHome).Spec
+
+	want := *hub.Spec.DeepCopy()
+	want.TTLSecondsAfterFinished, want.ManagedBy, want.Selector, want.ManualSelector = nil, nil, nil, nil
+	want.Template.Labels = map[string]string{"app": "x"}
+	want.Template.Annotations = map[string]string{"a": "b"}
+	want.Template.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "mine"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(before, hub); diff != "" {
+		t.Errorf("the hub Job was changed: %s", diff)
+	}
+}
+
+func TestProjectManualSelector(t *testing.T) {
+	hub := mirrortest.New("job").Do(func(j *batchv1.Job) {
+		j.Spec.ManualSelector = ptr.To(true)
+		j.Spec.Selector = &metav1.LabelSelector{
+			MatchLabels:      map[string]string{"kueue.x-k8s.io/podset": "main"},
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "kueue.x-k8s.io/other", Operator: metav1.LabelSelectorOpExists}},
+		}
+		j.Spec.Template.Labels = map[string]string{
+			"kueue.x-k8s.io/podset": "main", "kueue.x-k8s.io/other": "y", "kueue.x-k8s.io/third": "z", "job-name": "mine",
+		}
+	}).Obj()
+	got := Project(hub, atHome).Spec
+	want := map[string]string{"kueue.x-k8s.io/podset": "main", "kueue.x-k8s.io/other": "y", "job-name": "mine"}
+	if diff := cmp.Diff(want, got.Template.Labels); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(hub.Spec.Selector, got.Selector); diff != "" || !ptr.Deref(got.ManualSelector, false) {
+		t.Errorf("selector %s", diff)
+	}
+}
+
+func TestProjectTarget(t *testing.T) {
+	withDeadline := func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](100) }
+	for name, row := range map[string]struct {
+		hub    *mirrortest.Job
+		target Target
+		check  func(*batchv1.Job) bool
+	}{
+		"built-in":               {mirrortest.New("job"), Target{JobController: BuiltIn}, func(m *batchv1.Job) bool { return m.Spec.ManagedBy == nil }},
+		"embedded":               {mirrortest.New("job"), Target{JobController: Embedded}, func(m *batchv1.Job) bool { return *m.Spec.ManagedBy == ManagedByWorker }},
+		"suspended for its seed": {mirrortest.New("job"), Target{Suspended: true}, suspended},
+		"fresh start":            {mirrortest.New("job"), Target{FreshStart: true}, freshStart},
+		"a work queue's restart": {mirrortest.New("job").WorkQueue(2).Counted(0, 1), Target{}, freshStart},
+		"a work queue's start":   {mirrortest.New("job").WorkQueue(2), Target{}, func(m *batchv1.Job) bool { return !freshStart(m) }},
+		"deadline left": {mirrortest.New("job").Do(withDeadline), Target{DeadlineSpent: 40*time.Second + 1}, func(m *batchv1.Job) bool {
+			return *m.Spec.ActiveDeadlineSeconds == 60
+		}},
+		"deadline used up": {mirrortest.New("job").Do(withDeadline), Target{DeadlineSpent: time.Hour}, func(m *batchv1.Job) bool {
+			return *m.Spec.ActiveDeadlineSeconds == 1
+		}},
+		"deadline begins anew with a suspension": {mirrortest.New("job").Suspend(true).Do(withDeadline), Target{DeadlineSpent: time.Hour}, func(m *batchv1.Job) bool {
+			return *m.Spec.ActiveDeadlineSeconds == 100
+		}},
+	} {
+		if m := Project(row.hub.Obj(), row.target); !row.check(m) {
+			t.Errorf("%s: %+v", name, m)
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package mirror
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
+)
+
+var (
+	noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	now  = noon.Add(10 * time.Minute)
+)
+
+func job() *mirrortest.Job        { return mirrortest.New("job").Completions(5).Parallelism(2) }
+func indexedJob() *mirrortest.Job { return job().Indexed(5).BackoffLimitPerIndex(1) }
+
+// Rows for what a worker may say: the mirror breaks exactly this rule.
+var inputRows = []struct {
+	rule   Rule
+	hub    *mirrortest.Job
+	mirror *mirrortest.Job
+}{
+	{RuleConditionsBounded, job(), job().Do(conditions(33, "x", ""))},
+	{RuleConditionsBounded, job(), job().Do(conditions(1, "x", strings.Repeat("m", maxMessageLength+1)))},
+	{RuleConditionsBounded, job(), job().Do(conditions(3, "x", strings.Repeat("m", maxMessageLength)))},
+	{RuleConditionsBounded, job(), job().Do(conditions(1, batchv1.JobConditionType(strings.Repeat("t", 1<<20)), ""))},
+	{RuleConditionsWellFormed, job(), job().True(batchv1.JobComplete, "a", noon).Condition(batchv1.JobComplete, corev1.ConditionFalse, "b", noon)},
+	{RuleConditionsWellFormed, job(), job().Condition(batchv1.JobFailed, "Maybe", "", noon)},
+	{RuleOutcomeExclusive, job(), job().True(batchv1.JobComplete, "", noon).True(batchv1.JobFailed, "", noon)},
+	{RuleOutcomeExclusive, job(), job().True(batchv1.JobSuccessCriteriaMet, "", noon).True(batchv1.JobFailureTarget, "", noon)},
+	{RuleTimesPlausible, job(), job().Started(now.Add(2 * time.Hour))},
+	{RuleTimesPlausible, job(), job().Started(noon).Completed(time.Unix(-1, 0))},
+	{RuleTimesPlausible, job(), job().True(batchv1.JobSuspended, "", now.AddDate(9000, 0, 0))},
+	{RuleCountersNonNegative, job(), job().Pods(-1, 0, 0).Started(noon)},
+	{RuleCountersNonNegative, job(), job().Pods(1, 1, -1).Started(noon)},
+	{RuleCountersNonNegative, job(), job().Counted(0, -1).Started(noon)},
+	{RuleCompletedIndexesMode, job(), job().Started(noon).CompletedIndexes("0")},
+	{RuleFailedIndexesMode, job().Indexed(5), job().Started(noon).FailedIndexes("0")},
+	{RuleCompletedIndexesFormat, indexedJob(), indexedJob().CompletedIndexes("2,1")},
+	{RuleCompletedIndexesFormat, indexedJob(), indexedJob().CompletedIndexes(strings.Repeat("0,", 1<<19))},
+	{RuleFailedIndexesFormat, indexedJob(), indexedJob().FailedIndexes("x")},
+	{RuleIndexesWithinCompletion, indexedJob(), indexedJob().CompletedIndexes("3-5")},
+	{RuleIndexesWithinCompletion, indexedJob(), indexedJob().FailedIndexes("5")},
+	{RuleIndexesDisjoint, indexedJob(), indexedJob().CompletedIndexes("0-3").FailedIndexes("2,4")},
+}
+
+func conditions(n int, t batchv1.JobConditionType, message string) func(*batchv1.Job) {
+	return func(j *batchv1.Job) {
+		for range n {
+			j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{Type: t, Message: message})
+		}
+	}
+}
+
+// Rows for the outcome: the hub has a status, would get the next one, and the
+// mirror is what it comes from. The steps make most of these impossible; the rule
+// must hold by itself.
+var outcomeRows = []struct {
+	rule              Rule
+	hub, next, mirror *mirrortest.Job
+}{
+	{RuleOutcomeFinal, job().True(batchv1.JobFailureTarget, "", noon), job(), job()},
+	{RuleOutcomeFinal, job().True(batchv1.JobSuccessCriteriaMet, "", noon), job().True(batchv1.JobSuccessCriteriaMet, "", noon), job()},
+	{RuleFailedNeverFalls, job().Counted(0, 2), job().Counted(0, 1), nil},
+	{RuleSucceededNeverFalls, job().Counted(2, 0), job().Counted(1, 0), nil},
+	{RuleSucceededNeverFalls, indexedJob().Parallelism(5).Counted(2, 0), indexedJob().Counted(1, 0), nil},
+	{RuleSucceededNeverFalls, indexedJob().Generation(2).Counted(2, 0), indexedJob().Counted(1, 0), nil},
+	{RuleCompletedIndexesGrow, indexedJob().CompletedIndexes("0-2"), indexedJob().CompletedIndexes("0,2-4"), nil},
+	{RuleFailedIndexesGrow, indexedJob().FailedIndexes("1"), indexedJob().FailedIndexes("2"), nil},
+	{RuleEndingExclusive, job(), job().True(batchv1.JobSuccessCriteriaMet, "", noon).True(batchv1.JobFailureTarget, "", noon), nil},
+	{RuleEndingExclusive, job(), finishedJob(batchv1.JobFailureTarget, batchv1.JobComplete), nil},
+	{RuleInterimBeforeFinal, job(), finishedJob(batchv1.JobComplete), nil},
+	{RuleInterimBeforeFinal, job(), finishedJob(batchv1.JobFailed), nil},
+	{RuleFinishedNeedsStartTime, job(), finishedJob(success.interim, success.final).Do(noStart), nil},
+	{RuleFinishedWithoutPods, job(), finishedJob(success.interim, success.final).Pods(1, 0, 0), nil},
+	{RuleFinishedWithoutPods, job(), finishedJob(success.interim, success.final).Pods(0, 0, 1), nil},
+	{RuleFinishedWithoutUncounted, job(), finishedJob(success.interim, success.final).Do(uncountedPods), nil},
+	{RuleStartTimeStays, job().Started(noon), job().Started(now), nil},
+	{RuleStartTimeStays, job().Started(noon), job(), nil},
+	{RuleCompletionTime, job(), job().Started(noon).Completed(now), nil},
+	{RuleCompletionTime, job(), finishedJob(success.interim, success.final).Do(noEnd), nil},
+	{RuleCompletionAfterStart, job(), finishedJob(success.interim, success.final).Started(now.Add(time.Hour)), nil},
+	{RuleCompletionTimeStays, job().Completed(noon), finishedJob(success.interim, success.final), nil},
+	{RuleReadyWithinActive, job(), job().Pods(1, 2, 0), nil},
+	{RuleOutcomeCounters, job(), job().Pods(-1, -1, 0), nil},
+	{RuleOutcomeIndexes, job(), job().CompletedIndexes("1"), nil},
+	{RuleOutcomeIndexes, job().Indexed(5), job().FailedIndexes(""), nil},
+	{RuleOutcomeIndexes, indexedJob(), indexedJob().CompletedIndexes("5"), nil},
+	{RuleOutcomeIndexes, indexedJob(), indexedJob().CompletedIndexes("1").FailedIndexes("1"), nil},
+	{RuleSuspendedAgrees, job(), job().True(batchv1.JobSuspended, "", noon), nil},
+}
+
+func finishedJob(types ...batchv1.JobConditionType) *mirrortest.Job {
+	j := job().Started(noon).Pods(0, 0, 0)
+	for _, t := range types {
+		j.True(t, "", noon)
+		if t == batchv1.JobComplete {
+			j.Completed(now)
+		}
+	}
+	return j
+}
+
+func noStart(j *batchv1.Job) { j.Status.StartTime = nil }
+func noEnd(j *batchv1.Job)   { j.Status.CompletionTime = nil }
+func uncountedPods(j *batchv1.Job) {
+	j.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{}
+}
+
+func TestInputRules(t *testing.T) {
+	for _, row := range inputRows {
+		got := Reflect(row.hub.Obj(), row.mirror.Obj(), now, Options{})
+		if v, ok := got.(Violation); !ok || v.Rule != row.rule || v.Message == "" {
+			t.Errorf("%s: got %+v", row.rule, got)
+		}
+	}
+}
+
+func TestOutcomeRules(t *testing.T) {
+	for _, row := range outcomeRows {
+		if row.mirror == nil {
+			row.mirror = row.next
+		}
+		r := newReflection(row.hub.Obj(), row.mirror.Obj(), now, Options{})
+		r.next = row.next.Obj().Status
+		got, broken := firstBroken(outcomeRules, r)
+		if !broken || got.Rule != row.rule || got.Message == "" {
+			t.Errorf("%s: got %+v", row.rule, got)
+		}
+	}
+}
+
+func TestEveryRuleHasARow(t *testing.T) {
+	rows := map[Rule]bool{}
+	for _, row := range inputRows {
+		rows[row.rule] = true
+	}
+	for _, row := range outcomeRows {
+		rows[row.rule] = true
+	}
+	seen := map[Rule]int{}
+	for _, rule := range Rules() {
+		if !rows[rule] {
+			t.Errorf("%s has no row", rule)
+		}
+		seen[rule]++
+	}
+	if seen[RuleOutcomeFinal] != 1 {
+		t.Errorf("Rules() names outcome-final %d times", seen[RuleOutcomeFinal])
+	}
+}
+
+// What's at the edge of a rule, and allowed.
+func TestRulesLetPass(t *testing.T) {
+	for name, row := range map[string]struct{ hub, mirror *mirrortest.Job }{
+		"a clock that's ahead by less than the skew": {job(), job().Started(now.Add(time.Hour))},
+		"a condition of an unknown type, twice":      {job(), job().Started(noon).True("example.com/A", "", noon).True("example.com/A", "", noon)},
+		"pairs of indexes written out":               {indexedJob(), indexedJob().Started(noon).CompletedIndexes("0,1").FailedIndexes("")},
+		"elastic, scaled down": {
+			indexedJob().Parallelism(5).Generation(2).Started(noon).Counted(5, 0).CompletedIndexes("0-4"),
+			indexedJob().Started(noon).Counted(2, 0).CompletedIndexes("0,1"),
+		},
+	} {
+		if v, ok := Reflect(row.hub.Obj(), row.mirror.Obj(), now, Options{}).(Violation); ok {
+			t.Errorf("%s: %+v", name, v)
+		}
+	}
+}
+
+func TestOptionsTakeEffect(t *testing.T) {
+	ahead := job().Started(now.Add(10 * time.Minute)).Obj()
+	got := Reflect(job().Obj(), ahead, now, Options{MaxClockSkew: time.Minute})
+	if v, ok := got.(Violation); !ok || v.Rule != RuleTimesPlausible {
+		t.Errorf("MaxClockSkew: got %+v", got)
+	}
+	stale := finishedJob(success.interim, success.final).Pods(0, 0, 1).Obj()
+	next, ok := Reflect(job().Obj(), stale, noon.Add(time.Minute), Options{StaleCountersAfter: time.Second}).(Next)
+	if !ok || !finished(&next.Status) || !ptr.Equal(next.Status.Terminating, ptr.To[int32](0)) {
+		t.Errorf("StaleCountersAfter: got %+v", next)
+	}
+}
+
+func timePtr(t time.Time) *metav1.Time { return ptr.To(metav1.NewTime(t)) }
