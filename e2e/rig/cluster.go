@@ -123,11 +123,11 @@ func (c *Cluster) start(ctx context.Context) error {
 	if err := c.Ready(ctx); err != nil {
 		return err
 	}
-	rest := []*Component{c.program(binaries.ControllerManager, c.controllerManagerFlags())}
+	others := []*Component{c.program(binaries.ControllerManager, c.controllerManagerFlags())}
 	if c.simulates() {
-		rest = append(rest, c.program(binaries.Scheduler, c.schedulerFlags()), c.program(binaries.Kwok, c.kwokFlags()))
+		others = append(others, c.program(binaries.Scheduler, c.schedulerFlags()), c.program(binaries.Kwok, c.kwokFlags()))
 	}
-	if err := c.launch(rest...); err != nil {
+	if err := c.launch(others...); err != nil {
 		return err
 	}
 	if c.simulates() {

@@ -34,7 +34,6 @@ type Component struct {
 type run struct {
 	cmd     *exec.Cmd
 	ended   chan struct{} // closed when the process has been waited for
-	err     error         // why it ended; to be read after ended
 	ordered bool          // we killed it
 }
 
@@ -76,7 +75,7 @@ func (c *Component) Start() error {
 		return errors.Join(err, cmd.Process.Kill(), cmd.Wait())
 	}
 	go func() {
-		r.err = cmd.Wait()
+		_ = cmd.Wait() // how it ended is read from the ProcessState
 		_ = c.reaper.Forget(cmd.Process.Pid)
 		close(r.ended)
 	}()
@@ -141,7 +140,7 @@ func (c *Component) failure() error {
 	if c.run == nil || c.run.alive() || c.run.ordered {
 		return nil
 	}
-	return fmt.Errorf("%s ended by itself: %v\n%s", c.Name, c.run.err, c.logTail(20))
+	return fmt.Errorf("%s ended by itself: %s\n%s", c.Name, c.run.cmd.ProcessState, c.logTail(20))
 }
 
 // ended is closed when the present life of the process is over.

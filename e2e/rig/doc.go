@@ -49,6 +49,6 @@
 // Data is not synced to disk, requests are not queued by priority and fairness, client-side limits are raised, and Nodes
 // send no heartbeats: tests are fast, and a cluster at rest is silent. What depends on node lifecycle (a Node that
 // stops reporting) is not simulated. A cluster takes 3 to 5 seconds to start on two cores; a hub takes 400 MB of memory,
-// a worker 550 MB. The proxy is our own, some hundred lines, as toxiproxy can neither break an idle
+// a worker 510 MB. The proxy is our own, some hundred lines, as toxiproxy can neither break an idle
 // connection nor hold data back without losing it.
 package rig

@@ -18,7 +18,7 @@ const patience = 20 * time.Second
 func TestProxyForwards(t *testing.T) {
 	_, dial := newProxy(t)
 	conn := dial()
-	ping(t, conn, patience)
+	ping(t, conn)
 	if err := conn.CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestProxyLatency(t *testing.T) {
 	proxy, dial := newProxy(t)
 	conn := dial()
 	proxy.Latency(50 * time.Millisecond)
-	if took := ping(t, conn, patience); took < 100*time.Millisecond {
+	if took := ping(t, conn); took < 100*time.Millisecond {
 		t.Errorf("a round trip took %s, want twice 50 ms", took)
 	}
 }
@@ -56,7 +56,7 @@ func TestProxyBandwidth(t *testing.T) {
 func TestProxyBlackHole(t *testing.T) {
 	proxy, dial := newProxy(t)
 	present := dial()
-	ping(t, present, patience)
+	ping(t, present)
 	proxy.BlackHole()
 	fresh := dial()
 	for name, conn := range map[string]*net.TCPConn{"present": present, "fresh": fresh} {
@@ -79,7 +79,7 @@ func TestProxyBlackHole(t *testing.T) {
 func TestProxyReset(t *testing.T) {
 	proxy, dial := newProxy(t)
 	idle := dial()
-	ping(t, idle, patience)
+	ping(t, idle)
 	proxy.Reset()
 	if _, err := idle.Read(make([]byte, 1)); err == nil || errors.Is(err, io.EOF) {
 		t.Errorf("the idle connection: %v, want a reset", err)
@@ -89,13 +89,13 @@ func TestProxyReset(t *testing.T) {
 		t.Error("a fresh connection works")
 	}
 	proxy.Heal()
-	ping(t, dial(), patience)
+	ping(t, dial())
 }
 
 func TestProxyEndsWithItsConnections(t *testing.T) {
 	proxy, dial := newProxy(t)
 	conn := dial()
-	ping(t, conn, patience)
+	ping(t, conn)
 	proxy.BlackHole()
 	proxy.Close() // returns only when nothing of it runs any more
 	if n := proxy.Connections(); n != 0 {
@@ -143,10 +143,10 @@ func newProxy(t *testing.T) (proxy *rig.Proxy, dial func() *net.TCPConn) {
 }
 
 // ping sends a word and waits for it to come back.
-func ping(t *testing.T, conn *net.TCPConn, limit time.Duration) time.Duration {
+func ping(t *testing.T, conn *net.TCPConn) time.Duration {
 	t.Helper()
 	began := time.Now()
-	if err := conn.SetDeadline(began.Add(limit)); err != nil {
+	if err := conn.SetDeadline(began.Add(patience)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := conn.Write([]byte("ping")); err != nil {

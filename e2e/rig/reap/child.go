@@ -63,12 +63,23 @@ func clean(pids []int, dirs []string) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
-	deadline := time.Now().Add(deathWait)
-	for slices.ContainsFunc(pids, alive) && time.Now().Before(deadline) {
-		time.Sleep(20 * time.Millisecond) // they are no children of ours: nothing to wait on
-	}
+	awaitEnd(pids)
 	for _, dir := range dirs {
 		_ = os.RemoveAll(dir) // nobody is left to be told
+	}
+}
+
+// awaitEnd looks again and again, as they are no children of ours that could be waited for.
+func awaitEnd(pids []int) {
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	limit := time.After(deathWait)
+	for slices.ContainsFunc(pids, alive) {
+		select {
+		case <-look.C:
+		case <-limit:
+			return
+		}
 	}
 }
 
