@@ -33,7 +33,7 @@ func (d *drift) template() Action {
 	case !stopped(d.mirror):
 		d.want.Spec.Suspend = ptr.To(true)
 	default:
-		return Recreate{field, fmt.Sprintf("Kubernetes 1.%d can't change it in a Job that was there before", d.target.Minor)}
+		return Recreate{field, fmt.Sprintf("a worker before Kubernetes 1.%d can't change it in place", mutableTemplateMinor)}
 	}
 	return nil
 }

@@ -1,0 +1,377 @@
+package mirror
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
+)
+
+// mirrorOf is the mirror of a hub Job as a worker's API server stores it.
+func mirrorOf(hub *batchv1.Job, target Target) *batchv1.Job {
+	m := Project(hub, target)
+	m.UID, m.ResourceVersion, m.Generation = "uid-mirror", "7", 1
+	stored := mirrortest.New("mirror").Obj()
+	if m.Spec.Selector == nil {
+		m.Spec.Selector, m.Spec.ManualSelector = stored.Spec.Selector, ptr.To(false)
+		m.Spec.Template.Labels = mergeMaps(m.Spec.Template.Labels, stored.Spec.Template.Labels)
+	}
+	return m
+}
+
+func mergeMaps(into, from map[string]string) map[string]string {
+	if into == nil {
+		into = map[string]string{}
+	}
+	for k, v := range from {
+		into[k] = v
+	}
+	return into
+}
+
+// apply is RFC 7386.
+func apply(object, patch map[string]any) map[string]any {
+	if object == nil {
+		object = map[string]any{}
+	}
+	for key, value := range patch {
+		switch value := value.(type) {
+		case nil:
+			delete(object, key)
+		case map[string]any:
+			below, _ := object[key].(map[string]any)
+			object[key] = apply(below, value)
+		default:
+			object[key] = value
+		}
+	}
+	return object
+}
+
+func applyBytes(t *testing.T, job *batchv1.Job, patch []byte) *batchv1.Job {
+	t.Helper()
+	var p map[string]any
+	if err := json.Unmarshal(patch, &p); err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(apply(tree(job), p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out batchv1.Job
+	if err := json.Unmarshal(data, &out); err != nil {
+		t.Fatal(err)
+	}
+	return &out
+}
+
+type change = func(*batchv1.Job)
+
+func zone(z string) change {
+	return func(j *batchv1.Job) { j.Spec.Template.Spec.NodeSelector = map[string]string{"zone": z} }
+}
+
+func cpu(q string) change {
+	return func(j *batchv1.Job) {
+		j.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(q)}
+	}
+}
+
+func suspend(j *batchv1.Job) { j.Spec.Suspend = ptr.To(true) }
+func running(j *batchv1.Job) { j.Status.StartTime, j.Status.Active = timePtr(noon), 2 }
+func halted(j *batchv1.Job) {
+	suspend(j)
+	trueFor(batchv1.JobSuspended, "", "", noon)(j)
+}
+
+// haltedBefore136 keeps its startTime.
+func haltedBefore136(j *batchv1.Job) {
+	halted(j)
+	j.Status.StartTime = timePtr(noon)
+}
+
+// Drift, carried out once: the fields that change, or another action.
+func TestDrift(t *testing.T) {
+	before136 := Target{Origin: "hub-a", Minor: 35}
+	for name, row := range map[string]struct {
+		base   *mirrortest.Job // default: 5 completions, 2 at a time
+		hub    change          // since the mirror was made
+		mirror change          // of the mirror, by its controller or someone in the worker
+		target Target          // default atHome
+		want   string          // of the fields patched, or the action
+	}{
+		"nothing":                         {},
+		"suspended on the hub":            {hub: suspend, want: "spec.suspend"},
+		"suspended in the worker":         {mirror: halted, want: "spec.suspend"},
+		"suspended for its seed":          {mirror: suspend, target: Target{Origin: "hub-a", Suspended: true}},
+		"parallelism":                     {hub: func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](4) }, want: "spec.parallelism"},
+		"parallelism, in the worker":      {mirror: func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](4) }, want: "spec.parallelism"},
+		"backoffLimit":                    {hub: func(j *batchv1.Job) { j.Spec.BackoffLimit = ptr.To[int32](1) }, want: "spec.backoffLimit"},
+		"podReplacementPolicy":            {hub: func(j *batchv1.Job) { j.Spec.PodReplacementPolicy = ptr.To(batchv1.Failed) }, want: "spec.podReplacementPolicy"},
+		"activeDeadlineSeconds":           {hub: func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](9) }, want: "spec.activeDeadlineSeconds"},
+		"a TTL by a policy in the worker": {mirror: func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = ptr.To[int32](0) }, want: "spec.ttlSecondsAfterFinished"},
+		"a TTL on the hub":                {hub: func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = ptr.To[int32](0) }},
+		"maxFailedIndexes":                {base: indexedJob(), hub: func(j *batchv1.Job) { j.Spec.MaxFailedIndexes = ptr.To[int32](1) }, want: "spec.maxFailedIndexes"},
+		"elastic":                         {base: job().Indexed(5).Parallelism(5), hub: scaled(3, 3), want: "spec.completions spec.parallelism"},
+		"elastic, then parallelism alone": {base: job().Indexed(5).Parallelism(5), hub: scaled(3, 1), want: "spec.completions spec.parallelism"},
+		"a label":                         {hub: func(j *batchv1.Job) { j.Labels = map[string]string{"team": "b"} }, want: "metadata.annotations metadata.labels"},
+		"a label, in the worker":          {mirror: func(j *batchv1.Job) { j.Labels["seen"] = "yes" }},
+		"no record any more":              {mirror: func(j *batchv1.Job) { delete(j.Annotations, AnnotationProjected) }, want: "metadata.annotations"},
+		"ended":                           {hub: suspend, mirror: trueFor(batchv1.JobComplete, "", "", noon)},
+		"being deleted":                   {hub: suspend, mirror: func(j *batchv1.Job) { j.DeletionTimestamp = timePtr(noon) }},
+
+		"node selector, never started":        {base: job().Suspend(true), hub: zone("a"), want: "metadata.annotations spec.template"},
+		"node selector and resumed at once":   {base: job().Suspend(true), hub: both(zone("a"), resume), want: "metadata.annotations spec.suspend spec.template"},
+		"node selector while it runs":         {hub: zone("a"), mirror: running, want: "spec.suspend"},
+		"node selector while it stops":        {hub: zone("a"), mirror: both(running, suspend)},
+		"node selector, stopped":              {hub: zone("a"), mirror: halted, want: "metadata.annotations spec.suspend spec.template"},
+		"node selector, stopped, before 1.36": {hub: zone("a"), mirror: haltedBefore136, target: before136, want: "Recreate spec.template (scheduling directives)"},
+		"node selector, in the worker":        {mirror: zone("b")},
+		"resources, never started":            {base: job().Suspend(true), hub: cpu("2"), want: "metadata.annotations spec.template"},
+		"resources, before 1.36":              {base: job().Suspend(true), hub: cpu("2"), target: before136, want: "Recreate spec.template.spec.containers[*].resources"},
+		"resources, unknown version":          {base: job().Suspend(true), hub: cpu("2"), target: Target{Origin: "hub-a"}, want: "Recreate spec.template.spec.containers[*].resources"},
+
+		"given to another controller":  {mirror: managedBy("example.com/other"), want: "Refuse spec.managedBy"},
+		"managed by the built-in":      {mirror: managedBy(batchv1.JobControllerName)},
+		"now embedded, not started":    {target: Target{Origin: "hub-a", JobController: Embedded}, want: "Recreate spec.managedBy"},
+		"now embedded, started before": {target: Target{Origin: "hub-a", JobController: Embedded}, mirror: running},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if row.base == nil {
+				row.base = job()
+			}
+			if row.target.Origin == "" {
+				row.target = atHome
+			}
+			hub := row.base.Obj()
+			m := mirrorOf(hub, atHome)
+			if row.target.Suspended {
+				m = mirrorOf(hub, row.target)
+			}
+			for _, c := range []struct {
+				change change
+				job    *batchv1.Job
+			}{{row.hub, hub}, {row.mirror, m}} {
+				if c.change != nil {
+					c.change(c.job)
+				}
+			}
+			if got := describe(Drift(hub, m, row.target)); got != row.want {
+				t.Errorf("got %q, want %q", got, row.want)
+			}
+		})
+	}
+}
+
+func describe(a Action) string {
+	switch a := a.(type) {
+	case Patch:
+		return strings.Join(a.Fields, " ")
+	case Recreate:
+		return "Recreate " + a.Field
+	case Refuse:
+		return "Refuse " + a.Field
+	default:
+		return ""
+	}
+}
+
+func both(a, b change) change { return func(j *batchv1.Job) { a(j); b(j) } }
+
+func resume(j *batchv1.Job) { j.Spec.Suspend = ptr.To(false) }
+
+func scaled(completions, parallelism int32) change {
+	return func(j *batchv1.Job) { j.Spec.Completions, j.Spec.Parallelism = &completions, &parallelism }
+}
+
+func managedBy(name string) change {
+	return func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To(name) }
+}
+
+// What a worker's admission did at creation: tolerated, or named; never fought.
+func TestDriftByAdmission(t *testing.T) {
+	pod := func(f func(*corev1.PodSpec)) change {
+		return func(j *batchv1.Job) { f(&j.Spec.Template.Spec) }
+	}
+	for name, row := range map[string]struct {
+		admission change
+		want      []string
+	}{
+		"defaulting": {pod(func(p *corev1.PodSpec) { p.PreemptionPolicy = ptr.To(corev1.PreemptLowerPriority) }), nil},
+		"a sidecar": {pod(func(p *corev1.PodSpec) {
+			p.Containers = append([]corev1.Container{{Name: "proxy"}}, p.Containers...)
+			p.Volumes = append(p.Volumes, corev1.Volume{Name: "proxy"})
+		}), nil},
+		"a toleration": {pod(func(p *corev1.PodSpec) {
+			p.Tolerations = append([]corev1.Toleration{{Key: "batch"}}, p.Tolerations...)
+		}), nil},
+		"a label": {func(j *batchv1.Job) { j.Spec.Template.Labels["cost"] = "x" }, nil},
+		"an env variable": {pod(func(p *corev1.PodSpec) {
+			p.Containers[0].Env = append(p.Containers[0].Env, corev1.EnvVar{Name: "PROXY"})
+		}), nil},
+		"another image":   {pod(func(p *corev1.PodSpec) { p.Containers[0].Image = "local/busybox:1" }), []string{"spec.template.spec.containers[main].image"}},
+		"other arguments": {pod(func(p *corev1.PodSpec) { p.Containers[0].Args = []string{"b"} }), []string{"spec.template.spec.containers[main].args"}},
+		"a container gone": {pod(func(p *corev1.PodSpec) { p.Containers = p.Containers[1:] }), []string{
+			"spec.template.spec.containers[main].args", "spec.template.spec.containers[main].image",
+			"spec.template.spec.containers[main].imagePullPolicy", "spec.template.spec.containers[main].name",
+			"spec.template.spec.containers[main].terminationMessagePath", "spec.template.spec.containers[main].terminationMessagePolicy",
+		}},
+		"a toleration gone": {pod(func(p *corev1.PodSpec) { p.Tolerations = nil }), []string{"spec.template.spec.tolerations[0]"}},
+		"another node":      {zone("b"), []string{"spec.template.spec.nodeSelector.zone"}},
+		"other completions": {func(j *batchv1.Job) { j.Spec.Completions = ptr.To[int32](1) }, []string{"spec.completions"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hub := job().Do(both(zone("a"), pod(func(p *corev1.PodSpec) {
+				p.Containers[0].Args = []string{"a"}
+				p.Tolerations = []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}
+			}))).Obj()
+			m := mirrorOf(hub, atHome)
+			row.admission(m)
+			none, ok := Drift(hub, m, atHome).(None)
+			if !ok {
+				t.Fatalf("got %+v", Drift(hub, m, atHome))
+			}
+			var fields []string
+			for _, n := range none.Notes {
+				fields = append(fields, n.Field)
+			}
+			if diff := cmp.Diff(row.want, fields); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A patch does what it says, and after it nothing is left to do.
+func TestPatchIsEnough(t *testing.T) {
+	hub := job().Label("a", "1").Label("b", "2").Annotation("c", "3").Suspend(true).Do(func(j *batchv1.Job) {
+		j.Spec.ActiveDeadlineSeconds = ptr.To[int64](1 << 60)
+		j.Spec.Template.Spec.Affinity = &corev1.Affinity{
+			NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{}},
+			PodAffinity:  &corev1.PodAffinity{},
+		}
+	}).Obj()
+	m := mirrorOf(hub, atHome)
+	m.Labels["theirs"] = "x"
+	hub.Labels, hub.Annotations = map[string]string{"b": "3"}, nil
+	for _, c := range []change{resume, zone("a"), cpu("1500m"), func(j *batchv1.Job) { j.Spec.Template.Spec.Affinity.NodeAffinity = nil }} {
+		c(hub)
+	}
+	patch, ok := Drift(hub, m, atHome).(Patch)
+	if !ok {
+		t.Fatalf("got %+v", patch)
+	}
+	after := applyBytes(t, m, patch.Bytes())
+	if again := Drift(hub, after, atHome); describe(again) != "" || len(patch.Unmet(after)) > 0 {
+		t.Errorf("then %+v, unmet %v", again, patch.Unmet(after))
+	}
+	if diff := cmp.Diff(map[string]string{"b": "3", "theirs": "x", LabelOrigin: "hub-a"}, after.Labels); diff != "" {
+		t.Error(diff)
+	}
+	if _, there := after.Annotations["c"]; there {
+		t.Error("an annotation removed on the hub stays")
+	}
+	if got := after.Spec.Template; got.Labels[batchv1.ControllerUidLabel] != "uid-mirror" || got.Spec.Affinity.NodeAffinity != nil || got.Spec.Affinity.PodAffinity == nil {
+		t.Errorf("template %+v", got)
+	}
+	if *after.Spec.ActiveDeadlineSeconds != 1<<60 {
+		t.Errorf("a large number came out as %d", *after.Spec.ActiveDeadlineSeconds)
+	}
+}
+
+func TestPatchPreconditions(t *testing.T) {
+	hub := job().Obj()
+	m := mirrorOf(hub, atHome)
+	suspend(hub)
+	scalar := Drift(hub, m, atHome).(Patch)
+	if got, want := string(scalar.Bytes()), `{"metadata":{"uid":"uid-mirror"},"spec":{"suspend":true}}`; got != want {
+		t.Errorf("got %s", got)
+	}
+	suspend(m)
+	zone("a")(hub)
+	if got := string(Drift(hub, m, atHome).(Patch).Bytes()); !strings.Contains(got, `"resourceVersion":"7"`) {
+		t.Errorf("got %s", got)
+	}
+	next := hub.Status
+	next.Active = 1
+	if got, want := string(StatusPatch(hub, &next)), `{"metadata":{"resourceVersion":"1","uid":"uid-job"},"status":{"active":1}}`; got != want {
+		t.Errorf("got %s", got)
+	}
+}
+
+// A worker that keeps changing a field back.
+func TestUnmet(t *testing.T) {
+	hub := job().Obj()
+	m := mirrorOf(hub, atHome)
+	m.Spec.Parallelism, m.Spec.TTLSecondsAfterFinished = ptr.To[int32](1), ptr.To[int32](60)
+	patch := Drift(hub, m, atHome).(Patch)
+	after := applyBytes(t, m, patch.Bytes())
+	after.Spec.TTLSecondsAfterFinished = ptr.To[int32](60)
+	want := []Note{{"spec.ttlSecondsAfterFinished", "changed back by the worker's admission"}}
+	if diff := cmp.Diff(want, patch.Unmet(after)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDeadlineOfMovedJob(t *testing.T) {
+	hub := job().Do(func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](100) }).Obj()
+	m := mirrorOf(hub, Target{Origin: "hub-a", DeadlineSpent: 30 * time.Second})
+	if *m.Spec.ActiveDeadlineSeconds != 70 || describe(Drift(hub, m, atHome)) != "" {
+		t.Errorf("deadline %d, drift %+v", *m.Spec.ActiveDeadlineSeconds, Drift(hub, m, atHome))
+	}
+	suspend(hub)
+	after := applyBytes(t, m, Drift(hub, m, atHome).(Patch).Bytes())
+	if *after.Spec.ActiveDeadlineSeconds != 100 {
+		t.Errorf("after a suspension the deadline is %d", *after.Spec.ActiveDeadlineSeconds)
+	}
+	resume(hub)
+	if got := Drift(hub, after, atHome).(Patch).Fields; !slices.Equal(got, []string{"spec.suspend"}) {
+		t.Errorf("the resumption changes %v", got)
+	}
+}
+
+var anyTree = rapid.Custom(func(t *rapid.T) map[string]any { return drawTree(t, 2) })
+
+func drawTree(t *rapid.T, depth int) map[string]any {
+	out := map[string]any{}
+	for _, key := range []string{"a", "b", "c"} {
+		switch kind := rapid.IntRange(0, 4).Draw(t, key); {
+		case kind == 0:
+		case kind == 1 && depth > 0:
+			out[key] = drawTree(t, depth-1)
+		case kind == 2:
+			out[key] = []any{"x", map[string]any{"y": "z"}}
+		default:
+			out[key] = json.Number(rapid.SampledFrom([]string{"1", "2"}).Draw(t, "number"))
+		}
+	}
+	return out
+}
+
+// Applying the difference to the one gives the other, and equal things don't
+// differ.
+func TestMergeDiffLaws(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		from, to := anyTree.Draw(t, "from"), anyTree.Draw(t, "to")
+		diff := mergeDiff(from, to)
+		if len(mergeDiff(to, to)) != 0 {
+			t.Errorf("%v differs from itself", to)
+		}
+		if left := unmet(diff, to); len(left) > 0 {
+			t.Errorf("%v isn't met by its own target: %v", diff, left)
+		}
+		if d := cmp.Diff(to, apply(from, diff)); d != "" {
+			t.Error(d)
+		}
+	})
+}
