@@ -151,26 +151,22 @@ func (l *Ledger) addToNode(p *pod, sign int64) {
 	n.pods += int(sign)
 }
 
-// rebalance adjusts the claims that a Pod's change concerns: its Job's reservation, or its own.
+// rebalance adjusts the claims that a Pod's change concerns: its Job's reservation, or its own. Either
+// state may be nil.
 func (l *Ledger) rebalance(old, p *pod) {
-	var near *node
-	var was *claim
-	if old != nil {
-		was, near = old.reservation(), old.node
-	}
-	if p == nil {
-		l.adjustAny(was, near)
-		return
-	}
-	is := p.reservation()
-	if is != was {
-		l.adjustAny(was, near)
-	}
-	if p.node != nil {
-		near = p.node
+	was, is := old.reservation(), p.reservation()
+	near := p.at()
+	switch {
+	case near == old.at():
+		near = nil
+	case near == nil:
+		near = old.at()
 	}
 	l.adjustAny(is, near)
-	if is == nil {
+	if was != is {
+		l.adjustAny(was, near)
+	}
+	if is == nil && p != nil {
 		l.claimFor(p)
 	}
 }
@@ -191,9 +187,17 @@ func (l *Ledger) claimFor(p *pod) {
 	l.adjust(p.claim, nil)
 }
 
+// at is the node that the Pod takes room of; nil if there is none.
+func (p *pod) at() *node {
+	if p == nil {
+		return nil
+	}
+	return p.node
+}
+
 // reservation is the claim of the Pod's Job; nil if there is none.
 func (p *pod) reservation() *claim {
-	if p.group == nil {
+	if p == nil || p.group == nil {
 		return nil
 	}
 	return p.group.job.claim
