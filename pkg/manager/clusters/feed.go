@@ -30,6 +30,9 @@ type feed struct {
 	running sync.WaitGroup
 }
 
+// watchLogLevel is the verbosity from which the watches' ends are logged.
+const watchLogLevel = 4
+
 // feedSource says what a feed lists and watches.
 type feedSource struct {
 	api       *rest.RESTClient
@@ -45,7 +48,7 @@ func newFeed(from feedSource, noted func()) *feed {
 	f.informer = cache.NewSharedIndexInformerWithOptions(f.listWatch(from), from.example, cache.SharedIndexInformerOptions{})
 	// A failed watch is no news: if it means a loss, the probe will say so.
 	quiet := func(ctx context.Context, _ *cache.Reflector, err error) {
-		klog.FromContext(ctx).V(4).Info("Watch of a worker cluster ended", "resource", from.resource, "err", err)
+		klog.FromContext(ctx).Info("Watch of a worker cluster ended", "resource", from.resource, "err", err)
 	}
 	var err error
 	f.handled, err = f.informer.AddEventHandler(from.handler)
@@ -90,6 +93,8 @@ func lacks(err *error) bool { return err != nil && lacksPermission(*err) }
 // start runs the feed until stop. A feed runs once.
 func (f *feed) start(ctx context.Context) {
 	ctx, f.cancel = context.WithCancel(ctx)
+	// What client-go says of watches that end is no news, see doc.go.
+	ctx = klog.NewContext(ctx, klog.FromContext(ctx).V(watchLogLevel))
 	f.running.Go(func() { f.informer.RunWithContext(ctx) })
 	f.running.Go(func() {
 		select {

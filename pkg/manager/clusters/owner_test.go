@@ -1,0 +1,207 @@
+package clusters
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+)
+
+func TestAWorkerComesUp(t *testing.T) {
+	w := newWorld(t)
+	worker := w.register("w1", w.server.Add("c1", "uid-1", "token").Kubeconfig("token"))
+	view := w.untilState(worker, Ready, v1alpha1.ReasonConnected)
+	if view.ClusterUID != "uid-1" || view.Version != "v1.36.3" || !view.Since.IsZero() || view.LastContact.IsZero() {
+		t.Errorf("view: %+v", view)
+	}
+	if !worker.Synced() || len(worker.Mirrors()) != 0 {
+		t.Error("the empty cluster isn't listed")
+	}
+	w.until("the room is known", func() bool { return worker.View().Room.Known })
+}
+
+func TestWhyAWorkerIsNotReady(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		kubeconfig func(*world) []byte
+		state      State
+		reason     string
+	}{
+		{"rubbish", func(*world) []byte { return []byte("rubbish") }, Refused, v1alpha1.ReasonKubeconfigInvalid},
+		{"bad token", func(w *world) []byte { return w.server.Add("c", "u", "good").Kubeconfig("bad") }, Disconnected, v1alpha1.ReasonUnauthorized},
+		{"the hub", func(w *world) []byte { return w.server.Add("c", "hub", "t").Kubeconfig("t") }, Refused, v1alpha1.ReasonIsHub},
+		{"namespace forbidden", func(w *world) []byte {
+			c := w.server.Add("c", "u", "t")
+			c.Forbid("kube-system", true)
+			return c.Kubeconfig("t")
+		}, Disconnected, v1alpha1.ReasonForbidden},
+		{"jobs forbidden", func(w *world) []byte {
+			c := w.server.Add("c", "u", "t")
+			c.Forbid("jobs", true)
+			return c.Kubeconfig("t")
+		}, Disconnected, v1alpha1.ReasonForbidden},
+		{"no answer", func(w *world) []byte {
+			c := w.server.Add("c", "u", "t")
+			c.Hang()
+			return c.Kubeconfig("t")
+		}, Disconnected, v1alpha1.ReasonUnreachable},
+		{"nobody there", func(w *world) []byte {
+			kubeconfig := w.server.Add("c", "u", "t").Kubeconfig("t")
+			w.server.Close()
+			return kubeconfig
+		}, Disconnected, v1alpha1.ReasonUnreachable},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWorld(t)
+			worker := w.register("w1", c.kubeconfig(w))
+			view := w.untilState(worker, c.state, c.reason)
+			if view.Since.IsZero() || view.Message == "" {
+				t.Errorf("view: %+v", view)
+			}
+			err := worker.Client().Get(context.Background(), client.ObjectKey{Name: "kube-system"}, &corev1.Namespace{})
+			if !errors.Is(err, ErrNotConnected) && c.name != "jobs forbidden" {
+				t.Errorf("a read: %v, want %v", err, ErrNotConnected)
+			}
+		})
+	}
+}
+
+func TestOneClusterUnderTwoNames(t *testing.T) {
+	w := newWorld(t)
+	c := w.server.Add("c", "uid", "t")
+	first := w.register("first", c.Kubeconfig("t"))
+	w.untilState(first, Ready, v1alpha1.ReasonConnected)
+	second := w.register("second", c.Kubeconfig("t"))
+	w.untilState(second, Refused, v1alpha1.ReasonDuplicate)
+	w.registry.remove("first")
+	w.registry.remove("second")
+	w.untilState(w.register("third", c.Kubeconfig("t")), Ready, v1alpha1.ReasonConnected)
+}
+
+func TestABlackHoleIsFoundAndHealed(t *testing.T) {
+	w := newWorld(t)
+	c := w.server.Add("c", "uid", "t")
+	worker := w.register("w1", c.Kubeconfig("t"))
+	w.untilState(worker, Ready, v1alpha1.ReasonConnected)
+	other := w.register("w2", w.server.Add("d", "uid-2", "t").Kubeconfig("t"))
+	w.untilState(other, Ready, v1alpha1.ReasonConnected)
+	watches := c.Requests("watch jobs")
+
+	before := time.Now()
+	c.Hang()
+	view := w.untilState(worker, Disconnected, v1alpha1.ReasonUnreachable)
+	if view.Since.Before(before) || worker.Synced() {
+		t.Errorf("lost since %v, want after %v; synced: %v", view.Since, before, worker.Synced())
+	}
+	start := time.Now()
+	err := worker.Client().Get(context.Background(), client.ObjectKey{Name: "x"}, &corev1.Namespace{})
+	if !errors.Is(err, ErrNotConnected) || time.Since(start) > time.Second {
+		t.Errorf("a read of a lost worker: %v after %v", err, time.Since(start))
+	}
+	if other.View().State != Ready {
+		t.Errorf("the other worker: %+v", other.View())
+	}
+	c.Heal()
+	if view := w.untilState(worker, Ready, v1alpha1.ReasonConnected); !view.Since.IsZero() {
+		t.Errorf("the loss clock still runs: %v", view.Since)
+	}
+	w.until("the half-open watch is opened anew", func() bool { return c.Requests("watch jobs") > watches })
+}
+
+func TestASlowRequestHasTheWorkerProbed(t *testing.T) {
+	w := newWorld(t)
+	w.registry.options.ProbeInterval = time.Hour
+	c := w.server.Add("c", "uid", "t")
+	worker := w.register("w1", c.Kubeconfig("t"))
+	w.untilState(worker, Ready, v1alpha1.ReasonConnected)
+	c.Hang()
+	err := worker.Client().Get(context.Background(), client.ObjectKey{Name: "x"}, &corev1.Namespace{})
+	if err == nil {
+		t.Error("a read of a black hole succeeded")
+	}
+	w.untilState(worker, Disconnected, v1alpha1.ReasonUnreachable)
+}
+
+func TestAWatchsEndIsNoLoss(t *testing.T) {
+	w := newWorld(t)
+	c := w.server.Add("c", "uid", "t")
+	worker := w.register("w1", c.Kubeconfig("t"))
+	w.untilState(worker, Ready, v1alpha1.ReasonConnected)
+	w.until("room", func() bool { return worker.View().Room.Known })
+	probes, watches := c.Requests("get kube-system"), c.Requests("watch jobs")
+	w.server.Cut()
+	w.until("the watch is opened again", func() bool {
+		return c.Requests("watch jobs") > watches && c.Requests("get kube-system") > probes
+	})
+	if view := worker.View(); view.State != Ready {
+		t.Errorf("lost: %+v", view)
+	}
+}
+
+func TestRotatedCredentials(t *testing.T) {
+	w := newWorld(t)
+	c := w.server.Add("c", "uid", "old")
+	worker := w.register("w1", c.Kubeconfig("old"))
+	w.untilState(worker, Ready, v1alpha1.ReasonConnected)
+	watches := c.Requests("watch jobs")
+
+	c.Accept("new")
+	w.untilState(worker, Disconnected, v1alpha1.ReasonUnauthorized)
+	if again := w.register("w1", c.Kubeconfig("new")); again != worker {
+		t.Error("the worker is another one")
+	}
+	w.untilState(worker, Ready, v1alpha1.ReasonConnected)
+	w.until("the watch is opened with the new credentials", func() bool { return c.Requests("watch jobs") > watches })
+	if err := worker.Client().Get(context.Background(), client.ObjectKey{Name: "kube-system"}, &corev1.Namespace{}); err != nil {
+		t.Errorf("a read with the new credentials: %v", err)
+	}
+}
+
+func TestAnotherClusterIsRefused(t *testing.T) {
+	w := newWorld(t)
+	c := w.server.Add("c", "uid", "t")
+	worker := w.register("w1", c.Kubeconfig("t"))
+	w.untilState(worker, Ready, v1alpha1.ReasonConnected)
+	c.Become("another")
+	if view := w.untilState(worker, Refused, v1alpha1.ReasonClusterChanged); view.ClusterUID != "uid" {
+		t.Errorf("the cluster's UID became %q", view.ClusterUID)
+	}
+	// Also when it was another process that knew it.
+	other := w.configure("w2", w.server.Add("d", "uid-d", "t").Kubeconfig("t"), Settings{}, past{clusterUID: "uid-e"})
+	w.untilState(other, Refused, v1alpha1.ReasonClusterChanged)
+}
+
+func TestTheLossClockOutlivesTheManager(t *testing.T) {
+	w := newWorld(t)
+	c := w.server.Add("c", "uid", "t")
+	c.Hang()
+	lost := time.Now().Add(-10 * time.Minute)
+	worker := w.configure("w1", c.Kubeconfig("t"), Settings{}, past{clusterUID: "uid", since: lost})
+	if view := w.untilState(worker, Disconnected, v1alpha1.ReasonUnreachable); !view.Since.Equal(lost) {
+		t.Errorf("lost since %v, want %v", view.Since, lost)
+	}
+}
+
+func TestNodesThatMayNotBeRead(t *testing.T) {
+	w := newWorld(t)
+	c := w.server.Add("c", "uid", "t")
+	c.Forbid("pods", true)
+	worker := w.register("w1", c.Kubeconfig("t"))
+	w.until("it's said", func() bool { return worker.View().Room.Missing != "" })
+	w.untilState(worker, Ready, v1alpha1.ReasonConnected)
+	w.configure("w1", c.Kubeconfig("t"), Settings{Spec: v1alpha1.WorkerClusterSpec{Capacity: v1alpha1.CapacityUnlimited}}, past{})
+	w.until("it's no matter any more", func() bool { return worker.View().Room == RoomState{} })
+}
+
+func TestBackoff(t *testing.T) {
+	for failures, want := range map[int]time.Duration{0: 1, 1: 1, 2: 2, 3: 4, 6: 30, 60: 30} {
+		if got := backoff(time.Second, 30*time.Second, failures); got != want*time.Second {
+			t.Errorf("after %d failures: %v, want %v", failures, got, want*time.Second)
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package clusters
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/clusters/clustertest"
+)
+
+// world is a registry without a reconciler, and a server with clusters to
+// connect to.
+type world struct {
+	t        *testing.T
+	registry *Registry
+	server   *clustertest.Server
+	news     chan struct{}
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, news: make(chan struct{}, 1)}
+	w.server = clustertest.NewServer(w.tell)
+	w.registry = NewRegistry(Options{
+		Namespace: "jobferry-system", Origin: "origin", HubUID: "hub",
+		ProbeInterval: 200 * time.Millisecond, ProbeTimeout: 300 * time.Millisecond,
+		RetryDelay: 10 * time.Millisecond, MaxBackoff: 100 * time.Millisecond,
+		RequestTimeout: 2 * time.Second,
+		Metrics:        prometheus.NewRegistry(),
+	})
+	w.registry.Notify(w)
+	ctx, stop := context.WithCancel(context.Background())
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		if err := w.registry.Start(ctx); err != nil {
+			t.Error(err)
+		}
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-stopped
+		w.server.Close()
+	})
+	return w
+}
+
+// MirrorChanged, WorkerChanged and MoreRoom make until look again, as do the
+// requests to the server.
+func (w *world) MirrorChanged(string, types.NamespacedName) { w.tell() }
+func (w *world) WorkerChanged(string)                       { w.tell() }
+func (w *world) MoreRoom(string)                            { w.tell() }
+
+func (w *world) tell() {
+	select {
+	case w.news <- struct{}{}:
+	default:
+	}
+}
+
+// register points a worker at a kubeconfig, and answers with the worker.
+func (w *world) register(name string, kubeconfig []byte) *Worker {
+	w.t.Helper()
+	return w.configure(name, kubeconfig, Settings{Spec: v1alpha1.WorkerClusterSpec{Capacity: v1alpha1.CapacityNodes}}, past{})
+}
+
+func (w *world) configure(name string, kubeconfig []byte, settings Settings, before past) *Worker {
+	w.t.Helper()
+	if err := w.registry.ensure(name, settings, aimAt(kubeconfig), before); err != nil {
+		w.t.Fatal(err)
+	}
+	worker, ok := w.registry.Get(name)
+	if !ok {
+		w.t.Fatalf("worker %s isn't registered", name)
+	}
+	return worker
+}
+
+// until waits for a condition, which is tried after every piece of news.
+func (w *world) until(what string, condition func() bool) {
+	w.t.Helper()
+	deadline := time.After(20 * time.Second)
+	for !condition() {
+		select {
+		case <-w.news:
+		case <-deadline:
+			for _, worker := range w.registry.List() {
+				w.t.Logf("%s: %+v", worker.Name(), worker.View())
+			}
+			w.t.Fatalf("timed out waiting: %s", what)
+		}
+	}
+}
+
+func (w *world) untilState(worker *Worker, state State, reason string) View {
+	w.t.Helper()
+	w.until(worker.Name()+" is "+string(state)+" "+reason, func() bool {
+		v := worker.View()
+		return v.State == state && v.Reason == reason
+	})
+	return worker.View()
+}
