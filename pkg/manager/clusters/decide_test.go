@@ -1,0 +1,193 @@
+package clusters
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+)
+
+var (
+	noon    = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	options = Options{Namespace: "jobferry-system"}.withDefaults()
+)
+
+// given builds a snapshot: a worker that's registered and ready, with changes.
+func given(changes ...func(*snapshot)) snapshot {
+	s := snapshot{
+		name: "w1", now: noon,
+		secret: &corev1.Secret{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "jobferry-system", Name: "w1", Finalizers: []string{Finalizer}},
+			Data:       map[string][]byte{KubeconfigKey: []byte("kubeconfig")},
+		},
+		cluster: &v1alpha1.WorkerCluster{
+			ObjectMeta: metav1.ObjectMeta{Name: "w1", Generation: 3},
+			Spec:       v1alpha1.WorkerClusterSpec{KubeconfigSecret: "w1", RemovalPolicy: v1alpha1.RemovalWait},
+		},
+		worker: &workerFacts{View: View{Health: Health{
+			State: Ready, Reason: v1alpha1.ReasonConnected, ClusterUID: "uid", Version: "v1.36.3",
+		}}},
+	}
+	s.cluster.Status = nextStatus(s)
+	for _, change := range changes {
+		change(&s)
+	}
+	return s
+}
+
+func noSecret(s *snapshot)  { s.secret = nil }
+func noCluster(s *snapshot) { s.cluster = nil }
+func noWorker(s *snapshot)  { s.worker = nil }
+func newSecret(s *snapshot) { s.secret.Finalizers = nil }
+func deleted(s *snapshot) {
+	s.secret.DeletionTimestamp = &metav1.Time{Time: noon.Add(-time.Second)}
+	if s.worker != nil {
+		s.worker.Removing = true
+	}
+}
+func released(s *snapshot) { s.secret.Finalizers = []string{"example.com/other"} }
+
+func policy(p v1alpha1.RemovalPolicy) func(*snapshot) {
+	return func(s *snapshot) { s.cluster.Spec.RemovalPolicy = p }
+}
+
+func jobs(unfinished, mirrors int) func(*snapshot) {
+	return func(s *snapshot) { s.unfinished, s.worker.mirrors = unfinished, mirrors }
+}
+
+func in(state State, reason string) func(*snapshot) {
+	return func(s *snapshot) {
+		s.worker.State, s.worker.Reason, s.worker.Since = state, reason, noon.Add(-time.Minute)
+	}
+}
+
+func TestDecide(t *testing.T) {
+	const orphan, wait, move = v1alpha1.RemovalOrphan, v1alpha1.RemovalWait, v1alpha1.RemovalMove
+	unreachable := in(Disconnected, v1alpha1.ReasonUnreachable)
+	for _, c := range []struct {
+		name string
+		s    snapshot
+		want string
+	}{
+		{"nothing there", given(noSecret, noCluster), "disconnect"},
+		{"at rest", given(), "connect"},
+		{"a new Secret", given(newSecret, noCluster, noWorker), "hold create disconnect"},
+		{"a WorkerCluster is deleted", given(noCluster), "create disconnect"},
+		{"the first view isn't there yet", given(noWorker), "connect"},
+		{"another WorkerCluster has the Secret", given(noCluster, func(s *snapshot) { s.servedBy = "x" }), "disconnect"},
+		{"the Secret is gone", given(noSecret), "connect"},
+		{"the Secret lost its label", given(noSecret, func(s *snapshot) { s.unlabelled = &corev1.Secret{} }), "connect release"},
+		{"lost", given(unreachable), "connect status event"},
+
+		{"deleted: nothing left", given(deleted), "disconnect discard release event"},
+		{"deleted: a Job unfinished", given(deleted, jobs(1, 1)), "connect status"},
+		{"deleted: a finished Job's mirror", given(deleted, jobs(0, 1)), "connect status"},
+		{"deleted: placed, not mirrored yet", given(deleted, jobs(1, 0)), "connect status"},
+		{"deleted: unreachable, nobody knows", given(deleted, unreachable), "connect status event"},
+		{"deleted, Move: unreachable", given(deleted, unreachable, policy(move)), "connect status event"},
+		{"deleted, before the worker heard of it", given(deleted, func(s *snapshot) { s.worker.Removing = false }), "connect"},
+		{"deleted: never reached", given(deleted, noCluster, in(Refused, v1alpha1.ReasonKubeconfigInvalid), func(s *snapshot) { s.worker.ClusterUID = "" }),
+			"disconnect release event"},
+		{"deleted, and let go", given(deleted, released), "connect status"},
+		{"deleted, let go, no WorkerCluster", given(deleted, released, noCluster), "disconnect"},
+
+		{"Orphan: unreachable", given(deleted, unreachable, policy(orphan), jobs(5, 5)), "disconnect discard release event"},
+		{"Orphan: mirrors are being let go", given(deleted, policy(orphan), jobs(5, 5)), "connect status again"},
+		{"Orphan: mirrors were let go", given(deleted, policy(orphan), jobs(5, 0)), "disconnect discard release event"},
+		{"Orphan: that took too long", given(deleted, policy(orphan), jobs(5, 5), func(s *snapshot) { s.now = noon.Add(time.Hour) }),
+			"disconnect discard release event"},
+		{"Orphan: not known yet", given(deleted, policy(orphan), in(Connecting, v1alpha1.ReasonConnecting)), "connect status again"},
+		{"Wait: the same", given(deleted, policy(wait), in(Connecting, v1alpha1.ReasonConnecting)), "connect status"},
+
+		{"more Jobs, soon after a write", given(jobs(3, 0), func(s *snapshot) { s.lastWrite = noon.Add(-time.Second) }), "connect again"},
+		{"more Jobs", given(jobs(3, 0), func(s *snapshot) { s.lastWrite = noon.Add(-time.Minute) }), "connect status"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if got := describe(decide(c.s, options)); got != c.want {
+				t.Errorf("got:  %s\nwant: %s", got, c.want)
+			}
+		})
+	}
+}
+
+// describe tells a plan in a line.
+func describe(p plan) string {
+	line := ""
+	for _, part := range []struct {
+		on   bool
+		word string
+	}{
+		{p.hold, "hold"}, {p.create != nil, "create"}, {p.connect != nil, "connect"}, {p.connect == nil, "disconnect"},
+		{p.status != nil, "status"}, {p.discard, "discard"}, {p.release != nil, "release"}, {len(p.events) > 0, "event"}, {p.again > 0, "again"},
+	} {
+		if part.on {
+			line += " " + part.word
+		}
+	}
+	return line[1:]
+}
+
+func TestDecideIsDoneOnceItsStatusIsWritten(t *testing.T) {
+	for _, change := range []func(*snapshot){
+		in(Disconnected, v1alpha1.ReasonUnreachable), in(Refused, v1alpha1.ReasonIsHub), in(Connecting, v1alpha1.ReasonConnecting),
+		func(s *snapshot) { s.cluster.Spec.Cordoned, s.worker.Spec.Cordoned = true, true },
+		func(s *snapshot) { s.worker.Room.Missing = "no permission" },
+		jobs(4, 4),
+	} {
+		s := given(change)
+		if p := decide(s, options); p.status != nil {
+			s.cluster.Status = *p.status
+			s.now = s.now.Add(time.Minute)
+			s.worker.LastContact = s.now
+		}
+		if again := decide(s, options); again.status != nil || len(again.events) > 0 {
+			t.Errorf("written twice: %+v", again.status)
+		}
+	}
+}
+
+func TestReadyKeepsTheLossClock(t *testing.T) {
+	s := given(in(Disconnected, v1alpha1.ReasonUnreachable))
+	s.cluster.Status = *decide(s, options).status
+	s.worker = nil
+	if p := decide(s, options); !p.connect.past.since.Equal(noon.Add(-time.Minute)) || p.connect.past.clusterUID != "uid" {
+		t.Errorf("after a restart: %+v", p.connect.past)
+	}
+	if p := decide(given(noWorker), options); !p.connect.past.since.IsZero() {
+		t.Errorf("a ready worker after a restart: %+v", p.connect.past)
+	}
+}
+
+func TestARestartIsNoLoss(t *testing.T) {
+	s := given(in(Connecting, v1alpha1.ReasonConnecting))
+	if !meta.IsStatusConditionTrue(nextStatus(s).Conditions, v1alpha1.ConditionReady) {
+		t.Error("Ready fell before there was a verdict")
+	}
+	s.cluster.Status = v1alpha1.WorkerClusterStatus{}
+	if ready := meta.FindStatusCondition(nextStatus(s).Conditions, v1alpha1.ConditionReady); ready.Reason != v1alpha1.ReasonConnecting {
+		t.Errorf("a new worker: %+v", ready)
+	}
+}
+
+func TestSchedulable(t *testing.T) {
+	for _, c := range []struct {
+		change func(*snapshot)
+		status metav1.ConditionStatus
+		reason string
+	}{
+		{func(*snapshot) {}, metav1.ConditionTrue, v1alpha1.ReasonSchedulable},
+		{func(s *snapshot) { s.worker.Room.Missing = "pods" }, metav1.ConditionTrue, v1alpha1.ReasonCapacityUnknown},
+		{func(s *snapshot) { s.worker.Spec.Cordoned = true }, metav1.ConditionFalse, v1alpha1.ReasonCordoned},
+		{in(Disconnected, v1alpha1.ReasonUnreachable), metav1.ConditionFalse, v1alpha1.ReasonNotReady},
+		{deleted, metav1.ConditionFalse, v1alpha1.ReasonRemoving},
+	} {
+		got := meta.FindStatusCondition(nextStatus(given(c.change)).Conditions, v1alpha1.ConditionSchedulable)
+		if got.Status != c.status || got.Reason != c.reason || got.Message == "" {
+			t.Errorf("%+v, want %s %s", got, c.status, c.reason)
+		}
+	}
+}

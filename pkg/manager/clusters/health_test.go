@@ -1,0 +1,81 @@
+package clusters
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"pgregory.net/rapid"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+)
+
+// TestLossClock holds the clock to its meaning: it's set exactly while the
+// worker isn't Ready, to the time of the first verdict of that stretch.
+func TestLossClock(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		h := Health{State: Connecting}
+		var first time.Time
+		states := []State{Ready, Disconnected, Refused, Connecting}
+		for i := range rapid.IntRange(1, 30).Draw(t, "verdicts") {
+			v := verdict{state: rapid.SampledFrom(states).Draw(t, "state"), at: time.Unix(int64(i+1), 0)}
+			switch {
+			case v.state == Ready:
+				first = time.Time{}
+			case v.state != Connecting && first.IsZero():
+				first = v.at
+			}
+			if h = h.after(v); !h.Since.Equal(first) {
+				t.Fatalf("since %v, want %v", h.Since, first)
+			}
+		}
+	})
+}
+
+func TestOnlyTheContactIsNoNews(t *testing.T) {
+	h := Health{State: Ready, Version: "v1.36.0"}
+	at := time.Unix(5, 0)
+	same := h.after(verdict{state: Ready, at: at, answered: true, version: "v1.36.0"})
+	if !same.LastContact.Equal(at) || !same.sameToOthers(h) {
+		t.Errorf("%+v", same)
+	}
+	if upgraded := h.after(verdict{state: Ready, version: "v1.36.1"}); upgraded.sameToOthers(h) {
+		t.Error("an upgrade is news")
+	}
+}
+
+func TestExplain(t *testing.T) {
+	jobs := schema.GroupResource{Group: "batch", Resource: "jobs"}
+	overTCP := func(err error) error {
+		return &url.Error{Op: "Get", URL: "https://h", Err: &net.OpError{Op: "read", Net: "tcp", Err: err}}
+	}
+	for _, c := range []struct {
+		err    error
+		reason string
+		says   string
+	}{
+		{apierrors.NewUnauthorized("no"), v1alpha1.ReasonUnauthorized, "credentials"},
+		{apierrors.NewForbidden(jobs, "", errors.New("no rule")), v1alpha1.ReasonForbidden, "jobs.batch"},
+		{apierrors.NewInternalError(io.EOF), v1alpha1.ReasonUnreachable, "500"},
+		{overTCP(syscall.ECONNREFUSED), v1alpha1.ReasonUnreachable, "refused"},
+		{overTCP(syscall.ECONNRESET), v1alpha1.ReasonUnreachable, "cut off"},
+		{overTCP(syscall.ENETUNREACH), v1alpha1.ReasonUnreachable, "unreachable"},
+		{fmt.Errorf("get: %w", context.DeadlineExceeded), v1alpha1.ReasonUnreachable, "in time"},
+		{&net.DNSError{Name: "w.example.com", Err: "no such host"}, v1alpha1.ReasonUnreachable, "w.example.com"},
+		{errors.New("strange\nthings"), v1alpha1.ReasonUnreachable, "strange"},
+	} {
+		reason, message := explain(c.err)
+		if reason != c.reason || !strings.Contains(message, c.says) || strings.Contains(message, "\n") {
+			t.Errorf("%v: %s: %s; want %s, ...%s...", c.err, reason, message, c.reason, c.says)
+		}
+	}
+}
