@@ -162,7 +162,8 @@ func (f *flags) logger(out io.Writer) (logr.Logger, error) {
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
 		return logr.Logger{}, fmt.Errorf("--log-level %q: must be error, info or debug", f.logLevel)
 	}
-	options := []zap.Opts{zap.WriteTo(out), zap.Level(level), zap.StacktraceLevel(zapcore.DPanicLevel)}
+	options := []zap.Opts{zap.WriteTo(out), zap.Level(level), zap.StacktraceLevel(zapcore.DPanicLevel),
+		func(o *zap.Options) { o.TimeEncoder = zapcore.ISO8601TimeEncoder }}
 	switch f.logFormat {
 	case "json":
 		options = append(options, zap.JSONEncoder())

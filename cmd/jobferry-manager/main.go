@@ -9,6 +9,7 @@ import (
 	"os"
 
 	"github.com/spf13/pflag"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
@@ -37,6 +38,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	ctrl.SetLogger(logger)
+	klog.SetLogger(logger)
 	hub, err := flags.hubConfig()
 	if err != nil {
 		return err

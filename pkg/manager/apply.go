@@ -94,6 +94,7 @@ func (r *Reconciler) forget(job *batchv1.Job) {
 	key := keyOf(job)
 	before := r.placements.Remove(key)
 	r.release(before.worker, key)
+	r.workers.PlacementsChanged(before.worker)
 	r.hub.Forget(key)
 	r.memory.Forget(job.UID)
 	r.passedOver.Forget(job.UID)

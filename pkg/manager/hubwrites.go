@@ -35,7 +35,20 @@ func (r *Reconciler) patchStatus(ctx context.Context, job *batchv1.Job, patch []
 func (r *Reconciler) remember(answer *batchv1.Job) {
 	answer.ManagedFields = nil
 	r.hub.Wrote(answer, r.clock.Now())
-	r.placements.Set(answer)
+	r.index(answer)
+}
+
+// index takes a hub Job over into the index of placements.
+func (r *Reconciler) index(job *batchv1.Job) {
+	before, after := r.placements.Set(job)
+	if before == after {
+		return
+	}
+	for _, worker := range []string{before.worker, after.worker} {
+		if worker != "" {
+			r.workers.PlacementsChanged(worker)
+		}
+	}
 }
 
 func named(job *batchv1.Job) *batchv1.Job {

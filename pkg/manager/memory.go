@@ -20,6 +20,8 @@ type memory struct {
 }
 
 type recollection struct {
+	// firstSeen is when the hub Job was first seen by this process.
+	firstSeen time.Time
 	// statusWritten is when the hub Job's status was last written.
 	statusWritten time.Time
 	// orphan: the hub Job was seen being deleted with the propagation policy
@@ -57,7 +59,10 @@ func (m *memory) StatusWritten(uid types.UID, at time.Time) {
 }
 
 // Watch notes from an event what the next state of the Job may not show.
-func (m *memory) Watch(job *batchv1.Job) {
+func (m *memory) Watch(job *batchv1.Job, now time.Time) {
+	if m.Of(job.UID).firstSeen.IsZero() {
+		m.change(job.UID, func(r *recollection) { r.firstSeen = now })
+	}
 	if job.DeletionTimestamp != nil && slices.Contains(job.Finalizers, metav1.FinalizerOrphanDependents) {
 		m.change(job.UID, func(r *recollection) { r.orphan = true })
 	}
@@ -78,6 +83,16 @@ func (m *memory) change(uid types.UID, f func(*recollection)) {
 		m.jobs[uid] = &recollection{}
 	}
 	f(m.jobs[uid])
+}
+
+// age is how long the hub Job has existed. Its creationTimestamp is in whole
+// seconds, so a Job that was seen while it was new counts from then.
+func (m *memory) age(job *batchv1.Job, now time.Time) time.Duration {
+	created, seen := job.CreationTimestamp.Time, m.Of(job.UID).firstSeen
+	if seen.Sub(created) < 2*time.Second && seen.After(created) {
+		created = seen
+	}
+	return now.Sub(created)
 }
 
 func (r recollection) unmetFor(hub *batchv1.Job) []mirror.Note {

@@ -23,6 +23,9 @@ func (r *Reconciler) place(ctx context.Context, s *dispatch.Snapshot, a dispatch
 		return r.tell(ctx, s, dispatch.Report{Reason: dispatch.ReasonInvalid, Warning: true, Message: err.Error()}), nil
 	}
 	r.waiters.Add(s.Key) // before the room is read: what comes free from now on wakes the Job
+	if !r.settling.Over() {
+		return outcome{awaitsRoom: true}, nil
+	}
 	decision := r.placer.Choose(ctx, request)
 	if decision.Cluster == "" {
 		return r.noPlace(ctx, s, a, decision), nil
@@ -79,7 +82,7 @@ func (r *Reconciler) writePlacement(ctx context.Context, s *dispatch.Snapshot, a
 	placementsTotal.WithLabelValues(worker).Inc()
 	report := dispatch.Report{Reason: dispatch.ReasonPlaced, Message: "Placed on worker " + worker}
 	if a.Leave == "" {
-		placementLatency.Observe(r.clock.Since(job.CreationTimestamp.Time).Seconds())
+		placementLatency.Observe(r.memory.age(job, r.clock.Now()).Seconds())
 	} else {
 		movesTotal.WithLabelValues(a.Leave).Inc()
 		report = dispatch.Report{Reason: dispatch.ReasonMoved,

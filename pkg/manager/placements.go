@@ -62,9 +62,10 @@ func newPlacements() *placements {
 	}
 }
 
-// Set takes over a Job as it is now, and returns where it was before.
-func (p *placements) Set(job *batchv1.Job) (before place) {
-	return p.change(keyOf(job), &place{worker: job.Annotations[mirror.AnnotationCluster], phase: phaseOf(job)})
+// Set takes over a Job as it is now, and returns where it was before, and is.
+func (p *placements) Set(job *batchv1.Job) (before, after place) {
+	after = place{worker: job.Annotations[mirror.AnnotationCluster], phase: phaseOf(job)}
+	return p.change(keyOf(job), &after), after
 }
 
 // Remove forgets a Job, and returns where it was.

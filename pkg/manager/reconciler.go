@@ -40,6 +40,7 @@ type Reconciler struct {
 	memory     *memory
 	lanes      *lanes
 	lag        *lag
+	settling   *settling
 }
 
 // mirrorsWritten remembers the writes to each worker.
@@ -70,6 +71,11 @@ func (m *mirrorsWritten) Forget(worker string) {
 // Reconcile goes as many steps of a Job's way as can be gone now.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	key := request.NamespacedName
+	select {
+	case <-r.workers.Loaded(): // before, no worker is known to be missing
+	case <-ctx.Done():
+		return ctrl.Result{}, nil
+	}
 	for range maxSteps {
 		now := r.clock.Now()
 		snapshot := r.gather(ctx, key, now)

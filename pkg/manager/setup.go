@@ -126,6 +126,10 @@ func newReconciler(mgr ctrl.Manager, options Options) *Reconciler {
 func (r *Reconciler) setup(mgr ctrl.Manager) error {
 	wake := newWakeups(r)
 	r.lanes = newLanes(r.options.WorkerConcurrency, func(key types.NamespacedName) { wake.Wake(key) })
+	r.settling = newSettling(r.workers, func() { wake.Wake(r.waiters.All()...) })
+	if err := mgr.Add(r.settling); err != nil {
+		return fmt.Errorf("jobs: %w", err)
+	}
 	r.workers.Notify(wake)
 	if err := r.workers.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("worker clusters: %w", err)

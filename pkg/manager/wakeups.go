@@ -74,6 +74,7 @@ func (w *wakeups) MirrorChanged(worker string, key types.NamespacedName) {
 // WorkerChanged implements clusters.Listener.
 func (w *wakeups) WorkerChanged(worker string) {
 	r := w.reconciler
+	r.settling.WorkerChanged()
 	if connected, ok := r.workers.Get(worker); ok {
 		for _, m := range connected.Mirrors() {
 			w.Wake(keyOf(m))
@@ -103,8 +104,8 @@ func (w *wakeups) jobSeen(job *batchv1.Job) {
 	if !mirror.Claimed(job) {
 		return
 	}
-	r.placements.Set(job)
-	r.memory.Watch(job)
+	r.index(job)
+	r.memory.Watch(job, r.clock.Now())
 	if !r.hub.IsEcho(job) {
 		w.Wake(keyOf(job))
 	}

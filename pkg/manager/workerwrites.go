@@ -67,7 +67,7 @@ func (r *Reconciler) createMirror(ctx context.Context, s *dispatch.Snapshot, w *
 	}
 	r.wrote(w, created)
 	if s.Job.Status.StartTime == nil {
-		mirrorLatency.Observe(r.clock.Since(s.Job.CreationTimestamp.Time).Seconds())
+		mirrorLatency.Observe(r.memory.age(s.Job, r.clock.Now()).Seconds())
 	}
 	return outcome{changed: true}, nil
 }
