@@ -66,6 +66,9 @@ func (o Options) DropIn() Options {
 
 const noPrefix = "-"
 
+// DefaultOptions are the zero Options with every default filled in.
+func DefaultOptions() Options { return Options{}.withDefaults() }
+
 // withDefaults fills in the fields that aren't set.
 func (o Options) withDefaults() Options {
 	if len(o.ManagedBy) == 0 {
