@@ -1,0 +1,115 @@
+package capacity
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	. "github.com/jobferry/jobferry/pkg/manager/placement/placementtest"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+// failed is a Pod that the scheduler found no node for, so many minutes after noon.
+func failed(pod *corev1.Pod, minutes int, reason, message string) *corev1.Pod {
+	next := pod.DeepCopy()
+	next.CreationTimestamp = metav1.NewTime(noon)
+	condition := corev1.PodCondition{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message,
+	}
+	if minutes > 0 {
+		condition.LastTransitionTime = metav1.NewTime(noon.Add(time.Duration(minutes) * time.Minute))
+	}
+	next.Status.Conditions = []corev1.PodCondition{condition}
+	return next
+}
+
+func started(pod *corev1.Pod) *corev1.Pod {
+	next := bind(pod, "a")
+	next.Status.ContainerStatuses = []corev1.ContainerStatus{{Started: ptr.To(true)}}
+	return next
+}
+
+func TestUnschedulable(t *testing.T) {
+	j := NewJob("j").Pods(3)
+	const no = corev1.PodReasonUnschedulable
+	tests := []struct {
+		name string
+		pods []*corev1.Pod
+		want Report
+	}{
+		{"no Pods", nil, Report{}},
+		{"not looked at yet", []*corev1.Pod{j.Pod("p")}, Report{}},
+		{"unschedulable", []*corev1.Pod{failed(j.Pod("p"), 5, no, "0/3 nodes")},
+			Report{Unschedulable: 1, Since: noon.Add(5 * time.Minute), Message: "0/3 nodes"}},
+		{"since creation, if no one says", []*corev1.Pod{failed(j.Pod("p"), 0, no, "0/3 nodes")},
+			Report{Unschedulable: 1, Since: noon, Message: "0/3 nodes"}},
+		{"the first counts", []*corev1.Pod{failed(j.Pod("p"), 5, no, "later"), failed(j.Pod("q"), 4, no, "first")},
+			Report{Unschedulable: 2, Since: noon.Add(4 * time.Minute), Message: "first"}},
+		{"held by a gate", []*corev1.Pod{failed(gated(j.Pod("p")), 5, corev1.PodReasonSchedulingGated, "gated")}, Report{}},
+		{"leaving", []*corev1.Pod{leaving(failed(j.Pod("p"), 5, no, "0/3 nodes"))}, Report{}},
+		{"bound since", []*corev1.Pod{failed(j.Pod("p"), 5, no, "0/3 nodes"), bind(j.Pod("p"), "a")}, Report{Bound: 1}},
+		{"bound, but never started", []*corev1.Pod{bind(j.Pod("p"), "a"), failed(j.Pod("q"), 5, no, "0/3 nodes")},
+			Report{Unschedulable: 1, Bound: 1, Since: noon.Add(5 * time.Minute), Message: "0/3 nodes"}},
+		{"running", []*corev1.Pod{in(bind(j.Pod("p"), "a"), corev1.PodRunning)}, Report{Bound: 1, EverRan: true}},
+		{"started", []*corev1.Pod{started(j.Pod("p"))}, Report{Bound: 1, EverRan: true}},
+		{"succeeded", []*corev1.Pod{in(bind(j.Pod("p"), "a"), corev1.PodSucceeded)}, Report{EverRan: true}},
+		{"failed before it started", []*corev1.Pod{in(bind(j.Pod("p"), "a"), corev1.PodFailed)}, Report{}},
+		{"another Job's", []*corev1.Pod{failed(NewJob("other").Pod("p"), 5, no, "0/3 nodes")}, Report{}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			s := newStory(t, NewNode("a"))
+			for _, pod := range test.pods {
+				s.SetPod(pod)
+			}
+			if diff := cmp.Diff(test.want, s.Unschedulable(j.Obj().UID)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestEverRanOutlivesPods: as long as the Job is placed here.
+func TestEverRanOutlivesPods(t *testing.T) {
+	s := newStory(t, NewNode("a"))
+	j := NewJob("j")
+	s.Reserve(j.Key(), j.Shape(), 1)
+	s.SetPod(started(j.Pod("p")))
+	s.DeletePod("p")
+	if !s.Unschedulable(j.Obj().UID).EverRan {
+		t.Error("forgotten with the Pod")
+	}
+	s.Release(j.Key())
+	if s.Unschedulable(j.Obj().UID).EverRan {
+		t.Error("kept for ever")
+	}
+}
+
+func TestContainerRan(t *testing.T) {
+	tests := []struct {
+		name   string
+		status corev1.ContainerStatus
+		want   bool
+	}{
+		{"waiting", corev1.ContainerStatus{State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{}}, Started: ptr.To(false)}, false},
+		{"running", corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}, true},
+		{"terminated", corev1.ContainerStatus{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}, true},
+		{"terminated before", corev1.ContainerStatus{LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}, true},
+		{"restarted", corev1.ContainerStatus{RestartCount: 1}, true},
+	}
+	for _, test := range tests {
+		for kind, status := range map[string]corev1.PodStatus{
+			"container":      {ContainerStatuses: []corev1.ContainerStatus{{}, test.status}},
+			"init container": {InitContainerStatuses: []corev1.ContainerStatus{{}, test.status}},
+		} {
+			if got := everRan(&corev1.Pod{Status: status}); got != test.want {
+				t.Errorf("%s %s: got %t", kind, test.name, got)
+			}
+		}
+	}
+}
