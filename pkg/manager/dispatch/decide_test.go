@@ -65,7 +65,7 @@ func succeeded(n int32) func(*batchv1.Job) {
 // mirrorOf is the mirror of a hub Job, with the worker's defaults.
 func mirrorOf(hub *batchv1.Job, changes ...func(*batchv1.Job)) *batchv1.Job {
 	m := mirror.Project(hub, mirror.Target{Origin: origin})
-	m.UID, m.ResourceVersion = types.UID("mirror-of-"+hub.UID), "3"
+	m.UID, m.ResourceVersion = "mirror-of-"+hub.UID, "3"
 	m.CreationTimestamp = metav1.NewTime(noon.Add(-40 * time.Minute))
 	for _, change := range changes {
 		change(m)
