@@ -21,6 +21,7 @@ type history struct {
 	farServer   apiServer
 	hub, mirror *batchv1.Job
 	worker      *honestWorker
+	restart     bool // at the next worker
 	verdicts    []mirror.Verdict
 }
 
@@ -44,7 +45,7 @@ func (h *history) must(err error, what string) {
 }
 
 func (h *history) target() mirror.Target {
-	return mirror.Target{Origin: "origin", Minor: h.worker.minor}
+	return mirror.Target{Origin: "origin", Minor: h.worker.minor, FreshStart: h.restart}
 }
 
 // userActs edits the hub Job, if the hub lets it pass.
@@ -58,6 +59,7 @@ func (h *history) userActs() {
 func (h *history) workerIsLost() {
 	h.mirror = nil
 	h.worker = anyHonestWorker.Draw(h.T, "next worker")
+	h.restart = chance(h.T, 30, "restart")
 }
 
 func (h *history) workerSyncs() {
@@ -83,14 +85,22 @@ func (h *history) managerSyncs() {
 
 func (h *history) place() {
 	target := h.target()
-	_, target.Suspended = mirror.Seed(h.hub)
+	_, target.Suspended = h.wantedSeed()
 	var err error
 	h.mirror, err = h.farServer.create(mirror.Project(h.hub, target))
 	h.must(err, "the mirror")
 }
 
+// wantedSeed is the progress that a moved Job takes along.
+func (h *history) wantedSeed() (batchv1.JobStatus, bool) {
+	if h.restart {
+		return mirror.SeedOutcome(h.hub)
+	}
+	return mirror.Seed(h.hub)
+}
+
 func (h *history) seed() {
-	seed, ok := mirror.Seed(h.hub)
+	seed, ok := h.wantedSeed()
 	if !ok || !deref(h.mirror.Spec.Suspend) || h.mirror.Status.StartTime != nil || mirror.Seeded(h.mirror, &seed) {
 		return
 	}
@@ -237,6 +247,36 @@ func TestLyingWorker(t *testing.T) {
 			lie(rt, &h.mirror.Status)
 			h.reflect()
 			h.mirror.Status = *truth
+		}
+	})
+}
+
+// However a worker flaps, users see few transitions: the start, a suspension, its
+// end announced, its end.
+func TestTransitionsAreFew(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		h := newHistory(rt)
+		h.mirror = h.hub.DeepCopy()
+		for range 30 {
+			h.mirror.Spec.Suspend = ptr(chance(rt, 40, "mirror suspended"))
+			h.worker.sync(rt, h.mirror, h.now)
+			truth := h.mirror.Status.DeepCopy()
+			if chance(rt, 50, "lies") {
+				lie(rt, &h.mirror.Status)
+			}
+			h.reflect()
+			if h.mirror.Status = *truth; chance(rt, 20, "forgets") {
+				h.mirror.Status = batchv1.JobStatus{}
+			}
+		}
+		transitions := 0
+		for _, v := range h.verdicts {
+			if next, ok := v.(mirror.Next); ok && next.Change == mirror.Transition {
+				transitions++
+			}
+		}
+		if transitions > 4 {
+			rt.Fatalf("%d transitions", transitions)
 		}
 	})
 }

@@ -172,6 +172,7 @@ func TestReflectWithoutNext(t *testing.T) {
 	}{
 		"not started":           {progress, job(), Deferred{Why: WhyNotStarted}},
 		"awaits the progress":   {progress, job().Suspend(true).True(isSuspend, "", noon), Deferred{Why: WhyAwaitingSeed}},
+		"awaits its end":        {job().True(target, "", noon), job().Suspend(true).True(isSuspend, "", noon), Deferred{Why: WhyAwaitingSeed}},
 		"being deleted":         {progress, job().Do(deleted).Started(noon).Counted(2, 5), Deferred{Why: WhyDeleting}},
 		"failed by a deletion":  {progress, job().Do(deleted).Started(noon).Counted(2, 5).True(failed, "", now.Add(time.Second)), Deferred{Why: WhyDeleting}},
 		"nothing new":           {progress, job().Started(noon).Counted(2, 1), Unchanged{}},
