@@ -61,22 +61,22 @@ func planDeleting(s *Snapshot) Plan {
 		return Plan{}
 	}
 	var plan Plan
-	clear := true
+	free := true
 	for _, seat := range s.seats() {
 		switch {
 		case seat.Mirror != nil && s.Orphan:
 			plan.Actions = append(plan.Actions, orphan(seat)...)
-			clear = false
+			free = false
 		case seat.Mirror != nil:
 			plan.Actions = append(plan.Actions, remove(seat, "")...)
-			clear = false
+			free = false
 		case seat.Registered && !seat.Synced:
 			plan.Reports = append(plan.Reports, warn(ReasonLost,
 				"Waiting for worker "+seat.Worker+" to remove the Job there: "+seat.Trouble))
-			clear = false
+			free = false
 		}
 	}
-	if clear {
+	if free {
 		plan.Actions = append(plan.Actions, LetGo{})
 	}
 	return plan
