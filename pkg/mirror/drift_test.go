@@ -1,18 +1,14 @@
 package mirror
 
 import (
-	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
-	"pgregory.net/rapid"
 
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 )
@@ -37,42 +33,6 @@ func mergeMaps(into, from map[string]string) map[string]string {
 		into[k] = v
 	}
 	return into
-}
-
-// apply is RFC 7386.
-func apply(object, patch map[string]any) map[string]any {
-	if object == nil {
-		object = map[string]any{}
-	}
-	for key, value := range patch {
-		switch value := value.(type) {
-		case nil:
-			delete(object, key)
-		case map[string]any:
-			below, _ := object[key].(map[string]any)
-			object[key] = apply(below, value)
-		default:
-			object[key] = value
-		}
-	}
-	return object
-}
-
-func applyBytes(t *testing.T, job *batchv1.Job, patch []byte) *batchv1.Job {
-	t.Helper()
-	var p map[string]any
-	if err := json.Unmarshal(patch, &p); err != nil {
-		t.Fatal(err)
-	}
-	data, err := json.Marshal(apply(tree(job), p))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out batchv1.Job
-	if err := json.Unmarshal(data, &out); err != nil {
-		t.Fatal(err)
-	}
-	return &out
 }
 
 type change = func(*batchv1.Job)
@@ -100,52 +60,55 @@ func haltedBefore136(j *batchv1.Job) {
 	j.Status.StartTime = timePtr(noon)
 }
 
+var before136 = Target{Origin: "hub-a", Minor: 35}
+
 // Drift, carried out once: the fields that change, or another action.
+var driftRows = map[string]struct {
+	base   *mirrortest.Job // default: 5 completions, 2 at a time
+	hub    change          // since the mirror was made
+	mirror change          // of the mirror, by its controller or someone in the worker
+	target Target          // default atHome
+	want   string          // of the fields patched, or the action
+}{
+	"nothing":                         {},
+	"suspended on the hub":            {hub: suspend, want: "spec.suspend"},
+	"suspended in the worker":         {mirror: halted, want: "spec.suspend"},
+	"suspended for its seed":          {mirror: suspend, target: Target{Origin: "hub-a", Suspended: true}},
+	"parallelism":                     {hub: func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](4) }, want: "spec.parallelism"},
+	"parallelism, in the worker":      {mirror: func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](4) }, want: "spec.parallelism"},
+	"backoffLimit":                    {hub: func(j *batchv1.Job) { j.Spec.BackoffLimit = ptr.To[int32](1) }, want: "spec.backoffLimit"},
+	"podReplacementPolicy":            {hub: func(j *batchv1.Job) { j.Spec.PodReplacementPolicy = ptr.To(batchv1.Failed) }, want: "spec.podReplacementPolicy"},
+	"activeDeadlineSeconds":           {hub: func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](9) }, want: "spec.activeDeadlineSeconds"},
+	"a TTL by a policy in the worker": {mirror: func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = ptr.To[int32](0) }, want: "spec.ttlSecondsAfterFinished"},
+	"a TTL on the hub":                {hub: func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = ptr.To[int32](0) }},
+	"maxFailedIndexes":                {base: indexedJob(), hub: func(j *batchv1.Job) { j.Spec.MaxFailedIndexes = ptr.To[int32](1) }, want: "spec.maxFailedIndexes"},
+	"elastic":                         {base: job().Indexed(5).Parallelism(5), hub: scaled(3, 3), want: "spec.completions spec.parallelism"},
+	"elastic, then parallelism alone": {base: job().Indexed(5).Parallelism(5), hub: scaled(3, 1), want: "spec.completions spec.parallelism"},
+	"a label":                         {hub: func(j *batchv1.Job) { j.Labels = map[string]string{"team": "b"} }, want: "metadata.annotations metadata.labels"},
+	"a label, in the worker":          {mirror: func(j *batchv1.Job) { j.Labels["seen"] = "yes" }},
+	"no record any more":              {mirror: func(j *batchv1.Job) { delete(j.Annotations, AnnotationProjected) }, want: "metadata.annotations"},
+	"ended":                           {hub: suspend, mirror: trueFor(batchv1.JobComplete, "", "", noon)},
+	"being deleted":                   {hub: suspend, mirror: func(j *batchv1.Job) { j.DeletionTimestamp = timePtr(noon) }},
+
+	"node selector, never started":        {base: job().Suspend(true), hub: zone("a"), want: "metadata.annotations spec.template"},
+	"node selector and resumed at once":   {base: job().Suspend(true), hub: both(zone("a"), resume), want: "metadata.annotations spec.suspend spec.template"},
+	"node selector while it runs":         {hub: zone("a"), mirror: running, want: "spec.suspend"},
+	"node selector while it stops":        {hub: zone("a"), mirror: both(running, suspend)},
+	"node selector, stopped":              {hub: zone("a"), mirror: halted, want: "metadata.annotations spec.suspend spec.template"},
+	"node selector, stopped, before 1.36": {hub: zone("a"), mirror: haltedBefore136, target: before136, want: "Recreate spec.template (scheduling directives)"},
+	"node selector, in the worker":        {mirror: zone("b")},
+	"resources, never started":            {base: job().Suspend(true), hub: cpu("2"), want: "metadata.annotations spec.template"},
+	"resources, before 1.36":              {base: job().Suspend(true), hub: cpu("2"), target: before136, want: "Recreate spec.template.spec.containers[*].resources"},
+	"resources, unknown version":          {base: job().Suspend(true), hub: cpu("2"), target: Target{Origin: "hub-a"}, want: "Recreate spec.template.spec.containers[*].resources"},
+
+	"given to another controller":  {mirror: managedBy("example.com/other"), want: "Refuse spec.managedBy"},
+	"managed by the built-in":      {mirror: managedBy(batchv1.JobControllerName)},
+	"now embedded, not started":    {target: Target{Origin: "hub-a", JobController: Embedded}, want: "Recreate spec.managedBy"},
+	"now embedded, started before": {target: Target{Origin: "hub-a", JobController: Embedded}, mirror: running},
+}
+
 func TestDrift(t *testing.T) {
-	before136 := Target{Origin: "hub-a", Minor: 35}
-	for name, row := range map[string]struct {
-		base   *mirrortest.Job // default: 5 completions, 2 at a time
-		hub    change          // since the mirror was made
-		mirror change          // of the mirror, by its controller or someone in the worker
-		target Target          // default atHome
-		want   string          // of the fields patched, or the action
-	}{
-		"nothing":                         {},
-		"suspended on the hub":            {hub: suspend, want: "spec.suspend"},
-		"suspended in the worker":         {mirror: halted, want: "spec.suspend"},
-		"suspended for its seed":          {mirror: suspend, target: Target{Origin: "hub-a", Suspended: true}},
-		"parallelism":                     {hub: func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](4) }, want: "spec.parallelism"},
-		"parallelism, in the worker":      {mirror: func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](4) }, want: "spec.parallelism"},
-		"backoffLimit":                    {hub: func(j *batchv1.Job) { j.Spec.BackoffLimit = ptr.To[int32](1) }, want: "spec.backoffLimit"},
-		"podReplacementPolicy":            {hub: func(j *batchv1.Job) { j.Spec.PodReplacementPolicy = ptr.To(batchv1.Failed) }, want: "spec.podReplacementPolicy"},
-		"activeDeadlineSeconds":           {hub: func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](9) }, want: "spec.activeDeadlineSeconds"},
-		"a TTL by a policy in the worker": {mirror: func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = ptr.To[int32](0) }, want: "spec.ttlSecondsAfterFinished"},
-		"a TTL on the hub":                {hub: func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = ptr.To[int32](0) }},
-		"maxFailedIndexes":                {base: indexedJob(), hub: func(j *batchv1.Job) { j.Spec.MaxFailedIndexes = ptr.To[int32](1) }, want: "spec.maxFailedIndexes"},
-		"elastic":                         {base: job().Indexed(5).Parallelism(5), hub: scaled(3, 3), want: "spec.completions spec.parallelism"},
-		"elastic, then parallelism alone": {base: job().Indexed(5).Parallelism(5), hub: scaled(3, 1), want: "spec.completions spec.parallelism"},
-		"a label":                         {hub: func(j *batchv1.Job) { j.Labels = map[string]string{"team": "b"} }, want: "metadata.annotations metadata.labels"},
-		"a label, in the worker":          {mirror: func(j *batchv1.Job) { j.Labels["seen"] = "yes" }},
-		"no record any more":              {mirror: func(j *batchv1.Job) { delete(j.Annotations, AnnotationProjected) }, want: "metadata.annotations"},
-		"ended":                           {hub: suspend, mirror: trueFor(batchv1.JobComplete, "", "", noon)},
-		"being deleted":                   {hub: suspend, mirror: func(j *batchv1.Job) { j.DeletionTimestamp = timePtr(noon) }},
-
-		"node selector, never started":        {base: job().Suspend(true), hub: zone("a"), want: "metadata.annotations spec.template"},
-		"node selector and resumed at once":   {base: job().Suspend(true), hub: both(zone("a"), resume), want: "metadata.annotations spec.suspend spec.template"},
-		"node selector while it runs":         {hub: zone("a"), mirror: running, want: "spec.suspend"},
-		"node selector while it stops":        {hub: zone("a"), mirror: both(running, suspend)},
-		"node selector, stopped":              {hub: zone("a"), mirror: halted, want: "metadata.annotations spec.suspend spec.template"},
-		"node selector, stopped, before 1.36": {hub: zone("a"), mirror: haltedBefore136, target: before136, want: "Recreate spec.template (scheduling directives)"},
-		"node selector, in the worker":        {mirror: zone("b")},
-		"resources, never started":            {base: job().Suspend(true), hub: cpu("2"), want: "metadata.annotations spec.template"},
-		"resources, before 1.36":              {base: job().Suspend(true), hub: cpu("2"), target: before136, want: "Recreate spec.template.spec.containers[*].resources"},
-		"resources, unknown version":          {base: job().Suspend(true), hub: cpu("2"), target: Target{Origin: "hub-a"}, want: "Recreate spec.template.spec.containers[*].resources"},
-
-		"given to another controller":  {mirror: managedBy("example.com/other"), want: "Refuse spec.managedBy"},
-		"managed by the built-in":      {mirror: managedBy(batchv1.JobControllerName)},
-		"now embedded, not started":    {target: Target{Origin: "hub-a", JobController: Embedded}, want: "Recreate spec.managedBy"},
-		"now embedded, started before": {target: Target{Origin: "hub-a", JobController: Embedded}, mirror: running},
-	} {
+	for name, row := range driftRows {
 		t.Run(name, func(t *testing.T) {
 			if row.base == nil {
 				row.base = job()
@@ -250,128 +213,4 @@ func TestDriftByAdmission(t *testing.T) {
 			}
 		})
 	}
-}
-
-// A patch does what it says, and after it nothing is left to do.
-func TestPatchIsEnough(t *testing.T) {
-	hub := job().Label("a", "1").Label("b", "2").Annotation("c", "3").Suspend(true).Do(func(j *batchv1.Job) {
-		j.Spec.ActiveDeadlineSeconds = ptr.To[int64](1 << 60)
-		j.Spec.Template.Spec.Affinity = &corev1.Affinity{
-			NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{}},
-			PodAffinity:  &corev1.PodAffinity{},
-		}
-	}).Obj()
-	m := mirrorOf(hub, atHome)
-	m.Labels["theirs"] = "x"
-	hub.Labels, hub.Annotations = map[string]string{"b": "3"}, nil
-	for _, c := range []change{resume, zone("a"), cpu("1500m"), func(j *batchv1.Job) { j.Spec.Template.Spec.Affinity.NodeAffinity = nil }} {
-		c(hub)
-	}
-	patch, ok := Drift(hub, m, atHome).(Patch)
-	if !ok {
-		t.Fatalf("got %+v", patch)
-	}
-	after := applyBytes(t, m, patch.Bytes())
-	if again := Drift(hub, after, atHome); describe(again) != "" || len(patch.Unmet(after)) > 0 {
-		t.Errorf("then %+v, unmet %v", again, patch.Unmet(after))
-	}
-	if diff := cmp.Diff(map[string]string{"b": "3", "theirs": "x", LabelOrigin: "hub-a"}, after.Labels); diff != "" {
-		t.Error(diff)
-	}
-	if _, there := after.Annotations["c"]; there {
-		t.Error("an annotation removed on the hub stays")
-	}
-	if got := after.Spec.Template; got.Labels[batchv1.ControllerUidLabel] != "uid-mirror" || got.Spec.Affinity.NodeAffinity != nil || got.Spec.Affinity.PodAffinity == nil {
-		t.Errorf("template %+v", got)
-	}
-	if *after.Spec.ActiveDeadlineSeconds != 1<<60 {
-		t.Errorf("a large number came out as %d", *after.Spec.ActiveDeadlineSeconds)
-	}
-}
-
-func TestPatchPreconditions(t *testing.T) {
-	hub := job().Obj()
-	m := mirrorOf(hub, atHome)
-	suspend(hub)
-	scalar := Drift(hub, m, atHome).(Patch)
-	if got, want := string(scalar.Bytes()), `{"metadata":{"uid":"uid-mirror"},"spec":{"suspend":true}}`; got != want {
-		t.Errorf("got %s", got)
-	}
-	suspend(m)
-	zone("a")(hub)
-	if got := string(Drift(hub, m, atHome).(Patch).Bytes()); !strings.Contains(got, `"resourceVersion":"7"`) {
-		t.Errorf("got %s", got)
-	}
-	next := hub.Status
-	next.Active = 1
-	if got, want := string(StatusPatch(hub, &next)), `{"metadata":{"resourceVersion":"1","uid":"uid-job"},"status":{"active":1}}`; got != want {
-		t.Errorf("got %s", got)
-	}
-}
-
-// A worker that keeps changing a field back.
-func TestUnmet(t *testing.T) {
-	hub := job().Obj()
-	m := mirrorOf(hub, atHome)
-	m.Spec.Parallelism, m.Spec.TTLSecondsAfterFinished = ptr.To[int32](1), ptr.To[int32](60)
-	patch := Drift(hub, m, atHome).(Patch)
-	after := applyBytes(t, m, patch.Bytes())
-	after.Spec.TTLSecondsAfterFinished = ptr.To[int32](60)
-	want := []Note{{"spec.ttlSecondsAfterFinished", "changed back by the worker's admission"}}
-	if diff := cmp.Diff(want, patch.Unmet(after)); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestDeadlineOfMovedJob(t *testing.T) {
-	hub := job().Do(func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](100) }).Obj()
-	m := mirrorOf(hub, Target{Origin: "hub-a", DeadlineSpent: 30 * time.Second})
-	if *m.Spec.ActiveDeadlineSeconds != 70 || describe(Drift(hub, m, atHome)) != "" {
-		t.Errorf("deadline %d, drift %+v", *m.Spec.ActiveDeadlineSeconds, Drift(hub, m, atHome))
-	}
-	suspend(hub)
-	after := applyBytes(t, m, Drift(hub, m, atHome).(Patch).Bytes())
-	if *after.Spec.ActiveDeadlineSeconds != 100 {
-		t.Errorf("after a suspension the deadline is %d", *after.Spec.ActiveDeadlineSeconds)
-	}
-	resume(hub)
-	if got := Drift(hub, after, atHome).(Patch).Fields; !slices.Equal(got, []string{"spec.suspend"}) {
-		t.Errorf("the resumption changes %v", got)
-	}
-}
-
-var anyTree = rapid.Custom(func(t *rapid.T) map[string]any { return drawTree(t, 2) })
-
-func drawTree(t *rapid.T, depth int) map[string]any {
-	out := map[string]any{}
-	for _, key := range []string{"a", "b", "c"} {
-		switch kind := rapid.IntRange(0, 4).Draw(t, key); {
-		case kind == 0:
-		case kind == 1 && depth > 0:
-			out[key] = drawTree(t, depth-1)
-		case kind == 2:
-			out[key] = []any{"x", map[string]any{"y": "z"}}
-		default:
-			out[key] = json.Number(rapid.SampledFrom([]string{"1", "2"}).Draw(t, "number"))
-		}
-	}
-	return out
-}
-
-// Applying the difference to the one gives the other, and equal things don't
-// differ.
-func TestMergeDiffLaws(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		from, to := anyTree.Draw(t, "from"), anyTree.Draw(t, "to")
-		diff := mergeDiff(from, to)
-		if len(mergeDiff(to, to)) != 0 {
-			t.Errorf("%v differs from itself", to)
-		}
-		if left := unmet(diff, to); len(left) > 0 {
-			t.Errorf("%v isn't met by its own target: %v", diff, left)
-		}
-		if d := cmp.Diff(to, apply(from, diff)); d != "" {
-			t.Error(d)
-		}
-	})
 }

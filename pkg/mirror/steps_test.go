@@ -8,7 +8,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 )
@@ -22,116 +21,119 @@ const (
 	reasonDone = batchv1.JobReasonCompletionsReached
 )
 
+var start, end = noon, noon.Add(5 * time.Minute)
+
 // Each row is a hub Job, its mirror, and the hub Job as it should be.
+var stepRows = map[string]struct{ hub, mirror, want *mirrortest.Job }{
+	"live counters are taken over": {
+		job(), job().Started(start).Pods(2, 1, 1), job().Started(start).Pods(2, 1, 1),
+	},
+	"ready is held to active": {
+		job(), job().Started(start).Pods(1, 2, 1), job().Started(start).Pods(1, 1, 1),
+	},
+	"uncounted Pods stay in the worker": {
+		job().Started(start),
+		job().Started(start).Counted(0, 1).Do(func(j *batchv1.Job) {
+			j.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Failed: []types.UID{"a", "a"}}
+		}),
+		job().Started(start).Counted(0, 1),
+	},
+	"succeeded of an Indexed Job is counted from its indexes, in the canonical form": {
+		indexedJob(), indexedJob().Started(start).Counted(9, 0).CompletedIndexes("0,1,2").FailedIndexes("4"),
+		indexedJob().Started(start).Counted(3, 0).CompletedIndexes("0-2").FailedIndexes("4"),
+	},
+	"indexes are trimmed when the Job was scaled down": {
+		indexedJob().Indexed(2).Parallelism(2).Generation(2).Started(start).Counted(3, 0).CompletedIndexes("0-2"),
+		indexedJob().Started(start).Counted(4, 0).CompletedIndexes("0,1,3,4").FailedIndexes("2"),
+		indexedJob().Indexed(2).Parallelism(2).Generation(2).Started(start).Counted(2, 0).CompletedIndexes("0,1").FailedIndexes(""),
+	},
+	"scaled down, and then parallelism alone: succeeded is held": {
+		indexedJob().Indexed(2).Parallelism(1).Generation(3).Started(start).Counted(3, 0).CompletedIndexes("0-2"),
+		indexedJob().Started(start).Counted(2, 0).CompletedIndexes("0,1"),
+		indexedJob().Indexed(2).Parallelism(1).Generation(3).Started(start).Counted(3, 0).CompletedIndexes("0,1"),
+	},
+	"a fresh start doesn't take counters back": {
+		indexedJob().Started(start).Counted(2, 3).CompletedIndexes("1,2").FailedIndexes("0"),
+		indexedJob().Annotation(AnnotationFreshStart, "true").Started(end).Pods(2, 0, 0).Counted(1, 1).CompletedIndexes("0").FailedIndexes("4"),
+		indexedJob().Started(start).Pods(2, 0, 0).Counted(3, 3).CompletedIndexes("0-2").FailedIndexes("4"),
+	},
+	"an end in two steps": {
+		job().Started(start), job().Started(start).True(target, "BackoffLimitExceeded", end).Pods(0, 0, 1),
+		job().Started(start).True(target, "BackoffLimitExceeded", end).Pods(0, 0, 1),
+	},
+	"Complete without SuccessCriteriaMet: synthesized": {
+		job().Started(start), job().Started(start).Counted(5, 0).Completed(end).True(complete, "", end),
+		job().Started(start).Counted(5, 0).Completed(end).Do(trueFor(criteria, reasonDone, messageCompleted, end)).True(complete, "", end),
+	},
+	"Failed without FailureTarget: synthesized": {
+		job().Started(start), job().Started(start).Counted(0, 7).True(failed, "BackoffLimitExceeded", end),
+		job().Started(start).Counted(0, 7).True(target, "BackoffLimitExceeded", end).True(failed, "BackoffLimitExceeded", end),
+	},
+	"the end is held while Pods remain": {
+		job().Started(start), job().Started(start).Pods(0, 0, 1).Completed(end).True(complete, reasonDone, now),
+		job().Started(start).Pods(0, 0, 1).True(criteria, reasonDone, now),
+	},
+	"counters of a mirror that ended long ago are stale": {
+		job().Started(start), job().Started(start).Pods(1, 1, 1).Completed(end).True(complete, reasonDone, noon),
+		job().Started(start).Pods(0, 0, 0).Completed(end).True(criteria, reasonDone, noon).True(complete, reasonDone, noon),
+	},
+	"a condition that leads to the end stays as it was": {
+		job().Started(start).True(target, "A", noon), job().Started(start).True(target, "B", end).Counted(0, 1),
+		job().Started(start).True(target, "A", noon).Counted(0, 1),
+	},
+	"conditions of types that aren't the Job API's": {
+		job().Started(start).True("hub.example/Mine", "x", noon), job().Started(start).True("worker.example/Theirs", "y", noon).Counted(1, 0),
+		job().Started(start).True("hub.example/Mine", "x", noon).Counted(1, 0),
+	},
+	"a worker's clock that's ahead": {
+		job(), job().Started(now.Add(time.Minute)).Completed(now.Add(2*time.Minute)).True(criteria, "", now.Add(time.Minute)).True(complete, "", now.Add(2*time.Minute)),
+		job().Started(now).Completed(now).Do(trueFor(criteria, "", "", now)).True(complete, "", now),
+	},
+	"a worker's clock that's behind": {
+		job().Started(end), job().Started(start).Completed(start.Add(time.Second)).True(criteria, "", start).True(complete, "", start.Add(time.Second)),
+		job().Started(end).Completed(end).True(criteria, "", start).True(complete, "", start.Add(time.Second)),
+	},
+	"Complete without a completionTime": {
+		job().Started(start), job().Started(start).True(criteria, "", end).True(complete, "", end),
+		job().Started(start).True(criteria, "", end).True(complete, "", end).Completed(end),
+	},
+	"the first start stays": {
+		job().Started(start), job().Started(end).Pods(1, 0, 0), job().Started(start).Pods(1, 0, 0),
+	},
+	"suspended, and not stopped yet": {
+		job().Suspend(true).Started(start).Pods(2, 2, 0), job().Started(start).Pods(1, 1, 1),
+		job().Suspend(true).Started(start).Pods(1, 1, 1),
+	},
+	"created suspended, and running in the worker: no start": {
+		job().Suspend(true), job().Started(start).Pods(1, 1, 0), job().Suspend(true).Pods(1, 1, 0),
+	},
+	"suspended, and stopped": {
+		job().Suspend(true).Started(start).Pods(2, 2, 0),
+		job().Suspend(true).Started(start).Pods(0, 0, 2).True(isSuspend, "Paused", end),
+		job().Suspend(true).Pods(0, 0, 2).Do(trueFor(isSuspend, reasonSuspended, messageSuspended, end)),
+	},
+	"resumed, and the worker hasn't seen it": {
+		job().Do(trueFor(isSuspend, reasonSuspended, messageSuspended, noon)),
+		job().Started(start).Pods(0, 0, 1).True(isSuspend, "", noon),
+		job().Do(trueFor(isSuspend, reasonSuspended, messageSuspended, noon)).Pods(0, 0, 1),
+	},
+	"resumed": {
+		job().Do(trueFor(isSuspend, reasonSuspended, messageSuspended, noon)),
+		job().Started(end).Pods(2, 0, 0).Condition(isSuspend, corev1.ConditionFalse, "", end),
+		job().Started(end).Pods(2, 0, 0).Do(suspendedFor(corev1.ConditionFalse, reasonResumed, messageResumed, end)),
+	},
+	"suspended by someone in the worker": {
+		job().Started(start).Pods(2, 2, 0), job().Suspend(true).True(isSuspend, "", end).Pods(0, 0, 2),
+		job().Started(start).Pods(0, 0, 2),
+	},
+	"ended while it was being suspended": {
+		job().Suspend(true), job().Started(start).Counted(5, 0).Completed(end).True(criteria, "", end).True(complete, "", end),
+		job().Suspend(true).Started(start).Counted(5, 0).Completed(end).True(criteria, "", end).True(complete, "", end),
+	},
+}
+
 func TestSteps(t *testing.T) {
-	start, end := noon, noon.Add(5*time.Minute)
-	for name, row := range map[string]struct{ hub, mirror, want *mirrortest.Job }{
-		"live counters are taken over": {
-			job(), job().Started(start).Pods(2, 1, 1), job().Started(start).Pods(2, 1, 1),
-		},
-		"ready is held to active": {
-			job(), job().Started(start).Pods(1, 2, 1), job().Started(start).Pods(1, 1, 1),
-		},
-		"uncounted Pods stay in the worker": {
-			job().Started(start),
-			job().Started(start).Counted(0, 1).Do(func(j *batchv1.Job) {
-				j.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Failed: []types.UID{"a", "a"}}
-			}),
-			job().Started(start).Counted(0, 1),
-		},
-		"succeeded of an Indexed Job is counted from its indexes, in the canonical form": {
-			indexedJob(), indexedJob().Started(start).Counted(9, 0).CompletedIndexes("0,1,2").FailedIndexes("4"),
-			indexedJob().Started(start).Counted(3, 0).CompletedIndexes("0-2").FailedIndexes("4"),
-		},
-		"indexes are trimmed when the Job was scaled down": {
-			indexedJob().Indexed(2).Parallelism(2).Generation(2).Started(start).Counted(3, 0).CompletedIndexes("0-2"),
-			indexedJob().Started(start).Counted(4, 0).CompletedIndexes("0,1,3,4").FailedIndexes("2"),
-			indexedJob().Indexed(2).Parallelism(2).Generation(2).Started(start).Counted(2, 0).CompletedIndexes("0,1").FailedIndexes(""),
-		},
-		"scaled down, and then parallelism alone: succeeded is held": {
-			indexedJob().Indexed(2).Parallelism(1).Generation(3).Started(start).Counted(3, 0).CompletedIndexes("0-2"),
-			indexedJob().Started(start).Counted(2, 0).CompletedIndexes("0,1"),
-			indexedJob().Indexed(2).Parallelism(1).Generation(3).Started(start).Counted(3, 0).CompletedIndexes("0,1"),
-		},
-		"a fresh start doesn't take counters back": {
-			indexedJob().Started(start).Counted(2, 3).CompletedIndexes("1,2").FailedIndexes("0"),
-			indexedJob().Annotation(AnnotationFreshStart, "true").Started(end).Pods(2, 0, 0).Counted(1, 1).CompletedIndexes("0").FailedIndexes("4"),
-			indexedJob().Started(start).Pods(2, 0, 0).Counted(3, 3).CompletedIndexes("0-2").FailedIndexes("4"),
-		},
-		"an end in two steps": {
-			job().Started(start), job().Started(start).True(target, "BackoffLimitExceeded", end).Pods(0, 0, 1),
-			job().Started(start).True(target, "BackoffLimitExceeded", end).Pods(0, 0, 1),
-		},
-		"Complete without SuccessCriteriaMet: synthesized": {
-			job().Started(start), job().Started(start).Counted(5, 0).Completed(end).True(complete, "", end),
-			job().Started(start).Counted(5, 0).Completed(end).Do(trueFor(criteria, reasonDone, messageCompleted, end)).True(complete, "", end),
-		},
-		"Failed without FailureTarget: synthesized": {
-			job().Started(start), job().Started(start).Counted(0, 7).True(failed, "BackoffLimitExceeded", end),
-			job().Started(start).Counted(0, 7).True(target, "BackoffLimitExceeded", end).True(failed, "BackoffLimitExceeded", end),
-		},
-		"the end is held while Pods remain": {
-			job().Started(start), job().Started(start).Pods(0, 0, 1).Completed(end).True(complete, reasonDone, now),
-			job().Started(start).Pods(0, 0, 1).True(criteria, reasonDone, now),
-		},
-		"counters of a mirror that ended long ago are stale": {
-			job().Started(start), job().Started(start).Pods(1, 1, 1).Completed(end).True(complete, reasonDone, noon),
-			job().Started(start).Pods(0, 0, 0).Completed(end).True(criteria, reasonDone, noon).True(complete, reasonDone, noon),
-		},
-		"a condition that leads to the end stays as it was": {
-			job().Started(start).True(target, "A", noon), job().Started(start).True(target, "B", end).Counted(0, 1),
-			job().Started(start).True(target, "A", noon).Counted(0, 1),
-		},
-		"conditions of types that aren't the Job API's": {
-			job().Started(start).True("hub.example/Mine", "x", noon), job().Started(start).True("worker.example/Theirs", "y", noon).Counted(1, 0),
-			job().Started(start).True("hub.example/Mine", "x", noon).Counted(1, 0),
-		},
-		"a worker's clock that's ahead": {
-			job(), job().Started(now.Add(time.Minute)).Completed(now.Add(2*time.Minute)).True(criteria, "", now.Add(time.Minute)).True(complete, "", now.Add(2*time.Minute)),
-			job().Started(now).Completed(now).Do(trueFor(criteria, "", "", now)).True(complete, "", now),
-		},
-		"a worker's clock that's behind": {
-			job().Started(end), job().Started(start).Completed(start.Add(time.Second)).True(criteria, "", start).True(complete, "", start.Add(time.Second)),
-			job().Started(end).Completed(end).True(criteria, "", start).True(complete, "", start.Add(time.Second)),
-		},
-		"Complete without a completionTime": {
-			job().Started(start), job().Started(start).True(criteria, "", end).True(complete, "", end),
-			job().Started(start).True(criteria, "", end).True(complete, "", end).Completed(end),
-		},
-		"the first start stays": {
-			job().Started(start), job().Started(end).Pods(1, 0, 0), job().Started(start).Pods(1, 0, 0),
-		},
-		"suspended, and not stopped yet": {
-			job().Suspend(true).Started(start).Pods(2, 2, 0), job().Started(start).Pods(1, 1, 1),
-			job().Suspend(true).Started(start).Pods(1, 1, 1),
-		},
-		"created suspended, and running in the worker: no start": {
-			job().Suspend(true), job().Started(start).Pods(1, 1, 0), job().Suspend(true).Pods(1, 1, 0),
-		},
-		"suspended, and stopped": {
-			job().Suspend(true).Started(start).Pods(2, 2, 0),
-			job().Suspend(true).Started(start).Pods(0, 0, 2).True(isSuspend, "Paused", end),
-			job().Suspend(true).Pods(0, 0, 2).Do(trueFor(isSuspend, reasonSuspended, messageSuspended, end)),
-		},
-		"resumed, and the worker hasn't seen it": {
-			job().Do(trueFor(isSuspend, reasonSuspended, messageSuspended, noon)),
-			job().Started(start).Pods(0, 0, 1).True(isSuspend, "", noon),
-			job().Do(trueFor(isSuspend, reasonSuspended, messageSuspended, noon)).Pods(0, 0, 1),
-		},
-		"resumed": {
-			job().Do(trueFor(isSuspend, reasonSuspended, messageSuspended, noon)),
-			job().Started(end).Pods(2, 0, 0).Condition(isSuspend, corev1.ConditionFalse, "", end),
-			job().Started(end).Pods(2, 0, 0).Do(suspendedFor(corev1.ConditionFalse, reasonResumed, messageResumed, end)),
-		},
-		"suspended by someone in the worker": {
-			job().Started(start).Pods(2, 2, 0), job().Suspend(true).True(isSuspend, "", end).Pods(0, 0, 2),
-			job().Started(start).Pods(0, 0, 2),
-		},
-		"ended while it was being suspended": {
-			job().Suspend(true), job().Started(start).Counted(5, 0).Completed(end).True(criteria, "", end).True(complete, "", end),
-			job().Suspend(true).Started(start).Counted(5, 0).Completed(end).True(criteria, "", end).True(complete, "", end),
-		},
-	} {
+	for name, row := range stepRows {
 		t.Run(name, func(t *testing.T) {
 			hub := row.hub.Obj()
 			next, ok := Reflect(hub, row.mirror.Obj(), now, Options{}).(Next)
@@ -212,68 +214,5 @@ func TestChange(t *testing.T) {
 		if next, ok := Reflect(hub.Obj(), m.Obj(), now, Options{}).(Next); !ok || next.Change != want {
 			t.Errorf("want %s, got %+v", want, next)
 		}
-	}
-}
-
-func TestUnplaced(t *testing.T) {
-	suspendedSince := func(at time.Time) func(*batchv1.Job) {
-		return trueFor(isSuspend, reasonSuspended, messageSuspended, at)
-	}
-	for name, row := range map[string]struct{ hub, want *mirrortest.Job }{
-		"waits":             {job(), nil},
-		"created suspended": {job().Suspend(true), job().Suspend(true).Do(suspendedSince(now))},
-		"suspended still":   {job().Suspend(true).Do(suspendedSince(noon)), nil},
-		"suspended, its mirror removed": {
-			job().Suspend(true).Started(noon).Pods(2, 2, 1).Counted(1, 1),
-			job().Suspend(true).Pods(0, 0, 0).Counted(1, 1).Do(suspendedSince(now)),
-		},
-		"resumed": {
-			job().Do(suspendedSince(noon)),
-			job().Do(suspendedFor(corev1.ConditionFalse, reasonResumed, messageResumed, now)),
-		},
-		"ended": {finishedJob(criteria, complete).Suspend(true), nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got := Unplaced(row.hub.Obj(), now)
-			if row.want == nil {
-				if got != (Unchanged{}) {
-					t.Errorf("got %+v", got)
-				}
-				return
-			}
-			next, _ := got.(Next)
-			if diff := cmp.Diff(row.want.Obj().Status, next.Status); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
-func TestSeed(t *testing.T) {
-	type row struct {
-		hub  *mirrortest.Job
-		want *batchv1.JobStatus
-	}
-	for name, row := range map[string]row{
-		"no progress":       {job().Started(noon).Pods(2, 2, 0), nil},
-		"counters":          {job().Started(noon).Pods(2, 2, 0).Counted(3, 1), &batchv1.JobStatus{Succeeded: 3, Failed: 1}},
-		"a work queue":      {job().WorkQueue(3).Counted(1, 2), nil},
-		"indexes":           {indexedJob().Counted(2, 4).CompletedIndexes("0,3").FailedIndexes("2"), &batchv1.JobStatus{Succeeded: 2, Failed: 4, CompletedIndexes: "0,3", FailedIndexes: ptr.To("2")}},
-		"indexes, trimmed":  {indexedJob().Indexed(2).Counted(2, 4).CompletedIndexes("0,3"), &batchv1.JobStatus{Succeeded: 1, Failed: 4, CompletedIndexes: "0"}},
-		"about to fail":     {job().WorkQueue(3).True(target, "", noon), &job().True(target, "", noon).Obj().Status},
-		"suspended earlier": {job().True(isSuspend, "", noon).Counted(0, 1), &batchv1.JobStatus{Failed: 1}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, ok := Seed(row.hub.Obj())
-			if ok != (row.want != nil) {
-				t.Fatalf("ok is %v", ok)
-			}
-			if diff := cmp.Diff(ptr.Deref(row.want, batchv1.JobStatus{}), got); diff != "" {
-				t.Error(diff)
-			}
-			if m := job().Obj(); ok == Seeded(m, &got) {
-				t.Errorf("an untouched mirror counts as seeded: %v", Seeded(m, &got))
-			}
-		})
 	}
 }

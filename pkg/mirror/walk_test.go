@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -35,7 +36,7 @@ func TestReflectWholeLife(t *testing.T) {
 			got = mirror.Next{Change: next.Change}
 		}
 		want := l.want
-		if diff := compare(want, got); diff != "" {
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("%s: %s", l.when, diff)
 		}
 	}

@@ -1,0 +1,175 @@
+package mirror
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+)
+
+// apply is RFC 7386.
+func apply(object, patch map[string]any) map[string]any {
+	if object == nil {
+		object = map[string]any{}
+	}
+	for key, value := range patch {
+		switch value := value.(type) {
+		case nil:
+			delete(object, key)
+		case map[string]any:
+			below, _ := object[key].(map[string]any)
+			object[key] = apply(below, value)
+		default:
+			object[key] = value
+		}
+	}
+	return object
+}
+
+func applyBytes(t *testing.T, job *batchv1.Job, patch []byte) *batchv1.Job {
+	t.Helper()
+	var p map[string]any
+	if err := json.Unmarshal(patch, &p); err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(apply(tree(job), p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out batchv1.Job
+	if err := json.Unmarshal(data, &out); err != nil {
+		t.Fatal(err)
+	}
+	return &out
+}
+
+// A patch does what it says, and after it nothing is left to do.
+func TestPatchIsEnough(t *testing.T) {
+	hub := job().Label("a", "1").Label("b", "2").Annotation("c", "3").Suspend(true).Do(func(j *batchv1.Job) {
+		j.Spec.ActiveDeadlineSeconds = ptr.To[int64](1 << 60)
+		j.Spec.Template.Spec.Affinity = &corev1.Affinity{
+			NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{}},
+			PodAffinity:  &corev1.PodAffinity{},
+		}
+	}).Obj()
+	m := mirrorOf(hub, atHome)
+	m.Labels["theirs"] = "x"
+	hub.Labels, hub.Annotations = map[string]string{"b": "3"}, nil
+	for _, c := range []change{resume, zone("a"), cpu("1500m"), func(j *batchv1.Job) { j.Spec.Template.Spec.Affinity.NodeAffinity = nil }} {
+		c(hub)
+	}
+	patch, ok := Drift(hub, m, atHome).(Patch)
+	if !ok {
+		t.Fatalf("got %+v", patch)
+	}
+	after := applyBytes(t, m, patch.Bytes())
+	if again := Drift(hub, after, atHome); describe(again) != "" || len(patch.Unmet(after)) > 0 {
+		t.Errorf("then %+v, unmet %v", again, patch.Unmet(after))
+	}
+	if diff := cmp.Diff(map[string]string{"b": "3", "theirs": "x", LabelOrigin: "hub-a"}, after.Labels); diff != "" {
+		t.Error(diff)
+	}
+	if _, there := after.Annotations["c"]; there {
+		t.Error("an annotation removed on the hub stays")
+	}
+	if got := after.Spec.Template; got.Labels[batchv1.ControllerUidLabel] != "uid-mirror" || got.Spec.Affinity.NodeAffinity != nil || got.Spec.Affinity.PodAffinity == nil {
+		t.Errorf("template %+v", got)
+	}
+	if *after.Spec.ActiveDeadlineSeconds != 1<<60 {
+		t.Errorf("a large number came out as %d", *after.Spec.ActiveDeadlineSeconds)
+	}
+}
+
+func TestPatchPreconditions(t *testing.T) {
+	hub := job().Obj()
+	m := mirrorOf(hub, atHome)
+	suspend(hub)
+	scalar := Drift(hub, m, atHome).(Patch)
+	if got, want := string(scalar.Bytes()), `{"metadata":{"uid":"uid-mirror"},"spec":{"suspend":true}}`; got != want {
+		t.Errorf("got %s", got)
+	}
+	suspend(m)
+	zone("a")(hub)
+	if got := string(Drift(hub, m, atHome).(Patch).Bytes()); !strings.Contains(got, `"resourceVersion":"7"`) {
+		t.Errorf("got %s", got)
+	}
+	next := hub.Status
+	next.Active = 1
+	if got, want := string(StatusPatch(hub, &next)), `{"metadata":{"resourceVersion":"1","uid":"uid-job"},"status":{"active":1}}`; got != want {
+		t.Errorf("got %s", got)
+	}
+}
+
+// A worker that keeps changing a field back.
+func TestUnmet(t *testing.T) {
+	hub := job().Obj()
+	m := mirrorOf(hub, atHome)
+	m.Spec.Parallelism, m.Spec.TTLSecondsAfterFinished = ptr.To[int32](1), ptr.To[int32](60)
+	patch := Drift(hub, m, atHome).(Patch)
+	after := applyBytes(t, m, patch.Bytes())
+	after.Spec.TTLSecondsAfterFinished = ptr.To[int32](60)
+	want := []Note{{"spec.ttlSecondsAfterFinished", "changed back by the worker's admission"}}
+	if diff := cmp.Diff(want, patch.Unmet(after)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDeadlineOfMovedJob(t *testing.T) {
+	hub := job().Do(func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](100) }).Obj()
+	m := mirrorOf(hub, Target{Origin: "hub-a", DeadlineSpent: 30 * time.Second})
+	if *m.Spec.ActiveDeadlineSeconds != 70 || describe(Drift(hub, m, atHome)) != "" {
+		t.Errorf("deadline %d, drift %+v", *m.Spec.ActiveDeadlineSeconds, Drift(hub, m, atHome))
+	}
+	suspend(hub)
+	after := applyBytes(t, m, Drift(hub, m, atHome).(Patch).Bytes())
+	if *after.Spec.ActiveDeadlineSeconds != 100 {
+		t.Errorf("after a suspension the deadline is %d", *after.Spec.ActiveDeadlineSeconds)
+	}
+	resume(hub)
+	if got := Drift(hub, after, atHome).(Patch).Fields; !slices.Equal(got, []string{"spec.suspend"}) {
+		t.Errorf("the resumption changes %v", got)
+	}
+}
+
+var anyTree = rapid.Custom(func(t *rapid.T) map[string]any { return drawTree(t, 2) })
+
+func drawTree(t *rapid.T, depth int) map[string]any {
+	out := map[string]any{}
+	for _, key := range []string{"a", "b", "c"} {
+		switch kind := rapid.IntRange(0, 4).Draw(t, key); {
+		case kind == 0:
+		case kind == 1 && depth > 0:
+			out[key] = drawTree(t, depth-1)
+		case kind == 2:
+			out[key] = []any{"x", map[string]any{"y": "z"}}
+		default:
+			out[key] = json.Number(rapid.SampledFrom([]string{"1", "2"}).Draw(t, "number"))
+		}
+	}
+	return out
+}
+
+// Applying the difference to the one gives the other, and equal things don't
+// differ.
+func TestMergeDiffLaws(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		from, to := anyTree.Draw(t, "from"), anyTree.Draw(t, "to")
+		diff := mergeDiff(from, to)
+		if len(mergeDiff(to, to)) != 0 {
+			t.Errorf("%v differs from itself", to)
+		}
+		if left := unmet(diff, to); len(left) > 0 {
+			t.Errorf("%v isn't met by its own target: %v", diff, left)
+		}
+		if d := cmp.Diff(to, apply(from, diff)); d != "" {
+			t.Error(d)
+		}
+	})
+}
