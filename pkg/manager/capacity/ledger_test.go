@@ -202,6 +202,17 @@ func TestReservationCountsUntilPodsAreBound(t *testing.T) {
 	}
 }
 
+// TestReservationForAJobOfTheSameName: the old Job's Pods aren't the new one's.
+func TestReservationForAJobOfTheSameName(t *testing.T) {
+	s := newStory(t, NewNode("a"), NewNode("b"))
+	j := NewJob("j").Requests("cpu", "1")
+	s.SetPod(leaving(bind(j.Pod("old"), "b")))
+	s.Reserve(j.Key(), j.Shape(), 1)
+	s.free("a=3 b=3")
+	s.DeletePod("old")
+	s.free("a=3 b=4")
+}
+
 func TestReservationChanges(t *testing.T) {
 	s := newStory(t, NewNode("a"), NewNode("b"))
 	j := NewJob("j").Requests("cpu", "1")
@@ -247,6 +258,18 @@ func TestOnePerNodeClaims(t *testing.T) {
 	s.free("a=3 b=3")
 	s.SetNode(NewNode("c").Obj())
 	s.free("a=3 b=3 c=3")
+}
+
+// TestOnePerNodeClaimsDontBlockEachOther: one that waits for another node than this leaves it to others.
+func TestOnePerNodeClaimsDontBlockEachOther(t *testing.T) {
+	s := newStory(t, NewNode("a").Has("cpu", "1"))
+	first, second := NewJob("j").Requests("cpu", "1").OnePerNode(), NewJob("j").Requests("cpu", "1").OnePerNode()
+	second.Obj().Name = "k"
+	s.Reserve(first.Key(), first.Shape(), 2)
+	s.Reserve(second.Key(), second.Shape(), 1)
+	s.free("a=0")
+	s.SetNode(NewNode("a").Has("cpu", "2").Obj())
+	s.free("a=0")
 }
 
 func TestWaitingClaimsGoFirst(t *testing.T) {

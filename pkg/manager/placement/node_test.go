@@ -37,7 +37,9 @@ func TestMatch(t *testing.T) {
 		{"unschedulable by taint", corev1.PodSpec{}, taint(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule), cordoned},
 		{"not ready", corev1.PodSpec{}, taint(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute), troubled},
 		{"the most lasting obstacle counts", corev1.PodSpec{},
-			corev1.NodeSpec{Unschedulable: true, Taints: taint("gpu", corev1.TaintEffectNoSchedule).Taints}, tainted},
+			corev1.NodeSpec{Unschedulable: true, Taints: []corev1.Taint{
+				{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}, {Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule},
+			}}, tainted},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
