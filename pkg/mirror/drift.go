@@ -70,12 +70,8 @@ type drift struct {
 }
 
 func newDrift(hub, mirror *batchv1.Job, target Target) *drift {
-	d := &drift{
-		hub: hub, mirror: mirror, target: target,
-		projected: Project(hub, target),
-		want:      mirror.DeepCopy(),
-	}
-	d.wanted = newRecord(hub, &d.projected.Spec)
+	d := &drift{hub: hub, mirror: mirror, target: target, want: mirror.DeepCopy()}
+	d.projected, d.wanted = project(hub, target)
 	var known bool
 	if d.last, known = readRecord(mirror); !known {
 		// Someone removed the record: begin a new one from what is there.

@@ -3,6 +3,8 @@ package mirror
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
 )
 
@@ -72,16 +74,19 @@ var inPlace = []string{
 // back. Defaulting and additions (sidecars, tolerations, labels, env) are
 // tolerated without a word.
 func (d *drift) foreign() []Note {
-	projected := d.projected.Spec.DeepCopy()
+	wanted, got := d.projected.Spec.DeepCopy(), d.want.Spec.DeepCopy()
 	if indexed(d.hub) {
-		projected.Completions = nil
+		wanted.Completions = nil
 	}
-	wanted, got := tree(projected), tree(&d.want.Spec)
+	if equality.Semantic.DeepEqual(wanted.Template.Spec, got.Template.Spec) { // nearly always
+		wanted.Template.Spec, got.Template.Spec = corev1.PodSpec{}, corev1.PodSpec{}
+	}
+	wantedTree, gotTree := tree(wanted), tree(got)
 	for _, field := range inPlace {
-		delete(wanted, field)
+		delete(wantedTree, field)
 	}
 	var fields []string
-	notCovered("spec", wanted, got, &fields)
+	notCovered("spec", wantedTree, gotTree, &fields)
 	slices.Sort(fields)
 	var notes []Note
 	for _, f := range fields {

@@ -90,23 +90,23 @@ func (s Intervals) push(iv interval) Intervals {
 // String writes the set as the Job controller does: three or more consecutive
 // indexes are joined by a hyphen.
 func (s Intervals) String() string {
-	var b strings.Builder
+	var b []byte
 	for i, iv := range s {
 		if i > 0 {
-			b.WriteByte(',')
+			b = append(b, ',')
 		}
-		b.WriteString(strconv.Itoa(int(iv.first)))
+		b = strconv.AppendInt(b, int64(iv.first), 10)
 		switch {
 		case iv.last == iv.first:
 			continue
 		case iv.last == iv.first+1:
-			b.WriteByte(',')
+			b = append(b, ',')
 		default:
-			b.WriteByte('-')
+			b = append(b, '-')
 		}
-		b.WriteString(strconv.Itoa(int(iv.last)))
+		b = strconv.AppendInt(b, int64(iv.last), 10)
 	}
-	return b.String()
+	return string(b)
 }
 
 // Count returns the number of indexes in the set.

@@ -34,6 +34,13 @@ type Target struct {
 // the mirror), finalizers or managedFields. Of the spec, ttlSecondsAfterFinished
 // stays on the hub, which owns expiry.
 func Project(hub *batchv1.Job, target Target) *batchv1.Job {
+	m, rec := project(hub, target)
+	m.Annotations[AnnotationProjected] = rec.String()
+	return m
+}
+
+// project is Project without the record, which comes beside it.
+func project(hub *batchv1.Job, target Target) (*batchv1.Job, record) {
 	labels, annotations := userLabels(hub), userAnnotations(hub)
 	labels[LabelOrigin] = string(target.Origin)
 	annotations[AnnotationHubUID] = string(hub.UID)
@@ -51,12 +58,11 @@ func Project(hub *batchv1.Job, target Target) *batchv1.Job {
 		},
 		Spec: projectSpec(hub, target),
 	}
-	annotations[AnnotationProjected] = newRecord(hub, &m.Spec).String()
 	m.Spec.ActiveDeadlineSeconds = wantedDeadline(hub, m)
 	if target.Suspended {
 		m.Spec.Suspend = ptr.To(true)
 	}
-	return m
+	return m, newRecord(hub, &m.Spec)
 }
 
 func projectSpec(hub *batchv1.Job, target Target) batchv1.JobSpec {
