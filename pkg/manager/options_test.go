@@ -1,0 +1,36 @@
+package manager
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestOptionsValidate(t *testing.T) {
+	rows := map[string]struct {
+		change func(*Options)
+		want   string // part of the error; empty: valid
+	}{
+		"the defaults are valid":   {func(*Options) {}, ""},
+		"no namespace":             {func(o *Options) { o.Namespace = "" }, "namespace"},
+		"origin that is no label":  {func(o *Options) { o.Origin = "not a label!" }, "origin"},
+		"no concurrency":           {func(o *Options) { o.Concurrency = 0 }, "concurrency"},
+		"a worker may hold all":    {func(o *Options) { o.WorkerConcurrency = o.Concurrency }, ""},
+		"a worker may hold more":   {func(o *Options) { o.WorkerConcurrency = o.Concurrency + 1 }, "worker concurrency"},
+		"a negative delay":         {func(o *Options) { o.Timing.ProgressFloor = -time.Second }, "progress floor"},
+		"no delay between writes":  {func(o *Options) { o.Timing.ProgressFloor = 0 }, ""},
+		"a negative pass-over":     {func(o *Options) { o.PassOver = -1 }, "pass-over"},
+		"a name for the hub":       {func(o *Options) { o.Origin = "hub-eu" }, ""},
+		"a hub by its own UID (0)": {func(o *Options) { o.Origin = "" }, ""},
+	}
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			options := DefaultOptions()
+			row.change(&options)
+			err := options.Validate()
+			if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
+				t.Errorf("error %v, want %q", err, row.want)
+			}
+		})
+	}
+}
