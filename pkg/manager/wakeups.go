@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"sync"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,7 +25,15 @@ type wakeups struct {
 	mu    sync.Mutex
 	queue queue
 	early map[types.NamespacedName]struct{} // before there was a queue
+	// roomNews: the Jobs that wait for room will be woken soon.
+	roomNews bool
 }
+
+// How long news of room are gathered before the Jobs that wait for it are woken.
+const (
+	gatherRoom       = 10 * time.Millisecond
+	gatherRoomPerJob = 200 * time.Microsecond
+)
 
 func newWakeups(r *Reconciler) *wakeups {
 	return &wakeups{reconciler: r, early: map[types.NamespacedName]struct{}{}}
@@ -86,8 +95,23 @@ func (w *wakeups) WorkerChanged(worker string) {
 	w.Wake(r.waiters.All()...)
 }
 
-// MoreRoom implements clusters.Listener.
-func (w *wakeups) MoreRoom(string) { w.Wake(w.reconciler.waiters.All()...) }
+// MoreRoom implements clusters.Listener. The more Jobs wait, the longer room is
+// gathered before they're all tried again: trying costs some 50 µs each.
+func (w *wakeups) MoreRoom(string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.roomNews {
+		return
+	}
+	w.roomNews = true
+	pause := gatherRoom + time.Duration(w.reconciler.waiters.Len())*gatherRoomPerJob
+	time.AfterFunc(pause, func() {
+		w.mu.Lock()
+		w.roomNews = false
+		w.mu.Unlock()
+		w.Wake(w.reconciler.waiters.All()...)
+	})
+}
 
 // jobEvents handles the watch of the hub's Jobs.
 func (w *wakeups) jobEvents() handler.TypedEventHandler[*batchv1.Job, ctrl.Request] {
