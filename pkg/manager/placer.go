@@ -103,7 +103,7 @@ func clusterOf(worker *clusters.Worker) placement.Cluster {
 		Cordoned:      view.Spec.Cordoned || view.Removing,
 		Weight:        view.Spec.Weight,
 		Version:       version,
-		JobController: placement.JobController(view.Spec.JobController),
+		JobController: view.Spec.JobController,
 		Capacity:      capacityOf(worker),
 	}
 }

@@ -5,16 +5,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/version"
-)
 
-// JobController says who runs the mirrors in a cluster.
-type JobController string
-
-const (
-	// BuiltIn is the Job controller of the cluster's kube-controller-manager. It is the default.
-	BuiltIn JobController = "BuiltIn"
-	// Embedded is Jobferry's own Job controller.
-	Embedded JobController = "Embedded"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // Cluster is a worker cluster as placement sees it.
@@ -34,7 +26,7 @@ type Cluster struct {
 	// Version of Kubernetes there. Zero when unknown: then no Job is refused for its features.
 	Version Version
 	// JobController that runs the mirrors there. Empty is BuiltIn.
-	JobController JobController
+	JobController v1alpha1.JobController
 	// Capacity of the cluster's nodes. Nil when unknown or not checked: then every Job fits.
 	Capacity *Capacity
 }

@@ -5,6 +5,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // feature is something in a Job's spec that older API servers drop in silence, so that the Job would
@@ -46,7 +48,7 @@ var features = []feature{
 var managedBy = feature{name: "managedBy", since: 32}
 
 // lacks is the first feature that the mirror of a Job would need and a version doesn't have.
-func (v Version) lacks(used []feature, controller JobController) (feature, bool) {
+func (v Version) lacks(used []feature, controller v1alpha1.JobController) (feature, bool) {
 	if v.IsZero() {
 		return feature{}, false
 	}
@@ -55,7 +57,7 @@ func (v Version) lacks(used []feature, controller JobController) (feature, bool)
 			return f, true
 		}
 	}
-	return managedBy, controller == Embedded && v.Less(Version{Major: 1, Minor: managedBy.since})
+	return managedBy, controller == v1alpha1.JobControllerEmbedded && v.Less(Version{Major: 1, Minor: managedBy.since})
 }
 
 // featuresOf are the features that a Job uses, in the table's order.

@@ -7,6 +7,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // TestFeatures has, for each row of the table of features, a Job that uses it and nothing else.
@@ -60,10 +62,10 @@ func TestFeatures(t *testing.T) {
 			t.Errorf("%s: found %v", f.name, used)
 			continue
 		}
-		if missing, lacks := (Version{1, f.since - 1}).lacks(used, BuiltIn); !lacks || missing.name != f.name {
+		if missing, lacks := (Version{1, f.since - 1}).lacks(used, v1alpha1.JobControllerBuiltIn); !lacks || missing.name != f.name {
 			t.Errorf("%s is missed by 1.%d: %t", f.name, f.since-1, lacks)
 		}
-		if _, lacks := (Version{1, f.since}).lacks(used, BuiltIn); lacks {
+		if _, lacks := (Version{1, f.since}).lacks(used, v1alpha1.JobControllerBuiltIn); lacks {
 			t.Errorf("%s is missed by 1.%d", f.name, f.since)
 		}
 	}

@@ -5,11 +5,9 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/labels"
-)
 
-// SelectorAnnotation is where users of a hub Job restrict the clusters that it may go to: a label
-// selector over WorkerClusters.
-const SelectorAnnotation = "jobferry.dev/cluster-selector"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
 
 // Request asks for a place for one Job.
 type Request struct {
@@ -28,7 +26,7 @@ type Request struct {
 // ParseSelector reads the cluster selector from a Job's annotations. It is nil, which matches all
 // clusters, when the annotation is absent or empty. The error is for the user's eyes.
 func ParseSelector(annotations map[string]string) (labels.Selector, error) {
-	value, ok := annotations[SelectorAnnotation]
+	value, ok := annotations[mirror.AnnotationClusterSelector]
 	if !ok || value == "" {
 		return nil, nil
 	}
@@ -50,7 +48,7 @@ type SelectorError struct {
 func (e *SelectorError) Error() string {
 	return fmt.Sprintf("annotation %s: %q is not a label selector: %v; "+
 		"set it to one such as \"region=eu,gpu in (a100,h100)\", or remove it to allow every cluster",
-		SelectorAnnotation, e.Value, e.Err)
+		mirror.AnnotationClusterSelector, e.Value, e.Err)
 }
 
 func (e *SelectorError) Unwrap() error { return e.Err }

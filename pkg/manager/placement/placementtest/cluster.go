@@ -3,6 +3,7 @@ package placementtest
 import (
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
 )
 
@@ -13,7 +14,7 @@ type Cluster struct{ cluster placement.Cluster }
 func NewCluster(name string) *Cluster {
 	return &Cluster{placement.Cluster{
 		Name: name, Ready: true, Weight: 1, Version: placement.Version{Major: 1, Minor: 36},
-		JobController: placement.BuiltIn, Labels: labels.Set{},
+		JobController: v1alpha1.JobControllerBuiltIn, Labels: labels.Set{},
 	}}
 }
 
@@ -55,7 +56,7 @@ func (c *Cluster) VersionUnknown() *Cluster {
 
 // Embedded Job controller.
 func (c *Cluster) Embedded() *Cluster {
-	c.cluster.JobController = placement.Embedded
+	c.cluster.JobController = v1alpha1.JobControllerEmbedded
 	return c
 }
 
