@@ -101,18 +101,17 @@ func (r *Reconciler) gatherPods(ctx context.Context, s *dispatch.Snapshot) {
 	if s.Home == nil || s.Home.Mirror == nil {
 		return
 	}
+	if s.Job != nil {
+		known := r.memory.Of(s.Job.UID)
+		s.Pods.Asked, s.Pods.Refusal = known.asked == s.Home.Mirror.UID, known.refusal
+	}
 	worker, ok := r.workers.Get(s.Home.Worker)
 	if !ok || !worker.View().Room.Known {
 		return
 	}
 	report := worker.Ledger().Unschedulable(s.Home.Mirror.UID)
-	s.Pods = dispatch.PodsReport{
-		Known:         true,
-		Unschedulable: report.Unschedulable,
-		Since:         report.Since,
-		Message:       report.Message,
-		EverRan:       report.EverRan,
-	}
+	s.Pods.Known, s.Pods.EverRan = true, report.EverRan
+	s.Pods.Unschedulable, s.Pods.Since, s.Pods.Message = report.Unschedulable, report.Since, report.Message
 	if isSuspended(s.Home.Mirror) && !isSuspended(s.Job) {
 		s.Fits = r.placer.Fits(ctx, s.Job, worker)
 	}

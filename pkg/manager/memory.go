@@ -32,6 +32,10 @@ type recollection struct {
 	// for this generation of the hub Job.
 	unmet           []mirror.Note
 	unmetGeneration int64
+	// asked is the mirror about whose missing Pods its worker was asked, and
+	// refusal the answer.
+	asked   types.UID
+	refusal string
 }
 
 func newMemory() *memory { return &memory{jobs: map[types.UID]*recollection{}} }
@@ -66,6 +70,11 @@ func (m *memory) Watch(job *batchv1.Job, now time.Time) {
 	if job.DeletionTimestamp != nil && slices.Contains(job.Finalizers, metav1.FinalizerOrphanDependents) {
 		m.change(job.UID, func(r *recollection) { r.orphan = true })
 	}
+}
+
+// Asked notes why a mirror has no Pods.
+func (m *memory) Asked(hub *batchv1.Job, about types.UID, refusal string) {
+	m.change(hub.UID, func(r *recollection) { r.asked, r.refusal = about, refusal })
 }
 
 // Unmet notes which fields of a patch didn't last.

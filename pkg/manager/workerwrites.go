@@ -43,6 +43,8 @@ func (r *Reconciler) workerAction(s *dispatch.Snapshot, action dispatch.Action) 
 		return a.Worker, func(ctx context.Context, w *clusters.Worker) (outcome, error) { return r.patchMirror(ctx, s, w, a) }
 	case dispatch.DeleteMirror:
 		return a.Worker, func(ctx context.Context, w *clusters.Worker) (outcome, error) { return r.deleteMirror(ctx, s, w, a) }
+	case dispatch.AskWhy:
+		return a.Worker, func(ctx context.Context, w *clusters.Worker) (outcome, error) { return r.askWhy(ctx, s, w, a) }
 	case dispatch.DisownMirror:
 		return a.Worker, func(ctx context.Context, w *clusters.Worker) (outcome, error) { return r.disownMirror(ctx, w, a) }
 	default:

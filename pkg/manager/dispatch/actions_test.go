@@ -25,6 +25,8 @@ func words(action Action) string {
 		return fmt.Sprintf("patch %v in %s", a.Patch.Fields, a.Worker)
 	case DeleteMirror:
 		return deleteWords(a)
+	case AskWhy:
+		return "ask " + a.Worker
 	case DisownMirror:
 		return "disown in " + a.Worker
 	case WriteStatus:

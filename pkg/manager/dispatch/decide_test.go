@@ -66,7 +66,7 @@ func succeeded(n int32) func(*batchv1.Job) {
 func mirrorOf(hub *batchv1.Job, changes ...func(*batchv1.Job)) *batchv1.Job {
 	m := mirror.Project(hub, mirror.Target{Origin: origin})
 	m.UID, m.ResourceVersion = "mirror-of-"+hub.UID, "3"
-	m.CreationTimestamp = metav1.NewTime(noon.Add(-40 * time.Minute))
+	m.CreationTimestamp = metav1.NewTime(noon.Add(-10 * time.Second))
 	for _, change := range changes {
 		change(m)
 	}

@@ -71,6 +71,12 @@ type DeleteMirror struct {
 	VerifyGone types.UID
 }
 
+// AskWhy asks a worker why its Job controller can't create a mirror's Pods.
+type AskWhy struct {
+	Worker string
+	Mirror *batchv1.Job
+}
+
 // DisownMirror takes the hub's label and annotations off a mirror.
 type DisownMirror struct {
 	Worker string
@@ -93,6 +99,7 @@ func (SeedMirror) action()   {}
 func (PatchMirror) action()  {}
 func (DeleteMirror) action() {}
 func (DisownMirror) action() {}
+func (AskWhy) action()       {}
 func (WriteStatus) action()  {}
 func (LetGo) action()        {}
 

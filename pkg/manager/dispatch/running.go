@@ -179,6 +179,9 @@ func unstick(s *Snapshot) Plan {
 	if notice := since.Add(s.Timing.StuckNotice).Sub(s.Now); notice > 0 {
 		return Plan{After: notice}
 	}
+	if s.isPodless() && !s.Pods.Asked {
+		return Plan{Actions: []Action{AskWhy{Worker: s.Home.Worker, Mirror: s.Home.Mirror}}}
+	}
 	plan := Plan{Reports: []Report{warn(ReasonStuck, "Worker "+s.Home.Worker+": "+why)}}
 	if timeout := since.Add(s.Timing.StuckTimeout).Sub(s.Now); timeout > 0 {
 		plan.After = timeout
@@ -194,16 +197,30 @@ func unstick(s *Snapshot) Plan {
 func (s *Snapshot) waitingSince() (since time.Time, why string) {
 	m, status := s.Home.Mirror, &s.Home.Mirror.Status
 	ran := status.Succeeded > 0 || status.Failed > 0 || ptr.Deref(status.Ready, 0) > 0 || s.Pods.EverRan
-	if ran || !s.Pods.Known || ptr.Deref(m.Spec.Suspend, false) || ptr.Deref(m.Spec.Parallelism, 1) == 0 {
-		return time.Time{}, ""
-	}
+	idle := ptr.Deref(m.Spec.Suspend, false) || ptr.Deref(m.Spec.Parallelism, 1) == 0
 	switch {
-	case s.Pods.Unschedulable > 0:
+	case ran || idle || mirror.OutcomeOf(m) != mirror.Undecided:
+		return time.Time{}, ""
+	case s.isPodless():
+		return podlessSince(m), podlessWhy(m, s.Pods.Refusal)
+	case s.Pods.Known && s.Pods.Unschedulable > 0:
 		return s.Pods.Since, fmt.Sprintf("%d Pods can't be scheduled: %s", s.Pods.Unschedulable, s.Pods.Message)
-	case status.Active == 0:
-		return podlessSince(m), "its Pods can't be created: " + s.Pods.Message
 	default:
 		return time.Time{}, ""
+	}
+}
+
+// isPodless: the mirror has no Pods at all.
+func (s *Snapshot) isPodless() bool { return s.Home.Mirror.Status.Active == 0 }
+
+func podlessWhy(m *batchv1.Job, refusal string) string {
+	switch {
+	case refusal != "":
+		return "the Job's Pods can't be created: " + refusal
+	case m.Status.StartTime == nil:
+		return "its Job controller hasn't started the Job"
+	default:
+		return "the Job has no Pods, and its Job controller doesn't say why"
 	}
 }
 

@@ -31,7 +31,7 @@ func started(changes ...func(*batchv1.Job)) *batchv1.Job {
 }
 
 func TestMirroredInStep(t *testing.T) {
-	waiting := func(s *Snapshot) { s.Pods = PodsReport{Known: true} }
+	refused := func(s *Snapshot) { s.Pods = PodsReport{Asked: true, Refusal: "exceeded quota"} }
 	unschedulable := func(since time.Duration) func(*Snapshot) {
 		return func(s *Snapshot) {
 			s.Pods = PodsReport{Known: true, Unschedulable: 2, Since: noon.Add(-since), Message: "0/3 nodes are available"}
@@ -68,7 +68,8 @@ func TestMirroredInStep(t *testing.T) {
 		"Pods wait, not yet news": {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(10 * time.Second), after: 20 * time.Second},
 		"Pods wait, told":         {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Minute), after: 4 * time.Minute, reports: "0/3 nodes are available"},
 		"Pods wait too long":      {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(6 * time.Minute), then: []string{"move from a"}, reports: "0/3 nodes are available"},
-		"no Pods for too long":    {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), given: waiting, then: []string{"move from a"}, reports: "can't be created"},
+		"no Pods: why?":           {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), then: []string{"ask a"}},
+		"no Pods for too long":    {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), given: refused, then: []string{"move from a"}, reports: "can't be created: exceeded quota"},
 		"one ran once: it stays": {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) { unschedulable(time.Hour)(s); s.Pods.EverRan = true },
 			after: DefaultTiming().Recheck},
 	}

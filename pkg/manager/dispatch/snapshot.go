@@ -78,8 +78,11 @@ type PodsReport struct {
 	Since time.Time
 	// Message is the scheduler's reason.
 	Message string
-	// EverRan: a Pod of the mirror has been bound to a node.
+	// EverRan: a container of the mirror's Pods has run.
 	EverRan bool
+	// Asked: the worker was asked why there are no Pods; Refusal is its answer.
+	Asked   bool
+	Refusal string
 }
 
 // Timing are the delays and time-outs of decisions.
