@@ -216,6 +216,9 @@ func (c *Cluster) Component(name string) *Component {
 // Components lists the cluster's components.
 func (c *Cluster) Components() []*Component { return c.components }
 
+// HasProxy says whether the cluster was started with Options.FaultProxy.
+func (c *Cluster) HasProxy() bool { return c.proxy != nil }
+
 // Proxy is the fault-injecting proxy in front of the API server.
 // It panics if the cluster was started without Options.FaultProxy.
 func (c *Cluster) Proxy() *Proxy {
