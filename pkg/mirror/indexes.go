@@ -45,3 +45,28 @@ func (r *reflection) rescaled() bool { return indexed(r.hub) && r.hub.Generation
 func (r *reflection) shrinkable() bool {
 	return r.rescaled() && ptr.Equal(r.hub.Spec.Completions, r.hub.Spec.Parallelism)
 }
+
+func indexes(r *reflection) {
+	if !indexed(r.hub) || r.hub.Spec.Completions == nil {
+		return
+	}
+	n := *r.hub.Spec.Completions
+	was := r.was.completed.Below(n)
+	completed, failed := r.said.completed.Below(n), r.said.failed.Below(n)
+	if freshStart(r.mirror) {
+		completed = completed.Union(was)
+		failed = failed.Union(r.was.failed.Below(n)).Minus(completed)
+	}
+	r.said.completed, r.said.failed = completed, failed
+	r.next.CompletedIndexes = completed.String()
+	r.next.FailedIndexes = nil
+	if r.mirror.Status.FailedIndexes != nil && r.hub.Spec.BackoffLimitPerIndex != nil {
+		r.next.FailedIndexes = ptr.To(failed.String())
+	}
+	r.next.Succeeded = int32(completed.Count())
+	if r.rescaled() && !r.shrinkable() && was.SubsetOf(completed) {
+		// Scaled down, and then parallelism alone changed: the API server no longer
+		// lets succeeded fall.
+		r.next.Succeeded = max(r.next.Succeeded, r.hub.Status.Succeeded)
+	}
+}

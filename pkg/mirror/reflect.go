@@ -111,8 +111,8 @@ func Reflect(hub, mirror *batchv1.Job, now time.Time, opts Options) Verdict {
 	if v, broken := firstBroken(inputRules, r); broken {
 		return v
 	}
-	for _, s := range steps {
-		s.apply(r)
+	for _, apply := range steps {
+		apply(r)
 	}
 	return r.conclude()
 }

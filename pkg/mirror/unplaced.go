@@ -16,7 +16,7 @@ func Unplaced(hub *batchv1.Job, now time.Time) Verdict {
 		return Unchanged{}
 	}
 	r := newReflection(hub, hub, now, Options{})
-	r.noPods()
+	clearLiveCounters(&r.next)
 	r.next.UncountedTerminatedPods = nil
 	switch {
 	case suspended(hub):

@@ -1,0 +1,95 @@
+package mirror
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+func suspendedState(r *reflection) {
+	switch {
+	case finished(&r.next):
+		// A Job that has ended keeps the condition that it had.
+	case suspended(r.hub) && suspended(r.mirror) && isTrue(&r.mirror.Status, batchv1.JobSuspended):
+		if !isTrue(&r.next, batchv1.JobSuspended) {
+			setCondition(&r.next, suspendedCondition(), r.transition(batchv1.JobSuspended))
+		}
+	case !suspended(r.hub) && r.mirrorRuns() && isTrue(&r.next, batchv1.JobSuspended):
+		setCondition(&r.next, resumedCondition(), r.transition(batchv1.JobSuspended))
+	}
+}
+
+// mirrorRuns says whether the worker's controller has seen that the mirror isn't
+// suspended. Before that, the mirror's startTime may be that of an earlier run.
+func (r *reflection) mirrorRuns() bool {
+	return !suspended(r.mirror) && !isTrue(&r.mirror.Status, batchv1.JobSuspended)
+}
+
+// mirrorStopped says whether the mirror is suspended and all its Pods are on their
+// way out.
+func (r *reflection) mirrorStopped() bool {
+	return suspended(r.mirror) && isTrue(&r.mirror.Status, batchv1.JobSuspended) && r.mirror.Status.Active == 0
+}
+
+func startTime(r *reflection) {
+	was, said := r.hub.Status.StartTime, r.mirror.Status.StartTime
+	switch {
+	case finished(&r.next) && was == nil:
+		r.next.StartTime = r.clampPtr(said)
+	case finished(&r.next):
+		r.next.StartTime = was
+	case suspended(r.hub):
+		// Cleared when the Pods have stopped, so that the next run can set it anew on
+		// any version of the hub. A run that hasn't stopped yet doesn't set it.
+		if r.mirrorStopped() {
+			r.next.StartTime = nil
+		}
+	case was == nil && r.mirrorRuns():
+		r.next.StartTime = r.clampPtr(said)
+	}
+}
+
+func completionTime(r *reflection) {
+	if !isTrue(&r.next, batchv1.JobComplete) {
+		r.next.CompletionTime = nil
+		return
+	}
+	if r.next.CompletionTime != nil {
+		return
+	}
+	at := r.mirror.Status.CompletionTime
+	if at.IsZero() {
+		at = &findCondition(&r.mirror.Status, batchv1.JobComplete).LastTransitionTime
+	}
+	done := metav1.NewTime(r.clamp(*at))
+	if start := r.next.StartTime; start != nil && done.Before(start) {
+		done = *start
+	}
+	r.next.CompletionTime = &done
+}
+
+// transition is the time of a condition on the mirror, or now.
+func (r *reflection) transition(t batchv1.JobConditionType) time.Time {
+	if c := findCondition(&r.mirror.Status, t); c != nil {
+		return r.clamp(c.LastTransitionTime)
+	}
+	return r.now
+}
+
+// clamp takes a worker's time back to now if that clock is ahead; a time that's
+// missing is now.
+func (r *reflection) clamp(t metav1.Time) time.Time {
+	if t.IsZero() || t.After(r.now) {
+		return r.now
+	}
+	return t.Truncate(time.Second)
+}
+
+func (r *reflection) clampPtr(t *metav1.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return ptr.To(metav1.NewTime(r.clamp(*t)))
+}
