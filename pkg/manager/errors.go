@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
 )
 
 // handling says what to do about an error.
@@ -46,7 +48,7 @@ func classify(err error) handling {
 	switch {
 	case errors.Is(err, errParked):
 		return ignore
-	case apierrors.IsConflict(err):
+	case apierrors.IsConflict(err), errors.Is(err, clusters.ErrNotConnected):
 		return awaitEvent
 	default:
 		return retry

@@ -20,6 +20,9 @@ import (
 // carries on.
 const maxSteps = 10
 
+// awaitAtMost is when to look again if the event that is waited for doesn't come.
+const awaitAtMost = 5 * time.Second
+
 // Reconciler brings hub Jobs and their mirrors in step, one name at a time.
 type Reconciler struct {
 	client  client.Client // of the hub; for writes
@@ -86,7 +89,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		}
 		outcome, err := r.apply(ctx, snapshot, plan)
 		if err != nil {
-			return r.afterError(ctx, snapshot, err)
+			return r.afterError(ctx, err)
 		}
 		if !outcome.changed || !plan.Again {
 			return r.settle(snapshot, plan, outcome), nil
@@ -131,13 +134,13 @@ func (r *Reconciler) release(worker string, key types.NamespacedName) {
 }
 
 // afterError says when to try again.
-func (r *Reconciler) afterError(ctx context.Context, s *dispatch.Snapshot, err error) (ctrl.Result, error) {
+func (r *Reconciler) afterError(ctx context.Context, err error) (ctrl.Result, error) {
 	switch verdict := classify(err); verdict {
 	case ignore:
 		return ctrl.Result{}, nil
 	case awaitEvent:
 		log.FromContext(ctx).V(1).Info("Waiting for a newer state", "cause", err.Error())
-		return ctrl.Result{RequeueAfter: s.Timing.StuckNotice}, nil
+		return ctrl.Result{RequeueAfter: awaitAtMost}, nil
 	default:
 		return ctrl.Result{}, err
 	}

@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -24,6 +26,12 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// The waits before a failed reconcile is tried again: the first, and the longest.
+const (
+	firstRetry = 10 * time.Millisecond
+	lastRetry  = 30 * time.Second
 )
 
 // NewScheme returns a scheme with all that the manager reads and writes.
@@ -136,6 +144,7 @@ func (r *Reconciler) setup(mgr ctrl.Manager) error {
 	}
 	c, err := controller.New("job", mgr, controller.Options{
 		MaxConcurrentReconciles: r.options.Concurrency,
+		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](firstRetry, lastRetry),
 		Reconciler:              r,
 	})
 	if err != nil {

@@ -1,0 +1,74 @@
+package dispatch
+
+import (
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// unstick tells why no Pod of a mirror runs, and after a while moves the Job to
+// another worker; only if none of its Pods ever ran.
+func unstick(s *Snapshot) Plan {
+	since, why := s.waitingSince()
+	if since.IsZero() {
+		return Plan{}
+	}
+	if notice := since.Add(s.Timing.StuckNotice).Sub(s.Now); notice > 0 {
+		return Plan{After: notice}
+	}
+	if s.isPodless() && !s.Pods.Asked {
+		return Plan{Actions: []Action{AskWhy{Worker: s.Home.Worker, Mirror: s.Home.Mirror}}}
+	}
+	plan := Plan{Reports: []Report{warn(ReasonStuck, "Worker "+s.Home.Worker+": "+why)}}
+	if timeout := since.Add(s.Timing.StuckTimeout).Sub(s.Now); timeout > 0 {
+		plan.After = timeout
+		return plan
+	}
+	plan.Actions = []Action{Place{Leave: s.Home.Worker, Reason: why}}
+	plan.AwaitsRoom = true
+	return plan
+}
+
+// waitingSince returns since when the mirror has been waiting for its first
+// Pod to run, and why; the zero time: it isn't, or that isn't known.
+func (s *Snapshot) waitingSince() (since time.Time, why string) {
+	m, status := s.Home.Mirror, &s.Home.Mirror.Status
+	ran := status.Succeeded > 0 || status.Failed > 0 || ptr.Deref(status.Ready, 0) > 0 || s.Pods.EverRan
+	idle := ptr.Deref(m.Spec.Suspend, false) || ptr.Deref(m.Spec.Parallelism, 1) == 0
+	switch {
+	case ran || idle || mirror.OutcomeOf(m) != mirror.Undecided:
+		return time.Time{}, ""
+	case s.isPodless():
+		return podlessSince(m), podlessWhy(m, s.Pods.Refusal)
+	case s.Pods.Known && s.Pods.Unschedulable > 0:
+		return s.Pods.Since, fmt.Sprintf("%d Pods can't be scheduled: %s", s.Pods.Unschedulable, s.Pods.Message)
+	default:
+		return time.Time{}, ""
+	}
+}
+
+// isPodless: the mirror has no Pods at all.
+func (s *Snapshot) isPodless() bool { return s.Home.Mirror.Status.Active == 0 }
+
+func podlessWhy(m *batchv1.Job, refusal string) string {
+	switch {
+	case refusal != "":
+		return "the Job's Pods can't be created: " + refusal
+	case m.Status.StartTime == nil:
+		return "its Job controller hasn't started the Job"
+	default:
+		return "the Job has no Pods, and its Job controller doesn't say why"
+	}
+}
+
+// podlessSince is when the mirror could have had Pods for the first time.
+func podlessSince(m *batchv1.Job) time.Time {
+	if m.Status.StartTime != nil {
+		return m.Status.StartTime.Time
+	}
+	return m.CreationTimestamp.Time
+}

@@ -1,0 +1,62 @@
+package manager
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+)
+
+func TestClassify(t *testing.T) {
+	jobs := schema.GroupResource{Group: "batch", Resource: "jobs"}
+	rows := map[string]struct {
+		err  error
+		want handling
+	}{
+		"the lane is full":        {fmt.Errorf("Mirrored: %w", errParked), ignore},
+		"the hub Job has changed": {apierrors.NewConflict(jobs, "train", errors.New("changed")), awaitEvent},
+		"the mirror has changed":  {&workerError{"a", apierrors.NewConflict(jobs, "train", errors.New("changed"))}, awaitEvent},
+		"the worker is away":      {&workerError{"a", fmt.Errorf("get: %w", clusters.ErrNotConnected)}, awaitEvent},
+		"the worker is slow":      {&workerError{"a", apierrors.NewTimeoutError("slow", 1)}, retry},
+		"the hub is down":         {errors.New("connection refused"), retry},
+	}
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			if got := classify(row.err); got != row.want {
+				t.Errorf("%s, want %s", got, row.want)
+			}
+		})
+	}
+}
+
+func TestRefusalOf(t *testing.T) {
+	jobs := schema.GroupResource{Group: "batch", Resource: "jobs"}
+	rows := map[string]struct {
+		err     error
+		refused bool
+	}{
+		"no namespace":       {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "team"), true},
+		"a quota":            {apierrors.NewForbidden(jobs, "train", errors.New("exceeded quota")), true},
+		"a field it refuses": {apierrors.NewInvalid(schema.GroupKind{Kind: "Job"}, "train", nil), true},
+		"a webhook":          {apierrors.NewBadRequest("denied"), true},
+		"too busy":           {apierrors.NewTooManyRequestsError("later"), false},
+		"it doesn't answer":  {errors.New("i/o timeout"), false},
+		"it doesn't know us": {apierrors.NewUnauthorized("expired"), false},
+	}
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			var refusal *refusalError
+			if got := errors.As(refusalOf("a", "team", row.err), &refusal); got != row.refused {
+				t.Errorf("refused: %v, want %v", got, row.refused)
+			}
+			if row.refused && refusal.reason != dispatch.ReasonRefused {
+				t.Errorf("reason %s", refusal.reason)
+			}
+		})
+	}
+}
