@@ -3,7 +3,6 @@ package worker_test
 import (
 	"strings"
 	"testing"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -230,5 +229,3 @@ func (s *scene) anyPodUntil(so func(*corev1.Pod) bool) *corev1.Pod {
 		return ok && so(pod)
 	}).(*corev1.Pod)
 }
-
-const soon = 10 * time.Second
