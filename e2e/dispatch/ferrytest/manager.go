@@ -44,6 +44,7 @@ func (f *Ferry) RunManager(edits ...func(*manager.Options)) *Manager {
 	for _, edit := range edits {
 		edit(&options)
 	}
+	quiet()
 	log := &journal{}
 	hub := rest.CopyConfig(f.Hub.RESTConfig())
 	hub.UserAgent = UserAgent
@@ -73,6 +74,9 @@ func (f *Ferry) RunManager(edits ...func(*manager.Options)) *Manager {
 	})
 	return m
 }
+
+// quiet drops what is logged by parts that don't have the manager's logger.
+var quiet = sync.OnceFunc(func() { ctrl.SetLogger(logr.Discard()) })
 
 // Stop ends the manager, and returns when nothing of it runs any more.
 func (m *Manager) Stop() {
