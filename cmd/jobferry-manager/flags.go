@@ -28,6 +28,7 @@ type flags struct {
 	metricsAddress string
 	metricsSecure  bool
 	healthAddress  string
+	pprofAddress   string
 
 	leaderElect     bool
 	leaseDuration   time.Duration
@@ -44,7 +45,7 @@ type flags struct {
 func defaultFlags() *flags {
 	return &flags{
 		hubQPS: 1000, hubBurst: 2000,
-		metricsAddress: ":8080", healthAddress: ":8081",
+		metricsAddress: ":8080", healthAddress: ":8081", pprofAddress: "0",
 		leaderElect: true, leaseDuration: 15 * time.Second, renewDeadline: 10 * time.Second,
 		retryPeriod: 2 * time.Second, shutdownTimeout: 20 * time.Second,
 		logFormat: "json", logLevel: "info",
@@ -102,6 +103,8 @@ func (f *flags) addServing(set *pflag.FlagSet) {
 	set.BoolVar(&f.metricsSecure, "metrics-secure", f.metricsSecure,
 		"serve /metrics by HTTPS, to those whom the hub authorizes")
 	set.StringVar(&f.healthAddress, "health-probe-bind-address", f.healthAddress, "address of /healthz and /readyz; 0: none")
+	set.StringVar(&f.pprofAddress, "pprof-bind-address", f.pprofAddress,
+		"address of Go's profiles, under /debug/pprof, without any authentication; 0: none")
 	set.StringVar(&f.logFormat, "log-format", f.logFormat, "json or text")
 	set.StringVar(&f.logLevel, "log-level", f.logLevel, "error, info, debug")
 	set.DurationVar(&f.shutdownTimeout, "shutdown-timeout", f.shutdownTimeout,

@@ -66,6 +66,7 @@ func (f *flags) managerOptions() ctrl.Options {
 		Cache:                         manager.CacheOptions(f.options.Namespace),
 		Metrics:                       metricsserver.Options{BindAddress: f.metricsAddress, SecureServing: f.metricsSecure},
 		HealthProbeBindAddress:        f.healthAddress,
+		PprofBindAddress:              f.pprofAddress,
 		LeaderElection:                f.leaderElect,
 		LeaderElectionID:              "jobferry-manager",
 		LeaderElectionNamespace:       f.options.Namespace,
