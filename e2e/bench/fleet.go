@@ -1,0 +1,103 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/jobferry/jobferry/e2e/bench/measure"
+	"github.com/jobferry/jobferry/e2e/rig"
+)
+
+// nodesPerWorker, with room for all Jobs of a run on each of them.
+const nodesPerWorker = 8
+
+// fleet are the clusters of a run, and the bench's own clients of them.
+type fleet struct {
+	hub     *site
+	workers []*site
+}
+
+// site is one cluster.
+type site struct {
+	*rig.Cluster
+	client kubernetes.Interface
+}
+
+func startFleet(ctx context.Context, o Options) (*fleet, error) {
+	all := []rig.Options{{Name: "hub", Audit: true}}
+	for n := range o.Workers {
+		all = append(all, rig.Options{
+			Name: fmt.Sprintf("worker-%d", n+1), Audit: true,
+			Nodes: []rig.Nodes{{Count: nodesPerWorker, CPU: "4k", Memory: "4Ti", Pods: o.Jobs + o.Singles + o.Resting}},
+			Pods:  rig.PodDefaults{RunFor: time.Millisecond},
+		})
+	}
+	clusters, err := rig.StartAll(ctx, all...)
+	if err != nil {
+		return nil, err
+	}
+	sites := make([]*site, len(clusters))
+	for i, c := range clusters {
+		if sites[i], err = newSite(c); err != nil {
+			return nil, errors.Join(err, rig.StopAll(clusters...))
+		}
+	}
+	return &fleet{hub: sites[0], workers: sites[1:]}, nil
+}
+
+// newSite makes a client that takes as little of the machine as it can: it shares the cores with what is measured.
+func newSite(c *rig.Cluster) (*site, error) {
+	config := c.RESTConfig()
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	config.UserAgent = "jobferry-bench"
+	client, err := kubernetes.NewForConfig(config)
+	return &site{Cluster: c, client: client}, err
+}
+
+func (f *fleet) all() []*site { return append([]*site{f.hub}, f.workers...) }
+
+func (f *fleet) stop() error {
+	var clusters []*rig.Cluster
+	for _, s := range f.all() {
+		clusters = append(clusters, s.Cluster)
+	}
+	return rig.StopAll(clusters...)
+}
+
+// cpu is what the processes of the clusters have used so far, by cluster and program.
+func (f *fleet) cpu() (map[string]time.Duration, error) {
+	used := map[string]time.Duration{}
+	for _, s := range f.all() {
+		for _, c := range s.Components() {
+			u, err := measure.UsageOf(c.PID())
+			if err != nil {
+				return nil, fmt.Errorf("%s of %s: %w", c.Name, s.Name(), err)
+			}
+			used[s.Name()+" "+c.Name] = u.CPU
+		}
+	}
+	return used, nil
+}
+
+// makeNamespace makes a namespace in some clusters, ready for Pods.
+func makeNamespace(ctx context.Context, name string, in ...*site) error {
+	for _, s := range in {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		if _, err := s.client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+		account := rig.Object(s.client.CoreV1().RESTClient(), "serviceaccounts", name, "default")
+		if _, err := account.Until(ctx, rig.Exists); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package bench
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const managerNamespace = "jobferry-system"
+
+// install puts what the manager needs on the hub, and registers the workers. It returns the manager's kubeconfig.
+func install(ctx context.Context, f *fleet, source, dir string) (kubeconfig string, err error) {
+	if _, err := f.hub.Kubectl(ctx, "", "apply", "--server-side", "-f", filepath.Join(source, "config", "crd")); err != nil {
+		return "", err
+	}
+	if _, err := f.hub.Kubectl(ctx, "", "wait", "--for=condition=Established", "--all", "crd"); err != nil {
+		return "", err
+	}
+	if err := makeNamespace(ctx, managerNamespace, f.hub); err != nil {
+		return "", err
+	}
+	for _, w := range f.workers {
+		if err := register(ctx, f.hub, w); err != nil {
+			return "", err
+		}
+	}
+	content, err := f.hub.UserKubeconfigBytes(managerUser, managerGroup)
+	if err != nil {
+		return "", err
+	}
+	kubeconfig = filepath.Join(dir, "hub.kubeconfig")
+	return kubeconfig, os.WriteFile(kubeconfig, content, 0o600)
+}
+
+func register(ctx context.Context, hub, worker *site) error {
+	content, err := worker.UserKubeconfigBytes(managerUser, managerGroup)
+	if err != nil {
+		return err
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: managerNamespace, Name: worker.Name(),
+			Labels: map[string]string{"jobferry.dev/worker-cluster": "true"},
+		},
+		Data: map[string][]byte{"kubeconfig": content},
+	}
+	_, err = hub.client.CoreV1().Secrets(managerNamespace).Create(ctx, secret, metav1.CreateOptions{})
+	return err
+}
+
+// awaitWorkers returns when the manager has said that all workers are ready.
+func awaitWorkers(ctx context.Context, f *fleet) error {
+	for _, w := range f.workers {
+		if _, err := f.hub.Kubectl(ctx, "", "wait", "--for=create", "workercluster/"+w.Name(), "--timeout=60s"); err != nil {
+			return err
+		}
+		if _, err := f.hub.Kubectl(ctx, "", "wait", "--for=condition=Ready", "workercluster/"+w.Name(), "--timeout=60s"); err != nil {
+			return err
+		}
+	}
+	return nil
+}

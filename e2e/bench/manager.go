@@ -1,0 +1,149 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/jobferry/jobferry/e2e/bench/measure"
+	"github.com/jobferry/jobferry/e2e/rig/reap"
+)
+
+const (
+	// managerUser is the manager's user in all clusters.
+	managerUser = "jobferry-manager"
+	// managerGroup lets it do everything: it isn't authorization that is measured.
+	managerGroup = "system:masters"
+	// managerStop is how long the manager may take to end.
+	managerStop = 30 * time.Second
+	// profilesAddress is where the manager serves its profiles, when they're wanted.
+	profilesAddress = "127.0.0.1:16060"
+)
+
+// manager is the process that is measured.
+type manager struct {
+	cmd   *exec.Cmd
+	log   string
+	ended chan struct{} // closed when the process has been waited for
+	// profiles is the folder that its profiles are written to; empty: none are wanted.
+	profiles string
+}
+
+// product is the folder of the product's module.
+func product(ctx context.Context) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/jobferry/jobferry").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the product's source (run this in the folder e2e): %w", err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// buildManager builds the manager into a folder.
+func buildManager(ctx context.Context, source, dir string) (string, error) {
+	program := filepath.Join(dir, "jobferry-manager")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, "./cmd/jobferry-manager")
+	build.Dir = source
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the manager: %w\n%s", err, out)
+	}
+	return program, nil
+}
+
+// startManager runs the manager. It is killed if this program ends without stopping it.
+func startManager(program, dir, kubeconfig string, o Options) (*manager, error) {
+	m := &manager{log: filepath.Join(dir, "manager.log"), ended: make(chan struct{}), profiles: o.Profiles}
+	flags := []string{"--kubeconfig=" + kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0"}
+	if o.Profiles != "" {
+		flags = append(flags, "--pprof-bind-address="+profilesAddress)
+	}
+	log, err := os.Create(m.log)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	reaper, err := reap.Shared()
+	if err != nil {
+		return nil, err
+	}
+	m.cmd = exec.Command(program, append(flags, o.ManagerFlags...)...)
+	m.cmd.Stdout, m.cmd.Stderr = log, log
+	m.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us
+	if err := m.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the manager: %w", err)
+	}
+	pid := m.cmd.Process.Pid
+	go func() {
+		_ = m.cmd.Wait() // how it ended is read from the ProcessState
+		_ = reaper.Forget(pid)
+		close(m.ended)
+	}()
+	return m, reaper.Watch(pid)
+}
+
+// whileRuns cancels a context with the manager's last words when it ends.
+func (m *manager) whileRuns(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-m.ended:
+			cancel(m.failure())
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(context.Canceled) }
+}
+
+func (m *manager) failure() error {
+	text, err := os.ReadFile(m.log)
+	tail := text[max(len(text)-2000, 0):]
+	return errors.Join(fmt.Errorf("the manager ended: %s\n%s", m.cmd.ProcessState, tail), err)
+}
+
+func (m *manager) usage() (measure.Usage, error) { return measure.UsageOf(m.cmd.Process.Pid) }
+
+// stop asks the manager to end, and makes it if it doesn't.
+func (m *manager) stop() error {
+	if err := m.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	patience := time.NewTimer(managerStop)
+	defer patience.Stop()
+	select {
+	case <-m.ended:
+		return nil
+	case <-patience.C:
+		return errors.Join(fmt.Errorf("the manager didn't end in %s", managerStop), m.cmd.Process.Kill())
+	}
+}
+
+// profile writes one of the manager's profiles to a file; it does nothing if none are wanted.
+func (m *manager) profile(ctx context.Context, name, query string) error {
+	if m.profiles == "" {
+		return nil
+	}
+	url := "http://" + profilesAddress + "/debug/pprof/" + name + query
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	out, err := os.Create(filepath.Join(m.profiles, name+".pprof"))
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, response.Body)
+	return errors.Join(err, out.Close())
+}

@@ -1,0 +1,58 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Options choose what is measured.
+type Options struct {
+	// Jobs is how many are submitted at once, to the floor and to the hub. Default 500.
+	Jobs int
+	// Singles is how many are submitted one at a time; 0: none. Default 50.
+	Singles int
+	// Workers is the number of worker clusters. Default 2.
+	Workers int
+	// Floor is whether the Jobs are also submitted to a worker without Jobferry. Default true.
+	Floor bool
+	// Quiet is how long the manager is watched at rest; 0: not at all. Default 60s.
+	Quiet time.Duration
+	// Resting is how many Jobs run all along, so that there is something to rest on. Default 10.
+	Resting int
+	// Submitters is how many creates and deletes are under way at a time. Default 32.
+	Submitters int
+	// Manager is the program to measure. Empty: it's built from the source around.
+	Manager string
+	// ManagerFlags are added to the manager's command line, and win.
+	ManagerFlags []string
+	// Profiles is a folder for profiles of the manager: CPU during the flood, heap after it. Empty: none.
+	Profiles string
+	// Progress is told in a line what happens. Default: nobody.
+	Progress func(format string, arguments ...any)
+}
+
+// DefaultOptions returns the defaults.
+func DefaultOptions() Options {
+	return Options{
+		Jobs: 500, Singles: 50, Workers: 2, Floor: true, Quiet: time.Minute, Resting: 10, Submitters: 32,
+		Progress: func(string, ...any) {},
+	}
+}
+
+// Validate reports all that can't be used.
+func (o *Options) Validate() error {
+	var errs []error
+	for name, minimum := range map[string]struct{ value, least int }{
+		"jobs": {o.Jobs, 1}, "singles": {o.Singles, 0}, "workers": {o.Workers, 1},
+		"resting": {o.Resting, 0}, "submitters": {o.Submitters, 1},
+	} {
+		if minimum.value < minimum.least {
+			errs = append(errs, fmt.Errorf("%s: must be at least %d, not %d", name, minimum.least, minimum.value))
+		}
+	}
+	if o.Quiet < 0 {
+		errs = append(errs, fmt.Errorf("quiet: must not be negative, but is %s", o.Quiet))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,59 @@
+package report
+
+import (
+	"fmt"
+	"time"
+)
+
+// goal is what a figure has to be, at most.
+type goal struct {
+	name string
+	// got is the figure; measured says whether it was measured at all.
+	got func(*Result) (value float64, measured bool)
+	// most is the limit.
+	most float64
+	// show writes such a figure.
+	show func(float64) string
+}
+
+const megabyte = 1e6
+
+// goals are those of the project.
+var goals = []goal{
+	{"requests of the manager per Job", func(r *Result) (float64, bool) {
+		requests, _ := r.PerJob()
+		return requests, true
+	}, 7, decimals(2)},
+	{"events per Job", func(r *Result) (float64, bool) {
+		_, events := r.PerJob()
+		return events, true
+	}, 2, decimals(2)},
+	{"requests at rest", func(r *Result) (float64, bool) { return float64(r.AtRest()), r.Quiet > 0 }, 0, decimals(0)},
+	{"peak memory of the manager", func(r *Result) (float64, bool) { return float64(r.Manager.PeakRSS), true }, 300 * megabyte, megabytes},
+	{"all Complete, against the floor", func(r *Result) (float64, bool) { return r.Ratio(), r.Floor != nil }, 2, times},
+	{"create -> mirror, one at a time, p50", func(r *Result) (float64, bool) {
+		return float64(r.Singles.Mirror.P50), r.Singles.Mirror.Count > 0
+	}, float64(40 * time.Millisecond), func(v float64) string { return milliseconds(time.Duration(v)) }},
+}
+
+// Missed names the goals that a result misses.
+func Missed(r *Result) []string {
+	var missed []string
+	for _, g := range goals {
+		if value, measured := g.got(r); measured && value > g.most {
+			missed = append(missed, fmt.Sprintf("%s: %s, at most %s", g.name, g.show(value), g.show(g.most)))
+		}
+	}
+	return missed
+}
+
+func decimals(n int) func(float64) string {
+	return func(v float64) string { return fmt.Sprintf("%.*f", n, v) }
+}
+
+func times(v float64) string     { return fmt.Sprintf("%.2fx", v) }
+func megabytes(v float64) string { return fmt.Sprintf("%.0f MB", v/megabyte) }
+func milliseconds(d time.Duration) string {
+	return fmt.Sprintf("%.0f ms", float64(d)/float64(time.Millisecond))
+}
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

@@ -1,0 +1,130 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jobferry/jobferry/e2e/bench/audit"
+	"github.com/jobferry/jobferry/e2e/bench/measure"
+)
+
+// Markdown writes a result as Markdown: the figures, the requests by kind, and how the goals were met.
+func Markdown(out io.Writer, r *Result) error {
+	p := &page{}
+	p.figures(r)
+	p.requests(r)
+	p.quiet(r)
+	p.goals(r)
+	_, err := io.WriteString(out, p.String())
+	return err
+}
+
+type page struct{ strings.Builder }
+
+func (p *page) line(format string, arguments ...any) { fmt.Fprintf(p, format+"\n", arguments...) }
+
+// table starts a table; the first column is text, the others are numbers.
+func (p *page) table(header ...string) {
+	p.line("| %s |", strings.Join(header, " | "))
+	p.line("|---|%s", strings.Repeat("---:|", len(header)-1))
+}
+
+func (p *page) row(cells ...string) { p.line("| %s |", strings.Join(cells, " | ")) }
+
+func (p *page) figures(r *Result) {
+	p.line("### %d Jobs, %d workers, %d cores for everything\n", r.Jobs, r.Workers, r.Cores)
+	p.table("", "Jobferry", "floor: one cluster", "MultiKueue (500 Jobs)")
+	requests, events := r.PerJob()
+	floor := func(show func(*Burst) string) string {
+		if r.Floor == nil {
+			return "-"
+		}
+		return show(r.Floor)
+	}
+	p.row("all Complete", seconds(r.Flood.Complete)+against(r), floor(func(b *Burst) string { return seconds(b.Complete) }), "162 to 545 s")
+	p.row("Jobs per second", decimals(1)(r.Flood.Rate(r.Jobs)), floor(func(b *Burst) string { return decimals(1)(b.Rate(r.Jobs)) }), "0.9 to 3.1")
+	p.row("create -> mirror, one at a time, p50 / p90 / p99", quantiles(r.Singles.Mirror), "", "p50 212 to 339 ms")
+	p.row("create -> mirror, all at once, p50 / p90 / p99", quantiles(r.AtOnce.Mirror), "", "")
+	p.row("worker status -> hub status, one at a time, p50 / p90 / p99", quantiles(r.Singles.Lag), "", "")
+	p.row("worker status -> hub status, all at once, p50 / p90 / p99", quantiles(r.AtOnce.Lag), "", "")
+	p.row("requests of the manager per Job, whole life", decimals(2)(requests), "", "68 to 79")
+	p.row("events per Job", decimals(2)(events), "", "(included)")
+	p.row("requests of the manager in "+r.Quiet.String()+" of quiet", rest(r), "", "")
+	p.row("manager: CPU until all Complete", seconds(r.Manager.FloodCPU), "", "32 to 53 s")
+	p.row("manager: peak memory", megabytes(float64(r.Manager.PeakRSS)), "", "128 to 148 MB")
+	p.row("all clusters: CPU until all Complete", seconds(r.Flood.CPU()), floor(func(b *Burst) string { return seconds(b.CPU()) }), "")
+	p.row("deleted, until the hub has let all go", seconds(r.Removal), "", "")
+	p.line("")
+}
+
+func against(r *Result) string {
+	if r.Floor == nil {
+		return ""
+	}
+	return " (" + times(r.Ratio()) + ")"
+}
+
+func rest(r *Result) string {
+	if r.Quiet == 0 {
+		return "-"
+	}
+	return fmt.Sprint(r.AtRest())
+}
+
+func quantiles(q measure.Quantiles) string {
+	if q.Count == 0 {
+		return "-"
+	}
+	return milliseconds(q.P50) + " / " + milliseconds(q.P90) + " / " + milliseconds(q.P99)
+}
+
+func (p *page) requests(r *Result) {
+	p.line("Requests of the manager for those Jobs, from their creation until they were let go:\n")
+	p.table("request", "cluster", "per Job", "in all", "answered by an error")
+	for _, c := range r.Requests {
+		p.row(c.Verb+" "+c.Resource, c.Cluster, decimals(2)(float64(c.Requests)/float64(r.Jobs)), fmt.Sprint(c.Requests), fmt.Sprint(c.Failed))
+	}
+	p.line("")
+}
+
+func (p *page) quiet(r *Result) {
+	if r.Quiet == 0 {
+		return
+	}
+	p.line("In %s of quiet, with %d Jobs running and %d finished, the manager made %d requests%s; besides its upkeep: %s.\n",
+		r.Quiet, r.Resting, r.Jobs, r.AtRest(), listed(r.QuietRequests), counts(r.Upkeep))
+}
+
+func listed(all []audit.Count) string {
+	if len(all) == 0 {
+		return ""
+	}
+	return " (" + counts(all) + ")"
+}
+
+func counts(all []audit.Count) string {
+	if len(all) == 0 {
+		return "none"
+	}
+	var parts []string
+	for _, c := range all {
+		parts = append(parts, fmt.Sprintf("%d %s %s (%s)", c.Requests, c.Verb, c.Resource, c.Cluster))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (p *page) goals(r *Result) {
+	p.table("goal", "at most", "measured", "")
+	for _, g := range goals {
+		value, measured := g.got(r)
+		shown, verdict := g.show(value), "met"
+		switch {
+		case !measured:
+			shown, verdict = "-", "not measured"
+		case value > g.most:
+			verdict = "**missed**"
+		}
+		p.row(g.name, g.show(g.most), shown, verdict)
+	}
+}
