@@ -45,12 +45,13 @@ var kinds = []kind{
 		batchv1.JobStatus{Succeeded: 1, Failed: 1}},
 	{"fails by backoffLimit", []rigtest.Option{rigtest.ExitCode(3), rigtest.BackoffLimit(0)}, batchv1.JobFailed,
 		batchv1.JobStatus{Failed: 1}},
-	{"work queue", []rigtest.Option{workQueue(3)}, batchv1.JobComplete, batchv1.JobStatus{Succeeded: 3}},
+	{"work queue", []rigtest.Option{atMost(3)}, batchv1.JobComplete, batchv1.JobStatus{Succeeded: 3}},
 	{"success policy", []rigtest.Option{rigtest.Indexed(3), leaderSucceeds, rigtest.PodLabel(rig.LabelFailIndexes, "1_2"),
 		rigtest.BackoffLimit(100)}, batchv1.JobComplete, batchv1.JobStatus{Succeeded: 1, CompletedIndexes: "0"}},
 }
 
-func workQueue(pods int32) rigtest.Option {
+// atMost sets parallelism; alone it makes a work queue.
+func atMost(pods int32) rigtest.Option {
 	return func(j *batchv1.Job) { j.Spec.Parallelism = &pods }
 }
 

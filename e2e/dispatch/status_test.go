@@ -97,8 +97,7 @@ func lags(worker, hub []sighting) []time.Duration {
 // statusShowsWithinASecond compares what two watches see, on the hub and in the worker.
 func statusShowsWithinASecond(t *testing.T) {
 	f := ferrytest.For(t)
-	twoAtATime := func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](2) }
-	f.Submit("job", rigtest.Indexed(4), twoAtATime, rigtest.RunFor(1500*time.Millisecond))
+	f.Submit("job", rigtest.Indexed(4), atMost(2), rigtest.RunFor(1500*time.Millisecond))
 	worker := f.Home("job")
 	f.LeaveWorker(worker)
 	var inWorker, onHub diary
