@@ -1,0 +1,159 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jobferry/jobferry/e2e/demo/state"
+	"github.com/jobferry/jobferry/e2e/rig"
+	"github.com/jobferry/jobferry/e2e/rig/binaries"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+)
+
+// The product's programs that the demo runs.
+const (
+	managerProgram = "jobferry-manager"
+	workerProgram  = "jobferry-worker"
+)
+
+const productModule = "github.com/jobferry/jobferry"
+
+// firstRun tells those patience who run it for the first time.
+const firstRun = "the first time this takes minutes"
+
+// signOfLife is how often a build that takes long says so, besides its clock.
+const signOfLife = 30 * time.Second
+
+// step does a piece of work and shows that on the board. The work may return a note on what came out of it.
+func (d *demo) step(name, note string, work func() (string, error)) error {
+	d.board.update(func(s *state.State) { s.StepBegan(name, note, time.Now()) })
+	note, err := work()
+	if err != nil {
+		note = strings.SplitN(err.Error(), "\n", 2)[0]
+	}
+	d.board.update(func(s *state.State) { s.StepEnded(name, note, err != nil, time.Now()) })
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// embedded says whether the workers' Jobs are run by jobferry-worker.
+func (d *demo) embedded() bool { return d.JobController == v1alpha1.JobControllerEmbedded }
+
+// prepare builds the programs and starts the clusters.
+func (d *demo) prepare(ctx context.Context) error {
+	programs := []string{managerProgram}
+	if d.embedded() {
+		programs = append(programs, workerProgram)
+	}
+	for _, program := range programs {
+		if err := d.step("Build "+program, "", func() (string, error) { return "", d.build(ctx, program) }); err != nil {
+			return err
+		}
+	}
+	if err := d.buildControlPlane(ctx); err != nil {
+		return err
+	}
+	return d.startClusters(ctx)
+}
+
+// build makes one of the product's programs, in this run's folder: what it runs is what is in the checkout. It sets no
+// flags: most packages have then been compiled for the demo itself.
+func (d *demo) build(ctx context.Context, program string) error {
+	if d.checkout == "" {
+		out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", productModule).Output()
+		if err != nil {
+			return fmt.Errorf("run the demo in the folder e2e of a checkout: go list -m %s: %w", productModule, explain(err))
+		}
+		d.checkout = strings.TrimSpace(string(out))
+	}
+	target := filepath.Join(d.dir, program)
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", target, "./cmd/"+program)
+	cmd.Dir = d.checkout
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, strings.TrimSpace(string(out)))
+	}
+	d.programs[program] = target
+	return nil
+}
+
+// explain adds what a command wrote to standard error.
+func explain(err error) error {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
+		return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(exit.Stderr)))
+	}
+	return err
+}
+
+// buildControlPlane makes Kubernetes itself, if it isn't in the cache.
+func (d *demo) buildControlPlane(ctx context.Context) error {
+	const name = "Build Kubernetes " + string(binaries.Current)
+	return d.step(name, "", func() (string, error) {
+		built := 0
+		_, err := binaries.Ensure(ctx, binaries.Current, func(p binaries.Progress) {
+			if p.Phase == binaries.Finished {
+				built++
+			}
+			d.board.update(func(s *state.State) { s.StepNote(name, buildNote(p)) })
+		})
+		if built == 0 {
+			return "built before", err
+		}
+		return fmt.Sprintf("%d programs, kept for the next time", built), err
+	})
+}
+
+func buildNote(p binaries.Progress) string {
+	note := fmt.Sprintf("%d of %d: %s %s", p.Number, p.Of, p.Phase, p.Program)
+	if long := p.Elapsed.Truncate(signOfLife); long > 0 {
+		note += " for " + long.String()
+	}
+	return note + "; " + firstRun
+}
+
+func (d *demo) startClusters(ctx context.Context) error {
+	errs := make([]error, 1+len(workerShapes))
+	var starting sync.WaitGroup
+	starting.Go(func() {
+		d.hub, errs[0] = d.startCluster(ctx, rig.Options{Name: "hub"}, "no nodes: Pods can't run here")
+	})
+	for i, shape := range workerShapes {
+		starting.Go(func() {
+			note := fmt.Sprintf("%d simulated nodes of %s CPU", shape.nodes, shape.cpu)
+			d.workers[i], errs[i+1] = d.startCluster(ctx, d.workerOptions(shape), note)
+		})
+	}
+	starting.Wait()
+	return errors.Join(errs...)
+}
+
+func (d *demo) workerOptions(shape workerShape) rig.Options {
+	o := rig.Options{
+		Name:  shape.name,
+		Nodes: []rig.Nodes{{Count: shape.nodes, CPU: shape.cpu, Memory: "16Gi", Prefix: shape.name}},
+	}
+	if d.embedded() {
+		o.JobController = rig.None
+	}
+	return o
+}
+
+func (d *demo) startCluster(ctx context.Context, o rig.Options, note string) (c *rig.Cluster, err error) {
+	o.Progress = func(binaries.Progress) {} // all is built
+	err = d.step("Start cluster "+o.Name, note, func() (string, error) {
+		c, err = rig.Start(ctx, o)
+		return "", err
+	})
+	return c, err
+}

@@ -1,0 +1,102 @@
+package scenario
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+func TestEveryJobIsHandedToJobferry(t *testing.T) {
+	loaded, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(loaded) != 6 {
+		t.Errorf("%d Jobs", len(loaded))
+	}
+	for _, e := range loaded {
+		job := e.Job
+		if e.CronJob != nil {
+			job = FromCronJob(e.CronJob, e.Name)
+		}
+		if job.Spec.ManagedBy == nil || *job.Spec.ManagedBy != mirror.ManagedByDispatcher {
+			t.Errorf("%s: managedBy is not %s", e.Name, mirror.ManagedByDispatcher)
+		}
+		if job.Name != e.Name {
+			t.Errorf("the manifest of %s is called %s", e.Name, job.Name)
+		}
+		completions := int32(1)
+		if job.Spec.Completions != nil {
+			completions = *job.Spec.Completions
+		}
+		if e.Expect.End == batchv1.JobComplete && e.Expect.Succeeded != completions {
+			t.Errorf("%s has %d completions, but %d are expected", e.Name, completions, e.Expect.Succeeded)
+		}
+	}
+}
+
+func TestEveryManifestIsUsed(t *testing.T) {
+	files, err := manifests.ReadDir("jobs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) != len(entries) {
+		t.Errorf("%d manifests, %d entries", len(files), len(entries))
+	}
+}
+
+func TestFromCronJob(t *testing.T) {
+	cron := &batchv1.CronJob{ObjectMeta: metav1.ObjectMeta{Name: "nightly", Namespace: "ns", UID: "u-1"}}
+	cron.Spec.JobTemplate.Labels = map[string]string{"team": "a"}
+	cron.Spec.JobTemplate.Annotations = map[string]string{"note": "b"}
+	job := FromCronJob(cron, "now")
+	owner := metav1.GetControllerOf(job)
+	if owner == nil || owner.UID != "u-1" || owner.Kind != "CronJob" || owner.APIVersion != "batch/v1" {
+		t.Errorf("owner %v", owner)
+	}
+	if job.Labels["team"] != "a" || job.Annotations["note"] != "b" ||
+		job.Annotations["cronjob.kubernetes.io/instantiate"] != "manual" {
+		t.Errorf("labels %v, annotations %v", job.Labels, job.Annotations)
+	}
+}
+
+func TestParseRefusesMistakes(t *testing.T) {
+	for _, text := range []string{
+		"kind: Pod", "kind: Job\nspec: {completion: 3}", "kind: CronJob\nspec: {scheduled: now}", "\t",
+	} {
+		if err := (&Entry{}).parse([]byte(text)); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	const backoff = batchv1.JobReasonBackoffLimitExceeded
+	for _, row := range []struct {
+		name   string
+		expect Expectation
+		got    Outcome
+		want   []string
+	}{
+		{"as it should", Complete(2, 1), Outcome{End: batchv1.JobComplete, Succeeded: 2, Failed: 1}, nil},
+		{"any reason will do", Complete(1, 0), Outcome{End: batchv1.JobComplete, Reason: "CompletionsReached", Succeeded: 1}, nil},
+		{"fails as it should", Failed(backoff, 2), Outcome{End: batchv1.JobFailed, Reason: backoff, Failed: 2}, nil},
+		{"not yet", Complete(1, 0), Outcome{Succeeded: 1}, []string{"expected to end as Complete, but has not ended"}},
+		{"failed", Complete(1, 0), Outcome{End: batchv1.JobFailed, Reason: backoff, Failed: 1}, []string{
+			"expected to end as Complete, but ended as Failed (BackoffLimitExceeded)",
+			"expected 1 succeeded Pods, got 0", "expected 0 failed Pods, got 1",
+		}},
+		{"another reason", Failed(backoff, 0), Outcome{End: batchv1.JobFailed, Reason: "DeadlineExceeded"}, []string{
+			"expected to end as Failed (BackoffLimitExceeded), but ended as Failed (DeadlineExceeded)",
+		}},
+	} {
+		if got := row.expect.Judge(row.got); !slices.Equal(got, row.want) {
+			t.Errorf("%s: %s", row.name, strings.Join(got, "; "))
+		}
+	}
+}

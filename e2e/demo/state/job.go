@@ -1,0 +1,181 @@
+package state
+
+import (
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/e2e/demo/scenario"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// Phase is a Job's situation in one word.
+type Phase string
+
+// The phases, in the usual order.
+const (
+	// Absent: not created yet.
+	Absent Phase = "-"
+	// Waiting: created, no worker yet.
+	Waiting Phase = "Waiting"
+	// Placed: has a worker, which has not started it yet.
+	Placed Phase = "Placed"
+	// Running: started.
+	Running Phase = "Running"
+	// BackingOff: Pods have failed, and none is active until it's tried again.
+	BackingOff Phase = "Backing off"
+	// Finishing: the outcome is known, the terminal condition is to follow.
+	Finishing Phase = "Finishing"
+	// Suspended: by spec.suspend.
+	Suspended Phase = "Suspended"
+	// Deleted: the Job was there and is gone.
+	Deleted Phase = "Deleted"
+	// Complete and Failed: the terminal conditions.
+	Complete Phase = "Complete"
+	Failed   Phase = "Failed"
+)
+
+// Ended says whether nothing more will come.
+func (p Phase) Ended() bool { return p == Complete || p == Failed || p == Deleted }
+
+// Job is a hub Job.
+type Job struct {
+	Name, Kind string
+	Expect     scenario.Expectation
+
+	Phase Phase
+	// Cluster is the worker that the Job was placed on.
+	Cluster string
+	// Completions is how many Pods must succeed.
+	Completions int32
+	// Counters of status.
+	Active, Ready, Succeeded, Failed int32
+	// Indexes is status.completedIndexes.
+	Indexes string
+	// Conditions are the types of those that are True, in the order of status, joined by a comma.
+	Conditions string
+	// Reason and Message of the terminal condition.
+	Reason, Message string
+	// Started and Ended are zero until then.
+	Started, Ended time.Time
+}
+
+func newJob(e scenario.Entry) Job {
+	j := Job{Name: e.Name, Kind: e.Kind, Expect: e.Expect, Phase: Absent, Completions: 1}
+	spec := &batchv1.JobSpec{}
+	switch {
+	case e.Job != nil:
+		spec = &e.Job.Spec
+	case e.CronJob != nil:
+		spec = &e.CronJob.Spec.JobTemplate.Spec
+	}
+	j.Completions = ptr.Deref(spec.Completions, 1)
+	return j
+}
+
+// SawJob takes over what a hub Job says. Jobs that aren't of the demo don't count.
+func (s *State) SawJob(job *batchv1.Job) {
+	i := s.job(job.Name)
+	if i < 0 {
+		return
+	}
+	j := &s.Jobs[i]
+	status := &job.Status
+	j.Cluster = job.Annotations[mirror.AnnotationCluster]
+	j.Completions = ptr.Deref(job.Spec.Completions, 1)
+	j.Active, j.Ready, j.Succeeded, j.Failed = status.Active, ptr.Deref(status.Ready, 0), status.Succeeded, status.Failed
+	j.Indexes = status.CompletedIndexes
+	j.Started = time.Time{}
+	if status.StartTime != nil {
+		j.Started = status.StartTime.Time
+	}
+	j.readConditions(status.Conditions)
+	j.Phase = j.phase(job)
+}
+
+// LostJob notes that a Job was deleted.
+func (s *State) LostJob(name string) {
+	if i := s.job(name); i >= 0 {
+		s.Jobs[i].Phase = Deleted
+	}
+}
+
+func (s *State) job(name string) int {
+	return slices.IndexFunc(s.Jobs, func(j Job) bool { return j.Name == name })
+}
+
+func (j *Job) readConditions(conditions []batchv1.JobCondition) {
+	j.Conditions, j.Reason, j.Message, j.Ended = "", "", "", time.Time{}
+	for _, c := range conditions {
+		if c.Status != corev1.ConditionTrue {
+			continue
+		}
+		if j.Conditions != "" {
+			j.Conditions += ", "
+		}
+		j.Conditions += string(c.Type)
+		if c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed {
+			j.Reason, j.Message, j.Ended = c.Reason, c.Message, c.LastTransitionTime.Time
+		}
+	}
+}
+
+func (j *Job) phase(job *batchv1.Job) Phase {
+	switch {
+	case hasCondition(job, batchv1.JobComplete):
+		return Complete
+	case hasCondition(job, batchv1.JobFailed):
+		return Failed
+	case ptr.Deref(job.Spec.Suspend, false):
+		return Suspended
+	case hasCondition(job, batchv1.JobSuccessCriteriaMet), hasCondition(job, batchv1.JobFailureTarget):
+		return Finishing
+	case !j.Started.IsZero() && j.Active == 0 && j.Failed > 0:
+		return BackingOff
+	case !j.Started.IsZero():
+		return Running
+	case j.Cluster != "":
+		return Placed
+	}
+	return Waiting
+}
+
+func hasCondition(job *batchv1.Job, kind batchv1.JobConditionType) bool {
+	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return c.Type == kind && c.Status == corev1.ConditionTrue
+	})
+}
+
+// Took is how long the Job has run so far; 0 if it hasn't started.
+func (j Job) Took(now time.Time) time.Duration {
+	switch {
+	case j.Started.IsZero():
+		return 0
+	case j.Ended.IsZero():
+		return max(0, now.Sub(j.Started))
+	}
+	return max(0, j.Ended.Sub(j.Started))
+}
+
+// Problems says what is not as expected with this Job.
+func (j Job) Problems() []string {
+	got := scenario.Outcome{Reason: j.Reason, Succeeded: j.Succeeded, Failed: j.Failed}
+	switch j.Phase {
+	case Complete:
+		got.End = batchv1.JobComplete
+	case Failed:
+		got.End = batchv1.JobFailed
+	case Absent:
+		return []string{"expected to end as " + j.Expect.String() + ", but does not exist"}
+	case Deleted:
+		return []string{"expected to end as " + j.Expect.String() + ", but was deleted"}
+	}
+	wrong := j.Expect.Judge(got)
+	if j.Cluster == "" {
+		wrong = append(wrong, "expected a worker to run it, but it has none")
+	}
+	return wrong
+}

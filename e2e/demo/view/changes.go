@@ -1,0 +1,123 @@
+package view
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/jobferry/jobferry/e2e/demo/state"
+)
+
+// Changes are plain lines about what is visible in a state and wasn't, or wasn't so, in the one before. now is when
+// the later one was seen.
+func Changes(before, after state.State, now time.Time) []string {
+	var told []string
+	told = append(told, stepChanges(before, after, now)...)
+	told = append(told, workerChanges(before, after)...)
+	told = append(told, jobChanges(before, after)...)
+	told = append(told, newsChanges(before, after)...)
+	if n := len(after.HubPods); n != len(before.HubPods) {
+		told = append(told, fmt.Sprintf("hub     %s, expected none", count(n, "Pod", "Pods")))
+	}
+	for i, t := range told {
+		told[i] = clean(fmt.Sprintf("%5s  %s", clock(now.Sub(after.Began)), t))
+	}
+	return told
+}
+
+func stepChanges(before, after state.State, now time.Time) []string {
+	var told []string
+	for i, step := range after.Steps {
+		was := state.Step{}
+		if i < len(before.Steps) {
+			was = before.Steps[i]
+		}
+		note := ""
+		if step.Note != "" {
+			note = ": " + step.Note
+		}
+		switch {
+		case step == was:
+		case step.Failed:
+			told = append(told, "step    "+step.Name+": failed"+note)
+		case step.Done():
+			told = append(told, fmt.Sprintf("step    %s: done in %s%s", step.Name, took(step.Took(now)), note))
+		default:
+			told = append(told, "step    "+step.Name+note)
+		}
+	}
+	return told
+}
+
+func workerChanges(before, after state.State) []string {
+	known := map[string]state.Worker{}
+	for _, w := range before.Workers {
+		known[w.Name] = w
+	}
+	var told []string
+	for _, w := range after.Workers {
+		was, found := known[w.Name]
+		delete(known, w.Name)
+		if line := workerLine(w); !found || line != workerLine(was) {
+			told = append(told, "worker  "+line)
+		}
+	}
+	for _, w := range before.Workers {
+		if _, gone := known[w.Name]; gone {
+			told = append(told, "worker  "+w.Name+": gone")
+		}
+	}
+	return told
+}
+
+func workerLine(w state.Worker) string {
+	if !w.Ready {
+		line := fmt.Sprintf("%s: not ready, %s", w.Name, w.Reason)
+		if w.Message != "" {
+			line += ": " + w.Message
+		}
+		return line
+	}
+	return fmt.Sprintf("%s: Ready, %s, %s, %s, %s of %s CPU free", w.Name, w.Version,
+		count(int(w.Nodes), "node", "nodes"), count(int(w.Jobs), "Job", "Jobs"), cores(w.FreeCPU), cores(w.CPU))
+}
+
+func jobChanges(before, after state.State) []string {
+	var told []string
+	for i, j := range after.Jobs {
+		was := state.Job{}
+		if i < len(before.Jobs) {
+			was = before.Jobs[i]
+		}
+		if line := jobLine(j); line != jobLine(was) && j.Phase != state.Absent {
+			told = append(told, "job     "+line)
+		}
+	}
+	return told
+}
+
+func jobLine(j state.Job) string {
+	on := ""
+	if j.Cluster != "" {
+		on = " on " + j.Cluster
+	}
+	line := fmt.Sprintf("%s%s: %s, %d/%d succeeded, %d active (%d ready), %d failed", j.Name, on, condition(j),
+		j.Succeeded, j.Completions, j.Active, j.Ready, j.Failed)
+	if j.Indexes != "" {
+		line += ", indexes " + j.Indexes
+	}
+	return line
+}
+
+func newsChanges(before, after state.State) []string {
+	known := map[state.News]bool{}
+	for _, n := range before.News {
+		known[n] = true
+	}
+	var told []string
+	for _, n := range after.News {
+		if !known[n] {
+			told = append(told, fmt.Sprintf("event   %s: %s: %s", n.Job, n.Reason, n.Note))
+		}
+	}
+	return told
+}

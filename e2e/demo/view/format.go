@@ -1,0 +1,83 @@
+package view
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jobferry/jobferry/e2e/demo/state"
+)
+
+// clock shows a duration as minutes and seconds.
+func clock(d time.Duration) string {
+	seconds := int(max(0, d).Seconds())
+	return fmt.Sprintf("%d:%02d", seconds/60, seconds%60)
+}
+
+// took shows how long something took: seconds up to two minutes, with a tenth if that says something.
+func took(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return "-"
+	case d < 10*time.Second && d%time.Second != 0:
+		return d.Round(100 * time.Millisecond).String()
+	case d < 2*time.Minute:
+		return strconv.Itoa(int(d.Round(time.Second).Seconds())) + "s"
+	}
+	return d.Round(time.Second).String()
+}
+
+// cores shows thousandths of a core, at most one digit after the point.
+func cores(milli int64) string {
+	return strings.TrimSuffix(strconv.FormatFloat(float64(milli)/1000, 'f', 1, 64), ".0")
+}
+
+// bar is a progress bar of the given width, in two parts.
+func bar(done, of int32, width int) (full, rest string) {
+	n := 0
+	if of > 0 {
+		n = min(width, int(int64(done)*int64(width)/int64(of)))
+	}
+	return strings.Repeat("█", n), strings.Repeat("░", width-n)
+}
+
+// phaseStyle is the colour of a Job's phase.
+func phaseStyle(j state.Job) style {
+	switch {
+	case j.Phase.Ended() && len(j.Problems()) > 0:
+		return red
+	case j.Phase.Ended():
+		return green
+	case j.Phase == state.Running:
+		return cyan
+	case j.Phase == state.Absent:
+		return dim
+	}
+	return yellow
+}
+
+// condition is what the hub says about a Job: the phase, and the terminal reason or the conditions on the way to it.
+func condition(j state.Job) string {
+	switch {
+	case j.Phase == state.Failed:
+		return fmt.Sprintf("%s (%s)", j.Phase, j.Reason)
+	case j.Phase.Ended() || j.Conditions == "":
+		return string(j.Phase)
+	}
+	return fmt.Sprintf("%s (%s)", j.Phase, j.Conditions)
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
+
+func or(s, fallback string) string {
+	if s == "" {
+		return fallback
+	}
+	return s
+}
