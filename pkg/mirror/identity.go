@@ -46,6 +46,9 @@ const (
 	// AnnotationDeadlineSpent holds the seconds of activeDeadlineSeconds that a
 	// moved Job had used before; they're taken off the mirror's deadline.
 	AnnotationDeadlineSpent = "jobferry.dev/deadline-spent"
+	// AnnotationCarry lists the kinds of objects that are carried along with the
+	// mirror, separated by commas; see pkg/manager/carry.
+	AnnotationCarry = "jobferry.dev/carry"
 )
 
 // Origin is the id of one hub: by default the UID of its kube-system namespace.

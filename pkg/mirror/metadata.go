@@ -35,6 +35,10 @@ func travels(key string) bool {
 	return !slices.ContainsFunc(keptAtHome, func(p string) bool { return strings.HasPrefix(key, p) })
 }
 
+// Travelling returns those labels or annotations of a hub object that go with it
+// to a worker.
+func Travelling(m map[string]string) map[string]string { return filterKeys(m, travels) }
+
 func manualSelector(job *batchv1.Job) bool { return ptr.Deref(job.Spec.ManualSelector, false) }
 
 // userLabels returns the labels of the hub Job that its mirror gets.

@@ -1,0 +1,105 @@
+package carry
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// newCopy returns the copy of a source as it's created, without an owner.
+func newCopy(source Object, origin mirror.Origin) Object {
+	object := New(kindOf(source))
+	object.SetNamespace(source.GetNamespace())
+	object.SetName(source.GetName())
+	stamp(object, source, origin)
+	setContent(object, source)
+	return object
+}
+
+// updated returns a copy brought in line with its source; what others have added
+// stays.
+func updated(existing, source Object, origin mirror.Origin) Object {
+	object := existing.DeepCopyObject().(Object)
+	stamp(object, source, origin)
+	setContent(object, source)
+	return object
+}
+
+func kindOf(object Object) Kind {
+	switch object.(type) {
+	case *corev1.ConfigMap:
+		return ConfigMap
+	case *corev1.Secret:
+		return Secret
+	default:
+		return ServiceAccount
+	}
+}
+
+// stamp sets the metadata of a copy. Labels are added, and never taken away.
+func stamp(object, source Object, origin mirror.Origin) {
+	labels, annotations := object.GetLabels(), object.GetAnnotations()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	for key, value := range mirror.Travelling(source.GetLabels()) {
+		labels[key] = value
+	}
+	labels[mirror.LabelOrigin] = string(origin)
+	annotations[mirror.AnnotationHubUID] = string(source.GetUID())
+	object.SetLabels(labels)
+	object.SetAnnotations(annotations)
+}
+
+// isCopy proves that an object in a worker is a copy made by this hub.
+func isCopy(object Object, origin mirror.Origin) bool {
+	return origin != "" && object.GetLabels()[mirror.LabelOrigin] == string(origin) &&
+		object.GetAnnotations()[mirror.AnnotationHubUID] != ""
+}
+
+// setContent takes over what is carried of a source.
+func setContent(object, source Object) {
+	switch to := object.(type) {
+	case *corev1.ConfigMap:
+		from := source.DeepCopyObject().(*corev1.ConfigMap)
+		to.Data, to.BinaryData, to.Immutable = from.Data, from.BinaryData, from.Immutable
+	case *corev1.Secret:
+		from := source.DeepCopyObject().(*corev1.Secret)
+		to.Type, to.Data, to.Immutable = from.Type, from.Data, from.Immutable
+	case *corev1.ServiceAccount:
+		from := source.DeepCopyObject().(*corev1.ServiceAccount)
+		to.AutomountServiceAccountToken = from.AutomountServiceAccountToken
+		for _, secret := range from.ImagePullSecrets {
+			if !slices.Contains(to.ImagePullSecrets, secret) {
+				to.ImagePullSecrets = append(to.ImagePullSecrets, secret)
+			}
+		}
+	}
+}
+
+// sameContent says whether an object has all that is carried of a source.
+func sameContent(object, source Object) bool {
+	would := object.DeepCopyObject().(Object)
+	setContent(would, source)
+	return equality.Semantic.DeepEqual(would, object)
+}
+
+// isFixed says whether the API server refuses to change the object's content to
+// the source's.
+func isFixed(object, source Object) bool {
+	switch o := object.(type) {
+	case *corev1.ConfigMap:
+		return ptr.Deref(o.Immutable, false)
+	case *corev1.Secret:
+		return ptr.Deref(o.Immutable, false) || o.Type != source.(*corev1.Secret).Type
+	default:
+		return false
+	}
+}

@@ -1,0 +1,183 @@
+package carry
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// Operation is what is to be done in the worker about one object.
+type Operation string
+
+// The operations. All but Leave and Await write.
+const (
+	// Leave: nothing is to be done.
+	Leave Operation = "Leave"
+	// Await: the object is being deleted; look again when it's gone.
+	Await Operation = "Await"
+	// Create creates Decision.Object.
+	Create Operation = "Create"
+	// Update replaces the object by Decision.Object, on condition that it is still
+	// as it was seen.
+	Update Operation = "Update"
+	// AddOwner applies Decision.Patch, a strategic merge patch.
+	AddOwner Operation = "AddOwner"
+	// Recreate deletes the object as it was seen, and creates Decision.Object: it's
+	// immutable.
+	Recreate Operation = "Recreate"
+)
+
+// Sight is one object as it was read. The source must have been read after the
+// existing object: then an Update that succeeds never takes a copy back in time.
+type Sight struct {
+	Ref Ref
+	// Namespace is that of the Job.
+	Namespace string
+	// Source is the object on the hub; nil: there is none.
+	Source Object
+	// Existing is the object of that name in the worker; nil: there is none.
+	Existing Object
+}
+
+// Rules are what decisions depend on beside what is seen.
+type Rules struct {
+	// Origin is the id of this hub.
+	Origin mirror.Origin
+	// Mirror is the Job in the worker that the object is for.
+	Mirror *batchv1.Job
+	// Registers says whether a Secret registers a worker.
+	Registers func(*corev1.Secret) bool
+}
+
+// Decision is what is to be done about one object.
+type Decision struct {
+	Do     Operation
+	Object Object
+	Patch  []byte
+	// Blocked says why the Job's Pods can't start; empty: as far as this object
+	// is concerned, they can.
+	Blocked string
+	// Note is worth telling; empty: nothing is.
+	Note string
+}
+
+// cases is the ordered table that Decide walks.
+var cases = []struct {
+	when func(Sight, Rules) bool
+	then func(Sight, Rules) Decision
+}{
+	// Someone else's is left alone, and used as it is.
+	{isForeign, leaveForeign},
+	// What never leaves the hub is as good as missing.
+	{isPrivate, refuse},
+	// Without a source, a copy serves those who have it already.
+	{isMissing, missing},
+	{func(s Sight, _ Rules) bool { return s.Existing == nil }, create},
+	{func(s Sight, _ Rules) bool { return s.Existing.GetDeletionTimestamp() != nil }, await},
+	{isCurrent, own},
+	{func(s Sight, _ Rules) bool {
+		return isFixed(s.Existing, s.Source) && !sameContent(s.Existing, s.Source)
+	}, recreate},
+	{func(Sight, Rules) bool { return true }, update},
+}
+
+// Decide says what is to be done about one object.
+func Decide(s Sight, r Rules) Decision {
+	for _, c := range cases {
+		if c.when(s, r) {
+			return c.then(s, r)
+		}
+	}
+	return Decision{Do: Leave}
+}
+
+func isForeign(s Sight, r Rules) bool { return s.Existing != nil && !isCopy(s.Existing, r.Origin) }
+
+func leaveForeign(s Sight, _ Rules) Decision {
+	if s.Source == nil || sameContent(s.Existing, s.Source) {
+		return Decision{Do: Leave}
+	}
+	return Decision{Do: Leave, Note: s.Ref.String() + " there isn't Jobferry's and differs from the hub's; it is used as it is"}
+}
+
+func isPrivate(s Sight, r Rules) bool { return private(s, r) != "" }
+
+// private says why an object never leaves the hub; empty: it may.
+func private(s Sight, r Rules) string {
+	secret, ok := s.Source.(*corev1.Secret)
+	switch {
+	case !ok:
+		return ""
+	case secret.Type == corev1.SecretTypeServiceAccountToken, secret.Type == corev1.SecretTypeBootstrapToken:
+		return "is of type " + string(secret.Type)
+	case r.Registers(secret):
+		return "registers a worker cluster"
+	default:
+		return ""
+	}
+}
+
+func refuse(s Sight, r Rules) Decision {
+	if s.Existing != nil || s.Ref.Optional {
+		return Decision{Do: Leave}
+	}
+	return Decision{Do: Leave, Blocked: fmt.Sprintf("%s %s, and is never carried: create one in the worker", s.Ref, private(s, r))}
+}
+
+func isMissing(s Sight, _ Rules) bool { return s.Source == nil }
+
+func missing(s Sight, r Rules) Decision {
+	if s.Ref.Optional || s.Existing != nil && isOwner(r.Mirror, s.Existing) {
+		return Decision{Do: Leave}
+	}
+	return Decision{Do: Leave, Blocked: fmt.Sprintf(
+		"%s not found: create it on the hub in namespace %s, or make the reference to it optional", s.Ref, s.Namespace)}
+}
+
+func create(s Sight, r Rules) Decision {
+	object := newCopy(s.Source, r.Origin)
+	addOwner(object, r.Mirror)
+	return Decision{Do: Create, Object: object}
+}
+
+func await(Sight, Rules) Decision { return Decision{Do: Await} }
+
+func isCurrent(s Sight, r Rules) bool {
+	return equality.Semantic.DeepEqual(s.Existing, updated(s.Existing, s.Source, r.Origin))
+}
+
+// own adds an owner without a condition on the object's version: many Jobs that
+// share it can do so at once.
+func own(s Sight, r Rules) Decision {
+	if isOwner(r.Mirror, s.Existing) {
+		return Decision{Do: Leave}
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid":             s.Existing.GetUID(),
+		"ownerReferences": []metav1.OwnerReference{ownerOf(r.Mirror)}, // lists are merged by uid
+	}})
+	if err != nil {
+		panic(err) // strings
+	}
+	return Decision{Do: AddOwner, Object: s.Existing, Patch: patch}
+}
+
+func recreate(s Sight, r Rules) Decision {
+	object := newCopy(s.Source, r.Origin)
+	object.SetOwnerReferences(slices.Clone(s.Existing.GetOwnerReferences()))
+	addOwner(object, r.Mirror)
+	return Decision{Do: Recreate, Object: object}
+}
+
+func update(s Sight, r Rules) Decision {
+	object := updated(s.Existing, s.Source, r.Origin)
+	addOwner(object, r.Mirror)
+	return Decision{Do: Update, Object: object}
+}

@@ -1,0 +1,69 @@
+// Package carry decides what goes along with a Job to its worker: the ConfigMaps,
+// Secrets and ServiceAccounts that the Pod template refers to. It is pure: values
+// in, values out. Package copier beside it reads and writes; package dispatch says
+// when.
+//
+//	WorkerCluster spec.carry ─┐
+//	hub Job's Pod template ───┴─▶ References ─▶ Select ─▶ annotation on the mirror
+//	                                                        │  (created suspended)
+//	source on the hub ───┐                                  ▼
+//	object in the worker ┴─▶ Decide: create | update | recreate | add owner | leave
+//	                                                        │  (mirror is resumed)
+//	                                                        ▼
+//	source changes (watch) ─────────────────────────▶ the same again
+//
+// # Vocabulary
+//
+//   - A source is the object on the hub, in the Job's namespace.
+//   - A copy is what stands for it in the worker, under the same name: labelled
+//     jobferry.dev/origin, with the source's UID in jobferry.dev/hub-uid, owned by
+//     every mirror that uses it. The worker's garbage collector deletes it after
+//     the last of them.
+//   - A foreign object has the name of a copy, and isn't one. It's never written
+//     to; Pods use it as it is.
+//
+// # What is carried
+//
+// The kinds in the WorkerCluster's spec.carry at the time when the mirror is
+// created, which an annotation on the mirror keeps. Of a ConfigMap and a Secret:
+// labels, data, type and immutable. Of a ServiceAccount: labels, imagePullSecrets
+// and automountServiceAccountToken. No annotations: they're addressed to
+// controllers on the hub, hold whole manifests (kubectl), or grant permissions in
+// a cloud. Never ServiceAccount tokens, bootstrap tokens, registrations of workers,
+// Roles or RoleBindings, and not the ServiceAccount "default", which each namespace
+// has. A ServiceAccount's imagePullSecrets are carried as well, if Secrets are.
+//
+// PersistentVolumeClaims are only looked for: a worker that lacks one can't take
+// the Job.
+//
+// # When a source is missing
+//
+// The mirror stays suspended in its worker until the source appears, unless the
+// reference is optional, or the worker has an object of that name. A source that
+// is deleted later leaves its copy alone: Pods on the hub would keep what they
+// have mounted, too. References in imagePullSecrets count as optional, as they do
+// for the kubelet.
+//
+// # Trade-offs
+//
+// Contents are compared, not hashes or versions: so a copy that someone edited is
+// put right whenever it's looked at, which is when its source changes, another Job
+// needs it, or the manager restarts. Copies aren't watched: that would take the
+// permission to list the workers' Secrets, to guard against those who may edit them.
+// Labels and image pull secrets that something in the worker adds stay.
+//
+// An object that many Jobs share holds one owner reference for each, about 100
+// bytes, until the Job is gone: it stays within the size limit of an object up to
+// some 10,000 unfinished or undeleted Jobs in a namespace of a worker.
+//
+// # Permissions
+//
+// Beyond what the manager needs anyway, for the kinds to be carried:
+//
+//	hub     get, list, watch   configmaps, secrets, serviceaccounts   (list and watch: metadata only)
+//	worker  get, create, update, patch, delete   the same
+//	worker  get   persistentvolumeclaims   (without it, claims aren't checked)
+//
+// Without them the mirror stays suspended, and an event on the hub Job says why
+// (hub), or the Job is placed on another worker (worker).
+package carry
