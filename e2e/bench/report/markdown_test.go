@@ -1,0 +1,98 @@
+package report
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jobferry/jobferry/e2e/bench/audit"
+	"github.com/jobferry/jobferry/e2e/bench/measure"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// good is a result that meets all goals.
+func good() *Result {
+	ms := func(p50, p90, p99 int) measure.Quantiles {
+		return measure.Quantiles{
+			Count: 100, P50: time.Duration(p50) * time.Millisecond, P90: time.Duration(p90) * time.Millisecond,
+			P99: time.Duration(p99) * time.Millisecond,
+		}
+	}
+	kind := func(cluster, verb, resource string) audit.Kind {
+		return audit.Kind{Cluster: cluster, Verb: verb, Resource: resource}
+	}
+	return &Result{
+		Jobs: 500, Resting: 10, Workers: 2, Cores: 2,
+		Floor: &Burst{Submitted: 2 * time.Second, Complete: 10 * time.Second, ClustersCPU: map[string]time.Duration{"worker-1 etcd": 16 * time.Second}},
+		Flood: Burst{Submitted: 3 * time.Second, Complete: 16 * time.Second, ClustersCPU: map[string]time.Duration{
+			"hub etcd": 9 * time.Second, "worker-1 etcd": 17500 * time.Millisecond,
+		}},
+		Removal: 6 * time.Second,
+		Singles: Latencies{Mirror: ms(17, 24, 31), Lag: ms(8, 14, 90)},
+		AtOnce:  Latencies{Mirror: ms(900, 2000, 2500), Lag: ms(120, 300, 700)},
+		Manager: Manager{FloodCPU: 2600 * time.Millisecond, CPU: 4 * time.Second, PeakRSS: 116e6},
+		Requests: []audit.Count{
+			{Kind: kind("hub", "create", "events"), Requests: 1000},
+			{Kind: kind("hub", "patch", "jobs"), Requests: 1000, Failed: 1},
+			{Kind: kind("hub", "patch", "jobs/status"), Requests: 1050},
+			{Kind: kind("workers", "create", "jobs"), Requests: 500},
+			{Kind: kind("workers", "delete", "jobs"), Requests: 500},
+		},
+		Quiet:  time.Minute,
+		Upkeep: []audit.Count{{Kind: kind("hub", "update", "leases"), Requests: 30}, {Kind: kind("workers", "get", "namespaces"), Requests: 12}},
+	}
+}
+
+func TestMarkdown(t *testing.T) {
+	missing := good()
+	missing.QuietRequests = []audit.Count{{Kind: audit.Kind{Cluster: "hub", Verb: "patch", Resource: "jobs/status"}, Requests: 3}}
+	missing.Flood.Complete = 25 * time.Second
+	missing.Manager.PeakRSS = 301e6
+	short := good()
+	short.Floor, short.Quiet, short.Upkeep, short.Singles = nil, 0, nil, Latencies{}
+	for name, result := range map[string]*Result{"good": good(), "missing": missing, "short": short} {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			if err := Markdown(&out, result); err != nil {
+				t.Fatal(err)
+			}
+			file := filepath.Join("testdata", name+".md")
+			if *update {
+				if err := os.WriteFile(file, []byte(out.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if out.String() != string(want) {
+				t.Errorf("got\n%s\nwant\n%s", out.String(), want)
+			}
+		})
+	}
+}
+
+func TestMissed(t *testing.T) {
+	if missed := Missed(good()); len(missed) > 0 {
+		t.Errorf("a good result misses %v", missed)
+	}
+	for want, spoil := range map[string]func(*Result){
+		"requests of the manager per Job":      func(r *Result) { r.Requests[2].Requests = 1501 },
+		"events per Job":                       func(r *Result) { r.Requests[0].Requests++ },
+		"requests at rest":                     func(r *Result) { r.QuietRequests = []audit.Count{{Requests: 1}} },
+		"peak memory of the manager":           func(r *Result) { r.Manager.PeakRSS = 300e6 + 1 },
+		"all Complete, against the floor":      func(r *Result) { r.Floor.Complete = 7 * time.Second },
+		"create -> mirror, one at a time, p50": func(r *Result) { r.Singles.Mirror.P50 = 41 * time.Millisecond },
+	} {
+		r := good()
+		spoil(r)
+		if missed := Missed(r); len(missed) != 1 || !strings.HasPrefix(missed[0], want) {
+			t.Errorf("want only %q, got %v", want, missed)
+		}
+	}
+}
