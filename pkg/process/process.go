@@ -1,0 +1,95 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+	"go.uber.org/zap/zapcore"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+)
+
+// Main runs a program until it's told to end, and ends the process: with 0, or
+// with 1 and one line that says why.
+func Main(name string, run func(ctx context.Context, args []string) error) {
+	err := run(ctrl.SetupSignalHandler(), os.Args[1:])
+	if err != nil && !errors.Is(err, pflag.ErrHelp) {
+		fmt.Fprintf(os.Stderr, "%s: %s\n", name, OneLine(err))
+		os.Exit(1)
+	}
+}
+
+// Manager makes the controller-runtime manager of the program, with its health
+// checks, and sets up the log.
+func (f *Flags) Manager(scheme *runtime.Scheme, cached cache.Options) (ctrl.Manager, error) {
+	logger, err := f.logger(os.Stderr)
+	if err != nil {
+		return nil, err
+	}
+	ctrl.SetLogger(logger)
+	klog.SetLogger(logger)
+	config, err := f.Config()
+	if err != nil {
+		return nil, err
+	}
+	options := f.managerOptions()
+	options.Scheme, options.Cache = scheme, cached
+	mgr, err := ctrl.NewManager(config, options)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", f.Cluster, config.Host, err)
+	}
+	return mgr, errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping))
+}
+
+func (f *Flags) managerOptions() ctrl.Options {
+	options := ctrl.Options{
+		Metrics:                       metricsserver.Options{BindAddress: f.metricsAddress, SecureServing: f.metricsSecure},
+		HealthProbeBindAddress:        f.healthAddress,
+		PprofBindAddress:              f.profileAddress,
+		LeaderElection:                f.leaderElect,
+		LeaderElectionID:              f.Name,
+		LeaderElectionNamespace:       f.Namespace,
+		LeaderElectionReleaseOnCancel: true,
+		LeaseDuration:                 &f.leaseDuration,
+		RenewDeadline:                 &f.renewDeadline,
+		RetryPeriod:                   &f.retryPeriod,
+		GracefulShutdownTimeout:       &f.shutdownTimeout,
+	}
+	if f.metricsSecure {
+		options.Metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	return options
+}
+
+var logLevels = []string{"error", "info", "debug"}
+
+func (f *Flags) logger(out io.Writer) (logr.Logger, error) {
+	var level zapcore.Level
+	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil || !slices.Contains(logLevels, f.logLevel) {
+		return logr.Logger{}, fmt.Errorf("--log-level %q: must be one of %s", f.logLevel, strings.Join(logLevels, ", "))
+	}
+	options := []zap.Opts{zap.WriteTo(out), zap.Level(level), zap.StacktraceLevel(zapcore.DPanicLevel),
+		func(o *zap.Options) { o.TimeEncoder = zapcore.ISO8601TimeEncoder }}
+	switch f.logFormat {
+	case "json":
+		options = append(options, zap.JSONEncoder())
+	case "text":
+		options = append(options, zap.ConsoleEncoder())
+	default:
+		return logr.Logger{}, fmt.Errorf("--log-format %q: must be json or text", f.logFormat)
+	}
+	return zap.New(options...), nil
+}
