@@ -100,8 +100,8 @@ func (h *history) wantedSeed() (batchv1.JobStatus, bool) {
 }
 
 func (h *history) seed() {
-	seed, ok := h.wantedSeed()
-	if !ok || !deref(h.mirror.Spec.Suspend) || h.mirror.Status.StartTime != nil || mirror.Seeded(h.mirror, &seed) {
+	seed, due := mirror.SeedDue(h.hub, h.mirror)
+	if !due {
 		return
 	}
 	var err error

@@ -74,6 +74,7 @@ var driftRows = map[string]struct {
 	"suspended on the hub":            {hub: suspend, want: "spec.suspend"},
 	"suspended in the worker":         {mirror: halted, want: "spec.suspend"},
 	"suspended for its seed":          {mirror: suspend, target: Target{Origin: "hub-a", Suspended: true}},
+	"awaits its seed":                 {base: job().Counted(1, 1), target: Target{Origin: "hub-a", Suspended: true}, mirror: halted},
 	"parallelism":                     {hub: func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](4) }, want: "spec.parallelism"},
 	"parallelism, in the worker":      {mirror: func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](4) }, want: "spec.parallelism"},
 	"backoffLimit":                    {hub: func(j *batchv1.Job) { j.Spec.BackoffLimit = ptr.To[int32](1) }, want: "spec.backoffLimit"},
@@ -133,6 +134,31 @@ func TestDrift(t *testing.T) {
 				t.Errorf("got %q, want %q", got, row.want)
 			}
 		})
+	}
+}
+
+// A mirror that awaits its seed follows the hub in all but this: it stays
+// suspended, and is seeded when it has the completions that its seed is for.
+func TestDriftUntilSeeded(t *testing.T) {
+	hub := job().Indexed(5).Parallelism(5).Generation(2).Counted(2, 0).CompletedIndexes("3,4").Obj()
+	m := mirrorOf(job().Indexed(2).Parallelism(2).Obj(), Target{Origin: "hub-a", Suspended: true})
+	if _, due := SeedDue(hub, m); due {
+		t.Error("indexes beyond the mirror's completions are seeded")
+	}
+	aligned := applyBytes(t, m, Drift(hub, m, atHome).(Patch).Bytes())
+	if !suspended(aligned) || *aligned.Spec.Completions != 5 {
+		t.Errorf("got %+v", aligned.Spec)
+	}
+	seed, due := SeedDue(hub, aligned)
+	if !due {
+		t.Fatal("no seed is due")
+	}
+	seeded := applyBytes(t, aligned, SeedPatch(aligned, &seed))
+	if _, again := SeedDue(hub, seeded); again || seeded.Status.CompletedIndexes != "3,4" {
+		t.Errorf("seeded with %+v", seeded.Status)
+	}
+	if got := describe(Drift(hub, seeded, atHome)); got != "spec.suspend" {
+		t.Errorf("then %q", got)
 	}
 }
 

@@ -17,8 +17,9 @@ type Target struct {
 	JobController JobController // default BuiltIn
 	// Minor is the worker's Kubernetes version, 1.Minor. Zero: unknown, taken for old.
 	Minor int
-	// Suspended makes a mirror that's resumed by Drift once the caller stops
-	// setting it: for a moved Job, whose progress is seeded first.
+	// Suspended makes a mirror that's suspended although its hub Job isn't: for a
+	// moved Job, whose progress is seeded first (see SeedDue). Drift resumes it when
+	// that's done, and the caller no longer sets this.
 	Suspended bool
 	// FreshStart: the mirror starts from zero although the hub Job has progress. A
 	// work queue always does.

@@ -131,18 +131,6 @@ func notYet(hub, mirror *batchv1.Job) Why {
 	}
 }
 
-// awaitsSeed says whether a mirror that hasn't run knows less than the hub.
-func awaitsSeed(hub, mirror *batchv1.Job) bool {
-	if !suspended(mirror) || mirror.Status.StartTime != nil || progressed(&mirror.Status) {
-		return false
-	}
-	seed, ok := Seed(hub)
-	if freshStart(mirror) {
-		seed, ok = SeedOutcome(hub)
-	}
-	return ok && !Seeded(mirror, &seed)
-}
-
 // endedBefore says whether a mirror that's being deleted had ended of its own.
 // Both times are of the worker's clock.
 func endedBefore(mirror *batchv1.Job) bool {

@@ -40,6 +40,31 @@ func SeedOutcome(hub *batchv1.Job) (batchv1.JobStatus, bool) {
 	return seed, len(seed.Conditions) > 0
 }
 
+// SeedDue returns the seed that a mirror needs now: it's suspended, hasn't run,
+// and knows less than the hub. Until it's written, Reflect waits and Drift keeps
+// the mirror suspended. It's not due while the mirror's completions aren't the
+// hub's yet: the worker would reject indexes beyond its own.
+func SeedDue(hub, mirror *batchv1.Job) (batchv1.JobStatus, bool) {
+	seed, awaits := awaitedSeed(hub, mirror)
+	return seed, awaits && ptr.Equal(hub.Spec.Completions, mirror.Spec.Completions)
+}
+
+func awaitedSeed(hub, mirror *batchv1.Job) (batchv1.JobStatus, bool) {
+	if !suspended(mirror) || mirror.Status.StartTime != nil || progressed(&mirror.Status) {
+		return batchv1.JobStatus{}, false
+	}
+	seed, ok := Seed(hub)
+	if freshStart(mirror) {
+		seed, ok = SeedOutcome(hub)
+	}
+	return seed, ok && !Seeded(mirror, &seed)
+}
+
+func awaitsSeed(hub, mirror *batchv1.Job) bool {
+	_, awaits := awaitedSeed(hub, mirror)
+	return awaits
+}
+
 // Seeded says whether a mirror has the seed already, or is past it.
 func Seeded(mirror *batchv1.Job, seed *batchv1.JobStatus) bool {
 	for i := range seed.Conditions {
