@@ -122,20 +122,42 @@ func buildNote(p binaries.Progress) string {
 	return note + "; " + firstRun
 }
 
+// startClusters starts all at once.
 func (d *demo) startClusters(ctx context.Context) error {
-	errs := make([]error, 1+len(workerShapes))
-	var starting sync.WaitGroup
-	starting.Go(func() {
-		d.hub, errs[0] = d.startCluster(ctx, rig.Options{Name: "hub"}, "no nodes: Pods can't run here")
-	})
+	clusters := []clusterStart{{rig.Options{Name: "hub"}, "no nodes: Pods can't run here", &d.hub}}
 	for i, shape := range workerShapes {
-		starting.Go(func() {
-			note := fmt.Sprintf("%d simulated nodes of %s CPU", shape.nodes, shape.cpu)
-			d.workers[i], errs[i+1] = d.startCluster(ctx, d.workerOptions(shape), note)
-		})
+		note := fmt.Sprintf("%d simulated nodes of %s CPU", shape.nodes, shape.cpu)
+		clusters = append(clusters, clusterStart{d.workerOptions(shape), note, &d.workers[i]})
+	}
+	d.board.update(func(s *state.State) {
+		for _, c := range clusters {
+			s.StepBegan(c.step(), c.note, time.Now())
+		}
+	})
+	errs := make([]error, len(clusters))
+	var starting sync.WaitGroup
+	for i, c := range clusters {
+		starting.Go(func() { errs[i] = d.startCluster(ctx, c) })
 	}
 	starting.Wait()
 	return errors.Join(errs...)
+}
+
+// clusterStart is a cluster to be started, and where it goes.
+type clusterStart struct {
+	options rig.Options
+	note    string
+	into    **rig.Cluster
+}
+
+func (c clusterStart) step() string { return "Start cluster " + c.options.Name }
+
+func (d *demo) startCluster(ctx context.Context, c clusterStart) error {
+	c.options.Progress = func(binaries.Progress) {} // all is built
+	return d.step(c.step(), c.note, func() (_ string, err error) {
+		*c.into, err = rig.Start(ctx, c.options)
+		return "", err
+	})
 }
 
 func (d *demo) workerOptions(shape workerShape) rig.Options {
@@ -147,13 +169,4 @@ func (d *demo) workerOptions(shape workerShape) rig.Options {
 		o.JobController = rig.None
 	}
 	return o
-}
-
-func (d *demo) startCluster(ctx context.Context, o rig.Options, note string) (c *rig.Cluster, err error) {
-	o.Progress = func(binaries.Progress) {} // all is built
-	err = d.step("Start cluster "+o.Name, note, func() (string, error) {
-		c, err = rig.Start(ctx, o)
-		return "", err
-	})
-	return c, err
 }

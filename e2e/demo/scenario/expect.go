@@ -52,10 +52,10 @@ func (e Expectation) Judge(got Outcome) []string {
 		wrong = append(wrong, fmt.Sprintf("expected to end as %s, but ended as %s", e, ended))
 	}
 	if got.Succeeded != e.Succeeded {
-		wrong = append(wrong, fmt.Sprintf("expected %d succeeded Pods, got %d", e.Succeeded, got.Succeeded))
+		wrong = append(wrong, fmt.Sprintf("succeeded Pods: expected %d, got %d", e.Succeeded, got.Succeeded))
 	}
 	if got.Failed != e.Failed {
-		wrong = append(wrong, fmt.Sprintf("expected %d failed Pods, got %d", e.Failed, got.Failed))
+		wrong = append(wrong, fmt.Sprintf("failed Pods: expected %d, got %d", e.Failed, got.Failed))
 	}
 	return wrong
 }

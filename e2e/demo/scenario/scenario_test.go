@@ -89,7 +89,7 @@ func TestJudge(t *testing.T) {
 		{"not yet", Complete(1, 0), Outcome{Succeeded: 1}, []string{"expected to end as Complete, but has not ended"}},
 		{"failed", Complete(1, 0), Outcome{End: batchv1.JobFailed, Reason: backoff, Failed: 1}, []string{
 			"expected to end as Complete, but ended as Failed (BackoffLimitExceeded)",
-			"expected 1 succeeded Pods, got 0", "expected 0 failed Pods, got 1",
+			"succeeded Pods: expected 1, got 0", "failed Pods: expected 0, got 1",
 		}},
 		{"another reason", Failed(backoff, 0), Outcome{End: batchv1.JobFailed, Reason: "DeadlineExceeded"}, []string{
 			"expected to end as Failed (BackoffLimitExceeded), but ended as Failed (DeadlineExceeded)",

@@ -77,8 +77,8 @@ func workerLine(w state.Worker) string {
 		}
 		return line
 	}
-	return fmt.Sprintf("%s: Ready, %s, %s, %s, %s of %s CPU free", w.Name, w.Version,
-		count(int(w.Nodes), "node", "nodes"), count(int(w.Jobs), "Job", "Jobs"), cores(w.FreeCPU), cores(w.CPU))
+	return fmt.Sprintf("%s: Ready, %s, %s, %s, free CPU %s", w.Name, w.Version,
+		count(int(w.Nodes), "node", "nodes"), count(int(w.Jobs), "Job", "Jobs"), freeCPU(w))
 }
 
 func jobChanges(before, after state.State) []string {
@@ -100,8 +100,13 @@ func jobLine(j state.Job) string {
 	if j.Cluster != "" {
 		on = " on " + j.Cluster
 	}
-	line := fmt.Sprintf("%s%s: %s, %d/%d succeeded, %d active (%d ready), %d failed", j.Name, on, condition(j),
-		j.Succeeded, j.Completions, j.Active, j.Ready, j.Failed)
+	line := fmt.Sprintf("%s%s: %s, %s succeeded, %d active", j.Name, on, condition(j), done(j.Succeeded, j), j.Active)
+	if j.Active > 0 {
+		line += fmt.Sprintf(" (%d ready)", j.Ready)
+	}
+	if j.Failed > 0 {
+		line += fmt.Sprintf(", %d failed", j.Failed)
+	}
 	if j.Indexes != "" {
 		line += ", indexes " + j.Indexes
 	}

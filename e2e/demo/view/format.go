@@ -33,13 +33,18 @@ func cores(milli int64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(float64(milli)/1000, 'f', 1, 64), ".0")
 }
 
-// bar is a progress bar of the given width, in two parts.
-func bar(done, of int32, width int) (full, rest string) {
-	n := 0
-	if of > 0 {
-		n = min(width, int(int64(done)*int64(width)/int64(of)))
+// bar is a progress bar of the given width in three parts: what is done, what is under way, and the rest. What is
+// under way has a cell at least.
+func bar(done, active, of int32, width int) (full, busy, rest string) {
+	cells := func(n int32) int {
+		return min(width, int(int64(n)*int64(width)/int64(max(of, 1))))
 	}
-	return strings.Repeat("█", n), strings.Repeat("░", width-n)
+	end := cells(done + active)
+	if active > 0 {
+		end = min(width, max(end, cells(done)+1))
+	}
+	n := cells(done)
+	return strings.Repeat("█", n), strings.Repeat("▒", end-n), strings.Repeat("░", width-end)
 }
 
 // phaseStyle is the colour of a Job's phase.

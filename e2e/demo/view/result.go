@@ -21,14 +21,15 @@ func Result(s state.State, now time.Time, o Options) []string {
 		}
 		t.rows = append(t.rows, []line{
 			mark, styled(j.Name, bold), styled(j.Kind, dim), text(or(j.Cluster, "-")), styled(condition(j), phaseStyle(j)),
-			text(string(j.Expect.End)), text(fmt.Sprintf("%d/%d", j.Succeeded, j.Completions)), failedNumber(j.Failed),
+			text(string(j.Expect.End)), text(done(j.Succeeded, j)), failedNumber(j.Failed),
 			text(took(j.Took(now))),
 		})
 	}
 	t.fit(o.Width)
 	lines := append([]line{{}}, t.lines()...)
 	lines = append(lines, line{})
-	return render(append(lines, verdict(s)...), o)
+	// The sentences may wrap: nothing of them is to be lost.
+	return append(render(lines, o), render(verdict(s), Options{Color: o.Color}.complete())...)
 }
 
 func verdict(s state.State) []line {

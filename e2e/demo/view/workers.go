@@ -13,10 +13,16 @@ func workers(s state.State, o Options) []line {
 			status = styled("○ "+w.Reason, yellow)
 		}
 		t.rows = append(t.rows, []line{
-			styled(w.Name, bold), status, text(w.Version), number(w.Nodes), number(w.Jobs),
-			text(cores(w.FreeCPU) + " of " + cores(w.CPU)),
+			styled(w.Name, bold), status, text(or(w.Version, "-")), number(w.Nodes), number(w.Jobs), text(freeCPU(w)),
 		})
 	}
 	t.fit(o.Width)
 	return t.lines()
+}
+
+func freeCPU(w state.Worker) string {
+	if w.CPU == 0 {
+		return "-" // not told yet
+	}
+	return cores(w.FreeCPU) + " of " + cores(w.CPU)
 }
