@@ -13,6 +13,7 @@ GOLANGCI_LINT  := $(GO) tool -modfile=$(CURDIR)/tools/golangci-lint/go.mod golan
 # Packages of e2e whose tests run in `make test`, on real API servers.
 E2E ?= ./...
 E2E_TIMEOUT ?= 25m
+JOBS ?= 500
 
 .DEFAULT_GOAL := help
 
@@ -56,6 +57,10 @@ lint: ## golangci-lint, with the import rules that keep the pure packages pure
 	@echo "==> Lint (the first run builds golangci-lint for some minutes)"
 	$(GOLANGCI_LINT) run ./...
 	cd e2e && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yaml ./...
+
+.PHONY: bench
+bench: ## Measure the dispatcher beside plain Jobs in one cluster (JOBS=500)
+	@$(GO) -C e2e run ./cmd/bench -jobs $(JOBS)
 
 .PHONY: verify
 verify: ## Generated files and formatting leave no diff
