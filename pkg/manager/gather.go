@@ -26,6 +26,7 @@ func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName, now t
 	if s.Job != nil {
 		known := r.memory.Of(s.Job.UID)
 		s.Orphan, s.LastStatusWrite, s.Unmet = known.orphan, known.statusWritten, known.unmetFor(s.Job)
+		s.MirrorChanged = r.lag.Since(key)
 		s.PassedOver = r.passedOver.For(s.Job.UID, now)
 		home, from = s.Job.Annotations[mirror.AnnotationCluster], s.Job.Annotations[mirror.AnnotationMovedFrom]
 	}

@@ -88,6 +88,13 @@ func (l *lag) Start(key types.NamespacedName, now time.Time) {
 	}
 }
 
+// Since returns when the first change came that still waits; zero: none does.
+func (l *lag) Since(key types.NamespacedName) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.since[key]
+}
+
 // Stop ends the wait; it returns false if there was none.
 func (l *lag) Stop(key types.NamespacedName, now time.Time) (time.Duration, bool) {
 	l.mu.Lock()

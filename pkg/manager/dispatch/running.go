@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
@@ -90,11 +91,37 @@ func reflect(s *Snapshot) Plan {
 }
 
 func (s *Snapshot) writeStatus(next mirror.Next) Plan {
-	progress := next.Change == mirror.Progress
-	if wait := s.LastStatusWrite.Add(s.Timing.ProgressFloor).Sub(s.Now); progress && wait > 0 {
+	if wait := s.statusWait(next); wait > 0 {
 		return Plan{After: wait}
 	}
+	progress := next.Change == mirror.Progress
 	return Plan{Actions: []Action{WriteStatus{Patch: mirror.StatusPatch(s.Job, &next.Status), Progress: progress}}}
+}
+
+// statusWait is how long a status can wait for the next change, to go with it in
+// one write; nothing waits for longer than the floor.
+func (s *Snapshot) statusWait(next mirror.Next) time.Duration {
+	switch {
+	case next.Change == mirror.Progress:
+		return s.LastStatusWrite.Add(s.Timing.ProgressFloor).Sub(s.Now)
+	case s.onlyAnnouncesEnd(&next.Status):
+		return s.MirrorChanged.Add(s.Timing.ProgressFloor).Sub(s.Now)
+	default:
+		return 0
+	}
+}
+
+// onlyAnnouncesEnd: all that is new, besides progress, is that the Job will end.
+// When its Pods have ended already, the end itself is some milliseconds away.
+func (s *Snapshot) onlyAnnouncesEnd(next *batchv1.JobStatus) bool {
+	shown := s.Job.Status
+	news := slices.DeleteFunc(slices.Clone(next.Conditions), func(n batchv1.JobCondition) bool {
+		return slices.ContainsFunc(shown.Conditions, func(c batchv1.JobCondition) bool { return c.Type == n.Type })
+	})
+	isMore := func(c batchv1.JobCondition) bool {
+		return c.Type != batchv1.JobSuccessCriteriaMet && c.Type != batchv1.JobFailureTarget
+	}
+	return len(news) > 0 && !slices.ContainsFunc(news, isMore) && shown.StartTime.Equal(next.StartTime)
 }
 
 // deferred waits for the mirror. Only an end that is held back is news.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -20,6 +21,24 @@ func running(n int32) func(*batchv1.Job) {
 			Succeeded: n, Active: 1, Ready: ptr.To[int32](1), Terminating: ptr.To[int32](0),
 		}
 	}
+}
+
+// announced is the status of a mirror whose Pods have ended, shortly before its end.
+func announced(j *batchv1.Job) {
+	running(2)(j)
+	j.Status.Active, j.Status.Ready = 0, ptr.To[int32](0)
+	j.Status.Conditions = []batchv1.JobCondition{{
+		Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon),
+	}}
+}
+
+// ended is the status that follows.
+func ended(j *batchv1.Job) {
+	announced(j)
+	j.Status.CompletionTime = ptr.To(metav1.NewTime(noon))
+	j.Status.Conditions = append(j.Status.Conditions, batchv1.JobCondition{
+		Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon),
+	})
 }
 
 // noLivePods is as after a move: the new mirror hasn't told of any.
@@ -41,6 +60,9 @@ func TestMirroredInStep(t *testing.T) {
 		j.Status = batchv1.JobStatus{StartTime: ptr.To(metav1.NewTime(noon.Add(-10 * time.Minute))), Active: 0, Ready: ptr.To[int32](0), Terminating: ptr.To[int32](0)}
 	}
 	pending := func(j *batchv1.Job) { noPods(j); j.Status.Active = 2 }
+	changedAgo := func(d time.Duration) func(*Snapshot) {
+		return func(s *Snapshot) { s.MirrorChanged = noon.Add(-d) }
+	}
 	rows := map[string]struct {
 		hub     *batchv1.Job
 		mirror  *batchv1.Job
@@ -49,11 +71,16 @@ func TestMirroredInStep(t *testing.T) {
 		after   time.Duration
 		reports string
 	}{
-		"status comes up":        {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), then: []string{"status"}},
-		"progress comes up":      {hub: started(), mirror: mirrorOf(hubJob(), running(1)), then: []string{"status"}},
-		"progress waits a bit":   {hub: started(), mirror: mirrorOf(hubJob(), running(1)), given: func(s *Snapshot) { s.LastStatusWrite = noon.Add(-400 * time.Millisecond) }, after: 100 * time.Millisecond},
-		"a suspension goes down": {hub: started(suspendedJob), mirror: mirrorOf(hubJob(), running(0)), then: []string{"patch [spec.suspend] in a"}},
-		"parallelism goes down":  {hub: started(func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](1) }), mirror: mirrorOf(hubJob(), running(0)), then: []string{"patch [spec.parallelism] in a"}},
+		"status comes up":                            {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), then: []string{"status"}},
+		"progress comes up":                          {hub: started(), mirror: mirrorOf(hubJob(), running(1)), then: []string{"status"}},
+		"progress waits a bit":                       {hub: started(), mirror: mirrorOf(hubJob(), running(1)), given: func(s *Snapshot) { s.LastStatusWrite = noon.Add(-400 * time.Millisecond) }, after: 100 * time.Millisecond},
+		"an end that is announced waits for the end": {hub: started(), mirror: mirrorOf(hubJob(), announced), given: changedAgo(100 * time.Millisecond), after: 400 * time.Millisecond},
+		"but not for long":                           {hub: started(), mirror: mirrorOf(hubJob(), announced), given: changedAgo(500 * time.Millisecond), then: []string{"status"}},
+		"nor after a restart":                        {hub: started(), mirror: mirrorOf(hubJob(), announced), then: []string{"status"}},
+		"nor with a start":                           {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), announced), given: changedAgo(0), then: []string{"status"}},
+		"the end doesn't wait":                       {hub: started(), mirror: mirrorOf(hubJob(), ended), given: changedAgo(0), then: []string{"status"}},
+		"a suspension goes down":                     {hub: started(suspendedJob), mirror: mirrorOf(hubJob(), running(0)), then: []string{"patch [spec.suspend] in a"}},
+		"parallelism goes down":                      {hub: started(func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](1) }), mirror: mirrorOf(hubJob(), running(0)), then: []string{"patch [spec.parallelism] in a"}},
 		"what the worker changed back": {hub: started(func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](1) }), mirror: mirrorOf(hubJob(), running(0)),
 			given: func(s *Snapshot) {
 				s.Unmet = []mirror.Note{{Field: "spec.parallelism", Message: "changed back"}}

@@ -32,6 +32,9 @@ type Snapshot struct {
 	// LastStatusWrite is when the hub Job's status was last written by this
 	// process; zero: never.
 	LastStatusWrite time.Time
+	// MirrorChanged is when the first of the mirror's changes arrived that the
+	// hub Job doesn't show yet; zero: none, or that isn't known.
+	MirrorChanged time.Time
 	// PassedOver tells, by worker, why the Job can't be there for now.
 	PassedOver map[string]string
 	// Pods is what is known of the mirror's Pods that don't run.
@@ -88,7 +91,8 @@ type PodsReport struct {
 // Timing are the delays and time-outs of decisions.
 type Timing struct {
 	// ProgressFloor is the least time between two status writes of one Job
-	// that only report progress. Default 500ms.
+	// that only report progress, and the most that the announcement of its end
+	// waits for the end itself. Default 500ms.
 	ProgressFloor time.Duration
 	// StuckNotice is how long a mirror may be without a running Pod before the
 	// reason is shown on the hub Job. Default 30s.
