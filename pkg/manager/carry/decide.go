@@ -42,6 +42,8 @@ type Sight struct {
 	Namespace string
 	// Source is the object on the hub; nil: there is none.
 	Source Object
+	// Unreadable says why the hub doesn't let the manager see the source.
+	Unreadable string
 	// Existing is the object of that name in the worker; nil: there is none.
 	Existing Object
 }
@@ -77,6 +79,8 @@ var cases = []struct {
 	{isForeign, leaveForeign},
 	// What never leaves the hub is as good as missing.
 	{isPrivate, refuse},
+	// What can't be read is waited for.
+	{isUnreadable, unreadable},
 	// Without a source, a copy serves those who have it already.
 	{isMissing, missing},
 	{func(s Sight, _ Rules) bool { return s.Existing == nil }, create},
@@ -129,6 +133,15 @@ func refuse(s Sight, r Rules) Decision {
 		return Decision{Do: Leave}
 	}
 	return Decision{Do: Leave, Blocked: fmt.Sprintf("%s %s, and is never carried: create one in the worker", s.Ref, private(s, r))}
+}
+
+func isUnreadable(s Sight, _ Rules) bool { return s.Unreadable != "" }
+
+func unreadable(s Sight, _ Rules) Decision {
+	if s.Existing != nil || s.Ref.Optional {
+		return Decision{Do: Leave}
+	}
+	return Decision{Do: Leave, Blocked: fmt.Sprintf("%s can't be read on the hub: %s", s.Ref, s.Unreadable)}
 }
 
 func isMissing(s Sight, _ Rules) bool { return s.Source == nil }

@@ -1,0 +1,141 @@
+package carry
+
+import (
+	"slices"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+func local(name string) corev1.LocalObjectReference { return corev1.LocalObjectReference{Name: name} }
+
+// in makes a template with one volume.
+func in(source corev1.VolumeSource) corev1.PodSpec {
+	return corev1.PodSpec{Volumes: []corev1.Volume{{Name: "v", VolumeSource: source}}}
+}
+
+// env makes a template with one container, with one variable.
+func env(from *corev1.EnvVarSource) corev1.PodSpec {
+	return corev1.PodSpec{Containers: []corev1.Container{{Env: []corev1.EnvVar{{Name: "V", ValueFrom: from}}}}}
+}
+
+func envFrom(from corev1.EnvFromSource) []corev1.EnvFromSource { return []corev1.EnvFromSource{from} }
+
+// words lists references; optional ones end with "?".
+func words(refs []Ref) []string {
+	var texts []string
+	for _, ref := range refs {
+		text := ref.String()
+		if ref.Optional {
+			text += "?"
+		}
+		texts = append(texts, text)
+	}
+	return texts
+}
+
+func TestReferences(t *testing.T) {
+	secret := ptr.To(local("s"))
+	fromConfigMap := envFrom(corev1.EnvFromSource{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: local("c")}})
+	optionalSecret := envFrom(corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: local("s"), Optional: ptr.To(true)}})
+	rows := map[string]struct {
+		given corev1.PodSpec
+		want  []string
+	}{
+		"nothing":                       {},
+		"a variable from a ConfigMap":   {env(&corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: local("c")}}), []string{`configmap "c"`}},
+		"a variable from a Secret":      {env(&corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: local("s")}}), []string{`secret "s"`}},
+		"an optional key":               {env(&corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: local("s"), Optional: ptr.To(true)}}), []string{`secret "s"?`}},
+		"a variable from a field":       {env(&corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{}}), nil},
+		"a variable with a value":       {env(nil), nil},
+		"all variables":                 {corev1.PodSpec{Containers: []corev1.Container{{EnvFrom: fromConfigMap}}}, []string{`configmap "c"`}},
+		"all variables, optional":       {corev1.PodSpec{Containers: []corev1.Container{{EnvFrom: optionalSecret}}}, []string{`secret "s"?`}},
+		"an init container":             {corev1.PodSpec{InitContainers: []corev1.Container{{EnvFrom: fromConfigMap}}}, []string{`configmap "c"`}},
+		"an ephemeral container":        {corev1.PodSpec{EphemeralContainers: []corev1.EphemeralContainer{{EphemeralContainerCommon: corev1.EphemeralContainerCommon{EnvFrom: fromConfigMap}}}}, []string{`configmap "c"`}},
+		"a ConfigMap volume":            {in(corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: local("c")}}), []string{`configmap "c"`}},
+		"an optional ConfigMap volume":  {in(corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: local("c"), Optional: ptr.To(true)}}), []string{`configmap "c"?`}},
+		"a Secret volume":               {in(corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "s"}}), []string{`secret "s"`}},
+		"a Secret volume without name":  {in(corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{}}), nil},
+		"azureFile":                     {in(corev1.VolumeSource{AzureFile: &corev1.AzureFileVolumeSource{SecretName: "s"}}), []string{`secret "s"`}},
+		"csi":                           {in(corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{NodePublishSecretRef: secret}}), []string{`secret "s"`}},
+		"csi without a Secret":          {in(corev1.VolumeSource{CSI: &corev1.CSIVolumeSource{}}), nil},
+		"flexVolume":                    {in(corev1.VolumeSource{FlexVolume: &corev1.FlexVolumeSource{SecretRef: secret}}), []string{`secret "s"`}},
+		"iscsi":                         {in(corev1.VolumeSource{ISCSI: &corev1.ISCSIVolumeSource{SecretRef: secret}}), []string{`secret "s"`}},
+		"rbd":                           {in(corev1.VolumeSource{RBD: &corev1.RBDVolumeSource{SecretRef: secret}}), []string{`secret "s"`}},
+		"cephfs":                        {in(corev1.VolumeSource{CephFS: &corev1.CephFSVolumeSource{SecretRef: secret}}), []string{`secret "s"`}},
+		"cinder":                        {in(corev1.VolumeSource{Cinder: &corev1.CinderVolumeSource{SecretRef: secret}}), []string{`secret "s"`}},
+		"scaleIO":                       {in(corev1.VolumeSource{ScaleIO: &corev1.ScaleIOVolumeSource{SecretRef: secret}}), []string{`secret "s"`}},
+		"storageos":                     {in(corev1.VolumeSource{StorageOS: &corev1.StorageOSVolumeSource{SecretRef: secret}}), []string{`secret "s"`}},
+		"an emptyDir":                   {in(corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}), nil},
+		"image pull secrets":            {corev1.PodSpec{ImagePullSecrets: []corev1.LocalObjectReference{local("s")}}, []string{`secret "s"?`}},
+		"a ServiceAccount":              {corev1.PodSpec{ServiceAccountName: "a"}, []string{`serviceaccount "a"`}},
+		"the default ServiceAccount":    {corev1.PodSpec{ServiceAccountName: "default"}, nil},
+		"optional once, required once":  {corev1.PodSpec{Containers: []corev1.Container{{EnvFrom: optionalSecret}}, Volumes: in(corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "s"}}).Volumes}, []string{`secret "s"`}},
+		"required once, optional twice": {corev1.PodSpec{ImagePullSecrets: []corev1.LocalObjectReference{*secret}, Volumes: in(corev1.VolumeSource{RBD: &corev1.RBDVolumeSource{SecretRef: secret}}).Volumes, Containers: []corev1.Container{{EnvFrom: optionalSecret}}}, []string{`secret "s"`}},
+		"projected": {in(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+			{Secret: &corev1.SecretProjection{LocalObjectReference: local("s")}},
+			{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: local("c"), Optional: ptr.To(true)}},
+			{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{}},
+		}}}), []string{`configmap "c"?`, `secret "s"`}},
+	}
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			if got := words(References(&corev1.PodTemplateSpec{Spec: row.given})); !slices.Equal(got, row.want) {
+				t.Errorf("got %q, want %q", got, row.want)
+			}
+		})
+	}
+}
+
+func TestClaims(t *testing.T) {
+	claim := func(name string) corev1.Volume {
+		return corev1.Volume{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name}}}
+	}
+	ephemeral := corev1.Volume{VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}}
+	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Volumes: []corev1.Volume{claim("b"), ephemeral, claim("a"), claim("b")}}}
+	if got := Claims(&template); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestKinds(t *testing.T) {
+	template := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		ServiceAccountName: "a",
+		Volumes:            in(corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: local("c")}}).Volumes,
+	}}
+	rows := map[string]struct{ allowed, want []Kind }{
+		"nothing is allowed":                   {nil, nil},
+		"what isn't referred to":               {[]Kind{Secret}, nil},
+		"what is":                              {[]Kind{ConfigMap, Secret}, []Kind{ConfigMap}},
+		"Secrets along with a ServiceAccount":  {[]Kind{ServiceAccount, Secret}, []Kind{Secret, ServiceAccount}},
+		"a ServiceAccount without its Secrets": {[]Kind{ServiceAccount}, []Kind{ServiceAccount}},
+	}
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			got := Kinds(template, row.allowed)
+			if !slices.Equal(got, row.want) {
+				t.Errorf("got %q, want %q", got, row.want)
+			}
+			job := &batchv1.Job{}
+			Mark(job, got)
+			if marked := Marked(job); !slices.Equal(marked, row.want) {
+				t.Errorf("marked with %q, want %q", marked, row.want)
+			}
+			for _, ref := range Select(References(template), got) {
+				if !slices.Contains(row.want, ref.Kind) {
+					t.Errorf("selected %s", ref)
+				}
+			}
+		})
+	}
+}
+
+func TestMarkedByOthers(t *testing.T) {
+	job := &batchv1.Job{}
+	job.Annotations = map[string]string{"jobferry.dev/carry": "Secret,Pod,,ConfigMap"}
+	if got := Marked(job); !slices.Equal(got, []Kind{Secret, ConfigMap}) {
+		t.Errorf("got %q", got)
+	}
+}
