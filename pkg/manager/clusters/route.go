@@ -15,7 +15,7 @@ import (
 
 const (
 	userAgent           = "jobferry-manager"
-	idleConnTimeout     = 90 * time.Second
+	idleConnTimeout     = 30 * time.Second // probes keep one connection longer
 	maxIdleConnsPerHost = 25
 )
 
