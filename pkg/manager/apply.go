@@ -97,6 +97,7 @@ func (r *Reconciler) forget(job *batchv1.Job) {
 	r.workers.PlacementsChanged(before.worker)
 	r.hub.Forget(key)
 	r.memory.Forget(job.UID)
+	r.copier.Book.Forget(key)
 	r.passedOver.Forget(job.UID)
 	r.report.Forget(job.UID)
 	r.waiters.Remove(key)

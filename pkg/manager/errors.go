@@ -43,6 +43,13 @@ type refusalError struct {
 
 func (e *refusalError) Error() string { return e.text }
 
+// isRefusal says whether an API server won't take an object, however often it's
+// asked.
+func isRefusal(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
+		apierrors.IsRequestEntityTooLargeError(err)
+}
+
 // classify says how to handle an error of apply.
 func classify(err error) handling {
 	switch {

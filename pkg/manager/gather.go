@@ -35,6 +35,7 @@ func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName, now t
 	}
 	s.Elsewhere = r.elsewhere(key, home, from, now)
 	r.gatherPods(ctx, s)
+	r.gatherCarry(s)
 	return s
 }
 

@@ -43,11 +43,15 @@ var (
 		Name: "jobferry_conflicts_total",
 		Help: "Jobs that a worker couldn't take: name taken, or refused by its admission.",
 	}, []string{"worker", "reason"})
+	carriedTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "jobferry_carried_objects_total",
+		Help: "Writes to workers of objects that Jobs refer to, by worker, kind and operation.",
+	}, []string{"worker", "kind", "operation"})
 )
 
 func init() {
 	metrics.Registry.MustRegister(placementLatency, mirrorLatency, statusLag, statusRejected,
-		placementsTotal, movesTotal, conflictsTotal)
+		placementsTotal, movesTotal, conflictsTotal, carriedTotal)
 }
 
 // jobsCollector counts the hub's Jobs when it's asked to.

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -30,6 +31,7 @@ type Reconciler struct {
 	cache   client.Reader // of the hub
 	workers *clusters.Registry
 	placer  *placer
+	copier  *copier.Copier
 	report  *reporter
 	clock   clock.PassiveClock
 	origin  mirror.Origin

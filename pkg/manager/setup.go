@@ -138,6 +138,9 @@ func (r *Reconciler) setup(mgr ctrl.Manager) error {
 	if err := mgr.Add(r.settling); err != nil {
 		return fmt.Errorf("jobs: %w", err)
 	}
+	if err := r.setupCarry(mgr, wake); err != nil {
+		return fmt.Errorf("jobs: %w", err)
+	}
 	r.workers.Notify(wake)
 	if err := r.workers.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("worker clusters: %w", err)

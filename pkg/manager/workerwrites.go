@@ -39,6 +39,8 @@ func (r *Reconciler) workerAction(s *dispatch.Snapshot, action dispatch.Action) 
 		return a.Worker, func(ctx context.Context, w *clusters.Worker) (outcome, error) { return r.createMirror(ctx, s, w, a) }
 	case dispatch.SeedMirror:
 		return a.Worker, func(ctx context.Context, w *clusters.Worker) (outcome, error) { return r.seedMirror(ctx, w, a) }
+	case dispatch.CarryObjects:
+		return a.Worker, func(ctx context.Context, w *clusters.Worker) (outcome, error) { return r.carry(ctx, s, w, a) }
 	case dispatch.PatchMirror:
 		return a.Worker, func(ctx context.Context, w *clusters.Worker) (outcome, error) { return r.patchMirror(ctx, s, w, a) }
 	case dispatch.DeleteMirror:
@@ -53,6 +55,9 @@ func (r *Reconciler) workerAction(s *dispatch.Snapshot, action dispatch.Action) 
 }
 
 func (r *Reconciler) createMirror(ctx context.Context, s *dispatch.Snapshot, w *clusters.Worker, a dispatch.CreateMirror) (outcome, error) {
+	if err := r.checkClaims(ctx, w, a.Mirror); err != nil {
+		return outcome{}, err
+	}
 	created := a.Mirror.DeepCopy()
 	err := w.Client().Create(ctx, created)
 	if apierrors.IsNotFound(err) && ptr.Deref(w.View().Spec.CreateNamespaces, true) {
@@ -109,8 +114,7 @@ func refusalOf(worker, namespace string, err error) error {
 	case apierrors.IsNotFound(err):
 		return &refusalError{worker: worker, reason: dispatch.ReasonRefused,
 			text: "has no namespace " + namespace + ", and its WorkerCluster doesn't let Jobferry create it (spec.createNamespaces)"}
-	case apierrors.IsInvalid(err), apierrors.IsForbidden(err), apierrors.IsBadRequest(err),
-		apierrors.IsRequestEntityTooLargeError(err):
+	case isRefusal(err):
 		return &refusalError{worker: worker, reason: dispatch.ReasonRefused, text: "refused the Job: " + err.Error()}
 	default:
 		return &workerError{worker, err}

@@ -21,6 +21,8 @@ func words(action Action) string {
 		return "create in " + a.Worker
 	case SeedMirror:
 		return fmt.Sprintf("seed %d in %s", a.Status.Succeeded, a.Worker)
+	case CarryObjects:
+		return "carry to " + a.Worker
 	case PatchMirror:
 		return fmt.Sprintf("patch %v in %s", a.Patch.Fields, a.Worker)
 	case DeleteMirror:

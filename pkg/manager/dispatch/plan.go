@@ -55,6 +55,12 @@ type SeedMirror struct {
 	Status batchv1.JobStatus
 }
 
+// CarryObjects brings what the Pod template refers to into the worker.
+type CarryObjects struct {
+	Worker string
+	Mirror *batchv1.Job
+}
+
 // PatchMirror changes a mirror in place.
 type PatchMirror struct {
 	Worker string
@@ -96,6 +102,7 @@ type LetGo struct{}
 func (Place) action()        {}
 func (CreateMirror) action() {}
 func (SeedMirror) action()   {}
+func (CarryObjects) action() {}
 func (PatchMirror) action()  {}
 func (DeleteMirror) action() {}
 func (DisownMirror) action() {}
@@ -140,4 +147,6 @@ const (
 	ReasonResumed        = "Resumed"
 	ReasonInvalid        = "InvalidAnnotation"
 	ReasonOrphaned       = "MirrorOrphaned"
+	ReasonFailedCarry    = "FailedCarry"
+	ReasonNotCarried     = "NotCarried"
 )

@@ -9,16 +9,20 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// planUnmirrored creates the mirror. A Job with progress gets it suspended: its
-// status is seeded before it may start.
+// planUnmirrored creates the mirror. A Job with progress, or one that something goes
+// along with, gets it suspended: that's seen to before it may start.
 func planUnmirrored(s *Snapshot) Plan {
 	target := s.target(s.Home)
 	_, target.Suspended = mirror.Seed(s.Job)
+	target.Suspended = target.Suspended || len(s.Carry.Kinds) > 0
+	m := mirror.Project(s.Job, target)
+	carry.Mark(m, s.Carry.Kinds)
 	return Plan{
-		Actions: []Action{CreateMirror{Worker: s.Home.Worker, Mirror: mirror.Project(s.Job, target)}},
+		Actions: []Action{CreateMirror{Worker: s.Home.Worker, Mirror: m}},
 		Reports: []Report{note(ReasonMirrored, "Created in worker "+s.Home.Worker)},
 		Again:   true,
 	}
@@ -33,7 +37,7 @@ func planMirrorLeaving(s *Snapshot) Plan {
 // up, then the hub's spec goes down, then what keeps the Pods waiting is told.
 func planMirrored(s *Snapshot) Plan {
 	var plan Plan
-	for _, step := range []func(*Snapshot) Plan{seed, reflect, align, unstick} {
+	for _, step := range []func(*Snapshot) Plan{seed, reflect, bringAlong, align, unstick} {
 		next := step(s)
 		plan.Actions = next.Actions
 		plan.Reports = append(plan.Reports, next.Reports...)
@@ -139,8 +143,9 @@ func (s *Snapshot) deferred(verdict mirror.Deferred) Plan {
 
 // align brings the mirror's spec to the hub's.
 func align(s *Snapshot) Plan {
-	m := s.Home.Mirror
-	switch drift := mirror.Drift(s.Job, m, s.target(s.Home)).(type) {
+	m, target := s.Home.Mirror, s.target(s.Home)
+	target.Suspended = s.isHeld()
+	switch drift := mirror.Drift(s.Job, m, target).(type) {
 	case mirror.Patch:
 		return s.patch(drift)
 	case mirror.Recreate:

@@ -39,6 +39,8 @@ type Snapshot struct {
 	PassedOver map[string]string
 	// Pods is what is known of the mirror's Pods that don't run.
 	Pods PodsReport
+	// Carry is what is known of the objects that go along with the Job.
+	Carry Carry
 	// Fits: the home has room for the Pods of a Job that is to be resumed.
 	Fits bool
 

@@ -1,0 +1,66 @@
+package dispatch
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/jobferry/jobferry/pkg/manager/carry"
+)
+
+// carrying is a mirror that Secrets go along with; it's created suspended.
+func carrying(j *batchv1.Job) { carry.Mark(j, []carry.Kind{carry.Secret}) }
+
+// A mirror that something goes along with starts when that has arrived, and not
+// before.
+func TestCarrying(t *testing.T) {
+	hub := hubJob(placedOn("a"))
+	halted := mirrorOf(hub, carrying, suspendedJob)
+	started := mirrorOf(hub, carrying, running(0))
+	job := hubJob(placedOn("a"), running(0))
+	refused := map[string]string{"a": "refused what the Job needs"}
+	blocked := Carry{Current: true, Blocked: []string{`secret "x" not found`}}
+	rows := map[string]struct {
+		hub     *batchv1.Job
+		mirror  *batchv1.Job
+		carry   Carry
+		passed  map[string]string
+		then    []string
+		reports string
+		after   time.Duration
+		awaits  bool
+	}{
+		"created suspended":               {hub: hub, carry: Carry{Kinds: []carry.Kind{carry.Secret}}, then: []string{"create suspended in a"}, reports: ReasonMirrored},
+		"created as ever":                 {hub: hub, then: []string{"create in a"}, reports: ReasonMirrored},
+		"carried before it's resumed":     {hub: hub, mirror: halted, then: []string{"carry to a"}},
+		"resumed then":                    {hub: hub, mirror: halted, carry: Carry{Current: true}, then: []string{"patch [spec.suspend] in a"}},
+		"held while something is missing": {hub: hub, mirror: halted, carry: blocked, reports: ReasonFailedCarry},
+		"carried again on a change":       {hub: job, mirror: started, then: []string{"carry to a"}},
+		"runs, and something is missing":  {hub: job, mirror: started, carry: blocked, reports: ReasonFailedCarry},
+		"a note on the way":               {hub: job, mirror: started, carry: Carry{Current: true, Notes: []string{"used as it is"}}, reports: ReasonNotCarried},
+		"held, and suspended on the hub":  {hub: hubJob(placedOn("a"), suspendedJob), mirror: halted, carry: blocked, reports: ReasonFailedCarry},
+		"refused before it ran":           {hub: hub, mirror: halted, passed: refused, then: []string{"move from a"}, after: 30 * time.Second, awaits: true},
+		"refused while it runs":           {hub: job, mirror: started, passed: refused},
+		"nothing goes along":              {hub: job, mirror: mirrorOf(hub, running(0)), carry: Carry{Blocked: []string{"x"}}},
+	}
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			s := look(row.hub, seat("a", row.mirror))
+			s.Carry, s.PassedOver = row.carry, row.passed
+			plan := Decide(s)
+			checkActions(t, plan, row.then)
+			var reasons []string
+			for _, report := range plan.Reports {
+				reasons = append(reasons, report.Reason)
+			}
+			if got := strings.Join(reasons, " "); got != row.reports {
+				t.Errorf("reports %q, want %q", got, row.reports)
+			}
+			if row.after != 0 && plan.After != row.after || plan.AwaitsRoom != row.awaits {
+				t.Errorf("after %s, awaits room %t", plan.After, plan.AwaitsRoom)
+			}
+		})
+	}
+}
