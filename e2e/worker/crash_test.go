@@ -119,7 +119,7 @@ func (st story) play(t *testing.T, writes int) (end string, passed int) {
 }
 
 // controller starts jobferry-worker behind the gate, or without one. It's killed after the test.
-func (s *scene) controller(gate *play.Gate, args ...string) *play.Controller {
+func (s *scene) controller(gate *play.Gate, args ...string) *play.Process {
 	program, err := program()
 	s.ok(err)
 	kubeconfig := s.cluster.Kubeconfig()

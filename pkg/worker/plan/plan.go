@@ -2,6 +2,7 @@ package plan
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -103,6 +104,11 @@ func gather(s Snapshot, o Options) *facts {
 		f.next.StartTime = &metav1.Time{Time: s.Now}
 	}
 	f.listed = sets.New(f.next.UncountedTerminatedPods.Succeeded...).Insert(f.next.UncountedTerminatedPods.Failed...)
+	if f.indexed {
+		// Of Pods that are alike in all else, those of the lowest indexes are
+		// counted, and deleted, first.
+		slices.SortStableFunc(f.pods, func(a, b *pod) int { return a.index - b.index })
+	}
 	f.active = filter(f.pods, (*pod).active)
 	f.ready = int32(len(filter(f.active, (*pod).ready)))
 	f.terminating = int32(len(filter(f.pods, (*pod).terminating)))

@@ -130,6 +130,14 @@ func TestExpendability(t *testing.T) {
 	}
 }
 
+func TestLowestIndexGoesFirst(t *testing.T) {
+	job := aJob(sized(1, 3), indexed)
+	doomed := Compute(snap(job, 0, aPod("c", index(2)), aPod("a", index(0)), aPod("b", index(1))), testOptions).Delete
+	if len(doomed) != 2 || doomed[0].Pod.Name != "a" || doomed[1].Pod.Name != "b" {
+		t.Errorf("deletes %v", doomed)
+	}
+}
+
 func TestWakeUps(t *testing.T) {
 	deadline := func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds, j.Status.StartTime = ptr.To[int64](100), at(0) }
 	for _, row := range []struct {

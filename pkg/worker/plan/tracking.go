@@ -27,9 +27,6 @@ func (f *facts) track(v *verdict) tracking {
 	for _, p := range pods {
 		t.tracked.Insert(p.UID)
 	}
-	if f.indexed {
-		slices.SortStableFunc(pods, func(a, b *pod) int { return a.index - b.index })
-	}
 	countReleased(&f.next, t.tracked)
 	listed := f.next.UncountedTerminatedPods
 	newIndexes := 0

@@ -1,0 +1,35 @@
+// Command differential holds the embedded Job controller against the built-in one: the same random Job, and the same
+// random fate of its Pods, in two clusters.
+//
+//	differential -seeds 500 -seed 1
+//
+//	       seed ---> Job, script
+//	                  |
+//	     +------------+------------+
+//	     v                         v
+//	  built-in                  embedded          each an API server and a Job controller, nothing else about Jobs
+//	     |    event 1 (the program is the kubelet) |
+//	     |    ... both come to rest, and agree     |
+//	     |    event 2 ...                          |
+//	     v                         v
+//	  state, events  == ?  state, events
+//
+// After each event both sides must come to rest in the same state: status with conditions, reasons and messages,
+// counters, indexes, and each Pod's metadata, phase and finalizers. Which Pod an event hits is told by such a state,
+// so the sides can't drift apart by chance. At the end the Job is driven to its end, and the reasons of its events are
+// compared, too. A difference is reported when it shows again as the seed is run once more, alone.
+//
+// # Vocabulary
+//
+//   - side: one cluster with its Job controller.
+//   - state: what a user can see of a Job and its Pods, in a form that is equal for equal behaviour: no times, UIDs or
+//     random parts of names.
+//   - class: Pods of a Job whose states are the same. An event hits any one of a class.
+//   - at rest: nothing has changed for a while that is longer than every delay of the controllers.
+//
+// # Trade-offs
+//
+// Both controllers run with their delays (batching, back-off) cut to milliseconds; the built-in has no flags for that,
+// so its program is built from the same source with other values (folder builtin). Deadlines are only set to be exceeded
+// at once, as their moment can't be the same on both sides.
+package main

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/e2e/worker/play"
+)
+
+// state is what a user can see of a Job and its Pods, but for times, UIDs and the random parts of names.
+type state struct {
+	job     string
+	classes []string // of the Pods, sorted, each as often as there are such Pods
+	pods    []*corev1.Pod
+	spec    batchv1.JobSpec
+	done    bool
+}
+
+func (s state) String() string { return s.job + "\n" + strings.Join(s.classes, "\n") }
+
+// state reads the side's cache.
+func (s *side) state(job string) state {
+	out := state{job: "no Job"}
+	if obj, found, _ := s.jobs.GetByKey(namespace + "/" + job); found {
+		j := obj.(*batchv1.Job)
+		out.job, out.spec, out.done = describeJob(j), j.Spec, finished(j)
+	}
+	pods, err := s.pods.ByIndex(jobLabel, job)
+	if err != nil {
+		panic(err) // there is such an index
+	}
+	for _, obj := range pods {
+		out.pods = append(out.pods, obj.(*corev1.Pod))
+	}
+	slices.SortFunc(out.pods, func(a, b *corev1.Pod) int {
+		return cmp.Or(cmp.Compare(class(a), class(b)), cmp.Compare(a.Name, b.Name))
+	})
+	for _, p := range out.pods {
+		out.classes = append(out.classes, class(p))
+	}
+	return out
+}
+
+func finished(j *batchv1.Job) bool {
+	return slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
+		return (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue
+	})
+}
+
+func describeJob(j *batchv1.Job) string {
+	var b strings.Builder
+	s := &j.Status
+	uncounted := ptr.Deref(s.UncountedTerminatedPods, batchv1.UncountedTerminatedPods{})
+	fmt.Fprintf(&b, "active=%d ready=%s terminating=%s succeeded=%d failed=%d uncounted=%d/%d completed=%q failedIndexes=%s started=%v ended=%v",
+		s.Active, number(s.Ready), number(s.Terminating), s.Succeeded, s.Failed, len(uncounted.Succeeded), len(uncounted.Failed),
+		s.CompletedIndexes, ptr.Deref(s.FailedIndexes, "-"), s.StartTime != nil, s.CompletionTime != nil)
+	conditions := slices.SortedFunc(slices.Values(s.Conditions), func(a, b batchv1.JobCondition) int { return cmp.Compare(a.Type, b.Type) })
+	for _, c := range conditions {
+		fmt.Fprintf(&b, "\n  %s=%s %s %q", c.Type, c.Status, c.Reason, withoutPodName(j.Name, c.Message))
+	}
+	return b.String()
+}
+
+func number(n *int32) string {
+	if n == nil {
+		return "-"
+	}
+	return fmt.Sprint(*n)
+}
+
+// withoutPodName cuts the random end of Pods' names off. Which Pod of a class a message names is chance.
+func withoutPodName(job, message string) string {
+	return regexp.MustCompile(regexp.QuoteMeta(job)+`(-\d+)?-[a-z0-9]{5}\b`).ReplaceAllString(message, "<pod>")
+}
+
+// class describes a Pod. Equal Pods of a Job are of one class.
+func class(p *corev1.Pod) string {
+	labels := maps.Clone(p.Labels)
+	for _, key := range []string{"controller-uid", "batch.kubernetes.io/controller-uid"} {
+		if labels[key] != "" {
+			labels[key] = "<uid>"
+		}
+	}
+	var env []string
+	for _, c := range slices.Concat(p.Spec.InitContainers, p.Spec.Containers) {
+		for _, e := range c.Env {
+			env = append(env, c.Name+":"+e.Name)
+		}
+	}
+	ready := slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+	restarts := int32(0)
+	for _, c := range p.Status.ContainerStatuses {
+		restarts += c.RestartCount
+	}
+	owner := ""
+	for _, r := range p.OwnerReferences {
+		owner += fmt.Sprintf("%s/%s controller=%v block=%v ", r.Kind, r.Name, ptr.Deref(r.Controller, false), ptr.Deref(r.BlockOwnerDeletion, false))
+	}
+	return fmt.Sprintf("  %03d %s deleting=%v ready=%v restarts=%d %v %shost=%s name=%s env=%v %v %v", play.Index(*p)+1, p.Status.Phase, p.DeletionTimestamp != nil, ready,
+		restarts, p.Finalizers, owner, p.Spec.Hostname, p.GenerateName, env, p.Annotations, labels)
+}

@@ -1,0 +1,103 @@
+package play
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+)
+
+// Source is a folder of the checkout, given by its path from the checkout's root.
+func Source(path ...string) (string, error) {
+	_, file, _, ok := runtime.Caller(0)
+	if !ok || !filepath.IsAbs(file) {
+		return "", errors.New("the source tree can't be found: don't build with -trimpath")
+	}
+	return filepath.Join(append([]string{filepath.Dir(file), "..", "..", ".."}, path...)...), nil
+}
+
+// Build builds jobferry-worker into the folder, and returns the program's path.
+func Build(ctx context.Context, dir string) (string, error) {
+	root, err := Source()
+	if err != nil {
+		return "", err
+	}
+	program := filepath.Join(dir, "jobferry-worker")
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/jobferry-worker")
+	build.Dir = root
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build jobferry-worker: %w\n%s", err, out)
+	}
+	return program, nil
+}
+
+// Process is a controller that runs.
+type Process struct {
+	cmd   *exec.Cmd
+	ended chan struct{} // closed when the process has been waited for
+	err   error         // why it ended; to be read after ended
+}
+
+// Start runs jobferry-worker on a cluster, without servers of its own and without leader election unless args say
+// otherwise.
+func Start(program, kubeconfig, logFile string, args ...string) (*Process, error) {
+	args = append([]string{"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--metrics-bind-address=0",
+		"--health-probe-bind-address=0", "--log-format=text"}, args...)
+	return Launch(exec.Command(program, args...), logFile)
+}
+
+// Launch starts a process whose log goes to the file. It dies with this process.
+func Launch(cmd *exec.Cmd, logFile string) (*Process, error) {
+	p := &Process{cmd: cmd, ended: make(chan struct{})}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	log, err := os.OpenFile(logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close() // the process has its own
+	cmd.Stdout, cmd.Stderr = log, log
+	// The death signal is tied to the thread that starts the process: keep that one.
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			p.err = cmd.Wait()
+			close(p.ended)
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("start %s: %w", filepath.Base(cmd.Path), err)
+	}
+	return p, nil
+}
+
+// PID is the process's id.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Kill ends the process as a crash would, and waits for its end.
+func (p *Process) Kill() {
+	_ = p.cmd.Process.Kill() // it fails if the process has ended, which is what we want
+	<-p.ended
+}
+
+// Stop asks the process to end, waits for that, and returns how it ended.
+func (p *Process) Stop() error {
+	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	<-p.ended
+	return p.err
+}
+
+// Usage is the CPU time and the largest memory of a process that has ended.
+func (p *Process) Usage() (cpu float64, maxRSS int64) {
+	state := p.cmd.ProcessState
+	usage, _ := state.SysUsage().(*syscall.Rusage)
+	return (state.UserTime() + state.SystemTime()).Seconds(), usage.Maxrss * 1024
+}
