@@ -53,28 +53,13 @@ func planMirrored(s *Snapshot) Plan {
 }
 
 // seed writes the progress known at the hub into a mirror that has not started
-// and knows less. Crash-safe without a mark of its own: until it's done the
-// mirror stays suspended, and is behind.
+// and knows less.
 func seed(s *Snapshot) Plan {
-	m := s.Home.Mirror
-	status, ok := mirror.Seed(s.Job)
-	if !ok || m.Status.StartTime != nil || !ptr.Deref(m.Spec.Suspend, false) || !behind(&m.Status, &status) {
+	status, due := mirror.SeedDue(s.Job, s.Home.Mirror)
+	if !due {
 		return Plan{}
 	}
-	return Plan{Actions: []Action{SeedMirror{Worker: s.Home.Worker, Mirror: m, Status: status}}}
-}
-
-func behind(have, want *batchv1.JobStatus) bool {
-	return have.Succeeded < want.Succeeded || have.Failed < want.Failed ||
-		have.CompletedIndexes != want.CompletedIndexes ||
-		ptr.Deref(have.FailedIndexes, "") != ptr.Deref(want.FailedIndexes, "") ||
-		lacksCondition(have, want)
-}
-
-func lacksCondition(have, want *batchv1.JobStatus) bool {
-	return slices.ContainsFunc(want.Conditions, func(w batchv1.JobCondition) bool {
-		return !slices.ContainsFunc(have.Conditions, func(h batchv1.JobCondition) bool { return h.Type == w.Type })
-	})
+	return Plan{Actions: []Action{SeedMirror{Worker: s.Home.Worker, Mirror: s.Home.Mirror, Status: status}}}
 }
 
 // reflect brings the hub Job's status to the mirror's.
