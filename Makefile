@@ -14,6 +14,7 @@ GOLANGCI_LINT  := $(GO) tool -modfile=$(CURDIR)/tools/golangci-lint/go.mod golan
 E2E ?= ./...
 E2E_TIMEOUT ?= 25m
 JOBS ?= 500
+CHECKS ?= 100
 
 .DEFAULT_GOAL := help
 
@@ -34,7 +35,7 @@ build: ## Build the binaries into bin/
 ##@ Check
 
 .PHONY: test
-test: test-unit rig-build test-e2e ## All tests: pure ones, and those on real API servers
+test: test-unit test-rules rig-build test-e2e ## All tests: pure ones, and those on real API servers
 
 .PHONY: test-unit
 test-unit: ## Tests that need no cluster, with the race detector
@@ -52,11 +53,17 @@ test-e2e: ## Tests on real API servers (E2E=./dispatch/... for some of them)
 	@echo "==> Tests on real API servers"
 	$(GO) -C e2e test -p 1 -timeout $(E2E_TIMEOUT) $(E2E)
 
+.PHONY: test-rules
+test-rules: ## What pkg/mirror lets through, held against Kubernetes' own validation of 1.36 and 1.34 (CHECKS=100)
+	@echo "==> Statuses against Kubernetes' own validation (the first run compiles it for some minutes)"
+	$(GO) -C e2e/reflect test . -rapid.checks=$(CHECKS)
+	$(GO) -C e2e/reflect test -modfile=go-1.34.mod . -rapid.checks=$(CHECKS)
+
 .PHONY: lint
 lint: ## golangci-lint, with the import rules that keep the pure packages pure
 	@echo "==> Lint (the first run builds golangci-lint for some minutes)"
 	$(GOLANGCI_LINT) run ./...
-	cd e2e && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yaml ./...
+	for module in e2e e2e/reflect; do (cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yaml ./...); done
 
 .PHONY: bench
 bench: ## Measure the dispatcher beside plain Jobs in one cluster (JOBS=500)
