@@ -2,7 +2,9 @@ package manager
 
 import (
 	"maps"
+	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -65,7 +67,7 @@ func TestPlacements(t *testing.T) {
 
 func TestLanesParkWhatFindsNoPlace(t *testing.T) {
 	var resumed []types.NamespacedName
-	l := newLanes(2, func(key types.NamespacedName) { resumed = append(resumed, key) })
+	l := newLanes(2, func(keys ...types.NamespacedName) { resumed = append(resumed, keys...) })
 	key := func(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
 
 	for _, name := range []string{"one", "two"} {
@@ -87,6 +89,49 @@ func TestLanesParkWhatFindsNoPlace(t *testing.T) {
 	l.Leave("quick")
 	if len(l.lanes) != 0 {
 		t.Errorf("left behind: %v", l.lanes)
+	}
+}
+
+// Jobs come in any order, are parked more than once, and find nothing to do when
+// they come back: all of them have to have their turn.
+func TestLanesForgetNobody(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		var turns []types.NamespacedName
+		l := newLanes(1+random.IntN(3), func(keys ...types.NamespacedName) { turns = append(turns, keys...) })
+		waiting := map[types.NamespacedName]bool{}
+		inside := 0
+		for range 200 {
+			if random.IntN(2) == 0 { // of ten names, some come again while they're parked
+				turns = append(turns, types.NamespacedName{Name: strconv.Itoa(random.IntN(10))})
+			}
+			switch {
+			case len(turns) > 0 && random.IntN(2) == 0:
+				key := turns[0]
+				turns = turns[1:]
+				delete(waiting, key)
+				if random.IntN(4) == 0 {
+					break // nothing to do for it
+				}
+				if l.Enter("worker", key) {
+					inside++
+				} else {
+					waiting[key] = true
+				}
+			case inside > 0:
+				inside--
+				l.Leave("worker")
+			}
+		}
+		for ; inside > 0; inside-- {
+			l.Leave("worker")
+		}
+		for _, key := range turns {
+			delete(waiting, key)
+		}
+		if len(waiting) > 0 || len(l.lanes) > 0 {
+			t.Fatalf("seed %d: forgotten %v, left behind %v", seed, waiting, l.lanes)
+		}
 	}
 }
 

@@ -133,7 +133,7 @@ func newReconciler(mgr ctrl.Manager, options Options) *Reconciler {
 
 func (r *Reconciler) setup(mgr ctrl.Manager) error {
 	wake := newWakeups(r)
-	r.lanes = newLanes(r.options.WorkerConcurrency, func(key types.NamespacedName) { wake.Wake(key) })
+	r.lanes = newLanes(r.options.WorkerConcurrency, wake.Resume)
 	r.settling = newSettling(r.workers, func() { wake.Wake(r.waiters.All()...) })
 	if err := mgr.Add(r.settling); err != nil {
 		return fmt.Errorf("jobs: %w", err)

@@ -8,7 +8,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
@@ -61,6 +63,25 @@ func (w *wakeups) Wake(keys ...types.NamespacedName) {
 			continue
 		}
 		w.queue.Add(ctrl.Request{NamespacedName: key})
+	}
+}
+
+// resumed is the priority of Jobs that have had their turn, and were sent back:
+// they come before those that are new, whose priority is zero.
+const resumed = 1
+
+// Resume has Jobs looked at that could not be dealt with at their turn. There is
+// a queue: they have been in it.
+func (w *wakeups) Resume(keys ...types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, key := range keys {
+		request := ctrl.Request{NamespacedName: key}
+		if q, ok := w.queue.(priorityqueue.PriorityQueue[ctrl.Request]); ok {
+			q.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(resumed)}, request)
+			continue
+		}
+		w.queue.Add(request)
 	}
 }
 
