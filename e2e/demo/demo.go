@@ -146,22 +146,18 @@ func (d *demo) submitted() bool {
 	return slices.ContainsFunc(s.Jobs, func(j state.Job) bool { return j.Phase != state.Absent })
 }
 
-// report writes the table, and, if something is wrong, what and the logs.
+// report writes the table; before it, if something is wrong, the ends of the logs.
 func (d *demo) report(played error) {
-	s, _ := d.board.read()
+	if d.result(played) != nil {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		for _, p := range d.processes {
+			d.print("", fmt.Sprintf("The end of %s's log:", p.name), p.logTail(logLines))
+		}
+	}
 	if d.submitted() {
+		s, _ := d.board.read()
 		d.print(view.Result(s, time.Now(), screen.Options(d.Out))...)
-	}
-	if d.result(played) == nil {
-		return
-	}
-	if played != nil {
-		d.print("", "The demo was cut short: "+played.Error())
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, p := range d.processes {
-		d.print("", fmt.Sprintf("The end of %s's log:", p.name), p.logTail(logLines))
 	}
 }
 
