@@ -215,10 +215,10 @@ func (o *owner) recognize(said identity) (reason, message string) {
 
 // pause is the time from one contact to the next.
 func (o *owner) pause() time.Duration {
-	switch {
-	case o.last.state == Ready:
+	switch o.last.state {
+	case Ready:
 		return wait.Jitter(o.options.ProbeInterval, probeJitter)
-	case o.last.state == Refused:
+	case Refused:
 		return wait.Jitter(refusedInterval, probeJitter)
 	default:
 		return wait.Jitter(backoff(o.options.RetryDelay, o.options.MaxBackoff, o.failures), backoffJitter)

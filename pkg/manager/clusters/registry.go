@@ -3,7 +3,6 @@ package clusters
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"sync"
 
@@ -11,8 +10,6 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
-
-var errClosed = errors.New("the registry of worker clusters is closed")
 
 // Registry holds the connections to all worker clusters.
 type Registry struct {
