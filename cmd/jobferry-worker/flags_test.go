@@ -1,0 +1,80 @@
+package main
+
+import (
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/jobferry/jobferry/pkg/process"
+	"github.com/jobferry/jobferry/pkg/worker"
+)
+
+func parse(t *testing.T, args ...string) worker.Options {
+	t.Helper()
+	f, set := defaultJobFlags(), pflag.NewFlagSet("test", pflag.ContinueOnError)
+	f.add(set)
+	if err := set.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	options, err := f.workerOptions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return options
+}
+
+// Each option of the library has a flag, and the flag sets it.
+func TestEachOptionHasAFlag(t *testing.T) {
+	got := parse(t,
+		"--managed-by=a/b", "--managed-by=", "--tracking-finalizer=c/d", "--concurrent-job-syncs=7",
+		"--pod-failure-backoff=2s", "--max-pod-failure-backoff=3m", "--sync-batch-period=4s",
+		"--max-uncounted-pods=8", "--max-pod-create-delete-per-sync=9", "--ttl=false")
+	want := worker.Options{
+		ManagedBy: []string{"a/b", ""}, TrackingFinalizer: "c/d", Concurrency: 7,
+		PodFailureBackoff: 2 * time.Second, MaxPodFailureBackoff: 3 * time.Minute, SyncBatchPeriod: 4 * time.Second,
+		MaxUncountedPods: 8, MaxPodCreateDeletePerSync: 9, MetricsPrefix: "jobferry_",
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestDropIn(t *testing.T) {
+	o := parse(t, "--drop-in", "--concurrent-job-syncs=9")
+	if o.TrackingFinalizer != "batch.kubernetes.io/job-tracking" || len(o.ManagedBy) != 2 || o.Concurrency != 9 || !o.TTL {
+		t.Errorf("options %+v", o)
+	}
+}
+
+// Whatever is wrong is told in one line.
+func TestErrorsAreOneLine(t *testing.T) {
+	t.Setenv("KUBECONFIG", "")
+	t.Setenv("HOME", t.TempDir())
+	t.Setenv("KUBERNETES_SERVICE_HOST", "")
+	for name, row := range map[string]struct {
+		args []string
+		want string
+	}{
+		"unknown flag":         {[]string{"--nope"}, "unknown flag: --nope"},
+		"an argument":          {[]string{"now"}, `unexpected argument "now"`},
+		"bad duration":         {[]string{"--sync-batch-period=soon"}, "invalid argument"},
+		"bad options":          {[]string{"--concurrent-job-syncs=-1", "--max-uncounted-pods=-1"}, "; "},
+		"drop-in and its own":  {[]string{"--drop-in", "--managed-by=x"}, "--drop-in chooses"},
+		"no kubeconfig":        {nil, "set --kubeconfig or $KUBECONFIG"},
+		"kubeconfig not there": {[]string{"--kubeconfig=" + filepath.Join(t.TempDir(), "none")}, "no such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := run(t.Context(), row.args)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if line := process.OneLine(err); !strings.Contains(line, row.want) || strings.Contains(line, "\n") {
+				t.Errorf("got %q, want %q", line, row.want)
+			}
+		})
+	}
+}

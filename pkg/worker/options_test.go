@@ -1,0 +1,69 @@
+package worker
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
+)
+
+func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
+	o := DefaultOptions()
+	if o.ManagedBy[0] != "jobferry.dev/worker" || o.TrackingFinalizer != "jobferry.dev/job-tracking" || o.Concurrency != 5 ||
+		o.PodFailureBackoff != 10*time.Second || o.MaxPodFailureBackoff != 6*time.Minute || o.SyncBatchPeriod != time.Second ||
+		o.MaxUncountedPods != 500 || o.MaxPodCreateDeletePerSync != 500 || o.TTL {
+		t.Errorf("defaults %+v", o)
+	}
+}
+
+func TestValidate(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		options Options
+		want    string // part of the error, empty for none
+	}{
+		{"nothing set", Options{}, ""},
+		{"drop-in", Options{}.DropIn(), ""},
+		{"a finalizer without a domain", Options{TrackingFinalizer: "tracking"}, "want domain/name"},
+		{"the built-in's finalizer for other Jobs", Options{TrackingFinalizer: batchv1.JobTrackingFinalizer}, "is the built-in controller's"},
+		{"negative concurrency", Options{Concurrency: -1}, "concurrency is -1"},
+		{"no Pods per sync", Options{MaxPodCreateDeletePerSync: -5}, "per sync is -5"},
+		{"no uncounted Pods", Options{MaxUncountedPods: -1}, "uncounted pods is -1"},
+		{"back-off upside down", Options{PodFailureBackoff: time.Hour}, "at most the second"},
+		{"negative batch period", Options{SyncBatchPeriod: -1}, "sync batch period"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			err := row.options.Validate()
+			if (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
+				t.Errorf("got %v, want %q", err, row.want)
+			}
+		})
+	}
+}
+
+func TestClaims(t *testing.T) {
+	unset, builtIn := aJob(func(j *batchv1.Job) { j.Spec.ManagedBy = nil }), aJob(func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To(batchv1.JobControllerName) })
+	for name, row := range map[string]struct {
+		options           Options
+		unset, named, own bool
+	}{
+		"default": {DefaultOptions(), false, false, true},
+		"drop-in": {DefaultOptions().DropIn(), true, true, false},
+	} {
+		if row.options.claims(unset) != row.unset || row.options.claims(builtIn) != row.named || row.options.claims(aJob()) != row.own {
+			t.Errorf("%s claims other Jobs than it should", name)
+		}
+	}
+}
+
+// The numbers that plan goes by are those of the options.
+func TestPlanOptions(t *testing.T) {
+	o := Options{TrackingFinalizer: "a/b", PodFailureBackoff: 1, MaxPodFailureBackoff: 2, SyncBatchPeriod: 3, MaxUncountedPods: 4, MaxPodCreateDeletePerSync: 5}
+	p := o.planOptions()
+	if p.TrackingFinalizer != "a/b" || p.PodFailureBackoff != 1 || p.MaxPodFailureBackoff != 2 || p.SyncBatchPeriod != 3 ||
+		p.MaxUncountedPods != 4 || p.MaxPodCreateDeletePerSync != 5 {
+		t.Errorf("got %+v", p)
+	}
+}

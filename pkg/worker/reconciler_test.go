@@ -1,0 +1,248 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+func (c *cluster) count(verb string) int {
+	n := 0
+	for _, w := range c.writes {
+		if strings.HasPrefix(w, verb+" ") {
+			n++
+		}
+	}
+	return n
+}
+
+// At the floor of writes: one CREATE and one finalizer PATCH per Pod, and few status writes.
+func TestWritesPerPod(t *testing.T) {
+	c := newCluster(t, Options{}, aJob(func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = ptr.To[int32](50), ptr.To[int32](50) }))
+	c.mustSync()
+	for _, p := range c.pods() {
+		c.end(&p, 0)
+	}
+	c.mustSync()
+	if finished(c.job()) != batchv1.JobComplete {
+		t.Fatalf("status %+v", c.job().Status)
+	}
+	if c.count("create") != 50 || c.count("patch") != 50 || c.count("status") != 3 || c.count("delete") != 0 {
+		t.Errorf("%d creates, %d patches, %d status writes, %d deletes", c.count("create"), c.count("patch"), c.count("status"), c.count("delete"))
+	}
+}
+
+// A refusal stops the creation at the end of its batch, is told to the user, and the status says what is.
+func TestCreationStopsAtARefusal(t *testing.T) {
+	c := newCluster(t, Options{}, aJob(func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = ptr.To[int32](100), ptr.To[int32](100) }))
+	created := 0
+	c.refuse = func(verb string, _ client.Object) error {
+		if verb == "create" {
+			if created++; created > 5 {
+				return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "job-x", errors.New("exceeded quota"))
+			}
+		}
+		return nil
+	}
+	if _, err := c.sync(); !apierrors.IsForbidden(err) {
+		t.Errorf("got %v", err)
+	}
+	if created != 7 { // 1 + 2 + 4, of which two are refused
+		t.Errorf("%d requests", created)
+	}
+	if c.job().Status.Active != 5 || c.heard("FailedCreate") != 2 || c.heard("SuccessfulCreate") != 5 {
+		t.Errorf("active %d, events: %d failed, %d created", c.job().Status.Active, c.heard("FailedCreate"), c.heard("SuccessfulCreate"))
+	}
+}
+
+// A namespace that is going is no error: no later attempt would fare better.
+func TestCreationInAnEndingNamespace(t *testing.T) {
+	c := newCluster(t, Options{}, aJob())
+	c.refuse = func(verb string, _ client.Object) error {
+		if verb != "create" {
+			return nil
+		}
+		return &apierrors.StatusError{ErrStatus: metav1.Status{
+			Reason: metav1.StatusReasonForbidden, Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}},
+		}}
+	}
+	c.mustSync()
+	if c.count("create") != 0 || c.heard("FailedCreate") != 0 {
+		t.Errorf("writes %v", c.writes)
+	}
+}
+
+// The cache shows nothing of what was written: no Pod is created twice, none counted twice.
+func TestStaleCache(t *testing.T) {
+	c := newCluster(t, Options{}, aJob())
+	frozen := c.job()
+	stale := interceptor.NewClient(c.jobs.client.(client.WithWatch), interceptor.Funcs{
+		Get: func(_ context.Context, _ client.WithWatch, _ client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+			frozen.DeepCopyInto(obj.(*batchv1.Job))
+			return nil
+		},
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return nil },
+	})
+	c.jobs.client, c.jobs.pods.client = stale, stale
+	for range 3 {
+		c.mustSync()
+	}
+	if c.count("create") != 2 || c.job().Status.Active != 2 {
+		t.Errorf("%d Pods created, %d active", c.count("create"), c.job().Status.Active)
+	}
+}
+
+// A created Pod that the cache never shows is asked for, and replaced when it's gone.
+func TestPodThatVanishedUnseen(t *testing.T) {
+	c := newCluster(t, Options{}, aJob())
+	real := c.jobs.client
+	c.jobs.client = interceptor.NewClient(real.(client.WithWatch), interceptor.Funcs{
+		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return nil },
+	})
+	c.mustSync()
+	for _, p := range c.pods() {
+		p.Finalizers = nil
+		if err := c.api.Update(t.Context(), &p); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.api.Delete(t.Context(), &p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.mustSync()
+	if c.count("create") != 2 {
+		t.Fatal("replaced before anybody could know")
+	}
+	c.clock.Step(cacheLag)
+	c.mustSync()
+	if c.count("create") != 4 {
+		t.Errorf("%d Pods created", c.count("create"))
+	}
+}
+
+// Surplus Pods are given up only as they were seen: one that has ended meanwhile is counted.
+func TestSurplusPodThatHasJustSucceeded(t *testing.T) {
+	c := newCluster(t, Options{}, aJob(func(j *batchv1.Job) { j.Spec.Suspend = ptr.To(true) }), aPod("a"))
+	c.refuse = func(verb string, obj client.Object) error {
+		if verb == "patch" && obj.GetName() == "a" {
+			c.refuse = nil
+			p := c.pods()[0]
+			c.end(&p, 0) // in between the read and the write
+		}
+		return nil
+	}
+	if result := c.mustSync(); result.RequeueAfter == 0 {
+		t.Error("isn't looked at again")
+	}
+	c.mustSync()
+	if s := c.job().Status; s.Succeeded != 1 || c.count("delete") != 0 {
+		t.Errorf("status %+v, writes %v", s, c.writes)
+	}
+}
+
+// One that has only changed is given up all the same.
+func TestSurplusPodThatHasChanged(t *testing.T) {
+	c := newCluster(t, Options{}, aJob(func(j *batchv1.Job) { j.Spec.Suspend = ptr.To(true) }), aPod("a"))
+	c.refuse = func(verb string, obj client.Object) error {
+		if verb == "patch" && obj.GetName() == "a" {
+			c.refuse = nil
+			p := c.pods()[0]
+			p.Labels["more"] = "yes"
+			if err := c.api.Update(t.Context(), &p); err != nil {
+				t.Error(err)
+			}
+		}
+		return nil
+	}
+	c.mustSync()
+	if len(c.pods()) != 0 || c.job().Status.Failed != 0 {
+		t.Errorf("%d Pods are left, writes %v", len(c.pods()), c.writes)
+	}
+}
+
+func TestJobsThatAreLeftAlone(t *testing.T) {
+	for name, edit := range map[string]func(*batchv1.Job){
+		"managed by another":      func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To("example.com/other") },
+		"managed by the built-in": func(j *batchv1.Job) { j.Spec.ManagedBy = nil },
+		"finished": func(j *batchv1.Job) {
+			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+		},
+		"of an unknown mode": func(j *batchv1.Job) { j.Spec.CompletionMode = ptr.To(batchv1.CompletionMode("Later")) },
+	} {
+		c := newCluster(t, Options{}, aJob(edit))
+		c.mustSync()
+		if len(c.writes) != 0 {
+			t.Errorf("%s: writes %v", name, c.writes)
+		}
+	}
+}
+
+// A Job that comes back under its name, but isn't ours any more, is forgotten.
+func TestJobRecreatedForAnother(t *testing.T) {
+	c := newCluster(t, Options{}, aJob())
+	c.mustSync()
+	if err := c.api.Delete(t.Context(), c.job()); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.api.Create(t.Context(), aJob(func(j *batchv1.Job) { j.UID, j.Spec.ManagedBy = "new", ptr.To("example.com/other") })); err != nil {
+		t.Fatal(err)
+	}
+	before := len(c.writes)
+	c.mustSync()
+	if len(c.writes) != before || len(c.jobs.memory.jobs) != 0 {
+		t.Errorf("writes %v, remembered %d", c.writes[before:], len(c.jobs.memory.jobs))
+	}
+}
+
+func TestMemoryIsFreed(t *testing.T) {
+	c := newCluster(t, Options{}, aJob())
+	c.mustSync()
+	if err := c.api.Delete(t.Context(), c.job()); err != nil {
+		t.Fatal(err)
+	}
+	c.mustSync()
+	if len(c.jobs.memory.jobs) != 0 {
+		t.Error("a deleted Job is remembered")
+	}
+}
+
+func TestAdoption(t *testing.T) {
+	orphan := func(p *corev1.Pod) { p.OwnerReferences, p.Finalizers = nil, nil }
+	c := newCluster(t, Options{}, aJob(), aPod("a", orphan), aPod("b", orphan, func(p *corev1.Pod) { p.Labels = nil }))
+	c.mustSync()
+	for _, p := range c.pods() {
+		if p.Name == "a" && (!metav1.IsControlledBy(&p, c.job()) || !slices.Contains(p.Finalizers, TrackingFinalizer)) {
+			t.Errorf("a wasn't adopted: %+v", p.ObjectMeta)
+		}
+		if p.Name == "b" && len(p.OwnerReferences) != 0 {
+			t.Error("b was adopted")
+		}
+	}
+	if c.job().Status.Active != 2 || c.count("create") != 1 {
+		t.Errorf("active %d, created %d", c.job().Status.Active, c.count("create"))
+	}
+}
+
+func TestWakeUpForTheBackoff(t *testing.T) {
+	c := newCluster(t, Options{}, aJob(), aPod("a", func(p *corev1.Pod) {
+		p.Status.Phase = corev1.PodFailed
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{State: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, FinishedAt: metav1.NewTime(noon)},
+		}}}
+	}))
+	if got := c.mustSync().RequeueAfter; got != 10*time.Second {
+		t.Errorf("looks again after %v", got)
+	}
+}
