@@ -132,6 +132,7 @@ func TestDecide(t *testing.T) {
 		"a deleted Job waits for it":        {look(hubJob(placedOn("a"), deleting), seat("a", mirrorOf(placed, deleting))), Deleting, nil},
 		"a deleted Job goes after it":       {look(hubJob(placedOn("a"), deleting), seat("a", nil)), Deleting, []string{"let go"}},
 		"a deleted Job waits for a worker":  {look(hubJob(placedOn("a"), deleting), seat("a", nil, outOfTouch)), Deleting, nil},
+		"... even if its mirror is known":   {look(hubJob(placedOn("a"), deleting), seat("a", mirrorOf(placed), outOfTouch)), Deleting, nil},
 		"no worker to wait for":             {look(hubJob(placedOn("a"), deleting), seat("a", nil, unregistered)), Deleting, []string{"let go"}},
 		"deleted without our finalizer":     {look(hubJob(deleting)), Deleting, nil},
 		"finished is finished":              {look(hubJob(placedOn("a"), complete), seat("a", nil)), Finished, nil},

@@ -64,15 +64,15 @@ func planDeleting(s *Snapshot) Plan {
 	free := true
 	for _, seat := range s.seats() {
 		switch {
+		case seat.Registered && !seat.Synced:
+			plan.Reports = append(plan.Reports, warn(ReasonLost,
+				"Waiting for worker "+seat.Worker+" to remove the Job there: "+seat.Trouble))
+			free = false
 		case seat.Mirror != nil && s.Orphan:
 			plan.Actions = append(plan.Actions, orphan(seat)...)
 			free = false
 		case seat.Mirror != nil:
 			plan.Actions = append(plan.Actions, remove(seat, "")...)
-			free = false
-		case seat.Registered && !seat.Synced:
-			plan.Reports = append(plan.Reports, warn(ReasonLost,
-				"Waiting for worker "+seat.Worker+" to remove the Job there: "+seat.Trouble))
 			free = false
 		}
 	}
