@@ -33,7 +33,7 @@ func (r *Reconciler) patchStatus(ctx context.Context, job *batchv1.Job, patch []
 }
 
 func (r *Reconciler) remember(answer *batchv1.Job) {
-	answer.ManagedFields = nil
+	mirror.Slim(answer)
 	r.hub.Wrote(answer, r.clock.Now())
 	r.index(answer)
 }

@@ -58,14 +58,15 @@ func CacheOptions(namespace string) cache.Options {
 	}
 }
 
-// slimJob keeps of Jobs that aren't ours only what tells that they aren't.
+// slimJob keeps of Jobs that aren't ours only what tells that they aren't, and of
+// ours what is read.
 func slimJob(object any) (any, error) {
 	job, ok := object.(*batchv1.Job)
 	if !ok {
 		return object, nil
 	}
-	job.ManagedFields = nil
 	if mirror.Claimed(job) {
+		mirror.Slim(job)
 		return job, nil
 	}
 	return &batchv1.Job{
@@ -93,7 +94,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	r := newReconciler(mgr, options)
 	connection := options.Connection
 	connection.Namespace, connection.Origin = options.Namespace, options.Origin
-	connection.HubUID, connection.Placements = hubUID, r.placements
+	connection.HubUID, connection.Placements = hubUID, r
 	r.workers = clusters.NewRegistry(connection)
 	r.placer = newPlacer(r.workers, r.placements, r.cachedJob)
 	if err := mgr.Add(collect(newJobsCollector(r.placements))); err != nil {

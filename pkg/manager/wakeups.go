@@ -94,7 +94,7 @@ func (w *wakeups) MirrorChanged(worker string, key types.NamespacedName) {
 		switch {
 		case !exists:
 			r.mirrors.In(worker).Forget(key)
-		case r.mirrors.In(worker).IsEcho(m):
+		case r.mirrors.In(worker).Echoed(m):
 			return
 		}
 	}
@@ -151,7 +151,7 @@ func (w *wakeups) jobSeen(job *batchv1.Job) {
 	}
 	r.index(job)
 	r.memory.Watch(job, r.clock.Now())
-	if !r.hub.IsEcho(job) {
+	if !r.hub.Echoed(job) {
 		w.Wake(keyOf(job))
 	}
 }

@@ -185,6 +185,6 @@ func (r *Reconciler) disownMirror(ctx context.Context, w *clusters.Worker, a dis
 }
 
 func (r *Reconciler) wrote(w *clusters.Worker, job *batchv1.Job) {
-	job.ManagedFields = nil
+	mirror.Slim(job)
 	r.mirrors.In(w.Name()).Wrote(job, r.clock.Now())
 }

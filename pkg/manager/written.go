@@ -80,12 +80,17 @@ func (l write) over(cached *batchv1.Job, now time.Time) (*batchv1.Job, bool) {
 	}
 }
 
-// IsEcho says whether a Job from the watch is just what was written last.
-func (w *written) IsEcho(job *batchv1.Job) bool {
+// Echoed says whether a Job from the watch is just what was written last. The cache
+// has caught up then: there's nothing to remember any more.
+func (w *written) Echoed(job *batchv1.Job) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	last, ok := w.jobs[keyOf(job)]
-	return ok && last.job != nil && last.job.ResourceVersion == job.ResourceVersion
+	if !ok || last.job == nil || last.job.ResourceVersion != job.ResourceVersion {
+		return false
+	}
+	delete(w.jobs, keyOf(job))
+	return true
 }
 
 // Forget drops what was written to a Job that the watch reported as deleted. If

@@ -70,14 +70,16 @@ func version(job *batchv1.Job) string {
 func TestWrittenKnowsItsEcho(t *testing.T) {
 	w := newWritten()
 	w.Wrote(state("a", "10"), noon)
-	if !w.IsEcho(state("a", "10")) {
+	if w.Echoed(state("a", "9")) || w.Echoed(state("a", "11")) {
+		t.Error("another state is taken for an echo")
+	}
+	if !w.Echoed(state("a", "10")) {
 		t.Error("what was written isn't taken for an echo")
 	}
-	if w.IsEcho(state("a", "11")) {
-		t.Error("a later state is taken for an echo")
+	if len(w.jobs) > 0 {
+		t.Errorf("remembered although the cache has it: %v", w.jobs)
 	}
-	w.Forget(keyOf(state("a", "10")))
-	if w.IsEcho(state("a", "10")) {
-		t.Error("forgotten, and still an echo")
+	if w.Echoed(state("a", "10")) {
+		t.Error("told twice, and still an echo")
 	}
 }

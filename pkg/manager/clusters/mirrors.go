@@ -2,7 +2,6 @@ package clusters
 
 import (
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -22,7 +21,7 @@ func newMirrors(w *wire, origin mirror.Origin, changed func(types.NamespacedName
 		resource:  "jobs",
 		narrow:    func(o *metav1.ListOptions) { o.LabelSelector = selector },
 		example:   &batchv1.Job{},
-		transform: withoutManagedFields,
+		transform: slim,
 		handler: cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(object any) { changed(keyOf(object)) },
 			UpdateFunc: func(_, object any) { changed(keyOf(object)) },
@@ -31,10 +30,9 @@ func newMirrors(w *wire, origin mirror.Origin, changed func(types.NamespacedName
 	}, noted), nil
 }
 
-// withoutManagedFields drops what nobody reads, and what may be half of a Job.
-func withoutManagedFields(object any) (any, error) {
-	if accessor, err := meta.Accessor(object); err == nil {
-		accessor.SetManagedFields(nil)
+func slim(object any) (any, error) {
+	if job, ok := object.(*batchv1.Job); ok {
+		mirror.Slim(job)
 	}
 	return object, nil
 }

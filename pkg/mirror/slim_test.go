@@ -1,0 +1,58 @@
+package mirror
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+func TestSlim(t *testing.T) {
+	at := metav1.NewTime(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
+	end := func(j *batchv1.Job) {
+		j.Status = batchv1.JobStatus{
+			StartTime: &at, CompletionTime: &at, Succeeded: 1, Ready: ptr.To[int32](0), Terminating: ptr.To[int32](0),
+			Conditions: []batchv1.JobCondition{
+				{Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue, LastTransitionTime: at},
+				{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: at},
+			},
+		}
+	}
+	for name, row := range map[string]struct{ hubEnded, mirrorEnded bool }{
+		"both run":             {},
+		"the mirror has ended": {mirrorEnded: true},
+		"both have ended":      {hubEnded: true, mirrorEnded: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hub := job().Obj()
+			m := mirrorOf(hub, atHome)
+			if row.hubEnded {
+				end(hub)
+			}
+			if row.mirrorEnded {
+				end(m)
+			}
+			slimHub, slimMirror := hub.DeepCopy(), m.DeepCopy()
+			slimHub.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
+			Slim(slimHub)
+			Slim(slimMirror)
+			if slimHub.ManagedFields != nil {
+				t.Error("managedFields are kept")
+			}
+			if dropped := slimMirror.Spec.Template.Spec.Containers == nil; dropped != row.mirrorEnded {
+				t.Errorf("the mirror's template is dropped: %t, want %t", dropped, row.mirrorEnded)
+			}
+			now := at.Add(time.Minute)
+			if diff := cmp.Diff(Reflect(hub, m, now, Options{}), Reflect(slimHub, slimMirror, now, Options{})); diff != "" {
+				t.Errorf("Reflect says something else:\n%s", diff)
+			}
+			if diff := cmp.Diff(describe(Drift(hub, m, atHome)), describe(Drift(slimHub, slimMirror, atHome))); diff != "" {
+				t.Errorf("Drift says something else:\n%s", diff)
+			}
+		})
+	}
+}
