@@ -52,6 +52,25 @@ func (r *Reconciler) cachedJob(ctx context.Context, key types.NamespacedName) *b
 	return &job
 }
 
+// Unfinished implements clusters.Placements. A worker is let go when it's zero, so
+// then the cache itself is asked: after a start the index may not be complete.
+func (r *Reconciler) Unfinished(worker string) int {
+	if n := r.placements.Unfinished(worker); n > 0 {
+		return n
+	}
+	var jobs batchv1.JobList
+	if err := r.cache.List(context.Background(), &jobs, client.UnsafeDisableDeepCopy); err != nil {
+		return 1 // not known: it's asked again
+	}
+	n := 0
+	for i := range jobs.Items {
+		if jobs.Items[i].Annotations[mirror.AnnotationCluster] == worker && !mirror.Finished(&jobs.Items[i]) {
+			n++
+		}
+	}
+	return n
+}
+
 func (r *Reconciler) seat(worker string, key types.NamespacedName, now time.Time) *dispatch.Seat {
 	w, ok := r.workers.Get(worker)
 	if !ok {
