@@ -20,7 +20,7 @@ func unstick(s *Snapshot) Plan {
 	if notice := since.Add(s.Timing.StuckNotice).Sub(s.Now); notice > 0 {
 		return Plan{After: notice}
 	}
-	if s.isPodless() && !s.Pods.Asked {
+	if s.startedWithoutPods() && !s.Pods.Asked {
 		return Plan{Actions: []Action{AskWhy{Worker: s.Home.Worker, Mirror: s.Home.Mirror}}}
 	}
 	plan := Plan{Reports: []Report{warn(ReasonStuck, "Worker "+s.Home.Worker+": "+why)}}
@@ -53,6 +53,13 @@ func (s *Snapshot) waitingSince() (since time.Time, why string) {
 
 // isPodless: the mirror has no Pods at all.
 func (s *Snapshot) isPodless() bool { return s.Home.Mirror.Status.Active == 0 }
+
+// startedWithoutPods: the Job controller has started the Job, and yet there are no Pods.
+// Before that there's nothing to ask: a worker that has many Jobs to start would have
+// as many questions to answer, and each is a search of all its events.
+func (s *Snapshot) startedWithoutPods() bool {
+	return s.isPodless() && s.Home.Mirror.Status.StartTime != nil
+}
 
 func podlessWhy(m *batchv1.Job, refusal string) string {
 	switch {
