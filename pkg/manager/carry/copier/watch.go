@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 )
@@ -18,12 +19,18 @@ import (
 // Watch watches the sources of those kinds that some Job needs. It's apart from the
 // manager's cache, which of Secrets has only the registrations.
 type Watch struct {
-	cache cache.Cache
+	cache informers
 	book  *Book
 	wake  func(...types.NamespacedName)
 
 	mu      sync.Mutex
 	watched map[carry.Kind]bool
+}
+
+// informers is what Watch needs of a cache.Cache.
+type informers interface {
+	GetInformer(ctx context.Context, object client.Object, options ...cache.InformerGetOption) (cache.Informer, error)
+	Start(ctx context.Context) error
 }
 
 // NewWatch returns a watch of the hub that keeps a book up to date, and wakes the

@@ -1,0 +1,251 @@
+package carry_test
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
+	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+func TestCarry(t *testing.T) {
+	f := ferryFor(t)
+	f.RunManager()
+	f.allow()
+	for name, test := range map[string]func(ferry){
+		"GoesAlongAndGoesWithTheJob":     goesAlong,
+		"FollowsItsSource":               followsItsSource,
+		"IsCreatedAnewWhenImmutable":     isCreatedAnew,
+		"MissingHoldsTheJob":             missingHoldsTheJob,
+		"MissingButOptional":             missingButOptional,
+		"OfOthersIsLeftAlone":            ofOthersIsLeftAlone,
+		"IsSharedByJobs":                 isShared,
+		"ServiceAccount":                 serviceAccount,
+		"TokensStay":                     tokensStay,
+		"RegistrationsStay":              registrationsStay,
+		"RefusedByTheWorker":             refusedByTheWorker,
+		"MovesWithTheJob":                movesWithTheJob,
+		"ClaimIsOnlyThere":               claimIsOnlyThere,
+		"ClaimIsNowhere":                 claimIsNowhere,
+		"SuspendedWhileSomethingMissing": suspendedWhileMissing,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(ferryFor(t))
+		})
+	}
+}
+
+func goesAlong(f ferry) {
+	f.configMap(f.Hub, "settings", "a")
+	f.secret(f.Hub, "password", "b")
+	f.Submit("job", rigtest.RunForever(), withConfigMap("settings", false), withSecret("password"))
+	m := f.MirrorUntil("w1", "job", rigtest.Running(1))
+	if suspended(m) || m.Annotations[mirror.AnnotationCarry] != "ConfigMap,Secret" {
+		f.t.Errorf("mirror: suspended %t, annotations %v", suspended(m), m.Annotations)
+	}
+	settings, password := f.configMapUntil("w1", "settings", configMapIs("a")), f.secretUntil("w1", "password", secretIs("b"))
+	for _, o := range []metav1.Object{settings, password} {
+		if !slices.Equal(owners(o), []string{"job"}) || o.GetOwnerReferences()[0].UID != m.UID || o.GetLabels()[mirror.LabelOrigin] == "" {
+			f.t.Errorf("%s: owners %v, labels %v", o.GetName(), o.GetOwnerReferences(), o.GetLabels())
+		}
+	}
+	f.HubJobUntil("job", rigtest.Running(1))
+	f.Delete("job", metav1.DeletePropagationBackground)
+	f.gone("w1", "configmaps", "settings")
+	f.gone("w1", "secrets", "password")
+	f.HubJobGone("job")
+}
+
+func followsItsSource(f ferry) {
+	f.configMap(f.Hub, "settings", "a")
+	f.Submit("job", rigtest.RunForever(), withConfigMap("settings", false))
+	before := f.configMapUntil("w1", "settings", configMapIs("a"))
+	f.change(f.Hub, "settings", "b")
+	after := f.configMapUntil("w1", "settings", configMapIs("b"))
+	if after.UID != before.UID {
+		f.t.Error("the copy was created anew")
+	}
+	f.check(f.Hub.Client().CoreV1().ConfigMaps(f.NS).Delete(f.Context(), "settings", metav1.DeleteOptions{}))
+	f.configMap(f.Hub, "settings", "c")
+	f.configMapUntil("w1", "settings", configMapIs("c"))
+}
+
+func isCreatedAnew(f ferry) {
+	immutable := func(s *corev1.Secret) { s.Immutable = ptr.To(true) }
+	f.secret(f.Hub, "password", "a", immutable)
+	f.Submit("one", rigtest.RunForever(), withSecret("password"))
+	f.Submit("two", rigtest.RunForever(), withSecret("password"))
+	before := f.secretUntil("w1", "password", func(s *corev1.Secret) bool { return len(owners(s)) == 2 })
+	f.check(f.Hub.Client().CoreV1().Secrets(f.NS).Delete(f.Context(), "password", metav1.DeleteOptions{}))
+	f.secret(f.Hub, "password", "b", immutable)
+	after := f.secretUntil("w1", "password", secretIs("b"))
+	if after.UID == before.UID || !slices.Equal(owners(after), owners(before)) {
+		f.t.Errorf("owners %v, want %v", owners(after), owners(before))
+	}
+}
+
+func missingHoldsTheJob(f ferry) {
+	f.Submit("job", withConfigMap("settings", false))
+	f.EventUntil("job", dispatch.ReasonFailedCarry, `configmap "settings" not found: create it on the hub in namespace `+f.NS)
+	if m := f.MirrorUntil("w1", "job", ferrytest.Exists); !suspended(m) {
+		f.t.Error("the mirror isn't suspended")
+	}
+	f.configMap(f.Hub, "settings", "a")
+	f.HubJobUntil("job", rigtest.Complete)
+	f.configMapUntil("w1", "settings", configMapIs("a"))
+}
+
+func missingButOptional(f ferry) {
+	f.Submit("job", rigtest.RunForever(), withConfigMap("settings", true))
+	f.HubJobUntil("job", rigtest.Running(1))
+	f.lacks("w1", "settings")
+	f.configMap(f.Hub, "settings", "a")
+	f.configMapUntil("w1", "settings", configMapIs("a"))
+}
+
+func ofOthersIsLeftAlone(f ferry) {
+	f.NamespaceIn("w1")
+	f.configMap(f.Cluster("w1"), "settings", "theirs")
+	f.configMap(f.Cluster("w1"), "provided", "there")
+	f.configMap(f.Hub, "settings", "ours")
+	f.Submit("job", withConfigMap("settings", false), withConfigMap("provided", false))
+	f.HubJobUntil("job", rigtest.Complete)
+	f.EventUntil("job", dispatch.ReasonNotCarried, `configmap "settings" there isn't Jobferry's`)
+	settings := f.configMapUntil("w1", "settings", configMapIs("theirs"))
+	if len(settings.OwnerReferences) > 0 || len(settings.Labels) > 0 {
+		f.t.Errorf("metadata %+v", settings.ObjectMeta)
+	}
+}
+
+func isShared(f ferry) {
+	f.configMap(f.Hub, "settings", "a")
+	f.Submit("one", rigtest.RunForever(), withConfigMap("settings", false))
+	f.Submit("two", rigtest.RunForever(), withConfigMap("settings", false))
+	copied := f.configMapUntil("w1", "settings", ownedBy("one", "two"))
+	f.Delete("one", metav1.DeletePropagationBackground)
+	if left := f.configMapUntil("w1", "settings", ownedBy("two")); left.UID != copied.UID {
+		f.t.Error("the copy was created anew")
+	}
+	f.Delete("two", metav1.DeletePropagationForeground)
+	f.gone("w1", "configmaps", "settings")
+}
+
+func serviceAccount(f ferry) {
+	f.secret(f.Hub, "registry", "a")
+	account := &corev1.ServiceAccount{
+		ObjectMeta: metav1.ObjectMeta{Name: "robot", Annotations: map[string]string{"example.org/role": "admin"}},
+		Secrets:    []corev1.ObjectReference{{Name: "token"}}, ImagePullSecrets: []corev1.LocalObjectReference{{Name: "registry"}},
+		AutomountServiceAccountToken: ptr.To(false),
+	}
+	_, err := f.Hub.Client().CoreV1().ServiceAccounts(f.NS).Create(f.Context(), account, metav1.CreateOptions{})
+	f.check(err)
+	f.Submit("job", rigtest.RunForever(), as("robot"))
+	f.HubJobUntil("job", rigtest.Running(1))
+	copied := until(f, "w1", "serviceaccounts", "robot", func(a *corev1.ServiceAccount) bool { return slices.Equal(owners(a), []string{"job"}) })
+	if len(copied.Secrets) > 0 || copied.Annotations["example.org/role"] != "" || *copied.AutomountServiceAccountToken ||
+		!slices.Equal(copied.ImagePullSecrets, account.ImagePullSecrets) {
+		f.t.Errorf("got %+v", copied)
+	}
+	f.secretUntil("w1", "registry", secretIs("a"))
+	if pods := f.Pods(f.Cluster("w1")); pods[0].Spec.ServiceAccountName != "robot" ||
+		!slices.Equal(pods[0].Spec.ImagePullSecrets, account.ImagePullSecrets) {
+		f.t.Errorf("Pod as %s with %v", pods[0].Spec.ServiceAccountName, pods[0].Spec.ImagePullSecrets)
+	}
+}
+
+func tokensStay(f ferry) {
+	f.secret(f.Hub, "token", "a", func(s *corev1.Secret) {
+		s.Type = corev1.SecretTypeServiceAccountToken
+		s.Annotations = map[string]string{corev1.ServiceAccountNameKey: "default"}
+	})
+	f.Submit("job", withSecret("token"))
+	f.EventUntil("job", dispatch.ReasonFailedCarry, `secret "token" is of type kubernetes.io/service-account-token, and is never carried`)
+	if m := f.MirrorUntil("w1", "job", ferrytest.Exists); !suspended(m) {
+		f.t.Error("the mirror isn't suspended")
+	}
+	f.gone("w1", "secrets", "token")
+}
+
+func registrationsStay(f ferry) {
+	job := f.Job("job-"+f.NS, withSecret("w2"))
+	job.Namespace = ferrytest.SystemNamespace
+	f.Create(f.Hub, job)
+	f.EventOn(ferrytest.SystemNamespace, job.Name, dispatch.ReasonFailedCarry, `secret "w2" registers a worker cluster, and is never carried`)
+	background := metav1.DeletePropagationBackground
+	f.check(f.Hub.Client().BatchV1().Jobs(job.Namespace).Delete(f.Context(), job.Name, metav1.DeleteOptions{PropagationPolicy: &background}))
+	f.JobGone(f.Hub, job.Namespace, job.Name)
+}
+
+func refusedByTheWorker(f ferry) {
+	f.NamespaceIn("w1")
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "no-secrets"}, Spec: corev1.ResourceQuotaSpec{
+		Hard: corev1.ResourceList{"count/secrets": resource.MustParse("0")},
+	}}
+	_, err := f.Cluster("w1").Client().CoreV1().ResourceQuotas(f.NS).Create(f.Context(), quota, metav1.CreateOptions{})
+	f.check(err)
+	until(f, "w1", "resourcequotas", "no-secrets", func(q *corev1.ResourceQuota) bool { return q.Status.Hard != nil })
+	f.secret(f.Hub, "password", "a")
+	f.Submit("job", withSecret("password"))
+	f.EventUntil("job", dispatch.ReasonFailedCarry, "Worker w1: refused what the Job needs: ")
+	f.HubJobUntil("job", ferrytest.All(rigtest.Complete, ferrytest.IsAt("w2")))
+	f.secretUntil("w2", "password", secretIs("a"))
+	f.MirrorGone("w1", "job")
+}
+
+// movesWithTheJob deletes the mirror in the worker: the next one needs its objects as well.
+func movesWithTheJob(f ferry) {
+	f.configMap(f.Hub, "settings", "a")
+	f.Submit("job", rigtest.RunForever(), withConfigMap("settings", false))
+	first := f.MirrorUntil("w1", "job", rigtest.Running(1))
+	background := metav1.DeletePropagationBackground
+	f.check(f.Cluster("w1").Client().BatchV1().Jobs(f.NS).Delete(f.Context(), "job", metav1.DeleteOptions{PropagationPolicy: &background}))
+	f.configMapUntil("w1", "settings", func(c *corev1.ConfigMap) bool {
+		return slices.Equal(owners(c), []string{"job"}) && c.OwnerReferences[0].UID != first.UID
+	})
+	f.MirrorUntil("w1", "job", rigtest.Running(1))
+}
+
+func claimIsOnlyThere(f ferry) {
+	f.NamespaceIn("w2")
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: corev1.PersistentVolumeClaimSpec{
+		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+	}}
+	_, err := f.Cluster("w2").Client().CoreV1().PersistentVolumeClaims(f.NS).Create(f.Context(), claim, metav1.CreateOptions{})
+	f.check(err)
+	f.Submit("job", withClaim("data"))
+	f.MirrorUntil("w2", "job", ferrytest.Exists)
+	f.EventUntil("job", dispatch.ReasonRefused, `Worker w1: persistentvolumeclaim "data" not found in namespace `+f.NS)
+	f.HubJobUntil("job", ferrytest.IsAt("w2"))
+}
+
+func claimIsNowhere(f ferry) {
+	f.Submit("job", withClaim("data"))
+	for _, worker := range []string{"w1", "w2"} {
+		f.EventUntil("job", dispatch.ReasonRefused, "Worker "+worker+`: persistentvolumeclaim "data" not found`)
+	}
+	f.MirrorGone("w1", "job")
+	f.MirrorGone("w2", "job")
+}
+
+func suspendedWhileMissing(f ferry) {
+	f.Submit("job", withConfigMap("settings", false))
+	f.EventUntil("job", dispatch.ReasonFailedCarry, "not found")
+	f.Patch("job", `{"spec":{"suspend":true}}`)
+	f.HubJobUntil("job", ferrytest.Suspended)
+	f.configMap(f.Hub, "settings", "a")
+	if m := f.MirrorUntil("w1", "job", ferrytest.Exists); !suspended(m) {
+		f.t.Error("the mirror isn't suspended")
+	}
+	f.configMapUntil("w1", "settings", configMapIs("a"))
+	f.Patch("job", `{"spec":{"suspend":false}}`)
+	f.HubJobUntil("job", rigtest.Complete)
+}

@@ -1,0 +1,116 @@
+package carry_test
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
+	"github.com/jobferry/jobferry/e2e/rig"
+	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// requests counts the manager's requests about ConfigMaps of this test's namespace in a cluster, by verb.
+func (f ferry) requests(c *rig.Cluster) map[string]int {
+	f.t.Helper()
+	all, err := c.Requests()
+	f.check(err)
+	counts := map[string]int{}
+	for _, r := range all {
+		ours := strings.HasPrefix(r.UserAgent, ferrytest.UserAgent) && r.Object.Resource == "configmaps"
+		if ours && r.Object.Namespace == f.NS {
+			counts[r.Verb]++
+		}
+	}
+	return counts
+}
+
+// A Job with which nothing is carried costs nothing; what is carried costs two reads and a write, and no write after a
+// restart.
+func TestCost(t *testing.T) {
+	f := ferryFor(t)
+	m := f.RunManager()
+	f.allow()
+	f.set("w1", `{"carry":null}`)
+	f.configMap(f.Hub, "settings", "a")
+	f.Submit("bare", withConfigMap("settings", false))
+	f.HubJobUntil("bare", rigtest.Complete)
+	if mirrored := f.MirrorUntil("w1", "bare", rigtest.Complete); mirrored.Annotations[mirror.AnnotationCarry] != "" {
+		t.Errorf("annotations %v", mirrored.Annotations)
+	}
+	f.lacks("w1", "settings")
+	f.checkRequests("hub, nothing carried", f.Hub, nil)
+	f.checkRequests("worker, nothing carried", f.Cluster("w1"), nil)
+
+	f.set("w1", carryAll)
+	f.Submit("job", rigtest.RunForever(), withConfigMap("settings", false))
+	f.HubJobUntil("job", rigtest.Running(1))
+	f.checkRequests("hub", f.Hub, map[string]int{"get": 1})
+	f.checkRequests("worker", f.Cluster("w1"), map[string]int{"get": 1, "create": 1})
+
+	m.Stop()
+	f.RunManager()
+	f.WorkerUntil("w1", ferrytest.Ready)
+	f.Submit("next", withConfigMap("settings", false)) // its mirror comes after the first look at all Jobs
+	f.HubJobUntil("next", rigtest.Complete)
+	f.change(f.Hub, "settings", "b")
+	f.configMapUntil("w1", "settings", configMapIs("b"))
+	if writes := f.requests(f.Cluster("w1")); writes["create"] != 1 || writes["update"] != 1 || writes["delete"] != 0 {
+		t.Errorf("after a restart: %v", writes)
+	}
+}
+
+func (f ferry) checkRequests(where string, c *rig.Cluster, want map[string]int) {
+	f.t.Helper()
+	if got := f.requests(c); !maps.Equal(got, want) {
+		f.t.Errorf("%s: %v, want %v", where, got, want)
+	}
+}
+
+// What is carried is settled when a mirror is created.
+func TestAllowedLater(t *testing.T) {
+	f := ferryFor(t)
+	f.RunManager()
+	f.allow()
+	f.set("w2", `{"carry":null}`)
+	f.configMap(f.Hub, "settings", "a")
+	f.Submit("early", rigtest.RunForever(), ferrytest.OnWorker("w2"), withConfigMap("settings", false))
+	f.HubJobUntil("early", rigtest.Running(1))
+	f.set("w2", `{"carry":["ConfigMap"]}`)
+	f.Submit("late", rigtest.RunForever(), ferrytest.OnWorker("w2"), withConfigMap("settings", false))
+	f.HubJobUntil("late", rigtest.Running(1))
+	f.set("w2", `{"carry":null}`)
+	f.change(f.Hub, "settings", "b")
+	copied := f.configMapUntil("w2", "settings", configMapIs("b"))
+	if !slices.Equal(owners(copied), []string{"late"}) {
+		t.Errorf("owned by %v", owners(copied))
+	}
+}
+
+// A source that changes while no manager runs, or that somebody changes in the worker, is put right by the next one.
+func TestRestart(t *testing.T) {
+	f := ferryFor(t)
+	m := f.RunManager()
+	f.allow()
+	f.configMap(f.Hub, "settings", "a")
+	f.configMap(f.Hub, "edited", "a")
+	f.Submit("job", rigtest.RunForever(), withConfigMap("settings", false), withConfigMap("edited", false))
+	f.HubJobUntil("job", rigtest.Running(1))
+	f.Submit("waiting", withConfigMap("missing", false))
+	f.MirrorUntil("w1", "waiting", ferrytest.Exists)
+	m.Stop()
+	f.change(f.Hub, "settings", "b")
+	f.change(f.Cluster("w1"), "edited", "wrong")
+	f.configMap(f.Hub, "missing", "a")
+	f.RunManager()
+	f.configMapUntil("w1", "settings", configMapIs("b"))
+	f.configMapUntil("w1", "edited", configMapIs("a"))
+	f.HubJobUntil("waiting", rigtest.Complete)
+	if pods := f.Pods(f.Cluster("w1")); !slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.Labels["job-name"] == "job" }) {
+		t.Error("the running Job has lost its Pod")
+	}
+}

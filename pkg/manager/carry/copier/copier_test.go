@@ -1,0 +1,266 @@
+package copier
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/jobferry/jobferry/pkg/manager/carry"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// kinds notes what a Copier wants watched.
+type kinds []carry.Kind
+
+func (k *kinds) Follow(_ context.Context, kind carry.Kind) error {
+	if !slices.Contains(*k, kind) {
+		*k = append(*k, kind)
+	}
+	return nil
+}
+
+// world is a hub, a worker and a Copier, and a Job that mounts the Secret "x" and
+// runs as the ServiceAccount "robot".
+type world struct {
+	*Copier
+	t       *testing.T
+	hub     client.Client
+	worker  client.Client
+	watched *kinds
+	job     *batchv1.Job
+	mirror  *batchv1.Job
+}
+
+func newWorld(t *testing.T, hubRules, workerRules interceptor.Funcs) *world {
+	w := &world{t: t, watched: &kinds{}}
+	w.hub = fake.NewClientBuilder().WithInterceptorFuncs(hubRules).Build()
+	w.worker = fake.NewClientBuilder().WithInterceptorFuncs(workerRules).Build()
+	w.Copier = &Copier{
+		Hub: w.hub, Origin: "hub-1", Book: NewBook(), Watch: w.watched,
+		Registers: func(*corev1.Secret) bool { return false },
+	}
+	w.job = &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "train"}}
+	w.job.Spec.Template.Spec = corev1.PodSpec{
+		ServiceAccountName: "robot",
+		Volumes:            []corev1.Volume{{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "x"}}}},
+	}
+	w.mirror = w.job.DeepCopy()
+	w.mirror.UID = "mirror-1"
+	carry.Mark(w.mirror, []carry.Kind{carry.Secret, carry.ServiceAccount})
+	return w
+}
+
+func named(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: "team", Name: name, UID: "source"}
+}
+
+func newSecret(name, value string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: named(name), Data: map[string][]byte{"key": []byte(value)}}
+}
+
+func (w *world) create(c client.Client, objects ...client.Object) {
+	w.t.Helper()
+	for _, object := range objects {
+		if err := c.Create(w.t.Context(), object); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// carry runs Carry; it returns its writes as text.
+func (w *world) carry() (string, error) {
+	writes, err := w.Carry(w.t.Context(), w.job, w.mirror, w.worker, noon)
+	var texts []string
+	for _, write := range writes {
+		texts = append(texts, string(write.Operation)+" "+string(write.Kind))
+	}
+	return strings.Join(texts, ", "), err
+}
+
+func (w *world) wants(want string) {
+	w.t.Helper()
+	got, err := w.carry()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if got != want {
+		w.t.Errorf("wrote %q, want %q", got, want)
+	}
+}
+
+// value is what the Secret "x" holds in the worker.
+func (w *world) value() string {
+	var secret corev1.Secret
+	if err := w.worker.Get(w.t.Context(), sourceOf("x").NamespacedName, &secret); err != nil {
+		w.t.Fatal(err)
+	}
+	return string(secret.Data["key"])
+}
+
+func TestCarry(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{}, interceptor.Funcs{})
+	robot := &corev1.ServiceAccount{ObjectMeta: named("robot"), ImagePullSecrets: []corev1.LocalObjectReference{{Name: "pull"}, {Name: "x"}}}
+	w.create(w.hub, newSecret("x", "a"), newSecret("pull", "b"), robot)
+	w.wants("Create Secret, Create ServiceAccount, Create Secret")
+	if w.value() != "a" {
+		t.Errorf("carried %q", w.value())
+	}
+	record, current := w.Book.Of(train, "mirror-1")
+	if !current || len(record.Seen) != 3 || len(record.Blocked)+len(record.Notes) > 0 || !record.At.Equal(noon) {
+		t.Errorf("record %+v, current %t", record, current)
+	}
+	if !slices.Equal(*w.watched, kinds{carry.Secret, carry.ServiceAccount}) {
+		t.Errorf("watches %v", *w.watched)
+	}
+	w.wants("")
+
+	changed := newSecret("x", "c")
+	if err := w.hub.Update(t.Context(), changed); err != nil {
+		t.Fatal(err)
+	}
+	if woken := w.Book.Changed(sourceOf("x"), changed.ResourceVersion); !slices.Contains(woken, train) {
+		t.Errorf("woke %v", woken)
+	}
+	w.wants("Update Secret")
+	if w.value() != "c" {
+		t.Errorf("carried %q", w.value())
+	}
+
+	w.mirror.UID = "mirror-2"
+	w.wants("AddOwner Secret, AddOwner ServiceAccount, AddOwner Secret")
+}
+
+func TestCarryWhatIsMissing(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{}, interceptor.Funcs{})
+	w.create(w.worker, &corev1.ServiceAccount{ObjectMeta: named("robot")})
+	w.wants("")
+	record, current := w.Book.Of(train, "mirror-1")
+	if !current || len(record.Blocked) != 1 || !strings.Contains(record.Blocked[0], `secret "x" not found`) {
+		t.Errorf("record %+v, current %t", record, current)
+	}
+	late := newSecret("x", "a")
+	w.create(w.hub, late)
+	w.Book.Changed(sourceOf("x"), late.ResourceVersion)
+	if _, current := w.Book.Of(train, "mirror-1"); current {
+		t.Error("a source that appears changes nothing")
+	}
+	w.wants("Create Secret")
+}
+
+func TestCarryRecreates(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{}, interceptor.Funcs{})
+	w.job.Spec.Template.Spec.ServiceAccountName = ""
+	before := newSecret("x", "a")
+	before.Immutable = ptr.To(true)
+	w.create(w.hub, before)
+	w.wants("Create Secret")
+	if err := w.hub.Delete(t.Context(), before); err != nil {
+		t.Fatal(err)
+	}
+	w.create(w.hub, newSecret("x", "b"))
+	w.wants("Recreate Secret")
+	if w.value() != "b" {
+		t.Errorf("carried %q", w.value())
+	}
+}
+
+var secrets = schema.GroupResource{Resource: "secrets"}
+
+// Somebody else may create, change or delete an object between its being read and
+// written: then it's looked at again, with its source.
+func TestCarryIsOvertaken(t *testing.T) {
+	rows := map[string]struct {
+		err   error
+		times int
+		want  error
+	}{
+		"created by another Job":  {apierrors.NewAlreadyExists(secrets, "x"), 1, nil},
+		"namespace in the making": {apierrors.NewNotFound(secrets, "x"), 2, nil},
+		"a conflict":              {apierrors.NewConflict(secrets, "x", nil), maxTries - 1, nil},
+		"conflicts for ever":      {apierrors.NewConflict(secrets, "x", nil), maxTries, errContended},
+		"refused":                 {apierrors.NewForbidden(secrets, "x", nil), 1, apierrors.NewForbidden(secrets, "x", nil)},
+	}
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			reads, writes := 0, 0
+			w := newWorld(t, interceptor.Funcs{
+				Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+					reads++
+					return c.Get(ctx, key, o, options...)
+				},
+			}, interceptor.Funcs{
+				Create: func(ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption) error {
+					if writes++; writes <= row.times {
+						return row.err
+					}
+					return c.Create(ctx, o, options...)
+				},
+			})
+			w.job.Spec.Template.Spec.ServiceAccountName = ""
+			w.create(w.hub, newSecret("x", "a"))
+			wrote, err := w.carry()
+			if reads != writes {
+				t.Errorf("%d reads of the source for %d writes", reads, writes)
+			}
+			_, entered := w.Book.Of(train, "mirror-1")
+			if row.want == nil {
+				if err != nil || wrote != "Create Secret" || !entered {
+					t.Errorf("wrote %q, entered %t: %v", wrote, entered, err)
+				}
+				return
+			}
+			if refused := (*WorkerError)(nil); !errors.As(err, &refused) || refused.Err.Error() != row.want.Error() || entered {
+				t.Errorf("entered %t: %v", entered, err)
+			}
+			if apierrors.IsConflict(err) {
+				t.Error("a conflict gets out: no event of the Job will end it")
+			}
+		})
+	}
+}
+
+func TestCarryErrorsOfTheHub(t *testing.T) {
+	var answer error
+	w := newWorld(t, interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return answer
+		},
+	}, interceptor.Funcs{})
+	w.job.Spec.Template.Spec.ServiceAccountName = ""
+
+	answer = apierrors.NewServiceUnavailable("down")
+	if _, err := w.carry(); err == nil || errors.As(err, new(*WorkerError)) {
+		t.Errorf("the hub's error is %v", err)
+	}
+	answer = apierrors.NewForbidden(secrets, "x", errors.New("RBAC"))
+	w.wants("")
+	record, _ := w.Book.Of(train, "mirror-1")
+	if len(record.Blocked) != 1 || !strings.Contains(record.Blocked[0], `secret "x" can't be read on the hub`) {
+		t.Errorf("record %+v", record)
+	}
+}
+
+func TestCarryErrorsOfTheWorker(t *testing.T) {
+	w := newWorld(t, interceptor.Funcs{}, interceptor.Funcs{
+		Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+			return apierrors.NewForbidden(secrets, "x", errors.New("RBAC"))
+		},
+	})
+	if _, err := w.carry(); !errors.As(err, new(*WorkerError)) || !apierrors.IsForbidden(err) {
+		t.Errorf("the worker's error is %v", err)
+	}
+}
