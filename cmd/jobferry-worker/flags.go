@@ -39,6 +39,7 @@ func (f *jobFlags) add(set *pflag.FlagSet) {
 		"Pods listed in a Job's status at a time until they are counted")
 	set.IntVar(&o.MaxPodCreateDeletePerSync, "max-pod-create-delete-per-sync", o.MaxPodCreateDeletePerSync,
 		"Pods a Job may create or delete before others get their turn")
+	set.StringVar(&o.MetricsPrefix, "metrics-prefix", o.MetricsPrefix, "what is put before the built-in controller's names of metrics; - for nothing")
 	set.BoolVar(&o.TTL, "ttl", o.TTL, "delete finished Jobs after their ttlSecondsAfterFinished")
 }
 
@@ -46,10 +47,14 @@ func (f *jobFlags) add(set *pflag.FlagSet) {
 func (f *jobFlags) workerOptions() (worker.Options, error) {
 	options := f.options
 	if f.dropIn {
+		prefix := options.MetricsPrefix
 		if f.set.Changed("managed-by") || f.set.Changed("tracking-finalizer") {
 			return options, errors.New("--drop-in chooses --managed-by and --tracking-finalizer: don't set them as well")
 		}
 		options = options.DropIn()
+		if f.set.Changed("metrics-prefix") {
+			options.MetricsPrefix = prefix
+		}
 	}
 	return options, options.Validate()
 }

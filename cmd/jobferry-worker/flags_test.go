@@ -32,11 +32,11 @@ func TestEachOptionHasAFlag(t *testing.T) {
 	got := parse(t,
 		"--managed-by=a/b", "--managed-by=", "--tracking-finalizer=c/d", "--concurrent-job-syncs=7",
 		"--pod-failure-backoff=2s", "--max-pod-failure-backoff=3m", "--sync-batch-period=4s",
-		"--max-uncounted-pods=8", "--max-pod-create-delete-per-sync=9", "--ttl=false")
+		"--max-uncounted-pods=8", "--max-pod-create-delete-per-sync=9", "--ttl=false", "--metrics-prefix=my_")
 	want := worker.Options{
 		ManagedBy: []string{"a/b", ""}, TrackingFinalizer: "c/d", Concurrency: 7,
 		PodFailureBackoff: 2 * time.Second, MaxPodFailureBackoff: 3 * time.Minute, SyncBatchPeriod: 4 * time.Second,
-		MaxUncountedPods: 8, MaxPodCreateDeletePerSync: 9, MetricsPrefix: "jobferry_",
+		MaxUncountedPods: 8, MaxPodCreateDeletePerSync: 9, MetricsPrefix: "my_",
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -45,8 +45,11 @@ func TestEachOptionHasAFlag(t *testing.T) {
 
 func TestDropIn(t *testing.T) {
 	o := parse(t, "--drop-in", "--concurrent-job-syncs=9")
-	if o.TrackingFinalizer != "batch.kubernetes.io/job-tracking" || len(o.ManagedBy) != 2 || o.Concurrency != 9 || !o.TTL {
+	if o.TrackingFinalizer != "batch.kubernetes.io/job-tracking" || len(o.ManagedBy) != 2 || o.Concurrency != 9 || !o.TTL || o.MetricsPrefix != "-" {
 		t.Errorf("options %+v", o)
+	}
+	if o := parse(t, "--drop-in", "--metrics-prefix=my_"); o.MetricsPrefix != "my_" {
+		t.Errorf("prefix %q", o.MetricsPrefix)
 	}
 }
 

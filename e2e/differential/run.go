@@ -143,23 +143,39 @@ func (r *run) towardsTheEnd(now state) event {
 	return event{what: "nothing to do", job: r.job, patch: `{}`}
 }
 
-// compareEvents compares which reasons the events about the Job have.
+// compareEvents compares which reasons the events about the Job have. Controllers write events in their own time.
 func (r *run) compareEvents(ctx context.Context) error {
-	var reasons [2]string
-	for i, s := range r.sides() {
-		list, err := s.Client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Job,involvedObject.name=" + r.job})
+	deadline := time.Now().Add(2 * patience)
+	for {
+		a, err := r.builtIn.reasons(ctx, r.job)
 		if err != nil {
 			return err
 		}
-		var all []string
-		for _, e := range list.Items {
-			all = append(all, e.Type+" "+e.Reason+" from "+e.Source.Component)
+		b, err := r.embedded.reasons(ctx, r.job)
+		if err != nil || a == b {
+			return err
 		}
-		slices.Sort(all)
-		reasons[i] = strings.Join(slices.Compact(all), "\n")
+		if time.Now().After(deadline) {
+			return errDiffer{"events:\n" + a, "events:\n" + b}
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	if reasons[0] != reasons[1] {
-		return errDiffer{"events:\n" + reasons[0], "events:\n" + reasons[1]}
+}
+
+// reasons are those of the events about a Job, each once.
+func (s *side) reasons(ctx context.Context, job string) (string, error) {
+	list, err := s.Client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.kind=Job,involvedObject.name=" + job})
+	if err != nil {
+		return "", err
 	}
-	return nil
+	var all []string
+	for _, e := range list.Items {
+		all = append(all, e.Type+" "+e.Reason+" from "+e.Source.Component)
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), "\n"), nil
 }

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/jobferry/jobferry/e2e/rig"
+	"github.com/jobferry/jobferry/e2e/rig/binaries"
+	"github.com/jobferry/jobferry/e2e/worker/play"
+)
+
+// contender is a Job controller under test.
+type contender struct {
+	name   string
+	launch func(ctx context.Context, dir string, c *rig.Cluster, workers int) (*play.Process, error)
+}
+
+const limits = "--kube-api-qps=2000 --kube-api-burst=4000"
+
+var contenders = []contender{
+	{"built-in", func(ctx context.Context, dir string, c *rig.Cluster, workers int) (*play.Process, error) {
+		programs, err := binaries.Ensure(ctx, c.Release(), nil)
+		if err != nil {
+			return nil, err
+		}
+		args := append(strings.Fields(limits), "--kubeconfig="+c.Kubeconfig(), "--controllers=job-controller",
+			"--leader-elect=false", "--secure-port=0", fmt.Sprintf("--concurrent-job-syncs=%d", workers))
+		return play.Launch(exec.Command(programs[binaries.ControllerManager], args...), filepath.Join(dir, "built-in.log"))
+	}},
+	{"embedded", func(ctx context.Context, dir string, c *rig.Cluster, workers int) (*play.Process, error) {
+		program, err := play.Build(ctx, dir)
+		if err != nil {
+			return nil, err
+		}
+		args := append(strings.Fields(limits), "--drop-in", "--ttl=false", fmt.Sprintf("--concurrent-job-syncs=%d", workers))
+		return play.Start(program, c.Kubeconfig(), filepath.Join(dir, "embedded.log"), args...)
+	}},
+}
