@@ -107,8 +107,8 @@ func TestStaleCache(t *testing.T) {
 // A created Pod that the cache never shows is asked for, and replaced when it's gone.
 func TestPodThatVanishedUnseen(t *testing.T) {
 	c := newCluster(t, Options{}, aJob())
-	real := c.jobs.client
-	c.jobs.client = interceptor.NewClient(real.(client.WithWatch), interceptor.Funcs{
+	inner := c.jobs.client
+	c.jobs.client = interceptor.NewClient(inner.(client.WithWatch), interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return nil },
 	})
 	c.mustSync()

@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"maps"
 	"slices"
 	"strings"
@@ -39,8 +40,11 @@ func (c *controller) view() *batchv1.Job {
 	return c.w.cachedJob
 }
 
-func versionOf(job *batchv1.Job) (n int) {
-	fmt.Sscan(job.ResourceVersion, &n)
+func versionOf(job *batchv1.Job) int {
+	n, err := strconv.Atoi(job.ResourceVersion)
+	if err != nil {
+		return 0 // not written yet
+	}
 	return n
 }
 
@@ -262,7 +266,7 @@ func (s *simulation) actions() map[string]func(*rapid.T) {
 			s.markDeleted(p.UID)
 		},
 		"edit metadata": func(*rapid.T) { s.storeJob() },
-		"suspend or resume": func(t *rapid.T) {
+		"suspend or resume": func(*rapid.T) {
 			s.job.Spec.Suspend = ptr.To(!ptr.Deref(s.job.Spec.Suspend, false))
 			s.logf("suspend=%v", *s.job.Spec.Suspend)
 			s.storeJob()
