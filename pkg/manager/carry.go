@@ -57,7 +57,7 @@ func (r *Reconciler) gatherCarry(s *dispatch.Snapshot) {
 
 // carry brings what the Job refers to into its worker.
 func (r *Reconciler) carry(ctx context.Context, s *dispatch.Snapshot, w *clusters.Worker, a dispatch.CarryObjects) (outcome, error) {
-	writes, err := r.copier.Carry(ctx, s.Job, a.Mirror, w.Client(), r.clock.Now())
+	writes, err := r.copier.Carry(ctx, s.Job, a.Mirror, w, r.clock.Now())
 	for _, write := range writes {
 		carriedTotal.WithLabelValues(w.Name(), string(write.Kind), string(write.Operation)).Inc()
 	}

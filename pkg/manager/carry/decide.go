@@ -1,7 +1,6 @@
 package carry
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -56,6 +55,8 @@ type Rules struct {
 	Mirror *batchv1.Job
 	// Registers says whether a Secret registers a worker.
 	Registers func(*corev1.Secret) bool
+	// Spent says whether an owner has no use for the object any more.
+	Spent func(metav1.OwnerReference) bool
 }
 
 // Decision is what is to be done about one object.
@@ -166,20 +167,11 @@ func isCurrent(s Sight, r Rules) bool {
 	return equality.Semantic.DeepEqual(s.Existing, updated(s.Existing, s.Source, r.Origin))
 }
 
-// own adds an owner without a condition on the object's version: many Jobs that
-// share it can do so at once.
 func own(s Sight, r Rules) Decision {
 	if isOwner(r.Mirror, s.Existing) {
 		return Decision{Do: Leave}
 	}
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid":             s.Existing.GetUID(),
-		"ownerReferences": []metav1.OwnerReference{ownerOf(r.Mirror)}, // lists are merged by uid
-	}})
-	if err != nil {
-		panic(err) // strings
-	}
-	return Decision{Do: AddOwner, Object: s.Existing, Patch: patch}
+	return Decision{Do: AddOwner, Object: s.Existing, Patch: ownerPatch(s.Existing, r)}
 }
 
 func recreate(s Sight, r Rules) Decision {

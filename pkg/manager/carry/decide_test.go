@@ -2,6 +2,7 @@ package carry
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/utils/ptr"
 
@@ -20,7 +22,8 @@ var (
 	mine = &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "train", UID: "mirror-1"}}
 	// neighbour is another Job in the same namespace of the worker.
 	neighbour = &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "test", UID: "mirror-2"}}
-	rules     = Rules{Origin: "hub-1", Mirror: mine, Registers: func(s *corev1.Secret) bool { return s.Labels["registers"] != "" }}
+	rules     = Rules{Origin: "hub-1", Mirror: mine, Registers: func(s *corev1.Secret) bool { return s.Labels["registers"] != "" },
+		Spent: func(o metav1.OwnerReference) bool { return o.Name == "ended" }}
 )
 
 type edit func(Object)
@@ -242,5 +245,27 @@ func TestOwner(t *testing.T) {
 	want := metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "train", UID: "mirror-1"}
 	if got := ownerOf(mine); got != want {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// Many owners: those that have ended make room.
+func TestOwnersThatHaveEndedLeave(t *testing.T) {
+	shared := copied(source(secret("a")), neighbour)
+	for i := range manyOwners {
+		name, uid := "running", types.UID(fmt.Sprint("running-", i))
+		if i%2 == 1 {
+			name, uid = "ended", types.UID(fmt.Sprint("ended-", i))
+		}
+		addOwner(shared, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid}})
+	}
+	d := Decide(Sight{Namespace: "team", Source: source(secret("a")), Existing: shared}, rules)
+	after := patched(t, shared.(*corev1.Secret), d.Patch)
+	if n := len(after.GetOwnerReferences()); n != manyOwners/2+2 || !isOwner(mine, after) || !isOwner(neighbour, after) {
+		t.Errorf("%d owners, wanted the %d that run", n, manyOwners/2+2)
+	}
+	for _, owner := range after.GetOwnerReferences() {
+		if owner.Name == "ended" {
+			t.Fatalf("%s is still an owner", owner.UID)
+		}
 	}
 }

@@ -52,9 +52,10 @@
 // permission to list the workers' Secrets, to guard against those who may edit them.
 // Labels and image pull secrets that something in the worker adds stay.
 //
-// An object that many Jobs share holds one owner reference for each, about 100
-// bytes, until the Job is gone: it stays within the size limit of an object up to
-// some 10,000 unfinished or undeleted Jobs in a namespace of a worker.
+// An object that many Jobs share holds one owner reference for each, and each new
+// one writes the whole list. Jobs that have ended leave it when it's long, so what
+// counts are the unfinished Jobs of one namespace in one worker that share an
+// object: with some thousands, it's near the API server's limit on its size.
 //
 // # Permissions
 //

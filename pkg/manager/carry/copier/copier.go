@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -43,6 +44,14 @@ type Copier struct {
 	Watch Follower
 }
 
+// Worker is a worker cluster as far as a Copier needs it.
+type Worker interface {
+	// Client reads and writes there.
+	Client() client.Client
+	// Mirror gets a mirror from the cache.
+	Mirror(types.NamespacedName) (*batchv1.Job, bool)
+}
+
 // Write is a write to a worker that succeeded.
 type Write struct {
 	Kind      carry.Kind
@@ -62,10 +71,10 @@ func (e *WorkerError) Unwrap() error { return e.Err }
 // Carry brings all that a hub Job refers to, of the kinds that its mirror is marked
 // with, into a worker, and enters that in the book. It returns what it has written,
 // also if it fails in the end; a further call goes on.
-func (c *Copier) Carry(ctx context.Context, hub, m *batchv1.Job, worker client.Client, now time.Time) ([]Write, error) {
+func (c *Copier) Carry(ctx context.Context, hub, m *batchv1.Job, worker Worker, now time.Time) ([]Write, error) {
 	t := &trip{
-		Copier: c, worker: worker, job: types.NamespacedName{Namespace: hub.Namespace, Name: hub.Name},
-		rules:  carry.Rules{Origin: c.Origin, Mirror: m, Registers: c.Registers},
+		Copier: c, worker: worker.Client(), job: types.NamespacedName{Namespace: hub.Namespace, Name: hub.Name},
+		rules:  carry.Rules{Origin: c.Origin, Mirror: m, Registers: c.Registers, Spent: spentIn(worker, m.Namespace)},
 		record: Record{Mirror: m.UID, Seen: map[Source]string{}, At: now},
 	}
 	kinds := carry.Marked(m)
@@ -83,6 +92,15 @@ func (c *Copier) Carry(ctx context.Context, hub, m *batchv1.Job, worker client.C
 	}
 	c.Book.Enter(t.job, t.record)
 	return t.writes, nil
+}
+
+// spentIn says of owners of a namespace's objects whether they're mirrors that have
+// ended. Of those that are gone, the worker's garbage collector takes care.
+func spentIn(worker Worker, namespace string) func(metav1.OwnerReference) bool {
+	return func(owner metav1.OwnerReference) bool {
+		m, ok := worker.Mirror(types.NamespacedName{Namespace: namespace, Name: owner.Name})
+		return ok && m.UID == owner.UID && mirror.Finished(m)
+	}
 }
 
 // trip is one run of Carry.

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -43,6 +44,19 @@ type world struct {
 	watched *kinds
 	job     *batchv1.Job
 	mirror  *batchv1.Job
+	mirrors map[string]*batchv1.Job // in the worker's cache, by name
+}
+
+type workerCluster struct {
+	client  client.Client
+	mirrors map[string]*batchv1.Job
+}
+
+func (w workerCluster) Client() client.Client { return w.client }
+
+func (w workerCluster) Mirror(key types.NamespacedName) (*batchv1.Job, bool) {
+	m, ok := w.mirrors[key.Name]
+	return m, ok
 }
 
 func newWorld(t *testing.T, hubRules, workerRules interceptor.Funcs) *world {
@@ -83,7 +97,7 @@ func (w *world) create(c client.Client, objects ...client.Object) {
 
 // carry runs Carry; it returns its writes as text.
 func (w *world) carry() (string, error) {
-	writes, err := w.Carry(w.t.Context(), w.job, w.mirror, w.worker, noon)
+	writes, err := w.Carry(w.t.Context(), w.job, w.mirror, workerCluster{w.worker, w.mirrors}, noon)
 	var texts []string
 	for _, write := range writes {
 		texts = append(texts, string(write.Operation)+" "+string(write.Kind))
@@ -262,5 +276,24 @@ func TestCarryErrorsOfTheWorker(t *testing.T) {
 	})
 	if _, err := w.carry(); !errors.As(err, new(*WorkerError)) || !apierrors.IsForbidden(err) {
 		t.Errorf("the worker's error is %v", err)
+	}
+}
+
+func TestSpent(t *testing.T) {
+	ended := []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+	mirrors := map[string]*batchv1.Job{
+		"runs":  {ObjectMeta: metav1.ObjectMeta{UID: "1"}},
+		"ended": {ObjectMeta: metav1.ObjectMeta{UID: "2"}, Status: batchv1.JobStatus{Conditions: ended}},
+	}
+	spent := spentIn(workerCluster{nil, mirrors}, "team")
+	for owner, want := range map[metav1.OwnerReference]bool{
+		{Name: "runs", UID: "1"}:    false,
+		{Name: "ended", UID: "2"}:   true,
+		{Name: "ended", UID: "3"}:   false, // another of that name
+		{Name: "unknown", UID: "4"}: false, // perhaps not seen yet
+	} {
+		if spent(owner) != want {
+			t.Errorf("%s %s: spent %t", owner.Name, owner.UID, !want)
+		}
 	}
 }
