@@ -3,9 +3,9 @@ package plan
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
