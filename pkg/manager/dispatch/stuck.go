@@ -13,9 +13,13 @@ import (
 // unstick tells why no Pod of a mirror runs, and after a while moves the Job to
 // another worker; only if none of its Pods ever ran.
 func unstick(s *Snapshot) Plan {
+	if s.ran() || s.hasNothingToRun() {
+		return Plan{}
+	}
 	since, why := s.waitingSince()
 	if since.IsZero() {
-		return Plan{}
+		// The scheduler's verdict on a Pod doesn't change the mirror: look for it.
+		return Plan{After: s.Timing.StuckNotice}
 	}
 	if notice := since.Add(s.Timing.StuckNotice).Sub(s.Now); notice > 0 {
 		return Plan{After: notice}
@@ -33,15 +37,22 @@ func unstick(s *Snapshot) Plan {
 	return plan
 }
 
+// ran: a Pod of the mirror runs, or ran.
+func (s *Snapshot) ran() bool {
+	status := &s.Home.Mirror.Status
+	return status.Succeeded > 0 || status.Failed > 0 || ptr.Deref(status.Ready, 0) > 0 || s.Pods.EverRan
+}
+
+// hasNothingToRun: the mirror needs no Pods, now or any more.
+func (s *Snapshot) hasNothingToRun() bool {
+	m := s.Home.Mirror
+	return ptr.Deref(m.Spec.Suspend, false) || ptr.Deref(m.Spec.Parallelism, 1) == 0 || mirror.OutcomeOf(m) != mirror.Undecided
+}
+
 // waitingSince returns since when the mirror has been waiting for its first
-// Pod to run, and why; the zero time: it isn't, or that isn't known.
+// Pod to run, and why; the zero time: that isn't known.
 func (s *Snapshot) waitingSince() (since time.Time, why string) {
-	m, status := s.Home.Mirror, &s.Home.Mirror.Status
-	ran := status.Succeeded > 0 || status.Failed > 0 || ptr.Deref(status.Ready, 0) > 0 || s.Pods.EverRan
-	idle := ptr.Deref(m.Spec.Suspend, false) || ptr.Deref(m.Spec.Parallelism, 1) == 0
-	switch {
-	case ran || idle || mirror.OutcomeOf(m) != mirror.Undecided:
-		return time.Time{}, ""
+	switch m := s.Home.Mirror; {
 	case s.isPodless():
 		return podlessSince(m), podlessWhy(m, s.Pods.Refusal)
 	case s.Pods.Known && s.Pods.Unschedulable > 0:
