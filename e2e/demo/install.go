@@ -92,7 +92,7 @@ func (d *demo) startProgram(program, name string, cluster *rig.Cluster, fail con
 	d.processes = append(d.processes, p)
 	go func() {
 		<-p.ended
-		fail(fmt.Errorf("%s ended by itself: %v", name, p.err))
+		fail(p.failure())
 	}()
 	return nil
 }

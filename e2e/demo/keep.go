@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/jobferry/jobferry/e2e/demo/scenario"
 )
@@ -29,7 +30,18 @@ func (d *demo) keep(ctx context.Context) {
 		fmt.Sprintf("  kubectl patch workercluster %s --type=merge -p '{\"spec\":{\"cordoned\":true}}'", first),
 		"")
 	for _, p := range d.processes {
-		d.print(fmt.Sprintf("  tail -f %s", p.logFile))
+		d.print("  tail -f " + p.logFile)
+	}
+	var watching sync.WaitGroup
+	for _, p := range d.processes {
+		watching.Go(func() {
+			select {
+			case <-p.ended:
+				d.print(p.failure().Error())
+			case <-ctx.Done():
+			}
+		})
 	}
 	<-ctx.Done()
+	watching.Wait()
 }

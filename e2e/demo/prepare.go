@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -69,11 +70,11 @@ func (d *demo) prepare(ctx context.Context) error {
 // flags: most packages have then been compiled for the demo itself.
 func (d *demo) build(ctx context.Context, program string) error {
 	if d.checkout == "" {
-		out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", productModule).Output()
+		checkout, err := findCheckout(ctx)
 		if err != nil {
-			return fmt.Errorf("run the demo in the folder e2e of a checkout: go list -m %s: %w", productModule, explain(err))
+			return err
 		}
-		d.checkout = strings.TrimSpace(string(out))
+		d.checkout = checkout
 	}
 	target := filepath.Join(d.dir, program)
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", target, "./cmd/"+program)
@@ -85,6 +86,21 @@ func (d *demo) build(ctx context.Context, program string) error {
 	}
 	d.programs[program] = target
 	return nil
+}
+
+// findCheckout finds the product beside this source file; if the file isn't there any more, around the working folder.
+func findCheckout(ctx context.Context) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", productModule)
+	if _, file, _, ok := runtime.Caller(0); ok {
+		if _, err := os.Stat(file); err == nil {
+			cmd.Dir = filepath.Dir(file)
+		}
+	}
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("run the demo in the folder e2e of a checkout: go list -m %s: %w", productModule, explain(err))
+	}
+	return strings.TrimSpace(string(out)), nil
 }
 
 // explain adds what a command wrote to standard error.

@@ -72,6 +72,14 @@ func (p *process) stop() error {
 	return errors.Join(fmt.Errorf("%s did not end within %s of SIGTERM", p.name, stopTime), err)
 }
 
+// failure says how the process ended, if nobody asked it to. To be called after that.
+func (p *process) failure() error {
+	if p.err == nil {
+		return errors.New(p.name + " ended by itself")
+	}
+	return fmt.Errorf("%s ended by itself: %w", p.name, p.err)
+}
+
 // logTail is the end of the process's output.
 func (p *process) logTail(lines int) string {
 	text, err := os.ReadFile(p.logFile)

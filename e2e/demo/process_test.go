@@ -19,6 +19,9 @@ func TestProcess(t *testing.T) {
 	if got := p.logTail(2); got != "  2\n  3" {
 		t.Errorf("log %q", got)
 	}
+	if got := p.failure().Error(); got != "sh ended by itself: exit status 3" {
+		t.Errorf("failure %q", got)
+	}
 	if err := p.stop(); err != nil {
 		t.Errorf("stop of what has ended: %v", err)
 	}
