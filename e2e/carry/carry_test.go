@@ -1,6 +1,7 @@
 package carry_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -27,6 +28,7 @@ func TestCarry(t *testing.T) {
 		"MissingButOptional":             missingButOptional,
 		"OfOthersIsLeftAlone":            ofOthersIsLeftAlone,
 		"IsSharedByJobs":                 isShared,
+		"IsSharedByManyAtOnce":           isSharedByMany,
 		"ServiceAccount":                 serviceAccount,
 		"TokensStay":                     tokensStay,
 		"RegistrationsStay":              registrationsStay,
@@ -99,8 +101,11 @@ func missingHoldsTheJob(f ferry) {
 		f.t.Error("the mirror isn't suspended")
 	}
 	f.configMap(f.Hub, "settings", "a")
-	f.HubJobUntil("job", rigtest.Complete)
+	ended := f.HubJobUntil("job", rigtest.Complete)
 	f.configMapUntil("w1", "settings", configMapIs("a"))
+	if ferrytest.Suspended(ended) || f.HasEvent("job", dispatch.ReasonStatusRejected) || f.HasEvent("job", dispatch.ReasonDrift) {
+		f.t.Errorf("the wait shows in the Job's status: %+v", ended.Status)
+	}
 }
 
 func missingButOptional(f ferry) {
@@ -136,6 +141,18 @@ func isShared(f ferry) {
 	}
 	f.Delete("two", metav1.DeletePropagationForeground)
 	f.gone("w1", "configmaps", "settings")
+}
+
+func isSharedByMany(f ferry) {
+	const many = 25
+	f.configMap(f.Hub, "settings", "a")
+	for i := range many {
+		f.Submit(fmt.Sprint("job-", i), withConfigMap("settings", false))
+	}
+	for i := range many {
+		f.HubJobUntil(fmt.Sprint("job-", i), rigtest.Complete)
+	}
+	f.configMapUntil("w1", "settings", func(c *corev1.ConfigMap) bool { return len(owners(c)) == many })
 }
 
 func serviceAccount(f ferry) {

@@ -5,12 +5,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/pkg/manager"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -47,10 +50,14 @@ func TestCost(t *testing.T) {
 	f.checkRequests("worker, nothing carried", f.Cluster("w1"), nil)
 
 	f.set("w1", carryAll)
+	created := m.Metric("jobferry_carried_objects_total", "worker", "w1", "kind", "ConfigMap", "operation", "Create")
 	f.Submit("job", rigtest.RunForever(), withConfigMap("settings", false))
 	f.HubJobUntil("job", rigtest.Running(1))
 	f.checkRequests("hub", f.Hub, map[string]int{"get": 1})
 	f.checkRequests("worker", f.Cluster("w1"), map[string]int{"get": 1, "create": 1})
+	if n := m.Metric("jobferry_carried_objects_total", "worker", "w1", "kind", "ConfigMap", "operation", "Create") - created; n != 1 {
+		t.Errorf("%v creations are counted", n)
+	}
 
 	m.Stop()
 	f.RunManager()
@@ -113,4 +120,16 @@ func TestRestart(t *testing.T) {
 	if pods := f.Pods(f.Cluster("w1")); !slices.ContainsFunc(pods, func(p corev1.Pod) bool { return p.Labels["job-name"] == "job" }) {
 		t.Error("the running Job has lost its Pod")
 	}
+}
+
+// What's provided in the worker is found by and by, without anyone telling.
+func TestProvidedInTheWorkerLater(t *testing.T) {
+	f := ferryFor(t)
+	f.RunManager(func(o *manager.Options) { o.Timing.Recheck = time.Second })
+	f.allow()
+	f.NamespaceIn("w1")
+	f.Submit("job", withConfigMap("settings", false))
+	f.EventUntil("job", dispatch.ReasonFailedCarry, "not found")
+	f.configMap(f.Cluster("w1"), "settings", "theirs")
+	f.HubJobUntil("job", rigtest.Complete)
 }

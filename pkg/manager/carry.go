@@ -16,6 +16,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // setupCarry adds the watch of what Jobs refer to, which asks for nothing until
@@ -41,7 +42,9 @@ func (r *Reconciler) registers(secret *corev1.Secret) bool {
 // gatherCarry adds what is known of the objects that go along with the Job.
 func (r *Reconciler) gatherCarry(s *dispatch.Snapshot) {
 	switch {
-	case s.Job == nil || s.Home == nil:
+	case s.Job == nil || mirror.Finished(s.Job):
+		r.copier.Book.Forget(s.Key)
+	case s.Home == nil:
 	case s.Home.Mirror == nil:
 		if worker, ok := r.workers.Get(s.Home.Worker); ok {
 			s.Carry.Kinds = carry.Kinds(&s.Job.Spec.Template, worker.View().Spec.Carry)

@@ -20,6 +20,8 @@ func TestCarrying(t *testing.T) {
 	halted := mirrorOf(hub, carrying, suspendedJob)
 	started := mirrorOf(hub, carrying, running(0))
 	job := hubJob(placedOn("a"), running(0))
+	moved := hubJob(placedOn("a"), succeeded(1))
+	seeded := mirrorOf(hub, carrying, suspendedJob, func(j *batchv1.Job) { j.Status.Succeeded = 1 })
 	refused := map[string]string{"a": "refused what the Job needs"}
 	blocked := Carry{Current: true, Blocked: []string{`secret "x" not found`}}
 	rows := map[string]struct {
@@ -43,6 +45,8 @@ func TestCarrying(t *testing.T) {
 		"held, and suspended on the hub":  {hub: hubJob(placedOn("a"), suspendedJob), mirror: halted, carry: blocked, reports: ReasonFailedCarry},
 		"refused before it ran":           {hub: hub, mirror: halted, passed: refused, then: []string{"move from a"}, after: 30 * time.Second, awaits: true},
 		"refused while it runs":           {hub: job, mirror: started, passed: refused},
+		"seeded before it's carried":      {hub: moved, mirror: halted, then: []string{"seed 1 in a"}},
+		"carried when it's seeded":        {hub: moved, mirror: seeded, then: []string{"carry to a"}},
 		"nothing goes along":              {hub: job, mirror: mirrorOf(hub, running(0)), carry: Carry{Blocked: []string{"x"}}},
 	}
 	for name, row := range rows {
