@@ -21,12 +21,15 @@ CHECKS ?= 100
 ##@ Use
 
 .PHONY: demo
-demo: ## Bring up a hub and two workers, run Jobs through them, show it live (KEEP=1 keeps the clusters)
-	@$(GO) -C e2e run ./cmd/demo
+demo: ## Bring up a hub and two workers, run Jobs through them, show it live (KEEP=1 keeps the clusters; JOB_CONTROLLER=embedded)
+	@echo "==> Building the demo (the first time: a minute)"
+	@$(GO) build -C e2e -o ../bin/demo ./cmd/demo
+	@exec bin/demo
 
 .PHONY: rig
 rig: ## Bring up a hub and two workers to try things with, until Ctrl-C
-	@$(GO) -C e2e run ./cmd/rig-up
+	@$(GO) build -C e2e -o ../bin/rig-up ./cmd/rig-up
+	@exec bin/rig-up
 
 .PHONY: build
 build: ## Build the binaries into bin/
