@@ -18,8 +18,17 @@ func (r *Reconciler) patchJob(ctx context.Context, job *batchv1.Job, patch []byt
 	if err := r.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		return nil, err
 	}
-	r.remember(answer)
+	if !isLast(answer) {
+		r.remember(answer)
+	}
 	return answer, nil
+}
+
+// isLast says whether an API server's answer is the last there is of a Job: nothing holds
+// it any more. The watch may have told of its end before the answer was read, and who
+// remembered it then would keep its place for ever.
+func isLast(answer *batchv1.Job) bool {
+	return answer.DeletionTimestamp != nil && len(answer.Finalizers) == 0
 }
 
 // patchStatus patches a hub Job's status, and remembers the answer.
