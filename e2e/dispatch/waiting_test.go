@@ -1,0 +1,181 @@
+package dispatch_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
+	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/pkg/manager"
+)
+
+// stuckTimeout is how long these tests let a Job be without a Pod that runs.
+const stuckTimeout = 4 * time.Second
+
+// Jobs that nothing or nobody runs: why, and what becomes of them.
+func TestJobsThatWait(t *testing.T) {
+	f := ferrytest.For(t)
+	f.RunManager(func(o *manager.Options) {
+		o.Timing.StuckNotice = time.Second
+		o.Timing.StuckTimeout = stuckTimeout
+		o.Timing.Recheck = time.Hour
+	})
+	f.Register("w1", "w2")
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T)
+	}{
+		{"for capacity: placed when there is room", waitsForRoom},
+		{"for a worker that can ever fit it", fitsNowhere},
+		{"for a worker with its labels", selectsNobody},
+		{"for a usable selector", badSelector},
+		{"for a scheduler: moved when nothing ran", movedWhenUnschedulable},
+		{"for a scheduler, with Pods that ran: stays", staysWhenPodsRan},
+		{"for quota: reason shown, then moved", movedWhenRefusedPods},
+	} {
+		t.Run(test.name, func(t *testing.T) { t.Parallel(); test.run(t) })
+	}
+}
+
+func requesting(name corev1.ResourceName, quantity string) rigtest.Option {
+	return func(j *batchv1.Job) {
+		list := corev1.ResourceList{name: resource.MustParse(quantity)}
+		j.Spec.Template.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: list, Limits: list}
+	}
+}
+
+func waitsForRoom(t *testing.T) {
+	f := ferrytest.For(t)
+	f.LeaveWorker("w1")
+	all := []rigtest.Option{rigtest.Parallel(2), requesting(seats, "2")}
+	f.Submit("first", append(all, rigtest.RunForever())...)
+	f.HubJobUntil("first", rigtest.Running(2))
+	f.Submit("second", append(all, rigtest.RunForever())...)
+	f.Submit("third", all...)
+	f.EventUntil("second", "Pending", "0/2 clusters available: 1 Insufficient "+seats+", 1 too small")
+	f.EventUntil("third", "Pending", "Insufficient "+seats)
+	if at := ferrytest.HomeOf(f.HubJobUntil("second", ferrytest.Exists)); at != "" {
+		t.Errorf("placed on %s, which is full", at)
+	}
+	// The recheck is an hour away: it's the room that wakes them.
+	for _, name := range []string{"first", "second"} {
+		f.Delete(name, metav1.DeletePropagationBackground)
+		f.HubJobGone(name)
+	}
+	f.HubJobUntil("third", rigtest.Complete)
+}
+
+func fitsNowhere(t *testing.T) {
+	f := ferrytest.For(t)
+	f.Submit("huge", requesting("cpu", "1000"))
+	f.EventUntil("huge", "Pending", "0/2 clusters available: 2")
+	f.Delete("huge", metav1.DeletePropagationBackground)
+	f.HubJobGone("huge")
+}
+
+func selectsNobody(t *testing.T) {
+	f := ferrytest.For(t)
+	f.LeaveWorker("w2")
+	f.Submit("job", ferrytest.WithSelector("name=nobody"))
+	f.EventUntil("job", "Pending", "0/2 clusters available: 2 didn't match the cluster selector")
+	f.Patch("job", `{"metadata":{"annotations":{"jobferry.dev/cluster-selector":"name=w2"}}}`)
+	if done := f.HubJobUntil("job", rigtest.Complete); ferrytest.HomeOf(done) != "w2" {
+		t.Errorf("ended on %s", ferrytest.HomeOf(done))
+	}
+}
+
+func badSelector(t *testing.T) {
+	f := ferrytest.For(t)
+	f.LeaveWorker("w1")
+	f.Submit("job", ferrytest.WithSelector("name in ((w1)"))
+	f.EventUntil("job", "InvalidAnnotation", "jobferry.dev/cluster-selector")
+	f.Patch("job", `{"metadata":{"annotations":{"jobferry.dev/cluster-selector":"name in (w1)"}}}`)
+	f.HubJobUntil("job", rigtest.Complete)
+}
+
+// besideDatabase makes Pods that go only where a Pod with the label app=db is: placement doesn't look at Pods.
+func besideDatabase(j *batchv1.Job) {
+	j.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}},
+			TopologyKey:   corev1.LabelHostname,
+		}},
+	}}
+}
+
+func movedWhenUnschedulable(t *testing.T) {
+	f := ferrytest.For(t)
+	f.LeaveWorker("w1")
+	f.NamespaceIn("w2")
+	f.Create(f.Cluster("w2"), rigtest.Job(f.NS, "db", rigtest.RunForever(), rigtest.PodLabel("app", "db")))
+	f.MirrorUntil("w2", "db", rigtest.Running(1))
+	f.Submit("job", ferrytest.OnWorker("w1"), besideDatabase)
+	f.EventUntil("job", "PodsWaiting", "didn't match pod affinity")
+	f.Patch("job", `{"metadata":{"annotations":{"jobferry.dev/cluster-selector":"pool=main"}}}`)
+	done := f.HubJobUntil("job", rigtest.Complete)
+	if at := ferrytest.HomeOf(done); at != "w2" {
+		t.Errorf("ended on %s", at)
+	}
+	f.EventUntil("job", "Moved", "from worker w1 to worker w2")
+	f.MirrorGone("w1", "job")
+}
+
+// apart makes Pods of which each node takes one.
+func apart(j *batchv1.Job) {
+	j.Spec.Template.Labels["app"] = "apart"
+	j.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "apart"}},
+			TopologyKey:   corev1.LabelHostname,
+		}},
+	}}
+}
+
+// Two nodes, three Pods: two run for longer than it takes to be moved.
+func staysWhenPodsRan(t *testing.T) {
+	f := ferrytest.For(t)
+	f.LeaveWorker("w1")
+	f.LeaveWorker("w2")
+	f.Submit("job", ferrytest.OnWorker("w2"), rigtest.Parallel(3), rigtest.RunFor(stuckTimeout+2*time.Second), apart)
+	f.HubJobUntil("job", func(j *batchv1.Job) bool { return j.Status.Active == 3 && *j.Status.Ready == 2 })
+	f.Patch("job", `{"metadata":{"annotations":{"jobferry.dev/cluster-selector":"pool=main"}}}`)
+	done := f.HubJobUntil("job", rigtest.Complete)
+	if at := ferrytest.HomeOf(done); at != "w2" || done.Status.Failed != 0 {
+		t.Errorf("ended on %s with %d failed", at, done.Status.Failed)
+	}
+}
+
+func movedWhenRefusedPods(t *testing.T) {
+	f := ferrytest.For(t)
+	f.NamespaceIn("w1")
+	f.LeaveWorker("w2")
+	f.Apply(f.Cluster("w1"), f.NS, `{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"none"},"spec":{"hard":{"pods":"0"}}}`)
+	f.Submit("job", ferrytest.OnWorker("w1"))
+	f.EventUntil("job", "PodsWaiting", "exceeded quota: none")
+	f.Patch("job", `{"metadata":{"annotations":{"jobferry.dev/cluster-selector":"pool=main"}}}`)
+	done := f.HubJobUntil("job", rigtest.Complete)
+	if at := ferrytest.HomeOf(done); at != "w2" {
+		t.Errorf("ended on %s", at)
+	}
+	f.EventUntil("job", "Moved", "exceeded quota")
+	f.MirrorGone("w1", "job")
+}
+
+func TestNamespacesAreNotCreatedAgainstTheAdminsWill(t *testing.T) {
+	f := ferrytest.For(t)
+	f.RunManager(func(o *manager.Options) { o.PassOver, o.Timing.StuckNotice = 2*time.Second, time.Second })
+	f.Register("w2")
+	f.LeaveWorker("w2")
+	f.SetWorker("w2", `{"createNamespaces":false}`)
+	defer f.SetWorker("w2", `{"createNamespaces":true}`)
+	f.Submit("job", ferrytest.OnWorker("w2"))
+	f.EventUntil("job", "MirrorRefused", fmt.Sprintf("no namespace %s", f.NS))
+	f.SetWorker("w2", `{"createNamespaces":true}`)
+	f.HubJobUntil("job", rigtest.Complete)
+}
