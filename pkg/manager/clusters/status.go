@@ -66,7 +66,7 @@ func readyCondition(s snapshot) *metav1.Condition {
 		c.Status = metav1.ConditionTrue
 		c.LastTransitionTime = metav1.NewTime(s.now)
 	}
-	if w.State == Refused && s.secret != nil {
+	if w.State == Refused && s.secret != nil && w.Reason != v1alpha1.ReasonSecretMissing {
 		c.Message = fmt.Sprintf("Secret %s/%s: %s", s.secret.Namespace, s.secret.Name, w.Message)
 	}
 	return c
