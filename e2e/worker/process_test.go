@@ -1,0 +1,152 @@
+package worker_test
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/jobferry/jobferry/e2e/rig"
+	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/e2e/worker/play"
+)
+
+// permissions are all that jobferry-worker needs.
+var permissions = []rbacv1.PolicyRule{
+	{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"get", "list", "watch", "delete"}},
+	{APIGroups: []string{"batch"}, Resources: []string{"jobs/status", "jobs/finalizers"}, Verbs: []string{"update"}},
+	{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
+	{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
+	{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update"}},
+}
+
+// As a ServiceAccount with these permissions and no more, with leader election: a second process waits, serves its
+// health all the same, and takes over at once when the first is asked to end.
+func TestProcessWithItsPermissionsOnly(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	kubeconfig := s.serviceAccount()
+	name := "example.com/" + s.ns
+	args := []string{"--leader-elect=true", "--namespace=" + s.ns, "--managed-by=" + name, "--sync-batch-period=" + batch}
+	first, _, firstLog := s.process(kubeconfig, args...)
+	s.start(rigtest.ManagedBy(name), unbound)
+	s.exit(0, s.running(1)...)
+	s.until(rigtest.Complete)
+
+	second, address, secondLog := s.process(kubeconfig, args...)
+	for _, path := range []string{"/healthz", "/readyz"} {
+		s.get(address.health + path)
+	}
+	if err := first.Stop(); err != nil {
+		t.Errorf("asked to end, the process ended with %v", err)
+	}
+	s.Create(s.cluster, rigtest.Job(s.ns, "next", rigtest.ManagedBy(name)))
+	began := time.Now()
+	s.JobUntil(s.cluster, s.ns, "next", active(1))
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("the second process took over after %v: the Lease wasn't given back", took)
+	}
+	if metrics := s.get(address.metrics + "/metrics"); !strings.Contains(metrics, `jobferry_job_controller_job_syncs_total{action="pods_created",completion_mode="NonIndexed",result="success"} 1`) {
+		t.Error("the metrics don't tell of the Job")
+	}
+	second.Kill()
+	for _, file := range []string{firstLog, secondLog} {
+		log, err := os.ReadFile(file)
+		s.ok(err)
+		if strings.Contains(string(log), "forbidden") {
+			t.Errorf("a permission is missing:\n%s", log)
+		}
+	}
+}
+
+type addresses struct{ health, metrics string }
+
+// process starts jobferry-worker with its servers on.
+func (s *scene) process(kubeconfig string, args ...string) (*play.Process, addresses, string) {
+	s.t.Helper()
+	program, err := program()
+	s.ok(err)
+	port := 20000 + rand.IntN(6000)*2
+	health, metrics := fmt.Sprintf("127.0.0.1:%d", port), fmt.Sprintf("127.0.0.1:%d", port+1)
+	log := filepath.Join(s.t.TempDir(), "log")
+	p, err := play.Start(program, kubeconfig, log, append(args, "--health-probe-bind-address="+health, "--metrics-bind-address="+metrics)...)
+	s.ok(err)
+	s.t.Cleanup(p.Kill)
+	return p, addresses{"http://" + health, "http://" + metrics}, log
+}
+
+// get asks until there is an answer, and it is OK.
+func (s *scene) get(url string) string {
+	s.t.Helper()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, url, nil)
+		s.ok(err)
+		if response, err := http.DefaultClient.Do(request); err == nil {
+			body, err := io.ReadAll(response.Body)
+			_ = response.Body.Close() // it has been read
+			if err == nil && response.StatusCode == http.StatusOK {
+				return string(body)
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-s.Context().Done():
+			s.t.Fatalf("%s doesn't answer", url)
+		}
+	}
+}
+
+// serviceAccount makes a ServiceAccount with the permissions, and returns its kubeconfig file.
+func (s *scene) serviceAccount() string {
+	s.t.Helper()
+	meta := metav1.ObjectMeta{Name: s.ns}
+	_, err := s.Client.CoreV1().ServiceAccounts(s.ns).Create(s.Context(), &corev1.ServiceAccount{ObjectMeta: meta}, metav1.CreateOptions{})
+	s.ok(err)
+	_, err = s.Client.RbacV1().ClusterRoles().Create(s.Context(), &rbacv1.ClusterRole{ObjectMeta: meta, Rules: permissions}, metav1.CreateOptions{})
+	s.ok(err)
+	_, err = s.Client.RbacV1().ClusterRoleBindings().Create(s.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: s.ns},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.ns, Name: s.ns}},
+	}, metav1.CreateOptions{})
+	s.ok(err)
+	kubeconfig, err := s.cluster.ServiceAccountKubeconfig(s.Context(), s.ns, s.ns)
+	s.ok(err)
+	file := filepath.Join(s.t.TempDir(), "kubeconfig")
+	s.ok(os.WriteFile(file, kubeconfig, 0o600))
+	return file
+}
+
+// The built-in's finalizer and Jobs without spec.managedBy, under the drop-in mode. It isn't parallel: another test needs
+// such Jobs to be left alone.
+func TestDropInMode(t *testing.T) {
+	s := open(t)
+	program, err := program()
+	s.ok(err)
+	s.ok(play.AddNode(s.Context(), s.Client))
+	p, err := play.Start(program, s.cluster.Kubeconfig(), os.DevNull, "--drop-in", "--sync-batch-period="+batch)
+	s.ok(err)
+	defer p.Kill()
+	s.Create(s.cluster, rigtest.Job(s.ns, "job", bound))
+	pods := s.running(1)
+	if f := pods[0].Finalizers; len(f) != 1 || f[0] != "batch.kubernetes.io/job-tracking" {
+		t.Errorf("finalizers %v", f)
+	}
+	s.exit(0, pods...)
+	s.until(rigtest.Complete)
+	s.Until(rig.Object(s.Client.CoreV1().RESTClient(), "pods", s.ns, pods[0].Name), func(o runtime.Object) bool {
+		p, ok := o.(*corev1.Pod)
+		return ok && len(p.Finalizers) == 0
+	})
+}
