@@ -80,7 +80,7 @@ var kinds = []kind{
 	}},
 	{3, "let go", deleting, func(ctx context.Context, s *side, p corev1.Pod) error { return s.LetGo(ctx, p) }},
 	{1, "succeed while being deleted", deleting, exit(0)},
-	{2, "force-delete", func(p corev1.Pod) bool { return true }, func(ctx context.Context, s *side, p corev1.Pod) error { return s.Remove(ctx, p) }},
+	{2, "force-delete", func(corev1.Pod) bool { return true }, func(ctx context.Context, s *side, p corev1.Pod) error { return s.Remove(ctx, p) }},
 	{3, "restart", restartable, func(ctx context.Context, s *side, p corev1.Pod) error {
 		restarts := int32(1)
 		for _, c := range p.Status.ContainerStatuses {

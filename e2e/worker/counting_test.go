@@ -35,12 +35,12 @@ func TestFixedCompletionCount(t *testing.T) {
 	s.exit(0, pods...)
 	s.until(counted(2, 0))
 	s.exit(0, s.running(1)...)
-	if job := s.until(rigtest.Complete); job.Status.Succeeded != 3 || len(s.pods(any)) != 3 {
-		t.Errorf("succeeded %d with %d Pods", job.Status.Succeeded, len(s.pods(any)))
+	if job := s.until(rigtest.Complete); job.Status.Succeeded != 3 || len(s.pods(every)) != 3 {
+		t.Errorf("succeeded %d with %d Pods", job.Status.Succeeded, len(s.pods(every)))
 	}
 }
 
-func any(corev1.Pod) bool { return true }
+func every(corev1.Pod) bool { return true }
 
 // Completions unset: the first success means that the work is done. Those that run go on, no new one is started.
 func TestWorkQueue(t *testing.T) {
@@ -52,7 +52,7 @@ func TestWorkQueue(t *testing.T) {
 	s.exit(1, pods[1])
 	s.until(all(counted(1, 1), active(1)))
 	s.exit(0, pods[2])
-	if job := s.until(rigtest.Complete); job.Status.Succeeded != 2 || job.Status.Failed != 1 || len(s.pods(any)) != 3 {
+	if job := s.until(rigtest.Complete); job.Status.Succeeded != 2 || job.Status.Failed != 1 || len(s.pods(every)) != 3 {
 		t.Errorf("status %+v", job.Status)
 	}
 }
@@ -164,7 +164,7 @@ func TestFinishedJobLeavesNoFinalizer(t *testing.T) {
 	pods := s.running(3)
 	s.exit(0, pods...)
 	s.until(rigtest.Complete)
-	for _, p := range s.pods(any) {
+	for _, p := range s.pods(every) {
 		if tracked(&p) {
 			t.Errorf("Pod %s still has %v", p.Name, p.Finalizers)
 		}

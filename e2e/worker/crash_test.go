@@ -111,7 +111,7 @@ func (st story) play(t *testing.T, writes int) (end string, passed int) {
 	if writes >= 0 {
 		<-killed
 	}
-	for _, p := range s.pods(any) {
+	for _, p := range s.pods(every) {
 		s.podUntil(p, func(p *corev1.Pod) bool { return !tracked(p) })
 	}
 	controller.Kill()

@@ -206,7 +206,7 @@ func TestPodReplacementFailed(t *testing.T) {
 	s.until(func(j *batchv1.Job) bool {
 		return j.Status.Active == 0 && *j.Status.Terminating == 1 && counted(0, 0)(j)
 	})
-	if n := len(s.pods(any)); n != 1 {
+	if n := len(s.pods(every)); n != 1 {
 		t.Errorf("%d Pods while the first terminates", n)
 	}
 	s.letGoUntilGone(pods)

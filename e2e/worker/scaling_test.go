@@ -41,7 +41,7 @@ func TestCreatedSuspended(t *testing.T) {
 	s := begin(t)
 	s.start(rigtest.Suspended())
 	job := s.until(rigtest.HasCondition(batchv1.JobSuspended))
-	if job.Status.StartTime != nil || len(s.pods(any)) != 0 {
+	if job.Status.StartTime != nil || len(s.pods(every)) != 0 {
 		t.Errorf("status %+v", job.Status)
 	}
 }
@@ -146,7 +146,7 @@ func TestManyPods(t *testing.T) {
 		s.exit(0, p)
 	}
 	job := s.until(rigtest.Complete)
-	if job.Status.Succeeded != n || job.Status.CompletedIndexes != fmt.Sprintf("0-%d", n-1) || len(s.pods(any)) != n {
+	if job.Status.Succeeded != n || job.Status.CompletedIndexes != fmt.Sprintf("0-%d", n-1) || len(s.pods(every)) != n {
 		data, _ := json.Marshal(job.Status)
 		t.Errorf("status %s", data)
 	}

@@ -189,7 +189,7 @@ func TestStatusConflicts(t *testing.T) {
 	}
 	close(stop)
 	s.ok(<-stopped)
-	if job := s.until(rigtest.Complete); job.Status.Succeeded != 12 || job.Status.Failed != 0 || len(s.pods(any)) != 12 {
+	if job := s.until(rigtest.Complete); job.Status.Succeeded != 12 || job.Status.Failed != 0 || len(s.pods(every)) != 12 {
 		t.Errorf("status %+v", job.Status)
 	}
 }

@@ -17,10 +17,11 @@ import (
 func main() {
 	scale := flag.Float64("scale", 1, "size of the loads, 1 for the whole")
 	workers := flag.String("workers", "1,5", "numbers of Jobs that are synced at a time")
+	only := flag.String("rows", "", "only the loads whose name contains this")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := bench(ctx, *scale, *workers); err != nil {
+	if err := bench(ctx, rows(*scale, *only), *workers); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -38,7 +39,7 @@ type usage struct {
 	memory int64   // bytes, at most
 }
 
-func bench(ctx context.Context, scale float64, workers string) error {
+func bench(ctx context.Context, loads []row, workers string) error {
 	dir, err := os.MkdirTemp("", "jobferry-bench")
 	if err != nil {
 		return err
@@ -52,11 +53,11 @@ func bench(ctx context.Context, scale float64, workers string) error {
 		var measures [2][]measure
 		var usages [2]usage
 		for i, c := range contenders {
-			if measures[i], usages[i], err = c.run(ctx, dir, n, rows(scale)); err != nil {
+			if measures[i], usages[i], err = c.run(ctx, dir, n, loads); err != nil {
 				return fmt.Errorf("%s: %w", c.name, err)
 			}
 		}
-		print(n, rows(scale), measures, usages)
+		show(n, loads, measures, usages)
 	}
 	return nil
 }
@@ -72,7 +73,7 @@ func (c contender) run(ctx context.Context, dir string, workers int, rows []row)
 	if err != nil {
 		return nil, usage{}, err
 	}
-	defer cluster.Stop()
+	defer func() { _ = cluster.Stop() }() // it goes with this process anyway
 	if err := play.AddNode(ctx, cluster.Client()); err != nil {
 		return nil, usage{}, err
 	}
@@ -124,8 +125,8 @@ func writes(c *rig.Cluster) (map[string]int, error) {
 	}), nil
 }
 
-// print shows both contenders side by side. A ratio above 1 is in favour of the embedded one.
-func print(workers int, rows []row, measures [2][]measure, usages [2]usage) {
+// show prints both contenders side by side. A ratio above 1 is in favour of the embedded one.
+func show(workers int, rows []row, measures [2][]measure, usages [2]usage) {
 	fmt.Printf("\n%d Job(s) synced at a time\n\n", workers)
 	fmt.Println("| load | built-in, Pods/s | embedded, Pods/s | ratio | writes per Pod, built-in | embedded |")
 	fmt.Println("|---|---|---|---|---|---|")

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,13 +27,15 @@ type row struct {
 	retries                  int32 // Pods of every fourth index that fail before one succeeds
 }
 
-func rows(scale float64) []row {
+// rows are the loads whose name contains the text.
+func rows(scale float64, text string) []row {
 	n := func(full int) int { return max(1, int(float64(full)*scale)) }
-	return []row{
+	all := []row{
 		{name: "one Indexed Job of 10,000 Pods", jobs: 1, parallelism: int32(n(1000)), completions: int32(n(10000))},
 		{name: "500 Jobs of 10 Pods", jobs: n(500), parallelism: 10, completions: 10},
 		{name: "50 Jobs of 40, a quarter retried", jobs: n(50), parallelism: 40, completions: 40, retries: 1},
 	}
+	return slices.DeleteFunc(all, func(r row) bool { return !strings.Contains(r.name, text) })
 }
 
 func (r row) pods() int {
