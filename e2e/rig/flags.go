@@ -70,7 +70,8 @@ func (c *Cluster) apiServerFlags() []string {
 		"--profiling=false",
 	}
 	if c.options.Audit {
-		flags = append(flags, "--audit-policy-file="+c.auditPolicyFile, "--audit-log-path="+c.auditLog)
+		flags = append(flags, "--audit-policy-file="+c.auditPolicyFile, "--audit-log-path="+c.auditLog,
+			"--audit-log-maxsize=1000000") // megabytes: Requests reads one file, which is not to be rotated
 	}
 	return append(flags, c.options.APIServerFlags...)
 }
