@@ -63,12 +63,7 @@ func (r *Reconciler) act(ctx context.Context, s *dispatch.Snapshot, action dispa
 func (r *Reconciler) writeStatus(ctx context.Context, s *dispatch.Snapshot, a dispatch.WriteStatus) (outcome, error) {
 	job, err := r.patchStatus(ctx, s.Job, a.Patch)
 	if apierrors.IsInvalid(err) {
-		// pkg/mirror should have known: count it, keep the last status, wait.
-		r.report.Tell(log.FromContext(ctx), s.Job, dispatch.Report{
-			Reason: dispatch.ReasonStatusRejected, Warning: true, Rule: "hub",
-			Message: "The hub's API server rejected the next status: " + err.Error(),
-		})
-		return outcome{}, nil
+		return r.statusRejected(ctx, s, err), nil
 	}
 	if err != nil {
 		return outcome{}, err
@@ -78,6 +73,20 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *dispatch.Snapshot, a di
 		statusLag.WithLabelValues(s.Home.Worker).Observe(waited.Seconds())
 	}
 	return outcome{changed: true}, nil
+}
+
+// statusRejected counts a status that the hub rejected; pkg/mirror should have
+// known. It isn't tried again, and holds nothing else up.
+func (r *Reconciler) statusRejected(ctx context.Context, s *dispatch.Snapshot, err error) outcome {
+	o := r.tell(ctx, s, dispatch.Report{
+		Reason: dispatch.ReasonStatusRejected, Warning: true, Rule: dispatch.RuleHub,
+		Message: "The hub's API server rejected the next status: " + err.Error(),
+	})
+	if s.Home != nil && s.Home.Mirror != nil {
+		r.memory.Rejected(s.Job, s.Home.Mirror)
+		o.changed = true
+	}
+	return o
 }
 
 // letGo takes our finalizer off a hub Job, and forgets it.
@@ -93,7 +102,9 @@ func (r *Reconciler) letGo(ctx context.Context, s *dispatch.Snapshot) (outcome, 
 func (r *Reconciler) forget(job *batchv1.Job) {
 	key := keyOf(job)
 	before := r.placements.Remove(key)
-	r.release(before.worker, key)
+	for _, worker := range r.workers.List() {
+		worker.Ledger().Release(key)
+	}
 	r.workers.PlacementsChanged(before.worker)
 	r.hub.Forget(key)
 	r.memory.Forget(job.UID)
@@ -102,4 +113,11 @@ func (r *Reconciler) forget(job *batchv1.Job) {
 	r.report.Forget(job.UID)
 	r.waiters.Remove(key)
 	r.lag.Stop(key, r.clock.Now())
+}
+
+// forgetWorker drops what is remembered of a worker that was removed.
+func (r *Reconciler) forgetWorker(worker string) {
+	r.mirrors.Forget(worker)
+	r.placer.Forget(worker)
+	forgetMetrics(worker)
 }

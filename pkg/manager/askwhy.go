@@ -25,7 +25,7 @@ func (r *Reconciler) askWhy(ctx context.Context, s *dispatch.Snapshot, w *cluste
 	if err != nil {
 		return outcome{}, &workerError{w.Name(), err}
 	}
-	r.memory.Asked(s.Job, a.Mirror.UID, latestMessage(events.Items))
+	r.memory.Asked(s.Job, a.Mirror.UID, latestMessage(events.Items), r.clock.Now())
 	return outcome{changed: true}, nil
 }
 

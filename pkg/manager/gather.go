@@ -25,7 +25,8 @@ func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName, now t
 	home, from := "", ""
 	if s.Job != nil {
 		known := r.memory.Of(s.Job.UID)
-		s.Orphan, s.LastStatusWrite, s.Unmet = known.orphan, known.statusWritten, known.unmetFor(s.Job)
+		s.Orphan, s.LastStatusWrite = known.orphan, known.statusWritten
+		s.Unmet = known.unmetSince(now.Add(-r.options.PassOver))
 		s.MirrorChanged = r.lag.Since(key)
 		s.PassedOver = r.passedOver.For(s.Job.UID, now)
 		home, from = s.Job.Annotations[mirror.AnnotationCluster], s.Job.Annotations[mirror.AnnotationMovedFrom]
@@ -55,14 +56,16 @@ func (r *Reconciler) cachedJob(ctx context.Context, key types.NamespacedName) *b
 // Unfinished implements clusters.Placements. A worker is let go when it's zero, so
 // then the cache itself is asked: after a start the index may not be complete.
 func (r *Reconciler) Unfinished(worker string) int {
-	if n := r.placements.Unfinished(worker); n > 0 {
+	n := r.placements.Unfinished(worker)
+	if w, ok := r.workers.Get(worker); n > 0 || !ok || !w.View().Removing {
 		return n
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
 	var jobs batchv1.JobList
-	if err := r.cache.List(context.Background(), &jobs, client.UnsafeDisableDeepCopy); err != nil {
+	if err := r.cache.List(ctx, &jobs, client.UnsafeDisableDeepCopy); err != nil {
 		return 1 // not known: it's asked again
 	}
-	n := 0
 	for i := range jobs.Items {
 		if jobs.Items[i].Annotations[mirror.AnnotationCluster] == worker && !mirror.Finished(&jobs.Items[i]) {
 			n++
@@ -97,9 +100,15 @@ func (r *Reconciler) seatOf(w *clusters.Worker, key types.NamespacedName, now ti
 	return seat
 }
 
+// mirrorIn returns a worker's Job of this name and origin. One that doesn't say
+// whose mirror it is isn't ours, whatever its label says.
 func (r *Reconciler) mirrorIn(w *clusters.Worker, key types.NamespacedName, now time.Time) *batchv1.Job {
 	cached, _ := w.Mirror(key)
-	return r.mirrors.In(w.Name()).Latest(key, cached, now)
+	latest := r.mirrors.In(w.Name()).Latest(key, cached, now)
+	if latest == nil || mirror.HubUID(latest) == "" {
+		return nil
+	}
+	return latest
 }
 
 // elsewhere returns the other workers that hold a mirror of this name, and the
@@ -116,23 +125,28 @@ func (r *Reconciler) elsewhere(key types.NamespacedName, home, from string, now 
 	return seats
 }
 
-// gatherPods adds what the home's ledger knows.
+// gatherPods adds what is known of the mirror's Pods.
 func (r *Reconciler) gatherPods(ctx context.Context, s *dispatch.Snapshot) {
 	s.Fits = true
 	if s.Home == nil || s.Home.Mirror == nil {
 		return
 	}
-	if s.Job != nil {
-		known := r.memory.Of(s.Job.UID)
-		s.Pods.Asked, s.Pods.Refusal = known.asked == s.Home.Mirror.UID, known.refusal
-	}
+	m, known := s.Home.Mirror, r.memory.Of(s.Job.UID)
+	s.StatusRejected = known.rejected != "" && known.rejected == states(s.Job, m)
+	s.Pods.Asked = known.asked == m.UID && s.Now.Sub(known.askedAt) < s.Timing.StuckTimeout
+	s.Pods.Refusal = known.refusal
 	worker, ok := r.workers.Get(s.Home.Worker)
-	if !ok || !worker.View().Room.Known {
-		return
+	if ok && worker.View().Room.Known {
+		r.gatherRoom(ctx, s, worker)
 	}
+	s.Pods.WaitingSince = r.memory.Waiting(s.Job.UID, m.UID, dispatch.IsWaiting(s), s.Now)
+}
+
+// gatherRoom adds what the home's ledger knows.
+func (r *Reconciler) gatherRoom(ctx context.Context, s *dispatch.Snapshot, worker *clusters.Worker) {
 	report := worker.Ledger().Unschedulable(s.Home.Mirror.UID)
 	s.Pods.Known, s.Pods.EverRan = true, report.EverRan
-	s.Pods.Unschedulable, s.Pods.Since, s.Pods.Message = report.Unschedulable, report.Since, report.Message
+	s.Pods.Unschedulable, s.Pods.Message = report.Unschedulable, report.Message
 	if isSuspended(s.Home.Mirror) && !isSuspended(s.Job) {
 		s.Fits = r.placer.Fits(ctx, s.Job, worker)
 	}

@@ -154,20 +154,27 @@ func TestPassedOverExpires(t *testing.T) {
 func TestMemory(t *testing.T) {
 	m := newMemory()
 	job := onWorker("one", "a")
-	job.UID, job.Generation = "uid", 3
+	job.UID = "uid"
 	job.CreationTimestamp = metav1.NewTime(noon)
 
 	m.Watch(job, noon.Add(900*time.Millisecond))
 	if got := m.age(job, noon.Add(time.Second)); got != 100*time.Millisecond {
 		t.Errorf("a Job seen while new is %s old, want 100ms", got)
 	}
-	m.Unmet(job, []mirror.Note{{Field: "spec.parallelism"}})
-	if got := m.Of("uid").unmetFor(job); len(got) != 1 {
+	m.Unmet(job, mirror.Patch{}, []mirror.Note{{Field: "spec.parallelism"}}, noon)
+	if got := m.Of("uid").unmetSince(noon.Add(-time.Minute)); len(got.Notes) != 1 {
 		t.Errorf("unmet %v, want one", got)
 	}
-	job.Generation = 4
-	if got := m.Of("uid").unmetFor(job); got != nil {
-		t.Errorf("unmet %v for another generation, want none", got)
+	if got := m.Of("uid").unmetSince(noon.Add(time.Minute)); got.Notes != nil {
+		t.Errorf("unmet %v after its time, want none", got)
+	}
+	m.Waiting("uid", "mirror", true, noon)
+	if got := m.Waiting("uid", "mirror", true, noon.Add(time.Hour)); got != noon {
+		t.Errorf("waits since %s, want %s", got, noon)
+	}
+	m.Waiting("uid", "mirror", false, noon)
+	if got := m.Waiting("uid", "another", true, noon.Add(time.Hour)); got != noon.Add(time.Hour) {
+		t.Errorf("another mirror waits since %s", got)
 	}
 	job.DeletionTimestamp, job.Finalizers = ptr.To(metav1.NewTime(noon)), []string{metav1.FinalizerOrphanDependents}
 	m.Watch(job, noon)

@@ -9,11 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// memory is what is remembered of single Jobs between reconciles. All of it may
-// be lost: it saves writes, and makes none necessary.
+// memory is what is remembered of single Jobs between reconciles. It may be lost:
+// then time-outs begin anew, and writes that were in vain are tried again. Only of
+// an orphaning deletion that has to wait for a worker nothing else tells.
 type memory struct {
 	mu   sync.Mutex
 	jobs map[types.UID]*recollection
@@ -28,14 +30,19 @@ type recollection struct {
 	// Orphan. The hub's garbage collector takes that mark off the Job, as it
 	// finds no Pods there.
 	orphan bool
-	// unmet are the fields that the worker changed back after they were patched
-	// for this generation of the hub Job.
-	unmet           []mirror.Note
-	unmetGeneration int64
-	// asked is the mirror about whose missing Pods its worker was asked, and
-	// refusal the answer.
+	// unmet is the last patch of a mirror that its worker didn't take, and when.
+	unmet   dispatch.Unmet
+	unmetAt time.Time
+	// asked is the mirror about whose missing Pods its worker was asked, askedAt
+	// when, and refusal the answer.
 	asked   types.UID
+	askedAt time.Time
 	refusal string
+	// waiting is the mirror that waits for its first Pod to run, and since when.
+	waiting      types.UID
+	waitingSince time.Time
+	// rejected are the states of hub Job and mirror whose status the hub rejected.
+	rejected string
 }
 
 func newMemory() *memory { return &memory{jobs: map[types.UID]*recollection{}} }
@@ -73,16 +80,44 @@ func (m *memory) Watch(job *batchv1.Job, now time.Time) {
 }
 
 // Asked notes why a mirror has no Pods.
-func (m *memory) Asked(hub *batchv1.Job, about types.UID, refusal string) {
-	m.change(hub.UID, func(r *recollection) { r.asked, r.refusal = about, refusal })
+func (m *memory) Asked(hub *batchv1.Job, about types.UID, refusal string, now time.Time) {
+	m.change(hub.UID, func(r *recollection) { r.asked, r.askedAt, r.refusal = about, now, refusal })
 }
 
-// Unmet notes which fields of a patch didn't last.
-func (m *memory) Unmet(hub *batchv1.Job, notes []mirror.Note) {
-	if len(notes) == 0 && len(m.Of(hub.UID).unmet) == 0 {
+// Unmet notes what became of a patch.
+func (m *memory) Unmet(hub *batchv1.Job, patch mirror.Patch, notes []mirror.Note, now time.Time) {
+	if len(notes) == 0 {
 		return
 	}
-	m.change(hub.UID, func(r *recollection) { r.unmet, r.unmetGeneration = notes, hub.Generation })
+	m.change(hub.UID, func(r *recollection) {
+		r.unmet, r.unmetAt = dispatch.Unmet{Diff: patch.Diff(), Notes: notes}, now
+	})
+}
+
+// Waiting notes whether a mirror waits for its first Pod to run, and returns since
+// when it has been found to.
+func (m *memory) Waiting(hub, mirror types.UID, waits bool, now time.Time) time.Time {
+	known := m.Of(hub)
+	switch {
+	case waits && known.waiting == mirror:
+		return known.waitingSince
+	case waits:
+		m.change(hub, func(r *recollection) { r.waiting, r.waitingSince = mirror, now })
+		return now
+	case known.waiting != "":
+		m.change(hub, func(r *recollection) { r.waiting, r.waitingSince = "", time.Time{} })
+	}
+	return time.Time{}
+}
+
+// Rejected notes that the hub rejected the status that follows from two objects.
+func (m *memory) Rejected(hub, mirror *batchv1.Job) {
+	m.change(hub.UID, func(r *recollection) { r.rejected = states(hub, mirror) })
+}
+
+// states names the states of a hub Job and its mirror that a status follows from.
+func states(hub, mirror *batchv1.Job) string {
+	return hub.ResourceVersion + "/" + string(mirror.UID) + "/" + mirror.ResourceVersion
 }
 
 func (m *memory) change(uid types.UID, f func(*recollection)) {
@@ -104,9 +139,10 @@ func (m *memory) age(job *batchv1.Job, now time.Time) time.Duration {
 	return now.Sub(created)
 }
 
-func (r recollection) unmetFor(hub *batchv1.Job) []mirror.Note {
-	if r.unmetGeneration != hub.Generation {
-		return nil
+// unmetSince returns the patch that a worker didn't take after some time.
+func (r recollection) unmetSince(after time.Time) dispatch.Unmet {
+	if r.unmetAt.Before(after) {
+		return dispatch.Unmet{}
 	}
 	return r.unmet
 }

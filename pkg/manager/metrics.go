@@ -54,6 +54,16 @@ func init() {
 		placementsTotal, movesTotal, conflictsTotal, carriedTotal)
 }
 
+// forgetMetrics drops the series of a worker that was removed.
+func forgetMetrics(worker string) {
+	of := prometheus.Labels{"worker": worker}
+	for _, vec := range []interface {
+		DeletePartialMatch(prometheus.Labels) int
+	}{statusLag, placementsTotal, movesTotal, conflictsTotal, carriedTotal} {
+		vec.DeletePartialMatch(of)
+	}
+}
+
 // jobsCollector counts the hub's Jobs when it's asked to.
 type jobsCollector struct {
 	placements *placements

@@ -65,9 +65,13 @@ func (o *Options) Validate() error {
 		"progress floor": o.Timing.ProgressFloor, "stuck notice": o.Timing.StuckNotice,
 		"stuck timeout": o.Timing.StuckTimeout, "recheck": o.Timing.Recheck, "pass-over time": o.PassOver,
 	} {
-		if d < 0 {
-			errs = append(errs, fmt.Errorf("%s: must not be negative, but is %s", name, d))
+		if d < 0 || d == 0 && name != "progress floor" {
+			errs = append(errs, fmt.Errorf("%s: must be positive, but is %s", name, d))
 		}
+	}
+	if o.Timing.StuckTimeout < o.Timing.StuckNotice {
+		errs = append(errs, fmt.Errorf("stuck timeout: must not be shorter than the stuck notice (%s), but is %s",
+			o.Timing.StuckNotice, o.Timing.StuckTimeout))
 	}
 	return errors.Join(errs...)
 }

@@ -21,6 +21,8 @@ func TestOptionsValidate(t *testing.T) {
 		"no delay between writes":  {func(o *Options) { o.Timing.ProgressFloor = 0 }, ""},
 		"a negative pass-over":     {func(o *Options) { o.PassOver = -1 }, "pass-over"},
 		"a name for the hub":       {func(o *Options) { o.Origin = "hub-eu" }, ""},
+		"never looked at again":    {func(o *Options) { o.Timing.Recheck = 0 }, "recheck"},
+		"moved before it's told":   {func(o *Options) { o.Timing.StuckTimeout = time.Second }, "stuck timeout"},
 		"a hub by its own UID (0)": {func(o *Options) { o.Origin = "" }, ""},
 	}
 	for name, row := range rows {

@@ -31,7 +31,7 @@ func (r *Reconciler) place(ctx context.Context, s *dispatch.Snapshot, a dispatch
 		return r.noPlace(ctx, s, a, decision), nil
 	}
 	o, err := r.writePlacement(ctx, s, a, decision.Cluster)
-	if err != nil {
+	if err != nil || !o.changed {
 		r.release(decision.Cluster, s.Key)
 		return o, err
 	}
@@ -85,6 +85,7 @@ func (r *Reconciler) writePlacement(ctx context.Context, s *dispatch.Snapshot, a
 		placementLatency.Observe(r.memory.age(job, r.clock.Now()).Seconds())
 	} else {
 		movesTotal.WithLabelValues(a.Leave).Inc()
+		r.passedOver.Add(job.UID, a.Leave, a.Reason, r.clock.Now().Add(r.options.PassOver))
 		report = dispatch.Report{Reason: dispatch.ReasonMoved,
 			Message: fmt.Sprintf("Moved from worker %s to worker %s: %s", a.Leave, worker, a.Reason)}
 	}

@@ -67,6 +67,13 @@ func (p *placer) clusters(ctx context.Context) []placement.Cluster {
 	return all
 }
 
+// Forget drops a worker that was removed.
+func (p *placer) Forget(worker string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.primed, worker)
+}
+
 // prime reserves room for the Jobs that are on a worker already, when its ledger
 // is seen for the first time.
 func (p *placer) prime(ctx context.Context, worker *clusters.Worker) {

@@ -82,6 +82,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		return ctrl.Result{}, nil
 	}
 	for range maxSteps {
+		if ctx.Err() != nil {
+			return ctrl.Result{}, nil // the next leader carries on
+		}
 		now := r.clock.Now()
 		snapshot := r.gather(ctx, key, now)
 		plan := dispatch.Decide(snapshot)
@@ -106,6 +109,7 @@ func (r *Reconciler) settle(s *dispatch.Snapshot, plan dispatch.Plan, outcome ou
 		r.waiters.Remove(s.Key)
 	}
 	if s.Job == nil {
+		r.lag.Stop(s.Key, s.Now)
 		return ctrl.Result{RequeueAfter: plan.After}
 	}
 	r.report.Settle(s.Job.UID, append(outcome.reports, plan.Reports...))

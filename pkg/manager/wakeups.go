@@ -88,7 +88,6 @@ func (w *wakeups) Resume(keys ...types.NamespacedName) {
 // MirrorChanged implements clusters.Listener.
 func (w *wakeups) MirrorChanged(worker string, key types.NamespacedName) {
 	r := w.reconciler
-	r.lag.Start(key, r.clock.Now())
 	if connected, ok := r.workers.Get(worker); ok {
 		m, exists := connected.Mirror(key)
 		switch {
@@ -98,6 +97,7 @@ func (w *wakeups) MirrorChanged(worker string, key types.NamespacedName) {
 			return
 		}
 	}
+	r.lag.Start(key, r.clock.Now())
 	w.Wake(key)
 }
 
@@ -110,7 +110,7 @@ func (w *wakeups) WorkerChanged(worker string) {
 			w.Wake(keyOf(m))
 		}
 	} else {
-		r.mirrors.Forget(worker)
+		r.forgetWorker(worker)
 	}
 	w.Wake(r.placements.On(worker)...)
 	w.Wake(r.waiters.All()...)
@@ -139,7 +139,12 @@ func (w *wakeups) jobEvents() handler.TypedEventHandler[*batchv1.Job, ctrl.Reque
 	type q = workqueue.TypedRateLimitingInterface[ctrl.Request]
 	return handler.TypedFuncs[*batchv1.Job, ctrl.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*batchv1.Job], _ q) { w.jobSeen(e.Object) },
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*batchv1.Job], _ q) { w.jobSeen(e.ObjectNew) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*batchv1.Job], _ q) {
+			if e.ObjectOld.UID != e.ObjectNew.UID { // a deletion that the watch missed
+				w.jobGone(e.ObjectOld)
+			}
+			w.jobSeen(e.ObjectNew)
+		},
 		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*batchv1.Job], _ q) { w.jobGone(e.Object) },
 	}
 }

@@ -55,6 +55,9 @@ func (r *Reconciler) workerAction(s *dispatch.Snapshot, action dispatch.Action) 
 }
 
 func (r *Reconciler) createMirror(ctx context.Context, s *dispatch.Snapshot, w *clusters.Worker, a dispatch.CreateMirror) (outcome, error) {
+	if left, err := r.leftFormer(ctx, s); err != nil || !left {
+		return outcome{changed: !left}, err
+	}
 	if err := r.checkClaims(ctx, w, a.Mirror); err != nil {
 		return outcome{}, err
 	}
@@ -77,6 +80,29 @@ func (r *Reconciler) createMirror(ctx context.Context, s *dispatch.Snapshot, w *
 		mirrorLatency.Observe(r.memory.age(s.Job, r.clock.Now()).Seconds())
 	}
 	return outcome{changed: true}, nil
+}
+
+// leftFormer asks the worker that a Job was moved from whether the Job is gone
+// there: its cache may be behind, just after it came back. What is found is
+// remembered, and removed first.
+func (r *Reconciler) leftFormer(ctx context.Context, s *dispatch.Snapshot) (bool, error) {
+	former, ok := r.workers.Get(s.Job.Annotations[mirror.AnnotationMovedFrom])
+	if !ok || former.Name() == s.Home.Worker {
+		return true, nil
+	}
+	var copied batchv1.Job
+	err := former.Client().Get(ctx, s.Key, &copied)
+	switch {
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case err != nil:
+		return false, &workerError{former.Name(), err}
+	case mirror.Owns(r.origin, s.Job.UID, &copied) != mirror.Ours:
+		return true, nil
+	default:
+		r.wrote(former, &copied)
+		return false, nil
+	}
 }
 
 // createNamespace makes the namespace of a Job in a worker.
@@ -138,14 +164,14 @@ func (r *Reconciler) patchMirror(ctx context.Context, s *dispatch.Snapshot, w *c
 	answer := named(a.Mirror)
 	err := w.Client().Patch(ctx, answer, client.RawPatch(types.MergePatchType, a.Patch.Bytes()))
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
-		r.memory.Unmet(s.Job, []mirror.Note{{Field: "spec", Message: "refused: " + err.Error()}})
+		r.memory.Unmet(s.Job, a.Patch, []mirror.Note{{Field: "spec", Message: "refused: " + err.Error()}}, r.clock.Now())
 		return outcome{changed: true}, nil
 	}
 	if err != nil {
 		return outcome{}, &workerError{w.Name(), err}
 	}
 	r.wrote(w, answer)
-	r.memory.Unmet(s.Job, a.Patch.Unmet(answer))
+	r.memory.Unmet(s.Job, a.Patch, a.Patch.Unmet(answer), r.clock.Now())
 	return outcome{changed: true}, nil
 }
 
@@ -155,6 +181,12 @@ func (r *Reconciler) deleteMirror(ctx context.Context, s *dispatch.Snapshot, w *
 		gone, err := r.isGone(ctx, s.Key, a.VerifyGone)
 		if err != nil || !gone {
 			return outcome{}, err // the cache was behind: its next event brings the Job back
+		}
+	}
+	if a.VerifyElsewhere {
+		elsewhere, err := r.isElsewhere(ctx, s, w.Name())
+		if err != nil || !elsewhere {
+			return outcome{}, err // likewise
 		}
 	}
 	err := w.Client().Delete(ctx, a.Mirror,
@@ -174,6 +206,15 @@ func (r *Reconciler) isGone(ctx context.Context, key types.NamespacedName, uid t
 		return true, nil
 	}
 	return err == nil && job.UID != uid, err
+}
+
+// isElsewhere asks the hub itself whether a Job isn't placed on a worker.
+func (r *Reconciler) isElsewhere(ctx context.Context, s *dispatch.Snapshot, worker string) (bool, error) {
+	var job batchv1.Job
+	if err := r.live.Get(ctx, s.Key, &job); err != nil {
+		return false, err
+	}
+	return job.UID == s.Job.UID && job.Annotations[mirror.AnnotationCluster] != worker, nil
 }
 
 func (r *Reconciler) disownMirror(ctx context.Context, w *clusters.Worker, a dispatch.DisownMirror) (outcome, error) {

@@ -39,6 +39,10 @@ func (p Patch) Bytes() []byte {
 	return patchBytes(p.mirror, p.diff, p.exact)
 }
 
+// Diff is what changes, without preconditions: equal patches of one mirror have
+// equal ones.
+func (p Patch) Diff() string { return string(mustMarshal(p.diff)) }
+
 // Unmet names what the patch asked for and the worker's answer doesn't have: its
 // admission keeps changing it back. Asking again is of no use until the hub Job
 // or the worker changes.

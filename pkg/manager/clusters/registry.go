@@ -213,8 +213,7 @@ func (r *Registry) Start(ctx context.Context) error {
 	<-ctx.Done()
 	r.mu.Lock()
 	r.closed = true
-	workers := r.sorted
-	r.workers, r.sorted = map[string]*Worker{}, nil
+	workers := r.sorted // they stay listed: what is under way must not take them for removed
 	r.mu.Unlock()
 	for _, w := range workers {
 		w.cancel()

@@ -56,6 +56,9 @@ func deleteWords(a DeleteMirror) string {
 	if a.Propagation == metav1.DeletePropagationOrphan {
 		text = "orphan in " + a.Worker
 	}
+	if a.VerifyElsewhere {
+		text += " if placed elsewhere"
+	}
 	if a.VerifyGone != "" {
 		text += " if gone from hub"
 	}

@@ -19,10 +19,10 @@ const (
 	Finished         Situation = "Finished"
 	Displaced        Situation = "Displaced"
 	Stray            Situation = "Stray"
-	SuspendedAtHub   Situation = "SuspendedAtHub"
-	Unplaced         Situation = "Unplaced"
 	HomeUnknown      Situation = "HomeUnknown"
 	HomeBeingRemoved Situation = "HomeBeingRemoved"
+	SuspendedAtHub   Situation = "SuspendedAtHub"
+	Unplaced         Situation = "Unplaced"
 	HomeOutOfTouch   Situation = "HomeOutOfTouch"
 	HomeRefuses      Situation = "HomeRefuses"
 	Unmirrored       Situation = "Unmirrored"
@@ -49,11 +49,11 @@ var situations = []struct {
 	{Displaced, isDisplaced, planDisplaced},
 	// A copy elsewhere ends before this Job goes on anywhere.
 	{Stray, hasStray, planStray},
+	{HomeUnknown, isHomeUnknown, planHomeUnknown},
+	{HomeBeingRemoved, isHomeBeingRemoved, planHomeBeingRemoved},
 	// A Job that is suspended before it has a mirror waits on the hub.
 	{SuspendedAtHub, isSuspendedAtHub, planSuspendedAtHub},
 	{Unplaced, isUnplaced, planUnplaced},
-	{HomeUnknown, isHomeUnknown, planHomeUnknown},
-	{HomeBeingRemoved, isHomeBeingRemoved, planHomeBeingRemoved},
 	// Nothing is known of the mirror: nothing is done, nothing is undone.
 	{HomeOutOfTouch, isHomeOutOfTouch, planHomeOutOfTouch},
 	{HomeRefuses, isHomeRefusing, planHomeRefuses},
@@ -84,7 +84,7 @@ func isSuspendedAtHub(s *Snapshot) bool {
 	return ptr.Deref(s.Job.Spec.Suspend, false) && (s.Home == nil || s.Home.Synced && s.Home.Mirror == nil)
 }
 
-func isHomeUnknown(s *Snapshot) bool { return !s.Home.Registered }
+func isHomeUnknown(s *Snapshot) bool { return s.Home != nil && !s.Home.Registered }
 
 func isHomeOutOfTouch(s *Snapshot) bool { return !s.Home.Synced }
 

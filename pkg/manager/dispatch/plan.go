@@ -75,6 +75,9 @@ type DeleteMirror struct {
 	Propagation metav1.DeletionPropagation
 	// VerifyGone: only when a live read of the hub shows no Job of this UID.
 	VerifyGone types.UID
+	// VerifyElsewhere: only when a live read of the hub shows that the Job isn't
+	// placed on this worker.
+	VerifyElsewhere bool
 }
 
 // AskWhy asks a worker why its Job controller can't create a mirror's Pods.
@@ -92,8 +95,6 @@ type DisownMirror struct {
 // WriteStatus writes the hub Job's status.
 type WriteStatus struct {
 	Patch []byte
-	// Progress: the write only reports progress.
-	Progress bool
 }
 
 // LetGo takes the finalizer off the hub Job.
@@ -123,6 +124,10 @@ type Report struct {
 	// jobferry_status_rejected_total.
 	Rule mirror.Rule
 }
+
+// RuleHub stands for the hub's API server itself, which rejected a status that
+// pkg/mirror let through.
+const RuleHub mirror.Rule = "hub"
 
 func note(reason, message string) Report { return Report{Reason: reason, Message: message} }
 func warn(reason, message string) Report {

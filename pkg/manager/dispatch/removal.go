@@ -14,9 +14,10 @@ import (
 // remove deletes a seat's mirror unless that is under way. Foreground: the
 // mirror is gone only when its Pods are, so whoever waits for the one knows of
 // the other. The policy is always named: the API server's default for Jobs is to
-// leave the Pods behind.
+// leave the Pods behind. A worker out of touch is left alone until it's back,
+// which wakes its Jobs.
 func remove(seat *Seat, verifyGone types.UID) []Action {
-	if seat.Mirror == nil || seat.Mirror.DeletionTimestamp != nil {
+	if seat.Mirror == nil || seat.Mirror.DeletionTimestamp != nil || !seat.Synced {
 		return nil
 	}
 	return []Action{DeleteMirror{
@@ -39,8 +40,10 @@ func planAbsent(s *Snapshot) Plan {
 	return plan
 }
 
+// isLeftover: a leftover elsewhere that can't be reached holds nobody up; at home
+// it does, as the home is out of touch then.
 func (s *Snapshot) isLeftover(seat *Seat) bool {
-	return seat.Mirror != nil && mirror.Owns(s.Origin, s.Job.UID, seat.Mirror) == mirror.OtherHubJob
+	return seat.Mirror != nil && seat.Synced && mirror.Owns(s.Origin, s.Job.UID, seat.Mirror) == mirror.OtherHubJob
 }
 
 func hasLeftover(s *Snapshot) bool { return slices.ContainsFunc(s.seats(), s.isLeftover) }
@@ -65,8 +68,7 @@ func planDeleting(s *Snapshot) Plan {
 	for _, seat := range s.seats() {
 		switch {
 		case seat.Registered && !seat.Synced:
-			plan.Reports = append(plan.Reports, warn(ReasonLost,
-				"Waiting for worker "+seat.Worker+" to remove the Job there: "+seat.Trouble))
+			plan.await(seat, "to remove the Job there")
 			free = false
 		case seat.Mirror != nil && s.Orphan:
 			plan.Actions = append(plan.Actions, orphan(seat)...)
@@ -112,30 +114,45 @@ func planFinished(s *Snapshot) Plan {
 
 func hasStray(s *Snapshot) bool {
 	return slices.ContainsFunc(s.Elsewhere, func(seat Seat) bool {
-		return seat.Mirror != nil || seat.Registered && !seat.Synced && isMovedFrom(s.Job, seat.Worker)
+		return seat.Mirror != nil && seat.Synced || s.mustAwait(&seat)
 	})
 }
 
+// mustAwait: the worker is out of touch, and may have a copy of the Job; so the
+// Job isn't started at home. One that is there already goes on.
+func (s *Snapshot) mustAwait(seat *Seat) bool {
+	started := s.Home != nil && s.Home.Mirror != nil
+	copied := seat.Mirror != nil && mirror.Owns(s.Origin, s.Job.UID, seat.Mirror) == mirror.Ours
+	return !started && seat.Registered && !seat.Synced && (copied || isMovedFrom(s.Job, seat.Worker))
+}
+
 // planStray ends the copies elsewhere, and waits until they're gone: in the
-// meantime the Job runs nowhere else.
+// meantime the Job starts nowhere else. Before a copy is deleted, the hub itself is
+// asked whether the Job isn't placed there: it may be the cache that is behind.
 func planStray(s *Snapshot) Plan {
 	var plan Plan
 	for i := range s.Elsewhere {
 		seat := &s.Elsewhere[i]
-		if seat.Mirror == nil {
-			if seat.Registered && !seat.Synced {
-				plan.Reports = append(plan.Reports, warn(ReasonLost,
-					"Waiting for worker "+seat.Worker+" to end the Job's former copy: "+seat.Trouble))
-			}
-			continue
-		}
-		if seat.Removal == v1alpha1.RemovalOrphan {
+		switch {
+		case s.mustAwait(seat):
+			plan.await(seat, "to end the Job's former copy")
+		case seat.Mirror != nil && seat.Removal == v1alpha1.RemovalOrphan:
 			plan.Actions = append(plan.Actions, DisownMirror{Worker: seat.Worker, Mirror: seat.Mirror})
-			continue
+		default:
+			for _, action := range remove(seat, "") {
+				deletion := action.(DeleteMirror)
+				deletion.VerifyElsewhere = true
+				plan.Actions = append(plan.Actions, deletion)
+			}
 		}
-		plan.Actions = append(plan.Actions, remove(seat, "")...)
 	}
 	return plan
+}
+
+// await has the plan wait for a worker out of touch.
+func (p *Plan) await(seat *Seat, what string) {
+	p.Reports = append(p.Reports, warn(ReasonLost, "Waiting for worker "+seat.Worker+" "+what+": "+seat.Trouble))
+	p.AwaitsRoom = true
 }
 
 func isMovedFrom(job *batchv1.Job, worker string) bool {

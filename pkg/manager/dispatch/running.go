@@ -64,6 +64,9 @@ func seed(s *Snapshot) Plan {
 
 // reflect brings the hub Job's status to the mirror's.
 func reflect(s *Snapshot) Plan {
+	if s.StatusRejected {
+		return Plan{}
+	}
 	switch verdict := mirror.Reflect(s.Job, s.Home.Mirror, s.Now, mirror.Options{}).(type) {
 	case mirror.Next:
 		return s.writeStatus(verdict)
@@ -83,8 +86,7 @@ func (s *Snapshot) writeStatus(next mirror.Next) Plan {
 	if wait := s.statusWait(next); wait > 0 {
 		return Plan{After: wait}
 	}
-	progress := next.Change == mirror.Progress
-	return Plan{Actions: []Action{WriteStatus{Patch: mirror.StatusPatch(s.Job, &next.Status), Progress: progress}}}
+	return Plan{Actions: []Action{WriteStatus{Patch: mirror.StatusPatch(s.Job, &next.Status)}}}
 }
 
 // statusWait is how long a status can wait for the next change, to go with it in
@@ -156,8 +158,8 @@ func align(s *Snapshot) Plan {
 // changing back is told, not fought over.
 func (s *Snapshot) patch(patch mirror.Patch) Plan {
 	switch {
-	case len(s.Unmet) > 0:
-		return Plan{Reports: s.differences(s.Unmet)}
+	case s.Unmet.Diff == patch.Diff():
+		return Plan{Reports: s.differences(s.Unmet.Notes)}
 	case s.isResuming() && !s.Fits:
 		return Plan{
 			Actions:    []Action{Place{Leave: s.Home.Worker, Reason: "worker " + s.Home.Worker + " has no room to resume it"}},

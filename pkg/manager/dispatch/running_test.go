@@ -50,10 +50,14 @@ func started(changes ...func(*batchv1.Job)) *batchv1.Job {
 }
 
 func TestMirroredInStep(t *testing.T) {
-	refused := func(s *Snapshot) { s.Pods = PodsReport{Asked: true, Refusal: "exceeded quota"} }
+	podless := func(s *Snapshot) { s.Pods.WaitingSince = noon.Add(-10 * time.Minute) }
+	refused := func(s *Snapshot) {
+		podless(s)
+		s.Pods.Asked, s.Pods.Refusal = true, "exceeded quota"
+	}
 	unschedulable := func(since time.Duration) func(*Snapshot) {
 		return func(s *Snapshot) {
-			s.Pods = PodsReport{Known: true, Unschedulable: 2, Since: noon.Add(-since), Message: "0/3 nodes are available"}
+			s.Pods = PodsReport{Known: true, Unschedulable: 2, WaitingSince: noon.Add(-since), Message: "0/3 nodes are available"}
 		}
 	}
 	noPods := func(j *batchv1.Job) {
@@ -83,7 +87,7 @@ func TestMirroredInStep(t *testing.T) {
 		"parallelism goes down":                      {hub: started(func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](1) }), mirror: mirrorOf(hubJob(), running(0)), then: []string{"patch [spec.parallelism] in a"}},
 		"what the worker changed back": {hub: started(func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](1) }), mirror: mirrorOf(hubJob(), running(0)),
 			given: func(s *Snapshot) {
-				s.Unmet = []mirror.Note{{Field: "spec.parallelism", Message: "changed back"}}
+				s.Unmet = Unmet{Diff: `{"spec":{"parallelism":1}}`, Notes: []mirror.Note{{Field: "spec.parallelism", Message: "changed back"}}}
 			}, after: DefaultTiming().Recheck, reports: "Drift: Worker a: spec.parallelism: changed back"},
 		"a lie is refused": {hub: started(running(1)), mirror: mirrorOf(hubJob(), func(j *batchv1.Job) { running(0)(j); j.Status.Failed = -1 }),
 			after: DefaultTiming().Recheck, reports: "StatusRejected: Worker a sent a status that breaks the rule"},
@@ -96,7 +100,7 @@ func TestMirroredInStep(t *testing.T) {
 		"Pods wait, told":                         {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Minute), after: 4 * time.Minute, reports: "0/3 nodes are available"},
 		"Pods wait too long":                      {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(6 * time.Minute), then: []string{"move from a"}, reports: "0/3 nodes are available"},
 		"Pods that don't run are looked at again": {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) { s.Pods.Known = true }, after: 30 * time.Second},
-		"no Pods: why?":                           {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), then: []string{"ask a"}},
+		"no Pods: why?":                           {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), given: podless, then: []string{"ask a"}},
 		"no Pods for too long":                    {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), given: refused, then: []string{"move from a"}, reports: "can't be created: exceeded quota"},
 		"one ran once: it stays": {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) { unschedulable(time.Hour)(s); s.Pods.EverRan = true },
 			after: DefaultTiming().Recheck},

@@ -44,9 +44,12 @@ type Snapshot struct {
 	// Fits: the home has room for the Pods of a Job that is to be resumed.
 	Fits bool
 
-	// Unmet names the fields of the mirror that were patched for this generation
-	// of the hub Job, and that the worker's admission changed back.
-	Unmet []mirror.Note
+	// Unmet tells of the last patch of the mirror that the worker didn't take as
+	// it was; zero: it took it, or that's long ago.
+	Unmet Unmet
+	// StatusRejected: the hub rejected the status that follows from the two
+	// objects as they are.
+	StatusRejected bool
 
 	// Timing are the options that decisions depend on.
 	Timing Timing
@@ -73,14 +76,23 @@ type Seat struct {
 	Mirror *batchv1.Job
 }
 
+// Unmet is a patch of a mirror that the worker's admission changed back, or refused.
+type Unmet struct {
+	// Diff is the patch: the same one isn't tried again.
+	Diff string
+	// Notes say what became of it.
+	Notes []mirror.Note
+}
+
 // PodsReport is what a worker tells about the Pods of a mirror that wait.
 type PodsReport struct {
 	// Known: the worker's Pods are watched.
 	Known bool
 	// Unschedulable is the number of Pods that the scheduler found no node for.
 	Unschedulable int
-	// Since is when the longest waiting of them became unschedulable.
-	Since time.Time
+	// WaitingSince is since when the mirror has been found to be waiting for its
+	// first Pod to run, by the hub's clock; zero: it isn't.
+	WaitingSince time.Time
 	// Message is the scheduler's reason.
 	Message string
 	// EverRan: a container of the mirror's Pods has run.

@@ -2,7 +2,6 @@ package dispatch
 
 import (
 	"fmt"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
@@ -16,8 +15,8 @@ func unstick(s *Snapshot) Plan {
 	if s.ran() || s.hasNothingToRun() {
 		return Plan{}
 	}
-	since, why := s.waitingSince()
-	if since.IsZero() {
+	since, why := s.Pods.WaitingSince, s.waitingWhy()
+	if why == "" || since.IsZero() {
 		// The scheduler's verdict on a Pod doesn't change the mirror: look for it.
 		return Plan{After: s.Timing.StuckNotice}
 	}
@@ -40,7 +39,8 @@ func unstick(s *Snapshot) Plan {
 // ran: a Pod of the mirror runs, or ran.
 func (s *Snapshot) ran() bool {
 	status := &s.Home.Mirror.Status
-	return status.Succeeded > 0 || status.Failed > 0 || ptr.Deref(status.Ready, 0) > 0 || s.Pods.EverRan
+	return status.Succeeded > 0 || status.Failed > 0 || ptr.Deref(status.Ready, 0) > 0 ||
+		ptr.Deref(status.Terminating, 0) > 0 || s.Pods.EverRan
 }
 
 // hasNothingToRun: the mirror needs no Pods, now or any more.
@@ -49,16 +49,22 @@ func (s *Snapshot) hasNothingToRun() bool {
 	return ptr.Deref(m.Spec.Suspend, false) || ptr.Deref(m.Spec.Parallelism, 1) == 0 || mirror.OutcomeOf(m) != mirror.Undecided
 }
 
-// waitingSince returns since when the mirror has been waiting for its first
-// Pod to run, and why; the zero time: that isn't known.
-func (s *Snapshot) waitingSince() (since time.Time, why string) {
-	switch m := s.Home.Mirror; {
+// IsWaiting says whether the Job's mirror waits for its first Pod to run. Since
+// when is for the caller to remember, by the hub's clock: the worker's may be off
+// by more than any time-out.
+func IsWaiting(s *Snapshot) bool {
+	return s.Home != nil && s.Home.Mirror != nil && !s.ran() && !s.hasNothingToRun() && s.waitingWhy() != ""
+}
+
+// waitingWhy says why no Pod of the mirror runs; empty: that isn't known.
+func (s *Snapshot) waitingWhy() string {
+	switch {
 	case s.isPodless():
-		return podlessSince(m), podlessWhy(m, s.Pods.Refusal)
+		return podlessWhy(s.Home.Mirror, s.Pods.Refusal)
 	case s.Pods.Known && s.Pods.Unschedulable > 0:
-		return s.Pods.Since, fmt.Sprintf("%d Pods can't be scheduled: %s", s.Pods.Unschedulable, s.Pods.Message)
+		return fmt.Sprintf("%d Pods can't be scheduled: %s", s.Pods.Unschedulable, s.Pods.Message)
 	default:
-		return time.Time{}, ""
+		return ""
 	}
 }
 
@@ -81,12 +87,4 @@ func podlessWhy(m *batchv1.Job, refusal string) string {
 	default:
 		return "the Job has no Pods, and its Job controller doesn't say why"
 	}
-}
-
-// podlessSince is when the mirror could have had Pods for the first time.
-func podlessSince(m *batchv1.Job) time.Time {
-	if m.Status.StartTime != nil {
-		return m.Status.StartTime.Time
-	}
-	return m.CreationTimestamp.Time
 }

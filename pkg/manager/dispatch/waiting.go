@@ -50,36 +50,37 @@ func planUnplaced(s *Snapshot) Plan {
 	return Plan{Actions: []Action{Place{}}, Again: true}
 }
 
-// planHomeUnknown waits: a worker without a registration may still run the Job,
-// and nobody can ask it.
-func planHomeUnknown(s *Snapshot) Plan {
+// planHomeUnknown places the Job elsewhere. A WorkerCluster goes only after its
+// registration Secret has gone, and with it what its removal policy says, or when
+// an admin deletes it: both mean that nobody counts on the worker any more.
+func planHomeUnknown(s *Snapshot) Plan { return s.leave("is not registered any more") }
+
+func (s *Snapshot) leave(why string) Plan {
 	return Plan{
-		Reports: []Report{warn(ReasonLost, "Worker "+s.Home.Worker+" is not registered any more: "+
-			"register it again, or delete the Job")},
-		AwaitsRoom: true,
+		Actions: []Action{Place{Leave: s.Home.Worker, Must: true, Reason: "worker " + s.Home.Worker + " " + why}},
+		Again:   true,
 	}
 }
 
+// isHomeBeingRemoved: and the Job has to leave it. With the policy Wait only what
+// has no mirror there leaves.
 func isHomeBeingRemoved(s *Snapshot) bool {
+	if s.Home == nil {
+		return false
+	}
 	switch s.Home.Removal {
-	case v1alpha1.RemovalMove:
-		return s.Home.Synced
 	case v1alpha1.RemovalOrphan:
 		return true
+	case v1alpha1.RemovalMove:
+		return s.Home.Synced
+	case v1alpha1.RemovalWait:
+		return s.Home.Synced && s.Home.Mirror == nil
 	default:
 		return false
 	}
 }
 
-func planHomeBeingRemoved(s *Snapshot) Plan {
-	return Plan{
-		Actions: []Action{Place{
-			Leave: s.Home.Worker, Must: true,
-			Reason: "worker " + s.Home.Worker + " is being removed",
-		}},
-		Again: true,
-	}
-}
+func planHomeBeingRemoved(s *Snapshot) Plan { return s.leave("is being removed") }
 
 // planHomeOutOfTouch does nothing: the end of a connection isn't the loss of a
 // worker, and the hub Job keeps the last status that it had.
