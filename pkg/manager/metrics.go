@@ -5,8 +5,12 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 var latencyBuckets = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}
@@ -64,25 +68,52 @@ func forgetMetrics(worker string) {
 	}
 }
 
-// jobsCollector counts the hub's Jobs when it's asked to.
+// jobsCollector counts the hub's Jobs, and the workers' mirrors, when it's asked to.
 type jobsCollector struct {
 	placements *placements
-	desc       *prometheus.Desc
+	workers    *clusters.Registry
 }
 
-func newJobsCollector(p *placements) *jobsCollector {
-	return &jobsCollector{placements: p, desc: prometheus.NewDesc("jobferry_jobs",
-		"Dispatched Jobs on the hub, by worker (empty: not placed) and phase.", []string{"worker", "phase"}, nil)}
-}
+var (
+	jobsDesc = prometheus.NewDesc("jobferry_jobs",
+		"Dispatched Jobs on the hub, by worker (empty: not placed) and phase.", []string{"worker", "phase"}, nil)
+	mirrorsDesc = prometheus.NewDesc("jobferry_mirrors",
+		"Mirrors in the workers, by worker and phase.", []string{"worker", "phase"}, nil)
+)
 
 // Describe implements prometheus.Collector.
-func (c *jobsCollector) Describe(ch chan<- *prometheus.Desc) { ch <- c.desc }
+func (c *jobsCollector) Describe(ch chan<- *prometheus.Desc) {
+	ch <- jobsDesc
+	ch <- mirrorsDesc
+}
 
 // Collect implements prometheus.Collector.
 func (c *jobsCollector) Collect(ch chan<- prometheus.Metric) {
 	for is, n := range c.placements.Counts() {
-		ch <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(n), is.worker, string(is.phase))
+		ch <- prometheus.MustNewConstMetric(jobsDesc, prometheus.GaugeValue, float64(n), is.worker, string(is.phase))
 	}
+	for _, worker := range c.workers.List() {
+		for phase, n := range mirrorPhases(worker.Mirrors()) {
+			ch <- prometheus.MustNewConstMetric(mirrorsDesc, prometheus.GaugeValue, float64(n), worker.Name(), string(phase))
+		}
+	}
+}
+
+func mirrorPhases(mirrors []*batchv1.Job) map[Phase]int {
+	count := map[Phase]int{}
+	for _, m := range mirrors {
+		switch {
+		case mirror.Finished(m):
+			count[PhaseFinished]++
+		case isSuspended(m):
+			count[PhaseSuspended]++
+		case m.Status.StartTime == nil:
+			count[PhasePlaced]++
+		default:
+			count[PhaseRunning]++
+		}
+	}
+	return count
 }
 
 // lag measures how long changes of mirrors wait to be shown on the hub.

@@ -59,8 +59,9 @@ func placementRequest(s *dispatch.Snapshot, a dispatch.Place) (placement.Request
 // leaving has been told.
 func (r *Reconciler) noPlace(ctx context.Context, s *dispatch.Snapshot, a dispatch.Place, decision placement.Decision) outcome {
 	o := outcome{}
+	log.FromContext(ctx).V(1).Info("No worker can take the Job", "workers", decision.Details())
 	if a.Leave == "" || a.Must {
-		o = r.tell(ctx, s, dispatch.Report{Reason: dispatch.ReasonPending, Warning: true, Message: decision.Explain()})
+		o = r.tell(ctx, s, dispatch.Report{Reason: dispatch.ReasonPending, Warning: true, Message: decision.Named()})
 	}
 	o.awaitsRoom = true
 	return o

@@ -97,7 +97,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	connection.HubUID, connection.Placements = hubUID, r
 	r.workers = clusters.NewRegistry(connection)
 	r.placer = newPlacer(r.workers, r.placements, r.cachedJob)
-	if err := mgr.Add(collect(newJobsCollector(r.placements))); err != nil {
+	if err := mgr.Add(collect(&jobsCollector{placements: r.placements, workers: r.workers})); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
 	return r.setup(mgr)

@@ -31,6 +31,22 @@ func (d Decision) Explain() string {
 	return head + ": " + strings.Join(abridge(d.groups(), maxExplanation-len(head)), ", ") + "."
 }
 
+// maxNamed is how many clusters Named names.
+const maxNamed = 8
+
+// Named is Explain with the clusters by name, where they're few. It has no numbers that change by the
+// minute, so that it can be compared to see whether there's news.
+func (d Decision) Named() string {
+	if len(d.Rejections) == 0 || len(d.Rejections) > maxNamed {
+		return d.Explain()
+	}
+	named := make([]string, 0, len(d.Rejections))
+	for _, r := range d.Rejections {
+		named = append(named, r.Cluster+": "+r.Message)
+	}
+	return d.Explain() + " (" + strings.Join(named, "; ") + ")"
+}
+
 // Details is one line per cluster, best candidate first, then the rejected by name.
 func (d Decision) Details() []string {
 	lines := make([]string, 0, len(d.Candidates)+len(d.Rejections))

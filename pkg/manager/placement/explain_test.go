@@ -119,3 +119,21 @@ func clustersIn(t *testing.T, explanation string) int {
 	}
 	return sum
 }
+
+func TestNamedNamesFewClusters(t *testing.T) {
+	few := placement.Decision{Rejections: []placement.Rejection{
+		{Cluster: "east", Reason: placement.Insufficient, Message: "Insufficient cpu", Detail: "3 of 4"},
+		{Cluster: "west", Reason: placement.Cordoned, Message: "cordoned"},
+	}}
+	want := "0/2 clusters available: 1 Insufficient cpu, 1 cordoned. (east: Insufficient cpu; west: cordoned)"
+	if got := few.Named(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	many := placement.Decision{}
+	for i := range 9 {
+		many.Rejections = append(many.Rejections, placement.Rejection{Cluster: string(rune('a' + i)), Message: "cordoned"})
+	}
+	if got, want := many.Named(), "0/9 clusters available: 9 cordoned."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
