@@ -14,6 +14,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -91,7 +92,11 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if options.Origin == "" {
 		options.Origin = mirror.Origin(hubUID)
 	}
-	r := newReconciler(mgr, options)
+	told := newEventWriter(mgr.GetClient())
+	if err := mgr.Add(told); err != nil {
+		return fmt.Errorf("events: %w", err)
+	}
+	r := newReconciler(mgr, told, options)
 	connection := options.Connection
 	connection.Namespace, connection.Origin = options.Namespace, options.Origin
 	connection.HubUID, connection.Placements = hubUID, r
@@ -115,10 +120,10 @@ func collect(c prometheus.Collector) manager.RunnableFunc {
 	}
 }
 
-func newReconciler(mgr ctrl.Manager, options Options) *Reconciler {
+func newReconciler(mgr ctrl.Manager, told events.EventRecorder, options Options) *Reconciler {
 	return &Reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), cache: mgr.GetCache(),
-		report:     newReporter(mgr.GetEventRecorder("jobferry")),
+		report:     newReporter(told),
 		clock:      clock.RealClock{},
 		origin:     options.Origin,
 		options:    options,

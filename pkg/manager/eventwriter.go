@@ -1,0 +1,122 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/reference"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+const (
+	reportingController = "jobferry"
+	// eventWriters write at a time, so that a burst of Jobs is told of while it lasts.
+	eventWriters = 4
+	// maxEventsWaiting bounds the memory when the hub is slow; what comes then isn't told.
+	maxEventsWaiting = 20000
+	// eventTimeout is for one write.
+	eventTimeout = 30 * time.Second
+)
+
+// eventWriter writes events to the hub, in the background. Unlike client-go's recorder
+// it doesn't take two events of one reason for a series of the first: the second has
+// another note, which would be lost. The reporter sees to it that nothing is told twice.
+type eventWriter struct {
+	client   client.Client
+	instance string
+	queue    chan *eventsv1.Event
+}
+
+func newEventWriter(c client.Client) *eventWriter {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return &eventWriter{
+		client:   c,
+		instance: reportingController + "-" + host,
+		queue:    make(chan *eventsv1.Event, maxEventsWaiting),
+	}
+}
+
+// Eventf implements events.EventRecorder. It never blocks.
+func (w *eventWriter) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+	event, err := w.event(regarding, related, kind, reason, action, fmt.Sprintf(note, args...))
+	if err != nil {
+		log.Log.Error(err, "Can't make an event", "reason", reason)
+		return
+	}
+	select {
+	case w.queue <- event:
+	default:
+		log.Log.Info("Too many events are waiting to be written: one is dropped", "reason", reason, "note", event.Note)
+	}
+}
+
+func (w *eventWriter) event(regarding, related runtime.Object, kind, reason, action, note string) (*eventsv1.Event, error) {
+	about, err := reference.GetReference(w.client.Scheme(), regarding)
+	if err != nil {
+		return nil, err
+	}
+	var also *corev1.ObjectReference
+	if related != nil {
+		if also, err = reference.GetReference(w.client.Scheme(), related); err != nil {
+			return nil, err
+		}
+	}
+	now := metav1.NowMicro()
+	return &eventsv1.Event{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: about.Namespace,
+			Name:      fmt.Sprintf("%s.%x", about.Name, now.UnixNano()),
+		},
+		EventTime:           now,
+		ReportingController: reportingController,
+		ReportingInstance:   w.instance,
+		Regarding:           *about,
+		Related:             also,
+		Type:                kind,
+		Reason:              reason,
+		Action:              action,
+		Note:                note,
+	}, nil
+}
+
+// Start writes until the context ends; the manager calls it.
+func (w *eventWriter) Start(ctx context.Context) error {
+	var writers sync.WaitGroup
+	for range eventWriters {
+		writers.Go(func() {
+			for {
+				select {
+				case event := <-w.queue:
+					w.write(ctx, event)
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+	}
+	writers.Wait()
+	return nil
+}
+
+// write drops what can't be written: the log has it, too. In a namespace that is going
+// no event can be made.
+func (w *eventWriter) write(ctx context.Context, event *eventsv1.Event) {
+	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
+	defer cancel()
+	err := w.client.Create(ctx, event)
+	if err != nil && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) && !apierrors.IsNotFound(err) {
+		log.FromContext(ctx).V(1).Info("An event wasn't written", "reason", event.Reason, "cause", err.Error())
+	}
+}

@@ -1,0 +1,51 @@
+package manager
+
+import (
+	"context"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+// Two events of one reason about one state of a Job are two, with a note each.
+func TestEventWriterWritesEachNote(t *testing.T) {
+	written := make(chan *eventsv1.Event)
+	hub := interceptor.NewClient(fake.NewClientBuilder().WithScheme(NewScheme()).Build(), interceptor.Funcs{
+		Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
+			written <- o.(*eventsv1.Event)
+			return nil
+		},
+	})
+	w := newEventWriter(hub)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- w.Start(ctx) }()
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "train", UID: "uid", ResourceVersion: "7"}}
+	notes := map[string]bool{"1 cordoned": true, "1 Insufficient cpu": true}
+	for note := range notes {
+		w.Eventf(job, nil, corev1.EventTypeWarning, "Pending", "Dispatch", "%s", note)
+	}
+	names := map[string]bool{}
+	for range len(notes) {
+		e := <-written
+		if !notes[e.Note] || names[e.Name] {
+			t.Errorf("event %s with the note %q", e.Name, e.Note)
+		}
+		delete(notes, e.Note)
+		names[e.Name] = true
+		if e.Namespace != "team" || e.Regarding.UID != "uid" || e.Regarding.Kind != "Job" || e.Reason != "Pending" ||
+			e.Type != corev1.EventTypeWarning || e.EventTime.IsZero() || e.ReportingController == "" || e.ReportingInstance == "" || e.Action == "" {
+			t.Errorf("event %+v", e)
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
