@@ -33,4 +33,32 @@
 // Only one process may act on a cluster's Jobs at a time: run it with leader
 // election. Which Jobs it acts on is told by spec.managedBy, see
 // [Options.ManagedBy]; all others are left alone.
+//
+// # What differs from the built-in
+//
+// Nothing a user of the Job API relies on; e2e/differential holds both
+// against each other. Where the built-in can lose track, this one doesn't:
+//
+//   - its back-off survives a restart: it is derived from the Pods, not kept in
+//     memory only
+//   - a surplus Pod is given up only if it is still as it was seen: one that has
+//     succeeded meanwhile is counted, not thrown away
+//   - a Pod whose finalizer was removed for a deletion that then never happened
+//     (a crash in between) is tracked again
+//   - an index that has both a succeeded and a failed Pod is settled once, as the
+//     API server demands; a success wins
+//   - a Pod is listed as uncounted once, whatever its phase does (kubernetes#125410)
+//   - syncs don't wait for the cache, and a Job with more to do than one sync may
+//     is synced again at once: large Jobs take half the time
+//   - doubling of the back-off stops at 6 minutes, as documented; the built-in
+//     of 1.36 goes on to 10
+//
+// Not there is the alpha feature WorkloadWithJob (gang scheduling), which is
+// off by default.
+//
+// # Permissions
+//
+// jobs: get, list, watch, delete; jobs/status and jobs/finalizers: update;
+// pods: get, list, watch, create, patch, delete; events: create, patch; and for
+// leader election, leases: get, create, update.
 package worker
