@@ -44,6 +44,10 @@ func (s *jobSync) run(ctx context.Context) error {
 	}
 	s.known.backoff = &p.Backoff
 	s.metrics.policyApplied(account.Actions)
+	if len(s.known.created) > 0 {
+		// Should the cache never show them, no event will wake us.
+		s.wake = plan.Soonest(s.wake, ptr.To(cacheLag))
+	}
 	if account.More() {
 		s.wake = plan.Soonest(s.wake, ptr.To(time.Duration(0)))
 	}

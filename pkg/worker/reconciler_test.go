@@ -111,7 +111,9 @@ func TestPodThatVanishedUnseen(t *testing.T) {
 	c.jobs.client = interceptor.NewClient(inner.(client.WithWatch), interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return nil },
 	})
-	c.mustSync()
+	if wake := c.mustSync().RequeueAfter; wake != cacheLag {
+		t.Errorf("looks again after %v", wake)
+	}
 	for _, p := range c.pods() {
 		p.Finalizers = nil
 		if err := c.api.Update(t.Context(), &p); err != nil {
