@@ -1,6 +1,7 @@
 package ferrytest
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"sync"
@@ -129,4 +130,17 @@ func (f *Ferry) jobferryAPI() rest.Interface {
 	}
 	apis.Store(f.Hub, api)
 	return api
+}
+
+// ReplaceSecret puts another kubeconfig into a registration Secret.
+func (f *Ferry) ReplaceSecret(name string, kubeconfig []byte) {
+	f.t.Helper()
+	patch, err := json.Marshal(map[string]any{"data": map[string][]byte{clusters.KubeconfigKey: kubeconfig}})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	secrets := f.Hub.Client().CoreV1().Secrets(SystemNamespace)
+	if _, err := secrets.Patch(f.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		f.t.Fatal(err)
+	}
 }
