@@ -33,6 +33,9 @@ type recollection struct {
 	// unmet is the last patch of a mirror that its worker didn't take, and when.
 	unmet   dispatch.Unmet
 	unmetAt time.Time
+	// patches of the mirror that were written for this generation of the hub Job.
+	patches           dispatch.Patches
+	patchesGeneration int64
 	// asked is the mirror about whose missing Pods its worker was asked, askedAt
 	// when, and refusal the answer.
 	asked   types.UID
@@ -82,6 +85,22 @@ func (m *memory) Watch(job *batchv1.Job, now time.Time) {
 // Asked notes why a mirror has no Pods.
 func (m *memory) Asked(hub *batchv1.Job, about types.UID, refusal string, now time.Time) {
 	m.change(hub.UID, func(r *recollection) { r.asked, r.askedAt, r.refusal = about, now, refusal })
+}
+
+// Patched notes that the mirror was patched.
+func (m *memory) Patched(hub *batchv1.Job, now time.Time) {
+	m.change(hub.UID, func(r *recollection) {
+		before := r.patchesFor(hub, now)
+		r.patches, r.patchesGeneration = dispatch.Patches{Times: before.Times + 1, Last: now}, hub.Generation
+	})
+}
+
+// patchesFor returns the patches for the hub Job as it is.
+func (r recollection) patchesFor(hub *batchv1.Job, now time.Time) dispatch.Patches {
+	if r.patchesGeneration != hub.Generation || now.Sub(r.patches.Last) > dispatch.CalmAfter {
+		return dispatch.Patches{}
+	}
+	return r.patches
 }
 
 // Unmet notes what became of a patch.

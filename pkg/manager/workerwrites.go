@@ -171,6 +171,7 @@ func (r *Reconciler) patchMirror(ctx context.Context, s *dispatch.Snapshot, w *c
 		return outcome{}, &workerError{w.Name(), err}
 	}
 	r.wrote(w, answer)
+	r.memory.Patched(s.Job, r.clock.Now())
 	r.memory.Unmet(s.Job, a.Patch, a.Patch.Unmet(answer), r.clock.Now())
 	return outcome{changed: true}, nil
 }

@@ -165,6 +165,8 @@ func (s *Snapshot) patch(patch mirror.Patch) Plan {
 			Actions:    []Action{Place{Leave: s.Home.Worker, Reason: "worker " + s.Home.Worker + " has no room to resume it"}},
 			AwaitsRoom: true,
 		}
+	case s.patience() > 0:
+		return s.bePatient(patch, s.patience())
 	default:
 		return Plan{Actions: []Action{PatchMirror{Worker: s.Home.Worker, Mirror: s.Home.Mirror, Patch: patch}}}
 	}
