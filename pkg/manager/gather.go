@@ -26,7 +26,7 @@ func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName, now t
 	if s.Job != nil {
 		known := r.memory.Of(s.Job.UID)
 		s.Orphan, s.LastStatusWrite = known.orphan, known.statusWritten
-		s.Patches = known.patchesFor(s.Job, now)
+		s.Patches, s.Mirrors = known.patches.of(s.Job, now), known.mirrors.of(s.Job, now)
 		s.Unmet = known.unmetSince(now.Add(-r.options.PassOver))
 		s.MirrorChanged = r.lag.Since(key)
 		s.PassedOver = r.passedOver.For(s.Job.UID, now)

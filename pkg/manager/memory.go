@@ -33,9 +33,8 @@ type recollection struct {
 	// unmet is the last patch of a mirror that its worker didn't take, and when.
 	unmet   dispatch.Unmet
 	unmetAt time.Time
-	// patches of the mirror that were written for this generation of the hub Job.
-	patches           dispatch.Patches
-	patchesGeneration int64
+	// patches of the mirror, and mirrors that were created.
+	patches, mirrors tries
 	// asked is the mirror about whose missing Pods its worker was asked, askedAt
 	// when, and refusal the answer.
 	asked   types.UID
@@ -89,18 +88,31 @@ func (m *memory) Asked(hub *batchv1.Job, about types.UID, refusal string, now ti
 
 // Patched notes that the mirror was patched.
 func (m *memory) Patched(hub *batchv1.Job, now time.Time) {
-	m.change(hub.UID, func(r *recollection) {
-		before := r.patchesFor(hub, now)
-		r.patches, r.patchesGeneration = dispatch.Patches{Times: before.Times + 1, Last: now}, hub.Generation
-	})
+	m.change(hub.UID, func(r *recollection) { r.patches = r.patches.next(hub, now) })
 }
 
-// patchesFor returns the patches for the hub Job as it is.
-func (r recollection) patchesFor(hub *batchv1.Job, now time.Time) dispatch.Patches {
-	if r.patchesGeneration != hub.Generation || now.Sub(r.patches.Last) > dispatch.CalmAfter {
-		return dispatch.Patches{}
+// Mirrored notes that a mirror was created.
+func (m *memory) Mirrored(hub *batchv1.Job, now time.Time) {
+	m.change(hub.UID, func(r *recollection) { r.mirrors = r.mirrors.next(hub, now) })
+}
+
+// tries are made for one generation of a hub Job.
+type tries struct {
+	dispatch.Tries
+	generation int64
+}
+
+// of returns the tries for the hub Job as it is.
+func (t tries) of(hub *batchv1.Job, now time.Time) dispatch.Tries {
+	if t.generation != hub.Generation || now.Sub(t.Last) > dispatch.CalmAfter {
+		return dispatch.Tries{}
 	}
-	return r.patches
+	return t.Tries
+}
+
+// next counts one more.
+func (t tries) next(hub *batchv1.Job, now time.Time) tries {
+	return tries{dispatch.Tries{Times: t.of(hub, now).Times + 1, Last: now}, hub.Generation}
 }
 
 // Unmet notes what became of a patch.

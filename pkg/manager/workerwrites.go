@@ -76,6 +76,7 @@ func (r *Reconciler) createMirror(ctx context.Context, s *dispatch.Snapshot, w *
 		return outcome{}, refusalOf(w.Name(), created.Namespace, err)
 	}
 	r.wrote(w, created)
+	r.memory.Mirrored(s.Job, r.clock.Now())
 	if s.Job.Status.StartTime == nil {
 		mirrorLatency.Observe(r.memory.age(s.Job, r.clock.Now()).Seconds())
 	}

@@ -8,29 +8,30 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// Patches tells how often in a row a mirror has been patched for one generation of its
-// hub Job. A few are usual. Many mean that somebody in the worker, a queue that suspends
-// it for example, undoes each one.
-type Patches struct {
+// Tries tells how often in a row the same has been written for one generation of a hub
+// Job: mirrors created, or patches of them. A few are usual. Many mean that somebody in
+// the worker, a queue that suspends Jobs for example, undoes each one.
+type Tries struct {
 	Times int
 	// Last is when the last one was written.
 	Last time.Time
 }
 
 const (
-	// freePatches follow one another at once.
+	// freePatches and freeMirrors follow one another at once.
 	freePatches = 5
-	// firstPatience is the wait before the next one. It doubles with each further patch.
+	freeMirrors = 2
+	// firstPatience is the wait before the next one. It doubles with each further one.
 	firstPatience = time.Second
 	// maxPatience bounds it.
 	maxPatience = time.Minute
-	// CalmAfter is how long a mirror must be left alone for its patches to be forgotten.
+	// CalmAfter is how long a mirror must be left alone for the tries to be forgotten.
 	CalmAfter = 5 * time.Minute
 )
 
-// patience is how long the next patch has to wait; zero or less: not at all.
-func (s *Snapshot) patience() time.Duration {
-	further := s.Patches.Times - freePatches
+// patience is how long the next try has to wait; zero or less: not at all.
+func (t Tries) patience(free int, now time.Time) time.Duration {
+	further := t.Times - free
 	if further < 0 {
 		return 0
 	}
@@ -38,7 +39,7 @@ func (s *Snapshot) patience() time.Duration {
 	if further < 6 { // 2^6 s is more than the longest wait
 		wait = firstPatience << further
 	}
-	return s.Patches.Last.Add(wait).Sub(s.Now)
+	return t.Last.Add(wait).Sub(now)
 }
 
 // bePatient lets a patch wait that would be the next in a tug of war.

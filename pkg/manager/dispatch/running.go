@@ -16,6 +16,10 @@ import (
 // planUnmirrored creates the mirror. A Job with progress, or one that something goes
 // along with, gets it suspended: that's seen to before it may start.
 func planUnmirrored(s *Snapshot) Plan {
+	if wait := s.Mirrors.patience(freeMirrors, s.Now); wait > 0 {
+		return Plan{After: wait, Reports: []Report{warn(ReasonRecreated,
+			"Worker "+s.Home.Worker+": somebody there keeps deleting the Job")}}
+	}
 	target := s.target(s.Home)
 	_, target.Suspended = mirror.Seed(s.Job)
 	target.Suspended = target.Suspended || len(s.Carry.Kinds) > 0
@@ -165,8 +169,8 @@ func (s *Snapshot) patch(patch mirror.Patch) Plan {
 			Actions:    []Action{Place{Leave: s.Home.Worker, Reason: "worker " + s.Home.Worker + " has no room to resume it"}},
 			AwaitsRoom: true,
 		}
-	case s.patience() > 0:
-		return s.bePatient(patch, s.patience())
+	case s.Patches.patience(freePatches, s.Now) > 0:
+		return s.bePatient(patch, s.Patches.patience(freePatches, s.Now))
 	default:
 		return Plan{Actions: []Action{PatchMirror{Worker: s.Home.Worker, Mirror: s.Home.Mirror, Patch: patch}}}
 	}

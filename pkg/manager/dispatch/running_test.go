@@ -90,10 +90,10 @@ func TestMirroredInStep(t *testing.T) {
 				s.Unmet = Unmet{Diff: `{"spec":{"parallelism":1}}`, Notes: []mirror.Note{{Field: "spec.parallelism", Message: "changed back"}}}
 			}, after: DefaultTiming().Recheck, reports: "Drift: Worker a: spec.parallelism: changed back"},
 		"what somebody undoes again and again waits": {hub: started(suspendedJob), mirror: mirrorOf(hubJob(), running(0)),
-			given: func(s *Snapshot) { s.Patches = Patches{Times: 7, Last: noon.Add(-time.Second)} },
+			given: func(s *Snapshot) { s.Patches = Tries{Times: 7, Last: noon.Add(-time.Second)} },
 			after: 3 * time.Second, reports: "Drift: Worker a: somebody there keeps changing back: spec.suspend"},
 		"but not for ever": {hub: started(suspendedJob), mirror: mirrorOf(hubJob(), running(0)),
-			given: func(s *Snapshot) { s.Patches = Patches{Times: 70, Last: noon.Add(-time.Minute)} },
+			given: func(s *Snapshot) { s.Patches = Tries{Times: 70, Last: noon.Add(-time.Minute)} },
 			then:  []string{"patch [spec.suspend] in a"}},
 		"a lie is refused": {hub: started(running(1)), mirror: mirrorOf(hubJob(), func(j *batchv1.Job) { running(0)(j); j.Status.Failed = -1 }),
 			after: DefaultTiming().Recheck, reports: "StatusRejected: Worker a sent a status that breaks the rule"},

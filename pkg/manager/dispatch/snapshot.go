@@ -47,8 +47,8 @@ type Snapshot struct {
 	// Unmet tells of the last patch of the mirror that the worker didn't take as
 	// it was; zero: it took it, or that's long ago.
 	Unmet Unmet
-	// Patches tells how often the mirror was patched.
-	Patches Patches
+	// Patches tells how often the mirror was patched, Mirrors how often one was created.
+	Patches, Mirrors Tries
 	// StatusRejected: the hub rejected the status that follows from the two
 	// objects as they are.
 	StatusRejected bool
