@@ -74,7 +74,7 @@ func TestKilledAfterAnyWrite(t *testing.T) {
 
 // play tells the story with a controller that is killed after that many writes, and describes its end.
 func (st story) play(t *testing.T, writes int) (end string, passed int) {
-	s := open(t)
+	s := open(t, "worker")
 	s.ok(play.AddNode(s.Context(), s.Client))
 	gate, err := play.NewGate(s.cluster.RESTConfig(), writes)
 	s.ok(err)

@@ -29,18 +29,18 @@ type scene struct {
 func begin(t *testing.T) *scene {
 	t.Helper()
 	t.Parallel()
-	s := open(t)
+	s := open(t, "worker")
 	if err := startShared(s.cluster); err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// open opens a scene without a controller.
-func open(t *testing.T) *scene {
+// open opens a scene in that cluster, without a controller.
+func open(t *testing.T, cluster string) *scene {
 	t.Helper()
 	f := rigtest.For(t)
-	c := f.Cluster("worker")
+	c := f.Cluster(cluster)
 	ns := f.Namespace(c)
 	return &scene{Fixture: f, Hand: play.Hand{Client: c.Client(), Namespace: ns}, t: t, cluster: c, ns: ns}
 }

@@ -29,12 +29,12 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	rigtest.Main(m, rig.Options{
-		Name: "worker", JobController: rig.None, Audit: true,
-		// Without kube-controller-manager's TTL controller, which would delete our Jobs, too.
-		ControllerManagerFlags: []string{"--controllers=garbage-collector-controller,namespace-controller," +
-			"pod-garbage-collector-controller,resourcequota-controller,serviceaccount-controller,root-ca-certificate-publisher-controller"},
-	})
+	// Without kube-controller-manager's TTL controller, which would delete our Jobs, too.
+	controllers := "--controllers=garbage-collector-controller,namespace-controller," +
+		"pod-garbage-collector-controller,resourcequota-controller,serviceaccount-controller,root-ca-certificate-publisher-controller"
+	rigtest.Main(m,
+		rig.Options{Name: "worker", JobController: rig.None, Audit: true, ControllerManagerFlags: []string{controllers}},
+		rig.Options{Name: "older", Release: "1.34", JobController: rig.None, ControllerManagerFlags: []string{controllers}})
 }
 
 // program is jobferry-worker, built once.

@@ -1,9 +1,7 @@
 package worker_test
 
 import (
-	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -11,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,7 +33,7 @@ var permissions = []rbacv1.PolicyRule{
 // health all the same, and takes over at once when the first is asked to end.
 func TestProcessWithItsPermissionsOnly(t *testing.T) {
 	t.Parallel()
-	s := open(t)
+	s := open(t, "worker")
 	kubeconfig := s.serviceAccount()
 	name := "example.com/" + s.ns
 	args := []string{"--leader-elect=true", "--namespace=" + s.ns, "--managed-by=" + name, "--sync-batch-period=" + batch}
@@ -76,12 +75,19 @@ func (s *scene) process(kubeconfig string, args ...string) (*play.Process, addre
 	s.t.Helper()
 	program, err := program()
 	s.ok(err)
-	port := 20000 + rand.IntN(6000)*2
-	health, metrics := fmt.Sprintf("127.0.0.1:%d", port), fmt.Sprintf("127.0.0.1:%d", port+1)
+	health, err := play.FreeAddress()
+	s.ok(err)
+	metrics, err := play.FreeAddress()
+	s.ok(err)
 	log := filepath.Join(s.t.TempDir(), "log")
 	p, err := play.Start(program, kubeconfig, log, append(args, "--health-probe-bind-address="+health, "--metrics-bind-address="+metrics)...)
 	s.ok(err)
-	s.t.Cleanup(p.Kill)
+	s.t.Cleanup(func() {
+		p.Kill()
+		if text, err := os.ReadFile(log); s.t.Failed() && err == nil {
+			s.t.Logf("log of jobferry-worker:\n%s", text)
+		}
+	})
 	return p, addresses{"http://" + health, "http://" + metrics}, log
 }
 
@@ -131,7 +137,7 @@ func (s *scene) serviceAccount() string {
 // The built-in's finalizer and Jobs without spec.managedBy, under the drop-in mode. It isn't parallel: another test needs
 // such Jobs to be left alone.
 func TestDropInMode(t *testing.T) {
-	s := open(t)
+	s := open(t, "worker")
 	program, err := program()
 	s.ok(err)
 	s.ok(play.AddNode(s.Context(), s.Client))
@@ -149,4 +155,27 @@ func TestDropInMode(t *testing.T) {
 		p, ok := o.(*corev1.Pod)
 		return ok && len(p.Finalizers) == 0
 	})
+}
+
+// A cluster needs no Job controller of the version whose semantics its Jobs shall have.
+func TestOnAnOlderAPIServer(t *testing.T) {
+	t.Parallel()
+	s := open(t, "older")
+	program, err := program()
+	s.ok(err)
+	s.ok(play.AddNode(s.Context(), s.Client))
+	p, err := play.Start(program, s.cluster.Kubeconfig(), os.DevNull, "--sync-batch-period="+batch, "--pod-failure-backoff=1ms")
+	s.ok(err)
+	defer p.Kill()
+	s.start(indexed(2, 3), perIndex(1), rigtest.Suspended())
+	s.until(rigtest.HasCondition(batchv1.JobSuspended))
+	s.patch(`{"suspend":false}`)
+	pods := s.running(2)
+	s.exit(1, pods[0])
+	s.exit(0, pods[1])
+	s.exit(0, *s.anyPodUntil(func(p *corev1.Pod) bool { return p.Annotations[batchv1.JobIndexFailureCountAnnotation] == "1" }))
+	s.exit(0, *s.anyPodUntil(func(p *corev1.Pod) bool { return play.Index(*p) == 2 }))
+	if job := s.until(rigtest.Complete); job.Status.CompletedIndexes != "0-2" || job.Status.Failed != 1 {
+		t.Errorf("status %+v", job.Status)
+	}
 }

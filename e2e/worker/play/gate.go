@@ -101,6 +101,15 @@ func (g *Gate) WriteKubeconfig(file string) error {
 	return clientcmd.WriteToFile(*config, file)
 }
 
+// FreeAddress is an address on loopback that nobody listens at just now.
+func FreeAddress() (string, error) {
+	listener, err := listen()
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
+}
+
 // listen takes a port that no outgoing connection can have taken.
 func listen() (net.Listener, error) {
 	for range 100 {
