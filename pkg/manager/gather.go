@@ -21,7 +21,7 @@ import (
 // gather reads all that is known of a Job, from caches and memory only.
 func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName, now time.Time) *dispatch.Snapshot {
 	s := &dispatch.Snapshot{Now: now, Origin: r.origin, Key: key, Timing: r.options.Timing}
-	s.Job = r.hub.Latest(key, r.cachedJob(ctx, key), now)
+	s.Job = r.hub.Latest(key, func() *batchv1.Job { return r.cachedJob(ctx, key) }, now)
 	home, from := "", ""
 	if s.Job != nil {
 		known := r.memory.Of(s.Job.UID)
@@ -104,8 +104,10 @@ func (r *Reconciler) seatOf(w *clusters.Worker, key types.NamespacedName, now ti
 // mirrorIn returns a worker's Job of this name and origin. One that doesn't say
 // whose mirror it is isn't ours, whatever its label says.
 func (r *Reconciler) mirrorIn(w *clusters.Worker, key types.NamespacedName, now time.Time) *batchv1.Job {
-	cached, _ := w.Mirror(key)
-	latest := r.mirrors.In(w.Name()).Latest(key, cached, now)
+	latest := r.mirrors.In(w.Name()).Latest(key, func() *batchv1.Job {
+		cached, _ := w.Mirror(key)
+		return cached
+	}, now)
 	if latest == nil || mirror.HubUID(latest) == "" {
 		return nil
 	}

@@ -46,18 +46,37 @@ func (w *written) Deleted(job *batchv1.Job, at time.Time) {
 
 // Latest returns the newer of what the cache has and what was written; nil:
 // there is no such Job. Callers must not modify it.
-func (w *written) Latest(key types.NamespacedName, cached *batchv1.Job, now time.Time) *batchv1.Job {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	last, ok := w.jobs[key]
+//
+// The cache is read after the memory: what is forgotten in between is in the cache
+// already.
+func (w *written) Latest(key types.NamespacedName, cache func() *batchv1.Job, now time.Time) *batchv1.Job {
+	last, ok := w.last(key)
+	cached := cache()
 	if !ok {
 		return cached
 	}
-	if job, pending := last.over(cached, now); pending {
-		return job
+	job, pending := last.over(cached, now)
+	if !pending {
+		w.forget(key, last)
+		return cached
 	}
-	delete(w.jobs, key)
-	return cached
+	return job
+}
+
+func (w *written) last(key types.NamespacedName) (write, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	last, ok := w.jobs[key]
+	return last, ok
+}
+
+// forget drops a write, but not one that followed it.
+func (w *written) forget(key types.NamespacedName, last write) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.jobs[key] == last {
+		delete(w.jobs, key)
+	}
 }
 
 // over returns the Job as it is after the write, and whether the cache is still

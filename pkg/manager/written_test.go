@@ -49,7 +49,7 @@ func TestWrittenLatest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newWritten()
 			row.given(w)
-			got := w.Latest(keyOf(state("a", "")), row.cached, noon.Add(row.after))
+			got := w.Latest(keyOf(state("a", "")), func() *batchv1.Job { return row.cached }, noon.Add(row.after))
 			if version(got) != row.want {
 				t.Errorf("version %q, want %q", version(got), row.want)
 			}
@@ -65,6 +65,34 @@ func version(job *batchv1.Job) string {
 		return ""
 	}
 	return job.ResourceVersion
+}
+
+// The watch may tell of a write while a Job is being looked at.
+func TestWrittenIsNotForgottenTooEarly(t *testing.T) {
+	w := newWritten()
+	w.Wrote(state("a", "10"), noon)
+	cached := state("a", "9")
+	got := w.Latest(keyOf(cached), func() *batchv1.Job {
+		read := cached
+		cached = state("a", "10")
+		w.Echoed(cached)
+		return read
+	}, noon)
+	if version(got) != "10" {
+		t.Errorf("version %q, want what was written", version(got))
+	}
+}
+
+func TestWrittenKeepsTheLaterWrite(t *testing.T) {
+	w := newWritten()
+	w.Wrote(state("a", "10"), noon)
+	w.Latest(keyOf(state("a", "")), func() *batchv1.Job {
+		w.Wrote(state("a", "12"), noon)
+		return state("a", "11")
+	}, noon)
+	if got := w.Latest(keyOf(state("a", "")), func() *batchv1.Job { return state("a", "11") }, noon); version(got) != "12" {
+		t.Errorf("version %q, want the later write", version(got))
+	}
 }
 
 func TestWrittenKnowsItsEcho(t *testing.T) {
