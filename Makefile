@@ -14,6 +14,8 @@ GOLANGCI_LINT  := $(GO) tool -modfile=$(CURDIR)/tools/golangci-lint/go.mod golan
 E2E ?= ./...
 E2E_TIMEOUT ?= 25m
 JOBS ?= 500
+SEEDS ?= 500
+SEED ?= 1
 CHECKS ?= 100
 
 .DEFAULT_GOAL := help
@@ -72,6 +74,14 @@ lint: ## golangci-lint, with the import rules that keep the pure packages pure
 bench: ## Measure the dispatcher beside plain Jobs in one cluster (JOBS=500; more flags in BENCH, see bin/bench -help)
 	@$(GO) build -C e2e -o ../bin/bench ./cmd/bench
 	@exec bin/bench -jobs $(JOBS) $(BENCH)
+
+.PHONY: differential
+differential: ## The built-in and the embedded Job controller get the same Jobs, and must agree (SEEDS=500 SEED=1)
+	$(GO) -C e2e run ./differential -seeds $(SEEDS) -seed $(SEED)
+
+.PHONY: bench-worker
+bench-worker: ## Measure the embedded Job controller beside the built-in
+	$(GO) -C e2e run ./worker/bench $(BENCH)
 
 .PHONY: verify
 verify: ## Generated files and formatting leave no diff

@@ -90,6 +90,7 @@ func (r *Reconciler) seatOf(w *clusters.Worker, key types.NamespacedName, now ti
 		Worker:        w.Name(),
 		Registered:    true,
 		Synced:        w.Synced(),
+		Connecting:    view.State == clusters.Connecting,
 		Trouble:       view.Message,
 		JobController: view.Spec.JobController,
 		Minor:         int(version.Minor),

@@ -69,6 +69,14 @@ func (o *Options) Validate() error {
 			errs = append(errs, fmt.Errorf("%s: must be positive, but is %s", name, d))
 		}
 	}
+	for name, d := range map[string]time.Duration{
+		"worker dial timeout": o.Connection.DialTimeout, "worker request timeout": o.Connection.RequestTimeout,
+		"worker probe interval": o.Connection.ProbeInterval, "worker probe timeout": o.Connection.ProbeTimeout,
+	} {
+		if d < 0 {
+			errs = append(errs, fmt.Errorf("%s: must not be negative, but is %s", name, d))
+		}
+	}
 	if o.Timing.StuckTimeout < o.Timing.StuckNotice {
 		errs = append(errs, fmt.Errorf("stuck timeout: must not be shorter than the stuck notice (%s), but is %s",
 			o.Timing.StuckNotice, o.Timing.StuckTimeout))

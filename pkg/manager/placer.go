@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
@@ -102,12 +103,16 @@ func isSuspended(job *batchv1.Job) bool { return ptr.Deref(job.Spec.Suspend, fal
 func clusterOf(worker *clusters.Worker) placement.Cluster {
 	view := worker.View()
 	version, _ := placement.ParseVersion(view.Version) // unknown: nothing is refused for its age
+	ready, trouble := view.State == clusters.Ready, view.Reason
+	if view.Removing {
+		ready, trouble = false, v1alpha1.ReasonRemoving
+	}
 	return placement.Cluster{
 		Name:          worker.Name(),
 		Labels:        view.Labels,
-		Ready:         view.State == clusters.Ready,
-		NotReady:      view.Reason,
-		Cordoned:      view.Spec.Cordoned || view.Removing,
+		Ready:         ready,
+		NotReady:      trouble,
+		Cordoned:      view.Spec.Cordoned,
 		Weight:        view.Spec.Weight,
 		Version:       version,
 		JobController: view.Spec.JobController,

@@ -81,13 +81,13 @@ func (f *Flags) logger(out io.Writer) (logr.Logger, error) {
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil || !slices.Contains(logLevels, f.logLevel) {
 		return logr.Logger{}, fmt.Errorf("--log-level %q: must be one of %s", f.logLevel, strings.Join(logLevels, ", "))
 	}
-	options := []zap.Opts{zap.WriteTo(out), zap.Level(level), zap.StacktraceLevel(zapcore.DPanicLevel),
-		func(o *zap.Options) { o.TimeEncoder = zapcore.ISO8601TimeEncoder }}
+	options := []zap.Opts{zap.WriteTo(out), zap.Level(level), zap.StacktraceLevel(zapcore.DPanicLevel)}
+	readable := func(c *zapcore.EncoderConfig) { c.EncodeTime = zapcore.ISO8601TimeEncoder }
 	switch f.logFormat {
 	case "json":
-		options = append(options, zap.JSONEncoder())
+		options = append(options, zap.JSONEncoder(readable))
 	case "text":
-		options = append(options, zap.ConsoleEncoder())
+		options = append(options, zap.ConsoleEncoder(readable))
 	default:
 		return logr.Logger{}, fmt.Errorf("--log-format %q: must be json or text", f.logFormat)
 	}

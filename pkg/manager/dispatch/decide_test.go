@@ -147,6 +147,7 @@ func TestDecide(t *testing.T) {
 		"a stray away keeps from starting":  {look(placed, seat("a", nil), seat("b", mirrorOf(placed), outOfTouch)), Stray, nil},
 		"a leftover away is nobody's":       {look(placed, seat("a", nil), seat("b", mirrorOf(hubJob(), other), outOfTouch)), Unmirrored, []string{"create in a"}},
 		"worker out of touch":               {look(placed, seat("a", mirrorOf(placed), outOfTouch)), HomeOutOfTouch, nil},
+		"worker still connecting":           {look(placed, seat("a", nil, outOfTouch, func(s *Seat) { s.Connecting = true })), HomeOutOfTouch, nil},
 		"worker being emptied":              {look(placed, seat("a", mirrorOf(placed), removing(v1alpha1.RemovalMove))), HomeBeingRemoved, []string{"move from a"}},
 		"worker leaves when it's done":      {look(placed, seat("a", mirrorOf(placed), removing(v1alpha1.RemovalWait))), Mirrored, nil},
 		"the mirror is being deleted there": {look(placed, seat("a", mirrorOf(placed, deleting))), MirrorLeaving, nil},

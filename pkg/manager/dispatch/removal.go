@@ -104,7 +104,7 @@ func planFinished(s *Snapshot) Plan {
 		switch {
 		case seat.Mirror == nil:
 		case seat.Removal == v1alpha1.RemovalOrphan:
-			plan.Actions = append(plan.Actions, DisownMirror{Worker: seat.Worker, Mirror: seat.Mirror})
+			plan.disown(seat)
 		case seat.Removal != "" || seat != s.Home:
 			plan.Actions = append(plan.Actions, remove(seat, "")...)
 		}
@@ -137,7 +137,7 @@ func planStray(s *Snapshot) Plan {
 		case s.mustAwait(seat):
 			plan.await(seat, "to end the Job's former copy")
 		case seat.Mirror != nil && seat.Removal == v1alpha1.RemovalOrphan:
-			plan.Actions = append(plan.Actions, DisownMirror{Worker: seat.Worker, Mirror: seat.Mirror})
+			plan.disown(seat)
 		default:
 			for _, action := range remove(seat, "") {
 				deletion := action.(DeleteMirror)
@@ -149,10 +149,19 @@ func planStray(s *Snapshot) Plan {
 	return plan
 }
 
+// disown leaves a mirror to its worker, which is let go.
+func (p *Plan) disown(seat *Seat) {
+	p.Actions = append(p.Actions, DisownMirror{Worker: seat.Worker, Mirror: seat.Mirror})
+	p.Reports = append(p.Reports, note(ReasonOrphaned,
+		"Left in worker "+seat.Worker+", which is let go: it goes on there by itself"))
+}
+
 // await has the plan wait for a worker out of touch.
 func (p *Plan) await(seat *Seat, what string) {
-	p.Reports = append(p.Reports, warn(ReasonLost, "Waiting for worker "+seat.Worker+" "+what+": "+seat.Trouble))
 	p.AwaitsRoom = true
+	if !seat.Connecting {
+		p.Reports = append(p.Reports, warn(ReasonLost, "Waiting for worker "+seat.Worker+" "+what+": "+seat.Trouble))
+	}
 }
 
 func isMovedFrom(job *batchv1.Job, worker string) bool {

@@ -66,6 +66,8 @@ type Seat struct {
 	// Synced: the worker is in touch, and its mirrors have been listed; only
 	// then the absence of a mirror means that there is none.
 	Synced bool
+	// Connecting: the worker isn't in touch because there was no time for it yet.
+	Connecting bool
 	// Trouble says in a few words why the worker isn't in touch.
 	Trouble string
 	// JobController is who runs the mirrors there.

@@ -85,6 +85,9 @@ func planHomeBeingRemoved(s *Snapshot) Plan { return s.leave("is being removed")
 // planHomeOutOfTouch does nothing: the end of a connection isn't the loss of a
 // worker, and the hub Job keeps the last status that it had.
 func planHomeOutOfTouch(s *Snapshot) Plan {
+	if s.Home.Connecting {
+		return Plan{}
+	}
 	return Plan{
 		Reports: []Report{warn(ReasonLost, "Out of touch with worker "+s.Home.Worker+": "+s.Home.Trouble)},
 	}
