@@ -36,8 +36,14 @@ type Ferry struct {
 // For prepares the hub if need be, and returns the ferry of a test.
 func For(t testing.TB) *Ferry {
 	t.Helper()
+	return ForHub(t, HubName)
+}
+
+// ForHub is For in packages with several hubs.
+func ForHub(t testing.TB, hub string) *Ferry {
+	t.Helper()
 	f := &Ferry{Fixture: rigtest.For(t), t: t}
-	f.Hub = f.Cluster(HubName)
+	f.Hub = f.Cluster(hub)
 	f.install()
 	f.NS = f.Namespace(f.Hub)
 	return f
