@@ -36,7 +36,7 @@ func (t *Timeline) Saw(job string, stage Stage, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	c := t.jobs[job]
-	next := stage
+	var next Stage
 	if c == nil {
 		c, next = &course{}, Created
 		t.jobs[job] = c
