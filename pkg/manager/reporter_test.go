@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -9,13 +10,14 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
+	testingclock "k8s.io/utils/clock/testing"
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 )
 
 func TestReporterTellsNewsOnly(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
-	r := newReporter(recorder)
+	r := newReporter(recorder, testingclock.NewFakePassiveClock(noon))
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}
 	tell := func(message string) {
 		r.Tell(logr.Discard(), job, dispatch.Report{Reason: dispatch.ReasonPending, Message: message, Warning: true})
@@ -37,6 +39,34 @@ func TestReporterTellsNewsOnly(t *testing.T) {
 		if got := <-recorder.Events; !strings.Contains(got, "Warning Pending "+text) {
 			t.Errorf("event %q, want %q", got, text)
 		}
+	}
+}
+
+// A worker that breaks another rule each time is told of, but not each time.
+func TestReporterSparesTheHub(t *testing.T) {
+	recorder := events.NewFakeRecorder(1000)
+	now := testingclock.NewFakePassiveClock(noon)
+	r := newReporter(recorder, now)
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}
+	lie := func(text string) {
+		r.Tell(logr.Discard(), job, dispatch.Report{Reason: dispatch.ReasonStatusRejected, Message: text, Warning: true})
+	}
+	for n := range 100 {
+		lie(fmt.Sprint("failed falls to ", n))
+		r.Settle("uid", nil) // honest for a moment
+	}
+	if got := len(recorder.Events); got != freeWarnings {
+		t.Errorf("%d events for 100 lies, want %d", got, freeWarnings)
+	}
+	lie("the last")
+	now.SetTime(noon.Add(warningInterval))
+	lie("the last")
+	if got := len(recorder.Events); got != freeWarnings+1 {
+		t.Errorf("%d events: the last text wasn't told in its turn", got)
+	}
+	r.Tell(logr.Discard(), job, dispatch.Report{Reason: dispatch.ReasonPlaced, Message: "Placed on worker a"})
+	if got := len(recorder.Events); got != freeWarnings+2 {
+		t.Errorf("%d events: what isn't a warning was held back", got)
 	}
 }
 

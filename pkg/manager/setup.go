@@ -123,7 +123,7 @@ func collect(c prometheus.Collector) manager.RunnableFunc {
 func newReconciler(mgr ctrl.Manager, told events.EventRecorder, options Options) *Reconciler {
 	return &Reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), cache: mgr.GetCache(),
-		report:     newReporter(told),
+		report:     newReporter(told, clock.RealClock{}),
 		clock:      clock.RealClock{},
 		origin:     options.Origin,
 		options:    options,
