@@ -45,9 +45,10 @@ func compare(ctx context.Context, out io.Writer, first uint64, seeds, atOnce int
 	ended, events, different := 0, 0, 0
 	var errs []error
 	for i, r := range results {
-		if r.difference != "" {
-			// Chance can't be ruled out on a busy machine: only what shows again counts.
-			fmt.Fprintf(out, "seed %d differs after %q, once more:\n%s\n", r.seed, last(r.log), r.difference)
+		if r.difference != "" || r.err != nil {
+			// Chance can't be ruled out on a busy machine, where one side may be a step ahead when an event comes:
+			// only what shows again counts.
+			fmt.Fprintf(out, "seed %d differs after %q, once more, alone:\n%s%v\n", r.seed, last(r.log), r.difference, r.err)
 			r = play1(ctx, builtIn, embedded, r.seed, i+1000000, 3*rest)
 		}
 		if verbose || r.difference != "" {
