@@ -104,8 +104,11 @@ func clusterOf(worker *clusters.Worker) placement.Cluster {
 	view := worker.View()
 	version, _ := placement.ParseVersion(view.Version) // unknown: nothing is refused for its age
 	ready, trouble := view.State == clusters.Ready, view.Reason
-	if view.Removing {
+	switch {
+	case view.Removing:
 		ready, trouble = false, v1alpha1.ReasonRemoving
+	case ready && isListingRoom(view):
+		ready, trouble = false, notYetListed
 	}
 	return placement.Cluster{
 		Name:          worker.Name(),
@@ -119,6 +122,12 @@ func clusterOf(worker *clusters.Worker) placement.Cluster {
 		Capacity:      capacityOf(worker),
 	}
 }
+
+// notYetListed is why a worker in touch isn't ready for new Jobs: what fits there isn't
+// known yet, though it will be in a moment.
+const notYetListed = "its nodes and Pods are being listed"
+
+func isListingRoom(view clusters.View) bool { return view.State == clusters.Ready && view.Room.Listing }
 
 // capacityOf is what is known of a worker's room; nil: it isn't checked.
 func capacityOf(worker *clusters.Worker) *placement.Capacity {

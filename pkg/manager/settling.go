@@ -77,7 +77,7 @@ func (s *settling) end() {
 
 func (s *settling) connecting() bool {
 	for _, w := range s.workers.List() {
-		if w.View().State == clusters.Connecting {
+		if view := w.View(); view.State == clusters.Connecting || isListingRoom(view) {
 			return true
 		}
 	}
