@@ -1,0 +1,85 @@
+package workeraccess_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/workeraccess"
+)
+
+// Every setting brings the rules that it needs, and no others.
+func TestFor(t *testing.T) {
+	least := workeraccess.Settings{Capacity: v1alpha1.CapacityUnlimited}
+	for name, tc := range map[string]struct {
+		edit func(*workeraccess.Settings)
+		want []string
+	}{
+		"embedded":   {func(s *workeraccess.Settings) { s.JobController = v1alpha1.JobControllerEmbedded }, []string{"leases"}},
+		"namespaces": {func(s *workeraccess.Settings) { s.CreateNamespaces = true }, []string{"namespaces"}},
+		"capacity":   {func(s *workeraccess.Settings) { s.Capacity = "" }, []string{"nodes", "pods"}},
+		"logs":       {func(s *workeraccess.Settings) { s.Logs = true }, []string{"pods", "pods/log"}},
+		"exec":       {func(s *workeraccess.Settings) { s.Exec = true }, []string{"pods", "pods/exec"}},
+		"config maps": {func(s *workeraccess.Settings) { s.Carry = []v1alpha1.CarriedKind{v1alpha1.CarryConfigMaps} },
+			[]string{"configmaps"}},
+		"secrets and accounts": {func(s *workeraccess.Settings) {
+			s.Carry = []v1alpha1.CarriedKind{v1alpha1.CarryServiceAccounts, v1alpha1.CarrySecrets}
+		}, []string{"secrets", "serviceaccounts"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			with := least
+			tc.edit(&with)
+			var more []string
+			for _, r := range workeraccess.For(with) {
+				if !r.Need.Met(least) {
+					more = append(more, r.Resources...)
+				}
+			}
+			slices.Sort(more)
+			if !slices.Equal(more, tc.want) {
+				t.Errorf("more by %v, want %v", more, tc.want)
+			}
+		})
+	}
+	if got, all := len(workeraccess.For(workeraccess.Everything())), len(workeraccess.Rules()); got != all {
+		t.Errorf("everything needs %d rules of %d", got, all)
+	}
+}
+
+// No rule lets its holder give itself more: no wildcards, no escalation, no
+// writes to roles, webhooks, nodes or workloads other than Jobs.
+func TestLeastPrivilege(t *testing.T) {
+	dangerous := []string{"*", "escalate", "bind", "impersonate", "deletecollection"}
+	for _, r := range workeraccess.Rules() {
+		for _, word := range slices.Concat(r.Verbs, r.Resources, []string{r.Group}) {
+			if slices.Contains(dangerous, word) || strings.HasSuffix(word, "/token") {
+				t.Errorf("%v on %v: %q", r.Verbs, r.Resources, word)
+			}
+		}
+		if r.Group != "" && r.Group != "batch" && r.Group != "coordination.k8s.io" {
+			t.Errorf("%v: group %q", r.Resources, r.Group)
+		}
+		if r.Why == "" || r.Without == "" {
+			t.Errorf("%v on %v: no reason", r.Verbs, r.Resources)
+		}
+	}
+}
+
+// The rules are split by scope, and none is lost.
+func TestRoles(t *testing.T) {
+	all := workeraccess.Rules()
+	inAll, inOurs := workeraccess.ClusterRules(all), workeraccess.NamespaceRules(all)
+	if len(inAll)+len(inOurs) != len(all) {
+		t.Errorf("%d + %d of %d rules", len(inAll), len(inOurs), len(all))
+	}
+	if len(inOurs) != 1 || inOurs[0].Resources[0] != "leases" {
+		t.Errorf("in %s: %v", workeraccess.Namespace, inOurs)
+	}
+	if first := inAll[0]; !slices.Equal(first.ResourceNames, []string{"kube-system"}) {
+		t.Errorf("the first rule is about %v", first.ResourceNames)
+	}
+	if got := strings.Count(workeraccess.Table(), "\n"); got != len(all)+2 {
+		t.Errorf("the table has %d lines", got)
+	}
+}

@@ -1,0 +1,61 @@
+package workeraccess
+
+import (
+	"slices"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+)
+
+// Settings say what a worker is used for. The zero value is a worker with the
+// built-in Job controller whose namespaces exist, without access to its Pods.
+type Settings struct {
+	// JobController is the WorkerCluster's spec.jobController; empty: BuiltIn.
+	JobController v1alpha1.JobController
+	// CreateNamespaces is spec.createNamespaces.
+	CreateNamespaces bool
+	// Capacity is spec.capacity; empty: Nodes.
+	Capacity v1alpha1.CapacityMode
+	// Carry is spec.carry.
+	Carry []v1alpha1.CarriedKind
+	// Logs lets users of the hub list the Pods of their Jobs, and read their logs.
+	Logs bool
+	// Exec lets users of the hub run commands in the Pods of their Jobs.
+	Exec bool
+}
+
+// Everything are the settings that need every rule.
+func Everything() Settings {
+	return Settings{
+		JobController:    v1alpha1.JobControllerEmbedded,
+		CreateNamespaces: true,
+		Capacity:         v1alpha1.CapacityNodes,
+		Carry:            []v1alpha1.CarriedKind{v1alpha1.CarryConfigMaps, v1alpha1.CarrySecrets, v1alpha1.CarryServiceAccounts},
+		Logs:             true,
+		Exec:             true,
+	}
+}
+
+// Need says when a rule is needed.
+type Need struct {
+	// Text is how the documentation says it; empty: always.
+	Text string
+	// met decides it; nil: always.
+	met func(Settings) bool
+}
+
+// Met says whether a worker with these settings needs it.
+func (n Need) Met(s Settings) bool { return n.met == nil || n.met(s) }
+
+var (
+	always      = Need{}
+	whenCreates = Need{"`createNamespaces`", func(s Settings) bool { return s.CreateNamespaces }}
+	whenCounts  = Need{"`capacity: Nodes`", func(s Settings) bool { return s.Capacity != v1alpha1.CapacityUnlimited }}
+	whenFenced  = Need{"`jobController: Embedded`", func(s Settings) bool { return s.JobController == v1alpha1.JobControllerEmbedded }}
+	whenLogs    = Need{"logs", func(s Settings) bool { return s.Logs }}
+	whenExec    = Need{"exec", func(s Settings) bool { return s.Exec }}
+	whenPods    = Need{"logs or exec", func(s Settings) bool { return s.Logs || s.Exec }}
+)
+
+func whenCarries(kind v1alpha1.CarriedKind) Need {
+	return Need{"`carry: " + string(kind) + "`", func(s Settings) bool { return slices.Contains(s.Carry, kind) }}
+}

@@ -1,0 +1,34 @@
+package workeraccess
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Table is the documentation's table of all rules, in Markdown.
+func Table() string {
+	var b strings.Builder
+	b.WriteString("| verbs | on | needed | why | without it |\n|---|---|---|---|---|\n")
+	for _, r := range rules {
+		need := r.Need.Text
+		if need == "" {
+			need = "always"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", strings.Join(r.Verbs, ", "), r.object(), need, r.Why, r.Without)
+	}
+	return b.String()
+}
+
+func (r Rule) object() string {
+	text := strings.Join(r.Resources, ", ")
+	if r.Group != "" {
+		text += "." + r.Group
+	}
+	if len(r.Names) > 0 {
+		text += " `" + strings.Join(r.Names, "`, `") + "`"
+	}
+	if r.Namespace != "" {
+		text += " in `" + r.Namespace + "`"
+	}
+	return text
+}
