@@ -26,7 +26,7 @@ func TestEveryReleaseHasItsModules(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, release := range Releases() {
-		for _, p := range release.programs() {
+		for _, p := range append(release.programs(), tools...) {
 			m, err := loadModule(dir, p.module, "go1")
 			if err != nil {
 				t.Errorf("%s: %v", p.name, err)

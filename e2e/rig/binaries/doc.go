@@ -1,6 +1,6 @@
 // Package binaries builds the programs that the rig runs, once, and keeps them.
 //
-// The programs are ordinary Go packages: etcd, the Kubernetes control plane, kubectl and kwok. Each family has a
+// The programs are ordinary Go packages: etcd, the Kubernetes control plane, kubectl, kwok and Helm. Each family has a
 // nested module of its own under e2e/versions, whose go.mod pins the version by a tool directive; nothing of their
 // dependency graphs reaches the product or the tests, and two Kubernetes versions live side by side.
 //

@@ -33,6 +33,21 @@ func CacheDir() (string, error) {
 //
 // Errors: no go command, no checkout, a failed build (with the compiler's output), a cancelled context.
 func Ensure(ctx context.Context, release Release, report func(Progress)) (Paths, error) {
+	return ensure(ctx, release.programs(), report)
+}
+
+// Tool returns a program that belongs to no release, such as Helm, and builds it if the cache lacks it, as Ensure does.
+func Tool(ctx context.Context, name string, report func(Progress)) (string, error) {
+	for _, p := range tools {
+		if p.name == name {
+			paths, err := ensure(ctx, []program{p}, report)
+			return paths[name], err
+		}
+	}
+	return "", fmt.Errorf("the rig has no tool %q", name)
+}
+
+func ensure(ctx context.Context, programs []program, report func(Progress)) (Paths, error) {
 	if report == nil {
 		report = func(Progress) {}
 	}
@@ -48,7 +63,6 @@ func Ensure(ctx context.Context, release Release, report func(Progress)) (Paths,
 	if err != nil {
 		return nil, err
 	}
-	programs := release.programs()
 	paths := Paths{}
 	for i, p := range programs {
 		m, err := loadModule(versions, p.module, goVersion)

@@ -14,6 +14,8 @@ const (
 	Scheduler         = "kube-scheduler"
 	Kubectl           = "kubectl"
 	Kwok              = "kwok"
+	// Helm is a tool: no cluster runs it. See Tool.
+	Helm = "helm"
 )
 
 // Release is a Kubernetes minor version that the rig can run, such as "1.36".
@@ -38,6 +40,11 @@ var shared = []program{
 	{Etcd, "v1.36", "go.etcd.io/etcd/server/v3"},
 	{Kwok, "kwok", "sigs.k8s.io/kwok/cmd/kwok"},
 	{Kubectl, "v1.36", "k8s.io/kubernetes/cmd/kubectl"},
+}
+
+// tools are the programs that some tests use, and no cluster needs.
+var tools = []program{
+	{Helm, "helm", "helm.sh/helm/v3/cmd/helm"},
 }
 
 // controlPlane are the programs that differ between releases.
