@@ -78,6 +78,24 @@ type WorkerClusterSpec struct {
 	// +optional
 	Cordoned bool `json:"cordoned,omitempty"`
 
+	// drain moves the unfinished Jobs placed here to other workers, with the
+	// progress that they have made, and keeps new ones away. The copy here has
+	// stopped before the Job starts elsewhere. A Job that fits nowhere else goes
+	// on here, and is tried again when a worker has more room. status.jobs
+	// tells how many are left.
+	//
+	// +optional
+	Drain bool `json:"drain,omitempty"`
+
+	// workerLostTimeout is how long this worker may be not Ready before its
+	// Jobs go on elsewhere; a Job's annotation jobferry.dev/on-cluster-lost
+	// says how. Not set: the manager's flag --worker-lost-timeout, 15m by default.
+	// At least 1s.
+	//
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="workerLostTimeout must be at least 1s"
+	WorkerLostTimeout *metav1.Duration `json:"workerLostTimeout,omitempty"`
+
 	// weight multiplies this worker's score at placement: between two workers
 	// with the same free share, the heavier one is preferred.
 	//
@@ -137,6 +155,10 @@ const (
 	ConditionReady = "Ready"
 	// ConditionSchedulable: new Jobs may be placed on the worker.
 	ConditionSchedulable = "Schedulable"
+	// ConditionLost: the worker has not been Ready for workerLostTimeout, and its
+	// Jobs go on elsewhere. Unknown: so it would be, but no worker is Ready, and
+	// the hub suspects itself.
+	ConditionLost = "Lost"
 )
 
 // Reasons of a WorkerCluster's conditions.
@@ -182,13 +204,21 @@ const (
 	ReasonCordoned = "Cordoned"
 	// ReasonNotReady: the worker isn't Ready.
 	ReasonNotReady = "NotReady"
+	// ReasonDraining: spec.drain is set.
+	ReasonDraining = "Draining"
+	// ReasonLostTimeout: Lost=True.
+	ReasonLostTimeout = "LostTimeout"
+	// ReasonHubIsolated: Lost=Unknown: no worker is Ready. Nothing is moved.
+	ReasonHubIsolated = "HubIsolated"
+	// ReasonInTouch: Lost=False: the worker is Ready, or was a short while ago.
+	ReasonInTouch = "InTouch"
 	// ReasonRemoving: the registration Secret is being deleted.
 	ReasonRemoving = "Removing"
 )
 
 // WorkerClusterStatus is what the manager knows of a worker.
 type WorkerClusterStatus struct {
-	// conditions are Ready and Schedulable.
+	// conditions are Ready and Schedulable, and Lost if the worker ever was.
 	//
 	// +optional
 	// +listType=map
