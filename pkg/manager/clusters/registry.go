@@ -129,7 +129,9 @@ func (r *Registry) facts(name string) *workerFacts {
 		return nil
 	}
 	w.stale.Store(false) // before reading: what moves from now on is told anew
-	facts := &workerFacts{View: w.View(), mirrors: len(w.mirrors.informer.GetIndexer().ListKeys())}
+	facts := &workerFacts{
+		View: w.View(), mirrors: len(w.mirrors.informer.GetIndexer().ListKeys()), reports: w.reports.all(),
+	}
 	if facts.Room.Known {
 		facts.totals = w.room.ledger.Totals()
 	}

@@ -20,6 +20,9 @@ func nextStatus(s snapshot) v1alpha1.WorkerClusterStatus {
 	next.Jobs = int32(s.unfinished) //nolint:gosec // no hub has 2^31 Jobs
 	setCondition(&next, s, readyCondition(s))
 	setCondition(&next, s, schedulableCondition(s))
+	for i := range w.reports {
+		setCondition(&next, s, &w.reports[i])
+	}
 	if w.ClusterUID != "" {
 		next.ClusterUID = w.ClusterUID
 	}

@@ -28,7 +28,8 @@ type Worker struct {
 
 	view atomic.Pointer[View]
 	// stale: numbers have moved since the reconciler last looked.
-	stale atomic.Bool
+	stale   atomic.Bool
+	reports reports
 
 	mu       sync.Mutex // guards what follows; never held while calling out
 	health   Health
