@@ -1,0 +1,88 @@
+package servingcert
+
+import (
+	"bytes"
+	"slices"
+	"time"
+)
+
+// snapshot is what a decision is made from.
+type snapshot struct {
+	now         time.Time
+	generations []*generation // of the Secret, oldest first
+	unreadable  []string      // entries of the Secret
+	trusted     [][]byte      // the bundles in the targets that exist
+}
+
+// plan is what is to be done.
+type plan struct {
+	// create: a new generation is due.
+	create bool
+	// drop are entries of the Secret that are of no use any more.
+	drop []string
+	// serve is what GetCertificate answers; nil: nothing can be served.
+	serve *generation
+	// bundle is what the targets are to trust.
+	bundle []byte
+	// again is when to decide anew without any event; zero: not.
+	again time.Time
+}
+
+// decide reads no clock and does nothing.
+func decide(s snapshot, o Options) plan {
+	live, expired := split(s.generations, s.now)
+	mine := slices.DeleteFunc(slices.Clone(live), func(g *generation) bool { return !g.covers(o.DNSNames) })
+	p := plan{
+		create: len(mine) == 0 || !s.now.Before(mine[len(mine)-1].renewal()),
+		drop:   s.unreadable,
+		serve:  choose(mine, s, o.Settle),
+		bundle: bundle(live),
+	}
+	for _, g := range expired {
+		p.drop = append(p.drop, g.entry)
+	}
+	for _, g := range live {
+		p.again = soonest(s.now, p.again, g.created.Add(o.Settle), g.renewal(), g.expires())
+	}
+	return p
+}
+
+func split(all []*generation, now time.Time) (live, expired []*generation) {
+	for _, g := range all {
+		if now.Before(g.expires()) {
+			live = append(live, g)
+		} else {
+			expired = append(expired, g)
+		}
+	}
+	return live, expired
+}
+
+// choose picks what is served: the newest that the API servers know by now, else
+// the oldest, which they have known longest.
+func choose(mine []*generation, s snapshot, settle time.Duration) *generation {
+	for _, g := range slices.Backward(mine) {
+		if !s.now.Before(g.created.Add(settle)) && trustedBy(s.trusted, g) {
+			return g
+		}
+	}
+	if len(mine) > 0 {
+		return mine[0]
+	}
+	return nil
+}
+
+func trustedBy(bundles [][]byte, g *generation) bool {
+	return !slices.ContainsFunc(bundles, func(b []byte) bool { return !bytes.Contains(b, g.cert) })
+}
+
+// soonest returns the first of the times that lie after now; zero times count for nothing.
+func soonest(now time.Time, times ...time.Time) time.Time {
+	var first time.Time
+	for _, t := range times {
+		if t.After(now) && (first.IsZero() || t.Before(first)) {
+			first = t
+		}
+	}
+	return first
+}

@@ -1,0 +1,100 @@
+package servingcert
+
+import (
+	"context"
+	"fmt"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	apiregistrationv1 "k8s.io/kube-aggregator/pkg/apis/apiregistration/v1"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// The Secrets are registrations' neighbours, for which get, list, watch and patch
+// are granted in package clusters already.
+
+// SetupWithManager adds what keeps the certificate to the manager, in every
+// replica. The caches hold the Secret and the targets, nothing else.
+func (k *Keeper) SetupWithManager(mgr ctrl.Manager) error {
+	scheme, err := newScheme()
+	if err != nil {
+		return err
+	}
+	few, err := cluster.New(mgr.GetConfig(), func(o *cluster.Options) {
+		o.Scheme, o.HTTPClient = scheme, mgr.GetHTTPClient()
+		o.Logger = mgr.GetLogger()
+		o.Cache = cache.Options{ByObject: k.few()}
+	})
+	if err != nil {
+		return fmt.Errorf("serving certificate: %w", err)
+	}
+	if err := mgr.Add(few); err != nil {
+		return fmt.Errorf("serving certificate: %w", err)
+	}
+	c, err := controller.New("servingcert-"+k.options.SecretName, mgr, controller.Options{
+		Reconciler:         &reconciler{Keeper: k, cached: few.GetCache(), writer: few.GetClient()},
+		NeedLeaderElection: ptr.To(false),
+	})
+	if err != nil {
+		return fmt.Errorf("serving certificate: %w", err)
+	}
+	return k.watch(c, few.GetCache())
+}
+
+// watch has everything lead to one reconcile of all.
+func (k *Keeper) watch(c controller.Controller, of cache.Cache) error {
+	key := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: k.options.Namespace, Name: k.options.SecretName}}
+	all := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{key}
+	})
+	first := source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		queue.Add(key) // there may be no Secret yet, and so no event
+		return nil
+	})
+	sources := []source.Source{first, source.Kind[client.Object](of, &corev1.Secret{}, all)}
+	for _, target := range k.options.Targets {
+		sources = append(sources, source.Kind(of, target.empty(), all))
+	}
+	for _, s := range sources {
+		if err := c.Watch(s); err != nil {
+			return fmt.Errorf("serving certificate: %w", err)
+		}
+	}
+	return nil
+}
+
+// few selects by name, so that a role that names the objects is enough.
+func (k *Keeper) few() map[client.Object]cache.ByObject {
+	named := func(name string) fields.Selector { return fields.OneTermEqualSelector("metadata.name", name) }
+	out := map[client.Object]cache.ByObject{&corev1.Secret{}: {
+		Namespaces: map[string]cache.Config{k.options.Namespace: {FieldSelector: named(k.options.SecretName)}},
+	}}
+	for _, target := range k.options.Targets {
+		out[target.empty()] = cache.ByObject{Field: named(target.name)}
+	}
+	return out
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, admissionv1.AddToScheme, apiregistrationv1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("serving certificate: %w", err)
+		}
+	}
+	return scheme, nil
+}
