@@ -124,8 +124,11 @@ func (c *Cluster) start(ctx context.Context) error {
 		return err
 	}
 	others := []*Component{c.program(binaries.ControllerManager, c.controllerManagerFlags())}
+	if c.simulates() || c.options.Kubelets {
+		others = append(others, c.program(binaries.Scheduler, c.schedulerFlags()))
+	}
 	if c.simulates() {
-		others = append(others, c.program(binaries.Scheduler, c.schedulerFlags()), c.program(binaries.Kwok, c.kwokFlags()))
+		others = append(others, c.program(binaries.Kwok, c.kwokFlags()))
 	}
 	if err := c.launch(others...); err != nil {
 		return err
@@ -136,7 +139,7 @@ func (c *Cluster) start(ctx context.Context) error {
 	return c.populate(ctx)
 }
 
-// simulates says whether the cluster has Nodes, and so runs Pods.
+// simulates says whether the cluster has simulated Nodes.
 func (c *Cluster) simulates() bool { return len(c.options.Nodes) > 0 }
 
 // program makes a component, which is not running yet.
@@ -145,6 +148,15 @@ func (c *Cluster) program(name string, flags []string) *Component {
 		Name: name, program: c.programs[name], args: flags, dir: c.dir,
 		logFile: filepath.Join(c.logs, name+".log"), reaper: c.reaper,
 	}
+}
+
+// AddProgram makes a component of a program that isn't part of Kubernetes, such as a controller. It isn't running yet;
+// it ends with the cluster. It's to be called before others use the cluster.
+func (c *Cluster) AddProgram(name, program string, args ...string) *Component {
+	component := c.program(name, args)
+	component.program = program
+	c.components = append(c.components, component)
+	return component
 }
 
 func (c *Cluster) launch(components ...*Component) error {

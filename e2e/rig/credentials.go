@@ -32,7 +32,7 @@ type credentialFiles struct {
 	serviceAccountKey             string
 }
 
-func newCredentials(dir string) (*credentials, error) {
+func newCredentials(dir string, addresses []net.IP) (*credentials, error) {
 	authority, err := pki.NewAuthority("cluster-ca")
 	if err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func newCredentials(dir string) (*credentials, error) {
 	if err != nil {
 		return nil, err
 	}
-	server, err := authority.Server([]net.IP{net.IPv4(127, 0, 0, 1), serviceIP},
+	server, err := authority.Server(addresses,
 		"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
 	if err != nil {
 		return nil, err

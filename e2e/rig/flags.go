@@ -2,13 +2,21 @@ package rig
 
 import (
 	"fmt"
-	"net"
+	"net/netip"
 	"path/filepath"
 	"strings"
 )
 
-// serviceIP is the address of the Service "kubernetes": the first of the API server's service range.
-var serviceIP = net.IPv4(10, 0, 0, 1)
+// serviceIP is the address of the Service "kubernetes": the first of the service range.
+func (o Options) serviceIP() netip.Addr { return o.ServiceRange.Masked().Addr().Next() }
+
+// bindAddress is what the API server listens at.
+func (o Options) bindAddress() string {
+	if len(o.Addresses) > 0 {
+		return "0.0.0.0"
+	}
+	return "127.0.0.1"
+}
 
 // controllers of kube-controller-manager that a cluster needs for Jobs, and for what is around them: namespaces,
 // ServiceAccounts, RBAC, garbage collection, quota, Deployments. Node lifecycle is not among them: simulated nodes
@@ -42,11 +50,11 @@ func (c *Cluster) apiServerFlags() []string {
 	f := c.credentials.files
 	flags := []string{
 		"--etcd-servers=http://" + c.etcdPort.Address(),
-		"--bind-address=127.0.0.1",
+		"--bind-address=" + c.options.bindAddress(),
 		"--advertise-address=127.0.0.1",
 		fmt.Sprintf("--secure-port=%d", c.apiPort.Number),
 		"--endpoint-reconciler-type=none", // loopback is no valid endpoint
-		"--service-cluster-ip-range=10.0.0.0/24",
+		"--service-cluster-ip-range=" + c.options.ServiceRange.String(),
 		"--tls-cert-file=" + f.serverCert,
 		"--tls-private-key-file=" + f.serverKey,
 		"--client-ca-file=" + f.clusterCA,

@@ -2,6 +2,7 @@ package rig
 
 import (
 	"fmt"
+	"net/netip"
 	"regexp"
 	"time"
 
@@ -33,6 +34,13 @@ type Options struct {
 	Nodes []Nodes
 	// Pods is what Pods do that don't say so themselves by labels.
 	Pods PodDefaults
+	// Kubelets says that the nodes are real: kube-scheduler runs, nothing is simulated, and whoever starts the
+	// cluster starts containerd and kubelets.
+	Kubelets bool
+	// Addresses are those that the API server is reached at besides loopback. With any, it listens on all.
+	Addresses []netip.Addr
+	// ServiceRange is where Services get their addresses. Default 10.0.0.0/24.
+	ServiceRange netip.Prefix
 	// FaultProxy puts a fault-injecting proxy in front of the API server. See Cluster.Proxy.
 	FaultProxy bool
 	// Audit logs every finished request to the API server to a file. See Cluster.Requests.
@@ -80,6 +88,8 @@ const (
 	defaultRunFor = 100 * time.Millisecond
 )
 
+var defaultServiceRange = netip.MustParsePrefix("10.0.0.0/24")
+
 var dnsLabel = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 // complete checks the options and fills in the defaults.
@@ -101,6 +111,12 @@ func (o Options) complete() (Options, error) {
 	case BuiltIn, None:
 	default:
 		return o, fmt.Errorf("unknown job controller %q", o.JobController)
+	}
+	if !o.ServiceRange.IsValid() {
+		o.ServiceRange = defaultServiceRange
+	}
+	if o.Kubelets && len(o.Nodes) > 0 {
+		return o, fmt.Errorf("cluster %q has both kubelets and simulated nodes", o.Name)
 	}
 	if o.Pods.RunFor == 0 {
 		o.Pods.RunFor = defaultRunFor

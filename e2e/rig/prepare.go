@@ -2,6 +2,7 @@ package rig
 
 import (
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 
@@ -58,7 +59,11 @@ func (c *Cluster) makePorts() error {
 }
 
 func (c *Cluster) makeCredentials() (err error) {
-	c.credentials, err = newCredentials(c.dir)
+	addresses := []net.IP{net.IPv4(127, 0, 0, 1), c.options.serviceIP().AsSlice()}
+	for _, a := range c.options.Addresses {
+		addresses = append(addresses, a.AsSlice())
+	}
+	c.credentials, err = newCredentials(c.dir, addresses)
 	return err
 }
 

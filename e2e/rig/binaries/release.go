@@ -16,6 +16,11 @@ const (
 	Kwok              = "kwok"
 	// Helm is a tool: no cluster runs it. See Tool.
 	Helm = "helm"
+	// Kubelet, Containerd, its shim and its client make real nodes; tools, too.
+	Kubelet        = "kubelet"
+	Containerd     = "containerd"
+	ContainerdShim = "containerd-shim-runc-v2"
+	Ctr            = "ctr"
 )
 
 // Release is a Kubernetes minor version that the rig can run, such as "1.36".
@@ -45,6 +50,10 @@ var shared = []program{
 // tools are the programs that some tests use, and no cluster needs.
 var tools = []program{
 	{Helm, "helm", "helm.sh/helm/v3/cmd/helm"},
+	{Kubelet, "kubelet", "k8s.io/kubernetes/cmd/kubelet"},
+	{Containerd, "containerd", "github.com/containerd/containerd/v2/cmd/containerd"},
+	{ContainerdShim, "containerd", "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2"},
+	{Ctr, "containerd", "github.com/containerd/containerd/v2/cmd/ctr"},
 }
 
 // controlPlane are the programs that differ between releases.
