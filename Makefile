@@ -10,6 +10,12 @@ LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(VERSION)
 CONTROLLER_GEN := $(GO) tool -modfile=tools/controller-gen/go.mod controller-gen
 GOLANGCI_LINT  := $(GO) tool -modfile=$(CURDIR)/tools/golangci-lint/go.mod golangci-lint
 
+# rbac writes the roles of one part, which can be switched off by itself, from the markers in its packages:
+# $(call rbac,<part>,<packages>,<folder>)
+define rbac
+$(CONTROLLER_GEN) rbac:roleName=jobferry-$(1),fileName=role.yaml paths="$(2)" output:rbac:dir=$(3)
+endef
+
 # Packages of e2e whose tests run in `make test`, on real API servers.
 E2E ?= ./...
 E2E_TIMEOUT ?= 25m
@@ -97,6 +103,17 @@ verify: ## Generated files and formatting leave no diff
 generate: ## Write the files that are derived from the code
 	$(CONTROLLER_GEN) object paths=./pkg/api/...
 	$(CONTROLLER_GEN) crd paths=./pkg/api/... output:crd:dir=config/crd
+	$(call rbac,manager,./pkg/manager;./pkg/manager/clusters,config/rbac)
+	$(call rbac,carry,./pkg/manager/carry,config/carry)
+	$(call rbac,worker,./pkg/worker,config/worker)
+	$(call rbac,metrics-auth,./pkg/process,config/metrics-auth)
+	cp config/crd/jobferry.dev_*.yaml charts/jobferry/files/crd/
+	cp config/rbac/role.yaml charts/jobferry/files/rbac/manager.yaml
+	cp config/rbac/users.yaml charts/jobferry/files/rbac/users.yaml
+	cp config/carry/role.yaml charts/jobferry/files/rbac/carry.yaml
+	cp config/metrics-auth/role.yaml charts/jobferry/files/rbac/metrics-auth.yaml
+	cp config/metrics-auth/role.yaml charts/jobferry-worker/files/rbac/metrics-auth.yaml
+	cp config/worker/role.yaml charts/jobferry-worker/files/rbac/worker.yaml
 
 .PHONY: fmt
 fmt: ## Format the code

@@ -13,7 +13,7 @@ const managerNamespace = "jobferry-system"
 
 // install puts what the manager needs on the hub, and registers the workers. It returns the manager's kubeconfig.
 func install(ctx context.Context, f *fleet, source, dir string) (kubeconfig string, err error) {
-	if _, err := f.hub.Kubectl(ctx, "", "apply", "--server-side", "-f", filepath.Join(source, "config", "crd")); err != nil {
+	if _, err := f.hub.Kubectl(ctx, "", "apply", "--server-side", "-k", filepath.Join(source, "config", "crd")); err != nil {
 		return "", err
 	}
 	if _, err := f.hub.Kubectl(ctx, "", "wait", "--for=condition=Established", "--all", "crd"); err != nil {

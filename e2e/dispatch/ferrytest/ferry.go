@@ -63,7 +63,7 @@ func (f *Ferry) install() {
 	if installed.hubs[f.Hub] {
 		return
 	}
-	f.Kubectl(f.Hub, "", "apply", "--server-side", "-f", filepath.Join(moduleRoot(), "config", "crd"))
+	f.Kubectl(f.Hub, "", "apply", "--server-side", "-k", filepath.Join(moduleRoot(), "config", "crd"))
 	f.Kubectl(f.Hub, "", "wait", "--for=condition=Established", "crd/workerclusters.jobferry.dev", "--timeout=30s")
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: SystemNamespace}}
 	if _, err := f.Hub.Client().CoreV1().Namespaces().Create(f.Context(), ns, metav1.CreateOptions{}); err != nil {
