@@ -58,6 +58,7 @@ rig-build: ## Build the control planes for the tests, once (about 8 minutes per 
 	@echo "==> Control planes for the tests (built once, then cached)"
 	@$(GO) -C e2e run ./cmd/rig-build -version 1.36 >/dev/null
 	@$(GO) -C e2e run ./cmd/rig-build -version 1.34 >/dev/null
+	@$(GO) -C e2e run ./cmd/rig-build -tool helm >/dev/null
 
 .PHONY: test-e2e
 test-e2e: ## Tests on real API servers (E2E=./dispatch/... for some of them)

@@ -66,6 +66,15 @@ func controlPlane(r Release) []program {
 	}
 }
 
+// Tools lists the programs that Tool can build.
+func Tools() []string {
+	var names []string
+	for _, p := range tools {
+		names = append(names, p.name)
+	}
+	return names
+}
+
 // Releases lists the releases that the rig can run, newest first.
 func Releases() []Release { return []Release{Current, Oldest} }
 
