@@ -47,6 +47,23 @@ func Tool(ctx context.Context, name string, report func(Progress)) (string, erro
 	return "", fmt.Errorf("the rig has no tool %q", name)
 }
 
+// ModuleDir is the folder with the source of a Go module that one of the folders under e2e/versions requires: manifests
+// that belong to a program are taken from there, at the version that was built.
+func ModuleDir(ctx context.Context, version, path string) (string, error) {
+	versions, err := versionsDir()
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", path)
+	cmd.Dir = filepath.Join(versions, version)
+	cmd.Env = append(os.Environ(), buildEnv...)
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("folder of module %s: %w", path, err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
 func ensure(ctx context.Context, programs []program, report func(Progress)) (Paths, error) {
 	if report == nil {
 		report = func(Progress) {}

@@ -21,6 +21,8 @@ const (
 	Containerd     = "containerd"
 	ContainerdShim = "containerd-shim-runc-v2"
 	Ctr            = "ctr"
+	// Kueue is Kueue's manager, which runs beside a hub; a tool, too. See ModuleDir for its CRDs and webhooks.
+	Kueue = "kueue"
 )
 
 // Release is a Kubernetes minor version that the rig can run, such as "1.36".
@@ -54,6 +56,7 @@ var tools = []program{
 	{Containerd, "containerd", "github.com/containerd/containerd/v2/cmd/containerd"},
 	{ContainerdShim, "containerd", "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2"},
 	{Ctr, "containerd", "github.com/containerd/containerd/v2/cmd/ctr"},
+	{Kueue, "kueue", "sigs.k8s.io/kueue/cmd/kueue"},
 }
 
 // controlPlane are the programs that differ between releases.
