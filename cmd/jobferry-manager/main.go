@@ -18,9 +18,11 @@ func main() { process.Main("jobferry-manager", run) }
 
 func run(ctx context.Context, args []string) error {
 	flags, options := process.Defaults("jobferry-manager", "hub"), manager.DefaultOptions()
+	var aggregated subresourcesFlags
 	err := flags.Parse(args, os.Stdout, summary, func(set *pflag.FlagSet) {
 		addWorkers(set, &options)
 		addTiming(set, &options)
+		aggregated.add(set)
 	})
 	if err != nil {
 		return err
@@ -34,6 +36,9 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	if err := manager.Setup(ctx, mgr, options); err != nil {
+		return err
+	}
+	if err := aggregated.setup(ctx, mgr, options); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+
+	"github.com/jobferry/jobferry/pkg/manager"
+	"github.com/jobferry/jobferry/pkg/manager/servingcert"
+	"github.com/jobferry/jobferry/pkg/manager/subresources"
+)
+
+// off is the address of what isn't served.
+const off = "0"
+
+// subresourcesFlags are the settings of the aggregated API.
+type subresourcesFlags struct {
+	subresources.Options
+	certFile, keyFile string
+	service, secret   string
+}
+
+func (f *subresourcesFlags) add(set *pflag.FlagSet) {
+	set.StringVar(&f.Address, "subresources-bind-address", off,
+		"address of the aggregated API for logs, Pods and commands, such as :6443; 0: none")
+	set.StringVar(&f.service, "subresources-service", "jobferry-subresources",
+		"Service that the APIService leads to; the certificate is for its names")
+	set.StringVar(&f.secret, "subresources-cert-secret", "jobferry-subresources-cert",
+		"Secret in which the manager keeps the aggregated API's certificate")
+	set.StringVar(&f.certFile, "subresources-cert-file", "",
+		"certificate of the aggregated API, if the manager shall make none, such as cert-manager's; it's read again when it changes")
+	set.StringVar(&f.keyFile, "subresources-key-file", "", "private key of --subresources-cert-file")
+	set.IntVar(&f.StreamsPerUser, "subresources-streams-per-user", 50, "logs and commands that a user can have open at a time")
+	set.IntVar(&f.Streams, "subresources-streams", 1000, "logs and commands that all users can have open at a time")
+}
+
+func (f *subresourcesFlags) setup(ctx context.Context, mgr ctrl.Manager, hub manager.Options) error {
+	if f.Address == off {
+		return nil
+	}
+	f.Namespace, f.Origin = hub.Namespace, hub.Origin
+	f.DialTimeout, f.RequestTimeout = hub.Connection.DialTimeout, hub.Connection.RequestTimeout
+	var err error
+	if f.Certificate, err = f.certificate(mgr); err != nil {
+		return err
+	}
+	return subresources.Setup(ctx, mgr, f.Options)
+}
+
+// certificate is from files, or else made by the manager.
+func (f *subresourcesFlags) certificate(mgr ctrl.Manager) (func(*tls.ClientHelloInfo) (*tls.Certificate, error), error) {
+	if (f.certFile == "") != (f.keyFile == "") {
+		return nil, errors.New("--subresources-cert-file and --subresources-key-file: set both or neither")
+	}
+	if f.certFile != "" {
+		files, err := certwatcher.New(f.certFile, f.keyFile)
+		if err != nil {
+			return nil, fmt.Errorf("--subresources-cert-file %s, --subresources-key-file %s: %w", f.certFile, f.keyFile, err)
+		}
+		return files.GetCertificate, mgr.Add(files)
+	}
+	keeper, err := servingcert.New(servingcert.Options{
+		Namespace: f.Namespace, SecretName: f.secret,
+		DNSNames: servingcert.ServiceNames(f.service, f.Namespace),
+		Targets:  []servingcert.Target{servingcert.APIService(subresources.Version + "." + subresources.Group)},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("aggregated API: %w", err)
+	}
+	return keeper.GetCertificate, keeper.SetupWithManager(mgr)
+}

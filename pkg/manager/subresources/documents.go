@@ -1,0 +1,84 @@
+package subresources
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"encoding/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// openAPI describes the calls and their parameters, for OpenAPI v3.
+//
+//go:embed openapi.json
+var openAPI []byte
+
+const openAPIPath = "/openapi/v3" + apiRoot
+
+// documents are what an API server says of itself: discovery and OpenAPI, which the
+// hub's API server gathers from all it aggregates. They hold no secrets, so whoever
+// comes by the front proxy may read them.
+func documents() map[string]any {
+	groups := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{group()}}
+	groups.Groups[0].TypeMeta = metav1.TypeMeta{}
+	return map[string]any{
+		"GET /apis":          groups,
+		"GET /apis/" + Group: group(),
+		"GET " + apiRoot:     resources(),
+		"GET " + openAPIPath: json.RawMessage(openAPI),
+		"GET /openapi/v3":    openAPIIndex(),
+		"GET /openapi/v2":    openAPIv2(),
+	}
+}
+
+func group() metav1.APIGroup {
+	version := metav1.GroupVersionForDiscovery{GroupVersion: Group + "/" + Version, Version: Version}
+	return metav1.APIGroup{
+		TypeMeta: metav1.TypeMeta{Kind: "APIGroup", APIVersion: "v1"},
+		Name:     Group, Versions: []metav1.GroupVersionForDiscovery{version}, PreferredVersion: version,
+	}
+}
+
+// resources has no jobs by themselves: those are batch/v1's.
+func resources() metav1.APIResourceList {
+	list := metav1.APIResourceList{
+		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
+		GroupVersion: Group + "/" + Version,
+	}
+	for _, s := range all() {
+		of, err := schema.ParseGroupVersion(s.of)
+		if err != nil {
+			panic(err) // it's in the table
+		}
+		list.APIResources = append(list.APIResources, metav1.APIResource{
+			Name: "jobs/" + s.name, SingularName: "job", Namespaced: true,
+			Group: of.Group, Version: of.Version, Kind: s.kind, Verbs: s.verbs(),
+		})
+	}
+	return list
+}
+
+// openAPIIndex leads to the description of the one version.
+func openAPIIndex() any {
+	return map[string]any{"paths": map[string]any{
+		"apis/" + Group + "/" + Version: map[string]string{"serverRelativeURL": openAPIPath + "?hash=" + documentHash(openAPI)},
+	}}
+}
+
+// openAPIv2 says that there is nothing for clients that don't know version 3, which
+// are older than what a hub can be.
+func openAPIv2() any {
+	return map[string]any{
+		"swagger": "2.0",
+		"info":    map[string]string{"title": "Jobferry", "version": Version},
+		"paths":   map[string]any{},
+	}
+}
+
+// documentHash changes with the content, by which the hub knows that it has it.
+func documentHash(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,114 @@
+package subresources
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// finder goes from a hub Job to its mirror.
+type finder struct {
+	hub     client.Reader
+	origin  mirror.Origin
+	timeout time.Duration
+	links   *links
+}
+
+// home is where a Job runs: a mirror that is proved to be the hub Job's, and the way
+// to its worker.
+type home struct {
+	*link
+	job *batchv1.Job
+	// timeout is for one request.
+	timeout time.Duration
+}
+
+// find finds a hub Job's home, or answers with an API status error that says why it
+// has none.
+func (f *finder) find(ctx context.Context, key types.NamespacedName) (*home, error) {
+	ctx, cancel := context.WithTimeout(ctx, f.timeout)
+	defer cancel()
+	job := &batchv1.Job{}
+	if err := f.hub.Get(ctx, key, job); err != nil {
+		return nil, fromHub(fmt.Sprintf("Job %q", key), err)
+	}
+	worker, err := placement(job)
+	if err != nil {
+		return nil, err
+	}
+	l, err := f.links.to(ctx, worker)
+	if err != nil {
+		return nil, err
+	}
+	found, err := l.batch.Jobs(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, noMirror(job, worker)
+	}
+	if err != nil {
+		return nil, fromWorker(worker, "reading the Job", err)
+	}
+	if mirror.Owns(f.origin, job.UID, found) != mirror.Ours {
+		return nil, noMirror(job, worker)
+	}
+	return &home{link: l, job: found, timeout: f.timeout}, nil
+}
+
+// fromHub is for reads of the hub: what isn't there is for the user to know, the rest
+// is between the manager and the hub.
+func fromHub(what string, err error) error {
+	if apierrors.IsNotFound(err) {
+		return err
+	}
+	return apierrors.NewInternalError(fmt.Errorf("the hub doesn't answer for %s: %s", what, clean(err.Error())))
+}
+
+// placement is the worker of a hub Job, or why there is none.
+func placement(job *batchv1.Job) (worker string, err error) {
+	worker = job.Annotations[mirror.AnnotationCluster]
+	switch {
+	case !mirror.Claimed(job):
+		return "", statusError(http.StatusBadRequest, metav1.StatusReasonBadRequest,
+			"Job %q isn't Jobferry's: its spec.managedBy is %q, so its Pods are in this cluster; use kubectl logs and kubectl get pods",
+			job.Name, ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName))
+	case worker != "":
+		return worker, nil
+	case ended(job):
+		return "", notFound("Job %q has ended without ever having been placed on a worker: it had no Pods", job.Name)
+	case ptr.Deref(job.Spec.Suspend, false):
+		return "", notYet("Job %q is suspended, and isn't placed on a worker before it's resumed: it has no Pods yet", job.Name)
+	default:
+		return "", notYet("Job %q isn't placed on a worker yet; kubectl describe job %s tells what it waits for", job.Name, job.Name)
+	}
+}
+
+func ended(job *batchv1.Job) bool {
+	for _, c := range job.Status.Conditions {
+		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == "True" {
+			return true
+		}
+	}
+	return false
+}
+
+// noMirror says why there is nothing at the place where the Job should be.
+func noMirror(job *batchv1.Job, worker string) error {
+	switch from := job.Annotations[mirror.AnnotationMovedFrom]; {
+	case ended(job):
+		return notFound("Job %q has ended, and worker %q has no copy of it any more, nor its Pods", job.Name, worker)
+	case from != "":
+		return notYet("Job %q is being moved from worker %q to %q, and hasn't started there yet: try again", job.Name, from, worker)
+	default:
+		return notYet("Job %q is placed on worker %q, and hasn't started there yet: try again, or see kubectl describe job %s",
+			job.Name, worker, job.Name)
+	}
+}

@@ -1,0 +1,77 @@
+package subresources
+
+import (
+	"context"
+	"net/http"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
+	"k8s.io/client-go/kubernetes"
+)
+
+// The ConfigMap in which an API server tells its aggregated API servers how to
+// recognize it, and its keys.
+const (
+	frontProxyConfigMap = "extension-apiserver-authentication"
+	frontProxyCA        = "requestheader-client-ca-file"
+	usernameHeaders     = "requestheader-username-headers"
+	uidHeaders          = "requestheader-uid-headers"
+	groupHeaders        = "requestheader-group-headers"
+	extraHeaderPrefixes = "requestheader-extra-headers-prefix"
+	allowedNames        = "requestheader-allowed-names"
+)
+
+// userSource says whose request it is.
+type userSource interface {
+	// userOf answers with nil if nobody vouches for the request.
+	userOf(*http.Request) user.Info
+}
+
+// frontProxy takes the hub API server's word for the user, when it's the hub API
+// server that says so. What it recognizes it by is followed in the hub: rotated
+// authorities count at once, and before there is one, nobody is let in.
+type frontProxy struct {
+	authenticator authenticator.Request
+	authority     *dynamiccertificates.ConfigMapCAController
+	headers       *headerrequest.RequestHeaderAuthRequestController
+}
+
+func newFrontProxy(hub kubernetes.Interface) (*frontProxy, error) {
+	authority, err := dynamiccertificates.NewDynamicCAFromConfigMapController("front-proxy",
+		metav1.NamespaceSystem, frontProxyConfigMap, frontProxyCA, hub)
+	if err != nil {
+		return nil, err
+	}
+	headers := headerrequest.NewRequestHeaderAuthRequestController(frontProxyConfigMap, metav1.NamespaceSystem, hub,
+		usernameHeaders, uidHeaders, groupHeaders, extraHeaderPrefixes, allowedNames)
+	list := func(values func() []string) headerrequest.StringSliceProvider {
+		return headerrequest.StringSliceProviderFunc(values)
+	}
+	return &frontProxy{
+		authority: authority,
+		headers:   headers,
+		authenticator: headerrequest.NewDynamicVerifyOptionsSecure(authority.VerifyOptions,
+			list(headers.AllowedClientNames), list(headers.UsernameHeaders), list(headers.UIDHeaders),
+			list(headers.GroupHeaders), list(headers.ExtraHeaderPrefixes)),
+	}, nil
+}
+
+// run follows the ConfigMap until the context ends.
+func (f *frontProxy) run(ctx context.Context) {
+	var both sync.WaitGroup
+	both.Go(func() { f.authority.Run(ctx, 1) })
+	both.Go(func() { f.headers.Run(ctx, 1) })
+	both.Wait()
+}
+
+func (f *frontProxy) userOf(r *http.Request) user.Info {
+	answer, ok, err := f.authenticator.AuthenticateRequest(r)
+	if err != nil || !ok {
+		return nil // why isn't told to who isn't known
+	}
+	return answer.User
+}

@@ -1,0 +1,52 @@
+package subresources
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// meter has the metrics of one server.
+type meter struct {
+	requests *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	streams  *prometheus.GaugeVec
+}
+
+func newMeter() *meter {
+	return &meter{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "jobferry_subresource_requests_total",
+			Help: "Requests for a Job's Pods, logs and the like that have been answered, by subresource and HTTP code.",
+		}, []string{"subresource", "code"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name:    "jobferry_subresource_request_duration_seconds",
+			Help:    "Time to the end of the answer, but for logs and commands.",
+			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 15, 60},
+		}, []string{"subresource"}),
+		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "jobferry_subresource_streams",
+			Help: "Logs and commands that are open now.",
+		}, []string{"subresource"}),
+	}
+}
+
+func (m *meter) collectors() []prometheus.Collector {
+	return []prometheus.Collector{m.requests, m.duration, m.streams}
+}
+
+// answered counts an answer; code 0 stands for a client that went away before.
+func (m *meter) answered(name string, code int, took time.Duration) {
+	m.requests.WithLabelValues(name, strconv.Itoa(code)).Inc()
+	if s, _ := lookUp(name); !s.stream {
+		m.duration.WithLabelValues(name).Observe(took.Seconds())
+	}
+}
+
+// stream counts an open one until done is called.
+func (m *meter) stream(name string) (done func()) {
+	open := m.streams.WithLabelValues(name)
+	open.Inc()
+	return open.Dec
+}

@@ -1,0 +1,103 @@
+package subresources
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// Options of the server. What is zero gets its default, but for the required.
+type Options struct {
+	// Address to listen on, such as ":6443". Required, unless Listener is set.
+	Address string
+	// Listener is used instead of Address.
+	Listener net.Listener
+	// Certificate is what the server shows to the hub's API server. Required.
+	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// Namespace of the registration Secrets. Required.
+	Namespace string
+	// Origin of this hub's mirrors. Default: the UID of its kube-system namespace.
+	Origin mirror.Origin
+
+	// DialTimeout is for a TCP connection to a worker, and again for TLS. Default 5s.
+	DialTimeout time.Duration
+	// RequestTimeout is for one read from a worker or the hub, and for the start of
+	// a command. Default 15s.
+	RequestTimeout time.Duration
+	// StallTimeout is how long a log that isn't followed may bring nothing. Default 60s.
+	StallTimeout time.Duration
+	// ShutdownTimeout is how long requests under way may take after the manager was
+	// told to end; streams are cut at once. Default 10s.
+	ShutdownTimeout time.Duration
+
+	// StreamsPerUser bounds the logs and commands that a user has open in this
+	// replica. Default 50.
+	StreamsPerUser int
+	// Streams bounds those of all users. Default 1000.
+	Streams int
+	// RequestsPerUser and Requests do the same for all else. Defaults 20 and 100.
+	RequestsPerUser, Requests int
+
+	// Metrics is where the metrics are registered. Default: controller-runtime's.
+	Metrics prometheus.Registerer
+}
+
+// Validate reports all settings that can't be used.
+func (o *Options) Validate() error {
+	var errs []error
+	if o.Address == "" && o.Listener == nil {
+		errs = append(errs, errors.New("address: must not be empty"))
+	}
+	if o.Certificate == nil {
+		errs = append(errs, errors.New("certificate: there must be one"))
+	}
+	if o.Namespace == "" {
+		errs = append(errs, errors.New("namespace: must not be empty"))
+	}
+	for name, n := range map[string]int{
+		"streams per user": o.StreamsPerUser, "streams": o.Streams,
+		"requests per user": o.RequestsPerUser, "requests": o.Requests,
+	} {
+		if n < 0 {
+			errs = append(errs, fmt.Errorf("%s: must not be negative, but is %d", name, n))
+		}
+	}
+	for name, d := range map[string]time.Duration{
+		"dial timeout": o.DialTimeout, "request timeout": o.RequestTimeout,
+		"stall timeout": o.StallTimeout, "shutdown timeout": o.ShutdownTimeout,
+	} {
+		if d < 0 {
+			errs = append(errs, fmt.Errorf("%s: must not be negative, but is %s", name, d))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (o Options) withDefaults() Options {
+	setDefault(&o.DialTimeout, 5*time.Second)
+	setDefault(&o.RequestTimeout, 15*time.Second)
+	setDefault(&o.StallTimeout, time.Minute)
+	setDefault(&o.ShutdownTimeout, 10*time.Second)
+	setDefault(&o.StreamsPerUser, 50)
+	setDefault(&o.Streams, 1000)
+	setDefault(&o.RequestsPerUser, 20)
+	setDefault(&o.Requests, 100)
+	if o.Metrics == nil {
+		o.Metrics = metrics.Registry
+	}
+	return o
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

@@ -1,0 +1,138 @@
+package subresources
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+// Limits of the HTTP server.
+const (
+	readHeaderTimeout = 10 * time.Second
+	idleTimeout       = 2 * time.Minute
+	maxHeaderBytes    = 64 << 10
+	// maxHTTP2Streams per connection: the hub's API server has one for many users.
+	maxHTTP2Streams = 1000
+)
+
+// server is the API server, as a manager's Runnable.
+type server struct {
+	options    Options
+	log        logr.Logger
+	metrics    *meter
+	handler    http.Handler
+	background func(context.Context)
+
+	// stopping ends the streams, which stop does.
+	stopping context.Context
+	stop     context.CancelFunc
+	serving  sync.WaitGroup // handlers, those with hijacked connections, too
+}
+
+func newServer(options Options, logger logr.Logger) *server {
+	s := &server{options: options, log: logger, metrics: newMeter(), background: func(context.Context) {}}
+	s.stopping, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// NeedLeaderElection says that all replicas serve.
+func (s *server) NeedLeaderElection() bool { return false }
+
+// Start serves until the context ends, and returns when nothing of it runs any more,
+// or the time for that is over.
+func (s *server) Start(ctx context.Context) error {
+	listener, err := s.listen(ctx)
+	if err != nil {
+		return fmt.Errorf("subresources: %w", err)
+	}
+	for _, c := range s.metrics.collectors() {
+		if err := s.options.Metrics.Register(c); err != nil {
+			return fmt.Errorf("subresources: metrics: %w", err)
+		}
+		defer s.options.Metrics.Unregister(c)
+	}
+	var behind sync.WaitGroup
+	behind.Go(func() { s.background(ctx) })
+	defer behind.Wait()
+
+	web := s.web()
+	ended := make(chan error, 1)
+	go func() { ended <- web.ServeTLS(listener, "", "") }()
+	s.log.Info("serving", "address", listener.Addr().String())
+	select {
+	case err := <-ended:
+		return fmt.Errorf("subresources: %w", err)
+	case <-ctx.Done():
+	}
+	return s.shutDown(web)
+}
+
+func (s *server) listen(ctx context.Context) (net.Listener, error) {
+	if s.options.Listener != nil {
+		return s.options.Listener, nil
+	}
+	var config net.ListenConfig
+	return config.Listen(ctx, "tcp", s.options.Address)
+}
+
+func (s *server) web() *http.Server {
+	return &http.Server{
+		Handler:           s.counted(s.handler),
+		ReadHeaderTimeout: readHeaderTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxHTTP2Streams},
+		TLSConfig: &tls.Config{
+			MinVersion:     tls.VersionTLS12,
+			GetCertificate: s.options.Certificate,
+			// Whether the certificate is the front proxy's is found out per request,
+			// as its authority may change; probes have none.
+			ClientAuth: tls.RequestClientCert,
+		},
+		// Broken handshakes of scanners and probes are no news.
+		ErrorLog: log.New(logLines{s.log.V(1)}, "", 0),
+	}
+}
+
+// counted lets the shutdown wait for handlers whose connection isn't the server's
+// any more.
+func (s *server) counted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.serving.Add(1)
+		defer s.serving.Done()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// shutDown cuts the streams, and gives other requests the time to end.
+func (s *server) shutDown(web *http.Server) error {
+	s.stop()
+	ctx, cancel := context.WithTimeout(context.Background(), s.options.ShutdownTimeout)
+	defer cancel()
+	err := web.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		s.log.Info("requests were cut off at the end", "after", s.options.ShutdownTimeout.String())
+		err = web.Close()
+	}
+	if err != nil {
+		return fmt.Errorf("subresources: %w", err)
+	}
+	s.serving.Wait()
+	return nil
+}
+
+// logLines writes what net/http has to say.
+type logLines struct{ to logr.Logger }
+
+func (l logLines) Write(line []byte) (int, error) {
+	l.to.Info("http: " + clean(string(line)))
+	return len(line), nil
+}

@@ -1,0 +1,71 @@
+package subresources
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// The rules that others of the manager's packages ask for, too, are repeated here:
+// this is all that the server needs on the hub. To read the front proxy's authority
+// it needs the Role extension-apiserver-authentication-reader in kube-system, which
+// every cluster has.
+//
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get
+// +kubebuilder:rbac:groups=jobferry.dev,resources=workerclusters,verbs=get
+// +kubebuilder:rbac:groups="",namespace=jobferry-system,resources=secrets,verbs=get
+// +kubebuilder:rbac:groups="",resources=namespaces,resourceNames=kube-system,verbs=get
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+
+// Setup adds the server to a manager. It runs in every replica, leading or not. It
+// reads the hub once, for its origin.
+func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
+	if err := options.Validate(); err != nil {
+		return fmt.Errorf("subresources: %w", err)
+	}
+	options = options.withDefaults()
+	hub := mgr.GetAPIReader()
+	if options.Origin == "" {
+		var err error
+		if options.Origin, err = originOf(ctx, hub); err != nil {
+			return fmt.Errorf("subresources: %w", err)
+		}
+	}
+	clientset, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("subresources: %w", err)
+	}
+	front, err := newFrontProxy(clientset)
+	if err != nil {
+		return fmt.Errorf("subresources: %w", err)
+	}
+	s := newServer(options, mgr.GetLogger().WithName("subresources"))
+	s.background = front.run
+	s.handler = newHandler(s, parts{
+		authenticate: front,
+		authorize:    reviewer{clientset.AuthorizationV1().SubjectAccessReviews()},
+		find: &finder{
+			hub: hub, origin: options.Origin, timeout: options.RequestTimeout,
+			links: newLinks(hub, options),
+		},
+	})
+	if err := mgr.Add(s); err != nil {
+		return fmt.Errorf("subresources: %w", err)
+	}
+	return nil
+}
+
+func originOf(ctx context.Context, hub client.Reader) (mirror.Origin, error) {
+	var namespace corev1.Namespace
+	if err := hub.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &namespace); err != nil {
+		return "", fmt.Errorf("the hub's namespace %s, whose UID is the hub's origin: %w", metav1.NamespaceSystem, err)
+	}
+	return mirror.Origin(namespace.UID), nil
+}

@@ -1,0 +1,153 @@
+package subresources
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"unicode"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// failure makes a status by hand, where apimachinery's constructors would put a
+// resource's name into the sentence.
+func failure(code int32, reason metav1.StatusReason, message string) metav1.Status {
+	return metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status:   metav1.StatusFailure, Code: code, Reason: reason, Message: message,
+	}
+}
+
+func statusError(code int32, reason metav1.StatusReason, format string, args ...any) error {
+	return &apierrors.StatusError{ErrStatus: failure(code, reason, fmt.Sprintf(format, args...))}
+}
+
+// notYet is for what time, or an edit, will bring.
+func notYet(format string, args ...any) error {
+	return statusError(http.StatusConflict, metav1.StatusReasonConflict, format, args...)
+}
+
+// notFound is for Pods; the hub Job's absence has the hub's own words.
+func notFound(format string, args ...any) error {
+	return statusError(http.StatusNotFound, metav1.StatusReasonNotFound, format, args...)
+}
+
+// unavailable is for a worker that can't be asked. Without Retry-After, which would
+// have clients ask again in silence.
+func unavailable(format string, args ...any) error {
+	return statusError(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, format, args...)
+}
+
+// fromWorker turns an error of a request to a worker into one for the user. What is
+// wrong between the manager and the worker is no fault of the user's: it's never
+// Unauthorized or Forbidden, on which clients would act.
+func fromWorker(worker, request string, err error) error {
+	var said apierrors.APIStatus
+	switch {
+	case errors.As(err, &said):
+		return fromStatus(worker, request, said.Status())
+	case errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
+		return statusError(http.StatusGatewayTimeout, metav1.StatusReasonTimeout,
+			"worker %q doesn't answer in time (%s): see the state of WorkerCluster %q", worker, request, worker)
+	case errors.Is(err, context.Canceled):
+		return err
+	case tooLarge(err):
+		return statusError(http.StatusBadGateway, metav1.StatusReasonInternalError,
+			"the answer of worker %q (%s) is larger than %d MiB", worker, request, maxAnswerBytes>>20)
+	default:
+		return unavailable("worker %q can't be reached (%s): %s", worker, request, clean(err.Error()))
+	}
+}
+
+func fromStatus(worker, request string, s metav1.Status) error {
+	message := clean(s.Message)
+	switch s.Code {
+	case http.StatusBadRequest, http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge:
+		return statusError(s.Code, s.Reason, "worker %q: %s", worker, message)
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return unavailable("worker %q refuses this to the hub (%s): its administrator must give the hub's credentials there the permission, or doesn't want it; it says: %s",
+			worker, request, message)
+	default:
+		return unavailable("worker %q fails (%s) with %d: %s", worker, request, s.Code, message)
+	}
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}
+
+func tooLarge(err error) bool {
+	var bytes *http.MaxBytesError
+	return errors.As(err, &bytes)
+}
+
+// statusOf is what a client is told of any error.
+func statusOf(err error) metav1.Status {
+	var said apierrors.APIStatus
+	if !errors.As(err, &said) {
+		return failure(http.StatusInternalServerError, metav1.StatusReasonInternalError, clean(err.Error()))
+	}
+	s := said.Status()
+	s.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+	return s
+}
+
+func writeError(w http.ResponseWriter, err error) {
+	s := statusOf(err)
+	writeJSON(w, int(s.Code), s)
+}
+
+func writeJSON(w http.ResponseWriter, code int, object any) {
+	content, err := json.Marshal(object)
+	if err != nil {
+		code, content = http.StatusInternalServerError, []byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","code":500}`)
+	}
+	setHeaders(w, "application/json")
+	w.WriteHeader(code)
+	_, _ = w.Write(append(content, '\n')) // fails with the client's connection only
+}
+
+// setHeaders sets the headers of all answers: nobody shall guess another type, and
+// nobody keep it.
+func setHeaders(w http.ResponseWriter, contentType string) {
+	w.Header().Set("Content-Type", contentType)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-cache, private")
+}
+
+// longestMessage bounds what is quoted from elsewhere, in bytes.
+const longestMessage = 1024
+
+// clean makes a quotation harmless for a terminal, and short.
+func clean(text string) string {
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case unicode.IsPrint(r):
+			return r
+		default:
+			return -1
+		}
+	}, text)
+	return cut(text, longestMessage)
+}
+
+// shorten is clean for a single word.
+func shorten(text string) string {
+	const longestWord = 128
+	return cut(clean(text), longestWord)
+}
+
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
