@@ -10,7 +10,9 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
+	"github.com/jobferry/jobferry/e2e/rig/clock"
 	"github.com/jobferry/jobferry/e2e/rig/reap"
 )
 
@@ -26,8 +28,10 @@ type Component struct {
 	logFile string
 	reaper  *reap.Reaper
 
-	mu  sync.Mutex
-	run *run
+	mu     sync.Mutex
+	run    *run
+	offset time.Duration // of its wall clock
+	frozen bool
 }
 
 // run is one life of a component.
@@ -70,8 +74,8 @@ func (c *Component) Start() error {
 		return fmt.Errorf("start %s: %w", c.Name, err)
 	}
 	r := &run{cmd: cmd, ended: make(chan struct{})}
-	c.run = r
-	if err := c.reaper.Watch(cmd.Process.Pid); err != nil {
+	c.run, c.frozen = r, false
+	if err := c.prepare(cmd.Process.Pid); err != nil {
 		return errors.Join(err, cmd.Process.Kill(), cmd.Wait())
 	}
 	go func() {
@@ -80,6 +84,29 @@ func (c *Component) Start() error {
 		close(r.ended)
 	}()
 	return nil
+}
+
+// prepare does what is done for a process that has just been started.
+func (c *Component) prepare(pid int) error {
+	if err := c.reaper.Watch(pid); err != nil || c.offset == 0 {
+		return err
+	}
+	return clock.Shift(pid, c.offset)
+}
+
+// SetClock sets the process's wall clock apart from the machine's by an offset in whole seconds, now and in its
+// next lives. It works where clock.Supported says so.
+func (c *Component) SetClock(offset time.Duration) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.frozen {
+		return fmt.Errorf("%s is frozen", c.Name)
+	}
+	c.offset = offset
+	if !c.run.alive() {
+		return nil
+	}
+	return clock.Shift(c.run.cmd.Process.Pid, offset)
 }
 
 // Kill ends the process by SIGKILL, as a crash would, and returns when it is gone.
@@ -106,17 +133,18 @@ func (c *Component) Restart() error {
 }
 
 // Freeze stops the process from running (SIGSTOP) while its connections stay open: the peer that hangs.
-func (c *Component) Freeze() error { return c.signal(syscall.SIGSTOP) }
+func (c *Component) Freeze() error { return c.signal(syscall.SIGSTOP, true) }
 
 // Thaw lets a frozen process go on.
-func (c *Component) Thaw() error { return c.signal(syscall.SIGCONT) }
+func (c *Component) Thaw() error { return c.signal(syscall.SIGCONT, false) }
 
-func (c *Component) signal(s os.Signal) error {
+func (c *Component) signal(s os.Signal, freeze bool) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.run.alive() {
 		return fmt.Errorf("%s is not running", c.Name)
 	}
+	c.frozen = freeze
 	return c.run.cmd.Process.Signal(s)
 }
 

@@ -13,6 +13,7 @@
 //	workers[1].ProxyKubeconfigBytes()    // the way through the fault-injecting proxy
 //	workers[1].Proxy().BlackHole()       // ... Heal()
 //	workers[0].Component("kube-apiserver").Kill() // ... Start(), and workers[0].Ready(ctx)
+//	workers[0].Component("kube-apiserver").SetClock(-time.Minute)
 //
 // In tests, one package shares one set of clusters (see Main and For): starting takes seconds, a namespace nothing.
 //

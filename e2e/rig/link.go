@@ -44,10 +44,14 @@ type link struct {
 	faults         *faultBox
 	broken         chan struct{}
 	breakOnce      sync.Once
+	stalled        chan struct{} // closed when nothing is carried any more
+	stallOnce      sync.Once
 }
 
 func newLink(client, server *net.TCPConn, f *faultBox) *link {
-	return &link{client: client, server: server, faults: f, broken: make(chan struct{})}
+	return &link{
+		client: client, server: server, faults: f, broken: make(chan struct{}), stalled: make(chan struct{}),
+	}
 }
 
 func (l *link) run() {
@@ -66,6 +70,18 @@ func (l *link) reset() {
 		abort(l.client)
 		abort(l.server)
 	})
+}
+
+// stall has the link carry nothing any more, until one side closes its end.
+func (l *link) stall() { l.stallOnce.Do(func() { close(l.stalled) }) }
+
+func (l *link) isStalled() bool {
+	select {
+	case <-l.stalled:
+		return true
+	default:
+		return false
+	}
 }
 
 // abort closes a connection without the usual farewell: the peer sees a reset.
@@ -110,7 +126,11 @@ func (l *link) read(from *net.TCPConn, chunks chan<- chunk) {
 	for {
 		buffer := make([]byte, 16*1024)
 		n, err := from.Read(buffer)
-		if n > 0 && !l.send(chunks, chunk{buffer[:n], time.Now()}) {
+		if n > 0 && !l.isStalled() && !l.send(chunks, chunk{buffer[:n], time.Now()}) {
+			return
+		}
+		if err != nil && l.isStalled() {
+			l.reset() // there is nobody left to look open to
 			return
 		}
 		if err != nil {
@@ -140,6 +160,10 @@ func (l *link) delay(c chunk) bool {
 			due = later(due, began.Add(transfer))
 		}
 		left := time.Until(due)
+		if l.isStalled() {
+			<-l.broken
+			return false
+		}
 		if left <= 0 && !now.blackHole {
 			return true
 		}
@@ -150,6 +174,7 @@ func (l *link) delay(c chunk) bool {
 		select {
 		case <-timer:
 		case <-changed:
+		case <-l.stalled:
 		case <-l.broken:
 			return false
 		}

@@ -59,6 +59,14 @@ func (p *Proxy) ResetOnce() {
 	}
 }
 
+// HalfOpen has all present connections carry nothing any more, for ever, and look open to both sides: what is left when a
+// firewall has forgotten them. New ones work. A side that closes its end is rid of it; Heal changes nothing.
+func (p *Proxy) HalfOpen() {
+	for _, l := range p.snapshot() {
+		l.stall()
+	}
+}
+
 // Heal removes all faults. Connections that survived them go on.
 func (p *Proxy) Heal() { p.faults.change(func(f *faults) { *f = faults{} }) }
 

@@ -92,6 +92,26 @@ func TestProxyReset(t *testing.T) {
 	ping(t, dial())
 }
 
+func TestProxyHalfOpen(t *testing.T) {
+	proxy, dial := newProxy(t)
+	present := dial()
+	ping(t, present)
+	proxy.HalfOpen()
+	proxy.Heal()
+	if _, err := present.Write([]byte("lost")); err != nil {
+		t.Errorf("the connection doesn't look open: %v", err)
+	}
+	if err := present.SetReadDeadline(time.Now().Add(100 * time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := present.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the connection: %v, want silence", err)
+	}
+	ping(t, dial())
+	present.Close()
+	proxy.Close() // returns when nothing of the half-open connection is left, either
+}
+
 func TestProxyEndsWithItsConnections(t *testing.T) {
 	proxy, dial := newProxy(t)
 	conn := dial()
