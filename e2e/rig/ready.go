@@ -49,6 +49,9 @@ func (c *Cluster) populate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := c.serveKubelet(nodes); err != nil {
+		return err
+	}
 	if err := createNodes(ctx, c.client, nodes); err != nil {
 		return c.explain(err, errors.New("create the nodes"))
 	}
