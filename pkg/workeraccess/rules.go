@@ -51,7 +51,7 @@ var rules = []Rule{
 	carried("configmaps", v1alpha1.CarryConfigMaps),
 	carried("secrets", v1alpha1.CarrySecrets),
 	carried("serviceaccounts", v1alpha1.CarryServiceAccounts),
-	{Group: "coordination.k8s.io", Resources: []string{"leases"}, Verbs: []string{"get", "create", "update", "patch"},
+	{Group: "coordination.k8s.io", Resources: []string{"leases"}, Verbs: []string{"create", "patch", "delete"},
 		Namespace: Namespace, Need: whenFenced,
 		Why: "the fence: it tells the worker that the hub is there", Without: "the worker stops the hub's Jobs when the fence closes"},
 	{Resources: []string{"pods"}, Verbs: []string{"get", "list"}, Need: whenPods,

@@ -159,6 +159,9 @@ const (
 	// Jobs go on elsewhere. Unknown: so it would be, but no worker is Ready, and
 	// the hub suspects itself.
 	ConditionLost = "Lost"
+	// ConditionFenced: if the worker is cut off, its embedded Job controller stops
+	// this hub's Jobs before they go on elsewhere. Unknown: it hasn't answered.
+	ConditionFenced = "Fenced"
 )
 
 // Reasons of a WorkerCluster's conditions.
@@ -212,6 +215,21 @@ const (
 	ReasonHubIsolated = "HubIsolated"
 	// ReasonInTouch: Lost=False: the worker is Ready, or was a short while ago.
 	ReasonInTouch = "InTouch"
+	// ReasonFenceKept: Fenced=True.
+	ReasonFenceKept = "LeaseKept"
+	// ReasonNoFence: Fenced=False: there is no Lease in this worker, as its Jobs are
+	// run by its built-in Job controller, or as it has been let go.
+	ReasonNoFence = "NoFence"
+	// ReasonFenceTooLate: Fenced=False: the fence closes after the Jobs have moved.
+	ReasonFenceTooLate = "FenceTooLate"
+	// ReasonLeaseForbidden: Fenced=False: the credentials may not write the Lease.
+	ReasonLeaseForbidden = "LeaseForbidden"
+	// ReasonLeaseRefused: Fenced=False: the worker's API server doesn't take the
+	// Lease.
+	ReasonLeaseRefused = "LeaseRefused"
+	// ReasonUnanswered: Fenced=Unknown: no embedded Job controller has answered to
+	// the Lease.
+	ReasonUnanswered = "Unanswered"
 	// ReasonRemoving: the registration Secret is being deleted.
 	ReasonRemoving = "Removing"
 )
