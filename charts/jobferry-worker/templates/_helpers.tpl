@@ -49,7 +49,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- define "jobferry-worker.flags" -}}
 {{- range $name, $value := . }}
 {{- if kindIs "float64" $value }}
-- --{{ kebabcase $name }}={{ int64 $value }}
+- {{ printf "--%s=%d" (kebabcase $name) (int64 $value) | quote }}
 {{- else if not (kindIs "invalid" $value) }}
 - {{ printf "--%s=%v" (kebabcase $name) $value | quote }}
 {{- end }}

@@ -1,0 +1,60 @@
+package permissions
+
+import "slices"
+
+// repeated is why an event is patched.
+const repeated = "only when the same thing is told again within minutes"
+
+// table is in the order of the documentation.
+var table = slices.Concat(hub, carry, metrics, worker)
+
+// hub are the manager's rights, on the hub.
+var hub = []Row{
+	{Part: Manager, Group: "batch", Resource: "jobs", Verbs: []string{"list", "watch"},
+		Why: "which Jobs there are; of those that aren't Jobferry's it keeps the names only"},
+	{Part: Manager, Group: "batch", Resource: "jobs", Verbs: []string{"get"},
+		Why:    "a mirror without a hub Job is removed only after the hub itself has said that the Job is gone",
+		Unseen: map[string]string{"get": "only for mirrors that nobody waits for, as after a restart"}},
+	{Part: Manager, Group: "batch", Resource: "jobs", Verbs: []string{"patch"},
+		Why: "its finalizer and its annotations: where the Job is"},
+	{Part: Manager, Group: "batch", Resource: "jobs/status", Verbs: []string{"patch"},
+		Why: "the worker's status, once it has passed the rules"},
+	{Part: Manager, Resource: "namespaces", Names: []string{"kube-system"}, Verbs: []string{"get"},
+		Why: "its UID is the id of this hub in the workers"},
+	{Part: Manager, Group: "jobferry.dev", Resource: "workerclusters", Verbs: []string{"list", "watch"},
+		Why: "the workers and their settings"},
+	{Part: Manager, Group: "jobferry.dev", Resource: "workerclusters", Verbs: []string{"create", "delete"},
+		Why: "one is made for each registration, and goes with it"},
+	{Part: Manager, Group: "jobferry.dev", Resource: "workerclusters/status", Verbs: []string{"patch"},
+		Why: "what it finds in the workers"},
+	{Part: Manager, Group: "events.k8s.io", Resource: "events", Verbs: []string{"create", "patch"},
+		Why: "what happens to Jobs and workers", Unseen: map[string]string{"patch": repeated}},
+	{Part: Manager, Namespace: Home, Resource: "secrets", Verbs: []string{"list", "watch"},
+		Why: "the registrations: kubeconfigs of the workers. No other namespace's Secrets can be read"},
+	{Part: Manager, Namespace: Home, Resource: "secrets", Verbs: []string{"get", "patch"},
+		Why: "the finalizer on registrations, which keeps the credentials until the worker is let go"},
+	{Part: Manager, Namespace: Home, Group: "coordination.k8s.io", Resource: "leases", Verbs: []string{"create"},
+		Why: "leader election: the Lease, at the first start"},
+	{Part: Manager, Namespace: Home, Group: "coordination.k8s.io", Resource: "leases", Names: []string{"jobferry-manager"}, Verbs: []string{"get", "update"},
+		Why: "leader election: one manager dispatches at a time"},
+	{Part: Manager, Namespace: Home, Resource: "events", Verbs: []string{"create", "patch"},
+		Why: "leader election: who leads", Unseen: map[string]string{"patch": repeated}},
+}
+
+// carry are what copying along with Jobs takes on the hub: rows for one kind each, as each can be granted by itself.
+var carry = []Row{
+	carried("configmaps"), carried("secrets"), carried("serviceaccounts"),
+}
+
+func carried(resource string) Row {
+	return Row{Part: Carry, Resource: resource, Verbs: []string{"get", "list", "watch"},
+		Why: "copies of what Jobs refer to; only with carry.kinds. Contents are read one by one, names and versions are watched"}
+}
+
+// metrics are what metrics by HTTPS take, in either program.
+var metrics = []Row{
+	{Part: MetricsAuth, Group: "authentication.k8s.io", Resource: "tokenreviews", Verbs: []string{"create"},
+		Why: "who scrapes; only with metrics.secure"},
+	{Part: MetricsAuth, Group: "authorization.k8s.io", Resource: "subjectaccessreviews", Verbs: []string{"create"},
+		Why: "whether they may; only with metrics.secure"},
+}

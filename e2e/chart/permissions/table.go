@@ -1,0 +1,97 @@
+package permissions
+
+import (
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+)
+
+// Part is a role: what is given together.
+type Part string
+
+// Parts of the charts.
+const (
+	Manager     Part = "manager"
+	Carry       Part = "carry"
+	MetricsAuth Part = "metrics-auth"
+	Worker      Part = "worker"
+)
+
+// Home stands for the namespace that the program is installed in.
+const Home = "jobferry-system"
+
+// Row is rights of one kind, with their reason.
+type Row struct {
+	Part Part
+	// Namespace that they hold in; empty: all.
+	Namespace string
+	Group     string
+	Resource  string
+	// Names are the only objects they're about; none: all.
+	Names []string
+	Verbs []string
+	Why   string
+	// Unseen are verbs that no run is sure to use, and why.
+	Unseen map[string]string
+}
+
+// Right is one verb on one resource.
+type Right struct {
+	Namespace, Group, Resource, Name, Verb string
+}
+
+// String says a right in one line, such as "get batch/jobs in jobferry-system".
+func (r Right) String() string {
+	text := r.Verb + " " + strings.TrimPrefix(r.Group+"/"+r.Resource, "/")
+	if r.Name != "" {
+		text += " " + r.Name
+	}
+	if r.Namespace != "" {
+		text += " in " + r.Namespace
+	}
+	return text
+}
+
+// Of selects the rows of a part.
+func Of(part Part) []Row {
+	return slices.DeleteFunc(slices.Clone(table), func(r Row) bool { return r.Part != part })
+}
+
+// Rights are those that rows give.
+func Rights(rows []Row) map[Right]bool {
+	rights := map[Right]bool{}
+	for _, row := range rows {
+		for _, verb := range row.Verbs {
+			for _, name := range names(row.Names) {
+				rights[Right{row.Namespace, row.Group, row.Resource, name, verb}] = true
+			}
+		}
+	}
+	return rights
+}
+
+// Granted are the rights that the rules of a role give.
+func Granted(namespace string, rules []rbacv1.PolicyRule) map[Right]bool {
+	rights := map[Right]bool{}
+	for _, rule := range rules {
+		for _, group := range rule.APIGroups {
+			for _, resource := range rule.Resources {
+				for _, name := range names(rule.ResourceNames) {
+					for _, verb := range rule.Verbs {
+						rights[Right{namespace, group, resource, name, verb}] = true
+					}
+				}
+			}
+		}
+	}
+	return rights
+}
+
+// names of the objects that a rule is about; the empty one stands for all.
+func names(of []string) []string {
+	if len(of) == 0 {
+		return []string{""}
+	}
+	return of
+}

@@ -1,0 +1,31 @@
+package permissions
+
+// worker are the rights of jobferry-worker, the embedded Job controller, in its own cluster. It makes Pods for whoever
+// may make Jobs, as the built-in does: the verb create on pods is what it is for.
+var worker = []Row{
+	{Part: Worker, Group: "batch", Resource: "jobs", Verbs: []string{"list", "watch"},
+		Why: "which Jobs there are to run"},
+	{Part: Worker, Group: "batch", Resource: "jobs", Verbs: []string{"get"},
+		Why: "before it adopts Pods, or lets those of a Job go that seems gone, it asks the API server itself"},
+	{Part: Worker, Group: "batch", Resource: "jobs", Verbs: []string{"delete"},
+		Why: "ttlSecondsAfterFinished"},
+	{Part: Worker, Group: "batch", Resource: "jobs/status", Verbs: []string{"update"},
+		Why: "the Job's progress"},
+	{Part: Worker, Group: "batch", Resource: "jobs/finalizers", Verbs: []string{"update"},
+		Why: "Pods keep their Job from being deleted before them; who makes such a reference needs this",
+		Unseen: map[string]string{"update": "no request of its own: admission (OwnerReferencesPermissionEnforcement) asks for " +
+			"the right when a Pod is created"}},
+	{Part: Worker, Resource: "pods", Verbs: []string{"list", "watch", "create", "delete"},
+		Why: "the Pods of the Jobs"},
+	{Part: Worker, Resource: "pods", Verbs: []string{"get"},
+		Why:    "before it gives up a Pod that isn't needed any more, it looks whether it has succeeded meanwhile",
+		Unseen: map[string]string{"get": "only for surplus Pods, and when the cache is behind"}},
+	{Part: Worker, Resource: "pods", Verbs: []string{"patch"},
+		Why: "its finalizer, by which no Pod is counted twice or lost"},
+	{Part: Worker, Resource: "events", Verbs: []string{"create", "patch"},
+		Why: "what happens to Jobs; leader election", Unseen: map[string]string{"patch": repeated}},
+	{Part: Worker, Namespace: Home, Group: "coordination.k8s.io", Resource: "leases", Verbs: []string{"create"},
+		Why: "leader election: the Lease, at the first start"},
+	{Part: Worker, Namespace: Home, Group: "coordination.k8s.io", Resource: "leases", Names: []string{"jobferry-worker"}, Verbs: []string{"get", "update"},
+		Why: "leader election: one controller works at a time"},
+}
