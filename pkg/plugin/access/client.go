@@ -1,0 +1,65 @@
+package access
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+)
+
+// Scheme knows Kubernetes' kinds and ours.
+var Scheme = newScheme()
+
+func newScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	return scheme
+}
+
+// mapper spares the discovery, which asks for every API of the cluster, and
+// complains of those that are out of order.
+var mapper = newMapper()
+
+func newMapper() meta.RESTMapper {
+	m := meta.NewDefaultRESTMapper(nil)
+	add := func(scope meta.RESTScope, gv schema.GroupVersion, kinds ...string) {
+		for _, kind := range kinds {
+			m.Add(gv.WithKind(kind), scope)
+		}
+	}
+	add(meta.RESTScopeNamespace, corev1.SchemeGroupVersion, "Secret", "ServiceAccount", "Event", "Pod", "ConfigMap")
+	add(meta.RESTScopeNamespace, batchv1.SchemeGroupVersion, "Job")
+	add(meta.RESTScopeNamespace, rbacv1.SchemeGroupVersion, "Role", "RoleBinding")
+	add(meta.RESTScopeRoot, corev1.SchemeGroupVersion, "Namespace")
+	add(meta.RESTScopeRoot, rbacv1.SchemeGroupVersion, "ClusterRole", "ClusterRoleBinding")
+	add(meta.RESTScopeRoot, v1alpha1.GroupVersion, "WorkerCluster")
+	return m
+}
+
+// NewClient makes a client of a cluster. It sends nothing yet.
+func NewClient(config *rest.Config) (client.Client, error) {
+	return client.New(config, client.Options{Scheme: Scheme, Mapper: mapper})
+}
+
+// UID is a cluster's identity: the UID of its namespace kube-system.
+func UID(ctx context.Context, c client.Client) (types.UID, error) {
+	var system corev1.Namespace
+	if err := c.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, &system); err != nil {
+		return "", fmt.Errorf("read namespace %s: %w", metav1.NamespaceSystem, err)
+	}
+	return system.UID, nil
+}

@@ -1,0 +1,84 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubectl/pkg/util/templates"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/plugin/access"
+	"github.com/jobferry/jobferry/pkg/plugin/show"
+)
+
+func newClusters(c *cli) *cobra.Command {
+	var selector string
+	cmd := &cobra.Command{
+		Use:     "clusters [NAME...]",
+		Aliases: []string{"cluster", "wc"},
+		Short:   "Show the workers: state, version, how full they are, Jobs",
+		Example: templates.Examples(`
+			# All workers
+			kubectl jobferry clusters
+
+			# Those of a region, with labels, settings and messages
+			kubectl jobferry clusters -l region=eu -o wide`),
+		ValidArgsFunction: c.completeWorkers(-1),
+	}
+	out := addOutput(cmd)
+	cmd.Flags().StringVarP(&selector, "selector", "l", "", "Only workers with these labels")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		chosen, err := labels.Parse(selector)
+		if err != nil {
+			return usage(cmd, "--selector: %w", err)
+		}
+		hub, err := c.hubClient()
+		if err != nil {
+			return err
+		}
+		list, err := workersNamed(cmd.Context(), hub, args, chosen)
+		if err != nil {
+			return err
+		}
+		if !out.asTable() {
+			if len(args) == 1 {
+				return out.print(c, &list.Items[0])
+			}
+			return out.print(c, list)
+		}
+		return c.table(show.Workers(list.Items, c.now(), out.format() == wide),
+			"No workers found. Register one: kubectl jobferry register --help")
+	}
+	return cmd
+}
+
+// workersNamed are the workers of these names, or all that are selected.
+func workersNamed(ctx context.Context, hub client.Client, names []string, selector labels.Selector) (*v1alpha1.WorkerClusterList, error) {
+	list := &v1alpha1.WorkerClusterList{}
+	if len(names) == 0 {
+		err := hub.List(ctx, list, client.MatchingLabelsSelector{Selector: selector})
+		return list, access.Explain(err)
+	}
+	for _, name := range names {
+		worker, err := workerNamed(ctx, hub, workerName(name))
+		if err != nil {
+			return nil, err
+		}
+		list.Items = append(list.Items, *worker)
+	}
+	return list, nil
+}
+
+func workerNamed(ctx context.Context, hub client.Client, name string) (*v1alpha1.WorkerCluster, error) {
+	worker := &v1alpha1.WorkerCluster{}
+	err := hub.Get(ctx, types.NamespacedName{Name: name}, worker)
+	if client.IgnoreNotFound(err) == nil && err != nil {
+		err = access.Explain(err) // the kind itself may be missing
+		return nil, access.Advise(fmt.Errorf("there is no worker %s: %w", name, err), "kubectl jobferry clusters lists them")
+	}
+	return worker, access.Explain(err)
+}

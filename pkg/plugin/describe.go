@@ -1,0 +1,79 @@
+package plugin
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubectl/pkg/util/templates"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/plugin/access"
+	"github.com/jobferry/jobferry/pkg/plugin/show"
+)
+
+func newDescribe(c *cli) *cobra.Command {
+	return &cobra.Command{
+		Use:   "describe JOB",
+		Short: "Show all of a Job: placement, both statuses, events of hub and worker",
+		Example: templates.Examples(`
+			kubectl jobferry describe pi`),
+		Args:              positional(1, 1, "a JOB"),
+		ValidArgsFunction: c.completeJobs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			hub, subresources, err := c.clients()
+			if err != nil {
+				return err
+			}
+			key, err := c.key(args[0])
+			if err != nil {
+				return err
+			}
+			d, err := gatherDescription(cmd.Context(), hub, subresources, key)
+			if err != nil {
+				return err
+			}
+			return d.Write(c.Out, c.now(), c.palette())
+		},
+	}
+}
+
+// gatherDescription reads all there is. Only the Job itself must be readable.
+func gatherDescription(ctx context.Context, hub client.Client, subresources *access.Subresources, key types.NamespacedName) (show.Description, error) {
+	job, err := jobNamed(ctx, hub, key)
+	if err != nil {
+		return show.Description{}, err
+	}
+	d := show.Description{Job: job}
+	var workers v1alpha1.WorkerClusterList
+	if err := hub.List(ctx, &workers); err == nil { // users of a namespace may not see them
+		d.Workers = workers.Items
+	}
+	events, err := jobEvents(ctx, hub, key.Namespace, string(job.UID))
+	if err != nil {
+		return d, access.Explain(err)
+	}
+	d.Events = show.Entries(show.Hub, events)
+	if show.Worker(job) != "" {
+		addWorkerSide(ctx, subresources, key, &d)
+	}
+	return d, nil
+}
+
+func addWorkerSide(ctx context.Context, subresources *access.Subresources, key types.NamespacedName, d *show.Description) {
+	copied, err := subresources.Mirror(ctx, key)
+	if err != nil {
+		d.MirrorProblem = err.Error()
+		return
+	}
+	d.Mirror = copied
+	events, err := subresources.Events(ctx, key)
+	switch {
+	case err == nil:
+		d.Events = append(d.Events, show.Entries(show.Worker(d.Job), events.Items)...)
+	case !apierrors.IsNotFound(err):
+		d.MirrorProblem = "events: " + err.Error()
+	}
+}

@@ -1,0 +1,92 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/plugin/access"
+	"github.com/jobferry/jobferry/pkg/plugin/registration"
+)
+
+// registered are the workers that the hub has.
+type registered []v1alpha1.WorkerCluster
+
+// existing is a registration as it is now; a bare one, if there is none.
+func (c *cli) existing(ctx context.Context, hub client.Client, name string) (registration.Request, registered, error) {
+	request := registration.Request{Name: name, Namespace: c.systemNamespace}
+	var err error
+	if request.HubUID, err = access.UID(ctx, hub); err != nil {
+		return request, nil, fmt.Errorf("hub: %w", access.Explain(err))
+	}
+	var list v1alpha1.WorkerClusterList
+	if err := hub.List(ctx, &list); err != nil {
+		return request, nil, fmt.Errorf("hub: %w", access.Explain(err))
+	}
+	for _, w := range list.Items {
+		if w.Name == name {
+			request.Spec = settable(w.Spec)
+		}
+	}
+	var secret corev1.Secret
+	err = hub.Get(ctx, types.NamespacedName{Namespace: request.Namespace, Name: name}, &secret)
+	switch {
+	case apierrors.IsNotFound(err):
+		return request, list.Items, nil
+	case err != nil:
+		return request, nil, fmt.Errorf("hub: %w", access.Explain(err))
+	case secret.Labels[registration.LabelWorkerCluster] != "true":
+		return request, nil, fmt.Errorf("the hub's Secret %s/%s is something else (it has no label %s=true): choose another name",
+			request.Namespace, name, registration.LabelWorkerCluster)
+	case secret.DeletionTimestamp != nil:
+		return request, nil, fmt.Errorf("worker %s is being removed: wait until kubectl jobferry clusters doesn't show it any more", name)
+	}
+	fromSecret(&request, &secret)
+	return request, list.Items, nil
+}
+
+// settable are the fields of a spec that a registration sets. Others are the
+// admin's: they're not taken over.
+func settable(spec v1alpha1.WorkerClusterSpec) v1alpha1.WorkerClusterSpec {
+	return v1alpha1.WorkerClusterSpec{
+		JobController: spec.JobController, Capacity: spec.Capacity,
+		CreateNamespaces: spec.CreateNamespaces, Carry: spec.Carry,
+	}
+}
+
+// fromSecret takes over what only the registration Secret tells.
+func fromSecret(request *registration.Request, secret *corev1.Secret) {
+	request.TokenSecret = secret.Annotations[registration.AnnotationToken]
+	// Nobody else writes it; what can't be read is no duration.
+	request.TokenDuration, _ = time.ParseDuration(secret.Annotations[registration.AnnotationDuration])
+	if access, told := secret.Annotations[registration.AnnotationPodAccess]; told {
+		request.PodAccess = strings.FieldsFunc(access, func(r rune) bool { return r == ',' })
+		if request.PodAccess == nil {
+			request.PodAccess = []string{}
+		}
+	}
+}
+
+// mayBecome says why a cluster can't be registered under a name.
+func (r registered) mayBecome(name string, hub, worker types.UID) error {
+	if worker == hub {
+		return fmt.Errorf("the worker's context leads to the hub itself: check --worker-context")
+	}
+	for _, w := range r {
+		switch {
+		case w.Name == name && w.Status.ClusterUID != "" && w.Status.ClusterUID != worker:
+			return fmt.Errorf("%s is another cluster (its kube-system namespace has UID %s, not %s): choose another name, or unregister it first",
+				name, w.Status.ClusterUID, worker)
+		case w.Name != name && w.Status.ClusterUID == worker:
+			return fmt.Errorf("the cluster is registered already, as %s: a cluster has one name", w.Name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,151 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubectl/pkg/util/templates"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/plugin/access"
+)
+
+type logsFlags struct {
+	choice     podFlags
+	options    corev1.PodLogOptions
+	allPods    bool
+	prefix     bool
+	tail       int64
+	limitBytes int64
+	since      time.Duration
+	sinceTime  string
+	maxFollow  int
+}
+
+func newLogs(c *cli) *cobra.Command {
+	f := &logsFlags{}
+	cmd := &cobra.Command{
+		Use:     "logs JOB",
+		Aliases: []string{"log"},
+		Short:   "Print the logs of a Job's Pods, through the hub",
+		Long: templates.LongDesc(`
+			Print the logs of a Job's Pods, from its worker, through the hub. Without --pod, --index or --all-pods: of
+			the only or the newest Pod. You need the right to get jobs/log of subresources.jobferry.dev on the hub.`),
+		Example: templates.Examples(`
+			# Follow the newest Pod
+			kubectl jobferry logs pi -f
+
+			# One index of an Indexed Job, the last 20 lines
+			kubectl jobferry logs shards --index 7 --tail 20
+
+			# All Pods, each line with its Pod
+			kubectl jobferry logs shards --all-pods`),
+		Args:              positional(1, 1, "a JOB"),
+		ValidArgsFunction: c.completeJobs(1),
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.logs(cmd, f, args[0]) },
+	}
+	f.add(c, cmd)
+	return cmd
+}
+
+func (f *logsFlags) add(c *cli, cmd *cobra.Command) {
+	f.choice.add(c, cmd)
+	set := cmd.Flags()
+	set.BoolVar(&f.allPods, "all-pods", false, "All Pods of the Job; sets --prefix")
+	set.BoolVar(&f.prefix, "prefix", false, "Put Pod and container before each line")
+	set.StringVarP(&f.options.Container, "container", "c", "", "Container (default: the Pod's only or default one)")
+	set.BoolVarP(&f.options.Follow, "follow", "f", false, "Go on until the container ends")
+	set.BoolVarP(&f.options.Previous, "previous", "p", false, "Of the container's previous run")
+	set.BoolVar(&f.options.Timestamps, "timestamps", false, "Put the time before each line")
+	set.Int64Var(&f.tail, "tail", -1, "Only that many of the last lines")
+	set.Int64Var(&f.limitBytes, "limit-bytes", 0, "At most that many bytes of each container")
+	set.DurationVar(&f.since, "since", 0, "Only lines newer than that, such as 5s, 2m or 3h")
+	set.StringVar(&f.sinceTime, "since-time", "", "Only lines after that time (RFC 3339)")
+	set.IntVar(&f.maxFollow, "max-log-requests", 20, "With -f and --all-pods: how many Pods may be followed at once")
+}
+
+// complete checks the flags, and makes the options of them.
+func (f *logsFlags) complete(cmd *cobra.Command) error {
+	if err := f.choice.check(cmd); err != nil {
+		return err
+	}
+	switch {
+	case f.allPods && f.choice.given():
+		return usage(cmd, "--all-pods is all of them: leave --pod and --index out")
+	case f.since != 0 && f.sinceTime != "":
+		return usage(cmd, "--since or --since-time, not both")
+	case f.since < 0:
+		return usage(cmd, "--since %s: it must be more than 0", f.since)
+	case f.tail < -1:
+		return usage(cmd, "--tail %d: it must be -1 (all) or more", f.tail)
+	case f.limitBytes < 0:
+		return usage(cmd, "--limit-bytes %d: it must be more than 0", f.limitBytes)
+	}
+	if f.tail >= 0 {
+		f.options.TailLines = &f.tail
+	}
+	if f.limitBytes > 0 {
+		f.options.LimitBytes = &f.limitBytes
+	}
+	if f.since > 0 {
+		f.options.SinceSeconds = ptr.To(max(int64(f.since.Round(time.Second).Seconds()), 1))
+	}
+	if f.sinceTime != "" {
+		at, err := time.Parse(time.RFC3339, f.sinceTime)
+		if err != nil {
+			return usage(cmd, "--since-time: %w", err)
+		}
+		f.options.SinceTime = ptr.To(metav1.NewTime(at))
+	}
+	return nil
+}
+
+func (c *cli) logs(cmd *cobra.Command, f *logsFlags, name string) error {
+	if err := f.complete(cmd); err != nil {
+		return err
+	}
+	_, subresources, err := c.clients()
+	if err != nil {
+		return err
+	}
+	key, err := c.key(name)
+	if err != nil {
+		return err
+	}
+	if f.allPods {
+		return c.logsOfAll(cmd, subresources, key, f)
+	}
+	stream := logStream{subresources, key, f.choice.choice(cmd), &f.options}
+	if f.prefix {
+		return c.logsWithPrefix(cmd.Context(), stream)
+	}
+	return stream.copyTo(cmd.Context(), c.Out)
+}
+
+// logStream is the log of one container, not yet opened.
+type logStream struct {
+	subresources *access.Subresources
+	job          types.NamespacedName
+	choice       access.PodChoice
+	options      *corev1.PodLogOptions
+}
+
+// copyTo writes the log, and ends with it. Interrupted by the user, it's no error.
+func (s logStream) copyTo(ctx context.Context, out io.Writer) error {
+	stream, err := s.subresources.Log(ctx, s.job, s.choice, s.options)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	_, err = io.Copy(out, stream)
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("the log broke off: %w", err)
+	}
+	return nil
+}

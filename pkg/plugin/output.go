@@ -1,0 +1,100 @@
+package plugin
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"github.com/jobferry/jobferry/pkg/plugin/access"
+	"github.com/jobferry/jobferry/pkg/plugin/show"
+)
+
+const wide = "wide"
+
+// output is the flag -o of the verbs that list objects.
+type output struct {
+	flags *genericclioptions.PrintFlags
+}
+
+func addOutput(cmd *cobra.Command) output {
+	o := output{genericclioptions.NewPrintFlags("").WithTypeSetter(access.Scheme)}
+	o.flags.AddFlags(cmd)
+	flag := cmd.Flags().Lookup("output")
+	flag.Usage = "Output format. One of: (" + strings.Join(o.formats(), ", ") + ")."
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(o.formats(), cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	return o
+}
+
+func (o output) formats() []string {
+	formats := append(o.flags.AllowedFormats(), wide)
+	slices.Sort(formats)
+	return slices.Compact(formats)
+}
+
+func (o output) format() string { return *o.flags.OutputFormat }
+
+// asTable says whether people read it.
+func (o output) asTable() bool { return o.format() == "" || o.format() == wide }
+
+// print writes objects, for -o json and the like.
+func (o output) print(c *cli, object runtime.Object) error {
+	printer, err := o.flags.ToPrinter()
+	if err != nil {
+		return &usageError{"kubectl jobferry", err}
+	}
+	if err := typed(object); err != nil {
+		return err
+	}
+	return printer.PrintObj(object, c.Out)
+}
+
+// typed sets the kind of an object, and of those in a list: decoders leave it out.
+func typed(object runtime.Object) error {
+	kind, err := apiutil.GVKForObject(object, access.Scheme)
+	if err != nil {
+		return err
+	}
+	object.GetObjectKind().SetGroupVersionKind(kind)
+	if !meta.IsListType(object) {
+		return nil
+	}
+	return meta.EachListItem(object, func(item runtime.Object) error { return typed(item) })
+}
+
+// table writes a table, or that there is nothing.
+func (c *cli) table(t show.Table, nothing string, args ...any) error {
+	if len(t.Rows) == 0 {
+		c.say(nothing, args...)
+		return nil
+	}
+	return t.Write(c.Out, c.palette())
+}
+
+// jobName takes "pi", "job/pi" and what -o name prints.
+func jobName(arg string) string { return afterKind(arg, "job", "jobs", "job.batch", "jobs.batch") }
+
+// workerName takes "west", "wc/west" and what -o name prints.
+func workerName(arg string) string {
+	return afterKind(arg, "wc", "workercluster", "workerclusters", "workercluster.jobferry.dev", "workerclusters.jobferry.dev")
+}
+
+func afterKind(arg string, kinds ...string) string {
+	if kind, name, ok := strings.Cut(arg, "/"); ok && slices.Contains(kinds, kind) {
+		return name
+	}
+	return arg
+}
+
+// plural is "1 Job", "2 Jobs".
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

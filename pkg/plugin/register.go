@@ -1,0 +1,205 @@
+package plugin
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/kubectl/pkg/util/templates"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/plugin/registration"
+)
+
+// registerFlags shape a registration.
+type registerFlags struct {
+	worker        workerFlags
+	server        string
+	carry         []string
+	noNamespaces  bool
+	jobController string
+	capacity      string
+	podAccess     []string
+	labels        map[string]string
+	tokenDuration time.Duration
+	wait          bool
+	timeout       time.Duration
+	dryRun        dryRun
+}
+
+func newRegister(c *cli) *cobra.Command {
+	f := &registerFlags{}
+	cmd := &cobra.Command{
+		Use:   "register NAME --worker-context CONTEXT",
+		Short: "Make a cluster a worker of the hub",
+		Long: templates.LongDesc(`
+			Make a cluster a worker of the hub: a ServiceAccount with as few permissions as the settings need
+			in the worker, a Secret with a kubeconfig of it on the hub, and the WorkerCluster with its settings.
+			Then wait until it is Ready.
+
+			It can be run again: what is as it should be stays, and settings that aren't given stay, too.
+			You need the rights of an admin in both clusters; the hub gets none of yours.`),
+		Example: templates.Examples(`
+			# The cluster of the context west-admin becomes the worker west
+			kubectl jobferry register west --worker-context west-admin
+
+			# The hub reaches it by another address, and selectors find it by its region
+			kubectl jobferry register west --worker-context west-admin --server https://10.1.0.5:6443 --labels region=eu
+
+			# A worker with Jobferry's own Job controller; ConfigMaps go along with Jobs
+			kubectl jobferry register west --worker-context west-admin --job-controller Embedded --carry ConfigMap
+
+			# A token that expires (rotate it in time), and no exec into Pods
+			kubectl jobferry register west --worker-context west-admin --token-duration 720h --pod-access logs
+
+			# For GitOps: print what would be applied, and where
+			kubectl jobferry register west --worker-context west-admin --dry-run=client -o yaml`),
+		Args:              positional(1, 1, "the worker's NAME"),
+		ValidArgsFunction: c.completeWorkers(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.register(cmd, f, workerName(args[0]))
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func (f *registerFlags) add(cmd *cobra.Command) {
+	f.worker.add(cmd)
+	set := cmd.Flags()
+	set.StringVar(&f.server, "server", "", "Address of the worker's API server as the hub sees it (default: the context's)")
+	set.StringSliceVar(&f.carry, "carry", nil, "Kinds copied along with Jobs: "+strings.Join(kindsToCarry, ", "))
+	set.BoolVar(&f.noNamespaces, "no-create-namespaces", false, "The hub doesn't create namespaces in the worker")
+	set.StringVar(&f.jobController, "job-controller", "", "Who runs the Jobs in the worker: BuiltIn (default) or Embedded")
+	set.StringVar(&f.capacity, "capacity", "", "How placement knows what fits: Nodes (default), or Unlimited for workers that add nodes on demand")
+	set.StringSliceVar(&f.podAccess, "pod-access", podAccesses, "What users may do, through the hub, with the Pods of their Jobs: logs, exec, or none")
+	set.StringToStringVar(&f.labels, "labels", nil, "Labels of the WorkerCluster, for the Jobs' cluster selectors")
+	set.DurationVar(&f.tokenDuration, "token-duration", 0, "Use a token that expires after that long, bound to a Secret in the worker (default: one that doesn't expire)")
+	set.BoolVar(&f.wait, "wait", true, "Wait until the WorkerCluster is Ready")
+	set.DurationVar(&f.timeout, "timeout", time.Minute, "How long to wait")
+	f.dryRun.add(cmd)
+}
+
+var (
+	kindsToCarry   = []string{string(v1alpha1.CarryConfigMaps), string(v1alpha1.CarrySecrets), string(v1alpha1.CarryServiceAccounts)}
+	jobControllers = []string{string(v1alpha1.JobControllerBuiltIn), string(v1alpha1.JobControllerEmbedded)}
+	capacityModes  = []string{string(v1alpha1.CapacityNodes), string(v1alpha1.CapacityUnlimited)}
+	podAccesses    = []string{accessLogs, accessExec}
+)
+
+const (
+	accessLogs = "logs"
+	accessExec = "exec"
+	accessNone = "none"
+
+	minTokenDuration = 10 * time.Minute
+)
+
+// check looks at the flags alone.
+func (f *registerFlags) check(cmd *cobra.Command) error {
+	for _, choice := range []struct {
+		flag   string
+		given  []string
+		choice []string
+	}{
+		{"carry", f.carry, kindsToCarry},
+		{"job-controller", given(f.jobController), jobControllers},
+		{"capacity", given(f.capacity), capacityModes},
+		{"pod-access", f.podAccess, append(slices.Clone(podAccesses), accessNone)},
+	} {
+		for _, value := range choice.given {
+			if !slices.Contains(choice.choice, value) {
+				return usage(cmd, "--%s %s: it must be one of %s", choice.flag, value, strings.Join(choice.choice, ", "))
+			}
+		}
+	}
+	if f.tokenDuration != 0 && f.tokenDuration < minTokenDuration {
+		return usage(cmd, "--token-duration %s: at least %s", f.tokenDuration, minTokenDuration)
+	}
+	return f.dryRun.check(cmd)
+}
+
+func given(value string) []string {
+	if value == "" {
+		return nil
+	}
+	return []string{value}
+}
+
+// shape puts the flags that are given over what is there.
+func (f *registerFlags) shape(cmd *cobra.Command, r *registration.Request) {
+	changed := cmd.Flags().Changed
+	if changed("carry") {
+		r.Spec.Carry = nil
+		for _, kind := range f.carry {
+			r.Spec.Carry = append(r.Spec.Carry, v1alpha1.CarriedKind(kind))
+		}
+	}
+	if changed("no-create-namespaces") {
+		r.Spec.CreateNamespaces = ptr.To(!f.noNamespaces)
+	}
+	if changed("job-controller") {
+		r.Spec.JobController = v1alpha1.JobController(f.jobController)
+	}
+	if changed("capacity") {
+		r.Spec.Capacity = v1alpha1.CapacityMode(f.capacity)
+	}
+	if changed("pod-access") || r.PodAccess == nil {
+		r.PodAccess = slices.DeleteFunc(slices.Clone(f.podAccess), func(a string) bool { return a == accessNone })
+	}
+	if changed("token-duration") {
+		r.TokenDuration = f.tokenDuration
+	}
+	if changed("labels") {
+		r.Labels = f.labels
+	}
+}
+
+func (c *cli) register(cmd *cobra.Command, f *registerFlags, name string) error {
+	if err := f.check(cmd); err != nil {
+		return err
+	}
+	ctx, cancel := limit(cmd, f.timeout)
+	defer cancel()
+	endpoint, err := f.worker.endpoint(cmd, f.server)
+	if err != nil {
+		return err
+	}
+	hub, err := c.hubClient()
+	if err != nil {
+		return err
+	}
+	request, found, err := c.existing(ctx, hub, name)
+	if err != nil {
+		return err
+	}
+	if request.TokenSecret != "" && cmd.Flags().Changed("token-duration") {
+		return usage(cmd, "%s has a token: change it by kubectl jobferry rotate %s --token-duration %s", name, name, f.tokenDuration)
+	}
+	f.shape(cmd, &request)
+	if f.dryRun.on() {
+		return c.printManifests(cmd, f, request, endpoint)
+	}
+	worker, err := f.worker.connect(ctx, cmd, c)
+	if err != nil {
+		return err
+	}
+	if err := found.mayBecome(name, request.HubUID, worker.UID); err != nil {
+		return err
+	}
+	if endpoint.Loopback() {
+		c.say("warning: the worker's address %s is this machine's own; if the hub's manager runs elsewhere, say by which address it sees the worker: --server", endpoint.Server)
+	}
+	r := &registrar{cli: c, request: request, hub: hub, worker: worker}
+	if err := r.apply(ctx, endpoint); err != nil {
+		return err
+	}
+	if !f.wait {
+		c.say("Not waited: kubectl jobferry clusters %s shows when it is Ready.", name)
+		return nil
+	}
+	return c.waitReady(ctx, hub, name, fmt.Sprintf("%s is registered, but not Ready after %s", name, f.timeout))
+}

@@ -1,0 +1,110 @@
+package registration
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/workeraccess"
+)
+
+const (
+	// FieldManager is whose fields the applied objects are.
+	FieldManager = "kubectl-jobferry"
+	// LabelHub, on objects in a worker, holds the UID of the hub they're for.
+	LabelHub = "jobferry.dev/hub"
+	// AnnotationToken, on the hub's Secret, holds the name of the token Secret in
+	// the worker.
+	AnnotationToken = "jobferry.dev/token-secret"
+	// AnnotationPodAccess, on the hub's Secret, holds Request.PodAccess, separated
+	// by commas.
+	AnnotationPodAccess = "jobferry.dev/pod-access"
+	// AnnotationDuration, on the hub's Secret, holds Request.TokenDuration.
+	AnnotationDuration = "jobferry.dev/token-duration"
+	// AnnotationExpires, on the hub's Secret, holds the time (RFC 3339) at which a
+	// bound token expires.
+	AnnotationExpires = "jobferry.dev/token-expires"
+)
+
+// Request is a registration that is asked for.
+type Request struct {
+	// Name of the WorkerCluster.
+	Name string
+	// HubUID is the UID of the hub's namespace kube-system.
+	HubUID types.UID
+	// Namespace is the manager's, on the hub.
+	Namespace string
+	// Spec of the WorkerCluster; what isn't set gets the API's defaults.
+	Spec v1alpha1.WorkerClusterSpec
+	// Labels of the WorkerCluster.
+	Labels map[string]string
+	// PodAccess is what users of the hub may do with their Jobs' Pods: logs, exec.
+	// Nil: not decided.
+	PodAccess []string
+	// TokenDuration is how long a bound token lasts; zero: the token is long-lived.
+	TokenDuration time.Duration
+	// TokenSecret is the name of the one in use; empty: a new registration.
+	TokenSecret string
+}
+
+// base is the name of what is made in the worker.
+func (r Request) base() string { return BaseName(r.HubUID) }
+
+// idLength keeps names readable; hubs of one worker rarely share 8 hex digits.
+const idLength = 8
+
+// BaseName is the name of what a hub has in its workers.
+func BaseName(hub types.UID) string {
+	id := string(hub)
+	return "jobferry-hub-" + id[:min(len(id), idLength)]
+}
+
+// Bound says whether the token is a bound one.
+func (r Request) Bound() bool { return r.TokenDuration > 0 }
+
+// TokenSecretName is the token Secret in use, or the one to be made.
+func (r Request) TokenSecretName() string {
+	switch {
+	case r.TokenSecret != "":
+		return r.TokenSecret
+	case r.Bound():
+		return r.base() + "-bound"
+	default:
+		return r.base()
+	}
+}
+
+// Access is what the worker is used for, as far as permissions go.
+func (r Request) Access() workeraccess.Settings {
+	return workeraccess.Settings{
+		JobController:    r.Spec.JobController,
+		CreateNamespaces: ptr.Deref(r.Spec.CreateNamespaces, true),
+		Capacity:         r.Spec.Capacity,
+		Carry:            r.Spec.Carry,
+		Logs:             slices.Contains(r.PodAccess, "logs"),
+		Exec:             slices.Contains(r.PodAccess, "exec"),
+	}
+}
+
+// meta is the metadata of an object in the worker.
+func (r Request) meta(name, namespace string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: WorkerLabels(r.HubUID)}
+}
+
+// WorkerLabels are those of a hub's objects in a worker.
+func WorkerLabels(hub types.UID) map[string]string {
+	labels := ourLabels()
+	labels[LabelHub] = string(hub)
+	return labels
+}
+
+func ourLabels() map[string]string {
+	return map[string]string{
+		"app.kubernetes.io/managed-by": FieldManager,
+		"app.kubernetes.io/part-of":    "jobferry",
+	}
+}

@@ -1,0 +1,72 @@
+package registration
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/workeraccess"
+)
+
+// Worker are the objects in the worker, in the order in which they are made.
+func (r Request) Worker() []client.Object {
+	rules := workeraccess.For(r.Access())
+	objects := []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: workeraccess.Namespace}},
+		&corev1.ServiceAccount{ObjectMeta: r.meta(r.base(), workeraccess.Namespace)},
+		&rbacv1.ClusterRole{ObjectMeta: r.meta(r.base(), ""), Rules: workeraccess.ClusterRules(rules)},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: r.meta(r.base(), ""), RoleRef: r.roleRef("ClusterRole"), Subjects: r.subjects()},
+	}
+	if inOurs := workeraccess.NamespaceRules(rules); len(inOurs) > 0 {
+		objects = append(objects,
+			&rbacv1.Role{ObjectMeta: r.meta(r.base(), workeraccess.Namespace), Rules: inOurs},
+			&rbacv1.RoleBinding{ObjectMeta: r.meta(r.base(), workeraccess.Namespace), RoleRef: r.roleRef("Role"), Subjects: r.subjects()})
+	}
+	return append(objects, r.Token())
+}
+
+// Superfluous are objects of an earlier registration with other settings that
+// this one doesn't need.
+func (r Request) Superfluous() []client.Object {
+	if len(workeraccess.NamespaceRules(workeraccess.For(r.Access()))) > 0 {
+		return nil
+	}
+	return r.fenceRoles()
+}
+
+func (r Request) fenceRoles() []client.Object {
+	return []client.Object{
+		&rbacv1.RoleBinding{ObjectMeta: r.meta(r.base(), workeraccess.Namespace)},
+		&rbacv1.Role{ObjectMeta: r.meta(r.base(), workeraccess.Namespace)},
+	}
+}
+
+// Traces are all objects of a registration in the worker but for token Secrets
+// and the namespace, in the order in which they are removed.
+func (r Request) Traces() []client.Object {
+	return append(r.fenceRoles(),
+		&rbacv1.ClusterRoleBinding{ObjectMeta: r.meta(r.base(), "")},
+		&rbacv1.ClusterRole{ObjectMeta: r.meta(r.base(), "")},
+		&corev1.ServiceAccount{ObjectMeta: r.meta(r.base(), workeraccess.Namespace)},
+	)
+}
+
+// Token is the token Secret. It holds a long-lived token once the worker's token controller has
+// put it there, or is what a bound token is bound to.
+func (r Request) Token() *corev1.Secret {
+	secret := &corev1.Secret{ObjectMeta: r.meta(r.TokenSecretName(), workeraccess.Namespace), Type: corev1.SecretTypeOpaque}
+	if !r.Bound() {
+		secret.Type = corev1.SecretTypeServiceAccountToken
+		secret.Annotations = map[string]string{corev1.ServiceAccountNameKey: r.base()}
+	}
+	return secret
+}
+
+func (r Request) roleRef(kind string) rbacv1.RoleRef {
+	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: kind, Name: r.base()}
+}
+
+func (r Request) subjects() []rbacv1.Subject {
+	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: workeraccess.Namespace, Name: r.base()}}
+}

@@ -1,0 +1,88 @@
+package plugin
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/kubectl/pkg/util/templates"
+	"k8s.io/utils/clock"
+)
+
+// Run runs the plugin, and returns its exit code.
+func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, clock clock.PassiveClock) int {
+	root := New(streams, clock)
+	root.SetArgs(args)
+	return finish(root.ExecuteContext(ctx), streams.ErrOut)
+}
+
+// verbs are the commands, in the order of the help.
+var verbs = []struct {
+	group, title string
+	make         []func(*cli) *cobra.Command
+}{
+	{"workers", "Register workers:", []func(*cli) *cobra.Command{newRegister, newUnregister, newRotate}},
+	{"operate", "Operate:", []func(*cli) *cobra.Command{newClusters, newCordon, newUncordon, newDrain, newTop}},
+	{"jobs", "Jobs:", []func(*cli) *cobra.Command{newJobs, newDescribe, newPods, newLogs, newEvents, newExec}},
+}
+
+// New makes the plugin's command.
+func New(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
+	c := &cli{IOStreams: streams, clock: clock, hub: genericclioptions.NewConfigFlags(true)}
+	c.hub.CacheDir = nil // nothing is discovered
+	root := &cobra.Command{
+		Use:   "kubectl-jobferry",
+		Short: "Register worker clusters, and look after Jobs that run in them",
+		Long: templates.LongDesc(`
+			Register worker clusters with a hub, operate them, and look after Jobs that run in them.
+
+			The hub is the cluster of kubectl's context. Pods, logs, events and exec of Jobs go through
+			the hub, with your own rights there: no credentials of workers are needed.`),
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl jobferry"},
+		SilenceErrors: true, SilenceUsage: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage(cmd, "there is no command %q", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(streams.In)
+	root.SetOut(streams.Out)
+	root.SetErr(streams.ErrOut)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, "%w", err) })
+	c.hub.AddFlags(root.PersistentFlags())
+	root.PersistentFlags().StringVar(&c.systemNamespace, "system-namespace", "jobferry-system", "The manager's namespace on the hub")
+	for _, group := range verbs {
+		root.AddGroup(&cobra.Group{ID: group.group, Title: group.title})
+		for _, make := range group.make {
+			cmd := make(c)
+			cmd.GroupID = group.group
+			root.AddCommand(cmd)
+		}
+	}
+	root.AddCommand(newVersion(c))
+	return root
+}
+
+// positional checks the number of arguments, in words.
+func positional(least, most int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usage(cmd, "%s is missing", what)
+		case most >= 0 && len(args) > most:
+			return usage(cmd, "%q is too much: only %s is expected", args[most], what)
+		default:
+			return nil
+		}
+	}
+}
+
+// canceled says whether an error is that the user or the time-out ended it.
+func canceled(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+}

@@ -1,0 +1,176 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utilrand "k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/kubectl/pkg/util/templates"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/plugin/access"
+	"github.com/jobferry/jobferry/pkg/plugin/registration"
+	"github.com/jobferry/jobferry/pkg/workeraccess"
+)
+
+type rotateFlags struct {
+	worker   workerFlags
+	duration time.Duration
+	timeout  time.Duration
+}
+
+func newRotate(c *cli) *cobra.Command {
+	f := &rotateFlags{}
+	cmd := &cobra.Command{
+		Use:   "rotate NAME --worker-context CONTEXT",
+		Short: "Give the hub a new token for a worker, and revoke the old one",
+		Long: templates.LongDesc(`
+			Make a new token in the worker, put it into the hub's Secret, wait until the hub uses it, and only then revoke
+			the old one. Jobs go on meanwhile. Interrupted, it leaves two tokens that work, and can be run again.`),
+		Example: templates.Examples(`
+			kubectl jobferry rotate west --worker-context west-admin
+
+			# From now on a token that expires
+			kubectl jobferry rotate west --worker-context west-admin --token-duration 720h`),
+		Args:              positional(1, 1, "the worker's NAME"),
+		ValidArgsFunction: c.completeWorkers(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.rotate(cmd, f, workerName(args[0]))
+		},
+	}
+	f.worker.add(cmd)
+	cmd.Flags().DurationVar(&f.duration, "token-duration", 0, "Use a token that expires after that long (default: one like the old)")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", time.Minute, "How long to wait for the hub to use the new token")
+	return cmd
+}
+
+func (c *cli) rotate(cmd *cobra.Command, f *rotateFlags, name string) error {
+	if f.duration != 0 && f.duration < minTokenDuration {
+		return usage(cmd, "--token-duration %s: at least %s", f.duration, minTokenDuration)
+	}
+	ctx, cancel := limit(cmd, f.timeout)
+	defer cancel()
+	hub, err := c.hubClient()
+	if err != nil {
+		return err
+	}
+	request, found, err := c.existing(ctx, hub, name)
+	if err != nil {
+		return err
+	}
+	if request.TokenSecret == "" {
+		return access.Advise(fmt.Errorf("worker %s wasn't registered by this plugin: its token isn't known here", name),
+			"kubectl jobferry register "+name+" takes it over, with a token of its own")
+	}
+	worker, err := f.worker.connect(ctx, cmd, c)
+	if err != nil {
+		return err
+	}
+	if err := found.mayBecome(name, request.HubUID, worker.UID); err != nil {
+		return err
+	}
+	if cmd.Flags().Changed("token-duration") {
+		request.TokenDuration = f.duration
+	}
+	request.TokenSecret = registration.BaseName(request.HubUID) + "-" + utilrand.String(5)
+	r := &registrar{cli: c, request: request, hub: hub, worker: worker}
+	return r.swap(ctx)
+}
+
+// swap makes the new token, hands it over, and revokes the old one.
+func (r *registrar) swap(ctx context.Context) error {
+	if err := r.put(ctx, r.worker, "worker", r.request.Token()); err != nil {
+		return err
+	}
+	fresh, err := r.token(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.handOver(ctx, fresh); err != nil {
+		return err
+	}
+	if err := r.waitUsed(ctx, fresh); err != nil {
+		return err
+	}
+	return r.removeTokens(ctx, r.worker, r.request.HubUID, r.request.TokenSecret)
+}
+
+// handOver puts the token into the hub's Secret, which must not have changed
+// since it was read.
+func (r *registrar) handOver(ctx context.Context, fresh credentials) error {
+	secret := &corev1.Secret{}
+	if err := r.hub.Get(ctx, types.NamespacedName{Namespace: r.request.Namespace, Name: r.request.Name}, secret); err != nil {
+		return fmt.Errorf("hub: %w", access.Explain(err))
+	}
+	kubeconfig, err := registration.WithToken(secret.Data[registration.KubeconfigKey], fresh.token)
+	if err != nil {
+		return access.Advise(fmt.Errorf("hub: Secret %s: %w", client.ObjectKeyFromObject(secret), err), "kubectl jobferry register writes it anew")
+	}
+	next := r.request.Secret(kubeconfig, fresh.expires)
+	return r.put(ctx, r.hub, "hub", next)
+}
+
+const (
+	// labelLastUsed is put on a token Secret by the API server when the token is
+	// first used on a day.
+	labelLastUsed = "kubernetes.io/legacy-token-last-used"
+	// boundGrace is for bound tokens, whose use can't be seen: the manager takes
+	// up a changed Secret in milliseconds.
+	boundGrace = 10 * time.Second
+)
+
+// waitUsed waits until the hub uses the new token.
+func (r *registrar) waitUsed(ctx context.Context, fresh credentials) error {
+	if !fresh.expires.IsZero() {
+		r.say("The token expires at %s. Waiting %s before the old one is revoked.", fresh.expires.UTC().Format(time.RFC3339), boundGrace)
+		return pause(ctx, boundGrace)
+	}
+	key := types.NamespacedName{Namespace: workeraccess.Namespace, Name: r.request.TokenSecret}
+	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
+		var secret corev1.Secret
+		err := r.worker.Get(ctx, key, &secret)
+		return secret.Labels[labelLastUsed] != "", err
+	})
+	if canceled(err) {
+		return &notThereError{access.Advise(fmt.Errorf("the hub's Secret has the new token, but nobody has used it yet: the old one wasn't revoked"),
+			"see kubectl jobferry clusters, whether the manager runs and is Ready; then rotate again")}
+	}
+	if err != nil {
+		return fmt.Errorf("worker: read Secret %s: %w", key, access.Explain(err))
+	}
+	return nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return &notThereError{access.Advise(ctx.Err(), "the old token wasn't revoked: rotate again")}
+	}
+}
+
+// removeTokens revokes the tokens of a hub in a worker, but for one.
+func (c *cli) removeTokens(ctx context.Context, worker client.Client, hub types.UID, keep string) error {
+	var secrets corev1.SecretList
+	err := worker.List(ctx, &secrets, client.InNamespace(workeraccess.Namespace), client.MatchingLabels(registration.WorkerLabels(hub)))
+	if err != nil {
+		return fmt.Errorf("worker: list tokens: %w", access.Explain(err))
+	}
+	for i := range secrets.Items {
+		if secrets.Items[i].Name == keep {
+			continue
+		}
+		if err := c.remove(ctx, worker, "worker", &secrets.Items[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
