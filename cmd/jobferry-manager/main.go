@@ -4,11 +4,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 
 	"github.com/spf13/pflag"
 
 	"github.com/jobferry/jobferry/pkg/manager"
+	"github.com/jobferry/jobferry/pkg/manager/admission"
 	"github.com/jobferry/jobferry/pkg/process"
 )
 
@@ -19,16 +21,18 @@ func main() { process.Main("jobferry-manager", run) }
 func run(ctx context.Context, args []string) error {
 	flags, options := process.Defaults("jobferry-manager", "hub"), manager.DefaultOptions()
 	var aggregated subresourcesFlags
+	admits := admission.DefaultOptions()
 	err := flags.Parse(args, os.Stdout, summary, func(set *pflag.FlagSet) {
 		addWorkers(set, &options)
 		addTiming(set, &options)
 		aggregated.add(set)
+		addAdmission(set, &admits)
 	})
 	if err != nil {
 		return err
 	}
-	options.Namespace = flags.Namespace
-	if err := options.Validate(); err != nil {
+	options.Namespace, admits.Namespace = flags.Namespace, flags.Namespace
+	if err := errors.Join(options.Validate(), admits.Validate()); err != nil {
 		return err
 	}
 	mgr, err := flags.Manager(manager.NewScheme(), manager.CacheOptions(options.Namespace))
@@ -39,6 +43,9 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	if err := aggregated.setup(ctx, mgr, options); err != nil {
+		return err
+	}
+	if err := admission.Setup(mgr, admits); err != nil {
 		return err
 	}
 	return mgr.Start(ctx)

@@ -1,0 +1,44 @@
+package admission
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"gomodules.xyz/jsonpatch/v2"
+	admissionv1 "k8s.io/api/admission/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// jobs is what the webhook is for.
+var jobs = metav1.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
+
+// job is what counts of a Job. Fields of newer API versions pass through: they're
+// never decoded, and the answer is a patch.
+type job struct {
+	Metadata struct {
+		Labels map[string]string `json:"labels"`
+	} `json:"metadata"`
+	Spec struct {
+		ManagedBy *string `json:"managedBy"`
+	} `json:"spec"`
+}
+
+// Review answers one request of the hub's API server. That the namespace is
+// dispatched is the webhook configuration's to see to.
+func Review(request *admissionv1.AdmissionRequest) admission.Response {
+	if request.Resource != jobs || request.Operation != admissionv1.Create || request.SubResource != "" {
+		return admission.Allowed("")
+	}
+	var created job
+	if err := json.Unmarshal(request.Object.Raw, &created); err != nil {
+		return admission.Errored(http.StatusBadRequest, fmt.Errorf("the Job that jobferry-manager was sent: %w", err))
+	}
+	if _, foreign := created.Metadata.Labels[mirror.LabelOrigin]; foreign || created.Spec.ManagedBy != nil {
+		return admission.Allowed("")
+	}
+	return admission.Patched("", jsonpatch.NewOperation("add", "/spec/managedBy", mirror.ManagedByDispatcher))
+}
