@@ -6,6 +6,24 @@
 {{- if .Values.metrics.secure }}
 - --metrics-secure
 {{- end }}
+{{- if eq (include "jobferry.admissionMode" .) "Webhook" }}
+- --admission-webhook
+- --admission-webhook-bind-address=:9443
+- --admission-webhook-service={{ include "jobferry.fullname" . }}-webhook
+{{- if .Values.admission.certSecret }}
+- --admission-webhook-cert-dir=/certs/webhook
+{{- end }}
+{{- end }}
+{{- if .Values.subresources.enabled }}
+- --subresources-bind-address=:6443
+{{- if .Values.subresources.certSecret }}
+- --subresources-cert-file=/certs/subresources/tls.crt
+- --subresources-key-file=/certs/subresources/tls.key
+{{- else }}
+- --subresources-service={{ include "jobferry.fullname" . }}-subresources
+- --subresources-cert-secret={{ include "jobferry.fullname" . }}-subresources-cert
+{{- end }}
+{{- end }}
 {{- include "jobferry.flags" .Values.config }}
 {{- with .Values.extraArgs }}
 {{ toYaml . }}
@@ -17,4 +35,22 @@
   containerPort: 8080
 - name: health
   containerPort: 8081
+{{- if eq (include "jobferry.admissionMode" .) "Webhook" }}
+- name: webhook
+  containerPort: 9443
+{{- end }}
+{{- if .Values.subresources.enabled }}
+- name: subresources
+  containerPort: 6443
+{{- end }}
+{{- end -}}
+
+{{- /* Certificates that others made, by what they're for: a map from the folder's name to the Secret's. */ -}}
+{{- define "jobferry.certSecrets" -}}
+{{- if and .Values.subresources.enabled .Values.subresources.certSecret }}
+subresources: {{ .Values.subresources.certSecret }}
+{{- end }}
+{{- if and (eq (include "jobferry.admissionMode" .) "Webhook") .Values.admission.certSecret }}
+webhook: {{ .Values.admission.certSecret }}
+{{- end }}
 {{- end -}}
