@@ -6,7 +6,7 @@ import "slices"
 const repeated = "only when the same thing is told again within minutes"
 
 // table is in the order of the documentation.
-var table = slices.Concat(hub, carry, metrics, worker)
+var table = slices.Concat(hub, carry, subresources, admission, metrics, worker)
 
 // hub are the manager's rights, on the hub.
 var hub = []Row{
@@ -49,6 +49,30 @@ var carry = []Row{
 func carried(resource string) Row {
 	return Row{Part: Carry, Resource: resource, Verbs: []string{"get", "list", "watch"},
 		Why: "copies of what Jobs refer to; only with carry.kinds. Contents are read one by one, names and versions are watched"}
+}
+
+// subresources are what the aggregated API takes, in every replica. Some of it the leader has anyway; a replica that
+// serves needs it all the same, so it's listed in full.
+var subresources = []Row{
+	{Part: Subresources, Group: "batch", Resource: "jobs", Verbs: []string{"get"}, Why: "the Job that is asked about"},
+	{Part: Subresources, Group: "jobferry.dev", Resource: "workerclusters", Verbs: []string{"get"}, Why: "its worker, and whether that's in touch"},
+	{Part: Subresources, Resource: "namespaces", Names: []string{"kube-system"}, Verbs: []string{"get"},
+		Why: "its UID is the id of this hub in the workers"},
+	{Part: Subresources, Group: "authorization.k8s.io", Resource: "subjectaccessreviews", Verbs: []string{"create"},
+		Why: "whether the user may"},
+	{Part: Subresources, Namespace: Home, Resource: "secrets", Verbs: []string{"get"}, Why: "the worker's kubeconfig"},
+	{Part: Subresources, Namespace: Home, Resource: "secrets", Verbs: []string{"list", "watch", "patch"},
+		Why: "the certificate that it serves with, which all replicas share"},
+	{Part: Subresources, Group: "apiregistration.k8s.io", Resource: "apiservices", Names: []string{"v1alpha1.subresources.jobferry.dev"},
+		Verbs: []string{"list", "watch", "patch"}, Why: "tells the hub that certificate"},
+}
+
+// admission are what the webhook takes, on hubs that need one.
+var admission = []Row{
+	{Part: Admission, Group: "admissionregistration.k8s.io", Resource: "mutatingwebhookconfigurations", Names: []string{"jobferry-dispatch"},
+		Verbs: []string{"list", "watch", "patch"}, Why: "tells the hub the certificate that the webhook serves with"},
+	{Part: Admission, Group: "admissionregistration.k8s.io", Resource: "mutatingwebhookconfigurations", Names: []string{"jobferry-dispatch"},
+		Verbs: []string{"get"}, Why: "as above", Unseen: map[string]string{"get": "list and watch are enough"}},
 }
 
 // metrics are what metrics by HTTPS take, in either program.

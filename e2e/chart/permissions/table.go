@@ -12,11 +12,18 @@ type Part string
 
 // Parts of the charts.
 const (
-	Manager     Part = "manager"
-	Carry       Part = "carry"
-	MetricsAuth Part = "metrics-auth"
-	Worker      Part = "worker"
+	Manager      Part = "manager"
+	Carry        Part = "carry"
+	Subresources Part = "subresources"
+	Admission    Part = "admission"
+	MetricsAuth  Part = "metrics-auth"
+	Worker       Part = "worker"
 )
+
+// Parts lists all parts.
+func Parts() []Part {
+	return []Part{Manager, Carry, Subresources, Admission, MetricsAuth, Worker}
+}
 
 // Home stands for the namespace that the program is installed in.
 const Home = "jobferry-system"

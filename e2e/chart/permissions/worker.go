@@ -1,5 +1,8 @@
 package permissions
 
+// fenced is why what the fence does isn't seen here.
+const fenced = "only with a hub that has a fence: see e2e/fence"
+
 // worker are the rights of jobferry-worker, the embedded Job controller, in its own cluster. It makes Pods for whoever
 // may make Jobs, as the built-in does: the verb create on pods is what it is for.
 var worker = []Row{
@@ -28,4 +31,10 @@ var worker = []Row{
 		Why: "leader election: the Lease, at the first start"},
 	{Part: Worker, Namespace: Home, Group: "coordination.k8s.io", Resource: "leases", Names: []string{"jobferry-worker"}, Verbs: []string{"get", "update"},
 		Why: "leader election: one controller works at a time"},
+	{Part: Worker, Namespace: Home, Group: "coordination.k8s.io", Resource: "leases", Verbs: []string{"list", "watch"},
+		Why: "the fence: which hubs there are, and whether they're in touch"},
+	{Part: Worker, Namespace: Home, Group: "coordination.k8s.io", Resource: "leases", Verbs: []string{"patch"},
+		Why: "the fence: tells a hub after how long its Jobs are stopped", Unseen: map[string]string{"patch": fenced}},
+	{Part: Worker, Group: "batch", Resource: "jobs", Verbs: []string{"patch"},
+		Why: "the fence: marks the Jobs that it stops", Unseen: map[string]string{"patch": fenced}},
 }
