@@ -19,7 +19,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// +kubebuilder:rbac:groups=jobferry.dev,resources=workerclusters,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=jobferry.dev,resources=workerclusters,verbs=list;watch;create;delete
 // +kubebuilder:rbac:groups=jobferry.dev,resources=workerclusters/status,verbs=patch
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups="",namespace=jobferry-system,resources=secrets,verbs=get;list;watch;patch
