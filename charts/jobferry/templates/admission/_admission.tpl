@@ -1,0 +1,40 @@
+{{- /*
+The objects of a file in files/admission, as kustomize has them but for what the values say. Takes: root, file.
+The files name the namespace jobferry-system, its ServiceAccount jobferry-manager, and the Service jobferry-webhook.
+*/ -}}
+{{- define "jobferry.admission" -}}
+{{- $root := .root }}{{ $values := .root.Values.admission }}
+{{- $manager := printf "system:serviceaccount:%s:%s" $root.Release.Namespace (include "jobferry.serviceAccountName" $root) }}
+{{- $users := list }}
+{{- range prepend $values.exemptUsers $manager }}
+{{- $users = append $users (printf "'%s'" .) }}
+{{- end }}
+{{- $text := .root.Files.Get (printf "files/admission/%s.yaml" .file) | replace "'system:serviceaccount:jobferry-system:jobferry-manager'" (join ", " $users) }}
+{{- range regexSplit "(?m)^---$" $text -1 }}
+{{- $object := fromYaml . }}
+{{- $_ := set $object.metadata "labels" (include "jobferry.labels" $root | fromYaml) }}
+{{- if eq $object.metadata.name "jobferry-dispatch" }}
+{{- include "jobferry.admissionDispatch" (dict "root" $root "object" $object) }}
+{{- end }}
+---
+{{ toYaml $object }}
+{{- end }}
+{{- end -}}
+
+{{- /* What the values say of how Jobs are claimed. Takes: root, object, which is changed. */ -}}
+{{- define "jobferry.admissionDispatch" -}}
+{{- $root := .root }}{{ $values := .root.Values.admission }}
+{{- if eq .object.kind "MutatingAdmissionPolicy" }}
+{{- $_ := set .object.spec "failurePolicy" $values.failurePolicy }}
+{{- end }}
+{{- if eq .object.kind "MutatingWebhookConfiguration" }}
+{{- with $values.webhookAnnotations }}
+{{- $_ := set $.object.metadata "annotations" . }}
+{{- end }}
+{{- range .object.webhooks }}
+{{- $_ := set . "failurePolicy" $values.failurePolicy }}
+{{- $_ := set .clientConfig.service "namespace" $root.Release.Namespace }}
+{{- $_ := set .clientConfig.service "name" (printf "%s-webhook" (include "jobferry.fullname" $root)) }}
+{{- end }}
+{{- end }}
+{{- end -}}
