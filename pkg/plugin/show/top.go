@@ -2,6 +2,7 @@ package show
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -99,5 +100,5 @@ func (p progress) eta() string {
 	if seconds > maxETA.Seconds() {
 		return none
 	}
-	return duration.HumanDuration(time.Duration(seconds * float64(time.Second)))
+	return duration.HumanDuration(time.Duration(math.Round(seconds)) * time.Second)
 }

@@ -1,0 +1,190 @@
+package show
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+func someWorkers() []v1alpha1.WorkerCluster {
+	return []v1alpha1.WorkerCluster{
+		worker("cordoned", func(w *v1alpha1.WorkerCluster) { w.Spec.Cordoned = true }),
+		worker("drained", func(w *v1alpha1.WorkerCluster) { w.Spec.Drain, w.Status.Jobs = true, 0 }),
+		worker("draining", func(w *v1alpha1.WorkerCluster) { w.Spec.Drain = true }),
+		worker("full", func(w *v1alpha1.WorkerCluster) {
+			w.Status.Requested = list("39.5", "80Gi")
+			w.Status.Allocatable["nvidia.com/gpu"] = resource.MustParse("8")
+			w.Status.Requested["nvidia.com/gpu"] = resource.MustParse("8")
+		}),
+		worker("gone", with(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonUnreachable, "dial tcp: timeout"),
+			with(v1alpha1.ConditionLost, metav1.ConditionTrue, v1alpha1.ReasonLostTimeout, "")),
+		{ObjectMeta: metav1.ObjectMeta{Name: "new", CreationTimestamp: before(time.Second)}},
+		worker("refused", with(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonForbidden, "may not list jobs"),
+			func(w *v1alpha1.WorkerCluster) { w.Spec.Cordoned = true }),
+		worker("removing", with(v1alpha1.ConditionSchedulable, metav1.ConditionFalse, v1alpha1.ReasonRemoving, "")),
+		worker("unknown-room", with(v1alpha1.ConditionSchedulable, metav1.ConditionTrue, v1alpha1.ReasonCapacityUnknown, ""),
+			func(w *v1alpha1.WorkerCluster) { w.Status.Allocatable, w.Status.Requested = nil, nil }),
+		worker("west"),
+	}
+}
+
+func someJobs() []batchv1.Job {
+	return []batchv1.Job{
+		job("blocked", func(j *batchv1.Job) { j.Status.Ready, j.Status.Succeeded = ptr.To[int32](0), 0 }),
+		job("broken", ended(batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit")),
+		job("done", ended(batchv1.JobComplete, "", ""), func(j *batchv1.Job) {
+			j.Status.Succeeded, j.Status.CompletionTime = 10, ptr.To(before(3*time.Minute))
+		}),
+		job("held", waiting, func(j *batchv1.Job) { j.Spec.Suspend = ptr.To(true) }),
+		job("moving", func(j *batchv1.Job) {
+			j.Annotations[mirror.AnnotationMovedFrom] = "east"
+			j.Status.Active, j.Status.Ready = 0, ptr.To[int32](0)
+		}),
+		job("queue", func(j *batchv1.Job) { j.Spec.Completions = nil }),
+		job("runs"),
+		job("waits", waiting, func(j *batchv1.Job) {
+			j.Annotations = map[string]string{mirror.AnnotationClusterSelector: "region=eu"}
+		}),
+	}
+}
+
+func someEvents() []corev1.Event {
+	return []corev1.Event{
+		event("waits", "Warning", "Pending", "0/2 clusters available: 1 cordoned,\n1 Insufficient cpu.", 20*time.Second),
+		event("blocked", "Normal", "Placed", "Placed on worker west", 5*time.Minute),
+		event("blocked", "Warning", "PodsWaiting", "no Pod runs in worker west: exceeded quota", time.Minute),
+		event("runs", "Warning", "PodsWaiting", "that was before", 9*time.Minute),
+	}
+}
+
+func TestWorkers(t *testing.T) {
+	golden(t, "workers", render(t, Workers(someWorkers(), now, false)))
+	golden(t, "workers-wide", render(t, Workers(someWorkers(), now, true)))
+	golden(t, "top-workers", render(t, TopWorkers(someWorkers())))
+}
+
+func TestJobs(t *testing.T) {
+	golden(t, "jobs", render(t, Jobs(someJobs(), someEvents(), now, JobColumns{})))
+	golden(t, "jobs-wide", render(t, Jobs(someJobs(), someEvents(), now, JobColumns{Namespace: true, Wide: true})))
+	golden(t, "top-jobs", render(t, TopJobs(someJobs(), now, true)))
+}
+
+func TestPods(t *testing.T) {
+	failed := func(p *corev1.Pod) {
+		p.Status.ContainerStatuses[0].State.Terminated = &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"}
+	}
+	pulling := func(p *corev1.Pod) {
+		p.Status.ContainerStatuses[0].State.Waiting = &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}
+	}
+	ready := func(p *corev1.Pod) {
+		p.Status.ContainerStatuses[0].Ready, p.Status.ContainerStatuses[0].RestartCount = true, 2
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	}
+	evicted := func(p *corev1.Pod) { p.Status.Reason = "Evicted" }
+	ending := func(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(before(0)) }
+	pods := []corev1.Pod{
+		pod("shards-10-x", "10", time.Minute, corev1.PodRunning),
+		pod("shards-2-b", "2", 2*time.Minute, corev1.PodRunning, ready),
+		pod("shards-2-a", "2", 3*time.Minute, corev1.PodFailed, failed),
+		pod("shards-3-a", "3", time.Hour, corev1.PodFailed, evicted),
+		pod("shards-0-a", "0", time.Hour, corev1.PodSucceeded),
+		pod("plain", "", 5*time.Second, corev1.PodPending, pulling),
+		pod("shards-4-a", "4", time.Hour, corev1.PodRunning, ending),
+		pod("shards-5-a", "5", 0, corev1.PodPending),
+	}
+	golden(t, "pods", render(t, Pods(pods, now, false)))
+	golden(t, "pods-wide", render(t, Pods(pods, now, true)))
+}
+
+func TestTimeline(t *testing.T) {
+	series := event("runs", "Normal", "SuccessfulCreate", "Created pod: runs-x", 0)
+	series.LastTimestamp, series.Series = metav1.Time{}, &corev1.EventSeries{Count: 3, LastObservedTime: metav1.NewMicroTime(now.Add(-4 * time.Minute))}
+	entries := append(Entries(Hub, someEvents()), Entries("west", []corev1.Event{series})...)
+	golden(t, "timeline", render(t, Timeline(entries, now)))
+}
+
+func TestDescription(t *testing.T) {
+	workers := []v1alpha1.WorkerCluster{
+		worker("cordoned", func(w *v1alpha1.WorkerCluster) { w.Spec.Cordoned = true },
+			with(v1alpha1.ConditionSchedulable, metav1.ConditionFalse, v1alpha1.ReasonCordoned, "")),
+		worker("gone", with(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonUnreachable, "")),
+		worker("north", func(w *v1alpha1.WorkerCluster) { w.Labels = map[string]string{"region": "us"} }),
+		worker("west"),
+	}
+	at, copied, pending := job("runs"), job("runs"), job("waits", waiting)
+	copied.Status.Succeeded, copied.Status.Ready = 5, ptr.To[int32](3)
+	pending.Annotations = map[string]string{mirror.AnnotationClusterSelector: "region=eu"}
+	broken := job("broken", ended(batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit"))
+	for name, d := range map[string]Description{
+		"describe-running": {Job: &at, Workers: workers, Mirror: &copied, Events: append(
+			Entries(Hub, []corev1.Event{event("runs", "Normal", "Placed", "Placed on worker west", 10*time.Minute)}),
+			Entries("west", []corev1.Event{event("runs", "Normal", "SuccessfulCreate", "Created pod: runs-x", 9*time.Minute)})...)},
+		"describe-pending":  {Job: &pending, Workers: workers, Events: Entries(Hub, someEvents()[:1])},
+		"describe-no-right": {Job: &broken, MirrorProblem: "jobs.subresources.jobferry.dev is forbidden"},
+	} {
+		var b strings.Builder
+		if err := d.Write(&b, now, nil); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name, b.String())
+	}
+}
+
+// Colours change nothing but the colours: columns stay where they are.
+func TestColours(t *testing.T) {
+	var plain, coloured strings.Builder
+	table := Workers(someWorkers(), now, true)
+	if err := table.Write(&plain, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := table.Write(&coloured, Colours()); err != nil {
+		t.Fatal(err)
+	}
+	bare := coloured.String()
+	for _, code := range Colours() {
+		bare = strings.ReplaceAll(bare, code, "")
+	}
+	if bare = strings.ReplaceAll(bare, reset, ""); bare != plain.String() {
+		t.Errorf("without its colours it is\n%s\nnot\n%s", bare, plain.String())
+	}
+	if strings.Contains(plain.String(), "\x1b") || !strings.Contains(coloured.String(), Colours()[Bad]+"Lost (Unreachable)"+reset) {
+		t.Errorf("coloured:\n%q", coloured.String())
+	}
+}
+
+func TestRateAndETA(t *testing.T) {
+	for name, test := range map[string]struct {
+		succeeded int32
+		since     time.Duration
+		work      bool
+		rate, eta string
+	}{
+		"nothing yet":      {0, time.Minute, false, "-", "-"},
+		"by the second":    {5, 2 * time.Second, false, "2.5/s", "2s"},
+		"by the minute":    {4, 10 * time.Minute, false, "24.0/h", "15m"},
+		"two a minute":     {4, 2 * time.Minute, false, "2.0/min", "3m"},
+		"a work queue":     {4, 2 * time.Minute, true, "2.0/min", "-"},
+		"started just now": {4, 0, false, "-", "-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := job("x", func(j *batchv1.Job) {
+				j.Status.Succeeded, j.Status.StartTime = test.succeeded, ptr.To(before(test.since))
+				if test.work {
+					j.Spec.Completions = nil
+				}
+			})
+			if p := progressOf(&j, now); p.rate() != test.rate || p.eta() != test.eta {
+				t.Errorf("%s, %s; want %s, %s", p.rate(), p.eta(), test.rate, test.eta)
+			}
+		})
+	}
+}
