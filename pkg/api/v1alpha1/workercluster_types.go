@@ -236,7 +236,8 @@ const (
 
 // WorkerClusterStatus is what the manager knows of a worker.
 type WorkerClusterStatus struct {
-	// conditions are Ready and Schedulable, and Lost if the worker ever was.
+	// conditions are Ready, Schedulable and Lost, and what other parts of the
+	// manager find out.
 	//
 	// +optional
 	// +listType=map

@@ -27,8 +27,9 @@ type aim struct {
 // past is what the hub remembers of a worker from before this process.
 type past struct {
 	clusterUID types.UID
-	// since is the loss clock; zero if the worker was ready.
-	since time.Time
+	// since is when the worker was first found not to be Ready, and clock the loss
+	// clock; zero if it was Ready.
+	since, clock time.Time
 }
 
 // aimAt makes the aim of a kubeconfig.

@@ -133,22 +133,52 @@ func serve(s snapshot, options Options, aim *aim) plan {
 		p.again = s.lastWrite.Add(options.StatusInterval).Sub(s.now)
 	default:
 		p.status = &next
-		p.events = readinessEvents(s, next)
+		p.events = append(readinessEvents(s, next), lossEvents(s, next)...)
+	}
+	if s.worker.loss.State == OutOfTouch {
+		p.again = soonest(p.again, s.worker.loss.At.Sub(s.now))
 	}
 	return p
 }
 
-// recollect reads what an earlier process knew: which cluster it was, and since
-// when it's lost.
+// recollect reads what an earlier process knew: which cluster it was, since when
+// it isn't Ready, and from when on that counts.
 func recollect(s snapshot) past {
-	before := past{clusterUID: s.cluster.Status.ClusterUID, since: s.now}
-	if ready := meta.FindStatusCondition(s.cluster.Status.Conditions, v1alpha1.ConditionReady); ready != nil {
-		before.since = ready.LastTransitionTime.Time
-		if ready.Status == metav1.ConditionTrue {
-			before.since = time.Time{}
-		}
+	before := past{clusterUID: s.cluster.Status.ClusterUID, since: s.now, clock: s.now}
+	conditions := s.cluster.Status.Conditions
+	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
+	switch {
+	case ready == nil:
+	case ready.Status == metav1.ConditionTrue:
+		before.since, before.clock = time.Time{}, time.Time{}
+	default:
+		before.since = notAfter(ready.LastTransitionTime.Time, s.now)
+		before.clock = clockBefore(before.since, s.now, meta.FindStatusCondition(conditions, v1alpha1.ConditionLost))
 	}
 	return before
+}
+
+// clockBefore is from when on an earlier process counted. The condition Lost leaves
+// Unknown when a time of isolation ends; a process that died in one begins anew.
+func clockBefore(since, now time.Time, lost *metav1.Condition) time.Time {
+	switch {
+	case lost == nil || lost.Status == metav1.ConditionTrue:
+		return since
+	case lost.Status == metav1.ConditionUnknown:
+		return now
+	case lost.LastTransitionTime.After(since):
+		return notAfter(lost.LastTransitionTime.Time, now)
+	default:
+		return since
+	}
+}
+
+// notAfter guards against the clock of an earlier process that was ahead.
+func notAfter(t, now time.Time) time.Time {
+	if t.After(now) {
+		return now
+	}
+	return t
 }
 
 // soonest is the earlier of two delays, where zero stands for none.

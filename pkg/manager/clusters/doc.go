@@ -22,7 +22,7 @@
 //	room     the worker's capacity.Ledger and the feeds of Nodes and Pods
 //	claim    which worker a cluster belongs to, by the UID of its kube-system namespace
 //
-// # When a worker counts as lost
+// # When a worker is out of touch
 //
 // Only probes tell. A watch that ends, a request that fails or takes longer than
 // two seconds only has the next probe come at once. After a first failed probe
@@ -32,9 +32,25 @@
 // ProbeInterval + 2 ProbeTimeout + RetryDelay when nothing is being asked of the
 // worker, and within 2s + 2 ProbeTimeout + RetryDelay else.
 //
-// The loss clock, View.Since, is the lastTransitionTime of the condition Ready,
-// and so outlives the manager. It counts whatever the reason: a worker whose
-// kubeconfig is refused is as far away as one that doesn't answer.
+// A worker whose probes succeed, but whose Jobs can't be watched for three probe
+// intervals, is Disconnected, too: what is known of it gets old.
+//
+// # When a worker is lost
+//
+// View.Since is the lastTransitionTime of the condition Ready, and so outlives the
+// manager. It counts whatever the reason: a worker whose kubeconfig is refused is as
+// far away as one that doesn't answer. After workerLostTimeout the worker is Lost
+// (see Loss), and package dispatch lets its Jobs go on elsewhere, but never on the
+// word of a hub that may be cut off itself:
+//
+//   - While no worker is Ready, none is Lost. If a clock runs out in such a time of
+//     isolation, it begins anew when the first worker is back. The condition Lost
+//     keeps that, too, across restarts of the manager: its change from Unknown to
+//     False is the clock's new beginning.
+//   - For a minute after a start of the manager, or after isolation, none is Lost:
+//     each has been tried again by then.
+//
+// A worker that comes and goes has its clock set back each time it's Ready.
 //
 // # What survives
 //

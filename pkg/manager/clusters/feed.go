@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -24,10 +25,10 @@ type feed struct {
 	// trouble. It must not block.
 	noted func()
 
-	failure atomic.Pointer[error]
-	handled cache.ResourceEventHandlerRegistration
-	cancel  context.CancelFunc
-	running sync.WaitGroup
+	listing, watching trouble
+	handled           cache.ResourceEventHandlerRegistration
+	cancel            context.CancelFunc
+	running           sync.WaitGroup
 }
 
 // watchLogLevel is the verbosity from which the watches' ends are logged.
@@ -63,7 +64,7 @@ func (f *feed) listWatch(from feedSource) *cache.ListWatch {
 			from.narrow(&options)
 			list, err := from.api.Get().Resource(from.resource).
 				VersionedParams(&options, metav1.ParameterCodec).Do(ctx).Get()
-			f.note(err)
+			f.note(&f.listing, err)
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
@@ -71,24 +72,48 @@ func (f *feed) listWatch(from feedSource) *cache.ListWatch {
 			options.Watch = true
 			events, err := from.api.Get().Resource(from.resource).
 				VersionedParams(&options, metav1.ParameterCodec).Watch(ctx)
-			f.note(err)
+			f.note(&f.watching, err)
+			if err == nil {
+				f.note(&f.listing, nil) // the API server may list by a watch
+			}
 			return events, err
 		},
 	}
 }
 
-func (f *feed) note(err error) {
-	var next *error
-	if err != nil {
-		next = &err
+// trouble is what went wrong with one kind of request last, and since when.
+type trouble struct{ atomic.Pointer[setback] }
+
+type setback struct {
+	err   error
+	since time.Time
+}
+
+func (f *feed) note(t *trouble, err error) {
+	lacked := f.lacksPermission()
+	if err == nil {
+		t.Store(nil)
+	} else {
+		since := time.Now()
+		if before := t.Load(); before != nil {
+			since = before.since
+		}
+		t.Store(&setback{err, since})
 	}
-	before := f.failure.Swap(next)
-	if lacks(before) != lacks(next) {
+	if lacked != f.lacksPermission() {
 		f.noted()
 	}
 }
 
-func lacks(err *error) bool { return err != nil && lacksPermission(*err) }
+// lacksPermission says whether the worker's API server refuses to list or watch.
+func (f *feed) lacksPermission() bool {
+	for _, t := range []*trouble{&f.listing, &f.watching} {
+		if s := t.Load(); s != nil && lacksPermission(s.err) {
+			return true
+		}
+	}
+	return false
+}
 
 // start runs the feed until stop. A feed runs once.
 func (f *feed) start(ctx context.Context) {
@@ -120,10 +145,13 @@ func (f *feed) stop() {
 // handled.
 func (f *feed) synced() bool { return f.handled.HasSynced() }
 
-// lastFailure is the error of the last list or watch; nil if it went well.
-func (f *feed) lastFailure() error {
-	if err := f.failure.Load(); err != nil {
-		return *err
+// lastFailure is the error of the last list or watch, and since when they have
+// failed; nil if both went well.
+func (f *feed) lastFailure() (error, time.Time) { //nolint:revive // the error isn't this call's
+	for _, t := range []*trouble{&f.listing, &f.watching} {
+		if s := t.Load(); s != nil {
+			return s.err, s.since
+		}
 	}
-	return nil
+	return nil, time.Time{}
 }

@@ -30,6 +30,12 @@ type Health struct {
 	// Ready. Zero while it's Ready, and after a restart of the manager that
 	// left it Ready, until the first verdict.
 	Since time.Time
+	// LossClock is from when on workerLostTimeout counts: Since, or the end of a time
+	// in which the hub was isolated. Zero while Since is.
+	LossClock time.Time
+	// Observed is since when this process has found the worker Ready, or not, without
+	// a break. Zero before the first verdict.
+	Observed time.Time
 	// LastContact is when the worker last answered; zero: not yet.
 	LastContact time.Time
 	// Version is the API server's gitVersion, ClusterUID the UID of its
@@ -65,13 +71,29 @@ func (h Health) after(v verdict) Health {
 	if v.clusterUID != "" {
 		next.ClusterUID = v.clusterUID
 	}
+	if h.Observed.IsZero() || verdictOf(h.State) != verdictOf(v.state) {
+		next.Observed = v.at
+	}
 	switch {
 	case v.state == Ready:
-		next.Since = time.Time{}
+		next.Since, next.LossClock = time.Time{}, time.Time{}
 	case h.Since.IsZero() && v.state != Connecting:
-		next.Since = v.at
+		next.Since, next.LossClock = v.at, v.at
 	}
 	return next
+}
+
+// verdictOf is what a state says of a worker: that it's there, that it isn't, or
+// neither.
+func verdictOf(s State) int {
+	switch s {
+	case Ready:
+		return 1
+	case Disconnected, Refused:
+		return -1
+	default:
+		return 0
+	}
 }
 
 // sameToOthers says whether nobody needs to be told of the change.

@@ -20,11 +20,13 @@ import (
 )
 
 // TestLossClock holds the clock to its meaning: it's set exactly while the
-// worker isn't Ready, to the time of the first verdict of that stretch.
+// worker isn't Ready, to the time of the first verdict of that stretch. Observed is
+// when the last run of good, or of bad, verdicts began.
 func TestLossClock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := Health{State: Connecting}
-		var first time.Time
+		var first, observed time.Time
+		was := 0
 		states := []State{Ready, Disconnected, Refused, Connecting}
 		for i := range rapid.IntRange(1, 30).Draw(t, "verdicts") {
 			v := verdict{state: rapid.SampledFrom(states).Draw(t, "state"), at: time.Unix(int64(i+1), 0)}
@@ -34,15 +36,18 @@ func TestLossClock(t *testing.T) {
 			case v.state != Connecting && first.IsZero():
 				first = v.at
 			}
-			if h = h.after(v); !h.Since.Equal(first) {
-				t.Fatalf("since %v, want %v", h.Since, first)
+			if is := verdictOf(v.state); is != was || observed.IsZero() {
+				was, observed = is, v.at
+			}
+			if h = h.after(v); !h.Since.Equal(first) || !h.LossClock.Equal(first) || !h.Observed.Equal(observed) {
+				t.Fatalf("since %v, clock %v, want %v; observed %v, want %v", h.Since, h.LossClock, first, h.Observed, observed)
 			}
 		}
 	})
 }
 
 func TestOnlyTheContactIsNoNews(t *testing.T) {
-	h := Health{State: Ready, Version: "v1.36.0"}
+	h := Health{State: Ready, Version: "v1.36.0", Observed: time.Unix(1, 0)}
 	at := time.Unix(5, 0)
 	same := h.after(verdict{state: Ready, at: at, answered: true, version: "v1.36.0"})
 	if !same.LastContact.Equal(at) || !same.sameToOthers(h) {

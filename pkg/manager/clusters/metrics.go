@@ -89,6 +89,13 @@ var (
 		"1 for the state that a worker cluster's connection is in, with the reason.", []string{"worker", "state", "reason"}, nil)
 )
 
+var (
+	lostDesc = prometheus.NewDesc("jobferry_worker_lost",
+		"1 while a worker cluster counts as lost and its Jobs are moved away, else 0.", []string{"worker"}, nil)
+	isolatedDesc = prometheus.NewDesc("jobferry_hub_isolated",
+		"1 while no worker cluster is ready for longer than workerLostTimeout, so that nothing is moved, else 0.", nil, nil)
+)
+
 // collector tells of all workers that there are at the moment of the scrape.
 type collector struct{ registry *Registry }
 
@@ -97,13 +104,22 @@ func (c collector) Describe(chan<- *prometheus.Desc) {}
 
 // Collect tells of the workers.
 func (c collector) Collect(ch chan<- prometheus.Metric) {
+	isolated := false
 	for _, w := range c.registry.List() {
-		view, connected := w.View(), 0.0
-		if view.State == Ready {
-			connected = 1
-		}
-		ch <- prometheus.MustNewConstMetric(connectedDesc, prometheus.GaugeValue, connected, w.Name())
+		loss := c.registry.Loss(w.Name()).State
+		isolated = isolated || loss == Isolated
+		ch <- prometheus.MustNewConstMetric(lostDesc, prometheus.GaugeValue, oneIf(loss == Lost), w.Name())
+		view := w.View()
+		ch <- prometheus.MustNewConstMetric(connectedDesc, prometheus.GaugeValue, oneIf(view.State == Ready), w.Name())
 		ch <- prometheus.MustNewConstMetric(stateDesc, prometheus.GaugeValue, 1, w.Name(), string(view.State), view.Reason)
 		w.meter.collect(ch)
 	}
+	ch <- prometheus.MustNewConstMetric(isolatedDesc, prometheus.GaugeValue, oneIf(isolated))
+}
+
+func oneIf(holds bool) float64 {
+	if holds {
+		return 1
+	}
+	return 0
 }

@@ -25,6 +25,9 @@ const (
 	Finalizer = "jobferry.dev/worker-cluster"
 )
 
+// DefaultWorkerLostTimeout is the default of Options.WorkerLostTimeout.
+const DefaultWorkerLostTimeout = 15 * time.Minute
+
 // Options of a Registry. What is zero gets its default, but for the required.
 type Options struct {
 	// Namespace of the registration Secrets. Required.
@@ -54,6 +57,9 @@ type Options struct {
 	// MaxBackoff bounds the time between attempts to reach a lost worker; it
 	// starts at RetryDelay, and has jitter. Default 30s.
 	MaxBackoff time.Duration
+	// WorkerLostTimeout is how long a worker that doesn't say so itself may be not
+	// Ready before it counts as lost. Default 15m.
+	WorkerLostTimeout time.Duration
 	// StatusInterval is the least time between two writes of a WorkerCluster's
 	// status that only tell other numbers. Default 5s.
 	StatusInterval time.Duration
@@ -105,6 +111,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.ProbeTimeout, 5*time.Second)
 	setDefault(&o.RetryDelay, time.Second)
 	setDefault(&o.MaxBackoff, 30*time.Second)
+	setDefault(&o.WorkerLostTimeout, DefaultWorkerLostTimeout)
 	setDefault(&o.StatusInterval, 5*time.Second)
 	setDefault(&o.OrphanGrace, time.Minute)
 	if o.Metrics == nil {

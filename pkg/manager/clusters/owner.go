@@ -29,7 +29,7 @@ const (
 //
 //	        ┌── kick (settings, kubeconfig, a cache) ──┐
 //	timer ──┼── suspect (a request failed or is slow) ─┼─> turn: adopt, contact, tend, judge
-//	        └──────────────────────────────────────────┘             └─> setHealth
+//	        └──────────────────────────────────────────┘             └─> take
 type owner struct {
 	*Worker
 	claims *claims
@@ -83,10 +83,7 @@ func (o *owner) turn(ctx context.Context) time.Duration {
 	}
 	if ctx.Err() == nil {
 		o.tend(ctx)
-		o.mu.Lock()
-		before := o.health
-		o.mu.Unlock()
-		o.setHealth(before.after(o.judge()), o.room.state())
+		o.take(o.judge(), o.room.state())
 	}
 	return max(o.due.Sub(o.now()), 0)
 }
@@ -142,7 +139,7 @@ func (o *owner) contact(ctx context.Context) verdict {
 		o.failures++
 		o.shut()
 		reason, message := explain(err)
-		return verdict{state: Disconnected, reason: reason, message: message, at: began}
+		return verdict{state: Disconnected, reason: reason, message: o.located(reason, message), at: began}
 	}
 	o.failures = 0
 	if reason, message := o.recognize(said); reason != "" {
@@ -155,6 +152,15 @@ func (o *owner) contact(ctx context.Context) verdict {
 	o.wire.gate.set(true)
 	return verdict{state: Ready, reason: v1alpha1.ReasonConnected, message: "the API server answers", at: began,
 		answered: true, version: said.version, clusterUID: said.uid}
+}
+
+// located adds to a message about the way to the worker where that leads.
+func (o *owner) located(reason, message string) string {
+	r := o.wire.current.Load()
+	if r == nil || reason != v1alpha1.ReasonUnreachable && reason != v1alpha1.ReasonUntrusted {
+		return message
+	}
+	return r.base.Scheme + "://" + r.base.Host + ": " + message
 }
 
 // ask probes. A worker that was in touch gets a second chance over connections
@@ -247,23 +253,28 @@ func (o *owner) tend(ctx context.Context) {
 	}
 }
 
+// watchPatience is how many probe intervals the watch of the mirrors may fail while
+// probes succeed. What is known of them is old by then.
+const watchPatience = 3
+
 // judge takes the caches into account: a worker that answers is Ready once its
-// mirrors are known.
+// mirrors are known, and for as long as their changes are.
 func (o *owner) judge() verdict {
 	v := o.last
 	if v.state != Ready {
 		return v
 	}
-	failure := o.mirrors.lastFailure()
+	failure, since := o.mirrors.lastFailure()
+	stale := failure != nil && o.now().Sub(since) >= watchPatience*o.options.ProbeInterval
 	switch {
 	case failure != nil && lacksPermission(failure):
-		v.state = Disconnected
+		v.state, v.at = Disconnected, since
 		v.reason, v.message = explain(failure)
-	case o.mirrors.synced():
+	case o.mirrors.synced() && !stale:
 	case failure != nil:
-		v.state = Disconnected
+		v.state, v.at = Disconnected, since
 		v.reason, v.message = explain(failure)
-		v.message = "Jobs can't be listed: " + v.message
+		v.message = "Jobs can't be watched: " + v.message
 	default:
 		v.state, v.reason, v.message = Connecting, v1alpha1.ReasonConnecting, "its Jobs are being listed"
 	}

@@ -18,6 +18,7 @@ type Registry struct {
 	listeners []Listener
 	inbox     *inbox
 	roll      *roll
+	isolation isolation
 
 	mu      sync.RWMutex // never held while calling out
 	workers map[string]*Worker
@@ -27,12 +28,15 @@ type Registry struct {
 
 // NewRegistry makes a Registry without workers.
 func NewRegistry(options Options) *Registry {
+	options = options.withDefaults()
 	return &Registry{
-		options: options.withDefaults(),
+		options: options,
 		claims:  newClaims(),
 		inbox:   &inbox{},
 		roll:    newRoll(),
 		workers: map[string]*Worker{},
+		// Until the first is Ready, none is.
+		isolation: isolation{since: options.Clock.Now()},
 	}
 }
 
@@ -103,6 +107,7 @@ func (r *Registry) obtain(name string, past past) (w *Worker, created bool, err 
 		State:      Connecting,
 		Reason:     v1alpha1.ReasonConnecting,
 		Since:      past.since,
+		LossClock:  past.clock,
 		ClusterUID: past.clusterUID,
 	}
 	return w, true, nil
@@ -131,6 +136,7 @@ func (r *Registry) facts(name string) *workerFacts {
 	w.stale.Store(false) // before reading: what moves from now on is told anew
 	facts := &workerFacts{
 		View: w.View(), mirrors: len(w.mirrors.informer.GetIndexer().ListKeys()), reports: w.reports.all(),
+		loss: r.Loss(name),
 	}
 	if facts.Room.Known {
 		facts.totals = w.room.ledger.Totals()
@@ -198,6 +204,7 @@ func (r *Registry) hooks(name string) hooks {
 				l.WorkerChanged(name)
 			}
 			r.inbox.now(name)
+			r.lookAround()
 		},
 	}
 }

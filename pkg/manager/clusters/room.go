@@ -102,7 +102,7 @@ func (r *room) state() RoomState {
 		feed *feed
 		name string
 	}{{r.nodes, "nodes"}, {r.pods, "pods"}} {
-		if lacks(f.feed.failure.Load()) {
+		if f.feed.lacksPermission() {
 			return RoomState{Missing: fmt.Sprintf("the kubeconfig's user may not list and watch %s of all namespaces", f.name)}
 		}
 	}

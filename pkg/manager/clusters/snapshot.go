@@ -42,6 +42,7 @@ type workerFacts struct {
 	mirrors int
 	totals  capacity.Totals
 	reports []metav1.Condition
+	loss    Loss
 }
 
 func (r *reconciler) gather(ctx context.Context, name string) (snapshot, error) {

@@ -20,6 +20,7 @@ func nextStatus(s snapshot) v1alpha1.WorkerClusterStatus {
 	next.Jobs = int32(s.unfinished) //nolint:gosec // no hub has 2^31 Jobs
 	setCondition(&next, s, readyCondition(s))
 	setCondition(&next, s, schedulableCondition(s))
+	setCondition(&next, s, lostCondition(s))
 	for i := range w.reports {
 		setCondition(&next, s, &w.reports[i])
 	}
@@ -99,6 +100,8 @@ func schedulableCondition(s snapshot) *metav1.Condition {
 		c.Message = removalMessage(s)
 	case reason == v1alpha1.ReasonCordoned:
 		c.Message = "spec.cordoned is set"
+	case reason == v1alpha1.ReasonDraining:
+		c.Message = fmt.Sprintf("spec.drain is set; unfinished Jobs left here: %d", s.unfinished)
 	default:
 		c.Message = "see the condition Ready"
 	}

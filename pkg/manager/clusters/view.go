@@ -47,6 +47,7 @@ var schedulableRules = []struct {
 	violated func(View) bool
 }{
 	{v1alpha1.ReasonRemoving, func(v View) bool { return v.Removing }},
+	{v1alpha1.ReasonDraining, func(v View) bool { return v.Spec.Drain }},
 	{v1alpha1.ReasonCordoned, func(v View) bool { return v.Spec.Cordoned }},
 	{v1alpha1.ReasonNotReady, func(v View) bool { return v.State != Ready }},
 }

@@ -155,10 +155,10 @@ func (w *Worker) configure(settings Settings, next *aim) {
 	}
 }
 
-// setHealth sets what the owner found.
-func (w *Worker) setHealth(h Health, room RoomState) {
+// take takes in what the owner found.
+func (w *Worker) take(v verdict, room RoomState) {
 	w.mu.Lock()
-	before := w.health
+	before, h := w.health, w.health.after(v)
 	same := before.sameToOthers(h) && w.roomNow == room
 	w.health, w.roomNow = h, room
 	w.publish()
@@ -174,6 +174,36 @@ func (w *Worker) setHealth(h Health, room RoomState) {
 // publish makes the View; the caller holds the lock.
 func (w *Worker) publish() {
 	w.view.Store(&View{Health: w.health, Settings: w.settings, Room: w.roomNow})
+}
+
+// restartClock has the loss clock begin anew if it ran out in a time in which the
+// hub was isolated.
+func (w *Worker) restartClock(began, ended time.Time) {
+	w.mu.Lock()
+	out := w.health.LossClock.Add(w.lostTimeout())
+	restarts := !w.health.LossClock.IsZero() && !out.Before(began) && !out.After(ended)
+	if restarts {
+		w.health.LossClock = ended
+		w.publish()
+	}
+	w.mu.Unlock()
+	if restarts {
+		w.changed()
+	}
+}
+
+// LostTimeout is how long the worker may be not Ready before it counts as lost.
+func (w *Worker) LostTimeout() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lostTimeout()
+}
+
+func (w *Worker) lostTimeout() time.Duration {
+	if own := w.settings.Spec.WorkerLostTimeout; own != nil {
+		return own.Duration
+	}
+	return w.options.WorkerLostTimeout
 }
 
 // now is the owner's clock.

@@ -53,7 +53,7 @@ func (s *Server) Cut() { s.server.CloseClientConnections() }
 func (s *Server) Add(name string, uid types.UID, token string) *Cluster {
 	c := &Cluster{
 		server: s, name: name, uid: uid, token: token,
-		heal: make(chan struct{}), requests: map[string]int{}, forbidden: map[string]bool{},
+		heal: make(chan struct{}), requests: map[string]int{}, forbidden: map[string]bool{}, broken: map[string]bool{},
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,6 +84,7 @@ type Cluster struct {
 	hanging   bool
 	heal      chan struct{} // closed when hanging ends
 	forbidden map[string]bool
+	broken    map[string]bool
 	requests  map[string]int
 }
 
@@ -124,6 +125,13 @@ func (c *Cluster) Forbid(resource string, forbidden bool) {
 	c.forbidden[resource] = forbidden
 }
 
+// Break has requests for a resource fail for a reason of the server's own, or not.
+func (c *Cluster) Break(resource string, broken bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.broken[resource] = broken
+}
+
 // Requests counts the requests of a kind, such as "watch jobs".
 func (c *Cluster) Requests(kind string) int {
 	c.mu.Lock()
@@ -159,7 +167,8 @@ func (c *Cluster) serve(w http.ResponseWriter, req *http.Request, path string) {
 	}
 	c.mu.Lock()
 	c.requests[kind]++
-	uid, token, hanging, heal, forbidden := c.uid, c.token, c.hanging, c.heal, c.forbidden[resource]
+	uid, token, hanging, heal := c.uid, c.token, c.hanging, c.heal
+	forbidden, broken := c.forbidden[resource], c.broken[resource]
 	c.mu.Unlock()
 	c.server.heard()
 	if hanging {
@@ -174,6 +183,8 @@ func (c *Cluster) serve(w http.ResponseWriter, req *http.Request, path string) {
 		refuse(w, http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized")
 	case forbidden:
 		refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, resource+" is forbidden")
+	case broken:
+		refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, resource+" is broken")
 	case resource == "version":
 		fmt.Fprint(w, `{"gitVersion":"v1.36.3"}`)
 	case resource == "kube-system":
