@@ -25,6 +25,7 @@ func run(ctx context.Context, args []string) error {
 	err := flags.Parse(args, os.Stdout, summary, func(set *pflag.FlagSet) {
 		addWorkers(set, &options)
 		addTiming(set, &options)
+		addKueue(set, &options)
 		aggregated.add(set)
 		addAdmission(set, &admits)
 	})

@@ -30,6 +30,7 @@ func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName, now t
 		s.Unmet = known.unmetSince(now.Add(-r.options.PassOver))
 		s.MirrorChanged = r.lag.Since(key)
 		s.PassedOver = r.passedOver.For(s.Job.UID, now)
+		s.Terms = r.queues.Terms(ctx, s.Job)
 		home, from = s.Job.Annotations[mirror.AnnotationCluster], s.Job.Annotations[mirror.AnnotationMovedFrom]
 	}
 	if home != "" {
@@ -131,7 +132,7 @@ func (r *Reconciler) elsewhere(key types.NamespacedName, home, from string, now 
 
 // gatherPods adds what is known of the mirror's Pods.
 func (r *Reconciler) gatherPods(ctx context.Context, s *dispatch.Snapshot) {
-	s.Fits = true
+	s.Fits = r.fitsAtHome(ctx, s)
 	if s.Home == nil || s.Home.Mirror == nil {
 		return
 	}
@@ -151,7 +152,26 @@ func (r *Reconciler) gatherRoom(ctx context.Context, s *dispatch.Snapshot, worke
 	report := worker.Ledger().Unschedulable(s.Home.Mirror.UID)
 	s.Pods.Known, s.Pods.EverRan = true, report.EverRan
 	s.Pods.Unschedulable, s.Pods.Message = report.Unschedulable, report.Message
-	if isSuspended(s.Home.Mirror) && !isSuspended(s.Job) {
-		s.Fits = r.placer.Fits(ctx, s.Job, worker)
+}
+
+// fitsAtHome says whether a Job that is to be resumed has room at home; it's
+// asked of no other.
+func (r *Reconciler) fitsAtHome(ctx context.Context, s *dispatch.Snapshot) bool {
+	if s.Home == nil || s.Job == nil || !isResuming(s) {
+		return true
 	}
+	worker, ok := r.workers.Get(s.Home.Worker)
+	if !ok || !worker.View().Room.Known {
+		return true
+	}
+	return r.placer.Fits(ctx, s.Terms.Anticipate(s.Job), worker)
+}
+
+// isResuming: the Job is suspended in its home, and runs again on the hub, or will
+// as soon as its queue knows that it has a place.
+func isResuming(s *dispatch.Snapshot) bool {
+	if isSuspended(s.Job) {
+		return s.Terms.Reserved && (s.Home.Mirror == nil || isSuspended(s.Home.Mirror))
+	}
+	return s.Home.Mirror != nil && isSuspended(s.Home.Mirror)
 }

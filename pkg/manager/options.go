@@ -9,6 +9,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -27,6 +28,8 @@ type Options struct {
 	// PassOver is how long a worker that can't take a Job is passed over for it.
 	// Default 5m.
 	PassOver time.Duration
+	// Kueue says how to work with Kueue on the hub.
+	Kueue kueue.Options
 	// Timing are the delays of decisions.
 	Timing dispatch.Timing
 	// Connection are the limits and time-outs of the connections to workers; of
@@ -41,6 +44,7 @@ func DefaultOptions() Options {
 		Concurrency:       128,
 		WorkerConcurrency: 16,
 		PassOver:          5 * time.Minute,
+		Kueue:             kueue.DefaultOptions(),
 		Timing:            dispatch.DefaultTiming(),
 	}
 }
@@ -80,6 +84,9 @@ func (o *Options) Validate() error {
 	if o.Timing.StuckTimeout < o.Timing.StuckNotice {
 		errs = append(errs, fmt.Errorf("stuck timeout: must not be shorter than the stuck notice (%s), but is %s",
 			o.Timing.StuckNotice, o.Timing.StuckTimeout))
+	}
+	if err := o.Kueue.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("kueue: %w", err))
 	}
 	return errors.Join(errs...)
 }

@@ -23,7 +23,7 @@ func (r *Reconciler) place(ctx context.Context, s *dispatch.Snapshot, a dispatch
 		return r.tell(ctx, s, dispatch.Report{Reason: dispatch.ReasonInvalid, Warning: true, Message: err.Error()}), nil
 	}
 	r.waiters.Add(s.Key) // before the room is read: what comes free from now on wakes the Job
-	if !r.settling.Over() {
+	if !r.settling.Over() || !r.queues.Known() {
 		return outcome{awaitsRoom: true}, nil
 	}
 	decision := r.placer.Choose(ctx, request)
@@ -44,7 +44,9 @@ func placementRequest(s *dispatch.Snapshot, a dispatch.Place) (placement.Request
 	if err != nil {
 		return placement.Request{}, err
 	}
-	request := placement.Request{Job: s.Job, Selector: selector, PassedOver: s.PassedOver}
+	request := placement.Request{
+		Job: s.Terms.Anticipate(s.Job), Selector: selector, Among: s.Terms.Workers, PassedOver: s.PassedOver,
+	}
 	if a.Leave != "" {
 		request.PassedOver = maps.Clone(s.PassedOver)
 		if request.PassedOver == nil {
@@ -64,6 +66,7 @@ func (r *Reconciler) noPlace(ctx context.Context, s *dispatch.Snapshot, a dispat
 		o = r.tell(ctx, s, dispatch.Report{Reason: dispatch.ReasonPending, Warning: true, Message: decision.Named()})
 	}
 	o.awaitsRoom = true
+	r.outlooks.Unplaced(s, decision)
 	return o
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
@@ -22,14 +23,19 @@ type placer struct {
 	placements *placements
 	// job reads a hub Job from the cache; nil: there is none.
 	job func(context.Context, types.NamespacedName) *batchv1.Job
+	// terms are what a Job's queue says.
+	terms func(context.Context, *batchv1.Job) dispatch.Terms
 
 	mu sync.Mutex
 	// primed are the ledgers that know of the Jobs placed before.
 	primed map[string]*capacity.Ledger
 }
 
-func newPlacer(workers *clusters.Registry, p *placements, job func(context.Context, types.NamespacedName) *batchv1.Job) *placer {
-	return &placer{workers: workers, placements: p, job: job, primed: map[string]*capacity.Ledger{}}
+func newPlacer(r *Reconciler) *placer {
+	return &placer{
+		workers: r.workers, placements: r.placements, job: r.cachedJob, terms: r.queues.Terms,
+		primed: map[string]*capacity.Ledger{},
+	}
 }
 
 // Choose finds a worker for a Job, and reserves room for it there. What the Job
@@ -84,7 +90,8 @@ func (p *placer) prime(ctx context.Context, worker *clusters.Worker) {
 	p.primed[worker.Name()] = worker.Ledger()
 	for _, key := range p.placements.On(worker.Name()) {
 		if job := p.job(ctx, key); job != nil {
-			reserve(worker, job, !isSuspended(job))
+			terms := p.terms(ctx, job)
+			reserve(worker, terms.Anticipate(job), wantsRoom(job, terms))
 		}
 	}
 }
@@ -96,6 +103,12 @@ func reserve(worker *clusters.Worker, job *batchv1.Job, running bool) {
 		return
 	}
 	worker.Ledger().Reserve(keyOf(job), placement.ShapeOf(&job.Spec.Template), placement.PodsWanted(job))
+}
+
+// wantsRoom says whether room is to be held for a Job's Pods: it runs, or will as
+// soon as its queue knows that it has a place.
+func wantsRoom(job *batchv1.Job, terms dispatch.Terms) bool {
+	return !isSuspended(job) || terms.Reserved
 }
 
 func isSuspended(job *batchv1.Job) bool { return ptr.Deref(job.Spec.Suspend, false) }

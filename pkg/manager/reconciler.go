@@ -14,6 +14,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -42,6 +43,8 @@ type Reconciler struct {
 	mirrors    *mirrorsWritten
 	waiters    *waiters
 	passedOver *passedOver
+	queues     *kueue.Queues
+	outlooks   *outlooks
 	memory     *memory
 	lanes      *lanes
 	lag        *lag
@@ -128,8 +131,11 @@ func (r *Reconciler) account(s *dispatch.Snapshot) {
 		return
 	}
 	if worker, ok := r.workers.Get(s.Home.Worker); ok {
-		waits := s.Home.Mirror != nil && isSuspended(s.Home.Mirror) && !s.Fits
-		reserve(worker, s.Job, !isSuspended(s.Job) && !waits)
+		waits := !s.Fits && (s.Home.Mirror == nil || isSuspended(s.Home.Mirror))
+		reserve(worker, s.Terms.Anticipate(s.Job), wantsRoom(s.Job, s.Terms) && !waits)
+		if !waits && s.Terms.Allows(s.Home.Worker) {
+			r.outlooks.Placed(s)
+		}
 	}
 }
 

@@ -23,9 +23,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -40,6 +42,7 @@ func NewScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	utilruntime.Must(kueuev1beta2.AddToScheme(scheme))
 	return scheme
 }
 
@@ -101,7 +104,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	connection.Namespace, connection.Origin = options.Namespace, options.Origin
 	connection.HubUID, connection.Placements = hubUID, r
 	r.workers = clusters.NewRegistry(connection)
-	r.placer = newPlacer(r.workers, r.placements, r.cachedJob)
+	r.placer = newPlacer(r)
 	if err := mgr.Add(collect(&jobsCollector{placements: r.placements, workers: r.workers})); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
@@ -121,6 +124,7 @@ func collect(c prometheus.Collector) manager.RunnableFunc {
 }
 
 func newReconciler(mgr ctrl.Manager, told events.EventRecorder, options Options) *Reconciler {
+	queues := kueue.New(options.Kueue)
 	return &Reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), cache: mgr.GetCache(),
 		report:     newReporter(told, clock.RealClock{}),
@@ -132,6 +136,8 @@ func newReconciler(mgr ctrl.Manager, told events.EventRecorder, options Options)
 		mirrors:    newMirrorsWritten(),
 		waiters:    newWaiters(),
 		passedOver: newPassedOver(),
+		queues:     queues,
+		outlooks:   newOutlooks(queues.PlaceChanged),
 		memory:     newMemory(),
 		lag:        newLag(),
 	}
@@ -146,6 +152,9 @@ func (r *Reconciler) setup(mgr ctrl.Manager) error {
 	}
 	if err := r.setupCarry(mgr, wake); err != nil {
 		return fmt.Errorf("jobs: %w", err)
+	}
+	if err := r.queues.SetupWithManager(mgr, dispatcher{wake, r}, r.options.Namespace); err != nil {
+		return fmt.Errorf("kueue: %w", err)
 	}
 	r.workers.Notify(wake)
 	if err := r.workers.SetupWithManager(mgr); err != nil {

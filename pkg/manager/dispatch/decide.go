@@ -13,21 +13,22 @@ type Situation string
 
 // The situations, in the order in which they're looked for.
 const (
-	Absent           Situation = "Absent"
-	Leftover         Situation = "Leftover"
-	Deleting         Situation = "Deleting"
-	Finished         Situation = "Finished"
-	Displaced        Situation = "Displaced"
-	Stray            Situation = "Stray"
-	HomeUnknown      Situation = "HomeUnknown"
-	HomeBeingRemoved Situation = "HomeBeingRemoved"
-	SuspendedAtHub   Situation = "SuspendedAtHub"
-	Unplaced         Situation = "Unplaced"
-	HomeOutOfTouch   Situation = "HomeOutOfTouch"
-	HomeRefuses      Situation = "HomeRefuses"
-	Unmirrored       Situation = "Unmirrored"
-	MirrorLeaving    Situation = "MirrorLeaving"
-	Mirrored         Situation = "Mirrored"
+	Absent            Situation = "Absent"
+	Leftover          Situation = "Leftover"
+	Deleting          Situation = "Deleting"
+	Finished          Situation = "Finished"
+	Displaced         Situation = "Displaced"
+	Stray             Situation = "Stray"
+	HomeUnknown       Situation = "HomeUnknown"
+	HomeBeingRemoved  Situation = "HomeBeingRemoved"
+	AwaitingAdmission Situation = "AwaitingAdmission"
+	SuspendedAtHub    Situation = "SuspendedAtHub"
+	Unplaced          Situation = "Unplaced"
+	HomeOutOfTouch    Situation = "HomeOutOfTouch"
+	HomeRefuses       Situation = "HomeRefuses"
+	Unmirrored        Situation = "Unmirrored"
+	MirrorLeaving     Situation = "MirrorLeaving"
+	Mirrored          Situation = "Mirrored"
 )
 
 // situations is the ordered table that Decide walks.
@@ -51,6 +52,8 @@ var situations = []struct {
 	{Stray, hasStray, planStray},
 	{HomeUnknown, isHomeUnknown, planHomeUnknown},
 	{HomeBeingRemoved, isHomeBeingRemoved, planHomeBeingRemoved},
+	// A Job that its queue will resume when it has a place gets one.
+	{AwaitingAdmission, isAwaitingAdmission, planAwaitingAdmission},
 	// A Job that is suspended before it has a mirror waits on the hub.
 	{SuspendedAtHub, isSuspendedAtHub, planSuspendedAtHub},
 	{Unplaced, isUnplaced, planUnplaced},

@@ -1,0 +1,44 @@
+package dispatch
+
+import "k8s.io/utils/ptr"
+
+// isAwaitingAdmission: the Job is suspended, quota is held for it, and its queue
+// waits for it to be placed. What isn't known of a worker out of touch isn't acted
+// upon, and what is still running in one stops first.
+func isAwaitingAdmission(s *Snapshot) bool {
+	return s.Terms.Reserved && ptr.Deref(s.Job.Spec.Suspend, false) && (s.Home == nil || s.Home.Synced && s.isStopped())
+}
+
+// isStopped: no Pod of the Job is left in its home.
+func (s *Snapshot) isStopped() bool {
+	m := s.Home.Mirror
+	return m == nil || m.DeletionTimestamp == nil && ptr.Deref(m.Spec.Suspend, false) &&
+		m.Status.Active == 0 && ptr.Deref(m.Status.Terminating, 0) == 0
+}
+
+// planAwaitingAdmission places a suspended Job, or sees that the place that it has
+// is one where it may go on.
+func planAwaitingAdmission(s *Snapshot) Plan {
+	plan := planStopped(s)
+	if len(plan.Actions) > 0 {
+		return plan
+	}
+	switch {
+	case s.Home == nil:
+		return Plan{Actions: []Action{Place{}}, Again: true}
+	case !s.Terms.Allows(s.Home.Worker):
+		return s.leave("isn't allowed for the Job's queue")
+	case !s.Fits:
+		return s.leave("has no room for the Job now")
+	default:
+		return plan
+	}
+}
+
+// planStopped keeps a suspended Job and its suspended mirror, if any, in step.
+func planStopped(s *Snapshot) Plan {
+	if s.Home == nil || s.Home.Mirror == nil {
+		return planSuspendedAtHub(s)
+	}
+	return planMirrored(s)
+}

@@ -1,0 +1,167 @@
+package kueue
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	toolscache "k8s.io/client-go/tools/cache"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+)
+
+// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=list;watch
+
+const (
+	// recheck is how often the hub is asked for Kueue's API without any event.
+	recheck = time.Minute
+	// retryLook is the same after a failure.
+	retryLook = 2 * time.Second
+	// syncTimeout bounds the start of a session.
+	syncTimeout = 10 * time.Second
+)
+
+// resources are what a session needs of Kueue's API.
+var resources = []string{"admissionchecks", "workloads", "multikueueconfigs", "multikueueclusters", "resourceflavors"}
+
+// lifecycle keeps a session for as long as Kueue's CRDs are there.
+type lifecycle struct {
+	queues    *Queues
+	mgr       ctrl.Manager
+	namespace string
+	changed   chan struct{} // has room for one
+	stop      func()        // of the session; nil: there is none
+}
+
+func newLifecycle(q *Queues, mgr ctrl.Manager, namespace string) *lifecycle {
+	return &lifecycle{queues: q, mgr: mgr, namespace: namespace, changed: make(chan struct{}, 1)}
+}
+
+// Start watches for Kueue's CRDs until the context ends; the manager calls it.
+func (l *lifecycle) Start(ctx context.Context) error {
+	ctx = log.IntoContext(ctx, l.mgr.GetLogger().WithName("kueue"))
+	api, err := discovery.NewDiscoveryClientForConfigAndClient(l.mgr.GetConfig(), l.mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("kueue: %w", err)
+	}
+	if err := l.watchCRDs(ctx); err != nil {
+		return fmt.Errorf("kueue: %w", err)
+	}
+	defer l.end()
+	for ctx.Err() == nil {
+		wait := recheck
+		if err := l.look(ctx, api); err != nil {
+			log.FromContext(ctx).Error(err, "Can't tell whether Kueue is there; Jobs of its queues wait")
+			wait = retryLook
+		}
+		select {
+		case <-l.changed:
+		case <-time.After(wait):
+		case <-ctx.Done():
+		}
+	}
+	return nil
+}
+
+// watchCRDs has it noticed when Kueue's CRDs come or go. Only their names are kept.
+func (l *lifecycle) watchCRDs(ctx context.Context) error {
+	crds := &metav1.PartialObjectMetadata{}
+	crds.SetGroupVersionKind(crdKind)
+	informer, err := l.mgr.GetCache().GetInformer(ctx, crds, informerDoesNotBlock)
+	if err != nil {
+		return err
+	}
+	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    l.crdChanged,
+		UpdateFunc: func(_, crd any) { l.crdChanged(crd) },
+		DeleteFunc: l.crdChanged,
+	})
+	return err
+}
+
+func (l *lifecycle) crdChanged(object any) {
+	if gone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+		object = gone.Obj
+	}
+	crd, ok := object.(metav1.Object)
+	if !ok || !strings.HasSuffix(crd.GetName(), "."+kueue.SchemeGroupVersion.Group) {
+		return
+	}
+	select {
+	case l.changed <- struct{}{}:
+	default:
+	}
+}
+
+// look begins or ends the session as the hub serves Kueue's API or not.
+func (l *lifecycle) look(ctx context.Context, api discovery.DiscoveryInterface) error {
+	served, err := isServed(api)
+	if err != nil {
+		return err
+	}
+	switch {
+	case served && l.stop == nil:
+		if err := l.begin(ctx); err != nil {
+			return err
+		}
+		log.FromContext(ctx).Info("Kueue is there: AdmissionChecks are kept", "controllerName", ControllerName)
+	case !served && l.stop != nil:
+		l.end()
+		log.FromContext(ctx).Info("Kueue's CRDs are gone")
+	case l.queues.known.Load():
+		return nil
+	}
+	l.queues.known.Store(true)
+	l.queues.dispatcher.WakeWaiting()
+	return nil
+}
+
+// isServed says whether all that a session needs is there.
+func isServed(api discovery.DiscoveryInterface) (bool, error) {
+	list, err := api.ServerResourcesForGroupVersion(kueue.SchemeGroupVersion.String())
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	has := func(name string) bool {
+		return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == name })
+	}
+	return !slices.ContainsFunc(resources, func(name string) bool { return !has(name) }), nil
+}
+
+// begin starts a session, and returns when its caches are filled.
+func (l *lifecycle) begin(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	s, err := newSession(ctx, l)
+	if err != nil {
+		cancel()
+		return err
+	}
+	stop := s.run(ctx, cancel)
+	wait, done := context.WithTimeout(ctx, syncTimeout)
+	defer done()
+	if !s.objects.WaitForCacheSync(wait) {
+		stop()
+		return fmt.Errorf("the objects of %s can't be listed; does the manager have the permissions?", kueue.SchemeGroupVersion)
+	}
+	l.stop = stop
+	l.queues.session.Store(s)
+	return nil
+}
+
+func (l *lifecycle) end() {
+	if l.stop == nil {
+		return
+	}
+	l.queues.session.Store(nil)
+	l.stop()
+	l.stop = nil
+}
