@@ -1,0 +1,195 @@
+package real
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"fmt"
+	"strings"
+	"text/template"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/jobferry/jobferry/e2e/rig"
+)
+
+// install is the admin's work on the hub.
+func (s *story) install(ctx context.Context) error {
+	return s.step(ctx, "helm install of the manager, as Pods under the Pod Security Standard restricted", s.all(
+		"kubectl create namespace jobferry-system",
+		"kubectl label namespace jobferry-system pod-security.kubernetes.io/enforce=restricted",
+		"helm install jobferry charts/jobferry --namespace jobferry-system --wait --timeout 2m "+imageValues,
+	))
+}
+
+const imageValues = "--set image.repository=" + imageRepository + ",image.tag=" + imageTag + ",image.pullPolicy=Never"
+
+// register makes workers of both clusters; in edge, the embedded Job controller is installed, too.
+func (s *story) register(ctx context.Context) error {
+	if err := s.step(ctx, "kubectl jobferry register west", s.all(
+		"kubectl jobferry register west --worker-context west --labels name=west",
+	)); err != nil {
+		return err
+	}
+	return s.step(ctx, "kubectl jobferry register edge, and helm install of the embedded controller there", s.all(
+		"kubectl jobferry register edge --worker-context edge --labels name=edge --job-controller Embedded",
+		"kubectl --context edge label namespace jobferry-system pod-security.kubernetes.io/enforce=restricted",
+		"helm --kube-context edge install jobferry-worker charts/jobferry-worker --namespace jobferry-system --wait --timeout 2m "+imageValues,
+	))
+}
+
+//go:embed manifests/jobs.yaml.tmpl
+var jobs string
+
+var jobsTemplate = template.Must(template.New("jobs").Parse(jobs))
+
+// submit is a user's work.
+func (s *story) submit(ctx context.Context) error {
+	if err := s.step(ctx, "a namespace whose Jobs are dispatched", s.all(
+		"kubectl create namespace team",
+		"kubectl label namespace team jobferry.dev/dispatch=enabled",
+		"kubectl config set-context hub --namespace team",
+	)); err != nil {
+		return err
+	}
+	return s.inBoth(ctx, "ordinary Jobs are created on the hub", func(ctx context.Context, worker string) error {
+		var manifest bytes.Buffer
+		if err := jobsTemplate.Execute(&manifest, worker); err != nil {
+			return err
+		}
+		_, err := s.run(ctx, manifest.String(), "kubectl", "create", "-f", "-")
+		return err
+	})
+}
+
+// ends waits for the Jobs' ends on the hub, and looks at what they ended with.
+func (s *story) ends(ctx context.Context) error {
+	for _, end := range []struct{ job, condition, what, path, want string }{
+		{"pi", "complete", "a Job in busybox is Complete", "{.status.succeeded}", "1"},
+		{"exit42", "failed", "exit code 42 fails the Job by its podFailurePolicy", "{.status.conditions[?(@.type=='Failed')].reason}", "PodFailurePolicy"},
+		{"oom", "failed", "a Job whose container is OOM-killed has failed", "{.status.conditions[?(@.type=='Failed')].reason}", "BackoffLimitExceeded"},
+		{"indexed", "complete", "an Indexed Job is Complete", "{.status.completedIndexes}", "0-2"},
+	} {
+		err := s.inBoth(ctx, end.what, func(ctx context.Context, worker string) error {
+			job := "job/" + end.job + "-" + worker
+			if err := s.all("kubectl wait --timeout=2m --for=condition=" + end.condition + " " + job)(ctx); err != nil {
+				return err
+			}
+			out, err := s.run(ctx, "", "kubectl", "get", job, "-o", "jsonpath="+end.path)
+			if err == nil && out != end.want {
+				err = fmt.Errorf("%s: %s is %q, want %q", job, end.path, out, end.want)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return s.inBoth(ctx, "the Pod that was OOM-killed is seen at the hub", func(ctx context.Context, worker string) error {
+		return s.shows(ctx, "OOMKilled", "kubectl jobferry pods oom-"+worker+" -o json")
+	})
+}
+
+// pi's digits, as far as bc's last one is right.
+const pi = "3.14159265358979323846264338327950288419"
+
+// logs are read at the hub: those of what has ended, and live.
+func (s *story) logs(ctx context.Context) error {
+	err := s.inBoth(ctx, "kubectl jobferry logs", func(ctx context.Context, worker string) error {
+		if err := s.shows(ctx, pi, "kubectl jobferry logs pi-"+worker); err != nil {
+			return err
+		}
+		return s.shows(ctx, "index=2 host=indexed-"+worker+"-2", "kubectl jobferry logs indexed-"+worker+" --index 2")
+	})
+	if err != nil {
+		return err
+	}
+	return s.inBoth(ctx, "kubectl jobferry logs -f follows a Pod to its end", func(ctx context.Context, worker string) error {
+		job := "follow-" + worker
+		manifest := strings.ReplaceAll(followed, "WORKER", worker)
+		if _, err := s.run(ctx, manifest, "kubectl", "create", "-f", "-"); err != nil {
+			return err
+		}
+		if err := s.all("kubectl wait --timeout=2m --for=jsonpath={.status.ready}=1 job/" + job)(ctx); err != nil {
+			return err
+		}
+		return s.shows(ctx, "line 5", "kubectl jobferry logs -f "+job)
+	})
+}
+
+const followed = `
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: follow-WORKER
+  annotations: {jobferry.dev/cluster-selector: name=WORKER}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers:
+      - name: main
+        image: docker.io/library/busybox:1.36
+        command: [sh, -c, 'for i in 1 2 3 4 5; do echo line $i; sleep 1; done']
+`
+
+// suspend ends Pods as Kubernetes does: with time for them to save what they have.
+func (s *story) suspend(ctx context.Context) error {
+	err := s.inBoth(ctx, "kubectl jobferry exec", func(ctx context.Context, worker string) error {
+		job := "graceful-" + worker
+		if err := s.all("kubectl wait --timeout=2m --for=jsonpath={.status.ready}=1 job/" + job)(ctx); err != nil {
+			return err
+		}
+		return s.shows(ctx, job, "kubectl jobferry exec "+job+" -- hostname")
+	})
+	if err != nil {
+		return err
+	}
+	return s.inBoth(ctx, "a Job that is suspended on the hub ends its Pod gracefully", func(ctx context.Context, worker string) error {
+		job, saved := "graceful-"+worker, make(chan error, 1)
+		go func() { saved <- s.saved(ctx, worker, job) }()
+		if _, err := s.run(ctx, "", "kubectl", "patch", "job", job, "--patch", `{"spec":{"suspend":true}}`); err != nil {
+			return err
+		}
+		if err := <-saved; err != nil {
+			return err
+		}
+		return s.all("kubectl wait --timeout=2m --for=condition=suspended job/" + job)(ctx)
+	})
+}
+
+// saved waits until the Pod of a Job has ended with what its handler of SIGTERM writes.
+func (s *story) saved(ctx context.Context, worker, job string) error {
+	_, err := rig.Objects(s.clusters[worker].Client().CoreV1().RESTClient(), "pods", "team").Until(ctx, func(o runtime.Object) bool {
+		pod, ok := o.(*corev1.Pod)
+		if !ok || pod.Labels["batch.kubernetes.io/job-name"] != job || len(pod.Status.ContainerStatuses) == 0 {
+			return false
+		}
+		end := pod.Status.ContainerStatuses[0].State.Terminated
+		return end != nil && end.ExitCode == 0 && strings.TrimSpace(end.Message) == "saved"
+	})
+	return err
+}
+
+// remove takes everything away again.
+func (s *story) remove(ctx context.Context) error {
+	if err := s.step(ctx, "all Jobs are deleted, and their mirrors with them", s.all("kubectl delete jobs --all --timeout=2m")); err != nil {
+		return err
+	}
+	if err := s.inBoth(ctx, "no Job and no Pod is left", func(ctx context.Context, worker string) error {
+		out, err := s.run(ctx, "", "kubectl", "--context", worker, "get", "jobs,pods", "-n", "team", "-o", "name")
+		if err == nil && out != "" {
+			err = fmt.Errorf("left in %s: %s", worker, out)
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	return s.step(ctx, "unregister, and helm uninstall", s.all(
+		"kubectl jobferry unregister west --worker-context west",
+		"kubectl jobferry unregister edge --worker-context edge",
+		"helm --kube-context edge uninstall jobferry-worker --namespace jobferry-system --wait",
+		"helm uninstall jobferry --namespace jobferry-system --wait",
+	))
+}
