@@ -2,7 +2,6 @@ package plugin
 
 import (
 	"context"
-	"io"
 	"os"
 	"time"
 
@@ -82,15 +81,18 @@ func (c *cli) key(job string) (types.NamespacedName, error) {
 	return types.NamespacedName{Namespace: namespace, Name: jobName(job)}, err
 }
 
-// palette has colours for a terminal whose user didn't say no to them.
 func (c *cli) palette() show.Palette {
-	if os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb" || !isTerminal(c.Out) {
+	return paletteFor(term.TTY{Out: c.Out}.IsTerminalOut(), os.Getenv)
+}
+
+// paletteFor has colours for a terminal whose user didn't say no to them, see
+// https://no-color.org.
+func paletteFor(terminal bool, env func(string) string) show.Palette {
+	if !terminal || env("NO_COLOR") != "" || env("TERM") == "dumb" {
 		return nil
 	}
 	return show.Colours()
 }
-
-func isTerminal(w io.Writer) bool { return term.TTY{Out: w}.IsTerminalOut() }
 
 func (c *cli) now() time.Time { return c.clock.Now() }
 

@@ -51,6 +51,9 @@ func (o output) print(c *cli, object runtime.Object) error {
 	if err := typed(object); err != nil {
 		return err
 	}
+	if meta.IsListType(object) && o.format() == "name" {
+		return meta.EachListItem(object, func(item runtime.Object) error { return printer.PrintObj(item, c.Out) })
+	}
 	return printer.PrintObj(object, c.Out)
 }
 

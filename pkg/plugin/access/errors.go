@@ -37,7 +37,7 @@ var advices = []struct {
 }{
 	{subresourcesMissing,
 		"the hub doesn't serve subresources.jobferry.dev: install the chart with subresources.enabled=true (kubectl get apiservice v1alpha1.subresources.jobferry.dev)"},
-	{func(err error) bool { return apierrors.IsServiceUnavailable(err) },
+	{managerMissing,
 		"jobferry-manager doesn't answer: see kubectl get apiservice v1alpha1.subresources.jobferry.dev, and kubectl -n jobferry-system get pods"},
 	{subresourceForbidden,
 		"you lack that right on the hub: ask its admin for the role view (pods, logs, events) or edit (exec) in this namespace"},
@@ -60,6 +60,12 @@ func Explain(err error) error {
 // without naming a kind, or with our group's.
 func subresourcesMissing(err error) bool {
 	return apierrors.IsNotFound(err) && unknownPath(err) && !kindMissing(err)
+}
+
+// managerMissing: the hub's API server found nobody to pass the request on to. What
+// the manager itself can't do, it says by a worker's name.
+func managerMissing(err error) bool {
+	return apierrors.IsServiceUnavailable(err) && !strings.HasPrefix(err.Error(), "worker ")
 }
 
 func unknownPath(err error) bool {

@@ -1,0 +1,167 @@
+package plugin
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
+	"github.com/jobferry/jobferry/e2e/rig/reap"
+)
+
+// terminal is where somebody types: a ferry, and the plugin with a kubeconfig for all clusters.
+type terminal struct {
+	*ferrytest.Ferry
+	t          *testing.T
+	kubeconfig string
+}
+
+// outcome is what one run of the plugin came to.
+type outcome struct {
+	out, err string
+	code     int
+}
+
+func terminalFor(t *testing.T) terminal {
+	t.Helper()
+	f := terminal{Ferry: ferrytest.For(t), t: t}
+	f.kubeconfig = f.kubeconfigOf("hub", "w1", "w2")
+	return f
+}
+
+// kubeconfigOf writes a kubeconfig with a context for each cluster's admin, the first of which is current.
+func (f terminal) kubeconfigOf(clusters ...string) string {
+	f.t.Helper()
+	all := clientcmdapi.NewConfig()
+	for _, name := range clusters {
+		one, err := clientcmd.Load(f.Cluster(name).KubeconfigBytes())
+		f.check(err)
+		current := one.Contexts[one.CurrentContext]
+		all.Clusters[name], all.AuthInfos[name] = one.Clusters[current.Cluster], one.AuthInfos[current.AuthInfo]
+		all.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name, Namespace: f.NS}
+	}
+	all.CurrentContext = clusters[0]
+	file := filepath.Join(f.t.TempDir(), "kubeconfig")
+	f.check(clientcmd.WriteToFile(*all, file))
+	return file
+}
+
+func (f terminal) check(err error) {
+	f.t.Helper()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// run runs the plugin.
+func (f terminal) run(args ...string) outcome {
+	f.t.Helper()
+	return f.with("", args...)
+}
+
+// with runs the plugin with something on its standard input.
+func (f terminal) with(input string, args ...string) outcome {
+	f.t.Helper()
+	program, err := build()
+	f.check(err)
+	cmd := exec.CommandContext(f.Context(), program, args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+f.kubeconfig, "HOME="+f.t.TempDir())
+	cmd.Stdin = strings.NewReader(input)
+	var out, errOut bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errOut
+	err = cmd.Run()
+	if cmd.ProcessState == nil {
+		f.t.Fatal(err)
+	}
+	f.t.Logf("$ kubectl jobferry %s\n%s%s(exit code %d)", strings.Join(args, " "), out.String(), errOut.String(), cmd.ProcessState.ExitCode())
+	return outcome{out.String(), errOut.String(), cmd.ProcessState.ExitCode()}
+}
+
+// ok runs the plugin, which must succeed.
+func (f terminal) ok(args ...string) outcome {
+	f.t.Helper()
+	o := f.run(args...)
+	if o.code != 0 {
+		f.t.Fatalf("exit code %d", o.code)
+	}
+	return o
+}
+
+// fails runs the plugin, which must fail with this code, and say this.
+func (f terminal) fails(code int, says []string, args ...string) outcome {
+	f.t.Helper()
+	o := f.run(args...)
+	if o.code != code {
+		f.t.Fatalf("exit code %d, want %d", o.code, code)
+	}
+	f.says(o.err, says...)
+	return o
+}
+
+// says checks that a text has all of these.
+func (f terminal) says(text string, wanted ...string) {
+	f.t.Helper()
+	for _, part := range wanted {
+		if !strings.Contains(text, part) {
+			f.t.Errorf("it doesn't say %q", part)
+		}
+	}
+}
+
+// register makes a cluster a worker in the pool "main", and has it let go when the test ends.
+func (f terminal) register(name string, more ...string) outcome {
+	f.t.Helper()
+	o := f.ok(append([]string{"register", name, "--worker-context", name, "--labels", fmt.Sprintf("name=%s,pool=main", name)}, more...)...)
+	f.letGoAfter(name)
+	f.WorkerUntil(name, ferrytest.Ready)
+	f.LeaveWorker(name)
+	return o
+}
+
+// letGoAfter cleans up after a test, while its manager runs.
+func (f terminal) letGoAfter(name string) {
+	f.t.Cleanup(func() {
+		program, err := build()
+		if err != nil {
+			f.t.Error(err)
+			return
+		}
+		cmd := exec.Command(program, "unregister", name, "--worker-context", name, "--policy", "Orphan", "--yes", "--timeout", "30s")
+		cmd.Env = append(os.Environ(), "KUBECONFIG="+f.kubeconfig)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			f.t.Errorf("unregister %s: %v\n%s", name, err, out)
+		}
+	})
+}
+
+// build builds the plugin, once, and keeps it for as long as this process runs.
+var build = sync.OnceValues(func() (string, error) {
+	reaper, err := reap.Shared()
+	if err != nil {
+		return "", err
+	}
+	dir, err := os.MkdirTemp("", "kubectl-jobferry-")
+	if err != nil {
+		return "", err
+	}
+	if err := reaper.WatchDir(dir); err != nil {
+		return "", err
+	}
+	_, file, _, _ := runtime.Caller(0)
+	program := filepath.Join(dir, "kubectl-jobferry")
+	cmd := exec.Command("go", "build", "-o", program, "./cmd/kubectl-jobferry")
+	cmd.Dir = filepath.Join(filepath.Dir(file), "..", "..")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build kubectl-jobferry: %w\n%s", err, out)
+	}
+	return program, nil
+})

@@ -1,0 +1,195 @@
+package plugin
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/streaming/pkg/httpstream/wsstream"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// now is what the plugin's clock says.
+var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// fakeHub answers as a hub's API server, and the manager behind it, would.
+type fakeHub struct {
+	t       *testing.T
+	server  *httptest.Server
+	answers map[string]any // by path
+
+	mu    sync.Mutex
+	asked []*http.Request
+}
+
+const (
+	jobPath = "/apis/batch/v1/namespaces/team-a/jobs/shards"
+	subPath = "/apis/subresources.jobferry.dev/v1alpha1/namespaces/team-a/jobs/shards/"
+)
+
+// newHub is a hub with the Job shards, which runs two Pods in the worker west.
+func newHub(t *testing.T) *fakeHub {
+	h := &fakeHub{t: t, answers: map[string]any{
+		jobPath:                                 shards(),
+		"/apis/batch/v1/namespaces/team-a/jobs": &batchv1.JobList{Items: []batchv1.Job{*shards(), {ObjectMeta: metav1.ObjectMeta{Name: "not-ours"}}}},
+		"/api/v1/namespaces/team-a/events":      &corev1.EventList{Items: []corev1.Event{event("Placed", "Placed on worker west")}},
+		"/apis/jobferry.dev/v1alpha1/workerclusters": &v1alpha1.WorkerClusterList{Items: []v1alpha1.WorkerCluster{
+			{ObjectMeta: metav1.ObjectMeta{Name: "east"}}, {ObjectMeta: metav1.ObjectMeta{Name: "west"}}}},
+		subPath + "pods":   &corev1.PodList{Items: []corev1.Pod{pod(1), pod(0)}},
+		subPath + "events": &corev1.EventList{Items: []corev1.Event{event("SuccessfulCreate", "Created pod: shards-0")}},
+		subPath + "mirror": shards(),
+		subPath + "log":    func(query url.Values) string { return "log of " + query.Encode() + "\n" },
+	}}
+	h.server = httptest.NewServer(h)
+	t.Cleanup(h.server.Close)
+	return h
+}
+
+func shards() *batchv1.Job {
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "shards", UID: "1", Annotations: map[string]string{mirror.AnnotationCluster: "west"}},
+		Spec:       batchv1.JobSpec{ManagedBy: ptr.To(mirror.ManagedByDispatcher), Completions: ptr.To[int32](2)},
+		Status:     batchv1.JobStatus{Active: 2, Ready: ptr.To[int32](2)},
+	}
+}
+
+func pod(index int) corev1.Pod {
+	return corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "team-a", Name: fmt.Sprintf("shards-%d", index),
+			Annotations: map[string]string{batchv1.JobCompletionIndexAnnotation: fmt.Sprint(index)},
+		},
+		Spec:   corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}},
+		Status: corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+}
+
+func event(reason, message string) corev1.Event {
+	return corev1.Event{
+		InvolvedObject: corev1.ObjectReference{Kind: "Job", Name: "shards", UID: "1"}, Type: "Normal",
+		Reason: reason, Message: message, LastTimestamp: metav1.NewTime(now.Add(-time.Minute)),
+	}
+}
+
+// refuse has a path answered with an error.
+func (h *fakeHub) refuse(path string, code int32, reason metav1.StatusReason, message string, details *metav1.StatusDetails) {
+	h.answers[path] = &metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
+		Status:   metav1.StatusFailure, Code: code, Reason: reason, Message: message, Details: details,
+	}
+}
+
+// ServeHTTP answers.
+func (h *fakeHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h.mu.Lock()
+	h.asked = append(h.asked, r)
+	answer := h.answers[r.URL.Path]
+	h.mu.Unlock()
+	if r.URL.Path == subPath+"exec" {
+		h.exec(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	switch answer := answer.(type) {
+	case nil:
+		w.Header().Set("Content-Type", "text/plain")
+		http.Error(w, "404 page not found", http.StatusNotFound)
+	case func(url.Values) string:
+		_, _ = io.WriteString(w, answer(r.URL.Query()))
+	case *metav1.Status:
+		w.WriteHeader(int(answer.Code))
+		h.encode(w, answer)
+	default:
+		h.encode(w, answer)
+	}
+}
+
+func (h *fakeHub) encode(w io.Writer, object any) {
+	if err := json.NewEncoder(w).Encode(object); err != nil {
+		h.t.Error(err)
+	}
+}
+
+// exec answers with what it was asked, and what came on standard input; then it
+// ends with the exit code 7.
+func (h *fakeHub) exec(w http.ResponseWriter, r *http.Request) {
+	conn := wsstream.NewConn(map[string]wsstream.ChannelProtocolConfig{"v5.channel.k8s.io": {
+		Binary:   true,
+		Channels: []wsstream.ChannelType{wsstream.ReadChannel, wsstream.WriteChannel, wsstream.WriteChannel, wsstream.WriteChannel, wsstream.ReadChannel},
+	}})
+	_, streams, err := conn.Open(w, r)
+	if err != nil {
+		h.t.Error(err)
+		return
+	}
+	defer conn.Close()
+	fmt.Fprintf(streams[1], "asked: %s\n", r.URL.RawQuery)
+	if r.URL.Query().Get("stdin") == "true" {
+		line := make([]byte, len("hello\n"))
+		if _, err := io.ReadFull(streams[0], line); err != nil {
+			h.t.Error(err)
+		}
+		fmt.Fprintf(streams[1], "in: %s", line)
+	}
+	fmt.Fprintln(streams[2], "trouble")
+	h.encode(streams[3], &metav1.Status{
+		Status: metav1.StatusFailure, Reason: "NonZeroExitCode", Message: "command terminated with exit code 7",
+		Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Type: "ExitCode", Message: "7"}}},
+	})
+}
+
+// queries are those of the requests for a path.
+func (h *fakeHub) queries(path string) []url.Values {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var found []url.Values
+	for _, r := range h.asked {
+		if r.URL.Path == path {
+			found = append(found, r.URL.Query())
+		}
+	}
+	return found
+}
+
+// said is what a run of the plugin came to.
+type said struct {
+	out, err string
+	code     int
+}
+
+// run runs the plugin in the namespace team-a.
+func (h *fakeHub) run(args ...string) said { return h.with("", args...) }
+
+func (h *fakeHub) with(input string, args ...string) said {
+	h.t.Helper()
+	file := filepath.Join(h.t.TempDir(), "kubeconfig")
+	config := fmt.Sprintf(`{"apiVersion": "v1", "kind": "Config", "current-context": "hub",
+		"contexts": [{"name": "hub", "context": {"cluster": "hub", "namespace": "team-a"}}],
+		"clusters": [{"name": "hub", "cluster": {"server": %q}}]}`, h.server.URL)
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+	var out, errOut bytes.Buffer
+	streams := genericiooptions.IOStreams{In: strings.NewReader(input), Out: &out, ErrOut: &errOut}
+	// What stands behind "--" stays there.
+	code := Run(h.t.Context(), append([]string{"--kubeconfig", file}, args...), streams, clocktesting.NewFakePassiveClock(now))
+	return said{out.String(), errOut.String(), code}
+}

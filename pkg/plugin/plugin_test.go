@@ -1,0 +1,211 @@
+package plugin
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// The options of logs are those of a Pod's log, by the same names.
+func TestLogQuery(t *testing.T) {
+	for args, want := range map[string]string{
+		"logs shards":                                        "",
+		"logs job/shards --index 0":                          "index=0",
+		"logs shards --pod pod/shards-1 -c aux":              "container=aux&pod=shards-1",
+		"logs shards -f --timestamps":                        "follow=true&timestamps=true",
+		"logs shards -p --tail 0":                            "previous=true&tailLines=0",
+		"logs shards --since 90s":                            "sinceSeconds=90",
+		"logs shards --limit-bytes 10":                       "limitBytes=10",
+		"logs shards --since-time 2026-03-01T10:00:00+01:00": "sinceTime=2026-03-01T09%3A00%3A00.000000Z",
+	} {
+		t.Run(args, func(t *testing.T) {
+			h := newHub(t)
+			got := h.run(strings.Fields(args)...)
+			if want := "log of " + want + "\n"; got.out != want || got.code != 0 {
+				t.Errorf("%+v, want %s", got, want)
+			}
+		})
+	}
+}
+
+// All Pods, each line with its Pod and container, by index; followed or not.
+func TestLogsOfAllPods(t *testing.T) {
+	for _, more := range [][]string{nil, {"-f"}} {
+		h := newHub(t)
+		got := h.run(append([]string{"logs", "shards", "--all-pods", "--tail", "1"}, more...)...)
+		for _, line := range []string{
+			"[pod/shards-0/main] log of container=main&", "pod=shards-0&tailLines=1\n",
+			"[pod/shards-1/main] log of container=main&", "pod=shards-1&tailLines=1\n",
+		} {
+			if !strings.Contains(got.out, line) || got.code != 0 {
+				t.Errorf("%+v: no %q", got, line)
+			}
+		}
+	}
+	h := newHub(t)
+	if got := h.run("logs", "shards", "--all-pods", "-f", "--max-log-requests", "1"); got.code != exitUsage || !strings.Contains(got.err, "--max-log-requests") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A Pod whose log can't be read keeps no other from being printed, and is named.
+func TestLogsOfAllPodsWithoutOne(t *testing.T) {
+	h := newHub(t)
+	h.refuse(subPath+"log", http.StatusConflict, metav1.StatusReasonConflict, "container main is waiting", nil)
+	got := h.run("logs", "shards", "--all-pods")
+	if got.code != exitFailed || !strings.Contains(got.err, "shards-0: container main is waiting") || !strings.Contains(got.err, "shards-1: ") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestPrefix(t *testing.T) {
+	h := newHub(t)
+	if got := h.run("logs", "shards", "--index", "1", "--prefix"); got.out != "[pod/shards-1/main] log of container=main&pod=shards-1\n" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A command gets its input, its output is kept apart, and its exit code is ours.
+func TestExec(t *testing.T) {
+	h := newHub(t)
+	got := h.with("hello\n", "exec", "shards", "--index", "1", "-c", "main", "-i", "--", "cat", "-n")
+	want := said{"asked: command=cat&command=-n&container=main&index=1&stderr=true&stdin=true&stdout=true\nin: hello\n", "trouble\n", 7}
+	if got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+func TestTables(t *testing.T) {
+	for args, want := range map[string][]string{
+		"pods shards":         {"NAME ", "shards-0   0", "shards-1   1", "Running"},
+		"pods shards -o name": {"pod/shards-1\npod/shards-0\n"},
+		"jobs":                {"shards   west", "Running"},
+		"jobs shards -o name": {"job.batch/shards\n"},
+		"jobs -o jsonpath={.items[*].metadata.name}": {"shards"},
+		"jobs shards -o json":                        {`"apiVersion": "batch/v1"`, `"kind": "Job"`},
+		"events shards":                              {"hub    job/shards", "west   job/shards", "Created pod: shards-0"},
+		"describe shards":                            {"Worker:           west", "WORKER west", "Created pod: shards-0"},
+		"clusters":                                   {"east   Unknown", "west   Unknown"},
+		"clusters -o yaml":                           {"kind: WorkerClusterList", "kind: WorkerCluster\n"},
+		"top":                                        {"WORKER ", "JOB ", "shards   west"},
+		"version --client":                           {"kubectl-jobferry: "},
+		"completion bash":                            {"__start_kubectl"},
+		"__complete jobs sh":                         {"shards\n"},
+		"__complete logs ":                           {"shards\n"},
+		"__complete cordon ":                         {"east\nwest\n"},
+		"__complete logs shards --pod shards-1":      {"shards-1\n"},
+		"__complete clusters -o w":                   {"wide\n"},
+	} {
+		t.Run(args, func(t *testing.T) {
+			fields := strings.Fields(args)
+			if strings.HasSuffix(args, " ") {
+				fields = append(fields, "")
+			}
+			got := newHub(t).run(fields...)
+			for _, part := range want {
+				if got.code != 0 || !strings.Contains(got.out, part) {
+					t.Errorf("%+v: no %q", got, part)
+				}
+			}
+			if strings.Contains(got.out, "not-ours") || strings.Contains(got.out, "\x1b") {
+				t.Errorf("%q", got.out)
+			}
+		})
+	}
+}
+
+// Errors say what to do.
+func TestErrors(t *testing.T) {
+	details := &metav1.StatusDetails{Group: "subresources.jobferry.dev", Kind: "jobs", Name: "shards"}
+	for name, test := range map[string]struct {
+		edit func(*fakeHub)
+		args string
+		code int
+		want []string
+	}{
+		"forbidden": {func(h *fakeHub) {
+			h.refuse(subPath+"log", http.StatusForbidden, metav1.StatusReasonForbidden, `jobs.subresources.jobferry.dev "shards" is forbidden`, details)
+		}, "logs shards", exitFailed, []string{"is forbidden", "role view (pods, logs, events) or edit (exec)"}},
+		"no aggregated API": {func(h *fakeHub) { delete(h.answers, subPath+"pods") }, "pods shards", exitFailed,
+			[]string{"subresources.enabled=true"}},
+		"no manager": {func(h *fakeHub) {
+			h.refuse(subPath+"pods", http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "service unavailable", nil)
+		}, "pods shards", exitFailed, []string{"kubectl get apiservice"}},
+		"no such Job": {func(h *fakeHub) {
+			h.refuse(jobPath, http.StatusNotFound, metav1.StatusReasonNotFound, `jobs.batch "shards" not found`, &metav1.StatusDetails{Kind: "jobs", Name: "shards"})
+		}, "describe shards", exitFailed, []string{"there is no Job shards in namespace team-a", "kubectl jobferry jobs"}},
+		"somebody else's Job": {func(h *fakeHub) {
+			job := shards()
+			job.Spec.ManagedBy = nil
+			h.answers[jobPath] = job
+		}, "events shards", exitFailed, []string{"isn't Jobferry's", "kubectl itself"}},
+		"no CRD":          {func(h *fakeHub) { delete(h.answers, "/apis/jobferry.dev/v1alpha1/workerclusters") }, "clusters", exitFailed, []string{"no WorkerClusters"}},
+		"no such command": {nil, "frobnicate", exitUsage, []string{"frobnicate", "--help"}},
+		"unknown flag":    {nil, "jobs --frob", exitUsage, []string{"--frob", "kubectl jobferry jobs --help"}},
+		"no Job":          {nil, "logs", exitUsage, []string{"a JOB is missing"}},
+		"two Jobs":        {nil, "pods a b", exitUsage, []string{`"b" is too much`}},
+		"no command":      {nil, "exec shards", exitUsage, []string{"-- COMMAND"}},
+		"format":          {nil, "jobs -o frob", exitUsage, []string{"frob", "json"}},
+		"pod and index":   {nil, "logs shards --pod a --index 1", exitUsage, []string{"not both"}},
+		"time":            {nil, "logs shards --since-time noon", exitUsage, []string{"--since-time"}},
+		"selector":        {nil, "jobs -l a=b=c", exitUsage, []string{"--selector"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHub(t)
+			if test.edit != nil {
+				test.edit(h)
+			}
+			got := h.run(strings.Fields(test.args)...)
+			if got.code != test.code {
+				t.Errorf("exit code %d, want %d", got.code, test.code)
+			}
+			for _, part := range test.want {
+				if !strings.Contains(got.err, part) {
+					t.Errorf("%q doesn't say %q", got.err, part)
+				}
+			}
+		})
+	}
+}
+
+// describe shows what there is, without the worker's side too.
+func TestDescribeWithoutRights(t *testing.T) {
+	h := newHub(t)
+	h.refuse(subPath+"mirror", http.StatusForbidden, metav1.StatusReasonForbidden, "no", &metav1.StatusDetails{Group: "subresources.jobferry.dev"})
+	h.refuse("/apis/jobferry.dev/v1alpha1/workerclusters", http.StatusForbidden, metav1.StatusReasonForbidden, "no", nil)
+	got := h.run("describe", "shards")
+	if got.code != 0 || !strings.Contains(got.out, "can't be read: no") || !strings.Contains(got.out, "Placed on worker west") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Colours are for terminals, and for those who want them.
+func TestPalette(t *testing.T) {
+	for _, test := range []struct {
+		terminal bool
+		env      map[string]string
+		want     bool
+	}{
+		{true, nil, true},
+		{false, nil, false},
+		{true, map[string]string{"NO_COLOR": "1"}, false},
+		{true, map[string]string{"TERM": "dumb"}, false},
+		{true, map[string]string{"TERM": "xterm"}, true},
+	} {
+		got := paletteFor(test.terminal, func(name string) string { return test.env[name] })
+		if (got != nil) != test.want {
+			t.Errorf("terminal: %t, %v: %v", test.terminal, test.env, got)
+		}
+	}
+}
+
+// What the manager says of a worker needs no advice about the manager.
+func TestManagersOwnWords(t *testing.T) {
+	h := newHub(t)
+	h.refuse(subPath+"pods", http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, `worker "west" is out of touch`, nil)
+	if got := h.run("pods", "shards"); got.err != "error: worker \"west\" is out of touch\n" || got.code != exitFailed {
+		t.Errorf("%+v", got)
+	}
+}
