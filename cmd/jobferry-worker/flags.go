@@ -40,6 +40,9 @@ func (f *jobFlags) add(set *pflag.FlagSet) {
 	set.IntVar(&o.MaxPodCreateDeletePerSync, "max-pod-create-delete-per-sync", o.MaxPodCreateDeletePerSync,
 		"Pods a Job may create or delete before others get their turn")
 	set.StringVar(&o.MetricsPrefix, "metrics-prefix", o.MetricsPrefix, "what is put before the built-in controller's names of metrics; - for nothing")
+	set.DurationVar(&o.FenceAfter, "fence-after", o.FenceAfter,
+		"how long after the expiry of a hub's Lease that hub's Jobs are stopped: less than the hub's worker-lost-timeout, "+
+			"less the Lease's duration and the Pods' termination grace period; negative: never")
 	set.BoolVar(&o.TTL, "ttl", o.TTL, "delete finished Jobs after their ttlSecondsAfterFinished")
 }
 

@@ -32,11 +32,11 @@ func TestEachOptionHasAFlag(t *testing.T) {
 	got := parse(t,
 		"--managed-by=a/b", "--managed-by=", "--tracking-finalizer=c/d", "--concurrent-job-syncs=7",
 		"--pod-failure-backoff=2s", "--max-pod-failure-backoff=3m", "--sync-batch-period=4s",
-		"--max-uncounted-pods=8", "--max-pod-create-delete-per-sync=9", "--ttl=false", "--metrics-prefix=my_")
+		"--max-uncounted-pods=8", "--max-pod-create-delete-per-sync=9", "--ttl=false", "--metrics-prefix=my_", "--fence-after=3m")
 	want := worker.Options{
 		ManagedBy: []string{"a/b", ""}, TrackingFinalizer: "c/d", Concurrency: 7,
 		PodFailureBackoff: 2 * time.Second, MaxPodFailureBackoff: 3 * time.Minute, SyncBatchPeriod: 4 * time.Second,
-		MaxUncountedPods: 8, MaxPodCreateDeletePerSync: 9, MetricsPrefix: "my_",
+		MaxUncountedPods: 8, MaxPodCreateDeletePerSync: 9, MetricsPrefix: "my_", FenceAfter: 3 * time.Minute,
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)

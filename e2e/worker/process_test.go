@@ -22,11 +22,11 @@ import (
 
 // permissions are all that jobferry-worker needs.
 var permissions = []rbacv1.PolicyRule{
-	{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"get", "list", "watch", "delete"}},
+	{APIGroups: []string{"batch"}, Resources: []string{"jobs"}, Verbs: []string{"get", "list", "watch", "patch", "delete"}},
 	{APIGroups: []string{"batch"}, Resources: []string{"jobs/status", "jobs/finalizers"}, Verbs: []string{"update"}},
 	{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch", "create", "patch", "delete"}},
 	{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
-	{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update"}},
+	{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update", "list", "watch", "patch"}},
 }
 
 // As a ServiceAccount with these permissions and no more, with leader election: a second process waits, serves its

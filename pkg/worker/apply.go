@@ -28,6 +28,9 @@ type jobSync struct {
 }
 
 func (s *jobSync) run(ctx context.Context) error {
+	if err := s.markFenced(ctx); err != nil {
+		return err
+	}
 	snapshot, err := s.gather(ctx, s.job, s.known)
 	if err != nil {
 		return err

@@ -28,6 +28,14 @@
 // All of it may be lost in a crash: a new process starts with a fresh cache,
 // and status and finalizers say how far the last one had come.
 //
+// # The fence
+//
+// Jobs that a hub has mirrored are stopped when nothing is heard of that hub for
+// some time, so that it can let them go on elsewhere. Package fence has the rules;
+// the fencer listens to the hubs' Leases, and a Job whose fence is closed is first
+// marked (annotation jobferry.dev/fenced), then synced as one whose Pods must not
+// run, for as long as it has the mark. The hub takes it off.
+//
 // # Several of them
 //
 // Only one process may act on a cluster's Jobs at a time: run it with leader
@@ -58,7 +66,5 @@
 //
 // # Permissions
 //
-// jobs: get, list, watch, delete; jobs/status and jobs/finalizers: update;
-// pods: get, list, watch, create, patch, delete; events: create, patch; and for
-// leader election, leases: get, create, update.
+// See permissions.go.
 package worker

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/fence"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
@@ -49,6 +50,12 @@ type Options struct {
 	// off where a kube-controller-manager runs its own TTL controller, which
 	// looks at every Job whoever manages it. Default: off.
 	TTL bool
+	// FenceAfter is how long after the expiry of a hub's Lease that hub's Jobs are
+	// stopped, see package fence. It must be less than the hub's time-out for lost
+	// workers (15m by default) less the Lease's duration (40s) and the termination
+	// grace period of the Pods. Jobs of no hub, and of hubs that keep no Lease, are
+	// left alone. Default: 10m; negative: never, and no Lease is looked at.
+	FenceAfter time.Duration
 	// MetricsPrefix is put before the built-in's names of the metrics.
 	// Default: jobferry_; a single dash stands for none.
 	MetricsPrefix string
@@ -82,6 +89,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.MaxUncountedPods, 500)
 	setDefault(&o.MaxPodCreateDeletePerSync, 500)
 	setDefault(&o.MetricsPrefix, "jobferry_")
+	setDefault(&o.FenceAfter, fence.DefaultAfter)
 	return o
 }
 

@@ -3,7 +3,7 @@ package worker
 // What the controller asks of its cluster. docs/rbac.md has the reasons; config/worker is made from
 // these lines.
 //
-// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;delete
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch;patch;delete
 // +kubebuilder:rbac:groups=batch,resources=jobs/status,verbs=update
 // +kubebuilder:rbac:groups=batch,resources=jobs/finalizers,verbs=update
 // +kubebuilder:rbac:groups="",resources=pods,verbs=get;list;watch;create;patch;delete
@@ -13,3 +13,7 @@ package worker
 //
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=jobferry-system,resources=leases,verbs=create
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=jobferry-system,resources=leases,resourceNames=jobferry-worker,verbs=get;update
+//
+// The fence: the hubs' Leases are called jobferry-<origin>.
+//
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=jobferry-system,resources=leases,verbs=list;watch;patch

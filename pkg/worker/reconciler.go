@@ -28,6 +28,7 @@ type reconciler struct {
 	pods    podWriter
 	events  record.EventRecorder
 	memory  *memory
+	fence   *fencer // nil: none
 	metrics *metrics
 	options Options
 	clock   clock.PassiveClock

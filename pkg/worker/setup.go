@@ -19,6 +19,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
@@ -57,9 +58,15 @@ func addJobs(mgr manager.Manager, o Options, m *metrics) error {
 		// keeps working.
 		events: mgr.GetEventRecorderFor("job-controller"), //nolint:staticcheck // the built-in writes core/v1 events
 	}
+	fenced, err := addFence(mgr, o)
+	if err != nil {
+		return err
+	}
+	r.fence = fenced.fencer
 	return builder.ControllerManagedBy(mgr).Named("worker-job").
 		Watches(&batchv1.Job{}, jobEvents(o, m)).
 		Watches(&corev1.Pod{}, podEvents{jobs: mgr.GetClient(), options: o, metrics: m}).
+		WatchesRawSource(source.Func(fenced.open)).
 		WithOptions(controllerOptions(o)).Complete(r)
 }
 

@@ -50,7 +50,8 @@ func (r *reconciler) gather(ctx context.Context, job *batchv1.Job, known *pendin
 		return plan.Snapshot{}, err
 	}
 	return plan.Snapshot{
-		Job: job, Pods: pods, Pending: known.writes(), Backoff: known.backoff, Now: r.clock.Now(),
+		Job: job, Pods: pods, Pending: known.writes(), Backoff: known.backoff,
+		Fenced: fenced(job), Now: r.clock.Now(),
 	}, nil
 }
 

@@ -48,7 +48,7 @@ func (p *Plan) Account(o Outcome) *Account {
 		v = nil // the Job can't end while some Pod runs on
 	} else if v == nil {
 		if v = f.completed(active); v == nil && p.Action != Reconciling {
-			events = f.followSuspend()
+			events = append(f.followSuspend(), f.followFence(active)...)
 		}
 	}
 	f.terminating = terminating

@@ -22,7 +22,9 @@ type Snapshot struct {
 	// Backoff is what the last sync's plan said, nil if there was none since
 	// the controller was started.
 	Backoff *Backoff
-	Now     time.Time
+	// Fenced: the Job's Pods must not run, see fence.go.
+	Fenced bool
+	Now    time.Time
 }
 
 // Event is to be recorded on the Job.
@@ -49,9 +51,10 @@ type facts struct {
 	now     time.Time
 	next    batchv1.JobStatus
 
-	indexed, suspended, replacesOnlyFailed bool
-	completions                            int
-	backoffLimit                           int32
+	indexed, suspended, fenced, replacesOnlyFailed bool
+
+	completions  int
+	backoffLimit int32
 
 	pods, active       []*pod
 	ready, terminating int32
@@ -92,6 +95,7 @@ func gather(s Snapshot, o Options) *facts {
 		job: s.Job, options: o, now: s.Now, next: *s.Job.Status.DeepCopy(),
 		indexed:            IsIndexed(s.Job),
 		suspended:          ptr.Deref(spec.Suspend, false),
+		fenced:             s.Fenced,
 		replacesOnlyFailed: replacesOnlyFailed(s.Job),
 		completions:        int(ptr.Deref(spec.Completions, 0)),
 		backoffLimit:       ptr.Deref(spec.BackoffLimit, math.MaxInt32),

@@ -21,7 +21,7 @@ const (
 type Deletion struct {
 	Pod *corev1.Pod
 	// Release says that the tracking finalizer goes first, so that the Pod's
-	// end isn't counted: it was surplus, or the Job was suspended. Otherwise
+	// end isn't counted: it was surplus, or the Job was stopped. Otherwise
 	// the Pod stays tracked.
 	Release bool
 }
@@ -32,12 +32,12 @@ func (f *facts) scale(p *Plan) {
 	want := f.wantActive()
 	active := int32(len(f.active))
 	doomed := f.surplus(max(0, int(active-want)))
-	if limit := f.options.MaxPodCreateDeletePerSync; !f.suspended && len(doomed) > limit {
+	if limit := f.options.MaxPodCreateDeletePerSync; !f.stopped() && len(doomed) > limit {
 		doomed = doomed[:limit]
 		p.Wake = Soonest(p.Wake, ptr.To(time.Duration(0)))
 	}
 	p.Action = Tracking
-	if len(doomed) > 0 || f.suspended {
+	if len(doomed) > 0 || f.stopped() {
 		p.Action = PodsDeleted
 		for _, d := range doomed {
 			p.Delete = append(p.Delete, Deletion{Pod: d.Pod, Release: true})
@@ -57,11 +57,11 @@ func (f *facts) scale(p *Plan) {
 func (f *facts) wantActive() int32 {
 	parallelism := ptr.Deref(f.job.Spec.Parallelism, 1)
 	switch completions := f.job.Spec.Completions; {
-	case f.suspended:
+	case f.stopped():
 		return 0
 	case completions != nil:
 		return max(0, min(parallelism, *completions-f.succeeded))
-	case f.succeeded > 0:
+	case f.succeeded > 0 && !f.wasFenced():
 		// A work queue is being emptied once a Pod has succeeded: those that
 		// run go on, no new one is started.
 		return int32(len(f.active))

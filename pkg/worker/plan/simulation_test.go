@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // controller is the smallest shell that keeps the order of writes which plan
@@ -67,7 +69,7 @@ func (c *controller) sync() error {
 	if err != nil {
 		return err
 	}
-	p := Compute(Snapshot{Job: job, Pods: pods, Pending: c.pending, Backoff: c.backoff, Now: c.w.now}, testOptions)
+	p := Compute(Snapshot{Job: job, Pods: pods, Pending: c.pending, Backoff: c.backoff, Fenced: mirror.Fenced(job), Now: c.w.now}, testOptions)
 	out, err := c.carryOut(job, p)
 	if err != nil {
 		return err
@@ -152,6 +154,9 @@ func (c *controller) checkCreation(job *batchv1.Job, made *corev1.Pod) {
 	}
 	if sameIndex > 1 {
 		c.problems = append(c.problems, fmt.Sprintf("%d active Pods of index %d", sameIndex, CompletionIndex(made)))
+	}
+	if mirror.Fenced(job) {
+		c.problems = append(c.problems, "a Pod was created for a fenced Job")
 	}
 	if Finished(c.w.job) != nil {
 		c.problems = append(c.problems, "a Pod was created for a finished Job")
@@ -271,6 +276,9 @@ func (s *simulation) actions() map[string]func(*rapid.T) {
 			s.logf("suspend=%v", *s.job.Spec.Suspend)
 			s.storeJob()
 		},
+		"fence or confirm": func(*rapid.T) {
+			s.fence(!mirror.Fenced(s.job))
+		},
 		"parallelism": func(t *rapid.T) {
 			s.job.Spec.Parallelism = ptr.To(rapid.Int32Range(0, 5).Draw(t, "parallelism"))
 			s.logf("parallelism=%d", *s.job.Spec.Parallelism)
@@ -285,6 +293,16 @@ func (s *simulation) actions() map[string]func(*rapid.T) {
 			}
 		},
 	}
+}
+
+// fence marks the Job as fenced, or takes the mark off.
+func (w *world) fence(closed bool) {
+	w.job.Annotations = nil
+	if closed {
+		w.job.Annotations = map[string]string{mirror.AnnotationFenced: w.now.Format(time.RFC3339)}
+	}
+	w.logf("fenced=%v", closed)
+	w.storeJob()
 }
 
 // lose books a Pod that is deleted while it runs: it counts as failed unless
@@ -343,7 +361,7 @@ func TestAnyStoryEndsWell(t *testing.T) {
 func (s *simulation) leaveAlone(t *rapid.T) {
 	s.job.Spec.Suspend = ptr.To(false)
 	s.job.Spec.Parallelism = ptr.To[int32](3)
-	s.storeJob()
+	s.fence(false)
 	for range 400 {
 		s.deliver(100, 1000)
 		s.sync(t)

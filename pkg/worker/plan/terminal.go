@@ -146,7 +146,7 @@ func succeededByPolicy(f *facts) *verdict {
 // completed is the verdict on a Job none of whose Pods is active: it has all
 // its completions, or, as a work queue, one Pod said that the work is done.
 func (f *facts) completed(active int32) *verdict {
-	if active > 0 || f.succeeded < ptr.Deref(f.job.Spec.Completions, 1) {
+	if active > 0 || f.succeeded < ptr.Deref(f.job.Spec.Completions, 1) || f.queueInterrupted() {
 		return nil
 	}
 	return success(batchv1.JobReasonCompletionsReached, "Reached expected number of succeeded pods")

@@ -173,8 +173,11 @@ func (w *world) release(uid types.UID, version string) error {
 	if p == nil {
 		return nil
 	}
-	if version != "" && version != p.ResourceVersion {
-		return errConflict
+	if version != "" {
+		if version != p.ResourceVersion {
+			return errConflict
+		}
+		w.deleted.Insert(uid) // given up: it isn't counted, even if its DELETE never comes
 	}
 	p.Finalizers = slices.DeleteFunc(p.Finalizers, func(f string) bool { return f == testOptions.TrackingFinalizer })
 	w.storePod(p)

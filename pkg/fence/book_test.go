@@ -1,0 +1,196 @@
+package fence
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+
+const (
+	lasts   = 40 * time.Second
+	after   = 5 * time.Minute
+	timeout = 15 * time.Minute
+)
+
+// scene is a Book with a clock that is moved by hand. Its own API server answers
+// unless it's away.
+type scene struct {
+	*Book
+	now      time.Time
+	away     bool
+	renewals map[mirror.Origin]int
+	version  int
+}
+
+func newScene() *scene {
+	return &scene{Book: NewBook(after), now: noon, renewals: map[mirror.Origin]int{}, version: 100}
+}
+
+func (s *scene) word(origin mirror.Origin) Word {
+	s.version++
+	return Word{Origin: origin, Renewal: fmt.Sprint(s.renewals[origin]), Version: fmt.Sprint(s.version), Duration: lasts, LostTimeout: timeout}
+}
+
+func (s *scene) renew(origin mirror.Origin) {
+	s.renewals[origin]++
+	s.Hear(s.word(origin), s.now)
+}
+
+// wait lets time pass as the shell does: whenever the Book wants to be asked.
+func (s *scene) wait(d time.Duration) {
+	end := s.now.Add(d)
+	for {
+		if s.Expecting(s.now) {
+			s.Touch(!s.away, s.now)
+		}
+		_, next := s.Tick(s.now)
+		if next == 0 || s.now.Add(next).After(end) {
+			s.now = end
+			return
+		}
+		s.now = s.now.Add(next)
+	}
+}
+
+// closes is when, after now, the origin's fence closes; at most that long.
+func (s *scene) closes(origin mirror.Origin, most time.Duration) time.Duration {
+	began := s.now
+	for s.now.Sub(began) <= most {
+		s.wait(time.Second)
+		s.wait(0)
+		if s.Closed(origin) {
+			return s.now.Sub(began)
+		}
+	}
+	return 0
+}
+
+func TestWhenTheFenceCloses(t *testing.T) {
+	rows := map[string]struct {
+		story func(*scene)
+		want  time.Duration // from the end of the story; zero: not within half an hour
+	}{
+		"never heard of":           {func(*scene) {}, 0},
+		"renewed once":             {func(s *scene) { s.renew("a") }, lasts + after},
+		"renewed later":            {func(s *scene) { s.renew("a"); s.wait(3 * time.Minute); s.renew("a") }, lasts + after},
+		"written, but not renewed": {func(s *scene) { s.renew("a"); s.wait(time.Minute); s.Hear(s.word("a"), s.now) }, lasts + after - time.Minute},
+		"told late of the past": {func(s *scene) {
+			s.renew("a")
+			s.wait(time.Minute)
+			s.Hear(Word{Origin: "a", Renewal: "0", Version: "50"}, s.now)
+		}, lasts + after - time.Minute},
+		"the Lease is gone":          {func(s *scene) { s.renew("a"); s.wait(time.Minute); s.Forget("a") }, 0},
+		"another hub is there":       {func(s *scene) { s.renew("a"); s.wait(time.Minute); s.renew("b") }, lasts + after - time.Minute},
+		"API server away, then back": {func(s *scene) { s.renew("a"); s.away = true; s.wait(8 * time.Minute); s.away = false }, 2 * lasts},
+		"away only at first":         {func(s *scene) { s.renew("a"); s.away = true; s.wait(2 * time.Minute); s.away = false }, lasts + after - 2*time.Minute},
+		"away for longer than the hub waits": {func(s *scene) { s.renew("a"); s.away = true },
+			timeout - lasts},
+		"back when hardly any time is left": {func(s *scene) { s.renew("a"); s.away = true; s.wait(14 * time.Minute); s.away = false },
+			20 * time.Second},
+	}
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			s := newScene()
+			row.story(s)
+			got := s.closes("a", 30*time.Minute)
+			if off := got - row.want; off < 0 || off > time.Second || (got == 0) != (row.want == 0) {
+				t.Errorf("closes after %v, want %v", got, row.want)
+			}
+		})
+	}
+}
+
+func TestARenewalOpens(t *testing.T) {
+	s := newScene()
+	s.renew("a")
+	s.renew("b")
+	s.wait(time.Hour)
+	if !s.Closed("a") || !s.Closed("b") {
+		t.Fatal("not closed")
+	}
+	s.Hear(s.word("a"), s.now) // touched by someone else: no renewal
+	if !s.Closed("a") {
+		t.Error("opened without a renewal")
+	}
+	s.renew("a")
+	if s.Closed("a") || !s.Closed("b") {
+		t.Errorf("a closed %v, b closed %v", s.Closed("a"), s.Closed("b"))
+	}
+}
+
+// A hub without a time-out of its own leaves no time to be generous.
+func TestOlderHub(t *testing.T) {
+	s := newScene()
+	s.away = true
+	s.Hear(Word{Origin: "a", Duration: lasts}, s.now)
+	if got := s.closes("a", time.Hour); got != lasts+after {
+		t.Errorf("closes after %v", got)
+	}
+	if len(s.Late()) != 0 {
+		t.Error("late for a time that nobody named")
+	}
+}
+
+func TestLate(t *testing.T) {
+	for name, row := range map[string]struct {
+		after, timeout time.Duration
+		late           bool
+	}{
+		"in time":  {after, timeout, false},
+		"just so":  {timeout - lasts - time.Second, timeout, false},
+		"too late": {timeout - lasts, timeout, true},
+		"not said": {time.Hour, 0, false},
+	} {
+		err := Late(row.after, lasts, row.timeout)
+		if (err != nil) != row.late {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err != nil && (!strings.Contains(err.Error(), "--fence-after") || !strings.Contains(err.Error(), "workerLostTimeout")) {
+			t.Errorf("%s: no way out in %q", name, err)
+		}
+	}
+}
+
+// Whatever happens to the own API server and to other hubs: the fence is closed
+// before the hub moves anything, with the time of a Lease to spare for the Pods; it
+// never closes while the hub is heard of in time; and only a renewal opens it.
+func TestFenceInAnyStory(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newScene()
+		s.renew("a")
+		heard := s.now
+		t.Repeat(map[string]func(*rapid.T){
+			"time": func(t *rapid.T) {
+				closedBefore := s.Closed("a")
+				s.wait(time.Duration(rapid.IntRange(1, 300).Draw(t, "seconds")) * time.Second)
+				s.wait(0)
+				silence := s.now.Sub(heard)
+				switch {
+				case closedBefore && !s.Closed("a"):
+					t.Fatal("opened without a renewal")
+				case silence < lasts+after && s.Closed("a"):
+					t.Fatalf("closed after %v", silence)
+				case silence >= timeout-lasts && !s.Closed("a"):
+					t.Fatalf("open after %v", silence)
+				}
+			},
+			"renewal": func(*rapid.T) {
+				s.renew("a")
+				heard = s.now
+				if s.Closed("a") {
+					t.Fatal("a renewal doesn't open")
+				}
+			},
+			"another hub":  func(*rapid.T) { s.renew("b") },
+			"edit":         func(*rapid.T) { s.Hear(s.word("a"), s.now) },
+			"away or back": func(*rapid.T) { s.away = !s.away },
+		})
+	})
+}

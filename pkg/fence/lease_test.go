@@ -1,0 +1,62 @@
+package fence
+
+import (
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+func aLease(edits ...func(*coordinationv1.Lease)) *coordinationv1.Lease {
+	l := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "jobferry-hub", ResourceVersion: "7", Labels: map[string]string{mirror.LabelOrigin: "hub"},
+			Annotations: map[string]string{mirror.AnnotationWorkerLostTimeout: "20m0s", mirror.AnnotationFenceAfter: "3m0s"},
+		},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: ptr.To("manager"), LeaseDurationSeconds: ptr.To[int32](30), RenewTime: &metav1.MicroTime{Time: noon},
+		},
+	}
+	for _, edit := range edits {
+		edit(l)
+	}
+	return l
+}
+
+func TestRead(t *testing.T) {
+	got, ours := Read(aLease())
+	want := Word{
+		Origin: "hub", Renewal: "manager 2026-01-01T12:00:00.000000Z", Version: "7",
+		Duration: 30 * time.Second, LostTimeout: 20 * time.Minute, After: 3 * time.Minute,
+	}
+	if !ours || got != want {
+		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+func TestReadWhatSomebodyWrote(t *testing.T) {
+	for name, row := range map[string]struct {
+		edit func(*coordinationv1.Lease)
+		ours bool
+		so   func(Word) bool
+	}{
+		"another program's":   {func(l *coordinationv1.Lease) { l.Labels = nil }, false, nil},
+		"of another name":     {func(l *coordinationv1.Lease) { l.Name = "jobferry-worker" }, false, nil},
+		"no duration":         {func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = nil }, true, func(w Word) bool { return w.Duration == DefaultDuration }},
+		"a negative duration": {func(l *coordinationv1.Lease) { *l.Spec.LeaseDurationSeconds = -1 }, true, func(w Word) bool { return w.Duration == DefaultDuration }},
+		"never renewed":       {func(l *coordinationv1.Lease) { l.Spec.RenewTime = nil }, true, func(w Word) bool { return w.Renewal == "manager" }},
+		"rubbish": {func(l *coordinationv1.Lease) { l.Annotations[mirror.AnnotationWorkerLostTimeout] = "soon" }, true,
+			func(w Word) bool { return w.LostTimeout == 0 }},
+		"less than nothing": {func(l *coordinationv1.Lease) { l.Annotations[mirror.AnnotationFenceAfter] = "-1s" }, true,
+			func(w Word) bool { return w.After == 0 }},
+	} {
+		got, ours := Read(aLease(row.edit))
+		if ours != row.ours || ours && !row.so(got) {
+			t.Errorf("%s: %+v, %v", name, got, ours)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/jobferry/jobferry/pkg/fence"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// fenceSource brings the Jobs of an origin whose fence closes into the queue of
+// the Job controller.
+type fenceSource struct {
+	*fencer
+	jobs    client.Reader
+	options Options
+	queue   atomic.Pointer[queue]
+}
+
+// addFence adds the fencer to the manager, unless the options want none. Leases
+// are watched by a client of its own: in the manager's cache they'd have to be
+// those of all namespaces, with the heartbeats of all nodes.
+func addFence(mgr manager.Manager, o Options) (*fenceSource, error) {
+	s := &fenceSource{jobs: mgr.GetClient(), options: o}
+	if o.FenceAfter < 0 {
+		return s, nil
+	}
+	api, err := coordinationclient.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("client of Leases: %w", err)
+	}
+	m, err := newFenceMetrics(ctrlmetrics.Registry)
+	if err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	s.fencer = newFencer(o, api.Leases(mirror.FenceNamespace), clock.RealClock{})
+	s.elected, s.registry, s.metrics, s.wake = mgr.Elected(), ctrlmetrics.Registry, m, s.wakeJobs
+	s.log = mgr.GetLogger().WithName("fence")
+	s.events = mgr.GetEventRecorderFor("jobferry-worker") //nolint:staticcheck // with the rights that the other events take
+	if err := mgr.AddReadyzCheck("fence", s.ready); err != nil {
+		return nil, fmt.Errorf("readiness check: %w", err)
+	}
+	if err := mgr.Add(s.fencer); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// newFencer makes a fencer of which nobody is told anything yet.
+func newFencer(o Options, leases coordinationclient.LeaseInterface, c clock.Clock) *fencer {
+	return &fencer{
+		leases: leases, after: o.FenceAfter, clock: c,
+		kicked: make(chan struct{}, 1), book: fence.NewBook(o.FenceAfter),
+		unanswered: map[mirror.Origin]bool{}, late: map[mirror.Origin]string{},
+	}
+}
+
+// open gets hold of the queue when the Job controller starts. Before that it
+// needs no waking: it will look at all Jobs.
+func (s *fenceSource) open(_ context.Context, q queue) error {
+	s.queue.Store(&q)
+	return nil
+}
+
+func (s *fenceSource) wakeJobs(ctx context.Context, origin mirror.Origin) {
+	q := s.queue.Load()
+	if q == nil {
+		return
+	}
+	if err := s.options.wakeFenced(ctx, s.jobs, origin, *q); err != nil {
+		s.log.Error(err, "Jobs can't be stopped")
+	}
+}

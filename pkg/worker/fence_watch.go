@@ -1,0 +1,91 @@
+package worker
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// watch hears of the Leases with the label of an origin; those of other programs,
+// which change every few seconds, are none of ours.
+func (f *fencer) watch(ctx context.Context) {
+	narrow := func(o metav1.ListOptions) metav1.ListOptions {
+		o.LabelSelector = mirror.LabelOrigin
+		return o
+	}
+	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: &cache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+				return f.leases.List(ctx, narrow(o))
+			},
+			WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+				return f.leases.Watch(ctx, narrow(o))
+			},
+		},
+		ObjectType: &coordinationv1.Lease{},
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc:    func(o any) { f.told(o, f.hear) },
+			UpdateFunc: func(_, o any) { f.told(o, f.hear) },
+			DeleteFunc: func(o any) { f.told(o, f.forget) },
+		},
+	})
+	informer.RunWithContext(ctx)
+}
+
+func (f *fencer) told(object any, take func(*coordinationv1.Lease)) {
+	if tombstone, gone := object.(cache.DeletedFinalStateUnknown); gone {
+		object = tombstone.Obj
+	}
+	if lease, ok := object.(*coordinationv1.Lease); ok {
+		take(lease)
+		f.kick()
+	}
+}
+
+// fenceMetrics are about the fence alone: the built-in controller has none of them.
+type fenceMetrics struct{ marked *prometheus.CounterVec }
+
+var (
+	closedDesc = prometheus.NewDesc("jobferry_fence_closed",
+		"1 while the Jobs of a hub are stopped because it's out of touch.", []string{"origin"}, nil)
+	lateDesc = prometheus.NewDesc("jobferry_fence_late",
+		"1 while the fence closes later than the hub moves Jobs: it's of no use then.", []string{"origin"}, nil)
+)
+
+func newFenceMetrics(registry prometheus.Registerer) (*fenceMetrics, error) {
+	b := metricsBuilder{registry: registry, prefix: "jobferry_"}
+	m := &fenceMetrics{marked: b.counter("fenced_jobs_total", "The number of Jobs stopped by the fence.", "origin")}
+	return m, b.err
+}
+
+// fenceCollector tells of the fences as they are when asked.
+type fenceCollector struct{ *fencer }
+
+// Describe implements prometheus.Collector.
+func (c fenceCollector) Describe(out chan<- *prometheus.Desc) {
+	out <- closedDesc
+	out <- lateDesc
+}
+
+// Collect implements prometheus.Collector.
+func (c fenceCollector) Collect(out chan<- prometheus.Metric) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	late := c.book.Late()
+	for _, origin := range c.book.Origins() {
+		for desc, is := range map[*prometheus.Desc]bool{closedDesc: c.book.Closed(origin), lateDesc: late[origin] != nil} {
+			value := 0.0
+			if is {
+				value = 1
+			}
+			out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, string(origin))
+		}
+	}
+}

@@ -1,0 +1,61 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/worker/plan"
+)
+
+// fenced says whether a Job's Pods must not run. The mark counts, not the fence:
+// a Lease that's renewed again doesn't say whether the Job is still placed here;
+// that says the hub, by taking the mark off. A Job that was let go by its hub, and
+// has no origin any more, runs whatever marks it has.
+func fenced(job *batchv1.Job) bool { return mirror.Fenced(job) && originOf(job) != "" }
+
+func originOf(job *batchv1.Job) mirror.Origin { return mirror.Origin(job.Labels[mirror.LabelOrigin]) }
+
+// markFenced marks a Job whose fence is closed. That comes before all else: if
+// this process ended in between, the next one would else run the Job again until
+// its own fence closes.
+func (s *jobSync) markFenced(ctx context.Context) error {
+	if mirror.Fenced(s.job) || s.job.DeletionTimestamp != nil || !s.fence.closed(originOf(s.job)) {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid":         s.job.UID,
+		"annotations": map[string]string{mirror.AnnotationFenced: s.clock.Now().UTC().Format(time.RFC3339)},
+	}})
+	if err != nil {
+		return err
+	}
+	next := s.job.DeepCopy()
+	if err := s.client.Patch(ctx, next, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return fmt.Errorf("mark the Job as fenced: %w", err)
+	}
+	s.fence.metrics.marked.WithLabelValues(string(originOf(next))).Inc()
+	s.job, s.known.written = next, next
+	return nil
+}
+
+// wakeFenced has the Jobs of an origin synced, each of which looks at the fence.
+func (o Options) wakeFenced(ctx context.Context, jobs client.Reader, origin mirror.Origin, q queue) error {
+	var list batchv1.JobList
+	err := jobs.List(ctx, &list, client.MatchingLabels{mirror.LabelOrigin: string(origin)}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return fmt.Errorf("list the Jobs of origin %s: %w", origin, err)
+	}
+	for i := range list.Items {
+		if job := &list.Items[i]; o.claims(job) && plan.Finished(job) == nil {
+			q.Add(requestFor(job))
+		}
+	}
+	return nil
+}

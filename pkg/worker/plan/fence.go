@@ -1,0 +1,62 @@
+package plan
+
+import (
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+// ConditionFenced on a Job is True while its Pods are stopped because nothing is
+// heard of the hub that it belongs to.
+//
+// It's a condition of its own: Suspended stays with spec.suspend, as the API
+// server demands (startTime of a Job that isn't suspended must not change), and as
+// everybody expects who looks at the two.
+const ConditionFenced batchv1.JobConditionType = "jobferry.dev/Fenced"
+
+const (
+	reasonFenced    = "HubOutOfTouch"
+	messageFenced   = "Pods are stopped: the hub is out of touch, and may let the Job go on elsewhere"
+	reasonUnfenced  = "Confirmed"
+	messageUnfenced = "The hub is in touch again, and has confirmed that the Job goes on here"
+)
+
+// stopped: no Pod may run. A fence stops a Job as a suspension does: its Pods are
+// deleted and not counted, no back-off is charged, no deadline strikes.
+func (f *facts) stopped() bool { return f.suspended || f.fenced }
+
+// wasFenced says whether the status still tells of a fence.
+func (f *facts) wasFenced() bool {
+	return trueCondition(f.job.Status.Conditions, ConditionFenced) != nil
+}
+
+// queueInterrupted: the Job is a work queue whose Pods the fence has stopped. Its
+// success must not be concluded from the Pods that had ended before: the others
+// still had work, and are started again.
+func (f *facts) queueInterrupted() bool {
+	if f.job.Spec.Completions != nil {
+		return false
+	}
+	return f.wasFenced() || f.fenced && len(f.active) > 0
+}
+
+// followFence makes the Fenced condition say what is. A work queue counts as
+// fenced until its Pods run again.
+func (f *facts) followFence(active int32) []Event {
+	want := newCondition(ConditionFenced, corev1.ConditionFalse, reasonUnfenced, messageUnfenced, f.now)
+	event := Event{corev1.EventTypeNormal, "Unfenced", messageUnfenced}
+	switch {
+	case f.fenced:
+		want = newCondition(ConditionFenced, corev1.ConditionTrue, reasonFenced, messageFenced, f.now)
+		event = Event{corev1.EventTypeWarning, "Fenced", fmt.Sprintf("%s (%d Pods)", messageFenced, len(f.active))}
+	case f.queueInterrupted() && active == 0 && ptr.Deref(f.job.Spec.Parallelism, 1) > 0:
+		return nil
+	}
+	var changed bool
+	if f.next.Conditions, changed = setCondition(f.next.Conditions, want); !changed {
+		return nil
+	}
+	return []Event{event}
+}
