@@ -1,0 +1,156 @@
+package admission_test
+
+import (
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+func TestRefusedNewHub(t *testing.T) { refusals(t, hubFor(t, newHub).withPolicies("policy")) }
+
+func TestRefusedOldHub(t *testing.T) { refusals(t, hubFor(t, oldHub).withPolicies("checks")) }
+
+// refusals has users create Jobs that are refused, each with its message, and such that aren't.
+func refusals(t *testing.T, h hub) {
+	rows := map[string]struct {
+		user string
+		job  *batchv1.Job
+		want string // part of the message; empty: created
+	}{
+		"nothing to say":        {"ada", rigtest.Job(h.NS, "j", ours), ""},
+		"good choices":          {"ada", rigtest.Job(h.NS, "j", ours, annotated(mirror.AnnotationClusterSelector, "region=eu, gpu in (a100,h100)"), annotated(mirror.AnnotationOnClusterLost, "Restart")), ""},
+		"no selector":           {"ada", rigtest.Job(h.NS, "j", ours, annotated(mirror.AnnotationClusterSelector, "region eu")), `"region eu" is not a label selector; set it to one such as "region=eu,gpu in (a100,h100)", or remove it to allow every worker`},
+		"unknown on lost":       {"ada", rigtest.Job(h.NS, "j", ours, annotated(mirror.AnnotationOnClusterLost, "Retry")), `"Retry" is unknown; set it to Resume, Restart or Wait, or remove it, which means Resume`},
+		"placed by a user":      {"ada", rigtest.Job(h.NS, "j", ours, annotated(mirror.AnnotationCluster, "west")), "annotation jobferry.dev/cluster: only Jobferry sets, changes or removes it; leave it out. To choose workers for a Job, set jobferry.dev/cluster-selector"},
+		"placed by the manager": {managerUser, rigtest.Job(h.NS, "j", ours, annotated(mirror.AnnotationCluster, "west")), ""},
+		"somebody else's":       {"ada", rigtest.Job(h.NS, "j", rigtest.ManagedBy("example.org/x"), annotated(mirror.AnnotationCluster, "west")), ""},
+	}
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			err := h.try(row.user, row.job)
+			if row.want == "" && err != nil || row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)) {
+				t.Errorf("error %v, want %q", err, row.want)
+			}
+		})
+	}
+	t.Run("a selector is invalid, an annotation forbidden", func(t *testing.T) {
+		if err := h.try("ada", rigtest.Job(h.NS, "j", ours, annotated(mirror.AnnotationClusterSelector, "a b"))); !apierrors.IsInvalid(err) {
+			t.Errorf("error %v", err)
+		}
+		if err := h.try("ada", rigtest.Job(h.NS, "j", ours, annotated(mirror.AnnotationCluster, "w"))); !apierrors.IsForbidden(err) {
+			t.Errorf("error %v", err)
+		}
+	})
+	t.Run("edits", h.edits)
+	t.Run("kubectl apply", h.applied)
+	t.Run("a CronJob's template", h.template)
+}
+
+// edits has users change what isn't theirs, on a Job that the manager has placed.
+func (h hub) edits(t *testing.T) {
+	h.Create(h.Hub, rigtest.Job(h.NS, "placed", ours))
+	h.place(t, "placed")
+	ada := h.as("ada", nil).BatchV1().Jobs(h.NS)
+	for name, row := range map[string]struct {
+		patch, subresource, want string
+	}{
+		"moved":                    {`{"metadata":{"annotations":{"jobferry.dev/cluster":"east"}}}`, "", "leave it as it is"},
+		"taken off":                {`{"metadata":{"annotations":{"jobferry.dev/cluster":null}}}`, "", "leave it as it is"},
+		"moved through the status": {`{"metadata":{"annotations":{"jobferry.dev/cluster":"east"}}}`, "status", "leave it as it is"},
+		"another note of ours":     {`{"metadata":{"annotations":{"jobferry.dev/note":"x"}}}`, "", "annotation jobferry.dev/note"},
+		"a note of theirs":         {`{"metadata":{"annotations":{"note":"x"}}}`, "", ""},
+		"suspended":                {`{"spec":{"suspend":true}}`, "", ""},
+	} {
+		subresources := []string{}
+		if row.subresource != "" {
+			subresources = append(subresources, row.subresource)
+		}
+		_, err := ada.Patch(h.Context(), "placed", types.MergePatchType, []byte(row.patch), metav1.PatchOptions{}, subresources...)
+		if row.want == "" && err != nil || row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)) {
+			t.Errorf("%s: error %v, want %q", name, err, row.want)
+		}
+	}
+}
+
+// place writes a placement as the manager does.
+func (h hub) place(t *testing.T, name string) {
+	t.Helper()
+	_, err := h.as(managerUser, nil).BatchV1().Jobs(h.NS).Patch(h.Context(), name, types.MergePatchType,
+		[]byte(`{"metadata":{"annotations":{"jobferry.dev/cluster":"west"}}}`), metav1.PatchOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// applied has a user apply a manifest again after the Job was placed, and once with the placement copied into it.
+func (h hub) applied(t *testing.T) {
+	manifest := func(annotations string) string {
+		return `{apiVersion: batch/v1, kind: Job, metadata: {name: applied, annotations: {` + annotations + `}}, spec: {managedBy: jobferry.dev/dispatcher,
+			template: {spec: {restartPolicy: Never, containers: [{name: main, image: example.org/main}]}}}}`
+	}
+	apply := func(text string, args ...string) (string, error) {
+		return h.Hub.Kubectl(h.Context(), text, append([]string{"apply", "-n", h.NS, "-f", "-", "--as=ada", "--as-group=" + administrators}, args...)...)
+	}
+	for _, how := range [][]string{nil, {"--server-side", "--force-conflicts"}} {
+		if _, err := apply(manifest("note: a"), how...); err != nil {
+			t.Errorf("%v, the first time: %v", how, err)
+		}
+		h.place(t, "applied")
+		if _, err := apply(manifest("note: b"), how...); err != nil {
+			t.Errorf("%v, again: %v", how, err)
+		}
+		if _, err := apply(manifest("note: b, jobferry.dev/cluster: west"), how...); err != nil {
+			t.Errorf("%v, with its placement: %v", how, err)
+		}
+		if _, err := apply(manifest("note: b, jobferry.dev/cluster: east"), how...); err == nil || !strings.Contains(err.Error(), "only Jobferry") {
+			t.Errorf("%v, with another placement: error %v", how, err)
+		}
+	}
+}
+
+// template has a CronJob refused at once, not at its first Job. One that was made before the checks is told by its
+// controller's event.
+func (h hub) template(t *testing.T) {
+	bad := &batchv1.CronJob{
+		ObjectMeta: metav1.ObjectMeta{Namespace: h.NS, Name: "cron"},
+		Spec: batchv1.CronJobSpec{Schedule: "* * * * *", JobTemplate: batchv1.JobTemplateSpec{
+			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{mirror.AnnotationCluster: "west"}},
+			Spec:       rigtest.Job(h.NS, "x").Spec,
+		}},
+	}
+	crons := h.as("ada", nil).BatchV1().CronJobs(h.NS)
+	if _, err := crons.Create(h.Context(), bad, metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), "annotation jobferry.dev/cluster: only Jobferry") {
+		t.Errorf("error %v", err)
+	}
+	bad.Spec.JobTemplate.Annotations = map[string]string{mirror.AnnotationClusterSelector: "a=b"}
+	if _, err := crons.Create(h.Context(), bad, metav1.CreateOptions{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// A managedBy that nobody has is a warning, no refusal. (Capitals before the slash the API server refuses by itself.)
+func TestWarned(t *testing.T) {
+	h := hubFor(t, newHub).withPolicies("policy")
+	for value, warns := range map[string]bool{
+		"jobferry/dispatcher": true, "jobferry.dev/dispatch": true, "jobferry.dev/Dispatcher": true, "jobfery.dev/dispatcher": true,
+		mirror.ManagedByDispatcher: false, "kueue.x-k8s.io/multikueue": false,
+	} {
+		heard := &warnings{}
+		_, err := h.as("ada", heard).BatchV1().Jobs(h.NS).Create(h.Context(), rigtest.Job(h.NS, "j", rigtest.ManagedBy(value)),
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err != nil {
+			t.Errorf("%s: %v", value, err)
+		}
+		said := strings.Join(heard.text, "; ")
+		if warns != strings.Contains(said, `"`+value+`" looks like a misspelled "jobferry.dev/dispatcher"`) {
+			t.Errorf("%s: warnings %q", value, said)
+		}
+	}
+}
