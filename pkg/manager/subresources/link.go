@@ -56,6 +56,9 @@ func newLink(worker string, kubeconfig []byte, options Options) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
+	if base.Path == "" {
+		base.Path = "/" // else JoinPath makes relative ones
+	}
 	transport, err := newTransport(config, options)
 	if err != nil {
 		return nil, err
