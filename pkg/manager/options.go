@@ -9,6 +9,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/fence"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
@@ -28,6 +29,9 @@ type Options struct {
 	// PassOver is how long a worker that can't take a Job is passed over for it.
 	// Default 5m.
 	PassOver time.Duration
+	// Fence are the Leases that the hub keeps in its workers; of the rest, Setup
+	// takes care.
+	Fence fence.Options
 	// Kueue says how to work with Kueue on the hub.
 	Kueue kueue.Options
 	// Timing are the delays of decisions.
@@ -84,6 +88,9 @@ func (o *Options) Validate() error {
 	if o.Timing.StuckTimeout < o.Timing.StuckNotice {
 		errs = append(errs, fmt.Errorf("stuck timeout: must not be shorter than the stuck notice (%s), but is %s",
 			o.Timing.StuckNotice, o.Timing.StuckTimeout))
+	}
+	if err := o.Fence.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("fence: %w", err))
 	}
 	if err := o.Kueue.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("kueue: %w", err))

@@ -27,6 +27,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/fence"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
@@ -105,6 +106,10 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	connection.HubUID, connection.Placements = hubUID, r
 	r.workers = clusters.NewRegistry(connection)
 	r.placer = newPlacer(r)
+	options.Fence.Origin = options.Origin
+	if err := mgr.Add(fence.New(r.workers, options.Fence)); err != nil {
+		return fmt.Errorf("fence: %w", err)
+	}
 	if err := mgr.Add(collect(&jobsCollector{placements: r.placements, workers: r.workers})); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}

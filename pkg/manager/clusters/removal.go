@@ -2,8 +2,10 @@ package clusters
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
@@ -51,7 +53,14 @@ func neverReached(s snapshot) bool {
 }
 
 func empty(s snapshot) bool {
-	return s.worker != nil && s.worker.Removing && s.worker.State == Ready && s.worker.mirrors == 0
+	return s.worker != nil && s.worker.Removing && s.worker.State == Ready && s.worker.mirrors == 0 && !leased(s)
+}
+
+// leased says whether the fence's Lease is still there.
+func leased(s snapshot) bool {
+	return slices.ContainsFunc(s.worker.reports, func(c metav1.Condition) bool {
+		return c.Type == v1alpha1.ConditionFenced && c.Reason != v1alpha1.ReasonNoFence
+	})
 }
 
 func lost(s snapshot) bool {

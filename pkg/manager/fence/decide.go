@@ -1,0 +1,115 @@
+package fence
+
+import (
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/fence"
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// step is what is to be done about the Lease in one worker.
+type step string
+
+const (
+	// wait: nothing, now.
+	wait step = "Wait"
+	// renew the Lease, or create it.
+	renew step = "Renew"
+	// remove the Lease, if it's there.
+	remove step = "Remove"
+)
+
+// decide says what is due for a worker.
+func decide(view clusters.View, mirrors []*batchv1.Job) step {
+	embedded := view.Spec.JobController == v1alpha1.JobControllerEmbedded
+	switch {
+	// The loss clock runs: a renewal would put off the closing of the fence, but
+	// nothing puts off the moving of the Jobs. Or the mirrors aren't known.
+	case view.State != clusters.Ready && (view.State != clusters.Connecting || !view.Since.IsZero()):
+		return wait
+	case embedded && !view.Removing:
+		return renew
+	case view.State != clusters.Ready:
+		return wait
+	case anyEmbedded(mirrors):
+		return renew
+	default:
+		return remove
+	}
+}
+
+func anyEmbedded(mirrors []*batchv1.Job) bool {
+	for _, m := range mirrors {
+		if ptr.Deref(m.Spec.ManagedBy, "") == mirror.ManagedByWorker {
+			return true
+		}
+	}
+	return false
+}
+
+// renewed judges a Lease as the worker's API server has it now.
+func renewed(word fence.Word) metav1.Condition {
+	late := fence.Late(word.After, word.Duration, word.LostTimeout)
+	switch {
+	case word.After == 0:
+		return condition(metav1.ConditionUnknown, v1alpha1.ReasonUnanswered,
+			"no jobferry-worker has answered to the Lease in the worker: it doesn't run, may not watch Leases in "+
+				mirror.FenceNamespace+", or has been told not to fence")
+	case late != nil:
+		return condition(metav1.ConditionFalse, v1alpha1.ReasonFenceTooLate, late.Error())
+	default:
+		return condition(metav1.ConditionTrue, v1alpha1.ReasonFenceKept, fmt.Sprintf(
+			"Jobs are stopped %s after the worker has heard of this hub for the last time, and go on elsewhere after %s",
+			word.Duration+word.After, word.LostTimeout))
+	}
+}
+
+// failed judges a request about the Lease that failed; nil if that says nothing
+// about the fence.
+func failed(err error) *metav1.Condition {
+	var c metav1.Condition
+	switch {
+	case apierrors.IsForbidden(err):
+		c = condition(metav1.ConditionFalse, v1alpha1.ReasonLeaseForbidden,
+			"grant the kubeconfig's user create, patch and delete of leases.coordination.k8s.io in the namespace "+
+				mirror.FenceNamespace+" of the worker: "+err.Error())
+	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsNotFound(err):
+		c = condition(metav1.ConditionFalse, v1alpha1.ReasonLeaseRefused, err.Error())
+	default:
+		return nil
+	}
+	return &c
+}
+
+// removed says that there is no Lease (any more).
+func removed(view clusters.View) metav1.Condition {
+	if view.Removing {
+		return condition(metav1.ConditionFalse, v1alpha1.ReasonNoFence, "the worker is being let go, and has no Jobs of this hub")
+	}
+	return condition(metav1.ConditionFalse, v1alpha1.ReasonNoFence,
+		"the built-in Job controller runs the Jobs: it goes on when the worker is cut off, so that Jobs may run twice when they go on elsewhere")
+}
+
+func condition(status metav1.ConditionStatus, reason, message string) metav1.Condition {
+	return metav1.Condition{Type: v1alpha1.ConditionFenced, Status: status, Reason: reason, Message: message}
+}
+
+// unansweredTries is how many times the answer of the worker's controller is
+// looked for before the next renewal is due, after the Lease was created.
+const unansweredTries = 10
+
+// pause is the time to the next renewal, after that many without an answer.
+func pause(interval time.Duration, unanswered int) time.Duration {
+	if 0 < unanswered && unanswered <= unansweredTries {
+		return interval / unansweredTries
+	}
+	return interval
+}

@@ -1,0 +1,153 @@
+package fence
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/jobferry/jobferry/pkg/fence"
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// The manager keeps its Leases with the credentials of the registration Secrets;
+// what those need in a worker is in package workeraccess.
+
+// Options of a Keeper. What is zero gets its default, but for the required.
+type Options struct {
+	// Origin of this hub. Required.
+	Origin mirror.Origin
+	// Duration is how long a Lease lasts without a renewal, in whole seconds.
+	// Default fence.DefaultDuration, 40s.
+	Duration time.Duration
+	// Interval is the time between two renewals. Default a fourth of Duration.
+	Interval time.Duration
+	// Clock defaults to the real one.
+	Clock clock.WithTicker
+}
+
+// Validate says what is wrong with the options, nil if nothing is.
+func (o Options) Validate() error {
+	if o.Duration < 0 || o.Duration%time.Second != 0 {
+		return fmt.Errorf("lease duration: must be whole seconds, but is %s", o.Duration)
+	}
+	if o = o.withDefaults(); o.Interval <= 0 || o.Interval >= o.Duration {
+		return fmt.Errorf("interval: must be less than the Lease's duration (%s), but is %s", o.Duration, o.Interval)
+	}
+	return nil
+}
+
+func (o Options) withDefaults() Options {
+	if o.Duration == 0 {
+		o.Duration = fence.DefaultDuration
+	}
+	if o.Interval == 0 {
+		o.Interval = o.Duration / (time.Duration(fence.DefaultDuration / fence.DefaultInterval))
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return o
+}
+
+// Keeper keeps the Leases in all workers: a clusters.Listener, and a Runnable of
+// the leader.
+type Keeper struct {
+	registry *clusters.Registry
+	options  Options
+	news     chan struct{} // room for one: workers have come or gone
+
+	mu       sync.Mutex
+	renewers map[string]*keeping
+}
+
+// keeping is a renewer that runs.
+type keeping struct {
+	*renewer
+	stop context.CancelFunc
+}
+
+// New makes a Keeper for the workers of a registry, which hears of their changes.
+// It must be called before the registry starts.
+func New(registry *clusters.Registry, options Options) *Keeper {
+	k := &Keeper{
+		registry: registry, options: options.withDefaults(),
+		news: make(chan struct{}, 1), renewers: map[string]*keeping{},
+	}
+	registry.Notify(k)
+	return k
+}
+
+// Start keeps the Leases until the context ends, and returns when nothing of it
+// runs any more.
+func (k *Keeper) Start(ctx context.Context) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	for {
+		k.sync(ctx, &running)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-k.news:
+		}
+	}
+}
+
+// sync has a renewer run for each worker there is.
+func (k *Keeper) sync(ctx context.Context, running *sync.WaitGroup) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	there := map[string]bool{}
+	for _, w := range k.registry.List() {
+		there[w.Name()] = true
+		if old := k.renewers[w.Name()]; old != nil {
+			if old.worker == worker(w) {
+				continue
+			}
+			old.stop() // it has been removed and registered again
+		}
+		ctx, stop := context.WithCancel(ctx)
+		r := &keeping{newRenewer(w, k.options, k.registry.Report), stop}
+		k.renewers[w.Name()] = r
+		running.Go(func() { r.run(ctx) })
+	}
+	for name, r := range k.renewers {
+		if !there[name] {
+			r.stop()
+			delete(k.renewers, name)
+		}
+	}
+}
+
+// WorkerChanged implements clusters.Listener: a worker that is back hears of its
+// hub at once.
+func (k *Keeper) WorkerChanged(name string) {
+	k.kick(name)
+	select {
+	case k.news <- struct{}{}:
+	default: // there will be a look anyway
+	}
+}
+
+// MirrorChanged implements clusters.Listener: the Lease goes with the last mirror
+// of a worker that is being let go.
+func (k *Keeper) MirrorChanged(name string, _ types.NamespacedName) {
+	if w, ok := k.registry.Get(name); ok && w.View().Removing && len(w.Mirrors()) == 0 {
+		k.kick(name)
+	}
+}
+
+// MoreRoom implements clusters.Listener.
+func (k *Keeper) MoreRoom(string) {}
+
+func (k *Keeper) kick(name string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if r := k.renewers[name]; r != nil {
+		r.kick()
+	}
+}
