@@ -108,12 +108,13 @@ generate: ## Write the files that are derived from the code
 	$(call rbac,carry,./pkg/manager/carry,config/carry)
 	$(call rbac,subresources,./pkg/manager/subresources,config/subresources)
 	$(call rbac,admission,./pkg/manager/admission,config/webhook)
+	$(call rbac,kueue,./pkg/manager/kueue,config/kueue)
 	$(call rbac,worker,./pkg/worker,config/worker)
 	$(call rbac,metrics-auth,./pkg/process,config/metrics-auth)
 	cp config/crd/jobferry.dev_*.yaml charts/jobferry/files/crd/
 	cp config/rbac/role.yaml charts/jobferry/files/rbac/manager.yaml
 	cp config/rbac/users.yaml charts/jobferry/files/rbac/users.yaml
-	for part in carry subresources metrics-auth; do cp config/$$part/role.yaml charts/jobferry/files/rbac/$$part.yaml; done
+	for part in carry subresources kueue metrics-auth; do cp config/$$part/role.yaml charts/jobferry/files/rbac/$$part.yaml; done
 	cp config/webhook/role.yaml charts/jobferry/files/rbac/admission.yaml
 	cp config/metrics-auth/role.yaml charts/jobferry-worker/files/rbac/metrics-auth.yaml
 	cp config/worker/role.yaml charts/jobferry-worker/files/rbac/worker.yaml

@@ -33,6 +33,9 @@ var notInConfig = map[string]string{
 	"subresources-cert-file":    "subresources.certSecret",
 	"subresources-key-file":     "subresources.certSecret",
 
+	"kueue-disabled":  "kueue.enabled",
+	"kueue-namespace": "kueue.namespace",
+
 	"drop-in":    "dropIn",
 	"managed-by": "managedBy",
 }

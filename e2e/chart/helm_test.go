@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -28,6 +29,9 @@ const (
 	workerChart = "jobferry-worker"
 	namespace   = "jobferry-system"
 )
+
+// helmTimeout is for one run of Helm.
+const helmTimeout = time.Minute
 
 // policyAPI is what tells a chart that the hub has MutatingAdmissionPolicies.
 const policyAPI = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
@@ -52,7 +56,9 @@ func tryHelm(t *testing.T, args ...string) (string, error) {
 		t.Fatal(err)
 	}
 	home := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), program, args...)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), helmTimeout) // cleanups come after its end
+	defer cancel()
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = []string{"HOME=" + home, "HELM_CACHE_HOME=" + home, "HELM_CONFIG_HOME=" + home, "HELM_DATA_HOME=" + home}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

@@ -24,6 +24,11 @@
 - --subresources-cert-secret={{ include "jobferry.fullname" . }}-subresources-cert
 {{- end }}
 {{- end }}
+{{- if .Values.kueue.enabled }}
+- --kueue-namespace={{ .Values.kueue.namespace }}
+{{- else }}
+- --kueue-disabled
+{{- end }}
 {{- include "jobferry.flags" .Values.config }}
 {{- with .Values.extraArgs }}
 {{ toYaml . }}

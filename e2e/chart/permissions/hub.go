@@ -6,7 +6,7 @@ import "slices"
 const repeated = "only when the same thing is told again within minutes"
 
 // table is in the order of the documentation.
-var table = slices.Concat(hub, carry, subresources, admission, metrics, worker)
+var table = slices.Concat(hub, carry, subresources, admission, kueue, metrics, worker)
 
 // hub are the manager's rights, on the hub.
 var hub = []Row{
@@ -81,4 +81,32 @@ var metrics = []Row{
 		Why: "who scrapes; only with metrics.secure"},
 	{Part: MetricsAuth, Group: "authorization.k8s.io", Resource: "subjectaccessreviews", Verbs: []string{"create"},
 		Why: "whether they may; only with metrics.secure"},
+}
+
+// withKueue is why what's done with Kueue isn't seen on a hub without it.
+var withKueue = map[string]string{"get": onlyKueue, "list": onlyKueue, "watch": onlyKueue, "patch": onlyKueue, "create": onlyKueue, "update": onlyKueue}
+
+const onlyKueue = "only on a hub with Kueue: see e2e/kueue"
+
+// kueue are what Kueue's AdmissionChecks take.
+var kueue = []Row{
+	{Part: Kueue, Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Verbs: []string{"list", "watch"},
+		Why: "whether Kueue is there, which may come and go"},
+	queued("workloads", "which Job waits for its check, and what quota gave it"),
+	queued("admissionchecks", "the checks of controller jobferry.dev/dispatcher"),
+	queued("multikueueconfigs", "which workers a check allows"),
+	queued("multikueueclusters", "the workers that are registered with Kueue"),
+	queued("resourceflavors", "the node selectors and tolerations that a Job gets by its quota"),
+	{Part: Kueue, Group: "kueue.x-k8s.io", Resource: "workloads/status", Verbs: []string{"patch"},
+		Why: "the state of the check: where the Job will run, or why nowhere", Unseen: withKueue},
+	{Part: Kueue, Group: "kueue.x-k8s.io", Resource: "admissionchecks/status", Verbs: []string{"patch"},
+		Why: "whether the check is active", Unseen: withKueue},
+	{Part: Kueue, Group: "kueue.x-k8s.io", Resource: "multikueueclusters/status", Verbs: []string{"patch"},
+		Why: "whether the worker is in touch", Unseen: withKueue},
+	{Part: Kueue, Namespace: Home, Resource: "secrets", Verbs: []string{"get", "create", "update"},
+		Why: "the registration of a worker that's registered with Kueue", Unseen: withKueue},
+}
+
+func queued(resource, why string) Row {
+	return Row{Part: Kueue, Group: "kueue.x-k8s.io", Resource: resource, Verbs: []string{"get", "list", "watch"}, Why: why, Unseen: withKueue}
 }

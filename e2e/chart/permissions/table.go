@@ -16,13 +16,14 @@ const (
 	Carry        Part = "carry"
 	Subresources Part = "subresources"
 	Admission    Part = "admission"
+	Kueue        Part = "kueue"
 	MetricsAuth  Part = "metrics-auth"
 	Worker       Part = "worker"
 )
 
 // Parts lists all parts.
 func Parts() []Part {
-	return []Part{Manager, Carry, Subresources, Admission, MetricsAuth, Worker}
+	return []Part{Manager, Carry, Subresources, Admission, Kueue, MetricsAuth, Worker}
 }
 
 // Home stands for the namespace that the program is installed in.

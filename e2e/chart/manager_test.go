@@ -1,0 +1,213 @@
+package chart_test
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobferry/jobferry/e2e/chart/permissions"
+	"github.com/jobferry/jobferry/e2e/rig"
+	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/e2e/worker/play"
+)
+
+// address of a server of the program on loopback, in place of the one in a Pod.
+type address string
+
+func (a address) port(t *testing.T) string {
+	t.Helper()
+	_, port, err := net.SplitHostPort(string(a))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+func free(t *testing.T) address {
+	t.Helper()
+	a, err := play.FreeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address(a)
+}
+
+// args are the arguments of the release's Deployment, as they are in the cluster.
+func (r *release) args(deployment string) []string {
+	r.t.Helper()
+	d, err := r.cluster.Client().AppsV1().Deployments(namespace).Get(r.Context(), deployment, metav1.GetOptions{})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return d.Spec.Template.Spec.Containers[0].Args
+}
+
+// run starts a program as the release's Deployment would: its arguments, its ServiceAccount. Only the addresses that it
+// listens on are others; flags that come later win.
+func (r *release) run(program string, listen ...string) process {
+	r.t.Helper()
+	kubeconfig, err := r.cluster.ServiceAccountKubeconfig(r.Context(), namespace, program)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return start(r.t, program, kubeconfig, append(r.args(program), listen...)...)
+}
+
+// The manager, with exactly the rights that the chart gives, and with all parts switched on, registers a worker, runs
+// Jobs with what they refer to, serves its API, its webhook and its metrics, and hands over to another one. Nothing is
+// refused; every right is used.
+func TestManagerWithTheChartsRights(t *testing.T) {
+	r := newRelease(t, "hub", hubChart)
+	r.install(chartDir(hubChart), "--set", "carry.kinds={ConfigMap,Secret,ServiceAccount},admission.mode=Webhook,metrics.secure=true",
+		"--set", "config.workerProbeInterval=1s,crds.keep=false,kueue.enabled=true,kueue.readSecrets=false")
+	r.established()
+	metrics, api := free(t), free(t)
+	first := r.run("jobferry-manager", "--metrics-bind-address="+string(metrics), "--subresources-bind-address="+string(api),
+		"--health-probe-bind-address="+string(free(t)), "--admission-webhook-bind-address="+string(free(t)))
+	r.aggregate(api)
+
+	worker := r.Cluster("w1")
+	r.register("w1", worker)
+	r.kubectl("patch", "workercluster", "w1", "--type=merge", "-p", `{"spec":{"carry":["ConfigMap","Secret","ServiceAccount"]}}`)
+
+	ns := r.Namespace(r.cluster)
+	r.kubectl("create", "configmap", "settings", "-n", ns, "--from-literal=a=b")
+	r.kubectl("create", "secret", "generic", "password", "-n", ns, "--from-literal=a=b")
+	r.kubectl("create", "serviceaccount", "runner", "-n", ns)
+	r.Create(r.cluster, job(ns, "pi", referring("settings", "password", "runner")))
+	r.JobUntil(r.cluster, ns, "pi", rigtest.Complete)
+	r.Create(r.cluster, job(ns, "long", rigtest.RunForever()))
+	r.JobUntil(r.cluster, ns, "long", rigtest.Running(1))
+
+	r.usersSeePods(ns, "long")
+	r.scrapersAreAsked(metrics)
+	r.certificatesAreSpread()
+
+	second := r.run("jobferry-manager", "--metrics-bind-address=0", "--subresources-bind-address=0",
+		"--health-probe-bind-address=0", "--admission-webhook-bind-address="+string(free(t)))
+	if err := first.Stop(); err != nil {
+		t.Errorf("asked to end, the manager ended with %v", err)
+	}
+	r.kubectl("delete", "job", "long", "-n", ns) // waits: the second one leads
+	r.kubectl("delete", "secret", "w1", "-n", namespace)
+	r.kubectl("wait", "--for=delete", "workercluster/w1", "--timeout=60s")
+	if err := second.Stop(); err != nil {
+		t.Errorf("asked to end, the second manager ended with %v", err)
+	}
+	checkRights(t, r.cluster, "jobferry-manager", permissions.Manager, permissions.Carry, permissions.Subresources,
+		permissions.Admission, permissions.Kueue, permissions.MetricsAuth)
+}
+
+// job makes a Job for Jobferry.
+func job(namespace, name string, options ...rigtest.Option) *batchv1.Job {
+	return rigtest.Job(namespace, name, append([]rigtest.Option{rigtest.ManagedBy("jobferry.dev/dispatcher")}, options...)...)
+}
+
+// referring has the Pods refer to a ConfigMap, a Secret and a ServiceAccount.
+func referring(configMap, secret, account string) rigtest.Option {
+	return func(j *batchv1.Job) {
+		spec := &j.Spec.Template.Spec
+		spec.ServiceAccountName = account
+		spec.Containers[0].EnvFrom = []corev1.EnvFromSource{
+			{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: configMap}}},
+			{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: secret}}},
+		}
+	}
+}
+
+// register registers a worker by hand, as NOTES.txt says.
+func (r *release) register(name string, worker *rig.Cluster) {
+	r.t.Helper()
+	r.kubectl("create", "secret", "generic", name, "-n", namespace, "--from-file=kubeconfig="+worker.Kubeconfig())
+	r.kubectl("label", "secret", name, "-n", namespace, "jobferry.dev/worker-cluster=true")
+	r.kubectl("wait", "--for=create", "workercluster/"+name, "--timeout=60s")
+	r.kubectl("wait", "--for=condition=Ready", "workercluster/"+name, "--timeout=60s")
+}
+
+// aggregate has the hub's API server find the manager on this machine. Nothing routes a Service's own address here;
+// one with an external name is what the API server connects to itself.
+func (r *release) aggregate(api address) {
+	r.t.Helper()
+	r.kubectl("patch", "service", "jobferry-subresources", "-n", namespace, "--type=merge", "-p",
+		`{"spec":{"type":"ExternalName","externalName":"127.0.0.1","clusterIP":null,"clusterIPs":null}}`)
+	r.kubectl("patch", "apiservice", "v1alpha1.subresources.jobferry.dev", "--type=merge", "-p",
+		`{"spec":{"service":{"port":`+api.port(r.t)+`}}}`)
+	r.kubectl("wait", "--for=condition=Available", "apiservice/v1alpha1.subresources.jobferry.dev", "--timeout=90s")
+}
+
+// usersSeePods asks for a Job's Pods as a user with the hub's own role view, and as one without.
+func (r *release) usersSeePods(ns, job string) {
+	r.t.Helper()
+	r.kubectl("create", "rolebinding", "viewers", "-n", ns, "--clusterrole=view", "--user=reader")
+	path := "/apis/subresources.jobferry.dev/v1alpha1/namespaces/" + ns + "/jobs/" + job + "/pods"
+	if pods := r.kubectl("get", "--raw", path, "--as=reader"); !strings.Contains(pods, `"name":"`+job+`-`) {
+		r.t.Errorf("the Pods are %s", pods)
+	}
+	_, err := r.cluster.Kubectl(r.Context(), "", "get", "--raw", path, "--as=stranger")
+	if err == nil || !strings.Contains(err.Error(), "Forbidden") {
+		r.t.Errorf("who has no role gets %v", err)
+	}
+}
+
+// scrapersAreAsked reads the metrics as a ServiceAccount that may, and as one that may not.
+func (r *release) scrapersAreAsked(metrics address) {
+	r.t.Helper()
+	r.kubectl("create", "serviceaccount", "prometheus", "-n", namespace)
+	r.kubectl("create", "clusterrolebinding", "prometheus", "--clusterrole=jobferry-metrics-reader",
+		"--serviceaccount="+namespace+":prometheus")
+	r.t.Cleanup(func() { r.later("delete", "clusterrolebinding", "prometheus") })
+	for account, want := range map[string]int{"prometheus": http.StatusOK, "default": http.StatusForbidden} {
+		token := strings.TrimSpace(r.kubectl("create", "token", account, "-n", namespace))
+		if got, _ := scrape(r.t, metrics, token); got != want {
+			r.t.Errorf("%s: status %d, want %d", account, got, want)
+		}
+	}
+}
+
+// scrape reads the metrics that are served by HTTPS.
+func scrape(t *testing.T, metrics address, token string) (status int, body string) {
+	t.Helper()
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // it signs for itself
+	}}
+	defer client.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+string(metrics)+"/metrics", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(content)
+}
+
+// certificatesAreSpread waits until the hub has been told the webhook's certificate.
+func (r *release) certificatesAreSpread() {
+	r.t.Helper()
+	r.kubectl("wait", "mutatingwebhookconfiguration/jobferry-dispatch", "--for=jsonpath={.webhooks[0].clientConfig.caBundle}", "--timeout=60s")
+}
+
+// later runs kubectl in a cleanup, when the test's own context has ended.
+func (r *release) later(args ...string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if _, err := r.cluster.Kubectl(ctx, "", args...); err != nil {
+		r.t.Error(err)
+	}
+}
