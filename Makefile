@@ -22,6 +22,7 @@ E2E_TIMEOUT ?= 25m
 JOBS ?= 500
 SEEDS ?= 500
 SEED ?= 1
+FAULTS ?= 100
 CHECKS ?= 100
 
 .DEFAULT_GOAL := help
@@ -81,6 +82,11 @@ lint: ## golangci-lint, with the import rules that keep the pure packages pure
 bench: ## Measure the dispatcher beside plain Jobs in one cluster (JOBS=500; more flags in BENCH, see bin/bench -help)
 	@$(GO) build -C e2e -o ../bin/bench ./cmd/bench
 	@exec bin/bench -jobs $(JOBS) $(BENCH)
+
+.PHONY: chaos
+chaos: ## Jobs of all kinds while processes, links and clocks fail, judged from outside (SEED=1 JOBS=1000 FAULTS=100; more flags in CHAOS, see bin/chaos -help)
+	@$(GO) build -C e2e -o ../bin/chaos ./cmd/chaos
+	@exec bin/chaos -seed $(SEED) -jobs $(if $(filter file,$(origin JOBS)),1000,$(JOBS)) -faults $(FAULTS) $(CHAOS)
 
 .PHONY: differential
 differential: ## The built-in and the embedded Job controller get the same Jobs, and must agree (SEEDS=500 SEED=1)

@@ -99,12 +99,9 @@ func (c *Component) prepare(pid int) error {
 func (c *Component) SetClock(offset time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.frozen {
-		return fmt.Errorf("%s is frozen", c.Name)
-	}
 	c.offset = offset
-	if !c.run.alive() {
-		return nil
+	if !c.run.alive() || c.frozen {
+		return nil // Start or Thaw does it
 	}
 	return clock.Shift(c.run.cmd.Process.Pid, offset)
 }
@@ -144,8 +141,12 @@ func (c *Component) signal(s os.Signal, freeze bool) error {
 	if !c.run.alive() {
 		return fmt.Errorf("%s is not running", c.Name)
 	}
+	thawed := c.frozen && !freeze
 	c.frozen = freeze
-	return c.run.cmd.Process.Signal(s)
+	if err := c.run.cmd.Process.Signal(s); err != nil || !thawed || !clock.Supported {
+		return err
+	}
+	return clock.Shift(c.run.cmd.Process.Pid, c.offset)
 }
 
 // PID is the process id, or 0 if the process doesn't run.

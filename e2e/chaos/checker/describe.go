@@ -1,0 +1,69 @@
+package checker
+
+import (
+	"fmt"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// describeJob says a Job of the hub or a worker in a line.
+func describeJob(j *batchv1.Job) string {
+	var words []string
+	add := func(when bool, format string, arguments ...any) {
+		if when {
+			words = append(words, fmt.Sprintf(format, arguments...))
+		}
+	}
+	home := j.Annotations[mirror.AnnotationCluster]
+	add(home != "", "on %s", home)
+	from := j.Annotations[mirror.AnnotationMovedFrom]
+	add(from != "", "moved from %s", from)
+	fenced := j.Annotations[mirror.AnnotationFenced]
+	add(fenced != "", "FENCED")
+	add(ptr.Deref(j.Spec.Suspend, false), "suspended")
+	add(j.DeletionTimestamp != nil, "being deleted")
+	add(true, "%s", describeStatus(&j.Status))
+	return strings.Join(words, ", ")
+}
+
+func describeStatus(s *batchv1.JobStatus) string {
+	var words []string
+	add := func(when bool, format string, arguments ...any) {
+		if when {
+			words = append(words, fmt.Sprintf(format, arguments...))
+		}
+	}
+	add(true, "active %d", s.Active)
+	add(ptr.Deref(s.Ready, 0) > 0, "ready %d", ptr.Deref(s.Ready, 0))
+	add(ptr.Deref(s.Terminating, 0) > 0, "terminating %d", ptr.Deref(s.Terminating, 0))
+	add(true, "succeeded %d", s.Succeeded)
+	add(s.CompletedIndexes != "", "[%s]", s.CompletedIndexes)
+	add(s.Failed > 0, "failed %d", s.Failed)
+	add(ptr.Deref(s.FailedIndexes, "") != "", "[%s]", ptr.Deref(s.FailedIndexes, ""))
+	for _, c := range s.Conditions {
+		add(c.Status == corev1.ConditionTrue, "%s(%s)", c.Type, c.Reason)
+	}
+	return strings.Join(words, " ")
+}
+
+func describePod(e Event, p *pod) string {
+	var words []string
+	if p.index >= 0 {
+		words = append(words, fmt.Sprintf("index %d", p.index))
+	}
+	switch {
+	case e.Gone:
+		words = append(words, "is gone")
+	default:
+		words = append(words, string(e.Pod.Status.Phase))
+	}
+	if p.stopping && !e.Gone {
+		words = append(words, "stopping")
+	}
+	return strings.Join(words, " ")
+}

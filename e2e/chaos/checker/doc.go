@@ -1,0 +1,27 @@
+// Package checker judges a chaos run. It is pure: what is seen in the clusters, what users do and which faults there
+// are goes in as events, in the order in which they were received; violations come out.
+//
+//	hub's Jobs ----+                    +--> violations, with the time line of their Job
+//	mirrors, Pods -+--> Checker ---> ---+--> questions: are these two Pods both running, right now?
+//	faults, acts --+                    +--> figures
+//
+// # What must hold, after every event
+//
+//   - Back: the status of a hub Job never goes back: counters and sets of indexes only grow, times and terminal conditions
+//     stay, and what is terminal has no active Pods.
+//   - Twice: the Pods of a Job don't run in two workers at a time. A worker without a fence is excused when it was out of
+//     touch, a fenced one only when parts of it that the fence needs were down.
+//   - Again: an index that the hub knows to be complete isn't run again, and none completes twice, unless its
+//     worker was lost before the hub could know.
+//   - Vanished: a hub Job goes away only if its user, or its TTL, deleted it.
+//   - Placed: a finished Job isn't placed anew.
+//
+// And when all faults are over: Ends: each Job has ended as its story says; Orphans: with all Jobs deleted, nothing
+// of them is left anywhere.
+//
+// # Clusters have no common clock
+//
+// Two watches deliver what happened at once one after the other, some time later. So that a delay is never taken for a
+// fault, what was seen in two clusters is a suspicion only; a question to both API servers settles it: of two Pods
+// that both still run when they're asked for, one after the other, the first ran while the second did.
+package checker

@@ -1,0 +1,91 @@
+package checker
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// observeMirror takes in a Job of a worker.
+func (c *Checker) observeMirror(r *record, e Event) {
+	if e.Gone {
+		r.noteChange(e.At, e.Where, "mirror", "is gone")
+		return
+	}
+	r.mirrors[e.Job.UID] = types.UID(e.Job.Annotations[mirror.AnnotationHubUID])
+	r.noteChange(e.At, e.Where, "mirror", describeJob(e.Job))
+}
+
+// observePod takes in a Pod of a Job, and asks whether it runs in two places, or in vain.
+func (c *Checker) observePod(r *record, e Event) []Question {
+	p, fresh := r.pod(e)
+	succeeds := !e.Gone && e.Pod.Status.Phase == corev1.PodSucceeded
+	p.running = !e.Gone && e.Pod.Status.Phase == corev1.PodRunning
+	p.stopping = e.Pod.DeletionTimestamp != nil
+	r.noteChange(e.At, e.Where, "Pod "+p.name, describePod(e, p))
+	if succeeds && !p.succeeded {
+		p.succeeded = true
+		c.checkRerun(r, p, e.At)
+	}
+	var questions []Question
+	if fresh && !succeeds && r.knownComplete(p) {
+		questions = append(questions, Question{Rule: Again, Job: r.story.Name, Pods: []PodRef{p.ref()}})
+	}
+	if p.running {
+		questions = append(questions, r.suspects(p)...)
+	}
+	return questions
+}
+
+// knownComplete: the hub knows that the Pod's index is complete, so that it shouldn't have been created.
+func (r *record) knownComplete(p *pod) bool {
+	return p.index >= 0 && r.hub != nil && r.mirrors[p.owner] == r.hub.UID && !r.story.StartsOver() &&
+		covers(r.hub.Status.CompletedIndexes, strconv.Itoa(p.index))
+}
+
+// checkRerun looks for another Pod of the same Job and index that succeeded, too.
+func (c *Checker) checkRerun(r *record, p *pod, at time.Duration) {
+	if p.index < 0 || r.story.StartsOver() {
+		return
+	}
+	for _, other := range r.pods {
+		if other == p || !other.succeeded || other.index != p.index || !r.sameJob(p, other) {
+			continue
+		}
+		excuse := c.excuseOfRerun(r, other, p)
+		if excuse == "" {
+			c.violate(at, Again, r, "index %d completes in Pod %s of %s, after Pod %s of %s", p.index, p.name, p.where, other.name, other.where)
+			continue
+		}
+		c.figures.Reruns++
+		r.note(at, "checker", fmt.Sprintf("index %d has completed twice: %s", p.index, excuse))
+	}
+}
+
+// sameJob says whether two Pods are of one hub Job, and not of two that had one name after another.
+func (r *record) sameJob(p, q *pod) bool {
+	return p.owner == q.owner || r.mirrors[p.owner] != "" && r.mirrors[p.owner] == r.mirrors[q.owner]
+}
+
+// excuseOfRerun says why an index that had completed in one worker may complete in another: the first was out of touch
+// when the Job was moved from it, and the hub didn't know.
+func (c *Checker) excuseOfRerun(r *record, first, second *pod) string {
+	if first.where == second.where {
+		return ""
+	}
+	for _, m := range r.moves {
+		if m.from != first.where && m.from != second.where {
+			continue
+		}
+		excuse := c.outOfTouch(m.from, m.at)
+		if excuse != "" && !covers(m.complete, strconv.Itoa(first.index)) {
+			return excuse
+		}
+	}
+	return ""
+}

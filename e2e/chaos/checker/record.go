@@ -1,0 +1,113 @@
+package checker
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/e2e/chaos/story"
+)
+
+// Line is one of a Job's time line.
+type Line struct {
+	At   time.Duration
+	Who  string
+	Text string
+}
+
+func (l Line) String() string { return fmt.Sprintf("%s %-9s %s", stamp(l.At), l.Who, l.Text) }
+
+// stamp is a time of the run, in seconds.
+func stamp(at time.Duration) string { return fmt.Sprintf("%8.2fs", at.Seconds()) }
+
+// record is all that is known of the Jobs of one name.
+type record struct {
+	story *story.Story
+	lines []Line
+	last  map[string]string // object -> what was noted of it last
+
+	hub     *batchv1.Job // nil: there is none
+	ended   *batchv1.Job // as it was when it had a terminal condition for the first time
+	deletes bool         // its user has deleted it, or is about to
+	halted  bool         // its user has suspended or resumed it
+	home    string
+	moves   []move
+	// disturbed: a worker was out of touch while the Job was there.
+	disturbed bool
+
+	mirrors map[types.UID]types.UID // mirror -> hub Job
+	pods    map[types.UID]*pod
+	// asked are the pairs of Pods that were suspected.
+	asked   map[[2]types.UID]bool
+	excused bool
+}
+
+// move is a change of placement.
+type move struct {
+	at       time.Duration
+	from, to string
+	// complete are the indexes that the hub knew to be complete.
+	complete string
+}
+
+// pod is what is known of a Pod.
+type pod struct {
+	uid, owner types.UID
+	where      string
+	name       string
+	index      int // -1: none
+	seen       time.Duration
+	running    bool
+	stopping   bool
+	succeeded  bool
+}
+
+func newRecord(s *story.Story) *record {
+	return &record{
+		story: s, last: map[string]string{}, mirrors: map[types.UID]types.UID{}, pods: map[types.UID]*pod{},
+		asked: map[[2]types.UID]bool{},
+	}
+}
+
+// note adds a line.
+func (r *record) note(at time.Duration, who, text string) {
+	r.lines = append(r.lines, Line{At: at, Who: who, Text: text})
+}
+
+// noteChange adds a line about an object if it says something new.
+func (r *record) noteChange(at time.Duration, who, object, text string) {
+	if key := who + " " + object; r.last[key] != text {
+		r.last[key] = text
+		r.note(at, who, object+" "+text)
+	}
+}
+
+func (r *record) circumstances() story.Circumstances {
+	return story.Circumstances{Moved: len(r.moves) > 0, Disturbed: r.disturbed || len(r.moves) > 0}
+}
+
+// pod returns what is known of a Pod, and whether it's seen for the first time.
+func (r *record) pod(e Event) (p *pod, fresh bool) {
+	if p := r.pods[e.Pod.UID]; p != nil {
+		return p, false
+	}
+	p = &pod{uid: e.Pod.UID, where: e.Where, name: e.Pod.Name, index: indexOf(e.Pod), seen: e.At}
+	if owner := metav1.GetControllerOf(e.Pod); owner != nil {
+		p.owner = owner.UID
+	}
+	r.pods[p.uid] = p
+	return p, true
+}
+
+func indexOf(p *corev1.Pod) int {
+	index, err := strconv.Atoi(p.Annotations[batchv1.JobCompletionIndexAnnotation])
+	if err != nil {
+		return -1
+	}
+	return index
+}

@@ -1,0 +1,101 @@
+package checker
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/jobferry/jobferry/e2e/chaos/schedule"
+)
+
+// Trouble is a fault of a worker for as long as it has consequences.
+type Trouble struct {
+	Fault schedule.Fault
+	From  time.Duration
+	// To is when it was over; Forever: it isn't yet.
+	To time.Duration
+}
+
+// Forever is the end of what hasn't ended.
+const Forever = time.Duration(1<<63 - 1)
+
+// aftermath is how long a fault is felt after its end: servers start, connections are found dead, watches come back.
+const aftermath = 20 * time.Second
+
+// Begin takes in that a fault begins.
+func (c *Checker) Begin(at time.Duration, f schedule.Fault) {
+	c.trouble = append(c.trouble, Trouble{Fault: f, From: at, To: Forever})
+	if !cutsOff(f.Kind) {
+		return
+	}
+	for _, r := range c.records {
+		if r.home == f.Target && r.ended == nil {
+			r.disturbed = true
+		}
+	}
+}
+
+// End takes in that a fault is over.
+func (c *Checker) End(at time.Duration, f schedule.Fault) {
+	for i := range c.trouble {
+		if c.trouble[i].Fault.Number == f.Number {
+			c.trouble[i].To = at
+		}
+	}
+}
+
+// cutsOff says whether a worker is out of the hub's touch with a fault.
+func cutsOff(k schedule.Kind) bool {
+	switch k {
+	case schedule.ResetLink, schedule.BreakLink, schedule.BlackHoleLink, schedule.HalfOpenLink,
+		schedule.KillAPIServer, schedule.FreezeAPIServer, schedule.KillEtcd:
+		return true
+	default:
+		return false
+	}
+}
+
+// cripples says whether a fault takes away what the fence of a worker needs: its API server, its Job controller, and
+// the kubelets that end the Pods.
+func cripples(k schedule.Kind) bool {
+	switch k {
+	case schedule.KillAPIServer, schedule.FreezeAPIServer, schedule.KillEtcd, schedule.KillJobController,
+		schedule.FreezeJobController, schedule.KillKubelets:
+		return true
+	default:
+		return false
+	}
+}
+
+// outOfTouch says with which fault a worker was out of touch before a Job was moved from it; empty: it wasn't.
+func (c *Checker) outOfTouch(worker string, moved time.Duration) string {
+	return c.find(worker, moved-c.options.LostAfter-aftermath, moved, cutsOff)
+}
+
+// crippled says which part of a worker that the fence needs was down, from before a Job was moved from it until now.
+func (c *Checker) crippled(worker string, moved, now time.Duration) string {
+	return c.find(worker, moved-c.options.LostAfter-aftermath, now, cripples)
+}
+
+func (c *Checker) find(worker string, from, to time.Duration, what func(schedule.Kind) bool) string {
+	for _, t := range c.trouble {
+		over := t.To
+		if over != Forever {
+			over += aftermath
+		}
+		if t.Fault.Target == worker && what(t.Fault.Kind) && t.From <= to && over >= from {
+			return fmt.Sprintf("excused by %s at %s", t.Fault, stamp(t.From))
+		}
+	}
+	return ""
+}
+
+// Troubles are all faults there were between two times.
+func (c *Checker) Troubles(from, to time.Duration) []Trouble {
+	var within []Trouble
+	for _, t := range c.trouble {
+		if t.From <= to && t.To >= from {
+			within = append(within, t)
+		}
+	}
+	return within
+}

@@ -1,0 +1,96 @@
+package checker
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// PodRef names a Pod of a worker.
+type PodRef struct {
+	Where, Name string
+	UID         types.UID
+}
+
+func (p PodRef) String() string { return p.Name + " of " + p.Where }
+
+func (p *pod) ref() PodRef { return PodRef{Where: p.where, Name: p.name, UID: p.uid} }
+
+// Question asks whether all of some Pods are running, each asked for after the one before.
+type Question struct {
+	Rule Rule
+	Job  string
+	Pods []PodRef
+}
+
+// Running is an answer to a question.
+type Running string
+
+// The answers.
+const (
+	// AllRun: each of them was found running.
+	AllRun Running = "all run"
+	// SomeEnded: one has ended, is another one, or is gone.
+	SomeEnded Running = "some have ended"
+	// NoAnswer: an API server couldn't be asked.
+	NoAnswer Running = "no answer"
+)
+
+// suspects asks about a running Pod and those that seem to run in other workers. The other is asked for first: it ran
+// before this one was seen, and if this one still runs after that, they ran at once.
+func (r *record) suspects(p *pod) []Question {
+	var questions []Question
+	for _, other := range r.pods {
+		pair := [2]types.UID{min(p.uid, other.uid), max(p.uid, other.uid)}
+		if !other.running || other.where == p.where || r.asked[pair] {
+			continue
+		}
+		r.asked[pair] = true
+		questions = append(questions, Question{Rule: Twice, Job: r.story.Name, Pods: []PodRef{other.ref(), p.ref()}})
+	}
+	return questions
+}
+
+// Answer takes in the answer to a question.
+func (c *Checker) Answer(at time.Duration, q Question, answer Running) {
+	r := c.records[q.Job]
+	var names []string
+	for _, p := range q.Pods {
+		names = append(names, p.String())
+	}
+	r.note(at, "checker", fmt.Sprintf("is this %s: %s? %s", q.Rule, strings.Join(names, ", "), answer))
+	if answer != AllRun {
+		return
+	}
+	if q.Rule == Again {
+		c.violate(at, Again, r, "Pod %s runs, whose index the hub knows to be complete", names[0])
+		return
+	}
+	if excuse := c.excuseOfTwice(r, q, at); excuse != "" {
+		r.note(at, "checker", "runs in two workers at once: "+excuse)
+		if !r.excused {
+			r.excused = true
+			c.figures.Excused++
+		}
+		return
+	}
+	c.violate(at, Twice, r, "runs in two workers at once: %s", strings.Join(names, ", "))
+}
+
+// excuseOfTwice says why a Job may run in two workers at once. The one that it was moved from must have been out of
+// touch when it was; with a fence, that's no excuse as long as all that the fence needs was up.
+func (c *Checker) excuseOfTwice(r *record, q Question, at time.Duration) string {
+	for _, m := range slices.Backward(r.moves) {
+		if !slices.ContainsFunc(q.Pods, func(p PodRef) bool { return p.Where == m.from }) {
+			continue
+		}
+		if !c.workers[m.from].Fenced {
+			return c.outOfTouch(m.from, m.at)
+		}
+		return c.crippled(m.from, m.at, at)
+	}
+	return ""
+}

@@ -1,0 +1,19 @@
+// Package chaos runs Jobs of all kinds through Jobferry while a schedule of faults breaks processes, links and clocks,
+// and judges from outside whether each Job went as it would have gone on one healthy cluster.
+//
+//	seed --> schedule: faults --> inject --> fleet: hub, 2 managers, 3 workers
+//	     \-> story: Jobs, acts --> users ---^   |
+//	                                            v
+//	          report <-- checker (pure) <-- watch: all API servers, by connections of its own
+//
+// # A run
+//
+//  1. The fleet starts; its workers are registered.
+//  2. Users submit Jobs and edit them; faults begin and are healed. The checker judges each event.
+//  3. All faults are over: each Job has some minutes to end, and must have ended as its story says.
+//  4. All Jobs are deleted, then the workers unregistered: nothing may be left.
+//  5. The hub's audit log may show no status that its API server rejected.
+//
+// A seed makes the same Jobs, acts and faults at the same times again. What the processes make of it differs from run to run, as
+// they share a machine; so a violation is printed with the time line of its Job, and all faults around it.
+package chaos

@@ -1,0 +1,104 @@
+package inject
+
+import (
+	"context"
+
+	"github.com/jobferry/jobferry/e2e/chaos/fleet"
+	"github.com/jobferry/jobferry/e2e/chaos/schedule"
+	"github.com/jobferry/jobferry/e2e/rig"
+	"github.com/jobferry/jobferry/e2e/rig/binaries"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+)
+
+// fault is one that begins.
+type fault struct {
+	schedule.Fault
+	ctx   context.Context
+	fleet *fleet.Fleet
+}
+
+// starter begins a fault, and returns how to heal it; nil: there's nothing to heal.
+type starter func(fault) (heal func() error, err error)
+
+var table = map[schedule.Kind]starter{
+	schedule.KillLeader:       func(f fault) (func() error, error) { return f.withLeader(f.kill) },
+	schedule.FreezeLeader:     func(f fault) (func() error, error) { return f.withLeader(f.freeze) },
+	schedule.KillManager:      func(f fault) (func() error, error) { return f.kill(f.manager().Component) },
+	schedule.FreezeManager:    func(f fault) (func() error, error) { return f.freeze(f.manager().Component) },
+	schedule.ResetHubLink:     func(f fault) (func() error, error) { return once(f.manager().Link.ResetOnce) },
+	schedule.BlackHoleHubLink: func(f fault) (func() error, error) { return f.link(f.manager().Link, (*rig.Proxy).BlackHole) },
+	schedule.KillHubAPIServer: func(f fault) (func() error, error) { return f.kill(f.fleet.Hub.Component(binaries.APIServer)) },
+	schedule.KillHubEtcd:      func(f fault) (func() error, error) { return f.kill(f.fleet.Hub.Component(binaries.Etcd)) },
+
+	schedule.ResetLink:     func(f fault) (func() error, error) { return once(f.worker().Proxy().ResetOnce) },
+	schedule.HalfOpenLink:  func(f fault) (func() error, error) { return once(f.worker().Proxy().HalfOpen) },
+	schedule.BreakLink:     func(f fault) (func() error, error) { return f.link(f.worker().Proxy(), (*rig.Proxy).Reset) },
+	schedule.BlackHoleLink: func(f fault) (func() error, error) { return f.link(f.worker().Proxy(), (*rig.Proxy).BlackHole) },
+	schedule.SlowLink: func(f fault) (func() error, error) {
+		return f.link(f.worker().Proxy(), func(p *rig.Proxy) { p.Latency(f.Offset) })
+	},
+
+	schedule.KillAPIServer:         func(f fault) (func() error, error) { return f.kill(f.component(binaries.APIServer)) },
+	schedule.FreezeAPIServer:       func(f fault) (func() error, error) { return f.freeze(f.component(binaries.APIServer)) },
+	schedule.KillEtcd:              func(f fault) (func() error, error) { return f.kill(f.component(binaries.Etcd)) },
+	schedule.KillControllerManager: func(f fault) (func() error, error) { return f.kill(f.component(binaries.ControllerManager)) },
+	schedule.KillScheduler:         func(f fault) (func() error, error) { return f.kill(f.component(binaries.Scheduler)) },
+	schedule.KillKubelets:          func(f fault) (func() error, error) { return f.kill(f.component(binaries.Kwok)) },
+	schedule.KillJobController:     func(f fault) (func() error, error) { return f.kill(f.worker().JobController) },
+	schedule.FreezeJobController:   func(f fault) (func() error, error) { return f.freeze(f.worker().JobController) },
+	schedule.SetClock: func(f fault) (func() error, error) {
+		return func() error { return f.worker().SetClock(0) }, f.worker().SetClock(f.Offset)
+	},
+
+	schedule.RotateSecret: func(f fault) (func() error, error) {
+		return nil, retry(f.ctx, func() error { return f.fleet.Rotate(f.ctx, f.worker()) })
+	},
+	schedule.Drain: func(f fault) (func() error, error) {
+		return f.spec(func(s *v1alpha1.WorkerClusterSpec, on bool) { s.Drain = on })
+	},
+	schedule.Cordon: func(f fault) (func() error, error) {
+		return f.spec(func(s *v1alpha1.WorkerClusterSpec, on bool) { s.Cordoned = on })
+	},
+}
+
+func (f fault) manager() *fleet.Manager { return f.fleet.Manager(f.Target) }
+func (f fault) worker() *fleet.Worker   { return f.fleet.Worker(f.Target) }
+
+func (f fault) component(name string) *rig.Component { return f.worker().Component(name) }
+
+func (f fault) kill(c *rig.Component) (func() error, error) {
+	return func() error { return f.fleet.Revive(c) }, f.fleet.Kill(c)
+}
+
+// freeze is nothing if the process doesn't run.
+func (f fault) freeze(c *rig.Component) (func() error, error) {
+	if err := c.Freeze(); err != nil {
+		return nil, nil //nolint:nilerr // another fault has killed it
+	}
+	return func() error {
+		_ = c.Thaw() // it fails if another fault has killed it meanwhile
+		return nil
+	}, nil
+}
+
+// withLeader hits the manager that leads; if none does now, the first.
+func (f fault) withLeader(do func(*rig.Component) (func() error, error)) (func() error, error) {
+	leader := f.fleet.Leader(f.ctx)
+	if leader == nil {
+		leader = f.fleet.Managers[0]
+	}
+	return do(leader.Component)
+}
+
+func (f fault) link(p *rig.Proxy, worsen func(*rig.Proxy)) (func() error, error) {
+	worsen(p)
+	return func() error {
+		p.Heal()
+		return nil
+	}, nil
+}
+
+func once(do func()) (func() error, error) {
+	do()
+	return nil, nil
+}

@@ -1,0 +1,161 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/jobferry/jobferry/e2e/chaos/checker"
+	"github.com/jobferry/jobferry/e2e/chaos/fleet"
+	"github.com/jobferry/jobferry/e2e/chaos/inject"
+	"github.com/jobferry/jobferry/e2e/chaos/report"
+	"github.com/jobferry/jobferry/e2e/chaos/schedule"
+	"github.com/jobferry/jobferry/e2e/chaos/story"
+)
+
+// Plan is what a seed makes.
+type Plan struct {
+	Stories []story.Story
+	Faults  []schedule.Fault
+}
+
+// MakePlan makes the plan of a run.
+func MakePlan(o Options) (Plan, error) {
+	o, err := o.complete()
+	if err != nil {
+		return Plan{}, err
+	}
+	// Two streams of numbers: with other faults, the Jobs stay the same.
+	stories, err := story.Make(rand.New(rand.NewPCG(o.Seed, 1)), fleet.Namespace, o.Jobs, o.Span*9/10, o.JobKinds...)
+	if err != nil {
+		return Plan{}, err
+	}
+	faults, err := schedule.Make(rand.New(rand.NewPCG(o.Seed, 2)), schedule.Options{
+		Faults: o.Faults, Span: o.Span, Managers: fleet.ManagerNames(), Workers: fleet.WorkerNames(),
+		Losing: o.losing(), Only: o.FaultKinds,
+	})
+	return Plan{Stories: stories, Faults: faults}, err
+}
+
+// run is one run.
+type run struct {
+	options Options
+	plan    Plan
+	fleet   *fleet.Fleet
+	desk    *desk
+}
+
+// Run makes a run, and returns what came out.
+func Run(ctx context.Context, options Options) (_ *report.Result, err error) {
+	options, err = options.complete()
+	if err != nil {
+		return nil, err
+	}
+	r := &run{options: options}
+	if r.plan, err = MakePlan(options); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "jobferry-chaos-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	r.desk = newDesk(r.plan.Stories, options)
+	options.Progress("building, and starting a hub, two managers and three workers")
+	r.fleet, err = fleet.Start(ctx, fleet.Options{
+		Dir: dir, LostAfter: options.LostAfter, Ended: func(cluster, process string) { r.desk.remark("%s of %s ended by itself", process, cluster) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if stopped := r.fleet.Stop(); stopped != nil && err == nil {
+			r.options.Progress("%v", stopped) // a process that ended last isn't a finding
+		}
+	}()
+	return r.live(ctx)
+}
+
+// live is the run while the fleet is there.
+func (r *run) live(ctx context.Context) (*report.Result, error) {
+	watching, stop := context.WithCancel(ctx)
+	var watches sync.WaitGroup
+	defer watches.Wait()
+	defer stop()
+	if err := r.desk.open(watching, r.fleet, &watches); err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	for _, phase := range []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"the Jobs and the faults", r.turmoil}, {"the last Jobs' end", r.settle},
+		{"the Jobs' removal", r.remove}, {"the workers' removal", r.unregister}, {"the hub's audit log", r.audit},
+	} {
+		if err := phase.do(ctx); err != nil {
+			return nil, fmt.Errorf("%s: %w", phase.name, err)
+		}
+	}
+	return r.result(time.Since(began)), nil
+}
+
+// turmoil: users act, and faults come and go.
+func (r *run) turmoil(ctx context.Context) error {
+	r.options.Progress("%d Jobs and %d faults in %s (seed %d)", r.options.Jobs, r.options.Faults, r.options.Span, r.options.Seed)
+	reporting, stop := context.WithCancel(ctx)
+	var tasks sync.WaitGroup
+	tasks.Go(func() { r.desk.tellProgress(reporting, r.options.Progress) })
+	var acting sync.WaitGroup
+	u := users{jobs: r.fleet.Hub.Client().BatchV1().Jobs(fleet.Namespace), desk: r.desk, began: time.Now()}
+	for i := range r.plan.Stories {
+		acting.Go(func() { u.play(ctx, &r.plan.Stories[i]) })
+	}
+	inject.Run(ctx, r.fleet, r.plan.Faults, r.desk)
+	acting.Wait()
+	stop()
+	tasks.Wait()
+	return ctx.Err()
+}
+
+// settle waits until all Jobs have come to their end.
+func (r *run) settle(ctx context.Context) error {
+	r.options.Progress("all faults are over; %d Jobs have not ended", len(r.desk.pending()))
+	if !until(ctx, r.options.Settle, func() bool { return len(r.desk.pending()) == 0 }) {
+		r.options.Progress("%d Jobs have not ended in %s", len(r.desk.pending()), r.options.Settle)
+	}
+	r.desk.do(func(c *checker.Checker, at time.Duration) { c.CheckEnds(at) })
+	return ctx.Err()
+}
+
+func (r *run) result(took time.Duration) *report.Result {
+	result := &report.Result{Seed: r.options.Seed, Jobs: r.options.Jobs, Took: took, Faults: r.plan.Faults}
+	r.desk.do(func(c *checker.Checker, _ time.Duration) {
+		result.Figures, result.Violations = c.Figures(), c.Violations()
+		result.Lines, result.Troubles = c.Lines, c.Troubles
+	})
+	return result
+}
+
+// pollEvery is how often the end of something is looked for that nobody reports.
+const pollEvery = 200 * time.Millisecond
+
+// until looks again and again, and is false if the time is up.
+func until(ctx context.Context, limit time.Duration, holds func() bool) bool {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return holds()
+		}
+	}
+	return true
+}

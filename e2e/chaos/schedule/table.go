@@ -1,0 +1,66 @@
+package schedule
+
+import "time"
+
+// role is a kind of target.
+type role int
+
+const (
+	manager role = iota
+	hub
+	worker
+)
+
+// row is what can be drawn.
+type row struct {
+	kind Kind
+	role role
+	// part of the target that it hits.
+	part   string
+	weight int
+	// least and most it lasts; most zero: it happens at once.
+	least, most time.Duration
+	// offsets to draw from.
+	offsets []time.Duration
+	// loses: it may be drawn to last longer than the loss of a worker takes.
+	loses bool
+}
+
+const (
+	short = 500 * time.Millisecond
+	some  = 4 * time.Second
+	much  = 12 * time.Second
+)
+
+// table is all that can be drawn.
+var table = []row{
+	{kind: KillLeader, role: hub, part: "managers", weight: 8, least: short, most: some},
+	{kind: FreezeLeader, role: hub, part: "managers", weight: 5, least: some, most: much},
+	{kind: KillManager, role: manager, part: "process", weight: 3, least: short, most: much},
+	{kind: FreezeManager, role: manager, part: "process", weight: 2, least: short, most: much},
+	{kind: ResetHubLink, role: manager, part: "link", weight: 3},
+	{kind: BlackHoleHubLink, role: manager, part: "link", weight: 3, least: some, most: much},
+	{kind: KillHubAPIServer, role: hub, part: "API server", weight: 5, least: short, most: some},
+	{kind: KillHubEtcd, role: hub, part: "etcd", weight: 3, least: short, most: some},
+
+	{kind: ResetLink, role: worker, part: "link", weight: 5},
+	{kind: BreakLink, role: worker, part: "link", weight: 6, least: short, most: much, loses: true},
+	{kind: BlackHoleLink, role: worker, part: "link", weight: 8, least: short, most: much, loses: true},
+	{kind: SlowLink, role: worker, part: "link", weight: 5, least: some, most: 2 * much,
+		offsets: []time.Duration{20 * time.Millisecond, 100 * time.Millisecond, 400 * time.Millisecond}},
+	{kind: HalfOpenLink, role: worker, part: "link", weight: 6},
+
+	{kind: KillAPIServer, role: worker, part: "API server", weight: 7, least: short, most: much, loses: true},
+	{kind: FreezeAPIServer, role: worker, part: "API server", weight: 4, least: short, most: much, loses: true},
+	{kind: KillEtcd, role: worker, part: "etcd", weight: 5, least: short, most: much},
+	{kind: KillControllerManager, role: worker, part: "controller manager", weight: 4, least: short, most: much},
+	{kind: KillJobController, role: worker, part: "Job controller", weight: 6, least: short, most: much},
+	{kind: FreezeJobController, role: worker, part: "Job controller", weight: 4, least: short, most: much},
+	{kind: KillScheduler, role: worker, part: "scheduler", weight: 3, least: short, most: much},
+	{kind: KillKubelets, role: worker, part: "kubelets", weight: 3, least: short, most: much},
+	{kind: SetClock, role: worker, part: "clock", weight: 6, least: some, most: 2 * much, offsets: []time.Duration{-40 * time.Second, -15 * time.Second, 15 * time.Second, 40 * time.Second}},
+
+	{kind: RotateSecret, role: worker, part: "Secret", weight: 5},
+	{kind: Drain, role: worker, part: "spec", weight: 3, least: some, most: 2 * much},
+	{kind: Cordon, role: worker, part: "spec", weight: 2, least: some, most: much},
+}

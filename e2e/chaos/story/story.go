@@ -1,0 +1,84 @@
+package story
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+)
+
+// Story is one Job's.
+type Story struct {
+	// Name of the Job; it starts with the kind.
+	Name string
+	Kind string
+	// At is when it's submitted, from the start of the run.
+	At   time.Duration
+	Job  *batchv1.Job
+	Acts []Act
+	End  End
+}
+
+// Act is what the user does to the Job.
+type Act struct {
+	// After is the time since the act before, or since the submission.
+	After time.Duration
+	Deed  Deed
+	// Value is the parallelism to scale to.
+	Value int32
+}
+
+// Deed is a kind of act.
+type Deed string
+
+// What users do.
+const (
+	Suspend Deed = "suspend"
+	Resume  Deed = "resume"
+	// Scale sets parallelism; of an elastic Job, completions, too.
+	Scale        Deed = "scale"
+	ScaleElastic Deed = "scale elastic"
+	// Reselect has the Job go to the next worker, by its cluster selector.
+	Reselect Deed = "reselect"
+	Delete   Deed = "delete"
+	// Replace deletes the Job and creates it again at once, under the same name.
+	Replace Deed = "replace"
+)
+
+// Make makes a number of stories of all kinds, or of the given ones, spread over a time.
+func Make(random *rand.Rand, namespace string, jobs int, span time.Duration, only ...string) ([]Story, error) {
+	kinds, err := choose(only)
+	if err != nil {
+		return nil, err
+	}
+	stories := make([]Story, 0, jobs)
+	for n := range jobs {
+		k := pick(random, kinds)
+		d := draft{random: random}
+		s := k.write(&d)
+		s.Kind, s.Name = k.name, fmt.Sprintf("%s-%04d", k.name, n)
+		s.Job.Namespace, s.Job.Name = namespace, s.Name
+		s.At = span * time.Duration(n) / time.Duration(jobs)
+		stories = append(stories, s)
+	}
+	return stories, nil
+}
+
+// Has says whether the user does a deed to the Job.
+func (s *Story) Has(deeds ...Deed) bool {
+	for _, act := range s.Acts {
+		for _, deed := range deeds {
+			if act.Deed == deed {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// StartsOver says whether the Job starts from zero when its worker is lost: it was asked to, or has no fixed number of
+// completions, so that nobody knows what is left to do.
+func (s *Story) StartsOver() bool {
+	return s.Job.Annotations[onClusterLost] == restart || s.Job.Spec.Completions == nil
+}

@@ -1,0 +1,144 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clientbatchv1 "k8s.io/client-go/kubernetes/typed/batch/v1"
+
+	"github.com/jobferry/jobferry/e2e/chaos/fleet"
+	"github.com/jobferry/jobferry/e2e/chaos/story"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// users play the stories, straight at the hub's API server. While that is away, they try again.
+type users struct {
+	jobs  clientbatchv1.JobInterface
+	desk  *desk
+	began time.Time
+}
+
+// play plays one story.
+func (u *users) play(ctx context.Context, s *story.Story) {
+	if !u.wait(ctx, s.At-time.Since(u.began)) {
+		return
+	}
+	u.insist(ctx, func(ctx context.Context) error { return u.create(ctx, s.Job, "") })
+	u.desk.submitted()
+	for _, act := range s.Acts {
+		if !u.wait(ctx, act.After) {
+			return
+		}
+		u.desk.acted(s, act.Deed)
+		u.do(ctx, s, act)
+	}
+}
+
+func (u *users) wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// insist tries until it succeeds.
+func (u *users) insist(ctx context.Context, do func(context.Context) error) {
+	for {
+		attempt, cancel := context.WithTimeout(ctx, 5*time.Second)
+		err := do(attempt)
+		cancel()
+		if err == nil || !u.wait(ctx, 300*time.Millisecond) {
+			return
+		}
+	}
+}
+
+// create creates a Job, unless an attempt whose answer was lost has. Former is the UID of one of that name that is to go
+// first.
+func (u *users) create(ctx context.Context, job *batchv1.Job, former types.UID) error {
+	_, err := u.jobs.Create(ctx, job, metav1.CreateOptions{})
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	there, err := u.jobs.Get(ctx, job.Name, metav1.GetOptions{})
+	if err == nil && there.UID == former {
+		return errors.New("the former one is still there")
+	}
+	return err
+}
+
+func (u *users) do(ctx context.Context, s *story.Story, act story.Act) {
+	switch act.Deed {
+	case story.Suspend, story.Resume:
+		u.edit(ctx, s, func(j *batchv1.Job) { j.Spec.Suspend = new(act.Deed == story.Suspend) })
+	case story.Scale:
+		u.edit(ctx, s, func(j *batchv1.Job) { j.Spec.Parallelism = &act.Value })
+	case story.ScaleElastic:
+		u.edit(ctx, s, func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = &act.Value, &act.Value })
+	case story.Reselect:
+		u.edit(ctx, s, leaveHome)
+	case story.Delete:
+		u.remove(ctx, s, act)
+	case story.Replace:
+		former := u.remove(ctx, s, act)
+		u.insist(ctx, func(ctx context.Context) error { return u.create(ctx, s.Job, former) })
+	}
+}
+
+// leaveHome has a Job go to any worker but the one it's on.
+func leaveHome(j *batchv1.Job) {
+	if home := j.Annotations[mirror.AnnotationCluster]; home != "" {
+		j.Annotations[mirror.AnnotationClusterSelector] = fleet.LabelName + "!=" + home
+	}
+}
+
+// edit changes a Job that hasn't ended.
+func (u *users) edit(ctx context.Context, s *story.Story, change func(*batchv1.Job)) {
+	u.insist(ctx, func(ctx context.Context) error {
+		job, err := u.jobs.Get(ctx, s.Name, metav1.GetOptions{})
+		if err != nil {
+			return ignoreNotFound(err)
+		}
+		if condition, _ := story.Outcome(job); condition != "" {
+			return nil
+		}
+		change(job)
+		_, err = u.jobs.Update(ctx, job, metav1.UpdateOptions{})
+		return ignoreNotFound(err)
+	})
+}
+
+// remove deletes a Job, and returns its UID.
+func (u *users) remove(ctx context.Context, s *story.Story, act story.Act) (uid types.UID) {
+	propagation := metav1.DeletePropagationBackground
+	if act.Value == 1 {
+		propagation = metav1.DeletePropagationForeground
+	}
+	u.insist(ctx, func(ctx context.Context) error {
+		job, err := u.jobs.Get(ctx, s.Name, metav1.GetOptions{})
+		if err != nil {
+			return ignoreNotFound(err)
+		}
+		uid = job.UID
+		return ignoreNotFound(u.jobs.Delete(ctx, s.Name, metav1.DeleteOptions{
+			PropagationPolicy: &propagation, Preconditions: &metav1.Preconditions{UID: &uid},
+		}))
+	})
+	return uid
+}
+
+func ignoreNotFound(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}

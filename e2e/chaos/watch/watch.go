@@ -1,0 +1,47 @@
+package watch
+
+import (
+	"context"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/jobferry/jobferry/e2e/chaos/checker"
+)
+
+// Sink gets what is seen, from several goroutines, in order for each object. It sets the time.
+type Sink func(checker.Event)
+
+// backoff between two tries.
+var backoff = wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Steps: 4, Cap: time.Second, Jitter: 0.1}
+
+// Client makes a client of a cluster that costs little.
+func Client(config *rest.Config) (kubernetes.Interface, error) {
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	config.UserAgent = "jobferry-chaos"
+	return kubernetes.NewForConfig(config)
+}
+
+// Jobs watches the Jobs of a namespace, until ctx ends.
+func Jobs(ctx context.Context, cluster string, client kubernetes.Interface, namespace string, sink Sink) {
+	run(ctx, cluster, client.BatchV1().RESTClient(), "jobs", namespace, &batchv1.Job{}, sink)
+}
+
+// Pods watches the Pods of a namespace, until ctx ends.
+func Pods(ctx context.Context, cluster string, client kubernetes.Interface, namespace string, sink Sink) {
+	run(ctx, cluster, client.CoreV1().RESTClient(), "pods", namespace, &corev1.Pod{}, sink)
+}
+
+func run(ctx context.Context, cluster string, client rest.Interface, resource, namespace string, kind runtime.Object, sink Sink) {
+	lw := cache.NewListWatchFromClient(client, resource, namespace, fields.Everything())
+	reflector := cache.NewReflectorWithOptions(lw, kind, newStore(cluster, sink), cache.ReflectorOptions{Backoff: &backoff})
+	reflector.RunWithContext(ctx)
+}
