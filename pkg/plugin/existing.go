@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -32,7 +33,7 @@ func (c *cli) existing(ctx context.Context, hub client.Client, name string) (reg
 	}
 	for _, w := range list.Items {
 		if w.Name == name {
-			request.Spec = settable(w.Spec)
+			request.Spec, request.Labels = settable(w.Spec), maps.Clone(w.Labels)
 		}
 	}
 	var secret corev1.Secret

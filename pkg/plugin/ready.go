@@ -50,7 +50,7 @@ func (c *cli) waitReady(ctx context.Context, hub client.Client, name, tooLate st
 		if ready.Status == metav1.ConditionTrue && worker.Status.ObservedGeneration >= worker.Generation {
 			return true, nil
 		}
-		if text := ready.Reason + ": " + ready.Message; ready.Reason != "" && ready.Status != metav1.ConditionTrue && text != told {
+		if text := progressOf(ready); text != "" && text != told {
 			c.say("waiting: %s", text)
 			told = text
 		}
@@ -71,6 +71,14 @@ func readyCondition(worker *v1alpha1.WorkerCluster) metav1.Condition {
 		return *c
 	}
 	return metav1.Condition{}
+}
+
+// progressOf is what a wait tells meanwhile. A missing Secret is ours, just made.
+func progressOf(ready metav1.Condition) string {
+	if ready.Reason == "" || ready.Reason == v1alpha1.ReasonSecretMissing || ready.Status == metav1.ConditionTrue {
+		return ""
+	}
+	return ready.Reason + ": " + ready.Message
 }
 
 func notReady(worker *v1alpha1.WorkerCluster, tooLate string) error {

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -76,7 +77,7 @@ func (f *registerFlags) add(cmd *cobra.Command) {
 	set.StringVar(&f.jobController, "job-controller", "", "Who runs the Jobs in the worker: BuiltIn (default) or Embedded")
 	set.StringVar(&f.capacity, "capacity", "", "How placement knows what fits: Nodes (default), or Unlimited for workers that add nodes on demand")
 	set.StringSliceVar(&f.podAccess, "pod-access", podAccesses, "What users may do, through the hub, with the Pods of their Jobs: logs, exec, or none")
-	set.StringToStringVar(&f.labels, "labels", nil, "Labels of the WorkerCluster, for the Jobs' cluster selectors")
+	set.StringToStringVar(&f.labels, "labels", nil, "Labels to put on the WorkerCluster, for the Jobs' cluster selectors")
 	set.DurationVar(&f.tokenDuration, "token-duration", 0, "Use a token that expires after that long, bound to a Secret in the worker (default: one that doesn't expire)")
 	set.BoolVar(&f.wait, "wait", true, "Wait until the WorkerCluster is Ready")
 	set.DurationVar(&f.timeout, "timeout", time.Minute, "How long to wait")
@@ -154,7 +155,10 @@ func (f *registerFlags) shape(cmd *cobra.Command, r *registration.Request) {
 		r.TokenDuration = f.tokenDuration
 	}
 	if changed("labels") {
-		r.Labels = f.labels
+		if r.Labels == nil {
+			r.Labels = map[string]string{}
+		}
+		maps.Copy(r.Labels, f.labels)
 	}
 }
 

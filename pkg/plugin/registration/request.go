@@ -95,6 +95,11 @@ func (r Request) meta(name, namespace string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: WorkerLabels(r.HubUID)}
 }
 
+const (
+	labelPartOf = "app.kubernetes.io/part-of"
+	partOf      = "jobferry"
+)
+
 // WorkerLabels are those of a hub's objects in a worker.
 func WorkerLabels(hub types.UID) map[string]string {
 	labels := ourLabels()
@@ -105,6 +110,6 @@ func WorkerLabels(hub types.UID) map[string]string {
 func ourLabels() map[string]string {
 	return map[string]string{
 		"app.kubernetes.io/managed-by": FieldManager,
-		"app.kubernetes.io/part-of":    "jobferry",
+		labelPartOf:                    partOf,
 	}
 }

@@ -13,7 +13,7 @@ import (
 func (r Request) Worker() []client.Object {
 	rules := workeraccess.For(r.Access())
 	objects := []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: workeraccess.Namespace}},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: workeraccess.Namespace, Labels: namespaceLabels()}},
 		&corev1.ServiceAccount{ObjectMeta: r.meta(r.base(), workeraccess.Namespace)},
 		&rbacv1.ClusterRole{ObjectMeta: r.meta(r.base(), ""), Rules: workeraccess.ClusterRules(rules)},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: r.meta(r.base(), ""), RoleRef: r.roleRef("ClusterRole"), Subjects: r.subjects()},
@@ -25,6 +25,10 @@ func (r Request) Worker() []client.Object {
 	}
 	return append(objects, r.Token())
 }
+
+// namespaceLabels don't say whose the namespace is: jobferry-worker and other hubs
+// have things in it, too.
+func namespaceLabels() map[string]string { return map[string]string{labelPartOf: partOf} }
 
 // Superfluous are objects of an earlier registration with other settings that
 // this one doesn't need.
