@@ -1,0 +1,226 @@
+package checker
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/e2e/chaos/schedule"
+	"github.com/jobferry/jobferry/e2e/chaos/story"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// A Job that runs through on one worker, and one that is moved off a lost one, violate nothing.
+func TestNothingIsWrong(t *testing.T) {
+	w := newWorld(t)
+	w.place("fenced")
+	p := w.run("fenced", 0)
+	w.succeed(p)
+	w.hub(completed("0", 1))
+	heal := w.fault("fenced", schedule.BlackHoleLink)
+	q := w.run("fenced", 1)
+	w.pass(20 * time.Second)
+	w.stop(q) // by the fence
+	w.pass(20 * time.Second)
+	w.place("open")
+	w.run("open", 1)
+	heal()
+	w.hub(complete)
+	w.checker.CheckEnds(w.at)
+	w.expect()
+	if f := w.checker.Figures(); f.Moves != 1 || f.Moved != 1 || f.Excused != 0 || f.Reruns != 0 || len(w.questions) != 0 {
+		t.Errorf("figures %+v, questions %v", f, w.questions)
+	}
+}
+
+func TestStatusGoesBack(t *testing.T) {
+	at := func(seconds int64) *metav1.Time { return ptr.To(metav1.Unix(seconds, 0)) }
+	for name, row := range map[string]struct {
+		before, after func(*batchv1.JobStatus)
+		want          string
+	}{
+		"succeeded":        {completed("0-1", 2), completed("0-1", 1), "succeeded falls"},
+		"completedIndexes": {completed("0-1", 2), completed("0,2", 2), "completedIndexes shrink"},
+		"failed":           {func(s *batchv1.JobStatus) { s.Failed = 2 }, func(s *batchv1.JobStatus) { s.Failed = 1 }, "failed falls"},
+		"failedIndexes": {func(s *batchv1.JobStatus) { s.FailedIndexes = ptr.To("1") },
+			func(s *batchv1.JobStatus) { s.FailedIndexes = nil }, "failedIndexes shrink"},
+		"startTime": {func(s *batchv1.JobStatus) { s.StartTime = at(10) },
+			func(s *batchv1.JobStatus) { s.StartTime = at(20) }, "startTime changes"},
+		"completionTime":  {complete, func(s *batchv1.JobStatus) { s.CompletionTime = at(2000) }, "completionTime changes"},
+		"condition":       {complete, func(s *batchv1.JobStatus) { s.Conditions, s.CompletionTime = nil, nil }, "a final condition is taken back"},
+		"after the end":   {complete, func(s *batchv1.JobStatus) { s.Failed = 1 }, "a finished Job's status changes"},
+		"Pods at the end": {func(*batchv1.JobStatus) {}, func(s *batchv1.JobStatus) { complete(s); s.Active = 1 }, "a finished Job has Pods"},
+		"ready":           {func(*batchv1.JobStatus) {}, func(s *batchv1.JobStatus) { s.Ready = ptr.To[int32](1) }, "more Pods are ready than active"},
+		"no time":         {func(*batchv1.JobStatus) {}, func(s *batchv1.JobStatus) { complete(s); s.CompletionTime = nil }, "Complete without completionTime"},
+		"order": {func(*batchv1.JobStatus) {}, func(s *batchv1.JobStatus) { complete(s); s.StartTime = at(3000) },
+			"completionTime before startTime"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.hub(row.before)
+			w.expect()
+			w.hub(row.after)
+			violations := w.checker.Violations()
+			if len(violations) == 0 || violations[0].Rule != Back {
+				t.Fatalf("violations %v", violations)
+			}
+			var texts []string
+			for _, v := range violations {
+				texts = append(texts, v.Text)
+			}
+			if !strings.Contains(strings.Join(texts, "\n"), row.want) {
+				t.Errorf("violations %q, want %q", texts, row.want)
+			}
+		})
+	}
+}
+
+// Pods in two workers at once are excused by what hit the worker that the Job was moved from, and by nothing else.
+func TestTwice(t *testing.T) {
+	for name, row := range map[string]struct {
+		from, to string
+		fault    schedule.Kind
+		target   string
+		want     []Rule
+	}{
+		"no fault":                          {from: "fenced", to: "open", want: []Rule{Twice}},
+		"the fence should have held":        {from: "fenced", to: "open", fault: schedule.BlackHoleLink, target: "fenced", want: []Rule{Twice}},
+		"its API server was down":           {from: "fenced", to: "open", fault: schedule.KillAPIServer, target: "fenced"},
+		"its controller hung":               {from: "fenced", to: "open", fault: schedule.FreezeJobController, target: "fenced"},
+		"its clock is no excuse":            {from: "fenced", to: "open", fault: schedule.SetClock, target: "fenced", want: []Rule{Twice}},
+		"there is no fence":                 {from: "open", to: "fenced", fault: schedule.BlackHoleLink, target: "open"},
+		"no fence, but it was in touch":     {from: "open", to: "fenced", fault: schedule.SetClock, target: "open", want: []Rule{Twice}},
+		"another worker's fault":            {from: "fenced", to: "open", fault: schedule.KillAPIServer, target: "open", want: []Rule{Twice}},
+		"a manager's fault is no excuse":    {from: "open", to: "fenced", fault: schedule.KillLeader, target: schedule.Hub, want: []Rule{Twice}},
+		"planned moves need no lost worker": {from: "open", to: "fenced", fault: schedule.Drain, target: "open", want: []Rule{Twice}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.place(row.from)
+			w.run(row.from, 0)
+			if row.fault != "" {
+				w.fault(row.target, row.fault)
+			}
+			w.pass(40 * time.Second)
+			w.place(row.to)
+			w.run(row.to, 0)
+			if len(w.questions) != 1 || w.questions[0].Pods[0].Where != row.from {
+				t.Fatalf("questions %v", w.questions)
+			}
+			w.allRun()
+			w.expect(row.want...)
+			if excused := w.checker.Figures().Excused; (excused == 1) != (len(row.want) == 0) {
+				t.Errorf("%d excused", excused)
+			}
+		})
+	}
+}
+
+// Without a move there's no excuse; and an answer other than yes is no violation.
+func TestTwiceWithoutAMove(t *testing.T) {
+	w := newWorld(t)
+	w.place("fenced")
+	w.fault("fenced", schedule.KillAPIServer)
+	w.run("fenced", 0)
+	w.run("open", 1)
+	w.checker.Answer(w.at, w.questions[0], SomeEnded)
+	w.checker.Answer(w.at, w.questions[0], NoAnswer)
+	w.expect()
+	w.allRun()
+	w.expect(Twice)
+}
+
+func TestAgain(t *testing.T) {
+	t.Run("in one worker", func(t *testing.T) {
+		w := newWorld(t)
+		w.place("fenced")
+		w.succeed(w.run("fenced", 2))
+		w.succeed(w.run("fenced", 2))
+		w.expect(Again)
+	})
+	t.Run("the worker was lost before it could tell", func(t *testing.T) {
+		w := newWorld(t)
+		w.place("fenced")
+		w.fault("fenced", schedule.BreakLink)
+		w.succeed(w.run("fenced", 2))
+		w.pass(40 * time.Second)
+		w.place("open")
+		w.succeed(w.run("open", 2))
+		w.expect()
+		if n := w.checker.Figures().Reruns; n != 1 {
+			t.Errorf("%d reruns", n)
+		}
+	})
+	t.Run("though the hub knew when the Job was moved", func(t *testing.T) {
+		w := newWorld(t)
+		w.place("fenced")
+		w.succeed(w.run("fenced", 2))
+		w.hub(completed("2", 1))
+		w.fault("fenced", schedule.BreakLink)
+		w.pass(40 * time.Second)
+		w.place("open")
+		p := w.run("open", 2)
+		w.allRun()
+		w.succeed(p)
+		w.expect(Again, Again)
+	})
+	t.Run("a planned move", func(t *testing.T) {
+		w := newWorld(t)
+		w.place("fenced")
+		w.succeed(w.run("fenced", 2))
+		w.place("open")
+		w.succeed(w.run("open", 2))
+		w.expect(Again)
+	})
+	t.Run("as it was asked to", func(t *testing.T) {
+		w := newWorld(t, func(s *story.Story) {
+			s.Job.Annotations = map[string]string{mirror.AnnotationOnClusterLost: "Restart"}
+		})
+		w.place("fenced")
+		w.succeed(w.run("fenced", 2))
+		w.hub(completed("2", 1))
+		w.place("open")
+		w.succeed(w.run("open", 2))
+		w.expect()
+	})
+}
+
+func TestVanished(t *testing.T) {
+	gone := func(w *world) {
+		w.see(Event{Where: schedule.Hub, Job: &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "job"}}, Gone: true})
+	}
+	w := newWorld(t)
+	w.hub()
+	gone(w)
+	w.expect(Vanished)
+	w = newWorld(t)
+	w.hub()
+	w.checker.Acted(0, "job", story.Delete)
+	gone(w)
+	w.expect()
+}
+
+func TestEnds(t *testing.T) {
+	w := newWorld(t)
+	w.hub()
+	if pending := w.checker.Pending(); len(pending) != 1 {
+		t.Errorf("pending %v", pending)
+	}
+	w.checker.CheckEnds(w.at)
+	w.expect(Lost)
+
+	w = newWorld(t, func(s *story.Story) { s.End = story.End{Condition: batchv1.JobFailed} })
+	w.hub(complete)
+	w.checker.CheckEnds(w.at)
+	w.expect(Ends)
+
+	w = newWorld(t)
+	w.place("open")
+	w.hub(complete)
+	w.place("fenced")
+	w.expect(Placed)
+}

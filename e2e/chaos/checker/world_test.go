@@ -1,0 +1,150 @@
+package checker
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/e2e/chaos/schedule"
+	"github.com/jobferry/jobferry/e2e/chaos/story"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// world tells a checker what happens to one Job, "job", of four indexes. "fenced" and "open" are its workers.
+type world struct {
+	t         *testing.T
+	checker   *Checker
+	at        time.Duration
+	status    batchv1.JobStatus
+	home      string
+	questions []Question
+	number    int
+}
+
+func newWorld(t *testing.T, changes ...func(*story.Story)) *world {
+	s := story.Story{
+		Name: "job", Kind: "indexed", Job: &batchv1.Job{Spec: batchv1.JobSpec{Completions: ptr.To[int32](4)}},
+		End: story.End{Condition: batchv1.JobComplete, All: true},
+	}
+	for _, change := range changes {
+		change(&s)
+	}
+	o := Options{LostAfter: 30 * time.Second, Workers: []Worker{{Name: "fenced", Fenced: true}, {Name: "open"}}}
+	return &world{t: t, checker: New(o, []story.Story{s})}
+}
+
+// pass lets time pass.
+func (w *world) pass(d time.Duration) { w.at += d }
+
+// hub shows the hub Job with a changed status.
+func (w *world) hub(changes ...func(*batchv1.JobStatus)) {
+	for _, change := range changes {
+		change(&w.status)
+	}
+	j := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: "job", UID: "hub-job", Annotations: map[string]string{mirror.AnnotationCluster: w.home}},
+		Spec:       batchv1.JobSpec{Completions: ptr.To[int32](4)},
+		Status:     *w.status.DeepCopy(),
+	}
+	w.see(Event{Where: schedule.Hub, Job: j})
+}
+
+// place shows the hub Job on a worker, with a mirror there.
+func (w *world) place(worker string) {
+	w.home = worker
+	w.hub()
+	m := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+		Name: "job", UID: mirrorOn(worker), Annotations: map[string]string{mirror.AnnotationHubUID: "hub-job"},
+	}}
+	w.see(Event{Where: worker, Job: m})
+}
+
+func mirrorOn(worker string) types.UID { return types.UID("mirror-on-" + worker) }
+
+// run shows a new Pod that runs, and returns it.
+func (w *world) run(worker string, index int) Event {
+	w.number++
+	name := fmt.Sprintf("pod-%d", w.number)
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: name, UID: types.UID(name), Labels: map[string]string{batchv1.JobNameLabel: "job"},
+		Annotations:     map[string]string{batchv1.JobCompletionIndexAnnotation: fmt.Sprint(index)},
+		OwnerReferences: []metav1.OwnerReference{{UID: mirrorOn(worker), Controller: ptr.To(true)}},
+	}}
+	p.Status.Phase = corev1.PodRunning
+	e := Event{Where: worker, Pod: p}
+	w.see(e)
+	return e
+}
+
+// succeed shows that a Pod has succeeded.
+func (w *world) succeed(e Event) {
+	e.Pod = e.Pod.DeepCopy()
+	e.Pod.Status.Phase = corev1.PodSucceeded
+	w.see(e)
+}
+
+// stop shows that a Pod is gone.
+func (w *world) stop(e Event) {
+	e.Gone = true
+	w.see(e)
+}
+
+func (w *world) see(e Event) {
+	e.At = w.at
+	w.questions = append(w.questions, w.checker.Observe(e)...)
+}
+
+// fault is there from now on.
+func (w *world) fault(worker string, kind schedule.Kind) (heal func()) {
+	w.number++
+	f := schedule.Fault{Number: w.number, Target: worker, Kind: kind}
+	w.checker.Begin(w.at, f)
+	return func() { w.checker.End(w.at, f) }
+}
+
+// allRun answers all questions so far with yes.
+func (w *world) allRun() {
+	for _, q := range w.questions {
+		w.checker.Answer(w.at, q, AllRun)
+	}
+	w.questions = nil
+}
+
+// expect holds the rules that were violated.
+func (w *world) expect(want ...Rule) {
+	w.t.Helper()
+	var got []Rule
+	for _, v := range w.checker.Violations() {
+		got = append(got, v.Rule)
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		w.t.Errorf("violated %v, want %v; the time line:\n%s", got, want, w.lines())
+	}
+}
+
+func (w *world) lines() string {
+	var text strings.Builder
+	for _, l := range w.checker.Lines("job") {
+		fmt.Fprintln(&text, l)
+	}
+	return text.String()
+}
+
+func completed(indexes string, n int32) func(*batchv1.JobStatus) {
+	return func(s *batchv1.JobStatus) { s.CompletedIndexes, s.Succeeded = indexes, n }
+}
+
+func complete(s *batchv1.JobStatus) {
+	completed("0-3", 4)(s)
+	s.CompletionTime = ptr.To(metav1.Unix(1000, 0))
+	s.Conditions = []batchv1.JobCondition{
+		{Type: batchv1.JobSuccessCriteriaMet, Status: corev1.ConditionTrue}, {Type: batchv1.JobComplete, Status: corev1.ConditionTrue},
+	}
+}
