@@ -34,6 +34,7 @@ type Cluster struct {
 	reaper   *reap.Reaper
 
 	etcdPort, peerPort, apiPort, proxyPort *port
+	addedPorts                             []*port
 
 	credentials           *credentials
 	admin, proxied        []byte
@@ -159,6 +160,23 @@ func (c *Cluster) AddProgram(name, program string, args ...string) *Component {
 	return component
 }
 
+// ReservePort reserves a free port on loopback for an added program, until the cluster is stopped. It's to be called
+// before others use the cluster.
+func (c *Cluster) ReservePort() (int, error) {
+	p, err := reservePort()
+	if err != nil {
+		return 0, err
+	}
+	c.addedPorts = append(c.addedPorts, p)
+	return p.Number, nil
+}
+
+// AddFolder makes a folder for an added program, which is removed with the cluster.
+func (c *Cluster) AddFolder(name string) (string, error) {
+	path := filepath.Join(c.dir, name)
+	return path, os.Mkdir(path, 0o755)
+}
+
 func (c *Cluster) launch(components ...*Component) error {
 	for _, component := range components {
 		if err := component.Start(); err != nil {
@@ -192,7 +210,7 @@ func (c *Cluster) release() error {
 	if c.proxy != nil {
 		c.proxy.Close()
 	}
-	for _, p := range []*port{c.etcdPort, c.peerPort, c.apiPort, c.proxyPort} {
+	for _, p := range append([]*port{c.etcdPort, c.peerPort, c.apiPort, c.proxyPort}, c.addedPorts...) {
 		if p != nil {
 			p.Release()
 		}

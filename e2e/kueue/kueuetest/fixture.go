@@ -1,0 +1,109 @@
+package kueuetest
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
+	"github.com/jobferry/jobferry/e2e/rig"
+	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/pkg/manager"
+)
+
+// Fixture is a hub with Kueue, its manager and workers, as one test sees them.
+type Fixture struct {
+	*ferrytest.Ferry
+	t testing.TB
+	// Kueue is its process.
+	Kueue *rig.Component
+}
+
+// hubs are those that have Kueue.
+var hubs struct {
+	sync.Mutex
+	kueue map[*rig.Cluster]*rig.Component
+}
+
+// For prepares the hub if need be, and returns the fixture of a test.
+func For(t testing.TB) *Fixture {
+	t.Helper()
+	f := &Fixture{Ferry: ferrytest.For(t), t: t}
+	f.Kueue = f.ensureKueue()
+	return f
+}
+
+// WithoutKueue is For on a hub that has no Kueue yet.
+func WithoutKueue(t testing.TB, hub string) *Fixture {
+	t.Helper()
+	return &Fixture{Ferry: ferrytest.ForHub(t, hub), t: t}
+}
+
+// Install brings Kueue to the hub, unless it's there.
+func (f *Fixture) Install() {
+	f.t.Helper()
+	f.Kueue = f.ensureKueue()
+}
+
+func (f *Fixture) ensureKueue() *rig.Component {
+	f.t.Helper()
+	hubs.Lock()
+	defer hubs.Unlock()
+	if running := hubs.kueue[f.Hub]; running != nil {
+		return running
+	}
+	// The first build takes longer than a test may.
+	kueue, err := Start(context.Background(), f.Hub, Options{PodsReadyTimeout: 5 * time.Minute})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if hubs.kueue == nil {
+		hubs.kueue = map[*rig.Cluster]*rig.Component{}
+	}
+	hubs.kueue[f.Hub] = kueue
+	return kueue
+}
+
+// Manager runs the manager with short delays in what it does with Kueue.
+func (f *Fixture) Manager(edits ...func(*manager.Options)) *ferrytest.Manager {
+	f.t.Helper()
+	short := func(o *manager.Options) {
+		o.Kueue.RetryAfter = 5 * time.Second
+		o.Kueue.RequeueAfter = time.Second
+		o.Kueue.MaxRequeueAfter = 2 * time.Second
+	}
+	return f.RunManager(append([]func(*manager.Options){short}, edits...)...)
+}
+
+// Queue sends a Job to a LocalQueue.
+func Queue(name string) rigtest.Option { return label("kueue.x-k8s.io/queue-name", name) }
+
+// Priority gives a Job a WorkloadPriorityClass.
+func Priority(class string) rigtest.Option { return label("kueue.x-k8s.io/priority-class", class) }
+
+func label(key, value string) rigtest.Option {
+	return func(j *batchv1.Job) {
+		if j.Labels == nil {
+			j.Labels = map[string]string{}
+		}
+		j.Labels[key] = value
+	}
+}
+
+// Requests is what each Pod of a Job asks for.
+func Requests(cpu string) rigtest.Option {
+	return func(j *batchv1.Job) {
+		j.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: mustParse(cpu)}
+	}
+}
+
+// UIDOf reads a hub Job's UID.
+func (f *Fixture) UIDOf(name string) types.UID {
+	f.t.Helper()
+	return f.HubJobUntil(name, ferrytest.Exists).UID
+}
