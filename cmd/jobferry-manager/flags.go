@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/jobferry/jobferry/pkg/manager"
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
 )
 
 func addWorkers(set *pflag.FlagSet, o *manager.Options) {
@@ -19,6 +20,8 @@ func addWorkers(set *pflag.FlagSet, o *manager.Options) {
 	set.DurationVar(&c.DialTimeout, "worker-dial-timeout", 5*time.Second, "time-out of a connection to a worker")
 	set.DurationVar(&c.RequestTimeout, "worker-request-timeout", 15*time.Second, "time-out of a request to a worker")
 	set.DurationVar(&c.ProbeInterval, "worker-probe-interval", 10*time.Second, "time between two probes of a worker")
+	set.DurationVar(&c.WorkerLostTimeout, "worker-lost-timeout", clusters.DefaultWorkerLostTimeout,
+		"how long a worker may be not Ready before its Jobs go on elsewhere; spec.workerLostTimeout of its WorkerCluster goes before")
 	set.DurationVar(&c.ProbeTimeout, "worker-probe-timeout", 5*time.Second, "time-out of a probe of a worker")
 	set.DurationVar(&o.Fence.Duration, "fence-lease-duration", 40*time.Second,
 		"how long the Lease lasts that is kept in each worker with the embedded Job controller, in whole seconds; it's renewed four times as often")

@@ -40,7 +40,7 @@ func TestBlackHoledWorkerDelaysNoOtherJob(t *testing.T) {
 		t.Errorf("%d Jobs of the other worker took %s", free, took)
 	}
 	f.WorkerUntil("w2", ferrytest.NotReady(v1alpha1.ReasonUnreachable))
-	f.EventUntil("running", "Lost", "w2")
+	f.EventUntil("running", "OutOfTouch", "w2")
 	f.Submit("either")
 	if at := f.Home("either"); at != "w1" {
 		t.Errorf("a new Job was placed on %s", at)

@@ -82,8 +82,8 @@ func (r *Reconciler) statusRejected(ctx context.Context, s *dispatch.Snapshot, e
 		Reason: dispatch.ReasonStatusRejected, Warning: true, Rule: dispatch.RuleHub,
 		Message: "The hub's API server rejected the next status: " + err.Error(),
 	})
-	if s.Home != nil && s.Home.Mirror != nil {
-		r.memory.Rejected(s.Job, s.Home.Mirror)
+	if shown := s.ReflectedSeat(); shown != nil && shown.Mirror != nil {
+		r.memory.Rejected(s.Job, shown.Mirror)
 		o.changed = true
 	}
 	return o

@@ -73,10 +73,13 @@ func (w *eventWriter) event(regarding, related runtime.Object, kind, reason, act
 			return nil, err
 		}
 	}
-	now := metav1.NowMicro()
+	now, namespace := metav1.NowMicro(), about.Namespace
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault // where events on cluster-scoped objects are
+	}
 	return &eventsv1.Event{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: about.Namespace,
+			Namespace: namespace,
 			Name:      fmt.Sprintf("%s.%x", about.Name, now.UnixNano()),
 		},
 		EventTime:           now,

@@ -35,6 +35,9 @@ func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName, now t
 	}
 	if home != "" {
 		s.Home = r.seat(home, key, now)
+		if w, ok := r.workers.Get(home); ok {
+			s.Home.Unwanted = unwantedAt(s.Job, w.View(), home)
+		}
 	}
 	s.Elsewhere = r.elsewhere(key, home, from, now)
 	r.gatherPods(ctx, s)
@@ -93,6 +96,7 @@ func (r *Reconciler) seatOf(w *clusters.Worker, key types.NamespacedName, now ti
 		Synced:        w.Synced(),
 		Connecting:    view.State == clusters.Connecting,
 		Trouble:       view.Message,
+		Loss:          r.lossOf(w),
 		JobController: view.Spec.JobController,
 		Minor:         int(version.Minor),
 		Mirror:        r.mirrorIn(w, key, now),
@@ -133,11 +137,14 @@ func (r *Reconciler) elsewhere(key types.NamespacedName, home, from string, now 
 // gatherPods adds what is known of the mirror's Pods.
 func (r *Reconciler) gatherPods(ctx context.Context, s *dispatch.Snapshot) {
 	s.Fits = r.fitsAtHome(ctx, s)
+	if shown := s.ReflectedSeat(); shown != nil && shown.Mirror != nil {
+		rejected := r.memory.Of(s.Job.UID).rejected
+		s.StatusRejected = rejected != "" && rejected == states(s.Job, shown.Mirror)
+	}
 	if s.Home == nil || s.Home.Mirror == nil {
 		return
 	}
 	m, known := s.Home.Mirror, r.memory.Of(s.Job.UID)
-	s.StatusRejected = known.rejected != "" && known.rejected == states(s.Job, m)
 	s.Pods.Asked = known.asked == m.UID && s.Now.Sub(known.askedAt) < s.Timing.StuckTimeout
 	s.Pods.Refusal = known.refusal
 	worker, ok := r.workers.Get(s.Home.Worker)

@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -73,13 +74,18 @@ func exactly(job *batchv1.Job) map[string]any {
 	return map[string]any{"uid": job.UID, "resourceVersion": job.ResourceVersion}
 }
 
-// placementPatch claims a hub Job and writes its placement down, in one write.
-func placementPatch(job *batchv1.Job, worker, from string) []byte {
+// placementPatch claims a hub Job and writes its placement down, in one write, with
+// all that has to be known of a move; nil: the Job isn't moved.
+func placementPatch(job *batchv1.Job, worker string, move *mirror.Move) []byte {
 	meta := exactly(job)
-	annotations := map[string]any{mirror.AnnotationCluster: worker}
-	if from != "" {
-		annotations[mirror.AnnotationMovedFrom] = from
+	annotations := map[string]any{mirror.AnnotationCluster: worker, mirror.AnnotationMovedFrom: nil, mirror.AnnotationPlacedFor: nil}
+	if selector := job.Annotations[mirror.AnnotationClusterSelector]; selector != "" {
+		annotations[mirror.AnnotationPlacedFor] = selector
 	}
+	if move != nil {
+		maps.Copy(annotations, move.Annotations(job))
+	}
+	maps.DeleteFunc(annotations, func(key string, value any) bool { return value == nil && job.Annotations[key] == "" })
 	meta["annotations"] = annotations
 	if !slices.Contains(job.Finalizers, mirror.Finalizer) {
 		meta["finalizers"] = append(slices.Clone(job.Finalizers), mirror.Finalizer)

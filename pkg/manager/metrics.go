@@ -43,6 +43,10 @@ var (
 		Name: "jobferry_moves_total",
 		Help: "Jobs moved to another worker, by the worker that they left.",
 	}, []string{"worker"})
+	duplicatesTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "jobferry_duplicate_completions_total",
+		Help: "Completions of Jobs that were moved on before the hub heard of them, found when the worker was back.",
+	}, []string{"worker"})
 	conflictsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "jobferry_conflicts_total",
 		Help: "Jobs that a worker couldn't take: name taken, or refused by its admission.",
@@ -55,7 +59,7 @@ var (
 
 func init() {
 	metrics.Registry.MustRegister(placementLatency, mirrorLatency, statusLag, statusRejected,
-		placementsTotal, movesTotal, conflictsTotal, carriedTotal)
+		placementsTotal, movesTotal, duplicatesTotal, conflictsTotal, carriedTotal)
 }
 
 // forgetMetrics drops the series of a worker that was removed.
@@ -63,7 +67,7 @@ func forgetMetrics(worker string) {
 	of := prometheus.Labels{"worker": worker}
 	for _, vec := range []interface {
 		DeletePartialMatch(prometheus.Labels) int
-	}{statusLag, placementsTotal, movesTotal, conflictsTotal, carriedTotal} {
+	}{statusLag, placementsTotal, movesTotal, duplicatesTotal, conflictsTotal, carriedTotal} {
 		vec.DeletePartialMatch(of)
 	}
 }

@@ -85,6 +85,9 @@ func (o *Options) Validate() error {
 			errs = append(errs, fmt.Errorf("%s: must not be negative, but is %s", name, d))
 		}
 	}
+	if d := o.Connection.WorkerLostTimeout; d != 0 && d < time.Second {
+		errs = append(errs, fmt.Errorf("worker lost timeout: must be at least 1s, but is %s", d))
+	}
 	if o.Timing.StuckTimeout < o.Timing.StuckNotice {
 		errs = append(errs, fmt.Errorf("stuck timeout: must not be shorter than the stuck notice (%s), but is %s",
 			o.Timing.StuckNotice, o.Timing.StuckTimeout))

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // place chooses a worker and writes the choice down on the hub Job; the write
@@ -63,7 +65,11 @@ func (r *Reconciler) noPlace(ctx context.Context, s *dispatch.Snapshot, a dispat
 	o := outcome{}
 	log.FromContext(ctx).V(1).Info("No worker can take the Job", "workers", decision.Details())
 	if a.Leave == "" || a.Must {
-		o = r.tell(ctx, s, dispatch.Report{Reason: dispatch.ReasonPending, Warning: true, Message: decision.Named()})
+		message := decision.Named()
+		if a.Leave != "" {
+			message = a.Reason + ": " + message
+		}
+		o = r.tell(ctx, s, dispatch.Report{Reason: dispatch.ReasonPending, Warning: true, Message: message})
 	}
 	o.awaitsRoom = true
 	r.outlooks.Unplaced(s, decision)
@@ -76,7 +82,7 @@ func (r *Reconciler) tell(ctx context.Context, s *dispatch.Snapshot, report disp
 }
 
 func (r *Reconciler) writePlacement(ctx context.Context, s *dispatch.Snapshot, a dispatch.Place, worker string) (outcome, error) {
-	job, err := r.patchJob(ctx, s.Job, placementPatch(s.Job, worker, a.Leave))
+	job, err := r.patchJob(ctx, s.Job, placementPatch(s.Job, worker, moveOf(a, r.clock.Now())))
 	if apierrors.IsNotFound(err) {
 		return outcome{}, nil // the watch will say so
 	}
@@ -96,6 +102,18 @@ func (r *Reconciler) writePlacement(ctx context.Context, s *dispatch.Snapshot, a
 	o := r.tell(ctx, s, report)
 	o.changed = true
 	return o, nil
+}
+
+// moveOf is the move that a Place stands for; nil: none.
+func moveOf(a dispatch.Place, now time.Time) *mirror.Move {
+	if a.Leave == "" {
+		return nil
+	}
+	move := &mirror.Move{From: a.Leave, At: now, RanUntil: a.RanUntil, FreshStart: a.FreshStart}
+	if move.RanUntil.IsZero() {
+		move.RanUntil = now
+	}
+	return move
 }
 
 // refused remembers that a worker can't take a Job, and says why.

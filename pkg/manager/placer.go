@@ -128,7 +128,7 @@ func clusterOf(worker *clusters.Worker) placement.Cluster {
 		Labels:        view.Labels,
 		Ready:         ready,
 		NotReady:      trouble,
-		Cordoned:      view.Spec.Cordoned,
+		Cordoned:      view.Spec.Cordoned || view.Spec.Drain,
 		Weight:        view.Spec.Weight,
 		Version:       version,
 		JobController: view.Spec.JobController,

@@ -103,7 +103,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	r := newReconciler(mgr, told, options)
 	connection := options.Connection
 	connection.Namespace, connection.Origin = options.Namespace, options.Origin
-	connection.HubUID, connection.Placements = hubUID, r
+	connection.HubUID, connection.Placements, connection.Recorder = hubUID, r, told
 	r.workers = clusters.NewRegistry(connection)
 	r.placer = newPlacer(r)
 	options.Fence.Origin = options.Origin

@@ -45,6 +45,10 @@ func (r *Reconciler) workerAction(s *dispatch.Snapshot, action dispatch.Action) 
 		return a.Worker, func(ctx context.Context, w *clusters.Worker) (outcome, error) { return r.patchMirror(ctx, s, w, a) }
 	case dispatch.DeleteMirror:
 		return a.Worker, func(ctx context.Context, w *clusters.Worker) (outcome, error) { return r.deleteMirror(ctx, s, w, a) }
+	case dispatch.SuspendMirror:
+		return a.Worker, func(ctx context.Context, w *clusters.Worker) (outcome, error) { return r.suspendMirror(ctx, s, w, a) }
+	case dispatch.ConfirmMirror:
+		return a.Worker, func(ctx context.Context, w *clusters.Worker) (outcome, error) { return r.confirmMirror(ctx, s, w, a) }
 	case dispatch.AskWhy:
 		return a.Worker, func(ctx context.Context, w *clusters.Worker) (outcome, error) { return r.askWhy(ctx, s, w, a) }
 	case dispatch.DisownMirror:
@@ -88,7 +92,7 @@ func (r *Reconciler) createMirror(ctx context.Context, s *dispatch.Snapshot, w *
 // remembered, and removed first.
 func (r *Reconciler) leftFormer(ctx context.Context, s *dispatch.Snapshot) (bool, error) {
 	former, ok := r.workers.Get(s.Job.Annotations[mirror.AnnotationMovedFrom])
-	if !ok || former.Name() == s.Home.Worker {
+	if !ok || former.Name() == s.Home.Worker || r.workers.Loss(former.Name()).State == clusters.Lost {
 		return true, nil
 	}
 	var copied batchv1.Job
@@ -186,8 +190,8 @@ func (r *Reconciler) deleteMirror(ctx context.Context, s *dispatch.Snapshot, w *
 		}
 	}
 	if a.VerifyElsewhere {
-		elsewhere, err := r.isElsewhere(ctx, s, w.Name())
-		if err != nil || !elsewhere {
+		at, err := r.placedOn(ctx, s)
+		if err != nil || at == nil || *at == w.Name() {
 			return outcome{}, err // likewise
 		}
 	}
@@ -197,7 +201,9 @@ func (r *Reconciler) deleteMirror(ctx context.Context, s *dispatch.Snapshot, w *
 		return outcome{}, &workerError{w.Name(), err}
 	}
 	r.mirrors.In(w.Name()).Deleted(a.Mirror, r.clock.Now())
-	return outcome{changed: true}, nil
+	o := r.ranTwice(ctx, s, w, a.Repeated)
+	o.changed = true
+	return o, nil
 }
 
 // isGone asks the hub itself whether it has no Job of this UID.
@@ -208,15 +214,6 @@ func (r *Reconciler) isGone(ctx context.Context, key types.NamespacedName, uid t
 		return true, nil
 	}
 	return err == nil && job.UID != uid, err
-}
-
-// isElsewhere asks the hub itself whether a Job isn't placed on a worker.
-func (r *Reconciler) isElsewhere(ctx context.Context, s *dispatch.Snapshot, worker string) (bool, error) {
-	var job batchv1.Job
-	if err := r.live.Get(ctx, s.Key, &job); err != nil {
-		return false, err
-	}
-	return job.UID == s.Job.UID && job.Annotations[mirror.AnnotationCluster] != worker, nil
 }
 
 func (r *Reconciler) disownMirror(ctx context.Context, w *clusters.Worker, a dispatch.DisownMirror) (outcome, error) {

@@ -24,12 +24,29 @@ const (
 	// AnnotationMovedFrom is the worker that the Job was placed on before: until that
 	// has no copy of it any more, the Job starts nowhere else. Jobferry sets it.
 	AnnotationMovedFrom = "jobferry.dev/moved-from"
+	// AnnotationMovedAt is when that was (RFC 3339), and AnnotationMovedWith what the
+	// hub knew of the Job's progress then. Jobferry sets them.
+	AnnotationMovedAt   = "jobferry.dev/moved-at"
+	AnnotationMovedWith = "jobferry.dev/moved-with"
+	// AnnotationPlacedFor is the cluster selector that the Job was placed by: another
+	// one moves it, other labels of the worker don't. Jobferry sets it.
+	AnnotationPlacedFor = "jobferry.dev/placed-for"
 	// AnnotationClusterSelector is a label selector over WorkerClusters. Users set it.
 	AnnotationClusterSelector = "jobferry.dev/cluster-selector"
 	// AnnotationOnClusterLost is Resume (default), Restart or Wait. Users set it.
 	AnnotationOnClusterLost = "jobferry.dev/on-cluster-lost"
 	// LabelDispatch with the value "enabled" on a namespace opts its Jobs in.
 	LabelDispatch = "jobferry.dev/dispatch"
+)
+
+// Values of AnnotationOnClusterLost.
+const (
+	// OnClusterLostResume lets the Job go on elsewhere with the progress it had.
+	OnClusterLostResume = "Resume"
+	// OnClusterLostRestart lets it start elsewhere from zero.
+	OnClusterLostRestart = "Restart"
+	// OnClusterLostWait keeps it where it is, until the worker is back.
+	OnClusterLostWait = "Wait"
 )
 
 // Names on mirrors.
@@ -41,10 +58,12 @@ const (
 	// AnnotationProjected holds the record of what was projected; see Drift.
 	AnnotationProjected = "jobferry.dev/projected"
 	// AnnotationFreshStart marks a mirror that takes a moved Job's place and starts
-	// from zero: until it has caught up, the hub's counters are held.
+	// from zero: until it has caught up, the hub's counters are held. On a hub Job, its
+	// mirrors do so.
 	AnnotationFreshStart = "jobferry.dev/fresh-start"
 	// AnnotationDeadlineSpent holds the seconds of activeDeadlineSeconds that a
-	// moved Job had used before; they're taken off the mirror's deadline.
+	// moved Job had used before; they're taken off the mirror's deadline. On a hub Job,
+	// it's those until its last move.
 	AnnotationDeadlineSpent = "jobferry.dev/deadline-spent"
 	// AnnotationCarry lists the kinds of objects that are carried along with the
 	// mirror, separated by commas; see pkg/manager/carry.

@@ -40,6 +40,17 @@ func SeedOutcome(hub *batchv1.Job) (batchv1.JobStatus, bool) {
 	return seed, len(seed.Conditions) > 0
 }
 
+// NeedsSeed says whether a mirror of the hub Job that's created now must be seeded
+// before it may run.
+func NeedsSeed(hub *batchv1.Job) bool {
+	seed := Seed
+	if freshStart(hub) {
+		seed = SeedOutcome
+	}
+	_, needed := seed(hub)
+	return needed
+}
+
 // SeedDue returns the seed that a mirror needs now: it's suspended, hasn't run,
 // and knows less than the hub. Until it's written, Reflect waits and Drift keeps
 // the mirror suspended. It's not due while the mirror's completions aren't the

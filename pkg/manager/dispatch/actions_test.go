@@ -27,6 +27,10 @@ func words(action Action) string {
 		return fmt.Sprintf("patch %v in %s", a.Patch.Fields, a.Worker)
 	case DeleteMirror:
 		return deleteWords(a)
+	case SuspendMirror:
+		return "suspend in " + a.Worker
+	case ConfirmMirror:
+		return "confirm in " + a.Worker
 	case AskWhy:
 		return "ask " + a.Worker
 	case DisownMirror:

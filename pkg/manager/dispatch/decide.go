@@ -18,12 +18,15 @@ const (
 	Deleting          Situation = "Deleting"
 	Finished          Situation = "Finished"
 	Displaced         Situation = "Displaced"
+	Handover          Situation = "Handover"
 	Stray             Situation = "Stray"
 	HomeUnknown       Situation = "HomeUnknown"
 	HomeBeingRemoved  Situation = "HomeBeingRemoved"
+	HomeUnwanted      Situation = "HomeUnwanted"
 	AwaitingAdmission Situation = "AwaitingAdmission"
 	SuspendedAtHub    Situation = "SuspendedAtHub"
 	Unplaced          Situation = "Unplaced"
+	HomeLost          Situation = "HomeLost"
 	HomeOutOfTouch    Situation = "HomeOutOfTouch"
 	HomeRefuses       Situation = "HomeRefuses"
 	Unmirrored        Situation = "Unmirrored"
@@ -48,15 +51,22 @@ var situations = []struct {
 	{Finished, isFinished, planFinished},
 	// Somebody removed the placement from a Job that runs: it's written again.
 	{Displaced, isDisplaced, planDisplaced},
+	// The copy that a moved Job leaves stops, and gives the hub the progress that it
+	// has made, before the Job goes on at home.
+	{Handover, isHandover, planHandover},
 	// A copy elsewhere ends before this Job goes on anywhere.
 	{Stray, hasStray, planStray},
 	{HomeUnknown, isHomeUnknown, planHomeUnknown},
 	{HomeBeingRemoved, isHomeBeingRemoved, planHomeBeingRemoved},
+	// A Job that shall leave its worker, and has no mirror there, gets none.
+	{HomeUnwanted, isHomeUnwanted, planHomeUnwanted},
 	// A Job that its queue will resume when it has a place gets one.
 	{AwaitingAdmission, isAwaitingAdmission, planAwaitingAdmission},
 	// A Job that is suspended before it has a mirror waits on the hub.
 	{SuspendedAtHub, isSuspendedAtHub, planSuspendedAtHub},
 	{Unplaced, isUnplaced, planUnplaced},
+	// The worker is given up: the Job goes on elsewhere.
+	{HomeLost, isHomeLost, planHomeLost},
 	// Nothing is known of the mirror: nothing is done, nothing is undone.
 	{HomeOutOfTouch, isHomeOutOfTouch, planHomeOutOfTouch},
 	{HomeRefuses, isHomeRefusing, planHomeRefuses},

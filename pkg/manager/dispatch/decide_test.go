@@ -124,7 +124,7 @@ func TestDecide(t *testing.T) {
 		"nobody's mirror goes":              {look(nil, seat("b", mirrorOf(hubJob()))), Absent, []string{"delete in b if gone from hub"}},
 		"a Job of others is left alone":     {look(hubJob(func(j *batchv1.Job) { j.Spec.ManagedBy = nil })), Absent, nil},
 		"a former Job's mirror goes first":  {look(placed, seat("a", mirrorOf(hubJob(), other))), Leftover, []string{"delete in a if gone from hub"}},
-		"a copy elsewhere goes first":       {look(placed, seat("a", nil), seat("b", mirrorOf(hubJob()))), Stray, []string{"delete in b if placed elsewhere"}},
+		"a copy elsewhere goes first":       {look(placed, seat("a", nil), seat("b", mirrorOf(hubJob()))), Stray, []string{"suspend in b", "delete in b if placed elsewhere"}},
 		"a copy that can't be asked holds":  {look(hubJob(placedOn("a"), movedFrom("b")), seat("a", nil), seat("b", nil, outOfTouch)), Stray, nil},
 		"the former worker is clear":        {look(hubJob(placedOn("a"), movedFrom("b")), seat("a", nil), seat("b", nil)), Unmirrored, []string{"create in a"}},
 		"a lost annotation is restored":     {look(hubJob(), seat("b", mirrorOf(hubJob()))), Displaced, []string{"place at b"}},

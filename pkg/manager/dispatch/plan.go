@@ -37,8 +37,13 @@ type Place struct {
 	// empty: it isn't placed yet.
 	Leave  string
 	Reason string
-	// Must: the Job can't stay where it is, even if nothing else fits.
+	// Must: if nothing else fits, that is told: the Job can't stay where it is, or
+	// shouldn't.
 	Must bool
+	// RanUntil is when the Job is known to have run last where it was; zero: now.
+	RanUntil time.Time
+	// FreshStart: it starts from zero.
+	FreshStart bool
 }
 
 // CreateMirror creates the Job's mirror.
@@ -78,6 +83,22 @@ type DeleteMirror struct {
 	// VerifyElsewhere: only when a live read of the hub shows that the Job isn't
 	// placed on this worker.
 	VerifyElsewhere bool
+	// Repeated are the mirror's completions that are made again elsewhere.
+	Repeated mirror.Repeated
+}
+
+// SuspendMirror suspends a copy of the Job that isn't at home: only when a live read
+// of the hub shows that the Job isn't placed on this worker.
+type SuspendMirror struct {
+	Worker string
+	Mirror *batchv1.Job
+}
+
+// ConfirmMirror takes the mark of the fence off the mirror at home: only when a live
+// read of the hub shows that the Job is placed on this worker.
+type ConfirmMirror struct {
+	Worker string
+	Mirror *batchv1.Job
 }
 
 // AskWhy asks a worker why its Job controller can't create a mirror's Pods.
@@ -100,16 +121,18 @@ type WriteStatus struct {
 // LetGo takes the finalizer off the hub Job.
 type LetGo struct{}
 
-func (Place) action()        {}
-func (CreateMirror) action() {}
-func (SeedMirror) action()   {}
-func (CarryObjects) action() {}
-func (PatchMirror) action()  {}
-func (DeleteMirror) action() {}
-func (DisownMirror) action() {}
-func (AskWhy) action()       {}
-func (WriteStatus) action()  {}
-func (LetGo) action()        {}
+func (Place) action()         {}
+func (CreateMirror) action()  {}
+func (SeedMirror) action()    {}
+func (CarryObjects) action()  {}
+func (PatchMirror) action()   {}
+func (DeleteMirror) action()  {}
+func (SuspendMirror) action() {}
+func (ConfirmMirror) action() {}
+func (DisownMirror) action()  {}
+func (AskWhy) action()        {}
+func (WriteStatus) action()   {}
+func (LetGo) action()         {}
 
 // Report is what is told about a Job on the hub. It is told once, for as long as
 // its text stays the same.
@@ -142,7 +165,11 @@ const (
 	ReasonPending        = "Pending"
 	ReasonConflict       = "Conflict"
 	ReasonRefused        = "MirrorRefused"
+	ReasonOutOfTouch     = "OutOfTouch"
 	ReasonLost           = "Lost"
+	ReasonRanTwice       = "RanTwice"
+	ReasonMoving         = "Moving"
+	ReasonConfirmed      = "Confirmed"
 	ReasonDeferred       = "Deferred"
 	ReasonStatusRejected = "StatusRejected"
 	ReasonDrift          = "Drift"

@@ -67,6 +67,8 @@ func planDeleting(s *Snapshot) Plan {
 	free := true
 	for _, seat := range s.seats() {
 		switch {
+		case seat != s.Home && seat.Loss.Lost:
+			// What is left there goes when that worker is back: nobody has the Job.
 		case seat.Registered && !seat.Synced:
 			plan.await(seat, "to remove the Job there")
 			free = false
@@ -105,7 +107,9 @@ func planFinished(s *Snapshot) Plan {
 		case seat.Mirror == nil:
 		case seat.Removal == v1alpha1.RemovalOrphan:
 			plan.disown(seat)
-		case seat.Removal != "" || seat != s.Home:
+		case seat != s.Home:
+			plan.Actions = append(plan.Actions, s.removeStray(seat)...)
+		case seat.Removal != "":
 			plan.Actions = append(plan.Actions, remove(seat, "")...)
 		}
 	}
@@ -119,11 +123,12 @@ func hasStray(s *Snapshot) bool {
 }
 
 // mustAwait: the worker is out of touch, and may have a copy of the Job; so the
-// Job isn't started at home. One that is there already goes on.
+// Job isn't started at home. One that is there already goes on, and nobody waits for
+// a worker that has been given up.
 func (s *Snapshot) mustAwait(seat *Seat) bool {
 	started := s.Home != nil && s.Home.Mirror != nil
 	copied := seat.Mirror != nil && mirror.Owns(s.Origin, s.Job.UID, seat.Mirror) == mirror.Ours
-	return !started && seat.Registered && !seat.Synced && (copied || isMovedFrom(s.Job, seat.Worker))
+	return !started && seat.Registered && !seat.Synced && !seat.Loss.Lost && (copied || isMovedFrom(s.Job, seat.Worker))
 }
 
 // planStray ends the copies elsewhere, and waits until they're gone: in the
@@ -138,15 +143,22 @@ func planStray(s *Snapshot) Plan {
 			plan.await(seat, "to end the Job's former copy")
 		case seat.Mirror != nil && seat.Removal == v1alpha1.RemovalOrphan:
 			plan.disown(seat)
-		default:
-			for _, action := range remove(seat, "") {
-				deletion := action.(DeleteMirror)
-				deletion.VerifyElsewhere = true
-				plan.Actions = append(plan.Actions, deletion)
+		case s.mayStillBring(seat):
+			if !isSuspended(seat.Mirror) {
+				plan.Actions = append(plan.Actions, SuspendMirror{Worker: seat.Worker, Mirror: seat.Mirror})
 			}
+		default:
+			plan.Actions = append(plan.Actions, s.removeStray(seat)...)
 		}
 	}
 	return plan
+}
+
+// mayStillBring: the Job was moved away from this copy, and it isn't known whether
+// it has gone on at home. So the copy stops, and is kept: see planHandover.
+func (s *Snapshot) mayStillBring(seat *Seat) bool {
+	return s.Home != nil && s.Home.Registered && !s.Home.Synced && s.Home.Mirror == nil &&
+		isMovedFrom(s.Job, seat.Worker) && s.isLiveCopy(seat) && !mirror.Finished(seat.Mirror)
 }
 
 // disown leaves a mirror to its worker, which is let go.

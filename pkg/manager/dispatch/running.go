@@ -21,13 +21,14 @@ func planUnmirrored(s *Snapshot) Plan {
 			"Worker "+s.Home.Worker+": somebody there keeps deleting the Job")}}
 	}
 	target := s.target(s.Home)
-	_, target.Suspended = mirror.Seed(s.Job)
-	target.Suspended = target.Suspended || len(s.Carry.Kinds) > 0
+	target.FreshStart, target.DeadlineSpent = mirror.FreshStart(s.Job), mirror.DeadlineSpent(s.Job, s.Now)
+	target.Suspended = mirror.NeedsSeed(s.Job) || len(s.Carry.Kinds) > 0
+	_, problem := onClusterLost(s)
 	m := mirror.Project(s.Job, target)
 	carry.Mark(m, s.Carry.Kinds)
 	return Plan{
 		Actions: []Action{CreateMirror{Worker: s.Home.Worker, Mirror: m}},
-		Reports: []Report{note(ReasonMirrored, "Created in worker "+s.Home.Worker)},
+		Reports: append(problem, note(ReasonMirrored, "Created in worker "+s.Home.Worker)),
 		Again:   true,
 	}
 }
@@ -41,7 +42,7 @@ func planMirrorLeaving(s *Snapshot) Plan {
 // up, then the hub's spec goes down, then what keeps the Pods waiting is told.
 func planMirrored(s *Snapshot) Plan {
 	var plan Plan
-	for _, step := range []func(*Snapshot) Plan{seed, reflect, bringAlong, align, unstick} {
+	for _, step := range []func(*Snapshot) Plan{confirm, seed, reflect, bringAlong, align, unstick, relocate} {
 		next := step(s)
 		plan.Actions = next.Actions
 		plan.Reports = append(plan.Reports, next.Reports...)
@@ -77,12 +78,16 @@ func reflect(s *Snapshot) Plan {
 	case mirror.Deferred:
 		return s.deferred(verdict)
 	case mirror.Violation:
-		return Plan{Reports: []Report{{
-			Reason: ReasonStatusRejected, Warning: true, Rule: verdict.Rule,
-			Message: fmt.Sprintf("Worker %s sent a status that breaks the rule %s: %s", s.Home.Worker, verdict.Rule, verdict.Message),
-		}}}
+		return Plan{Reports: []Report{violated(s.Home, verdict)}}
 	default:
 		return Plan{}
+	}
+}
+
+func violated(seat *Seat, verdict mirror.Violation) Report {
+	return Report{
+		Reason: ReasonStatusRejected, Warning: true, Rule: verdict.Rule,
+		Message: fmt.Sprintf("Worker %s sent a status that breaks the rule %s: %s", seat.Worker, verdict.Rule, verdict.Message),
 	}
 }
 
@@ -164,7 +169,7 @@ func (s *Snapshot) patch(patch mirror.Patch) Plan {
 	switch {
 	case s.Unmet.Diff == patch.Diff():
 		return Plan{Reports: s.differences(s.Unmet.Notes)}
-	case s.isResuming() && !s.Fits:
+	case s.isResuming() && !s.Fits && mirror.OutcomeOf(s.Home.Mirror) == mirror.Undecided:
 		return Plan{
 			Actions:    []Action{Place{Leave: s.Home.Worker, Reason: "worker " + s.Home.Worker + " has no room to resume it"}},
 			AwaitsRoom: true,
@@ -178,8 +183,10 @@ func (s *Snapshot) patch(patch mirror.Patch) Plan {
 
 // isResuming: the hub Job runs (again), its mirror is still suspended.
 func (s *Snapshot) isResuming() bool {
-	return !ptr.Deref(s.Job.Spec.Suspend, false) && ptr.Deref(s.Home.Mirror.Spec.Suspend, false)
+	return !isSuspended(s.Job) && isSuspended(s.Home.Mirror)
 }
+
+func isSuspended(job *batchv1.Job) bool { return ptr.Deref(job.Spec.Suspend, false) }
 
 // differences tells what the worker's admission changed.
 func (s *Snapshot) differences(notes []mirror.Note) []Report {

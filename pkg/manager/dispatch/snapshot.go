@@ -78,8 +78,25 @@ type Seat struct {
 	Minor int
 	// Removal is set while the worker is being removed.
 	Removal v1alpha1.RemovalPolicy
+	// Loss is what is made of a worker that isn't in touch.
+	Loss Loss
+	// Unwanted says why the Job is to leave this worker as soon as there's another
+	// for it; empty: it isn't. Set for the home only.
+	Unwanted string
 	// Mirror is the Job of this name and origin in the worker; nil: none.
 	Mirror *batchv1.Job
+}
+
+// Loss is what is made of a worker that isn't in touch.
+type Loss struct {
+	// Lost: it's given up.
+	Lost bool
+	// Isolated: it would be, but no worker is in touch: that may be the hub's fault.
+	Isolated bool
+	// Since is when the worker was first out of touch.
+	Since time.Time
+	// At is when it will be given up, or looked at again; zero: that isn't known.
+	At time.Time
 }
 
 // Unmet is a patch of a mirror that the worker's admission changed back, or refused.

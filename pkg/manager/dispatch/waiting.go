@@ -72,7 +72,7 @@ func isHomeBeingRemoved(s *Snapshot) bool {
 	case v1alpha1.RemovalOrphan:
 		return true
 	case v1alpha1.RemovalMove:
-		return s.Home.Synced
+		return s.Home.Synced && (s.Home.Mirror == nil || mirror.OutcomeOf(s.Home.Mirror) == mirror.Undecided)
 	case v1alpha1.RemovalWait:
 		return s.Home.Synced && s.Home.Mirror == nil
 	default:
@@ -81,17 +81,6 @@ func isHomeBeingRemoved(s *Snapshot) bool {
 }
 
 func planHomeBeingRemoved(s *Snapshot) Plan { return s.leave("is being removed") }
-
-// planHomeOutOfTouch does nothing: the end of a connection isn't the loss of a
-// worker, and the hub Job keeps the last status that it had.
-func planHomeOutOfTouch(s *Snapshot) Plan {
-	if s.Home.Connecting {
-		return Plan{}
-	}
-	return Plan{
-		Reports: []Report{warn(ReasonLost, "Out of touch with worker "+s.Home.Worker+": "+s.Home.Trouble)},
-	}
-}
 
 // planHomeRefuses looks for another worker; until there is one, the Job stays
 // where it is, and is tried there again when the reason has expired.

@@ -1,0 +1,69 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// placedOn asks the hub itself where a Job is placed; nil: there is no such Job any
+// more. What stops a copy, or lets one go on, never rests on the cache alone.
+func (r *Reconciler) placedOn(ctx context.Context, s *dispatch.Snapshot) (*string, error) {
+	var job batchv1.Job
+	if err := r.live.Get(ctx, s.Key, &job); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if s.Job == nil || job.UID != s.Job.UID {
+		return nil, nil
+	}
+	worker := job.Annotations[mirror.AnnotationCluster]
+	return &worker, nil
+}
+
+// suspendMirror stops a copy of a Job that isn't at home.
+func (r *Reconciler) suspendMirror(ctx context.Context, s *dispatch.Snapshot, w *clusters.Worker, a dispatch.SuspendMirror) (outcome, error) {
+	at, err := r.placedOn(ctx, s)
+	if err != nil || at == nil || *at == w.Name() {
+		return outcome{}, err // the cache was behind: its next event brings the Job back
+	}
+	return r.patchCopy(ctx, w, a.Mirror, mirror.SuspendPatch(a.Mirror))
+}
+
+// confirmMirror lets a Job go on that the worker's Job controller has fenced.
+func (r *Reconciler) confirmMirror(ctx context.Context, s *dispatch.Snapshot, w *clusters.Worker, a dispatch.ConfirmMirror) (outcome, error) {
+	at, err := r.placedOn(ctx, s)
+	if err != nil || at == nil || *at != w.Name() {
+		return outcome{}, err // likewise
+	}
+	return r.patchCopy(ctx, w, a.Mirror, mirror.ConfirmPatch(a.Mirror))
+}
+
+func (r *Reconciler) patchCopy(ctx context.Context, w *clusters.Worker, m *batchv1.Job, patch []byte) (outcome, error) {
+	answer := named(m)
+	if err := w.Client().Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return outcome{}, &workerError{w.Name(), err}
+	}
+	r.wrote(w, answer)
+	return outcome{changed: true}, nil
+}
+
+// ranTwice counts and tells what a copy completed after its Job had been moved on.
+func (r *Reconciler) ranTwice(ctx context.Context, s *dispatch.Snapshot, w *clusters.Worker, twice mirror.Repeated) outcome {
+	if twice.Completions == 0 || s.Job == nil {
+		return outcome{}
+	}
+	duplicatesTotal.WithLabelValues(w.Name()).Add(float64(twice.Completions))
+	message := fmt.Sprintf("Worker %s made %d completions that the hub didn't hear of before the Job was moved on; they are made twice",
+		w.Name(), twice.Completions)
+	if twice.Indexes != "" {
+		message += ": indexes " + twice.Indexes
+	}
+	return r.tell(ctx, s, dispatch.Report{Reason: dispatch.ReasonRanTwice, Warning: true, Message: message})
+}

@@ -1,0 +1,82 @@
+package dispatch
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// onClusterLost reads what the user wants when the Job's worker is lost. What isn't
+// understood is taken for Wait: to move a Job may mean to run it twice.
+func onClusterLost(s *Snapshot) (policy string, problem []Report) {
+	switch policy = s.Job.Annotations[mirror.AnnotationOnClusterLost]; policy {
+	case "":
+		return mirror.OnClusterLostResume, nil
+	case mirror.OnClusterLostResume, mirror.OnClusterLostRestart, mirror.OnClusterLostWait:
+		return policy, nil
+	default:
+		return mirror.OnClusterLostWait, []Report{warn(ReasonInvalid, fmt.Sprintf(
+			"annotation %s: %q is none of %s, %s and %s: the Job would wait for a worker that is lost",
+			mirror.AnnotationOnClusterLost, policy,
+			mirror.OnClusterLostResume, mirror.OnClusterLostRestart, mirror.OnClusterLostWait))}
+	}
+}
+
+func isHomeLost(s *Snapshot) bool { return !s.Home.Synced && s.Home.Loss.Lost }
+
+// planHomeLost gives the Job another worker. Without one that fits it stays placed
+// where it is: if that worker is back first, it goes on there.
+func planHomeLost(s *Snapshot) Plan {
+	policy, problem := onClusterLost(s)
+	lost := "worker " + s.Home.Worker + " is lost: not Ready since " + clock(s.Home.Loss.Since)
+	switch {
+	case policy == mirror.OnClusterLostWait:
+		return Plan{Reports: append(problem, warn(ReasonLost, lost+"; the Job waits for it, as its annotation "+
+			mirror.AnnotationOnClusterLost+" says"))}
+	case s.awaitsItsQueue():
+		return Plan{Reports: []Report{warn(ReasonLost, lost+"; the Job's queue takes it back")}}
+	default:
+		return Plan{
+			Actions: []Action{Place{
+				Leave: s.Home.Worker, Reason: lost, Must: true,
+				RanUntil: s.Home.Loss.Since, FreshStart: policy == mirror.OnClusterLostRestart,
+			}},
+			Again:      true,
+			AwaitsRoom: true,
+		}
+	}
+}
+
+// awaitsItsQueue: the Job runs by its queue's leave, which ends with the loss.
+func (s *Snapshot) awaitsItsQueue() bool {
+	return s.Terms.Checked && !ptr.Deref(s.Job.Spec.Suspend, false)
+}
+
+// planHomeOutOfTouch does nothing: the end of a connection isn't the loss of a
+// worker, and the hub Job keeps the last status that it had.
+func planHomeOutOfTouch(s *Snapshot) Plan {
+	if s.Home.Connecting {
+		return Plan{}
+	}
+	policy, problem := onClusterLost(s)
+	text, loss := "Out of touch with worker "+s.Home.Worker+": "+s.Home.Trouble, s.Home.Loss
+	plan := Plan{Reports: problem}
+	switch {
+	case policy == mirror.OnClusterLostWait:
+		text += "; the Job waits for it"
+	case loss.Isolated:
+		text += "; no other worker is Ready either, so nothing is moved"
+		plan.AwaitsRoom = true
+	case !loss.At.IsZero():
+		text += "; if that lasts, the Job goes on elsewhere from " + clock(loss.At) + " on"
+		plan.After = max(loss.At.Sub(s.Now), time.Millisecond)
+	}
+	plan.Reports = append(plan.Reports, warn(ReasonOutOfTouch, text))
+	return plan
+}
+
+// clock is a time for people.
+func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
