@@ -162,7 +162,7 @@ func (r *release) usersSeePods(ns, job string) {
 func (r *release) scrapersAreAsked(metrics address) {
 	r.t.Helper()
 	r.kubectl("create", "serviceaccount", "prometheus", "-n", namespace)
-	r.kubectl("create", "clusterrolebinding", "prometheus", "--clusterrole=jobferry-metrics-reader",
+	r.kubectl("create", "clusterrolebinding", "prometheus", "--clusterrole="+r.chart+"-metrics-reader",
 		"--serviceaccount="+namespace+":prometheus")
 	r.t.Cleanup(func() { r.later("delete", "clusterrolebinding", "prometheus") })
 	for account, want := range map[string]int{"prometheus": http.StatusOK, "default": http.StatusForbidden} {
