@@ -2,8 +2,11 @@ package kueuetest
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -12,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/jobferry/jobferry/e2e/rig"
@@ -68,6 +72,18 @@ func (f *Fixture) PatchWorkload(job string, patch map[string]any) {
 	}
 }
 
+// SetActive plays the controller of an AdmissionCheck that isn't Jobferry's: it says that it's there.
+func (f *Fixture) SetActive(check string) {
+	f.t.Helper()
+	patch := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"Active","status":"True","reason":"Active","message":"","lastTransitionTime":%q}]}}`,
+		time.Now().UTC().Format(time.RFC3339))
+	err := f.API().Patch(types.MergePatchType).Resource("admissionchecks").Name(check).SubResource("status").Body(patch).
+		Do(f.Context()).Error()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
 // CheckUntil waits until an AdmissionCheck's condition Active has this status and reason.
 func (f *Fixture) CheckUntil(name string, status metav1.ConditionStatus, reason string) {
 	f.t.Helper()
@@ -108,6 +124,23 @@ var (
 	Finished  = Is(kueue.WorkloadFinished)
 	HasQuota  = Is(kueue.WorkloadQuotaReserved)
 )
+
+// Evicted says whether Kueue has sent a Workload back.
+var Evicted = Is(kueue.WorkloadEvicted)
+
+// Retried says whether a check of a Workload has sent it back, with its quota given back and a turn for it later.
+func Retried(w *kueue.Workload) bool {
+	return !HasQuota(w) && len(w.Status.AdmissionChecks) > 0 && ptr.Deref(w.Status.AdmissionChecks[0].RetryCount, 0) > 0
+}
+
+// Check says whether a check of a Workload is in a state, with a text in its message.
+func Check(name string, state kueue.CheckState, text string) func(*kueue.Workload) bool {
+	return func(w *kueue.Workload) bool {
+		return slices.ContainsFunc(w.Status.AdmissionChecks, func(c kueue.AdmissionCheckState) bool {
+			return string(c.Name) == name && c.State == state && strings.Contains(c.Message, text)
+		})
+	}
+}
 
 // CheckIs says whether the Workload's only check is in a state, with a text in its message.
 func CheckIs(state kueue.CheckState, text string) func(*kueue.Workload) bool {
