@@ -8,6 +8,7 @@ LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(VERSION)
 
 # Tools have a module each: their dependencies don't agree with ours, or with each other's.
 CONTROLLER_GEN := $(GO) tool -modfile=tools/controller-gen/go.mod controller-gen
+CRD_REF_DOCS   := $(GO) tool -modfile=tools/crd-ref-docs/go.mod crd-ref-docs
 GOLANGCI_LINT  := $(GO) tool -modfile=$(CURDIR)/tools/golangci-lint/go.mod golangci-lint
 
 # rbac writes the roles of one part, which can be switched off by itself, from the markers in its packages:
@@ -88,6 +89,11 @@ chaos: ## Jobs of all kinds while processes, links and clocks fail, judged from 
 	@$(GO) build -C e2e -o ../bin/chaos ./cmd/chaos
 	@exec bin/chaos -seed $(SEED) -jobs $(if $(filter file,$(origin JOBS)),1000,$(JOBS)) -faults $(FAULTS) $(CHAOS)
 
+.PHONY: e2e-real
+e2e-real: ## Helm, images and Jobs on real nodes (kubelet, containerd); needs root, and says loudly where it can't run
+	@$(GO) build -C e2e -o ../bin/e2e-real ./cmd/e2e-real
+	@exec bin/e2e-real
+
 .PHONY: differential
 differential: ## The built-in and the embedded Job controller get the same Jobs, and must agree (SEEDS=500 SEED=1)
 	$(GO) -C e2e run ./differential -seeds $(SEEDS) -seed $(SEED)
@@ -117,6 +123,7 @@ generate: ## Write the files that are derived from the code
 	$(call rbac,kueue,./pkg/manager/kueue,config/kueue)
 	$(call rbac,worker,./pkg/worker,config/worker)
 	$(call rbac,metrics-auth,./pkg/process,config/metrics-auth)
+	$(CRD_REF_DOCS) --source-path=pkg/api --config=tools/crd-ref-docs/config.yaml --renderer=markdown --output-path=docs/api.md --log-level=ERROR
 	cp config/crd/jobferry.dev_*.yaml charts/jobferry/files/crd/
 	cp config/rbac/role.yaml charts/jobferry/files/rbac/manager.yaml
 	cp config/rbac/users.yaml charts/jobferry/files/rbac/users.yaml

@@ -125,7 +125,7 @@ func (s *story) state(ctx context.Context) string {
 		}
 	}
 	for _, name := range []string{hub, edge} {
-		out, err := s.run(ctx, "", strings.Fields("kubectl --context "+name+" -n jobferry-system logs --tail=30 --prefix --all-containers -l app.kubernetes.io/part-of=jobferry")...)
+		out, err := s.run(ctx, "", strings.Fields("kubectl --context "+name+" -n jobferry-system logs --tail=30 --prefix --all-containers -l app.kubernetes.io/name")...)
 		fmt.Fprintf(&text, "--- %s: our Pods' logs (error %v)\n%s\n", name, err, out)
 	}
 	return text.String() + s.Logs()
