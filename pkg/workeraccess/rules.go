@@ -53,13 +53,13 @@ var rules = []Rule{
 	carried("serviceaccounts", v1alpha1.CarryServiceAccounts),
 	{Group: "coordination.k8s.io", Resources: []string{"leases"}, Verbs: []string{"create", "patch", "delete"},
 		Namespace: Namespace, Need: whenFenced,
-		Why: "the fence: it tells the worker that the hub is there", Without: "the worker stops the hub's Jobs when the fence closes"},
+		Why: "the fence: it tells the worker that the hub is there", Without: "the WorkerCluster is `Fenced=False` (`LeaseForbidden`): a Job that is moved may run twice"},
 	{Resources: []string{"pods"}, Verbs: []string{"get", "list"}, Need: whenPods,
-		Why: "a Job's Pods, at the hub", Without: "`kubectl jobferry pods` is Forbidden, and says by whom"},
+		Why: "a Job's Pods, at the hub", Without: "`kubectl jobferry pods` says that the worker refuses it"},
 	{Resources: []string{"pods/log"}, Verbs: []string{"get"}, Need: whenLogs,
-		Why: "logs at the hub", Without: "`kubectl jobferry logs` is Forbidden, and says by whom"},
+		Why: "logs at the hub", Without: "`kubectl jobferry logs` says that the worker refuses it"},
 	{Resources: []string{"pods/exec"}, Verbs: []string{"get", "create"}, Need: whenExec,
-		Why: "commands in a Job's Pods, from the hub", Without: "`kubectl jobferry exec` is Forbidden, and says by whom"},
+		Why: "commands in a Job's Pods, from the hub", Without: "`kubectl jobferry exec` says that the worker refuses it"},
 }
 
 func carried(resource string, kind v1alpha1.CarriedKind) Rule {

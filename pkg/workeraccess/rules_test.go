@@ -1,9 +1,13 @@
 package workeraccess_test
 
 import (
+	"flag"
+	"os"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/workeraccess"
@@ -81,5 +85,34 @@ func TestRoles(t *testing.T) {
 	}
 	if got := strings.Count(workeraccess.Table(), "\n"); got != len(all)+2 {
 		t.Errorf("the table has %d lines", got)
+	}
+}
+
+var update = flag.Bool("update", false, "write the documentation's table anew")
+
+// The documentation has this table.
+func TestDocumented(t *testing.T) {
+	const (
+		file  = "../../docs/register.md"
+		begin = "<!-- workeraccess.Table: go test ./pkg/workeraccess -update -->\n"
+		end   = "<!-- end -->\n"
+	)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(text), begin)
+	documented, after, closed := strings.Cut(rest, end)
+	if !found || !closed {
+		t.Fatalf("%s lacks the marks around the table", file)
+	}
+	if *update {
+		if err := os.WriteFile(file, []byte(before+begin+workeraccess.Table()+end+after), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if diff := cmp.Diff(documented, workeraccess.Table()); diff != "" {
+		t.Errorf("%s (-documented +table; -update writes it):\n%s", file, diff)
 	}
 }

@@ -1,0 +1,73 @@
+package plugin
+
+import (
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
+	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/pkg/plugin/registration"
+	"github.com/jobferry/jobferry/pkg/workeraccess"
+)
+
+// A token is exchanged while a Job runs; the old one is revoked, and only when the hub uses the new one.
+func TestRotate(t *testing.T) {
+	f := terminalFor(t)
+	m := f.RunManager()
+	f.register("w1")
+	f.Submit("job", ferrytest.OnWorker("w1"), rigtest.RunForever(), rigtest.Parallel(2))
+	f.HubJobUntil("job", rigtest.Running(2))
+	first := f.tokenInUse("w1")
+
+	o := f.ok("rotate", "w1", "--worker-context", "w1")
+	f.says(o.err, "Secret "+first+" removed")
+	second := f.tokenInUse("w1")
+	if second == first || f.secretOn("w1", workeraccess.Namespace, first) != nil {
+		t.Errorf("%s after %s", second, first)
+	}
+	f.Patch("job", `{"spec":{"parallelism":3}}`)
+	f.HubJobUntil("job", rigtest.Running(3))
+
+	// To a token that expires, and back; register leaves the kind of token as it is.
+	f.ok("rotate", "w1", "--worker-context", "w1", "--token-duration", "24h")
+	bound := f.secretOn("hub", ferrytest.SystemNamespace, "w1")
+	if bound.Annotations[registration.AnnotationExpires] == "" {
+		t.Errorf("the Secret doesn't say when its token expires: %v", bound.Annotations)
+	}
+	f.fails(2, []string{"kubectl jobferry rotate w1 --token-duration 48h"}, "register", "w1", "--worker-context", "w1", "--token-duration", "48h")
+	f.ok("register", "w1", "--worker-context", "w1")
+	f.ok("rotate", "w1", "--worker-context", "w1", "--token-duration", "0")
+	if again := f.secretOn("hub", ferrytest.SystemNamespace, "w1"); again.Annotations[registration.AnnotationExpires] != "" {
+		t.Errorf("a token that doesn't expire: %v", again.Annotations)
+	}
+
+	// Nobody uses the new token: the old one stays.
+	m.Stop()
+	old := f.tokenInUse("w1")
+	f.fails(3, []string{"nobody has used it yet", "wasn't revoked"}, "rotate", "w1", "--worker-context", "w1", "--timeout", "5s")
+	if f.secretOn("w1", workeraccess.Namespace, old) == nil {
+		t.Error("the old token was revoked")
+	}
+	f.RunManager()
+	f.ok("rotate", "w1", "--worker-context", "w1")
+	if left := f.tokensIn("w1"); left != 1 {
+		t.Errorf("%d tokens are left", left)
+	}
+	f.Patch("job", `{"spec":{"parallelism":1}}`)
+	f.HubJobUntil("job", rigtest.Running(1))
+	f.Delete("job", metav1.DeletePropagationBackground)
+	f.HubJobGone("job")
+}
+
+func (f terminal) tokenInUse(worker string) string {
+	f.t.Helper()
+	return f.secretOn("hub", ferrytest.SystemNamespace, worker).Annotations[registration.AnnotationToken]
+}
+
+func (f terminal) tokensIn(worker string) int {
+	f.t.Helper()
+	list, err := f.Cluster(worker).Client().CoreV1().Secrets(workeraccess.Namespace).List(f.Context(), ours())
+	f.check(err)
+	return len(list.Items)
+}
