@@ -25,7 +25,7 @@ func (r *Reconciler) place(ctx context.Context, s *dispatch.Snapshot, a dispatch
 		return r.tell(ctx, s, dispatch.Report{Reason: dispatch.ReasonInvalid, Warning: true, Message: err.Error()}), nil
 	}
 	r.waiters.Add(s.Key) // before the room is read: what comes free from now on wakes the Job
-	if !r.settling.Over() || !r.queues.Known() {
+	if !r.settling.Over() || !r.queues.Known(s.Job) {
 		return outcome{awaitsRoom: true}, nil
 	}
 	decision := r.placer.Choose(ctx, request)

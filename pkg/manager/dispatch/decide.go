@@ -26,6 +26,7 @@ const (
 	AwaitingAdmission Situation = "AwaitingAdmission"
 	SuspendedAtHub    Situation = "SuspendedAtHub"
 	Unplaced          Situation = "Unplaced"
+	TakenBack         Situation = "TakenBack"
 	HomeLost          Situation = "HomeLost"
 	HomeOutOfTouch    Situation = "HomeOutOfTouch"
 	HomeRefuses       Situation = "HomeRefuses"
@@ -65,6 +66,8 @@ var situations = []struct {
 	// A Job that is suspended before it has a mirror waits on the hub.
 	{SuspendedAtHub, isSuspendedAtHub, planSuspendedAtHub},
 	{Unplaced, isUnplaced, planUnplaced},
+	// A Job that its queue takes back from a lost worker is placed when it has quota.
+	{TakenBack, isTakenBack, planSuspendedAtHub},
 	// The worker is given up: the Job goes on elsewhere.
 	{HomeLost, isHomeLost, planHomeLost},
 	// Nothing is known of the mirror: nothing is done, nothing is undone.

@@ -1,6 +1,20 @@
 package dispatch
 
-import "k8s.io/utils/ptr"
+import (
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// isTakenBack: the worker of a Job is lost, and its queue has suspended it for that.
+// Only when the Job counts as stopped is its quota free.
+func isTakenBack(s *Snapshot) bool {
+	if s.Home == nil || !isHomeLost(s) || !s.Terms.Checked || s.Terms.Reserved || !ptr.Deref(s.Job.Spec.Suspend, false) {
+		return false
+	}
+	policy, _ := onClusterLost(s)
+	return policy != mirror.OnClusterLostWait
+}
 
 // isAwaitingAdmission: the Job is suspended, quota is held for it, and its queue
 // waits for it to be placed. What isn't known of a worker out of touch isn't acted

@@ -57,8 +57,11 @@ func (l *lifecycle) Start(ctx context.Context) error {
 	for ctx.Err() == nil {
 		wait := recheck
 		if err := l.look(ctx, api); err != nil {
-			log.FromContext(ctx).Error(err, "Can't tell whether Kueue is there; Jobs of its queues wait")
+			log.FromContext(ctx).Error(err, "Can't tell what Kueue says; Jobs that name a queue wait")
 			wait = retryLook
+			if !l.queues.failed.Swap(true) {
+				l.queues.dispatcher.WakeWaiting()
+			}
 		}
 		select {
 		case <-l.changed:
@@ -118,6 +121,7 @@ func (l *lifecycle) look(ctx context.Context, api discovery.DiscoveryInterface) 
 		return nil
 	}
 	l.queues.known.Store(true)
+	l.queues.failed.Store(false)
 	l.queues.dispatcher.WakeWaiting()
 	return nil
 }

@@ -44,16 +44,22 @@ type Queues struct {
 
 	// session is there while Kueue's CRDs are, and its caches are filled.
 	session atomic.Pointer[session]
-	// known: it's settled whether Kueue is there.
-	known atomic.Bool
+	// known: it's settled whether Kueue is there. failed: that couldn't be found out.
+	known, failed atomic.Bool
 }
 
 // New returns Queues that aren't set up yet.
 func New(options Options) *Queues { return &Queues{options: options} }
 
-// Known says whether it's known what Kueue says: before, no Job should be placed,
-// as it may go where its queue doesn't allow it.
-func (q *Queues) Known() bool { return q.options.Disabled || q.known.Load() }
+// Known says whether it's known what Kueue says of a Job: before, it shouldn't be
+// placed, as it may go where its queue doesn't allow it. When Kueue's objects can't be
+// read, only the Jobs wait that name a queue.
+func (q *Queues) Known(job *batchv1.Job) bool {
+	return q.options.Disabled || q.known.Load() || q.failed.Load() && job.Labels[labelQueue] == ""
+}
+
+// labelQueue names a Job's LocalQueue.
+const labelQueue = "kueue.x-k8s.io/queue-name"
 
 // Terms are those of a Job. They're read from caches.
 func (q *Queues) Terms(ctx context.Context, job *batchv1.Job) dispatch.Terms {
