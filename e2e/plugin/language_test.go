@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
@@ -165,3 +167,11 @@ var build = sync.OnceValues(func() (string, error) {
 	}
 	return program, nil
 })
+
+// hubUID is the identity of the hub.
+func (f terminal) hubUID() types.UID {
+	f.t.Helper()
+	system, err := f.Hub.Client().CoreV1().Namespaces().Get(f.Context(), metav1.NamespaceSystem, metav1.GetOptions{})
+	f.check(err)
+	return system.UID
+}

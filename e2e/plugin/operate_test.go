@@ -4,6 +4,9 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
+
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -17,7 +20,7 @@ func TestOperate(t *testing.T) {
 	f.ok("cordon", "w1")
 	f.says(f.ok("cordon", "wc/w1").out, "already cordoned")
 	f.says(f.ok("clusters").out, "w1     Cordoned")
-	f.Submit("job", rigtest.Indexed(4), rigtest.RunFor(3*time.Second), rigtest.Parallel(1))
+	f.Submit("job", oneByOne(4), rigtest.RunFor(4*time.Second))
 	f.EventUntil("job", "Pending", "1 cordoned")
 	f.says(f.ok("jobs", "job").out, "Pending", "1 cordoned")
 	f.says(f.ok("describe", "job").out, "takes no new Jobs (Cordoned)")
@@ -42,4 +45,12 @@ func TestOperate(t *testing.T) {
 	f.says(f.ok("jobs").out, "job    w1       Complete   4/4")
 	f.fails(1, []string{"no worker w9", "kubectl jobferry clusters"}, "cordon", "w9")
 	f.fails(1, []string{"no Job none"}, "describe", "none")
+}
+
+// oneByOne runs that many Pods, one after the other.
+func oneByOne(n int32) rigtest.Option {
+	return func(j *batchv1.Job) {
+		rigtest.Indexed(n)(j)
+		j.Spec.Parallelism = ptr.To[int32](1)
+	}
 }

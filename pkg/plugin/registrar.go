@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/plugin/access"
@@ -58,11 +60,12 @@ func (c *cli) put(ctx context.Context, to client.Client, where string, object cl
 		return err
 	}
 	what := manifest.GetKind() + " " + object.GetName()
-	var before client.Object
-	switch err := to.Get(ctx, client.ObjectKeyFromObject(object), object); {
-	case err == nil:
-		before = object
-	case !apierrors.IsNotFound(err):
+	before := &unstructured.Unstructured{}
+	before.SetGroupVersionKind(manifest.GroupVersionKind())
+	switch err := to.Get(ctx, client.ObjectKeyFromObject(object), before); {
+	case apierrors.IsNotFound(err):
+		before = nil
+	case err != nil:
 		return fmt.Errorf("%s: read %s: %w", where, what, access.Explain(err))
 	}
 	err = to.Apply(ctx, client.ApplyConfigurationFromUnstructured(manifest), client.ForceOwnership, client.FieldOwner(registration.FieldManager))
@@ -73,15 +76,20 @@ func (c *cli) put(ctx context.Context, to client.Client, where string, object cl
 	return nil
 }
 
-func outcome(before, after client.Object) string {
-	switch {
-	case before == nil:
+// outcome is what an apply came to. Whose the fields are doesn't count.
+func outcome(before, after *unstructured.Unstructured) string {
+	if before == nil {
 		return "created"
-	case before.GetResourceVersion() != after.GetResourceVersion():
-		return "changed"
-	default:
+	}
+	for _, object := range []*unstructured.Unstructured{before, after} {
+		object.SetManagedFields(nil)
+		object.SetResourceVersion("")
+		unstructured.RemoveNestedField(object.Object, "status")
+	}
+	if equality.Semantic.DeepEqual(before.Object, after.Object) {
 		return "unchanged"
 	}
+	return "changed"
 }
 
 // remove deletes an object, if it's there.

@@ -1,0 +1,204 @@
+package plugin
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
+	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager"
+	"github.com/jobferry/jobferry/pkg/plugin/registration"
+	"github.com/jobferry/jobferry/pkg/workeraccess"
+)
+
+// symptoms are what the table says that shows without a rule, by its name. Those about Pods are in TestThroughTheHub.
+var symptoms = map[string]func(terminal){
+	"get namespaces":             func(f terminal) { f.WorkerUntil("w1", ferrytest.NotReady(v1alpha1.ReasonForbidden)) },
+	"list jobs":                  func(f terminal) { f.WorkerUntil("w1", ferrytest.NotReady(v1alpha1.ReasonForbidden)) },
+	"get jobs":                   func(f terminal) { f.NamespaceIn("w1"); f.isRefused("MirrorRefused", "cannot create resource") },
+	"patch jobs/status":          terminal.staysSuspended,
+	"create namespaces":          func(f terminal) { f.isRefused("MirrorRefused", "namespaces") },
+	"list nodes":                 terminal.capacityUnknown,
+	"list events":                terminal.hasNoReason,
+	"get persistentvolumeclaims": terminal.isPlacedWithoutItsClaim,
+	"get configmaps":             func(f terminal) { f.isNotCarried(v1alpha1.CarryConfigMaps, "configmap") },
+	"get secrets":                func(f terminal) { f.isNotCarried(v1alpha1.CarrySecrets, "secret") },
+	"get serviceaccounts":        func(f terminal) { f.isNotCarried(v1alpha1.CarryServiceAccounts, "serviceaccount") },
+	"create leases":              terminal.hasNoFence,
+	"get pods":                   nil,
+	"get pods/log":               nil,
+	"get pods/exec":              nil,
+}
+
+// A role without a rule of the table: something fails, and it's said what is missing. So there's no rule too many.
+func TestEveryRule(t *testing.T) {
+	for _, rule := range workeraccess.Rules() {
+		name := rule.Verbs[0] + " " + rule.Resources[0]
+		symptom, known := symptoms[name]
+		if !known {
+			t.Errorf("what shows without %q?", name)
+		}
+		if symptom == nil {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			f := terminalFor(t)
+			m := f.RunManager()
+			more := []string{"--carry", "ConfigMap,Secret,ServiceAccount"}
+			if rule.Namespace != "" {
+				more = append(more, "--job-controller", "Embedded")
+			}
+			f.register("w1", more...)
+			m.Stop() // what it watches stays open when the permission is gone
+			f.without("w1", rule)
+			f.RunManager(func(o *manager.Options) { o.Timing.StuckNotice = 2 * time.Second })
+			f.t.Cleanup(func() { f.ok("register", "w1", "--worker-context", "w1") }) // before it's let go
+			symptom(f)
+		})
+	}
+}
+
+// without takes a rule from the hub's roles in a worker, and waits until that holds.
+func (f terminal) without(worker string, rule workeraccess.Rule) {
+	f.t.Helper()
+	c, ctx := f.Cluster(worker).Client(), f.Context()
+	isIt := func(p rbacv1.PolicyRule) bool {
+		return slices.Equal(p.Resources, rule.Resources) && slices.Equal(p.Verbs, rule.Verbs)
+	}
+	if rule.Namespace == "" {
+		role := f.clusterRole(worker)
+		role.Rules = slices.DeleteFunc(role.Rules, isIt)
+		_, err := c.RbacV1().ClusterRoles().Update(ctx, role, metav1.UpdateOptions{})
+		f.check(err)
+	} else {
+		f.check(c.RbacV1().Roles(rule.Namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, ours()))
+	}
+	for _, verb := range rule.Verbs {
+		f.untilDenied(worker, rule, verb)
+	}
+}
+
+// untilDenied waits for the API server's authorizer, which follows the roles.
+func (f terminal) untilDenied(worker string, rule workeraccess.Rule, verb string) {
+	f.t.Helper()
+	f.untilAnswer(worker, rule, verb, false)
+}
+
+func (f terminal) untilAllowed(worker string, rule workeraccess.Rule) {
+	f.t.Helper()
+	for _, verb := range rule.Verbs {
+		f.untilAnswer(worker, rule, verb, true)
+	}
+}
+
+func (f terminal) untilAnswer(worker string, rule workeraccess.Rule, verb string, allowed bool) {
+	f.t.Helper()
+	resource, subresource, _ := strings.Cut(rule.Resources[0], "/")
+	asked := &authorizationv1.ResourceAttributes{Group: rule.Group, Resource: resource, Subresource: subresource, Verb: verb, Namespace: rule.Namespace}
+	if len(rule.Names) > 0 {
+		asked.Name = rule.Names[0]
+	}
+	user := "system:serviceaccount:" + workeraccess.Namespace + ":" + registration.BaseName(f.hubUID())
+	c := f.Cluster(worker).Client()
+	err := wait.PollUntilContextCancel(f.Context(), 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: asked}}
+		answer, err := c.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		return err == nil && answer.Status.Allowed == allowed, err
+	})
+	f.check(err)
+}
+
+// isRefused submits a Job to w1, which can't take it.
+func (f terminal) isRefused(reason, text string) {
+	f.t.Helper()
+	f.Submit("job", ferrytest.OnWorker("w1"))
+	f.says(f.EventUntil("job", reason, text), "forbidden")
+}
+
+func (f terminal) capacityUnknown() {
+	f.WorkerUntil("w1", func(w *v1alpha1.WorkerCluster) bool {
+		c := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionSchedulable)
+		return c != nil && c.Reason == v1alpha1.ReasonCapacityUnknown && strings.Contains(c.Message, "may not list and watch nodes")
+	})
+	f.Submit("job", ferrytest.OnWorker("w1"))
+	f.HubJobUntil("job", rigtest.Complete)
+}
+
+// isNotCarried submits a Job that needs an object of a kind that may not be written.
+func (f terminal) isNotCarried(kind v1alpha1.CarriedKind, word string) {
+	f.t.Helper()
+	c, ctx, name := f.Hub.Client().CoreV1(), f.Context(), metav1.ObjectMeta{Name: "needed"}
+	var err error
+	var template func(*corev1.PodSpec)
+	switch kind {
+	case v1alpha1.CarryConfigMaps:
+		_, err = c.ConfigMaps(f.NS).Create(ctx, &corev1.ConfigMap{ObjectMeta: name}, metav1.CreateOptions{})
+		template = from(corev1.EnvFromSource{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "needed"}}})
+	case v1alpha1.CarrySecrets:
+		_, err = c.Secrets(f.NS).Create(ctx, &corev1.Secret{ObjectMeta: name}, metav1.CreateOptions{})
+		template = from(corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "needed"}}})
+	case v1alpha1.CarryServiceAccounts:
+		_, err = c.ServiceAccounts(f.NS).Create(ctx, &corev1.ServiceAccount{ObjectMeta: name}, metav1.CreateOptions{})
+		template = func(s *corev1.PodSpec) { s.ServiceAccountName = "needed" }
+	}
+	f.check(err)
+	f.Submit("job", ferrytest.OnWorker("w1"), func(j *batchv1.Job) { template(&j.Spec.Template.Spec) })
+	f.says(f.EventUntil("job", "FailedCarry", word), "refused what the Job needs")
+}
+
+func from(source corev1.EnvFromSource) func(*corev1.PodSpec) {
+	return func(s *corev1.PodSpec) { s.Containers[0].EnvFrom = append(s.Containers[0].EnvFrom, source) }
+}
+
+// isPlacedWithoutItsClaim: with the rule, the worker would be passed over.
+func (f terminal) isPlacedWithoutItsClaim() {
+	f.Submit("job", ferrytest.OnWorker("w1"), func(j *batchv1.Job) {
+		j.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "missing"}}}}
+	})
+	f.MirrorUntil("w1", "job", ferrytest.Exists)
+	f.says(f.EventUntil("job", "PodsWaiting", "missing"), "persistentvolumeclaim")
+}
+
+// hasNoReason: with the rule, the event would name the quota.
+func (f terminal) hasNoReason() {
+	f.NamespaceIn("w1")
+	f.Apply(f.Cluster("w1"), f.NS, `{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}}`)
+	f.Kubectl(f.Cluster("w1"), "", "-n", f.NS, "wait", "--for=jsonpath={.status.hard.pods}=0", "resourcequota/none", "--timeout=30s")
+	f.Submit("job", ferrytest.OnWorker("w1"))
+	f.MirrorUntil("w1", "job", ferrytest.Exists)
+	if note := f.EventUntil("job", "PodsWaiting", ""); strings.Contains(note, "quota") {
+		f.t.Errorf("the reason is known all the same: %s", note)
+	}
+}
+
+func (f terminal) hasNoFence() {
+	f.WorkerUntil("w1", func(w *v1alpha1.WorkerCluster) bool {
+		c := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionFenced)
+		return c != nil && c.Reason == v1alpha1.ReasonLeaseForbidden
+	})
+}
+
+// staysSuspended moves a Job with progress to a worker that may not be told of it.
+func (f terminal) staysSuspended() {
+	f.register("w2")
+	f.Submit("job", ferrytest.OnWorker("w2"), oneByOne(4), rigtest.RunFor(2*time.Second))
+	f.HubJobUntil("job", func(j *batchv1.Job) bool { return j.Status.Succeeded >= 1 })
+	f.ok("drain", "w2", "--wait=false")
+	f.Patch("job", `{"metadata":{"annotations":{"jobferry.dev/cluster-selector":"name=w1"}}}`)
+	f.HubJobUntil("job", ferrytest.IsAt("w1"))
+	f.MirrorUntil("w1", "job", func(j *batchv1.Job) bool { return ptr.Deref(j.Spec.Suspend, false) })
+}

@@ -1,0 +1,216 @@
+package registration
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+const hub = "1a2b3c4d-0000-4000-8000-000000000000"
+
+func request(edits ...func(*Request)) Request {
+	r := Request{
+		Name: "west", HubUID: hub, Namespace: "jobferry-system",
+		PodAccess: []string{"logs", "exec"}, Labels: map[string]string{"region": "eu"},
+	}
+	for _, edit := range edits {
+		edit(&r)
+	}
+	return r
+}
+
+func endpoint() Endpoint {
+	return Endpoint{Server: "https://10.1.0.5:6443", CA: []byte("CA"), TLSServerName: "west"}
+}
+
+// What is applied, and printed, for some registrations.
+func TestManifests(t *testing.T) {
+	for name, r := range map[string]Request{
+		"default": request(),
+		"everything": request(func(r *Request) {
+			r.Spec.JobController, r.Spec.Carry = v1alpha1.JobControllerEmbedded, []v1alpha1.CarriedKind{v1alpha1.CarrySecrets}
+			r.TokenDuration = 720 * time.Hour
+		}),
+		"least": request(func(r *Request) {
+			no := false
+			r.Spec.CreateNamespaces, r.Spec.Capacity, r.PodAccess = &no, v1alpha1.CapacityUnlimited, nil
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			kubeconfig, err := endpoint().Kubeconfig("west", "token")
+			if err != nil {
+				t.Fatal(err)
+			}
+			expires := time.Time{}
+			if r.Bound() {
+				expires = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+			}
+			text := printed(t, "worker", r.Worker()) + printed(t, "hub", []client.Object{r.WorkerCluster(), r.Secret(kubeconfig, expires)})
+			golden(t, name, text)
+		})
+	}
+}
+
+func printed(t *testing.T, title string, objects []client.Object) string {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	var manifests []*unstructured.Unstructured
+	for _, object := range objects {
+		m, err := Manifest(object, scheme)
+		if err != nil {
+			t.Fatal(err)
+		}
+		manifests = append(manifests, m)
+	}
+	text, err := YAML(title, manifests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".golden.yaml")
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got; -update writes it):\n%s", file, diff)
+	}
+}
+
+// The names here are those that the manager looks for.
+func TestNamesOfTheManager(t *testing.T) {
+	if LabelWorkerCluster != clusters.LabelWorkerCluster || KubeconfigKey != clusters.KubeconfigKey {
+		t.Errorf("%s, %s", LabelWorkerCluster, KubeconfigKey)
+	}
+}
+
+// The manager takes the kubeconfig, with the old token and with a new one.
+func TestKubeconfig(t *testing.T) {
+	e := endpoint()
+	e.CA = nil // a real one isn't needed to see whether it's taken
+	content, err := e.Kubeconfig("west", "first")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rotated, err := WithToken(content, "second")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for token, content := range map[string][]byte{"first": content, "second": rotated} {
+		config, err := clusters.ParseKubeconfig(content)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if config.BearerToken != token || config.Host != e.Server || config.ServerName != "west" {
+			t.Errorf("%+v", config)
+		}
+	}
+	if _, err := WithToken([]byte("rubbish: ["), "x"); err == nil {
+		t.Error("rubbish is taken for a kubeconfig")
+	}
+	if _, err := WithToken([]byte("{}"), "x"); err == nil || !strings.Contains(err.Error(), "context") {
+		t.Errorf("a kubeconfig without a context: %v", err)
+	}
+}
+
+func TestEndpointOf(t *testing.T) {
+	for name, test := range map[string]struct {
+		cluster         clientcmdapi.Cluster
+		context, server string
+		wantServer      string
+		wantErr         string
+	}{
+		"the context's":    {clientcmdapi.Cluster{Server: "https://a:6443"}, "west", "", "https://a:6443", ""},
+		"another address":  {clientcmdapi.Cluster{Server: "https://a:6443"}, "west", "https://b", "https://b", ""},
+		"no such context":  {clientcmdapi.Cluster{}, "east", "", "", `no context "east"`},
+		"insecure":         {clientcmdapi.Cluster{Server: "https://a", InsecureSkipTLSVerify: true}, "west", "", "", "certificate-authority-data"},
+		"in the clear":     {clientcmdapi.Cluster{Server: "http://a"}, "west", "", "", "https://worker.example.com:6443"},
+		"no address":       {clientcmdapi.Cluster{}, "west", "", "", "--server"},
+		"a name is no URL": {clientcmdapi.Cluster{Server: "https://a"}, "west", "b:6443", "", "--server"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config := &clientcmdapi.Config{
+				Contexts: map[string]*clientcmdapi.Context{"west": {Cluster: "c"}},
+				Clusters: map[string]*clientcmdapi.Cluster{"c": &test.cluster},
+			}
+			got, err := EndpointOf(config, test.context, test.server)
+			switch {
+			case test.wantErr != "":
+				if err == nil || !strings.Contains(err.Error(), test.wantErr) {
+					t.Errorf("error %v, want %q", err, test.wantErr)
+				}
+			case err != nil || got.Server != test.wantServer:
+				t.Errorf("%+v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestLoopback(t *testing.T) {
+	for server, want := range map[string]bool{
+		"https://127.0.0.1:6443": true, "https://localhost:6443": true, "https://[::1]:1": true, "https://0.0.0.0": true,
+		"https://10.0.0.1": false, "https://worker.example.com": false,
+	} {
+		if got := (Endpoint{Server: server}).Loopback(); got != want {
+			t.Errorf("%s: %t", server, got)
+		}
+	}
+}
+
+// A token Secret is what its token needs, and another one after a rotation.
+func TestToken(t *testing.T) {
+	r := request()
+	if s := r.Token(); s.Type != corev1.SecretTypeServiceAccountToken || s.Annotations[corev1.ServiceAccountNameKey] != BaseName(hub) {
+		t.Errorf("%+v", s)
+	}
+	r.TokenDuration = time.Hour
+	if s := r.Token(); s.Type != corev1.SecretTypeOpaque || s.Name == BaseName(hub) {
+		t.Errorf("%+v", s)
+	}
+	r.TokenSecret = "jobferry-hub-1a2b3c4d-x7k2p"
+	if s := r.Token(); s.Name != r.TokenSecret {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A worker that doesn't need the fence's roles any more loses them.
+func TestSuperfluous(t *testing.T) {
+	if n := len(request().Superfluous()); n != 2 {
+		t.Errorf("%d objects", n)
+	}
+	embedded := request(func(r *Request) { r.Spec.JobController = v1alpha1.JobControllerEmbedded })
+	if n := len(embedded.Superfluous()); n != 0 {
+		t.Errorf("%d objects", n)
+	}
+	if made, removed := len(embedded.Worker()), len(embedded.Traces()); made != removed+2 { // but for namespace and token
+		t.Errorf("%d are made, %d removed", made, removed)
+	}
+}
