@@ -1,0 +1,192 @@
+package fence_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
+	"github.com/jobferry/jobferry/e2e/rig"
+	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// A worker that is cut off stops its hub's Job in time, and no other Job. A renewed Lease alone doesn't bring it back;
+// the hub's word does, with nothing counted as failed.
+func TestStoppedInTimeAndConfirmed(t *testing.T) {
+	s := open(t, never)
+	s.fenced(metav1.ConditionTrue, v1alpha1.ReasonFenceKept)
+	s.Submit("job", ferrytest.OnWorker("w1"), rigtest.Indexed(3), rigtest.RunForever())
+	s.local("nobodys")
+	s.local("of-another-hub", ofOrigin("another"))
+	s.local("of-an-older-hub", ofOrigin("older"))
+	for _, name := range []string{"job", "nobodys", "of-another-hub", "of-an-older-hub"} {
+		s.MirrorUntil("w1", name, func(j *batchv1.Job) bool { return j.Status.Active > 0 })
+	}
+	s.HubJobUntil("job", rigtest.Running(3))
+
+	stop := s.keepRenewing("another")
+	defer stop()
+	s.w1.Proxy().BlackHole()
+	cut := time.Now()
+	s.stopped("job")
+	if took := time.Since(cut); took > lease+fenceAfter+patience {
+		t.Errorf("stopped after %v", took)
+	} else if took < fenceAfter {
+		t.Errorf("stopped after %v already", took)
+	}
+	for _, name := range []string{"nobodys", "of-another-hub", "of-an-older-hub"} {
+		if pods := s.running(s.w1, name); len(pods) != 1 || pods[0].DeletionTimestamp != nil {
+			t.Errorf("%s was stopped, too", name)
+		}
+	}
+
+	s.renew(s.origin) // as if a message of the hub had been on its way for long
+	s.local("witness", ofOrigin(s.origin))
+	s.MirrorUntil("w1", "witness", rigtest.Running(1))
+	if pods := s.running(s.w1, "job"); len(pods) != 0 {
+		t.Errorf("%d Pods run without the hub's word", len(pods))
+	}
+
+	s.w1.Proxy().Heal()
+	s.MirrorUntil("w1", "job", func(j *batchv1.Job) bool { return !mirror.Fenced(j) && rigtest.Running(3)(j) })
+	job := s.HubJobUntil("job", rigtest.Running(3))
+	if job.Status.Failed != 0 || ferrytest.HomeOf(job) != "w1" {
+		t.Errorf("on the hub: at %s, status %+v", ferrytest.HomeOf(job), job.Status)
+	}
+}
+
+// Two hubs share a worker, and one goes silent.
+func TestTwoHubs(t *testing.T) {
+	s := open(t, never)
+	s.fenced(metav1.ConditionTrue, v1alpha1.ReasonFenceKept)
+	s.renew("silent")
+	s.Submit("job", ferrytest.OnWorker("w1"), rigtest.RunForever())
+	s.local("of-the-silent", ofOrigin("silent"))
+	s.HubJobUntil("job", rigtest.Running(1))
+	s.stopped("of-the-silent")
+	if mirror.Fenced(s.MirrorUntil("w1", "job", ferrytest.Exists)) || len(s.running(s.w1, "job")) != 1 {
+		t.Error("the Job of the other hub was stopped")
+	}
+	s.unmark("of-the-silent")
+	s.MirrorUntil("w1", "of-the-silent", mirror.Fenced) // nobody's word counts while the hub is silent
+	s.renew("silent")
+	stop := s.keepRenewing("silent")
+	defer stop()
+	s.unmark("of-the-silent")
+	s.MirrorUntil("w1", "of-the-silent", rigtest.Running(1))
+}
+
+// A Job that has moved runs in one place: its Pods here have ended before there are any elsewhere, and the copy that
+// stayed behind starts none any more.
+func TestMovedJobRunsInOnePlace(t *testing.T) {
+	s := open(t, 15*time.Second)
+	s.fenced(metav1.ConditionTrue, v1alpha1.ReasonFenceKept)
+	s.Submit("job", rigtest.Indexed(3), rigtest.RunForever(), ferrytest.WithSelector("name=w1"))
+	s.HubJobUntil("job", rigtest.Running(3))
+	s.Patch("job", `{"metadata":{"annotations":{"`+mirror.AnnotationClusterSelector+`":"pool=main"}}}`)
+	old := s.running(s.w1, "job")
+	s.w1.Proxy().BlackHole()
+	began := s.Until(rig.Objects(s.Cluster("w2").Client().CoreV1().RESTClient(), "pods", s.NS), rig.Exists).(*corev1.Pod)
+	if pods := s.running(s.w1, "job"); len(pods) != 0 {
+		t.Errorf("%d Pods run in the lost worker when %s is created in the other one", len(pods), began.Name)
+	}
+	s.HubJobUntil("job", ferrytest.All(ferrytest.IsAt("w2"), rigtest.Running(3)))
+	s.w1.Proxy().Heal()
+	s.MirrorGone("w1", "job")
+	started, err := s.w1.Client().CoreV1().Events(s.NS).List(s.Context(), metav1.ListOptions{FieldSelector: "reason=SuccessfulCreate,involvedObject.name=job"})
+	s.ok(err)
+	if n := created(started.Items); n != len(old) {
+		t.Errorf("%d Pods were started in the lost worker, %d before it was lost", n, len(old))
+	}
+	if job := s.HubJobUntil("job", rigtest.Running(3)); job.Status.Failed != 0 {
+		t.Errorf("status %+v", job.Status)
+	}
+}
+
+func created(events []corev1.Event) int {
+	n := 0
+	for _, e := range events {
+		n += int(max(e.Count, 1))
+	}
+	return n
+}
+
+// A fence that would close after the hub has moved the Jobs is refused, and everybody is told.
+func TestFenceThatIsTooLate(t *testing.T) {
+	s := open(t, never)
+	s.fenced(metav1.ConditionTrue, v1alpha1.ReasonFenceKept)
+	s.readiness(http.StatusOK, "")
+	s.SetWorker("w1", `{"workerLostTimeout":"5s"}`)
+	defer s.SetWorker("w1", `{"workerLostTimeout":null}`)
+	s.fenced(metav1.ConditionFalse, v1alpha1.ReasonFenceTooLate)
+	s.readiness(http.StatusInternalServerError, "fence")
+	all := rig.Objects(s.w1.Client().CoreV1().RESTClient(), "events", mirror.FenceNamespace)
+	s.Until(all, func(o runtime.Object) bool {
+		e, ok := o.(*corev1.Event)
+		return ok && e.Reason == "FenceTooLate" && e.InvolvedObject.Kind == "Lease" && strings.Contains(e.Message, "--fence-after=3s")
+	})
+}
+
+// readiness waits until jobferry-worker answers so.
+func (s *scene) readiness(code int, text string) {
+	s.t.Helper()
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, "http://"+s.health+"/readyz", nil)
+		s.ok(err)
+		if response, err := http.DefaultClient.Do(request); err == nil {
+			body, err := io.ReadAll(response.Body)
+			_ = response.Body.Close() // it has been read
+			if err == nil && response.StatusCode == code && strings.Contains(string(body), text) {
+				return
+			}
+		}
+		select {
+		case <-tick.C:
+		case <-s.Context().Done():
+			s.t.Fatalf("readiness isn't %d", code)
+		}
+	}
+}
+
+// A worker that is let go has no Lease any more, and what was orphaned in it goes on.
+func TestNoLeaseIsLeft(t *testing.T) {
+	s := open(t, never)
+	s.fenced(metav1.ConditionTrue, v1alpha1.ReasonFenceKept)
+	s.Submit("job", ferrytest.OnWorker("w1"), rigtest.RunForever())
+	s.HubJobUntil("job", rigtest.Running(1))
+	s.SetWorker("w1", `{"removalPolicy":"Orphan"}`)
+	s.Unregister("w1")
+	s.SecretGone("w1")
+	_, err := s.w1.Client().CoordinationV1().Leases(mirror.FenceNamespace).Get(s.Context(), s.origin.FenceLease(), metav1.GetOptions{})
+	if err == nil {
+		t.Error("the Lease is still there")
+	}
+	// The fence of a hub that goes silent now closes after the one that must not.
+	s.renew("silent")
+	s.local("witness", ofOrigin("silent"))
+	s.stopped("witness")
+	if pods := s.running(s.w1, "job"); len(pods) != 1 || pods[0].DeletionTimestamp != nil {
+		t.Error("the orphaned Job was stopped")
+	}
+}
+
+// The built-in controller knows of no fence, and the WorkerCluster says so.
+func TestBuiltInHasNoFence(t *testing.T) {
+	s := open(t, never)
+	s.fenced(metav1.ConditionTrue, v1alpha1.ReasonFenceKept)
+	s.SetWorker("w1", `{"jobController":"BuiltIn"}`)
+	s.fenced(metav1.ConditionFalse, v1alpha1.ReasonNoFence)
+	s.leaseUntil(s.origin, func(l *coordinationv1.Lease) bool { return l == nil })
+}

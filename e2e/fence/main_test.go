@@ -1,0 +1,219 @@
+package fence_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
+	"github.com/jobferry/jobferry/e2e/rig"
+	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/e2e/worker/play"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+const (
+	lease      = 2 * time.Second
+	fenceAfter = 3 * time.Second
+	// patience is what a busy machine may add to any of these.
+	patience = 20 * time.Second
+	// never is a time-out for lost workers that no test comes to.
+	never = time.Hour
+)
+
+func TestMain(m *testing.M) {
+	rigtest.Main(m,
+		rig.Options{Name: ferrytest.HubName},
+		rig.Options{Name: "w1", FaultProxy: true, JobController: rig.None, Nodes: []rig.Nodes{{Count: 2}}},
+		rig.Options{Name: "w2", Nodes: []rig.Nodes{{Count: 2}}},
+	)
+}
+
+// program is jobferry-worker, built once.
+var program = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "jobferry-worker")
+	if err != nil {
+		return "", err
+	}
+	return play.Build(context.Background(), dir)
+})
+
+// scene is a hub whose worker w1 has the embedded controller.
+type scene struct {
+	*ferrytest.Ferry
+	t      *testing.T
+	w1     *rig.Cluster
+	origin mirror.Origin
+	health string // address of jobferry-worker's health checks
+}
+
+// open starts jobferry-worker in w1, and the manager, and registers both workers.
+func open(t *testing.T, lostTimeout time.Duration) *scene {
+	t.Helper()
+	s := &scene{Ferry: ferrytest.For(t), t: t}
+	s.w1 = s.Cluster("w1")
+	hub, err := s.Hub.Client().CoreV1().Namespaces().Get(s.Context(), metav1.NamespaceSystem, metav1.GetOptions{})
+	s.ok(err)
+	s.origin = mirror.Origin(hub.UID)
+	s.startWorker()
+	s.NamespaceIn("w1")
+	s.LeaveWorker("w2")
+	t.Cleanup(s.w1.Proxy().Heal)
+	s.manager(lostTimeout)
+	s.Register("w1", "w2")
+	s.SetWorker("w1", `{"jobController":"Embedded"}`)
+	return s
+}
+
+func (s *scene) ok(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *scene) startWorker() {
+	s.t.Helper()
+	file, err := program()
+	s.ok(err)
+	s.health, err = play.FreeAddress()
+	s.ok(err)
+	log := filepath.Join(s.t.TempDir(), "log")
+	p, err := play.Start(file, s.w1.Kubeconfig(), log, "--fence-after="+fenceAfter.String(), "--sync-batch-period=100ms",
+		"--health-probe-bind-address="+s.health)
+	s.ok(err)
+	s.t.Cleanup(func() {
+		p.Kill()
+		if text, err := os.ReadFile(log); s.t.Failed() && err == nil {
+			s.t.Logf("log of jobferry-worker:\n%s", text)
+		}
+	})
+}
+
+func (s *scene) manager(lostTimeout time.Duration) *ferrytest.Manager {
+	s.t.Helper()
+	return s.RunManager(func(o *manager.Options) {
+		o.Fence.Duration = lease
+		o.Connection.WorkerLostTimeout = lostTimeout
+		o.Connection.ProbeInterval, o.Connection.ProbeTimeout = 500*time.Millisecond, 500*time.Millisecond
+		o.Connection.RetryDelay = 200 * time.Millisecond
+	})
+}
+
+// fenced waits until the condition of w1 says so.
+func (s *scene) fenced(status metav1.ConditionStatus, reason string) *v1alpha1.WorkerCluster {
+	s.t.Helper()
+	return s.WorkerUntil("w1", func(w *v1alpha1.WorkerCluster) bool {
+		c := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionFenced)
+		return c != nil && c.Status == status && c.Reason == reason
+	})
+}
+
+// leaseUntil waits until the Lease of an origin in w1 is so; nil if it isn't there.
+func (s *scene) leaseUntil(origin mirror.Origin, so func(*coordinationv1.Lease) bool) {
+	s.t.Helper()
+	api := s.w1.Client().CoordinationV1().RESTClient()
+	s.Until(rig.Object(api, "leases", mirror.FenceNamespace, origin.FenceLease()), func(o runtime.Object) bool {
+		l, _ := o.(*coordinationv1.Lease)
+		return so(l)
+	})
+}
+
+// renew renews an origin's Lease in w1 as its hub would, or makes it.
+func (s *scene) renew(origin mirror.Origin) {
+	s.t.Helper()
+	leases := s.w1.Client().CoordinationV1().Leases(mirror.FenceNamespace)
+	now := metav1.NowMicro()
+	l, err := leases.Get(s.Context(), origin.FenceLease(), metav1.GetOptions{})
+	if err == nil {
+		l.Spec.RenewTime = &now
+		_, err = leases.Update(s.Context(), l, metav1.UpdateOptions{})
+	} else {
+		seconds := int32(lease / time.Second)
+		_, err = leases.Create(s.Context(), &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Name: origin.FenceLease(), Labels: map[string]string{mirror.LabelOrigin: string(origin)}},
+			Spec:       coordinationv1.LeaseSpec{LeaseDurationSeconds: &seconds, RenewTime: &now},
+		}, metav1.CreateOptions{})
+	}
+	s.ok(err)
+}
+
+// local creates a Job in w1 that no hub has sent, or one of another hub.
+func (s *scene) local(name string, edits ...rigtest.Option) {
+	s.t.Helper()
+	s.Create(s.w1, rigtest.Job(s.NS, name, append(edits, rigtest.ManagedBy(mirror.ManagedByWorker), rigtest.RunForever())...))
+}
+
+func ofOrigin(origin mirror.Origin) rigtest.Option {
+	return func(j *batchv1.Job) { j.Labels = map[string]string{mirror.LabelOrigin: string(origin)} }
+}
+
+// running are the Pods of a Job in a cluster that haven't ended.
+func (s *scene) running(c *rig.Cluster, job string) []corev1.Pod {
+	s.t.Helper()
+	list, err := c.Client().CoreV1().Pods(s.NS).List(s.Context(), metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + "=" + job})
+	s.ok(err)
+	var out []corev1.Pod
+	for _, p := range list.Items {
+		if !play.Ended(p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// stopped waits until a Job of w1 is fenced and none of its Pods is left.
+func (s *scene) stopped(name string) *batchv1.Job {
+	s.t.Helper()
+	job := s.MirrorUntil("w1", name, func(j *batchv1.Job) bool {
+		return mirror.Fenced(j) && j.Status.Active == 0 && j.Status.Terminating != nil && *j.Status.Terminating == 0
+	})
+	if pods := s.running(s.w1, name); len(pods) != 0 {
+		s.t.Errorf("status says that no Pod runs, there are %d", len(pods))
+	}
+	return job
+}
+
+// unmark takes the fence's mark off, as only the hub may.
+func (s *scene) unmark(name string) {
+	s.t.Helper()
+	s.PatchIn(s.w1, types.MergePatchType, name, `{"metadata":{"annotations":{"`+mirror.AnnotationFenced+`":null}}}`)
+}
+
+// keepRenewing is another hub that is there, until it's stopped.
+func (s *scene) keepRenewing(origin mirror.Origin) (stop func()) {
+	s.renew(origin)
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(lease / 4)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				now := metav1.NowMicro().UTC().Format(metav1.RFC3339Micro)
+				_, err := s.w1.Client().CoordinationV1().Leases(mirror.FenceNamespace).Patch(s.Context(), origin.FenceLease(),
+					types.MergePatchType, []byte(`{"spec":{"renewTime":"`+now+`"}}`), metav1.PatchOptions{})
+				if err != nil {
+					s.t.Errorf("renew the Lease of %s: %v", origin, err)
+				}
+			}
+		}
+	}()
+	return func() { close(done); <-ended }
+}
