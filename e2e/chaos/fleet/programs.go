@@ -50,7 +50,7 @@ func (f *Fleet) startWorkers(_ context.Context, p programs) error {
 		if w.Embedded {
 			w.JobController = w.AddProgram(workerProgram, p[workerProgram], append([]string{
 				"--kubeconfig=" + w.Kubeconfig(), "--leader-elect=false", "--metrics-bind-address=0",
-				"--pod-failure-backoff=2s", "--fence-after=" + f.options.FenceAfter.String(),
+				"--pod-failure-backoff=2s", "--fence-after=" + f.fenceAfter().String(),
 			}, common...)...)
 			if err := w.JobController.Start(); err != nil {
 				return err
