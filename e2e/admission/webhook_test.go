@@ -2,6 +2,7 @@ package admission_test
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
+	"github.com/jobferry/jobferry/e2e/rig/pki"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
@@ -30,24 +32,37 @@ type service struct {
 	ports    []int
 }
 
-// serving installs the webhook, and starts managers with the rights of their ServiceAccount; one of them leads.
+// serving installs the webhook, and starts managers.
 func serving(t *testing.T, h hub, managers int, args ...string) *service {
+	t.Helper()
+	s := newService(t, h)
+	s.start(managers, args...)
+	return s
+}
+
+// newService installs the webhook, which nobody answers yet.
+func newService(t *testing.T, h hub) *service {
 	t.Helper()
 	s := &service{hub: h, front: newFront(t)}
 	t.Cleanup(s.uninstall)
 	s.install()
+	return s
+}
+
+// start starts managers with the rights of their ServiceAccount; one of them leads.
+func (s *service) start(managers int, args ...string) {
+	s.t.Helper()
 	kubeconfig := s.serviceAccount()
 	for range managers {
-		port := freePort(t)
+		port := freePort(s.t)
 		s.ports = append(s.ports, port)
-		s.managers = append(s.managers, h.StartManager(append([]string{
+		s.managers = append(s.managers, s.StartManager(append([]string{
 			"--kubeconfig=" + kubeconfig, "--leader-elect", "--admission-webhook",
 			fmt.Sprintf("--admission-webhook-bind-address=127.0.0.1:%d", port), "--subresources-bind-address=0",
 		}, args...)...))
 	}
 	s.front.turn(s.ports...)
-	h.eventually("the webhook answers", func() bool { return s.claims() == nil })
-	return s
+	s.eventually("the webhook answers", func() bool { return s.claims() == nil })
 }
 
 // install applies what config/ has, with a Service that leads to the front.
@@ -153,6 +168,49 @@ func TestCertificatesAreExchanged(t *testing.T) {
 		t.Errorf("%d certificates in a minute, with %d Jobs", len(seen), asked)
 	}
 	t.Logf("%d certificates, %d Jobs, each over a connection of its own", len(seen), asked)
+}
+
+// An admin who fears for a key empties the Secret.
+func TestCertificateIsReplacedAtOnce(t *testing.T) {
+	s := serving(t, hubFor(t, oldHub), 2)
+	before := s.generations()
+	s.Kubectl(s.Hub, "", "patch", "secret", "-n", ferrytest.SystemNamespace, certificates, "--type=json", `-p=[{"op":"remove","path":"/data"}]`)
+	s.eventually("there is another certificate", func() bool { return len(s.generations()) == 1 })
+	for entry := range s.generations() {
+		if before[entry] != nil {
+			t.Error("the old certificate came back")
+		}
+	}
+	for _, port := range s.ports {
+		s.front.turn(port)
+		s.eventually("each manager serves it", func() bool { return s.claims() == nil })
+	}
+}
+
+// With certificates that somebody else makes and injects, such as cert-manager, the manager reads files and writes nothing.
+func TestCertificatesOfOthers(t *testing.T) {
+	h := hubFor(t, oldHub)
+	authority, err := pki.NewAuthority("issuer")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := authority.Server(nil, "jobferry-webhook."+ferrytest.SystemNamespace+".svc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for file, content := range map[string][]byte{"tls.crt": pair.Certificate, "tls.key": pair.Key} {
+		if err := os.WriteFile(filepath.Join(dir, file), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := newService(t, h)
+	s.Kubectl(s.Hub, "", "patch", "mutatingwebhookconfiguration", configuration, "--type=json",
+		fmt.Sprintf(`-p=[{"op":"add","path":"/webhooks/0/clientConfig/caBundle","value":%q}]`, base64.StdEncoding.EncodeToString(authority.PEM)))
+	s.start(1, "--admission-webhook-cert-dir="+dir)
+	if n := len(s.generations()); n != 0 {
+		t.Errorf("the manager made %d certificates", n)
+	}
 }
 
 func (s *service) generations() map[string][]byte {
