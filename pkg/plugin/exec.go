@@ -75,28 +75,35 @@ func (c *cli) exec(cmd *cobra.Command, f *execFlags, name string, command []stri
 	if err != nil {
 		return err
 	}
-	streams := &exec.StreamOptions{IOStreams: c.IOStreams, Stdin: f.stdin, TTY: f.tty, Quiet: f.quiet}
-	terminal := streams.SetupTTY()
+	r := remote{subresources: subresources, job: key, choice: f.choice.choice(cmd), container: f.container, command: command,
+		streams: &exec.StreamOptions{IOStreams: c.IOStreams, Stdin: f.stdin, TTY: f.tty, Quiet: f.quiet}}
+	terminal := r.streams.SetupTTY()
 	var sizes remotecommand.TerminalSizeQueue
 	if terminal.Raw {
 		sizes = sizeQueue{terminal.MonitorSize(terminal.GetSize())}
-		streams.ErrOut = nil // a terminal has one stream of output
+		r.streams.ErrOut = nil // a terminal has one stream of output
 	}
-	return terminal.Safe(func() error {
-		return runIn(cmd.Context(), subresources, key, f.choice.choice(cmd), f.container, command, streams, terminal, sizes)
-	})
+	return terminal.Safe(func() error { return r.run(cmd.Context(), terminal.Raw, sizes) })
 }
 
-func runIn(
-	ctx context.Context, subresources *access.Subresources, job types.NamespacedName, choice access.PodChoice, container string,
-	command []string, streams *exec.StreamOptions, terminal term.TTY, sizes remotecommand.TerminalSizeQueue,
-) error {
-	address := subresources.ExecURL(job, choice, &corev1.PodExecOptions{
-		Container: container, Command: command, TTY: terminal.Raw,
-		Stdin: streams.Stdin, Stdout: true, Stderr: streams.ErrOut != nil,
+// remote is a command to be run in a container.
+type remote struct {
+	subresources *access.Subresources
+	job          types.NamespacedName
+	choice       access.PodChoice
+	container    string
+	command      []string
+	streams      *exec.StreamOptions
+}
+
+// run connects the streams with the command until it ends. Its exit code is an error.
+func (r remote) run(ctx context.Context, tty bool, sizes remotecommand.TerminalSizeQueue) error {
+	address := r.subresources.ExecURL(r.job, r.choice, &corev1.PodExecOptions{
+		Container: r.container, Command: r.command, TTY: tty,
+		Stdin: r.streams.Stdin, Stdout: true, Stderr: r.streams.ErrOut != nil,
 	})
-	err := (&exec.DefaultRemoteExecutor{}).ExecuteWithContext(ctx, address, subresources.Config(),
-		streams.In, streams.Out, streams.ErrOut, terminal.Raw, sizes)
+	err := (&exec.DefaultRemoteExecutor{}).ExecuteWithContext(ctx, address, r.subresources.Config(),
+		r.streams.In, r.streams.Out, r.streams.ErrOut, tty, sizes)
 	if code := (utilexec.ExitError)(nil); err == nil || errors.As(err, &code) {
 		return err
 	}
