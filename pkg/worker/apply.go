@@ -57,6 +57,10 @@ func (s *jobSync) run(ctx context.Context) error {
 	released, releaseErr := s.release(ctx, account.Release)
 
 	settled := account.Settle(released)
+	if settled.CanWait() {
+		s.wake = plan.Soonest(s.wake, ptr.To(max(s.options.SyncBatchPeriod, atOnce)))
+		return errors.Join(podsErr, releaseErr)
+	}
 	if err := s.write(ctx, settled.Changed, settled.Status, settled.Events, settled.Tally); err != nil {
 		return errors.Join(podsErr, releaseErr, err)
 	}

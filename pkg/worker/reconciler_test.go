@@ -248,3 +248,33 @@ func TestWakeUpForTheBackoff(t *testing.T) {
 		t.Errorf("looks again after %v", got)
 	}
 }
+
+// While Pods run, what has ended is counted by the next sync's first write: one status write for each sync, not two.
+func TestCountingWaitsForTheNextWrite(t *testing.T) {
+	c := newCluster(t, Options{}, aJob(func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = ptr.To[int32](4), ptr.To[int32](4) }))
+	c.mustSync()
+	for i := range 3 {
+		p := c.pods()[i]
+		c.end(&p, 0)
+		before := c.count("status")
+		if wake := c.mustSync().RequeueAfter; wake == 0 || wake > time.Second {
+			t.Errorf("looks again after %v", wake)
+		}
+		if got := c.count("status") - before; got != 1 {
+			t.Errorf("%d status writes in sync %d", got, i)
+		}
+		if s := c.job().Status; int(s.Succeeded) != i || len(s.UncountedTerminatedPods.Succeeded) != 1 {
+			t.Errorf("sync %d: succeeded %d, listed %d", i, s.Succeeded, len(s.UncountedTerminatedPods.Succeeded))
+		}
+	}
+	c.mustSync() // nothing happens: it's counted all the same
+	if s := c.job().Status; s.Succeeded != 3 || len(s.UncountedTerminatedPods.Succeeded) != 0 {
+		t.Errorf("succeeded %d, listed %d", s.Succeeded, len(s.UncountedTerminatedPods.Succeeded))
+	}
+	p := c.pods()[3]
+	c.end(&p, 0)
+	c.mustSync()
+	if finished(c.job()) != batchv1.JobComplete || c.job().Status.Succeeded != 4 {
+		t.Errorf("status %+v", c.job().Status)
+	}
+}

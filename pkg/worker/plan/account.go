@@ -89,6 +89,11 @@ type Settlement struct {
 	Tally    Tally
 }
 
+// CanWait says that this status only moves UIDs that are on record to the counters,
+// while Pods of the Job run: the next sync's first status does that as well, and
+// spares a write. It has to be seen to that there is one.
+func (s *Settlement) CanWait() bool { return s.Changed && s.Finished == nil && s.Status.Active > 0 }
+
 // Settle moves the counters on for the Pods that were released, and finishes
 // the Job when its Pods have all ended and been counted.
 func (a *Account) Settle(released sets.Set[types.UID]) *Settlement {
