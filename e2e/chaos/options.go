@@ -20,6 +20,9 @@ type Options struct {
 	Settle time.Duration
 	// LostAfter is the managers' worker-lost-timeout. Default 30s.
 	LostAfter time.Duration
+	// FenceAfter is jobferry-worker's fence-after. Default: a third of LostAfter. With more than LostAfter the fence is
+	// useless, and the checker should find so.
+	FenceAfter time.Duration
 	// Lose says whether some faults outlast LostAfter. Default true.
 	Lose bool
 	// FaultKinds and JobKinds are the only ones that there are; none: all.

@@ -67,7 +67,8 @@ func Run(ctx context.Context, options Options) (_ *report.Result, err error) {
 	r.desk = newDesk(r.plan.Stories, options)
 	options.Progress("building, and starting a hub, two managers and three workers")
 	r.fleet, err = fleet.Start(ctx, fleet.Options{
-		Dir: dir, LostAfter: options.LostAfter, Ended: func(cluster, process string) { r.desk.remark("%s of %s ended by itself", process, cluster) },
+		Dir: dir, LostAfter: options.LostAfter, FenceAfter: options.FenceAfter,
+		Ended: func(cluster, process string) { r.desk.remark("%s of %s ended by itself", process, cluster) },
 	})
 	if err != nil {
 		return nil, err

@@ -47,6 +47,7 @@ const (
 	Again    Rule = "Again"
 	Vanished Rule = "Vanished"
 	Placed   Rule = "Placed"
+	Isolated Rule = "Isolated"
 	Ends     Rule = "Ends"
 	Lost     Rule = "Lost"
 	Orphan   Rule = "Orphan"

@@ -189,6 +189,19 @@ func TestAgain(t *testing.T) {
 	})
 }
 
+func TestIsolated(t *testing.T) {
+	w := newWorld(t)
+	w.place("fenced")
+	heal := w.fault(schedule.Hub, schedule.IsolateHub)
+	w.pass(40 * time.Second)
+	w.place("open")
+	w.expect(Isolated)
+	heal()
+	w.pass(time.Second)
+	w.place("fenced")
+	w.expect(Isolated)
+}
+
 func TestVanished(t *testing.T) {
 	gone := func(w *world) {
 		w.see(Event{Where: schedule.Hub, Job: &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "job"}}, Gone: true})

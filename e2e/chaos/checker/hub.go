@@ -48,6 +48,9 @@ func (c *Checker) observeHome(r *record, e Event) {
 	if r.home != "" {
 		r.moves = append(r.moves, move{at: e.At, from: r.home, to: home, complete: e.Job.Status.CompletedIndexes})
 	}
+	if r.home != "" && c.isolated(e.At) {
+		c.violate(e.At, Isolated, r, "moved from %s to %q while all workers are out of touch", r.home, home)
+	}
 	if r.ended != nil && home != "" {
 		c.violate(e.At, Placed, r, "placed on %s after its end", home)
 	}

@@ -28,7 +28,7 @@ func (c *Checker) Begin(at time.Duration, f schedule.Fault) {
 		return
 	}
 	for _, r := range c.records {
-		if r.home == f.Target && r.ended == nil {
+		if hits(f, r.home) && r.ended == nil {
 			r.disturbed = true
 		}
 	}
@@ -43,10 +43,28 @@ func (c *Checker) End(at time.Duration, f schedule.Fault) {
 	}
 }
 
+// hits says whether a fault is one of a worker.
+func hits(f schedule.Fault, worker string) bool {
+	return f.Target == worker || f.Kind == schedule.IsolateHub && worker != ""
+}
+
+// isolated says whether all workers have been out of touch for so long that a decision made before has been carried out.
+func (c *Checker) isolated(at time.Duration) bool {
+	for _, t := range c.trouble {
+		if t.Fault.Kind == schedule.IsolateHub && at > t.From+settling && at < t.To {
+			return true
+		}
+	}
+	return false
+}
+
+// settling is how long it may take until a decision is seen.
+const settling = 5 * time.Second
+
 // cutsOff says whether a worker is out of the hub's touch with a fault.
 func cutsOff(k schedule.Kind) bool {
 	switch k {
-	case schedule.ResetLink, schedule.BreakLink, schedule.BlackHoleLink, schedule.HalfOpenLink,
+	case schedule.IsolateHub, schedule.ResetLink, schedule.BreakLink, schedule.BlackHoleLink, schedule.HalfOpenLink,
 		schedule.KillAPIServer, schedule.FreezeAPIServer, schedule.KillEtcd:
 		return true
 	default:
@@ -82,7 +100,7 @@ func (c *Checker) find(worker string, from, to time.Duration, what func(schedule
 		if over != Forever {
 			over += aftermath
 		}
-		if t.Fault.Target == worker && what(t.Fault.Kind) && t.From <= to && over >= from {
+		if hits(t.Fault, worker) && what(t.Fault.Kind) && t.From <= to && over >= from {
 			return fmt.Sprintf("excused by %s at %s", t.Fault, stamp(t.From))
 		}
 	}

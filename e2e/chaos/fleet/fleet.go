@@ -22,6 +22,8 @@ type Options struct {
 	Dir string
 	// LostAfter is the managers' worker-lost-timeout.
 	LostAfter time.Duration
+	// FenceAfter is how long after the expiry of the hub's Lease a fenced worker stops its Jobs. Default: a third of LostAfter.
+	FenceAfter time.Duration
 	// Ended is told when a process ended by itself, and is started again.
 	Ended func(cluster, process string)
 }

@@ -30,6 +30,8 @@ var table = map[schedule.Kind]starter{
 	schedule.KillHubAPIServer: func(f fault) (func() error, error) { return f.kill(f.fleet.Hub.Component(binaries.APIServer)) },
 	schedule.KillHubEtcd:      func(f fault) (func() error, error) { return f.kill(f.fleet.Hub.Component(binaries.Etcd)) },
 
+	schedule.IsolateHub: func(f fault) (func() error, error) { return f.isolate() },
+
 	schedule.ResetLink:     func(f fault) (func() error, error) { return once(f.worker().Proxy().ResetOnce) },
 	schedule.HalfOpenLink:  func(f fault) (func() error, error) { return once(f.worker().Proxy().HalfOpen) },
 	schedule.BreakLink:     func(f fault) (func() error, error) { return f.link(f.worker().Proxy(), (*rig.Proxy).Reset) },
@@ -94,6 +96,19 @@ func (f fault) link(p *rig.Proxy, worsen func(*rig.Proxy)) (func() error, error)
 	worsen(p)
 	return func() error {
 		p.Heal()
+		return nil
+	}, nil
+}
+
+// isolate cuts the links to all workers.
+func (f fault) isolate() (func() error, error) {
+	for _, w := range f.fleet.Workers {
+		w.Proxy().BlackHole()
+	}
+	return func() error {
+		for _, w := range f.fleet.Workers {
+			w.Proxy().Heal()
+		}
 		return nil
 	}, nil
 }

@@ -45,6 +45,8 @@ const (
 	// Of the hub.
 	KillHubAPIServer Kind = "kill hub's API server"
 	KillHubEtcd      Kind = "kill hub's etcd"
+	// IsolateHub is a black hole on the links to all workers at once.
+	IsolateHub Kind = "isolate hub"
 	// Of the hub's leader election: whoever holds the Lease is killed.
 	KillLeader   Kind = "kill leader"
 	FreezeLeader Kind = "freeze leader"

@@ -90,15 +90,34 @@ func (d *deck) draw(at time.Duration) Fault {
 	for tries := 1; ; tries++ {
 		r := d.row()
 		target := d.target(r.role)
-		if part := target + " " + r.part; at >= d.busy[part] {
+		if parts := d.parts(r, target); d.free(parts, at) {
 			f := d.fault(r, target, at)
-			d.busy[part] = at + f.For + pause
+			for _, part := range parts {
+				d.busy[part] = at + f.For + pause
+			}
 			return f
 		}
 		if tries%100 == 0 {
 			at += pause
 		}
 	}
+}
+
+// parts are what a fault hits.
+func (d *deck) parts(r row, target string) []string {
+	targets := []string{target}
+	if r.everywhere {
+		targets = d.options.Workers
+	}
+	var parts []string
+	for _, target := range targets {
+		parts = append(parts, target+" "+r.part)
+	}
+	return parts
+}
+
+func (d *deck) free(parts []string, at time.Duration) bool {
+	return !slices.ContainsFunc(parts, func(part string) bool { return at < d.busy[part] })
 }
 
 // pause is the least time between two faults of one part.

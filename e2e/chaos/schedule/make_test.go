@@ -36,18 +36,19 @@ func TestASeedReplaysItsSchedule(t *testing.T) {
 
 // All kinds come, and no part of a target has two faults at a time.
 func TestFaultsDoNotCollide(t *testing.T) {
-	parts := map[Kind]string{}
+	rows := map[Kind]row{}
 	for _, r := range table {
-		parts[r.kind] = r.part
+		rows[r.kind] = r
 	}
 	for seed := range uint64(20) {
 		until, losing, seen := map[string]time.Duration{}, time.Duration(0), map[Kind]bool{}
 		for _, f := range draw(t, seed, fleet) {
-			part := f.Target + " " + parts[f.Kind]
-			if f.At < until[part] {
-				t.Errorf("seed %d: %s at %s, but %s has a fault until %s", seed, f, f.At, part, until[part])
+			for _, part := range (&deck{options: fleet}).parts(rows[f.Kind], f.Target) {
+				if f.At < until[part] {
+					t.Errorf("seed %d: %s at %s, but %s has a fault until %s", seed, f, f.At, part, until[part])
+				}
+				until[part] = f.At + f.For
 			}
-			until[part] = f.At + f.For
 			if f.Loses && f.At < losing {
 				t.Errorf("seed %d: %s at %s, while another worker is lost until %s", seed, f, f.At, losing)
 			}

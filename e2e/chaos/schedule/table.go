@@ -15,9 +15,10 @@ const (
 type row struct {
 	kind Kind
 	role role
-	// part of the target that it hits.
-	part   string
-	weight int
+	// part of the target that it hits; everywhere: of each worker.
+	part       string
+	everywhere bool
+	weight     int
 	// least and most it lasts; most zero: it happens at once.
 	least, most time.Duration
 	// offsets to draw from.
@@ -42,6 +43,8 @@ var table = []row{
 	{kind: BlackHoleHubLink, role: manager, part: "link", weight: 3, least: some, most: much},
 	{kind: KillHubAPIServer, role: hub, part: "API server", weight: 5, least: short, most: some},
 	{kind: KillHubEtcd, role: hub, part: "etcd", weight: 3, least: short, most: some},
+
+	{kind: IsolateHub, role: hub, part: "link", everywhere: true, weight: 3, least: some, most: much, loses: true},
 
 	{kind: ResetLink, role: worker, part: "link", weight: 5},
 	{kind: BreakLink, role: worker, part: "link", weight: 6, least: short, most: much, loses: true},
