@@ -91,7 +91,11 @@ func event(reason, message string) corev1.Event {
 
 // refuse has a path answered with an error.
 func (h *fakeHub) refuse(path string, code int32, reason metav1.StatusReason, message string, details *metav1.StatusDetails) {
-	h.answers[path] = &metav1.Status{
+	h.answers[path] = refusal(code, reason, message, details)
+}
+
+func refusal(code int32, reason metav1.StatusReason, message string, details *metav1.StatusDetails) *metav1.Status {
+	return &metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 		Status:   metav1.StatusFailure, Code: code, Reason: reason, Message: message, Details: details,
 	}
@@ -114,6 +118,13 @@ func (h *fakeHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "404 page not found", http.StatusNotFound)
 	case func(url.Values) string:
 		_, _ = io.WriteString(w, answer(r.URL.Query()))
+	case func() any:
+		if status, refused := answer().(*metav1.Status); refused {
+			w.WriteHeader(int(status.Code))
+			h.encode(w, status)
+			return
+		}
+		_, _ = io.WriteString(w, "at last\n")
 	case *metav1.Status:
 		w.WriteHeader(int(answer.Code))
 		h.encode(w, answer)

@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/kubectl/pkg/util/templates"
 	"k8s.io/utils/ptr"
 
@@ -26,6 +29,7 @@ type logsFlags struct {
 	since      time.Duration
 	sinceTime  string
 	maxFollow  int
+	patience   time.Duration
 }
 
 func newLogs(c *cli) *cobra.Command {
@@ -67,6 +71,7 @@ func (f *logsFlags) add(c *cli, cmd *cobra.Command) {
 	set.Int64Var(&f.limitBytes, "limit-bytes", 0, "At most that many bytes of each container")
 	set.DurationVar(&f.since, "since", 0, "Only lines newer than that, such as 5s, 2m or 3h")
 	set.StringVar(&f.sinceTime, "since-time", "", "Only lines after that time (RFC 3339)")
+	set.DurationVar(&f.patience, "pod-running-timeout", 20*time.Second, "With -f: how long to wait for the container to start")
 	set.IntVar(&f.maxFollow, "max-log-requests", 20, "With -f and --all-pods: how many Pods may be followed at once")
 }
 
@@ -121,7 +126,7 @@ func (c *cli) logs(cmd *cobra.Command, f *logsFlags, name string) error {
 	if f.allPods {
 		return c.logsOfAll(cmd, subresources, key, f)
 	}
-	stream := logStream{subresources, key, f.choice.choice(cmd), &f.options}
+	stream := logStream{subresources, key, f.choice.choice(cmd), &f.options, f.patience}
 	if f.prefix {
 		return c.logsWithPrefix(cmd.Context(), stream)
 	}
@@ -134,11 +139,39 @@ type logStream struct {
 	job          types.NamespacedName
 	choice       access.PodChoice
 	options      *corev1.PodLogOptions
+	// patience is how long to wait for a container to start that is to be followed.
+	patience time.Duration
+}
+
+// open opens the log.
+func (s logStream) open(ctx context.Context) (io.ReadCloser, error) {
+	var (
+		stream io.ReadCloser
+		last   error
+	)
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, s.patience, true, func(context.Context) (bool, error) {
+		// The poll's own context ends with it, the log goes on.
+		stream, last = s.subresources.Log(ctx, s.job, s.choice, s.options)
+		if s.options.Follow && startsLater(last) {
+			return false, nil
+		}
+		return true, last
+	})
+	if canceled(err) && last != nil {
+		return nil, last
+	}
+	return stream, err
+}
+
+// startsLater says whether a log can't be read yet: the Job has no Pod, or the
+// Pod's container waits.
+func startsLater(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "is waiting to start")
 }
 
 // copyTo writes the log, and ends with it. Interrupted by the user, it's no error.
 func (s logStream) copyTo(ctx context.Context, out io.Writer) error {
-	stream, err := s.subresources.Log(ctx, s.job, s.choice, s.options)
+	stream, err := s.open(ctx)
 	if err != nil {
 		return err
 	}

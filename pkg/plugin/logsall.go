@@ -38,7 +38,7 @@ func (c *cli) logsOfAll(cmd *cobra.Command, subresources *access.Subresources, j
 		atOnce = len(pods)
 	}
 	failures := eachOf(pods, atOnce, func(pod *corev1.Pod) error {
-		stream := logStream{subresources, job, access.PodChoice{Pod: pod.Name}, f.options.DeepCopy()}
+		stream := logStream{subresources, job, access.PodChoice{Pod: pod.Name}, f.options.DeepCopy(), f.patience}
 		stream.options.Container = containerOf(pod, f.options.Container)
 		return out.copyLines(cmd.Context(), stream)
 	})
@@ -119,7 +119,7 @@ type lineWriter struct {
 
 // copyLines writes a log, each line behind the name of its Pod and container.
 func (w *lineWriter) copyLines(ctx context.Context, stream logStream) error {
-	body, err := stream.subresources.Log(ctx, stream.job, stream.choice, stream.options)
+	body, err := stream.open(ctx)
 	if err != nil {
 		return err
 	}

@@ -60,6 +60,35 @@ func TestLogsOfAllPodsWithoutOne(t *testing.T) {
 	}
 }
 
+// A log that is followed is waited for, one that isn't is not; and not for ever.
+func TestLogsOfWhatStarts(t *testing.T) {
+	notYet := refusal(http.StatusConflict, metav1.StatusReasonConflict, "it hasn't started there yet", nil)
+	waiting := refusal(http.StatusBadRequest, metav1.StatusReasonBadRequest, "container main is waiting to start: ContainerCreating", nil)
+	for name, test := range map[string]struct {
+		answers []any
+		args    []string
+		code    int
+		says    string
+	}{
+		"followed":     {[]any{notYet, waiting, nil}, []string{"-f"}, 0, "at last\n"},
+		"not followed": {[]any{notYet, nil}, nil, exitFailed, "it hasn't started there yet"},
+		"too late":     {[]any{waiting}, []string{"-f", "--pod-running-timeout", "1ms"}, exitFailed, "ContainerCreating"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, asked := newHub(t), 0
+			h.answers[subPath+"log"] = func() any {
+				answer := test.answers[min(asked, len(test.answers)-1)]
+				asked++
+				return answer
+			}
+			got := h.run(append([]string{"logs", "shards"}, test.args...)...)
+			if got.code != test.code || !strings.Contains(got.out+got.err, test.says) {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
 func TestPrefix(t *testing.T) {
 	h := newHub(t)
 	if got := h.run("logs", "shards", "--index", "1", "--prefix"); got.out != "[pod/shards-1/main] log of container=main&pod=shards-1\n" {
