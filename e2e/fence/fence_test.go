@@ -166,6 +166,7 @@ func TestNoLeaseIsLeft(t *testing.T) {
 	s.fenced(metav1.ConditionTrue, v1alpha1.ReasonFenceKept)
 	s.Submit("job", ferrytest.OnWorker("w1"), rigtest.RunForever())
 	s.HubJobUntil("job", rigtest.Running(1))
+	s.Patch("job", `{"metadata":{"annotations":{"`+mirror.AnnotationClusterSelector+`":"pool=main"}}}`)
 	s.SetWorker("w1", `{"removalPolicy":"Orphan"}`)
 	s.Unregister("w1")
 	s.SecretGone("w1")

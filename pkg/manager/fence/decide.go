@@ -39,6 +39,9 @@ func decide(view clusters.View, mirrors []*batchv1.Job) step {
 		return renew
 	case view.State != clusters.Ready:
 		return wait
+	// They're to go on by themselves, and may run twice.
+	case view.Removing && view.Spec.RemovalPolicy == v1alpha1.RemovalOrphan:
+		return remove
 	case anyEmbedded(mirrors):
 		return renew
 	default:
@@ -92,7 +95,7 @@ func failed(err error) *metav1.Condition {
 // removed says that there is no Lease (any more).
 func removed(view clusters.View) metav1.Condition {
 	if view.Removing {
-		return condition(metav1.ConditionFalse, v1alpha1.ReasonNoFence, "the worker is being let go, and has no Jobs of this hub")
+		return condition(metav1.ConditionFalse, v1alpha1.ReasonNoFence, "the worker is being let go; no Job in it waits for this hub's word")
 	}
 	return condition(metav1.ConditionFalse, v1alpha1.ReasonNoFence,
 		"the built-in Job controller runs the Jobs: it goes on when the worker is cut off, so that Jobs may run twice when they go on elsewhere")

@@ -39,6 +39,7 @@ func aView(edits ...func(*clusters.View)) clusters.View {
 
 func builtIn(v *clusters.View)    { v.Spec.JobController = v1alpha1.JobControllerBuiltIn }
 func removing(v *clusters.View)   { v.Removing = true }
+func orphan(v *clusters.View)     { v.Spec.RemovalPolicy = v1alpha1.RemovalOrphan }
 func connecting(v *clusters.View) { v.State = clusters.Connecting }
 func lost(v *clusters.View)       { v.State, v.Since = clusters.Disconnected, noon }
 
@@ -57,6 +58,7 @@ func TestDecide(t *testing.T) {
 		"built-in":                              {aView(builtIn), none, remove},
 		"built-in, with mirrors of the other":   {aView(builtIn), some, renew},
 		"let go, with mirrors":                  {aView(removing), some, renew},
+		"orphaned":                              {aView(removing, orphan), some, remove},
 		"let go, without":                       {aView(removing), nil, remove},
 		"lost":                                  {aView(lost), some, wait},
 		"answers again, but its Jobs may move":  {aView(lost, connecting), some, wait},
