@@ -65,7 +65,7 @@ func (w wanted) selector(job *batchv1.Job) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if selector.Empty() {
+	if _, selectable := selector.Requirements(); !selectable || selector.Empty() { // as text, both would select everything
 		return "", fmt.Errorf("the mirror of Job %q has no selector", job.Name)
 	}
 	narrowed := selector.String()

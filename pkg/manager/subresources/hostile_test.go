@@ -1,0 +1,229 @@
+package subresources
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+const (
+	podsPath = "/api/v1/namespaces/team/pods"
+	logPath  = podsPath + "/job-a/log"
+	execPath = podsPath + "/job-a/exec"
+)
+
+func TestAnswersOfAWorkerAreBounded(t *testing.T) {
+	w := newWorld(t)
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
+	defer elsewhere.Close()
+	w.worker.on(logPath, http.RedirectHandler(elsewhere.URL, http.StatusFound).ServeHTTP)
+	w.refused("log", http.StatusServiceUnavailable, `worker "w" fails`)
+
+	endless := strings.Repeat("x", 1<<20)
+	w.worker.on(logPath, func(out http.ResponseWriter, _ *http.Request) {
+		out.WriteHeader(http.StatusBadRequest)
+		for range 1000 {
+			if _, err := io.WriteString(out, endless); err != nil {
+				return
+			}
+		}
+		t.Error("an error of 1 GB was read to its end")
+	})
+	if _, content, _ := w.get("log"); len(content) > 4096 {
+		t.Errorf("an error of %d bytes", len(content))
+	}
+
+	w.worker.on(podsPath, func(out http.ResponseWriter, _ *http.Request) {
+		out.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(out, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"`)
+		for range 1000 {
+			if _, err := io.WriteString(out, endless); err != nil {
+				return
+			}
+		}
+		t.Error("a list of 1 GB was read to its end")
+	})
+	w.refused("pods", http.StatusBadGateway, "larger than 32 MiB")
+}
+
+// A refusal of the manager isn't one of the user, and what a worker says can't command a terminal.
+func TestErrorsOfAWorker(t *testing.T) {
+	rows := map[string]struct {
+		said metav1.Status
+		code int
+		text string
+	}{
+		"forbidden":    {failure(http.StatusForbidden, "Forbidden", "no \x1b[31mway"), http.StatusServiceUnavailable, "refuses this to the hub"},
+		"unauthorized": {failure(http.StatusUnauthorized, "Unauthorized", "who?"), http.StatusServiceUnavailable, "refuses this to the hub"},
+		"too early":    {failure(http.StatusBadRequest, "BadRequest", "container is waiting\x07 to start"), http.StatusBadRequest, `worker "w": container is waiting to start`},
+		"broken":       {failure(http.StatusInternalServerError, "InternalError", "etcd"), http.StatusServiceUnavailable, "with 500: etcd"},
+	}
+	w := newWorld(t)
+	for name, row := range rows {
+		w.worker.on(logPath, func(out http.ResponseWriter, _ *http.Request) { writeJSON(out, int(row.said.Code), row.said) })
+		t.Run(name, func(t *testing.T) { w.refused("log", row.code, row.text) })
+	}
+}
+
+func TestHeadersDontPass(t *testing.T) {
+	w := newWorld(t)
+	w.worker.on(logPath, func(out http.ResponseWriter, _ *http.Request) {
+		out.Header().Set("Set-Cookie", "stolen=1")
+		out.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(out, "<script>")
+	})
+	answer, content, err := w.get("log", func(r *http.Request) {
+		r.Header.Set("Authorization", "Bearer the-user")
+		r.Header.Set("Cookie", "session=1")
+		r.Header.Set("Impersonate-User", "admin")
+	})
+	if err != nil || content != "<script>" {
+		t.Fatalf("%q, %v", content, err)
+	}
+	if h := answer.Header; h.Get("Set-Cookie") != "" || !strings.HasPrefix(h.Get("Content-Type"), "text/plain") || h.Get(WorkerHeader) != "w" {
+		t.Errorf("the user got %v", h)
+	}
+	for _, h := range w.worker.heard() {
+		if h.Get("Authorization") != "Bearer the-manager" || h.Get("Cookie") != "" || h.Get("Impersonate-User") != "" {
+			t.Errorf("the worker got %v", h)
+		}
+	}
+}
+
+func TestUpgradePassesOnlyTheProtocol(t *testing.T) {
+	w := newWorld(t)
+	w.worker.on(execPath, func(out http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("container") != "main" || r.URL.Query().Get("stdout") != "true" {
+			t.Errorf("asked for %s", r.URL)
+		}
+		conn, rw, err := http.NewResponseController(out).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		fmt.Fprint(rw, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSet-Cookie: stolen=1\r\nSec-WebSocket-Protocol: v5\r\n\r\n")
+		_ = rw.Flush()
+		line, _ := rw.ReadString('\n')
+		fmt.Fprintf(rw, "heard %s", line)
+		_ = rw.Flush()
+	})
+	conn, err := net.Dial("tcp", strings.TrimPrefix(w.api.URL, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "GET %s/namespaces/team/jobs/job/exec?command=sh&stdout=true HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+		"Sec-WebSocket-Protocol: v5\r\nAuthorization: Bearer the-user\r\nCookie: c=1\r\n\r\n", apiRoot)
+	in := bufio.NewReader(conn)
+	answer, err := http.ReadResponse(in, nil)
+	if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("%v, %v", answer, err)
+	}
+	answer.Body.Close()
+	if h := answer.Header; h.Get("Set-Cookie") != "" || h.Get("Sec-Websocket-Protocol") != "v5" || h.Get(PodHeader) != "job-a" {
+		t.Errorf("the user got %v", h)
+	}
+	fmt.Fprint(conn, "hello\n")
+	if line, err := in.ReadString('\n'); line != "heard hello\n" {
+		t.Errorf("%q, %v", line, err)
+	}
+	for _, h := range w.worker.heard() {
+		if h.Get("Authorization") != "Bearer the-manager" || h.Get("Cookie") != "" {
+			t.Errorf("the worker got %v", h)
+		}
+	}
+}
+
+func TestStallsAndBreaks(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.StallTimeout = 100 * time.Millisecond })
+	w.worker.on(logPath, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	w.refused("log", http.StatusGatewayTimeout, "doesn't answer in time")
+
+	w.worker.on(logPath, func(out http.ResponseWriter, r *http.Request) {
+		fmt.Fprintln(out, "first")
+		_ = http.NewResponseController(out).Flush()
+		<-r.Context().Done()
+	})
+	if _, content, err := w.get("log"); err == nil || content != "first\n" {
+		t.Errorf("a log that stalls: %q, %v", content, err)
+	}
+	w.worker.on(logPath, func(out http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintln(out, "first")
+		_ = http.NewResponseController(out).Flush()
+		panic(http.ErrAbortHandler)
+	})
+	if _, content, err := w.get("log"); err == nil || content != "first\n" {
+		t.Errorf("a log that breaks off: %q, %v", content, err)
+	}
+}
+
+// When the reader of a log goes, so does the request to the worker.
+func TestFollowEndsWithTheClient(t *testing.T) {
+	w := newWorld(t, func(o *Options) { o.StallTimeout = time.Millisecond })
+	gone := make(chan struct{})
+	w.worker.on(logPath, func(out http.ResponseWriter, r *http.Request) {
+		fmt.Fprintln(out, "first")
+		_ = http.NewResponseController(out).Flush()
+		<-r.Context().Done()
+		close(gone)
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, w.api.URL+apiRoot+"/namespaces/team/jobs/job/log?follow=true", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := w.api.Client().Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if line, err := bufio.NewReader(answer.Body).ReadString('\n'); err != nil {
+		t.Fatalf("%q, %v", line, err)
+	}
+	cancel()
+	<-gone
+}
+
+// Pods pass page by page; those that only look like the Job's are left out.
+func TestPodsByPages(t *testing.T) {
+	w := newWorld(t)
+	stranger := pod("stranger", func(p *corev1.Pod) { p.OwnerReferences = nil })
+	w.worker.on(podsPath, func(out http.ResponseWriter, r *http.Request) {
+		list := corev1.PodList{Items: []corev1.Pod{*pod("job-b"), *stranger}}
+		if r.URL.Query().Get("continue") == "" {
+			list = corev1.PodList{ListMeta: metav1.ListMeta{Continue: "more", ResourceVersion: "5"}, Items: []corev1.Pod{*stranger, *pod("job-a")}}
+		}
+		writeJSON(out, http.StatusOK, list)
+	})
+	answer, content, err := w.get("pods")
+	var list corev1.PodList
+	if err != nil || answer.StatusCode != http.StatusOK || json.Unmarshal([]byte(content), &list) != nil {
+		t.Fatalf("%d, %q, %v", answer.StatusCode, content, err)
+	}
+	if len(list.Items) != 2 || list.Items[0].Name != "job-a" || list.Items[1].Name != "job-b" || list.ResourceVersion != "5" || list.Kind != "PodList" {
+		t.Errorf("%s", content)
+	}
+
+	w.worker.on(podsPath, func(out http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("continue") != "" {
+			writeError(out, unavailable("no more"))
+			return
+		}
+		writeJSON(out, http.StatusOK, corev1.PodList{ListMeta: metav1.ListMeta{Continue: "more"}, Items: []corev1.Pod{*pod("job-a")}})
+	})
+	if _, content, err := w.get("pods"); err == nil {
+		t.Errorf("half a list seems complete: %s", content)
+	}
+}
