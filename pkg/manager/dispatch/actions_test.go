@@ -49,7 +49,11 @@ func placeWords(a Place) string {
 	case a.At != "":
 		return "place at " + a.At
 	case a.Leave != "":
-		return "move from " + a.Leave
+		text := "move from " + a.Leave
+		if a.FreshStart {
+			text += ", from zero"
+		}
+		return text
 	default:
 		return "place"
 	}
@@ -65,6 +69,9 @@ func deleteWords(a DeleteMirror) string {
 	}
 	if a.VerifyGone != "" {
 		text += " if gone from hub"
+	}
+	if n := a.Repeated.Completions; n > 0 {
+		text += fmt.Sprintf(", %d made twice", n)
 	}
 	return text
 }

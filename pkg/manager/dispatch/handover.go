@@ -56,7 +56,7 @@ func planHandover(s *Snapshot) Plan {
 			"Waiting for the Job's Pods in worker "+seat.Worker+" to end, before it goes on in worker "+s.Home.Worker))
 		return plan
 	}
-	plan.Actions = s.removeStray(seat)
+	plan.Actions = s.removeCopy(seat, mirror.Repeated{})
 	plan.Again = true
 	return plan
 }
@@ -79,20 +79,23 @@ func (s *Snapshot) reflectFormer(seat *Seat) (plan Plan, shown bool) {
 	}
 }
 
-// removeStray suspends and deletes a copy that isn't at home. Suspended first: its
-// Pods end at once, whatever becomes of the deletion.
+// removeStray removes a copy whose work isn't used: what it achieved is made again.
 func (s *Snapshot) removeStray(seat *Seat) []Action {
+	if !s.isLiveCopy(seat) {
+		return s.removeCopy(seat, mirror.Repeated{})
+	}
+	return s.removeCopy(seat, mirror.RepeatedBy(s.Job, seat.Mirror))
+}
+
+// removeCopy suspends and deletes a copy that isn't at home. Suspended first: its
+// Pods end at once, whatever becomes of the deletion.
+func (s *Snapshot) removeCopy(seat *Seat, repeated mirror.Repeated) []Action {
 	var actions []Action
 	for _, action := range remove(seat, "") {
 		deletion := action.(DeleteMirror)
-		deletion.VerifyElsewhere = true
-		if s.isLiveCopy(seat) {
-			if !isSuspended(seat.Mirror) && !mirror.Finished(seat.Mirror) {
-				actions = append(actions, SuspendMirror{Worker: seat.Worker, Mirror: seat.Mirror})
-			}
-			if s.former() != seat {
-				deletion.Repeated = mirror.RepeatedBy(s.Job, seat.Mirror)
-			}
+		deletion.VerifyElsewhere, deletion.Repeated = true, repeated
+		if s.isLiveCopy(seat) && !isSuspended(seat.Mirror) && !mirror.Finished(seat.Mirror) {
+			actions = append(actions, SuspendMirror{Worker: seat.Worker, Mirror: seat.Mirror})
 		}
 		actions = append(actions, deletion)
 	}

@@ -1,0 +1,184 @@
+package dispatch
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// lost is a worker that has been given up, since a quarter of an hour.
+func lost(s *Seat) {
+	outOfTouch(s)
+	s.Loss = Loss{Lost: true, Since: noon.Add(-15 * time.Minute)}
+}
+
+func onClusterLostIs(policy string) func(*batchv1.Job) {
+	return func(j *batchv1.Job) { j.Annotations[mirror.AnnotationOnClusterLost] = policy }
+}
+
+// movedFrom is what a move from a worker leaves, made a minute ago with the progress that the Job has now.
+func movedFrom(worker string) func(*batchv1.Job) {
+	return func(j *batchv1.Job) {
+		for key, value := range (mirror.Move{From: worker, At: noon.Add(-time.Minute), RanUntil: noon.Add(-time.Minute)}).Annotations(j) {
+			if text, ok := value.(string); ok {
+				j.Annotations[key] = text
+			}
+		}
+	}
+}
+
+// atRest is the status of a suspended mirror whose Pods have ended, with n successes.
+func atRest(n int32) func(*batchv1.Job) {
+	return func(j *batchv1.Job) {
+		suspendedJob(j)
+		j.Status = batchv1.JobStatus{
+			StartTime: ptr.To(metav1.NewTime(noon.Add(-30 * time.Minute))), Succeeded: n,
+			Ready: ptr.To[int32](0), Terminating: ptr.To[int32](0),
+			Conditions: []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue}},
+		}
+	}
+}
+
+// stopping is the same while its Pods are ending.
+func stopping(n int32) func(*batchv1.Job) {
+	return func(j *batchv1.Job) { atRest(n)(j); j.Status.Terminating = ptr.To[int32](1) }
+}
+
+func fenced(j *batchv1.Job) { j.Annotations[mirror.AnnotationFenced] = "2026-03-01T11:50:00Z" }
+
+func unwanted(s *Seat) { s.Unwanted = "worker a is drained" }
+
+func shows(m func(*batchv1.Job)) func(*batchv1.Job) {
+	return func(j *batchv1.Job) {
+		shown := j.DeepCopy()
+		m(shown)
+		j.Status = shown.Status
+		j.Status.Conditions = nil
+	}
+}
+
+func TestLostAndMoved(t *testing.T) {
+	placed := hubJob(placedOn("a"), running(1))
+	moved := func(changes ...func(*batchv1.Job)) *batchv1.Job {
+		return hubJob(append([]func(*batchv1.Job){placedOn("b"), succeeded(1), movedFrom("a")}, changes...)...)
+	}
+	pending := func(s *Seat) { outOfTouch(s); s.Loss = Loss{Since: noon, At: noon.Add(15 * time.Minute)} }
+	isolated := func(s *Seat) { outOfTouch(s); s.Loss = Loss{Since: noon, Isolated: true} }
+	rows := map[string]struct {
+		given   *Snapshot
+		want    Situation
+		then    []string
+		reports string
+	}{
+		"out of touch, not yet lost": {look(placed, seat("a", mirrorOf(placed), pending)), HomeOutOfTouch, nil, "goes on elsewhere from 2026-03-01T12:15:00Z"},
+		"no worker is Ready":         {look(placed, seat("a", mirrorOf(placed), isolated)), HomeOutOfTouch, nil, "nothing is moved"},
+		"lost":                       {look(placed, seat("a", mirrorOf(placed), lost)), HomeLost, []string{"move from a"}, ""},
+		"lost before it was mirrored": {
+			look(hubJob(placedOn("a")), seat("a", nil, lost)), HomeLost, []string{"move from a"}, "",
+		},
+		"lost, Restart":            {look(hubJob(placedOn("a"), onClusterLostIs("Restart")), seat("a", nil, lost)), HomeLost, []string{"move from a, from zero"}, ""},
+		"lost, Wait":               {look(hubJob(placedOn("a"), onClusterLostIs("Wait")), seat("a", nil, lost)), HomeLost, nil, "Lost: worker a is lost: not Ready since 2026-03-01T11:45:00Z; the Job waits"},
+		"lost, a word of its own":  {look(hubJob(placedOn("a"), onClusterLostIs("wait")), seat("a", nil, lost)), HomeLost, nil, `InvalidAnnotation: annotation jobferry.dev/on-cluster-lost: "wait"`},
+		"lost, and deleted":        {look(hubJob(placedOn("a"), deleting), seat("a", nil, lost)), Deleting, nil, "Waiting for worker a"},
+		"lost, and finished":       {look(hubJob(placedOn("a"), complete), seat("a", nil, lost)), Finished, nil, ""},
+		"its queue takes it back":  {checked(look(placed, seat("a", nil, lost))), HomeLost, nil, "queue takes it back"},
+		"moved from a lost worker": {look(moved(), seat("a", mirrorOf(placed), lost), seat("b", nil)), Unmirrored, []string{"create suspended in b"}, "Created"},
+		"moved, deleted: it doesn't wait for a lost worker": {
+			look(moved(deleting), seat("a", mirrorOf(placed), lost), seat("b", nil)), Deleting, []string{"let go"}, "",
+		},
+
+		"it's back before the Job went on elsewhere": {
+			look(moved(), seat("a", mirrorOf(placed, running(2))), seat("b", nil)), Handover, []string{"suspend in a"}, "",
+		},
+		"... and brings what it did": {
+			look(moved(shows(stopping(1))), seat("a", mirrorOf(placed, stopping(2))), seat("b", nil)), Handover, []string{"status"}, "",
+		},
+		"... and is waited for": {
+			look(moved(shows(stopping(2))), seat("a", mirrorOf(placed, stopping(2))), seat("b", nil)), Handover, nil, "Waiting for the Job's Pods in worker a",
+		},
+		"... and goes": {
+			look(moved(shows(atRest(2))), seat("a", mirrorOf(placed, atRest(2))), seat("b", nil)), Handover, []string{"delete in a if placed elsewhere"}, "",
+		},
+		"... or has ended": {look(moved(), seat("a", mirrorOf(placed, ended)), seat("b", nil)), Handover, []string{"place at a"}, ""},
+		"... or is about to": {
+			look(moved(), seat("a", mirrorOf(placed, announced)), seat("b", nil)), Handover, []string{"place at a"}, "",
+		},
+		"... with a lie": {
+			look(moved(shows(atRest(1))), seat("a", mirrorOf(placed, atRest(0))), seat("b", nil)), Handover, []string{"delete in a if placed elsewhere"}, "StatusRejected",
+		},
+		"the new home is out of touch itself: it stops, and is kept": {
+			look(moved(), seat("a", mirrorOf(placed, running(2))), seat("b", nil, outOfTouch)), Stray, []string{"suspend in a"}, "",
+		},
+		"it's back too late": {
+			look(moved(), seat("a", mirrorOf(placed, running(2))), seat("b", mirrorOf(placed, running(1)))), Stray,
+			[]string{"suspend in a", "delete in a if placed elsewhere, 1 made twice"}, "",
+		},
+		"it's back when the Job has ended": {
+			look(moved(complete), seat("a", mirrorOf(placed, running(2))), seat("b", nil)), Finished,
+			[]string{"suspend in a", "delete in a if placed elsewhere, 1 made twice"}, "",
+		},
+		"it had ended there, too": {
+			look(moved(), seat("a", mirrorOf(placed, ended)), seat("b", mirrorOf(placed, running(1)))), Stray,
+			[]string{"delete in a if placed elsewhere, 1 made twice"}, "",
+		},
+
+		"drained":                       {look(started(), seat("a", mirrorOf(hubJob(), running(0)), unwanted)), Mirrored, []string{"move from a"}, ""},
+		"drained before it's mirrored":  {look(hubJob(placedOn("a")), seat("a", nil, unwanted)), HomeUnwanted, []string{"move from a"}, ""},
+		"drained while it's suspended":  {look(hubJob(placedOn("a"), suspendedJob), seat("a", nil, unwanted)), HomeUnwanted, []string{"status"}, "Suspended"},
+		"drained while it's ending":     {look(started(), seat("a", mirrorOf(hubJob(), announced), unwanted)), Mirrored, []string{"status"}, ""},
+		"removed while it's ending":     {look(started(), seat("a", mirrorOf(hubJob(), announced), removing(v1alpha1.RemovalMove))), Mirrored, []string{"status"}, ""},
+		"drained, but out of touch":     {look(placed, seat("a", mirrorOf(placed), pending, unwanted)), HomeOutOfTouch, nil, "goes on elsewhere from"},
+		"fenced at home":                {look(started(), seat("a", mirrorOf(hubJob(), running(0), fenced))), Mirrored, []string{"confirm in a"}, "may go on"},
+		"fenced, and ended before that": {look(started(), seat("a", mirrorOf(hubJob(), ended, fenced))), Mirrored, []string{"status"}, ""},
+		"fenced elsewhere":              {look(moved(), seat("a", mirrorOf(placed, running(1), fenced)), seat("b", mirrorOf(placed, running(1)))), Stray, []string{"suspend in a", "delete in a if placed elsewhere"}, ""},
+	}
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			plan := Decide(row.given)
+			if plan.Situation != row.want {
+				t.Errorf("situation %s, want %s", plan.Situation, row.want)
+			}
+			checkActions(t, plan, row.then)
+			checkReports(t, plan, row.reports)
+		})
+	}
+}
+
+func checked(s *Snapshot) *Snapshot {
+	s.Terms.Checked = true
+	return s
+}
+
+func TestAMovedJobsMirror(t *testing.T) {
+	deadline := func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](7200) }
+	fresh := func(j *batchv1.Job) { j.Annotations[mirror.AnnotationFreshStart] = "true" }
+	hub := hubJob(deadline, placedOn("b"), succeeded(1), movedFrom("a"))
+	created := func(hub *batchv1.Job) *batchv1.Job {
+		return Decide(look(hub, seat("b", nil))).Actions[0].(CreateMirror).Mirror
+	}
+	m := created(hub)
+	// It started half an hour ago.
+	if left := *m.Spec.ActiveDeadlineSeconds; left != 7200-1800 || !isSuspended(m) {
+		t.Errorf("%d s are left, want 5400; suspended %v", left, isSuspended(m))
+	}
+	fresh(hub)
+	if m := created(hub); !mirror.FreshStart(m) || isSuspended(m) {
+		t.Errorf("a fresh start: %v, suspended %v", m.Annotations, isSuspended(m))
+	}
+}
+
+// What a Job could do between its worker's loss and its move isn't known, and isn't
+// taken off its deadline.
+func TestALostJobRanUntilItsWorkerWasLost(t *testing.T) {
+	plan := Decide(look(hubJob(placedOn("a"), running(1)), seat("a", nil, lost)))
+	if ran := plan.Actions[0].(Place).RanUntil; !ran.Equal(noon.Add(-15 * time.Minute)) {
+		t.Errorf("ran until %s", ran)
+	}
+}
