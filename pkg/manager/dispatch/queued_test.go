@@ -1,0 +1,79 @@
+package dispatch
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+)
+
+// suspendedThere is a mirror that has stopped.
+func suspendedThere(j *batchv1.Job) { j.Spec.Suspend, j.Status.Active = ptr.To(true), 0 }
+
+func TestQueued(t *testing.T) {
+	shown := func(j *batchv1.Job) {
+		suspendedJob(j)
+		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue}}
+	}
+	placed := hubJob(placedOn("a"), shown)
+	lost := func(s *Seat) { outOfTouch(s); s.Loss = Loss{Lost: true, Since: noon.Add(-time.Hour)} }
+	running := hubJob(placedOn("a"), func(j *batchv1.Job) { j.Status.Active = 2 })
+	stopping := hubJob(placedOn("a"), suspendedJob, func(j *batchv1.Job) { j.Status.Active = 2 })
+	reserved, waiting := Terms{Checked: true, Reserved: true, Workers: []string{"a", "b"}}, Terms{Checked: true, Workers: []string{"a", "b"}}
+	elsewhere := Terms{Checked: true, Reserved: true, Workers: []string{"b"}}
+	rows := map[string]struct {
+		given *Snapshot
+		terms Terms
+		tight bool // no room at home
+		want  Situation
+		then  []string
+	}{
+		"without quota it waits":            {look(hubJob(shown)), waiting, false, SuspendedAtHub, nil},
+		"shown as suspended first":          {look(hubJob(suspendedJob)), reserved, false, AwaitingAdmission, []string{"status"}},
+		"then it's placed":                  {look(hubJob(shown)), reserved, false, AwaitingAdmission, []string{"place"}},
+		"a place that's good is kept":       {look(placed, seat("a", nil)), reserved, false, AwaitingAdmission, nil},
+		"no room there any more":            {look(placed, seat("a", nil)), reserved, true, AwaitingAdmission, []string{"move from a"}},
+		"it isn't allowed there any more":   {look(placed, seat("a", nil)), elsewhere, false, AwaitingAdmission, []string{"move from a"}},
+		"stopped there, and may stay":       {look(placed, seat("a", mirrorOf(placed, suspendedThere))), reserved, false, AwaitingAdmission, nil},
+		"stopped there, and must leave":     {look(placed, seat("a", mirrorOf(placed, suspendedThere))), elsewhere, false, AwaitingAdmission, []string{"move from a"}},
+		"a running Job stays where it is":   {look(running, seat("a", mirrorOf(running, func(j *batchv1.Job) { j.Status.Active = 2 }))), elsewhere, false, Mirrored, nil},
+		"its worker is lost: queue's turn":  {look(running, seat("a", nil, lost)), waiting, false, HomeLost, nil},
+		"taken back: it counts as stopped":  {look(stopping, seat("a", nil, lost)), waiting, false, TakenBack, []string{"status"}},
+		"stopped: it waits for quota":       {look(placed, seat("a", nil, lost)), waiting, false, TakenBack, nil},
+		"with quota again it leaves":        {look(placed, seat("a", nil, lost)), reserved, false, HomeLost, []string{"move from a, ran until 11:00"}},
+		"a worker away isn't acted upon":    {look(placed, seat("a", nil, outOfTouch)), reserved, false, HomeOutOfTouch, nil},
+		"without a check, no early placing": {look(hubJob(shown)), Terms{}, false, SuspendedAtHub, nil},
+	}
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			row.given.Terms, row.given.Fits = row.terms, !row.tight
+			plan := Decide(row.given)
+			if plan.Situation != row.want {
+				t.Errorf("situation %s, want %s", plan.Situation, row.want)
+			}
+			checkActions(t, plan, row.then)
+		})
+	}
+}
+
+// A Job that waits to be admitted is placed as it will be, and isn't changed by that.
+func TestAnticipate(t *testing.T) {
+	terms := Terms{
+		Reserved: true, NodeSelector: map[string]string{"capacity": "spot"},
+		Tolerations: []corev1.Toleration{{Key: "spot"}}, Parallelism: ptr.To[int32](1),
+	}
+	job := hubJob(suspendedJob)
+	next := terms.Anticipate(job)
+	pods := next.Spec.Template.Spec
+	if pods.NodeSelector["capacity"] != "spot" || len(pods.Tolerations) != 1 || *next.Spec.Parallelism != 1 {
+		t.Errorf("anticipated: %v %v %d", pods.NodeSelector, pods.Tolerations, *next.Spec.Parallelism)
+	}
+	if len(job.Spec.Template.Spec.NodeSelector)+len(job.Spec.Template.Spec.Tolerations) > 0 || *job.Spec.Parallelism != 2 {
+		t.Error("the Job itself was changed")
+	}
+	if running := hubJob(); terms.Anticipate(running) != running {
+		t.Error("a Job that runs has all of that already")
+	}
+}
