@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync"
@@ -109,11 +110,15 @@ func (f terminal) fails(code int, says []string, args ...string) outcome {
 	return o
 }
 
-// says checks that a text has all of these.
+// blanks are as many as a column needs.
+var blanks = regexp.MustCompile(` +`)
+
+// says checks that a text has all of these, whatever the width of its columns.
 func (f terminal) says(text string, wanted ...string) {
 	f.t.Helper()
+	text = blanks.ReplaceAllString(text, " ")
 	for _, part := range wanted {
-		if !strings.Contains(text, part) {
+		if !strings.Contains(text, blanks.ReplaceAllString(part, " ")) {
 			f.t.Errorf("it doesn't say %q", part)
 		}
 	}

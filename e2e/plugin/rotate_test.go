@@ -26,8 +26,8 @@ func TestRotate(t *testing.T) {
 	if second == first || f.secretOn("w1", workeraccess.Namespace, first) != nil {
 		t.Errorf("%s after %s", second, first)
 	}
-	f.Patch("job", `{"spec":{"parallelism":3}}`)
-	f.HubJobUntil("job", rigtest.Running(3))
+	f.Patch("job", `{"spec":{"parallelism":1}}`)
+	f.HubJobUntil("job", rigtest.Running(1))
 
 	// To a token that expires, and back; register leaves the kind of token as it is.
 	f.ok("rotate", "w1", "--worker-context", "w1", "--token-duration", "24h")
@@ -54,8 +54,8 @@ func TestRotate(t *testing.T) {
 	if left := f.tokensIn("w1"); left != 1 {
 		t.Errorf("%d tokens are left", left)
 	}
-	f.Patch("job", `{"spec":{"parallelism":1}}`)
-	f.HubJobUntil("job", rigtest.Running(1))
+	f.Patch("job", `{"spec":{"parallelism":2}}`)
+	f.HubJobUntil("job", rigtest.Running(2))
 	f.Delete("job", metav1.DeletePropagationBackground)
 	f.HubJobGone("job")
 }

@@ -80,9 +80,13 @@ func kindMissing(err error) bool {
 	return ok && apierrors.IsNotFound(err) && unknownPath(err) && status.Kind == "workerclusters"
 }
 
+// subresourceForbidden: of a connection that isn't upgraded, for a command, clients
+// keep the message alone.
 func subresourceForbidden(err error) bool {
-	status, ok := details(err)
-	return ok && apierrors.IsForbidden(err) && status.Group == SubresourcesGroupVersion.Group
+	if status, ok := details(err); ok {
+		return apierrors.IsForbidden(err) && status.Group == SubresourcesGroupVersion.Group
+	}
+	return strings.Contains(err.Error(), "jobs."+SubresourcesGroupVersion.Group) && strings.Contains(err.Error(), "is forbidden")
 }
 
 func details(err error) (metav1.StatusDetails, bool) {

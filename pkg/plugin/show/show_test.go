@@ -108,7 +108,10 @@ func TestPods(t *testing.T) {
 func TestTimeline(t *testing.T) {
 	series := event("runs", "Normal", "SuccessfulCreate", "Created pod: runs-x", 0)
 	series.LastTimestamp, series.Series = metav1.Time{}, &corev1.EventSeries{Count: 3, LastObservedTime: metav1.NewMicroTime(now.Add(-4 * time.Minute))}
-	entries := append(Entries(Hub, someEvents()), Entries("west", []corev1.Event{series})...)
+	placed, created := event("new", "Normal", "Placed", "Placed on worker west", 0), event("new", "Normal", "SuccessfulCreate", "Created pod: new-x", time.Second)
+	placed.LastTimestamp, placed.EventTime = metav1.Time{}, metav1.NewMicroTime(now.Add(-time.Second/2))
+	created.InvolvedObject.Name = "new" // in the worker, in whole seconds
+	entries := append(Entries("west", []corev1.Event{series, created}), Entries(Hub, append(someEvents(), placed))...)
 	golden(t, "timeline", render(t, Timeline(entries, now)))
 }
 

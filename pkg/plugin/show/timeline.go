@@ -30,12 +30,15 @@ func Entries(from string, events []corev1.Event) []Entry {
 	return entries
 }
 
-// Timeline is the table of events of hub and worker, oldest first. The clocks of
-// two clusters differ: what is less than that apart may be the other way round.
+// Timeline is the table of events of hub and worker, oldest first. Many events
+// have whole seconds; within one the hub's go first, as most of the worker's
+// follow from them. The clocks of two clusters differ: what is less than that
+// apart may be the other way round.
 func Timeline(entries []Entry, now time.Time) Table {
 	entries = slices.Clone(entries)
 	slices.SortStableFunc(entries, func(a, b Entry) int {
-		return cmp.Or(eventTime(&a.Event).Compare(eventTime(&b.Event)), cmp.Compare(a.From, b.From))
+		at, bt := eventTime(&a.Event), eventTime(&b.Event)
+		return cmp.Or(at.Truncate(time.Second).Compare(bt.Truncate(time.Second)), cmp.Compare(rank(a), rank(b)), at.Compare(bt))
 	})
 	t := Table{Header: []string{"AGE", "FROM", "OBJECT", "TYPE", "REASON", "MESSAGE"}}
 	for _, entry := range entries {
@@ -50,6 +53,13 @@ func Timeline(entries []Entry, now time.Time) Table {
 		})
 	}
 	return t
+}
+
+func rank(e Entry) int {
+	if e.From == Hub {
+		return 0
+	}
+	return 1
 }
 
 func eventAge(e *corev1.Event, now time.Time) string {
