@@ -33,7 +33,7 @@ type desk struct {
 
 	clients map[string]kubernetes.Interface
 	asking  sync.WaitGroup
-	ctx     context.Context //nolint:containedctx // of the run: questions are asked from callbacks
+	ctx     context.Context
 }
 
 func newDesk(stories []story.Story, o Options) *desk {

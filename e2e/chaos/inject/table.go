@@ -75,7 +75,7 @@ func (f fault) kill(c *rig.Component) (func() error, error) {
 // freeze is nothing if the process doesn't run.
 func (f fault) freeze(c *rig.Component) (func() error, error) {
 	if err := c.Freeze(); err != nil {
-		return nil, nil //nolint:nilerr // another fault has killed it
+		return nil, nil // another fault has killed it
 	}
 	return func() error {
 		_ = c.Thaw() // it fails if another fault has killed it meanwhile
