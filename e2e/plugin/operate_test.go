@@ -42,7 +42,7 @@ func TestOperate(t *testing.T) {
 	f.WorkerGone("w2")
 	f.nothingLeft("w2")
 	f.HubJobUntil("job", rigtest.Complete)
-	f.says(f.ok("jobs").out, "job    w1       Complete   4/4")
+	f.says(f.ok("jobs").out, "Complete 4/4")
 	f.fails(1, []string{"no worker w9", "kubectl jobferry clusters"}, "cordon", "w9")
 	f.fails(1, []string{"no Job none"}, "describe", "none")
 }

@@ -73,7 +73,7 @@ func took(job *batchv1.Job, now time.Time) string {
 // troubles are reasons of Jobferry's events after which a Job waits for
 // something; true: also one that runs.
 var troubles = map[string]bool{
-	"Pending": false, "PodsWaiting": false, "MirrorRefused": false, "Conflict": false,
+	"Pending": false, "PodsWaiting": false, "Moving": false, "MirrorRefused": false, "Conflict": false,
 	"FailedCarry": false, "InvalidAnnotation": false, "Deferred": true, "StatusRejected": true, "Lost": true,
 }
 
