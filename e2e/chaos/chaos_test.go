@@ -2,17 +2,19 @@ package chaos
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/jobferry/jobferry/e2e/chaos/report"
+	"github.com/jobferry/jobferry/e2e/chaos/schedule"
 )
 
 // A short run, as `make chaos` makes long ones.
 func TestShortRun(t *testing.T) {
 	o := DefaultOptions()
-	o.Jobs, o.Faults, o.Span = 50, 10, 25*time.Second
-	o.LostAfter = 15 * time.Second
+	o.Seed, o.Jobs, o.Faults, o.Span = 3, 40, 10, 20*time.Second
+	o.LostAfter = 10 * time.Second
 	o.Progress = t.Logf
 	result, err := Run(t.Context(), o)
 	if err != nil {
@@ -29,8 +31,8 @@ func TestShortRun(t *testing.T) {
 	if n := len(result.Violations); n > 0 {
 		t.Errorf("%d violations", n)
 	}
-	if len(result.Faults) != o.Faults || result.Jobs != o.Jobs {
-		t.Errorf("%d Jobs, %d faults", result.Jobs, len(result.Faults))
+	if lost := func(f schedule.Fault) bool { return f.Loses }; !slices.ContainsFunc(result.Faults, lost) {
+		t.Error("no worker was lost: choose another seed")
 	}
 }
 

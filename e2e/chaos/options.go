@@ -72,5 +72,5 @@ func (o Options) losing() time.Duration {
 	if !o.Lose {
 		return 0
 	}
-	return o.LostAfter + 12*time.Second
+	return o.LostAfter * 7 / 5
 }

@@ -2,15 +2,17 @@ package fleet
 
 import "time"
 
+// Shares of the time after which a worker is lost. With both together the fence closes well before that.
 const (
-	// fenceLease is how long the hub's Lease in a worker lasts.
-	fenceLease = 6 * time.Second
-	// fenceShare of the time after which a worker is lost is, by default, how long after the Lease's expiry it stops its Jobs.
+	// leaseShare is how long the hub's Lease in a worker lasts.
+	leaseShare = 5
+	// fenceShare is, by default, how long after the Lease's expiry a worker stops its Jobs.
 	fenceShare = 3
 )
 
 func (f *Fleet) managerFlags() []string {
-	return []string{"--worker-lost-timeout=" + f.options.LostAfter.String(), "--fence-lease-duration=" + fenceLease.String()}
+	lease := max(f.options.LostAfter/leaseShare, time.Second).Truncate(time.Second)
+	return []string{"--worker-lost-timeout=" + f.options.LostAfter.String(), "--fence-lease-duration=" + lease.String()}
 }
 
 func (f *Fleet) fenceAfter() time.Duration {
