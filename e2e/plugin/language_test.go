@@ -134,20 +134,25 @@ func (f terminal) register(name string, more ...string) outcome {
 	return o
 }
 
-// letGoAfter cleans up after a test, while its manager runs.
+// letGoAfter cleans up after a test. It's called while the manager runs that does it: what starts last ends first.
 func (f terminal) letGoAfter(name string) {
 	f.t.Cleanup(func() {
-		program, err := build()
-		if err != nil {
-			f.t.Error(err)
-			return
-		}
-		cmd := exec.Command(program, "unregister", name, "--worker-context", name, "--policy", "Orphan", "--yes", "--timeout", "30s")
-		cmd.Env = append(os.Environ(), "KUBECONFIG="+f.kubeconfig)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			f.t.Errorf("unregister %s: %v\n%s", name, err, out)
-		}
+		f.afterwards("unregister", name, "--worker-context", name, "--policy", "Orphan", "--yes", "--timeout", "30s")
 	})
+}
+
+// afterwards runs the plugin when the test's own context has ended.
+func (f terminal) afterwards(args ...string) {
+	program, err := build()
+	if err != nil {
+		f.t.Error(err)
+		return
+	}
+	cmd := exec.Command(program, args...)
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+f.kubeconfig)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		f.t.Errorf("kubectl jobferry %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
 }
 
 // build builds the plugin, once, and keeps it for as long as this process runs.

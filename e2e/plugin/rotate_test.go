@@ -50,6 +50,7 @@ func TestRotate(t *testing.T) {
 		t.Error("the old token was revoked")
 	}
 	f.RunManager()
+	f.letGoAfter("w1")
 	f.ok("rotate", "w1", "--worker-context", "w1")
 	if left := f.tokensIn("w1"); left != 1 {
 		t.Errorf("%d tokens are left", left)

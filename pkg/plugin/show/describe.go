@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -81,7 +82,7 @@ func (d Description) writePlacement(b *strings.Builder, now time.Time, p Palette
 }
 
 // placementReasons are those of Jobferry's events about where a Job is.
-var placementReasons = []string{"Placed", "Moved", "Pending"}
+var placementReasons = []string{dispatch.ReasonPlaced, dispatch.ReasonMoved, dispatch.ReasonPending}
 
 // placement is the last event about where the Job is.
 func (d Description) placement() *corev1.Event {

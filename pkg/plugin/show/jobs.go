@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
 
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -73,8 +74,9 @@ func took(job *batchv1.Job, now time.Time) string {
 // troubles are reasons of Jobferry's events after which a Job waits for
 // something; true: also one that runs.
 var troubles = map[string]bool{
-	"Pending": false, "PodsWaiting": false, "Moving": false, "MirrorRefused": false, "Conflict": false,
-	"FailedCarry": false, "InvalidAnnotation": false, "Deferred": true, "StatusRejected": true, "Lost": true,
+	dispatch.ReasonPending: false, dispatch.ReasonStuck: false, dispatch.ReasonMoving: false,
+	dispatch.ReasonRefused: false, dispatch.ReasonConflict: false, dispatch.ReasonFailedCarry: false, dispatch.ReasonInvalid: false,
+	dispatch.ReasonDeferred: true, dispatch.ReasonStatusRejected: true, dispatch.ReasonOutOfTouch: true, dispatch.ReasonLost: true,
 }
 
 // Why says what an unfinished Job waits for, by its newest event, or how it
