@@ -187,8 +187,8 @@ func (s *story) remove(ctx context.Context) error {
 		return err
 	}
 	return s.step(ctx, "unregister, and helm uninstall", s.all(
-		"kubectl jobferry unregister west --worker-context west",
-		"kubectl jobferry unregister edge --worker-context edge",
+		"kubectl jobferry unregister west --worker-context west --yes",
+		"kubectl jobferry unregister edge --worker-context edge --yes",
 		"helm --kube-context edge uninstall jobferry-worker --namespace jobferry-system --wait",
 		"helm uninstall jobferry --namespace jobferry-system --wait",
 	))
