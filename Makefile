@@ -48,7 +48,7 @@ build: ## Build the binaries into bin/
 ##@ Check
 
 .PHONY: test
-test: test-unit test-rules rig-build test-e2e ## All tests: pure ones, and those on real API servers
+test: test-unit test-rules test-alerts rig-build test-e2e ## All tests: pure ones, and those on real API servers
 
 .PHONY: test-unit
 test-unit: ## Tests that need no cluster, with the race detector
@@ -73,11 +73,16 @@ test-rules: ## What pkg/mirror lets through, held against Kubernetes' own valida
 	$(GO) -C e2e/reflect test . -rapid.checks=$(CHECKS)
 	$(GO) -C e2e/reflect test -modfile=go-1.34.mod . -rapid.checks=$(CHECKS)
 
+.PHONY: test-alerts
+test-alerts: ## The charts' alerts and dashboard, with Prometheus' own parser and engine
+	@echo "==> Alerts (the first run compiles Prometheus' engine for some minutes)"
+	$(GO) -C e2e/alerts test ./...
+
 .PHONY: lint
 lint: ## golangci-lint, with the import rules that keep the pure packages pure
 	@echo "==> Lint (the first run builds golangci-lint for some minutes)"
 	$(GOLANGCI_LINT) run ./...
-	for module in e2e e2e/reflect; do (cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yaml ./...); done
+	for module in e2e e2e/reflect e2e/alerts; do (cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yaml ./...); done
 
 .PHONY: bench
 bench: ## Measure the dispatcher beside plain Jobs in one cluster (JOBS=500; more flags in BENCH, see bin/bench -help)
