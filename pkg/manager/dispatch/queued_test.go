@@ -42,7 +42,7 @@ func TestQueued(t *testing.T) {
 		"its worker is lost: queue's turn":  {look(running, seat("a", nil, lost)), waiting, false, HomeLost, nil},
 		"taken back: it counts as stopped":  {look(stopping, seat("a", nil, lost)), waiting, false, TakenBack, []string{"status"}},
 		"stopped: it waits for quota":       {look(placed, seat("a", nil, lost)), waiting, false, TakenBack, nil},
-		"with quota again it leaves":        {look(placed, seat("a", nil, lost)), reserved, false, HomeLost, []string{"move from a, ran until 11:00"}},
+		"with quota again it leaves":        {look(placed, seat("a", nil, lost)), reserved, false, HomeLost, []string{"move from a"}},
 		"a worker away isn't acted upon":    {look(placed, seat("a", nil, outOfTouch)), reserved, false, HomeOutOfTouch, nil},
 		"without a check, no early placing": {look(hubJob(shown)), Terms{}, false, SuspendedAtHub, nil},
 	}
