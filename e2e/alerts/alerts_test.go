@@ -3,6 +3,8 @@ package alerts
 import (
 	"context"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -52,6 +54,14 @@ var scenarios = map[string]struct {
 		jobferry_worker_connected{worker="east"} 0x60
 		jobferry_worker_connected{worker="west"} 1x10 0x50`, 15, 17, ""},
 	"no workers at all": {"JobferryAllWorkersNotReady", `up 1x60`, 60, -1, ""},
+
+	"out of touch, not lost": {"JobferryWorkerLost", `jobferry_worker_lost{worker="east"} 0x60`, 60, -1, ""},
+	"lost": {"JobferryWorkerLost", `
+		jobferry_worker_lost{worker="east"} 0x20 1x40
+		jobferry_worker_lost{worker="west"} 0x60`, 20, 21, "Worker east counts as lost"},
+	"the hub itself": {"JobferryHubIsolated", `jobferry_hub_isolated 0x20 1x40`, 20, 21, ""},
+	"done twice": {"JobferryDuplicateCompletions", `
+		jobferry_duplicate_completions_total{worker="east"} 0x20 2x90`, 20, 25, "Work of worker east"},
 
 	"lost once": {"JobferryWorkerFlapping", `
 		jobferry_worker_losses_total{worker="east"} 0x30 1x90`, 100, -1, ""},
@@ -226,4 +236,21 @@ func (w world) expand(r rule, sample promql.Sample, at time.Duration) string {
 		texts = append(texts, expanded)
 	}
 	return strings.Join(texts, "\n")
+}
+
+// The documentation lists the alerts, with their severity.
+func TestAlertsAreDocumented(t *testing.T) {
+	docs, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := rules(t)
+	for name, r := range all {
+		if !strings.Contains(string(docs), "| `"+name+"` | "+r.Labels["severity"]+" |") {
+			t.Errorf("docs/metrics.md has no line of %s with severity %s", name, r.Labels["severity"])
+		}
+	}
+	if listed := strings.Count(string(docs), "| `Jobferry"); listed != len(all) {
+		t.Errorf("docs/metrics.md has %d alerts, the chart has %d", listed, len(all))
+	}
 }
