@@ -129,6 +129,7 @@ func (r *run) settle(ctx context.Context) error {
 	if !until(ctx, r.options.Settle, func() bool { return len(r.desk.pending()) == 0 }) {
 		r.options.Progress("%d Jobs have not ended in %s", len(r.desk.pending()), r.options.Settle)
 	}
+	until(ctx, catchUp, func() bool { return false })
 	r.desk.do(func(c *checker.Checker, at time.Duration) { c.CheckEnds(at) })
 	return ctx.Err()
 }
@@ -141,6 +142,9 @@ func (r *run) result(took time.Duration) *report.Result {
 	})
 	return result
 }
+
+// catchUp is how long all watches have to show what the last one has shown.
+const catchUp = 3 * time.Second
 
 // pollEvery is how often the end of something is looked for that nobody reports.
 const pollEvery = 200 * time.Millisecond

@@ -27,7 +27,9 @@ func TestNothingIsWrong(t *testing.T) {
 	w.stop(q) // by the fence
 	w.pass(20 * time.Second)
 	w.place("open")
-	w.run("open", 1)
+	for index := range 3 {
+		w.succeed(w.run("open", index+1))
+	}
 	heal()
 	w.hub(complete)
 	w.checker.CheckEnds(w.at)
@@ -227,6 +229,7 @@ func TestEnds(t *testing.T) {
 	w.expect(Lost)
 
 	w = newWorld(t, func(s *story.Story) { s.End = story.End{Condition: batchv1.JobFailed} })
+	w.runAll("open")
 	w.hub(complete)
 	w.checker.CheckEnds(w.at)
 	w.expect(Ends)
@@ -236,4 +239,40 @@ func TestEnds(t *testing.T) {
 	w.hub(complete)
 	w.place("fenced")
 	w.expect(Placed)
+}
+
+// What the hub counts must have happened, and no more than that.
+func TestCounts(t *testing.T) {
+	t.Run("more than succeeded", func(t *testing.T) {
+		w := newWorld(t)
+		w.place("open")
+		w.succeed(w.run("open", 0))
+		w.hub(complete)
+		w.checker.CheckEnds(w.at)
+		w.expect(Ends)
+	})
+	tooMany := func(t *testing.T) *world {
+		w := newWorld(t)
+		w.runAll("open")
+		w.fault("open", schedule.BreakLink)
+		w.succeed(w.run("open", -1))
+		return w
+	}
+	t.Run("fewer", func(t *testing.T) {
+		w := tooMany(t)
+		w.hub(complete)
+		w.checker.CheckEnds(w.at)
+		w.expect(Again)
+	})
+	t.Run("fewer, as the worker was lost", func(t *testing.T) {
+		w := tooMany(t)
+		w.pass(40 * time.Second)
+		w.place("fenced")
+		w.hub(complete)
+		w.checker.CheckEnds(w.at)
+		w.expect()
+		if n := w.checker.Figures().Reruns; n != 1 {
+			t.Errorf("%d reruns", n)
+		}
+	})
 }

@@ -5,6 +5,11 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/e2e/chaos/story"
 )
 
 // Pending are the Jobs that have not come to their end yet.
@@ -44,6 +49,49 @@ func (c *Checker) checkEnd(at time.Duration, r *record) {
 	if wrong := r.story.End.Differences(r.ended, r.circumstances()); len(wrong) > 0 {
 		c.violate(at, Ends, r, "%s", strings.Join(wrong, "; "))
 	}
+	c.checkCount(at, r)
+}
+
+// checkCount holds what the hub says against the Pods that really succeeded. In a Job that was moved, a Pod may have
+// come and gone before it was seen.
+func (c *Checker) checkCount(at time.Duration, r *record) {
+	said, seen := int(r.ended.Status.Succeeded), r.succeededPods()
+	switch {
+	case seen < said && len(r.moves) == 0:
+		c.violate(at, Ends, r, "the hub says that %d Pods succeeded, but %d did", said, seen)
+	case seen > said && r.countsAll() && c.lostOnTheWay(r):
+		if !r.indexed() { // those were counted one by one
+			c.figures.Reruns += seen - said
+		}
+	case seen > said && r.countsAll():
+		c.violate(at, Again, r, "%d Pods succeeded, for %d completions", seen, said)
+	}
+}
+
+func (r *record) succeededPods() int {
+	n := 0
+	for _, p := range r.pods {
+		if p.succeeded && r.mirrors[p.owner] == r.ended.UID {
+			n++
+		}
+	}
+	return n
+}
+
+// countsAll: each Pod that succeeds is needed, and counted.
+func (r *record) countsAll() bool {
+	spec := r.ended.Spec
+	condition, _ := story.Outcome(r.ended)
+	return condition == batchv1.JobComplete && spec.SuccessPolicy == nil && !r.story.StartsOver()
+}
+
+func (r *record) indexed() bool {
+	return ptr.Deref(r.ended.Spec.CompletionMode, batchv1.NonIndexedCompletion) == batchv1.IndexedCompletion
+}
+
+// lostOnTheWay says whether a worker was out of touch when the Job was moved from it.
+func (c *Checker) lostOnTheWay(r *record) bool {
+	return slices.ContainsFunc(r.moves, func(m move) bool { return c.outOfTouch(m.from, m.at) != "" })
 }
 
 func (r *record) whereabouts() string {

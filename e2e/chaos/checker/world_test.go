@@ -74,13 +74,24 @@ func (w *world) run(worker string, index int) Event {
 	name := fmt.Sprintf("pod-%d", w.number)
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: name, UID: types.UID(name), Labels: map[string]string{batchv1.JobNameLabel: "job"},
-		Annotations:     map[string]string{batchv1.JobCompletionIndexAnnotation: fmt.Sprint(index)},
+		Annotations:     map[string]string{},
 		OwnerReferences: []metav1.OwnerReference{{UID: mirrorOn(worker), Controller: ptr.To(true)}},
 	}}
+	if index >= 0 {
+		p.Annotations[batchv1.JobCompletionIndexAnnotation] = fmt.Sprint(index)
+	}
 	p.Status.Phase = corev1.PodRunning
 	e := Event{Where: worker, Pod: p}
 	w.see(e)
 	return e
+}
+
+// runAll has the Pods of all indexes succeed in a worker.
+func (w *world) runAll(worker string) {
+	w.place(worker)
+	for index := range 4 {
+		w.succeed(w.run(worker, index))
+	}
 }
 
 // succeed shows that a Pod has succeeded.
