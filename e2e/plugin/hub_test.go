@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
@@ -113,6 +114,8 @@ func TestThroughTheHub(t *testing.T) {
 		admin.untilAllowed("w1", rule)
 		e.ok(args...)
 	}
+	admin.Delete("shards", metav1.DeletePropagationBackground)
+	admin.HubJobGone("shards")
 }
 
 // podSymptoms are the commands that fail without a rule.
