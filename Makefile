@@ -24,6 +24,7 @@ JOBS ?= 500
 SEEDS ?= 500
 SEED ?= 1
 FAULTS ?= 100
+FLEET ?= 300
 CHECKS ?= 100
 
 .DEFAULT_GOAL := help
@@ -61,6 +62,7 @@ rig-build: ## Build the control planes for the tests, once (about 8 minutes per 
 	@$(GO) -C e2e run ./cmd/rig-build -version 1.36 >/dev/null
 	@$(GO) -C e2e run ./cmd/rig-build -version 1.34 >/dev/null
 	@$(GO) -C e2e run ./cmd/rig-build -tool helm >/dev/null
+	@$(GO) -C e2e run ./cmd/rig-build -tool kueue >/dev/null
 
 .PHONY: test-e2e
 test-e2e: ## Tests on real API servers (E2E=./dispatch/... for some of them)
@@ -98,6 +100,11 @@ chaos: ## Jobs of all kinds while processes, links and clocks fail, judged from 
 e2e-real: ## Helm, images and Jobs on real nodes (kubelet, containerd); needs root, and says loudly where it can't run
 	@$(GO) build -C e2e -o ../bin/e2e-real ./cmd/e2e-real
 	@exec bin/e2e-real
+
+.PHONY: e2e-kueue
+e2e-kueue: ## With the real Kueue: hundreds of Jobs of two teams (FLEET=300); `make test` has a short form
+	@$(GO) -C e2e run ./cmd/rig-build -tool kueue >/dev/null
+	$(GO) -C e2e test -count 1 -timeout 30m ./kueue/... -args -fleet $(FLEET)
 
 .PHONY: differential
 differential: ## The built-in and the embedded Job controller get the same Jobs, and must agree (SEEDS=500 SEED=1)

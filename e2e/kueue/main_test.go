@@ -4,12 +4,20 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 )
+
+// root is a file or folder of the checkout.
+func root(path ...string) string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Join(append([]string{filepath.Dir(file), "..", ".."}, path...)...)
+}
 
 func TestMain(m *testing.M) {
 	// Tests wait most of the time: more of them fit than there are CPUs.
@@ -19,6 +27,7 @@ func TestMain(m *testing.M) {
 	}
 	rigtest.Main(m,
 		rig.Options{Name: ferrytest.HubName},
+		rig.Options{Name: otherHub},
 		rig.Options{Name: "w1", FaultProxy: true, Nodes: []rig.Nodes{
 			{Count: 2, CPU: "16"},
 			{Prefix: "spot", CPU: "4", Labels: map[string]string{"capacity": "spot"}, Taints: spotTaint},

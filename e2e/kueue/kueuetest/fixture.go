@@ -98,7 +98,7 @@ func label(key, value string) rigtest.Option {
 // Requests is what each Pod of a Job asks for.
 func Requests(cpu string) rigtest.Option {
 	return func(j *batchv1.Job) {
-		j.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: mustParse(cpu)}
+		j.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: Quantity(cpu)}
 	}
 }
 

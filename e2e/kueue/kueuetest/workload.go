@@ -8,21 +8,21 @@ import (
 	"sync"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/jobferry/jobferry/e2e/rig"
+	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/manager"
 )
-
-func mustParse(quantity string) resource.Quantity { return resource.MustParse(quantity) }
 
 // apis are clients of Kueue's API group, by hub.
 var apis sync.Map
@@ -128,10 +128,13 @@ var (
 // Evicted says whether Kueue has sent a Workload back.
 var Evicted = Is(kueue.WorkloadEvicted)
 
-// Retried says whether a check of a Workload has sent it back, with its quota given back and a turn for it later.
-func Retried(w *kueue.Workload) bool {
-	return !HasQuota(w) && len(w.Status.AdmissionChecks) > 0 && ptr.Deref(w.Status.AdmissionChecks[0].RetryCount, 0) > 0
+// SentBack says whether a check of a Workload has sent it back.
+func SentBack(w *kueue.Workload) bool {
+	return len(w.Status.AdmissionChecks) > 0 && ptr.Deref(w.Status.AdmissionChecks[0].RetryCount, 0) > 0
 }
+
+// Retried says whether a Workload that a check has sent back has given its quota back.
+func Retried(w *kueue.Workload) bool { return SentBack(w) && !HasQuota(w) }
 
 // Check says whether a check of a Workload is in a state, with a text in its message.
 func Check(name string, state kueue.CheckState, text string) func(*kueue.Workload) bool {
@@ -155,4 +158,52 @@ func Reclaimable(pods int32) func(*kueue.Workload) bool {
 	return func(w *kueue.Workload) bool {
 		return len(w.Status.ReclaimablePods) == 1 && w.Status.ReclaimablePods[0].Count == pods
 	}
+}
+
+// AllEnd waits until all Jobs of the test's namespace have ended well, and so have their Workloads.
+func (f *Fixture) AllEnd() {
+	f.t.Helper()
+	f.each(rig.Objects(f.Hub.Client().BatchV1().RESTClient(), "jobs", f.NS), f.jobNames(), func(o runtime.Object) (string, bool) {
+		job := o.(*batchv1.Job)
+		return job.Name, rigtest.Complete(job)
+	})
+	var all kueue.WorkloadList
+	if err := f.API().Get().Namespace(f.NS).Resource("workloads").Do(f.Context()).Into(&all); err != nil {
+		f.t.Fatal(err)
+	}
+	var names []string
+	for i := range all.Items {
+		names = append(names, all.Items[i].Name)
+	}
+	f.each(rig.Objects(f.API(), "workloads", f.NS), names, func(o runtime.Object) (string, bool) {
+		w := o.(*kueue.Workload)
+		return w.Name, Finished(w)
+	})
+}
+
+func (f *Fixture) jobNames() []string {
+	f.t.Helper()
+	jobs, err := f.Hub.Client().BatchV1().Jobs(f.NS).List(f.Context(), metav1.ListOptions{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	var names []string
+	for i := range jobs.Items {
+		names = append(names, jobs.Items[i].Name)
+	}
+	return names
+}
+
+// each waits until a condition has held for each of the objects of these names.
+func (f *Fixture) each(watched rig.Watched, names []string, condition func(runtime.Object) (name string, holds bool)) {
+	f.t.Helper()
+	missing := sets.New(names...)
+	f.Until(watched, func(o runtime.Object) bool {
+		if o != nil {
+			if name, holds := condition(o); holds {
+				missing.Delete(name)
+			}
+		}
+		return missing.Len() == 0
+	})
 }

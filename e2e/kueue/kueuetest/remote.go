@@ -1,0 +1,42 @@
+package kueuetest
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Quantity parses a quantity; it panics if it isn't one.
+func Quantity(text string) resource.Quantity { return resource.MustParse(text) }
+
+// SecretInKueue puts a kubeconfig into a Secret of Kueue's namespace.
+func (f *Fixture) SecretInKueue(name string, kubeconfig []byte) {
+	f.t.Helper()
+	secrets := f.Hub.Client().CoreV1().Secrets(Namespace)
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Data:       map[string][]byte{"kubeconfig": kubeconfig},
+	}
+	_, err := secrets.Create(f.Context(), secret, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		_, err = secrets.Update(f.Context(), secret, metav1.UpdateOptions{})
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// Touch changes an annotation of a cluster-scoped object of Kueue's, so that it's looked at.
+func (f *Fixture) Touch(kind, name string) {
+	f.t.Helper()
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.org/touched":%q}}}`, time.Now().Format(time.RFC3339Nano))
+	err := f.API().Patch(types.MergePatchType).Resource(kind).Name(name).Body(patch).Do(f.Context()).Error()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
