@@ -123,12 +123,12 @@ func hasStray(s *Snapshot) bool {
 }
 
 // mustAwait: the worker is out of touch, and may have a copy of the Job; so the
-// Job isn't started at home. One that is there already goes on, and nobody waits for
-// a worker that has been given up.
+// Job isn't started at home. One that is there already goes on, and nobody but who
+// asked for it waits for a worker that has been given up.
 func (s *Snapshot) mustAwait(seat *Seat) bool {
 	started := s.Home != nil && s.Home.Mirror != nil
 	copied := seat.Mirror != nil && mirror.Owns(s.Origin, s.Job.UID, seat.Mirror) == mirror.Ours
-	return !started && seat.Registered && !seat.Synced && !seat.Loss.Lost && (copied || isMovedFrom(s.Job, seat.Worker))
+	return !started && seat.Registered && !seat.Synced && !s.isGivenUp(seat) && (copied || isMovedFrom(s.Job, seat.Worker))
 }
 
 // planStray ends the copies elsewhere, and waits until they're gone: in the
@@ -144,7 +144,7 @@ func planStray(s *Snapshot) Plan {
 		case seat.Mirror != nil && seat.Removal == v1alpha1.RemovalOrphan:
 			plan.disown(seat)
 		case s.mayStillBring(seat):
-			if !isSuspended(seat.Mirror) {
+			if !isSuspended(seat.Mirror) && !mirror.Finished(seat.Mirror) {
 				plan.Actions = append(plan.Actions, SuspendMirror{Worker: seat.Worker, Mirror: seat.Mirror})
 			}
 		default:
@@ -158,7 +158,7 @@ func planStray(s *Snapshot) Plan {
 // it has gone on at home. So the copy stops, and is kept: see planHandover.
 func (s *Snapshot) mayStillBring(seat *Seat) bool {
 	return s.Home != nil && s.Home.Registered && !s.Home.Synced && s.Home.Mirror == nil &&
-		isMovedFrom(s.Job, seat.Worker) && s.isLiveCopy(seat) && !mirror.Finished(seat.Mirror)
+		isMovedFrom(s.Job, seat.Worker) && s.isLiveCopy(seat)
 }
 
 // disown leaves a mirror to its worker, which is let go.
@@ -174,6 +174,12 @@ func (p *Plan) await(seat *Seat, what string) {
 	if !seat.Connecting {
 		p.Reports = append(p.Reports, warn(ReasonLost, "Waiting for worker "+seat.Worker+" "+what+": "+seat.Trouble))
 	}
+}
+
+// isGivenUp: the worker is lost, and the user doesn't want to wait for it.
+func (s *Snapshot) isGivenUp(seat *Seat) bool {
+	policy, _ := onClusterLost(s)
+	return seat.Loss.Lost && policy != mirror.OnClusterLostWait
 }
 
 func isMovedFrom(job *batchv1.Job, worker string) bool {

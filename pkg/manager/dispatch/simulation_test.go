@@ -1,0 +1,214 @@
+package dispatch
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+const (
+	simCompletions = 4
+	simLostAfter   = 15 * time.Minute
+	simTurn        = time.Minute
+)
+
+// Whatever happens to the workers and to the manager: a Job never starts a second time while a copy runs in a worker
+// that hasn't been given up; what the hub counts never falls; and when all is well again it ends, in one place. If
+// no worker was given up, each completion was made once.
+func TestJobsSurviveLosses(t *testing.T) {
+	for _, policy := range []string{mirror.OnClusterLostResume, mirror.OnClusterLostRestart, mirror.OnClusterLostWait} {
+		for _, mode := range []batchv1.CompletionMode{batchv1.IndexedCompletion, batchv1.NonIndexedCompletion} {
+			t.Run(policy+"/"+string(mode), func(t *testing.T) {
+				rapid.Check(t, func(t *rapid.T) { newSim(t, policy, mode).play() })
+			})
+		}
+	}
+}
+
+// sim is a hub with one Job, and three workers. Nothing is kept between two turns of the manager but the objects: each
+// turn is that of a manager that has just started.
+type sim struct {
+	t       *rapid.T
+	now     time.Time
+	hub     *batchv1.Job
+	workers []*simWorker
+	version int
+	// gaveUp: a worker was lost in earnest, so that completions may be made twice.
+	gaveUp bool
+	log    []string
+}
+
+func newSim(t *rapid.T, policy string, mode batchv1.CompletionMode) *sim {
+	s := &sim{t: t, now: noon}
+	s.hub = hubJob(func(j *batchv1.Job) {
+		j.Spec.Completions, j.Spec.CompletionMode = ptr.To[int32](simCompletions), &mode
+		j.Annotations = map[string]string{mirror.AnnotationOnClusterLost: policy}
+	})
+	for _, name := range []string{"a", "b", "c"} {
+		s.workers = append(s.workers, &simWorker{name: name, inTouch: true})
+	}
+	return s
+}
+
+// play lets things happen for a while, then mends everything and waits for the end.
+func (s *sim) play() {
+	for range rapid.IntRange(5, 80).Draw(s.t, "turns") {
+		s.fault()
+		s.turn(rapid.IntRange(0, 6).Draw(s.t, "actions until the manager is killed"))
+	}
+	for _, w := range s.workers {
+		w.inTouch, w.drained = true, false
+	}
+	for range 60 {
+		s.turn(100)
+	}
+	s.expectEnd()
+}
+
+// fault changes the state of a worker, or nothing.
+func (s *sim) fault() {
+	w := s.workers[rapid.IntRange(0, len(s.workers)-1).Draw(s.t, "worker")]
+	switch rapid.SampledFrom([]string{"", "", "", "", "cut", "heal", "heal", "drain", "undrain", "suspend", "resume"}).Draw(s.t, "fault") {
+	case "cut":
+		if w.inTouch {
+			w.inTouch, w.since = false, s.now
+			s.logf("%s is cut off", w.name)
+		}
+	case "heal":
+		w.inTouch = true
+		s.logf("%s is in touch", w.name)
+	case "drain":
+		w.drained = true
+		s.logf("%s is drained", w.name)
+	case "undrain":
+		w.drained = false
+	case "suspend":
+		s.suspendHub(true)
+	case "resume":
+		s.suspendHub(false)
+	}
+}
+
+func (s *sim) suspendHub(suspend bool) {
+	if mirror.Finished(s.hub) || isSuspended(s.hub) == suspend {
+		return
+	}
+	s.hub.Spec.Suspend = &suspend
+	s.touch(s.hub)
+	s.logf("suspend %v", suspend)
+}
+
+// turn is a minute: the workers' controllers work, then the manager, until it's killed.
+func (s *sim) turn(actions int) {
+	s.now = s.now.Add(simTurn)
+	for _, w := range s.workers {
+		if rapid.Bool().Draw(s.t, w.name+" works") || actions == 100 {
+			w.work(s)
+		}
+		w.see()
+	}
+	for actions > 0 {
+		snapshot := s.gather()
+		plan := Decide(snapshot)
+		if len(plan.Actions) == 0 {
+			return
+		}
+		changed := false
+		for _, action := range plan.Actions {
+			if actions--; actions < 0 {
+				return // killed
+			}
+			s.logf("%s: %s", plan.Situation, words(action))
+			if !s.apply(snapshot, action) {
+				break
+			}
+			changed = true
+		}
+		if !changed {
+			return
+		}
+	}
+}
+
+func (s *sim) gather() *Snapshot {
+	snapshot := look(s.hub.DeepCopy(), s.seats()...)
+	snapshot.Now = s.now
+	snapshot.Timing.ProgressFloor = 0
+	return snapshot
+}
+
+func (s *sim) seats() []Seat {
+	anyInTouch := false
+	for _, w := range s.workers {
+		anyInTouch = anyInTouch || w.inTouch
+	}
+	home, from := s.hub.Annotations[mirror.AnnotationCluster], s.hub.Annotations[mirror.AnnotationMovedFrom]
+	var seats []Seat
+	for _, w := range s.workers {
+		if w.name != home && w.name != from && w.seen == nil {
+			continue
+		}
+		seat := seat(w.name, w.seen.DeepCopy())
+		if !w.inTouch {
+			outOfTouch(&seat)
+			seat.Loss = Loss{Since: w.since, Lost: anyInTouch && s.lost(w), At: w.since.Add(simLostAfter)}
+		}
+		if w.drained {
+			seat.Unwanted = "it's drained"
+		}
+		seats = append(seats, seat)
+	}
+	return seats
+}
+
+func (s *sim) lost(w *simWorker) bool { return !w.inTouch && s.now.Sub(w.since) >= simLostAfter }
+
+func (s *sim) expectEnd() {
+	if isSuspended(s.hub) {
+		s.suspendHub(false)
+		for range 60 {
+			s.turn(100)
+		}
+	}
+	if !mirror.Finished(s.hub) || s.hub.Status.Succeeded != simCompletions {
+		s.fail("in the end: %+v", s.hub.Status)
+	}
+	home := s.hub.Annotations[mirror.AnnotationCluster]
+	made := 0
+	for _, w := range s.workers {
+		made += w.made
+		if w.mirror != nil && w.name != home {
+			s.fail("%s still has a copy: %+v", w.name, w.mirror.Status)
+		}
+	}
+	if s.gaveUp && s.hub.Annotations[mirror.AnnotationOnClusterLost] == mirror.OnClusterLostWait {
+		s.fail("a worker was given up, though the Job waits")
+	}
+	if !s.gaveUp && made != simCompletions {
+		s.fail("%d completions were made, though no worker was given up", made)
+	}
+}
+
+func (s *sim) touch(job *batchv1.Job) {
+	s.version++
+	job.ResourceVersion = fmt.Sprint(s.version)
+}
+
+func (s *sim) logf(format string, args ...any) {
+	s.log = append(s.log, s.now.Format("15:04 ")+fmt.Sprintf(format, args...))
+}
+
+func (s *sim) fail(format string, args ...any) {
+	s.t.Helper()
+	text := ""
+	for _, line := range s.log {
+		text += line + "\n"
+	}
+	s.t.Fatalf("%s\n%s", text, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,282 @@
+package dispatch
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"pgregory.net/rapid"
+	"time"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// simWorker is a worker with its Job controller, which goes on while it's cut off.
+type simWorker struct {
+	name    string
+	inTouch bool
+	since   time.Time
+	drained bool
+	mirror  *batchv1.Job
+	// seen is the mirror as the manager's cache has it.
+	seen *batchv1.Job
+	// made are the completions made here.
+	made int
+}
+
+func (w *simWorker) see() {
+	if w.inTouch {
+		w.seen = w.mirror.DeepCopy()
+	}
+}
+
+// work is one sync of the Job controller, or of the garbage collector.
+func (w *simWorker) work(s *sim) {
+	m := w.mirror
+	switch {
+	case m == nil || mirror.Finished(m):
+		if m != nil && m.DeletionTimestamp != nil {
+			w.mirror = nil
+		}
+	case m.DeletionTimestamp != nil:
+		w.mirror = nil
+	case isSuspended(m):
+		m.Status.StartTime, m.Status.Active = nil, 0
+		w.pods(0)
+		w.condition(s, batchv1.JobSuspended, corev1.ConditionTrue)
+		s.touch(m)
+	default:
+		w.run(s)
+		s.touch(m)
+	}
+}
+
+func (w *simWorker) run(s *sim) {
+	status := &w.mirror.Status
+	if status.StartTime == nil {
+		status.StartTime = ptr.To(metav1.NewTime(s.now))
+	}
+	if len(status.Conditions) > 0 {
+		w.condition(s, batchv1.JobSuspended, corev1.ConditionFalse)
+	}
+	if status.Succeeded < simCompletions && rapid.Bool().Draw(s.t, "a Pod of "+w.name+" succeeds") {
+		w.succeed()
+	}
+	w.pods(min(simCompletions-status.Succeeded, *w.mirror.Spec.Parallelism))
+	if status.Succeeded == simCompletions {
+		w.condition(s, batchv1.JobSuccessCriteriaMet, corev1.ConditionTrue)
+		w.condition(s, batchv1.JobComplete, corev1.ConditionTrue)
+		status.CompletionTime = ptr.To(metav1.NewTime(s.now))
+	}
+}
+
+// succeed completes the first index that isn't.
+func (w *simWorker) succeed() {
+	status := &w.mirror.Status
+	w.made++
+	if *w.mirror.Spec.CompletionMode != batchv1.IndexedCompletion {
+		status.Succeeded++
+		return
+	}
+	done, err := mirror.ParseIntervals(status.CompletedIndexes, mirror.MaxIndexBytes)
+	if err != nil {
+		panic(err) // it was made here, or seeded
+	}
+	for i := range simCompletions {
+		one, _ := mirror.ParseIntervals(strconv.Itoa(i), mirror.MaxIndexBytes)
+		if !one.SubsetOf(done) {
+			done = done.Union(one)
+			break
+		}
+	}
+	status.CompletedIndexes, status.Succeeded = done.String(), int32(done.Count())
+}
+
+func (w *simWorker) pods(n int32) {
+	w.mirror.Status.Active, w.mirror.Status.Ready, w.mirror.Status.Terminating = n, ptr.To(n), ptr.To[int32](0)
+}
+
+func (w *simWorker) condition(s *sim, kind batchv1.JobConditionType, is corev1.ConditionStatus) {
+	status := &w.mirror.Status
+	status.Conditions = slices.DeleteFunc(status.Conditions, func(c batchv1.JobCondition) bool { return c.Type == kind })
+	status.Conditions = append(status.Conditions, batchv1.JobCondition{Type: kind, Status: is, LastTransitionTime: metav1.NewTime(s.now)})
+}
+
+func (w *simWorker) runs() bool {
+	return w.mirror != nil && !mirror.Finished(w.mirror) && !isSuspended(w.mirror) && w.mirror.DeletionTimestamp == nil
+}
+
+func (s *sim) worker(name string) *simWorker {
+	return s.workers[slices.IndexFunc(s.workers, func(w *simWorker) bool { return w.name == name })]
+}
+
+// apply carries an action out as the shell would; false: it came to nothing.
+func (s *sim) apply(snapshot *Snapshot, action Action) bool {
+	switch a := action.(type) {
+	case Place:
+		return s.place(a)
+	case WriteStatus:
+		return s.writeStatus(a)
+	case CreateMirror:
+		w := s.worker(a.Worker)
+		return w.inTouch && w.mirror == nil && s.create(w, a)
+	case SeedMirror:
+		return s.change(a.Worker, mirror.SeedPatch(a.Mirror, &a.Status))
+	case PatchMirror:
+		return s.change(a.Worker, a.Patch.Bytes())
+	case SuspendMirror:
+		return s.elsewhere(a.Worker) && s.change(a.Worker, mirror.SuspendPatch(a.Mirror))
+	case DeleteMirror:
+		return (!a.VerifyElsewhere || s.elsewhere(a.Worker)) && s.remove(a)
+	default:
+		s.fail("in %s: what is %T?", snapshot.Job.Annotations[mirror.AnnotationCluster], action)
+		return false
+	}
+}
+
+func (s *sim) elsewhere(worker string) bool {
+	return s.hub.Annotations[mirror.AnnotationCluster] != worker
+}
+
+// place chooses any worker that takes new Jobs, or none.
+func (s *sim) place(a Place) bool {
+	choice := []string{""}
+	for _, w := range s.workers {
+		if w.inTouch && !w.drained && w.name != a.Leave {
+			choice = append(choice, w.name)
+		}
+	}
+	at := a.At
+	if at == "" {
+		at = choice[rapid.IntRange(min(1, len(choice)-1), len(choice)-1).Draw(s.t, "place")]
+	}
+	if at == "" {
+		return false
+	}
+	if a.Leave != "" {
+		s.gaveUp = s.gaveUp || s.lost(s.worker(a.Leave))
+		at := mirror.Move{From: a.Leave, At: s.now, RanUntil: s.now, FreshStart: a.FreshStart}.Annotations(s.hub)
+		for key, value := range at {
+			delete(s.hub.Annotations, key)
+			if text, ok := value.(string); ok {
+				s.hub.Annotations[key] = text
+			}
+		}
+	} else {
+		delete(s.hub.Annotations, mirror.AnnotationMovedFrom)
+	}
+	s.hub.Annotations[mirror.AnnotationCluster] = at
+	s.hub.Finalizers = []string{mirror.Finalizer}
+	s.touch(s.hub)
+	s.logf("    at %s", at)
+	return true
+}
+
+func (s *sim) writeStatus(a WriteStatus) bool {
+	next := merged(s.t, s.hub, a.Patch)
+	was, is := &s.hub.Status, &next.Status
+	if is.Succeeded < was.Succeeded || is.Failed < was.Failed || mirror.Finished(s.hub) {
+		s.fail("the hub's status goes from %+v to %+v", was, is)
+	}
+	s.hub = next
+	s.touch(s.hub)
+	return true
+}
+
+func (s *sim) create(w *simWorker, a CreateMirror) bool {
+	if from := s.hub.Annotations[mirror.AnnotationMovedFrom]; from != "" && s.lost(s.worker(from)) {
+		s.gaveUp = true
+	}
+	w.mirror = a.Mirror.DeepCopy()
+	s.touch(w.mirror)
+	w.mirror.UID = types.UID(w.name + "-" + w.mirror.ResourceVersion)
+	w.see()
+	s.expectOneRuns(w)
+	return true
+}
+
+func (s *sim) change(worker string, patch []byte) bool {
+	w := s.worker(worker)
+	if !w.inTouch || w.mirror == nil {
+		return false
+	}
+	w.mirror = merged(s.t, w.mirror, patch)
+	s.touch(w.mirror)
+	w.see()
+	s.expectOneRuns(w)
+	return true
+}
+
+func (s *sim) remove(a DeleteMirror) bool {
+	w := s.worker(a.Worker)
+	if !w.inTouch || w.mirror == nil || w.mirror.UID != a.Mirror.UID {
+		return false
+	}
+	w.mirror.DeletionTimestamp = ptr.To(metav1.NewTime(s.now))
+	w.see()
+	return true
+}
+
+// expectOneRuns holds that a copy that was just written to doesn't run beside another one, unless the other's worker
+// is given up. One that comes back with a copy runs beside it until it's suspended.
+func (s *sim) expectOneRuns(written *simWorker) {
+	if s.elsewhere(written.name) || !written.runs() {
+		return
+	}
+	for _, w := range s.workers {
+		if w != written && w.runs() && !s.lost(w) && !s.gaveUp {
+			s.fail("%s runs the Job, while %s does", written.name, w.name)
+		}
+	}
+}
+
+// merged applies a JSON merge patch, with its preconditions.
+func merged(t *rapid.T, job *batchv1.Job, patch []byte) *batchv1.Job {
+	var object, change map[string]any
+	text, err := json.Marshal(job)
+	for _, err := range []error{err, json.Unmarshal(text, &object), json.Unmarshal(patch, &change)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	meta := change["metadata"].(map[string]any)
+	if uid := meta["uid"]; uid != string(job.UID) {
+		t.Fatalf("a patch for %v hits %s", uid, job.UID)
+	}
+	if version, ok := meta["resourceVersion"]; ok && version != job.ResourceVersion {
+		t.Fatalf("a patch for version %v hits %s", version, job.ResourceVersion)
+	}
+	merge(object, change)
+	next := &batchv1.Job{}
+	text, err = json.Marshal(object)
+	for _, err := range []error{err, json.Unmarshal(text, next)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return next
+}
+
+func merge(into, change map[string]any) {
+	for key, value := range change {
+		below, isMap := value.(map[string]any)
+		had, hadMap := into[key].(map[string]any)
+		switch {
+		case value == nil:
+			delete(into, key)
+		case isMap && hadMap:
+			merge(had, below)
+		case isMap:
+			fresh := map[string]any{}
+			merge(fresh, below)
+			into[key] = fresh
+		default:
+			into[key] = value
+		}
+	}
+}
