@@ -34,6 +34,13 @@ func For(t testing.TB) *Fixture {
 	return &Fixture{t: t, ctx: ctx}
 }
 
+// Allow gives the test another time limit, from now on. It's to be called before anything waits.
+func (f *Fixture) Allow(limit time.Duration) {
+	ctx, cancel := context.WithTimeout(f.t.Context(), limit)
+	f.t.Cleanup(cancel)
+	f.ctx = ctx
+}
+
 // Context ends with the test or its time limit.
 func (f *Fixture) Context() context.Context { return f.ctx }
 
