@@ -193,7 +193,7 @@ func (f terminal) hasNoFence() {
 	})
 }
 
-// staysSuspended moves a Job with progress to a worker that may not be told of it.
+// staysSuspended moves a Job with progress to a worker that may not be told of it. It goes on with the permission.
 func (f terminal) staysSuspended() {
 	f.register("w2")
 	f.Submit("job", ferrytest.OnWorker("w2"), oneByOne(4), rigtest.RunFor(2*time.Second))
@@ -202,4 +202,6 @@ func (f terminal) staysSuspended() {
 	f.Patch("job", `{"metadata":{"annotations":{"jobferry.dev/cluster-selector":"name=w1"}}}`)
 	f.HubJobUntil("job", ferrytest.IsAt("w1"))
 	f.MirrorUntil("w1", "job", func(j *batchv1.Job) bool { return ptr.Deref(j.Spec.Suspend, false) })
+	f.ok("register", "w1", "--worker-context", "w1")
+	f.HubJobUntil("job", rigtest.Complete)
 }
