@@ -19,7 +19,11 @@ func TestManifestsAreAccepted(t *testing.T) {
 		r.kubectl("label", "namespace", ns, "pod-security.kubernetes.io/enforce=restricted")
 		for name, values := range valueSets(t, chart) {
 			t.Run(chart+"/"+name, func(t *testing.T) {
-				all := render(t, chart, "-f", values, "--namespace", ns)
+				args := []string{"-f", values, "--namespace", ns}
+				if chart == hubChart {
+					args = append(args, "--set", "kueue.namespace="+ns) // there is no other here
+				}
+				all := render(t, chart, args...)
 				r.accepts(t, all)
 				for _, object := range all.of("Deployment") {
 					d := as[appsv1.Deployment](t, object)
