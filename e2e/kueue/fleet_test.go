@@ -65,7 +65,7 @@ func TestFleet(t *testing.T) {
 	}
 	f.FinishPod("w2", "long", 1)
 	f.AllEnd()
-	book.Check(t)
+	book.Check(f)
 	if most := book.Most(f.NS + "-team-b"); most <= quotaOfB {
 		t.Errorf("team-b never had more than %d CPUs, and should have borrowed beyond its %d", most, quotaOfB)
 	}

@@ -26,12 +26,13 @@ type Book struct {
 	most     map[string]int64 // by ClusterQueue: the most it ever held
 	total    int64            // the most that the cohort ever held
 	breaches []string
+	changed  chan struct{} // has room for one
 }
 
 // Follow keeps the book until the test ends. The quota is the cohort's, in whole CPUs.
 func (f *Fixture) Follow(quota int64) *Book {
 	f.t.Helper()
-	b := &Book{quota: quota * 1000, held: map[string]int64{}, queue: map[string]string{}, most: map[string]int64{}}
+	b := &Book{quota: quota * 1000, held: map[string]int64{}, queue: map[string]string{}, most: map[string]int64{}, changed: make(chan struct{}, 1)}
 	ctx, cancel := context.WithCancel(f.Context())
 	lw := cache.NewListWatchFromClient(f.API(), "workloads", f.NS, fields.Everything())
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
@@ -58,6 +59,14 @@ func (b *Book) note(object runtime.Object) {
 		b.held[w.Name], b.queue[w.Name] = usage(w), string(w.Status.Admission.ClusterQueue)
 	}
 	b.audit(w.Name)
+	b.tell()
+}
+
+func (b *Book) tell() {
+	select {
+	case b.changed <- struct{}{}:
+	default:
+	}
 }
 
 func (b *Book) gone(object any) {
@@ -67,6 +76,7 @@ func (b *Book) gone(object any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.held, object.(*kueue.Workload).Name)
+	b.tell()
 }
 
 // usage is what a Workload takes of its quota, less what Kueue has reclaimed of it.
@@ -103,16 +113,27 @@ func (b *Book) audit(cause string) {
 	}
 }
 
-// Check reports every moment in which the cohort had more than its quota.
-func (b *Book) Check(t interface{ Errorf(string, ...any) }) {
+// Check waits until nobody holds quota any more, and reports every moment in which the cohort had more than its own.
+func (b *Book) Check(f *Fixture) {
+	f.t.Helper()
+	for b.holders() != "" {
+		select {
+		case <-b.changed:
+		case <-f.Context().Done():
+			f.t.Fatalf("quota is still held by %s", b.holders())
+		}
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.breaches) > 0 {
-		t.Errorf("the cohort's quota was exceeded %d times, first: %s", len(b.breaches), b.breaches[0])
+		f.t.Errorf("the cohort's quota was exceeded %d times, first: %s", len(b.breaches), b.breaches[0])
 	}
-	if len(b.held) > 0 {
-		t.Errorf("quota is still held by %s", strings.Join(slices.Sorted(maps.Keys(b.held)), ", "))
-	}
+}
+
+func (b *Book) holders() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return strings.Join(slices.Sorted(maps.Keys(b.held)), ", ")
 }
 
 // Most is the most that a ClusterQueue ever held, in whole CPUs.

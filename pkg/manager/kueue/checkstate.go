@@ -46,6 +46,8 @@ var checkRules = []struct {
 	{"running", func(s *situation) bool { return s.isAdmitted() && s.placement() != "" }, ready},
 	{"admitted", (*situation).isAdmitted, leaveIt},
 	{"placed", isWellPlaced, ready},
+	// The dispatcher hasn't looked at the Job since quota was reserved.
+	{"not tried", func(s *situation) bool { return s.patience() > 0 && s.isUntried() }, awaitTry},
 	// No worker takes the Job: it waits, but not for ever.
 	{"hopeless", isHopeless, retryNoPlace},
 	{"waited enough", func(s *situation) bool { return s.patience() <= 0 }, retryNoPlace},
@@ -89,6 +91,12 @@ func isHopeless(s *situation) bool {
 	return outlook != nil && outlook.Worker == "" && !outlook.MayPass
 }
 
+// isUntried: nothing is known of the Job's chances yet, and in a moment it will be.
+func (s *situation) isUntried() bool {
+	away := s.home != nil && !s.homeIs(v1alpha1.ConditionReady, metav1.ConditionTrue)
+	return s.gate.Problem == "" && s.freshOutlook() == nil && !away
+}
+
 // freshOutlook is what the dispatcher found out since quota was reserved.
 func (s *situation) freshOutlook() *Outlook {
 	if s.outlook == nil || !s.outlook.Since.Equal(reservedAt(s.workload)) {
@@ -103,6 +111,8 @@ func (s *situation) patience() time.Duration {
 }
 
 func leaveIt(*situation) verdict { return verdict{} }
+
+func awaitTry(s *situation) verdict { return verdict{Again: s.patience()} }
 
 func ready(s *situation) verdict {
 	return verdict{State: kueue.CheckStateReady, Message: "Placed on worker " + s.placement()}
