@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig"
@@ -101,7 +102,10 @@ func saysWhyThereIsNothing(t *testing.T) {
 
 	f.Submit("slow", ferrytest.OnWorker("w1"), rigtest.PodLabel(rig.LabelStartAfter, "1h"))
 	f.LeaveWorker("w1")
-	f.HubJobUntil("slow", func(j *batchv1.Job) bool { return j.Status.Active == 1 })
+	f.Until(rig.Objects(f.Cluster("w1").Client().CoreV1().RESTClient(), "pods", f.NS), func(o runtime.Object) bool {
+		p, ok := o.(*corev1.Pod)
+		return ok && p.Spec.NodeName != ""
+	})
 	u.refused(ctx, http.StatusBadRequest, "ContainerCreating", f.NS, "slow", "log")
 	u.refused(ctx, http.StatusNotFound, `has no Pod of index 5 in worker "w1"`, f.NS, "slow", "log", "index=5")
 	u.refused(ctx, http.StatusBadRequest, "previous terminated container", f.NS, ended(f, "one"), "log", "previous=true")

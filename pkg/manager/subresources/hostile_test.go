@@ -227,3 +227,9 @@ func TestPodsByPages(t *testing.T) {
 		t.Errorf("half a list seems complete: %s", content)
 	}
 }
+
+func TestNoLogBeforeThereIsANode(t *testing.T) {
+	w := newWorld(t)
+	w.worker.object(podsPath, corev1.PodList{Items: []corev1.Pod{*pod("job-a", phase(corev1.PodPending), func(p *corev1.Pod) { p.Spec.NodeName = "" })}})
+	w.refused("log", http.StatusConflict, "isn't scheduled on a node yet")
+}

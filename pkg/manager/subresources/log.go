@@ -29,6 +29,9 @@ func (h *handler) log(w *answer, r *http.Request, c *call) error {
 	if err != nil {
 		return err
 	}
+	if pod.Spec.NodeName == "" { // of which an API server would say that its log is empty
+		return notYet("Pod %q in worker %q isn't scheduled on a node yet: it has no log", pod.Name, at.worker)
+	}
 	if options.Container, err = containerOf(pod, which.container); err != nil {
 		return err
 	}
@@ -51,7 +54,12 @@ func (h *handler) stream(w *answer, r *http.Request, at *home, pod *corev1.Pod, 
 	defer from.Close()
 	setHeaders(w, "text/plain; charset=utf-8")
 	w.WriteHeader(http.StatusOK)
-	if err := passOn(w, from, dog.fed); err != nil {
+	err = passOn(w, from, dog.fed)
+	if err == nil {
+		// A worker that sees us hang up ends its answer, and may be heard doing so.
+		err = dog.ctx.Err()
+	}
+	if err != nil {
 		return fmt.Errorf("the log of Pod %q in worker %q: %w", pod.Name, at.worker, dog.reason(err))
 	}
 	return nil

@@ -268,7 +268,7 @@ func pod(name string, edits ...func(*corev1.Pod)) *corev1.Pod {
 			Namespace: namespace, Name: name, UID: types.UID(name),
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: "job", UID: mirrorUID, Controller: ptr.To(true)}},
 		},
-		Spec:   corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}},
+		Spec:   corev1.PodSpec{NodeName: "node", Containers: []corev1.Container{{Name: "main"}}},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning},
 	}
 	for _, edit := range edits {
