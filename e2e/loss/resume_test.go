@@ -64,7 +64,7 @@ var kinds = map[string]kind{
 			if ptr.Deref(moved.Status.FailedIndexes, "") != "0" {
 				t.Errorf("moved with %+v", moved.Status)
 			}
-			if ptr.Deref(ended.Status.FailedIndexes, "") != "0,3" || ended.Status.CompletedIndexes != "1-2" || pods > 2 {
+			if ptr.Deref(ended.Status.FailedIndexes, "") != "0,3" || ended.Status.CompletedIndexes != "1,2" || pods > 2 {
 				t.Errorf("ended with %+v; %d Pods in the second worker", ended.Status, pods)
 			}
 		},

@@ -63,7 +63,7 @@ func planHomeOutOfTouch(s *Snapshot) Plan {
 	}
 	policy, problem := onClusterLost(s)
 	text, loss := "Out of touch with worker "+s.Home.Worker+": "+s.Home.Trouble, s.Home.Loss
-	plan := Plan{Reports: problem}
+	plan := Plan{Reports: problem, After: max(loss.At.Sub(s.Now), 0)}
 	switch {
 	case policy == mirror.OnClusterLostWait:
 		text += "; the Job waits for it"
@@ -72,7 +72,6 @@ func planHomeOutOfTouch(s *Snapshot) Plan {
 		plan.AwaitsRoom = true
 	case !loss.At.IsZero():
 		text += "; if that lasts, the Job goes on elsewhere from " + clock(loss.At) + " on"
-		plan.After = max(loss.At.Sub(s.Now), time.Millisecond)
 	}
 	plan.Reports = append(plan.Reports, warn(ReasonOutOfTouch, text))
 	return plan

@@ -70,7 +70,10 @@ func TestLostAndMoved(t *testing.T) {
 		return hubJob(append([]func(*batchv1.Job){placedOn("b"), succeeded(1), movedFrom("a")}, changes...)...)
 	}
 	pending := func(s *Seat) { outOfTouch(s); s.Loss = Loss{Since: noon, At: noon.Add(15 * time.Minute)} }
-	isolated := func(s *Seat) { outOfTouch(s); s.Loss = Loss{Since: noon, Isolated: true} }
+	isolated := func(s *Seat) {
+		outOfTouch(s)
+		s.Loss = Loss{Since: noon.Add(-time.Hour), At: noon.Add(-time.Minute), Isolated: true}
+	}
 	rows := map[string]struct {
 		given   *Snapshot
 		want    Situation
@@ -180,5 +183,17 @@ func TestALostJobRanUntilItsWorkerWasLost(t *testing.T) {
 	plan := Decide(look(hubJob(placedOn("a"), running(1)), seat("a", nil, lost)))
 	if ran := plan.Actions[0].(Place).RanUntil; !ran.Equal(noon.Add(-15 * time.Minute)) {
 		t.Errorf("ran until %s", ran)
+	}
+}
+
+// Whoever waits for a worker looks again when it would be lost, and not before.
+func TestAWorkerOutOfTouchIsLookedAtAgain(t *testing.T) {
+	for _, policy := range []string{"Resume", "Wait"} {
+		for at, want := range map[time.Duration]time.Duration{15 * time.Minute: 15 * time.Minute, -time.Minute: 0} {
+			away := func(s *Seat) { outOfTouch(s); s.Loss = Loss{Since: noon, At: noon.Add(at)} }
+			if plan := Decide(look(hubJob(placedOn("a"), onClusterLostIs(policy)), seat("a", nil, away))); plan.After != want {
+				t.Errorf("%s, to be lost in %s: after %s", policy, at, plan.After)
+			}
+		}
 	}
 }

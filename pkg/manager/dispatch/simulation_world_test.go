@@ -159,7 +159,7 @@ func (s *sim) place(a Place) bool {
 		return false
 	}
 	if a.Leave != "" {
-		s.gaveUp = s.gaveUp || s.lost(s.worker(a.Leave))
+		s.gaveUp = s.gaveUp || s.lost(s.worker(a.Leave)) || s.formerIsLost()
 		at := mirror.Move{From: a.Leave, At: s.now, RanUntil: s.now, FreshStart: a.FreshStart}.Annotations(s.hub)
 		for key, value := range at {
 			delete(s.hub.Annotations, key)
@@ -177,6 +177,12 @@ func (s *sim) place(a Place) bool {
 	return true
 }
 
+// formerIsLost: whatever is done now is done without waiting for the worker that the Job left.
+func (s *sim) formerIsLost() bool {
+	from := s.hub.Annotations[mirror.AnnotationMovedFrom]
+	return from != "" && s.lost(s.worker(from)) && s.worker(from).mirror != nil
+}
+
 func (s *sim) writeStatus(a WriteStatus) bool {
 	next := merged(s.t, s.hub, a.Patch)
 	was, is := &s.hub.Status, &next.Status
@@ -189,9 +195,7 @@ func (s *sim) writeStatus(a WriteStatus) bool {
 }
 
 func (s *sim) create(w *simWorker, a CreateMirror) bool {
-	if from := s.hub.Annotations[mirror.AnnotationMovedFrom]; from != "" && s.lost(s.worker(from)) {
-		s.gaveUp = true
-	}
+	s.gaveUp = s.gaveUp || s.formerIsLost()
 	w.mirror = a.Mirror.DeepCopy()
 	s.touch(w.mirror)
 	w.mirror.UID = types.UID(w.name + "-" + w.mirror.ResourceVersion)
