@@ -134,10 +134,11 @@ func (f terminal) register(name string, more ...string) outcome {
 	return o
 }
 
-// letGoAfter cleans up after a test. It's called while the manager runs that does it: what starts last ends first.
+// letGoAfter cleans up after a test; a Job that fits nowhere else keeps a worker for a minute. It's called while the
+// manager runs that does it: what starts last ends first.
 func (f terminal) letGoAfter(name string) {
 	f.t.Cleanup(func() {
-		f.afterwards("unregister", name, "--worker-context", name, "--policy", "Orphan", "--yes", "--timeout", "30s")
+		f.afterwards("unregister", name, "--worker-context", name, "--policy", "Orphan", "--yes", "--timeout", "100s")
 	})
 }
 
