@@ -1,9 +1,11 @@
 package kueue_test
 
 import (
+	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
@@ -175,7 +177,10 @@ func notDispatched(t *testing.T) {
 	q.queue("team", "plain", 4, f.NS+"-check")
 	f.Create(f.Hub, rigtest.Job(f.NS, "local", kueuetest.Queue("team"), kueuetest.Requests("1")))
 	w := f.WorkloadUntil("local", kueuetest.Evicted)
-	t.Log(w.Status.Conditions)
+	evicted := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadEvicted)
+	if !strings.Contains(evicted.Message, "Label namespace "+f.NS+" with jobferry.dev/dispatch=enabled") {
+		t.Errorf("the way out isn't told: %s", evicted.Message)
+	}
 	f.WorkloadUntil("local", kueuetest.Not(kueuetest.HasQuota))
 }
 
