@@ -120,6 +120,7 @@ func TestThroughTheHub(t *testing.T) {
 
 // podSymptoms are the commands that fail without a rule.
 var podSymptoms = map[string][]string{
+	"list events":   {"events", "shards"},
 	"get pods":      {"pods", "shards"},
 	"get pods/log":  {"logs", "shards", "--index", "0", "--limit-bytes", "10"},
 	"get pods/exec": {"exec", "shards", "--index", "0", "--", "true"},

@@ -45,7 +45,7 @@ var rules = []Rule{
 	{Resources: []string{"nodes", "pods"}, Verbs: []string{"list", "watch"}, Need: whenCounts,
 		Why: "free capacity", Without: "the WorkerCluster is `CapacityUnknown`, Jobs are placed all the same"},
 	{Resources: []string{"events"}, Verbs: []string{"list"}, Need: always,
-		Why: "why a Job has no Pods; events shown at the hub", Without: "no reason is shown"},
+		Why: "why a Job has no Pods; events shown at the hub", Without: "no reason is shown, and `kubectl jobferry events` says that the worker refuses it"},
 	{Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"get"}, Need: always,
 		Why: "a Job goes where its claims are", Without: "that isn't checked, its Pods wait"},
 	carried("configmaps", v1alpha1.CarryConfigMaps),
