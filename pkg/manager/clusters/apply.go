@@ -31,7 +31,7 @@ func (r *reconciler) apply(ctx context.Context, s snapshot, p plan) error {
 		if err := r.client.Status().Patch(ctx, next, client.MergeFrom(s.cluster)); err != nil {
 			return client.IgnoreNotFound(err)
 		}
-		r.writes.note(s.name, s.now)
+		r.writes.note(next, s.now)
 	}
 	return r.letGo(ctx, s, p)
 }

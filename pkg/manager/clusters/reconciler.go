@@ -2,8 +2,6 @@ package clusters
 
 import (
 	"context"
-	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -101,30 +99,4 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	r.registry.roll.present(req.Name)
 	return ctrl.Result{RequeueAfter: p.again}, nil
-}
-
-// writes remembers when each status was written.
-type writes struct {
-	mu sync.Mutex
-	at map[string]time.Time
-}
-
-func newWrites() *writes { return &writes{at: map[string]time.Time{}} }
-
-func (w *writes) last(name string) time.Time {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.at[name]
-}
-
-func (w *writes) note(name string, at time.Time) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.at[name] = at
-}
-
-func (w *writes) forget(name string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.at, name)
 }

@@ -55,7 +55,7 @@ func (r *reconciler) gather(ctx context.Context, name string) (snapshot, error) 
 	secretName := name
 	for i := range all.Items {
 		if all.Items[i].Name == name {
-			s.cluster = all.Items[i].DeepCopy()
+			s.cluster = r.writes.newer(all.Items[i].DeepCopy())
 			secretName = s.cluster.Spec.KubeconfigSecret
 		}
 	}

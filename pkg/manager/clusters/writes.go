@@ -1,0 +1,59 @@
+package clusters
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+)
+
+// writes remembers what was last written of each WorkerCluster's status, and when:
+// until the cache has it, too, the same change would be found, and told, again.
+type writes struct {
+	mu sync.Mutex
+	of map[string]write
+}
+
+type write struct {
+	at     time.Time
+	answer *v1alpha1.WorkerCluster
+}
+
+func newWrites() *writes { return &writes{of: map[string]write{}} }
+
+// last is when a status was last written; zero: not by this process.
+func (w *writes) last(name string) time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.of[name].at
+}
+
+// newer is the WorkerCluster as it was written last, or as the cache has it, if
+// that's newer.
+func (w *writes) newer(cached *v1alpha1.WorkerCluster) *v1alpha1.WorkerCluster {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	answer := w.of[cached.Name].answer
+	if answer == nil || answer.UID != cached.UID {
+		return cached
+	}
+	order, err := resourceversion.CompareResourceVersion(answer.ResourceVersion, cached.ResourceVersion)
+	if err != nil || order <= 0 {
+		return cached
+	}
+	return answer.DeepCopy()
+}
+
+func (w *writes) note(answer *v1alpha1.WorkerCluster, at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.of[answer.Name] = write{at, answer}
+}
+
+func (w *writes) forget(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.of, name)
+}
