@@ -144,6 +144,17 @@ func TestAgain(t *testing.T) {
 		w.succeed(w.run("fenced", 2))
 		w.expect(Again)
 	})
+	t.Run("stopped, it doesn't count", func(t *testing.T) {
+		w := newWorld(t)
+		w.place("fenced")
+		p := w.run("fenced", 2)
+		p.Pod.DeletionTimestamp = ptr.To(metav1.Unix(5, 0))
+		w.see(p)
+		w.succeed(p)
+		w.succeed(w.run("fenced", 2))
+		w.expect()
+		w.hub(completed("2", 1))
+	})
 	t.Run("the worker was lost before it could tell", func(t *testing.T) {
 		w := newWorld(t)
 		w.place("fenced")

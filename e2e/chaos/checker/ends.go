@@ -55,10 +55,11 @@ func (c *Checker) checkEnd(at time.Duration, r *record) {
 // checkCount holds what the hub says against the Pods that really succeeded. In a Job that was moved, a Pod may have
 // come and gone before it was seen.
 func (c *Checker) checkCount(at time.Duration, r *record) {
-	said, seen := int(r.ended.Status.Succeeded), r.succeededPods()
+	said := int(r.ended.Status.Succeeded)
+	all, seen := r.succeededPods()
 	switch {
-	case seen < said && len(r.moves) == 0:
-		c.violate(at, Ends, r, "the hub says that %d Pods succeeded, but %d did", said, seen)
+	case all < said && len(r.moves) == 0:
+		c.violate(at, Ends, r, "the hub says that %d Pods succeeded, but %d did", said, all)
 	case seen > said && r.countsAll() && c.lostOnTheWay(r):
 		if !r.indexed() { // those were counted one by one
 			c.figures.Reruns += seen - said
@@ -68,14 +69,18 @@ func (c *Checker) checkCount(at time.Duration, r *record) {
 	}
 }
 
-func (r *record) succeededPods() int {
-	n := 0
+// succeededPods counts the Pods that succeeded, and those of them that hadn't been asked to stop.
+func (r *record) succeededPods() (all, counting int) {
 	for _, p := range r.pods {
-		if p.succeeded && r.mirrors[p.owner] == r.ended.UID {
-			n++
+		if !p.ended || r.mirrors[p.owner] != r.ended.UID {
+			continue
+		}
+		all++
+		if p.succeeded {
+			counting++
 		}
 	}
-	return n
+	return all, counting
 }
 
 // countsAll: each Pod that succeeds is needed, and counted.

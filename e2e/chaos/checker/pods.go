@@ -28,8 +28,11 @@ func (c *Checker) observePod(r *record, e Event) []Question {
 	p.running = !e.Gone && e.Pod.Status.Phase == corev1.PodRunning
 	p.stopping = e.Pod.DeletionTimestamp != nil
 	r.noteChange(e.At, e.Where, "Pod "+p.name, describePod(e, p))
-	if succeeds && !p.succeeded {
-		p.succeeded = true
+	if p.stopping && r.ended == nil {
+		r.interrupted = true
+	}
+	if succeeds && !p.ended {
+		p.ended, p.succeeded = true, !p.stopping
 		c.checkRerun(r, p, e.At)
 	}
 	var questions []Question
@@ -50,7 +53,7 @@ func (r *record) knownComplete(p *pod) bool {
 
 // checkRerun looks for another Pod of the same Job and index that succeeded, too.
 func (c *Checker) checkRerun(r *record, p *pod, at time.Duration) {
-	if p.index < 0 || r.story.StartsOver() {
+	if p.index < 0 || !p.succeeded || r.story.StartsOver() {
 		return
 	}
 	for _, other := range r.pods {

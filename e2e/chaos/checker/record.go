@@ -37,6 +37,8 @@ type record struct {
 	halted  bool         // its user has suspended or resumed it
 	home    string
 	moves   []move
+	// interrupted: Pods were asked to stop, by a suspension, a fence or a move.
+	interrupted bool
 	// disturbed: a worker was out of touch while the Job was there.
 	disturbed bool
 
@@ -64,7 +66,10 @@ type pod struct {
 	seen       time.Duration
 	running    bool
 	stopping   bool
-	succeeded  bool
+	// ended: with success. succeeded: and it hadn't been asked to stop before. A Job controller has given those up that it
+	// asked to stop, for a suspension or a fence; what they do in the end doesn't count.
+	ended     bool
+	succeeded bool
 }
 
 func newRecord(s *story.Story) *record {
@@ -88,7 +93,7 @@ func (r *record) noteChange(at time.Duration, who, object, text string) {
 }
 
 func (r *record) circumstances() story.Circumstances {
-	return story.Circumstances{Moved: len(r.moves) > 0, Disturbed: r.disturbed || len(r.moves) > 0}
+	return story.Circumstances{Moved: len(r.moves) > 0, Interrupted: r.interrupted, Disturbed: r.disturbed || len(r.moves) > 0}
 }
 
 // pod returns what is known of a Pod, and whether it's seen for the first time.

@@ -19,7 +19,15 @@ type Trouble struct {
 const Forever = time.Duration(1<<63 - 1)
 
 // aftermath is how long a fault is felt after its end: servers start, connections are found dead, watches come back.
-const aftermath = 20 * time.Second
+// Kubernetes' components look for an API server that was away for longer after up to a minute.
+func aftermath(k schedule.Kind) time.Duration {
+	switch k {
+	case schedule.KillAPIServer, schedule.FreezeAPIServer, schedule.KillEtcd:
+		return time.Minute
+	default:
+		return 20 * time.Second
+	}
+}
 
 // Begin takes in that a fault begins.
 func (c *Checker) Begin(at time.Duration, f schedule.Fault) {
@@ -86,19 +94,19 @@ func cripples(k schedule.Kind) bool {
 
 // outOfTouch says with which fault a worker was out of touch before a Job was moved from it; empty: it wasn't.
 func (c *Checker) outOfTouch(worker string, moved time.Duration) string {
-	return c.find(worker, moved-c.options.LostAfter-aftermath, moved, cutsOff)
+	return c.find(worker, moved-c.options.LostAfter, moved, cutsOff)
 }
 
 // crippled says which part of a worker that the fence needs was down, from before a Job was moved from it until now.
 func (c *Checker) crippled(worker string, moved, now time.Duration) string {
-	return c.find(worker, moved-c.options.LostAfter-aftermath, now, cripples)
+	return c.find(worker, moved-c.options.LostAfter, now, cripples)
 }
 
 func (c *Checker) find(worker string, from, to time.Duration, what func(schedule.Kind) bool) string {
 	for _, t := range c.trouble {
 		over := t.To
 		if over != Forever {
-			over += aftermath
+			over += aftermath(t.Fault.Kind)
 		}
 		if hits(t.Fault, worker) && what(t.Fault.Kind) && t.From <= to && over >= from {
 			return fmt.Sprintf("excused by %s at %s", t.Fault, stamp(t.From))

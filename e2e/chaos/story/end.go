@@ -21,9 +21,10 @@ type End struct {
 	All       bool
 	// Elastic: an edit of completions that comes when the worker is out of touch may come too late.
 	Elastic bool
-	// Failed is the number of failed Pods. MoreFailed: more are right, too.
-	Failed     int32
-	MoreFailed bool
+	// Failed is the number of failed Pods. MoreFailed: more are right, too. FailsFirst: it's the first Pods that fail, so
+	// that fewer have if some of them were stopped before.
+	Failed                 int32
+	MoreFailed, FailsFirst bool
 	// FailedIndexes as in the status, unless AnyFailedIndexes.
 	FailedIndexes    string
 	AnyFailedIndexes bool
@@ -33,6 +34,8 @@ type End struct {
 type Circumstances struct {
 	// Moved: it has been in several workers. What happened in one of them may have happened anew in the next.
 	Moved bool
+	// Interrupted: Pods of it were stopped.
+	Interrupted bool
 	// Disturbed: its worker was out of touch meanwhile.
 	Disturbed bool
 }
@@ -70,7 +73,14 @@ func (e End) allSucceeded(j *batchv1.Job, c Circumstances) bool {
 }
 
 func (e End) rightlyFailed(failed int32, c Circumstances) bool {
-	return failed == e.Failed || failed > e.Failed && (e.MoreFailed || c.Moved)
+	switch {
+	case failed > e.Failed:
+		return e.MoreFailed || c.Moved
+	case failed < e.Failed:
+		return e.FailsFirst && c.Interrupted
+	default:
+		return true
+	}
 }
 
 // Outcome is the terminal condition that is True, and its reason; empty: the Job hasn't ended.

@@ -76,8 +76,10 @@ func TestDifferences(t *testing.T) {
 			},
 		}
 	}
-	moved, disturbed := Circumstances{Moved: true}, Circumstances{Disturbed: true}
+	moved, disturbed, interrupted := Circumstances{Moved: true}, Circumstances{Disturbed: true}, Circumstances{Interrupted: true}
 	retried := End{Condition: batchv1.JobComplete, All: true, Failed: 1}
+	first := retried
+	first.FailsFirst = true
 	elastic := End{Condition: batchv1.JobComplete, All: true, Elastic: true}
 	broken := End{Condition: batchv1.JobFailed, Reason: "FailedIndexes", Failed: 1, Succeeded: 2, FailedIndexes: "1"}
 	for name, row := range map[string]struct {
@@ -91,6 +93,8 @@ func TestDifferences(t *testing.T) {
 		"failed more often":         {retried, job(3, 2, "", batchv1.JobComplete, ""), Circumstances{}, "failed is 2, want 1"},
 		"the same, but moved":       {retried, job(3, 2, "", batchv1.JobComplete, ""), moved, ""},
 		"failed less often":         {retried, job(3, 0, "", batchv1.JobComplete, ""), moved, "failed is 0, want 1"},
+		"failed, but interrupted":   {retried, job(3, 0, "", batchv1.JobComplete, ""), interrupted, "failed is 0, want 1"},
+		"the first was stopped":     {first, job(3, 0, "", batchv1.JobComplete, ""), interrupted, ""},
 		"another end":               {retried, job(3, 1, "", batchv1.JobFailed, "Why"), Circumstances{}, `it ended as "Failed" (Why), want Complete ()`},
 		"elastic, too late":         {elastic, job(2, 0, "", batchv1.JobComplete, ""), disturbed, ""},
 		"elastic, in time":          {elastic, job(2, 0, "", batchv1.JobComplete, ""), Circumstances{}, "succeeded is 2, want 3"},

@@ -64,7 +64,7 @@ func expiring(d *draft) Story {
 
 func retried(d *draft) Story {
 	end := complete
-	end.Failed = d.between(1, 2)
+	end.Failed, end.FailsFirst = d.between(1, 2), true
 	return Story{Job: d.job(d.seconds(1, 3), completions(2), parallelism(1), failFirst(int(end.Failed)), backoffLimit(12)), End: end}
 }
 
