@@ -24,7 +24,7 @@ const (
 )
 
 func TestAnswersOfAWorkerAreBounded(t *testing.T) {
-	w := newWorld(t)
+	w := newWorld(t, func(o *Options) { o.RequestTimeout = time.Minute }) // 32 MiB take a while with -race
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
 	defer elsewhere.Close()
 	w.worker.on(logPath, http.RedirectHandler(elsewhere.URL, http.StatusFound).ServeHTTP)

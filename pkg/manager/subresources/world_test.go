@@ -77,7 +77,7 @@ func newWorld(t *testing.T, edits ...func(*Options)) *world {
 // get asks the server for something of the Job.
 func (w *world) get(what string, edits ...func(*http.Request)) (*http.Response, string, error) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, w.api.URL+apiRoot+"/namespaces/"+namespace+"/jobs/job/"+what, nil)
 	if err != nil {
