@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -140,10 +141,13 @@ func (s *scene) submitTo(worker, name string, options ...rigtest.Option) {
 	s.Submit(name, append(options, ferrytest.OnWorker(worker))...)
 }
 
-// free lets a Job go anywhere.
-func (s *scene) free(name string) {
+// free lets a Job go on in these workers; in w1 and w2 if none are given. Others may be registered by other tests.
+func (s *scene) free(name string, workers ...string) {
 	s.t.Helper()
-	s.Patch(name, `{"metadata":{"annotations":{"jobferry.dev/cluster-selector":"pool=main"}}}`)
+	if len(workers) == 0 {
+		workers = []string{"w1", "w2"}
+	}
+	s.Patch(name, selecting("name in ("+strings.Join(workers, ",")+")"))
 }
 
 func onClusterLost(policy string) rigtest.Option {

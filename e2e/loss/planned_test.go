@@ -31,7 +31,7 @@ func TestDrain(t *testing.T) {
 			s.Patch("suspended", `{"spec":{"suspend":true}}`)
 			s.HubJobUntil("suspended", ferrytest.Suspended)
 			for _, name := range []string{"job", "suspended", "unfit"} {
-				s.free(name)
+				s.free(name, way.from, way.to)
 			}
 			s.SetWorker(way.from, `{"drain":true}`)
 			moved := s.HubJobUntil("job", ferrytest.IsAt(way.to))

@@ -109,8 +109,10 @@ func TestAnIsolatedHubMovesNothing(t *testing.T) {
 		s.HubJobUntil("on-"+worker, rigtest.Running(1))
 		s.free("on-" + worker)
 	}
-	s.cutOff("w1")
-	s.cutOff("w2")
+	for _, worker := range []string{"w1", "w2", "embedded"} { // the last may be registered by another test
+		s.cutOff(worker)
+		defer s.heal(worker)
+	}
 	isolated := func(w *v1alpha1.WorkerCluster) bool {
 		c := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionLost)
 		return c != nil && c.Reason == v1alpha1.ReasonHubIsolated

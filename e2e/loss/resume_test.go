@@ -110,7 +110,7 @@ func TestJobsOfALostWorkerGoOn(t *testing.T) {
 			}
 			for name, k := range kinds {
 				s.HubJobUntil(name, k.until)
-				s.free(name)
+				s.free(name, way.from, way.to)
 			}
 			s.cutOff(way.from)
 			s.WorkerUntil(way.from, lost)

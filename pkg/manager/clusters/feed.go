@@ -84,6 +84,7 @@ func (f *feed) listWatch(from feedSource) *cache.ListWatch {
 // trouble is what went wrong with one kind of request last, and since when.
 type trouble struct{ atomic.Pointer[setback] }
 
+// setback is an error, and since when there have been some in a row.
 type setback struct {
 	err   error
 	since time.Time
@@ -145,13 +146,12 @@ func (f *feed) stop() {
 // handled.
 func (f *feed) synced() bool { return f.handled.HasSynced() }
 
-// lastFailure is the error of the last list or watch, and since when they have
-// failed; nil if both went well.
-func (f *feed) lastFailure() (error, time.Time) { //nolint:revive // the error isn't this call's
+// lastFailure is the last list's or watch's; nil if both went well.
+func (f *feed) lastFailure() *setback {
 	for _, t := range []*trouble{&f.listing, &f.watching} {
 		if s := t.Load(); s != nil {
-			return s.err, s.since
+			return s
 		}
 	}
-	return nil, time.Time{}
+	return nil
 }

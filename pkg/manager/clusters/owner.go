@@ -264,16 +264,16 @@ func (o *owner) judge() verdict {
 	if v.state != Ready {
 		return v
 	}
-	failure, since := o.mirrors.lastFailure()
-	stale := failure != nil && o.now().Sub(since) >= watchPatience*o.options.ProbeInterval
+	failure := o.mirrors.lastFailure()
+	stale := failure != nil && o.now().Sub(failure.since) >= watchPatience*o.options.ProbeInterval
 	switch {
-	case failure != nil && lacksPermission(failure):
-		v.state, v.at = Disconnected, since
-		v.reason, v.message = explain(failure)
+	case failure != nil && lacksPermission(failure.err):
+		v.state, v.at = Disconnected, failure.since
+		v.reason, v.message = explain(failure.err)
 	case o.mirrors.synced() && !stale:
 	case failure != nil:
-		v.state, v.at = Disconnected, since
-		v.reason, v.message = explain(failure)
+		v.state, v.at = Disconnected, failure.since
+		v.reason, v.message = explain(failure.err)
 		v.message = "Jobs can't be watched: " + v.message
 	default:
 		v.state, v.reason, v.message = Connecting, v1alpha1.ReasonConnecting, "its Jobs are being listed"
