@@ -126,6 +126,8 @@ verify: ## Generated files and formatting leave no diff
 
 .PHONY: generate
 generate: ## Write the files that are derived from the code
+	for module in . e2e e2e/reflect e2e/alerts; do $(GO) -C $$module mod tidy; done
+	$(GO) -C e2e/reflect mod tidy -modfile=go-1.34.mod
 	$(CONTROLLER_GEN) object paths=./pkg/api/...
 	$(CONTROLLER_GEN) crd paths=./pkg/api/... output:crd:dir=config/crd
 	$(call rbac,manager,./pkg/manager;./pkg/manager/clusters,config/rbac)

@@ -56,12 +56,12 @@ func claims(t *testing.T, h hub) {
 			}
 		})
 	}
-	t.Run("kubectl create job --from", func(t *testing.T) {
+	t.Run("kubectl create job --from", func(*testing.T) {
 		h.cronJob("by-hand", true)
 		h.Kubectl(h.Hub, "", "create", "job", "-n", h.NS, "by-hand-1", "--from=cronjob/by-hand")
 		h.JobUntil(h.Hub, h.NS, "by-hand-1", isClaimed)
 	})
-	t.Run("the CronJob controller", func(t *testing.T) {
+	t.Run("the CronJob controller", func(*testing.T) {
 		h.cronJob("minutely", false)
 		h.due("minutely")
 		h.jobOf("minutely", isClaimed)

@@ -1,4 +1,4 @@
-// Package admission_test tests how Jobs become Jobferry's when they're created, and what is refused then, on real
+// Package admission tests how Jobs become Jobferry's when they're created, and what is refused then, on real
 // API servers with the files that kustomize installs.
 //
 //	hub: 1.36   MutatingAdmissionPolicy, ValidatingAdmissionPolicies

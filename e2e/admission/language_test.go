@@ -120,12 +120,3 @@ func (w *warnings) HandleWarningHeader(_ int, _ string, text string) {
 	defer w.mu.Unlock()
 	w.text = append(w.text, text)
 }
-
-// leave removes a namespace that a test made by itself, without waiting.
-func (h hub) leave(namespace string) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // the test's own has ended
-	defer cancel()
-	if err := h.Hub.Client().CoreV1().Namespaces().Delete(ctx, namespace, metav1.DeleteOptions{}); err != nil {
-		h.t.Log(err)
-	}
-}

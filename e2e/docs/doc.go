@@ -8,8 +8,8 @@
 // In a page,
 //
 //	```sh      commands: they're run, and must succeed
-//	```text    right below them: what they print. "..." stands for anything, also for whole lines. If it begins with
-//	           "Error" or "error", the commands must fail
+//	```text    right below them: what they print. "..." stands for anything, also for whole lines. If it begins as
+//	           a refusal does ("error", "The ... is invalid"), the commands must fail
 //	```yaml    with an apiVersion: the hub's API server must accept it (a dry run)
 //	<!-- by: e2e/dispatch -->   right above a block: it isn't run here, the tests in that folder show what it says
 //

@@ -68,10 +68,11 @@ func (b *Block) read(lines []string, fence int) (end int, err error) {
 	return 0, fmt.Errorf("line %d: the block has no end", fence+1)
 }
 
+// refusals are how the output of a command that fails begins.
+var refusals = regexp.MustCompile(`^([Ee]rror|The .* is invalid)`)
+
 // Fails says whether the commands must fail, by what they print.
-func (b *Block) Fails() bool {
-	return b.Prints != nil && strings.HasPrefix(strings.ToLower(*b.Prints), "error")
-}
+func (b *Block) Fails() bool { return b.Prints != nil && refusals.MatchString(*b.Prints) }
 
 // Matches says whether an output is what the page shows, where "..." stands for anything. Blanks at the ends of
 // lines, and their number between columns, don't count.

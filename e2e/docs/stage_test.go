@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
@@ -83,14 +84,34 @@ func (s *stage) writeKubeconfig() {
 	}
 }
 
-// bash runs commands as the reader types them, in the checkout's folder.
-func (s *stage) bash(ctx context.Context, commands, input string) (stdout, stderr string, err error) {
+// bash runs commands as the reader types them, in the checkout's folder. It returns the standard output, and all that a
+// terminal shows.
+func (s *stage) bash(ctx context.Context, commands, input string) (stdout, shown string, err error) {
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", commands)
 	cmd.Dir = root(s.t)
 	cmd.Env = append(os.Environ(), "HOME="+s.dir, "KUBECONFIG="+filepath.Join(s.dir, "kubeconfig"), "PATH="+s.bin+":"+os.Getenv("PATH"))
 	cmd.Stdin = strings.NewReader(input)
-	var out, complaints strings.Builder
-	cmd.Stdout, cmd.Stderr = &out, &complaints
+	terminal := &terminal{}
+	cmd.Stdout, cmd.Stderr = stream{terminal, &terminal.out}, stream{terminal, &strings.Builder{}}
 	err = cmd.Run()
-	return out.String(), complaints.String(), err
+	return terminal.out.String(), terminal.all.String(), err
+}
+
+// terminal keeps what is written to it, in the order of its coming.
+type terminal struct {
+	sync.Mutex
+	out, all strings.Builder
+}
+
+// stream is one of the two that a command writes to.
+type stream struct {
+	*terminal
+	own *strings.Builder
+}
+
+func (s stream) Write(p []byte) (int, error) {
+	s.Lock()
+	defer s.Unlock()
+	s.all.Write(p)
+	return s.own.Write(p)
 }

@@ -65,13 +65,13 @@ func TestMovedFromMultiKueue(t *testing.T) {
 	f.WorkloadUntil("sample-job", kueuetest.Finished)
 	f.MirrorUntil("w1", "sample-job", rigtest.Complete)
 
-	t.Run("Rotated", func(t *testing.T) { rotated(t, f) })
+	t.Run("Rotated", func(*testing.T) { rotated(f) })
 	t.Run("Unsupported", func(t *testing.T) { unsupported(t, f) })
 	t.Run("Removed", func(t *testing.T) { removed(t, f) })
 }
 
 // A kubeconfig that's exchanged in Kueue's namespace is taken up.
-func rotated(t *testing.T, f *kueuetest.Fixture) {
+func rotated(f *kueuetest.Fixture) {
 	f.SecretInKueue("worker2-secret", []byte("no kubeconfig"))
 	f.Touch("multikueueclusters", worker2) // Secrets there are read once a minute
 	f.WorkerUntil(worker2, ferrytest.NotReady(v1alpha1.ReasonKubeconfigInvalid))

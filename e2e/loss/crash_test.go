@@ -55,6 +55,7 @@ func TestKilledManagerMovesEachJobOnce(t *testing.T) {
 	s.heal("w2")
 	s.WorkerUntil("w2", ferrytest.Ready)
 	s.SetWorker("w1", `{"drain":true}`)
+	defer s.SetWorker("w1", `{"drain":false}`)
 	kill()
 	for i := range crashJobs {
 		ended := s.HubJobUntil(crashJob(i), rigtest.Complete)

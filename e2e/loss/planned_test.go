@@ -34,6 +34,7 @@ func TestDrain(t *testing.T) {
 				s.free(name, way.from, way.to)
 			}
 			s.SetWorker(way.from, `{"drain":true}`)
+			defer s.SetWorker(way.from, `{"drain":false}`)
 			moved := s.HubJobUntil("job", ferrytest.IsAt(way.to))
 			s.EventUntil("job", "Moved", "is drained")
 			s.EventUntil("unfit", "Pending", "is drained")
@@ -54,7 +55,6 @@ func TestDrain(t *testing.T) {
 			if n := s.Metric("jobferry_duplicate_completions_total", "worker", way.from); n != 0 {
 				t.Errorf("%v completions count as made twice", n)
 			}
-			s.SetWorker(way.from, `{"drain":false}`)
 			never.expectNone(t)
 			jumps.expectNone(t)
 		})
@@ -100,6 +100,7 @@ func TestAJobThatEndsWhileItIsMoved(t *testing.T) {
 		s.free(name)
 	}
 	s.SetWorker("w2", `{"drain":true}`)
+	defer s.SetWorker("w2", `{"drain":false}`)
 	for _, name := range names {
 		if ended := s.HubJobUntil(name, rigtest.Complete); ended.Status.Succeeded != 1 || ended.Status.Failed != 0 {
 			t.Errorf("%s ended with %+v", name, ended.Status)

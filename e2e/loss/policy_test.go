@@ -177,6 +177,7 @@ func TestTheLossClockOutlivesTheManager(t *testing.T) {
 func TestAKilledAPIServer(t *testing.T) {
 	s := open(t, "w1", "w2")
 	s.SetWorker("w1", `{"cordoned":true}`)
+	defer s.SetWorker("w1", `{"cordoned":false}`)
 	s.submitTo("w2", "job", rigtest.Parallel(2), rigtest.RunForever())
 	s.HubJobUntil("job", rigtest.Running(2))
 	s.free("job")

@@ -28,7 +28,7 @@ func BuildImage(ctx context.Context, root, dir, archive string) error {
 	}
 	stages, err := image.Parse(string(text))
 	if err != nil {
-		return fmt.Errorf("Dockerfile: %w", err)
+		return fmt.Errorf("the Dockerfile: %w", err)
 	}
 	// An overlay over / can't have its upper folder on the file system of /.
 	work := filepath.Join(dir, "stages")
@@ -44,7 +44,7 @@ func BuildImage(ctx context.Context, root, dir, archive string) error {
 	}
 	files, err := builder.Build(ctx, stages)
 	if err != nil {
-		return fmt.Errorf("Dockerfile: %w", err)
+		return fmt.Errorf("the Dockerfile: %w", err)
 	}
 	last := stages[len(stages)-1]
 	return image.Image{

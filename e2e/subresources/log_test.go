@@ -59,8 +59,7 @@ func readsLogs(t *testing.T) {
 	if got := u.must(ctx, f.NS, "indexed", "log", "index=2"); !strings.Contains(got, "started, index 2\n") {
 		t.Errorf("of index 2: %q", got)
 	}
-	answer, _ := u.headers(ctx, f.NS, "one", "log", nil)
-	if h := answer.Header; h.Get(subresources.PodHeader) != pod.Name || h.Get("X-Content-Type-Options") != "nosniff" {
+	if h, _ := u.headers(ctx, f.NS, "one", "log", nil); h.Get(subresources.PodHeader) != pod.Name || h.Get("X-Content-Type-Options") != "nosniff" {
 		t.Errorf("headers %v", h)
 	}
 }

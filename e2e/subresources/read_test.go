@@ -77,8 +77,8 @@ func readsWhatIsInTheWorker(t *testing.T) {
 	if reasons["Job SuccessfulCreate"] == 0 || reasons["Pod Scheduled"] != 2 || events.Kind != "EventList" {
 		t.Errorf("%s: %v", events.Kind, reasons)
 	}
-	if answer, _ := u.headers(f.Context(), f.NS, "job", "pods", nil); answer.Header.Get(subresources.WorkerHeader) != "w1" {
-		t.Errorf("headers %v", answer.Header)
+	if answer, _ := u.headers(f.Context(), f.NS, "job", "pods", nil); answer.Get(subresources.WorkerHeader) != "w1" {
+		t.Errorf("headers %v", answer)
 	}
 	if raw := f.Kubectl(f.Hub, "", "get", "--raw", path(f.NS, "job", "log")); !strings.Contains(raw, "/main started\n") {
 		t.Errorf("kubectl get --raw: %q", raw)

@@ -143,14 +143,14 @@ func (u *user) cut(err error, text string) {
 }
 
 func statusOf(err error) metav1.Status {
-	if s, ok := err.(apierrors.APIStatus); ok { //nolint:errorlint // clients give it as it is
+	if s, ok := err.(apierrors.APIStatus); ok {
 		return s.Status()
 	}
 	return metav1.Status{}
 }
 
 // headers asks for a subresource as a browser would, and returns what came.
-func (u *user) headers(ctx context.Context, namespace, job, sub string, edit func(http.Header)) (*http.Response, string) {
+func (u *user) headers(ctx context.Context, namespace, job, sub string, edit func(http.Header)) (http.Header, string) {
 	u.t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.config.Host+path(namespace, job, sub), nil)
 	u.check(err)
@@ -162,7 +162,7 @@ func (u *user) headers(ctx context.Context, namespace, job, sub string, edit fun
 	defer answer.Body.Close()
 	content, err := io.ReadAll(answer.Body)
 	u.check(err)
-	return answer, string(content)
+	return answer.Header, string(content)
 }
 
 func (u *user) check(err error) {

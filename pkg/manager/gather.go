@@ -149,13 +149,13 @@ func (r *Reconciler) gatherPods(ctx context.Context, s *dispatch.Snapshot) {
 	s.Pods.Refusal = known.refusal
 	worker, ok := r.workers.Get(s.Home.Worker)
 	if ok && worker.View().Room.Known {
-		r.gatherRoom(ctx, s, worker)
+		readLedger(s, worker)
 	}
 	s.Pods.WaitingSince = r.memory.Waiting(s.Job.UID, m.UID, dispatch.IsWaiting(s), s.Now)
 }
 
-// gatherRoom adds what the home's ledger knows.
-func (r *Reconciler) gatherRoom(ctx context.Context, s *dispatch.Snapshot, worker *clusters.Worker) {
+// readLedger adds what the home's ledger knows.
+func readLedger(s *dispatch.Snapshot, worker *clusters.Worker) {
 	report := worker.Ledger().Unschedulable(s.Home.Mirror.UID)
 	s.Pods.Known, s.Pods.EverRan = true, report.EverRan
 	s.Pods.Unschedulable, s.Pods.Message = report.Unschedulable, report.Message

@@ -69,6 +69,18 @@ func (o *Options) Validate() error {
 		errs = append(errs, fmt.Errorf("worker concurrency: must be between 1 and the concurrency (%d), not %d",
 			o.Concurrency, o.WorkerConcurrency))
 	}
+	errs = append(errs, o.checkDurations()...)
+	if err := o.Fence.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("fence: %w", err))
+	}
+	if err := o.Kueue.Validate(); err != nil {
+		errs = append(errs, fmt.Errorf("kueue: %w", err))
+	}
+	return errors.Join(errs...)
+}
+
+func (o *Options) checkDurations() []error {
+	var errs []error
 	for name, d := range map[string]time.Duration{
 		"progress floor": o.Timing.ProgressFloor, "stuck notice": o.Timing.StuckNotice,
 		"stuck timeout": o.Timing.StuckTimeout, "recheck": o.Timing.Recheck, "pass-over time": o.PassOver,
@@ -92,11 +104,5 @@ func (o *Options) Validate() error {
 		errs = append(errs, fmt.Errorf("stuck timeout: must not be shorter than the stuck notice (%s), but is %s",
 			o.Timing.StuckNotice, o.Timing.StuckTimeout))
 	}
-	if err := o.Fence.Validate(); err != nil {
-		errs = append(errs, fmt.Errorf("fence: %w", err))
-	}
-	if err := o.Kueue.Validate(); err != nil {
-		errs = append(errs, fmt.Errorf("kueue: %w", err))
-	}
-	return errors.Join(errs...)
+	return errs
 }

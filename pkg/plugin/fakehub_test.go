@@ -167,19 +167,6 @@ func (h *fakeHub) exec(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// queries are those of the requests for a path.
-func (h *fakeHub) queries(path string) []url.Values {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var found []url.Values
-	for _, r := range h.asked {
-		if r.URL.Path == path {
-			found = append(found, r.URL.Query())
-		}
-	}
-	return found
-}
-
 // said is what a run of the plugin came to.
 type said struct {
 	out, err string

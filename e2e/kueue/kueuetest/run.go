@@ -114,7 +114,7 @@ func (s *setup) Ready(ctx context.Context) error {
 		return last == nil, nil
 	})
 	if err != nil {
-		return fmt.Errorf("Kueue isn't ready: %w: %w", err, last)
+		return fmt.Errorf("waiting for Kueue: %w: %w", err, last)
 	}
 	return nil
 }

@@ -46,7 +46,7 @@ func (o Options) withDefaults() Options {
 		o.Duration = fence.DefaultDuration
 	}
 	if o.Interval == 0 {
-		o.Interval = o.Duration / (time.Duration(fence.DefaultDuration / fence.DefaultInterval))
+		o.Interval = o.Duration / (fence.DefaultDuration / fence.DefaultInterval)
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

@@ -63,7 +63,7 @@ func (r *remotes) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 }
 
 func (r *remotes) gather(ctx context.Context, cluster *kueue.MultiKueueCluster) (*remote, error) {
-	facts := &remote{now: time.Now(), cluster: cluster, kueueNamespace: r.options.Namespace, namespace: r.session.namespace}
+	facts := &remote{now: time.Now(), cluster: cluster, kueueNamespace: r.options.Namespace, namespace: r.namespace}
 	r.mu.Lock()
 	written := r.active[cluster.Name]
 	r.mu.Unlock()
@@ -75,7 +75,7 @@ func (r *remotes) gather(ctx context.Context, cluster *kueue.MultiKueueCluster) 
 		return nil, err
 	}
 	var err error
-	key := types.NamespacedName{Namespace: r.session.namespace, Name: cluster.Name}
+	key := types.NamespacedName{Namespace: r.namespace, Name: cluster.Name}
 	if facts.copy, err = r.secret(ctx, key); err != nil {
 		return nil, err
 	}

@@ -148,7 +148,7 @@ func (r *reconciler) inject(ctx context.Context, targets []found, bundle []byte)
 	}
 	for _, t := range targets {
 		next := t.object.DeepCopyObject().(client.Object)
-		if !t.Target.inject(next, bundle) {
+		if !t.inject(next, bundle) {
 			continue
 		}
 		err := r.writer.Patch(ctx, next, client.MergeFromWithOptions(t.object, client.MergeFromWithOptimisticLock{}))

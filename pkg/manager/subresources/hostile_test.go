@@ -40,8 +40,8 @@ func TestAnswersOfAWorkerAreBounded(t *testing.T) {
 		}
 		t.Error("an error of 1 GB was read to its end")
 	})
-	if _, content, _ := w.get("log"); len(content) > 4096 {
-		t.Errorf("an error of %d bytes", len(content))
+	if got, _ := w.get("log"); len(got.content) > 4096 {
+		t.Errorf("an error of %d bytes", len(got.content))
 	}
 
 	w.worker.on(podsPath, func(out http.ResponseWriter, _ *http.Request) {
@@ -71,8 +71,9 @@ func TestErrorsOfAWorker(t *testing.T) {
 	}
 	w := newWorld(t)
 	for name, row := range rows {
+		t.Log(name)
 		w.worker.on(logPath, func(out http.ResponseWriter, _ *http.Request) { writeJSON(out, int(row.said.Code), row.said) })
-		t.Run(name, func(t *testing.T) { w.refused("log", row.code, row.text) })
+		w.refused("log", row.code, row.text)
 	}
 }
 
@@ -83,15 +84,15 @@ func TestHeadersDontPass(t *testing.T) {
 		out.Header().Set("Content-Type", "text/html")
 		fmt.Fprint(out, "<script>")
 	})
-	answer, content, err := w.get("log", func(r *http.Request) {
+	got, err := w.get("log", func(r *http.Request) {
 		r.Header.Set("Authorization", "Bearer the-user")
 		r.Header.Set("Cookie", "session=1")
 		r.Header.Set("Impersonate-User", "admin")
 	})
-	if err != nil || content != "<script>" {
-		t.Fatalf("%q, %v", content, err)
+	if err != nil || got.content != "<script>" {
+		t.Fatalf("%q, %v", got.content, err)
 	}
-	if h := answer.Header; h.Get("Set-Cookie") != "" || !strings.HasPrefix(h.Get("Content-Type"), "text/plain") || h.Get(WorkerHeader) != "w" {
+	if h := got.header; h.Get("Set-Cookie") != "" || !strings.HasPrefix(h.Get("Content-Type"), "text/plain") || h.Get(WorkerHeader) != "w" {
 		t.Errorf("the user got %v", h)
 	}
 	for _, h := range w.worker.heard() {
@@ -156,16 +157,16 @@ func TestStallsAndBreaks(t *testing.T) {
 		_ = http.NewResponseController(out).Flush()
 		<-r.Context().Done()
 	})
-	if _, content, err := w.get("log"); err == nil || content != "first\n" {
-		t.Errorf("a log that stalls: %q, %v", content, err)
+	if got, err := w.get("log"); err == nil || got.content != "first\n" {
+		t.Errorf("a log that stalls: %q, %v", got.content, err)
 	}
 	w.worker.on(logPath, func(out http.ResponseWriter, _ *http.Request) {
 		fmt.Fprintln(out, "first")
 		_ = http.NewResponseController(out).Flush()
 		panic(http.ErrAbortHandler)
 	})
-	if _, content, err := w.get("log"); err == nil || content != "first\n" {
-		t.Errorf("a log that breaks off: %q, %v", content, err)
+	if got, err := w.get("log"); err == nil || got.content != "first\n" {
+		t.Errorf("a log that breaks off: %q, %v", got.content, err)
 	}
 }
 
@@ -207,13 +208,13 @@ func TestPodsByPages(t *testing.T) {
 		}
 		writeJSON(out, http.StatusOK, list)
 	})
-	answer, content, err := w.get("pods")
+	got, err := w.get("pods")
 	var list corev1.PodList
-	if err != nil || answer.StatusCode != http.StatusOK || json.Unmarshal([]byte(content), &list) != nil {
-		t.Fatalf("%d, %q, %v", answer.StatusCode, content, err)
+	if err != nil || got.code != http.StatusOK || json.Unmarshal([]byte(got.content), &list) != nil {
+		t.Fatalf("%d, %q, %v", got.code, got.content, err)
 	}
 	if len(list.Items) != 2 || list.Items[0].Name != "job-a" || list.Items[1].Name != "job-b" || list.ResourceVersion != "5" || list.Kind != "PodList" {
-		t.Errorf("%s", content)
+		t.Errorf("%s", got.content)
 	}
 
 	w.worker.on(podsPath, func(out http.ResponseWriter, r *http.Request) {
@@ -223,8 +224,8 @@ func TestPodsByPages(t *testing.T) {
 		}
 		writeJSON(out, http.StatusOK, corev1.PodList{ListMeta: metav1.ListMeta{Continue: "more"}, Items: []corev1.Pod{*pod("job-a")}})
 	})
-	if _, content, err := w.get("pods"); err == nil {
-		t.Errorf("half a list seems complete: %s", content)
+	if got, err := w.get("pods"); err == nil {
+		t.Errorf("half a list seems complete: %s", got.content)
 	}
 }
 

@@ -74,8 +74,15 @@ func newWorld(t *testing.T, edits ...func(*Options)) *world {
 	return w
 }
 
+// reply is what the API said, read to its end.
+type reply struct {
+	code    int
+	header  http.Header
+	content string
+}
+
 // get asks the server for something of the Job.
-func (w *world) get(what string, edits ...func(*http.Request)) (*http.Response, string, error) {
+func (w *world) get(what string, edits ...func(*http.Request)) (reply, error) {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -86,25 +93,25 @@ func (w *world) get(what string, edits ...func(*http.Request)) (*http.Response, 
 	for _, edit := range edits {
 		edit(request)
 	}
-	answer, err := w.api.Client().Do(request)
+	response, err := w.api.Client().Do(request)
 	if err != nil {
-		return nil, "", err
+		return reply{}, err
 	}
-	defer answer.Body.Close()
-	content, err := io.ReadAll(answer.Body)
-	return answer, string(content), err
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	return reply{response.StatusCode, response.Header, string(content)}, err
 }
 
 // refused expects a Status with a code and a text.
 func (w *world) refused(what string, code int, text string) {
 	w.t.Helper()
-	answer, content, err := w.get(what)
+	got, err := w.get(what)
 	var s metav1.Status
-	if err != nil || json.Unmarshal([]byte(content), &s) != nil || s.Kind != "Status" || int(s.Code) != answer.StatusCode {
-		w.t.Fatalf("%s: no Status: %d %q %v", what, answer.StatusCode, content, err)
+	if err != nil || json.Unmarshal([]byte(got.content), &s) != nil || s.Kind != "Status" || int(s.Code) != got.code {
+		w.t.Fatalf("%s: no Status: %+v %v", what, got, err)
 	}
-	if answer.StatusCode != code || !strings.Contains(s.Message, text) {
-		w.t.Errorf("%s: %d %q, want %d %q", what, answer.StatusCode, s.Message, code, text)
+	if got.code != code || !strings.Contains(s.Message, text) {
+		w.t.Errorf("%s: %d %q, want %d %q", what, got.code, s.Message, code, text)
 	}
 }
 
