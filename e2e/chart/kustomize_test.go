@@ -29,10 +29,10 @@ var bases = []struct {
 	components []string
 	values     string
 }{
-	{"hub", hubChart, []string{"default"}, nil, "admission.mode=Off,admission.checks=false"},
-	{"hub with the policy", hubChart, []string{"default", "admission/policy"}, nil, "admission.mode=Policy"},
+	{"hub", hubChart, []string{"default"}, nil, "admission.mode=Off,admission.checks=false,kueue.enabled=false"},
+	{"hub with the policy", hubChart, []string{"default", "admission/policy"}, nil, "admission.mode=Policy,kueue.enabled=false"},
 	{"hub with all parts", hubChart, []string{"default", "admission/webhook"}, []string{"carry", "kueue", "webhook", "metrics-auth"},
-		"carry.kinds={ConfigMap,Secret,ServiceAccount},kueue.enabled=true,admission.mode=Webhook,metrics.secure=true"},
+		"carry.kinds={ConfigMap,Secret,ServiceAccount},kueue.readSecrets=true,admission.mode=Webhook,metrics.secure=true"},
 	{"worker", workerChart, []string{"worker"}, nil, ""},
 }
 

@@ -68,7 +68,7 @@ func (r *release) run(program string, listen ...string) process {
 func TestManagerWithTheChartsRights(t *testing.T) {
 	r := newRelease(t, "hub", hubChart)
 	r.install(chartDir(hubChart), "--set", "carry.kinds={ConfigMap,Secret,ServiceAccount},admission.mode=Webhook,metrics.secure=true",
-		"--set", "config.workerProbeInterval=1s,crds.keep=false,kueue.enabled=true,kueue.readSecrets=false")
+		"--set", "config.workerProbeInterval=1s,crds.keep=false")
 	r.established()
 	metrics, api := free(t), free(t)
 	first := r.run("jobferry-manager", "--metrics-bind-address="+string(metrics), "--subresources-bind-address="+string(api),

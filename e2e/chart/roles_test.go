@@ -25,7 +25,7 @@ var parts = []part{
 	{permissions.Carry, "config/carry", hubChart, "jobferry-carry", "carry.kinds={ConfigMap,Secret,ServiceAccount}"},
 	{permissions.Subresources, "config/subresources", hubChart, "jobferry-subresources", ""},
 	{permissions.Admission, "config/webhook", hubChart, "jobferry-admission", "admission.mode=Webhook"},
-	{permissions.Kueue, "config/kueue", hubChart, "jobferry-kueue", "kueue.enabled=true"},
+	{permissions.Kueue, "config/kueue", hubChart, "jobferry-kueue", ""},
 	{permissions.MetricsAuth, "config/metrics-auth", hubChart, "jobferry-metrics-auth", "metrics.secure=true"},
 	{permissions.MetricsAuth, "config/metrics-auth", workerChart, "jobferry-worker-metrics-auth", "metrics.secure=true"},
 	{permissions.Worker, "config/worker", workerChart, "jobferry-worker", ""},

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -61,6 +62,24 @@ func TestALostWorkerIsLetGoOnlyAsAnOrphan(t *testing.T) {
 	h.untilGone("lost")
 	if e := h.untilEvent("WorkerCluster", "lost", "Removed"); e.Type != "Warning" || !strings.Contains(e.Message, "1 Jobs known of") {
 		t.Errorf("event %s: %s", e.Type, e.Message)
+	}
+}
+
+// The hub still has a Job placed on a worker that is empty: with Orphan that doesn't
+// hold it, and what is left of the Secret in a cache doesn't bring it back.
+func TestAnOrphanIsLetGoForGood(t *testing.T) {
+	h := newHub(t)
+	h.register("w1", h.Cluster("w1").KubeconfigBytes())
+	h.until("w1", ready(v1alpha1.ReasonConnected))
+	h.placed.set("w1", 1)
+	h.edit("w1", func(s *v1alpha1.WorkerClusterSpec) { s.RemovalPolicy = v1alpha1.RemovalOrphan })
+	h.unregister("w1")
+	h.untilGone("w1")
+	h.register("next", h.Cluster("w2").KubeconfigBytes())
+	h.until("next", ready(v1alpha1.ReasonConnected))
+	var back v1alpha1.WorkerCluster
+	if err := h.client.Get(h.Context(), types.NamespacedName{Name: "w1"}, &back); !apierrors.IsNotFound(err) {
+		t.Errorf("it came back: %+v, %v", back.Status, err)
 	}
 }
 

@@ -67,7 +67,7 @@ func TestMovedFromMultiKueue(t *testing.T) {
 
 	t.Run("Rotated", func(*testing.T) { rotated(f) })
 	t.Run("Unsupported", func(t *testing.T) { unsupported(t, f) })
-	t.Run("Removed", func(t *testing.T) { removed(t, f) })
+	t.Run("Removed", func(*testing.T) { removed(f) })
 }
 
 // A kubeconfig that's exchanged in Kueue's namespace is taken up.
@@ -106,7 +106,7 @@ spec: {clusters: [multikueue-test-worker1, multikueue-test-worker2, by-path, wit
 }
 
 // Who deletes a MultiKueueCluster unregisters the worker.
-func removed(t *testing.T, f *kueuetest.Fixture) {
+func removed(f *kueuetest.Fixture) {
 	f.Kubectl(f.Hub, "", "delete", "multikueuecluster", worker2)
 	f.SecretGone(worker2)
 	f.WorkerGone(worker2)

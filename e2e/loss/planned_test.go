@@ -61,6 +61,23 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// A worker that was drained, and isn't any more, takes a Job back that it had.
+func TestDrainedThereAndBack(t *testing.T) {
+	s := open(t, "w1", "w2")
+	s.submitTo("w2", "job", rigtest.RunForever())
+	s.HubJobUntil("job", rigtest.Running(1))
+	s.free("job")
+	for _, way := range []struct{ from, to string }{{"w2", "w1"}, {"w1", "w2"}} {
+		s.SetWorker(way.from, `{"drain":true}`)
+		moved := s.HubJobUntil("job", ferrytest.IsAt(way.to))
+		s.MirrorUntil(way.to, "job", rigtest.Running(1))
+		s.SetWorker(way.from, `{"drain":false}`)
+		if home := ferrytest.HomeOf(moved); home != way.to {
+			t.Errorf("moved to %q, want %q", home, way.to)
+		}
+	}
+}
+
 // Another cluster selector moves a Job that runs; one that nothing matches leaves it where it is.
 func TestAnotherClusterSelector(t *testing.T) {
 	s := open(t, "w1", "w2")

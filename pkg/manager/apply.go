@@ -39,6 +39,7 @@ func (r *Reconciler) apply(ctx context.Context, s *dispatch.Snapshot, plan dispa
 			return all, nil
 		}
 		if err != nil {
+			r.report.Tell(log.FromContext(ctx), s.Job, forbidden(err)...)
 			return all, fmt.Errorf("%s: %w", plan.Situation, err)
 		}
 		all.add(o)

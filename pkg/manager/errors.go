@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 )
 
 // handling says what to do about an error.
@@ -48,6 +49,17 @@ func (e *refusalError) Error() string { return e.text }
 func isRefusal(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
 		apierrors.IsRequestEntityTooLargeError(err)
+}
+
+// forbidden tells a Job that its worker refuses to the hub what is needed for it. It's
+// tried again all the same: permissions can be given.
+func forbidden(err error) []dispatch.Report {
+	var failed *workerError
+	if !errors.As(err, &failed) || !apierrors.IsForbidden(failed.err) {
+		return nil
+	}
+	return []dispatch.Report{{Reason: dispatch.ReasonForbidden, Warning: true, Message: "Worker " + failed.worker +
+		" forbids what this Job needs; the permissions of its kubeconfig are to be those that docs/rbac.md lists: " + failed.err.Error()}}
 }
 
 // classify says how to handle an error of apply.

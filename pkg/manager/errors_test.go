@@ -3,6 +3,7 @@ package manager
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,6 +32,23 @@ func TestClassify(t *testing.T) {
 				t.Errorf("%s, want %s", got, row.want)
 			}
 		})
+	}
+}
+
+func TestForbidden(t *testing.T) {
+	jobs := schema.GroupResource{Group: "batch", Resource: "jobs"}
+	denied := apierrors.NewForbidden(jobs, "train", errors.New("cannot patch jobs/status"))
+	if told := forbidden(fmt.Errorf("Mirrored: %w", &workerError{"a", denied})); len(told) != 1 ||
+		told[0].Reason != dispatch.ReasonForbidden || !strings.Contains(told[0].Message, "cannot patch jobs/status") {
+		t.Errorf("told %+v", told)
+	}
+	for name, err := range map[string]error{
+		"the hub's":       fmt.Errorf("Mirrored: %w", denied),
+		"another trouble": &workerError{"a", apierrors.NewTimeoutError("slow", 1)},
+	} {
+		if told := forbidden(err); told != nil {
+			t.Errorf("%s: told %+v", name, told)
+		}
 	}
 }
 

@@ -99,6 +99,7 @@ func (r *Reconciler) seatOf(w *clusters.Worker, key types.NamespacedName, now ti
 		Loss:          r.lossOf(w),
 		JobController: view.Spec.JobController,
 		Minor:         int(version.Minor),
+		LastStart:     w.LastStart(),
 		Mirror:        r.mirrorIn(w, key, now),
 	}
 	if view.Removing {

@@ -95,7 +95,9 @@ func (r *Reconciler) writePlacement(ctx context.Context, s *dispatch.Snapshot, a
 		placementLatency.Observe(r.memory.age(job, r.clock.Now()).Seconds())
 	} else {
 		movesTotal.WithLabelValues(a.Leave).Inc()
-		r.passedOver.Add(job.UID, a.Leave, a.Reason, r.clock.Now().Add(r.options.PassOver))
+		if !a.Must {
+			r.passedOver.Add(job.UID, a.Leave, a.Reason, r.clock.Now().Add(r.options.PassOver))
+		}
 		report = dispatch.Report{Reason: dispatch.ReasonMoved,
 			Message: fmt.Sprintf("Moved from worker %s to worker %s: %s", a.Leave, worker, a.Reason)}
 	}

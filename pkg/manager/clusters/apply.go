@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // apply does what the plan says, in its order. It stops at the first failure:
@@ -19,8 +21,7 @@ func (r *reconciler) apply(ctx context.Context, s snapshot, p plan) error {
 		}
 	}
 	if p.create != nil {
-		// Its appearance brings us here again.
-		return ignore(apierrors.IsAlreadyExists, r.client.Create(ctx, p.create))
+		return r.create(ctx, s, p.create)
 	}
 	if err := r.connect(s.name, p.connect); err != nil {
 		return err
@@ -34,6 +35,20 @@ func (r *reconciler) apply(ctx context.Context, s snapshot, p plan) error {
 		r.writes.note(next, s.now)
 	}
 	return r.letGo(ctx, s, p)
+}
+
+// create makes a WorkerCluster; its appearance brings us here again. Of a Secret that
+// is being deleted the cache may be behind: that of a worker that has just been let go
+// gets no other.
+func (r *reconciler) create(ctx context.Context, s snapshot, cluster *v1alpha1.WorkerCluster) error {
+	if s.secret.DeletionTimestamp != nil {
+		var secret corev1.Secret
+		err := r.live.Get(ctx, r.secretKey(s.secret.Name), &secret)
+		if err != nil || abandoned(&secret) {
+			return client.IgnoreNotFound(err)
+		}
+	}
+	return ignore(apierrors.IsAlreadyExists, r.client.Create(ctx, cluster))
 }
 
 func (r *reconciler) connect(name string, c *connect) error {

@@ -9,8 +9,15 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
+// mirrorHooks are told of a worker's mirrors. They must not block.
+type mirrorHooks struct {
+	changed func(types.NamespacedName)
+	// started: the Job controller has started one.
+	started func()
+}
+
 // newMirrors makes the cache of the Jobs of this origin in a worker.
-func newMirrors(w *wire, origin mirror.Origin, changed func(types.NamespacedName), noted func()) (*feed, error) {
+func newMirrors(w *wire, origin mirror.Origin, tell mirrorHooks, noted func()) (*feed, error) {
 	api, err := newREST(batchv1.SchemeGroupVersion, httpClient(w, laneWatches))
 	if err != nil {
 		return nil, err
@@ -23,11 +30,21 @@ func newMirrors(w *wire, origin mirror.Origin, changed func(types.NamespacedName
 		example:   &batchv1.Job{},
 		transform: slim,
 		handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(object any) { changed(keyOf(object)) },
-			UpdateFunc: func(_, object any) { changed(keyOf(object)) },
-			DeleteFunc: func(object any) { changed(keyOf(object)) },
+			AddFunc: func(object any) { tell.changed(keyOf(object)) },
+			UpdateFunc: func(before, object any) {
+				if !hasStarted(before) && hasStarted(object) {
+					tell.started()
+				}
+				tell.changed(keyOf(object))
+			},
+			DeleteFunc: func(object any) { tell.changed(keyOf(object)) },
 		},
 	}, noted), nil
+}
+
+func hasStarted(object any) bool {
+	job, ok := object.(*batchv1.Job)
+	return ok && job.Status.StartTime != nil
 }
 
 func slim(object any) (any, error) {

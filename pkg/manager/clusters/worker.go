@@ -30,6 +30,8 @@ type Worker struct {
 	// stale: numbers have moved since the reconciler last looked.
 	stale   atomic.Bool
 	reports reports
+	// lastStart is when the Job controller was last seen to start a mirror.
+	lastStart atomic.Pointer[time.Time]
 
 	mu       sync.Mutex // guards what follows; never held while calling out
 	health   Health
@@ -65,7 +67,7 @@ func newWorker(name string, options Options, tell hooks) (*Worker, error) {
 	if w.client, err = newClient(w.wire, newLimiter(options, w.meter.throttle), options); err != nil {
 		return nil, err
 	}
-	if w.mirrors, err = newMirrors(w.wire, options.Origin, tell.mirrorChanged, w.kick); err != nil {
+	if w.mirrors, err = newMirrors(w.wire, options.Origin, mirrorHooks{tell.mirrorChanged, w.started}, w.kick); err != nil {
 		return nil, err
 	}
 	if w.room, err = newRoom(w.wire, tell.moreRoom, w.kick, tell.numbersMoved); err != nil {
@@ -106,6 +108,21 @@ func (w *Worker) Mirrors() []*batchv1.Job {
 		}
 	}
 	return jobs
+}
+
+// LastStart is when the worker's Job controller was last seen to start a Job of
+// this origin; zero: not yet by this process.
+func (w *Worker) LastStart() time.Time {
+	if at := w.lastStart.Load(); at != nil {
+		return *at
+	}
+	return time.Time{}
+}
+
+// started notes that the Job controller has started a Job.
+func (w *Worker) started() {
+	now := w.now()
+	w.lastStart.Store(&now)
 }
 
 // Synced says whether the worker is Ready, which includes that the mirrors have

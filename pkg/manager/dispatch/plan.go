@@ -38,7 +38,8 @@ type Place struct {
 	Leave  string
 	Reason string
 	// Must: if nothing else fits, that is told: the Job can't stay where it is, or
-	// shouldn't.
+	// shouldn't. Whoever chooses a worker sees the reason by itself, and when it's over;
+	// any other reason is remembered for a while.
 	Must bool
 	// RanUntil is when the Job is known to have run last where it was; zero: now.
 	RanUntil time.Time
@@ -165,6 +166,7 @@ const (
 	ReasonPending        = "Pending"
 	ReasonConflict       = "Conflict"
 	ReasonRefused        = "MirrorRefused"
+	ReasonForbidden      = "Forbidden"
 	ReasonOutOfTouch     = "OutOfTouch"
 	ReasonLost           = "Lost"
 	ReasonRanTwice       = "RanTwice"

@@ -83,6 +83,9 @@ type Seat struct {
 	// Unwanted says why the Job is to leave this worker as soon as there's another
 	// for it; empty: it isn't. Set for the home only.
 	Unwanted string
+	// LastStart is when the worker's Job controller was last seen to start a Job, by
+	// the hub's clock; zero: not seen yet.
+	LastStart time.Time
 	// Mirror is the Job of this name and origin in the worker; nil: none.
 	Mirror *batchv1.Job
 }

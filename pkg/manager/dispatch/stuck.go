@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"fmt"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
@@ -15,7 +16,7 @@ func unstick(s *Snapshot) Plan {
 	if s.ran() || s.hasNothingToRun() {
 		return Plan{}
 	}
-	since, why := s.Pods.WaitingSince, s.waitingWhy()
+	since, why := s.stuckSince(), s.waitingWhy()
 	if why == "" || since.IsZero() {
 		// The scheduler's verdict on a Pod doesn't change the mirror: look for it.
 		return Plan{After: s.Timing.StuckNotice}
@@ -34,6 +35,20 @@ func unstick(s *Snapshot) Plan {
 	plan.Actions = []Action{Place{Leave: s.Home.Worker, Reason: why}}
 	plan.AwaitsRoom = true
 	return plan
+}
+
+// stuckSince is since when nothing happens to a mirror that waits; zero: it doesn't.
+// While the Job controller starts others, one that it hasn't started is in its queue;
+// but not for ever, as others may be started that are behind it.
+func (s *Snapshot) stuckSince() time.Time {
+	since := s.Pods.WaitingSince
+	if since.IsZero() || s.Home.Mirror.Status.StartTime != nil || !s.Home.LastStart.After(since) {
+		return since
+	}
+	if latest := since.Add(s.Timing.StuckTimeout); s.Home.LastStart.After(latest) {
+		return latest
+	}
+	return s.Home.LastStart
 }
 
 // ran: a Pod of the mirror runs, or ran.
