@@ -66,7 +66,7 @@ func TestMovedFromMultiKueue(t *testing.T) {
 	f.MirrorUntil("w1", "sample-job", rigtest.Complete)
 
 	t.Run("Rotated", func(*testing.T) { rotated(f) })
-	t.Run("Unsupported", func(t *testing.T) { unsupported(t, f) })
+	t.Run("Unsupported", func(*testing.T) { unsupported(f) })
 	t.Run("Removed", func(*testing.T) { removed(f) })
 }
 
@@ -83,7 +83,7 @@ func rotated(f *kueuetest.Fixture) {
 }
 
 // What Jobferry can't use is refused with the way out.
-func unsupported(t *testing.T, f *kueuetest.Fixture) {
+func unsupported(f *kueuetest.Fixture) {
 	f.Apply(f.Hub, f.NS, `
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: MultiKueueCluster
