@@ -125,7 +125,7 @@ func (s *stage) lead(port string) {
 		external := []byte(`{"spec":{"type":"ExternalName","externalName":"127.0.0.1","clusterIP":null,"clusterIPs":null}}`)
 		_, err := client.CoreV1().Services(systemNamespace).Patch(ctx, service.Name, types.MergePatchType, external, metav1.PatchOptions{})
 		if err == nil {
-			_, _, err = s.bash(ctx, fmt.Sprintf(`for i in $(seq 100); do kubectl get apiservice v1alpha1.subresources.jobferry.dev >/dev/null 2>&1 && break; sleep 0.1; done
+			_, err = s.bash(ctx, fmt.Sprintf(`for i in $(seq 100); do kubectl get apiservice v1alpha1.subresources.jobferry.dev >/dev/null 2>&1 && break; sleep 0.1; done
 				kubectl patch apiservice v1alpha1.subresources.jobferry.dev --type=merge -p '{"spec":{"service":{"port":%s}}}'`, port), "")
 		}
 		if err != nil && ctx.Err() == nil {

@@ -6,12 +6,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/jobferry/jobferry/e2e/docs"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/e2e/worker/play"
@@ -84,34 +84,25 @@ func (s *stage) writeKubeconfig() {
 	}
 }
 
-// bash runs commands as the reader types them, in the checkout's folder. It returns the standard output, and all that a
-// terminal shows.
-func (s *stage) bash(ctx context.Context, commands, input string) (stdout, shown string, err error) {
+// output is what commands print.
+type output struct{ out, err string }
+
+// shows says whether a terminal may show this. Whether what goes to standard error is among it is up to the page, and
+// so is which comes first: the two are different streams.
+func (o output) shows(page string) bool {
+	return docs.Matches(page, o.out) || docs.Matches(page, o.err+o.out) || docs.Matches(page, o.out+o.err)
+}
+
+func (o output) String() string { return o.out + o.err }
+
+// bash runs commands as the reader types them, in the checkout's folder.
+func (s *stage) bash(ctx context.Context, commands, input string) (output, error) {
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", commands)
 	cmd.Dir = root(s.t)
 	cmd.Env = append(os.Environ(), "HOME="+s.dir, "KUBECONFIG="+filepath.Join(s.dir, "kubeconfig"), "PATH="+s.bin+":"+os.Getenv("PATH"))
 	cmd.Stdin = strings.NewReader(input)
-	terminal := &terminal{}
-	cmd.Stdout, cmd.Stderr = stream{terminal, &terminal.out}, stream{terminal, &strings.Builder{}}
-	err = cmd.Run()
-	return terminal.out.String(), terminal.all.String(), err
-}
-
-// terminal keeps what is written to it, in the order of its coming.
-type terminal struct {
-	sync.Mutex
-	out, all strings.Builder
-}
-
-// stream is one of the two that a command writes to.
-type stream struct {
-	*terminal
-	own *strings.Builder
-}
-
-func (s stream) Write(p []byte) (int, error) {
-	s.Lock()
-	defer s.Unlock()
-	s.all.Write(p)
-	return s.own.Write(p)
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	return output{out.String(), errs.String()}, err
 }
