@@ -9,6 +9,7 @@ import (
 	"text/template"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/jobferry/jobferry/e2e/rig"
@@ -86,9 +87,23 @@ func (s *story) ends(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.inBoth(ctx, "the Pod that was OOM-killed is seen at the hub", func(ctx context.Context, worker string) error {
+	if err := s.inBoth(ctx, "the Pod that was OOM-killed is seen at the hub", func(ctx context.Context, worker string) error {
 		return s.shows(ctx, "OOMKilled", "kubectl jobferry pods oom-"+worker+" -o json")
+	}); err != nil {
+		return err
+	}
+	return s.inBoth(ctx, "an image that can't be pulled is told by an event on the hub", func(ctx context.Context, worker string) error {
+		return s.told(ctx, "misspelled-"+worker, "PodsWaiting", "1 Pods can't be started: container main: ")
 	})
+}
+
+// told waits for an event about a Job on the hub.
+func (s *story) told(ctx context.Context, job, reason, text string) error {
+	_, err := rig.Objects(s.clusters[hub].Client().EventsV1().RESTClient(), "events", "team").Until(ctx, func(o runtime.Object) bool {
+		e, ok := o.(*eventsv1.Event)
+		return ok && e.Regarding.Name == job && e.Reason == reason && strings.Contains(e.Note, text)
+	})
+	return err
 }
 
 // pi's digits, as far as bc's last one is right.

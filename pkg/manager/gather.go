@@ -160,6 +160,7 @@ func readLedger(s *dispatch.Snapshot, worker *clusters.Worker) {
 	report := worker.Ledger().Unschedulable(s.Home.Mirror.UID)
 	s.Pods.Known, s.Pods.EverRan = true, report.EverRan
 	s.Pods.Unschedulable, s.Pods.Message = report.Unschedulable, report.Message
+	s.Pods.Hindered, s.Pods.Hindrance = report.Hindered, report.Hindrance
 }
 
 // fitsAtHome says whether a Job that is to be resumed has room at home; it's

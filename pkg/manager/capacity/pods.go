@@ -27,6 +27,8 @@ type pod struct {
 	claim *claim
 
 	unschedulable *unschedulable
+	// hindrance is why its node can't start it; empty: nothing is known of one.
+	hindrance string
 }
 
 // unschedulable is what the scheduler says of a Pod that it found no node for.

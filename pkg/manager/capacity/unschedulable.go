@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -20,6 +21,11 @@ type Report struct {
 	Since time.Time
 	// Message of the scheduler about the Pod that it failed for first.
 	Message string
+	// Hindered counts the Pods whose node can't start their containers: an image that
+	// can't be pulled, a ConfigMap that isn't there.
+	Hindered int
+	// Hindrance is what the kubelet says of one of them, with the container.
+	Hindrance string
 	// EverRan says whether a container of any Pod of the Job ever ran, as far as the Ledger saw.
 	EverRan bool
 }
@@ -41,6 +47,10 @@ func (l *Ledger) Unschedulable(job types.UID) Report {
 		if p.unschedulable != nil {
 			failures = append(failures, p)
 		}
+		if p.hindrance != "" {
+			report.Hindered++
+			report.Hindrance = max(report.Hindrance, p.hindrance) // one, and the same each time
+		}
 	}
 	if len(failures) == 0 {
 		return report
@@ -59,7 +69,10 @@ func (l *Ledger) report(p *pod, object *corev1.Pod) {
 		return
 	}
 	p.group.ran = p.group.ran || everRan(object)
-	p.unschedulable = nil
+	p.unschedulable, p.hindrance = nil, ""
+	if s := hinderedContainer(object); s != nil && p.node != nil && !p.leaving {
+		p.hindrance = fmt.Sprintf("container %s: %s: %s", s.Name, s.State.Waiting.Reason, s.State.Waiting.Message)
+	}
 	if p.waiting == nil {
 		return
 	}
@@ -86,6 +99,25 @@ func everRan(object *corev1.Pod) bool {
 	return slices.ContainsFunc(object.Status.InitContainerStatuses, containerRan) ||
 		slices.ContainsFunc(object.Status.ContainerStatuses, containerRan)
 }
+
+// hinderedContainer is the first container of a Pod that waits for something else than
+// its turn; nil: there's none, or the Pod ran.
+func hinderedContainer(object *corev1.Pod) *corev1.ContainerStatus {
+	if everRan(object) {
+		return nil
+	}
+	for _, statuses := range [][]corev1.ContainerStatus{object.Status.InitContainerStatuses, object.Status.ContainerStatuses} {
+		for i := range statuses {
+			if w := statuses[i].State.Waiting; w != nil && !slices.Contains(usualWaits, w.Reason) {
+				return &statuses[i]
+			}
+		}
+	}
+	return nil
+}
+
+// usualWaits are the kubelet's reasons for a container that is on its way.
+var usualWaits = []string{"", "ContainerCreating", "PodInitializing"}
 
 func containerRan(s corev1.ContainerStatus) bool {
 	return s.State.Running != nil || s.State.Terminated != nil || s.LastTerminationState.Terminated != nil ||

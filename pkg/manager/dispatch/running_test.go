@@ -63,6 +63,11 @@ func TestMirroredInStep(t *testing.T) {
 	queued := func(waiting, others time.Duration) func(*Snapshot) {
 		return func(s *Snapshot) { s.Pods.WaitingSince, s.Home.LastStart = noon.Add(-waiting), noon.Add(-others) }
 	}
+	hindered := func(since time.Duration) func(*Snapshot) {
+		return func(s *Snapshot) {
+			s.Pods = PodsReport{Known: true, Hindered: 2, WaitingSince: noon.Add(-since), Hindrance: "container main: ErrImagePull: not found"}
+		}
+	}
 	noPods := func(j *batchv1.Job) {
 		j.Status = batchv1.JobStatus{StartTime: ptr.To(metav1.NewTime(noon.Add(-10 * time.Minute))), Active: 0, Ready: ptr.To[int32](0), Terminating: ptr.To[int32](0)}
 	}
@@ -108,6 +113,8 @@ func TestMirroredInStep(t *testing.T) {
 		"Pods wait, not yet news":                 {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(10 * time.Second), after: 20 * time.Second},
 		"Pods wait, told":                         {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Minute), after: 4 * time.Minute, reports: "0/3 nodes are available"},
 		"Pods wait too long":                      {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(6 * time.Minute), then: []string{"move from a"}, reports: "0/3 nodes are available"},
+		"Pods that can't be started, told":        {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: hindered(time.Minute), after: 5 * time.Minute, reports: "2 Pods can't be started: container main: ErrImagePull: not found"},
+		"they stay where they are":                {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: hindered(time.Hour), after: 5 * time.Minute, reports: "2 Pods can't be started: container main: ErrImagePull: not found"},
 		"Pods that don't run are looked at again": {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) { s.Pods.Known = true }, after: 30 * time.Second},
 		"not started, nor is any other":           {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(time.Minute, time.Hour), after: 4 * time.Minute, reports: "its Job controller hasn't started the Job"},
 		"not started, others are":                 {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(4*time.Minute, 10*time.Second), after: 20 * time.Second},

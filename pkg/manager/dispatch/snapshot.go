@@ -121,6 +121,9 @@ type PodsReport struct {
 	WaitingSince time.Time
 	// Message is the scheduler's reason.
 	Message string
+	// Hindered is the number of Pods that their nodes can't start, and Hindrance why.
+	Hindered  int
+	Hindrance string
 	// EverRan: a container of the mirror's Pods has run.
 	EverRan bool
 	// Asked: the worker was asked why there are no Pods; Refusal is its answer.

@@ -11,7 +11,8 @@ import (
 )
 
 // unstick tells why no Pod of a mirror runs, and after a while moves the Job to
-// another worker; only if none of its Pods ever ran.
+// another worker; only if none of its Pods ever ran. What a kubelet can't start it
+// leaves where it is: most often that's a mistake in the Job, and it would move for ever.
 func unstick(s *Snapshot) Plan {
 	if s.ran() || s.hasNothingToRun() {
 		return Plan{}
@@ -28,6 +29,10 @@ func unstick(s *Snapshot) Plan {
 		return Plan{Actions: []Action{AskWhy{Worker: s.Home.Worker, Mirror: s.Home.Mirror}}}
 	}
 	plan := Plan{Reports: []Report{warn(ReasonStuck, "Worker "+s.Home.Worker+": "+why)}}
+	if s.isHindered() {
+		plan.After = s.Timing.StuckTimeout // a start changes the mirror; the kubelet's words aren't news
+		return plan
+	}
 	if timeout := since.Add(s.Timing.StuckTimeout).Sub(s.Now); timeout > 0 {
 		plan.After = timeout
 		return plan
@@ -78,9 +83,16 @@ func (s *Snapshot) waitingWhy() string {
 		return podlessWhy(s.Home.Mirror, s.Pods.Refusal)
 	case s.Pods.Known && s.Pods.Unschedulable > 0:
 		return fmt.Sprintf("%d Pods can't be scheduled: %s", s.Pods.Unschedulable, s.Pods.Message)
+	case s.isHindered():
+		return fmt.Sprintf("%d Pods can't be started: %s", s.Pods.Hindered, s.Pods.Hindrance)
 	default:
 		return ""
 	}
+}
+
+// isHindered: there are Pods, all of them have nodes, and the nodes can't start some.
+func (s *Snapshot) isHindered() bool {
+	return !s.isPodless() && s.Pods.Unschedulable == 0 && s.Pods.Hindered > 0
 }
 
 // isPodless: the mirror has no Pods at all.
