@@ -9,15 +9,20 @@ import (
 // lost its network, and what runs in the workers goes on there. A loss clock that
 // runs out in such a time begins anew when it's over.
 type isolation struct {
-	mu    sync.Mutex
-	since time.Time // zero: a worker is Ready
+	mu    sync.Mutex // held from the look at the workers on: who comes last has seen them last
+	since time.Time  // zero: a worker is Ready
+}
+
+// begin has the time of isolation begin: until the first worker is Ready, none is.
+func (i *isolation) begin(at time.Time) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.since = at
 }
 
 // look takes in whether any worker is Ready, and says whether that has changed. If
-// one is again, it returns since when none was.
+// one is again, it returns since when none was. The caller holds the lock.
 func (i *isolation) look(anyReady bool, at time.Time) (changed bool, began time.Time) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
 	switch {
 	case anyReady && !i.since.IsZero():
 		changed, began, i.since = true, i.since, time.Time{}
@@ -29,12 +34,7 @@ func (i *isolation) look(anyReady bool, at time.Time) (changed bool, began time.
 
 // lookAround is called when the view of a worker has changed.
 func (r *Registry) lookAround() {
-	anyReady := !r.witness().IsZero()
-	at := r.options.Clock.Now()
-	if !anyReady {
-		at = r.lastLoss(at)
-	}
-	changed, began := r.isolation.look(anyReady, at)
+	changed, began, at := r.lookForReady()
 	if !changed {
 		return
 	}
@@ -44,6 +44,19 @@ func (r *Registry) lookAround() {
 		}
 		r.inbox.now(w.name) // what its condition Lost says may be another thing now
 	}
+}
+
+// lookForReady looks whether any worker is Ready; at is when that came to be so.
+func (r *Registry) lookForReady() (changed bool, began, at time.Time) {
+	r.isolation.mu.Lock()
+	defer r.isolation.mu.Unlock()
+	anyReady := !r.witness().IsZero()
+	at = r.options.Clock.Now()
+	if !anyReady {
+		at = r.lastLoss(at)
+	}
+	changed, began = r.isolation.look(anyReady, at)
+	return changed, began, at
 }
 
 // lastLoss is when the last worker that was Ready was lost: that's found out later.

@@ -1,11 +1,16 @@
 package clusters
 
 import (
+	"math/rand/v2"
+	"runtime"
+	"sync"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
@@ -104,6 +109,56 @@ func TestIsolation(t *testing.T) {
 		if changed, began := i.look(step.anyReady, at(step.second)); changed != step.changed || !began.Equal(step.began) {
 			t.Errorf("at %d s: %v %s, want %v %s", step.second, changed, began, step.changed, step.began)
 		}
+	}
+}
+
+// A standby becomes the leader: the time before isn't one of isolation, in which the
+// clocks of workers that are lost long since would have run out.
+func TestAStandbyWasntIsolated(t *testing.T) {
+	now := clocktesting.NewFakeClock(noon)
+	r := NewRegistry(Options{Clock: now})
+	now.Step(10 * time.Hour)
+	r.recall(nil)
+	now.Step(time.Second)
+	if changed, began := r.isolation.look(true, now.Now()); !changed || !began.Equal(noon.Add(10*time.Hour)) {
+		t.Errorf("isolated since %s (%v)", began, changed)
+	}
+}
+
+// hesitant is a clock that lets others go first.
+type hesitant struct{ clock.Clock }
+
+func (c hesitant) Now() time.Time {
+	for range rand.IntN(20) {
+		runtime.Gosched()
+	}
+	return c.Clock.Now()
+}
+
+// One worker is lost in the moment in which another comes back, again and again: what
+// is thought of the hub in the end is what is true.
+func TestLookingAroundAtOnce(t *testing.T) {
+	r := NewRegistry(Options{Clock: hesitant{clock.RealClock{}}})
+	set := func(w *Worker, s State) {
+		w.view.Store(&View{Health: Health{State: s, Observed: noon}})
+		r.lookAround()
+	}
+	for _, name := range []string{"a", "b"} {
+		r.workers[name] = &Worker{name: name, changed: func() {}, options: r.options}
+		set(r.workers[name], Disconnected)
+	}
+	r.sort()
+	set(r.workers["a"], Ready)
+	for range 2000 {
+		var both sync.WaitGroup
+		both.Go(func() { set(r.workers["a"], Disconnected) })
+		both.Go(func() { set(r.workers["b"], Ready) })
+		both.Wait()
+		if !r.isolation.since.IsZero() {
+			t.Fatal("isolated, while a worker is Ready")
+		}
+		set(r.workers["a"], Ready)
+		set(r.workers["b"], Disconnected)
 	}
 }
 

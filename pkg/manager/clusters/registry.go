@@ -35,8 +35,6 @@ func NewRegistry(options Options) *Registry {
 		inbox:   &inbox{},
 		roll:    newRoll(),
 		workers: map[string]*Worker{},
-		// Until the first is Ready, none is.
-		isolation: isolation{since: options.Clock.Now()},
 	}
 }
 
@@ -155,6 +153,8 @@ func (r *Registry) recall(all []v1alpha1.WorkerCluster) {
 	if !r.roll.call(names) {
 		return
 	}
+	// Not when the process has started: it may have waited for days to be the leader.
+	r.isolation.begin(r.options.Clock.Now())
 	for i := range all {
 		if uid := all[i].Status.ClusterUID; uid != "" {
 			r.claims.take(uid, all[i].Name)
