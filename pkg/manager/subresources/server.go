@@ -59,9 +59,13 @@ func (s *server) Start(ctx context.Context) error {
 		}
 		defer s.options.Metrics.Unregister(c)
 	}
+	ctx, cancel := context.WithCancel(ctx)
 	var behind sync.WaitGroup
 	behind.Go(func() { s.background(ctx) })
-	defer behind.Wait()
+	defer func() {
+		cancel() // for when the server has failed, which mustn't go unheard
+		behind.Wait()
+	}()
 
 	web := s.web()
 	ended := make(chan error, 1)

@@ -9,10 +9,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -102,5 +104,22 @@ func TestShutdown(t *testing.T) {
 		}
 	case <-time.After(20 * time.Second):
 		t.Error("it doesn't end")
+	}
+}
+
+// A server that can't serve says so, and doesn't wait for the manager's end.
+func TestAServerThatFails(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close()
+	s := newServer(Options{
+		Listener: listener, Metrics: prometheus.NewRegistry(),
+		Certificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, nil },
+	}, logr.Discard())
+	s.background = func(ctx context.Context) { <-ctx.Done() }
+	if err := s.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "closed") {
+		t.Errorf("%v", err)
 	}
 }
