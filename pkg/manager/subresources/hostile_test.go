@@ -170,6 +170,36 @@ func TestStallsAndBreaks(t *testing.T) {
 	}
 }
 
+// pager reads the first page, and the rest when it's asked to.
+type pager struct {
+	*httptest.ResponseRecorder
+	pause func()
+}
+
+func (p pager) Write(content []byte) (int, error) {
+	p.pause()
+	return p.ResponseRecorder.Write(content)
+}
+
+// Whoever reads a log with a pager may take longer than a worker may be silent.
+func TestAReaderThatTakesItsTime(t *testing.T) {
+	const within = 20 * time.Millisecond
+	dog := newWatchdog(t.Context(), within)
+	defer dog.end()
+	reader := pager{httptest.NewRecorder(), func() {
+		select {
+		case <-dog.ctx.Done():
+		case <-time.After(3 * within):
+		}
+	}}
+	if err := passOn(reader, strings.NewReader("a log"), dog); err != nil || dog.ctx.Err() != nil {
+		t.Errorf("%v, %v", err, dog.ctx.Err())
+	}
+	if got := reader.Body.String(); got != "a log" {
+		t.Errorf("%q", got)
+	}
+}
+
 // When the reader of a log goes, so does the request to the worker.
 func TestFollowEndsWithTheClient(t *testing.T) {
 	w := newWorld(t, func(o *Options) { o.StallTimeout = time.Millisecond })

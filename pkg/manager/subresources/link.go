@@ -129,9 +129,17 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	case resp.StatusCode == http.StatusSwitchingProtocols:
 	case resp.StatusCode >= http.StatusMultipleChoices:
 		resp.Body = http.MaxBytesReader(nil, resp.Body, maxErrorBytes)
-	case strings.HasSuffix(req.URL.Path, "/log"):
+	case isLog(req.URL.Path):
 	default:
 		resp.Body = http.MaxBytesReader(nil, resp.Body, maxAnswerBytes)
 	}
 	return resp, nil
+}
+
+// isLog says whether a path ends in namespaces/NAMESPACE/pods/NAME/log. The names may
+// be anything: there can be a Job that is called log.
+func isLog(path string) bool {
+	parts := strings.Split(path, "/")
+	n := len(parts)
+	return n >= 5 && parts[n-5] == "namespaces" && parts[n-3] == "pods" && parts[n-1] == "log"
 }

@@ -54,7 +54,7 @@ func (h *handler) stream(w *answer, r *http.Request, at *home, pod *corev1.Pod, 
 	defer from.Close()
 	setHeaders(w, "text/plain; charset=utf-8")
 	w.WriteHeader(http.StatusOK)
-	err = passOn(w, from, dog.fed)
+	err = passOn(w, from, dog)
 	if err == nil {
 		// A worker that sees us hang up ends its answer, and may be heard doing so.
 		err = dog.ctx.Err()
@@ -65,8 +65,9 @@ func (h *handler) stream(w *answer, r *http.Request, at *home, pod *corev1.Pod, 
 	return nil
 }
 
-// passOn copies, and holds nothing back.
-func passOn(w http.ResponseWriter, from io.Reader, fed func()) error {
+// passOn copies, and holds nothing back. The watchdog watches the worker: a client may
+// take its time, as a pager does.
+func passOn(w http.ResponseWriter, from io.Reader, dog *watchdog) error {
 	const chunk = 32 << 10
 	flush := http.NewResponseController(w)
 	if err := flush.Flush(); err != nil {
@@ -74,8 +75,9 @@ func passOn(w http.ResponseWriter, from io.Reader, fed func()) error {
 	}
 	buffer := make([]byte, chunk)
 	for {
+		dog.watch()
 		n, err := from.Read(buffer)
-		fed()
+		dog.rest()
 		if n > 0 {
 			if _, err := w.Write(buffer[:n]); err != nil {
 				return err
@@ -175,7 +177,8 @@ func (r *reader) time(name string) *metav1.Time {
 // errStalled is the reason when a watchdog bites.
 var errStalled = errors.New("nothing came for too long")
 
-// watchdog ends a context when it isn't fed in time.
+// watchdog ends a context when it's on watch for too long at a stretch. It begins with
+// that when it's made.
 type watchdog struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -191,12 +194,15 @@ func newWatchdog(parent context.Context, within time.Duration) *watchdog {
 	return d
 }
 
-// fed gives it the same time once more.
-func (d *watchdog) fed() {
+// watch puts it on watch, from now.
+func (d *watchdog) watch() {
 	if !d.off {
 		d.timer.Reset(d.within)
 	}
 }
+
+// rest ends its watch until the next.
+func (d *watchdog) rest() { d.timer.Stop() }
 
 // leash takes it out of service.
 func (d *watchdog) leash() {

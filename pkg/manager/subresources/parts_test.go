@@ -229,3 +229,20 @@ func TestDiscovery(t *testing.T) {
 		}
 	}
 }
+
+// Only logs have no bound, whatever things are called.
+func TestIsLog(t *testing.T) {
+	for path, want := range map[string]bool{
+		"/api/v1/namespaces/team/pods/job-a/log":            true,
+		"/clusters/x/api/v1/namespaces/team/pods/job-a/log": true,
+		"/apis/batch/v1/namespaces/team/jobs/log":           false,
+		"/apis/batch/v1/namespaces/pods/jobs/log":           false,
+		"/api/v1/namespaces/team/pods/log":                  false,
+		"/api/v1/namespaces/pods/pods/log":                  false,
+		"/log":                                              false,
+	} {
+		if got := isLog(path); got != want {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+}
