@@ -25,7 +25,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// askTimeout is how long the worker's own API server may take to list the Leases.
+// askTimeout is how long the worker's own API server may take to list the Leases, or
+// to take an answer: no fence waits for longer than that with its closing.
 const askTimeout = 5 * time.Second
 
 // fencer keeps the fence.Book: it listens to the hubs' Leases, and has the Jobs of
@@ -130,15 +131,13 @@ func (f *fencer) expecting() bool {
 }
 
 // ask lists the Leases: a watch may be behind, and doesn't tell whether the API
-// server is there.
+// server is there. A Lease that isn't there is forgotten, whatever was heard of it last.
 func (f *fencer) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	list, err := f.leases.List(ctx, metav1.ListOptions{LabelSelector: mirror.LabelOrigin})
 	if err == nil {
-		for i := range list.Items {
-			f.hear(&list.Items[i])
-		}
+		f.hearAll(list.Items)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -164,6 +163,24 @@ func (f *fencer) hear(lease *coordinationv1.Lease) {
 	}
 }
 
+// hearAll takes the Leases for all that there are.
+func (f *fencer) hearAll(leases []coordinationv1.Lease) {
+	there := map[mirror.Origin]bool{}
+	for i := range leases {
+		if word, ours := fence.Read(&leases[i]); ours {
+			there[word.Origin] = true
+			f.hear(&leases[i])
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, origin := range f.book.Origins() {
+		if !there[origin] {
+			f.drop(origin)
+		}
+	}
+}
+
 func (f *fencer) forget(lease *coordinationv1.Lease) {
 	word, ours := fence.Read(lease)
 	if !ours {
@@ -171,9 +188,14 @@ func (f *fencer) forget(lease *coordinationv1.Lease) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.book.Forget(word.Origin)
-	delete(f.unanswered, word.Origin)
-	delete(f.late, word.Origin)
+	f.drop(word.Origin)
+}
+
+// drop forgets an origin; the caller holds the lock.
+func (f *fencer) drop(origin mirror.Origin) {
+	f.book.Forget(origin)
+	delete(f.unanswered, origin)
+	delete(f.late, origin)
 }
 
 func (f *fencer) leads() bool {
@@ -202,6 +224,8 @@ func (f *fencer) answer(ctx context.Context) {
 		return
 	}
 	slices.Sort(origins)
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
 	for _, origin := range origins {
 		answered, err := f.leases.Patch(ctx, origin.FenceLease(), types.MergePatchType, patch, metav1.PatchOptions{})
 		switch {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/fake"
+	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	kubetesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
@@ -215,6 +216,51 @@ func TestAnswerInTheLease(t *testing.T) {
 	}
 	if patches != 1 {
 		t.Errorf("%d patches", patches)
+	}
+}
+
+// patient is an API server that takes its time to patch a Lease.
+type patient struct {
+	coordinationclient.LeaseInterface
+	given time.Duration // for one patch
+}
+
+func (p *patient) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, o metav1.PatchOptions, sub ...string) (*coordinationv1.Lease, error) {
+	p.given = time.Hour
+	if end, ok := ctx.Deadline(); ok {
+		p.given = time.Until(end)
+	}
+	return p.LeaseInterface.Patch(ctx, name, kind, data, o, sub...)
+}
+
+// An API server that hangs while a hub is answered keeps no fence from closing.
+func TestAnswerIsBounded(t *testing.T) {
+	h := withHubs(newCluster(t, Options{}), 5*time.Minute)
+	slow := &patient{LeaseInterface: h.jobs.fence.leases}
+	h.jobs.fence.leases = slow
+	h.renew("hub", 15*time.Minute)
+	if slow.given <= 0 || slow.given > askTimeout {
+		t.Errorf("%s for one patch", slow.given)
+	}
+}
+
+// An answer may come back after the watch has told that the Lease is gone.
+func TestLeaseThatIsGoneIsForgotten(t *testing.T) {
+	h := withHubs(newCluster(t, Options{}), 5*time.Minute)
+	h.renew("hub", 15*time.Minute)
+	leases := h.leases.CoordinationV1().Leases(mirror.FenceNamespace)
+	lease, err := leases.Get(t.Context(), "jobferry-hub", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := leases.Delete(t.Context(), lease.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	h.jobs.fence.forget(lease)
+	h.jobs.fence.hear(lease)
+	h.silence(time.Hour)
+	if len(h.woken) != 0 || len(h.jobs.fence.book.Origins()) != 0 {
+		t.Errorf("woken %v, known %v", h.woken, h.jobs.fence.book.Origins())
 	}
 }
 
