@@ -176,7 +176,8 @@ type said struct {
 // run runs the plugin in the namespace team-a.
 func (h *fakeHub) run(args ...string) said { return h.with("", args...) }
 
-func (h *fakeHub) with(input string, args ...string) said {
+// kubeconfig is a file with the context hub.
+func (h *fakeHub) kubeconfig() string {
 	h.t.Helper()
 	file := filepath.Join(h.t.TempDir(), "kubeconfig")
 	config := fmt.Sprintf(`{"apiVersion": "v1", "kind": "Config", "current-context": "hub",
@@ -185,9 +186,14 @@ func (h *fakeHub) with(input string, args ...string) said {
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		h.t.Fatal(err)
 	}
+	return file
+}
+
+func (h *fakeHub) with(input string, args ...string) said {
+	h.t.Helper()
 	var out, errOut bytes.Buffer
 	streams := genericiooptions.IOStreams{In: strings.NewReader(input), Out: &out, ErrOut: &errOut}
 	// What stands behind "--" stays there.
-	code := Run(h.t.Context(), append([]string{"--kubeconfig", file}, args...), streams, clocktesting.NewFakePassiveClock(now))
+	code := Run(h.t.Context(), append([]string{"--kubeconfig", h.kubeconfig()}, args...), streams, clocktesting.NewFakePassiveClock(now))
 	return said{out.String(), errOut.String(), code}
 }

@@ -5,7 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // The options of logs are those of a Pod's log, by the same names.
@@ -196,6 +199,24 @@ func TestErrors(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A cluster that is a worker isn't cleaned because of a mistyped name.
+func TestUnregisterTheWrongName(t *testing.T) {
+	h := newHub(t)
+	h.answers["/api/v1/namespaces/kube-system"] = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "here"}}
+	h.answers["/apis/jobferry.dev/v1alpha1/workerclusters"] = &v1alpha1.WorkerClusterList{Items: []v1alpha1.WorkerCluster{
+		{ObjectMeta: metav1.ObjectMeta{Name: "west"}, Status: v1alpha1.WorkerClusterStatus{ClusterUID: "here"}}}}
+	t.Setenv("KUBECONFIG", h.kubeconfig())
+	got := h.run("unregister", "wset", "--worker-context", "hub", "--yes")
+	if got.code != exitFailed || !strings.Contains(got.err, "leads to the worker west, not to wset: nothing was changed") {
+		t.Errorf("%d: %s", got.code, got.err)
+	}
+	for _, r := range h.asked {
+		if r.Method != http.MethodGet {
+			t.Errorf("%s %s", r.Method, r.URL.Path)
+		}
 	}
 }
 

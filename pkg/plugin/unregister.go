@@ -85,6 +85,9 @@ func (c *cli) unregister(cmd *cobra.Command, f *unregisterFlags, name string) er
 	if err != nil {
 		return err
 	}
+	if err := c.isNoOther(ctx, hub, name, worker); err != nil {
+		return err
+	}
 	if err := c.letGo(ctx, hub, f, name, worker); err != nil {
 		return err
 	}
@@ -101,6 +104,25 @@ func (c *cli) workerToClean(ctx context.Context, cmd *cobra.Command, f *unregist
 		return nil, nil
 	}
 	return f.worker.connect(ctx, cmd, c)
+}
+
+// isNoOther sees to it that the cluster that's to be cleaned isn't a worker by another
+// name: a mistyped name would else cut the hub off from it.
+func (c *cli) isNoOther(ctx context.Context, hub client.Client, name string, worker *workerAdmin) error {
+	if worker == nil {
+		return nil
+	}
+	var list v1alpha1.WorkerClusterList
+	if err := hub.List(ctx, &list); client.IgnoreNotFound(err) != nil { // a hub without Jobferry has none
+		return fmt.Errorf("hub: %w", access.Explain(err))
+	}
+	for _, w := range list.Items {
+		if w.Name != name && w.Status.ClusterUID == worker.UID {
+			return access.Advise(fmt.Errorf("the context %s leads to the worker %s, not to %s: nothing was changed", worker.Context, w.Name, name),
+				"check NAME and --worker-context")
+		}
+	}
+	return nil
 }
 
 // letGo has the hub let a worker go, and waits for that. A worker that the hub
