@@ -112,6 +112,7 @@ func (r *registrar) handOver(ctx context.Context, fresh credentials) error {
 		return access.Advise(fmt.Errorf("hub: Secret %s: %w", client.ObjectKeyFromObject(secret), err), "kubectl jobferry register writes it anew")
 	}
 	next := r.request.Secret(kubeconfig, fresh.expires)
+	next.UID, next.ResourceVersion = secret.UID, secret.ResourceVersion
 	return r.put(ctx, r.hub, "hub", next)
 }
 
