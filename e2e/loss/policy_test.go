@@ -45,7 +45,7 @@ func TestJobsThatStayGoOnWhenTheirWorkerIsBack(t *testing.T) {
 	s.heal("w2")
 	for name := range jobs {
 		ended := s.HubJobUntil(name, rigtest.Complete)
-		if ferrytest.HomeOf(ended) != "w2" || ended.Status.CompletedIndexes != "0-1" {
+		if ferrytest.HomeOf(ended) != "w2" || ended.Status.CompletedIndexes != "0,1" {
 			t.Errorf("%s: at %s, %+v", name, ferrytest.HomeOf(ended), ended.Status)
 		}
 	}
