@@ -3,6 +3,7 @@ package kueue
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -130,13 +131,9 @@ func (r *workloads) write(ctx context.Context, s *situation, v verdict) (changed
 	if v.RequeueAfter > 0 {
 		next.RequeueAfterSeconds = ptr.To(int32(v.RequeueAfter / time.Second))
 	}
-	patch, err := json.Marshal(map[string]any{
-		"apiVersion": kueue.SchemeGroupVersion.String(), "kind": "Workload",
-		"metadata": map[string]any{
-			"namespace": s.workload.Namespace, "name": s.workload.Name,
-			"uid": s.workload.UID, "resourceVersion": s.workload.ResourceVersion,
-		},
-		"status": map[string]any{"admissionChecks": []kueue.AdmissionCheckState{next}},
+	patch, err := checkPatch(s.workload, next, func(name string) bool {
+		_, ours := r.gate(ctx, name)
+		return ours
 	})
 	if err != nil {
 		return false, err
@@ -150,11 +147,33 @@ func (r *workloads) write(ctx context.Context, s *situation, v verdict) (changed
 	return true, nil
 }
 
+// checkPatch makes a check what it's to be, in a Workload that is as it was seen. Our
+// other checks are in it as they are: what a server-side apply leaves out, it takes away.
+func checkPatch(w *kueue.Workload, next kueue.AdmissionCheckState, ours func(name string) bool) ([]byte, error) {
+	var all []kueue.AdmissionCheckState
+	for _, c := range w.Status.AdmissionChecks {
+		switch {
+		case c.Name == next.Name:
+			all = append(all, next)
+		case ours(string(c.Name)):
+			all = append(all, kueue.AdmissionCheckState{
+				Name: c.Name, State: c.State, Message: c.Message,
+				LastTransitionTime: c.LastTransitionTime, RequeueAfterSeconds: c.RequeueAfterSeconds,
+			})
+		}
+	}
+	return json.Marshal(map[string]any{
+		"apiVersion": kueue.SchemeGroupVersion.String(), "kind": "Workload",
+		"metadata": map[string]any{"namespace": w.Namespace, "name": w.Name, "uid": w.UID, "resourceVersion": w.ResourceVersion},
+		"status":   map[string]any{"admissionChecks": all},
+	})
+}
+
 // clip bounds a message to what an event can show as well.
 func clip(message string) string {
 	const enough = 1000
 	if len(message) <= enough {
 		return message
 	}
-	return message[:enough] + "..."
+	return strings.ToValidUTF8(message[:enough], "") + "..."
 }
