@@ -143,20 +143,13 @@ func isServed(api discovery.DiscoveryInterface) (bool, error) {
 
 // begin starts a session, and returns when its caches are filled.
 func (l *lifecycle) begin(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
 	s, err := newSession(ctx, l)
 	if err != nil {
-		cancel()
 		return err
 	}
-	stop := s.run(ctx, cancel)
-	wait, done := context.WithTimeout(ctx, syncTimeout)
-	defer done()
-	if !s.objects.WaitForCacheSync(wait) {
-		stop()
-		return fmt.Errorf("the objects of %s can't be listed; does the manager have the permissions?", kueue.SchemeGroupVersion)
+	if l.stop, err = s.run(ctx); err != nil {
+		return err
 	}
-	l.stop = stop
 	l.queues.session.Store(s)
 	return nil
 }

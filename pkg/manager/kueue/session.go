@@ -101,9 +101,12 @@ func (s *session) setup(l *lifecycle) error {
 	return nil
 }
 
-// run starts the session; the answer ends it, and returns when nothing of it runs
-// any more.
-func (s *session) run(ctx context.Context, cancel context.CancelFunc) (stop func()) {
+// run starts the session, and returns when its caches are filled; stop ends it, and
+// returns when nothing of it runs any more. The controllers come last: what has been
+// told by the hub's caches once is told for as long as the process lives, so a session
+// that can't begin, and is tried again and again, must not have listened to them.
+func (s *session) run(ctx context.Context) (stop func(), err error) {
+	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
 	start := func(what string, f func(context.Context) error) {
 		running.Go(func() {
@@ -112,14 +115,21 @@ func (s *session) run(ctx context.Context, cancel context.CancelFunc) (stop func
 			}
 		})
 	}
-	start("cache", s.objects.Start)
-	for _, c := range s.controllers {
-		start("controller", c.Start)
-	}
-	return func() {
+	stop = func() {
 		cancel()
 		running.Wait()
 	}
+	start("cache", s.objects.Start)
+	wait, done := context.WithTimeout(ctx, syncTimeout)
+	defer done()
+	if !s.objects.WaitForCacheSync(wait) {
+		stop()
+		return nil, fmt.Errorf("the objects of %s can't be listed; does the manager have the permissions?", kueue.SchemeGroupVersion)
+	}
+	for _, c := range s.controllers {
+		start("controller", c.Start)
+	}
+	return stop, nil
 }
 
 // slimWorkload drops what is big and never read: the templates of the Pods.
