@@ -40,7 +40,7 @@ func newUnregister(c *cli) *cobra.Command {
 		Short: "Let a worker go: the reverse of register",
 		Long: templates.LongDesc(`
 			Let a worker go. Its unfinished Jobs run to their end first (Wait), are moved to other workers with their
-			progress (Move), or are left to the worker and started anew elsewhere (Orphan).
+			progress (Move), or are left to the worker and go on elsewhere as well (Orphan).
 
 			When the hub has let it go, and not before, the ServiceAccount, its token and its roles are removed from the
 			worker, if you name its context. Interrupted, it can be run again.`),
@@ -218,7 +218,7 @@ func removalQuestion(w *v1alpha1.WorkerCluster, policy v1alpha1.RemovalPolicy) s
 	case policy == v1alpha1.RemovalMove:
 		return fmt.Sprintf("Let %s go? %s will be moved to other workers, with the progress made.", w.Name, jobs)
 	case policy == v1alpha1.RemovalOrphan:
-		return fmt.Sprintf("Let %s go? %s will be started anew on other workers, and may go on in %s as well: work is done twice.", w.Name, jobs, w.Name)
+		return fmt.Sprintf("Let %s go? %s will go on on other workers, and may go on in %s as well: work is done twice.", w.Name, jobs, w.Name)
 	default:
 		return fmt.Sprintf("Let %s go? Nothing new is placed there; %s will run to the end first.", w.Name, jobs)
 	}
