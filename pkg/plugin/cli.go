@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"time"
 
@@ -96,8 +97,10 @@ func paletteFor(terminal bool, env func(string) string) show.Palette {
 
 func (c *cli) now() time.Time { return c.clock.Now() }
 
-// say tells of progress, on standard error.
-func (c *cli) say(format string, args ...any) { fprintf(c.ErrOut, format+"\n", args...) }
+// say tells of progress, on standard error. Much of it is what others say.
+func (c *cli) say(format string, args ...any) {
+	fprintf(c.ErrOut, "%s\n", show.Printable(fmt.Sprintf(format, args...)))
+}
 
 // pollInterval is how often the hub is asked while a verb waits. A poll outlives
 // a connection that breaks, and the wait is for one object.

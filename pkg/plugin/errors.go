@@ -9,6 +9,7 @@ import (
 	utilexec "k8s.io/client-go/util/exec"
 
 	"github.com/jobferry/jobferry/pkg/plugin/access"
+	"github.com/jobferry/jobferry/pkg/plugin/show"
 )
 
 // Exit codes, see doc.go.
@@ -54,7 +55,7 @@ func finish(err error, out io.Writer) int {
 	case errors.As(err, &remote) && remote.Exited():
 		return remote.ExitStatus() // the command has said why
 	}
-	fprintf(out, "error: %v\n", access.Explain(err))
+	fprintf(out, "error: %s\n", show.Printable(access.Explain(err).Error()))
 	switch {
 	case errors.As(err, &arg):
 		return exitUsage

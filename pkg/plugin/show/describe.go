@@ -50,7 +50,7 @@ func (d Description) writeHead(b *strings.Builder, p Palette) {
 	state := JobState(d.Job)
 	field(b, "Name", d.Job.Name)
 	field(b, "Namespace", d.Job.Namespace)
-	field(b, "State", p.Paint(state.Tone, state.Text))
+	painted(b, "State", p.Paint(state.Tone, state.Text))
 	if failed := conditionOf(d.Job, batchv1.JobFailed); failed != nil {
 		field(b, "Reason", oneLine(failed.Reason+": "+failed.Message))
 	}
@@ -59,7 +59,9 @@ func (d Description) writeHead(b *strings.Builder, p Palette) {
 // fieldWidth aligns the values of the head.
 const fieldWidth = 18
 
-func field(b *strings.Builder, name, value string) {
+func field(b *strings.Builder, name, value string) { painted(b, name, Printable(value)) }
+
+func painted(b *strings.Builder, name, value string) {
 	fmt.Fprintf(b, "%-*s%s\n", fieldWidth, name+":", value)
 }
 
@@ -187,7 +189,7 @@ func (d Description) writeStatus(b *strings.Builder, now time.Time, p Palette) {
 	b.WriteString("\nStatus:\n")
 	_ = indented(b, t, p) // a strings.Builder takes all
 	if d.MirrorProblem != "" {
-		fmt.Fprintf(b, "  The worker's side can't be read: %s\n", d.MirrorProblem)
+		fmt.Fprintf(b, "  The worker's side can't be read: %s\n", Printable(d.MirrorProblem))
 	}
 }
 

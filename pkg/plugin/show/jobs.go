@@ -95,8 +95,6 @@ func Why(job *batchv1.Job, last *corev1.Event) string {
 	return oneLine(last.Message)
 }
 
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
-
 // newestByObject are the last events, by the UID of what they're about.
 func newestByObject(events []corev1.Event) map[types.UID]*corev1.Event {
 	newest := map[types.UID]*corev1.Event{}

@@ -191,3 +191,21 @@ func TestRateAndETA(t *testing.T) {
 		})
 	}
 }
+
+// What a worker says can't take a terminal over.
+func TestNothingControlsTheTerminal(t *testing.T) {
+	const evil = "a\x1b]0;title\x07\x1b[2J\u009b31m\u202eb\nc"
+	var out strings.Builder
+	table := Table{Header: []string{"NAME", evil}, Rows: [][]Cell{{Text(evil), {evil, Bad}}}}
+	if err := table.Write(&out, Palette{}); err != nil {
+		t.Fatal(err)
+	}
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{mirror.AnnotationClusterSelector: evil}}}
+	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: "True", Message: evil}}
+	if err := (Description{Job: job, MirrorProblem: evil}).Write(&out, now, Palette{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := out.String(); strings.ContainsAny(got, "\x1b\x07\u009b\u202e") || strings.Count(got, "title") != 6 {
+		t.Errorf("%q", got)
+	}
+}

@@ -2,7 +2,9 @@ package show
 
 import (
 	"io"
+	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -57,7 +59,7 @@ const columnGap = "   "
 // Write writes the table with its columns aligned.
 func (t Table) Write(w io.Writer, p Palette) error {
 	var b strings.Builder
-	rows := append([][]Cell{t.header()}, t.Rows...)
+	rows := harmless(append([][]Cell{t.header()}, t.Rows...))
 	widths := widthsOf(rows)
 	for _, row := range rows {
 		writeRow(&b, row, widths, p)
@@ -73,6 +75,35 @@ func (t Table) header() []Cell {
 	}
 	return row
 }
+
+// harmless are rows without what isn't text: much of it comes from workers.
+func harmless(rows [][]Cell) [][]Cell {
+	clean := make([][]Cell, 0, len(rows))
+	for _, row := range rows {
+		next := slices.Clone(row)
+		for i := range next {
+			next[i].Text = intoOne.Replace(Printable(next[i].Text))
+		}
+		clean = append(clean, next)
+	}
+	return clean
+}
+
+var intoOne = strings.NewReplacer("\n", " ", "\t", " ")
+
+// Printable is a text without what would control a terminal, but for the ends of its
+// lines and tabs.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+			return r
+		}
+		return -1
+	}, text)
+}
+
+// oneLine is a text in one line, with single spaces.
+func oneLine(text string) string { return strings.Join(strings.Fields(Printable(text)), " ") }
 
 func writeRow(b *strings.Builder, row []Cell, widths []int, p Palette) {
 	last := len(row) - 1
