@@ -179,8 +179,8 @@ func (r *Reconciler) fitsAtHome(ctx context.Context, s *dispatch.Snapshot) bool 
 // isResuming: the Job is suspended in its home, and runs again on the hub, or will
 // as soon as its queue knows that it has a place.
 func isResuming(s *dispatch.Snapshot) bool {
-	if isSuspended(s.Job) {
-		return s.Terms.Reserved && (s.Home.Mirror == nil || isSuspended(s.Home.Mirror))
+	if mirror.Suspended(s.Job) {
+		return s.Terms.Reserved && (s.Home.Mirror == nil || mirror.Suspended(s.Home.Mirror))
 	}
-	return s.Home.Mirror != nil && isSuspended(s.Home.Mirror)
+	return s.Home.Mirror != nil && mirror.Suspended(s.Home.Mirror)
 }

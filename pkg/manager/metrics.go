@@ -109,7 +109,7 @@ func mirrorPhases(mirrors []*batchv1.Job) map[Phase]int {
 		switch {
 		case mirror.Finished(m):
 			count[PhaseFinished]++
-		case isSuspended(m):
+		case mirror.Suspended(m):
 			count[PhaseSuspended]++
 		case m.Status.StartTime == nil:
 			count[PhasePlaced]++

@@ -8,6 +8,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // outlooks remembers whether Jobs that are to be placed while they're suspended have
@@ -34,7 +35,7 @@ func (o *outlooks) Unplaced(s *dispatch.Snapshot, decision placement.Decision) {
 }
 
 func (o *outlooks) set(s *dispatch.Snapshot, outlook kueue.Outlook) {
-	if !s.Terms.Reserved || !isSuspended(s.Job) {
+	if !s.Terms.Reserved || !mirror.Suspended(s.Job) {
 		return
 	}
 	o.mu.Lock()

@@ -7,7 +7,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
@@ -28,7 +27,7 @@ func phaseOf(job *batchv1.Job) Phase {
 	switch {
 	case mirror.Finished(job):
 		return PhaseFinished
-	case ptr.Deref(job.Spec.Suspend, false):
+	case mirror.Suspended(job):
 		return PhaseSuspended
 	case job.Annotations[mirror.AnnotationCluster] == "":
 		return PhasePending

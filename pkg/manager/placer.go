@@ -6,7 +6,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
@@ -108,10 +107,8 @@ func reserve(worker *clusters.Worker, job *batchv1.Job, running bool) {
 // wantsRoom says whether room is to be held for a Job's Pods: it runs, or will as
 // soon as its queue knows that it has a place.
 func wantsRoom(job *batchv1.Job, terms dispatch.Terms) bool {
-	return !isSuspended(job) || terms.Reserved
+	return !mirror.Suspended(job) || terms.Reserved
 }
-
-func isSuspended(job *batchv1.Job) bool { return ptr.Deref(job.Spec.Suspend, false) }
 
 func clusterOf(worker *clusters.Worker) placement.Cluster {
 	view := worker.View()

@@ -131,7 +131,7 @@ func (r *Reconciler) account(s *dispatch.Snapshot) {
 		return
 	}
 	if worker, ok := r.workers.Get(s.Home.Worker); ok {
-		waits := !s.Fits && (s.Home.Mirror == nil || isSuspended(s.Home.Mirror))
+		waits := !s.Fits && (s.Home.Mirror == nil || mirror.Suspended(s.Home.Mirror))
 		reserve(worker, s.Terms.Anticipate(s.Job), wantsRoom(s.Job, s.Terms) && !waits)
 		if !waits && s.Terms.Allows(s.Home.Worker) {
 			r.outlooks.Placed(s)

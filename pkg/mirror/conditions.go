@@ -109,7 +109,8 @@ func resumedCondition() batchv1.JobCondition {
 	}
 }
 
-func suspended(job *batchv1.Job) bool { return ptr.Deref(job.Spec.Suspend, false) }
+// Suspended says whether a Job is to be suspended, by its spec.
+func Suspended(job *batchv1.Job) bool { return ptr.Deref(job.Spec.Suspend, false) }
 
 func indexed(job *batchv1.Job) bool {
 	return ptr.Deref(job.Spec.CompletionMode, batchv1.NonIndexedCompletion) == batchv1.IndexedCompletion

@@ -34,7 +34,7 @@ func syncKeys(into, want map[string]string, last []string) {
 // also over someone who edited the mirror in the worker.
 func (d *drift) scalars() {
 	want, hub := &d.want.Spec, &d.hub.Spec
-	want.Suspend = ptr.To(suspended(d.hub) || d.target.Suspended || awaitsSeed(d.hub, d.mirror))
+	want.Suspend = ptr.To(Suspended(d.hub) || d.target.Suspended || awaitsSeed(d.hub, d.mirror))
 	want.TTLSecondsAfterFinished = nil // set by a policy, it would remove the result before it's read
 	want.MaxFailedIndexes = hub.MaxFailedIndexes
 	if hub.BackoffLimit != nil {
@@ -43,7 +43,7 @@ func (d *drift) scalars() {
 	if hub.PodReplacementPolicy != nil {
 		want.PodReplacementPolicy = hub.PodReplacementPolicy
 	}
-	if suspended(d.hub) {
+	if Suspended(d.hub) {
 		delete(d.want.Annotations, AnnotationDeadlineSpent)
 	}
 	want.ActiveDeadlineSeconds = wantedDeadline(d.hub, d.want)

@@ -83,7 +83,7 @@ func setResources(t *corev1.PodTemplateSpec, want map[string]corev1.ResourceRequ
 // and names what differs. The rule is that of its validation, seen against the
 // mirror as it is before the patch; so the patch may resume it at the same time.
 func (d *drift) templateAllowed(next *corev1.PodTemplateSpec) (field string, allowed bool) {
-	neverStarted := suspended(d.mirror) && d.mirror.Status.StartTime == nil
+	neverStarted := Suspended(d.mirror) && d.mirror.Status.StartTime == nil
 	modern := d.target.Minor >= mutableTemplateMinor && stopped(d.mirror)
 	if !equality.Semantic.DeepEqual(resourcesOf(next), resourcesOf(&d.mirror.Spec.Template)) {
 		return "spec.template.spec.containers[*].resources", modern
@@ -94,6 +94,6 @@ func (d *drift) templateAllowed(next *corev1.PodTemplateSpec) (field string, all
 // stopped says whether a mirror is suspended and has no Pods but those on their
 // way out.
 func stopped(mirror *batchv1.Job) bool {
-	return suspended(mirror) && mirror.Status.Active == 0 &&
+	return Suspended(mirror) && mirror.Status.Active == 0 &&
 		(mirror.Status.StartTime == nil || isTrue(&mirror.Status, batchv1.JobSuspended))
 }

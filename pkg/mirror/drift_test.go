@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 )
 
@@ -104,8 +105,8 @@ var driftRows = map[string]struct {
 
 	"given to another controller":  {mirror: managedBy("example.com/other"), want: "Refuse spec.managedBy"},
 	"managed by the built-in":      {mirror: managedBy(batchv1.JobControllerName)},
-	"now embedded, not started":    {target: Target{Origin: "hub-a", JobController: Embedded}, want: "Recreate spec.managedBy"},
-	"now embedded, started before": {target: Target{Origin: "hub-a", JobController: Embedded}, mirror: running},
+	"now embedded, not started":    {target: Target{Origin: "hub-a", JobController: v1alpha1.JobControllerEmbedded}, want: "Recreate spec.managedBy"},
+	"now embedded, started before": {target: Target{Origin: "hub-a", JobController: v1alpha1.JobControllerEmbedded}, mirror: running},
 }
 
 func TestDrift(t *testing.T) {
@@ -146,7 +147,7 @@ func TestDriftUntilSeeded(t *testing.T) {
 		t.Error("indexes beyond the mirror's completions are seeded")
 	}
 	aligned := applyBytes(t, m, Drift(hub, m, atHome).(Patch).Bytes())
-	if !suspended(aligned) || *aligned.Spec.Completions != 5 {
+	if !Suspended(aligned) || *aligned.Spec.Completions != 5 {
 		t.Errorf("got %+v", aligned.Spec)
 	}
 	seed, due := SeedDue(hub, aligned)

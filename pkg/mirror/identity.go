@@ -116,13 +116,3 @@ func HubUID(mirror *batchv1.Job) types.UID {
 func Claimed(hub *batchv1.Job) bool {
 	return ptr.Deref(hub.Spec.ManagedBy, "") == ManagedByDispatcher
 }
-
-// JobController is who runs the mirrors of a worker.
-type JobController string
-
-const (
-	// BuiltIn is the Job controller of kube-controller-manager.
-	BuiltIn JobController = "BuiltIn"
-	// Embedded is Jobferry's own, pkg/worker.
-	Embedded JobController = "Embedded"
-)

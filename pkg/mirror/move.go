@@ -43,7 +43,7 @@ func (m Move) Annotations(hub *batchv1.Job) map[string]any {
 // the time since its start, without that between a loss and the move that followed.
 // A Job that has been suspended has its whole deadline again, as the Job API says.
 func DeadlineSpent(hub *batchv1.Job, until time.Time) time.Duration {
-	if hub.Spec.ActiveDeadlineSeconds == nil || hub.Status.StartTime == nil || suspended(hub) {
+	if hub.Spec.ActiveDeadlineSeconds == nil || hub.Status.StartTime == nil || Suspended(hub) {
 		return 0
 	}
 	from, before := hub.Status.StartTime.Time, time.Duration(0)
@@ -111,7 +111,7 @@ func RepeatedBy(hub, former *batchv1.Job) Repeated {
 // mirror that no controller has touched has nothing to bring to rest.
 func Stopped(m *batchv1.Job) bool {
 	s := &m.Status
-	if !suspended(m) {
+	if !Suspended(m) {
 		return false
 	}
 	if blank(s) {

@@ -7,6 +7,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // Target is the worker as far as a mirror depends on it, and how the mirror is to
@@ -14,7 +16,7 @@ import (
 // what Drift and Reflect need of them.
 type Target struct {
 	Origin        Origin
-	JobController JobController // default BuiltIn
+	JobController v1alpha1.JobController // default BuiltIn
 	// Minor is the worker's Kubernetes version, 1.Minor. Zero: unknown, taken for old.
 	Minor int
 	// Suspended makes a mirror that's suspended although its hub Job isn't: for a
@@ -71,7 +73,7 @@ func projectSpec(hub *batchv1.Job, target Target) batchv1.JobSpec {
 	spec.Template = projectTemplate(hub)
 	spec.TTLSecondsAfterFinished = nil
 	spec.ManagedBy = nil
-	if target.JobController == Embedded {
+	if target.JobController == v1alpha1.JobControllerEmbedded {
 		spec.ManagedBy = ptr.To(ManagedByWorker)
 	}
 	if !manualSelector(hub) {
@@ -88,7 +90,7 @@ func wantedDeadline(hub, mirror *batchv1.Job) *int64 {
 		return nil
 	}
 	spent, err := strconv.ParseInt(mirror.Annotations[AnnotationDeadlineSpent], 10, 64)
-	if err != nil || spent < 0 || suspended(hub) {
+	if err != nil || spent < 0 || Suspended(hub) {
 		spent = 0
 	}
 	return ptr.To(max(*hub.Spec.ActiveDeadlineSeconds-spent, min(*hub.Spec.ActiveDeadlineSeconds, 1)))

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 )
 
@@ -90,9 +91,9 @@ func TestProjectTarget(t *testing.T) {
 		target Target
 		check  func(*batchv1.Job) bool
 	}{
-		"built-in":               {mirrortest.New("job"), Target{JobController: BuiltIn}, func(m *batchv1.Job) bool { return m.Spec.ManagedBy == nil }},
-		"embedded":               {mirrortest.New("job"), Target{JobController: Embedded}, func(m *batchv1.Job) bool { return *m.Spec.ManagedBy == ManagedByWorker }},
-		"suspended for its seed": {mirrortest.New("job"), Target{Suspended: true}, suspended},
+		"built-in":               {mirrortest.New("job"), Target{JobController: v1alpha1.JobControllerBuiltIn}, func(m *batchv1.Job) bool { return m.Spec.ManagedBy == nil }},
+		"embedded":               {mirrortest.New("job"), Target{JobController: v1alpha1.JobControllerEmbedded}, func(m *batchv1.Job) bool { return *m.Spec.ManagedBy == ManagedByWorker }},
+		"suspended for its seed": {mirrortest.New("job"), Target{Suspended: true}, Suspended},
 		"fresh start":            {mirrortest.New("job"), Target{FreshStart: true}, freshStart},
 		"a work queue's restart": {mirrortest.New("job").WorkQueue(2).Counted(0, 1), Target{}, freshStart},
 		"a work queue's start":   {mirrortest.New("job").WorkQueue(2), Target{}, func(m *batchv1.Job) bool { return !freshStart(m) }},

@@ -127,7 +127,7 @@ func interimBeforeFinal(r *reflection) string {
 }
 
 func finishedNeedsStartTime(r *reflection) string {
-	nothingToDo := suspended(r.hub) && ptr.Equal(r.hub.Spec.Completions, ptr.To[int32](0))
+	nothingToDo := Suspended(r.hub) && ptr.Equal(r.hub.Spec.Completions, ptr.To[int32](0))
 	return unless(!finished(&r.next) || r.next.StartTime != nil || nothingToDo, "the Job ended without a startTime")
 }
 
@@ -141,7 +141,7 @@ func finishedWithoutUncounted(r *reflection) string {
 
 func startTimeStays(r *reflection) string {
 	was := r.hub.Status.StartTime
-	return unless(was == nil || suspended(r.hub) || was.Equal(r.next.StartTime), "startTime changes while the Job isn't suspended")
+	return unless(was == nil || Suspended(r.hub) || was.Equal(r.next.StartTime), "startTime changes while the Job isn't suspended")
 }
 
 func completionTimeWithComplete(r *reflection) string {
@@ -181,5 +181,5 @@ func outcomeIndexes(r *reflection) string {
 
 func suspendedAgrees(r *reflection) string {
 	written := isTrue(&r.next, batchv1.JobSuspended) && !isTrue(&r.hub.Status, batchv1.JobSuspended)
-	return unless(!written || suspended(r.hub), "Suspended=True for a Job that isn't suspended")
+	return unless(!written || Suspended(r.hub), "Suspended=True for a Job that isn't suspended")
 }

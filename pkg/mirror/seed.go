@@ -61,7 +61,7 @@ func SeedDue(hub, mirror *batchv1.Job) (batchv1.JobStatus, bool) {
 }
 
 func awaitedSeed(hub, mirror *batchv1.Job) (batchv1.JobStatus, bool) {
-	if !suspended(mirror) || mirror.Status.StartTime != nil || progressed(&mirror.Status) {
+	if !Suspended(mirror) || mirror.Status.StartTime != nil || progressed(&mirror.Status) {
 		return batchv1.JobStatus{}, false
 	}
 	seed, ok := Seed(hub)

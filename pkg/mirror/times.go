@@ -12,11 +12,11 @@ func suspendedState(r *reflection) {
 	switch {
 	case finished(&r.next):
 		// A Job that has ended keeps the condition that it had.
-	case suspended(r.hub) && suspended(r.mirror) && isTrue(&r.mirror.Status, batchv1.JobSuspended):
+	case Suspended(r.hub) && Suspended(r.mirror) && isTrue(&r.mirror.Status, batchv1.JobSuspended):
 		if !isTrue(&r.next, batchv1.JobSuspended) {
 			setCondition(&r.next, suspendedCondition(), r.transition(batchv1.JobSuspended))
 		}
-	case !suspended(r.hub) && r.mirrorRuns() && isTrue(&r.next, batchv1.JobSuspended):
+	case !Suspended(r.hub) && r.mirrorRuns() && isTrue(&r.next, batchv1.JobSuspended):
 		setCondition(&r.next, resumedCondition(), r.transition(batchv1.JobSuspended))
 	}
 }
@@ -24,13 +24,13 @@ func suspendedState(r *reflection) {
 // mirrorRuns says whether the worker's controller has seen that the mirror isn't
 // suspended. Before that, the mirror's startTime may be that of an earlier run.
 func (r *reflection) mirrorRuns() bool {
-	return !suspended(r.mirror) && !isTrue(&r.mirror.Status, batchv1.JobSuspended)
+	return !Suspended(r.mirror) && !isTrue(&r.mirror.Status, batchv1.JobSuspended)
 }
 
 // mirrorStopped says whether the mirror is suspended and all its Pods are on their
 // way out.
 func (r *reflection) mirrorStopped() bool {
-	return suspended(r.mirror) && isTrue(&r.mirror.Status, batchv1.JobSuspended) && r.mirror.Status.Active == 0
+	return Suspended(r.mirror) && isTrue(&r.mirror.Status, batchv1.JobSuspended) && r.mirror.Status.Active == 0
 }
 
 func startTime(r *reflection) {
@@ -40,7 +40,7 @@ func startTime(r *reflection) {
 		r.next.StartTime = r.clampPtr(said)
 	case finished(&r.next):
 		r.next.StartTime = was
-	case suspended(r.hub):
+	case Suspended(r.hub):
 		// Cleared when the Pods have stopped, so that the next run can set it anew on
 		// any version of the hub. A run that hasn't stopped yet doesn't set it.
 		if r.mirrorStopped() {

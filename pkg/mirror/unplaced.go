@@ -19,7 +19,7 @@ func Unplaced(hub *batchv1.Job, now time.Time) Verdict {
 	clearLiveCounters(&r.next)
 	r.next.UncountedTerminatedPods = nil
 	switch {
-	case suspended(hub):
+	case Suspended(hub):
 		r.next.StartTime = nil
 		if !isTrue(&r.next, batchv1.JobSuspended) {
 			setCondition(&r.next, suspendedCondition(), r.now)

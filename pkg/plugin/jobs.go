@@ -154,7 +154,7 @@ func keep(jobs []batchv1.Job, wanted func(*batchv1.Job) bool) []batchv1.Job {
 // eventsOfWaiting reads the events of Jobs, if one of these waits for something.
 func eventsOfWaiting(ctx context.Context, hub client.Client, jobs []batchv1.Job, namespace string) ([]corev1.Event, error) {
 	for i := range jobs {
-		if !show.Finished(&jobs[i]) {
+		if !mirror.Finished(&jobs[i]) {
 			return jobEvents(ctx, hub, namespace, "")
 		}
 	}

@@ -6,7 +6,8 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // words says an action in a few words, for tables.
@@ -15,7 +16,7 @@ func words(action Action) string {
 	case Place:
 		return placeWords(a)
 	case CreateMirror:
-		if ptr.Deref(a.Mirror.Spec.Suspend, false) {
+		if mirror.Suspended(a.Mirror) {
 			return "create suspended in " + a.Worker
 		}
 		return "create in " + a.Worker

@@ -3,8 +3,6 @@ package dispatch
 import (
 	"strings"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
@@ -60,6 +58,6 @@ func (s *Snapshot) carryReports() []Report {
 // isHeld: the mirror has to stay suspended, because its Pods couldn't start.
 func (s *Snapshot) isHeld() bool {
 	m := s.Home.Mirror
-	return ptr.Deref(m.Spec.Suspend, false) && len(carry.Marked(m)) > 0 &&
+	return mirror.Suspended(m) && len(carry.Marked(m)) > 0 &&
 		(!s.Carry.Current || len(s.Carry.Blocked) > 0)
 }

@@ -3,8 +3,6 @@ package dispatch
 import (
 	"time"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -97,7 +95,7 @@ func isFinished(s *Snapshot) bool { return mirror.Finished(s.Job) }
 func isUnplaced(s *Snapshot) bool { return s.Home == nil }
 
 func isSuspendedAtHub(s *Snapshot) bool {
-	return ptr.Deref(s.Job.Spec.Suspend, false) && (s.Home == nil || s.Home.Synced && s.Home.Mirror == nil)
+	return mirror.Suspended(s.Job) && (s.Home == nil || s.Home.Synced && s.Home.Mirror == nil)
 }
 
 func isHomeUnknown(s *Snapshot) bool { return s.Home != nil && !s.Home.Registered }

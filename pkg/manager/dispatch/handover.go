@@ -44,7 +44,7 @@ func planHandover(s *Snapshot) Plan {
 	switch {
 	case mirror.OutcomeOf(seat.Mirror) != mirror.Undecided:
 		return Plan{Actions: []Action{Place{At: seat.Worker}}, Again: true}
-	case !isSuspended(seat.Mirror):
+	case !mirror.Suspended(seat.Mirror):
 		return Plan{Actions: []Action{SuspendMirror{Worker: seat.Worker, Mirror: seat.Mirror}}, Again: true}
 	}
 	plan, shown := s.reflectFormer(seat)
@@ -94,7 +94,7 @@ func (s *Snapshot) removeCopy(seat *Seat, repeated mirror.Repeated) []Action {
 	for _, action := range remove(seat, "") {
 		deletion := action.(DeleteMirror)
 		deletion.VerifyElsewhere, deletion.Repeated = true, repeated
-		if s.isLiveCopy(seat) && !isSuspended(seat.Mirror) && !mirror.Finished(seat.Mirror) {
+		if s.isLiveCopy(seat) && !mirror.Suspended(seat.Mirror) && !mirror.Finished(seat.Mirror) {
 			actions = append(actions, SuspendMirror{Worker: seat.Worker, Mirror: seat.Mirror})
 		}
 		actions = append(actions, deletion)

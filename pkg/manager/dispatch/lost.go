@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -52,7 +50,7 @@ func planHomeLost(s *Snapshot) Plan {
 
 // awaitsItsQueue: the Job runs by its queue's leave, which ends with the loss.
 func (s *Snapshot) awaitsItsQueue() bool {
-	return s.Terms.Checked && !ptr.Deref(s.Job.Spec.Suspend, false)
+	return s.Terms.Checked && !mirror.Suspended(s.Job)
 }
 
 // planHomeOutOfTouch does nothing: the end of a connection isn't the loss of a

@@ -168,12 +168,12 @@ func TestAMovedJobsMirror(t *testing.T) {
 	}
 	m := created(hub)
 	// It started half an hour ago.
-	if left := *m.Spec.ActiveDeadlineSeconds; left != 7200-1800 || !isSuspended(m) {
-		t.Errorf("%d s are left, want 5400; suspended %v", left, isSuspended(m))
+	if left := *m.Spec.ActiveDeadlineSeconds; left != 7200-1800 || !mirror.Suspended(m) {
+		t.Errorf("%d s are left, want 5400; suspended %v", left, mirror.Suspended(m))
 	}
 	fresh(hub)
-	if m := created(hub); !mirror.FreshStart(m) || isSuspended(m) {
-		t.Errorf("a fresh start: %v, suspended %v", m.Annotations, isSuspended(m))
+	if m := created(hub); !mirror.FreshStart(m) || mirror.Suspended(m) {
+		t.Errorf("a fresh start: %v, suspended %v", m.Annotations, mirror.Suspended(m))
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 // isTakenBack: the worker of a Job is lost, and its queue has suspended it for that.
 // Only when the Job counts as stopped is its quota free.
 func isTakenBack(s *Snapshot) bool {
-	if s.Home == nil || !isHomeLost(s) || !s.Terms.Checked || s.Terms.Reserved || !ptr.Deref(s.Job.Spec.Suspend, false) {
+	if s.Home == nil || !isHomeLost(s) || !s.Terms.Checked || s.Terms.Reserved || !mirror.Suspended(s.Job) {
 		return false
 	}
 	policy, _ := onClusterLost(s)
@@ -20,13 +20,13 @@ func isTakenBack(s *Snapshot) bool {
 // waits for it to be placed. What isn't known of a worker out of touch isn't acted
 // upon, and what is still running in one stops first.
 func isAwaitingAdmission(s *Snapshot) bool {
-	return s.Terms.Reserved && ptr.Deref(s.Job.Spec.Suspend, false) && (s.Home == nil || s.Home.Synced && s.isStopped())
+	return s.Terms.Reserved && mirror.Suspended(s.Job) && (s.Home == nil || s.Home.Synced && s.isStopped())
 }
 
 // isStopped: no Pod of the Job is left in its home.
 func (s *Snapshot) isStopped() bool {
 	m := s.Home.Mirror
-	return m == nil || m.DeletionTimestamp == nil && ptr.Deref(m.Spec.Suspend, false) &&
+	return m == nil || m.DeletionTimestamp == nil && mirror.Suspended(m) &&
 		m.Status.Active == 0 && ptr.Deref(m.Status.Terminating, 0) == 0
 }
 

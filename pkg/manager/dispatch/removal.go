@@ -144,7 +144,7 @@ func planStray(s *Snapshot) Plan {
 		case seat.Mirror != nil && seat.Removal == v1alpha1.RemovalOrphan:
 			plan.disown(seat)
 		case s.mayStillBring(seat):
-			if !isSuspended(seat.Mirror) && !mirror.Finished(seat.Mirror) {
+			if !mirror.Suspended(seat.Mirror) && !mirror.Finished(seat.Mirror) {
 				plan.Actions = append(plan.Actions, SuspendMirror{Worker: seat.Worker, Mirror: seat.Mirror})
 			}
 		default:

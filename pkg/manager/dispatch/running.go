@@ -7,7 +7,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -183,10 +182,8 @@ func (s *Snapshot) patch(patch mirror.Patch) Plan {
 
 // isResuming: the hub Job runs (again), its mirror is still suspended.
 func (s *Snapshot) isResuming() bool {
-	return !isSuspended(s.Job) && isSuspended(s.Home.Mirror)
+	return !mirror.Suspended(s.Job) && mirror.Suspended(s.Home.Mirror)
 }
-
-func isSuspended(job *batchv1.Job) bool { return ptr.Deref(job.Spec.Suspend, false) }
 
 // differences tells what the worker's admission changed.
 func (s *Snapshot) differences(notes []mirror.Note) []Report {

@@ -96,7 +96,7 @@ func (s *sim) fault() {
 }
 
 func (s *sim) suspendHub(suspend bool) {
-	if mirror.Finished(s.hub) || isSuspended(s.hub) == suspend {
+	if mirror.Finished(s.hub) || mirror.Suspended(s.hub) == suspend {
 		return
 	}
 	s.hub.Spec.Suspend = &suspend
@@ -170,7 +170,7 @@ func (s *sim) seats() []Seat {
 func (s *sim) lost(w *simWorker) bool { return !w.inTouch && s.now.Sub(w.since) >= simLostAfter }
 
 func (s *sim) expectEnd() {
-	if isSuspended(s.hub) {
+	if mirror.Suspended(s.hub) {
 		s.suspendHub(false)
 		for range 60 {
 			s.turn(100)

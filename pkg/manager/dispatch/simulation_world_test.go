@@ -45,7 +45,7 @@ func (w *simWorker) work(s *sim) {
 		}
 	case m.DeletionTimestamp != nil:
 		w.mirror = nil
-	case isSuspended(m):
+	case mirror.Suspended(m):
 		m.Status.StartTime, m.Status.Active = nil, 0
 		w.pods(0)
 		w.condition(s, batchv1.JobSuspended, corev1.ConditionTrue)
@@ -108,7 +108,7 @@ func (w *simWorker) condition(s *sim, kind batchv1.JobConditionType, is corev1.C
 }
 
 func (w *simWorker) runs() bool {
-	return w.mirror != nil && !mirror.Finished(w.mirror) && !isSuspended(w.mirror) && w.mirror.DeletionTimestamp == nil
+	return w.mirror != nil && !mirror.Finished(w.mirror) && !mirror.Suspended(w.mirror) && w.mirror.DeletionTimestamp == nil
 }
 
 func (s *sim) worker(name string) *simWorker {

@@ -162,7 +162,7 @@ func DefaultTiming() Timing {
 func (s *Snapshot) target(seat *Seat) mirror.Target {
 	return mirror.Target{
 		Origin:        s.Origin,
-		JobController: mirror.JobController(seat.JobController),
+		JobController: seat.JobController,
 		Minor:         seat.Minor,
 	}
 }

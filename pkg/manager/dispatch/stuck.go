@@ -66,7 +66,7 @@ func (s *Snapshot) ran() bool {
 // hasNothingToRun: the mirror needs no Pods, now or any more.
 func (s *Snapshot) hasNothingToRun() bool {
 	m := s.Home.Mirror
-	return ptr.Deref(m.Spec.Suspend, false) || ptr.Deref(m.Spec.Parallelism, 1) == 0 || mirror.OutcomeOf(m) != mirror.Undecided
+	return mirror.Suspended(m) || ptr.Deref(m.Spec.Parallelism, 1) == 0 || mirror.OutcomeOf(m) != mirror.Undecided
 }
 
 // IsWaiting says whether the Job's mirror waits for its first Pod to run. Since

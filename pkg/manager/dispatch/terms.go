@@ -7,7 +7,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // Terms is what a queue on the hub says of a Job: where it may be, and whether its
@@ -39,7 +40,7 @@ func (t *Terms) Allows(worker string) bool {
 // Anticipate returns a Job as it will be when it's resumed; one that isn't waiting
 // for that is returned as it is. The Job isn't changed.
 func (t *Terms) Anticipate(job *batchv1.Job) *batchv1.Job {
-	if !t.Reserved || !ptr.Deref(job.Spec.Suspend, false) {
+	if !t.Reserved || !mirror.Suspended(job) {
 		return job
 	}
 	next := *job // what is changed below is copied

@@ -9,7 +9,7 @@ func isHomeUnwanted(s *Snapshot) bool {
 }
 
 func planHomeUnwanted(s *Snapshot) Plan {
-	if isSuspended(s.Job) {
+	if mirror.Suspended(s.Job) {
 		if plan := planSuspendedAtHub(s); len(plan.Actions) > 0 {
 			return plan
 		}

@@ -6,7 +6,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -162,7 +161,7 @@ var placementChanged = predicate.TypedFuncs[*batchv1.Job]{
 	UpdateFunc: func(e event.TypedUpdateEvent[*batchv1.Job]) bool {
 		return e.ObjectOld.UID != e.ObjectNew.UID ||
 			e.ObjectOld.Annotations[mirror.AnnotationCluster] != e.ObjectNew.Annotations[mirror.AnnotationCluster] ||
-			ptr.Deref(e.ObjectOld.Spec.Suspend, false) != ptr.Deref(e.ObjectNew.Spec.Suspend, false)
+			mirror.Suspended(e.ObjectOld) != mirror.Suspended(e.ObjectNew)
 	},
 }
 

@@ -82,28 +82,19 @@ func placement(job *batchv1.Job) (worker string, err error) {
 			job.Name, ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName))
 	case worker != "":
 		return worker, nil
-	case ended(job):
+	case mirror.Finished(job):
 		return "", notFound("Job %q has ended without ever having been placed on a worker: it had no Pods", job.Name)
-	case ptr.Deref(job.Spec.Suspend, false):
+	case mirror.Suspended(job):
 		return "", notYet("Job %q is suspended, and isn't placed on a worker before it's resumed: it has no Pods yet", job.Name)
 	default:
 		return "", notYet("Job %q isn't placed on a worker yet; kubectl describe job %s tells what it waits for", job.Name, job.Name)
 	}
 }
 
-func ended(job *batchv1.Job) bool {
-	for _, c := range job.Status.Conditions {
-		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == "True" {
-			return true
-		}
-	}
-	return false
-}
-
 // noMirror says why there is nothing at the place where the Job should be.
 func noMirror(job *batchv1.Job, worker string) error {
 	switch from := job.Annotations[mirror.AnnotationMovedFrom]; {
-	case ended(job):
+	case mirror.Finished(job):
 		return notFound("Job %q has ended, and worker %q has no copy of it any more, nor its Pods", job.Name, worker)
 	case from != "":
 		return notYet("Job %q is being moved from worker %q to %q, and hasn't started there yet: try again", job.Name, from, worker)

@@ -76,7 +76,7 @@ func (d Description) writePlacement(b *strings.Builder, now time.Time, p Palette
 	if last := d.placement(); last != nil {
 		field(b, "Placement", fmt.Sprintf("%s, %s ago: %s", last.Reason, eventAge(last, now), oneLine(last.Message)))
 	}
-	if d.Workers == nil || Finished(d.Job) {
+	if d.Workers == nil || mirror.Finished(d.Job) {
 		return
 	}
 	b.WriteString("\nWorkers:\n")
@@ -131,7 +131,7 @@ type statusRow struct {
 var statusRows = []statusRow{
 	{"Parallelism", func(j *batchv1.Job, _ time.Time) string { return number(j.Spec.Parallelism) }},
 	{"Completions", func(j *batchv1.Job, _ time.Time) string { return number(j.Spec.Completions) }},
-	{"Suspended", func(j *batchv1.Job, _ time.Time) string { return strconv.FormatBool(ptr.Deref(j.Spec.Suspend, false)) }},
+	{"Suspended", func(j *batchv1.Job, _ time.Time) string { return strconv.FormatBool(mirror.Suspended(j)) }},
 	{"Active", func(j *batchv1.Job, _ time.Time) string { return strconv.Itoa(int(j.Status.Active)) }},
 	{"Ready", func(j *batchv1.Job, _ time.Time) string { return number(j.Status.Ready) }},
 	{"Terminating", func(j *batchv1.Job, _ time.Time) string { return number(j.Status.Terminating) }},

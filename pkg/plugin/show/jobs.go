@@ -85,7 +85,7 @@ func Why(job *batchv1.Job, last *corev1.Event) string {
 	if failed := conditionOf(job, batchv1.JobFailed); failed != nil {
 		return oneLine(strings.TrimSuffix(failed.Reason+": "+failed.Message, ": "))
 	}
-	if Finished(job) || last == nil {
+	if mirror.Finished(job) || last == nil {
 		return ""
 	}
 	alsoRunning, trouble := troubles[last.Reason]

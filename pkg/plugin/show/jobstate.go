@@ -22,7 +22,7 @@ var jobStates = []struct {
 	{Warn, "Deleting", func(j *batchv1.Job) bool { return j.DeletionTimestamp != nil }},
 	{Good, "Completing", has(batchv1.JobSuccessCriteriaMet)},
 	{Bad, "Failing", has(batchv1.JobFailureTarget)},
-	{Faint, "Suspended", func(j *batchv1.Job) bool { return ptr.Deref(j.Spec.Suspend, false) }},
+	{Faint, "Suspended", func(j *batchv1.Job) bool { return mirror.Suspended(j) }},
 	{Warn, "Pending", func(j *batchv1.Job) bool { return Worker(j) == "" }},
 	{Warn, "Moving", func(j *batchv1.Job) bool {
 		return j.Annotations[mirror.AnnotationMovedFrom] != "" && j.Status.Active == 0
@@ -53,11 +53,6 @@ func JobState(job *batchv1.Job) Cell {
 		}
 	}
 	return Text(none)
-}
-
-// Finished says whether a Job has ended.
-func Finished(job *batchv1.Job) bool {
-	return conditionOf(job, batchv1.JobComplete) != nil || conditionOf(job, batchv1.JobFailed) != nil
 }
 
 // Worker is where a Job is placed, or "".

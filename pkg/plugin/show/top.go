@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // TopWorkers is the table of how full the workers are.
@@ -37,7 +38,7 @@ func TopJobs(jobs []batchv1.Job, now time.Time, namespaces bool) Table {
 	}
 	for i := range jobs {
 		job := &jobs[i]
-		if Finished(job) {
+		if mirror.Finished(job) {
 			continue
 		}
 		p := progressOf(job, now)
