@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
@@ -89,7 +88,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err := options.Validate(); err != nil {
 		return fmt.Errorf("options: %w", err)
 	}
-	hubUID, err := readHubUID(ctx, mgr.GetAPIReader())
+	hubUID, err := clusters.HubUID(ctx, mgr.GetAPIReader())
 	if err != nil {
 		return err
 	}
@@ -180,14 +179,4 @@ func (r *Reconciler) setup(mgr ctrl.Manager) error {
 		return fmt.Errorf("jobs: %w", err)
 	}
 	return nil
-}
-
-// readHubUID reads the UID of the hub's kube-system namespace, which stands for
-// the cluster.
-func readHubUID(ctx context.Context, hub client.Reader) (types.UID, error) {
-	var namespace corev1.Namespace
-	if err := hub.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &namespace); err != nil {
-		return "", fmt.Errorf("the hub's namespace %s, whose UID is the hub's origin: %w", metav1.NamespaceSystem, err)
-	}
-	return namespace.UID, nil
 }

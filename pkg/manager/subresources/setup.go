@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -33,10 +31,11 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	options = options.withDefaults()
 	hub := mgr.GetAPIReader()
 	if options.Origin == "" {
-		var err error
-		if options.Origin, err = originOf(ctx, hub); err != nil {
+		uid, err := clusters.HubUID(ctx, hub)
+		if err != nil {
 			return fmt.Errorf("subresources: %w", err)
 		}
+		options.Origin = mirror.Origin(uid)
 	}
 	clientset, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
@@ -60,12 +59,4 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		return fmt.Errorf("subresources: %w", err)
 	}
 	return nil
-}
-
-func originOf(ctx context.Context, hub client.Reader) (mirror.Origin, error) {
-	var namespace corev1.Namespace
-	if err := hub.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &namespace); err != nil {
-		return "", fmt.Errorf("the hub's namespace %s, whose UID is the hub's origin: %w", metav1.NamespaceSystem, err)
-	}
-	return mirror.Origin(namespace.UID), nil
 }
