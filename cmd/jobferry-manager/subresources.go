@@ -72,5 +72,9 @@ func (f *subresourcesFlags) certificate(mgr ctrl.Manager) (func(*tls.ClientHello
 	if err != nil {
 		return nil, fmt.Errorf("aggregated API: %w", err)
 	}
+	// The hub's requests shall go to replicas that can answer them.
+	if err := mgr.AddReadyzCheck("subresources-certificate", keeper.Ready); err != nil {
+		return nil, fmt.Errorf("aggregated API: %w", err)
+	}
 	return keeper.GetCertificate, keeper.SetupWithManager(mgr)
 }

@@ -17,13 +17,7 @@ var errNone = errors.New("no serving certificate yet")
 type Keeper struct {
 	options Options
 	clock   clock.PassiveClock
-	current atomic.Pointer[current]
-}
-
-// current is what was decided last.
-type current struct {
-	serve  *generation
-	bundle []byte
+	serve   atomic.Pointer[generation] // as was decided last; nil: nothing can be served
 }
 
 // New checks the options. Nothing happens before SetupWithManager.
@@ -38,8 +32,8 @@ func New(options Options) (*Keeper, error) {
 // GetCertificate is for tls.Config. It fails until there is a certificate, which
 // takes a moment after the manager's start.
 func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	if now := k.current.Load(); now != nil && now.serve != nil {
-		return &now.serve.pair, nil
+	if now := k.serve.Load(); now != nil {
+		return &now.pair, nil
 	}
 	return nil, fmt.Errorf("%w: Secret %s/%s", errNone, k.options.Namespace, k.options.SecretName)
 }
@@ -49,14 +43,6 @@ func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 func (k *Keeper) Configure(config *tls.Config) {
 	config.GetCertificate = k.GetCertificate
 	config.MinVersion = tls.VersionTLS12
-}
-
-// CABundle is what clients are to trust, as PEM; nil until there is a certificate.
-func (k *Keeper) CABundle() []byte {
-	if now := k.current.Load(); now != nil {
-		return now.bundle
-	}
-	return nil
 }
 
 // Ready is a check for /readyz: there is a certificate to serve.

@@ -26,7 +26,7 @@ func TestOptions(t *testing.T) {
 		"settles too late": {good(func(o *Options) { o.Lifetime, o.Settle = time.Hour, 11*time.Minute }), "a sixth of the lifetime (10m0s)"},
 		"two of one kind":  {good(func(o *Options) { o.Targets = []Target{APIService("a"), APIService("b")} }), "more than one APIService"},
 		"one of several kinds": {good(func(o *Options) {
-			o.Targets = []Target{APIService("a"), MutatingWebhooks("a"), ValidatingWebhooks("a")}
+			o.Targets = []Target{APIService("a"), MutatingWebhooks("a")}
 		}), ""},
 	}
 	for name, row := range rows {

@@ -133,10 +133,10 @@ func (r *reconciler) next(ctx context.Context, now time.Time, secret *corev1.Sec
 	return next, nil
 }
 
-// adopt makes a decision what GetCertificate and CABundle answer.
+// adopt makes a decision what GetCertificate answers.
 func (r *reconciler) adopt(ctx context.Context, p plan) {
-	before := r.current.Swap(&current{serve: p.serve, bundle: p.bundle})
-	if p.serve != nil && (before == nil || before.serve == nil || before.serve.entry != p.serve.entry) {
+	before := r.serve.Swap(p.serve)
+	if p.serve != nil && (before == nil || before.entry != p.serve.entry) {
 		log.FromContext(ctx).Info("Serving certificate in use", "secret", r.options.SecretName, "entry", p.serve.entry)
 	}
 }

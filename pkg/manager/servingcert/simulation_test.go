@@ -167,7 +167,4 @@ func TestKeeperBeforeTheFirstCertificate(t *testing.T) {
 	if err := r.Ready(nil); err == nil {
 		t.Error("ready without a certificate")
 	}
-	if r.CABundle() != nil {
-		t.Error("a bundle without a certificate")
-	}
 }

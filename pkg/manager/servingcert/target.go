@@ -29,19 +29,6 @@ func MutatingWebhooks(name string) Target {
 		}}
 }
 
-// ValidatingWebhooks are all webhooks of a ValidatingWebhookConfiguration.
-func ValidatingWebhooks(name string) Target {
-	return Target{"ValidatingWebhookConfiguration", name,
-		func() client.Object { return &admissionv1.ValidatingWebhookConfiguration{} },
-		func(o client.Object) (places []*[]byte) {
-			hooks := o.(*admissionv1.ValidatingWebhookConfiguration).Webhooks
-			for i := range hooks {
-				places = append(places, &hooks[i].ClientConfig.CABundle)
-			}
-			return places
-		}}
-}
-
 // APIService is an APIService of the hub's aggregation layer.
 func APIService(name string) Target {
 	return Target{"APIService", name,
