@@ -16,9 +16,9 @@
 //	  + grace        their containers have ended (terminationGracePeriodSeconds)
 //	lost timeout     the hub lets the Jobs go on elsewhere
 //
-// The time of the last line starts at the first failed probe, which is not before
-// the last renewal. So it holds as long as After + Duration + grace is well below
-// the time-out; Late says when even After + Duration isn't.
+// The time of the last line starts at the first failed probe; a renewal may be later
+// than that by the probe's time-out, no more. So it holds as long as After + Duration
+// + grace is well below the time-out; Late says when even After + Duration isn't.
 //
 // # Words
 //

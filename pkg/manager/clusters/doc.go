@@ -33,7 +33,7 @@
 // worker, and within 2s + 2 ProbeTimeout + RetryDelay else.
 //
 // A worker whose probes succeed, but whose Jobs can't be watched for three probe
-// intervals, is Disconnected, too: what is known of it gets old.
+// intervals, is Disconnected from then on, too: what is known of it gets old.
 //
 // # When a worker is lost
 //

@@ -202,8 +202,11 @@ func TestAWatchThatFailsIsALoss(t *testing.T) {
 	c.Break("jobs", true)
 	w.server.Cut()
 	view := w.untilState(worker, Disconnected, v1alpha1.ReasonUnreachable)
-	if view.Since.Before(before) || time.Since(view.Since) < watchPatience*w.registry.options.ProbeInterval {
-		t.Errorf("since %s: want the first failed watch, after %s", view.Since, before)
+	if patience := watchPatience * w.registry.options.ProbeInterval; view.LossClock.Sub(before) < patience {
+		t.Errorf("since %s, which is less than %s after the watch failed: the fence was kept until then", view.LossClock, patience)
+	}
+	if view.LastContact.Before(view.LossClock) {
+		t.Errorf("answered last at %s, before it was lost at %s", view.LastContact, view.LossClock)
 	}
 	c.Break("jobs", false)
 	w.untilState(worker, Ready, v1alpha1.ReasonConnected)

@@ -258,21 +258,22 @@ func (o *owner) tend(ctx context.Context) {
 const watchPatience = 3
 
 // judge takes the caches into account: a worker that answers is Ready once its
-// mirrors are known, and for as long as their changes are.
+// mirrors are known, and for as long as their changes are. A loss by that begins now,
+// not with the first failure: until now the fence's Lease has been renewed.
 func (o *owner) judge() verdict {
 	v := o.last
 	if v.state != Ready {
 		return v
 	}
-	failure := o.mirrors.lastFailure()
-	stale := failure != nil && o.now().Sub(failure.since) >= watchPatience*o.options.ProbeInterval
+	now, failure := o.now(), o.mirrors.lastFailure()
+	stale := failure != nil && now.Sub(failure.since) >= watchPatience*o.options.ProbeInterval
 	switch {
 	case failure != nil && lacksPermission(failure.err):
-		v.state, v.at = Disconnected, failure.since
+		v.state, v.at = Disconnected, now
 		v.reason, v.message = explain(failure.err)
 	case o.mirrors.synced() && !stale:
 	case failure != nil:
-		v.state, v.at = Disconnected, failure.since
+		v.state, v.at = Disconnected, now
 		v.reason, v.message = explain(failure.err)
 		v.message = "Jobs can't be watched: " + v.message
 	default:
