@@ -59,7 +59,7 @@ func forbidden(err error) []dispatch.Report {
 		return nil
 	}
 	return []dispatch.Report{{Reason: dispatch.ReasonForbidden, Warning: true, Message: "Worker " + failed.worker +
-		" forbids what this Job needs; the permissions of its kubeconfig are to be those that docs/rbac.md lists: " + failed.err.Error()}}
+		" forbids what this Job needs; the permissions of its kubeconfig are to be those that docs/register.md lists: " + failed.err.Error()}}
 }
 
 // classify says how to handle an error of apply.

@@ -76,7 +76,8 @@ func took(job *batchv1.Job, now time.Time) string {
 var troubles = map[string]bool{
 	dispatch.ReasonPending: false, dispatch.ReasonStuck: false, dispatch.ReasonMoving: false,
 	dispatch.ReasonRefused: false, dispatch.ReasonConflict: false, dispatch.ReasonFailedCarry: false, dispatch.ReasonInvalid: false,
-	dispatch.ReasonDeferred: true, dispatch.ReasonStatusRejected: true, dispatch.ReasonOutOfTouch: true, dispatch.ReasonLost: true,
+	dispatch.ReasonForbidden: true,
+	dispatch.ReasonDeferred:  true, dispatch.ReasonStatusRejected: true, dispatch.ReasonOutOfTouch: true, dispatch.ReasonLost: true,
 }
 
 // Why says what an unfinished Job waits for, by its newest event, or how it
