@@ -23,6 +23,7 @@ func TestAdmissionCheck(t *testing.T) {
 	t.Run("PlacedBeforeAdmission", placedBeforeAdmission)
 	t.Run("Preference", preference)
 	t.Run("OnlyListedWorkers", onlyListedWorkers)
+	t.Run("TwoChecks", twoChecks)
 	t.Run("NoRoom", noRoom)
 	t.Run("FlavorBeforeAdmission", flavorBeforeAdmission)
 	t.Run("Config", config)
@@ -95,6 +96,24 @@ func onlyListedWorkers(t *testing.T) {
 	}
 	if home := ferrytest.HomeOf(f.HubJobUntil("wide", ferrytest.Suspended)); home != "" {
 		t.Errorf("the Job that fits nowhere is placed on %s", home)
+	}
+}
+
+// Of two checks of ours, each gets its state and keeps it, and the Job goes where both let it.
+func twoChecks(t *testing.T) {
+	t.Parallel()
+	f := kueuetest.For(t)
+	q := queues{f}
+	q.flavors()
+	q.check("wide", "w1", "w2")
+	q.check("narrow", "w2")
+	q.queue("team", "plain", 4, f.NS+"-wide", f.NS+"-narrow")
+	f.Submit("both", kueuetest.Queue("team"), kueuetest.Requests("100m"))
+	if home := ferrytest.HomeOf(f.HubJobUntil("both", rigtest.Complete)); home != "w2" {
+		t.Errorf("the Job ran on %s", home)
+	}
+	for _, check := range []string{"wide", "narrow"} {
+		f.WorkloadUntil("both", kueuetest.Check(f.NS+"-"+check, kueue.CheckStateReady, "Placed on worker w2"))
 	}
 }
 
