@@ -35,9 +35,11 @@ func (p *Plan) Account(o Outcome) *Account {
 	f := p.facts
 	active := int32(len(f.active) + o.Created)
 	ready, terminating := f.ready, f.terminating
+	released := p.released()
 	for _, d := range filter(f.active, func(d *pod) bool { return o.Deleted.Has(d.UID) }) {
 		active--
 		terminating++
+		d.tracked = d.tracked && !released.Has(d.UID)
 		if d.ready() {
 			ready--
 		}
@@ -54,6 +56,17 @@ func (p *Plan) Account(o Outcome) *Account {
 	f.terminating = terminating
 	f.next.Active, f.next.Ready, f.next.Terminating = active, ptr.To(ready), ptr.To(terminating)
 	return f.account(v, events)
+}
+
+// released are the Pods that lose their tracking finalizer before they're deleted.
+func (p *Plan) released() sets.Set[types.UID] {
+	uids := sets.New[types.UID]()
+	for _, d := range p.Delete {
+		if d.Release {
+			uids.Insert(d.Pod.UID)
+		}
+	}
+	return uids
 }
 
 func (f *facts) account(v *verdict, events []Event) *Account {

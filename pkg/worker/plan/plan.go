@@ -79,8 +79,11 @@ func Compute(s Snapshot, o Options) *Plan {
 	p.verdict = f.judge()
 	switch {
 	case p.verdict != nil:
+		// After a success the rest isn't needed: it's given up before it's deleted. Otherwise a
+		// controller that is killed in between would take the deleted for failed, and with them
+		// perhaps the Job.
 		for _, a := range f.active {
-			p.Delete = append(p.Delete, Deletion{Pod: a.Pod})
+			p.Delete = append(p.Delete, Deletion{Pod: a.Pod, Release: !p.verdict.failed()})
 		}
 	case f.job.DeletionTimestamp == nil:
 		p.Wake = f.deadline()

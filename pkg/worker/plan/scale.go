@@ -21,8 +21,8 @@ const (
 type Deletion struct {
 	Pod *corev1.Pod
 	// Release says that the tracking finalizer goes first, so that the Pod's
-	// end isn't counted: it was surplus, or the Job was stopped. Otherwise
-	// the Pod stays tracked.
+	// end isn't counted: it was surplus, the Job was stopped, or has succeeded
+	// without it. Otherwise the Pod stays tracked.
 	Release bool
 }
 

@@ -121,3 +121,26 @@ func TestTerminalConditionWaits(t *testing.T) {
 		})
 	}
 }
+
+// What a Job doesn't need any more after it has succeeded never counts as failed, also if
+// the controller is killed after it was deleted: here that would even fail the Job.
+func TestSuccessGivesUpTheRest(t *testing.T) {
+	job := aJob(indexed, sized(2, 2), func(j *batchv1.Job) {
+		j.Spec.BackoffLimit = ptr.To[int32](0)
+		j.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: ptr.To[int32](1)}}}
+	})
+	winner, rest := aPod("a", index(0), succeeded), aPod("b", index(1), running)
+	p := Compute(snap(job, 5, winner, rest), testOptions)
+	if len(p.Delete) != 1 || p.Delete[0].Pod.Name != "b" || !p.Delete[0].Release {
+		t.Fatalf("deletes %+v", p.Delete)
+	}
+	a := p.Account(Outcome{Deleted: uids("b")})
+	if len(a.Release) != 1 || a.Release[0].Name != "a" {
+		t.Errorf("releases %v, though b is released already", a.Release)
+	}
+	killed := Compute(snap(job, 5, winner, aPod("b", index(1), running, untracked, deletedAt(5))), testOptions)
+	again := killed.Account(Outcome{})
+	if got := conditionTypes(again.Status); len(got) != 1 || got[0] != "SuccessCriteriaMet=True" || len(again.Status.UncountedTerminatedPods.Failed) != 0 {
+		t.Errorf("after a kill: %v, failed %v", got, again.Status.UncountedTerminatedPods.Failed)
+	}
+}
