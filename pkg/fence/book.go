@@ -33,12 +33,12 @@ func NewBook(after time.Duration) *Book {
 	return &Book{after: after, origins: map[mirror.Origin]*page{}}
 }
 
-// Hear takes in what a Lease says. A Lease that's seen for the first time counts
-// as renewed now. What is older than what was heard already is ignored.
+// Hear takes in what a Lease says. Of one that's seen for the first time nobody saw
+// the renewal: see heardBefore. What is older than what was heard already is ignored.
 func (b *Book) Hear(w Word, now time.Time) {
 	p := b.origins[w.Origin]
 	if p == nil {
-		b.origins[w.Origin] = &page{word: w, heard: now}
+		b.origins[w.Origin] = &page{word: w, heard: b.heardBefore(w, now)}
 		return
 	}
 	if order, err := resourceversion.CompareResourceVersion(w.Version, p.word.Version); err == nil && order < 0 {
@@ -48,6 +48,15 @@ func (b *Book) Hear(w Word, now time.Time) {
 		p.heard, p.closed = now, false
 	}
 	p.word = w
+}
+
+// heardBefore is when a Lease was renewed that this process didn't see renewed: by the
+// hub's clock, but not so long ago that the hub hadn't the time to be heard.
+func (b *Book) heardBefore(w Word, now time.Time) time.Time {
+	if w.Renewed.IsZero() {
+		return now
+	}
+	return now.Add(-min(max(now.Sub(w.Renewed), 0), b.after))
 }
 
 // Forget drops an origin whose Lease is gone: the hub has let this worker go, or

@@ -25,22 +25,33 @@ type scene struct {
 	*Book
 	now      time.Time
 	away     bool
+	ahead    time.Duration // of the hub's clock
+	renewed  map[mirror.Origin]time.Time
 	renewals map[mirror.Origin]int
 	version  int
 }
 
 func newScene() *scene {
-	return &scene{Book: NewBook(after), now: noon, renewals: map[mirror.Origin]int{}, version: 100}
+	return &scene{Book: NewBook(after), now: noon, renewals: map[mirror.Origin]int{}, renewed: map[mirror.Origin]time.Time{}, version: 100}
 }
 
 func (s *scene) word(origin mirror.Origin) Word {
 	s.version++
-	return Word{Origin: origin, Renewal: fmt.Sprint(s.renewals[origin]), Version: fmt.Sprint(s.version), Duration: lasts, LostTimeout: timeout}
+	return Word{Origin: origin, Renewal: fmt.Sprint(s.renewals[origin]), Renewed: s.renewed[origin], Version: fmt.Sprint(s.version), Duration: lasts, LostTimeout: timeout}
 }
 
 func (s *scene) renew(origin mirror.Origin) {
 	s.renewals[origin]++
+	s.renewed[origin] = s.now.Add(s.ahead)
 	s.Hear(s.word(origin), s.now)
+}
+
+// restart is a site without power: for some time there's no controller, and the new one
+// has seen nothing but what is in the Lease of "a".
+func (s *scene) restart(dark time.Duration) {
+	s.now = s.now.Add(dark)
+	s.Book = NewBook(after)
+	s.Hear(s.word("a"), s.now)
 }
 
 // wait lets time pass as the shell does: whenever the Book wants to be asked.
@@ -86,10 +97,14 @@ func TestWhenTheFenceCloses(t *testing.T) {
 			s.wait(time.Minute)
 			s.Hear(Word{Origin: "a", Renewal: "0", Version: "50"}, s.now)
 		}, lasts + after - time.Minute},
-		"the Lease is gone":          {func(s *scene) { s.renew("a"); s.wait(time.Minute); s.Forget("a") }, 0},
-		"another hub is there":       {func(s *scene) { s.renew("a"); s.wait(time.Minute); s.renew("b") }, lasts + after - time.Minute},
-		"API server away, then back": {func(s *scene) { s.renew("a"); s.away = true; s.wait(8 * time.Minute); s.away = false }, 2 * lasts},
-		"away only at first":         {func(s *scene) { s.renew("a"); s.away = true; s.wait(2 * time.Minute); s.away = false }, lasts + after - 2*time.Minute},
+		"the Lease is gone":               {func(s *scene) { s.renew("a"); s.wait(time.Minute); s.Forget("a") }, 0},
+		"another hub is there":            {func(s *scene) { s.renew("a"); s.wait(time.Minute); s.renew("b") }, lasts + after - time.Minute},
+		"API server away, then back":      {func(s *scene) { s.renew("a"); s.away = true; s.wait(8 * time.Minute); s.away = false }, 2 * lasts},
+		"restarted":                       {func(s *scene) { s.renew("a"); s.restart(2 * time.Minute) }, lasts + after - 2*time.Minute},
+		"restarted after long":            {func(s *scene) { s.renew("a"); s.restart(12 * time.Minute) }, 2 * lasts},
+		"restarted, hub is there":         {func(s *scene) { s.renew("a"); s.restart(12 * time.Minute); s.wait(lasts); s.renew("a") }, lasts + after},
+		"restarted, hub's clock is ahead": {func(s *scene) { s.ahead = time.Hour; s.renew("a"); s.restart(2 * time.Minute) }, lasts + after},
+		"away only at first":              {func(s *scene) { s.renew("a"); s.away = true; s.wait(2 * time.Minute); s.away = false }, lasts + after - 2*time.Minute},
 		"away for longer than the hub waits": {func(s *scene) { s.renew("a"); s.away = true },
 			timeout - lasts},
 		"back when hardly any time is left": {func(s *scene) { s.renew("a"); s.away = true; s.wait(14 * time.Minute); s.away = false },
@@ -192,5 +207,21 @@ func TestFenceInAnyStory(t *testing.T) {
 			"edit":         func(*rapid.T) { s.Hear(s.word("a"), s.now) },
 			"away or back": func(*rapid.T) { s.away = !s.away },
 		})
+	})
+}
+
+// A site that is cut off, and whose power fails at any time meanwhile, has stopped its
+// Pods when the hub lets them go on elsewhere.
+func TestFenceOutlivesItsController(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newScene()
+		s.renew("a")
+		cut := s.now
+		s.wait(time.Duration(rapid.IntRange(0, 400).Draw(t, "before")) * time.Second)
+		s.restart(time.Duration(rapid.IntRange(0, 400).Draw(t, "dark")) * time.Second)
+		s.closes("a", time.Hour)
+		if silence := s.now.Sub(cut); silence < lasts+after || silence > timeout-lasts {
+			t.Fatalf("closes after %s", silence)
+		}
 	})
 }

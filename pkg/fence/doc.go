@@ -30,9 +30,11 @@
 // # Clocks
 //
 // A Lease is judged by when the worker saw its renewTime change, on the worker's
-// monotonic clock, never by what renewTime says: so clocks may differ at will. A
-// controller that has just started takes each Lease for renewed when it first
-// sees it.
+// monotonic clock, not by what renewTime says: so clocks may differ at will. Only a
+// controller that has just started, and saw nothing, goes by renewTime: a site that
+// loses its power and its line at once has no other way to know. The fence is then
+// off by what the clocks differ by, but it never closes before a hub that is there
+// has had the Lease's duration to renew it.
 //
 // # Its own API server
 //

@@ -28,6 +28,8 @@ type Word struct {
 	Origin mirror.Origin
 	// Renewal is another one after each renewal.
 	Renewal string
+	// Renewed is when that was, by the hub's clock. Zero: not said.
+	Renewed time.Time
 	// Version is the Lease's resourceVersion.
 	Version string
 	// Duration is how long the Lease lasts without a renewal.
@@ -53,7 +55,8 @@ func Read(lease *coordinationv1.Lease) (Word, bool) {
 		Renewal:     ptr.Deref(lease.Spec.HolderIdentity, ""),
 	}
 	if lease.Spec.RenewTime != nil {
-		w.Renewal += " " + lease.Spec.RenewTime.UTC().Format(metav1.RFC3339Micro)
+		w.Renewed = lease.Spec.RenewTime.Time
+		w.Renewal += " " + w.Renewed.UTC().Format(metav1.RFC3339Micro)
 	}
 	if seconds := ptr.Deref(lease.Spec.LeaseDurationSeconds, 0); seconds > 0 {
 		w.Duration = time.Duration(seconds) * time.Second

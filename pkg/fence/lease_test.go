@@ -30,7 +30,7 @@ func aLease(edits ...func(*coordinationv1.Lease)) *coordinationv1.Lease {
 func TestRead(t *testing.T) {
 	got, ours := Read(aLease())
 	want := Word{
-		Origin: "hub", Renewal: "manager 2026-01-01T12:00:00.000000Z", Version: "7",
+		Origin: "hub", Renewal: "manager 2026-01-01T12:00:00.000000Z", Renewed: noon, Version: "7",
 		Duration: 30 * time.Second, LostTimeout: 20 * time.Minute, After: 3 * time.Minute,
 	}
 	if !ours || got != want {
