@@ -9,8 +9,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 )
 
@@ -36,13 +35,7 @@ const helmTimeout = time.Minute
 // policyAPI is what tells a chart that the hub has MutatingAdmissionPolicies.
 const policyAPI = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
 
-// root is the folder of the product's module.
-func root(path ...string) string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(append([]string{filepath.Dir(file), "..", ".."}, path...)...)
-}
-
-func chartDir(name string) string { return root("charts", name) }
+func chartDir(name string) string { return product.Root("charts", name) }
 
 var helmProgram = sync.OnceValues(func() (string, error) {
 	return binaries.Tool(context.Background(), binaries.Helm, binaries.Lines(os.Stderr))

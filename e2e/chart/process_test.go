@@ -1,61 +1,23 @@
 package chart_test
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"testing"
 
-	"github.com/jobferry/jobferry/e2e/rig/reap"
+	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/worker/play"
 )
-
-// built are the programs that this test binary has built, by name.
-var built struct {
-	sync.Mutex
-	folder   string
-	programs map[string]string
-}
 
 // program builds one of Jobferry's programs, once, and returns its file name.
 func program(t *testing.T, name string) string {
 	t.Helper()
-	built.Lock()
-	defer built.Unlock()
-	if file := built.programs[name]; file != "" {
-		return file
-	}
-	file, err := build(name)
+	file, err := product.Program(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return file
-}
-
-func build(name string) (string, error) {
-	if built.folder == "" {
-		reaper, err := reap.Shared()
-		if err != nil {
-			return "", err
-		}
-		if built.folder, err = os.MkdirTemp("", "jobferry-chart-"); err != nil {
-			return "", err
-		}
-		if err := reaper.WatchDir(built.folder); err != nil {
-			return "", err
-		}
-		built.programs = map[string]string{}
-	}
-	file := filepath.Join(built.folder, name)
-	cmd := exec.Command("go", "build", "-o", file, "./cmd/"+name)
-	cmd.Dir = root()
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)
-	}
-	built.programs[name] = file
-	return file, nil
 }
 
 // process is a program with a log.

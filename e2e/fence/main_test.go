@@ -1,10 +1,8 @@
 package fence_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
+	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/e2e/worker/play"
@@ -41,15 +40,6 @@ func TestMain(m *testing.M) {
 		rig.Options{Name: "w2", Nodes: []rig.Nodes{{Count: 2}}},
 	)
 }
-
-// program is jobferry-worker, built once.
-var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "jobferry-worker")
-	if err != nil {
-		return "", err
-	}
-	return play.Build(context.Background(), dir)
-})
 
 // scene is a hub whose worker w1 has the embedded controller.
 type scene struct {
@@ -87,7 +77,7 @@ func (s *scene) ok(err error) {
 
 func (s *scene) startWorker() {
 	s.t.Helper()
-	file, err := program()
+	file, err := product.Program("jobferry-worker")
 	s.ok(err)
 	s.health, err = play.FreeAddress()
 	s.ok(err)

@@ -1,12 +1,10 @@
 package loss_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
+	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/e2e/worker/play"
@@ -99,19 +98,10 @@ func (s *scene) settle(workers ...string) {
 	}
 }
 
-// program is jobferry-worker, built once.
-var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "jobferry-worker")
-	if err != nil {
-		return "", err
-	}
-	return play.Build(context.Background(), dir)
-})
-
 // startWorker runs jobferry-worker in the worker "embedded" until the test ends.
 func (s *scene) startWorker() {
 	s.t.Helper()
-	file, err := program()
+	file, err := product.Program("jobferry-worker")
 	s.ok(err)
 	log := filepath.Join(s.t.TempDir(), "log")
 	p, err := play.Start(file, s.Cluster("embedded").Kubeconfig(), log, "--fence-after="+fenceAfter.String(), "--sync-batch-period=100ms")

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
+	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/workeraccess"
 )
@@ -169,7 +170,7 @@ func (f terminal) as(user string) terminal {
 // asKubectl runs the plugin as kubectl does.
 func (f terminal) asKubectl(args ...string) {
 	f.t.Helper()
-	program, err := build()
+	program, err := product.Program("kubectl-jobferry")
 	f.check(err)
 	cmd := exec.CommandContext(f.Context(), f.Hub.KubectlProgram(), args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+f.kubeconfig, "HOME="+f.t.TempDir(), "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"))

@@ -7,9 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
-	"sync"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,7 +16,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
-	"github.com/jobferry/jobferry/e2e/rig/reap"
+	"github.com/jobferry/jobferry/e2e/product"
 )
 
 // terminal is where somebody types: a ferry, and the plugin with a kubeconfig for all clusters.
@@ -74,7 +72,7 @@ func (f terminal) run(args ...string) outcome {
 // with runs the plugin with something on its standard input.
 func (f terminal) with(input string, args ...string) outcome {
 	f.t.Helper()
-	program, err := build()
+	program, err := product.Program("kubectl-jobferry")
 	f.check(err)
 	cmd := exec.CommandContext(f.Context(), program, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+f.kubeconfig, "HOME="+f.t.TempDir())
@@ -144,7 +142,7 @@ func (f terminal) letGoAfter(name string) {
 
 // afterwards runs the plugin when the test's own context has ended.
 func (f terminal) afterwards(args ...string) {
-	program, err := build()
+	program, err := product.Program("kubectl-jobferry")
 	if err != nil {
 		f.t.Error(err)
 		return
@@ -155,29 +153,6 @@ func (f terminal) afterwards(args ...string) {
 		f.t.Errorf("kubectl jobferry %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }
-
-// build builds the plugin, once, and keeps it for as long as this process runs.
-var build = sync.OnceValues(func() (string, error) {
-	reaper, err := reap.Shared()
-	if err != nil {
-		return "", err
-	}
-	dir, err := os.MkdirTemp("", "kubectl-jobferry-")
-	if err != nil {
-		return "", err
-	}
-	if err := reaper.WatchDir(dir); err != nil {
-		return "", err
-	}
-	_, file, _, _ := runtime.Caller(0)
-	program := filepath.Join(dir, "kubectl-jobferry")
-	cmd := exec.Command("go", "build", "-o", program, "./cmd/kubectl-jobferry")
-	cmd.Dir = filepath.Join(filepath.Dir(file), "..", "..")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build kubectl-jobferry: %w\n%s", err, out)
-	}
-	return program, nil
-})
 
 // hubUID is the identity of the hub.
 func (f terminal) hubUID() types.UID {

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/e2e/worker/play"
 )
@@ -120,7 +121,7 @@ func (st story) play(t *testing.T, writes int) (end string, passed int) {
 
 // controller starts jobferry-worker behind the gate, or without one. It's killed after the test.
 func (s *scene) controller(gate *play.Gate, args ...string) *play.Process {
-	program, err := program()
+	program, err := product.Program("jobferry-worker")
 	s.ok(err)
 	kubeconfig := s.cluster.Kubeconfig()
 	if gate != nil {

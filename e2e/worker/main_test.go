@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/e2e/worker/play"
@@ -37,15 +38,6 @@ func TestMain(m *testing.M) {
 		rig.Options{Name: "older", Release: "1.34", JobController: rig.None, ControllerManagerFlags: []string{controllers}})
 }
 
-// program is jobferry-worker, built once.
-var program = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "jobferry-worker")
-	if err != nil {
-		return "", err
-	}
-	return play.Build(context.Background(), dir)
-})
-
 // shared runs jobferry-worker for all tests that don't need one of their own. It ends with the test binary.
 var shared struct {
 	once sync.Once
@@ -55,7 +47,7 @@ var shared struct {
 func startShared(c *rig.Cluster) error {
 	shared.once.Do(func() {
 		shared.err = func() error {
-			program, err := program()
+			program, err := product.Program("jobferry-worker")
 			if err != nil {
 				return err
 			}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/e2e/worker/play"
@@ -73,7 +74,7 @@ type addresses struct{ health, metrics string }
 // process starts jobferry-worker with its servers on.
 func (s *scene) process(kubeconfig string, args ...string) (*play.Process, addresses, string) {
 	s.t.Helper()
-	program, err := program()
+	program, err := product.Program("jobferry-worker")
 	s.ok(err)
 	health, err := play.FreeAddress()
 	s.ok(err)
@@ -138,7 +139,7 @@ func (s *scene) serviceAccount() string {
 // such Jobs to be left alone.
 func TestDropInMode(t *testing.T) {
 	s := open(t, "worker")
-	program, err := program()
+	program, err := product.Program("jobferry-worker")
 	s.ok(err)
 	s.ok(play.AddNode(s.Context(), s.Client))
 	p, err := play.Start(program, s.cluster.Kubeconfig(), os.DevNull, "--drop-in", "--sync-batch-period="+batch)
@@ -161,7 +162,7 @@ func TestDropInMode(t *testing.T) {
 func TestOnAnOlderAPIServer(t *testing.T) {
 	t.Parallel()
 	s := open(t, "older")
-	program, err := program()
+	program, err := product.Program("jobferry-worker")
 	s.ok(err)
 	s.ok(play.AddNode(s.Context(), s.Client))
 	p, err := play.Start(program, s.cluster.Kubeconfig(), os.DevNull, "--sync-batch-period="+batch, "--pod-failure-backoff=1ms")

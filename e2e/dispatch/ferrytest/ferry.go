@@ -2,8 +2,6 @@ package ferrytest
 
 import (
 	"context"
-	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 )
@@ -63,7 +62,7 @@ func (f *Ferry) install() {
 	if installed.hubs[f.Hub] {
 		return
 	}
-	f.Kubectl(f.Hub, "", "apply", "--server-side", "-k", filepath.Join(moduleRoot(), "config", "crd"))
+	f.Kubectl(f.Hub, "", "apply", "--server-side", "-k", product.Root("config", "crd"))
 	f.Kubectl(f.Hub, "", "wait", "--for=condition=Established", "crd/workerclusters.jobferry.dev", "--timeout=30s")
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: SystemNamespace}}
 	if _, err := f.Hub.Client().CoreV1().Namespaces().Create(f.Context(), ns, metav1.CreateOptions{}); err != nil {
@@ -73,12 +72,6 @@ func (f *Ferry) install() {
 		installed.hubs = map[*rig.Cluster]bool{}
 	}
 	installed.hubs[f.Hub] = true
-}
-
-// moduleRoot is the folder of the product's module.
-func moduleRoot() string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(filepath.Dir(file), "..", "..", "..")
 }
 
 // NamespaceIn makes this test's namespace in a worker before Jobferry does.

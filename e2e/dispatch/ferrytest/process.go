@@ -3,47 +3,22 @@ package ferrytest
 import (
 	"bytes"
 	"context"
-	"fmt"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"sync"
 	"testing"
 
+	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig/reap"
 )
 
 // Program builds jobferry-manager, once, and returns its file name.
 func Program(t testing.TB) string {
 	t.Helper()
-	program, err := build()
+	program, err := product.Program("jobferry-manager")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return program
 }
-
-// build keeps what it builds for as long as this process runs.
-var build = sync.OnceValues(func() (string, error) {
-	reaper, err := reap.Shared()
-	if err != nil {
-		return "", err
-	}
-	dir, err := os.MkdirTemp("", "jobferry-manager-")
-	if err != nil {
-		return "", err
-	}
-	if err := reaper.WatchDir(dir); err != nil {
-		return "", err
-	}
-	program := filepath.Join(dir, "jobferry-manager")
-	cmd := exec.Command("go", "build", "-o", program, "./cmd/jobferry-manager")
-	cmd.Dir = moduleRoot()
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build jobferry-manager: %w\n%s", err, out)
-	}
-	return program, nil
-})
 
 // Process is jobferry-manager as a process.
 type Process struct {

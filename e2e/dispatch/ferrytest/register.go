@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -75,7 +76,7 @@ func (f *Ferry) SecretGone(name string) {
 // WorkerUntil waits until a condition holds for a WorkerCluster.
 func (f *Ferry) WorkerUntil(name string, condition func(*v1alpha1.WorkerCluster) bool) *v1alpha1.WorkerCluster {
 	f.t.Helper()
-	return f.Until(rig.Object(f.jobferryAPI(), "workerclusters", "", name), func(o runtime.Object) bool {
+	return f.Until(rig.Object(f.API(v1alpha1.GroupVersion), "workerclusters", "", name), func(o runtime.Object) bool {
 		w, ok := o.(*v1alpha1.WorkerCluster)
 		return ok && condition(w)
 	}).(*v1alpha1.WorkerCluster)
@@ -84,13 +85,13 @@ func (f *Ferry) WorkerUntil(name string, condition func(*v1alpha1.WorkerCluster)
 // WorkerGone waits until a WorkerCluster doesn't exist.
 func (f *Ferry) WorkerGone(name string) {
 	f.t.Helper()
-	f.Until(rig.Object(f.jobferryAPI(), "workerclusters", "", name), rig.Gone)
+	f.Until(rig.Object(f.API(v1alpha1.GroupVersion), "workerclusters", "", name), rig.Gone)
 }
 
 // SetWorker merges fields into a WorkerCluster's spec, given as JSON.
 func (f *Ferry) SetWorker(name, spec string) {
 	f.t.Helper()
-	err := f.jobferryAPI().Patch(types.MergePatchType).Resource("workerclusters").Name(name).
+	err := f.API(v1alpha1.GroupVersion).Patch(types.MergePatchType).Resource("workerclusters").Name(name).
 		Body(fmt.Appendf(nil, `{"spec":%s}`, spec)).Do(f.Context()).Error()
 	if err != nil {
 		f.t.Fatal(err)
@@ -111,24 +112,30 @@ func NotReady(reason string) func(*v1alpha1.WorkerCluster) bool {
 	}
 }
 
-// apis are clients of our API group, by hub.
+// apis are clients of one API group, by hub and group.
 var apis sync.Map
 
-func (f *Ferry) jobferryAPI() rest.Interface {
+type apiOf struct {
+	hub   *rig.Cluster
+	group schema.GroupVersion
+}
+
+// API is a client of one API group on the hub that the manager knows.
+func (f *Ferry) API(group schema.GroupVersion) rest.Interface {
 	f.t.Helper()
-	if api, ok := apis.Load(f.Hub); ok {
+	if api, ok := apis.Load(apiOf{f.Hub, group}); ok {
 		return api.(rest.Interface)
 	}
 	config := rest.CopyConfig(f.Hub.RESTConfig())
 	config.APIPath = "/apis"
-	config.GroupVersion = &v1alpha1.GroupVersion
+	config.GroupVersion = &group
 	config.NegotiatedSerializer = serializer.NewCodecFactory(manager.NewScheme()).WithoutConversion()
 	config.ContentType = runtime.ContentTypeJSON
 	api, err := rest.RESTClientFor(config)
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	apis.Store(f.Hub, api)
+	apis.Store(apiOf{f.Hub, group}, api)
 	return api
 }
 

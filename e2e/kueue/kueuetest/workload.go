@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/rest"
@@ -21,29 +19,12 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/pkg/manager"
 )
-
-// apis are clients of Kueue's API group, by hub.
-var apis sync.Map
 
 // API is a client of Kueue's API group on the hub.
 func (f *Fixture) API() rest.Interface {
 	f.t.Helper()
-	if api, ok := apis.Load(f.Hub); ok {
-		return api.(rest.Interface)
-	}
-	config := rest.CopyConfig(f.Hub.RESTConfig())
-	config.APIPath = "/apis"
-	config.GroupVersion = &kueue.SchemeGroupVersion
-	config.NegotiatedSerializer = serializer.NewCodecFactory(manager.NewScheme()).WithoutConversion()
-	config.ContentType = runtime.ContentTypeJSON
-	api, err := rest.RESTClientFor(config)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	apis.Store(f.Hub, api)
-	return api
+	return f.Ferry.API(kueue.SchemeGroupVersion)
 }
 
 // WorkloadUntil waits until a condition holds for the Workload of a Job, and returns it as it was then.
