@@ -59,6 +59,19 @@ func jobs(unfinished, mirrors int) func(*snapshot) {
 	return func(s *snapshot) { s.unfinished, s.worker.mirrors = unfinished, mirrors }
 }
 
+// fenceIs is what this process has found out of the fence, fenceWas what the last one had.
+func fenceIs(reason string) func(*snapshot) {
+	return func(s *snapshot) {
+		s.worker.reports = []metav1.Condition{{Type: v1alpha1.ConditionFenced, Reason: reason}}
+	}
+}
+
+func fenceWas(reason string) func(*snapshot) {
+	return func(s *snapshot) {
+		s.cluster.Status.Conditions = append(s.cluster.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionFenced, Reason: reason})
+	}
+}
+
 func in(state State, reason string) func(*snapshot) {
 	return func(s *snapshot) {
 		s.worker.State, s.worker.Reason, s.worker.Since = state, reason, noon.Add(-time.Minute)
@@ -84,6 +97,10 @@ func TestDecide(t *testing.T) {
 		{"lost", given(unreachable), "connect status event"},
 
 		{"deleted: nothing left", given(deleted), "disconnect discard release event"},
+		{"deleted: the fence's Lease is there", given(deleted, fenceWas(v1alpha1.ReasonFenceKept), fenceIs(v1alpha1.ReasonFenceKept)), "connect status"},
+		{"deleted: the Lease was there before the manager's start", given(deleted, fenceWas(v1alpha1.ReasonFenceKept)), "connect status"},
+		{"deleted: the Lease is gone", given(deleted, fenceWas(v1alpha1.ReasonFenceKept), fenceIs(v1alpha1.ReasonNoFence)),
+			"disconnect discard release event"},
 		{"deleted: a Job unfinished", given(deleted, jobs(1, 1)), "connect status"},
 		{"deleted: a finished Job's mirror", given(deleted, jobs(0, 1)), "connect status"},
 		{"deleted: placed, not mirrored yet", given(deleted, jobs(1, 0)), "connect status"},

@@ -2,10 +2,9 @@ package clusters
 
 import (
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
@@ -56,11 +55,14 @@ func empty(s snapshot) bool {
 	return s.worker != nil && s.worker.Removing && s.worker.State == Ready && s.worker.mirrors == 0 && !leased(s)
 }
 
-// leased says whether the fence's Lease is still there.
+// leased says whether the fence's Lease is still there. Until this process has found
+// out, it is if it was for the last one.
 func leased(s snapshot) bool {
-	return slices.ContainsFunc(s.worker.reports, func(c metav1.Condition) bool {
-		return c.Type == v1alpha1.ConditionFenced && c.Reason != v1alpha1.ReasonNoFence
-	})
+	fenced := meta.FindStatusCondition(s.worker.reports, v1alpha1.ConditionFenced)
+	if fenced == nil && s.cluster != nil {
+		fenced = meta.FindStatusCondition(s.cluster.Status.Conditions, v1alpha1.ConditionFenced)
+	}
+	return fenced != nil && fenced.Reason != v1alpha1.ReasonNoFence
 }
 
 func lost(s snapshot) bool {
