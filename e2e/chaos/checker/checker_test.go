@@ -155,6 +155,17 @@ func TestAgain(t *testing.T) {
 		w.expect()
 		w.hub(completed("2", 1))
 	})
+	t.Run("given up, it doesn't count", func(t *testing.T) {
+		w := newWorld(t)
+		w.place("fenced")
+		p := w.run("fenced", 2)
+		p.Pod.Finalizers = nil
+		w.see(p)
+		w.succeed(p)
+		w.succeed(w.run("fenced", 2))
+		w.expect()
+		w.hub(completed("2", 1))
+	})
 	t.Run("the worker was lost before it could tell", func(t *testing.T) {
 		w := newWorld(t)
 		w.place("fenced")

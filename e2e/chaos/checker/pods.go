@@ -28,11 +28,12 @@ func (c *Checker) observePod(r *record, e Event) []Question {
 	p.running = !e.Gone && e.Pod.Status.Phase == corev1.PodRunning
 	p.stopping = e.Pod.DeletionTimestamp != nil
 	r.noteChange(e.At, e.Where, "Pod "+p.name, describePod(e, p))
-	if p.stopping && r.ended == nil {
+	givenUp := p.stopping || !p.ended && len(e.Pod.Finalizers) == 0
+	if givenUp && r.ended == nil {
 		r.interrupted = true
 	}
 	if succeeds && !p.ended {
-		p.ended, p.succeeded = true, !p.stopping
+		p.ended, p.succeeded = true, !givenUp
 		c.checkRerun(r, p, e.At)
 	}
 	var questions []Question

@@ -66,8 +66,8 @@ type pod struct {
 	seen       time.Duration
 	running    bool
 	stopping   bool
-	// ended: with success. succeeded: and it hadn't been asked to stop before. A Job controller has given those up that it
-	// asked to stop, for a suspension or a fence; what they do in the end doesn't count.
+	// ended: with success. succeeded: and it hadn't been given up before. A Job controller gives Pods up for a suspension
+	// or a fence: it takes its finalizer off them, and asks them to stop. What they do in the end doesn't count.
 	ended     bool
 	succeeded bool
 }

@@ -75,6 +75,7 @@ func (w *world) run(worker string, index int) Event {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Name: name, UID: types.UID(name), Labels: map[string]string{batchv1.JobNameLabel: "job"},
 		Annotations:     map[string]string{},
+		Finalizers:      []string{batchv1.JobTrackingFinalizer},
 		OwnerReferences: []metav1.OwnerReference{{UID: mirrorOn(worker), Controller: ptr.To(true)}},
 	}}
 	if index >= 0 {
