@@ -17,7 +17,8 @@
 //
 // When nothing of the embedded controller is left: jobController was changed and
 // the last of its mirrors is gone, or the worker is let go and has no mirror any
-// more, or is let go with its mirrors orphaned, which go on by themselves. A worker that is removed waits for that. A Lease that can't be removed,
-// because the worker is let go while it's out of reach, expires: what is left
-// there is stopped, which is right, as those Jobs have been placed elsewhere.
+// more, or is let go with its mirrors orphaned, which go on by themselves. A worker
+// that is removed waits for that. A Lease that can't be removed, because the worker is
+// let go while it's out of reach, expires: what is left there is stopped, which is
+// right, as those Jobs have been placed elsewhere.
 package fence
