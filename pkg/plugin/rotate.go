@@ -97,6 +97,9 @@ func (r *registrar) swap(ctx context.Context) error {
 	if err := r.waitUsed(ctx, fresh); err != nil {
 		return err
 	}
+	if err := r.isCurrent(ctx); err != nil {
+		return err
+	}
 	return r.removeTokens(ctx, r.worker, r.request.HubUID, r.request.TokenSecret)
 }
 
@@ -114,6 +117,20 @@ func (r *registrar) handOver(ctx context.Context, fresh credentials) error {
 	next := r.request.Secret(kubeconfig, fresh.expires)
 	next.UID, next.ResourceVersion = secret.UID, secret.ResourceVersion
 	return r.put(ctx, r.hub, "hub", next)
+}
+
+// isCurrent sees to it that the hub still has this token: if somebody else has rotated
+// meanwhile, theirs is among those that would be revoked.
+func (r *registrar) isCurrent(ctx context.Context) error {
+	var secret corev1.Secret
+	if err := r.hub.Get(ctx, types.NamespacedName{Namespace: r.request.Namespace, Name: r.request.Name}, &secret); err != nil {
+		return fmt.Errorf("hub: %w", access.Explain(err))
+	}
+	if secret.Annotations[registration.AnnotationToken] != r.request.TokenSecret {
+		return access.Advise(fmt.Errorf("the hub's Secret %s has another new token meanwhile: none was revoked", client.ObjectKeyFromObject(&secret)),
+			"rotate again, when nobody else does")
+	}
+	return nil
 }
 
 const (

@@ -46,3 +46,19 @@ func TestHandOverIsConditional(t *testing.T) {
 		t.Errorf("applied without a condition: %+v", applied.Metadata)
 	}
 }
+
+// Who rotates while another does revokes nothing that the hub uses.
+func TestRotateRevokesNobodyElsesToken(t *testing.T) {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "jobferry-system", Name: "west", Annotations: map[string]string{registration.AnnotationToken: "jobferry-hub-theirs"},
+	}}
+	hub := fake.NewClientBuilder().WithScheme(access.Scheme).WithObjects(secret).Build()
+	r := &registrar{hub: hub, request: registration.Request{Name: "west", Namespace: "jobferry-system", TokenSecret: "jobferry-hub-ours"}}
+	if err := r.isCurrent(t.Context()); err == nil {
+		t.Error("theirs would be revoked")
+	}
+	r.request.TokenSecret = "jobferry-hub-theirs"
+	if err := r.isCurrent(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
