@@ -54,9 +54,21 @@ func (r *Reconciler) patchCopy(ctx context.Context, w *clusters.Worker, m *batch
 	return outcome{changed: true}, nil
 }
 
+// repeated is what a copy has completed that is made again elsewhere.
+func (r *Reconciler) repeated(s *dispatch.Snapshot, w *clusters.Worker, a dispatch.DeleteMirror) mirror.Repeated {
+	if !a.Repeats || s.Job == nil {
+		return mirror.Repeated{}
+	}
+	last := a.Mirror
+	if newer := r.mirrorIn(w, s.Key, r.clock.Now()); newer != nil && newer.UID == last.UID {
+		last = newer
+	}
+	return mirror.RepeatedBy(s.Job, last)
+}
+
 // ranTwice counts and tells what a copy completed after its Job had been moved on.
 func (r *Reconciler) ranTwice(ctx context.Context, s *dispatch.Snapshot, w *clusters.Worker, twice mirror.Repeated) outcome {
-	if twice.Completions == 0 || s.Job == nil {
+	if twice.Completions == 0 {
 		return outcome{}
 	}
 	duplicatesTotal.WithLabelValues(w.Name()).Add(float64(twice.Completions))

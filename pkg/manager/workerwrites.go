@@ -195,13 +195,14 @@ func (r *Reconciler) deleteMirror(ctx context.Context, s *dispatch.Snapshot, w *
 			return outcome{}, err // likewise
 		}
 	}
+	twice := r.repeated(s, w, a) // before the deletion is all that is known of it
 	err := w.Client().Delete(ctx, a.Mirror,
 		client.Preconditions{UID: &a.Mirror.UID}, client.PropagationPolicy(a.Propagation))
 	if client.IgnoreNotFound(err) != nil {
 		return outcome{}, &workerError{w.Name(), err}
 	}
 	r.mirrors.In(w.Name()).Deleted(a.Mirror, r.clock.Now())
-	o := r.ranTwice(ctx, s, w, a.Repeated)
+	o := r.ranTwice(ctx, s, w, twice)
 	o.changed = true
 	return o, nil
 }

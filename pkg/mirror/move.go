@@ -87,6 +87,9 @@ type Repeated struct {
 	Indexes string
 }
 
+// Moved says whether a hub Job was moved away from a worker, with what it had then.
+func Moved(hub *batchv1.Job) bool { return hub.Annotations[AnnotationMovedWith] != "" }
+
 // RepeatedBy compares a former copy of a moved Job with what the hub knew when it
 // moved it.
 func RepeatedBy(hub, former *batchv1.Job) Repeated {

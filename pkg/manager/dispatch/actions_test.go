@@ -71,8 +71,8 @@ func deleteWords(a DeleteMirror) string {
 	if a.VerifyGone != "" {
 		text += " if gone from hub"
 	}
-	if n := a.Repeated.Completions; n > 0 {
-		text += fmt.Sprintf(", %d made twice", n)
+	if a.Repeats {
+		text += ", made again"
 	}
 	return text
 }

@@ -56,7 +56,7 @@ func planHandover(s *Snapshot) Plan {
 			"Waiting for the Job's Pods in worker "+seat.Worker+" to end, before it goes on in worker "+s.Home.Worker))
 		return plan
 	}
-	plan.Actions = s.removeCopy(seat, mirror.Repeated{})
+	plan.Actions = s.removeCopy(seat, false)
 	plan.Again = true
 	return plan
 }
@@ -81,19 +81,16 @@ func (s *Snapshot) reflectFormer(seat *Seat) (plan Plan, shown bool) {
 
 // removeStray removes a copy whose work isn't used: what it achieved is made again.
 func (s *Snapshot) removeStray(seat *Seat) []Action {
-	if !s.isLiveCopy(seat) {
-		return s.removeCopy(seat, mirror.Repeated{})
-	}
-	return s.removeCopy(seat, mirror.RepeatedBy(s.Job, seat.Mirror))
+	return s.removeCopy(seat, s.isLiveCopy(seat) && mirror.Moved(s.Job))
 }
 
 // removeCopy suspends and deletes a copy that isn't at home. Suspended first: its
 // Pods end at once, whatever becomes of the deletion.
-func (s *Snapshot) removeCopy(seat *Seat, repeated mirror.Repeated) []Action {
+func (s *Snapshot) removeCopy(seat *Seat, repeats bool) []Action {
 	var actions []Action
 	for _, action := range remove(seat, "") {
 		deletion := action.(DeleteMirror)
-		deletion.VerifyElsewhere, deletion.Repeated = true, repeated
+		deletion.VerifyElsewhere, deletion.Repeats = true, repeats
 		if s.isLiveCopy(seat) && !mirror.Suspended(seat.Mirror) && !mirror.Finished(seat.Mirror) {
 			actions = append(actions, SuspendMirror{Worker: seat.Worker, Mirror: seat.Mirror})
 		}

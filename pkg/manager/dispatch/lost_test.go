@@ -121,15 +121,15 @@ func TestLostAndMoved(t *testing.T) {
 		},
 		"it's back too late": {
 			look(moved(), seat("a", mirrorOf(placed, running(2))), seat("b", mirrorOf(placed, running(1)))), Stray,
-			[]string{"suspend in a", "delete in a if placed elsewhere, 1 made twice"}, "",
+			[]string{"suspend in a", "delete in a if placed elsewhere, made again"}, "",
 		},
 		"it's back when the Job has ended": {
 			look(moved(complete), seat("a", mirrorOf(placed, running(2))), seat("b", nil)), Finished,
-			[]string{"suspend in a", "delete in a if placed elsewhere, 1 made twice"}, "",
+			[]string{"suspend in a", "delete in a if placed elsewhere, made again"}, "",
 		},
 		"it had ended there, too": {
 			look(moved(), seat("a", mirrorOf(placed, ended)), seat("b", mirrorOf(placed, running(1)))), Stray,
-			[]string{"delete in a if placed elsewhere, 1 made twice"}, "",
+			[]string{"delete in a if placed elsewhere, made again"}, "",
 		},
 
 		"drained":                       {look(started(), seat("a", mirrorOf(hubJob(), running(0)), unwanted)), Mirrored, []string{"move from a"}, ""},
@@ -140,7 +140,7 @@ func TestLostAndMoved(t *testing.T) {
 		"drained, but out of touch":     {look(placed, seat("a", mirrorOf(placed), pending, unwanted)), HomeOutOfTouch, nil, "goes on elsewhere from"},
 		"fenced at home":                {look(started(), seat("a", mirrorOf(hubJob(), running(0), fenced))), Mirrored, []string{"confirm in a"}, "may go on"},
 		"fenced, and ended before that": {look(started(), seat("a", mirrorOf(hubJob(), ended, fenced))), Mirrored, []string{"status"}, ""},
-		"fenced elsewhere":              {look(moved(), seat("a", mirrorOf(placed, running(1), fenced)), seat("b", mirrorOf(placed, running(1)))), Stray, []string{"suspend in a", "delete in a if placed elsewhere"}, ""},
+		"fenced elsewhere":              {look(moved(), seat("a", mirrorOf(placed, running(1), fenced)), seat("b", mirrorOf(placed, running(1)))), Stray, []string{"suspend in a", "delete in a if placed elsewhere, made again"}, ""},
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {

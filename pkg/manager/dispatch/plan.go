@@ -84,8 +84,10 @@ type DeleteMirror struct {
 	// VerifyElsewhere: only when a live read of the hub shows that the Job isn't
 	// placed on this worker.
 	VerifyElsewhere bool
-	// Repeated are the mirror's completions that are made again elsewhere.
-	Repeated mirror.Repeated
+	// Repeats: what the mirror has completed since its Job was moved is made again
+	// elsewhere. It's counted by the last that is known of the mirror: when its worker
+	// has just come back, the snapshot may be older than the answer to its suspension.
+	Repeats bool
 }
 
 // SuspendMirror suspends a copy of the Job that isn't at home: only when a live read
