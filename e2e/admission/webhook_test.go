@@ -61,8 +61,11 @@ func (s *service) start(managers int, args ...string) {
 			fmt.Sprintf("--admission-webhook-bind-address=127.0.0.1:%d", port), "--subresources-bind-address=0",
 		}, args...)...))
 	}
+	for _, port := range s.ports { // a Service leads to those that are ready
+		s.front.turn(port)
+		s.eventually("each manager answers", func() bool { return s.claims() == nil })
+	}
 	s.front.turn(s.ports...)
-	s.eventually("the webhook answers", func() bool { return s.claims() == nil })
 }
 
 // install applies what config/ has, with a Service that leads to the front.
