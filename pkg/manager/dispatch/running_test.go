@@ -50,39 +50,10 @@ func started(changes ...func(*batchv1.Job)) *batchv1.Job {
 }
 
 func TestMirroredInStep(t *testing.T) {
-	podless := func(s *Snapshot) { s.Pods.WaitingSince = noon.Add(-10 * time.Minute) }
-	refused := func(s *Snapshot) {
-		podless(s)
-		s.Pods.Asked, s.Pods.Refusal = true, "exceeded quota"
-	}
-	unschedulable := func(since time.Duration) func(*Snapshot) {
-		return func(s *Snapshot) {
-			s.Pods = PodsReport{Known: true, Unschedulable: 2, WaitingSince: noon.Add(-since), Message: "0/3 nodes are available"}
-		}
-	}
-	queued := func(waiting, others time.Duration) func(*Snapshot) {
-		return func(s *Snapshot) { s.Pods.WaitingSince, s.Home.LastStart = noon.Add(-waiting), noon.Add(-others) }
-	}
-	hindered := func(since time.Duration) func(*Snapshot) {
-		return func(s *Snapshot) {
-			s.Pods = PodsReport{Known: true, Hindered: 2, WaitingSince: noon.Add(-since), Hindrance: "container main: ErrImagePull: not found"}
-		}
-	}
-	noPods := func(j *batchv1.Job) {
-		j.Status = batchv1.JobStatus{StartTime: ptr.To(metav1.NewTime(noon.Add(-10 * time.Minute))), Active: 0, Ready: ptr.To[int32](0), Terminating: ptr.To[int32](0)}
-	}
-	pending := func(j *batchv1.Job) { noPods(j); j.Status.Active = 2 }
 	changedAgo := func(d time.Duration) func(*Snapshot) {
 		return func(s *Snapshot) { s.MirrorChanged = noon.Add(-d) }
 	}
-	rows := map[string]struct {
-		hub     *batchv1.Job
-		mirror  *batchv1.Job
-		given   func(*Snapshot)
-		then    []string
-		after   time.Duration
-		reports string
-	}{
+	for name, row := range map[string]lookRow{
 		"status comes up":                            {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), then: []string{"status"}},
 		"progress comes up":                          {hub: started(), mirror: mirrorOf(hubJob(), running(1)), then: []string{"status"}},
 		"progress waits a bit":                       {hub: started(), mirror: mirrorOf(hubJob(), running(1)), given: func(s *Snapshot) { s.LastStatusWrite = noon.Add(-400 * time.Millisecond) }, after: 100 * time.Millisecond},
@@ -110,37 +81,33 @@ func TestMirroredInStep(t *testing.T) {
 			given: func(s *Snapshot) { noLivePods(s.Job) }, then: []string{"patch [spec.suspend] in a"}},
 		"no room to resume it": {hub: started(running(1)), mirror: mirrorOf(hubJob(), suspendedJob, func(j *batchv1.Job) { j.Status.Succeeded = 1 }),
 			given: func(s *Snapshot) { s.Fits = false; noLivePods(s.Job) }, then: []string{"move from a"}},
-		"Pods wait, not yet news":                 {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(10 * time.Second), after: 20 * time.Second},
-		"Pods wait, told":                         {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Minute), after: 4 * time.Minute, reports: "0/3 nodes are available"},
-		"Pods wait too long":                      {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(6 * time.Minute), then: []string{"move from a"}, reports: "0/3 nodes are available"},
-		"Pods that can't be started, told":        {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: hindered(time.Minute), after: 5 * time.Minute, reports: "2 Pods can't be started: container main: ErrImagePull: not found"},
-		"they stay where they are":                {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: hindered(time.Hour), after: 5 * time.Minute, reports: "2 Pods can't be started: container main: ErrImagePull: not found"},
-		"Pods that don't run are looked at again": {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) { s.Pods.Known = true }, after: 30 * time.Second},
-		"not started, nor is any other":           {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(time.Minute, time.Hour), after: 4 * time.Minute, reports: "its Job controller hasn't started the Job"},
-		"not started, others are":                 {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(4*time.Minute, 10*time.Second), after: 20 * time.Second},
-		"not started, others were":                {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(4*time.Minute, time.Minute), after: 4 * time.Minute, reports: "its Job controller hasn't started the Job"},
-		"not started for long, though others are": {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(6*time.Minute, 0), after: 4 * time.Minute, reports: "its Job controller hasn't started the Job"},
-		"not started for ever, though others are": {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(10*time.Minute, 0), then: []string{"move from a"}, reports: "its Job controller hasn't started the Job"},
-		"started without Pods isn't in a queue":   {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), given: queued(10*time.Minute, 0), then: []string{"ask a"}},
-		"no Pods: why?":                           {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), given: podless, then: []string{"ask a"}},
-		"no Pods for too long":                    {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), given: refused, then: []string{"move from a"}, reports: "can't be created: exceeded quota"},
-		"one ran once: it stays": {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) { unschedulable(time.Hour)(s); s.Pods.EverRan = true },
-			after: DefaultTiming().Recheck},
+	} {
+		t.Run(name, row.check)
 	}
-	for name, row := range rows {
-		t.Run(name, func(t *testing.T) {
-			s := look(row.hub, seat("a", row.mirror))
-			if row.given != nil {
-				row.given(s)
-			}
-			plan := Decide(s)
-			checkActions(t, plan, row.then)
-			if len(row.then) == 0 && plan.After != row.after {
-				t.Errorf("looks again after %s, want %s", plan.After, row.after)
-			}
-			checkReports(t, plan, row.reports)
-		})
+}
+
+// lookRow is a Job and its mirror in step, but for what the row says.
+type lookRow struct {
+	hub     *batchv1.Job
+	mirror  *batchv1.Job
+	given   func(*Snapshot)
+	then    []string
+	after   time.Duration
+	reports string
+}
+
+func (r lookRow) check(t *testing.T) {
+	t.Helper()
+	s := look(r.hub, seat("a", r.mirror))
+	if r.given != nil {
+		r.given(s)
 	}
+	plan := Decide(s)
+	checkActions(t, plan, r.then)
+	if len(r.then) == 0 && plan.After != r.after {
+		t.Errorf("looks again after %s, want %s", plan.After, r.after)
+	}
+	checkReports(t, plan, r.reports)
 }
 
 func checkReports(t *testing.T, plan Plan, want string) {
