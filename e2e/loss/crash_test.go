@@ -10,14 +10,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
+	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 const (
 	crashJobs = 12
 	kills     = 6
 	// maxEvents of the hub's and the workers' Jobs that a life of the manager may see at most.
-	maxEvents = 25
+	maxEvents = 15
 )
 
 // The manager is killed again and again while it moves Jobs: those of a lost worker first, then, once it's back, those
@@ -38,10 +40,10 @@ func TestKilledManagerMovesEachJobOnce(t *testing.T) {
 		s.HubJobUntil(crashJob(i), succeeded(1))
 		s.free(crashJob(i))
 	}
-	jumps, events, random := s.watchCounters(), s.watchEvents("w1", "w2"), rand.New(rand.NewPCG(3, 4))
+	jumps, activity, random := s.watchCounters(), s.watchActivity(crashJobs, "w1", "w2"), rand.New(rand.NewPCG(3, 4))
 	kill := func() {
 		for range kills {
-			s.await(events, 1+random.IntN(maxEvents))
+			s.await(activity, 1+random.IntN(maxEvents))
 			manager.Kill()
 			manager = s.StartManager(flags...)
 		}
@@ -70,38 +72,56 @@ func TestKilledManagerMovesEachJobOnce(t *testing.T) {
 
 func crashJob(i int) string { return fmt.Sprintf("job-%d", i) }
 
-// watchEvents tells of every event of a Job of this test, on the hub and in workers.
-func (s *scene) watchEvents(workers ...string) <-chan struct{} {
-	events := make(chan struct{})
-	handle := func(any) {
-		select {
-		case events <- struct{}{}:
-		default: // nobody waits
-		}
-	}
-	all := []*cache.ListWatch{cache.NewListWatchFromClient(s.Hub.Client().BatchV1().RESTClient(), "jobs", s.NS, fields.Everything())}
-	for _, worker := range workers {
-		api := s.Cluster(worker).Client().BatchV1().RESTClient()
-		all = append(all, cache.NewListWatchFromClient(api, "jobs", s.NS, fields.Everything()))
-	}
-	for _, listWatch := range all {
-		_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-			ListerWatcher: listWatch, ObjectType: &batchv1.Job{},
-			Handler: cache.ResourceEventHandlerFuncs{AddFunc: handle, UpdateFunc: func(_, o any) { handle(o) }, DeleteFunc: handle},
-		})
-		go informer.RunWithContext(s.Context())
-	}
-	return events
+// activity tells of every event of a Job of a test, on the hub and in workers, and when all Jobs have ended.
+type activity struct {
+	events, over chan struct{}
+	ended        map[string]bool // on the hub
 }
 
-// await returns after so many events.
-func (s *scene) await(events <-chan struct{}, n int) {
+func (s *scene) watchActivity(jobs int, workers ...string) *activity {
+	a := &activity{events: make(chan struct{}), over: make(chan struct{}), ended: map[string]bool{}}
+	s.watchJobs(s.Hub, func(o any) {
+		if job, ok := o.(*batchv1.Job); ok && mirror.Finished(job) && !a.ended[job.Name] {
+			a.ended[job.Name] = true
+			if len(a.ended) == jobs {
+				close(a.over)
+			}
+		}
+		a.happens(o)
+	})
+	for _, worker := range workers {
+		s.watchJobs(s.Cluster(worker), a.happens)
+	}
+	return a
+}
+
+func (a *activity) happens(any) {
+	select {
+	case a.events <- struct{}{}:
+	default: // nobody waits
+	}
+}
+
+// watchJobs calls handle, one event at a time.
+func (s *scene) watchJobs(c *rig.Cluster, handle func(any)) {
+	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: cache.NewListWatchFromClient(c.Client().BatchV1().RESTClient(), "jobs", s.NS, fields.Everything()),
+		ObjectType:    &batchv1.Job{},
+		Handler:       cache.ResourceEventHandlerFuncs{AddFunc: handle, UpdateFunc: func(_, o any) { handle(o) }, DeleteFunc: handle},
+	})
+	go informer.RunWithContext(s.Context())
+}
+
+// await returns after so many events, or when nothing is left to happen.
+func (s *scene) await(a *activity, n int) {
 	s.t.Helper()
 	for range n {
 		select {
-		case <-events:
+		case <-a.events:
+		case <-a.over:
+			return
 		case <-s.Context().Done():
-			s.t.Fatal("nothing happens any more")
+			s.t.Fatal("nothing happens any more, though not all Jobs have ended")
 		}
 	}
 }
