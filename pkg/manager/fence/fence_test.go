@@ -158,10 +158,10 @@ func TestLeaseIsMadeAndRenewed(t *testing.T) {
 	}
 	word, ours := fence.Read(h.lease())
 	want := fence.Word{
-		Origin: "hub", Renewal: "jobferry-manager 2026-01-01T12:00:07.000000Z", Version: word.Version,
+		Origin: "hub", Renewal: "jobferry-manager 2026-01-01T12:00:07.000000Z", Renewed: word.Renewed, Version: word.Version,
 		Duration: 40 * time.Second, LostTimeout: 20 * time.Minute, After: 5 * time.Minute,
 	}
-	if !ours || word != want {
+	if !ours || word != want || !word.Renewed.Equal(noon.Add(7*time.Second)) {
 		t.Errorf("Lease %+v", word)
 	}
 	if h.said.Status != metav1.ConditionTrue || !strings.Contains(h.said.Message, "5m40s") || !strings.Contains(h.said.Message, "20m0s") {
