@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -19,7 +21,8 @@ import (
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=list;watch
 
 const (
-	// recheck is how often the hub is asked for Kueue's API without any event.
+	// recheck is how often the hub is asked for Kueue's API while what it serves isn't
+	// what its CRDs say: it comes a little later than they do, or is of another version.
 	recheck = time.Minute
 	// retryLook is the same after a failure.
 	retryLook = 2 * time.Second
@@ -37,10 +40,13 @@ type lifecycle struct {
 	namespace string
 	changed   chan struct{} // has room for one
 	stop      func()        // of the session; nil: there is none
+
+	mu   sync.Mutex
+	crds sets.Set[string] // Kueue's that there are, by name
 }
 
 func newLifecycle(q *Queues, mgr ctrl.Manager, namespace string) *lifecycle {
-	return &lifecycle{queues: q, mgr: mgr, namespace: namespace, changed: make(chan struct{}, 1)}
+	return &lifecycle{queues: q, mgr: mgr, namespace: namespace, changed: make(chan struct{}, 1), crds: sets.New[string]()}
 }
 
 // Start watches for Kueue's CRDs until the context ends; the manager calls it.
@@ -55,17 +61,18 @@ func (l *lifecycle) Start(ctx context.Context) error {
 	}
 	defer l.end()
 	for ctx.Err() == nil {
-		wait := recheck
-		if err := l.look(ctx, api); err != nil {
+		err := l.look(ctx, api)
+		wait := l.patience()
+		if err != nil {
 			log.FromContext(ctx).Error(err, "Can't tell what Kueue says; Jobs that name a queue wait")
-			wait = retryLook
+			wait = time.After(retryLook)
 			if !l.queues.failed.Swap(true) {
 				l.queues.dispatcher.WakeWaiting()
 			}
 		}
 		select {
 		case <-l.changed:
-		case <-time.After(wait):
+		case <-wait:
 		case <-ctx.Done():
 		}
 	}
@@ -81,14 +88,14 @@ func (l *lifecycle) watchCRDs(ctx context.Context) error {
 		return err
 	}
 	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    l.crdChanged,
-		UpdateFunc: func(_, crd any) { l.crdChanged(crd) },
-		DeleteFunc: l.crdChanged,
+		AddFunc:    func(crd any) { l.crdChanged(crd, true) },
+		UpdateFunc: func(_, crd any) { l.crdChanged(crd, true) },
+		DeleteFunc: func(crd any) { l.crdChanged(crd, false) },
 	})
 	return err
 }
 
-func (l *lifecycle) crdChanged(object any) {
+func (l *lifecycle) crdChanged(object any, exists bool) {
 	if gone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 		object = gone.Obj
 	}
@@ -96,10 +103,31 @@ func (l *lifecycle) crdChanged(object any) {
 	if !ok || !strings.HasSuffix(crd.GetName(), "."+kueue.SchemeGroupVersion.Group) {
 		return
 	}
+	l.mu.Lock()
+	if exists {
+		l.crds.Insert(crd.GetName())
+	} else {
+		l.crds.Delete(crd.GetName())
+	}
+	l.mu.Unlock()
 	select {
 	case l.changed <- struct{}{}:
 	default:
 	}
+}
+
+// patience is how long to wait for the next look without any event: for ever, if there's
+// a session just when there are the CRDs that it needs. It's called after a look.
+func (l *lifecycle) patience() <-chan time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	complete := !slices.ContainsFunc(resources, func(name string) bool {
+		return !l.crds.Has(name + "." + kueue.SchemeGroupVersion.Group)
+	})
+	if complete == (l.stop != nil) {
+		return nil
+	}
+	return time.After(recheck)
 }
 
 // look begins or ends the session as the hub serves Kueue's API or not.
