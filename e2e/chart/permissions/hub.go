@@ -86,7 +86,7 @@ var metrics = []Row{
 // withKueue is why what's done with Kueue isn't seen on a hub without it.
 var withKueue = map[string]string{"get": onlyKueue, "list": onlyKueue, "watch": onlyKueue, "patch": onlyKueue, "create": onlyKueue, "update": onlyKueue}
 
-const onlyKueue = "only on a hub with Kueue: see e2e/kueue"
+const onlyKueue = "only on a hub with Kueue: e2e/kueue runs with these rights alone"
 
 // kueue are what Kueue's AdmissionChecks take.
 var kueue = []Row{

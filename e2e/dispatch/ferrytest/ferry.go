@@ -30,6 +30,8 @@ type Ferry struct {
 	Hub *rig.Cluster
 	// NS is the namespace of this test on the hub. In workers Jobferry creates it.
 	NS string
+	// ManagerUser is whom RunManager's manager is for the hub; empty: an admin.
+	ManagerUser string
 }
 
 // For prepares the hub if need be, and returns the ferry of a test.

@@ -48,6 +48,9 @@ func (f *Ferry) RunManager(edits ...func(*manager.Options)) *Manager {
 	log := &journal{}
 	hub := rest.CopyConfig(f.Hub.RESTConfig())
 	hub.UserAgent = UserAgent
+	if f.ManagerUser != "" {
+		hub.Impersonate = rest.ImpersonationConfig{UserName: f.ManagerUser, Groups: []string{"system:authenticated"}}
+	}
 	mgr, err := ctrl.NewManager(hub, ctrl.Options{
 		Scheme:     manager.NewScheme(),
 		Cache:      manager.CacheOptions(SystemNamespace),

@@ -8,9 +8,11 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
+	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/manager"
@@ -69,15 +71,32 @@ func (f *Fixture) ensureKueue() *rig.Component {
 	return kueue
 }
 
-// Manager runs the manager with short delays in what it does with Kueue.
+// Manager runs the manager with exactly the rights that config/ gives it, and with short delays in what it does with
+// Kueue.
 func (f *Fixture) Manager(edits ...func(*manager.Options)) *ferrytest.Manager {
 	f.t.Helper()
+	f.grant()
 	short := func(o *manager.Options) {
 		o.Kueue.RetryAfter = 5 * time.Second
 		o.Kueue.RequeueAfter = time.Second
 		o.Kueue.MaxRequeueAfter = 2 * time.Second
 	}
 	return f.RunManager(append([]func(*manager.Options){short}, edits...)...)
+}
+
+// grant gives the manager's ServiceAccount its roles, and has the manager be that.
+func (f *Fixture) grant() {
+	f.t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Namespace}} // a role is there
+	if _, err := f.Hub.Client().CoreV1().Namespaces().Create(f.Context(), namespace, metav1.CreateOptions{}); unlessThere(err) != nil {
+		f.t.Fatal(err)
+	}
+	for _, part := range []string{"rbac", "kueue"} {
+		for _, file := range []string{"role.yaml", "bindings.yaml"} {
+			f.Kubectl(f.Hub, "", "apply", "--server-side", "-f", product.Root("config", part, file))
+		}
+	}
+	f.ManagerUser = "system:serviceaccount:" + ferrytest.SystemNamespace + ":jobferry-manager"
 }
 
 // Queue sends a Job to a LocalQueue.
