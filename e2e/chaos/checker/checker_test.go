@@ -298,28 +298,3 @@ func TestCounts(t *testing.T) {
 		}
 	})
 }
-
-// The Job ends with two of four completions: the other two were an edit that didn't reach it.
-func TestAnEditThatComesTooLate(t *testing.T) {
-	for name, row := range map[string]struct {
-		fault func(*world)
-		want  []Rule
-	}{
-		"all could hear of it":        {func(*world) {}, []Rule{Ends}},
-		"the worker couldn't":         {func(w *world) { w.fault("open", schedule.BreakLink) }, nil},
-		"another worker couldn't":     {func(w *world) { w.fault("fenced", schedule.BreakLink) }, []Rule{Ends}},
-		"no manager could tell it":    {func(w *world) { w.fault("hub", schedule.FreezeLeader) }, nil},
-		"a Job controller was frozen": {func(w *world) { w.fault("open", schedule.FreezeJobController) }, []Rule{Ends}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, func(s *story.Story) { s.End.Elastic = true })
-			w.place("open")
-			row.fault(w)
-			w.succeed(w.run("open", 0))
-			w.succeed(w.run("open", 1))
-			w.hub(complete, completed("0,1", 2))
-			w.checker.CheckEnds(w.at)
-			w.expect(row.want...)
-		})
-	}
-}

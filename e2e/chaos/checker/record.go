@@ -39,7 +39,7 @@ type record struct {
 	moves   []move
 	// interrupted: Pods were asked to stop, by a suspension, a fence or a move.
 	interrupted bool
-	// disturbed: the worker was out of touch while the Job was there, or nobody at the hub could tell it anything.
+	// disturbed: a worker was out of touch while the Job was there.
 	disturbed bool
 
 	mirrors map[types.UID]types.UID // mirror -> hub Job

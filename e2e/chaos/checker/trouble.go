@@ -32,8 +32,11 @@ func aftermath(k schedule.Kind) time.Duration {
 // Begin takes in that a fault begins.
 func (c *Checker) Begin(at time.Duration, f schedule.Fault) {
 	c.trouble = append(c.trouble, Trouble{Fault: f, From: at, To: Forever})
+	if !cutsOff(f.Kind) {
+		return
+	}
 	for _, r := range c.records {
-		if r.ended == nil && (cutsOff(f.Kind) && hits(f, r.home) || stopsHub(f.Kind)) {
+		if hits(f, r.home) && r.ended == nil {
 			r.disturbed = true
 		}
 	}
@@ -71,17 +74,6 @@ func cutsOff(k schedule.Kind) bool {
 	switch k {
 	case schedule.IsolateHub, schedule.ResetLink, schedule.BreakLink, schedule.BlackHoleLink, schedule.HalfOpenLink,
 		schedule.KillAPIServer, schedule.FreezeAPIServer, schedule.KillEtcd:
-		return true
-	default:
-		return false
-	}
-}
-
-// stopsHub says whether for some time nobody brings what happens on the hub to the workers, with a fault.
-func stopsHub(k schedule.Kind) bool {
-	switch k {
-	case schedule.KillHubAPIServer, schedule.KillHubEtcd, schedule.KillLeader, schedule.FreezeLeader, schedule.KillManager,
-		schedule.FreezeManager, schedule.ResetHubLink, schedule.BlackHoleHubLink:
 		return true
 	default:
 		return false

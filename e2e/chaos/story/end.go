@@ -19,7 +19,7 @@ type End struct {
 	// Succeeded is the least number of succeeded Pods. All: it's as many as spec.completions says.
 	Succeeded int32
 	All       bool
-	// Elastic: an edit of completions that the worker couldn't hear of in time may come too late.
+	// Elastic: an edit of completions that comes when the worker is out of touch may come too late.
 	Elastic bool
 	// Failed is the number of failed Pods. MoreFailed: more are right, too. FailsFirst: it's the first Pods that fail, so
 	// that fewer have if some of them were stopped before.
@@ -36,7 +36,7 @@ type Circumstances struct {
 	Moved bool
 	// Interrupted: Pods of it were stopped.
 	Interrupted bool
-	// Disturbed: for a while its worker couldn't hear of what happened on the hub.
+	// Disturbed: its worker was out of touch meanwhile.
 	Disturbed bool
 }
 
