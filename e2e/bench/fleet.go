@@ -39,6 +39,11 @@ func startFleet(ctx context.Context, o Options) (*fleet, error) {
 			Pods:  rig.PodDefaults{RunFor: time.Millisecond},
 		})
 	}
+	if o.Profiles != "" {
+		for i := range all {
+			all[i].APIServerFlags = []string{"--profiling=true"}
+		}
+	}
 	clusters, err := rig.StartAll(ctx, all...)
 	if err != nil {
 		return nil, err

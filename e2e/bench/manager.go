@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,8 +22,6 @@ const (
 	managerGroup = "system:masters"
 	// managerStop is how long the manager may take to end.
 	managerStop = 30 * time.Second
-	// profilesAddress is where the manager serves its profiles, when they're wanted.
-	profilesAddress = "127.0.0.1:16060"
 )
 
 // manager is the process that is measured.
@@ -33,8 +29,6 @@ type manager struct {
 	cmd   *exec.Cmd
 	log   string
 	ended chan struct{} // closed when the process has been waited for
-	// profiles is the folder that its profiles are written to; empty: none are wanted.
-	profiles string
 }
 
 // product is the folder of the product's module.
@@ -60,7 +54,7 @@ func buildManager(ctx context.Context, source, dir string) (string, error) {
 
 // startManager runs the manager. It is killed if this program ends without stopping it.
 func startManager(program, dir, kubeconfig string, o Options) (*manager, error) {
-	m := &manager{log: filepath.Join(dir, "manager.log"), ended: make(chan struct{}), profiles: o.Profiles}
+	m := &manager{log: filepath.Join(dir, "manager.log"), ended: make(chan struct{})}
 	flags := []string{"--kubeconfig=" + kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0"}
 	if o.Profiles != "" {
 		flags = append(flags, "--pprof-bind-address="+profilesAddress)
@@ -123,27 +117,4 @@ func (m *manager) stop() error {
 	case <-patience.C:
 		return errors.Join(fmt.Errorf("the manager didn't end in %s", managerStop), m.cmd.Process.Kill())
 	}
-}
-
-// profile writes one of the manager's profiles to a file; it does nothing if none are wanted.
-func (m *manager) profile(ctx context.Context, name, query string) error {
-	if m.profiles == "" {
-		return nil
-	}
-	url := "http://" + profilesAddress + "/debug/pprof/" + name + query
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	out, err := os.Create(filepath.Join(m.profiles, name+".pprof"))
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, response.Body)
-	return errors.Join(err, out.Close())
 }

@@ -37,6 +37,7 @@ func (r *run) floor(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	profiled := r.profile(ctx, "floor")
 	began, all := time.Now(), names(r.options.Jobs)
 	if _, err := worker.create(ctx, r.options.Submitters, floorNamespace, all); err != nil {
 		return err
@@ -47,6 +48,9 @@ func (r *run) floor(ctx context.Context) error {
 	}
 	r.result.Floor = &report.Burst{Submitted: submitted, Complete: time.Since(began)}
 	if r.result.Floor.ClustersCPU, err = r.clustersCPUSince(cpu); err != nil {
+		return err
+	}
+	if err := <-profiled; err != nil {
 		return err
 	}
 	if err := worker.remove(ctx, r.options.Submitters, floorNamespace, all); err != nil {
@@ -113,7 +117,7 @@ func (r *run) flood(ctx context.Context, v *views) error {
 	if err != nil {
 		return err
 	}
-	profiled := r.profileCPU(ctx)
+	profiled := r.profile(ctx, "flood")
 	began, all := time.Now(), names(r.options.Jobs)
 	sent, err := r.fleet.hub.create(ctx, r.options.Submitters, floodNamespace, all, dispatched)
 	if err != nil {
@@ -136,18 +140,7 @@ func (r *run) flood(ctx context.Context, v *views) error {
 	if r.result.Flood.ClustersCPU, err = r.clustersCPUSince(clusters); err != nil {
 		return err
 	}
-	return errors.Join(<-profiled, r.manager.profile(ctx, "heap", ""))
-}
-
-// profileCPU has the manager profile itself for as long as the floor took, or half a minute.
-func (r *run) profileCPU(ctx context.Context) <-chan error {
-	seconds := 30
-	if r.result.Floor != nil {
-		seconds = max(int(r.result.Floor.Complete.Seconds()), 5)
-	}
-	done := make(chan error, 1)
-	go func() { done <- r.manager.profile(ctx, "profile", fmt.Sprintf("?seconds=%d", seconds)) }()
-	return done
+	return errors.Join(<-profiled, r.profileHeap(ctx))
 }
 
 // quiet does nothing, and notes when.

@@ -19,12 +19,18 @@ import (
 
 const (
 	reportingController = "jobferry"
-	// eventWriters write at a time, so that a burst of Jobs is told of while it lasts.
+	// eventWriters write at a time.
 	eventWriters = 4
 	// maxEventsWaiting bounds the memory when the hub is slow; what comes then isn't told.
 	maxEventsWaiting = 20000
 	// eventTimeout is for one write.
 	eventTimeout = 30 * time.Second
+	// quickWrite is a write to a hub that isn't busy; from there on events leave it to the
+	// Jobs: a writer pauses for eventsYield times what its write took longer, at most
+	// longestYield.
+	quickWrite   = 10 * time.Millisecond
+	eventsYield  = 8
+	longestYield = time.Second
 )
 
 // eventWriter writes events to the hub, in the background. Unlike client-go's recorder
@@ -102,7 +108,9 @@ func (w *eventWriter) Start(ctx context.Context) error {
 			for {
 				select {
 				case event := <-w.queue:
+					began := time.Now()
 					w.write(ctx, event)
+					rest(ctx, yield(time.Since(began)))
 				case <-ctx.Done():
 					return
 				}
@@ -111,6 +119,23 @@ func (w *eventWriter) Start(ctx context.Context) error {
 	}
 	writers.Wait()
 	return nil
+}
+
+// yield is how long to pause after a write that took so long.
+func yield(took time.Duration) time.Duration {
+	return min(max(took-quickWrite, 0)*eventsYield, longestYield)
+}
+
+func rest(ctx context.Context, d time.Duration) {
+	if d == 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
 }
 
 // write drops what can't be written: the log has it, too. In a namespace that is going

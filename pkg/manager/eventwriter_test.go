@@ -3,6 +3,7 @@ package manager
 import (
 	"context"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -47,5 +48,19 @@ func TestEventWriterWritesEachNote(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+func TestEventsYieldToJobs(t *testing.T) {
+	for took, want := range map[time.Duration]time.Duration{
+		0:                     0,
+		3 * time.Millisecond:  0,
+		10 * time.Millisecond: 0,
+		30 * time.Millisecond: 160 * time.Millisecond,
+		time.Minute:           time.Second,
+	} {
+		if got := yield(took); got != want {
+			t.Errorf("after %s: a pause of %s, want %s", took, got, want)
+		}
 	}
 }

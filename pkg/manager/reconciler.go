@@ -48,6 +48,7 @@ type Reconciler struct {
 	memory     *memory
 	lanes      *lanes
 	lag        *lag
+	pace       hubPace
 	settling   *settling
 }
 
@@ -116,7 +117,7 @@ func (r *Reconciler) settle(s *dispatch.Snapshot, plan dispatch.Plan, outcome ou
 		return ctrl.Result{RequeueAfter: plan.After}
 	}
 	r.report.Settle(s.Job.UID, append(outcome.reports, plan.Reports...))
-	if plan.After == 0 || plan.After > s.Timing.ProgressFloor {
+	if !plan.Behind {
 		r.lag.Stop(s.Key, s.Now)
 	}
 	return ctrl.Result{RequeueAfter: plan.After}

@@ -44,7 +44,7 @@ func (c *choices) parse() {
 	flag.IntVar(&o.Resting, "resting", o.Resting, "Jobs that run all along")
 	flag.IntVar(&o.Submitters, "submitters", o.Submitters, "creates and deletes under way at a time")
 	flag.StringVar(&o.Manager, "manager", o.Manager, "manager's program; default: built from the source")
-	flag.StringVar(&o.Profiles, "profiles", o.Profiles, "existing folder for profiles of the manager: CPU of the flood, heap after it")
+	flag.StringVar(&o.Profiles, "profiles", o.Profiles, "existing folder for profiles: CPU of API servers and manager as floor and flood begin, the manager's heap after it")
 	flag.Func("manager-flag", "flag for the manager, such as --log-level=debug; may be repeated", func(s string) error {
 		o.ManagerFlags = append(o.ManagerFlags, s)
 		return nil

@@ -24,6 +24,8 @@ type Plan struct {
 	After time.Duration
 	// AwaitsRoom: look again when a worker has more room, or another state.
 	AwaitsRoom bool
+	// Behind: the mirror's status says more than the hub Job's, which waits to be written.
+	Behind bool
 }
 
 // Action is one write, or a few that belong together.

@@ -2,11 +2,7 @@ package dispatch
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-	"time"
-
-	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -47,6 +43,7 @@ func planMirrored(s *Snapshot) Plan {
 		plan.Reports = append(plan.Reports, next.Reports...)
 		plan.After = soonest(plan.After, next.After)
 		plan.AwaitsRoom = plan.AwaitsRoom || next.AwaitsRoom
+		plan.Behind = plan.Behind || next.Behind
 		if len(plan.Actions) > 0 {
 			plan.Again = true
 			return plan
@@ -88,39 +85,6 @@ func violated(seat *Seat, verdict mirror.Violation) Report {
 		Reason: ReasonStatusRejected, Warning: true, Rule: verdict.Rule,
 		Message: fmt.Sprintf("Worker %s sent a status that breaks the rule %s: %s", seat.Worker, verdict.Rule, verdict.Message),
 	}
-}
-
-func (s *Snapshot) writeStatus(next mirror.Next) Plan {
-	if wait := s.statusWait(next); wait > 0 {
-		return Plan{After: wait}
-	}
-	return Plan{Actions: []Action{WriteStatus{Patch: mirror.StatusPatch(s.Job, &next.Status)}}}
-}
-
-// statusWait is how long a status can wait for the next change, to go with it in
-// one write; nothing waits for longer than the floor.
-func (s *Snapshot) statusWait(next mirror.Next) time.Duration {
-	switch {
-	case next.Change == mirror.Progress:
-		return s.LastStatusWrite.Add(s.Timing.ProgressFloor).Sub(s.Now)
-	case s.onlyAnnouncesEnd(&next.Status):
-		return s.MirrorChanged.Add(s.Timing.ProgressFloor).Sub(s.Now)
-	default:
-		return 0
-	}
-}
-
-// onlyAnnouncesEnd: all that is new, besides progress, is that the Job will end.
-// When its Pods have ended already, the end itself is some milliseconds away.
-func (s *Snapshot) onlyAnnouncesEnd(next *batchv1.JobStatus) bool {
-	shown := s.Job.Status
-	news := slices.DeleteFunc(slices.Clone(next.Conditions), func(n batchv1.JobCondition) bool {
-		return slices.ContainsFunc(shown.Conditions, func(c batchv1.JobCondition) bool { return c.Type == n.Type })
-	})
-	isMore := func(c batchv1.JobCondition) bool {
-		return c.Type != batchv1.JobSuccessCriteriaMet && c.Type != batchv1.JobFailureTarget
-	}
-	return len(news) > 0 && !slices.ContainsFunc(news, isMore) && shown.StartTime.Equal(next.StartTime)
 }
 
 // deferred waits for the mirror. Only an end that is held back is news.

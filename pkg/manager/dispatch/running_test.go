@@ -53,7 +53,25 @@ func TestMirroredInStep(t *testing.T) {
 	changedAgo := func(d time.Duration) func(*Snapshot) {
 		return func(s *Snapshot) { s.MirrorChanged = noon.Add(-d) }
 	}
+	slowHub := func(d time.Duration) func(*Snapshot) {
+		return func(s *Snapshot) {
+			s.HubWrite, s.LastStatusWrite, s.MirrorChanged = 100*time.Millisecond, noon.Add(-d), noon.Add(-d)
+		}
+	}
 	for name, row := range map[string]lookRow{
+		"a slow hub isn't told of a start at once": {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), given: slowHub(1900 * time.Millisecond), after: 100 * time.Millisecond},
+		"but in time":     {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), given: slowHub(2 * time.Second), then: []string{"status"}},
+		"after a restart": {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), given: func(s *Snapshot) { s.HubWrite = time.Second }, then: []string{"status"}},
+		"nor of progress, and is looked at again": {hub: started(), mirror: mirrorOf(hubJob(), running(1)), given: slowHub(500 * time.Millisecond), after: 750 * time.Millisecond},
+		"it waits for the end that is announced":  {hub: started(), mirror: mirrorOf(hubJob(), announced), given: slowHub(1900 * time.Millisecond), after: 100 * time.Millisecond},
+		"it's told of the end at once":            {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), ended), given: slowHub(0), then: []string{"status"}},
+		"a hub that doesn't answer for long": {hub: started(), mirror: mirrorOf(hubJob(), running(1)), given: func(s *Snapshot) {
+			s.HubWrite, s.LastStatusWrite = time.Minute, noon.Add(-5*time.Second)
+		}, then: []string{"status"}},
+		"each change is wanted": {hub: started(), mirror: mirrorOf(hubJob(), running(1)), given: func(s *Snapshot) {
+			slowHub(time.Millisecond)(s)
+			s.Timing.ProgressFloor = 0
+		}, then: []string{"status"}},
 		"status comes up":                            {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), then: []string{"status"}},
 		"progress comes up":                          {hub: started(), mirror: mirrorOf(hubJob(), running(1)), then: []string{"status"}},
 		"progress waits a bit":                       {hub: started(), mirror: mirrorOf(hubJob(), running(1)), given: func(s *Snapshot) { s.LastStatusWrite = noon.Add(-400 * time.Millisecond) }, after: 100 * time.Millisecond},
