@@ -53,9 +53,9 @@ func buildManager(ctx context.Context, source, dir string) (string, error) {
 }
 
 // startManager runs the manager. It is killed if this program ends without stopping it.
-func startManager(program, dir, kubeconfig string, o Options) (*manager, error) {
-	m := &manager{log: filepath.Join(dir, "manager.log"), ended: make(chan struct{})}
-	flags := []string{"--kubeconfig=" + kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0"}
+func startManager(product installed, o Options) (*manager, error) {
+	m := &manager{log: filepath.Join(product.dir, "manager.log"), ended: make(chan struct{})}
+	flags := []string{"--kubeconfig=" + product.kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0"}
 	if o.Profiles != "" {
 		flags = append(flags, "--pprof-bind-address="+profilesAddress)
 	}
@@ -68,7 +68,7 @@ func startManager(program, dir, kubeconfig string, o Options) (*manager, error) 
 	if err != nil {
 		return nil, err
 	}
-	m.cmd = exec.Command(program, append(flags, o.ManagerFlags...)...)
+	m.cmd = exec.Command(product.program, append(flags, o.ManagerFlags...)...)
 	m.cmd.Stdout, m.cmd.Stderr = log, log
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us
 	if err := m.cmd.Start(); err != nil {

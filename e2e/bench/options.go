@@ -10,6 +10,8 @@ import (
 type Options struct {
 	// Jobs is how many are submitted at once, to the floor and to the hub. Default 500.
 	Jobs int
+	// Rounds is how often, one after another: to the floor, to the hub, to the floor. Default 3.
+	Rounds int
 	// Singles is how many are submitted one at a time; 0: none. Default 50.
 	Singles int
 	// Workers is the number of worker clusters. Default 2.
@@ -36,7 +38,7 @@ type Options struct {
 // DefaultOptions returns the defaults.
 func DefaultOptions() Options {
 	return Options{
-		Jobs: 500, Singles: 50, Workers: 2, Floor: true, Quiet: time.Minute, Resting: 10, Submitters: 32,
+		Jobs: 500, Rounds: 3, Singles: 50, Workers: 2, Floor: true, Quiet: time.Minute, Resting: 10, Submitters: 32,
 		Progress: func(string, ...any) {},
 	}
 }
@@ -45,7 +47,7 @@ func DefaultOptions() Options {
 func (o *Options) Validate() error {
 	var errs []error
 	for name, minimum := range map[string]struct{ value, least int }{
-		"jobs": {o.Jobs, 1}, "singles": {o.Singles, 0}, "workers": {o.Workers, 1},
+		"jobs": {o.Jobs, 1}, "rounds": {o.Rounds, 1}, "singles": {o.Singles, 0}, "workers": {o.Workers, 1},
 		"resting": {o.Resting, 0}, "submitters": {o.Submitters, 1},
 	} {
 		if minimum.value < minimum.least {

@@ -18,16 +18,13 @@ const (
 	floodNamespace   = "bench-flood"
 )
 
-// settle is how long the manager may tidy up before it has to be quiet: it writes the numbers of WorkerClusters every
-// few seconds.
+// settle is how long the manager may tidy up after the flood: it writes the events that have waited, and the numbers of
+// WorkerClusters every few seconds.
 const settle = 10 * time.Second
 
 // floor submits Jobs straight into a worker, and removes them when they're Complete.
 func (r *run) floor(ctx context.Context) error {
 	worker := r.fleet.workers[0]
-	if err := makeNamespace(ctx, floorNamespace, worker); err != nil {
-		return err
-	}
 	jobs, stop, err := measure.Watch(ctx, worker.client, floorNamespace)
 	if err != nil {
 		return err
@@ -46,8 +43,8 @@ func (r *run) floor(ctx context.Context) error {
 	if err := jobs.Await(ctx, len(all), measure.Complete); err != nil {
 		return err
 	}
-	r.result.Floor = &report.Burst{Submitted: submitted, Complete: time.Since(began)}
-	if r.result.Floor.ClustersCPU, err = r.clustersCPUSince(cpu); err != nil {
+	r.round.Floor = &report.Burst{Submitted: submitted, Complete: time.Since(began)}
+	if r.round.Floor.ClustersCPU, err = r.clustersCPUSince(cpu); err != nil {
 		return err
 	}
 	if err := <-profiled; err != nil {
@@ -59,42 +56,43 @@ func (r *run) floor(ctx context.Context) error {
 	return jobs.AwaitGone(ctx)
 }
 
-// singles submits one Job after another, each when the one before is Complete. The first warms connections up, and
-// isn't counted.
-func (r *run) singles(ctx context.Context) error {
-	if err := makeNamespace(ctx, singlesNamespace, r.fleet.all()...); err != nil {
-		return err
-	}
+// warmUp waits until the manager that was just started dispatches: one Job goes all the way.
+func (r *run) warmUp(ctx context.Context, round int) error {
+	_, err := r.oneByOne(ctx, []string{fmt.Sprintf("warm-up-%d", round)})
+	return err
+}
+
+// singles submits one Job after another, each when the one before is Complete.
+func (r *run) singles(ctx context.Context) (err error) {
+	r.result.Singles, err = r.oneByOne(ctx, names(r.options.Singles))
+	return err
+}
+
+func (r *run) oneByOne(ctx context.Context, jobs []string) (report.Latencies, error) {
 	v, err := watchAll(ctx, r.fleet, singlesNamespace)
 	if err != nil {
-		return err
+		return report.Latencies{}, err
 	}
 	defer v.stop()
 	sent := map[string]time.Time{}
-	for i, name := range names(r.options.Singles + 1) {
+	for _, name := range jobs {
 		at, err := r.fleet.hub.create(ctx, 1, singlesNamespace, []string{name}, dispatched)
 		if err != nil {
-			return err
+			return report.Latencies{}, err
 		}
 		if err := v.hub.AwaitJob(ctx, name, measure.Complete); err != nil {
-			return err
+			return report.Latencies{}, err
 		}
-		if i > 0 {
-			sent[name] = at[name]
-		}
+		sent[name] = at[name]
 	}
-	r.result.Singles = report.Latencies{
+	return report.Latencies{
 		Mirror: measure.QuantilesOf(v.sinceSent(sent, measure.Created)),
 		Lag:    measure.QuantilesOf(v.lag()),
-	}
-	return nil
+	}, nil
 }
 
 // rest starts the Jobs that run all along.
 func (r *run) rest(ctx context.Context) error {
-	if err := makeNamespace(ctx, restNamespace, r.fleet.all()...); err != nil {
-		return err
-	}
 	jobs, stop, err := measure.Watch(ctx, r.fleet.hub.client, restNamespace)
 	if err != nil {
 		return err
@@ -123,12 +121,12 @@ func (r *run) flood(ctx context.Context, v *views) error {
 	if err != nil {
 		return err
 	}
-	r.result.Flood.Submitted = time.Since(began)
+	r.round.Flood.Submitted = time.Since(began)
 	if err := v.hub.Await(ctx, len(all), measure.Complete); err != nil {
 		return fmt.Errorf("%d of %d Jobs are Complete: %w", v.hub.Reached(measure.Complete), len(all), err)
 	}
-	r.result.Flood.Complete = time.Since(began)
-	r.result.AtOnce = report.Latencies{
+	r.round.Flood.Complete = time.Since(began)
+	r.round.AtOnce = report.Latencies{
 		Mirror: measure.QuantilesOf(v.sinceSent(sent, measure.Created)),
 		Lag:    measure.QuantilesOf(v.lag()),
 	}
@@ -136,8 +134,8 @@ func (r *run) flood(ctx context.Context, v *views) error {
 	if err != nil {
 		return err
 	}
-	r.result.Manager.FloodCPU = after.CPU - before.CPU
-	if r.result.Flood.ClustersCPU, err = r.clustersCPUSince(clusters); err != nil {
+	r.round.ManagerCPU = after.CPU - before.CPU
+	if r.round.Flood.ClustersCPU, err = r.clustersCPUSince(clusters); err != nil {
 		return err
 	}
 	return errors.Join(<-profiled, r.profileHeap(ctx))
@@ -145,9 +143,10 @@ func (r *run) flood(ctx context.Context, v *views) error {
 
 // quiet does nothing, and notes when.
 func (r *run) quiet(ctx context.Context) error {
-	if err := pause(ctx, settle); err != nil {
-		return err
+	if r.options.Quiet == 0 {
+		return nil
 	}
+	r.options.Progress("quiet: %s", r.options.Quiet)
 	r.quietFrom = time.Now()
 	err := pause(ctx, r.options.Quiet)
 	r.quietTo = time.Now()
@@ -163,7 +162,7 @@ func (r *run) removal(ctx context.Context, v *views) error {
 	if err := v.hub.AwaitGone(ctx); err != nil {
 		return err
 	}
-	r.result.Removal = time.Since(began)
+	r.round.Removal = time.Since(began)
 	return nil
 }
 

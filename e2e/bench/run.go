@@ -17,7 +17,8 @@ import (
 type run struct {
 	options Options
 	fleet   *fleet
-	manager *manager
+	manager *manager // that of this round
+	round   *report.Round
 	result  report.Result
 
 	quietFrom, quietTo time.Time
@@ -41,33 +42,55 @@ func Run(ctx context.Context, options Options) (_ *report.Result, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.fleet.stop()) }()
-	if options.Floor {
-		options.Progress("floor: %d Jobs straight into one worker", options.Jobs)
-		if err := r.floor(ctx); err != nil {
-			return nil, fmt.Errorf("floor: %w", err)
+	for _, namespace := range []string{floorNamespace, singlesNamespace, restNamespace, floodNamespace} {
+		if err := makeNamespace(ctx, namespace, r.fleet.all()...); err != nil {
+			return nil, err
 		}
 	}
-	return &r.result, r.withManager(ctx, dir)
+	product, err := r.prepare(ctx, dir)
+	if err != nil {
+		return nil, err
+	}
+	r.result.Rounds = make([]report.Round, options.Rounds)
+	for n := range r.result.Rounds {
+		r.round = &r.result.Rounds[n]
+		if err := r.do(ctx, product, n); err != nil {
+			return nil, fmt.Errorf("round %d: %w", n+1, err)
+		}
+	}
+	return &r.result, r.conclude()
 }
 
-// withManager measures what there's a manager for.
-func (r *run) withManager(ctx context.Context, dir string) (err error) {
+// installed is the manager's program, what it needs, and where its log goes.
+type installed struct{ program, kubeconfig, dir string }
+
+// prepare builds and installs the manager.
+func (r *run) prepare(ctx context.Context, dir string) (installed, error) {
 	source, err := product(ctx)
 	if err != nil {
-		return err
+		return installed{}, err
 	}
 	program := r.options.Manager
 	if program == "" {
 		r.options.Progress("building the manager")
 		if program, err = buildManager(ctx, source, dir); err != nil {
-			return err
+			return installed{}, err
 		}
 	}
 	kubeconfig, err := install(ctx, r.fleet, source, dir)
-	if err != nil {
-		return err
+	return installed{program, kubeconfig, dir}, err
+}
+
+// do goes one round. The manager starts after the floor, whose Jobs it would watch. What is measured once is in the last
+// round.
+func (r *run) do(ctx context.Context, product installed, n int) (err error) {
+	if r.options.Floor {
+		r.options.Progress("floor: %d Jobs straight into one worker", r.options.Jobs)
+		if err := r.floor(ctx); err != nil {
+			return fmt.Errorf("floor: %w", err)
+		}
 	}
-	if r.manager, err = startManager(program, dir, kubeconfig, r.options); err != nil {
+	if r.manager, err = startManager(product, r.options); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.manager.stop()) }()
@@ -76,13 +99,21 @@ func (r *run) withManager(ctx context.Context, dir string) (err error) {
 	if err := awaitWorkers(ctx, r.fleet); err != nil {
 		return err
 	}
-	if err := r.phases(ctx); err != nil {
+	if err := r.warmUp(ctx, n); err != nil {
+		return fmt.Errorf("warm-up: %w", err)
+	}
+	if err := r.phases(ctx, n == r.options.Rounds-1); err != nil {
 		return err
 	}
-	return r.conclude()
+	usage, err := r.manager.usage()
+	r.result.PeakMemory = max(r.result.PeakMemory, usage.PeakRSS)
+	return err
 }
 
-func (r *run) phases(ctx context.Context) error {
+func (r *run) phases(ctx context.Context, last bool) error {
+	if !last {
+		return r.flooded(ctx, nil)
+	}
 	o := r.options
 	if o.Singles > 0 {
 		o.Progress("singles: %d Jobs one at a time", o.Singles)
@@ -93,38 +124,37 @@ func (r *run) phases(ctx context.Context) error {
 	if err := r.rest(ctx); err != nil {
 		return fmt.Errorf("the Jobs that run all along: %w", err)
 	}
-	if err := makeNamespace(ctx, floodNamespace, r.fleet.all()...); err != nil {
-		return err
-	}
+	return r.flooded(ctx, r.quiet)
+}
+
+// flooded submits all Jobs at once, does something meanwhile that they are finished, and removes them.
+func (r *run) flooded(ctx context.Context, finished func(context.Context) error) error {
 	v, err := watchAll(ctx, r.fleet, floodNamespace)
 	if err != nil {
 		return err
 	}
 	defer v.stop()
-	o.Progress("flood: %d Jobs at once", o.Jobs)
+	r.options.Progress("flood: %d Jobs at once", r.options.Jobs)
 	if err := r.flood(ctx, v); err != nil {
 		return fmt.Errorf("flood: %w", err)
 	}
-	if o.Quiet > 0 {
-		o.Progress("quiet: %s", o.Quiet)
-		if err := r.quiet(ctx); err != nil {
+	if err := pause(ctx, settle); err != nil {
+		return err
+	}
+	if finished != nil {
+		if err := finished(ctx); err != nil {
 			return err
 		}
 	}
-	o.Progress("removal: the %d Jobs are deleted", o.Jobs)
+	r.options.Progress("removal: the %d Jobs are deleted", r.options.Jobs)
 	if err := r.removal(ctx, v); err != nil {
 		return fmt.Errorf("removal: %w", err)
 	}
 	return nil
 }
 
-// conclude takes what is known at the end only: requests, and the most memory held.
+// conclude takes what is known at the end only: the requests.
 func (r *run) conclude() error {
-	usage, err := r.manager.usage()
-	if err != nil {
-		return err
-	}
-	r.result.Manager.PeakRSS, r.result.Manager.CPU = usage.PeakRSS, usage.CPU
 	hub, err := r.managerRequests(r.fleet.hub)
 	if err != nil {
 		return err

@@ -33,32 +33,62 @@ func (p *page) table(header ...string) {
 func (p *page) row(cells ...string) { p.line("| %s |", strings.Join(cells, " | ")) }
 
 func (p *page) figures(r *Result) {
-	p.line("### %d Jobs, %d workers, %d cores for everything\n", r.Jobs, r.Workers, r.Cores)
+	p.line("### %d Jobs, %d workers, %d cores for everything%s\n", r.Jobs, r.Workers, r.Cores, rounds(r))
 	p.table("", "Jobferry", "floor: one cluster", "MultiKueue (500 Jobs)")
 	requests, events := r.PerJob()
+	typical := r.Typical()
 	floor := func(show func(*Burst) string) string {
-		if r.Floor == nil {
+		if typical.Floor == nil {
 			return "-"
 		}
-		return show(r.Floor)
+		return show(typical.Floor)
 	}
-	p.row("all Complete", seconds(r.Flood.Complete)+against(r), floor(func(b *Burst) string { return seconds(b.Complete) }), "162 to 545 s")
-	p.row("Jobs per second", decimals(1)(r.Flood.Rate(r.Jobs)), floor(func(b *Burst) string { return decimals(1)(b.Rate(r.Jobs)) }), "0.9 to 3.1")
+	p.row("all Complete", seconds(typical.Flood.Complete)+against(typical), floor(func(b *Burst) string { return seconds(b.Complete) }), "162 to 545 s")
+	if len(r.Rounds) > 1 {
+		p.row("the same in each round", each(r, (*Round).flood), each(r, (*Round).floor), "")
+	}
+	p.row("Jobs per second", decimals(1)(typical.Flood.Rate(r.Jobs)), floor(func(b *Burst) string { return decimals(1)(b.Rate(r.Jobs)) }), "0.9 to 3.1")
 	p.row("create -> mirror, one at a time, p50 / p90 / p99", quantiles(r.Singles.Mirror), "", "p50 212 to 339 ms")
-	p.row("create -> mirror, all at once, p50 / p90 / p99", quantiles(r.AtOnce.Mirror), "", "")
+	p.row("create -> mirror, all at once, p50 / p90 / p99", quantiles(typical.AtOnce.Mirror), "", "")
 	p.row("worker status -> hub status, one at a time, p50 / p90 / p99", quantiles(r.Singles.Lag), "", "")
-	p.row("worker status -> hub status, all at once, p50 / p90 / p99", quantiles(r.AtOnce.Lag), "", "")
+	p.row("worker status -> hub status, all at once, p50 / p90 / p99", quantiles(typical.AtOnce.Lag), "", "")
 	p.row("requests of the manager per Job, whole life", decimals(2)(requests), "", "68 to 79")
 	p.row("events per Job", decimals(2)(events), "", "(included)")
 	p.row("requests of the manager in "+r.Quiet.String()+" of quiet", rest(r), "", "")
-	p.row("manager: CPU until all Complete", seconds(r.Manager.FloodCPU), "", "32 to 53 s")
-	p.row("manager: peak memory", megabytes(float64(r.Manager.PeakRSS)), "", "128 to 148 MB")
-	p.row("all clusters: CPU until all Complete", seconds(r.Flood.CPU()), floor(func(b *Burst) string { return seconds(b.CPU()) }), "")
-	p.row("deleted, until the hub has let all go", seconds(r.Removal), "", "")
+	p.row("manager: CPU until all Complete", seconds(typical.ManagerCPU), "", "32 to 53 s")
+	p.row("manager: peak memory", megabytes(float64(r.PeakMemory)), "", "128 to 148 MB")
+	p.row("all clusters: CPU until all Complete", seconds(typical.Flood.CPU()), floor(func(b *Burst) string { return seconds(b.CPU()) }), "")
+	p.row("deleted, until the hub has let all go", seconds(typical.Removal), "", "")
 	p.line("")
 }
 
-func against(r *Result) string {
+// rounds says which of several rounds the figures are those of.
+func rounds(r *Result) string {
+	if len(r.Rounds) == 1 {
+		return ""
+	}
+	return fmt.Sprintf("; the middle one of %d rounds", len(r.Rounds))
+}
+
+// each shows a figure of all rounds, in the order of their ratios.
+func each(r *Result, figure func(*Round) string) string {
+	var all []string
+	for _, round := range r.sorted() {
+		all = append(all, figure(&round))
+	}
+	return strings.Join(all, ", ")
+}
+
+func (r *Round) flood() string { return seconds(r.Flood.Complete) + against(r) }
+
+func (r *Round) floor() string {
+	if r.Floor == nil {
+		return "-"
+	}
+	return seconds(r.Floor.Complete)
+}
+
+func against(r *Round) string {
 	if r.Floor == nil {
 		return ""
 	}
@@ -83,7 +113,7 @@ func (p *page) requests(r *Result) {
 	p.line("Requests of the manager for those Jobs, from their creation until they were let go:\n")
 	p.table("request", "cluster", "per Job", "in all", "answered by an error")
 	for _, c := range r.Requests {
-		p.row(c.Verb+" "+c.Resource, c.Cluster, decimals(2)(float64(c.Requests)/float64(r.Jobs)), fmt.Sprint(c.Requests), fmt.Sprint(c.Failed))
+		p.row(c.Verb+" "+c.Resource, c.Cluster, decimals(2)(float64(c.Requests)/float64(r.Submitted())), fmt.Sprint(c.Requests), fmt.Sprint(c.Failed))
 	}
 	p.line("")
 }

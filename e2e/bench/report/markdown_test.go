@@ -27,14 +27,17 @@ func good() *Result {
 	}
 	return &Result{
 		Jobs: 500, Resting: 10, Workers: 2, Cores: 2,
-		Floor: &Burst{Submitted: 2 * time.Second, Complete: 10 * time.Second, ClustersCPU: map[string]time.Duration{"worker-1 etcd": 16 * time.Second}},
-		Flood: Burst{Submitted: 3 * time.Second, Complete: 16 * time.Second, ClustersCPU: map[string]time.Duration{
-			"hub etcd": 9 * time.Second, "worker-1 etcd": 17500 * time.Millisecond,
+		Rounds: []Round{{
+			Floor: &Burst{Submitted: 2 * time.Second, Complete: 10 * time.Second, ClustersCPU: map[string]time.Duration{"worker-1 etcd": 16 * time.Second}},
+			Flood: Burst{Submitted: 3 * time.Second, Complete: 16 * time.Second, ClustersCPU: map[string]time.Duration{
+				"hub etcd": 9 * time.Second, "worker-1 etcd": 17500 * time.Millisecond,
+			}},
+			Removal:    6 * time.Second,
+			AtOnce:     Latencies{Mirror: ms(900, 2000, 2500), Lag: ms(120, 300, 700)},
+			ManagerCPU: 2600 * time.Millisecond,
 		}},
-		Removal: 6 * time.Second,
-		Singles: Latencies{Mirror: ms(17, 24, 31), Lag: ms(8, 14, 90)},
-		AtOnce:  Latencies{Mirror: ms(900, 2000, 2500), Lag: ms(120, 300, 700)},
-		Manager: Manager{FloodCPU: 2600 * time.Millisecond, CPU: 4 * time.Second, PeakRSS: 116e6},
+		Singles:    Latencies{Mirror: ms(17, 24, 31), Lag: ms(8, 14, 90)},
+		PeakMemory: 116e6,
 		Requests: []audit.Count{
 			{Kind: kind("hub", "create", "events"), Requests: 1000},
 			{Kind: kind("hub", "patch", "jobs"), Requests: 1000, Failed: 1},
@@ -50,11 +53,17 @@ func good() *Result {
 func TestMarkdown(t *testing.T) {
 	missing := good()
 	missing.QuietRequests = []audit.Count{{Kind: audit.Kind{Cluster: "hub", Verb: "patch", Resource: "jobs/status"}, Requests: 3}}
-	missing.Flood.Complete = 25 * time.Second
-	missing.Manager.PeakRSS = 301e6
+	missing.Rounds[0].Flood.Complete = 25 * time.Second
+	missing.PeakMemory = 301e6
 	short := good()
-	short.Floor, short.Quiet, short.Upkeep, short.Singles = nil, 0, nil, Latencies{}
-	for name, result := range map[string]*Result{"good": good(), "missing": missing, "short": short} {
+	short.Rounds[0].Floor, short.Quiet, short.Upkeep, short.Singles = nil, 0, nil, Latencies{}
+	several := good()
+	for _, took := range []time.Duration{21 * time.Second, 12 * time.Second} {
+		round := several.Rounds[0]
+		round.Flood.Complete = took
+		several.Rounds = append(several.Rounds, round)
+	}
+	for name, result := range map[string]*Result{"good": good(), "missing": missing, "short": short, "several": several} {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
 			if err := Markdown(&out, result); err != nil {
@@ -85,8 +94,8 @@ func TestMissed(t *testing.T) {
 		"requests of the manager per Job":      func(r *Result) { r.Requests[2].Requests = 1501 },
 		"events per Job":                       func(r *Result) { r.Requests[0].Requests++ },
 		"requests at rest":                     func(r *Result) { r.QuietRequests = []audit.Count{{Requests: 1}} },
-		"peak memory of the manager":           func(r *Result) { r.Manager.PeakRSS = 300e6 + 1 },
-		"all Complete, against the floor":      func(r *Result) { r.Floor.Complete = 7 * time.Second },
+		"peak memory of the manager":           func(r *Result) { r.PeakMemory = 300e6 + 1 },
+		"all Complete, against the floor":      func(r *Result) { r.Rounds[0].Floor.Complete = 7 * time.Second },
 		"create -> mirror, one at a time, p50": func(r *Result) { r.Singles.Mirror.P50 = 41 * time.Millisecond },
 	} {
 		r := good()

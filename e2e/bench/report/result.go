@@ -1,6 +1,8 @@
 package report
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/jobferry/jobferry/e2e/bench/audit"
@@ -13,22 +15,32 @@ type Result struct {
 	Jobs, Resting int
 	// Workers is the number of clusters, Cores the number of the machine's, shared by all processes.
 	Workers, Cores int
-	// Floor is the Jobs straight into one cluster; nil: not measured.
-	Floor *Burst `json:",omitempty"`
-	// Flood is the Jobs by way of the hub.
-	Flood Burst
-	// Removal is the time from the first delete until the hub has let all Jobs go.
-	Removal time.Duration
-	// Singles are the latencies of one Job at a time, AtOnce those of the flood.
-	Singles, AtOnce Latencies
-	// Manager is what it used.
-	Manager Manager
-	// Requests of the manager for the flood's Jobs, for their whole lives.
+	// Rounds are the Jobs at once, again and again; at least one.
+	Rounds []Round
+	// Singles are the latencies of one Job at a time.
+	Singles Latencies
+	// PeakMemory is the most memory that the manager held, in bytes.
+	PeakMemory int64
+	// Requests of the manager for the Jobs of all rounds, for their whole lives.
 	Requests []audit.Count
 	// Quiet is how long nothing happened, and QuietRequests what the manager asked for then all the same, Upkeep apart.
 	Quiet         time.Duration
 	QuietRequests []audit.Count
 	Upkeep        []audit.Count
+}
+
+// Round is the Jobs straight into one cluster, and then by way of the hub.
+type Round struct {
+	// Floor is the Jobs straight into one cluster; nil: not measured.
+	Floor *Burst `json:",omitempty"`
+	// Flood is the Jobs by way of the hub.
+	Flood Burst
+	// ManagerCPU is the manager's CPU time until all were Complete.
+	ManagerCPU time.Duration
+	// AtOnce are the latencies of the flood.
+	AtOnce Latencies
+	// Removal is the time from the first delete until the hub has let all Jobs go.
+	Removal time.Duration
 }
 
 // Burst is a number of Jobs at once.
@@ -47,20 +59,24 @@ type Latencies struct {
 	Lag measure.Quantiles
 }
 
-// Manager is what the manager used.
-type Manager struct {
-	// FloodCPU is the CPU time during the flood, CPU that of its whole life.
-	FloodCPU, CPU time.Duration
-	// PeakRSS is the most memory it held.
-	PeakRSS int64
-}
-
 // Ratio is how much longer the flood took than the floor; 0: there was none.
-func (r *Result) Ratio() float64 {
+func (r *Round) Ratio() float64 {
 	if r.Floor == nil {
 		return 0
 	}
 	return r.Flood.Complete.Seconds() / r.Floor.Complete.Seconds()
+}
+
+// Typical is the round in the middle, by its ratio, or by its time if there was no floor.
+func (r *Result) Typical() *Round {
+	sorted := r.sorted()
+	return &sorted[len(sorted)/2]
+}
+
+func (r *Result) sorted() []Round {
+	return slices.SortedFunc(slices.Values(r.Rounds), func(a, b Round) int {
+		return cmp.Or(cmp.Compare(a.Ratio(), b.Ratio()), cmp.Compare(a.Flood.Complete, b.Flood.Complete))
+	})
 }
 
 // Rate is the number of Jobs per second from the first create to the last Complete.
@@ -74,6 +90,9 @@ func (b *Burst) CPU() (sum time.Duration) {
 	return sum
 }
 
+// Submitted is the number of Jobs of all rounds.
+func (r *Result) Submitted() int { return r.Jobs * len(r.Rounds) }
+
 // PerJob is the number of requests and of events for each Job.
 func (r *Result) PerJob() (requests, events float64) {
 	for _, c := range r.Requests {
@@ -83,7 +102,7 @@ func (r *Result) PerJob() (requests, events float64) {
 			requests += float64(c.Requests)
 		}
 	}
-	return requests / float64(r.Jobs), events / float64(r.Jobs)
+	return requests / float64(r.Submitted()), events / float64(r.Submitted())
 }
 
 // AtRest is the number of requests in the quiet.

@@ -37,6 +37,7 @@ func main() {
 func (c *choices) parse() {
 	o := &c.options
 	flag.IntVar(&o.Jobs, "jobs", o.Jobs, "Jobs submitted at once")
+	flag.IntVar(&o.Rounds, "rounds", o.Rounds, "how often they are, one after another, by turns with the floor")
 	flag.IntVar(&o.Singles, "singles", o.Singles, "Jobs submitted one at a time; 0: none")
 	flag.IntVar(&o.Workers, "workers", o.Workers, "number of worker clusters")
 	flag.BoolVar(&o.Floor, "floor", o.Floor, "also submit the Jobs straight into one cluster, to compare")
