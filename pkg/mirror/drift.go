@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"fmt"
+	"maps"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -70,7 +71,7 @@ type drift struct {
 }
 
 func newDrift(hub, mirror *batchv1.Job, target Target) *drift {
-	d := &drift{hub: hub, mirror: mirror, target: target, want: mirror.DeepCopy()}
+	d := &drift{hub: hub, mirror: mirror, target: target, want: copyOnWrite(mirror)}
 	d.projected, d.wanted = project(hub, target)
 	var known bool
 	if d.last, known = readRecord(mirror); !known {
@@ -79,6 +80,14 @@ func newDrift(hub, mirror *batchv1.Job, target Target) *drift {
 		d.last.ManagedBy = deref(mirror.Spec.ManagedBy)
 	}
 	return d
+}
+
+// copyOnWrite copies what Drift changes in place, two maps. Everything else it replaces, so that want shares with the
+// mirror what stays the same; comparing them costs next to nothing then.
+func copyOnWrite(mirror *batchv1.Job) *batchv1.Job {
+	want := *mirror
+	want.Labels, want.Annotations = maps.Clone(mirror.Labels), maps.Clone(mirror.Annotations)
+	return &want
 }
 
 // claim checks who runs the mirror, which can't be changed in place.

@@ -74,14 +74,14 @@ var inPlace = []string{
 // back. Defaulting and additions (sidecars, tolerations, labels, env) are
 // tolerated without a word.
 func (d *drift) foreign() []Note {
-	wanted, got := d.projected.Spec.DeepCopy(), d.want.Spec.DeepCopy()
+	wanted, got := d.projected.Spec, d.want.Spec
 	if indexed(d.hub) {
 		wanted.Completions = nil
 	}
 	if equality.Semantic.DeepEqual(wanted.Template.Spec, got.Template.Spec) { // nearly always
 		wanted.Template.Spec, got.Template.Spec = corev1.PodSpec{}, corev1.PodSpec{}
 	}
-	wantedTree, gotTree := tree(wanted), tree(got)
+	wantedTree, gotTree := tree(&wanted), tree(&got)
 	for _, field := range inPlace {
 		delete(wantedTree, field)
 	}

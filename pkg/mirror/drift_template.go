@@ -20,6 +20,9 @@ const mutableTemplateMinor = 36
 // them in place, the mirror is made anew. It returns nil if the rest of want can
 // be patched.
 func (d *drift) template() Action {
+	if d.last.settled(d.wanted) {
+		return nil
+	}
 	next := d.templateWanted()
 	if equality.Semantic.DeepEqual(next, &d.mirror.Spec.Template) {
 		d.last.Scheduling, d.last.Resources = d.wanted.Scheduling, d.wanted.Resources
