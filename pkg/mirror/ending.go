@@ -24,12 +24,12 @@ var (
 )
 
 func outcome(r *reflection) {
-	switch outcomeOf(&r.mirror.Status) {
-	case Succeeds:
+	switch said := outcomeOf(&r.mirror.Status); {
+	case EndedShort(r.hub, r.mirror):
+	case said == Succeeds:
 		r.end(success)
-	case Fails:
+	case said == Fails:
 		r.end(failure)
-	case Undecided:
 	}
 }
 

@@ -57,6 +57,26 @@ var stepRows = map[string]struct{ hub, mirror, want *mirrortest.Job }{
 		indexedJob().Annotation(AnnotationFreshStart, "true").Started(end).Pods(2, 0, 0).Counted(1, 1).CompletedIndexes("0").FailedIndexes("4"),
 		indexedJob().Started(start).Pods(2, 0, 0).Counted(3, 3).CompletedIndexes("0-2").FailedIndexes("4"),
 	},
+	"ended before it heard of more completions: progress, and no end": {
+		indexedJob().Indexed(4).Parallelism(4).Generation(2).Started(start).Pods(2, 2, 0),
+		indexedJob().Indexed(2).Parallelism(2).Started(start).Pods(0, 0, 0).Counted(2, 0).CompletedIndexes("0,1").Completed(end).
+			True(criteria, reasonDone, end).True(complete, reasonDone, end),
+		indexedJob().Indexed(4).Parallelism(4).Generation(2).Started(start).Pods(0, 0, 0).Counted(2, 0).CompletedIndexes("0,1"),
+	},
+	"ended by its success policy: more completions don't matter": {
+		indexedJob().Indexed(4).Parallelism(4).Generation(2).Started(start),
+		indexedJob().Indexed(2).Parallelism(2).Started(start).Counted(1, 0).CompletedIndexes("0").
+			True(criteria, batchv1.JobReasonSuccessPolicy, end),
+		indexedJob().Indexed(4).Parallelism(4).Generation(2).Started(start).Counted(1, 0).CompletedIndexes("0").
+			True(criteria, batchv1.JobReasonSuccessPolicy, end),
+	},
+	"more completions, when the hub has shown that it ends": {
+		indexedJob().Indexed(4).Parallelism(4).Generation(2).Started(start).Counted(2, 0).CompletedIndexes("0,1").True(criteria, reasonDone, end),
+		indexedJob().Indexed(2).Parallelism(2).Started(start).Counted(2, 0).CompletedIndexes("0,1").Completed(end).
+			True(criteria, reasonDone, end).True(complete, reasonDone, end),
+		indexedJob().Indexed(4).Parallelism(4).Generation(2).Started(start).Counted(2, 0).CompletedIndexes("0,1").Completed(end).
+			True(criteria, reasonDone, end).True(complete, reasonDone, end),
+	},
 	"an end in two steps": {
 		job().Started(start), job().Started(start).True(target, "BackoffLimitExceeded", end).Pods(0, 0, 1),
 		job().Started(start).True(target, "BackoffLimitExceeded", end).Pods(0, 0, 1),

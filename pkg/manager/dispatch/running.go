@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
@@ -29,6 +31,9 @@ func planUnmirrored(s *Snapshot) Plan {
 }
 
 func planMirrorLeaving(s *Snapshot) Plan {
+	if mirror.EndedShort(s.Job, s.Home.Mirror) {
+		return Plan{} // see reopen
+	}
 	return Plan{Reports: []Report{warn(ReasonRecreated,
 		"The Job was deleted in worker "+s.Home.Worker+"; it is created there again when it is gone")}}
 }
@@ -37,7 +42,7 @@ func planMirrorLeaving(s *Snapshot) Plan {
 // up, then the hub's spec goes down, then what keeps the Pods waiting is told.
 func planMirrored(s *Snapshot) Plan {
 	var plan Plan
-	for _, step := range []func(*Snapshot) Plan{confirm, seed, reflect, bringAlong, align, unstick, relocate} {
+	for _, step := range []func(*Snapshot) Plan{confirm, seed, reflect, reopen, bringAlong, align, unstick, relocate} {
 		next := step(s)
 		plan.Actions = next.Actions
 		plan.Reports = append(plan.Reports, next.Reports...)
@@ -77,6 +82,24 @@ func reflect(s *Snapshot) Plan {
 		return Plan{Reports: []Report{violated(s.Home, verdict)}}
 	default:
 		return Plan{}
+	}
+}
+
+// reopen removes a mirror that has ended with fewer completions than the hub Job wants
+// by now, once the hub has its progress: the one that follows goes on from there.
+func reopen(s *Snapshot) Plan {
+	m := s.Home.Mirror
+	if !mirror.EndedShort(s.Job, m) || !mirror.Finished(m) {
+		return Plan{}
+	}
+	if _, shown := mirror.Reflect(s.Job, m, s.Now, mirror.Options{}).(mirror.Unchanged); !shown {
+		return Plan{}
+	}
+	return Plan{
+		Actions: remove(s.Home, ""),
+		Reports: []Report{note(ReasonRecreated, fmt.Sprintf(
+			"The Job ended in worker %s with %d of %d completions: it heard too late of more; it is created there again for the rest",
+			s.Home.Worker, s.Job.Status.Succeeded, ptr.Deref(s.Job.Spec.Completions, 0)))},
 	}
 }
 

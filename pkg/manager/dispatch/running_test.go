@@ -104,6 +104,34 @@ func TestMirroredInStep(t *testing.T) {
 	}
 }
 
+// A mirror that has ended before it heard of more completions.
+func TestEndedShort(t *testing.T) {
+	elastic := func(n int32, changes ...func(*batchv1.Job)) *batchv1.Job {
+		return hubJob(append([]func(*batchv1.Job){placedOn("a"), func(j *batchv1.Job) {
+			j.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
+			j.Spec.Completions, j.Spec.Parallelism = &n, &n
+		}}, changes...)...)
+	}
+	has := func(indexes string, n int32) func(*batchv1.Job) {
+		return func(j *batchv1.Job) { j.Status.CompletedIndexes, j.Status.Succeeded = indexes, n }
+	}
+	none := func(j *batchv1.Job) { announced(j); j.Status.Conditions, j.Status.Succeeded = nil, 0 }
+	last := func(change func(*batchv1.Job)) *batchv1.Job { return mirrorOf(elastic(2), none, change, has("0,1", 2)) }
+	for name, row := range map[string]lookRow{
+		"the hub takes the progress": {hub: elastic(4, none), mirror: last(ended), then: []string{"status"}},
+		"and then makes a new mirror": {hub: elastic(4, none, has("0,1", 2)), mirror: last(ended), then: []string{"delete in a"},
+			reports: "MirrorRecreated: The Job ended in worker a with 2 of 4 completions: it heard too late of more; it is created there again for the rest"},
+		"not while the Pods of the old one end": {hub: elastic(4, none, has("0,1", 2)), mirror: last(announced),
+			then: []string{"patch [spec.completions spec.parallelism] in a"}},
+		"nor if the hub doesn't take it": {hub: elastic(4, none), mirror: last(ended),
+			given: func(s *Snapshot) { s.StatusRejected = true }, after: DefaultTiming().Recheck},
+		"it goes":   {hub: elastic(4, none, has("0,1", 2)), mirror: mirrorOf(elastic(2), none, ended, has("0,1", 2), deleting)},
+		"it's gone": {hub: elastic(4, none, has("0,1", 2)), then: []string{"create suspended in a"}, reports: "Mirrored: Created in worker a"},
+	} {
+		t.Run(name, row.check)
+	}
+}
+
 // lookRow is a Job and its mirror in step, but for what the row says.
 type lookRow struct {
 	hub     *batchv1.Job

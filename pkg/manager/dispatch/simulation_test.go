@@ -14,6 +14,7 @@ import (
 
 const (
 	simCompletions = 4
+	simRaised      = 6 // the completions of an elastic Job, after they were raised
 	simLostAfter   = 15 * time.Minute
 	simTurn        = time.Minute
 )
@@ -48,6 +49,7 @@ func newSim(t *rapid.T, policy string, mode batchv1.CompletionMode) *sim {
 	s := &sim{t: t, now: noon}
 	s.hub = hubJob(func(j *batchv1.Job) {
 		j.Spec.Completions, j.Spec.CompletionMode = ptr.To[int32](simCompletions), &mode
+		j.Spec.Parallelism = j.Spec.Completions
 		j.Annotations = map[string]string{mirror.AnnotationOnClusterLost: policy}
 	})
 	for _, name := range []string{"a", "b", "c"} {
@@ -74,7 +76,7 @@ func (s *sim) play() {
 // fault changes the state of a worker, or nothing.
 func (s *sim) fault() {
 	w := s.workers[rapid.IntRange(0, len(s.workers)-1).Draw(s.t, "worker")]
-	switch rapid.SampledFrom([]string{"", "", "", "", "cut", "heal", "heal", "drain", "undrain", "suspend", "resume"}).Draw(s.t, "fault") {
+	switch rapid.SampledFrom([]string{"", "", "", "", "cut", "heal", "heal", "drain", "undrain", "suspend", "resume", "raise"}).Draw(s.t, "fault") {
 	case "cut":
 		if w.inTouch {
 			w.inTouch, w.since = false, s.now
@@ -92,7 +94,19 @@ func (s *sim) fault() {
 		s.suspendHub(true)
 	case "resume":
 		s.suspendHub(false)
+	case "raise":
+		s.raise()
 	}
+}
+
+// raise scales an elastic Job up, as long as its end isn't shown.
+func (s *sim) raise() {
+	if *s.hub.Spec.CompletionMode != batchv1.IndexedCompletion || mirror.OutcomeOf(s.hub) != mirror.Undecided {
+		return
+	}
+	s.hub.Spec.Completions, s.hub.Spec.Parallelism = ptr.To[int32](simRaised), ptr.To[int32](simRaised)
+	s.touch(s.hub)
+	s.logf("%d completions", simRaised)
 }
 
 func (s *sim) suspendHub(suspend bool) {
@@ -176,11 +190,12 @@ func (s *sim) expectEnd() {
 			s.turn(100)
 		}
 	}
-	if !mirror.Finished(s.hub) || s.hub.Status.Succeeded != simCompletions {
+	wanted := *s.hub.Spec.Completions
+	if !mirror.Finished(s.hub) || s.hub.Status.Succeeded != wanted {
 		s.fail("in the end: %+v", s.hub.Status)
 	}
 	home := s.hub.Annotations[mirror.AnnotationCluster]
-	made := 0
+	made := int32(0)
 	for _, w := range s.workers {
 		made += w.made
 		if w.mirror != nil && w.name != home {
@@ -190,7 +205,7 @@ func (s *sim) expectEnd() {
 	if s.gaveUp && s.hub.Annotations[mirror.AnnotationOnClusterLost] == mirror.OnClusterLostWait {
 		s.fail("a worker was given up, though the Job waits")
 	}
-	if !s.gaveUp && made != simCompletions {
+	if !s.gaveUp && made != wanted {
 		s.fail("%d completions were made, though no worker was given up", made)
 	}
 }

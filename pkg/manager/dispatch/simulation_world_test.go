@@ -26,7 +26,7 @@ type simWorker struct {
 	// seen is the mirror as the manager's cache has it.
 	seen *batchv1.Job
 	// made are the completions made here.
-	made int
+	made int32
 }
 
 func (w *simWorker) see() {
@@ -64,11 +64,12 @@ func (w *simWorker) run(s *sim) {
 	if len(status.Conditions) > 0 {
 		w.condition(s, batchv1.JobSuspended, corev1.ConditionFalse)
 	}
-	if status.Succeeded < simCompletions && rapid.Bool().Draw(s.t, "a Pod of "+w.name+" succeeds") {
+	wanted := *w.mirror.Spec.Completions
+	if status.Succeeded < wanted && rapid.Bool().Draw(s.t, "a Pod of "+w.name+" succeeds") {
 		w.succeed()
 	}
-	w.pods(min(simCompletions-status.Succeeded, *w.mirror.Spec.Parallelism))
-	if status.Succeeded == simCompletions {
+	w.pods(min(wanted-status.Succeeded, *w.mirror.Spec.Parallelism))
+	if status.Succeeded == wanted {
 		w.condition(s, batchv1.JobSuccessCriteriaMet, corev1.ConditionTrue)
 		w.condition(s, batchv1.JobComplete, corev1.ConditionTrue)
 		status.CompletionTime = ptr.To(metav1.NewTime(s.now))
@@ -87,7 +88,7 @@ func (w *simWorker) succeed() {
 	if err != nil {
 		panic(err) // it was made here, or seeded
 	}
-	for i := range simCompletions {
+	for i := range int(*w.mirror.Spec.Completions) {
 		one, _ := mirror.ParseIntervals(strconv.Itoa(i), mirror.MaxIndexBytes)
 		if !one.SubsetOf(done) {
 			done = done.Union(one)
