@@ -80,6 +80,10 @@ func (h *history) managerSyncs() {
 	}
 	h.seed()
 	h.reflect()
+	if mirror.EndedShort(h.hub, h.mirror) && mirror.Finished(h.mirror) {
+		h.mirror = nil // the rest is for the next one
+		return
+	}
 	h.align()
 }
 

@@ -1,11 +1,6 @@
 package mirror
 
-import (
-	"slices"
-
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
-)
+import batchv1 "k8s.io/api/batch/v1"
 
 // EndedShort says whether a mirror has succeeded with fewer completed indexes than its
 // hub Job wants by now. The completions of an elastic Job (KEP-3715) can be raised until
@@ -13,15 +8,15 @@ import (
 // it. So the hub Job takes the progress over, not the end, and needs a new mirror for the
 // rest. An end by success policy stands: it doesn't depend on the completions.
 func EndedShort(hub, mirror *batchv1.Job) bool {
-	if !indexed(hub) || OutcomeOf(hub) != Undecided || OutcomeOf(mirror) != Succeeds || bySuccessPolicy(&mirror.Status) {
+	if !indexed(hub) || OutcomeOf(hub) != Undecided || OutcomeOf(mirror) != Succeeds || mayMeetPolicy(hub, mirror) {
 		return false
 	}
 	wanted, completed := deref(hub.Spec.Completions), readIndexes(&mirror.Status, MaxIndexBytes).completed
 	return completed.Below(wanted).Count() < int64(wanted)
 }
 
-func bySuccessPolicy(s *batchv1.JobStatus) bool {
-	return slices.ContainsFunc(s.Conditions, func(c batchv1.JobCondition) bool {
-		return c.Status == corev1.ConditionTrue && c.Reason == batchv1.JobReasonSuccessPolicy
-	})
+// mayMeetPolicy: the mirror doesn't say that it was its completions that ended it.
+func mayMeetPolicy(hub, mirror *batchv1.Job) bool {
+	met := findCondition(&mirror.Status, batchv1.JobSuccessCriteriaMet)
+	return hub.Spec.SuccessPolicy != nil && (met == nil || met.Reason != batchv1.JobReasonCompletionsReached)
 }

@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 )
@@ -22,6 +23,10 @@ const (
 )
 
 var start, end = noon, noon.Add(5 * time.Minute)
+
+func successPolicy(j *batchv1.Job) {
+	j.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: ptr.To[int32](1)}}}
+}
 
 // Each row is a hub Job, its mirror, and the hub Job as it should be.
 var stepRows = map[string]struct{ hub, mirror, want *mirrortest.Job }{
@@ -64,10 +69,10 @@ var stepRows = map[string]struct{ hub, mirror, want *mirrortest.Job }{
 		indexedJob().Indexed(4).Parallelism(4).Generation(2).Started(start).Pods(0, 0, 0).Counted(2, 0).CompletedIndexes("0,1"),
 	},
 	"ended by its success policy: more completions don't matter": {
-		indexedJob().Indexed(4).Parallelism(4).Generation(2).Started(start),
+		indexedJob().Indexed(4).Parallelism(4).Generation(2).Do(successPolicy).Started(start),
 		indexedJob().Indexed(2).Parallelism(2).Started(start).Counted(1, 0).CompletedIndexes("0").
 			True(criteria, batchv1.JobReasonSuccessPolicy, end),
-		indexedJob().Indexed(4).Parallelism(4).Generation(2).Started(start).Counted(1, 0).CompletedIndexes("0").
+		indexedJob().Indexed(4).Parallelism(4).Generation(2).Do(successPolicy).Started(start).Counted(1, 0).CompletedIndexes("0").
 			True(criteria, batchv1.JobReasonSuccessPolicy, end),
 	},
 	"more completions, when the hub has shown that it ends": {
