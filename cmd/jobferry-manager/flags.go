@@ -30,7 +30,7 @@ func addWorkers(set *pflag.FlagSet, o *manager.Options) {
 func addTiming(set *pflag.FlagSet, o *manager.Options) {
 	t := &o.Timing
 	set.DurationVar(&t.ProgressFloor, "progress-floor", t.ProgressFloor,
-		"least time between two status writes of a Job that only report progress; longer while the hub is slow to write, unless it's 0")
+		"least time between two status writes of a Job that only report progress; longer while the hub is busy, unless it's 0")
 	set.DurationVar(&t.StuckNotice, "stuck-notice", t.StuckNotice,
 		"how long a Job may have no running Pod before the worker's reason is shown")
 	set.DurationVar(&t.StuckTimeout, "stuck-timeout", t.StuckTimeout,

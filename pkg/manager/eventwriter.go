@@ -25,11 +25,10 @@ const (
 	maxEventsWaiting = 20000
 	// eventTimeout is for one write.
 	eventTimeout = 30 * time.Second
-	// quickWrite is a write to a hub that isn't busy; from there on events leave it to the
-	// Jobs: a writer pauses for eventsYield times what its write took longer, at most
-	// longestYield.
-	quickWrite   = 10 * time.Millisecond
+	// While the hub is busy, events leave it to the Jobs: a writer pauses for eventsYield
+	// times what its write had to wait, at most longestYield.
 	eventsYield  = 8
+	eventsWait   = 5 * time.Millisecond // what a quiet hub may have them wait
 	longestYield = time.Second
 )
 
@@ -40,6 +39,7 @@ type eventWriter struct {
 	client   client.Client
 	instance string
 	queue    chan *eventsv1.Event
+	pace     pace
 }
 
 func newEventWriter(c client.Client) *eventWriter {
@@ -108,9 +108,7 @@ func (w *eventWriter) Start(ctx context.Context) error {
 			for {
 				select {
 				case event := <-w.queue:
-					began := time.Now()
-					w.write(ctx, event)
-					rest(ctx, yield(time.Since(began)))
+					rest(ctx, yield(w.write(ctx, event)))
 				case <-ctx.Done():
 					return
 				}
@@ -121,9 +119,12 @@ func (w *eventWriter) Start(ctx context.Context) error {
 	return nil
 }
 
-// yield is how long to pause after a write that took so long.
-func yield(took time.Duration) time.Duration {
-	return min(max(took-quickWrite, 0)*eventsYield, longestYield)
+// yield is how long to pause after a write that had to wait.
+func yield(waited time.Duration) time.Duration {
+	if waited < eventsWait {
+		return 0
+	}
+	return min(waited*eventsYield, longestYield)
 }
 
 func rest(ctx context.Context, d time.Duration) {
@@ -139,12 +140,15 @@ func rest(ctx context.Context, d time.Duration) {
 }
 
 // write drops what can't be written: the log has it, too. In a namespace that is going
-// no event can be made.
-func (w *eventWriter) write(ctx context.Context, event *eventsv1.Event) {
+// no event can be made. It returns how long the write had to wait for others.
+func (w *eventWriter) write(ctx context.Context, event *eventsv1.Event) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
 	defer cancel()
+	began := time.Now()
 	err := w.client.Create(ctx, event)
 	if err != nil && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) && !apierrors.IsNotFound(err) {
 		log.FromContext(ctx).V(1).Info("An event wasn't written", "reason", event.Reason, "cause", err.Error())
 	}
+	now := time.Now()
+	return w.pace.Took(now.Sub(began), now)
 }

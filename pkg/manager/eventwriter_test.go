@@ -52,15 +52,14 @@ func TestEventWriterWritesEachNote(t *testing.T) {
 }
 
 func TestEventsYieldToJobs(t *testing.T) {
-	for took, want := range map[time.Duration]time.Duration{
+	for waited, want := range map[time.Duration]time.Duration{
 		0:                     0,
 		3 * time.Millisecond:  0,
-		10 * time.Millisecond: 0,
-		30 * time.Millisecond: 160 * time.Millisecond,
+		20 * time.Millisecond: 160 * time.Millisecond,
 		time.Minute:           time.Second,
 	} {
-		if got := yield(took); got != want {
-			t.Errorf("after %s: a pause of %s, want %s", took, got, want)
+		if got := yield(waited); got != want {
+			t.Errorf("after a wait of %s: a pause of %s, want %s", waited, got, want)
 		}
 	}
 }

@@ -20,7 +20,7 @@ import (
 
 // gather reads all that is known of a Job, from caches and memory only.
 func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName, now time.Time) *dispatch.Snapshot {
-	s := &dispatch.Snapshot{Now: now, Origin: r.origin, Key: key, Timing: r.options.Timing, HubWrite: r.pace.Recent(now)}
+	s := &dispatch.Snapshot{Now: now, Origin: r.origin, Key: key, Timing: r.options.Timing, HubBusy: r.pace.Excess(now)}
 	s.Job = r.hub.Latest(key, func() *batchv1.Job { return r.cachedJob(ctx, key) }, now)
 	home, from := "", ""
 	if s.Job != nil {

@@ -48,7 +48,7 @@ type Reconciler struct {
 	memory     *memory
 	lanes      *lanes
 	lag        *lag
-	pace       hubPace
+	pace       pace
 	settling   *settling
 }
 

@@ -9,24 +9,25 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// Of a hub that is slow to write, the news that can wait take less: a Job's progress at
-// most a twentieth of the time.
+// While the hub is busy, the news that can wait do: a hundred times as long as its writes
+// have to, from where it's noticeable.
 const (
-	hubShare         = 20
-	maxProgressFloor = 5 * time.Second
+	busyFrom         = 10 * time.Millisecond
+	busyTimes        = 100
+	maxProgressFloor = 10 * time.Second
 )
 
 // writeStatus writes a status that is due; one that can wait for the next change does,
 // to go with it in one write.
 func (s *Snapshot) writeStatus(next mirror.Next) Plan {
 	if wait := s.statusWait(next); wait > 0 {
-		return Plan{After: min(wait, max(s.Timing.ProgressFloor, wait/2)), Behind: true} // the hub may be quicker by then
+		return Plan{After: min(wait, max(s.Timing.ProgressFloor, wait/2)), Behind: true} // the hub may be less busy by then
 	}
 	return Plan{Actions: []Action{WriteStatus{Patch: mirror.StatusPatch(s.Job, &next.Status)}}}
 }
 
 // statusWait is how long a status can wait for the next change. What changes how the Job
-// stands isn't kept waiting, but that it runs is, by a hub that has much to write.
+// stands isn't kept waiting, but that it runs is, by a hub that is busy.
 func (s *Snapshot) statusWait(next mirror.Next) time.Duration {
 	floor := s.progressFloor()
 	switch {
@@ -49,7 +50,7 @@ func (s *Snapshot) progressFloor() time.Duration {
 	if s.Timing.ProgressFloor == 0 {
 		return 0 // each change is wanted
 	}
-	return max(s.Timing.ProgressFloor, min(hubShare*s.HubWrite, maxProgressFloor))
+	return max(s.Timing.ProgressFloor, min(busyTimes*(s.HubBusy-busyFrom), maxProgressFloor))
 }
 
 // onlyTellsStart: all that is new, besides progress, is that the Job has started.

@@ -53,23 +53,23 @@ func TestMirroredInStep(t *testing.T) {
 	changedAgo := func(d time.Duration) func(*Snapshot) {
 		return func(s *Snapshot) { s.MirrorChanged = noon.Add(-d) }
 	}
-	slowHub := func(d time.Duration) func(*Snapshot) {
+	busyHub := func(d time.Duration) func(*Snapshot) {
 		return func(s *Snapshot) {
-			s.HubWrite, s.LastStatusWrite, s.MirrorChanged = 100*time.Millisecond, noon.Add(-d), noon.Add(-d)
+			s.HubBusy, s.LastStatusWrite, s.MirrorChanged = 30*time.Millisecond, noon.Add(-d), noon.Add(-d)
 		}
 	}
 	for name, row := range map[string]lookRow{
-		"a slow hub isn't told of a start at once": {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), given: slowHub(1900 * time.Millisecond), after: 100 * time.Millisecond},
-		"but in time":     {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), given: slowHub(2 * time.Second), then: []string{"status"}},
-		"after a restart": {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), given: func(s *Snapshot) { s.HubWrite = time.Second }, then: []string{"status"}},
-		"nor of progress, and is looked at again": {hub: started(), mirror: mirrorOf(hubJob(), running(1)), given: slowHub(500 * time.Millisecond), after: 750 * time.Millisecond},
-		"it waits for the end that is announced":  {hub: started(), mirror: mirrorOf(hubJob(), announced), given: slowHub(1900 * time.Millisecond), after: 100 * time.Millisecond},
-		"it's told of the end at once":            {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), ended), given: slowHub(0), then: []string{"status"}},
+		"a busy hub isn't told of a start at once": {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), given: busyHub(1900 * time.Millisecond), after: 100 * time.Millisecond},
+		"but in time":     {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), given: busyHub(2 * time.Second), then: []string{"status"}},
+		"after a restart": {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), given: func(s *Snapshot) { s.HubBusy = time.Second }, then: []string{"status"}},
+		"nor of progress, and is looked at again": {hub: started(), mirror: mirrorOf(hubJob(), running(1)), given: busyHub(500 * time.Millisecond), after: 750 * time.Millisecond},
+		"it waits for the end that is announced":  {hub: started(), mirror: mirrorOf(hubJob(), announced), given: busyHub(1900 * time.Millisecond), after: 100 * time.Millisecond},
+		"it's told of the end at once":            {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), ended), given: busyHub(0), then: []string{"status"}},
 		"a hub that doesn't answer for long": {hub: started(), mirror: mirrorOf(hubJob(), running(1)), given: func(s *Snapshot) {
-			s.HubWrite, s.LastStatusWrite = time.Minute, noon.Add(-5*time.Second)
+			s.HubBusy, s.LastStatusWrite = time.Minute, noon.Add(-10*time.Second)
 		}, then: []string{"status"}},
 		"each change is wanted": {hub: started(), mirror: mirrorOf(hubJob(), running(1)), given: func(s *Snapshot) {
-			slowHub(time.Millisecond)(s)
+			busyHub(time.Millisecond)(s)
 			s.Timing.ProgressFloor = 0
 		}, then: []string{"status"}},
 		"status comes up":                            {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), then: []string{"status"}},

@@ -35,8 +35,8 @@ type Snapshot struct {
 	// MirrorChanged is when the first of the mirror's changes arrived that the
 	// hub Job doesn't show yet; zero: none, or that isn't known.
 	MirrorChanged time.Time
-	// HubWrite is how long a write to the hub has taken of late; zero: there was none.
-	HubWrite time.Duration
+	// HubBusy is how much longer than the quickest writes to the hub have taken of late.
+	HubBusy time.Duration
 	// PassedOver tells, by worker, why the Job can't be there for now.
 	PassedOver map[string]string
 	// Pods is what is known of the mirror's Pods that don't run.
@@ -137,8 +137,7 @@ type PodsReport struct {
 type Timing struct {
 	// ProgressFloor is the least time between two status writes of one Job
 	// that only report progress, and the most that the announcement of its end
-	// waits for the end itself; of a hub that is slow to write, a multiple.
-	// Default 500ms.
+	// waits for the end itself; more while the hub is busy. Default 500ms.
 	ProgressFloor time.Duration
 	// StuckNotice is how long a mirror may be without a running Pod before the
 	// reason is shown on the hub Job. Default 30s.
