@@ -93,7 +93,7 @@ func (r *run) do(ctx context.Context, product installed, n int) (err error) {
 	if r.manager, err = startManager(product, r.options); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.manager.stop()) }()
+	defer func() { err = errors.Join(err, r.manager.stop()); r.manager = nil }()
 	ctx, cancel := r.manager.whileRuns(ctx)
 	defer cancel()
 	if err := awaitWorkers(ctx, r.fleet); err != nil {

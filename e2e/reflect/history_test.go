@@ -80,7 +80,7 @@ func (h *history) managerSyncs() {
 	}
 	h.seed()
 	h.reflect()
-	if mirror.EndedShort(h.hub, h.mirror) && mirror.Finished(h.mirror) {
+	if mirror.EndedShort(h.hub, h.mirror, h.now) && mirror.Finished(h.mirror) {
 		h.mirror = nil // the rest is for the next one
 		return
 	}

@@ -108,7 +108,8 @@ func (w *eventWriter) Start(ctx context.Context) error {
 			for {
 				select {
 				case event := <-w.queue:
-					rest(ctx, yield(w.write(ctx, event)))
+					waited := w.write(ctx, event)
+					rest(ctx, yield(waited, len(w.queue)))
 				case <-ctx.Done():
 					return
 				}
@@ -119,12 +120,14 @@ func (w *eventWriter) Start(ctx context.Context) error {
 	return nil
 }
 
-// yield is how long to pause after a write that had to wait.
-func yield(waited time.Duration) time.Duration {
+// yield is how long to pause after a write that had to wait: the less, the more events
+// are behind it, and not at all when the queue is half full.
+func yield(waited time.Duration, behind int) time.Duration {
 	if waited < eventsWait {
 		return 0
 	}
-	return min(waited*eventsYield, longestYield)
+	left := max(1-float64(behind)/(maxEventsWaiting/2), 0)
+	return time.Duration(left * float64(min(waited*eventsYield, longestYield)))
 }
 
 func rest(ctx context.Context, d time.Duration) {
@@ -150,5 +153,5 @@ func (w *eventWriter) write(ctx context.Context, event *eventsv1.Event) time.Dur
 		log.FromContext(ctx).V(1).Info("An event wasn't written", "reason", event.Reason, "cause", err.Error())
 	}
 	now := time.Now()
-	return w.pace.Took(now.Sub(began), now)
+	return w.pace.Took(now.Sub(began), now, err)
 }

@@ -52,14 +52,21 @@ func TestEventWriterWritesEachNote(t *testing.T) {
 }
 
 func TestEventsYieldToJobs(t *testing.T) {
-	for waited, want := range map[time.Duration]time.Duration{
-		0:                     0,
-		3 * time.Millisecond:  0,
-		20 * time.Millisecond: 160 * time.Millisecond,
-		time.Minute:           time.Second,
+	for _, row := range []struct {
+		waited time.Duration
+		behind int
+		want   time.Duration
+	}{
+		{0, 0, 0},
+		{3 * time.Millisecond, 0, 0},
+		{20 * time.Millisecond, 0, 160 * time.Millisecond},
+		{20 * time.Millisecond, 5000, 80 * time.Millisecond},
+		{time.Minute, 0, time.Second},
+		{time.Minute, 10000, 0},
+		{time.Minute, 20000, 0},
 	} {
-		if got := yield(waited); got != want {
-			t.Errorf("after a wait of %s: a pause of %s, want %s", waited, got, want)
+		if got := yield(row.waited, row.behind); got != row.want {
+			t.Errorf("after a wait of %s, with %d behind: a pause of %s, want %s", row.waited, row.behind, got, row.want)
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,11 +15,10 @@ import (
 
 // patchJob patches a hub Job, and remembers the answer.
 func (r *Reconciler) patchJob(ctx context.Context, job *batchv1.Job, patch []byte) (*batchv1.Job, error) {
-	answer, began := named(job), r.clock.Now()
+	answer := named(job)
 	if err := r.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch)); err != nil {
 		return nil, err
 	}
-	r.notePace(began)
 	if !isLast(answer) {
 		r.remember(answer)
 	}
@@ -37,17 +35,14 @@ func isLast(answer *batchv1.Job) bool {
 // patchStatus patches a hub Job's status, and remembers the answer.
 func (r *Reconciler) patchStatus(ctx context.Context, job *batchv1.Job, patch []byte) (*batchv1.Job, error) {
 	answer, began := named(job), r.clock.Now()
-	if err := r.client.Status().Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch)); err != nil {
+	err := r.client.Status().Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch))
+	now := r.clock.Now()
+	r.pace.Took(now.Sub(began), now, err)
+	if err != nil {
 		return nil, err
 	}
-	r.notePace(began)
 	r.remember(answer)
 	return answer, nil
-}
-
-func (r *Reconciler) notePace(began time.Time) {
-	now := r.clock.Now()
-	r.pace.Took(now.Sub(began), now)
 }
 
 func (r *Reconciler) remember(answer *batchv1.Job) {

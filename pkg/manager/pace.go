@@ -1,39 +1,56 @@
 package manager
 
 import (
+	"context"
+	"errors"
 	"math"
 	"sync"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 const (
 	// paceMemory is how long ago a write may be to count for a third of what it did.
 	paceMemory = time.Second
-	// quickestFades is how much longer than the quickest of all, by the time since, a write may be to be the quickest now.
+	// largestShare of the average is what a single write makes of it.
+	largestShare = 0.2
+	// quickestFades is how much longer than the quickest of all, by the time since, a write may be to be the quickest now:
+	// 6 ms for each minute. A hub that stays slow is a slow one in the end, and not busy.
 	quickestFades = 1e-4
 )
 
-// pace is how long writes to the hub wait for others: how much longer they take of late than the quickest. A hub that's
-// far away isn't busy.
+// pace is how long writes of one kind to the hub wait for others: how much longer they take of late than the quickest. A
+// hub that's far away isn't busy.
 type pace struct {
 	mu sync.Mutex
-	// average of the last writes: each counts for less and less, by the time that has gone by.
+	// average of the last writes; it goes back to the quickest by the time that goes by without any.
 	average, quickest time.Duration
 	at                time.Time
 }
 
-// Took notes a write, and returns how much longer it took than the quickest.
-func (p *pace) Took(d time.Duration, now time.Time) time.Duration {
+// Took notes a write, and returns how much longer it took than the quickest. What failed otherwise than by taking too
+// long says nothing of the hub.
+func (p *pace) Took(d time.Duration, now time.Time, err error) time.Duration {
+	if err != nil && !tookTooLong(err) {
+		return 0
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.at.IsZero() {
-		p.quickest = d
+		p.average, p.quickest = d, d
 	}
-	since := max(now.Sub(p.at), 0)
-	p.quickest = min(d, p.quickest+time.Duration(quickestFades*float64(min(since, time.Hour))))
 	fading := p.fading(now)
-	p.average, p.at = time.Duration(fading*float64(p.average)+(1-fading)*float64(d)), now
+	p.quickest = min(d, p.quickest+time.Duration(quickestFades*float64(min(max(now.Sub(p.at), 0), time.Hour))))
+	share := min(1-fading, largestShare)
+	p.average = time.Duration(fading*float64(p.average) + share*float64(d) + (1-fading-share)*float64(p.quickest))
+	p.at = now
 	return d - p.quickest
+}
+
+func tookTooLong(err error) bool {
+	return apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) ||
+		errors.Is(err, context.DeadlineExceeded)
 }
 
 // Excess is how much longer than the quickest writes have taken of late; nothing if the last is long ago.

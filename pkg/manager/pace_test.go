@@ -1,6 +1,8 @@
 package manager
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 )
@@ -18,7 +20,7 @@ func TestPace(t *testing.T) {
 	write := func(times int, d time.Duration) {
 		for range times {
 			now = now.Add(10 * time.Millisecond)
-			p.Took(d, now)
+			p.Took(d, now, nil)
 		}
 	}
 	expect("no write", 0, 0)
@@ -32,6 +34,22 @@ func TestPace(t *testing.T) {
 	expect("long ago", 0, 2*time.Millisecond)
 	write(1, quick)
 	expect("quick again", 0, 2*time.Millisecond)
+	now = now.Add(5 * time.Second)
+	write(1, 300*time.Millisecond)
+	expect("one slow write in a quiet time", 50*time.Millisecond, 60*time.Millisecond)
+	now = now.Add(2 * time.Second)
+	expect("two seconds later", 0, 9*time.Millisecond)
+	now = now.Add(5 * time.Second)
+	if excess := p.Took(time.Microsecond, now, errors.New("refused")); excess != 0 {
+		t.Errorf("refused: %s", excess)
+	}
+	write(1, quick)
+	expect("after a write that was refused at once", 0, time.Millisecond)
+	p.Took(10*time.Second, now.Add(time.Second), context.DeadlineExceeded)
+	now = now.Add(time.Second)
+	expect("after one that took too long", time.Second, 3*time.Second)
+	now = now.Add(20 * time.Second)
+	write(1, quick)
 	now = now.Add(-time.Minute)
 	expect("a clock that is set back", 0, 2*time.Millisecond)
 }
@@ -41,14 +59,14 @@ func TestPaceOfASlowHub(t *testing.T) {
 	const far = 60 * time.Millisecond
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	var p pace
-	if excess := p.Took(far, now); excess != 0 || p.Excess(now) != 0 {
+	if excess := p.Took(far, now, nil); excess != 0 || p.Excess(now) != 0 {
 		t.Errorf("%s", excess)
 	}
-	if excess := p.Took(far+time.Millisecond, now.Add(time.Second)); excess > time.Millisecond {
+	if excess := p.Took(far+time.Millisecond, now.Add(time.Second), nil); excess > time.Millisecond {
 		t.Errorf("%s after one of %s", excess, far)
 	}
 	now = now.Add(30 * time.Minute)
-	if excess := p.Took(2*far, now); excess != 0 {
+	if excess := p.Took(2*far, now, nil); excess != 0 {
 		t.Errorf("%s, half an hour later", excess)
 	}
 }

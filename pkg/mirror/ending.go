@@ -25,7 +25,7 @@ var (
 
 func outcome(r *reflection) {
 	switch said := outcomeOf(&r.mirror.Status); {
-	case EndedShort(r.hub, r.mirror):
+	case EndedShort(r.hub, r.mirror, r.now):
 	case said == Succeeds:
 		r.end(success)
 	case said == Fails:

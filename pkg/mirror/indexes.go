@@ -38,7 +38,9 @@ func (r *reflection) indexTextLimit() int {
 
 // rescaled says whether the completions of the Job may have changed since it was
 // created: only those of Indexed Jobs can, and any change raises the generation.
-func (r *reflection) rescaled() bool { return indexed(r.hub) && r.hub.Generation > 1 }
+func (r *reflection) rescaled() bool { return rescaled(r.hub) }
+
+func rescaled(hub *batchv1.Job) bool { return indexed(hub) && hub.Generation > 1 }
 
 // shrinkable says whether succeeded and the indexes may fall: an elastic Indexed
 // Job (KEP-3715) may have been scaled down.

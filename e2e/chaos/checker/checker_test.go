@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/e2e/chaos/schedule"
@@ -134,6 +135,40 @@ func TestTwiceWithoutAMove(t *testing.T) {
 	w.expect()
 	w.allRun()
 	w.expect(Twice)
+}
+
+// A Job controller that was frozen makes Pods for a Job that is being deleted, beside those of the next Job of that name.
+func TestTwiceForADeletedJob(t *testing.T) {
+	for name, row := range map[string]struct {
+		fault     schedule.Kind
+		made      time.Duration // after the deletion
+		successor types.UID
+		want      []Rule
+	}{
+		"frozen":                            {schedule.FreezeJobController, time.Second, "hub-job-2", nil},
+		"not frozen":                        {schedule.SetClock, time.Second, "hub-job-2", []Rule{Twice}},
+		"made before":                       {schedule.FreezeJobController, -time.Second, "hub-job-2", []Rule{Twice}},
+		"long after it had been frozen":     {schedule.FreezeJobController, time.Minute, "hub-job-2", []Rule{Twice}},
+		"the same Job, which goes on there": {schedule.FreezeJobController, time.Second, "hub-job", []Rule{Twice}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.pass(time.Minute)
+			w.fault("open", row.fault)()
+			if row.made < 0 {
+				w.run("open", 0)
+			}
+			w.seeMirror("open", "hub-job", &metav1.Time{Time: time.Unix(5, 0)})
+			w.pass(row.made)
+			if row.made > 0 {
+				w.run("open", 0)
+			}
+			w.seeMirror("fenced", row.successor, nil)
+			w.run("fenced", 0)
+			w.allRun()
+			w.expect(row.want...)
+		})
+	}
 }
 
 func TestAgain(t *testing.T) {

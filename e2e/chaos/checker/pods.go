@@ -17,6 +17,9 @@ func (c *Checker) observeMirror(r *record, e Event) {
 		r.noteChange(e.At, e.Where, "mirror", "is gone")
 		return
 	}
+	if _, known := r.leaving[e.Job.UID]; !known && e.Job.DeletionTimestamp != nil {
+		r.leaving[e.Job.UID] = e.At
+	}
 	r.mirrors[e.Job.UID] = types.UID(e.Job.Annotations[mirror.AnnotationHubUID])
 	r.noteChange(e.At, e.Where, "mirror", describeJob(e.Job))
 }

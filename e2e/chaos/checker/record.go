@@ -42,7 +42,8 @@ type record struct {
 	// disturbed: a worker was out of touch while the Job was there.
 	disturbed bool
 
-	mirrors map[types.UID]types.UID // mirror -> hub Job
+	mirrors map[types.UID]types.UID     // mirror -> hub Job
+	leaving map[types.UID]time.Duration // mirror -> when it was first seen being deleted
 	pods    map[types.UID]*pod
 	// asked are the pairs of Pods that were suspected.
 	asked   map[[2]types.UID]bool
@@ -74,7 +75,7 @@ type pod struct {
 
 func newRecord(s *story.Story) *record {
 	return &record{
-		story: s, last: map[string]string{}, mirrors: map[types.UID]types.UID{}, pods: map[types.UID]*pod{},
+		story: s, last: map[string]string{}, mirrors: map[types.UID]types.UID{}, leaving: map[types.UID]time.Duration{}, pods: map[types.UID]*pod{},
 		asked: map[[2]types.UID]bool{},
 	}
 }

@@ -92,6 +92,9 @@ func cripples(k schedule.Kind) bool {
 	}
 }
 
+// freezesJobController: what it knows when it goes on is old.
+func freezesJobController(k schedule.Kind) bool { return k == schedule.FreezeJobController }
+
 // outOfTouch says with which fault a worker was out of touch before a Job was moved from it; empty: it wasn't.
 func (c *Checker) outOfTouch(worker string, moved time.Duration) string {
 	return c.find(worker, moved-c.options.LostAfter, moved, cutsOff)

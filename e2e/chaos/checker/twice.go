@@ -83,6 +83,9 @@ func (c *Checker) Answer(at time.Duration, q Question, answer Running) {
 // excuseOfTwice says why a Job may run in two workers at once. The one that it was moved from must have been out of
 // touch when it was; with a fence, that's no excuse as long as all that the fence needs was up.
 func (c *Checker) excuseOfTwice(r *record, q Question, at time.Duration) string {
+	if excuse := c.madeForADeletedJob(r, q); excuse != "" {
+		return excuse
+	}
 	for _, m := range slices.Backward(r.moves) {
 		if !slices.ContainsFunc(q.Pods, func(p PodRef) bool { return p.Where == m.from }) {
 			continue
@@ -91,6 +94,24 @@ func (c *Checker) excuseOfTwice(r *record, q Question, at time.Duration) string 
 			return c.outOfTouch(m.from, m.at)
 		}
 		return c.crippled(m.from, m.at, at)
+	}
+	return ""
+}
+
+// madeForADeletedJob: the Pods are of two Jobs that had the name one after another, and those of the first were made when
+// it was being deleted already, by a Job controller that had been frozen and hadn't heard of that. In any cluster they
+// run then until the garbage collector ends them; nobody can know beforehand that they will be made.
+func (c *Checker) madeForADeletedJob(r *record, q Question) string {
+	p, other := r.pods[q.Pods[0].UID], r.pods[q.Pods[1].UID]
+	if r.sameJob(p, other) {
+		return ""
+	}
+	for _, p := range []*pod{p, other} {
+		if left, is := r.leaving[p.owner]; is && p.seen > left {
+			if excuse := c.find(p.where, p.seen, p.seen, freezesJobController); excuse != "" {
+				return excuse
+			}
+		}
 	}
 	return ""
 }

@@ -60,8 +60,13 @@ func (w *world) hub(changes ...func(*batchv1.JobStatus)) {
 func (w *world) place(worker string) {
 	w.home = worker
 	w.hub()
+	w.seeMirror(worker, "hub-job", nil)
+}
+
+// seeMirror shows the mirror of a hub Job.
+func (w *world) seeMirror(worker string, of types.UID, deleted *metav1.Time) {
 	m := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
-		Name: "job", UID: mirrorOn(worker), Annotations: map[string]string{mirror.AnnotationHubUID: "hub-job"},
+		Name: "job", UID: mirrorOn(worker), Annotations: map[string]string{mirror.AnnotationHubUID: string(of)}, DeletionTimestamp: deleted,
 	}}
 	w.see(Event{Where: worker, Job: m})
 }

@@ -69,7 +69,7 @@ func (s *Snapshot) reflectFormer(seat *Seat) (plan Plan, shown bool) {
 	}
 	switch verdict := mirror.Reflect(s.Job, seat.Mirror, s.Now, mirror.Options{}).(type) {
 	case mirror.Next:
-		plan = s.writeStatus(verdict)
+		plan = s.writeStatus(verdict, mirror.Stopped(seat.Mirror))
 		plan.Again = true
 		return plan, false
 	case mirror.Violation:

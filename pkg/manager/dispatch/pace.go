@@ -17,11 +17,14 @@ const (
 	maxProgressFloor = 10 * time.Second
 )
 
+// lookAgain is when to look whether the hub is still busy.
+const lookAgain = time.Second
+
 // writeStatus writes a status that is due; one that can wait for the next change does,
-// to go with it in one write.
-func (s *Snapshot) writeStatus(next mirror.Next) Plan {
-	if wait := s.statusWait(next); wait > 0 {
-		return Plan{After: min(wait, max(s.Timing.ProgressFloor, wait/2)), Behind: true} // the hub may be less busy by then
+// to go with it in one write. Nothing waits that is awaited, to go on.
+func (s *Snapshot) writeStatus(next mirror.Next, awaited bool) Plan {
+	if wait := s.statusWait(next); wait > 0 && !awaited {
+		return Plan{After: min(wait, max(s.Timing.ProgressFloor, lookAgain)), Behind: true}
 	}
 	return Plan{Actions: []Action{WriteStatus{Patch: mirror.StatusPatch(s.Job, &next.Status)}}}
 }

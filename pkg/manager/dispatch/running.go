@@ -31,7 +31,7 @@ func planUnmirrored(s *Snapshot) Plan {
 }
 
 func planMirrorLeaving(s *Snapshot) Plan {
-	if mirror.EndedShort(s.Job, s.Home.Mirror) {
+	if s.endedShort() {
 		return Plan{} // see reopen
 	}
 	return Plan{Reports: []Report{warn(ReasonRecreated,
@@ -75,7 +75,7 @@ func reflect(s *Snapshot) Plan {
 	}
 	switch verdict := mirror.Reflect(s.Job, s.Home.Mirror, s.Now, mirror.Options{}).(type) {
 	case mirror.Next:
-		return s.writeStatus(verdict)
+		return s.writeStatus(verdict, s.endedShort())
 	case mirror.Deferred:
 		return s.deferred(verdict)
 	case mirror.Violation:
@@ -85,11 +85,18 @@ func reflect(s *Snapshot) Plan {
 	}
 }
 
+// endedShort: the mirror is at its end, and the Job isn't. Something waits for the status
+// that tells of it.
+func (s *Snapshot) endedShort() bool {
+	m := s.Home.Mirror
+	return mirror.Finished(m) && mirror.EndedShort(s.Job, m, s.Now)
+}
+
 // reopen removes a mirror that has ended with fewer completions than the hub Job wants
 // by now, once the hub has its progress: the one that follows goes on from there.
 func reopen(s *Snapshot) Plan {
 	m := s.Home.Mirror
-	if !mirror.EndedShort(s.Job, m) || !mirror.Finished(m) {
+	if !s.endedShort() {
 		return Plan{}
 	}
 	if _, shown := mirror.Reflect(s.Job, m, s.Now, mirror.Options{}).(mirror.Unchanged); !shown {
@@ -98,7 +105,7 @@ func reopen(s *Snapshot) Plan {
 	return Plan{
 		Actions: remove(s.Home, ""),
 		Reports: []Report{note(ReasonRecreated, fmt.Sprintf(
-			"The Job ended in worker %s with %d of %d completions: it heard too late of more; it is created there again for the rest",
+			"The Job ended in worker %s with %d of %d completions: it heard too late of more; it is created there again",
 			s.Home.Worker, s.Job.Status.Succeeded, ptr.Deref(s.Job.Spec.Completions, 0)))},
 	}
 }

@@ -62,7 +62,7 @@ func TestMirroredInStep(t *testing.T) {
 		"a busy hub isn't told of a start at once": {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), given: busyHub(1900 * time.Millisecond), after: 100 * time.Millisecond},
 		"but in time":     {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), given: busyHub(2 * time.Second), then: []string{"status"}},
 		"after a restart": {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), given: func(s *Snapshot) { s.HubBusy = time.Second }, then: []string{"status"}},
-		"nor of progress, and is looked at again": {hub: started(), mirror: mirrorOf(hubJob(), running(1)), given: busyHub(500 * time.Millisecond), after: 750 * time.Millisecond},
+		"nor of progress, and is looked at again": {hub: started(), mirror: mirrorOf(hubJob(), running(1)), given: busyHub(500 * time.Millisecond), after: time.Second},
 		"it waits for the end that is announced":  {hub: started(), mirror: mirrorOf(hubJob(), announced), given: busyHub(1900 * time.Millisecond), after: 100 * time.Millisecond},
 		"it's told of the end at once":            {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), ended), given: busyHub(0), then: []string{"status"}},
 		"a hub that doesn't answer for long": {hub: started(), mirror: mirrorOf(hubJob(), running(1)), given: func(s *Snapshot) {
@@ -109,24 +109,28 @@ func TestEndedShort(t *testing.T) {
 	elastic := func(n int32, changes ...func(*batchv1.Job)) *batchv1.Job {
 		return hubJob(append([]func(*batchv1.Job){placedOn("a"), func(j *batchv1.Job) {
 			j.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
-			j.Spec.Completions, j.Spec.Parallelism = &n, &n
+			j.Spec.Completions, j.Spec.Parallelism, j.Generation = &n, &n, 2
 		}}, changes...)...)
 	}
 	has := func(indexes string, n int32) func(*batchv1.Job) {
 		return func(j *batchv1.Job) { j.Status.CompletedIndexes, j.Status.Succeeded = indexes, n }
 	}
 	none := func(j *batchv1.Job) { announced(j); j.Status.Conditions, j.Status.Succeeded = nil, 0 }
+	deadline := func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](30 * 60) }
 	last := func(change func(*batchv1.Job)) *batchv1.Job { return mirrorOf(elastic(2), none, change, has("0,1", 2)) }
 	for name, row := range map[string]lookRow{
 		"the hub takes the progress": {hub: elastic(4, none), mirror: last(ended), then: []string{"status"}},
 		"and then makes a new mirror": {hub: elastic(4, none, has("0,1", 2)), mirror: last(ended), then: []string{"delete in a"},
-			reports: "MirrorRecreated: The Job ended in worker a with 2 of 4 completions: it heard too late of more; it is created there again for the rest"},
+			reports: "MirrorRecreated: The Job ended in worker a with 2 of 4 completions: it heard too late of more; it is created there again"},
 		"not while the Pods of the old one end": {hub: elastic(4, none, has("0,1", 2)), mirror: last(announced),
 			then: []string{"patch [spec.completions spec.parallelism] in a"}},
 		"nor if the hub doesn't take it": {hub: elastic(4, none), mirror: last(ended),
 			given: func(s *Snapshot) { s.StatusRejected = true }, after: DefaultTiming().Recheck},
-		"it goes":   {hub: elastic(4, none, has("0,1", 2)), mirror: mirrorOf(elastic(2), none, ended, has("0,1", 2), deleting)},
-		"it's gone": {hub: elastic(4, none, has("0,1", 2)), then: []string{"create suspended in a"}, reports: "Mirrored: Created in worker a"},
+		"if it was never raised, a worker lies": {hub: elastic(4, none, has("0,1", 2), func(j *batchv1.Job) { j.Generation = 1 }), mirror: last(ended),
+			then: []string{"status"}},
+		"no time is left for more": {hub: elastic(4, none, has("0,1", 2), deadline), mirror: last(ended), then: []string{"status"}},
+		"it goes":                  {hub: elastic(4, none, has("0,1", 2)), mirror: mirrorOf(elastic(2), none, ended, has("0,1", 2), deleting)},
+		"it's gone":                {hub: elastic(4, none, has("0,1", 2)), then: []string{"create suspended in a"}, reports: "Mirrored: Created in worker a"},
 	} {
 		t.Run(name, row.check)
 	}

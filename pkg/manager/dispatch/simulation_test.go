@@ -105,7 +105,7 @@ func (s *sim) raise() {
 		return
 	}
 	s.hub.Spec.Completions, s.hub.Spec.Parallelism = ptr.To[int32](simRaised), ptr.To[int32](simRaised)
-	s.touch(s.hub)
+	s.edited()
 	s.logf("%d completions", simRaised)
 }
 
@@ -114,7 +114,7 @@ func (s *sim) suspendHub(suspend bool) {
 		return
 	}
 	s.hub.Spec.Suspend = &suspend
-	s.touch(s.hub)
+	s.edited()
 	s.logf("suspend %v", suspend)
 }
 
@@ -208,6 +208,12 @@ func (s *sim) expectEnd() {
 	if !s.gaveUp && made != wanted {
 		s.fail("%d completions were made, though no worker was given up", made)
 	}
+}
+
+// edited: the hub Job's spec was.
+func (s *sim) edited() {
+	s.hub.Generation++
+	s.touch(s.hub)
 }
 
 func (s *sim) touch(job *batchv1.Job) {

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// show prints both contenders side by side. A ratio above 1 is in favour of the embedded one. Of several rounds it's the
+// median, beside the least and the most. The floors are of the first row.
+func show(workers int, rows []row, runs [2][]run, floors []time.Duration) {
+	fmt.Printf("\n%d Job(s) synced at a time, %d round(s)\n\n", workers, len(runs[0]))
+	fmt.Println("| load | built-in, Pods/s | embedded, Pods/s | ratio | writes per Pod, built-in | embedded |")
+	fmt.Println("|---|---|---|---|---|---|")
+	for i, r := range rows {
+		pods := float64(r.pods())
+		speed := func(of run) float64 { return pods / of.rows[i].elapsed.Seconds() }
+		fmt.Printf("| %s | %.0f | %.0f | %s | %s | %s |\n", r.name, median(each(runs[0], speed)), median(each(runs[1], speed)),
+			ratios(runs[1], runs[0], speed), perPod(runs[0], i, pods), perPod(runs[1], i, pods))
+	}
+	if len(floors) > 0 {
+		slices.Sort(floors)
+		fmt.Printf("| %s: the requests alone, without a Job controller | %.0f | | | 2.00 | |\n", rows[0].name,
+			float64(rows[0].pods())/floors[len(floors)/2].Seconds())
+	}
+	cpu := func(r run) float64 { return r.cpu }
+	fmt.Printf("| CPU of all three, s | %.1f | %.1f | %s | | |\n", median(each(runs[0], cpu)), median(each(runs[1], cpu)), ratios(runs[0], runs[1], cpu))
+	memory := func(r run) float64 { return float64(r.memory) / (1 << 20) }
+	fmt.Printf("| memory, MiB | %.0f | %.0f | %s | | |\n", median(each(runs[0], memory)), median(each(runs[1], memory)), ratios(runs[0], runs[1], memory))
+	requests(rows, runs)
+}
+
+// ratios compares the runs of each round.
+func ratios(a, b []run, figure func(run) float64) string {
+	all := each(a, figure)
+	for i, other := range each(b, figure) {
+		all[i] /= other
+	}
+	if len(all) == 1 {
+		return fmt.Sprintf("%.2f", all[0])
+	}
+	return fmt.Sprintf("%.2f (%.2f to %.2f)", median(all), slices.Min(all), slices.Max(all))
+}
+
+func each(runs []run, figure func(run) float64) []float64 {
+	var all []float64
+	for _, r := range runs {
+		all = append(all, figure(r))
+	}
+	return all
+}
+
+func median(all []float64) float64 {
+	sorted := slices.Sorted(slices.Values(all))
+	return sorted[len(sorted)/2]
+}
+
+// perPod is the number of writes about Pods and Jobs per Pod; events are extra.
+func perPod(runs []run, row int, pods float64) string {
+	all, status, events := 0, 0, 0
+	for key, n := range total(runs, row) {
+		switch {
+		case strings.Contains(key, " events"):
+			events += n
+		case strings.HasPrefix(key, "get"):
+		default:
+			all += n
+		}
+		if strings.Contains(key, "jobs/status") {
+			status += n
+		}
+	}
+	return fmt.Sprintf("%.2f (%d status, %d events)", float64(all)/pods/float64(len(runs)), status/len(runs), events/len(runs))
+}
+
+func total(runs []run, row int) map[string]int {
+	sum := map[string]int{}
+	for _, r := range runs {
+		for key, n := range r.rows[row].writes {
+			sum[key] += n
+		}
+	}
+	return sum
+}
+
+// requests prints what both asked for, all rounds together.
+func requests(rows []row, runs [2][]run) {
+	fmt.Println("\n| requests of all rounds | load | built-in | embedded |\n|---|---|---|---|")
+	for i, r := range rows {
+		a, b := total(runs[0], i), total(runs[1], i)
+		keys := maps.Clone(a)
+		maps.Copy(keys, b)
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			if a[key]+b[key] > 0 {
+				fmt.Printf("| %s | %s | %d | %d |\n", key, r.name, a[key], b[key])
+			}
+		}
+	}
+}
