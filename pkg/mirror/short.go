@@ -14,7 +14,7 @@ import (
 // one of a Job that has no time left: the next mirror could only fail.
 func EndedShort(hub, mirror *batchv1.Job, now time.Time) bool {
 	if !rescaled(hub) || OutcomeOf(hub) != Undecided || OutcomeOf(mirror) != Succeeds ||
-		mayMeetPolicy(hub, mirror) || outOfTime(hub, now) {
+		mayMeetPolicy(hub, mirror) || outOfTime(hub, mirror, now) {
 		return false
 	}
 	wanted, completed := deref(hub.Spec.Completions), readIndexes(&mirror.Status, MaxIndexBytes).completed
@@ -27,7 +27,11 @@ func mayMeetPolicy(hub, mirror *batchv1.Job) bool {
 	return hub.Spec.SuccessPolicy != nil && (met == nil || met.Reason != batchv1.JobReasonCompletionsReached)
 }
 
-func outOfTime(hub *batchv1.Job, now time.Time) bool {
-	limit := hub.Spec.ActiveDeadlineSeconds
-	return limit != nil && DeadlineSpent(hub, now) >= time.Duration(*limit)*time.Second
+// outOfTime: the Job's deadline has passed. Before the hub shows its start, the mirror does.
+func outOfTime(hub, mirror *batchv1.Job, now time.Time) bool {
+	limit, spent := hub.Spec.ActiveDeadlineSeconds, DeadlineSpent(hub, now)
+	if hub.Status.StartTime == nil && mirror.Status.StartTime != nil {
+		spent = now.Sub(mirror.Status.StartTime.Time)
+	}
+	return limit != nil && spent >= time.Duration(*limit)*time.Second
 }

@@ -36,12 +36,19 @@ var stepRows = map[string]struct{ hub, mirror, want *mirrortest.Job }{
 	"ready is held to active": {
 		job(), job().Started(start).Pods(1, 2, 1), job().Started(start).Pods(1, 1, 1),
 	},
-	"uncounted Pods stay in the worker": {
+	"Pods that aren't counted yet are counted, each once": {
 		job().Started(start),
-		job().Started(start).Counted(0, 1).Do(func(j *batchv1.Job) {
-			j.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Failed: []types.UID{"a", "a"}}
+		job().Started(start).Counted(1, 1).Do(func(j *batchv1.Job) {
+			j.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{"s"}, Failed: []types.UID{"a", "b", "a"}}
 		}),
-		job().Started(start).Counted(0, 1),
+		job().Started(start).Counted(2, 3),
+	},
+	"of an Indexed Job, its indexes say what has succeeded": {
+		indexedJob().Started(start),
+		indexedJob().Started(start).Counted(0, 0).CompletedIndexes("0").FailedIndexes("4").Do(func(j *batchv1.Job) {
+			j.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{"s"}, Failed: []types.UID{"f"}}
+		}),
+		indexedJob().Started(start).Counted(1, 1).CompletedIndexes("0").FailedIndexes("4"),
 	},
 	"succeeded of an Indexed Job is counted from its indexes, in the canonical form": {
 		indexedJob(), indexedJob().Started(start).Counted(9, 0).CompletedIndexes("0,1,2").FailedIndexes("4"),

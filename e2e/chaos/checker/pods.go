@@ -20,6 +20,7 @@ func (c *Checker) observeMirror(r *record, e Event) {
 	if _, known := r.leaving[e.Job.UID]; !known && e.Job.DeletionTimestamp != nil {
 		r.leaving[e.Job.UID] = e.At
 	}
+	r.seen[e.Job.UID] = e.Job
 	r.mirrors[e.Job.UID] = types.UID(e.Job.Annotations[mirror.AnnotationHubUID])
 	r.noteChange(e.At, e.Where, "mirror", describeJob(e.Job))
 }
@@ -36,8 +37,11 @@ func (c *Checker) observePod(r *record, e Event) []Question {
 		r.interrupted = true
 	}
 	if succeeds && !p.ended {
-		p.ended, p.succeeded = true, !givenUp
+		p.ended, p.succeeded, p.halted = true, !givenUp, r.isSuspended(p)
 		c.checkRerun(r, p, e.At)
+	}
+	if e.Gone && p.halted && !r.isCounted(p) {
+		p.succeeded = false // its deletion, for the suspension, crossed its end: it's given up, as above
 	}
 	var questions []Question
 	if fresh && !succeeds && r.knownComplete(p) {
@@ -47,6 +51,18 @@ func (c *Checker) observePod(r *record, e Event) []Question {
 		questions = append(questions, r.suspects(p)...)
 	}
 	return questions
+}
+
+// isSuspended: the Pod's mirror is.
+func (r *record) isSuspended(p *pod) bool {
+	m := r.seen[p.owner]
+	return m != nil && mirror.Suspended(m)
+}
+
+// isCounted: the Pod's index is complete, its mirror says; without indexes that can't be known.
+func (r *record) isCounted(p *pod) bool {
+	m := r.seen[p.owner]
+	return p.index < 0 || m != nil && covers(m.Status.CompletedIndexes, strconv.Itoa(p.index))
 }
 
 // knownComplete: the hub knows that the Pod's index is complete, so that it shouldn't have been created.

@@ -44,6 +44,7 @@ type record struct {
 
 	mirrors map[types.UID]types.UID     // mirror -> hub Job
 	leaving map[types.UID]time.Duration // mirror -> when it was first seen being deleted
+	seen    map[types.UID]*batchv1.Job  // mirror -> as it was seen last
 	pods    map[types.UID]*pod
 	// asked are the pairs of Pods that were suspected.
 	asked   map[[2]types.UID]bool
@@ -71,11 +72,14 @@ type pod struct {
 	// or a fence: it takes its finalizer off them, and asks them to stop. What they do in the end doesn't count.
 	ended     bool
 	succeeded bool
+	// halted: it succeeded when its mirror was suspended already, so that it was about to be deleted.
+	halted bool
 }
 
 func newRecord(s *story.Story) *record {
 	return &record{
-		story: s, last: map[string]string{}, mirrors: map[types.UID]types.UID{}, leaving: map[types.UID]time.Duration{}, pods: map[types.UID]*pod{},
+		story: s, last: map[string]string{}, mirrors: map[types.UID]types.UID{}, leaving: map[types.UID]time.Duration{},
+		seen: map[types.UID]*batchv1.Job{}, pods: map[types.UID]*pod{},
 		asked: map[[2]types.UID]bool{},
 	}
 }

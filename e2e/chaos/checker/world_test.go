@@ -64,10 +64,13 @@ func (w *world) place(worker string) {
 }
 
 // seeMirror shows the mirror of a hub Job.
-func (w *world) seeMirror(worker string, of types.UID, deleted *metav1.Time) {
+func (w *world) seeMirror(worker string, of types.UID, deleted *metav1.Time, changes ...func(*batchv1.Job)) {
 	m := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
 		Name: "job", UID: mirrorOn(worker), Annotations: map[string]string{mirror.AnnotationHubUID: string(of)}, DeletionTimestamp: deleted,
 	}}
+	for _, change := range changes {
+		change(m)
+	}
 	w.see(Event{Where: worker, Job: m})
 }
 
