@@ -27,6 +27,17 @@ func (r *Reconciler) placedOn(ctx context.Context, s *dispatch.Snapshot) (*strin
 	return &worker, nil
 }
 
+// isWanted asks the hub itself whether a Job shall run on this worker. A mirror isn't made
+// a second time on the word of the cache alone.
+func (r *Reconciler) isWanted(ctx context.Context, s *dispatch.Snapshot, worker string) (bool, error) {
+	var job batchv1.Job
+	if err := r.live.Get(ctx, s.Key, &job); err != nil {
+		return false, client.IgnoreNotFound(err)
+	}
+	return job.UID == s.Job.UID && job.DeletionTimestamp == nil && !mirror.Finished(&job) &&
+		job.Annotations[mirror.AnnotationCluster] == worker, nil
+}
+
 // suspendMirror stops a copy of a Job that isn't at home.
 func (r *Reconciler) suspendMirror(ctx context.Context, s *dispatch.Snapshot, w *clusters.Worker, a dispatch.SuspendMirror) (outcome, error) {
 	at, err := r.placedOn(ctx, s)

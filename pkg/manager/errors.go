@@ -25,6 +25,9 @@ const (
 // errParked: the worker's lane is full; the Job comes back when there's room.
 var errParked = errors.New("the worker's lane is full")
 
+// errBehind: the hub's cache is; its next event brings the Job back.
+var errBehind = errors.New("the hub's cache is behind")
+
 // workerError is an error of a worker's API server.
 type workerError struct {
 	worker string
@@ -67,7 +70,7 @@ func classify(err error) handling {
 	switch {
 	case errors.Is(err, errParked):
 		return ignore
-	case apierrors.IsConflict(err), errors.Is(err, clusters.ErrNotConnected):
+	case apierrors.IsConflict(err), errors.Is(err, clusters.ErrNotConnected), errors.Is(err, errBehind):
 		return awaitEvent
 	default:
 		return retry

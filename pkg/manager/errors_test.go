@@ -19,12 +19,13 @@ func TestClassify(t *testing.T) {
 		err  error
 		want handling
 	}{
-		"the lane is full":        {fmt.Errorf("Mirrored: %w", errParked), ignore},
-		"the hub Job has changed": {apierrors.NewConflict(jobs, "train", errors.New("changed")), awaitEvent},
-		"the mirror has changed":  {&workerError{"a", apierrors.NewConflict(jobs, "train", errors.New("changed"))}, awaitEvent},
-		"the worker is away":      {&workerError{"a", fmt.Errorf("get: %w", clusters.ErrNotConnected)}, awaitEvent},
-		"the worker is slow":      {&workerError{"a", apierrors.NewTimeoutError("slow", 1)}, retry},
-		"the hub is down":         {errors.New("connection refused"), retry},
+		"the lane is full":          {fmt.Errorf("Mirrored: %w", errParked), ignore},
+		"the hub's cache is behind": {fmt.Errorf("Unmirrored: %w", errBehind), awaitEvent},
+		"the hub Job has changed":   {apierrors.NewConflict(jobs, "train", errors.New("changed")), awaitEvent},
+		"the mirror has changed":    {&workerError{"a", apierrors.NewConflict(jobs, "train", errors.New("changed"))}, awaitEvent},
+		"the worker is away":        {&workerError{"a", fmt.Errorf("get: %w", clusters.ErrNotConnected)}, awaitEvent},
+		"the worker is slow":        {&workerError{"a", apierrors.NewTimeoutError("slow", 1)}, retry},
+		"the hub is down":           {errors.New("connection refused"), retry},
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {

@@ -59,6 +59,15 @@ func (r *Reconciler) workerAction(s *dispatch.Snapshot, action dispatch.Action) 
 }
 
 func (r *Reconciler) createMirror(ctx context.Context, s *dispatch.Snapshot, w *clusters.Worker, a dispatch.CreateMirror) (outcome, error) {
+	if a.VerifyWanted {
+		wanted, err := r.isWanted(ctx, s, w.Name())
+		if err != nil {
+			return outcome{}, err
+		}
+		if !wanted {
+			return outcome{}, errBehind
+		}
+	}
 	if left, err := r.leftFormer(ctx, s); err != nil || !left {
 		return outcome{changed: !left}, err
 	}

@@ -16,10 +16,7 @@ func words(action Action) string {
 	case Place:
 		return placeWords(a)
 	case CreateMirror:
-		if mirror.Suspended(a.Mirror) {
-			return "create suspended in " + a.Worker
-		}
-		return "create in " + a.Worker
+		return createWords(a)
 	case SeedMirror:
 		return fmt.Sprintf("seed %d in %s", a.Status.Succeeded, a.Worker)
 	case CarryObjects:
@@ -43,6 +40,18 @@ func words(action Action) string {
 	default:
 		return fmt.Sprintf("%T", action)
 	}
+}
+
+func createWords(a CreateMirror) string {
+	text := "create"
+	if mirror.Suspended(a.Mirror) {
+		text += " suspended"
+	}
+	text += " in " + a.Worker
+	if a.VerifyWanted {
+		text += " if still wanted"
+	}
+	return text
 }
 
 func placeWords(a Place) string {

@@ -118,7 +118,8 @@ func TestDecide(t *testing.T) {
 	}{
 		"a new Job is placed":               {look(hubJob()), Unplaced, []string{"place"}},
 		"a placed Job gets its mirror":      {look(placed, seat("a", nil)), Unmirrored, []string{"create in a"}},
-		"a Job with progress is seeded":     {look(hubJob(placedOn("a"), succeeded(1)), seat("a", nil)), Unmirrored, []string{"create suspended in a"}},
+		"a Job that ran gets another":       {look(hubJob(placedOn("a"), running(0)), seat("a", nil)), Unmirrored, []string{"create in a if still wanted"}},
+		"a Job with progress is seeded":     {look(hubJob(placedOn("a"), succeeded(1)), seat("a", nil)), Unmirrored, []string{"create suspended in a if still wanted"}},
 		"a Job suspended at once waits":     {look(hubJob(suspendedJob)), SuspendedAtHub, []string{"status"}},
 		"suspended before it's mirrored":    {look(hubJob(placedOn("a"), suspendedJob), seat("a", nil)), SuspendedAtHub, []string{"status"}},
 		"nobody's mirror goes":              {look(nil, seat("b", mirrorOf(hubJob()))), Absent, []string{"delete in b if gone from hub"}},

@@ -92,7 +92,7 @@ func TestLostAndMoved(t *testing.T) {
 		"lost, and deleted":        {look(hubJob(placedOn("a"), deleting), seat("a", nil, lost)), Deleting, nil, "Waiting for worker a"},
 		"lost, and finished":       {look(hubJob(placedOn("a"), complete), seat("a", nil, lost)), Finished, nil, ""},
 		"its queue takes it back":  {checked(look(placed, seat("a", nil, lost))), HomeLost, nil, "queue takes it back"},
-		"moved from a lost worker": {look(moved(), seat("a", mirrorOf(placed), lost), seat("b", nil)), Unmirrored, []string{"create suspended in b"}, "Created"},
+		"moved from a lost worker": {look(moved(), seat("a", mirrorOf(placed), lost), seat("b", nil)), Unmirrored, []string{"create suspended in b if still wanted"}, "Created"},
 		"moved, deleted: it doesn't wait for a lost worker": {
 			look(moved(deleting), seat("a", mirrorOf(placed), lost), seat("b", nil)), Deleting, []string{"let go"}, "",
 		},

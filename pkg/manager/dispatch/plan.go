@@ -53,6 +53,9 @@ type Place struct {
 type CreateMirror struct {
 	Worker string
 	Mirror *batchv1.Job
+	// VerifyWanted: only when a live read of the hub shows the Job unfinished, not being
+	// deleted, and placed on this worker.
+	VerifyWanted bool
 }
 
 // SeedMirror writes the progress known at the hub into the status of a mirror

@@ -24,11 +24,16 @@ func planUnmirrored(s *Snapshot) Plan {
 	m := mirror.Project(s.Job, target)
 	carry.Mark(m, s.Carry.Kinds)
 	return Plan{
-		Actions: []Action{CreateMirror{Worker: s.Home.Worker, Mirror: m}},
+		Actions: []Action{CreateMirror{Worker: s.Home.Worker, Mirror: m, VerifyWanted: s.hadMirror()}},
 		Reports: append(problem, note(ReasonMirrored, "Created in worker "+s.Home.Worker)),
 		Again:   true,
 	}
 }
+
+// hadMirror: this isn't the Job's first mirror, as the hub shows that it ran. So it may be
+// that the Job has ended and gone in the meantime, and that the hub's cache is behind: that
+// of a manager that was stopped for a while, and doesn't know yet that it leads no more.
+func (s *Snapshot) hadMirror() bool { return s.Job.Status.StartTime != nil || mirror.NeedsSeed(s.Job) }
 
 func planMirrorLeaving(s *Snapshot) Plan {
 	if s.endedShort() {

@@ -130,7 +130,7 @@ func TestEndedShort(t *testing.T) {
 			then: []string{"status"}},
 		"no time is left for more": {hub: elastic(4, none, has("0,1", 2), deadline), mirror: last(ended), then: []string{"status"}},
 		"it goes":                  {hub: elastic(4, none, has("0,1", 2)), mirror: mirrorOf(elastic(2), none, ended, has("0,1", 2), deleting)},
-		"it's gone":                {hub: elastic(4, none, has("0,1", 2)), then: []string{"create suspended in a"}, reports: "Mirrored: Created in worker a"},
+		"it's gone":                {hub: elastic(4, none, has("0,1", 2)), then: []string{"create suspended in a if still wanted"}, reports: "Mirrored: Created in worker a"},
 	} {
 		t.Run(name, row.check)
 	}
