@@ -2,6 +2,7 @@ package inject
 
 import (
 	"context"
+	"errors"
 
 	"github.com/jobferry/jobferry/e2e/chaos/fleet"
 	"github.com/jobferry/jobferry/e2e/chaos/schedule"
@@ -42,7 +43,7 @@ var table = map[schedule.Kind]starter{
 
 	schedule.KillAPIServer:         func(f fault) (func() error, error) { return f.kill(f.component(binaries.APIServer)) },
 	schedule.FreezeAPIServer:       func(f fault) (func() error, error) { return f.freeze(f.component(binaries.APIServer)) },
-	schedule.KillEtcd:              func(f fault) (func() error, error) { return f.kill(f.component(binaries.Etcd)) },
+	schedule.KillEtcd:              func(f fault) (func() error, error) { return f.killEtcd() },
 	schedule.KillControllerManager: func(f fault) (func() error, error) { return f.kill(f.component(binaries.ControllerManager)) },
 	schedule.KillScheduler:         func(f fault) (func() error, error) { return f.kill(f.component(binaries.Scheduler)) },
 	schedule.KillKubelets:          func(f fault) (func() error, error) { return f.kill(f.component(binaries.Kwok)) },
@@ -70,6 +71,15 @@ func (f fault) component(name string) *rig.Component { return f.worker().Compone
 
 func (f fault) kill(c *rig.Component) (func() error, error) {
 	return func() error { return f.fleet.Revive(c) }, f.fleet.Kill(c)
+}
+
+// killEtcd ends with a start of the simulated kubelets: unlike real ones they don't try again to write a Pod's end that
+// the API server has answered with an error.
+func (f fault) killEtcd() (func() error, error) {
+	etcd, kubelets := f.component(binaries.Etcd), f.component(binaries.Kwok)
+	return func() error {
+		return errors.Join(f.fleet.Revive(etcd), f.fleet.Kill(kubelets), f.fleet.Revive(kubelets))
+	}, f.fleet.Kill(etcd)
 }
 
 // freeze is nothing if the process doesn't run.
