@@ -79,7 +79,7 @@ var kinds = map[string]kind{
 		},
 	},
 	"deadline": {
-		options: []rigtest.Option{rigtest.RunForever(), spec(func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](15) })},
+		options: []rigtest.Option{rigtest.RunForever(), spec(func(s *batchv1.JobSpec) { s.ActiveDeadlineSeconds = ptr.To[int64](30) })},
 		until:   rigtest.Running(1), ends: rigtest.Failed,
 		check: func(t *testing.T, _, ended *batchv1.Job, pods int) {
 			if pods != 1 || ended.Status.Conditions[len(ended.Status.Conditions)-1].Reason != batchv1.JobReasonDeadlineExceeded {
