@@ -8,9 +8,6 @@
 // Job's creation to the last one's end, and per Pod what the controller wrote; CPU time and memory are the
 // controller process's, over all rows.
 //
-// The floor of the first row is its Pods' requests alone, a CREATE and a PATCH each, by this program: no Job controller
-// can be faster on that machine.
-//
 // # Trade-offs
 //
 // API server and kubelet share the machine's cores with the controller, as on a small cluster: what a controller asks

@@ -8,7 +8,6 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
-	"time"
 )
 
 func main() {
@@ -40,15 +39,7 @@ func bench(ctx context.Context, loads []row, workers string, rounds int) error {
 			return fmt.Errorf("-workers: %w", err)
 		}
 		var runs [2][]run
-		var floors []time.Duration
 		for range rounds {
-			if loads[0].jobs == 1 {
-				took, err := floor(ctx, loads[0])
-				if err != nil {
-					return fmt.Errorf("floor: %w", err)
-				}
-				floors = append(floors, took)
-			}
 			for i, c := range contenders {
 				r, err := c.run(ctx, dir, n, loads)
 				if err != nil {
@@ -57,7 +48,7 @@ func bench(ctx context.Context, loads []row, workers string, rounds int) error {
 				runs[i] = append(runs[i], r)
 			}
 		}
-		show(n, loads, runs, floors)
+		show(n, loads, runs)
 	}
 	return nil
 }

@@ -5,12 +5,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 )
 
 // show prints both contenders side by side. A ratio above 1 is in favour of the embedded one. Of several rounds it's the
-// median, beside the least and the most. The floors are of the first row.
-func show(workers int, rows []row, runs [2][]run, floors []time.Duration) {
+// median, beside the least and the most.
+func show(workers int, rows []row, runs [2][]run) {
 	fmt.Printf("\n%d Job(s) synced at a time, %d round(s)\n\n", workers, len(runs[0]))
 	fmt.Println("| load | built-in, Pods/s | embedded, Pods/s | ratio | writes per Pod, built-in | embedded |")
 	fmt.Println("|---|---|---|---|---|---|")
@@ -19,11 +18,6 @@ func show(workers int, rows []row, runs [2][]run, floors []time.Duration) {
 		speed := func(of run) float64 { return pods / of.rows[i].elapsed.Seconds() }
 		fmt.Printf("| %s | %.0f | %.0f | %s | %s | %s |\n", r.name, median(each(runs[0], speed)), median(each(runs[1], speed)),
 			ratios(runs[1], runs[0], speed), perPod(runs[0], i, pods), perPod(runs[1], i, pods))
-	}
-	if len(floors) > 0 {
-		slices.Sort(floors)
-		fmt.Printf("| %s: the requests alone, without a Job controller | %.0f | | | 2.00 | |\n", rows[0].name,
-			float64(rows[0].pods())/floors[len(floors)/2].Seconds())
 	}
 	cpu := func(r run) float64 { return r.cpu }
 	fmt.Printf("| CPU of all three, s | %.1f | %.1f | %s | | |\n", median(each(runs[0], cpu)), median(each(runs[1], cpu)), ratios(runs[0], runs[1], cpu))
