@@ -13,9 +13,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// placedOn asks the hub itself where a Job is placed; nil: there is no such Job any
-// more. What stops a copy, or lets one go on, never rests on the cache alone.
-func (r *Reconciler) placedOn(ctx context.Context, s *dispatch.Snapshot) (*string, error) {
+// liveJob reads a hub Job past the cache; nil: there is none any more, or another one of its
+// name. What starts or stops a copy, or lets one go on, never rests on the cache alone.
+func (r *Reconciler) liveJob(ctx context.Context, s *dispatch.Snapshot) (*batchv1.Job, error) {
 	var job batchv1.Job
 	if err := r.live.Get(ctx, s.Key, &job); err != nil {
 		return nil, client.IgnoreNotFound(err)
@@ -23,19 +23,25 @@ func (r *Reconciler) placedOn(ctx context.Context, s *dispatch.Snapshot) (*strin
 	if s.Job == nil || job.UID != s.Job.UID {
 		return nil, nil
 	}
+	return &job, nil
+}
+
+// placedOn asks the hub itself where a Job is placed; nil: there is no such Job any
+// more.
+func (r *Reconciler) placedOn(ctx context.Context, s *dispatch.Snapshot) (*string, error) {
+	job, err := r.liveJob(ctx, s)
+	if job == nil {
+		return nil, err
+	}
 	worker := job.Annotations[mirror.AnnotationCluster]
 	return &worker, nil
 }
 
-// isWanted asks the hub itself whether a Job shall run on this worker. A mirror isn't made
-// a second time on the word of the cache alone.
+// isWanted asks the hub itself whether a Job shall run on this worker.
 func (r *Reconciler) isWanted(ctx context.Context, s *dispatch.Snapshot, worker string) (bool, error) {
-	var job batchv1.Job
-	if err := r.live.Get(ctx, s.Key, &job); err != nil {
-		return false, client.IgnoreNotFound(err)
-	}
-	return job.UID == s.Job.UID && job.DeletionTimestamp == nil && !mirror.Finished(&job) &&
-		job.Annotations[mirror.AnnotationCluster] == worker, nil
+	job, err := r.liveJob(ctx, s)
+	return job != nil && job.DeletionTimestamp == nil && !mirror.Finished(job) &&
+		job.Annotations[mirror.AnnotationCluster] == worker, err
 }
 
 // suspendMirror stops a copy of a Job that isn't at home.

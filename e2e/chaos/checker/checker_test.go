@@ -202,31 +202,6 @@ func TestAgain(t *testing.T) {
 		w.expect()
 		w.hub(completed("2", 1))
 	})
-	for name, row := range map[string]struct {
-		suspended bool
-		counted   string
-		want      []Rule
-	}{
-		"deleted for a suspension as it ended, it doesn't count": {suspended: true},
-		"but it does if it was counted":                          {suspended: true, counted: "2", want: []Rule{Again}},
-		"or if nobody suspended it":                              {want: []Rule{Again}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			w.place("fenced")
-			p := w.run("fenced", 2)
-			w.seeMirror("fenced", "hub-job", nil, func(m *batchv1.Job) { m.Spec.Suspend = ptr.To(row.suspended) })
-			w.succeed(p)
-			w.seeMirror("fenced", "hub-job", nil, func(m *batchv1.Job) {
-				m.Spec.Suspend, m.Status.CompletedIndexes = ptr.To(row.suspended), row.counted
-			})
-			p.Pod.Status.Phase = corev1.PodSucceeded
-			w.stop(p)
-			w.seeMirror("fenced", "hub-job", nil)
-			w.succeed(w.run("fenced", 2))
-			w.expect(row.want...)
-		})
-	}
 	t.Run("the worker was lost before it could tell", func(t *testing.T) {
 		w := newWorld(t)
 		w.place("fenced")
@@ -272,6 +247,34 @@ func TestAgain(t *testing.T) {
 		w.succeed(w.run("open", 2))
 		w.expect()
 	})
+}
+
+func TestAgainAfterASuspension(t *testing.T) {
+	for name, row := range map[string]struct {
+		suspended bool
+		counted   string
+		want      []Rule
+	}{
+		"deleted for a suspension as it ended, it doesn't count": {suspended: true},
+		"but it does if it was counted":                          {suspended: true, counted: "2", want: []Rule{Again}},
+		"or if nobody suspended it":                              {want: []Rule{Again}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.place("fenced")
+			p := w.run("fenced", 2)
+			w.seeMirror("fenced", "hub-job", nil, func(m *batchv1.Job) { m.Spec.Suspend = ptr.To(row.suspended) })
+			w.succeed(p)
+			w.seeMirror("fenced", "hub-job", nil, func(m *batchv1.Job) {
+				m.Spec.Suspend, m.Status.CompletedIndexes = ptr.To(row.suspended), row.counted
+			})
+			p.Pod.Status.Phase = corev1.PodSucceeded
+			w.stop(p)
+			w.seeMirror("fenced", "hub-job", nil)
+			w.succeed(w.run("fenced", 2))
+			w.expect(row.want...)
+		})
+	}
 }
 
 func TestIsolated(t *testing.T) {
