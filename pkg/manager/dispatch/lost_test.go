@@ -64,23 +64,47 @@ func shows(m func(*batchv1.Job)) func(*batchv1.Job) {
 	}
 }
 
-func TestLostAndMoved(t *testing.T) {
-	placed := hubJob(placedOn("a"), running(1))
-	moved := func(changes ...func(*batchv1.Job)) *batchv1.Job {
-		return hubJob(append([]func(*batchv1.Job){placedOn("b"), succeeded(1), movedFrom("a")}, changes...)...)
+// lostTest is a Job whose worker is out of touch, unwanted, or was so.
+type lostTest struct {
+	given   *Snapshot
+	want    Situation
+	then    []string
+	reports string
+}
+
+func checkLost(t *testing.T, rows map[string]lostTest) {
+	t.Helper()
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			plan := Decide(row.given)
+			if plan.Situation != row.want {
+				t.Errorf("situation %s, want %s", plan.Situation, row.want)
+			}
+			checkActions(t, plan, row.then)
+			checkReports(t, plan, row.reports)
+		})
 	}
-	pending := func(s *Seat) { outOfTouch(s); s.Loss = Loss{Since: noon, At: noon.Add(15 * time.Minute)} }
+}
+
+// movedJob is one that was moved from a to b.
+func movedJob(changes ...func(*batchv1.Job)) *batchv1.Job {
+	return hubJob(append([]func(*batchv1.Job){placedOn("b"), succeeded(1), movedFrom("a")}, changes...)...)
+}
+
+// lossPending says that the worker is lost in a quarter of an hour.
+func lossPending(s *Seat) {
+	outOfTouch(s)
+	s.Loss = Loss{Since: noon, At: noon.Add(15 * time.Minute)}
+}
+
+func TestLost(t *testing.T) {
+	placed := hubJob(placedOn("a"), running(1))
 	isolated := func(s *Seat) {
 		outOfTouch(s)
 		s.Loss = Loss{Since: noon.Add(-time.Hour), At: noon.Add(-time.Minute), Isolated: true}
 	}
-	rows := map[string]struct {
-		given   *Snapshot
-		want    Situation
-		then    []string
-		reports string
-	}{
-		"out of touch, not yet lost": {look(placed, seat("a", mirrorOf(placed), pending)), HomeOutOfTouch, nil, "goes on elsewhere from 2026-03-01T12:15:00Z"},
+	checkLost(t, map[string]lostTest{
+		"out of touch, not yet lost": {look(placed, seat("a", mirrorOf(placed), lossPending)), HomeOutOfTouch, nil, "goes on elsewhere from 2026-03-01T12:15:00Z"},
 		"no worker is Ready":         {look(placed, seat("a", mirrorOf(placed), isolated)), HomeOutOfTouch, nil, "nothing is moved"},
 		"lost":                       {look(placed, seat("a", mirrorOf(placed), lost)), HomeLost, []string{"move from a"}, ""},
 		"lost before it was mirrored": {
@@ -92,66 +116,66 @@ func TestLostAndMoved(t *testing.T) {
 		"lost, and deleted":        {look(hubJob(placedOn("a"), deleting), seat("a", nil, lost)), Deleting, nil, "Waiting for worker a"},
 		"lost, and finished":       {look(hubJob(placedOn("a"), complete), seat("a", nil, lost)), Finished, nil, ""},
 		"its queue takes it back":  {checked(look(placed, seat("a", nil, lost))), HomeLost, nil, "queue takes it back"},
-		"moved from a lost worker": {look(moved(), seat("a", mirrorOf(placed), lost), seat("b", nil)), Unmirrored, []string{"create suspended in b if still wanted"}, "Created"},
+		"moved from a lost worker": {look(movedJob(), seat("a", mirrorOf(placed), lost), seat("b", nil)), Unmirrored, []string{"create suspended in b if still wanted"}, "Created"},
 		"moved, deleted: it doesn't wait for a lost worker": {
-			look(moved(deleting), seat("a", mirrorOf(placed), lost), seat("b", nil)), Deleting, []string{"let go"}, "",
+			look(movedJob(deleting), seat("a", mirrorOf(placed), lost), seat("b", nil)), Deleting, []string{"let go"}, "",
 		},
+	})
+}
 
+func TestBackFromLoss(t *testing.T) {
+	placed := hubJob(placedOn("a"), running(1))
+	checkLost(t, map[string]lostTest{
 		"it's back before the Job went on elsewhere": {
-			look(moved(), seat("a", mirrorOf(placed, running(2))), seat("b", nil)), Handover, []string{"suspend in a"}, "",
+			look(movedJob(), seat("a", mirrorOf(placed, running(2))), seat("b", nil)), Handover, []string{"suspend in a"}, "",
 		},
 		"... and brings what it did": {
-			look(moved(shows(stopping(1))), seat("a", mirrorOf(placed, stopping(2))), seat("b", nil)), Handover, []string{"status"}, "",
+			look(movedJob(shows(stopping(1))), seat("a", mirrorOf(placed, stopping(2))), seat("b", nil)), Handover, []string{"status"}, "",
 		},
 		"... and is waited for": {
-			look(moved(shows(stopping(2))), seat("a", mirrorOf(placed, stopping(2))), seat("b", nil)), Handover, nil, "Waiting for the Job's Pods in worker a",
+			look(movedJob(shows(stopping(2))), seat("a", mirrorOf(placed, stopping(2))), seat("b", nil)), Handover, nil, "Waiting for the Job's Pods in worker a",
 		},
 		"... and goes": {
-			look(moved(shows(atRest(2))), seat("a", mirrorOf(placed, atRest(2))), seat("b", nil)), Handover, []string{"delete in a if placed elsewhere"}, "",
+			look(movedJob(shows(atRest(2))), seat("a", mirrorOf(placed, atRest(2))), seat("b", nil)), Handover, []string{"delete in a if placed elsewhere"}, "",
 		},
-		"... or has ended": {look(moved(), seat("a", mirrorOf(placed, ended)), seat("b", nil)), Handover, []string{"place at a"}, ""},
+		"... or has ended": {look(movedJob(), seat("a", mirrorOf(placed, ended)), seat("b", nil)), Handover, []string{"place at a"}, ""},
 		"... or is about to": {
-			look(moved(), seat("a", mirrorOf(placed, announced)), seat("b", nil)), Handover, []string{"place at a"}, "",
+			look(movedJob(), seat("a", mirrorOf(placed, announced)), seat("b", nil)), Handover, []string{"place at a"}, "",
 		},
 		"... with a lie": {
-			look(moved(shows(atRest(1))), seat("a", mirrorOf(placed, atRest(0))), seat("b", nil)), Handover, []string{"delete in a if placed elsewhere"}, "StatusRejected",
+			look(movedJob(shows(atRest(1))), seat("a", mirrorOf(placed, atRest(0))), seat("b", nil)), Handover, []string{"delete in a if placed elsewhere"}, "StatusRejected",
 		},
 		"the new home is out of touch itself: it stops, and is kept": {
-			look(moved(), seat("a", mirrorOf(placed, running(2))), seat("b", nil, outOfTouch)), Stray, []string{"suspend in a"}, "",
+			look(movedJob(), seat("a", mirrorOf(placed, running(2))), seat("b", nil, outOfTouch)), Stray, []string{"suspend in a"}, "",
 		},
 		"it's back too late": {
-			look(moved(), seat("a", mirrorOf(placed, running(2))), seat("b", mirrorOf(placed, running(1)))), Stray,
+			look(movedJob(), seat("a", mirrorOf(placed, running(2))), seat("b", mirrorOf(placed, running(1)))), Stray,
 			[]string{"suspend in a", "delete in a if placed elsewhere, made again"}, "",
 		},
 		"it's back when the Job has ended": {
-			look(moved(complete), seat("a", mirrorOf(placed, running(2))), seat("b", nil)), Finished,
+			look(movedJob(complete), seat("a", mirrorOf(placed, running(2))), seat("b", nil)), Finished,
 			[]string{"suspend in a", "delete in a if placed elsewhere, made again"}, "",
 		},
 		"it had ended there, too": {
-			look(moved(), seat("a", mirrorOf(placed, ended)), seat("b", mirrorOf(placed, running(1)))), Stray,
+			look(movedJob(), seat("a", mirrorOf(placed, ended)), seat("b", mirrorOf(placed, running(1)))), Stray,
 			[]string{"delete in a if placed elsewhere, made again"}, "",
 		},
+	})
+}
 
+func TestDrainedOrFenced(t *testing.T) {
+	placed := hubJob(placedOn("a"), running(1))
+	checkLost(t, map[string]lostTest{
 		"drained":                       {look(started(), seat("a", mirrorOf(hubJob(), running(0)), unwanted)), Mirrored, []string{"move from a"}, ""},
 		"drained before it's mirrored":  {look(hubJob(placedOn("a")), seat("a", nil, unwanted)), HomeUnwanted, []string{"move from a"}, ""},
 		"drained while it's suspended":  {look(hubJob(placedOn("a"), suspendedJob), seat("a", nil, unwanted)), HomeUnwanted, []string{"status"}, "Suspended"},
 		"drained while it's ending":     {look(started(), seat("a", mirrorOf(hubJob(), announced), unwanted)), Mirrored, []string{"status"}, ""},
 		"removed while it's ending":     {look(started(), seat("a", mirrorOf(hubJob(), announced), removing(v1alpha1.RemovalMove))), Mirrored, []string{"status"}, ""},
-		"drained, but out of touch":     {look(placed, seat("a", mirrorOf(placed), pending, unwanted)), HomeOutOfTouch, nil, "goes on elsewhere from"},
+		"drained, but out of touch":     {look(placed, seat("a", mirrorOf(placed), lossPending, unwanted)), HomeOutOfTouch, nil, "goes on elsewhere from"},
 		"fenced at home":                {look(started(), seat("a", mirrorOf(hubJob(), running(0), fenced))), Mirrored, []string{"confirm in a"}, "may go on"},
 		"fenced, and ended before that": {look(started(), seat("a", mirrorOf(hubJob(), ended, fenced))), Mirrored, []string{"status"}, ""},
-		"fenced elsewhere":              {look(moved(), seat("a", mirrorOf(placed, running(1), fenced)), seat("b", mirrorOf(placed, running(1)))), Stray, []string{"suspend in a", "delete in a if placed elsewhere, made again"}, ""},
-	}
-	for name, row := range rows {
-		t.Run(name, func(t *testing.T) {
-			plan := Decide(row.given)
-			if plan.Situation != row.want {
-				t.Errorf("situation %s, want %s", plan.Situation, row.want)
-			}
-			checkActions(t, plan, row.then)
-			checkReports(t, plan, row.reports)
-		})
-	}
+		"fenced elsewhere":              {look(movedJob(), seat("a", mirrorOf(placed, running(1), fenced)), seat("b", mirrorOf(placed, running(1)))), Stray, []string{"suspend in a", "delete in a if placed elsewhere, made again"}, ""},
+	})
 }
 
 func checked(s *Snapshot) *Snapshot {

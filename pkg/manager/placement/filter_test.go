@@ -11,25 +11,52 @@ import (
 	. "github.com/jobferry/jobferry/pkg/manager/placement/placementtest"
 )
 
-// TestFilters has one cluster that is rejected, or isn't, per row.
-func TestFilters(t *testing.T) {
+// filterTest has one cluster, c, that is rejected, or isn't.
+type filterTest struct {
+	name    string
+	request placement.Request
+	job     *Job // nil: one without wishes
+	cluster *Cluster
+	want    placement.Reason // empty: not rejected
+	message string
+	detail  string
+}
+
+func checkFilters(t *testing.T, tests []filterTest) {
+	t.Helper()
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if test.job == nil {
+				test.job = NewJob("j")
+			}
+			test.request.Job = test.job.Obj()
+			got := placement.Place(test.request, []placement.Cluster{test.cluster.Obj()})
+			var rejection placement.Rejection
+			for _, r := range got.Rejections {
+				if r.Cluster == "c" {
+					rejection = r
+				}
+			}
+			if rejection.Reason != test.want || rejection.Message != test.message || rejection.Detail != test.detail {
+				t.Errorf("got  %s %q %q\nwant %s %q %q", rejection.Reason, rejection.Message, rejection.Detail,
+					test.want, test.message, test.detail)
+			}
+			if fits := got.Cluster == "c"; fits != (test.want == "") {
+				t.Errorf("chosen: %q", got.Cluster)
+			}
+		})
+	}
+}
+
+func full(name string) *Node { return NewNode(name).Used("cpu", "4") }
+
+// TestFiltersByRequest has what the Job, its queue and its past rule out.
+func TestFiltersByRequest(t *testing.T) {
 	eu, err := labels.Parse("region=eu")
 	if err != nil {
 		t.Fatal(err)
 	}
-	full := func(name string) *Node { return NewNode(name).Used("cpu", "4") }
-	tests := []struct {
-		name    string
-		request placement.Request
-		job     *Job
-		cluster *Cluster
-		want    placement.Reason
-		message string
-		detail  string
-	}{
-		{name: "unknown capacity fits", cluster: NewCluster("c")},
-		{name: "room enough", job: NewJob("j").Pods(4).Requests("cpu", "1"), cluster: NewCluster("c").Nodes(NewNode("n"))},
-
+	checkFilters(t, []filterTest{
 		{name: "not among", request: placement.Request{Among: []string{"x", "c2"}}, cluster: NewCluster("c"),
 			want: placement.Unlisted, message: "not allowed for the Job's queue"},
 		{name: "among none", request: placement.Request{Among: []string{}}, cluster: NewCluster("c"),
@@ -44,12 +71,19 @@ func TestFilters(t *testing.T) {
 			want: placement.SelectorMismatch, message: "didn't match the cluster selector",
 			detail: `labels {} don't match "region=eu"`},
 
+		{name: "passed over", request: placement.Request{PassedOver: map[string]string{"c": "has a Job of this name that isn't ours"}},
+			cluster: NewCluster("c").Nodes(), want: placement.PassedOver, message: "has a Job of this name that isn't ours"},
+	})
+}
+
+// TestFiltersByState has clusters that take no Jobs, or not these.
+func TestFiltersByState(t *testing.T) {
+	checkFilters(t, []filterTest{
 		{name: "not ready", cluster: NewCluster("c").NotReady("Unreachable"), want: placement.NotReady, message: "not ready (Unreachable)"},
 		{name: "not ready, no one knows why", cluster: NewCluster("c").NotReady(""), want: placement.NotReady, message: "not ready"},
 		{name: "not ready goes before cordoned", cluster: NewCluster("c").NotReady("Connecting").Cordoned(),
 			want: placement.NotReady, message: "not ready (Connecting)"},
 		{name: "cordoned", cluster: NewCluster("c").Cordoned(), want: placement.Cordoned, message: "cordoned"},
-
 		{name: "too old", job: NewJob("j").With(successPolicy), cluster: NewCluster("c").Minor(30),
 			want: placement.FeatureMissing, message: "too old for successPolicy (Kubernetes 1.31)", detail: "runs Kubernetes 1.30"},
 		{name: "just new enough", job: NewJob("j").With(successPolicy), cluster: NewCluster("c").Minor(31)},
@@ -57,10 +91,12 @@ func TestFilters(t *testing.T) {
 		{name: "embedded needs managedBy", cluster: NewCluster("c").Minor(31).Embedded(),
 			want: placement.FeatureMissing, message: "too old for managedBy (Kubernetes 1.32)", detail: "runs Kubernetes 1.31"},
 		{name: "built-in doesn't need managedBy", cluster: NewCluster("c").Minor(31)},
+	})
+}
 
-		{name: "passed over", request: placement.Request{PassedOver: map[string]string{"c": "has a Job of this name that isn't ours"}},
-			cluster: NewCluster("c").Nodes(), want: placement.PassedOver, message: "has a Job of this name that isn't ours"},
-
+// TestFiltersByShape has what could never run, even in an empty cluster.
+func TestFiltersByShape(t *testing.T) {
+	checkFilters(t, []filterTest{
 		{name: "no nodes", cluster: NewCluster("c").Nodes(), want: placement.NeverFits, message: "without nodes"},
 		{name: "nothing wanted fits anywhere", job: NewJob("j").Parallelism(0), cluster: NewCluster("c").Nodes()},
 		{name: "Pod too large", job: NewJob("j").Requests("cpu", "5", "memory", "1Gi"), cluster: NewCluster("c").Nodes(NewNode("n")),
@@ -80,6 +116,14 @@ func TestFilters(t *testing.T) {
 			cluster: NewCluster("c").Nodes(NewNode("a"), NewNode("b").Has("cpu", "1", "memory", "64Gi")),
 			want:    placement.NeverFits, message: "too small for one Pod's cpu and memory on the same node",
 			detail: "no node has room enough for a Pod, even with none of the Pods that end by themselves"},
+	})
+}
+
+// TestFiltersByRoom has what finds no room now.
+func TestFiltersByRoom(t *testing.T) {
+	checkFilters(t, []filterTest{
+		{name: "unknown capacity fits", cluster: NewCluster("c")},
+		{name: "room enough", job: NewJob("j").Pods(4).Requests("cpu", "1"), cluster: NewCluster("c").Nodes(NewNode("n"))},
 
 		{name: "full", job: NewJob("j").Requests("cpu", "1"), cluster: NewCluster("c").Nodes(full("n")),
 			want: placement.Insufficient, message: "Insufficient cpu", detail: "Pods that must fit at once: 1, that would: 0"},
@@ -107,29 +151,7 @@ func TestFilters(t *testing.T) {
 			detail: "Pods that must fit at once: 1, that would: 0"},
 		{name: "completions left are few", job: NewJob("j").Pods(8).Succeeded(7).Requests("cpu", "2"),
 			cluster: NewCluster("c").Nodes(NewNode("a").Used("cpu", "2"))},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			if test.job == nil {
-				test.job = NewJob("j")
-			}
-			test.request.Job = test.job.Obj()
-			got := placement.Place(test.request, []placement.Cluster{test.cluster.Obj()})
-			var rejection placement.Rejection
-			for _, r := range got.Rejections {
-				if r.Cluster == "c" {
-					rejection = r
-				}
-			}
-			if rejection.Reason != test.want || rejection.Message != test.message || rejection.Detail != test.detail {
-				t.Errorf("got  %s %q %q\nwant %s %q %q", rejection.Reason, rejection.Message, rejection.Detail,
-					test.want, test.message, test.detail)
-			}
-			if fits := got.Cluster == "c"; fits != (test.want == "") {
-				t.Errorf("chosen: %q", got.Cluster)
-			}
-		})
-	}
+	})
 }
 
 func successPolicy(job *batchv1.Job) { job.Spec.SuccessPolicy = &batchv1.SuccessPolicy{} }
