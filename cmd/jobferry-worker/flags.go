@@ -34,7 +34,7 @@ func (f *jobFlags) add(set *pflag.FlagSet) {
 		"delay after a first failed Pod; doubles with each further one")
 	set.DurationVar(&o.MaxPodFailureBackoff, "max-pod-failure-backoff", o.MaxPodFailureBackoff, "where doubling stops")
 	set.DurationVar(&o.SyncBatchPeriod, "sync-batch-period", o.SyncBatchPeriod,
-		"how long Pod events of a Job are collected before it is synced")
+		"how long events of a Job's Pods are collected before it is synced; a tenth of it once all have ended, or a quarter that is ten or more")
 	set.IntVar(&o.MaxUncountedPods, "max-uncounted-pods", o.MaxUncountedPods,
 		"Pods listed in a Job's status at a time until they are counted")
 	set.IntVar(&o.MaxPodCreateDeletePerSync, "max-pod-create-delete-per-sync", o.MaxPodCreateDeletePerSync,

@@ -31,6 +31,7 @@ func (s *jobSync) run(ctx context.Context) error {
 	if err := s.markFenced(ctx); err != nil {
 		return err
 	}
+	s.known.batch.open()
 	snapshot, err := s.gather(ctx, s.job, s.known)
 	if err != nil {
 		return err
@@ -47,13 +48,7 @@ func (s *jobSync) run(ctx context.Context) error {
 	}
 	s.known.backoff = &p.Backoff
 	s.metrics.policyApplied(account.Actions)
-	if len(s.known.created) > 0 {
-		// Should the cache never show them, no event will wake us.
-		s.wake = plan.Soonest(s.wake, ptr.To(cacheLag))
-	}
-	if account.More() {
-		s.wake = plan.Soonest(s.wake, ptr.To(time.Duration(0)))
-	}
+	s.wakeFor(p, outcome, account)
 	released, releaseErr := s.release(ctx, account.Release)
 
 	settled := account.Settle(released)
@@ -68,6 +63,22 @@ func (s *jobSync) run(ctx context.Context) error {
 		s.metrics.jobFinished(s.job, settled.Finished)
 	}
 	return errors.Join(podsErr, releaseErr)
+}
+
+// wakeFor has the Job looked at again for what no event would tell of.
+func (s *jobSync) wakeFor(p *plan.Plan, done plan.Outcome, account *plan.Account) {
+	// What was refused isn't more to do at once: it would be refused again.
+	all := done.Created == len(p.Create) && done.Deleted.Len() == len(p.Delete)
+	if account.More() || p.More && all {
+		s.wake = plan.Soonest(s.wake, ptr.To(time.Duration(0)))
+	}
+	if s.known.batch.expect(account.Status.Active + ptr.Deref(account.Status.Terminating, 0)) {
+		s.wake = plan.Soonest(s.wake, ptr.To(s.options.shortWait()))
+	}
+	if len(s.known.created) > 0 {
+		// Should the cache never show them, no event will tell.
+		s.wake = plan.Soonest(s.wake, ptr.To(cacheLag))
+	}
 }
 
 // scale deletes and creates Pods as planned.

@@ -5,7 +5,7 @@
 // # Data flow
 //
 //	events of Jobs and Pods
-//	      |  (Pod events are batched: SyncBatchPeriod)
+//	      |  (Pod events are batched: SyncBatchPeriod, batch.go)
 //	      v
 //	snapshot: Job and Pods from the cache, corrected by the pending writes
 //	      |
@@ -58,6 +58,8 @@
 //   - a Pod is listed as uncounted once, whatever its phase does (kubernetes#125410)
 //   - syncs don't wait for the cache, and a Job with more to do than one sync may
 //     is synced again at once: large Jobs take half the time
+//   - the end of Pods is looked at as soon as enough have ended, and not only once
+//     per SyncBatchPeriod: Jobs of short Pods don't wait for it
 //   - doubling of the back-off stops at 6 minutes, as documented; the built-in
 //     of 1.36 goes on to 10
 //

@@ -25,11 +25,11 @@ type expire struct {
 }
 
 func (x *expire) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	var job batchv1.Job
-	if err := x.client.Get(ctx, req.NamespacedName, &job, client.UnsafeDisableDeepCopy); err != nil {
+	var cached, job batchv1.Job
+	if err := x.client.Get(ctx, req.NamespacedName, &cached, client.UnsafeDisableDeepCopy); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if left, due := x.left(&job); !due || left > 0 {
+	if left, due := x.left(&cached); !due || left > 0 {
 		return reconcile.Result{RequeueAfter: left}, nil
 	}
 	// Nothing brings a deleted Job back, so the last word is the API server's:

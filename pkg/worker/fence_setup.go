@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"fmt"
-	"sync/atomic"
 
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/utils/clock"
@@ -21,14 +20,14 @@ type fenceSource struct {
 	*fencer
 	jobs    client.Reader
 	options Options
-	queue   atomic.Pointer[queue]
+	queue   *openedQueue
 }
 
 // addFence adds the fencer to the manager, unless the options want none. Leases
 // are watched by a client of its own: in the manager's cache they'd have to be
 // those of all namespaces, with the heartbeats of all nodes.
-func addFence(mgr manager.Manager, o Options) (*fenceSource, error) {
-	s := &fenceSource{jobs: mgr.GetClient(), options: o}
+func addFence(mgr manager.Manager, o Options, q *openedQueue) (*fenceSource, error) {
+	s := &fenceSource{jobs: mgr.GetClient(), options: o, queue: q}
 	if o.FenceAfter < 0 {
 		return s, nil
 	}
@@ -62,15 +61,8 @@ func newFencer(o Options, leases coordinationclient.LeaseInterface, c clock.Cloc
 	}
 }
 
-// open gets hold of the queue when the Job controller starts. Before that it
-// needs no waking: it will look at all Jobs.
-func (s *fenceSource) open(_ context.Context, q queue) error {
-	s.queue.Store(&q)
-	return nil
-}
-
 func (s *fenceSource) wakeJobs(ctx context.Context, origin mirror.Origin) {
-	q := s.queue.Load()
+	q := s.queue.opened.Load()
 	if q == nil {
 		return
 	}

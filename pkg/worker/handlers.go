@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -19,8 +18,6 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
-
-type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // jobEvents has a Job synced at once when a user acts, and in the next batch
 // when only its status or metadata changed, which is mostly our own doing.
@@ -52,6 +49,7 @@ func jobEvents(o Options, m *metrics) handler.EventHandler {
 // the one that did before, or those that could adopt it.
 type podEvents struct {
 	jobs    client.Reader
+	memory  *memory
 	options Options
 	metrics *metrics
 }
@@ -76,9 +74,14 @@ func (h podEvents) Generic(context.Context, event.GenericEvent, queue) {}
 func (h podEvents) handle(ctx context.Context, before, after *corev1.Pod, q queue) {
 	h.metrics.podTracked(before, after, h.options.TrackingFinalizer)
 	had, has := jobOf(before), jobOf(after)
+	wait := h.options.SyncBatchPeriod
+	ended := had != nil && !plan.Ended(before) && (after == nil || plan.Ended(after))
+	if ended && h.memory.podEnded(*had, metav1.GetControllerOfNoCopy(before).UID) {
+		wait = h.options.shortWait()
+	}
 	for _, key := range []*types.NamespacedName{had, has} {
 		if key != nil {
-			q.AddAfter(reconcile.Request{NamespacedName: *key}, h.options.SyncBatchPeriod)
+			q.AddAfter(reconcile.Request{NamespacedName: *key}, wait)
 		}
 	}
 	adoptable := after != nil && metav1.GetControllerOfNoCopy(after) == nil

@@ -132,7 +132,7 @@ func (m *metrics) podTracked(before, after *corev1.Pod, finalizer string) {
 }
 
 func endedAndTracked(p *corev1.Pod, finalizer string) bool {
-	return p != nil && (p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded) && plan.IsTracked(p, finalizer)
+	return p != nil && plan.Ended(p) && plan.IsTracked(p, finalizer)
 }
 
 func (m *metrics) jobOfOthers(controller string) {

@@ -37,8 +37,9 @@ type Options struct {
 	// MaxPodFailureBackoff is where doubling stops. Default: 6m, as the Job
 	// API documents.
 	MaxPodFailureBackoff time.Duration
-	// SyncBatchPeriod is how long Pod events of a Job are collected before it
-	// is synced. Default: 1s.
+	// SyncBatchPeriod is how long events of a Job's Pods are collected before it is
+	// synced. Of the Pods that hadn't ended at the last sync, once all have, or a
+	// quarter, if that's ten or more, it's a tenth of that. Default: 1s.
 	SyncBatchPeriod time.Duration
 	// MaxUncountedPods bounds the lists in status.uncountedTerminatedPods
 	// (KEP-2307: 500 UIDs are about 20 KB). Default: 500.

@@ -36,6 +36,15 @@ func (m *memory) of(job *batchv1.Job) *pending {
 	return p
 }
 
+// podEnded notes that a Pod of the Job has ended, and returns whether that fills
+// the batch.
+func (m *memory) podEnded(key types.NamespacedName, uid types.UID) bool {
+	m.lock.Lock()
+	p := m.jobs[key]
+	m.lock.Unlock()
+	return p != nil && p.uid == uid && p.batch.add()
+}
+
 func (m *memory) forget(key types.NamespacedName) {
 	m.lock.Lock()
 	defer m.lock.Unlock()
@@ -43,8 +52,9 @@ func (m *memory) forget(key types.NamespacedName) {
 }
 
 // pending are the writes about one Job that the API server has accepted and
-// the cache may not show yet. A Job is synced by one worker at a time, only
-// the lock is for the requests that one sync sends in parallel.
+// the cache may not show yet. A Job is synced by one worker at a time; the lock
+// is for the requests that one sync sends in parallel. Only uid, which never
+// changes, and batch are for the handlers of events, too.
 type pending struct {
 	uid types.UID
 
@@ -54,6 +64,8 @@ type pending struct {
 	deleted  sets.Set[types.UID]
 	released sets.Set[types.UID]
 	backoff  *plan.Backoff
+
+	batch batch
 }
 
 type createdPod struct {

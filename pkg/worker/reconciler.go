@@ -28,6 +28,7 @@ type reconciler struct {
 	pods    podWriter
 	events  record.EventRecorder
 	memory  *memory
+	queue   *openedQueue
 	fence   *fencer // nil: none
 	metrics *metrics
 	options Options
@@ -72,6 +73,10 @@ func (r *reconciler) sync(ctx context.Context, job *batchv1.Job, known *pending)
 		log.FromContext(ctx).V(1).Info("Job or Pod changed during the sync, will look again", "conflict", err.Error())
 		return reconcile.Result{RequeueAfter: max(r.options.SyncBatchPeriod, atOnce)}, nil
 	case err != nil:
+		if s.wake != nil {
+			// The retry may come later than what was to be seen to in time, a deadline say.
+			r.queue.addAfter(client.ObjectKeyFromObject(job), max(*s.wake, r.options.SyncBatchPeriod, atOnce))
+		}
 		return reconcile.Result{}, fmt.Errorf("sync Job: %w", err)
 	case s.wake == nil:
 		return reconcile.Result{}, nil

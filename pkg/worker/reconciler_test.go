@@ -44,6 +44,49 @@ func TestWritesPerPod(t *testing.T) {
 	}
 }
 
+// A sync that fails is tried again later and later, but what is due in between isn't forgotten.
+func TestADeadlineIsKeptWhilePodsAreRefused(t *testing.T) {
+	c := newCluster(t, Options{}, aJob(func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](40) }))
+	q := &delays{}
+	if err := c.jobs.queue.open(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	c.refuse = func(verb string, _ client.Object) error {
+		if verb == "create" {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "job-x", errors.New("exceeded quota"))
+		}
+		return nil
+	}
+	if _, err := c.sync(); !apierrors.IsForbidden(err) {
+		t.Errorf("got %v", err)
+	}
+	if want := []time.Duration{40 * time.Second}; !slices.Equal(q.added, want) {
+		t.Errorf("looks again after %v, want %v", q.added, want)
+	}
+}
+
+// Where no Pod may be created any more, as the namespace is going, nobody tries on and on.
+func TestNothingIsTriedAgainInANamespaceThatIsGoing(t *testing.T) {
+	c := newCluster(t, Options{MaxPodCreateDeletePerSync: 2}, aJob(func(j *batchv1.Job) {
+		j.Spec.Parallelism, j.Spec.Completions = ptr.To[int32](9), ptr.To[int32](9)
+	}))
+	c.refuse = func(verb string, _ client.Object) error {
+		if verb != "create" {
+			return nil
+		}
+		err := apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "job-x", errors.New("namespace ns is being terminated"))
+		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+		return err
+	}
+	if after := c.mustSync().RequeueAfter; after != 0 {
+		t.Errorf("looks again after %v", after)
+	}
+	c.refuse = nil
+	if after := c.mustSync().RequeueAfter; after != atOnce {
+		t.Errorf("goes on after %v, want at once", after)
+	}
+}
+
 // A refusal stops the creation at the end of its batch, is told to the user, and the status says what is.
 func TestCreationStopsAtARefusal(t *testing.T) {
 	c := newCluster(t, Options{}, aJob(func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = ptr.To[int32](100), ptr.To[int32](100) }))

@@ -51,22 +51,23 @@ func Setup(mgr manager.Manager, o Options) error {
 
 func addJobs(mgr manager.Manager, o Options, m *metrics) error {
 	pods := podWriter{client: mgr.GetClient(), finalizer: o.TrackingFinalizer}
+	known := &memory{jobs: map[types.NamespacedName]*pending{}}
 	r := &reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), pods: pods, metrics: m, options: o, clock: clock.RealClock{},
-		memory: &memory{jobs: map[types.NamespacedName]*pending{}},
+		memory: known, queue: &openedQueue{},
 		// The built-in's source, and its kind of event: what filters on them
 		// keeps working.
 		events: mgr.GetEventRecorderFor("job-controller"), //nolint:staticcheck // the built-in writes core/v1 events
 	}
-	fenced, err := addFence(mgr, o)
+	fenced, err := addFence(mgr, o, r.queue)
 	if err != nil {
 		return err
 	}
 	r.fence = fenced.fencer
 	return builder.ControllerManagedBy(mgr).Named("worker-job").
 		Watches(&batchv1.Job{}, jobEvents(o, m)).
-		Watches(&corev1.Pod{}, podEvents{jobs: mgr.GetClient(), options: o, metrics: m}).
-		WatchesRawSource(source.Func(fenced.open)).
+		Watches(&corev1.Pod{}, podEvents{jobs: mgr.GetClient(), memory: known, options: o, metrics: m}).
+		WatchesRawSource(source.Func(r.queue.open)).
 		WithOptions(controllerOptions(o)).Complete(r)
 }
 

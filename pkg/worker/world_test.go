@@ -88,7 +88,7 @@ func (c *cluster) start(o Options) {
 	pods := podWriter{client: cl, finalizer: o.TrackingFinalizer}
 	c.jobs = &reconciler{
 		client: cl, live: c.api, pods: pods, events: c.events, metrics: m, options: o, clock: clock.PassiveClock(c.clock),
-		memory: &memory{jobs: map[types.NamespacedName]*pending{}},
+		memory: &memory{jobs: map[types.NamespacedName]*pending{}}, queue: &openedQueue{},
 	}
 	c.orphans = &orphans{client: cl, live: c.api, pods: pods, options: o}
 }

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 func main() {
@@ -16,7 +17,7 @@ func main() {
 	rounds := flag.Int("rounds", 1, "how often each contender runs, by turns")
 	only := flag.String("rows", "", "only the loads whose name contains this")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := bench(ctx, rows(*scale, *only), *workers, *rounds); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)

@@ -31,7 +31,8 @@ type row struct {
 func rows(scale float64, text string) []row {
 	n := func(full int) int { return max(1, int(float64(full)*scale)) }
 	all := []row{
-		{name: "one Indexed Job of 10,000 Pods", jobs: 1, parallelism: int32(n(1000)), completions: int32(n(10000))},
+		{name: "one Indexed Job of 10,000 Pods, 1,000 at a time", jobs: 1, parallelism: int32(n(1000)), completions: int32(n(10000))},
+		{name: "one Indexed Job of 10,000 Pods, 100 at a time", jobs: 1, parallelism: int32(n(100)), completions: int32(n(10000))},
 		{name: "500 Jobs of 10 Pods", jobs: n(500), parallelism: 10, completions: 10},
 		{name: "50 Jobs of 40, a quarter retried", jobs: n(50), parallelism: 40, completions: 40, retries: 1},
 	}
@@ -96,6 +97,8 @@ func (r row) run(ctx context.Context, client kubernetes.Interface, namespace str
 		return 0, err
 	case err := <-done:
 		return time.Since(began), err
+	case <-ctx.Done():
+		return 0, ctx.Err()
 	}
 }
 

@@ -72,7 +72,7 @@ func (p *Plan) released() sets.Set[types.UID] {
 func (f *facts) account(v *verdict, events []Event) *Account {
 	a := &Account{facts: f, verdict: v, Events: events, tracking: f.track(v)}
 	if f.indexed {
-		f.next.Succeeded = int32(f.indexes.succeeded.Len())
+		f.next.Succeeded = f.succeededIndexes()
 		f.next.CompletedIndexes = f.indexes.succeeded.String()
 		f.next.FailedIndexes = nil
 		if perIndex(f.job) {
@@ -87,6 +87,17 @@ func (f *facts) account(v *verdict, events []Event) *Account {
 	a.Status = *f.next.DeepCopy()
 	a.Tally = f.tally(&f.job.Status, &f.next)
 	return a
+}
+
+// succeededIndexes is the counter of an Indexed Job. With its completions the number of
+// indexes may have fallen; but the API server lets the counter fall only as long as
+// parallelism equals completions (KEP-3715), and refuses all of the status otherwise.
+func (f *facts) succeededIndexes() int32 {
+	n := int32(f.indexes.succeeded.Len())
+	if ptr.Equal(f.job.Spec.Parallelism, f.job.Spec.Completions) {
+		return n
+	}
+	return max(n, f.job.Status.Succeeded)
 }
 
 // More tells whether Pods were left over because the status may only list so
@@ -131,6 +142,11 @@ func (f *facts) quiet() bool {
 func (f *facts) finish(v *verdict) *batchv1.JobCondition {
 	c := newCondition(v.terminal(), corev1.ConditionTrue, v.reason, v.message, f.now)
 	f.next.Conditions, _ = setCondition(f.next.Conditions, c)
+	if f.next.StartTime == nil && ptr.Deref(f.job.Spec.Completions, 1) > 0 {
+		// It has been suspended since it did its work. The API server lets a Job finish without
+		// a start only if there was nothing to do.
+		f.next.StartTime = ptr.To(c.LastTransitionTime)
+	}
 	if c.Type == batchv1.JobComplete {
 		f.next.CompletionTime = ptr.To(c.LastTransitionTime)
 	}

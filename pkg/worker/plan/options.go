@@ -10,8 +10,8 @@ type Options struct {
 	// doubles with each further one, up to MaxPodFailureBackoff.
 	PodFailureBackoff    time.Duration
 	MaxPodFailureBackoff time.Duration
-	// SyncBatchPeriod is the shortest time between two looks at a Job that
-	// nobody edits.
+	// SyncBatchPeriod is the shortest time until a Job is looked at again because of
+	// a back-off.
 	SyncBatchPeriod time.Duration
 	// MaxUncountedPods bounds status.uncountedTerminatedPods.
 	MaxUncountedPods int

@@ -36,6 +36,7 @@ type Plan struct {
 	Create       []*corev1.Pod
 	CreateReason CreateReason
 	Wake         Wake
+	More         bool    // the limit per sync has cut it: there's more to do at once, unless this fails
 	Backoff      Backoff // for the next snapshot, once the status is written
 	Action       Action
 

@@ -23,7 +23,7 @@ type pod struct {
 }
 
 func (p *pod) succeeded() bool   { return p.Status.Phase == corev1.PodSucceeded }
-func (p *pod) ended() bool       { return p.succeeded() || p.Status.Phase == corev1.PodFailed }
+func (p *pod) ended() bool       { return Ended(p.Pod) }
 func (p *pod) active() bool      { return !p.ended() && !p.deleted }
 func (p *pod) terminating() bool { return !p.ended() && p.deleted }
 
@@ -39,6 +39,11 @@ func podCondition(p *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondit
 		}
 	}
 	return nil
+}
+
+// Ended tells whether the Pod's containers run no more, and never will.
+func Ended(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
 // IsTracked tells whether the Pod has the finalizer.

@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"time"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 )
@@ -34,7 +32,7 @@ func (f *facts) scale(p *Plan) {
 	doomed := f.surplus(max(0, int(active-want)))
 	if limit := f.options.MaxPodCreateDeletePerSync; !f.stopped() && len(doomed) > limit {
 		doomed = doomed[:limit]
-		p.Wake = Soonest(p.Wake, ptr.To(time.Duration(0)))
+		p.More = true
 	}
 	p.Action = Tracking
 	if len(doomed) > 0 || f.stopped() {
@@ -78,14 +76,12 @@ func (f *facts) grow(p *Plan, missing int) {
 			return
 		}
 	}
-	if limit := f.options.MaxPodCreateDeletePerSync; missing > limit {
-		missing = limit
-		p.Wake = Soonest(p.Wake, ptr.To(time.Duration(0)))
-	}
+	limit := f.options.MaxPodCreateDeletePerSync
 	if !f.indexed {
-		for range missing {
+		for range min(missing, limit) {
 			p.Create = append(p.Create, f.newPod())
 		}
+		p.More = missing > limit
 		return
 	}
 	indexes := f.pendingIndexes(missing)
@@ -96,7 +92,8 @@ func (f *facts) grow(p *Plan, missing int) {
 		}
 		indexes = ready
 	}
-	for _, index := range indexes {
+	p.More = len(indexes) > limit
+	for _, index := range indexes[:min(len(indexes), limit)] {
 		p.Create = append(p.Create, f.newIndexedPod(index))
 	}
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -151,13 +152,45 @@ func TestWakeUps(t *testing.T) {
 		{"the back-off", aJob(), []*corev1.Pod{aPod("a", exited(1, 3))}, ptr.To(8 * time.Second)},
 		{"the sooner of the two", aJob(deadline), []*corev1.Pod{aPod("a", exited(1, 3))}, ptr.To(8 * time.Second)},
 		{"the back-off doubles with each failure", aJob(), []*corev1.Pod{aPod("a", exited(1, -5)), aPod("b", exited(1, -14))}, ptr.To(10 * time.Second)},
-		{"more to create than a sync may", aJob(sized(9, 9)), nil, ptr.To(time.Duration(0))},
 		{"no deadline while suspended", aJob(deadline, suspended), nil, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			got := Compute(snap(row.job, 5, row.pods...), testOptions).Wake
 			if (got == nil) != (row.want == nil) || got != nil && *got != *row.want {
 				t.Errorf("wakes after %v, want %v", show(got), show(row.want))
+			}
+		})
+	}
+}
+
+// More than a sync may do is done at once, but what has to wait isn't more.
+func TestMoreThanASyncMay(t *testing.T) {
+	var failing, running []*corev1.Pod
+	for i := range 9 {
+		failing = append(failing, aPod(fmt.Sprintf("failed-%d", i), index(i), failures(0), exited(1, 3)))
+		running = append(running, aPod(fmt.Sprintf("running-%d", i)))
+	}
+	for _, row := range []struct {
+		name string
+		job  *batchv1.Job
+		pods []*corev1.Pod
+		want bool
+		wake Wake
+	}{
+		{"to create", aJob(sized(9, 9)), nil, true, nil},
+		{"indexes to create", aJob(sized(9, 9), indexed), nil, true, nil},
+		{"just as many to create", aJob(sized(5, 5)), nil, false, nil},
+		{"to delete", aJob(sized(1, 9)), running, true, nil},
+		{"just as many to delete", aJob(sized(4, 9)), running, false, nil},
+		{"in back-off", aJob(sized(9, 9), indexLimit(5)), failing, false, ptr.To(8 * time.Second)},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			got := Compute(snap(row.job, 5, row.pods...), testOptions)
+			if got.More != row.want {
+				t.Errorf("more to do: %v, want %v", got.More, row.want)
+			}
+			if show(got.Wake) != show(row.wake) {
+				t.Errorf("wakes after %v, want %v", show(got.Wake), show(row.wake))
 			}
 		})
 	}

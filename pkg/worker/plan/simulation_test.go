@@ -142,7 +142,7 @@ func (c *controller) carryOut(job *batchv1.Job, p *Plan) (Outcome, error) {
 func (c *controller) checkCreation(job *batchv1.Job, made *corev1.Pod) {
 	active, sameIndex := 0, 0
 	for _, p := range c.w.pods {
-		if !ended(p) && p.DeletionTimestamp == nil {
+		if !Ended(p) && p.DeletionTimestamp == nil {
 			active++
 			if IsIndexed(job) && CompletionIndex(p) == CompletionIndex(made) {
 				sameIndex++
@@ -177,7 +177,7 @@ func (c *controller) write(job *batchv1.Job, changed bool, status batchv1.JobSta
 
 // end is a kubelet reporting the end of a Pod.
 func (w *world) end(p *corev1.Pod, code int32) {
-	if ended(p) {
+	if Ended(p) {
 		return
 	}
 	exited(code, int(w.now.Sub(noon)/time.Second))(p)
@@ -223,7 +223,7 @@ func (s *simulation) anyPod(t *rapid.T, which func(*corev1.Pod) bool) *corev1.Po
 	return s.pods[rapid.SampledFrom(fit).Draw(t, "pod")]
 }
 
-func alive(p *corev1.Pod) bool { return !ended(p) }
+func alive(p *corev1.Pod) bool { return !Ended(p) }
 
 func (s *simulation) sync(t *rapid.T) {
 	err := s.c.sync()
@@ -284,6 +284,15 @@ func (s *simulation) actions() map[string]func(*rapid.T) {
 			s.logf("parallelism=%d", *s.job.Spec.Parallelism)
 			s.storeJob()
 		},
+		"scale an elastic Job": func(t *rapid.T) {
+			if IsIndexed(s.job) && !perIndex(s.job) && Finished(s.job) == nil {
+				n := rapid.Int32Range(1, 7).Draw(t, "completions")
+				s.job.Spec.Parallelism, s.job.Spec.Completions = ptr.To(n), ptr.To(n)
+				s.elastic = true
+				s.logf("parallelism=completions=%d", n)
+				s.storeJob()
+			}
+		},
 		"time": func(t *rapid.T) {
 			s.now = s.now.Add(time.Duration(rapid.IntRange(1, 400).Draw(t, "seconds")) * time.Second)
 		},
@@ -308,7 +317,7 @@ func (w *world) fence(closed bool) {
 // lose books a Pod that is deleted while it runs: it counts as failed unless
 // only Pods that are seen to have failed do.
 func (w *world) lose(p *corev1.Pod) {
-	if !ended(p) && !replacesOnlyFailed(w.job) {
+	if !Ended(p) && !replacesOnlyFailed(w.job) {
 		w.failed.Insert(p.UID)
 	}
 }

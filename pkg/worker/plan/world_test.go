@@ -69,16 +69,12 @@ func (w *world) storeJob() {
 
 func (w *world) storePod(p *corev1.Pod) {
 	p.ResourceVersion = w.nextVersion()
-	if p.DeletionTimestamp != nil && len(p.Finalizers) == 0 && (p.Spec.NodeName == "" || ended(p)) {
+	if p.DeletionTimestamp != nil && len(p.Finalizers) == 0 && (p.Spec.NodeName == "" || Ended(p)) {
 		delete(w.pods, p.UID)
 		w.podNews = append(w.podNews, podNews{uid: p.UID})
 		return
 	}
 	w.podNews = append(w.podNews, podNews{p.UID, p.DeepCopy()})
-}
-
-func ended(p *corev1.Pod) bool {
-	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
 // relist is what a new controller's cache starts with.
