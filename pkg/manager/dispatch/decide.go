@@ -24,6 +24,7 @@ const (
 	AwaitingAdmission Situation = "AwaitingAdmission"
 	SuspendedAtHub    Situation = "SuspendedAtHub"
 	Unplaced          Situation = "Unplaced"
+	LastNews          Situation = "LastNews"
 	TakenBack         Situation = "TakenBack"
 	HomeLost          Situation = "HomeLost"
 	HomeOutOfTouch    Situation = "HomeOutOfTouch"
@@ -64,6 +65,8 @@ var situations = []struct {
 	// A Job that is suspended before it has a mirror waits on the hub.
 	{SuspendedAtHub, isSuspendedAtHub, planSuspendedAtHub},
 	{Unplaced, isUnplaced, planUnplaced},
+	// What a worker had told before it went out of touch is shown before it's given up.
+	{LastNews, hasLastNews, planLastNews},
 	// A Job that its queue takes back from a lost worker is placed when it has quota.
 	{TakenBack, isTakenBack, planSuspendedAtHub},
 	// The worker is given up: the Job goes on elsewhere.

@@ -22,7 +22,7 @@ func (s *Snapshot) former() *Seat {
 
 func (s *Snapshot) isLiveCopy(seat *Seat) bool {
 	m := seat.Mirror
-	return m != nil && seat.Synced && m.DeletionTimestamp == nil && mirror.Owns(s.Origin, s.Job.UID, m) == mirror.Ours
+	return m != nil && seat.Synced && m.DeletionTimestamp == nil && s.owns(m)
 }
 
 // ReflectedSeat is where the mirror is that the hub Job shows: at home, or where a

@@ -23,6 +23,33 @@ func onClusterLost(s *Snapshot) (policy string, problem []Report) {
 	}
 }
 
+// lastNews is the status that follows from what the worker told before it went out of
+// touch, if the hub doesn't show it yet: it may have waited for more, or for a busy hub.
+// What the hub doesn't know when the worker is given up is run again.
+func lastNews(s *Snapshot) (next mirror.Next, ok bool) {
+	m := s.Home.Mirror
+	if s.Home.Synced || m == nil || m.DeletionTimestamp != nil || s.StatusRejected || !s.owns(m) {
+		return mirror.Next{}, false
+	}
+	if _, unseeded := mirror.SeedDue(s.Job, m); unseeded {
+		return mirror.Next{}, false
+	}
+	next, ok = mirror.Reflect(s.Job, m, s.Now, mirror.Options{}).(mirror.Next)
+	return next, ok
+}
+
+func hasLastNews(s *Snapshot) bool {
+	_, ok := lastNews(s)
+	return ok
+}
+
+func planLastNews(s *Snapshot) Plan {
+	next, _ := lastNews(s)
+	plan := s.writeStatus(next, true)
+	plan.Again = true
+	return plan
+}
+
 func isHomeLost(s *Snapshot) bool { return !s.Home.Synced && s.Home.Loss.Lost }
 
 // planHomeLost gives the Job another worker. Without one that fits it stays placed

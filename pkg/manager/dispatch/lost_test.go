@@ -98,15 +98,25 @@ func lossPending(s *Seat) {
 }
 
 func TestLost(t *testing.T) {
+	other := func(m *batchv1.Job) { m.Annotations[mirror.AnnotationHubUID] = "other" }
 	placed := hubJob(placedOn("a"), running(1))
 	isolated := func(s *Seat) {
 		outOfTouch(s)
 		s.Loss = Loss{Since: noon.Add(-time.Hour), At: noon.Add(-time.Minute), Isolated: true}
 	}
 	checkLost(t, map[string]lostTest{
-		"out of touch, not yet lost": {look(placed, seat("a", mirrorOf(placed), lossPending)), HomeOutOfTouch, nil, "goes on elsewhere from 2026-03-01T12:15:00Z"},
-		"no worker is Ready":         {look(placed, seat("a", mirrorOf(placed), isolated)), HomeOutOfTouch, nil, "nothing is moved"},
-		"lost":                       {look(placed, seat("a", mirrorOf(placed), lost)), HomeLost, []string{"move from a"}, ""},
+		"out of touch, not yet lost":    {look(placed, seat("a", mirrorOf(placed), lossPending)), HomeOutOfTouch, nil, "goes on elsewhere from 2026-03-01T12:15:00Z"},
+		"no worker is Ready":            {look(placed, seat("a", mirrorOf(placed), isolated)), HomeOutOfTouch, nil, "nothing is moved"},
+		"lost":                          {look(placed, seat("a", mirrorOf(placed), lost)), HomeLost, []string{"move from a"}, ""},
+		"out of touch, with news":       {look(placed, seat("a", mirrorOf(placed, running(2)), lossPending)), LastNews, []string{"status"}, ""},
+		"lost, with news":               {look(placed, seat("a", mirrorOf(placed, running(2)), lost)), LastNews, []string{"status"}, ""},
+		"lost, and had told of its end": {look(placed, seat("a", mirrorOf(placed, ended), lost)), LastNews, []string{"status"}, ""},
+		"lost, with news that the hub rejects": {
+			rejected(look(placed, seat("a", mirrorOf(placed, running(2)), lost))), HomeLost, []string{"move from a"}, "",
+		},
+		"lost, with an earlier Job's end": {
+			look(placed, seat("a", mirrorOf(hubJob(), other, ended), lost)), HomeLost, []string{"move from a"}, "",
+		},
 		"lost before it was mirrored": {
 			look(hubJob(placedOn("a")), seat("a", nil, lost)), HomeLost, []string{"move from a"}, "",
 		},
@@ -176,6 +186,11 @@ func TestDrainedOrFenced(t *testing.T) {
 		"fenced, and ended before that": {look(started(), seat("a", mirrorOf(hubJob(), ended, fenced))), Mirrored, []string{"status"}, ""},
 		"fenced elsewhere":              {look(movedJob(), seat("a", mirrorOf(placed, running(1), fenced)), seat("b", mirrorOf(placed, running(1)))), Stray, []string{"suspend in a", "delete in a if placed elsewhere, made again"}, ""},
 	})
+}
+
+func rejected(s *Snapshot) *Snapshot {
+	s.StatusRejected = true
+	return s
 }
 
 func checked(s *Snapshot) *Snapshot {

@@ -127,7 +127,7 @@ func hasStray(s *Snapshot) bool {
 // asked for it waits for a worker that has been given up.
 func (s *Snapshot) mustAwait(seat *Seat) bool {
 	started := s.Home != nil && s.Home.Mirror != nil
-	copied := seat.Mirror != nil && mirror.Owns(s.Origin, s.Job.UID, seat.Mirror) == mirror.Ours
+	copied := seat.Mirror != nil && s.owns(seat.Mirror)
 	return !started && seat.Registered && !seat.Synced && !s.isGivenUp(seat) && (copied || isMovedFrom(s.Job, seat.Worker))
 }
 

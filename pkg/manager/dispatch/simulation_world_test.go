@@ -160,6 +160,7 @@ func (s *sim) place(a Place) bool {
 		return false
 	}
 	if a.Leave != "" {
+		s.expectNothingForgotten(s.worker(a.Leave))
 		s.gaveUp = s.gaveUp || s.lost(s.worker(a.Leave)) || s.formerIsLost()
 		at := mirror.Move{From: a.Leave, At: s.now, RanUntil: s.now, FreshStart: a.FreshStart}.Annotations(s.hub)
 		for key, value := range at {
@@ -176,6 +177,13 @@ func (s *sim) place(a Place) bool {
 	s.touch(s.hub)
 	s.logf("    at %s", at)
 	return true
+}
+
+// expectNothingForgotten holds that a worker isn't given up before the hub shows all that it told.
+func (s *sim) expectNothingForgotten(w *simWorker) {
+	if w.seen != nil && w.seen.Status.Succeeded > s.hub.Status.Succeeded {
+		s.fail("%s told of %d completions, the hub shows %d", w.name, w.seen.Status.Succeeded, s.hub.Status.Succeeded)
+	}
 }
 
 // formerIsLost: whatever is done now is done without waiting for the worker that the Job left.

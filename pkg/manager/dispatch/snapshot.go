@@ -160,6 +160,11 @@ func DefaultTiming() Timing {
 	}
 }
 
+// owns: the mirror is that of exactly this hub Job.
+func (s *Snapshot) owns(m *batchv1.Job) bool {
+	return mirror.Owns(s.Origin, s.Job.UID, m) == mirror.Ours
+}
+
 // target is what Project and Drift need to know of a seat.
 func (s *Snapshot) target(seat *Seat) mirror.Target {
 	return mirror.Target{

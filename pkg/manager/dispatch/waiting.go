@@ -12,11 +12,12 @@ func planDisplaced(s *Snapshot) Plan {
 	return Plan{Actions: []Action{Place{At: s.mirrorsElsewhere()[0].Worker}}, Again: true}
 }
 
-// mirrorsElsewhere returns the seats with a mirror that isn't being deleted.
+// mirrorsElsewhere returns the seats with a mirror that isn't being deleted. One of an
+// earlier Job of this name, in a worker that can't be reached, is none.
 func (s *Snapshot) mirrorsElsewhere() []*Seat {
 	var found []*Seat
 	for i := range s.Elsewhere {
-		if m := s.Elsewhere[i].Mirror; m != nil && m.DeletionTimestamp == nil {
+		if m := s.Elsewhere[i].Mirror; m != nil && m.DeletionTimestamp == nil && s.owns(m) {
 			found = append(found, &s.Elsewhere[i])
 		}
 	}
