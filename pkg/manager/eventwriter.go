@@ -25,6 +25,9 @@ const (
 	maxEventsWaiting = 20000
 	// eventTimeout is for one write.
 	eventTimeout = 30 * time.Second
+	// lastEvents is how long events are still written when the manager stops. The next
+	// leader takes over no sooner, and doesn't know what wasn't told.
+	lastEvents = 2 * time.Second
 	// While the hub is busy, events leave it to the Jobs: a writer pauses for eventsYield
 	// times what its write had to wait, at most longestYield.
 	eventsYield  = 8
@@ -100,24 +103,49 @@ func (w *eventWriter) event(regarding, related runtime.Object, kind, reason, act
 	}, nil
 }
 
-// Start writes until the context ends; the manager calls it.
+// Start writes until the context ends, and then for a short time what still waits; the
+// manager calls it.
 func (w *eventWriter) Start(ctx context.Context) error {
+	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastEvents, stop) })()
 	var writers sync.WaitGroup
 	for range eventWriters {
 		writers.Go(func() {
-			for {
-				select {
-				case event := <-w.queue:
-					waited := w.write(ctx, event)
-					rest(ctx, yield(waited, len(w.queue)))
-				case <-ctx.Done():
-					return
-				}
-			}
+			w.writeAll(ctx, writing)
+			w.writeLast(writing)
 		})
 	}
 	writers.Wait()
+	if n := len(w.queue); n > 0 {
+		log.FromContext(ctx).Info("The manager stops: events that still wait aren't written", "events", n)
+	}
 	return nil
+}
+
+// writeAll writes what comes until the first context ends; the second is for the writes.
+func (w *eventWriter) writeAll(ctx, writing context.Context) {
+	for {
+		select {
+		case event := <-w.queue:
+			waited := w.write(writing, event)
+			rest(ctx, yield(waited, len(w.queue)))
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// writeLast writes what waits, without pauses.
+func (w *eventWriter) writeLast(writing context.Context) {
+	for writing.Err() == nil {
+		select {
+		case event := <-w.queue:
+			w.write(writing, event)
+		default:
+			return
+		}
+	}
 }
 
 // yield is how long to pause after a write that had to wait: the less, the more events

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -48,6 +49,37 @@ func TestEventWriterWritesEachNote(t *testing.T) {
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// What happened just before the manager stops is told, as far as that's quick.
+func TestEventsAreWrittenBeforeTheManagerStops(t *testing.T) {
+	for _, hangs := range []bool{false, true} {
+		var written atomic.Int32
+		hub := interceptor.NewClient(fake.NewClientBuilder().WithScheme(NewScheme()).Build(), interceptor.Funcs{
+			Create: func(ctx context.Context, _ client.WithWatch, _ client.Object, _ ...client.CreateOption) error {
+				if hangs {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				written.Add(1)
+				return nil
+			},
+		})
+		w := newEventWriter(hub)
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "train", UID: "uid"}}
+		const told = 100
+		for range told {
+			w.Eventf(job, nil, corev1.EventTypeNormal, "Placed", "Dispatch", "Placed on worker east")
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		if err := w.Start(ctx); err != nil {
+			t.Error(err)
+		}
+		if got := written.Load(); !hangs && got != told {
+			t.Errorf("%d of %d events were written", got, told)
+		}
 	}
 }
 
