@@ -166,7 +166,7 @@ func readLedger(s *dispatch.Snapshot, worker *clusters.Worker) {
 // fitsAtHome says whether a Job that is to be resumed has room at home; it's
 // asked of no other.
 func (r *Reconciler) fitsAtHome(ctx context.Context, s *dispatch.Snapshot) bool {
-	if s.Home == nil || s.Job == nil || !isResuming(s) {
+	if s.Home == nil || s.Job == nil || !mayResume(s) {
 		return true
 	}
 	worker, ok := r.workers.Get(s.Home.Worker)
@@ -176,9 +176,9 @@ func (r *Reconciler) fitsAtHome(ctx context.Context, s *dispatch.Snapshot) bool 
 	return r.placer.Fits(ctx, s.Terms.Anticipate(s.Job), worker)
 }
 
-// isResuming: the Job is suspended in its home, and runs again on the hub, or will
+// mayResume: the Job is suspended in its home, and runs again on the hub, or will
 // as soon as its queue knows that it has a place.
-func isResuming(s *dispatch.Snapshot) bool {
+func mayResume(s *dispatch.Snapshot) bool {
 	if mirror.Suspended(s.Job) {
 		return s.Terms.Reserved && (s.Home.Mirror == nil || mirror.Suspended(s.Home.Mirror))
 	}

@@ -68,7 +68,7 @@ func awaitedSeed(hub, mirror *batchv1.Job) (batchv1.JobStatus, bool) {
 	if freshStart(mirror) {
 		seed, ok = SeedOutcome(hub)
 	}
-	return seed, ok && !Seeded(mirror, &seed)
+	return seed, ok && !seeded(mirror, &seed)
 }
 
 func awaitsSeed(hub, mirror *batchv1.Job) bool {
@@ -76,8 +76,8 @@ func awaitsSeed(hub, mirror *batchv1.Job) bool {
 	return awaits
 }
 
-// Seeded says whether a mirror has the seed already, or is past it.
-func Seeded(mirror *batchv1.Job, seed *batchv1.JobStatus) bool {
+// seeded says whether a mirror has the seed already, or is past it.
+func seeded(mirror *batchv1.Job, seed *batchv1.JobStatus) bool {
 	for i := range seed.Conditions {
 		if !isTrue(&mirror.Status, seed.Conditions[i].Type) {
 			return false

@@ -68,8 +68,8 @@ func TestSeed(t *testing.T) {
 			if diff := cmp.Diff(ptr.Deref(row.want, batchv1.JobStatus{}), got); diff != "" {
 				t.Error(diff)
 			}
-			if m := job().Obj(); ok == Seeded(m, &got) {
-				t.Errorf("an untouched mirror counts as seeded: %v", Seeded(m, &got))
+			if m := job().Obj(); ok == seeded(m, &got) {
+				t.Errorf("an untouched mirror counts as seeded: %v", seeded(m, &got))
 			}
 		})
 	}

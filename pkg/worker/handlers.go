@@ -96,8 +96,8 @@ func jobOf(p *corev1.Pod) *types.NamespacedName {
 	if p == nil {
 		return nil
 	}
-	ref := metav1.GetControllerOfNoCopy(p)
-	if ref == nil || ref.Kind != "Job" {
+	ref := jobRef(p)
+	if ref == nil {
 		return nil
 	}
 	return &types.NamespacedName{Namespace: p.Namespace, Name: ref.Name}

@@ -51,11 +51,11 @@ func (o *orphans) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 
 // needed tells whether some controller may still count the Pod.
 func (o *orphans) needed(ctx context.Context, p *corev1.Pod) (bool, error) {
-	ref := metav1.GetControllerOfNoCopy(p)
-	if ref == nil {
+	if metav1.GetControllerOfNoCopy(p) == nil {
 		return false, nil
 	}
-	if ref.Kind != "Job" || ref.APIVersion != batchv1.SchemeGroupVersion.String() {
+	ref := jobRef(p)
+	if ref == nil {
 		return true, nil // another controller's Pod: it's no business of ours
 	}
 	job, err := o.jobOf(ctx, p, ref)

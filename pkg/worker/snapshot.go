@@ -26,13 +26,23 @@ const (
 
 // indexPod is the index function of controllerIndex.
 func indexPod(o client.Object) []string {
-	switch ref := metav1.GetControllerOfNoCopy(o); {
-	case ref == nil:
+	if metav1.GetControllerOfNoCopy(o) == nil {
 		return []string{orphaned}
-	case ref.Kind == "Job":
+	}
+	if ref := jobRef(o); ref != nil {
 		return []string{string(ref.UID)}
 	}
 	return nil
+}
+
+// jobRef names the Job that controls the object, nil if none does. Others have
+// kinds of that name, too.
+func jobRef(o client.Object) *metav1.OwnerReference {
+	ref := metav1.GetControllerOfNoCopy(o)
+	if ref == nil || ref.Kind != "Job" || ref.APIVersion != batchv1.SchemeGroupVersion.String() {
+		return nil
+	}
+	return ref
 }
 
 // gather reads what a sync needs, and settles first which Pods are the Job's.
