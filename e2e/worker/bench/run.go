@@ -74,7 +74,8 @@ func (c contender) run(ctx context.Context, dir string, workers int, rows []row)
 func start(ctx context.Context, name string) (*rig.Cluster, error) {
 	cluster, err := rig.Start(ctx, rig.Options{
 		Name: name, JobController: rig.None, Audit: true,
-		ControllerManagerFlags: []string{"--controllers=namespace-controller,serviceaccount-controller"},
+		// Beyond the default of 12,500 finished Pods it would delete some, in the later loads.
+		ControllerManagerFlags: []string{"--controllers=namespace-controller,serviceaccount-controller", "--terminated-pod-gc-threshold=0"},
 		// Namespaces can be used at once.
 		APIServerFlags: []string{"--disable-admission-plugins=ServiceAccount"},
 	})
