@@ -2,9 +2,11 @@ package dispatch_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
@@ -79,6 +81,8 @@ func TestRemovalOfAWorker(t *testing.T) {
 			test.run(t, f)
 			f.WorkerGone("w2")
 			f.SecretGone("w2")
+			// Nothing is left in the worker that its deletion would have to wait for, with or without a manager.
+			f.HubJobUntil("finished", func(j *batchv1.Job) bool { return !slices.Contains(j.Finalizers, mirror.Finalizer) })
 		})
 	}
 }

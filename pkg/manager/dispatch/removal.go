@@ -99,7 +99,8 @@ func orphan(seat *Seat) []Action {
 
 // planFinished leaves everything as it is: the mirror stays, with its Pods and
 // their logs, until the hub Job is deleted. Only a worker that is being removed
-// gets rid of it now.
+// gets rid of it now, and then nothing is left that the Job's deletion would wait for:
+// it doesn't need a manager any more.
 func planFinished(s *Snapshot) Plan {
 	var plan Plan
 	for _, seat := range s.seats() {
@@ -113,7 +114,20 @@ func planFinished(s *Snapshot) Plan {
 			plan.Actions = append(plan.Actions, remove(seat, "")...)
 		}
 	}
+	if s.hasNothingLeft() {
+		plan.Actions = append(plan.Actions, LetGo{})
+	}
 	return plan
+}
+
+// hasNothingLeft: the Job's worker goes or has gone, and no worker has a mirror of it.
+func (s *Snapshot) hasNothingLeft() bool {
+	if s.Home == nil || s.Home.Registered && s.Home.Removal == "" || !slices.Contains(s.Job.Finalizers, mirror.Finalizer) {
+		return false
+	}
+	return !slices.ContainsFunc(s.seats(), func(seat *Seat) bool {
+		return seat.Mirror != nil || seat.Registered && !seat.Synced
+	})
 }
 
 func hasStray(s *Snapshot) bool {
