@@ -32,7 +32,7 @@ var symptoms = map[string]func(terminal){
 	"patch jobs/status":          terminal.staysSuspended,
 	"create namespaces":          func(f terminal) { f.isRefused("MirrorRefused", "namespaces") },
 	"list nodes":                 terminal.capacityUnknown,
-	"list events":                nil,
+	"list events":                terminal.doesntSayWhy,
 	"get persistentvolumeclaims": terminal.isPlacedWithoutItsClaim,
 	"get configmaps":             func(f terminal) { f.isNotCarried(v1alpha1.CarryConfigMaps, "configmap") },
 	"get secrets":                func(f terminal) { f.isNotCarried(v1alpha1.CarrySecrets, "secret") },
@@ -139,6 +139,14 @@ func (f terminal) isRefused(reason, text string) {
 	f.t.Helper()
 	f.Submit("job", ferrytest.OnWorker("w1"))
 	f.says(f.EventUntil("job", reason, text), "forbidden")
+}
+
+// doesntSayWhy has a Job without Pods, for a reason that the hub may not read: that is told, and the Job isn't stuck.
+func (f terminal) doesntSayWhy() {
+	f.NamespaceIn("w1")
+	f.Apply(f.Cluster("w1"), f.NS, `{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"none"},"spec":{"hard":{"pods":"0"}}}`)
+	f.Submit("job", ferrytest.OnWorker("w1"))
+	f.says(f.EventUntil("job", "PodsWaiting", "why can't be read"), "forbidden")
 }
 
 func (f terminal) capacityUnknown() {

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,10 +23,15 @@ func (r *Reconciler) askWhy(ctx context.Context, s *dispatch.Snapshot, w *cluste
 	err := w.Client().List(ctx, &events, client.InNamespace(a.Mirror.Namespace), client.MatchingFieldsSelector{
 		Selector: fields.SelectorFromSet(fields.Set{"involvedObject.uid": string(a.Mirror.UID), "reason": failedCreate}),
 	})
-	if err != nil {
+	answer := latestMessage(events.Items)
+	switch {
+	case apierrors.IsForbidden(err):
+		// That is an answer, too: the Job isn't to wait for one, it goes elsewhere in its time.
+		answer = "the Job has no Pods, and why can't be read: " + err.Error()
+	case err != nil:
 		return outcome{}, &workerError{w.Name(), err}
 	}
-	r.memory.Asked(s.Job, a.Mirror.UID, latestMessage(events.Items), r.clock.Now())
+	r.memory.Asked(s.Job, a.Mirror.UID, answer, r.clock.Now())
 	return outcome{changed: true}, nil
 }
 
