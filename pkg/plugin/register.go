@@ -41,7 +41,7 @@ func newRegister(c *cli) *cobra.Command {
 			in the worker, a Secret with a kubeconfig of it on the hub, and the WorkerCluster with its settings.
 			Then wait until it is Ready.
 
-			It can be run again: what is as it should be stays, and settings that aren't given stay, too.
+			It can be run again: what is as it should be stays, and settings that aren't given stay, too, but for --server.
 			You need the rights of an admin in both clusters; the hub gets none of yours.`),
 		Example: templates.Examples(`
 			# The cluster of the context west-admin becomes the worker west

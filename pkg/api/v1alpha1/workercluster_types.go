@@ -236,8 +236,8 @@ const (
 
 // WorkerClusterStatus is what the manager knows of a worker.
 type WorkerClusterStatus struct {
-	// conditions are Ready, Schedulable and Lost, and what other parts of the
-	// manager find out.
+	// conditions are Ready, Schedulable, Lost and Fenced, and what other parts of
+	// the manager find out.
 	//
 	// +optional
 	// +listType=map
