@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -24,18 +26,23 @@ func onClusterLost(s *Snapshot) (policy string, problem []Report) {
 }
 
 // lastNews is the status that follows from what the worker told before it went out of
-// touch, if the hub doesn't show it yet: it may have waited for more, or for a busy hub.
-// What the hub doesn't know when the worker is given up is run again.
+// touch, if it tells of more than the hub shows: it may have waited for more, or for a
+// busy hub. What the hub doesn't know when the worker is given up is run again. Pods that
+// ran then are no news.
 func lastNews(s *Snapshot) (next mirror.Next, ok bool) {
 	m := s.Home.Mirror
 	if s.Home.Synced || m == nil || m.DeletionTimestamp != nil || s.StatusRejected || !s.owns(m) {
 		return mirror.Next{}, false
 	}
-	if _, unseeded := mirror.SeedDue(s.Job, m); unseeded {
-		return mirror.Next{}, false
-	}
 	next, ok = mirror.Reflect(s.Job, m, s.Now, mirror.Options{}).(mirror.Next)
-	return next, ok
+	return next, ok && tellsMore(&s.Job.Status, &next.Status)
+}
+
+// tellsMore compares what only grows, and so can't be told again and again.
+func tellsMore(shown, next *batchv1.JobStatus) bool {
+	was, is := batchv1.Job{Status: *shown}, batchv1.Job{Status: *next}
+	return next.Succeeded > shown.Succeeded || next.Failed > shown.Failed ||
+		mirror.OutcomeOf(&is) != mirror.OutcomeOf(&was) || mirror.Finished(&is)
 }
 
 func hasLastNews(s *Snapshot) bool {

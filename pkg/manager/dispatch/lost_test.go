@@ -111,6 +111,7 @@ func TestLost(t *testing.T) {
 		"out of touch, with news":       {look(placed, seat("a", mirrorOf(placed, running(2)), lossPending)), LastNews, []string{"status"}, ""},
 		"lost, with news":               {look(placed, seat("a", mirrorOf(placed, running(2)), lost)), LastNews, []string{"status"}, ""},
 		"lost, and had told of its end": {look(placed, seat("a", mirrorOf(placed, ended), lost)), LastNews, []string{"status"}, ""},
+		"lost, with Pods that ran":      {look(placed, seat("a", mirrorOf(placed, runningMore(1)), lost)), HomeLost, []string{"move from a"}, ""},
 		"lost, with news that the hub rejects": {
 			rejected(look(placed, seat("a", mirrorOf(placed, running(2)), lost))), HomeLost, []string{"move from a"}, "",
 		},
@@ -186,6 +187,11 @@ func TestDrainedOrFenced(t *testing.T) {
 		"fenced, and ended before that": {look(started(), seat("a", mirrorOf(hubJob(), ended, fenced))), Mirrored, []string{"status"}, ""},
 		"fenced elsewhere":              {look(movedJob(), seat("a", mirrorOf(placed, running(1), fenced)), seat("b", mirrorOf(placed, running(1)))), Stray, []string{"suspend in a", "delete in a if placed elsewhere, made again"}, ""},
 	})
+}
+
+// runningMore is running with a Pod more.
+func runningMore(n int32) func(*batchv1.Job) {
+	return func(j *batchv1.Job) { running(n)(j); j.Status.Active, j.Status.Ready = 2, ptr.To[int32](2) }
 }
 
 func rejected(s *Snapshot) *Snapshot {

@@ -19,6 +19,7 @@ func TestQueued(t *testing.T) {
 	}
 	placed := hubJob(placedOn("a"), shown)
 	lost := func(s *Seat) { outOfTouch(s); s.Loss = Loss{Lost: true, Since: noon.Add(-time.Hour)} }
+	ran := running
 	running := hubJob(placedOn("a"), func(j *batchv1.Job) { j.Status.Active = 2 })
 	stopping := hubJob(placedOn("a"), suspendedJob, func(j *batchv1.Job) { j.Status.Active = 2 })
 	reserved, waiting := Terms{Checked: true, Reserved: true, Workers: []string{"a", "b"}}, Terms{Checked: true, Workers: []string{"a", "b"}}
@@ -41,6 +42,8 @@ func TestQueued(t *testing.T) {
 		"a running Job stays where it is":   {look(running, seat("a", mirrorOf(running, func(j *batchv1.Job) { j.Status.Active = 2 }))), elsewhere, false, Mirrored, nil},
 		"its worker is lost: queue's turn":  {look(running, seat("a", nil, lost)), waiting, false, HomeLost, nil},
 		"taken back: it counts as stopped":  {look(stopping, seat("a", nil, lost)), waiting, false, TakenBack, []string{"status"}},
+		"stopped: its Pods ran there":       {look(placed, seat("a", mirrorOf(placed, ran(0)), lost)), waiting, false, TakenBack, nil},
+		"stopped: it had done more":         {look(placed, seat("a", mirrorOf(placed, ran(1)), lost)), waiting, false, LastNews, []string{"status"}},
 		"stopped: it waits for quota":       {look(placed, seat("a", nil, lost)), waiting, false, TakenBack, nil},
 		"with quota again it leaves":        {look(placed, seat("a", nil, lost)), reserved, false, HomeLost, []string{"move from a"}},
 		"a worker away isn't acted upon":    {look(placed, seat("a", nil, outOfTouch)), reserved, false, HomeOutOfTouch, nil},
