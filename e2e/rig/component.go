@@ -129,7 +129,8 @@ func (c *Component) Restart() error {
 	return c.Start()
 }
 
-// Freeze stops the process from running (SIGSTOP) while its connections stay open: the peer that hangs.
+// Freeze stops the process from running (SIGSTOP) while its connections stay open: the peer that hangs. It returns when
+// the process has stopped.
 func (c *Component) Freeze() error { return c.signal(syscall.SIGSTOP, true) }
 
 // Thaw lets a frozen process go on.
@@ -143,8 +144,14 @@ func (c *Component) signal(s os.Signal, freeze bool) error {
 	}
 	thawed := c.frozen && !freeze
 	c.frozen = freeze
-	if err := c.run.cmd.Process.Signal(s); err != nil || !thawed || !clock.Supported {
+	if err := c.run.cmd.Process.Signal(s); err != nil {
 		return err
+	}
+	if freeze {
+		return awaitStop(c.run.cmd.Process.Pid)
+	}
+	if !thawed || !clock.Supported {
+		return nil
 	}
 	return clock.Shift(c.run.cmd.Process.Pid, c.offset)
 }
