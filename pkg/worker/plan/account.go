@@ -142,11 +142,6 @@ func (f *facts) quiet() bool {
 func (f *facts) finish(v *verdict) *batchv1.JobCondition {
 	c := newCondition(v.terminal(), corev1.ConditionTrue, v.reason, v.message, f.now)
 	f.next.Conditions, _ = setCondition(f.next.Conditions, c)
-	if f.next.StartTime == nil && ptr.Deref(f.job.Spec.Completions, 1) > 0 {
-		// It has been suspended since it did its work. The API server lets a Job finish without
-		// a start only if there was nothing to do.
-		f.next.StartTime = ptr.To(c.LastTransitionTime)
-	}
 	if c.Type == batchv1.JobComplete {
 		f.next.CompletionTime = ptr.To(c.LastTransitionTime)
 	}

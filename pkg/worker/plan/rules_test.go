@@ -29,7 +29,6 @@ func statusRules(old, job *batchv1.Job, elastic bool) error {
 		{"the list is bounded", len(all) > testOptions.MaxUncountedPods},
 		{"failed doesn't fall", is.Failed < was.Failed},
 		{"succeeded doesn't fall", is.Succeeded < was.Succeeded && !mayFall},
-		{"terminal only with a start", terminal != nil && is.StartTime == nil && ptr.Deref(job.Spec.Completions, 1) > 0},
 		{"terminal only without active Pods", terminal != nil && is.Active+*is.Ready+*is.Terminating > 0},
 		{"terminal only without uncounted Pods", terminal != nil && len(all) > 0},
 		{"Failed only after FailureTarget", failedNow(job) && trueCondition(was.Conditions, batchv1.JobFailureTarget) == nil},
