@@ -17,7 +17,9 @@
 // After each event both sides must come to rest in the same state: status with conditions, reasons and messages,
 // counters, indexes, and each Pod's metadata, phase and finalizers. Which Pod an event hits is told by such a state,
 // so the sides can't drift apart by chance. At the end the Job is driven to its end, and the reasons of its events are
-// compared, too. A difference, or a story that could not be played to its end, is reported when it shows again as the seed is run once more, alone.
+// compared, too. A difference, or a story that could not be played to its end, is reported when it shows again as the
+// seed is run once more, alone. One thing is up to the clock: Pods made within a second may be of two on one side only,
+// and surplus Pods go by age. A difference that follows from such an order isn't one, and the seed is run anew.
 //
 // # Vocabulary
 //

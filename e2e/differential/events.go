@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -91,8 +92,18 @@ var kinds = []kind{
 	{1, "add an orphan like", play.Active, addOrphan},
 }
 
-// addOrphan creates a Pod that the Job should adopt: it's like one it has.
+// addOrphan creates a Pod that the Job should adopt: it's like one it has. It comes in a later second than the Job's own,
+// as it's chance which of two Pods of the same age is surplus.
 func addOrphan(ctx context.Context, s *side, p corev1.Pod) error {
+	youngest := int64(0)
+	for _, other := range s.state(jobOf(&p)).pods {
+		youngest = max(youngest, createdAt(other))
+	}
+	select {
+	case <-time.After(time.Until(time.Unix(youngest+1, 0))):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 	_, err := s.Client.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "orphan-", Labels: p.Labels, Annotations: p.Annotations},
 		Spec: corev1.PodSpec{

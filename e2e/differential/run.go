@@ -20,6 +20,7 @@ const (
 	steps     = 12               // random events of a script
 	patience  = 30 * time.Second // for both sides to come to rest in the same state
 	lastSteps = 40               // events that drive a Job to its end
+	attempts  = 5                // to play a seed again without Pods of another order of age
 )
 
 // result is how a seed's run went.
@@ -28,6 +29,7 @@ type result struct {
 	log        []string
 	difference string // empty: none
 	ended      bool   // the Job came to its end, on both sides
+	apart      bool   // for a time the Pods were of another order of age on one side: a difference may come from that
 	err        error  // the run couldn't be done
 }
 
@@ -37,6 +39,7 @@ type run struct {
 	job               string
 	rest              time.Duration
 	log               []string
+	apart             bool
 }
 
 // errDiffer says that the sides don't agree.
@@ -55,7 +58,7 @@ func play1(ctx context.Context, builtIn, embedded *side, seed uint64, attempt in
 	} else if err != nil {
 		out.err = err
 	}
-	out.log, out.ended = r.log, builtIn.state(r.job).done
+	out.log, out.apart, out.ended = r.log, r.apart, builtIn.state(r.job).done
 	return out
 }
 
@@ -107,6 +110,7 @@ func (r *run) settle(ctx context.Context) (state, error) {
 		quiet := time.Since(last)
 		if a.String() == b.String() && quiet >= r.rest {
 			r.log = append(r.log, a.String())
+			r.apart = r.apart || a.order != b.order
 			return a, nil
 		}
 		if time.Now().After(deadline) {

@@ -22,6 +22,8 @@ type state struct {
 	pods    []*corev1.Pod
 	spec    batchv1.JobSpec
 	done    bool
+	// order is which active Pods are older, and longer ready, than which: see order.
+	order string
 }
 
 func (s state) String() string { return s.job + "\n" + strings.Join(s.classes, "\n") }
@@ -46,7 +48,58 @@ func (s *side) state(job string) state {
 	for _, p := range out.pods {
 		out.classes = append(out.classes, class(p))
 	}
+	out.order = order(out.pods)
 	return out
+}
+
+// order tells in which order the active Pods were created and became ready. Both times are whole seconds, so Pods made
+// within one may be of two where a second ends between them, and a Job controller deletes the younger first: sides that
+// agree in all else may then, and rightly, differ later.
+func order(pods []*corev1.Pod) string {
+	pods = slices.Clone(pods)
+	pods = slices.DeleteFunc(pods, func(p *corev1.Pod) bool { return !play.Active(*p) })
+	created, ready := ranks(pods, createdAt), ranks(pods, readySince)
+	var out []string
+	for i, p := range pods {
+		out = append(out, fmt.Sprint(class(p), created[i], ready[i]))
+	}
+	slices.Sort(out)
+	return strings.Join(out, "\n")
+}
+
+// ranks are the places of the Pods by a time, the same for the same time.
+func ranks(pods []*corev1.Pod, at func(*corev1.Pod) int64) []int {
+	var times []int64
+	for _, p := range pods {
+		times = append(times, at(p))
+	}
+	distinct := slices.Compact(slices.Sorted(slices.Values(times)))
+	out := make([]int, len(times))
+	for i, t := range times {
+		out[i], _ = slices.BinarySearch(distinct, t)
+	}
+	return out
+}
+
+func createdAt(p *corev1.Pod) int64 { return p.CreationTimestamp.Unix() }
+
+// readySince is 0 for a Pod that isn't ready.
+func readySince(p *corev1.Pod) int64 {
+	if c := readyCondition(p); c != nil {
+		return c.LastTransitionTime.Unix()
+	}
+	return 0
+}
+
+// readyCondition is nil if the Pod isn't ready.
+func readyCondition(p *corev1.Pod) *corev1.PodCondition {
+	i := slices.IndexFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+	if i < 0 {
+		return nil
+	}
+	return &p.Status.Conditions[i]
 }
 
 func finished(j *batchv1.Job) bool {
@@ -95,9 +148,6 @@ func class(p *corev1.Pod) string {
 			env = append(env, c.Name+":"+e.Name)
 		}
 	}
-	ready := slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
 	restarts := int32(0)
 	for _, c := range p.Status.ContainerStatuses {
 		restarts += c.RestartCount
@@ -106,6 +156,6 @@ func class(p *corev1.Pod) string {
 	for _, r := range p.OwnerReferences {
 		owner += fmt.Sprintf("%s/%s controller=%v block=%v ", r.Kind, r.Name, ptr.Deref(r.Controller, false), ptr.Deref(r.BlockOwnerDeletion, false))
 	}
-	return fmt.Sprintf("  %03d %s deleting=%v ready=%v restarts=%d %v %shost=%s name=%s env=%v %v %v", play.Index(*p)+1, p.Status.Phase, p.DeletionTimestamp != nil, ready,
+	return fmt.Sprintf("  %03d %s deleting=%v ready=%v restarts=%d %v %shost=%s name=%s env=%v %v %v", play.Index(*p)+1, p.Status.Phase, p.DeletionTimestamp != nil, readyCondition(p) != nil,
 		restarts, p.Finalizers, owner, p.Spec.Hostname, p.GenerateName, env, p.Annotations, labels)
 }
