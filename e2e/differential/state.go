@@ -156,6 +156,14 @@ func class(p *corev1.Pod) string {
 	for _, r := range p.OwnerReferences {
 		owner += fmt.Sprintf("%s/%s controller=%v block=%v ", r.Kind, r.Name, ptr.Deref(r.Controller, false), ptr.Deref(r.BlockOwnerDeletion, false))
 	}
-	return fmt.Sprintf("  %03d %s deleting=%v ready=%v restarts=%d %v %shost=%s name=%s env=%v %v %v", play.Index(*p)+1, p.Status.Phase, p.DeletionTimestamp != nil, readyCondition(p) != nil,
+	return fmt.Sprintf("  %03d %s deleting=%s ready=%v restarts=%d %v %shost=%s name=%s env=%v %v %v", play.Index(*p)+1, p.Status.Phase, deletion(p), readyCondition(p) != nil,
 		restarts, p.Finalizers, owner, p.Spec.Hostname, p.GenerateName, env, p.Annotations, labels)
+}
+
+// deletion is the grace with which a Pod is being deleted, if it is. One without grace is gone once it has no finalizer.
+func deletion(p *corev1.Pod) string {
+	if p.DeletionTimestamp == nil {
+		return "no"
+	}
+	return fmt.Sprintf("%ds", ptr.Deref(p.DeletionGracePeriodSeconds, -1))
 }
