@@ -11,6 +11,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/jobferry/jobferry/pkg/fence"
+	"github.com/jobferry/jobferry/pkg/inbox"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -20,14 +21,14 @@ type fenceSource struct {
 	*fencer
 	jobs    client.Reader
 	options Options
-	queue   *openedQueue
+	inbox   *inbox.Inbox
 }
 
 // addFence adds the fencer to the manager, unless the options want none. Leases
 // are watched by a client of its own: in the manager's cache they'd have to be
 // those of all namespaces, with the heartbeats of all nodes.
-func addFence(mgr manager.Manager, o Options, q *openedQueue) (*fenceSource, error) {
-	s := &fenceSource{jobs: mgr.GetClient(), options: o, queue: q}
+func addFence(mgr manager.Manager, o Options, in *inbox.Inbox) (*fenceSource, error) {
+	s := &fenceSource{jobs: mgr.GetClient(), options: o, inbox: in}
 	if o.FenceAfter < 0 {
 		return s, nil
 	}
@@ -62,11 +63,11 @@ func newFencer(o Options, leases coordinationclient.LeaseInterface, c clock.Cloc
 }
 
 func (s *fenceSource) wakeJobs(ctx context.Context, origin mirror.Origin) {
-	q := s.queue.opened.Load()
+	q := s.inbox.Queue()
 	if q == nil {
 		return
 	}
-	if err := s.options.wakeFenced(ctx, s.jobs, origin, *q); err != nil {
+	if err := s.options.wakeFenced(ctx, s.jobs, origin, q); err != nil {
 		s.log.Error(err, "Jobs can't be stopped")
 	}
 }

@@ -16,8 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/jobferry/jobferry/pkg/inbox"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
+
+type queue = inbox.Queue
 
 // jobEvents has a Job synced at once when a user acts, and in the next batch
 // when only its status or metadata changed, which is mostly our own doing.

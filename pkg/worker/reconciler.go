@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/jobferry/jobferry/pkg/inbox"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
@@ -28,7 +29,7 @@ type reconciler struct {
 	pods    podWriter
 	events  record.EventRecorder
 	memory  *memory
-	queue   *openedQueue
+	inbox   *inbox.Inbox
 	fence   *fencer // nil: none
 	metrics *metrics
 	options Options
@@ -75,7 +76,7 @@ func (r *reconciler) sync(ctx context.Context, job *batchv1.Job, known *pending)
 	case err != nil:
 		if s.wake != nil {
 			// The retry may come later than what was to be seen to in time, a deadline say.
-			r.queue.addAfter(client.ObjectKeyFromObject(job), max(*s.wake, r.options.SyncBatchPeriod, atOnce))
+			r.inbox.AddAfter(requestFor(job), max(*s.wake, r.options.SyncBatchPeriod, atOnce))
 		}
 		return reconcile.Result{}, fmt.Errorf("sync Job: %w", err)
 	case s.wake == nil:

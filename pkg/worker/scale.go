@@ -93,7 +93,7 @@ func (s *jobSync) giveUp(ctx context.Context, p *corev1.Pod) error {
 	if err := s.live.Get(ctx, client.ObjectKeyFromObject(p), &live); err != nil {
 		return err
 	}
-	if live.UID != p.UID || live.Status.Phase == corev1.PodSucceeded || live.Status.Phase == corev1.PodFailed {
+	if live.UID != p.UID || plan.Ended(&live) {
 		return err
 	}
 	return s.pods.untrack(ctx, p, live.ResourceVersion)

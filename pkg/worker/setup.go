@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/jobferry/jobferry/pkg/inbox"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
@@ -54,12 +55,12 @@ func addJobs(mgr manager.Manager, o Options, m *metrics) error {
 	known := &memory{jobs: map[types.NamespacedName]*pending{}}
 	r := &reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), pods: pods, metrics: m, options: o, clock: clock.RealClock{},
-		memory: known, queue: &openedQueue{},
+		memory: known, inbox: &inbox.Inbox{},
 		// The built-in's source, and its kind of event: what filters on them
 		// keeps working.
 		events: mgr.GetEventRecorderFor("job-controller"), //nolint:staticcheck // the built-in writes core/v1 events
 	}
-	fenced, err := addFence(mgr, o, r.queue)
+	fenced, err := addFence(mgr, o, r.inbox)
 	if err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func addJobs(mgr manager.Manager, o Options, m *metrics) error {
 	return builder.ControllerManagedBy(mgr).Named("worker-job").
 		Watches(&batchv1.Job{}, jobEvents(o, m)).
 		Watches(&corev1.Pod{}, podEvents{jobs: mgr.GetClient(), memory: known, options: o, metrics: m}).
-		WatchesRawSource(source.Func(r.queue.open)).
+		WatchesRawSource(source.Func(r.inbox.Open)).
 		WithOptions(controllerOptions(o)).Complete(r)
 }
 

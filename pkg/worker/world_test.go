@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/jobferry/jobferry/pkg/inbox"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
@@ -88,7 +89,7 @@ func (c *cluster) start(o Options) {
 	pods := podWriter{client: cl, finalizer: o.TrackingFinalizer}
 	c.jobs = &reconciler{
 		client: cl, live: c.api, pods: pods, events: c.events, metrics: m, options: o, clock: clock.PassiveClock(c.clock),
-		memory: &memory{jobs: map[types.NamespacedName]*pending{}}, queue: &openedQueue{},
+		memory: &memory{jobs: map[types.NamespacedName]*pending{}}, inbox: &inbox.Inbox{},
 	}
 	c.orphans = &orphans{client: cl, live: c.api, pods: pods, options: o}
 }

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -64,7 +65,7 @@ func (r *Registry) SetupWithManager(mgr ctrl.Manager) error {
 		Named("clusters").
 		For(&v1alpha1.WorkerCluster{}).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(rec.workersOf), builder.WithPredicates(mine)).
-		WatchesRawSource(source.Func(r.inbox.open)).
+		WatchesRawSource(source.Func(r.inbox.Open)).
 		Complete(rec)
 }
 
@@ -85,6 +86,10 @@ func (r *reconciler) workersOf(ctx context.Context, secret client.Object) []reco
 		requests = append(requests, request(secret.GetName()))
 	}
 	return requests
+}
+
+func request(worker string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Name: worker}}
 }
 
 // Reconcile brings one worker up to date.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/inbox"
 )
 
 // Registry holds the connections to all worker clusters.
@@ -16,7 +17,7 @@ type Registry struct {
 	options   Options
 	claims    *claims
 	listeners []Listener
-	inbox     *inbox
+	inbox     *inbox.Inbox
 	roll      *roll
 	isolation isolation
 
@@ -32,7 +33,7 @@ func NewRegistry(options Options) *Registry {
 	return &Registry{
 		options: options,
 		claims:  newClaims(),
-		inbox:   &inbox{},
+		inbox:   &inbox.Inbox{},
 		roll:    newRoll(),
 		workers: map[string]*Worker{},
 	}
@@ -66,7 +67,7 @@ func (r *Registry) Loaded() <-chan struct{} { return r.roll.complete }
 // removed, else soon. It never blocks.
 func (r *Registry) PlacementsChanged(worker string) {
 	if w, ok := r.Get(worker); ok && w.View().Removing {
-		r.inbox.now(worker)
+		r.inbox.Add(request(worker))
 		return
 	}
 	r.numbersMoved(worker)
@@ -76,7 +77,7 @@ func (r *Registry) PlacementsChanged(worker string) {
 // then.
 func (r *Registry) numbersMoved(worker string) {
 	if w, ok := r.Get(worker); ok && !w.stale.Swap(true) {
-		r.inbox.after(worker, r.options.StatusInterval)
+		r.inbox.AddAfter(request(worker), r.options.StatusInterval)
 	}
 }
 
@@ -203,7 +204,7 @@ func (r *Registry) hooks(name string) hooks {
 			for _, l := range r.listeners {
 				l.WorkerChanged(name)
 			}
-			r.inbox.now(name)
+			r.inbox.Add(request(name))
 			r.lookAround()
 		},
 	}
@@ -212,7 +213,7 @@ func (r *Registry) hooks(name string) hooks {
 // mirrorsChanged matters to a worker that is let go when its last mirror is.
 func (r *Registry) mirrorsChanged(name string) {
 	if w, ok := r.Get(name); ok && w.View().Removing {
-		r.inbox.now(name)
+		r.inbox.Add(request(name))
 	}
 }
 

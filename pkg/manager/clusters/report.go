@@ -12,7 +12,7 @@ import (
 // more is no error. LastTransitionTime and ObservedGeneration needn't be set.
 func (r *Registry) Report(worker string, c metav1.Condition) {
 	if w, ok := r.Get(worker); ok && w.reports.set(c) {
-		r.inbox.now(worker)
+		r.inbox.Add(request(worker))
 	}
 }
 

@@ -86,6 +86,17 @@ func deleteWords(a DeleteMirror) string {
 	return text
 }
 
+// checkDecision decides, checks what the situation is and what is done, and returns the whole plan.
+func checkDecision(t *testing.T, given *Snapshot, want Situation, then []string) Plan {
+	t.Helper()
+	plan := Decide(given)
+	if plan.Situation != want {
+		t.Errorf("situation %s, want %s", plan.Situation, want)
+	}
+	checkActions(t, plan, then)
+	return plan
+}
+
 func checkActions(t *testing.T, plan Plan, want []string) {
 	t.Helper()
 	var got []string

@@ -76,11 +76,7 @@ func checkLost(t *testing.T, rows map[string]lostTest) {
 	t.Helper()
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
-			plan := Decide(row.given)
-			if plan.Situation != row.want {
-				t.Errorf("situation %s, want %s", plan.Situation, row.want)
-			}
-			checkActions(t, plan, row.then)
+			plan := checkDecision(t, row.given, row.want, row.then)
 			checkReports(t, plan, row.reports)
 		})
 	}
