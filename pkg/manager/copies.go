@@ -15,7 +15,8 @@ import (
 
 // liveJob reads a hub Job past the cache; nil: there is none any more, or another one of its
 // name. What stops a copy, has one go on after a fence, or makes another one of a Job that
-// ran, never rests on the cache alone.
+// ran, never rests on the cache alone, nor does any copy that is made just after the process
+// stood still.
 func (r *Reconciler) liveJob(ctx context.Context, s *dispatch.Snapshot) (*batchv1.Job, error) {
 	var job batchv1.Job
 	if err := r.live.Get(ctx, s.Key, &job); err != nil {

@@ -50,6 +50,7 @@ type Reconciler struct {
 	lag        *lag
 	pace       pace
 	settling   *settling
+	stalls     *stalls
 }
 
 // mirrorsWritten remembers the writes to each worker.

@@ -2,6 +2,7 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -144,6 +145,7 @@ func newReconciler(mgr ctrl.Manager, told events.EventRecorder, options Options)
 		outlooks:   newOutlooks(queues.PlaceChanged),
 		memory:     newMemory(),
 		lag:        newLag(),
+		stalls:     &stalls{clock: clock.RealClock{}},
 	}
 }
 
@@ -151,7 +153,7 @@ func (r *Reconciler) setup(mgr ctrl.Manager) error {
 	wake := newWakeups(r)
 	r.lanes = newLanes(r.options.WorkerConcurrency, wake.Resume)
 	r.settling = newSettling(r.workers, func() { wake.Wake(r.waiters.All()...) })
-	if err := mgr.Add(r.settling); err != nil {
+	if err := errors.Join(mgr.Add(r.settling), mgr.Add(r.stalls)); err != nil {
 		return fmt.Errorf("jobs: %w", err)
 	}
 	if err := r.setupCarry(mgr, wake); err != nil {

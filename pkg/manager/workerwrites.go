@@ -59,7 +59,7 @@ func (r *Reconciler) workerAction(s *dispatch.Snapshot, action dispatch.Action) 
 }
 
 func (r *Reconciler) createMirror(ctx context.Context, s *dispatch.Snapshot, w *clusters.Worker, a dispatch.CreateMirror) (outcome, error) {
-	if a.VerifyWanted {
+	if a.VerifyWanted || r.stalls.Recent() {
 		wanted, err := r.isWanted(ctx, s, w.Name())
 		if err != nil {
 			return outcome{}, err
