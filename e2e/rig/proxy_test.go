@@ -84,8 +84,12 @@ func TestProxyReset(t *testing.T) {
 	if _, err := idle.Read(make([]byte, 1)); err == nil || errors.Is(err, io.EOF) {
 		t.Errorf("the idle connection: %v, want a reset", err)
 	}
-	fresh := dial()
-	if _, err := fresh.Read(make([]byte, 1)); err == nil {
+	fresh, err := net.Dial("tcp", proxy.Address())
+	if err == nil { // else it was broken before it had been made
+		defer fresh.Close()
+		_, err = fresh.Read(make([]byte, 1))
+	}
+	if err == nil {
 		t.Error("a fresh connection works")
 	}
 	proxy.Heal()

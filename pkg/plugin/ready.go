@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -36,11 +37,15 @@ var notReadyAdvice = map[string]string{
 // noManagerAdvice is for a WorkerCluster that nobody writes a status for.
 const noManagerAdvice = "the manager hasn't taken notice of it: does it run? kubectl -n jobferry-system get pods"
 
+// roomPatience is how long a worker that is Ready is given to tell what it offers.
+const roomPatience = 5 * time.Second
+
 // waitReady waits until a worker is Ready, and tells what it found.
 func (c *cli) waitReady(ctx context.Context, hub client.Client, name, tooLate string) error {
 	var (
-		worker v1alpha1.WorkerCluster
-		told   string
+		worker     v1alpha1.WorkerCluster
+		told       string
+		readySince time.Time
 	)
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
 		if err := hub.Get(ctx, types.NamespacedName{Name: name}, &worker); err != nil {
@@ -48,7 +53,10 @@ func (c *cli) waitReady(ctx context.Context, hub client.Client, name, tooLate st
 		}
 		ready := readyCondition(&worker)
 		if ready.Status == metav1.ConditionTrue && worker.Status.ObservedGeneration >= worker.Generation {
-			return true, nil
+			if readySince.IsZero() {
+				readySince = time.Now()
+			}
+			return !roomComes(&worker) || time.Since(readySince) >= roomPatience, nil
 		}
 		if text := progressOf(ready); text != "" && text != told {
 			c.say("waiting: %s", text)
@@ -56,10 +64,10 @@ func (c *cli) waitReady(ctx context.Context, hub client.Client, name, tooLate st
 		}
 		return false, nil
 	})
-	if canceled(err) {
+	if canceled(err) && readySince.IsZero() {
 		return notReady(&worker, tooLate)
 	}
-	if err != nil {
+	if err != nil && !canceled(err) {
 		return fmt.Errorf("hub: %w", access.Explain(err))
 	}
 	c.say("%s is Ready: Kubernetes %s, %s", name, worker.Status.KubernetesVersion, roomOf(&worker))
@@ -90,10 +98,20 @@ func notReady(worker *v1alpha1.WorkerCluster, tooLate string) error {
 	return &notThereError{access.Advise(err, notReadyAdvice[ready.Reason])}
 }
 
+// roomComes: it will be known shortly what the worker offers, as far as one can see.
+func roomComes(worker *v1alpha1.WorkerCluster) bool {
+	schedulable := meta.FindStatusCondition(worker.Status.Conditions, v1alpha1.ConditionSchedulable)
+	return len(worker.Status.Free) == 0 && worker.Spec.Capacity != v1alpha1.CapacityUnlimited &&
+		(schedulable == nil || schedulable.Reason != v1alpha1.ReasonCapacityUnknown)
+}
+
 // roomOf is what a worker offers.
 func roomOf(worker *v1alpha1.WorkerCluster) string {
 	free := worker.Status.Free
-	if len(free) == 0 {
+	switch {
+	case worker.Spec.Capacity == v1alpha1.CapacityUnlimited:
+		return "room isn't counted"
+	case len(free) == 0:
 		return "room not known yet"
 	}
 	return fmt.Sprintf("%s; free: %s CPU, %s memory", plural(int(worker.Status.Nodes), "node"),

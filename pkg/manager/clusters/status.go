@@ -115,7 +115,8 @@ const (
 	statusSame statusUrgency = iota
 	// statusNumbers: only numbers differ, which may wait.
 	statusNumbers
-	// statusNews: something differs that people or programs act on.
+	// statusNews: something differs that people or programs act on. That numbers
+	// are known at all is such a thing.
 	statusNews
 )
 
@@ -123,6 +124,9 @@ func compareStatus(before, after v1alpha1.WorkerClusterStatus) statusUrgency {
 	before.LastContactTime, after.LastContactTime = nil, nil // isn't written for its own sake
 	if equality.Semantic.DeepEqual(before, after) {
 		return statusSame
+	}
+	if (len(before.Free) == 0) != (len(after.Free) == 0) {
+		return statusNews
 	}
 	for _, s := range []*v1alpha1.WorkerClusterStatus{&before, &after} {
 		s.Jobs, s.Nodes, s.Allocatable, s.Requested, s.Free = 0, 0, nil, nil, nil

@@ -7,6 +7,9 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 func TestRounded(t *testing.T) {
@@ -30,5 +33,35 @@ func TestInheritedLabels(t *testing.T) {
 	})
 	if want := map[string]string{"region": "eu", "topology.kubernetes.io/zone": "a"}; !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func TestCompareStatus(t *testing.T) {
+	cpu := func(n string) corev1.ResourceList {
+		return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(n)}
+	}
+	known := v1alpha1.WorkerClusterStatus{Nodes: 2, Free: cpu("4"), KubernetesVersion: "v1.36.3"}
+	for name, row := range map[string]struct {
+		change func(*v1alpha1.WorkerClusterStatus)
+		want   statusUrgency
+	}{
+		"nothing":              {func(*v1alpha1.WorkerClusterStatus) {}, statusSame},
+		"the last contact":     {func(s *v1alpha1.WorkerClusterStatus) { s.LastContactTime = &metav1.Time{} }, statusSame},
+		"the same, as written": {func(s *v1alpha1.WorkerClusterStatus) { s.Free = cpu("4000m") }, statusSame},
+		"other numbers":        {func(s *v1alpha1.WorkerClusterStatus) { s.Nodes, s.Free = 1, cpu("0") }, statusNumbers},
+		"more Jobs":            {func(s *v1alpha1.WorkerClusterStatus) { s.Jobs++ }, statusNumbers},
+		"room not known":       {func(s *v1alpha1.WorkerClusterStatus) { s.Nodes, s.Free = 0, nil }, statusNews},
+		"another version":      {func(s *v1alpha1.WorkerClusterStatus) { s.KubernetesVersion = "v1.36.4" }, statusNews},
+	} {
+		t.Run(name, func(t *testing.T) {
+			other := *known.DeepCopy()
+			row.change(&other)
+			if got := compareStatus(known, other); got != row.want {
+				t.Errorf("%d, want %d", got, row.want)
+			}
+			if got := compareStatus(other, known); got != row.want {
+				t.Errorf("the other way round: %d, want %d", got, row.want)
+			}
+		})
 	}
 }
