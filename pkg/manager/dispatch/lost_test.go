@@ -229,11 +229,24 @@ func TestALostJobRanUntilItsWorkerWasLost(t *testing.T) {
 
 // Whoever waits for a worker looks again when it would be lost, and not before.
 func TestAWorkerOutOfTouchIsLookedAtAgain(t *testing.T) {
-	for _, policy := range []string{"Resume", "Wait"} {
+	for name, waits := range map[string]func(away func(*Seat)) *Snapshot{
+		"it runs there": func(away func(*Seat)) *Snapshot {
+			return look(hubJob(placedOn("a"), onClusterLostIs("Resume")), seat("a", nil, away))
+		},
+		"and stays": func(away func(*Seat)) *Snapshot {
+			return look(hubJob(placedOn("a"), onClusterLostIs("Wait")), seat("a", nil, away))
+		},
+		"it was moved from there, and the manager was restarted": func(away func(*Seat)) *Snapshot {
+			return look(movedJob(), seat("b", nil), seat("a", nil, away))
+		},
+		"it's deleted, and has a copy there": func(away func(*Seat)) *Snapshot {
+			return look(movedJob(deleting), seat("b", nil), seat("a", mirrorOf(hubJob()), away))
+		},
+	} {
 		for at, want := range map[time.Duration]time.Duration{15 * time.Minute: 15 * time.Minute, -time.Minute: 0} {
 			away := func(s *Seat) { outOfTouch(s); s.Loss = Loss{Since: noon, At: noon.Add(at)} }
-			if plan := Decide(look(hubJob(placedOn("a"), onClusterLostIs(policy)), seat("a", nil, away))); plan.After != want {
-				t.Errorf("%s, to be lost in %s: after %s", policy, at, plan.After)
+			if plan := Decide(waits(away)); plan.After != want {
+				t.Errorf("%s, to be lost in %s: after %s", name, at, plan.After)
 			}
 		}
 	}

@@ -70,7 +70,7 @@ func planDeleting(s *Snapshot) Plan {
 		case seat != s.Home && seat.Loss.Lost:
 			// What is left there goes when that worker is back: nobody has the Job.
 		case seat.Registered && !seat.Synced:
-			plan.await(seat, "to remove the Job there")
+			plan.await(s, seat, "to remove the Job there")
 			free = false
 		case seat.Mirror != nil && s.Orphan:
 			plan.Actions = append(plan.Actions, orphan(seat)...)
@@ -154,7 +154,7 @@ func planStray(s *Snapshot) Plan {
 		seat := &s.Elsewhere[i]
 		switch {
 		case s.mustAwait(seat):
-			plan.await(seat, "to end the Job's former copy")
+			plan.await(s, seat, "to end the Job's former copy")
 		case seat.Mirror != nil && seat.Removal == v1alpha1.RemovalOrphan:
 			plan.disown(seat)
 		case s.mayStillBring(seat):
@@ -182,9 +182,10 @@ func (p *Plan) disown(seat *Seat) {
 		"Left in worker "+seat.Worker+", which is let go: it goes on there by itself"))
 }
 
-// await has the plan wait for a worker out of touch.
-func (p *Plan) await(seat *Seat, what string) {
+// await has the plan wait for a worker out of touch: until it's back, or lost.
+func (p *Plan) await(s *Snapshot, seat *Seat, what string) {
 	p.AwaitsRoom = true
+	p.After = soonest(p.After, max(seat.Loss.At.Sub(s.Now), 0))
 	if !seat.Connecting {
 		p.Reports = append(p.Reports, warn(ReasonLost, "Waiting for worker "+seat.Worker+" "+what+": "+seat.Trouble))
 	}
