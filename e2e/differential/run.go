@@ -110,7 +110,7 @@ func (r *run) settle(ctx context.Context) (state, error) {
 		quiet := time.Since(last)
 		if a.String() == b.String() && quiet >= r.rest {
 			r.log = append(r.log, a.String())
-			r.apart = r.apart || a.order != b.order
+			r.apart = r.apart || order(a.pods) != order(b.pods)
 			return a, nil
 		}
 		if time.Now().After(deadline) {

@@ -22,8 +22,6 @@ type state struct {
 	pods    []*corev1.Pod
 	spec    batchv1.JobSpec
 	done    bool
-	// order is which active Pods are older, and longer ready, than which: see order.
-	order string
 }
 
 func (s state) String() string { return s.job + "\n" + strings.Join(s.classes, "\n") }
@@ -48,7 +46,6 @@ func (s *side) state(job string) state {
 	for _, p := range out.pods {
 		out.classes = append(out.classes, class(p))
 	}
-	out.order = order(out.pods)
 	return out
 }
 

@@ -58,16 +58,17 @@ func (c *cli) waitReady(ctx context.Context, hub client.Client, name, tooLate st
 			}
 			return !roomComes(&worker) || time.Since(readySince) >= roomPatience, nil
 		}
+		readySince = time.Time{}
 		if text := progressOf(ready); text != "" && text != told {
 			c.say("waiting: %s", text)
 			told = text
 		}
 		return false, nil
 	})
-	if canceled(err) && readySince.IsZero() {
+	switch {
+	case canceled(err) && readySince.IsZero():
 		return notReady(&worker, tooLate)
-	}
-	if err != nil && !canceled(err) {
+	case err != nil && !canceled(err):
 		return fmt.Errorf("hub: %w", access.Explain(err))
 	}
 	c.say("%s is Ready: Kubernetes %s, %s", name, worker.Status.KubernetesVersion, roomOf(&worker))
