@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 func TestRefusedNewHub(t *testing.T) { refusals(t, hubFor(t, newHub).withPolicies("policy")) }
@@ -25,12 +25,12 @@ func refusals(t *testing.T, h hub) {
 		want string // part of the message; empty: created
 	}{
 		"nothing to say":        {"ada", rigtest.Job(h.NS, "j", ours), ""},
-		"good choices":          {"ada", rigtest.Job(h.NS, "j", ours, annotated(mirror.AnnotationClusterSelector, "region=eu, gpu in (a100,h100)"), annotated(mirror.AnnotationOnClusterLost, "Restart")), ""},
-		"no selector":           {"ada", rigtest.Job(h.NS, "j", ours, annotated(mirror.AnnotationClusterSelector, "region eu")), `"region eu" is not a label selector; set it to one such as "region=eu,gpu in (a100,h100)", or remove it to allow every worker`},
-		"unknown on lost":       {"ada", rigtest.Job(h.NS, "j", ours, annotated(mirror.AnnotationOnClusterLost, "Retry")), `"Retry" is unknown; set it to Resume, Restart or Wait, or remove it, which means Resume`},
-		"placed by a user":      {"ada", rigtest.Job(h.NS, "j", ours, annotated(mirror.AnnotationCluster, "west")), "annotation jobferry.dev/cluster: only Jobferry sets, changes or removes it; leave it out. To choose workers for a Job, set jobferry.dev/cluster-selector"},
-		"placed by the manager": {managerUser, rigtest.Job(h.NS, "j", ours, annotated(mirror.AnnotationCluster, "west")), ""},
-		"somebody else's":       {"ada", rigtest.Job(h.NS, "j", rigtest.ManagedBy("example.org/x"), annotated(mirror.AnnotationCluster, "west")), ""},
+		"good choices":          {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationClusterSelector, "region=eu, gpu in (a100,h100)"), annotated(v1alpha1.AnnotationOnClusterLost, "Restart")), ""},
+		"no selector":           {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationClusterSelector, "region eu")), `"region eu" is not a label selector; set it to one such as "region=eu,gpu in (a100,h100)", or remove it to allow every worker`},
+		"unknown on lost":       {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationOnClusterLost, "Retry")), `"Retry" is unknown; set it to Resume, Restart or Wait, or remove it, which means Resume`},
+		"placed by a user":      {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationCluster, "west")), "annotation jobferry.dev/cluster: only Jobferry sets, changes or removes it; leave it out. To choose workers for a Job, set jobferry.dev/cluster-selector"},
+		"placed by the manager": {managerUser, rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationCluster, "west")), ""},
+		"somebody else's":       {"ada", rigtest.Job(h.NS, "j", rigtest.ManagedBy("example.org/x"), annotated(v1alpha1.AnnotationCluster, "west")), ""},
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
@@ -41,10 +41,10 @@ func refusals(t *testing.T, h hub) {
 		})
 	}
 	t.Run("a selector is invalid, an annotation forbidden", func(t *testing.T) {
-		if err := h.try("ada", rigtest.Job(h.NS, "j", ours, annotated(mirror.AnnotationClusterSelector, "a b"))); !apierrors.IsInvalid(err) {
+		if err := h.try("ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationClusterSelector, "a b"))); !apierrors.IsInvalid(err) {
 			t.Errorf("error %v", err)
 		}
-		if err := h.try("ada", rigtest.Job(h.NS, "j", ours, annotated(mirror.AnnotationCluster, "w"))); !apierrors.IsForbidden(err) {
+		if err := h.try("ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationCluster, "w"))); !apierrors.IsForbidden(err) {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -121,7 +121,7 @@ func (h hub) template(t *testing.T) {
 	bad := &batchv1.CronJob{
 		ObjectMeta: metav1.ObjectMeta{Namespace: h.NS, Name: "cron"},
 		Spec: batchv1.CronJobSpec{Schedule: "* * * * *", JobTemplate: batchv1.JobTemplateSpec{
-			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{mirror.AnnotationCluster: "west"}},
+			ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.AnnotationCluster: "west"}},
 			Spec:       rigtest.Job(h.NS, "x").Spec,
 		}},
 	}
@@ -129,7 +129,7 @@ func (h hub) template(t *testing.T) {
 	if _, err := crons.Create(h.Context(), bad, metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), "annotation jobferry.dev/cluster: only Jobferry") {
 		t.Errorf("error %v", err)
 	}
-	bad.Spec.JobTemplate.Annotations = map[string]string{mirror.AnnotationClusterSelector: "a=b"}
+	bad.Spec.JobTemplate.Annotations = map[string]string{v1alpha1.AnnotationClusterSelector: "a=b"}
 	if _, err := crons.Create(h.Context(), bad, metav1.CreateOptions{}); err != nil {
 		t.Error(err)
 	}
@@ -140,7 +140,7 @@ func TestWarned(t *testing.T) {
 	h := hubFor(t, newHub).withPolicies("policy")
 	for value, warns := range map[string]bool{
 		"jobferry/dispatcher": true, "jobferry.dev/dispatch": true, "jobferry.dev/Dispatcher": true, "jobfery.dev/dispatcher": true,
-		mirror.ManagedByDispatcher: false, "kueue.x-k8s.io/multikueue": false,
+		v1alpha1.ManagedByDispatcher: false, "kueue.x-k8s.io/multikueue": false,
 	} {
 		heard := &warnings{}
 		_, err := h.as("ada", heard).BatchV1().Jobs(h.NS).Create(h.Context(), rigtest.Job(h.NS, "j", rigtest.ManagedBy(value)),

@@ -14,7 +14,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // A hub of 1.36 claims Jobs by itself.
@@ -34,19 +34,19 @@ func claims(t *testing.T, h hub) {
 	h.eventually("Jobs are claimed", func() bool {
 		made, err := h.Hub.Client().BatchV1().Jobs(h.NS).Create(h.Context(), rigtest.Job(h.NS, "probe"),
 			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		return err == nil && managedBy(made) == mirror.ManagedByDispatcher
+		return err == nil && managedBy(made) == v1alpha1.ManagedByDispatcher
 	})
 	other := h.Namespace(h.Hub)
 	rows := map[string]struct {
 		job  *batchv1.Job
 		want string
 	}{
-		"an ordinary Job":         {rigtest.Job(h.NS, "plain"), mirror.ManagedByDispatcher},
-		"a suspended one":         {rigtest.Job(h.NS, "suspended", rigtest.Suspended()), mirror.ManagedByDispatcher},
-		"claimed by its user":     {rigtest.Job(h.NS, "claimed", ours), mirror.ManagedByDispatcher},
+		"an ordinary Job":         {rigtest.Job(h.NS, "plain"), v1alpha1.ManagedByDispatcher},
+		"a suspended one":         {rigtest.Job(h.NS, "suspended", rigtest.Suspended()), v1alpha1.ManagedByDispatcher},
+		"claimed by its user":     {rigtest.Job(h.NS, "claimed", ours), v1alpha1.ManagedByDispatcher},
 		"managed by another":      {rigtest.Job(h.NS, "another", rigtest.ManagedBy("example.org/x")), "example.org/x"},
 		"kept on the hub":         {rigtest.Job(h.NS, "kept", rigtest.ManagedBy(batchv1.JobControllerName)), batchv1.JobControllerName},
-		"a mirror of another hub": {rigtest.Job(h.NS, "mirror", labeled(mirror.LabelOrigin, "other-hub")), ""},
+		"a mirror of another hub": {rigtest.Job(h.NS, "mirror", labeled(v1alpha1.LabelOrigin, "other-hub")), ""},
 		"in another namespace":    {rigtest.Job(other, "plain"), ""},
 	}
 	for name, row := range rows {
@@ -70,7 +70,7 @@ func claims(t *testing.T, h hub) {
 
 func managedBy(job *batchv1.Job) string { return ptr.Deref(job.Spec.ManagedBy, "") }
 
-func isClaimed(job *batchv1.Job) bool { return managedBy(job) == mirror.ManagedByDispatcher }
+func isClaimed(job *batchv1.Job) bool { return managedBy(job) == v1alpha1.ManagedByDispatcher }
 
 // cronJob creates one for every minute.
 func (h hub) cronJob(name string, suspended bool, edits ...rigtest.Option) {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 const (
@@ -48,7 +48,7 @@ func hubFor(t testing.TB, name string) hub {
 
 func (h hub) dispatch(namespace string) {
 	h.t.Helper()
-	h.Kubectl(h.Hub, "", "label", "namespace", namespace, mirror.LabelDispatch+"=enabled")
+	h.Kubectl(h.Hub, "", "label", "namespace", namespace, v1alpha1.LabelDispatch+"=enabled")
 }
 
 // policies are installed once in each hub.
@@ -61,7 +61,7 @@ func (h hub) withPolicies(folder string) hub {
 	once.(*sync.Once).Do(func() {
 		h.Kubectl(h.Hub, "", "apply", "--server-side", "-k", config("admission", folder))
 	})
-	probe := rigtest.Job(h.NS, "probe", ours, annotated(mirror.AnnotationOnClusterLost, "nonsense"))
+	probe := rigtest.Job(h.NS, "probe", ours, annotated(v1alpha1.AnnotationOnClusterLost, "nonsense"))
 	h.eventually("the checks are in force", func() bool { return h.try("somebody", probe) != nil })
 	return h
 }
@@ -99,7 +99,7 @@ func (h hub) try(user string, job *batchv1.Job) error {
 }
 
 // ours makes a Job Jobferry's, as users may do themselves.
-func ours(job *batchv1.Job) { job.Spec.ManagedBy = ptr.To(mirror.ManagedByDispatcher) }
+func ours(job *batchv1.Job) { job.Spec.ManagedBy = ptr.To(v1alpha1.ManagedByDispatcher) }
 
 func annotated(key, value string) rigtest.Option {
 	return func(job *batchv1.Job) { metav1.SetMetaDataAnnotation(&job.ObjectMeta, key, value) }

@@ -15,7 +15,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig/pki"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // Names of the webhook's configuration and of the Secret with its certificates.
@@ -116,7 +116,7 @@ func (s *service) claims() error {
 	s.front.hangUp()
 	made, err := s.Hub.Client().BatchV1().Jobs(s.NS).Create(s.Context(), rigtest.Job(s.NS, "probe"),
 		metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-	if err == nil && managedBy(made) != mirror.ManagedByDispatcher {
+	if err == nil && managedBy(made) != v1alpha1.ManagedByDispatcher {
 		err = fmt.Errorf("managedBy is %q", managedBy(made))
 	}
 	return err

@@ -7,9 +7,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-const managerNamespace = "jobferry-system"
+const managerNamespace = v1alpha1.SystemNamespace
 
 // install puts what the manager needs on the hub, and registers the workers. It returns the manager's kubeconfig.
 func install(ctx context.Context, f *fleet, source, dir string) (kubeconfig string, err error) {

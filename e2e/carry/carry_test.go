@@ -12,8 +12,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/pkg/manager/dispatch"
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 func TestCarry(t *testing.T) {
@@ -50,12 +49,12 @@ func goesAlong(f ferry) {
 	f.secret(f.Hub, "password", "b")
 	f.Submit("job", rigtest.RunForever(), withConfigMap("settings", false), withSecret("password"))
 	m := f.MirrorUntil("w1", "job", rigtest.Running(1))
-	if suspended(m) || m.Annotations[mirror.AnnotationCarry] != "ConfigMap,Secret" {
+	if suspended(m) || m.Annotations[v1alpha1.AnnotationCarry] != "ConfigMap,Secret" {
 		f.t.Errorf("mirror: suspended %t, annotations %v", suspended(m), m.Annotations)
 	}
 	settings, password := f.configMapUntil("w1", "settings", configMapIs("a")), f.secretUntil("w1", "password", secretIs("b"))
 	for _, o := range []metav1.Object{settings, password} {
-		if !slices.Equal(owners(o), []string{"job"}) || o.GetOwnerReferences()[0].UID != m.UID || o.GetLabels()[mirror.LabelOrigin] == "" {
+		if !slices.Equal(owners(o), []string{"job"}) || o.GetOwnerReferences()[0].UID != m.UID || o.GetLabels()[v1alpha1.LabelOrigin] == "" {
 			f.t.Errorf("%s: owners %v, labels %v", o.GetName(), o.GetOwnerReferences(), o.GetLabels())
 		}
 	}
@@ -96,14 +95,14 @@ func isCreatedAnew(f ferry) {
 
 func missingHoldsTheJob(f ferry) {
 	f.Submit("job", withConfigMap("settings", false))
-	f.EventUntil("job", dispatch.ReasonFailedCarry, `configmap "settings" not found: create it on the hub in namespace `+f.NS)
+	f.EventUntil("job", v1alpha1.EventFailedCarry, `configmap "settings" not found: create it on the hub in namespace `+f.NS)
 	if m := f.MirrorUntil("w1", "job", ferrytest.Exists); !suspended(m) {
 		f.t.Error("the mirror isn't suspended")
 	}
 	f.configMap(f.Hub, "settings", "a")
 	ended := f.HubJobUntil("job", rigtest.Complete)
 	f.configMapUntil("w1", "settings", configMapIs("a"))
-	if ferrytest.Suspended(ended) || f.HasEvent("job", dispatch.ReasonStatusRejected) || f.HasEvent("job", dispatch.ReasonDrift) {
+	if ferrytest.Suspended(ended) || f.HasEvent("job", v1alpha1.EventStatusRejected) || f.HasEvent("job", v1alpha1.EventDrift) {
 		f.t.Errorf("the wait shows in the Job's status: %+v", ended.Status)
 	}
 }
@@ -123,7 +122,7 @@ func ofOthersIsLeftAlone(f ferry) {
 	f.configMap(f.Hub, "settings", "ours")
 	f.Submit("job", withConfigMap("settings", false), withConfigMap("provided", false))
 	f.HubJobUntil("job", rigtest.Complete)
-	f.EventUntil("job", dispatch.ReasonNotCarried, `configmap "settings" there isn't Jobferry's`)
+	f.EventUntil("job", v1alpha1.EventNotCarried, `configmap "settings" there isn't Jobferry's`)
 	settings := f.configMapUntil("w1", "settings", configMapIs("theirs"))
 	if len(settings.OwnerReferences) > 0 || len(settings.Labels) > 0 {
 		f.t.Errorf("metadata %+v", settings.ObjectMeta)
@@ -184,7 +183,7 @@ func tokensStay(f ferry) {
 		s.Annotations = map[string]string{corev1.ServiceAccountNameKey: "default"}
 	})
 	f.Submit("job", withSecret("token"))
-	f.EventUntil("job", dispatch.ReasonFailedCarry, `secret "token" is of type kubernetes.io/service-account-token, and is never carried`)
+	f.EventUntil("job", v1alpha1.EventFailedCarry, `secret "token" is of type kubernetes.io/service-account-token, and is never carried`)
 	if m := f.MirrorUntil("w1", "job", ferrytest.Exists); !suspended(m) {
 		f.t.Error("the mirror isn't suspended")
 	}
@@ -195,7 +194,7 @@ func registrationsStay(f ferry) {
 	job := f.Job("job-"+f.NS, withSecret("w2"))
 	job.Namespace = ferrytest.SystemNamespace
 	f.Create(f.Hub, job)
-	f.EventOn(ferrytest.SystemNamespace, job.Name, dispatch.ReasonFailedCarry, `secret "w2" registers a worker cluster, and is never carried`)
+	f.EventOn(ferrytest.SystemNamespace, job.Name, v1alpha1.EventFailedCarry, `secret "w2" registers a worker cluster, and is never carried`)
 	background := metav1.DeletePropagationBackground
 	f.check(f.Hub.Client().BatchV1().Jobs(job.Namespace).Delete(f.Context(), job.Name, metav1.DeleteOptions{PropagationPolicy: &background}))
 	f.JobGone(f.Hub, job.Namespace, job.Name)
@@ -211,7 +210,7 @@ func refusedByTheWorker(f ferry) {
 	until(f, "w1", "resourcequotas", "no-secrets", func(q *corev1.ResourceQuota) bool { return q.Status.Hard != nil })
 	f.secret(f.Hub, "password", "a")
 	f.Submit("job", withSecret("password"))
-	f.EventUntil("job", dispatch.ReasonFailedCarry, "Worker w1: refused what the Job needs: ")
+	f.EventUntil("job", v1alpha1.EventFailedCarry, "Worker w1: refused what the Job needs: ")
 	f.HubJobUntil("job", ferrytest.All(rigtest.Complete, ferrytest.IsAt("w2")))
 	f.secretUntil("w2", "password", secretIs("a"))
 	f.MirrorGone("w1", "job")
@@ -240,14 +239,14 @@ func claimIsOnlyThere(f ferry) {
 	f.check(err)
 	f.Submit("job", withClaim("data"))
 	f.MirrorUntil("w2", "job", ferrytest.Exists)
-	f.EventUntil("job", dispatch.ReasonRefused, `Worker w1: persistentvolumeclaim "data" not found in namespace `+f.NS)
+	f.EventUntil("job", v1alpha1.EventMirrorRefused, `Worker w1: persistentvolumeclaim "data" not found in namespace `+f.NS)
 	f.HubJobUntil("job", ferrytest.IsAt("w2"))
 }
 
 func claimIsNowhere(f ferry) {
 	f.Submit("job", withClaim("data"))
 	for _, worker := range []string{"w1", "w2"} {
-		f.EventUntil("job", dispatch.ReasonRefused, "Worker "+worker+`: persistentvolumeclaim "data" not found`)
+		f.EventUntil("job", v1alpha1.EventMirrorRefused, "Worker "+worker+`: persistentvolumeclaim "data" not found`)
 	}
 	f.MirrorGone("w1", "job")
 	f.MirrorGone("w2", "job")
@@ -255,7 +254,7 @@ func claimIsNowhere(f ferry) {
 
 func suspendedWhileMissing(f ferry) {
 	f.Submit("job", withConfigMap("settings", false))
-	f.EventUntil("job", dispatch.ReasonFailedCarry, "not found")
+	f.EventUntil("job", v1alpha1.EventFailedCarry, "not found")
 	f.Patch("job", `{"spec":{"suspend":true}}`)
 	f.HubJobUntil("job", ferrytest.Suspended)
 	f.configMap(f.Hub, "settings", "a")

@@ -12,9 +12,8 @@ import (
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager"
-	"github.com/jobferry/jobferry/pkg/manager/dispatch"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // requests counts the manager's requests about ConfigMaps of this test's namespace in a cluster, by verb.
@@ -42,7 +41,7 @@ func TestCost(t *testing.T) {
 	f.configMap(f.Hub, "settings", "a")
 	f.Submit("bare", withConfigMap("settings", false))
 	f.HubJobUntil("bare", rigtest.Complete)
-	if mirrored := f.MirrorUntil("w1", "bare", rigtest.Complete); mirrored.Annotations[mirror.AnnotationCarry] != "" {
+	if mirrored := f.MirrorUntil("w1", "bare", rigtest.Complete); mirrored.Annotations[v1alpha1.AnnotationCarry] != "" {
 		t.Errorf("annotations %v", mirrored.Annotations)
 	}
 	f.lacks("w1", "settings")
@@ -129,7 +128,7 @@ func TestProvidedInTheWorkerLater(t *testing.T) {
 	f.allow()
 	f.NamespaceIn("w1")
 	f.Submit("job", withConfigMap("settings", false))
-	f.EventUntil("job", dispatch.ReasonFailedCarry, "not found")
+	f.EventUntil("job", v1alpha1.EventFailedCarry, "not found")
 	f.configMap(f.Cluster("w1"), "settings", "theirs")
 	f.HubJobUntil("job", rigtest.Complete)
 }

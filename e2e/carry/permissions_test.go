@@ -12,8 +12,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/pkg/manager/clusters"
-	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // documented is what the manager needs in a worker that ConfigMaps are carried to. Secrets and
@@ -35,7 +34,7 @@ func TestPermissions(t *testing.T) {
 	f.Unregister("w2")
 	f.WorkerGone("w2") // a cluster has one name
 	f.SecretGone("w2")
-	f.RegisterSecret("limited", map[string][]byte{clusters.KubeconfigKey: f.limited("w2", documented)}, nil)
+	f.RegisterSecret("limited", map[string][]byte{v1alpha1.KubeconfigKey: f.limited("w2", documented)}, nil)
 	f.WorkerUntil("limited", ferrytest.Ready)
 	f.set("limited", carryAll)
 	toLimited := ferrytest.OnWorker("limited")
@@ -53,7 +52,7 @@ func TestPermissions(t *testing.T) {
 
 	f.secret(f.Hub, "password", "a")
 	f.Submit("secretive", toLimited, withSecret("password"))
-	f.EventUntil("secretive", dispatch.ReasonFailedCarry, `Worker limited: refused what the Job needs: secret "password"`)
+	f.EventUntil("secretive", v1alpha1.EventFailedCarry, `Worker limited: refused what the Job needs: secret "password"`)
 	if m := f.MirrorUntil("w2", "secretive", ferrytest.Exists); !suspended(m) {
 		t.Error("the mirror isn't suspended")
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/chaos/fleet"
 	"github.com/jobferry/jobferry/e2e/chaos/story"
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // users play the stories, straight at the hub's API server. While that is away, they try again.
@@ -96,8 +96,8 @@ func (u *users) do(ctx context.Context, s *story.Story, act story.Act) {
 
 // leaveHome has a Job go to any worker but the one it's on.
 func leaveHome(j *batchv1.Job) {
-	if home := j.Annotations[mirror.AnnotationCluster]; home != "" {
-		j.Annotations[mirror.AnnotationClusterSelector] = fleet.LabelName + "!=" + home
+	if home := j.Annotations[v1alpha1.AnnotationCluster]; home != "" {
+		j.Annotations[v1alpha1.AnnotationClusterSelector] = fleet.LabelName + "!=" + home
 	}
 }
 

@@ -17,7 +17,6 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 func cpus(n int64) *resource.Quantity { return resource.NewQuantity(n, resource.DecimalSI) }
@@ -28,7 +27,7 @@ func (h *hub) mirrored(in *rig.Cluster, worker, namespace, name string) types.Na
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	heard := h.placed.next(key)
 	job := rigtest.Job(namespace, name)
-	job.Labels = map[string]string{mirror.LabelOrigin: string(h.options.Origin)}
+	job.Labels = map[string]string{v1alpha1.LabelOrigin: string(h.options.Origin)}
 	h.Create(in, job)
 	h.untilClosed(heard)
 	w := h.worker(worker)
@@ -173,7 +172,7 @@ func TestABlackHole(t *testing.T) {
 	key := types.NamespacedName{Namespace: namespace, Name: "unseen"}
 	heard := h.placed.next(key)
 	job := rigtest.Job(namespace, "unseen")
-	job.Labels = map[string]string{mirror.LabelOrigin: string(h.options.Origin)}
+	job.Labels = map[string]string{v1alpha1.LabelOrigin: string(h.options.Origin)}
 	h.Create(cluster, job)
 	cluster.Proxy().Heal()
 	h.until("w1", ready(v1alpha1.ReasonConnected))

@@ -27,7 +27,6 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 const userAgent = "clusters-test"
@@ -58,7 +57,7 @@ func newHub(t *testing.T, changes ...func(*clusters.Options)) *hub {
 	system, err := h.cluster.Client().CoreV1().Namespaces().Get(h.Context(), metav1.NamespaceSystem, metav1.GetOptions{})
 	h.check(err)
 	h.options = clusters.Options{
-		Namespace: h.namespace, Origin: mirror.Origin(h.namespace), HubUID: system.UID,
+		Namespace: h.namespace, Origin: v1alpha1.Origin(h.namespace), HubUID: system.UID,
 		ProbeInterval: time.Second, ProbeTimeout: time.Second, RetryDelay: 50 * time.Millisecond,
 		StatusInterval: 200 * time.Millisecond, OrphanGrace: 2 * time.Second,
 		Placements: h.placed, Metrics: h.metrics,
@@ -163,8 +162,8 @@ func (h *hub) check(err error) {
 func (h *hub) register(name string, kubeconfig []byte, labels ...string) *corev1.Secret {
 	h.t.Helper()
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: name, Labels: map[string]string{clusters.LabelWorkerCluster: "true"}},
-		Data:       map[string][]byte{clusters.KubeconfigKey: kubeconfig},
+		ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: name, Labels: map[string]string{v1alpha1.LabelWorkerCluster: "true"}},
+		Data:       map[string][]byte{v1alpha1.KubeconfigKey: kubeconfig},
 	}
 	for _, label := range labels {
 		key, value, _ := strings.Cut(label, "=")
@@ -180,7 +179,7 @@ func (h *hub) rotate(name string, kubeconfig []byte) {
 	patch := client.MergeFrom(&corev1.Secret{})
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: h.namespace, Name: name},
-		Data:       map[string][]byte{clusters.KubeconfigKey: kubeconfig},
+		Data:       map[string][]byte{v1alpha1.KubeconfigKey: kubeconfig},
 	}
 	h.check(h.client.Patch(h.Context(), secret, patch))
 }

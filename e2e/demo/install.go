@@ -22,7 +22,7 @@ import (
 
 // Names that an admin has to know to install Jobferry and to register workers.
 const (
-	managerNamespace  = "jobferry-system"
+	managerNamespace  = v1alpha1.SystemNamespace
 	crdFile           = "config/crd/jobferry.dev_workerclusters.yaml"
 	crdName           = "workerclusters.jobferry.dev"
 	registrationLabel = "jobferry.dev/worker-cluster"

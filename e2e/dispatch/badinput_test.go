@@ -12,7 +12,6 @@ import (
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/clusters"
 )
 
 // A Secret that leads nowhere is named, with the reason, and harms nobody else.
@@ -51,7 +50,7 @@ func TestBadRegistrationSecrets(t *testing.T) {
 }
 
 func secret(kubeconfig string) map[string][]byte {
-	return map[string][]byte{clusters.KubeconfigKey: []byte(kubeconfig)}
+	return map[string][]byte{v1alpha1.KubeconfigKey: []byte(kubeconfig)}
 }
 
 // redirected is a good kubeconfig that leads to an address.

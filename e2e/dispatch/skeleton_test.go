@@ -11,7 +11,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 func TestWalkingSkeleton(t *testing.T) {
@@ -106,7 +106,7 @@ func mirrorIsAPlainJob(t *testing.T) {
 	if m.Labels["team"] != "blue" || m.Annotations["note"] != "kept" {
 		t.Errorf("labels %v, annotations %v", m.Labels, m.Annotations)
 	}
-	if m.Labels[mirror.LabelOrigin] == "" || m.Annotations[mirror.AnnotationHubUID] != string(hub.UID) {
+	if m.Labels[v1alpha1.LabelOrigin] == "" || m.Annotations[v1alpha1.AnnotationHubUID] != string(hub.UID) {
 		t.Errorf("the mirror doesn't say whose it is: labels %v, annotations %v", m.Labels, m.Annotations)
 	}
 	f.PatchIn(f.Hub, types.MergePatchType, "job", `{"metadata":{"finalizers":["jobferry.dev/mirror"]}}`)

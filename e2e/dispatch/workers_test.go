@@ -12,7 +12,6 @@ import (
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 func TestCordonKeepsNewJobsAway(t *testing.T) {
@@ -82,7 +81,7 @@ func TestRemovalOfAWorker(t *testing.T) {
 			f.WorkerGone("w2")
 			f.SecretGone("w2")
 			// Nothing is left in the worker that its deletion would have to wait for, with or without a manager.
-			f.HubJobUntil("finished", func(j *batchv1.Job) bool { return !slices.Contains(j.Finalizers, mirror.Finalizer) })
+			f.HubJobUntil("finished", func(j *batchv1.Job) bool { return !slices.Contains(j.Finalizers, v1alpha1.FinalizerMirror) })
 		})
 	}
 }
@@ -131,7 +130,7 @@ func removalOrphans(t *testing.T, f *ferrytest.Ferry) {
 	f.Unregister("w2")
 	f.MirrorUntil("w1", "running", rigtest.Running(1))
 	left := f.MirrorUntil("w2", "running", rigtest.Running(1))
-	if left.Labels[mirror.LabelOrigin] != "" || left.Annotations[mirror.AnnotationHubUID] != "" {
+	if left.Labels[v1alpha1.LabelOrigin] != "" || left.Annotations[v1alpha1.AnnotationHubUID] != "" {
 		t.Errorf("left with the marks of its hub: %v, %v", left.Labels, left.Annotations)
 	}
 	f.WorkerGone("w2")

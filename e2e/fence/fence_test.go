@@ -17,7 +17,6 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // A worker that is cut off stops its hub's Job in time, and no other Job. A renewed Lease alone doesn't bring it back;
@@ -58,7 +57,7 @@ func TestStoppedInTimeAndConfirmed(t *testing.T) {
 	}
 
 	s.w1.Proxy().Heal()
-	s.MirrorUntil("w1", "job", func(j *batchv1.Job) bool { return !mirror.Fenced(j) && rigtest.Running(3)(j) })
+	s.MirrorUntil("w1", "job", func(j *batchv1.Job) bool { return !v1alpha1.IsFenced(j) && rigtest.Running(3)(j) })
 	job := s.HubJobUntil("job", rigtest.Running(3))
 	if job.Status.Failed != 0 || ferrytest.HomeOf(job) != "w1" {
 		t.Errorf("on the hub: at %s, status %+v", ferrytest.HomeOf(job), job.Status)
@@ -74,11 +73,11 @@ func TestTwoHubs(t *testing.T) {
 	s.local("of-the-silent", ofOrigin("silent"))
 	s.HubJobUntil("job", rigtest.Running(1))
 	s.stopped("of-the-silent")
-	if mirror.Fenced(s.MirrorUntil("w1", "job", ferrytest.Exists)) || len(s.running(s.w1, "job")) != 1 {
+	if v1alpha1.IsFenced(s.MirrorUntil("w1", "job", ferrytest.Exists)) || len(s.running(s.w1, "job")) != 1 {
 		t.Error("the Job of the other hub was stopped")
 	}
 	s.unmark("of-the-silent")
-	s.MirrorUntil("w1", "of-the-silent", mirror.Fenced) // nobody's word counts while the hub is silent
+	s.MirrorUntil("w1", "of-the-silent", v1alpha1.IsFenced) // nobody's word counts while the hub is silent
 	s.renew("silent")
 	stop := s.keepRenewing("silent")
 	defer stop()
@@ -93,7 +92,7 @@ func TestMovedJobRunsInOnePlace(t *testing.T) {
 	s.fenced(metav1.ConditionTrue, v1alpha1.ReasonFenceKept)
 	s.Submit("job", rigtest.Indexed(3), rigtest.RunForever(), ferrytest.WithSelector("name=w1"))
 	s.HubJobUntil("job", rigtest.Running(3))
-	s.Patch("job", `{"metadata":{"annotations":{"`+mirror.AnnotationClusterSelector+`":"pool=main"}}}`)
+	s.Patch("job", `{"metadata":{"annotations":{"`+v1alpha1.AnnotationClusterSelector+`":"pool=main"}}}`)
 	old := s.running(s.w1, "job")
 	s.w1.Proxy().BlackHole()
 	began := s.Until(rig.Objects(s.Cluster("w2").Client().CoreV1().RESTClient(), "pods", s.NS), rig.Exists).(*corev1.Pod)
@@ -130,7 +129,7 @@ func TestFenceThatIsTooLate(t *testing.T) {
 	defer s.SetWorker("w1", `{"workerLostTimeout":null}`)
 	s.fenced(metav1.ConditionFalse, v1alpha1.ReasonFenceTooLate)
 	s.readiness(http.StatusInternalServerError, "fence")
-	all := rig.Objects(s.w1.Client().CoreV1().RESTClient(), "events", mirror.FenceNamespace)
+	all := rig.Objects(s.w1.Client().CoreV1().RESTClient(), "events", v1alpha1.SystemNamespace)
 	s.Until(all, func(o runtime.Object) bool {
 		e, ok := o.(*corev1.Event)
 		return ok && e.Reason == "FenceTooLate" && e.InvolvedObject.Kind == "Lease" && strings.Contains(e.Message, "--fence-after=3s")
@@ -166,11 +165,11 @@ func TestNoLeaseIsLeft(t *testing.T) {
 	s.fenced(metav1.ConditionTrue, v1alpha1.ReasonFenceKept)
 	s.Submit("job", ferrytest.OnWorker("w1"), rigtest.RunForever())
 	s.HubJobUntil("job", rigtest.Running(1))
-	s.Patch("job", `{"metadata":{"annotations":{"`+mirror.AnnotationClusterSelector+`":"pool=main"}}}`)
+	s.Patch("job", `{"metadata":{"annotations":{"`+v1alpha1.AnnotationClusterSelector+`":"pool=main"}}}`)
 	s.SetWorker("w1", `{"removalPolicy":"Orphan"}`)
 	s.Unregister("w1")
 	s.SecretGone("w1")
-	_, err := s.w1.Client().CoordinationV1().Leases(mirror.FenceNamespace).Get(s.Context(), s.origin.FenceLease(), metav1.GetOptions{})
+	_, err := s.w1.Client().CoordinationV1().Leases(v1alpha1.SystemNamespace).Get(s.Context(), s.origin.FenceLease(), metav1.GetOptions{})
 	if err == nil {
 		t.Error("the Lease is still there")
 	}

@@ -21,7 +21,6 @@ import (
 	"github.com/jobferry/jobferry/e2e/worker/play"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 const (
@@ -46,7 +45,7 @@ type scene struct {
 	*ferrytest.Ferry
 	t      *testing.T
 	w1     *rig.Cluster
-	origin mirror.Origin
+	origin v1alpha1.Origin
 	health string // address of jobferry-worker's health checks
 }
 
@@ -57,7 +56,7 @@ func open(t *testing.T, lostTimeout time.Duration) *scene {
 	s.w1 = s.Cluster("w1")
 	hub, err := s.Hub.Client().CoreV1().Namespaces().Get(s.Context(), metav1.NamespaceSystem, metav1.GetOptions{})
 	s.ok(err)
-	s.origin = mirror.Origin(hub.UID)
+	s.origin = v1alpha1.Origin(hub.UID)
 	s.startWorker()
 	s.NamespaceIn("w1")
 	s.LeaveWorker("w2")
@@ -113,19 +112,19 @@ func (s *scene) fenced(status metav1.ConditionStatus, reason string) *v1alpha1.W
 }
 
 // leaseUntil waits until the Lease of an origin in w1 is so; nil if it isn't there.
-func (s *scene) leaseUntil(origin mirror.Origin, so func(*coordinationv1.Lease) bool) {
+func (s *scene) leaseUntil(origin v1alpha1.Origin, so func(*coordinationv1.Lease) bool) {
 	s.t.Helper()
 	api := s.w1.Client().CoordinationV1().RESTClient()
-	s.Until(rig.Object(api, "leases", mirror.FenceNamespace, origin.FenceLease()), func(o runtime.Object) bool {
+	s.Until(rig.Object(api, "leases", v1alpha1.SystemNamespace, origin.FenceLease()), func(o runtime.Object) bool {
 		l, _ := o.(*coordinationv1.Lease)
 		return so(l)
 	})
 }
 
 // renew renews an origin's Lease in w1 as its hub would, or makes it.
-func (s *scene) renew(origin mirror.Origin) {
+func (s *scene) renew(origin v1alpha1.Origin) {
 	s.t.Helper()
-	leases := s.w1.Client().CoordinationV1().Leases(mirror.FenceNamespace)
+	leases := s.w1.Client().CoordinationV1().Leases(v1alpha1.SystemNamespace)
 	now := metav1.NowMicro()
 	l, err := leases.Get(s.Context(), origin.FenceLease(), metav1.GetOptions{})
 	if err == nil {
@@ -134,7 +133,7 @@ func (s *scene) renew(origin mirror.Origin) {
 	} else {
 		seconds := int32(lease / time.Second)
 		_, err = leases.Create(s.Context(), &coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{Name: origin.FenceLease(), Labels: map[string]string{mirror.LabelOrigin: string(origin)}},
+			ObjectMeta: metav1.ObjectMeta{Name: origin.FenceLease(), Labels: map[string]string{v1alpha1.LabelOrigin: string(origin)}},
 			Spec:       coordinationv1.LeaseSpec{LeaseDurationSeconds: &seconds, RenewTime: &now},
 		}, metav1.CreateOptions{})
 	}
@@ -144,11 +143,11 @@ func (s *scene) renew(origin mirror.Origin) {
 // local creates a Job in w1 that no hub has sent, or one of another hub.
 func (s *scene) local(name string, edits ...rigtest.Option) {
 	s.t.Helper()
-	s.Create(s.w1, rigtest.Job(s.NS, name, append(edits, rigtest.ManagedBy(mirror.ManagedByWorker), rigtest.RunForever())...))
+	s.Create(s.w1, rigtest.Job(s.NS, name, append(edits, rigtest.ManagedBy(v1alpha1.ManagedByWorker), rigtest.RunForever())...))
 }
 
-func ofOrigin(origin mirror.Origin) rigtest.Option {
-	return func(j *batchv1.Job) { j.Labels = map[string]string{mirror.LabelOrigin: string(origin)} }
+func ofOrigin(origin v1alpha1.Origin) rigtest.Option {
+	return func(j *batchv1.Job) { j.Labels = map[string]string{v1alpha1.LabelOrigin: string(origin)} }
 }
 
 // running are the Pods of a Job in a cluster that haven't ended.
@@ -169,7 +168,7 @@ func (s *scene) running(c *rig.Cluster, job string) []corev1.Pod {
 func (s *scene) stopped(name string) *batchv1.Job {
 	s.t.Helper()
 	job := s.MirrorUntil("w1", name, func(j *batchv1.Job) bool {
-		return mirror.Fenced(j) && j.Status.Active == 0 && j.Status.Terminating != nil && *j.Status.Terminating == 0
+		return v1alpha1.IsFenced(j) && j.Status.Active == 0 && j.Status.Terminating != nil && *j.Status.Terminating == 0
 	})
 	if pods := s.running(s.w1, name); len(pods) != 0 {
 		s.t.Errorf("status says that no Pod runs, there are %d", len(pods))
@@ -180,11 +179,11 @@ func (s *scene) stopped(name string) *batchv1.Job {
 // unmark takes the fence's mark off, as only the hub may.
 func (s *scene) unmark(name string) {
 	s.t.Helper()
-	s.PatchIn(s.w1, types.MergePatchType, name, `{"metadata":{"annotations":{"`+mirror.AnnotationFenced+`":null}}}`)
+	s.PatchIn(s.w1, types.MergePatchType, name, `{"metadata":{"annotations":{"`+v1alpha1.AnnotationFenced+`":null}}}`)
 }
 
 // keepRenewing is another hub that is there, until it's stopped.
-func (s *scene) keepRenewing(origin mirror.Origin) (stop func()) {
+func (s *scene) keepRenewing(origin v1alpha1.Origin) (stop func()) {
 	s.renew(origin)
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -197,7 +196,7 @@ func (s *scene) keepRenewing(origin mirror.Origin) (stop func()) {
 				return
 			case <-tick.C:
 				now := metav1.NowMicro().UTC().Format(metav1.RFC3339Micro)
-				_, err := s.w1.Client().CoordinationV1().Leases(mirror.FenceNamespace).Patch(s.Context(), origin.FenceLease(),
+				_, err := s.w1.Client().CoordinationV1().Leases(v1alpha1.SystemNamespace).Patch(s.Context(), origin.FenceLease(),
 					types.MergePatchType, []byte(`{"spec":{"renewTime":"`+now+`"}}`), metav1.PatchOptions{})
 				if err != nil {
 					s.t.Errorf("renew the Lease of %s: %v", origin, err)

@@ -13,7 +13,6 @@ import (
 	"github.com/jobferry/jobferry/e2e/kueue/kueuetest"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // otherHub is a hub that has no Kueue at first.
@@ -29,7 +28,7 @@ func TestMovedFromMultiKueue(t *testing.T) {
 	f := kueuetest.WithoutKueue(t, otherHub)
 	f.Manager()
 	f.Kubectl(f.Hub, "", "apply", "--server-side", "-f", root("charts", "jobferry", "files", "admission", "dispatch-policy.yaml"))
-	f.Kubectl(f.Hub, "", "label", "namespace", f.NS, mirror.LabelDispatch+"=enabled")
+	f.Kubectl(f.Hub, "", "label", "namespace", f.NS, v1alpha1.LabelDispatch+"=enabled")
 
 	// Without Kueue nothing is missing.
 	f.RegisterSecret("before", map[string][]byte{"kubeconfig": f.Cluster("w1").KubeconfigBytes()}, nil)

@@ -18,7 +18,6 @@ import (
 	"github.com/jobferry/jobferry/e2e/worker/play"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 const (
@@ -141,7 +140,7 @@ func (s *scene) free(name string, workers ...string) {
 }
 
 func onClusterLost(policy string) rigtest.Option {
-	return func(j *batchv1.Job) { j.Annotations[mirror.AnnotationOnClusterLost] = policy }
+	return func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationOnClusterLost] = policy }
 }
 
 // oneByOne lets a Job's Pods run after one another.

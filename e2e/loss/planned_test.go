@@ -10,7 +10,6 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // A drained worker's Jobs go on elsewhere with the progress that they had, and their Pods have ended before others
@@ -103,7 +102,7 @@ func TestAnotherClusterSelector(t *testing.T) {
 }
 
 func selecting(selector string) string {
-	return `{"metadata":{"annotations":{"` + mirror.AnnotationClusterSelector + `":"` + selector + `"}}}`
+	return `{"metadata":{"annotations":{"` + v1alpha1.AnnotationClusterSelector + `":"` + selector + `"}}}`
 }
 
 // A Job that ends while it's being moved has ended: nothing of it runs again.

@@ -21,7 +21,7 @@ import (
 func TestJobsThatStayGoOnWhenTheirWorkerIsBack(t *testing.T) {
 	s := open(t, "w1", "w2")
 	jobs := map[string]rigtest.Option{
-		"waits":    onClusterLost(mirror.OnClusterLostWait),
+		"waits":    onClusterLost(v1alpha1.OnClusterLostWait),
 		"unfit":    needing(seat),
 		"mistaken": onClusterLost("Elsewhere"),
 	}

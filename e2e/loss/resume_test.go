@@ -12,7 +12,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // kind is a Job that is moved in the middle of its work.
@@ -88,7 +88,7 @@ var kinds = map[string]kind{
 		},
 	},
 	"restart": {
-		options: []rigtest.Option{rigtest.Indexed(5), oneByOne, rigtest.RunFor(each), onClusterLost(mirror.OnClusterLostRestart)},
+		options: []rigtest.Option{rigtest.Indexed(5), oneByOne, rigtest.RunFor(each), onClusterLost(v1alpha1.OnClusterLostRestart)},
 		until:   succeeded(1), ends: rigtest.Complete,
 		check: func(t *testing.T, _, ended *batchv1.Job, pods int) {
 			if ended.Status.CompletedIndexes != "0-4" || pods != 5 {
@@ -153,7 +153,7 @@ func (s *scene) checkDeadline(worker, name string, moved *batchv1.Job) {
 	if moved.Spec.ActiveDeadlineSeconds == nil {
 		return
 	}
-	spent, err := strconv.ParseInt(moved.Annotations[mirror.AnnotationDeadlineSpent], 10, 64)
+	spent, err := strconv.ParseInt(moved.Annotations[v1alpha1.AnnotationDeadlineSpent], 10, 64)
 	s.ok(err)
 	left := *s.MirrorUntil(worker, name, ferrytest.Exists).Spec.ActiveDeadlineSeconds
 	whole := *moved.Spec.ActiveDeadlineSeconds

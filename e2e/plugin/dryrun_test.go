@@ -8,8 +8,8 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/plugin/registration"
-	"github.com/jobferry/jobferry/pkg/workeraccess"
 )
 
 // What --dry-run prints, applied by kubectl, and the token put in its place by the command that it names, is what
@@ -50,8 +50,8 @@ func (f terminal) tokenBy(hint string) string {
 		f.t.Fatalf("no command for the token in %q", hint)
 	}
 	var token []byte
-	f.Kubectl(f.Cluster("w2"), "", "-n", workeraccess.Namespace, "wait", "--for=jsonpath={.data.token}", "secret/"+found[1], "--timeout=30s")
-	token = f.secretOn("w2", workeraccess.Namespace, found[1]).Data["token"]
+	f.Kubectl(f.Cluster("w2"), "", "-n", v1alpha1.SystemNamespace, "wait", "--for=jsonpath={.data.token}", "secret/"+found[1], "--timeout=30s")
+	token = f.secretOn("w2", v1alpha1.SystemNamespace, found[1]).Data["token"]
 	return string(token)
 }
 
@@ -63,8 +63,8 @@ func (f terminal) registrationAt(worker string) string {
 		cluster string
 		what    []string
 	}{
-		{worker, []string{"serviceaccounts,roles,rolebindings,secrets", "-n", workeraccess.Namespace, "-l", registration.LabelHub}},
-		{worker, []string{"clusterroles,clusterrolebindings", "-l", registration.LabelHub}},
+		{worker, []string{"serviceaccounts,roles,rolebindings,secrets", "-n", v1alpha1.SystemNamespace, "-l", v1alpha1.LabelHub}},
+		{worker, []string{"clusterroles,clusterrolebindings", "-l", v1alpha1.LabelHub}},
 		{"hub", []string{"secret", worker, "-n", ferrytest.SystemNamespace}},
 		{"hub", []string{"workercluster", worker}},
 	} {

@@ -12,7 +12,6 @@ import (
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/plugin/registration"
 	"github.com/jobferry/jobferry/pkg/workeraccess"
 )
 
@@ -47,7 +46,7 @@ func TestRegister(t *testing.T) {
 	if rules := f.clusterRole("w1").Rules; allows(rules, "configmaps") || allows(rules, "pods/exec") || allows(rules, "pods/log") {
 		t.Errorf("the role keeps what isn't needed: %v", rules)
 	}
-	if _, err := f.Cluster("w1").Client().RbacV1().Roles(workeraccess.Namespace).Get(f.Context(), role.Name, metav1.GetOptions{}); err != nil {
+	if _, err := f.Cluster("w1").Client().RbacV1().Roles(v1alpha1.SystemNamespace).Get(f.Context(), role.Name, metav1.GetOptions{}); err != nil {
 		t.Errorf("the fence's Role: %v", err)
 	}
 	f.WorkerUntil("w1", func(w *v1alpha1.WorkerCluster) bool {
@@ -89,7 +88,7 @@ func (f terminal) clusterRole(worker string) *rbacv1.ClusterRole {
 	return &list.Items[0]
 }
 
-func ours() metav1.ListOptions { return metav1.ListOptions{LabelSelector: registration.LabelHub} }
+func ours() metav1.ListOptions { return metav1.ListOptions{LabelSelector: v1alpha1.LabelHub} }
 
 func sameRules(a, b []rbacv1.PolicyRule) bool {
 	if len(a) != len(b) {
@@ -119,10 +118,10 @@ func (f terminal) nothingLeft(worker string) {
 	f.t.Helper()
 	c, ctx := f.Cluster(worker).Client(), f.Context()
 	counts := map[string]int{}
-	secrets, err := c.CoreV1().Secrets(workeraccess.Namespace).List(ctx, ours())
+	secrets, err := c.CoreV1().Secrets(v1alpha1.SystemNamespace).List(ctx, ours())
 	f.check(err)
 	counts["Secrets"] = len(secrets.Items)
-	accounts, err := c.CoreV1().ServiceAccounts(workeraccess.Namespace).List(ctx, ours())
+	accounts, err := c.CoreV1().ServiceAccounts(v1alpha1.SystemNamespace).List(ctx, ours())
 	f.check(err)
 	counts["ServiceAccounts"] = len(accounts.Items)
 	roles, err := c.RbacV1().ClusterRoles().List(ctx, ours())
@@ -131,7 +130,7 @@ func (f terminal) nothingLeft(worker string) {
 	bindings, err := c.RbacV1().ClusterRoleBindings().List(ctx, ours())
 	f.check(err)
 	counts["ClusterRoleBindings"] = len(bindings.Items)
-	local, err := c.RbacV1().Roles(workeraccess.Namespace).List(ctx, ours())
+	local, err := c.RbacV1().Roles(v1alpha1.SystemNamespace).List(ctx, ours())
 	f.check(err)
 	counts["Roles"] = len(local.Items)
 	for kind, n := range counts {

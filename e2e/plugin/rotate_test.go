@@ -7,8 +7,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/pkg/plugin/registration"
-	"github.com/jobferry/jobferry/pkg/workeraccess"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // A token is exchanged while a Job runs; the old one is revoked, and only when the hub uses the new one.
@@ -23,7 +22,7 @@ func TestRotate(t *testing.T) {
 	o := f.ok("rotate", "w1", "--worker-context", "w1")
 	f.says(o.err, "Secret "+first+" removed")
 	second := f.tokenInUse("w1")
-	if second == first || f.secretOn("w1", workeraccess.Namespace, first) != nil {
+	if second == first || f.secretOn("w1", v1alpha1.SystemNamespace, first) != nil {
 		t.Errorf("%s after %s", second, first)
 	}
 	f.Patch("job", `{"spec":{"parallelism":1}}`)
@@ -32,13 +31,13 @@ func TestRotate(t *testing.T) {
 	// To a token that expires, and back; register leaves the kind of token as it is.
 	f.ok("rotate", "w1", "--worker-context", "w1", "--token-duration", "24h")
 	bound := f.secretOn("hub", ferrytest.SystemNamespace, "w1")
-	if bound.Annotations[registration.AnnotationExpires] == "" {
+	if bound.Annotations[v1alpha1.AnnotationTokenExpires] == "" {
 		t.Errorf("the Secret doesn't say when its token expires: %v", bound.Annotations)
 	}
 	f.fails(2, []string{"kubectl jobferry rotate w1 --token-duration 48h"}, "register", "w1", "--worker-context", "w1", "--token-duration", "48h")
 	f.ok("register", "w1", "--worker-context", "w1")
 	f.ok("rotate", "w1", "--worker-context", "w1", "--token-duration", "0")
-	if again := f.secretOn("hub", ferrytest.SystemNamespace, "w1"); again.Annotations[registration.AnnotationExpires] != "" {
+	if again := f.secretOn("hub", ferrytest.SystemNamespace, "w1"); again.Annotations[v1alpha1.AnnotationTokenExpires] != "" {
 		t.Errorf("a token that doesn't expire: %v", again.Annotations)
 	}
 
@@ -46,7 +45,7 @@ func TestRotate(t *testing.T) {
 	m.Stop()
 	old := f.tokenInUse("w1")
 	f.fails(3, []string{"nobody has used it yet", "wasn't revoked"}, "rotate", "w1", "--worker-context", "w1", "--timeout", "5s")
-	if f.secretOn("w1", workeraccess.Namespace, old) == nil {
+	if f.secretOn("w1", v1alpha1.SystemNamespace, old) == nil {
 		t.Error("the old token was revoked")
 	}
 	f.RunManager()
@@ -63,12 +62,12 @@ func TestRotate(t *testing.T) {
 
 func (f terminal) tokenInUse(worker string) string {
 	f.t.Helper()
-	return f.secretOn("hub", ferrytest.SystemNamespace, worker).Annotations[registration.AnnotationToken]
+	return f.secretOn("hub", ferrytest.SystemNamespace, worker).Annotations[v1alpha1.AnnotationTokenSecret]
 }
 
 func (f terminal) tokensIn(worker string) int {
 	f.t.Helper()
-	list, err := f.Cluster(worker).Client().CoreV1().Secrets(workeraccess.Namespace).List(f.Context(), ours())
+	list, err := f.Cluster(worker).Client().CoreV1().Secrets(v1alpha1.SystemNamespace).List(f.Context(), ours())
 	f.check(err)
 	return len(list.Items)
 }

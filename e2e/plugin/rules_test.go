@@ -124,7 +124,7 @@ func (f terminal) untilAnswer(worker string, rule workeraccess.Rule, verb string
 	if len(rule.Names) > 0 {
 		asked.Name = rule.Names[0]
 	}
-	user := "system:serviceaccount:" + workeraccess.Namespace + ":" + registration.BaseName(f.hubUID())
+	user := "system:serviceaccount:" + v1alpha1.SystemNamespace + ":" + registration.BaseName(f.hubUID())
 	c := f.Cluster(worker).Client()
 	err := wait.PollUntilContextCancel(f.Context(), 20*time.Millisecond, true, func(ctx context.Context) (bool, error) {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{User: user, ResourceAttributes: asked}}

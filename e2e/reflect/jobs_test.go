@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 var epoch = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -27,7 +27,7 @@ func anyJob(t *rapid.T) *batchv1.Job {
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "job", Labels: map[string]string{"team": "a"}},
 		Spec: batchv1.JobSpec{
-			ManagedBy:   ptr(mirror.ManagedByDispatcher),
+			ManagedBy:   ptr(v1alpha1.ManagedByDispatcher),
 			Parallelism: ptr(int32(rapid.IntRange(0, 4).Draw(t, "parallelism"))),
 			Suspend:     ptr(chance(t, 25, "suspended")),
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{

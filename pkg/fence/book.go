@@ -7,14 +7,14 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // Book is what a worker knows of its hubs. It isn't safe for concurrent use. All
 // times must be of one clock.
 type Book struct {
 	after   time.Duration
-	origins map[mirror.Origin]*page
+	origins map[v1alpha1.Origin]*page
 	// touchedSince: the own API server has answered each time since then. Zero:
 	// it didn't the last time, or wasn't asked.
 	touchedSince time.Time
@@ -30,7 +30,7 @@ type page struct {
 // NewBook makes an empty Book of a controller that closes the fence so long after
 // a Lease's expiry.
 func NewBook(after time.Duration) *Book {
-	return &Book{after: after, origins: map[mirror.Origin]*page{}}
+	return &Book{after: after, origins: map[v1alpha1.Origin]*page{}}
 }
 
 // Hear takes in what a Lease says. Of one that's seen for the first time nobody saw
@@ -61,7 +61,7 @@ func (b *Book) heardBefore(w Word, now time.Time) time.Time {
 
 // Forget drops an origin whose Lease is gone: the hub has let this worker go, or
 // somebody in the worker has let that hub go.
-func (b *Book) Forget(origin mirror.Origin) { delete(b.origins, origin) }
+func (b *Book) Forget(origin v1alpha1.Origin) { delete(b.origins, origin) }
 
 // Touch takes in whether the worker's own API server has answered. It has to be
 // asked while Expecting.
@@ -92,7 +92,7 @@ func (b *Book) Expecting(now time.Time) bool {
 // is away, and for a while after it's back (two times the Lease's duration, at
 // most After), the hub is given the time to be heard again, as long as the hub's
 // own time-out leaves one more duration of the Lease to stop the Pods.
-func (b *Book) Tick(now time.Time) (closed []mirror.Origin, next time.Duration) {
+func (b *Book) Tick(now time.Time) (closed []v1alpha1.Origin, next time.Duration) {
 	for _, origin := range slices.Sorted(maps.Keys(b.origins)) {
 		p := b.origins[origin]
 		if p.closed {
@@ -145,14 +145,14 @@ func (p *page) expiry() time.Time { return p.heard.Add(p.word.Duration) }
 
 // Closed says whether an origin's Jobs must not run. Those of an origin that
 // nothing was ever heard of may.
-func (b *Book) Closed(origin mirror.Origin) bool {
+func (b *Book) Closed(origin v1alpha1.Origin) bool {
 	p := b.origins[origin]
 	return p != nil && p.closed
 }
 
 // Late gives a LateError for each origin whose hub doesn't wait for this fence.
-func (b *Book) Late() map[mirror.Origin]error {
-	late := map[mirror.Origin]error{}
+func (b *Book) Late() map[v1alpha1.Origin]error {
+	late := map[v1alpha1.Origin]error{}
 	for origin, p := range b.origins {
 		if err := Late(b.after, p.word.Duration, p.word.LostTimeout); err != nil {
 			late[origin] = err
@@ -162,7 +162,7 @@ func (b *Book) Late() map[mirror.Origin]error {
 }
 
 // Origins are those that something was heard of, sorted.
-func (b *Book) Origins() []mirror.Origin { return slices.Sorted(maps.Keys(b.origins)) }
+func (b *Book) Origins() []v1alpha1.Origin { return slices.Sorted(maps.Keys(b.origins)) }
 
 func soonest(a, b time.Duration) time.Duration {
 	if a == 0 {

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -26,21 +26,21 @@ type scene struct {
 	now      time.Time
 	away     bool
 	ahead    time.Duration // of the hub's clock
-	renewed  map[mirror.Origin]time.Time
-	renewals map[mirror.Origin]int
+	renewed  map[v1alpha1.Origin]time.Time
+	renewals map[v1alpha1.Origin]int
 	version  int
 }
 
 func newScene() *scene {
-	return &scene{Book: NewBook(after), now: noon, renewals: map[mirror.Origin]int{}, renewed: map[mirror.Origin]time.Time{}, version: 100}
+	return &scene{Book: NewBook(after), now: noon, renewals: map[v1alpha1.Origin]int{}, renewed: map[v1alpha1.Origin]time.Time{}, version: 100}
 }
 
-func (s *scene) word(origin mirror.Origin) Word {
+func (s *scene) word(origin v1alpha1.Origin) Word {
 	s.version++
 	return Word{Origin: origin, Renewal: fmt.Sprint(s.renewals[origin]), Renewed: s.renewed[origin], Version: fmt.Sprint(s.version), Duration: lasts, LostTimeout: timeout}
 }
 
-func (s *scene) renew(origin mirror.Origin) {
+func (s *scene) renew(origin v1alpha1.Origin) {
 	s.renewals[origin]++
 	s.renewed[origin] = s.now.Add(s.ahead)
 	s.Hear(s.word(origin), s.now)
@@ -71,7 +71,7 @@ func (s *scene) wait(d time.Duration) {
 }
 
 // closes is when, after now, the origin's fence closes; at most that long.
-func (s *scene) closes(origin mirror.Origin, most time.Duration) time.Duration {
+func (s *scene) closes(origin v1alpha1.Origin, most time.Duration) time.Duration {
 	began := s.now
 	for s.now.Sub(began) <= most {
 		s.wait(time.Second)

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // Defaults.
@@ -25,7 +25,7 @@ const (
 
 // Word is what a Lease says at one moment.
 type Word struct {
-	Origin mirror.Origin
+	Origin v1alpha1.Origin
 	// Renewal is another one after each renewal.
 	Renewal string
 	// Renewed is when that was, by the hub's clock. Zero: not said.
@@ -43,15 +43,15 @@ type Word struct {
 // Read reads a Lease. It's false for a Lease that isn't a hub's. A duration that
 // can't be read is none.
 func Read(lease *coordinationv1.Lease) (Word, bool) {
-	origin := mirror.Origin(lease.Labels[mirror.LabelOrigin])
+	origin := v1alpha1.Origin(lease.Labels[v1alpha1.LabelOrigin])
 	if origin == "" || lease.Name != origin.FenceLease() {
 		return Word{}, false
 	}
 	w := Word{
 		Origin: origin, Version: lease.ResourceVersion,
 		Duration:    DefaultDuration,
-		LostTimeout: durationOf(lease, mirror.AnnotationWorkerLostTimeout),
-		After:       durationOf(lease, mirror.AnnotationFenceAfter),
+		LostTimeout: durationOf(lease, v1alpha1.AnnotationWorkerLostTimeout),
+		After:       durationOf(lease, v1alpha1.AnnotationFenceAfter),
 		Renewal:     ptr.Deref(lease.Spec.HolderIdentity, ""),
 	}
 	if lease.Spec.RenewTime != nil {

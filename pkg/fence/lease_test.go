@@ -8,14 +8,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 func aLease(edits ...func(*coordinationv1.Lease)) *coordinationv1.Lease {
 	l := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "jobferry-hub", ResourceVersion: "7", Labels: map[string]string{mirror.LabelOrigin: "hub"},
-			Annotations: map[string]string{mirror.AnnotationWorkerLostTimeout: "20m0s", mirror.AnnotationFenceAfter: "3m0s"},
+			Name: "jobferry-hub", ResourceVersion: "7", Labels: map[string]string{v1alpha1.LabelOrigin: "hub"},
+			Annotations: map[string]string{v1alpha1.AnnotationWorkerLostTimeout: "20m0s", v1alpha1.AnnotationFenceAfter: "3m0s"},
 		},
 		Spec: coordinationv1.LeaseSpec{
 			HolderIdentity: ptr.To("manager"), LeaseDurationSeconds: ptr.To[int32](30), RenewTime: &metav1.MicroTime{Time: noon},
@@ -49,9 +49,9 @@ func TestReadWhatSomebodyWrote(t *testing.T) {
 		"no duration":         {func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = nil }, true, func(w Word) bool { return w.Duration == DefaultDuration }},
 		"a negative duration": {func(l *coordinationv1.Lease) { *l.Spec.LeaseDurationSeconds = -1 }, true, func(w Word) bool { return w.Duration == DefaultDuration }},
 		"never renewed":       {func(l *coordinationv1.Lease) { l.Spec.RenewTime = nil }, true, func(w Word) bool { return w.Renewal == "manager" }},
-		"rubbish": {func(l *coordinationv1.Lease) { l.Annotations[mirror.AnnotationWorkerLostTimeout] = "soon" }, true,
+		"rubbish": {func(l *coordinationv1.Lease) { l.Annotations[v1alpha1.AnnotationWorkerLostTimeout] = "soon" }, true,
 			func(w Word) bool { return w.LostTimeout == 0 }},
-		"less than nothing": {func(l *coordinationv1.Lease) { l.Annotations[mirror.AnnotationFenceAfter] = "-1s" }, true,
+		"less than nothing": {func(l *coordinationv1.Lease) { l.Annotations[v1alpha1.AnnotationFenceAfter] = "-1s" }, true,
 			func(w Word) bool { return w.After == 0 }},
 	} {
 		got, ours := Read(aLease(row.edit))

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 )
 
@@ -80,7 +81,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *dispatch.Snapshot, a di
 // known. It isn't tried again, and holds nothing else up.
 func (r *Reconciler) statusRejected(ctx context.Context, s *dispatch.Snapshot, err error) outcome {
 	o := r.tell(ctx, s, dispatch.Report{
-		Reason: dispatch.ReasonStatusRejected, Warning: true, Rule: dispatch.RuleHub,
+		Reason: v1alpha1.EventStatusRejected, Warning: true, Rule: dispatch.RuleHub,
 		Message: "The hub's API server rejected the next status: " + err.Error(),
 	})
 	if shown := s.ReflectedSeat(); shown != nil && shown.Mirror != nil {

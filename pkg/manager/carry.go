@@ -12,6 +12,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
@@ -35,7 +36,7 @@ func (r *Reconciler) setupCarry(mgr ctrl.Manager, wake *wakeups) error {
 
 // registers says whether a Secret is the registration of a worker.
 func (r *Reconciler) registers(secret *corev1.Secret) bool {
-	_, labelled := secret.Labels[clusters.LabelWorkerCluster]
+	_, labelled := secret.Labels[v1alpha1.LabelWorkerCluster]
 	return labelled && secret.Namespace == r.options.Namespace
 }
 
@@ -75,7 +76,7 @@ func (r *Reconciler) carry(ctx context.Context, s *dispatch.Snapshot, w *cluster
 
 func carryRefusal(worker string, err *copier.WorkerError) error {
 	if isRefusal(err) {
-		return &refusalError{worker: worker, reason: dispatch.ReasonFailedCarry, text: "refused what the Job needs: " + err.Error()}
+		return &refusalError{worker: worker, reason: v1alpha1.EventFailedCarry, text: "refused what the Job needs: " + err.Error()}
 	}
 	return &workerError{worker, err}
 }
@@ -88,7 +89,7 @@ func (r *Reconciler) checkClaims(ctx context.Context, w *clusters.Worker, job *b
 		err := w.Client().Get(ctx, types.NamespacedName{Namespace: job.Namespace, Name: name}, &claim)
 		switch {
 		case apierrors.IsNotFound(err), err == nil && claim.DeletionTimestamp != nil:
-			return &refusalError{worker: w.Name(), reason: dispatch.ReasonRefused,
+			return &refusalError{worker: w.Name(), reason: v1alpha1.EventMirrorRefused,
 				text: fmt.Sprintf("persistentvolumeclaim %q not found in namespace %s", name, job.Namespace)}
 		case apierrors.IsForbidden(err): // the worker's scheduler will tell
 		case err != nil:

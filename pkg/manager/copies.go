@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -35,7 +36,7 @@ func (r *Reconciler) placedOn(ctx context.Context, s *dispatch.Snapshot) (*strin
 	if job == nil {
 		return nil, err
 	}
-	worker := job.Annotations[mirror.AnnotationCluster]
+	worker := job.Annotations[v1alpha1.AnnotationCluster]
 	return &worker, nil
 }
 
@@ -43,7 +44,7 @@ func (r *Reconciler) placedOn(ctx context.Context, s *dispatch.Snapshot) (*strin
 func (r *Reconciler) isWanted(ctx context.Context, s *dispatch.Snapshot, worker string) (bool, error) {
 	job, err := r.liveJob(ctx, s)
 	return job != nil && job.DeletionTimestamp == nil && !mirror.Finished(job) &&
-		job.Annotations[mirror.AnnotationCluster] == worker, err
+		job.Annotations[v1alpha1.AnnotationCluster] == worker, err
 }
 
 // suspendMirror stops a copy of a Job that isn't at home.
@@ -96,5 +97,5 @@ func (r *Reconciler) ranTwice(ctx context.Context, s *dispatch.Snapshot, w *clus
 	if twice.Indexes != "" {
 		message += ": indexes " + twice.Indexes
 	}
-	return r.tell(ctx, s, dispatch.Report{Reason: dispatch.ReasonRanTwice, Warning: true, Message: message})
+	return r.tell(ctx, s, dispatch.Report{Reason: v1alpha1.EventRanTwice, Warning: true, Message: message})
 }

@@ -10,15 +10,15 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // What the cache says of a Job may be old. Before a second mirror is made, the hub is asked.
 func TestIsWanted(t *testing.T) {
 	cached := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "team", Name: "train", UID: "first", Finalizers: []string{mirror.Finalizer},
-		Annotations: map[string]string{mirror.AnnotationCluster: "a"},
+		Namespace: "team", Name: "train", UID: "first", Finalizers: []string{v1alpha1.FinalizerMirror},
+		Annotations: map[string]string{v1alpha1.AnnotationCluster: "a"},
 	}}
 	for name, row := range map[string]struct {
 		now  func(*batchv1.Job) // nil: it's gone
@@ -29,7 +29,7 @@ func TestIsWanted(t *testing.T) {
 		"gone":             {},
 		"another one":      {now: func(j *batchv1.Job) { j.UID = "second" }},
 		"being deleted":    {now: func(j *batchv1.Job) { j.DeletionTimestamp = ptr.To(metav1.Unix(5, 0)) }},
-		"placed elsewhere": {now: func(j *batchv1.Job) { j.Annotations[mirror.AnnotationCluster] = "b" }},
+		"placed elsewhere": {now: func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationCluster] = "b" }},
 		"placed nowhere":   {now: func(j *batchv1.Job) { j.Annotations = nil }},
 		"it has ended": {now: func(j *batchv1.Job) {
 			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}

@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 )
@@ -61,7 +62,7 @@ func forbidden(err error) []dispatch.Report {
 	if !errors.As(err, &failed) || !apierrors.IsForbidden(failed.err) {
 		return nil
 	}
-	return []dispatch.Report{{Reason: dispatch.ReasonForbidden, Warning: true, Message: "Worker " + failed.worker +
+	return []dispatch.Report{{Reason: v1alpha1.EventForbidden, Warning: true, Message: "Worker " + failed.worker +
 		" forbids what this Job needs; the permissions of its kubeconfig are to be those that docs/register.md lists: " + failed.err.Error()}}
 }
 

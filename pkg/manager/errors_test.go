@@ -9,8 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
-	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 )
 
 func TestClassify(t *testing.T) {
@@ -40,7 +40,7 @@ func TestForbidden(t *testing.T) {
 	jobs := schema.GroupResource{Group: "batch", Resource: "jobs"}
 	denied := apierrors.NewForbidden(jobs, "train", errors.New("cannot patch jobs/status"))
 	if told := forbidden(fmt.Errorf("Mirrored: %w", &workerError{"a", denied})); len(told) != 1 ||
-		told[0].Reason != dispatch.ReasonForbidden || !strings.Contains(told[0].Message, "cannot patch jobs/status") {
+		told[0].Reason != v1alpha1.EventForbidden || !strings.Contains(told[0].Message, "cannot patch jobs/status") {
 		t.Errorf("told %+v", told)
 	}
 	for name, err := range map[string]error{
@@ -73,7 +73,7 @@ func TestRefusalOf(t *testing.T) {
 			if got := errors.As(refusalOf("a", "team", row.err), &refusal); got != row.refused {
 				t.Errorf("refused: %v, want %v", got, row.refused)
 			}
-			if row.refused && refusal.reason != dispatch.ReasonRefused {
+			if row.refused && refusal.reason != v1alpha1.EventMirrorRefused {
 				t.Errorf("reason %s", refusal.reason)
 			}
 		})

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
@@ -31,7 +32,7 @@ func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName, now t
 		s.MirrorChanged = r.lag.Since(key)
 		s.PassedOver = r.passedOver.For(s.Job.UID, now)
 		s.Terms = r.queues.Terms(ctx, s.Job)
-		home, from = s.Job.Annotations[mirror.AnnotationCluster], s.Job.Annotations[mirror.AnnotationMovedFrom]
+		home, from = s.Job.Annotations[v1alpha1.AnnotationCluster], s.Job.Annotations[v1alpha1.AnnotationMovedFrom]
 	}
 	if home != "" {
 		s.Home = r.seat(home, key, now)
@@ -72,7 +73,7 @@ func (r *Reconciler) Unfinished(worker string) int {
 		return 1 // not known: it's asked again
 	}
 	for i := range jobs.Items {
-		if jobs.Items[i].Annotations[mirror.AnnotationCluster] == worker && !mirror.Finished(&jobs.Items[i]) {
+		if jobs.Items[i].Annotations[v1alpha1.AnnotationCluster] == worker && !mirror.Finished(&jobs.Items[i]) {
 			n++
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -81,17 +82,17 @@ func exactly(job *batchv1.Job) map[string]any {
 // all that has to be known of a move; nil: the Job isn't moved.
 func placementPatch(job *batchv1.Job, worker string, move *mirror.Move) []byte {
 	meta := exactly(job)
-	annotations := map[string]any{mirror.AnnotationCluster: worker, mirror.AnnotationMovedFrom: nil, mirror.AnnotationPlacedFor: nil}
-	if selector := job.Annotations[mirror.AnnotationClusterSelector]; selector != "" {
-		annotations[mirror.AnnotationPlacedFor] = selector
+	annotations := map[string]any{v1alpha1.AnnotationCluster: worker, v1alpha1.AnnotationMovedFrom: nil, v1alpha1.AnnotationPlacedFor: nil}
+	if selector := job.Annotations[v1alpha1.AnnotationClusterSelector]; selector != "" {
+		annotations[v1alpha1.AnnotationPlacedFor] = selector
 	}
 	if move != nil {
 		maps.Copy(annotations, move.Annotations(job))
 	}
 	maps.DeleteFunc(annotations, func(key string, value any) bool { return value == nil && job.Annotations[key] == "" })
 	meta["annotations"] = annotations
-	if !slices.Contains(job.Finalizers, mirror.Finalizer) {
-		meta["finalizers"] = append(slices.Clone(job.Finalizers), mirror.Finalizer)
+	if !slices.Contains(job.Finalizers, v1alpha1.FinalizerMirror) {
+		meta["finalizers"] = append(slices.Clone(job.Finalizers), v1alpha1.FinalizerMirror)
 	}
 	return metadataPatch(meta)
 }
@@ -99,15 +100,15 @@ func placementPatch(job *batchv1.Job, worker string, move *mirror.Move) []byte {
 // letGoPatch takes our finalizer off a hub Job.
 func letGoPatch(job *batchv1.Job) []byte {
 	meta := exactly(job)
-	meta["finalizers"] = slices.DeleteFunc(slices.Clone(job.Finalizers), func(f string) bool { return f == mirror.Finalizer })
+	meta["finalizers"] = slices.DeleteFunc(slices.Clone(job.Finalizers), func(f string) bool { return f == v1alpha1.FinalizerMirror })
 	return metadataPatch(meta)
 }
 
 // disownPatch takes the marks of a mirror off a Job in a worker.
 func disownPatch(job *batchv1.Job) []byte {
 	meta := exactly(job)
-	meta["labels"] = map[string]any{mirror.LabelOrigin: nil}
-	meta["annotations"] = map[string]any{mirror.AnnotationHubUID: nil, mirror.AnnotationProjected: nil}
+	meta["labels"] = map[string]any{v1alpha1.LabelOrigin: nil}
+	meta["annotations"] = map[string]any{v1alpha1.AnnotationHubUID: nil, v1alpha1.AnnotationProjected: nil}
 	return metadataPatch(meta)
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -21,7 +22,7 @@ import (
 func onWorker(name, worker string) *batchv1.Job {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}}
 	if worker != "" {
-		job.Annotations = map[string]string{mirror.AnnotationCluster: worker}
+		job.Annotations = map[string]string{v1alpha1.AnnotationCluster: worker}
 	}
 	return job
 }

@@ -7,11 +7,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/fence"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // Options are the settings of the manager.
@@ -20,7 +20,7 @@ type Options struct {
 	Namespace string
 	// Origin is the id of this hub. Default: the UID of its kube-system
 	// namespace. Two hubs that share a worker must differ in it.
-	Origin mirror.Origin
+	Origin v1alpha1.Origin
 	// Concurrency is the number of Jobs reconciled at a time. Default 128.
 	Concurrency int
 	// WorkerConcurrency is how many of them may be busy with one worker.
@@ -44,7 +44,7 @@ type Options struct {
 // DefaultOptions returns the defaults.
 func DefaultOptions() Options {
 	return Options{
-		Namespace:         "jobferry-system",
+		Namespace:         v1alpha1.SystemNamespace,
 		Concurrency:       128,
 		WorkerConcurrency: 16,
 		PassOver:          5 * time.Minute,

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -22,7 +23,7 @@ func (r *Reconciler) place(ctx context.Context, s *dispatch.Snapshot, a dispatch
 	}
 	request, err := placementRequest(s, a)
 	if err != nil {
-		return r.tell(ctx, s, dispatch.Report{Reason: dispatch.ReasonInvalid, Warning: true, Message: err.Error()}), nil
+		return r.tell(ctx, s, dispatch.Report{Reason: v1alpha1.EventInvalid, Warning: true, Message: err.Error()}), nil
 	}
 	r.waiters.Add(s.Key) // before the room is read: what comes free from now on wakes the Job
 	if !r.settling.Over() || !r.queues.Known(s.Job) {
@@ -69,7 +70,7 @@ func (r *Reconciler) noPlace(ctx context.Context, s *dispatch.Snapshot, a dispat
 		if a.Leave != "" {
 			message = a.Reason + ": " + message
 		}
-		o = r.tell(ctx, s, dispatch.Report{Reason: dispatch.ReasonPending, Warning: true, Message: message})
+		o = r.tell(ctx, s, dispatch.Report{Reason: v1alpha1.EventPending, Warning: true, Message: message})
 	}
 	o.awaitsRoom = true
 	r.outlooks.Unplaced(s, decision)
@@ -90,7 +91,7 @@ func (r *Reconciler) writePlacement(ctx context.Context, s *dispatch.Snapshot, a
 		return outcome{}, err
 	}
 	placementsTotal.WithLabelValues(worker).Inc()
-	report := dispatch.Report{Reason: dispatch.ReasonPlaced, Message: "Placed on worker " + worker}
+	report := dispatch.Report{Reason: v1alpha1.EventPlaced, Message: "Placed on worker " + worker}
 	if a.Leave == "" {
 		placementLatency.Observe(r.memory.age(job, r.clock.Now()).Seconds())
 	} else {
@@ -98,7 +99,7 @@ func (r *Reconciler) writePlacement(ctx context.Context, s *dispatch.Snapshot, a
 		if !a.Must {
 			r.passedOver.Add(job.UID, a.Leave, a.Reason, r.clock.Now().Add(r.options.PassOver))
 		}
-		report = dispatch.Report{Reason: dispatch.ReasonMoved,
+		report = dispatch.Report{Reason: v1alpha1.EventMoved,
 			Message: fmt.Sprintf("Moved from worker %s to worker %s: %s", a.Leave, worker, a.Reason)}
 	}
 	o := r.tell(ctx, s, report)

@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -29,7 +30,7 @@ func phaseOf(job *batchv1.Job) Phase {
 		return PhaseFinished
 	case mirror.Suspended(job):
 		return PhaseSuspended
-	case job.Annotations[mirror.AnnotationCluster] == "":
+	case job.Annotations[v1alpha1.AnnotationCluster] == "":
 		return PhasePending
 	case job.Status.StartTime == nil:
 		return PhasePlaced
@@ -63,7 +64,7 @@ func newPlacements() *placements {
 
 // Set takes over a Job as it is now, and returns where it was before, and is.
 func (p *placements) Set(job *batchv1.Job) (before, after place) {
-	after = place{worker: job.Annotations[mirror.AnnotationCluster], phase: phaseOf(job)}
+	after = place{worker: job.Annotations[v1alpha1.AnnotationCluster], phase: phaseOf(job)}
 	return p.change(keyOf(job), &after), after
 }
 

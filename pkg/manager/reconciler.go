@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
@@ -35,7 +36,7 @@ type Reconciler struct {
 	copier  *copier.Copier
 	report  *reporter
 	clock   clock.PassiveClock
-	origin  mirror.Origin
+	origin  v1alpha1.Origin
 	options Options
 
 	placements *placements

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	testingclock "k8s.io/utils/clock/testing"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 )
 
@@ -20,16 +21,16 @@ func TestReporterTellsNewsOnly(t *testing.T) {
 	r := newReporter(recorder, testingclock.NewFakePassiveClock(noon))
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}
 	tell := func(message string) {
-		r.Tell(logr.Discard(), job, dispatch.Report{Reason: dispatch.ReasonPending, Message: message, Warning: true})
+		r.Tell(logr.Discard(), job, dispatch.Report{Reason: v1alpha1.EventPending, Message: message, Warning: true})
 	}
 	tell("0/1 clusters available")
 	tell("0/1 clusters available")
 	tell("0/2 clusters available")
-	r.Settle("uid", []dispatch.Report{{Reason: dispatch.ReasonPending}})
+	r.Settle("uid", []dispatch.Report{{Reason: v1alpha1.EventPending}})
 	tell("0/2 clusters available")
 	r.Settle("uid", nil) // it isn't pending any more
 	tell("0/2 clusters available")
-	r.Tell(logr.Discard(), nil, dispatch.Report{Reason: dispatch.ReasonLost}) // nobody to tell
+	r.Tell(logr.Discard(), nil, dispatch.Report{Reason: v1alpha1.EventLost}) // nobody to tell
 
 	want := []string{"0/1", "0/2", "0/2"}
 	if len(recorder.Events) != len(want) {
@@ -49,7 +50,7 @@ func TestReporterSparesTheHub(t *testing.T) {
 	r := newReporter(recorder, now)
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}
 	lie := func(text string) {
-		r.Tell(logr.Discard(), job, dispatch.Report{Reason: dispatch.ReasonStatusRejected, Message: text, Warning: true})
+		r.Tell(logr.Discard(), job, dispatch.Report{Reason: v1alpha1.EventStatusRejected, Message: text, Warning: true})
 	}
 	for n := range 100 {
 		lie(fmt.Sprint("failed falls to ", n))
@@ -64,7 +65,7 @@ func TestReporterSparesTheHub(t *testing.T) {
 	if got := len(recorder.Events); got != freeWarnings+1 {
 		t.Errorf("%d events: the last text wasn't told in its turn", got)
 	}
-	r.Tell(logr.Discard(), job, dispatch.Report{Reason: dispatch.ReasonPlaced, Message: "Placed on worker a"})
+	r.Tell(logr.Discard(), job, dispatch.Report{Reason: v1alpha1.EventPlaced, Message: "Placed on worker a"})
 	if got := len(recorder.Events); got != freeWarnings+2 {
 		t.Errorf("%d events: what isn't a warning was held back", got)
 	}

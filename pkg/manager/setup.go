@@ -94,7 +94,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		return err
 	}
 	if options.Origin == "" {
-		options.Origin = mirror.Origin(hubUID)
+		options.Origin = v1alpha1.Origin(hubUID)
 	}
 	told := newEventWriter(mgr.GetClient())
 	if err := mgr.Add(told); err != nil {

@@ -6,6 +6,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
@@ -23,8 +24,8 @@ func unwantedAt(job *batchv1.Job, view clusters.View, worker string) string {
 	if view.Spec.Drain {
 		return "worker " + worker + " is drained"
 	}
-	selector := job.Annotations[mirror.AnnotationClusterSelector]
-	if selector == job.Annotations[mirror.AnnotationPlacedFor] {
+	selector := job.Annotations[v1alpha1.AnnotationClusterSelector]
+	if selector == job.Annotations[v1alpha1.AnnotationPlacedFor] {
 		return ""
 	}
 	wanted, err := placement.ParseSelector(job.Annotations)

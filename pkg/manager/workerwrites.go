@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -100,7 +101,7 @@ func (r *Reconciler) createMirror(ctx context.Context, s *dispatch.Snapshot, w *
 // there: its cache may be behind, just after it came back. What is found is
 // remembered, and removed first.
 func (r *Reconciler) leftFormer(ctx context.Context, s *dispatch.Snapshot) (bool, error) {
-	former, ok := r.workers.Get(s.Job.Annotations[mirror.AnnotationMovedFrom])
+	former, ok := r.workers.Get(s.Job.Annotations[v1alpha1.AnnotationMovedFrom])
 	if !ok || former.Name() == s.Home.Worker || r.workers.Loss(former.Name()).State == clusters.Lost {
 		return true, nil
 	}
@@ -140,7 +141,7 @@ func (r *Reconciler) adopt(ctx context.Context, s *dispatch.Snapshot, w *cluster
 		return outcome{}, &workerError{w.Name(), err}
 	}
 	if mirror.Owns(r.origin, s.Job.UID, &existing) == mirror.Foreign {
-		return outcome{}, &refusalError{worker: w.Name(), reason: dispatch.ReasonConflict,
+		return outcome{}, &refusalError{worker: w.Name(), reason: v1alpha1.EventConflict,
 			text: "has a Job " + s.Key.String() + " that isn't ours; it is left alone"}
 	}
 	r.wrote(w, &existing)
@@ -152,10 +153,10 @@ func (r *Reconciler) adopt(ctx context.Context, s *dispatch.Snapshot, w *cluster
 func refusalOf(worker, namespace string, err error) error {
 	switch {
 	case apierrors.IsNotFound(err):
-		return &refusalError{worker: worker, reason: dispatch.ReasonRefused,
+		return &refusalError{worker: worker, reason: v1alpha1.EventMirrorRefused,
 			text: "has no namespace " + namespace + ", and its WorkerCluster doesn't let Jobferry create it (spec.createNamespaces)"}
 	case isRefusal(err):
-		return &refusalError{worker: worker, reason: dispatch.ReasonRefused, text: "refused the Job: " + err.Error()}
+		return &refusalError{worker: worker, reason: v1alpha1.EventMirrorRefused, text: "refused the Job: " + err.Error()}
 	default:
 		return &workerError{worker, err}
 	}

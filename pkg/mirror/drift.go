@@ -6,6 +6,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // Action is what Drift says: None, Patch, Recreate or Refuse.
@@ -109,8 +111,8 @@ func (d *drift) claim() Action {
 func (d *drift) stamp() {
 	rec := d.last
 	rec.Labels, rec.Annotations = d.wanted.Labels, d.wanted.Annotations
-	if d.mirror.Annotations[AnnotationProjected] != rec.String() {
-		d.annotate(AnnotationProjected, rec.String())
+	if d.mirror.Annotations[v1alpha1.AnnotationProjected] != rec.String() {
+		d.annotate(v1alpha1.AnnotationProjected, rec.String())
 	}
 }
 

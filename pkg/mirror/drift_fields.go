@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // metadata takes over the user's labels and annotations, and removes those that
@@ -15,7 +17,7 @@ func (d *drift) metadata() {
 		d.want.Labels = map[string]string{}
 	}
 	syncKeys(d.want.Labels, userLabels(d.hub), d.last.Labels)
-	d.annotate(AnnotationHubUID, string(d.hub.UID))
+	d.annotate(v1alpha1.AnnotationHubUID, string(d.hub.UID))
 	syncKeys(d.want.Annotations, userAnnotations(d.hub), d.last.Annotations)
 }
 
@@ -44,7 +46,7 @@ func (d *drift) scalars() {
 		want.PodReplacementPolicy = hub.PodReplacementPolicy
 	}
 	if Suspended(d.hub) {
-		delete(d.want.Annotations, AnnotationDeadlineSpent)
+		delete(d.want.Annotations, v1alpha1.AnnotationDeadlineSpent)
 	}
 	want.ActiveDeadlineSeconds = wantedDeadline(d.hub, d.want)
 	d.scale()

@@ -88,7 +88,7 @@ var driftRows = map[string]struct {
 	"elastic, then parallelism alone": {base: job().Indexed(5).Parallelism(5), hub: scaled(3, 1), want: "spec.completions spec.parallelism"},
 	"a label":                         {hub: func(j *batchv1.Job) { j.Labels = map[string]string{"team": "b"} }, want: "metadata.annotations metadata.labels"},
 	"a label, in the worker":          {mirror: func(j *batchv1.Job) { j.Labels["seen"] = "yes" }},
-	"no record any more":              {mirror: func(j *batchv1.Job) { delete(j.Annotations, AnnotationProjected) }, want: "metadata.annotations"},
+	"no record any more":              {mirror: func(j *batchv1.Job) { delete(j.Annotations, v1alpha1.AnnotationProjected) }, want: "metadata.annotations"},
 	"ended":                           {hub: suspend, mirror: trueFor(batchv1.JobComplete, "", "", noon)},
 	"being deleted":                   {hub: suspend, mirror: func(j *batchv1.Job) { j.DeletionTimestamp = timePtr(noon) }},
 

@@ -5,26 +5,27 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 )
 
 func TestOwns(t *testing.T) {
 	mine := func() *mirrortest.Job {
-		return mirrortest.New("job").Label(LabelOrigin, "hub-a").Annotation(AnnotationHubUID, "uid-1")
+		return mirrortest.New("job").Label(v1alpha1.LabelOrigin, "hub-a").Annotation(v1alpha1.AnnotationHubUID, "uid-1")
 	}
 	for name, row := range map[string]struct {
-		origin Origin
+		origin v1alpha1.Origin
 		job    *mirrortest.Job
 		want   Ownership
 	}{
 		"mine":                         {"hub-a", mine(), Ours},
-		"deleted and created again":    {"hub-a", mine().Annotation(AnnotationHubUID, "uid-0"), OtherHubJob},
+		"deleted and created again":    {"hub-a", mine().Annotation(v1alpha1.AnnotationHubUID, "uid-0"), OtherHubJob},
 		"another hub's":                {"hub-b", mine(), Foreign},
 		"a user's":                     {"hub-a", mirrortest.New("job"), Foreign},
-		"a user's with our label":      {"hub-a", mirrortest.New("job").Label(LabelOrigin, "hub-a"), Foreign},
-		"a user's with our annotation": {"hub-a", mirrortest.New("job").Annotation(AnnotationHubUID, "uid-1"), Foreign},
-		"an origin that isn't known":   {"", mirrortest.New("job").Annotation(AnnotationHubUID, "uid-1"), Foreign},
-		"another hub's, equal hub UID": {"hub-b", mine().Label(LabelOrigin, "hub-a"), Foreign},
+		"a user's with our label":      {"hub-a", mirrortest.New("job").Label(v1alpha1.LabelOrigin, "hub-a"), Foreign},
+		"a user's with our annotation": {"hub-a", mirrortest.New("job").Annotation(v1alpha1.AnnotationHubUID, "uid-1"), Foreign},
+		"an origin that isn't known":   {"", mirrortest.New("job").Annotation(v1alpha1.AnnotationHubUID, "uid-1"), Foreign},
+		"another hub's, equal hub UID": {"hub-b", mine().Label(v1alpha1.LabelOrigin, "hub-a"), Foreign},
 	} {
 		if got := Owns(row.origin, "uid-1", row.job.Obj()); got != row.want {
 			t.Errorf("%s: got %s", name, got)
@@ -33,17 +34,17 @@ func TestOwns(t *testing.T) {
 }
 
 func TestClaimed(t *testing.T) {
-	if Claimed(mirrortest.New("job").Obj()) || Claimed(mirrortest.New("job").ManagedBy(ManagedByWorker).Obj()) {
+	if Claimed(mirrortest.New("job").Obj()) || Claimed(mirrortest.New("job").ManagedBy(v1alpha1.ManagedByWorker).Obj()) {
 		t.Error("a Job of someone else is claimed")
 	}
-	if !Claimed(mirrortest.New("job").ManagedBy(ManagedByDispatcher).Obj()) {
+	if !Claimed(mirrortest.New("job").ManagedBy(v1alpha1.ManagedByDispatcher).Obj()) {
 		t.Error("our Job isn't claimed")
 	}
 }
 
 func TestSelector(t *testing.T) {
 	m := Project(mirrortest.New("job").Obj(), Target{Origin: "hub-a"})
-	if !Origin("hub-a").Selector().Matches(labels.Set(m.Labels)) || Origin("hub-b").Selector().Matches(labels.Set(m.Labels)) {
+	if !v1alpha1.Origin("hub-a").Selector().Matches(labels.Set(m.Labels)) || v1alpha1.Origin("hub-b").Selector().Matches(labels.Set(m.Labels)) {
 		t.Errorf("labels %v", m.Labels)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // Move is the step of a Job from one worker to another. It's written on the hub Job
@@ -25,16 +27,16 @@ type Move struct {
 // of its progress may be that of an earlier attempt.
 func (m Move) Annotations(hub *batchv1.Job) map[string]any {
 	set := map[string]any{
-		AnnotationMovedFrom:     m.From,
-		AnnotationMovedAt:       m.At.UTC().Format(time.RFC3339),
-		AnnotationMovedWith:     newMovedWith(hub),
-		AnnotationDeadlineSpent: nil,
+		v1alpha1.AnnotationMovedFrom:     m.From,
+		v1alpha1.AnnotationMovedAt:       m.At.UTC().Format(time.RFC3339),
+		v1alpha1.AnnotationMovedWith:     newMovedWith(hub),
+		v1alpha1.AnnotationDeadlineSpent: nil,
 	}
 	if m.FreshStart {
-		set[AnnotationFreshStart] = "true"
+		set[v1alpha1.AnnotationFreshStart] = "true"
 	}
 	if s := int64(DeadlineSpent(hub, m.RanUntil) / time.Second); s > 0 {
-		set[AnnotationDeadlineSpent] = strconv.FormatInt(s, 10)
+		set[v1alpha1.AnnotationDeadlineSpent] = strconv.FormatInt(s, 10)
 	}
 	return set
 }
@@ -47,9 +49,9 @@ func DeadlineSpent(hub *batchv1.Job, until time.Time) time.Duration {
 		return 0
 	}
 	from, before := hub.Status.StartTime.Time, time.Duration(0)
-	if moved, err := time.Parse(time.RFC3339, hub.Annotations[AnnotationMovedAt]); err == nil && !moved.Before(from) {
+	if moved, err := time.Parse(time.RFC3339, hub.Annotations[v1alpha1.AnnotationMovedAt]); err == nil && !moved.Before(from) {
 		from = moved
-		seconds, _ := strconv.ParseInt(hub.Annotations[AnnotationDeadlineSpent], 10, 64) // none: nothing
+		seconds, _ := strconv.ParseInt(hub.Annotations[v1alpha1.AnnotationDeadlineSpent], 10, 64) // none: nothing
 		before = time.Duration(max(seconds, 0)) * time.Second
 	}
 	return before + max(until.Sub(from), 0)
@@ -88,13 +90,13 @@ type Repeated struct {
 }
 
 // Moved says whether a hub Job was moved away from a worker, with what it had then.
-func Moved(hub *batchv1.Job) bool { return hub.Annotations[AnnotationMovedWith] != "" }
+func Moved(hub *batchv1.Job) bool { return hub.Annotations[v1alpha1.AnnotationMovedWith] != "" }
 
 // RepeatedBy compares a former copy of a moved Job with what the hub knew when it
 // moved it.
 func RepeatedBy(hub, former *batchv1.Job) Repeated {
 	var with movedWith
-	if json.Unmarshal([]byte(hub.Annotations[AnnotationMovedWith]), &with) != nil {
+	if json.Unmarshal([]byte(hub.Annotations[v1alpha1.AnnotationMovedWith]), &with) != nil {
 		return Repeated{} // not moved, or by hand
 	}
 	if !indexed(hub) || with.CompletedIndexes == nil {
@@ -133,5 +135,5 @@ func SuspendPatch(m *batchv1.Job) []byte {
 // ConfirmPatch is the merge patch that takes the mark of the fence off a mirror, with
 // its UID as precondition.
 func ConfirmPatch(m *batchv1.Job) []byte {
-	return patchBytes(m, map[string]any{"metadata": map[string]any{"annotations": map[string]any{AnnotationFenced: nil}}}, false)
+	return patchBytes(m, map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.AnnotationFenced: nil}}}, false)
 }

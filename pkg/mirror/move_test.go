@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 )
 
@@ -67,8 +68,8 @@ func TestMoveAnnotations(t *testing.T) {
 	move := Move{From: "a", At: start.Add(time.Hour), RanUntil: start.Add(time.Minute)}
 	hub := mirrortest.New("job").Indexed(5).Started(start).Counted(2, 1).CompletedIndexes("0,3").Do(withDeadline(600)).Obj()
 	want := map[string]any{
-		AnnotationMovedFrom: "a", AnnotationMovedAt: "2026-03-01T13:00:00Z", AnnotationDeadlineSpent: "60",
-		AnnotationMovedWith: `{"succeeded":2,"completedIndexes":"0,3"}`,
+		v1alpha1.AnnotationMovedFrom: "a", v1alpha1.AnnotationMovedAt: "2026-03-01T13:00:00Z", v1alpha1.AnnotationDeadlineSpent: "60",
+		v1alpha1.AnnotationMovedWith: `{"succeeded":2,"completedIndexes":"0,3"}`,
 	}
 	if got := move.Annotations(hub); !maps.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
@@ -93,7 +94,7 @@ func TestRepeatedBy(t *testing.T) {
 		"it knows less":     {move(mirrortest.New("job").Counted(2, 0)), mirrortest.New("job").Counted(1, 0).Obj(), Repeated{}},
 		"never moved":       {indexed().Obj(), indexed().Counted(2, 0).CompletedIndexes("0,1").Obj(), Repeated{}},
 		"a lie":             {move(indexed()), indexed().CompletedIndexes("9-1").Obj(), Repeated{}},
-		"an edited promise": {indexed().Annotation(AnnotationMovedWith, `{"completedIndexes":"x"}`).Obj(), indexed().CompletedIndexes("1").Obj(), Repeated{}},
+		"an edited promise": {indexed().Annotation(v1alpha1.AnnotationMovedWith, `{"completedIndexes":"x"}`).Obj(), indexed().CompletedIndexes("1").Obj(), Repeated{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := RepeatedBy(c.hub, c.former); got != c.want {

@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // apply is RFC 7386.
@@ -73,7 +75,7 @@ func TestPatchIsEnough(t *testing.T) {
 	if again := Drift(hub, after, atHome); describe(again) != "" || len(patch.Unmet(after)) > 0 {
 		t.Errorf("then %+v, unmet %v", again, patch.Unmet(after))
 	}
-	if diff := cmp.Diff(map[string]string{"b": "3", "theirs": "x", LabelOrigin: "hub-a"}, after.Labels); diff != "" {
+	if diff := cmp.Diff(map[string]string{"b": "3", "theirs": "x", v1alpha1.LabelOrigin: "hub-a"}, after.Labels); diff != "" {
 		t.Error(diff)
 	}
 	if _, there := after.Annotations["c"]; there {

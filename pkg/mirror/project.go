@@ -15,7 +15,7 @@ import (
 // start there. The last three fields matter to Project alone; the mirror keeps
 // what Drift and Reflect need of them.
 type Target struct {
-	Origin        Origin
+	Origin        v1alpha1.Origin
 	JobController v1alpha1.JobController // default BuiltIn
 	// Minor is the worker's Kubernetes version, 1.Minor. Zero: unknown, taken for old.
 	Minor int
@@ -38,20 +38,20 @@ type Target struct {
 // stays on the hub, which owns expiry.
 func Project(hub *batchv1.Job, target Target) *batchv1.Job {
 	m, rec := project(hub, target)
-	m.Annotations[AnnotationProjected] = rec.String()
+	m.Annotations[v1alpha1.AnnotationProjected] = rec.String()
 	return m
 }
 
 // project is Project without the record, which comes beside it.
 func project(hub *batchv1.Job, target Target) (*batchv1.Job, record) {
 	labels, annotations := userLabels(hub), userAnnotations(hub)
-	labels[LabelOrigin] = string(target.Origin)
-	annotations[AnnotationHubUID] = string(hub.UID)
+	labels[v1alpha1.LabelOrigin] = string(target.Origin)
+	annotations[v1alpha1.AnnotationHubUID] = string(hub.UID)
 	if target.FreshStart || (workQueue(hub) && progressed(&hub.Status)) {
-		annotations[AnnotationFreshStart] = "true"
+		annotations[v1alpha1.AnnotationFreshStart] = "true"
 	}
 	if s := int64(target.DeadlineSpent / time.Second); s > 0 && hub.Spec.ActiveDeadlineSeconds != nil {
-		annotations[AnnotationDeadlineSpent] = strconv.FormatInt(s, 10)
+		annotations[v1alpha1.AnnotationDeadlineSpent] = strconv.FormatInt(s, 10)
 	}
 	m := &batchv1.Job{
 		TypeMeta: metav1.TypeMeta{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job"},
@@ -74,7 +74,7 @@ func projectSpec(hub *batchv1.Job, target Target) batchv1.JobSpec {
 	spec.TTLSecondsAfterFinished = nil
 	spec.ManagedBy = nil
 	if target.JobController == v1alpha1.JobControllerEmbedded {
-		spec.ManagedBy = ptr.To(ManagedByWorker)
+		spec.ManagedBy = ptr.To(v1alpha1.ManagedByWorker)
 	}
 	if !manualSelector(hub) {
 		spec.Selector, spec.ManualSelector = nil, nil
@@ -89,7 +89,7 @@ func wantedDeadline(hub, mirror *batchv1.Job) *int64 {
 	if hub.Spec.ActiveDeadlineSeconds == nil {
 		return nil
 	}
-	spent, err := strconv.ParseInt(mirror.Annotations[AnnotationDeadlineSpent], 10, 64)
+	spent, err := strconv.ParseInt(mirror.Annotations[v1alpha1.AnnotationDeadlineSpent], 10, 64)
 	if err != nil || spent < 0 || Suspended(hub) {
 		spent = 0
 	}

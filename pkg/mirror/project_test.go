@@ -19,20 +19,20 @@ var atHome = Target{Origin: "hub-a", Minor: 36}
 func TestProjectMetadata(t *testing.T) {
 	hub := mirrortest.New("job").
 		Label("team", "a").Label("kueue.x-k8s.io/queue-name", "q").Label(batchv1.JobNameLabel, "job").Label("controller-uid", "uid-job").
-		Annotation("note", "x").Annotation(AnnotationCluster, "west").Annotation(corev1.LastAppliedConfigAnnotation, "{}").
+		Annotation("note", "x").Annotation(v1alpha1.AnnotationCluster, "west").Annotation(corev1.LastAppliedConfigAnnotation, "{}").
 		Annotation("batch.kubernetes.io/cronjob-scheduled-timestamp", "t").Annotation("argocd.argoproj.io/tracking-id", "app").
 		Do(func(j *batchv1.Job) {
 			j.GenerateName = "job-"
-			j.Finalizers = []string{Finalizer}
+			j.Finalizers = []string{v1alpha1.FinalizerMirror}
 			j.OwnerReferences = []metav1.OwnerReference{{Kind: "CronJob", Name: "nightly"}}
 			j.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
 		}).Obj()
 	got := Project(hub, atHome).ObjectMeta
-	delete(got.Annotations, AnnotationProjected)
+	delete(got.Annotations, v1alpha1.AnnotationProjected)
 	want := metav1.ObjectMeta{
 		Namespace: "team", Name: "job",
-		Labels:      map[string]string{"team": "a", LabelOrigin: "hub-a"},
-		Annotations: map[string]string{"note": "x", AnnotationHubUID: "uid-job"},
+		Labels:      map[string]string{"team": "a", v1alpha1.LabelOrigin: "hub-a"},
+		Annotations: map[string]string{"note": "x", v1alpha1.AnnotationHubUID: "uid-job"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -40,7 +40,7 @@ func TestProjectMetadata(t *testing.T) {
 }
 
 func TestProjectSpec(t *testing.T) {
-	hub := mirrortest.New("job").Suspend(true).ManagedBy(ManagedByDispatcher).Do(func(j *batchv1.Job) {
+	hub := mirrortest.New("job").Suspend(true).ManagedBy(v1alpha1.ManagedByDispatcher).Do(func(j *batchv1.Job) {
 		j.Spec.TTLSecondsAfterFinished = ptr.To[int32](5)
 		j.Spec.Template.Labels["app"] = "x"
 		j.Spec.Template.Labels["kueue.x-k8s.io/podset"] = "main"
@@ -92,7 +92,7 @@ func TestProjectTarget(t *testing.T) {
 		check  func(*batchv1.Job) bool
 	}{
 		"built-in":               {mirrortest.New("job"), Target{JobController: v1alpha1.JobControllerBuiltIn}, func(m *batchv1.Job) bool { return m.Spec.ManagedBy == nil }},
-		"embedded":               {mirrortest.New("job"), Target{JobController: v1alpha1.JobControllerEmbedded}, func(m *batchv1.Job) bool { return *m.Spec.ManagedBy == ManagedByWorker }},
+		"embedded":               {mirrortest.New("job"), Target{JobController: v1alpha1.JobControllerEmbedded}, func(m *batchv1.Job) bool { return *m.Spec.ManagedBy == v1alpha1.ManagedByWorker }},
 		"suspended for its seed": {mirrortest.New("job"), Target{Suspended: true}, Suspended},
 		"fresh start":            {mirrortest.New("job"), Target{FreshStart: true}, freshStart},
 		"a work queue's restart": {mirrortest.New("job").WorkQueue(2).Counted(0, 1), Target{}, freshStart},

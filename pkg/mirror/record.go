@@ -8,10 +8,12 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // record is what Jobferry remembers on a mirror of what it last wrote there, as
-// AnnotationProjected. It tells the hub's changes from the worker's.
+// v1alpha1.AnnotationProjected. It tells the hub's changes from the worker's.
 type record struct {
 	// ManagedBy is the mirror's claim.
 	ManagedBy string `json:"managedBy,omitempty"`
@@ -39,7 +41,7 @@ func newRecord(hub *batchv1.Job, spec *batchv1.JobSpec) record {
 // then nothing is known about who changed what.
 func readRecord(mirror *batchv1.Job) (record, bool) {
 	var rec record
-	err := json.Unmarshal([]byte(mirror.Annotations[AnnotationProjected]), &rec)
+	err := json.Unmarshal([]byte(mirror.Annotations[v1alpha1.AnnotationProjected]), &rec)
 	return rec, err == nil && rec.Scheduling != "" && rec.Resources != ""
 }
 

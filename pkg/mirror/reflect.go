@@ -6,6 +6,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // Options are the limits of Reflect. The zero value stands for the defaults.
@@ -149,7 +151,7 @@ func progressed(s *batchv1.JobStatus) bool {
 }
 
 func freshStart(mirror *batchv1.Job) bool {
-	_, ok := mirror.Annotations[AnnotationFreshStart]
+	_, ok := mirror.Annotations[v1alpha1.AnnotationFreshStart]
 	return ok
 }
 

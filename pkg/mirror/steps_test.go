@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 )
 
@@ -66,7 +67,7 @@ var stepRows = map[string]struct{ hub, mirror, want *mirrortest.Job }{
 	},
 	"a fresh start doesn't take counters back": {
 		indexedJob().Started(start).Counted(2, 3).CompletedIndexes("1,2").FailedIndexes("0"),
-		indexedJob().Annotation(AnnotationFreshStart, "true").Started(end).Pods(2, 0, 0).Counted(1, 1).CompletedIndexes("0").FailedIndexes("4"),
+		indexedJob().Annotation(v1alpha1.AnnotationFreshStart, "true").Started(end).Pods(2, 0, 0).Counted(1, 1).CompletedIndexes("0").FailedIndexes("4"),
 		indexedJob().Started(start).Pods(2, 0, 0).Counted(3, 3).CompletedIndexes("0-2").FailedIndexes("4"),
 	},
 	"ended before it heard of more completions: progress, and no end": {

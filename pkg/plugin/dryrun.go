@@ -13,9 +13,9 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/registration"
-	"github.com/jobferry/jobferry/pkg/workeraccess"
 )
 
 // dryRun is what --dry-run is about.
@@ -65,7 +65,7 @@ func (c *cli) printManifests(cmd *cobra.Command, f *registerFlags, r registratio
 		return err
 	}
 	secret := r.Secret(nil, time.Time{})
-	secret.Data, secret.StringData = nil, map[string]string{registration.KubeconfigKey: string(kubeconfig)}
+	secret.Data, secret.StringData = nil, map[string]string{v1alpha1.KubeconfigKey: string(kubeconfig)}
 	_, context, err := f.worker.load(cmd)
 	if err != nil {
 		return err
@@ -123,6 +123,6 @@ func tokenHint(r registration.Request, context string) string {
 	}
 	return strings.Join([]string{
 		"Apply the worker's manifests first. In the hub's Secret, put in the place of " + registration.TokenPlaceholder + " what this prints:",
-		fmt.Sprintf("  kubectl --context %s -n %s %s", context, workeraccess.Namespace, get),
+		fmt.Sprintf("  kubectl --context %s -n %s %s", context, v1alpha1.SystemNamespace, get),
 	}, "\n")
 }

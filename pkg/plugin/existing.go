@@ -43,9 +43,9 @@ func (c *cli) existing(ctx context.Context, hub client.Client, name string) (reg
 		return request, list.Items, nil
 	case err != nil:
 		return request, nil, fmt.Errorf("hub: %w", access.Explain(err))
-	case secret.Labels[registration.LabelWorkerCluster] != "true":
+	case secret.Labels[v1alpha1.LabelWorkerCluster] != "true":
 		return request, nil, fmt.Errorf("the hub's Secret %s/%s is something else (it has no label %s=true): choose another name",
-			request.Namespace, name, registration.LabelWorkerCluster)
+			request.Namespace, name, v1alpha1.LabelWorkerCluster)
 	case secret.DeletionTimestamp != nil:
 		return request, nil, fmt.Errorf("worker %s is being removed: wait until kubectl jobferry clusters doesn't show it any more", name)
 	}
@@ -64,10 +64,10 @@ func settable(spec v1alpha1.WorkerClusterSpec) v1alpha1.WorkerClusterSpec {
 
 // fromSecret takes over what only the registration Secret tells.
 func fromSecret(request *registration.Request, secret *corev1.Secret) {
-	request.TokenSecret = secret.Annotations[registration.AnnotationToken]
+	request.TokenSecret = secret.Annotations[v1alpha1.AnnotationTokenSecret]
 	// Nobody else writes it; what can't be read is no duration.
-	request.TokenDuration, _ = time.ParseDuration(secret.Annotations[registration.AnnotationDuration])
-	if access, told := secret.Annotations[registration.AnnotationPodAccess]; told {
+	request.TokenDuration, _ = time.ParseDuration(secret.Annotations[v1alpha1.AnnotationTokenDuration])
+	if access, told := secret.Annotations[v1alpha1.AnnotationPodAccess]; told {
 		request.PodAccess = strings.FieldsFunc(access, func(r rune) bool { return r == ',' })
 		if request.PodAccess == nil {
 			request.PodAccess = []string{}

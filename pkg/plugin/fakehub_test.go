@@ -24,7 +24,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // now is what the plugin's clock says.
@@ -65,8 +64,8 @@ func newHub(t *testing.T) *fakeHub {
 
 func shards() *batchv1.Job {
 	return &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "shards", UID: "1", Annotations: map[string]string{mirror.AnnotationCluster: "west"}},
-		Spec:       batchv1.JobSpec{ManagedBy: ptr.To(mirror.ManagedByDispatcher), Completions: ptr.To[int32](2)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "shards", UID: "1", Annotations: map[string]string{v1alpha1.AnnotationCluster: "west"}},
+		Spec:       batchv1.JobSpec{ManagedBy: ptr.To(v1alpha1.ManagedByDispatcher), Completions: ptr.To[int32](2)},
 		Status:     batchv1.JobStatus{Active: 2, Ready: ptr.To[int32](2)},
 	}
 }

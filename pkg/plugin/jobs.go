@@ -13,6 +13,7 @@ import (
 	"k8s.io/kubectl/pkg/util/templates"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
@@ -126,7 +127,7 @@ func jobNamed(ctx context.Context, hub client.Client, key types.NamespacedName) 
 	case err != nil:
 		return nil, access.Explain(err)
 	case !mirror.Claimed(job):
-		return nil, access.Advise(fmt.Errorf("the Job %s isn't Jobferry's: its spec.managedBy isn't %s", key.Name, mirror.ManagedByDispatcher),
+		return nil, access.Advise(fmt.Errorf("the Job %s isn't Jobferry's: its spec.managedBy isn't %s", key.Name, v1alpha1.ManagedByDispatcher),
 			"kubectl itself shows its Pods and logs")
 	}
 	return job, nil
@@ -138,7 +139,7 @@ func ours(jobs []batchv1.Job) []batchv1.Job {
 }
 
 func placedOn(jobs []batchv1.Job, worker string) []batchv1.Job {
-	return keep(jobs, func(job *batchv1.Job) bool { return job.Annotations[mirror.AnnotationCluster] == worker })
+	return keep(jobs, func(job *batchv1.Job) bool { return job.Annotations[v1alpha1.AnnotationCluster] == worker })
 }
 
 func keep(jobs []batchv1.Job, wanted func(*batchv1.Job) bool) []batchv1.Job {

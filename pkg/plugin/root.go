@@ -9,6 +9,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/kubectl/pkg/util/templates"
 	"k8s.io/utils/clock"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // Run runs the plugin, and returns its exit code.
@@ -55,7 +57,7 @@ func New(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Co
 	root.SetErr(streams.ErrOut)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, "%w", err) })
 	c.hub.AddFlags(root.PersistentFlags())
-	root.PersistentFlags().StringVar(&c.systemNamespace, "system-namespace", "jobferry-system", "The manager's namespace on the hub")
+	root.PersistentFlags().StringVar(&c.systemNamespace, "system-namespace", v1alpha1.SystemNamespace, "The manager's namespace on the hub")
 	for _, group := range verbs {
 		root.AddGroup(&cobra.Group{ID: group.group, Title: group.title})
 		for _, make := range group.make {

@@ -13,9 +13,9 @@ import (
 	"k8s.io/kubectl/pkg/util/templates"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/registration"
-	"github.com/jobferry/jobferry/pkg/workeraccess"
 )
 
 type rotateFlags struct {
@@ -110,7 +110,7 @@ func (r *registrar) handOver(ctx context.Context, fresh credentials) error {
 	if err := r.hub.Get(ctx, types.NamespacedName{Namespace: r.request.Namespace, Name: r.request.Name}, secret); err != nil {
 		return fmt.Errorf("hub: %w", access.Explain(err))
 	}
-	kubeconfig, err := registration.WithToken(secret.Data[registration.KubeconfigKey], fresh.token)
+	kubeconfig, err := registration.WithToken(secret.Data[v1alpha1.KubeconfigKey], fresh.token)
 	if err != nil {
 		return access.Advise(fmt.Errorf("hub: Secret %s: %w", client.ObjectKeyFromObject(secret), err), "kubectl jobferry register writes it anew")
 	}
@@ -126,7 +126,7 @@ func (r *registrar) isCurrent(ctx context.Context) error {
 	if err := r.hub.Get(ctx, types.NamespacedName{Namespace: r.request.Namespace, Name: r.request.Name}, &secret); err != nil {
 		return fmt.Errorf("hub: %w", access.Explain(err))
 	}
-	if secret.Annotations[registration.AnnotationToken] != r.request.TokenSecret {
+	if secret.Annotations[v1alpha1.AnnotationTokenSecret] != r.request.TokenSecret {
 		return access.Advise(fmt.Errorf("the hub's Secret %s has another new token meanwhile: none was revoked", client.ObjectKeyFromObject(&secret)),
 			"rotate again, when nobody else does")
 	}
@@ -148,7 +148,7 @@ func (r *registrar) waitUsed(ctx context.Context, fresh credentials) error {
 		r.say("The token expires at %s. Waiting %s before the old one is revoked.", fresh.expires.UTC().Format(time.RFC3339), boundGrace)
 		return pause(ctx, boundGrace)
 	}
-	key := types.NamespacedName{Namespace: workeraccess.Namespace, Name: r.request.TokenSecret}
+	key := types.NamespacedName{Namespace: v1alpha1.SystemNamespace, Name: r.request.TokenSecret}
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
 		var secret corev1.Secret
 		err := r.worker.Get(ctx, key, &secret)
@@ -178,7 +178,7 @@ func pause(ctx context.Context, d time.Duration) error {
 // removeTokens revokes the tokens of a hub in a worker, but for one.
 func (c *cli) removeTokens(ctx context.Context, worker client.Client, hub types.UID, keep string) error {
 	var secrets corev1.SecretList
-	err := worker.List(ctx, &secrets, client.InNamespace(workeraccess.Namespace), client.MatchingLabels(registration.WorkerLabels(hub)))
+	err := worker.List(ctx, &secrets, client.InNamespace(v1alpha1.SystemNamespace), client.MatchingLabels(registration.WorkerLabels(hub)))
 	if err != nil {
 		return fmt.Errorf("worker: list tokens: %w", access.Explain(err))
 	}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/registration"
 )
@@ -25,7 +26,7 @@ func TestHandOverIsConditional(t *testing.T) {
 	}
 	before := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "jobferry-system", Name: "west", UID: "the-secret"},
-		Data:       map[string][]byte{registration.KubeconfigKey: kubeconfig},
+		Data:       map[string][]byte{v1alpha1.KubeconfigKey: kubeconfig},
 	}
 	var applied struct{ Metadata metav1.ObjectMeta }
 	hub := interceptor.NewClient(fake.NewClientBuilder().WithScheme(access.Scheme).WithObjects(before).Build(), interceptor.Funcs{
@@ -50,7 +51,7 @@ func TestHandOverIsConditional(t *testing.T) {
 // Who rotates while another does revokes nothing that the hub uses.
 func TestRotateRevokesNobodyElsesToken(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "jobferry-system", Name: "west", Annotations: map[string]string{registration.AnnotationToken: "jobferry-hub-theirs"},
+		Namespace: "jobferry-system", Name: "west", Annotations: map[string]string{v1alpha1.AnnotationTokenSecret: "jobferry-hub-theirs"},
 	}}
 	hub := fake.NewClientBuilder().WithScheme(access.Scheme).WithObjects(secret).Build()
 	r := &registrar{hub: hub, request: registration.Request{Name: "west", Namespace: "jobferry-system", TokenSecret: "jobferry-hub-ours"}}

@@ -13,9 +13,9 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/registration"
-	"github.com/jobferry/jobferry/pkg/workeraccess"
 )
 
 // credentials are a token, and when it expires; zero: never.
@@ -29,7 +29,7 @@ const tokenTimeout = 30 * time.Second
 
 // token gets the token that the token Secret stands for.
 func (r *registrar) token(ctx context.Context) (credentials, error) {
-	key := types.NamespacedName{Namespace: workeraccess.Namespace, Name: r.request.TokenSecretName()}
+	key := types.NamespacedName{Namespace: v1alpha1.SystemNamespace, Name: r.request.TokenSecretName()}
 	if r.request.Bound() {
 		return r.boundToken(ctx, key)
 	}
@@ -61,7 +61,7 @@ func (r *registrar) boundToken(ctx context.Context, key types.NamespacedName) (c
 		ExpirationSeconds: ptr.To(int64(r.request.TokenDuration.Seconds())),
 	}}
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
-		Namespace: workeraccess.Namespace, Name: registration.BaseName(r.request.HubUID),
+		Namespace: v1alpha1.SystemNamespace, Name: registration.BaseName(r.request.HubUID),
 	}}
 	if err := r.worker.SubResource("token").Create(ctx, account, request); err != nil {
 		return credentials{}, fmt.Errorf("worker: token for ServiceAccount %s: %w", client.ObjectKeyFromObject(account), access.Explain(err))

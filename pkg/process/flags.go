@@ -11,6 +11,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/component-base/version"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // Flags are the settings that all controllers have.
@@ -39,7 +41,7 @@ type Flags struct {
 // Defaults returns the settings of a program without arguments.
 func Defaults(name, cluster string) *Flags {
 	return &Flags{
-		Name: name, Cluster: cluster, Namespace: "jobferry-system",
+		Name: name, Cluster: cluster, Namespace: v1alpha1.SystemNamespace,
 		qps: 1000, burst: 2000,
 		metricsAddress: ":8080", healthAddress: ":8081", profileAddress: "0",
 		leaderElect: true, leaseDuration: 15 * time.Second, renewDeadline: 10 * time.Second,

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
@@ -61,7 +62,7 @@ func TestKilledAfterAnyWrite(t *testing.T) {
 					t.Errorf("killed after %d writes (-want +got):\n%s\n%v", writes, diff, got.writes)
 				}
 				for _, p := range got.pods() {
-					if plan.IsTracked(&p, TrackingFinalizer) {
+					if plan.IsTracked(&p, v1alpha1.FinalizerJobTracking) {
 						t.Errorf("killed after %d writes: %s is still tracked", writes, p.Name)
 					}
 				}

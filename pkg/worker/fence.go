@@ -21,8 +21,8 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/fence"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // askTimeout is how long the worker's own API server may take to list the Leases, or
@@ -42,20 +42,20 @@ type fencer struct {
 	elected <-chan struct{}
 	// registry has the fencer's gauges for as long as it runs.
 	registry prometheus.Registerer
-	wake     func(context.Context, mirror.Origin)
+	wake     func(context.Context, v1alpha1.Origin)
 
 	kicked chan struct{} // room for one: there is news
 
 	mu   sync.Mutex // guards what follows; never held during a request
 	book *fence.Book
 	// unanswered are the origins whose Lease doesn't say our After.
-	unanswered map[mirror.Origin]bool
+	unanswered map[v1alpha1.Origin]bool
 	// late is what was last told of an origin whose hub doesn't wait for us.
-	late map[mirror.Origin]string
+	late map[v1alpha1.Origin]string
 }
 
 // closed says whether an origin's Jobs must not run.
-func (f *fencer) closed(origin mirror.Origin) bool {
+func (f *fencer) closed(origin v1alpha1.Origin) bool {
 	if f == nil || origin == "" {
 		return false
 	}
@@ -135,7 +135,7 @@ func (f *fencer) expecting() bool {
 func (f *fencer) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	list, err := f.leases.List(ctx, metav1.ListOptions{LabelSelector: mirror.LabelOrigin})
+	list, err := f.leases.List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelOrigin})
 	if err == nil {
 		f.hearAll(list.Items)
 	}
@@ -165,7 +165,7 @@ func (f *fencer) hear(lease *coordinationv1.Lease) {
 
 // hearAll takes the Leases for all that there are.
 func (f *fencer) hearAll(leases []coordinationv1.Lease) {
-	there := map[mirror.Origin]bool{}
+	there := map[v1alpha1.Origin]bool{}
 	for i := range leases {
 		if word, ours := fence.Read(&leases[i]); ours {
 			there[word.Origin] = true
@@ -192,7 +192,7 @@ func (f *fencer) forget(lease *coordinationv1.Lease) {
 }
 
 // drop forgets an origin; the caller holds the lock.
-func (f *fencer) drop(origin mirror.Origin) {
+func (f *fencer) drop(origin v1alpha1.Origin) {
 	f.book.Forget(origin)
 	delete(f.unanswered, origin)
 	delete(f.late, origin)
@@ -211,13 +211,13 @@ func (f *fencer) leads() bool {
 // next renewal.
 func (f *fencer) answer(ctx context.Context) {
 	f.mu.Lock()
-	origins := make([]mirror.Origin, 0, len(f.unanswered))
+	origins := make([]v1alpha1.Origin, 0, len(f.unanswered))
 	for origin := range f.unanswered {
 		origins = append(origins, origin)
 	}
 	f.mu.Unlock()
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"annotations": map[string]string{mirror.AnnotationFenceAfter: f.after.String()},
+		"annotations": map[string]string{v1alpha1.AnnotationFenceAfter: f.after.String()},
 	}})
 	if err != nil {
 		f.log.Error(err, "Lease can't be answered")
@@ -250,7 +250,7 @@ func (f *fencer) complain() {
 		f.log.Error(err, "The fence is of no use", "origin", origin)
 		f.events.Event(&coordinationv1.Lease{
 			TypeMeta:   metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"},
-			ObjectMeta: metav1.ObjectMeta{Namespace: mirror.FenceNamespace, Name: origin.FenceLease()},
+			ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: origin.FenceLease()},
 		}, corev1.EventTypeWarning, "FenceTooLate", err.Error())
 	}
 	for origin := range f.late {

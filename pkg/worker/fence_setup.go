@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/fence"
 	"github.com/jobferry/jobferry/pkg/inbox"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // fenceSource brings the Jobs of an origin whose fence closes into the queue of
@@ -40,7 +40,7 @@ func addFence(mgr manager.Manager, o Options, in *inbox.Inbox) (*fenceSource, er
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	s.fencer = newFencer(o, api.Leases(mirror.FenceNamespace), clock.RealClock{})
+	s.fencer = newFencer(o, api.Leases(v1alpha1.SystemNamespace), clock.RealClock{})
 	s.elected, s.registry, s.metrics, s.wake = mgr.Elected(), ctrlmetrics.Registry, m, s.wakeJobs
 	s.log = mgr.GetLogger().WithName("fence")
 	s.events = mgr.GetEventRecorderFor("jobferry-worker") //nolint:staticcheck // with the rights that the other events take
@@ -58,11 +58,11 @@ func newFencer(o Options, leases coordinationclient.LeaseInterface, c clock.Cloc
 	return &fencer{
 		leases: leases, after: o.FenceAfter, clock: c,
 		kicked: make(chan struct{}, 1), book: fence.NewBook(o.FenceAfter),
-		unanswered: map[mirror.Origin]bool{}, late: map[mirror.Origin]string{},
+		unanswered: map[v1alpha1.Origin]bool{}, late: map[v1alpha1.Origin]string{},
 	}
 }
 
-func (s *fenceSource) wakeJobs(ctx context.Context, origin mirror.Origin) {
+func (s *fenceSource) wakeJobs(ctx context.Context, origin v1alpha1.Origin) {
 	q := s.inbox.Queue()
 	if q == nil {
 		return

@@ -22,15 +22,15 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/fence"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // hubs are Leases in a worker, and the fencer that listens to them.
 type hubs struct {
 	*cluster
 	leases *fake.Clientset
-	woken  []mirror.Origin
+	woken  []v1alpha1.Origin
 	events *record.FakeRecorder
 }
 
@@ -38,12 +38,12 @@ type hubs struct {
 func withHubs(c *cluster, after time.Duration) *hubs {
 	c.t.Helper()
 	h := &hubs{cluster: c, leases: fake.NewClientset(), events: record.NewFakeRecorder(10)}
-	f := newFencer(Options{FenceAfter: after}.withDefaults(), h.leases.CoordinationV1().Leases(mirror.FenceNamespace), c.clock)
+	f := newFencer(Options{FenceAfter: after}.withDefaults(), h.leases.CoordinationV1().Leases(v1alpha1.SystemNamespace), c.clock)
 	f.log, f.events, f.registry = logr.Discard(), h.events, prometheus.NewRegistry()
 	leads := make(chan struct{})
 	close(leads)
 	f.elected = leads
-	f.wake = func(_ context.Context, origin mirror.Origin) { h.woken = append(h.woken, origin) }
+	f.wake = func(_ context.Context, origin v1alpha1.Origin) { h.woken = append(h.woken, origin) }
 	var err error
 	if f.metrics, err = newFenceMetrics(prometheus.NewRegistry()); err != nil {
 		c.t.Fatal(err)
@@ -53,13 +53,13 @@ func withHubs(c *cluster, after time.Duration) *hubs {
 }
 
 // renew is a hub's renewal, and the watch that brings it.
-func (h *hubs) renew(origin mirror.Origin, lostTimeout time.Duration) {
+func (h *hubs) renew(origin v1alpha1.Origin, lostTimeout time.Duration) {
 	h.t.Helper()
-	leases := h.leases.CoordinationV1().Leases(mirror.FenceNamespace)
+	leases := h.leases.CoordinationV1().Leases(v1alpha1.SystemNamespace)
 	lease := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: origin.FenceLease(), Labels: map[string]string{mirror.LabelOrigin: string(origin)},
-			Annotations: map[string]string{mirror.AnnotationWorkerLostTimeout: lostTimeout.String()},
+			Name: origin.FenceLease(), Labels: map[string]string{v1alpha1.LabelOrigin: string(origin)},
+			Annotations: map[string]string{v1alpha1.AnnotationWorkerLostTimeout: lostTimeout.String()},
 		},
 		Spec: coordinationv1.LeaseSpec{LeaseDurationSeconds: ptr.To[int32](40), RenewTime: &metav1.MicroTime{Time: h.clock.Now()}},
 	}
@@ -91,13 +91,13 @@ func (h *hubs) silence(d time.Duration) {
 }
 
 func of(origin string) func(*batchv1.Job) {
-	return func(j *batchv1.Job) { j.Labels = map[string]string{mirror.LabelOrigin: origin} }
+	return func(j *batchv1.Job) { j.Labels = map[string]string{v1alpha1.LabelOrigin: origin} }
 }
 
 func (h *hubs) confirm() {
 	h.t.Helper()
 	job := h.job()
-	delete(job.Annotations, mirror.AnnotationFenced)
+	delete(job.Annotations, v1alpha1.AnnotationFenced)
 	if err := h.api.Update(h.t.Context(), job); err != nil {
 		h.t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestFencedJob(t *testing.T) {
 	}
 	before := len(c.writes)
 	c.mustSync()
-	if len(c.pods()) != 0 || !mirror.Fenced(c.job()) || c.writes[before] != "patch job" {
+	if len(c.pods()) != 0 || !v1alpha1.IsFenced(c.job()) || c.writes[before] != "patch job" {
 		t.Fatalf("%d Pods, annotations %v, writes %v", len(c.pods()), c.job().Annotations, c.writes[before:])
 	}
 	c.start(Options{})
@@ -151,7 +151,7 @@ func TestFencedJobThatCannotBeMarked(t *testing.T) {
 	if _, err := c.sync(); !errors.Is(err, errKilled) {
 		t.Fatal(err)
 	}
-	if len(c.pods()) != 2 || mirror.Fenced(c.job()) {
+	if len(c.pods()) != 2 || v1alpha1.IsFenced(c.job()) {
 		t.Error("stopped without a mark")
 	}
 }
@@ -162,7 +162,7 @@ func TestJobsThatTheFenceLeavesAlone(t *testing.T) {
 		"of a hub that keeps no Lease": of("older"),
 		"of a hub that is in touch":    of("other"),
 		"let go by its hub": func(j *batchv1.Job) {
-			j.Annotations = map[string]string{mirror.AnnotationFenced: "2026-01-01T12:00:00Z"}
+			j.Annotations = map[string]string{v1alpha1.AnnotationFenced: "2026-01-01T12:00:00Z"}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestLeaseThatIsTakenAway(t *testing.T) {
 	c := newCluster(t, Options{}, aJob(of("hub")))
 	h := withHubs(c, 5*time.Minute)
 	h.renew("hub", 15*time.Minute)
-	lease, err := h.leases.CoordinationV1().Leases(mirror.FenceNamespace).Get(t.Context(), "jobferry-hub", metav1.GetOptions{})
+	lease, err := h.leases.CoordinationV1().Leases(v1alpha1.SystemNamespace).Get(t.Context(), "jobferry-hub", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestAnswerInTheLease(t *testing.T) {
 	h := withHubs(newCluster(t, Options{}), 5*time.Minute)
 	h.renew("hub", 15*time.Minute)
 	h.renew("hub", 15*time.Minute)
-	lease, err := h.leases.CoordinationV1().Leases(mirror.FenceNamespace).Get(t.Context(), "jobferry-hub", metav1.GetOptions{})
+	lease, err := h.leases.CoordinationV1().Leases(v1alpha1.SystemNamespace).Get(t.Context(), "jobferry-hub", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +248,7 @@ func TestAnswerIsBounded(t *testing.T) {
 func TestLeaseThatIsGoneIsForgotten(t *testing.T) {
 	h := withHubs(newCluster(t, Options{}), 5*time.Minute)
 	h.renew("hub", 15*time.Minute)
-	leases := h.leases.CoordinationV1().Leases(mirror.FenceNamespace)
+	leases := h.leases.CoordinationV1().Leases(v1alpha1.SystemNamespace)
 	lease, err := leases.Get(t.Context(), "jobferry-hub", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // watch hears of the Leases with the label of an origin; those of other programs,
 // which change every few seconds, are none of ours.
 func (f *fencer) watch(ctx context.Context) {
 	narrow := func(o metav1.ListOptions) metav1.ListOptions {
-		o.LabelSelector = mirror.LabelOrigin
+		o.LabelSelector = v1alpha1.LabelOrigin
 		return o
 	}
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
@@ -18,20 +18,22 @@ import (
 // a Lease that's renewed again doesn't say whether the Job is still placed here;
 // that says the hub, by taking the mark off. A Job that was let go by its hub, and
 // has no origin any more, runs whatever marks it has.
-func fenced(job *batchv1.Job) bool { return mirror.Fenced(job) && originOf(job) != "" }
+func fenced(job *batchv1.Job) bool { return v1alpha1.IsFenced(job) && originOf(job) != "" }
 
-func originOf(job *batchv1.Job) mirror.Origin { return mirror.Origin(job.Labels[mirror.LabelOrigin]) }
+func originOf(job *batchv1.Job) v1alpha1.Origin {
+	return v1alpha1.Origin(job.Labels[v1alpha1.LabelOrigin])
+}
 
 // markFenced marks a Job whose fence is closed. That comes before all else: if
 // this process ended in between, the next one would else run the Job again until
 // its own fence closes.
 func (s *jobSync) markFenced(ctx context.Context) error {
-	if mirror.Fenced(s.job) || s.job.DeletionTimestamp != nil || !s.fence.closed(originOf(s.job)) {
+	if v1alpha1.IsFenced(s.job) || s.job.DeletionTimestamp != nil || !s.fence.closed(originOf(s.job)) {
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"uid":         s.job.UID,
-		"annotations": map[string]string{mirror.AnnotationFenced: s.clock.Now().UTC().Format(time.RFC3339)},
+		"annotations": map[string]string{v1alpha1.AnnotationFenced: s.clock.Now().UTC().Format(time.RFC3339)},
 	}})
 	if err != nil {
 		return err
@@ -46,9 +48,9 @@ func (s *jobSync) markFenced(ctx context.Context) error {
 }
 
 // wakeFenced has the Jobs of an origin synced, each of which looks at the fence.
-func (o Options) wakeFenced(ctx context.Context, jobs client.Reader, origin mirror.Origin, q queue) error {
+func (o Options) wakeFenced(ctx context.Context, jobs client.Reader, origin v1alpha1.Origin, q queue) error {
 	var list batchv1.JobList
-	err := jobs.List(ctx, &list, client.MatchingLabels{mirror.LabelOrigin: string(origin)}, client.UnsafeDisableDeepCopy)
+	err := jobs.List(ctx, &list, client.MatchingLabels{v1alpha1.LabelOrigin: string(origin)}, client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return fmt.Errorf("list the Jobs of origin %s: %w", origin, err)
 	}

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
@@ -56,9 +57,9 @@ func TestTrackedPodMetric(t *testing.T) {
 	m := testMetrics(t)
 	ended := func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }
 	released := func(p *corev1.Pod) { ended(p); p.Finalizers = nil }
-	m.podTracked(aPod("p"), aPod("p", ended), TrackingFinalizer)
-	m.podTracked(aPod("p", ended), aPod("p", ended), TrackingFinalizer)
-	m.podTracked(aPod("p", ended), aPod("p", released), TrackingFinalizer)
+	m.podTracked(aPod("p"), aPod("p", ended), v1alpha1.FinalizerJobTracking)
+	m.podTracked(aPod("p", ended), aPod("p", ended), v1alpha1.FinalizerJobTracking)
+	m.podTracked(aPod("p", ended), aPod("p", released), v1alpha1.FinalizerJobTracking)
 	if add, gone := value(t, m.tracked.WithLabelValues("add")), value(t, m.tracked.WithLabelValues("delete")); add != 1 || gone != 1 {
 		t.Errorf("add %v, delete %v", add, gone)
 	}

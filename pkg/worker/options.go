@@ -11,13 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/fence"
-	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
-
-// TrackingFinalizer is the default finalizer on Pods that aren't counted yet.
-const TrackingFinalizer = "jobferry.dev/job-tracking"
 
 // Options are what Setup can be told. The zero value of each field stands for
 // its default, which is the built-in controller's unless said otherwise.
@@ -80,9 +77,9 @@ func DefaultOptions() Options { return Options{}.withDefaults() }
 // withDefaults fills in the fields that aren't set.
 func (o Options) withDefaults() Options {
 	if len(o.ManagedBy) == 0 {
-		o.ManagedBy = []string{mirror.ManagedByWorker}
+		o.ManagedBy = []string{v1alpha1.ManagedByWorker}
 	}
-	setDefault(&o.TrackingFinalizer, TrackingFinalizer)
+	setDefault(&o.TrackingFinalizer, v1alpha1.FinalizerJobTracking)
 	setDefault(&o.Concurrency, 5)
 	setDefault(&o.PodFailureBackoff, 10*time.Second)
 	setDefault(&o.MaxPodFailureBackoff, 6*time.Minute)

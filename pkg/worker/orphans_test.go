@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
@@ -37,7 +38,7 @@ func TestOrphanedFinalizers(t *testing.T) {
 				t.Fatal(err)
 			}
 			p := c.pods()[0]
-			if got := plan.IsTracked(&p, TrackingFinalizer); got != row.want {
+			if got := plan.IsTracked(&p, v1alpha1.FinalizerJobTracking); got != row.want {
 				t.Errorf("tracked: %v, want %v", got, row.want)
 			}
 			if !row.want != c.orphans.seemsOrphaned(t.Context(), row.pod) && row.name != "something else controls it" && row.name != "the Job is another controller's" {

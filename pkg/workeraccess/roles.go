@@ -2,6 +2,8 @@ package workeraccess
 
 import (
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // ClusterRules are the rules that hold in all namespaces, for a ClusterRole.
@@ -9,7 +11,7 @@ func ClusterRules(from []Rule) []rbacv1.PolicyRule { return policies(from, "") }
 
 // NamespaceRules are the rules that hold in Jobferry's own namespace only, for a
 // Role there. There may be none.
-func NamespaceRules(from []Rule) []rbacv1.PolicyRule { return policies(from, Namespace) }
+func NamespaceRules(from []Rule) []rbacv1.PolicyRule { return policies(from, v1alpha1.SystemNamespace) }
 
 func policies(from []Rule, namespace string) []rbacv1.PolicyRule {
 	var selected []rbacv1.PolicyRule

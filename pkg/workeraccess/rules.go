@@ -8,10 +8,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// Namespace is where Jobferry's own objects are in a worker: the ServiceAccount
-// of the hub, and the Leases of the fence.
-const Namespace = "jobferry-system"
-
 // Rule is one permission of a hub's credentials in a worker.
 type Rule struct {
 	// Group is the API group; empty: the core group.
@@ -52,7 +48,7 @@ var rules = []Rule{
 	carried("secrets", v1alpha1.CarrySecrets),
 	carried("serviceaccounts", v1alpha1.CarryServiceAccounts),
 	{Group: "coordination.k8s.io", Resources: []string{"leases"}, Verbs: []string{"create", "patch", "delete"},
-		Namespace: Namespace, Need: whenFenced,
+		Namespace: v1alpha1.SystemNamespace, Need: whenFenced,
 		Why: "the fence: it tells the worker that the hub is there", Without: "the WorkerCluster is `Fenced=False` (`LeaseForbidden`): a Job that is moved may run twice"},
 	{Resources: []string{"pods"}, Verbs: []string{"get", "list"}, Need: whenPods,
 		Why: "a Job's Pods, at the hub", Without: "`kubectl jobferry pods` says that the worker refuses it"},

@@ -78,7 +78,7 @@ func TestRoles(t *testing.T) {
 		t.Errorf("%d + %d of %d rules", len(inAll), len(inOurs), len(all))
 	}
 	if len(inOurs) != 1 || inOurs[0].Resources[0] != "leases" {
-		t.Errorf("in %s: %v", workeraccess.Namespace, inOurs)
+		t.Errorf("in %s: %v", v1alpha1.SystemNamespace, inOurs)
 	}
 	if first := inAll[0]; !slices.Equal(first.ResourceNames, []string{"kube-system"}) {
 		t.Errorf("the first rule is about %v", first.ResourceNames)

@@ -13,7 +13,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/chaos/schedule"
 	"github.com/jobferry/jobferry/e2e/chaos/story"
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // A Job that runs through on one worker, and one that is moved off a lost one, violate nothing.
@@ -238,7 +238,7 @@ func TestAgain(t *testing.T) {
 	})
 	t.Run("as it was asked to", func(t *testing.T) {
 		w := newWorld(t, func(s *story.Story) {
-			s.Job.Annotations = map[string]string{mirror.AnnotationOnClusterLost: "Restart"}
+			s.Job.Annotations = map[string]string{v1alpha1.AnnotationOnClusterLost: "Restart"}
 		})
 		w.place("fenced")
 		w.succeed(w.run("fenced", 2))

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // describeJob says a Job of the hub or a worker in a line.
@@ -19,11 +19,11 @@ func describeJob(j *batchv1.Job) string {
 			words = append(words, fmt.Sprintf(format, arguments...))
 		}
 	}
-	home := j.Annotations[mirror.AnnotationCluster]
+	home := j.Annotations[v1alpha1.AnnotationCluster]
 	add(home != "", "on %s", home)
-	from := j.Annotations[mirror.AnnotationMovedFrom]
+	from := j.Annotations[v1alpha1.AnnotationMovedFrom]
 	add(from != "", "moved from %s", from)
-	fenced := j.Annotations[mirror.AnnotationFenced]
+	fenced := j.Annotations[v1alpha1.AnnotationFenced]
 	add(fenced != "", "FENCED")
 	add(ptr.Deref(j.Spec.Suspend, false), "suspended")
 	add(j.DeletionTimestamp != nil, "being deleted")

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/e2e/chaos/story"
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // observeHubJob takes in a hub Job.
@@ -41,7 +41,7 @@ func (c *Checker) observeHubJob(r *record, e Event) {
 
 // observeHome follows the placement.
 func (c *Checker) observeHome(r *record, e Event) {
-	home := e.Job.Annotations[mirror.AnnotationCluster]
+	home := e.Job.Annotations[v1alpha1.AnnotationCluster]
 	if home == r.home {
 		return
 	}

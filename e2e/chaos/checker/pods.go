@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -21,7 +22,7 @@ func (c *Checker) observeMirror(r *record, e Event) {
 		r.leaving[e.Job.UID] = e.At
 	}
 	r.seen[e.Job.UID] = e.Job
-	r.mirrors[e.Job.UID] = types.UID(e.Job.Annotations[mirror.AnnotationHubUID])
+	r.mirrors[e.Job.UID] = types.UID(e.Job.Annotations[v1alpha1.AnnotationHubUID])
 	r.noteChange(e.At, e.Where, "mirror", describeJob(e.Job))
 }
 

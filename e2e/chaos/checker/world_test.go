@@ -14,7 +14,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/chaos/schedule"
 	"github.com/jobferry/jobferry/e2e/chaos/story"
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // world tells a checker what happens to one Job, "job", of four indexes. "fenced" and "open" are its workers.
@@ -49,7 +49,7 @@ func (w *world) hub(changes ...func(*batchv1.JobStatus)) {
 		change(&w.status)
 	}
 	j := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: "job", UID: "hub-job", Annotations: map[string]string{mirror.AnnotationCluster: w.home}},
+		ObjectMeta: metav1.ObjectMeta{Name: "job", UID: "hub-job", Annotations: map[string]string{v1alpha1.AnnotationCluster: w.home}},
 		Spec:       batchv1.JobSpec{Completions: ptr.To[int32](4)},
 		Status:     *w.status.DeepCopy(),
 	}
@@ -66,7 +66,7 @@ func (w *world) place(worker string) {
 // seeMirror shows the mirror of a hub Job.
 func (w *world) seeMirror(worker string, of types.UID, deleted *metav1.Time, changes ...func(*batchv1.Job)) {
 	m := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
-		Name: "job", UID: mirrorOn(worker), Annotations: map[string]string{mirror.AnnotationHubUID: string(of)}, DeletionTimestamp: deleted,
+		Name: "job", UID: mirrorOn(worker), Annotations: map[string]string{v1alpha1.AnnotationHubUID: string(of)}, DeletionTimestamp: deleted,
 	}}
 	for _, change := range changes {
 		change(m)

@@ -18,7 +18,7 @@ import (
 
 const (
 	// SystemNamespace is where the registrations and the Leases are.
-	SystemNamespace = "jobferry-system"
+	SystemNamespace = v1alpha1.SystemNamespace
 	// Namespace is that of the Jobs.
 	Namespace = "chaos"
 

@@ -11,11 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobferry/jobferry/e2e/rig"
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 const (
-	onClusterLost = mirror.AnnotationOnClusterLost
+	onClusterLost = v1alpha1.AnnotationOnClusterLost
 	restart       = "Restart"
 	wait          = "Wait"
 	// container of all Pods.
@@ -38,7 +38,7 @@ type option func(*batchv1.Job)
 
 // job makes a Job whose Pods run for that long.
 func (d *draft) job(runFor time.Duration, options ...option) *batchv1.Job {
-	managedBy := mirror.ManagedByDispatcher
+	managedBy := v1alpha1.ManagedByDispatcher
 	stop := d.between(0, 8) * 100 // milliseconds
 	j := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{}},

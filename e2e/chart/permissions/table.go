@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // Part is a role: what is given together.
@@ -27,7 +29,7 @@ func Parts() []Part {
 }
 
 // Home stands for the namespace that the program is installed in.
-const Home = "jobferry-system"
+const Home = v1alpha1.SystemNamespace
 
 // Row is rights of one kind, with their reason.
 type Row struct {

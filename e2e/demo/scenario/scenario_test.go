@@ -8,7 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 func TestEveryJobIsHandedToJobferry(t *testing.T) {
@@ -24,8 +24,8 @@ func TestEveryJobIsHandedToJobferry(t *testing.T) {
 		if e.CronJob != nil {
 			job = FromCronJob(e.CronJob, e.Name)
 		}
-		if job.Spec.ManagedBy == nil || *job.Spec.ManagedBy != mirror.ManagedByDispatcher {
-			t.Errorf("%s: managedBy is not %s", e.Name, mirror.ManagedByDispatcher)
+		if job.Spec.ManagedBy == nil || *job.Spec.ManagedBy != v1alpha1.ManagedByDispatcher {
+			t.Errorf("%s: managedBy is not %s", e.Name, v1alpha1.ManagedByDispatcher)
 		}
 		if job.Name != e.Name {
 			t.Errorf("the manifest of %s is called %s", e.Name, job.Name)

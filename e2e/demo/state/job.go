@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/e2e/demo/scenario"
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // Phase is a Job's situation in one word.
@@ -84,7 +84,7 @@ func (s *State) SawJob(job *batchv1.Job) {
 	}
 	j := &s.Jobs[i]
 	status := &job.Status
-	j.Cluster = job.Annotations[mirror.AnnotationCluster]
+	j.Cluster = job.Annotations[v1alpha1.AnnotationCluster]
 	j.Completions = ptr.Deref(job.Spec.Completions, 1)
 	j.Active, j.Ready, j.Succeeded, j.Failed = status.Active, ptr.Deref(status.Ready, 0), status.Succeeded, status.Failed
 	j.Indexes = status.CompletedIndexes

@@ -13,13 +13,14 @@ import (
 	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 const (
 	// HubName is the name of the hub among the clusters given to rigtest.Main.
 	HubName = "hub"
 	// SystemNamespace is where the registration Secrets are.
-	SystemNamespace = "jobferry-system"
+	SystemNamespace = v1alpha1.SystemNamespace
 )
 
 // Ferry is a hub with its manager and workers, as one test sees it.

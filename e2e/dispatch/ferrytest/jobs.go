@@ -12,7 +12,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // OnWorker sends a Job to one worker.
@@ -24,13 +24,13 @@ func WithSelector(selector string) rigtest.Option {
 		if j.Annotations == nil {
 			j.Annotations = map[string]string{}
 		}
-		j.Annotations[mirror.AnnotationClusterSelector] = selector
+		j.Annotations[v1alpha1.AnnotationClusterSelector] = selector
 	}
 }
 
 // Job makes a Job for Jobferry in this test's namespace.
 func (f *Ferry) Job(name string, options ...rigtest.Option) *batchv1.Job {
-	ours := []rigtest.Option{rigtest.ManagedBy(mirror.ManagedByDispatcher), WithSelector("pool=main")}
+	ours := []rigtest.Option{rigtest.ManagedBy(v1alpha1.ManagedByDispatcher), WithSelector("pool=main")}
 	return rigtest.Job(f.NS, name, append(ours, options...)...)
 }
 
@@ -102,7 +102,7 @@ func (f *Ferry) Home(name string) string {
 }
 
 // HomeOf is the worker that a hub Job is placed on, or "".
-func HomeOf(job *batchv1.Job) string { return job.Annotations[mirror.AnnotationCluster] }
+func HomeOf(job *batchv1.Job) string { return job.Annotations[v1alpha1.AnnotationCluster] }
 
 // IsAt says whether a hub Job is placed on a worker.
 func IsAt(worker string) func(*batchv1.Job) bool {

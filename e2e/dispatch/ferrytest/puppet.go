@@ -11,7 +11,6 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/clusters"
 )
 
 // PuppetName is the name of the worker without a Job controller: the test plays it.
@@ -28,7 +27,7 @@ func (f *Ferry) RegisterPuppet() *Liar {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	f.RegisterSecret(PuppetName, map[string][]byte{clusters.KubeconfigKey: kubeconfig}, map[string]string{"pool": PuppetName})
+	f.RegisterSecret(PuppetName, map[string][]byte{v1alpha1.KubeconfigKey: kubeconfig}, map[string]string{"pool": PuppetName})
 	f.WorkerUntil(PuppetName, func(*v1alpha1.WorkerCluster) bool { return true })
 	f.SetWorker(PuppetName, `{"capacity":"Unlimited"}`) // it has no nodes
 	f.WorkerUntil(PuppetName, Ready)

@@ -19,14 +19,13 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager"
-	"github.com/jobferry/jobferry/pkg/manager/clusters"
 )
 
 // Register registers workers in the pool "main", unless they are, and waits until they are Ready.
 func (f *Ferry) Register(workers ...string) {
 	f.t.Helper()
 	for _, name := range workers {
-		f.RegisterSecret(name, map[string][]byte{clusters.KubeconfigKey: f.kubeconfig(name)}, nil)
+		f.RegisterSecret(name, map[string][]byte{v1alpha1.KubeconfigKey: f.kubeconfig(name)}, nil)
 	}
 	for _, name := range workers {
 		f.WorkerUntil(name, Ready)
@@ -47,7 +46,7 @@ func (f *Ferry) RegisterSecret(name string, data map[string][]byte, labels map[s
 	f.t.Helper()
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
-			clusters.LabelWorkerCluster: "true", "name": name, "pool": "main",
+			v1alpha1.LabelWorkerCluster: "true", "name": name, "pool": "main",
 		}},
 		Data: data,
 	}
@@ -142,7 +141,7 @@ func (f *Ferry) API(group schema.GroupVersion) rest.Interface {
 // ReplaceSecret puts another kubeconfig into a registration Secret.
 func (f *Ferry) ReplaceSecret(name string, kubeconfig []byte) {
 	f.t.Helper()
-	patch, err := json.Marshal(map[string]any{"data": map[string][]byte{clusters.KubeconfigKey: kubeconfig}})
+	patch, err := json.Marshal(map[string]any{"data": map[string][]byte{v1alpha1.KubeconfigKey: kubeconfig}})
 	if err != nil {
 		f.t.Fatal(err)
 	}

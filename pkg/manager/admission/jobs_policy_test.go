@@ -10,20 +10,22 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
 
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 const (
-	selector = mirror.AnnotationClusterSelector
-	onLost   = mirror.AnnotationOnClusterLost
+	selector = v1alpha1.AnnotationClusterSelector
+	onLost   = v1alpha1.AnnotationOnClusterLost
 	manager  = "system:serviceaccount:jobferry-system:jobferry-manager"
 )
 
-var dispatched = map[string]string{mirror.LabelDispatch: "enabled"}
+var dispatched = map[string]string{v1alpha1.LabelDispatch: "enabled"}
 
 func TestJobsPolicy(t *testing.T) {
 	p := loadPolicy(t, "jobs-policy.yaml")
-	ours := func(annotations ...string) runtime.Object { return newJob(mirror.ManagedByDispatcher, annotations...) }
+	ours := func(annotations ...string) runtime.Object {
+		return newJob(v1alpha1.ManagedByDispatcher, annotations...)
+	}
 	rows := map[string]struct {
 		request
 		want string // part of the only message; empty: let through
@@ -35,19 +37,19 @@ func TestJobsPolicy(t *testing.T) {
 		"bad change of the selector": {request{object: ours(selector, "=a"), old: ours(selector, "a")}, `"=a" is not a label selector`},
 		"it was bad before":          {request{object: ours(selector, "=a"), old: ours(selector, "=a")}, ""},
 		"bad on-cluster-lost":        {request{object: ours(onLost, "resume")}, `on-cluster-lost: "resume" is unknown; set it to Resume, Restart or Wait`},
-		"placed by hand":             {request{object: ours(mirror.AnnotationCluster, "west")}, "annotation jobferry.dev/cluster: only Jobferry sets, changes or removes it; leave it out. To choose"},
-		"placed by the manager":      {request{object: ours(mirror.AnnotationCluster, "west"), old: ours(), user: manager}, ""},
-		"moved by hand":              {request{object: ours(mirror.AnnotationCluster, "east"), old: ours(mirror.AnnotationCluster, "west")}, "leave it as it is"},
-		"moved through the status":   {request{object: ours(mirror.AnnotationCluster, "east"), old: ours(mirror.AnnotationCluster, "west"), subresource: "status"}, "leave it as it is"},
-		"placement removed by hand":  {request{object: ours(), old: ours(mirror.AnnotationCluster, "west")}, "annotation jobferry.dev/cluster: only Jobferry"},
-		"applied with its placement": {request{object: ours(mirror.AnnotationCluster, "west", "note", "y"), old: ours(mirror.AnnotationCluster, "west")}, ""},
+		"placed by hand":             {request{object: ours(v1alpha1.AnnotationCluster, "west")}, "annotation jobferry.dev/cluster: only Jobferry sets, changes or removes it; leave it out. To choose"},
+		"placed by the manager":      {request{object: ours(v1alpha1.AnnotationCluster, "west"), old: ours(), user: manager}, ""},
+		"moved by hand":              {request{object: ours(v1alpha1.AnnotationCluster, "east"), old: ours(v1alpha1.AnnotationCluster, "west")}, "leave it as it is"},
+		"moved through the status":   {request{object: ours(v1alpha1.AnnotationCluster, "east"), old: ours(v1alpha1.AnnotationCluster, "west"), subresource: "status"}, "leave it as it is"},
+		"placement removed by hand":  {request{object: ours(), old: ours(v1alpha1.AnnotationCluster, "west")}, "annotation jobferry.dev/cluster: only Jobferry"},
+		"applied with its placement": {request{object: ours(v1alpha1.AnnotationCluster, "west", "note", "y"), old: ours(v1alpha1.AnnotationCluster, "west")}, ""},
 		"several of ours":            {request{object: ours("jobferry.dev/x", "1", "jobferry.dev/y", "2")}, "jobferry.dev/y"},
-		"another manager's name":     {request{object: ours(mirror.AnnotationCluster, "west"), user: "system:serviceaccount:other:jobferry-manager"}, "only Jobferry"},
-		"somebody else's Job":        {request{object: newJob("example.org/other", selector, "a b", mirror.AnnotationCluster, "x")}, ""},
+		"another manager's name":     {request{object: ours(v1alpha1.AnnotationCluster, "west"), user: "system:serviceaccount:other:jobferry-manager"}, "only Jobferry"},
+		"somebody else's Job":        {request{object: newJob("example.org/other", selector, "a b", v1alpha1.AnnotationCluster, "x")}, ""},
 		"of a namespace dispatched":  {request{object: newJob("", selector, "a b"), namespace: dispatched}, "is not a label selector"},
-		"of one that isn't":          {request{object: newJob("", selector, "a b"), namespace: map[string]string{mirror.LabelDispatch: "no"}}, ""},
+		"of one that isn't":          {request{object: newJob("", selector, "a b"), namespace: map[string]string{v1alpha1.LabelDispatch: "no"}}, ""},
 		"CronJob, its template":      {request{kind: "cronjobs", object: cron(newJob("", selector, "a b")), namespace: dispatched}, "is not a label selector"},
-		"CronJob, a placed template": {request{kind: "cronjobs", object: cron(newJob(mirror.ManagedByDispatcher, mirror.AnnotationCluster, "w"))}, "annotation jobferry.dev/cluster: only Jobferry"},
+		"CronJob, a placed template": {request{kind: "cronjobs", object: cron(newJob(v1alpha1.ManagedByDispatcher, v1alpha1.AnnotationCluster, "w"))}, "annotation jobferry.dev/cluster: only Jobferry"},
 		"CronJob, not ours":          {request{kind: "cronjobs", object: cron(newJob("", selector, "a b"))}, ""},
 		"CronJob, bad before":        {request{kind: "cronjobs", object: cron(newJob("", selector, "a b", "n", "x")), old: cron(newJob("", selector, "a b")), namespace: dispatched}, ""},
 		"CronJob, made bad":          {request{kind: "cronjobs", object: cron(newJob("", onLost, "")), old: cron(newJob("")), namespace: dispatched}, `on-cluster-lost: "" is unknown`},
@@ -71,10 +73,10 @@ func TestJobsPolicy(t *testing.T) {
 func TestBookkeepingIsTheManagers(t *testing.T) {
 	p := loadPolicy(t, "jobs-policy.yaml")
 	for _, key := range []string{
-		mirror.AnnotationCluster, mirror.AnnotationMovedFrom, mirror.AnnotationHubUID, mirror.AnnotationProjected,
-		mirror.AnnotationFreshStart, mirror.AnnotationDeadlineSpent, mirror.AnnotationCarry, "jobferry.dev/what-comes-next",
+		v1alpha1.AnnotationCluster, v1alpha1.AnnotationMovedFrom, v1alpha1.AnnotationHubUID, v1alpha1.AnnotationProjected,
+		v1alpha1.AnnotationFreshStart, v1alpha1.AnnotationDeadlineSpent, v1alpha1.AnnotationCarry, "jobferry.dev/what-comes-next",
 	} {
-		if got := p.denied(request{object: newJob(mirror.ManagedByDispatcher, key, "x")}); len(got) != 1 || !strings.Contains(got[0], key+": only Jobferry") {
+		if got := p.denied(request{object: newJob(v1alpha1.ManagedByDispatcher, key, "x")}); len(got) != 1 || !strings.Contains(got[0], key+": only Jobferry") {
 			t.Errorf("%s: denied %q", key, got)
 		}
 	}
@@ -85,7 +87,7 @@ func TestSelectorGrammar(t *testing.T) {
 	p := loadPolicy(t, "jobs-policy.yaml")
 	check := func(t interface{ Fatalf(string, ...any) }, text string) {
 		_, err := labels.Parse(text)
-		refused := len(p.denied(request{object: newJob(mirror.ManagedByDispatcher, selector, text)})) > 0
+		refused := len(p.denied(request{object: newJob(v1alpha1.ManagedByDispatcher, selector, text)})) > 0
 		if refused != (err != nil) && !beyondRegexp(text, err) {
 			t.Fatalf("%q: the policy refuses it: %t; the manager: %v", text, refused, err)
 		}

@@ -6,13 +6,13 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 func TestManagedByPolicy(t *testing.T) {
 	p := loadPolicy(t, "managed-by-policy.yaml")
 	rows := map[string]bool{ // value: is there a warning
-		"": false, mirror.ManagedByDispatcher: false, mirror.ManagedByWorker: false,
+		"": false, v1alpha1.ManagedByDispatcher: false, v1alpha1.ManagedByWorker: false,
 		"kubernetes.io/job-controller": false, "kueue.x-k8s.io/multikueue": false, "example.org/dispatcher": false,
 		"dispatcher": false, "example.dev/ferry-dispatcher": false,
 		"Jobferry.dev/dispatcher": true, "jobferry.dev/Dispatcher": true, "jobferry/dispatcher": true, "jobferry.dev/dispatch": true,
@@ -34,7 +34,7 @@ func TestManagedByPolicy(t *testing.T) {
 // One slip of the keyboard is always noticed.
 func TestManagedByPolicyNoticesASlip(t *testing.T) {
 	p := loadPolicy(t, "managed-by-policy.yaml")
-	const right = mirror.ManagedByDispatcher
+	const right = v1alpha1.ManagedByDispatcher
 	rapid.Check(t, func(t *rapid.T) {
 		i := rapid.IntRange(0, len(right)-2).Draw(t, "at")
 		letter := rapid.StringMatching("[a-z]").Draw(t, "letter")

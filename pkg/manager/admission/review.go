@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // jobs is what the webhook is for.
@@ -37,8 +37,8 @@ func Review(request *admissionv1.AdmissionRequest) admission.Response {
 	if err := json.Unmarshal(request.Object.Raw, &created); err != nil {
 		return admission.Errored(http.StatusBadRequest, fmt.Errorf("the Job that jobferry-manager was sent: %w", err))
 	}
-	if _, foreign := created.Metadata.Labels[mirror.LabelOrigin]; foreign || created.Spec.ManagedBy != nil {
+	if _, foreign := created.Metadata.Labels[v1alpha1.LabelOrigin]; foreign || created.Spec.ManagedBy != nil {
 		return admission.Allowed("")
 	}
-	return admission.Patched("", jsonpatch.NewOperation("add", "/spec/managedBy", mirror.ManagedByDispatcher))
+	return admission.Patched("", jsonpatch.NewOperation("add", "/spec/managedBy", v1alpha1.ManagedByDispatcher))
 }

@@ -7,11 +7,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // newCopy returns the copy of a source as it's created, without an owner.
-func newCopy(source Object, origin mirror.Origin) Object {
+func newCopy(source Object, origin v1alpha1.Origin) Object {
 	object := New(kindOf(source))
 	object.SetNamespace(source.GetNamespace())
 	object.SetName(source.GetName())
@@ -22,7 +23,7 @@ func newCopy(source Object, origin mirror.Origin) Object {
 
 // updated returns a copy brought in line with its source; what others have added
 // stays.
-func updated(existing, source Object, origin mirror.Origin) Object {
+func updated(existing, source Object, origin v1alpha1.Origin) Object {
 	object := existing.DeepCopyObject().(Object)
 	stamp(object, source, origin)
 	setContent(object, source)
@@ -41,7 +42,7 @@ func kindOf(object Object) Kind {
 }
 
 // stamp sets the metadata of a copy. Labels are added, and never taken away.
-func stamp(object, source Object, origin mirror.Origin) {
+func stamp(object, source Object, origin v1alpha1.Origin) {
 	labels, annotations := object.GetLabels(), object.GetAnnotations()
 	if labels == nil {
 		labels = map[string]string{}
@@ -52,16 +53,16 @@ func stamp(object, source Object, origin mirror.Origin) {
 	for key, value := range mirror.Travelling(source.GetLabels()) {
 		labels[key] = value
 	}
-	labels[mirror.LabelOrigin] = string(origin)
-	annotations[mirror.AnnotationHubUID] = string(source.GetUID())
+	labels[v1alpha1.LabelOrigin] = string(origin)
+	annotations[v1alpha1.AnnotationHubUID] = string(source.GetUID())
 	object.SetLabels(labels)
 	object.SetAnnotations(annotations)
 }
 
 // isCopy proves that an object in a worker is a copy made by this hub.
-func isCopy(object Object, origin mirror.Origin) bool {
-	return origin != "" && object.GetLabels()[mirror.LabelOrigin] == string(origin) &&
-		object.GetAnnotations()[mirror.AnnotationHubUID] != ""
+func isCopy(object Object, origin v1alpha1.Origin) bool {
+	return origin != "" && object.GetLabels()[v1alpha1.LabelOrigin] == string(origin) &&
+		object.GetAnnotations()[v1alpha1.AnnotationHubUID] != ""
 }
 
 // setContent takes over what is carried of a source.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // Operation is what is to be done in the worker about one object.
@@ -50,7 +50,7 @@ type Sight struct {
 // Rules are what decisions depend on beside what is seen.
 type Rules struct {
 	// Origin is the id of this hub.
-	Origin mirror.Origin
+	Origin v1alpha1.Origin
 	// Mirror is the Job in the worker that the object is for.
 	Mirror *batchv1.Job
 	// Registers says whether a Secret registers a worker.

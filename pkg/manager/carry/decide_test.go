@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 var (
@@ -91,7 +91,7 @@ func recreated(o Object) { o.SetUID("source-2") }
 
 func TestDecide(t *testing.T) {
 	required, optional := Ref{Kind: Secret, Name: "x"}, Ref{Kind: Secret, Name: "x", Optional: true}
-	otherHubs := labelled(mirror.LabelOrigin, "hub-2")
+	otherHubs := labelled(v1alpha1.LabelOrigin, "hub-2")
 	token, bootstrap := ofType(corev1.SecretTypeServiceAccountToken), ofType(corev1.SecretTypeBootstrapToken)
 	rows := map[string]struct {
 		ref              Ref
@@ -202,8 +202,8 @@ func patched(t *testing.T, object *corev1.Secret, patch []byte) Object {
 func TestCopy(t *testing.T) {
 	meta := metav1.ObjectMeta{
 		Namespace: "team", Name: "x",
-		Labels:      map[string]string{"app": "train", mirror.LabelOrigin: "hub-1"},
-		Annotations: map[string]string{mirror.AnnotationHubUID: "source-1"},
+		Labels:      map[string]string{"app": "train", v1alpha1.LabelOrigin: "hub-1"},
+		Annotations: map[string]string{v1alpha1.AnnotationHubUID: "source-1"},
 	}
 	adorn := func(o Object) {
 		labelled("app", "train")(o)

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // Kind is a kind of object that can be carried.
@@ -88,13 +87,13 @@ func Mark(m *batchv1.Job, kinds []Kind) {
 	for _, kind := range kinds {
 		texts = append(texts, string(kind))
 	}
-	metav1.SetMetaDataAnnotation(&m.ObjectMeta, mirror.AnnotationCarry, strings.Join(texts, ","))
+	metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.AnnotationCarry, strings.Join(texts, ","))
 }
 
 // Marked returns the kinds that go along with a mirror.
 func Marked(m *batchv1.Job) []Kind {
 	var kinds []Kind
-	for text := range strings.SplitSeq(m.Annotations[mirror.AnnotationCarry], ",") {
+	for text := range strings.SplitSeq(m.Annotations[v1alpha1.AnnotationCarry], ",") {
 		if kind := Kind(text); New(kind) != nil {
 			kinds = append(kinds, kind)
 		}

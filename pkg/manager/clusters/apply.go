@@ -16,7 +16,7 @@ import (
 // the next reconcile decides again.
 func (r *reconciler) apply(ctx context.Context, s snapshot, p plan) error {
 	if p.hold {
-		if err := r.patchSecret(ctx, s.secret, func(secret *corev1.Secret) { controllerutil.AddFinalizer(secret, Finalizer) }); err != nil {
+		if err := r.patchSecret(ctx, s.secret, func(secret *corev1.Secret) { controllerutil.AddFinalizer(secret, v1alpha1.FinalizerWorkerCluster) }); err != nil {
 			return err
 		}
 	}
@@ -68,7 +68,7 @@ func (r *reconciler) letGo(ctx context.Context, s snapshot, p plan) error {
 		}
 	}
 	if p.release != nil {
-		err := r.patchSecret(ctx, p.release, func(secret *corev1.Secret) { controllerutil.RemoveFinalizer(secret, Finalizer) })
+		err := r.patchSecret(ctx, p.release, func(secret *corev1.Secret) { controllerutil.RemoveFinalizer(secret, v1alpha1.FinalizerWorkerCluster) })
 		if err != nil {
 			return err
 		}

@@ -64,7 +64,7 @@ func decide(s snapshot, options Options) plan {
 
 // abandoned says whether a Secret is going, and this package is done with it.
 func abandoned(secret *corev1.Secret) bool {
-	return secret.DeletionTimestamp != nil && !controllerutil.ContainsFinalizer(secret, Finalizer)
+	return secret.DeletionTimestamp != nil && !controllerutil.ContainsFinalizer(secret, v1alpha1.FinalizerWorkerCluster)
 }
 
 // withoutSecret keeps the WorkerCluster, so that Jobs placed there stay in
@@ -74,7 +74,7 @@ func withoutSecret(s snapshot, options Options) plan {
 		return plan{}
 	}
 	problem := fmt.Sprintf("Secret %s/%s is gone: create it again, with the label %s=true; or, to move the Jobs away, delete this WorkerCluster",
-		options.Namespace, s.cluster.Spec.KubeconfigSecret, LabelWorkerCluster)
+		options.Namespace, s.cluster.Spec.KubeconfigSecret, v1alpha1.LabelWorkerCluster)
 	p := serve(s, options, aimless(v1alpha1.ReasonSecretMissing, problem))
 	p.release = s.unlabelled
 	return p
@@ -88,7 +88,7 @@ func registered(s snapshot, options Options) plan {
 	} else {
 		p.create = newCluster(s)
 	}
-	p.hold = !controllerutil.ContainsFinalizer(s.secret, Finalizer)
+	p.hold = !controllerutil.ContainsFinalizer(s.secret, v1alpha1.FinalizerWorkerCluster)
 	return p
 }
 
@@ -109,9 +109,9 @@ func removing(s snapshot, options Options) plan {
 }
 
 func aimOf(secret *corev1.Secret) *aim {
-	raw, ok := secret.Data[KubeconfigKey]
+	raw, ok := secret.Data[v1alpha1.KubeconfigKey]
 	if !ok {
-		return aimless(v1alpha1.ReasonKubeconfigMissing, fmt.Sprintf("it has no key %q: put the worker's kubeconfig there", KubeconfigKey))
+		return aimless(v1alpha1.ReasonKubeconfigMissing, fmt.Sprintf("it has no key %q: put the worker's kubeconfig there", v1alpha1.KubeconfigKey))
 	}
 	return aimAt(raw)
 }

@@ -21,8 +21,8 @@ func given(changes ...func(*snapshot)) snapshot {
 	s := snapshot{
 		name: "w1", now: noon,
 		secret: &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "jobferry-system", Name: "w1", Finalizers: []string{Finalizer}},
-			Data:       map[string][]byte{KubeconfigKey: []byte("kubeconfig")},
+			ObjectMeta: metav1.ObjectMeta{Namespace: "jobferry-system", Name: "w1", Finalizers: []string{v1alpha1.FinalizerWorkerCluster}},
+			Data:       map[string][]byte{v1alpha1.KubeconfigKey: []byte("kubeconfig")},
 		},
 		cluster: &v1alpha1.WorkerCluster{
 			ObjectMeta: metav1.ObjectMeta{Name: "w1", Generation: 3},

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -17,7 +18,7 @@ type mirrorHooks struct {
 }
 
 // newMirrors makes the cache of the Jobs of this origin in a worker.
-func newMirrors(w *wire, origin mirror.Origin, tell mirrorHooks, noted func()) (*feed, error) {
+func newMirrors(w *wire, origin v1alpha1.Origin, tell mirrorHooks, noted func()) (*feed, error) {
 	api, err := newREST(batchv1.SchemeGroupVersion, httpClient(w, laneWatches))
 	if err != nil {
 		return nil, err

@@ -11,18 +11,7 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/jobferry/jobferry/pkg/mirror"
-)
-
-// Names of the registration Secrets.
-const (
-	// LabelWorkerCluster with the value "true" makes a Secret in the manager's
-	// namespace a registration.
-	LabelWorkerCluster = "jobferry.dev/worker-cluster"
-	// KubeconfigKey is the key of the kubeconfig in a registration Secret.
-	KubeconfigKey = "kubeconfig"
-	// Finalizer keeps a registration Secret until its worker can be let go.
-	Finalizer = "jobferry.dev/worker-cluster"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // DefaultWorkerLostTimeout is the default of Options.WorkerLostTimeout.
@@ -33,7 +22,7 @@ type Options struct {
 	// Namespace of the registration Secrets. Required.
 	Namespace string
 	// Origin of this hub's mirrors. Required.
-	Origin mirror.Origin
+	Origin v1alpha1.Origin
 	// HubUID is the UID of the hub's kube-system namespace: a kubeconfig that
 	// leads there is refused. Required.
 	HubUID types.UID

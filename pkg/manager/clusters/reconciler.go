@@ -37,7 +37,7 @@ type reconciler struct {
 // RegistrationSelector selects the registration Secrets. The manager's cache
 // needs no others, which would cost memory and permissions.
 func RegistrationSelector() labels.Selector {
-	return labels.SelectorFromSet(labels.Set{LabelWorkerCluster: "true"})
+	return labels.SelectorFromSet(labels.Set{v1alpha1.LabelWorkerCluster: "true"})
 }
 
 // SetupWithManager adds the reconciler, the connections and their metrics to

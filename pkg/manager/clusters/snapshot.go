@@ -99,7 +99,7 @@ func (r *reconciler) unlabelled(ctx context.Context, name string) (*corev1.Secre
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case registers(&secret, r.registry.options.Namespace) || !controllerutil.ContainsFinalizer(&secret, Finalizer):
+	case registers(&secret, r.registry.options.Namespace) || !controllerutil.ContainsFinalizer(&secret, v1alpha1.FinalizerWorkerCluster):
 		return nil, nil // the cache is behind, or it isn't ours
 	}
 	return &secret, nil
@@ -111,5 +111,5 @@ func (r *reconciler) secretKey(name string) types.NamespacedName {
 
 // registers says whether a Secret is the registration of a worker.
 func registers(object client.Object, namespace string) bool {
-	return object.GetNamespace() == namespace && object.GetLabels()[LabelWorkerCluster] == "true"
+	return object.GetNamespace() == namespace && object.GetLabels()[v1alpha1.LabelWorkerCluster] == "true"
 }

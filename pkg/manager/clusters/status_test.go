@@ -28,7 +28,7 @@ func TestRounded(t *testing.T) {
 
 func TestInheritedLabels(t *testing.T) {
 	got := inheritedLabels(map[string]string{
-		"region": "eu", "topology.kubernetes.io/zone": "a", LabelWorkerCluster: "true",
+		"region": "eu", "topology.kubernetes.io/zone": "a", v1alpha1.LabelWorkerCluster: "true",
 		"app.kubernetes.io/managed-by": "Helm", "argocd.argoproj.io/instance": "x",
 	})
 	if want := map[string]string{"region": "eu", "topology.kubernetes.io/zone": "a"}; !maps.Equal(got, want) {

@@ -3,6 +3,7 @@ package dispatch
 import (
 	"strings"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
@@ -47,10 +48,10 @@ func bringAlong(s *Snapshot) Plan {
 func (s *Snapshot) carryReports() []Report {
 	var reports []Report
 	if len(s.Carry.Blocked) > 0 {
-		reports = append(reports, warn(ReasonFailedCarry, "Waiting in worker "+s.Home.Worker+": "+strings.Join(s.Carry.Blocked, "; ")))
+		reports = append(reports, warn(v1alpha1.EventFailedCarry, "Waiting in worker "+s.Home.Worker+": "+strings.Join(s.Carry.Blocked, "; ")))
 	}
 	if len(s.Carry.Notes) > 0 {
-		reports = append(reports, warn(ReasonNotCarried, "Worker "+s.Home.Worker+": "+strings.Join(s.Carry.Notes, "; ")))
+		reports = append(reports, warn(v1alpha1.EventNotCarried, "Worker "+s.Home.Worker+": "+strings.Join(s.Carry.Notes, "; ")))
 	}
 	return reports
 }

@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 )
 
@@ -34,15 +35,15 @@ func TestCarrying(t *testing.T) {
 		after   time.Duration
 		awaits  bool
 	}{
-		"created suspended":               {hub: hub, carry: Carry{Kinds: []carry.Kind{carry.Secret}}, then: []string{"create suspended in a"}, reports: ReasonMirrored},
-		"created as ever":                 {hub: hub, then: []string{"create in a"}, reports: ReasonMirrored},
+		"created suspended":               {hub: hub, carry: Carry{Kinds: []carry.Kind{carry.Secret}}, then: []string{"create suspended in a"}, reports: v1alpha1.EventMirrored},
+		"created as ever":                 {hub: hub, then: []string{"create in a"}, reports: v1alpha1.EventMirrored},
 		"carried before it's resumed":     {hub: hub, mirror: halted, then: []string{"carry to a"}},
 		"resumed then":                    {hub: hub, mirror: halted, carry: Carry{Current: true}, then: []string{"patch [spec.suspend] in a"}},
-		"held while something is missing": {hub: hub, mirror: halted, carry: blocked, reports: ReasonFailedCarry},
+		"held while something is missing": {hub: hub, mirror: halted, carry: blocked, reports: v1alpha1.EventFailedCarry},
 		"carried again on a change":       {hub: job, mirror: started, then: []string{"carry to a"}},
-		"runs, and something is missing":  {hub: job, mirror: started, carry: blocked, reports: ReasonFailedCarry},
-		"a note on the way":               {hub: job, mirror: started, carry: Carry{Current: true, Notes: []string{"used as it is"}}, reports: ReasonNotCarried},
-		"held, and suspended on the hub":  {hub: hubJob(placedOn("a"), suspendedJob), mirror: halted, carry: blocked, reports: ReasonFailedCarry},
+		"runs, and something is missing":  {hub: job, mirror: started, carry: blocked, reports: v1alpha1.EventFailedCarry},
+		"a note on the way":               {hub: job, mirror: started, carry: Carry{Current: true, Notes: []string{"used as it is"}}, reports: v1alpha1.EventNotCarried},
+		"held, and suspended on the hub":  {hub: hubJob(placedOn("a"), suspendedJob), mirror: halted, carry: blocked, reports: v1alpha1.EventFailedCarry},
 		"refused before it ran":           {hub: hub, mirror: halted, passed: refused, then: []string{"move from a"}, after: 30 * time.Second, awaits: true},
 		"refused while it runs":           {hub: job, mirror: started, passed: refused},
 		"seeded before it's carried":      {hub: moved, mirror: halted, then: []string{"seed 1 in a"}},

@@ -14,7 +14,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-const origin mirror.Origin = "hub-1"
+const origin v1alpha1.Origin = "hub-1"
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
@@ -26,7 +26,7 @@ func hubJob(changes ...func(*batchv1.Job)) *batchv1.Job {
 			CreationTimestamp: metav1.NewTime(noon.Add(-time.Hour)),
 		},
 		Spec: batchv1.JobSpec{
-			ManagedBy:   ptr.To(mirror.ManagedByDispatcher),
+			ManagedBy:   ptr.To(v1alpha1.ManagedByDispatcher),
 			Parallelism: ptr.To[int32](2), Completions: ptr.To[int32](2), BackoffLimit: ptr.To[int32](6), Suspend: ptr.To(false),
 			Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 				RestartPolicy: corev1.RestartPolicyNever,
@@ -42,8 +42,8 @@ func hubJob(changes ...func(*batchv1.Job)) *batchv1.Job {
 
 func placedOn(worker string) func(*batchv1.Job) {
 	return func(j *batchv1.Job) {
-		j.Annotations = map[string]string{mirror.AnnotationCluster: worker}
-		j.Finalizers = []string{mirror.Finalizer}
+		j.Annotations = map[string]string{v1alpha1.AnnotationCluster: worker}
+		j.Finalizers = []string{v1alpha1.FinalizerMirror}
 	}
 }
 
@@ -96,7 +96,7 @@ func look(job *batchv1.Job, seats ...Seat) *Snapshot {
 		Job: job, Fits: true, Timing: DefaultTiming(),
 	}
 	for i := range seats {
-		if job != nil && seats[i].Worker == job.Annotations[mirror.AnnotationCluster] {
+		if job != nil && seats[i].Worker == job.Annotations[v1alpha1.AnnotationCluster] {
 			s.Home = &seats[i]
 			continue
 		}
@@ -106,10 +106,10 @@ func look(job *batchv1.Job, seats ...Seat) *Snapshot {
 }
 
 func TestDecide(t *testing.T) {
-	other := func(j *batchv1.Job) { j.Annotations[mirror.AnnotationHubUID] = "another-uid" }
+	other := func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationHubUID] = "another-uid" }
 	letGo := func(j *batchv1.Job) { j.Finalizers = nil }
 	movedFrom := func(w string) func(*batchv1.Job) {
-		return func(j *batchv1.Job) { j.Annotations[mirror.AnnotationMovedFrom] = w }
+		return func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationMovedFrom] = w }
 	}
 	placed := hubJob(placedOn("a"))
 	rows := map[string]struct {

@@ -52,7 +52,7 @@ func planHandover(s *Snapshot) Plan {
 		return plan
 	}
 	if !mirror.Stopped(seat.Mirror) {
-		plan.Reports = append(plan.Reports, note(ReasonMoving,
+		plan.Reports = append(plan.Reports, note(v1alpha1.EventMoving,
 			"Waiting for the Job's Pods in worker "+seat.Worker+" to end, before it goes on in worker "+s.Home.Worker))
 		return plan
 	}

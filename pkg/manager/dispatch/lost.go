@@ -6,22 +6,23 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // onClusterLost reads what the user wants when the Job's worker is lost. What isn't
 // understood is taken for Wait: to move a Job may mean to run it twice.
 func onClusterLost(s *Snapshot) (policy string, problem []Report) {
-	switch policy = s.Job.Annotations[mirror.AnnotationOnClusterLost]; policy {
+	switch policy = s.Job.Annotations[v1alpha1.AnnotationOnClusterLost]; policy {
 	case "":
-		return mirror.OnClusterLostResume, nil
-	case mirror.OnClusterLostResume, mirror.OnClusterLostRestart, mirror.OnClusterLostWait:
+		return v1alpha1.OnClusterLostResume, nil
+	case v1alpha1.OnClusterLostResume, v1alpha1.OnClusterLostRestart, v1alpha1.OnClusterLostWait:
 		return policy, nil
 	default:
-		return mirror.OnClusterLostWait, []Report{warn(ReasonInvalid, fmt.Sprintf(
+		return v1alpha1.OnClusterLostWait, []Report{warn(v1alpha1.EventInvalid, fmt.Sprintf(
 			"annotation %s: %q is none of %s, %s and %s: the Job would wait for a worker that is lost",
-			mirror.AnnotationOnClusterLost, policy,
-			mirror.OnClusterLostResume, mirror.OnClusterLostRestart, mirror.OnClusterLostWait))}
+			v1alpha1.AnnotationOnClusterLost, policy,
+			v1alpha1.OnClusterLostResume, v1alpha1.OnClusterLostRestart, v1alpha1.OnClusterLostWait))}
 	}
 }
 
@@ -65,16 +66,16 @@ func planHomeLost(s *Snapshot) Plan {
 	policy, problem := onClusterLost(s)
 	lost := "worker " + s.Home.Worker + " is lost: not Ready since " + clock(s.Home.Loss.Since)
 	switch {
-	case policy == mirror.OnClusterLostWait:
-		return Plan{Reports: append(problem, warn(ReasonLost, lost+"; the Job waits for it, as its annotation "+
-			mirror.AnnotationOnClusterLost+" says"))}
+	case policy == v1alpha1.OnClusterLostWait:
+		return Plan{Reports: append(problem, warn(v1alpha1.EventLost, lost+"; the Job waits for it, as its annotation "+
+			v1alpha1.AnnotationOnClusterLost+" says"))}
 	case s.awaitsItsQueue():
-		return Plan{Reports: []Report{warn(ReasonLost, lost+"; the Job's queue takes it back")}}
+		return Plan{Reports: []Report{warn(v1alpha1.EventLost, lost+"; the Job's queue takes it back")}}
 	default:
 		return Plan{
 			Actions: []Action{Place{
 				Leave: s.Home.Worker, Reason: lost, Must: true,
-				RanUntil: s.Home.Loss.Since, FreshStart: policy == mirror.OnClusterLostRestart,
+				RanUntil: s.Home.Loss.Since, FreshStart: policy == v1alpha1.OnClusterLostRestart,
 			}},
 			Again:      true,
 			AwaitsRoom: true,
@@ -97,7 +98,7 @@ func planHomeOutOfTouch(s *Snapshot) Plan {
 	text, loss := "Out of touch with worker "+s.Home.Worker+": "+s.Home.Trouble, s.Home.Loss
 	plan := Plan{Reports: problem, After: max(loss.At.Sub(s.Now), 0)}
 	switch {
-	case policy == mirror.OnClusterLostWait:
+	case policy == v1alpha1.OnClusterLostWait:
 		text += "; the Job waits for it"
 	case loss.Isolated:
 		text += "; no other worker is Ready either, so nothing is moved"
@@ -105,7 +106,7 @@ func planHomeOutOfTouch(s *Snapshot) Plan {
 	case !loss.At.IsZero():
 		text += "; if that lasts, the Job goes on elsewhere from " + clock(loss.At) + " on"
 	}
-	plan.Reports = append(plan.Reports, warn(ReasonOutOfTouch, text))
+	plan.Reports = append(plan.Reports, warn(v1alpha1.EventOutOfTouch, text))
 	return plan
 }
 

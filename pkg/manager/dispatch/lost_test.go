@@ -20,7 +20,7 @@ func lost(s *Seat) {
 }
 
 func onClusterLostIs(policy string) func(*batchv1.Job) {
-	return func(j *batchv1.Job) { j.Annotations[mirror.AnnotationOnClusterLost] = policy }
+	return func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationOnClusterLost] = policy }
 }
 
 // movedFrom is what a move from a worker leaves, made a minute ago with the progress that the Job has now.
@@ -51,7 +51,7 @@ func stopping(n int32) func(*batchv1.Job) {
 	return func(j *batchv1.Job) { atRest(n)(j); j.Status.Terminating = ptr.To[int32](1) }
 }
 
-func fenced(j *batchv1.Job) { j.Annotations[mirror.AnnotationFenced] = "2026-03-01T11:50:00Z" }
+func fenced(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationFenced] = "2026-03-01T11:50:00Z" }
 
 func unwanted(s *Seat) { s.Unwanted = "worker a is drained" }
 
@@ -94,7 +94,7 @@ func lossPending(s *Seat) {
 }
 
 func TestLost(t *testing.T) {
-	other := func(m *batchv1.Job) { m.Annotations[mirror.AnnotationHubUID] = "other" }
+	other := func(m *batchv1.Job) { m.Annotations[v1alpha1.AnnotationHubUID] = "other" }
 	placed := hubJob(placedOn("a"), running(1))
 	isolated := func(s *Seat) {
 		outOfTouch(s)
@@ -202,7 +202,7 @@ func checked(s *Snapshot) *Snapshot {
 
 func TestAMovedJobsMirror(t *testing.T) {
 	deadline := func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](7200) }
-	fresh := func(j *batchv1.Job) { j.Annotations[mirror.AnnotationFreshStart] = "true" }
+	fresh := func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationFreshStart] = "true" }
 	hub := hubJob(deadline, placedOn("b"), succeeded(1), movedFrom("a"))
 	created := func(hub *batchv1.Job) *batchv1.Job {
 		return Decide(look(hub, seat("b", nil))).Actions[0].(CreateMirror).Mirror

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -46,7 +47,7 @@ func (t Tries) patience(free int, now time.Time) time.Duration {
 func (s *Snapshot) bePatient(patch mirror.Patch, wait time.Duration) Plan {
 	return Plan{
 		After: wait,
-		Reports: []Report{warn(ReasonDrift, fmt.Sprintf("Worker %s: somebody there keeps changing back: %s",
+		Reports: []Report{warn(v1alpha1.EventDrift, fmt.Sprintf("Worker %s: somebody there keeps changing back: %s",
 			s.Home.Worker, strings.Join(patch.Fields, ", ")))},
 	}
 }

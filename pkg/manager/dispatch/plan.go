@@ -164,30 +164,3 @@ func note(reason, message string) Report { return Report{Reason: reason, Message
 func warn(reason, message string) Report {
 	return Report{Reason: reason, Message: message, Warning: true}
 }
-
-// Reasons of the events on hub Jobs.
-const (
-	ReasonPlaced         = "Placed"
-	ReasonMirrored       = "Mirrored"
-	ReasonMoved          = "Moved"
-	ReasonPending        = "Pending"
-	ReasonConflict       = "Conflict"
-	ReasonRefused        = "MirrorRefused"
-	ReasonForbidden      = "Forbidden"
-	ReasonOutOfTouch     = "OutOfTouch"
-	ReasonLost           = "Lost"
-	ReasonRanTwice       = "RanTwice"
-	ReasonMoving         = "Moving"
-	ReasonConfirmed      = "Confirmed"
-	ReasonDeferred       = "Deferred"
-	ReasonStatusRejected = "StatusRejected"
-	ReasonDrift          = "Drift"
-	ReasonRecreated      = "MirrorRecreated"
-	ReasonStuck          = "PodsWaiting"
-	ReasonSuspended      = "Suspended"
-	ReasonResumed        = "Resumed"
-	ReasonInvalid        = "InvalidAnnotation"
-	ReasonOrphaned       = "MirrorOrphaned"
-	ReasonFailedCarry    = "FailedCarry"
-	ReasonNotCarried     = "NotCarried"
-)

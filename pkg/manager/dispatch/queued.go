@@ -3,6 +3,7 @@ package dispatch
 import (
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -13,7 +14,7 @@ func isTakenBack(s *Snapshot) bool {
 		return false
 	}
 	policy, _ := onClusterLost(s)
-	return policy != mirror.OnClusterLostWait
+	return policy != v1alpha1.OnClusterLostWait
 }
 
 // isAwaitingAdmission: the Job is suspended, quota is held for it, and its queue

@@ -60,7 +60,7 @@ func planLeftover(s *Snapshot) Plan {
 
 // planDeleting removes the mirror, and lets the hub Job go once it is gone.
 func planDeleting(s *Snapshot) Plan {
-	if !slices.Contains(s.Job.Finalizers, mirror.Finalizer) {
+	if !slices.Contains(s.Job.Finalizers, v1alpha1.FinalizerMirror) {
 		return Plan{}
 	}
 	var plan Plan
@@ -122,7 +122,7 @@ func planFinished(s *Snapshot) Plan {
 
 // hasNothingLeft: the Job's worker goes or has gone, and no worker has a mirror of it.
 func (s *Snapshot) hasNothingLeft() bool {
-	if s.Home == nil || s.Home.Registered && s.Home.Removal == "" || !slices.Contains(s.Job.Finalizers, mirror.Finalizer) {
+	if s.Home == nil || s.Home.Registered && s.Home.Removal == "" || !slices.Contains(s.Job.Finalizers, v1alpha1.FinalizerMirror) {
 		return false
 	}
 	return !slices.ContainsFunc(s.seats(), func(seat *Seat) bool {
@@ -178,7 +178,7 @@ func (s *Snapshot) mayStillBring(seat *Seat) bool {
 // disown leaves a mirror to its worker, which is let go.
 func (p *Plan) disown(seat *Seat) {
 	p.Actions = append(p.Actions, DisownMirror{Worker: seat.Worker, Mirror: seat.Mirror})
-	p.Reports = append(p.Reports, note(ReasonOrphaned,
+	p.Reports = append(p.Reports, note(v1alpha1.EventMirrorOrphaned,
 		"Left in worker "+seat.Worker+", which is let go: it goes on there by itself"))
 }
 
@@ -187,16 +187,16 @@ func (p *Plan) await(s *Snapshot, seat *Seat, what string) {
 	p.AwaitsRoom = true
 	p.After = soonest(p.After, max(seat.Loss.At.Sub(s.Now), 0))
 	if !seat.Connecting {
-		p.Reports = append(p.Reports, warn(ReasonLost, "Waiting for worker "+seat.Worker+" "+what+": "+seat.Trouble))
+		p.Reports = append(p.Reports, warn(v1alpha1.EventLost, "Waiting for worker "+seat.Worker+" "+what+": "+seat.Trouble))
 	}
 }
 
 // isGivenUp: the worker is lost, and the user doesn't want to wait for it.
 func (s *Snapshot) isGivenUp(seat *Seat) bool {
 	policy, _ := onClusterLost(s)
-	return seat.Loss.Lost && policy != mirror.OnClusterLostWait
+	return seat.Loss.Lost && policy != v1alpha1.OnClusterLostWait
 }
 
 func isMovedFrom(job *batchv1.Job, worker string) bool {
-	return job.Annotations[mirror.AnnotationMovedFrom] == worker
+	return job.Annotations[v1alpha1.AnnotationMovedFrom] == worker
 }

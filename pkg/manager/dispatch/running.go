@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
@@ -14,7 +15,7 @@ import (
 // along with, gets it suspended: that's seen to before it may start.
 func planUnmirrored(s *Snapshot) Plan {
 	if wait := s.Mirrors.patience(freeMirrors, s.Now); wait > 0 {
-		return Plan{After: wait, Reports: []Report{warn(ReasonRecreated,
+		return Plan{After: wait, Reports: []Report{warn(v1alpha1.EventMirrorRecreated,
 			"Worker "+s.Home.Worker+": somebody there keeps deleting the Job")}}
 	}
 	target := s.target(s.Home)
@@ -25,7 +26,7 @@ func planUnmirrored(s *Snapshot) Plan {
 	carry.Mark(m, s.Carry.Kinds)
 	return Plan{
 		Actions: []Action{CreateMirror{Worker: s.Home.Worker, Mirror: m, VerifyWanted: s.hadMirror()}},
-		Reports: append(problem, note(ReasonMirrored, "Created in worker "+s.Home.Worker)),
+		Reports: append(problem, note(v1alpha1.EventMirrored, "Created in worker "+s.Home.Worker)),
 		Again:   true,
 	}
 }
@@ -39,7 +40,7 @@ func planMirrorLeaving(s *Snapshot) Plan {
 	if s.endedShort() {
 		return Plan{} // see reopen
 	}
-	return Plan{Reports: []Report{warn(ReasonRecreated,
+	return Plan{Reports: []Report{warn(v1alpha1.EventMirrorRecreated,
 		"The Job was deleted in worker "+s.Home.Worker+"; it is created there again when it is gone")}}
 }
 
@@ -109,7 +110,7 @@ func reopen(s *Snapshot) Plan {
 	}
 	return Plan{
 		Actions: remove(s.Home, ""),
-		Reports: []Report{note(ReasonRecreated, fmt.Sprintf(
+		Reports: []Report{note(v1alpha1.EventMirrorRecreated, fmt.Sprintf(
 			"The Job ended in worker %s with %d of %d completions: it heard too late of more; it is created there again",
 			s.Home.Worker, s.Job.Status.Succeeded, ptr.Deref(s.Job.Spec.Completions, 0)))},
 	}
@@ -117,7 +118,7 @@ func reopen(s *Snapshot) Plan {
 
 func violated(seat *Seat, verdict mirror.Violation) Report {
 	return Report{
-		Reason: ReasonStatusRejected, Warning: true, Rule: verdict.Rule,
+		Reason: v1alpha1.EventStatusRejected, Warning: true, Rule: verdict.Rule,
 		Message: fmt.Sprintf("Worker %s sent a status that breaks the rule %s: %s", seat.Worker, verdict.Rule, verdict.Message),
 	}
 }
@@ -129,7 +130,7 @@ func (s *Snapshot) deferred(verdict mirror.Deferred) Plan {
 		plan.After = max(verdict.Until.Sub(s.Now), s.Timing.ProgressFloor)
 	}
 	if verdict.Why == mirror.WhyPodsRemain {
-		plan.Reports = []Report{note(ReasonDeferred,
+		plan.Reports = []Report{note(v1alpha1.EventDeferred,
 			"The Job has ended in worker "+s.Home.Worker+"; its end is shown when the last of its Pods has ended")}
 	}
 	return plan
@@ -145,12 +146,12 @@ func align(s *Snapshot) Plan {
 	case mirror.Recreate:
 		return Plan{
 			Actions: remove(s.Home, ""),
-			Reports: []Report{note(ReasonRecreated,
+			Reports: []Report{note(v1alpha1.EventMirrorRecreated,
 				fmt.Sprintf("Created anew in worker %s: %s: %s", s.Home.Worker, drift.Field, drift.Reason))},
 		}
 	case mirror.Refuse:
 		return Plan{
-			Reports:    []Report{warn(ReasonDrift, fmt.Sprintf("Worker %s: %s: %s", s.Home.Worker, drift.Field, drift.Message))},
+			Reports:    []Report{warn(v1alpha1.EventDrift, fmt.Sprintf("Worker %s: %s: %s", s.Home.Worker, drift.Field, drift.Message))},
 			AwaitsRoom: true,
 		}
 	case mirror.None:
@@ -193,5 +194,5 @@ func (s *Snapshot) differences(notes []mirror.Note) []Report {
 	for _, n := range notes {
 		texts = append(texts, n.Field+": "+n.Message)
 	}
-	return []Report{warn(ReasonDrift, "Worker "+s.Home.Worker+": "+strings.Join(texts, "; "))}
+	return []Report{warn(v1alpha1.EventDrift, "Worker "+s.Home.Worker+": "+strings.Join(texts, "; "))}
 }

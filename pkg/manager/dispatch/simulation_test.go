@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -23,7 +24,7 @@ const (
 // that hasn't been given up; what the hub counts never falls; and when all is well again it ends, in one place. If
 // no worker was given up, each completion was made once.
 func TestJobsSurviveLosses(t *testing.T) {
-	for _, policy := range []string{mirror.OnClusterLostResume, mirror.OnClusterLostRestart, mirror.OnClusterLostWait} {
+	for _, policy := range []string{v1alpha1.OnClusterLostResume, v1alpha1.OnClusterLostRestart, v1alpha1.OnClusterLostWait} {
 		for _, mode := range []batchv1.CompletionMode{batchv1.IndexedCompletion, batchv1.NonIndexedCompletion} {
 			t.Run(policy+"/"+string(mode), func(t *testing.T) {
 				rapid.Check(t, func(t *rapid.T) { newSim(t, policy, mode).play() })
@@ -50,7 +51,7 @@ func newSim(t *rapid.T, policy string, mode batchv1.CompletionMode) *sim {
 	s.hub = hubJob(func(j *batchv1.Job) {
 		j.Spec.Completions, j.Spec.CompletionMode = ptr.To[int32](simCompletions), &mode
 		j.Spec.Parallelism = j.Spec.Completions
-		j.Annotations = map[string]string{mirror.AnnotationOnClusterLost: policy}
+		j.Annotations = map[string]string{v1alpha1.AnnotationOnClusterLost: policy}
 	})
 	for _, name := range []string{"a", "b", "c"} {
 		s.workers = append(s.workers, &simWorker{name: name, inTouch: true})
@@ -162,7 +163,7 @@ func (s *sim) seats() []Seat {
 	for _, w := range s.workers {
 		anyInTouch = anyInTouch || w.inTouch
 	}
-	home, from := s.hub.Annotations[mirror.AnnotationCluster], s.hub.Annotations[mirror.AnnotationMovedFrom]
+	home, from := s.hub.Annotations[v1alpha1.AnnotationCluster], s.hub.Annotations[v1alpha1.AnnotationMovedFrom]
 	var seats []Seat
 	for _, w := range s.workers {
 		if w.name != home && w.name != from && w.seen == nil {
@@ -194,7 +195,7 @@ func (s *sim) expectEnd() {
 	if !mirror.Finished(s.hub) || s.hub.Status.Succeeded != wanted {
 		s.fail("in the end: %+v", s.hub.Status)
 	}
-	home := s.hub.Annotations[mirror.AnnotationCluster]
+	home := s.hub.Annotations[v1alpha1.AnnotationCluster]
 	made := int32(0)
 	for _, w := range s.workers {
 		made += w.made
@@ -202,7 +203,7 @@ func (s *sim) expectEnd() {
 			s.fail("%s still has a copy: %+v", w.name, w.mirror.Status)
 		}
 	}
-	if s.gaveUp && s.hub.Annotations[mirror.AnnotationOnClusterLost] == mirror.OnClusterLostWait {
+	if s.gaveUp && s.hub.Annotations[v1alpha1.AnnotationOnClusterLost] == v1alpha1.OnClusterLostWait {
 		s.fail("a worker was given up, though the Job waits")
 	}
 	if !s.gaveUp && made != wanted {

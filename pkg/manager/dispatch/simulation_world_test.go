@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -135,13 +136,13 @@ func (s *sim) apply(snapshot *Snapshot, action Action) bool {
 	case DeleteMirror:
 		return (!a.VerifyElsewhere || s.elsewhere(a.Worker)) && s.remove(a)
 	default:
-		s.fail("in %s: what is %T?", snapshot.Job.Annotations[mirror.AnnotationCluster], action)
+		s.fail("in %s: what is %T?", snapshot.Job.Annotations[v1alpha1.AnnotationCluster], action)
 		return false
 	}
 }
 
 func (s *sim) elsewhere(worker string) bool {
-	return s.hub.Annotations[mirror.AnnotationCluster] != worker
+	return s.hub.Annotations[v1alpha1.AnnotationCluster] != worker
 }
 
 // place chooses any worker that takes new Jobs, or none.
@@ -170,10 +171,10 @@ func (s *sim) place(a Place) bool {
 			}
 		}
 	} else {
-		delete(s.hub.Annotations, mirror.AnnotationMovedFrom)
+		delete(s.hub.Annotations, v1alpha1.AnnotationMovedFrom)
 	}
-	s.hub.Annotations[mirror.AnnotationCluster] = at
-	s.hub.Finalizers = []string{mirror.Finalizer}
+	s.hub.Annotations[v1alpha1.AnnotationCluster] = at
+	s.hub.Finalizers = []string{v1alpha1.FinalizerMirror}
 	s.touch(s.hub)
 	s.logf("    at %s", at)
 	return true
@@ -188,7 +189,7 @@ func (s *sim) expectNothingForgotten(w *simWorker) {
 
 // formerIsLost: whatever is done now is done without waiting for the worker that the Job left.
 func (s *sim) formerIsLost() bool {
-	from := s.hub.Annotations[mirror.AnnotationMovedFrom]
+	from := s.hub.Annotations[v1alpha1.AnnotationMovedFrom]
 	return from != "" && s.lost(s.worker(from)) && s.worker(from).mirror != nil
 }
 

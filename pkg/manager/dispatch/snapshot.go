@@ -15,7 +15,7 @@ type Snapshot struct {
 	// Now is the time of the decision, by the hub's clock.
 	Now time.Time
 	// Origin is the id of this hub.
-	Origin mirror.Origin
+	Origin v1alpha1.Origin
 	// Key is the Job's namespace and name, on the hub and in the workers.
 	Key types.NamespacedName
 	// Job is the hub Job; nil: there is none of that name.

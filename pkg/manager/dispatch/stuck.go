@@ -7,6 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -28,7 +29,7 @@ func unstick(s *Snapshot) Plan {
 	if s.startedWithoutPods() && !s.Pods.Asked {
 		return Plan{Actions: []Action{AskWhy{Worker: s.Home.Worker, Mirror: s.Home.Mirror}}}
 	}
-	plan := Plan{Reports: []Report{warn(ReasonStuck, "Worker "+s.Home.Worker+": "+why)}}
+	plan := Plan{Reports: []Report{warn(v1alpha1.EventPodsWaiting, "Worker "+s.Home.Worker+": "+why)}}
 	if s.isHindered() {
 		plan.After = s.Timing.StuckTimeout // a start changes the mirror; the kubelet's words aren't news
 		return plan

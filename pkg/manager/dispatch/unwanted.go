@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -36,12 +37,12 @@ func relocate(s *Snapshot) Plan {
 // it's still placed there.
 func confirm(s *Snapshot) Plan {
 	m := s.Home.Mirror
-	if !mirror.Fenced(m) || mirror.Finished(m) {
+	if !v1alpha1.IsFenced(m) || mirror.Finished(m) {
 		return Plan{}
 	}
 	return Plan{
 		Actions: []Action{ConfirmMirror{Worker: s.Home.Worker, Mirror: m}},
-		Reports: []Report{note(ReasonConfirmed, "Worker "+s.Home.Worker+
+		Reports: []Report{note(v1alpha1.EventConfirmed, "Worker "+s.Home.Worker+
 			" had stopped the Job while it was out of touch with the hub; it may go on")},
 	}
 }

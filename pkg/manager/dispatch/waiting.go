@@ -28,7 +28,7 @@ func (s *Snapshot) mirrorsElsewhere() []*Seat {
 // controller would write: since 1.36 the API server refuses edits of a suspended
 // Job's template without it.
 func planSuspendedAtHub(s *Snapshot) Plan {
-	return s.writeOwnStatus(note(ReasonSuspended, "Job suspended"))
+	return s.writeOwnStatus(note(v1alpha1.EventSuspended, "Job suspended"))
 }
 
 // writeOwnStatus writes what the hub alone knows of a Job without a mirror.
@@ -45,7 +45,7 @@ func (s *Snapshot) writeOwnStatus(report Report) Plan {
 }
 
 func planUnplaced(s *Snapshot) Plan {
-	if plan := s.writeOwnStatus(note(ReasonResumed, "Job resumed")); len(plan.Actions) > 0 {
+	if plan := s.writeOwnStatus(note(v1alpha1.EventResumed, "Job resumed")); len(plan.Actions) > 0 {
 		return plan
 	}
 	return Plan{Actions: []Action{Place{}}, Again: true}

@@ -12,7 +12,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/fence"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // step is what is to be done about the Lease in one worker.
@@ -51,7 +50,7 @@ func decide(view clusters.View, mirrors []*batchv1.Job) step {
 
 func anyEmbedded(mirrors []*batchv1.Job) bool {
 	for _, m := range mirrors {
-		if ptr.Deref(m.Spec.ManagedBy, "") == mirror.ManagedByWorker {
+		if ptr.Deref(m.Spec.ManagedBy, "") == v1alpha1.ManagedByWorker {
 			return true
 		}
 	}
@@ -65,7 +64,7 @@ func renewed(word fence.Word) metav1.Condition {
 	case word.After == 0:
 		return condition(metav1.ConditionUnknown, v1alpha1.ReasonUnanswered,
 			"no jobferry-worker has answered to the Lease in the worker: it doesn't run, may not watch Leases in "+
-				mirror.FenceNamespace+", or has been told not to fence")
+				v1alpha1.SystemNamespace+", or has been told not to fence")
 	case late != nil:
 		return condition(metav1.ConditionFalse, v1alpha1.ReasonFenceTooLate, late.Error())
 	default:
@@ -83,7 +82,7 @@ func failed(err error) *metav1.Condition {
 	case apierrors.IsForbidden(err):
 		c = condition(metav1.ConditionFalse, v1alpha1.ReasonLeaseForbidden,
 			"grant the kubeconfig's user create, patch and delete of leases.coordination.k8s.io in the namespace "+
-				mirror.FenceNamespace+" of the worker: "+err.Error())
+				v1alpha1.SystemNamespace+" of the worker: "+err.Error())
 	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsNotFound(err):
 		c = condition(metav1.ConditionFalse, v1alpha1.ReasonLeaseRefused, err.Error())
 	default:

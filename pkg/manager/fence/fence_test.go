@@ -22,7 +22,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/fence"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -44,7 +43,7 @@ func connecting(v *clusters.View) { v.State = clusters.Connecting }
 func lost(v *clusters.View)       { v.State, v.Since = clusters.Disconnected, noon }
 
 func embeddedMirror() *batchv1.Job {
-	return &batchv1.Job{Spec: batchv1.JobSpec{ManagedBy: ptr.To(mirror.ManagedByWorker)}}
+	return &batchv1.Job{Spec: batchv1.JobSpec{ManagedBy: ptr.To(v1alpha1.ManagedByWorker)}}
 }
 
 func TestDecide(t *testing.T) {
@@ -122,7 +121,7 @@ func newHub(t *testing.T) *hub {
 func (h *hub) lease() *coordinationv1.Lease {
 	h.t.Helper()
 	var l coordinationv1.Lease
-	err := h.client.Get(h.t.Context(), client.ObjectKey{Namespace: mirror.FenceNamespace, Name: "jobferry-hub"}, &l)
+	err := h.client.Get(h.t.Context(), client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: "jobferry-hub"}, &l)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -136,7 +135,7 @@ func (h *hub) lease() *coordinationv1.Lease {
 func (h *hub) answer(after string) {
 	h.t.Helper()
 	l := h.lease()
-	l.Annotations[mirror.AnnotationFenceAfter] = after
+	l.Annotations[v1alpha1.AnnotationFenceAfter] = after
 	if err := h.client.Update(h.t.Context(), l); err != nil {
 		h.t.Fatal(err)
 	}
@@ -178,7 +177,7 @@ func TestNamespaceIsMadeOnDemand(t *testing.T) {
 		case isNamespace:
 			there = true
 		case verb == "create" && !there:
-			return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, mirror.FenceNamespace)
+			return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, v1alpha1.SystemNamespace)
 		}
 		return nil
 	}

@@ -9,9 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/fence"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // The manager keeps its Leases with the credentials of the registration Secrets;
@@ -20,7 +20,7 @@ import (
 // Options of a Keeper. What is zero gets its default, but for the required.
 type Options struct {
 	// Origin of this hub. Required.
-	Origin mirror.Origin
+	Origin v1alpha1.Origin
 	// Duration is how long a Lease lasts without a renewal, in whole seconds.
 	// Default fence.DefaultDuration, 40s.
 	Duration time.Duration

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // holder is what the Lease's holderIdentity says.
@@ -18,9 +18,9 @@ const holder = "jobferry-manager"
 func lease(o Options, lostTimeout time.Duration, now time.Time) *coordinationv1.Lease {
 	return &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: mirror.FenceNamespace, Name: o.Origin.FenceLease(),
-			Labels:      map[string]string{mirror.LabelOrigin: string(o.Origin)},
-			Annotations: map[string]string{mirror.AnnotationWorkerLostTimeout: lostTimeout.String()},
+			Namespace: v1alpha1.SystemNamespace, Name: o.Origin.FenceLease(),
+			Labels:      map[string]string{v1alpha1.LabelOrigin: string(o.Origin)},
+			Annotations: map[string]string{v1alpha1.AnnotationWorkerLostTimeout: lostTimeout.String()},
 		},
 		Spec: coordinationv1.LeaseSpec{
 			HolderIdentity:       ptr.To(holder),

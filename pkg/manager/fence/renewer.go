@@ -15,9 +15,9 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/fence"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // worker is what a renewer needs of a *clusters.Worker.
@@ -120,7 +120,7 @@ func (r *renewer) create(ctx context.Context, l *coordinationv1.Lease) error {
 		return err
 	}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: mirror.FenceNamespace, Labels: map[string]string{"app.kubernetes.io/managed-by": "jobferry"},
+		Name: v1alpha1.SystemNamespace, Labels: map[string]string{"app.kubernetes.io/managed-by": "jobferry"},
 	}}
 	if err := r.worker.Client().Create(ctx, namespace); client.IgnoreAlreadyExists(err) != nil {
 		return fmt.Errorf("create namespace %s: %w", namespace.Name, err)

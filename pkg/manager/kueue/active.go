@@ -6,18 +6,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
-)
 
-// Reasons of an AdmissionCheck's condition Active.
-const (
-	// ReasonActive: every worker of the check can be used.
-	ReasonActive = "Active"
-	// ReasonSomeActive: some can.
-	ReasonSomeActive = "SomeActiveClusters"
-	// ReasonNoUsable: none can; Kueue reserves no quota for the queue meanwhile.
-	ReasonNoUsable = "NoUsableClusters"
-	// ReasonBadConfig: spec.parameters doesn't lead to a MultiKueueConfig.
-	ReasonBadConfig = "BadConfig"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // usability is whether a worker that a check names can be used.
@@ -29,9 +19,9 @@ type usability struct {
 
 // decideActive says what a check's condition Active shall be.
 func decideActive(g gate, workers []usability) metav1.Condition {
-	active := metav1.Condition{Type: kueue.AdmissionCheckActive, Status: metav1.ConditionTrue, Reason: ReasonActive}
+	active := metav1.Condition{Type: kueue.AdmissionCheckActive, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonActive}
 	if g.Problem != "" {
-		active.Status, active.Reason, active.Message = metav1.ConditionFalse, ReasonBadConfig, g.Problem
+		active.Status, active.Reason, active.Message = metav1.ConditionFalse, v1alpha1.ReasonBadConfig, g.Problem
 		return active
 	}
 	var troubles []string
@@ -44,9 +34,9 @@ func decideActive(g gate, workers []usability) metav1.Condition {
 	active.Message = fmt.Sprintf("%d of %d workers can be used", usable, len(workers))
 	switch {
 	case usable == 0:
-		active.Status, active.Reason = metav1.ConditionFalse, ReasonNoUsable
+		active.Status, active.Reason = metav1.ConditionFalse, v1alpha1.ReasonNoUsable
 	case usable < len(workers):
-		active.Reason = ReasonSomeActive
+		active.Reason = v1alpha1.ReasonSomeActive
 	}
 	if len(troubles) > 0 {
 		active.Message += ": " + strings.Join(troubles, "; ")

@@ -57,7 +57,7 @@ func (r *checks) trouble(ctx context.Context, name string) (string, error) {
 	ready := meta.FindStatusCondition(worker.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
 	case ready == nil:
-		return ReasonConnecting, nil
+		return v1alpha1.ReasonConnecting, nil
 	case ready.Status != metav1.ConditionTrue:
 		return ready.Reason, nil
 	default:
@@ -73,7 +73,7 @@ func (r *checks) missing(ctx context.Context, name string) string {
 	}
 	active := meta.FindStatusCondition(remote.Status.Conditions, kueue.MultiKueueClusterActive)
 	if active == nil || active.Status == metav1.ConditionTrue {
-		return ReasonConnecting
+		return v1alpha1.ReasonConnecting
 	}
 	return active.Reason
 }

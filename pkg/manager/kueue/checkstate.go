@@ -74,7 +74,7 @@ func isNotAJob(s *situation) bool {
 }
 
 func isHomeLost(s *situation) bool {
-	return s.homeIs(v1alpha1.ConditionLost, metav1.ConditionTrue) && s.job.Annotations[mirror.AnnotationOnClusterLost] != "Wait"
+	return s.homeIs(v1alpha1.ConditionLost, metav1.ConditionTrue) && s.job.Annotations[v1alpha1.AnnotationOnClusterLost] != "Wait"
 }
 
 // isWellPlaced: the Job has a place where it's allowed, room is held for it there, and
@@ -150,7 +150,7 @@ func rejectOwner(s *situation) verdict {
 func rejectForeign(s *situation) verdict {
 	return verdict{State: kueue.CheckStateRejected, Message: fmt.Sprintf(
 		"Job %s isn't Jobferry's: its spec.managedBy is %q, which can't be changed. Label namespace %s with %s=enabled, and create the Job again",
-		s.job.Name, ptr.Deref(s.job.Spec.ManagedBy, ""), s.job.Namespace, mirror.LabelDispatch)}
+		s.job.Name, ptr.Deref(s.job.Spec.ManagedBy, ""), s.job.Namespace, v1alpha1.LabelDispatch)}
 }
 
 func retryLost(s *situation) verdict {

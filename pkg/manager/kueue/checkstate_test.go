@@ -13,7 +13,6 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -29,7 +28,7 @@ func given(edits ...edit) *situation {
 		terms: dispatch.Terms{Checked: true, Reserved: true, Workers: []string{"w1", "w2"}},
 		job: &batchv1.Job{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "pi", Annotations: map[string]string{}},
-			Spec:       batchv1.JobSpec{Suspend: ptr.To(true), ManagedBy: ptr.To(mirror.ManagedByDispatcher)},
+			Spec:       batchv1.JobSpec{Suspend: ptr.To(true), ManagedBy: ptr.To(v1alpha1.ManagedByDispatcher)},
 		},
 		workload: &kueue.Workload{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{
 			{APIVersion: "batch/v1", Kind: "Job", Name: "pi", UID: "1", Controller: ptr.To(true)},
@@ -56,7 +55,7 @@ func later(d time.Duration) edit { return func(s *situation) { s.now = noon.Add(
 
 func placedOn(worker string, conditions ...metav1.Condition) edit {
 	return func(s *situation) {
-		s.job.Annotations[mirror.AnnotationCluster] = worker
+		s.job.Annotations[v1alpha1.AnnotationCluster] = worker
 		s.home = &v1alpha1.WorkerCluster{Status: v1alpha1.WorkerClusterStatus{Conditions: conditions}}
 	}
 }
@@ -105,7 +104,7 @@ func TestDecideCheck(t *testing.T) {
 		{"running, worker away", given(placedOn("w1", away), workloadIs(kueue.WorkloadAdmitted)), kueue.CheckStateReady, "w1"},
 		{"running, worker lost", given(placedOn("w1", away, lost), workloadIs(kueue.WorkloadAdmitted)), kueue.CheckStateRetry, "Worker w1 is lost"},
 		{"running, worker lost, to wait for it", given(placedOn("w1", away, lost), workloadIs(kueue.WorkloadAdmitted), func(s *situation) {
-			s.job.Annotations[mirror.AnnotationOnClusterLost] = mirror.OnClusterLostWait
+			s.job.Annotations[v1alpha1.AnnotationOnClusterLost] = v1alpha1.OnClusterLostWait
 		}), kueue.CheckStateReady, "w1"},
 		{"no quota", given(func(s *situation) { s.workload.Status.Conditions = nil }), "", ""},
 		{"evicted", given(workloadIs(kueue.WorkloadEvicted)), "", ""},

@@ -30,7 +30,7 @@
 //
 // # Words
 //
-//	check    an AdmissionCheck whose spec.controllerName is ControllerName
+//	check    an AdmissionCheck whose spec.controllerName is v1alpha1.ManagedByDispatcher
 //	gate     such a check with what its MultiKueueConfig names: which workers are allowed
 //	session  the controllers and caches that need Kueue's CRDs
 //	copy     the registration Secret that stands for a MultiKueueCluster's Secret

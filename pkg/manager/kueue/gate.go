@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // gate is a check of ours with what its parameters name.
@@ -46,7 +48,9 @@ func configName(check *kueue.AdmissionCheck) string {
 	return ref.Name
 }
 
-func isOurs(check *kueue.AdmissionCheck) bool { return check.Spec.ControllerName == ControllerName }
+func isOurs(check *kueue.AdmissionCheck) bool {
+	return check.Spec.ControllerName == v1alpha1.ManagedByDispatcher
+}
 
 // allowed are the workers that all gates let through, in the order of the first.
 // It's never nil: without a gate nobody should ask.

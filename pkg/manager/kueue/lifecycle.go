@@ -16,6 +16,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=list;watch
@@ -141,7 +143,7 @@ func (l *lifecycle) look(ctx context.Context, api discovery.DiscoveryInterface) 
 		if err := l.begin(ctx); err != nil {
 			return err
 		}
-		log.FromContext(ctx).Info("Kueue is there: AdmissionChecks are kept", "controllerName", ControllerName)
+		log.FromContext(ctx).Info("Kueue is there: AdmissionChecks are kept", "controllerName", v1alpha1.ManagedByDispatcher)
 	case !served && l.stop != nil:
 		l.end()
 		log.FromContext(ctx).Info("Kueue's CRDs are gone")

@@ -6,9 +6,6 @@ import (
 	"time"
 )
 
-// ControllerName is the spec.controllerName of the AdmissionChecks that are ours.
-const ControllerName = "jobferry.dev/dispatcher"
-
 // Options say how to work with Kueue.
 type Options struct {
 	// Disabled: Kueue is left alone, even if its CRDs are there.

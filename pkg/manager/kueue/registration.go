@@ -12,20 +12,6 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/clusters"
-)
-
-// AnnotationMultiKueueCluster on a registration Secret names the MultiKueueCluster
-// that it stands for. Who takes it off has the Secret to himself from then on.
-const AnnotationMultiKueueCluster = "jobferry.dev/multikueue-cluster"
-
-// Reasons of a MultiKueueCluster's condition Active. Where the WorkerCluster is
-// there, its own reasons are taken.
-const (
-	// ReasonUnsupported: the kubeconfig is neither in a Secret nor registered.
-	ReasonUnsupported = "UnsupportedClusterSource"
-	// ReasonConnecting: the WorkerCluster isn't there yet.
-	ReasonConnecting = "Connecting"
 )
 
 const (
@@ -79,9 +65,9 @@ func decideCluster(r *remote) registration {
 	case problem != nil || r.copy != nil && r.copy.DeletionTimestamp != nil:
 	case r.copy == nil:
 		d.create = r.newCopy()
-	case !bytes.Equal(r.copy.Data[clusters.KubeconfigKey], r.secret.Data[clusters.KubeconfigKey]):
+	case !bytes.Equal(r.copy.Data[v1alpha1.KubeconfigKey], r.secret.Data[v1alpha1.KubeconfigKey]):
 		d.update = r.copy.DeepCopy()
-		d.update.Data = map[string][]byte{clusters.KubeconfigKey: r.secret.Data[clusters.KubeconfigKey]}
+		d.update.Data = map[string][]byte{v1alpha1.KubeconfigKey: r.secret.Data[v1alpha1.KubeconfigKey]}
 	}
 	if r.isFromSecret() {
 		d.again = rereadSecret
@@ -104,7 +90,7 @@ func (r *remote) isFromSecret() bool {
 
 // isCopy: the registration Secret is ours, and this cluster's.
 func (r *remote) isCopy() bool {
-	return r.copy.Annotations[AnnotationMultiKueueCluster] == r.cluster.Name
+	return r.copy.Annotations[v1alpha1.AnnotationMultiKueueCluster] == r.cluster.Name
 }
 
 // problem says why the cluster's source doesn't give a kubeconfig; nil: it does.
@@ -114,19 +100,19 @@ func (r *remote) problem() *metav1.Condition {
 		r.kueueNamespace, r.cluster.Name, r.namespace)
 	switch {
 	case source.ClusterProfileRef != nil:
-		return inactive(ReasonUnsupported, "spec.clusterSource.clusterProfileRef: Jobferry doesn't read ClusterProfiles: "+instead)
+		return inactive(v1alpha1.ReasonUnsupportedSource, "spec.clusterSource.clusterProfileRef: Jobferry doesn't read ClusterProfiles: "+instead)
 	case source.KubeConfig == nil:
-		return inactive(ReasonUnsupported, "spec.clusterSource names nothing: "+instead)
+		return inactive(v1alpha1.ReasonUnsupportedSource, "spec.clusterSource names nothing: "+instead)
 	case source.KubeConfig.LocationType == kueue.PathLocationType:
-		return inactive(ReasonUnsupported, "spec.clusterSource.kubeConfig.locationType: Jobferry reads no files: "+instead)
+		return inactive(v1alpha1.ReasonUnsupportedSource, "spec.clusterSource.kubeConfig.locationType: Jobferry reads no files: "+instead)
 	case r.secretTrouble != "":
 		return inactive(v1alpha1.ReasonSecretMissing, r.secretTrouble)
 	case r.secret == nil:
 		return inactive(v1alpha1.ReasonSecretMissing, fmt.Sprintf("there is no Secret %s/%s, which spec.clusterSource.kubeConfig.location names",
 			r.kueueNamespace, source.KubeConfig.Location))
-	case len(r.secret.Data[clusters.KubeconfigKey]) == 0:
+	case len(r.secret.Data[v1alpha1.KubeconfigKey]) == 0:
 		return inactive(v1alpha1.ReasonKubeconfigMissing, fmt.Sprintf("Secret %s/%s has no key %q",
-			r.kueueNamespace, r.secret.Name, clusters.KubeconfigKey))
+			r.kueueNamespace, r.secret.Name, v1alpha1.KubeconfigKey))
 	default:
 		return nil
 	}
@@ -139,16 +125,16 @@ func (r *remote) newCopy() *corev1.Secret {
 	if labels == nil {
 		labels = map[string]string{}
 	}
-	labels[clusters.LabelWorkerCluster] = "true"
+	labels[v1alpha1.LabelWorkerCluster] = "true"
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: r.namespace, Name: r.cluster.Name, Labels: labels,
-			Annotations: map[string]string{AnnotationMultiKueueCluster: r.cluster.Name},
+			Annotations: map[string]string{v1alpha1.AnnotationMultiKueueCluster: r.cluster.Name},
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: kueue.SchemeGroupVersion.String(), Kind: "MultiKueueCluster", Name: r.cluster.Name, UID: r.cluster.UID,
 			}},
 		},
-		Data: map[string][]byte{clusters.KubeconfigKey: r.secret.Data[clusters.KubeconfigKey]},
+		Data: map[string][]byte{v1alpha1.KubeconfigKey: r.secret.Data[v1alpha1.KubeconfigKey]},
 	}
 }
 
@@ -167,11 +153,11 @@ func (r *remote) active(problem *metav1.Condition) metav1.Condition {
 	}
 	switch {
 	case ready == nil:
-		return *inactive(ReasonConnecting, "the worker is being registered")
+		return *inactive(v1alpha1.ReasonConnecting, "the worker is being registered")
 	case ready.Status != metav1.ConditionTrue:
 		return *inactive(ready.Reason, fmt.Sprintf("WorkerCluster %s: %s", r.worker.Name, ready.Message))
 	default:
-		return metav1.Condition{Type: kueue.MultiKueueClusterActive, Status: metav1.ConditionTrue, Reason: ReasonActive,
+		return metav1.Condition{Type: kueue.MultiKueueClusterActive, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonActive,
 			Message: fmt.Sprintf("WorkerCluster %s is ready", r.worker.Name)}
 	}
 }

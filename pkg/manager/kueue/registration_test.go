@@ -10,7 +10,6 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/clusters"
 )
 
 // cluster is a MultiKueueCluster whose Secret is there, and that isn't registered yet.
@@ -32,13 +31,13 @@ func cluster(edits ...func(*remote)) *remote {
 }
 
 func secret(name, kubeconfig string) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{clusters.KubeconfigKey: []byte(kubeconfig)}}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{v1alpha1.KubeconfigKey: []byte(kubeconfig)}}
 }
 
 func copied(kubeconfig string) func(*remote) {
 	return func(r *remote) {
 		r.copy = secret("w1", kubeconfig)
-		r.copy.Annotations = map[string]string{AnnotationMultiKueueCluster: "w1"}
+		r.copy.Annotations = map[string]string{v1alpha1.AnnotationMultiKueueCluster: "w1"}
 	}
 }
 
@@ -60,21 +59,21 @@ func TestDecideCluster(t *testing.T) {
 		create, update bool
 		reason         string // of Active
 	}{
-		{"new", cluster(), true, false, ReasonConnecting},
-		{"registered", cluster(copied("one"), working), false, false, ReasonActive},
-		{"rotated", cluster(copied("old"), working), false, true, ReasonActive},
-		{"registered by hand", cluster(byHand, working), false, false, ReasonActive},
+		{"new", cluster(), true, false, v1alpha1.ReasonConnecting},
+		{"registered", cluster(copied("one"), working), false, false, v1alpha1.ReasonActive},
+		{"rotated", cluster(copied("old"), working), false, true, v1alpha1.ReasonActive},
+		{"registered by hand", cluster(byHand, working), false, false, v1alpha1.ReasonActive},
 		{"registered by hand, path", cluster(byHand, working, from(kueue.ClusterSource{
 			KubeConfig: &kueue.KubeConfig{Location: "/etc", LocationType: kueue.PathLocationType},
-		})), false, false, ReasonActive},
+		})), false, false, v1alpha1.ReasonActive},
 		{"worker away", cluster(copied("one"), func(r *remote) {
 			r.worker = &v1alpha1.WorkerCluster{Status: v1alpha1.WorkerClusterStatus{Conditions: []metav1.Condition{away}}}
 		}), false, false, "Reason"},
 		{"path", cluster(from(kueue.ClusterSource{
 			KubeConfig: &kueue.KubeConfig{Location: "/etc", LocationType: kueue.PathLocationType},
-		})), false, false, ReasonUnsupported},
-		{"profile", cluster(from(kueue.ClusterSource{ClusterProfileRef: &kueue.ClusterProfileReference{Name: "p"}})), false, false, ReasonUnsupported},
-		{"nothing", cluster(from(kueue.ClusterSource{})), false, false, ReasonUnsupported},
+		})), false, false, v1alpha1.ReasonUnsupportedSource},
+		{"profile", cluster(from(kueue.ClusterSource{ClusterProfileRef: &kueue.ClusterProfileReference{Name: "p"}})), false, false, v1alpha1.ReasonUnsupportedSource},
+		{"nothing", cluster(from(kueue.ClusterSource{})), false, false, v1alpha1.ReasonUnsupportedSource},
 		{"no Secret", cluster(func(r *remote) { r.secret = nil }), false, false, v1alpha1.ReasonSecretMissing},
 		{"Secret forbidden", cluster(func(r *remote) { r.secret, r.secretTrouble = nil, "forbidden" }), false, false, v1alpha1.ReasonSecretMissing},
 		{"no key", cluster(func(r *remote) { r.secret.Data = nil }), false, false, v1alpha1.ReasonKubeconfigMissing},
@@ -101,7 +100,7 @@ func TestDecideCluster(t *testing.T) {
 // The copy registers a worker, carries the cluster's labels, and goes with the cluster.
 func TestCopy(t *testing.T) {
 	made := decideCluster(cluster()).create
-	if made.Namespace != "jobferry-system" || made.Name != "w1" || made.Labels[clusters.LabelWorkerCluster] != "true" || made.Labels["region"] != "eu" {
+	if made.Namespace != "jobferry-system" || made.Name != "w1" || made.Labels[v1alpha1.LabelWorkerCluster] != "true" || made.Labels["region"] != "eu" {
 		t.Errorf("made %+v", made.ObjectMeta)
 	}
 	if len(made.OwnerReferences) != 1 || made.OwnerReferences[0].UID != "uid" {
@@ -136,10 +135,10 @@ func TestDecideActive(t *testing.T) {
 		reason  string
 		message string
 	}{
-		{"all", gate{}, []usability{good}, metav1.ConditionTrue, ReasonActive, "1 of 1"},
-		{"some", gate{}, []usability{good, bad}, metav1.ConditionTrue, ReasonSomeActive, "w2: Unreachable"},
-		{"none", gate{}, []usability{bad}, metav1.ConditionFalse, ReasonNoUsable, "w2: Unreachable"},
-		{"bad config", gate{Problem: "no config"}, nil, metav1.ConditionFalse, ReasonBadConfig, "no config"},
+		{"all", gate{}, []usability{good}, metav1.ConditionTrue, v1alpha1.ReasonActive, "1 of 1"},
+		{"some", gate{}, []usability{good, bad}, metav1.ConditionTrue, v1alpha1.ReasonSomeActive, "w2: Unreachable"},
+		{"none", gate{}, []usability{bad}, metav1.ConditionFalse, v1alpha1.ReasonNoUsable, "w2: Unreachable"},
+		{"bad config", gate{Problem: "no config"}, nil, metav1.ConditionFalse, v1alpha1.ReasonBadConfig, "no config"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := decideActive(tc.gate, tc.workers)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // situation is all that the state of our check of one Workload is decided by.
@@ -40,7 +39,7 @@ func ownerOf(w *kueue.Workload) (metav1.OwnerReference, bool) {
 	return *owner, true
 }
 
-func (s *situation) placement() string { return s.job.Annotations[mirror.AnnotationCluster] }
+func (s *situation) placement() string { return s.job.Annotations[v1alpha1.AnnotationCluster] }
 
 func (s *situation) isAdmitted() bool { return is(s.workload, kueue.WorkloadAdmitted) }
 

@@ -160,7 +160,7 @@ func allOf[T client.Object](requests func(context.Context) []ctrl.Request) func(
 var placementChanged = predicate.TypedFuncs[*batchv1.Job]{
 	UpdateFunc: func(e event.TypedUpdateEvent[*batchv1.Job]) bool {
 		return e.ObjectOld.UID != e.ObjectNew.UID ||
-			e.ObjectOld.Annotations[mirror.AnnotationCluster] != e.ObjectNew.Annotations[mirror.AnnotationCluster] ||
+			e.ObjectOld.Annotations[v1alpha1.AnnotationCluster] != e.ObjectNew.Annotations[v1alpha1.AnnotationCluster] ||
 			mirror.Suspended(e.ObjectOld) != mirror.Suspended(e.ObjectNew)
 	},
 }

@@ -19,13 +19,12 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // +kubebuilder:rbac:groups=kueue.x-k8s.io,resources=workloads/status,verbs=patch
 
 // fieldOwner is who we are in server-side apply.
-const fieldOwner = client.FieldOwner(ControllerName)
+const fieldOwner = client.FieldOwner(v1alpha1.ManagedByDispatcher)
 
 // behind is when to look again after a write that somebody else's came before.
 const behind = time.Second
@@ -106,7 +105,7 @@ func (r *workloads) gather(ctx context.Context, w *kueue.Workload, check kueue.A
 	if outlook, known := r.dispatcher.Outlook(job.UID); known {
 		s.outlook = &outlook
 	}
-	if home := job.Annotations[mirror.AnnotationCluster]; home != "" {
+	if home := job.Annotations[v1alpha1.AnnotationCluster]; home != "" {
 		var worker v1alpha1.WorkerCluster
 		if err := r.hub.Get(ctx, types.NamespacedName{Name: home}, &worker); err == nil {
 			s.home = &worker

@@ -6,7 +6,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // Request asks for a place for one Job.
@@ -26,7 +26,7 @@ type Request struct {
 // ParseSelector reads the cluster selector from a Job's annotations. It is nil, which matches all
 // clusters, when the annotation is absent or empty. The error is for the user's eyes.
 func ParseSelector(annotations map[string]string) (labels.Selector, error) {
-	value, ok := annotations[mirror.AnnotationClusterSelector]
+	value, ok := annotations[v1alpha1.AnnotationClusterSelector]
 	if !ok || value == "" {
 		return nil, nil
 	}
@@ -48,7 +48,7 @@ type SelectorError struct {
 func (e *SelectorError) Error() string {
 	return fmt.Sprintf("annotation %s: %q is not a label selector: %v; "+
 		"set it to one such as \"region=eu,gpu in (a100,h100)\", or remove it to allow every cluster",
-		mirror.AnnotationClusterSelector, e.Value, e.Err)
+		v1alpha1.AnnotationClusterSelector, e.Value, e.Err)
 }
 
 func (e *SelectorError) Unwrap() error { return e.Err }

@@ -7,17 +7,17 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 func TestParseSelector(t *testing.T) {
-	for _, annotations := range []map[string]string{nil, {}, {mirror.AnnotationClusterSelector: ""}} {
+	for _, annotations := range []map[string]string{nil, {}, {v1alpha1.AnnotationClusterSelector: ""}} {
 		if selector, err := placement.ParseSelector(annotations); selector != nil || err != nil {
 			t.Errorf("%v: got %v, %v", annotations, selector, err)
 		}
 	}
-	selector, err := placement.ParseSelector(map[string]string{mirror.AnnotationClusterSelector: "region=eu, gpu in (a100, h100)"})
+	selector, err := placement.ParseSelector(map[string]string{v1alpha1.AnnotationClusterSelector: "region=eu, gpu in (a100, h100)"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestParseSelector(t *testing.T) {
 }
 
 func TestParseSelectorTellsTheWayOut(t *testing.T) {
-	_, err := placement.ParseSelector(map[string]string{mirror.AnnotationClusterSelector: "gpu in a100"})
+	_, err := placement.ParseSelector(map[string]string{v1alpha1.AnnotationClusterSelector: "gpu in a100"})
 	var invalid *placement.SelectorError
 	if !errors.As(err, &invalid) || invalid.Value != "gpu in a100" || errors.Unwrap(err) == nil {
 		t.Fatalf("got %v", err)

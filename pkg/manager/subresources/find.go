@@ -13,13 +13,14 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // finder goes from a hub Job to its mirror.
 type finder struct {
 	hub     client.Reader
-	origin  mirror.Origin
+	origin  v1alpha1.Origin
 	timeout time.Duration
 	links   *links
 }
@@ -74,7 +75,7 @@ func fromHub(what string, err error) error {
 
 // placement is the worker of a hub Job, or why there is none.
 func placement(job *batchv1.Job) (worker string, err error) {
-	worker = job.Annotations[mirror.AnnotationCluster]
+	worker = job.Annotations[v1alpha1.AnnotationCluster]
 	switch {
 	case !mirror.Claimed(job):
 		return "", statusError(http.StatusBadRequest, metav1.StatusReasonBadRequest,
@@ -93,7 +94,7 @@ func placement(job *batchv1.Job) (worker string, err error) {
 
 // noMirror says why there is nothing at the place where the Job should be.
 func noMirror(job *batchv1.Job, worker string) error {
-	switch from := job.Annotations[mirror.AnnotationMovedFrom]; {
+	switch from := job.Annotations[v1alpha1.AnnotationMovedFrom]; {
 	case mirror.Finished(job):
 		return notFound("Job %q has ended, and worker %q has no copy of it any more, nor its Pods", job.Name, worker)
 	case from != "":

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/clusters"
 )
 
 // idleLink is how long a link that isn't used is kept. Its connections are closed
@@ -90,7 +89,7 @@ func (l *links) obtain(worker string, secret *corev1.Secret) (*link, error) {
 		k.used = now
 		return k.link, nil
 	}
-	made, err := newLink(worker, secret.Data[clusters.KubeconfigKey], l.options)
+	made, err := newLink(worker, secret.Data[v1alpha1.KubeconfigKey], l.options)
 	if err != nil {
 		return nil, unavailable("the kubeconfig of worker %q can't be used: %s", worker, clean(err.Error()))
 	}

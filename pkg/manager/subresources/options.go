@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // Options of the server. What is zero gets its default, but for the required.
@@ -24,7 +24,7 @@ type Options struct {
 	// Namespace of the registration Secrets. Required.
 	Namespace string
 	// Origin of this hub's mirrors. Default: the UID of its kube-system namespace.
-	Origin mirror.Origin
+	Origin v1alpha1.Origin
 
 	// DialTimeout is for a TCP connection to a worker, and again for TLS. Default 5s.
 	DialTimeout time.Duration

@@ -7,8 +7,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	ctrl "sigs.k8s.io/controller-runtime"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // The rules that others of the manager's packages ask for, too, are repeated here:
@@ -35,7 +35,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		if err != nil {
 			return fmt.Errorf("subresources: %w", err)
 		}
-		options.Origin = mirror.Origin(uid)
+		options.Origin = v1alpha1.Origin(uid)
 	}
 	clientset, err := kubernetes.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {

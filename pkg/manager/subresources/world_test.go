@@ -26,14 +26,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/clusters"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
-	origin    = mirror.Origin("here")
+	origin    = v1alpha1.Origin("here")
 	namespace = "team"
 	hubUID    = types.UID("hub-uid")
 	mirrorUID = types.UID("mirror-uid")
@@ -165,8 +163,8 @@ func (h *hub) List(context.Context, client.ObjectList, ...client.ListOption) err
 
 func hubJob(edits ...func(*batchv1.Job)) *batchv1.Job {
 	j := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "job", UID: hubUID, Annotations: map[string]string{mirror.AnnotationCluster: "w"}},
-		Spec:       batchv1.JobSpec{ManagedBy: ptr.To(mirror.ManagedByDispatcher)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "job", UID: hubUID, Annotations: map[string]string{v1alpha1.AnnotationCluster: "w"}},
+		Spec:       batchv1.JobSpec{ManagedBy: ptr.To(v1alpha1.ManagedByDispatcher)},
 	}
 	for _, edit := range edits {
 		edit(j)
@@ -248,7 +246,7 @@ func (w *worker) secret(version string) *corev1.Secret {
 	}
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "w", ResourceVersion: version},
-		Data:       map[string][]byte{clusters.KubeconfigKey: kubeconfig},
+		Data:       map[string][]byte{v1alpha1.KubeconfigKey: kubeconfig},
 	}
 }
 
@@ -257,8 +255,8 @@ func mirrorJob(edits ...func(*batchv1.Job)) *batchv1.Job {
 		TypeMeta: metav1.TypeMeta{Kind: "Job", APIVersion: "batch/v1"},
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace, Name: "job", UID: mirrorUID,
-			Labels:      map[string]string{mirror.LabelOrigin: string(origin)},
-			Annotations: map[string]string{mirror.AnnotationHubUID: string(hubUID)},
+			Labels:      map[string]string{v1alpha1.LabelOrigin: string(origin)},
+			Annotations: map[string]string{v1alpha1.AnnotationHubUID: string(hubUID)},
 		},
 		Spec: batchv1.JobSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{batchv1.ControllerUidLabel: string(mirrorUID)}}},
 	}

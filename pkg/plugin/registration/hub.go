@@ -10,13 +10,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-const (
-	// LabelWorkerCluster marks a registration Secret on the hub.
-	LabelWorkerCluster = "jobferry.dev/worker-cluster"
-	// KubeconfigKey is where the kubeconfig is in it.
-	KubeconfigKey = "kubeconfig"
-)
-
 // WorkerCluster is the hub's object that holds the settings.
 func (r Request) WorkerCluster() *v1alpha1.WorkerCluster {
 	spec := *r.Spec.DeepCopy()
@@ -27,18 +20,18 @@ func (r Request) WorkerCluster() *v1alpha1.WorkerCluster {
 // Secret is the hub's object that holds the credentials.
 func (r Request) Secret(kubeconfig []byte, expires time.Time) *corev1.Secret {
 	labels := ourLabels()
-	labels[LabelWorkerCluster] = "true"
+	labels[v1alpha1.LabelWorkerCluster] = "true"
 	annotations := map[string]string{
-		AnnotationToken:     r.TokenSecretName(),
-		AnnotationPodAccess: strings.Join(r.PodAccess, ","),
+		v1alpha1.AnnotationTokenSecret: r.TokenSecretName(),
+		v1alpha1.AnnotationPodAccess:   strings.Join(r.PodAccess, ","),
 	}
 	if !expires.IsZero() {
-		annotations[AnnotationDuration] = r.TokenDuration.String()
-		annotations[AnnotationExpires] = expires.UTC().Format(time.RFC3339)
+		annotations[v1alpha1.AnnotationTokenDuration] = r.TokenDuration.String()
+		annotations[v1alpha1.AnnotationTokenExpires] = expires.UTC().Format(time.RFC3339)
 	}
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: r.Name, Namespace: r.Namespace, Labels: labels, Annotations: annotations},
 		Type:       corev1.SecretTypeOpaque,
-		Data:       map[string][]byte{KubeconfigKey: kubeconfig},
+		Data:       map[string][]byte{v1alpha1.KubeconfigKey: kubeconfig},
 	}
 }

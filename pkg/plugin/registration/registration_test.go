@@ -107,8 +107,8 @@ func golden(t *testing.T, name, got string) {
 
 // The names here are those that the manager looks for.
 func TestNamesOfTheManager(t *testing.T) {
-	if LabelWorkerCluster != clusters.LabelWorkerCluster || KubeconfigKey != clusters.KubeconfigKey {
-		t.Errorf("%s, %s", LabelWorkerCluster, KubeconfigKey)
+	if v1alpha1.LabelWorkerCluster != v1alpha1.LabelWorkerCluster || v1alpha1.KubeconfigKey != v1alpha1.KubeconfigKey {
+		t.Errorf("%s, %s", v1alpha1.LabelWorkerCluster, v1alpha1.KubeconfigKey)
 	}
 }
 

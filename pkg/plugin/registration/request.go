@@ -12,23 +12,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/workeraccess"
 )
 
-const (
-	// FieldManager is whose fields the applied objects are.
-	FieldManager = "kubectl-jobferry"
-	// LabelHub, on objects in a worker, holds the UID of the hub they're for.
-	LabelHub = "jobferry.dev/hub"
-	// AnnotationToken, on the hub's Secret, holds the name of the token Secret in
-	// the worker.
-	AnnotationToken = "jobferry.dev/token-secret"
-	// AnnotationPodAccess, on the hub's Secret, holds Request.PodAccess, separated
-	// by commas.
-	AnnotationPodAccess = "jobferry.dev/pod-access"
-	// AnnotationDuration, on the hub's Secret, holds Request.TokenDuration.
-	AnnotationDuration = "jobferry.dev/token-duration"
-	// AnnotationExpires, on the hub's Secret, holds the time (RFC 3339) at which a
-	// bound token expires.
-	AnnotationExpires = "jobferry.dev/token-expires"
-)
+// FieldManager owns the fields that the registration applies.
+const FieldManager = "kubectl-jobferry"
 
 // Request is a registration that is asked for.
 type Request struct {
@@ -103,7 +88,7 @@ const (
 // WorkerLabels are those of a hub's objects in a worker.
 func WorkerLabels(hub types.UID) map[string]string {
 	labels := ourLabels()
-	labels[LabelHub] = string(hub)
+	labels[v1alpha1.LabelHub] = string(hub)
 	return labels
 }
 

@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/workeraccess"
 )
 
@@ -13,15 +14,15 @@ import (
 func (r Request) Worker() []client.Object {
 	rules := workeraccess.For(r.Access())
 	objects := []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: workeraccess.Namespace, Labels: namespaceLabels()}},
-		&corev1.ServiceAccount{ObjectMeta: r.meta(r.base(), workeraccess.Namespace)},
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SystemNamespace, Labels: namespaceLabels()}},
+		&corev1.ServiceAccount{ObjectMeta: r.meta(r.base(), v1alpha1.SystemNamespace)},
 		&rbacv1.ClusterRole{ObjectMeta: r.meta(r.base(), ""), Rules: workeraccess.ClusterRules(rules)},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: r.meta(r.base(), ""), RoleRef: r.roleRef("ClusterRole"), Subjects: r.subjects()},
 	}
 	if inOurs := workeraccess.NamespaceRules(rules); len(inOurs) > 0 {
 		objects = append(objects,
-			&rbacv1.Role{ObjectMeta: r.meta(r.base(), workeraccess.Namespace), Rules: inOurs},
-			&rbacv1.RoleBinding{ObjectMeta: r.meta(r.base(), workeraccess.Namespace), RoleRef: r.roleRef("Role"), Subjects: r.subjects()})
+			&rbacv1.Role{ObjectMeta: r.meta(r.base(), v1alpha1.SystemNamespace), Rules: inOurs},
+			&rbacv1.RoleBinding{ObjectMeta: r.meta(r.base(), v1alpha1.SystemNamespace), RoleRef: r.roleRef("Role"), Subjects: r.subjects()})
 	}
 	return append(objects, r.Token())
 }
@@ -41,8 +42,8 @@ func (r Request) Superfluous() []client.Object {
 
 func (r Request) fenceRoles() []client.Object {
 	return []client.Object{
-		&rbacv1.RoleBinding{ObjectMeta: r.meta(r.base(), workeraccess.Namespace)},
-		&rbacv1.Role{ObjectMeta: r.meta(r.base(), workeraccess.Namespace)},
+		&rbacv1.RoleBinding{ObjectMeta: r.meta(r.base(), v1alpha1.SystemNamespace)},
+		&rbacv1.Role{ObjectMeta: r.meta(r.base(), v1alpha1.SystemNamespace)},
 	}
 }
 
@@ -52,14 +53,14 @@ func (r Request) Traces() []client.Object {
 	return append(r.fenceRoles(),
 		&rbacv1.ClusterRoleBinding{ObjectMeta: r.meta(r.base(), "")},
 		&rbacv1.ClusterRole{ObjectMeta: r.meta(r.base(), "")},
-		&corev1.ServiceAccount{ObjectMeta: r.meta(r.base(), workeraccess.Namespace)},
+		&corev1.ServiceAccount{ObjectMeta: r.meta(r.base(), v1alpha1.SystemNamespace)},
 	)
 }
 
 // Token is the token Secret. It holds a long-lived token once the worker's token controller has
 // put it there, or is what a bound token is bound to.
 func (r Request) Token() *corev1.Secret {
-	secret := &corev1.Secret{ObjectMeta: r.meta(r.TokenSecretName(), workeraccess.Namespace), Type: corev1.SecretTypeOpaque}
+	secret := &corev1.Secret{ObjectMeta: r.meta(r.TokenSecretName(), v1alpha1.SystemNamespace), Type: corev1.SecretTypeOpaque}
 	if !r.Bound() {
 		secret.Type = corev1.SecretTypeServiceAccountToken
 		secret.Annotations = map[string]string{corev1.ServiceAccountNameKey: r.base()}
@@ -72,5 +73,5 @@ func (r Request) roleRef(kind string) rbacv1.RoleRef {
 }
 
 func (r Request) subjects() []rbacv1.Subject {
-	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: workeraccess.Namespace, Name: r.base()}}
+	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: v1alpha1.SystemNamespace, Name: r.base()}}
 }

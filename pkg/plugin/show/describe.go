@@ -14,7 +14,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -68,11 +67,11 @@ func painted(b *strings.Builder, name, value string) {
 func (d Description) writePlacement(b *strings.Builder, now time.Time, p Palette) {
 	worker := Worker(d.Job)
 	field(b, "Worker", orNone(worker))
-	if from := d.Job.Annotations[mirror.AnnotationMovedFrom]; from != "" {
+	if from := d.Job.Annotations[v1alpha1.AnnotationMovedFrom]; from != "" {
 		field(b, "Moved from", from+" (it starts nowhere else before that has no copy of it)")
 	}
-	field(b, "Selector", orNone(d.Job.Annotations[mirror.AnnotationClusterSelector]))
-	field(b, "On cluster lost", orDefault(d.Job.Annotations[mirror.AnnotationOnClusterLost], "Resume (default)"))
+	field(b, "Selector", orNone(d.Job.Annotations[v1alpha1.AnnotationClusterSelector]))
+	field(b, "On cluster lost", orDefault(d.Job.Annotations[v1alpha1.AnnotationOnClusterLost], "Resume (default)"))
 	if last := d.placement(); last != nil {
 		field(b, "Placement", fmt.Sprintf("%s, %s ago: %s", last.Reason, eventAge(last, now), oneLine(last.Message)))
 	}
@@ -84,7 +83,7 @@ func (d Description) writePlacement(b *strings.Builder, now time.Time, p Palette
 }
 
 // placementReasons are those of Jobferry's events about where a Job is.
-var placementReasons = []string{dispatch.ReasonPlaced, dispatch.ReasonMoved, dispatch.ReasonPending}
+var placementReasons = []string{v1alpha1.EventPlaced, v1alpha1.EventMoved, v1alpha1.EventPending}
 
 // placement is the last event about where the Job is.
 func (d Description) placement() *corev1.Event {

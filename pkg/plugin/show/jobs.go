@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -47,7 +47,7 @@ func jobRow(job *batchv1.Job, last *corev1.Event, now time.Time, columns JobColu
 			ready = strconv.Itoa(int(*job.Status.Ready))
 		}
 		row = append(row, Text(ready), Text(strconv.Itoa(int(job.Status.Failed))),
-			Text(orNone(job.Annotations[mirror.AnnotationMovedFrom])), Text(orNone(job.Annotations[mirror.AnnotationClusterSelector])))
+			Text(orNone(job.Annotations[v1alpha1.AnnotationMovedFrom])), Text(orNone(job.Annotations[v1alpha1.AnnotationClusterSelector])))
 	}
 	row = append(row, Text(Why(job, last)))
 	if columns.Namespace {
@@ -74,10 +74,10 @@ func took(job *batchv1.Job, now time.Time) string {
 // troubles are reasons of Jobferry's events after which a Job waits for
 // something; true: also one that runs.
 var troubles = map[string]bool{
-	dispatch.ReasonPending: false, dispatch.ReasonStuck: false, dispatch.ReasonMoving: false,
-	dispatch.ReasonRefused: false, dispatch.ReasonConflict: false, dispatch.ReasonFailedCarry: false, dispatch.ReasonInvalid: false,
-	dispatch.ReasonForbidden: true,
-	dispatch.ReasonDeferred:  true, dispatch.ReasonStatusRejected: true, dispatch.ReasonOutOfTouch: true, dispatch.ReasonLost: true,
+	v1alpha1.EventPending: false, v1alpha1.EventPodsWaiting: false, v1alpha1.EventMoving: false,
+	v1alpha1.EventMirrorRefused: false, v1alpha1.EventConflict: false, v1alpha1.EventFailedCarry: false, v1alpha1.EventInvalid: false,
+	v1alpha1.EventForbidden: true,
+	v1alpha1.EventDeferred:  true, v1alpha1.EventStatusRejected: true, v1alpha1.EventOutOfTouch: true, v1alpha1.EventLost: true,
 }
 
 // Why says what an unfinished Job waits for, by its newest event, or how it

@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -25,7 +26,7 @@ var jobStates = []struct {
 	{Faint, "Suspended", func(j *batchv1.Job) bool { return mirror.Suspended(j) }},
 	{Warn, "Pending", func(j *batchv1.Job) bool { return Worker(j) == "" }},
 	{Warn, "Moving", func(j *batchv1.Job) bool {
-		return j.Annotations[mirror.AnnotationMovedFrom] != "" && j.Status.Active == 0
+		return j.Annotations[v1alpha1.AnnotationMovedFrom] != "" && j.Status.Active == 0
 	}},
 	{Warn, "Starting", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == 0 }},
 	{Plain, "Running", func(*batchv1.Job) bool { return true }},
@@ -56,7 +57,7 @@ func JobState(job *batchv1.Job) Cell {
 }
 
 // Worker is where a Job is placed, or "".
-func Worker(job *batchv1.Job) string { return job.Annotations[mirror.AnnotationCluster] }
+func Worker(job *batchv1.Job) string { return job.Annotations[v1alpha1.AnnotationCluster] }
 
 // succeeded is "3/10", or "3" where any number will do.
 func succeeded(job *batchv1.Job) string {

@@ -12,7 +12,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 func someWorkers() []v1alpha1.WorkerCluster {
@@ -46,13 +45,13 @@ func someJobs() []batchv1.Job {
 		}),
 		job("held", waiting, func(j *batchv1.Job) { j.Spec.Suspend = ptr.To(true) }),
 		job("moving", func(j *batchv1.Job) {
-			j.Annotations[mirror.AnnotationMovedFrom] = "east"
+			j.Annotations[v1alpha1.AnnotationMovedFrom] = "east"
 			j.Status.Active, j.Status.Ready = 0, ptr.To[int32](0)
 		}),
 		job("queue", func(j *batchv1.Job) { j.Spec.Completions = nil }),
 		job("runs"),
 		job("waits", waiting, func(j *batchv1.Job) {
-			j.Annotations = map[string]string{mirror.AnnotationClusterSelector: "region=eu"}
+			j.Annotations = map[string]string{v1alpha1.AnnotationClusterSelector: "region=eu"}
 		}),
 	}
 }
@@ -125,7 +124,7 @@ func TestDescription(t *testing.T) {
 	}
 	at, copied, pending := job("runs"), job("runs"), job("waits", waiting)
 	copied.Status.Succeeded, copied.Status.Ready = 5, ptr.To[int32](3)
-	pending.Annotations = map[string]string{mirror.AnnotationClusterSelector: "region=eu"}
+	pending.Annotations = map[string]string{v1alpha1.AnnotationClusterSelector: "region=eu"}
 	broken := job("broken", ended(batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit"))
 	for name, d := range map[string]Description{
 		"describe-running": {Job: &at, Workers: workers, Mirror: &copied, Events: append(
@@ -200,7 +199,7 @@ func TestNothingControlsTheTerminal(t *testing.T) {
 	if err := table.Write(&out, Palette{}); err != nil {
 		t.Fatal(err)
 	}
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{mirror.AnnotationClusterSelector: evil}}}
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.AnnotationClusterSelector: evil}}}
 	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: "True", Message: evil}}
 	if err := (Description{Job: job, MirrorProblem: evil}).Write(&out, now, Palette{}); err != nil {
 		t.Fatal(err)

@@ -8,13 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // verdict is what speaks for or against a worker, as far as the hub's objects
 // tell: what placement asks first.
 func verdict(job *batchv1.Job, w *v1alpha1.WorkerCluster) Cell {
-	selector, err := labels.Parse(job.Annotations[mirror.AnnotationClusterSelector])
+	selector, err := labels.Parse(job.Annotations[v1alpha1.AnnotationClusterSelector])
 	switch {
 	case Worker(job) == w.Name:
 		return Cell{"it is here", Good}

@@ -12,7 +12,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // worker makes a Ready worker with 40 CPUs, 10 of them requested.
@@ -51,7 +50,7 @@ func job(name string, edits ...func(*batchv1.Job)) batchv1.Job {
 	j := batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Namespace: "team-a", UID: types.UID("uid-" + name), CreationTimestamp: before(11 * time.Minute),
-			Annotations: map[string]string{mirror.AnnotationCluster: "west"},
+			Annotations: map[string]string{v1alpha1.AnnotationCluster: "west"},
 		},
 		Spec:   batchv1.JobSpec{Parallelism: ptr.To[int32](3), Completions: ptr.To[int32](10)},
 		Status: batchv1.JobStatus{StartTime: &started, Active: 3, Ready: ptr.To[int32](2), Succeeded: 4},

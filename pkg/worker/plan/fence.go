@@ -3,23 +3,14 @@ package plan
 import (
 	"fmt"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// ConditionFenced on a Job is True while its Pods are stopped because nothing is
-// heard of the hub that it belongs to.
-//
-// It's a condition of its own: Suspended stays with spec.suspend, as the API
-// server demands (startTime of a Job that isn't suspended must not change), and as
-// everybody expects who looks at the two.
-const ConditionFenced batchv1.JobConditionType = "jobferry.dev/Fenced"
-
 const (
-	reasonFenced    = "HubOutOfTouch"
 	messageFenced   = "Pods are stopped: the hub is out of touch, and may let the Job go on elsewhere"
-	reasonUnfenced  = "Confirmed"
 	messageUnfenced = "The hub is in touch again, and has confirmed that the Job goes on here"
 )
 
@@ -29,7 +20,7 @@ func (f *facts) stopped() bool { return f.suspended || f.fenced }
 
 // wasFenced says whether the status still tells of a fence.
 func (f *facts) wasFenced() bool {
-	return trueCondition(f.job.Status.Conditions, ConditionFenced) != nil
+	return trueCondition(f.job.Status.Conditions, v1alpha1.ConditionJobFenced) != nil
 }
 
 // queueInterrupted: the Job is a work queue whose Pods the fence has stopped. Its
@@ -45,11 +36,11 @@ func (f *facts) queueInterrupted() bool {
 // followFence makes the Fenced condition say what is. A work queue counts as
 // fenced until its Pods run again.
 func (f *facts) followFence(active int32) []Event {
-	want := newCondition(ConditionFenced, corev1.ConditionFalse, reasonUnfenced, messageUnfenced, f.now)
+	want := newCondition(v1alpha1.ConditionJobFenced, corev1.ConditionFalse, v1alpha1.ReasonConfirmed, messageUnfenced, f.now)
 	event := Event{corev1.EventTypeNormal, "Unfenced", messageUnfenced}
 	switch {
 	case f.fenced:
-		want = newCondition(ConditionFenced, corev1.ConditionTrue, reasonFenced, messageFenced, f.now)
+		want = newCondition(v1alpha1.ConditionJobFenced, corev1.ConditionTrue, v1alpha1.ReasonHubOutOfTouch, messageFenced, f.now)
 		event = Event{corev1.EventTypeWarning, "Fenced", fmt.Sprintf("%s (%d Pods)", messageFenced, len(f.active))}
 	case f.queueInterrupted() && active == 0 && ptr.Deref(f.job.Spec.Parallelism, 1) > 0:
 		return nil

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // synced is what one sync of a Job does, all of whose requests succeed.
@@ -24,7 +26,7 @@ func since(job *batchv1.Job) { job.Status.StartTime = at(-100) }
 
 func wasFenced(job *batchv1.Job) {
 	job.Status.Conditions = append(job.Status.Conditions,
-		newCondition(ConditionFenced, corev1.ConditionTrue, reasonFenced, messageFenced, noon))
+		newCondition(v1alpha1.ConditionJobFenced, corev1.ConditionTrue, v1alpha1.ReasonHubOutOfTouch, messageFenced, noon))
 }
 
 // A fence takes the Pods, and leaves all else as it is: what the API server, and the hub, hold to be the Job's state.
@@ -41,7 +43,7 @@ func TestFenceStopsThePodsOnly(t *testing.T) {
 	if findCondition(s.Conditions, batchv1.JobSuspended) != nil {
 		t.Error("Suspended doesn't say what spec.suspend says")
 	}
-	if trueCondition(s.Conditions, ConditionFenced) == nil || len(a.Events) != 1 || a.Events[0].Reason != "Fenced" {
+	if trueCondition(s.Conditions, v1alpha1.ConditionJobFenced) == nil || len(a.Events) != 1 || a.Events[0].Reason != "Fenced" {
 		t.Errorf("conditions %v, events %v", s.Conditions, a.Events)
 	}
 	if s.Active != 0 || *s.Terminating != 2 {
@@ -64,7 +66,7 @@ func withStatus(job *batchv1.Job, s batchv1.JobStatus) *batchv1.Job {
 
 func TestFencedJobGoesOn(t *testing.T) {
 	p, a := synced(aJob(sized(2, 2), since, wasFenced), false)
-	if len(p.Create) != 2 || findCondition(a.Status.Conditions, ConditionFenced).Status != corev1.ConditionFalse {
+	if len(p.Create) != 2 || findCondition(a.Status.Conditions, v1alpha1.ConditionJobFenced).Status != corev1.ConditionFalse {
 		t.Errorf("creates %d, conditions %v", len(p.Create), a.Status.Conditions)
 	}
 	if len(a.Events) != 1 || a.Events[0].Reason != "Unfenced" {
@@ -81,10 +83,10 @@ func TestFenceAndOtherRules(t *testing.T) {
 		want   batchv1.JobConditionType
 		not    batchv1.JobConditionType
 	}{
-		"past its deadline":           {aJob(since, late), true, ConditionFenced, batchv1.JobFailureTarget},
+		"past its deadline":           {aJob(since, late), true, v1alpha1.ConditionJobFenced, batchv1.JobFailureTarget},
 		"past its deadline, later":    {aJob(since, late, wasFenced), false, batchv1.JobFailureTarget, ""},
 		"suspended as well":           {aJob(suspended), true, batchv1.JobSuspended, ""},
-		"fenced before it ever began": {aJob(), true, ConditionFenced, batchv1.JobSuspended},
+		"fenced before it ever began": {aJob(), true, v1alpha1.ConditionJobFenced, batchv1.JobSuspended},
 		"all done":                    {aJob(since), true, batchv1.JobSuccessCriteriaMet, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,11 +115,11 @@ func TestFencedWorkQueueIsNotTakenForDone(t *testing.T) {
 		t.Error("complete in the next sync")
 	}
 	p, on := synced(job, false)
-	if len(p.Create) != 3 || trueCondition(on.Status.Conditions, ConditionFenced) != nil {
+	if len(p.Create) != 3 || trueCondition(on.Status.Conditions, v1alpha1.ConditionJobFenced) != nil {
 		t.Errorf("%d Pods started again, conditions %v", len(p.Create), on.Status.Conditions)
 	}
 	refused := Compute(Snapshot{Job: job, Now: noon}, testOptions).Account(Outcome{})
-	if trueCondition(refused.Status.Conditions, ConditionFenced) == nil || trueCondition(refused.Status.Conditions, batchv1.JobSuccessCriteriaMet) != nil {
+	if trueCondition(refused.Status.Conditions, v1alpha1.ConditionJobFenced) == nil || trueCondition(refused.Status.Conditions, batchv1.JobSuccessCriteriaMet) != nil {
 		t.Errorf("no Pod could be started, conditions %v", refused.Status.Conditions)
 	}
 	if _, done := synced(aJob(workQueue(3), one), true); trueCondition(done.Status.Conditions, batchv1.JobSuccessCriteriaMet) == nil {

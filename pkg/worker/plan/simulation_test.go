@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // controller is the smallest shell that keeps the order of writes which plan
@@ -69,7 +69,7 @@ func (c *controller) sync() error {
 	if err != nil {
 		return err
 	}
-	p := Compute(Snapshot{Job: job, Pods: pods, Pending: c.pending, Backoff: c.backoff, Fenced: mirror.Fenced(job), Now: c.w.now}, testOptions)
+	p := Compute(Snapshot{Job: job, Pods: pods, Pending: c.pending, Backoff: c.backoff, Fenced: v1alpha1.IsFenced(job), Now: c.w.now}, testOptions)
 	out, err := c.carryOut(job, p)
 	if err != nil {
 		return err
@@ -155,7 +155,7 @@ func (c *controller) checkCreation(job *batchv1.Job, made *corev1.Pod) {
 	if sameIndex > 1 {
 		c.problems = append(c.problems, fmt.Sprintf("%d active Pods of index %d", sameIndex, CompletionIndex(made)))
 	}
-	if mirror.Fenced(job) {
+	if v1alpha1.IsFenced(job) {
 		c.problems = append(c.problems, "a Pod was created for a fenced Job")
 	}
 	if Finished(c.w.job) != nil {
@@ -277,7 +277,7 @@ func (s *simulation) actions() map[string]func(*rapid.T) {
 			s.storeJob()
 		},
 		"fence or confirm": func(*rapid.T) {
-			s.fence(!mirror.Fenced(s.job))
+			s.fence(!v1alpha1.IsFenced(s.job))
 		},
 		"parallelism": func(t *rapid.T) {
 			s.job.Spec.Parallelism = ptr.To(rapid.Int32Range(0, 5).Draw(t, "parallelism"))
@@ -308,7 +308,7 @@ func (s *simulation) actions() map[string]func(*rapid.T) {
 func (w *world) fence(closed bool) {
 	w.job.Annotations = nil
 	if closed {
-		w.job.Annotations = map[string]string{mirror.AnnotationFenced: w.now.Format(time.RFC3339)}
+		w.job.Annotations = map[string]string{v1alpha1.AnnotationFenced: w.now.Format(time.RFC3339)}
 	}
 	w.logf("fenced=%v", closed)
 	w.storeJob()

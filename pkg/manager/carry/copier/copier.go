@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
@@ -35,7 +36,7 @@ type Copier struct {
 	// Hub reads sources, past any cache.
 	Hub client.Reader
 	// Origin is the id of the hub.
-	Origin mirror.Origin
+	Origin v1alpha1.Origin
 	// Registers says whether a Secret registers a worker; it never leaves the hub.
 	Registers func(*corev1.Secret) bool
 	// Book is where what has been carried is entered.

@@ -1,0 +1,52 @@
+package v1alpha1
+
+// Reasons of the events on hub Jobs.
+const (
+	EventPlaced          = "Placed"
+	EventMirrored        = "Mirrored"
+	EventMoved           = "Moved"
+	EventMoving          = "Moving"
+	EventPending         = "Pending"
+	EventConflict        = "Conflict"
+	EventMirrorRefused   = "MirrorRefused"
+	EventForbidden       = "Forbidden"
+	EventOutOfTouch      = "OutOfTouch"
+	EventLost            = "Lost"
+	EventRanTwice        = "RanTwice"
+	EventConfirmed       = "Confirmed"
+	EventDeferred        = "Deferred"
+	EventStatusRejected  = "StatusRejected"
+	EventDrift           = "Drift"
+	EventMirrorRecreated = "MirrorRecreated"
+	EventPodsWaiting     = "PodsWaiting"
+	EventSuspended       = "Suspended"
+	EventResumed         = "Resumed"
+	EventInvalid         = "InvalidAnnotation"
+	EventMirrorOrphaned  = "MirrorOrphaned"
+	EventFailedCarry     = "FailedCarry"
+	EventNotCarried      = "NotCarried"
+)
+
+// Reasons of the condition Active of an AdmissionCheck.
+const (
+	// ReasonActive: every worker of the check can be used.
+	ReasonActive = "Active"
+	// ReasonSomeActive: some workers can be used.
+	ReasonSomeActive = "SomeActiveClusters"
+	// ReasonNoUsable: no worker can be used; Kueue reserves no quota for the queue meanwhile.
+	ReasonNoUsable = "NoUsableClusters"
+	// ReasonBadConfig: spec.parameters does not lead to a MultiKueueConfig.
+	ReasonBadConfig = "BadConfig"
+)
+
+// ReasonUnsupportedSource of the condition Active of a MultiKueueCluster: the kubeconfig is
+// neither in a Secret nor registered. Its other reasons are those of the WorkerCluster.
+const ReasonUnsupportedSource = "UnsupportedClusterSource"
+
+// Reasons of the condition ConditionJobFenced of a mirror.
+const (
+	// ReasonHubOutOfTouch: the Lease has expired, and the Job's Pods are stopped.
+	ReasonHubOutOfTouch = "HubOutOfTouch"
+	// ReasonConfirmed: the hub has confirmed that the Job continues here.
+	ReasonConfirmed = "Confirmed"
+)
