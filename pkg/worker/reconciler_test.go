@@ -16,6 +16,8 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 func (c *cluster) count(verb string) int {
@@ -268,7 +270,7 @@ func TestAdoption(t *testing.T) {
 	c := newCluster(t, Options{}, aJob(), aPod("a", orphan), aPod("b", orphan, func(p *corev1.Pod) { p.Labels = nil }))
 	c.mustSync()
 	for _, p := range c.pods() {
-		if p.Name == "a" && (!metav1.IsControlledBy(&p, c.job()) || !slices.Contains(p.Finalizers, TrackingFinalizer)) {
+		if p.Name == "a" && (!metav1.IsControlledBy(&p, c.job()) || !slices.Contains(p.Finalizers, v1alpha1.FinalizerJobTracking)) {
 			t.Errorf("a wasn't adopted: %+v", p.ObjectMeta)
 		}
 		if p.Name == "b" && len(p.OwnerReferences) != 0 {

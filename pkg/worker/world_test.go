@@ -27,6 +27,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/inbox"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 var (
@@ -204,7 +205,7 @@ func aPod(name string, edits ...func(*corev1.Pod)) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "ns", Name: name, UID: types.UID(name), Labels: map[string]string{"job": "job-uid"},
-			Finalizers:      []string{TrackingFinalizer},
+			Finalizers:      []string{v1alpha1.FinalizerJobTracking},
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(aJob(), batchv1.SchemeGroupVersion.WithKind("Job"))},
 		},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning},
