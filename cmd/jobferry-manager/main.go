@@ -1,5 +1,5 @@
-// Command jobferry-manager is the hub controller of Jobferry: it dispatches the
-// hub's Jobs with spec.managedBy jobferry.dev/dispatcher to worker clusters.
+// Command jobferry-manager is the hub controller of Jobferry: it dispatches the hub's Jobs with
+// spec.managedBy jobferry.dev/dispatcher to worker clusters.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Command jobferry-worker runs Jobs in a worker cluster in place of the
-// built-in Job controller: those with spec.managedBy jobferry.dev/worker, or,
-// with --drop-in, all that the built-in would run.
+// Command jobferry-worker runs Jobs in a worker cluster in place of the built-in Job controller:
+// those with spec.managedBy jobferry.dev/worker, or, with --drop-in, all that the built-in would
+// run.
 package main
 
 import (

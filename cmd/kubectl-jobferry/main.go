@@ -1,5 +1,5 @@
-// Command kubectl-jobferry is kubectl's plugin for Jobferry: put it on the PATH,
-// and call it as kubectl jobferry.
+// Command kubectl-jobferry is kubectl's plugin for Jobferry: put it on the PATH, and call it as
+// kubectl jobferry.
 package main
 
 import (

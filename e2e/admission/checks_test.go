@@ -89,7 +89,8 @@ func (h hub) place(t *testing.T, name string) {
 	}
 }
 
-// applied has a user apply a manifest again after the Job was placed, and once with the placement copied into it.
+// applied has a user apply a manifest again after the Job was placed, and once with the placement
+// copied into it.
 func (h hub) applied(t *testing.T) {
 	manifest := func(annotations string) string {
 		return `{apiVersion: batch/v1, kind: Job, metadata: {name: applied, annotations: {` + annotations + `}}, spec: {managedBy: jobferry.dev/dispatcher,
@@ -115,8 +116,8 @@ func (h hub) applied(t *testing.T) {
 	}
 }
 
-// template has a CronJob refused at once, not at its first Job. One that was made before the checks is told by its
-// controller's event.
+// template has a CronJob refused at once, not at its first Job. One that was made before the checks
+// is told by its controller's event.
 func (h hub) template(t *testing.T) {
 	bad := &batchv1.CronJob{
 		ObjectMeta: metav1.ObjectMeta{Namespace: h.NS, Name: "cron"},
@@ -135,7 +136,8 @@ func (h hub) template(t *testing.T) {
 	}
 }
 
-// A managedBy that nobody has is a warning, no refusal. (Capitals before the slash the API server refuses by itself.)
+// A managedBy that nobody has is a warning, no refusal. (Capitals before the slash the API server
+// refuses by itself.)
 func TestWarned(t *testing.T) {
 	h := hubFor(t, newHub).withPolicies("policy")
 	for value, warns := range map[string]bool{

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// freePort finds a port below those of outgoing connections. It stays reserved, by its UDP port, until the test ends.
+// freePort finds a port below those of outgoing connections. It stays reserved, by its UDP port,
+// until the test ends.
 func freePort(t testing.TB) int {
 	t.Helper()
 	for range 1000 {
@@ -30,7 +31,8 @@ func freePort(t testing.TB) int {
 	return 0
 }
 
-// front stands before the managers like a Service: it forwards a connection to the first of them that takes it.
+// front stands before the managers like a Service: it forwards a connection to the first of them
+// that takes it.
 type front struct {
 	port     int
 	listener net.Listener

@@ -54,7 +54,8 @@ func (h hub) dispatch(namespace string) {
 // policies are installed once in each hub.
 var policies sync.Map
 
-// withPolicies installs the policies of a folder of config/admission, and waits until they're in force.
+// withPolicies installs the policies of a folder of config/admission, and waits until they're in
+// force.
 func (h hub) withPolicies(folder string) hub {
 	h.t.Helper()
 	once, _ := policies.LoadOrStore(h.Hub.Name(), &sync.Once{})

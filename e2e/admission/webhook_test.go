@@ -122,7 +122,8 @@ func (s *service) claims() error {
 	return err
 }
 
-// While no manager answers, Jobs of dispatched namespaces aren't created, and nothing else is affected.
+// While no manager answers, Jobs of dispatched namespaces aren't created, and nothing else is
+// affected.
 func TestWebhookDown(t *testing.T) {
 	s := serving(t, hubFor(t, oldHub), 1)
 	other := s.Namespace(s.Hub)
@@ -152,8 +153,8 @@ func TestStandbyServes(t *testing.T) {
 	}
 }
 
-// Certificates of some seconds are exchanged several times, while each Job is asked about over a new connection, now
-// to this manager, now to that one. None fails.
+// Certificates of some seconds are exchanged several times, while each Job is asked about over a
+// new connection, now to this manager, now to that one. None fails.
 func TestCertificatesAreExchanged(t *testing.T) {
 	s := serving(t, hubFor(t, oldHub), 2, "--admission-webhook-cert-lifetime=6s")
 	seen := map[string]bool{}
@@ -190,7 +191,8 @@ func TestCertificateIsReplacedAtOnce(t *testing.T) {
 	}
 }
 
-// With certificates that somebody else makes and injects, such as cert-manager, the manager reads files and writes nothing.
+// With certificates that somebody else makes and injects, such as cert-manager, the manager reads
+// files and writes nothing.
 func TestCertificatesOfOthers(t *testing.T) {
 	h := hubFor(t, oldHub)
 	authority, err := pki.NewAuthority("issuer")

@@ -21,7 +21,8 @@ import (
 // step is the time between two samples, and between two looks at the rules.
 const step = time.Minute
 
-// Series are written as Prometheus' own tests do: "0+2x5" is 0 2 4 ... for 6 minutes, "_x5" five minutes of silence.
+// Series are written as Prometheus' own tests do: "0+2x5" is 0 2 4 ... for 6 minutes, "_x5" five
+// minutes of silence.
 var scenarios = map[string]struct {
 	alert  string
 	series string

@@ -75,7 +75,8 @@ func panels(t *testing.T) []panel {
 	return dashboard.Panels
 }
 
-// queries are all PromQL of the chart, by where it is. Grafana's variables are replaced by what they may stand for.
+// queries are all PromQL of the chart, by where it is. Grafana's variables are replaced by what
+// they may stand for.
 func queries(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -101,7 +102,8 @@ var foreign = []string{
 
 var documented = regexp.MustCompile("(?m)^\\| `(jobferry_[a-z_]+)` \\| ([a-z]+) ")
 
-// What is asked is PromQL, and asks for metrics that docs/metrics.md has, or that controller-runtime makes.
+// What is asked is PromQL, and asks for metrics that docs/metrics.md has, or that
+// controller-runtime makes.
 func TestQueries(t *testing.T) {
 	docs, err := os.ReadFile(filepath.Join("..", "..", "docs", "metrics.md"))
 	if err != nil {

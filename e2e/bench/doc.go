@@ -1,5 +1,5 @@
-// Package bench measures Jobferry on real API servers, next to a floor: what the same Jobs cost in one cluster without
-// it, on the same machine, in the same run.
+// Package bench measures Jobferry on real API servers, next to a floor: what the same Jobs cost in
+// one cluster without it, on the same machine, in the same run.
 //
 //	Run ──▶ clusters (a hub, workers; package rig) ──▶ manager (the real program, a process)
 //	          │
@@ -12,8 +12,8 @@
 //	          ▼
 //	package measure (times, usage)   package audit (requests)  ──▶  report.Result ──▶ Markdown, JSON
 //
-// Each phase has a namespace of its own, so that the audit logs tell which request was for what. The manager has a user
-// of its own in all clusters, by which its requests are found there.
+// Each phase has a namespace of its own, so that the audit logs tell which request was for what.
+// The manager has a user of its own in all clusters, by which its requests are found there.
 //
 // # What is measured, exactly
 //

@@ -57,7 +57,8 @@ func startFleet(ctx context.Context, o Options) (*fleet, error) {
 	return &fleet{hub: sites[0], workers: sites[1:]}, nil
 }
 
-// newSite makes a client that takes as little of the machine as it can: it shares the cores with what is measured.
+// newSite makes a client that takes as little of the machine as it can: it shares the cores with
+// what is measured.
 func newSite(c *rig.Cluster) (*site, error) {
 	config := c.RESTConfig()
 	config.ContentType = runtime.ContentTypeProtobuf

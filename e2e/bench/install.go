@@ -13,7 +13,8 @@ import (
 
 const managerNamespace = v1alpha1.SystemNamespace
 
-// install puts what the manager needs on the hub, and registers the workers. It returns the manager's kubeconfig.
+// install puts what the manager needs on the hub, and registers the workers. It returns the
+// manager's kubeconfig.
 func install(ctx context.Context, f *fleet, source, dir string) (kubeconfig string, err error) {
 	if _, err := f.hub.Kubectl(ctx, "", "apply", "--server-side", "-k", filepath.Join(source, "config", "crd")); err != nil {
 		return "", err

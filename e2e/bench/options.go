@@ -28,8 +28,8 @@ type Options struct {
 	Manager string
 	// ManagerFlags are added to the manager's command line, and win.
 	ManagerFlags []string
-	// Profiles is a folder for profiles: CPU of the API servers and the manager at the beginning of floor and flood, and
-	// the manager's heap after the flood. Empty: none.
+	// Profiles is a folder for profiles: CPU of the API servers and the manager at the beginning of
+	// floor and flood, and the manager's heap after the flood. Empty: none.
 	Profiles string
 	// Progress is told in a line what happens. Default: nobody.
 	Progress func(format string, arguments ...any)

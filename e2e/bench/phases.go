@@ -18,8 +18,8 @@ const (
 	floodNamespace   = "bench-flood"
 )
 
-// settle is how long the manager may tidy up after the flood: it writes the events that have waited, and the numbers of
-// WorkerClusters every few seconds.
+// settle is how long the manager may tidy up after the flood: it writes the events that have
+// waited, and the numbers of WorkerClusters every few seconds.
 const settle = 10 * time.Second
 
 // floor submits Jobs straight into a worker, and removes them when they're Complete.

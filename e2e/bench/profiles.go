@@ -14,12 +14,13 @@ import (
 const (
 	// profilesAddress is where the manager serves its profiles, when they're wanted.
 	profilesAddress = "127.0.0.1:16060"
-	// profileSeconds is how long CPU is profiled from a phase's begin, about the time that 500 Jobs take without Jobferry.
+	// profileSeconds is how long CPU is profiled from a phase's begin, about the time that 500 Jobs
+	// take without Jobferry.
 	profileSeconds = 8
 )
 
-// profile profiles the CPU that the API servers and the manager, if it runs, use from now on. It does nothing if no
-// profiles are wanted. The channel gives its end.
+// profile profiles the CPU that the API servers and the manager, if it runs, use from now on. It
+// does nothing if no profiles are wanted. The channel gives its end.
 func (r *run) profile(ctx context.Context, phase string) <-chan error {
 	done := make(chan error, 1)
 	if r.options.Profiles == "" {

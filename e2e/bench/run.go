@@ -81,8 +81,8 @@ func (r *run) prepare(ctx context.Context, dir string) (installed, error) {
 	return installed{program, kubeconfig, dir}, err
 }
 
-// do goes one round. The manager starts after the floor, whose Jobs it would watch. What is measured once is in the last
-// round.
+// do goes one round. The manager starts after the floor, whose Jobs it would watch. What is
+// measured once is in the last round.
 func (r *run) do(ctx context.Context, product installed, n int) (err error) {
 	if r.options.Floor {
 		r.options.Progress("floor: %d Jobs straight into one worker", r.options.Jobs)
@@ -127,7 +127,8 @@ func (r *run) phases(ctx context.Context, last bool) error {
 	return r.flooded(ctx, r.quiet)
 }
 
-// flooded submits all Jobs at once, does something meanwhile that they are finished, and removes them.
+// flooded submits all Jobs at once, does something meanwhile that they are finished, and removes
+// them.
 func (r *run) flooded(ctx context.Context, finished func(context.Context) error) error {
 	v, err := watchAll(ctx, r.fleet, floodNamespace)
 	if err != nil {

@@ -16,7 +16,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager"
 )
 
-// requests counts the manager's requests about ConfigMaps of this test's namespace in a cluster, by verb.
+// requests counts the manager's requests about ConfigMaps of this test's namespace in a cluster, by
+// verb.
 func (f ferry) requests(c *rig.Cluster) map[string]int {
 	f.t.Helper()
 	all, err := c.Requests()
@@ -31,8 +32,8 @@ func (f ferry) requests(c *rig.Cluster) map[string]int {
 	return counts
 }
 
-// A Job with which nothing is carried costs nothing; what is carried costs two reads and a write, and no write after a
-// restart.
+// A Job with which nothing is carried costs nothing; what is carried costs two reads and a write,
+// and no write after a restart.
 func TestCost(t *testing.T) {
 	f := ferryFor(t)
 	m := f.RunManager()
@@ -97,7 +98,8 @@ func TestAllowedLater(t *testing.T) {
 	}
 }
 
-// A source that changes while no manager runs, or that somebody changes in the worker, is put right by the next one.
+// A source that changes while no manager runs, or that somebody changes in the worker, is put right
+// by the next one.
 func TestRestart(t *testing.T) {
 	f := ferryFor(t)
 	m := f.RunManager()

@@ -34,7 +34,8 @@ func ferryFor(t *testing.T) ferry {
 
 const carryAll = `{"carry":["ConfigMap","Secret","ServiceAccount"]}`
 
-// allow registers both workers, and has everything carried to them. Jobs go to w1 unless it can't take them.
+// allow registers both workers, and has everything carried to them. Jobs go to w1 unless it can't
+// take them.
 func (f ferry) allow() {
 	f.t.Helper()
 	f.Register("w1", "w2")

@@ -29,8 +29,8 @@ func (r *run) audit(context.Context) error {
 	return nil
 }
 
-// isRejectedStatus: not counted are those that came too late, and so found another version of the Job, or none; and those that
-// the server had no time for.
+// isRejectedStatus: not counted are those that came too late, and so found another version of the
+// Job, or none; and those that the server had no time for.
 func isRejectedStatus(q rig.Request) bool {
 	if q.Object.Resource != "jobs" || q.Object.Subresource != "status" || q.Verb == "get" {
 		return false

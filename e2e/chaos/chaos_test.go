@@ -52,7 +52,8 @@ func TestOptionsAreRefused(t *testing.T) {
 	}
 }
 
-// The same seed makes the same plan; the faults don't change with the Jobs, nor the other way round.
+// The same seed makes the same plan; the faults don't change with the Jobs, nor the other way
+// round.
 func TestPlan(t *testing.T) {
 	o := DefaultOptions()
 	plan, err := MakePlan(o)

@@ -42,7 +42,8 @@ func (r *run) unregister(ctx context.Context) error {
 	return r.nothingLeft(ctx, r.leftOfRegistrations)
 }
 
-// nothingLeft waits until nothing is listed any more, and reports what still is when the time is up.
+// nothingLeft waits until nothing is listed any more, and reports what still is when the time is
+// up.
 func (r *run) nothingLeft(ctx context.Context, list func(context.Context) ([]orphan, error)) error {
 	var left []orphan
 	var err error

@@ -1,5 +1,6 @@
-// Package chaos runs Jobs of all kinds through Jobferry while a schedule of faults breaks processes, links and clocks,
-// and judges from outside whether each Job went as it would have gone on one healthy cluster.
+// Package chaos runs Jobs of all kinds through Jobferry while a schedule of faults breaks
+// processes, links and clocks, and judges from outside whether each Job went as it would have gone
+// on one healthy cluster.
 //
 //	seed --> schedule: faults --> inject --> fleet: hub, 2 managers, 3 workers
 //	     \-> story: Jobs, acts --> users ---^   |
@@ -14,6 +15,7 @@
 //  4. All Jobs are deleted, then the workers unregistered: nothing may be left.
 //  5. The hub's audit log may show no status that its API server rejected.
 //
-// A seed makes the same Jobs, acts and faults at the same times again. What the processes make of it differs from run to run, as
-// they share a machine; so a violation is printed with the time line of its Job, and all faults around it.
+// A seed makes the same Jobs, acts and faults at the same times again. What the processes make of
+// it differs from run to run, as they share a machine; so a violation is printed with the time line
+// of its Job, and all faults around it.
 package chaos

@@ -14,14 +14,15 @@ type Options struct {
 	Seed uint64
 	// Jobs and Faults are how many there are. Defaults 1000 and 100.
 	Jobs, Faults int
-	// Span is the time in which faults begin. Default: 4.5 s for each, and no less than 300 ms for each Job.
+	// Span is the time in which faults begin. Default: 4.5 s for each, and no less than 300 ms for
+	// each Job.
 	Span time.Duration
 	// Settle is how long Jobs may take to end after the last fault. Default 4m.
 	Settle time.Duration
 	// LostAfter is the managers' worker-lost-timeout. Default 30s.
 	LostAfter time.Duration
-	// FenceAfter is jobferry-worker's fence-after. Default: a third of LostAfter. With more than LostAfter the fence is
-	// useless, and the checker should find so.
+	// FenceAfter is jobferry-worker's fence-after. Default: a third of LostAfter. With more than
+	// LostAfter the fence is useless, and the checker should find so.
 	FenceAfter time.Duration
 	// Lose says whether some faults outlast LostAfter. Default true.
 	Lose bool
@@ -67,7 +68,8 @@ func (o Options) complete() (Options, error) {
 	return o, errors.Join(errs...)
 }
 
-// losing is how long a fault lasts that has a worker count as lost, with some time for the Jobs to start elsewhere.
+// losing is how long a fault lasts that has a worker count as lost, with some time for the Jobs to
+// start elsewhere.
 func (o Options) losing() time.Duration {
 	if !o.Lose {
 		return 0

@@ -62,8 +62,8 @@ func (u *users) insist(ctx context.Context, do func(context.Context) error) {
 	}
 }
 
-// create creates a Job, unless an attempt whose answer was lost has. Former is the UID of one of that name that is to go
-// first.
+// create creates a Job, unless an attempt whose answer was lost has. Former is the UID of one of
+// that name that is to go first.
 func (u *users) create(ctx context.Context, job *batchv1.Job, former types.UID) error {
 	_, err := u.jobs.Create(ctx, job, metav1.CreateOptions{})
 	if !apierrors.IsAlreadyExists(err) {

@@ -23,8 +23,8 @@ func valueSets(t *testing.T, chart string) map[string]string {
 	return sets
 }
 
-// What the charts make of several sets of values is as it was looked at. CRDs are left out: TestCRDs holds them to
-// the generated ones.
+// What the charts make of several sets of values is as it was looked at. CRDs are left out:
+// TestCRDs holds them to the generated ones.
 func TestGolden(t *testing.T) {
 	for _, chart := range []string{hubChart, workerChart} {
 		for name, values := range valueSets(t, chart) {

@@ -37,7 +37,8 @@ var bases = []struct {
 	{"worker", workerChart, []string{"worker"}, nil, ""},
 }
 
-// The kustomize bases make what the charts do: the same objects, with the same rights, arguments and security.
+// The kustomize bases make what the charts do: the same objects, with the same rights, arguments
+// and security.
 func TestKustomize(t *testing.T) {
 	f := rigtest.For(t)
 	for _, row := range bases {
@@ -89,7 +90,8 @@ func relative(t *testing.T, from, name string) string {
 	return path
 }
 
-// essentials are, by kind and name, what of the objects must be the same. Labels aren't: Helm has some of its own.
+// essentials are, by kind and name, what of the objects must be the same. Labels aren't: Helm has
+// some of its own.
 func essentials(t *testing.T, all objects) map[string]any {
 	t.Helper()
 	found := map[string]any{}
@@ -137,8 +139,8 @@ func deployment(d *appsv1.Deployment) any {
 	}
 }
 
-// effective are the flags in order of their names; of two, the last one counts. A flag without a value is true, and
-// one that is off is as if it weren't there.
+// effective are the flags in order of their names; of two, the last one counts. A flag without a
+// value is true, and one that is off is as if it weren't there.
 func effective(args []string) (flags []string) {
 	values := map[string]string{}
 	for _, arg := range args {
@@ -160,7 +162,8 @@ func effective(args []string) (flags []string) {
 // The bases are taken by a real API server, strictly, and the samples, too.
 func TestKustomizeIsAccepted(t *testing.T) {
 	f := rigtest.For(t)
-	// While an aggregated API is out of reach, no namespace can be deleted: so the samples come first, and go last.
+	// While an aggregated API is out of reach, no namespace can be deleted: so the samples come
+	// first, and go last.
 	for cluster, folders := range map[string][]string{"w1": {"samples", "default", "admission/policy"}, "bare": {"worker"}} {
 		c := f.Cluster(cluster)
 		for _, folder := range folders {

@@ -51,8 +51,8 @@ func (r *release) args(deployment string) []string {
 	return d.Spec.Template.Spec.Containers[0].Args
 }
 
-// run starts a program as the release's Deployment would: its arguments, its ServiceAccount. Only the addresses that it
-// listens on are others; flags that come later win.
+// run starts a program as the release's Deployment would: its arguments, its ServiceAccount. Only
+// the addresses that it listens on are others; flags that come later win.
 func (r *release) run(program string, listen ...string) process {
 	r.t.Helper()
 	kubeconfig, err := r.cluster.ServiceAccountKubeconfig(r.Context(), namespace, program)
@@ -62,9 +62,9 @@ func (r *release) run(program string, listen ...string) process {
 	return start(r.t, program, kubeconfig, append(r.args(program), listen...)...)
 }
 
-// The manager, with exactly the rights that the chart gives, and with all parts switched on, registers a worker, runs
-// Jobs with what they refer to, serves its API, its webhook and its metrics, and hands over to another one. Nothing is
-// refused; every right is used.
+// The manager, with exactly the rights that the chart gives, and with all parts switched on,
+// registers a worker, runs Jobs with what they refer to, serves its API, its webhook and its
+// metrics, and hands over to another one. Nothing is refused; every right is used.
 func TestManagerWithTheChartsRights(t *testing.T) {
 	r := newRelease(t, "hub", hubChart)
 	r.install(chartDir(hubChart), "--set", "carry.kinds={ConfigMap,Secret,ServiceAccount},admission.mode=Webhook,metrics.secure=true",
@@ -133,8 +133,8 @@ func (r *release) register(name string, worker *rig.Cluster) {
 	r.kubectl("wait", "--for=condition=Ready", "workercluster/"+name, "--timeout=60s")
 }
 
-// aggregate has the hub's API server find the manager on this machine. Nothing routes a Service's own address here;
-// one with an external name is what the API server connects to itself.
+// aggregate has the hub's API server find the manager on this machine. Nothing routes a Service's
+// own address here; one with an external name is what the API server connects to itself.
 func (r *release) aggregate(api address) {
 	r.t.Helper()
 	r.kubectl("patch", "service", "jobferry-subresources", "-n", namespace, "--type=merge", "-p",

@@ -10,8 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The Pod that the Deployment asks for is let in where the Pod Security Standard "restricted" is enforced, and a strict
-// API server takes all that the charts make.
+// The Pod that the Deployment asks for is let in where the Pod Security Standard "restricted" is
+// enforced, and a strict API server takes all that the charts make.
 func TestManifestsAreAccepted(t *testing.T) {
 	for chart, cluster := range map[string]string{hubChart: "hub", workerChart: "bare"} {
 		r := newRelease(t, cluster, chart)

@@ -82,8 +82,8 @@ func edit(t *testing.T, file string, change func(string) string) {
 	}
 }
 
-// A release's whole life: what an older chart installed is upgraded, its CRD, too; what the administrators made
-// outlives the release, and is there for the next one.
+// A release's whole life: what an older chart installed is upgraded, its CRD, too; what the
+// administrators made outlives the release, and is there for the next one.
 func TestLifeOfARelease(t *testing.T) {
 	r := newRelease(t, "hub", hubChart)
 	r.install(older(t, hubChart, "weight"))

@@ -17,8 +17,8 @@ var others = map[permissions.Right]bool{
 	{Namespace: "kube-system", Resource: "configmaps", Name: "extension-apiserver-authentication", Verb: "watch"}: true,
 }
 
-// checkRights holds what a ServiceAccount did against the reasons for what it may: nothing was refused, and every
-// right was used, but for those whose row says why that isn't seen.
+// checkRights holds what a ServiceAccount did against the reasons for what it may: nothing was
+// refused, and every right was used, but for those whose row says why that isn't seen.
 func checkRights(t *testing.T, cluster *rig.Cluster, account string, parts ...permissions.Part) {
 	t.Helper()
 	requests, err := cluster.Requests()
@@ -51,7 +51,8 @@ func checkRights(t *testing.T, cluster *rig.Cluster, account string, parts ...pe
 		}
 		used := covering(allowed, request)
 		if strings.Contains(request.URI, "sendInitialEvents=true") {
-			// The watch brings the list with it, where the API server can; older ones are asked for a list.
+			// The watch brings the list with it, where the API server can; older ones are asked for
+			// a list.
 			request.Verb = "list"
 			used = append(used, covering(allowed, request)...)
 		}

@@ -12,7 +12,8 @@ import (
 	"github.com/jobferry/jobferry/e2e/product"
 )
 
-// part is where the rules of one part are: in the generated file, in the chart, and under which name.
+// part is where the rules of one part are: in the generated file, in the chart, and under which
+// name.
 type part struct {
 	permissions.Part
 	generated string

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// Values that can't be meant are refused before anything is installed, by a message that names the value.
+// Values that can't be meant are refused before anything is installed, by a message that names the
+// value.
 func TestValuesRefused(t *testing.T) {
 	rows := map[string]struct {
 		chart string

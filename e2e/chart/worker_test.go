@@ -10,8 +10,9 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 )
 
-// jobferry-worker, with exactly the rights that its chart gives, runs Jobs in a cluster without a Job controller: to
-// their end, suspended, retried, expired, handed over to another controller. Nothing is refused; every right is used.
+// jobferry-worker, with exactly the rights that its chart gives, runs Jobs in a cluster without a
+// Job controller: to their end, suspended, retried, expired, handed over to another controller.
+// Nothing is refused; every right is used.
 func TestWorkerWithTheChartsRights(t *testing.T) {
 	r := newRelease(t, "bare", workerChart)
 	r.install(chartDir(workerChart), "--set", "config.syncBatchPeriod=100ms,config.podFailureBackoff=1s,metrics.secure=true")

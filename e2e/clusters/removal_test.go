@@ -65,8 +65,8 @@ func TestALostWorkerIsLetGoOnlyAsAnOrphan(t *testing.T) {
 	}
 }
 
-// The hub still has a Job placed on a worker that is empty: with Orphan that doesn't
-// hold it, and what is left of the Secret in a cache doesn't bring it back.
+// The hub still has a Job placed on a worker that is empty: with Orphan that doesn't hold it, and
+// what is left of the Secret in a cache doesn't bring it back.
 func TestAnOrphanIsLetGoForGood(t *testing.T) {
 	h := newHub(t)
 	h.register("w1", h.Cluster("w1").KubeconfigBytes())

@@ -19,8 +19,9 @@ import (
 
 const (
 	soakWorkers = 200
-	// A worker has more than thirty goroutines and some hundred KB: if each left one goroutine or its
-	// transport (25 KiB) behind, it would show. About 4 MiB grow once, however many workers there are.
+	// A worker has more than thirty goroutines and some hundred KB: if each left one goroutine or
+	// its transport (25 KiB) behind, it would show. About 4 MiB grow once, however many workers
+	// there are.
 	slackGoroutines = soakWorkers / 2
 	slackBytes      = 6 << 20
 )

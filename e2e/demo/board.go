@@ -12,7 +12,8 @@ import (
 	"github.com/jobferry/jobferry/e2e/demo/state"
 )
 
-// tick is how often a display is shown a state that hasn't changed: clocks go on, and spinners turn.
+// tick is how often a display is shown a state that hasn't changed: clocks go on, and spinners
+// turn.
 const tick = 200 * time.Millisecond
 
 // board holds the state that everybody writes on, and tells who waits for it.

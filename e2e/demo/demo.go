@@ -31,7 +31,8 @@ const (
 // logLines of each of Jobferry's programs are shown when something went wrong.
 const logLines = 25
 
-// ErrUnexpected means that the demo ran, but not everything ended as it should. The output says what.
+// ErrUnexpected means that the demo ran, but not everything ended as it should. The output says
+// what.
 var ErrUnexpected = errors.New("not everything ended as it should")
 
 // demo is one run.
@@ -50,8 +51,9 @@ type demo struct {
 	processes []*process
 }
 
-// Run runs the demo. It returns nil if every Job ended as it should; the error of an ended context if it was
-// interrupted; ErrUnexpected, or what went wrong. All clusters and files are gone when it returns.
+// Run runs the demo. It returns nil if every Job ended as it should; the error of an ended context
+// if it was interrupted; ErrUnexpected, or what went wrong. All clusters and files are gone when it
+// returns.
 func Run(ctx context.Context, o Options) (err error) {
 	entries, err := scenario.Load()
 	if err != nil {

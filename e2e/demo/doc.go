@@ -1,5 +1,5 @@
-// Package demo brings up a hub and two workers, runs the Jobs of package scenario through Jobferry, shows it live, and
-// judges how they ended.
+// Package demo brings up a hub and two workers, runs the Jobs of package scenario through Jobferry,
+// shows it live, and judges how they ended.
 //
 //	prepare: build ---> start hub, east, west ---> install CRD, run jobferry-manager ---> register ---> submit
 //	                                                   |
@@ -7,8 +7,9 @@
 //	                                                   |
 //	finish:  every Job has ended, or the time is up ---> table, exit code; with Keep: stay until Ctrl-C
 //
-// This package is the shell: processes, clients, terminal. What is shown and how it is judged is decided in the
-// packages below it, which are pure.
+// This package is the shell: processes, clients, terminal. What is shown and how it is judged is
+// decided in the packages below it, which are pure.
 //
-// Whatever ends the demo, nothing of it stays: package reap of the rig kills what still runs and removes the files.
+// Whatever ends the demo, nothing of it stays: package reap of the rig kills what still runs and
+// removes the files.
 package demo

@@ -29,8 +29,8 @@ const (
 	kubeconfigKey     = "kubeconfig"
 )
 
-// install puts Jobferry on the hub, and starts the watches; wait returns when those have ended with the context.
-// fail is called if one of Jobferry's programs ends by itself.
+// install puts Jobferry on the hub, and starts the watches; wait returns when those have ended with
+// the context. fail is called if one of Jobferry's programs ends by itself.
 func (d *demo) install(ctx context.Context, fail context.CancelCauseFunc) (wait func(), err error) {
 	wait = func() {}
 	err = d.step("Install Jobferry on the hub", "", func() (string, error) {
@@ -136,7 +136,8 @@ func (d *demo) registerWorker(ctx context.Context, worker *rig.Cluster) error {
 	return err
 }
 
-// createWorkerCluster makes the WorkerCluster before its Secret, because its spec isn't the default one.
+// createWorkerCluster makes the WorkerCluster before its Secret, because its spec isn't the default
+// one.
 func (d *demo) createWorkerCluster(ctx context.Context, name string) error {
 	client, err := workerClusterClient(d.hub.RESTConfig())
 	if err != nil {

@@ -14,8 +14,8 @@ type Options struct {
 	Out *os.File
 	// Keep leaves the clusters running after the result, until the context ends.
 	Keep bool
-	// JobController says who runs the Jobs in the workers: BuiltIn (default), or Embedded, which is a jobferry-worker
-	// for each worker, whose kube-controller-manager then has no Job controller.
+	// JobController says who runs the Jobs in the workers: BuiltIn (default), or Embedded, which is
+	// a jobferry-worker for each worker, whose kube-controller-manager then has no Job controller.
 	JobController v1alpha1.JobController
 }
 

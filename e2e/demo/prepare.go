@@ -32,7 +32,8 @@ const firstRun = "the first time this takes minutes"
 // signOfLife is how often a build that takes long says so, besides its clock.
 const signOfLife = 30 * time.Second
 
-// step does a piece of work and shows that on the board. The work may return a note on what came out of it.
+// step does a piece of work and shows that on the board. The work may return a note on what came
+// out of it.
 func (d *demo) step(name, note string, work func() (string, error)) error {
 	d.board.update(func(s *state.State) { s.StepBegan(name, note, time.Now()) })
 	note, err := work()
@@ -66,8 +67,8 @@ func (d *demo) prepare(ctx context.Context) error {
 	return d.startClusters(ctx)
 }
 
-// build makes one of the product's programs, in this run's folder: what it runs is what is in the checkout. It sets no
-// flags: most packages have then been compiled for the demo itself.
+// build makes one of the product's programs, in this run's folder: what it runs is what is in the
+// checkout. It sets no flags: most packages have then been compiled for the demo itself.
 func (d *demo) build(ctx context.Context, program string) error {
 	if d.checkout == "" {
 		checkout, err := findCheckout(ctx)
@@ -88,7 +89,8 @@ func (d *demo) build(ctx context.Context, program string) error {
 	return nil
 }
 
-// findCheckout finds the product beside this source file; if the file isn't there any more, around the working folder.
+// findCheckout finds the product beside this source file; if the file isn't there any more, around
+// the working folder.
 func findCheckout(ctx context.Context) (string, error) {
 	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", productModule)
 	if _, file, _, ok := runtime.Caller(0); ok {

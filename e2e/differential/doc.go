@@ -1,5 +1,5 @@
-// Command differential holds the embedded Job controller against the built-in one: the same random Job, and the same
-// random fate of its Pods, in two clusters.
+// Command differential holds the embedded Job controller against the built-in one: the same random
+// Job, and the same random fate of its Pods, in two clusters.
 //
 //	differential -seeds 500 -seed 1
 //
@@ -14,12 +14,14 @@
 //	     v                         v
 //	  state, events  == ?  state, events
 //
-// After each event both sides must come to rest in the same state: status with conditions, reasons and messages,
-// counters, indexes, and each Pod's metadata, phase and finalizers. Which Pod an event hits is told by such a state,
-// so the sides can't drift apart by chance. At the end the Job is driven to its end, and the reasons of its events are
-// compared, too. A difference, or a story that could not be played to its end, is reported when it shows again as the
-// seed is run once more, alone. One thing is up to the clock: Pods made within a second may be of two on one side only,
-// and surplus Pods go by age. A difference that follows from such an order isn't one, and the seed is run anew.
+// After each event both sides must come to rest in the same state: status with conditions, reasons
+// and messages, counters, indexes, and each Pod's metadata, phase and finalizers. Which Pod an
+// event hits is told by such a state, so the sides can't drift apart by chance. At the end the Job
+// is driven to its end, and the reasons of its events are compared, too. A difference, or a story
+// that could not be played to its end, is reported when it shows again as the seed is run once
+// more, alone. One thing is up to the clock: Pods made within a second may be of two on one side
+// only, and surplus Pods go by age. A difference that follows from such an order isn't one, and the
+// seed is run anew.
 //
 // # Vocabulary
 //
@@ -31,7 +33,8 @@
 //
 // # Trade-offs
 //
-// Both controllers run with their delays (batching, back-off) cut to milliseconds; the built-in has no flags for that,
-// so its program is built from the same source with other values (folder builtin). Deadlines are only set to be exceeded
-// at once, as their moment can't be the same on both sides.
+// Both controllers run with their delays (batching, back-off) cut to milliseconds; the built-in has
+// no flags for that, so its program is built from the same source with other values (folder
+// builtin). Deadlines are only set to be exceeded at once, as their moment can't be the same on
+// both sides.
 package main

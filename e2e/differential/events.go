@@ -92,8 +92,8 @@ var kinds = []kind{
 	{1, "add an orphan like", play.Active, addOrphan},
 }
 
-// addOrphan creates a Pod that the Job should adopt: it's like one it has. It comes in a later second than the Job's own,
-// as it's chance which of two Pods of the same age is surplus.
+// addOrphan creates a Pod that the Job should adopt: it's like one it has. It comes in a later
+// second than the Job's own, as it's chance which of two Pods of the same age is surplus.
 func addOrphan(ctx context.Context, s *side, p corev1.Pod) error {
 	youngest := int64(0)
 	for _, other := range s.state(jobOf(&p)).pods {

@@ -72,9 +72,9 @@ func compare(ctx context.Context, out io.Writer, first uint64, seeds, atOnce int
 	return errors.Join(errs...)
 }
 
-// again plays a seed that differed once more, alone. Chance can't be ruled out on a busy machine, where one side may be
-// a step ahead when an event comes: only what shows again counts. A difference while the order of age differed says
-// nothing, and the seed is played anew.
+// again plays a seed that differed once more, alone. Chance can't be ruled out on a busy machine,
+// where one side may be a step ahead when an event comes: only what shows again counts. A
+// difference while the order of age differed says nothing, and the seed is played anew.
 func again(ctx context.Context, builtIn, embedded *side, seed uint64) result {
 	for attempt := 1; ; attempt++ {
 		r := play1(ctx, builtIn, embedded, seed, attempt, 3*rest)

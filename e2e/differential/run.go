@@ -128,7 +128,8 @@ func (r *run) settle(ctx context.Context) (state, error) {
 	}
 }
 
-// towardsTheEnd is the next event of those that let a Job finish: nothing holds it back, and every Pod ends.
+// towardsTheEnd is the next event of those that let a Job finish: nothing holds it back, and every
+// Pod ends.
 func (r *run) towardsTheEnd(now state) event {
 	switch {
 	case ptr.Deref(now.spec.Suspend, false):
@@ -147,7 +148,8 @@ func (r *run) towardsTheEnd(now state) event {
 	return event{what: "nothing to do", job: r.job, patch: `{}`}
 }
 
-// compareEvents compares which reasons the events about the Job have. Controllers write events in their own time.
+// compareEvents compares which reasons the events about the Job have. Controllers write events in
+// their own time.
 func (r *run) compareEvents(ctx context.Context) error {
 	deadline := time.Now().Add(2 * patience)
 	for {

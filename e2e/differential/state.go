@@ -15,7 +15,8 @@ import (
 	"github.com/jobferry/jobferry/e2e/worker/play"
 )
 
-// state is what a user can see of a Job and its Pods, but for times, UIDs and the random parts of names.
+// state is what a user can see of a Job and its Pods, but for times, UIDs and the random parts of
+// names.
 type state struct {
 	job     string
 	classes []string // of the Pods, sorted, each as often as there are such Pods
@@ -49,9 +50,10 @@ func (s *side) state(job string) state {
 	return out
 }
 
-// order tells in which order the active Pods were created and became ready. Both times are whole seconds, so Pods made
-// within one may be of two where a second ends between them, and a Job controller deletes the younger first: sides that
-// agree in all else may then, and rightly, differ later.
+// order tells in which order the active Pods were created and became ready. Both times are whole
+// seconds, so Pods made within one may be of two where a second ends between them, and a Job
+// controller deletes the younger first: sides that agree in all else may then, and rightly, differ
+// later.
 func order(pods []*corev1.Pod) string {
 	pods = slices.Clone(pods)
 	pods = slices.DeleteFunc(pods, func(p *corev1.Pod) bool { return !play.Active(*p) })
@@ -126,7 +128,8 @@ func number(n *int32) string {
 	return fmt.Sprint(*n)
 }
 
-// withoutPodName cuts the random end of Pods' names off. Which Pod of a class a message names is chance.
+// withoutPodName cuts the random end of Pods' names off. Which Pod of a class a message names is
+// chance.
 func withoutPodName(job, message string) string {
 	return regexp.MustCompile(regexp.QuoteMeta(job)+`(-\d+)?-[a-z0-9]{5}\b`).ReplaceAllString(message, "<pod>")
 }
@@ -157,7 +160,8 @@ func class(p *corev1.Pod) string {
 		restarts, p.Finalizers, owner, p.Spec.Hostname, p.GenerateName, env, p.Annotations, labels)
 }
 
-// deletion is the grace with which a Pod is being deleted, if it is. One without grace is gone once it has no finalizer.
+// deletion is the grace with which a Pod is being deleted, if it is. One without grace is gone once
+// it has no finalizer.
 func deletion(p *corev1.Pod) string {
 	if p.DeletionTimestamp == nil {
 		return "no"

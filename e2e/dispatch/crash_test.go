@@ -27,8 +27,8 @@ const (
 	maxEvents = 40
 )
 
-// The manager is killed after a random number of events, so again and again between two of its writes, while Jobs
-// are created and deleted.
+// The manager is killed after a random number of events, so again and again between two of its
+// writes, while Jobs are created and deleted.
 func TestKilledManagerNeitherLosesAJobNorRunsItTwice(t *testing.T) {
 	f := ferrytest.For(t)
 	w := witness{mirrors: map[types.UID]map[mirrorID]bool{}, events: make(chan struct{})}

@@ -15,7 +15,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// What a user, the TTL controller, a CronJob and its garbage collection do on the hub has its meaning in the worker.
+// What a user, the TTL controller, a CronJob and its garbage collection do on the hub has its
+// meaning in the worker.
 func TestDeletionOnTheHub(t *testing.T) {
 	f := ferrytest.For(t)
 	f.RunManager()

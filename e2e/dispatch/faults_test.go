@@ -11,8 +11,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// A worker that accepts connections and never answers, with more Jobs waiting for it than the manager works on at a
-// time, delays no Job of another.
+// A worker that accepts connections and never answers, with more Jobs waiting for it than the
+// manager works on at a time, delays no Job of another.
 func TestBlackHoledWorkerDelaysNoOtherJob(t *testing.T) {
 	f := ferrytest.For(t)
 	f.RunManager()

@@ -8,8 +8,8 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 )
 
-// A user asks for more completions while no manager is there to pass it on, and the Job ends in the worker: the rest is
-// made all the same, and nothing twice.
+// A user asks for more completions while no manager is there to pass it on, and the Job ends in the
+// worker: the rest is made all the same, and nothing twice.
 func TestMoreCompletionsThanTheWorkerHeardOf(t *testing.T) {
 	f := ferrytest.For(t)
 	manager := f.RunManager()

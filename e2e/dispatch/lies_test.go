@@ -110,7 +110,8 @@ var falsehoods = []falsehood{
 	}, ""},
 }
 
-// Whatever a worker says, the hub Job keeps its last valid status, the rule is told, and nobody gets busy over it.
+// Whatever a worker says, the hub Job keeps its last valid status, the rule is told, and nobody
+// gets busy over it.
 func TestLyingWorker(t *testing.T) {
 	f := ferrytest.For(t)
 	m := f.RunManager()

@@ -11,8 +11,8 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 )
 
-// Extended resources that only one worker has, each for tests of one kind, so that tests in parallel don't take
-// each other's room.
+// Extended resources that only one worker has, each for tests of one kind, so that tests in
+// parallel don't take each other's room.
 const (
 	seats = "example.org/seat" // of w1: 4
 )

@@ -21,12 +21,14 @@ import (
 // tugsFor is how long somebody in the worker pulls the other way.
 const tugsFor = 5 * time.Second
 
-// Somebody in the worker undoes whatever the manager does. Neither gives in, but the manager has patience.
+// Somebody in the worker undoes whatever the manager does. Neither gives in, but the manager has
+// patience.
 func TestTugOfWarDoesNotLoopHot(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		pull func(context.Context, *ferrytest.Ferry, *batchv1.Job)
-		// most is the number of writes that the manager may make meanwhile, to the worker and the hub.
+		// most is the number of writes that the manager may make meanwhile, to the worker and the
+		// hub.
 		most int
 	}{
 		{"mirror deleted again and again", deleteAtOnce, 25},

@@ -99,7 +99,8 @@ func badSelector(t *testing.T) {
 	f.HubJobUntil("job", rigtest.Complete)
 }
 
-// besideDatabase makes Pods that go only where a Pod with the label app=db is: placement doesn't look at Pods.
+// besideDatabase makes Pods that go only where a Pod with the label app=db is: placement doesn't
+// look at Pods.
 func besideDatabase(j *batchv1.Job) {
 	j.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{

@@ -80,7 +80,8 @@ func TestRemovalOfAWorker(t *testing.T) {
 			test.run(t, f)
 			f.WorkerGone("w2")
 			f.SecretGone("w2")
-			// Nothing is left in the worker that its deletion would have to wait for, with or without a manager.
+			// Nothing is left in the worker that its deletion would have to wait for, with or
+			// without a manager.
 			f.HubJobUntil("finished", func(j *batchv1.Job) bool { return !slices.Contains(j.Finalizers, v1alpha1.FinalizerMirror) })
 		})
 	}

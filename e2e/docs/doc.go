@@ -1,5 +1,6 @@
-// Package docs follows the documentation: every block of commands in README.md and docs/ is run, page after page, from
-// an empty hub and two empty workers, with helm, kubectl and the plugin on the PATH, as a new user would.
+// Package docs follows the documentation: every block of commands in README.md and docs/ is run,
+// page after page, from an empty hub and two empty workers, with helm, kubectl and the plugin on
+// the PATH, as a new user would.
 //
 //	pages ──Parse──> blocks ──┐
 //	                          ├──> bash, a process for each page ──> what is printed, held against the page
@@ -15,7 +16,7 @@
 //
 // # The stage hand
 //
-// On the hub, Pods are simulated: when Helm installs a Deployment of ours, a stage hand starts the real program beside
-// it, with the arguments and the ServiceAccount's token that its Pods have, and leads the hub's API server to it.
-// Real Pods are the matter of e2e/real.
+// On the hub, Pods are simulated: when Helm installs a Deployment of ours, a stage hand starts the
+// real program beside it, with the arguments and the ServiceAccount's token that its Pods have, and
+// leads the hub's API server to it. Real Pods are the matter of e2e/real.
 package docs

@@ -22,7 +22,8 @@ import (
 
 const systemNamespace = "jobferry-system"
 
-// hand starts the program of a Deployment of ours beside its simulated Pods, for as long as the Deployment is there.
+// hand starts the program of a Deployment of ours beside its simulated Pods, for as long as the
+// Deployment is there.
 type hand struct {
 	s       *stage
 	cluster *rig.Cluster
@@ -110,8 +111,9 @@ func (h *hand) tell() {
 	h.s.t.Logf("log of %s (%v):\n%s", h.program, err, strings.Join(lines[max(0, len(lines)-60):], "\n"))
 }
 
-// lead has the hub's API server find the aggregated API on this machine, whenever Helm has installed its Service. No
-// kube-proxy routes a Service's own address here; one with an external name is what the API server connects to itself.
+// lead has the hub's API server find the aggregated API on this machine, whenever Helm has
+// installed its Service. No kube-proxy routes a Service's own address here; one with an external
+// name is what the API server connects to itself.
 func (s *stage) lead(port string) {
 	s.t.Helper()
 	client := s.Cluster(hub).Client()

@@ -54,7 +54,8 @@ func Parse(page string) ([]Block, error) {
 	return blocks, nil
 }
 
-// read takes the lines up to the closing fence, less the indentation of the opening one, and returns where that is.
+// read takes the lines up to the closing fence, less the indentation of the opening one, and
+// returns where that is.
 func (b *Block) read(lines []string, fence int) (end int, err error) {
 	indent := lines[fence][:strings.Index(lines[fence], "```")]
 	var text strings.Builder
@@ -74,8 +75,8 @@ var refusals = regexp.MustCompile(`^([Ee]rror|The .* is invalid)`)
 // Fails says whether the commands must fail, by what they print.
 func (b *Block) Fails() bool { return b.Prints != nil && refusals.MatchString(*b.Prints) }
 
-// Matches says whether an output is what the page shows, where "..." stands for anything. Blanks at the ends of
-// lines, and their number between columns, don't count.
+// Matches says whether an output is what the page shows, where "..." stands for anything. Blanks at
+// the ends of lines, and their number between columns, don't count.
 func Matches(shown, output string) bool {
 	var pattern strings.Builder
 	for _, line := range strings.Split(strings.TrimSpace(shown), "\n") {

@@ -17,8 +17,8 @@ import (
 	"github.com/jobferry/jobferry/e2e/worker/play"
 )
 
-// stage is what the reader of the docs has: a hub and two workers without anything in them, contexts for them, and the
-// programs.
+// stage is what the reader of the docs has: a hub and two workers without anything in them,
+// contexts for them, and the programs.
 type stage struct {
 	*rigtest.Fixture
 	t *testing.T
@@ -87,8 +87,8 @@ func (s *stage) writeKubeconfig() {
 // output is what commands print.
 type output struct{ out, err string }
 
-// shows says whether a terminal may show this. Whether what goes to standard error is among it is up to the page, and
-// so is which comes first: the two are different streams.
+// shows says whether a terminal may show this. Whether what goes to standard error is among it is
+// up to the page, and so is which comes first: the two are different streams.
 func (o output) shows(page string) bool {
 	return docs.Matches(page, o.out) || docs.Matches(page, o.err+o.out) || docs.Matches(page, o.out+o.err)
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// A worker that is cut off stops its hub's Job in time, and no other Job. A renewed Lease alone doesn't bring it back;
-// the hub's word does, with nothing counted as failed.
+// A worker that is cut off stops its hub's Job in time, and no other Job. A renewed Lease alone
+// doesn't bring it back; the hub's word does, with nothing counted as failed.
 func TestStoppedInTimeAndConfirmed(t *testing.T) {
 	s := open(t, never)
 	s.fenced(metav1.ConditionTrue, v1alpha1.ReasonFenceKept)
@@ -85,8 +85,8 @@ func TestTwoHubs(t *testing.T) {
 	s.MirrorUntil("w1", "of-the-silent", rigtest.Running(1))
 }
 
-// A Job that has moved runs in one place: its Pods here have ended before there are any elsewhere, and the copy that
-// stayed behind starts none any more.
+// A Job that has moved runs in one place: its Pods here have ended before there are any elsewhere,
+// and the copy that stayed behind starts none any more.
 func TestMovedJobRunsInOnePlace(t *testing.T) {
 	s := open(t, 15*time.Second)
 	s.fenced(metav1.ConditionTrue, v1alpha1.ReasonFenceKept)

@@ -25,8 +25,9 @@ const (
 	quotaOfB = 4
 )
 
-// Two teams share a cohort and two workers: the small Jobs of one borrow the other's quota until that wants it back, one
-// more important Job preempts, and a worker dies for good. Nobody ever has more than there is, and everything ends.
+// Two teams share a cohort and two workers: the small Jobs of one borrow the other's quota until
+// that wants it back, one more important Job preempts, and a worker dies for good. Nobody ever has
+// more than there is, and everything ends.
 func TestFleet(t *testing.T) {
 	f := kueuetest.For(t)
 	f.Allow(2*time.Minute + time.Duration(*fleet)*time.Second)

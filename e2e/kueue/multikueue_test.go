@@ -23,7 +23,8 @@ const (
 	worker2 = "multikueue-test-worker2"
 )
 
-// A hub without Kueue gets it while the manager runs, and then a MultiKueue setup, in which one line is changed.
+// A hub without Kueue gets it while the manager runs, and then a MultiKueue setup, in which one
+// line is changed.
 func TestMovedFromMultiKueue(t *testing.T) {
 	f := kueuetest.WithoutKueue(t, otherHub)
 	f.Manager()

@@ -23,7 +23,8 @@ func TestQueueing(t *testing.T) {
 	t.Run("Flavor", flavorCounts)
 }
 
-// A Job waits suspended for its quota, is mirrored without Kueue's marks, and its live status is what Kueue sees.
+// A Job waits suspended for its quota, is mirrored without Kueue's marks, and its live status is
+// what Kueue sees.
 func theWayOfAJob(t *testing.T) {
 	t.Parallel()
 	f := kueuetest.For(t)
@@ -53,7 +54,8 @@ func theWayOfAJob(t *testing.T) {
 	f.WorkloadUntil("first", kueuetest.Not(kueuetest.Finished))
 }
 
-// A Job of more importance takes the quota: the other's Pods end in the worker, and it goes on later where it was.
+// A Job of more importance takes the quota: the other's Pods end in the worker, and it goes on
+// later where it was.
 func preempted(t *testing.T) {
 	t.Parallel()
 	f := kueuetest.For(t)

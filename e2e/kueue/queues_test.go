@@ -12,7 +12,8 @@ import (
 // spotTaint is on the nodes of the flavor "spot".
 var spotTaint = []corev1.Taint{{Key: "spot", Effect: corev1.TaintEffectNoSchedule}}
 
-// queues are what one test has of Kueue's cluster-scoped objects: their names are the test's namespace, and a suffix.
+// queues are what one test has of Kueue's cluster-scoped objects: their names are the test's
+// namespace, and a suffix.
 type queues struct{ f *kueuetest.Fixture }
 
 // apply applies manifests in which NS stands for the test's namespace.
@@ -36,8 +37,8 @@ spec:
 `)
 }
 
-// queue makes a ClusterQueue NS-<name> in the cohort NS with quota for CPUs of one flavor, and a LocalQueue <name> that
-// leads there. Checks are names of AdmissionChecks.
+// queue makes a ClusterQueue NS-<name> in the cohort NS with quota for CPUs of one flavor, and a
+// LocalQueue <name> that leads there. Checks are names of AdmissionChecks.
 func (q queues) queue(name, flavor string, cpus int, checks ...string) {
 	strategy := ""
 	for i, check := range checks {
@@ -67,7 +68,8 @@ spec: {clusterQueue: NS-%[1]s}
 `, name, flavor, cpus, strategy))
 }
 
-// check makes an AdmissionCheck NS-<name> of ours that allows these workers, in order of preference.
+// check makes an AdmissionCheck NS-<name> of ours that allows these workers, in order of
+// preference.
 func (q queues) check(name string, workers ...string) {
 	q.apply(fmt.Sprintf(`
 apiVersion: kueue.x-k8s.io/v1beta2

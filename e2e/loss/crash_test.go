@@ -22,8 +22,8 @@ const (
 	maxEvents = 15
 )
 
-// The manager is killed again and again while it moves Jobs: those of a lost worker first, then, once it's back, those
-// of a drained one. Whatever write it was at, the end is the same.
+// The manager is killed again and again while it moves Jobs: those of a lost worker first, then,
+// once it's back, those of a drained one. Whatever write it was at, the end is the same.
 func TestKilledManagerMovesEachJobOnce(t *testing.T) {
 	s := &scene{Ferry: ferrytest.For(t), t: t}
 	s.prepare("w1", "w2")
@@ -72,7 +72,8 @@ func TestKilledManagerMovesEachJobOnce(t *testing.T) {
 
 func crashJob(i int) string { return fmt.Sprintf("job-%d", i) }
 
-// activity tells of every event of a Job of a test, on the hub and in workers, and when all Jobs have ended.
+// activity tells of every event of a Job of a test, on the hub and in workers, and when all Jobs
+// have ended.
 type activity struct {
 	events, over chan struct{}
 	ended        map[string]bool // on the hub

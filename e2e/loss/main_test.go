@@ -124,13 +124,15 @@ func (s *scene) ok(err error) {
 func (s *scene) cutOff(worker string) { s.Cluster(worker).Proxy().BlackHole() }
 func (s *scene) heal(worker string)   { s.Cluster(worker).Proxy().Heal() }
 
-// submitTo creates a Job that begins in one worker, and may go on in the others once it has run there.
+// submitTo creates a Job that begins in one worker, and may go on in the others once it has run
+// there.
 func (s *scene) submitTo(worker, name string, options ...rigtest.Option) {
 	s.t.Helper()
 	s.Submit(name, append(options, ferrytest.OnWorker(worker))...)
 }
 
-// free lets a Job go on in these workers; in w1 and w2 if none are given. Others may be registered by other tests.
+// free lets a Job go on in these workers; in w1 and w2 if none are given. Others may be registered
+// by other tests.
 func (s *scene) free(name string, workers ...string) {
 	s.t.Helper()
 	if len(workers) == 0 {

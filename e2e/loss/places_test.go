@@ -15,9 +15,11 @@ import (
 	"github.com/jobferry/jobferry/e2e/worker/play"
 )
 
-// places sees the Pods of a test in several workers, and whether those of one Job are ever in two at once.
+// places sees the Pods of a test in several workers, and whether those of one Job are ever in two
+// at once.
 type places struct {
-	// stillRuns asks a worker itself: the news of an end may come later than those of another worker's start.
+	// stillRuns asks a worker itself: the news of an end may come later than those of another
+	// worker's start.
 	stillRuns func(worker, job string) bool
 
 	mu   sync.Mutex

@@ -12,8 +12,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// A drained worker's Jobs go on elsewhere with the progress that they had, and their Pods have ended before others
-// start. What fits nowhere else goes on, and that is told.
+// A drained worker's Jobs go on elsewhere with the progress that they had, and their Pods have
+// ended before others start. What fits nowhere else goes on, and that is told.
 func TestDrain(t *testing.T) {
 	for _, way := range []struct{ from, to string }{{"w2", "w1"}, {"embedded", "w1"}} {
 		t.Run(way.from, func(t *testing.T) {

@@ -16,8 +16,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// Jobs that wait for their worker, that fit nowhere else, and one whose annotation can't be read stay where they are.
-// What they did meanwhile is used when the worker is back: nobody else has them.
+// Jobs that wait for their worker, that fit nowhere else, and one whose annotation can't be read
+// stay where they are. What they did meanwhile is used when the worker is back: nobody else has
+// them.
 func TestJobsThatStayGoOnWhenTheirWorkerIsBack(t *testing.T) {
 	s := open(t, "w1", "w2")
 	jobs := map[string]rigtest.Option{
@@ -67,7 +68,8 @@ func (s *scene) finishedIn(worker, name string) *batchv1.Job {
 	return s.MirrorUntil(worker, name, mirror.Finished)
 }
 
-// A worker is back after its Jobs were moved: what it did meanwhile is counted and told, and its copies go.
+// A worker is back after its Jobs were moved: what it did meanwhile is counted and told, and its
+// copies go.
 func TestAWorkerComesBackWithStaleMirrors(t *testing.T) {
 	s := open(t, "w1", "w2")
 	before := s.Metric("jobferry_duplicate_completions_total", "worker", "w2")
@@ -100,8 +102,8 @@ func TestAWorkerComesBackWithStaleMirrors(t *testing.T) {
 	}
 }
 
-// Every worker at once is lost: nothing is moved, and that is said. When one is back, the other has its whole time-out
-// before it.
+// Every worker at once is lost: nothing is moved, and that is said. When one is back, the other has
+// its whole time-out before it.
 func TestAnIsolatedHubMovesNothing(t *testing.T) {
 	s := open(t, "w1", "w2")
 	for _, worker := range []string{"w1", "w2"} {
@@ -141,8 +143,8 @@ func TestAnIsolatedHubMovesNothing(t *testing.T) {
 	s.MirrorGone("w2", "on-w2")
 }
 
-// The loss clock goes on across a restart of the manager, and yet nothing is moved before the worker has been tried
-// again.
+// The loss clock goes on across a restart of the manager, and yet nothing is moved before the
+// worker has been tried again.
 func TestTheLossClockOutlivesTheManager(t *testing.T) {
 	s := open(t, "w1", "w2")
 	s.submitTo("w2", "job", rigtest.RunForever())
@@ -173,7 +175,8 @@ func TestTheLossClockOutlivesTheManager(t *testing.T) {
 	s.MirrorGone("w2", "job")
 }
 
-// The worker's API server is killed; its nodes go on. A Job without room elsewhere is moved as soon as there is some.
+// The worker's API server is killed; its nodes go on. A Job without room elsewhere is moved as soon
+// as there is some.
 func TestAKilledAPIServer(t *testing.T) {
 	s := open(t, "w1", "w2")
 	s.SetWorker("w1", `{"cordoned":true}`)

@@ -98,8 +98,8 @@ var kinds = map[string]kind{
 	},
 }
 
-// A worker of each kind is cut off in the middle of Jobs of each kind; they go on in another worker of each kind, with
-// what they had achieved.
+// A worker of each kind is cut off in the middle of Jobs of each kind; they go on in another worker
+// of each kind, with what they had achieved.
 func TestJobsOfALostWorkerGoOn(t *testing.T) {
 	for _, way := range []struct{ from, to string }{{"w2", "w1"}, {"embedded", "w1"}, {"w2", "embedded"}} {
 		t.Run(way.from+" to "+way.to, func(t *testing.T) {

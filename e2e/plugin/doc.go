@@ -1,5 +1,6 @@
-// Package plugin tests kubectl-jobferry as a program, on a hub and workers: registration from nothing with RBAC
-// on, each permission of pkg/workeraccess, rotation while Jobs run, drain, removal.
+// Package plugin tests kubectl-jobferry as a program, on a hub and workers: registration from
+// nothing with RBAC on, each permission of pkg/workeraccess, rotation while Jobs run, drain,
+// removal.
 //
 // # Words
 //

@@ -12,8 +12,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/plugin/registration"
 )
 
-// What --dry-run prints, applied by kubectl, and the token put in its place by the command that it names, is what
-// register makes.
+// What --dry-run prints, applied by kubectl, and the token put in its place by the command that it
+// names, is what register makes.
 func TestDryRun(t *testing.T) {
 	f := terminalFor(t)
 	f.RunManager()

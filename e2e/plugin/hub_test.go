@@ -20,9 +20,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/workeraccess"
 )
 
-// aggregation has the hub's API server pass requests on to the manager, which puts its own authority into the
-// APIService. Without a kube-proxy a Service's own address leads nowhere: one with an external name is what the API
-// server connects to itself.
+// aggregation has the hub's API server pass requests on to the manager, which puts its own
+// authority into the APIService. Without a kube-proxy a Service's own address leads nowhere: one
+// with an external name is what the API server connects to itself.
 const aggregation = `
 apiVersion: v1
 kind: Service
@@ -69,8 +69,8 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: editor}
 subjects: [{kind: User, name: editor, apiGroup: rbac.authorization.k8s.io}]
 `
 
-// Pods, logs, events and commands of Jobs, with a user's own rights on the hub and none in a worker; and each
-// permission of the hub in the worker that this needs.
+// Pods, logs, events and commands of Jobs, with a user's own rights on the hub and none in a
+// worker; and each permission of the hub in the worker that this needs.
 func TestThroughTheHub(t *testing.T) {
 	admin := terminalFor(t)
 	admin.serveSubresources()

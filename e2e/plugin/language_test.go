@@ -39,7 +39,8 @@ func terminalFor(t *testing.T) terminal {
 	return f
 }
 
-// kubeconfigOf writes a kubeconfig with a context for each cluster's admin, the first of which is current.
+// kubeconfigOf writes a kubeconfig with a context for each cluster's admin, the first of which is
+// current.
 func (f terminal) kubeconfigOf(clusters ...string) string {
 	f.t.Helper()
 	all := clientcmdapi.NewConfig()
@@ -132,8 +133,8 @@ func (f terminal) register(name string, more ...string) outcome {
 	return o
 }
 
-// letGoAfter cleans up after a test; a Job that fits nowhere else keeps a worker for a minute. It's called while the
-// manager runs that does it: what starts last ends first.
+// letGoAfter cleans up after a test; a Job that fits nowhere else keeps a worker for a minute. It's
+// called while the manager runs that does it: what starts last ends first.
 func (f terminal) letGoAfter(name string) {
 	f.t.Cleanup(func() {
 		f.afterwards("unregister", name, "--worker-context", name, "--policy", "Orphan", "--yes", "--timeout", "100s")

@@ -15,8 +15,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/workeraccess"
 )
 
-// From nothing to a Job that is Complete, with exactly the permissions of the table; again, with others; and back
-// to nothing.
+// From nothing to a Job that is Complete, with exactly the permissions of the table; again, with
+// others; and back to nothing.
 func TestRegister(t *testing.T) {
 	f := terminalFor(t)
 	f.RunManager()
@@ -73,7 +73,8 @@ func TestRegisterRefused(t *testing.T) {
 	f.fails(1, []string{"Let w1 go?", "--yes"}, "unregister", "w1")
 	f.WorkerUntil("w1", ferrytest.Ready)
 
-	// An address that the manager can't reach: it's said what is wrong, and the exit code is that of a wait.
+	// An address that the manager can't reach: it's said what is wrong, and the exit code is that
+	// of a wait.
 	f.fails(3, []string{"Unreachable", "--server"}, "register", "w2", "--worker-context", "w2", "--server", "https://127.0.0.1:9", "--timeout", "15s")
 	f.letGoAfter("w2")
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// A token is exchanged while a Job runs; the old one is revoked, and only when the hub uses the new one.
+// A token is exchanged while a Job runs; the old one is revoked, and only when the hub uses the new
+// one.
 func TestRotate(t *testing.T) {
 	f := terminalFor(t)
 	m := f.RunManager()

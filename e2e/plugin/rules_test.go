@@ -24,7 +24,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/workeraccess"
 )
 
-// symptoms are what the table says that shows without a rule, by its name. Those without one are in TestThroughTheHub.
+// symptoms are what the table says that shows without a rule, by its name. Those without one are in
+// TestThroughTheHub.
 var symptoms = map[string]func(terminal){
 	"get namespaces":             func(f terminal) { f.WorkerUntil("w1", ferrytest.NotReady(v1alpha1.ReasonForbidden)) },
 	"list jobs":                  func(f terminal) { f.WorkerUntil("w1", ferrytest.NotReady(v1alpha1.ReasonForbidden)) },
@@ -43,7 +44,8 @@ var symptoms = map[string]func(terminal){
 	"get pods/exec":              nil,
 }
 
-// A role without a rule of the table: something fails, and it's said what is missing. So there's no rule too many.
+// A role without a rule of the table: something fails, and it's said what is missing. So there's no
+// rule too many.
 func TestEveryRule(t *testing.T) {
 	for _, rule := range workeraccess.Rules() {
 		name := rule.Verbs[0] + " " + rule.Resources[0]
@@ -141,7 +143,8 @@ func (f terminal) isRefused(reason, text string) {
 	f.says(f.EventUntil("job", reason, text), "forbidden")
 }
 
-// doesntSayWhy has a Job without Pods, for a reason that the hub may not read: that is told, and the Job isn't stuck.
+// doesntSayWhy has a Job without Pods, for a reason that the hub may not read: that is told, and
+// the Job isn't stuck.
 func (f terminal) doesntSayWhy() {
 	f.NamespaceIn("w1")
 	f.Apply(f.Cluster("w1"), f.NS, `{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"none"},"spec":{"hard":{"pods":"0"}}}`)
@@ -201,7 +204,8 @@ func (f terminal) hasNoFence() {
 	})
 }
 
-// staysSuspended moves a Job with progress to a worker that may not be told of it. It goes on with the permission.
+// staysSuspended moves a Job with progress to a worker that may not be told of it. It goes on with
+// the permission.
 func (f terminal) staysSuspended() {
 	f.register("w2")
 	f.Submit("job", ferrytest.OnWorker("w2"), oneByOne(4), rigtest.RunFor(2*time.Second))

@@ -1,4 +1,5 @@
-// Package product builds Jobferry's own programs from the checkout, for tests that run them as processes:
+// Package product builds Jobferry's own programs from the checkout, for tests that run them as
+// processes:
 //
 //	program, err := product.Program("jobferry-worker")
 //

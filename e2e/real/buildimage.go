@@ -14,10 +14,12 @@ import (
 	"github.com/jobferry/jobferry/e2e/real/sandbox"
 )
 
-// BuildImageCommand is the argument by which the program, in a mount namespace of its own, builds Jobferry's image.
+// BuildImageCommand is the argument by which the program, in a mount namespace of its own, builds
+// Jobferry's image.
 const BuildImageCommand = "build-image"
 
-// BuildImage carries out the Dockerfile in root, and writes an archive. It's the work of the process that Isolated starts.
+// BuildImage carries out the Dockerfile in root, and writes an archive. It's the work of the
+// process that Isolated starts.
 func BuildImage(ctx context.Context, root, dir, archive string) error {
 	if err := sandbox.Private(); err != nil {
 		return err

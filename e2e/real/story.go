@@ -13,10 +13,12 @@ import (
 	"time"
 )
 
-// patience is how long each step of the story may take. They take seconds; the rest is for machines busy with else.
+// patience is how long each step of the story may take. They take seconds; the rest is for machines
+// busy with else.
 const patience = 3 * time.Minute
 
-// Tell is the work of the sandbox's first process: it makes the world of the materials in dir, and tells the story.
+// Tell is the work of the sandbox's first process: it makes the world of the materials in dir, and
+// tells the story.
 func Tell(ctx context.Context, dir string, out io.Writer) error {
 	m, err := ReadMaterials(dir)
 	if err != nil {

@@ -97,7 +97,8 @@ func clusterOptions(name string, p place) rig.Options {
 	return o
 }
 
-// open has Pods reach the API server by its Service's address, as kube-proxy would, and starts the node.
+// open has Pods reach the API server by its Service's address, as kube-proxy would, and starts the
+// node.
 func (w *World) open(ctx context.Context, c *rig.Cluster, p place) error {
 	door, err := rig.NewProxy(netip.AddrPortFrom(p.services.Addr().Next(), 443).String(), strings.TrimPrefix(c.RESTConfig().Host, "https://"))
 	if err != nil {
@@ -131,7 +132,8 @@ func nodeReady(n *corev1.Node) bool {
 	return false
 }
 
-// writeKubeconfig writes what a user has: contexts of all clusters, by addresses that Pods reach, too.
+// writeKubeconfig writes what a user has: contexts of all clusters, by addresses that Pods reach,
+// too.
 func (w *World) writeKubeconfig() error {
 	all := clientcmdapi.NewConfig()
 	for i, name := range names {

@@ -12,8 +12,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// history is one Job's, with a manager that does what pkg/mirror says and nothing
-// else.
+// history is one Job's, with a manager that does what pkg/mirror says and nothing else.
 type history struct {
 	*rapid.T
 	now         time.Time
@@ -255,8 +254,8 @@ func TestLyingWorker(t *testing.T) {
 	})
 }
 
-// However a worker flaps, users see few transitions: the start, a suspension, its
-// end announced, its end.
+// However a worker flaps, users see few transitions: the start, a suspension, its end announced,
+// its end.
 func TestTransitionsAreFew(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := newHistory(rt)

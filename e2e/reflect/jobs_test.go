@@ -67,8 +67,7 @@ func indexedJob(t *rapid.T, job *batchv1.Job) {
 	}
 }
 
-// userEdits draws a change that a user makes on the hub; the API server may not
-// let it pass.
+// userEdits draws a change that a user makes on the hub; the API server may not let it pass.
 func userEdits(t *rapid.T, hub *batchv1.Job) *batchv1.Job {
 	job := hub.DeepCopy()
 	switch rapid.IntRange(0, 7).Draw(t, "edit") {

@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Generators of what a worker may send that lies, or is broken. They lean towards
-// values that are nearly right.
+// Generators of what a worker may send that lies, or is broken. They lean towards values that are
+// nearly right.
 var (
 	anyCounter = rapid.OneOf(
 		rapid.Int32Range(0, 6),

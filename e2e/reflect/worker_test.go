@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// honestWorker is a Job controller reduced to the statuses that it writes. All its
-// state is in the mirror.
+// honestWorker is a Job controller reduced to the statuses that it writes. All its state is in the
+// mirror.
 type honestWorker struct {
 	minor int           // Kubernetes 1.minor
 	ahead time.Duration // of the hub's clock
@@ -26,12 +26,11 @@ var anyHonestWorker = rapid.Custom(func(t *rapid.T) *honestWorker {
 	}
 })
 
-// twoSteps: since 1.31 a Job's end is announced by an interim condition, and comes
-// when all its Pods have ended.
+// twoSteps: since 1.31 a Job's end is announced by an interim condition, and comes when all its
+// Pods have ended.
 func (w *honestWorker) twoSteps() bool { return w.minor >= 31 }
 
-// sync is one sync of the controller, in which something random has happened to
-// the Pods.
+// sync is one sync of the controller, in which something random has happened to the Pods.
 func (w *honestWorker) sync(t *rapid.T, job *batchv1.Job, hubNow time.Time) {
 	s, now := &job.Status, metav1.NewTime(hubNow.Add(w.ahead))
 	if has(s, batchv1.JobComplete) || has(s, batchv1.JobFailed) {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// attempts numbers the Pods of each Job in the order in which they were first seen. kwok's stages see one Pod at a
-// time, so what depends on a Job's earlier Pods is decided here.
+// attempts numbers the Pods of each Job in the order in which they were first seen. kwok's stages
+// see one Pod at a time, so what depends on a Job's earlier Pods is decided here.
 type attempts map[types.UID]map[types.UID]int // Job -> Pod -> number, from 1
 
 func (a attempts) number(pod *corev1.Pod) int {
@@ -33,7 +33,8 @@ func (a attempts) number(pod *corev1.Pod) int {
 	return pods[pod.UID]
 }
 
-// numberAttempts labels Pods that have LabelFailFirst with their number, until ctx ends. It watches those Pods only.
+// numberAttempts labels Pods that have LabelFailFirst with their number, until ctx ends. It watches
+// those Pods only.
 func numberAttempts(ctx context.Context, client kubernetes.Interface) {
 	lw := cache.NewFilteredListWatchFromClient(client.CoreV1().RESTClient(), "pods", metav1.NamespaceAll,
 		func(o *metav1.ListOptions) { o.LabelSelector = LabelFailFirst + ",!" + labelAttempt })

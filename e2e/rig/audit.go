@@ -48,7 +48,8 @@ type Request struct {
 // Duration is the time the API server took.
 func (r Request) Duration() time.Duration { return r.Finished.Sub(r.Received.Time) }
 
-// Requests reads all requests so far from the audit log of a cluster that was started with Options.Audit.
+// Requests reads all requests so far from the audit log of a cluster that was started with
+// Options.Audit.
 func (c *Cluster) Requests() ([]Request, error) {
 	if !c.options.Audit {
 		return nil, errors.New("cluster " + c.Name() + " was started without Audit")
@@ -61,7 +62,8 @@ func (c *Cluster) Requests() ([]Request, error) {
 	return parseRequests(f)
 }
 
-// parseRequests reads lines of JSON; a last line without an end is still being written, and left out.
+// parseRequests reads lines of JSON; a last line without an end is still being written, and left
+// out.
 func parseRequests(log io.Reader) ([]Request, error) {
 	var requests []Request
 	for lines := bufio.NewReaderSize(log, 1<<16); ; {

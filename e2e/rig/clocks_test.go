@@ -12,7 +12,8 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 )
 
-// A cluster whose clock is behind says so in its objects, also after a restart, until the clock is set right.
+// A cluster whose clock is behind says so in its objects, also after a restart, until the clock is
+// set right.
 func TestClockOfAComponent(t *testing.T) {
 	f := rigtest.For(t)
 	c := f.Cluster("bare")

@@ -17,12 +17,12 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig/reap"
 )
 
-// startTimeout is how long a cluster may take to be ready once its programs are built. Ready is what it is after
-// some seconds; the rest is for machines that are busy with something else.
+// startTimeout is how long a cluster may take to be ready once its programs are built. Ready is
+// what it is after some seconds; the rest is for machines that are busy with something else.
 const startTimeout = 2 * time.Minute
 
-// LogsVariable names the environment variable with a folder that components' logs are written to, one subfolder
-// for each cluster, and that is kept. Without it logs are gone with the cluster.
+// LogsVariable names the environment variable with a folder that components' logs are written to,
+// one subfolder for each cluster, and that is kept. Without it logs are gone with the cluster.
 const LogsVariable = "JOBFERRY_RIG_LOGS"
 
 // Cluster is a running cluster. Its methods may be called by several goroutines.
@@ -58,10 +58,12 @@ type Cluster struct {
 	stopErr    error
 }
 
-// Start starts a cluster and returns when it is ready: its API server serves, its Nodes are ready, its default
-// namespace has a ServiceAccount. If the programs are not in the cache, it builds them first, which takes minutes.
+// Start starts a cluster and returns when it is ready: its API server serves, its Nodes are ready,
+// its default namespace has a ServiceAccount. If the programs are not in the cache, it builds them
+// first, which takes minutes.
 //
-// The cluster runs until Stop is called or this process ends, in whatever way; ctx is for the start alone.
+// The cluster runs until Stop is called or this process ends, in whatever way; ctx is for the start
+// alone.
 func Start(ctx context.Context, options Options) (*Cluster, error) {
 	options, err := options.complete()
 	if err != nil {
@@ -151,8 +153,8 @@ func (c *Cluster) program(name string, flags []string) *Component {
 	}
 }
 
-// AddProgram makes a component of a program that isn't part of Kubernetes, such as a controller. It isn't running yet;
-// it ends with the cluster. It's to be called before others use the cluster.
+// AddProgram makes a component of a program that isn't part of Kubernetes, such as a controller. It
+// isn't running yet; it ends with the cluster. It's to be called before others use the cluster.
 func (c *Cluster) AddProgram(name, program string, args ...string) *Component {
 	component := c.program(name, args)
 	component.program = program
@@ -160,8 +162,8 @@ func (c *Cluster) AddProgram(name, program string, args ...string) *Component {
 	return component
 }
 
-// ReservePort reserves a free port on loopback for an added program, until the cluster is stopped. It's to be called
-// before others use the cluster.
+// ReservePort reserves a free port on loopback for an added program, until the cluster is stopped.
+// It's to be called before others use the cluster.
 func (c *Cluster) ReservePort() (int, error) {
 	p, err := reservePort()
 	if err != nil {
@@ -187,8 +189,8 @@ func (c *Cluster) launch(components ...*Component) error {
 	return nil
 }
 
-// Stop ends the cluster's processes and removes its files. It may be called again. It returns an error if a component
-// had ended by itself before.
+// Stop ends the cluster's processes and removes its files. It may be called again. It returns an
+// error if a component had ended by itself before.
 func (c *Cluster) Stop() error {
 	c.stop.Do(func() {
 		c.cancel()
@@ -230,8 +232,8 @@ func (c *Cluster) Release() binaries.Release { return c.options.Release }
 // Client is a client of the cluster's administrator, without a rate limit.
 func (c *Cluster) Client() kubernetes.Interface { return c.client }
 
-// Component returns a component by its program's name, such as binaries.APIServer.
-// It panics if the cluster has no such component.
+// Component returns a component by its program's name, such as binaries.APIServer. It panics if the
+// cluster has no such component.
 func (c *Cluster) Component(name string) *Component {
 	var names []string
 	for _, component := range c.components {
@@ -249,8 +251,8 @@ func (c *Cluster) Components() []*Component { return c.components }
 // HasProxy says whether the cluster was started with Options.FaultProxy.
 func (c *Cluster) HasProxy() bool { return c.proxy != nil }
 
-// Proxy is the fault-injecting proxy in front of the API server.
-// It panics if the cluster was started without Options.FaultProxy.
+// Proxy is the fault-injecting proxy in front of the API server. It panics if the cluster was
+// started without Options.FaultProxy.
 func (c *Cluster) Proxy() *Proxy {
 	if c.proxy == nil {
 		panic("cluster " + c.Name() + " was started without FaultProxy")

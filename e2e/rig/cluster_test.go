@@ -66,8 +66,9 @@ func TestFrozenServerDoesNotAnswerUntilThawed(t *testing.T) {
 	}
 }
 
-// Without the built-in controller a Job is left alone, while what follows it in the same queue is not ours to know:
-// its status stays empty for as long as a Job of the other cluster takes from start to end.
+// Without the built-in controller a Job is left alone, while what follows it in the same queue is
+// not ours to know: its status stays empty for as long as a Job of the other cluster takes from
+// start to end.
 func TestClusterWithoutJobController(t *testing.T) {
 	f := rigtest.For(t)
 	bare, whole := f.Cluster("bare"), f.Cluster("main")

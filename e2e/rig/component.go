@@ -16,8 +16,8 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig/reap"
 )
 
-// Component is one process of a cluster. It can be killed, frozen and started again, on the same ports and data.
-// Its methods may be called by several goroutines.
+// Component is one process of a cluster. It can be killed, frozen and started again, on the same
+// ports and data. Its methods may be called by several goroutines.
 type Component struct {
 	// Name is the program's name, such as "kube-apiserver".
 	Name string
@@ -53,7 +53,8 @@ func (r *run) alive() bool {
 	}
 }
 
-// Start runs the process if it doesn't run. It doesn't wait until the process is ready to serve; see Cluster.Ready.
+// Start runs the process if it doesn't run. It doesn't wait until the process is ready to serve;
+// see Cluster.Ready.
 func (c *Component) Start() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,8 +95,8 @@ func (c *Component) prepare(pid int) error {
 	return clock.Shift(pid, c.offset)
 }
 
-// SetClock sets the process's wall clock apart from the machine's by an offset in whole seconds, now and in its
-// next lives. It works where clock.Supported says so.
+// SetClock sets the process's wall clock apart from the machine's by an offset in whole seconds,
+// now and in its next lives. It works where clock.Supported says so.
 func (c *Component) SetClock(offset time.Duration) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -129,8 +130,8 @@ func (c *Component) Restart() error {
 	return c.Start()
 }
 
-// Freeze stops the process from running (SIGSTOP) while its connections stay open: the peer that hangs. It returns when
-// the process has stopped.
+// Freeze stops the process from running (SIGSTOP) while its connections stay open: the peer that
+// hangs. It returns when the process has stopped.
 func (c *Component) Freeze() error { return c.signal(syscall.SIGSTOP, true) }
 
 // Thaw lets a frozen process go on.

@@ -18,7 +18,8 @@ const (
 	frontProxy            = "front-proxy-client"
 )
 
-// credentials are a cluster's certificates, in memory and, where a component reads them from files, in its folder.
+// credentials are a cluster's certificates, in memory and, where a component reads them from files,
+// in its folder.
 type credentials struct {
 	authority *pki.Authority
 	files     credentialFiles

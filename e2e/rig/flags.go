@@ -18,9 +18,9 @@ func (o Options) bindAddress() string {
 	return "127.0.0.1"
 }
 
-// controllers of kube-controller-manager that a cluster needs for Jobs, and for what is around them: namespaces,
-// ServiceAccounts, RBAC, garbage collection, quota, Deployments. Node lifecycle is not among them: simulated nodes
-// send no heartbeats.
+// controllers of kube-controller-manager that a cluster needs for Jobs, and for what is around
+// them: namespaces, ServiceAccounts, RBAC, garbage collection, quota, Deployments. Node lifecycle
+// is not among them: simulated nodes send no heartbeats.
 var controllers = []string{
 	"clusterrole-aggregation-controller", "cronjob-controller", "deployment-controller", "disruption-controller",
 	"garbage-collector-controller", "namespace-controller", "pod-garbage-collector-controller",

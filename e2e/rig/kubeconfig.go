@@ -12,7 +12,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Every kubeconfig carries its certificates and keys inline: it can be copied into a Secret as it is.
+// Every kubeconfig carries its certificates and keys inline: it can be copied into a Secret as it
+// is.
 
 // tokenLifetime of the tokens in ServiceAccountKubeconfig.
 const tokenLifetime = 24 * time.Hour
@@ -23,15 +24,15 @@ func (c *Cluster) Kubeconfig() string { return c.adminFile }
 // KubeconfigBytes is the content of that file.
 func (c *Cluster) KubeconfigBytes() []byte { return c.admin }
 
-// ProxyKubeconfigBytes is the administrator's kubeconfig that leads through the fault-injecting proxy.
-// It panics if the cluster was started without Options.FaultProxy.
+// ProxyKubeconfigBytes is the administrator's kubeconfig that leads through the fault-injecting
+// proxy. It panics if the cluster was started without Options.FaultProxy.
 func (c *Cluster) ProxyKubeconfigBytes() []byte {
 	c.Proxy() // check
 	return c.proxied
 }
 
-// ThroughProxy changes a kubeconfig of this cluster to one that leads through the fault-injecting proxy.
-// It panics if the cluster was started without Options.FaultProxy.
+// ThroughProxy changes a kubeconfig of this cluster to one that leads through the fault-injecting
+// proxy. It panics if the cluster was started without Options.FaultProxy.
 func (c *Cluster) ThroughProxy(kubeconfig []byte) ([]byte, error) {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {
@@ -48,8 +49,8 @@ func (c *Cluster) UserKubeconfigBytes(user string, groups ...string) ([]byte, er
 	return c.certificateKubeconfig(user, groups...)
 }
 
-// ServiceAccountKubeconfig asks the API server for a token of an existing ServiceAccount, and returns a kubeconfig
-// that uses it. The token is valid for a day.
+// ServiceAccountKubeconfig asks the API server for a token of an existing ServiceAccount, and
+// returns a kubeconfig that uses it. The token is valid for a day.
 func (c *Cluster) ServiceAccountKubeconfig(ctx context.Context, namespace, name string) ([]byte, error) {
 	seconds := int64(tokenLifetime / time.Second)
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}

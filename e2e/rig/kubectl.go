@@ -10,8 +10,8 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 )
 
-// Kubectl runs kubectl as the cluster's administrator, with input as its standard input, and returns its standard
-// output. The error of a failed run has its standard error.
+// Kubectl runs kubectl as the cluster's administrator, with input as its standard input, and
+// returns its standard output. The error of a failed run has its standard error.
 func (c *Cluster) Kubectl(ctx context.Context, input string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, c.KubectlProgram(), append([]string{"--kubeconfig=" + c.Kubeconfig()}, args...)...)
 	cmd.Env = append(os.Environ(), "HOME="+c.dir) // its discovery cache goes away with the cluster

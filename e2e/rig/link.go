@@ -99,8 +99,8 @@ type chunk struct {
 // inFlight is how many chunks the network holds of one direction; then the sender has to wait.
 const inFlight = 64
 
-// pump carries one direction: a reader takes data off one socket, the writer brings it to the other when the faults
-// allow it. The end of the stream travels like data, so a black hole hides it, too.
+// pump carries one direction: a reader takes data off one socket, the writer brings it to the other
+// when the faults allow it. The end of the stream travels like data, so a black hole hides it, too.
 func (l *link) pump(from, to *net.TCPConn) {
 	chunks := make(chan chunk, inFlight)
 	var reader sync.WaitGroup
@@ -149,7 +149,8 @@ func (l *link) send(chunks chan<- chunk, c chunk) bool {
 	}
 }
 
-// delay holds a chunk back for as long as the faults demand; they may change meanwhile. It is false when the link broke.
+// delay holds a chunk back for as long as the faults demand; they may change meanwhile. It is false
+// when the link broke.
 func (l *link) delay(c chunk) bool {
 	began := time.Now()
 	for {

@@ -17,27 +17,31 @@ type JobController string
 const (
 	// BuiltIn is the Job controller of kube-controller-manager. The default.
 	BuiltIn JobController = "BuiltIn"
-	// None starts kube-controller-manager without its Job controller: for clusters where another takes its place.
+	// None starts kube-controller-manager without its Job controller: for clusters where another
+	// takes its place.
 	None JobController = "None"
 )
 
-// Options choose what a cluster is like. The zero value is a cluster of the current release with the built-in Job
-// controller and no Nodes.
+// Options choose what a cluster is like. The zero value is a cluster of the current release with
+// the built-in Job controller and no Nodes.
 type Options struct {
-	// Name of the cluster, a DNS label: it names the kubeconfig's context and the folder of logs. Default "cluster".
+	// Name of the cluster, a DNS label: it names the kubeconfig's context and the folder of logs.
+	// Default "cluster".
 	Name string
 	// Release is the Kubernetes version of the control plane. Default binaries.Current.
 	Release binaries.Release
 	// JobController says who runs the Jobs. Default BuiltIn.
 	JobController JobController
-	// Nodes are simulated. Without any, neither kube-scheduler nor kwok is started, and no Pod ever runs: a hub.
+	// Nodes are simulated. Without any, neither kube-scheduler nor kwok is started, and no Pod ever
+	// runs: a hub.
 	Nodes []Nodes
 	// Pods is what Pods do that don't say so themselves by labels.
 	Pods PodDefaults
-	// Kubelets says that the nodes are real: kube-scheduler runs, nothing is simulated, and whoever starts the
-	// cluster starts containerd and kubelets.
+	// Kubelets says that the nodes are real: kube-scheduler runs, nothing is simulated, and whoever
+	// starts the cluster starts containerd and kubelets.
 	Kubelets bool
-	// Addresses are those that the API server is reached at besides loopback. With any, it listens on all.
+	// Addresses are those that the API server is reached at besides loopback. With any, it listens
+	// on all.
 	Addresses []netip.Addr
 	// ServiceRange is where Services get their addresses. Default 10.0.0.0/24.
 	ServiceRange netip.Prefix
@@ -45,14 +49,16 @@ type Options struct {
 	FaultProxy bool
 	// Audit logs every finished request to the API server to a file. See Cluster.Requests.
 	Audit bool
-	// PriorityAndFairness turns the API server's own request queuing on. Default off: it costs CPU on a small machine,
-	// and the limits are set so high that nothing would queue.
+	// PriorityAndFairness turns the API server's own request queuing on. Default off: it costs CPU
+	// on a small machine, and the limits are set so high that nothing would queue.
 	PriorityAndFairness bool
 	// Controllers are controllers of kube-controller-manager to start besides the rig's own choice.
 	Controllers []string
-	// APIServerFlags, ControllerManagerFlags and SchedulerFlags are added to the command lines, and win.
+	// APIServerFlags, ControllerManagerFlags and SchedulerFlags are added to the command lines, and
+	// win.
 	APIServerFlags, ControllerManagerFlags, SchedulerFlags []string
-	// Progress is told what is built if the programs are not in the cache yet. Default: lines on standard error.
+	// Progress is told what is built if the programs are not in the cache yet. Default: lines on
+	// standard error.
 	Progress func(binaries.Progress)
 }
 

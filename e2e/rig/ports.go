@@ -8,15 +8,16 @@ import (
 	"sync"
 )
 
-// Listening ports are taken below the range that outgoing connections get theirs from (32768 and up on Linux):
-// above, a connection may hold the port at the moment a component starts.
+// Listening ports are taken below the range that outgoing connections get theirs from (32768 and up
+// on Linux): above, a connection may hold the port at the moment a component starts.
 const (
 	lowestPort  = 20000
 	highestPort = 32767
 )
 
-// port is a free TCP port on loopback. It is reserved among all processes that use the rig by holding the UDP port
-// of the same number: TCP stays free for the component, and the kernel gives the reservation back in any case.
+// port is a free TCP port on loopback. It is reserved among all processes that use the rig by
+// holding the UDP port of the same number: TCP stays free for the component, and the kernel gives
+// the reservation back in any case.
 type port struct {
 	Number      int
 	reservation net.PacketConn

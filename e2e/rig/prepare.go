@@ -28,7 +28,8 @@ func (c *Cluster) makeFolder() error {
 	return c.makeLogFolder(os.Getenv(LogsVariable))
 }
 
-// makeLogFolder makes the folder of logs in one that is kept, if there is one, else in the cluster's own.
+// makeLogFolder makes the folder of logs in one that is kept, if there is one, else in the
+// cluster's own.
 func (c *Cluster) makeLogFolder(kept string) (err error) {
 	if kept == "" {
 		c.logs = filepath.Join(c.dir, "logs")

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// Proxy forwards TCP connections and can make the network between the two sides bad. TLS goes through it
-// untouched. Faults hold for present and future connections until Heal; several can be combined.
+// Proxy forwards TCP connections and can make the network between the two sides bad. TLS goes
+// through it untouched. Faults hold for present and future connections until Heal; several can be
+// combined.
 type Proxy struct {
 	listener net.Listener
 	upstream string
@@ -34,7 +35,8 @@ func NewProxy(listen, upstream string) (*Proxy, error) {
 // Address is where the proxy listens, as host:port.
 func (p *Proxy) Address() string { return p.listener.Addr().String() }
 
-// Latency delays data in both directions, each by this time: a round trip takes twice as much longer.
+// Latency delays data in both directions, each by this time: a round trip takes twice as much
+// longer.
 func (p *Proxy) Latency(each time.Duration) { p.faults.change(func(f *faults) { f.latency = each }) }
 
 // Bandwidth limits each connection and direction to this many bytes in a second; 0 is no limit.
@@ -42,8 +44,9 @@ func (p *Proxy) Bandwidth(bytesPerSecond int) {
 	p.faults.change(func(f *faults) { f.bytesPerSecond = bytesPerSecond })
 }
 
-// BlackHole lets no data through: new connections are accepted and never answered, present ones hang half-open, and
-// neither side hears when the other closes. Data is held, not lost: after Heal it arrives, as TCP would send it again.
+// BlackHole lets no data through: new connections are accepted and never answered, present ones
+// hang half-open, and neither side hears when the other closes. Data is held, not lost: after Heal
+// it arrives, as TCP would send it again.
 func (p *Proxy) BlackHole() { p.faults.change(func(f *faults) { f.blackHole = true }) }
 
 // Reset breaks all present connections (RST), and each new one at once.
@@ -59,8 +62,9 @@ func (p *Proxy) ResetOnce() {
 	}
 }
 
-// HalfOpen has all present connections carry nothing any more, for ever, and look open to both sides: what is left when a
-// firewall has forgotten them. New ones work. A side that closes its end is rid of it; Heal changes nothing.
+// HalfOpen has all present connections carry nothing any more, for ever, and look open to both
+// sides: what is left when a firewall has forgotten them. New ones work. A side that closes its end
+// is rid of it; Heal changes nothing.
 func (p *Proxy) HalfOpen() {
 	for _, l := range p.snapshot() {
 		l.stall()
@@ -73,7 +77,8 @@ func (p *Proxy) Heal() { p.faults.change(func(f *faults) { *f = faults{} }) }
 // Connections is the number of connections that are open now.
 func (p *Proxy) Connections() int { return len(p.snapshot()) }
 
-// Close stops listening, breaks all connections and returns when nothing of the proxy runs any more.
+// Close stops listening, breaks all connections and returns when nothing of the proxy runs any
+// more.
 func (p *Proxy) Close() {
 	p.mu.Lock()
 	p.closed = true

@@ -52,7 +52,8 @@ func TestProxyBandwidth(t *testing.T) {
 	}
 }
 
-// A black hole keeps present connections open and silent, and hides their ends; healed, they go on where they were.
+// A black hole keeps present connections open and silent, and hides their ends; healed, they go on
+// where they were.
 func TestProxyBlackHole(t *testing.T) {
 	proxy, dial := newProxy(t)
 	present := dial()

@@ -12,10 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// readyRetry is how often a server that doesn't listen yet is asked again: there is nothing to watch then.
+// readyRetry is how often a server that doesn't listen yet is asked again: there is nothing to
+// watch then.
 const readyRetry = 50 * time.Millisecond
 
-// Ready waits until the API server is ready, as after Component.Restart. It fails at once if a component ends.
+// Ready waits until the API server is ready, as after Component.Restart. It fails at once if a
+// component ends.
 func (c *Cluster) Ready(ctx context.Context) error {
 	ctx, stop := whileAlive(ctx, c.components)
 	defer stop()
@@ -29,7 +31,8 @@ func (c *Cluster) Ready(ctx context.Context) error {
 	return c.explain(err, fmt.Errorf("the API server is not ready: %w", last))
 }
 
-// explain adds to an error of waiting what was waited for, and which components ended by themselves.
+// explain adds to an error of waiting what was waited for, and which components ended by
+// themselves.
 func (c *Cluster) explain(err, waitedFor error) error {
 	if err == nil {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig/kubelet"
 )
 
-// serveKubelet starts what answers for the simulated nodes when the API server asks for logs or to run a command, and
-// has the nodes name it as their kubelet.
+// serveKubelet starts what answers for the simulated nodes when the API server asks for logs or to
+// run a command, and has the nodes name it as their kubelet.
 func (c *Cluster) serveKubelet(nodes []*corev1.Node) error {
 	if len(nodes) == 0 {
 		return nil

@@ -20,8 +20,8 @@ type Watched struct {
 	what string
 }
 
-// Object is one object of a typed client's resource, such as Object(client.BatchV1().RESTClient(), "jobs", ns, name).
-// The namespace of a cluster-scoped object is "".
+// Object is one object of a typed client's resource, such as Object(client.BatchV1().RESTClient(),
+// "jobs", ns, name). The namespace of a cluster-scoped object is "".
 func Object(client rest.Interface, resource, namespace, name string) Watched {
 	selector := fields.OneTermEqualSelector("metadata.name", name)
 	return Watched{
@@ -38,8 +38,8 @@ func Objects(client rest.Interface, resource, namespace string) Watched {
 	}
 }
 
-// Condition judges an object as it is now. nil stands for an object that was deleted, or for none at all.
-// It is called for one object at a time.
+// Condition judges an object as it is now. nil stands for an object that was deleted, or for none
+// at all. It is called for one object at a time.
 type Condition func(runtime.Object) bool
 
 // Exists is the condition of an object that has been created.
@@ -48,9 +48,9 @@ func Exists(o runtime.Object) bool { return o != nil }
 // Gone is the condition of an object that doesn't exist.
 func Gone(o runtime.Object) bool { return o == nil }
 
-// Until lists and watches until the condition holds for an object, and returns that one (nil if it holds for nil).
-// It doesn't poll; a watch that ends is started again, also across a restart of the API server.
-// The error of an ended context shows the last object that was seen.
+// Until lists and watches until the condition holds for an object, and returns that one (nil if it
+// holds for nil). It doesn't poll; a watch that ends is started again, also across a restart of the
+// API server. The error of an ended context shows the last object that was seen.
 func (w Watched) Until(ctx context.Context, condition Condition) (runtime.Object, error) {
 	parent := ctx
 	ctx, stop := context.WithCancel(ctx)

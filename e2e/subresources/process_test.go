@@ -13,8 +13,8 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 )
 
-// The program as it's installed: it makes its certificate itself, has the hub trust it, and serves without being the
-// leader.
+// The program as it's installed: it makes its certificate itself, has the hub trust it, and serves
+// without being the leader.
 func TestProgram(t *testing.T) {
 	f := ferrytest.For(t)
 	f.RunManager()

@@ -28,7 +28,8 @@ const (
 	managerUser = "jobferry-subresources-server"
 )
 
-// permissions of the server on the hub, as the markers in its package have them, and those of an aggregated API server.
+// permissions of the server on the hub, as the markers in its package have them, and those of an
+// aggregated API server.
 const permissions = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -64,8 +65,8 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: extension-apise
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]
 `
 
-// aggregation has the hub's API server pass requests on. Without a kube-proxy, a Service's own address leads nowhere: one
-// with an external name is what the API server connects to itself.
+// aggregation has the hub's API server pass requests on. Without a kube-proxy, a Service's own
+// address leads nowhere: one with an external name is what the API server connects to itself.
 const aggregation = `
 apiVersion: v1
 kind: Service

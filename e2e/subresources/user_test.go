@@ -134,7 +134,8 @@ func (u *user) expect(err error, code int32, text string) {
 	}
 }
 
-// cut expects a command to be refused with a text: of a connection that isn't upgraded, clients only tell the message.
+// cut expects a command to be refused with a text: of a connection that isn't upgraded, clients
+// only tell the message.
 func (u *user) cut(err error, text string) {
 	u.t.Helper()
 	if err == nil || !strings.Contains(err.Error(), text) {

@@ -14,8 +14,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/workeraccess"
 )
 
-// What the hub's credentials may do in the worker decides what can be shown; what they may not is never told to the
-// user as a lack of the user's own rights. A kubeconfig that is exchanged counts at once.
+// What the hub's credentials may do in the worker decides what can be shown; what they may not is
+// never told to the user as a lack of the user's own rights. A kubeconfig that is exchanged counts
+// at once.
 func TestWorkerPermissions(t *testing.T) {
 	f := ferrytest.For(t)
 	f.RunManager()

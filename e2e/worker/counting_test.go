@@ -42,7 +42,8 @@ func TestFixedCompletionCount(t *testing.T) {
 
 func every(corev1.Pod) bool { return true }
 
-// Completions unset: the first success means that the work is done. Those that run go on, no new one is started.
+// Completions unset: the first success means that the work is done. Those that run go on, no new
+// one is started.
 func TestWorkQueue(t *testing.T) {
 	s := begin(t)
 	s.start(func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](3) })

@@ -22,7 +22,8 @@ import (
 type story struct {
 	edits    []edit
 	exitCode func(corev1.Pod) int32
-	// during is what happens before the first Pod may end; it returns when the controller has seen that.
+	// during is what happens before the first Pod may end; it returns when the controller has seen
+	// that.
 	during func(*scene)
 }
 
@@ -53,7 +54,8 @@ var stories = map[string]story{
 	},
 }
 
-// The controller is killed after each of its writes in turn and started again. The end is the same each time.
+// The controller is killed after each of its writes in turn and started again. The end is the same
+// each time.
 func TestKilledAfterAnyWrite(t *testing.T) {
 	for name, story := range stories {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +75,8 @@ func TestKilledAfterAnyWrite(t *testing.T) {
 	}
 }
 
-// play tells the story with a controller that is killed after that many writes, and describes its end.
+// play tells the story with a controller that is killed after that many writes, and describes its
+// end.
 func (st story) play(t *testing.T, writes int) (end string, passed int) {
 	s := open(t, "worker")
 	s.ok(play.AddNode(s.Context(), s.Client))

@@ -63,7 +63,8 @@ func TestActiveDeadline(t *testing.T) {
 	}
 }
 
-// The deadline is about the time a Job is active at a stretch: it starts afresh when the Job is resumed.
+// The deadline is about the time a Job is active at a stretch: it starts afresh when the Job is
+// resumed.
 func TestActiveDeadlineAcrossSuspension(t *testing.T) {
 	s := begin(t)
 	s.start(func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](3) })
@@ -123,7 +124,8 @@ func TestTTLIsReadAfresh(t *testing.T) {
 	s.JobGone(s.cluster, s.ns, "job")
 }
 
-// Jobs of another controller are left alone, also when one of ours was there before under that name.
+// Jobs of another controller are left alone, also when one of ours was there before under that
+// name.
 func TestJobsOfOthersAreLeftAlone(t *testing.T) {
 	s := begin(t)
 	s.start()

@@ -22,7 +22,8 @@ func TestBackoffLimit(t *testing.T) {
 	}
 }
 
-// Each failure doubles the delay, up to the maximum; a success resets it. The shared controller starts at 1s.
+// Each failure doubles the delay, up to the maximum; a success resets it. The shared controller
+// starts at 1s.
 func TestBackoffDelayAndReset(t *testing.T) {
 	s := begin(t)
 	s.start(size(1, 3), rigtest.BackoffLimit(9))

@@ -1,5 +1,5 @@
-// Package worker_test holds jobferry-worker to the Job API, on a real API server, one test per promise. The test is
-// the kubelet: see package play.
+// Package worker_test holds jobferry-worker to the Job API, on a real API server, one test per
+// promise. The test is the kubelet: see package play.
 package worker_test
 
 import (
@@ -38,7 +38,8 @@ func TestMain(m *testing.M) {
 		rig.Options{Name: "older", Release: "1.34", JobController: rig.None, ControllerManagerFlags: []string{controllers}})
 }
 
-// shared runs jobferry-worker for all tests that don't need one of their own. It ends with the test binary.
+// shared runs jobferry-worker for all tests that don't need one of their own. It ends with the test
+// binary.
 var shared struct {
 	once sync.Once
 	err  error

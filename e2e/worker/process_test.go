@@ -30,8 +30,8 @@ var permissions = []rbacv1.PolicyRule{
 	{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"get", "create", "update", "list", "watch", "patch"}},
 }
 
-// As a ServiceAccount with these permissions and no more, with leader election: a second process waits, serves its
-// health all the same, and takes over at once when the first is asked to end.
+// As a ServiceAccount with these permissions and no more, with leader election: a second process
+// waits, serves its health all the same, and takes over at once when the first is asked to end.
 func TestProcessWithItsPermissionsOnly(t *testing.T) {
 	t.Parallel()
 	s := open(t, "worker")
@@ -134,8 +134,8 @@ func (s *scene) serviceAccount() string {
 	return file
 }
 
-// The built-in's finalizer and Jobs without spec.managedBy, under the drop-in mode. It isn't parallel: another test needs
-// such Jobs to be left alone.
+// The built-in's finalizer and Jobs without spec.managedBy, under the drop-in mode. It isn't
+// parallel: another test needs such Jobs to be left alone.
 func TestDropInMode(t *testing.T) {
 	s := open(t, "worker")
 	program, err := product.Program("jobferry-worker")

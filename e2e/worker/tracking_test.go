@@ -67,7 +67,8 @@ func TestManualSelector(t *testing.T) {
 	s.until(rigtest.Complete)
 }
 
-// A Pod that stops matching is released: it loses the owner and the finalizer, and another takes its place.
+// A Pod that stops matching is released: it loses the owner and the finalizer, and another takes
+// its place.
 func TestPodThatStopsMatchingIsReleased(t *testing.T) {
 	s := begin(t)
 	s.start(manual)

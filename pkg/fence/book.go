@@ -10,13 +10,13 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// Book is what a worker knows of its hubs. It isn't safe for concurrent use. All
-// times must be of one clock.
+// Book is what a worker knows of its hubs. It isn't safe for concurrent use. All times must be of
+// one clock.
 type Book struct {
 	after   time.Duration
 	origins map[v1alpha1.Origin]*page
-	// touchedSince: the own API server has answered each time since then. Zero:
-	// it didn't the last time, or wasn't asked.
+	// touchedSince: the own API server has answered each time since then. Zero: it didn't the last
+	// time, or wasn't asked.
 	touchedSince time.Time
 }
 
@@ -27,14 +27,13 @@ type page struct {
 	closed bool
 }
 
-// NewBook makes an empty Book of a controller that closes the fence so long after
-// a Lease's expiry.
+// NewBook makes an empty Book of a controller that closes the fence so long after a Lease's expiry.
 func NewBook(after time.Duration) *Book {
 	return &Book{after: after, origins: map[v1alpha1.Origin]*page{}}
 }
 
-// Hear takes in what a Lease says. Of one that's seen for the first time nobody saw
-// the renewal: see heardBefore. What is older than what was heard already is ignored.
+// Hear takes in what a Lease says. Of one that's seen for the first time nobody saw the renewal:
+// see heardBefore. What is older than what was heard already is ignored.
 func (b *Book) Hear(w Word, now time.Time) {
 	p := b.origins[w.Origin]
 	if p == nil {
@@ -50,8 +49,8 @@ func (b *Book) Hear(w Word, now time.Time) {
 	p.word = w
 }
 
-// heardBefore is when a Lease was renewed that this process didn't see renewed: by the
-// hub's clock, but not so long ago that the hub hadn't the time to be heard.
+// heardBefore is when a Lease was renewed that this process didn't see renewed: by the hub's clock,
+// but not so long ago that the hub hadn't the time to be heard.
 func (b *Book) heardBefore(w Word, now time.Time) time.Time {
 	if w.Renewed.IsZero() {
 		return now
@@ -59,12 +58,12 @@ func (b *Book) heardBefore(w Word, now time.Time) time.Time {
 	return now.Add(-min(max(now.Sub(w.Renewed), 0), b.after))
 }
 
-// Forget drops an origin whose Lease is gone: the hub has let this worker go, or
-// somebody in the worker has let that hub go.
+// Forget drops an origin whose Lease is gone: the hub has let this worker go, or somebody in the
+// worker has let that hub go.
 func (b *Book) Forget(origin v1alpha1.Origin) { delete(b.origins, origin) }
 
-// Touch takes in whether the worker's own API server has answered. It has to be
-// asked while Expecting.
+// Touch takes in whether the worker's own API server has answered. It has to be asked while
+// Expecting.
 func (b *Book) Touch(answered bool, now time.Time) {
 	switch {
 	case !answered:
@@ -85,13 +84,13 @@ func (b *Book) Expecting(now time.Time) bool {
 	return false
 }
 
-// Tick closes the fences that are due, and says of which origins, and when to
-// call it again: zero for when something is heard.
+// Tick closes the fences that are due, and says of which origins, and when to call it again: zero
+// for when something is heard.
 //
-// A fence is due After its Lease's expiry; but while the worker's own API server
-// is away, and for a while after it's back (two times the Lease's duration, at
-// most After), the hub is given the time to be heard again, as long as the hub's
-// own time-out leaves one more duration of the Lease to stop the Pods.
+// A fence is due After its Lease's expiry; but while the worker's own API server is away, and for a
+// while after it's back (two times the Lease's duration, at most After), the hub is given the time
+// to be heard again, as long as the hub's own time-out leaves one more duration of the Lease to
+// stop the Pods.
 func (b *Book) Tick(now time.Time) (closed []v1alpha1.Origin, next time.Duration) {
 	for _, origin := range slices.Sorted(maps.Keys(b.origins)) {
 		p := b.origins[origin]
@@ -127,8 +126,8 @@ func (b *Book) due(p *page, now time.Time) time.Duration {
 	return min(wait, b.latest(p).Sub(now), p.word.Duration/pollsPerDuration)
 }
 
-// pollsPerDuration is how often the own API server is asked in the time that a
-// Lease lasts, while it has expired.
+// pollsPerDuration is how often the own API server is asked in the time that a Lease lasts, while
+// it has expired.
 const pollsPerDuration = 4
 
 // latest is when a fence closes whatever the own API server does.
@@ -143,8 +142,8 @@ func (b *Book) latest(p *page) time.Time {
 
 func (p *page) expiry() time.Time { return p.heard.Add(p.word.Duration) }
 
-// Closed says whether an origin's Jobs must not run. Those of an origin that
-// nothing was ever heard of may.
+// Closed says whether an origin's Jobs must not run. Those of an origin that nothing was ever heard
+// of may.
 func (b *Book) Closed(origin v1alpha1.Origin) bool {
 	p := b.origins[origin]
 	return p != nil && p.closed

@@ -19,8 +19,7 @@ const (
 	timeout = 15 * time.Minute
 )
 
-// scene is a Book with a clock that is moved by hand. Its own API server answers
-// unless it's away.
+// scene is a Book with a clock that is moved by hand. Its own API server answers unless it's away.
 type scene struct {
 	*Book
 	now      time.Time
@@ -46,8 +45,8 @@ func (s *scene) renew(origin v1alpha1.Origin) {
 	s.Hear(s.word(origin), s.now)
 }
 
-// restart is a site without power: for some time there's no controller, and the new one
-// has seen nothing but what is in the Lease of "a".
+// restart is a site without power: for some time there's no controller, and the new one has seen
+// nothing but what is in the Lease of "a".
 func (s *scene) restart(dark time.Duration) {
 	s.now = s.now.Add(dark)
 	s.Book = NewBook(after)
@@ -173,9 +172,9 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// Whatever happens to the own API server and to other hubs: the fence is closed
-// before the hub moves anything, with the time of a Lease to spare for the Pods; it
-// never closes while the hub is heard of in time; and only a renewal opens it.
+// Whatever happens to the own API server and to other hubs: the fence is closed before the hub
+// moves anything, with the time of a Lease to spare for the Pods; it never closes while the hub is
+// heard of in time; and only a renewal opens it.
 func TestFenceInAnyStory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScene()
@@ -210,9 +209,9 @@ func TestFenceInAnyStory(t *testing.T) {
 	})
 }
 
-// A site that is cut off, and whose power fails at any time meanwhile, has stopped its
-// Pods when the hub lets them go on elsewhere; if it has its power back for as long before
-// that as a hub that is there may take to be heard.
+// A site that is cut off, and whose power fails at any time meanwhile, has stopped its Pods when
+// the hub lets them go on elsewhere; if it has its power back for as long before that as a hub that
+// is there may take to be heard.
 func TestFenceOutlivesItsController(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScene()

@@ -17,9 +17,8 @@ const (
 	DefaultDuration = 40 * time.Second
 	// DefaultInterval is the time between two renewals: three may fail.
 	DefaultInterval = 10 * time.Second
-	// DefaultAfter is how long after the Lease's expiry the fence closes. A hub
-	// that is away for longer, together with the Lease's duration, stops its Jobs
-	// in all fenced workers.
+	// DefaultAfter is how long after the Lease's expiry the fence closes. A hub that is away for
+	// longer, together with the Lease's duration, stops its Jobs in all fenced workers.
 	DefaultAfter = 10 * time.Minute
 )
 
@@ -40,8 +39,8 @@ type Word struct {
 	After time.Duration
 }
 
-// Read reads a Lease. It's false for a Lease that isn't a hub's. A duration that
-// can't be read is none.
+// Read reads a Lease. It's false for a Lease that isn't a hub's. A duration that can't be read is
+// none.
 func Read(lease *coordinationv1.Lease) (Word, bool) {
 	origin := v1alpha1.Origin(lease.Labels[v1alpha1.LabelOrigin])
 	if origin == "" || lease.Name != origin.FenceLease() {
@@ -82,8 +81,8 @@ func (e LateError) Error() string {
 		e.After+e.Duration, e.After, e.Duration, e.LostTimeout, e.After+e.Duration)
 }
 
-// Late is a LateError if a fence that closes so long after the Lease's expiry
-// isn't closed before the hub's time-out; nil if it is, or if the hub didn't say.
+// Late is a LateError if a fence that closes so long after the Lease's expiry isn't closed before
+// the hub's time-out; nil if it is, or if the hub didn't say.
 func Late(after, duration, lostTimeout time.Duration) error {
 	if lostTimeout == 0 || after+duration < lostTimeout {
 		return nil

@@ -1,5 +1,4 @@
-// Package inbox lets others than a controller's watches put requests into its
-// work queue.
+// Package inbox lets others than a controller's watches put requests into its work queue.
 //
 //	WatchesRawSource(source.Func(inbox.Open))
 package inbox
@@ -16,9 +15,8 @@ import (
 // Queue is the work queue of a controller.
 type Queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// Inbox is the way to a controller's queue. What comes before the controller has
-// started is dropped: it reconciles every object then. The zero value is ready
-// for use, by many goroutines.
+// Inbox is the way to a controller's queue. What comes before the controller has started is
+// dropped: it reconciles every object then. The zero value is ready for use, by many goroutines.
 type Inbox struct{ queue atomic.Pointer[Queue] }
 
 // Open is a source of the controller, whose queue it takes.
@@ -42,8 +40,7 @@ func (i *Inbox) Add(r reconcile.Request) {
 	}
 }
 
-// AddAfter has an object reconciled after a while, and once for all calls until
-// then.
+// AddAfter has an object reconciled after a while, and once for all calls until then.
 func (i *Inbox) AddAfter(r reconcile.Request, d time.Duration) {
 	if q := i.Queue(); q != nil {
 		q.AddAfter(r, d)

@@ -29,8 +29,7 @@ func (o *outcome) add(other outcome) {
 	o.reports = append(o.reports, other.reports...)
 }
 
-// apply carries a plan out, and tells what it reports. Events follow only writes
-// that succeeded.
+// apply carries a plan out, and tells what it reports. Events follow only writes that succeeded.
 func (r *Reconciler) apply(ctx context.Context, s *dispatch.Snapshot, plan dispatch.Plan) (outcome, error) {
 	var all outcome
 	for _, action := range plan.Actions {
@@ -77,8 +76,8 @@ func (r *Reconciler) writeStatus(ctx context.Context, s *dispatch.Snapshot, a di
 	return outcome{changed: true}, nil
 }
 
-// statusRejected counts a status that the hub rejected; pkg/mirror should have
-// known. It isn't tried again, and holds nothing else up.
+// statusRejected counts a status that the hub rejected; pkg/mirror should have known. It isn't
+// tried again, and holds nothing else up.
 func (r *Reconciler) statusRejected(ctx context.Context, s *dispatch.Snapshot, err error) outcome {
 	o := r.tell(ctx, s, dispatch.Report{
 		Reason: v1alpha1.EventStatusRejected, Warning: true, Rule: dispatch.RuleHub,

@@ -12,12 +12,12 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 )
 
-// failedCreate is the reason of the events of Job controllers, built-in and
-// embedded, about Pods that they couldn't create.
+// failedCreate is the reason of the events of Job controllers, built-in and embedded, about Pods
+// that they couldn't create.
 const failedCreate = "FailedCreate"
 
-// askWhy reads from a worker's events why a mirror has no Pods: quotas, admission
-// and missing objects show nowhere else. It's asked once for a mirror.
+// askWhy reads from a worker's events why a mirror has no Pods: quotas, admission and missing
+// objects show nowhere else. It's asked once for a mirror.
 func (r *Reconciler) askWhy(ctx context.Context, s *dispatch.Snapshot, w *clusters.Worker, a dispatch.AskWhy) (outcome, error) {
 	var events corev1.EventList
 	err := w.Client().List(ctx, &events, client.InNamespace(a.Mirror.Namespace), client.MatchingFieldsSelector{

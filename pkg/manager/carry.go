@@ -20,8 +20,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// setupCarry adds the watch of what Jobs refer to, which asks for nothing until
-// there is such a Job.
+// setupCarry adds the watch of what Jobs refer to, which asks for nothing until there is such a
+// Job.
 func (r *Reconciler) setupCarry(mgr ctrl.Manager, wake *wakeups) error {
 	book := copier.NewBook()
 	watch, err := copier.NewWatch(mgr.GetConfig(), cache.Options{
@@ -81,8 +81,8 @@ func carryRefusal(worker string, err *copier.WorkerError) error {
 	return &workerError{worker, err}
 }
 
-// checkClaims asks a worker for the PersistentVolumeClaims that a Job refers to.
-// They hold data, which isn't carried.
+// checkClaims asks a worker for the PersistentVolumeClaims that a Job refers to. They hold data,
+// which isn't carried.
 func (r *Reconciler) checkClaims(ctx context.Context, w *clusters.Worker, job *batchv1.Job) error {
 	for _, name := range carry.Claims(&job.Spec.Template) {
 		var claim corev1.PersistentVolumeClaim

@@ -14,10 +14,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// liveJob reads a hub Job past the cache; nil: there is none any more, or another one of its
-// name. What stops a copy, has one go on after a fence, or makes another one of a Job that
-// ran, never rests on the cache alone, nor does any copy that is made just after the process
-// stood still.
+// liveJob reads a hub Job past the cache; nil: there is none any more, or another one of its name.
+// What stops a copy, has one go on after a fence, or makes another one of a Job that ran, never
+// rests on the cache alone, nor does any copy that is made just after the process stood still.
 func (r *Reconciler) liveJob(ctx context.Context, s *dispatch.Snapshot) (*batchv1.Job, error) {
 	var job batchv1.Job
 	if err := r.live.Get(ctx, s.Key, &job); err != nil {
@@ -29,8 +28,7 @@ func (r *Reconciler) liveJob(ctx context.Context, s *dispatch.Snapshot) (*batchv
 	return &job, nil
 }
 
-// placedOn asks the hub itself where a Job is placed; nil: there is no such Job any
-// more.
+// placedOn asks the hub itself where a Job is placed; nil: there is no such Job any more.
 func (r *Reconciler) placedOn(ctx context.Context, s *dispatch.Snapshot) (*string, error) {
 	job, err := r.liveJob(ctx, s)
 	if job == nil {

@@ -38,8 +38,8 @@ type workerError struct {
 func (e *workerError) Error() string { return fmt.Sprintf("worker %s: %v", e.worker, e.err) }
 func (e *workerError) Unwrap() error { return e.err }
 
-// refusalError: the worker can't take the Job, for a reason that trying again
-// soon won't change. Another worker may.
+// refusalError: the worker can't take the Job, for a reason that trying again soon won't change.
+// Another worker may.
 type refusalError struct {
 	worker string
 	reason string // an event's reason
@@ -48,15 +48,14 @@ type refusalError struct {
 
 func (e *refusalError) Error() string { return e.text }
 
-// isRefusal says whether an API server won't take an object, however often it's
-// asked.
+// isRefusal says whether an API server won't take an object, however often it's asked.
 func isRefusal(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
 		apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// forbidden tells a Job that its worker refuses to the hub what is needed for it. It's
-// tried again all the same: permissions can be given.
+// forbidden tells a Job that its worker refuses to the hub what is needed for it. It's tried again
+// all the same: permissions can be given.
 func forbidden(err error) []dispatch.Report {
 	var failed *workerError
 	if !errors.As(err, &failed) || !apierrors.IsForbidden(failed.err) {

@@ -25,19 +25,19 @@ const (
 	maxEventsWaiting = 20000
 	// eventTimeout is for one write.
 	eventTimeout = 30 * time.Second
-	// lastEvents is how long events are still written when the manager stops. The next
-	// leader takes over no sooner, and doesn't know what wasn't told.
+	// lastEvents is how long events are still written when the manager stops. The next leader takes
+	// over no sooner, and doesn't know what wasn't told.
 	lastEvents = 2 * time.Second
-	// While the hub is busy, events leave it to the Jobs: a writer pauses for eventsYield
-	// times what its write had to wait, at most longestYield.
+	// While the hub is busy, events leave it to the Jobs: a writer pauses for eventsYield times
+	// what its write had to wait, at most longestYield.
 	eventsYield  = 8
 	eventsWait   = 5 * time.Millisecond // what a quiet hub may have them wait
 	longestYield = time.Second
 )
 
-// eventWriter writes events to the hub, in the background. Unlike client-go's recorder
-// it doesn't take two events of one reason for a series of the first: the second has
-// another note, which would be lost. The reporter sees to it that nothing is told twice.
+// eventWriter writes events to the hub, in the background. Unlike client-go's recorder it doesn't
+// take two events of one reason for a series of the first: the second has another note, which would
+// be lost. The reporter sees to it that nothing is told twice.
 type eventWriter struct {
 	client   client.Client
 	instance string
@@ -103,8 +103,8 @@ func (w *eventWriter) event(regarding, related runtime.Object, kind, reason, act
 	}, nil
 }
 
-// Start writes until the context ends, and then for a short time what still waits; the
-// manager calls it.
+// Start writes until the context ends, and then for a short time what still waits; the manager
+// calls it.
 func (w *eventWriter) Start(ctx context.Context) error {
 	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -148,8 +148,8 @@ func (w *eventWriter) writeLast(writing context.Context) {
 	}
 }
 
-// yield is how long to pause after a write that had to wait: the less, the more events
-// are behind it, and not at all when the queue is half full.
+// yield is how long to pause after a write that had to wait: the less, the more events are behind
+// it, and not at all when the queue is half full.
 func yield(waited time.Duration, behind int) time.Duration {
 	if waited < eventsWait {
 		return 0
@@ -170,8 +170,8 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// write drops what can't be written: the log has it, too. In a namespace that is going
-// no event can be made. It returns how long the write had to wait for others.
+// write drops what can't be written: the log has it, too. In a namespace that is going no event can
+// be made. It returns how long the write had to wait for others.
 func (w *eventWriter) write(ctx context.Context, event *eventsv1.Event) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
 	defer cancel()

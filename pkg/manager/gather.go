@@ -46,8 +46,7 @@ func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName, now t
 	return s
 }
 
-// cachedJob reads a hub Job from the cache; nil: there is none. It must not be
-// modified.
+// cachedJob reads a hub Job from the cache; nil: there is none. It must not be modified.
 func (r *Reconciler) cachedJob(ctx context.Context, key types.NamespacedName) *batchv1.Job {
 	var job batchv1.Job
 	if err := r.cache.Get(ctx, key, &job, client.UnsafeDisableDeepCopy); err != nil {
@@ -59,8 +58,8 @@ func (r *Reconciler) cachedJob(ctx context.Context, key types.NamespacedName) *b
 	return &job
 }
 
-// Unfinished implements clusters.Placements. A worker is let go when it's zero, so
-// then the cache itself is asked: after a start the index may not be complete.
+// Unfinished implements clusters.Placements. A worker is let go when it's zero, so then the cache
+// itself is asked: after a start the index may not be complete.
 func (r *Reconciler) Unfinished(worker string) int {
 	n := r.placements.Unfinished(worker)
 	if w, ok := r.workers.Get(worker); n > 0 || !ok || !w.View().Removing {
@@ -109,8 +108,8 @@ func (r *Reconciler) seatOf(w *clusters.Worker, key types.NamespacedName, now ti
 	return seat
 }
 
-// mirrorIn returns a worker's Job of this name and origin. One that doesn't say
-// whose mirror it is isn't ours, whatever its label says.
+// mirrorIn returns a worker's Job of this name and origin. One that doesn't say whose mirror it is
+// isn't ours, whatever its label says.
 func (r *Reconciler) mirrorIn(w *clusters.Worker, key types.NamespacedName, now time.Time) *batchv1.Job {
 	latest := r.mirrors.In(w.Name()).Latest(key, func() *batchv1.Job {
 		cached, _ := w.Mirror(key)
@@ -122,8 +121,8 @@ func (r *Reconciler) mirrorIn(w *clusters.Worker, key types.NamespacedName, now 
 	return latest
 }
 
-// elsewhere returns the other workers that hold a mirror of this name, and the
-// one that the Job was moved from.
+// elsewhere returns the other workers that hold a mirror of this name, and the one that the Job was
+// moved from.
 func (r *Reconciler) elsewhere(key types.NamespacedName, home, from string, now time.Time) []dispatch.Seat {
 	var seats []dispatch.Seat
 	for _, w := range r.workers.List() {
@@ -164,8 +163,7 @@ func readLedger(s *dispatch.Snapshot, worker *clusters.Worker) {
 	s.Pods.Hindered, s.Pods.Hindrance = report.Hindered, report.Hindrance
 }
 
-// fitsAtHome says whether a Job that is to be resumed has room at home; it's
-// asked of no other.
+// fitsAtHome says whether a Job that is to be resumed has room at home; it's asked of no other.
 func (r *Reconciler) fitsAtHome(ctx context.Context, s *dispatch.Snapshot) bool {
 	if s.Home == nil || s.Job == nil || !mayResume(s) {
 		return true
@@ -177,8 +175,8 @@ func (r *Reconciler) fitsAtHome(ctx context.Context, s *dispatch.Snapshot) bool 
 	return r.placer.Fits(ctx, s.Terms.Anticipate(s.Job), worker)
 }
 
-// mayResume: the Job is suspended in its home, and runs again on the hub, or will
-// as soon as its queue knows that it has a place.
+// mayResume: the Job is suspended in its home, and runs again on the hub, or will as soon as its
+// queue knows that it has a place.
 func mayResume(s *dispatch.Snapshot) bool {
 	if mirror.Suspended(s.Job) {
 		return s.Terms.Reserved && (s.Home.Mirror == nil || mirror.Suspended(s.Home.Mirror))

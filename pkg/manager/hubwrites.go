@@ -26,9 +26,9 @@ func (r *Reconciler) patchJob(ctx context.Context, job *batchv1.Job, patch []byt
 	return answer, nil
 }
 
-// isLast says whether an API server's answer is the last there is of a Job: nothing holds
-// it any more. The watch may have told of its end before the answer was read, and who
-// remembered it then would keep its place for ever.
+// isLast says whether an API server's answer is the last there is of a Job: nothing holds it any
+// more. The watch may have told of its end before the answer was read, and who remembered it then
+// would keep its place for ever.
 func isLast(answer *batchv1.Job) bool {
 	return answer.DeletionTimestamp != nil && len(answer.Finalizers) == 0
 }
@@ -71,15 +71,14 @@ func named(job *batchv1.Job) *batchv1.Job {
 	return answer
 }
 
-// exactly is the part of a merge patch that makes it fail unless the object is
-// still as it was seen. Lists in merge patches are replaced as a whole, so the
-// finalizers need it.
+// exactly is the part of a merge patch that makes it fail unless the object is still as it was
+// seen. Lists in merge patches are replaced as a whole, so the finalizers need it.
 func exactly(job *batchv1.Job) map[string]any {
 	return map[string]any{"uid": job.UID, "resourceVersion": job.ResourceVersion}
 }
 
-// placementPatch claims a hub Job and writes its placement down, in one write, with
-// all that has to be known of a move; nil: the Job isn't moved.
+// placementPatch claims a hub Job and writes its placement down, in one write, with all that has to
+// be known of a move; nil: the Job isn't moved.
 func placementPatch(job *batchv1.Job, worker string, move *mirror.Move) []byte {
 	meta := exactly(job)
 	annotations := map[string]any{v1alpha1.AnnotationCluster: worker, v1alpha1.AnnotationMovedFrom: nil, v1alpha1.AnnotationPlacedFor: nil}

@@ -93,8 +93,8 @@ func TestLanesParkWhatFindsNoPlace(t *testing.T) {
 	}
 }
 
-// Jobs come in any order, are parked more than once, and find nothing to do when
-// they come back: all of them have to have their turn.
+// Jobs come in any order, are parked more than once, and find nothing to do when they come back:
+// all of them have to have their turn.
 func TestLanesForgetNobody(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 0))

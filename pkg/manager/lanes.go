@@ -6,13 +6,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// lanes limits how many reconciles may be busy with one worker at a time, so
-// that a worker that answers slowly, or never, can't hold them all. A Job that
-// finds its lane full is parked, and comes back when there is room in it.
+// lanes limits how many reconciles may be busy with one worker at a time, so that a worker that
+// answers slowly, or never, can't hold them all. A Job that finds its lane full is parked, and
+// comes back when there is room in it.
 //
-// A Job that comes back may find nothing to do, or a full lane again. So a place
-// that comes free isn't kept for it; instead, nobody stays parked at a lane that
-// nobody is in.
+// A Job that comes back may find nothing to do, or a full lane again. So a place that comes free
+// isn't kept for it; instead, nobody stays parked at a lane that nobody is in.
 type lanes struct {
 	mu     sync.Mutex
 	limit  int
@@ -48,8 +47,8 @@ func (l *lanes) Enter(worker string, key types.NamespacedName) bool {
 	return true
 }
 
-// Leave gives the place back, and resumes the Job that was parked first; all of
-// them, if nobody is left whose leaving would.
+// Leave gives the place back, and resumes the Job that was parked first; all of them, if nobody is
+// left whose leaving would.
 func (l *lanes) Leave(worker string) {
 	if next := l.leave(worker); len(next) > 0 {
 		l.resume(next...)

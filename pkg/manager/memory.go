@@ -13,9 +13,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// memory is what is remembered of single Jobs between reconciles. It may be lost:
-// then time-outs begin anew, and writes that were in vain are tried again. Only of
-// an orphaning deletion that has to wait for a worker nothing else tells.
+// memory is what is remembered of single Jobs between reconciles. It may be lost: then time-outs
+// begin anew, and writes that were in vain are tried again. Only of an orphaning deletion that has
+// to wait for a worker nothing else tells.
 type memory struct {
 	mu   sync.Mutex
 	jobs map[types.UID]*recollection
@@ -26,17 +26,16 @@ type recollection struct {
 	firstSeen time.Time
 	// statusWritten is when the hub Job's status was last written.
 	statusWritten time.Time
-	// orphan: the hub Job was seen being deleted with the propagation policy
-	// Orphan. The hub's garbage collector takes that mark off the Job, as it
-	// finds no Pods there.
+	// orphan: the hub Job was seen being deleted with the propagation policy Orphan. The hub's
+	// garbage collector takes that mark off the Job, as it finds no Pods there.
 	orphan bool
 	// unmet is the last patch of a mirror that its worker didn't take, and when.
 	unmet   dispatch.Unmet
 	unmetAt time.Time
 	// patches of the mirror, and mirrors that were created.
 	patches, mirrors tries
-	// asked is the mirror about whose missing Pods its worker was asked, askedAt
-	// when, and refusal the answer.
+	// asked is the mirror about whose missing Pods its worker was asked, askedAt when, and refusal
+	// the answer.
 	asked   types.UID
 	askedAt time.Time
 	refusal string
@@ -125,8 +124,8 @@ func (m *memory) Unmet(hub *batchv1.Job, patch mirror.Patch, notes []mirror.Note
 	})
 }
 
-// Waiting notes whether a mirror waits for its first Pod to run, and returns since
-// when it has been found to.
+// Waiting notes whether a mirror waits for its first Pod to run, and returns since when it has been
+// found to.
 func (m *memory) Waiting(hub, mirror types.UID, waits bool, now time.Time) time.Time {
 	known := m.Of(hub)
 	switch {
@@ -160,8 +159,8 @@ func (m *memory) change(uid types.UID, f func(*recollection)) {
 	f(m.jobs[uid])
 }
 
-// age is how long the hub Job has existed. Its creationTimestamp is in whole
-// seconds, so a Job that was seen while it was new counts from then.
+// age is how long the hub Job has existed. Its creationTimestamp is in whole seconds, so a Job that
+// was seen while it was new counts from then.
 func (m *memory) age(job *batchv1.Job, now time.Time) time.Duration {
 	created, seen := job.CreationTimestamp.Time, m.Of(job.UID).firstSeen
 	if seen.Sub(created) < 2*time.Second && seen.After(created) {

@@ -18,26 +18,23 @@ import (
 type Options struct {
 	// Namespace is where the registration Secrets are. Default jobferry-system.
 	Namespace string
-	// Origin is the id of this hub. Default: the UID of its kube-system
-	// namespace. Two hubs that share a worker must differ in it.
+	// Origin is the id of this hub. Default: the UID of its kube-system namespace. Two hubs that
+	// share a worker must differ in it.
 	Origin v1alpha1.Origin
 	// Concurrency is the number of Jobs reconciled at a time. Default 128.
 	Concurrency int
-	// WorkerConcurrency is how many of them may be busy with one worker.
-	// Default 16.
+	// WorkerConcurrency is how many of them may be busy with one worker. Default 16.
 	WorkerConcurrency int
-	// PassOver is how long a worker that can't take a Job is passed over for it.
-	// Default 5m.
+	// PassOver is how long a worker that can't take a Job is passed over for it. Default 5m.
 	PassOver time.Duration
-	// Fence are the Leases that the hub keeps in its workers; of the rest, Setup
-	// takes care.
+	// Fence are the Leases that the hub keeps in its workers; of the rest, Setup takes care.
 	Fence fence.Options
 	// Kueue says how to work with Kueue on the hub.
 	Kueue kueue.Options
 	// Timing are the delays of decisions.
 	Timing dispatch.Timing
-	// Connection are the limits and time-outs of the connections to workers; of
-	// the rest, Setup takes care.
+	// Connection are the limits and time-outs of the connections to workers; of the rest, Setup
+	// takes care.
 	Connection clusters.Options
 }
 

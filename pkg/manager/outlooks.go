@@ -11,9 +11,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// outlooks remembers whether Jobs that are to be placed while they're suspended have
-// a place, for those who decide over their quota. Nothing is lost with it: the next
-// look at the Job finds the same.
+// outlooks remembers whether Jobs that are to be placed while they're suspended have a place, for
+// those who decide over their quota. Nothing is lost with it: the next look at the Job finds the
+// same.
 type outlooks struct {
 	mu      sync.Mutex
 	jobs    map[types.UID]kueue.Outlook

@@ -15,22 +15,24 @@ const (
 	paceMemory = time.Second
 	// largestShare of the average is what a single write makes of it.
 	largestShare = 0.2
-	// quickestFades is how much longer than the quickest of all, by the time since, a write may be to be the quickest now:
-	// 6 ms for each minute. A hub that stays slow is a slow one in the end, and not busy.
+	// quickestFades is how much longer than the quickest of all, by the time since, a write may be
+	// to be the quickest now: 6 ms for each minute. A hub that stays slow is a slow one in the end,
+	// and not busy.
 	quickestFades = 1e-4
 )
 
-// pace is how long writes of one kind to the hub wait for others: how much longer they take of late than the quickest. A
-// hub that's far away isn't busy.
+// pace is how long writes of one kind to the hub wait for others: how much longer they take of late
+// than the quickest. A hub that's far away isn't busy.
 type pace struct {
 	mu sync.Mutex
-	// average of the last writes; it goes back to the quickest by the time that goes by without any.
+	// average of the last writes; it goes back to the quickest by the time that goes by without
+	// any.
 	average, quickest time.Duration
 	at                time.Time
 }
 
-// Took notes a write, and returns how much longer it took than the quickest. What failed otherwise than by taking too
-// long says nothing of the hub.
+// Took notes a write, and returns how much longer it took than the quickest. What failed otherwise
+// than by taking too long says nothing of the hub.
 func (p *pace) Took(d time.Duration, now time.Time, err error) time.Duration {
 	if err != nil && !tookTooLong(err) {
 		return 0
@@ -53,7 +55,8 @@ func tookTooLong(err error) bool {
 		errors.Is(err, context.DeadlineExceeded)
 }
 
-// Excess is how much longer than the quickest writes have taken of late; nothing if the last is long ago.
+// Excess is how much longer than the quickest writes have taken of late; nothing if the last is
+// long ago.
 func (p *pace) Excess(now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()

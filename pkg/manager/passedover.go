@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// passedOver remembers for a while why a worker can't take a Job. Nothing is
-// lost with it: the next try finds the same reason.
+// passedOver remembers for a while why a worker can't take a Job. Nothing is lost with it: the next
+// try finds the same reason.
 type passedOver struct {
 	mu   sync.Mutex
 	jobs map[types.UID]map[string]obstacle

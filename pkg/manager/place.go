@@ -15,8 +15,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// place chooses a worker and writes the choice down on the hub Job; the write
-// fails if the Job has changed since it was seen.
+// place chooses a worker and writes the choice down on the hub Job; the write fails if the Job has
+// changed since it was seen.
 func (r *Reconciler) place(ctx context.Context, s *dispatch.Snapshot, a dispatch.Place) (outcome, error) {
 	if a.At != "" {
 		return r.writePlacement(ctx, s, a, a.At)
@@ -60,8 +60,8 @@ func placementRequest(s *dispatch.Snapshot, a dispatch.Place) (placement.Request
 	return request, nil
 }
 
-// noPlace lets the Job wait. One that has a place keeps it, and its reason for
-// leaving has been told.
+// noPlace lets the Job wait. One that has a place keeps it, and its reason for leaving has been
+// told.
 func (r *Reconciler) noPlace(ctx context.Context, s *dispatch.Snapshot, a dispatch.Place, decision placement.Decision) outcome {
 	o := outcome{}
 	log.FromContext(ctx).V(1).Info("No worker can take the Job", "workers", decision.Details())

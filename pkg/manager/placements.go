@@ -45,8 +45,8 @@ type place struct {
 	phase  Phase
 }
 
-// placements is an index over the hub's Jobs, kept by the events of their watch:
-// which Jobs are on which worker, and how many are in which phase.
+// placements is an index over the hub's Jobs, kept by the events of their watch: which Jobs are on
+// which worker, and how many are in which phase.
 type placements struct {
 	mu    sync.Mutex
 	jobs  map[types.NamespacedName]place

@@ -15,8 +15,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// placer chooses workers, one Job at a time: what it has chosen is reserved in
-// the worker's ledger before the next Job is looked at.
+// placer chooses workers, one Job at a time: what it has chosen is reserved in the worker's ledger
+// before the next Job is looked at.
 type placer struct {
 	workers    *clusters.Registry
 	placements *placements
@@ -37,8 +37,8 @@ func newPlacer(r *Reconciler) *placer {
 	}
 }
 
-// Choose finds a worker for a Job, and reserves room for it there. What the Job
-// holds elsewhere stays held until it's placed.
+// Choose finds a worker for a Job, and reserves room for it there. What the Job holds elsewhere
+// stays held until it's placed.
 func (p *placer) Choose(ctx context.Context, request placement.Request) placement.Decision {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -49,8 +49,7 @@ func (p *placer) Choose(ctx context.Context, request placement.Request) placemen
 	return decision
 }
 
-// Fits says whether a Job that is to be resumed has room in its worker, and
-// reserves it if so.
+// Fits says whether a Job that is to be resumed has room in its worker, and reserves it if so.
 func (p *placer) Fits(ctx context.Context, job *batchv1.Job, worker *clusters.Worker) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,8 +79,8 @@ func (p *placer) Forget(worker string) {
 	delete(p.primed, worker)
 }
 
-// prime reserves room for the Jobs that are on a worker already, when its ledger
-// is seen for the first time.
+// prime reserves room for the Jobs that are on a worker already, when its ledger is seen for the
+// first time.
 func (p *placer) prime(ctx context.Context, worker *clusters.Worker) {
 	if p.primed[worker.Name()] == worker.Ledger() {
 		return
@@ -104,8 +103,8 @@ func reserve(worker *clusters.Worker, job *batchv1.Job, running bool) {
 	worker.Ledger().Reserve(keyOf(job), placement.ShapeOf(&job.Spec.Template), placement.PodsWanted(job))
 }
 
-// wantsRoom says whether room is to be held for a Job's Pods: it runs, or will as
-// soon as its queue knows that it has a place.
+// wantsRoom says whether room is to be held for a Job's Pods: it runs, or will as soon as its queue
+// knows that it has a place.
 func wantsRoom(job *batchv1.Job, terms dispatch.Terms) bool {
 	return !mirror.Suspended(job) || terms.Reserved
 }
@@ -133,8 +132,8 @@ func clusterOf(worker *clusters.Worker) placement.Cluster {
 	}
 }
 
-// notYetListed is why a worker in touch isn't ready for new Jobs: what fits there isn't
-// known yet, though it will be in a moment.
+// notYetListed is why a worker in touch isn't ready for new Jobs: what fits there isn't known yet,
+// though it will be in a moment.
 const notYetListed = "its nodes and Pods are being listed"
 
 func isListingRoom(view clusters.View) bool { return view.State == clusters.Ready && view.Room.Listing }

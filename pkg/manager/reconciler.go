@@ -19,8 +19,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// maxSteps bounds the steps of a Job's way that one reconcile goes; the next one
-// carries on.
+// maxSteps bounds the steps of a Job's way that one reconcile goes; the next one carries on.
 const maxSteps = 10
 
 // awaitAtMost is when to look again if the event that is waited for doesn't come.

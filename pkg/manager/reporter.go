@@ -22,13 +22,13 @@ const maxNote = 1024
 const (
 	// freeWarnings about a Job are told as they come.
 	freeWarnings = 10
-	// warningInterval is the time after which one more may be told: a worker that says
-	// something else each time must not fill the hub with events.
+	// warningInterval is the time after which one more may be told: a worker that says something
+	// else each time must not fill the hub with events.
 	warningInterval = 30 * time.Second
 )
 
-// reporter tells what happens to Jobs: as events on the hub Job, in the log, and
-// as metrics. It tells the same thing once, however often it's decided.
+// reporter tells what happens to Jobs: as events on the hub Job, in the log, and as metrics. It
+// tells the same thing once, however often it's decided.
 type reporter struct {
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
@@ -107,8 +107,8 @@ func (a *account) affords(now time.Time) bool {
 	return true
 }
 
-// Settle is called when nothing is left to do for a Job for now, with what was
-// reported of its state: other states have passed, and will be news again.
+// Settle is called when nothing is left to do for a Job for now, with what was reported of its
+// state: other states have passed, and will be news again.
 func (r *reporter) Settle(uid types.UID, standing []dispatch.Report) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -8,13 +8,12 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 )
 
-// settlingTime bounds how long the first placements after a start wait for
-// workers that have not answered yet.
+// settlingTime bounds how long the first placements after a start wait for workers that have not
+// answered yet.
 const settlingTime = 5 * time.Second
 
-// settling is the time after a start in which workers are still being connected.
-// Jobs are placed after it, so that they don't all go to the worker that happens
-// to answer first.
+// settling is the time after a start in which workers are still being connected. Jobs are placed
+// after it, so that they don't all go to the worker that happens to answer first.
 type settling struct {
 	workers *clusters.Registry
 	over    chan struct{}

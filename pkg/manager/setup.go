@@ -47,9 +47,8 @@ func NewScheme() *runtime.Scheme {
 	return scheme
 }
 
-// CacheOptions limits the manager's cache of the hub to what it needs: of Jobs
-// that aren't ours hardly more than their names, and of Secrets only the
-// registrations.
+// CacheOptions limits the manager's cache of the hub to what it needs: of Jobs that aren't ours
+// hardly more than their names, and of Secrets only the registrations.
 func CacheOptions(namespace string) cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
@@ -63,8 +62,8 @@ func CacheOptions(namespace string) cache.Options {
 	}
 }
 
-// slimJob keeps of Jobs that aren't ours only what tells that they aren't, and of
-// ours what is read.
+// slimJob keeps of Jobs that aren't ours only what tells that they aren't, and of ours what is
+// read.
 func slimJob(object any) (any, error) {
 	job, ok := object.(*batchv1.Job)
 	if !ok {
@@ -83,8 +82,8 @@ func slimJob(object any) (any, error) {
 	}, nil
 }
 
-// Setup adds the registry of workers and the controller of hub Jobs to a
-// manager, whose cache has CacheOptions. It reads the hub once, for its origin.
+// Setup adds the registry of workers and the controller of hub Jobs to a manager, whose cache has
+// CacheOptions. It reads the hub once, for its origin.
 func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err := options.Validate(); err != nil {
 		return fmt.Errorf("options: %w", err)

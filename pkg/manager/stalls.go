@@ -12,14 +12,14 @@ const (
 	signOfLife = time.Second
 	// stalledAfter is shorter than any lease of a leader that one would set.
 	stalledAfter = 5 * time.Second
-	// doubtFor is longer than it takes to notice that somebody else leads, and to
-	// catch up with the hub's watch.
+	// doubtFor is longer than it takes to notice that somebody else leads, and to catch up with the
+	// hub's watch.
 	doubtFor = 30 * time.Second
 )
 
-// stalls notices that the process stood still: a suspended machine, a starved
-// node, a debugger. When it goes on, another may have been leading for long, and
-// the cache is old, but for a moment it knows neither.
+// stalls notices that the process stood still: a suspended machine, a starved node, a debugger.
+// When it goes on, another may have been leading for long, and the cache is old, but for a moment
+// it knows neither.
 type stalls struct {
 	clock clock.PassiveClock
 
@@ -42,8 +42,8 @@ func (s *stalls) Start(ctx context.Context) error {
 	}
 }
 
-// Recent says whether the process stood still a moment ago: the cache alone isn't
-// to be trusted then. To ask is a sign of life.
+// Recent says whether the process stood still a moment ago: the cache alone isn't to be trusted
+// then. To ask is a sign of life.
 func (s *stalls) Recent() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

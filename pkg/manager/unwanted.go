@@ -13,10 +13,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// unwantedAt says why a Job is to leave the worker that it's placed on; empty: it
-// isn't. The cluster selector counts when it has been changed since the Job was
-// placed: other labels of a worker move no Jobs, as other labels of a node move no
-// Pods.
+// unwantedAt says why a Job is to leave the worker that it's placed on; empty: it isn't. The
+// cluster selector counts when it has been changed since the Job was placed: other labels of a
+// worker move no Jobs, as other labels of a node move no Pods.
 func unwantedAt(job *batchv1.Job, view clusters.View, worker string) string {
 	if mirror.Finished(job) {
 		return ""

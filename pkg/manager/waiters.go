@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// waiters are the Jobs that are to be looked at again when a worker has more
-// room, or another state.
+// waiters are the Jobs that are to be looked at again when a worker has more room, or another
+// state.
 type waiters struct {
 	mu   sync.Mutex
 	keys map[types.NamespacedName]struct{}
@@ -17,8 +17,8 @@ type waiters struct {
 
 func newWaiters() *waiters { return &waiters{keys: map[types.NamespacedName]struct{}{}} }
 
-// Add lets a Job wait. Add it before the capacity is read: then no room that
-// comes up in between is missed.
+// Add lets a Job wait. Add it before the capacity is read: then no room that comes up in between is
+// missed.
 func (w *waiters) Add(key types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

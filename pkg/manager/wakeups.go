@@ -19,8 +19,7 @@ import (
 
 type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 
-// wakeups brings Jobs into the queue: from the watch of the hub's Jobs, and when
-// a worker has news.
+// wakeups brings Jobs into the queue: from the watch of the hub's Jobs, and when a worker has news.
 type wakeups struct {
 	reconciler *Reconciler
 
@@ -66,12 +65,12 @@ func (w *wakeups) Wake(keys ...types.NamespacedName) {
 	}
 }
 
-// resumed is the priority of Jobs that have had their turn, and were sent back:
-// they come before those that are new, whose priority is zero.
+// resumed is the priority of Jobs that have had their turn, and were sent back: they come before
+// those that are new, whose priority is zero.
 const resumed = 1
 
-// Resume has Jobs looked at that could not be dealt with at their turn. There is
-// a queue: they have been in it.
+// Resume has Jobs looked at that could not be dealt with at their turn. There is a queue: they have
+// been in it.
 func (w *wakeups) Resume(keys ...types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -116,8 +115,8 @@ func (w *wakeups) WorkerChanged(worker string) {
 	w.Wake(r.waiters.All()...)
 }
 
-// MoreRoom implements clusters.Listener. The more Jobs wait, the longer room is
-// gathered before they're all tried again: trying costs some 50 µs each.
+// MoreRoom implements clusters.Listener. The more Jobs wait, the longer room is gathered before
+// they're all tried again: trying costs some 50 µs each.
 func (w *wakeups) MoreRoom(string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -97,9 +97,8 @@ func (r *Reconciler) createMirror(ctx context.Context, s *dispatch.Snapshot, w *
 	return outcome{changed: true}, nil
 }
 
-// leftFormer asks the worker that a Job was moved from whether the Job is gone
-// there: its cache may be behind, just after it came back. What is found is
-// remembered, and removed first.
+// leftFormer asks the worker that a Job was moved from whether the Job is gone there: its cache may
+// be behind, just after it came back. What is found is remembered, and removed first.
 func (r *Reconciler) leftFormer(ctx context.Context, s *dispatch.Snapshot) (bool, error) {
 	former, ok := r.workers.Get(s.Job.Annotations[v1alpha1.AnnotationMovedFrom])
 	if !ok || former.Name() == s.Home.Worker || r.workers.Loss(former.Name()).State == clusters.Lost {
@@ -129,8 +128,8 @@ func createNamespace(ctx context.Context, w *clusters.Worker, name string) error
 	return client.IgnoreAlreadyExists(w.Client().Create(ctx, namespace))
 }
 
-// adopt looks at the Job that has the mirror's name already: it's ours, if the
-// answer to an earlier create was lost; or nobody's business.
+// adopt looks at the Job that has the mirror's name already: it's ours, if the answer to an earlier
+// create was lost; or nobody's business.
 func (r *Reconciler) adopt(ctx context.Context, s *dispatch.Snapshot, w *clusters.Worker) (outcome, error) {
 	var existing batchv1.Job
 	err := w.Client().Get(ctx, s.Key, &existing)
@@ -148,8 +147,8 @@ func (r *Reconciler) adopt(ctx context.Context, s *dispatch.Snapshot, w *cluster
 	return outcome{changed: true}, nil
 }
 
-// refusalOf tells the errors after which the worker can't take the Job from
-// those after which to try again.
+// refusalOf tells the errors after which the worker can't take the Job from those after which to
+// try again.
 func refusalOf(worker, namespace string, err error) error {
 	switch {
 	case apierrors.IsNotFound(err):
@@ -173,8 +172,8 @@ func (r *Reconciler) seedMirror(ctx context.Context, w *clusters.Worker, a dispa
 	return outcome{changed: true}, nil
 }
 
-// patchMirror changes a mirror in place, and remembers what the worker's
-// admission changed back at once.
+// patchMirror changes a mirror in place, and remembers what the worker's admission changed back at
+// once.
 func (r *Reconciler) patchMirror(ctx context.Context, s *dispatch.Snapshot, w *clusters.Worker, a dispatch.PatchMirror) (outcome, error) {
 	answer := named(a.Mirror)
 	err := w.Client().Patch(ctx, answer, client.RawPatch(types.MergePatchType, a.Patch.Bytes()))

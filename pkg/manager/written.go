@@ -10,13 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// writtenFor is how long a write is remembered if the cache never shows it: the
-// object may have been changed back, or deleted, before the watch saw it.
+// writtenFor is how long a write is remembered if the cache never shows it: the object may have
+// been changed back, or deleted, before the watch saw it.
 const writtenFor = time.Minute
 
-// written remembers what this process wrote last to the Jobs of one API server,
-// until its cache has caught up: so a decision never rests on a state that our
-// own write has replaced.
+// written remembers what this process wrote last to the Jobs of one API server, until its cache has
+// caught up: so a decision never rests on a state that our own write has replaced.
 type written struct {
 	mu   sync.Mutex
 	jobs map[types.NamespacedName]write
@@ -44,11 +43,10 @@ func (w *written) Deleted(job *batchv1.Job, at time.Time) {
 	w.jobs[keyOf(job)] = write{deleted: job.UID, at: at}
 }
 
-// Latest returns the newer of what the cache has and what was written; nil:
-// there is no such Job. Callers must not modify it.
+// Latest returns the newer of what the cache has and what was written; nil: there is no such Job.
+// Callers must not modify it.
 //
-// The cache is read after the memory: what is forgotten in between is in the cache
-// already.
+// The cache is read after the memory: what is forgotten in between is in the cache already.
 func (w *written) Latest(key types.NamespacedName, cache func() *batchv1.Job, now time.Time) *batchv1.Job {
 	last, ok := w.last(key)
 	cached := cache()
@@ -79,8 +77,7 @@ func (w *written) forget(key types.NamespacedName, last write) {
 	}
 }
 
-// over returns the Job as it is after the write, and whether the cache is still
-// behind it.
+// over returns the Job as it is after the write, and whether the cache is still behind it.
 func (l write) over(cached *batchv1.Job, now time.Time) (*batchv1.Job, bool) {
 	switch {
 	case now.Sub(l.at) > writtenFor:
@@ -99,8 +96,8 @@ func (l write) over(cached *batchv1.Job, now time.Time) (*batchv1.Job, bool) {
 	}
 }
 
-// Echoed says whether a Job from the watch is just what was written last. The cache
-// has caught up then: there's nothing to remember any more.
+// Echoed says whether a Job from the watch is just what was written last. The cache has caught up
+// then: there's nothing to remember any more.
 func (w *written) Echoed(job *batchv1.Job) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -112,16 +109,16 @@ func (w *written) Echoed(job *batchv1.Job) bool {
 	return true
 }
 
-// Forget drops what was written to a Job that the watch reported as deleted. If
-// there is a new one of its name already, its creation is found out again.
+// Forget drops what was written to a Job that the watch reported as deleted. If there is a new one
+// of its name already, its creation is found out again.
 func (w *written) Forget(key types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.jobs, key)
 }
 
-// newer compares the resourceVersions of two states of Jobs of one API server.
-// What can't be compared isn't newer: the cache is right in the end.
+// newer compares the resourceVersions of two states of Jobs of one API server. What can't be
+// compared isn't newer: the cache is right in the end.
 func newer(a, b *batchv1.Job) bool {
 	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
 	return err == nil && order > 0

@@ -9,8 +9,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Reasons and messages of conditions that the Job API doesn't name as constants,
-// in the built-in controller's words.
+// Reasons and messages of conditions that the Job API doesn't name as constants, in the built-in
+// controller's words.
 const (
 	reasonSuspended  = "JobSuspended"
 	messageSuspended = "Job suspended"
@@ -19,8 +19,8 @@ const (
 	messageCompleted = "Reached expected number of succeeded pods"
 )
 
-// knownConditions are the types that are taken over from a worker. Other types on
-// the hub Job stay as they are; other types on a mirror are ignored.
+// knownConditions are the types that are taken over from a worker. Other types on the hub Job stay
+// as they are; other types on a mirror are ignored.
 var knownConditions = []batchv1.JobConditionType{
 	batchv1.JobSuspended,
 	batchv1.JobSuccessCriteriaMet,
@@ -48,8 +48,8 @@ func finished(s *batchv1.JobStatus) bool {
 	return isTrue(s, batchv1.JobComplete) || isTrue(s, batchv1.JobFailed)
 }
 
-// OutcomeOf reads the outcome from a Job's conditions, final or interim. A Job
-// with contradicting conditions Fails.
+// OutcomeOf reads the outcome from a Job's conditions, final or interim. A Job with contradicting
+// conditions Fails.
 func OutcomeOf(job *batchv1.Job) Outcome { return outcomeOf(&job.Status) }
 
 func outcomeOf(s *batchv1.JobStatus) Outcome {
@@ -82,8 +82,8 @@ func isTrue(s *batchv1.JobStatus, t batchv1.JobConditionType) bool {
 	return false
 }
 
-// setCondition sets a condition. The times stay if nothing else changes, so that
-// the same input gives the same status at any time.
+// setCondition sets a condition. The times stay if nothing else changes, so that the same input
+// gives the same status at any time.
 func setCondition(s *batchv1.JobStatus, c batchv1.JobCondition, at time.Time) {
 	c.LastTransitionTime, c.LastProbeTime = metav1.NewTime(at), metav1.NewTime(at)
 	old := findCondition(s, c.Type)
@@ -116,6 +116,6 @@ func indexed(job *batchv1.Job) bool {
 	return ptr.Deref(job.Spec.CompletionMode, batchv1.NonIndexedCompletion) == batchv1.IndexedCompletion
 }
 
-// workQueue says whether the Job has no fixed number of completions: its Pods
-// agree among themselves when the work is done, so progress can't be carried over.
+// workQueue says whether the Job has no fixed number of completions: its Pods agree among
+// themselves when the work is done, so progress can't be carried over.
 func workQueue(job *batchv1.Job) bool { return job.Spec.Completions == nil }

@@ -13,13 +13,13 @@ import (
 // Action is what Drift says: None, Patch, Recreate or Refuse.
 type Action interface{ action() }
 
-// None means that there's nothing to write. Notes are the fields that the
-// worker's admission changed, and that stay changed.
+// None means that there's nothing to write. Notes are the fields that the worker's admission
+// changed, and that stay changed.
 type None struct{ Notes []Note }
 
-// Recreate means that the mirror must be deleted, and created again with the hub
-// Job's progress (see Seed), because the worker can't change Field in place. The
-// mirror has stopped: none of its Pods runs. Reflect it before.
+// Recreate means that the mirror must be deleted, and created again with the hub Job's progress
+// (see Seed), because the worker can't change Field in place. The mirror has stopped: none of its
+// Pods runs. Reflect it before.
 type Recreate struct{ Field, Reason string }
 
 // Refuse means that this worker can't run the Job.
@@ -33,8 +33,8 @@ func (Patch) action()    {}
 func (Recreate) action() {}
 func (Refuse) action()   {}
 
-// Drift compares a mirror with what its hub Job wants now. It says one thing at a
-// time; carried out, and called again, it ends with None.
+// Drift compares a mirror with what its hub Job wants now. It says one thing at a time; carried
+// out, and called again, it ends with None.
 //
 // A mirror that has ended or is being deleted doesn't drift any more.
 func Drift(hub, mirror *batchv1.Job, target Target) Action {
@@ -61,8 +61,8 @@ func Drift(hub, mirror *batchv1.Job, target Target) Action {
 	return newPatch(mirror, d.want, notes)
 }
 
-// drift is one run of Drift. want starts as a copy of the mirror, and becomes what
-// the mirror should be.
+// drift is one run of Drift. want starts as a copy of the mirror, and becomes what the mirror
+// should be.
 type drift struct {
 	hub, mirror *batchv1.Job
 	target      Target
@@ -84,8 +84,8 @@ func newDrift(hub, mirror *batchv1.Job, target Target) *drift {
 	return d
 }
 
-// copyOnWrite copies what Drift changes in place, two maps. Everything else it replaces, so that want shares with the
-// mirror what stays the same; comparing them costs next to nothing then.
+// copyOnWrite copies what Drift changes in place, two maps. Everything else it replaces, so that
+// want shares with the mirror what stays the same; comparing them costs next to nothing then.
 func copyOnWrite(mirror *batchv1.Job) *batchv1.Job {
 	want := *mirror
 	want.Labels, want.Annotations = maps.Clone(mirror.Labels), maps.Clone(mirror.Annotations)

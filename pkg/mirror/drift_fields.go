@@ -10,8 +10,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// metadata takes over the user's labels and annotations, and removes those that
-// came from the hub and are gone there. What the worker added stays.
+// metadata takes over the user's labels and annotations, and removes those that came from the hub
+// and are gone there. What the worker added stays.
 func (d *drift) metadata() {
 	if d.want.Labels == nil {
 		d.want.Labels = map[string]string{}
@@ -32,8 +32,8 @@ func syncKeys(into, want map[string]string, last []string) {
 	}
 }
 
-// scalars are the fields of the spec that can change at any time. The hub wins,
-// also over someone who edited the mirror in the worker.
+// scalars are the fields of the spec that can change at any time. The hub wins, also over someone
+// who edited the mirror in the worker.
 func (d *drift) scalars() {
 	want, hub := &d.want.Spec, &d.hub.Spec
 	want.Suspend = ptr.To(Suspended(d.hub) || d.target.Suspended || awaitsSeed(d.hub, d.mirror))
@@ -52,9 +52,9 @@ func (d *drift) scalars() {
 	d.scale()
 }
 
-// scale sets parallelism, and completions of Indexed Jobs. The API server changes
-// completions only together with an equal parallelism; if the hub's parallelism
-// has moved on alone since, that's a second patch.
+// scale sets parallelism, and completions of Indexed Jobs. The API server changes completions only
+// together with an equal parallelism; if the hub's parallelism has moved on alone since, that's a
+// second patch.
 func (d *drift) scale() {
 	want, hub := &d.want.Spec, &d.hub.Spec
 	if hub.Parallelism != nil {
@@ -65,16 +65,15 @@ func (d *drift) scale() {
 	}
 }
 
-// inPlace are the fields of the spec that Drift compares itself; a difference in
-// them is never the worker's to keep.
+// inPlace are the fields of the spec that Drift compares itself; a difference in them is never the
+// worker's to keep.
 var inPlace = []string{
 	"suspend", "ttlSecondsAfterFinished", "maxFailedIndexes", "backoffLimit", "podReplacementPolicy",
 	"activeDeadlineSeconds", "parallelism", "managedBy", "selector", "manualSelector",
 }
 
-// foreign names what the worker's admission changed and the hub can't change
-// back. Defaulting and additions (sidecars, tolerations, labels, env) are
-// tolerated without a word.
+// foreign names what the worker's admission changed and the hub can't change back. Defaulting and
+// additions (sidecars, tolerations, labels, env) are tolerated without a word.
 func (d *drift) foreign() []Note {
 	wanted, got := d.projected.Spec, d.want.Spec
 	if indexed(d.hub) {

@@ -10,15 +10,14 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// mutableTemplateMinor is the Kubernetes version, 1.x, since which the resources of
-// a suspended Job can change, and its scheduling directives also after it has
-// started (KEP-5440, MutableSchedulingDirectivesForSuspendedJobs).
+// mutableTemplateMinor is the Kubernetes version, 1.x, since which the resources of a suspended Job
+// can change, and its scheduling directives also after it has started (KEP-5440,
+// MutableSchedulingDirectivesForSuspendedJobs).
 const mutableTemplateMinor = 36
 
-// template brings changes of the scheduling directives and resources over. The
-// mirror is suspended for it if it isn't; where the worker is too old to change
-// them in place, the mirror is made anew. It returns nil if the rest of want can
-// be patched.
+// template brings changes of the scheduling directives and resources over. The mirror is suspended
+// for it if it isn't; where the worker is too old to change them in place, the mirror is made anew.
+// It returns nil if the rest of want can be patched.
 func (d *drift) template() Action {
 	if d.last.settled(d.wanted) {
 		return nil
@@ -82,9 +81,9 @@ func setResources(t *corev1.PodTemplateSpec, want map[string]corev1.ResourceRequ
 	}
 }
 
-// templateAllowed says whether the worker's API server lets this template in now,
-// and names what differs. The rule is that of its validation, seen against the
-// mirror as it is before the patch; so the patch may resume it at the same time.
+// templateAllowed says whether the worker's API server lets this template in now, and names what
+// differs. The rule is that of its validation, seen against the mirror as it is before the patch;
+// so the patch may resume it at the same time.
 func (d *drift) templateAllowed(next *corev1.PodTemplateSpec) (field string, allowed bool) {
 	neverStarted := Suspended(d.mirror) && d.mirror.Status.StartTime == nil
 	modern := d.target.Minor >= mutableTemplateMinor && stopped(d.mirror)
@@ -94,8 +93,7 @@ func (d *drift) templateAllowed(next *corev1.PodTemplateSpec) (field string, all
 	return "spec.template (scheduling directives)", modern || (neverStarted && d.mirror.Status.Active == 0)
 }
 
-// stopped says whether a mirror is suspended and has no Pods but those on their
-// way out.
+// stopped says whether a mirror is suspended and has no Pods but those on their way out.
 func stopped(mirror *batchv1.Job) bool {
 	return Suspended(mirror) && mirror.Status.Active == 0 &&
 		(mirror.Status.StartTime == nil || isTrue(&mirror.Status, batchv1.JobSuspended))

@@ -138,8 +138,8 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// A mirror that awaits its seed follows the hub in all but this: it stays
-// suspended, and is seeded when it has the completions that its seed is for.
+// A mirror that awaits its seed follows the hub in all but this: it stays suspended, and is seeded
+// when it has the completions that its seed is for.
 func TestDriftUntilSeeded(t *testing.T) {
 	hub := job().Indexed(5).Parallelism(5).Generation(2).Counted(2, 0).CompletedIndexes("3,4").Obj()
 	m := mirrorOf(job().Indexed(2).Parallelism(2).Obj(), Target{Origin: "hub-a", Suspended: true})

@@ -33,8 +33,8 @@ func outcome(r *reflection) {
 	}
 }
 
-// end takes over one of the two endings. The final condition waits until no Pods
-// are left, or until the counters that say so are stale.
+// end takes over one of the two endings. The final condition waits until no Pods are left, or until
+// the counters that say so are stale.
 func (r *reflection) end(e ending) {
 	said := &r.mirror.Status
 	final := findCondition(said, e.final)
@@ -62,8 +62,7 @@ func (e ending) announce(final batchv1.JobCondition) batchv1.JobCondition {
 	return final
 }
 
-// ensureTrue sets a condition that leads to the end. Once it's True on the hub, it
-// stays as it is.
+// ensureTrue sets a condition that leads to the end. Once it's True on the hub, it stays as it is.
 func (r *reflection) ensureTrue(t batchv1.JobConditionType, from batchv1.JobCondition) {
 	if isTrue(&r.next, t) {
 		return

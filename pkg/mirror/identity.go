@@ -14,16 +14,15 @@ type Ownership string
 const (
 	// Ours is the mirror of exactly this hub Job.
 	Ours Ownership = "Ours"
-	// OtherHubJob is a mirror of this origin that belongs to another hub Job of the
-	// same name: the hub Job was deleted and created again. It's ours to remove.
+	// OtherHubJob is a mirror of this origin that belongs to another hub Job of the same name: the
+	// hub Job was deleted and created again. It's ours to remove.
 	OtherHubJob Ownership = "OtherHubJob"
 	// Foreign is a Job that's not of this origin. It's never touched.
 	Foreign Ownership = "Foreign"
 )
 
-// Owns proves the ownership of a Job in a worker. Anything but Ours forbids
-// writing to it; only Ours and OtherHubJob may be deleted, with a precondition
-// on the UID that was looked at.
+// Owns proves the ownership of a Job in a worker. Anything but Ours forbids writing to it; only
+// Ours and OtherHubJob may be deleted, with a precondition on the UID that was looked at.
 func Owns(origin v1alpha1.Origin, hubUID types.UID, job *batchv1.Job) Ownership {
 	uid := HubUID(job)
 	switch {

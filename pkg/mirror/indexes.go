@@ -7,8 +7,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// indexSets are the parsed indexes of a status. A fault says why one of them
-// couldn't be read; it's then empty.
+// indexSets are the parsed indexes of a status. A fault says why one of them couldn't be read; it's
+// then empty.
 type indexSets struct {
 	completed, failed           Intervals
 	completedFault, failedFault string
@@ -26,8 +26,8 @@ func readIndexes(s *batchv1.JobStatus, maxBytes int) indexSets {
 	return sets
 }
 
-// indexTextLimit is the length of the longest text that this Job's indexes can
-// have: every index with the digits of the greatest, and a comma.
+// indexTextLimit is the length of the longest text that this Job's indexes can have: every index
+// with the digits of the greatest, and a comma.
 func (r *reflection) indexTextLimit() int {
 	if r.rescaled() || r.hub.Spec.Completions == nil {
 		return MaxIndexBytes
@@ -36,14 +36,14 @@ func (r *reflection) indexTextLimit() int {
 	return min(MaxIndexBytes, n*(len(strconv.Itoa(n))+1))
 }
 
-// rescaled says whether the completions of the Job may have changed since it was
-// created: only those of Indexed Jobs can, and any change raises the generation.
+// rescaled says whether the completions of the Job may have changed since it was created: only
+// those of Indexed Jobs can, and any change raises the generation.
 func (r *reflection) rescaled() bool { return rescaled(r.hub) }
 
 func rescaled(hub *batchv1.Job) bool { return indexed(hub) && hub.Generation > 1 }
 
-// shrinkable says whether succeeded and the indexes may fall: an elastic Indexed
-// Job (KEP-3715) may have been scaled down.
+// shrinkable says whether succeeded and the indexes may fall: an elastic Indexed Job (KEP-3715) may
+// have been scaled down.
 func (r *reflection) shrinkable() bool {
 	return r.rescaled() && ptr.Equal(r.hub.Spec.Completions, r.hub.Spec.Parallelism)
 }
@@ -67,8 +67,8 @@ func indexes(r *reflection) {
 	}
 	r.next.Succeeded = int32(completed.Count())
 	if r.rescaled() && !r.shrinkable() && was.SubsetOf(completed) {
-		// Scaled down, and then parallelism alone changed: the API server no longer
-		// lets succeeded fall.
+		// Scaled down, and then parallelism alone changed: the API server no longer lets succeeded
+		// fall.
 		r.next.Succeeded = max(r.next.Succeeded, r.hub.Status.Succeeded)
 	}
 }

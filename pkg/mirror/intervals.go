@@ -7,25 +7,24 @@ import (
 	"strings"
 )
 
-// Intervals is a set of completion indexes, in the form that the Job API uses for
-// completedIndexes and failedIndexes: "0-2,5". The zero value is the empty set.
+// Intervals is a set of completion indexes, in the form that the Job API uses for completedIndexes
+// and failedIndexes: "0-2,5". The zero value is the empty set.
 //
-// Invariant: the intervals are in increasing order, and between two of them at
-// least one index is missing. So equal sets have equal representations.
+// Invariant: the intervals are in increasing order, and between two of them at least one index is
+// missing. So equal sets have equal representations.
 type Intervals []interval
 
 type interval struct{ first, last int32 }
 
-// MaxIndexBytes is the longest text that ParseIntervals accepts. The text of a
-// Job with 100,000 completions of which every second is in the set is 300 kB
-// shorter.
+// MaxIndexBytes is the longest text that ParseIntervals accepts. The text of a Job with 100,000
+// completions of which every second is in the set is 300 kB shorter.
 const MaxIndexBytes = 768 << 10
 
 var errIndexTooLong = errors.New("text is too long")
 
-// ParseIntervals reads the text form. Indexes must increase; intervals that touch
-// are merged. Only plain decimal digits are accepted: no sign, no space, no
-// leading zero. Text longer than maxBytes or MaxIndexBytes is refused unread.
+// ParseIntervals reads the text form. Indexes must increase; intervals that touch are merged. Only
+// plain decimal digits are accepted: no sign, no space, no leading zero. Text longer than maxBytes
+// or MaxIndexBytes is refused unread.
 func ParseIntervals(text string, maxBytes int) (Intervals, error) {
 	if text == "" {
 		return nil, nil
@@ -77,8 +76,8 @@ func parseIndex(text string) (int32, error) {
 	return int32(n), nil
 }
 
-// push appends an interval that begins at or after the last one's end, or
-// overlaps only the last one.
+// push appends an interval that begins at or after the last one's end, or overlaps only the last
+// one.
 func (s Intervals) push(iv interval) Intervals {
 	if n := len(s); n > 0 && int64(iv.first) <= int64(s[n-1].last)+1 {
 		s[n-1].last = max(s[n-1].last, iv.last)
@@ -87,8 +86,8 @@ func (s Intervals) push(iv interval) Intervals {
 	return append(s, iv)
 }
 
-// String writes the set as the Job controller does: three or more consecutive
-// indexes are joined by a hyphen.
+// String writes the set as the Job controller does: three or more consecutive indexes are joined by
+// a hyphen.
 func (s Intervals) String() string {
 	var b []byte
 	for i, iv := range s {

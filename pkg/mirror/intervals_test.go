@@ -125,8 +125,7 @@ func TestIntervalsAtTheEdge(t *testing.T) {
 	}
 }
 
-// Hostile text is refused, or read; it never panics, and never allocates beyond
-// its own size.
+// Hostile text is refused, or read; it never panics, and never allocates beyond its own size.
 func FuzzParseIntervals(f *testing.F) {
 	f.Add("0-2,5")
 	f.Add("2147483647-0")

@@ -47,8 +47,8 @@ func mergeDiff(from, to map[string]any) map[string]any {
 	return patch
 }
 
-// patchBytes completes a merge patch with the preconditions: the object's UID,
-// and, if exact, the resourceVersion that was looked at.
+// patchBytes completes a merge patch with the preconditions: the object's UID, and, if exact, the
+// resourceVersion that was looked at.
 func patchBytes(job *batchv1.Job, patch map[string]any, exact bool) []byte {
 	meta := map[string]any{"uid": job.UID}
 	if exact {
@@ -61,9 +61,9 @@ func patchBytes(job *batchv1.Job, patch map[string]any, exact bool) []byte {
 	return mustMarshal(whole)
 }
 
-// StatusPatch is the merge patch for jobs/status that takes a Job to the next
-// status. It's refused if the Job has changed since it was looked at: whether a
-// status is acceptable depends on the spec.
+// StatusPatch is the merge patch for jobs/status that takes a Job to the next status. It's refused
+// if the Job has changed since it was looked at: whether a status is acceptable depends on the
+// spec.
 func StatusPatch(job *batchv1.Job, next *batchv1.JobStatus) []byte {
 	return patchBytes(job, map[string]any{
 		"status": mergeDiff(tree(&job.Status), tree(next)),

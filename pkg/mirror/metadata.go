@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// keptAtHome are the prefixes of label and annotation keys that stay on the hub:
-// they're addressed to a controller that would act on the mirror as well.
+// keptAtHome are the prefixes of label and annotation keys that stay on the hub: they're addressed
+// to a controller that would act on the mirror as well.
 var keptAtHome = []string{
 	"jobferry.dev/",
 	"batch.kubernetes.io/",
@@ -20,8 +20,8 @@ var keptAtHome = []string{
 	corev1.LastAppliedConfigAnnotation,
 }
 
-// generatedLabels are set by the API server on the Pod template of a Job without
-// manualSelector, and, by its defaulting, sometimes on the Job.
+// generatedLabels are set by the API server on the Pod template of a Job without manualSelector,
+// and, by its defaulting, sometimes on the Job.
 var generatedLabels = []string{
 	"controller-uid",
 	"job-name",
@@ -35,8 +35,7 @@ func travels(key string) bool {
 	return !slices.ContainsFunc(keptAtHome, func(p string) bool { return strings.HasPrefix(key, p) })
 }
 
-// Travelling returns those labels or annotations of a hub object that go with it
-// to a worker.
+// Travelling returns those labels or annotations of a hub object that go with it to a worker.
 func Travelling(m map[string]string) map[string]string { return filterKeys(m, travels) }
 
 func manualSelector(job *batchv1.Job) bool { return ptr.Deref(job.Spec.ManualSelector, false) }
@@ -55,8 +54,8 @@ func userAnnotations(hub *batchv1.Job) map[string]string {
 	return filterKeys(hub.Annotations, travels)
 }
 
-// projectTemplate drops what the hub's API server generated and what is meant for
-// Kueue on the hub. Everything else is the user's and stays.
+// projectTemplate drops what the hub's API server generated and what is meant for Kueue on the hub.
+// Everything else is the user's and stays.
 func projectTemplate(hub *batchv1.Job) corev1.PodTemplateSpec {
 	t := *hub.Spec.Template.DeepCopy()
 	notKueue := func(key string) bool {

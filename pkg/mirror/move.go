@@ -10,9 +10,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// Move is the step of a Job from one worker to another. It's written on the hub Job
-// as annotations, in the one write that changes the placement: what comes after, also
-// in another process, is derived from there.
+// Move is the step of a Job from one worker to another. It's written on the hub Job as annotations,
+// in the one write that changes the placement: what comes after, also in another process, is
+// derived from there.
 type Move struct {
 	// From is the worker that the Job leaves.
 	From string
@@ -22,9 +22,9 @@ type Move struct {
 	FreshStart bool
 }
 
-// Annotations are what the move changes on the hub Job; nil removes an annotation.
-// A Job that started from zero once does so at each further move: what the hub shows
-// of its progress may be that of an earlier attempt.
+// Annotations are what the move changes on the hub Job; nil removes an annotation. A Job that
+// started from zero once does so at each further move: what the hub shows of its progress may be
+// that of an earlier attempt.
 func (m Move) Annotations(hub *batchv1.Job) map[string]any {
 	set := map[string]any{
 		v1alpha1.AnnotationMovedFrom:     m.From,
@@ -41,9 +41,9 @@ func (m Move) Annotations(hub *batchv1.Job) map[string]any {
 	return set
 }
 
-// DeadlineSpent is how much of activeDeadlineSeconds a Job has used until some time:
-// the time since its start, without that between a loss and the move that followed.
-// A Job that has been suspended has its whole deadline again, as the Job API says.
+// DeadlineSpent is how much of activeDeadlineSeconds a Job has used until some time: the time since
+// its start, without that between a loss and the move that followed. A Job that has been suspended
+// has its whole deadline again, as the Job API says.
 func DeadlineSpent(hub *batchv1.Job, until time.Time) time.Duration {
 	if hub.Spec.ActiveDeadlineSeconds == nil || hub.Status.StartTime == nil || Suspended(hub) {
 		return 0
@@ -57,12 +57,11 @@ func DeadlineSpent(hub *batchv1.Job, until time.Time) time.Duration {
 	return before + max(until.Sub(from), 0)
 }
 
-// FreshStart says whether mirrors of a hub Job start from zero, because it has been
-// moved so.
+// FreshStart says whether mirrors of a hub Job start from zero, because it has been moved so.
 func FreshStart(hub *batchv1.Job) bool { return freshStart(hub) }
 
-// maxMovedIndexes bounds the text of the indexes that a hub Job keeps of its last
-// move, in bytes. Beyond it, repeated completions are counted, not named.
+// maxMovedIndexes bounds the text of the indexes that a hub Job keeps of its last move, in bytes.
+// Beyond it, repeated completions are counted, not named.
 const maxMovedIndexes = 2048
 
 // movedWith is what the hub knew of a Job's progress when it moved it.
@@ -80,20 +79,18 @@ func newMovedWith(hub *batchv1.Job) string {
 	return string(mustMarshal(w))
 }
 
-// Repeated are the completions of a copy that a Job was moved away from, which the hub
-// didn't know of then: they're made again elsewhere.
+// Repeated are the completions of a copy that a Job was moved away from, which the hub didn't know
+// of then: they're made again elsewhere.
 type Repeated struct {
 	Completions int32
-	// Indexes are the indexes completed twice; empty for Jobs without, or if there
-	// are too many.
+	// Indexes are the indexes completed twice; empty for Jobs without, or if there are too many.
 	Indexes string
 }
 
 // Moved says whether a hub Job was moved away from a worker, with what it had then.
 func Moved(hub *batchv1.Job) bool { return hub.Annotations[v1alpha1.AnnotationMovedWith] != "" }
 
-// RepeatedBy compares a former copy of a moved Job with what the hub knew when it
-// moved it.
+// RepeatedBy compares a former copy of a moved Job with what the hub knew when it moved it.
 func RepeatedBy(hub, former *batchv1.Job) Repeated {
 	var with movedWith
 	if json.Unmarshal([]byte(hub.Annotations[v1alpha1.AnnotationMovedWith]), &with) != nil {
@@ -111,9 +108,9 @@ func RepeatedBy(hub, former *batchv1.Job) Repeated {
 	return Repeated{Completions: int32(more.Count()), Indexes: more.String()} //nolint:gosec // bounded by the completions
 }
 
-// Stopped says whether a suspended mirror has come to rest: its Job controller has
-// seen the suspension, none of its Pods is left, and all that ended are counted. A
-// mirror that no controller has touched has nothing to bring to rest.
+// Stopped says whether a suspended mirror has come to rest: its Job controller has seen the
+// suspension, none of its Pods is left, and all that ended are counted. A mirror that no controller
+// has touched has nothing to bring to rest.
 func Stopped(m *batchv1.Job) bool {
 	s := &m.Status
 	if !Suspended(m) {
@@ -132,8 +129,8 @@ func SuspendPatch(m *batchv1.Job) []byte {
 	return patchBytes(m, map[string]any{"spec": map[string]any{"suspend": true}}, false)
 }
 
-// ConfirmPatch is the merge patch that takes the mark of the fence off a mirror, with
-// its UID as precondition.
+// ConfirmPatch is the merge patch that takes the mark of the fence off a mirror, with its UID as
+// precondition.
 func ConfirmPatch(m *batchv1.Job) []byte {
 	return patchBytes(m, map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.AnnotationFenced: nil}}}, false)
 }

@@ -33,19 +33,17 @@ func newPatch(mirror, want *batchv1.Job, notes []Note) Patch {
 	return p
 }
 
-// Bytes returns a JSON merge patch (RFC 7386) with the mirror's UID as
-// precondition, and its resourceVersion if the Pod template changes.
+// Bytes returns a JSON merge patch (RFC 7386) with the mirror's UID as precondition, and its
+// resourceVersion if the Pod template changes.
 func (p Patch) Bytes() []byte {
 	return patchBytes(p.mirror, p.diff, p.exact)
 }
 
-// Diff is what changes, without preconditions: equal patches of one mirror have
-// equal ones.
+// Diff is what changes, without preconditions: equal patches of one mirror have equal ones.
 func (p Patch) Diff() string { return string(mustMarshal(p.diff)) }
 
-// Unmet names what the patch asked for and the worker's answer doesn't have: its
-// admission keeps changing it back. Asking again is of no use until the hub Job
-// or the worker changes.
+// Unmet names what the patch asked for and the worker's answer doesn't have: its admission keeps
+// changing it back. Asking again is of no use until the hub Job or the worker changes.
 func (p Patch) Unmet(answer *batchv1.Job) []Note {
 	var notes []Note
 	for _, path := range unmet(p.diff, tree(answer)) {

@@ -158,8 +158,7 @@ func drawTree(t *rapid.T, depth int) map[string]any {
 	return out
 }
 
-// Applying the difference to the one gives the other, and equal things don't
-// differ.
+// Applying the difference to the one gives the other, and equal things don't differ.
 func TestMergeDiffLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		from, to := anyTree.Draw(t, "from"), anyTree.Draw(t, "to")

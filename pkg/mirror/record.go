@@ -20,8 +20,8 @@ type record struct {
 	// Labels and Annotations are the keys that came from the hub.
 	Labels      []string `json:"labels,omitempty"`
 	Annotations []string `json:"annotations,omitempty"`
-	// Scheduling and Resources are fingerprints of the parts of the Pod template that
-	// can change while a Job is suspended.
+	// Scheduling and Resources are fingerprints of the parts of the Pod template that can change
+	// while a Job is suspended.
 	Scheduling string `json:"scheduling"`
 	Resources  string `json:"resources"`
 }
@@ -37,8 +37,8 @@ func newRecord(hub *batchv1.Job, spec *batchv1.JobSpec) record {
 	}
 }
 
-// readRecord returns false for a mirror whose record is missing or unreadable;
-// then nothing is known about who changed what.
+// readRecord returns false for a mirror whose record is missing or unreadable; then nothing is
+// known about who changed what.
 func readRecord(mirror *batchv1.Job) (record, bool) {
 	var rec record
 	err := json.Unmarshal([]byte(mirror.Annotations[v1alpha1.AnnotationProjected]), &rec)
@@ -76,8 +76,8 @@ func schedulingOf(t *corev1.PodTemplateSpec) scheduling {
 	return s
 }
 
-// resourcesOf returns the containers' resources by name, which KEP-5440 lets
-// change. Container names are unique across both lists.
+// resourcesOf returns the containers' resources by name, which KEP-5440 lets change. Container
+// names are unique across both lists.
 func resourcesOf(t *corev1.PodTemplateSpec) map[string]corev1.ResourceRequirements {
 	out := map[string]corev1.ResourceRequirements{}
 	for _, list := range [][]corev1.Container{t.Spec.InitContainers, t.Spec.Containers} {

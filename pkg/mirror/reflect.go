@@ -12,13 +12,12 @@ import (
 
 // Options are the limits of Reflect. The zero value stands for the defaults.
 type Options struct {
-	// MaxClockSkew is how far a worker's clock may be ahead of the hub's; times
-	// ahead by less are taken back to the hub's now. Default 1h.
+	// MaxClockSkew is how far a worker's clock may be ahead of the hub's; times ahead by less are
+	// taken back to the hub's now. Default 1h.
 	MaxClockSkew time.Duration
-	// StaleCountersAfter is how long after a mirror's end, and after the Pods' grace
-	// period, counters that still show Pods are taken for stale: Job controllers of
-	// 1.30 and before end a Job with Pods left, and never update it again.
-	// Default 1m.
+	// StaleCountersAfter is how long after a mirror's end, and after the Pods' grace period,
+	// counters that still show Pods are taken for stale: Job controllers of 1.30 and before end a
+	// Job with Pods left, and never update it again. Default 1m.
 	StaleCountersAfter time.Duration
 }
 
@@ -35,8 +34,7 @@ func (o Options) withDefaults() Options {
 // Verdict is what Reflect says: Next, Unchanged, Deferred or Violation.
 type Verdict interface{ verdict() }
 
-// Next is a status that the hub's API server accepts, and that differs from the
-// hub Job's.
+// Next is a status that the hub's API server accepts, and that differs from the hub Job's.
 type Next struct {
 	Status batchv1.JobStatus
 	Change Change
@@ -50,13 +48,12 @@ type Unchanged struct{}
 // Deferred means that the mirror's status can't be shown yet.
 type Deferred struct {
 	Why Why
-	// Until is when to look again, even if the mirror doesn't change. Zero: when it
-	// changes.
+	// Until is when to look again, even if the mirror doesn't change. Zero: when it changes.
 	Until time.Time
 }
 
-// Violation means that the mirror's status breaks a rule. The hub Job keeps the
-// status it has; trying again is of no use until one of the two objects changes.
+// Violation means that the mirror's status breaks a rule. The hub Job keeps the status it has;
+// trying again is of no use until one of the two objects changes.
 type Violation struct {
 	Rule    Rule
 	Message string
@@ -83,22 +80,22 @@ type Why string
 const (
 	// WhyNotStarted: no controller has touched the mirror yet.
 	WhyNotStarted Why = "MirrorNotStarted"
-	// WhyAwaitingSeed: a moved Job's mirror is suspended and doesn't have the
-	// progress made elsewhere yet.
+	// WhyAwaitingSeed: a moved Job's mirror is suspended and doesn't have the progress made
+	// elsewhere yet.
 	WhyAwaitingSeed Why = "MirrorAwaitsProgress"
-	// WhyDeleting: the mirror is being deleted; what its controller says of the Pods
-	// that this ends isn't the Job's result.
+	// WhyDeleting: the mirror is being deleted; what its controller says of the Pods that this ends
+	// isn't the Job's result.
 	WhyDeleting Why = "MirrorDeleting"
 	// WhyPodsRemain: the mirror has ended, but some of its Pods haven't.
 	WhyPodsRemain Why = "PodsRemain"
 )
 
-// RuleOutcomeFinal: a hub Job that has ended, or has a condition that leads to its
-// end, isn't taken back by its mirror. (RejectDisablingTerminalCondition.)
+// RuleOutcomeFinal: a hub Job that has ended, or has a condition that leads to its end, isn't taken
+// back by its mirror. (RejectDisablingTerminalCondition.)
 const RuleOutcomeFinal Rule = "outcome-final"
 
-// Reflect derives the hub Job's next status from its mirror's. The caller has
-// proved that the mirror belongs to the hub Job; see Owns.
+// Reflect derives the hub Job's next status from its mirror's. The caller has proved that the
+// mirror belongs to the hub Job; see Owns.
 func Reflect(hub, mirror *batchv1.Job, now time.Time, opts Options) Verdict {
 	if Finished(hub) {
 		if Finished(mirror) && OutcomeOf(mirror) == OutcomeOf(hub) {
@@ -133,8 +130,8 @@ func notYet(hub, mirror *batchv1.Job) Why {
 	}
 }
 
-// endedBefore says whether a mirror that's being deleted had ended of its own.
-// Both times are of the worker's clock.
+// endedBefore says whether a mirror that's being deleted had ended of its own. Both times are of
+// the worker's clock.
 func endedBefore(mirror *batchv1.Job) bool {
 	if c := findCondition(&mirror.Status, batchv1.JobFailed); c != nil && isTrue(&mirror.Status, batchv1.JobFailed) {
 		return !c.LastTransitionTime.After(mirror.DeletionTimestamp.Time)

@@ -34,8 +34,8 @@ const (
 	RuleIndexesDisjoint         Rule = "indexes-disjoint"
 )
 
-// inputRules are about the mirror's status alone. Sizes come first, so that
-// nothing below works on unbounded input.
+// inputRules are about the mirror's status alone. Sizes come first, so that nothing below works on
+// unbounded input.
 var inputRules = []rule{
 	// A worker must not be able to fill the hub's etcd.
 	{RuleConditionsBounded, conditionsBounded},

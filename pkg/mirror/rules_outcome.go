@@ -28,8 +28,8 @@ const (
 	RuleSuspendedAgrees          Rule = "suspended-agrees"
 )
 
-// outcomeRules hold for the hub's next status, seen against what the hub has.
-// Names beginning with Reject are the API server's (JobStatusValidationOptions).
+// outcomeRules hold for the hub's next status, seen against what the hub has. Names beginning with
+// Reject are the API server's (JobStatusValidationOptions).
 var outcomeRules = []rule{
 	// RejectDisablingTerminalCondition, and validateJobStatus for SuccessCriteriaMet.
 	{RuleOutcomeFinal, outcomeFinal},
@@ -41,8 +41,8 @@ var outcomeRules = []rule{
 	{RuleCompletedIndexesGrow, completedIndexesGrow},
 	// Ours: an index that's given up stays so.
 	{RuleFailedIndexesGrow, failedIndexesGrow},
-	// RejectCompleteJobWithFailedCondition, RejectCompleteJobWithFailureTargetCondition,
-	// and SuccessCriteriaMet with Failed or FailureTarget.
+	// RejectCompleteJobWithFailedCondition, RejectCompleteJobWithFailureTargetCondition, and
+	// SuccessCriteriaMet with Failed or FailureTarget.
 	{RuleEndingExclusive, endingExclusive},
 	// RejectFailedJobWithoutFailureTarget, RejectCompleteJobWithoutSuccessCriteriaMet.
 	{RuleInterimBeforeFinal, interimBeforeFinal},

@@ -59,9 +59,8 @@ func conditions(n int, t batchv1.JobConditionType, message string) func(*batchv1
 	}
 }
 
-// Rows for the outcome: the hub has a status, would get the next one, and the
-// mirror is what it comes from. The steps make most of these impossible; the rule
-// must hold by itself.
+// Rows for the outcome: the hub has a status, would get the next one, and the mirror is what it
+// comes from. The steps make most of these impossible; the rule must hold by itself.
 var outcomeRows = []struct {
 	rule              Rule
 	hub, next, mirror *mirrortest.Job

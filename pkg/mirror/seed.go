@@ -5,11 +5,11 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Seed returns the status that a moved Job's mirror, created suspended, starts
-// from, so that the worker goes on from the progress the hub knows of. It's false
-// if there's nothing to carry over: no progress, or a work queue, whose progress
-// only its Pods know. A condition that leads to the end is carried over, too: a
-// Job that's about to fail doesn't get another chance by losing its worker.
+// Seed returns the status that a moved Job's mirror, created suspended, starts from, so that the
+// worker goes on from the progress the hub knows of. It's false if there's nothing to carry over:
+// no progress, or a work queue, whose progress only its Pods know. A condition that leads to the
+// end is carried over, too: a Job that's about to fail doesn't get another chance by losing its
+// worker.
 func Seed(hub *batchv1.Job) (batchv1.JobStatus, bool) {
 	seed, decided := SeedOutcome(hub)
 	if workQueue(hub) || !progressed(&hub.Status) {
@@ -40,8 +40,8 @@ func SeedOutcome(hub *batchv1.Job) (batchv1.JobStatus, bool) {
 	return seed, len(seed.Conditions) > 0
 }
 
-// NeedsSeed says whether a mirror of the hub Job that's created now must be seeded
-// before it may run.
+// NeedsSeed says whether a mirror of the hub Job that's created now must be seeded before it may
+// run.
 func NeedsSeed(hub *batchv1.Job) bool {
 	seed := Seed
 	if freshStart(hub) {
@@ -51,10 +51,10 @@ func NeedsSeed(hub *batchv1.Job) bool {
 	return needed
 }
 
-// SeedDue returns the seed that a mirror needs now: it's suspended, hasn't run,
-// and knows less than the hub. Until it's written, Reflect waits and Drift keeps
-// the mirror suspended. It's not due while the mirror's completions aren't the
-// hub's yet: the worker would reject indexes beyond its own.
+// SeedDue returns the seed that a mirror needs now: it's suspended, hasn't run, and knows less than
+// the hub. Until it's written, Reflect waits and Drift keeps the mirror suspended. It's not due
+// while the mirror's completions aren't the hub's yet: the worker would reject indexes beyond its
+// own.
 func SeedDue(hub, mirror *batchv1.Job) (batchv1.JobStatus, bool) {
 	seed, awaits := awaitedSeed(hub, mirror)
 	return seed, awaits && ptr.Equal(hub.Spec.Completions, mirror.Spec.Completions)
@@ -90,8 +90,8 @@ func seeded(mirror *batchv1.Job, seed *batchv1.JobStatus) bool {
 		needs.failed.SubsetOf(has.failed)
 }
 
-// SeedPatch is the merge patch for the mirror's status that seeds it. What the
-// worker's controller has written since, such as Suspended=True, stays.
+// SeedPatch is the merge patch for the mirror's status that seeds it. What the worker's controller
+// has written since, such as Suspended=True, stays.
 func SeedPatch(mirror *batchv1.Job, seed *batchv1.JobStatus) []byte {
 	next := mirror.Status.DeepCopy()
 	next.Succeeded, next.Failed = seed.Succeeded, seed.Failed

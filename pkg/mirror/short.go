@@ -6,12 +6,12 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// EndedShort says whether a mirror has succeeded with fewer completed indexes than its
-// hub Job wants by now. The completions of an elastic Job (KEP-3715) can be raised until
-// its end is shown; here that was so late that the worker had ended it before it heard of
-// it. So the hub Job takes the progress over, not the end, and needs a new mirror for the
-// rest. An end by success policy stands: it doesn't depend on the completions. So does
-// one of a Job that has no time left: the next mirror could only fail.
+// EndedShort says whether a mirror has succeeded with fewer completed indexes than its hub Job
+// wants by now. The completions of an elastic Job (KEP-3715) can be raised until its end is shown;
+// here that was so late that the worker had ended it before it heard of it. So the hub Job takes
+// the progress over, not the end, and needs a new mirror for the rest. An end by success policy
+// stands: it doesn't depend on the completions. So does one of a Job that has no time left: the
+// next mirror could only fail.
 func EndedShort(hub, mirror *batchv1.Job, now time.Time) bool {
 	if !rescaled(hub) || OutcomeOf(hub) != Undecided || OutcomeOf(mirror) != Succeeds ||
 		mayMeetPolicy(hub, mirror) || outOfTime(hub, mirror, now) {

@@ -6,8 +6,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// steps bring the mirror's status into the form that the hub wants. They run in
-// this order; each may rely on those before it.
+// steps bring the mirror's status into the form that the hub wants. They run in this order; each
+// may rely on those before it.
 var steps = []func(*reflection){
 	// Pods that are there now, taken over as they are; ready is held to active.
 	liveCounters,
@@ -40,8 +40,8 @@ func liveCounters(r *reflection) {
 	}
 }
 
-// counters include the Pods that the worker has on its list and not in its counters yet:
-// what becomes of the worker, they have ended. Their indexes are in the status already.
+// counters include the Pods that the worker has on its list and not in its counters yet: what
+// becomes of the worker, they have ended. Their indexes are in the status already.
 func counters(r *reflection) {
 	said := &r.mirror.Status
 	r.next.Failed, r.next.Succeeded = said.Failed, said.Succeeded

@@ -21,14 +21,13 @@ func suspendedState(r *reflection) {
 	}
 }
 
-// mirrorRuns says whether the worker's controller has seen that the mirror isn't
-// suspended. Before that, the mirror's startTime may be that of an earlier run.
+// mirrorRuns says whether the worker's controller has seen that the mirror isn't suspended. Before
+// that, the mirror's startTime may be that of an earlier run.
 func (r *reflection) mirrorRuns() bool {
 	return !Suspended(r.mirror) && !isTrue(&r.mirror.Status, batchv1.JobSuspended)
 }
 
-// mirrorStopped says whether the mirror is suspended and all its Pods are on their
-// way out.
+// mirrorStopped says whether the mirror is suspended and all its Pods are on their way out.
 func (r *reflection) mirrorStopped() bool {
 	return Suspended(r.mirror) && isTrue(&r.mirror.Status, batchv1.JobSuspended) && r.mirror.Status.Active == 0
 }
@@ -41,8 +40,8 @@ func startTime(r *reflection) {
 	case finished(&r.next):
 		r.next.StartTime = was
 	case Suspended(r.hub):
-		// Cleared when the Pods have stopped, so that the next run can set it anew on
-		// any version of the hub. A run that hasn't stopped yet doesn't set it.
+		// Cleared when the Pods have stopped, so that the next run can set it anew on any version
+		// of the hub. A run that hasn't stopped yet doesn't set it.
 		if r.mirrorStopped() {
 			r.next.StartTime = nil
 		}
@@ -78,8 +77,7 @@ func (r *reflection) transition(t batchv1.JobConditionType) time.Time {
 	return r.now
 }
 
-// clamp takes a worker's time back to now if that clock is ahead; a time that's
-// missing is now.
+// clamp takes a worker's time back to now if that clock is ahead; a time that's missing is now.
 func (r *reflection) clamp(t metav1.Time) time.Time {
 	if t.IsZero() || t.After(r.now) {
 		return r.now

@@ -38,8 +38,7 @@ func (c *cli) hubConfig() (*rest.Config, error) {
 	return c.tuned(config), nil
 }
 
-// tuned is a configuration with our name, without client-go's brake of 5 requests
-// a second.
+// tuned is a configuration with our name, without client-go's brake of 5 requests a second.
 func (c *cli) tuned(config *rest.Config) *rest.Config {
 	config.UserAgent = "kubectl-jobferry/" + version.Get().GitVersion
 	config.QPS, config.Burst = 50, 300
@@ -86,8 +85,7 @@ func (c *cli) palette() show.Palette {
 	return paletteFor(term.TTY{Out: c.Out}.IsTerminalOut(), os.Getenv)
 }
 
-// paletteFor has colours for a terminal whose user didn't say no to them, see
-// https://no-color.org.
+// paletteFor has colours for a terminal whose user didn't say no to them, see https://no-color.org.
 func paletteFor(terminal bool, env func(string) string) show.Palette {
 	if !terminal || env("NO_COLOR") != "" || env("TERM") == "dumb" {
 		return nil
@@ -102,8 +100,8 @@ func (c *cli) say(format string, args ...any) {
 	fprintf(c.ErrOut, "%s\n", show.Printable(fmt.Sprintf(format, args...)))
 }
 
-// pollInterval is how often the hub is asked while a verb waits. A poll outlives
-// a connection that breaks, and the wait is for one object.
+// pollInterval is how often the hub is asked while a verb waits. A poll outlives a connection that
+// breaks, and the wait is for one object.
 const pollInterval = 500 * time.Millisecond
 
 // limit bounds a context; zero: no limit.

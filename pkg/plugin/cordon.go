@@ -62,8 +62,7 @@ func (c *cli) setWorkers(ctx context.Context, names []string, done string, spec 
 	return nil
 }
 
-// setWorker merges fields into the spec of a worker, and says whether that
-// changed it.
+// setWorker merges fields into the spec of a worker, and says whether that changed it.
 func setWorker(ctx context.Context, hub client.Client, name string, spec map[string]any) (*v1alpha1.WorkerCluster, bool, error) {
 	worker, err := workerNamed(ctx, hub, name)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package plugin is kubectl-jobferry: what admins and users of a hub do from a
-// terminal. One file per verb, and each verb gathers, then renders:
+// Package plugin is kubectl-jobferry: what admins and users of a hub do from a terminal. One file
+// per verb, and each verb gathers, then renders:
 //
 //	arguments ─> verb ─┬─ gather: access ──> hub, worker     (objects)
 //	                   └─ render: show ────> terminal         (pure, golden files)

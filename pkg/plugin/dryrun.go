@@ -57,8 +57,8 @@ func (d *dryRun) check(cmd *cobra.Command) error {
 	}
 }
 
-// printManifests prints what register would apply. The token isn't known before
-// the worker's part has been applied: a placeholder stands for it.
+// printManifests prints what register would apply. The token isn't known before the worker's part
+// has been applied: a placeholder stands for it.
 func (c *cli) printManifests(cmd *cobra.Command, f *registerFlags, r registration.Request, endpoint registration.Endpoint) error {
 	kubeconfig, err := endpoint.Kubeconfig(r.Name, registration.TokenPlaceholder)
 	if err != nil {

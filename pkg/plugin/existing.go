@@ -53,8 +53,8 @@ func (c *cli) existing(ctx context.Context, hub client.Client, name string) (reg
 	return request, list.Items, nil
 }
 
-// settable are the fields of a spec that a registration sets. Others are the
-// admin's: they're not taken over.
+// settable are the fields of a spec that a registration sets. Others are the admin's: they're not
+// taken over.
 func settable(spec v1alpha1.WorkerClusterSpec) v1alpha1.WorkerClusterSpec {
 	return v1alpha1.WorkerClusterSpec{
 		JobController: spec.JobController, Capacity: spec.Capacity,

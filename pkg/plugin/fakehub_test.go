@@ -138,8 +138,8 @@ func (h *fakeHub) encode(w io.Writer, object any) {
 	}
 }
 
-// exec answers with what it was asked, and what came on standard input; then it
-// ends with the exit code 7.
+// exec answers with what it was asked, and what came on standard input; then it ends with the exit
+// code 7.
 func (h *fakeHub) exec(w http.ResponseWriter, r *http.Request) {
 	conn := wsstream.NewConn(map[string]wsstream.ChannelProtocolConfig{"v5.channel.k8s.io": {
 		Binary:   true,

@@ -84,8 +84,8 @@ func (c *cli) printJobs(ctx context.Context, hub client.Client, jobs []batchv1.J
 		"No Jobs of Jobferry found in namespace %s.", namespace)
 }
 
-// listJobs are the Jobs of Jobferry that the flags and arguments choose. The
-// namespace is empty for all.
+// listJobs are the Jobs of Jobferry that the flags and arguments choose. The namespace is empty for
+// all.
 func (c *cli) listJobs(cmd *cobra.Command, hub client.Client, f *jobsFlags, names []string) (*batchv1.JobList, string, error) {
 	selector, err := labels.Parse(f.selector)
 	if err != nil {

@@ -163,8 +163,8 @@ func (s logStream) open(ctx context.Context) (io.ReadCloser, error) {
 	return stream, err
 }
 
-// startsLater says whether a log can't be read yet: the Job has no Pod, or the
-// Pod's container waits.
+// startsLater says whether a log can't be read yet: the Job has no Pod, or the Pod's container
+// waits.
 func startsLater(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "is waiting to start")
 }

@@ -17,9 +17,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/plugin/show"
 )
 
-// logsOfAll prints the logs of all Pods that the Job has now: one after the
-// other, or, followed, as their lines come. A Pod without a log yet, or any
-// more, is told of, and keeps no other from being printed.
+// logsOfAll prints the logs of all Pods that the Job has now: one after the other, or, followed, as
+// their lines come. A Pod without a log yet, or any more, is told of, and keeps no other from being
+// printed.
 func (c *cli) logsOfAll(cmd *cobra.Command, subresources *access.Subresources, job types.NamespacedName, f *logsFlags) error {
 	list, err := subresources.Pods(cmd.Context(), job)
 	if err != nil {

@@ -17,8 +17,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 )
 
-// notReadyAdvice is what to do about a worker that isn't Ready, by the reason of
-// its condition.
+// notReadyAdvice is what to do about a worker that isn't Ready, by the reason of its condition.
 var notReadyAdvice = map[string]string{
 	v1alpha1.ReasonConnecting:        "the manager hasn't heard of it yet: look again with kubectl jobferry clusters",
 	v1alpha1.ReasonUnreachable:       "the hub's manager can't reach that address: give one that it can by --server, or open the way",

@@ -103,8 +103,7 @@ func (r *registrar) swap(ctx context.Context) error {
 	return r.removeTokens(ctx, r.worker, r.request.HubUID, r.request.TokenSecret)
 }
 
-// handOver puts the token into the hub's Secret, which must not have changed
-// since it was read.
+// handOver puts the token into the hub's Secret, which must not have changed since it was read.
 func (r *registrar) handOver(ctx context.Context, fresh credentials) error {
 	secret := &corev1.Secret{}
 	if err := r.hub.Get(ctx, types.NamespacedName{Namespace: r.request.Namespace, Name: r.request.Name}, secret); err != nil {
@@ -119,8 +118,8 @@ func (r *registrar) handOver(ctx context.Context, fresh credentials) error {
 	return r.put(ctx, r.hub, "hub", next)
 }
 
-// isCurrent sees to it that the hub still has this token: if somebody else has rotated
-// meanwhile, theirs is among those that would be revoked.
+// isCurrent sees to it that the hub still has this token: if somebody else has rotated meanwhile,
+// theirs is among those that would be revoked.
 func (r *registrar) isCurrent(ctx context.Context) error {
 	var secret corev1.Secret
 	if err := r.hub.Get(ctx, types.NamespacedName{Namespace: r.request.Namespace, Name: r.request.Name}, &secret); err != nil {
@@ -134,11 +133,11 @@ func (r *registrar) isCurrent(ctx context.Context) error {
 }
 
 const (
-	// labelLastUsed is put on a token Secret by the API server when the token is
-	// first used on a day.
+	// labelLastUsed is put on a token Secret by the API server when the token is first used on a
+	// day.
 	labelLastUsed = "kubernetes.io/legacy-token-last-used"
-	// boundGrace is for bound tokens, whose use can't be seen: the manager takes
-	// up a changed Secret in milliseconds.
+	// boundGrace is for bound tokens, whose use can't be seen: the manager takes up a changed
+	// Secret in milliseconds.
 	boundGrace = 10 * time.Second
 )
 

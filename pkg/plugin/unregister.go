@@ -106,8 +106,8 @@ func (c *cli) workerToClean(ctx context.Context, cmd *cobra.Command, f *unregist
 	return f.worker.connect(ctx, cmd, c)
 }
 
-// isNoOther sees to it that the cluster that's to be cleaned isn't a worker by another
-// name: a mistyped name would else cut the hub off from it.
+// isNoOther sees to it that the cluster that's to be cleaned isn't a worker by another name: a
+// mistyped name would else cut the hub off from it.
 func (c *cli) isNoOther(ctx context.Context, hub client.Client, name string, worker *workerAdmin) error {
 	if worker == nil {
 		return nil
@@ -125,8 +125,8 @@ func (c *cli) isNoOther(ctx context.Context, hub client.Client, name string, wor
 	return nil
 }
 
-// letGo has the hub let a worker go, and waits for that. A worker that the hub
-// doesn't know is let go already.
+// letGo has the hub let a worker go, and waits for that. A worker that the hub doesn't know is let
+// go already.
 func (c *cli) letGo(ctx context.Context, hub client.Client, f *unregisterFlags, name string, worker *workerAdmin) error {
 	known := &v1alpha1.WorkerCluster{}
 	err := hub.Get(ctx, types.NamespacedName{Name: name}, known)

@@ -50,9 +50,8 @@ func Defaults(name, cluster string) *Flags {
 	}
 }
 
-// Parse reads the arguments with these flags and those that add adds. Help and
-// version are printed, and answered with pflag.ErrHelp; any other error is one
-// line for the user.
+// Parse reads the arguments with these flags and those that add adds. Help and version are printed,
+// and answered with pflag.ErrHelp; any other error is one line for the user.
 func (f *Flags) Parse(args []string, out io.Writer, summary string, add func(*pflag.FlagSet)) error {
 	set := pflag.NewFlagSet(f.Name, pflag.ContinueOnError)
 	set.SortFlags = false

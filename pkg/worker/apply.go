@@ -17,8 +17,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-// jobSync is one sync of one Job. The order of its writes is what keeps Pods
-// from being lost or counted twice, see package plan.
+// jobSync is one sync of one Job. The order of its writes is what keeps Pods from being lost or
+// counted twice, see package plan.
 type jobSync struct {
 	*reconciler
 	job    *batchv1.Job // as of the last write
@@ -40,8 +40,7 @@ func (s *jobSync) run(ctx context.Context) error {
 	s.action, s.wake = p.Action, p.Wake
 	outcome, podsErr := s.scale(ctx, p)
 
-	// What couldn't be done about Pods is no reason to keep the rest of the
-	// status from the user.
+	// What couldn't be done about Pods is no reason to keep the rest of the status from the user.
 	account := p.Account(outcome)
 	if err := s.write(ctx, account.Changed, account.Status, account.Events, account.Tally); err != nil {
 		return errors.Join(podsErr, err)
@@ -106,8 +105,8 @@ func (s *jobSync) release(ctx context.Context, pods []*corev1.Pod) (sets.Set[typ
 	return released, firstOf(errs)
 }
 
-// write makes the API server's status this one. It fails if the Job has
-// changed since it was read: then nothing of the plan may be enforced.
+// write makes the API server's status this one. It fails if the Job has changed since it was read:
+// then nothing of the plan may be enforced.
 func (s *jobSync) write(ctx context.Context, changed bool, status batchv1.JobStatus, events []plan.Event, tally plan.Tally) error {
 	if changed {
 		next := s.job.DeepCopy()
@@ -124,8 +123,8 @@ func (s *jobSync) write(ctx context.Context, changed bool, status batchv1.JobSta
 	return nil
 }
 
-// maxParallel bounds the requests of one sync that are under way at a time;
-// the client's own limiter decides how fast they go.
+// maxParallel bounds the requests of one sync that are under way at a time; the client's own
+// limiter decides how fast they go.
 const maxParallel = 100
 
 // parallel calls do for 0 to n-1, and returns their errors in that order.

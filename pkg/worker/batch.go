@@ -6,20 +6,19 @@ import (
 )
 
 const (
-	// fewPods are too few for a sync of their own while others run: it would cost
-	// a status write for less than ten Pods.
+	// fewPods are too few for a sync of their own while others run: it would cost a status write
+	// for less than ten Pods.
 	fewPods = 10
 	// enoughOf is the part of a Job's Pods that is worth a sync, whatever their number.
 	enoughOf = 4
-	// fullBatchWait is the part of SyncBatchPeriod that a full batch waits for
-	// stragglers.
+	// fullBatchWait is the part of SyncBatchPeriod that a full batch waits for stragglers.
 	fullBatchWait = 10
 )
 
-// batch counts the Pods of a Job that end between two syncs. News of a Pod waits
-// SyncBatchPeriod for more; once a quarter of the Pods have ended (and no less
-// than ten), or all of them, there is little to wait for. So a Job of short Pods
-// isn't held up by the period, and a status write still stands for many Pods.
+// batch counts the Pods of a Job that end between two syncs. News of a Pod waits SyncBatchPeriod
+// for more; once a quarter of the Pods have ended (and no less than ten), or all of them, there is
+// little to wait for. So a Job of short Pods isn't held up by the period, and a status write still
+// stands for many Pods.
 type batch struct {
 	lock  sync.Mutex
 	ended int // since the last sync began
@@ -33,8 +32,8 @@ func (b *batch) open() {
 	b.ended, b.size = 0, 0
 }
 
-// expect says how many Pods haven't ended according to the sync, and returns
-// whether enough have by now.
+// expect says how many Pods haven't ended according to the sync, and returns whether enough have by
+// now.
 func (b *batch) expect(running int32) (full bool) {
 	b.lock.Lock()
 	defer b.lock.Unlock()

@@ -50,8 +50,8 @@ func stories() []story {
 	}
 }
 
-// Whichever write of the controller is its last one, the next process brings
-// the Job to the same end.
+// Whichever write of the controller is its last one, the next process brings the Job to the same
+// end.
 func TestKilledAfterAnyWrite(t *testing.T) {
 	for _, s := range stories() {
 		t.Run(s.name, func(t *testing.T) {
@@ -71,8 +71,7 @@ func TestKilledAfterAnyWrite(t *testing.T) {
 	}
 }
 
-// play runs the story to its end, killing the controller after that many
-// writes; -1 is never.
+// play runs the story to its end, killing the controller after that many writes; -1 is never.
 func (s story) play(t *testing.T, writes int) *cluster {
 	t.Helper()
 	c := newCluster(t, Options{}, s.job.DeepCopy())

@@ -1,6 +1,6 @@
-// Package worker is a full Job controller: it runs batch/v1 Jobs as the
-// built-in one of Kubernetes 1.36 does, in clusters that have none, or whose
-// own must not decide. [Setup] adds it to a controller-runtime manager.
+// Package worker is a full Job controller: it runs batch/v1 Jobs as the built-in one of Kubernetes
+// 1.36 does, in clusters that have none, or whose own must not decide. [Setup] adds it to a
+// controller-runtime manager.
 //
 // # Data flow
 //
@@ -15,37 +15,33 @@
 //	      |
 //	plan.Settle  --> write the status, then the events
 //
-// Package plan holds all decisions; this one gathers and carries out. Beside
-// the Job reconciler there are two small ones: orphans releases Pods whose Job
-// is gone or has finished, expire deletes finished Jobs
-// (ttlSecondsAfterFinished).
+// Package plan holds all decisions; this one gathers and carries out. Beside the Job reconciler
+// there are two small ones: orphans releases Pods whose Job is gone or has finished, expire deletes
+// finished Jobs (ttlSecondsAfterFinished).
 //
 // # Reading its own writes
 //
-// Whatever the API server has accepted is remembered per Job until the cache
-// shows it (pending.go), and laid over what the cache says. So a sync never
-// waits for the cache, and no Pod is created twice because the cache is late.
-// All of it may be lost in a crash: a new process starts with a fresh cache,
-// and status and finalizers say how far the last one had come.
+// Whatever the API server has accepted is remembered per Job until the cache shows it (pending.go),
+// and laid over what the cache says. So a sync never waits for the cache, and no Pod is created
+// twice because the cache is late. All of it may be lost in a crash: a new process starts with a
+// fresh cache, and status and finalizers say how far the last one had come.
 //
 // # The fence
 //
-// Jobs that a hub has mirrored are stopped when nothing is heard of that hub for
-// some time, so that it can let them go on elsewhere. Package fence has the rules;
-// the fencer listens to the hubs' Leases, and a Job whose fence is closed is first
-// marked (annotation jobferry.dev/fenced), then synced as one whose Pods must not
-// run, for as long as it has the mark. The hub takes it off.
+// Jobs that a hub has mirrored are stopped when nothing is heard of that hub for some time, so that
+// it can let them go on elsewhere. Package fence has the rules; the fencer listens to the hubs'
+// Leases, and a Job whose fence is closed is first marked (annotation jobferry.dev/fenced), then
+// synced as one whose Pods must not run, for as long as it has the mark. The hub takes it off.
 //
 // # Several of them
 //
-// Only one process may act on a cluster's Jobs at a time: run it with leader
-// election. Which Jobs it acts on is told by spec.managedBy, see
-// [Options.ManagedBy]; all others are left alone.
+// Only one process may act on a cluster's Jobs at a time: run it with leader election. Which Jobs
+// it acts on is told by spec.managedBy, see [Options.ManagedBy]; all others are left alone.
 //
 // # What differs from the built-in
 //
-// Nothing a user of the Job API relies on; e2e/differential holds both
-// against each other. Where the built-in can lose track, this one doesn't:
+// Nothing a user of the Job API relies on; e2e/differential holds both against each other. Where
+// the built-in can lose track, this one doesn't:
 //
 //   - its back-off survives a restart: it is derived from the Pods, not kept in
 //     memory only
@@ -63,8 +59,7 @@
 //   - doubling of the back-off stops at 6 minutes, as documented; the built-in
 //     of 1.36 goes on to 10
 //
-// Not there is the alpha feature WorkloadWithJob (gang scheduling), which is
-// off by default.
+// Not there is the alpha feature WorkloadWithJob (gang scheduling), which is off by default.
 //
 // # Permissions
 //

@@ -14,8 +14,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-// expire deletes finished Jobs ttlSecondsAfterFinished after their end
-// (KEP-592).
+// expire deletes finished Jobs ttlSecondsAfterFinished after their end (KEP-592).
 type expire struct {
 	client  client.Client
 	live    client.Reader
@@ -32,8 +31,8 @@ func (x *expire) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	if left, due := x.left(&cached); !due || left > 0 {
 		return reconcile.Result{RequeueAfter: left}, nil
 	}
-	// Nothing brings a deleted Job back, so the last word is the API server's:
-	// the TTL may have been raised, or the Job made anew, a moment ago.
+	// Nothing brings a deleted Job back, so the last word is the API server's: the TTL may have
+	// been raised, or the Job made anew, a moment ago.
 	if err := x.live.Get(ctx, req.NamespacedName, &job); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -49,8 +48,7 @@ func (x *expire) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	return reconcile.Result{}, nil
 }
 
-// left is how long the Job is to be kept; due tells whether it is to be
-// deleted at all.
+// left is how long the Job is to be kept; due tells whether it is to be deleted at all.
 func (x *expire) left(job *batchv1.Job) (left time.Duration, due bool) {
 	end := plan.Finished(job)
 	if job.DeletionTimestamp != nil || job.Spec.TTLSecondsAfterFinished == nil || end == nil || !x.options.claims(job) {

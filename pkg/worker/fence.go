@@ -25,13 +25,13 @@ import (
 	"github.com/jobferry/jobferry/pkg/fence"
 )
 
-// askTimeout is how long the worker's own API server may take to list the Leases, or
-// to take an answer: no fence waits for longer than that with its closing.
+// askTimeout is how long the worker's own API server may take to list the Leases, or to take an
+// answer: no fence waits for longer than that with its closing.
 const askTimeout = 5 * time.Second
 
-// fencer keeps the fence.Book: it listens to the hubs' Leases, and has the Jobs of
-// an origin synced when its fence closes. It runs on every replica, so that one
-// that takes over knows for how long nothing was heard; it writes on the leader.
+// fencer keeps the fence.Book: it listens to the hubs' Leases, and has the Jobs of an origin synced
+// when its fence closes. It runs on every replica, so that one that takes over knows for how long
+// nothing was heard; it writes on the leader.
 type fencer struct {
 	leases  coordinationclient.LeaseInterface
 	after   time.Duration
@@ -104,8 +104,8 @@ func (f *fencer) Start(ctx context.Context) error {
 	}
 }
 
-// turn does what is due, and answers with the time until something is again; zero
-// for when there is news.
+// turn does what is due, and answers with the time until something is again; zero for when there is
+// news.
 func (f *fencer) turn(ctx context.Context) time.Duration {
 	if f.expecting() {
 		f.ask(ctx)
@@ -130,8 +130,8 @@ func (f *fencer) expecting() bool {
 	return f.book.Expecting(f.clock.Now())
 }
 
-// ask lists the Leases: a watch may be behind, and doesn't tell whether the API
-// server is there. A Lease that isn't there is forgotten, whatever was heard of it last.
+// ask lists the Leases: a watch may be behind, and doesn't tell whether the API server is there. A
+// Lease that isn't there is forgotten, whatever was heard of it last.
 func (f *fencer) ask(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -207,8 +207,7 @@ func (f *fencer) leads() bool {
 	}
 }
 
-// answer tells the hubs when we close the fence. What fails is tried again at the
-// next renewal.
+// answer tells the hubs when we close the fence. What fails is tried again at the next renewal.
 func (f *fencer) answer(ctx context.Context) {
 	f.mu.Lock()
 	origins := make([]v1alpha1.Origin, 0, len(f.unanswered))

@@ -15,8 +15,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/inbox"
 )
 
-// fenceSource brings the Jobs of an origin whose fence closes into the queue of
-// the Job controller.
+// fenceSource brings the Jobs of an origin whose fence closes into the queue of the Job controller.
 type fenceSource struct {
 	*fencer
 	jobs    client.Reader
@@ -24,9 +23,9 @@ type fenceSource struct {
 	inbox   *inbox.Inbox
 }
 
-// addFence adds the fencer to the manager, unless the options want none. Leases
-// are watched by a client of its own: in the manager's cache they'd have to be
-// those of all namespaces, with the heartbeats of all nodes.
+// addFence adds the fencer to the manager, unless the options want none. Leases are watched by a
+// client of its own: in the manager's cache they'd have to be those of all namespaces, with the
+// heartbeats of all nodes.
 func addFence(mgr manager.Manager, o Options, in *inbox.Inbox) (*fenceSource, error) {
 	s := &fenceSource{jobs: mgr.GetClient(), options: o, inbox: in}
 	if o.FenceAfter < 0 {

@@ -103,8 +103,8 @@ func (h *hubs) confirm() {
 	}
 }
 
-// The life of a fenced Job: marked before any Pod goes; it stays fenced over a restart, and a renewal; it goes on when
-// the hub has taken the mark off.
+// The life of a fenced Job: marked before any Pod goes; it stays fenced over a restart, and a
+// renewal; it goes on when the hub has taken the mark off.
 func TestFencedJob(t *testing.T) {
 	c := newCluster(t, Options{}, aJob(of("hub")))
 	h := withHubs(c, 5*time.Minute)
@@ -264,7 +264,8 @@ func TestLeaseThatIsGoneIsForgotten(t *testing.T) {
 	}
 }
 
-// A fence that closes too late is none, and everybody hears of it: once in events, all the time in readiness.
+// A fence that closes too late is none, and everybody hears of it: once in events, all the time in
+// readiness.
 func TestFenceThatIsTooLate(t *testing.T) {
 	h := withHubs(newCluster(t, Options{}), 5*time.Minute)
 	if err := h.jobs.fence.ready(nil); err != nil {
@@ -280,7 +281,8 @@ func TestFenceThatIsTooLate(t *testing.T) {
 	}
 }
 
-// While the own API server is away nobody can be stopped; when it's back, the hub gets the time to be heard.
+// While the own API server is away nobody can be stopped; when it's back, the hub gets the time to
+// be heard.
 func TestOwnAPIServerIsAway(t *testing.T) {
 	h := withHubs(newCluster(t, Options{}), 5*time.Minute)
 	h.renew("hub", 15*time.Minute)

@@ -13,8 +13,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// watch hears of the Leases with the label of an origin; those of other programs,
-// which change every few seconds, are none of ours.
+// watch hears of the Leases with the label of an origin; those of other programs, which change
+// every few seconds, are none of ours.
 func (f *fencer) watch(ctx context.Context) {
 	narrow := func(o metav1.ListOptions) metav1.ListOptions {
 		o.LabelSelector = v1alpha1.LabelOrigin

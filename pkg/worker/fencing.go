@@ -14,19 +14,18 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-// fenced says whether a Job's Pods must not run. The mark counts, not the fence:
-// a Lease that's renewed again doesn't say whether the Job is still placed here;
-// that says the hub, by taking the mark off. A Job that was let go by its hub, and
-// has no origin any more, runs whatever marks it has.
+// fenced says whether a Job's Pods must not run. The mark counts, not the fence: a Lease that's
+// renewed again doesn't say whether the Job is still placed here; that says the hub, by taking the
+// mark off. A Job that was let go by its hub, and has no origin any more, runs whatever marks it
+// has.
 func fenced(job *batchv1.Job) bool { return v1alpha1.IsFenced(job) && originOf(job) != "" }
 
 func originOf(job *batchv1.Job) v1alpha1.Origin {
 	return v1alpha1.Origin(job.Labels[v1alpha1.LabelOrigin])
 }
 
-// markFenced marks a Job whose fence is closed. That comes before all else: if
-// this process ended in between, the next one would else run the Job again until
-// its own fence closes.
+// markFenced marks a Job whose fence is closed. That comes before all else: if this process ended
+// in between, the next one would else run the Job again until its own fence closes.
 func (s *jobSync) markFenced(ctx context.Context) error {
 	if v1alpha1.IsFenced(s.job) || s.job.DeletionTimestamp != nil || !s.fence.closed(originOf(s.job)) {
 		return nil

@@ -22,8 +22,8 @@ import (
 
 type queue = inbox.Queue
 
-// jobEvents has a Job synced at once when a user acts, and in the next batch
-// when only its status or metadata changed, which is mostly our own doing.
+// jobEvents has a Job synced at once when a user acts, and in the next batch when only its status
+// or metadata changed, which is mostly our own doing.
 func jobEvents(o Options, m *metrics) handler.EventHandler {
 	enqueue := func(obj client.Object, q queue, after time.Duration) {
 		if o.claims(obj.(*batchv1.Job)) {
@@ -48,8 +48,8 @@ func jobEvents(o Options, m *metrics) handler.EventHandler {
 	}
 }
 
-// podEvents has the Jobs synced that a Pod concerns: the one that controls it,
-// the one that did before, or those that could adopt it.
+// podEvents has the Jobs synced that a Pod concerns: the one that controls it, the one that did
+// before, or those that could adopt it.
 type podEvents struct {
 	jobs    client.Reader
 	memory  *memory

@@ -12,8 +12,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-// metrics are those of the built-in Job controller: same names behind the
-// prefix, same labels, same meaning.
+// metrics are those of the built-in Job controller: same names behind the prefix, same labels, same
+// meaning.
 type metrics struct {
 	syncSeconds, expirySeconds                  *prometheus.HistogramVec
 	syncs, finished, pods, byPolicy, tracked    *prometheus.CounterVec
@@ -46,8 +46,7 @@ func newMetrics(registry prometheus.Registerer, prefix string) (*metrics, error)
 	return m, b.err
 }
 
-// metricsBuilder registers, or finds what an earlier Setup in this process has
-// registered.
+// metricsBuilder registers, or finds what an earlier Setup in this process has registered.
 type metricsBuilder struct {
 	registry prometheus.Registerer
 	prefix   string

@@ -16,52 +16,49 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-// Options are what Setup can be told. The zero value of each field stands for
-// its default, which is the built-in controller's unless said otherwise.
+// Options are what Setup can be told. The zero value of each field stands for its default, which is
+// the built-in controller's unless said otherwise.
 type Options struct {
-	// ManagedBy are the values of spec.managedBy whose Jobs are run; an empty
-	// string stands for Jobs that don't set it. Default: jobferry.dev/worker.
+	// ManagedBy are the values of spec.managedBy whose Jobs are run; an empty string stands for
+	// Jobs that don't set it. Default: jobferry.dev/worker.
 	ManagedBy []string
-	// TrackingFinalizer is put on every Pod until it is counted. The
-	// built-in's own is reserved for a cluster without the built-in. Default:
-	// jobferry.dev/job-tracking.
+	// TrackingFinalizer is put on every Pod until it is counted. The built-in's own is reserved for
+	// a cluster without the built-in. Default: jobferry.dev/job-tracking.
 	TrackingFinalizer string
 	// Concurrency is the number of Jobs synced at a time. Default: 5.
 	Concurrency int
-	// PodFailureBackoff is the delay after a first failed Pod; it doubles with
-	// each further one (Job API, "Pod backoff failure policy"). Default: 10s.
+	// PodFailureBackoff is the delay after a first failed Pod; it doubles with each further one
+	// (Job API, "Pod backoff failure policy"). Default: 10s.
 	PodFailureBackoff time.Duration
-	// MaxPodFailureBackoff is where doubling stops. Default: 6m, as the Job
-	// API documents.
+	// MaxPodFailureBackoff is where doubling stops. Default: 6m, as the Job API documents.
 	MaxPodFailureBackoff time.Duration
-	// SyncBatchPeriod is how long events of a Job's Pods are collected before it is
-	// synced. Of the Pods that hadn't ended at the last sync, once all have, or a
-	// quarter, if that's ten or more, it's a tenth of that. Default: 1s.
+	// SyncBatchPeriod is how long events of a Job's Pods are collected before it is synced. Of the
+	// Pods that hadn't ended at the last sync, once all have, or a quarter, if that's ten or more,
+	// it's a tenth of that. Default: 1s.
 	SyncBatchPeriod time.Duration
-	// MaxUncountedPods bounds the lists in status.uncountedTerminatedPods
-	// (KEP-2307: 500 UIDs are about 20 KB). Default: 500.
+	// MaxUncountedPods bounds the lists in status.uncountedTerminatedPods (KEP-2307: 500 UIDs are
+	// about 20 KB). Default: 500.
 	MaxUncountedPods int
-	// MaxPodCreateDeletePerSync bounds the Pods one Job may create or delete
-	// before others get their turn. Default: 500.
+	// MaxPodCreateDeletePerSync bounds the Pods one Job may create or delete before others get
+	// their turn. Default: 500.
 	MaxPodCreateDeletePerSync int
-	// TTL has finished Jobs deleted after ttlSecondsAfterFinished. Leave it
-	// off where a kube-controller-manager runs its own TTL controller, which
-	// looks at every Job whoever manages it. Default: off.
+	// TTL has finished Jobs deleted after ttlSecondsAfterFinished. Leave it off where a
+	// kube-controller-manager runs its own TTL controller, which looks at every Job whoever manages
+	// it. Default: off.
 	TTL bool
-	// FenceAfter is how long after the expiry of a hub's Lease that hub's Jobs are
-	// stopped, see package fence. It must be less than the hub's time-out for lost
-	// workers (15m by default) less the Lease's duration (40s) and the termination
-	// grace period of the Pods. Jobs of no hub, and of hubs that keep no Lease, are
-	// left alone. Default: 10m; negative: never, and no Lease is looked at.
+	// FenceAfter is how long after the expiry of a hub's Lease that hub's Jobs are stopped, see
+	// package fence. It must be less than the hub's time-out for lost workers (15m by default) less
+	// the Lease's duration (40s) and the termination grace period of the Pods. Jobs of no hub, and
+	// of hubs that keep no Lease, are left alone. Default: 10m; negative: never, and no Lease is
+	// looked at.
 	FenceAfter time.Duration
-	// MetricsPrefix is put before the built-in's names of the metrics.
-	// Default: jobferry_; a single dash stands for none.
+	// MetricsPrefix is put before the built-in's names of the metrics. Default: jobferry_; a single
+	// dash stands for none.
 	MetricsPrefix string
 }
 
-// DropIn makes the options those of a controller that takes the built-in's
-// place: it runs the Jobs the built-in would, with its finalizer and its
-// names of the metrics.
+// DropIn makes the options those of a controller that takes the built-in's place: it runs the Jobs
+// the built-in would, with its finalizer and its names of the metrics.
 func (o Options) DropIn() Options {
 	o.ManagedBy = []string{"", batchv1.JobControllerName}
 	o.TrackingFinalizer = batchv1.JobTrackingFinalizer
@@ -135,8 +132,8 @@ func (o Options) planOptions() plan.Options {
 	}
 }
 
-// claims tells whether the Job is one of ours. spec.managedBy can't be
-// changed, so the answer is for good.
+// claims tells whether the Job is one of ours. spec.managedBy can't be changed, so the answer is
+// for good.
 func (o Options) claims(job *batchv1.Job) bool {
 	return slices.Contains(o.ManagedBy, ptr.Deref(job.Spec.ManagedBy, ""))
 }

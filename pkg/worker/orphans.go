@@ -18,9 +18,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-// orphans releases Pods that keep the tracking finalizer although nobody will
-// count them any more: their Job is gone or has finished, or they were taken
-// from it. Without that they could never be deleted.
+// orphans releases Pods that keep the tracking finalizer although nobody will count them any more:
+// their Job is gone or has finished, or they were taken from it. Without that they could never be
+// deleted.
 type orphans struct {
 	client  client.Client
 	live    client.Reader
@@ -65,8 +65,8 @@ func (o *orphans) needed(ctx context.Context, p *corev1.Pod) (bool, error) {
 	return plan.Finished(job) == nil || !o.options.claims(job), nil
 }
 
-// jobOf is the Job with that reference's UID, nil if it's gone. The cache of
-// Jobs may be behind the one of Pods, so a missing Job is asked for.
+// jobOf is the Job with that reference's UID, nil if it's gone. The cache of Jobs may be behind the
+// one of Pods, so a missing Job is asked for.
 func (o *orphans) jobOf(ctx context.Context, p *corev1.Pod, ref *metav1.OwnerReference) (*batchv1.Job, error) {
 	if o.isGone(ref.UID) {
 		return nil, nil
@@ -91,8 +91,8 @@ func (o *orphans) isGone(uid types.UID) bool {
 	return o.gone.Has(uid)
 }
 
-// noteGone spares the API server a question per Pod. A UID never comes back,
-// so forgetting is needed only to bound the memory.
+// noteGone spares the API server a question per Pod. A UID never comes back, so forgetting is
+// needed only to bound the memory.
 func (o *orphans) noteGone(uid types.UID) {
 	o.lock.Lock()
 	defer o.lock.Unlock()

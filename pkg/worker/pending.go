@@ -19,8 +19,7 @@ type memory struct {
 	jobs map[types.NamespacedName]*pending
 }
 
-// of is what is remembered of this very Job; one of the same name that went
-// before is forgotten.
+// of is what is remembered of this very Job; one of the same name that went before is forgotten.
 func (m *memory) of(job *batchv1.Job) *pending {
 	m.lock.Lock()
 	defer m.lock.Unlock()
@@ -36,8 +35,7 @@ func (m *memory) of(job *batchv1.Job) *pending {
 	return p
 }
 
-// podEnded notes that a Pod of the Job has ended, and returns whether that fills
-// the batch.
+// podEnded notes that a Pod of the Job has ended, and returns whether that fills the batch.
 func (m *memory) podEnded(key types.NamespacedName, uid types.UID) bool {
 	m.lock.Lock()
 	p := m.jobs[key]
@@ -51,10 +49,9 @@ func (m *memory) forget(key types.NamespacedName) {
 	delete(m.jobs, key)
 }
 
-// pending are the writes about one Job that the API server has accepted and
-// the cache may not show yet. A Job is synced by one worker at a time; the lock
-// is for the requests that one sync sends in parallel. Only uid, which never
-// changes, and batch are for the handlers of events, too.
+// pending are the writes about one Job that the API server has accepted and the cache may not show
+// yet. A Job is synced by one worker at a time; the lock is for the requests that one sync sends in
+// parallel. Only uid, which never changes, and batch are for the handlers of events, too.
 type pending struct {
 	uid types.UID
 
@@ -109,8 +106,8 @@ func (p *pending) observe(cached []*corev1.Pod) {
 	}
 }
 
-// overdue are the created Pods that the cache should have shown by now. They
-// may have gone before it could.
+// overdue are the created Pods that the cache should have shown by now. They may have gone before
+// it could.
 func (p *pending) overdue(now time.Time, after time.Duration) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, c := range p.created {

@@ -12,15 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// podWriter sends the requests about Pods. Each names the Pod's UID, so that
-// it can't hit another Pod of that name.
+// podWriter sends the requests about Pods. Each names the Pod's UID, so that it can't hit another
+// Pod of that name.
 type podWriter struct {
 	client    client.Client
 	finalizer string
 }
 
-// untrack removes the tracking finalizer. With a version, only if the Pod is
-// still that version.
+// untrack removes the tracking finalizer. With a version, only if the Pod is still that version.
 func (w podWriter) untrack(ctx context.Context, p *corev1.Pod, version string) error {
 	meta := map[string]any{
 		"uid":                                 p.UID,

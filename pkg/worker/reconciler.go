@@ -18,8 +18,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-// atOnce is the delay of a sync that goes on right after the last one. The
-// queue knows no 0: that would mean "not at all".
+// atOnce is the delay of a sync that goes on right after the last one. The queue knows no 0: that
+// would mean "not at all".
 const atOnce = time.Millisecond
 
 // reconciler syncs one Job at a time: gather, decide, apply.

@@ -89,7 +89,8 @@ func TestNothingIsTriedAgainInANamespaceThatIsGoing(t *testing.T) {
 	}
 }
 
-// A refusal stops the creation at the end of its batch, is told to the user, and the status says what is.
+// A refusal stops the creation at the end of its batch, is told to the user, and the status says
+// what is.
 func TestCreationStopsAtARefusal(t *testing.T) {
 	c := newCluster(t, Options{}, aJob(func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = ptr.To[int32](100), ptr.To[int32](100) }))
 	created := 0
@@ -294,7 +295,8 @@ func TestWakeUpForTheBackoff(t *testing.T) {
 	}
 }
 
-// While Pods run, what has ended is counted by the next sync's first write: one status write for each sync, not two.
+// While Pods run, what has ended is counted by the next sync's first write: one status write for
+// each sync, not two.
 func TestCountingWaitsForTheNextWrite(t *testing.T) {
 	c := newCluster(t, Options{}, aJob(func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = ptr.To[int32](4), ptr.To[int32](4) }))
 	c.mustSync()

@@ -13,8 +13,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-// createPods sends the Pods in batches of 1, 2, 4 … and stops after a batch
-// with a failure: a full quota is found out by few requests, not by all.
+// createPods sends the Pods in batches of 1, 2, 4 … and stops after a batch with a failure: a full
+// quota is found out by few requests, not by all.
 func (s *jobSync) createPods(ctx context.Context, pods []*corev1.Pod, why plan.CreateReason) (created int, err error) {
 	for size := 1; len(pods) > 0; size *= 2 {
 		batch := pods[:min(size, len(pods))]
@@ -42,8 +42,8 @@ func (s *jobSync) createPod(ctx context.Context, p *corev1.Pod) error {
 	return nil
 }
 
-// ignoreEndOfNamespace drops the refusal of a namespace that is going: no
-// later attempt would fare better.
+// ignoreEndOfNamespace drops the refusal of a namespace that is going: no later attempt would fare
+// better.
 func ignoreEndOfNamespace(err error) error {
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return nil
@@ -81,9 +81,9 @@ func (s *jobSync) deletePod(ctx context.Context, d plan.Deletion) error {
 	return nil
 }
 
-// giveUp removes the finalizer of a Pod that isn't to be counted. If the Pod
-// has changed since it was read, it's looked at again: one that has ended by
-// now is to be counted after all, and is left to the next sync.
+// giveUp removes the finalizer of a Pod that isn't to be counted. If the Pod has changed since it
+// was read, it's looked at again: one that has ended by now is to be counted after all, and is left
+// to the next sync.
 func (s *jobSync) giveUp(ctx context.Context, p *corev1.Pod) error {
 	err := s.pods.untrack(ctx, p, p.ResourceVersion)
 	if !apierrors.IsConflict(err) {

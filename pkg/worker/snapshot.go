@@ -19,8 +19,8 @@ const (
 	controllerIndex = "jobferry.dev/controller"
 	// orphaned is the index's value for Pods that nobody controls.
 	orphaned = "none"
-	// cacheLag is how late the cache may be before we ask the API server
-	// whether a Pod we have created still exists.
+	// cacheLag is how late the cache may be before we ask the API server whether a Pod we have
+	// created still exists.
 	cacheLag = 10 * time.Second
 )
 
@@ -35,8 +35,8 @@ func indexPod(o client.Object) []string {
 	return nil
 }
 
-// jobRef names the Job that controls the object, nil if none does. Others have
-// kinds of that name, too.
+// jobRef names the Job that controls the object, nil if none does. Others have kinds of that name,
+// too.
 func jobRef(o client.Object) *metav1.OwnerReference {
 	ref := metav1.GetControllerOfNoCopy(o)
 	if ref == nil || ref.Kind != "Job" || ref.APIVersion != batchv1.SchemeGroupVersion.String() {
@@ -65,8 +65,8 @@ func (r *reconciler) gather(ctx context.Context, job *batchv1.Job, known *pendin
 	}, nil
 }
 
-// podsOf are the Pods that the Job controls and those in its namespace that
-// nobody does. They belong to the cache and must not be changed.
+// podsOf are the Pods that the Job controls and those in its namespace that nobody does. They
+// belong to the cache and must not be changed.
 func (r *reconciler) podsOf(ctx context.Context, job *batchv1.Job) ([]*corev1.Pod, error) {
 	var out []*corev1.Pod
 	for _, value := range []string{string(job.UID), orphaned} {
@@ -83,8 +83,8 @@ func (r *reconciler) podsOf(ctx context.Context, job *batchv1.Job) ([]*corev1.Po
 	return out, nil
 }
 
-// checkOverdue asks the API server about created Pods that the cache doesn't
-// show: they may be gone already.
+// checkOverdue asks the API server about created Pods that the cache doesn't show: they may be gone
+// already.
 func (r *reconciler) checkOverdue(ctx context.Context, known *pending) error {
 	for _, p := range known.overdue(r.clock.Now(), cacheLag) {
 		var live corev1.Pod
@@ -101,8 +101,8 @@ func (r *reconciler) checkOverdue(ctx context.Context, known *pending) error {
 	return nil
 }
 
-// claim adopts and releases Pods as the Job's selector says, and returns those
-// that are the Job's then.
+// claim adopts and releases Pods as the Job's selector says, and returns those that are the Job's
+// then.
 func (r *reconciler) claim(ctx context.Context, job *batchv1.Job, pods []*corev1.Pod, known *pending) ([]*corev1.Pod, error) {
 	c, err := plan.Claim(job, pods, known.writes(), r.options.TrackingFinalizer)
 	if err != nil {
@@ -132,8 +132,8 @@ func (r *reconciler) claim(ctx context.Context, job *batchv1.Job, pods []*corev1
 	return c.Owned, nil
 }
 
-// mayAdopt asks the API server: a Job that is being deleted must not take
-// Pods, and the cache may not know that it is.
+// mayAdopt asks the API server: a Job that is being deleted must not take Pods, and the cache may
+// not know that it is.
 func (r *reconciler) mayAdopt(ctx context.Context, job *batchv1.Job) error {
 	var live batchv1.Job
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(job), &live); err != nil {

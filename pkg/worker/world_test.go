@@ -25,9 +25,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/inbox"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 var (
@@ -36,8 +36,8 @@ var (
 	noon      = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 )
 
-// cluster is an API server in memory with one namespace, and the shell's
-// reconcilers, which can be killed at any of their writes.
+// cluster is an API server in memory with one namespace, and the shell's reconcilers, which can be
+// killed at any of their writes.
 type cluster struct {
 	t      *testing.T
 	api    client.WithWatch // as users and kubelets see it

@@ -1,6 +1,6 @@
-// Package workeraccess lists what the hub's credentials may do in a worker
-// cluster: one table, with the reason for each rule. Whoever has Jobferry do
-// something new in a worker adds a row, and the rest follows:
+// Package workeraccess lists what the hub's credentials may do in a worker cluster: one table, with
+// the reason for each rule. Whoever has Jobferry do something new in a worker adds a row, and the
+// rest follows:
 //
 //	        ┌─> ClusterRole, Role   kubectl jobferry register
 //	Rules ──┼─> Table               docs/register.md
@@ -15,10 +15,9 @@
 //
 // # Trade-offs
 //
-// Rules hold in all namespaces, because the hub decides in which namespaces there
-// are Jobs, and one watch brings the mirrors of all of them.
+// Rules hold in all namespaces, because the hub decides in which namespaces there are Jobs, and one
+// watch brings the mirrors of all of them.
 //
-// What is given in a worker is what a stolen kubeconfig can do there. So the
-// contents of Secrets are readable only where Secrets are carried, and nothing
-// here lets its holder give itself more.
+// What is given in a worker is what a stolen kubeconfig can do there. So the contents of Secrets
+// are readable only where Secrets are carried, and nothing here lets its holder give itself more.
 package workeraccess

@@ -9,8 +9,8 @@ import (
 // ClusterRules are the rules that hold in all namespaces, for a ClusterRole.
 func ClusterRules(from []Rule) []rbacv1.PolicyRule { return policies(from, "") }
 
-// NamespaceRules are the rules that hold in Jobferry's own namespace only, for a
-// Role there. There may be none.
+// NamespaceRules are the rules that hold in Jobferry's own namespace only, for a Role there. There
+// may be none.
 func NamespaceRules(from []Rule) []rbacv1.PolicyRule { return policies(from, v1alpha1.SystemNamespace) }
 
 func policies(from []Rule, namespace string) []rbacv1.PolicyRule {

@@ -51,8 +51,8 @@ func TestFor(t *testing.T) {
 	}
 }
 
-// No rule lets its holder give itself more: no wildcards, no escalation, no
-// writes to roles, webhooks, nodes or workloads other than Jobs.
+// No rule lets its holder give itself more: no wildcards, no escalation, no writes to roles,
+// webhooks, nodes or workloads other than Jobs.
 func TestLeastPrivilege(t *testing.T) {
 	dangerous := []string{"*", "escalate", "bind", "impersonate", "deletecollection"}
 	for _, r := range workeraccess.Rules() {

@@ -41,8 +41,8 @@ func IsUpkeep(r rig.Request) bool {
 	return r.Object.Resource == "leases" || IsProbe(r) || r.Verb == "watch"
 }
 
-// IsProbe passes the requests by which the manager finds out whether a worker answers: it reads the namespace whose UID
-// stands for the cluster, and its version.
+// IsProbe passes the requests by which the manager finds out whether a worker answers: it reads the
+// namespace whose UID stands for the cluster, and its version.
 func IsProbe(r rig.Request) bool {
 	readsCluster := r.Object.Resource == "namespaces" && r.Object.Name == "kube-system"
 	return r.Verb == "get" && (readsCluster || r.URI == "/version")

@@ -29,7 +29,8 @@ type Count struct {
 // IsEvent tells the requests that write events.
 func (k Kind) IsEvent() bool { return k.Resource == "events" }
 
-// Tally counts requests to one cluster, or to some that are taken together, in the order of resources and verbs.
+// Tally counts requests to one cluster, or to some that are taken together, in the order of
+// resources and verbs.
 func Tally(cluster string, requests []rig.Request) []Count {
 	counts := map[Kind]Count{}
 	for _, r := range requests {

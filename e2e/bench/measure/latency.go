@@ -2,8 +2,8 @@ package measure
 
 import "time"
 
-// SinceSent returns, for each Job that was sent at a known time, how long it took until it was seen at a stage. Jobs
-// that weren't are left out.
+// SinceSent returns, for each Job that was sent at a known time, how long it took until it was seen
+// at a stage. Jobs that weren't are left out.
 func SinceSent(sent map[string]time.Time, t *Timeline, stage Stage) []time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -16,8 +16,8 @@ func SinceSent(sent map[string]time.Time, t *Timeline, stage Stage) []time.Durat
 	return all
 }
 
-// Lag returns, for each stage after Created at which a Job was seen in the source, how long it took until the follower
-// showed as much. What the follower never showed is left out.
+// Lag returns, for each stage after Created at which a Job was seen in the source, how long it took
+// until the follower showed as much. What the follower never showed is left out.
 //
 // Two watches have delays of their own: a follower that seems to be ahead isn't behind.
 func Lag(source, follower *Timeline) []time.Duration {

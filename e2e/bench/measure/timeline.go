@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Timeline is when the Jobs of one cluster were first seen at their stages. Its methods may be called by several
-// goroutines.
+// Timeline is when the Jobs of one cluster were first seen at their stages. Its methods may be
+// called by several goroutines.
 type Timeline struct {
 	mu      sync.Mutex
 	jobs    map[string]*course
@@ -31,7 +31,8 @@ func NewTimeline() *Timeline {
 	return &Timeline{jobs: map[string]*course{}, changed: make(chan struct{})}
 }
 
-// Saw records a Job, by name, as it was at a time. A stage that isn't later than the last one is no news.
+// Saw records a Job, by name, as it was at a time. A stage that isn't later than the last one is no
+// news.
 func (t *Timeline) Saw(job string, stage Stage, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,7 +69,8 @@ func (t *Timeline) tell() {
 	t.changed = make(chan struct{})
 }
 
-// Await returns when so many Jobs have been seen at a stage or past it, or with the context's error.
+// Await returns when so many Jobs have been seen at a stage or past it, or with the context's
+// error.
 func (t *Timeline) Await(ctx context.Context, jobs int, stage Stage) error {
 	return t.await(ctx, func() bool { return t.reached[stage] >= jobs })
 }

@@ -35,7 +35,8 @@ func UsageOf(pid int) (Usage, error) {
 }
 
 func parseUsage(stat []byte, status string) (Usage, error) {
-	// The program's name, the second field, may have anything in it, but ends at the last parenthesis.
+	// The program's name, the second field, may have anything in it, but ends at the last
+	// parenthesis.
 	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
 	const user, system = 11, 12 // fields 14 and 15 of proc(5), counted from the third
 	if len(fields) <= system {

@@ -9,7 +9,8 @@ import (
 	"github.com/jobferry/jobferry/e2e/bench/measure"
 )
 
-// Markdown writes a result as Markdown: the figures, the requests by kind, and how the goals were met.
+// Markdown writes a result as Markdown: the figures, the requests by kind, and how the goals were
+// met.
 func Markdown(out io.Writer, r *Result) error {
 	p := &page{}
 	p.figures(r)

@@ -9,11 +9,13 @@ import (
 	"github.com/jobferry/jobferry/e2e/bench/measure"
 )
 
-// Result is what one run has measured. Times are in nanoseconds where it's written as JSON, sizes in bytes.
+// Result is what one run has measured. Times are in nanoseconds where it's written as JSON, sizes
+// in bytes.
 type Result struct {
 	// Jobs were submitted at once. Resting ones run all along.
 	Jobs, Resting int
-	// Workers is the number of clusters, Cores the number of the machine's, shared by all processes.
+	// Workers is the number of clusters, Cores the number of the machine's, shared by all
+	// processes.
 	Workers, Cores int
 	// Rounds are the Jobs at once, again and again; at least one.
 	Rounds []Round
@@ -23,7 +25,8 @@ type Result struct {
 	PeakMemory int64
 	// Requests of the manager for the Jobs of all rounds, for their whole lives.
 	Requests []audit.Count
-	// Quiet is how long nothing happened, and QuietRequests what the manager asked for then all the same, Upkeep apart.
+	// Quiet is how long nothing happened, and QuietRequests what the manager asked for then all the
+	// same, Upkeep apart.
 	Quiet         time.Duration
 	QuietRequests []audit.Count
 	Upkeep        []audit.Count
@@ -45,7 +48,8 @@ type Round struct {
 
 // Burst is a number of Jobs at once.
 type Burst struct {
-	// Submitted is the time until the last of them was created, Complete until the last was Complete.
+	// Submitted is the time until the last of them was created, Complete until the last was
+	// Complete.
 	Submitted, Complete time.Duration
 	// ClustersCPU is what the processes of all clusters used meanwhile, by cluster and program.
 	ClustersCPU map[string]time.Duration

@@ -71,8 +71,8 @@ func (v Violation) String() string {
 type Figures struct {
 	// Moves between workers, and how many Jobs made them.
 	Moves, Moved int
-	// Excused is how many Jobs ran in two workers at a time where that isn't ruled out: without a fence, or with a
-	// part down that the fence needs.
+	// Excused is how many Jobs ran in two workers at a time where that isn't ruled out: without a
+	// fence, or with a part down that the fence needs.
 	Excused int
 	// Reruns is how many indexes completed again after their worker was lost.
 	Reruns int

@@ -83,7 +83,8 @@ func TestStatusGoesBack(t *testing.T) {
 	}
 }
 
-// Pods in two workers at once are excused by what hit the worker that the Job was moved from, and by nothing else.
+// Pods in two workers at once are excused by what hit the worker that the Job was moved from, and
+// by nothing else.
 func TestTwice(t *testing.T) {
 	for name, row := range map[string]struct {
 		from, to string
@@ -138,7 +139,8 @@ func TestTwiceWithoutAMove(t *testing.T) {
 	w.expect(Twice)
 }
 
-// A Job controller that was frozen makes Pods for a Job that is being deleted, beside those of the next Job of that name.
+// A Job controller that was frozen makes Pods for a Job that is being deleted, beside those of the
+// next Job of that name.
 func TestTwiceForADeletedJob(t *testing.T) {
 	for name, row := range map[string]struct {
 		fault     schedule.Kind

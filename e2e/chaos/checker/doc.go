@@ -1,5 +1,6 @@
-// Package checker judges a chaos run. It is pure: what is seen in the clusters, what users do and which faults there
-// are goes in as events, in the order in which they were received; violations come out.
+// Package checker judges a chaos run. It is pure: what is seen in the clusters, what users do and
+// which faults there are goes in as events, in the order in which they were received; violations
+// come out.
 //
 //	hub's Jobs ----+                    +--> violations, with the time line of their Job
 //	mirrors, Pods -+--> Checker ---> ---+--> questions: are these two Pods both running, right now?
@@ -17,12 +18,13 @@
 //   - Placed: a finished Job isn't placed anew.
 //   - Isolated: while all workers are out of touch, no Job is moved: it's the hub then that is lost.
 //
-// And when all faults are over: Ends: each Job has ended as its story says; Orphans: with all Jobs deleted, nothing
-// of them is left anywhere.
+// And when all faults are over: Ends: each Job has ended as its story says; Orphans: with all Jobs
+// deleted, nothing of them is left anywhere.
 //
 // # Clusters have no common clock
 //
-// Two watches deliver what happened at once one after the other, some time later. So that a delay is never taken for a
-// fault, what was seen in two clusters is a suspicion only; a question to both API servers settles it: of two Pods
-// that both still run when they're asked for, one after the other, the first ran while the second did.
+// Two watches deliver what happened at once one after the other, some time later. So that a delay
+// is never taken for a fault, what was seen in two clusters is a suspicion only; a question to both
+// API servers settles it: of two Pods that both still run when they're asked for, one after the
+// other, the first ran while the second did.
 package checker

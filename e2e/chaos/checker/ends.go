@@ -31,7 +31,8 @@ func (r *record) settled() bool {
 	return r.ended != nil
 }
 
-// CheckEnds holds each Job against its story, after the last fault, when all have settled or had the time for it.
+// CheckEnds holds each Job against its story, after the last fault, when all have settled or had
+// the time for it.
 func (c *Checker) CheckEnds(at time.Duration) {
 	for _, name := range slices.Sorted(maps.Keys(c.records)) {
 		c.checkEnd(at, c.records[name])
@@ -52,8 +53,8 @@ func (c *Checker) checkEnd(at time.Duration, r *record) {
 	c.checkCount(at, r)
 }
 
-// checkCount holds what the hub says against the Pods that really succeeded. In a Job that was moved, a Pod may have
-// come and gone before it was seen.
+// checkCount holds what the hub says against the Pods that really succeeded. In a Job that was
+// moved, a Pod may have come and gone before it was seen.
 func (c *Checker) checkCount(at time.Duration, r *record) {
 	said := int(r.ended.Status.Succeeded)
 	all, seen := r.succeededPods()

@@ -94,8 +94,8 @@ var finals = []batchv1.JobConditionType{
 	batchv1.JobComplete, batchv1.JobFailed, batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget,
 }
 
-// regressions are what is wrong with a change of a hub Job. Halted: its user suspended or resumed it, which changes
-// the startTime.
+// regressions are what is wrong with a change of a hub Job. Halted: its user suspended or resumed
+// it, which changes the startTime.
 func regressions(before, after *batchv1.Job, halted bool) []string {
 	var wrong []string
 	b, a := &before.Status, &after.Status

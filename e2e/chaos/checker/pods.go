@@ -66,7 +66,8 @@ func (r *record) isCounted(p *pod) bool {
 	return p.index < 0 || m != nil && covers(m.Status.CompletedIndexes, strconv.Itoa(p.index))
 }
 
-// knownComplete: the hub knows that the Pod's index is complete, so that it shouldn't have been created.
+// knownComplete: the hub knows that the Pod's index is complete, so that it shouldn't have been
+// created.
 func (r *record) knownComplete(p *pod) bool {
 	return p.index >= 0 && r.hub != nil && r.mirrors[p.owner] == r.hub.UID && !r.story.StartsOver() &&
 		covers(r.hub.Status.CompletedIndexes, strconv.Itoa(p.index))
@@ -96,8 +97,8 @@ func (r *record) sameJob(p, q *pod) bool {
 	return p.owner == q.owner || r.mirrors[p.owner] != "" && r.mirrors[p.owner] == r.mirrors[q.owner]
 }
 
-// excuseOfRerun says why an index that had completed in one worker may complete in another: the first was out of touch
-// when the Job was moved from it, and the hub didn't know.
+// excuseOfRerun says why an index that had completed in one worker may complete in another: the
+// first was out of touch when the Job was moved from it, and the hub didn't know.
 func (c *Checker) excuseOfRerun(r *record, first, second *pod) string {
 	if first.where == second.where {
 		return ""

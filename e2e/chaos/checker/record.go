@@ -68,11 +68,13 @@ type pod struct {
 	seen       time.Duration
 	running    bool
 	stopping   bool
-	// ended: with success. succeeded: and it hadn't been given up before. A Job controller gives Pods up for a suspension
-	// or a fence: it takes its finalizer off them, and asks them to stop. What they do in the end doesn't count.
+	// ended: with success. succeeded: and it hadn't been given up before. A Job controller gives
+	// Pods up for a suspension or a fence: it takes its finalizer off them, and asks them to stop.
+	// What they do in the end doesn't count.
 	ended     bool
 	succeeded bool
-	// halted: it succeeded when its mirror was suspended already, so that it was about to be deleted.
+	// halted: it succeeded when its mirror was suspended already, so that it was about to be
+	// deleted.
 	halted bool
 }
 

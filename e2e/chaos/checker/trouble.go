@@ -18,8 +18,9 @@ type Trouble struct {
 // Forever is the end of what hasn't ended.
 const Forever = time.Duration(1<<63 - 1)
 
-// aftermath is how long a fault is felt after its end: servers start, connections are found dead, watches come back.
-// Kubernetes' components look for an API server that was away for longer after up to a minute.
+// aftermath is how long a fault is felt after its end: servers start, connections are found dead,
+// watches come back. Kubernetes' components look for an API server that was away for longer after
+// up to a minute.
 func aftermath(k schedule.Kind) time.Duration {
 	switch k {
 	case schedule.KillAPIServer, schedule.FreezeAPIServer, schedule.KillEtcd:
@@ -56,7 +57,8 @@ func hits(f schedule.Fault, worker string) bool {
 	return f.Target == worker || f.Kind == schedule.IsolateHub && worker != ""
 }
 
-// isolated says whether all workers have been out of touch for so long that a decision made before has been carried out.
+// isolated says whether all workers have been out of touch for so long that a decision made before
+// has been carried out.
 func (c *Checker) isolated(at time.Duration) bool {
 	for _, t := range c.trouble {
 		if t.Fault.Kind == schedule.IsolateHub && at > t.From+settling && at < t.To {
@@ -80,8 +82,8 @@ func cutsOff(k schedule.Kind) bool {
 	}
 }
 
-// cripples says whether a fault takes away what the fence of a worker needs: its API server, its Job controller, and
-// the kubelets that end the Pods.
+// cripples says whether a fault takes away what the fence of a worker needs: its API server, its
+// Job controller, and the kubelets that end the Pods.
 func cripples(k schedule.Kind) bool {
 	switch k {
 	case schedule.KillAPIServer, schedule.FreezeAPIServer, schedule.KillEtcd, schedule.KillJobController,
@@ -95,12 +97,14 @@ func cripples(k schedule.Kind) bool {
 // freezesJobController: what it knows when it goes on is old.
 func freezesJobController(k schedule.Kind) bool { return k == schedule.FreezeJobController }
 
-// outOfTouch says with which fault a worker was out of touch before a Job was moved from it; empty: it wasn't.
+// outOfTouch says with which fault a worker was out of touch before a Job was moved from it; empty:
+// it wasn't.
 func (c *Checker) outOfTouch(worker string, moved time.Duration) string {
 	return c.find(worker, moved-c.options.LostAfter, moved, cutsOff)
 }
 
-// crippled says which part of a worker that the fence needs was down, from before a Job was moved from it until now.
+// crippled says which part of a worker that the fence needs was down, from before a Job was moved
+// from it until now.
 func (c *Checker) crippled(worker string, moved, now time.Duration) string {
 	return c.find(worker, moved-c.options.LostAfter, now, cripples)
 }

@@ -39,8 +39,9 @@ const (
 	NoAnswer Running = "no answer"
 )
 
-// suspects asks about a running Pod and those that seem to run in other workers. The other is asked for first: it ran
-// before this one was seen, and if this one still runs after that, they ran at once.
+// suspects asks about a running Pod and those that seem to run in other workers. The other is asked
+// for first: it ran before this one was seen, and if this one still runs after that, they ran at
+// once.
 func (r *record) suspects(p *pod) []Question {
 	var questions []Question
 	for _, other := range r.pods {
@@ -80,8 +81,9 @@ func (c *Checker) Answer(at time.Duration, q Question, answer Running) {
 	c.violate(at, Twice, r, "runs in two workers at once: %s", strings.Join(names, ", "))
 }
 
-// excuseOfTwice says why a Job may run in two workers at once. The one that it was moved from must have been out of
-// touch when it was; with a fence, that's no excuse as long as all that the fence needs was up.
+// excuseOfTwice says why a Job may run in two workers at once. The one that it was moved from must
+// have been out of touch when it was; with a fence, that's no excuse as long as all that the fence
+// needs was up.
 func (c *Checker) excuseOfTwice(r *record, q Question, at time.Duration) string {
 	if excuse := c.madeForADeletedJob(r, q); excuse != "" {
 		return excuse
@@ -98,9 +100,10 @@ func (c *Checker) excuseOfTwice(r *record, q Question, at time.Duration) string 
 	return ""
 }
 
-// madeForADeletedJob: the Pods are of two Jobs that had the name one after another, and those of the first were made when
-// it was being deleted already, by a Job controller that had been frozen and hadn't heard of that. In any cluster they
-// run then until the garbage collector ends them; nobody can know beforehand that they will be made.
+// madeForADeletedJob: the Pods are of two Jobs that had the name one after another, and those of
+// the first were made when it was being deleted already, by a Job controller that had been frozen
+// and hadn't heard of that. In any cluster they run then until the garbage collector ends them;
+// nobody can know beforehand that they will be made.
 func (c *Checker) madeForADeletedJob(r *record, q Question) string {
 	p, other := r.pods[q.Pods[0].UID], r.pods[q.Pods[1].UID]
 	if r.sameJob(p, other) {

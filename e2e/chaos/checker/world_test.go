@@ -17,7 +17,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// world tells a checker what happens to one Job, "job", of four indexes. "fenced" and "open" are its workers.
+// world tells a checker what happens to one Job, "job", of four indexes. "fenced" and "open" are
+// its workers.
 type world struct {
 	t         *testing.T
 	checker   *Checker

@@ -2,7 +2,8 @@ package fleet
 
 import "time"
 
-// Shares of the time after which a worker is lost. With both together the fence closes well before that.
+// Shares of the time after which a worker is lost. With both together the fence closes well before
+// that.
 const (
 	// leaseShare is how long the hub's Lease in a worker lasts.
 	leaseShare = 5

@@ -22,7 +22,8 @@ type Options struct {
 	Dir string
 	// LostAfter is the managers' worker-lost-timeout.
 	LostAfter time.Duration
-	// FenceAfter is how long after the expiry of the hub's Lease a fenced worker stops its Jobs. Default: a third of LostAfter.
+	// FenceAfter is how long after the expiry of the hub's Lease a fenced worker stops its Jobs.
+	// Default: a third of LostAfter.
 	FenceAfter time.Duration
 	// Ended is told when a process ended by itself, and is started again.
 	Ended func(cluster, process string)
@@ -76,7 +77,8 @@ func WorkerNames() []string {
 // ManagerNames are those of every fleet.
 func ManagerNames() []string { return []string{"manager-1", "manager-2"} }
 
-// Start builds the programs, starts all, and returns when all workers are ready. It runs until Stop or the end of this process.
+// Start builds the programs, starts all, and returns when all workers are ready. It runs until Stop
+// or the end of this process.
 func Start(ctx context.Context, o Options) (_ *Fleet, err error) {
 	built, err := build(ctx, o.Dir)
 	if err != nil {

@@ -18,8 +18,9 @@ type Log interface {
 	Failed(f schedule.Fault, err error)
 }
 
-// Run carries out the faults at their times from now on, each in a goroutine of its own, and returns when all are
-// healed. If ctx ends, those that have begun are healed at once, and no more begin.
+// Run carries out the faults at their times from now on, each in a goroutine of its own, and
+// returns when all are healed. If ctx ends, those that have begun are healed at once, and no more
+// begin.
 func Run(ctx context.Context, on *fleet.Fleet, faults []schedule.Fault, log Log) {
 	began := time.Now()
 	done := make(chan struct{})

@@ -73,8 +73,8 @@ func (f fault) kill(c *rig.Component) (func() error, error) {
 	return func() error { return f.fleet.Revive(c) }, f.fleet.Kill(c)
 }
 
-// killEtcd ends with a start of the simulated kubelets: unlike real ones they don't try again to write a Pod's end that
-// the API server has answered with an error.
+// killEtcd ends with a start of the simulated kubelets: unlike real ones they don't try again to
+// write a Pod's end that the API server has answered with an error.
 func (f fault) killEtcd() (func() error, error) {
 	etcd, kubelets := f.component(binaries.Etcd), f.component(binaries.Kwok)
 	return func() error {

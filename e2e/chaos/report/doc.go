@@ -1,3 +1,3 @@
-// Package report prints what came out of a chaos run: a table, and for each violation the time line of its Job with the
-// faults around it.
+// Package report prints what came out of a chaos run: a table, and for each violation the time line
+// of its Job with the faults around it.
 package report

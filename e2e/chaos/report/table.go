@@ -42,7 +42,8 @@ func Table(out io.Writer, r *Result) error {
 	return w.Flush()
 }
 
-// around is how much of the time before a Job's first line, and after its last, its faults are shown for.
+// around is how much of the time before a Job's first line, and after its last, its faults are
+// shown for.
 const around = 5 * time.Second
 
 // TimeLines prints, for each Job with violations, what happened, when and where.

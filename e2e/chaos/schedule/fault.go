@@ -12,7 +12,8 @@ type Fault struct {
 	Kind   Kind
 	// Target is a worker, a manager, or the hub.
 	Target string
-	// At is when it begins, from the start of the run; For is how long it lasts: zero for what happens at once.
+	// At is when it begins, from the start of the run; For is how long it lasts: zero for what
+	// happens at once.
 	At, For time.Duration
 	// Offset is that of a clock, or the delay of a slow link.
 	Offset time.Duration

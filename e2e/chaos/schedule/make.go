@@ -85,7 +85,8 @@ type deck struct {
 	losing time.Duration
 }
 
-// draw draws a fault that begins at a time, or a little later if each part that it could hit has one already.
+// draw draws a fault that begins at a time, or a little later if each part that it could hit has
+// one already.
 func (d *deck) draw(at time.Duration) Fault {
 	for tries := 1; ; tries++ {
 		r := d.row()

@@ -21,8 +21,8 @@ type End struct {
 	All       bool
 	// Elastic: an edit of completions that comes when the worker is out of touch may come too late.
 	Elastic bool
-	// Failed is the number of failed Pods. MoreFailed: more are right, too. FailsFirst: it's the first Pods that fail, so
-	// that fewer have if some of them were stopped before.
+	// Failed is the number of failed Pods. MoreFailed: more are right, too. FailsFirst: it's the
+	// first Pods that fail, so that fewer have if some of them were stopped before.
 	Failed                 int32
 	MoreFailed, FailsFirst bool
 	// FailedIndexes as in the status, unless AnyFailedIndexes.
@@ -32,7 +32,8 @@ type End struct {
 
 // Circumstances are what has happened to a Job that excuses some differences.
 type Circumstances struct {
-	// Moved: it has been in several workers. What happened in one of them may have happened anew in the next.
+	// Moved: it has been in several workers. What happened in one of them may have happened anew in
+	// the next.
 	Moved bool
 	// Interrupted: Pods of it were stopped.
 	Interrupted bool

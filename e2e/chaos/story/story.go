@@ -77,8 +77,8 @@ func (s *Story) Has(deeds ...Deed) bool {
 	return false
 }
 
-// StartsOver says whether the Job starts from zero when its worker is lost: it was asked to, or has no fixed number of
-// completions, so that nobody knows what is left to do.
+// StartsOver says whether the Job starts from zero when its worker is lost: it was asked to, or has
+// no fixed number of completions, so that nobody knows what is left to do.
 func (s *Story) StartsOver() bool {
 	return s.Job.Annotations[onClusterLost] == restart || s.Job.Spec.Completions == nil
 }

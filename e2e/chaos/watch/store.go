@@ -11,8 +11,9 @@ import (
 	"github.com/jobferry/jobferry/e2e/chaos/checker"
 )
 
-// store makes events of what a reflector puts into it. A list after a pause is compared with what was there before; an
-// object that was replaced by another one of its name goes before that comes. Reflectors call it from one goroutine.
+// store makes events of what a reflector puts into it. A list after a pause is compared with what
+// was there before; an object that was replaced by another one of its name goes before that comes.
+// Reflectors call it from one goroutine.
 type store struct {
 	cluster string
 	sink    Sink

@@ -1,5 +1,6 @@
-// Package permissions says why each right that the charts give to Jobferry's own programs is needed: one table, which
-// the documentation is made from, and which tests hold against the charts and against what the programs do.
+// Package permissions says why each right that the charts give to Jobferry's own programs is
+// needed: one table, which the documentation is made from, and which tests hold against the charts
+// and against what the programs do.
 //
 //	markers in the code ──make generate──▶ config/*/role.yaml ──▶ chart, kustomize
 //	                                              ║ equal

@@ -41,7 +41,8 @@ var hub = []Row{
 		Why: "leader election: who leads", Unseen: map[string]string{"patch": repeated}},
 }
 
-// carry are what copying along with Jobs takes on the hub: rows for one kind each, as each can be granted by itself.
+// carry are what copying along with Jobs takes on the hub: rows for one kind each, as each can be
+// granted by itself.
 var carry = []Row{
 	carried("configmaps"), carried("secrets"), carried("serviceaccounts"),
 }
@@ -51,8 +52,8 @@ func carried(resource string) Row {
 		Why: "copies of what Jobs refer to; only with carry.kinds. Contents are read one by one, names and versions are watched"}
 }
 
-// subresources are what the aggregated API takes, in every replica. Some of it the leader has anyway; a replica that
-// serves needs it all the same, so it's listed in full.
+// subresources are what the aggregated API takes, in every replica. Some of it the leader has
+// anyway; a replica that serves needs it all the same, so it's listed in full.
 var subresources = []Row{
 	{Part: Subresources, Group: "batch", Resource: "jobs", Verbs: []string{"get"}, Why: "the Job that is asked about"},
 	{Part: Subresources, Group: "jobferry.dev", Resource: "workerclusters", Verbs: []string{"get"}, Why: "its worker, and whether that's in touch"},

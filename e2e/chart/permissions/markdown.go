@@ -39,7 +39,8 @@ func (r Row) where() string {
 	}
 }
 
-// Section replaces what is between the markers of a part in a page, `<!-- table: NAME -->` and `<!-- end -->`.
+// Section replaces what is between the markers of a part in a page, `<!-- table: NAME -->` and
+// `<!-- end -->`.
 func Section(page string, part Part) (string, error) {
 	begin, end := "<!-- table: "+string(part)+" -->\n", "<!-- end -->"
 	before, rest, found := strings.Cut(page, begin)

@@ -3,8 +3,9 @@ package permissions
 // fenced is why what the fence does isn't seen here.
 const fenced = "only with a hub that has a fence: see e2e/fence"
 
-// worker are the rights of jobferry-worker, the embedded Job controller, in its own cluster. It makes Pods for whoever
-// may make Jobs, as the built-in does: the verb create on pods is what it is for.
+// worker are the rights of jobferry-worker, the embedded Job controller, in its own cluster. It
+// makes Pods for whoever may make Jobs, as the built-in does: the verb create on pods is what it is
+// for.
 var worker = []Row{
 	{Part: Worker, Group: "batch", Resource: "jobs", Verbs: []string{"list", "watch"},
 		Why: "which Jobs there are to run"},

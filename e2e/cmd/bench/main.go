@@ -1,4 +1,5 @@
-// Command bench measures Jobferry on real API servers, and prints the figures as Markdown. See package bench.
+// Command bench measures Jobferry on real API servers, and prints the figures as Markdown. See
+// package bench.
 package main
 
 import (

@@ -1,5 +1,6 @@
-// Command chaos runs Jobs through Jobferry while processes, links and clocks fail, and judges what became of them. See
-// package chaos. Its exit code is 0 only if there was no violation; 130 if it was interrupted.
+// Command chaos runs Jobs through Jobferry while processes, links and clocks fail, and judges what
+// became of them. See package chaos. Its exit code is 0 only if there was no violation; 130 if it
+// was interrupted.
 package main
 
 import (

@@ -1,5 +1,5 @@
-// Command demo shows Jobferry at work: a hub and two workers on this machine, ordinary Jobs, a live view.
-// Its exit code is 0 only if every Job ended as it should; 130 if it was interrupted.
+// Command demo shows Jobferry at work: a hub and two workers on this machine, ordinary Jobs, a live
+// view. Its exit code is 0 only if every Job ended as it should; 130 if it was interrupted.
 package main
 
 import (
@@ -40,7 +40,8 @@ func main() {
 	}
 }
 
-// parse reads the command line. The environment gives the defaults, so that "make demo KEEP=1" is all it takes.
+// parse reads the command line. The environment gives the defaults, so that "make demo KEEP=1" is
+// all it takes.
 func parse() (demo.Options, error) {
 	keep, err := strconv.ParseBool(or(os.Getenv("KEEP"), "false"))
 	if err != nil {

@@ -1,5 +1,6 @@
-// Command e2e-real installs Jobferry with Helm on real nodes, and runs real Jobs through it; `make e2e-real`.
-// It needs root. It ends with 0: all as it should be, 1: something isn't, 77: nothing was tried, as this machine can't.
+// Command e2e-real installs Jobferry with Helm on real nodes, and runs real Jobs through it; `make
+// e2e-real`. It needs root. It ends with 0: all as it should be, 1: something isn't, 77: nothing
+// was tried, as this machine can't.
 package main
 
 import (

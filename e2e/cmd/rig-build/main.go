@@ -1,5 +1,5 @@
-// Command rig-build builds the programs of the rig into the cache, so that the first test run needn't, and prints
-// where they are.
+// Command rig-build builds the programs of the rig into the cache, so that the first test run
+// needn't, and prints where they are.
 package main
 
 import (

@@ -1,8 +1,8 @@
-// Package scenario is what the demo runs: ordinary Job manifests, and how each Job must end. It is pure: no client, no
-// clock.
+// Package scenario is what the demo runs: ordinary Job manifests, and how each Job must end. It is
+// pure: no client, no clock.
 //
 //	jobs/*.yaml --- Load ---> Entries: manifest + kind for people + Expectation --- Judge ---> what is wrong, if anything
 //
-// The manifests are samples, too: but for the label that tells the simulated nodes how long a Pod takes, they would do
-// in any cluster.
+// The manifests are samples, too: but for the label that tells the simulated nodes how long a Pod
+// takes, they would do in any cluster.
 package scenario

@@ -78,7 +78,8 @@ func (e *Entry) parse(text []byte) error {
 	return fmt.Errorf("kind %q is neither Job nor CronJob", kind.Kind)
 }
 
-// FromCronJob makes the Job that "kubectl create job NAME --from=cronjob/..." would create from an existing CronJob.
+// FromCronJob makes the Job that "kubectl create job NAME --from=cronjob/..." would create from an
+// existing CronJob.
 func FromCronJob(cron *batchv1.CronJob, name string) *batchv1.Job {
 	template := cron.Spec.JobTemplate.DeepCopy()
 	annotations := map[string]string{"cronjob.kubernetes.io/instantiate": "manual"}

@@ -22,7 +22,8 @@ const (
 const (
 	// framePause keeps the frames per second at what an eye can follow.
 	framePause = 50 * time.Millisecond
-	// refresh is how often all is drawn anew: keys that were pressed leave their echo on the screen.
+	// refresh is how often all is drawn anew: keys that were pressed leave their echo on the
+	// screen.
 	refresh = time.Second
 )
 
@@ -54,7 +55,8 @@ func (l *live) Show(s state.State, now time.Time) {
 	if width != l.width || height != l.height || now.Sub(l.full) >= refresh {
 		l.width, l.height, l.drawn, l.full = width, height, nil, now
 	}
-	// The last column stays free: after a character there, terminals differ about where the cursor is.
+	// The last column stays free: after a character there, terminals differ about where the cursor
+	// is.
 	lines := view.Frame(s, now, view.Options{Width: max(1, width-1), Height: max(1, height), Color: l.color})
 	if frame := l.draw(lines); frame != "" {
 		_, _ = io.WriteString(l.out, beginFrame+frame+endFrame)

@@ -21,7 +21,8 @@ type Display interface {
 	Close()
 }
 
-// New chooses what suits the output: a live picture for a terminal that can move its cursor, else lines.
+// New chooses what suits the output: a live picture for a terminal that can move its cursor, else
+// lines.
 func New(out *os.File) Display {
 	if IsTerminal(out) {
 		return newLive(out, func() (int, int, error) { return term.GetSize(int(out.Fd())) }, colorWanted())

@@ -25,7 +25,8 @@ func (s Step) Took(now time.Time) time.Duration {
 	return now.Sub(s.Began)
 }
 
-// StepBegan adds a step, unless it has begun already: steps that run at once are begun in their order beforehand.
+// StepBegan adds a step, unless it has begun already: steps that run at once are begun in their
+// order beforehand.
 func (s *State) StepBegan(name, note string, now time.Time) {
 	if s.step(name) >= 0 {
 		return

@@ -7,8 +7,8 @@ import (
 	"github.com/jobferry/jobferry/e2e/demo/state"
 )
 
-// Changes are plain lines about what is visible in a state and wasn't, or wasn't so, in the one before. now is when
-// the later one was seen.
+// Changes are plain lines about what is visible in a state and wasn't, or wasn't so, in the one
+// before. now is when the later one was seen.
 func Changes(before, after state.State, now time.Time) []string {
 	var told []string
 	told = append(told, stepChanges(before, after, now)...)

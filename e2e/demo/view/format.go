@@ -15,7 +15,8 @@ func clock(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d", seconds/60, seconds%60)
 }
 
-// took shows how long something took: seconds up to two minutes, with a tenth if that says something.
+// took shows how long something took: seconds up to two minutes, with a tenth if that says
+// something.
 func took(d time.Duration) string {
 	switch {
 	case d <= 0:
@@ -33,8 +34,8 @@ func cores(milli int64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(float64(milli)/1000, 'f', 1, 64), ".0")
 }
 
-// bar is a progress bar of the given width in three parts: what is done, what is under way, and the rest. What is
-// under way has a cell at least.
+// bar is a progress bar of the given width in three parts: what is done, what is under way, and the
+// rest. What is under way has a cell at least.
 func bar(done, active, of int32, width int) (full, busy, rest string) {
 	cells := func(n int32) int {
 		return min(width, int(int64(n)*int64(width)/int64(max(of, 1))))
@@ -62,7 +63,8 @@ func phaseStyle(j state.Job) style {
 	return yellow
 }
 
-// condition is what the hub says about a Job: the phase, and the terminal reason or the conditions on the way to it.
+// condition is what the hub says about a Job: the phase, and the terminal reason or the conditions
+// on the way to it.
 func condition(j state.Job) string {
 	switch {
 	case j.Phase == state.Failed:

@@ -18,7 +18,8 @@ type column struct {
 	right bool
 	// rank says when the column is left out for lack of width: the highest first; 0: never.
 	rank int
-	// draw makes the cells of a column that takes the width which is left, from shortest to longest; its rows hold nil.
+	// draw makes the cells of a column that takes the width which is left, from shortest to
+	// longest; its rows hold nil.
 	draw              func(row, width int) line
 	shortest, longest int
 }
@@ -46,7 +47,8 @@ func (t *table) width() int {
 	return w
 }
 
-// fit leaves out columns until the table is no wider than the limit, and draws what takes the rest of the width.
+// fit leaves out columns until the table is no wider than the limit, and draws what takes the rest
+// of the width.
 func (t *table) fit(limit int) {
 	for t.width() > limit {
 		worst := 0

@@ -13,7 +13,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// golden compares lines with a file. Escape characters are shown as ␛ there, so that a person can read it.
+// golden compares lines with a file. Escape characters are shown as ␛ there, so that a person can
+// read it.
 func golden(t *testing.T, name string, lines []string) {
 	t.Helper()
 	got := strings.ReplaceAll(strings.Join(lines, "\n")+"\n", "\x1b", "␛")

@@ -1,5 +1,6 @@
-// Command builtin is kube-controller-manager with the delays of its Job controller changed, which no flag does: a test
-// of hundreds of Jobs that fail and are retried would take hours with the 10s of the first back-off.
+// Command builtin is kube-controller-manager with the delays of its Job controller changed, which
+// no flag does: a test of hundreds of Jobs that fail and are retried would take hours with the 10s
+// of the first back-off.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Package ferrytest is the test language for jobferry-manager on real API servers, on top of package rigtest.
+// Package ferrytest is the test language for jobferry-manager on real API servers, on top of
+// package rigtest.
 //
 //	func TestPi(t *testing.T) {
 //		f := ferrytest.For(t)                 // the cluster named "hub", and a namespace of this test in it
@@ -11,14 +12,15 @@
 //
 // # Who runs what
 //
-// A hub has one manager at a time. Tests that can share one are subtests of a test that runs it, and call For on
-// their own; they run in parallel. Tests that kill it or break a worker's network are not parallel, so that they have
-// the clusters to themselves.
+// A hub has one manager at a time. Tests that can share one are subtests of a test that runs it,
+// and call For on their own; they run in parallel. Tests that kill it or break a worker's network
+// are not parallel, so that they have the clusters to themselves.
 //
 // # Where Jobs go
 //
-// Workers are registered with the labels "name" and "pool". Submit sends Jobs to the pool "main", which are all
-// workers but those that are registered otherwise; OnWorker sends one to a single worker.
+// Workers are registered with the labels "name" and "pool". Submit sends Jobs to the pool "main",
+// which are all workers but those that are registered otherwise; OnWorker sends one to a single
+// worker.
 //
 // # Words
 //

@@ -87,7 +87,8 @@ func (f *Ferry) NamespaceIn(worker string) {
 	f.LeaveWorker(worker)
 }
 
-// LeaveWorker removes this test's namespace from a worker when the test has ended, and shows it if it failed.
+// LeaveWorker removes this test's namespace from a worker when the test has ended, and shows it if
+// it failed.
 func (f *Ferry) LeaveWorker(worker string) {
 	f.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // the test's own has ended

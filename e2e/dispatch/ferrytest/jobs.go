@@ -137,7 +137,8 @@ func (f *Ferry) Pods(c *rig.Cluster) []corev1.Pod {
 	return pods.Items
 }
 
-// EventUntil waits for an event on a hub Job with a reason and a text in its note, and returns the note.
+// EventUntil waits for an event on a hub Job with a reason and a text in its note, and returns the
+// note.
 func (f *Ferry) EventUntil(name, reason, text string) string {
 	f.t.Helper()
 	return f.EventOn(f.NS, name, reason, text)

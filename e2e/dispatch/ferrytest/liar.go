@@ -29,8 +29,9 @@ import (
 // Lie changes what a worker says of a Job's status.
 type Lie func(*batchv1.JobStatus)
 
-// Liar is a proxy in front of a worker's API server. It says what the API server says, but for the Jobs that it was
-// given a lie for: a real API server would refuse most of them from its own Job controller.
+// Liar is a proxy in front of a worker's API server. It says what the API server says, but for the
+// Jobs that it was given a lie for: a real API server would refuse most of them from its own Job
+// controller.
 type Liar struct {
 	server *httptest.Server
 
@@ -38,7 +39,8 @@ type Liar struct {
 	lies map[types.NamespacedName]Lie
 }
 
-// liars are the proxies of this process, by cluster. They run until it ends, as registrations lead to them.
+// liars are the proxies of this process, by cluster. They run until it ends, as registrations lead
+// to them.
 var liars struct {
 	sync.Mutex
 	of map[*rig.Cluster]*Liar
@@ -102,7 +104,8 @@ func (l *Liar) Kubeconfig() ([]byte, error) {
 	})
 }
 
-// Tell has the liar change what it says of a Job from its next change on; nil: it says the truth again.
+// Tell has the liar change what it says of a Job from its next change on; nil: it says the truth
+// again.
 func (l *Liar) Tell(namespace, name string, lie Lie) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -31,8 +31,8 @@ type Manager struct {
 	stop    func() error
 }
 
-// RunManager runs the manager in this process until the test ends or Stop is called. Its delays are shorter than
-// the defaults; edits change them further.
+// RunManager runs the manager in this process until the test ends or Stop is called. Its delays are
+// shorter than the defaults; edits change them further.
 func (f *Ferry) RunManager(edits ...func(*manager.Options)) *Manager {
 	f.t.Helper()
 	m := &Manager{t: f.t, workers: prometheus.NewRegistry()}
@@ -89,8 +89,8 @@ func (m *Manager) Stop() {
 	}
 }
 
-// Metric returns the sum of a metric's series that have these labels, given as name, value, name, value, …; zero if
-// there is none.
+// Metric returns the sum of a metric's series that have these labels, given as name, value, name,
+// value, …; zero if there is none.
 func (m *Manager) Metric(name string, labels ...string) float64 {
 	m.t.Helper()
 	families, err := prometheus.Gatherers{metrics.Registry, m.workers}.Gather()

@@ -26,8 +26,8 @@ type Process struct {
 	cmd *exec.Cmd
 }
 
-// StartManager starts jobferry-manager as a process, without leader election. It is killed when the test ends, if
-// not before.
+// StartManager starts jobferry-manager as a process, without leader election. It is killed when the
+// test ends, if not before.
 func (f *Ferry) StartManager(args ...string) *Process {
 	f.t.Helper()
 	log := &bytes.Buffer{}
@@ -69,8 +69,8 @@ func (p *Process) Kill() {
 	}
 }
 
-// Exit runs jobferry-manager with arguments that it should refuse, and returns what it says on standard error and
-// its exit code.
+// Exit runs jobferry-manager with arguments that it should refuse, and returns what it says on
+// standard error and its exit code.
 func Exit(ctx context.Context, t testing.TB, args ...string) (stderr string, code int) {
 	t.Helper()
 	cmd := exec.CommandContext(ctx, Program(t), args...)

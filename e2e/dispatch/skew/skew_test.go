@@ -119,7 +119,8 @@ func lives(t *testing.T, f *ferrytest.Ferry, worker string) {
 	f.HubJobUntil("job", rigtest.Running(2))
 	f.Patch("job", `{"spec":{"suspend":true}}`)
 	f.HubJobUntil("job", func(j *batchv1.Job) bool { return ferrytest.Suspended(j) && j.Status.Active == 0 })
-	// Older workers leave the startTime there; the hub of 1.36 takes the edit only without it, or with the condition.
+	// Older workers leave the startTime there; the hub of 1.36 takes the edit only without it, or
+	// with the condition.
 	f.MirrorUntil(worker, "job", ferrytest.Suspended)
 	f.Patch("job", `{"spec":{"template":{"spec":{"nodeSelector":{"kubernetes.io/hostname":"node-1"}}}}}`)
 	f.Patch("job", `{"spec":{"suspend":false,"parallelism":1}}`)

@@ -15,8 +15,8 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
-// Book follows all Workloads of a test's namespace, and adds up whose quota is whose. After each change it holds the
-// sum of a cohort against what its queues have together.
+// Book follows all Workloads of a test's namespace, and adds up whose quota is whose. After each
+// change it holds the sum of a cohort against what its queues have together.
 type Book struct {
 	quota int64 // millis of CPU of the cohort
 
@@ -49,7 +49,8 @@ func (f *Fixture) Follow(quota int64) *Book {
 	return b
 }
 
-// note takes over a Workload as it is now. A preempted one holds its quota until its Pods are gone, as Kueue counts.
+// note takes over a Workload as it is now. A preempted one holds its quota until its Pods are gone,
+// as Kueue counts.
 func (b *Book) note(object runtime.Object) {
 	w := object.(*kueue.Workload)
 	b.mu.Lock()
@@ -113,7 +114,8 @@ func (b *Book) audit(cause string) {
 	}
 }
 
-// Check waits until nobody holds quota any more, and reports every moment in which the cohort had more than its own.
+// Check waits until nobody holds quota any more, and reports every moment in which the cohort had
+// more than its own.
 func (b *Book) Check(f *Fixture) {
 	f.t.Helper()
 	for b.holders() != "" {

@@ -6,7 +6,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// configuration is Kueue's configuration file: the defaults of its manifests, but for ports, and what is of no use here.
+// configuration is Kueue's configuration file: the defaults of its manifests, but for ports, and
+// what is of no use here.
 func configuration(s *setup, options Options) ([]byte, error) {
 	gates := map[string]bool{"VisibilityOnDemand": false} // a server of its own, that needs to run as a Pod
 	for name, on := range options.FeatureGates {

@@ -1,5 +1,5 @@
-// Package kueuetest runs Kueue's manager, the real one, beside a hub of the rig, and is the test language for what
-// Jobferry does with it.
+// Package kueuetest runs Kueue's manager, the real one, beside a hub of the rig, and is the test
+// language for what Jobferry does with it.
 //
 //	f := kueuetest.For(t)                       // a hub with Kueue, and a namespace of this test with Jobferry's label
 //	f.RunManager()
@@ -15,9 +15,9 @@
 //	Service kueue-webhook-service ──────────────┘ an ExternalName: localhost
 //	Secret kueue-webhook-server-cert ──> files, as a kubelet would mount them
 //
-// Kueue makes its own certificates and spreads them, as in an installation by its manifests; the rig plays the kubelet,
-// which gives them to the process as files. The CRDs and webhooks are those of the module that the program is
-// built from; only the webhooks' port is put in.
+// Kueue makes its own certificates and spreads them, as in an installation by its manifests; the
+// rig plays the kubelet, which gives them to the process as files. The CRDs and webhooks are those
+// of the module that the program is built from; only the webhooks' port is put in.
 //
 // # Words
 //

@@ -71,8 +71,8 @@ func (f *Fixture) ensureKueue() *rig.Component {
 	return kueue
 }
 
-// Manager runs the manager with exactly the rights that config/ gives it, and with short delays in what it does with
-// Kueue.
+// Manager runs the manager with exactly the rights that config/ gives it, and with short delays in
+// what it does with Kueue.
 func (f *Fixture) Manager(edits ...func(*manager.Options)) *ferrytest.Manager {
 	f.t.Helper()
 	f.grant()

@@ -27,8 +27,8 @@ type Options struct {
 // startTimeout bounds the start of Kueue: it waits for its certificates a second or more.
 const startTimeout = time.Minute
 
-// Start installs Kueue on a hub, starts its manager, and returns when its webhooks answer. It ends with the hub. If the
-// program is not in the cache, it's built first, which takes minutes.
+// Start installs Kueue on a hub, starts its manager, and returns when its webhooks answer. It ends
+// with the hub. If the program is not in the cache, it's built first, which takes minutes.
 func Start(ctx context.Context, hub *rig.Cluster, options Options) (*rig.Component, error) {
 	program, err := binaries.Tool(ctx, binaries.Kueue, binaries.Lines(os.Stderr))
 	if err != nil {
@@ -85,7 +85,8 @@ func newSetup(hub *rig.Cluster, options Options) (*setup, error) {
 	return s, os.WriteFile(s.configFile, content, 0o600)
 }
 
-// mountCertificate does what a kubelet does with a Secret that is mounted: it makes files of it, the certificate last.
+// mountCertificate does what a kubelet does with a Secret that is mounted: it makes files of it,
+// the certificate last.
 func (s *setup) mountCertificate(ctx context.Context) error {
 	secrets := rig.Object(s.hub.Client().CoreV1().RESTClient(), "secrets", Namespace, webhookSecret)
 	object, err := secrets.Until(ctx, func(o runtime.Object) bool {

@@ -48,8 +48,8 @@ func installWebhooks(ctx context.Context, hub *rig.Cluster, file string, port in
 	return err
 }
 
-// adapt gives a configuration of webhooks its name, and each webhook its Service and
-// the namespaces that it leaves alone, as Kueue's kustomization does.
+// adapt gives a configuration of webhooks its name, and each webhook its Service and the namespaces
+// that it leaves alone, as Kueue's kustomization does.
 func adapt(document []byte, port int) ([]byte, error) {
 	configuration := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal(document, &configuration.Object); err != nil {

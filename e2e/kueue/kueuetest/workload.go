@@ -27,7 +27,8 @@ func (f *Fixture) API() rest.Interface {
 	return f.Ferry.API(kueue.SchemeGroupVersion)
 }
 
-// WorkloadUntil waits until a condition holds for the Workload of a Job, and returns it as it was then.
+// WorkloadUntil waits until a condition holds for the Workload of a Job, and returns it as it was
+// then.
 func (f *Fixture) WorkloadUntil(job string, condition func(*kueue.Workload) bool) *kueue.Workload {
 	f.t.Helper()
 	uid := string(f.UIDOf(job))
@@ -53,7 +54,8 @@ func (f *Fixture) PatchWorkload(job string, patch map[string]any) {
 	}
 }
 
-// SetActive plays the controller of an AdmissionCheck that isn't Jobferry's: it says that it's there.
+// SetActive plays the controller of an AdmissionCheck that isn't Jobferry's: it says that it's
+// there.
 func (f *Fixture) SetActive(check string) {
 	f.t.Helper()
 	patch := fmt.Appendf(nil, `{"status":{"conditions":[{"type":"Active","status":"True","reason":"Active","message":"","lastTransitionTime":%q}]}}`,

@@ -12,7 +12,8 @@ import (
 	"syscall"
 )
 
-// Builder carries out the stages of a Dockerfile. It mounts file systems: run it as root, in a mount namespace of its own.
+// Builder carries out the stages of a Dockerfile. It mounts file systems: run it as root, in a
+// mount namespace of its own.
 type Builder struct {
 	// Context is the folder that COPY copies from.
 	Context string
@@ -20,7 +21,8 @@ type Builder struct {
 	Work string
 	// Args are the build arguments, and what a builder sets by itself, such as TARGETARCH.
 	Args map[string]string
-	// Toolchain are folders of this machine, by where the base image of a stage that compiles has them.
+	// Toolchain are folders of this machine, by where the base image of a stage that compiles has
+	// them.
 	Toolchain map[string]string
 	// Env is the environment of RUN in such a stage.
 	Env []string
@@ -109,7 +111,8 @@ func (b *Builder) step(ctx context.Context, now *built, done map[string]*built, 
 	}
 }
 
-// copy leaves the details to cp: what is copied into a folder that exists, what of a folder's content.
+// copy leaves the details to cp: what is copied into a folder that exists, what of a folder's
+// content.
 func (b *Builder) copy(ctx context.Context, now *built, done map[string]*built, step Step) error {
 	root := b.Context
 	for _, name := range step.Flag("from") {
@@ -150,8 +153,8 @@ func (b *Builder) copy(ctx context.Context, now *built, done map[string]*built, 
 	return nil
 }
 
-// run runs a command in the stage's root, with the stage's arguments as environment variables. Its cache mounts are the
-// machine's own folders, as far as the toolchain has them.
+// run runs a command in the stage's root, with the stage's arguments as environment variables. Its
+// cache mounts are the machine's own folders, as far as the toolchain has them.
 func (b *Builder) run(ctx context.Context, now *built, step Step) error {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", step.Text)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: now.root}

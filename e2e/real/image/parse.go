@@ -30,7 +30,8 @@ type Step struct {
 	Text string
 }
 
-// Parse reads a Dockerfile. It returns an error for each instruction that Build doesn't know, with its line.
+// Parse reads a Dockerfile. It returns an error for each instruction that Build doesn't know, with
+// its line.
 func Parse(text string) ([]Stage, error) {
 	var stages []Stage
 	lines := strings.Split(text, "\n")

@@ -59,7 +59,8 @@ func TestParseRefusesWhatBuildCannotDo(t *testing.T) {
 	}
 }
 
-// The Dockerfile that users build the image from is one that Build can carry out, and ends as the charts expect.
+// The Dockerfile that users build the image from is one that Build can carry out, and ends as the
+// charts expect.
 func TestOurDockerfile(t *testing.T) {
 	text, err := os.ReadFile("../../../Dockerfile")
 	if err != nil {

@@ -48,7 +48,8 @@ type Node struct {
 	Cgroup, PauseImage string
 }
 
-// Start starts containerd, imports the images, and starts the kubelet. It returns before the node is Ready.
+// Start starts containerd, imports the images, and starts the kubelet. It returns before the node
+// is Ready.
 func Start(ctx context.Context, options Options) (*Node, error) {
 	n := &Node{Options: options, Run: "/run/" + options.Name, PauseImage: PauseImage}
 	n.Socket = n.Run + "/containerd.sock"

@@ -1,5 +1,5 @@
-// Command pause does nothing, until it's told to end: it holds the namespaces that the containers of a Pod share, as the
-// first process of the Pod.
+// Command pause does nothing, until it's told to end: it holds the namespaces that the containers
+// of a Pod share, as the first process of the Pod.
 package main
 
 import (

@@ -11,7 +11,8 @@ import (
 // Cgroups is where the cgroup v1 hierarchies are.
 const Cgroups = "/sys/fs/cgroup"
 
-// Needs are the files that real nodes need from the system, with the Debian package that brings each.
+// Needs are the files that real nodes need from the system, with the Debian package that brings
+// each.
 var Needs = map[string]string{
 	"/usr/sbin/runc":                     "runc",
 	"/usr/lib/cni/ptp":                   "containernetworking-plugins",

@@ -10,13 +10,16 @@ import (
 	"syscall"
 )
 
-// link is the network link that all addresses of the sandbox are on: a kubelet refuses to have its node on loopback.
+// link is the network link that all addresses of the sandbox are on: a kubelet refuses to have its
+// node on loopback.
 const link = "jf0"
 
-// gateway is the address by which the sandbox's default route goes: plugins and API servers look for one.
+// gateway is the address by which the sandbox's default route goes: plugins and API servers look
+// for one.
 const gateway = "10.99.0.254/24"
 
-// sysctls are what a kubelet wants of the machine, and would write. They're covered by files that say so already.
+// sysctls are what a kubelet wants of the machine, and would write. They're covered by files that
+// say so already.
 var sysctls = map[string]string{
 	"vm/overcommit_memory": "1", "vm/panic_on_oom": "0", "kernel/panic": "10", "kernel/panic_on_oops": "1",
 	"kernel/keys/root_maxkeys": "1000000", "kernel/keys/root_maxbytes": "25000000",

@@ -16,7 +16,8 @@ import (
 // prefix is what the names of all cgroups begin with that a sandbox makes.
 const prefix = "jobferry-real-"
 
-// Run runs this program with other arguments as the first process of a sandbox, on our standard streams.
+// Run runs this program with other arguments as the first process of a sandbox, on our standard
+// streams.
 func Run(ctx context.Context, args ...string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -28,7 +29,8 @@ func Run(ctx context.Context, args ...string) error {
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWNET | syscall.CLONE_NEWPID,
 		Pdeathsig:  syscall.SIGKILL,
 	}
-	// The sandbox's own handler ends it in order; if that takes too long, its end is everything's end.
+	// The sandbox's own handler ends it in order; if that takes too long, its end is everything's
+	// end.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 10 * time.Second
 	return cmd.Run()
@@ -46,7 +48,8 @@ func Isolated(ctx context.Context, args ...string) error {
 	return cmd.Run()
 }
 
-// Private keeps the mounts of this process from all others. It's the first thing to do in a mount namespace.
+// Private keeps the mounts of this process from all others. It's the first thing to do in a mount
+// namespace.
 func Private() error {
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("private mounts: %w", err)

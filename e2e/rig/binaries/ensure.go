@@ -28,15 +28,17 @@ func CacheDir() (string, error) {
 	return filepath.Join(base, "jobferry"), nil
 }
 
-// Ensure returns the programs of a release, building those that the cache lacks. It may be called by several
-// processes at once: one builds, the others wait for it. report may be nil.
+// Ensure returns the programs of a release, building those that the cache lacks. It may be called
+// by several processes at once: one builds, the others wait for it. report may be nil.
 //
-// Errors: no go command, no checkout, a failed build (with the compiler's output), a cancelled context.
+// Errors: no go command, no checkout, a failed build (with the compiler's output), a cancelled
+// context.
 func Ensure(ctx context.Context, release Release, report func(Progress)) (Paths, error) {
 	return ensure(ctx, release.programs(), report)
 }
 
-// Tool returns a program that belongs to no release, such as Helm, and builds it if the cache lacks it, as Ensure does.
+// Tool returns a program that belongs to no release, such as Helm, and builds it if the cache lacks
+// it, as Ensure does.
 func Tool(ctx context.Context, name string, report func(Progress)) (string, error) {
 	for _, p := range tools {
 		if p.name == name {
@@ -47,8 +49,8 @@ func Tool(ctx context.Context, name string, report func(Progress)) (string, erro
 	return "", fmt.Errorf("the rig has no tool %q", name)
 }
 
-// ModuleDir is the folder with the source of a Go module that one of the folders under e2e/versions requires: manifests
-// that belong to a program are taken from there, at the version that was built.
+// ModuleDir is the folder with the source of a Go module that one of the folders under e2e/versions
+// requires: manifests that belong to a program are taken from there, at the version that was built.
 func ModuleDir(ctx context.Context, version, path string) (string, error) {
 	versions, err := versionsDir()
 	if err != nil {

@@ -50,8 +50,8 @@ func loadModule(versionsDir, name string, goVersion string) (module, error) {
 	return m, nil
 }
 
-// versionsDir finds e2e/versions: beside the source of this package, or, where that path was trimmed from the
-// binary, in the checkout around the working directory.
+// versionsDir finds e2e/versions: beside the source of this package, or, where that path was
+// trimmed from the binary, in the checkout around the working directory.
 func versionsDir() (string, error) {
 	if _, file, _, ok := runtime.Caller(0); ok && filepath.IsAbs(file) {
 		dir := filepath.Join(filepath.Dir(file), "..", "..", "versions")

@@ -34,7 +34,8 @@ func (p Progress) String() string {
 	return fmt.Sprintf("%s %s (%d of %d, %s)", p.Phase, p.Program, p.Number, p.Of, p.Elapsed.Round(time.Second))
 }
 
-// Lines returns a reporter that writes plain lines: each change of phase, and a sign of life every 30 seconds.
+// Lines returns a reporter that writes plain lines: each change of phase, and a sign of life every
+// 30 seconds.
 func Lines(w io.Writer) func(Progress) {
 	var last Progress
 	return func(p Progress) {

@@ -21,7 +21,8 @@ const (
 	Containerd     = "containerd"
 	ContainerdShim = "containerd-shim-runc-v2"
 	Ctr            = "ctr"
-	// Kueue is Kueue's manager, which runs beside a hub; a tool, too. See ModuleDir for its CRDs and webhooks.
+	// Kueue is Kueue's manager, which runs beside a hub; a tool, too. See ModuleDir for its CRDs
+	// and webhooks.
 	Kueue = "kueue"
 )
 

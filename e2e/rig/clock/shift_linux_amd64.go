@@ -15,14 +15,17 @@ import (
 const Supported = true
 
 const (
-	// attempts is how often a process is stopped anew because one of its threads was just asking for the time.
+	// attempts is how often a process is stopped anew because one of its threads was just asking
+	// for the time.
 	attempts = 50
-	// stopTime is how long it may take until a program has started, and until all threads of a process have stopped.
+	// stopTime is how long it may take until a program has started, and until all threads of a
+	// process have stopped.
 	stopTime = time.Second
 )
 
-// Shift sets a process's wall clock apart from the machine's by an offset in whole seconds, up to 68 years; it replaces an earlier
-// one. The process must be ours and not be stopped. It's stopped for about a millisecond.
+// Shift sets a process's wall clock apart from the machine's by an offset in whole seconds, up to
+// 68 years; it replaces an earlier one. The process must be ours and not be stopped. It's stopped
+// for about a millisecond.
 func Shift(pid int, offset time.Duration) (err error) {
 	seconds := int64(offset / time.Second)
 	if seconds > math.MaxInt32 || seconds < math.MinInt32 {
@@ -50,7 +53,8 @@ func Shift(pid int, offset time.Duration) (err error) {
 	return fmt.Errorf("process %d never stops asking for the time", pid)
 }
 
-// replace writes the function while the process is stopped; not if one of its threads stands in the library.
+// replace writes the function while the process is stopped; not if one of its threads stands in the
+// library.
 func (v vdso) replace(pid int, memory *os.File, entry uint64, code []byte) (written bool, err error) {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		return false, err
@@ -64,7 +68,8 @@ func (v vdso) replace(pid int, memory *os.File, entry uint64, code []byte) (writ
 	return err == nil, err
 }
 
-// function is clock_gettime(clock in edi, timespec at rsi) with an offset to the wall clock, in machine code.
+// function is clock_gettime(clock in edi, timespec at rsi) with an offset to the wall clock, in
+// machine code.
 func function(seconds int32) []byte {
 	code := []byte{
 		0xb8, 228, 0, 0, 0, // mov eax, 228 (the system call's number)

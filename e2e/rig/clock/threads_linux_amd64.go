@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// awaitStop waits until all threads of a process that was told to stop have done so, and returns where each stands.
+// awaitStop waits until all threads of a process that was told to stop have done so, and returns
+// where each stands.
 func awaitStop(pid int, until time.Time) ([]uint64, error) {
 	for {
 		threads, running, err := programCounters(pid)

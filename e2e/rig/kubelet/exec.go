@@ -17,7 +17,8 @@ import (
 // remotecommandCommand is the parameter with a command and its arguments.
 const remotecommandCommand = "command"
 
-// endOfInput is how long a command that has ended waits for the rest of its input, which nobody needs.
+// endOfInput is how long a command that has ended waits for the rest of its input, which nobody
+// needs.
 const endOfInput = 100 * time.Millisecond
 
 // executor runs commands in a Pod's stead.

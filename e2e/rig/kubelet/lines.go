@@ -74,8 +74,8 @@ func Lines(pod *corev1.Pod, container string, now time.Time) (lines []Line, done
 	return lines, l.ended
 }
 
-// after are the lines that come after so many that were sent. The last one comes in any case, even if lines were sent
-// that turn out to be later than the end.
+// after are the lines that come after so many that were sent. The last one comes in any case, even
+// if lines were sent that turn out to be later than the end.
 func after(lines []Line, sent int, done bool) []Line {
 	if done && sent >= len(lines) {
 		return lines[len(lines)-1:]

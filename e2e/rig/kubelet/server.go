@@ -24,7 +24,8 @@ type Server struct {
 	web    *http.Server
 }
 
-// Serve starts a server, which runs until the context ends. A client of the cluster tells it of Pods.
+// Serve starts a server, which runs until the context ends. A client of the cluster tells it of
+// Pods.
 func Serve(ctx context.Context, listener net.Listener, certificate tls.Certificate, client kubernetes.Interface) *Server {
 	s := &Server{client: client}
 	mux := http.NewServeMux()

@@ -52,7 +52,8 @@ func NewAuthority(name string) (*Authority, error) {
 	return &Authority{certificate: certificate, key: key, PEM: encode("CERTIFICATE", der)}, nil
 }
 
-// Server signs a certificate for a server that is reached by any of the given IP addresses and DNS names.
+// Server signs a certificate for a server that is reached by any of the given IP addresses and DNS
+// names.
 func (a *Authority) Server(ips []net.IP, names ...string) (Pair, error) {
 	template, err := newTemplate(pkix.Name{CommonName: names[0]})
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// A server and a client with certificates of one authority trust each other; those of another are refused.
+// A server and a client with certificates of one authority trust each other; those of another are
+// refused.
 func TestHandshake(t *testing.T) {
 	ours, theirs := newAuthority(t), newAuthority(t)
 	server, err := ours.Server([]net.IP{net.IPv4(127, 0, 0, 1)}, "localhost")

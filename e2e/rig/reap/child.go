@@ -24,7 +24,8 @@ const (
 	forgetDir = "forget-dir"
 )
 
-// deathWait is how long killed processes may take to be gone before their folders are removed all the same.
+// deathWait is how long killed processes may take to be gone before their folders are removed all
+// the same.
 const deathWait = 10 * time.Second
 
 func init() {

@@ -55,8 +55,8 @@ func (f *Fixture) Cluster(name string) *rig.Cluster {
 	return c
 }
 
-// Namespace makes a namespace of the same fresh name in each of the clusters, in which Pods can be created at once.
-// It goes away after the test.
+// Namespace makes a namespace of the same fresh name in each of the clusters, in which Pods can be
+// created at once. It goes away after the test.
 func (f *Fixture) Namespace(in ...*rig.Cluster) string {
 	f.t.Helper()
 	if len(in) == 0 {

@@ -14,7 +14,8 @@ import (
 // Option edits a Job that is being made.
 type Option func(*batchv1.Job)
 
-// Job makes a Job with one container; without options it has one Pod, which is never retried in place.
+// Job makes a Job with one container; without options it has one Pod, which is never retried in
+// place.
 func Job(namespace, name string, options ...Option) *batchv1.Job {
 	job := &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},

@@ -18,7 +18,8 @@ var shared struct {
 	err     error
 }
 
-// Main runs the tests of a package with the given clusters, stops those that were started, and exits.
+// Main runs the tests of a package with the given clusters, stops those that were started, and
+// exits.
 func Main(m *testing.M, options ...rig.Options) {
 	shared.options = options
 	code := m.Run()

@@ -88,7 +88,8 @@ func start(ctx context.Context, name string) (*rig.Cluster, error) {
 	return cluster, nil
 }
 
-// protobuf is a client for the kubelet and the bench itself that takes little of the cores that they share with all else.
+// protobuf is a client for the kubelet and the bench itself that takes little of the cores that
+// they share with all else.
 func protobuf(cluster *rig.Cluster) (kubernetes.Interface, error) {
 	config := cluster.RESTConfig()
 	config.ContentType = runtime.ContentTypeProtobuf
@@ -96,7 +97,8 @@ func protobuf(cluster *rig.Cluster) (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(config)
 }
 
-// writes counts the requests of Job controllers so far; those that were answered by an error have its code.
+// writes counts the requests of Job controllers so far; those that were answered by an error have
+// its code.
 func writes(c *rig.Cluster) (map[string]int, error) {
 	requests, err := c.Requests()
 	if err != nil {

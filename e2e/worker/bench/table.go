@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// show prints both contenders side by side. A ratio above 1 is in favour of the embedded one. Of several rounds it's the
-// median, beside the least and the most.
+// show prints both contenders side by side. A ratio above 1 is in favour of the embedded one. Of
+// several rounds it's the median, beside the least and the most.
 func show(workers int, rows []row, runs [2][]run) {
 	fmt.Printf("\n%d Job(s) synced at a time, %d round(s)\n\n", workers, len(runs[0]))
 	fmt.Println("| load | built-in, Pods/s | embedded, Pods/s | ratio | writes per Pod, built-in | embedded |")

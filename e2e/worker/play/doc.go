@@ -1,5 +1,6 @@
-// Package play drives a Job controller by hand, in a cluster without nodes: the test is the kubelet, and says what
-// happens to each Pod and when. It also builds and runs jobferry-worker as a process.
+// Package play drives a Job controller by hand, in a cluster without nodes: the test is the
+// kubelet, and says what happens to each Pod and when. It also builds and runs jobferry-worker as a
+// process.
 //
 //	program, err := play.Build(ctx, dir)
 //	controller, err := play.Start(program, cluster.Kubeconfig(), "--sync-batch-period=200ms")
@@ -15,6 +16,6 @@
 //
 // # Trade-offs
 //
-// Nothing is simulated by timers, so a test never races with a simulated kubelet; it has to do all of it instead.
-// Where Pods just have to run, use the rig's nodes.
+// Nothing is simulated by timers, so a test never races with a simulated kubelet; it has to do all
+// of it instead. Where Pods just have to run, use the rig's nodes.
 package play

@@ -19,8 +19,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Gate is a way to an API server that lets a number of writes about Jobs and Pods pass, and then none: the process
-// behind it can be killed in between two of its writes.
+// Gate is a way to an API server that lets a number of writes about Jobs and Pods pass, and then
+// none: the process behind it can be killed in between two of its writes.
 type Gate struct {
 	server *http.Server
 	url    string

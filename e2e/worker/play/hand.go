@@ -91,7 +91,8 @@ func (h Hand) Exit(ctx context.Context, p corev1.Pod, code int32, conditions ...
 	return h.ExitContainers(ctx, p, codes, conditions...)
 }
 
-// ExitContainers ends the named containers, init containers too, each with its code. The Pod fails if one did.
+// ExitContainers ends the named containers, init containers too, each with its code. The Pod fails
+// if one did.
 func (h Hand) ExitContainers(ctx context.Context, p corev1.Pod, codes map[string]int32, conditions ...corev1.PodConditionType) error {
 	status := corev1.PodStatus{Phase: corev1.PodSucceeded, Conditions: []corev1.PodCondition{condition(corev1.PodReady, corev1.ConditionFalse)}}
 	for _, kind := range conditions {
@@ -121,7 +122,8 @@ func (h Hand) LetGo(ctx context.Context, p corev1.Pod) error {
 	return h.Remove(ctx, p)
 }
 
-// Remove takes the Pod away without a word about its end, as a forced deletion does. Finalizers keep it.
+// Remove takes the Pod away without a word about its end, as a forced deletion does. Finalizers
+// keep it.
 func (h Hand) Remove(ctx context.Context, p corev1.Pod) error {
 	err := h.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: ptr.To[int64](0), Preconditions: metav1.NewUIDPreconditions(string(p.UID)),

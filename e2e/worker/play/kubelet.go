@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Kubelet looks after the namespace's Pods until ctx ends: those that are being deleted it lets go, of the others it
-// asks whether they are to end now, and how.
+// Kubelet looks after the namespace's Pods until ctx ends: those that are being deleted it lets go,
+// of the others it asks whether they are to end now, and how.
 func (h Hand) Kubelet(ctx context.Context, decide func(corev1.Pod) (code int32, end bool), report func(error)) {
 	look := func(obj any) {
 		pod, ok := obj.(*corev1.Pod)

@@ -42,8 +42,8 @@ type Process struct {
 	err   error         // why it ended; to be read after ended
 }
 
-// Start runs jobferry-worker on a cluster, without servers of its own and without leader election unless args say
-// otherwise.
+// Start runs jobferry-worker on a cluster, without servers of its own and without leader election
+// unless args say otherwise.
 func Start(program, kubeconfig, logFile string, args ...string) (*Process, error) {
 	args = append([]string{"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--metrics-bind-address=0",
 		"--health-probe-bind-address=0", "--log-format=text"}, args...)

@@ -8,8 +8,8 @@ import (
 // This file is the contract between Jobferry's programs, and with its users: every label,
 // annotation, finalizer, spec.managedBy value and namespace that they agree on.
 
-// SystemNamespace is the namespace of the manager on the hub, and of Jobferry's own objects
-// in a worker: the ServiceAccount of the hub and the Leases of the fence.
+// SystemNamespace is the namespace of the manager on the hub, and of Jobferry's own objects in a
+// worker: the ServiceAccount of the hub and the Leases of the fence.
 const SystemNamespace = "jobferry-system"
 
 // Values of spec.managedBy of a Job.
@@ -47,8 +47,8 @@ const (
 	FinalizerMirror = "jobferry.dev/mirror"
 	// AnnotationCluster is the placement: the name of the worker.
 	AnnotationCluster = "jobferry.dev/cluster"
-	// AnnotationMovedFrom is the worker that the Job was placed on before. The Job starts
-	// nowhere else until that worker has no mirror of it any more.
+	// AnnotationMovedFrom is the worker that the Job was placed on before. The Job starts nowhere
+	// else until that worker has no mirror of it any more.
 	AnnotationMovedFrom = "jobferry.dev/moved-from"
 	// AnnotationMovedAt is the time (RFC 3339) of the last move, and AnnotationMovedWith the
 	// progress that the hub knew of then.
@@ -67,37 +67,37 @@ const (
 	AnnotationHubUID = "jobferry.dev/hub-uid"
 	// AnnotationProjected holds the record of what was projected; see mirror.Drift.
 	AnnotationProjected = "jobferry.dev/projected"
-	// AnnotationFreshStart marks a mirror that takes the place of a moved Job's mirror and
-	// starts from zero: the hub's counters are held until it has caught up. On a hub Job it
-	// applies to the mirrors that are created next.
+	// AnnotationFreshStart marks a mirror that takes the place of a moved Job's mirror and starts
+	// from zero: the hub's counters are held until it has caught up. On a hub Job it applies to the
+	// mirrors that are created next.
 	AnnotationFreshStart = "jobferry.dev/fresh-start"
-	// AnnotationDeadlineSpent holds the seconds of activeDeadlineSeconds that a moved Job had
-	// used before; they are subtracted from the mirror's deadline. On a hub Job it holds those
-	// until its last move.
+	// AnnotationDeadlineSpent holds the seconds of activeDeadlineSeconds that a moved Job had used
+	// before; they are subtracted from the mirror's deadline. On a hub Job it holds those until its
+	// last move.
 	AnnotationDeadlineSpent = "jobferry.dev/deadline-spent"
-	// AnnotationCarry lists the kinds of objects that are carried along with the mirror,
-	// separated by commas; see pkg/manager/carry.
+	// AnnotationCarry lists the kinds of objects that are carried along with the mirror, separated
+	// by commas; see pkg/manager/carry.
 	AnnotationCarry = "jobferry.dev/carry"
-	// AnnotationFenced holds the time (RFC 3339) at which the embedded Job controller fenced
-	// the mirror. The controller runs the mirror as if it were suspended for as long as the
-	// annotation is there; the hub removes it from a mirror that is still placed there.
+	// AnnotationFenced holds the time (RFC 3339) at which the embedded Job controller fenced the
+	// mirror. The controller runs the mirror as if it were suspended for as long as the annotation
+	// is there; the hub removes it from a mirror that is still placed there.
 	AnnotationFenced = "jobferry.dev/fenced"
 	// ConditionJobFenced on a Job is True while its Pods are stopped because its hub has not
 	// renewed the Lease. Suspended stays with spec.suspend, as the API server demands: the
 	// startTime of a Job that is not suspended must not change.
 	ConditionJobFenced batchv1.JobConditionType = "jobferry.dev/Fenced"
-	// FinalizerJobTracking is the default finalizer on Pods that the embedded Job controller
-	// has not counted yet.
+	// FinalizerJobTracking is the default finalizer on Pods that the embedded Job controller has
+	// not counted yet.
 	FinalizerJobTracking = "jobferry.dev/job-tracking"
 )
 
 // Names on the Leases of the fence, in the workers.
 const (
-	// AnnotationWorkerLostTimeout is the hub's time-out for this worker, as a Go duration. The
-	// hub sets it.
+	// AnnotationWorkerLostTimeout is the hub's time-out for this worker, as a Go duration. The hub
+	// sets it.
 	AnnotationWorkerLostTimeout = "jobferry.dev/worker-lost-timeout"
-	// AnnotationFenceAfter is how long after the Lease's expiry the embedded Job controller
-	// fences this hub's Jobs, as a Go duration. The controller sets it.
+	// AnnotationFenceAfter is how long after the Lease's expiry the embedded Job controller fences
+	// this hub's Jobs, as a Go duration. The controller sets it.
 	AnnotationFenceAfter = "jobferry.dev/fence-after"
 )
 
@@ -110,8 +110,8 @@ const (
 	KubeconfigKey = "kubeconfig"
 	// FinalizerWorkerCluster keeps a registration Secret until its worker can be removed.
 	FinalizerWorkerCluster = "jobferry.dev/worker-cluster"
-	// AnnotationMultiKueueCluster names the MultiKueueCluster that a registration Secret was
-	// made for. The manager stops updating a Secret that has lost this annotation.
+	// AnnotationMultiKueueCluster names the MultiKueueCluster that a registration Secret was made
+	// for. The manager stops updating a Secret that has lost this annotation.
 	AnnotationMultiKueueCluster = "jobferry.dev/multikueue-cluster"
 	// LabelHub, on objects in a worker, holds the UID of the hub that they are for.
 	LabelHub = "jobferry.dev/hub"
@@ -125,8 +125,8 @@ const (
 	AnnotationTokenExpires = "jobferry.dev/token-expires"
 )
 
-// Origin is the id of one hub: by default the UID of its kube-system namespace. It must be a
-// valid label value.
+// Origin is the id of one hub: by default the UID of its kube-system namespace. It must be a valid
+// label value.
 type Origin string
 
 // Selector selects the mirrors of this origin in a worker.
@@ -134,8 +134,8 @@ func (o Origin) Selector() labels.Selector {
 	return labels.SelectorFromSet(labels.Set{LabelOrigin: string(o)})
 }
 
-// FenceLease returns the name of the Lease of this origin in a worker, in SystemNamespace. The
-// hub renews it; the embedded Job controller fences the origin's Jobs when it is not renewed.
+// FenceLease returns the name of the Lease of this origin in a worker, in SystemNamespace. The hub
+// renews it; the embedded Job controller fences the origin's Jobs when it is not renewed.
 func (o Origin) FenceLease() string { return "jobferry-" + string(o) }
 
 // IsFenced reports whether the embedded Job controller has fenced a mirror.

@@ -39,8 +39,8 @@ const (
 	ReasonBadConfig = "BadConfig"
 )
 
-// ReasonUnsupportedSource of the condition Active of a MultiKueueCluster: the kubeconfig is
-// neither in a Secret nor registered. Its other reasons are those of the WorkerCluster.
+// ReasonUnsupportedSource of the condition Active of a MultiKueueCluster: the kubeconfig is neither
+// in a Secret nor registered. Its other reasons are those of the WorkerCluster.
 const ReasonUnsupportedSource = "UnsupportedClusterSource"
 
 // Reasons of the condition ConditionJobFenced of a mirror.

@@ -12,11 +12,10 @@ import (
 type JobController string
 
 const (
-	// JobControllerBuiltIn is the Job controller of the worker's own
-	// kube-controller-manager: mirrors have no spec.managedBy.
+	// JobControllerBuiltIn is the Job controller of the worker's own kube-controller-manager:
+	// mirrors have no spec.managedBy.
 	JobControllerBuiltIn JobController = "BuiltIn"
-	// JobControllerEmbedded is jobferry-worker: mirrors have
-	// spec.managedBy jobferry.dev/worker.
+	// JobControllerEmbedded is jobferry-worker: mirrors have spec.managedBy jobferry.dev/worker.
 	JobControllerEmbedded JobController = "Embedded"
 )
 
@@ -26,39 +25,33 @@ const (
 type CapacityMode string
 
 const (
-	// CapacityNodes counts what the worker's nodes can hold beside the Pods
-	// that run on them.
+	// CapacityNodes counts what the worker's nodes can hold beside the Pods that run on them.
 	CapacityNodes CapacityMode = "Nodes"
-	// CapacityUnlimited skips the check: for workers that add nodes on
-	// demand, or whose nodes the manager may not read.
+	// CapacityUnlimited skips the check: for workers that add nodes on demand, or whose nodes the
+	// manager may not read.
 	CapacityUnlimited CapacityMode = "Unlimited"
 )
 
-// RemovalPolicy says what becomes of a worker's Jobs when its registration
-// Secret is deleted. Until that is done, a finalizer keeps the Secret, and with
-// it the credentials that the work needs.
+// RemovalPolicy says what becomes of a worker's Jobs when its registration Secret is deleted. Until
+// that is done, a finalizer keeps the Secret, and with it the credentials that the work needs.
 //
 // +kubebuilder:validation:Enum=Wait;Move;Orphan
 type RemovalPolicy string
 
 const (
-	// RemovalWait places nothing more on the worker, and lets it go when its
-	// last Job has finished.
+	// RemovalWait places nothing more on the worker, and lets it go when its last Job has finished.
 	RemovalWait RemovalPolicy = "Wait"
-	// RemovalMove ends the worker's unfinished Jobs, and places them on other
-	// workers.
+	// RemovalMove ends the worker's unfinished Jobs, and places them on other workers.
 	RemovalMove RemovalPolicy = "Move"
-	// RemovalOrphan leaves the mirrors in the worker as they are, without the
-	// hub's label, and lets the worker go at once. Their hub Jobs are placed
-	// on other workers.
+	// RemovalOrphan leaves the mirrors in the worker as they are, without the hub's label, and lets
+	// the worker go at once. Their hub Jobs are placed on other workers.
 	RemovalOrphan RemovalPolicy = "Orphan"
 )
 
 // WorkerClusterSpec is how the admin wants a worker to be used.
 type WorkerClusterSpec struct {
-	// kubeconfigSecret is the name of the registration Secret, in the
-	// manager's namespace. It cannot be changed: another cluster is another
-	// WorkerCluster.
+	// kubeconfigSecret is the name of the registration Secret, in the manager's namespace. It
+	// cannot be changed: another cluster is another WorkerCluster.
 	//
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -66,8 +59,8 @@ type WorkerClusterSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="kubeconfigSecret is immutable: register the other cluster under its own name"
 	KubeconfigSecret string `json:"kubeconfigSecret"`
 
-	// jobController says who runs the mirrored Jobs in this worker. It counts
-	// for mirrors created from now on.
+	// jobController says who runs the mirrored Jobs in this worker. It counts for mirrors created
+	// from now on.
 	//
 	// +optional
 	// +kubebuilder:default=BuiltIn
@@ -78,26 +71,24 @@ type WorkerClusterSpec struct {
 	// +optional
 	Cordoned bool `json:"cordoned,omitempty"`
 
-	// drain moves the unfinished Jobs placed here to other workers, with the
-	// progress that they have made, and keeps new ones away. The copy here has
-	// stopped before the Job starts elsewhere. A Job that fits nowhere else goes
-	// on here, and is tried again when a worker has more room. status.jobs
-	// tells how many are left.
+	// drain moves the unfinished Jobs placed here to other workers, with the progress that they
+	// have made, and keeps new ones away. The copy here has stopped before the Job starts
+	// elsewhere. A Job that fits nowhere else goes on here, and is tried again when a worker has
+	// more room. status.jobs tells how many are left.
 	//
 	// +optional
 	Drain bool `json:"drain,omitempty"`
 
-	// workerLostTimeout is how long this worker may be not Ready before its
-	// Jobs go on elsewhere; a Job's annotation jobferry.dev/on-cluster-lost
-	// says how. Not set: the manager's flag --worker-lost-timeout, 15m by default.
-	// At least 1s.
+	// workerLostTimeout is how long this worker may be not Ready before its Jobs go on elsewhere; a
+	// Job's annotation jobferry.dev/on-cluster-lost says how. Not set: the manager's flag
+	// --worker-lost-timeout, 15m by default. At least 1s.
 	//
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="workerLostTimeout must be at least 1s"
 	WorkerLostTimeout *metav1.Duration `json:"workerLostTimeout,omitempty"`
 
-	// weight multiplies this worker's score at placement: between two workers
-	// with the same free share, the heavier one is preferred.
+	// weight multiplies this worker's score at placement: between two workers with the same free
+	// share, the heavier one is preferred.
 	//
 	// +optional
 	// +kubebuilder:default=1
@@ -111,23 +102,23 @@ type WorkerClusterSpec struct {
 	// +kubebuilder:default=Nodes
 	Capacity CapacityMode `json:"capacity,omitempty"`
 
-	// createNamespaces lets the manager create, in this worker, the namespace
-	// of a Job that is placed here.
+	// createNamespaces lets the manager create, in this worker, the namespace of a Job that is
+	// placed here.
 	//
 	// +optional
 	// +kubebuilder:default=true
 	CreateNamespaces *bool `json:"createNamespaces,omitempty"`
 
-	// carry lists the kinds of objects that the manager copies along with a
-	// Job when its Pod template refers to them. Empty: none.
+	// carry lists the kinds of objects that the manager copies along with a Job when its Pod
+	// template refers to them. Empty: none.
 	//
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=3
 	Carry []CarriedKind `json:"carry,omitempty"`
 
-	// removalPolicy says what becomes of this worker's Jobs when its
-	// registration Secret is deleted.
+	// removalPolicy says what becomes of this worker's Jobs when its registration Secret is
+	// deleted.
 	//
 	// +optional
 	// +kubebuilder:default=Wait
@@ -144,8 +135,8 @@ const (
 	CarryConfigMaps CarriedKind = "ConfigMap"
 	// CarrySecrets carries Secrets, but for ServiceAccount tokens.
 	CarrySecrets CarriedKind = "Secret"
-	// CarryServiceAccounts carries ServiceAccounts: name and image pull
-	// secrets, not their permissions.
+	// CarryServiceAccounts carries ServiceAccounts: name and image pull secrets, not their
+	// permissions.
 	CarryServiceAccounts CarriedKind = "ServiceAccount"
 )
 
@@ -155,12 +146,11 @@ const (
 	ConditionReady = "Ready"
 	// ConditionSchedulable: new Jobs may be placed on the worker.
 	ConditionSchedulable = "Schedulable"
-	// ConditionLost: the worker has not been Ready for workerLostTimeout, and its
-	// Jobs go on elsewhere. Unknown: so it would be, but no worker is Ready, and
-	// the hub suspects itself.
+	// ConditionLost: the worker has not been Ready for workerLostTimeout, and its Jobs go on
+	// elsewhere. Unknown: so it would be, but no worker is Ready, and the hub suspects itself.
 	ConditionLost = "Lost"
-	// ConditionFenced: if the worker is cut off, its embedded Job controller stops
-	// this hub's Jobs before they go on elsewhere. Unknown: it hasn't answered.
+	// ConditionFenced: if the worker is cut off, its embedded Job controller stops this hub's Jobs
+	// before they go on elsewhere. Unknown: it hasn't answered.
 	ConditionFenced = "Fenced"
 )
 
@@ -168,31 +158,27 @@ const (
 const (
 	// ReasonConnected: Ready=True.
 	ReasonConnected = "Connected"
-	// ReasonConnecting: no answer yet since the manager or the connection
-	// started.
+	// ReasonConnecting: no answer yet since the manager or the connection started.
 	ReasonConnecting = "Connecting"
 	// ReasonSecretMissing: the registration Secret is gone.
 	ReasonSecretMissing = "SecretMissing"
 	// ReasonKubeconfigMissing: the Secret has no key "kubeconfig".
 	ReasonKubeconfigMissing = "KubeconfigMissing"
-	// ReasonKubeconfigInvalid: the kubeconfig can't be parsed, or has no
-	// usable context.
+	// ReasonKubeconfigInvalid: the kubeconfig can't be parsed, or has no usable context.
 	ReasonKubeconfigInvalid = "KubeconfigInvalid"
-	// ReasonKubeconfigRefused: the kubeconfig asks for what the manager won't
-	// do: run a plugin, read files, skip TLS verification, or talk plain HTTP.
+	// ReasonKubeconfigRefused: the kubeconfig asks for what the manager won't do: run a plugin,
+	// read files, skip TLS verification, or talk plain HTTP.
 	ReasonKubeconfigRefused = "KubeconfigRefused"
 	// ReasonUnreachable: the API server does not answer.
 	ReasonUnreachable = "Unreachable"
-	// ReasonUntrusted: the server's certificate doesn't prove that it is the
-	// cluster that the kubeconfig means.
+	// ReasonUntrusted: the server's certificate doesn't prove that it is the cluster that the
+	// kubeconfig means.
 	ReasonUntrusted = "Untrusted"
 	// ReasonUnauthorized: the API server refuses the credentials.
 	ReasonUnauthorized = "Unauthorized"
-	// ReasonForbidden: the credentials lack a permission that the manager
-	// needs.
+	// ReasonForbidden: the credentials lack a permission that the manager needs.
 	ReasonForbidden = "Forbidden"
-	// ReasonClusterChanged: the kubeconfig leads to another cluster than
-	// before.
+	// ReasonClusterChanged: the kubeconfig leads to another cluster than before.
 	ReasonClusterChanged = "ClusterChanged"
 	// ReasonIsHub: the kubeconfig leads to the hub itself.
 	ReasonIsHub = "IsHub"
@@ -200,8 +186,8 @@ const (
 	ReasonDuplicate = "DuplicateCluster"
 	// ReasonSchedulable: Schedulable=True.
 	ReasonSchedulable = "Schedulable"
-	// ReasonCapacityUnknown: Schedulable=True, but what fits isn't checked,
-	// though spec.capacity asks for it: nodes or Pods can't be watched.
+	// ReasonCapacityUnknown: Schedulable=True, but what fits isn't checked, though spec.capacity
+	// asks for it: nodes or Pods can't be watched.
 	ReasonCapacityUnknown = "CapacityUnknown"
 	// ReasonCordoned: spec.cordoned is set.
 	ReasonCordoned = "Cordoned"
@@ -217,18 +203,16 @@ const (
 	ReasonInTouch = "InTouch"
 	// ReasonFenceKept: Fenced=True.
 	ReasonFenceKept = "LeaseKept"
-	// ReasonNoFence: Fenced=False: there is no Lease in this worker, as its Jobs are
-	// run by its built-in Job controller, or as it has been let go.
+	// ReasonNoFence: Fenced=False: there is no Lease in this worker, as its Jobs are run by its
+	// built-in Job controller, or as it has been let go.
 	ReasonNoFence = "NoFence"
 	// ReasonFenceTooLate: Fenced=False: the fence closes after the Jobs have moved.
 	ReasonFenceTooLate = "FenceTooLate"
 	// ReasonLeaseForbidden: Fenced=False: the credentials may not write the Lease.
 	ReasonLeaseForbidden = "LeaseForbidden"
-	// ReasonLeaseRefused: Fenced=False: the worker's API server doesn't take the
-	// Lease.
+	// ReasonLeaseRefused: Fenced=False: the worker's API server doesn't take the Lease.
 	ReasonLeaseRefused = "LeaseRefused"
-	// ReasonUnanswered: Fenced=Unknown: no embedded Job controller has answered to
-	// the Lease.
+	// ReasonUnanswered: Fenced=Unknown: no embedded Job controller has answered to the Lease.
 	ReasonUnanswered = "Unanswered"
 	// ReasonRemoving: the registration Secret is being deleted.
 	ReasonRemoving = "Removing"
@@ -236,8 +220,8 @@ const (
 
 // WorkerClusterStatus is what the manager knows of a worker.
 type WorkerClusterStatus struct {
-	// conditions are Ready, Schedulable, Lost and Fenced, and what other parts of
-	// the manager find out.
+	// conditions are Ready, Schedulable, Lost and Fenced, and what other parts of the manager find
+	// out.
 	//
 	// +optional
 	// +listType=map
@@ -246,8 +230,8 @@ type WorkerClusterStatus struct {
 	// +patchMergeKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// clusterUID is the UID of the worker's kube-system namespace: the proof
-	// that a rotated kubeconfig still leads to the same cluster.
+	// clusterUID is the UID of the worker's kube-system namespace: the proof that a rotated
+	// kubeconfig still leads to the same cluster.
 	//
 	// +optional
 	ClusterUID types.UID `json:"clusterUID,omitempty"`
@@ -282,14 +266,13 @@ type WorkerClusterStatus struct {
 	// +optional
 	Free corev1.ResourceList `json:"free,omitempty"`
 
-	// lastContactTime is when the worker last answered, as of the last change
-	// of this status: it isn't written for its own sake.
+	// lastContactTime is when the worker last answered, as of the last change of this status: it
+	// isn't written for its own sake.
 	//
 	// +optional
 	LastContactTime *metav1.Time `json:"lastContactTime,omitempty"`
 
-	// observedGeneration is the generation of the spec that this status is
-	// about.
+	// observedGeneration is the generation of the spec that this status is about.
 	//
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`

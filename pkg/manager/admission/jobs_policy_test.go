@@ -107,7 +107,8 @@ func TestSelectorGrammar(t *testing.T) {
 	})
 }
 
-// beyondRegexp says whether only a length or a size is wrong, which the policy leaves to the manager.
+// beyondRegexp says whether only a length or a size is wrong, which the policy leaves to the
+// manager.
 func beyondRegexp(text string, err error) bool {
 	return err != nil && (errors.Is(err, strconv.ErrRange) || strings.Contains(err.Error(), "must be no more than 253") ||
 		strings.Contains(err.Error(), "must be an integer") && strings.ContainsAny(text, "0123456789"))

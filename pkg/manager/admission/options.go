@@ -30,12 +30,11 @@ type Options struct {
 	BindAddress string
 	// Namespace of the Service and the Secret.
 	Namespace string
-	// Service is the name of the Service that the API server calls. Default
-	// jobferry-webhook.
+	// Service is the name of the Service that the API server calls. Default jobferry-webhook.
 	Service string
-	// CertDir is a folder with tls.crt and tls.key, such as a Secret of
-	// cert-manager's; they're read anew when they change. Empty, the default: the
-	// manager makes certificates itself, and injects them.
+	// CertDir is a folder with tls.crt and tls.key, such as a Secret of cert-manager's; they're
+	// read anew when they change. Empty, the default: the manager makes certificates itself, and
+	// injects them.
 	CertDir string
 	// CertLifetime of certificates that the manager makes. Default 90 days.
 	CertLifetime time.Duration

@@ -93,7 +93,8 @@ type request struct {
 	namespace   map[string]string // its labels
 }
 
-// denied returns the messages of what a policy refuses; an expression that can't be evaluated ends the test.
+// denied returns the messages of what a policy refuses; an expression that can't be evaluated ends
+// the test.
 func (p policy) denied(r request) (messages []string) {
 	p.t.Helper()
 	if r.user == "" {
@@ -127,7 +128,8 @@ func (p policy) denied(r request) (messages []string) {
 	return messages
 }
 
-// newJob makes a Job with a managedBy, unless that's empty, and annotations given as key, value, key, value.
+// newJob makes a Job with a managedBy, unless that's empty, and annotations given as key, value,
+// key, value.
 func newJob(managedBy string, annotations ...string) *batchv1.Job {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "job"}}
 	if managedBy != "" {

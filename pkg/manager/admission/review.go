@@ -16,8 +16,8 @@ import (
 // jobs is what the webhook is for.
 var jobs = metav1.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
 
-// job is what counts of a Job. Fields of newer API versions pass through: they're
-// never decoded, and the answer is a patch.
+// job is what counts of a Job. Fields of newer API versions pass through: they're never decoded,
+// and the answer is a patch.
 type job struct {
 	Metadata struct {
 		Labels map[string]string `json:"labels"`
@@ -27,8 +27,8 @@ type job struct {
 	} `json:"spec"`
 }
 
-// Review answers one request of the hub's API server. That the namespace is
-// dispatched is the webhook configuration's to see to.
+// Review answers one request of the hub's API server. That the namespace is dispatched is the
+// webhook configuration's to see to.
 func Review(request *admissionv1.AdmissionRequest) admission.Response {
 	if request.Resource != jobs || request.Operation != admissionv1.Create || request.SubResource != "" {
 		return admission.Allowed("")

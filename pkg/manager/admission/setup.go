@@ -10,13 +10,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// The configuration is written for its caBundle, and read by name. The Secret is
-// covered by the permissions for registrations.
+// The configuration is written for its caBundle, and read by name. The Secret is covered by the
+// permissions for registrations.
 //
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=jobferry-dispatch,verbs=get;list;watch;patch
 
-// Setup adds the webhook to the manager, if it's enabled: served by every replica,
-// and part of /readyz.
+// Setup adds the webhook to the manager, if it's enabled: served by every replica, and part of
+// /readyz.
 func Setup(mgr ctrl.Manager, options Options) error {
 	if !options.Enabled {
 		return nil

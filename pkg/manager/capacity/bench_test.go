@@ -8,8 +8,8 @@ import (
 	. "github.com/jobferry/jobferry/pkg/manager/placement/placementtest"
 )
 
-// BenchmarkBurst is what one of many Jobs at once costs: placed among four workers, reserved, its Pod
-// created and bound, ended, and released. The work of the Ledgers and of placement alone.
+// BenchmarkBurst is what one of many Jobs at once costs: placed among four workers, reserved, its
+// Pod created and bound, ended, and released. The work of the Ledgers and of placement alone.
 func BenchmarkBurst(b *testing.B) {
 	for _, size := range []struct{ nodes, placed int }{{100, 500}, {100, 5000}, {5000, 5000}} {
 		b.Run(fmt.Sprintf("nodes=%d/placed=%d", size.nodes, size.placed), func(b *testing.B) {

@@ -61,8 +61,8 @@ func (c *claim) fits(n *node) int64 {
 	return 0
 }
 
-// adjust makes the claim hold what it's short of, or give back what it has too much of. Slots on the
-// near node are the first to be taken or given back; nil if no node is near.
+// adjust makes the claim hold what it's short of, or give back what it has too much of. Slots on
+// the near node are the first to be taken or given back; nil if no node is near.
 func (l *Ledger) adjust(c *claim, near *node) {
 	short := max(c.want-c.bound.sum(), 0) - c.held.sum() - c.unheld
 	if short < 0 {
@@ -76,8 +76,8 @@ func (l *Ledger) adjust(c *claim, near *node) {
 	l.seat(c)
 }
 
-// giveBack releases slots: those of the near node, which a Pod has just taken; then those that aren't
-// held; then those on the nodes where the claim holds most.
+// giveBack releases slots: those of the near node, which a Pod has just taken; then those that
+// aren't held; then those on the nodes where the claim holds most.
 func (l *Ledger) giveBack(c *claim, count int64, near *node) {
 	if near != nil {
 		taken := min(count, c.held[near])

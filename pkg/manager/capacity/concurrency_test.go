@@ -11,8 +11,8 @@ import (
 	. "github.com/jobferry/jobferry/pkg/manager/placement/placementtest"
 )
 
-// TestManyGoroutines has informers, the manager and readers at a Ledger at the same time. The callback
-// reads, too: it's called without locks held.
+// TestManyGoroutines has informers, the manager and readers at a Ledger at the same time. The
+// callback reads, too: it's called without locks held.
 func TestManyGoroutines(t *testing.T) {
 	var calls atomic.Int64
 	var l *Ledger

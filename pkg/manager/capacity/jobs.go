@@ -61,8 +61,8 @@ func (l *Ledger) open(j *job, shape *placement.Shape) {
 	}
 }
 
-// Release ends a Job's reservation. Its Pods keep the room that they have; those that wait for a node
-// claim theirs one by one.
+// Release ends a Job's reservation. Its Pods keep the room that they have; those that wait for a
+// node claim theirs one by one.
 func (l *Ledger) Release(key types.NamespacedName) {
 	l.update(func() {
 		j, ok := l.jobs[key]
@@ -135,8 +135,8 @@ func ownerJob(object *corev1.Pod) (*metav1.OwnerReference, bool) {
 	return owner, true
 }
 
-// tidyGroup forgets a Job without Pods, unless a reservation says that more may come: then whether one
-// ever ran is still of interest.
+// tidyGroup forgets a Job without Pods, unless a reservation says that more may come: then whether
+// one ever ran is still of interest.
 func (l *Ledger) tidyGroup(g *group) {
 	if g == nil || len(g.pods) > 0 || g.job.claim != nil {
 		return

@@ -85,8 +85,8 @@ func (l *Ledger) touch(n *node) {
 	l.snapshot = nil
 }
 
-// settle moves claims off the nodes that have no room for them any more, gives room that came free to
-// the claims that wait, and says whether there is room left for others.
+// settle moves claims off the nodes that have no room for them any more, gives room that came free
+// to the claims that wait, and says whether there is room left for others.
 func (l *Ledger) settle() bool {
 	changed := make([]*node, 0, len(l.touched))
 	for n := range l.touched {

@@ -260,7 +260,8 @@ func TestOnePerNodeClaims(t *testing.T) {
 	s.free("a=3 b=3 c=3")
 }
 
-// TestOnePerNodeClaimsDontBlockEachOther: one that waits for another node than this leaves it to others.
+// TestOnePerNodeClaimsDontBlockEachOther: one that waits for another node than this leaves it to
+// others.
 func TestOnePerNodeClaimsDontBlockEachOther(t *testing.T) {
 	s := newStory(t, NewNode("a").Has("cpu", "1"))
 	first, second := NewJob("j").Requests("cpu", "1").OnePerNode(), NewJob("j").Requests("cpu", "1").OnePerNode()

@@ -247,8 +247,8 @@ func (m *model) claims() []*claim {
 	return claims
 }
 
-// checkReservations: they want what was asked for and count the right Pods; the other Pods that wait
-// have claims of their own.
+// checkReservations: they want what was asked for and count the right Pods; the other Pods that
+// wait have claims of their own.
 func (m *model) checkReservations(t *rapid.T) {
 	bound := map[types.NamespacedName]int64{}
 	for _, pod := range m.pods {

@@ -47,8 +47,8 @@ func (n *node) overfull() bool {
 	return placement.Resources{}.Exceeds(n.look().Free)
 }
 
-// roomier says whether a Job that didn't fit before may fit now: there is more free, or what the idle
-// node would hold changed, and with it how many Pods a Job needs at once.
+// roomier says whether a Job that didn't fit before may fit now: there is more free, or what the
+// idle node would hold changed, and with it how many Pods a Job needs at once.
 func (n *node) roomier(before *placement.Node) bool {
 	now := n.look()
 	return n.object != before.Object || now.Free.Exceeds(before.Free) || !now.Idle.Equal(before.Idle)

@@ -91,8 +91,8 @@ func (l *Ledger) read(object *corev1.Pod) *pod {
 	return p
 }
 
-// unchanged says whether the account would be the same with a Pod's new state. What a Pod that waits
-// asks for can't change but by dropping a scheduling gate; what one that is bound takes can.
+// unchanged says whether the account would be the same with a Pod's new state. What a Pod that
+// waits asks for can't change but by dropping a scheduling gate; what one that is bound takes can.
 func (p *pod) unchanged(object *corev1.Pod) bool {
 	if p.leaving != (object.DeletionTimestamp != nil) || !p.group.owns(object) {
 		return false
@@ -153,8 +153,8 @@ func (l *Ledger) addToNode(p *pod, sign int64) {
 	n.pods += int(sign)
 }
 
-// rebalance adjusts the claims that a Pod's change concerns: its Job's reservation, or its own. Either
-// state may be nil.
+// rebalance adjusts the claims that a Pod's change concerns: its Job's reservation, or its own.
+// Either state may be nil.
 func (l *Ledger) rebalance(old, p *pod) {
 	was, is := old.reservation(), p.reservation()
 	near := p.at()

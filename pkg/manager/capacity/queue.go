@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// queue has the claims of one shape that don't hold all they want, the oldest first. Where one of them
-// doesn't fit, none does.
+// queue has the claims of one shape that don't hold all they want, the oldest first. Where one of
+// them doesn't fit, none does.
 type queue struct {
 	shape  string
 	claims *list.List

@@ -12,8 +12,8 @@ import (
 	. "github.com/jobferry/jobferry/pkg/manager/placement/placementtest"
 )
 
-// simulation places random Jobs into random workers, and packs them there by itself: by plain numbers,
-// with nothing of the Ledgers or of package placement.
+// simulation places random Jobs into random workers, and packs them there by itself: by plain
+// numbers, with nothing of the Ledgers or of package placement.
 type simulation struct {
 	workers []*simWorker
 	placed  []*simJob
@@ -161,8 +161,8 @@ func (s *simulation) needed(w *simWorker) []*simJob {
 	return pods
 }
 
-// packs tries all nodes for the first Pod, and what is left for the others. Pods of one Job are alike:
-// the next one doesn't go to a node before its sibling's.
+// packs tries all nodes for the first Pod, and what is left for the others. Pods of one Job are
+// alike: the next one doesn't go to a node before its sibling's.
 func packs(nodes []simNode, pods []*simJob, from int) bool {
 	if len(pods) == 0 {
 		return true
@@ -184,8 +184,8 @@ func packs(nodes []simNode, pods []*simJob, from int) bool {
 	return false
 }
 
-// TestPodsThatAreBoundAtOnceFit: a scheduler that takes any node that fits finds one for every Pod that
-// a Job needs, and what doesn't fit isn't placed.
+// TestPodsThatAreBoundAtOnceFit: a scheduler that takes any node that fits finds one for every Pod
+// that a Job needs, and what doesn't fit isn't placed.
 func TestPodsThatAreBoundAtOnceFit(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSimulation(t)

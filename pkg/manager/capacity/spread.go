@@ -2,10 +2,10 @@ package capacity
 
 import "slices"
 
-// spread says how many of count Pods each node takes, given how many fit there, so that the nodes are
-// left as evenly free as can be: all that take some are left with the same number of free slots, or
-// one more. That is about where a scheduler that prefers the least allocated node puts them. Where
-// fewer fit in all, every node takes what fits.
+// spread says how many of count Pods each node takes, given how many fit there, so that the nodes
+// are left as evenly free as can be: all that take some are left with the same number of free
+// slots, or one more. That is about where a scheduler that prefers the least allocated node puts
+// them. Where fewer fit in all, every node takes what fits.
 func spread(free []int64, count int64) []int64 {
 	taken := slices.Clone(free)
 	if total(free, 0) <= count {
@@ -23,8 +23,8 @@ func spread(free []int64, count int64) []int64 {
 	return taken
 }
 
-// levelFor is the highest number of free slots that all nodes can be left with, if they have as many,
-// for count Pods to be taken.
+// levelFor is the highest number of free slots that all nodes can be left with, if they have as
+// many, for count Pods to be taken.
 func levelFor(free []int64, count int64) int64 {
 	// total(free, low) >= count > total(free, high)
 	low, high := int64(0), slices.Max(free)+1

@@ -21,8 +21,8 @@ type Report struct {
 	Since time.Time
 	// Message of the scheduler about the Pod that it failed for first.
 	Message string
-	// Hindered counts the Pods whose node can't start their containers: an image that
-	// can't be pulled, a ConfigMap that isn't there.
+	// Hindered counts the Pods whose node can't start their containers: an image that can't be
+	// pulled, a ConfigMap that isn't there.
 	Hindered int
 	// Hindrance is what the kubelet says of one of them, with the container.
 	Hindrance string
@@ -100,8 +100,8 @@ func everRan(object *corev1.Pod) bool {
 		slices.ContainsFunc(object.Status.ContainerStatuses, containerRan)
 }
 
-// hinderedContainer is the first container of a Pod that waits for something else than
-// its turn; nil: there's none, or the Pod ran.
+// hinderedContainer is the first container of a Pod that waits for something else than its turn;
+// nil: there's none, or the Pod ran.
 func hinderedContainer(object *corev1.Pod) *corev1.ContainerStatus {
 	if everRan(object) {
 		return nil

@@ -21,8 +21,7 @@ func newCopy(source Object, origin v1alpha1.Origin) Object {
 	return object
 }
 
-// updated returns a copy brought in line with its source; what others have added
-// stays.
+// updated returns a copy brought in line with its source; what others have added stays.
 func updated(existing, source Object, origin v1alpha1.Origin) Object {
 	object := existing.DeepCopyObject().(Object)
 	stamp(object, source, origin)
@@ -92,8 +91,7 @@ func sameContent(object, source Object) bool {
 	return equality.Semantic.DeepEqual(would, object)
 }
 
-// isFixed says whether the API server refuses to change the object's content to
-// the source's.
+// isFixed says whether the API server refuses to change the object's content to the source's.
 func isFixed(object, source Object) bool {
 	switch o := object.(type) {
 	case *corev1.ConfigMap:

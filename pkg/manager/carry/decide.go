@@ -23,18 +23,16 @@ const (
 	Await Operation = "Await"
 	// Create creates Decision.Object.
 	Create Operation = "Create"
-	// Update replaces the object by Decision.Object, on condition that it is still
-	// as it was seen.
+	// Update replaces the object by Decision.Object, on condition that it is still as it was seen.
 	Update Operation = "Update"
 	// AddOwner applies Decision.Patch, a strategic merge patch.
 	AddOwner Operation = "AddOwner"
-	// Recreate deletes the object as it was seen, and creates Decision.Object: it's
-	// immutable.
+	// Recreate deletes the object as it was seen, and creates Decision.Object: it's immutable.
 	Recreate Operation = "Recreate"
 )
 
-// Sight is one object as it was read. The source must have been read after the
-// existing object: then an Update that succeeds never takes a copy back in time.
+// Sight is one object as it was read. The source must have been read after the existing object:
+// then an Update that succeeds never takes a copy back in time.
 type Sight struct {
 	Ref Ref
 	// Namespace is that of the Job.
@@ -64,8 +62,8 @@ type Decision struct {
 	Do     Operation
 	Object Object
 	Patch  []byte
-	// Blocked says why the Job's Pods can't start; empty: as far as this object
-	// is concerned, they can.
+	// Blocked says why the Job's Pods can't start; empty: as far as this object is concerned, they
+	// can.
 	Blocked string
 	// Note is worth telling; empty: nothing is.
 	Note string

@@ -161,8 +161,8 @@ func checkText(t *testing.T, what, got, want string) {
 	}
 }
 
-// checkSettles carries a decision out, and sees that nothing is left to do then,
-// and that all owners are kept.
+// checkSettles carries a decision out, and sees that nothing is left to do then, and that all
+// owners are kept.
 func checkSettles(t *testing.T, sight Sight, d Decision) {
 	t.Helper()
 	before := sight.Existing
@@ -239,8 +239,8 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// Owners must not keep one another from being deleted, nor need permissions on
-// each other's finalizers.
+// Owners must not keep one another from being deleted, nor need permissions on each other's
+// finalizers.
 func TestOwner(t *testing.T) {
 	want := metav1.OwnerReference{APIVersion: "batch/v1", Kind: "Job", Name: "train", UID: "mirror-1"}
 	if got := ownerOf(mine); got != want {

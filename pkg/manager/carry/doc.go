@@ -1,7 +1,6 @@
-// Package carry decides what goes along with a Job to its worker: the ConfigMaps,
-// Secrets and ServiceAccounts that the Pod template refers to. It is pure: values
-// in, values out. Package copier beside it reads and writes; package dispatch says
-// when.
+// Package carry decides what goes along with a Job to its worker: the ConfigMaps, Secrets and
+// ServiceAccounts that the Pod template refers to. It is pure: values in, values out. Package
+// copier beside it reads and writes; package dispatch says when.
 //
 //	WorkerCluster spec.carry ─┐
 //	hub Job's Pod template ───┴─▶ References ─▶ Select ─▶ annotation on the mirror
@@ -24,38 +23,35 @@
 //
 // # What is carried
 //
-// The kinds in the WorkerCluster's spec.carry at the time when the mirror is
-// created, which an annotation on the mirror keeps. Of a ConfigMap and a Secret:
-// labels, data, type and immutable. Of a ServiceAccount: labels, imagePullSecrets
-// and automountServiceAccountToken. No annotations: they're addressed to
-// controllers on the hub, hold whole manifests (kubectl), or grant permissions in
-// a cloud. Never ServiceAccount tokens, bootstrap tokens, registrations of workers,
-// Roles or RoleBindings, and not the ServiceAccount "default", which each namespace
-// has. A ServiceAccount's imagePullSecrets are carried as well, if Secrets are.
+// The kinds in the WorkerCluster's spec.carry at the time when the mirror is created, which an
+// annotation on the mirror keeps. Of a ConfigMap and a Secret: labels, data, type and immutable. Of
+// a ServiceAccount: labels, imagePullSecrets and automountServiceAccountToken. No annotations:
+// they're addressed to controllers on the hub, hold whole manifests (kubectl), or grant permissions
+// in a cloud. Never ServiceAccount tokens, bootstrap tokens, registrations of workers, Roles or
+// RoleBindings, and not the ServiceAccount "default", which each namespace has. A ServiceAccount's
+// imagePullSecrets are carried as well, if Secrets are.
 //
-// PersistentVolumeClaims are only looked for: a worker that lacks one can't take
-// the Job.
+// PersistentVolumeClaims are only looked for: a worker that lacks one can't take the Job.
 //
 // # When a source is missing
 //
-// The mirror stays suspended in its worker until the source appears, unless the
-// reference is optional, or the worker has an object of that name. A source that
-// is deleted later leaves its copy alone: Pods on the hub would keep what they
-// have mounted, too. References in imagePullSecrets count as optional, as they do
-// for the kubelet.
+// The mirror stays suspended in its worker until the source appears, unless the reference is
+// optional, or the worker has an object of that name. A source that is deleted later leaves its
+// copy alone: Pods on the hub would keep what they have mounted, too. References in
+// imagePullSecrets count as optional, as they do for the kubelet.
 //
 // # Trade-offs
 //
-// Contents are compared, not hashes or versions: so a copy that someone edited is
-// put right whenever it's looked at, which is when its source changes, another Job
-// needs it, or the manager restarts. Copies aren't watched: that would take the
-// permission to list the workers' Secrets, to guard against those who may edit them.
-// Labels and image pull secrets that something in the worker adds stay.
+// Contents are compared, not hashes or versions: so a copy that someone edited is put right
+// whenever it's looked at, which is when its source changes, another Job needs it, or the manager
+// restarts. Copies aren't watched: that would take the permission to list the workers' Secrets, to
+// guard against those who may edit them. Labels and image pull secrets that something in the worker
+// adds stay.
 //
-// An object that many Jobs share holds one owner reference for each, and each new
-// one writes the whole list. Jobs that have ended leave it when it's long, so what
-// counts are the unfinished Jobs of one namespace in one worker that share an
-// object: with some thousands, it's near the API server's limit on its size.
+// An object that many Jobs share holds one owner reference for each, and each new one writes the
+// whole list. Jobs that have ended leave it when it's long, so what counts are the unfinished Jobs
+// of one namespace in one worker that share an object: with some thousands, it's near the API
+// server's limit on its size.
 //
 // # Permissions
 //
@@ -65,6 +61,6 @@
 //	worker  get, create, update, patch, delete   the same
 //	worker  get   persistentvolumeclaims   (without it, claims aren't checked)
 //
-// Without them the mirror stays suspended, and an event on the hub Job says why
-// (hub), or the Job is placed on another worker (worker).
+// Without them the mirror stays suspended, and an event on the hub Job says why (hub), or the Job
+// is placed on another worker (worker).
 package carry

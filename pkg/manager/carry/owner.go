@@ -11,9 +11,9 @@ import (
 // manyOwners is from how many owners on those that are spent are taken off.
 const manyOwners = 100
 
-// ownerPatch adds an owner, without a condition on the object's version: many Jobs
-// that share it can do so at once. The list holds for as long as Jobs are kept, so
-// those that have ended leave it when it's long.
+// ownerPatch adds an owner, without a condition on the object's version: many Jobs that share it
+// can do so at once. The list holds for as long as Jobs are kept, so those that have ended leave it
+// when it's long.
 func ownerPatch(object metav1.Object, r Rules) []byte {
 	changes := []any{ownerOf(r.Mirror)} // the list is merged by uid
 	if owners := object.GetOwnerReferences(); len(owners) >= manyOwners {
@@ -30,8 +30,8 @@ func ownerPatch(object metav1.Object, r Rules) []byte {
 	return patch
 }
 
-// ownerOf is the reference of a copy to a mirror that uses it. There may be many:
-// none is the controller, and none waits with its own deletion for the copy's.
+// ownerOf is the reference of a copy to a mirror that uses it. There may be many: none is the
+// controller, and none waits with its own deletion for the copy's.
 func ownerOf(m *batchv1.Job) metav1.OwnerReference {
 	return metav1.OwnerReference{
 		APIVersion: batchv1.SchemeGroupVersion.String(),

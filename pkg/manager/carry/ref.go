@@ -77,8 +77,8 @@ func Kinds(template *corev1.PodTemplateSpec, allowed []Kind) []Kind {
 	return kinds
 }
 
-// Mark notes on a mirror that is being created which kinds go along with it: what
-// the WorkerCluster allows may change while the mirror lives.
+// Mark notes on a mirror that is being created which kinds go along with it: what the WorkerCluster
+// allows may change while the mirror lives.
 func Mark(m *batchv1.Job, kinds []Kind) {
 	if len(kinds) == 0 {
 		return
@@ -101,8 +101,8 @@ func Marked(m *batchv1.Job) []Kind {
 	return kinds
 }
 
-// refSet collects references; an object that is referred to twice is optional
-// only if it is so both times.
+// refSet collects references; an object that is referred to twice is optional only if it is so both
+// times.
 type refSet map[Ref]bool // by kind and name; the value is Optional
 
 func (s refSet) add(kind Kind, name string, optional bool) {

@@ -10,8 +10,8 @@ import (
 // defaultServiceAccount is in every namespace: the worker's own is used.
 const defaultServiceAccount = "default"
 
-// References returns what the Pods of a template need of the kinds that can be
-// carried, each object once, sorted by kind and name.
+// References returns what the Pods of a template need of the kinds that can be carried, each object
+// once, sorted by kind and name.
 func References(template *corev1.PodTemplateSpec) []Ref {
 	spec, refs := &template.Spec, refSet{}
 	if spec.ServiceAccountName != defaultServiceAccount {
@@ -40,9 +40,8 @@ func PullSecrets(account *corev1.ServiceAccount) []Ref {
 	return refs.sorted()
 }
 
-// Claims returns the names of the PersistentVolumeClaims that the Pods of a
-// template need to find, sorted. Claims made from an ephemeral volume's template
-// aren't among them.
+// Claims returns the names of the PersistentVolumeClaims that the Pods of a template need to find,
+// sorted. Claims made from an ephemeral volume's template aren't among them.
 func Claims(template *corev1.PodTemplateSpec) []string {
 	var names []string
 	for _, volume := range template.Spec.Volumes {
@@ -114,8 +113,7 @@ func (s refSet) addProjections(sources []corev1.VolumeProjection) {
 	}
 }
 
-// driverSecrets are the Secrets that a volume's driver is given; nil where there
-// is none.
+// driverSecrets are the Secrets that a volume's driver is given; nil where there is none.
 func driverSecrets(v *corev1.VolumeSource) []*corev1.LocalObjectReference {
 	var secrets []*corev1.LocalObjectReference
 	if v.CSI != nil {

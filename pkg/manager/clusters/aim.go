@@ -12,8 +12,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// aim is what a connection shall lead to: a kubeconfig, or the reason why there
-// is none. It's replaced as a whole.
+// aim is what a connection shall lead to: a kubeconfig, or the reason why there is none. It's
+// replaced as a whole.
 type aim struct {
 	fingerprint [sha256.Size]byte
 	kubeconfig  []byte
@@ -27,8 +27,8 @@ type aim struct {
 // past is what the hub remembers of a worker from before this process.
 type past struct {
 	clusterUID types.UID
-	// since is when the worker was first found not to be Ready, and clock the loss
-	// clock; zero if it was Ready.
+	// since is when the worker was first found not to be Ready, and clock the loss clock; zero if
+	// it was Ready.
 	since, clock time.Time
 }
 

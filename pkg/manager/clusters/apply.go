@@ -12,8 +12,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// apply does what the plan says, in its order. It stops at the first failure:
-// the next reconcile decides again.
+// apply does what the plan says, in its order. It stops at the first failure: the next reconcile
+// decides again.
 func (r *reconciler) apply(ctx context.Context, s snapshot, p plan) error {
 	if p.hold {
 		if err := r.patchSecret(ctx, s.secret, func(secret *corev1.Secret) { controllerutil.AddFinalizer(secret, v1alpha1.FinalizerWorkerCluster) }); err != nil {
@@ -37,9 +37,8 @@ func (r *reconciler) apply(ctx context.Context, s snapshot, p plan) error {
 	return r.letGo(ctx, s, p)
 }
 
-// create makes a WorkerCluster; its appearance brings us here again. Of a Secret that
-// is being deleted the cache may be behind: that of a worker that has just been let go
-// gets no other.
+// create makes a WorkerCluster; its appearance brings us here again. Of a Secret that is being
+// deleted the cache may be behind: that of a worker that has just been let go gets no other.
 func (r *reconciler) create(ctx context.Context, s snapshot, cluster *v1alpha1.WorkerCluster) error {
 	if s.secret.DeletionTimestamp != nil {
 		var secret corev1.Secret
@@ -79,8 +78,8 @@ func (r *reconciler) letGo(ctx context.Context, s snapshot, p plan) error {
 	return nil
 }
 
-// patchSecret changes finalizers. A change of them by someone else at the same
-// time is a conflict, not lost.
+// patchSecret changes finalizers. A change of them by someone else at the same time is a conflict,
+// not lost.
 func (r *reconciler) patchSecret(ctx context.Context, secret *corev1.Secret, change func(*corev1.Secret)) error {
 	next := secret.DeepCopy()
 	change(next)

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// claims say which cluster is whose: one cluster under two names would have its
-// mirrors seen twice, and taken for strays of each other.
+// claims say which cluster is whose: one cluster under two names would have its mirrors seen twice,
+// and taken for strays of each other.
 type claims struct {
 	mu    sync.Mutex
 	owner map[types.UID]string

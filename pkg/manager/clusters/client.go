@@ -15,12 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// anyHost stands in requests for the address of the worker, which the wire puts
-// in its place.
+// anyHost stands in requests for the address of the worker, which the wire puts in its place.
 const anyHost = "https://worker.invalid"
 
-// mapper knows the kinds that the manager deals with in workers. It spares the
-// discovery, which would cost requests for each worker, and hang with it.
+// mapper knows the kinds that the manager deals with in workers. It spares the discovery, which
+// would cost requests for each worker, and hang with it.
 var mapper = staticMapper()
 
 func staticMapper() meta.RESTMapper {

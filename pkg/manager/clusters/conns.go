@@ -10,10 +10,9 @@ import (
 // errRetired is returned by a dial for credentials that were replaced.
 var errRetired = errors.New("these credentials have been replaced")
 
-// connections knows every open TCP connection to a worker, so that all of them
-// can be closed at once. Closing them is the only way to end a watch whose
-// other end has vanished without a word, and to make a watch that was opened
-// with old credentials open again with new ones.
+// connections knows every open TCP connection to a worker, so that all of them can be closed at
+// once. Closing them is the only way to end a watch whose other end has vanished without a word,
+// and to make a watch that was opened with old credentials open again with new ones.
 type connections struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 

@@ -67,8 +67,8 @@ func abandoned(secret *corev1.Secret) bool {
 	return secret.DeletionTimestamp != nil && !controllerutil.ContainsFinalizer(secret, v1alpha1.FinalizerWorkerCluster)
 }
 
-// withoutSecret keeps the WorkerCluster, so that Jobs placed there stay in
-// place, and says that there is no way to reach them.
+// withoutSecret keeps the WorkerCluster, so that Jobs placed there stay in place, and says that
+// there is no way to reach them.
 func withoutSecret(s snapshot, options Options) plan {
 	if s.cluster == nil {
 		return plan{}
@@ -141,8 +141,8 @@ func serve(s snapshot, options Options, aim *aim) plan {
 	return p
 }
 
-// recollect reads what an earlier process knew: which cluster it was, since when
-// it isn't Ready, and from when on that counts.
+// recollect reads what an earlier process knew: which cluster it was, since when it isn't Ready,
+// and from when on that counts.
 func recollect(s snapshot) past {
 	before := past{clusterUID: s.cluster.Status.ClusterUID, since: s.now, clock: s.now}
 	conditions := s.cluster.Status.Conditions
@@ -158,8 +158,8 @@ func recollect(s snapshot) past {
 	return before
 }
 
-// clockBefore is from when on an earlier process counted. The condition Lost leaves
-// Unknown when a time of isolation ends; a process that died in one begins anew.
+// clockBefore is from when on an earlier process counted. The condition Lost leaves Unknown when a
+// time of isolation ends; a process that died in one begins anew.
 func clockBefore(since, now time.Time, lost *metav1.Condition) time.Time {
 	switch {
 	case lost == nil || lost.Status == metav1.ConditionTrue:

@@ -16,10 +16,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// explain finds the reason and the message for a worker that can't be used
-// because of this error. It's for a person: what happened first, then what may
-// be done, without the addresses of ephemeral ports, which would make each
-// message another one.
+// explain finds the reason and the message for a worker that can't be used because of this error.
+// It's for a person: what happened first, then what may be done, without the addresses of ephemeral
+// ports, which would make each message another one.
 func explain(err error) (reason, message string) {
 	for _, known := range failures {
 		if hint, ok := known.matches(err); ok {
@@ -101,8 +100,7 @@ func plainCause(err error) string {
 	return firstLine(err).Error()
 }
 
-// lacksPermission says whether the API server turned the request away for who
-// sent it.
+// lacksPermission says whether the API server turned the request away for who sent it.
 func lacksPermission(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
 }

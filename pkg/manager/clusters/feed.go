@@ -16,13 +16,13 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// feed is the cache of one resource of a worker, kept by list and watch. A
-// connection that is lost and found again doesn't concern it: its requests wait
-// at the wire's gate meanwhile, and then go on from where they were.
+// feed is the cache of one resource of a worker, kept by list and watch. A connection that is lost
+// and found again doesn't concern it: its requests wait at the wire's gate meanwhile, and then go
+// on from where they were.
 type feed struct {
 	informer cache.SharedIndexInformer
-	// noted is told when the feed has synced, and when it got into or out of
-	// trouble. It must not block.
+	// noted is told when the feed has synced, and when it got into or out of trouble. It must not
+	// block.
 	noted func()
 
 	listing, watching trouble
@@ -142,8 +142,7 @@ func (f *feed) stop() {
 	}
 }
 
-// synced says whether all that there was at the start has been listed, and
-// handled.
+// synced says whether all that there was at the start has been listed, and handled.
 func (f *feed) synced() bool { return f.handled.HasSynced() }
 
 // lastFailure is the last list's or watch's; nil if both went well.

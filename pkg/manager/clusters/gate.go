@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// gate is open while a worker answers. The watches wait at it rather than fail,
-// so that no back-off of theirs outlasts the loss; other requests are turned
-// away at once, so that nobody waits for a worker that is known not to answer.
+// gate is open while a worker answers. The watches wait at it rather than fail, so that no back-off
+// of theirs outlasts the loss; other requests are turned away at once, so that nobody waits for a
+// worker that is known not to answer.
 type gate struct {
 	mu   sync.Mutex
 	open chan struct{} // closed while the gate is open

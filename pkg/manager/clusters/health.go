@@ -10,8 +10,8 @@ import (
 type State string
 
 const (
-	// Connecting: there was no answer yet, good or bad, since the manager
-	// started or the kubeconfig changed; or the mirrors are being listed.
+	// Connecting: there was no answer yet, good or bad, since the manager started or the kubeconfig
+	// changed; or the mirrors are being listed.
 	Connecting State = "Connecting"
 	// Ready: the worker answers, and its mirrors are known.
 	Ready State = "Ready"
@@ -26,20 +26,19 @@ type Health struct {
 	State   State
 	Reason  string
 	Message string
-	// Since is the loss clock: when the worker was first found not to be
-	// Ready. Zero while it's Ready, and after a restart of the manager that
-	// left it Ready, until the first verdict.
+	// Since is the loss clock: when the worker was first found not to be Ready. Zero while it's
+	// Ready, and after a restart of the manager that left it Ready, until the first verdict.
 	Since time.Time
-	// LossClock is from when on workerLostTimeout counts: Since, or the end of a time
-	// in which the hub was isolated. Zero while Since is.
+	// LossClock is from when on workerLostTimeout counts: Since, or the end of a time in which the
+	// hub was isolated. Zero while Since is.
 	LossClock time.Time
-	// Observed is since when this process has found the worker Ready, or not, without
-	// a break. Zero before the first verdict.
+	// Observed is since when this process has found the worker Ready, or not, without a break. Zero
+	// before the first verdict.
 	Observed time.Time
 	// LastContact is when the worker last answered; zero: not yet.
 	LastContact time.Time
-	// Version is the API server's gitVersion, ClusterUID the UID of its
-	// kube-system namespace, as of the last time that they were read.
+	// Version is the API server's gitVersion, ClusterUID the UID of its kube-system namespace, as
+	// of the last time that they were read.
 	Version    string
 	ClusterUID types.UID
 }
@@ -83,8 +82,7 @@ func (h Health) after(v verdict) Health {
 	return next
 }
 
-// verdictOf is what a state says of a worker: that it's there, that it isn't, or
-// neither.
+// verdictOf is what a state says of a worker: that it's there, that it isn't, or neither.
 func verdictOf(s State) int {
 	switch s {
 	case Ready:

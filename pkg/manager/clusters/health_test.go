@@ -19,9 +19,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// TestLossClock holds the clock to its meaning: it's set exactly while the
-// worker isn't Ready, to the time of the first verdict of that stretch. Observed is
-// when the last run of good, or of bad, verdicts began.
+// TestLossClock holds the clock to its meaning: it's set exactly while the worker isn't Ready, to
+// the time of the first verdict of that stretch. Observed is when the last run of good, or of bad,
+// verdicts began.
 func TestLossClock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := Health{State: Connecting}

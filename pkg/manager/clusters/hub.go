@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// HubUID reads the UID of the hub's namespace kube-system, which stands for the
-// cluster, and is its origin unless an admin chose another.
+// HubUID reads the UID of the hub's namespace kube-system, which stands for the cluster, and is its
+// origin unless an admin chose another.
 func HubUID(ctx context.Context, hub client.Reader) (types.UID, error) {
 	var namespace corev1.Namespace
 	if err := hub.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &namespace); err != nil {

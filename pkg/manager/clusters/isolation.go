@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// isolation is the time in which no worker is Ready: then it's the hub that may have
-// lost its network, and what runs in the workers goes on there. A loss clock that
-// runs out in such a time begins anew when it's over.
+// isolation is the time in which no worker is Ready: then it's the hub that may have lost its
+// network, and what runs in the workers goes on there. A loss clock that runs out in such a time
+// begins anew when it's over.
 type isolation struct {
 	mu    sync.Mutex // held from the look at the workers on: who comes last has seen them last
 	since time.Time  // zero: a worker is Ready
@@ -20,8 +20,8 @@ func (i *isolation) begin(at time.Time) {
 	i.since = at
 }
 
-// look takes in whether any worker is Ready, and says whether that has changed. If
-// one is again, it returns since when none was. The caller holds the lock.
+// look takes in whether any worker is Ready, and says whether that has changed. If one is again, it
+// returns since when none was. The caller holds the lock.
 func (i *isolation) look(anyReady bool, at time.Time) (changed bool, began time.Time) {
 	switch {
 	case anyReady && !i.since.IsZero():

@@ -14,16 +14,16 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// maxKubeconfigBytes bounds what is parsed: a kubeconfig for one cluster with
-// certificates in it has a few KiB.
+// maxKubeconfigBytes bounds what is parsed: a kubeconfig for one cluster with certificates in it
+// has a few KiB.
 const maxKubeconfigBytes = 256 << 10
 
 // KubeconfigError says why a kubeconfig isn't used.
 type KubeconfigError struct {
 	// Reason is a reason of the WorkerCluster's Ready condition.
 	Reason string
-	// Field is where the fault lies, such as users[0].user.exec; empty when it
-	// lies in the kubeconfig as a whole.
+	// Field is where the fault lies, such as users[0].user.exec; empty when it lies in the
+	// kubeconfig as a whole.
 	Field string
 	// Problem says what is wrong and what to do instead.
 	Problem string
@@ -45,14 +45,13 @@ type selection struct {
 	userField    string
 }
 
-// ParseKubeconfig turns the kubeconfig of a registration Secret into a client
-// configuration. Only the current context counts. Every error is a
-// *KubeconfigError.
+// ParseKubeconfig turns the kubeconfig of a registration Secret into a client configuration. Only
+// the current context counts. Every error is a *KubeconfigError.
 //
-// A kubeconfig is input from whoever may write Secrets in the manager's
-// namespace, and is used inside the manager's process: what would run programs,
-// read the manager's files, or send credentials to an unproven server is
-// refused. Impersonation and proxy-url are allowed: both only name whom to ask.
+// A kubeconfig is input from whoever may write Secrets in the manager's namespace, and is used
+// inside the manager's process: what would run programs, read the manager's files, or send
+// credentials to an unproven server is refused. Impersonation and proxy-url are allowed: both only
+// name whom to ask.
 func ParseKubeconfig(raw []byte) (*rest.Config, error) {
 	config, err := loadKubeconfig(raw)
 	if err != nil {
@@ -124,8 +123,8 @@ type kubeconfigRule struct {
 	problem    string
 }
 
-// kubeconfigRules are checked in order; the first violation is reported. What
-// is refused on principle comes before what is merely unusable.
+// kubeconfigRules are checked in order; the first violation is reported. What is refused on
+// principle comes before what is merely unusable.
 var kubeconfigRules = []kubeconfigRule{
 	{v1alpha1.ReasonKubeconfigRefused, inUser("exec", func(u *clientcmdapi.AuthInfo) bool { return u.Exec != nil }),
 		"the manager runs no credential plugin: use a ServiceAccount token or a client certificate"},

@@ -10,8 +10,8 @@ const (
 	InTouch LossState = "InTouch"
 	// OutOfTouch: the worker isn't Ready, but not for long enough.
 	OutOfTouch LossState = "OutOfTouch"
-	// Isolated: the worker has not been Ready for long enough, but no other is Ready
-	// either: the hub suspects itself.
+	// Isolated: the worker has not been Ready for long enough, but no other is Ready either: the
+	// hub suspects itself.
 	Isolated LossState = "Isolated"
 	// Lost: the worker is given up. Its Jobs go on elsewhere.
 	Lost LossState = "Lost"
@@ -22,15 +22,14 @@ type Loss struct {
 	State LossState
 	// Since is when the worker was first found not to be Ready. Zero if InTouch.
 	Since time.Time
-	// At is when an OutOfTouch worker will be Lost, or looked at again, if nothing
-	// changes until then.
+	// At is when an OutOfTouch worker will be Lost, or looked at again, if nothing changes until
+	// then.
 	At time.Time
 }
 
-// lossGrace is for how long, after a start of the manager or a time of isolation, a
-// worker must have been tried in vain, while another was Ready, before it's given up;
-// but never longer than the worker's own time-out. It's longer than the longest
-// pause between two attempts.
+// lossGrace is for how long, after a start of the manager or a time of isolation, a worker must
+// have been tried in vain, while another was Ready, before it's given up; but never longer than the
+// worker's own time-out. It's longer than the longest pause between two attempts.
 const lossGrace = time.Minute
 
 // Loss says how far a worker is from counting as lost.
@@ -42,8 +41,8 @@ func (r *Registry) Loss(worker string) Loss {
 	return lossOf(w.View(), w.LostTimeout(), r.witness(), r.options.Clock.Now())
 }
 
-// witness is since when some worker has been Ready without a break: it tells the loss
-// of another from that of the hub's own network. Zero: none is Ready.
+// witness is since when some worker has been Ready without a break: it tells the loss of another
+// from that of the hub's own network. Zero: none is Ready.
 func (r *Registry) witness() time.Time {
 	var since time.Time
 	for _, w := range r.List() {

@@ -17,8 +17,8 @@ import (
 
 func ago(d time.Duration) time.Time { return noon.Add(-d) }
 
-// lostFor is a worker that was Ready until some time ago, as seen by a process that
-// has run for longer.
+// lostFor is a worker that was Ready until some time ago, as seen by a process that has run for
+// longer.
 func lostFor(d time.Duration) View {
 	return View{Health: Health{State: Disconnected, Since: ago(d), LossClock: ago(d), Observed: ago(d)}}
 }
@@ -112,8 +112,8 @@ func TestIsolation(t *testing.T) {
 	}
 }
 
-// A standby becomes the leader: the time before isn't one of isolation, in which the
-// clocks of workers that are lost long since would have run out.
+// A standby becomes the leader: the time before isn't one of isolation, in which the clocks of
+// workers that are lost long since would have run out.
 func TestAStandbyWasntIsolated(t *testing.T) {
 	now := clocktesting.NewFakeClock(noon)
 	r := NewRegistry(Options{Clock: now})
@@ -135,8 +135,8 @@ func (c hesitant) Now() time.Time {
 	return c.Clock.Now()
 }
 
-// One worker is lost in the moment in which another comes back, again and again: what
-// is thought of the hub in the end is what is true.
+// One worker is lost in the moment in which another comes back, again and again: what is thought of
+// the hub in the end is what is true.
 func TestLookingAroundAtOnce(t *testing.T) {
 	r := NewRegistry(Options{Clock: hesitant{clock.RealClock{}}})
 	set := func(w *Worker, s State) {
@@ -162,8 +162,8 @@ func TestLookingAroundAtOnce(t *testing.T) {
 	}
 }
 
-// Both workers are cut off for longer than their time-out; when one is back, the other
-// isn't lost, but has its whole time-out before it.
+// Both workers are cut off for longer than their time-out; when one is back, the other isn't lost,
+// but has its whole time-out before it.
 func TestAnIsolatedHubGivesNobodyUp(t *testing.T) {
 	w := newWorld(t)
 	timeout := &metav1.Duration{Duration: 400 * time.Millisecond}
@@ -191,8 +191,8 @@ func TestAnIsolatedHubGivesNobodyUp(t *testing.T) {
 	}
 }
 
-// The API server answers probes but serves no watches: what is known of the mirrors
-// gets old, and the worker doesn't stay Ready for ever.
+// The API server answers probes but serves no watches: what is known of the mirrors gets old, and
+// the worker doesn't stay Ready for ever.
 func TestAWatchThatFailsIsALoss(t *testing.T) {
 	w := newWorld(t)
 	c := w.server.Add("c", "uid", "t")

@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// meter counts what happens on one worker's wire. Each worker has its own, with
-// its name as a constant label: its series go with it.
+// meter counts what happens on one worker's wire. Each worker has its own, with its name as a
+// constant label: its series go with it.
 type meter struct {
 	requests  *prometheus.CounterVec
 	throttled prometheus.Counter
@@ -64,8 +64,7 @@ func (m *meter) collect(ch chan<- prometheus.Metric) {
 	m.losses.Collect(ch)
 }
 
-// verb is the request's verb in Kubernetes' terms, but for lists, which count
-// as get.
+// verb is the request's verb in Kubernetes' terms, but for lists, which count as get.
 func verb(req *http.Request) string {
 	switch req.Method {
 	case http.MethodGet:

@@ -23,48 +23,46 @@ type Options struct {
 	Namespace string
 	// Origin of this hub's mirrors. Required.
 	Origin v1alpha1.Origin
-	// HubUID is the UID of the hub's kube-system namespace: a kubeconfig that
-	// leads there is refused. Required.
+	// HubUID is the UID of the hub's kube-system namespace: a kubeconfig that leads there is
+	// refused. Required.
 	HubUID types.UID
 
-	// QPS and Burst limit the requests to each worker, on its own. Probes and
-	// watches that are under way don't count. Defaults 1000 and 2000.
+	// QPS and Burst limit the requests to each worker, on its own. Probes and watches that are
+	// under way don't count. Defaults 1000 and 2000.
 	QPS   float32
 	Burst int
 	// DialTimeout is for the TCP connection, and again for TLS. Default 5s.
 	DialTimeout time.Duration
-	// RequestTimeout is for one read or write. Lists and watches of the caches
-	// have none, but must begin within four times as long. Default 15s.
+	// RequestTimeout is for one read or write. Lists and watches of the caches have none, but must
+	// begin within four times as long. Default 15s.
 	RequestTimeout time.Duration
 	// ProbeInterval is the time between two probes. Default 10s.
 	ProbeInterval time.Duration
 	// ProbeTimeout is for one probe. Default 5s.
 	ProbeTimeout time.Duration
-	// RetryDelay is the time between the first failed probe and the second,
-	// after which the worker counts as lost. Default 1s.
+	// RetryDelay is the time between the first failed probe and the second, after which the worker
+	// counts as lost. Default 1s.
 	RetryDelay time.Duration
-	// MaxBackoff bounds the time between attempts to reach a lost worker; it
-	// starts at RetryDelay, and has jitter. Default 30s.
+	// MaxBackoff bounds the time between attempts to reach a lost worker; it starts at RetryDelay,
+	// and has jitter. Default 30s.
 	MaxBackoff time.Duration
-	// WorkerLostTimeout is how long a worker that doesn't say so itself may be not
-	// Ready before it counts as lost. Default 15m.
+	// WorkerLostTimeout is how long a worker that doesn't say so itself may be not Ready before it
+	// counts as lost. Default 15m.
 	WorkerLostTimeout time.Duration
-	// StatusInterval is the least time between two writes of a WorkerCluster's
-	// status that only tell other numbers. Default 5s.
+	// StatusInterval is the least time between two writes of a WorkerCluster's status that only
+	// tell other numbers. Default 5s.
 	StatusInterval time.Duration
-	// OrphanGrace is how long the removal of a reachable worker with the policy
-	// Orphan waits for its mirrors to be let go. Default 1m.
+	// OrphanGrace is how long the removal of a reachable worker with the policy Orphan waits for
+	// its mirrors to be let go. Default 1m.
 	OrphanGrace time.Duration
 
 	// Placements counts the Jobs on a worker. Required.
 	Placements Placements
 	// Recorder for events on Secrets and WorkerClusters. Default: the manager's.
 	Recorder events.EventRecorder
-	// Metrics is where the metrics are registered. Default:
-	// controller-runtime's registry.
+	// Metrics is where the metrics are registered. Default: controller-runtime's registry.
 	Metrics prometheus.Registerer
-	// Scheme of the workers' clients. Default: client-go's, with all of
-	// Kubernetes' own types.
+	// Scheme of the workers' clients. Default: client-go's, with all of Kubernetes' own types.
 	Scheme *runtime.Scheme
 	// Clock defaults to the real one.
 	Clock clock.Clock
@@ -72,22 +70,20 @@ type Options struct {
 
 // Placements tells how many Jobs hold on to a worker.
 type Placements interface {
-	// Unfinished counts the hub Jobs that are placed on a worker and haven't
-	// finished. It must not block.
+	// Unfinished counts the hub Jobs that are placed on a worker and haven't finished. It must not
+	// block.
 	Unfinished(worker string) int
 }
 
-// Listener hears of changes. Its methods are called from many goroutines and
-// must not block; they carry no state, so that what they tell of is read anew.
+// Listener hears of changes. Its methods are called from many goroutines and must not block; they
+// carry no state, so that what they tell of is read anew.
 type Listener interface {
-	// MirrorChanged tells of a Job of this origin that was added, changed or
-	// deleted in a worker.
+	// MirrorChanged tells of a Job of this origin that was added, changed or deleted in a worker.
 	MirrorChanged(worker string, key types.NamespacedName)
-	// WorkerChanged tells that a worker appeared, went, or that its View
-	// changed.
+	// WorkerChanged tells that a worker appeared, went, or that its View changed.
 	WorkerChanged(worker string)
-	// MoreRoom tells that a Job that didn't fit in a worker may fit now. See
-	// capacity.Ledger: it's said once until the next Snapshot.
+	// MoreRoom tells that a Job that didn't fit in a worker may fit now. See capacity.Ledger: it's
+	// said once until the next Snapshot.
 	MoreRoom(worker string)
 }
 

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	// refusedInterval is how often a worker that was refused for what it said
-	// of itself is asked again.
+	// refusedInterval is how often a worker that was refused for what it said of itself is asked
+	// again.
 	refusedInterval = time.Minute
-	// versionInterval is how often the version is read from a worker that
-	// stays in touch: upgrades of a replicated API server cut no connection.
+	// versionInterval is how often the version is read from a worker that stays in touch: upgrades
+	// of a replicated API server cut no connection.
 	versionInterval = 5 * time.Minute
 	// probeJitter spreads the probes of many workers.
 	probeJitter = 0.1
@@ -24,8 +24,8 @@ const (
 	backoffJitter = 0.3
 )
 
-// owner is the one goroutine that decides over a worker's connection: it
-// probes, opens and shuts the gate, and starts the caches.
+// owner is the one goroutine that decides over a worker's connection: it probes, opens and shuts
+// the gate, and starts the caches.
 //
 //	        ┌── kick (settings, kubeconfig, a cache) ──┐
 //	timer ──┼── suspect (a request failed or is slow) ─┼─> turn: adopt, contact, tend, judge
@@ -96,8 +96,8 @@ func (o *owner) hasten() {
 	}
 }
 
-// adopt changes over to another kubeconfig, if there is one. The caches stay:
-// until the cluster has shown to be the same, the gate keeps them waiting.
+// adopt changes over to another kubeconfig, if there is one. The caches stay: until the cluster has
+// shown to be the same, the gate keeps them waiting.
 func (o *owner) adopt() {
 	o.mu.Lock()
 	next := o.aim
@@ -163,9 +163,8 @@ func (o *owner) located(reason, message string) string {
 	return r.base.Scheme + "://" + r.base.Host + ": " + message
 }
 
-// ask probes. A worker that was in touch gets a second chance over connections
-// that are made anew: one that died in silence, behind a load balancer for
-// example, isn't the loss of the worker.
+// ask probes. A worker that was in touch gets a second chance over connections that are made anew:
+// one that died in silence, behind a load balancer for example, isn't the loss of the worker.
 func (o *owner) ask(ctx context.Context) (identity, error) {
 	withVersion := o.now().Sub(o.versionRead) >= versionInterval
 	said, err := o.prober.ask(ctx, withVersion)
@@ -198,8 +197,7 @@ func (o *owner) shut() {
 	o.wire.drop()
 }
 
-// recognize says why the cluster that answers isn't to be used; an empty reason
-// if it is.
+// recognize says why the cluster that answers isn't to be used; an empty reason if it is.
 func (o *owner) recognize(said identity) (reason, message string) {
 	o.mu.Lock()
 	known := o.health.ClusterUID
@@ -239,8 +237,8 @@ func backoff(first, most time.Duration, failures int) time.Duration {
 	return min(first, most)
 }
 
-// tend starts and stops the caches as the settings say. They are first started
-// when the worker has been recognized.
+// tend starts and stops the caches as the settings say. They are first started when the worker has
+// been recognized.
 func (o *owner) tend(ctx context.Context) {
 	if o.last.state == Ready && !o.mirrors.started() {
 		o.mirrors.start(ctx)
@@ -253,13 +251,13 @@ func (o *owner) tend(ctx context.Context) {
 	}
 }
 
-// watchPatience is how many probe intervals the watch of the mirrors may fail while
-// probes succeed. What is known of them is old by then.
+// watchPatience is how many probe intervals the watch of the mirrors may fail while probes succeed.
+// What is known of them is old by then.
 const watchPatience = 3
 
-// judge takes the caches into account: a worker that answers is Ready once its
-// mirrors are known, and for as long as their changes are. A loss by that begins now,
-// not with the first failure: until now the fence's Lease has been renewed.
+// judge takes the caches into account: a worker that answers is Ready once its mirrors are known,
+// and for as long as their changes are. A loss by that begins now, not with the first failure:
+// until now the fence's Lease has been renewed.
 func (o *owner) judge() verdict {
 	v := o.last
 	if v.state != Ready {

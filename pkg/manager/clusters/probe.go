@@ -19,10 +19,9 @@ type identity struct {
 	version string // empty if it wasn't asked for
 }
 
-// prober asks a worker who it is. Reading the kube-system namespace is a probe
-// of the whole way that other requests take: network, TLS, authentication,
-// authorization and etcd; /readyz would show less. And it notices when another
-// cluster answers at the same address.
+// prober asks a worker who it is. Reading the kube-system namespace is a probe of the whole way
+// that other requests take: network, TLS, authentication, authorization and etcd; /readyz would
+// show less. And it notices when another cluster answers at the same address.
 type prober struct {
 	api     *rest.RESTClient
 	timeout time.Duration

@@ -23,9 +23,8 @@ import (
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 // +kubebuilder:rbac:groups="",namespace=jobferry-system,resources=secrets,verbs=get;list;watch;patch
 
-// reconciler makes WorkerClusters and connections what the registration Secrets
-// say, and the WorkerClusters' status what the connections say. It waits for no
-// worker.
+// reconciler makes WorkerClusters and connections what the registration Secrets say, and the
+// WorkerClusters' status what the connections say. It waits for no worker.
 type reconciler struct {
 	registry *Registry
 	client   client.Client
@@ -34,14 +33,14 @@ type reconciler struct {
 	writes   *writes
 }
 
-// RegistrationSelector selects the registration Secrets. The manager's cache
-// needs no others, which would cost memory and permissions.
+// RegistrationSelector selects the registration Secrets. The manager's cache needs no others, which
+// would cost memory and permissions.
 func RegistrationSelector() labels.Selector {
 	return labels.SelectorFromSet(labels.Set{v1alpha1.LabelWorkerCluster: "true"})
 }
 
-// SetupWithManager adds the reconciler, the connections and their metrics to
-// the manager. Both run on the leader only.
+// SetupWithManager adds the reconciler, the connections and their metrics to the manager. Both run
+// on the leader only.
 func (r *Registry) SetupWithManager(mgr ctrl.Manager) error {
 	recorder := r.options.Recorder
 	if recorder == nil {
@@ -69,8 +68,7 @@ func (r *Registry) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(rec)
 }
 
-// workersOf maps a Secret to the WorkerClusters that refer to it, or to the one
-// that it shall get.
+// workersOf maps a Secret to the WorkerClusters that refer to it, or to the one that it shall get.
 func (r *reconciler) workersOf(ctx context.Context, secret client.Object) []reconcile.Request {
 	var all v1alpha1.WorkerClusterList
 	if err := r.client.List(ctx, &all); err != nil {

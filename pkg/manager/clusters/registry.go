@@ -42,9 +42,9 @@ func NewRegistry(options Options) *Registry {
 // Notify adds a Listener. It must be called before the manager starts.
 func (r *Registry) Notify(listener Listener) { r.listeners = append(r.listeners, listener) }
 
-// Get finds a worker by name. As long as there is a WorkerCluster, there is a
-// worker, connected or not: a name that isn't found after Loaded stands for a
-// worker that was removed, or that never was.
+// Get finds a worker by name. As long as there is a WorkerCluster, there is a worker, connected or
+// not: a name that isn't found after Loaded stands for a worker that was removed, or that never
+// was.
 func (r *Registry) Get(name string) (*Worker, bool) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
@@ -59,12 +59,12 @@ func (r *Registry) List() []*Worker {
 	return r.sorted
 }
 
-// Loaded is closed when all WorkerClusters that there were when the manager
-// started have been taken up, though perhaps not reached.
+// Loaded is closed when all WorkerClusters that there were when the manager started have been taken
+// up, though perhaps not reached.
 func (r *Registry) Loaded() <-chan struct{} { return r.roll.complete }
 
-// PlacementsChanged has a worker's Jobs counted anew: at once if it's being
-// removed, else soon. It never blocks.
+// PlacementsChanged has a worker's Jobs counted anew: at once if it's being removed, else soon. It
+// never blocks.
 func (r *Registry) PlacementsChanged(worker string) {
 	if w, ok := r.Get(worker); ok && w.View().Removing {
 		r.inbox.Add(request(worker))
@@ -73,8 +73,7 @@ func (r *Registry) PlacementsChanged(worker string) {
 	r.numbersMoved(worker)
 }
 
-// numbersMoved has a worker's numbers looked at soon, once for all calls until
-// then.
+// numbersMoved has a worker's numbers looked at soon, once for all calls until then.
 func (r *Registry) numbersMoved(worker string) {
 	if w, ok := r.Get(worker); ok && !w.stale.Swap(true) {
 		r.inbox.AddAfter(request(worker), r.options.StatusInterval)
@@ -143,9 +142,8 @@ func (r *Registry) facts(name string) *workerFacts {
 	return facts
 }
 
-// recall takes in, once, which workers there were before this process, and
-// which clusters are theirs: whoever is reached first would else take the
-// cluster of another.
+// recall takes in, once, which workers there were before this process, and which clusters are
+// theirs: whoever is reached first would else take the cluster of another.
 func (r *Registry) recall(all []v1alpha1.WorkerCluster) {
 	names := make([]string, 0, len(all))
 	for i := range all {
@@ -217,8 +215,8 @@ func (r *Registry) mirrorsChanged(name string) {
 	}
 }
 
-// Start keeps the connections until the context ends, then closes them, and
-// returns when nothing of them runs any more. The manager calls it.
+// Start keeps the connections until the context ends, then closes them, and returns when nothing of
+// them runs any more. The manager calls it.
 func (r *Registry) Start(ctx context.Context) error {
 	<-ctx.Done()
 	r.mu.Lock()

@@ -9,8 +9,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// letGo says whether a worker whose Secret is being deleted can be let go, and
-// with which words.
+// letGo says whether a worker whose Secret is being deleted can be let go, and with which words.
 func letGo(s snapshot, options Options) (event, bool) {
 	for _, rule := range letGoRules {
 		if rule.applies(s, options) {
@@ -20,8 +19,8 @@ func letGo(s snapshot, options Options) (event, bool) {
 	return event{}, false
 }
 
-// letGoRules are checked in order: the first that applies lets the worker go.
-// Where none does, the finalizer stays.
+// letGoRules are checked in order: the first that applies lets the worker go. Where none does, the
+// finalizer stays.
 var letGoRules = []struct {
 	kind    string
 	applies func(snapshot, Options) bool
@@ -55,8 +54,8 @@ func empty(s snapshot) bool {
 	return s.worker != nil && s.worker.Removing && s.worker.State == Ready && s.worker.mirrors == 0 && !leased(s)
 }
 
-// leased says whether the fence's Lease is still there. Until this process has found
-// out, it is if it was for the last one.
+// leased says whether the fence's Lease is still there. Until this process has found out, it is if
+// it was for the last one.
 func leased(s snapshot) bool {
 	fenced := meta.FindStatusCondition(s.worker.reports, v1alpha1.ConditionFenced)
 	if fenced == nil && s.cluster != nil {

@@ -2,8 +2,7 @@ package clusters
 
 import "sync"
 
-// roll is the list of the workers that there were at the start, and who of them
-// has been taken up.
+// roll is the list of the workers that there were at the start, and who of them has been taken up.
 type roll struct {
 	complete chan struct{}
 

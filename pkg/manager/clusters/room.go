@@ -13,9 +13,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 )
 
-// room keeps a worker's ledger: it feeds Nodes and Pods to it while
-// spec.capacity asks for that. Only the connection's owner calls on, off and
-// state.
+// room keeps a worker's ledger: it feeds Nodes and Pods to it while spec.capacity asks for that.
+// Only the connection's owner calls on, off and state.
 type room struct {
 	api    *rest.RESTClient
 	ledger *capacity.Ledger
@@ -30,8 +29,8 @@ type RoomState struct {
 	Known bool
 	// Listing: it will be known shortly.
 	Listing bool
-	// Missing says what keeps it from being known; empty if it's known, still
-	// being listed, or not asked for.
+	// Missing says what keeps it from being known; empty if it's known, still being listed, or not
+	// asked for.
 	Missing string
 }
 

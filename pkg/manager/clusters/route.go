@@ -19,11 +19,11 @@ const (
 	maxIdleConnsPerHost = 25
 )
 
-// route is the way to a worker under one kubeconfig: address, trust, and
-// credentials, with the connections that were opened with them.
+// route is the way to a worker under one kubeconfig: address, trust, and credentials, with the
+// connections that were opened with them.
 //
-// It has a transport of its own rather than one from client-go's cache, which
-// is shared by equal configurations and never forgets one.
+// It has a transport of its own rather than one from client-go's cache, which is shared by equal
+// configurations and never forgets one.
 type route struct {
 	base  *url.URL
 	send  http.RoundTripper

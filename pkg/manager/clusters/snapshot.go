@@ -21,8 +21,7 @@ type snapshot struct {
 	now  time.Time
 	// secret is nil if there is none that registers a worker.
 	secret *corev1.Secret
-	// unlabelled is the Secret that registered the worker until its label was
-	// taken away.
+	// unlabelled is the Secret that registered the worker until its label was taken away.
 	unlabelled *corev1.Secret
 	// cluster is nil if there is none.
 	cluster *v1alpha1.WorkerCluster
@@ -89,8 +88,8 @@ func (r *reconciler) registration(ctx context.Context, name string) (*corev1.Sec
 	return &secret, nil
 }
 
-// unlabelled looks past the cache, which only has labelled Secrets, for one
-// that still has our finalizer: without its label it could never be deleted.
+// unlabelled looks past the cache, which only has labelled Secrets, for one that still has our
+// finalizer: without its label it could never be deleted.
 func (r *reconciler) unlabelled(ctx context.Context, name string) (*corev1.Secret, error) {
 	var secret corev1.Secret
 	err := r.live.Get(ctx, r.secretKey(name), &secret)

@@ -53,9 +53,8 @@ func setCondition(status *v1alpha1.WorkerClusterStatus, s snapshot, c *metav1.Co
 	}
 }
 
-// readyCondition tells of the connection; nil: as before. Until there's a first
-// verdict after a start of the manager, what was written before it stands: a
-// restart is no loss.
+// readyCondition tells of the connection; nil: as before. Until there's a first verdict after a
+// start of the manager, what was written before it stands: a restart is no loss.
 func readyCondition(s snapshot) *metav1.Condition {
 	w := s.worker
 	if w.State == Connecting && meta.FindStatusCondition(s.cluster.Status.Conditions, v1alpha1.ConditionReady) != nil {
@@ -115,8 +114,8 @@ const (
 	statusSame statusUrgency = iota
 	// statusNumbers: only numbers differ, which may wait.
 	statusNumbers
-	// statusNews: something differs that people or programs act on. That numbers
-	// are known at all is such a thing.
+	// statusNews: something differs that people or programs act on. That numbers are known at all
+	// is such a thing.
 	statusNews
 )
 
@@ -139,8 +138,8 @@ func compareStatus(before, after v1alpha1.WorkerClusterStatus) statusUrgency {
 
 const mebibyte = 1 << 20
 
-// rounded makes quantities readable and steady: bytes are rounded down to whole
-// MiB, and all are written in their canonical form, such as 12500m or 48Gi.
+// rounded makes quantities readable and steady: bytes are rounded down to whole MiB, and all are
+// written in their canonical form, such as 12500m or 48Gi.
 func rounded(list corev1.ResourceList) corev1.ResourceList {
 	result := make(corev1.ResourceList, len(list))
 	for name, quantity := range list {
@@ -156,8 +155,8 @@ func rounded(list corev1.ResourceList) corev1.ResourceList {
 	return result
 }
 
-// readinessEvents tell when the worker was won or lost, or is unusable for
-// another reason than before.
+// readinessEvents tell when the worker was won or lost, or is unusable for another reason than
+// before.
 func readinessEvents(s snapshot, next v1alpha1.WorkerClusterStatus) []event {
 	before := meta.FindStatusCondition(s.cluster.Status.Conditions, v1alpha1.ConditionReady)
 	after := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady)

@@ -11,8 +11,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// lostCondition tells what the hub makes of a worker that isn't Ready; nil: as
-// before, until there's a first verdict.
+// lostCondition tells what the hub makes of a worker that isn't Ready; nil: as before, until
+// there's a first verdict.
 func lostCondition(s snapshot) *metav1.Condition {
 	c := &metav1.Condition{
 		Type: v1alpha1.ConditionLost, Status: metav1.ConditionFalse,

@@ -13,8 +13,8 @@ type Settings struct {
 	Labels map[string]string
 	// Spec of the WorkerCluster.
 	Spec v1alpha1.WorkerClusterSpec
-	// Removing: the registration Secret is being deleted, and
-	// Spec.RemovalPolicy says what is to be done.
+	// Removing: the registration Secret is being deleted, and Spec.RemovalPolicy says what is to be
+	// done.
 	Removing bool
 }
 
@@ -30,8 +30,8 @@ type View struct {
 	Room RoomState
 }
 
-// Schedulable says whether new Jobs may be placed on the worker, and if not,
-// why: a reason of the Schedulable condition.
+// Schedulable says whether new Jobs may be placed on the worker, and if not, why: a reason of the
+// Schedulable condition.
 func (v View) Schedulable() (reason string, ok bool) {
 	for _, rule := range schedulableRules {
 		if rule.violated(v) {

@@ -8,18 +8,16 @@ import (
 	"time"
 )
 
-// ErrNotConnected is returned by a Worker's client, without a request being
-// sent, while the worker doesn't answer or isn't to be used. Wait for
-// Listener.WorkerChanged.
+// ErrNotConnected is returned by a Worker's client, without a request being sent, while the worker
+// doesn't answer or isn't to be used. Wait for Listener.WorkerChanged.
 var ErrNotConnected = errors.New("no connection to the worker cluster")
 
-// slowAfter is how long a request may go without an answer before the worker
-// is probed: a black hole is found without waiting for the next probe.
+// slowAfter is how long a request may go without an answer before the worker is probed: a black
+// hole is found without waiting for the next probe.
 const slowAfter = 2 * time.Second
 
-// wire carries all requests to one worker. Clients and caches are built on it
-// once; what it leads to, and with which credentials, can be exchanged under
-// them.
+// wire carries all requests to one worker. Clients and caches are built on it once; what it leads
+// to, and with which credentials, can be exchanged under them.
 type wire struct {
 	gate    *gate
 	meter   *meter

@@ -13,8 +13,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 )
 
-// Worker is the connection to one worker cluster. It stays the same through
-// losses and changes of the kubeconfig; a removed worker's fails all requests.
+// Worker is the connection to one worker cluster. It stays the same through losses and changes of
+// the kubeconfig; a removed worker's fails all requests.
 type Worker struct {
 	name    string
 	options Options
@@ -86,8 +86,8 @@ func (w *Worker) Name() string { return w.name }
 // View is what is known of the worker now.
 func (w *Worker) View() View { return *w.view.Load() }
 
-// Mirror gets a Job of this origin from the cache. It must not be changed.
-// What its absence means depends on Synced.
+// Mirror gets a Job of this origin from the cache. It must not be changed. What its absence means
+// depends on Synced.
 func (w *Worker) Mirror(key types.NamespacedName) (*batchv1.Job, bool) {
 	object, found, err := w.mirrors.informer.GetIndexer().GetByKey(key.String())
 	if err != nil || !found {
@@ -97,8 +97,7 @@ func (w *Worker) Mirror(key types.NamespacedName) (*batchv1.Job, bool) {
 	return job, ok
 }
 
-// Mirrors are all Jobs of this origin in the cache, in no order. They must not
-// be changed.
+// Mirrors are all Jobs of this origin in the cache, in no order. They must not be changed.
 func (w *Worker) Mirrors() []*batchv1.Job {
 	objects := w.mirrors.informer.GetIndexer().List()
 	jobs := make([]*batchv1.Job, 0, len(objects))
@@ -110,8 +109,8 @@ func (w *Worker) Mirrors() []*batchv1.Job {
 	return jobs
 }
 
-// LastStart is when the worker's Job controller was last seen to start a Job of
-// this origin; zero: not yet by this process.
+// LastStart is when the worker's Job controller was last seen to start a Job of this origin; zero:
+// not yet by this process.
 func (w *Worker) LastStart() time.Time {
 	if at := w.lastStart.Load(); at != nil {
 		return *at
@@ -125,18 +124,18 @@ func (w *Worker) started() {
 	w.lastStart.Store(&now)
 }
 
-// Synced says whether the worker is Ready, which includes that the mirrors have
-// been listed: only then does the absence of one mean that there is none. The
-// cache may lag behind the caller's own writes, as any cache does.
+// Synced says whether the worker is Ready, which includes that the mirrors have been listed: only
+// then does the absence of one mean that there is none. The cache may lag behind the caller's own
+// writes, as any cache does.
 func (w *Worker) Synced() bool { return w.view.Load().State == Ready }
 
-// Client reads and writes in the worker, without a cache. Requests are limited
-// to Options.QPS, end after Options.RequestTimeout, and fail at once with
-// ErrNotConnected while the worker isn't in touch.
+// Client reads and writes in the worker, without a cache. Requests are limited to Options.QPS, end
+// after Options.RequestTimeout, and fail at once with ErrNotConnected while the worker isn't in
+// touch.
 func (w *Worker) Client() client.Client { return w.client }
 
-// Ledger is the account of the worker's room. It's of use for placement while
-// View().Room.Known; reservations may be made at any time.
+// Ledger is the account of the worker's room. It's of use for placement while View().Room.Known;
+// reservations may be made at any time.
 func (w *Worker) Ledger() *capacity.Ledger { return w.room.ledger }
 
 // kick makes the owner have a look.
@@ -193,8 +192,7 @@ func (w *Worker) publish() {
 	w.view.Store(&View{Health: w.health, Settings: w.settings, Room: w.roomNow})
 }
 
-// restartClock has the loss clock begin anew if it ran out in a time in which the
-// hub was isolated.
+// restartClock has the loss clock begin anew if it ran out in a time in which the hub was isolated.
 func (w *Worker) restartClock(began, ended time.Time) {
 	w.mu.Lock()
 	out := w.health.LossClock.Add(w.lostTimeout())

@@ -12,8 +12,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/clusters/clustertest"
 )
 
-// world is a registry without a reconciler, and a server with clusters to
-// connect to.
+// world is a registry without a reconciler, and a server with clusters to connect to.
 type world struct {
 	t        *testing.T
 	registry *Registry
@@ -49,8 +48,8 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// MirrorChanged, WorkerChanged and MoreRoom make until look again, as do the
-// requests to the server.
+// MirrorChanged, WorkerChanged and MoreRoom make until look again, as do the requests to the
+// server.
 func (w *world) MirrorChanged(string, types.NamespacedName) { w.tell() }
 func (w *world) WorkerChanged(string)                       { w.tell() }
 func (w *world) MoreRoom(string)                            { w.tell() }

@@ -9,8 +9,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// writes remembers what was last written of each WorkerCluster's status, and when:
-// until the cache has it, too, the same change would be found, and told, again.
+// writes remembers what was last written of each WorkerCluster's status, and when: until the cache
+// has it, too, the same change would be found, and told, again.
 type writes struct {
 	mu sync.Mutex
 	of map[string]write
@@ -30,8 +30,7 @@ func (w *writes) last(name string) time.Time {
 	return w.of[name].at
 }
 
-// newer is the WorkerCluster as it was written last, or as the cache has it, if
-// that's newer.
+// newer is the WorkerCluster as it was written last, or as the cache has it, if that's newer.
 func (w *writes) newer(cached *v1alpha1.WorkerCluster) *v1alpha1.WorkerCluster {
 	w.mu.Lock()
 	defer w.mu.Unlock()

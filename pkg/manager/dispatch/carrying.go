@@ -20,9 +20,8 @@ type Carry struct {
 	Notes []string
 }
 
-// bringAlong carries what the Pod template refers to, before the mirror is resumed
-// for the first time, and whenever a source has changed. A worker that refuses it
-// can't run the Job.
+// bringAlong carries what the Pod template refers to, before the mirror is resumed for the first
+// time, and whenever a source has changed. A worker that refuses it can't run the Job.
 func bringAlong(s *Snapshot) Plan {
 	m := s.Home.Mirror
 	if len(carry.Marked(m)) == 0 || mirror.Finished(m) {

@@ -14,8 +14,7 @@ import (
 // carrying is a mirror that Secrets go along with; it's created suspended.
 func carrying(j *batchv1.Job) { carry.Mark(j, []carry.Kind{carry.Secret}) }
 
-// A mirror that something goes along with starts when that has arrived, and not
-// before.
+// A mirror that something goes along with starts when that has arrived, and not before.
 func TestCarrying(t *testing.T) {
 	hub := hubJob(placedOn("a"))
 	halted := mirrorOf(hub, carrying, suspendedJob)

@@ -42,8 +42,8 @@ var situations = []struct {
 }{
 	// No hub Job of ours has this name: what stands for it in workers goes.
 	{Absent, isAbsent, planAbsent},
-	// A mirror of an earlier Job of this name goes before anything else, so
-	// that no name is taken and no status is mistaken for this Job's.
+	// A mirror of an earlier Job of this name goes before anything else, so that no name is taken
+	// and no status is mistaken for this Job's.
 	{Leftover, hasLeftover, planLeftover},
 	// The hub Job leaves after its mirror.
 	{Deleting, isDeleting, planDeleting},
@@ -51,8 +51,8 @@ var situations = []struct {
 	{Finished, isFinished, planFinished},
 	// Somebody removed the placement from a Job that runs: it's written again.
 	{Displaced, isDisplaced, planDisplaced},
-	// The copy that a moved Job leaves stops, and gives the hub the progress that it
-	// has made, before the Job goes on at home.
+	// The copy that a moved Job leaves stops, and gives the hub the progress that it has made,
+	// before the Job goes on at home.
 	{Handover, isHandover, planHandover},
 	// A copy elsewhere ends before this Job goes on anywhere.
 	{Stray, hasStray, planStray},
@@ -109,8 +109,8 @@ func isUnmirrored(s *Snapshot) bool { return s.Home.Mirror == nil }
 
 func isMirrorLeaving(s *Snapshot) bool { return s.Home.Mirror.DeletionTimestamp != nil }
 
-// isHomeRefusing: the worker has a foreign Job of this name, or its admission
-// rejected the mirror; there is no mirror then.
+// isHomeRefusing: the worker has a foreign Job of this name, or its admission rejected the mirror;
+// there is no mirror then.
 func isHomeRefusing(s *Snapshot) bool {
 	return s.Home.Mirror == nil && s.PassedOver[s.Home.Worker] != ""
 }

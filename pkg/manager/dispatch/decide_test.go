@@ -88,8 +88,7 @@ func removing(p v1alpha1.RemovalPolicy) func(*Seat) {
 	return func(s *Seat) { s.Removal = p }
 }
 
-// look makes the snapshot of a Job with these seats; the first is home if the
-// Job is placed there.
+// look makes the snapshot of a Job with these seats; the first is home if the Job is placed there.
 func look(job *batchv1.Job, seats ...Seat) *Snapshot {
 	s := &Snapshot{
 		Now: noon, Origin: origin, Key: types.NamespacedName{Namespace: "team", Name: "train"},

@@ -1,15 +1,14 @@
-// Package dispatch decides what is to be done about one hub Job. It is pure: a
-// Snapshot goes in, a Plan comes out; it has no client, no clock and no logger.
+// Package dispatch decides what is to be done about one hub Job. It is pure: a Snapshot goes in, a
+// Plan comes out; it has no client, no clock and no logger.
 //
 //	gather (pkg/manager)      decide (here)              apply (pkg/manager)
 //	hub Job, mirrors,   --->  Snapshot -> Decide  --->   Plan: Actions in order,
 //	workers' states, now                                 when to look again
 //
-// Decide walks an ordered table of situations; the first that applies makes the
-// plan. A plan is at most one step of a Job's way: the shell applies it, gathers
-// again and decides again, until nothing is left to do but to wait. So every
-// decision is derived from the two objects, and a manager that is killed between
-// any two writes carries on from what they say.
+// Decide walks an ordered table of situations; the first that applies makes the plan. A plan is at
+// most one step of a Job's way: the shell applies it, gathers again and decides again, until
+// nothing is left to do but to wait. So every decision is derived from the two objects, and a
+// manager that is killed between any two writes carries on from what they say.
 //
 // # Vocabulary
 //

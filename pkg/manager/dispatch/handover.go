@@ -5,8 +5,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// former is the copy that a moved Job leaves behind, for as long as it can be asked,
-// and the Job hasn't gone on at home.
+// former is the copy that a moved Job leaves behind, for as long as it can be asked, and the Job
+// hasn't gone on at home.
 func (s *Snapshot) former() *Seat {
 	if s.Home == nil || s.Home.Mirror != nil || s.Home.Registered && !s.Home.Synced {
 		return nil
@@ -25,8 +25,8 @@ func (s *Snapshot) isLiveCopy(seat *Seat) bool {
 	return m != nil && seat.Synced && m.DeletionTimestamp == nil && s.owns(m)
 }
 
-// ReflectedSeat is where the mirror is that the hub Job shows: at home, or where a
-// moved Job still is. Nil: nowhere.
+// ReflectedSeat is where the mirror is that the hub Job shows: at home, or where a moved Job still
+// is. Nil: nowhere.
 func (s *Snapshot) ReflectedSeat() *Seat {
 	if s.Job == nil || s.Home != nil && s.Home.Mirror != nil {
 		return s.Home
@@ -36,9 +36,9 @@ func (s *Snapshot) ReflectedSeat() *Seat {
 
 func isHandover(s *Snapshot) bool { return s.former() != nil }
 
-// planHandover stops the former copy, brings what it has achieved to the hub, and
-// removes it: the Job goes on at home with all of that. If the copy has ended in the
-// meantime, or is about to, the Job goes back to it.
+// planHandover stops the former copy, brings what it has achieved to the hub, and removes it: the
+// Job goes on at home with all of that. If the copy has ended in the meantime, or is about to, the
+// Job goes back to it.
 func planHandover(s *Snapshot) Plan {
 	seat := s.former()
 	switch {
@@ -61,8 +61,8 @@ func planHandover(s *Snapshot) Plan {
 	return plan
 }
 
-// reflectFormer brings the hub Job's status to that of the former copy; shown: there
-// is nothing more to bring.
+// reflectFormer brings the hub Job's status to that of the former copy; shown: there is nothing
+// more to bring.
 func (s *Snapshot) reflectFormer(seat *Seat) (plan Plan, shown bool) {
 	if s.StatusRejected {
 		return Plan{}, true
@@ -84,8 +84,8 @@ func (s *Snapshot) removeStray(seat *Seat) []Action {
 	return s.removeCopy(seat, s.isLiveCopy(seat) && mirror.Moved(s.Job))
 }
 
-// removeCopy suspends and deletes a copy that isn't at home. Suspended first: its
-// Pods end at once, whatever becomes of the deletion.
+// removeCopy suspends and deletes a copy that isn't at home. Suspended first: its Pods end at once,
+// whatever becomes of the deletion.
 func (s *Snapshot) removeCopy(seat *Seat, repeats bool) []Action {
 	var actions []Action
 	for _, action := range remove(seat, "") {

@@ -10,8 +10,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// onClusterLost reads what the user wants when the Job's worker is lost. What isn't
-// understood is taken for Wait: to move a Job may mean to run it twice.
+// onClusterLost reads what the user wants when the Job's worker is lost. What isn't understood is
+// taken for Wait: to move a Job may mean to run it twice.
 func onClusterLost(s *Snapshot) (policy string, problem []Report) {
 	switch policy = s.Job.Annotations[v1alpha1.AnnotationOnClusterLost]; policy {
 	case "":
@@ -26,10 +26,9 @@ func onClusterLost(s *Snapshot) (policy string, problem []Report) {
 	}
 }
 
-// lastNews is the status that follows from what the worker told before it went out of
-// touch, if it tells of more than the hub shows: it may have waited for more, or for a
-// busy hub. What the hub doesn't know when the worker is given up is run again. Pods that
-// ran then are no news.
+// lastNews is the status that follows from what the worker told before it went out of touch, if it
+// tells of more than the hub shows: it may have waited for more, or for a busy hub. What the hub
+// doesn't know when the worker is given up is run again. Pods that ran then are no news.
 func lastNews(s *Snapshot) (next mirror.Next, ok bool) {
 	m := s.Home.Mirror
 	if s.Home.Synced || m == nil || m.DeletionTimestamp != nil || s.StatusRejected || !s.owns(m) {
@@ -60,8 +59,8 @@ func planLastNews(s *Snapshot) Plan {
 
 func isHomeLost(s *Snapshot) bool { return !s.Home.Synced && s.Home.Loss.Lost }
 
-// planHomeLost gives the Job another worker. Without one that fits it stays placed
-// where it is: if that worker is back first, it goes on there.
+// planHomeLost gives the Job another worker. Without one that fits it stays placed where it is: if
+// that worker is back first, it goes on there.
 func planHomeLost(s *Snapshot) Plan {
 	policy, problem := onClusterLost(s)
 	lost := "worker " + s.Home.Worker + " is lost: not Ready since " + clock(s.Home.Loss.Since)
@@ -88,8 +87,8 @@ func (s *Snapshot) awaitsItsQueue() bool {
 	return s.Terms.Checked && !mirror.Suspended(s.Job)
 }
 
-// planHomeOutOfTouch does nothing: the end of a connection isn't the loss of a
-// worker, and the hub Job keeps the last status that it had.
+// planHomeOutOfTouch does nothing: the end of a connection isn't the loss of a worker, and the hub
+// Job keeps the last status that it had.
 func planHomeOutOfTouch(s *Snapshot) Plan {
 	if s.Home.Connecting {
 		return Plan{}

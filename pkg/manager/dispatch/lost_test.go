@@ -23,7 +23,8 @@ func onClusterLostIs(policy string) func(*batchv1.Job) {
 	return func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationOnClusterLost] = policy }
 }
 
-// movedFrom is what a move from a worker leaves, made a minute ago with the progress that the Job has now.
+// movedFrom is what a move from a worker leaves, made a minute ago with the progress that the Job
+// has now.
 func movedFrom(worker string) func(*batchv1.Job) {
 	return func(j *batchv1.Job) {
 		for key, value := range (mirror.Move{From: worker, At: noon.Add(-time.Minute), RanUntil: noon.Add(-time.Minute)}).Annotations(j) {
@@ -218,8 +219,8 @@ func TestAMovedJobsMirror(t *testing.T) {
 	}
 }
 
-// What a Job could do between its worker's loss and its move isn't known, and isn't
-// taken off its deadline.
+// What a Job could do between its worker's loss and its move isn't known, and isn't taken off its
+// deadline.
 func TestALostJobRanUntilItsWorkerWasLost(t *testing.T) {
 	plan := Decide(look(hubJob(placedOn("a"), running(1)), seat("a", nil, lost)))
 	if ran := plan.Actions[0].(Place).RanUntil; !ran.Equal(noon.Add(-15 * time.Minute)) {

@@ -9,8 +9,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// While the hub is busy, the news that can wait do: a hundred times as long as its writes
-// have to, from where it's noticeable.
+// While the hub is busy, the news that can wait do: a hundred times as long as its writes have to,
+// from where it's noticeable.
 const (
 	busyFrom         = 10 * time.Millisecond
 	busyTimes        = 100
@@ -20,8 +20,8 @@ const (
 // lookAgain is when to look whether the hub is still busy.
 const lookAgain = time.Second
 
-// writeStatus writes a status that is due; one that can wait for the next change does,
-// to go with it in one write. Nothing waits that is awaited, to go on.
+// writeStatus writes a status that is due; one that can wait for the next change does, to go with
+// it in one write. Nothing waits that is awaited, to go on.
 func (s *Snapshot) writeStatus(next mirror.Next, awaited bool) Plan {
 	if wait := s.statusWait(next); wait > 0 && !awaited {
 		return Plan{After: min(wait, max(s.Timing.ProgressFloor, lookAgain)), Behind: true}
@@ -29,8 +29,8 @@ func (s *Snapshot) writeStatus(next mirror.Next, awaited bool) Plan {
 	return Plan{Actions: []Action{WriteStatus{Patch: mirror.StatusPatch(s.Job, &next.Status)}}}
 }
 
-// statusWait is how long a status can wait for the next change. What changes how the Job
-// stands isn't kept waiting, but that it runs is, by a hub that is busy.
+// statusWait is how long a status can wait for the next change. What changes how the Job stands
+// isn't kept waiting, but that it runs is, by a hub that is busy.
 func (s *Snapshot) statusWait(next mirror.Next) time.Duration {
 	floor := s.progressFloor()
 	switch {
@@ -61,8 +61,8 @@ func (s *Snapshot) onlyTellsStart(next *batchv1.JobStatus) bool {
 	return s.Job.Status.StartTime == nil && len(next.Conditions) == 0
 }
 
-// onlyAnnouncesEnd: all that is new, besides progress, is that the Job will end.
-// When its Pods have ended already, the end itself is some milliseconds away.
+// onlyAnnouncesEnd: all that is new, besides progress, is that the Job will end. When its Pods have
+// ended already, the end itself is some milliseconds away.
 func (s *Snapshot) onlyAnnouncesEnd(next *batchv1.JobStatus) bool {
 	shown := s.Job.Status
 	news := slices.DeleteFunc(slices.Clone(next.Conditions), func(n batchv1.JobCondition) bool {

@@ -9,9 +9,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// Tries tells how often in a row the same has been written for one generation of a hub
-// Job: mirrors created, or patches of them. A few are usual. Many mean that somebody in
-// the worker, a queue that suspends Jobs for example, undoes each one.
+// Tries tells how often in a row the same has been written for one generation of a hub Job: mirrors
+// created, or patches of them. A few are usual. Many mean that somebody in the worker, a queue that
+// suspends Jobs for example, undoes each one.
 type Tries struct {
 	Times int
 	// Last is when the last one was written.

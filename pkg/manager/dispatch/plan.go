@@ -35,13 +35,13 @@ type Action interface{ action() }
 type Place struct {
 	// At is the worker, if there's nothing to choose: the one that runs it.
 	At string
-	// Leave is the worker that the Job is moved away from, with the reason;
-	// empty: it isn't placed yet.
+	// Leave is the worker that the Job is moved away from, with the reason; empty: it isn't placed
+	// yet.
 	Leave  string
 	Reason string
-	// Must: if nothing else fits, that is told: the Job can't stay where it is, or
-	// shouldn't. Whoever chooses a worker sees the reason by itself, and when it's over;
-	// any other reason is remembered for a while.
+	// Must: if nothing else fits, that is told: the Job can't stay where it is, or shouldn't.
+	// Whoever chooses a worker sees the reason by itself, and when it's over; any other reason is
+	// remembered for a while.
 	Must bool
 	// RanUntil is when the Job is known to have run last where it was; zero: now.
 	RanUntil time.Time
@@ -53,13 +53,12 @@ type Place struct {
 type CreateMirror struct {
 	Worker string
 	Mirror *batchv1.Job
-	// VerifyWanted: only when a live read of the hub shows the Job unfinished, not being
-	// deleted, and placed on this worker.
+	// VerifyWanted: only when a live read of the hub shows the Job unfinished, not being deleted,
+	// and placed on this worker.
 	VerifyWanted bool
 }
 
-// SeedMirror writes the progress known at the hub into the status of a mirror
-// that has not started.
+// SeedMirror writes the progress known at the hub into the status of a mirror that has not started.
 type SeedMirror struct {
 	Worker string
 	Mirror *batchv1.Job
@@ -86,24 +85,24 @@ type DeleteMirror struct {
 	Propagation metav1.DeletionPropagation
 	// VerifyGone: only when a live read of the hub shows no Job of this UID.
 	VerifyGone types.UID
-	// VerifyElsewhere: only when a live read of the hub shows that the Job isn't
-	// placed on this worker.
+	// VerifyElsewhere: only when a live read of the hub shows that the Job isn't placed on this
+	// worker.
 	VerifyElsewhere bool
-	// Repeats: what the mirror has completed since its Job was moved is made again
-	// elsewhere. It's counted by the last that is known of the mirror: when its worker
-	// has just come back, the snapshot may be older than the answer to its suspension.
+	// Repeats: what the mirror has completed since its Job was moved is made again elsewhere. It's
+	// counted by the last that is known of the mirror: when its worker has just come back, the
+	// snapshot may be older than the answer to its suspension.
 	Repeats bool
 }
 
-// SuspendMirror suspends a copy of the Job that isn't at home: only when a live read
-// of the hub shows that the Job isn't placed on this worker.
+// SuspendMirror suspends a copy of the Job that isn't at home: only when a live read of the hub
+// shows that the Job isn't placed on this worker.
 type SuspendMirror struct {
 	Worker string
 	Mirror *batchv1.Job
 }
 
-// ConfirmMirror takes the mark of the fence off the mirror at home: only when a live
-// read of the hub shows that the Job is placed on this worker.
+// ConfirmMirror takes the mark of the fence off the mirror at home: only when a live read of the
+// hub shows that the Job is placed on this worker.
 type ConfirmMirror struct {
 	Worker string
 	Mirror *batchv1.Job
@@ -142,8 +141,8 @@ func (AskWhy) action()        {}
 func (WriteStatus) action()   {}
 func (LetGo) action()         {}
 
-// Report is what is told about a Job on the hub. It is told once, for as long as
-// its text stays the same.
+// Report is what is told about a Job on the hub. It is told once, for as long as its text stays the
+// same.
 type Report struct {
 	// Reason is the event's reason, in CamelCase.
 	Reason string
@@ -156,8 +155,8 @@ type Report struct {
 	Rule mirror.Rule
 }
 
-// RuleHub stands for the hub's API server itself, which rejected a status that
-// pkg/mirror let through.
+// RuleHub stands for the hub's API server itself, which rejected a status that pkg/mirror let
+// through.
 const RuleHub mirror.Rule = "hub"
 
 func note(reason, message string) Report { return Report{Reason: reason, Message: message} }

@@ -7,8 +7,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// isTakenBack: the worker of a Job is lost, and its queue has suspended it for that.
-// Only when the Job counts as stopped is its quota free.
+// isTakenBack: the worker of a Job is lost, and its queue has suspended it for that. Only when the
+// Job counts as stopped is its quota free.
 func isTakenBack(s *Snapshot) bool {
 	if s.Home == nil || !isHomeLost(s) || !s.Terms.Checked || s.Terms.Reserved || !mirror.Suspended(s.Job) {
 		return false
@@ -17,9 +17,9 @@ func isTakenBack(s *Snapshot) bool {
 	return policy != v1alpha1.OnClusterLostWait
 }
 
-// isAwaitingAdmission: the Job is suspended, quota is held for it, and its queue
-// waits for it to be placed. What isn't known of a worker out of touch isn't acted
-// upon, and what is still running in one stops first.
+// isAwaitingAdmission: the Job is suspended, quota is held for it, and its queue waits for it to be
+// placed. What isn't known of a worker out of touch isn't acted upon, and what is still running in
+// one stops first.
 func isAwaitingAdmission(s *Snapshot) bool {
 	return s.Terms.Reserved && mirror.Suspended(s.Job) && (s.Home == nil || s.Home.Synced && s.isStopped())
 }
@@ -31,8 +31,8 @@ func (s *Snapshot) isStopped() bool {
 		m.Status.Active == 0 && ptr.Deref(m.Status.Terminating, 0) == 0
 }
 
-// planAwaitingAdmission places a suspended Job, or sees that the place that it has
-// is one where it may go on.
+// planAwaitingAdmission places a suspended Job, or sees that the place that it has is one where it
+// may go on.
 func planAwaitingAdmission(s *Snapshot) Plan {
 	plan := planStopped(s)
 	if len(plan.Actions) > 0 {

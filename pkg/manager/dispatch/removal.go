@@ -11,11 +11,10 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// remove deletes a seat's mirror unless that is under way. Foreground: the
-// mirror is gone only when its Pods are, so whoever waits for the one knows of
-// the other. The policy is always named: the API server's default for Jobs is to
-// leave the Pods behind. A worker out of touch is left alone until it's back,
-// which wakes its Jobs.
+// remove deletes a seat's mirror unless that is under way. Foreground: the mirror is gone only when
+// its Pods are, so whoever waits for the one knows of the other. The policy is always named: the
+// API server's default for Jobs is to leave the Pods behind. A worker out of touch is left alone
+// until it's back, which wakes its Jobs.
 func remove(seat *Seat, verifyGone types.UID) []Action {
 	if seat.Mirror == nil || seat.Mirror.DeletionTimestamp != nil || !seat.Synced {
 		return nil
@@ -28,8 +27,8 @@ func remove(seat *Seat, verifyGone types.UID) []Action {
 	}}
 }
 
-// planAbsent removes what stands for a hub Job that is gone. The hub's cache
-// may be behind, so each delete first asks the hub itself.
+// planAbsent removes what stands for a hub Job that is gone. The hub's cache may be behind, so each
+// delete first asks the hub itself.
 func planAbsent(s *Snapshot) Plan {
 	var plan Plan
 	for _, seat := range s.seats() {
@@ -40,8 +39,8 @@ func planAbsent(s *Snapshot) Plan {
 	return plan
 }
 
-// isLeftover: a leftover elsewhere that can't be reached holds nobody up; at home
-// it does, as the home is out of touch then.
+// isLeftover: a leftover elsewhere that can't be reached holds nobody up; at home it does, as the
+// home is out of touch then.
 func (s *Snapshot) isLeftover(seat *Seat) bool {
 	return seat.Mirror != nil && seat.Synced && mirror.Owns(s.Origin, s.Job.UID, seat.Mirror) == mirror.OtherHubJob
 }
@@ -97,10 +96,9 @@ func orphan(seat *Seat) []Action {
 	return actions
 }
 
-// planFinished leaves everything as it is: the mirror stays, with its Pods and
-// their logs, until the hub Job is deleted. Only a worker that is being removed
-// gets rid of it now, and then nothing is left that the Job's deletion would wait for:
-// it doesn't need a manager any more.
+// planFinished leaves everything as it is: the mirror stays, with its Pods and their logs, until
+// the hub Job is deleted. Only a worker that is being removed gets rid of it now, and then nothing
+// is left that the Job's deletion would wait for: it doesn't need a manager any more.
 func planFinished(s *Snapshot) Plan {
 	var plan Plan
 	for _, seat := range s.seats() {
@@ -136,18 +134,18 @@ func hasStray(s *Snapshot) bool {
 	})
 }
 
-// mustAwait: the worker is out of touch, and may have a copy of the Job; so the
-// Job isn't started at home. One that is there already goes on, and nobody but who
-// asked for it waits for a worker that has been given up.
+// mustAwait: the worker is out of touch, and may have a copy of the Job; so the Job isn't started
+// at home. One that is there already goes on, and nobody but who asked for it waits for a worker
+// that has been given up.
 func (s *Snapshot) mustAwait(seat *Seat) bool {
 	started := s.Home != nil && s.Home.Mirror != nil
 	copied := seat.Mirror != nil && s.owns(seat.Mirror)
 	return !started && seat.Registered && !seat.Synced && !s.isGivenUp(seat) && (copied || isMovedFrom(s.Job, seat.Worker))
 }
 
-// planStray ends the copies elsewhere, and waits until they're gone: in the
-// meantime the Job starts nowhere else. Before a copy is deleted, the hub itself is
-// asked whether the Job isn't placed there: it may be the cache that is behind.
+// planStray ends the copies elsewhere, and waits until they're gone: in the meantime the Job starts
+// nowhere else. Before a copy is deleted, the hub itself is asked whether the Job isn't placed
+// there: it may be the cache that is behind.
 func planStray(s *Snapshot) Plan {
 	var plan Plan
 	for i := range s.Elsewhere {
@@ -168,8 +166,8 @@ func planStray(s *Snapshot) Plan {
 	return plan
 }
 
-// mayStillBring: the Job was moved away from this copy, and it isn't known whether
-// it has gone on at home. So the copy stops, and is kept: see planHandover.
+// mayStillBring: the Job was moved away from this copy, and it isn't known whether it has gone on
+// at home. So the copy stops, and is kept: see planHandover.
 func (s *Snapshot) mayStillBring(seat *Seat) bool {
 	return s.Home != nil && s.Home.Registered && !s.Home.Synced && s.Home.Mirror == nil &&
 		isMovedFrom(s.Job, seat.Worker) && s.isLiveCopy(seat)

@@ -11,8 +11,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// planUnmirrored creates the mirror. A Job with progress, or one that something goes
-// along with, gets it suspended: that's seen to before it may start.
+// planUnmirrored creates the mirror. A Job with progress, or one that something goes along with,
+// gets it suspended: that's seen to before it may start.
 func planUnmirrored(s *Snapshot) Plan {
 	if wait := s.Mirrors.patience(freeMirrors, s.Now); wait > 0 {
 		return Plan{After: wait, Reports: []Report{warn(v1alpha1.EventMirrorRecreated,
@@ -31,9 +31,9 @@ func planUnmirrored(s *Snapshot) Plan {
 	}
 }
 
-// hadMirror: this isn't the Job's first mirror, as the hub shows that it ran. So it may be
-// that the Job has ended and gone in the meantime, and that the hub's cache is behind: that
-// of a manager that was stopped for a while, and doesn't know yet that it leads no more.
+// hadMirror: this isn't the Job's first mirror, as the hub shows that it ran. So it may be that the
+// Job has ended and gone in the meantime, and that the hub's cache is behind: that of a manager
+// that was stopped for a while, and doesn't know yet that it leads no more.
 func (s *Snapshot) hadMirror() bool { return s.Job.Status.StartTime != nil || mirror.NeedsSeed(s.Job) }
 
 func planMirrorLeaving(s *Snapshot) Plan {
@@ -44,8 +44,8 @@ func planMirrorLeaving(s *Snapshot) Plan {
 		"The Job was deleted in worker "+s.Home.Worker+"; it is created there again when it is gone")}}
 }
 
-// planMirrored keeps a mirror and its hub Job in step: the worker's status comes
-// up, then the hub's spec goes down, then what keeps the Pods waiting is told.
+// planMirrored keeps a mirror and its hub Job in step: the worker's status comes up, then the hub's
+// spec goes down, then what keeps the Pods waiting is told.
 func planMirrored(s *Snapshot) Plan {
 	var plan Plan
 	for _, step := range []func(*Snapshot) Plan{confirm, seed, reflect, reopen, bringAlong, align, unstick, relocate} {
@@ -64,8 +64,7 @@ func planMirrored(s *Snapshot) Plan {
 	return plan
 }
 
-// seed writes the progress known at the hub into a mirror that has not started
-// and knows less.
+// seed writes the progress known at the hub into a mirror that has not started and knows less.
 func seed(s *Snapshot) Plan {
 	status, due := mirror.SeedDue(s.Job, s.Home.Mirror)
 	if !due {
@@ -91,15 +90,15 @@ func reflect(s *Snapshot) Plan {
 	}
 }
 
-// endedShort: the mirror is at its end, and the Job isn't. Something waits for the status
-// that tells of it.
+// endedShort: the mirror is at its end, and the Job isn't. Something waits for the status that
+// tells of it.
 func (s *Snapshot) endedShort() bool {
 	m := s.Home.Mirror
 	return mirror.Finished(m) && mirror.EndedShort(s.Job, m, s.Now)
 }
 
-// reopen removes a mirror that has ended with fewer completions than the hub Job wants
-// by now, once the hub has its progress: the one that follows goes on from there.
+// reopen removes a mirror that has ended with fewer completions than the hub Job wants by now, once
+// the hub has its progress: the one that follows goes on from there.
 func reopen(s *Snapshot) Plan {
 	m := s.Home.Mirror
 	if !s.endedShort() {
@@ -161,9 +160,9 @@ func align(s *Snapshot) Plan {
 	}
 }
 
-// patch changes the mirror in place; but a Job that is to be resumed where there
-// is no room any more goes elsewhere, and what the worker's admission keeps
-// changing back is told, not fought over.
+// patch changes the mirror in place; but a Job that is to be resumed where there is no room any
+// more goes elsewhere, and what the worker's admission keeps changing back is told, not fought
+// over.
 func (s *Snapshot) patch(patch mirror.Patch) Plan {
 	switch {
 	case s.Unmet.Diff == patch.Diff():

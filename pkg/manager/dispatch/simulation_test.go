@@ -20,9 +20,9 @@ const (
 	simTurn        = time.Minute
 )
 
-// Whatever happens to the workers and to the manager: a Job never starts a second time while a copy runs in a worker
-// that hasn't been given up; what the hub counts never falls; and when all is well again it ends, in one place. If
-// no worker was given up, each completion was made once.
+// Whatever happens to the workers and to the manager: a Job never starts a second time while a copy
+// runs in a worker that hasn't been given up; what the hub counts never falls; and when all is well
+// again it ends, in one place. If no worker was given up, each completion was made once.
 func TestJobsSurviveLosses(t *testing.T) {
 	for _, policy := range []string{v1alpha1.OnClusterLostResume, v1alpha1.OnClusterLostRestart, v1alpha1.OnClusterLostWait} {
 		for _, mode := range []batchv1.CompletionMode{batchv1.IndexedCompletion, batchv1.NonIndexedCompletion} {
@@ -33,8 +33,8 @@ func TestJobsSurviveLosses(t *testing.T) {
 	}
 }
 
-// sim is a hub with one Job, and three workers. Nothing is kept between two turns of the manager but the objects: each
-// turn is that of a manager that has just started.
+// sim is a hub with one Job, and three workers. Nothing is kept between two turns of the manager
+// but the objects: each turn is that of a manager that has just started.
 type sim struct {
 	t       *rapid.T
 	now     time.Time

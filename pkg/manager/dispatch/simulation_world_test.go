@@ -236,8 +236,9 @@ func (s *sim) remove(a DeleteMirror) bool {
 	return true
 }
 
-// expectOneRuns holds that a copy that was just written to doesn't run beside another one, unless the other's worker
-// is given up. One that comes back with a copy runs beside it until it's suspended.
+// expectOneRuns holds that a copy that was just written to doesn't run beside another one, unless
+// the other's worker is given up. One that comes back with a copy runs beside it until it's
+// suspended.
 func (s *sim) expectOneRuns(written *simWorker) {
 	if s.elsewhere(written.name) || !written.runs() {
 		return

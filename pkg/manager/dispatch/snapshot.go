@@ -25,15 +25,14 @@ type Snapshot struct {
 
 	// Home is the worker that the Job is placed on; nil: not placed.
 	Home *Seat
-	// Elsewhere are the other workers that hold a mirror of this name and
-	// origin, and the worker that the Job was moved from, in order of names.
+	// Elsewhere are the other workers that hold a mirror of this name and origin, and the worker
+	// that the Job was moved from, in order of names.
 	Elsewhere []Seat
 
-	// LastStatusWrite is when the hub Job's status was last written by this
-	// process; zero: never.
+	// LastStatusWrite is when the hub Job's status was last written by this process; zero: never.
 	LastStatusWrite time.Time
-	// MirrorChanged is when the first of the mirror's changes arrived that the
-	// hub Job doesn't show yet; zero: none, or that isn't known.
+	// MirrorChanged is when the first of the mirror's changes arrived that the hub Job doesn't show
+	// yet; zero: none, or that isn't known.
 	MirrorChanged time.Time
 	// HubBusy is how much longer than the quickest writes to the hub have taken of late.
 	HubBusy time.Duration
@@ -48,13 +47,12 @@ type Snapshot struct {
 	// Terms are what the Job's queue says, if there is one.
 	Terms Terms
 
-	// Unmet tells of the last patch of the mirror that the worker didn't take as
-	// it was; zero: it took it, or that's long ago.
+	// Unmet tells of the last patch of the mirror that the worker didn't take as it was; zero: it
+	// took it, or that's long ago.
 	Unmet Unmet
 	// Patches tells how often the mirror was patched, Mirrors how often one was created.
 	Patches, Mirrors Tries
-	// StatusRejected: the hub rejected the status that follows from the two
-	// objects as they are.
+	// StatusRejected: the hub rejected the status that follows from the two objects as they are.
 	StatusRejected bool
 
 	// Timing are the options that decisions depend on.
@@ -67,8 +65,8 @@ type Seat struct {
 	Worker string
 	// Registered: a WorkerCluster of that name is known.
 	Registered bool
-	// Synced: the worker is in touch, and its mirrors have been listed; only
-	// then the absence of a mirror means that there is none.
+	// Synced: the worker is in touch, and its mirrors have been listed; only then the absence of a
+	// mirror means that there is none.
 	Synced bool
 	// Connecting: the worker isn't in touch because there was no time for it yet.
 	Connecting bool
@@ -82,11 +80,11 @@ type Seat struct {
 	Removal v1alpha1.RemovalPolicy
 	// Loss is what is made of a worker that isn't in touch.
 	Loss Loss
-	// Unwanted says why the Job is to leave this worker as soon as there's another
-	// for it; empty: it isn't. Set for the home only.
+	// Unwanted says why the Job is to leave this worker as soon as there's another for it; empty:
+	// it isn't. Set for the home only.
 	Unwanted string
-	// LastStart is when the worker's Job controller was last seen to start a Job, by
-	// the hub's clock; zero: not seen yet.
+	// LastStart is when the worker's Job controller was last seen to start a Job, by the hub's
+	// clock; zero: not seen yet.
 	LastStart time.Time
 	// Mirror is the Job of this name and origin in the worker; nil: none.
 	Mirror *batchv1.Job
@@ -118,8 +116,8 @@ type PodsReport struct {
 	Known bool
 	// Unschedulable is the number of Pods that the scheduler found no node for.
 	Unschedulable int
-	// WaitingSince is since when the mirror has been found to be waiting for its
-	// first Pod to run, by the hub's clock; zero: it isn't.
+	// WaitingSince is since when the mirror has been found to be waiting for its first Pod to run,
+	// by the hub's clock; zero: it isn't.
 	WaitingSince time.Time
 	// Message is the scheduler's reason.
 	Message string
@@ -135,18 +133,17 @@ type PodsReport struct {
 
 // Timing are the delays and time-outs of decisions.
 type Timing struct {
-	// ProgressFloor is the least time between two status writes of one Job
-	// that only report progress, and the most that the announcement of its end
-	// waits for the end itself; more while the hub is busy. Default 500ms.
+	// ProgressFloor is the least time between two status writes of one Job that only report
+	// progress, and the most that the announcement of its end waits for the end itself; more while
+	// the hub is busy. Default 500ms.
 	ProgressFloor time.Duration
-	// StuckNotice is how long a mirror may be without a running Pod before the
-	// reason is shown on the hub Job. Default 30s.
+	// StuckNotice is how long a mirror may be without a running Pod before the reason is shown on
+	// the hub Job. Default 30s.
 	StuckNotice time.Duration
-	// StuckTimeout is how long a mirror may be without a running Pod before
-	// its Job is moved to another worker. Default 5m.
+	// StuckTimeout is how long a mirror may be without a running Pod before its Job is moved to
+	// another worker. Default 5m.
 	StuckTimeout time.Duration
-	// Recheck is how often an unfinished Job is looked at without any event.
-	// Default 10m.
+	// Recheck is how often an unfinished Job is looked at without any event. Default 10m.
 	Recheck time.Duration
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// unstick tells why no Pod of a mirror runs, and after a while moves the Job to
-// another worker; only if none of its Pods ever ran. What a kubelet can't start it
-// leaves where it is: most often that's a mistake in the Job, and it would move for ever.
+// unstick tells why no Pod of a mirror runs, and after a while moves the Job to another worker;
+// only if none of its Pods ever ran. What a kubelet can't start it leaves where it is: most often
+// that's a mistake in the Job, and it would move for ever.
 func unstick(s *Snapshot) Plan {
 	if s.ran() || s.hasNothingToRun() {
 		return Plan{}
@@ -43,9 +43,9 @@ func unstick(s *Snapshot) Plan {
 	return plan
 }
 
-// stuckSince is since when nothing happens to a mirror that waits; zero: it doesn't.
-// While the Job controller starts others, one that it hasn't started is in its queue;
-// but not for ever, as others may be started that are behind it.
+// stuckSince is since when nothing happens to a mirror that waits; zero: it doesn't. While the Job
+// controller starts others, one that it hasn't started is in its queue; but not for ever, as others
+// may be started that are behind it.
 func (s *Snapshot) stuckSince() time.Time {
 	since := s.Pods.WaitingSince
 	if since.IsZero() || s.Home.Mirror.Status.StartTime != nil || !s.Home.LastStart.After(since) {
@@ -70,9 +70,8 @@ func (s *Snapshot) hasNothingToRun() bool {
 	return mirror.Suspended(m) || ptr.Deref(m.Spec.Parallelism, 1) == 0 || mirror.OutcomeOf(m) != mirror.Undecided
 }
 
-// IsWaiting says whether the Job's mirror waits for its first Pod to run. Since
-// when is for the caller to remember, by the hub's clock: the worker's may be off
-// by more than any time-out.
+// IsWaiting says whether the Job's mirror waits for its first Pod to run. Since when is for the
+// caller to remember, by the hub's clock: the worker's may be off by more than any time-out.
 func IsWaiting(s *Snapshot) bool {
 	return s.Home != nil && s.Home.Mirror != nil && !s.ran() && !s.hasNothingToRun() && s.waitingWhy() != ""
 }
@@ -99,9 +98,9 @@ func (s *Snapshot) isHindered() bool {
 // isPodless: the mirror has no Pods at all.
 func (s *Snapshot) isPodless() bool { return s.Home.Mirror.Status.Active == 0 }
 
-// startedWithoutPods: the Job controller has started the Job, and yet there are no Pods.
-// Before that there's nothing to ask: a worker that has many Jobs to start would have
-// as many questions to answer, and each is a search of all its events.
+// startedWithoutPods: the Job controller has started the Job, and yet there are no Pods. Before
+// that there's nothing to ask: a worker that has many Jobs to start would have as many questions to
+// answer, and each is a search of all its events.
 func (s *Snapshot) startedWithoutPods() bool {
 	return s.isPodless() && s.Home.Mirror.Status.StartTime != nil
 }

@@ -20,9 +20,9 @@ func planHomeUnwanted(s *Snapshot) Plan {
 	return plan
 }
 
-// relocate moves a Job away from a worker that is drained, or that its cluster
-// selector doesn't allow any more. Without another that fits it goes on where it is,
-// and the reason is told. One that is about to end stays for that.
+// relocate moves a Job away from a worker that is drained, or that its cluster selector doesn't
+// allow any more. Without another that fits it goes on where it is, and the reason is told. One
+// that is about to end stays for that.
 func relocate(s *Snapshot) Plan {
 	if s.Home.Unwanted == "" || s.Home.Mirror != nil && mirror.OutcomeOf(s.Home.Mirror) != mirror.Undecided {
 		return Plan{}
@@ -33,8 +33,8 @@ func relocate(s *Snapshot) Plan {
 	}
 }
 
-// confirm tells the worker's Job controller that a Job that it has fenced may go on:
-// it's still placed there.
+// confirm tells the worker's Job controller that a Job that it has fenced may go on: it's still
+// placed there.
 func confirm(s *Snapshot) Plan {
 	m := s.Home.Mirror
 	if !v1alpha1.IsFenced(m) || mirror.Finished(m) {

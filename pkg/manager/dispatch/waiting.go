@@ -12,8 +12,8 @@ func planDisplaced(s *Snapshot) Plan {
 	return Plan{Actions: []Action{Place{At: s.mirrorsElsewhere()[0].Worker}}, Again: true}
 }
 
-// mirrorsElsewhere returns the seats with a mirror that isn't being deleted. One of an
-// earlier Job of this name, in a worker that can't be reached, is none.
+// mirrorsElsewhere returns the seats with a mirror that isn't being deleted. One of an earlier Job
+// of this name, in a worker that can't be reached, is none.
 func (s *Snapshot) mirrorsElsewhere() []*Seat {
 	var found []*Seat
 	for i := range s.Elsewhere {
@@ -24,9 +24,8 @@ func (s *Snapshot) mirrorsElsewhere() []*Seat {
 	return found
 }
 
-// planSuspendedAtHub writes the Suspended condition that the hub's built-in Job
-// controller would write: since 1.36 the API server refuses edits of a suspended
-// Job's template without it.
+// planSuspendedAtHub writes the Suspended condition that the hub's built-in Job controller would
+// write: since 1.36 the API server refuses edits of a suspended Job's template without it.
 func planSuspendedAtHub(s *Snapshot) Plan {
 	return s.writeOwnStatus(note(v1alpha1.EventSuspended, "Job suspended"))
 }
@@ -51,9 +50,9 @@ func planUnplaced(s *Snapshot) Plan {
 	return Plan{Actions: []Action{Place{}}, Again: true}
 }
 
-// planHomeUnknown places the Job elsewhere. A WorkerCluster goes only after its
-// registration Secret has gone, and with it what its removal policy says, or when
-// an admin deletes it: both mean that nobody counts on the worker any more.
+// planHomeUnknown places the Job elsewhere. A WorkerCluster goes only after its registration Secret
+// has gone, and with it what its removal policy says, or when an admin deletes it: both mean that
+// nobody counts on the worker any more.
 func planHomeUnknown(s *Snapshot) Plan { return s.leave("is not registered any more") }
 
 func (s *Snapshot) leave(why string) Plan {
@@ -63,8 +62,8 @@ func (s *Snapshot) leave(why string) Plan {
 	}
 }
 
-// isHomeBeingRemoved: and the Job has to leave it. With the policy Wait only what
-// has no mirror there leaves.
+// isHomeBeingRemoved: and the Job has to leave it. With the policy Wait only what has no mirror
+// there leaves.
 func isHomeBeingRemoved(s *Snapshot) bool {
 	if s.Home == nil {
 		return false
@@ -83,8 +82,8 @@ func isHomeBeingRemoved(s *Snapshot) bool {
 
 func planHomeBeingRemoved(s *Snapshot) Plan { return s.leave("is being removed") }
 
-// planHomeRefuses looks for another worker; until there is one, the Job stays
-// where it is, and is tried there again when the reason has expired.
+// planHomeRefuses looks for another worker; until there is one, the Job stays where it is, and is
+// tried there again when the reason has expired.
 func planHomeRefuses(s *Snapshot) Plan {
 	return Plan{
 		Actions:    []Action{Place{Leave: s.Home.Worker, Reason: s.PassedOver[s.Home.Worker]}},

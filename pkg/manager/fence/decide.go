@@ -30,8 +30,8 @@ const (
 func decide(view clusters.View, mirrors []*batchv1.Job) step {
 	embedded := view.Spec.JobController == v1alpha1.JobControllerEmbedded
 	switch {
-	// The loss clock runs: a renewal would put off the closing of the fence, but
-	// nothing puts off the moving of the Jobs. Or the mirrors aren't known.
+	// The loss clock runs: a renewal would put off the closing of the fence, but nothing puts off
+	// the moving of the Jobs. Or the mirrors aren't known.
 	case view.State != clusters.Ready && (view.State != clusters.Connecting || !view.Since.IsZero()):
 		return wait
 	case embedded && !view.Removing:
@@ -74,8 +74,7 @@ func renewed(word fence.Word) metav1.Condition {
 	}
 }
 
-// failed judges a request about the Lease that failed; nil if that says nothing
-// about the fence.
+// failed judges a request about the Lease that failed; nil if that says nothing about the fence.
 func failed(err error) *metav1.Condition {
 	var c metav1.Condition
 	switch {
@@ -104,8 +103,8 @@ func condition(status metav1.ConditionStatus, reason, message string) metav1.Con
 	return metav1.Condition{Type: v1alpha1.ConditionFenced, Status: status, Reason: reason, Message: message}
 }
 
-// unansweredTries is how many times the answer of the worker's controller is
-// looked for before the next renewal is due, after the Lease was created.
+// unansweredTries is how many times the answer of the worker's controller is looked for before the
+// next renewal is due, after the Lease was created.
 const unansweredTries = 10
 
 // pause is the time to the next renewal, after that many without an answer.

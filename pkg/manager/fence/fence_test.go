@@ -219,7 +219,8 @@ func TestWhatTheConditionSays(t *testing.T) {
 	}
 }
 
-// The Lease goes with the last mirror, by one request, and comes back if the worker stays after all.
+// The Lease goes with the last mirror, by one request, and comes back if the worker stays after
+// all.
 func TestLeaseIsRemoved(t *testing.T) {
 	h := newHub(t)
 	h.mirrors = []*batchv1.Job{embeddedMirror()}

@@ -14,15 +14,15 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 )
 
-// The manager keeps its Leases with the credentials of the registration Secrets;
-// what those need in a worker is in package workeraccess.
+// The manager keeps its Leases with the credentials of the registration Secrets; what those need in
+// a worker is in package workeraccess.
 
 // Options of a Keeper. What is zero gets its default, but for the required.
 type Options struct {
 	// Origin of this hub. Required.
 	Origin v1alpha1.Origin
-	// Duration is how long a Lease lasts without a renewal, in whole seconds.
-	// Default fence.DefaultDuration, 40s.
+	// Duration is how long a Lease lasts without a renewal, in whole seconds. Default
+	// fence.DefaultDuration, 40s.
 	Duration time.Duration
 	// Interval is the time between two renewals. Default a fourth of Duration.
 	Interval time.Duration
@@ -54,8 +54,7 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Keeper keeps the Leases in all workers: a clusters.Listener, and a Runnable of
-// the leader.
+// Keeper keeps the Leases in all workers: a clusters.Listener, and a Runnable of the leader.
 type Keeper struct {
 	registry *clusters.Registry
 	options  Options
@@ -71,8 +70,8 @@ type keeping struct {
 	stop context.CancelFunc
 }
 
-// New makes a Keeper for the workers of a registry, which hears of their changes.
-// It must be called before the registry starts.
+// New makes a Keeper for the workers of a registry, which hears of their changes. It must be called
+// before the registry starts.
 func New(registry *clusters.Registry, options Options) *Keeper {
 	k := &Keeper{
 		registry: registry, options: options.withDefaults(),
@@ -82,8 +81,7 @@ func New(registry *clusters.Registry, options Options) *Keeper {
 	return k
 }
 
-// Start keeps the Leases until the context ends, and returns when nothing of it
-// runs any more.
+// Start keeps the Leases until the context ends, and returns when nothing of it runs any more.
 func (k *Keeper) Start(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -123,8 +121,7 @@ func (k *Keeper) sync(ctx context.Context, running *sync.WaitGroup) {
 	}
 }
 
-// WorkerChanged implements clusters.Listener: a worker that is back hears of its
-// hub at once.
+// WorkerChanged implements clusters.Listener: a worker that is back hears of its hub at once.
 func (k *Keeper) WorkerChanged(name string) {
 	k.kick(name)
 	select {
@@ -133,8 +130,8 @@ func (k *Keeper) WorkerChanged(name string) {
 	}
 }
 
-// MirrorChanged implements clusters.Listener: the Lease goes with the last mirror
-// of a worker that is being let go.
+// MirrorChanged implements clusters.Listener: the Lease goes with the last mirror of a worker that
+// is being let go.
 func (k *Keeper) MirrorChanged(name string, _ types.NamespacedName) {
 	if w, ok := k.registry.Get(name); ok && w.View().Removing && len(w.Mirrors()) == 0 {
 		k.kick(name)

@@ -30,8 +30,8 @@ func lease(o Options, lostTimeout time.Duration, now time.Time) *coordinationv1.
 	}
 }
 
-// renewal is the merge patch that makes a Lease say what this one does. What the
-// worker has written into it stays.
+// renewal is the merge patch that makes a Lease say what this one does. What the worker has written
+// into it stays.
 func renewal(l *coordinationv1.Lease) ([]byte, error) {
 	return json.Marshal(map[string]any{
 		"metadata": map[string]any{"labels": l.Labels, "annotations": l.Annotations},

@@ -45,8 +45,7 @@ func newRenewer(w worker, o Options, report func(string, metav1.Condition)) *ren
 	return &renewer{worker: w, options: o, report: report, kicked: make(chan struct{}, 1)}
 }
 
-// run keeps the Lease until the context ends. It leaves it as it is then: another
-// leader goes on.
+// run keeps the Lease until the context ends. It leaves it as it is then: another leader goes on.
 func (r *renewer) run(ctx context.Context) {
 	timer := r.options.Clock.NewTimer(0)
 	defer timer.Stop()

@@ -30,8 +30,8 @@ var checkRules = []struct {
 	when func(*situation) bool
 	then func(*situation) verdict
 }{
-	// Kueue decides over Workloads without quota, and acts on Retry and Rejected; it
-	// sets the check back to Pending itself.
+	// Kueue decides over Workloads without quota, and acts on Retry and Rejected; it sets the check
+	// back to Pending itself.
 	{"Kueue's turn", func(s *situation) bool { return !holdsQuota(s.workload) || isFinal(s.check.State) }, leaveIt},
 	// What isn't a Job can't become one.
 	{"not a Job", isNotAJob, rejectOwner},
@@ -77,8 +77,8 @@ func isHomeLost(s *situation) bool {
 	return s.homeIs(v1alpha1.ConditionLost, metav1.ConditionTrue) && s.job.Annotations[v1alpha1.AnnotationOnClusterLost] != "Wait"
 }
 
-// isWellPlaced: the Job has a place where it's allowed, room is held for it there, and
-// it can be reached.
+// isWellPlaced: the Job has a place where it's allowed, room is held for it there, and it can be
+// reached.
 func isWellPlaced(s *situation) bool {
 	outlook := s.freshOutlook()
 	return outlook != nil && outlook.Worker != "" && outlook.Worker == s.placement() && s.terms.Allows(s.placement()) &&

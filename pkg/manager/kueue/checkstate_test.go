@@ -17,7 +17,8 @@ import (
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// edit changes the situation of a test: without any, a Job of ours holds quota for ten seconds and has no place.
+// edit changes the situation of a test: without any, a Job of ours holds quota for ten seconds and
+// has no place.
 type edit func(*situation)
 
 func given(edits ...edit) *situation {

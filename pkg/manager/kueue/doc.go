@@ -1,5 +1,5 @@
-// Package kueue makes Jobferry the place where the Jobs of Kueue on the hub run.
-// Kueue is the queue: it suspends, admits and evicts hub Jobs; nothing here does.
+// Package kueue makes Jobferry the place where the Jobs of Kueue on the hub run. Kueue is the
+// queue: it suspends, admits and evicts hub Jobs; nothing here does.
 //
 //	CRDs of Kueue ─▶ lifecycle ─▶ session (own cache; there while the CRDs are)
 //	                                │
@@ -15,17 +15,16 @@
 //	     Kueue- ──┴─▶ decideCluster ┴─▶ registration Secret; condition Active
 //	     Cluster
 //
-// Without an AdmissionCheck of ours, this package has no part in a Job's way: Kueue
-// resumes it, and it's placed then.
+// Without an AdmissionCheck of ours, this package has no part in a Job's way: Kueue resumes it, and
+// it's placed then.
 //
 // # The way of a Job with an AdmissionCheck
 //
-// Kueue reserves quota; the Job stays suspended. Its terms now say so, and the
-// dispatcher places it as it places any Job, with the room in the worker held for
-// it: the placement is written down on the suspended hub Job. That's what makes the
-// check Ready; Kueue admits the Workload and resumes the Job, whose mirror is then
-// created. Where no worker takes it, the check is Pending with the reason of each;
-// after RetryAfter, or at once when no worker ever could, it's Retry: Kueue takes
+// Kueue reserves quota; the Job stays suspended. Its terms now say so, and the dispatcher places it
+// as it places any Job, with the room in the worker held for it: the placement is written down on
+// the suspended hub Job. That's what makes the check Ready; Kueue admits the Workload and resumes
+// the Job, whose mirror is then created. Where no worker takes it, the check is Pending with the
+// reason of each; after RetryAfter, or at once when no worker ever could, it's Retry: Kueue takes
 // the quota back and queues the Job again later. A lost worker makes it Retry, too.
 //
 // # Words
@@ -37,16 +36,16 @@
 //
 // # Trade-offs
 //
-// Kueue's own packages are not used, only its API types (v1beta2): whoever runs
-// another release of Kueue that serves them needs no other Jobferry.
+// Kueue's own packages are not used, only its API types (v1beta2): whoever runs another release of
+// Kueue that serves them needs no other Jobferry.
 //
-// Secrets in Kueue's namespace aren't watched: those that are registrations are read
-// once a minute. That takes the permission to get them, and keeps no others in memory.
+// Secrets in Kueue's namespace aren't watched: those that are registrations are read once a minute.
+// That takes the permission to get them, and keeps no others in memory.
 //
-// A running Job stays on a worker that its MultiKueueConfig doesn't name any more:
-// an edit of the list ends no Pods. Once it's suspended, it goes where it's allowed.
+// A running Job stays on a worker that its MultiKueueConfig doesn't name any more: an edit of the
+// list ends no Pods. Once it's suspended, it goes where it's allowed.
 //
-// Kueue's own controller for MultiKueueClusters writes their condition Active, too,
-// as long as its feature MultiKueue is on. Our checks don't read that condition, and
-// a condition that somebody else wrote is left standing for a minute.
+// Kueue's own controller for MultiKueueClusters writes their condition Active, too, as long as its
+// feature MultiKueue is on. Our checks don't read that condition, and a condition that somebody
+// else wrote is left standing for a minute.
 package kueue

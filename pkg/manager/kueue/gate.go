@@ -15,8 +15,8 @@ type gate struct {
 	Check string
 	// Workers are allowed, in order of preference.
 	Workers []string
-	// Problem says why the parameters can't be used, and then no worker is
-	// allowed; empty: they can.
+	// Problem says why the parameters can't be used, and then no worker is allowed; empty: they
+	// can.
 	Problem string
 }
 
@@ -38,8 +38,7 @@ func gateOf(check *kueue.AdmissionCheck, config *kueue.MultiKueueConfig) gate {
 
 const configKind = "MultiKueueConfig"
 
-// configName is the name of the MultiKueueConfig that a check of ours uses; empty:
-// none.
+// configName is the name of the MultiKueueConfig that a check of ours uses; empty: none.
 func configName(check *kueue.AdmissionCheck) string {
 	ref := check.Spec.Parameters
 	if !isOurs(check) || ref == nil || ref.APIGroup != kueue.SchemeGroupVersion.Group || ref.Kind != configKind {
@@ -52,8 +51,8 @@ func isOurs(check *kueue.AdmissionCheck) bool {
 	return check.Spec.ControllerName == v1alpha1.ManagedByDispatcher
 }
 
-// allowed are the workers that all gates let through, in the order of the first.
-// It's never nil: without a gate nobody should ask.
+// allowed are the workers that all gates let through, in the order of the first. It's never nil:
+// without a gate nobody should ask.
 func allowed(gates []gate) []string {
 	workers := []string{}
 	for i, g := range gates {

@@ -23,8 +23,8 @@ import (
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=list;watch
 
 const (
-	// recheck is how often the hub is asked for Kueue's API while what it serves isn't
-	// what its CRDs say: it comes a little later than they do, or is of another version.
+	// recheck is how often the hub is asked for Kueue's API while what it serves isn't what its
+	// CRDs say: it comes a little later than they do, or is of another version.
 	recheck = time.Minute
 	// retryLook is the same after a failure.
 	retryLook = 2 * time.Second
@@ -118,8 +118,8 @@ func (l *lifecycle) crdChanged(object any, exists bool) {
 	}
 }
 
-// patience is how long to wait for the next look without any event: for ever, if there's
-// a session just when there are the CRDs that it needs. It's called after a look.
+// patience is how long to wait for the next look without any event: for ever, if there's a session
+// just when there are the CRDs that it needs. It's called after a look.
 func (l *lifecycle) patience() <-chan time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,14 +10,13 @@ import (
 type Options struct {
 	// Disabled: Kueue is left alone, even if its CRDs are there.
 	Disabled bool
-	// Namespace is Kueue's own, where MultiKueueClusters have their Secrets.
-	// Default kueue-system.
+	// Namespace is Kueue's own, where MultiKueueClusters have their Secrets. Default kueue-system.
 	Namespace string
-	// RetryAfter is how long quota is held for a Job that no worker has room for,
-	// before it's given back. Default 2m.
+	// RetryAfter is how long quota is held for a Job that no worker has room for, before it's given
+	// back. Default 2m.
 	RetryAfter time.Duration
-	// RequeueAfter is how long a Job whose quota was given back stays out of the
-	// queue; it doubles each time, up to MaxRequeueAfter. Defaults 30s and 10m.
+	// RequeueAfter is how long a Job whose quota was given back stays out of the queue; it doubles
+	// each time, up to MaxRequeueAfter. Defaults 30s and 10m.
 	RequeueAfter, MaxRequeueAfter time.Duration
 }
 

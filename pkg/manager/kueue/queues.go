@@ -22,8 +22,7 @@ type Dispatcher interface {
 	Outlook(job types.UID) (Outlook, bool)
 }
 
-// Outlook is what the dispatcher last found out about the place of a Job that quota
-// is held for.
+// Outlook is what the dispatcher last found out about the place of a Job that quota is held for.
 type Outlook struct {
 	// Since is the reservation of quota that it's about, as in dispatch.Terms.
 	Since time.Time
@@ -31,13 +30,13 @@ type Outlook struct {
 	Worker string
 	// Why no worker can take it, worker by worker.
 	Why string
-	// MayPass: some worker may take it later, without anyone touching the Job or
-	// a worker's settings.
+	// MayPass: some worker may take it later, without anyone touching the Job or a worker's
+	// settings.
 	MayPass bool
 }
 
-// Queues is what Kueue on the hub says of Jobs. It's usable before it's set up:
-// then nothing is known yet.
+// Queues is what Kueue on the hub says of Jobs. It's usable before it's set up: then nothing is
+// known yet.
 type Queues struct {
 	options    Options
 	dispatcher Dispatcher
@@ -51,9 +50,9 @@ type Queues struct {
 // New returns Queues that aren't set up yet.
 func New(options Options) *Queues { return &Queues{options: options} }
 
-// Known says whether it's known what Kueue says of a Job: before, it shouldn't be
-// placed, as it may go where its queue doesn't allow it. When Kueue's objects can't be
-// read, only the Jobs wait that name a queue.
+// Known says whether it's known what Kueue says of a Job: before, it shouldn't be placed, as it may
+// go where its queue doesn't allow it. When Kueue's objects can't be read, only the Jobs wait that
+// name a queue.
 func (q *Queues) Known(job *batchv1.Job) bool {
 	return q.options.Disabled || q.known.Load() || q.failed.Load() && job.Labels[labelQueue] == ""
 }
@@ -76,8 +75,7 @@ func (q *Queues) PlaceChanged(job types.NamespacedName) {
 	}
 }
 
-// SetupWithManager adds what works with Kueue to the manager; it runs on the leader
-// only.
+// SetupWithManager adds what works with Kueue to the manager; it runs on the leader only.
 func (q *Queues) SetupWithManager(mgr ctrl.Manager, d Dispatcher, namespace string) error {
 	q.dispatcher = d
 	if q.options.Disabled {

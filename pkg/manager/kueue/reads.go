@@ -10,11 +10,10 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
-// All of these read the session's cache. What they return is shared, and must not
-// be changed.
+// All of these read the session's cache. What they return is shared, and must not be changed.
 
-// workloadOf is the Workload of a Job; nil: none. Of several, it's the one that
-// holds quota, else the youngest that hasn't finished.
+// workloadOf is the Workload of a Job; nil: none. Of several, it's the one that holds quota, else
+// the youngest that hasn't finished.
 func (s *session) workloadOf(ctx context.Context, job *batchv1.Job) *kueue.Workload {
 	var all kueue.WorkloadList
 	err := s.objects.List(ctx, &all, client.InNamespace(job.Namespace), client.MatchingFields{byOwner: string(job.UID)},

@@ -51,8 +51,7 @@ type registration struct {
 	again  time.Duration
 }
 
-// decideCluster says what is to be done about a MultiKueueCluster that a check of
-// ours uses.
+// decideCluster says what is to be done about a MultiKueueCluster that a check of ours uses.
 func decideCluster(r *remote) registration {
 	if r.cluster.DeletionTimestamp != nil {
 		return registration{} // the garbage collector deletes the copy, its owner gone
@@ -118,8 +117,8 @@ func (r *remote) problem() *metav1.Condition {
 	}
 }
 
-// newCopy is the registration Secret. The cluster owns it: deleting the one deletes
-// the other, which unregisters the worker.
+// newCopy is the registration Secret. The cluster owns it: deleting the one deletes the other,
+// which unregisters the worker.
 func (r *remote) newCopy() *corev1.Secret {
 	labels := maps.Clone(r.cluster.Labels)
 	if labels == nil {
@@ -170,8 +169,8 @@ func (r *remote) shown() *metav1.Condition {
 	return meta.FindStatusCondition(r.cluster.Status.Conditions, kueue.MultiKueueClusterActive)
 }
 
-// yields says how long to leave a condition standing that somebody else wrote over
-// ours a short while ago.
+// yields says how long to leave a condition standing that somebody else wrote over ours a short
+// while ago.
 func (r *remote) yields(active metav1.Condition) time.Duration {
 	shown := r.shown()
 	if shown == nil || alike(shown, &active) || !alike(&r.written, &active) {

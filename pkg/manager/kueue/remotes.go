@@ -133,8 +133,8 @@ func (r *remotes) forget(name string) {
 	delete(r.active, name)
 }
 
-// afterWrite says when to look again: who was overtaken looks again soon, what is
-// gone needs no look.
+// afterWrite says when to look again: who was overtaken looks again soon, what is gone needs no
+// look.
 func afterWrite(err error) (ctrl.Result, error) {
 	if apierrors.IsConflict(err) {
 		return ctrl.Result{RequeueAfter: behind}, nil

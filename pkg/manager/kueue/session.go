@@ -28,8 +28,8 @@ var informerDoesNotBlock = cache.BlockUntilSynced(false)
 // byOwner is the index of Workloads by the UID of the Job that they stand for.
 const byOwner = "jobferry.dev/owner"
 
-// session is what there is while Kueue's CRDs are: caches of its objects, and the
-// controllers that work on them.
+// session is what there is while Kueue's CRDs are: caches of its objects, and the controllers that
+// work on them.
 type session struct {
 	options    Options
 	dispatcher Dispatcher
@@ -101,10 +101,10 @@ func (s *session) setup(l *lifecycle) error {
 	return nil
 }
 
-// run starts the session, and returns when its caches are filled; stop ends it, and
-// returns when nothing of it runs any more. The controllers come last: what has been
-// told by the hub's caches once is told for as long as the process lives, so a session
-// that can't begin, and is tried again and again, must not have listened to them.
+// run starts the session, and returns when its caches are filled; stop ends it, and returns when
+// nothing of it runs any more. The controllers come last: what has been told by the hub's caches
+// once is told for as long as the process lives, so a session that can't begin, and is tried again
+// and again, must not have listened to them.
 func (s *session) run(ctx context.Context) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup

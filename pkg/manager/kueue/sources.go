@@ -19,9 +19,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// What has what looked at. Few objects stand behind many: when a check, a config or
-// a worker changes, all Workloads, checks or clusters are looked at, which costs
-// reads of caches only.
+// What has what looked at. Few objects stand behind many: when a check, a config or a worker
+// changes, all Workloads, checks or clusters are looked at, which costs reads of caches only.
 
 func (r *workloads) sources(hub cache.Cache) []source.Source {
 	return []source.Source{
@@ -57,8 +56,8 @@ func (r *remotes) sources(hub cache.Cache) []source.Source {
 	}
 }
 
-// workloadEvents handles the watch of Workloads: the check is looked at, and so is
-// the Job, if the Workload says something else of it now.
+// workloadEvents handles the watch of Workloads: the check is looked at, and so is the Job, if the
+// Workload says something else of it now.
 func (r *workloads) workloadEvents() handler.TypedEventHandler[*kueue.Workload, ctrl.Request] {
 	look := func(q queue, w *kueue.Workload) {
 		if len(w.Status.AdmissionChecks) > 0 {
@@ -105,8 +104,7 @@ func (r *workloads) gated(ctx context.Context) []ctrl.Request {
 	return r.eachGated(ctx, func(*kueue.Workload) {})
 }
 
-// gatedAnew are the same when other workers may be allowed now: their Jobs are looked
-// at, too.
+// gatedAnew are the same when other workers may be allowed now: their Jobs are looked at, too.
 func (r *workloads) gatedAnew(ctx context.Context) []ctrl.Request { return r.eachGated(ctx, r.wake) }
 
 func (r *workloads) eachGated(ctx context.Context, visit func(*kueue.Workload)) []ctrl.Request {

@@ -13,8 +13,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 )
 
-// annotationMinParallelism lets Kueue admit a Job with less parallelism than it
-// asks for.
+// annotationMinParallelism lets Kueue admit a Job with less parallelism than it asks for.
 const annotationMinParallelism = "kueue.x-k8s.io/job-min-parallelism"
 
 // termsOf are a Job's, by its Workload, if gates of ours stand before it.

@@ -116,8 +116,8 @@ func (r *workloads) gather(ctx context.Context, w *kueue.Workload, check kueue.A
 	return s, nil
 }
 
-// write makes a check what was decided; it fails with a conflict if the Workload has
-// changed since it was seen.
+// write makes a check what was decided; it fails with a conflict if the Workload has changed since
+// it was seen.
 func (r *workloads) write(ctx context.Context, s *situation, v verdict) (changed bool, err error) {
 	message := clip(v.Message)
 	if v.State == "" || s.check.State == v.State && s.check.Message == message {
@@ -146,8 +146,8 @@ func (r *workloads) write(ctx context.Context, s *situation, v verdict) (changed
 	return true, nil
 }
 
-// checkPatch makes a check what it's to be, in a Workload that is as it was seen. Our
-// other checks are in it as they are: what a server-side apply leaves out, it takes away.
+// checkPatch makes a check what it's to be, in a Workload that is as it was seen. Our other checks
+// are in it as they are: what a server-side apply leaves out, it takes away.
 func checkPatch(w *kueue.Workload, next kueue.AdmissionCheckState, ours func(name string) bool) ([]byte, error) {
 	var all []kueue.AdmissionCheckState
 	for _, c := range w.Status.AdmissionChecks {

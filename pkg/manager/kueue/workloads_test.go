@@ -11,8 +11,8 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
-// Of several checks of ours, each keeps its state when another gets one; those of
-// others aren't ours to state.
+// Of several checks of ours, each keeps its state when another gets one; those of others aren't
+// ours to state.
 func TestCheckPatch(t *testing.T) {
 	state := func(name string, is kueue.CheckState) kueue.AdmissionCheckState {
 		return kueue.AdmissionCheckState{Name: kueue.AdmissionCheckReference(name), State: is, LastTransitionTime: metav1.NewTime(noon),

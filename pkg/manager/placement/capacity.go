@@ -13,7 +13,8 @@ type Capacity struct {
 	nodes []*Node
 }
 
-// NewCapacity takes the nodes in any order. The caller must not change them, or the slice, any more.
+// NewCapacity takes the nodes in any order. The caller must not change them, or the slice, any
+// more.
 func NewCapacity(nodes []*Node) *Capacity {
 	if !slices.IsSortedFunc(nodes, byName) {
 		slices.SortFunc(nodes, byName)

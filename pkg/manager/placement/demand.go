@@ -7,8 +7,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// PodsWanted is how many Pods a Job would run at once if it ran now: its parallelism, but no more than
-// the completions that its status leaves. A Job that is suspended counts as if it were resumed.
+// PodsWanted is how many Pods a Job would run at once if it ran now: its parallelism, but no more
+// than the completions that its status leaves. A Job that is suspended counts as if it were
+// resumed.
 func PodsWanted(job *batchv1.Job) int64 {
 	parallelism := int64(1)
 	if job.Spec.Parallelism != nil {

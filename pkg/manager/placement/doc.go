@@ -19,20 +19,21 @@
 // # What capacity means
 //
 // Counted, per node: allocatable minus the requests of the Pods bound to it and not ended, for cpu,
-// memory, ephemeral-storage, hugepages and extended resources, and the number of Pods; taints of effect
-// NoSchedule and NoExecute against tolerations; unschedulable nodes; nodeSelector and required node
-// affinity; a Pod's requests with init containers, sidecars, pod-level resources, overhead, and limits
-// where requests are left out, as the API server would fill them in. Pods that can't share a node with
-// their like (required anti-affinity to themselves by hostname, host ports) take one node each.
+// memory, ephemeral-storage, hugepages and extended resources, and the number of Pods; taints of
+// effect NoSchedule and NoExecute against tolerations; unschedulable nodes; nodeSelector and
+// required node affinity; a Pod's requests with init containers, sidecars, pod-level resources,
+// overhead, and limits where requests are left out, as the API server would fill them in. Pods that
+// can't share a node with their like (required anti-affinity to themselves by hostname, host ports)
+// take one node each.
 //
 // The cluster's "idle" room, which bounds need, leaves out what Pods of restartPolicy Always take:
 // DaemonSets and services don't end, and a Job must not wait until they do.
 //
-// Not modelled: topology spread, other inter-Pod (anti-)affinity, volumes and their topology, dynamic
-// resource claims, preemption, quotas, the overhead that a worker's RuntimeClass adds. Where these keep
-// a placed Job's Pods from being scheduled, the manager moves the Job; placement is a good guess, the
-// worker's scheduler decides.
+// Not modelled: topology spread, other inter-Pod (anti-)affinity, volumes and their topology,
+// dynamic resource claims, preemption, quotas, the overhead that a worker's RuntimeClass adds.
+// Where these keep a placed Job's Pods from being scheduled, the manager moves the Job; placement
+// is a good guess, the worker's scheduler decides.
 //
-// A cluster whose Capacity is nil fits every Job: capacity isn't known yet, or isn't checked, because
-// an autoscaler makes nodes on demand.
+// A cluster whose Capacity is nil fits every Job: capacity isn't known yet, or isn't checked,
+// because an autoscaler makes nodes on demand.
 package placement

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// excludesItself says whether two Pods like this one can't be on the same node: they hold a port of the
-// host, or require anti-affinity by hostname to Pods with their own labels.
+// excludesItself says whether two Pods like this one can't be on the same node: they hold a port of
+// the host, or require anti-affinity by hostname to Pods with their own labels.
 func excludesItself(pod *corev1.Pod) bool {
 	return holdsHostPort(&pod.Spec) || avoidsItself(pod)
 }
@@ -36,8 +36,9 @@ func avoidsItself(pod *corev1.Pod) bool {
 	return false
 }
 
-// selectsItself reads a term's selector against the Pod's own labels. matchLabelKeys hold for Pods of
-// the same template; mismatchLabelKeys never do. Terms over other namespaces are left to the scheduler.
+// selectsItself reads a term's selector against the Pod's own labels. matchLabelKeys hold for Pods
+// of the same template; mismatchLabelKeys never do. Terms over other namespaces are left to the
+// scheduler.
 func selectsItself(term *corev1.PodAffinityTerm, pod *corev1.Pod) bool {
 	if len(term.Namespaces) > 0 || term.NamespaceSelector != nil || len(term.MismatchLabelKeys) > 0 {
 		return false

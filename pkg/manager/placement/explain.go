@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// maxExplanation bounds Explain's answer, in bytes: the API server cuts an event's message at 1,024.
+// maxExplanation bounds Explain's answer, in bytes: the API server cuts an event's message at
+// 1,024.
 const maxExplanation = 900
 
 // Explain is one line in the manner of the scheduler's, which accounts for every cluster once:
@@ -34,8 +35,8 @@ func (d Decision) Explain() string {
 // maxNamed is how many clusters Named names.
 const maxNamed = 8
 
-// Named is Explain with the clusters by name, where they're few. It has no numbers that change by the
-// minute, so that it can be compared to see whether there's news.
+// Named is Explain with the clusters by name, where they're few. It has no numbers that change by
+// the minute, so that it can be compared to see whether there's news.
 func (d Decision) Named() string {
 	if len(d.Rejections) == 0 || len(d.Rejections) > maxNamed {
 		return d.Explain()

@@ -9,21 +9,21 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// feature is something in a Job's spec that older API servers drop in silence, so that the Job would
-// run there with another meaning.
+// feature is something in a Job's spec that older API servers drop in silence, so that the Job
+// would run there with another meaning.
 type feature struct {
 	// name is the field's, as users write it.
 	name string
-	// since is the minor version of Kubernetes 1 that first has it on by default: beta for most. The
-	// source is each feature's gate.
+	// since is the minor version of Kubernetes 1 that first has it on by default: beta for most.
+	// The source is each feature's gate.
 	since uint
 	uses  func(*batchv1.JobSpec) bool
 }
 
-// features has the newest first, so that the explanation names what rules the cluster out for longest.
-// Left out: what changes nothing about the run (hints, defaults that say what older versions do
-// anyway), what is off by default everywhere, and edits such as the scaling of Indexed Jobs (1.27),
-// which can't be seen in advance.
+// features has the newest first, so that the explanation names what rules the cluster out for
+// longest. Left out: what changes nothing about the run (hints, defaults that say what older
+// versions do anyway), what is off by default everywhere, and edits such as the scaling of Indexed
+// Jobs (1.27), which can't be seen in advance.
 var features = []feature{
 	{"restartPolicyRules", 35, inContainers(func(c *corev1.Container) bool { return len(c.RestartPolicyRules) > 0 })},
 	{"container restartPolicy", 35, hasContainerRestartPolicy},
@@ -43,8 +43,8 @@ var features = []feature{
 	{"podFailurePolicy", 26, func(j *batchv1.JobSpec) bool { return j.PodFailurePolicy != nil }},
 }
 
-// managedBy is what a mirror of the embedded Job controller needs: an API server that drops the field
-// would have the built-in run the Job, too.
+// managedBy is what a mirror of the embedded Job controller needs: an API server that drops the
+// field would have the built-in run the Job, too.
 var managedBy = feature{name: "managedBy", since: 32}
 
 // lacks is the first feature that the mirror of a Job would need and a version doesn't have.
@@ -71,8 +71,8 @@ func featuresOf(spec *batchv1.JobSpec) []feature {
 	return used
 }
 
-// delaysReplacement leaves out the values that the API server fills in, which say what versions before
-// the field do.
+// delaysReplacement leaves out the values that the API server fills in, which say what versions
+// before the field do.
 func delaysReplacement(job *batchv1.JobSpec) bool {
 	return job.PodReplacementPolicy != nil && *job.PodReplacementPolicy == batchv1.Failed &&
 		job.PodFailurePolicy == nil

@@ -71,7 +71,8 @@ func TestFeatures(t *testing.T) {
 	}
 }
 
-// TestDefaultsUseNoFeature: what the hub's API server fills in doesn't keep Jobs from older workers.
+// TestDefaultsUseNoFeature: what the hub's API server fills in doesn't keep Jobs from older
+// workers.
 func TestDefaultsUseNoFeature(t *testing.T) {
 	tests := map[string]func(*batchv1.JobSpec, *corev1.PodSpec){
 		"plain": func(*batchv1.JobSpec, *corev1.PodSpec) {},

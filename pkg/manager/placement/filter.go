@@ -26,8 +26,8 @@ const (
 	Insufficient Reason = "Insufficient"
 )
 
-// Passing says whether the obstacle may go without anyone touching the Job, the cluster's settings or
-// its nodes.
+// Passing says whether the obstacle may go without anyone touching the Job, the cluster's settings
+// or its nodes.
 func (r Reason) Passing() bool {
 	switch r {
 	case NotReady, Cordoned, Insufficient:
@@ -56,9 +56,9 @@ type filter struct {
 // objection becomes a Rejection.
 type objection struct{ message, detail string }
 
-// filters in order; a cluster is reported with the first that it doesn't pass. What the user asked for
-// comes first, so that a cluster where the Job would never go isn't reported as not ready; what depends
-// on a connection comes after that.
+// filters in order; a cluster is reported with the first that it doesn't pass. What the user asked
+// for comes first, so that a cluster where the Job would never go isn't reported as not ready; what
+// depends on a connection comes after that.
 var filters = []filter{
 	{Unlisted, checkListed},
 	{SelectorMismatch, checkSelector},

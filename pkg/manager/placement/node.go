@@ -25,8 +25,8 @@ const (
 	suits suitability = iota
 	// cordoned: the node is unschedulable. It may be schedulable again.
 	cordoned
-	// troubled: the node has a taint of Kubernetes' own, such as not-ready, that isn't tolerated. It
-	// goes with the trouble.
+	// troubled: the node has a taint of Kubernetes' own, such as not-ready, that isn't tolerated.
+	// It goes with the trouble.
 	troubled
 	// tainted: a taint of the cluster's owner isn't tolerated.
 	tainted

@@ -41,8 +41,8 @@ func (d Decision) MayFitLater() bool {
 	return slices.ContainsFunc(d.Rejections, func(r Rejection) bool { return r.Reason.Passing() })
 }
 
-// WaitsForRoom names the clusters that lack nothing but room now: more room there is a reason to try
-// again.
+// WaitsForRoom names the clusters that lack nothing but room now: more room there is a reason to
+// try again.
 func (d Decision) WaitsForRoom() []string {
 	var names []string
 	for _, r := range d.Rejections {

@@ -151,8 +151,8 @@ func TestEveryClusterIsAccountedForOnce(t *testing.T) {
 	})
 }
 
-// TestFitsExactlyWhatFits has a checker pack each Job's Pods, one after the other, into every cluster
-// that was judged by its capacity. Pods of one Job are alike, so that first fit is exact.
+// TestFitsExactlyWhatFits has a checker pack each Job's Pods, one after the other, into every
+// cluster that was judged by its capacity. Pods of one Job are alike, so that first fit is exact.
 func TestFitsExactlyWhatFits(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := anyWorld(t)

@@ -18,8 +18,8 @@ type Request struct {
 	// Among restricts the Job to these clusters, in order of preference: one that is named earlier
 	// and fits is chosen whatever the scores. Nil allows all.
 	Among []string
-	// PassedOver names clusters that can't take this Job, each with the reason as it will read in the
-	// explanation, such as "has a Job of this name that isn't ours".
+	// PassedOver names clusters that can't take this Job, each with the reason as it will read in
+	// the explanation, such as "has a Job of this name that isn't ours".
 	PassedOver map[string]string
 }
 

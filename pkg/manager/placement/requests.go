@@ -37,8 +37,9 @@ func withLimitsAsRequests(containers []corev1.Container) []corev1.Container {
 	return filled
 }
 
-// podLevel fills missing pod-level requests from pod-level limits, except where containers request that
-// resource: then their sum stays the request. KEP-2837, "Proposed Validation & Defaulting Rules".
+// podLevel fills missing pod-level requests from pod-level limits, except where containers request
+// that resource: then their sum stays the request. KEP-2837, "Proposed Validation & Defaulting
+// Rules".
 func podLevel(pod *corev1.Pod) *corev1.ResourceRequirements {
 	if pod.Spec.Resources == nil || len(pod.Spec.Resources.Limits) == 0 {
 		return pod.Spec.Resources

@@ -45,7 +45,8 @@ func ResourcesOf(list corev1.ResourceList) Resources {
 	return r
 }
 
-// most bounds one amount, so that sums of up to a thousand never overflow: 9 PB, 9 million million CPUs.
+// most bounds one amount, so that sums of up to a thousand never overflow: 9 PB, 9 million million
+// CPUs.
 const most = 1 << 53
 
 // whole is a quantity's value, bounded.

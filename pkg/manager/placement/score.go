@@ -13,8 +13,8 @@ type Candidate struct {
 	Cluster string
 	// Rank is the cluster's position in Request.Among; zero without one. Lower goes first.
 	Rank int
-	// Score is the share of the cluster that stays free with the Job in it, in millionths, times the
-	// cluster's weight. Higher goes first, within a rank.
+	// Score is the share of the cluster that stays free with the Job in it, in millionths, times
+	// the cluster's weight. Higher goes first, within a rank.
 	Score int64
 	// draw decides between equals: it depends on the Job and the cluster only, and spreads Jobs.
 	draw uint64
@@ -23,8 +23,8 @@ type Candidate struct {
 const (
 	// whole cluster free, in millionths.
 	all = 1_000_000
-	// unknownShare is for clusters without known capacity: after those that are known to be at least
-	// half free, before the fuller.
+	// unknownShare is for clusters without known capacity: after those that are known to be at
+	// least half free, before the fuller.
 	unknownShare = all / 2
 )
 
@@ -67,8 +67,8 @@ func (a *ask) freeShare(r *room) int64 {
 	return max(share, 0)
 }
 
-// order puts the best first. It is total for clusters of different names, so that the order of input
-// doesn't matter.
+// order puts the best first. It is total for clusters of different names, so that the order of
+// input doesn't matter.
 func order(a, b Candidate) int {
 	return cmp.Or(
 		cmp.Compare(a.Rank, b.Rank),

@@ -31,8 +31,8 @@ type other struct {
 	amount int64
 }
 
-// ShapeOf is the Shape of the Pods that a template makes. Limits stand in for requests that are left
-// out, as in SetDefaults_Pod of the API server, which fills in Pods but not templates.
+// ShapeOf is the Shape of the Pods that a template makes. Limits stand in for requests that are
+// left out, as in SetDefaults_Pod of the API server, which fills in Pods but not templates.
 func ShapeOf(template *corev1.PodTemplateSpec) *Shape {
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
 	return shapeOf(pod, requestsOf(&template.Spec))
@@ -73,8 +73,8 @@ func shapeOf(pod *corev1.Pod, unit Resources) *Shape {
 	return s
 }
 
-// Key is equal for Pods that fit on the same nodes, so that a Job which doesn't fit speaks for all of
-// its kind.
+// Key is equal for Pods that fit on the same nodes, so that a Job which doesn't fit speaks for all
+// of its kind.
 func (s *Shape) Key() string { return s.key }
 
 // Unit is what one Pod takes of its node.

@@ -34,8 +34,8 @@ func (a *ask) insufficient(c *Cluster) *objection {
 	}
 }
 
-// noNode explains why no node is better than from, or is empty if there is one. Of several obstacles
-// it names the one that is nearest to fitting.
+// noNode explains why no node is better than from, or is empty if there is one. Of several
+// obstacles it names the one that is nearest to fitting.
 func (r *room) noNode(from suitability) string {
 	for fit, count := range r.nodes {
 		if count > 0 && suitability(fit) < from {

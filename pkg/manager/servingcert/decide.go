@@ -58,8 +58,8 @@ func split(all []*generation, now time.Time) (live, expired []*generation) {
 	return live, expired
 }
 
-// choose picks what is served: the newest that the API servers know by now, else
-// the oldest, which they have known longest.
+// choose picks what is served: the newest that the API servers know by now, else the oldest, which
+// they have known longest.
 func choose(mine []*generation, s snapshot, settle time.Duration) *generation {
 	for _, g := range slices.Backward(mine) {
 		if !s.now.Before(g.created.Add(settle)) && trustedBy(s.trusted, g) {

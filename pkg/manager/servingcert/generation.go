@@ -18,15 +18,15 @@ import (
 	"time"
 )
 
-// backdate is how much before its creation a certificate is valid, for API
-// servers whose clock is behind.
+// backdate is how much before its creation a certificate is valid, for API servers whose clock is
+// behind.
 const backdate = time.Hour
 
 // createdLayout is the time of creation in an entry's name.
 const createdLayout = "20060102T150405Z"
 
-// entryName is what entries of the Secret are called: serving-<created>-<hash>.pem.
-// Other entries aren't ours.
+// entryName is what entries of the Secret are called: serving-<created>-<hash>.pem. Other entries
+// aren't ours.
 var entryName = regexp.MustCompile(`^serving-(\d{8}T\d{6}Z)-[0-9a-f]{12}\.pem$`)
 
 // generation is a self-signed certificate with its key.
@@ -106,8 +106,8 @@ func parseGeneration(entry string, both []byte) (*generation, error) {
 	return &generation{entry: entry, created: created, pair: pair, cert: cert, both: both}, nil
 }
 
-// parseSecret reads the generations, oldest first, and names the entries of ours
-// that can't be read.
+// parseSecret reads the generations, oldest first, and names the entries of ours that can't be
+// read.
 func parseSecret(data map[string][]byte) (good []*generation, bad []string) {
 	for entry, both := range data {
 		if !entryName.MatchString(entry) {

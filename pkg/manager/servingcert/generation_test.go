@@ -34,7 +34,8 @@ func TestParseSecretOrdersAndNamesTheUnreadable(t *testing.T) {
 	}
 }
 
-// A client that trusts the bundle accepts the certificate for its names, during its life, and nothing that it signs.
+// A client that trusts the bundle accepts the certificate for its names, during its life, and
+// nothing that it signs.
 func TestCertificateIsWhatClientsAccept(t *testing.T) {
 	g := born(t, 0, "webhook.jobferry-system.svc")
 	pool := x509.NewCertPool()

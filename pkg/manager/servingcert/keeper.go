@@ -29,8 +29,8 @@ func New(options Options) (*Keeper, error) {
 	return &Keeper{options: options, clock: clock.RealClock{}}, nil
 }
 
-// GetCertificate is for tls.Config. It fails until there is a certificate, which
-// takes a moment after the manager's start.
+// GetCertificate is for tls.Config. It fails until there is a certificate, which takes a moment
+// after the manager's start.
 func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if now := k.serve.Load(); now != nil {
 		return &now.pair, nil
@@ -38,8 +38,8 @@ func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return nil, fmt.Errorf("%w: Secret %s/%s", errNone, k.options.Namespace, k.options.SecretName)
 }
 
-// Configure sets GetCertificate and the oldest version of TLS that's spoken, 1.2;
-// for webhook.Options.TLSOpts.
+// Configure sets GetCertificate and the oldest version of TLS that's spoken, 1.2; for
+// webhook.Options.TLSOpts.
 func (k *Keeper) Configure(config *tls.Config) {
 	config.GetCertificate = k.GetCertificate
 	config.MinVersion = tls.VersionTLS12

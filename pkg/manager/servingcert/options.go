@@ -16,17 +16,15 @@ const (
 
 // Options say which certificate is kept, and where.
 type Options struct {
-	// Namespace and SecretName of the Secret that the replicas share. The chart
-	// creates it empty. Without it the manager tries to, which takes a permission
-	// that it isn't given.
+	// Namespace and SecretName of the Secret that the replicas share. The chart creates it empty.
+	// Without it the manager tries to, which takes a permission that it isn't given.
 	Namespace, SecretName string
 	// DNSNames that the certificate is for, such as those that ServiceNames returns.
 	DNSNames []string
 	// Lifetime of a certificate. It's replaced in the last third. Default 90 days.
 	Lifetime time.Duration
-	// Settle is the time between spreading a new certificate and serving it: longer
-	// than the API servers take to notice. At most a sixth of Lifetime. Default 1
-	// minute.
+	// Settle is the time between spreading a new certificate and serving it: longer than the API
+	// servers take to notice. At most a sixth of Lifetime. Default 1 minute.
 	Settle time.Duration
 	// Targets get the bundle; at most one of each kind.
 	Targets []Target

@@ -22,11 +22,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// The Secrets are registrations' neighbours, for which get, list, watch and patch
-// are granted in package clusters already.
+// The Secrets are registrations' neighbours, for which get, list, watch and patch are granted in
+// package clusters already.
 
-// SetupWithManager adds what keeps the certificate to the manager, in every
-// replica. The caches hold the Secret and the targets, nothing else.
+// SetupWithManager adds what keeps the certificate to the manager, in every replica. The caches
+// hold the Secret and the targets, nothing else.
 func (k *Keeper) SetupWithManager(mgr ctrl.Manager) error {
 	scheme, err := newScheme()
 	if err != nil {

@@ -18,8 +18,7 @@ type rights interface {
 	check(ctx context.Context, u user.Info, c *call) error
 }
 
-// reviewer asks the hub, for each call anew: a role that is taken away counts at
-// once.
+// reviewer asks the hub, for each call anew: a role that is taken away counts at once.
 type reviewer struct {
 	reviews authorizationclient.SubjectAccessReviewInterface
 }

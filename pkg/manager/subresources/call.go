@@ -60,8 +60,8 @@ func unknownPath(r *http.Request) error {
 // always may be in any query: clients add them.
 var always = []string{"timeout", "pretty"}
 
-// only refuses parameters that aren't known. A misspelled one would else change
-// what comes without a word.
+// only refuses parameters that aren't known. A misspelled one would else change what comes without
+// a word.
 func only(query url.Values, known ...string) error {
 	var unknown []string
 	for name := range query {

@@ -75,8 +75,8 @@ func (w wanted) selector(job *batchv1.Job) (string, error) {
 	return narrowed, nil
 }
 
-// rank says how well a Pod serves a purpose when the user names none; a higher one
-// wins, among equals the newest Pod.
+// rank says how well a Pod serves a purpose when the user names none; a higher one wins, among
+// equals the newest Pod.
 type rank func(*corev1.Pod) int
 
 // forLog prefers Pods that have something to say.

@@ -17,9 +17,9 @@ var openAPI []byte
 
 const openAPIPath = "/openapi/v3" + apiRoot
 
-// documents are what an API server says of itself: discovery and OpenAPI, which the
-// hub's API server gathers from all it aggregates. They hold no secrets, so whoever
-// comes by the front proxy may read them.
+// documents are what an API server says of itself: discovery and OpenAPI, which the hub's API
+// server gathers from all it aggregates. They hold no secrets, so whoever comes by the front proxy
+// may read them.
 func documents() map[string]any {
 	groups := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{group()}}
 	groups.Groups[0].TypeMeta = metav1.TypeMeta{}
@@ -67,8 +67,8 @@ func openAPIIndex() any {
 	}}
 }
 
-// openAPIv2 says that there is nothing for clients that don't know version 3, which
-// are older than what a hub can be.
+// openAPIv2 says that there is nothing for clients that don't know version 3, which are older than
+// what a hub can be.
 func openAPIv2() any {
 	return map[string]any{
 		"swagger": "2.0",

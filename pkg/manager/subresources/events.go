@@ -20,8 +20,8 @@ const (
 	maxEvents     = 2000
 )
 
-// events answers with the events of the mirror and its Pods, oldest first; of many,
-// with the newest.
+// events answers with the events of the mirror and its Pods, oldest first; of many, with the
+// newest.
 func (h *handler) events(w *answer, r *http.Request, c *call) error {
 	if err := only(c.query); err != nil {
 		return err
@@ -54,8 +54,8 @@ func (at *home) collectEvents(ctx context.Context) ([]corev1.Event, error) {
 	return append(found, ofPods...), err
 }
 
-// podUIDs are the mirror's Pods. Their events can't be told from others' by name: a
-// Job's name may begin like another's.
+// podUIDs are the mirror's Pods. Their events can't be told from others' by name: a Job's name may
+// begin like another's.
 func (at *home) podUIDs(ctx context.Context) (map[types.UID]bool, error) {
 	uids := map[types.UID]bool{}
 	err := at.eachPage(ctx, wanted{}, func(page *corev1.PodList) error {

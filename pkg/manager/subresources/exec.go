@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// exec connects a client with a command in a container. What they say to each other
-// is between them and the worker's API server.
+// exec connects a client with a command in a container. What they say to each other is between them
+// and the worker's API server.
 func (h *handler) exec(w *answer, r *http.Request, c *call) error {
 	which, options, err := parseExec(r, c.query)
 	if err != nil {
@@ -46,8 +46,8 @@ func (h *handler) exec(w *answer, r *http.Request, c *call) error {
 	return h.connect(w, r, at, target)
 }
 
-// parseExec reads the parameters of a command: those of core/v1 PodExecOptions, and
-// which Pod. It answers with those for the worker, without the container.
+// parseExec reads the parameters of a command: those of core/v1 PodExecOptions, and which Pod. It
+// answers with those for the worker, without the container.
 func parseExec(r *http.Request, query url.Values) (wanted, url.Values, error) {
 	streams := []string{"stdin", "stdout", "stderr", "tty"}
 	if err := only(query, append([]string{paramPod, paramIndex, paramContainer, "command"}, streams...)...); err != nil {
@@ -76,8 +76,8 @@ func parseExec(r *http.Request, query url.Values) (wanted, url.Values, error) {
 	return which, options, read.err
 }
 
-// Headers that pass: what the two protocols need. No header of the user's goes to the
-// worker besides, nor any of the worker's to the user.
+// Headers that pass: what the two protocols need. No header of the user's goes to the worker
+// besides, nor any of the worker's to the user.
 var (
 	upgradeRequestHeaders = []string{"Connection", "Upgrade", "Sec-WebSocket-Key", "Sec-WebSocket-Version",
 		"Sec-WebSocket-Protocol", "Sec-WebSocket-Extensions", "X-Stream-Protocol-Version"}
@@ -95,8 +95,7 @@ func pick(from http.Header, names []string) http.Header {
 	return picked
 }
 
-// connect tunnels the connection to the worker's API server, and returns when it has
-// ended.
+// connect tunnels the connection to the worker's API server, and returns when it has ended.
 func (h *handler) connect(w *answer, r *http.Request, at *home, target *url.URL) error {
 	dog := newWatchdog(r.Context(), h.options.RequestTimeout)
 	defer dog.end()

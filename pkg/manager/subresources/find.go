@@ -25,8 +25,7 @@ type finder struct {
 	links   *links
 }
 
-// home is where a Job runs: a mirror that is proved to be the hub Job's, and the way
-// to its worker.
+// home is where a Job runs: a mirror that is proved to be the hub Job's, and the way to its worker.
 type home struct {
 	*link
 	job *batchv1.Job
@@ -34,8 +33,7 @@ type home struct {
 	timeout time.Duration
 }
 
-// find finds a hub Job's home, or answers with an API status error that says why it
-// has none.
+// find finds a hub Job's home, or answers with an API status error that says why it has none.
 func (f *finder) find(ctx context.Context, key types.NamespacedName) (*home, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
@@ -64,8 +62,8 @@ func (f *finder) find(ctx context.Context, key types.NamespacedName) (*home, err
 	return &home{link: l, job: found, timeout: f.timeout}, nil
 }
 
-// fromHub is for reads of the hub: what isn't there is for the user to know, the rest
-// is between the manager and the hub.
+// fromHub is for reads of the hub: what isn't there is for the user to know, the rest is between
+// the manager and the hub.
 func fromHub(what string, err error) error {
 	if apierrors.IsNotFound(err) {
 		return err

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// The ConfigMap in which an API server tells its aggregated API servers how to
-// recognize it, and its keys.
+// The ConfigMap in which an API server tells its aggregated API servers how to recognize it, and
+// its keys.
 const (
 	frontProxyConfigMap = "extension-apiserver-authentication"
 	frontProxyCA        = "requestheader-client-ca-file"
@@ -31,9 +31,9 @@ type userSource interface {
 	userOf(*http.Request) user.Info
 }
 
-// frontProxy takes the hub API server's word for the user, when it's the hub API
-// server that says so. What it recognizes it by is followed in the hub: rotated
-// authorities count at once, and before there is one, nobody is let in.
+// frontProxy takes the hub API server's word for the user, when it's the hub API server that says
+// so. What it recognizes it by is followed in the hub: rotated authorities count at once, and
+// before there is one, nobody is let in.
 type frontProxy struct {
 	authenticator authenticator.Request
 	authority     *dynamiccertificates.ConfigMapCAController

@@ -107,8 +107,8 @@ func (h *handler) admitted(w *answer, r *http.Request, u user.Info, c *call) err
 	return c.sub.serve(h, w, r, c)
 }
 
-// failed tells the client of an error. When an answer has begun, the only way to say
-// that it isn't complete is to break the connection.
+// failed tells the client of an error. When an answer has begun, the only way to say that it isn't
+// complete is to break the connection.
 func (h *handler) failed(w *answer, r *http.Request, c *call, err error) {
 	if r.Context().Err() != nil {
 		return // there's nobody to tell

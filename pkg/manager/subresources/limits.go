@@ -21,9 +21,9 @@ func newLimiter(what string, perUser, total int) *limiter {
 	return &limiter{what: what, perUser: perUser, total: total, of: map[string]int{}}
 }
 
-// enter takes a place, which leave gives back, or answers with an API status error.
-// There's no Retry-After on it: clients that obey one would hang where a person
-// wants to hear that something else must be closed first.
+// enter takes a place, which leave gives back, or answers with an API status error. There's no
+// Retry-After on it: clients that obey one would hang where a person wants to hear that something
+// else must be closed first.
 func (l *limiter) enter(user string) (leave func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -40,8 +40,7 @@ type link struct {
 	idle func() // closes the connections that nobody uses
 }
 
-// newLink makes a link from a registration's kubeconfig, by the rules for those. It
-// sends nothing.
+// newLink makes a link from a registration's kubeconfig, by the rules for those. It sends nothing.
 func newLink(worker string, kubeconfig []byte, options Options) (*link, error) {
 	config, err := clusters.ParseKubeconfig(kubeconfig)
 	if err != nil {
@@ -78,8 +77,7 @@ func newLink(worker string, kubeconfig []byte, options Options) (*link, error) {
 	return l, nil
 }
 
-// newTransport speaks HTTP/1.1: it can be upgraded, and a stream that isn't read
-// holds up no other.
+// newTransport speaks HTTP/1.1: it can be upgraded, and a stream that isn't read holds up no other.
 func newTransport(config *rest.Config, options Options) (*http.Transport, error) {
 	tlsConfig, err := rest.TLSConfigFor(config)
 	if err != nil {
@@ -136,8 +134,8 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// isLog says whether a path ends in namespaces/NAMESPACE/pods/NAME/log. The names may
-// be anything: there can be a Job that is called log.
+// isLog says whether a path ends in namespaces/NAMESPACE/pods/NAME/log. The names may be anything:
+// there can be a Job that is called log.
 func isLog(path string) bool {
 	parts := strings.Split(path, "/")
 	n := len(parts)

@@ -15,8 +15,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// idleLink is how long a link that isn't used is kept. Its connections are closed
-// earlier.
+// idleLink is how long a link that isn't used is kept. Its connections are closed earlier.
 const idleLink = 10 * time.Minute
 
 // links are the connections of this replica to workers, made when they're needed.
@@ -41,8 +40,7 @@ func newLinks(hub client.Reader, options Options) *links {
 	return &links{hub: hub, namespace: options.Namespace, options: options, of: map[string]*kept{}}
 }
 
-// to finds or makes the link to a worker. One that is known to be out of touch isn't
-// tried.
+// to finds or makes the link to a worker. One that is known to be out of touch isn't tried.
 func (l *links) to(ctx context.Context, worker string) (*link, error) {
 	var cluster v1alpha1.WorkerCluster
 	if err := l.hub.Get(ctx, client.ObjectKey{Name: worker}, &cluster); err != nil {
@@ -78,8 +76,8 @@ func inTouch(cluster *v1alpha1.WorkerCluster) error {
 	return nil
 }
 
-// obtain takes the link that there is, if it was made from this Secret, else a new
-// one. What is under way on an old link goes on.
+// obtain takes the link that there is, if it was made from this Secret, else a new one. What is
+// under way on an old link goes on.
 func (l *links) obtain(worker string, secret *corev1.Secret) (*link, error) {
 	now := time.Now()
 	l.mu.Lock()

@@ -65,8 +65,8 @@ func (h *handler) stream(w *answer, r *http.Request, at *home, pod *corev1.Pod, 
 	return nil
 }
 
-// passOn copies, and holds nothing back. The watchdog watches the worker: a client may
-// take its time, as a pager does.
+// passOn copies, and holds nothing back. The watchdog watches the worker: a client may take its
+// time, as a pager does.
 func passOn(w http.ResponseWriter, from io.Reader, dog *watchdog) error {
 	const chunk = 32 << 10
 	flush := http.NewResponseController(w)
@@ -95,8 +95,7 @@ func passOn(w http.ResponseWriter, from io.Reader, dog *watchdog) error {
 	}
 }
 
-// parseLog reads the parameters of a log: those of core/v1 PodLogOptions, and which
-// Pod.
+// parseLog reads the parameters of a log: those of core/v1 PodLogOptions, and which Pod.
 func parseLog(query url.Values) (wanted, *corev1.PodLogOptions, error) {
 	none := wanted{}
 	err := only(query, paramPod, paramIndex, paramContainer, "follow", "previous", "timestamps",
@@ -177,8 +176,8 @@ func (r *reader) time(name string) *metav1.Time {
 // errStalled is the reason when a watchdog bites.
 var errStalled = errors.New("nothing came for too long")
 
-// watchdog ends a context when it's on watch for too long at a stretch. It begins with
-// that when it's made.
+// watchdog ends a context when it's on watch for too long at a stretch. It begins with that when
+// it's made.
 type watchdog struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc

@@ -28,17 +28,16 @@ type Options struct {
 
 	// DialTimeout is for a TCP connection to a worker, and again for TLS. Default 5s.
 	DialTimeout time.Duration
-	// RequestTimeout is for one read from a worker or the hub, and for the start of
-	// a command. Default 15s.
+	// RequestTimeout is for one read from a worker or the hub, and for the start of a command.
+	// Default 15s.
 	RequestTimeout time.Duration
 	// StallTimeout is how long a log that isn't followed may bring nothing. Default 60s.
 	StallTimeout time.Duration
-	// ShutdownTimeout is how long requests under way may take after the manager was
-	// told to end; streams are cut at once. Default 10s.
+	// ShutdownTimeout is how long requests under way may take after the manager was told to end;
+	// streams are cut at once. Default 10s.
 	ShutdownTimeout time.Duration
 
-	// StreamsPerUser bounds the logs and commands that a user has open in this
-	// replica. Default 50.
+	// StreamsPerUser bounds the logs and commands that a user has open in this replica. Default 50.
 	StreamsPerUser int
 	// Streams bounds those of all users. Default 1000.
 	Streams int

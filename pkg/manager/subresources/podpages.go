@@ -9,17 +9,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Pods are read and passed on by pages, so that a Job with many of them doesn't have
-// to fit into the manager's memory.
+// Pods are read and passed on by pages, so that a Job with many of them doesn't have to fit into
+// the manager's memory.
 const (
 	podsPerPage = 250
-	// maxPages bounds what a worker can keep us busy with: 100,000 Pods, the most
-	// completions of an Indexed Job.
+	// maxPages bounds what a worker can keep us busy with: 100,000 Pods, the most completions of an
+	// Indexed Job.
 	maxPages = 400
 )
 
-// eachPage calls do with the mirror's Pods, page by page; there is at least one, which
-// may be empty.
+// eachPage calls do with the mirror's Pods, page by page; there is at least one, which may be
+// empty.
 func (at *home) eachPage(ctx context.Context, w wanted, do func(*corev1.PodList) error) error {
 	selector, err := w.selector(at.job)
 	if err != nil {

@@ -46,8 +46,8 @@ func newServer(options Options, logger logr.Logger) *server {
 // NeedLeaderElection says that all replicas serve.
 func (s *server) NeedLeaderElection() bool { return false }
 
-// Start serves until the context ends, and returns when nothing of it runs any more,
-// or the time for that is over.
+// Start serves until the context ends, and returns when nothing of it runs any more, or the time
+// for that is over.
 func (s *server) Start(ctx context.Context) error {
 	listener, err := s.listen(ctx)
 	if err != nil {
@@ -97,8 +97,8 @@ func (s *server) web() *http.Server {
 		TLSConfig: &tls.Config{
 			MinVersion:     tls.VersionTLS12,
 			GetCertificate: s.options.Certificate,
-			// Whether the certificate is the front proxy's is found out per request,
-			// as its authority may change; probes have none.
+			// Whether the certificate is the front proxy's is found out per request, as its
+			// authority may change; probes have none.
 			ClientAuth: tls.RequestClientCert,
 		},
 		// Broken handshakes of scanners and probes are no news.
@@ -106,8 +106,7 @@ func (s *server) web() *http.Server {
 	}
 }
 
-// counted lets the shutdown wait for handlers whose connection isn't the server's
-// any more.
+// counted lets the shutdown wait for handlers whose connection isn't the server's any more.
 func (s *server) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.serving.Add(1)

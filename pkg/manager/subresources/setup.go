@@ -11,10 +11,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 )
 
-// The rules that others of the manager's packages ask for, too, are repeated here:
-// this is all that the server needs on the hub. To read the front proxy's authority
-// it needs the Role extension-apiserver-authentication-reader in kube-system, which
-// every cluster has.
+// The rules that others of the manager's packages ask for, too, are repeated here: this is all that
+// the server needs on the hub. To read the front proxy's authority it needs the Role
+// extension-apiserver-authentication-reader in kube-system, which every cluster has.
 //
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get
 // +kubebuilder:rbac:groups=jobferry.dev,resources=workerclusters,verbs=get
@@ -22,8 +21,8 @@ import (
 // +kubebuilder:rbac:groups="",resources=namespaces,resourceNames=kube-system,verbs=get
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
-// Setup adds the server to a manager. It runs in every replica, leading or not. It
-// reads the hub once, for its origin.
+// Setup adds the server to a manager. It runs in every replica, leading or not. It reads the hub
+// once, for its origin.
 func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err := options.Validate(); err != nil {
 		return fmt.Errorf("subresources: %w", err)

@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// failure makes a status by hand, where apimachinery's constructors would put a
-// resource's name into the sentence.
+// failure makes a status by hand, where apimachinery's constructors would put a resource's name
+// into the sentence.
 func failure(code int32, reason metav1.StatusReason, message string) metav1.Status {
 	return metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
@@ -37,15 +37,15 @@ func notFound(format string, args ...any) error {
 	return statusError(http.StatusNotFound, metav1.StatusReasonNotFound, format, args...)
 }
 
-// unavailable is for a worker that can't be asked. Without Retry-After, which would
-// have clients ask again in silence.
+// unavailable is for a worker that can't be asked. Without Retry-After, which would have clients
+// ask again in silence.
 func unavailable(format string, args ...any) error {
 	return statusError(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, format, args...)
 }
 
-// fromWorker turns an error of a request to a worker into one for the user. What is
-// wrong between the manager and the worker is no fault of the user's: it's never
-// Unauthorized or Forbidden, on which clients would act.
+// fromWorker turns an error of a request to a worker into one for the user. What is wrong between
+// the manager and the worker is no fault of the user's: it's never Unauthorized or Forbidden, on
+// which clients would act.
 func fromWorker(worker, request string, err error) error {
 	var said apierrors.APIStatus
 	switch {
@@ -113,8 +113,7 @@ func writeJSON(w http.ResponseWriter, code int, object any) {
 	_, _ = w.Write(append(content, '\n')) // fails with the client's connection only
 }
 
-// setHeaders sets the headers of all answers: nobody shall guess another type, and
-// nobody keep it.
+// setHeaders sets the headers of all answers: nobody shall guess another type, and nobody keep it.
 func setHeaders(w http.ResponseWriter, contentType string) {
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("X-Content-Type-Options", "nosniff")

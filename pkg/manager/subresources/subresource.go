@@ -31,8 +31,8 @@ type subresource struct {
 	serve  func(*handler, *answer, *http.Request, *call) error
 }
 
-// all are the subresources, in the order of the alphabet. It's made by a function, as
-// the handlers lead back to it.
+// all are the subresources, in the order of the alphabet. It's made by a function, as the handlers
+// lead back to it.
 func all() []subresource {
 	return []subresource{
 		{name: "events", verb: "get", methods: []string{http.MethodGet}, kind: "EventList", of: "v1", serve: (*handler).events},
@@ -44,8 +44,8 @@ func all() []subresource {
 	}
 }
 
-// verbs are what the hub's API server asks for before it passes a request on: it goes
-// by the method.
+// verbs are what the hub's API server asks for before it passes a request on: it goes by the
+// method.
 func (s subresource) verbs() []string {
 	by := map[string]string{http.MethodGet: "get", http.MethodPost: "create"}
 	verbs := make([]string, 0, len(s.methods))

@@ -1,5 +1,5 @@
-// Package mirrortest builds Jobs for tests: fluent, with defaults as the API
-// server sets them. Each method changes the Job and returns it.
+// Package mirrortest builds Jobs for tests: fluent, with defaults as the API server sets them. Each
+// method changes the Job and returns it.
 package mirrortest
 
 import (
@@ -15,8 +15,8 @@ import (
 // Job is a Job in the making.
 type Job struct{ job batchv1.Job }
 
-// New returns a single-Pod Job in the namespace "team", as a hub's API server
-// would have stored it. Its UID is "uid-" and the name.
+// New returns a single-Pod Job in the namespace "team", as a hub's API server would have stored it.
+// Its UID is "uid-" and the name.
 func New(name string) *Job {
 	uid := "uid-" + name
 	generated := map[string]string{

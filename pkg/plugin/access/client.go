@@ -30,8 +30,8 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// mapper spares the discovery, which asks for every API of the cluster, and
-// complains of those that are out of order.
+// mapper spares the discovery, which asks for every API of the cluster, and complains of those that
+// are out of order.
 var mapper = newMapper()
 
 func newMapper() meta.RESTMapper {

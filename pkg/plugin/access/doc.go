@@ -1,4 +1,4 @@
-// Package access is how the plugin talks to clusters: a client of the kinds that
-// it knows, without discovery; the hub's aggregated API, by which the Jobs'
-// Pods are read; and errors that say what to do.
+// Package access is how the plugin talks to clusters: a client of the kinds that it knows, without
+// discovery; the hub's aggregated API, by which the Jobs' Pods are read; and errors that say what
+// to do.
 package access

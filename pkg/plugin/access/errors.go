@@ -56,14 +56,14 @@ func Explain(err error) error {
 	return err
 }
 
-// subresourcesMissing: the API server has no such path at all, which is said
-// without naming a kind, or with our group's.
+// subresourcesMissing: the API server has no such path at all, which is said without naming a kind,
+// or with our group's.
 func subresourcesMissing(err error) bool {
 	return apierrors.IsNotFound(err) && unknownPath(err) && !kindMissing(err)
 }
 
-// managerMissing: the hub's API server found nobody to pass the request on to. What
-// the manager itself can't do, it says by a worker's name.
+// managerMissing: the hub's API server found nobody to pass the request on to. What the manager
+// itself can't do, it says by a worker's name.
 func managerMissing(err error) bool {
 	return apierrors.IsServiceUnavailable(err) && !strings.HasPrefix(err.Error(), "worker ")
 }
@@ -80,8 +80,8 @@ func kindMissing(err error) bool {
 	return ok && apierrors.IsNotFound(err) && unknownPath(err) && status.Kind == "workerclusters"
 }
 
-// subresourceForbidden: of a connection that isn't upgraded, for a command, clients
-// keep the message alone.
+// subresourceForbidden: of a connection that isn't upgraded, for a command, clients keep the
+// message alone.
 func subresourceForbidden(err error) bool {
 	if status, ok := details(err); ok {
 		return apierrors.IsForbidden(err) && status.Group == SubresourcesGroupVersion.Group

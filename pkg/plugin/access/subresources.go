@@ -19,8 +19,8 @@ import (
 // SubresourcesGroupVersion is the hub's aggregated API, served by the manager.
 var SubresourcesGroupVersion = schema.GroupVersion{Group: "subresources.jobferry.dev", Version: "v1alpha1"}
 
-// Subresources reads what belongs to a hub Job from its worker, through the hub.
-// Errors are explained already, see Explain.
+// Subresources reads what belongs to a hub Job from its worker, through the hub. Errors are
+// explained already, see Explain.
 type Subresources struct {
 	rest   rest.Interface
 	config *rest.Config
@@ -65,8 +65,8 @@ func (s *Subresources) read(ctx context.Context, job types.NamespacedName, subre
 	return Explain(err)
 }
 
-// PodChoice says which Pod of a Job is meant, by name or by completion index.
-// The zero value leaves it to the manager: the only one, or the newest.
+// PodChoice says which Pod of a Job is meant, by name or by completion index. The zero value leaves
+// it to the manager: the only one, or the newest.
 type PodChoice struct {
 	Pod   string
 	Index *int
@@ -113,8 +113,8 @@ func logQuery(o *corev1.PodLogOptions) url.Values {
 	return query
 }
 
-// ExecURL is the address at which a command in a container of the Job's Pod is
-// run: an upgrade to WebSocket or SPDY is expected there.
+// ExecURL is the address at which a command in a container of the Job's Pod is run: an upgrade to
+// WebSocket or SPDY is expected there.
 func (s *Subresources) ExecURL(job types.NamespacedName, choice PodChoice, options *corev1.PodExecOptions) *url.URL {
 	query := url.Values{"command": options.Command}
 	for name, set := range map[string]bool{

@@ -1,6 +1,6 @@
-// Package registration says what makes a cluster a worker: the objects in the
-// worker and on the hub, and the kubeconfig that connects them. It is pure: what
-// is applied and what --dry-run prints is the same.
+// Package registration says what makes a cluster a worker: the objects in the worker and on the
+// hub, and the kubeconfig that connects them. It is pure: what is applied and what --dry-run prints
+// is the same.
 //
 //	Request ──> Worker()  Namespace, ServiceAccount, roles and bindings, token Secret
 //	        └─> Hub()     WorkerCluster, then the Secret with the kubeconfig
@@ -14,13 +14,13 @@
 //
 // # Names in the worker
 //
-// All are jobferry-hub-ID, where ID is the start of the UID of the hub's namespace
-// kube-system: two hubs can share a worker, and one hub registers it once. The
-// token Secret of a bound token ends in -bound, those that rotate makes in a random word.
+// All are jobferry-hub-ID, where ID is the start of the UID of the hub's namespace kube-system: two
+// hubs can share a worker, and one hub registers it once. The token Secret of a bound token ends in
+// -bound, those that rotate makes in a random word.
 //
 // # Trade-offs
 //
-// The WorkerCluster goes first, so that no Job is placed there before its settings
-// hold. The WorkerCluster's settings that aren't given anew stay as they are, and
-// the permissions follow them.
+// The WorkerCluster goes first, so that no Job is placed there before its settings hold. The
+// WorkerCluster's settings that aren't given anew stay as they are, and the permissions follow
+// them.
 package registration

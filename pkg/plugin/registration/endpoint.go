@@ -20,9 +20,9 @@ type Endpoint struct {
 	ProxyURL string
 }
 
-// EndpointOf is the endpoint that a kubeconfig's context leads to. Files that it
-// refers to must have been read into it. Server, if not empty, is the address
-// that the hub sees, in place of the context's.
+// EndpointOf is the endpoint that a kubeconfig's context leads to. Files that it refers to must
+// have been read into it. Server, if not empty, is the address that the hub sees, in place of the
+// context's.
 func EndpointOf(config *clientcmdapi.Config, context, server string) (Endpoint, error) {
 	chosen, ok := config.Contexts[context]
 	if !ok {

@@ -11,12 +11,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TokenPlaceholder stands for the token in the manifests for the hub: it doesn't
-// exist before those for the worker have been applied.
+// TokenPlaceholder stands for the token in the manifests for the hub: it doesn't exist before those
+// for the worker have been applied.
 const TokenPlaceholder = "PUT-THE-TOKEN-HERE"
 
-// Manifest is an object as it's applied: with its kind, without what only an API
-// server writes.
+// Manifest is an object as it's applied: with its kind, without what only an API server writes.
 func Manifest(object client.Object, scheme *runtime.Scheme) (*unstructured.Unstructured, error) {
 	kind, err := apiutil.GVKForObject(object, scheme)
 	if err != nil {

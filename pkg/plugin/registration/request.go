@@ -27,8 +27,8 @@ type Request struct {
 	Spec v1alpha1.WorkerClusterSpec
 	// Labels of the WorkerCluster.
 	Labels map[string]string
-	// PodAccess is what users of the hub may do with their Jobs' Pods: logs, exec.
-	// Nil: not decided.
+	// PodAccess is what users of the hub may do with their Jobs' Pods: logs, exec. Nil: not
+	// decided.
 	PodAccess []string
 	// TokenDuration is how long a bound token lasts; zero: the token is long-lived.
 	TokenDuration time.Duration

@@ -27,12 +27,12 @@ func (r Request) Worker() []client.Object {
 	return append(objects, r.Token())
 }
 
-// namespaceLabels don't say whose the namespace is: jobferry-worker and other hubs
-// have things in it, too.
+// namespaceLabels don't say whose the namespace is: jobferry-worker and other hubs have things in
+// it, too.
 func namespaceLabels() map[string]string { return map[string]string{labelPartOf: partOf} }
 
-// Superfluous are objects of an earlier registration with other settings that
-// this one doesn't need.
+// Superfluous are objects of an earlier registration with other settings that this one doesn't
+// need.
 func (r Request) Superfluous() []client.Object {
 	if len(workeraccess.NamespaceRules(workeraccess.For(r.Access()))) > 0 {
 		return nil
@@ -47,8 +47,8 @@ func (r Request) fenceRoles() []client.Object {
 	}
 }
 
-// Traces are all objects of a registration in the worker but for token Secrets
-// and the namespace, in the order in which they are removed.
+// Traces are all objects of a registration in the worker but for token Secrets and the namespace,
+// in the order in which they are removed.
 func (r Request) Traces() []client.Object {
 	return append(r.fenceRoles(),
 		&rbacv1.ClusterRoleBinding{ObjectMeta: r.meta(r.base(), "")},
@@ -57,8 +57,8 @@ func (r Request) Traces() []client.Object {
 	)
 }
 
-// Token is the token Secret. It holds a long-lived token once the worker's token controller has
-// put it there, or is what a bound token is bound to.
+// Token is the token Secret. It holds a long-lived token once the worker's token controller has put
+// it there, or is what a bound token is bound to.
 func (r Request) Token() *corev1.Secret {
 	secret := &corev1.Secret{ObjectMeta: r.meta(r.TokenSecretName(), v1alpha1.SystemNamespace), Type: corev1.SecretTypeOpaque}
 	if !r.Bound() {

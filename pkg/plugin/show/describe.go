@@ -98,8 +98,7 @@ func (d Description) placement() *corev1.Event {
 	return last
 }
 
-// candidates says of each worker what is known here: room isn't, that is in the
-// event.
+// candidates says of each worker what is known here: room isn't, that is in the event.
 func (d Description) candidates() Table {
 	t := Table{Header: []string{"NAME", "STATE", "CPU", "MEMORY", "VERDICT"}}
 	for i := range d.Workers {
@@ -167,8 +166,8 @@ func conditions(job *batchv1.Job) string {
 	return orNone(strings.Join(texts, ", "))
 }
 
-// writeStatus writes both statuses side by side. What differs is coloured: the
-// hub is behind for a moment, or doesn't accept what the worker says.
+// writeStatus writes both statuses side by side. What differs is coloured: the hub is behind for a
+// moment, or doesn't accept what the worker says.
 func (d Description) writeStatus(b *strings.Builder, now time.Time, p Palette) {
 	t := Table{Header: []string{"", "HUB"}}
 	if d.Mirror != nil {

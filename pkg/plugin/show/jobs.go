@@ -71,8 +71,8 @@ func took(job *batchv1.Job, now time.Time) string {
 	return duration.HumanDuration(max(end.Sub(job.Status.StartTime.Time), 0))
 }
 
-// troubles are reasons of Jobferry's events after which a Job waits for
-// something; true: also one that runs.
+// troubles are reasons of Jobferry's events after which a Job waits for something; true: also one
+// that runs.
 var troubles = map[string]bool{
 	v1alpha1.EventPending: false, v1alpha1.EventPodsWaiting: false, v1alpha1.EventMoving: false,
 	v1alpha1.EventMirrorRefused: false, v1alpha1.EventConflict: false, v1alpha1.EventFailedCarry: false, v1alpha1.EventInvalid: false,
@@ -80,8 +80,8 @@ var troubles = map[string]bool{
 	v1alpha1.EventDeferred:  true, v1alpha1.EventStatusRejected: true, v1alpha1.EventOutOfTouch: true, v1alpha1.EventLost: true,
 }
 
-// Why says what an unfinished Job waits for, by its newest event, or how it
-// failed; "" if there's nothing to say.
+// Why says what an unfinished Job waits for, by its newest event, or how it failed; "" if there's
+// nothing to say.
 func Why(job *batchv1.Job, last *corev1.Event) string {
 	if failed := conditionOf(job, batchv1.JobFailed); failed != nil {
 		return oneLine(strings.TrimSuffix(failed.Reason+": "+failed.Message, ": "))

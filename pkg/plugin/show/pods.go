@@ -65,8 +65,8 @@ func containers(pod *corev1.Pod) (ready string, restarts int) {
 	return fmt.Sprintf("%d/%d", n, len(pod.Spec.Containers)), restarts
 }
 
-// PodStatus is what kubectl would say of a Pod: the reason of a container that
-// is in trouble before the phase.
+// PodStatus is what kubectl would say of a Pod: the reason of a container that is in trouble before
+// the phase.
 func PodStatus(pod *corev1.Pod) Cell {
 	if pod.DeletionTimestamp != nil {
 		return Cell{"Terminating", Warn}

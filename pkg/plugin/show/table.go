@@ -91,8 +91,8 @@ func harmless(rows [][]Cell) [][]Cell {
 
 var intoOne = strings.NewReplacer("\n", " ", "\t", " ")
 
-// Printable is a text without what would control a terminal, but for the ends of its
-// lines and tabs.
+// Printable is a text without what would control a terminal, but for the ends of its lines and
+// tabs.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || unicode.IsPrint(r) {

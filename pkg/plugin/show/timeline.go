@@ -30,10 +30,9 @@ func Entries(from string, events []corev1.Event) []Entry {
 	return entries
 }
 
-// Timeline is the table of events of hub and worker, oldest first. Many events
-// have whole seconds; within one the hub's go first, as most of the worker's
-// follow from them. The clocks of two clusters differ: what is less than that
-// apart may be the other way round.
+// Timeline is the table of events of hub and worker, oldest first. Many events have whole seconds;
+// within one the hub's go first, as most of the worker's follow from them. The clocks of two
+// clusters differ: what is less than that apart may be the other way round.
 func Timeline(entries []Entry, now time.Time) Table {
 	entries = slices.Clone(entries)
 	slices.SortStableFunc(entries, func(a, b Entry) int {

@@ -10,8 +10,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// verdict is what speaks for or against a worker, as far as the hub's objects
-// tell: what placement asks first.
+// verdict is what speaks for or against a worker, as far as the hub's objects tell: what placement
+// asks first.
 func verdict(job *batchv1.Job, w *v1alpha1.WorkerCluster) Cell {
 	selector, err := labels.Parse(job.Annotations[v1alpha1.AnnotationClusterSelector])
 	switch {

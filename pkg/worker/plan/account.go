@@ -18,8 +18,8 @@ type Outcome struct {
 type Account struct {
 	Status  batchv1.JobStatus
 	Changed bool // false: the API server has this status already
-	// Release are the Pods whose tracking finalizer goes once Status is
-	// written: by then their end is on record.
+	// Release are the Pods whose tracking finalizer goes once Status is written: by then their end
+	// is on record.
 	Release []*corev1.Pod
 	Events  []Event // once Status is written
 	Tally   Tally
@@ -89,9 +89,9 @@ func (f *facts) account(v *verdict, events []Event) *Account {
 	return a
 }
 
-// succeededIndexes is the counter of an Indexed Job. With its completions the number of
-// indexes may have fallen; but the API server lets the counter fall only as long as
-// parallelism equals completions (KEP-3715), and refuses all of the status otherwise.
+// succeededIndexes is the counter of an Indexed Job. With its completions the number of indexes may
+// have fallen; but the API server lets the counter fall only as long as parallelism equals
+// completions (KEP-3715), and refuses all of the status otherwise.
 func (f *facts) succeededIndexes() int32 {
 	n := int32(f.indexes.succeeded.Len())
 	if ptr.Equal(f.job.Spec.Parallelism, f.job.Spec.Completions) {
@@ -100,8 +100,8 @@ func (f *facts) succeededIndexes() int32 {
 	return max(n, f.job.Status.Succeeded)
 }
 
-// More tells whether Pods were left over because the status may only list so
-// many at a time: the Job should be looked at again at once.
+// More tells whether Pods were left over because the status may only list so many at a time: the
+// Job should be looked at again at once.
 func (a *Account) More() bool { return a.tracking.more }
 
 // Settlement is what a sync does last.
@@ -113,13 +113,13 @@ type Settlement struct {
 	Tally    Tally
 }
 
-// CanWait says that this status only moves UIDs that are on record to the counters,
-// while Pods of the Job run: the next sync's first status does that as well, and
-// spares a write. It has to be seen to that there is one.
+// CanWait says that this status only moves UIDs that are on record to the counters, while Pods of
+// the Job run: the next sync's first status does that as well, and spares a write. It has to be
+// seen to that there is one.
 func (s *Settlement) CanWait() bool { return s.Changed && s.Finished == nil && s.Status.Active > 0 }
 
-// Settle moves the counters on for the Pods that were released, and finishes
-// the Job when its Pods have all ended and been counted.
+// Settle moves the counters on for the Pods that were released, and finishes the Job when its Pods
+// have all ended and been counted.
 func (a *Account) Settle(released sets.Set[types.UID]) *Settlement {
 	f, before := a.facts, a.Status
 	countReleased(&f.next, a.tracking.tracked.Difference(released))

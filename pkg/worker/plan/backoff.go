@@ -8,17 +8,16 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Backoff is how a Job without backoffLimitPerIndex has fared lately. It
-// delays the next Pod: PodFailureBackoff after the first failure, doubled with
-// each further one, up to MaxPodFailureBackoff; a success resets it.
+// Backoff is how a Job without backoffLimitPerIndex has fared lately. It delays the next Pod:
+// PodFailureBackoff after the first failure, doubled with each further one, up to
+// MaxPodFailureBackoff; a success resets it.
 type Backoff struct {
 	Failures int       // since the last success
 	Last     time.Time // when the latest of them ended
 }
 
-// after is the record once the newly ended Pods are taken into account. Of
-// Pods that are seen to end together, only failures after the last success
-// count.
+// after is the record once the newly ended Pods are taken into account. Of Pods that are seen to
+// end together, only failures after the last success count.
 func (b Backoff) after(succeeded, failed []*pod) Backoff {
 	var lastSuccess time.Time
 	if len(succeeded) > 0 {
@@ -34,8 +33,8 @@ func (b Backoff) after(succeeded, failed []*pod) Backoff {
 	return Backoff{Failures: b.Failures + len(counted), Last: latestEnd(counted)}
 }
 
-// remembered derives the record of a controller that has just been started
-// from the Pods it had counted before.
+// remembered derives the record of a controller that has just been started from the Pods it had
+// counted before.
 func (f *facts) remembered() Backoff {
 	counted := filter(f.pods, func(p *pod) bool { return p.ended() && !p.deleted && f.valid(p) && !f.isNew(p) })
 	return Backoff{}.after(
@@ -67,9 +66,9 @@ func latestEnd(pods []*pod) time.Time {
 	return endTime(latest.Pod)
 }
 
-// endTime is when the Pod ended. The sources are in order of trust: its
-// containers; the moment it stopped being ready, which the kubelet writes; the
-// start of its deletion, for a Pod that nobody reports about; its creation.
+// endTime is when the Pod ended. The sources are in order of trust: its containers; the moment it
+// stopped being ready, which the kubelet writes; the start of its deletion, for a Pod that nobody
+// reports about; its creation.
 func endTime(p *corev1.Pod) time.Time {
 	if at, ok := containersEnd(p); ok {
 		return at

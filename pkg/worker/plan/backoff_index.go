@@ -6,9 +6,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// indexDelay is how long the next Pod of an index has to wait: with
-// backoffLimitPerIndex each index has a back-off of its own, told by its last
-// failed Pod.
+// indexDelay is how long the next Pod of an index has to wait: with backoffLimitPerIndex each index
+// has a back-off of its own, told by its last failed Pod.
 func (f *facts) indexDelay(index int) time.Duration {
 	last := f.indexes.awaiting[index]
 	if last == nil {
@@ -18,8 +17,8 @@ func (f *facts) indexDelay(index int) time.Duration {
 	return b.remaining(f.now, f.options)
 }
 
-// readyIndexes are those of the given indexes whose back-off has passed, and
-// when the first of the others will be.
+// readyIndexes are those of the given indexes whose back-off has passed, and when the first of the
+// others will be.
 func (f *facts) readyIndexes(all []int) (ready []int, wake Wake) {
 	for _, index := range all {
 		if delay := f.indexDelay(index); delay > 0 {

@@ -10,17 +10,17 @@ import (
 // Claims are the Pods a Job has, should get, and should let go.
 type Claims struct {
 	Owned []*corev1.Pod
-	// Adopt are Pods that match the selector and that nobody controls, and
-	// those of the Job that run without the tracking finalizer: their release
-	// was meant to be followed by a DELETE that never came. Both need the
-	// Job's owner reference and finalizer, and must not have changed since.
+	// Adopt are Pods that match the selector and that nobody controls, and those of the Job that
+	// run without the tracking finalizer: their release was meant to be followed by a DELETE that
+	// never came. Both need the Job's owner reference and finalizer, and must not have changed
+	// since.
 	Adopt []*corev1.Pod
 	// Release are Pods of the Job that have stopped matching its selector.
 	Release []*corev1.Pod
 }
 
-// Claim sorts the Pods that the Job controls or that nobody does. While the
-// Job is being deleted it keeps what it has and takes no more.
+// Claim sorts the Pods that the Job controls or that nobody does. While the Job is being deleted it
+// keeps what it has and takes no more.
 func Claim(job *batchv1.Job, pods []*corev1.Pod, pending Pending, finalizer string) (Claims, error) {
 	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
 	if err != nil {

@@ -26,8 +26,8 @@ func trueCondition(list []batchv1.JobCondition, kind batchv1.JobConditionType) *
 	return nil
 }
 
-// Finished returns the terminal condition of the Job: Complete or Failed, or
-// nil while it hasn't ended.
+// Finished returns the terminal condition of the Job: Complete or Failed, or nil while it hasn't
+// ended.
 func Finished(job *batchv1.Job) *batchv1.JobCondition {
 	for i := range job.Status.Conditions {
 		c := &job.Status.Conditions[i]
@@ -47,8 +47,8 @@ func newCondition(kind batchv1.JobConditionType, status corev1.ConditionStatus, 
 	}
 }
 
-// setCondition makes the list say what c says, and tells whether it had to be
-// changed. Going from nothing to False is no news and adds nothing.
+// setCondition makes the list say what c says, and tells whether it had to be changed. Going from
+// nothing to False is no news and adds nothing.
 func setCondition(list []batchv1.JobCondition, c batchv1.JobCondition) ([]batchv1.JobCondition, bool) {
 	old := findCondition(list, c.Type)
 	switch {

@@ -17,8 +17,7 @@ type ruling struct {
 // counts tells whether the failure counts towards the back-off limits.
 func (r ruling) counts() bool { return r.action != batchv1.PodFailurePolicyActionIgnore }
 
-// rule applies the policy: the first matching rule wins, without one the
-// failure just counts.
+// rule applies the policy: the first matching rule wins, without one the failure just counts.
 func rule(policy *batchv1.PodFailurePolicy, p *corev1.Pod) ruling {
 	if policy == nil {
 		return ruling{}
@@ -62,9 +61,8 @@ func match(r batchv1.PodFailurePolicyRule, p *corev1.Pod) (why string, matches b
 	return "", false
 }
 
-// matchExitCode looks at the containers first, then at the init containers,
-// sidecars among them. Exit code 0 never matches, and a container that still
-// runs has none.
+// matchExitCode looks at the containers first, then at the init containers, sidecars among them.
+// Exit code 0 never matches, and a container that still runs has none.
 func matchExitCode(p *corev1.Pod, want *batchv1.PodFailurePolicyOnExitCodesRequirement) *corev1.ContainerStatus {
 	for _, list := range [][]corev1.ContainerStatus{p.Status.ContainerStatuses, p.Status.InitContainerStatuses} {
 		for i := range list {

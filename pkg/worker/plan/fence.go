@@ -14,8 +14,8 @@ const (
 	messageUnfenced = "The hub is in touch again, and has confirmed that the Job goes on here"
 )
 
-// stopped: no Pod may run. A fence stops a Job as a suspension does: its Pods are
-// deleted and not counted, no back-off is charged, no deadline strikes.
+// stopped: no Pod may run. A fence stops a Job as a suspension does: its Pods are deleted and not
+// counted, no back-off is charged, no deadline strikes.
 func (f *facts) stopped() bool { return f.suspended || f.fenced }
 
 // wasFenced says whether the status still tells of a fence.
@@ -23,9 +23,9 @@ func (f *facts) wasFenced() bool {
 	return trueCondition(f.job.Status.Conditions, v1alpha1.ConditionJobFenced) != nil
 }
 
-// queueInterrupted: the Job is a work queue whose Pods the fence has stopped. Its
-// success must not be concluded from the Pods that had ended before: the others
-// still had work, and are started again.
+// queueInterrupted: the Job is a work queue whose Pods the fence has stopped. Its success must not
+// be concluded from the Pods that had ended before: the others still had work, and are started
+// again.
 func (f *facts) queueInterrupted() bool {
 	if f.job.Spec.Completions != nil {
 		return false
@@ -33,8 +33,8 @@ func (f *facts) queueInterrupted() bool {
 	return f.wasFenced() || f.fenced && len(f.active) > 0
 }
 
-// followFence makes the Fenced condition say what is. A work queue counts as
-// fenced until its Pods run again.
+// followFence makes the Fenced condition say what is. A work queue counts as fenced until its Pods
+// run again.
 func (f *facts) followFence(active int32) []Event {
 	want := newCondition(v1alpha1.ConditionJobFenced, corev1.ConditionFalse, v1alpha1.ReasonConfirmed, messageUnfenced, f.now)
 	event := Event{corev1.EventTypeNormal, "Unfenced", messageUnfenced}

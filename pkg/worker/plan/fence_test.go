@@ -29,7 +29,8 @@ func wasFenced(job *batchv1.Job) {
 		newCondition(v1alpha1.ConditionJobFenced, corev1.ConditionTrue, v1alpha1.ReasonHubOutOfTouch, messageFenced, noon))
 }
 
-// A fence takes the Pods, and leaves all else as it is: what the API server, and the hub, hold to be the Job's state.
+// A fence takes the Pods, and leaves all else as it is: what the API server, and the hub, hold to
+// be the Job's state.
 func TestFenceStopsThePodsOnly(t *testing.T) {
 	job := aJob(sized(2, 5), since)
 	p, a := synced(job, true, aPod("a", running), aPod("b"), aPod("c", exited(0, 1)), aPod("d", exited(1, 1)))
@@ -74,7 +75,8 @@ func TestFencedJobGoesOn(t *testing.T) {
 	}
 }
 
-// Neither is the Job's fault: the deadline strikes when the Job goes on, and a suspension keeps its own condition.
+// Neither is the Job's fault: the deadline strikes when the Job goes on, and a suspension keeps its
+// own condition.
 func TestFenceAndOtherRules(t *testing.T) {
 	late := func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](50) }
 	for name, row := range map[string]struct {
@@ -102,8 +104,8 @@ func TestFenceAndOtherRules(t *testing.T) {
 	}
 }
 
-// A work queue that has a success starts no new Pod, and is complete when none is left. What the fence stopped had
-// still work to do.
+// A work queue that has a success starts no new Pod, and is complete when none is left. What the
+// fence stopped had still work to do.
 func TestFencedWorkQueueIsNotTakenForDone(t *testing.T) {
 	one := func(j *batchv1.Job) { since(j); j.Status.Succeeded = 1 }
 	_, a := synced(aJob(workQueue(3), one), true, aPod("a", running), aPod("b", running))

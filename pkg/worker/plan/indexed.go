@@ -23,17 +23,17 @@ type indexes struct {
 	succeeded Intervals // recorded, and those of Pods that have succeeded since
 	failed    Intervals // with backoffLimitPerIndex only: given up
 	active    Intervals // some Pod runs
-	// awaiting holds, with backoffLimitPerIndex, the last failed Pod of each
-	// index that is to be tried again. It stays tracked until its replacement
-	// is there, because the index's count of failures lives on its Pods.
+	// awaiting holds, with backoffLimitPerIndex, the last failed Pod of each index that is to be
+	// tried again. It stays tracked until its replacement is there, because the index's count of
+	// failures lives on its Pods.
 	awaiting map[int]*pod
 }
 
 func (f *facts) sortIndexes() indexes {
 	status := &f.job.Status
 	x := indexes{recorded: ParseIntervals(status.CompletedIndexes, f.completions), active: indexesOf(f.active)}
-	// An index is settled once: the API server refuses one that has both
-	// succeeded and failed. What is recorded stands, then a success wins.
+	// An index is settled once: the API server refuses one that has both succeeded and failed. What
+	// is recorded stands, then a success wins.
 	if perIndex(f.job) {
 		x.failed = ParseIntervals(ptr.Deref(status.FailedIndexes, ""), f.completions)
 	}
@@ -90,8 +90,8 @@ func (f *facts) pendingIndexes(count int) []int {
 	return taken.FirstMissing(count, f.completions)
 }
 
-// countedFailures are those of the index before this Pod that count towards
-// backoffLimitPerIndex; allFailures are the ignored ones, too.
+// countedFailures are those of the index before this Pod that count towards backoffLimitPerIndex;
+// allFailures are the ignored ones, too.
 func countedFailures(p *corev1.Pod) int { return countOf(p, batchv1.JobIndexFailureCountAnnotation) }
 
 func allFailures(p *corev1.Pod) int {

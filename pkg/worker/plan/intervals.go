@@ -13,14 +13,14 @@ type Interval struct {
 
 // Intervals is a set of completion indexes.
 //
-// Invariant: the intervals are in increasing order and no two of them touch,
-// so a set has exactly one representation. Its text form is the one of
-// status.completedIndexes: "0,2-5,7,8" (runs of three or more use a dash).
+// Invariant: the intervals are in increasing order and no two of them touch, so a set has exactly
+// one representation. Its text form is the one of status.completedIndexes: "0,2-5,7,8" (runs of
+// three or more use a dash).
 type Intervals []Interval
 
-// ParseIntervals reads the text form and drops every index that is not below
-// limit. Parts that can't be read are left out: status is written by
-// controllers only, and a Job must go on even if it was damaged.
+// ParseIntervals reads the text form and drops every index that is not below limit. Parts that
+// can't be read are left out: status is written by controllers only, and a Job must go on even if
+// it was damaged.
 func ParseIntervals(text string, limit int) Intervals {
 	var parsed Intervals
 	if text == "" {
@@ -67,8 +67,8 @@ func (a Intervals) Union(b Intervals) Intervals {
 	return normalize(slices.Concat(a, b))
 }
 
-// normalize sorts the intervals and joins those that overlap or touch. It may
-// reuse the memory of its argument.
+// normalize sorts the intervals and joins those that overlap or touch. It may reuse the memory of
+// its argument.
 func normalize(all Intervals) Intervals {
 	slices.SortFunc(all, func(x, y Interval) int { return x.First - y.First })
 	out := all[:0]
@@ -114,8 +114,8 @@ func (a Intervals) Overlap(b Intervals) int {
 	return n
 }
 
-// FirstMissing is up to count of the lowest indexes below limit that are not in
-// the set. Its cost is bounded by the number of intervals and count.
+// FirstMissing is up to count of the lowest indexes below limit that are not in the set. Its cost
+// is bounded by the number of intervals and count.
 func (a Intervals) FirstMissing(count, limit int) []int {
 	var missing []int
 	next := 0

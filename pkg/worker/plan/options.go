@@ -6,12 +6,11 @@ import "time"
 type Options struct {
 	// TrackingFinalizer is on every Pod from its creation until it's counted.
 	TrackingFinalizer string
-	// PodFailureBackoff delays the Pod after the first failure; the delay
-	// doubles with each further one, up to MaxPodFailureBackoff.
+	// PodFailureBackoff delays the Pod after the first failure; the delay doubles with each further
+	// one, up to MaxPodFailureBackoff.
 	PodFailureBackoff    time.Duration
 	MaxPodFailureBackoff time.Duration
-	// SyncBatchPeriod is the shortest time until a Job is looked at again because of
-	// a back-off.
+	// SyncBatchPeriod is the shortest time until a Job is looked at again because of a back-off.
 	SyncBatchPeriod time.Duration
 	// MaxUncountedPods bounds status.uncountedTerminatedPods.
 	MaxUncountedPods int

@@ -19,8 +19,8 @@ type Snapshot struct {
 	Job     *batchv1.Job
 	Pods    []*corev1.Pod // those the Job controls, see Claim
 	Pending Pending
-	// Backoff is what the last sync's plan said, nil if there was none since
-	// the controller was started.
+	// Backoff is what the last sync's plan said, nil if there was none since the controller was
+	// started.
 	Backoff *Backoff
 	// Fenced: the Job's Pods must not run, see fence.go.
 	Fenced bool
@@ -44,8 +44,8 @@ type Plan struct {
 	verdict *verdict
 }
 
-// facts are what the rules look at. They are gathered once, by gather; next is
-// the status in the making.
+// facts are what the rules look at. They are gathered once, by gather; next is the status in the
+// making.
 type facts struct {
 	job     *batchv1.Job
 	options Options
@@ -64,8 +64,7 @@ type facts struct {
 	succeeded, failed  int32 // counted, listed and new
 }
 
-// Compute decides which Pods to delete and to create. The Job must not have
-// finished.
+// Compute decides which Pods to delete and to create. The Job must not have finished.
 func Compute(s Snapshot, o Options) *Plan {
 	f := gather(s, o)
 	newSucceeded := filter(f.pods, func(p *pod) bool { return f.isNew(p) && p.succeeded() })
@@ -113,8 +112,8 @@ func gather(s Snapshot, o Options) *facts {
 	}
 	f.listed = sets.New(f.next.UncountedTerminatedPods.Succeeded...).Insert(f.next.UncountedTerminatedPods.Failed...)
 	if f.indexed {
-		// Of Pods that are alike in all else, those of the lowest indexes are
-		// counted, and deleted, first.
+		// Of Pods that are alike in all else, those of the lowest indexes are counted, and deleted,
+		// first.
 		slices.SortStableFunc(f.pods, func(a, b *pod) int { return a.index - b.index })
 	}
 	f.active = filter(f.pods, (*pod).active)
@@ -139,8 +138,7 @@ func (f *facts) count(newSucceeded, newFailed []*pod) {
 	}
 }
 
-// valid tells whether the Pod can count for the Job: for an Indexed one it
-// needs an index in range.
+// valid tells whether the Pod can count for the Job: for an Indexed one it needs an index in range.
 func (f *facts) valid(p *pod) bool {
 	return !f.indexed || p.index != noIndex && p.index < f.completions
 }

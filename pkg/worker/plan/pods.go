@@ -13,8 +13,8 @@ import (
 // noIndex stands for a Pod without a usable completion index.
 const noIndex = -1
 
-// pod is one Pod as a sync sees it: the cached object, corrected by the
-// pending writes. The object itself is shared and must not be changed.
+// pod is one Pod as a sync sees it: the cached object, corrected by the pending writes. The object
+// itself is shared and must not be changed.
 type pod struct {
 	*corev1.Pod
 	index   int  // its completion index, or noIndex
@@ -51,9 +51,8 @@ func IsTracked(p *corev1.Pod, finalizer string) bool {
 	return slices.Contains(p.Finalizers, finalizer)
 }
 
-// Pending are writes that the API server has accepted but that the cache may
-// not show yet. Without them a stale cache would have a Pod created twice, or
-// a released one counted again.
+// Pending are writes that the API server has accepted but that the cache may not show yet. Without
+// them a stale cache would have a Pod created twice, or a released one counted again.
 type Pending struct {
 	Created  []*corev1.Pod       // as the API server returned them
 	Deleted  sets.Set[types.UID] // Pods whose DELETE was accepted

@@ -18,14 +18,14 @@ const (
 // Deletion is a Pod to be deleted.
 type Deletion struct {
 	Pod *corev1.Pod
-	// Release says that the tracking finalizer goes first, so that the Pod's
-	// end isn't counted: it was surplus, the Job was stopped, or has succeeded
-	// without it. Otherwise the Pod stays tracked.
+	// Release says that the tracking finalizer goes first, so that the Pod's end isn't counted: it
+	// was surplus, the Job was stopped, or has succeeded without it. Otherwise the Pod stays
+	// tracked.
 	Release bool
 }
 
-// scale brings the number of active Pods to what the spec wants. A sync either
-// deletes or creates, and deletes first.
+// scale brings the number of active Pods to what the spec wants. A sync either deletes or creates,
+// and deletes first.
 func (f *facts) scale(p *Plan) {
 	want := f.wantActive()
 	active := int32(len(f.active))
@@ -60,8 +60,8 @@ func (f *facts) wantActive() int32 {
 	case completions != nil:
 		return max(0, min(parallelism, *completions-f.succeeded))
 	case f.succeeded > 0 && !f.wasFenced():
-		// A work queue is being emptied once a Pod has succeeded: those that
-		// run go on, no new one is started.
+		// A work queue is being emptied once a Pod has succeeded: those that run go on, no new one
+		// is started.
 		return int32(len(f.active))
 	default:
 		return parallelism

@@ -21,8 +21,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// controller is the smallest shell that keeps the order of writes which plan
-// demands. Killing it loses all its fields.
+// controller is the smallest shell that keeps the order of writes which plan demands. Killing it
+// loses all its fields.
 type controller struct {
 	w        *world
 	pending  Pending
@@ -314,8 +314,8 @@ func (w *world) fence(closed bool) {
 	w.storeJob()
 }
 
-// lose books a Pod that is deleted while it runs: it counts as failed unless
-// only Pods that are seen to have failed do.
+// lose books a Pod that is deleted while it runs: it counts as failed unless only Pods that are
+// seen to have failed do.
 func (w *world) lose(p *corev1.Pod) {
 	if !Ended(p) && !replacesOnlyFailed(w.job) {
 		w.failed.Insert(p.UID)
@@ -354,9 +354,9 @@ func anyJob(t *rapid.T) *batchv1.Job {
 	return job
 }
 
-// Whatever happens, and whenever the controller is killed, a Job is never run
-// wider than it may be, no Pod is counted twice, and what the API server
-// forbids is never written. Left alone, the Job ends, with every Pod counted.
+// Whatever happens, and whenever the controller is killed, a Job is never run wider than it may be,
+// no Pod is counted twice, and what the API server forbids is never written. Left alone, the Job
+// ends, with every Pod counted.
 func TestAnyStoryEndsWell(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(anyJob(t))

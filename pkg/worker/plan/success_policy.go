@@ -6,9 +6,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// matchSuccessPolicy tells whether a rule of spec.successPolicy is met by the
-// succeeded indexes, and the message that names the rule (KEP-3998). A rule
-// may ask for some indexes, for a number of them, or for a number out of some.
+// matchSuccessPolicy tells whether a rule of spec.successPolicy is met by the succeeded indexes,
+// and the message that names the rule (KEP-3998). A rule may ask for some indexes, for a number of
+// them, or for a number out of some.
 func matchSuccessPolicy(policy *batchv1.SuccessPolicy, completions int, succeeded Intervals) (message string, met bool) {
 	if policy == nil || succeeded.Len() == 0 {
 		return "", false

@@ -8,9 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// surplus are the active Pods to delete: for an Indexed Job all that have no
-// index, one out of range, or one that another Pod has, too; then the most
-// expendable, until there are at least that many.
+// surplus are the active Pods to delete: for an Indexed Job all that have no index, one out of
+// range, or one that another Pod has, too; then the most expendable, until there are at least that
+// many.
 func (f *facts) surplus(atLeast int) []*pod {
 	doomed, rest := []*pod(nil), f.active
 	if f.indexed {
@@ -54,10 +54,9 @@ func byExpendability(pods []*pod) []*pod {
 	return sorted
 }
 
-// compareExpendability prefers to delete Pods that have got less far: without
-// a node, then by phase, not ready, ready for a shorter
-// time, restarted more often (sidecars last), younger. The deletion cost
-// annotation is for ReplicaSets, a Job doesn't look at it.
+// compareExpendability prefers to delete Pods that have got less far: without a node, then by
+// phase, not ready, ready for a shorter time, restarted more often (sidecars last), younger. The
+// deletion cost annotation is for ReplicaSets, a Job doesn't look at it.
 func compareExpendability(a, b *pod) int {
 	return cmp.Or(
 		compareBool(a.Spec.NodeName != "", b.Spec.NodeName != ""),

@@ -11,8 +11,7 @@ type Tally struct {
 	IndexesSucceeded, IndexesFailed int
 }
 
-// tally leaves indexes that were scaled away out of both sides, so that no
-// difference is negative.
+// tally leaves indexes that were scaled away out of both sides, so that no difference is negative.
 func (f *facts) tally(before, after *batchv1.JobStatus) Tally {
 	t := Tally{
 		Succeeded: int(after.Succeeded - before.Succeeded),

@@ -13,8 +13,8 @@ import (
 
 const (
 	indexEnv = "JOB_COMPLETION_INDEX"
-	// maxGenerateName is what of a generateName the API server keeps: a name's
-	// 63 characters less the 5 random ones.
+	// maxGenerateName is what of a generateName the API server keeps: a name's 63 characters less
+	// the 5 random ones.
 	maxGenerateName = 58
 )
 
@@ -40,8 +40,8 @@ func (f *facts) newPod() *corev1.Pod {
 	return p
 }
 
-// newIndexedPod is the Pod of one index: the index is in an annotation, a
-// label, the hostname, the name, and in every container's environment.
+// newIndexedPod is the Pod of one index: the index is in an annotation, a label, the hostname, the
+// name, and in every container's environment.
 func (f *facts) newIndexedPod(index int) *corev1.Pod {
 	p, text := f.newPod(), strconv.Itoa(index)
 	p.GenerateName = indexedNamePrefix(f.job.Name, text)

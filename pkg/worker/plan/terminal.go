@@ -6,9 +6,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// verdict is why the Job must end. It is first recorded as an interim
-// condition (FailureTarget or SuccessCriteriaMet), and turns into the terminal
-// one when every Pod has ended and been counted (KEP-3998, KEP-4368).
+// verdict is why the Job must end. It is first recorded as an interim condition (FailureTarget or
+// SuccessCriteriaMet), and turns into the terminal one when every Pod has ended and been counted
+// (KEP-3998, KEP-4368).
 type verdict struct {
 	interim         batchv1.JobConditionType
 	reason, message string
@@ -31,8 +31,8 @@ func success(reason, message string) *verdict {
 	return &verdict{batchv1.JobSuccessCriteriaMet, reason, message}
 }
 
-// verdictRules are asked in order, the first answer wins: what an earlier sync
-// has recorded stands, and failures go before successes.
+// verdictRules are asked in order, the first answer wins: what an earlier sync has recorded stands,
+// and failures go before successes.
 var verdictRules = []func(*facts) *verdict{
 	recordedSuccess,
 	recordedFailure,
@@ -89,8 +89,8 @@ func backoffLimitExceeded(f *facts) *verdict {
 	return nil
 }
 
-// restartsExceedLimit holds restartPolicy OnFailure, under which a failing
-// container is restarted in its Pod, against the same limit.
+// restartsExceedLimit holds restartPolicy OnFailure, under which a failing container is restarted
+// in its Pod, against the same limit.
 func (f *facts) restartsExceedLimit() bool {
 	if f.job.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure {
 		return false
@@ -143,8 +143,8 @@ func succeededByPolicy(f *facts) *verdict {
 	return nil
 }
 
-// completed is the verdict on a Job none of whose Pods is active: it has all
-// its completions, or, as a work queue, one Pod said that the work is done.
+// completed is the verdict on a Job none of whose Pods is active: it has all its completions, or,
+// as a work queue, one Pod said that the work is done.
 func (f *facts) completed(active int32) *verdict {
 	if active > 0 || f.succeeded < ptr.Deref(f.job.Spec.Completions, 1) || f.queueInterrupted() {
 		return nil

@@ -71,8 +71,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// A Job ends in two steps: the interim condition is written before the Pods
-// are released, the terminal one when all of them have ended.
+// A Job ends in two steps: the interim condition is written before the Pods are released, the
+// terminal one when all of them have ended.
 func TestJobEndsInTwoSteps(t *testing.T) {
 	p := Compute(snap(aJob(), 5, aPod("a", succeeded)), testOptions)
 	a := p.Account(Outcome{})
@@ -122,8 +122,8 @@ func TestTerminalConditionWaits(t *testing.T) {
 	}
 }
 
-// What a Job doesn't need any more after it has succeeded never counts as failed, also if
-// the controller is killed after it was deleted: here that would even fail the Job.
+// What a Job doesn't need any more after it has succeeded never counts as failed, also if the
+// controller is killed after it was deleted: here that would even fail the Job.
 func TestSuccessGivesUpTheRest(t *testing.T) {
 	job := aJob(indexed, sized(2, 2), func(j *batchv1.Job) {
 		j.Spec.BackoffLimit = ptr.To[int32](0)

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// tracking moves ended Pods through the steps that keep each from being
-// counted twice: listed as uncounted, released, counted.
+// tracking moves ended Pods through the steps that keep each from being counted twice: listed as
+// uncounted, released, counted.
 type tracking struct {
 	release []*corev1.Pod
 	tracked sets.Set[types.UID]                    // Pods that still have the finalizer
@@ -18,9 +18,8 @@ type tracking struct {
 	more    bool                                   // the list is full, some Pods are left for the next sync
 }
 
-// track lists the Pods that have ended as uncounted, and picks those whose
-// finalizer can go once that is written. The verdict is the one being
-// enforced, or nil.
+// track lists the Pods that have ended as uncounted, and picks those whose finalizer can go once
+// that is written. The verdict is the one being enforced, or nil.
 func (f *facts) track(v *verdict) tracking {
 	t := tracking{tracked: sets.New[types.UID](), actions: map[batchv1.PodFailurePolicyAction]int{}}
 	pods := filter(f.pods, func(p *pod) bool { return p.tracked })
@@ -53,13 +52,12 @@ func (f *facts) releasable(p *pod, v *verdict) bool {
 	return f.countsAsFailed(p) && (awaited == nil || awaited.UID != p.UID)
 }
 
-// list notes the Pod's end in the status. It returns 1 for a success that is
-// noted by its index alone: recording an index twice does no harm, so no UID
-// has to be kept for it.
+// list notes the Pod's end in the status. It returns 1 for a success that is noted by its index
+// alone: recording an index twice does no harm, so no UID has to be kept for it.
 func (f *facts) list(p *pod, v *verdict, t *tracking) (newIndex int) {
 	listed := f.next.UncountedTerminatedPods
-	// A Pod is listed once, as what it was first seen to be: the API server
-	// refuses a UID in both lists (kubernetes#125410).
+	// A Pod is listed once, as what it was first seen to be: the API server refuses a UID in both
+	// lists (kubernetes#125410).
 	known := f.listed.Has(p.UID)
 	switch {
 	case p.succeeded() && f.indexed:

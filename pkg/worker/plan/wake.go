@@ -2,8 +2,8 @@ package plan
 
 import "time"
 
-// Wake is when a Job should be looked at again if nothing happens to it: nil
-// for never, 0 for at once.
+// Wake is when a Job should be looked at again if nothing happens to it: nil for never, 0 for at
+// once.
 type Wake *time.Duration
 
 // Soonest is the earliest of the given times.

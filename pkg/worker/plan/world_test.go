@@ -19,8 +19,8 @@ var (
 	errCrash    = errors.New("the controller was killed")
 )
 
-// world is an API server with one Job and its Pods, the kubelets, and the
-// cache of a controller, which is told of changes late but in order.
+// world is an API server with one Job and its Pods, the kubelets, and the cache of a controller,
+// which is told of changes late but in order.
 type world struct {
 	now     time.Time
 	version int

@@ -22,8 +22,8 @@ type Source struct {
 type Record struct {
 	// Mirror is the mirror that it was carried for.
 	Mirror types.UID
-	// Seen is the resourceVersion of each source as it was read, or the newest
-	// known before it was found to be gone; empty: none.
+	// Seen is the resourceVersion of each source as it was read, or the newest known before it was
+	// found to be gone; empty: none.
 	Seen map[Source]string
 	// Blocked says what keeps the Job's Pods from starting.
 	Blocked []string
@@ -33,16 +33,14 @@ type Record struct {
 	At time.Time
 }
 
-// Book remembers what has been carried for which Job, and which of the sources
-// have changed since.
+// Book remembers what has been carried for which Job, and which of the sources have changed since.
 type Book struct {
 	mu      sync.Mutex
 	records map[types.NamespacedName]Record
 	// follows and followers say which Job depends on which source.
 	follows   map[types.NamespacedName]map[Source]struct{}
 	followers map[Source]map[types.NamespacedName]struct{}
-	// newest is the latest resourceVersion that the watch showed of a source
-	// with followers.
+	// newest is the latest resourceVersion that the watch showed of a source with followers.
 	newest map[Source]string
 }
 
@@ -56,8 +54,8 @@ func NewBook() *Book {
 	}
 }
 
-// Follow enters that a Job depends on a source, and returns the source's newest
-// known version; empty: none. It comes before the source is read.
+// Follow enters that a Job depends on a source, and returns the source's newest known version;
+// empty: none. It comes before the source is read.
 func (b *Book) Follow(job types.NamespacedName, source Source) (version string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -79,8 +77,8 @@ func (b *Book) Enter(job types.NamespacedName, record Record) {
 	b.records[job] = record
 }
 
-// Of returns what has been carried for a Job's mirror, and whether it's current:
-// no source has changed since.
+// Of returns what has been carried for a Job's mirror, and whether it's current: no source has
+// changed since.
 func (b *Book) Of(job types.NamespacedName, mirror types.UID) (record Record, current bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -96,8 +94,8 @@ func (b *Book) Of(job types.NamespacedName, mirror types.UID) (record Record, cu
 	return record, true
 }
 
-// Changed takes over a source's version from the watch, and returns the Jobs that
-// were carried with an older one, or not yet.
+// Changed takes over a source's version from the watch, and returns the Jobs that were carried with
+// an older one, or not yet.
 func (b *Book) Changed(source Source, version string) []types.NamespacedName {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -129,8 +127,8 @@ func (b *Book) Forget(job types.NamespacedName) {
 	delete(b.follows, job)
 }
 
-// newer compares the resourceVersions of two states of one object. What can't be
-// compared isn't newer.
+// newer compares the resourceVersions of two states of one object. What can't be compared isn't
+// newer.
 func newer(a, b string) bool {
 	if a == "" || b == "" {
 		return a != "" && b == ""

@@ -19,8 +19,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// maxTries bounds how often one object is looked at again because somebody else
-// wrote it meanwhile.
+// maxTries bounds how often one object is looked at again because somebody else wrote it meanwhile.
 const maxTries = 5
 
 // errContended: somebody else keeps writing the object.
@@ -59,8 +58,8 @@ type Write struct {
 	Operation carry.Operation
 }
 
-// WorkerError is an answer of the worker's API server about one object. Other
-// errors of Carry are the hub's.
+// WorkerError is an answer of the worker's API server about one object. Other errors of Carry are
+// the hub's.
 type WorkerError struct {
 	Ref carry.Ref
 	Err error
@@ -69,9 +68,9 @@ type WorkerError struct {
 func (e *WorkerError) Error() string { return e.Ref.String() + ": " + e.Err.Error() }
 func (e *WorkerError) Unwrap() error { return e.Err }
 
-// Carry brings all that a hub Job refers to, of the kinds that its mirror is marked
-// with, into a worker, and enters that in the book. It returns what it has written,
-// also if it fails in the end; a further call goes on.
+// Carry brings all that a hub Job refers to, of the kinds that its mirror is marked with, into a
+// worker, and enters that in the book. It returns what it has written, also if it fails in the end;
+// a further call goes on.
 func (c *Copier) Carry(ctx context.Context, hub, m *batchv1.Job, worker Worker, now time.Time) ([]Write, error) {
 	t := &trip{
 		Copier: c, worker: worker.Client(), job: types.NamespacedName{Namespace: hub.Namespace, Name: hub.Name},
@@ -95,8 +94,8 @@ func (c *Copier) Carry(ctx context.Context, hub, m *batchv1.Job, worker Worker, 
 	return t.writes, nil
 }
 
-// spentIn says of owners of a namespace's objects whether they're mirrors that have
-// ended. Of those that are gone, the worker's garbage collector takes care.
+// spentIn says of owners of a namespace's objects whether they're mirrors that have ended. Of those
+// that are gone, the worker's garbage collector takes care.
 func spentIn(worker Worker, namespace string) func(metav1.OwnerReference) bool {
 	return func(owner metav1.OwnerReference) bool {
 		m, ok := worker.Mirror(types.NamespacedName{Namespace: namespace, Name: owner.Name})

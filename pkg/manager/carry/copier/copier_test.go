@@ -34,8 +34,8 @@ func (k *kinds) Follow(_ context.Context, kind carry.Kind) error {
 	return nil
 }
 
-// world is a hub, a worker and a Copier, and a Job that mounts the Secret "x" and
-// runs as the ServiceAccount "robot".
+// world is a hub, a worker and a Copier, and a Job that mounts the Secret "x" and runs as the
+// ServiceAccount "robot".
 type world struct {
 	*Copier
 	t       *testing.T
@@ -194,8 +194,8 @@ func TestCarryRecreates(t *testing.T) {
 
 var secrets = schema.GroupResource{Resource: "secrets"}
 
-// Somebody else may create, change or delete an object between its being read and
-// written: then it's looked at again, with its source.
+// Somebody else may create, change or delete an object between its being read and written: then
+// it's looked at again, with its source.
 func TestCarryIsOvertaken(t *testing.T) {
 	rows := map[string]struct {
 		err   error

@@ -16,8 +16,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 )
 
-// Watch watches the sources of those kinds that some Job needs. It's apart from the
-// manager's cache, which of Secrets has only the registrations.
+// Watch watches the sources of those kinds that some Job needs. It's apart from the manager's
+// cache, which of Secrets has only the registrations.
 type Watch struct {
 	cache informers
 	book  *Book
@@ -33,9 +33,8 @@ type informers interface {
 	Start(ctx context.Context) error
 }
 
-// NewWatch returns a watch of the hub that keeps a book up to date, and wakes the
-// Jobs whose sources have changed. Add it to the manager; nothing is requested
-// before Follow.
+// NewWatch returns a watch of the hub that keeps a book up to date, and wakes the Jobs whose
+// sources have changed. Add it to the manager; nothing is requested before Follow.
 func NewWatch(hub *rest.Config, options cache.Options, book *Book, wake func(...types.NamespacedName)) (*Watch, error) {
 	options.DefaultTransform = nameAndVersion
 	c, err := cache.New(hub, options)

@@ -1,6 +1,6 @@
-// Package clustertest serves clusters in which there is nothing: as much of an
-// API server over real TLS as a connection needs to come up and stay up. What a
-// cluster with objects in it does is for tests against real API servers.
+// Package clustertest serves clusters in which there is nothing: as much of an API server over real
+// TLS as a connection needs to come up and stay up. What a cluster with objects in it does is for
+// tests against real API servers.
 package clustertest
 
 import (
@@ -29,8 +29,7 @@ type Server struct {
 	clusters map[string]*Cluster
 }
 
-// NewServer starts a server for TLS and HTTP/2, which tells of each request once
-// it's counted.
+// NewServer starts a server for TLS and HTTP/2, which tells of each request once it's counted.
 func NewServer(heard func()) *Server {
 	s := &Server{clusters: map[string]*Cluster{}, heard: heard}
 	s.server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))

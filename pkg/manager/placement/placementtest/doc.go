@@ -1,6 +1,6 @@
-// Package placementtest builds Jobs, nodes and clusters for tests in a few words: every builder starts
-// from something that fits and works, and each verb changes one thing. Quantities that can't be parsed
-// panic.
+// Package placementtest builds Jobs, nodes and clusters for tests in a few words: every builder
+// starts from something that fits and works, and each verb changes one thing. Quantities that can't
+// be parsed panic.
 package placementtest
 
 import (
