@@ -11,43 +11,29 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/fence"
+	"github.com/jobferry/jobferry/pkg/manager/job"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 )
 
 // Options are the settings of the manager.
 type Options struct {
-	// Namespace is where the registration Secrets are. Default jobferry-system.
-	Namespace string
-	// Origin is the id of this hub. Default: the UID of its kube-system namespace. Two hubs that
-	// share a worker must differ in it.
-	Origin v1alpha1.Origin
-	// Concurrency is the number of Jobs reconciled at a time. Default 128.
-	Concurrency int
-	// WorkerConcurrency is how many of them may be busy with one worker. Default 16.
-	WorkerConcurrency int
-	// PassOver is how long a worker that can't take a Job is passed over for it. Default 5m.
-	PassOver time.Duration
-	// Fence are the Leases that the hub keeps in its workers; of the rest, Setup takes care.
+	job.Options
+	// Fence are the Leases that the hub keeps in its workers; Setup sets their origin.
 	Fence fence.Options
-	// Kueue says how to work with Kueue on the hub.
-	Kueue kueue.Options
-	// Timing are the delays of decisions.
-	Timing dispatch.Timing
-	// Connection are the limits and time-outs of the connections to workers; of the rest, Setup
-	// takes care.
+	// Connection are the limits and time-outs of the connections to workers; Setup sets the rest.
 	Connection clusters.Options
 }
 
 // DefaultOptions returns the defaults.
 func DefaultOptions() Options {
-	return Options{
+	return Options{Options: job.Options{
 		Namespace:         v1alpha1.SystemNamespace,
 		Concurrency:       128,
 		WorkerConcurrency: 16,
 		PassOver:          5 * time.Minute,
 		Kueue:             kueue.DefaultOptions(),
 		Timing:            dispatch.DefaultTiming(),
-	}
+	}}
 }
 
 // Validate reports all settings that can't be used.

@@ -2,40 +2,26 @@ package manager
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/jobferry/jobferry/pkg/manager/events"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/fence"
-	"github.com/jobferry/jobferry/pkg/manager/kueue"
+	"github.com/jobferry/jobferry/pkg/manager/job"
 	"github.com/jobferry/jobferry/pkg/mirror"
-)
-
-// The waits before a failed reconcile is tried again: the first, and the longest.
-const (
-	firstRetry = 10 * time.Millisecond
-	lastRetry  = 30 * time.Second
 )
 
 // NewScheme returns a scheme with all that the manager reads and writes.
@@ -65,20 +51,20 @@ func CacheOptions(namespace string) cache.Options {
 // slimJob keeps of Jobs that aren't ours only what tells that they aren't, and of ours what is
 // read.
 func slimJob(object any) (any, error) {
-	job, ok := object.(*batchv1.Job)
+	j, ok := object.(*batchv1.Job)
 	if !ok {
 		return object, nil
 	}
-	if mirror.Claimed(job) {
-		mirror.Slim(job)
-		return job, nil
+	if mirror.Claimed(j) {
+		mirror.Slim(j)
+		return j, nil
 	}
 	return &batchv1.Job{
-		TypeMeta: job.TypeMeta,
+		TypeMeta: j.TypeMeta,
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: job.Namespace, Name: job.Name, UID: job.UID, ResourceVersion: job.ResourceVersion,
+			Namespace: j.Namespace, Name: j.Name, UID: j.UID, ResourceVersion: j.ResourceVersion,
 		},
-		Spec: batchv1.JobSpec{ManagedBy: job.Spec.ManagedBy},
+		Spec: batchv1.JobSpec{ManagedBy: j.Spec.ManagedBy},
 	}, nil
 }
 
@@ -95,89 +81,18 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if options.Origin == "" {
 		options.Origin = v1alpha1.Origin(hubUID)
 	}
-	told := newEventWriter(mgr.GetClient())
-	if err := mgr.Add(told); err != nil {
+	recorder := events.NewWriter(mgr.GetClient())
+	if err := mgr.Add(recorder); err != nil {
 		return fmt.Errorf("events: %w", err)
 	}
-	r := newReconciler(mgr, told, options)
+	jobs := job.New(mgr, recorder, options.Options)
 	connection := options.Connection
 	connection.Namespace, connection.Origin = options.Namespace, options.Origin
-	connection.HubUID, connection.Placements, connection.Recorder = hubUID, r, told
-	r.workers = clusters.NewRegistry(connection)
-	r.placer = newPlacer(r)
+	connection.HubUID, connection.Placements, connection.Recorder = hubUID, jobs, recorder
+	workers := clusters.NewRegistry(connection)
 	options.Fence.Origin = options.Origin
-	if err := mgr.Add(fence.New(r.workers, options.Fence)); err != nil {
+	if err := mgr.Add(fence.New(workers, options.Fence)); err != nil {
 		return fmt.Errorf("fence: %w", err)
 	}
-	if err := mgr.Add(collect(&jobsCollector{placements: r.placements, workers: r.workers})); err != nil {
-		return fmt.Errorf("metrics: %w", err)
-	}
-	return r.setup(mgr)
-}
-
-// collect serves a collector for as long as the manager runs.
-func collect(c prometheus.Collector) manager.RunnableFunc {
-	return func(ctx context.Context) error {
-		if err := metrics.Registry.Register(c); err != nil {
-			return fmt.Errorf("metrics: %w", err)
-		}
-		<-ctx.Done()
-		metrics.Registry.Unregister(c)
-		return nil
-	}
-}
-
-func newReconciler(mgr ctrl.Manager, told events.EventRecorder, options Options) *Reconciler {
-	queues := kueue.New(options.Kueue)
-	return &Reconciler{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), cache: mgr.GetCache(),
-		report:     newReporter(told, clock.RealClock{}),
-		clock:      clock.RealClock{},
-		origin:     options.Origin,
-		options:    options,
-		placements: newPlacements(),
-		hub:        newWritten(),
-		mirrors:    newMirrorsWritten(),
-		waiters:    newWaiters(),
-		passedOver: newPassedOver(),
-		queues:     queues,
-		outlooks:   newOutlooks(queues.PlaceChanged),
-		memory:     newMemory(),
-		lag:        newLag(),
-		stalls:     &stalls{clock: clock.RealClock{}},
-	}
-}
-
-func (r *Reconciler) setup(mgr ctrl.Manager) error {
-	wake := newWakeups(r)
-	r.lanes = newLanes(r.options.WorkerConcurrency, wake.Resume)
-	r.settling = newSettling(r.workers, func() { wake.Wake(r.waiters.All()...) })
-	if err := errors.Join(mgr.Add(r.settling), mgr.Add(r.stalls)); err != nil {
-		return fmt.Errorf("jobs: %w", err)
-	}
-	if err := r.setupCarry(mgr, wake); err != nil {
-		return fmt.Errorf("jobs: %w", err)
-	}
-	if err := r.queues.SetupWithManager(mgr, dispatcher{wake, r}, r.options.Namespace); err != nil {
-		return fmt.Errorf("kueue: %w", err)
-	}
-	r.workers.Notify(wake)
-	if err := r.workers.SetupWithManager(mgr); err != nil {
-		return fmt.Errorf("worker clusters: %w", err)
-	}
-	c, err := controller.New("job", mgr, controller.Options{
-		MaxConcurrentReconciles: r.options.Concurrency,
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](firstRetry, lastRetry),
-		Reconciler:              r,
-	})
-	if err != nil {
-		return fmt.Errorf("jobs: %w", err)
-	}
-	if err := c.Watch(source.Func(wake.start)); err != nil {
-		return fmt.Errorf("jobs: %w", err)
-	}
-	if err := c.Watch(source.Kind(mgr.GetCache(), &batchv1.Job{}, wake.jobEvents())); err != nil {
-		return fmt.Errorf("jobs: %w", err)
-	}
-	return nil
+	return jobs.SetupWithManager(mgr, workers)
 }

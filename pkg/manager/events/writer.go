@@ -1,0 +1,186 @@
+package events
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/reference"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+const (
+	reportingController = "jobferry"
+	// eventWriters write at a time.
+	eventWriters = 4
+	// maxEventsWaiting bounds the memory when the hub is slow; what comes then isn't told.
+	maxEventsWaiting = 20000
+	// eventTimeout is for one write.
+	eventTimeout = 30 * time.Second
+	// lastEvents is how long events are still written when the manager stops. The next leader takes
+	// over no sooner, and doesn't know what wasn't told.
+	lastEvents = 2 * time.Second
+	// While the hub is busy, events leave it to the Jobs: a writer pauses for eventsYield times
+	// what its write had to wait, at most longestYield.
+	eventsYield  = 8
+	eventsWait   = 5 * time.Millisecond // what a quiet hub may have them wait
+	longestYield = time.Second
+)
+
+// Writer writes events to the hub, in the background. Unlike client-go's recorder it doesn't
+// take two events of one reason for a series of the first: the second has another note, which would
+// be lost. The reporter sees to it that nothing is told twice.
+type Writer struct {
+	client   client.Client
+	instance string
+	queue    chan *eventsv1.Event
+	pace     Pace
+}
+
+// NewWriter returns a Writer, which the manager must run.
+func NewWriter(c client.Client) *Writer {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	return &Writer{
+		client:   c,
+		instance: reportingController + "-" + host,
+		queue:    make(chan *eventsv1.Event, maxEventsWaiting),
+	}
+}
+
+// Eventf implements events.EventRecorder. It never blocks.
+func (w *Writer) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+	event, err := w.event(regarding, related, kind, reason, action, fmt.Sprintf(note, args...))
+	if err != nil {
+		log.Log.Error(err, "Can't make an event", "reason", reason)
+		return
+	}
+	select {
+	case w.queue <- event:
+	default:
+		log.Log.Info("Too many events are waiting to be written: one is dropped", "reason", reason, "note", event.Note)
+	}
+}
+
+func (w *Writer) event(regarding, related runtime.Object, kind, reason, action, note string) (*eventsv1.Event, error) {
+	about, err := reference.GetReference(w.client.Scheme(), regarding)
+	if err != nil {
+		return nil, err
+	}
+	var also *corev1.ObjectReference
+	if related != nil {
+		if also, err = reference.GetReference(w.client.Scheme(), related); err != nil {
+			return nil, err
+		}
+	}
+	now, namespace := metav1.NowMicro(), about.Namespace
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault // where events on cluster-scoped objects are
+	}
+	return &eventsv1.Event{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace,
+			Name:      fmt.Sprintf("%s.%x", about.Name, now.UnixNano()),
+		},
+		EventTime:           now,
+		ReportingController: reportingController,
+		ReportingInstance:   w.instance,
+		Regarding:           *about,
+		Related:             also,
+		Type:                kind,
+		Reason:              reason,
+		Action:              action,
+		Note:                note,
+	}, nil
+}
+
+// Start writes until the context ends, and then for a short time what still waits; the manager
+// calls it.
+func (w *Writer) Start(ctx context.Context) error {
+	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastEvents, stop) })()
+	var writers sync.WaitGroup
+	for range eventWriters {
+		writers.Go(func() {
+			w.writeAll(ctx, writing)
+			w.writeLast(writing)
+		})
+	}
+	writers.Wait()
+	if n := len(w.queue); n > 0 {
+		log.FromContext(ctx).Info("The manager stops: events that still wait aren't written", "events", n)
+	}
+	return nil
+}
+
+// writeAll writes what comes until the first context ends; the second is for the writes.
+func (w *Writer) writeAll(ctx, writing context.Context) {
+	for {
+		select {
+		case event := <-w.queue:
+			waited := w.write(writing, event)
+			rest(ctx, yield(waited, len(w.queue)))
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// writeLast writes what waits, without pauses.
+func (w *Writer) writeLast(writing context.Context) {
+	for writing.Err() == nil {
+		select {
+		case event := <-w.queue:
+			w.write(writing, event)
+		default:
+			return
+		}
+	}
+}
+
+// yield is how long to pause after a write that had to wait: the less, the more events are behind
+// it, and not at all when the queue is half full.
+func yield(waited time.Duration, behind int) time.Duration {
+	if waited < eventsWait {
+		return 0
+	}
+	left := max(1-float64(behind)/(maxEventsWaiting/2), 0)
+	return time.Duration(left * float64(min(waited*eventsYield, longestYield)))
+}
+
+func rest(ctx context.Context, d time.Duration) {
+	if d == 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// write drops what can't be written: the log has it, too. In a namespace that is going no event can
+// be made. It returns how long the write had to wait for others.
+func (w *Writer) write(ctx context.Context, event *eventsv1.Event) time.Duration {
+	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
+	defer cancel()
+	began := time.Now()
+	err := w.client.Create(ctx, event)
+	if err != nil && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) && !apierrors.IsNotFound(err) {
+		log.FromContext(ctx).V(1).Info("An event wasn't written", "reason", event.Reason, "cause", err.Error())
+	}
+	now := time.Now()
+	return w.pace.Took(now.Sub(began), now, err)
+}

@@ -1,0 +1,105 @@
+package events
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+// Two events of one reason about one state of a Job are two, with a note each.
+func TestEventWriterWritesEachNote(t *testing.T) {
+	written := make(chan *eventsv1.Event)
+	hub := interceptor.NewClient(fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build(), interceptor.Funcs{
+		Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
+			written <- o.(*eventsv1.Event)
+			return nil
+		},
+	})
+	w := NewWriter(hub)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- w.Start(ctx) }()
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "train", UID: "uid", ResourceVersion: "7"}}
+	notes := map[string]bool{"1 cordoned": true, "1 Insufficient cpu": true}
+	for note := range notes {
+		w.Eventf(job, nil, corev1.EventTypeWarning, "Pending", "Dispatch", "%s", note)
+	}
+	names := map[string]bool{}
+	for range len(notes) {
+		e := <-written
+		if !notes[e.Note] || names[e.Name] {
+			t.Errorf("event %s with the note %q", e.Name, e.Note)
+		}
+		delete(notes, e.Note)
+		names[e.Name] = true
+		if e.Namespace != "team" || e.Regarding.UID != "uid" || e.Regarding.Kind != "Job" || e.Reason != "Pending" ||
+			e.Type != corev1.EventTypeWarning || e.EventTime.IsZero() || e.ReportingController == "" || e.ReportingInstance == "" || e.Action == "" {
+			t.Errorf("event %+v", e)
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// What happened just before the manager stops is told, as far as that's quick.
+func TestEventsAreWrittenBeforeTheManagerStops(t *testing.T) {
+	for _, hangs := range []bool{false, true} {
+		var written atomic.Int32
+		hub := interceptor.NewClient(fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build(), interceptor.Funcs{
+			Create: func(ctx context.Context, _ client.WithWatch, _ client.Object, _ ...client.CreateOption) error {
+				if hangs {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				written.Add(1)
+				return nil
+			},
+		})
+		w := NewWriter(hub)
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "train", UID: "uid"}}
+		const told = 100
+		for range told {
+			w.Eventf(job, nil, corev1.EventTypeNormal, "Placed", "Dispatch", "Placed on worker east")
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		stop()
+		if err := w.Start(ctx); err != nil {
+			t.Error(err)
+		}
+		if got := written.Load(); !hangs && got != told {
+			t.Errorf("%d of %d events were written", got, told)
+		}
+	}
+}
+
+func TestEventsYieldToJobs(t *testing.T) {
+	for _, row := range []struct {
+		waited time.Duration
+		behind int
+		want   time.Duration
+	}{
+		{0, 0, 0},
+		{3 * time.Millisecond, 0, 0},
+		{20 * time.Millisecond, 0, 160 * time.Millisecond},
+		{20 * time.Millisecond, 5000, 80 * time.Millisecond},
+		{time.Minute, 0, time.Second},
+		{time.Minute, 10000, 0},
+		{time.Minute, 20000, 0},
+	} {
+		if got := yield(row.waited, row.behind); got != row.want {
+			t.Errorf("after a wait of %s, with %d behind: a pause of %s, want %s", row.waited, row.behind, got, row.want)
+		}
+	}
+}

@@ -1,0 +1,154 @@
+package job
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+var latencyBuckets = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}
+
+var (
+	placementLatency = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    "jobferry_placement_latency_seconds",
+		Help:    "Time from a hub Job's creation to its placement on a worker.",
+		Buckets: latencyBuckets,
+	})
+	mirrorLatency = prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    "jobferry_mirror_latency_seconds",
+		Help:    "Time from a hub Job's creation to the creation of its first mirror.",
+		Buckets: latencyBuckets,
+	})
+	statusLag = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "jobferry_status_lag_seconds",
+		Help:    "Time from the arrival of a mirror's change at the manager to the hub Job's status that shows it.",
+		Buckets: latencyBuckets,
+	}, []string{"worker"})
+	statusRejected = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "jobferry_status_rejected_total",
+		Help: "Statuses of mirrors that broke a rule and were not taken over, by rule.",
+	}, []string{"rule"})
+	placementsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "jobferry_placements_total",
+		Help: "Placements written to hub Jobs, by worker.",
+	}, []string{"worker"})
+	movesTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "jobferry_moves_total",
+		Help: "Jobs moved to another worker, by the worker that they left.",
+	}, []string{"worker"})
+	duplicatesTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "jobferry_duplicate_completions_total",
+		Help: "Completions of Jobs that were moved on before the hub heard of them, found when the worker was back.",
+	}, []string{"worker"})
+	conflictsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "jobferry_conflicts_total",
+		Help: "Jobs that a worker couldn't take: name taken, or refused by its admission.",
+	}, []string{"worker", "reason"})
+	carriedTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "jobferry_carried_objects_total",
+		Help: "Writes to workers of objects that Jobs refer to, by worker, kind and operation.",
+	}, []string{"worker", "kind", "operation"})
+)
+
+func init() {
+	metrics.Registry.MustRegister(placementLatency, mirrorLatency, statusLag, statusRejected,
+		placementsTotal, movesTotal, duplicatesTotal, conflictsTotal, carriedTotal)
+}
+
+// forgetMetrics drops the series of a worker that was removed.
+func forgetMetrics(worker string) {
+	of := prometheus.Labels{"worker": worker}
+	for _, vec := range []interface {
+		DeletePartialMatch(prometheus.Labels) int
+	}{statusLag, placementsTotal, movesTotal, duplicatesTotal, conflictsTotal, carriedTotal} {
+		vec.DeletePartialMatch(of)
+	}
+}
+
+// jobsCollector counts the hub's Jobs, and the workers' mirrors, when it's asked to.
+type jobsCollector struct {
+	placements *placements
+	workers    *clusters.Registry
+}
+
+var (
+	jobsDesc = prometheus.NewDesc("jobferry_jobs",
+		"Dispatched Jobs on the hub, by worker (empty: not placed) and phase.", []string{"worker", "phase"}, nil)
+	mirrorsDesc = prometheus.NewDesc("jobferry_mirrors",
+		"Mirrors in the workers, by worker and phase.", []string{"worker", "phase"}, nil)
+)
+
+// Describe implements prometheus.Collector.
+func (c *jobsCollector) Describe(ch chan<- *prometheus.Desc) {
+	ch <- jobsDesc
+	ch <- mirrorsDesc
+}
+
+// Collect implements prometheus.Collector.
+func (c *jobsCollector) Collect(ch chan<- prometheus.Metric) {
+	for is, n := range c.placements.Counts() {
+		ch <- prometheus.MustNewConstMetric(jobsDesc, prometheus.GaugeValue, float64(n), is.worker, string(is.phase))
+	}
+	for _, worker := range c.workers.List() {
+		for phase, n := range mirrorPhases(worker.Mirrors()) {
+			ch <- prometheus.MustNewConstMetric(mirrorsDesc, prometheus.GaugeValue, float64(n), worker.Name(), string(phase))
+		}
+	}
+}
+
+func mirrorPhases(mirrors []*batchv1.Job) map[Phase]int {
+	count := map[Phase]int{}
+	for _, m := range mirrors {
+		switch {
+		case mirror.Finished(m):
+			count[PhaseFinished]++
+		case mirror.Suspended(m):
+			count[PhaseSuspended]++
+		case m.Status.StartTime == nil:
+			count[PhasePlaced]++
+		default:
+			count[PhaseRunning]++
+		}
+	}
+	return count
+}
+
+// lag measures how long changes of mirrors wait to be shown on the hub.
+type lag struct {
+	mu    sync.Mutex
+	since map[types.NamespacedName]time.Time
+}
+
+func newLag() *lag { return &lag{since: map[types.NamespacedName]time.Time{}} }
+
+// Start notes that a mirror has changed.
+func (l *lag) Start(key types.NamespacedName, now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, waits := l.since[key]; !waits {
+		l.since[key] = now
+	}
+}
+
+// Since returns when the first change came that still waits; zero: none does.
+func (l *lag) Since(key types.NamespacedName) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.since[key]
+}
+
+// Stop ends the wait; it returns false if there was none.
+func (l *lag) Stop(key types.NamespacedName, now time.Time) (time.Duration, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	since, waits := l.since[key]
+	delete(l.since, key)
+	return now.Sub(since), waits
+}

@@ -1,0 +1,28 @@
+package job
+
+import (
+	"time"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/kueue"
+)
+
+// Options are the settings of the controller of hub Jobs.
+type Options struct {
+	// Namespace is where the registration Secrets are. Default jobferry-system.
+	Namespace string
+	// Origin is the id of this hub. Default: the UID of its kube-system namespace. Two hubs that
+	// share a worker must differ in it.
+	Origin v1alpha1.Origin
+	// Concurrency is the number of Jobs reconciled at a time. Default 128.
+	Concurrency int
+	// WorkerConcurrency is how many of them may be busy with one worker. Default 16.
+	WorkerConcurrency int
+	// PassOver is how long a worker that can't take a Job is passed over for it. Default 5m.
+	PassOver time.Duration
+	// Kueue says how to work with Kueue on the hub.
+	Kueue kueue.Options
+	// Timing are the delays of decisions.
+	Timing dispatch.Timing
+}

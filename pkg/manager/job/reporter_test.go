@@ -1,0 +1,83 @@
+package job
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/go-logr/logr"
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
+	testingclock "k8s.io/utils/clock/testing"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+)
+
+func TestReporterTellsNewsOnly(t *testing.T) {
+	recorder := events.NewFakeRecorder(10)
+	r := newReporter(recorder, testingclock.NewFakePassiveClock(noon))
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}
+	tell := func(message string) {
+		r.Tell(logr.Discard(), job, dispatch.Report{Reason: v1alpha1.EventPending, Message: message, Warning: true})
+	}
+	tell("0/1 clusters available")
+	tell("0/1 clusters available")
+	tell("0/2 clusters available")
+	r.Settle("uid", []dispatch.Report{{Reason: v1alpha1.EventPending}})
+	tell("0/2 clusters available")
+	r.Settle("uid", nil) // it isn't pending any more
+	tell("0/2 clusters available")
+	r.Tell(logr.Discard(), nil, dispatch.Report{Reason: v1alpha1.EventLost}) // nobody to tell
+
+	want := []string{"0/1", "0/2", "0/2"}
+	if len(recorder.Events) != len(want) {
+		t.Fatalf("%d events, want %d", len(recorder.Events), len(want))
+	}
+	for _, text := range want {
+		if got := <-recorder.Events; !strings.Contains(got, "Warning Pending "+text) {
+			t.Errorf("event %q, want %q", got, text)
+		}
+	}
+}
+
+// A worker that breaks another rule each time is told of, but not each time.
+func TestReporterSparesTheHub(t *testing.T) {
+	recorder := events.NewFakeRecorder(1000)
+	now := testingclock.NewFakePassiveClock(noon)
+	r := newReporter(recorder, now)
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}
+	lie := func(text string) {
+		r.Tell(logr.Discard(), job, dispatch.Report{Reason: v1alpha1.EventStatusRejected, Message: text, Warning: true})
+	}
+	for n := range 100 {
+		lie(fmt.Sprint("failed falls to ", n))
+		r.Settle("uid", nil) // honest for a moment
+	}
+	if got := len(recorder.Events); got != freeWarnings {
+		t.Errorf("%d events for 100 lies, want %d", got, freeWarnings)
+	}
+	lie("the last")
+	now.SetTime(noon.Add(warningInterval))
+	lie("the last")
+	if got := len(recorder.Events); got != freeWarnings+1 {
+		t.Errorf("%d events: the last text wasn't told in its turn", got)
+	}
+	r.Tell(logr.Discard(), job, dispatch.Report{Reason: v1alpha1.EventPlaced, Message: "Placed on worker a"})
+	if got := len(recorder.Events); got != freeWarnings+2 {
+		t.Errorf("%d events: what isn't a warning was held back", got)
+	}
+}
+
+func TestClipKeepsWholeCharacters(t *testing.T) {
+	long := strings.Repeat("ü", maxNote)
+	got := clip(long)
+	if len(got) > maxNote || !utf8.ValidString(got) || !strings.HasSuffix(got, "...") {
+		t.Errorf("clipped to %d bytes, valid: %v", len(got), utf8.ValidString(got))
+	}
+	if clip("short") != "short" {
+		t.Error("a short text was changed")
+	}
+}
