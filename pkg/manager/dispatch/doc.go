@@ -20,7 +20,7 @@
 //   - A stray is a mirror of this very Job in a worker that isn't its home. The former
 //     copy is the one that a moved Job left, while what it has achieved can still be
 //     brought home: that's the handover.
-//   - Terms are what the Job's queue says, Loss is what the hub makes of a worker that
+//   - Admission is what Kueue decides about the Job, Loss is what the hub makes of a worker that
 //     isn't in touch, and Unwanted is why a Job is to leave one that is.
 //   - A mirror waits, or is stuck, while no container of its Pods has run yet.
 package dispatch

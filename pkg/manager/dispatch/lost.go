@@ -84,7 +84,7 @@ func planHomeLost(s *Snapshot) Plan {
 
 // awaitsItsQueue: the Job runs by its queue's leave, which ends with the loss.
 func (s *Snapshot) awaitsItsQueue() bool {
-	return s.Terms.Checked && !mirror.Suspended(s.Job)
+	return s.Admission.Checked && !mirror.Suspended(s.Job)
 }
 
 // planHomeOutOfTouch does nothing: the end of a connection isn't the loss of a worker, and the hub

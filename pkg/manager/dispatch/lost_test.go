@@ -197,7 +197,7 @@ func rejected(s *Snapshot) *Snapshot {
 }
 
 func checked(s *Snapshot) *Snapshot {
-	s.Terms.Checked = true
+	s.Admission.Checked = true
 	return s
 }
 

@@ -10,7 +10,7 @@ import (
 // isTakenBack: the worker of a Job is lost, and its queue has suspended it for that. Only when the
 // Job counts as stopped is its quota free.
 func isTakenBack(s *Snapshot) bool {
-	if s.Home == nil || !isHomeLost(s) || !s.Terms.Checked || s.Terms.Reserved || !mirror.Suspended(s.Job) {
+	if s.Home == nil || !isHomeLost(s) || !s.Admission.Checked || s.Admission.QuotaReserved || !mirror.Suspended(s.Job) {
 		return false
 	}
 	policy, _ := onClusterLost(s)
@@ -21,7 +21,7 @@ func isTakenBack(s *Snapshot) bool {
 // placed. What isn't known of a worker out of touch isn't acted upon, and what is still running in
 // one stops first.
 func isAwaitingAdmission(s *Snapshot) bool {
-	return s.Terms.Reserved && mirror.Suspended(s.Job) && (s.Home == nil || s.Home.Synced && s.isStopped())
+	return s.Admission.QuotaReserved && mirror.Suspended(s.Job) && (s.Home == nil || s.Home.Synced && s.isStopped())
 }
 
 // isStopped: no Pod of the Job is left in its home.
@@ -41,7 +41,7 @@ func planAwaitingAdmission(s *Snapshot) Plan {
 	switch {
 	case s.Home == nil:
 		return Plan{Actions: []Action{Place{}}, Again: true}
-	case !s.Terms.Allows(s.Home.Worker):
+	case !s.Admission.Allows(s.Home.Worker):
 		return s.leave("isn't allowed for the Job's queue")
 	case !s.Fits:
 		return s.leave("has no room for the Job now")

@@ -22,14 +22,14 @@ func TestQueued(t *testing.T) {
 	ran := running
 	running := hubJob(placedOn("a"), func(j *batchv1.Job) { j.Status.Active = 2 })
 	stopping := hubJob(placedOn("a"), suspendedJob, func(j *batchv1.Job) { j.Status.Active = 2 })
-	reserved, waiting := Terms{Checked: true, Reserved: true, Workers: []string{"a", "b"}}, Terms{Checked: true, Workers: []string{"a", "b"}}
-	elsewhere := Terms{Checked: true, Reserved: true, Workers: []string{"b"}}
+	reserved, waiting := Admission{Checked: true, QuotaReserved: true, Workers: []string{"a", "b"}}, Admission{Checked: true, Workers: []string{"a", "b"}}
+	elsewhere := Admission{Checked: true, QuotaReserved: true, Workers: []string{"b"}}
 	rows := map[string]struct {
-		given *Snapshot
-		terms Terms
-		tight bool // no room at home
-		want  Situation
-		then  []string
+		given     *Snapshot
+		admission Admission
+		tight     bool // no room at home
+		want      Situation
+		then      []string
 	}{
 		"without quota it waits":            {look(hubJob(shown)), waiting, false, SuspendedAtHub, nil},
 		"shown as suspended first":          {look(hubJob(suspendedJob)), reserved, false, AwaitingAdmission, []string{"status"}},
@@ -47,32 +47,32 @@ func TestQueued(t *testing.T) {
 		"stopped: it waits for quota":       {look(placed, seat("a", nil, lost)), waiting, false, TakenBack, nil},
 		"with quota again it leaves":        {look(placed, seat("a", nil, lost)), reserved, false, HomeLost, []string{"move from a"}},
 		"a worker away isn't acted upon":    {look(placed, seat("a", nil, outOfTouch)), reserved, false, HomeOutOfTouch, nil},
-		"without a check, no early placing": {look(hubJob(shown)), Terms{}, false, SuspendedAtHub, nil},
+		"without a check, no early placing": {look(hubJob(shown)), Admission{}, false, SuspendedAtHub, nil},
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
-			row.given.Terms, row.given.Fits = row.terms, !row.tight
+			row.given.Admission, row.given.Fits = row.admission, !row.tight
 			checkDecision(t, row.given, row.want, row.then)
 		})
 	}
 }
 
 // A Job that waits to be admitted is placed as it will be, and isn't changed by that.
-func TestAnticipate(t *testing.T) {
-	terms := Terms{
-		Reserved: true, NodeSelector: map[string]string{"capacity": "spot"},
+func TestAsResumed(t *testing.T) {
+	admission := Admission{
+		QuotaReserved: true, NodeSelector: map[string]string{"capacity": "spot"},
 		Tolerations: []corev1.Toleration{{Key: "spot"}}, Parallelism: ptr.To[int32](1),
 	}
 	job := hubJob(suspendedJob)
-	next := terms.Anticipate(job)
+	next := admission.AsResumed(job)
 	pods := next.Spec.Template.Spec
 	if pods.NodeSelector["capacity"] != "spot" || len(pods.Tolerations) != 1 || *next.Spec.Parallelism != 1 {
-		t.Errorf("anticipated: %v %v %d", pods.NodeSelector, pods.Tolerations, *next.Spec.Parallelism)
+		t.Errorf("as resumed: %v %v %d", pods.NodeSelector, pods.Tolerations, *next.Spec.Parallelism)
 	}
 	if len(job.Spec.Template.Spec.NodeSelector)+len(job.Spec.Template.Spec.Tolerations) > 0 || *job.Spec.Parallelism != 2 {
 		t.Error("the Job itself was changed")
 	}
-	if running := hubJob(); terms.Anticipate(running) != running {
+	if running := hubJob(); admission.AsResumed(running) != running {
 		t.Error("a Job that runs has all of that already")
 	}
 }

@@ -44,8 +44,8 @@ type Snapshot struct {
 	Carry Carry
 	// Fits: the home has room for the Pods of a Job that is to be resumed.
 	Fits bool
-	// Terms are what the Job's queue says, if there is one.
-	Terms Terms
+	// Admission is what Kueue decides about the Job; zero without Kueue.
+	Admission Admission
 
 	// Unmet tells of the last patch of the mirror that the worker didn't take as it was; zero: it
 	// took it, or that's long ago.

@@ -111,7 +111,7 @@ func (r *Reconciler) forget(job *batchv1.Job) {
 	r.memory.Forget(job.UID)
 	r.copier.Book.Forget(key)
 	r.passedOver.Forget(job.UID)
-	r.outlooks.Forget(job.UID)
+	r.placementResults.Forget(job.UID)
 	r.report.Forget(job.UID)
 	r.waiters.Remove(key)
 	r.lag.Stop(key, r.clock.Now())

@@ -31,7 +31,7 @@ func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName, now t
 		s.Unmet = known.unmetSince(now.Add(-r.options.PassOver))
 		s.MirrorChanged = r.lag.Since(key)
 		s.PassedOver = r.passedOver.For(s.Job.UID, now)
-		s.Terms = r.queues.Terms(ctx, s.Job)
+		s.Admission = r.queues.Admission(ctx, s.Job)
 		home, from = s.Job.Annotations[v1alpha1.AnnotationCluster], s.Job.Annotations[v1alpha1.AnnotationMovedFrom]
 	}
 	if home != "" {
@@ -172,14 +172,14 @@ func (r *Reconciler) fitsAtHome(ctx context.Context, s *dispatch.Snapshot) bool 
 	if !ok || !worker.View().Room.Known {
 		return true
 	}
-	return r.placer.Fits(ctx, s.Terms.Anticipate(s.Job), worker)
+	return r.placer.Fits(ctx, s.Admission.AsResumed(s.Job), worker)
 }
 
 // mayResume: the Job is suspended in its home, and runs again on the hub, or will as soon as its
 // queue knows that it has a place.
 func mayResume(s *dispatch.Snapshot) bool {
 	if mirror.Suspended(s.Job) {
-		return s.Terms.Reserved && (s.Home.Mirror == nil || mirror.Suspended(s.Home.Mirror))
+		return s.Admission.QuotaReserved && (s.Home.Mirror == nil || mirror.Suspended(s.Home.Mirror))
 	}
 	return s.Home.Mirror != nil && mirror.Suspended(s.Home.Mirror)
 }

@@ -11,52 +11,51 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// outlooks remembers whether Jobs that are to be placed while they're suspended have a place, for
-// those who decide over their quota. Nothing is lost with it: the next look at the Job finds the
-// same.
-type outlooks struct {
+// placementResults holds the last placement result of each suspended Job with reserved quota. Each
+// reconcile of the Job computes it anew.
+type placementResults struct {
 	mu      sync.Mutex
-	jobs    map[types.UID]kueue.Outlook
+	jobs    map[types.UID]kueue.PlacementResult
 	changed func(types.NamespacedName)
 }
 
-func newOutlooks(changed func(types.NamespacedName)) *outlooks {
-	return &outlooks{jobs: map[types.UID]kueue.Outlook{}, changed: changed}
+func newPlacementResults(changed func(types.NamespacedName)) *placementResults {
+	return &placementResults{jobs: map[types.UID]kueue.PlacementResult{}, changed: changed}
 }
 
-// Placed remembers that room is held for a Job in a worker.
-func (o *outlooks) Placed(s *dispatch.Snapshot) {
-	o.set(s, kueue.Outlook{Since: s.Terms.Since, Worker: s.Home.Worker})
+// Placed records that capacity in a worker is reserved for a Job.
+func (o *placementResults) Placed(s *dispatch.Snapshot) {
+	o.set(s, kueue.PlacementResult{ReservedAt: s.Admission.ReservedAt, Worker: s.Home.Worker})
 }
 
-// Unplaced remembers a decision that found no worker.
-func (o *outlooks) Unplaced(s *dispatch.Snapshot, decision placement.Decision) {
-	o.set(s, kueue.Outlook{Since: s.Terms.Since, Why: decision.Named(), MayPass: decision.MayFitLater()})
+// Unplaced records a decision that found no worker.
+func (o *placementResults) Unplaced(s *dispatch.Snapshot, decision placement.Decision) {
+	o.set(s, kueue.PlacementResult{ReservedAt: s.Admission.ReservedAt, Reason: decision.Named(), MayFitLater: decision.MayFitLater()})
 }
 
-func (o *outlooks) set(s *dispatch.Snapshot, outlook kueue.Outlook) {
-	if !s.Terms.Reserved || !mirror.Suspended(s.Job) {
+func (o *placementResults) set(s *dispatch.Snapshot, result kueue.PlacementResult) {
+	if !s.Admission.QuotaReserved || !mirror.Suspended(s.Job) {
 		return
 	}
 	o.mu.Lock()
 	before := o.jobs[s.Job.UID]
-	o.jobs[s.Job.UID] = outlook
+	o.jobs[s.Job.UID] = result
 	o.mu.Unlock()
-	if before != outlook {
+	if before != result {
 		o.changed(s.Key)
 	}
 }
 
-// Of implements kueue.Dispatcher.
-func (o *outlooks) Of(uid types.UID) (kueue.Outlook, bool) {
+// Of implements kueue.JobController.
+func (o *placementResults) Of(uid types.UID) (kueue.PlacementResult, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	outlook, known := o.jobs[uid]
-	return outlook, known
+	result, known := o.jobs[uid]
+	return result, known
 }
 
 // Forget drops a Job.
-func (o *outlooks) Forget(uid types.UID) {
+func (o *placementResults) Forget(uid types.UID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.jobs, uid)

@@ -26,7 +26,7 @@ func (r *Reconciler) place(ctx context.Context, s *dispatch.Snapshot, a dispatch
 		return r.tell(ctx, s, dispatch.Report{Reason: v1alpha1.EventInvalid, Warning: true, Message: err.Error()}), nil
 	}
 	r.waiters.Add(s.Key) // before the room is read: what comes free from now on wakes the Job
-	if !r.settling.Over() || !r.queues.Known(s.Job) {
+	if !r.settling.Over() || !r.queues.Synced(s.Job) {
 		return outcome{awaitsRoom: true}, nil
 	}
 	decision := r.placer.Choose(ctx, request)
@@ -48,7 +48,7 @@ func placementRequest(s *dispatch.Snapshot, a dispatch.Place) (placement.Request
 		return placement.Request{}, err
 	}
 	request := placement.Request{
-		Job: s.Terms.Anticipate(s.Job), Selector: selector, Among: s.Terms.Workers, PassedOver: s.PassedOver,
+		Job: s.Admission.AsResumed(s.Job), Selector: selector, Among: s.Admission.Workers, PassedOver: s.PassedOver,
 	}
 	if a.Leave != "" {
 		request.PassedOver = maps.Clone(s.PassedOver)
@@ -73,7 +73,7 @@ func (r *Reconciler) noPlace(ctx context.Context, s *dispatch.Snapshot, a dispat
 		o = r.tell(ctx, s, dispatch.Report{Reason: v1alpha1.EventPending, Warning: true, Message: message})
 	}
 	o.awaitsRoom = true
-	r.outlooks.Unplaced(s, decision)
+	r.placementResults.Unplaced(s, decision)
 	return o
 }
 

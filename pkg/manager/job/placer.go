@@ -22,8 +22,8 @@ type placer struct {
 	placements *placements
 	// job reads a hub Job from the cache; nil: there is none.
 	job func(context.Context, types.NamespacedName) *batchv1.Job
-	// terms are what a Job's queue says.
-	terms func(context.Context, *batchv1.Job) dispatch.Terms
+	// admission is what Kueue decides about a Job.
+	admission func(context.Context, *batchv1.Job) dispatch.Admission
 
 	mu sync.Mutex
 	// primed are the ledgers that know of the Jobs placed before.
@@ -32,7 +32,7 @@ type placer struct {
 
 func newPlacer(r *Reconciler, workers *clusters.Registry) *placer {
 	return &placer{
-		workers: workers, placements: r.placements, job: r.cachedJob, terms: r.queues.Terms,
+		workers: workers, placements: r.placements, job: r.cachedJob, admission: r.queues.Admission,
 		primed: map[string]*capacity.Ledger{},
 	}
 }
@@ -88,8 +88,8 @@ func (p *placer) prime(ctx context.Context, worker *clusters.Worker) {
 	p.primed[worker.Name()] = worker.Ledger()
 	for _, key := range p.placements.On(worker.Name()) {
 		if job := p.job(ctx, key); job != nil {
-			terms := p.terms(ctx, job)
-			reserve(worker, terms.Anticipate(job), wantsRoom(job, terms))
+			admission := p.admission(ctx, job)
+			reserve(worker, admission.AsResumed(job), wantsRoom(job, admission))
 		}
 	}
 }
@@ -105,8 +105,8 @@ func reserve(worker *clusters.Worker, job *batchv1.Job, running bool) {
 
 // wantsRoom says whether room is to be held for a Job's Pods: it runs, or will as soon as its queue
 // knows that it has a place.
-func wantsRoom(job *batchv1.Job, terms dispatch.Terms) bool {
-	return !mirror.Suspended(job) || terms.Reserved
+func wantsRoom(job *batchv1.Job, admission dispatch.Admission) bool {
+	return !mirror.Suspended(job) || admission.QuotaReserved
 }
 
 func clusterOf(worker *clusters.Worker) placement.Cluster {

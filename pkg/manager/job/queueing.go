@@ -6,16 +6,19 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 )
 
-// dispatcher is what the integration with Kueue sees of this package.
-type dispatcher struct {
+// jobController implements kueue.JobController.
+type jobController struct {
 	*wakeups
 	reconciler *Reconciler
 }
 
-// Outlook implements kueue.Dispatcher.
-func (d dispatcher) Outlook(uid types.UID) (kueue.Outlook, bool) {
-	return d.reconciler.outlooks.Of(uid)
-}
+// Enqueue implements kueue.JobController.
+func (c jobController) Enqueue(jobs ...types.NamespacedName) { c.Wake(jobs...) }
 
-// WakeWaiting implements kueue.Dispatcher.
-func (d dispatcher) WakeWaiting() { d.Wake(d.reconciler.waiters.All()...) }
+// EnqueueUnplaced implements kueue.JobController.
+func (c jobController) EnqueueUnplaced() { c.Wake(c.reconciler.waiters.All()...) }
+
+// PlacementResult implements kueue.JobController.
+func (c jobController) PlacementResult(uid types.UID) (kueue.PlacementResult, bool) {
+	return c.reconciler.placementResults.Of(uid)
+}

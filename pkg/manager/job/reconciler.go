@@ -39,19 +39,19 @@ type Reconciler struct {
 	origin  v1alpha1.Origin
 	options Options
 
-	placements *placements
-	hub        *written
-	mirrors    *mirrorsWritten
-	waiters    *waiters
-	passedOver *passedOver
-	queues     *kueue.Queues
-	outlooks   *outlooks
-	memory     *memory
-	lanes      *lanes
-	lag        *lag
-	pace       events.Pace
-	settling   *settling
-	stalls     *stalls
+	placements       *placements
+	hub              *written
+	mirrors          *mirrorsWritten
+	waiters          *waiters
+	passedOver       *passedOver
+	queues           *kueue.Queues
+	placementResults *placementResults
+	memory           *memory
+	lanes            *lanes
+	lag              *lag
+	pace             events.Pace
+	settling         *settling
+	stalls           *stalls
 }
 
 // mirrorsWritten remembers the writes to each worker.
@@ -135,9 +135,9 @@ func (r *Reconciler) account(s *dispatch.Snapshot) {
 	}
 	if worker, ok := r.workers.Get(s.Home.Worker); ok {
 		waits := !s.Fits && (s.Home.Mirror == nil || mirror.Suspended(s.Home.Mirror))
-		reserve(worker, s.Terms.Anticipate(s.Job), wantsRoom(s.Job, s.Terms) && !waits)
-		if !waits && s.Terms.Allows(s.Home.Worker) {
-			r.outlooks.Placed(s)
+		reserve(worker, s.Admission.AsResumed(s.Job), wantsRoom(s.Job, s.Admission) && !waits)
+		if !waits && s.Admission.Allows(s.Home.Worker) {
+			r.placementResults.Placed(s)
 		}
 	}
 }

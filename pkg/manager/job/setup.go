@@ -45,20 +45,20 @@ func New(mgr ctrl.Manager, recorder events.EventRecorder, options Options) *Reco
 	queues := kueue.New(options.Kueue)
 	return &Reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), cache: mgr.GetCache(),
-		report:     newReporter(recorder, clock.RealClock{}),
-		clock:      clock.RealClock{},
-		origin:     options.Origin,
-		options:    options,
-		placements: newPlacements(),
-		hub:        newWritten(),
-		mirrors:    newMirrorsWritten(),
-		waiters:    newWaiters(),
-		passedOver: newPassedOver(),
-		queues:     queues,
-		outlooks:   newOutlooks(queues.PlaceChanged),
-		memory:     newMemory(),
-		lag:        newLag(),
-		stalls:     &stalls{clock: clock.RealClock{}},
+		report:           newReporter(recorder, clock.RealClock{}),
+		clock:            clock.RealClock{},
+		origin:           options.Origin,
+		options:          options,
+		placements:       newPlacements(),
+		hub:              newWritten(),
+		mirrors:          newMirrorsWritten(),
+		waiters:          newWaiters(),
+		passedOver:       newPassedOver(),
+		queues:           queues,
+		placementResults: newPlacementResults(queues.PlacementChanged),
+		memory:           newMemory(),
+		lag:              newLag(),
+		stalls:           &stalls{clock: clock.RealClock{}},
 	}
 }
 
@@ -77,7 +77,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers *clusters.Regist
 	if err := r.setupCarry(mgr, wake); err != nil {
 		return fmt.Errorf("jobs: %w", err)
 	}
-	if err := r.queues.SetupWithManager(mgr, dispatcher{wake, r}, r.options.Namespace); err != nil {
+	if err := r.queues.SetupWithManager(mgr, jobController{wake, r}, r.options.Namespace); err != nil {
 		return fmt.Errorf("kueue: %w", err)
 	}
 	r.workers.Notify(wake)

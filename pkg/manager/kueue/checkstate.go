@@ -80,29 +80,29 @@ func isHomeLost(s *situation) bool {
 // isWellPlaced: the Job has a place where it's allowed, room is held for it there, and it can be
 // reached.
 func isWellPlaced(s *situation) bool {
-	outlook := s.freshOutlook()
-	return outlook != nil && outlook.Worker != "" && outlook.Worker == s.placement() && s.terms.Allows(s.placement()) &&
+	result := s.currentResult()
+	return result != nil && result.Worker != "" && result.Worker == s.placement() && s.admission.Allows(s.placement()) &&
 		s.homeIs(v1alpha1.ConditionReady, metav1.ConditionTrue)
 }
 
 // isHopeless: no worker can ever take the Job as it is.
 func isHopeless(s *situation) bool {
-	outlook := s.freshOutlook()
-	return outlook != nil && outlook.Worker == "" && !outlook.MayPass
+	result := s.currentResult()
+	return result != nil && result.Worker == "" && !result.MayFitLater
 }
 
 // isUntried: nothing is known of the Job's chances yet, and in a moment it will be.
 func (s *situation) isUntried() bool {
 	away := s.home != nil && !s.homeIs(v1alpha1.ConditionReady, metav1.ConditionTrue)
-	return s.gate.Problem == "" && s.freshOutlook() == nil && !away
+	return s.gate.Problem == "" && s.currentResult() == nil && !away
 }
 
-// freshOutlook is what the dispatcher found out since quota was reserved.
-func (s *situation) freshOutlook() *Outlook {
-	if s.outlook == nil || !s.outlook.Since.Equal(reservedAt(s.workload)) {
+// currentResult is what the dispatcher found out since quota was reserved.
+func (s *situation) currentResult() *PlacementResult {
+	if s.result == nil || !s.result.ReservedAt.Equal(reservedAt(s.workload)) {
 		return nil
 	}
-	return s.outlook
+	return s.result
 }
 
 // patience is how much longer the Job may hold its quota without a place.
@@ -124,13 +124,13 @@ func pending(s *situation) verdict {
 
 // why says why the Job has no place.
 func (s *situation) why() string {
-	outlook := s.freshOutlook()
+	result := s.currentResult()
 	switch {
 	case s.gate.Problem != "":
 		return fmt.Sprintf("AdmissionCheck %s: %s", s.gate.Check, s.gate.Problem)
-	case outlook != nil && outlook.Worker == "":
-		return outlook.Why
-	case s.placement() != "" && s.terms.Allows(s.placement()):
+	case result != nil && result.Worker == "":
+		return result.Reason
+	case s.placement() != "" && s.admission.Allows(s.placement()):
 		return s.homeTrouble()
 	default:
 		return "Looking for a worker"

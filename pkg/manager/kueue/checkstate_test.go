@@ -23,10 +23,10 @@ type edit func(*situation)
 
 func given(edits ...edit) *situation {
 	s := &situation{
-		now:   noon.Add(10 * time.Second),
-		check: kueue.AdmissionCheckState{Name: "check", State: kueue.CheckStatePending},
-		gate:  gate{Check: "check", Workers: []string{"w1", "w2"}},
-		terms: dispatch.Terms{Checked: true, Reserved: true, Workers: []string{"w1", "w2"}},
+		now:       noon.Add(10 * time.Second),
+		check:     kueue.AdmissionCheckState{Name: "check", State: kueue.CheckStatePending},
+		gate:      gate{Check: "check", Workers: []string{"w1", "w2"}},
+		admission: dispatch.Admission{Checked: true, QuotaReserved: true, Workers: []string{"w1", "w2"}},
 		job: &batchv1.Job{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "pi", Annotations: map[string]string{}},
 			Spec:       batchv1.JobSpec{Suspend: ptr.To(true), ManagedBy: ptr.To(v1alpha1.ManagedByDispatcher)},
@@ -72,11 +72,13 @@ var (
 )
 
 func roomHeldIn(worker string) edit {
-	return func(s *situation) { s.outlook = &Outlook{Since: noon, Worker: worker} }
+	return func(s *situation) { s.result = &PlacementResult{ReservedAt: noon, Worker: worker} }
 }
 
-func noRoom(why string, mayPass bool) edit {
-	return func(s *situation) { s.outlook = &Outlook{Since: noon, Why: why, MayPass: mayPass} }
+func noRoom(why string, mayFitLater bool) edit {
+	return func(s *situation) {
+		s.result = &PlacementResult{ReservedAt: noon, Reason: why, MayFitLater: mayFitLater}
+	}
 }
 
 func TestDecideCheck(t *testing.T) {
@@ -91,14 +93,14 @@ func TestDecideCheck(t *testing.T) {
 		{"placed with room", given(placedOn("w1", inTouch), roomHeldIn("w1")), kueue.CheckStateReady, "Placed on worker w1"},
 		{"placed before this reservation", given(placedOn("w1", inTouch)), "", ""},
 		{"room was held for an earlier reservation", given(placedOn("w1", inTouch), func(s *situation) {
-			s.outlook = &Outlook{Since: noon.Add(-time.Hour), Worker: "w1"}
+			s.result = &PlacementResult{ReservedAt: noon.Add(-time.Hour), Worker: "w1"}
 		}), "", ""},
 		{"placed where it isn't allowed", given(placedOn("w3", inTouch), roomHeldIn("w3")), kueue.CheckStatePending, ""},
 		{"placed, and the worker is away", given(placedOn("w1", away), roomHeldIn("w1")), kueue.CheckStatePending, "Worker w1 isn't ready: Reason: message"},
 		{"no room now", given(noRoom("w1: full", true)), kueue.CheckStatePending, "w1: full"},
 		{"no room for long", given(noRoom("w1: full", true), later(3*time.Minute)), kueue.CheckStateRetry, "w1: full"},
 		{"no room ever", given(noRoom("w1: too small", false)), kueue.CheckStateRetry, "w1: too small"},
-		{"no room ever, long ago", given(func(s *situation) { s.outlook = &Outlook{Since: noon.Add(-time.Hour)} }),
+		{"no room ever, long ago", given(func(s *situation) { s.result = &PlacementResult{ReservedAt: noon.Add(-time.Hour)} }),
 			"", ""},
 		{"bad config", given(func(s *situation) { s.gate.Problem = "no config" }), kueue.CheckStatePending, "AdmissionCheck check: no config"},
 		{"running, config edited", given(placedOn("w3", inTouch), workloadIs(kueue.WorkloadAdmitted)), kueue.CheckStateReady, "w3"},
@@ -139,7 +141,7 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-func TestTermsOf(t *testing.T) {
+func TestAdmissionOf(t *testing.T) {
 	job := &batchv1.Job{}
 	gates := []gate{{Check: "a", Workers: []string{"w2", "w1", "w3"}}, {Check: "b", Workers: []string{"w1", "w2"}}}
 	flavors := map[kueue.ResourceFlavorReference]*kueue.ResourceFlavor{"spot": {Spec: kueue.ResourceFlavorSpec{
@@ -153,31 +155,31 @@ func TestTermsOf(t *testing.T) {
 		{Name: "main", NodeSelector: map[string]string{"reservation": "7"}},
 	}}}
 
-	terms := termsOf(job, w, gates, flavors)
-	if got := strings.Join(terms.Workers, " "); got != "w2 w1" {
+	admission := admissionOf(job, w, gates, flavors)
+	if got := strings.Join(admission.Workers, " "); got != "w2 w1" {
 		t.Errorf("workers that both checks allow: %q, want w2 w1", got)
 	}
-	if !terms.Checked || !terms.Reserved || !terms.Since.Equal(noon) {
-		t.Errorf("with quota: %+v", terms)
+	if !admission.Checked || !admission.QuotaReserved || !admission.ReservedAt.Equal(noon) {
+		t.Errorf("with quota: %+v", admission)
 	}
-	if terms.NodeSelector["capacity"] != "spot" || terms.NodeSelector["reservation"] != "7" || len(terms.Tolerations) != 1 {
-		t.Errorf("what will be added to the Pods: %v %v", terms.NodeSelector, terms.Tolerations)
+	if admission.NodeSelector["capacity"] != "spot" || admission.NodeSelector["reservation"] != "7" || len(admission.Tolerations) != 1 {
+		t.Errorf("what will be added to the Pods: %v %v", admission.NodeSelector, admission.Tolerations)
 	}
-	if terms.Parallelism != nil {
+	if admission.Parallelism != nil {
 		t.Error("parallelism changes, though the Job doesn't allow it")
 	}
 	job.Annotations = map[string]string{annotationMinParallelism: "1"}
-	if terms := termsOf(job, w, gates, flavors); ptr.Deref(terms.Parallelism, 0) != 2 {
-		t.Errorf("parallelism of a Job that was admitted in part: %v", terms.Parallelism)
+	if admission := admissionOf(job, w, gates, flavors); ptr.Deref(admission.Parallelism, 0) != 2 {
+		t.Errorf("parallelism of a Job that was admitted in part: %v", admission.Parallelism)
 	}
 	w.Status.AdmissionChecks[0].State = kueue.CheckStateRetry
-	if termsOf(job, w, gates, flavors).Reserved {
+	if admissionOf(job, w, gates, flavors).QuotaReserved {
 		t.Error("a Job that another check sends back is to be placed")
 	}
-	if terms := termsOf(job, w, nil, flavors); terms.Checked || terms.Workers != nil {
-		t.Errorf("without a check of ours: %+v", terms)
+	if admission := admissionOf(job, w, nil, flavors); admission.Checked || admission.Workers != nil {
+		t.Errorf("without a check of ours: %+v", admission)
 	}
-	if terms := termsOf(job, w, []gate{{Problem: "no config", Workers: []string{}}}, nil); terms.Workers == nil {
+	if admission := admissionOf(job, w, []gate{{Problem: "no config", Workers: []string{}}}, nil); admission.Workers == nil {
 		t.Error("a check without a config allows all workers")
 	}
 }

@@ -3,7 +3,7 @@
 //
 //	CRDs of Kueue ─▶ lifecycle ─▶ session (own cache; there while the CRDs are)
 //	                                │
-//	     Workload ─▶ terms ─────────┼─▶ dispatch: where a Job may be, and whether
+//	     Workload ─▶ admission ─────┼─▶ dispatch: where a Job may be, and whether
 //	     AdmissionCheck             │   it's to be placed while it's suspended
 //	     MultiKueueConfig           │
 //	     ResourceFlavor             │
@@ -20,7 +20,7 @@
 //
 // # The way of a Job with an AdmissionCheck
 //
-// Kueue reserves quota; the Job stays suspended. Its terms now say so, and the dispatcher places it
+// Kueue reserves quota; the Job stays suspended. Its admission now says so, and the dispatcher places it
 // as it places any Job, with the room in the worker held for it: the placement is written down on
 // the suspended hub Job. That's what makes the check Ready; Kueue admits the Workload and resumes
 // the Job, whose mirror is then created. Where no worker takes it, the check is Pending with the

@@ -69,7 +69,7 @@ func (l *lifecycle) Start(ctx context.Context) error {
 			log.FromContext(ctx).Error(err, "Can't tell what Kueue says; Jobs that name a queue wait")
 			wait = time.After(retryLook)
 			if !l.queues.failed.Swap(true) {
-				l.queues.dispatcher.WakeWaiting()
+				l.queues.jobs.EnqueueUnplaced()
 			}
 		}
 		select {
@@ -152,7 +152,7 @@ func (l *lifecycle) look(ctx context.Context, api discovery.DiscoveryInterface) 
 	}
 	l.queues.known.Store(true)
 	l.queues.failed.Store(false)
-	l.queues.dispatcher.WakeWaiting()
+	l.queues.jobs.EnqueueUnplaced()
 	return nil
 }
 

@@ -12,72 +12,71 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 )
 
-// Dispatcher is the controller of hub Jobs.
-type Dispatcher interface {
-	// Wake has Jobs looked at.
-	Wake(jobs ...types.NamespacedName)
-	// WakeWaiting has all Jobs looked at that wait for a place.
-	WakeWaiting()
-	// Outlook says whether a Job has a place, and if not, why; false: that isn't known.
-	Outlook(job types.UID) (Outlook, bool)
+// JobController is the controller of hub Jobs, as Kueue's integration uses it.
+type JobController interface {
+	// Enqueue has Jobs reconciled.
+	Enqueue(jobs ...types.NamespacedName)
+	// EnqueueUnplaced does so for all Jobs that wait for a worker.
+	EnqueueUnplaced()
+	// PlacementResult is the last one of a Job; false: there is none yet.
+	PlacementResult(job types.UID) (PlacementResult, bool)
 }
 
-// Outlook is what the dispatcher last found out about the place of a Job that quota is held for.
-type Outlook struct {
-	// Since is the reservation of quota that it's about, as in dispatch.Terms.
-	Since time.Time
-	// Worker is where room is held for the Job; empty: nowhere.
+// PlacementResult is the result of the last attempt to place a Job that has reserved quota.
+type PlacementResult struct {
+	// ReservedAt identifies the reservation of quota, as in dispatch.Admission.
+	ReservedAt time.Time
+	// Worker is where capacity is reserved for the Job; empty: nowhere.
 	Worker string
-	// Why no worker can take it, worker by worker.
-	Why string
-	// MayPass: some worker may take it later, without anyone touching the Job or a worker's
+	// Reason says why no worker can take the Job, worker by worker.
+	Reason string
+	// MayFitLater: some worker may take the Job later without a change of the Job or of a worker's
 	// settings.
-	MayPass bool
+	MayFitLater bool
 }
 
-// Queues is what Kueue on the hub says of Jobs. It's usable before it's set up: then nothing is
-// known yet.
+// Queues is what Kueue on the hub decides about Jobs. Before it's set up, no Job is synced.
 type Queues struct {
-	options    Options
-	dispatcher Dispatcher
+	options Options
+	jobs    JobController
 
-	// session is there while Kueue's CRDs are, and its caches are filled.
+	// session runs while the hub serves Kueue's API.
 	session atomic.Pointer[session]
-	// known: it's settled whether Kueue is there. failed: that couldn't be found out.
+	// known: the hub has said whether it serves Kueue's API. failed: that couldn't be found out.
 	known, failed atomic.Bool
 }
 
 // New returns Queues that aren't set up yet.
 func New(options Options) *Queues { return &Queues{options: options} }
 
-// Known says whether it's known what Kueue says of a Job: before, it shouldn't be placed, as it may
-// go where its queue doesn't allow it. When Kueue's objects can't be read, only the Jobs wait that
-// name a queue.
-func (q *Queues) Known(job *batchv1.Job) bool {
-	return q.options.Disabled || q.known.Load() || q.failed.Load() && job.Labels[labelQueue] == ""
-}
-
 // labelQueue names a Job's LocalQueue.
 const labelQueue = "kueue.x-k8s.io/queue-name"
 
-// Terms are those of a Job. They're read from caches.
-func (q *Queues) Terms(ctx context.Context, job *batchv1.Job) dispatch.Terms {
-	if s := q.session.Load(); s != nil {
-		return s.terms(ctx, job)
-	}
-	return dispatch.Terms{}
+// Synced reports whether Admission can be relied on for a Job. A Job that isn't synced must not be
+// placed: it could go to a worker that its queue doesn't allow. While Kueue's objects can't be
+// read, only Jobs that name a queue aren't synced.
+func (q *Queues) Synced(job *batchv1.Job) bool {
+	return q.options.Disabled || q.known.Load() || q.failed.Load() && job.Labels[labelQueue] == ""
 }
 
-// PlaceChanged has the queue told of news about a Job's place.
-func (q *Queues) PlaceChanged(job types.NamespacedName) {
+// Admission is what Kueue decides about a Job, from caches.
+func (q *Queues) Admission(ctx context.Context, job *batchv1.Job) dispatch.Admission {
+	if s := q.session.Load(); s != nil {
+		return s.admission(ctx, job)
+	}
+	return dispatch.Admission{}
+}
+
+// PlacementChanged has the admission checks of a Job's Workload reconciled.
+func (q *Queues) PlacementChanged(job types.NamespacedName) {
 	if s := q.session.Load(); s != nil {
 		s.workloads.jobChanged(job)
 	}
 }
 
-// SetupWithManager adds what works with Kueue to the manager; it runs on the leader only.
-func (q *Queues) SetupWithManager(mgr ctrl.Manager, d Dispatcher, namespace string) error {
-	q.dispatcher = d
+// SetupWithManager adds the integration with Kueue to the manager; it runs on the leader only.
+func (q *Queues) SetupWithManager(mgr ctrl.Manager, jobs JobController, namespace string) error {
+	q.jobs = jobs
 	if q.options.Disabled {
 		return nil
 	}

@@ -31,15 +31,15 @@ const byOwner = "jobferry.dev/owner"
 // session is what there is while Kueue's CRDs are: caches of its objects, and the controllers that
 // work on them.
 type session struct {
-	options    Options
-	dispatcher Dispatcher
-	namespace  string // of the registration Secrets
-	hub        client.Client
-	live       client.Reader // past the cache
-	objects    cache.Cache   // Kueue's
-	workloads  *workloads
-	checks     *checks
-	remotes    *remotes
+	options   Options
+	jobs      JobController
+	namespace string // of the registration Secrets
+	hub       client.Client
+	live      client.Reader // past the cache
+	objects   cache.Cache   // Kueue's
+	workloads *workloads
+	checks    *checks
+	remotes   *remotes
 
 	controllers []controller.Controller
 }
@@ -54,7 +54,7 @@ func newSession(ctx context.Context, l *lifecycle) (*session, error) {
 		return nil, fmt.Errorf("cache: %w", err)
 	}
 	s := &session{
-		options: l.queues.options, dispatcher: l.queues.dispatcher, namespace: l.namespace,
+		options: l.queues.options, jobs: l.queues.jobs, namespace: l.namespace,
 		hub: l.mgr.GetClient(), live: l.mgr.GetAPIReader(), objects: objects,
 	}
 	if err := objects.IndexField(ctx, &kueue.Workload{}, byOwner, indexOwner); err != nil {
@@ -149,15 +149,15 @@ func indexOwner(object client.Object) []string {
 	return nil
 }
 
-// terms are those of a Job, from the caches.
-func (s *session) terms(ctx context.Context, job *batchv1.Job) dispatch.Terms {
+// admission is what Kueue decides about a Job, from the caches.
+func (s *session) admission(ctx context.Context, job *batchv1.Job) dispatch.Admission {
 	w := s.workloadOf(ctx, job)
 	if w == nil {
-		return dispatch.Terms{}
+		return dispatch.Admission{}
 	}
 	gates := s.gatesOf(ctx, w)
 	if len(gates) == 0 {
-		return dispatch.Terms{}
+		return dispatch.Admission{}
 	}
-	return termsOf(job, w, gates, s.flavorsOf(ctx, w))
+	return admissionOf(job, w, gates, s.flavorsOf(ctx, w))
 }

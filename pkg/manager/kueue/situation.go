@@ -18,15 +18,15 @@ type situation struct {
 	now      time.Time
 	workload *kueue.Workload
 	// check is ours, as the Workload has it.
-	check kueue.AdmissionCheckState
-	gate  gate
-	terms dispatch.Terms
+	check     kueue.AdmissionCheckState
+	gate      gate
+	admission dispatch.Admission
 	// job is the hub Job that the Workload stands for; nil: it hasn't been seen.
 	job *batchv1.Job
 	// home is the WorkerCluster that the Job is placed on; nil: none of that name.
 	home *v1alpha1.WorkerCluster
-	// outlook is what came of the last try to place the Job; nil: that isn't known.
-	outlook *Outlook
+	// result is that of the last attempt to place the Job; nil: none is known.
+	result  *PlacementResult
 	options Options
 }
 

@@ -79,7 +79,7 @@ func (r *workloads) workloadEvents() handler.TypedEventHandler[*kueue.Workload, 
 	}
 }
 
-// saysElse: the terms of the Workload's Job may have changed.
+// saysElse: what the Workload says about its Job may have changed.
 func saysElse(old, now *kueue.Workload) bool {
 	return holdsQuota(old) != holdsQuota(now) || refused(old) != refused(now) || !reservedAt(old).Equal(reservedAt(now)) ||
 		len(old.Status.AdmissionChecks) != len(now.Status.AdmissionChecks) ||
@@ -95,7 +95,7 @@ func podSetUpdates(w *kueue.Workload) (updates []kueue.PodSetUpdate) {
 
 func (r *workloads) wake(w *kueue.Workload) {
 	if owner, isJob := ownerOf(w); isJob && len(w.Status.AdmissionChecks) > 0 {
-		r.dispatcher.Wake(types.NamespacedName{Namespace: w.Namespace, Name: owner.Name})
+		r.jobs.Enqueue(types.NamespacedName{Namespace: w.Namespace, Name: owner.Name})
 	}
 }
 

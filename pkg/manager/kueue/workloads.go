@@ -101,9 +101,9 @@ func (r *workloads) gather(ctx context.Context, w *kueue.Workload, check kueue.A
 		return s, nil
 	}
 	s.job = &job
-	s.terms = termsOf(&job, w, r.gatesOf(ctx, w), nil)
-	if outlook, known := r.dispatcher.Outlook(job.UID); known {
-		s.outlook = &outlook
+	s.admission = admissionOf(&job, w, r.gatesOf(ctx, w), nil)
+	if result, known := r.jobs.PlacementResult(job.UID); known {
+		s.result = &result
 	}
 	if home := job.Annotations[v1alpha1.AnnotationCluster]; home != "" {
 		var worker v1alpha1.WorkerCluster

@@ -16,44 +16,44 @@ import (
 // annotationMinParallelism lets Kueue admit a Job with less parallelism than it asks for.
 const annotationMinParallelism = "kueue.x-k8s.io/job-min-parallelism"
 
-// termsOf are a Job's, by its Workload, if gates of ours stand before it.
-func termsOf(job *batchv1.Job, w *kueue.Workload, gates []gate, flavors map[kueue.ResourceFlavorReference]*kueue.ResourceFlavor) dispatch.Terms {
+// admissionOf is what a Workload says about its Job, given the checks of ours that it has.
+func admissionOf(job *batchv1.Job, w *kueue.Workload, gates []gate, flavors map[kueue.ResourceFlavorReference]*kueue.ResourceFlavor) dispatch.Admission {
 	if w == nil || len(gates) == 0 {
-		return dispatch.Terms{}
+		return dispatch.Admission{}
 	}
-	terms := dispatch.Terms{Checked: true, Workers: allowed(gates), Reserved: holdsQuota(w) && !refused(w)}
-	if terms.Reserved {
-		terms.Since = reservedAt(w)
+	admission := dispatch.Admission{Checked: true, Workers: allowed(gates), QuotaReserved: holdsQuota(w) && !refused(w)}
+	if admission.QuotaReserved {
+		admission.ReservedAt = reservedAt(w)
 	}
-	if !terms.Reserved || w.Status.Admission == nil || len(w.Status.Admission.PodSetAssignments) == 0 {
-		return terms
+	if !admission.QuotaReserved || w.Status.Admission == nil || len(w.Status.Admission.PodSetAssignments) == 0 {
+		return admission
 	}
 	// A Job has one set of Pods.
 	pods := w.Status.Admission.PodSetAssignments[0]
 	for _, name := range flavorsOf(&pods) {
 		if flavor := flavors[name]; flavor != nil {
-			add(&terms, flavor.Spec.NodeLabels, flavor.Spec.Tolerations)
+			add(&admission, flavor.Spec.NodeLabels, flavor.Spec.Tolerations)
 		}
 	}
 	for _, check := range w.Status.AdmissionChecks {
 		for _, update := range check.PodSetUpdates {
 			if update.Name == pods.Name {
-				add(&terms, update.NodeSelector, update.Tolerations)
+				add(&admission, update.NodeSelector, update.Tolerations)
 			}
 		}
 	}
 	if _, partial := job.Annotations[annotationMinParallelism]; partial {
-		terms.Parallelism = pods.Count
+		admission.Parallelism = pods.Count
 	}
-	return terms
+	return admission
 }
 
-func add(terms *dispatch.Terms, selector map[string]string, tolerations []corev1.Toleration) {
-	if terms.NodeSelector == nil && len(selector) > 0 {
-		terms.NodeSelector = map[string]string{}
+func add(admission *dispatch.Admission, selector map[string]string, tolerations []corev1.Toleration) {
+	if admission.NodeSelector == nil && len(selector) > 0 {
+		admission.NodeSelector = map[string]string{}
 	}
-	maps.Copy(terms.NodeSelector, selector)
-	terms.Tolerations = append(terms.Tolerations, tolerations...)
+	maps.Copy(admission.NodeSelector, selector)
+	admission.Tolerations = append(admission.Tolerations, tolerations...)
 }
 
 // flavorsOf are the flavors of a set of Pods, each once, in order.
