@@ -1,15 +1,15 @@
 package reflect_test
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
+
+	"github.com/jobferry/jobferry/pkg/intervals"
 )
 
 // honestWorker is a Job controller reduced to the statuses that it writes. All its state is in the
@@ -129,8 +129,8 @@ func (w *honestWorker) runPods(t *rapid.T, job *batchv1.Job) {
 		s.Failed++
 		if job.Spec.BackoffLimitPerIndex != nil && chance(t, 50, "its index fails") {
 			if i, ok := openIndex(t, job); ok {
-				failed := append(parse(deref(s.FailedIndexes)), i)
-				s.FailedIndexes = ptr(format(failed))
+				failed := indexes(deref(s.FailedIndexes)).Union(intervals.Of(i))
+				s.FailedIndexes = ptr(failed.String())
 			}
 		}
 	}
@@ -144,7 +144,7 @@ func wantedPods(job *batchv1.Job) int32 {
 	if job.Spec.Completions == nil {
 		return *job.Spec.Parallelism
 	}
-	left := *job.Spec.Completions - job.Status.Succeeded - int32(len(parse(deref(job.Status.FailedIndexes))))
+	left := *job.Spec.Completions - job.Status.Succeeded - int32(indexes(deref(job.Status.FailedIndexes)).Len())
 	return max(0, min(*job.Spec.Parallelism, left))
 }
 
@@ -155,8 +155,8 @@ func succeed(t *rapid.T, job *batchv1.Job) {
 		return
 	}
 	if i, ok := openIndex(t, job); ok {
-		completed := append(parse(s.CompletedIndexes), i)
-		s.CompletedIndexes, s.Succeeded = format(completed), int32(len(completed))
+		completed := indexes(s.CompletedIndexes).Union(intervals.Of(i))
+		s.CompletedIndexes, s.Succeeded = completed.String(), int32(completed.Len())
 	}
 }
 
@@ -164,7 +164,7 @@ func succeed(t *rapid.T, job *batchv1.Job) {
 func (w *honestWorker) decide(t *rapid.T, job *batchv1.Job, now metav1.Time) {
 	s := &job.Status
 	var interim, final batchv1.JobConditionType
-	failedIndexes := int32(len(parse(deref(s.FailedIndexes))))
+	failedIndexes := int32(indexes(deref(s.FailedIndexes)).Len())
 	switch n := job.Spec.Completions; {
 	case s.Failed > *job.Spec.BackoffLimit,
 		n != nil && failedIndexes > 0 && failedIndexes+s.Succeeded >= *n,
@@ -190,64 +190,27 @@ func trimIndexes(job *batchv1.Job) {
 	if *job.Spec.CompletionMode != batchv1.IndexedCompletion {
 		return
 	}
-	beyond := func(i int) bool { return i >= int(*job.Spec.Completions) }
-	s := &job.Status
-	completed := slices.DeleteFunc(parse(s.CompletedIndexes), beyond)
-	s.CompletedIndexes, s.Succeeded = format(completed), int32(len(completed))
+	s, n := &job.Status, int(*job.Spec.Completions)
+	completed := indexes(s.CompletedIndexes).Below(n)
+	s.CompletedIndexes, s.Succeeded = completed.String(), int32(completed.Len())
 	if s.FailedIndexes != nil {
-		s.FailedIndexes = ptr(format(slices.DeleteFunc(parse(*s.FailedIndexes), beyond)))
+		s.FailedIndexes = ptr(indexes(*s.FailedIndexes).Below(n).String())
 	}
 }
 
 // openIndex draws an index that has neither completed nor failed.
 func openIndex(t *rapid.T, job *batchv1.Job) (int, bool) {
-	done := append(parse(job.Status.CompletedIndexes), parse(deref(job.Status.FailedIndexes))...)
-	var open []int
-	for i := range int(*job.Spec.Completions) {
-		if !slices.Contains(done, i) {
-			open = append(open, i)
-		}
-	}
+	n := int(*job.Spec.Completions)
+	done := indexes(job.Status.CompletedIndexes).Union(indexes(deref(job.Status.FailedIndexes)))
+	open := intervals.Range(0, n).Minus(done).First(n)
 	if len(open) == 0 {
 		return 0, false
 	}
 	return rapid.SampledFrom(open).Draw(t, "index"), true
 }
 
-func parse(text string) (list []int) {
-	for part := range strings.SplitSeq(text, ",") {
-		var first, last int
-		switch n, _ := fmt.Sscanf(part, "%d-%d", &first, &last); n {
-		case 1:
-			list = append(list, first)
-		case 2:
-			for i := first; i <= last; i++ {
-				list = append(list, i)
-			}
-		}
-	}
-	return list
-}
-
-// format joins three or more consecutive indexes.
-func format(list []int) string {
-	slices.Sort(list)
-	var parts []string
-	for len(list) > 0 {
-		n := 1
-		for n < len(list) && list[n] == list[0]+n {
-			n++
-		}
-		if n < 3 {
-			n = 1
-			parts = append(parts, fmt.Sprint(list[0]))
-		} else {
-			parts = append(parts, fmt.Sprintf("%d-%d", list[0], list[n-1]))
-		}
-		list = list[n:]
-	}
-	return strings.Join(parts, ",")
-}
+// indexes reads back what the worker wrote itself.
+func indexes(text string) intervals.Set { return intervals.ParseLenient(text, intervals.NoLimit) }
 
 func has(s *batchv1.JobStatus, t batchv1.JobConditionType) bool {
 	return slices.ContainsFunc(s.Conditions, func(c batchv1.JobCondition) bool {

@@ -1,39 +1,47 @@
 package mirror
 
 import (
-	"strconv"
-
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/intervals"
 )
 
 // indexSets are the parsed indexes of a status. A fault says why one of them couldn't be read; it's
 // then empty.
 type indexSets struct {
-	completed, failed           Intervals
+	completed, failed           intervals.Set
 	completedFault, failedFault string
 }
 
-func readIndexes(s *batchv1.JobStatus, maxBytes int) indexSets {
+func readIndexes(s *batchv1.JobStatus, limit int) indexSets {
 	var sets indexSets
 	var err error
-	if sets.completed, err = ParseIntervals(s.CompletedIndexes, maxBytes); err != nil {
+	if sets.completed, err = intervals.ParseStrict(s.CompletedIndexes, limit); err != nil {
 		sets.completedFault = "completedIndexes: " + err.Error()
 	}
-	if sets.failed, err = ParseIntervals(ptr.Deref(s.FailedIndexes, ""), maxBytes); err != nil {
+	if sets.failed, err = intervals.ParseStrict(ptr.Deref(s.FailedIndexes, ""), limit); err != nil {
 		sets.failedFault = "failedIndexes: " + err.Error()
 	}
 	return sets
 }
 
-// indexTextLimit is the length of the longest text that this Job's indexes can have: every index
-// with the digits of the greatest, and a comma.
-func (r *reflection) indexTextLimit() int {
+func (s indexSets) within(completions int) bool {
+	all := intervals.Range(0, completions)
+	return s.completed.SubsetOf(all) && s.failed.SubsetOf(all)
+}
+
+func (s indexSets) disjoint() bool { return len(s.completed.Intersect(s.failed)) == 0 }
+
+func completions(job *batchv1.Job) int { return int(deref(job.Spec.Completions)) }
+
+// indexLimit is above every index that the mirror can have. Its worker may not know the completions
+// of a rescaled Job yet.
+func (r *reflection) indexLimit() int {
 	if r.rescaled() || r.hub.Spec.Completions == nil {
-		return MaxIndexBytes
+		return intervals.NoLimit
 	}
-	n := int(*r.hub.Spec.Completions)
-	return min(MaxIndexBytes, n*(len(strconv.Itoa(n))+1))
+	return int(*r.hub.Spec.Completions)
 }
 
 // rescaled says whether the completions of the Job may have changed since it was created: only
@@ -52,7 +60,7 @@ func indexes(r *reflection) {
 	if !indexed(r.hub) || r.hub.Spec.Completions == nil {
 		return
 	}
-	n := *r.hub.Spec.Completions
+	n := int(*r.hub.Spec.Completions)
 	was := r.was.completed.Below(n)
 	completed, failed := r.said.completed.Below(n), r.said.failed.Below(n)
 	if freshStart(r.mirror) {
@@ -65,7 +73,7 @@ func indexes(r *reflection) {
 	if r.mirror.Status.FailedIndexes != nil && r.hub.Spec.BackoffLimitPerIndex != nil {
 		r.next.FailedIndexes = ptr.To(failed.String())
 	}
-	r.next.Succeeded = int32(completed.Count())
+	r.next.Succeeded = int32(completed.Len())
 	if r.rescaled() && !r.shrinkable() && was.SubsetOf(completed) {
 		// Scaled down, and then parallelism alone changed: the API server no longer lets succeeded
 		// fall.

@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/intervals"
 )
 
 // Move is the step of a Job from one worker to another. It's written on the hub Job as annotations,
@@ -99,13 +100,13 @@ func RepeatedBy(hub, former *batchv1.Job) Repeated {
 	if !indexed(hub) || with.CompletedIndexes == nil {
 		return Repeated{Completions: max(former.Status.Succeeded-with.Succeeded, 0)}
 	}
-	knew, err := ParseIntervals(*with.CompletedIndexes, MaxIndexBytes)
-	has := readIndexes(&former.Status, MaxIndexBytes)
+	knew, err := intervals.ParseStrict(*with.CompletedIndexes, intervals.NoLimit)
+	has := readIndexes(&former.Status, intervals.NoLimit)
 	if err != nil || has.completedFault != "" {
 		return Repeated{}
 	}
 	more := has.completed.Minus(knew)
-	return Repeated{Completions: int32(more.Count()), Indexes: more.String()} //nolint:gosec // bounded by the completions
+	return Repeated{Completions: int32(more.Len()), Indexes: more.String()} //nolint:gosec // bounded by the completions
 }
 
 // Stopped says whether a suspended mirror has come to rest: its Job controller has seen the

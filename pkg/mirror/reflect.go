@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/intervals"
 )
 
 // Options are the limits of Reflect. The zero value stands for the defaults.
@@ -169,9 +170,8 @@ func newReflection(hub, mirror *batchv1.Job, now time.Time, opts Options) *refle
 		opts: opts.withDefaults(),
 		next: *hub.Status.DeepCopy(),
 	}
-	limit := r.indexTextLimit()
-	r.was = readIndexes(&hub.Status, MaxIndexBytes)
-	r.said = readIndexes(&mirror.Status, limit)
+	r.was = readIndexes(&hub.Status, intervals.NoLimit)
+	r.said = readIndexes(&mirror.Status, r.indexLimit())
 	return r
 }
 

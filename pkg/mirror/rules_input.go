@@ -164,10 +164,10 @@ func indexesWithinCompletions(r *reflection) string {
 	if r.rescaled() || r.hub.Spec.Completions == nil {
 		return "" // the worker may not have caught up with the hub's completions: trimmed by a step
 	}
-	n := *r.hub.Spec.Completions
-	return unless(r.said.completed.Within(n) && r.said.failed.Within(n), fmt.Sprintf("indexes beyond the %d completions", n))
+	n := int(*r.hub.Spec.Completions)
+	return unless(r.said.within(n), fmt.Sprintf("indexes beyond the %d completions", n))
 }
 
 func indexesDisjoint(r *reflection) string {
-	return unless(r.said.completed.Disjoint(r.said.failed), "an index is both completed and failed")
+	return unless(r.said.disjoint(), "an index is both completed and failed")
 }

@@ -5,6 +5,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/intervals"
 )
 
 // Names of the rules for the hub's next status.
@@ -96,19 +98,19 @@ func succeededNeverFalls(r *reflection) string {
 }
 
 func completedIndexesGrow(r *reflection) string {
-	lost := r.was.completed.Below(deref(r.hub.Spec.Completions)).Minus(r.said.completed)
+	lost := r.was.completed.Below(completions(r.hub)).Minus(r.said.completed)
 	if len(lost) == 0 || !indexed(r.hub) || r.shrinkable() {
 		return ""
 	}
-	return fmt.Sprintf("index %d is no longer completed", lost[0].first)
+	return fmt.Sprintf("index %d is no longer completed", lost.First(1)[0])
 }
 
 func failedIndexesGrow(r *reflection) string {
-	lost := r.was.failed.Below(deref(r.hub.Spec.Completions)).Minus(r.said.failed)
+	lost := r.was.failed.Below(completions(r.hub)).Minus(r.said.failed)
 	if len(lost) == 0 || r.hub.Spec.BackoffLimitPerIndex == nil || r.shrinkable() || freshStart(r.mirror) {
 		return ""
 	}
-	return fmt.Sprintf("index %d is no longer failed", lost[0].first)
+	return fmt.Sprintf("index %d is no longer failed", lost.First(1)[0])
 }
 
 func endingExclusive(r *reflection) string {
@@ -163,8 +165,7 @@ func readyWithinActive(r *reflection) string {
 }
 
 func outcomeIndexes(r *reflection) string {
-	sets := readIndexes(&r.next, MaxIndexBytes)
-	n := deref(r.hub.Spec.Completions)
+	sets := readIndexes(&r.next, intervals.NoLimit)
 	switch {
 	case sets.completedFault+sets.failedFault != "":
 		return sets.completedFault + sets.failedFault
@@ -172,10 +173,10 @@ func outcomeIndexes(r *reflection) string {
 		return "completedIndexes of a Job that isn't Indexed"
 	case r.hub.Spec.BackoffLimitPerIndex == nil && r.next.FailedIndexes != nil:
 		return "failedIndexes of a Job without backoffLimitPerIndex"
-	case !sets.completed.Within(n) || !sets.failed.Within(n):
+	case !sets.within(completions(r.hub)):
 		return "indexes beyond the completions"
 	default:
-		return unless(sets.completed.Disjoint(sets.failed), "an index is both completed and failed")
+		return unless(sets.disjoint(), "an index is both completed and failed")
 	}
 }
 

@@ -3,6 +3,8 @@ package mirror
 import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/intervals"
 )
 
 // Seed returns the status that a moved Job's mirror, created suspended, starts from, so that the
@@ -20,9 +22,9 @@ func Seed(hub *batchv1.Job) (batchv1.JobStatus, bool) {
 		return seed, true
 	}
 	// The hub Job may have been scaled down since its status was written.
-	n, has := *hub.Spec.Completions, readIndexes(&hub.Status, MaxIndexBytes)
+	n, has := completions(hub), readIndexes(&hub.Status, intervals.NoLimit)
 	completed := has.completed.Below(n)
-	seed.CompletedIndexes, seed.Succeeded = completed.String(), int32(completed.Count())
+	seed.CompletedIndexes, seed.Succeeded = completed.String(), int32(completed.Len())
 	if hub.Status.FailedIndexes != nil {
 		seed.FailedIndexes = ptr.To(has.failed.Below(n).String())
 	}
@@ -83,7 +85,7 @@ func seeded(mirror *batchv1.Job, seed *batchv1.JobStatus) bool {
 			return false
 		}
 	}
-	has, needs := readIndexes(&mirror.Status, MaxIndexBytes), readIndexes(seed, MaxIndexBytes)
+	has, needs := readIndexes(&mirror.Status, intervals.NoLimit), readIndexes(seed, intervals.NoLimit)
 	return mirror.Status.Succeeded >= seed.Succeeded &&
 		mirror.Status.Failed >= seed.Failed &&
 		needs.completed.SubsetOf(has.completed) &&

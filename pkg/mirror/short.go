@@ -4,6 +4,8 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/jobferry/jobferry/pkg/intervals"
 )
 
 // EndedShort says whether a mirror has succeeded with fewer completed indexes than its hub Job
@@ -17,8 +19,8 @@ func EndedShort(hub, mirror *batchv1.Job, now time.Time) bool {
 		mayMeetPolicy(hub, mirror) || outOfTime(hub, mirror, now) {
 		return false
 	}
-	wanted, completed := deref(hub.Spec.Completions), readIndexes(&mirror.Status, MaxIndexBytes).completed
-	return completed.Below(wanted).Count() < int64(wanted)
+	wanted, completed := completions(hub), readIndexes(&mirror.Status, intervals.NoLimit).completed
+	return completed.Below(wanted).Len() < wanted
 }
 
 // mayMeetPolicy: the mirror doesn't say that it was its completions that ended it.

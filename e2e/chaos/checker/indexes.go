@@ -1,14 +1,14 @@
 package checker
 
-import "github.com/jobferry/jobferry/pkg/mirror"
+import "github.com/jobferry/jobferry/pkg/intervals"
 
-// covers says whether one set of indexes holds all of another; texts that can't be read hold
+// covers reports whether one set of indexes holds all of another; texts that can't be read hold
 // nothing.
 func covers(all, some string) bool {
 	if all == some || some == "" {
 		return true
 	}
-	a, errA := mirror.ParseIntervals(all, mirror.MaxIndexBytes)
-	s, errS := mirror.ParseIntervals(some, mirror.MaxIndexBytes)
+	a, errA := intervals.ParseStrict(all, intervals.NoLimit)
+	s, errS := intervals.ParseStrict(some, intervals.NoLimit)
 	return errA == nil && errS == nil && s.SubsetOf(a)
 }

@@ -3,7 +3,6 @@ package dispatch
 import (
 	"encoding/json"
 	"slices"
-	"strconv"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -14,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/intervals"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -85,18 +85,13 @@ func (w *simWorker) succeed() {
 		status.Succeeded++
 		return
 	}
-	done, err := mirror.ParseIntervals(status.CompletedIndexes, mirror.MaxIndexBytes)
+	done, err := intervals.ParseStrict(status.CompletedIndexes, intervals.NoLimit)
 	if err != nil {
 		panic(err) // it was made here, or seeded
 	}
-	for i := range int(*w.mirror.Spec.Completions) {
-		one, _ := mirror.ParseIntervals(strconv.Itoa(i), mirror.MaxIndexBytes)
-		if !one.SubsetOf(done) {
-			done = done.Union(one)
-			break
-		}
-	}
-	status.CompletedIndexes, status.Succeeded = done.String(), int32(done.Count())
+	missing := intervals.Range(0, int(*w.mirror.Spec.Completions)).Minus(done)
+	done = done.Union(intervals.Of(missing.First(1)...))
+	status.CompletedIndexes, status.Succeeded = done.String(), int32(done.Len())
 }
 
 func (w *simWorker) pods(n int32) {

@@ -7,6 +7,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/intervals"
 )
 
 // IsIndexed tells whether each completion of the Job has an index of its own.
@@ -19,10 +21,10 @@ func perIndex(job *batchv1.Job) bool { return IsIndexed(job) && job.Spec.Backoff
 
 // indexes are the completion indexes of an Indexed Job by their state.
 type indexes struct {
-	recorded  Intervals // succeeded, as the status says
-	succeeded Intervals // recorded, and those of Pods that have succeeded since
-	failed    Intervals // with backoffLimitPerIndex only: given up
-	active    Intervals // some Pod runs
+	recorded  intervals.Set // succeeded, as the status says
+	succeeded intervals.Set // recorded, and those of Pods that have succeeded since
+	failed    intervals.Set // with backoffLimitPerIndex only: given up
+	active    intervals.Set // some Pod runs
 	// awaiting holds, with backoffLimitPerIndex, the last failed Pod of each index that is to be
 	// tried again. It stays tracked until its replacement is there, because the index's count of
 	// failures lives on its Pods.
@@ -31,11 +33,11 @@ type indexes struct {
 
 func (f *facts) sortIndexes() indexes {
 	status := &f.job.Status
-	x := indexes{recorded: ParseIntervals(status.CompletedIndexes, f.completions), active: indexesOf(f.active)}
+	x := indexes{recorded: intervals.ParseLenient(status.CompletedIndexes, f.completions), active: indexesOf(f.active)}
 	// An index is settled once: the API server refuses one that has both succeeded and failed. What
 	// is recorded stands, then a success wins.
 	if perIndex(f.job) {
-		x.failed = ParseIntervals(ptr.Deref(status.FailedIndexes, ""), f.completions)
+		x.failed = intervals.ParseLenient(ptr.Deref(status.FailedIndexes, ""), f.completions)
 	}
 	x.succeeded = x.recorded.Union(f.indexesWhere(func(p *pod) bool { return p.succeeded() && !x.failed.Has(p.index) }))
 	if !perIndex(f.job) {
@@ -47,7 +49,7 @@ func (f *facts) sortIndexes() indexes {
 }
 
 // indexesWhere are those of the tracked Pods of which that is true.
-func (f *facts) indexesWhere(is func(*pod) bool) Intervals {
+func (f *facts) indexesWhere(is func(*pod) bool) intervals.Set {
 	return indexesOf(filter(f.pods, func(p *pod) bool { return p.tracked && f.valid(p) && is(p) }))
 }
 
@@ -87,7 +89,7 @@ func (f *facts) pendingIndexes(count int) []int {
 	if f.replacesOnlyFailed {
 		taken = taken.Union(indexesOf(filter(f.pods, (*pod).terminating)))
 	}
-	return taken.FirstMissing(count, f.completions)
+	return intervals.Range(0, f.completions).Minus(taken).First(count)
 }
 
 // countedFailures are those of the index before this Pod that count towards backoffLimitPerIndex;

@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/jobferry/jobferry/pkg/intervals"
 )
 
 // noIndex stands for a Pod without a usable completion index.
@@ -107,12 +109,12 @@ func filter(pods []*pod, keep func(*pod) bool) []*pod {
 	return out
 }
 
-func indexesOf(pods []*pod) Intervals {
+func indexesOf(pods []*pod) intervals.Set {
 	indexes := make([]int, 0, len(pods))
 	for _, p := range pods {
 		if p.index != noIndex {
 			indexes = append(indexes, p.index)
 		}
 	}
-	return IntervalsOf(indexes...)
+	return intervals.Of(indexes...)
 }

@@ -8,6 +8,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/intervals"
 )
 
 // statusRules are what the API server and we demand of a Job's next status.
@@ -17,7 +19,7 @@ func statusRules(old, job *batchv1.Job, elastic bool) error {
 	all := slices.Sorted(slices.Values(append(slices.Clone(listed.Succeeded), listed.Failed...)))
 	terminal := Finished(job)
 	mayFall := IsIndexed(job) && ptr.Equal(job.Spec.Parallelism, job.Spec.Completions)
-	indexes := int32(ParseIntervals(is.CompletedIndexes, 1<<20).Len())
+	indexes := int32(intervals.ParseLenient(is.CompletedIndexes, 1<<20).Len())
 	rules := []struct {
 		name   string
 		broken bool
@@ -38,8 +40,8 @@ func statusRules(old, job *batchv1.Job, elastic bool) error {
 			trueCondition(is.Conditions, batchv1.JobSuccessCriteriaMet) != nil},
 		{"one condition of each type", repeatedCondition(is)},
 		{"indexes fit the counters", IsIndexed(job) && is.Succeeded != indexes && (mayFall || is.Succeeded != was.Succeeded)},
-		{"an index doesn't both succeed and fail", ParseIntervals(is.CompletedIndexes, 1<<20).
-			Overlap(ParseIntervals(ptr.Deref(is.FailedIndexes, ""), 1<<20)) > 0},
+		{"an index doesn't both succeed and fail", intervals.ParseLenient(is.CompletedIndexes, 1<<20).
+			Intersect(intervals.ParseLenient(ptr.Deref(is.FailedIndexes, ""), 1<<20)).Len() > 0},
 		{"no more indexes than completions", IsIndexed(job) && is.Succeeded > *job.Spec.Completions && !elastic},
 		{"start time changes only by a resume", was.StartTime != nil && is.StartTime != nil && !was.StartTime.Equal(is.StartTime) &&
 			findCondition(is.Conditions, batchv1.JobSuspended) == nil},

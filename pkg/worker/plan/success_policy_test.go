@@ -5,6 +5,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/intervals"
 )
 
 func TestSuccessPolicy(t *testing.T) {
@@ -30,7 +32,7 @@ func TestSuccessPolicy(t *testing.T) {
 		{"a rule about indexes out of range is passed over", []batchv1.SuccessPolicyRule{indexes("20-30")}, "0-9", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			got, met := matchSuccessPolicy(&batchv1.SuccessPolicy{Rules: row.rules}, 10, ParseIntervals(row.succeeded, 10))
+			got, met := matchSuccessPolicy(&batchv1.SuccessPolicy{Rules: row.rules}, 10, intervals.ParseLenient(row.succeeded, 10))
 			if got != row.want || met != (row.want != "") {
 				t.Errorf("got %q, %v, want %q", got, met, row.want)
 			}

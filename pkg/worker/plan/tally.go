@@ -3,6 +3,8 @@ package plan
 import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/intervals"
 )
 
 // Tally is by how much a status moves the counters on, for the metrics.
@@ -20,7 +22,7 @@ func (f *facts) tally(before, after *batchv1.JobStatus) Tally {
 	if !f.indexed {
 		return t
 	}
-	count := func(text string) int { return ParseIntervals(text, f.completions).Len() }
+	count := func(text string) int { return intervals.ParseLenient(text, f.completions).Len() }
 	t.IndexesSucceeded = count(after.CompletedIndexes) - count(before.CompletedIndexes)
 	t.Succeeded = t.IndexesSucceeded
 	t.IndexesFailed = max(0, count(ptr.Deref(after.FailedIndexes, ""))-count(ptr.Deref(before.FailedIndexes, "")))

@@ -1,0 +1,188 @@
+package intervals
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestParseStrict(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                      "",
+		"0":                     "0",
+		"0,1":                   "0,1",
+		"0,1,2":                 "0-2",
+		"0-2,3":                 "0-3",
+		"1,3-5,7":               "1,3-5,7",
+		"2147483646-2147483647": "2147483646,2147483647",
+	} {
+		if got, err := ParseStrict(text, NoLimit); err != nil || got.String() != want {
+			t.Errorf("%q: got %q, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{
+		",", "1,", ",1", "1,,2", "-", "-1", "1-", "1-1", "2-1", "1,1", "2,1", "0-2,2", "+1", "01", "00", " 1", "1 ", "a",
+		"0-1-2", "1.5", "1_0", "2147483648", "99999999999", "1\x00", strings.Repeat("7", 1<<20), strings.Repeat("1,", 1<<20),
+	} {
+		if got, err := ParseStrict(text, NoLimit); err == nil {
+			t.Errorf("%.20q is read as %v", text, got)
+		}
+	}
+}
+
+func TestParseStrictBoundsTheText(t *testing.T) {
+	if _, err := ParseStrict("0,1", 1); err == nil {
+		t.Error("text beyond the limit is read")
+	}
+	if _, err := ParseStrict("7", 1); err != nil {
+		t.Errorf("an index beyond the limit: %v", err)
+	}
+	var odd []int
+	for i := 1; i < 100_000; i += 2 {
+		odd = append(odd, i)
+	}
+	for _, limit := range []int{100_000, NoLimit} {
+		if got, err := ParseStrict(Of(odd...).String(), limit); err != nil || got.Len() != 50_000 {
+			t.Errorf("limit %d: got %d indexes, %v", limit, got.Len(), err)
+		}
+	}
+}
+
+func TestParseLenient(t *testing.T) {
+	for _, row := range []struct {
+		name, text string
+		limit      int
+		want       string
+	}{
+		{"nothing", "", 10, ""},
+		{"one index", "3", 10, "3"},
+		{"two neighbours have no dash", "3-4", 10, "3,4"},
+		{"a run has one", "3,4,5", 10, "3-5"},
+		{"touching parts are joined", "0-2,3-5", 10, "0-5"},
+		{"indexes from the limit on are dropped", "1-8", 5, "1-4"},
+		{"whole parts from the limit on are dropped", "1,6-8", 5, "1"},
+		{"damaged parts are left out", "1,x,3-y,5,7-6", 10, "1,5"},
+		{"negative indexes are left out", "-1,2", 10, "2"},
+		{"the order doesn't matter", "7,1-3,2-5", 10, "1-5,7"},
+		{"no index below an empty limit", "0-3", 0, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			if got := ParseLenient(row.text, row.limit).String(); got != row.want {
+				t.Errorf("ParseLenient(%q, %d) = %q, want %q", row.text, row.limit, got, row.want)
+			}
+		})
+	}
+}
+
+const universe = 40
+
+// members draws a set as a plain list.
+func members(t *rapid.T, label string) []int {
+	return rapid.SliceOfDistinct(rapid.IntRange(0, universe-1), rapid.ID[int]).Draw(t, label)
+}
+
+// canonical reports whether the invariant of Set holds.
+func (s Set) canonical() bool {
+	for i, iv := range s {
+		if iv.first > iv.last || (i > 0 && iv.first <= s[i-1].last+1) {
+			return false
+		}
+	}
+	return true
+}
+
+// The laws: a set behaves as a plain list of its members does.
+func TestSetLaws(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		x, y := members(t, "x"), members(t, "y")
+		n := rapid.IntRange(0, universe).Draw(t, "n")
+		a, b := Of(x...), Of(y...)
+		where := func(keep func(i int) bool) (list []int) {
+			for i := range universe {
+				if keep(i) {
+					list = append(list, i)
+				}
+			}
+			return list
+		}
+		inA := func(i int) bool { return slices.Contains(x, i) }
+		inB := func(i int) bool { return slices.Contains(y, i) }
+		for name, c := range map[string]struct {
+			got  Set
+			want func(i int) bool
+		}{
+			"of":         {a, inA},
+			"union":      {a.Union(b), func(i int) bool { return inA(i) || inB(i) }},
+			"intersect":  {a.Intersect(b), func(i int) bool { return inA(i) && inB(i) }},
+			"minus":      {a.Minus(b), func(i int) bool { return inA(i) && !inB(i) }},
+			"below":      {a.Below(n), func(i int) bool { return inA(i) && i < n }},
+			"complement": {Range(0, n).Minus(a), func(i int) bool { return i < n && !inA(i) }},
+		} {
+			want := where(c.want)
+			if !slices.Equal(c.got.First(universe), want) || c.got.Len() != len(want) || !c.got.canonical() {
+				t.Errorf("%s of %q and %q (n=%d) is %q, want %v", name, a, b, n, c.got, want)
+			}
+			if some := c.got.First(3); !slices.Equal(some, want[:min(3, len(want))]) {
+				t.Errorf("the first of %q are %v", c.got, some)
+			}
+			for i := -1; i <= universe; i++ {
+				if c.got.Has(i) != slices.Contains(want, i) {
+					t.Errorf("membership of %d in %q is wrong", i, c.got)
+				}
+			}
+			roundTrip(t, c.got)
+		}
+		if want := where(inA); !slices.Equal(a.First(universe), want) {
+			t.Error("an operand was changed")
+		}
+		if a.SubsetOf(b) != (len(where(func(i int) bool { return inA(i) && !inB(i) })) == 0) {
+			t.Errorf("subset %v of %q and %q", a.SubsetOf(b), a, b)
+		}
+		if !slices.Equal(a.Union(b), b.Union(a)) || !slices.Equal(a.Intersect(b), b.Intersect(a)) {
+			t.Errorf("the order of %q and %q matters", a, b)
+		}
+	})
+}
+
+// roundTrip shows that both functions read what String writes.
+func roundTrip(t *rapid.T, set Set) {
+	if strict, err := ParseStrict(set.String(), universe); err != nil || !slices.Equal(strict, set) {
+		t.Errorf("%q is read strictly as %q, %v", set, strict, err)
+	}
+	if lenient := ParseLenient(set.String(), universe); !slices.Equal(lenient, set) {
+		t.Errorf("%q is read leniently as %q", set, lenient)
+	}
+}
+
+func TestSetAtTheEdge(t *testing.T) {
+	top := Set{{0, math.MaxInt32}}
+	if top.Len() != 1<<31 || top.Union(top).Len() != 1<<31 || len(top.Minus(top)) != 0 {
+		t.Errorf("%q: length %d", top, top.Len())
+	}
+	if got := top.Minus(Of(math.MaxInt32)).String(); got != "0-2147483646" {
+		t.Errorf("got %q", got)
+	}
+	if got := Range(3, 3).String() + Range(3, 0).String(); got != "" {
+		t.Errorf("an empty range is %q", got)
+	}
+}
+
+// Hostile text is refused, or read; it never panics. What is read strictly is read leniently, too,
+// as the same set.
+func FuzzParse(f *testing.F) {
+	f.Add("0-2,5")
+	f.Add("2147483647-0")
+	f.Fuzz(func(t *testing.T, text string) {
+		lenient := ParseLenient(text, NoLimit)
+		strict, err := ParseStrict(text, NoLimit)
+		if !lenient.canonical() || !strict.canonical() {
+			t.Errorf("%q gives %v and %v", text, strict, lenient)
+		}
+		if err == nil && !slices.Equal(strict.Below(NoLimit), lenient) {
+			t.Errorf("%q is read strictly as %q, leniently as %q", text, strict, lenient)
+		}
+	})
+}
