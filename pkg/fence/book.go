@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/wake"
 )
 
 // Book is what a worker knows of its hubs. It isn't safe for concurrent use. All times must be of
@@ -99,7 +100,7 @@ func (b *Book) Tick(now time.Time) (closed []v1alpha1.Origin, next time.Duration
 		}
 		due := b.due(p, now)
 		if due > 0 {
-			next = soonest(next, due)
+			next = wake.Soonest(next, due)
 			continue
 		}
 		p.closed = true
@@ -162,10 +163,3 @@ func (b *Book) Late() map[v1alpha1.Origin]error {
 
 // Origins are those that something was heard of, sorted.
 func (b *Book) Origins() []v1alpha1.Origin { return slices.Sorted(maps.Keys(b.origins)) }
-
-func soonest(a, b time.Duration) time.Duration {
-	if a == 0 {
-		return b
-	}
-	return min(a, b)
-}

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/wake"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
@@ -24,7 +25,7 @@ type jobSync struct {
 	job    *batchv1.Job // as of the last write
 	known  *pending
 	action plan.Action
-	wake   plan.Wake
+	wake   time.Duration
 }
 
 func (s *jobSync) run(ctx context.Context) error {
@@ -52,7 +53,7 @@ func (s *jobSync) run(ctx context.Context) error {
 
 	settled := account.Settle(released)
 	if settled.CanWait() {
-		s.wake = plan.Soonest(s.wake, ptr.To(max(s.options.SyncBatchPeriod, atOnce)))
+		s.wake = wake.Soonest(s.wake, wake.In(s.options.SyncBatchPeriod))
 		return errors.Join(podsErr, releaseErr)
 	}
 	if err := s.write(ctx, settled.Changed, settled.Status, settled.Events, settled.Tally); err != nil {
@@ -69,14 +70,14 @@ func (s *jobSync) wakeFor(p *plan.Plan, done plan.Outcome, account *plan.Account
 	// What was refused isn't more to do at once: it would be refused again.
 	all := done.Created == len(p.Create) && done.Deleted.Len() == len(p.Delete)
 	if account.More() || p.More && all {
-		s.wake = plan.Soonest(s.wake, ptr.To(time.Duration(0)))
+		s.wake = wake.Soonest(s.wake, wake.AtOnce)
 	}
 	if s.known.batch.expect(account.Status.Active + ptr.Deref(account.Status.Terminating, 0)) {
-		s.wake = plan.Soonest(s.wake, ptr.To(s.options.shortWait()))
+		s.wake = wake.Soonest(s.wake, s.options.shortWait())
 	}
 	if len(s.known.created) > 0 {
 		// Should the cache never show them, no event will tell.
-		s.wake = plan.Soonest(s.wake, ptr.To(cacheLag))
+		s.wake = wake.Soonest(s.wake, cacheLag)
 	}
 }
 

@@ -3,6 +3,8 @@ package worker
 import (
 	"sync"
 	"time"
+
+	"github.com/jobferry/jobferry/pkg/wake"
 )
 
 const (
@@ -51,4 +53,4 @@ func (b *batch) add() (full bool) {
 }
 
 // shortWait is how long a full batch waits.
-func (o Options) shortWait() time.Duration { return max(o.SyncBatchPeriod/fullBatchWait, atOnce) }
+func (o Options) shortWait() time.Duration { return wake.In(o.SyncBatchPeriod / fullBatchWait) }

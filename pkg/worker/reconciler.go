@@ -3,7 +3,6 @@ package worker
 import (
 	"context"
 	"fmt"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,12 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/jobferry/jobferry/pkg/inbox"
+	"github.com/jobferry/jobferry/pkg/wake"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
-
-// atOnce is the delay of a sync that goes on right after the last one. The queue knows no 0: that
-// would mean "not at all".
-const atOnce = time.Millisecond
 
 // reconciler syncs one Job at a time: gather, decide, apply.
 type reconciler struct {
@@ -72,15 +68,13 @@ func (r *reconciler) sync(ctx context.Context, job *batchv1.Job, known *pending)
 	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
 		// Somebody else wrote in between, or the Job is gone: the cache will show it.
 		log.FromContext(ctx).V(1).Info("Job or Pod changed during the sync, will look again", "conflict", err.Error())
-		return reconcile.Result{RequeueAfter: max(r.options.SyncBatchPeriod, atOnce)}, nil
+		return reconcile.Result{RequeueAfter: wake.In(r.options.SyncBatchPeriod)}, nil
 	case err != nil:
-		if s.wake != nil {
+		if s.wake > 0 {
 			// The retry may come later than what was to be seen to in time, a deadline say.
-			r.inbox.AddAfter(requestFor(job), max(*s.wake, r.options.SyncBatchPeriod, atOnce))
+			r.inbox.AddAfter(requestFor(job), max(s.wake, r.options.SyncBatchPeriod))
 		}
 		return reconcile.Result{}, fmt.Errorf("sync Job: %w", err)
-	case s.wake == nil:
-		return reconcile.Result{}, nil
 	}
-	return reconcile.Result{RequeueAfter: max(*s.wake, atOnce)}, nil
+	return reconcile.Result{RequeueAfter: s.wake}, nil
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/wake"
 )
 
 func (c *cluster) count(verb string) int {
@@ -84,7 +85,7 @@ func TestNothingIsTriedAgainInANamespaceThatIsGoing(t *testing.T) {
 		t.Errorf("looks again after %v", after)
 	}
 	c.refuse = nil
-	if after := c.mustSync().RequeueAfter; after != atOnce {
+	if after := c.mustSync().RequeueAfter; after != wake.AtOnce {
 		t.Errorf("goes on after %v, want at once", after)
 	}
 }

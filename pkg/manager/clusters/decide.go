@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/wake"
 )
 
 // plan is what is to be done, in the order of its fields.
@@ -28,7 +29,7 @@ type plan struct {
 	release *corev1.Secret
 	// events follow when all that has been done.
 	events []event
-	// again is when to look again without any event; zero: not.
+	// again is the wake-up to look again without any event.
 	again time.Duration
 }
 
@@ -103,7 +104,7 @@ func removing(s snapshot, options Options) plan {
 	p := serve(s, options, aimOf(s.secret))
 	p.connect.settings.Removing = true
 	if s.cluster.Spec.RemovalPolicy == v1alpha1.RemovalOrphan {
-		p.again = soonest(p.again, s.secret.DeletionTimestamp.Add(options.OrphanGrace).Sub(s.now))
+		p.again = wake.Soonest(p.again, wake.In(s.secret.DeletionTimestamp.Add(options.OrphanGrace).Sub(s.now)))
 	}
 	return p
 }
@@ -136,7 +137,7 @@ func serve(s snapshot, options Options, aim *aim) plan {
 		p.events = append(readinessEvents(s, next), lossEvents(s, next)...)
 	}
 	if s.worker.loss.State == OutOfTouch {
-		p.again = soonest(p.again, s.worker.loss.At.Sub(s.now))
+		p.again = wake.Soonest(p.again, wake.In(s.worker.loss.At.Sub(s.now)))
 	}
 	return p
 }
@@ -179,13 +180,4 @@ func notAfter(t, now time.Time) time.Time {
 		return now
 	}
 	return t
-}
-
-// soonest is the earlier of two delays, where zero stands for none.
-func soonest(a, b time.Duration) time.Duration {
-	b = max(b, time.Millisecond) // it's due: that's not none
-	if a == 0 {
-		return b
-	}
-	return min(a, b)
 }

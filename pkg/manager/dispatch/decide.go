@@ -1,8 +1,6 @@
 package dispatch
 
 import (
-	"time"
-
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -125,12 +123,4 @@ func (s *Snapshot) seats() []*Seat {
 		all = append(all, &s.Elsewhere[i])
 	}
 	return all
-}
-
-// soonest returns the shorter of two waits, where zero means none.
-func soonest(a, b time.Duration) time.Duration {
-	if a <= 0 || (b > 0 && b < a) {
-		return b
-	}
-	return a
 }

@@ -20,7 +20,7 @@ type Plan struct {
 	Reports []Report
 	// Again: look again at once, when the actions have changed something.
 	Again bool
-	// After is when to look again without any event; zero: only on an event.
+	// After is the wake-up to look again without any event, see package wake.
 	After time.Duration
 	// AwaitsRoom: look again when a worker has more room, or another state.
 	AwaitsRoom bool

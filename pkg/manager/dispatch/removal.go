@@ -9,6 +9,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/wake"
 )
 
 // remove deletes a seat's mirror unless that is under way. Foreground: the mirror is gone only when
@@ -183,7 +184,7 @@ func (p *Plan) disown(seat *Seat) {
 // await has the plan wait for a worker out of touch: until it's back, or lost.
 func (p *Plan) await(s *Snapshot, seat *Seat, what string) {
 	p.AwaitsRoom = true
-	p.After = soonest(p.After, max(seat.Loss.At.Sub(s.Now), 0))
+	p.After = wake.Soonest(p.After, wake.Until(seat.Loss.At, s.Now))
 	if !seat.Connecting {
 		p.Reports = append(p.Reports, warn(v1alpha1.EventLost, "Waiting for worker "+seat.Worker+" "+what+": "+seat.Trouble))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/wake"
 )
 
 // planUnmirrored creates the mirror. A Job with progress, or one that something goes along with,
@@ -52,7 +53,7 @@ func planMirrored(s *Snapshot) Plan {
 		next := step(s)
 		plan.Actions = next.Actions
 		plan.Reports = append(plan.Reports, next.Reports...)
-		plan.After = soonest(plan.After, next.After)
+		plan.After = wake.Soonest(plan.After, next.After)
 		plan.AwaitsRoom = plan.AwaitsRoom || next.AwaitsRoom
 		plan.Behind = plan.Behind || next.Behind
 		if len(plan.Actions) > 0 {
@@ -60,7 +61,7 @@ func planMirrored(s *Snapshot) Plan {
 			return plan
 		}
 	}
-	plan.After = soonest(plan.After, s.Timing.Recheck)
+	plan.After = wake.Soonest(plan.After, s.Timing.Recheck)
 	return plan
 }
 

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"time"
+
+	"github.com/jobferry/jobferry/pkg/wake"
 )
 
 // snapshot is what a decision is made from.
@@ -24,8 +26,8 @@ type plan struct {
 	serve *generation
 	// bundle is what the targets are to trust.
 	bundle []byte
-	// again is when to decide anew without any event; zero: not.
-	again time.Time
+	// again is the wake-up to decide anew without any event.
+	again time.Duration
 }
 
 // decide reads no clock and does nothing.
@@ -42,7 +44,9 @@ func decide(s snapshot, o Options) plan {
 		p.drop = append(p.drop, g.entry)
 	}
 	for _, g := range live {
-		p.again = soonest(s.now, p.again, g.created.Add(o.Settle), g.renewal(), g.expires())
+		for _, at := range []time.Time{g.created.Add(o.Settle), g.renewal(), g.expires()} {
+			p.again = wake.Soonest(p.again, wake.Until(at, s.now))
+		}
 	}
 	return p
 }
@@ -74,15 +78,4 @@ func choose(mine []*generation, s snapshot, settle time.Duration) *generation {
 
 func trustedBy(bundles [][]byte, g *generation) bool {
 	return !slices.ContainsFunc(bundles, func(b []byte) bool { return !bytes.Contains(b, g.cert) })
-}
-
-// soonest returns the first of the times that lie after now; zero times count for nothing.
-func soonest(now time.Time, times ...time.Time) time.Time {
-	var first time.Time
-	for _, t := range times {
-		if t.After(now) && (first.IsZero() || t.Before(first)) {
-			first = t
-		}
-	}
-	return first
 }

@@ -38,10 +38,7 @@ func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if err := errors.Join(errs...); err != nil {
 		return ctrl.Result{}, err
 	}
-	if p.again.IsZero() {
-		return ctrl.Result{}, nil
-	}
-	return ctrl.Result{RequeueAfter: max(p.again.Sub(now), time.Millisecond)}, nil
+	return ctrl.Result{RequeueAfter: p.again}, nil
 }
 
 // found is a target that exists.

@@ -3,7 +3,7 @@ package plan
 import (
 	"time"
 
-	"k8s.io/utils/ptr"
+	"github.com/jobferry/jobferry/pkg/wake"
 )
 
 // indexDelay is how long the next Pod of an index has to wait: with backoffLimitPerIndex each index
@@ -19,13 +19,13 @@ func (f *facts) indexDelay(index int) time.Duration {
 
 // readyIndexes are those of the given indexes whose back-off has passed, and when the first of the
 // others will be.
-func (f *facts) readyIndexes(all []int) (ready []int, wake Wake) {
+func (f *facts) readyIndexes(all []int) (ready []int, first time.Duration) {
 	for _, index := range all {
 		if delay := f.indexDelay(index); delay > 0 {
-			wake = Soonest(wake, ptr.To(delay))
+			first = wake.Soonest(first, delay)
 			continue
 		}
 		ready = append(ready, index)
 	}
-	return ready, wake
+	return ready, first
 }

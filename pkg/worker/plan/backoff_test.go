@@ -94,19 +94,19 @@ func TestBackoffPerIndex(t *testing.T) {
 		pods   []*corev1.Pod
 		second int
 		create []int
-		wake   Wake
+		wake   time.Duration
 	}{
-		{"first failure", []*corev1.Pod{aPod("a", index(0), failures(0), exited(1, 0))}, 4, nil, ptr.To(6 * time.Second)},
-		{"second failure", []*corev1.Pod{aPod("a", index(0), failures(1), exited(1, 0))}, 4, nil, ptr.To(16 * time.Second)},
-		{"its time has come", []*corev1.Pod{aPod("a", index(0), failures(1), exited(1, 0))}, 20, []int{0}, nil},
+		{"first failure", []*corev1.Pod{aPod("a", index(0), failures(0), exited(1, 0))}, 4, nil, 6 * time.Second},
+		{"second failure", []*corev1.Pod{aPod("a", index(0), failures(1), exited(1, 0))}, 4, nil, 16 * time.Second},
+		{"its time has come", []*corev1.Pod{aPod("a", index(0), failures(1), exited(1, 0))}, 20, []int{0}, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			p := Compute(snap(aJob(sized(1, 2), indexLimit(5)), row.second, row.pods...), testOptions)
 			if len(p.Create) != len(row.create) || len(p.Create) > 0 && CompletionIndex(p.Create[0]) != row.create[0] {
 				t.Errorf("creates %d Pods", len(p.Create))
 			}
-			if show(p.Wake) != show(row.wake) {
-				t.Errorf("wakes after %v, want %v", show(p.Wake), show(row.wake))
+			if p.Wake != row.wake {
+				t.Errorf("wakes after %v, want %v", p.Wake, row.wake)
 			}
 		})
 	}

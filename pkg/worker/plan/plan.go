@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/wake"
 )
 
 // Snapshot is all a sync knows. Nothing in it is changed.
@@ -35,9 +37,9 @@ type Plan struct {
 	Delete       []Deletion
 	Create       []*corev1.Pod
 	CreateReason CreateReason
-	Wake         Wake
-	More         bool    // the limit per sync has cut it: there's more to do at once, unless this fails
-	Backoff      Backoff // for the next snapshot, once the status is written
+	Wake         time.Duration // see package wake
+	More         bool          // the limit per sync has cut it: there's more to do at once, unless this fails
+	Backoff      Backoff       // for the next snapshot, once the status is written
 	Action       Action
 
 	facts   *facts
@@ -86,7 +88,7 @@ func Compute(s Snapshot, o Options) *Plan {
 			p.Delete = append(p.Delete, Deletion{Pod: a.Pod, Release: !p.verdict.failed()})
 		}
 	case f.job.DeletionTimestamp == nil:
-		p.Wake = f.deadline()
+		p.Wake = wake.Until(f.deadline(), f.now)
 		f.scale(p)
 	}
 	return p

@@ -3,6 +3,8 @@ package plan
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/wake"
 )
 
 // Action is what a sync did about Pods, as the metrics name it.
@@ -72,7 +74,7 @@ func (f *facts) wantActive() int32 {
 func (f *facts) grow(p *Plan, missing int) {
 	if !perIndex(f.job) {
 		if wait := p.Backoff.remaining(f.now, f.options); wait > 0 {
-			p.Wake = Soonest(p.Wake, ptr.To(max(wait, f.options.SyncBatchPeriod)))
+			p.Wake = wake.Soonest(p.Wake, max(wait, f.options.SyncBatchPeriod))
 			return
 		}
 	}
@@ -86,9 +88,9 @@ func (f *facts) grow(p *Plan, missing int) {
 	}
 	indexes := f.pendingIndexes(missing)
 	if perIndex(f.job) {
-		ready, wake := f.readyIndexes(indexes)
-		if wake != nil {
-			p.Wake = Soonest(p.Wake, ptr.To(max(*wake, f.options.SyncBatchPeriod)))
+		ready, first := f.readyIndexes(indexes)
+		if first > 0 {
+			p.Wake = wake.Soonest(p.Wake, max(first, f.options.SyncBatchPeriod))
 		}
 		indexes = ready
 	}

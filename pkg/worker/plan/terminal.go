@@ -111,7 +111,7 @@ func (f *facts) restartsExceedLimit() bool {
 }
 
 func deadlineExceeded(f *facts) *verdict {
-	if left := f.deadline(); left != nil && *left <= 0 {
+	if at := f.deadline(); !at.IsZero() && !f.now.Before(at) {
 		return failure(batchv1.JobReasonDeadlineExceeded, "Job was active longer than specified deadline")
 	}
 	return nil
