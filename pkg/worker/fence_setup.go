@@ -12,7 +12,6 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/fence"
-	"github.com/jobferry/jobferry/pkg/inbox"
 )
 
 // fenceSource brings the Jobs of an origin whose fence closes into the queue of the Job controller.
@@ -20,14 +19,14 @@ type fenceSource struct {
 	*fencer
 	jobs    client.Reader
 	options Options
-	inbox   *inbox.Inbox
+	queue   workQueue
 }
 
 // addFence adds the fencer to the manager, unless the options want none. Leases are watched by a
 // client of its own: in the manager's cache they'd have to be those of all namespaces, with the
 // heartbeats of all nodes.
-func addFence(mgr manager.Manager, o Options, in *inbox.Inbox) (*fenceSource, error) {
-	s := &fenceSource{jobs: mgr.GetClient(), options: o, inbox: in}
+func addFence(mgr manager.Manager, o Options, q workQueue) (*fenceSource, error) {
+	s := &fenceSource{jobs: mgr.GetClient(), options: o, queue: q}
 	if o.FenceAfter < 0 {
 		return s, nil
 	}
@@ -62,11 +61,7 @@ func newFencer(o Options, leases coordinationclient.LeaseInterface, c clock.Cloc
 }
 
 func (s *fenceSource) wakeJobs(ctx context.Context, origin v1alpha1.Origin) {
-	q := s.inbox.Queue()
-	if q == nil {
-		return
-	}
-	if err := s.options.wakeFenced(ctx, s.jobs, origin, q); err != nil {
+	if err := s.options.wakeFenced(ctx, s.jobs, origin, s.queue); err != nil {
 		s.log.Error(err, "Jobs can't be stopped")
 	}
 }

@@ -47,7 +47,7 @@ func (s *jobSync) markFenced(ctx context.Context) error {
 }
 
 // wakeFenced has the Jobs of an origin synced, each of which looks at the fence.
-func (o Options) wakeFenced(ctx context.Context, jobs client.Reader, origin v1alpha1.Origin, q queue) error {
+func (o Options) wakeFenced(ctx context.Context, jobs client.Reader, origin v1alpha1.Origin, q workQueue) error {
 	var list batchv1.JobList
 	err := jobs.List(ctx, &list, client.MatchingLabels{v1alpha1.LabelOrigin: string(origin)}, client.UnsafeDisableDeepCopy)
 	if err != nil {

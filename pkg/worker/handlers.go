@@ -10,41 +10,41 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/jobferry/jobferry/pkg/inbox"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-type queue = inbox.Queue
+type workQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 // jobEvents has a Job synced at once when a user acts, and in the next batch when only its status
 // or metadata changed, which is mostly our own doing.
 func jobEvents(o Options, m *metrics) handler.EventHandler {
-	enqueue := func(obj client.Object, q queue, after time.Duration) {
+	enqueue := func(obj client.Object, q workQueue, after time.Duration) {
 		if o.claims(obj.(*batchv1.Job)) {
 			q.AddAfter(requestFor(obj), after)
 		}
 	}
 	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) {
+		CreateFunc: func(_ context.Context, e event.CreateEvent, q workQueue) {
 			if job := e.Object.(*batchv1.Job); !o.claims(job) {
 				m.jobOfOthers(ptr.Deref(job.Spec.ManagedBy, ""))
 			}
 			enqueue(e.Object, q, 0)
 		},
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workQueue) {
 			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
 				enqueue(e.ObjectNew, q, 0)
 				return
 			}
 			enqueue(e.ObjectNew, q, o.SyncBatchPeriod)
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q queue) { enqueue(e.Object, q, 0) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workQueue) { enqueue(e.Object, q, 0) },
 	}
 }
 
@@ -57,24 +57,24 @@ type podEvents struct {
 	metrics *metrics
 }
 
-func (h podEvents) Create(ctx context.Context, e event.CreateEvent, q queue) {
+func (h podEvents) Create(ctx context.Context, e event.CreateEvent, q workQueue) {
 	h.handle(ctx, nil, e.Object.(*corev1.Pod), q)
 }
 
-func (h podEvents) Update(ctx context.Context, e event.UpdateEvent, q queue) {
+func (h podEvents) Update(ctx context.Context, e event.UpdateEvent, q workQueue) {
 	if e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() {
 		return // a resync of the cache, no news
 	}
 	h.handle(ctx, e.ObjectOld.(*corev1.Pod), e.ObjectNew.(*corev1.Pod), q)
 }
 
-func (h podEvents) Delete(ctx context.Context, e event.DeleteEvent, q queue) {
+func (h podEvents) Delete(ctx context.Context, e event.DeleteEvent, q workQueue) {
 	h.handle(ctx, e.Object.(*corev1.Pod), nil, q)
 }
 
-func (h podEvents) Generic(context.Context, event.GenericEvent, queue) {}
+func (h podEvents) Generic(context.Context, event.GenericEvent, workQueue) {}
 
-func (h podEvents) handle(ctx context.Context, before, after *corev1.Pod, q queue) {
+func (h podEvents) handle(ctx context.Context, before, after *corev1.Pod, q workQueue) {
 	h.metrics.podTracked(before, after, h.options.TrackingFinalizer)
 	had, has := jobOf(before), jobOf(after)
 	wait := h.options.SyncBatchPeriod
@@ -106,7 +106,7 @@ func jobOf(p *corev1.Pod) *types.NamespacedName {
 	return &types.NamespacedName{Namespace: p.Namespace, Name: ref.Name}
 }
 
-func (h podEvents) wakeAdopters(ctx context.Context, p *corev1.Pod, q queue) {
+func (h podEvents) wakeAdopters(ctx context.Context, p *corev1.Pod, q workQueue) {
 	var jobs batchv1.JobList
 	if len(p.Labels) == 0 || h.jobs.List(ctx, &jobs, client.InNamespace(p.Namespace), client.UnsafeDisableDeepCopy) != nil {
 		return // reads of the cache fail only when the process is stopping

@@ -104,15 +104,15 @@ func (o *orphans) noteGone(uid types.UID) {
 
 // podEvents looks at tracked Pods whose Job seems not to need them.
 func (o *orphans) podEvents() handler.EventHandler {
-	look := func(ctx context.Context, obj client.Object, q queue) {
+	look := func(ctx context.Context, obj client.Object, q workQueue) {
 		p := obj.(*corev1.Pod)
 		if plan.IsTracked(p, o.options.TrackingFinalizer) && o.seemsOrphaned(ctx, p) {
 			q.Add(requestFor(p))
 		}
 	}
 	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) { look(ctx, e.Object, q) },
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) { look(ctx, e.ObjectNew, q) },
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q workQueue) { look(ctx, e.Object, q) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q workQueue) { look(ctx, e.ObjectNew, q) },
 	}
 }
 
@@ -131,7 +131,7 @@ func (o *orphans) seemsOrphaned(ctx context.Context, p *corev1.Pod) bool {
 
 // jobEvents looks at all Pods of a Job that has gone or finished.
 func (o *orphans) jobEvents() handler.EventHandler {
-	look := func(ctx context.Context, obj client.Object, q queue) {
+	look := func(ctx context.Context, obj client.Object, q workQueue) {
 		var pods corev1.PodList
 		err := o.client.List(ctx, &pods, client.InNamespace(obj.GetNamespace()),
 			client.MatchingFields{controllerIndex: string(obj.GetUID())}, client.UnsafeDisableDeepCopy)
@@ -145,11 +145,11 @@ func (o *orphans) jobEvents() handler.EventHandler {
 		}
 	}
 	return handler.Funcs{
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q workQueue) {
 			if plan.Finished(e.ObjectNew.(*batchv1.Job)) != nil {
 				look(ctx, e.ObjectNew, q)
 			}
 		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q queue) { look(ctx, e.Object, q) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q workQueue) { look(ctx, e.Object, q) },
 	}
 }

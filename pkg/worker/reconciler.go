@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/jobferry/jobferry/pkg/inbox"
 	"github.com/jobferry/jobferry/pkg/wake"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
@@ -25,7 +24,7 @@ type reconciler struct {
 	pods    podWriter
 	events  record.EventRecorder
 	memory  *memory
-	inbox   *inbox.Inbox
+	queue   workQueue
 	fence   *fencer // nil: none
 	metrics *metrics
 	options Options
@@ -72,7 +71,7 @@ func (r *reconciler) sync(ctx context.Context, job *batchv1.Job, known *pending)
 	case err != nil:
 		if s.wake > 0 {
 			// The retry may come later than what was to be seen to in time, a deadline say.
-			r.inbox.AddAfter(requestFor(job), max(s.wake, r.options.SyncBatchPeriod))
+			r.queue.AddAfter(requestFor(job), max(s.wake, r.options.SyncBatchPeriod))
 		}
 		return reconcile.Result{}, fmt.Errorf("sync Job: %w", err)
 	}

@@ -51,9 +51,7 @@ func TestWritesPerPod(t *testing.T) {
 func TestADeadlineIsKeptWhilePodsAreRefused(t *testing.T) {
 	c := newCluster(t, Options{}, aJob(func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](40) }))
 	q := &delays{}
-	if err := c.jobs.inbox.Open(t.Context(), q); err != nil {
-		t.Fatal(err)
-	}
+	c.jobs.queue = q
 	c.refuse = func(verb string, _ client.Object) error {
 		if verb == "create" {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "job-x", errors.New("exceeded quota"))

@@ -19,9 +19,8 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/jobferry/jobferry/pkg/inbox"
+	"github.com/jobferry/jobferry/pkg/queue"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
@@ -51,24 +50,27 @@ func Setup(mgr manager.Manager, o Options) error {
 }
 
 func addJobs(mgr manager.Manager, o Options, m *metrics) error {
+	const name = "worker-job"
+	controllerOptions := controllerOptions(o)
+	q := queue.New(name, controllerOptions.RateLimiter)
+	controllerOptions.NewQueue = queue.Use(q)
 	pods := podWriter{client: mgr.GetClient(), finalizer: o.TrackingFinalizer}
 	known := &memory{jobs: map[types.NamespacedName]*pending{}}
 	r := &reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), pods: pods, metrics: m, options: o, clock: clock.RealClock{},
-		memory: known, inbox: &inbox.Inbox{},
+		memory: known, queue: q,
 		// The built-in's source, and its kind of event: what filters on them keeps working.
 		events: mgr.GetEventRecorderFor("job-controller"), //nolint:staticcheck // the built-in writes core/v1 events
 	}
-	fenced, err := addFence(mgr, o, r.inbox)
+	fenced, err := addFence(mgr, o, q)
 	if err != nil {
 		return err
 	}
 	r.fence = fenced.fencer
-	return builder.ControllerManagedBy(mgr).Named("worker-job").
+	return builder.ControllerManagedBy(mgr).Named(name).
 		Watches(&batchv1.Job{}, jobEvents(o, m)).
 		Watches(&corev1.Pod{}, podEvents{jobs: mgr.GetClient(), memory: known, options: o, metrics: m}).
-		WatchesRawSource(source.Func(r.inbox.Open)).
-		WithOptions(controllerOptions(o)).Complete(r)
+		WithOptions(controllerOptions).Complete(r)
 }
 
 func addOrphans(mgr manager.Manager, o Options, _ *metrics) error {

@@ -26,7 +26,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/inbox"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
@@ -90,7 +89,7 @@ func (c *cluster) start(o Options) {
 	pods := podWriter{client: cl, finalizer: o.TrackingFinalizer}
 	c.jobs = &reconciler{
 		client: cl, live: c.api, pods: pods, events: c.events, metrics: m, options: o, clock: clock.PassiveClock(c.clock),
-		memory: &memory{jobs: map[types.NamespacedName]*pending{}}, inbox: &inbox.Inbox{},
+		memory: &memory{jobs: map[types.NamespacedName]*pending{}}, queue: &delays{},
 	}
 	c.orphans = &orphans{client: cl, live: c.api, pods: pods, options: o}
 }

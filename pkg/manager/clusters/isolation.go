@@ -42,7 +42,7 @@ func (r *Registry) lookAround() {
 		if !began.IsZero() {
 			w.restartClock(began, at)
 		}
-		r.inbox.Add(request(w.name)) // what its condition Lost says may be another thing now
+		r.queue.Add(request(w.name)) // what its condition Lost says may be another thing now
 	}
 }
 

@@ -117,6 +117,7 @@ func TestIsolation(t *testing.T) {
 func TestAStandbyWasntIsolated(t *testing.T) {
 	now := clocktesting.NewFakeClock(noon)
 	r := NewRegistry(Options{Clock: now})
+	t.Cleanup(r.queue.ShutDown)
 	now.Step(10 * time.Hour)
 	r.recall(nil)
 	now.Step(time.Second)
@@ -139,6 +140,7 @@ func (c hesitant) Now() time.Time {
 // the hub in the end is what is true.
 func TestLookingAroundAtOnce(t *testing.T) {
 	r := NewRegistry(Options{Clock: hesitant{clock.RealClock{}}})
+	t.Cleanup(r.queue.ShutDown)
 	set := func(w *Worker, s State) {
 		w.view.Store(&View{Health: Health{State: s, Observed: noon}})
 		r.lookAround()

@@ -10,12 +10,13 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/queue"
 )
 
 // +kubebuilder:rbac:groups=jobferry.dev,resources=workerclusters,verbs=list;watch;create;delete
@@ -61,10 +62,10 @@ func (r *Registry) SetupWithManager(mgr ctrl.Manager) error {
 	}
 	mine := predicate.NewPredicateFuncs(func(o client.Object) bool { return registers(o, r.options.Namespace) })
 	return ctrl.NewControllerManagedBy(mgr).
-		Named("clusters").
+		Named(controllerName).
 		For(&v1alpha1.WorkerCluster{}).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(rec.workersOf), builder.WithPredicates(mine)).
-		WatchesRawSource(source.Func(r.inbox.Open)).
+		WithOptions(controller.Options{NewQueue: queue.Use(r.queue)}).
 		Complete(rec)
 }
 

@@ -9,15 +9,18 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/inbox"
+	"github.com/jobferry/jobferry/pkg/queue"
 )
+
+// controllerName is the name of the controller of worker clusters.
+const controllerName = "clusters"
 
 // Registry holds the connections to all worker clusters.
 type Registry struct {
 	options   Options
 	claims    *claims
 	listeners []Listener
-	inbox     *inbox.Inbox
+	queue     queue.Queue
 	roll      *roll
 	isolation isolation
 
@@ -33,7 +36,7 @@ func NewRegistry(options Options) *Registry {
 	return &Registry{
 		options: options,
 		claims:  newClaims(),
-		inbox:   &inbox.Inbox{},
+		queue:   queue.New(controllerName, nil),
 		roll:    newRoll(),
 		workers: map[string]*Worker{},
 	}
@@ -67,7 +70,7 @@ func (r *Registry) Loaded() <-chan struct{} { return r.roll.complete }
 // never blocks.
 func (r *Registry) PlacementsChanged(worker string) {
 	if w, ok := r.Get(worker); ok && w.View().Removing {
-		r.inbox.Add(request(worker))
+		r.queue.Add(request(worker))
 		return
 	}
 	r.numbersMoved(worker)
@@ -76,7 +79,7 @@ func (r *Registry) PlacementsChanged(worker string) {
 // numbersMoved has a worker's numbers looked at soon, once for all calls until then.
 func (r *Registry) numbersMoved(worker string) {
 	if w, ok := r.Get(worker); ok && !w.stale.Swap(true) {
-		r.inbox.AddAfter(request(worker), r.options.StatusInterval)
+		r.queue.AddAfter(request(worker), r.options.StatusInterval)
 	}
 }
 
@@ -202,7 +205,7 @@ func (r *Registry) hooks(name string) hooks {
 			for _, l := range r.listeners {
 				l.WorkerChanged(name)
 			}
-			r.inbox.Add(request(name))
+			r.queue.Add(request(name))
 			r.lookAround()
 		},
 	}
@@ -211,7 +214,7 @@ func (r *Registry) hooks(name string) hooks {
 // mirrorsChanged matters to a worker that is let go when its last mirror is.
 func (r *Registry) mirrorsChanged(name string) {
 	if w, ok := r.Get(name); ok && w.View().Removing {
-		r.inbox.Add(request(name))
+		r.queue.Add(request(name))
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // needn't be set.
 func (r *Registry) Report(worker string, c metav1.Condition) {
 	if w, ok := r.Get(worker); ok && w.reports.set(c) {
-		r.inbox.Add(request(worker))
+		r.queue.Add(request(worker))
 	}
 }
 

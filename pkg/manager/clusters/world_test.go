@@ -43,6 +43,7 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(func() {
 		stop()
 		<-stopped
+		w.registry.queue.ShutDown()
 		w.server.Close()
 	})
 	return w
