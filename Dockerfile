@@ -7,13 +7,12 @@ FROM --platform=$BUILDPLATFORM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN --mount=type=cache,target=/go/pkg/mod go mod download
+COPY tools/build tools/build
 COPY cmd cmd
 COPY pkg pkg
-ARG TARGETOS TARGETARCH VERSION=v0.0.0-dev
+ARG TARGETOS TARGETARCH VERSION
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
-    CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath \
-    -ldflags "-s -w -X k8s.io/component-base/version.gitVersion=$VERSION" \
-    -o /out/ ./cmd/jobferry-manager ./cmd/jobferry-worker
+    GOOS=$TARGETOS GOARCH=$TARGETARCH VERSION=$VERSION tools/build /out jobferry-manager jobferry-worker
 
 FROM scratch
 # For workers whose kubeconfig has no certificate authority: their API server's certificate is a public one's.

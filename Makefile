@@ -3,9 +3,6 @@
 GO ?= go
 SHELL := bash -euo pipefail
 
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.0.0-dev)
-LDFLAGS := -s -w -X k8s.io/component-base/version.gitVersion=$(VERSION)
-
 # Tools have a module each: their dependencies don't agree with ours, or with each other's.
 CONTROLLER_GEN := $(GO) tool -modfile=tools/controller-gen/go.mod controller-gen
 CRD_REF_DOCS   := $(GO) tool -modfile=tools/crd-ref-docs/go.mod crd-ref-docs
@@ -46,8 +43,8 @@ rig: ## Bring up a hub and two workers to try things with, until Ctrl-C
 	@exec bin/rig-up
 
 .PHONY: build
-build: ## Build the binaries into bin/
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+build: ## Build the programs into bin/ (VERSION=v1.2.3; without it, the tag or commit)
+	GO='$(GO)' tools/build bin
 
 ##@ Check
 

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
 
@@ -29,27 +28,6 @@ type manager struct {
 	cmd   *exec.Cmd
 	log   string
 	ended chan struct{} // closed when the process has been waited for
-}
-
-// product is the folder of the product's module.
-func product(ctx context.Context) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/jobferry/jobferry").Output()
-	if err != nil {
-		return "", fmt.Errorf("find the product's source (run this in the folder e2e): %w", err)
-	}
-	return strings.TrimSpace(string(out)), nil
-}
-
-// buildManager builds the manager into a folder.
-func buildManager(ctx context.Context, source, dir string) (string, error) {
-	program := filepath.Join(dir, "jobferry-manager")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", program, "./cmd/jobferry-manager")
-	build.Dir = source
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the manager: %w\n%s", err, out)
-	}
-	return program, nil
 }
 
 // startManager runs the manager. It is killed if this program ends without stopping it.

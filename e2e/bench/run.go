@@ -10,6 +10,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/bench/audit"
 	"github.com/jobferry/jobferry/e2e/bench/report"
+	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
 )
 
@@ -66,18 +67,15 @@ type installed struct{ program, kubeconfig, dir string }
 
 // prepare builds and installs the manager.
 func (r *run) prepare(ctx context.Context, dir string) (installed, error) {
-	source, err := product(ctx)
-	if err != nil {
-		return installed{}, err
-	}
 	program := r.options.Manager
 	if program == "" {
 		r.options.Progress("building the manager")
-		if program, err = buildManager(ctx, source, dir); err != nil {
+		var err error
+		if program, err = product.Build(ctx, dir, "jobferry-manager"); err != nil {
 			return installed{}, err
 		}
 	}
-	kubeconfig, err := install(ctx, r.fleet, source, dir)
+	kubeconfig, err := install(ctx, r.fleet, dir)
 	return installed{program, kubeconfig, dir}, err
 }
 

@@ -40,7 +40,6 @@ type demo struct {
 	Options
 	entries  []scenario.Entry
 	board    *board
-	checkout string // of the product
 	dir      string // for programs and logs of this run
 	programs map[string]string
 

@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/jobferry/jobferry/e2e/demo/state"
+	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -23,8 +20,6 @@ const (
 	managerProgram = "jobferry-manager"
 	workerProgram  = "jobferry-worker"
 )
-
-const productModule = "github.com/jobferry/jobferry"
 
 // firstRun tells those patience who run it for the first time.
 const firstRun = "the first time this takes minutes"
@@ -68,49 +63,10 @@ func (d *demo) prepare(ctx context.Context) error {
 }
 
 // build makes one of the product's programs, in this run's folder: what it runs is what is in the
-// checkout. It sets no flags: most packages have then been compiled for the demo itself.
+// checkout.
 func (d *demo) build(ctx context.Context, program string) error {
-	if d.checkout == "" {
-		checkout, err := findCheckout(ctx)
-		if err != nil {
-			return err
-		}
-		d.checkout = checkout
-	}
-	target := filepath.Join(d.dir, program)
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", target, "./cmd/"+program)
-	cmd.Dir = d.checkout
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 10 * time.Second
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("%w\n%s", err, strings.TrimSpace(string(out)))
-	}
-	d.programs[program] = target
-	return nil
-}
-
-// findCheckout finds the product beside this source file; if the file isn't there any more, around
-// the working folder.
-func findCheckout(ctx context.Context) (string, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", productModule)
-	if _, file, _, ok := runtime.Caller(0); ok {
-		if _, err := os.Stat(file); err == nil {
-			cmd.Dir = filepath.Dir(file)
-		}
-	}
-	out, err := cmd.Output()
-	if err != nil {
-		return "", fmt.Errorf("run the demo in the folder e2e of a checkout: go list -m %s: %w", productModule, explain(err))
-	}
-	return strings.TrimSpace(string(out)), nil
-}
-
-// explain adds what a command wrote to standard error.
-func explain(err error) error {
-	var exit *exec.ExitError
-	if errors.As(err, &exit) && len(exit.Stderr) > 0 {
-		return fmt.Errorf("%w: %s", err, strings.TrimSpace(string(exit.Stderr)))
-	}
+	file, err := product.Build(ctx, d.dir, program)
+	d.programs[program] = file
 	return err
 }
 

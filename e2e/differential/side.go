@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/worker/play"
 )
@@ -78,14 +79,10 @@ func newSides(ctx context.Context, dir string) (builtIn, embedded *side, stop fu
 
 // launchBuiltIn builds kube-controller-manager with short delays, and runs its Job controller.
 func launchBuiltIn(ctx context.Context, dir string, c *rig.Cluster) (*play.Process, error) {
-	source, err := play.Source("e2e", "differential", "builtin")
-	if err != nil {
-		return nil, err
-	}
 	program := filepath.Join(dir, "kube-controller-manager")
 	// The flags of the rig's own builds, so that their compiled packages are used.
 	build := exec.CommandContext(ctx, "go", "build", "-modfile=../../versions/v1.36/go.mod", "-trimpath", "-ldflags", "-s -w", "-o", program, ".")
-	build.Dir = source
+	build.Dir = product.Root("e2e", "differential", "builtin")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly -buildvcs=false", "GOWORK=off")
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build the built-in: %w\n%s", err, out)
@@ -97,7 +94,7 @@ func launchBuiltIn(ctx context.Context, dir string, c *rig.Cluster) (*play.Proce
 }
 
 func launchEmbedded(ctx context.Context, dir string, c *rig.Cluster) (*play.Process, error) {
-	program, err := play.Build(ctx, dir)
+	program, err := product.Build(ctx, dir, "jobferry-worker")
 	if err != nil {
 		return nil, err
 	}

@@ -12,9 +12,9 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/jobferry/jobferry/e2e/docs"
+	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/e2e/worker/play"
 )
 
 // stage is what the reader of the docs has: a hub and two workers without anything in them,
@@ -43,29 +43,12 @@ func newStage(t *testing.T) *stage {
 		}
 	}
 	for _, program := range []string{"kubectl-jobferry", "jobferry-manager", "jobferry-worker"} {
-		s.compile(program)
+		if _, err := product.Build(t.Context(), s.bin, program); err != nil {
+			t.Fatal(err)
+		}
 	}
 	s.writeKubeconfig()
 	return s
-}
-
-// root is the folder of the checkout.
-func root(t *testing.T) string {
-	t.Helper()
-	dir, err := play.Source()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
-func (s *stage) compile(program string) {
-	s.t.Helper()
-	cmd := exec.CommandContext(s.t.Context(), "go", "build", "-o", filepath.Join(s.bin, program), "./cmd/"+program)
-	cmd.Dir = root(s.t)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		s.t.Fatalf("build %s: %v\n%s", program, err, out)
-	}
 }
 
 func (s *stage) writeKubeconfig() {
@@ -98,7 +81,7 @@ func (o output) String() string { return o.out + o.err }
 // bash runs commands as the reader types them, in the checkout's folder.
 func (s *stage) bash(ctx context.Context, commands, input string) (output, error) {
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", commands)
-	cmd.Dir = root(s.t)
+	cmd.Dir = product.Root()
 	cmd.Env = append(os.Environ(), "HOME="+s.dir, "KUBECONFIG="+filepath.Join(s.dir, "kubeconfig"), "PATH="+s.bin+":"+os.Getenv("PATH"))
 	cmd.Stdin = strings.NewReader(input)
 	var out, errs strings.Builder

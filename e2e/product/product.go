@@ -1,18 +1,22 @@
 // Package product builds Jobferry's own programs from the checkout, for tests that run them as
 // processes:
 //
-//	program, err := product.Program("jobferry-worker")
+//	program, err := product.Program("jobferry-worker")     // once in a process; removed when that ends
+//	program, err := product.Build(ctx, dir, "jobferry-worker")
 //
-// Each is built once in a process, and removed when that ends, however it does.
+// They are built as a release is, by tools/build.
 package product
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/jobferry/jobferry/e2e/rig/reap"
 )
@@ -52,12 +56,25 @@ func Program(name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	file := filepath.Join(dir, name)
-	cmd := exec.Command("go", "build", "-o", file, "./cmd/"+name)
-	cmd.Dir = Root()
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build %s: %w\n%s", name, err, out)
+	file, err := Build(context.Background(), dir, name)
+	if err != nil {
+		return "", err
 	}
 	built[name] = file
 	return file, nil
+}
+
+// Build builds the program of cmd/<name> into a folder, and returns its file.
+func Build(ctx context.Context, dir, name string) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, Root("tools", "build"), dir, name)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build %s: %w\n%s", name, err, bytes.TrimSpace(out))
+	}
+	return filepath.Join(dir, name), nil
 }

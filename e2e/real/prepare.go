@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/real/image"
 	"github.com/jobferry/jobferry/e2e/real/node"
 	"github.com/jobferry/jobferry/e2e/real/sandbox"
@@ -99,7 +100,8 @@ func (m *Materials) buildPrograms(ctx context.Context) error {
 			return err
 		}
 	}
-	return m.compile(ctx, m.Root, filepath.Join(m.Bin, "kubectl-jobferry"), "./cmd/kubectl-jobferry")
+	_, err = product.Build(ctx, m.Bin, "kubectl-jobferry")
+	return err
 }
 
 // compile builds a static program.

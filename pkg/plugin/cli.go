@@ -11,13 +11,13 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
-	"k8s.io/component-base/version"
 	"k8s.io/kubectl/pkg/util/term"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
+	"github.com/jobferry/jobferry/pkg/version"
 )
 
 // cli is what all verbs share.
@@ -40,7 +40,7 @@ func (c *cli) hubConfig() (*rest.Config, error) {
 
 // tuned is a configuration with our name, without client-go's brake of 5 requests a second.
 func (c *cli) tuned(config *rest.Config) *rest.Config {
-	config.UserAgent = "kubectl-jobferry/" + version.Get().GitVersion
+	config.UserAgent = "kubectl-jobferry/" + version.Get()
 	config.QPS, config.Burst = 50, 300
 	config.WarningHandler = rest.NewWarningWriter(c.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	return config

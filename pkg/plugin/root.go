@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/version"
 )
 
 // Run runs the plugin, and returns its exit code.
@@ -43,6 +44,7 @@ func New(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Co
 			The hub is the cluster of kubectl's context. Pods, logs, events and exec of Jobs go through
 			the hub, with your own rights there: no credentials of workers are needed.`),
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl jobferry"},
+		Version:       version.Get(),
 		SilenceErrors: true, SilenceUsage: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -52,6 +54,7 @@ func New(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Co
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetVersionTemplate("{{.Version}}\n") // as the other programs print it
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)

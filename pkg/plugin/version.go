@@ -3,10 +3,10 @@ package plugin
 import (
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/discovery"
-	"k8s.io/component-base/version"
 	"k8s.io/kubectl/pkg/util/templates"
 
 	"github.com/jobferry/jobferry/pkg/plugin/access"
+	"github.com/jobferry/jobferry/pkg/version"
 )
 
 func newVersion(c *cli) *cobra.Command {
@@ -19,7 +19,7 @@ func newVersion(c *cli) *cobra.Command {
 			kubectl jobferry version --client`),
 		Args: positional(0, 0, "no argument"),
 		RunE: func(*cobra.Command, []string) error {
-			fprintf(c.Out, "kubectl-jobferry: %s\n", version.Get().GitVersion)
+			fprintf(c.Out, "kubectl-jobferry: %s\n", version.Get())
 			if clientOnly {
 				return nil
 			}

@@ -10,9 +10,9 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/component-base/version"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/version"
 )
 
 // Flags are the settings that all controllers have.
@@ -71,7 +71,7 @@ func (f *Flags) Parse(args []string, out io.Writer, summary string, add func(*pf
 	case set.NArg() > 0:
 		return fmt.Errorf("unexpected argument %q; see --help", set.Arg(0))
 	case *showVersion:
-		fmt.Fprintln(out, version.Get().GitVersion)
+		fmt.Fprintln(out, version.Get())
 		return pflag.ErrHelp
 	default:
 		return nil
@@ -124,7 +124,7 @@ func (f *Flags) Config() (*rest.Config, error) {
 		return nil, fmt.Errorf("kubeconfig of the %s: %s", f.Cluster, OneLine(err))
 	}
 	config.QPS, config.Burst = f.qps, f.burst
-	config.UserAgent = f.Name + "/" + version.Get().GitVersion
+	config.UserAgent = f.Name + "/" + version.Get()
 	return config, nil
 }
 

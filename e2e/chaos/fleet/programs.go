@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 	"github.com/jobferry/jobferry/e2e/worker/play"
@@ -24,18 +24,13 @@ type programs map[string]string
 
 // build makes the product's programs from the source around.
 func build(ctx context.Context, dir string) (programs, error) {
-	root, err := play.Source()
-	if err != nil {
-		return nil, err
-	}
 	built := programs{}
 	for _, name := range []string{managerProgram, workerProgram} {
-		built[name] = filepath.Join(dir, name)
-		cmd := exec.CommandContext(ctx, "go", "build", "-o", built[name], "./cmd/"+name)
-		cmd.Dir = root
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return nil, fmt.Errorf("build %s: %w\n%s", name, err, out)
+		file, err := product.Build(ctx, dir, name)
+		if err != nil {
+			return nil, err
 		}
+		built[name] = file
 	}
 	return built, nil
 }

@@ -3,7 +3,6 @@ package fleet
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/jobferry/jobferry/e2e/worker/play"
+	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
@@ -30,11 +29,7 @@ const (
 
 // installHub puts the CRD and namespaces on the hub.
 func (f *Fleet) installHub(ctx context.Context, _ programs) error {
-	crds, err := play.Source("config", "crd")
-	if err != nil {
-		return err
-	}
-	crd := filepath.Join(crds, "jobferry.dev_workerclusters.yaml")
+	crd := product.Root("config", "crd", "jobferry.dev_workerclusters.yaml")
 	if _, err := f.Hub.Kubectl(ctx, "", "apply", "--server-side", "-f", crd); err != nil {
 		return err
 	}

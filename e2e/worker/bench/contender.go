@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 	"github.com/jobferry/jobferry/e2e/worker/play"
@@ -31,7 +32,7 @@ var contenders = []contender{
 		return play.Launch(exec.Command(programs[binaries.ControllerManager], args...), filepath.Join(dir, "built-in.log"))
 	}},
 	{"embedded", func(ctx context.Context, dir string, c *rig.Cluster, workers int) (*play.Process, error) {
-		program, err := play.Build(ctx, dir)
+		program, err := product.Build(ctx, dir, "jobferry-worker")
 		if err != nil {
 			return nil, err
 		}

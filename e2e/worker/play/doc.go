@@ -1,8 +1,7 @@
 // Package play drives a Job controller by hand, in a cluster without nodes: the test is the
-// kubelet, and says what happens to each Pod and when. It also builds and runs jobferry-worker as a
-// process.
+// kubelet, and says what happens to each Pod and when. It also runs jobferry-worker as a process.
 //
-//	program, err := play.Build(ctx, dir)
+//	program, err := product.Build(ctx, dir, "jobferry-worker")
 //	controller, err := play.Start(program, cluster.Kubeconfig(), "--sync-batch-period=200ms")
 //	hand := play.Hand{Client: cluster.Client(), Namespace: ns}
 //	pods, err := hand.Pods(ctx, "job")

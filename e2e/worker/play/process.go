@@ -1,8 +1,6 @@
 package play
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,30 +8,6 @@ import (
 	"runtime"
 	"syscall"
 )
-
-// Source is a folder of the checkout, given by its path from the checkout's root.
-func Source(path ...string) (string, error) {
-	_, file, _, ok := runtime.Caller(0)
-	if !ok || !filepath.IsAbs(file) {
-		return "", errors.New("the source tree can't be found: don't build with -trimpath")
-	}
-	return filepath.Join(append([]string{filepath.Dir(file), "..", "..", ".."}, path...)...), nil
-}
-
-// Build builds jobferry-worker into the folder, and returns the program's path.
-func Build(ctx context.Context, dir string) (string, error) {
-	root, err := Source()
-	if err != nil {
-		return "", err
-	}
-	program := filepath.Join(dir, "jobferry-worker")
-	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/jobferry-worker")
-	build.Dir = root
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build jobferry-worker: %w\n%s", err, out)
-	}
-	return program, nil
-}
 
 // Process is a controller that runs.
 type Process struct {

@@ -1,0 +1,111 @@
+package product
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	utilversion "k8s.io/apimachinery/pkg/util/version"
+	"sigs.k8s.io/yaml"
+)
+
+var programs = []string{"jobferry-manager", "jobferry-worker", "kubectl-jobferry"}
+
+// Each program starts and says a valid version, however it was built in a clone without tags.
+func TestProgramsStart(t *testing.T) {
+	clone := filepath.Join(t.TempDir(), "jobferry")
+	run(t, Root(), nil, "git", "clone", "--quiet", "--no-tags", ".", clone)
+	commit := strings.TrimSpace(run(t, clone, nil, "git", "rev-parse", "HEAD"))[:7]
+	run(t, clone, nil, "go", "build", "./...")
+	for _, build := range []struct {
+		name    string
+		env     []string
+		command []string
+		want    string // how the version begins
+	}{
+		{"make build", []string{"VERSION="}, []string{"make", "build"}, "v0.0.0-dev+" + commit},
+		{"make build VERSION=1.2.3", nil, []string{"make", "build", "VERSION=1.2.3"}, "v1.2.3"},
+		{"go build", []string{"GOFLAGS=-buildvcs=true"}, []string{"go", "build", "-o", "bin/", "./cmd/..."}, "v0.0.0-2"},
+		{"go install", []string{"GOFLAGS=-buildvcs=false", "GOBIN=" + filepath.Join(clone, "bin")}, []string{"go", "install", "./cmd/..."}, "v0.0.0-dev"},
+	} {
+		t.Run(build.name, func(t *testing.T) {
+			if err := os.RemoveAll(filepath.Join(clone, "bin")); err != nil {
+				t.Fatal(err)
+			}
+			run(t, clone, build.env, build.command...)
+			versionsOf(t, filepath.Join(clone, "bin"), build.want)
+		})
+	}
+}
+
+// versionsOf checks that all programs in a folder say the same version.
+func versionsOf(t *testing.T, bin, want string) {
+	t.Helper()
+	var all []string
+	for _, program := range programs {
+		version := strings.TrimSuffix(run(t, bin, nil, filepath.Join(bin, program), "--version"), "\n")
+		if _, err := utilversion.ParseSemantic(version); err != nil || !strings.HasPrefix(version, "v") {
+			t.Errorf("%s has version %q: %v", program, version, err)
+		}
+		if all = append(all, version); version != all[0] || !strings.HasPrefix(version, want) {
+			t.Errorf("%s has version %q, want %q…, as %s", program, version, want, programs[0])
+		}
+	}
+}
+
+// What is no version is refused, in one line, and nothing is built.
+func TestBuildRefusesABadVersion(t *testing.T) {
+	for _, version := range []string{"foo", "v1.2", "01.2.3", "1.2.3-", "v1.2.3 -X a=b"} {
+		dir := t.TempDir()
+		cmd := exec.Command(Root("tools", "build"), dir)
+		cmd.Env = append(os.Environ(), "VERSION="+version)
+		out, err := cmd.CombinedOutput()
+		if err == nil || strings.Count(string(out), "\n") != 1 || !strings.Contains(string(out), "such as v1.2.3") {
+			t.Errorf("VERSION=%s: %v, %q", version, err, out)
+		}
+		if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
+			t.Errorf("VERSION=%s: built %v (%v)", version, files, err)
+		}
+	}
+}
+
+func run(t *testing.T, dir string, env []string, command ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, errs.String())
+	}
+	return string(out)
+}
+
+// The charts run the images that are built with their version.
+func TestChartsAgreeWithTheVersion(t *testing.T) {
+	var versions []string
+	for _, name := range []string{"jobferry", "jobferry-worker"} {
+		text, err := os.ReadFile(Root("charts", name, "Chart.yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var chart struct{ Version, AppVersion string }
+		if err := yaml.Unmarshal(text, &chart); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := utilversion.ParseSemantic(chart.AppVersion); err != nil || chart.AppVersion != "v"+chart.Version {
+			t.Errorf("chart %s: version %q, appVersion %q: %v", name, chart.Version, chart.AppVersion, err)
+		}
+		versions = append(versions, chart.AppVersion)
+	}
+	page, err := os.ReadFile(Root("docs", "install.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if build := "--build-arg VERSION=" + versions[0] + " "; versions[0] != versions[1] || !strings.Contains(string(page), build) {
+		t.Errorf("the charts' appVersions are %v; docs/install.md builds with %q", versions, build)
+	}
+}
