@@ -74,36 +74,36 @@ func conditions(kinds ...batchv1.JobConditionType) []batchv1.JobCondition {
 }
 
 var falsehoods = []falsehood{
-	{"failed-falls", nil, halfDone, func(s *batchv1.JobStatus) { s.Failed = 1 }, mirror.RuleFailedNeverFalls},
-	{"succeeded-falls", nil, halfDone, func(s *batchv1.JobStatus) { s.Succeeded = 1 }, mirror.RuleSucceededNeverFalls},
+	{"failed-falls", nil, halfDone, func(s *batchv1.JobStatus) { s.Failed = 1 }, "failed-never-falls"},
+	{"succeeded-falls", nil, halfDone, func(s *batchv1.JobStatus) { s.Succeeded = 1 }, "succeeded-never-falls"},
 	{"index-withdrawn", []rigtest.Option{rigtest.Indexed(5)}, halfDoneIndexed,
-		func(s *batchv1.JobStatus) { s.CompletedIndexes = "0,2-3" }, mirror.RuleCompletedIndexesGrow},
+		func(s *batchv1.JobStatus) { s.CompletedIndexes = "0,2-3" }, "completed-indexes-grow"},
 	{"index-malformed", []rigtest.Option{rigtest.Indexed(5)}, halfDoneIndexed,
-		func(s *batchv1.JobStatus) { s.CompletedIndexes = "4-2,-1,x" }, mirror.RuleCompletedIndexesFormat},
+		func(s *batchv1.JobStatus) { s.CompletedIndexes = "4-2,-1,x" }, "completed-indexes-format"},
 	{"index-beyond", []rigtest.Option{rigtest.Indexed(5)}, halfDoneIndexed,
-		func(s *batchv1.JobStatus) { s.CompletedIndexes = "0-2,7" }, mirror.RuleIndexesWithinCompletion},
-	{"not-indexed", nil, halfDone, func(s *batchv1.JobStatus) { s.CompletedIndexes = "0-2" }, mirror.RuleCompletedIndexesMode},
-	{"negative", nil, halfDone, func(s *batchv1.JobStatus) { s.Active = -1 }, mirror.RuleCountersNonNegative},
+		func(s *batchv1.JobStatus) { s.CompletedIndexes = "0-2,7" }, "indexes-within-completions"},
+	{"not-indexed", nil, halfDone, func(s *batchv1.JobStatus) { s.CompletedIndexes = "0-2" }, "completed-indexes-mode"},
+	{"negative", nil, halfDone, func(s *batchv1.JobStatus) { s.Active = -1 }, "counters-non-negative"},
 	{"megabyte", nil, halfDone, func(s *batchv1.JobStatus) {
 		huge := condition(batchv1.JobComplete)
 		huge.Message = strings.Repeat("x", 1<<20)
 		s.Conditions = append(s.Conditions, huge)
-	}, mirror.RuleConditionsBounded},
+	}, "conditions-bounded"},
 	{"many-conditions", nil, halfDone, func(s *batchv1.JobStatus) {
 		for i := range 1000 {
 			s.Conditions = append(s.Conditions, condition(batchv1.JobConditionType(fmt.Sprintf("Odd%d", i))))
 		}
-	}, mirror.RuleConditionsBounded},
+	}, "conditions-bounded"},
 	{"from-the-future", nil, halfDone, func(s *batchv1.JobStatus) {
 		s.StartTime = ptr.To(metav1.NewTime(time.Now().Add(48 * time.Hour)))
-	}, mirror.RuleTimesPlausible},
+	}, "times-plausible"},
 	{"both-outcomes", nil, halfDone, func(s *batchv1.JobStatus) {
 		s.Conditions = conditions(batchv1.JobComplete, batchv1.JobFailed)
-	}, mirror.RuleOutcomeExclusive},
+	}, "outcome-exclusive"},
 	{"changes-its-mind", nil, aboutToFail, func(s *batchv1.JobStatus) {
 		s.Conditions = conditions(batchv1.JobSuccessCriteriaMet, batchv1.JobComplete)
 		s.Active, s.Ready, s.CompletionTime = 0, nil, s.StartTime
-	}, mirror.RuleOutcomeFinal},
+	}, "outcome-final"},
 	{"flips-the-end", nil, complete, func(s *batchv1.JobStatus) {
 		s.Conditions = conditions(batchv1.JobFailureTarget, batchv1.JobFailed)
 		s.CompletionTime = nil

@@ -113,13 +113,13 @@ func (h *history) seed() {
 }
 
 func (h *history) reflect() {
-	verdict := mirror.Reflect(h.hub, h.mirror, h.now, mirror.Options{})
+	verdict := mirror.Reflect(h.hub, h.mirror, h.now)
 	h.verdicts = append(h.verdicts, verdict)
 	if !h.write(verdict) {
 		return
 	}
 	h.now = h.now.Add(time.Second)
-	switch again := mirror.Reflect(h.hub, h.mirror, h.now, mirror.Options{}).(type) {
+	switch again := mirror.Reflect(h.hub, h.mirror, h.now).(type) {
 	case mirror.Next:
 		h.Fatalf("the same mirror gave something new:\nfirst %+v\nthen %+v", verdict, again)
 	case mirror.Violation:

@@ -24,7 +24,7 @@ func BenchmarkSteadyState(b *testing.B) {
 		b.Run("Reflect/"+name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if got := Reflect(hub, m, now, Options{}); got != (Unchanged{}) {
+				if got := Reflect(hub, m, now); got != (Unchanged{}) {
 					b.Fatalf("got %T", got)
 				}
 			}

@@ -89,5 +89,5 @@ func clearLiveCounters(s *batchv1.JobStatus) {
 func (r *reflection) countersStaleAt(final *batchv1.JobCondition) time.Time {
 	const defaultGrace = 30 // seconds, corev1.DefaultTerminationGracePeriodSeconds
 	grace := ptr.Deref(r.hub.Spec.Template.Spec.TerminationGracePeriodSeconds, defaultGrace)
-	return r.clamp(final.LastTransitionTime).Add(time.Duration(grace)*time.Second + r.opts.StaleCountersAfter)
+	return r.clamp(final.LastTransitionTime).Add(time.Duration(grace)*time.Second + staleCountersAfter)
 }

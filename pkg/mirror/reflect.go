@@ -11,26 +11,15 @@ import (
 	"github.com/jobferry/jobferry/pkg/intervals"
 )
 
-// Options are the limits of Reflect. The zero value stands for the defaults.
-type Options struct {
-	// MaxClockSkew is how far a worker's clock may be ahead of the hub's; times ahead by less are
-	// taken back to the hub's now. Default 1h.
-	MaxClockSkew time.Duration
-	// StaleCountersAfter is how long after a mirror's end, and after the Pods' grace period,
+const (
+	// maxClockSkew is how far a worker's clock may be ahead of the hub's; times ahead by less are
+	// taken back to the hub's now.
+	maxClockSkew = time.Hour
+	// staleCountersAfter is how long after a mirror's end, and after the Pods' grace period,
 	// counters that still show Pods are taken for stale: Job controllers of 1.30 and before end a
-	// Job with Pods left, and never update it again. Default 1m.
-	StaleCountersAfter time.Duration
-}
-
-func (o Options) withDefaults() Options {
-	if o.MaxClockSkew == 0 {
-		o.MaxClockSkew = time.Hour
-	}
-	if o.StaleCountersAfter == 0 {
-		o.StaleCountersAfter = time.Minute
-	}
-	return o
-}
+	// Job with Pods left, and never update it again.
+	staleCountersAfter = time.Minute
+)
 
 // Verdict is what Reflect says: Next, Unchanged, Deferred or Violation.
 type Verdict interface{ verdict() }
@@ -91,23 +80,23 @@ const (
 	WhyPodsRemain Why = "PodsRemain"
 )
 
-// RuleOutcomeFinal: a hub Job that has ended, or has a condition that leads to its end, isn't taken
+// ruleOutcomeFinal: a hub Job that has ended, or has a condition that leads to its end, isn't taken
 // back by its mirror. (RejectDisablingTerminalCondition.)
-const RuleOutcomeFinal Rule = "outcome-final"
+const ruleOutcomeFinal Rule = "outcome-final"
 
 // Reflect derives the hub Job's next status from its mirror's. The caller has proved that the
 // mirror belongs to the hub Job; see Owns.
-func Reflect(hub, mirror *batchv1.Job, now time.Time, opts Options) Verdict {
+func Reflect(hub, mirror *batchv1.Job, now time.Time) Verdict {
 	if Finished(hub) {
 		if Finished(mirror) && OutcomeOf(mirror) == OutcomeOf(hub) {
 			return Unchanged{}
 		}
-		return Violation{RuleOutcomeFinal, "the Job has ended on the hub, the mirror doesn't agree"}
+		return Violation{ruleOutcomeFinal, "the Job has ended on the hub, the mirror doesn't agree"}
 	}
 	if why := notYet(hub, mirror); why != "" {
 		return Deferred{Why: why}
 	}
-	r := newReflection(hub, mirror, now, opts)
+	r := newReflection(hub, mirror, now)
 	if v, broken := firstBroken(inputRules, r); broken {
 		return v
 	}
@@ -157,17 +146,15 @@ func freshStart(mirror *batchv1.Job) bool {
 type reflection struct {
 	hub, mirror *batchv1.Job
 	now         time.Time // whole seconds, as the API keeps them
-	opts        Options
 	was, said   indexSets // of the hub, of the mirror
 	next        batchv1.JobStatus
 	held        *Deferred
 }
 
-func newReflection(hub, mirror *batchv1.Job, now time.Time, opts Options) *reflection {
+func newReflection(hub, mirror *batchv1.Job, now time.Time) *reflection {
 	r := &reflection{
 		hub: hub, mirror: mirror,
 		now:  now.Truncate(time.Second),
-		opts: opts.withDefaults(),
 		next: *hub.Status.DeepCopy(),
 	}
 	r.was = readIndexes(&hub.Status, intervals.NoLimit)

@@ -11,17 +11,6 @@ type rule struct {
 	broken func(*reflection) string
 }
 
-// Rules returns the names of all rules, in the order in which they're checked.
-func Rules() []Rule {
-	var names []Rule
-	for _, table := range [][]rule{inputRules, outcomeRules} {
-		for _, r := range table {
-			names = append(names, r.name)
-		}
-	}
-	return names
-}
-
 func firstBroken(table []rule, r *reflection) (Violation, bool) {
 	for _, rule := range table {
 		if message := rule.broken(r); message != "" {

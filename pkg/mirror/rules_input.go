@@ -19,46 +19,31 @@ const (
 	maxConditionBytes = 64 << 10
 )
 
-// Names of the rules for what a worker may say.
-const (
-	RuleConditionsBounded       Rule = "conditions-bounded"
-	RuleConditionsWellFormed    Rule = "conditions-well-formed"
-	RuleOutcomeExclusive        Rule = "outcome-exclusive"
-	RuleTimesPlausible          Rule = "times-plausible"
-	RuleCountersNonNegative     Rule = "counters-non-negative"
-	RuleCompletedIndexesMode    Rule = "completed-indexes-mode"
-	RuleFailedIndexesMode       Rule = "failed-indexes-mode"
-	RuleCompletedIndexesFormat  Rule = "completed-indexes-format"
-	RuleFailedIndexesFormat     Rule = "failed-indexes-format"
-	RuleIndexesWithinCompletion Rule = "indexes-within-completions"
-	RuleIndexesDisjoint         Rule = "indexes-disjoint"
-)
-
 // inputRules are about the mirror's status alone. Sizes come first, so that nothing below works on
 // unbounded input.
 var inputRules = []rule{
 	// A worker must not be able to fill the hub's etcd.
-	{RuleConditionsBounded, conditionsBounded},
+	{"conditions-bounded", conditionsBounded},
 	// The API server's helpers look at any entry of a type: two would be ambiguous.
-	{RuleConditionsWellFormed, conditionsWellFormed},
+	{"conditions-well-formed", conditionsWellFormed},
 	// A Job can't both succeed and fail.
-	{RuleOutcomeExclusive, outcomeExclusive},
-	// Clocks differ, by less than Options.MaxClockSkew.
-	{RuleTimesPlausible, timesPlausible},
+	{"outcome-exclusive", outcomeExclusive},
+	// Clocks differ, by less than maxClockSkew.
+	{"times-plausible", timesPlausible},
 	// validateJobStatus: ValidateNonnegativeField.
-	{RuleCountersNonNegative, countersNonNegative},
+	{"counters-non-negative", countersNonNegative},
 	// RejectCompletedIndexesForNonIndexedJob.
-	{RuleCompletedIndexesMode, completedIndexesMode},
+	{"completed-indexes-mode", completedIndexesMode},
 	// RejectFailedIndexesForNoBackoffLimitPerIndex.
-	{RuleFailedIndexesMode, failedIndexesMode},
+	{"failed-indexes-mode", failedIndexesMode},
 	// RejectInvalidCompletedIndexes, as to the format.
-	{RuleCompletedIndexesFormat, func(r *reflection) string { return r.said.completedFault }},
+	{"completed-indexes-format", func(r *reflection) string { return r.said.completedFault }},
 	// RejectInvalidFailedIndexes, as to the format.
-	{RuleFailedIndexesFormat, func(r *reflection) string { return r.said.failedFault }},
+	{"failed-indexes-format", func(r *reflection) string { return r.said.failedFault }},
 	// RejectInvalidCompletedIndexes and RejectInvalidFailedIndexes, as to the range.
-	{RuleIndexesWithinCompletion, indexesWithinCompletions},
+	{"indexes-within-completions", indexesWithinCompletions},
 	// RejectFailedIndexesOverlappingCompleted.
-	{RuleIndexesDisjoint, indexesDisjoint},
+	{"indexes-disjoint", indexesDisjoint},
 }
 
 func conditionsBounded(r *reflection) string {
@@ -106,7 +91,7 @@ func outcomeExclusive(r *reflection) string {
 
 func timesPlausible(r *reflection) string {
 	s := &r.mirror.Status
-	latest := r.now.Add(r.opts.MaxClockSkew)
+	latest := r.now.Add(maxClockSkew)
 	check := func(what string, t *metav1.Time) string {
 		if t.IsZero() || (!t.After(latest) && t.Unix() >= 0) {
 			return ""

@@ -9,67 +9,46 @@ import (
 	"github.com/jobferry/jobferry/pkg/intervals"
 )
 
-// Names of the rules for the hub's next status.
-const (
-	RuleFailedNeverFalls         Rule = "failed-never-falls"
-	RuleSucceededNeverFalls      Rule = "succeeded-never-falls"
-	RuleCompletedIndexesGrow     Rule = "completed-indexes-grow"
-	RuleFailedIndexesGrow        Rule = "failed-indexes-grow"
-	RuleEndingExclusive          Rule = "ending-exclusive"
-	RuleInterimBeforeFinal       Rule = "interim-before-final"
-	RuleFinishedNeedsStartTime   Rule = "finished-needs-start-time"
-	RuleFinishedWithoutPods      Rule = "finished-without-pods"
-	RuleFinishedWithoutUncounted Rule = "finished-without-uncounted"
-	RuleStartTimeStays           Rule = "start-time-stays"
-	RuleCompletionTime           Rule = "completion-time-with-complete"
-	RuleCompletionAfterStart     Rule = "completion-after-start"
-	RuleCompletionTimeStays      Rule = "completion-time-stays"
-	RuleReadyWithinActive        Rule = "ready-within-active"
-	RuleOutcomeCounters          Rule = "outcome-counters"
-	RuleOutcomeIndexes           Rule = "outcome-indexes"
-	RuleSuspendedAgrees          Rule = "suspended-agrees"
-)
-
 // outcomeRules hold for the hub's next status, seen against what the hub has. Names beginning with
 // Reject are the API server's (JobStatusValidationOptions).
 var outcomeRules = []rule{
 	// RejectDisablingTerminalCondition, and validateJobStatus for SuccessCriteriaMet.
-	{RuleOutcomeFinal, outcomeFinal},
+	{ruleOutcomeFinal, outcomeFinal},
 	// RejectDecreasingFailedCounter.
-	{RuleFailedNeverFalls, failedNeverFalls},
+	{"failed-never-falls", failedNeverFalls},
 	// RejectDecreasingSucceededCounter; only elastic Indexed Jobs can shrink.
-	{RuleSucceededNeverFalls, succeededNeverFalls},
+	{"succeeded-never-falls", succeededNeverFalls},
 	// Ours: an index that's done stays done.
-	{RuleCompletedIndexesGrow, completedIndexesGrow},
+	{"completed-indexes-grow", completedIndexesGrow},
 	// Ours: an index that's given up stays so.
-	{RuleFailedIndexesGrow, failedIndexesGrow},
+	{"failed-indexes-grow", failedIndexesGrow},
 	// RejectCompleteJobWithFailedCondition, RejectCompleteJobWithFailureTargetCondition, and
 	// SuccessCriteriaMet with Failed or FailureTarget.
-	{RuleEndingExclusive, endingExclusive},
+	{"ending-exclusive", endingExclusive},
 	// RejectFailedJobWithoutFailureTarget, RejectCompleteJobWithoutSuccessCriteriaMet.
-	{RuleInterimBeforeFinal, interimBeforeFinal},
+	{"interim-before-final", interimBeforeFinal},
 	// RejectFinishedJobWithoutStartTime.
-	{RuleFinishedNeedsStartTime, finishedNeedsStartTime},
+	{"finished-needs-start-time", finishedNeedsStartTime},
 	// RejectFinishedJobWithActivePods, RejectFinishedJobWithTerminatingPods.
-	{RuleFinishedWithoutPods, finishedWithoutPods},
+	{"finished-without-pods", finishedWithoutPods},
 	// RejectFinishedJobWithUncountedTerminatedPods.
-	{RuleFinishedWithoutUncounted, finishedWithoutUncounted},
+	{"finished-without-uncounted", finishedWithoutUncounted},
 	// RejectStartTimeUpdateForUnsuspendedJob.
-	{RuleStartTimeStays, startTimeStays},
+	{"start-time-stays", startTimeStays},
 	// RejectNotCompleteJobWithCompletionTime, RejectCompleteJobWithoutCompletionTime.
-	{RuleCompletionTime, completionTimeWithComplete},
+	{"completion-time-with-complete", completionTimeWithComplete},
 	// RejectCompletionTimeBeforeStartTime.
-	{RuleCompletionAfterStart, completionAfterStart},
+	{"completion-after-start", completionAfterStart},
 	// RejectMutatingCompletionTime.
-	{RuleCompletionTimeStays, completionTimeStays},
+	{"completion-time-stays", completionTimeStays},
 	// RejectMoreReadyThanActivePods.
-	{RuleReadyWithinActive, readyWithinActive},
+	{"ready-within-active", readyWithinActive},
 	// validateJobStatus: ValidateNonnegativeField.
-	{RuleOutcomeCounters, func(r *reflection) string { return negativeCounter(&r.next) }},
+	{"outcome-counters", func(r *reflection) string { return negativeCounter(&r.next) }},
 	// The index rules of the API server, all of them, on the text that's written.
-	{RuleOutcomeIndexes, outcomeIndexes},
+	{"outcome-indexes", outcomeIndexes},
 	// Ours: Suspended=True is never written for a Job that shall run.
-	{RuleSuspendedAgrees, suspendedAgrees},
+	{"suspended-agrees", suspendedAgrees},
 }
 
 func outcomeFinal(r *reflection) string {

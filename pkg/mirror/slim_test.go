@@ -47,7 +47,7 @@ func TestSlim(t *testing.T) {
 				t.Errorf("the mirror's template is dropped: %t, want %t", dropped, row.mirrorEnded)
 			}
 			now := at.Add(time.Minute)
-			if diff := cmp.Diff(Reflect(hub, m, now, Options{}), Reflect(slimHub, slimMirror, now, Options{})); diff != "" {
+			if diff := cmp.Diff(Reflect(hub, m, now), Reflect(slimHub, slimMirror, now)); diff != "" {
 				t.Errorf("Reflect says something else:\n%s", diff)
 			}
 			if diff := cmp.Diff(describe(Drift(hub, m, atHome)), describe(Drift(slimHub, slimMirror, atHome))); diff != "" {

@@ -169,15 +169,15 @@ func TestSteps(t *testing.T) {
 	for name, row := range stepRows {
 		t.Run(name, func(t *testing.T) {
 			hub := row.hub.Obj()
-			next, ok := Reflect(hub, row.mirror.Obj(), now, Options{}).(Next)
+			next, ok := Reflect(hub, row.mirror.Obj(), now).(Next)
 			if !ok {
-				t.Fatalf("got %+v", Reflect(hub, row.mirror.Obj(), now, Options{}))
+				t.Fatalf("got %+v", Reflect(hub, row.mirror.Obj(), now))
 			}
 			if diff := cmp.Diff(row.want.Obj().Status, next.Status); diff != "" {
 				t.Error(diff)
 			}
 			hub.Status = next.Status
-			if again, isNext := Reflect(hub, row.mirror.Obj(), now.Add(time.Second), Options{}).(Next); isNext {
+			if again, isNext := Reflect(hub, row.mirror.Obj(), now.Add(time.Second)).(Next); isNext {
 				t.Errorf("then %+v", again)
 			}
 		})
@@ -212,8 +212,8 @@ func TestReflectWithoutNext(t *testing.T) {
 		"failed by a deletion":  {progress, job().Do(deleted).Started(noon).Counted(2, 5).True(failed, "", now.Add(time.Second)), Deferred{Why: WhyDeleting}},
 		"nothing new":           {progress, job().Started(noon).Counted(2, 1), Unchanged{}},
 		"the end is there":      {ended(complete), ended(complete), Unchanged{}},
-		"the end is contested":  {ended(complete), ended(failed), Violation{RuleOutcomeFinal, "the Job has ended on the hub, the mirror doesn't agree"}},
-		"the end is taken back": {ended(failed), progress, Violation{RuleOutcomeFinal, "the Job has ended on the hub, the mirror doesn't agree"}},
+		"the end is contested":  {ended(complete), ended(failed), Violation{ruleOutcomeFinal, "the Job has ended on the hub, the mirror doesn't agree"}},
+		"the end is taken back": {ended(failed), progress, Violation{ruleOutcomeFinal, "the Job has ended on the hub, the mirror doesn't agree"}},
 		"the end is held": {
 			job().Started(noon).Pods(0, 0, 1).True(criteria, "", now),
 			job().Started(noon).Pods(0, 0, 1).True(criteria, "", now).True(complete, "", now),
@@ -221,7 +221,7 @@ func TestReflectWithoutNext(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := Reflect(row.hub.Obj(), row.mirror.Obj(), now, Options{})
+			got := Reflect(row.hub.Obj(), row.mirror.Obj(), now)
 			if diff := cmp.Diff(row.want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -233,7 +233,7 @@ func TestEndedBeforeDeletion(t *testing.T) {
 	m := job().Started(noon).Counted(0, 7).True(failed, "BackoffLimitExceeded", noon).Do(func(j *batchv1.Job) {
 		j.DeletionTimestamp = timePtr(now)
 	})
-	if next, ok := Reflect(job().Obj(), m.Obj(), now, Options{}).(Next); !ok || !finished(&next.Status) {
+	if next, ok := Reflect(job().Obj(), m.Obj(), now).(Next); !ok || !finished(&next.Status) {
 		t.Errorf("got %+v", next)
 	}
 }
@@ -244,7 +244,7 @@ func TestChange(t *testing.T) {
 		Progress:   job().Started(noon).Pods(2, 1, 0).Counted(1, 1),
 		Transition: job().Started(noon).Pods(1, 1, 0).True(target, "", noon),
 	} {
-		if next, ok := Reflect(hub.Obj(), m.Obj(), now, Options{}).(Next); !ok || next.Change != want {
+		if next, ok := Reflect(hub.Obj(), m.Obj(), now).(Next); !ok || next.Change != want {
 			t.Errorf("want %s, got %+v", want, next)
 		}
 	}

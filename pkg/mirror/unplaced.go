@@ -14,7 +14,7 @@ func Unplaced(hub *batchv1.Job, now time.Time) Verdict {
 	if Finished(hub) {
 		return Unchanged{}
 	}
-	r := newReflection(hub, hub, now, Options{})
+	r := newReflection(hub, hub, now)
 	clearLiveCounters(&r.next)
 	r.next.UncountedTerminatedPods = nil
 	switch {

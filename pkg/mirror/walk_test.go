@@ -29,7 +29,7 @@ func TestReflectWholeLife(t *testing.T) {
 			True(batchv1.JobComplete, "CompletionsReached", t0.Add(time.Minute)), mirror.Next{Change: mirror.Transition}},
 	}
 	for _, l := range life {
-		got := mirror.Reflect(hub, l.mirror.Obj(), t0.Add(time.Hour), mirror.Options{})
+		got := mirror.Reflect(hub, l.mirror.Obj(), t0.Add(time.Hour))
 		next, isNext := got.(mirror.Next)
 		if isNext {
 			hub.Status = next.Status

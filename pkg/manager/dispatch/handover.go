@@ -67,7 +67,7 @@ func (s *Snapshot) reflectFormer(seat *Seat) (plan Plan, shown bool) {
 	if s.StatusRejected {
 		return Plan{}, true
 	}
-	switch verdict := mirror.Reflect(s.Job, seat.Mirror, s.Now, mirror.Options{}).(type) {
+	switch verdict := mirror.Reflect(s.Job, seat.Mirror, s.Now).(type) {
 	case mirror.Next:
 		plan = s.writeStatus(verdict, mirror.Stopped(seat.Mirror))
 		plan.Again = true

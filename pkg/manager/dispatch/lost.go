@@ -34,7 +34,7 @@ func lastNews(s *Snapshot) (next mirror.Next, ok bool) {
 	if s.Home.Synced || m == nil || m.DeletionTimestamp != nil || s.StatusRejected || !s.owns(m) {
 		return mirror.Next{}, false
 	}
-	next, ok = mirror.Reflect(s.Job, m, s.Now, mirror.Options{}).(mirror.Next)
+	next, ok = mirror.Reflect(s.Job, m, s.Now).(mirror.Next)
 	return next, ok && tellsMore(&s.Job.Status, &next.Status)
 }
 

@@ -79,7 +79,7 @@ func reflect(s *Snapshot) Plan {
 	if s.StatusRejected {
 		return Plan{}
 	}
-	switch verdict := mirror.Reflect(s.Job, s.Home.Mirror, s.Now, mirror.Options{}).(type) {
+	switch verdict := mirror.Reflect(s.Job, s.Home.Mirror, s.Now).(type) {
 	case mirror.Next:
 		return s.writeStatus(verdict, s.endedShort())
 	case mirror.Deferred:
@@ -105,7 +105,7 @@ func reopen(s *Snapshot) Plan {
 	if !s.endedShort() {
 		return Plan{}
 	}
-	if _, shown := mirror.Reflect(s.Job, m, s.Now, mirror.Options{}).(mirror.Unchanged); !shown {
+	if _, shown := mirror.Reflect(s.Job, m, s.Now).(mirror.Unchanged); !shown {
 		return Plan{}
 	}
 	return Plan{
