@@ -96,10 +96,7 @@ func (h *history) place() {
 
 // wantedSeed is the progress that a moved Job takes along.
 func (h *history) wantedSeed() (batchv1.JobStatus, bool) {
-	if h.restart {
-		return mirror.SeedOutcome(h.hub)
-	}
-	return mirror.Seed(h.hub)
+	return mirror.Seed(h.hub, h.restart)
 }
 
 func (h *history) seed() {

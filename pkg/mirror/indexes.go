@@ -63,7 +63,7 @@ func indexes(r *reflection) {
 	n := int(*r.hub.Spec.Completions)
 	was := r.was.completed.Below(n)
 	completed, failed := r.said.completed.Below(n), r.said.failed.Below(n)
-	if freshStart(r.mirror) {
+	if FreshStart(r.mirror) {
 		completed = completed.Union(was)
 		failed = failed.Union(r.was.failed.Below(n)).Minus(completed)
 	}

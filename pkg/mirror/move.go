@@ -1,112 +1,122 @@
 package mirror
 
 import (
-	"encoding/json"
+	"maps"
 	"strconv"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/intervals"
 )
 
-// Move is the step of a Job from one worker to another. It's written on the hub Job as annotations,
-// in the one write that changes the placement: what comes after, also in another process, is
-// derived from there.
+// Move is the step of a Job from one worker to another.
 type Move struct {
 	// From is the worker that the Job leaves.
 	From string
-	// At is when it's moved, and RanUntil when it's known to have run last.
+	// At is when the Job is moved, and RanUntil when it's known to have run last.
 	At, RanUntil time.Time
-	// FreshStart: it starts from zero.
+	// FreshStart makes the Job start from zero.
 	FreshStart bool
 }
 
-// Annotations are what the move changes on the hub Job; nil removes an annotation. A Job that
-// started from zero once does so at each further move: what the hub shows of its progress may be
-// that of an earlier attempt.
-func (m Move) Annotations(hub *batchv1.Job) map[string]any {
-	set := map[string]any{
-		v1alpha1.AnnotationMovedFrom:     m.From,
-		v1alpha1.AnnotationMovedAt:       m.At.UTC().Format(time.RFC3339),
-		v1alpha1.AnnotationMovedWith:     newMovedWith(hub),
+// PlacementAnnotations returns what a placement changes in the annotations of a hub Job; nil
+// removes an annotation. The manager writes them in the one write that changes the placement:
+// everything that follows, also in another process, is derived from there.
+//
+// The move is nil for a Job's first placement, and for its return: the Job is placed again on the
+// worker that it was moved away from, because its mirror there has ended or is about to. A return
+// undoes the move. Afterwards the deadline counts from the Job's start, as if the Job had never
+// moved.
+//
+//	                  first placement  move                  return
+//	cluster           set              set                   set
+//	placed-for        to the Job's cluster selector, or removed
+//	moved-from        -                set                   removed
+//	moved-at          -                set                   removed
+//	moved-with        -                set                   removed
+//	deadline-spent    -                set, removed if zero  removed
+//	fresh-start       -                set if asked for      removed if the undone move set it
+//
+// A Job that started from zero once does so at each further move, because the progress that the hub
+// shows may be that of an earlier attempt. So the value of fresh-start is the moved-at of the move
+// that set it.
+func PlacementAnnotations(hub *batchv1.Job, worker string, move *Move) map[string]any {
+	changes := map[string]any{
+		v1alpha1.AnnotationCluster:       worker,
+		v1alpha1.AnnotationPlacedFor:     nil,
+		v1alpha1.AnnotationMovedFrom:     nil,
+		v1alpha1.AnnotationMovedAt:       nil,
+		v1alpha1.AnnotationMovedWith:     nil,
 		v1alpha1.AnnotationDeadlineSpent: nil,
 	}
-	if m.FreshStart {
-		set[v1alpha1.AnnotationFreshStart] = "true"
+	if selector := hub.Annotations[v1alpha1.AnnotationClusterSelector]; selector != "" {
+		changes[v1alpha1.AnnotationPlacedFor] = selector
 	}
-	if s := int64(DeadlineSpent(hub, m.RanUntil) / time.Second); s > 0 {
-		set[v1alpha1.AnnotationDeadlineSpent] = strconv.FormatInt(s, 10)
+	switch {
+	case move != nil:
+		maps.Copy(changes, move.annotations(hub))
+	case hub.Annotations[v1alpha1.AnnotationFreshStart] == hub.Annotations[v1alpha1.AnnotationMovedAt]:
+		changes[v1alpha1.AnnotationFreshStart] = nil
+	}
+	maps.DeleteFunc(changes, func(key string, value any) bool {
+		_, has := hub.Annotations[key]
+		return value == nil && !has
+	})
+	return changes
+}
+
+func (m Move) annotations(hub *batchv1.Job) map[string]any {
+	at := m.At.UTC().Format(time.RFC3339)
+	set := map[string]any{
+		v1alpha1.AnnotationMovedFrom: m.From,
+		v1alpha1.AnnotationMovedAt:   at,
+		v1alpha1.AnnotationMovedWith: movedWith(hub),
+	}
+	if m.FreshStart && !FreshStart(hub) {
+		set[v1alpha1.AnnotationFreshStart] = at
+	}
+	if spent := wholeSeconds(DeadlineSpent(hub, m.RanUntil)); spent != "" {
+		set[v1alpha1.AnnotationDeadlineSpent] = spent
 	}
 	return set
 }
 
-// DeadlineSpent is how much of activeDeadlineSeconds a Job has used until some time: the time since
-// its start, without that between a loss and the move that followed. A Job that has been suspended
-// has its whole deadline again, as the Job API says.
+// FreshStart reports whether a mirror starts from zero; of a hub Job, whether the next mirror does.
+func FreshStart(job *batchv1.Job) bool {
+	_, ok := job.Annotations[v1alpha1.AnnotationFreshStart]
+	return ok
+}
+
+// DeadlineSpent returns how much of activeDeadlineSeconds a Job has used until some time: the time
+// since its start, without that between a loss and the move that followed. A Job that has been
+// suspended has its whole deadline again, as the Job API says.
 func DeadlineSpent(hub *batchv1.Job, until time.Time) time.Duration {
 	if hub.Spec.ActiveDeadlineSeconds == nil || hub.Status.StartTime == nil || Suspended(hub) {
 		return 0
 	}
-	from, before := hub.Status.StartTime.Time, time.Duration(0)
+	from, before := hub.Status.StartTime.Time, int64(0)
 	if moved, err := time.Parse(time.RFC3339, hub.Annotations[v1alpha1.AnnotationMovedAt]); err == nil && !moved.Before(from) {
-		from = moved
-		seconds, _ := strconv.ParseInt(hub.Annotations[v1alpha1.AnnotationDeadlineSpent], 10, 64) // none: nothing
-		before = time.Duration(max(seconds, 0)) * time.Second
+		from, before = moved, secondsSpent(hub)
 	}
-	return before + max(until.Sub(from), 0)
+	return time.Duration(before)*time.Second + max(until.Sub(from), 0)
 }
 
-// FreshStart says whether mirrors of a hub Job start from zero, because it has been moved so.
-func FreshStart(hub *batchv1.Job) bool { return freshStart(hub) }
-
-// maxMovedIndexes bounds the text of the indexes that a hub Job keeps of its last move, in bytes.
-// Beyond it, repeated completions are counted, not named.
-const maxMovedIndexes = 2048
-
-// movedWith is what the hub knew of a Job's progress when it moved it.
-type movedWith struct {
-	Succeeded int32 `json:"succeeded"`
-	// CompletedIndexes are those of Indexed Jobs; nil: too many to keep.
-	CompletedIndexes *string `json:"completedIndexes,omitempty"`
+// wholeSeconds is the text of AnnotationDeadlineSpent, or "" for less than a second.
+func wholeSeconds(d time.Duration) string {
+	if d < time.Second {
+		return ""
+	}
+	return strconv.FormatInt(int64(d/time.Second), 10)
 }
 
-func newMovedWith(hub *batchv1.Job) string {
-	w := movedWith{Succeeded: hub.Status.Succeeded}
-	if indexed(hub) && len(hub.Status.CompletedIndexes) <= maxMovedIndexes {
-		w.CompletedIndexes = &hub.Status.CompletedIndexes
+// secondsSpent reads AnnotationDeadlineSpent.
+func secondsSpent(job *batchv1.Job) int64 {
+	seconds, err := strconv.ParseInt(job.Annotations[v1alpha1.AnnotationDeadlineSpent], 10, 64)
+	if err != nil {
+		return 0
 	}
-	return string(mustMarshal(w))
-}
-
-// Repeated are the completions of a copy that a Job was moved away from, which the hub didn't know
-// of then: they're made again elsewhere.
-type Repeated struct {
-	Completions int32
-	// Indexes are the indexes completed twice; empty for Jobs without, or if there are too many.
-	Indexes string
-}
-
-// Moved says whether a hub Job was moved away from a worker, with what it had then.
-func Moved(hub *batchv1.Job) bool { return hub.Annotations[v1alpha1.AnnotationMovedWith] != "" }
-
-// RepeatedBy compares a former copy of a moved Job with what the hub knew when it moved it.
-func RepeatedBy(hub, former *batchv1.Job) Repeated {
-	var with movedWith
-	if json.Unmarshal([]byte(hub.Annotations[v1alpha1.AnnotationMovedWith]), &with) != nil {
-		return Repeated{} // not moved, or by hand
-	}
-	if !indexed(hub) || with.CompletedIndexes == nil {
-		return Repeated{Completions: max(former.Status.Succeeded-with.Succeeded, 0)}
-	}
-	knew, err := intervals.ParseStrict(*with.CompletedIndexes, intervals.NoLimit)
-	has := readIndexes(&former.Status, intervals.NoLimit)
-	if err != nil || has.completedFault != "" {
-		return Repeated{}
-	}
-	more := has.completed.Minus(knew)
-	return Repeated{Completions: int32(more.Len()), Indexes: more.String()} //nolint:gosec // bounded by the completions
+	return max(seconds, 0)
 }
 
 // Stopped says whether a suspended mirror has come to rest: its Job controller has seen the

@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"maps"
+	"math"
 	"testing"
 	"time"
 
@@ -10,7 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/intervals"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 )
 
@@ -18,20 +22,20 @@ func withDeadline(seconds int64) func(*batchv1.Job) {
 	return func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = &seconds }
 }
 
-// carryOut writes a move down as the hub's API server would.
-func carryOut(m Move, hub *batchv1.Job) *batchv1.Job {
-	moved := hub.DeepCopy()
-	if moved.Annotations == nil {
-		moved.Annotations = map[string]string{}
+// placed writes a placement down as the hub's API server would.
+func placed(hub *batchv1.Job, worker string, move *Move) *batchv1.Job {
+	hub = hub.DeepCopy()
+	if hub.Annotations == nil {
+		hub.Annotations = map[string]string{}
 	}
-	for key, value := range m.Annotations(hub) {
+	for key, value := range PlacementAnnotations(hub, worker, move) {
 		if text, ok := value.(string); ok {
-			moved.Annotations[key] = text
+			hub.Annotations[key] = text
 		} else {
-			delete(moved.Annotations, key)
+			delete(hub.Annotations, key)
 		}
 	}
-	return moved
+	return hub
 }
 
 // The deadline counts what a Job ran on each of its workers, and not the time between.
@@ -42,11 +46,11 @@ func TestDeadlineSpentOverSeveralMoves(t *testing.T) {
 	if got := DeadlineSpent(hub, at(10)); got != 10*time.Minute {
 		t.Errorf("on its first worker: %s", got)
 	}
-	hub = carryOut(Move{From: "a", At: at(30), RanUntil: at(10)}, hub) // lost for 20 minutes
+	hub = placed(hub, "b", &Move{From: "a", At: at(30), RanUntil: at(10)}) // lost for 20 minutes
 	if got := DeadlineSpent(hub, at(35)); got != 15*time.Minute {
 		t.Errorf("on its second worker: %s", got)
 	}
-	hub = carryOut(Move{From: "b", At: at(40), RanUntil: at(40)}, hub)
+	hub = placed(hub, "c", &Move{From: "b", At: at(40), RanUntil: at(40)})
 	if got := DeadlineSpent(hub, at(41)); got != 21*time.Minute {
 		t.Errorf("on its third worker: %s", got)
 	}
@@ -63,30 +67,120 @@ func TestDeadlineSpentOverSeveralMoves(t *testing.T) {
 	}
 }
 
-func TestMoveAnnotations(t *testing.T) {
+func TestPlacementAnnotations(t *testing.T) {
 	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	move := Move{From: "a", At: start.Add(time.Hour), RanUntil: start.Add(time.Minute)}
-	hub := mirrortest.New("job").Indexed(5).Started(start).Counted(2, 1).CompletedIndexes("0,3").Do(withDeadline(600)).Obj()
-	want := map[string]any{
-		v1alpha1.AnnotationMovedFrom: "a", v1alpha1.AnnotationMovedAt: "2026-03-01T13:00:00Z", v1alpha1.AnnotationDeadlineSpent: "60",
-		v1alpha1.AnnotationMovedWith: `{"succeeded":2,"completedIndexes":"0,3"}`,
+	hub := func() *mirrortest.Job {
+		return mirrortest.New("job").Indexed(5).Started(start).Counted(2, 1).CompletedIndexes("0,3").Do(withDeadline(600))
 	}
-	if got := move.Annotations(hub); !maps.Equal(got, want) {
-		t.Errorf("%v, want %v", got, want)
+	const firstMove, secondMove = "2026-03-01T13:00:00Z", "2026-03-01T14:00:00Z"
+	moved := func() *mirrortest.Job {
+		return hub().Annotation(v1alpha1.AnnotationCluster, "b").Annotation(v1alpha1.AnnotationMovedFrom, "a").
+			Annotation(v1alpha1.AnnotationMovedAt, firstMove).Annotation(v1alpha1.AnnotationMovedWith, "{}").
+			Annotation(v1alpha1.AnnotationDeadlineSpent, "60")
 	}
-	move.FreshStart = true
-	again := carryOut(move, hub)
-	if !FreshStart(again) || !FreshStart(carryOut(Move{From: "b"}, again)) {
-		t.Error("a fresh start isn't remembered")
+	move := func(m Move) *Move {
+		m.From, m.At, m.RanUntil = "b", start.Add(2*time.Hour), start.Add(time.Hour+2*time.Minute)
+		return &m
 	}
+	undone := func(more map[string]any) map[string]any {
+		all := map[string]any{
+			v1alpha1.AnnotationCluster: "a", v1alpha1.AnnotationMovedFrom: nil, v1alpha1.AnnotationMovedAt: nil,
+			v1alpha1.AnnotationMovedWith: nil, v1alpha1.AnnotationDeadlineSpent: nil,
+		}
+		maps.Copy(all, more)
+		return all
+	}
+	movedOn := func(more map[string]any) map[string]any {
+		all := map[string]any{
+			v1alpha1.AnnotationCluster: "c", v1alpha1.AnnotationMovedFrom: "b", v1alpha1.AnnotationMovedAt: secondMove,
+			v1alpha1.AnnotationMovedWith: `{"succeeded":2,"completedIndexes":"0,3"}`, v1alpha1.AnnotationDeadlineSpent: "180",
+		}
+		maps.Copy(all, more)
+		return all
+	}
+	for name, row := range map[string]struct {
+		hub    *mirrortest.Job
+		worker string
+		move   *Move
+		want   map[string]any
+	}{
+		"first placement": {mirrortest.New("job"), "a", nil, map[string]any{v1alpha1.AnnotationCluster: "a"}},
+		"with a selector": {
+			mirrortest.New("job").Annotation(v1alpha1.AnnotationClusterSelector, "x=y"), "a", nil,
+			map[string]any{v1alpha1.AnnotationCluster: "a", v1alpha1.AnnotationPlacedFor: "x=y"},
+		},
+		"move": {moved(), "c", move(Move{}), movedOn(nil)},
+		"move before a second has passed": {
+			mirrortest.New("job").Annotation(v1alpha1.AnnotationDeadlineSpent, "60"), "c", move(Move{}),
+			movedOn(map[string]any{v1alpha1.AnnotationMovedWith: "{}", v1alpha1.AnnotationDeadlineSpent: nil}),
+		},
+		"move, its selector removed": {
+			moved().Annotation(v1alpha1.AnnotationPlacedFor, "x=y"), "c", move(Move{}),
+			movedOn(map[string]any{v1alpha1.AnnotationPlacedFor: nil}),
+		},
+		"move, from zero": {
+			moved(), "c", move(Move{FreshStart: true}), movedOn(map[string]any{v1alpha1.AnnotationFreshStart: secondMove}),
+		},
+		"move, from zero again": {
+			moved().Annotation(v1alpha1.AnnotationFreshStart, firstMove), "c", move(Move{FreshStart: true}), movedOn(nil),
+		},
+		"move after one from zero": {
+			moved().Annotation(v1alpha1.AnnotationFreshStart, firstMove), "c", move(Move{}), movedOn(nil),
+		},
+		"return": {moved(), "a", nil, undone(nil)},
+		"return, the move was from zero": {
+			moved().Annotation(v1alpha1.AnnotationFreshStart, firstMove), "a", nil,
+			undone(map[string]any{v1alpha1.AnnotationFreshStart: nil}),
+		},
+		"return, an earlier move was from zero": {
+			moved().Annotation(v1alpha1.AnnotationFreshStart, "2026-03-01T12:30:00Z"), "a", nil, undone(nil),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(row.want, PlacementAnnotations(row.hub.Obj(), row.worker, row.move)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A Job that returns to a worker is as if it had never been moved away: a later drain doesn't start
+// it from zero.
+func TestAReturnUndoesTheMove(t *testing.T) {
+	start := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	hub := mirrortest.New("job").Completions(5).Started(start).Counted(2, 1).Do(withDeadline(600)).
+		Annotation(v1alpha1.AnnotationClusterSelector, "x=y").Obj()
+	before := placed(hub, "a", nil)
+	move := &Move{From: "a", At: start.Add(time.Hour), RanUntil: start.Add(time.Minute), FreshStart: true}
+	moved := placed(before, "b", move)
+	if !FreshStart(moved) || NeedsSeed(moved) || !FreshStart(placed(moved, "c", &Move{From: "b"})) {
+		t.Errorf("a fresh start isn't remembered: %v", moved.Annotations)
+	}
+	returned := placed(moved, "a", nil)
+	if diff := cmp.Diff(before.Annotations, returned.Annotations); diff != "" {
+		t.Error(diff)
+	}
+	drained := placed(returned, "b", &Move{From: "a", At: start.Add(2 * time.Hour), RanUntil: start.Add(2 * time.Hour)})
+	if FreshStart(drained) || !NeedsSeed(drained) {
+		t.Errorf("a drain starts the Job from zero: %v", drained.Annotations)
+	}
+}
+
+// even is the text of the first n even indexes.
+func even(n int) string {
+	var indexes []int
+	for i := range n {
+		indexes = append(indexes, 2*i)
+	}
+	return intervals.Of(indexes...).String()
 }
 
 func TestRepeatedBy(t *testing.T) {
 	indexed := func() *mirrortest.Job { return mirrortest.New("job").Indexed(9) }
-	move := func(j *mirrortest.Job) *batchv1.Job { return carryOut(Move{From: "a"}, j.Obj()) }
+	move := func(j *mirrortest.Job) *batchv1.Job { return placed(j.Obj(), "b", &Move{From: "a"}) }
 	for name, c := range map[string]struct {
-		hub, former *batchv1.Job
-		want        Repeated
+		hub, stale *batchv1.Job
+		want       Repeated
 	}{
 		"nothing new":       {move(indexed().Counted(2, 0).CompletedIndexes("0,1")), indexed().Counted(2, 0).CompletedIndexes("0,1").Obj(), Repeated{}},
 		"three more":        {move(indexed().Counted(2, 0).CompletedIndexes("0,1")), indexed().Counted(5, 0).CompletedIndexes("0-3,7").Obj(), Repeated{3, "2,3,7"}},
@@ -94,10 +188,13 @@ func TestRepeatedBy(t *testing.T) {
 		"it knows less":     {move(mirrortest.New("job").Counted(2, 0)), mirrortest.New("job").Counted(1, 0).Obj(), Repeated{}},
 		"never moved":       {indexed().Obj(), indexed().Counted(2, 0).CompletedIndexes("0,1").Obj(), Repeated{}},
 		"a lie":             {move(indexed()), indexed().CompletedIndexes("9-1").Obj(), Repeated{}},
-		"an edited promise": {indexed().Annotation(v1alpha1.AnnotationMovedWith, `{"completedIndexes":"x"}`).Obj(), indexed().CompletedIndexes("1").Obj(), Repeated{}},
+		"a lie beyond all":  {move(indexed()), indexed().CompletedIndexes("0-2147483647").Obj(), Repeated{9, "0-8"}},
+		"a negative lie":    {move(mirrortest.New("job").Counted(2, 0)), mirrortest.New("job").Counted(math.MinInt32, 0).Obj(), Repeated{}},
+		"too many to name":  {move(indexed().Counted(1500, 0).CompletedIndexes(even(1500))), indexed().Counted(1502, 0).CompletedIndexes(even(1502)).Obj(), Repeated{2, ""}},
+		"edited annotation": {indexed().Annotation(v1alpha1.AnnotationMovedWith, `{"completedIndexes":"x"}`).Obj(), indexed().CompletedIndexes("1").Obj(), Repeated{}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := RepeatedBy(c.hub, c.former); got != c.want {
+			if got := RepeatedBy(c.hub, c.stale); got != c.want {
 				t.Errorf("%+v, want %+v", got, c.want)
 			}
 		})

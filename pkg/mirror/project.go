@@ -1,7 +1,6 @@
 package mirror
 
 import (
-	"strconv"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -47,8 +46,8 @@ func project(hub *batchv1.Job, target Target) (*batchv1.Job, record) {
 	if target.FreshStart || (workQueue(hub) && progressed(&hub.Status)) {
 		annotations[v1alpha1.AnnotationFreshStart] = "true"
 	}
-	if s := int64(target.DeadlineSpent / time.Second); s > 0 && hub.Spec.ActiveDeadlineSeconds != nil {
-		annotations[v1alpha1.AnnotationDeadlineSpent] = strconv.FormatInt(s, 10)
+	if spent := wholeSeconds(target.DeadlineSpent); spent != "" && hub.Spec.ActiveDeadlineSeconds != nil {
+		annotations[v1alpha1.AnnotationDeadlineSpent] = spent
 	}
 	m := &batchv1.Job{
 		TypeMeta: metav1.TypeMeta{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job"},
@@ -86,9 +85,9 @@ func wantedDeadline(hub, mirror *batchv1.Job) *int64 {
 	if hub.Spec.ActiveDeadlineSeconds == nil {
 		return nil
 	}
-	spent, err := strconv.ParseInt(mirror.Annotations[v1alpha1.AnnotationDeadlineSpent], 10, 64)
-	if err != nil || spent < 0 || Suspended(hub) {
+	limit, spent := *hub.Spec.ActiveDeadlineSeconds, secondsSpent(mirror)
+	if Suspended(hub) {
 		spent = 0
 	}
-	return ptr.To(max(*hub.Spec.ActiveDeadlineSeconds-spent, min(*hub.Spec.ActiveDeadlineSeconds, 1)))
+	return ptr.To(max(limit-spent, min(limit, 1)))
 }

@@ -94,9 +94,9 @@ func TestProjectTarget(t *testing.T) {
 		"built-in":               {mirrortest.New("job"), Target{JobController: v1alpha1.JobControllerBuiltIn}, func(m *batchv1.Job) bool { return m.Spec.ManagedBy == nil }},
 		"embedded":               {mirrortest.New("job"), Target{JobController: v1alpha1.JobControllerEmbedded}, func(m *batchv1.Job) bool { return *m.Spec.ManagedBy == v1alpha1.ManagedByWorker }},
 		"suspended for its seed": {mirrortest.New("job"), Target{Suspended: true}, Suspended},
-		"fresh start":            {mirrortest.New("job"), Target{FreshStart: true}, freshStart},
-		"a work queue's restart": {mirrortest.New("job").WorkQueue(2).Counted(0, 1), Target{}, freshStart},
-		"a work queue's start":   {mirrortest.New("job").WorkQueue(2), Target{}, func(m *batchv1.Job) bool { return !freshStart(m) }},
+		"fresh start":            {mirrortest.New("job"), Target{FreshStart: true}, FreshStart},
+		"a work queue's restart": {mirrortest.New("job").WorkQueue(2).Counted(0, 1), Target{}, FreshStart},
+		"a work queue's start":   {mirrortest.New("job").WorkQueue(2), Target{}, func(m *batchv1.Job) bool { return !FreshStart(m) }},
 		"deadline left": {mirrortest.New("job").Do(withDeadline), Target{DeadlineSpent: 40*time.Second + 1}, func(m *batchv1.Job) bool {
 			return *m.Spec.ActiveDeadlineSeconds == 60
 		}},

@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/intervals"
 )
 
@@ -135,11 +134,6 @@ func blank(s *batchv1.JobStatus) bool {
 
 func progressed(s *batchv1.JobStatus) bool {
 	return s.Succeeded > 0 || s.Failed > 0 || s.CompletedIndexes != "" || ptr.Deref(s.FailedIndexes, "") != ""
-}
-
-func freshStart(mirror *batchv1.Job) bool {
-	_, ok := mirror.Annotations[v1alpha1.AnnotationFreshStart]
-	return ok
 }
 
 // reflection is one run of Reflect. next starts as a copy of the hub's status.

@@ -60,7 +60,7 @@ func outcomeFinal(r *reflection) string {
 		}
 	}
 	was, is := outcomeOf(&r.hub.Status), outcomeOf(&r.mirror.Status)
-	if was == Undecided || is == was || (is == Undecided && freshStart(r.mirror)) {
+	if was == Undecided || is == was || (is == Undecided && FreshStart(r.mirror)) {
 		return ""
 	}
 	return fmt.Sprintf("the Job is about to end (%s) on the hub, the mirror doesn't agree", was)
@@ -86,7 +86,7 @@ func completedIndexesGrow(r *reflection) string {
 
 func failedIndexesGrow(r *reflection) string {
 	lost := r.was.failed.Below(completions(r.hub)).Minus(r.said.failed)
-	if len(lost) == 0 || r.hub.Spec.BackoffLimitPerIndex == nil || r.shrinkable() || freshStart(r.mirror) {
+	if len(lost) == 0 || r.hub.Spec.BackoffLimitPerIndex == nil || r.shrinkable() || FreshStart(r.mirror) {
 		return ""
 	}
 	return fmt.Sprintf("index %d is no longer failed", lost.First(1)[0])

@@ -8,14 +8,19 @@ import (
 )
 
 // Seed returns the status that a moved Job's mirror, created suspended, starts from, so that the
-// worker goes on from the progress the hub knows of. It's false if there's nothing to carry over:
-// no progress, or a work queue, whose progress only its Pods know. A condition that leads to the
-// end is carried over, too: a Job that's about to fail doesn't get another chance by losing its
-// worker.
-func Seed(hub *batchv1.Job) (batchv1.JobStatus, bool) {
-	seed, decided := SeedOutcome(hub)
-	if workQueue(hub) || !progressed(&hub.Status) {
-		return seed, decided
+// worker continues from the progress the hub knows of. It's false if there's nothing to carry over:
+// no progress, a fresh start, or a work queue, whose progress only its Pods know. A condition that
+// leads to the end is carried over in any case: a Job that's about to fail doesn't get another
+// chance by losing its worker.
+func Seed(hub *batchv1.Job, freshStart bool) (batchv1.JobStatus, bool) {
+	var seed batchv1.JobStatus
+	for _, e := range []ending{success, failure} {
+		if isTrue(&hub.Status, e.interim) {
+			seed.Conditions = append(seed.Conditions, *findCondition(&hub.Status, e.interim))
+		}
+	}
+	if freshStart || workQueue(hub) || !progressed(&hub.Status) {
+		return seed, len(seed.Conditions) > 0
 	}
 	seed.Succeeded, seed.Failed = hub.Status.Succeeded, hub.Status.Failed
 	if !indexed(hub) {
@@ -31,25 +36,10 @@ func Seed(hub *batchv1.Job) (batchv1.JobStatus, bool) {
 	return seed, true
 }
 
-// SeedOutcome is Seed without the progress, for Jobs that restart from zero.
-func SeedOutcome(hub *batchv1.Job) (batchv1.JobStatus, bool) {
-	var seed batchv1.JobStatus
-	for _, e := range []ending{success, failure} {
-		if isTrue(&hub.Status, e.interim) {
-			seed.Conditions = append(seed.Conditions, *findCondition(&hub.Status, e.interim))
-		}
-	}
-	return seed, len(seed.Conditions) > 0
-}
-
-// NeedsSeed says whether a mirror of the hub Job that's created now must be seeded before it may
+// NeedsSeed reports whether a mirror of the hub Job that's created now must be seeded before it may
 // run.
 func NeedsSeed(hub *batchv1.Job) bool {
-	seed := Seed
-	if freshStart(hub) {
-		seed = SeedOutcome
-	}
-	_, needed := seed(hub)
+	_, needed := Seed(hub, FreshStart(hub))
 	return needed
 }
 
@@ -66,10 +56,7 @@ func awaitedSeed(hub, mirror *batchv1.Job) (batchv1.JobStatus, bool) {
 	if !Suspended(mirror) || mirror.Status.StartTime != nil || progressed(&mirror.Status) {
 		return batchv1.JobStatus{}, false
 	}
-	seed, ok := Seed(hub)
-	if freshStart(mirror) {
-		seed, ok = SeedOutcome(hub)
-	}
+	seed, ok := Seed(hub, FreshStart(mirror))
 	return seed, ok && !seeded(mirror, &seed)
 }
 

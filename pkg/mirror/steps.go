@@ -49,7 +49,7 @@ func counters(r *reflection) {
 		r.next.Failed += distinct(listed.Failed)
 		r.next.Succeeded += distinct(listed.Succeeded) // of Indexed Jobs, its indexes say it
 	}
-	if freshStart(r.mirror) {
+	if FreshStart(r.mirror) {
 		r.next.Failed = max(r.next.Failed, r.hub.Status.Failed)
 		r.next.Succeeded = max(r.next.Succeeded, r.hub.Status.Succeeded)
 	}

@@ -61,7 +61,7 @@ func TestSeed(t *testing.T) {
 		"suspended earlier": {job().True(isSuspend, "", noon).Counted(0, 1), &batchv1.JobStatus{Failed: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, ok := Seed(row.hub.Obj())
+			got, ok := Seed(row.hub.Obj(), false)
 			if ok != (row.want != nil) {
 				t.Fatalf("ok is %v", ok)
 			}

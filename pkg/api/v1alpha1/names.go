@@ -69,7 +69,7 @@ const (
 	AnnotationProjected = "jobferry.dev/projected"
 	// AnnotationFreshStart marks a mirror that takes the place of a moved Job's mirror and starts
 	// from zero: the hub's counters are held until it has caught up. On a hub Job it applies to the
-	// mirrors that are created next.
+	// mirrors that are created next, and holds the AnnotationMovedAt of the move that set it.
 	AnnotationFreshStart = "jobferry.dev/fresh-start"
 	// AnnotationDeadlineSpent holds the seconds of activeDeadlineSeconds that a moved Job had used
 	// before; they are subtracted from the mirror's deadline. On a hub Job it holds those until its

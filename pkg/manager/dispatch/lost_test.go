@@ -27,7 +27,8 @@ func onClusterLostIs(policy string) func(*batchv1.Job) {
 // has now.
 func movedFrom(worker string) func(*batchv1.Job) {
 	return func(j *batchv1.Job) {
-		for key, value := range (mirror.Move{From: worker, At: noon.Add(-time.Minute), RanUntil: noon.Add(-time.Minute)}).Annotations(j) {
+		move := &mirror.Move{From: worker, At: noon.Add(-time.Minute), RanUntil: noon.Add(-time.Minute)}
+		for key, value := range mirror.PlacementAnnotations(j, j.Annotations[v1alpha1.AnnotationCluster], move) {
 			if text, ok := value.(string); ok {
 				j.Annotations[key] = text
 			}

@@ -155,20 +155,18 @@ func (s *sim) place(a Place) bool {
 	if at == "" {
 		return false
 	}
+	var move *mirror.Move
 	if a.Leave != "" {
 		s.expectNothingForgotten(s.worker(a.Leave))
 		s.gaveUp = s.gaveUp || s.lost(s.worker(a.Leave)) || s.formerIsLost()
-		at := mirror.Move{From: a.Leave, At: s.now, RanUntil: s.now, FreshStart: a.FreshStart}.Annotations(s.hub)
-		for key, value := range at {
-			delete(s.hub.Annotations, key)
-			if text, ok := value.(string); ok {
-				s.hub.Annotations[key] = text
-			}
-		}
-	} else {
-		delete(s.hub.Annotations, v1alpha1.AnnotationMovedFrom)
+		move = &mirror.Move{From: a.Leave, At: s.now, RanUntil: s.now, FreshStart: a.FreshStart}
 	}
-	s.hub.Annotations[v1alpha1.AnnotationCluster] = at
+	for key, value := range mirror.PlacementAnnotations(s.hub, at, move) {
+		delete(s.hub.Annotations, key)
+		if text, ok := value.(string); ok {
+			s.hub.Annotations[key] = text
+		}
+	}
 	s.hub.Finalizers = []string{v1alpha1.FinalizerMirror}
 	s.touch(s.hub)
 	s.logf("    at %s", at)

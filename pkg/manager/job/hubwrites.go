@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"encoding/json"
-	"maps"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -77,19 +76,11 @@ func exactly(job *batchv1.Job) map[string]any {
 	return map[string]any{"uid": job.UID, "resourceVersion": job.ResourceVersion}
 }
 
-// placementPatch claims a hub Job and writes its placement down, in one write, with all that has to
-// be known of a move; nil: the Job isn't moved.
+// placementPatch writes a hub Job's placement down, and adds our finalizer, in one write. A move is
+// nil if the Job isn't moved.
 func placementPatch(job *batchv1.Job, worker string, move *mirror.Move) []byte {
 	meta := exactly(job)
-	annotations := map[string]any{v1alpha1.AnnotationCluster: worker, v1alpha1.AnnotationMovedFrom: nil, v1alpha1.AnnotationPlacedFor: nil}
-	if selector := job.Annotations[v1alpha1.AnnotationClusterSelector]; selector != "" {
-		annotations[v1alpha1.AnnotationPlacedFor] = selector
-	}
-	if move != nil {
-		maps.Copy(annotations, move.Annotations(job))
-	}
-	maps.DeleteFunc(annotations, func(key string, value any) bool { return value == nil && job.Annotations[key] == "" })
-	meta["annotations"] = annotations
+	meta["annotations"] = mirror.PlacementAnnotations(job, worker, move)
 	if !slices.Contains(job.Finalizers, v1alpha1.FinalizerMirror) {
 		meta["finalizers"] = append(slices.Clone(job.Finalizers), v1alpha1.FinalizerMirror)
 	}

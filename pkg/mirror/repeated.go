@@ -1,0 +1,59 @@
+package mirror
+
+import (
+	"encoding/json"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/intervals"
+)
+
+// Repeated are the completions of a stale mirror that its Job makes again elsewhere.
+type Repeated struct {
+	Completions int
+	// Indexes are the indexes that complete twice; empty for Jobs without, or if there are too many.
+	Indexes string
+}
+
+// RepeatedBy compares the stale mirror of a moved Job with what the hub knew of the Job's progress
+// when it moved the Job.
+//
+// That knowledge is an annotation of the hub Job, because nothing else keeps it. The status of the
+// hub Job grows with the next mirror: by the time that a lost worker is back, an index that
+// completed in both workers looks like one that the hub knew of before. And a worker that is lost
+// can't be asked.
+func RepeatedBy(hub, stale *batchv1.Job) Repeated {
+	var with batchv1.JobStatus
+	if json.Unmarshal([]byte(hub.Annotations[v1alpha1.AnnotationMovedWith]), &with) != nil {
+		return Repeated{} // it never moved, or someone edited the annotation
+	}
+	knew, has := readIndexes(&with, intervals.NoLimit), readIndexes(&stale.Status, intervals.NoLimit)
+	switch {
+	case knew.completedFault != "":
+		return Repeated{}
+	case !indexed(hub) || knew.completed.Len() != int(with.Succeeded):
+		return Repeated{Completions: max(int(stale.Status.Succeeded)-int(with.Succeeded), 0)}
+	default:
+		// Below the completions, because no rule has checked what the stale mirror says.
+		more := has.completed.Below(completions(hub)).Minus(knew.completed)
+		return Repeated{Completions: more.Len(), Indexes: more.String()}
+	}
+}
+
+// Moved reports whether a hub Job was moved away from a worker.
+func Moved(hub *batchv1.Job) bool { return hub.Annotations[v1alpha1.AnnotationMovedWith] != "" }
+
+// maxMovedIndexes bounds the text of the indexes that a hub Job keeps of its last move, in bytes.
+// Beyond it, repeated completions are counted, not named.
+const maxMovedIndexes = 2048
+
+// movedWith is the text of AnnotationMovedWith: the part of the hub Job's status that counts what
+// has completed.
+func movedWith(hub *batchv1.Job) string {
+	with := batchv1.JobStatus{Succeeded: hub.Status.Succeeded}
+	if len(hub.Status.CompletedIndexes) <= maxMovedIndexes {
+		with.CompletedIndexes = hub.Status.CompletedIndexes
+	}
+	return string(mustMarshal(with))
+}
