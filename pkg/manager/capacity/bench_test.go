@@ -1,11 +1,12 @@
-package capacity
+package capacity_test
 
 import (
 	"fmt"
 	"testing"
 
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
-	. "github.com/jobferry/jobferry/pkg/manager/placement/placementtest"
 )
 
 // BenchmarkBurst is what one of many Jobs at once costs: placed among four workers, reserved, its
@@ -13,16 +14,16 @@ import (
 func BenchmarkBurst(b *testing.B) {
 	for _, size := range []struct{ nodes, placed int }{{100, 500}, {100, 5000}, {5000, 5000}} {
 		b.Run(fmt.Sprintf("nodes=%d/placed=%d", size.nodes, size.placed), func(b *testing.B) {
-			workers := make([]*Ledger, 4)
+			workers := make([]*capacity.Ledger, 4)
 			for w := range workers {
-				workers[w] = New(func() {})
+				workers[w] = capacity.New(func() {})
 				for n := range size.nodes {
 					workers[w].SetNode(NewNode(fmt.Sprintf("n%04d", n)).Has("cpu", "64").Obj())
 				}
 			}
 			for i := range size.placed {
 				j := NewJob(fmt.Sprint("before", i)).Requests("cpu", "100m")
-				workers[i%4].Reserve(j.Key(), j.Shape(), 1)
+				workers[i%4].Reserve(j.Key(), shape(j), 1)
 			}
 			i := 0
 			b.ReportAllocs()
@@ -34,20 +35,20 @@ func BenchmarkBurst(b *testing.B) {
 	}
 }
 
-func placeAndRun(b *testing.B, workers []*Ledger, j *Job) {
+func placeAndRun(b *testing.B, workers []*capacity.Ledger, j *JobBuilder) {
 	clusters := make([]placement.Cluster, len(workers))
 	for w := range workers {
-		clusters[w] = placement.Cluster{Name: fmt.Sprint(w), Ready: true, Capacity: workers[w].Snapshot()}
+		clusters[w] = placement.Cluster{Name: fmt.Sprint(w), Ready: true, Capacity: workers[w].Free(nobody)}
 	}
 	decision := placement.Place(placement.Request{Job: j.Obj()}, clusters)
 	if decision.Cluster == "" {
 		b.Fatal(decision.Explain())
 	}
 	l := workers[decision.Cluster[0]-'0']
-	l.Reserve(j.Key(), j.Shape(), 1)
+	l.Reserve(j.Key(), shape(j), 1)
 	pod := j.Pod(j.Obj().Name)
 	l.SetPod(pod)
-	l.SetPod(bind(pod, "n0000"))
+	l.SetPod(Bind(pod, "n0000"))
 	l.DeletePod(pod.UID)
 	l.Release(j.Key())
 }

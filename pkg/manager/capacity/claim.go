@@ -5,8 +5,6 @@ import (
 	"container/list"
 	"maps"
 	"slices"
-
-	"github.com/jobferry/jobferry/pkg/manager/placement"
 )
 
 // claim is the room that Pods will take which aren't bound yet. At any time
@@ -16,7 +14,7 @@ import (
 // where bound and held are the sums of their slots over nodes.
 type claim struct {
 	number uint64
-	shape  *placement.Shape
+	shape  *Shape
 	want   int64
 	bound  slots
 	held   slots
@@ -43,7 +41,7 @@ func (s slots) add(n *node, count int64) {
 	}
 }
 
-func (l *Ledger) newClaim(shape *placement.Shape) *claim {
+func (l *Ledger) newClaim(shape *Shape) *claim {
 	l.nextClaim++
 	return &claim{number: l.nextClaim, shape: shape, bound: slots{}, held: slots{}}
 }
@@ -55,7 +53,7 @@ func (c *claim) fits(n *node) int64 {
 	}
 	view := n.look()
 	// Room first: in a full cluster it spares the match of selectors.
-	if fits := c.shape.Slots(&view.Free); fits > 0 && n.object != nil && c.shape.Suits(n.object) {
+	if fits := c.shape.Slots(&view.Free); fits > 0 && n.object != nil && c.shape.Match(n.object) == Suits {
 		return fits
 	}
 	return 0

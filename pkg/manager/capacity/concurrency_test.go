@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	. "github.com/jobferry/jobferry/pkg/manager/placement/placementtest"
+	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 )
 
 // TestManyGoroutines has informers, the manager and readers at a Ledger at the same time. The
@@ -20,7 +20,7 @@ func TestManyGoroutines(t *testing.T) {
 	l = New(func() {
 		<-ready
 		calls.Add(1)
-		l.Snapshot()
+		l.Free(nobody)
 	})
 	close(ready)
 	var work sync.WaitGroup
@@ -30,10 +30,10 @@ func TestManyGoroutines(t *testing.T) {
 				j := NewJob(fmt.Sprint("j", worker, "-", i%10)).Requests("cpu", "1")
 				pod := j.Pod(fmt.Sprint("p", worker, "-", i))
 				l.SetNode(NewNode(fmt.Sprint("n", i%3)).Obj())
-				l.Reserve(j.Key(), j.Shape(), 2)
+				l.Reserve(j.Key(), shape(j), 2)
 				l.SetPod(pod)
-				l.SetPod(bind(pod, fmt.Sprint("n", i%3)))
-				l.Snapshot()
+				l.SetPod(Bind(pod, fmt.Sprint("n", i%3)))
+				l.Free(nobody)
 				l.Totals()
 				l.Unschedulable(j.Obj().UID)
 				l.DeletePod(types.UID(pod.Name))

@@ -1,12 +1,12 @@
 // Package capacity keeps the account of one worker's nodes that placement decides by.
 //
 //	informers (slim Nodes, Pods) ──> SetNode, SetPod, … ──┐
-//	                                                      ├─> Ledger ──> Snapshot: placement.Capacity
+//	                                                      ├─> Ledger ──> Free: Capacity
 //	manager, as it places a Job  ──> Reserve, Release ────┘        ├──> Totals, Unschedulable
 //	                                                               └──> callback: there is more room
 //
 // Every change costs its own size, not the cluster's: a Pod's event touches its node, a reservation
-// goes over the nodes once. A Snapshot shares all nodes that didn't change with the one before.
+// goes over the nodes once. A Capacity shares all nodes that didn't change with the one before.
 //
 // # Claims
 //
@@ -22,8 +22,8 @@
 // # More room
 //
 // The callback is called when room grew anywhere, or when the nodes or what lasts on them changed,
-// at most once until the next Snapshot. A caller that wants no such news to be lost makes known
-// that a Job waits before it takes the Snapshot that the Job is tried against.
+// at most once until the next call of Free. A caller that wants no such news to be lost makes known
+// that a Job waits before it takes the Capacity that the Job is tried against.
 //
 // # Trade-offs
 //

@@ -3,8 +3,6 @@ package capacity
 import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/jobferry/jobferry/pkg/manager/placement"
 )
 
 // NodeHandler feeds the Ledger from an informer of Nodes.
@@ -50,11 +48,11 @@ func (l *Ledger) Forget() {
 		clear(l.pods)
 		for _, n := range l.sorted {
 			l.touch(n)
-			n.object, n.allocatable = nil, placement.Resources{}
+			n.object, n.allocatable = nil, Resources{}
 		}
 		l.sorted = nil
 		clear(l.nodes)
-		l.snapshot = nil
+		l.free = nil
 		l.forgetPodsOfJobs()
 	})
 }

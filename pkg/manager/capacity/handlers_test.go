@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
-	. "github.com/jobferry/jobferry/pkg/manager/placement/placementtest"
+	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 )
 
 func TestHandlersFeedTheLedger(t *testing.T) {
@@ -19,9 +19,9 @@ func TestHandlersFeedTheLedger(t *testing.T) {
 	pods.OnAdd(pod, true)
 	s.free("a=3")
 	nodes.OnUpdate(node, NewNode("a").Has("cpu", "8").Obj())
-	pods.OnUpdate(pod, bind(pod, "a"))
+	pods.OnUpdate(pod, Bind(pod, "a"))
 	s.free("a=7")
-	pods.OnDelete(cache.DeletedFinalStateUnknown{Key: "team/p", Obj: bind(pod, "a")})
+	pods.OnDelete(cache.DeletedFinalStateUnknown{Key: "team/p", Obj: Bind(pod, "a")})
 	s.free("a=8")
 	nodes.OnDelete(node)
 	s.free("")

@@ -8,8 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/jobferry/jobferry/pkg/manager/placement"
 )
 
 // job is all Jobs of one name: there may be Pods of one that is gone beside those of its successor.
@@ -32,9 +30,12 @@ type group struct {
 // Reserve has room held for a Job's Pods: for count of them, minus those that are bound to a node.
 // Calling it again changes the count or the shape; the same values change nothing. The key is the
 // mirror's namespace and name.
-func (l *Ledger) Reserve(key types.NamespacedName, shape *placement.Shape, count int64) {
+func (l *Ledger) Reserve(key types.NamespacedName, shape *Shape, count int64) {
 	l.update(func() {
 		j := l.job(key)
+		if j.claim != nil && j.claim.want == max(count, 0) && j.claim.shape.Key() == shape.Key() {
+			return
+		}
 		if j.claim != nil && j.claim.shape.Key() != shape.Key() {
 			l.drop(j.claim)
 			j.claim = nil
@@ -48,7 +49,7 @@ func (l *Ledger) Reserve(key types.NamespacedName, shape *placement.Shape, count
 }
 
 // open starts a reservation, which covers the Pods that the Job has.
-func (l *Ledger) open(j *job, shape *placement.Shape) {
+func (l *Ledger) open(j *job, shape *Shape) {
 	j.claim = l.newClaim(shape)
 	for p := range j.pods {
 		if p.claim != nil {

@@ -6,13 +6,11 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/jobferry/jobferry/pkg/manager/placement"
 )
 
 // Ledger is the account of one worker. Its methods may be called from any goroutine.
 type Ledger struct {
-	onMoreRoom func()
+	onFreed func()
 
 	mu sync.Mutex
 	// nodes by name, and those of them that exist in order of name.
@@ -28,39 +26,56 @@ type Ledger struct {
 	nextClaim uint64
 
 	// touched are the nodes changed since the last settle, as they were then.
-	touched map[*node]*placement.Node
-	// snapshot is nil when a node changed since it was taken.
-	snapshot *placement.Capacity
-	// notified is set from a call of onMoreRoom to the next Snapshot.
+	touched map[*node]*Node
+	// free is nil when a node changed since it was computed.
+	free *Capacity
+	// notified is set from a call of onFreed to the next call of Free.
 	notified bool
 }
 
 // New makes an empty Ledger. The callback is called without locks held, and must not block; see the
 // package's documentation for when.
-func New(onMoreRoom func()) *Ledger {
+func New(onFreed func()) *Ledger {
 	return &Ledger{
-		onMoreRoom: onMoreRoom,
-		nodes:      map[string]*node{},
-		pods:       map[types.UID]*pod{},
-		jobs:       map[types.NamespacedName]*job{},
-		groups:     map[types.UID]*group{},
-		touched:    map[*node]*placement.Node{},
+		onFreed: onFreed,
+		nodes:   map[string]*node{},
+		pods:    map[types.UID]*pod{},
+		jobs:    map[types.NamespacedName]*job{},
+		groups:  map[types.UID]*group{},
+		touched: map[*node]*Node{},
 	}
 }
 
-// Snapshot is the capacity as of now. It costs nothing while nothing changes.
-func (l *Ledger) Snapshot() *placement.Capacity {
+// Free is what is free for a Job now. What is held for the Job itself counts as free, so that it
+// doesn't compete with its own reservation; what is held for others isn't free. No Job has the
+// zero key. Free changes nothing, and costs little while nothing changes.
+func (l *Ledger) Free(job types.NamespacedName) *Capacity {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.notified = false
-	if l.snapshot == nil {
-		nodes := make([]*placement.Node, len(l.sorted))
+	if l.free == nil {
+		nodes := make([]*Node, len(l.sorted))
 		for i, n := range l.sorted {
 			nodes[i] = n.look()
 		}
-		l.snapshot = placement.NewCapacity(nodes)
+		l.free = NewCapacity(nodes)
 	}
-	return l.snapshot
+	if j := l.jobs[job]; j != nil && j.claim != nil && len(j.claim.held) > 0 {
+		return l.without(j.claim)
+	}
+	return l.free
+}
+
+// without is what is free if nothing is held for a claim.
+func (l *Ledger) without(c *claim) *Capacity {
+	nodes := slices.Clone(l.free.nodes)
+	for n, count := range c.held {
+		i, _ := l.position(n.name)
+		freed := *nodes[i]
+		freed.Free = freed.Free.Add(c.shape.Unit(), count)
+		nodes[i] = &freed
+	}
+	return &Capacity{nodes: nodes}
 }
 
 // update makes a change under the lock, sets claims right after it, and tells of room that grew.
@@ -72,7 +87,7 @@ func (l *Ledger) update(change func()) {
 	l.notified = l.notified || grew
 	l.mu.Unlock()
 	if tell {
-		l.onMoreRoom()
+		l.onFreed()
 	}
 }
 
@@ -82,7 +97,7 @@ func (l *Ledger) touch(n *node) {
 		l.touched[n] = n.look()
 	}
 	n.view = nil
-	l.snapshot = nil
+	l.free = nil
 }
 
 // settle moves claims off the nodes that have no room for them any more, gives room that came free

@@ -9,8 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/jobferry/jobferry/pkg/manager/placement"
-	. "github.com/jobferry/jobferry/pkg/manager/placement/placementtest"
+	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 )
 
 // story is a Ledger with verbs for what happens in a worker, and a count of calls of its callback.
@@ -20,27 +19,13 @@ type story struct {
 	calls int
 }
 
-func newStory(t *testing.T, nodes ...*Node) *story {
+func newStory(t *testing.T, nodes ...*NodeBuilder) *story {
 	s := &story{t: t}
 	s.Ledger = New(func() { s.calls++ })
 	for _, n := range nodes {
 		s.SetNode(n.Obj())
 	}
 	return s
-}
-
-// bind is a Pod's state once it has a node.
-func bind(pod *corev1.Pod, node string) *corev1.Pod {
-	bound := pod.DeepCopy()
-	bound.Spec.NodeName = node
-	return bound
-}
-
-// in is a Pod's state in another phase.
-func in(pod *corev1.Pod, phase corev1.PodPhase) *corev1.Pod {
-	next := pod.DeepCopy()
-	next.Status.Phase = phase
-	return next
 }
 
 // leaving is a Pod's state once it's being deleted.
@@ -62,7 +47,7 @@ func service(name string, pairs ...string) *corev1.Pod {
 func (s *story) free(want string) {
 	s.t.Helper()
 	var parts []string
-	for _, n := range s.Snapshot().Nodes() {
+	for _, n := range s.Free(nobody).Nodes() {
 		list := n.Free.List()
 		parts = append(parts, fmt.Sprintf("%s=%s", n.Object.Name, list.Cpu()))
 	}
@@ -78,7 +63,7 @@ func (s *story) grew(want bool) {
 		s.t.Errorf("told of more room %d times, want %t", got, want)
 	}
 	s.calls = 0
-	s.Snapshot()
+	s.Free(nobody)
 }
 
 func TestPodsTakeRoom(t *testing.T) {
@@ -88,12 +73,12 @@ func TestPodsTakeRoom(t *testing.T) {
 		pod  *corev1.Pod
 		want string
 	}{
-		{"bound", bind(pod, "a"), "a=3 b=4"},
-		{"running", in(bind(pod, "a"), corev1.PodRunning), "a=3 b=4"},
-		{"succeeded", in(bind(pod, "a"), corev1.PodSucceeded), "a=4 b=4"},
-		{"failed", in(bind(pod, "a"), corev1.PodFailed), "a=4 b=4"},
-		{"leaving", leaving(bind(pod, "a")), "a=3 b=4"},
-		{"on a node that isn't known", bind(pod, "c"), "a=4 b=4"},
+		{"bound", Bind(pod, "a"), "a=3 b=4"},
+		{"running", In(Bind(pod, "a"), corev1.PodRunning), "a=3 b=4"},
+		{"succeeded", In(Bind(pod, "a"), corev1.PodSucceeded), "a=4 b=4"},
+		{"failed", In(Bind(pod, "a"), corev1.PodFailed), "a=4 b=4"},
+		{"leaving", leaving(Bind(pod, "a")), "a=3 b=4"},
+		{"on a node that isn't known", Bind(pod, "c"), "a=4 b=4"},
 		{"waiting", pod, "a=3 b=4"},
 		{"waiting, leaving", leaving(pod), "a=4 b=4"},
 		{"waiting for a gate", gated(pod), "a=4 b=4"},
@@ -128,7 +113,7 @@ func waitingFor(pod *corev1.Pod, node string) *corev1.Pod {
 
 func TestNodesComeAndGo(t *testing.T) {
 	s := newStory(t)
-	s.SetPod(bind(service("p", "cpu", "1"), "a"))
+	s.SetPod(Bind(service("p", "cpu", "1"), "a"))
 	s.free("")
 	s.SetNode(NewNode("a").Obj())
 	s.free("a=3")
@@ -148,9 +133,9 @@ func TestNodesComeAndGo(t *testing.T) {
 
 func TestServicesTakeTheIdleRoom(t *testing.T) {
 	s := newStory(t, NewNode("a"))
-	s.SetPod(bind(service("s", "cpu", "1"), "a"))
-	s.SetPod(bind(NewJob("j").Requests("cpu", "2").Pod("p"), "a"))
-	node := s.Snapshot().Nodes()[0]
+	s.SetPod(Bind(service("s", "cpu", "1"), "a"))
+	s.SetPod(Bind(NewJob("j").Requests("cpu", "2").Pod("p"), "a"))
+	node := s.Free(nobody).Nodes()[0]
 	if node.Idle.MilliCPU != 3000 || node.Free.MilliCPU != 1000 || node.Allocatable.MilliCPU != 4000 {
 		t.Errorf("idle %d, free %d, allocatable %d", node.Idle.MilliCPU, node.Free.MilliCPU, node.Allocatable.MilliCPU)
 	}
@@ -158,10 +143,10 @@ func TestServicesTakeTheIdleRoom(t *testing.T) {
 
 func TestResizeInPlace(t *testing.T) {
 	s := newStory(t, NewNode("a"))
-	pod := bind(NewJob("j").Requests("cpu", "1").Pod("p"), "a")
+	pod := Bind(NewJob("j").Requests("cpu", "1").Pod("p"), "a")
 	s.SetPod(pod)
 	resized := pod.DeepCopy()
-	resized.Spec.Containers[0].Resources.Requests = Resources("cpu", "3")
+	resized.Spec.Containers[0].Resources.Requests = Quantities("cpu", "3")
 	s.SetPod(resized)
 	s.free("a=1")
 	s.DeletePod("p")
@@ -171,25 +156,25 @@ func TestResizeInPlace(t *testing.T) {
 func TestReservationCountsUntilPodsAreBound(t *testing.T) {
 	s := newStory(t, NewNode("a"), NewNode("b"))
 	j := NewJob("j").Pods(3).Requests("cpu", "1")
-	s.Reserve(j.Key(), j.Shape(), 3)
+	s.Reserve(j.Key(), shape(j), 3)
 	s.free("a=2 b=3")
 	s.SetPod(j.Pod("p1"))
 	s.free("a=2 b=3")
-	s.SetPod(bind(j.Pod("p1"), "b")) // in the slot that is held there
+	s.SetPod(Bind(j.Pod("p1"), "b")) // in the slot that is held there
 	s.free("a=2 b=3")
-	s.SetPod(bind(j.Pod("p2"), "b")) // in one that is held elsewhere
+	s.SetPod(Bind(j.Pod("p2"), "b")) // in one that is held elsewhere
 	s.free("a=3 b=2")
-	s.SetPod(bind(j.Pod("p3"), "b"))
+	s.SetPod(Bind(j.Pod("p3"), "b"))
 	s.free("a=4 b=1")
-	s.SetPod(bind(j.Pod("p4"), "b")) // more than the Job should have
+	s.SetPod(Bind(j.Pod("p4"), "b")) // more than the Job should have
 	s.free("a=4 b=0")
 	s.DeletePod("p4")
 	s.free("a=4 b=1")
-	s.SetPod(leaving(bind(j.Pod("p3"), "b"))) // will be replaced
+	s.SetPod(leaving(Bind(j.Pod("p3"), "b"))) // will be replaced
 	s.free("a=3 b=1")
-	s.SetPod(in(bind(j.Pod("p3"), "b"), corev1.PodFailed))
+	s.SetPod(In(Bind(j.Pod("p3"), "b"), corev1.PodFailed))
 	s.free("a=3 b=2")
-	s.Reserve(j.Key(), j.Shape(), 2)
+	s.Reserve(j.Key(), shape(j), 2)
 	s.free("a=4 b=2")
 	s.Release(j.Key())
 	s.free("a=4 b=2")
@@ -206,8 +191,8 @@ func TestReservationCountsUntilPodsAreBound(t *testing.T) {
 func TestReservationForAJobOfTheSameName(t *testing.T) {
 	s := newStory(t, NewNode("a"), NewNode("b"))
 	j := NewJob("j").Requests("cpu", "1")
-	s.SetPod(leaving(bind(j.Pod("old"), "b")))
-	s.Reserve(j.Key(), j.Shape(), 1)
+	s.SetPod(leaving(Bind(j.Pod("old"), "b")))
+	s.Reserve(j.Key(), shape(j), 1)
 	s.free("a=3 b=3")
 	s.DeletePod("old")
 	s.free("a=3 b=4")
@@ -216,18 +201,18 @@ func TestReservationForAJobOfTheSameName(t *testing.T) {
 func TestReservationChanges(t *testing.T) {
 	s := newStory(t, NewNode("a"), NewNode("b"))
 	j := NewJob("j").Requests("cpu", "1")
-	s.Reserve(j.Key(), j.Shape(), 2)
-	s.Reserve(j.Key(), j.Shape(), 2)
+	s.Reserve(j.Key(), shape(j), 2)
+	s.Reserve(j.Key(), shape(j), 2)
 	s.free("a=3 b=3")
-	s.Reserve(j.Key(), NewJob("j").Requests("cpu", "3").Shape(), 1)
+	s.Reserve(j.Key(), shape(NewJob("j").Requests("cpu", "3")), 1)
 	s.free("a=1 b=4")
-	s.Reserve(j.Key(), j.Shape(), 0)
+	s.Reserve(j.Key(), shape(j), 0)
 	s.free("a=4 b=4")
 	s.SetPod(j.Pod("p")) // covered by a reservation of nothing: the Job is suspended
 	s.free("a=4 b=4")
 	s.Release(j.Key())
 	s.free("a=3 b=4")
-	s.Reserve(j.Key(), j.Shape(), 1)
+	s.Reserve(j.Key(), shape(j), 1)
 	s.free("a=3 b=4")
 	s.Release(types.NamespacedName{Name: "none"})
 	s.free("a=3 b=4")
@@ -236,9 +221,9 @@ func TestReservationChanges(t *testing.T) {
 func TestClaimsGiveWay(t *testing.T) {
 	s := newStory(t, NewNode("a"), NewNode("b"))
 	j := NewJob("j").Requests("cpu", "2")
-	s.Reserve(j.Key(), j.Shape(), 1)
+	s.Reserve(j.Key(), shape(j), 1)
 	s.free("a=2 b=4")
-	s.SetPod(bind(service("s", "cpu", "3"), "a")) // the scheduler put it where the claim was
+	s.SetPod(Bind(service("s", "cpu", "3"), "a")) // the scheduler put it where the claim was
 	s.free("a=1 b=2")
 	s.SetNode(NewNode("b").Unschedulable().Obj()) // no place left: it waits
 	s.free("a=1 b=4")
@@ -252,9 +237,9 @@ func TestClaimsGiveWay(t *testing.T) {
 func TestOnePerNodeClaims(t *testing.T) {
 	s := newStory(t, NewNode("a"), NewNode("b"))
 	j := NewJob("j").Requests("cpu", "1").OnePerNode()
-	s.Reserve(j.Key(), j.Shape(), 3)
+	s.Reserve(j.Key(), shape(j), 3)
 	s.free("a=3 b=3")
-	s.SetPod(bind(j.Pod("p"), "a"))
+	s.SetPod(Bind(j.Pod("p"), "a"))
 	s.free("a=3 b=3")
 	s.SetNode(NewNode("c").Obj())
 	s.free("a=3 b=3 c=3")
@@ -266,8 +251,8 @@ func TestOnePerNodeClaimsDontBlockEachOther(t *testing.T) {
 	s := newStory(t, NewNode("a").Has("cpu", "1"))
 	first, second := NewJob("j").Requests("cpu", "1").OnePerNode(), NewJob("j").Requests("cpu", "1").OnePerNode()
 	second.Obj().Name = "k"
-	s.Reserve(first.Key(), first.Shape(), 2)
-	s.Reserve(second.Key(), second.Shape(), 1)
+	s.Reserve(first.Key(), shape(first), 2)
+	s.Reserve(second.Key(), shape(second), 1)
 	s.free("a=0")
 	s.SetNode(NewNode("a").Has("cpu", "2").Obj())
 	s.free("a=0")
@@ -276,8 +261,8 @@ func TestOnePerNodeClaimsDontBlockEachOther(t *testing.T) {
 func TestWaitingClaimsGoFirst(t *testing.T) {
 	s := newStory(t, NewNode("a"))
 	first, second := NewJob("first").Requests("cpu", "3"), NewJob("second").Requests("cpu", "2")
-	s.Reserve(first.Key(), first.Shape(), 2)
-	s.Reserve(second.Key(), second.Shape(), 1)
+	s.Reserve(first.Key(), shape(first), 2)
+	s.Reserve(second.Key(), shape(second), 1)
 	s.free("a=1")
 	s.grew(true)
 	s.SetNode(NewNode("b").Obj())
@@ -291,13 +276,13 @@ func TestMoreRoom(t *testing.T) {
 	s.grew(true)
 	j := NewJob("j").Requests("cpu", "1")
 
-	s.Reserve(j.Key(), j.Shape(), 1)
+	s.Reserve(j.Key(), shape(j), 1)
 	s.grew(false)
 	s.SetPod(j.Pod("p"))
 	s.grew(false)
-	s.SetPod(bind(j.Pod("p"), "a"))
+	s.SetPod(Bind(j.Pod("p"), "a"))
 	s.grew(false)
-	s.SetPod(in(bind(j.Pod("p"), "a"), corev1.PodSucceeded)) // its Job may want another
+	s.SetPod(In(Bind(j.Pod("p"), "a"), corev1.PodSucceeded)) // its Job may want another
 	s.grew(false)
 	s.Release(j.Key())
 	s.grew(true)
@@ -314,7 +299,7 @@ func TestMoreRoom(t *testing.T) {
 	s.grew(true)
 	s.SetNode(NewNode("a").Label("disk", "ssd").Obj())
 	s.grew(true)
-	s.SetPod(bind(service("s", "cpu", "1"), "a"))
+	s.SetPod(Bind(service("s", "cpu", "1"), "a"))
 	s.grew(true)
 	s.DeletePod("s")
 	s.grew(true)
@@ -327,7 +312,7 @@ func TestMoreRoomIsToldOnceUntilSnapshot(t *testing.T) {
 	if s.calls != 1 {
 		t.Errorf("told %d times", s.calls)
 	}
-	s.Snapshot()
+	s.Free(nobody)
 	s.SetNode(NewNode("d").Obj())
 	if s.calls != 2 {
 		t.Errorf("told %d times", s.calls)
@@ -336,13 +321,13 @@ func TestMoreRoomIsToldOnceUntilSnapshot(t *testing.T) {
 
 func TestSnapshotsAreImmutable(t *testing.T) {
 	s := newStory(t, NewNode("a"), NewNode("b"))
-	before := s.Snapshot()
-	if s.Snapshot() != before {
+	before := s.Free(nobody)
+	if s.Free(nobody) != before {
 		t.Error("a new snapshot of nothing new")
 	}
 	j := NewJob("j").Requests("cpu", "1")
-	s.Reserve(j.Key(), j.Shape(), 1)
-	after := s.Snapshot()
+	s.Reserve(j.Key(), shape(j), 1)
+	after := s.Free(nobody)
 	if before.Nodes()[0].Free.MilliCPU != 4000 || after.Nodes()[0].Free.MilliCPU != 3000 {
 		t.Errorf("free before %v, after %v", before.Nodes()[0].Free, after.Nodes()[0].Free)
 	}
@@ -353,10 +338,10 @@ func TestSnapshotsAreImmutable(t *testing.T) {
 
 func TestTotals(t *testing.T) {
 	s := newStory(t, NewNode("a").Has("nvidia.com/gpu", "4"), NewNode("b"), NewNode("c").Unschedulable())
-	s.SetPod(bind(service("s", "cpu", "6"), "b")) // more than there is: what's missing isn't free elsewhere
+	s.SetPod(Bind(service("s", "cpu", "6"), "b")) // more than there is: what's missing isn't free elsewhere
 	j := NewJob("j").Requests("cpu", "1", "nvidia.com/gpu", "1")
-	s.SetPod(bind(j.Pod("p"), "a"))
-	s.Reserve(j.Key(), j.Shape(), 2)
+	s.SetPod(Bind(j.Pod("p"), "a"))
+	s.Reserve(j.Key(), shape(j), 2)
 	got := s.Totals()
 	if got.Nodes != 3 || got.Schedulable != 2 {
 		t.Errorf("%d nodes, %d schedulable", got.Nodes, got.Schedulable)
@@ -381,9 +366,9 @@ func TestTotals(t *testing.T) {
 func TestForgetKeepsReservations(t *testing.T) {
 	s := newStory(t, NewNode("a"), NewNode("b"))
 	j := NewJob("j").Requests("cpu", "1")
-	s.Reserve(j.Key(), j.Shape(), 2)
-	s.SetPod(bind(j.Pod("p"), "a"))
-	s.SetPod(bind(service("s", "cpu", "1"), "b"))
+	s.Reserve(j.Key(), shape(j), 2)
+	s.SetPod(Bind(j.Pod("p"), "a"))
+	s.SetPod(Bind(service("s", "cpu", "1"), "b"))
 	s.Forget()
 	s.free("")
 	s.SetNode(NewNode("a").Obj())
@@ -392,28 +377,5 @@ func TestForgetKeepsReservations(t *testing.T) {
 	s.free("a=4")
 	if len(s.pods)+len(s.jobs)+len(s.groups)+len(s.queues) != 0 || len(s.nodes) != 1 {
 		t.Errorf("remembers %v %v %v %v %v", s.pods, s.jobs, s.groups, s.queues, s.nodes)
-	}
-}
-
-func TestPlacementSeesReservations(t *testing.T) {
-	s := newStory(t, NewNode("a"))
-	place := func(j *Job) bool {
-		d := placement.Place(placement.Request{Job: j.Obj()}, []placement.Cluster{{Name: "w", Ready: true, Capacity: s.Snapshot()}})
-		if d.Cluster != "" {
-			s.Reserve(j.Key(), j.Shape(), placement.PodsWanted(j.Obj()))
-		}
-		return d.Cluster != ""
-	}
-	for i := range 4 {
-		if !place(NewJob(fmt.Sprint("j", i)).Requests("cpu", "1")) {
-			t.Fatalf("Job %d doesn't fit", i)
-		}
-	}
-	if place(NewJob("j4").Requests("cpu", "1")) {
-		t.Error("the fifth Job fits")
-	}
-	s.Release(NewJob("j2").Key())
-	if !place(NewJob("j4").Requests("cpu", "1")) {
-		t.Error("the fifth Job doesn't fit though the third is gone")
 	}
 }

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
-	"github.com/jobferry/jobferry/pkg/manager/placement"
-	. "github.com/jobferry/jobferry/pkg/manager/placement/placementtest"
+	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 )
 
 // model is what a Ledger was told, kept in the simplest way, to hold the Ledger against after every
@@ -20,12 +20,12 @@ type model struct {
 	nodes   map[string]*corev1.Node
 	pods    map[types.UID]*corev1.Pod
 	want    map[types.NamespacedName]int64
-	before  *placement.Capacity
+	before  *Capacity
 	counter int
 }
 
 // modelJobs differ in shape: plain, large, picky, tolerant, and one per node.
-var modelJobs = []*Job{
+var modelJobs = []*JobBuilder{
 	NewJob("plain").Requests("cpu", "1"),
 	NewJob("large").Requests("cpu", "3", "nvidia.com/gpu", "1"),
 	NewJob("picky").Requests("cpu", "1").NodeSelector("disk", "ssd"),
@@ -33,7 +33,7 @@ var modelJobs = []*Job{
 	NewJob("exclusive").Requests("cpu", "1").OnePerNode(),
 }
 
-func anyJob(t *rapid.T) *Job { return rapid.SampledFrom(modelJobs).Draw(t, "job") }
+func anyJob(t *rapid.T) *JobBuilder { return rapid.SampledFrom(modelJobs).Draw(t, "job") }
 
 func anyNodeName(t *rapid.T) string {
 	return rapid.SampledFrom([]string{"a", "b", "c", "d"}).Draw(t, "node")
@@ -88,16 +88,16 @@ func (m *model) changePod(t *rapid.T) {
 	switch rapid.IntRange(0, 3).Draw(t, "change") {
 	case 0:
 		if pod.Spec.NodeName == "" {
-			m.setPod(bind(pod, anyNodeName(t)))
+			m.setPod(Bind(pod, anyNodeName(t)))
 		}
 	case 1:
-		m.setPod(in(pod, rapid.SampledFrom([]corev1.PodPhase{"Running", "Succeeded", "Failed"}).Draw(t, "phase")))
+		m.setPod(In(pod, rapid.SampledFrom([]corev1.PodPhase{"Running", "Succeeded", "Failed"}).Draw(t, "phase")))
 	case 2:
 		m.setPod(leaving(pod))
 	case 3:
 		if pod.Spec.NodeName != "" {
 			resized := pod.DeepCopy()
-			resized.Spec.Containers[0].Resources.Requests = Resources("cpu", fmt.Sprint(rapid.IntRange(0, 3).Draw(t, "cpu")))
+			resized.Spec.Containers[0].Resources.Requests = Quantities("cpu", fmt.Sprint(rapid.IntRange(0, 3).Draw(t, "cpu")))
 			m.setPod(resized)
 		}
 	}
@@ -112,7 +112,7 @@ func (m *model) deletePod(t *rapid.T) {
 func (m *model) reserve(t *rapid.T) {
 	j := anyJob(t)
 	m.want[j.Key()] = rapid.Int64Range(0, 6).Draw(t, "count")
-	m.Reserve(j.Key(), j.Shape(), m.want[j.Key()])
+	m.Reserve(j.Key(), shape(j), m.want[j.Key()])
 }
 
 func (m *model) release(t *rapid.T) {
@@ -131,7 +131,7 @@ func TestLedgerAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &model{nodes: map[string]*corev1.Node{}, pods: map[types.UID]*corev1.Pod{}, want: map[types.NamespacedName]int64{}}
 		m.Ledger = New(func() { m.told = true })
-		m.before = m.Snapshot()
+		m.before = m.Free(nobody)
 		t.Repeat(map[string]func(*rapid.T){
 			"": m.check, "set node": m.setNode, "delete node": m.deleteNode, "create pod": m.createPod,
 			"change pod": m.changePod, "delete pod": m.deletePod, "reserve": m.reserve, "release": m.release,
@@ -143,6 +143,7 @@ func TestLedgerAgainstModel(t *testing.T) {
 func (m *model) check(t *rapid.T) {
 	m.checkNotified(t)
 	m.checkBound(t)
+	m.checkFreeFor(t)
 	m.checkClaims(t)
 	m.checkReservations(t)
 	m.checkForgotten(t)
@@ -152,12 +153,12 @@ func (m *model) check(t *rapid.T) {
 func (m *model) checkNotified(t *rapid.T) {
 	told := m.told
 	m.told = false
-	now := m.Snapshot()
+	now := m.Free(nobody)
 	for _, j := range modelJobs {
 		for _, count := range []int32{1, 3, 50} {
 			job := j.Obj().DeepCopy()
 			job.Spec.Parallelism, job.Spec.Completions = &count, &count
-			if !fits(m.before, placement.Request{Job: job}) && fits(now, placement.Request{Job: job}) && !told {
+			if !fits(m.before, job) && fits(now, job) && !told {
 				t.Fatalf("%d Pods of %s fit now: not told", count, job.Name)
 			}
 		}
@@ -165,31 +166,33 @@ func (m *model) checkNotified(t *rapid.T) {
 	m.before = now
 }
 
-func fits(c *placement.Capacity, request placement.Request) bool {
-	return placement.Place(request, []placement.Cluster{{Name: "w", Ready: true, Capacity: c}}).Cluster != ""
+// fits decides as placement does.
+func fits(c *Capacity, job *batchv1.Job) bool {
+	f := c.Fit(ShapeOf(&job.Spec.Template))
+	return f.Now >= f.Needed(int64(*job.Spec.Parallelism))
 }
 
 // checkBound: the sums over bound Pods are as if added up anew.
 func (m *model) checkBound(t *rapid.T) {
-	bound, lasting := map[string]placement.Resources{}, map[string]placement.Resources{}
+	bound, lasting := map[string]Resources{}, map[string]Resources{}
 	for _, pod := range m.pods {
 		name := pod.Spec.NodeName
 		if name == "" || ended(pod) {
 			continue
 		}
-		bound[name] = bound[name].Add(placement.PodRequests(pod), 1)
+		bound[name] = bound[name].Add(podRequests(pod), 1)
 		if pod.Spec.RestartPolicy == corev1.RestartPolicyAlways {
-			lasting[name] = lasting[name].Add(placement.PodRequests(pod), 1)
+			lasting[name] = lasting[name].Add(podRequests(pod), 1)
 		}
 	}
-	nodes := m.Snapshot().Nodes()
+	nodes := m.Free(nobody).Nodes()
 	if len(nodes) != len(m.nodes) {
 		t.Fatalf("%d nodes, want %d", len(nodes), len(m.nodes))
 	}
 	for _, n := range nodes {
 		name := n.Object.Name
-		allocatable := placement.ResourcesOf(m.nodes[name].Status.Allocatable)
-		held := placement.Resources{}
+		allocatable := ResourcesOf(m.nodes[name].Status.Allocatable)
+		held := Resources{}
 		for c, count := range m.Ledger.nodes[name].holders {
 			held = held.Add(c.shape.Unit(), count)
 		}
@@ -206,6 +209,25 @@ func (m *model) checkBound(t *rapid.T) {
 	}
 }
 
+// checkFreeFor: a Job sees what is free and what is held for itself, and nothing changes by that.
+func (m *model) checkFreeFor(t *rapid.T) {
+	common := m.Free(nobody)
+	for _, j := range modelJobs {
+		for i, n := range m.Free(j.Key()).Nodes() {
+			want := common.Nodes()[i].Free
+			if job := m.jobs[j.Key()]; job != nil && job.claim != nil {
+				want = want.Add(job.claim.shape.Unit(), job.claim.held[m.Ledger.nodes[n.Object.Name]])
+			}
+			if !n.Free.Equal(want) {
+				t.Fatalf("%s: free for %s: %v, want %v", n.Object.Name, j.Key().Name, n.Free, want)
+			}
+		}
+	}
+	if m.Free(nobody) != common {
+		t.Fatal("a question changed the answer")
+	}
+}
+
 // checkClaims: each holds what it's short of, where it fits, and waits only if it fits nowhere.
 func (m *model) checkClaims(t *rapid.T) {
 	for _, c := range m.claims() {
@@ -217,7 +239,7 @@ func (m *model) checkClaims(t *rapid.T) {
 			t.Fatalf("%+v waits for %d", c, c.unheld)
 		}
 		for n, count := range c.held {
-			if count < 0 || n.holders[c] != count || n.object == nil || !c.shape.Suits(n.object) {
+			if count < 0 || n.holders[c] != count || n.object == nil || c.shape.Match(n.object) != Suits {
 				t.Fatalf("%+v holds %d on %s", c, count, n.name)
 			}
 			if c.shape.OnePerNode() && count+c.bound[n] > 1 && count != 0 && c.bound[n] == 0 {

@@ -7,8 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-
-	"github.com/jobferry/jobferry/pkg/manager/placement"
 )
 
 // node is one node's account.
@@ -16,23 +14,23 @@ type node struct {
 	name string
 	// object is nil while only Pods of the node are known.
 	object      *corev1.Node
-	allocatable placement.Resources
+	allocatable Resources
 	// bound is what Pods take that haven't ended, and lasting the part of it that doesn't end by
 	// itself.
-	bound, lasting placement.Resources
+	bound, lasting Resources
 	// pods counts those in bound.
 	pods int
 	// held is what claims take, and holders who they are with how many slots.
-	held    placement.Resources
+	held    Resources
 	holders map[*claim]int64
 	// view is nil when it's out of date.
-	view *placement.Node
+	view *Node
 }
 
 // look is the node as placement sees it.
-func (n *node) look() *placement.Node {
+func (n *node) look() *Node {
 	if n.view == nil {
-		n.view = &placement.Node{
+		n.view = &Node{
 			Object:      n.object,
 			Allocatable: n.allocatable,
 			Idle:        n.allocatable.Add(n.lasting, -1),
@@ -44,12 +42,12 @@ func (n *node) look() *placement.Node {
 
 // overfull says whether Pods and claims together take more than there is.
 func (n *node) overfull() bool {
-	return placement.Resources{}.Exceeds(n.look().Free)
+	return Resources{}.Exceeds(n.look().Free)
 }
 
 // roomier says whether a Job that didn't fit before may fit now: there is more free, or what the
 // idle node would hold changed, and with it how many Pods a Job needs at once.
-func (n *node) roomier(before *placement.Node) bool {
+func (n *node) roomier(before *Node) bool {
 	now := n.look()
 	return n.object != before.Object || now.Free.Exceeds(before.Free) || !now.Idle.Equal(before.Idle)
 }
@@ -58,7 +56,7 @@ func (n *node) roomier(before *placement.Node) bool {
 func (l *Ledger) SetNode(object *corev1.Node) {
 	l.update(func() {
 		n := l.node(object.Name)
-		allocatable := placement.ResourcesOf(object.Status.Allocatable)
+		allocatable := ResourcesOf(object.Status.Allocatable)
 		if n.object != nil && sameForPods(n.object, object) && n.allocatable.Equal(allocatable) {
 			return
 		}
@@ -87,7 +85,7 @@ func (l *Ledger) DeleteNode(name string) {
 			return
 		}
 		l.touch(n)
-		n.object, n.allocatable = nil, placement.Resources{}
+		n.object, n.allocatable = nil, Resources{}
 		i, _ := l.position(name)
 		l.sorted = slices.Delete(l.sorted, i, i+1)
 	})

@@ -5,8 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/jobferry/jobferry/pkg/manager/placement"
 )
 
 // pod is what the account keeps of one Pod.
@@ -14,7 +12,7 @@ type pod struct {
 	uid types.UID
 	// node it's bound to and takes room of; nil if it isn't bound or has ended.
 	node  *node
-	takes placement.Resources
+	takes Resources
 	// lasts: it's there to stay, as its containers are restarted for ever.
 	lasts bool
 	// leaving: it's being deleted, so that its Job will want another.
@@ -22,7 +20,7 @@ type pod struct {
 	// group of the Job that owns it; nil for others.
 	group *group
 	// waiting is its Shape while it waits for a node and may have one.
-	waiting *placement.Shape
+	waiting *Shape
 	// claim of its own, if it waits and its Job has no reservation.
 	claim *claim
 
@@ -84,9 +82,9 @@ func (l *Ledger) read(object *corev1.Pod) *pod {
 	case ended(object):
 	case object.Spec.NodeName != "":
 		p.node = l.node(object.Spec.NodeName)
-		p.takes = placement.PodRequests(object)
+		p.takes = podRequests(object)
 	case !p.leaving && len(object.Spec.SchedulingGates) == 0:
-		p.waiting = placement.ShapeOfPod(object)
+		p.waiting = shapeOfPod(object)
 	}
 	return p
 }
@@ -99,7 +97,7 @@ func (p *pod) unchanged(object *corev1.Pod) bool {
 	}
 	switch {
 	case p.node != nil:
-		return !ended(object) && p.takes.Equal(placement.PodRequests(object))
+		return !ended(object) && p.takes.Equal(podRequests(object))
 	case p.waiting != nil:
 		return !ended(object) && object.Spec.NodeName == ""
 	default:

@@ -1,4 +1,4 @@
-package capacity
+package capacity_test
 
 import (
 	"fmt"
@@ -8,8 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
-	. "github.com/jobferry/jobferry/pkg/manager/placement/placementtest"
 )
 
 // simulation places random Jobs into random workers, and packs them there by itself: by plain
@@ -22,7 +23,7 @@ type simulation struct {
 
 type simWorker struct {
 	name   string
-	ledger *Ledger
+	ledger *capacity.Ledger
 	nodes  []simNode
 }
 
@@ -34,7 +35,7 @@ type simNode struct {
 
 // simJob is a Job with what one Pod of it takes, and where its Pods run.
 type simJob struct {
-	*Job
+	*JobBuilder
 	worker   *simWorker
 	want     int
 	cpu, gpu int
@@ -46,7 +47,7 @@ type simJob struct {
 func newSimulation(t *rapid.T) *simulation {
 	s := &simulation{}
 	for w := range rapid.IntRange(1, 3).Draw(t, "workers") {
-		worker := &simWorker{name: fmt.Sprint("w", w), ledger: New(func() {})}
+		worker := &simWorker{name: fmt.Sprint("w", w), ledger: capacity.New(func() {})}
 		for n := range rapid.IntRange(1, 3).Draw(t, "nodes") {
 			worker.addNode(simNode{
 				name: fmt.Sprint("n", n),
@@ -72,9 +73,9 @@ func (w *simWorker) addNode(n simNode) {
 func (s *simulation) place(t *rapid.T) *simJob {
 	s.made++
 	j := &simJob{
-		Job:  NewJob(fmt.Sprint("j", s.made)),
-		want: rapid.IntRange(1, 4).Draw(t, "Pods"),
-		cpu:  rapid.IntRange(0, 3).Draw(t, "cpu"), gpu: rapid.IntRange(0, 1).Draw(t, "gpu"), ssd: rapid.Bool().Draw(t, "ssd"),
+		JobBuilder: NewJob(fmt.Sprint("j", s.made)),
+		want:       rapid.IntRange(1, 4).Draw(t, "Pods"),
+		cpu:        rapid.IntRange(0, 3).Draw(t, "cpu"), gpu: rapid.IntRange(0, 1).Draw(t, "gpu"), ssd: rapid.Bool().Draw(t, "ssd"),
 	}
 	j.Pods(int32(j.want)).Requests("cpu", fmt.Sprint(j.cpu), "nvidia.com/gpu", fmt.Sprint(j.gpu))
 	if j.ssd {
@@ -82,13 +83,13 @@ func (s *simulation) place(t *rapid.T) *simJob {
 	}
 	var clusters []placement.Cluster
 	for _, w := range s.workers {
-		clusters = append(clusters, placement.Cluster{Name: w.name, Ready: true, Capacity: w.ledger.Snapshot()})
+		clusters = append(clusters, placement.Cluster{Name: w.name, Ready: true, Capacity: w.ledger.Free(nobody)})
 	}
 	decision := placement.Place(placement.Request{Job: j.Obj()}, clusters)
 	for _, w := range s.workers {
 		if w.name == decision.Cluster {
 			j.worker = w
-			w.ledger.Reserve(j.Key(), j.Shape(), int64(j.want))
+			w.ledger.Reserve(j.Key(), shape(j.JobBuilder), int64(j.want))
 			s.placed = append(s.placed, j)
 			return j
 		}
@@ -125,7 +126,7 @@ func (s *simulation) finish(t *rapid.T) {
 	s.placed = slices.Delete(s.placed, i, i+1)
 	for k, pod := range j.bound {
 		if k%2 == 0 {
-			j.worker.ledger.SetPod(in(pod, corev1.PodSucceeded))
+			j.worker.ledger.SetPod(In(pod, corev1.PodSucceeded))
 		}
 		j.worker.ledger.DeletePod(pod.UID)
 	}
@@ -220,7 +221,7 @@ func (s *simulation) schedule(t *rapid.T, j *simJob) {
 		i := rapid.SampledFrom(fitting).Draw(t, "node")
 		j.takes(&rest[i])
 		j.on = append(j.on, i)
-		pod := bind(j.Pod(fmt.Sprint(j.Obj().Name, "-", k)), rest[i].name)
+		pod := Bind(j.Pod(fmt.Sprint(j.Obj().Name, "-", k)), rest[i].name)
 		j.bound = append(j.bound, pod)
 		j.worker.ledger.SetPod(pod)
 	}

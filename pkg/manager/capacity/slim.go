@@ -53,10 +53,7 @@ func SlimPod(object any) (any, error) {
 
 func foldedContainer(pod *corev1.Pod) corev1.Container {
 	return corev1.Container{Name: folded, Resources: corev1.ResourceRequirements{
-		Requests: resource.PodRequests(pod, resource.PodResourcesOptions{
-			UseStatusResources: true,
-			InPlacePodLevelResourcesVerticalScalingEnabled: true,
-		}),
+		Requests: resource.PodRequests(pod, podOptions),
 	}}
 }
 

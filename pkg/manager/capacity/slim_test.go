@@ -11,8 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/pkg/manager/placement"
-	. "github.com/jobferry/jobferry/pkg/manager/placement/placementtest"
+	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 )
 
 // fat is a Pod with something in every field that a slim one could lose.
@@ -24,13 +23,13 @@ func fat(name string) *corev1.Pod {
 	pod.OwnerReferences = append(pod.OwnerReferences, metav1.OwnerReference{Kind: "Other", Name: "o"})
 	pod.Spec.InitContainers = []corev1.Container{{
 		Name: "sidecar", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),
-		Resources: corev1.ResourceRequirements{Requests: Resources("cpu", "500m")},
+		Resources: corev1.ResourceRequirements{Requests: Quantities("cpu", "500m")},
 	}}
 	pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{
 		Name: "more", Env: []corev1.EnvVar{{Name: "E", Value: strings.Repeat("x", 500)}},
 		Ports: []corev1.ContainerPort{{ContainerPort: 80}, {HostPort: 80}},
 	})
-	pod.Spec.Overhead = Resources("memory", "1Mi")
+	pod.Spec.Overhead = Quantities("memory", "1Mi")
 	pod.Spec.Volumes = []corev1.Volume{{Name: strings.Repeat("x", 500)}}
 	pod.Status.Conditions = []corev1.PodCondition{
 		{Type: corev1.PodReady}, {Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/3 nodes"},
@@ -56,18 +55,18 @@ func slimPod(t *testing.T, pod *corev1.Pod) *corev1.Pod {
 
 // TestSlimPodsCountTheSame feeds one Ledger with Pods as they are, another with slim ones.
 func TestSlimPodsCountTheSame(t *testing.T) {
-	resized := bind(fat("p"), "a")
+	resized := Bind(fat("p"), "a")
 	resized.Status.ContainerStatuses = []corev1.ContainerStatus{{
-		Name: "main", AllocatedResources: Resources("cpu", "3"), Resources: &corev1.ResourceRequirements{Requests: Resources("cpu", "2")},
+		Name: "main", AllocatedResources: Quantities("cpu", "3"), Resources: &corev1.ResourceRequirements{Requests: Quantities("cpu", "2")},
 	}}
-	podLevel := bind(fat("p"), "a")
-	podLevel.Spec.Resources = &corev1.ResourceRequirements{Requests: Resources("cpu", "3")}
-	lasting := bind(fat("p"), "a")
+	podLevel := Bind(fat("p"), "a")
+	podLevel.Spec.Resources = &corev1.ResourceRequirements{Requests: Quantities("cpu", "3")}
+	lasting := Bind(fat("p"), "a")
 	lasting.Spec.RestartPolicy = corev1.RestartPolicyAlways
 	tests := map[string]*corev1.Pod{
-		"waiting": fat("p"), "gated": gated(fat("p")), "bound": bind(fat("p"), "a"), "resized": resized, "pod-level": podLevel,
-		"leaving": leaving(bind(fat("p"), "a")), "failed": in(bind(fat("p"), "a"), corev1.PodFailed),
-		"running": in(bind(fat("p"), "a"), corev1.PodRunning), "started": started(fat("p")), "lasting": lasting,
+		"waiting": fat("p"), "gated": gated(fat("p")), "bound": Bind(fat("p"), "a"), "resized": resized, "pod-level": podLevel,
+		"leaving": leaving(Bind(fat("p"), "a")), "failed": In(Bind(fat("p"), "a"), corev1.PodFailed),
+		"running": In(Bind(fat("p"), "a"), corev1.PodRunning), "started": started(fat("p")), "lasting": lasting,
 	}
 	for name, pod := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +74,7 @@ func TestSlimPodsCountTheSame(t *testing.T) {
 			whole, slim := newStory(t, node), newStory(t, node)
 			whole.SetPod(pod)
 			slim.SetPod(slimPod(t, pod))
-			if diff := cmp.Diff(whole.Snapshot().Nodes(), slim.Snapshot().Nodes()); diff != "" {
+			if diff := cmp.Diff(whole.Free(nobody).Nodes(), slim.Free(nobody).Nodes()); diff != "" {
 				t.Errorf("nodes (-whole +slim):\n%s", diff)
 			}
 			uid := NewJob("j").Obj().UID
@@ -93,14 +92,14 @@ func TestSlimPodsKeepTheirShape(t *testing.T) {
 	hostPort := fat("p")
 	hostPort.Spec.Affinity = nil
 	for name, pod := range map[string]*corev1.Pod{"anti-affinity": fat("p"), "host port": hostPort, "host network": hostNetwork} {
-		if placement.ShapeOfPod(pod).Key() != placement.ShapeOfPod(slimPod(t, pod)).Key() {
+		if shapeOfPod(pod).Key() != shapeOfPod(slimPod(t, pod)).Key() {
 			t.Errorf("%s: another shape", name)
 		}
 	}
 }
 
 func TestSlimPodsAreSlim(t *testing.T) {
-	whole, slim := size(t, fat("p")), size(t, slimPod(t, bind(fat("p"), "a")))
+	whole, slim := size(t, fat("p")), size(t, slimPod(t, Bind(fat("p"), "a")))
 	if slim*4 > whole {
 		t.Errorf("%d bytes of %d", slim, whole)
 	}
@@ -111,7 +110,7 @@ func TestSlimNode(t *testing.T) {
 	want := node.DeepCopy()
 	node.Annotations = map[string]string{"note": strings.Repeat("x", 500)}
 	node.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
-	node.Status.Capacity = Resources("cpu", "5")
+	node.Status.Capacity = Quantities("cpu", "5")
 	node.Status.Images = []corev1.ContainerImage{{Names: []string{strings.Repeat("x", 500)}}}
 	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady}}
 	slim, err := SlimNode(node)

@@ -2,8 +2,6 @@ package capacity
 
 import (
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/jobferry/jobferry/pkg/manager/placement"
 )
 
 // Totals sum up a worker for its WorkerCluster's status.
@@ -22,7 +20,7 @@ type Totals struct {
 func (l *Ledger) Totals() Totals {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var allocatable, requested, free placement.Resources
+	var allocatable, requested, free Resources
 	totals := Totals{Nodes: len(l.sorted)}
 	for _, n := range l.sorted {
 		allocatable = allocatable.Add(n.allocatable, 1)

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	. "github.com/jobferry/jobferry/pkg/manager/placement/placementtest"
+	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -29,14 +29,14 @@ func failed(pod *corev1.Pod, minutes int, reason, message string) *corev1.Pod {
 }
 
 func started(pod *corev1.Pod) *corev1.Pod {
-	next := bind(pod, "a")
+	next := Bind(pod, "a")
 	next.Status.ContainerStatuses = []corev1.ContainerStatus{{Started: ptr.To(true)}}
 	return next
 }
 
 // hindered is bound to a node that can't start it.
 func hindered(pod *corev1.Pod, reason, message string) *corev1.Pod {
-	next := bind(pod, "a")
+	next := Bind(pod, "a")
 	next.Status.ContainerStatuses = []corev1.ContainerStatus{
 		{Name: "sidecar", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}},
 		{Name: "main", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}}},
@@ -62,18 +62,18 @@ func TestUnschedulable(t *testing.T) {
 			Report{Unschedulable: 2, Since: noon.Add(4 * time.Minute), Message: "first"}},
 		{"held by a gate", []*corev1.Pod{failed(gated(j.Pod("p")), 5, corev1.PodReasonSchedulingGated, "gated")}, Report{}},
 		{"leaving", []*corev1.Pod{leaving(failed(j.Pod("p"), 5, no, "0/3 nodes"))}, Report{}},
-		{"bound since", []*corev1.Pod{failed(j.Pod("p"), 5, no, "0/3 nodes"), bind(j.Pod("p"), "a")}, Report{Bound: 1}},
-		{"bound, but never started", []*corev1.Pod{bind(j.Pod("p"), "a"), failed(j.Pod("q"), 5, no, "0/3 nodes")},
+		{"bound since", []*corev1.Pod{failed(j.Pod("p"), 5, no, "0/3 nodes"), Bind(j.Pod("p"), "a")}, Report{Bound: 1}},
+		{"bound, but never started", []*corev1.Pod{Bind(j.Pod("p"), "a"), failed(j.Pod("q"), 5, no, "0/3 nodes")},
 			Report{Unschedulable: 1, Bound: 1, Since: noon.Add(5 * time.Minute), Message: "0/3 nodes"}},
 		{"no image", []*corev1.Pod{hindered(j.Pod("p"), "ImagePullBackOff", "not found"), hindered(j.Pod("q"), "ErrImagePull", "not found")},
 			Report{Bound: 2, Hindered: 2, Hindrance: "container main: ImagePullBackOff: not found"}},
 		{"an image at last", []*corev1.Pod{hindered(j.Pod("p"), "ImagePullBackOff", "not found"), started(j.Pod("p"))}, Report{Bound: 1, EverRan: true}},
 		{"on its way", []*corev1.Pod{hindered(j.Pod("p"), "ContainerCreating", "")}, Report{Bound: 1}},
 		{"no image, and leaving", []*corev1.Pod{leaving(hindered(j.Pod("p"), "ImagePullBackOff", "not found"))}, Report{Bound: 1}},
-		{"running", []*corev1.Pod{in(bind(j.Pod("p"), "a"), corev1.PodRunning)}, Report{Bound: 1, EverRan: true}},
+		{"running", []*corev1.Pod{In(Bind(j.Pod("p"), "a"), corev1.PodRunning)}, Report{Bound: 1, EverRan: true}},
 		{"started", []*corev1.Pod{started(j.Pod("p"))}, Report{Bound: 1, EverRan: true}},
-		{"succeeded", []*corev1.Pod{in(bind(j.Pod("p"), "a"), corev1.PodSucceeded)}, Report{EverRan: true}},
-		{"failed before it started", []*corev1.Pod{in(bind(j.Pod("p"), "a"), corev1.PodFailed)}, Report{}},
+		{"succeeded", []*corev1.Pod{In(Bind(j.Pod("p"), "a"), corev1.PodSucceeded)}, Report{EverRan: true}},
+		{"failed before it started", []*corev1.Pod{In(Bind(j.Pod("p"), "a"), corev1.PodFailed)}, Report{}},
 		{"another Job's", []*corev1.Pod{failed(NewJob("other").Pod("p"), 5, no, "0/3 nodes")}, Report{}},
 	}
 	for _, test := range tests {
@@ -93,7 +93,7 @@ func TestUnschedulable(t *testing.T) {
 func TestEverRanOutlivesPods(t *testing.T) {
 	s := newStory(t, NewNode("a"))
 	j := NewJob("j")
-	s.Reserve(j.Key(), j.Shape(), 1)
+	s.Reserve(j.Key(), shape(j), 1)
 	s.SetPod(started(j.Pod("p")))
 	s.DeletePod("p")
 	if !s.Unschedulable(j.Obj().UID).EverRan {

@@ -100,7 +100,7 @@ func reserve(worker *clusters.Worker, job *batchv1.Job, running bool) {
 		worker.Ledger().Release(keyOf(job))
 		return
 	}
-	worker.Ledger().Reserve(keyOf(job), placement.ShapeOf(&job.Spec.Template), placement.PodsWanted(job))
+	worker.Ledger().Reserve(keyOf(job), capacity.ShapeOf(&job.Spec.Template), placement.PodsWanted(job))
 }
 
 // wantsRoom says whether room is to be held for a Job's Pods: it runs, or will as soon as its queue
@@ -139,9 +139,9 @@ const notYetListed = "its nodes and Pods are being listed"
 func isListingRoom(view clusters.View) bool { return view.State == clusters.Ready && view.Room.Listing }
 
 // capacityOf is what is known of a worker's room; nil: it isn't checked.
-func capacityOf(worker *clusters.Worker) *placement.Capacity {
+func capacityOf(worker *clusters.Worker) *capacity.Capacity {
 	if !worker.View().Room.Known {
 		return nil
 	}
-	return worker.Ledger().Snapshot()
+	return worker.Ledger().Free(types.NamespacedName{})
 }

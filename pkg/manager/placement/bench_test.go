@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
-	. "github.com/jobferry/jobferry/pkg/manager/placement/placementtest"
 )
 
 func BenchmarkPlace(b *testing.B) {
@@ -13,7 +13,7 @@ func BenchmarkPlace(b *testing.B) {
 		b.Run(fmt.Sprintf("clusters=%d/nodes=%d", size.clusters, size.nodes), func(b *testing.B) {
 			clusters := make([]placement.Cluster, size.clusters)
 			for c := range clusters {
-				nodes := make([]*Node, size.nodes)
+				nodes := make([]*NodeBuilder, size.nodes)
 				for n := range nodes {
 					nodes[n] = NewNode(fmt.Sprintf("n%04d", n)).Has("nvidia.com/gpu", "8").Used("cpu", fmt.Sprint(n%4))
 				}

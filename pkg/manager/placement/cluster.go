@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
 )
 
 // Cluster is a worker cluster as placement sees it.
@@ -28,7 +29,7 @@ type Cluster struct {
 	// JobController that runs the mirrors there. Empty is BuiltIn.
 	JobController v1alpha1.JobController
 	// Capacity of the cluster's nodes. Nil when unknown or not checked: then every Job fits.
-	Capacity *Capacity
+	Capacity *capacity.Capacity
 }
 
 // Version is a Kubernetes minor version.

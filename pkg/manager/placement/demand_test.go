@@ -5,14 +5,14 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
-	. "github.com/jobferry/jobferry/pkg/manager/placement/placementtest"
 )
 
 func TestPodsWanted(t *testing.T) {
 	tests := []struct {
 		name string
-		job  *Job
+		job  *JobBuilder
 		want int64
 	}{
 		{"one Pod", NewJob("j"), 1},

@@ -7,11 +7,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
-	. "github.com/jobferry/jobferry/pkg/manager/placement/placementtest"
 )
 
-func gpuNode() *Node { return NewNode("n").Has("nvidia.com/gpu", "4").Used("nvidia.com/gpu", "3") }
+func gpuNode() *NodeBuilder {
+	return NewNode("n").Has("nvidia.com/gpu", "4").Used("nvidia.com/gpu", "3")
+}
 
 func TestExplain(t *testing.T) {
 	tests := []struct {

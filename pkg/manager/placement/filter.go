@@ -22,7 +22,7 @@ const (
 	PassedOver Reason = "PassedOver"
 	// NeverFits: no Pod of the Job would fit, even if all Pods that end by themselves had ended.
 	NeverFits Reason = "NeverFits"
-	// Insufficient: there isn't room enough now.
+	// Insufficient: too little is free now.
 	Insufficient Reason = "Insufficient"
 )
 
@@ -131,7 +131,7 @@ func checkPassedOver(a *ask, c *Cluster) *objection {
 
 // Where the Job can never run, waiting is no use.
 func checkEverFits(a *ask, c *Cluster) *objection {
-	if a.want == 0 || c.Capacity == nil || a.roomIn(c).ever > 0 {
+	if a.want == 0 || c.Capacity == nil || a.fitIn(c).Ever > 0 {
 		return nil
 	}
 	return a.neverFits(c)
@@ -142,12 +142,8 @@ func checkFitsNow(a *ask, c *Cluster) *objection {
 	if a.want == 0 || c.Capacity == nil {
 		return nil
 	}
-	if r := a.roomIn(c); r.now >= r.need(a.want) {
+	if f := a.fitIn(c); f.Now >= f.Needed(a.want) {
 		return nil
 	}
 	return a.insufficient(c)
 }
-
-// need is how many Pods must fit at once. At least one: with no room at all on the nodes that are
-// there, the Job waits for those that are cordoned or troubled.
-func (r *room) need(want int64) int64 { return max(min(want, r.idle), 1) }

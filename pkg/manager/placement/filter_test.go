@@ -7,15 +7,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
-	. "github.com/jobferry/jobferry/pkg/manager/placement/placementtest"
 )
 
 // filterTest has one cluster, c, that is rejected, or isn't.
 type filterTest struct {
 	name    string
 	request placement.Request
-	job     *Job // nil: one without wishes
+	job     *JobBuilder // nil: one without wishes
 	cluster *Cluster
 	want    placement.Reason // empty: not rejected
 	message string
@@ -48,7 +48,7 @@ func checkFilters(t *testing.T, tests []filterTest) {
 	}
 }
 
-func full(name string) *Node { return NewNode(name).Used("cpu", "4") }
+func full(name string) *NodeBuilder { return NewNode(name).Used("cpu", "4") }
 
 // TestFiltersByRequest has what the Job, its queue and its past rule out.
 func TestFiltersByRequest(t *testing.T) {

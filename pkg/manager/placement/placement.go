@@ -3,6 +3,8 @@ package placement
 import (
 	"cmp"
 	"slices"
+
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
 )
 
 // Decision is the answer to a Request.
@@ -56,22 +58,22 @@ func (d Decision) WaitsForRoom() []string {
 // ask is a Request with what is derived from it once for all clusters.
 type ask struct {
 	Request
-	shape    *Shape
+	shape    *capacity.Shape
 	want     int64
 	features []feature
 	rank     map[string]int
-	// rooms keeps what filters computed for the scores.
-	rooms map[string]*room
+	// fits keeps what filters computed for the scores, by cluster.
+	fits map[string]*capacity.Fit
 }
 
 func newAsk(request Request) *ask {
 	a := &ask{
 		Request:  request,
-		shape:    ShapeOf(&request.Job.Spec.Template),
+		shape:    capacity.ShapeOf(&request.Job.Spec.Template),
 		want:     PodsWanted(request.Job),
 		features: featuresOf(&request.Job.Spec),
 		rank:     make(map[string]int, len(request.Among)),
-		rooms:    map[string]*room{},
+		fits:     map[string]*capacity.Fit{},
 	}
 	for i, name := range request.Among {
 		if _, named := a.rank[name]; !named {
@@ -81,13 +83,13 @@ func newAsk(request Request) *ask {
 	return a
 }
 
-func (a *ask) roomIn(c *Cluster) *room {
-	r, ok := a.rooms[c.Name]
+func (a *ask) fitIn(c *Cluster) *capacity.Fit {
+	f, ok := a.fits[c.Name]
 	if !ok {
-		r = c.Capacity.roomFor(a.shape)
-		a.rooms[c.Name] = r
+		f = c.Capacity.Fit(a.shape)
+		a.fits[c.Name] = f
 	}
-	return r
+	return f
 }
 
 func (a *ask) reject(c *Cluster) *Rejection {

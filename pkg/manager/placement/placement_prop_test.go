@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
 
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
-	. "github.com/jobferry/jobferry/pkg/manager/placement/placementtest"
 )
 
 // world is a random request and clusters, with the nodes that they were made of.
@@ -25,7 +26,7 @@ type world struct {
 // testNode is a node as the checker sees it, in API quantities: nothing of it has gone through the
 // package under test.
 type testNode struct {
-	builder       *Node
+	builder       *NodeBuilder
 	idle, free    corev1.ResourceList
 	suited, there bool
 }
@@ -67,7 +68,7 @@ func (w *world) addCluster(t *rapid.T, name string, ssd, tolerant bool) {
 		w.clusters = append(w.clusters, cluster)
 		return
 	}
-	var builders []*Node
+	var builders []*NodeBuilder
 	for i := range rapid.IntRange(0, 4).Draw(t, "nodes") {
 		node := anyNode(t, fmt.Sprint("n", i), ssd, tolerant)
 		w.nodes[name] = append(w.nodes[name], node)
@@ -82,8 +83,8 @@ func anyNode(t *rapid.T, name string, ssd, tolerant bool) *testNode {
 	lasts := []string{"cpu", fmt.Sprint(amount("cpu for good", 2)), "pods", fmt.Sprint(amount("Pods for good", 1))}
 	used := []string{"cpu", fmt.Sprint(amount("cpu in use", 3)), "memory", fmt.Sprint(amount("memory in use", 3), "Gi"), "pods", fmt.Sprint(amount("Pods", 3))}
 	n := &testNode{builder: NewNode(name).Has(has...).UsedForGood(lasts...).Used(used...), suited: true, there: true}
-	n.idle = minus(Resources(has...), Resources(lasts...))
-	n.free = minus(n.idle, Resources(used...))
+	n.idle = minus(Quantities(has...), Quantities(lasts...))
+	n.free = minus(n.idle, Quantities(used...))
 	switch rapid.IntRange(0, 5).Draw(t, "peculiarity") {
 	case 0:
 		n.builder.Unschedulable()
@@ -111,7 +112,7 @@ func TestOrderOfInputIsIrrelevant(t *testing.T) {
 		for i := range shuffled {
 			if shuffled[i].Capacity != nil && len(shuffled[i].Capacity.Nodes()) > 0 {
 				nodes := rapid.Permutation(shuffled[i].Capacity.Nodes()).Draw(t, "nodes")
-				shuffled[i].Capacity = placement.NewCapacity(nodes)
+				shuffled[i].Capacity = capacity.NewCapacity(nodes)
 			}
 		}
 		if diff := cmp.Diff(want, placement.Place(w.request, shuffled), sameDecision...); diff != "" {

@@ -3,9 +3,8 @@ package placement
 import (
 	"cmp"
 	"hash/fnv"
-	"slices"
 
-	corev1 "k8s.io/api/core/v1"
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
 )
 
 // Candidate is a cluster that passed every filter.
@@ -31,7 +30,7 @@ const (
 func (a *ask) candidate(c *Cluster) Candidate {
 	share := int64(unknownShare)
 	if c.Capacity != nil {
-		share = a.freeShare(a.roomIn(c))
+		share = a.freeShare(a.fitIn(c))
 	}
 	return Candidate{
 		Cluster: c.Name,
@@ -41,28 +40,17 @@ func (a *ask) candidate(c *Cluster) Candidate {
 	}
 }
 
-// scored are the resources whose free share counts: what the Job asks for, and always the number of
-// Pods, CPU and memory, for Jobs that ask for little.
-func (s *Shape) scored() []corev1.ResourceName {
-	names := []corev1.ResourceName{corev1.ResourcePods, corev1.ResourceCPU, corev1.ResourceMemory}
-	for _, name := range s.requests() {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
 // freeShare is that of the scarcest resource, over the nodes that suit the Job, once it runs there.
-func (a *ask) freeShare(r *room) int64 {
+func (a *ask) freeShare(f *capacity.Fit) int64 {
 	share := int64(all)
-	pods := min(r.need(a.want), a.want)
-	for i, name := range a.shape.scored() {
-		if r.allocatable[i] <= 0 {
+	pods := min(f.Needed(a.want), a.want)
+	unit := a.shape.Unit()
+	for _, total := range f.Totals {
+		if total.Allocatable <= 0 {
 			continue
 		}
-		free := r.free[i] - float64(pods)*float64(a.shape.unit.Get(name))
-		share = min(share, int64(free/r.allocatable[i]*all))
+		free := total.Free - float64(pods)*float64(unit.Get(total.Name))
+		share = min(share, int64(free/total.Allocatable*all))
 	}
 	return max(share, 0)
 }

@@ -5,15 +5,15 @@ import (
 	"slices"
 	"testing"
 
+	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
-	. "github.com/jobferry/jobferry/pkg/manager/placement/placementtest"
 )
 
 // TestScores has clusters that all fit; want is the order of preference.
 func TestScores(t *testing.T) {
 	tests := []struct {
 		name     string
-		job      *Job
+		job      *JobBuilder
 		among    []string
 		clusters []*Cluster
 		want     []string

@@ -1,4 +1,4 @@
-package placement
+package capacity
 
 import (
 	"cmp"
@@ -9,7 +9,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/component-helpers/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
@@ -38,20 +39,9 @@ func ShapeOf(template *corev1.PodTemplateSpec) *Shape {
 	return shapeOf(pod, requestsOf(&template.Spec))
 }
 
-// ShapeOfPod is the Shape of a Pod that an API server has filled in.
-func ShapeOfPod(pod *corev1.Pod) *Shape {
-	return shapeOf(pod, PodRequests(pod))
-}
-
-// PodRequests is what a Pod takes of its node, with one under Pods. A resize in place counts as the
-// larger of what it had, has and asks for, as the scheduler does.
-func PodRequests(pod *corev1.Pod) Resources {
-	unit := ResourcesOf(resource.PodRequests(pod, resource.PodResourcesOptions{
-		UseStatusResources: true,
-		InPlacePodLevelResourcesVerticalScalingEnabled: true,
-	}))
-	unit.Pods = 1
-	return unit
+// shapeOfPod is the Shape of a Pod that an API server has filled in.
+func shapeOfPod(pod *corev1.Pod) *Shape {
+	return shapeOf(pod, podRequests(pod))
 }
 
 func shapeOf(pod *corev1.Pod, unit Resources) *Shape {
@@ -83,7 +73,7 @@ func (s *Shape) Unit() Resources { return s.unit }
 // OnePerNode says whether no two Pods of this Shape can be on one node.
 func (s *Shape) OnePerNode() bool { return s.onePerNode }
 
-// hash covers every field that Slots and match read.
+// hash covers every field that Slots and Match read.
 func (s *Shape) hash(spec *corev1.PodSpec) string {
 	// Plain data of API types: marshalling can't fail, and it sorts maps.
 	data, _ := json.Marshal(struct {
@@ -98,21 +88,21 @@ func (s *Shape) hash(spec *corev1.PodSpec) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Slots is how many Pods of this Shape fit in the room of one node that they match.
-func (s *Shape) Slots(room *Resources) int64 {
+// Slots is how many Pods of this Shape fit in what is free on one node that they match.
+func (s *Shape) Slots(free *Resources) int64 {
 	// The bound keeps sums over nodes from overflowing, whatever a node says that it has.
-	slots := min(room.Pods, math.MaxInt32)
+	slots := min(free.Pods, math.MaxInt32)
 	if s.unit.MilliCPU > 0 {
-		slots = min(slots, room.MilliCPU/s.unit.MilliCPU)
+		slots = min(slots, free.MilliCPU/s.unit.MilliCPU)
 	}
 	if s.unit.Memory > 0 {
-		slots = min(slots, room.Memory/s.unit.Memory)
+		slots = min(slots, free.Memory/s.unit.Memory)
 	}
 	if s.unit.EphemeralStorage > 0 {
-		slots = min(slots, room.EphemeralStorage/s.unit.EphemeralStorage)
+		slots = min(slots, free.EphemeralStorage/s.unit.EphemeralStorage)
 	}
 	for _, o := range s.others {
-		slots = min(slots, room.Others[o.name]/o.amount)
+		slots = min(slots, free.Others[o.name]/o.amount)
 	}
 	if s.onePerNode {
 		slots = min(slots, 1)
@@ -120,8 +110,8 @@ func (s *Shape) Slots(room *Resources) int64 {
 	return max(slots, 0)
 }
 
-// requests lists the resources that the Shape asks for, the number of Pods last.
-func (s *Shape) requests() []corev1.ResourceName {
+// Requests lists the resources that the Shape asks for, the number of Pods last.
+func (s *Shape) Requests() []corev1.ResourceName {
 	var names []corev1.ResourceName
 	for _, name := range []corev1.ResourceName{
 		corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage,
@@ -136,9 +126,61 @@ func (s *Shape) requests() []corev1.ResourceName {
 	return append(names, corev1.ResourcePods)
 }
 
+// totals are empty totals of the resources in a Fit.
+func (s *Shape) totals() []ResourceTotal {
+	totals := []ResourceTotal{{Name: corev1.ResourcePods}, {Name: corev1.ResourceCPU}, {Name: corev1.ResourceMemory}}
+	for _, name := range s.Requests() {
+		if !slices.ContainsFunc(totals, func(t ResourceTotal) bool { return t.Name == name }) {
+			totals = append(totals, ResourceTotal{Name: name})
+		}
+	}
+	return totals
+}
+
 func requiredTerms(spec *corev1.PodSpec) *corev1.NodeSelector {
 	if spec.Affinity == nil || spec.Affinity.NodeAffinity == nil {
 		return nil
 	}
 	return spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+}
+
+// excludesItself says whether two Pods like this one can't be on the same node: they hold a port of
+// the host, or require anti-affinity by hostname to Pods with their own labels.
+func excludesItself(pod *corev1.Pod) bool {
+	return holdsHostPort(&pod.Spec) || avoidsItself(pod)
+}
+
+func holdsHostPort(spec *corev1.PodSpec) bool {
+	for _, container := range spec.Containers {
+		for _, port := range container.Ports {
+			if port.HostPort > 0 || spec.HostNetwork && port.ContainerPort > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func avoidsItself(pod *corev1.Pod) bool {
+	if pod.Spec.Affinity == nil || pod.Spec.Affinity.PodAntiAffinity == nil {
+		return false
+	}
+	terms := pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	for i := range terms {
+		if terms[i].TopologyKey == corev1.LabelHostname && selectsItself(&terms[i], pod) {
+			return true
+		}
+	}
+	return false
+}
+
+// selectsItself reads a term's selector against the Pod's own labels. matchLabelKeys hold for Pods
+// of the same template; mismatchLabelKeys never do. Terms over other namespaces are left to the
+// scheduler.
+func selectsItself(term *corev1.PodAffinityTerm, pod *corev1.Pod) bool {
+	if len(term.Namespaces) > 0 || term.NamespaceSelector != nil || len(term.MismatchLabelKeys) > 0 {
+		return false
+	}
+	selector, err := metav1.LabelSelectorAsSelector(term.LabelSelector)
+	return err == nil && selector.Matches(labels.Set(pod.Labels))
 }

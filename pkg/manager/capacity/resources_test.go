@@ -1,4 +1,4 @@
-package placement_test
+package capacity_test
 
 import (
 	"testing"
@@ -6,12 +6,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
 
-	"github.com/jobferry/jobferry/pkg/manager/placement"
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
 )
 
-func anyResources(t *rapid.T, label string) placement.Resources {
+func anyResources(t *rapid.T, label string) capacity.Resources {
 	amount := rapid.Int64Range(-100, 100)
-	r := placement.Resources{
+	r := capacity.Resources{
 		MilliCPU: amount.Draw(t, label+" cpu"), Memory: amount.Draw(t, label+" memory"),
 		EphemeralStorage: amount.Draw(t, label+" storage"), Pods: amount.Draw(t, label+" pods"),
 	}
@@ -30,11 +30,11 @@ func TestResourcesLaws(t *testing.T) {
 		if !sum.Add(b, -n).Equal(a) || !before.Equal(a) {
 			t.Fatalf("adding %v %d times to %v can't be undone", b, n, a)
 		}
-		if !placement.ResourcesOf(a.List()).Equal(a) {
+		if !capacity.ResourcesOf(a.List()).Equal(a) {
 			t.Fatalf("%v doesn't survive a round trip", a)
 		}
 		floor := a.AtLeastZero()
-		if (placement.Resources{}).Exceeds(floor) || floor.Exceeds(a) != (placement.Resources{}).Exceeds(a) {
+		if (capacity.Resources{}).Exceeds(floor) || floor.Exceeds(a) != (capacity.Resources{}).Exceeds(a) {
 			t.Fatalf("%v at least zero is %v", a, floor)
 		}
 		if !a.Equal(b) && !a.Exceeds(b) && !b.Exceeds(a) {

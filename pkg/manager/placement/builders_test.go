@@ -1,9 +1,11 @@
-package placementtest
+package placement_test
 
 import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
 )
 
@@ -61,13 +63,22 @@ func (c *Cluster) Embedded() *Cluster {
 }
 
 // Nodes make the capacity known; no nodes at all are known to be none.
-func (c *Cluster) Nodes(nodes ...*Node) *Cluster {
-	rooms := make([]*placement.Node, len(nodes))
+func (c *Cluster) Nodes(nodes ...*NodeBuilder) *Cluster {
+	all := make([]*capacity.Node, len(nodes))
 	for i, n := range nodes {
-		rooms[i] = n.Room()
+		all[i] = nodeOf(n)
 	}
-	c.cluster.Capacity = placement.NewCapacity(rooms)
+	c.cluster.Capacity = capacity.NewCapacity(all)
 	return c
+}
+
+// nodeOf is a node as placement sees it.
+func nodeOf(n *NodeBuilder) *capacity.Node {
+	allocatable := capacity.ResourcesOf(n.Obj().Status.Allocatable)
+	idle := allocatable.Add(capacity.ResourcesOf(n.TakenForGood), -1)
+	return &capacity.Node{
+		Object: n.Obj(), Allocatable: allocatable, Idle: idle, Free: idle.Add(capacity.ResourcesOf(n.Taken), -1),
+	}
 }
 
 // Obj is the cluster.

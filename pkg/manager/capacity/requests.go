@@ -1,4 +1,4 @@
-package placement
+package capacity
 
 import (
 	"maps"
@@ -7,6 +7,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-helpers/resource"
 )
+
+// podOptions count a resize in place as the larger of what the Pod had, has and asks for, as the
+// scheduler does.
+var podOptions = resource.PodResourcesOptions{UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true}
+
+// podRequests is what a Pod takes of its node, with one under Pods.
+func podRequests(pod *corev1.Pod) Resources {
+	unit := ResourcesOf(resource.PodRequests(pod, podOptions))
+	unit.Pods = 1
+	return unit
+}
 
 // requestsOf is what a Pod made from a template's spec will request, with one under Pods.
 func requestsOf(spec *corev1.PodSpec) Resources {

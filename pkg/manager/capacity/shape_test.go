@@ -1,4 +1,4 @@
-package placement_test
+package capacity_test
 
 import (
 	"testing"
@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/pkg/manager/placement"
-	. "github.com/jobferry/jobferry/pkg/manager/placement/placementtest"
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 )
 
 // pod changes the template of a Job.
@@ -19,11 +19,11 @@ func pod(change func(*corev1.PodSpec)) func(*batchv1.Job) {
 }
 
 func requests(pairs ...string) corev1.ResourceRequirements {
-	return corev1.ResourceRequirements{Requests: Resources(pairs...)}
+	return corev1.ResourceRequirements{Requests: Quantities(pairs...)}
 }
 
 func limits(pairs ...string) corev1.ResourceRequirements {
-	return corev1.ResourceRequirements{Limits: Resources(pairs...)}
+	return corev1.ResourceRequirements{Limits: Quantities(pairs...)}
 }
 
 func TestUnit(t *testing.T) {
@@ -31,59 +31,59 @@ func TestUnit(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*corev1.PodSpec)
-		want   placement.Resources
+		want   capacity.Resources
 	}{
-		{"nothing", func(*corev1.PodSpec) {}, placement.Resources{Pods: 1}},
+		{"nothing", func(*corev1.PodSpec) {}, capacity.Resources{Pods: 1}},
 		{"containers add up", func(p *corev1.PodSpec) {
 			p.Containers = []corev1.Container{{Resources: requests("cpu", "1", "memory", "1k")}, {Resources: requests("cpu", "250m")}}
-		}, placement.Resources{MilliCPU: 1250, Memory: 1000, Pods: 1}},
+		}, capacity.Resources{MilliCPU: 1250, Memory: 1000, Pods: 1}},
 		{"every kind of resource", func(p *corev1.PodSpec) {
 			p.Containers[0].Resources = requests("ephemeral-storage", "1k", "hugepages-2Mi", "4Mi", "nvidia.com/gpu", "2")
-		}, placement.Resources{EphemeralStorage: 1000, Pods: 1, Others: map[corev1.ResourceName]int64{
+		}, capacity.Resources{EphemeralStorage: 1000, Pods: 1, Others: map[corev1.ResourceName]int64{
 			"hugepages-2Mi": 4 << 20, "nvidia.com/gpu": 2,
 		}}},
 		{"init containers run one after the other, before", func(p *corev1.PodSpec) {
 			p.InitContainers = []corev1.Container{{Resources: requests("cpu", "3")}, {Resources: requests("cpu", "2")}}
 			p.Containers[0].Resources = requests("cpu", "1", "memory", "1k")
-		}, placement.Resources{MilliCPU: 3000, Memory: 1000, Pods: 1}},
+		}, capacity.Resources{MilliCPU: 3000, Memory: 1000, Pods: 1}},
 		{"sidecars stay", func(p *corev1.PodSpec) {
 			p.InitContainers = []corev1.Container{
 				{Resources: requests("cpu", "1"), RestartPolicy: always}, {Resources: requests("cpu", "2")},
 			}
 			p.Containers[0].Resources = requests("cpu", "500m")
-		}, placement.Resources{MilliCPU: 3000, Pods: 1}},
+		}, capacity.Resources{MilliCPU: 3000, Pods: 1}},
 		{"overhead comes on top", func(p *corev1.PodSpec) {
 			p.Containers[0].Resources = requests("cpu", "1")
-			p.Overhead = Resources("cpu", "100m", "memory", "1k")
-		}, placement.Resources{MilliCPU: 1100, Memory: 1000, Pods: 1}},
+			p.Overhead = Quantities("cpu", "100m", "memory", "1k")
+		}, capacity.Resources{MilliCPU: 1100, Memory: 1000, Pods: 1}},
 		{"limits stand in for requests", func(p *corev1.PodSpec) {
 			p.Containers[0].Resources = limits("cpu", "2", "memory", "1k")
-			p.Containers[0].Resources.Requests = Resources("cpu", "1")
+			p.Containers[0].Resources.Requests = Quantities("cpu", "1")
 			p.InitContainers = []corev1.Container{{Resources: limits("cpu", "3")}}
-		}, placement.Resources{MilliCPU: 3000, Memory: 1000, Pods: 1}},
+		}, capacity.Resources{MilliCPU: 3000, Memory: 1000, Pods: 1}},
 		{"the Pod's requests replace the containers'", func(p *corev1.PodSpec) {
 			p.Containers[0].Resources = requests("cpu", "1", "nvidia.com/gpu", "1")
 			p.Resources = ptr.To(requests("cpu", "4"))
-		}, placement.Resources{MilliCPU: 4000, Pods: 1, Others: map[corev1.ResourceName]int64{"nvidia.com/gpu": 1}}},
+		}, capacity.Resources{MilliCPU: 4000, Pods: 1, Others: map[corev1.ResourceName]int64{"nvidia.com/gpu": 1}}},
 		{"the Pod's limits stand in for requests", func(p *corev1.PodSpec) {
 			p.Resources = ptr.To(limits("cpu", "4"))
-		}, placement.Resources{MilliCPU: 4000, Pods: 1}},
+		}, capacity.Resources{MilliCPU: 4000, Pods: 1}},
 		{"but not for those of containers", func(p *corev1.PodSpec) {
 			p.Containers[0].Resources = requests("cpu", "1")
 			p.Resources = ptr.To(limits("cpu", "4", "memory", "1k"))
-		}, placement.Resources{MilliCPU: 1000, Memory: 1000, Pods: 1}},
+		}, capacity.Resources{MilliCPU: 1000, Memory: 1000, Pods: 1}},
 		{"fractions round up", func(p *corev1.PodSpec) {
 			p.Containers[0].Resources = requests("cpu", "100u", "memory", "100m")
-		}, placement.Resources{MilliCPU: 1, Memory: 1, Pods: 1}},
+		}, capacity.Resources{MilliCPU: 1, Memory: 1, Pods: 1}},
 		{"absurd amounts are bounded", func(p *corev1.PodSpec) {
 			p.Containers[0].Resources = requests("cpu", "8E", "memory", "1000000E")
-		}, placement.Resources{MilliCPU: 1 << 53, Memory: 1 << 53, Pods: 1}},
+		}, capacity.Resources{MilliCPU: 1 << 53, Memory: 1 << 53, Pods: 1}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			job := NewJob("j").With(pod(test.change))
 			before := job.Obj().DeepCopy()
-			if diff := cmp.Diff(test.want, job.Shape().Unit()); diff != "" {
+			if diff := cmp.Diff(test.want, shape(job).Unit()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(before, job.Obj()); diff != "" {
@@ -94,19 +94,19 @@ func TestUnit(t *testing.T) {
 }
 
 func TestKey(t *testing.T) {
-	plain := func() *Job { return NewJob("j").Requests("cpu", "1", "memory", "1Gi") }
-	same := map[string]*Job{
+	plain := func() *JobBuilder { return NewJob("j").Requests("cpu", "1", "memory", "1Gi") }
+	same := map[string]*JobBuilder{
 		"another name":     NewJob("other").Requests("cpu", "1", "memory", "1Gi"),
 		"another notation": NewJob("j").Requests("memory", "1024Mi", "cpu", "1000m"),
 		"more Pods":        plain().Pods(7),
 		"another image":    plain().With(pod(func(p *corev1.PodSpec) { p.Containers[0].Image = "other" })),
 	}
 	for name, job := range same {
-		if job.Shape().Key() != plain().Shape().Key() {
+		if shape(job).Key() != shape(plain()).Key() {
 			t.Errorf("%s makes a difference", name)
 		}
 	}
-	different := map[string]*Job{
+	different := map[string]*JobBuilder{
 		"plain":         plain(),
 		"requests":      NewJob("j").Requests("cpu", "2", "memory", "1Gi"),
 		"node selector": plain().NodeSelector("a", "b"),
@@ -118,27 +118,27 @@ func TestKey(t *testing.T) {
 	}
 	seen := map[string]string{}
 	for name, job := range different {
-		if other, ok := seen[job.Shape().Key()]; ok {
+		if other, ok := seen[shape(job).Key()]; ok {
 			t.Errorf("%s and %s are the same", name, other)
 		}
-		seen[job.Shape().Key()] = name
+		seen[shape(job).Key()] = name
 	}
 }
 
 func TestOnePerNode(t *testing.T) {
-	antiAffinity := func(change func(*corev1.PodAffinityTerm)) *Job {
+	antiAffinity := func(change func(*corev1.PodAffinityTerm)) *JobBuilder {
 		return NewJob("j").OnePerNode().With(pod(func(p *corev1.PodSpec) {
 			change(&p.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0])
 		}))
 	}
-	port := func(port corev1.ContainerPort, hostNetwork bool) *Job {
+	port := func(port corev1.ContainerPort, hostNetwork bool) *JobBuilder {
 		return NewJob("j").With(pod(func(p *corev1.PodSpec) {
 			p.Containers[0].Ports, p.HostNetwork = []corev1.ContainerPort{port}, hostNetwork
 		}))
 	}
 	tests := []struct {
 		name string
-		job  *Job
+		job  *JobBuilder
 		want bool
 	}{
 		{"plain", NewJob("j"), false},
@@ -157,7 +157,7 @@ func TestOnePerNode(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := test.job.Shape().OnePerNode(); got != test.want {
+			if got := shape(test.job).OnePerNode(); got != test.want {
 				t.Errorf("got %t", got)
 			}
 		})
@@ -167,8 +167,8 @@ func TestOnePerNode(t *testing.T) {
 func TestSlots(t *testing.T) {
 	tests := []struct {
 		name string
-		job  *Job
-		node *Node
+		job  *JobBuilder
+		node *NodeBuilder
 		want int64
 	}{
 		{"by number of Pods", NewJob("j"), NewNode("n").Used("pods", "100"), 10},
@@ -184,7 +184,8 @@ func TestSlots(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := test.job.Shape().Slots(&test.node.Room().Free); got != test.want {
+			free := capacity.ResourcesOf(test.node.Obj().Status.Allocatable).Add(capacity.ResourcesOf(test.node.Taken), -1)
+			if got := shape(test.job).Slots(&free); got != test.want {
 				t.Errorf("got %d, want %d", got, test.want)
 			}
 		})

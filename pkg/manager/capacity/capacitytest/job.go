@@ -1,4 +1,4 @@
-package placementtest
+package capacitytest
 
 import (
 	batchv1 "k8s.io/api/batch/v1"
@@ -6,16 +6,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
-
-	"github.com/jobferry/jobferry/pkg/manager/placement"
 )
 
-// Job builds a Job.
-type Job struct{ job *batchv1.Job }
+// JobBuilder builds a Job.
+type JobBuilder struct{ job *batchv1.Job }
 
 // NewJob is one Pod, run once, that asks for nothing.
-func NewJob(name string) *Job {
-	return &Job{&batchv1.Job{
+func NewJob(name string) *JobBuilder {
+	return &JobBuilder{&batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID("uid-" + name)},
 		Spec: batchv1.JobSpec{
 			Parallelism: ptr.To[int32](1),
@@ -32,56 +30,56 @@ func NewJob(name string) *Job {
 }
 
 // Pods sets parallelism and completions to the same number.
-func (j *Job) Pods(n int32) *Job {
+func (j *JobBuilder) Pods(n int32) *JobBuilder {
 	j.job.Spec.Parallelism, j.job.Spec.Completions = &n, &n
 	return j
 }
 
 // Parallelism alone.
-func (j *Job) Parallelism(n int32) *Job {
+func (j *JobBuilder) Parallelism(n int32) *JobBuilder {
 	j.job.Spec.Parallelism = &n
 	return j
 }
 
 // WorkQueue is without a fixed number of completions.
-func (j *Job) WorkQueue() *Job {
+func (j *JobBuilder) WorkQueue() *JobBuilder {
 	j.job.Spec.Completions = nil
 	return j
 }
 
 // Succeeded so many Pods already.
-func (j *Job) Succeeded(n int32) *Job {
+func (j *JobBuilder) Succeeded(n int32) *JobBuilder {
 	j.job.Status.Succeeded = n
 	return j
 }
 
 // FailedIndexes already, such as "1,3-5".
-func (j *Job) FailedIndexes(list string) *Job {
+func (j *JobBuilder) FailedIndexes(list string) *JobBuilder {
 	j.job.Status.FailedIndexes = &list
 	return j
 }
 
-// Requests of the one container, in pairs: see Resources.
-func (j *Job) Requests(pairs ...string) *Job {
-	j.job.Spec.Template.Spec.Containers[0].Resources.Requests = Resources(pairs...)
+// Requests of the one container, in pairs: see Quantities.
+func (j *JobBuilder) Requests(pairs ...string) *JobBuilder {
+	j.job.Spec.Template.Spec.Containers[0].Resources.Requests = Quantities(pairs...)
 	return j
 }
 
 // NodeSelector of the Pods.
-func (j *Job) NodeSelector(key, value string) *Job {
+func (j *JobBuilder) NodeSelector(key, value string) *JobBuilder {
 	j.job.Spec.Template.Spec.NodeSelector = map[string]string{key: value}
 	return j
 }
 
 // Tolerates a taint's key, whatever its value and effect.
-func (j *Job) Tolerates(key string) *Job {
+func (j *JobBuilder) Tolerates(key string) *JobBuilder {
 	spec := &j.job.Spec.Template.Spec
 	spec.Tolerations = append(spec.Tolerations, corev1.Toleration{Key: key, Operator: corev1.TolerationOpExists})
 	return j
 }
 
 // OnePerNode has each Pod keep away from the Job's other Pods.
-func (j *Job) OnePerNode() *Job {
+func (j *JobBuilder) OnePerNode() *JobBuilder {
 	j.job.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
 			TopologyKey:   corev1.LabelHostname,
@@ -92,19 +90,16 @@ func (j *Job) OnePerNode() *Job {
 }
 
 // With changes anything else.
-func (j *Job) With(change func(*batchv1.Job)) *Job {
+func (j *JobBuilder) With(change func(*batchv1.Job)) *JobBuilder {
 	change(j.job)
 	return j
 }
 
 // Obj is the Job.
-func (j *Job) Obj() *batchv1.Job { return j.job }
-
-// Shape of the Job's Pods.
-func (j *Job) Shape() *placement.Shape { return placement.ShapeOf(&j.job.Spec.Template) }
+func (j *JobBuilder) Obj() *batchv1.Job { return j.job }
 
 // Pod is one of the Job's Pods, as the API server has it before it's scheduled.
-func (j *Job) Pod(name string) *corev1.Pod {
+func (j *JobBuilder) Pod(name string) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: j.job.Namespace, Name: name, UID: types.UID(name), Labels: j.job.Spec.Template.Labels,
@@ -119,6 +114,20 @@ func (j *Job) Pod(name string) *corev1.Pod {
 }
 
 // Key is the Job's namespace and name.
-func (j *Job) Key() types.NamespacedName {
+func (j *JobBuilder) Key() types.NamespacedName {
 	return types.NamespacedName{Namespace: j.job.Namespace, Name: j.job.Name}
+}
+
+// Bind is a Pod's state once it has a node.
+func Bind(pod *corev1.Pod, node string) *corev1.Pod {
+	bound := pod.DeepCopy()
+	bound.Spec.NodeName = node
+	return bound
+}
+
+// In is a Pod's state in another phase.
+func In(pod *corev1.Pod, phase corev1.PodPhase) *corev1.Pod {
+	next := pod.DeepCopy()
+	next.Status.Phase = phase
+	return next
 }

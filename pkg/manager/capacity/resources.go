@@ -1,4 +1,4 @@
-package placement
+package capacity
 
 import (
 	"maps"

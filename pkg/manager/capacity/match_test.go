@@ -1,0 +1,99 @@
+package capacity
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
+)
+
+func TestMatch(t *testing.T) {
+	tolerateAll := []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+	tests := []struct {
+		name string
+		pod  corev1.PodSpec
+		node corev1.NodeSpec
+		want Match
+	}{
+		{"plain", corev1.PodSpec{}, corev1.NodeSpec{}, Suits},
+		{"node selector", corev1.PodSpec{NodeSelector: map[string]string{"zone": "a"}}, corev1.NodeSpec{}, Suits},
+		{"node selector mismatch", corev1.PodSpec{NodeSelector: map[string]string{"zone": "b"}}, corev1.NodeSpec{}, Unselected},
+		{"affinity", corev1.PodSpec{Affinity: zoneIn("a", "b")}, corev1.NodeSpec{}, Suits},
+		{"affinity mismatch", corev1.PodSpec{Affinity: zoneIn("b")}, corev1.NodeSpec{}, Unselected},
+		{"affinity that can't be read", corev1.PodSpec{Affinity: zoneIn()}, corev1.NodeSpec{}, Unselected},
+		{"node name", corev1.PodSpec{NodeName: "n"}, corev1.NodeSpec{}, Suits},
+		{"another node's name", corev1.PodSpec{NodeName: "m"}, corev1.NodeSpec{}, Unselected},
+		{"unschedulable", corev1.PodSpec{}, corev1.NodeSpec{Unschedulable: true}, Cordoned},
+		{"unschedulable, tolerated", corev1.PodSpec{Tolerations: tolerateAll}, corev1.NodeSpec{Unschedulable: true}, Suits},
+		{"unschedulable, bound by its template", corev1.PodSpec{NodeName: "n"}, corev1.NodeSpec{Unschedulable: true}, Suits},
+		{"tainted", corev1.PodSpec{}, taint("gpu", corev1.TaintEffectNoSchedule), Tainted},
+		{"tainted, NoExecute", corev1.PodSpec{}, taint("gpu", corev1.TaintEffectNoExecute), Tainted},
+		{"a preference only", corev1.PodSpec{}, taint("gpu", corev1.TaintEffectPreferNoSchedule), Suits},
+		{"tainted, tolerated", corev1.PodSpec{Tolerations: tolerateAll}, taint("gpu", corev1.TaintEffectNoSchedule), Suits},
+		{"tainted, bound by its template", corev1.PodSpec{NodeName: "n"}, taint("gpu", corev1.TaintEffectNoSchedule), Suits},
+		{"tainted, NoExecute, bound by its template", corev1.PodSpec{NodeName: "n"}, taint("gpu", corev1.TaintEffectNoExecute), Tainted},
+		{"unschedulable by taint", corev1.PodSpec{}, taint(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule), Cordoned},
+		{"not ready", corev1.PodSpec{}, taint(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute), Troubled},
+		{"the most lasting obstacle counts", corev1.PodSpec{},
+			corev1.NodeSpec{Unschedulable: true, Taints: []corev1.Taint{
+				{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}, {Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule},
+			}}, Tainted},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			node := &corev1.Node{
+				ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"zone": "a"}}, Spec: test.node,
+			}
+			shape := ShapeOf(&corev1.PodTemplateSpec{Spec: test.pod})
+			if got := shape.Match(node); got != test.want {
+				t.Errorf("got %d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+// TestTolerates holds upstream's function, as it's called here, against the rule in few words.
+func TestTolerates(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		toleration := corev1.Toleration{
+			Key: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "key"),
+			Operator: rapid.SampledFrom([]corev1.TolerationOperator{
+				"", corev1.TolerationOpEqual, corev1.TolerationOpExists, corev1.TolerationOpLt, corev1.TolerationOpGt, "x",
+			}).Draw(t, "operator"),
+			Value:  rapid.SampledFrom([]string{"", "1", "2"}).Draw(t, "value"),
+			Effect: rapid.SampledFrom([]corev1.TaintEffect{"", "NoSchedule", "NoExecute"}).Draw(t, "tolerated effect"),
+		}
+		taint := corev1.Taint{
+			Key:    rapid.SampledFrom([]string{"a", "b"}).Draw(t, "taint"),
+			Value:  rapid.SampledFrom([]string{"", "1", "2"}).Draw(t, "taint's value"),
+			Effect: rapid.SampledFrom([]corev1.TaintEffect{"NoSchedule", "NoExecute"}).Draw(t, "effect"),
+		}
+		want := (toleration.Effect == "" || toleration.Effect == taint.Effect) && (toleration.Key == "" || toleration.Key == taint.Key)
+		switch toleration.Operator {
+		case "", corev1.TolerationOpEqual:
+			want = want && toleration.Value == taint.Value
+		case corev1.TolerationOpExists:
+		default:
+			want = false
+		}
+		shape := &Shape{tolerations: []corev1.Toleration{toleration}}
+		if got := shape.tolerates(&taint); got != want {
+			t.Fatalf("got %t, want %t", got, want)
+		}
+	})
+}
+
+func taint(key string, effect corev1.TaintEffect) corev1.NodeSpec {
+	return corev1.NodeSpec{Taints: []corev1.Taint{{Key: key, Effect: effect}}}
+}
+
+func zoneIn(zones ...string) *corev1.Affinity {
+	return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+				{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: zones},
+			}}},
+		},
+	}}
+}
