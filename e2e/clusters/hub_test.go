@@ -117,7 +117,7 @@ func (h *hub) start() {
 	})
 	h.check(err)
 	h.registry = clusters.NewRegistry(h.options)
-	h.registry.Notify(h.placed)
+	h.registry.AddListener(h.placed)
 	h.check(h.registry.SetupWithManager(mgr))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -295,5 +295,5 @@ func (p *placed) MirrorChanged(_ string, key types.NamespacedName) {
 // WorkerChanged is seen on the WorkerCluster.
 func (p *placed) WorkerChanged(string) {}
 
-// MoreRoom is of no interest.
-func (p *placed) MoreRoom(string) {}
+// CapacityFreed is of no interest.
+func (p *placed) CapacityFreed(string) {}

@@ -307,7 +307,7 @@ func TestMoreRoom(t *testing.T) {
 	s.grew(true)
 }
 
-func TestMoreRoomIsToldOnceUntilSnapshot(t *testing.T) {
+func TestFreedCapacityIsNotifiedOnceUntilItIsRead(t *testing.T) {
 	s := newStory(t, NewNode("a"), NewNode("b"), NewNode("c"))
 	if s.calls != 1 {
 		t.Errorf("told %d times", s.calls)
@@ -319,11 +319,11 @@ func TestMoreRoomIsToldOnceUntilSnapshot(t *testing.T) {
 	}
 }
 
-func TestSnapshotsAreImmutable(t *testing.T) {
+func TestCapacityIsImmutable(t *testing.T) {
 	s := newStory(t, NewNode("a"), NewNode("b"))
 	before := s.Free(nobody)
 	if s.Free(nobody) != before {
-		t.Error("a new snapshot of nothing new")
+		t.Error("a new Capacity though nothing changed")
 	}
 	j := NewJob("j").Requests("cpu", "1")
 	s.Reserve(j.Key(), shape(j), 1)

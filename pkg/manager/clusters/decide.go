@@ -136,7 +136,7 @@ func serve(s snapshot, options Options, aim *aim) plan {
 		p.status = &next
 		p.events = append(readinessEvents(s, next), lossEvents(s, next)...)
 	}
-	if s.worker.loss.State == OutOfTouch {
+	if s.worker.loss.State == LossPending {
 		p.again = wake.Soonest(p.again, wake.In(s.worker.loss.At.Sub(s.now)))
 	}
 	return p

@@ -152,7 +152,7 @@ func TestDecideIsDoneOnceItsStatusIsWritten(t *testing.T) {
 	for _, change := range []func(*snapshot){
 		in(Disconnected, v1alpha1.ReasonUnreachable), in(Refused, v1alpha1.ReasonIsHub), in(Connecting, v1alpha1.ReasonConnecting),
 		func(s *snapshot) { s.cluster.Spec.Cordoned, s.worker.Spec.Cordoned = true, true },
-		func(s *snapshot) { s.worker.Room.Missing = "no permission" },
+		func(s *snapshot) { s.worker.Capacity.Missing = "no permission" },
 		jobs(4, 4),
 	} {
 		s := given(change)
@@ -197,7 +197,7 @@ func TestSchedulable(t *testing.T) {
 		reason string
 	}{
 		{func(*snapshot) {}, metav1.ConditionTrue, v1alpha1.ReasonSchedulable},
-		{func(s *snapshot) { s.worker.Room.Missing = "pods" }, metav1.ConditionTrue, v1alpha1.ReasonCapacityUnknown},
+		{func(s *snapshot) { s.worker.Capacity.Missing = "pods" }, metav1.ConditionTrue, v1alpha1.ReasonCapacityUnknown},
 		{func(s *snapshot) { s.worker.Spec.Cordoned = true }, metav1.ConditionFalse, v1alpha1.ReasonCordoned},
 		{in(Disconnected, v1alpha1.ReasonUnreachable), metav1.ConditionFalse, v1alpha1.ReasonNotReady},
 		{deleted, metav1.ConditionFalse, v1alpha1.ReasonRemoving},

@@ -9,7 +9,7 @@
 //	             Worker: owner ── probes ──┐          settings, kubeconfig
 //	               │      caches ── watches ├─ gate ─ wire ─ route ──> API server
 //	               │      client ── calls ──┘
-//	               └─────> Listener: MirrorChanged, WorkerChanged, MoreRoom
+//	               └─────> Listener: MirrorChanged, WorkerChanged, CapacityFreed
 //
 // # Words
 //

@@ -6,10 +6,10 @@ import "time"
 type LossState string
 
 const (
-	// InTouch: the worker is Ready, or it isn't known yet whether it is.
-	InTouch LossState = "InTouch"
-	// OutOfTouch: the worker isn't Ready, but not for long enough.
-	OutOfTouch LossState = "OutOfTouch"
+	// NotLost: the worker is Ready, or it isn't known yet whether it is.
+	NotLost LossState = "NotLost"
+	// LossPending: the worker isn't Ready, but not for long enough.
+	LossPending LossState = "LossPending"
 	// Isolated: the worker has not been Ready for long enough, but no other is Ready either: the
 	// hub suspects itself.
 	Isolated LossState = "Isolated"
@@ -20,9 +20,9 @@ const (
 // Loss is what the hub makes of a worker that isn't Ready.
 type Loss struct {
 	State LossState
-	// Since is when the worker was first found not to be Ready. Zero if InTouch.
+	// Since is when the worker was first found not to be Ready. Zero if NotLost.
 	Since time.Time
-	// At is when an OutOfTouch worker will be Lost, or looked at again, if nothing changes until
+	// At is when an LossPending worker will be Lost, or looked at again, if nothing changes until
 	// then.
 	At time.Time
 }
@@ -36,7 +36,7 @@ const lossGrace = time.Minute
 func (r *Registry) Loss(worker string) Loss {
 	w, ok := r.Get(worker)
 	if !ok {
-		return Loss{State: InTouch}
+		return Loss{State: NotLost}
 	}
 	return lossOf(w.View(), w.LostTimeout(), r.witness(), r.options.Clock.Now())
 }
@@ -56,9 +56,9 @@ func (r *Registry) witness() time.Time {
 
 func lossOf(v View, timeout time.Duration, witness, now time.Time) Loss {
 	if verdictOf(v.State) >= 0 {
-		return Loss{State: InTouch}
+		return Loss{State: NotLost}
 	}
-	loss := Loss{State: OutOfTouch, Since: v.Since, At: v.LossClock.Add(timeout)}
+	loss := Loss{State: LossPending, Since: v.Since, At: v.LossClock.Add(timeout)}
 	if witness.IsZero() {
 		if !now.Before(loss.At) {
 			loss.State = Isolated

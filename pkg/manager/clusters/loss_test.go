@@ -34,25 +34,25 @@ func TestLoss(t *testing.T) {
 		want    LossState
 		in      time.Duration
 	}{
-		"Ready":                        {View{Health: Health{State: Ready}}, timeout, ago(time.Hour), InTouch, 0},
-		"not known yet":                {View{Health: Health{State: Connecting, Since: ago(time.Hour)}}, timeout, ago(time.Hour), InTouch, 0},
-		"for a while":                  {lostFor(14 * time.Minute), timeout, ago(time.Hour), OutOfTouch, time.Minute},
+		"Ready":                        {View{Health: Health{State: Ready}}, timeout, ago(time.Hour), NotLost, 0},
+		"not known yet":                {View{Health: Health{State: Connecting, Since: ago(time.Hour)}}, timeout, ago(time.Hour), NotLost, 0},
+		"for a while":                  {lostFor(14 * time.Minute), timeout, ago(time.Hour), LossPending, time.Minute},
 		"for long enough":              {lostFor(timeout), timeout, ago(time.Hour), Lost, 0},
 		"its own time-out":             {lostFor(14 * time.Minute), 10 * time.Minute, ago(time.Hour), Lost, 0},
 		"refused counts, too":          {with(lostFor(timeout), func(v *View) { v.State = Refused }), timeout, ago(time.Hour), Lost, 0},
 		"no other is Ready":            {lostFor(timeout), timeout, never, Isolated, 0},
-		"no other, but not for long":   {lostFor(time.Minute), timeout, never, OutOfTouch, 14 * time.Minute},
-		"another just came back":       {lostFor(time.Hour), timeout, ago(20 * time.Second), OutOfTouch, 40 * time.Second},
-		"the manager has just started": {with(lostFor(time.Hour), func(v *View) { v.Observed = ago(time.Second) }), timeout, ago(time.Second), OutOfTouch, 59 * time.Second},
-		"grace within the time-out":    {with(lostFor(time.Hour), func(v *View) { v.Observed = ago(time.Second) }), 3 * time.Second, ago(time.Hour), OutOfTouch, 2 * time.Second},
-		"the clock began anew":         {with(lostFor(time.Hour), func(v *View) { v.LossClock = ago(5 * time.Minute) }), timeout, ago(5 * time.Minute), OutOfTouch, 10 * time.Minute},
+		"no other, but not for long":   {lostFor(time.Minute), timeout, never, LossPending, 14 * time.Minute},
+		"another just came back":       {lostFor(time.Hour), timeout, ago(20 * time.Second), LossPending, 40 * time.Second},
+		"the manager has just started": {with(lostFor(time.Hour), func(v *View) { v.Observed = ago(time.Second) }), timeout, ago(time.Second), LossPending, 59 * time.Second},
+		"grace within the time-out":    {with(lostFor(time.Hour), func(v *View) { v.Observed = ago(time.Second) }), 3 * time.Second, ago(time.Hour), LossPending, 2 * time.Second},
+		"the clock began anew":         {with(lostFor(time.Hour), func(v *View) { v.LossClock = ago(5 * time.Minute) }), timeout, ago(5 * time.Minute), LossPending, 10 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			loss := lossOf(c.view, c.timeout, c.witness, noon)
 			if loss.State != c.want {
 				t.Errorf("%s, want %s", loss.State, c.want)
 			}
-			if loss.State == OutOfTouch && loss.At.Sub(noon) != c.in {
+			if loss.State == LossPending && loss.At.Sub(noon) != c.in {
 				t.Errorf("looked at again in %s, want %s", loss.At.Sub(noon), c.in)
 			}
 		})
@@ -216,7 +216,7 @@ func TestAWatchThatFailsIsALoss(t *testing.T) {
 
 func TestLostCondition(t *testing.T) {
 	for state, want := range map[LossState]metav1.ConditionStatus{
-		InTouch: metav1.ConditionFalse, OutOfTouch: metav1.ConditionFalse, Isolated: metav1.ConditionUnknown, Lost: metav1.ConditionTrue,
+		NotLost: metav1.ConditionFalse, LossPending: metav1.ConditionFalse, Isolated: metav1.ConditionUnknown, Lost: metav1.ConditionTrue,
 	} {
 		s := given(in(Disconnected, v1alpha1.ReasonUnreachable), func(s *snapshot) { s.worker.loss = Loss{State: state, Since: ago(time.Hour)} })
 		p := decide(s, options)

@@ -12,7 +12,7 @@ import (
 
 // mirrorHooks are told of a worker's mirrors. They must not block.
 type mirrorHooks struct {
-	changed func(types.NamespacedName)
+	changed func(key types.NamespacedName, exists bool)
 	// started: the Job controller has started one.
 	started func()
 }
@@ -30,17 +30,21 @@ func newMirrors(w *wire, origin v1alpha1.Origin, tell mirrorHooks, noted func())
 		narrow:    func(o *metav1.ListOptions) { o.LabelSelector = selector },
 		example:   &batchv1.Job{},
 		transform: slim,
-		handler: cache.ResourceEventHandlerFuncs{
-			AddFunc: func(object any) { tell.changed(keyOf(object)) },
-			UpdateFunc: func(before, object any) {
-				if !hasStarted(before) && hasStarted(object) {
-					tell.started()
-				}
-				tell.changed(keyOf(object))
-			},
-			DeleteFunc: func(object any) { tell.changed(keyOf(object)) },
-		},
+		handler:   mirrorHandler(tell),
 	}, noted), nil
+}
+
+func mirrorHandler(tell mirrorHooks) cache.ResourceEventHandler {
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc: func(object any) { tell.changed(keyOf(object), true) },
+		UpdateFunc: func(before, object any) {
+			if !hasStarted(before) && hasStarted(object) {
+				tell.started()
+			}
+			tell.changed(keyOf(object), true)
+		},
+		DeleteFunc: func(object any) { tell.changed(keyOf(object), false) },
+	}
 }
 
 func hasStarted(object any) bool {

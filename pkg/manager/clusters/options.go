@@ -82,9 +82,9 @@ type Listener interface {
 	MirrorChanged(worker string, key types.NamespacedName)
 	// WorkerChanged tells that a worker appeared, went, or that its View changed.
 	WorkerChanged(worker string)
-	// MoreRoom tells that a Job that didn't fit in a worker may fit now. See capacity.Ledger: it's
+	// CapacityFreed tells that a Job that didn't fit in a worker may fit now. See capacity.Ledger: it's
 	// said once until the next Snapshot.
-	MoreRoom(worker string)
+	CapacityFreed(worker string)
 }
 
 func (o Options) withDefaults() Options {

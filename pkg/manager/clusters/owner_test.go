@@ -22,7 +22,7 @@ func TestAWorkerComesUp(t *testing.T) {
 	if !worker.Synced() || len(worker.Mirrors()) != 0 {
 		t.Error("the empty cluster isn't listed")
 	}
-	w.until("the room is known", func() bool { return worker.View().Room.Known })
+	w.until("the room is known", func() bool { return worker.View().Capacity.Known })
 }
 
 func TestWhyAWorkerIsNotReady(t *testing.T) {
@@ -132,7 +132,7 @@ func TestAWatchsEndIsNoLoss(t *testing.T) {
 	c := w.server.Add("c", "uid", "t")
 	worker := w.register("w1", c.Kubeconfig("t"))
 	w.untilState(worker, Ready, v1alpha1.ReasonConnected)
-	w.until("room", func() bool { return worker.View().Room.Known })
+	w.until("room", func() bool { return worker.View().Capacity.Known })
 	probes, watches := c.Requests("get kube-system"), c.Requests("watch jobs")
 	w.server.Cut()
 	w.until("the watch is opened again", func() bool {
@@ -192,10 +192,10 @@ func TestNodesThatMayNotBeRead(t *testing.T) {
 	c := w.server.Add("c", "uid", "t")
 	c.Forbid("pods", true)
 	worker := w.register("w1", c.Kubeconfig("t"))
-	w.until("it's said", func() bool { return worker.View().Room.Missing != "" })
+	w.until("it's said", func() bool { return worker.View().Capacity.Missing != "" })
 	w.untilState(worker, Ready, v1alpha1.ReasonConnected)
 	w.configure("w1", c.Kubeconfig("t"), Settings{Spec: v1alpha1.WorkerClusterSpec{Capacity: v1alpha1.CapacityUnlimited}}, past{})
-	w.until("it's no matter any more", func() bool { return worker.View().Room == RoomState{} })
+	w.until("it's no matter any more", func() bool { return worker.View().Capacity == CapacityState{} })
 }
 
 func TestBackoff(t *testing.T) {

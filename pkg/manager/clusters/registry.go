@@ -27,6 +27,8 @@ type Registry struct {
 	mu      sync.RWMutex // never held while calling out
 	workers map[string]*Worker
 	sorted  []*Worker
+	// holders are the workers that hold a mirror of a name, sorted. The slices are never changed.
+	holders map[types.NamespacedName][]*Worker
 	closed  bool
 }
 
@@ -39,11 +41,12 @@ func NewRegistry(options Options) *Registry {
 		queue:   queue.New(controllerName, nil),
 		roll:    newRoll(),
 		workers: map[string]*Worker{},
+		holders: map[types.NamespacedName][]*Worker{},
 	}
 }
 
-// Notify adds a Listener. It must be called before the manager starts.
-func (r *Registry) Notify(listener Listener) { r.listeners = append(r.listeners, listener) }
+// AddListener adds a Listener. It must be called before the manager starts.
+func (r *Registry) AddListener(listener Listener) { r.listeners = append(r.listeners, listener) }
 
 // Get finds a worker by name. As long as there is a WorkerCluster, there is a worker, connected or
 // not: a name that isn't found after Loaded stands for a worker that was removed, or that never
@@ -83,15 +86,20 @@ func (r *Registry) numbersMoved(worker string) {
 	}
 }
 
-// ensure makes the worker what the hub says, and creates it if it isn't there.
+// ensure makes the worker what the hub says, and creates it if it isn't there. A new worker is
+// registered before the listeners are called.
 func (r *Registry) ensure(name string, settings Settings, aim *aim, past past) error {
 	w, created, err := r.obtain(name, past)
 	if err != nil {
 		return err
 	}
-	w.configure(settings, aim)
-	if created {
-		r.launch(w)
+	changed := w.configure(settings, aim)
+	if created && !r.launch(w) {
+		return nil
+	}
+	if changed {
+		w.changed()
+		w.kick()
 	}
 	return nil
 }
@@ -114,18 +122,19 @@ func (r *Registry) obtain(name string, past past) (w *Worker, created bool, err 
 	return w, true, nil
 }
 
-// launch starts a new worker and puts it on the list.
-func (r *Registry) launch(w *Worker) {
+// launch registers and starts a new worker, unless the registry has been closed.
+func (r *Registry) launch(w *Worker) (launched bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return false
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	w.cancel = cancel
-	r.mu.Lock()
-	if !r.closed {
-		r.workers[w.name] = w
-		r.sort()
-		go (&owner{Worker: w, claims: r.claims}).run(ctx)
-	}
-	r.mu.Unlock()
-	w.changed()
+	r.workers[w.name] = w
+	r.sort()
+	go (&owner{Worker: w, claims: r.claims}).run(ctx)
+	return true
 }
 
 // facts reads a worker for the reconciler; nil if there is none.
@@ -139,7 +148,7 @@ func (r *Registry) facts(name string) *workerFacts {
 		View: w.View(), mirrors: len(w.mirrors.informer.GetIndexer().ListKeys()), reports: w.reports.all(),
 		loss: r.Loss(name),
 	}
-	if facts.Room.Known {
+	if facts.Capacity.Known {
 		facts.totals = w.room.ledger.Totals()
 	}
 	return facts
@@ -179,6 +188,7 @@ func (r *Registry) remove(name string) {
 	w, ok := r.workers[name]
 	delete(r.workers, name)
 	r.sort()
+	r.forgetHolder(name)
 	r.mu.Unlock()
 	if ok {
 		w.cancel()
@@ -189,15 +199,16 @@ func (r *Registry) remove(name string) {
 
 func (r *Registry) hooks(name string) hooks {
 	return hooks{
-		mirrorChanged: func(key types.NamespacedName) {
+		mirrorChanged: func(key types.NamespacedName, exists bool) {
+			r.recordMirror(name, key, exists)
 			for _, l := range r.listeners {
 				l.MirrorChanged(name, key)
 			}
 			r.mirrorsChanged(name)
 		},
-		moreRoom: func() {
+		capacityFreed: func() {
 			for _, l := range r.listeners {
-				l.MoreRoom(name)
+				l.CapacityFreed(name)
 			}
 		},
 		numbersMoved: func() { r.numbersMoved(name) },

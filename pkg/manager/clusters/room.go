@@ -24,8 +24,8 @@ type room struct {
 	nodes, pods *feed
 }
 
-// RoomState says whether the ledger shows what the worker has.
-type RoomState struct {
+// CapacityState says whether the ledger shows what the worker has.
+type CapacityState struct {
 	Known bool
 	// Listing: it will be known shortly.
 	Listing bool
@@ -34,12 +34,12 @@ type RoomState struct {
 	Missing string
 }
 
-func newRoom(w *wire, moreRoom, noted, moved func()) (*room, error) {
+func newRoom(w *wire, capacityFreed, noted, moved func()) (*room, error) {
 	api, err := newREST(corev1.SchemeGroupVersion, httpClient(w, laneWatches))
 	if err != nil {
 		return nil, err
 	}
-	return &room{api: api, ledger: capacity.New(moreRoom), noted: noted, moved: moved}, nil
+	return &room{api: api, ledger: capacity.New(capacityFreed), noted: noted, moved: moved}, nil
 }
 
 // on starts the feeds, unless they run.
@@ -93,18 +93,18 @@ func (r *room) off() {
 	r.ledger.Forget()
 }
 
-func (r *room) state() RoomState {
+func (r *room) state() CapacityState {
 	if r.nodes == nil {
-		return RoomState{}
+		return CapacityState{}
 	}
 	for _, f := range []struct {
 		feed *feed
 		name string
 	}{{r.nodes, "nodes"}, {r.pods, "pods"}} {
 		if f.feed.lacksPermission() {
-			return RoomState{Missing: fmt.Sprintf("the kubeconfig's user may not list and watch %s of all namespaces", f.name)}
+			return CapacityState{Missing: fmt.Sprintf("the kubeconfig's user may not list and watch %s of all namespaces", f.name)}
 		}
 	}
 	known := r.nodes.synced() && r.pods.synced()
-	return RoomState{Known: known, Listing: !known}
+	return CapacityState{Known: known, Listing: !known}
 }

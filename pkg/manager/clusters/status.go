@@ -31,12 +31,12 @@ func nextStatus(s snapshot) v1alpha1.WorkerClusterStatus {
 		next.KubernetesVersion = w.Version
 	}
 	switch {
-	case w.Room.Known:
+	case w.Capacity.Known:
 		next.Nodes = int32(w.totals.Schedulable) //nolint:gosec // no cluster has 2^31 nodes
 		next.Allocatable = rounded(w.totals.Allocatable)
 		next.Requested = rounded(w.totals.Requested)
 		next.Free = rounded(w.totals.Free)
-	case w.State == Ready && !w.Room.Listing:
+	case w.State == Ready && !w.Capacity.Listing:
 		next.Nodes, next.Allocatable, next.Requested, next.Free = 0, nil, nil, nil
 	}
 	if !w.LastContact.IsZero() {
@@ -88,9 +88,9 @@ func schedulableCondition(s snapshot) *metav1.Condition {
 		Reason: reason, LastTransitionTime: metav1.NewTime(s.now),
 	}
 	switch {
-	case ok && w.Room.Missing != "":
+	case ok && w.Capacity.Missing != "":
 		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonCapacityUnknown
-		c.Message = "Jobs are placed without a check of what fits: " + w.Room.Missing +
+		c.Message = "Jobs are placed without a check of what fits: " + w.Capacity.Missing +
 			"; grant it, or set spec.capacity to Unlimited"
 	case ok:
 		c.Status = metav1.ConditionTrue

@@ -23,7 +23,7 @@ func lostCondition(s snapshot) *metav1.Condition {
 	switch {
 	case s.worker.State == Connecting:
 		return nil
-	case loss.State == OutOfTouch:
+	case loss.State == LossPending:
 		c.Reason = v1alpha1.ReasonNotReady
 		c.Message = fmt.Sprintf("not Ready since %s; Jobs placed here go on elsewhere from %s on",
 			since, loss.At.UTC().Format(time.RFC3339))

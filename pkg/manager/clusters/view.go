@@ -26,8 +26,8 @@ func (s Settings) equal(other Settings) bool {
 type View struct {
 	Health
 	Settings
-	// Room says whether the worker's Ledger shows what the worker has.
-	Room RoomState
+	// Capacity says whether the worker's Ledger shows what the worker has.
+	Capacity CapacityState
 }
 
 // Schedulable says whether new Jobs may be placed on the worker, and if not, why: a reason of the

@@ -36,7 +36,7 @@ type Worker struct {
 	mu       sync.Mutex // guards what follows; never held while calling out
 	health   Health
 	settings Settings
-	roomNow  RoomState
+	roomNow  CapacityState
 	aim      *aim
 
 	kicked    chan struct{} // room for one: the owner shall have a look
@@ -47,8 +47,8 @@ type Worker struct {
 
 // hooks are whom a worker tells.
 type hooks struct {
-	mirrorChanged func(types.NamespacedName)
-	moreRoom      func()
+	mirrorChanged func(key types.NamespacedName, exists bool)
+	capacityFreed func()
 	numbersMoved  func()
 	changed       func()
 }
@@ -70,7 +70,7 @@ func newWorker(name string, options Options, tell hooks) (*Worker, error) {
 	if w.mirrors, err = newMirrors(w.wire, options.Origin, mirrorHooks{tell.mirrorChanged, w.started}, w.kick); err != nil {
 		return nil, err
 	}
-	if w.room, err = newRoom(w.wire, tell.moreRoom, w.kick, tell.numbersMoved); err != nil {
+	if w.room, err = newRoom(w.wire, tell.capacityFreed, w.kick, tell.numbersMoved); err != nil {
 		return nil, err
 	}
 	if w.prober, err = newProber(w.wire, options, w.meter.probe); err != nil {
@@ -134,7 +134,7 @@ func (w *Worker) Synced() bool { return w.view.Load().State == Ready }
 // touch.
 func (w *Worker) Client() client.Client { return w.client }
 
-// Ledger is the account of the worker's room. It's of use for placement while View().Room.Known;
+// Ledger is the account of the worker's room. It's of use for placement while View().Capacity.Known;
 // reservations may be made at any time.
 func (w *Worker) Ledger() *capacity.Ledger { return w.room.ledger }
 
@@ -152,9 +152,10 @@ func (w *Worker) suspect() {
 	w.kick()
 }
 
-// configure sets what the hub says. It doesn't wait for what follows from it.
-func (w *Worker) configure(settings Settings, next *aim) {
+// configure sets what the hub says, and reports whether that is something else than before.
+func (w *Worker) configure(settings Settings, next *aim) (changed bool) {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	same := w.settings.equal(settings) && w.aim.equal(next)
 	w.settings = settings
 	if !w.aim.equal(next) {
@@ -164,15 +165,11 @@ func (w *Worker) configure(settings Settings, next *aim) {
 		w.aim = next
 	}
 	w.publish()
-	w.mu.Unlock()
-	if !same {
-		w.changed()
-		w.kick()
-	}
+	return !same
 }
 
 // take takes in what the owner found.
-func (w *Worker) take(v verdict, room RoomState) {
+func (w *Worker) take(v verdict, room CapacityState) {
 	w.mu.Lock()
 	before, h := w.health, w.health.after(v)
 	same := before.sameToOthers(h) && w.roomNow == room
@@ -189,7 +186,7 @@ func (w *Worker) take(v verdict, room RoomState) {
 
 // publish makes the View; the caller holds the lock.
 func (w *Worker) publish() {
-	w.view.Store(&View{Health: w.health, Settings: w.settings, Room: w.roomNow})
+	w.view.Store(&View{Health: w.health, Settings: w.settings, Capacity: w.roomNow})
 }
 
 // restartClock has the loss clock begin anew if it ran out in a time in which the hub was isolated.

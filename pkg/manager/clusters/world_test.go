@@ -31,7 +31,7 @@ func newWorld(t *testing.T) *world {
 		RequestTimeout: 2 * time.Second,
 		Metrics:        prometheus.NewRegistry(),
 	})
-	w.registry.Notify(w)
+	w.registry.AddListener(w)
 	ctx, stop := context.WithCancel(context.Background())
 	stopped := make(chan struct{})
 	go func() {
@@ -49,11 +49,11 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// MirrorChanged, WorkerChanged and MoreRoom make until look again, as do the requests to the
+// MirrorChanged, WorkerChanged and CapacityFreed make until look again, as do the requests to the
 // server.
 func (w *world) MirrorChanged(string, types.NamespacedName) { w.tell() }
 func (w *world) WorkerChanged(string)                       { w.tell() }
-func (w *world) MoreRoom(string)                            { w.tell() }
+func (w *world) CapacityFreed(string)                       { w.tell() }
 
 func (w *world) tell() {
 	select {

@@ -77,7 +77,7 @@ func New(registry *clusters.Registry, options Options) *Keeper {
 		registry: registry, options: options.withDefaults(),
 		news: make(chan struct{}, 1), renewers: map[string]*keeping{},
 	}
-	registry.Notify(k)
+	registry.AddListener(k)
 	return k
 }
 
@@ -138,8 +138,8 @@ func (k *Keeper) MirrorChanged(name string, _ types.NamespacedName) {
 	}
 }
 
-// MoreRoom implements clusters.Listener.
-func (k *Keeper) MoreRoom(string) {}
+// CapacityFreed implements clusters.Listener.
+func (k *Keeper) CapacityFreed(string) {}
 
 func (k *Keeper) kick(name string) {
 	k.mu.Lock()

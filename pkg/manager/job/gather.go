@@ -149,7 +149,7 @@ func (r *Reconciler) gatherPods(ctx context.Context, s *dispatch.Snapshot) {
 	s.Pods.Asked = known.asked == m.UID && s.Now.Sub(known.askedAt) < s.Timing.StuckTimeout
 	s.Pods.Refusal = known.refusal
 	worker, ok := r.workers.Get(s.Home.Worker)
-	if ok && worker.View().Room.Known {
+	if ok && worker.View().Capacity.Known {
 		readLedger(s, worker)
 	}
 	s.Pods.WaitingSince = r.memory.Waiting(s.Job.UID, m.UID, dispatch.IsWaiting(s), s.Now)
@@ -169,7 +169,7 @@ func (r *Reconciler) fitsAtHome(ctx context.Context, s *dispatch.Snapshot) bool 
 		return true
 	}
 	worker, ok := r.workers.Get(s.Home.Worker)
-	if !ok || !worker.View().Room.Known {
+	if !ok || !worker.View().Capacity.Known {
 		return true
 	}
 	return r.placer.Fits(ctx, s.Admission.AsResumed(s.Job), worker)

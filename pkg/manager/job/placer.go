@@ -136,11 +136,11 @@ func clusterOf(worker *clusters.Worker) placement.Cluster {
 // though it will be in a moment.
 const notYetListed = "its nodes and Pods are being listed"
 
-func isListingRoom(view clusters.View) bool { return view.State == clusters.Ready && view.Room.Listing }
+func isListingRoom(view clusters.View) bool { return view.State == clusters.Ready && view.Capacity.Listing }
 
 // capacityOf is what is known of a worker's room; nil: it isn't checked.
 func capacityOf(worker *clusters.Worker) *capacity.Capacity {
-	if !worker.View().Room.Known {
+	if !worker.View().Capacity.Known {
 		return nil
 	}
 	return worker.Ledger().Free(types.NamespacedName{})

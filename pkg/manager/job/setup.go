@@ -80,7 +80,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers *clusters.Regist
 	if err := r.queues.SetupWithManager(mgr, jobController{wake, r}, r.options.Namespace); err != nil {
 		return fmt.Errorf("kueue: %w", err)
 	}
-	r.workers.Notify(wake)
+	r.workers.AddListener(wake)
 	if err := r.workers.SetupWithManager(mgr); err != nil {
 		return fmt.Errorf("worker clusters: %w", err)
 	}

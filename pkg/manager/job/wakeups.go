@@ -115,9 +115,9 @@ func (w *wakeups) WorkerChanged(worker string) {
 	w.Wake(r.waiters.All()...)
 }
 
-// MoreRoom implements clusters.Listener. The more Jobs wait, the longer room is gathered before
+// CapacityFreed implements clusters.Listener. The more Jobs wait, the longer room is gathered before
 // they're all tried again: trying costs some 50 µs each.
-func (w *wakeups) MoreRoom(string) {
+func (w *wakeups) CapacityFreed(string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.roomNews {

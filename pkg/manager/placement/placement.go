@@ -43,18 +43,6 @@ func (d Decision) MayFitLater() bool {
 	return slices.ContainsFunc(d.Rejections, func(r Rejection) bool { return r.Reason.Passing() })
 }
 
-// WaitsForRoom names the clusters that lack nothing but room now: more room there is a reason to
-// try again.
-func (d Decision) WaitsForRoom() []string {
-	var names []string
-	for _, r := range d.Rejections {
-		if r.Reason == Insufficient {
-			names = append(names, r.Cluster)
-		}
-	}
-	return names
-}
-
 // ask is a Request with what is derived from it once for all clusters.
 type ask struct {
 	Request
