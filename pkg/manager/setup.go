@@ -55,7 +55,7 @@ func slimJob(object any) (any, error) {
 	if !ok {
 		return object, nil
 	}
-	if mirror.Claimed(j) {
+	if mirror.Managed(j) {
 		mirror.Slim(j)
 		return j, nil
 	}

@@ -19,7 +19,7 @@ func BenchmarkSteadyState(b *testing.B) {
 		"one Pod":         job().Started(noon).Pods(1, 1, 0).Obj(),
 		"100,000 indexes": mirrortest.New("job").Indexed(100_000).Started(noon).Counted(50_000, 0).CompletedIndexes(intervals.Of(even...).String()).Obj(),
 	} {
-		m := mirrorOf(hub, atHome)
+		m := mirrorOf(hub, aTarget)
 		m.Status = *hub.Status.DeepCopy()
 		b.Run("Reflect/"+name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -32,7 +32,7 @@ func BenchmarkSteadyState(b *testing.B) {
 		b.Run("Drift/"+name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if got, ok := Drift(hub, m, atHome).(None); !ok || got.Notes != nil {
+				if got, ok := Drift(hub, m, aTarget).(None); !ok || got.Notes != nil {
 					b.Fatalf("got %+v", got)
 				}
 			}

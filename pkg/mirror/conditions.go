@@ -41,7 +41,7 @@ const (
 	Fails Outcome = "Fails"
 )
 
-// Finished says whether a Job is Complete or Failed.
+// Finished reports whether a Job is Complete or Failed.
 func Finished(job *batchv1.Job) bool { return finished(&job.Status) }
 
 func finished(s *batchv1.JobStatus) bool {
@@ -109,13 +109,13 @@ func resumedCondition() batchv1.JobCondition {
 	}
 }
 
-// Suspended says whether a Job is to be suspended, by its spec.
+// Suspended reports whether the spec of a Job suspends it.
 func Suspended(job *batchv1.Job) bool { return ptr.Deref(job.Spec.Suspend, false) }
 
 func indexed(job *batchv1.Job) bool {
 	return ptr.Deref(job.Spec.CompletionMode, batchv1.NonIndexedCompletion) == batchv1.IndexedCompletion
 }
 
-// workQueue says whether the Job has no fixed number of completions: its Pods agree among
-// themselves when the work is done, so progress can't be carried over.
+// workQueue reports whether the Job has no fixed number of completions. Its Pods decide among
+// themselves when the work is done, so no other worker can continue from its progress.
 func workQueue(job *batchv1.Job) bool { return job.Spec.Completions == nil }

@@ -5,9 +5,8 @@ import (
 	"reflect"
 )
 
-// notCovered appends the paths at which got lacks, or contradicts, something of want. What got has
-// beyond want doesn't count: defaulted fields, additional keys of a map, additional elements of a
-// list of objects.
+// notCovered appends the paths at which got lacks or contradicts something of want. Additions in
+// got don't count: defaulted fields, keys of a map, elements of a list of objects.
 func notCovered(path string, want, got any, out *[]string) {
 	switch want := want.(type) {
 	case map[string]any:
@@ -26,8 +25,8 @@ func notCovered(path string, want, got any, out *[]string) {
 	}
 }
 
-// elementsNotCovered matches elements by their name where they have one, as the Pod API's lists do;
-// others need an element that covers them. Lists of plain values (args, command) must be equal.
+// elementsNotCovered matches elements by their name, as the Pod API's lists do. An element without
+// a name needs any element that covers it. Lists of plain values (args, command) must be equal.
 func elementsNotCovered(path string, want, got []any, out *[]string) {
 	for i, w := range want {
 		object, isObject := w.(map[string]any)

@@ -10,16 +10,16 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// Action is what Drift says: None, Patch, Recreate or Refuse.
+// Action is the result of Drift: None, Patch, Recreate or Refuse.
 type Action interface{ action() }
 
-// None means that there's nothing to write. Notes are the fields that the worker's admission
-// changed, and that stay changed.
+// None means that there's nothing to write. Notes name the fields that the worker's admission
+// changed and that stay changed.
 type None struct{ Notes []Note }
 
 // Recreate means that the mirror must be deleted, and created again with the hub Job's progress
-// (see Seed), because the worker can't change Field in place. The mirror has stopped: none of its
-// Pods runs. Reflect it before.
+// (see Seed), because the worker can't change Field in place. None of the mirror's Pods runs. The
+// caller reflects the mirror before it deletes it.
 type Recreate struct{ Field, Reason string }
 
 // Refuse means that this worker can't run the Job.
@@ -33,16 +33,16 @@ func (Patch) action()    {}
 func (Recreate) action() {}
 func (Refuse) action()   {}
 
-// Drift compares a mirror with what its hub Job wants now. It says one thing at a time; carried
-// out, and called again, it ends with None.
+// Drift compares a mirror with what its hub Job wants now. It returns one action at a time; a
+// caller that applies it and calls Drift again ends with None.
 //
-// A mirror that has ended or is being deleted doesn't drift any more.
+// A mirror that has ended or is being deleted doesn't drift.
 func Drift(hub, mirror *batchv1.Job, target Target) Action {
 	if Finished(hub) || Finished(mirror) || mirror.DeletionTimestamp != nil {
 		return None{}
 	}
 	d := newDrift(hub, mirror, target)
-	if act := d.claim(); act != nil {
+	if act := d.managedBy(); act != nil {
 		return act
 	}
 	d.metadata()
@@ -68,7 +68,7 @@ type drift struct {
 	target      Target
 	projected   *batchv1.Job // what the mirror would be if it were created now
 	wanted      record       // of projected
-	last        record       // of what was written last
+	last        record       // of the last write
 	want        *batchv1.Job
 }
 
@@ -77,23 +77,23 @@ func newDrift(hub, mirror *batchv1.Job, target Target) *drift {
 	d.projected, d.wanted = project(hub, target)
 	var known bool
 	if d.last, known = readRecord(mirror); !known {
-		// Someone removed the record: begin a new one from what is there.
+		// Someone removed the record: begin a new one from the mirror as it is.
 		d.last = d.wanted
 		d.last.ManagedBy = deref(mirror.Spec.ManagedBy)
 	}
 	return d
 }
 
-// copyOnWrite copies what Drift changes in place, two maps. Everything else it replaces, so that
-// want shares with the mirror what stays the same; comparing them costs next to nothing then.
+// copyOnWrite copies the two maps that Drift changes in place. Drift replaces everything else, so
+// that want and the mirror share what is equal, which makes their comparison cheap.
 func copyOnWrite(mirror *batchv1.Job) *batchv1.Job {
 	want := *mirror
 	want.Labels, want.Annotations = maps.Clone(mirror.Labels), maps.Clone(mirror.Annotations)
 	return &want
 }
 
-// claim checks who runs the mirror, which can't be changed in place.
-func (d *drift) claim() Action {
+// managedBy compares the field that names the mirror's Job controller, which can't change in place.
+func (d *drift) managedBy() Action {
 	is, was, want := deref(d.mirror.Spec.ManagedBy), d.last.ManagedBy, d.wanted.ManagedBy
 	switch {
 	case is == want || (is == batchv1.JobControllerName && want == ""):
@@ -103,11 +103,11 @@ func (d *drift) claim() Action {
 	case blank(&d.mirror.Status):
 		return Recreate{"spec.managedBy", "the worker's Job controller has changed, and the Job hasn't started"}
 	default:
-		return nil // it goes on with the controller that it has
+		return nil // it continues with the controller that it has
 	}
 }
 
-// stamp writes the record of what the patch brings about.
+// stamp updates the record to what the patch writes.
 func (d *drift) stamp() {
 	rec := d.last
 	rec.Labels, rec.Annotations = d.wanted.Labels, d.wanted.Annotations

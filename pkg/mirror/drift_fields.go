@@ -10,8 +10,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// metadata takes over the user's labels and annotations, and removes those that came from the hub
-// and are gone there. What the worker added stays.
+// metadata copies the user's labels and annotations, and removes those that came from the hub and
+// are gone there. It keeps those that the worker added.
 func (d *drift) metadata() {
 	if d.want.Labels == nil {
 		d.want.Labels = map[string]string{}
@@ -23,7 +23,7 @@ func (d *drift) metadata() {
 
 func syncKeys(into, want map[string]string, last []string) {
 	for _, key := range last {
-		if _, kept := want[key]; !kept && travels(key) {
+		if _, kept := want[key]; !kept && isProjected(key) {
 			delete(into, key)
 		}
 	}
@@ -32,12 +32,12 @@ func syncKeys(into, want map[string]string, last []string) {
 	}
 }
 
-// scalars are the fields of the spec that can change at any time. The hub wins, also over someone
-// who edited the mirror in the worker.
+// scalars sets the fields of the spec that can change at any time. The hub wins, also over an edit
+// of the mirror in the worker.
 func (d *drift) scalars() {
 	want, hub := &d.want.Spec, &d.hub.Spec
 	want.Suspend = ptr.To(Suspended(d.hub) || d.target.Suspended || awaitsSeed(d.hub, d.mirror))
-	want.TTLSecondsAfterFinished = nil // set by a policy, it would remove the result before it's read
+	want.TTLSecondsAfterFinished = nil // a policy may set it, and it would remove the result before Reflect reads it
 	want.MaxFailedIndexes = hub.MaxFailedIndexes
 	if hub.BackoffLimit != nil {
 		want.BackoffLimit = hub.BackoffLimit
@@ -52,9 +52,9 @@ func (d *drift) scalars() {
 	d.scale()
 }
 
-// scale sets parallelism, and completions of Indexed Jobs. The API server changes completions only
-// together with an equal parallelism; if the hub's parallelism has moved on alone since, that's a
-// second patch.
+// scale sets parallelism, and the completions of Indexed Jobs. The API server changes completions
+// only together with an equal parallelism; if the hub's parallelism differs, it takes a second
+// patch.
 func (d *drift) scale() {
 	want, hub := &d.want.Spec, &d.hub.Spec
 	if hub.Parallelism != nil {
@@ -65,15 +65,15 @@ func (d *drift) scale() {
 	}
 }
 
-// inPlace are the fields of the spec that Drift compares itself; a difference in them is never the
-// worker's to keep.
+// inPlace are the fields of the spec that Drift compares itself; the worker keeps no difference in
+// them.
 var inPlace = []string{
 	"suspend", "ttlSecondsAfterFinished", "maxFailedIndexes", "backoffLimit", "podReplacementPolicy",
 	"activeDeadlineSeconds", "parallelism", "managedBy", "selector", "manualSelector",
 }
 
-// foreign names what the worker's admission changed and the hub can't change back. Defaulting and
-// additions (sidecars, tolerations, labels, env) are tolerated without a word.
+// foreign names the changes of the worker's admission that the hub can't undo. It ignores defaults
+// and additions (sidecars, tolerations, labels, env).
 func (d *drift) foreign() []Note {
 	wanted, got := d.projected.Spec, d.want.Spec
 	if indexed(d.hub) {

@@ -15,9 +15,9 @@ import (
 // MutableSchedulingDirectivesForSuspendedJobs).
 const mutableTemplateMinor = 36
 
-// template brings changes of the scheduling directives and resources over. The mirror is suspended
-// for it if it isn't; where the worker is too old to change them in place, the mirror is made anew.
-// It returns nil if the rest of want can be patched.
+// template applies changes of the scheduling directives and resources. It suspends the mirror
+// first; a worker that is too old to change them in place gets a new mirror. It returns nil if want
+// can be patched.
 func (d *drift) template() Action {
 	if d.last.settled(d.wanted) {
 		return nil
@@ -32,7 +32,7 @@ func (d *drift) template() Action {
 	case allowed:
 		d.want.Spec.Template = *next
 		d.last.Scheduling, d.last.Resources = d.wanted.Scheduling, d.wanted.Resources
-	case !stopped(d.mirror):
+	case !suspendedWithoutPods(d.mirror):
 		d.want.Spec.Suspend = ptr.To(true)
 	default:
 		return Recreate{field, fmt.Sprintf("a worker before Kubernetes 1.%d can't change it in place", mutableTemplateMinor)}
@@ -40,7 +40,7 @@ func (d *drift) template() Action {
 	return nil
 }
 
-// templateWanted is the mirror's template with what the hub has changed in it.
+// templateWanted is the mirror's template with the hub's changes.
 func (d *drift) templateWanted() *corev1.PodTemplateSpec {
 	next := d.mirror.Spec.Template.DeepCopy()
 	from := &d.projected.Spec.Template
@@ -81,20 +81,21 @@ func setResources(t *corev1.PodTemplateSpec, want map[string]corev1.ResourceRequ
 	}
 }
 
-// templateAllowed says whether the worker's API server lets this template in now, and names what
-// differs. The rule is that of its validation, seen against the mirror as it is before the patch;
-// so the patch may resume it at the same time.
+// templateAllowed reports whether the worker's API server accepts this template now, and names what
+// differs. Its validation looks at the mirror before the patch, so the patch may resume the mirror
+// at the same time.
 func (d *drift) templateAllowed(next *corev1.PodTemplateSpec) (field string, allowed bool) {
 	neverStarted := Suspended(d.mirror) && d.mirror.Status.StartTime == nil
-	modern := d.target.Minor >= mutableTemplateMinor && stopped(d.mirror)
+	modern := d.target.Minor >= mutableTemplateMinor && suspendedWithoutPods(d.mirror)
 	if !equality.Semantic.DeepEqual(resourcesOf(next), resourcesOf(&d.mirror.Spec.Template)) {
 		return "spec.template.spec.containers[*].resources", modern
 	}
 	return "spec.template (scheduling directives)", modern || (neverStarted && d.mirror.Status.Active == 0)
 }
 
-// stopped says whether a mirror is suspended and has no Pods but those on their way out.
-func stopped(mirror *batchv1.Job) bool {
+// suspendedWithoutPods reports whether a mirror is suspended and has no Pods, or only terminating
+// ones.
+func suspendedWithoutPods(mirror *batchv1.Job) bool {
 	return Suspended(mirror) && mirror.Status.Active == 0 &&
 		(mirror.Status.StartTime == nil || isTrue(&mirror.Status, batchv1.JobSuspended))
 }

@@ -68,7 +68,7 @@ var driftRows = map[string]struct {
 	base   *mirrortest.Job // default: 5 completions, 2 at a time
 	hub    change          // since the mirror was made
 	mirror change          // of the mirror, by its controller or someone in the worker
-	target Target          // default atHome
+	target Target          // default aTarget
 	want   string          // of the fields patched, or the action
 }{
 	"nothing":                         {},
@@ -116,10 +116,10 @@ func TestDrift(t *testing.T) {
 				row.base = job()
 			}
 			if row.target.Origin == "" {
-				row.target = atHome
+				row.target = aTarget
 			}
 			hub := row.base.Obj()
-			m := mirrorOf(hub, atHome)
+			m := mirrorOf(hub, aTarget)
 			if row.target.Suspended {
 				m = mirrorOf(hub, row.target)
 			}
@@ -146,7 +146,7 @@ func TestDriftUntilSeeded(t *testing.T) {
 	if _, due := SeedDue(hub, m); due {
 		t.Error("indexes beyond the mirror's completions are seeded")
 	}
-	aligned := applyBytes(t, m, Drift(hub, m, atHome).(Patch).Bytes())
+	aligned := applyBytes(t, m, Drift(hub, m, aTarget).(Patch).Bytes())
 	if !Suspended(aligned) || *aligned.Spec.Completions != 5 {
 		t.Errorf("got %+v", aligned.Spec)
 	}
@@ -158,7 +158,7 @@ func TestDriftUntilSeeded(t *testing.T) {
 	if _, again := SeedDue(hub, seeded); again || seeded.Status.CompletedIndexes != "3,4" {
 		t.Errorf("seeded with %+v", seeded.Status)
 	}
-	if got := describe(Drift(hub, seeded, atHome)); got != "spec.suspend" {
+	if got := describe(Drift(hub, seeded, aTarget)); got != "spec.suspend" {
 		t.Errorf("then %q", got)
 	}
 }
@@ -225,11 +225,11 @@ func TestDriftByAdmission(t *testing.T) {
 				p.Containers[0].Args = []string{"a"}
 				p.Tolerations = []corev1.Toleration{{Key: "gpu", Operator: corev1.TolerationOpExists}}
 			}))).Obj()
-			m := mirrorOf(hub, atHome)
+			m := mirrorOf(hub, aTarget)
 			row.admission(m)
-			none, ok := Drift(hub, m, atHome).(None)
+			none, ok := Drift(hub, m, aTarget).(None)
 			if !ok {
-				t.Fatalf("got %+v", Drift(hub, m, atHome))
+				t.Fatalf("got %+v", Drift(hub, m, aTarget))
 			}
 			var fields []string
 			for _, n := range none.Notes {

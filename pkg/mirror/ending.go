@@ -6,12 +6,14 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/intervals"
 )
 
 // ending is the pair of conditions that leads to an outcome.
 type ending struct {
 	interim, final batchv1.JobConditionType
-	// reason and message serve a worker that gave none.
+	// reason and message are the defaults.
 	reason, message string
 }
 
@@ -24,26 +26,26 @@ var (
 )
 
 func outcome(r *reflection) {
-	switch said := outcomeOf(&r.mirror.Status); {
+	switch reported := outcomeOf(&r.mirror.Status); {
 	case EndedShort(r.hub, r.mirror, r.now):
-	case said == Succeeds:
+	case reported == Succeeds:
 		r.end(success)
-	case said == Fails:
+	case reported == Fails:
 		r.end(failure)
 	}
 }
 
-// end takes over one of the two endings. The final condition waits until no Pods are left, or until
-// the counters that say so are stale.
+// end copies one of the two endings. The final condition waits until no Pods are left, or until the
+// counters that show Pods are stale.
 func (r *reflection) end(e ending) {
-	said := &r.mirror.Status
-	final := findCondition(said, e.final)
-	if isTrue(said, e.interim) {
-		r.ensureTrue(e.interim, *findCondition(said, e.interim))
+	reported := &r.mirror.Status
+	final := findCondition(reported, e.final)
+	if isTrue(reported, e.interim) {
+		r.ensureTrue(e.interim, *findCondition(reported, e.interim))
 	} else {
 		r.ensureTrue(e.interim, e.announce(*final))
 	}
-	if !isTrue(said, e.final) {
+	if !isTrue(reported, e.final) {
 		return
 	}
 	if until := r.countersStaleAt(final); r.podsRemain() && r.now.Before(until) {
@@ -54,7 +56,7 @@ func (r *reflection) end(e ending) {
 	r.ensureTrue(e.final, *final)
 }
 
-// announce makes the interim condition that older controllers don't write.
+// announce returns the interim condition that older controllers don't write.
 func (e ending) announce(final batchv1.JobCondition) batchv1.JobCondition {
 	if final.Reason == "" {
 		final.Reason, final.Message = e.reason, e.message
@@ -62,7 +64,7 @@ func (e ending) announce(final batchv1.JobCondition) batchv1.JobCondition {
 	return final
 }
 
-// ensureTrue sets a condition that leads to the end. Once it's True on the hub, it stays as it is.
+// ensureTrue sets a condition that leads to the end. Once it's True on the hub, it doesn't change.
 func (r *reflection) ensureTrue(t batchv1.JobConditionType, from batchv1.JobCondition) {
 	if isTrue(&r.next, t) {
 		return
@@ -90,4 +92,36 @@ func (r *reflection) countersStaleAt(final *batchv1.JobCondition) time.Time {
 	const defaultGrace = 30 // seconds, corev1.DefaultTerminationGracePeriodSeconds
 	grace := ptr.Deref(r.hub.Spec.Template.Spec.TerminationGracePeriodSeconds, defaultGrace)
 	return r.clamp(final.LastTransitionTime).Add(time.Duration(grace)*time.Second + staleCountersAfter)
+}
+
+// EndedShort reports whether a mirror has succeeded with fewer completed indexes than its hub Job
+// wants by now. A user can raise the completions of an elastic Job (KEP-3715) until the hub shows
+// its end, and the worker may have ended the Job before. Then the hub Job shows the progress, not
+// the end, and needs a new mirror for the rest. An end by success policy stands, because it doesn't
+// depend on the completions. So does the end of a Job that has no time left: the next mirror could
+// only fail.
+func EndedShort(hub, mirror *batchv1.Job, now time.Time) bool {
+	if !rescaled(hub) || OutcomeOf(hub) != Undecided || OutcomeOf(mirror) != Succeeds ||
+		mayMeetPolicy(hub, mirror) || outOfTime(hub, mirror, now) {
+		return false
+	}
+	wanted, completed := completions(hub), readIndexes(&mirror.Status, intervals.NoLimit).completed
+	return completed.Below(wanted).Len() < wanted
+}
+
+// mayMeetPolicy reports whether the success policy may have ended the mirror: it doesn't say that
+// its completions did.
+func mayMeetPolicy(hub, mirror *batchv1.Job) bool {
+	met := findCondition(&mirror.Status, batchv1.JobSuccessCriteriaMet)
+	return hub.Spec.SuccessPolicy != nil && (met == nil || met.Reason != batchv1.JobReasonCompletionsReached)
+}
+
+// outOfTime reports whether the Job's deadline has passed. The mirror shows the Job's start before
+// the hub does.
+func outOfTime(hub, mirror *batchv1.Job, now time.Time) bool {
+	limit, spent := hub.Spec.ActiveDeadlineSeconds, DeadlineSpent(hub, now)
+	if hub.Status.StartTime == nil && mirror.Status.StartTime != nil {
+		spent = now.Sub(mirror.Status.StartTime.Time)
+	}
+	return limit != nil && spent >= time.Duration(*limit)*time.Second
 }

@@ -3,26 +3,25 @@ package mirror
 import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// Ownership says whose a Job in a worker is.
+// Ownership is the relation of a Job in a worker to a hub Job.
 type Ownership string
 
 const (
 	// Ours is the mirror of exactly this hub Job.
 	Ours Ownership = "Ours"
 	// OtherHubJob is a mirror of this origin that belongs to another hub Job of the same name: the
-	// hub Job was deleted and created again. It's ours to remove.
+	// hub Job was deleted and created again. The manager removes it.
 	OtherHubJob Ownership = "OtherHubJob"
-	// Foreign is a Job that's not of this origin. It's never touched.
+	// Foreign is a Job that isn't of this origin. The manager never writes to it.
 	Foreign Ownership = "Foreign"
 )
 
-// Owns proves the ownership of a Job in a worker. Anything but Ours forbids writing to it; only
-// Ours and OtherHubJob may be deleted, with a precondition on the UID that was looked at.
+// Owns returns the ownership of a Job in a worker. The manager writes only to Ours, and deletes
+// only Ours and OtherHubJob, with the UID that it examined as a precondition.
 func Owns(origin v1alpha1.Origin, hubUID types.UID, job *batchv1.Job) Ownership {
 	uid := HubUID(job)
 	switch {
@@ -35,12 +34,12 @@ func Owns(origin v1alpha1.Origin, hubUID types.UID, job *batchv1.Job) Ownership 
 	}
 }
 
-// HubUID returns the UID of the hub Job that a mirror stands for, or "".
+// HubUID returns the UID of the hub Job that a mirror belongs to, or "".
 func HubUID(mirror *batchv1.Job) types.UID {
 	return types.UID(mirror.Annotations[v1alpha1.AnnotationHubUID])
 }
 
-// Claimed says whether a hub Job is Jobferry's to run.
-func Claimed(hub *batchv1.Job) bool {
-	return ptr.Deref(hub.Spec.ManagedBy, "") == v1alpha1.ManagedByDispatcher
+// Managed reports whether spec.managedBy of a hub Job names Jobferry.
+func Managed(hub *batchv1.Job) bool {
+	return deref(hub.Spec.ManagedBy) == v1alpha1.ManagedByDispatcher
 }

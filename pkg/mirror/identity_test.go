@@ -33,11 +33,11 @@ func TestOwns(t *testing.T) {
 	}
 }
 
-func TestClaimed(t *testing.T) {
-	if Claimed(mirrortest.New("job").Obj()) || Claimed(mirrortest.New("job").ManagedBy(v1alpha1.ManagedByWorker).Obj()) {
+func TestManaged(t *testing.T) {
+	if Managed(mirrortest.New("job").Obj()) || Managed(mirrortest.New("job").ManagedBy(v1alpha1.ManagedByWorker).Obj()) {
 		t.Error("a Job of someone else is claimed")
 	}
-	if !Claimed(mirrortest.New("job").ManagedBy(v1alpha1.ManagedByDispatcher).Obj()) {
+	if !Managed(mirrortest.New("job").ManagedBy(v1alpha1.ManagedByDispatcher).Obj()) {
 		t.Error("our Job isn't claimed")
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/intervals"
 )
 
-// indexSets are the parsed indexes of a status. A fault says why one of them couldn't be read; it's
-// then empty.
+// indexSets are the parsed indexes of a status. A set that can't be read is empty, and its fault is
+// the reason.
 type indexSets struct {
 	completed, failed           intervals.Set
 	completedFault, failedFault string
@@ -44,14 +44,14 @@ func (r *reflection) indexLimit() int {
 	return int(*r.hub.Spec.Completions)
 }
 
-// rescaled says whether the completions of the Job may have changed since it was created: only
-// those of Indexed Jobs can, and any change raises the generation.
+// rescaled reports whether the completions of the Job may have changed since its creation. Only
+// those of Indexed Jobs can change, and any change of the spec raises the generation.
 func (r *reflection) rescaled() bool { return rescaled(r.hub) }
 
 func rescaled(hub *batchv1.Job) bool { return indexed(hub) && hub.Generation > 1 }
 
-// shrinkable says whether succeeded and the indexes may fall: an elastic Indexed Job (KEP-3715) may
-// have been scaled down.
+// shrinkable reports whether succeeded and the indexes may fall, because an elastic Indexed Job
+// (KEP-3715) may have been scaled down.
 func (r *reflection) shrinkable() bool {
 	return r.rescaled() && ptr.Equal(r.hub.Spec.Completions, r.hub.Spec.Parallelism)
 }
@@ -62,12 +62,12 @@ func indexes(r *reflection) {
 	}
 	n := int(*r.hub.Spec.Completions)
 	was := r.was.completed.Below(n)
-	completed, failed := r.said.completed.Below(n), r.said.failed.Below(n)
+	completed, failed := r.reported.completed.Below(n), r.reported.failed.Below(n)
 	if FreshStart(r.mirror) {
 		completed = completed.Union(was)
 		failed = failed.Union(r.was.failed.Below(n)).Minus(completed)
 	}
-	r.said.completed, r.said.failed = completed, failed
+	r.reported.completed, r.reported.failed = completed, failed
 	r.next.CompletedIndexes = completed.String()
 	r.next.FailedIndexes = nil
 	if r.mirror.Status.FailedIndexes != nil && r.hub.Spec.BackoffLimitPerIndex != nil {
@@ -75,8 +75,8 @@ func indexes(r *reflection) {
 	}
 	r.next.Succeeded = int32(completed.Len())
 	if r.rescaled() && !r.shrinkable() && was.SubsetOf(completed) {
-		// Scaled down, and then parallelism alone changed: the API server no longer lets succeeded
-		// fall.
+		// The Job was scaled down, and then its parallelism alone changed: the API server no longer
+		// accepts a lower succeeded.
 		r.next.Succeeded = max(r.next.Succeeded, r.hub.Status.Succeeded)
 	}
 }

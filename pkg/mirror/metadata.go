@@ -10,9 +10,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// keptAtHome are the prefixes of label and annotation keys that stay on the hub: they're addressed
-// to a controller that would act on the mirror as well.
-var keptAtHome = []string{
+// keptOnHub are the prefixes of label and annotation keys that stay on the hub, because they
+// address a controller that would act on the mirror as well.
+var keptOnHub = []string{
 	"jobferry.dev/",
 	"batch.kubernetes.io/",
 	"kueue.x-k8s.io/",
@@ -20,8 +20,8 @@ var keptAtHome = []string{
 	corev1.LastAppliedConfigAnnotation,
 }
 
-// generatedLabels are set by the API server on the Pod template of a Job without manualSelector,
-// and, by its defaulting, sometimes on the Job.
+// generatedLabels are the labels that the API server sets on the Pod template of a Job without
+// manualSelector, and sometimes, as defaults, on the Job.
 var generatedLabels = []string{
 	"controller-uid",
 	"job-name",
@@ -31,18 +31,19 @@ var generatedLabels = []string{
 
 const kueuePrefix = "kueue.x-k8s.io/"
 
-func travels(key string) bool {
-	return !slices.ContainsFunc(keptAtHome, func(p string) bool { return strings.HasPrefix(key, p) })
+func isProjected(key string) bool {
+	return !slices.ContainsFunc(keptOnHub, func(p string) bool { return strings.HasPrefix(key, p) })
 }
 
-// Travelling returns those labels or annotations of a hub object that go with it to a worker.
-func Travelling(m map[string]string) map[string]string { return filterKeys(m, travels) }
+// ProjectedKeys returns the labels or annotations of a hub object that its copy in a worker has,
+// too.
+func ProjectedKeys(m map[string]string) map[string]string { return filterKeys(m, isProjected) }
 
 func manualSelector(job *batchv1.Job) bool { return ptr.Deref(job.Spec.ManualSelector, false) }
 
 // userLabels returns the labels of the hub Job that its mirror gets.
 func userLabels(hub *batchv1.Job) map[string]string {
-	out := filterKeys(hub.Labels, travels)
+	out := filterKeys(hub.Labels, isProjected)
 	if !manualSelector(hub) {
 		dropKeys(out, generatedLabels)
 	}
@@ -51,11 +52,11 @@ func userLabels(hub *batchv1.Job) map[string]string {
 
 // userAnnotations returns the annotations of the hub Job that its mirror gets.
 func userAnnotations(hub *batchv1.Job) map[string]string {
-	return filterKeys(hub.Annotations, travels)
+	return filterKeys(hub.Annotations, isProjected)
 }
 
-// projectTemplate drops what the hub's API server generated and what is meant for Kueue on the hub.
-// Everything else is the user's and stays.
+// projectTemplate removes what the hub's API server generated and what is for Kueue on the hub, and
+// keeps the rest, which is the user's.
 func projectTemplate(hub *batchv1.Job) corev1.PodTemplateSpec {
 	t := *hub.Spec.Template.DeepCopy()
 	notKueue := func(key string) bool {

@@ -119,9 +119,9 @@ func secondsSpent(job *batchv1.Job) int64 {
 	return max(seconds, 0)
 }
 
-// Stopped says whether a suspended mirror has come to rest: its Job controller has seen the
+// Stopped reports whether a suspended mirror has stopped: its Job controller has observed the
 // suspension, none of its Pods is left, and all that ended are counted. A mirror that no controller
-// has touched has nothing to bring to rest.
+// has written to counts as stopped.
 func Stopped(m *batchv1.Job) bool {
 	s := &m.Status
 	if !Suspended(m) {
@@ -140,7 +140,7 @@ func SuspendPatch(m *batchv1.Job) []byte {
 	return patchBytes(m, map[string]any{"spec": map[string]any{"suspend": true}}, false)
 }
 
-// ConfirmPatch is the merge patch that takes the mark of the fence off a mirror, with its UID as
+// ConfirmPatch is the merge patch that removes the mark of the fence from a mirror, with its UID as
 // precondition.
 func ConfirmPatch(m *batchv1.Job) []byte {
 	return patchBytes(m, map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.AnnotationFenced: nil}}}, false)

@@ -1,7 +1,12 @@
 package mirror
 
 import (
+	"fmt"
+	"maps"
+	"reflect"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime"
 
 	batchv1 "k8s.io/api/batch/v1"
 )
@@ -28,7 +33,7 @@ func newPatch(mirror, want *batchv1.Job, notes []Note) Patch {
 		}
 	}
 	slices.Sort(p.Fields)
-	// Lists are replaced as a whole, so the template must be the one that was seen.
+	// The patch replaces whole lists, so the template must be the one that Drift compared.
 	p.exact = slices.Contains(p.Fields, "spec.template")
 	return p
 }
@@ -39,11 +44,11 @@ func (p Patch) Bytes() []byte {
 	return patchBytes(p.mirror, p.diff, p.exact)
 }
 
-// Diff is what changes, without preconditions: equal patches of one mirror have equal ones.
+// Diff is the patch without preconditions: equal changes of one mirror have equal diffs.
 func (p Patch) Diff() string { return string(mustMarshal(p.diff)) }
 
-// Unmet names what the patch asked for and the worker's answer doesn't have: its admission keeps
-// changing it back. Asking again is of no use until the hub Job or the worker changes.
+// Unmet names the changes of the patch that the worker's answer doesn't have, because its admission
+// reverts them. A retry is of no use until the hub Job or the worker changes.
 func (p Patch) Unmet(answer *batchv1.Job) []Note {
 	var notes []Note
 	for _, path := range unmet(p.diff, tree(answer)) {
@@ -77,4 +82,61 @@ func unmet(patch, object map[string]any) []string {
 	}
 	slices.Sort(paths)
 	return paths
+}
+
+// tree returns the JSON values of an API object, or of a part of one.
+func tree(v any) map[string]any {
+	out, err := runtime.DefaultUnstructuredConverter.ToUnstructured(v)
+	if err != nil {
+		panic(fmt.Sprintf("%T must convert: %v", v, err)) // can't fail: API types only
+	}
+	return out
+}
+
+// mergeDiff returns the JSON merge patch (RFC 7386) that turns from into to.
+func mergeDiff(from, to map[string]any) map[string]any {
+	patch := map[string]any{}
+	for key, old := range from {
+		next, kept := to[key]
+		switch {
+		case !kept:
+			patch[key] = nil
+		case reflect.DeepEqual(old, next):
+		default:
+			oldMap, ok1 := old.(map[string]any)
+			nextMap, ok2 := next.(map[string]any)
+			if ok1 && ok2 {
+				next = mergeDiff(oldMap, nextMap)
+			}
+			patch[key] = next
+		}
+	}
+	for key, next := range to {
+		if _, was := from[key]; !was {
+			patch[key] = next
+		}
+	}
+	return patch
+}
+
+// patchBytes adds the preconditions to a merge patch: the object's UID and, if exact, its
+// resourceVersion.
+func patchBytes(job *batchv1.Job, patch map[string]any, exact bool) []byte {
+	meta := map[string]any{"uid": job.UID}
+	if exact {
+		meta["resourceVersion"] = job.ResourceVersion
+	}
+	given, _ := patch["metadata"].(map[string]any)
+	maps.Copy(meta, given)
+	whole := maps.Clone(patch)
+	whole["metadata"] = meta
+	return mustMarshal(whole)
+}
+
+// StatusPatch is the merge patch for jobs/status that sets the next status of a Job. The API server
+// refuses it if the Job has changed since then, because the spec decides which status is valid.
+func StatusPatch(job *batchv1.Job, next *batchv1.JobStatus) []byte {
+	return patchBytes(job, map[string]any{
+		"status": mergeDiff(tree(&job.Status), tree(next)),
+	}, true)
 }

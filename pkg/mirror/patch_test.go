@@ -61,18 +61,18 @@ func TestPatchIsEnough(t *testing.T) {
 			PodAffinity:  &corev1.PodAffinity{},
 		}
 	}).Obj()
-	m := mirrorOf(hub, atHome)
+	m := mirrorOf(hub, aTarget)
 	m.Labels["theirs"] = "x"
 	hub.Labels, hub.Annotations = map[string]string{"b": "3"}, nil
 	for _, c := range []change{resume, zone("a"), cpu("1500m"), func(j *batchv1.Job) { j.Spec.Template.Spec.Affinity.NodeAffinity = nil }} {
 		c(hub)
 	}
-	patch, ok := Drift(hub, m, atHome).(Patch)
+	patch, ok := Drift(hub, m, aTarget).(Patch)
 	if !ok {
 		t.Fatalf("got %+v", patch)
 	}
 	after := applyBytes(t, m, patch.Bytes())
-	if again := Drift(hub, after, atHome); describe(again) != "" || len(patch.Unmet(after)) > 0 {
+	if again := Drift(hub, after, aTarget); describe(again) != "" || len(patch.Unmet(after)) > 0 {
 		t.Errorf("then %+v, unmet %v", again, patch.Unmet(after))
 	}
 	if diff := cmp.Diff(map[string]string{"b": "3", "theirs": "x", v1alpha1.LabelOrigin: "hub-a"}, after.Labels); diff != "" {
@@ -91,15 +91,15 @@ func TestPatchIsEnough(t *testing.T) {
 
 func TestPatchPreconditions(t *testing.T) {
 	hub := job().Obj()
-	m := mirrorOf(hub, atHome)
+	m := mirrorOf(hub, aTarget)
 	suspend(hub)
-	scalar := Drift(hub, m, atHome).(Patch)
+	scalar := Drift(hub, m, aTarget).(Patch)
 	if got, want := string(scalar.Bytes()), `{"metadata":{"uid":"uid-mirror"},"spec":{"suspend":true}}`; got != want {
 		t.Errorf("got %s", got)
 	}
 	suspend(m)
 	zone("a")(hub)
-	if got := string(Drift(hub, m, atHome).(Patch).Bytes()); !strings.Contains(got, `"resourceVersion":"7"`) {
+	if got := string(Drift(hub, m, aTarget).(Patch).Bytes()); !strings.Contains(got, `"resourceVersion":"7"`) {
 		t.Errorf("got %s", got)
 	}
 	next := hub.Status
@@ -112,9 +112,9 @@ func TestPatchPreconditions(t *testing.T) {
 // A worker that keeps changing a field back.
 func TestUnmet(t *testing.T) {
 	hub := job().Obj()
-	m := mirrorOf(hub, atHome)
+	m := mirrorOf(hub, aTarget)
 	m.Spec.Parallelism, m.Spec.TTLSecondsAfterFinished = ptr.To[int32](1), ptr.To[int32](60)
-	patch := Drift(hub, m, atHome).(Patch)
+	patch := Drift(hub, m, aTarget).(Patch)
 	after := applyBytes(t, m, patch.Bytes())
 	after.Spec.TTLSecondsAfterFinished = ptr.To[int32](60)
 	want := []Note{{"spec.ttlSecondsAfterFinished", "changed back by the worker's admission"}}
@@ -126,16 +126,16 @@ func TestUnmet(t *testing.T) {
 func TestDeadlineOfMovedJob(t *testing.T) {
 	hub := job().Do(func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](100) }).Obj()
 	m := mirrorOf(hub, Target{Origin: "hub-a", DeadlineSpent: 30 * time.Second})
-	if *m.Spec.ActiveDeadlineSeconds != 70 || describe(Drift(hub, m, atHome)) != "" {
-		t.Errorf("deadline %d, drift %+v", *m.Spec.ActiveDeadlineSeconds, Drift(hub, m, atHome))
+	if *m.Spec.ActiveDeadlineSeconds != 70 || describe(Drift(hub, m, aTarget)) != "" {
+		t.Errorf("deadline %d, drift %+v", *m.Spec.ActiveDeadlineSeconds, Drift(hub, m, aTarget))
 	}
 	suspend(hub)
-	after := applyBytes(t, m, Drift(hub, m, atHome).(Patch).Bytes())
+	after := applyBytes(t, m, Drift(hub, m, aTarget).(Patch).Bytes())
 	if *after.Spec.ActiveDeadlineSeconds != 100 {
 		t.Errorf("after a suspension the deadline is %d", *after.Spec.ActiveDeadlineSeconds)
 	}
 	resume(hub)
-	if got := Drift(hub, after, atHome).(Patch).Fields; !slices.Equal(got, []string{"spec.suspend"}) {
+	if got := Drift(hub, after, aTarget).(Patch).Fields; !slices.Equal(got, []string{"spec.suspend"}) {
 		t.Errorf("the resumption changes %v", got)
 	}
 }

@@ -10,35 +10,35 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// Target is the worker as far as a mirror depends on it, and how the mirror is to start there. The
-// last three fields matter to Project alone; the mirror keeps what Drift and Reflect need of them.
+// Target is the worker as far as a mirror depends on it, and how the mirror starts there. Only
+// Project reads the last three fields; the mirror keeps what Drift and Reflect need of them.
 type Target struct {
 	Origin        v1alpha1.Origin
 	JobController v1alpha1.JobController // default BuiltIn
-	// Minor is the worker's Kubernetes version, 1.Minor. Zero: unknown, taken for old.
+	// Minor is the worker's Kubernetes version, 1.Minor. Zero is unknown, and treated as old.
 	Minor int
-	// Suspended makes a mirror that's suspended although its hub Job isn't: for a moved Job, whose
-	// progress is seeded first (see SeedDue). Drift resumes it when that's done, and the caller no
-	// longer sets this.
+	// Suspended makes a suspended mirror of a Job that isn't suspended, because a moved Job is
+	// seeded with its progress first (see SeedDue). Drift resumes the mirror after that, and the
+	// caller no longer sets this.
 	Suspended bool
-	// FreshStart: the mirror starts from zero although the hub Job has progress. A work queue
+	// FreshStart makes the mirror start from zero although the hub Job has progress. A work queue
 	// always does.
 	FreshStart bool
 	// DeadlineSpent is how much of activeDeadlineSeconds a moved Job has used, in whole seconds.
 	DeadlineSpent time.Duration
 }
 
-// Project returns the mirror that stands for a hub Job in a worker, as it's created. Metadata go by
-// allow-list: name, namespace, and the user's labels and annotations; never ownerReferences (the
-// worker's garbage collector would remove the mirror), finalizers or managedFields. Of the spec,
-// ttlSecondsAfterFinished stays on the hub, which owns expiry.
+// Project returns the mirror of a hub Job in a worker, as the manager creates it. An allow-list
+// decides over the metadata: name, namespace, and the user's labels and annotations; never
+// ownerReferences (the worker's garbage collector would remove the mirror), finalizers or
+// managedFields. Of the spec, ttlSecondsAfterFinished stays on the hub, which owns expiry.
 func Project(hub *batchv1.Job, target Target) *batchv1.Job {
 	m, rec := project(hub, target)
 	m.Annotations[v1alpha1.AnnotationProjected] = rec.String()
 	return m
 }
 
-// project is Project without the record, which comes beside it.
+// project returns the mirror without its record, and the record.
 func project(hub *batchv1.Job, target Target) (*batchv1.Job, record) {
 	labels, annotations := userLabels(hub), userAnnotations(hub)
 	labels[v1alpha1.LabelOrigin] = string(target.Origin)
@@ -78,9 +78,9 @@ func projectSpec(hub *batchv1.Job, target Target) batchv1.JobSpec {
 	return spec
 }
 
-// wantedDeadline is what's left of the hub's deadline for this mirror. A Job that has been
-// suspended since it was moved has its whole deadline again, as the Job API says; Drift drops the
-// annotation then.
+// wantedDeadline is the part of the hub's deadline that is left for this mirror. A Job that has
+// been suspended since it was moved has its whole deadline again, as the Job API says; Drift
+// removes the annotation then.
 func wantedDeadline(hub, mirror *batchv1.Job) *int64 {
 	if hub.Spec.ActiveDeadlineSeconds == nil {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 )
 
-var atHome = Target{Origin: "hub-a", Minor: 36}
+var aTarget = Target{Origin: "hub-a", Minor: 36}
 
 func TestProjectMetadata(t *testing.T) {
 	hub := mirrortest.New("job").
@@ -27,7 +27,7 @@ func TestProjectMetadata(t *testing.T) {
 			j.OwnerReferences = []metav1.OwnerReference{{Kind: "CronJob", Name: "nightly"}}
 			j.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
 		}).Obj()
-	got := Project(hub, atHome).ObjectMeta
+	got := Project(hub, aTarget).ObjectMeta
 	delete(got.Annotations, v1alpha1.AnnotationProjected)
 	want := metav1.ObjectMeta{
 		Namespace: "team", Name: "job",
@@ -48,7 +48,7 @@ func TestProjectSpec(t *testing.T) {
 		j.Spec.Template.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "kueue.x-k8s.io/topology"}, {Name: "mine"}}
 	}).Obj()
 	before := hub.DeepCopy()
-	got := Project(hub, atHome).Spec
+	got := Project(hub, aTarget).Spec
 
 	want := *hub.Spec.DeepCopy()
 	want.TTLSecondsAfterFinished, want.ManagedBy, want.Selector, want.ManualSelector = nil, nil, nil, nil
@@ -74,7 +74,7 @@ func TestProjectManualSelector(t *testing.T) {
 			"kueue.x-k8s.io/podset": "main", "kueue.x-k8s.io/other": "y", "kueue.x-k8s.io/third": "z", "job-name": "mine",
 		}
 	}).Obj()
-	got := Project(hub, atHome).Spec
+	got := Project(hub, aTarget).Spec
 	want := map[string]string{"kueue.x-k8s.io/podset": "main", "kueue.x-k8s.io/other": "y", "job-name": "mine"}
 	if diff := cmp.Diff(want, got.Template.Labels); diff != "" {
 		t.Error(diff)

@@ -12,10 +12,10 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// record is what Jobferry remembers on a mirror of what it last wrote there, as
-// v1alpha1.AnnotationProjected. It tells the hub's changes from the worker's.
+// record is the value of v1alpha1.AnnotationProjected: what the manager last wrote to a mirror. It
+// distinguishes the hub's changes from the worker's.
 type record struct {
-	// ManagedBy is the mirror's claim.
+	// ManagedBy is the mirror's spec.managedBy.
 	ManagedBy string `json:"managedBy,omitempty"`
 	// Labels and Annotations are the keys that came from the hub.
 	Labels      []string `json:"labels,omitempty"`
@@ -37,15 +37,14 @@ func newRecord(hub *batchv1.Job, spec *batchv1.JobSpec) record {
 	}
 }
 
-// readRecord returns false for a mirror whose record is missing or unreadable; then nothing is
-// known about who changed what.
+// readRecord returns false for a mirror whose record is missing or unreadable.
 func readRecord(mirror *batchv1.Job) (record, bool) {
 	var rec record
 	err := json.Unmarshal([]byte(mirror.Annotations[v1alpha1.AnnotationProjected]), &rec)
 	return rec, err == nil && rec.Scheduling != "" && rec.Resources != ""
 }
 
-// settled says whether the template has all that the hub wants by now.
+// settled reports whether the template has everything that the hub wants.
 func (r record) settled(wanted record) bool {
 	return r.Scheduling == wanted.Scheduling && r.Resources == wanted.Resources
 }

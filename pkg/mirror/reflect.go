@@ -20,7 +20,7 @@ const (
 	staleCountersAfter = time.Minute
 )
 
-// Verdict is what Reflect says: Next, Unchanged, Deferred or Violation.
+// Verdict is the result of Reflect: Next, Unchanged, Deferred or Violation.
 type Verdict interface{ verdict() }
 
 // Next is a status that the hub's API server accepts, and that differs from the hub Job's.
@@ -31,18 +31,19 @@ type Next struct {
 	Held *Deferred
 }
 
-// Unchanged means that the hub Job already shows what there is to show.
+// Unchanged means that the hub Job already shows the mirror's status.
 type Unchanged struct{}
 
 // Deferred means that the mirror's status can't be shown yet.
 type Deferred struct {
 	Why Why
-	// Until is when to look again, even if the mirror doesn't change. Zero: when it changes.
+	// Until is when to reflect again, even if the mirror doesn't change. Zero means when it
+	// changes.
 	Until time.Time
 }
 
-// Violation means that the mirror's status breaks a rule. The hub Job keeps the status it has;
-// trying again is of no use until one of the two objects changes.
+// Violation means that the mirror's status breaks a rule. The hub Job keeps its status; a retry is
+// of no use until one of the two objects changes.
 type Violation struct {
 	Rule    Rule
 	Message string
@@ -67,13 +68,12 @@ const (
 type Why string
 
 const (
-	// WhyNotStarted: no controller has touched the mirror yet.
+	// WhyNotStarted: no controller has written to the mirror yet.
 	WhyNotStarted Why = "MirrorNotStarted"
 	// WhyAwaitingSeed: a moved Job's mirror is suspended and doesn't have the progress made
 	// elsewhere yet.
 	WhyAwaitingSeed Why = "MirrorAwaitsProgress"
-	// WhyDeleting: the mirror is being deleted; what its controller says of the Pods that this ends
-	// isn't the Job's result.
+	// WhyDeleting: the mirror is being deleted; the Pods that this ends aren't the Job's result.
 	WhyDeleting Why = "MirrorDeleting"
 	// WhyPodsRemain: the mirror has ended, but some of its Pods haven't.
 	WhyPodsRemain Why = "PodsRemain"
@@ -83,7 +83,7 @@ const (
 // back by its mirror. (RejectDisablingTerminalCondition.)
 const ruleOutcomeFinal Rule = "outcome-final"
 
-// Reflect derives the hub Job's next status from its mirror's. The caller has proved that the
+// Reflect derives the hub Job's next status from its mirror's. The caller has checked that the
 // mirror belongs to the hub Job; see Owns.
 func Reflect(hub, mirror *batchv1.Job, now time.Time) Verdict {
 	if Finished(hub) {
@@ -119,8 +119,8 @@ func notYet(hub, mirror *batchv1.Job) Why {
 	}
 }
 
-// endedBefore says whether a mirror that's being deleted had ended of its own. Both times are of
-// the worker's clock.
+// endedBefore reports whether a mirror that's being deleted had ended by itself. Both times are
+// from the worker's clock.
 func endedBefore(mirror *batchv1.Job) bool {
 	if c := findCondition(&mirror.Status, batchv1.JobFailed); c != nil && isTrue(&mirror.Status, batchv1.JobFailed) {
 		return !c.LastTransitionTime.After(mirror.DeletionTimestamp.Time)
@@ -138,11 +138,11 @@ func progressed(s *batchv1.JobStatus) bool {
 
 // reflection is one run of Reflect. next starts as a copy of the hub's status.
 type reflection struct {
-	hub, mirror *batchv1.Job
-	now         time.Time // whole seconds, as the API keeps them
-	was, said   indexSets // of the hub, of the mirror
-	next        batchv1.JobStatus
-	held        *Deferred
+	hub, mirror   *batchv1.Job
+	now           time.Time // whole seconds, as the API keeps them
+	was, reported indexSets // of the hub, of the mirror
+	next          batchv1.JobStatus
+	held          *Deferred
 }
 
 func newReflection(hub, mirror *batchv1.Job, now time.Time) *reflection {
@@ -152,13 +152,13 @@ func newReflection(hub, mirror *batchv1.Job, now time.Time) *reflection {
 		next: *hub.Status.DeepCopy(),
 	}
 	r.was = readIndexes(&hub.Status, intervals.NoLimit)
-	r.said = readIndexes(&mirror.Status, r.indexLimit())
+	r.reported = readIndexes(&mirror.Status, r.indexLimit())
 	return r
 }
 
 // conclude checks the outcome and compares it with what the hub has.
 func (r *reflection) conclude() Verdict {
-	if v, broken := firstBroken(outcomeRules, r); broken {
+	if v, broken := firstBroken(nextRules, r); broken {
 		return v
 	}
 	change, differs := classify(&r.hub.Status, &r.next)

@@ -12,7 +12,8 @@ import (
 // Repeated are the completions of a stale mirror that its Job makes again elsewhere.
 type Repeated struct {
 	Completions int
-	// Indexes are the indexes that complete twice; empty for Jobs without, or if there are too many.
+	// Indexes are the indexes that complete twice; empty for Jobs without, or if there are too
+	// many.
 	Indexes string
 }
 

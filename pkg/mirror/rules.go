@@ -1,11 +1,10 @@
 package mirror
 
-// Rule names something that a status must satisfy before it reaches the hub. The names are stable:
-// they're label values of jobferry_status_rejected_total.
+// Rule names a condition that a status must satisfy before it reaches the hub. The names are
+// stable, because they're label values of jobferry_status_rejected_total.
 type Rule string
 
-// rule is one row of a table. broken returns "" if the rule holds, or what is wrong, in words for
-// an event.
+// rule is one row of a table. broken returns "" if the rule holds, or what is wrong, for an event.
 type rule struct {
 	name   Rule
 	broken func(*reflection) string

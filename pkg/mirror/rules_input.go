@@ -19,8 +19,8 @@ const (
 	maxConditionBytes = 64 << 10
 )
 
-// inputRules are about the mirror's status alone. Sizes come first, so that nothing below works on
-// unbounded input.
+// inputRules are about the mirror's status alone. Sizes come first, so that the rules below work on
+// bounded input.
 var inputRules = []rule{
 	// A worker must not be able to fill the hub's etcd.
 	{"conditions-bounded", conditionsBounded},
@@ -28,7 +28,7 @@ var inputRules = []rule{
 	{"conditions-well-formed", conditionsWellFormed},
 	// A Job can't both succeed and fail.
 	{"outcome-exclusive", outcomeExclusive},
-	// Clocks differ, by less than maxClockSkew.
+	// Clocks differ by less than maxClockSkew.
 	{"times-plausible", timesPlausible},
 	// validateJobStatus: ValidateNonnegativeField.
 	{"counters-non-negative", countersNonNegative},
@@ -37,9 +37,9 @@ var inputRules = []rule{
 	// RejectFailedIndexesForNoBackoffLimitPerIndex.
 	{"failed-indexes-mode", failedIndexesMode},
 	// RejectInvalidCompletedIndexes, as to the format.
-	{"completed-indexes-format", func(r *reflection) string { return r.said.completedFault }},
+	{"completed-indexes-format", func(r *reflection) string { return r.reported.completedFault }},
 	// RejectInvalidFailedIndexes, as to the format.
-	{"failed-indexes-format", func(r *reflection) string { return r.said.failedFault }},
+	{"failed-indexes-format", func(r *reflection) string { return r.reported.failedFault }},
 	// RejectInvalidCompletedIndexes and RejectInvalidFailedIndexes, as to the range.
 	{"indexes-within-completions", indexesWithinCompletions},
 	// RejectFailedIndexesOverlappingCompleted.
@@ -147,12 +147,12 @@ func failedIndexesMode(r *reflection) string {
 
 func indexesWithinCompletions(r *reflection) string {
 	if r.rescaled() || r.hub.Spec.Completions == nil {
-		return "" // the worker may not have caught up with the hub's completions: trimmed by a step
+		return "" // the worker may not know the hub's completions yet; a step trims the indexes
 	}
 	n := int(*r.hub.Spec.Completions)
-	return unless(r.said.within(n), fmt.Sprintf("indexes beyond the %d completions", n))
+	return unless(r.reported.within(n), fmt.Sprintf("indexes beyond the %d completions", n))
 }
 
 func indexesDisjoint(r *reflection) string {
-	return unless(r.said.disjoint(), "an index is both completed and failed")
+	return unless(r.reported.disjoint(), "an index is both completed and failed")
 }

@@ -62,7 +62,7 @@ func conditions(n int, t batchv1.JobConditionType, message string) func(*batchv1
 
 // Rows for the outcome: the hub has a status, would get the next one, and the mirror is what it
 // comes from. The steps make most of these impossible; the rule must hold by itself.
-var outcomeRows = []struct {
+var nextRows = []struct {
 	rule              Rule
 	hub, next, mirror *mirrortest.Job
 }{
@@ -123,14 +123,14 @@ func TestInputRules(t *testing.T) {
 	}
 }
 
-func TestOutcomeRules(t *testing.T) {
-	for _, row := range outcomeRows {
+func TestNextRules(t *testing.T) {
+	for _, row := range nextRows {
 		if row.mirror == nil {
 			row.mirror = row.next
 		}
 		r := newReflection(row.hub.Obj(), row.mirror.Obj(), now)
 		r.next = row.next.Obj().Status
-		got, broken := firstBroken(outcomeRules, r)
+		got, broken := firstBroken(nextRules, r)
 		if !broken || got.Rule != row.rule || got.Message == "" {
 			t.Errorf("%s: got %+v", row.rule, got)
 		}
@@ -142,11 +142,11 @@ func TestEveryRuleHasARow(t *testing.T) {
 	for _, row := range inputRows {
 		rows[row.rule] = true
 	}
-	for _, row := range outcomeRows {
+	for _, row := range nextRows {
 		rows[row.rule] = true
 	}
 	seen := map[Rule]int{}
-	for _, row := range slices.Concat(inputRules, outcomeRules) {
+	for _, row := range slices.Concat(inputRules, nextRules) {
 		rule := row.name
 		if !rows[rule] {
 			t.Errorf("%s has no row", rule)

@@ -43,10 +43,10 @@ func NeedsSeed(hub *batchv1.Job) bool {
 	return needed
 }
 
-// SeedDue returns the seed that a mirror needs now: it's suspended, hasn't run, and knows less than
-// the hub. Until it's written, Reflect waits and Drift keeps the mirror suspended. It's not due
-// while the mirror's completions aren't the hub's yet: the worker would reject indexes beyond its
-// own.
+// SeedDue returns the seed that a mirror needs now: the mirror is suspended, hasn't run, and has
+// less progress than the hub. Until the seed is written, Reflect waits and Drift keeps the mirror
+// suspended. It's not due while the mirror's completions differ from the hub's, because the worker
+// would reject indexes beyond its own.
 func SeedDue(hub, mirror *batchv1.Job) (batchv1.JobStatus, bool) {
 	seed, awaits := awaitedSeed(hub, mirror)
 	return seed, awaits && ptr.Equal(hub.Spec.Completions, mirror.Spec.Completions)
@@ -65,7 +65,7 @@ func awaitsSeed(hub, mirror *batchv1.Job) bool {
 	return awaits
 }
 
-// seeded says whether a mirror has the seed already, or is past it.
+// seeded reports whether a mirror has the progress of the seed, or more.
 func seeded(mirror *batchv1.Job, seed *batchv1.JobStatus) bool {
 	for i := range seed.Conditions {
 		if !isTrue(&mirror.Status, seed.Conditions[i].Type) {
@@ -79,8 +79,8 @@ func seeded(mirror *batchv1.Job, seed *batchv1.JobStatus) bool {
 		needs.failed.SubsetOf(has.failed)
 }
 
-// SeedPatch is the merge patch for the mirror's status that seeds it. What the worker's controller
-// has written since, such as Suspended=True, stays.
+// SeedPatch is the merge patch for jobs/status that seeds a mirror. It keeps what the worker's
+// controller has written meanwhile, such as Suspended=True.
 func SeedPatch(mirror *batchv1.Job, seed *batchv1.JobStatus) []byte {
 	next := mirror.Status.DeepCopy()
 	next.Succeeded, next.Failed = seed.Succeeded, seed.Failed

@@ -5,11 +5,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Slim drops from a Job what nobody reads once it has ended: its Pod template, which is most of it.
-// It changes the Job itself, before it gets into a cache: most of the Jobs of a hub have ended.
+// Slim removes the Pod template, which is most of a Job, from a Job that has ended. It changes the
+// Job itself, before a cache stores it: most of the Jobs of a hub have ended.
 //
-// Neither Drift nor Reflect read the template of a Job that has ended; nothing is created from it
-// any more.
+// Neither Drift nor Reflect reads the template of a Job that has ended, and Project isn't called
+// for it.
 func Slim(job *batchv1.Job) {
 	job.ManagedFields = nil
 	if Finished(job) {

@@ -29,7 +29,7 @@ func TestSlim(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			hub := job().Obj()
-			m := mirrorOf(hub, atHome)
+			m := mirrorOf(hub, aTarget)
 			if row.hubEnded {
 				end(hub)
 			}
@@ -50,7 +50,7 @@ func TestSlim(t *testing.T) {
 			if diff := cmp.Diff(Reflect(hub, m, now), Reflect(slimHub, slimMirror, now)); diff != "" {
 				t.Errorf("Reflect says something else:\n%s", diff)
 			}
-			if diff := cmp.Diff(describe(Drift(hub, m, atHome)), describe(Drift(slimHub, slimMirror, atHome))); diff != "" {
+			if diff := cmp.Diff(describe(Drift(hub, m, aTarget)), describe(Drift(slimHub, slimMirror, aTarget))); diff != "" {
 				t.Errorf("Drift says something else:\n%s", diff)
 			}
 		})

@@ -6,16 +6,16 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// steps bring the mirror's status into the form that the hub wants. They run in this order; each
-// may rely on those before it.
+// steps bring the mirror's status into the form that the hub wants. They run in this order, and
+// each may rely on those before it.
 var steps = []func(*reflection){
-	// Pods that are there now, taken over as they are; ready is held to active.
+	// Existing Pods, as the worker reports them; ready is limited to active.
 	liveCounters,
-	// failed, and succeeded of Jobs without indexes, with the Pods that aren't counted yet.
+	// failed, and succeeded of Jobs without indexes, including the Pods that aren't counted yet.
 	counters,
 	// Indexes trimmed to the completions; succeeded counted from them.
 	indexes,
-	// Their UIDs mean nothing on the hub; how many there are is in the counters.
+	// The UIDs mean nothing on the hub, and the counters include their number.
 	func(r *reflection) { r.next.UncountedTerminatedPods = nil },
 	// SuccessCriteriaMet or FailureTarget, then Complete or Failed when no Pods are left.
 	outcome,
@@ -28,26 +28,26 @@ var steps = []func(*reflection){
 }
 
 func liveCounters(r *reflection) {
-	said := &r.mirror.Status
-	r.next.Active = said.Active
+	reported := &r.mirror.Status
+	r.next.Active = reported.Active
 	r.next.Ready, r.next.Terminating = nil, nil
-	if said.Ready != nil {
-		// Controllers of 1.30 and before don't take deleted Pods off ready.
-		r.next.Ready = ptr.To(min(*said.Ready, said.Active))
+	if reported.Ready != nil {
+		// Controllers of 1.30 and before count deleted Pods as ready.
+		r.next.Ready = ptr.To(min(*reported.Ready, reported.Active))
 	}
-	if said.Terminating != nil {
-		r.next.Terminating = ptr.To(*said.Terminating)
+	if reported.Terminating != nil {
+		r.next.Terminating = ptr.To(*reported.Terminating)
 	}
 }
 
-// counters include the Pods that the worker has on its list and not in its counters yet: what
-// becomes of the worker, they have ended. Their indexes are in the status already.
+// counters include the Pods that the worker lists and hasn't counted yet: they have ended, even if
+// the worker is lost. Their indexes are in the status already.
 func counters(r *reflection) {
-	said := &r.mirror.Status
-	r.next.Failed, r.next.Succeeded = said.Failed, said.Succeeded
-	if listed := said.UncountedTerminatedPods; listed != nil {
+	reported := &r.mirror.Status
+	r.next.Failed, r.next.Succeeded = reported.Failed, reported.Succeeded
+	if listed := reported.UncountedTerminatedPods; listed != nil {
 		r.next.Failed += distinct(listed.Failed)
-		r.next.Succeeded += distinct(listed.Succeeded) // of Indexed Jobs, its indexes say it
+		r.next.Succeeded += distinct(listed.Succeeded) // the step indexes sets that of Indexed Jobs
 	}
 	if FreshStart(r.mirror) {
 		r.next.Failed = max(r.next.Failed, r.hub.Status.Failed)

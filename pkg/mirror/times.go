@@ -11,7 +11,7 @@ import (
 func suspendedState(r *reflection) {
 	switch {
 	case finished(&r.next):
-		// A Job that has ended keeps the condition that it had.
+		// A Job that has ended keeps its condition.
 	case Suspended(r.hub) && Suspended(r.mirror) && isTrue(&r.mirror.Status, batchv1.JobSuspended):
 		if !isTrue(&r.next, batchv1.JobSuspended) {
 			setCondition(&r.next, suspendedCondition(), r.transition(batchv1.JobSuspended))
@@ -21,32 +21,32 @@ func suspendedState(r *reflection) {
 	}
 }
 
-// mirrorRuns says whether the worker's controller has seen that the mirror isn't suspended. Before
-// that, the mirror's startTime may be that of an earlier run.
+// mirrorRuns reports whether the worker's controller has observed that the mirror isn't suspended.
+// Before that, the mirror's startTime may be that of an earlier run.
 func (r *reflection) mirrorRuns() bool {
 	return !Suspended(r.mirror) && !isTrue(&r.mirror.Status, batchv1.JobSuspended)
 }
 
-// mirrorStopped says whether the mirror is suspended and all its Pods are on their way out.
+// mirrorStopped reports whether the mirror is suspended and has no active Pods.
 func (r *reflection) mirrorStopped() bool {
 	return Suspended(r.mirror) && isTrue(&r.mirror.Status, batchv1.JobSuspended) && r.mirror.Status.Active == 0
 }
 
 func startTime(r *reflection) {
-	was, said := r.hub.Status.StartTime, r.mirror.Status.StartTime
+	was, reported := r.hub.Status.StartTime, r.mirror.Status.StartTime
 	switch {
 	case finished(&r.next) && was == nil:
-		r.next.StartTime = r.clampPtr(said)
+		r.next.StartTime = r.clampPtr(reported)
 	case finished(&r.next):
 		r.next.StartTime = was
 	case Suspended(r.hub):
-		// Cleared when the Pods have stopped, so that the next run can set it anew on any version
-		// of the hub. A run that hasn't stopped yet doesn't set it.
+		// Cleared when the Pods have stopped, so that the next run can set it on any version of the
+		// hub. A run that hasn't stopped yet doesn't set it.
 		if r.mirrorStopped() {
 			r.next.StartTime = nil
 		}
 	case was == nil && r.mirrorRuns():
-		r.next.StartTime = r.clampPtr(said)
+		r.next.StartTime = r.clampPtr(reported)
 	}
 }
 
@@ -69,7 +69,7 @@ func completionTime(r *reflection) {
 	r.next.CompletionTime = &done
 }
 
-// transition is the time of a condition on the mirror, or now.
+// transition is the transition time of a condition on the mirror, or now.
 func (r *reflection) transition(t batchv1.JobConditionType) time.Time {
 	if c := findCondition(&r.mirror.Status, t); c != nil {
 		return r.clamp(c.LastTransitionTime)
@@ -77,7 +77,7 @@ func (r *reflection) transition(t batchv1.JobConditionType) time.Time {
 	return r.now
 }
 
-// clamp takes a worker's time back to now if that clock is ahead; a time that's missing is now.
+// clamp limits a worker's time to now, in case that clock is ahead; a missing time is now.
 func (r *reflection) clamp(t metav1.Time) time.Time {
 	if t.IsZero() || t.After(r.now) {
 		return r.now

@@ -6,10 +6,10 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// Unplaced derives the next status of a hub Job that has no mirror: one that waits for a worker, or
-// is suspended without one. It has no Pods, and its Suspended condition says what its spec says, as
-// the built-in controller would. (The API server of 1.36 allows edits of a suspended Job's template
-// only with that condition or without a startTime.)
+// Unplaced derives the next status of a hub Job that has no mirror, because it waits for a worker
+// or is suspended. The Job has no Pods, and its Suspended condition agrees with its spec, as with
+// the built-in controller. (The API server of 1.36 allows edits of a suspended Job's template only
+// with that condition or without a startTime.)
 func Unplaced(hub *batchv1.Job, now time.Time) Verdict {
 	if Finished(hub) {
 		return Unchanged{}

@@ -126,7 +126,7 @@ func jobNamed(ctx context.Context, hub client.Client, key types.NamespacedName) 
 			"kubectl jobferry jobs lists those of a namespace; -n names another one")
 	case err != nil:
 		return nil, access.Explain(err)
-	case !mirror.Claimed(job):
+	case !mirror.Managed(job):
 		return nil, access.Advise(fmt.Errorf("the Job %s isn't Jobferry's: its spec.managedBy isn't %s", key.Name, v1alpha1.ManagedByDispatcher),
 			"kubectl itself shows its Pods and logs")
 	}
@@ -135,7 +135,7 @@ func jobNamed(ctx context.Context, hub client.Client, key types.NamespacedName) 
 
 // ours are the Jobs that Jobferry runs.
 func ours(jobs []batchv1.Job) []batchv1.Job {
-	return keep(jobs, mirror.Claimed)
+	return keep(jobs, mirror.Managed)
 }
 
 func placedOn(jobs []batchv1.Job, worker string) []batchv1.Job {

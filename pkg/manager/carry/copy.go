@@ -49,7 +49,7 @@ func stamp(object, source Object, origin v1alpha1.Origin) {
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	for key, value := range mirror.Travelling(source.GetLabels()) {
+	for key, value := range mirror.ProjectedKeys(source.GetLabels()) {
 		labels[key] = value
 	}
 	labels[v1alpha1.LabelOrigin] = string(origin)

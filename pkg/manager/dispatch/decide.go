@@ -90,7 +90,7 @@ func Decide(s *Snapshot) Plan {
 	return Plan{}
 }
 
-func isAbsent(s *Snapshot) bool   { return s.Job == nil || !mirror.Claimed(s.Job) }
+func isAbsent(s *Snapshot) bool   { return s.Job == nil || !mirror.Managed(s.Job) }
 func isDeleting(s *Snapshot) bool { return s.Job.DeletionTimestamp != nil }
 func isFinished(s *Snapshot) bool { return mirror.Finished(s.Job) }
 func isUnplaced(s *Snapshot) bool { return s.Home == nil }

@@ -150,7 +150,7 @@ func (w *wakeups) jobEvents() handler.TypedEventHandler[*batchv1.Job, ctrl.Reque
 
 func (w *wakeups) jobSeen(job *batchv1.Job) {
 	r := w.reconciler
-	if !mirror.Claimed(job) {
+	if !mirror.Managed(job) {
 		return
 	}
 	r.index(job)
@@ -161,7 +161,7 @@ func (w *wakeups) jobSeen(job *batchv1.Job) {
 }
 
 func (w *wakeups) jobGone(job *batchv1.Job) {
-	if !mirror.Claimed(job) {
+	if !mirror.Managed(job) {
 		return
 	}
 	w.reconciler.forget(job)

@@ -38,7 +38,7 @@ var checkRules = []struct {
 	// The Job's cache is behind.
 	{"unseen", func(s *situation) bool { return s.job == nil }, leaveIt},
 	// spec.managedBy can't be changed.
-	{"not ours", func(s *situation) bool { return !mirror.Claimed(s.job) }, rejectForeign},
+	{"not ours", func(s *situation) bool { return !mirror.Managed(s.job) }, rejectForeign},
 	{"finished", func(s *situation) bool { return mirror.Finished(s.job) }, leaveIt},
 	// The Job will not go on where it is: it gives its quota back, and comes anew.
 	{"home lost", isHomeLost, retryLost},

@@ -75,7 +75,7 @@ func fromHub(what string, err error) error {
 func placement(job *batchv1.Job) (worker string, err error) {
 	worker = job.Annotations[v1alpha1.AnnotationCluster]
 	switch {
-	case !mirror.Claimed(job):
+	case !mirror.Managed(job):
 		return "", statusError(http.StatusBadRequest, metav1.StatusReasonBadRequest,
 			"Job %q isn't Jobferry's: its spec.managedBy is %q, so its Pods are in this cluster; use kubectl logs and kubectl get pods",
 			job.Name, ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName))

@@ -9,18 +9,18 @@ import (
 	"github.com/jobferry/jobferry/pkg/intervals"
 )
 
-// outcomeRules hold for the hub's next status, seen against what the hub has. Names beginning with
+// nextRules are about the hub's next status, compared with its present one. Names that begin with
 // Reject are the API server's (JobStatusValidationOptions).
-var outcomeRules = []rule{
+var nextRules = []rule{
 	// RejectDisablingTerminalCondition, and validateJobStatus for SuccessCriteriaMet.
 	{ruleOutcomeFinal, outcomeFinal},
 	// RejectDecreasingFailedCounter.
 	{"failed-never-falls", failedNeverFalls},
 	// RejectDecreasingSucceededCounter; only elastic Indexed Jobs can shrink.
 	{"succeeded-never-falls", succeededNeverFalls},
-	// Ours: an index that's done stays done.
+	// Jobferry's own: a completed index stays completed.
 	{"completed-indexes-grow", completedIndexesGrow},
-	// Ours: an index that's given up stays so.
+	// Jobferry's own: a failed index stays failed.
 	{"failed-indexes-grow", failedIndexesGrow},
 	// RejectCompleteJobWithFailedCondition, RejectCompleteJobWithFailureTargetCondition, and
 	// SuccessCriteriaMet with Failed or FailureTarget.
@@ -45,9 +45,9 @@ var outcomeRules = []rule{
 	{"ready-within-active", readyWithinActive},
 	// validateJobStatus: ValidateNonnegativeField.
 	{"outcome-counters", func(r *reflection) string { return negativeCounter(&r.next) }},
-	// The index rules of the API server, all of them, on the text that's written.
+	// All index rules of the API server, on the text that is written.
 	{"outcome-indexes", outcomeIndexes},
-	// Ours: Suspended=True is never written for a Job that shall run.
+	// Jobferry's own: Suspended=True is never written for a Job that isn't suspended.
 	{"suspended-agrees", suspendedAgrees},
 }
 
@@ -77,7 +77,7 @@ func succeededNeverFalls(r *reflection) string {
 }
 
 func completedIndexesGrow(r *reflection) string {
-	lost := r.was.completed.Below(completions(r.hub)).Minus(r.said.completed)
+	lost := r.was.completed.Below(completions(r.hub)).Minus(r.reported.completed)
 	if len(lost) == 0 || !indexed(r.hub) || r.shrinkable() {
 		return ""
 	}
@@ -85,7 +85,7 @@ func completedIndexesGrow(r *reflection) string {
 }
 
 func failedIndexesGrow(r *reflection) string {
-	lost := r.was.failed.Below(completions(r.hub)).Minus(r.said.failed)
+	lost := r.was.failed.Below(completions(r.hub)).Minus(r.reported.failed)
 	if len(lost) == 0 || r.hub.Spec.BackoffLimitPerIndex == nil || r.shrinkable() || FreshStart(r.mirror) {
 		return ""
 	}
