@@ -1,43 +1,41 @@
-// Package fence is what a hub and an embedded Job controller owe each other so that a Job that's
-// moved away from a worker can't run in two places. It is pure: values in, values out; the clock
-// comes in as a value.
+// Package fence holds the contract between a hub and an embedded Job controller by which a Job that
+// moves away from a worker never runs in two places. It is pure: values in, values out.
 //
 //	hub (pkg/manager/fence)                      worker (pkg/worker)
-//	renews Lease jobferry-<origin> ──watch────▶  Book.Hear
-//	                                             Book.Tick ──▶ origins that close or open
-//	reads fence-after from it      ◀──patch────  says fence-after in it
+//	renews Lease jobferry-<origin> ──watch────▶  Tracker.Observe
+//	                                             Tracker.CloseDue ──▶ origins whose fence closes
+//	reads fence-after in the Lease ◀──patch────  writes fence-after into the Lease
 //	Late?                                        Late?
 //
 // # Time line of a worker that is cut off
 //
-//	0                last renewal that the worker hears of
+//	0                the last renewal that the worker observes
 //	Duration         the Lease has expired
 //	  + After        the fence closes: the origin's mirrors are marked, their Pods deleted
 //	  + grace        their containers have ended (terminationGracePeriodSeconds)
-//	lost timeout     the hub lets the Jobs go on elsewhere
+//	lost timeout     the hub moves the Jobs to other workers
 //
-// The time of the last line starts at the first failed probe; a renewal may be later than that by
-// the probe's time-out, no more. So it holds as long as After + Duration
-// + grace is well below the time-out; Late says when even After + Duration isn't.
+// The lost timeout starts at the first failed probe. A renewal may be later than that by the
+// probe's time-out, no more. So After + Duration + grace must be well below the lost timeout; Late
+// says when even After + Duration isn't.
 //
 // # Words
 //
-//	origin   the id of a hub; a Lease for each in a worker
-//	word     what a Lease says at one moment
-//	closed   the origin's Jobs must not run; until its Lease is renewed
-//	touch    an answer of the worker's own API server
+//	origin   the id of a hub; a worker has one Lease for each
+//	closed   the origin's Jobs must not run until its Lease is renewed
+//	probe    a request to the worker's own API server
 //
 // # Clocks
 //
-// A Lease is judged by when the worker saw its renewTime change, on the worker's monotonic clock,
-// not by what renewTime says: so clocks may differ at will. Only a controller that has just
-// started, and saw nothing, goes by renewTime: a site that loses its power and its line at once has
-// no other way to know. The fence is then off by what the clocks differ by, but it never closes
-// before a hub that is there has had the Lease's duration to renew it.
+// The worker's monotonic clock, at the moment the worker observes a new renewTime, decides when a
+// Lease expires; the value of renewTime doesn't. So the clocks of hub and worker may differ. Only a
+// controller that has just started goes by renewTime: a site that loses power and network at once
+// has no other way to know. The difference of the clocks then shifts the fence, but it never closes
+// before a hub that is alive has had the Lease's duration to renew it.
 //
-// # Its own API server
+// # The worker's own API server
 //
-// A worker whose own API server was away can't know whether the hub was. The fence then gives the
-// hub some time to come back (see Book.Tick), within what the hub's time-out allows: an upgrade of
-// a control plane shall not end Pods that have run for days.
+// While its own API server is away, a worker can't know whether the hub renews the Lease. The fence
+// then closes later (see Tracker.CloseDue), within what the hub's time-out allows: an upgrade of a
+// control plane must not end Pods that have run for days.
 package fence

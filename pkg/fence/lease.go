@@ -17,36 +17,38 @@ const (
 	DefaultDuration = 40 * time.Second
 	// DefaultInterval is the time between two renewals: three may fail.
 	DefaultInterval = 10 * time.Second
-	// DefaultAfter is how long after the Lease's expiry the fence closes. A hub that is away for
-	// longer, together with the Lease's duration, stops its Jobs in all fenced workers.
+	// DefaultAfter is how long after the Lease's expiry the fence closes. A hub that renews nothing
+	// for longer than that and the Lease's duration stops its Jobs in all fenced workers.
 	DefaultAfter = 10 * time.Minute
 )
 
-// Word is what a Lease says at one moment.
-type Word struct {
+// Lease is the state of a hub's Lease.
+type Lease struct {
 	Origin v1alpha1.Origin
-	// Renewal is another one after each renewal.
+	// Renewal changes with each renewal.
 	Renewal string
-	// Renewed is when that was, by the hub's clock. Zero: not said.
+	// Renewed is the time of the last renewal by the hub's clock. Zero: unknown.
 	Renewed time.Time
 	// Version is the Lease's resourceVersion.
 	Version string
 	// Duration is how long the Lease lasts without a renewal.
 	Duration time.Duration
-	// LostTimeout is when the hub lets Jobs go on elsewhere. Zero: not said.
+	// LostTimeout is how long the hub waits for a lost worker before it moves its Jobs. Zero:
+	// unknown.
 	LostTimeout time.Duration
-	// After is what a controller in the worker has answered. Zero: nothing yet.
+	// After is when the worker closes the fence, as its controller has written it into the Lease.
+	// Zero: not yet.
 	After time.Duration
 }
 
-// Read reads a Lease. It's false for a Lease that isn't a hub's. A duration that can't be read is
-// none.
-func Read(lease *coordinationv1.Lease) (Word, bool) {
+// Read parses a Lease. It returns false for a Lease that isn't a hub's. An invalid duration counts
+// as unset.
+func Read(lease *coordinationv1.Lease) (Lease, bool) {
 	origin := v1alpha1.Origin(lease.Labels[v1alpha1.LabelOrigin])
 	if origin == "" || lease.Name != origin.FenceLease() {
-		return Word{}, false
+		return Lease{}, false
 	}
-	w := Word{
+	l := Lease{
 		Origin: origin, Version: lease.ResourceVersion,
 		Duration:    DefaultDuration,
 		LostTimeout: durationOf(lease, v1alpha1.AnnotationWorkerLostTimeout),
@@ -54,13 +56,13 @@ func Read(lease *coordinationv1.Lease) (Word, bool) {
 		Renewal:     ptr.Deref(lease.Spec.HolderIdentity, ""),
 	}
 	if lease.Spec.RenewTime != nil {
-		w.Renewed = lease.Spec.RenewTime.Time
-		w.Renewal += " " + w.Renewed.UTC().Format(metav1.RFC3339Micro)
+		l.Renewed = lease.Spec.RenewTime.Time
+		l.Renewal += " " + l.Renewed.UTC().Format(metav1.RFC3339Micro)
 	}
 	if seconds := ptr.Deref(lease.Spec.LeaseDurationSeconds, 0); seconds > 0 {
-		w.Duration = time.Duration(seconds) * time.Second
+		l.Duration = time.Duration(seconds) * time.Second
 	}
-	return w, true
+	return l, true
 }
 
 func durationOf(lease *coordinationv1.Lease, annotation string) time.Duration {
@@ -71,21 +73,14 @@ func durationOf(lease *coordinationv1.Lease, annotation string) time.Duration {
 	return d
 }
 
-// LateError says that a fence closes too late to be of use.
-type LateError struct{ After, Duration, LostTimeout time.Duration }
-
-// Error names the two settings, and what would do.
-func (e LateError) Error() string {
-	return fmt.Sprintf("the fence closes %s after the hub's last word (--fence-after=%s of jobferry-worker, and the Lease's %s), "+
-		"but the hub moves Jobs after %s: lower --fence-after, or raise workerLostTimeout above %s and the Pods' termination grace period",
-		e.After+e.Duration, e.After, e.Duration, e.LostTimeout, e.After+e.Duration)
-}
-
-// Late is a LateError if a fence that closes so long after the Lease's expiry isn't closed before
-// the hub's time-out; nil if it is, or if the hub didn't say.
+// Late returns an error if a fence that closes so long after the Lease's expiry isn't closed before
+// the hub moves the Jobs. It returns nil if the hub's time-out is unknown.
 func Late(after, duration, lostTimeout time.Duration) error {
-	if lostTimeout == 0 || after+duration < lostTimeout {
+	closes := after + duration
+	if lostTimeout == 0 || closes < lostTimeout {
 		return nil
 	}
-	return LateError{After: after, Duration: duration, LostTimeout: lostTimeout}
+	return fmt.Errorf("the fence closes %s after the last renewal of the hub's Lease (--fence-after=%s of jobferry-worker, and the Lease's %s), "+
+		"but the hub moves Jobs after %s: lower --fence-after, or raise workerLostTimeout above %s and the Pods' termination grace period",
+		closes, after, duration, lostTimeout, closes)
 }

@@ -29,7 +29,7 @@ func aLease(edits ...func(*coordinationv1.Lease)) *coordinationv1.Lease {
 
 func TestRead(t *testing.T) {
 	got, ours := Read(aLease())
-	want := Word{
+	want := Lease{
 		Origin: "hub", Renewal: "manager 2026-01-01T12:00:00.000000Z", Renewed: noon, Version: "7",
 		Duration: 30 * time.Second, LostTimeout: 20 * time.Minute, After: 3 * time.Minute,
 	}
@@ -42,17 +42,17 @@ func TestReadWhatSomebodyWrote(t *testing.T) {
 	for name, row := range map[string]struct {
 		edit func(*coordinationv1.Lease)
 		ours bool
-		so   func(Word) bool
+		so   func(Lease) bool
 	}{
 		"another program's":   {func(l *coordinationv1.Lease) { l.Labels = nil }, false, nil},
 		"of another name":     {func(l *coordinationv1.Lease) { l.Name = "jobferry-worker" }, false, nil},
-		"no duration":         {func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = nil }, true, func(w Word) bool { return w.Duration == DefaultDuration }},
-		"a negative duration": {func(l *coordinationv1.Lease) { *l.Spec.LeaseDurationSeconds = -1 }, true, func(w Word) bool { return w.Duration == DefaultDuration }},
-		"never renewed":       {func(l *coordinationv1.Lease) { l.Spec.RenewTime = nil }, true, func(w Word) bool { return w.Renewal == "manager" }},
+		"no duration":         {func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = nil }, true, func(w Lease) bool { return w.Duration == DefaultDuration }},
+		"a negative duration": {func(l *coordinationv1.Lease) { *l.Spec.LeaseDurationSeconds = -1 }, true, func(w Lease) bool { return w.Duration == DefaultDuration }},
+		"never renewed":       {func(l *coordinationv1.Lease) { l.Spec.RenewTime = nil }, true, func(w Lease) bool { return w.Renewal == "manager" }},
 		"rubbish": {func(l *coordinationv1.Lease) { l.Annotations[v1alpha1.AnnotationWorkerLostTimeout] = "soon" }, true,
-			func(w Word) bool { return w.LostTimeout == 0 }},
+			func(w Lease) bool { return w.LostTimeout == 0 }},
 		"less than nothing": {func(l *coordinationv1.Lease) { l.Annotations[v1alpha1.AnnotationFenceAfter] = "-1s" }, true,
-			func(w Word) bool { return w.After == 0 }},
+			func(w Lease) bool { return w.After == 0 }},
 	} {
 		got, ours := Read(aLease(row.edit))
 		if ours != row.ours || ours && !row.so(got) {

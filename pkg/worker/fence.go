@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
@@ -25,13 +26,13 @@ import (
 	"github.com/jobferry/jobferry/pkg/fence"
 )
 
-// askTimeout is how long the worker's own API server may take to list the Leases, or to take an
-// answer: no fence waits for longer than that with its closing.
-const askTimeout = 5 * time.Second
+// leaseTimeout bounds the requests about Leases to the worker's own API server: they delay the
+// closing of a fence by no more than that.
+const leaseTimeout = 5 * time.Second
 
-// fencer keeps the fence.Book: it listens to the hubs' Leases, and has the Jobs of an origin synced
-// when its fence closes. It runs on every replica, so that one that takes over knows for how long
-// nothing was heard; it writes on the leader.
+// fencer watches the hubs' Leases, and enqueues the Jobs of an origin when its fence closes. It
+// runs on every replica, so that a new leader knows how old the last renewals are. Only the leader
+// writes.
 type fencer struct {
 	leases  coordinationclient.LeaseInterface
 	after   time.Duration
@@ -41,44 +42,44 @@ type fencer struct {
 	metrics *fenceMetrics
 	elected <-chan struct{}
 	// registry has the fencer's gauges for as long as it runs.
-	registry prometheus.Registerer
-	wake     func(context.Context, v1alpha1.Origin)
+	registry    prometheus.Registerer
+	enqueueJobs func(context.Context, v1alpha1.Origin)
 
-	kicked chan struct{} // room for one: there is news
+	changed chan struct{} // buffers one: a Lease has changed
 
-	mu   sync.Mutex // guards what follows; never held during a request
-	book *fence.Book
-	// unanswered are the origins whose Lease doesn't say our After.
-	unanswered map[v1alpha1.Origin]bool
-	// late is what was last told of an origin whose hub doesn't wait for us.
-	late map[v1alpha1.Origin]string
+	mu      sync.Mutex // guards what follows; never held during a request
+	tracker *fence.Tracker
+	// unpublished are the origins whose Lease doesn't have our fence-after yet.
+	unpublished sets.Set[v1alpha1.Origin]
+	// warned is the last warning about an origin whose hub moves Jobs before the fence closes.
+	warned map[v1alpha1.Origin]string
 }
 
-// closed says whether an origin's Jobs must not run.
+// closed reports whether an origin's Jobs must not run.
 func (f *fencer) closed(origin v1alpha1.Origin) bool {
 	if f == nil || origin == "" {
 		return false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.book.Closed(origin)
+	return f.tracker.Closed(origin)
 }
 
-// ready is the readiness check: a fence that closes too late for its hub is none.
+// ready is the readiness check. It fails while a fence closes too late for its hub.
 func (f *fencer) ready(*http.Request) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var errs []error
-	for origin, err := range f.book.Late() {
+	for origin, err := range f.tracker.Late() {
 		errs = append(errs, fmt.Errorf("hub %s: %w", origin, err))
 	}
 	return errors.Join(errs...)
 }
 
-// NeedLeaderElection says that the fencer runs on every replica.
+// NeedLeaderElection reports false: the fencer runs on every replica.
 func (f *fencer) NeedLeaderElection() bool { return false }
 
-// Start keeps the book until the context ends.
+// Start tracks the Leases until the context ends.
 func (f *fencer) Start(ctx context.Context) error {
 	var watching sync.WaitGroup
 	watching.Go(func() { f.watch(ctx) })
@@ -95,110 +96,106 @@ func (f *fencer) Start(ctx context.Context) error {
 			return nil
 		case <-elected:
 			elected = nil
-		case <-f.kicked:
+		case <-f.changed:
 		case <-timer.C():
 		}
-		if next := f.turn(ctx); next > 0 {
+		if next := f.sync(ctx); next > 0 {
 			timer.Reset(next)
 		}
 	}
 }
 
-// turn does what is due, and answers with the time until something is again; zero for when there is
-// news.
-func (f *fencer) turn(ctx context.Context) time.Duration {
-	if f.expecting() {
-		f.ask(ctx)
+// sync does what is due, and returns the wake-up for the next time.
+func (f *fencer) sync(ctx context.Context) time.Duration {
+	f.mu.Lock()
+	needsProbe := f.tracker.NeedsProbe(f.clock.Now())
+	f.mu.Unlock()
+	if needsProbe {
+		f.probe(ctx)
 	}
 	f.mu.Lock()
-	closed, next := f.book.Tick(f.clock.Now())
+	closed, next := f.tracker.CloseDue(f.clock.Now())
 	f.mu.Unlock()
 	for _, origin := range closed {
-		f.log.Info("The hub's Lease has expired: its Jobs are stopped until it's in touch again", "origin", origin, "fenceAfter", f.after)
-		f.wake(ctx, origin)
+		f.log.Info("The hub's Lease has expired: its Jobs are stopped until the hub renews it and confirms them", "origin", origin, "fenceAfter", f.after)
+		f.enqueueJobs(ctx, origin)
 	}
-	if f.leads() {
-		f.complain()
-		f.answer(ctx)
+	if f.isLeader() {
+		f.warnLate()
+		f.publishAfter(ctx)
 	}
 	return next
 }
 
-func (f *fencer) expecting() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.book.Expecting(f.clock.Now())
-}
-
-// ask lists the Leases: a watch may be behind, and doesn't tell whether the API server is there. A
-// Lease that isn't there is forgotten, whatever was heard of it last.
-func (f *fencer) ask(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+// probe lists the Leases: a watch may be behind, and doesn't show whether the API server answers.
+// An origin whose Lease isn't listed is forgotten.
+func (f *fencer) probe(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
 	defer cancel()
 	list, err := f.leases.List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelOrigin})
 	if err == nil {
-		f.hearAll(list.Items)
+		f.observeAll(list.Items)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.book.Touch(err == nil, f.clock.Now())
+	f.tracker.ObserveProbe(err == nil, f.clock.Now())
 }
 
-func (f *fencer) hear(lease *coordinationv1.Lease) {
-	word, ours := fence.Read(lease)
+func (f *fencer) observe(object *coordinationv1.Lease) {
+	lease, ours := fence.Read(object)
 	if !ours {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	wasClosed := f.book.Closed(word.Origin)
-	f.book.Hear(word, f.clock.Now())
-	if word.After == f.after {
-		delete(f.unanswered, word.Origin)
+	wasClosed := f.tracker.Closed(lease.Origin)
+	f.tracker.Observe(lease, f.clock.Now())
+	if lease.After == f.after {
+		f.unpublished.Delete(lease.Origin)
 	} else {
-		f.unanswered[word.Origin] = true
+		f.unpublished.Insert(lease.Origin)
 	}
-	if wasClosed && !f.book.Closed(word.Origin) {
-		f.log.Info("The hub is in touch again; its Jobs go on as soon as it confirms them", "origin", word.Origin)
+	if wasClosed && !f.tracker.Closed(lease.Origin) {
+		f.log.Info("The hub has renewed its Lease; its Jobs continue as soon as it confirms them", "origin", lease.Origin)
 	}
 }
 
-// hearAll takes the Leases for all that there are.
-func (f *fencer) hearAll(leases []coordinationv1.Lease) {
-	there := map[v1alpha1.Origin]bool{}
-	for i := range leases {
-		if word, ours := fence.Read(&leases[i]); ours {
-			there[word.Origin] = true
-			f.hear(&leases[i])
+// observeAll records a complete list of the Leases.
+func (f *fencer) observeAll(objects []coordinationv1.Lease) {
+	listed := sets.New[v1alpha1.Origin]()
+	for i := range objects {
+		if lease, ours := fence.Read(&objects[i]); ours {
+			listed.Insert(lease.Origin)
+			f.observe(&objects[i])
 		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, origin := range f.book.Origins() {
-		if !there[origin] {
-			f.drop(origin)
+	for _, origin := range f.tracker.Origins() {
+		if !listed.Has(origin) {
+			f.forgetOrigin(origin)
 		}
 	}
 }
 
-func (f *fencer) forget(lease *coordinationv1.Lease) {
-	word, ours := fence.Read(lease)
+func (f *fencer) forget(object *coordinationv1.Lease) {
+	lease, ours := fence.Read(object)
 	if !ours {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.drop(word.Origin)
+	f.forgetOrigin(lease.Origin)
 }
 
-// drop forgets an origin; the caller holds the lock.
-func (f *fencer) drop(origin v1alpha1.Origin) {
-	f.book.Forget(origin)
-	delete(f.unanswered, origin)
-	delete(f.late, origin)
+// forgetOrigin must be called with the lock held.
+func (f *fencer) forgetOrigin(origin v1alpha1.Origin) {
+	f.tracker.Forget(origin)
+	f.unpublished.Delete(origin)
+	delete(f.warned, origin)
 }
 
-func (f *fencer) leads() bool {
+func (f *fencer) isLeader() bool {
 	select {
 	case <-f.elected:
 		return true
@@ -207,62 +204,55 @@ func (f *fencer) leads() bool {
 	}
 }
 
-// answer tells the hubs when we close the fence. What fails is tried again at the next renewal.
-func (f *fencer) answer(ctx context.Context) {
+// publishAfter writes into the hubs' Leases when the fence closes. A failure is tried again at the
+// next renewal.
+func (f *fencer) publishAfter(ctx context.Context) {
 	f.mu.Lock()
-	origins := make([]v1alpha1.Origin, 0, len(f.unanswered))
-	for origin := range f.unanswered {
-		origins = append(origins, origin)
-	}
+	origins := sets.List(f.unpublished)
 	f.mu.Unlock()
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
 		"annotations": map[string]string{v1alpha1.AnnotationFenceAfter: f.after.String()},
 	}})
 	if err != nil {
-		f.log.Error(err, "Lease can't be answered")
+		f.log.Error(err, "The patch of the Leases can't be made")
 		return
 	}
-	slices.Sort(origins)
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
 	defer cancel()
 	for _, origin := range origins {
-		answered, err := f.leases.Patch(ctx, origin.FenceLease(), types.MergePatchType, patch, metav1.PatchOptions{})
+		patched, err := f.leases.Patch(ctx, origin.FenceLease(), types.MergePatchType, patch, metav1.PatchOptions{})
 		switch {
 		case err == nil:
-			f.hear(answered)
+			f.observe(patched)
 		case !apierrors.IsNotFound(err) && ctx.Err() == nil:
-			f.log.Error(err, "The hub can't be told when the fence closes", "origin", origin)
+			f.log.Error(err, "The hub's Lease can't be patched with the time at which the fence closes", "origin", origin)
 		}
 	}
 }
 
-// complain tells, once, of fences that close too late.
-func (f *fencer) complain() {
+// warnLate warns once about each fence that closes too late.
+func (f *fencer) warnLate() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	late := f.book.Late()
+	late := f.tracker.Late()
 	for origin, err := range late {
-		if f.late[origin] == err.Error() {
+		if f.warned[origin] == err.Error() {
 			continue
 		}
-		f.late[origin] = err.Error()
-		f.log.Error(err, "The fence is of no use", "origin", origin)
+		f.warned[origin] = err.Error()
+		f.log.Error(err, "The fence closes too late", "origin", origin)
 		f.events.Event(&coordinationv1.Lease{
 			TypeMeta:   metav1.TypeMeta{APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease"},
 			ObjectMeta: metav1.ObjectMeta{Namespace: v1alpha1.SystemNamespace, Name: origin.FenceLease()},
 		}, corev1.EventTypeWarning, "FenceTooLate", err.Error())
 	}
-	for origin := range f.late {
-		if late[origin] == nil {
-			delete(f.late, origin)
-		}
-	}
+	maps.DeleteFunc(f.warned, func(origin v1alpha1.Origin, _ string) bool { return late[origin] == nil })
 }
 
-// kick makes the loop have a look.
-func (f *fencer) kick() {
+// notify makes the loop sync.
+func (f *fencer) notify() {
 	select {
-	case f.kicked <- struct{}{}:
-	default: // it will have one anyway
+	case f.changed <- struct{}{}:
+	default: // it will sync anyway
 	}
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/util/sets"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
@@ -14,21 +14,12 @@ import (
 	"github.com/jobferry/jobferry/pkg/fence"
 )
 
-// fenceSource brings the Jobs of an origin whose fence closes into the queue of the Job controller.
-type fenceSource struct {
-	*fencer
-	jobs    client.Reader
-	options Options
-	queue   workQueue
-}
-
-// addFence adds the fencer to the manager, unless the options want none. Leases are watched by a
-// client of its own: in the manager's cache they'd have to be those of all namespaces, with the
-// heartbeats of all nodes.
-func addFence(mgr manager.Manager, o Options, q workQueue) (*fenceSource, error) {
-	s := &fenceSource{jobs: mgr.GetClient(), options: o, queue: q}
+// addFence adds the fencer to the manager; it returns nil if the options switch it off. The fencer
+// watches Leases with a client of its own: the manager's cache would hold those of all namespaces,
+// with the heartbeats of all nodes.
+func addFence(mgr manager.Manager, o Options, q workQueue) (*fencer, error) {
 	if o.FenceAfter < 0 {
-		return s, nil
+		return nil, nil
 	}
 	api, err := coordinationclient.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
@@ -38,30 +29,29 @@ func addFence(mgr manager.Manager, o Options, q workQueue) (*fenceSource, error)
 	if err != nil {
 		return nil, fmt.Errorf("register metrics: %w", err)
 	}
-	s.fencer = newFencer(o, api.Leases(v1alpha1.SystemNamespace), clock.RealClock{})
-	s.elected, s.registry, s.metrics, s.wake = mgr.Elected(), ctrlmetrics.Registry, m, s.wakeJobs
-	s.log = mgr.GetLogger().WithName("fence")
-	s.events = mgr.GetEventRecorderFor("jobferry-worker") //nolint:staticcheck // with the rights that the other events take
-	if err := mgr.AddReadyzCheck("fence", s.ready); err != nil {
+	f := newFencer(o, api.Leases(v1alpha1.SystemNamespace), clock.RealClock{})
+	f.elected, f.registry, f.metrics = mgr.Elected(), ctrlmetrics.Registry, m
+	f.log = mgr.GetLogger().WithName("fence")
+	f.enqueueJobs = func(ctx context.Context, origin v1alpha1.Origin) {
+		if err := o.enqueueFenced(ctx, mgr.GetClient(), origin, q); err != nil {
+			f.log.Error(err, "Jobs can't be stopped")
+		}
+	}
+	f.events = mgr.GetEventRecorderFor("jobferry-worker") //nolint:staticcheck // it needs no other permission than the other events
+	if err := mgr.AddReadyzCheck("fence", f.ready); err != nil {
 		return nil, fmt.Errorf("readiness check: %w", err)
 	}
-	if err := mgr.Add(s.fencer); err != nil {
+	if err := mgr.Add(f); err != nil {
 		return nil, err
 	}
-	return s, nil
+	return f, nil
 }
 
-// newFencer makes a fencer of which nobody is told anything yet.
+// newFencer returns a fencer without its outputs: log, events, metrics and enqueueJobs.
 func newFencer(o Options, leases coordinationclient.LeaseInterface, c clock.Clock) *fencer {
 	return &fencer{
 		leases: leases, after: o.FenceAfter, clock: c,
-		kicked: make(chan struct{}, 1), book: fence.NewBook(o.FenceAfter),
-		unanswered: map[v1alpha1.Origin]bool{}, late: map[v1alpha1.Origin]string{},
-	}
-}
-
-func (s *fenceSource) wakeJobs(ctx context.Context, origin v1alpha1.Origin) {
-	if err := s.options.wakeFenced(ctx, s.jobs, origin, s.queue); err != nil {
-		s.log.Error(err, "Jobs can't be stopped")
+		changed: make(chan struct{}, 1), tracker: fence.NewTracker(o.FenceAfter),
+		unpublished: sets.New[v1alpha1.Origin](), warned: map[v1alpha1.Origin]string{},
 	}
 }

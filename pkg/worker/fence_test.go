@@ -26,24 +26,24 @@ import (
 	"github.com/jobferry/jobferry/pkg/fence"
 )
 
-// hubs are Leases in a worker, and the fencer that listens to them.
+// hubs are Leases in a worker, and the fencer that watches them.
 type hubs struct {
 	*cluster
-	leases *fake.Clientset
-	woken  []v1alpha1.Origin
-	events *record.FakeRecorder
+	leases   *fake.Clientset
+	enqueued []v1alpha1.Origin
+	events   *record.FakeRecorder
 }
 
-// withHubs has the cluster's shell listen to Leases.
+// withHubs gives the cluster's reconciler a fencer.
 func withHubs(c *cluster, after time.Duration) *hubs {
 	c.t.Helper()
 	h := &hubs{cluster: c, leases: fake.NewClientset(), events: record.NewFakeRecorder(10)}
 	f := newFencer(Options{FenceAfter: after}.withDefaults(), h.leases.CoordinationV1().Leases(v1alpha1.SystemNamespace), c.clock)
 	f.log, f.events, f.registry = logr.Discard(), h.events, prometheus.NewRegistry()
-	leads := make(chan struct{})
-	close(leads)
-	f.elected = leads
-	f.wake = func(_ context.Context, origin v1alpha1.Origin) { h.woken = append(h.woken, origin) }
+	elected := make(chan struct{})
+	close(elected)
+	f.elected = elected
+	f.enqueueJobs = func(_ context.Context, origin v1alpha1.Origin) { h.enqueued = append(h.enqueued, origin) }
 	var err error
 	if f.metrics, err = newFenceMetrics(prometheus.NewRegistry()); err != nil {
 		c.t.Fatal(err)
@@ -52,7 +52,7 @@ func withHubs(c *cluster, after time.Duration) *hubs {
 	return h
 }
 
-// renew is a hub's renewal, and the watch that brings it.
+// renew is a hub's renewal, which the watch delivers.
 func (h *hubs) renew(origin v1alpha1.Origin, lostTimeout time.Duration) {
 	h.t.Helper()
 	leases := h.leases.CoordinationV1().Leases(v1alpha1.SystemNamespace)
@@ -73,21 +73,21 @@ func (h *hubs) renew(origin v1alpha1.Origin, lostTimeout time.Duration) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.jobs.fence.hear(is)
-	h.jobs.fence.turn(h.t.Context())
+	h.jobs.fence.observe(is)
+	h.jobs.fence.sync(h.t.Context())
 }
 
 // silence lets time pass in which no hub renews.
 func (h *hubs) silence(d time.Duration) {
 	h.t.Helper()
 	for end := h.clock.Now().Add(d); h.clock.Now().Before(end); {
-		next := h.jobs.fence.turn(h.t.Context())
+		next := h.jobs.fence.sync(h.t.Context())
 		if left := end.Sub(h.clock.Now()); next == 0 || next > left {
 			next = left
 		}
 		h.clock.Step(next)
 	}
-	h.jobs.fence.turn(h.t.Context())
+	h.jobs.fence.sync(h.t.Context())
 }
 
 func of(origin string) func(*batchv1.Job) {
@@ -103,8 +103,8 @@ func (h *hubs) confirm() {
 	}
 }
 
-// The life of a fenced Job: marked before any Pod goes; it stays fenced over a restart, and a
-// renewal; it goes on when the hub has taken the mark off.
+// The life of a fenced Job: it is marked before any Pod is deleted, stays fenced over a restart and
+// a renewal, and continues when the hub has removed the mark.
 func TestFencedJob(t *testing.T) {
 	c := newCluster(t, Options{}, aJob(of("hub")))
 	h := withHubs(c, 5*time.Minute)
@@ -112,12 +112,12 @@ func TestFencedJob(t *testing.T) {
 	c.mustSync()
 	h.silence(5 * time.Minute)
 	c.mustSync()
-	if len(c.pods()) != 2 || len(h.woken) != 0 {
-		t.Fatalf("%d Pods, woken %v: the fence isn't closed yet", len(c.pods()), h.woken)
+	if len(c.pods()) != 2 || len(h.enqueued) != 0 {
+		t.Fatalf("%d Pods, enqueued %v: the fence isn't closed yet", len(c.pods()), h.enqueued)
 	}
 	h.silence(time.Minute)
-	if len(h.woken) != 1 || h.woken[0] != "hub" {
-		t.Fatalf("woken %v", h.woken)
+	if len(h.enqueued) != 1 || h.enqueued[0] != "hub" {
+		t.Fatalf("enqueued %v", h.enqueued)
 	}
 	before := len(c.writes)
 	c.mustSync()
@@ -131,7 +131,7 @@ func TestFencedJob(t *testing.T) {
 		c.mustSync()
 	}
 	if len(c.pods()) != 0 {
-		t.Fatal("runs without the hub's word")
+		t.Fatal("runs before the hub has confirmed it")
 	}
 	h.confirm()
 	c.mustSync()
@@ -140,7 +140,7 @@ func TestFencedJob(t *testing.T) {
 	}
 }
 
-// A Job is stopped only with its mark on record, else a crash would have it run again.
+// A Job is stopped only with its mark written, else it would run again after a crash.
 func TestFencedJobThatCannotBeMarked(t *testing.T) {
 	c := newCluster(t, Options{}, aJob(of("hub")))
 	h := withHubs(c, 5*time.Minute)
@@ -160,8 +160,8 @@ func TestJobsThatTheFenceLeavesAlone(t *testing.T) {
 	for name, edit := range map[string]func(*batchv1.Job){
 		"of nobody":                    func(*batchv1.Job) {},
 		"of a hub that keeps no Lease": of("older"),
-		"of a hub that is in touch":    of("other"),
-		"let go by its hub": func(j *batchv1.Job) {
+		"of a hub that renews":         of("other"),
+		"released by its hub": func(j *batchv1.Job) {
 			j.Annotations = map[string]string{v1alpha1.AnnotationFenced: "2026-01-01T12:00:00Z"}
 		},
 	} {
@@ -172,15 +172,15 @@ func TestJobsThatTheFenceLeavesAlone(t *testing.T) {
 			h.silence(time.Hour)
 			h.renew("other", 15*time.Minute)
 			c.mustSync()
-			if len(c.pods()) != 2 || len(h.woken) != 1 {
-				t.Errorf("%d Pods, woken %v", len(c.pods()), h.woken)
+			if len(c.pods()) != 2 || len(h.enqueued) != 1 {
+				t.Errorf("%d Pods, enqueued %v", len(c.pods()), h.enqueued)
 			}
 		})
 	}
 }
 
-// The Lease of a hub that has let the worker go closes nothing.
-func TestLeaseThatIsTakenAway(t *testing.T) {
+// The Lease of a hub that has removed the worker closes nothing.
+func TestDeletedLease(t *testing.T) {
 	c := newCluster(t, Options{}, aJob(of("hub")))
 	h := withHubs(c, 5*time.Minute)
 	h.renew("hub", 15*time.Minute)
@@ -191,13 +191,13 @@ func TestLeaseThatIsTakenAway(t *testing.T) {
 	h.silence(3 * time.Minute)
 	h.jobs.fence.forget(lease)
 	h.silence(time.Hour)
-	if len(h.woken) != 0 {
-		t.Errorf("woken %v", h.woken)
+	if len(h.enqueued) != 0 {
+		t.Errorf("enqueued %v", h.enqueued)
 	}
 }
 
-// The hub learns when we close the fence, once.
-func TestAnswerInTheLease(t *testing.T) {
+// The fencer writes once into the Lease when it closes the fence.
+func TestFenceAfterIsPublished(t *testing.T) {
 	h := withHubs(newCluster(t, Options{}), 5*time.Minute)
 	h.renew("hub", 15*time.Minute)
 	h.renew("hub", 15*time.Minute)
@@ -205,7 +205,7 @@ func TestAnswerInTheLease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if word, _ := fence.Read(lease); word.After != 5*time.Minute {
+	if got, _ := fence.Read(lease); got.After != 5*time.Minute {
 		t.Errorf("annotations %v", lease.Annotations)
 	}
 	patches := 0
@@ -219,32 +219,32 @@ func TestAnswerInTheLease(t *testing.T) {
 	}
 }
 
-// patient is an API server that takes its time to patch a Lease.
-type patient struct {
+// slowLeases records how long a patch of a Lease may take.
+type slowLeases struct {
 	coordinationclient.LeaseInterface
-	given time.Duration // for one patch
+	allowed time.Duration // for one patch
 }
 
-func (p *patient) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, o metav1.PatchOptions, sub ...string) (*coordinationv1.Lease, error) {
-	p.given = time.Hour
+func (p *slowLeases) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, o metav1.PatchOptions, sub ...string) (*coordinationv1.Lease, error) {
+	p.allowed = time.Hour
 	if end, ok := ctx.Deadline(); ok {
-		p.given = time.Until(end)
+		p.allowed = time.Until(end)
 	}
 	return p.LeaseInterface.Patch(ctx, name, kind, data, o, sub...)
 }
 
-// An API server that hangs while a hub is answered keeps no fence from closing.
-func TestAnswerIsBounded(t *testing.T) {
+// An API server that hangs while it patches a Lease keeps no fence from closing.
+func TestPublishingIsBounded(t *testing.T) {
 	h := withHubs(newCluster(t, Options{}), 5*time.Minute)
-	slow := &patient{LeaseInterface: h.jobs.fence.leases}
+	slow := &slowLeases{LeaseInterface: h.jobs.fence.leases}
 	h.jobs.fence.leases = slow
 	h.renew("hub", 15*time.Minute)
-	if slow.given <= 0 || slow.given > askTimeout {
-		t.Errorf("%s for one patch", slow.given)
+	if slow.allowed <= 0 || slow.allowed > leaseTimeout {
+		t.Errorf("%s for one patch", slow.allowed)
 	}
 }
 
-// An answer may come back after the watch has told that the Lease is gone.
+// A patch may return after the watch has reported the deletion of the Lease.
 func TestLeaseThatIsGoneIsForgotten(t *testing.T) {
 	h := withHubs(newCluster(t, Options{}), 5*time.Minute)
 	h.renew("hub", 15*time.Minute)
@@ -257,15 +257,14 @@ func TestLeaseThatIsGoneIsForgotten(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.jobs.fence.forget(lease)
-	h.jobs.fence.hear(lease)
+	h.jobs.fence.observe(lease)
 	h.silence(time.Hour)
-	if len(h.woken) != 0 || len(h.jobs.fence.book.Origins()) != 0 {
-		t.Errorf("woken %v, known %v", h.woken, h.jobs.fence.book.Origins())
+	if len(h.enqueued) != 0 || len(h.jobs.fence.tracker.Origins()) != 0 {
+		t.Errorf("enqueued %v, known %v", h.enqueued, h.jobs.fence.tracker.Origins())
 	}
 }
 
-// A fence that closes too late is none, and everybody hears of it: once in events, all the time in
-// readiness.
+// A fence that closes too late is reported: once as an event, and by the readiness check.
 func TestFenceThatIsTooLate(t *testing.T) {
 	h := withHubs(newCluster(t, Options{}), 5*time.Minute)
 	if err := h.jobs.fence.ready(nil); err != nil {
@@ -281,8 +280,8 @@ func TestFenceThatIsTooLate(t *testing.T) {
 	}
 }
 
-// While the own API server is away nobody can be stopped; when it's back, the hub gets the time to
-// be heard.
+// While the own API server is away no Job can be stopped. When it's back, the hub gets the time to
+// renew its Lease.
 func TestOwnAPIServerIsAway(t *testing.T) {
 	h := withHubs(newCluster(t, Options{}), 5*time.Minute)
 	h.renew("hub", 15*time.Minute)
@@ -293,17 +292,17 @@ func TestOwnAPIServerIsAway(t *testing.T) {
 	h.silence(8 * time.Minute)
 	away = false
 	h.silence(time.Minute)
-	if len(h.woken) != 0 {
-		t.Fatal("stopped the Jobs before the hub could be heard")
+	if len(h.enqueued) != 0 {
+		t.Fatal("stopped the Jobs before the hub could renew its Lease")
 	}
 	h.silence(time.Minute)
-	if len(h.woken) != 1 {
-		t.Error("the hub isn't there, and its Jobs run on")
+	if len(h.enqueued) != 1 {
+		t.Error("the hub doesn't renew its Lease, and its Jobs run on")
 	}
 }
 
-// Only unfinished Jobs of that origin that are ours are woken.
-func TestWakeFenced(t *testing.T) {
+// Only unfinished Jobs of that origin that we manage are enqueued.
+func TestEnqueueFenced(t *testing.T) {
 	named := func(name string) func(*batchv1.Job) {
 		return func(j *batchv1.Job) { j.Name, j.UID = name, types.UID(name) }
 	}
@@ -315,13 +314,13 @@ func TestWakeFenced(t *testing.T) {
 		}))
 	q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 	defer q.ShutDown()
-	if err := DefaultOptions().wakeFenced(t.Context(), c.api, "hub", q); err != nil {
+	if err := DefaultOptions().enqueueFenced(t.Context(), c.api, "hub", q); err != nil {
 		t.Fatal(err)
 	}
 	if q.Len() != 1 {
-		t.Fatalf("%d Jobs woken", q.Len())
+		t.Fatalf("%d Jobs enqueued", q.Len())
 	}
 	if got, _ := q.Get(); got.Name != "ours" {
-		t.Errorf("woken %v", got)
+		t.Errorf("enqueued %v", got)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// watch hears of the Leases with the label of an origin; those of other programs, which change
-// every few seconds, are none of ours.
+// watch observes the Leases with the label of an origin. Those of other programs change every few
+// seconds.
 func (f *fencer) watch(ctx context.Context) {
 	narrow := func(o metav1.ListOptions) metav1.ListOptions {
 		o.LabelSelector = v1alpha1.LabelOrigin
@@ -31,32 +31,32 @@ func (f *fencer) watch(ctx context.Context) {
 		},
 		ObjectType: &coordinationv1.Lease{},
 		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    func(o any) { f.told(o, f.hear) },
-			UpdateFunc: func(_, o any) { f.told(o, f.hear) },
-			DeleteFunc: func(o any) { f.told(o, f.forget) },
+			AddFunc:    func(o any) { f.handle(o, f.observe) },
+			UpdateFunc: func(_, o any) { f.handle(o, f.observe) },
+			DeleteFunc: func(o any) { f.handle(o, f.forget) },
 		},
 	})
 	informer.RunWithContext(ctx)
 }
 
-func (f *fencer) told(object any, take func(*coordinationv1.Lease)) {
+func (f *fencer) handle(object any, do func(*coordinationv1.Lease)) {
 	if tombstone, gone := object.(cache.DeletedFinalStateUnknown); gone {
 		object = tombstone.Obj
 	}
 	if lease, ok := object.(*coordinationv1.Lease); ok {
-		take(lease)
-		f.kick()
+		do(lease)
+		f.notify()
 	}
 }
 
-// fenceMetrics are about the fence alone: the built-in controller has none of them.
+// fenceMetrics are the metrics that the built-in controller doesn't have.
 type fenceMetrics struct{ marked *prometheus.CounterVec }
 
 var (
 	closedDesc = prometheus.NewDesc("jobferry_fence_closed",
-		"1 while the Jobs of a hub are stopped because it's out of touch.", []string{"origin"}, nil)
+		"1 while the Jobs of a hub are stopped because it doesn't renew its Lease.", []string{"origin"}, nil)
 	lateDesc = prometheus.NewDesc("jobferry_fence_late",
-		"1 while the fence closes later than the hub moves Jobs: it's of no use then.", []string{"origin"}, nil)
+		"1 while the hub moves Jobs before the fence closes: they may run twice.", []string{"origin"}, nil)
 )
 
 func newFenceMetrics(registry prometheus.Registerer) (*fenceMetrics, error) {
@@ -65,7 +65,7 @@ func newFenceMetrics(registry prometheus.Registerer) (*fenceMetrics, error) {
 	return m, b.err
 }
 
-// fenceCollector tells of the fences as they are when asked.
+// fenceCollector reads the state of the fences at each scrape.
 type fenceCollector struct{ *fencer }
 
 // Describe implements prometheus.Collector.
@@ -78,11 +78,11 @@ func (c fenceCollector) Describe(out chan<- *prometheus.Desc) {
 func (c fenceCollector) Collect(out chan<- prometheus.Metric) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	late := c.book.Late()
-	for _, origin := range c.book.Origins() {
-		for desc, is := range map[*prometheus.Desc]bool{closedDesc: c.book.Closed(origin), lateDesc: late[origin] != nil} {
+	late := c.tracker.Late()
+	for _, origin := range c.tracker.Origins() {
+		for desc, on := range map[*prometheus.Desc]bool{closedDesc: c.tracker.Closed(origin), lateDesc: late[origin] != nil} {
 			value := 0.0
-			if is {
+			if on {
 				value = 1
 			}
 			out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, string(origin))

@@ -14,18 +14,17 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-// fenced says whether a Job's Pods must not run. The mark counts, not the fence: a Lease that's
-// renewed again doesn't say whether the Job is still placed here; that says the hub, by taking the
-// mark off. A Job that was let go by its hub, and has no origin any more, runs whatever marks it
-// has.
+// fenced reports whether a Job's Pods must not run. The mark decides, not the fence: a renewed Lease
+// doesn't show that the Job is still placed here. The hub confirms that by removing the mark. A Job
+// that its hub has released has no origin; it runs whatever its marks.
 func fenced(job *batchv1.Job) bool { return v1alpha1.IsFenced(job) && originOf(job) != "" }
 
 func originOf(job *batchv1.Job) v1alpha1.Origin {
 	return v1alpha1.Origin(job.Labels[v1alpha1.LabelOrigin])
 }
 
-// markFenced marks a Job whose fence is closed. That comes before all else: if this process ended
-// in between, the next one would else run the Job again until its own fence closes.
+// markFenced marks a Job whose fence is closed, before any other write: otherwise a new process
+// would run the Job again until its own fence closes.
 func (s *jobSync) markFenced(ctx context.Context) error {
 	if v1alpha1.IsFenced(s.job) || s.job.DeletionTimestamp != nil || !s.fence.closed(originOf(s.job)) {
 		return nil
@@ -46,8 +45,8 @@ func (s *jobSync) markFenced(ctx context.Context) error {
 	return nil
 }
 
-// wakeFenced has the Jobs of an origin synced, each of which looks at the fence.
-func (o Options) wakeFenced(ctx context.Context, jobs client.Reader, origin v1alpha1.Origin, q workQueue) error {
+// enqueueFenced enqueues the Jobs of an origin, so that each is marked.
+func (o Options) enqueueFenced(ctx context.Context, jobs client.Reader, origin v1alpha1.Origin, q workQueue) error {
 	var list batchv1.JobList
 	err := jobs.List(ctx, &list, client.MatchingLabels{v1alpha1.LabelOrigin: string(origin)}, client.UnsafeDisableDeepCopy)
 	if err != nil {

@@ -62,11 +62,10 @@ func addJobs(mgr manager.Manager, o Options, m *metrics) error {
 		// The built-in's source, and its kind of event: what filters on them keeps working.
 		events: mgr.GetEventRecorderFor("job-controller"), //nolint:staticcheck // the built-in writes core/v1 events
 	}
-	fenced, err := addFence(mgr, o, q)
-	if err != nil {
+	var err error
+	if r.fence, err = addFence(mgr, o, q); err != nil {
 		return err
 	}
-	r.fence = fenced.fencer
 	return builder.ControllerManagedBy(mgr).Named(name).
 		Watches(&batchv1.Job{}, jobEvents(o, m)).
 		Watches(&corev1.Pod{}, podEvents{jobs: mgr.GetClient(), memory: known, options: o, metrics: m}).

@@ -58,7 +58,7 @@ func anyEmbedded(mirrors []*batchv1.Job) bool {
 }
 
 // renewed judges a Lease as the worker's API server has it now.
-func renewed(word fence.Word) metav1.Condition {
+func renewed(word fence.Lease) metav1.Condition {
 	late := fence.Late(word.After, word.Duration, word.LostTimeout)
 	switch {
 	case word.After == 0:

@@ -156,7 +156,7 @@ func TestLeaseIsMadeAndRenewed(t *testing.T) {
 		t.Errorf("renews after %v", next)
 	}
 	word, ours := fence.Read(h.lease())
-	want := fence.Word{
+	want := fence.Lease{
 		Origin: "hub", Renewal: "jobferry-manager 2026-01-01T12:00:07.000000Z", Renewed: word.Renewed, Version: word.Version,
 		Duration: 40 * time.Second, LostTimeout: 20 * time.Minute, After: 5 * time.Minute,
 	}

@@ -104,7 +104,7 @@ func (r *renewer) renew(ctx context.Context) error {
 	return nil
 }
 
-func (r *renewer) answered(word fence.Word) {
+func (r *renewer) answered(word fence.Lease) {
 	r.unanswered++
 	if word.After > 0 {
 		r.unanswered = 0

@@ -19,9 +19,9 @@ const (
 	timeout = 15 * time.Minute
 )
 
-// scene is a Book with a clock that is moved by hand. Its own API server answers unless it's away.
+// scene is a Tracker with a clock that the test moves. Its own API server answers unless it's away.
 type scene struct {
-	*Book
+	*Tracker
 	now      time.Time
 	away     bool
 	ahead    time.Duration // of the hub's clock
@@ -31,36 +31,36 @@ type scene struct {
 }
 
 func newScene() *scene {
-	return &scene{Book: NewBook(after), now: noon, renewals: map[v1alpha1.Origin]int{}, renewed: map[v1alpha1.Origin]time.Time{}, version: 100}
+	return &scene{Tracker: NewTracker(after), now: noon, renewals: map[v1alpha1.Origin]int{}, renewed: map[v1alpha1.Origin]time.Time{}, version: 100}
 }
 
-func (s *scene) word(origin v1alpha1.Origin) Word {
+func (s *scene) lease(origin v1alpha1.Origin) Lease {
 	s.version++
-	return Word{Origin: origin, Renewal: fmt.Sprint(s.renewals[origin]), Renewed: s.renewed[origin], Version: fmt.Sprint(s.version), Duration: lasts, LostTimeout: timeout}
+	return Lease{Origin: origin, Renewal: fmt.Sprint(s.renewals[origin]), Renewed: s.renewed[origin], Version: fmt.Sprint(s.version), Duration: lasts, LostTimeout: timeout}
 }
 
 func (s *scene) renew(origin v1alpha1.Origin) {
 	s.renewals[origin]++
 	s.renewed[origin] = s.now.Add(s.ahead)
-	s.Hear(s.word(origin), s.now)
+	s.Observe(s.lease(origin), s.now)
 }
 
 // restart is a site without power: for some time there's no controller, and the new one has seen
 // nothing but what is in the Lease of "a".
 func (s *scene) restart(dark time.Duration) {
 	s.now = s.now.Add(dark)
-	s.Book = NewBook(after)
-	s.Hear(s.word("a"), s.now)
+	s.Tracker = NewTracker(after)
+	s.Observe(s.lease("a"), s.now)
 }
 
-// wait lets time pass as the shell does: whenever the Book wants to be asked.
+// wait lets time pass as the shell does: it acts whenever the Tracker is due.
 func (s *scene) wait(d time.Duration) {
 	end := s.now.Add(d)
 	for {
-		if s.Expecting(s.now) {
-			s.Touch(!s.away, s.now)
+		if s.NeedsProbe(s.now) {
+			s.ObserveProbe(!s.away, s.now)
 		}
-		_, next := s.Tick(s.now)
+		_, next := s.CloseDue(s.now)
 		if next == 0 || s.now.Add(next).After(end) {
 			s.now = end
 			return
@@ -87,14 +87,14 @@ func TestWhenTheFenceCloses(t *testing.T) {
 		story func(*scene)
 		want  time.Duration // from the end of the story; zero: not within half an hour
 	}{
-		"never heard of":           {func(*scene) {}, 0},
+		"never observed":           {func(*scene) {}, 0},
 		"renewed once":             {func(s *scene) { s.renew("a") }, lasts + after},
 		"renewed later":            {func(s *scene) { s.renew("a"); s.wait(3 * time.Minute); s.renew("a") }, lasts + after},
-		"written, but not renewed": {func(s *scene) { s.renew("a"); s.wait(time.Minute); s.Hear(s.word("a"), s.now) }, lasts + after - time.Minute},
-		"told late of the past": {func(s *scene) {
+		"written, but not renewed": {func(s *scene) { s.renew("a"); s.wait(time.Minute); s.Observe(s.lease("a"), s.now) }, lasts + after - time.Minute},
+		"observed out of order": {func(s *scene) {
 			s.renew("a")
 			s.wait(time.Minute)
-			s.Hear(Word{Origin: "a", Renewal: "0", Version: "50"}, s.now)
+			s.Observe(Lease{Origin: "a", Renewal: "0", Version: "50"}, s.now)
 		}, lasts + after - time.Minute},
 		"the Lease is gone":               {func(s *scene) { s.renew("a"); s.wait(time.Minute); s.Forget("a") }, 0},
 		"another hub is there":            {func(s *scene) { s.renew("a"); s.wait(time.Minute); s.renew("b") }, lasts + after - time.Minute},
@@ -129,7 +129,7 @@ func TestARenewalOpens(t *testing.T) {
 	if !s.Closed("a") || !s.Closed("b") {
 		t.Fatal("not closed")
 	}
-	s.Hear(s.word("a"), s.now) // touched by someone else: no renewal
+	s.Observe(s.lease("a"), s.now) // written by somebody else: no renewal
 	if !s.Closed("a") {
 		t.Error("opened without a renewal")
 	}
@@ -139,16 +139,16 @@ func TestARenewalOpens(t *testing.T) {
 	}
 }
 
-// A hub without a time-out of its own leaves no time to be generous.
+// A hub without a time-out of its own gives no further time.
 func TestOlderHub(t *testing.T) {
 	s := newScene()
 	s.away = true
-	s.Hear(Word{Origin: "a", Duration: lasts}, s.now)
+	s.Observe(Lease{Origin: "a", Duration: lasts}, s.now)
 	if got := s.closes("a", time.Hour); got != lasts+after {
 		t.Errorf("closes after %v", got)
 	}
 	if len(s.Late()) != 0 {
-		t.Error("late for a time that nobody named")
+		t.Error("late without a time-out")
 	}
 }
 
@@ -160,32 +160,32 @@ func TestLate(t *testing.T) {
 		"in time":  {after, timeout, false},
 		"just so":  {timeout - lasts - time.Second, timeout, false},
 		"too late": {timeout - lasts, timeout, true},
-		"not said": {time.Hour, 0, false},
+		"unknown":  {time.Hour, 0, false},
 	} {
 		err := Late(row.after, lasts, row.timeout)
 		if (err != nil) != row.late {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err != nil && (!strings.Contains(err.Error(), "--fence-after") || !strings.Contains(err.Error(), "workerLostTimeout")) {
-			t.Errorf("%s: no way out in %q", name, err)
+			t.Errorf("%s: no remedy in %q", name, err)
 		}
 	}
 }
 
 // Whatever happens to the own API server and to other hubs: the fence is closed before the hub
-// moves anything, with the time of a Lease to spare for the Pods; it never closes while the hub is
-// heard of in time; and only a renewal opens it.
+// moves anything, with the time of a Lease to spare for the Pods; it never closes while the hub
+// renews in time; and only a renewal opens it.
 func TestFenceInAnyStory(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScene()
 		s.renew("a")
-		heard := s.now
+		renewed := s.now
 		t.Repeat(map[string]func(*rapid.T){
 			"time": func(t *rapid.T) {
 				closedBefore := s.Closed("a")
 				s.wait(time.Duration(rapid.IntRange(1, 300).Draw(t, "seconds")) * time.Second)
 				s.wait(0)
-				silence := s.now.Sub(heard)
+				silence := s.now.Sub(renewed)
 				switch {
 				case closedBefore && !s.Closed("a"):
 					t.Fatal("opened without a renewal")
@@ -197,21 +197,21 @@ func TestFenceInAnyStory(t *testing.T) {
 			},
 			"renewal": func(*rapid.T) {
 				s.renew("a")
-				heard = s.now
+				renewed = s.now
 				if s.Closed("a") {
 					t.Fatal("a renewal doesn't open")
 				}
 			},
 			"another hub":  func(*rapid.T) { s.renew("b") },
-			"edit":         func(*rapid.T) { s.Hear(s.word("a"), s.now) },
+			"edit":         func(*rapid.T) { s.Observe(s.lease("a"), s.now) },
 			"away or back": func(*rapid.T) { s.away = !s.away },
 		})
 	})
 }
 
 // A site that is cut off, and whose power fails at any time meanwhile, has stopped its Pods when
-// the hub lets them go on elsewhere; if it has its power back for as long before that as a hub that
-// is there may take to be heard.
+// the hub moves them; if its power is back as long before that as a live hub may take to renew the
+// Lease.
 func TestFenceOutlivesItsController(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newScene()
