@@ -18,8 +18,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-// jobSync is one sync of one Job. The order of its writes is what keeps Pods from being lost or
-// counted twice, see package plan.
+// jobSync is one sync of one Job. The order of its writes keeps Pods from being lost or counted
+// twice, see package plan.
 type jobSync struct {
 	*reconciler
 	job    *batchv1.Job // as of the last write
@@ -39,88 +39,88 @@ func (s *jobSync) run(ctx context.Context) error {
 	}
 	p := plan.Compute(snapshot, s.options.planOptions())
 	s.action, s.wake = p.Action, p.Wake
-	outcome, podsErr := s.scale(ctx, p)
+	result, podsErr := s.scale(ctx, p)
 
-	// What couldn't be done about Pods is no reason to keep the rest of the status from the user.
-	account := p.Account(outcome)
-	if err := s.write(ctx, account.Changed, account.Status, account.Events, account.Tally); err != nil {
+	// The status is written even if requests about Pods have failed.
+	recorded := p.Record(result)
+	if err := s.write(ctx, recorded.StatusWrite); err != nil {
 		return errors.Join(podsErr, err)
 	}
 	s.known.backoff = &p.Backoff
-	s.metrics.policyApplied(account.Actions)
-	s.wakeFor(p, outcome, account)
-	released, releaseErr := s.release(ctx, account.Release)
+	s.metrics.policyApplied(recorded.Actions)
+	s.requeueFor(p, result, recorded)
+	untracked, untrackErr := s.untrack(ctx, recorded.Untrack)
 
-	settled := account.Settle(released)
+	settled := recorded.Settle(untracked)
 	if settled.CanWait() {
 		s.wake = wake.Soonest(s.wake, wake.In(s.options.SyncBatchPeriod))
-		return errors.Join(podsErr, releaseErr)
+		return errors.Join(podsErr, untrackErr)
 	}
-	if err := s.write(ctx, settled.Changed, settled.Status, settled.Events, settled.Tally); err != nil {
-		return errors.Join(podsErr, releaseErr, err)
+	if err := s.write(ctx, settled.StatusWrite); err != nil {
+		return errors.Join(podsErr, untrackErr, err)
 	}
 	if settled.Finished != nil {
 		s.metrics.jobFinished(s.job, settled.Finished)
 	}
-	return errors.Join(podsErr, releaseErr)
+	return errors.Join(podsErr, untrackErr)
 }
 
-// wakeFor has the Job looked at again for what no event would tell of.
-func (s *jobSync) wakeFor(p *plan.Plan, done plan.Outcome, account *plan.Account) {
-	// What was refused isn't more to do at once: it would be refused again.
-	all := done.Created == len(p.Create) && done.Deleted.Len() == len(p.Delete)
-	if account.More() || p.More && all {
+// requeueFor has the Job synced again for what brings no event.
+func (s *jobSync) requeueFor(p *plan.Plan, result plan.Result, recorded *plan.Record) {
+	// What was refused now would be refused again at once.
+	all := result.Created == len(p.Create) && result.Deleted.Len() == len(p.Delete)
+	if recorded.More || p.More && all {
 		s.wake = wake.Soonest(s.wake, wake.AtOnce)
 	}
-	if s.known.batch.expect(account.Status.Active + ptr.Deref(account.Status.Terminating, 0)) {
+	if s.known.batch.expect(recorded.Status.Active + ptr.Deref(recorded.Status.Terminating, 0)) {
 		s.wake = wake.Soonest(s.wake, s.options.shortWait())
 	}
 	if len(s.known.created) > 0 {
-		// Should the cache never show them, no event will tell.
+		// If the cache never shows them, there's no event either.
 		s.wake = wake.Soonest(s.wake, cacheLag)
 	}
 }
 
 // scale deletes and creates Pods as planned.
-func (s *jobSync) scale(ctx context.Context, p *plan.Plan) (plan.Outcome, error) {
+func (s *jobSync) scale(ctx context.Context, p *plan.Plan) (plan.Result, error) {
 	deleted, err := s.deletePods(ctx, p.Delete)
 	created, createErr := s.createPods(ctx, p.Create, p.CreateReason)
-	return plan.Outcome{Created: created, Deleted: deleted}, errors.Join(err, createErr)
+	return plan.Result{Created: created, Deleted: deleted}, errors.Join(err, createErr)
 }
 
-// release removes the tracking finalizer from Pods whose end is on record.
-func (s *jobSync) release(ctx context.Context, pods []*corev1.Pod) (sets.Set[types.UID], error) {
+// untrack removes the tracking finalizer from Pods whose end the status has.
+func (s *jobSync) untrack(ctx context.Context, pods []*corev1.Pod) (sets.Set[types.UID], error) {
 	errs := parallel(len(pods), func(i int) error {
 		if err := s.pods.untrack(ctx, pods[i], ""); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("remove the finalizer of Pod %s: %w", pods[i].Name, err)
 		}
-		s.known.noteReleased(pods[i].UID)
+		s.known.noteUntracked(pods[i].UID)
 		return nil
 	})
-	released := make(sets.Set[types.UID], len(pods))
+	untracked := make(sets.Set[types.UID], len(pods))
 	for i, p := range pods {
 		if errs[i] == nil {
-			released.Insert(p.UID)
+			untracked.Insert(p.UID)
 		}
 	}
-	return released, firstOf(errs)
+	return untracked, firstOf(errs)
 }
 
-// write makes the API server's status this one. It fails if the Job has changed since it was read:
-// then nothing of the plan may be enforced.
-func (s *jobSync) write(ctx context.Context, changed bool, status batchv1.JobStatus, events []plan.Event, tally plan.Tally) error {
-	if changed {
+// write sends a status, its events and its metrics. It fails if the Job has changed since it was
+// read: then nothing of the plan may be enforced.
+func (s *jobSync) write(ctx context.Context, w plan.StatusWrite) error {
+	if w.Changed {
 		next := s.job.DeepCopy()
-		next.Status = status
+		next.Status = w.Status
 		if err := s.client.Status().Update(ctx, next); err != nil {
 			return fmt.Errorf("write status: %w", err)
 		}
 		s.job, s.known.written = next, next
 	}
-	for _, e := range events {
+	for _, e := range w.Events {
 		s.events.Event(s.job, e.Type, e.Reason, e.Message)
 	}
-	s.metrics.counted(s.job, tally)
+	s.metrics.counted(s.job, w.Tally)
 	return nil
 }
 
@@ -144,7 +144,7 @@ func parallel(n int, do func(int) error) []error {
 	return errs
 }
 
-// firstOf keeps a thousand alike failures from filling the log.
+// firstOf returns one error only: a thousand similar failures would fill the log.
 func firstOf(errs []error) error {
 	for _, err := range errs {
 		if err != nil {

@@ -17,10 +17,10 @@ const (
 	fullBatchWait = 10
 )
 
-// batch counts the Pods of a Job that end between two syncs. News of a Pod waits SyncBatchPeriod
-// for more; once a quarter of the Pods have ended (and no less than ten), or all of them, there is
-// little to wait for. So a Job of short Pods isn't held up by the period, and a status write still
-// stands for many Pods.
+// batch counts the Pods of a Job that end between two syncs. An event of a Pod waits
+// SyncBatchPeriod for more, but only a tenth of it once all Pods have ended, or a quarter of them
+// that is ten or more. So the period doesn't delay a Job of short Pods, and a status write still
+// covers many Pods.
 type batch struct {
 	lock  sync.Mutex
 	ended int // since the last sync began
@@ -34,8 +34,8 @@ func (b *batch) open() {
 	b.ended, b.size = 0, 0
 }
 
-// expect says how many Pods haven't ended according to the sync, and returns whether enough have by
-// now.
+// expect takes the number of Pods that hadn't ended in the sync, and reports whether enough have
+// ended since.
 func (b *batch) expect(running int32) (full bool) {
 	b.lock.Lock()
 	defer b.lock.Unlock()
@@ -44,7 +44,7 @@ func (b *batch) expect(running int32) (full bool) {
 	return b.ended >= b.size
 }
 
-// add counts a Pod that has ended, and returns whether the batch is full.
+// add counts a Pod that has ended, and reports whether the batch is full.
 func (b *batch) add() (full bool) {
 	b.lock.Lock()
 	defer b.lock.Unlock()

@@ -28,13 +28,13 @@ func TestSizeOfABatch(t *testing.T) {
 	}
 }
 
-// While a sync is under way, nobody knows yet how many are enough.
+// While a sync is under way, the size of the batch is unknown.
 func TestBatchDuringASync(t *testing.T) {
 	var b batch
 	b.open()
 	for range 3 {
 		if b.add() {
-			t.Error("full before the sync has told how many run")
+			t.Error("full before the sync has set its size")
 		}
 	}
 	if b.expect(4) {

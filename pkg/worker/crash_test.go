@@ -17,8 +17,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-// story is a Job and the fate of its Pods.
-type story struct {
+// scenario is a Job and how its Pods end.
+type scenario struct {
 	name string
 	job  *batchv1.Job
 	// exitCode of a Pod, by its index (or -1) and how often that index failed.
@@ -26,14 +26,14 @@ type story struct {
 	midway   func(*batchv1.Job) // an edit by the user once two Pods have ended
 }
 
-func stories() []story {
+func scenarios() []scenario {
 	indexed := func(j *batchv1.Job) { j.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion) }
 	perIndex := func(j *batchv1.Job) {
 		indexed(j)
 		j.Spec.BackoffLimitPerIndex = ptr.To[int32](1)
 	}
 	succeed := func(int, int) int32 { return 0 }
-	return []story{
+	return []scenario{
 		{"all succeed", aJob(), succeed, nil},
 		{"all succeed, indexed", aJob(indexed), succeed, nil},
 		{"index 1 fails for good", aJob(perIndex), func(index, _ int) int32 { return int32(index % 2) }, nil},
@@ -53,11 +53,11 @@ func stories() []story {
 // Whichever write of the controller is its last one, the next process brings the Job to the same
 // end.
 func TestKilledAfterAnyWrite(t *testing.T) {
-	for _, s := range stories() {
+	for _, s := range scenarios() {
 		t.Run(s.name, func(t *testing.T) {
-			want := s.play(t, -1)
+			want := s.run(t, -1)
 			for writes := range len(want.writes) {
-				got := s.play(t, writes)
+				got := s.run(t, writes)
 				if diff := cmp.Diff(want.job().Status, got.job().Status, cmpopts.IgnoreTypes(metav1.Time{}, &metav1.Time{})); diff != "" {
 					t.Errorf("killed after %d writes (-want +got):\n%s\n%v", writes, diff, got.writes)
 				}
@@ -71,8 +71,8 @@ func TestKilledAfterAnyWrite(t *testing.T) {
 	}
 }
 
-// play runs the story to its end, killing the controller after that many writes; -1 is never.
-func (s story) play(t *testing.T, writes int) *cluster {
+// run runs the scenario to its end, killing the controller after that many writes; -1 is never.
+func (s scenario) run(t *testing.T, writes int) *cluster {
 	t.Helper()
 	c := newCluster(t, Options{}, s.job.DeepCopy())
 	c.writesLeft = writes
@@ -100,7 +100,7 @@ func (s story) play(t *testing.T, writes int) *cluster {
 }
 
 // kubelet ends the first Pod that runs, and those being deleted.
-func (s story) kubelet(c *cluster) (ended int) {
+func (s scenario) kubelet(c *cluster) (ended int) {
 	for _, p := range c.pods() {
 		if p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
 			continue
@@ -115,8 +115,8 @@ func (s story) kubelet(c *cluster) (ended int) {
 	return 0
 }
 
-// edit applies the user's change, or takes a suspension back.
-func (s story) edit(c *cluster) {
+// edit applies the user's change, or resumes the Job.
+func (s scenario) edit(c *cluster) {
 	job := c.job()
 	if ptr.Deref(job.Spec.Suspend, false) {
 		job.Spec.Suspend = ptr.To(false)
@@ -128,7 +128,7 @@ func (s story) edit(c *cluster) {
 	}
 }
 
-// cleanUp has the orphans looked after.
+// cleanUp reconciles the orphans.
 func (c *cluster) cleanUp() {
 	for _, p := range c.pods() {
 		if _, err := c.orphans.Reconcile(c.t.Context(), requestFor(&p)); err != nil {

@@ -31,8 +31,8 @@ func (x *expire) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	if left, due := x.left(&cached); !due || left > 0 {
 		return reconcile.Result{RequeueAfter: left}, nil
 	}
-	// Nothing brings a deleted Job back, so the last word is the API server's: the TTL may have
-	// been raised, or the Job made anew, a moment ago.
+	// The API server decides, not the cache: the TTL may have been raised, or the Job created
+	// again, a moment ago.
 	if err := x.live.Get(ctx, req.NamespacedName, &job); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -48,10 +48,10 @@ func (x *expire) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 	return reconcile.Result{}, nil
 }
 
-// left is how long the Job is to be kept; due tells whether it is to be deleted at all.
+// left is how long the Job is kept; due is false if it isn't deleted at all.
 func (x *expire) left(job *batchv1.Job) (left time.Duration, due bool) {
 	end := plan.Finished(job)
-	if job.DeletionTimestamp != nil || job.Spec.TTLSecondsAfterFinished == nil || end == nil || !x.options.claims(job) {
+	if job.DeletionTimestamp != nil || job.Spec.TTLSecondsAfterFinished == nil || end == nil || !x.options.manages(job) {
 		return 0, false
 	}
 	ttl := time.Duration(*job.Spec.TTLSecondsAfterFinished) * time.Second

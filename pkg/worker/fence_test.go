@@ -158,7 +158,7 @@ func TestFencedJobThatCannotBeMarked(t *testing.T) {
 
 func TestJobsThatTheFenceLeavesAlone(t *testing.T) {
 	for name, edit := range map[string]func(*batchv1.Job){
-		"of nobody":                    func(*batchv1.Job) {},
+		"without a hub":                func(*batchv1.Job) {},
 		"of a hub that keeps no Lease": of("older"),
 		"of a hub that renews":         of("other"),
 		"released by its hub": func(j *batchv1.Job) {

@@ -14,9 +14,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-// fenced reports whether a Job's Pods must not run. The mark decides, not the fence: a renewed Lease
-// doesn't show that the Job is still placed here. The hub confirms that by removing the mark. A Job
-// that its hub has released has no origin; it runs whatever its marks.
+// fenced reports whether a Job's Pods must not run. The mark decides, not the fence: a renewed
+// Lease doesn't show that the Job is still placed here. The hub confirms that by removing the mark.
+// A Job that its hub has released has no origin; it runs whatever its marks.
 func fenced(job *batchv1.Job) bool { return v1alpha1.IsFenced(job) && originOf(job) != "" }
 
 func originOf(job *batchv1.Job) v1alpha1.Origin {
@@ -53,7 +53,7 @@ func (o Options) enqueueFenced(ctx context.Context, jobs client.Reader, origin v
 		return fmt.Errorf("list the Jobs of origin %s: %w", origin, err)
 	}
 	for i := range list.Items {
-		if job := &list.Items[i]; o.claims(job) && plan.Finished(job) == nil {
+		if job := &list.Items[i]; o.manages(job) && plan.Finished(job) == nil {
 			q.Add(requestFor(job))
 		}
 	}

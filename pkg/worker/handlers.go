@@ -2,7 +2,7 @@ package worker
 
 import (
 	"context"
-	"reflect"
+	"maps"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -22,17 +22,17 @@ import (
 
 type workQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// jobEvents has a Job synced at once when a user acts, and in the next batch when only its status
-// or metadata changed, which is mostly our own doing.
+// jobEvents enqueues a Job at once when its spec changes. Its status and metadata change mostly by
+// our own writes: then it waits for the next batch.
 func jobEvents(o Options, m *metrics) handler.EventHandler {
 	enqueue := func(obj client.Object, q workQueue, after time.Duration) {
-		if o.claims(obj.(*batchv1.Job)) {
+		if o.manages(obj.(*batchv1.Job)) {
 			q.AddAfter(requestFor(obj), after)
 		}
 	}
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q workQueue) {
-			if job := e.Object.(*batchv1.Job); !o.claims(job) {
+			if job := e.Object.(*batchv1.Job); !o.manages(job) {
 				m.jobOfOthers(ptr.Deref(job.Spec.ManagedBy, ""))
 			}
 			enqueue(e.Object, q, 0)
@@ -48,8 +48,8 @@ func jobEvents(o Options, m *metrics) handler.EventHandler {
 	}
 }
 
-// podEvents has the Jobs synced that a Pod concerns: the one that controls it, the one that did
-// before, or those that could adopt it.
+// podEvents enqueues the Jobs of a Pod: the one that controls it, the one that did before, or those
+// that could adopt it.
 type podEvents struct {
 	jobs    client.Reader
 	memory  *memory
@@ -63,7 +63,7 @@ func (h podEvents) Create(ctx context.Context, e event.CreateEvent, q workQueue)
 
 func (h podEvents) Update(ctx context.Context, e event.UpdateEvent, q workQueue) {
 	if e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() {
-		return // a resync of the cache, no news
+		return // a resync of the cache
 	}
 	h.handle(ctx, e.ObjectOld.(*corev1.Pod), e.ObjectNew.(*corev1.Pod), q)
 }
@@ -87,14 +87,15 @@ func (h podEvents) handle(ctx context.Context, before, after *corev1.Pod, q work
 			q.AddAfter(reconcile.Request{NamespacedName: *key}, wait)
 		}
 	}
-	adoptable := after != nil && metav1.GetControllerOfNoCopy(after) == nil
-	news := before == nil || had != nil || after != nil && !reflect.DeepEqual(before.Labels, after.Labels)
-	if adoptable && news && after.DeletionTimestamp == nil {
-		h.wakeAdopters(ctx, after, q)
+	if after == nil || after.DeletionTimestamp != nil || metav1.GetControllerOfNoCopy(after) != nil {
+		return
+	}
+	if before == nil || had != nil || !maps.Equal(before.Labels, after.Labels) {
+		h.enqueueAdopters(ctx, after, q)
 	}
 }
 
-// jobOf is the Job that controls the Pod, nil if none does.
+// jobOf returns the Job that controls the Pod, nil if none does.
 func jobOf(p *corev1.Pod) *types.NamespacedName {
 	if p == nil {
 		return nil
@@ -106,7 +107,8 @@ func jobOf(p *corev1.Pod) *types.NamespacedName {
 	return &types.NamespacedName{Namespace: p.Namespace, Name: ref.Name}
 }
 
-func (h podEvents) wakeAdopters(ctx context.Context, p *corev1.Pod, q workQueue) {
+// enqueueAdopters enqueues the Jobs that could adopt the Pod.
+func (h podEvents) enqueueAdopters(ctx context.Context, p *corev1.Pod, q workQueue) {
 	var jobs batchv1.JobList
 	if len(p.Labels) == 0 || h.jobs.List(ctx, &jobs, client.InNamespace(p.Namespace), client.UnsafeDisableDeepCopy) != nil {
 		return // reads of the cache fail only when the process is stopping
@@ -114,7 +116,7 @@ func (h podEvents) wakeAdopters(ctx context.Context, p *corev1.Pod, q workQueue)
 	for i := range jobs.Items {
 		job := &jobs.Items[i]
 		selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
-		if err != nil || !h.options.claims(job) || plan.Finished(job) != nil || !selector.Matches(labels.Set(p.Labels)) {
+		if err != nil || !h.options.manages(job) || plan.Finished(job) != nil || !selector.Matches(labels.Set(p.Labels)) {
 			continue
 		}
 		q.AddAfter(requestFor(job), h.options.SyncBatchPeriod)

@@ -32,7 +32,7 @@ func testMetrics(t *testing.T) *metrics {
 	return m
 }
 
-// What users do is looked at immediately, the rest in batches.
+// An edit by a user is enqueued at once, the rest in batches.
 func TestJobEventsAreBatched(t *testing.T) {
 	o := DefaultOptions()
 	others := aJob(func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To("example.com/other") })
@@ -81,7 +81,7 @@ func TestPodEventsWakeTheirJobs(t *testing.T) {
 		"a Pod of something else":           {create(aPod("p", of("ReplicaSet"))), 0},
 		"an orphan that matches":            {create(aPod("p", orphan)), 1},
 		"an orphan that doesn't":            {create(aPod("p", stranger)), 0},
-		"no news":                           {update(aPod("p", version("1")), aPod("p", version("1"))), 0},
+		"a resync":                          {update(aPod("p", version("1")), aPod("p", version("1"))), 0},
 		"a change":                          {update(aPod("p", version("1")), aPod("p", version("2"))), 2},
 		"taken from its Job":                {update(aPod("p", version("1")), aPod("p", version("2"), orphan)), 2},
 		"an orphan's status":                {update(aPod("p", version("1"), orphan), aPod("p", version("2"), orphan)), 0},

@@ -16,11 +16,11 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-// Options are what Setup can be told. The zero value of each field stands for its default, which is
-// the built-in controller's unless said otherwise.
+// Options configure Setup. The zero value of each field stands for its default, which is the
+// built-in controller's unless said otherwise.
 type Options struct {
-	// ManagedBy are the values of spec.managedBy whose Jobs are run; an empty string stands for
-	// Jobs that don't set it. Default: jobferry.dev/worker.
+	// ManagedBy are the values of spec.managedBy whose Jobs this controller runs. An empty string
+	// stands for Jobs without the field. Default: jobferry.dev/worker.
 	ManagedBy []string
 	// TrackingFinalizer is put on every Pod until it is counted. The built-in's own is reserved for
 	// a cluster without the built-in. Default: jobferry.dev/job-tracking.
@@ -32,9 +32,9 @@ type Options struct {
 	PodFailureBackoff time.Duration
 	// MaxPodFailureBackoff is where doubling stops. Default: 6m, as the Job API documents.
 	MaxPodFailureBackoff time.Duration
-	// SyncBatchPeriod is how long events of a Job's Pods are collected before it is synced. Of the
-	// Pods that hadn't ended at the last sync, once all have, or a quarter, if that's ten or more,
-	// it's a tenth of that. Default: 1s.
+	// SyncBatchPeriod is how long events of a Job's Pods are collected before it is synced. It's a
+	// tenth of that once all Pods have ended that hadn't at the last sync, or a quarter of them
+	// that is ten or more. Default: 1s.
 	SyncBatchPeriod time.Duration
 	// MaxUncountedPods bounds the lists in status.uncountedTerminatedPods (KEP-2307: 500 UIDs are
 	// about 20 KB). Default: 500.
@@ -42,23 +42,23 @@ type Options struct {
 	// MaxPodCreateDeletePerSync bounds the Pods one Job may create or delete before others get
 	// their turn. Default: 500.
 	MaxPodCreateDeletePerSync int
-	// TTL has finished Jobs deleted after ttlSecondsAfterFinished. Leave it off where a
-	// kube-controller-manager runs its own TTL controller, which looks at every Job whoever manages
-	// it. Default: off.
+	// TTL deletes finished Jobs after ttlSecondsAfterFinished. Leave it off where a
+	// kube-controller-manager runs its own TTL controller, which handles every Job whatever its
+	// spec.managedBy. Default: off.
 	TTL bool
-	// FenceAfter is how long after the expiry of a hub's Lease that hub's Jobs are stopped, see
-	// package fence. It must be less than the hub's time-out for lost workers (15m by default) less
-	// the Lease's duration (40s) and the termination grace period of the Pods. Jobs of no hub, and
-	// of hubs that keep no Lease, are left alone. Default: 10m; negative: never, and no Lease is
-	// looked at.
+	// FenceAfter is how long after the expiry of a hub's Lease the controller stops that hub's
+	// Jobs, see package fence. It must be less than the hub's time-out for lost workers (15m by
+	// default) less the Lease's duration (40s) and the termination grace period of the Pods. Jobs
+	// without a hub, and of hubs without a Lease, run on. Default: 10m; negative: never, and no
+	// Lease is watched.
 	FenceAfter time.Duration
-	// MetricsPrefix is put before the built-in's names of the metrics. Default: jobferry_; a single
-	// dash stands for none.
+	// MetricsPrefix precedes the built-in's names of the metrics. Default: jobferry_; a single dash
+	// stands for none.
 	MetricsPrefix string
 }
 
-// DropIn makes the options those of a controller that takes the built-in's place: it runs the Jobs
-// the built-in would, with its finalizer and its names of the metrics.
+// DropIn returns the options of a controller that replaces the built-in: it runs the same Jobs,
+// with the same finalizer and names of the metrics.
 func (o Options) DropIn() Options {
 	o.ManagedBy = []string{"", batchv1.JobControllerName}
 	o.TrackingFinalizer = batchv1.JobTrackingFinalizer
@@ -95,7 +95,7 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// Validate says what is wrong with the options, nil if nothing is.
+// Validate returns what is wrong with the options, nil if nothing is.
 func (o Options) Validate() error {
 	o = o.withDefaults()
 	var errs []error
@@ -132,8 +132,7 @@ func (o Options) planOptions() plan.Options {
 	}
 }
 
-// claims tells whether the Job is one of ours. spec.managedBy can't be changed, so the answer is
-// for good.
-func (o Options) claims(job *batchv1.Job) bool {
+// manages reports whether this controller manages the Job. spec.managedBy is immutable.
+func (o Options) manages(job *batchv1.Job) bool {
 	return slices.Contains(o.ManagedBy, ptr.Deref(job.Spec.ManagedBy, ""))
 }

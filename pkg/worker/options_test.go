@@ -52,8 +52,8 @@ func TestClaims(t *testing.T) {
 		"default": {DefaultOptions(), false, false, true},
 		"drop-in": {DefaultOptions().DropIn(), true, true, false},
 	} {
-		if row.options.claims(unset) != row.unset || row.options.claims(builtIn) != row.named || row.options.claims(aJob()) != row.own {
-			t.Errorf("%s claims other Jobs than it should", name)
+		if row.options.manages(unset) != row.unset || row.options.manages(builtIn) != row.named || row.options.manages(aJob()) != row.own {
+			t.Errorf("%s manages other Jobs than it should", name)
 		}
 	}
 }

@@ -18,9 +18,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-// orphans releases Pods that keep the tracking finalizer although nobody will count them any more:
-// their Job is gone or has finished, or they were taken from it. Without that they could never be
-// deleted.
+// orphans untracks Pods that no Job will count any more: their Job is gone or has finished, or they
+// have lost its owner reference. Otherwise they could never be deleted.
 type orphans struct {
 	client  client.Client
 	live    client.Reader
@@ -49,24 +48,24 @@ func (o *orphans) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	return reconcile.Result{}, nil
 }
 
-// needed tells whether some controller may still count the Pod.
+// needed reports whether some controller may still count the Pod.
 func (o *orphans) needed(ctx context.Context, p *corev1.Pod) (bool, error) {
 	if metav1.GetControllerOfNoCopy(p) == nil {
 		return false, nil
 	}
 	ref := jobRef(p)
 	if ref == nil {
-		return true, nil // another controller's Pod: it's no business of ours
+		return true, nil // another controller's Pod
 	}
 	job, err := o.jobOf(ctx, p, ref)
 	if err != nil || job == nil {
 		return false, err
 	}
-	return plan.Finished(job) == nil || !o.options.claims(job), nil
+	return plan.Finished(job) == nil || !o.options.manages(job), nil
 }
 
-// jobOf is the Job with that reference's UID, nil if it's gone. The cache of Jobs may be behind the
-// one of Pods, so a missing Job is asked for.
+// jobOf returns the Job with that reference's UID, nil if it's gone. The cache of Jobs may be
+// behind the one of Pods, so the API server is asked about a missing Job.
 func (o *orphans) jobOf(ctx context.Context, p *corev1.Pod, ref *metav1.OwnerReference) (*batchv1.Job, error) {
 	if o.isGone(ref.UID) {
 		return nil, nil
@@ -78,7 +77,7 @@ func (o *orphans) jobOf(ctx context.Context, p *corev1.Pod, ref *metav1.OwnerRef
 			return &job, nil
 		}
 		if client.IgnoreNotFound(err) != nil {
-			return nil, fmt.Errorf("look for the Job of an orphaned Pod: %w", err)
+			return nil, fmt.Errorf("get the Job of an orphaned Pod: %w", err)
 		}
 	}
 	o.noteGone(ref.UID)
@@ -91,8 +90,8 @@ func (o *orphans) isGone(uid types.UID) bool {
 	return o.gone.Has(uid)
 }
 
-// noteGone spares the API server a question per Pod. A UID never comes back, so forgetting is
-// needed only to bound the memory.
+// noteGone spares the API server a request per Pod. A UID never comes back: the set is emptied only
+// to bound its size.
 func (o *orphans) noteGone(uid types.UID) {
 	o.lock.Lock()
 	defer o.lock.Unlock()
@@ -102,17 +101,17 @@ func (o *orphans) noteGone(uid types.UID) {
 	o.gone.Insert(uid)
 }
 
-// podEvents looks at tracked Pods whose Job seems not to need them.
+// podEvents enqueues tracked Pods that seem orphaned.
 func (o *orphans) podEvents() handler.EventHandler {
-	look := func(ctx context.Context, obj client.Object, q workQueue) {
+	enqueue := func(ctx context.Context, obj client.Object, q workQueue) {
 		p := obj.(*corev1.Pod)
 		if plan.IsTracked(p, o.options.TrackingFinalizer) && o.seemsOrphaned(ctx, p) {
 			q.Add(requestFor(p))
 		}
 	}
 	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q workQueue) { look(ctx, e.Object, q) },
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q workQueue) { look(ctx, e.ObjectNew, q) },
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q workQueue) { enqueue(ctx, e.Object, q) },
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q workQueue) { enqueue(ctx, e.ObjectNew, q) },
 	}
 }
 
@@ -129,9 +128,9 @@ func (o *orphans) seemsOrphaned(ctx context.Context, p *corev1.Pod) bool {
 	return job.UID != metav1.GetControllerOfNoCopy(p).UID || plan.Finished(&job) != nil
 }
 
-// jobEvents looks at all Pods of a Job that has gone or finished.
+// jobEvents enqueues the Pods of a Job that is gone or has finished.
 func (o *orphans) jobEvents() handler.EventHandler {
-	look := func(ctx context.Context, obj client.Object, q workQueue) {
+	enqueue := func(ctx context.Context, obj client.Object, q workQueue) {
 		var pods corev1.PodList
 		err := o.client.List(ctx, &pods, client.InNamespace(obj.GetNamespace()),
 			client.MatchingFields{controllerIndex: string(obj.GetUID())}, client.UnsafeDisableDeepCopy)
@@ -147,9 +146,9 @@ func (o *orphans) jobEvents() handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q workQueue) {
 			if plan.Finished(e.ObjectNew.(*batchv1.Job)) != nil {
-				look(ctx, e.ObjectNew, q)
+				enqueue(ctx, e.ObjectNew, q)
 			}
 		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q workQueue) { look(ctx, e.Object, q) },
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q workQueue) { enqueue(ctx, e.Object, q) },
 	}
 }

@@ -29,7 +29,7 @@ func TestOrphanedFinalizers(t *testing.T) {
 		{"another Job has its name", []client.Object{aJob(reborn)}, aPod("p"), false},
 		{"the Job has finished", []client.Object{aJob(done)}, aPod("p"), false},
 		{"the Job is another controller's", []client.Object{aJob(others, done)}, aPod("p"), true},
-		{"nobody controls the Pod", []client.Object{aJob()}, aPod("p", func(p *corev1.Pod) { p.OwnerReferences = nil }), false},
+		{"a Pod without a controller", []client.Object{aJob()}, aPod("p", func(p *corev1.Pod) { p.OwnerReferences = nil }), false},
 		{"something else controls it", nil, aPod("p", func(p *corev1.Pod) { p.OwnerReferences[0].Kind = "CloneSet" }), true},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -13,13 +13,14 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-// memory is what the controller knows of its Jobs beyond the cache.
+// memory is what the controller knows of its Jobs beyond the cache, see "Reading its own writes" in
+// doc.go.
 type memory struct {
 	lock sync.Mutex
 	jobs map[types.NamespacedName]*pending
 }
 
-// of is what is remembered of this very Job; one of the same name that went before is forgotten.
+// of returns what is known of this Job. It forgets an earlier Job of the same name.
 func (m *memory) of(job *batchv1.Job) *pending {
 	m.lock.Lock()
 	defer m.lock.Unlock()
@@ -28,14 +29,14 @@ func (m *memory) of(job *batchv1.Job) *pending {
 	if p == nil || p.uid != job.UID {
 		p = &pending{
 			uid: job.UID, created: map[types.UID]createdPod{},
-			deleted: sets.New[types.UID](), released: sets.New[types.UID](),
+			deleted: sets.New[types.UID](), untracked: sets.New[types.UID](),
 		}
 		m.jobs[key] = p
 	}
 	return p
 }
 
-// podEnded notes that a Pod of the Job has ended, and returns whether that fills the batch.
+// podEnded counts a Pod of the Job that has ended, and reports whether that fills the batch.
 func (m *memory) podEnded(key types.NamespacedName, uid types.UID) bool {
 	m.lock.Lock()
 	p := m.jobs[key]
@@ -50,17 +51,17 @@ func (m *memory) forget(key types.NamespacedName) {
 }
 
 // pending are the writes about one Job that the API server has accepted and the cache may not show
-// yet. A Job is synced by one worker at a time; the lock is for the requests that one sync sends in
-// parallel. Only uid, which never changes, and batch are for the handlers of events, too.
+// yet. One goroutine at a time syncs a Job; the lock is for the parallel requests of one sync. The
+// event handlers use only uid, which never changes, and batch.
 type pending struct {
 	uid types.UID
 
-	lock     sync.Mutex
-	written  *batchv1.Job // as the last status write returned it
-	created  map[types.UID]createdPod
-	deleted  sets.Set[types.UID]
-	released sets.Set[types.UID]
-	backoff  *plan.Backoff
+	lock      sync.Mutex
+	written   *batchv1.Job // as the last status write returned it
+	created   map[types.UID]createdPod
+	deleted   sets.Set[types.UID]
+	untracked sets.Set[types.UID]
+	backoff   *plan.Backoff
 
 	batch batch
 }
@@ -70,7 +71,7 @@ type createdPod struct {
 	at time.Time
 }
 
-// latest is the newer of the cached Job and the one we have written.
+// latest returns the newer of the cached and the written Job.
 func (p *pending) latest(cached *batchv1.Job) *batchv1.Job {
 	if p.written == nil {
 		return cached
@@ -85,29 +86,20 @@ func (p *pending) latest(cached *batchv1.Job) *batchv1.Job {
 
 // observe forgets what the cache shows by now.
 func (p *pending) observe(cached []*corev1.Pod) {
-	seen := make(map[types.UID]*corev1.Pod, len(cached))
+	existing := make(sets.Set[types.UID], len(cached)+len(p.created))
 	for _, pod := range cached {
-		seen[pod.UID] = pod
+		existing.Insert(pod.UID)
 		delete(p.created, pod.UID)
 	}
-	gone := func(uid types.UID) bool {
-		_, waiting := p.created[uid]
-		return seen[uid] == nil && !waiting
+	for uid := range p.created {
+		existing.Insert(uid)
 	}
-	for uid := range p.deleted {
-		if gone(uid) {
-			p.deleted.Delete(uid)
-		}
-	}
-	for uid := range p.released {
-		if gone(uid) {
-			p.released.Delete(uid)
-		}
-	}
+	p.deleted = p.deleted.Intersection(existing)
+	p.untracked = p.untracked.Intersection(existing)
 }
 
-// overdue are the created Pods that the cache should have shown by now. They may have gone before
-// it could.
+// overdue returns the created Pods that the cache should show by now. They may have been deleted
+// before it could.
 func (p *pending) overdue(now time.Time, after time.Duration) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, c := range p.created {
@@ -119,7 +111,7 @@ func (p *pending) overdue(now time.Time, after time.Duration) []*corev1.Pod {
 }
 
 func (p *pending) writes() plan.Pending {
-	out := plan.Pending{Deleted: p.deleted, Released: p.released}
+	out := plan.Pending{Deleted: p.deleted, Untracked: p.untracked}
 	for _, c := range p.created {
 		out.Created = append(out.Created, c.Pod)
 	}
@@ -138,8 +130,8 @@ func (p *pending) noteDeleted(uid types.UID) {
 	p.deleted.Insert(uid)
 }
 
-func (p *pending) noteReleased(uid types.UID) {
+func (p *pending) noteUntracked(uid types.UID) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	p.released.Insert(uid)
+	p.untracked.Insert(uid)
 }

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// podWriter sends the requests about Pods. Each names the Pod's UID, so that it can't hit another
+// podWriter sends the requests about Pods. Each has the Pod's UID, so that it can't change another
 // Pod of that name.
 type podWriter struct {
 	client    client.Client
@@ -50,8 +50,8 @@ func (w podWriter) adopt(ctx context.Context, job *batchv1.Job, p *corev1.Pod) (
 	return adopted, nil
 }
 
-// disown removes the Job's owner reference and the finalizer.
-func (w podWriter) disown(ctx context.Context, job *batchv1.Job, p *corev1.Pod) error {
+// release removes the Job's owner reference and the finalizer.
+func (w podWriter) release(ctx context.Context, job *batchv1.Job, p *corev1.Pod) error {
 	return w.patch(ctx, p, map[string]any{
 		"uid":                                 p.UID,
 		"ownerReferences":                     []map[string]any{{"$patch": "delete", "uid": job.UID}},
@@ -63,7 +63,7 @@ func (w podWriter) delete(ctx context.Context, p *corev1.Pod) error {
 	return w.client.Delete(ctx, named(p), client.Preconditions{UID: &p.UID})
 }
 
-// patch asks for the metadata only: the rest of the answer would be thrown away.
+// patch asks for the metadata only, as callers don't use the answer.
 func (w podWriter) patch(ctx context.Context, p *corev1.Pod, meta map[string]any) error {
 	data, err := json.Marshal(map[string]any{"metadata": meta})
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 // reconciler syncs one Job at a time: gather, decide, apply.
 type reconciler struct {
 	client  client.Client
-	live    client.Reader // the API server itself, for what a cache may not answer
+	live    client.Reader // the API server itself, for decisions that a stale cache must not make
 	pods    podWriter
 	events  record.EventRecorder
 	memory  *memory
@@ -39,7 +39,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	if !r.options.claims(&cached) {
+	if !r.options.manages(&cached) {
 		r.memory.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
@@ -65,12 +65,12 @@ func (r *reconciler) sync(ctx context.Context, job *batchv1.Job, known *pending)
 	r.metrics.synced(job, s.action, r.clock.Since(began), err)
 	switch {
 	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
-		// Somebody else wrote in between, or the Job is gone: the cache will show it.
-		log.FromContext(ctx).V(1).Info("Job or Pod changed during the sync, will look again", "conflict", err.Error())
+		// Another write came in between, or the Job is gone: the cache will show it.
+		log.FromContext(ctx).V(1).Info("Job or Pod changed during the sync, requeued", "conflict", err.Error())
 		return reconcile.Result{RequeueAfter: wake.In(r.options.SyncBatchPeriod)}, nil
 	case err != nil:
 		if s.wake > 0 {
-			// The retry may come later than what was to be seen to in time, a deadline say.
+			// The retry may come too late for a deadline.
 			r.queue.AddAfter(requestFor(job), max(s.wake, r.options.SyncBatchPeriod))
 		}
 		return reconcile.Result{}, fmt.Errorf("sync Job: %w", err)

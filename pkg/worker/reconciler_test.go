@@ -62,12 +62,12 @@ func TestADeadlineIsKeptWhilePodsAreRefused(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if want := []time.Duration{40 * time.Second}; !slices.Equal(q.added, want) {
-		t.Errorf("looks again after %v, want %v", q.added, want)
+		t.Errorf("requeued after %v, want %v", q.added, want)
 	}
 }
 
-// Where no Pod may be created any more, as the namespace is going, nobody tries on and on.
-func TestNothingIsTriedAgainInANamespaceThatIsGoing(t *testing.T) {
+// In a namespace that is being deleted no Pod can be created: the creation isn't retried.
+func TestNoRetryInATerminatingNamespace(t *testing.T) {
 	c := newCluster(t, Options{MaxPodCreateDeletePerSync: 2}, aJob(func(j *batchv1.Job) {
 		j.Spec.Parallelism, j.Spec.Completions = ptr.To[int32](9), ptr.To[int32](9)
 	}))
@@ -80,16 +80,16 @@ func TestNothingIsTriedAgainInANamespaceThatIsGoing(t *testing.T) {
 		return err
 	}
 	if after := c.mustSync().RequeueAfter; after != 0 {
-		t.Errorf("looks again after %v", after)
+		t.Errorf("requeued after %v", after)
 	}
 	c.refuse = nil
 	if after := c.mustSync().RequeueAfter; after != wake.AtOnce {
-		t.Errorf("goes on after %v, want at once", after)
+		t.Errorf("requeued after %v, want at once", after)
 	}
 }
 
-// A refusal stops the creation at the end of its batch, is told to the user, and the status says
-// what is.
+// A refusal stops the creation at the end of its batch; an event reports it, and the status counts
+// the Pods that exist.
 func TestCreationStopsAtARefusal(t *testing.T) {
 	c := newCluster(t, Options{}, aJob(func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = ptr.To[int32](100), ptr.To[int32](100) }))
 	created := 0
@@ -107,8 +107,8 @@ func TestCreationStopsAtARefusal(t *testing.T) {
 	if created != 7 { // 1 + 2 + 4, of which two are refused
 		t.Errorf("%d requests", created)
 	}
-	if c.job().Status.Active != 5 || c.heard("FailedCreate") != 2 || c.heard("SuccessfulCreate") != 5 {
-		t.Errorf("active %d, events: %d failed, %d created", c.job().Status.Active, c.heard("FailedCreate"), c.heard("SuccessfulCreate"))
+	if c.job().Status.Active != 5 || c.eventCount("FailedCreate") != 2 || c.eventCount("SuccessfulCreate") != 5 {
+		t.Errorf("active %d, events: %d failed, %d created", c.job().Status.Active, c.eventCount("FailedCreate"), c.eventCount("SuccessfulCreate"))
 	}
 }
 
@@ -124,7 +124,7 @@ func TestCreationInAnEndingNamespace(t *testing.T) {
 		}}
 	}
 	c.mustSync()
-	if c.count("create") != 0 || c.heard("FailedCreate") != 0 {
+	if c.count("create") != 0 || c.eventCount("FailedCreate") != 0 {
 		t.Errorf("writes %v", c.writes)
 	}
 }
@@ -157,7 +157,7 @@ func TestPodThatVanishedUnseen(t *testing.T) {
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return nil },
 	})
 	if wake := c.mustSync().RequeueAfter; wake != cacheLag {
-		t.Errorf("looks again after %v", wake)
+		t.Errorf("requeued after %v", wake)
 	}
 	for _, p := range c.pods() {
 		p.Finalizers = nil
@@ -191,7 +191,7 @@ func TestSurplusPodThatHasJustSucceeded(t *testing.T) {
 		return nil
 	}
 	if result := c.mustSync(); result.RequeueAfter == 0 {
-		t.Error("isn't looked at again")
+		t.Error("isn't requeued")
 	}
 	c.mustSync()
 	if s := c.job().Status; s.Succeeded != 1 || c.count("delete") != 0 {
@@ -290,7 +290,7 @@ func TestWakeUpForTheBackoff(t *testing.T) {
 		}}}
 	}))
 	if got := c.mustSync().RequeueAfter; got != 10*time.Second {
-		t.Errorf("looks again after %v", got)
+		t.Errorf("requeued after %v", got)
 	}
 }
 
@@ -304,7 +304,7 @@ func TestCountingWaitsForTheNextWrite(t *testing.T) {
 		c.end(&p, 0)
 		before := c.count("status")
 		if wake := c.mustSync().RequeueAfter; wake == 0 || wake > time.Second {
-			t.Errorf("looks again after %v", wake)
+			t.Errorf("requeued after %v", wake)
 		}
 		if got := c.count("status") - before; got != 1 {
 			t.Errorf("%d status writes in sync %d", got, i)

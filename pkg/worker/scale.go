@@ -13,8 +13,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-// createPods sends the Pods in batches of 1, 2, 4 … and stops after a batch with a failure: a full
-// quota is found out by few requests, not by all.
+// createPods sends the Pods in batches of 1, 2, 4 … and stops after a batch with a failure, so that
+// few requests meet a full quota.
 func (s *jobSync) createPods(ctx context.Context, pods []*corev1.Pod, why plan.CreateReason) (created int, err error) {
 	for size := 1; len(pods) > 0; size *= 2 {
 		batch := pods[:min(size, len(pods))]
@@ -24,7 +24,7 @@ func (s *jobSync) createPods(ctx context.Context, pods []*corev1.Pod, why plan.C
 		created += len(batch) - failed
 		s.metrics.podsCreated(why, len(batch)-failed, failed)
 		if err := firstOf(errs); err != nil {
-			return created, ignoreEndOfNamespace(err)
+			return created, ignoreNamespaceTerminating(err)
 		}
 	}
 	return created, nil
@@ -32,7 +32,7 @@ func (s *jobSync) createPods(ctx context.Context, pods []*corev1.Pod, why plan.C
 
 func (s *jobSync) createPod(ctx context.Context, p *corev1.Pod) error {
 	if err := s.client.Create(ctx, p); err != nil {
-		if ignoreEndOfNamespace(err) != nil {
+		if ignoreNamespaceTerminating(err) != nil {
 			s.events.Eventf(s.job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
 		}
 		return fmt.Errorf("create Pod: %w", err)
@@ -42,19 +42,19 @@ func (s *jobSync) createPod(ctx context.Context, p *corev1.Pod) error {
 	return nil
 }
 
-// ignoreEndOfNamespace drops the refusal of a namespace that is going: no later attempt would fare
-// better.
-func ignoreEndOfNamespace(err error) error {
+// ignoreNamespaceTerminating drops the refusal of a namespace that is being deleted: a later
+// attempt would be refused, too.
+func ignoreNamespaceTerminating(err error) error {
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return nil
 	}
 	return err
 }
 
-func (s *jobSync) deletePods(ctx context.Context, doomed []plan.Deletion) (sets.Set[types.UID], error) {
-	errs := parallel(len(doomed), func(i int) error { return s.deletePod(ctx, doomed[i]) })
-	deleted := make(sets.Set[types.UID], len(doomed))
-	for i, d := range doomed {
+func (s *jobSync) deletePods(ctx context.Context, deletions []plan.Deletion) (sets.Set[types.UID], error) {
+	errs := parallel(len(deletions), func(i int) error { return s.deletePod(ctx, deletions[i]) })
+	deleted := make(sets.Set[types.UID], len(deletions))
+	for i, d := range deletions {
 		if errs[i] == nil {
 			deleted.Insert(d.Pod.UID)
 		}
@@ -63,11 +63,11 @@ func (s *jobSync) deletePods(ctx context.Context, doomed []plan.Deletion) (sets.
 }
 
 func (s *jobSync) deletePod(ctx context.Context, d plan.Deletion) error {
-	if d.Release {
-		if err := s.giveUp(ctx, d.Pod); client.IgnoreNotFound(err) != nil {
+	if d.Untrack {
+		if err := s.untrackUnended(ctx, d.Pod); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("remove the finalizer of Pod %s: %w", d.Pod.Name, err)
 		}
-		s.known.noteReleased(d.Pod.UID)
+		s.known.noteUntracked(d.Pod.UID)
 	}
 	err := s.pods.delete(ctx, d.Pod)
 	switch {
@@ -81,10 +81,10 @@ func (s *jobSync) deletePod(ctx context.Context, d plan.Deletion) error {
 	return nil
 }
 
-// giveUp removes the finalizer of a Pod that isn't to be counted. If the Pod has changed since it
-// was read, it's looked at again: one that has ended by now is to be counted after all, and is left
-// to the next sync.
-func (s *jobSync) giveUp(ctx context.Context, p *corev1.Pod) error {
+// untrackUnended removes the finalizer of a Pod that isn't to be counted. If the Pod has changed
+// since it was read, it's read again: one that has ended by now must be counted, and is left to the
+// next sync.
+func (s *jobSync) untrackUnended(ctx context.Context, p *corev1.Pod) error {
 	err := s.pods.untrack(ctx, p, p.ResourceVersion)
 	if !apierrors.IsConflict(err) {
 		return err

@@ -24,9 +24,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-// Setup adds the Job controller to the manager. The manager's cache must hold the Pods and Jobs of
-// all namespaces that are to be served, whatever their labels; its scheme needs core/v1 and
-// batch/v1.
+// Setup adds the Job controller to the manager. The manager's cache must hold all Pods and Jobs of
+// the namespaces that it serves, whatever their labels. Its scheme needs core/v1 and batch/v1.
 func Setup(mgr manager.Manager, o Options) error {
 	if err := o.Validate(); err != nil {
 		return fmt.Errorf("worker options: %w", err)
@@ -59,7 +58,7 @@ func addJobs(mgr manager.Manager, o Options, m *metrics) error {
 	r := &reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), pods: pods, metrics: m, options: o, clock: clock.RealClock{},
 		memory: known, queue: q,
-		// The built-in's source, and its kind of event: what filters on them keeps working.
+		// The built-in's source and kind of event, so that filters on them keep working.
 		events: mgr.GetEventRecorderFor("job-controller"), //nolint:staticcheck // the built-in writes core/v1 events
 	}
 	var err error
@@ -97,8 +96,8 @@ func addExpiry(mgr manager.Manager, o Options, m *metrics) error {
 		WithOptions(controllerOptions(o)).Complete(r)
 }
 
-// controllerOptions retries failed syncs after 1s, 2s, … 1m, as the built-in. Names aren't checked:
-// a process may serve more than one cluster.
+// controllerOptions retries failed syncs after 1s, 2s, … 1m, as the built-in. Names aren't
+// validated: a process may serve more than one cluster.
 func controllerOptions(o Options) controller.Options {
 	return controller.Options{
 		MaxConcurrentReconciles: o.Concurrency,

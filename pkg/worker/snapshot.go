@@ -17,17 +17,17 @@ import (
 const (
 	// controllerIndex finds Pods by the UID of the Job that controls them.
 	controllerIndex = "jobferry.dev/controller"
-	// orphaned is the index's value for Pods that nobody controls.
-	orphaned = "none"
-	// cacheLag is how late the cache may be before we ask the API server whether a Pod we have
-	// created still exists.
+	// noController is the index's value for Pods without a controller.
+	noController = "none"
+	// cacheLag is how late the cache may be before the API server is asked whether a created Pod
+	// still exists.
 	cacheLag = 10 * time.Second
 )
 
 // indexPod is the index function of controllerIndex.
 func indexPod(o client.Object) []string {
 	if metav1.GetControllerOfNoCopy(o) == nil {
-		return []string{orphaned}
+		return []string{noController}
 	}
 	if ref := jobRef(o); ref != nil {
 		return []string{string(ref.UID)}
@@ -35,8 +35,8 @@ func indexPod(o client.Object) []string {
 	return nil
 }
 
-// jobRef names the Job that controls the object, nil if none does. Others have kinds of that name,
-// too.
+// jobRef returns the reference to the Job that controls the object, nil if none does. Other API
+// groups have a kind Job, too.
 func jobRef(o client.Object) *metav1.OwnerReference {
 	ref := metav1.GetControllerOfNoCopy(o)
 	if ref == nil || ref.Kind != "Job" || ref.APIVersion != batchv1.SchemeGroupVersion.String() {
@@ -45,7 +45,7 @@ func jobRef(o client.Object) *metav1.OwnerReference {
 	return ref
 }
 
-// gather reads what a sync needs, and settles first which Pods are the Job's.
+// gather reads what a sync needs. It first adopts and releases Pods.
 func (r *reconciler) gather(ctx context.Context, job *batchv1.Job, known *pending) (plan.Snapshot, error) {
 	cached, err := r.podsOf(ctx, job)
 	if err != nil {
@@ -55,7 +55,7 @@ func (r *reconciler) gather(ctx context.Context, job *batchv1.Job, known *pendin
 	if err := r.checkOverdue(ctx, known); err != nil {
 		return plan.Snapshot{}, err
 	}
-	pods, err := r.claim(ctx, job, cached, known)
+	pods, err := r.adoptAndRelease(ctx, job, cached, known)
 	if err != nil {
 		return plan.Snapshot{}, err
 	}
@@ -65,11 +65,11 @@ func (r *reconciler) gather(ctx context.Context, job *batchv1.Job, known *pendin
 	}, nil
 }
 
-// podsOf are the Pods that the Job controls and those in its namespace that nobody does. They
-// belong to the cache and must not be changed.
+// podsOf returns the Pods of the Job and those in its namespace without a controller. They belong
+// to the cache and must not be changed.
 func (r *reconciler) podsOf(ctx context.Context, job *batchv1.Job) ([]*corev1.Pod, error) {
 	var out []*corev1.Pod
-	for _, value := range []string{string(job.UID), orphaned} {
+	for _, value := range []string{string(job.UID), noController} {
 		var list corev1.PodList
 		err := r.client.List(ctx, &list, client.InNamespace(job.Namespace),
 			client.MatchingFields{controllerIndex: value}, client.UnsafeDisableDeepCopy)
@@ -93,7 +93,7 @@ func (r *reconciler) checkOverdue(ctx context.Context, known *pending) error {
 		case apierrors.IsNotFound(err) || err == nil && live.UID != p.UID:
 			delete(known.created, p.UID)
 		case err != nil:
-			return fmt.Errorf("look for Pod %s: %w", p.Name, err)
+			return fmt.Errorf("get Pod %s: %w", p.Name, err)
 		default:
 			known.created[p.UID] = createdPod{&live, r.clock.Now()}
 		}
@@ -101,35 +101,34 @@ func (r *reconciler) checkOverdue(ctx context.Context, known *pending) error {
 	return nil
 }
 
-// claim adopts and releases Pods as the Job's selector says, and returns those that are the Job's
-// then.
-func (r *reconciler) claim(ctx context.Context, job *batchv1.Job, pods []*corev1.Pod, known *pending) ([]*corev1.Pod, error) {
-	c, err := plan.Claim(job, pods, known.writes(), r.options.TrackingFinalizer)
+// adoptAndRelease makes the Job's Pods those that its selector matches, and returns them.
+func (r *reconciler) adoptAndRelease(ctx context.Context, job *batchv1.Job, pods []*corev1.Pod, known *pending) ([]*corev1.Pod, error) {
+	o, err := plan.OwnershipOf(job, pods, known.writes(), r.options.TrackingFinalizer)
 	if err != nil {
 		return nil, fmt.Errorf("selector of the Job: %w", err)
 	}
-	if len(c.Adopt) > 0 {
+	if len(o.Adopt) > 0 {
 		if err := r.mayAdopt(ctx, job); err != nil {
 			return nil, err
 		}
 	}
-	for _, p := range c.Adopt {
+	for _, p := range o.Adopt {
 		adopted, err := r.pods.adopt(ctx, job, p)
 		if apierrors.IsNotFound(err) {
 			continue
 		} else if err != nil {
 			return nil, fmt.Errorf("adopt Pod %s: %w", p.Name, err)
 		}
-		known.released.Delete(p.UID)
+		known.untracked.Delete(p.UID)
 		delete(known.created, p.UID)
-		c.Owned = append(c.Owned, adopted)
+		o.Owned = append(o.Owned, adopted)
 	}
-	for _, p := range c.Release {
-		if err := r.pods.disown(ctx, job, p); client.IgnoreNotFound(err) != nil && !apierrors.IsInvalid(err) {
+	for _, p := range o.Release {
+		if err := r.pods.release(ctx, job, p); client.IgnoreNotFound(err) != nil && !apierrors.IsInvalid(err) {
 			return nil, fmt.Errorf("release Pod %s: %w", p.Name, err)
 		}
 	}
-	return c.Owned, nil
+	return o.Owned, nil
 }
 
 // mayAdopt asks the API server: a Job that is being deleted must not take Pods, and the cache may
@@ -137,10 +136,10 @@ func (r *reconciler) claim(ctx context.Context, job *batchv1.Job, pods []*corev1
 func (r *reconciler) mayAdopt(ctx context.Context, job *batchv1.Job) error {
 	var live batchv1.Job
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(job), &live); err != nil {
-		return fmt.Errorf("look at the Job before adopting Pods: %w", err)
+		return fmt.Errorf("get the Job before adopting Pods: %w", err)
 	}
 	if live.UID != job.UID || live.DeletionTimestamp != nil {
-		return fmt.Errorf("job %s/%s is going or gone: it adopts no Pods", job.Namespace, job.Name)
+		return fmt.Errorf("job %s/%s is being deleted or gone: it adopts no Pods", job.Namespace, job.Name)
 	}
 	return nil
 }

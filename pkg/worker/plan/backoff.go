@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Backoff is how a Job without backoffLimitPerIndex has fared lately. It delays the next Pod:
+// Backoff holds the latest failures of a Job without backoffLimitPerIndex. It delays the next Pod:
 // PodFailureBackoff after the first failure, doubled with each further one, up to
 // MaxPodFailureBackoff; a success resets it.
 type Backoff struct {
@@ -67,8 +67,8 @@ func latestEnd(pods []*pod) time.Time {
 }
 
 // endTime is when the Pod ended. The sources are in order of trust: its containers; the moment it
-// stopped being ready, which the kubelet writes; the start of its deletion, for a Pod that nobody
-// reports about; its creation.
+// stopped being ready, which the kubelet writes; the start of its deletion, for a Pod without a
+// reported end; its creation.
 func endTime(p *corev1.Pod) time.Time {
 	if at, ok := containersEnd(p); ok {
 		return at

@@ -7,7 +7,7 @@ import (
 )
 
 // indexDelay is how long the next Pod of an index has to wait: with backoffLimitPerIndex each index
-// has a back-off of its own, told by its last failed Pod.
+// has a back-off of its own, which its last failed Pod determines.
 func (f *facts) indexDelay(index int) time.Duration {
 	last := f.indexes.awaiting[index]
 	if last == nil {

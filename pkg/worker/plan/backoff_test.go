@@ -72,7 +72,7 @@ func TestEndTimeSources(t *testing.T) {
 	}{
 		{"its containers", aPod("p", exited(1, 7), notReady), 7},
 		{"its sidecars, not its init containers", aPod("p", exited(1, 7), sidecar(8)), 8},
-		{"a sidecar that still runs makes the next source tell", aPod("p", exited(1, 7), func(p *corev1.Pod) {
+		{"a sidecar that still runs leaves it to the next source", aPod("p", exited(1, 7), func(p *corev1.Pod) {
 			sidecar(8)(p)
 			p.Status.InitContainerStatuses[0].State.Terminated = nil
 		}, notReady), 4},

@@ -47,8 +47,8 @@ func newCondition(kind batchv1.JobConditionType, status corev1.ConditionStatus, 
 	}
 }
 
-// setCondition makes the list say what c says, and tells whether it had to be changed. Going from
-// nothing to False is no news and adds nothing.
+// setCondition adds or updates a condition, and reports whether the list has changed. It adds no
+// condition that is False.
 func setCondition(list []batchv1.JobCondition, c batchv1.JobCondition) ([]batchv1.JobCondition, bool) {
 	old := findCondition(list, c.Type)
 	switch {

@@ -4,7 +4,7 @@ import "time"
 
 // deadline is when spec.activeDeadlineSeconds have passed; zero without one. The clock stands still
 // while the Job is suspended: resuming it sets startTime anew. A fence doesn't stop the clock, but
-// the verdict has to wait.
+// a stopped Job has no deadline.
 func (f *facts) deadline() time.Time {
 	seconds := f.job.Spec.ActiveDeadlineSeconds
 	if seconds == nil || f.stopped() || f.next.StartTime == nil {

@@ -8,13 +8,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ruling is what spec.podFailurePolicy says about one failed Pod (KEP-3329).
+// ruling is the effect of spec.podFailurePolicy on one failed Pod (KEP-3329).
 type ruling struct {
 	action  batchv1.PodFailurePolicyAction // empty: no rule matched
 	message string                         // why the Job fails; for FailJob only
 }
 
-// counts tells whether the failure counts towards the back-off limits.
+// counts reports whether the failure counts towards the back-off limits.
 func (r ruling) counts() bool { return r.action != batchv1.PodFailurePolicyActionIgnore }
 
 // rule applies the policy: the first matching rule wins, without one the failure just counts.
@@ -45,7 +45,7 @@ func knownAction(a batchv1.PodFailurePolicyAction) bool {
 	return false // of a later Kubernetes: as if the rule weren't there
 }
 
-// match tells whether the rule applies, and what about the Pod made it apply.
+// match reports whether the rule applies, and what about the Pod made it apply.
 func match(r batchv1.PodFailurePolicyRule, p *corev1.Pod) (why string, matches bool) {
 	switch {
 	case r.OnExitCodes != nil:
@@ -61,8 +61,8 @@ func match(r batchv1.PodFailurePolicyRule, p *corev1.Pod) (why string, matches b
 	return "", false
 }
 
-// matchExitCode looks at the containers first, then at the init containers, sidecars among them.
-// Exit code 0 never matches, and a container that still runs has none.
+// matchExitCode checks the containers first, then the init containers, sidecars among them. Exit
+// code 0 never matches, and a container that still runs has none.
 func matchExitCode(p *corev1.Pod, want *batchv1.PodFailurePolicyOnExitCodesRequirement) *corev1.ContainerStatus {
 	for _, list := range [][]corev1.ContainerStatus{p.Status.ContainerStatuses, p.Status.InitContainerStatuses} {
 		for i := range list {

@@ -51,11 +51,11 @@ func TestPodFailurePolicy(t *testing.T) {
 func TestIgnoredFailuresDontCount(t *testing.T) {
 	job := aJob(policy(onExit(batchv1.PodFailurePolicyActionIgnore, 2)), func(j *batchv1.Job) { j.Spec.BackoffLimit = ptr.To[int32](0) })
 	p := Compute(snap(job, 60, aPod("a", exited(2, 0))), testOptions)
-	if p.verdict != nil || len(p.Create) != 1 {
-		t.Fatalf("verdict %v, %d Pods to create", p.verdict, len(p.Create))
+	if p.outcome != nil || len(p.Create) != 1 {
+		t.Fatalf("outcome %v, %d Pods to create", p.outcome, len(p.Create))
 	}
-	a := p.Account(Outcome{Created: 1})
-	if len(a.Status.UncountedTerminatedPods.Failed) != 0 || len(a.Release) != 1 || a.Actions["Ignore"] != 1 {
-		t.Errorf("listed %v, released %d, actions %v", a.Status.UncountedTerminatedPods.Failed, len(a.Release), a.Actions)
+	a := p.Record(Result{Created: 1})
+	if len(a.Status.UncountedTerminatedPods.Failed) != 0 || len(a.Untrack) != 1 || a.Actions["Ignore"] != 1 {
+		t.Errorf("listed %v, untracks %d, actions %v", a.Status.UncountedTerminatedPods.Failed, len(a.Untrack), a.Actions)
 	}
 }

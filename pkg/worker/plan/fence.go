@@ -10,22 +10,21 @@ import (
 )
 
 const (
-	messageFenced   = "Pods are stopped: the hub is out of touch, and may let the Job go on elsewhere"
-	messageUnfenced = "The hub is in touch again, and has confirmed that the Job goes on here"
+	messageFenced   = "Pods are stopped: the hub doesn't renew its Lease, and may move the Job to another worker"
+	messageUnfenced = "The hub renews its Lease again, and has confirmed that the Job runs here"
 )
 
-// stopped: no Pod may run. A fence stops a Job as a suspension does: its Pods are deleted and not
-// counted, no back-off is charged, no deadline strikes.
+// stopped reports whether no Pod may run. A fence stops a Job as a suspension does: its Pods are
+// deleted and not counted, and neither back-off nor deadline applies.
 func (f *facts) stopped() bool { return f.suspended || f.fenced }
 
-// wasFenced says whether the status still tells of a fence.
+// wasFenced reports whether the status has the condition Fenced.
 func (f *facts) wasFenced() bool {
 	return trueCondition(f.job.Status.Conditions, v1alpha1.ConditionJobFenced) != nil
 }
 
-// queueInterrupted: the Job is a work queue whose Pods the fence has stopped. Its success must not
-// be concluded from the Pods that had ended before: the others still had work, and are started
-// again.
+// queueInterrupted reports whether the Job is a work queue whose Pods the fence has stopped. The
+// Pods that had ended before don't complete it: the others still had work, and are started again.
 func (f *facts) queueInterrupted() bool {
 	if f.job.Spec.Completions != nil {
 		return false
@@ -33,8 +32,7 @@ func (f *facts) queueInterrupted() bool {
 	return f.wasFenced() || f.fenced && len(f.active) > 0
 }
 
-// followFence makes the Fenced condition say what is. A work queue counts as fenced until its Pods
-// run again.
+// followFence sets the condition Fenced. A work queue counts as fenced until its Pods run again.
 func (f *facts) followFence(active int32) []Event {
 	want := newCondition(v1alpha1.ConditionJobFenced, corev1.ConditionFalse, v1alpha1.ReasonConfirmed, messageUnfenced, f.now)
 	event := Event{corev1.EventTypeNormal, "Unfenced", messageUnfenced}

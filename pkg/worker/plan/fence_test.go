@@ -13,13 +13,13 @@ import (
 )
 
 // synced is what one sync of a Job does, all of whose requests succeed.
-func synced(job *batchv1.Job, fenced bool, pods ...*corev1.Pod) (*Plan, *Account) {
+func synced(job *batchv1.Job, fenced bool, pods ...*corev1.Pod) (*Plan, *Record) {
 	p := Compute(Snapshot{Job: job, Pods: pods, Fenced: fenced, Now: noon}, testOptions)
 	deleted := sets.New[types.UID]()
 	for _, d := range p.Delete {
 		deleted.Insert(d.Pod.UID)
 	}
-	return p, p.Account(Outcome{Created: len(p.Create), Deleted: deleted})
+	return p, p.Record(Result{Created: len(p.Create), Deleted: deleted})
 }
 
 func since(job *batchv1.Job) { job.Status.StartTime = at(-100) }
@@ -34,7 +34,7 @@ func wasFenced(job *batchv1.Job) {
 func TestFenceStopsThePodsOnly(t *testing.T) {
 	job := aJob(sized(2, 5), since)
 	p, a := synced(job, true, aPod("a", running), aPod("b"), aPod("c", exited(0, 1)), aPod("d", exited(1, 1)))
-	if len(p.Create) != 0 || len(p.Delete) != 2 || !p.Delete[0].Release || !p.Delete[1].Release {
+	if len(p.Create) != 0 || len(p.Delete) != 2 || !p.Delete[0].Untrack || !p.Delete[1].Untrack {
 		t.Errorf("creates %d, deletes %+v", len(p.Create), p.Delete)
 	}
 	s := a.Status
@@ -42,7 +42,7 @@ func TestFenceStopsThePodsOnly(t *testing.T) {
 		t.Errorf("startTime %v: the API server forbids a change while the Job isn't suspended", s.StartTime)
 	}
 	if findCondition(s.Conditions, batchv1.JobSuspended) != nil {
-		t.Error("Suspended doesn't say what spec.suspend says")
+		t.Error("Suspended doesn't follow spec.suspend")
 	}
 	if trueCondition(s.Conditions, v1alpha1.ConditionJobFenced) == nil || len(a.Events) != 1 || a.Events[0].Reason != "Fenced" {
 		t.Errorf("conditions %v, events %v", s.Conditions, a.Events)
@@ -55,7 +55,7 @@ func TestFenceStopsThePodsOnly(t *testing.T) {
 		t.Errorf("succeeded %d, failed %d: only what had ended counts", settled.Status.Succeeded, settled.Status.Failed)
 	}
 	if _, again := synced(withStatus(job, s), true); again.Changed && len(again.Events) > 0 {
-		t.Error("told twice")
+		t.Error("reported twice")
 	}
 }
 
@@ -75,8 +75,8 @@ func TestFencedJobGoesOn(t *testing.T) {
 	}
 }
 
-// Neither is the Job's fault: the deadline strikes when the Job goes on, and a suspension keeps its
-// own condition.
+// Neither is the Job's fault: the deadline applies when the Job continues, and a suspension keeps
+// its own condition.
 func TestFenceAndOtherRules(t *testing.T) {
 	late := func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](50) }
 	for name, row := range map[string]struct {
@@ -120,7 +120,7 @@ func TestFencedWorkQueueIsNotTakenForDone(t *testing.T) {
 	if len(p.Create) != 3 || trueCondition(on.Status.Conditions, v1alpha1.ConditionJobFenced) != nil {
 		t.Errorf("%d Pods started again, conditions %v", len(p.Create), on.Status.Conditions)
 	}
-	refused := Compute(Snapshot{Job: job, Now: noon}, testOptions).Account(Outcome{})
+	refused := Compute(Snapshot{Job: job, Now: noon}, testOptions).Record(Result{})
 	if trueCondition(refused.Status.Conditions, v1alpha1.ConditionJobFenced) == nil || trueCondition(refused.Status.Conditions, batchv1.JobSuccessCriteriaMet) != nil {
 		t.Errorf("no Pod could be started, conditions %v", refused.Status.Conditions)
 	}

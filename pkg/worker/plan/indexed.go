@@ -11,17 +11,17 @@ import (
 	"github.com/jobferry/jobferry/pkg/intervals"
 )
 
-// IsIndexed tells whether each completion of the Job has an index of its own.
+// IsIndexed reports whether each completion of the Job has an index of its own.
 func IsIndexed(job *batchv1.Job) bool {
 	return ptr.Deref(job.Spec.CompletionMode, batchv1.NonIndexedCompletion) == batchv1.IndexedCompletion
 }
 
-// perIndex tells whether each index has its own back-off limit (KEP-3850).
+// perIndex reports whether each index has its own back-off limit (KEP-3850).
 func perIndex(job *batchv1.Job) bool { return IsIndexed(job) && job.Spec.BackoffLimitPerIndex != nil }
 
 // indexes are the completion indexes of an Indexed Job by their state.
 type indexes struct {
-	recorded  intervals.Set // succeeded, as the status says
+	recorded  intervals.Set // succeeded according to the status
 	succeeded intervals.Set // recorded, and those of Pods that have succeeded since
 	failed    intervals.Set // with backoffLimitPerIndex only: given up
 	active    intervals.Set // some Pod runs
@@ -53,7 +53,7 @@ func (f *facts) indexesWhere(is func(*pod) bool) intervals.Set {
 	return indexesOf(filter(f.pods, func(p *pod) bool { return p.tracked && f.valid(p) && is(p) }))
 }
 
-// failsIndex tells whether this Pod's failure is the last one its index had.
+// failsIndex reports whether this Pod's failure is the last one its index had.
 func (f *facts) failsIndex(p *pod) bool {
 	if !f.countsAsFailed(p) {
 		return false

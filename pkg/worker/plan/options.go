@@ -10,10 +10,10 @@ type Options struct {
 	// one, up to MaxPodFailureBackoff.
 	PodFailureBackoff    time.Duration
 	MaxPodFailureBackoff time.Duration
-	// SyncBatchPeriod is the shortest time until a Job is looked at again because of a back-off.
+	// SyncBatchPeriod is the shortest time until a back-off requeues a Job.
 	SyncBatchPeriod time.Duration
 	// MaxUncountedPods bounds status.uncountedTerminatedPods.
 	MaxUncountedPods int
-	// MaxPodCreateDeletePerSync bounds what one Job takes from the others.
+	// MaxPodCreateDeletePerSync bounds the Pods that one sync creates or deletes.
 	MaxPodCreateDeletePerSync int
 }

@@ -7,7 +7,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -43,7 +42,7 @@ type Plan struct {
 	Action       Action
 
 	facts   *facts
-	verdict *verdict
+	outcome *outcome
 }
 
 // facts are what the rules look at. They are gathered once, by gather; next is the status in the
@@ -78,14 +77,14 @@ func Compute(s Snapshot, o Options) *Plan {
 		before = f.remembered()
 	}
 	p := &Plan{facts: f, Action: Reconciling, Backoff: before.after(newSucceeded, newFailed), CreateReason: f.createReason()}
-	p.verdict = f.judge()
+	p.outcome = f.decideOutcome()
 	switch {
-	case p.verdict != nil:
+	case p.outcome != nil:
 		// After a success the rest isn't needed: it's given up before it's deleted. Otherwise a
 		// controller that is killed in between would take the deleted for failed, and with them
 		// perhaps the Job.
 		for _, a := range f.active {
-			p.Delete = append(p.Delete, Deletion{Pod: a.Pod, Release: !p.verdict.failed()})
+			p.Delete = append(p.Delete, Deletion{Pod: a.Pod, Untrack: !p.outcome.failed()})
 		}
 	case f.job.DeletionTimestamp == nil:
 		p.Wake = wake.Until(f.deadline(), f.now)
@@ -140,17 +139,13 @@ func (f *facts) count(newSucceeded, newFailed []*pod) {
 	}
 }
 
-// valid tells whether the Pod can count for the Job: for an Indexed one it needs an index in range.
+// valid reports whether the Pod can count for the Job: for an Indexed one it needs an index in
+// range.
 func (f *facts) valid(p *pod) bool {
 	return !f.indexed || p.index != noIndex && p.index < f.completions
 }
 
-// isNew tells whether the status knows nothing of the Pod yet.
+// isNew reports whether the status knows nothing of the Pod yet.
 func (f *facts) isNew(p *pod) bool {
 	return p.tracked && !f.listed.Has(p.UID) && f.valid(p)
-}
-
-// changed tells whether the status in the making has to be written.
-func (f *facts) changed(since *batchv1.JobStatus) bool {
-	return !equality.Semantic.DeepEqual(since, &f.next)
 }

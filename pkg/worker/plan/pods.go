@@ -20,7 +20,7 @@ const noIndex = -1
 type pod struct {
 	*corev1.Pod
 	index   int  // its completion index, or noIndex
-	tracked bool // has the tracking finalizer, and no release is pending
+	tracked bool // has the tracking finalizer, and its removal isn't pending
 	deleted bool // being deleted, or its DELETE is pending
 }
 
@@ -43,22 +43,22 @@ func podCondition(p *corev1.Pod, kind corev1.PodConditionType) *corev1.PodCondit
 	return nil
 }
 
-// Ended tells whether the Pod's containers run no more, and never will.
+// Ended reports whether the Pod's containers run no more, and never will.
 func Ended(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-// IsTracked tells whether the Pod has the finalizer.
+// IsTracked reports whether the Pod has the finalizer.
 func IsTracked(p *corev1.Pod, finalizer string) bool {
 	return slices.Contains(p.Finalizers, finalizer)
 }
 
 // Pending are writes that the API server has accepted but that the cache may not show yet. Without
-// them a stale cache would have a Pod created twice, or a released one counted again.
+// them a stale cache would have a Pod created twice, or an untracked one counted again.
 type Pending struct {
-	Created  []*corev1.Pod       // as the API server returned them
-	Deleted  sets.Set[types.UID] // Pods whose DELETE was accepted
-	Released sets.Set[types.UID] // Pods whose tracking finalizer was removed
+	Created   []*corev1.Pod       // as the API server returned them
+	Deleted   sets.Set[types.UID] // Pods whose DELETE was accepted
+	Untracked sets.Set[types.UID] // Pods whose tracking finalizer was removed
 }
 
 // classify lays the pending writes over the cached Pods.
@@ -73,7 +73,7 @@ func classify(cached []*corev1.Pod, pending Pending, finalizer string) []*pod {
 		out = append(out, &pod{
 			Pod:     p,
 			index:   CompletionIndex(p),
-			tracked: IsTracked(p, finalizer) && !pending.Released.Has(p.UID),
+			tracked: IsTracked(p, finalizer) && !pending.Untracked.Has(p.UID),
 			deleted: p.DeletionTimestamp != nil || pending.Deleted.Has(p.UID),
 		})
 	}

@@ -20,10 +20,9 @@ const (
 // Deletion is a Pod to be deleted.
 type Deletion struct {
 	Pod *corev1.Pod
-	// Release says that the tracking finalizer goes first, so that the Pod's end isn't counted: it
-	// was surplus, the Job was stopped, or has succeeded without it. Otherwise the Pod stays
-	// tracked.
-	Release bool
+	// Untrack removes the tracking finalizer first, so that the Pod's end isn't counted: it is
+	// surplus, the Job is stopped, or has succeeded without it. Otherwise the Pod stays tracked.
+	Untrack bool
 }
 
 // scale brings the number of active Pods to what the spec wants. A sync either deletes or creates,
@@ -31,16 +30,16 @@ type Deletion struct {
 func (f *facts) scale(p *Plan) {
 	want := f.wantActive()
 	active := int32(len(f.active))
-	doomed := f.surplus(max(0, int(active-want)))
-	if limit := f.options.MaxPodCreateDeletePerSync; !f.stopped() && len(doomed) > limit {
-		doomed = doomed[:limit]
+	surplus := f.surplus(max(0, int(active-want)))
+	if limit := f.options.MaxPodCreateDeletePerSync; !f.stopped() && len(surplus) > limit {
+		surplus = surplus[:limit]
 		p.More = true
 	}
 	p.Action = Tracking
-	if len(doomed) > 0 || f.stopped() {
+	if len(surplus) > 0 || f.stopped() {
 		p.Action = PodsDeleted
-		for _, d := range doomed {
-			p.Delete = append(p.Delete, Deletion{Pod: d.Pod, Release: true})
+		for _, d := range surplus {
+			p.Delete = append(p.Delete, Deletion{Pod: d.Pod, Untrack: true})
 		}
 		return
 	}
@@ -62,7 +61,7 @@ func (f *facts) wantActive() int32 {
 	case completions != nil:
 		return max(0, min(parallelism, *completions-f.succeeded))
 	case f.succeeded > 0 && !f.wasFenced():
-		// A work queue is being emptied once a Pod has succeeded: those that run go on, no new one
+		// A work queue is being emptied once a Pod has succeeded: the others run on, and no new one
 		// is started.
 		return int32(len(f.active))
 	default:

@@ -68,7 +68,7 @@ func TestScale(t *testing.T) {
 			var deleted []string
 			for _, d := range p.Delete {
 				deleted = append(deleted, d.Pod.Name)
-				if !d.Release {
+				if !d.Untrack {
 					t.Errorf("%s would be counted as failed", d.Pod.Name)
 				}
 			}

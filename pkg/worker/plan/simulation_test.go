@@ -21,18 +21,18 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// controller is the smallest shell that keeps the order of writes which plan demands. Killing it
-// loses all its fields.
+// controller does the least that keeps the order of writes which plan demands. Killing it loses all
+// its fields.
 type controller struct {
-	w        *world
+	w        *fakeCluster
 	pending  Pending
 	written  *batchv1.Job
 	backoff  *Backoff
 	problems []string
 }
 
-func start(w *world) *controller {
-	return &controller{w: w, pending: Pending{Deleted: sets.New[types.UID](), Released: sets.New[types.UID]()}}
+func start(w *fakeCluster) *controller {
+	return &controller{w: w, pending: Pending{Deleted: sets.New[types.UID](), Untracked: sets.New[types.UID]()}}
 }
 
 func (c *controller) view() *batchv1.Job {
@@ -54,7 +54,7 @@ func versionOf(job *batchv1.Job) int {
 func (c *controller) settlePending() {
 	c.pending.Created = slices.DeleteFunc(c.pending.Created, func(p *corev1.Pod) bool {
 		_, seen := c.w.cachedPods[p.UID]
-		return seen || c.w.pods[p.UID] == nil // the shell asks the API server about those it waits for too long
+		return seen || c.w.pods[p.UID] == nil // package worker asks the API server about overdue Pods
 	})
 }
 
@@ -65,7 +65,7 @@ func (c *controller) sync() error {
 	}
 	c.settlePending()
 	pods := slices.SortedFunc(maps.Values(c.w.cachedPods), func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
-	pods, err := c.claim(job, pods)
+	pods, err := c.adopt(job, pods)
 	if err != nil {
 		return err
 	}
@@ -74,51 +74,51 @@ func (c *controller) sync() error {
 	if err != nil {
 		return err
 	}
-	a := p.Account(out)
+	a := p.Record(out)
 	if job, err = c.write(job, a.Changed, a.Status); err != nil {
 		return err
 	}
 	c.backoff = &p.Backoff
-	released := sets.New[types.UID]()
-	for _, r := range a.Release {
-		if err := c.w.release(r.UID, ""); err != nil {
+	untracked := sets.New[types.UID]()
+	for _, r := range a.Untrack {
+		if err := c.w.untrack(r.UID, ""); err != nil {
 			return err
 		}
-		c.pending.Released.Insert(r.UID)
-		released.Insert(r.UID)
+		c.pending.Untracked.Insert(r.UID)
+		untracked.Insert(r.UID)
 	}
-	s := a.Settle(released)
+	s := a.Settle(untracked)
 	_, err = c.write(job, s.Changed, s.Status)
 	return err
 }
 
-func (c *controller) claim(job *batchv1.Job, pods []*corev1.Pod) ([]*corev1.Pod, error) {
-	claims, err := Claim(job, pods, c.pending, testOptions.TrackingFinalizer)
+func (c *controller) adopt(job *batchv1.Job, pods []*corev1.Pod) ([]*corev1.Pod, error) {
+	owned, err := OwnershipOf(job, pods, c.pending, testOptions.TrackingFinalizer)
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range claims.Adopt {
+	for _, p := range owned.Adopt {
 		adopted, err := c.w.adopt(p.UID, p.ResourceVersion)
 		if err != nil {
 			return nil, err
 		}
-		c.pending.Released.Delete(p.UID)
-		claims.Owned = append(claims.Owned, adopted)
+		c.pending.Untracked.Delete(p.UID)
+		owned.Owned = append(owned.Owned, adopted)
 	}
-	return claims.Owned, nil
+	return owned.Owned, nil
 }
 
-func (c *controller) carryOut(job *batchv1.Job, p *Plan) (Outcome, error) {
-	out := Outcome{Deleted: sets.New[types.UID]()}
+func (c *controller) carryOut(job *batchv1.Job, p *Plan) (Result, error) {
+	out := Result{Deleted: sets.New[types.UID]()}
 	for _, d := range p.Delete {
-		if d.Release {
-			err := c.w.release(d.Pod.UID, d.Pod.ResourceVersion)
+		if d.Untrack {
+			err := c.w.untrack(d.Pod.UID, d.Pod.ResourceVersion)
 			if errors.Is(err, errConflict) {
 				continue
 			} else if err != nil {
 				return out, err
 			}
-			c.pending.Released.Insert(d.Pod.UID)
+			c.pending.Untracked.Insert(d.Pod.UID)
 		}
 		if err := c.w.delete(d.Pod.UID); err != nil {
 			return out, err
@@ -176,7 +176,7 @@ func (c *controller) write(job *batchv1.Job, changed bool, status batchv1.JobSta
 }
 
 // end is a kubelet reporting the end of a Pod.
-func (w *world) end(p *corev1.Pod, code int32) {
+func (w *fakeCluster) end(p *corev1.Pod, code int32) {
 	if Ended(p) {
 		return
 	}
@@ -191,7 +191,7 @@ func (w *world) end(p *corev1.Pod, code int32) {
 }
 
 // check compares the counters with what really happened.
-func (w *world) check() error {
+func (w *fakeCluster) check() error {
 	s := &w.job.Status
 	listed := ptr.Deref(s.UncountedTerminatedPods, batchv1.UncountedTerminatedPods{})
 	if got := int(s.Succeeded) + len(listed.Succeeded); got > w.succeeded.Len() {
@@ -203,9 +203,9 @@ func (w *world) check() error {
 	return nil
 }
 
-// simulation plays one random story.
+// simulation is one random run.
 type simulation struct {
-	*world
+	*fakeCluster
 	c *controller
 	t *rapid.T
 }
@@ -232,7 +232,7 @@ func (s *simulation) sync(t *rapid.T) {
 		s.logf("controller is killed and started again")
 		s.writesLeft = -1
 		s.relist()
-		s.c = start(s.world)
+		s.c = start(s.fakeCluster)
 	case errors.Is(err, errConflict):
 		s.logf("controller meets a conflict")
 	case err != nil:
@@ -305,7 +305,7 @@ func (s *simulation) actions() map[string]func(*rapid.T) {
 }
 
 // fence marks the Job as fenced, or takes the mark off.
-func (w *world) fence(closed bool) {
+func (w *fakeCluster) fence(closed bool) {
 	w.job.Annotations = nil
 	if closed {
 		w.job.Annotations = map[string]string{v1alpha1.AnnotationFenced: w.now.Format(time.RFC3339)}
@@ -314,9 +314,9 @@ func (w *world) fence(closed bool) {
 	w.storeJob()
 }
 
-// lose books a Pod that is deleted while it runs: it counts as failed unless only Pods that are
+// lose records a Pod that is deleted while it runs: it counts as failed unless only Pods that are
 // seen to have failed do.
-func (w *world) lose(p *corev1.Pod) {
+func (w *fakeCluster) lose(p *corev1.Pod) {
 	if !Ended(p) && !replacesOnlyFailed(w.job) {
 		w.failed.Insert(p.UID)
 	}
@@ -357,16 +357,16 @@ func anyJob(t *rapid.T) *batchv1.Job {
 // Whatever happens, and whenever the controller is killed, a Job is never run wider than it may be,
 // no Pod is counted twice, and what the API server forbids is never written. Left alone, the Job
 // ends, with every Pod counted.
-func TestAnyStoryEndsWell(t *testing.T) {
+func TestAnyRunEndsWell(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newWorld(anyJob(t))
-		s := &simulation{world: w, c: start(w), t: t}
+		w := newFakeCluster(anyJob(t))
+		s := &simulation{fakeCluster: w, c: start(w), t: t}
 		t.Repeat(s.actions())
 		s.leaveAlone(t)
 	})
 }
 
-// leaveAlone lets every Pod end, and nobody interfere any more.
+// leaveAlone lets every Pod end, without any other change.
 func (s *simulation) leaveAlone(t *rapid.T) {
 	s.job.Spec.Suspend = ptr.To(false)
 	s.job.Spec.Parallelism = ptr.To[int32](3)

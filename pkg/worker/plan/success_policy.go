@@ -8,7 +8,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/intervals"
 )
 
-// matchSuccessPolicy tells whether a rule of spec.successPolicy is met by the succeeded indexes,
+// matchSuccessPolicy reports whether a rule of spec.successPolicy is met by the succeeded indexes,
 // and the message that names the rule (KEP-3998). A rule may ask for some indexes, for a number of
 // them, or for a number out of some.
 func matchSuccessPolicy(policy *batchv1.SuccessPolicy, completions int, succeeded intervals.Set) (message string, met bool) {

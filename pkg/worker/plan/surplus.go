@@ -12,14 +12,14 @@ import (
 // range, or one that another Pod has, too; then the most expendable, until there are at least that
 // many.
 func (f *facts) surplus(atLeast int) []*pod {
-	doomed, rest := []*pod(nil), f.active
+	surplus, rest := []*pod(nil), f.active
 	if f.indexed {
-		doomed, rest = f.misplaced()
+		surplus, rest = f.misplaced()
 	}
-	if more := atLeast - len(doomed); more > 0 {
-		doomed = append(doomed, byExpendability(rest)[:more]...)
+	if more := atLeast - len(surplus); more > 0 {
+		surplus = append(surplus, byExpendability(rest)[:more]...)
 	}
-	return doomed
+	return surplus
 }
 
 // misplaced splits off the active Pods that an Indexed Job has no use for.
@@ -35,7 +35,7 @@ func (f *facts) misplaced() (misplaced, rest []*pod) {
 	for _, p := range f.active {
 		same := byIndex[p.index]
 		if len(same) == 0 {
-			continue // misplaced, or already dealt with
+			continue // misplaced, or already handled
 		}
 		delete(byIndex, p.index)
 		if len(same) > 1 {

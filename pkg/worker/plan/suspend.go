@@ -6,9 +6,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// followSuspend makes the Suspended condition say what spec.suspend says. Suspending clears
-// startTime, so that the template may be changed; resuming sets it to now, so that
-// activeDeadlineSeconds starts afresh.
+// followSuspend makes the condition Suspended follow spec.suspend. Suspending clears startTime, so
+// that the template may be changed; resuming sets it to now, so that activeDeadlineSeconds starts
+// afresh.
 func (f *facts) followSuspend() []Event {
 	want := newCondition(batchv1.JobSuspended, corev1.ConditionFalse, "JobResumed", "Job resumed", f.now)
 	event := Event{corev1.EventTypeNormal, "Resumed", "Job resumed"}

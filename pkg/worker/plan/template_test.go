@@ -90,7 +90,7 @@ func TestIndexFailureAnnotations(t *testing.T) {
 		{"after an ignored one", aJob(indexLimit(9), rules), []*corev1.Pod{aPod("a", index(0), failures(1), exited(2, 0))}, "1", "1"},
 		{"ignored ones are kept", aJob(indexLimit(9), rules), []*corev1.Pod{aPod("a", index(0), failures(1), ignored, failed)}, "2", "3"},
 		{"a damaged count is none", aJob(indexLimit(9)), []*corev1.Pod{aPod("a", index(0), damaged, failed)}, "1", ""},
-		{"the Pod that failed last tells", aJob(indexLimit(9)), []*corev1.Pod{aPod("a", index(0), failures(4), failed), aPod("b", index(0), failures(1), failed)}, "5", ""},
+		{"the Pod that failed last decides", aJob(indexLimit(9)), []*corev1.Pod{aPod("a", index(0), failures(4), failed), aPod("b", index(0), failures(1), failed)}, "5", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			got := Compute(snap(row.job, 9999, row.failed...), testOptions).Create[0].Annotations
@@ -104,12 +104,12 @@ func TestIndexFailureAnnotations(t *testing.T) {
 // A failed Pod stays tracked until the next one of its index has its count.
 func TestFailedPodAwaitsItsReplacement(t *testing.T) {
 	dead := aPod("dead", index(0), failures(0), exited(1, 0))
-	waiting := Compute(snap(aJob(sized(1, 2), indexLimit(3)), 1, dead), testOptions).Account(Outcome{})
-	if len(waiting.Release) != 0 {
-		t.Error("released before its replacement was there")
+	waiting := Compute(snap(aJob(sized(1, 2), indexLimit(3)), 1, dead), testOptions).Record(Result{})
+	if len(waiting.Untrack) != 0 {
+		t.Error("untracked before its replacement was there")
 	}
-	replaced := Compute(snap(aJob(sized(1, 2), indexLimit(3)), 30, dead, aPod("next", index(0), failures(1))), testOptions).Account(Outcome{})
-	if len(replaced.Release) != 1 {
-		t.Error("not released after its replacement was there")
+	replaced := Compute(snap(aJob(sized(1, 2), indexLimit(3)), 30, dead, aPod("next", index(0), failures(1))), testOptions).Record(Result{})
+	if len(replaced.Untrack) != 1 {
+		t.Error("still tracked after its replacement was there")
 	}
 }

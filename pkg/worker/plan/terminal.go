@@ -6,34 +6,34 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// verdict is why the Job must end. It is first recorded as an interim condition (FailureTarget or
-// SuccessCriteriaMet), and turns into the terminal one when every Pod has ended and been counted
+// outcome is how and why the Job ends. It is first recorded as an interim condition (FailureTarget
+// or SuccessCriteriaMet), and turns into the terminal one when every Pod has ended and been counted
 // (KEP-3998, KEP-4368).
-type verdict struct {
+type outcome struct {
 	interim         batchv1.JobConditionType
 	reason, message string
 }
 
-func (v *verdict) failed() bool { return v.interim == batchv1.JobFailureTarget }
+func (o *outcome) failed() bool { return o.interim == batchv1.JobFailureTarget }
 
-func (v *verdict) terminal() batchv1.JobConditionType {
-	if v.failed() {
+func (o *outcome) terminal() batchv1.JobConditionType {
+	if o.failed() {
 		return batchv1.JobFailed
 	}
 	return batchv1.JobComplete
 }
 
-func failure(reason, message string) *verdict {
-	return &verdict{batchv1.JobFailureTarget, reason, message}
+func failure(reason, message string) *outcome {
+	return &outcome{batchv1.JobFailureTarget, reason, message}
 }
 
-func success(reason, message string) *verdict {
-	return &verdict{batchv1.JobSuccessCriteriaMet, reason, message}
+func success(reason, message string) *outcome {
+	return &outcome{batchv1.JobSuccessCriteriaMet, reason, message}
 }
 
-// verdictRules are asked in order, the first answer wins: what an earlier sync has recorded stands,
-// and failures go before successes.
-var verdictRules = []func(*facts) *verdict{
+// outcomeRules apply in order, the first match wins: what an earlier sync has recorded stands, and
+// failures go before successes.
+var outcomeRules = []func(*facts) *outcome{
 	recordedSuccess,
 	recordedFailure,
 	failedByPolicy,
@@ -44,30 +44,30 @@ var verdictRules = []func(*facts) *verdict{
 	succeededByPolicy,
 }
 
-func (f *facts) judge() *verdict {
-	for _, ask := range verdictRules {
-		if v := ask(f); v != nil {
-			return v
+func (f *facts) decideOutcome() *outcome {
+	for _, rule := range outcomeRules {
+		if o := rule(f); o != nil {
+			return o
 		}
 	}
 	return nil
 }
 
-func recordedSuccess(f *facts) *verdict {
+func recordedSuccess(f *facts) *outcome {
 	if c := trueCondition(f.job.Status.Conditions, batchv1.JobSuccessCriteriaMet); c != nil {
 		return success(c.Reason, c.Message)
 	}
 	return nil
 }
 
-func recordedFailure(f *facts) *verdict {
+func recordedFailure(f *facts) *outcome {
 	if c := trueCondition(f.job.Status.Conditions, batchv1.JobFailureTarget); c != nil {
 		return failure(c.Reason, c.Message)
 	}
 	return nil
 }
 
-func failedByPolicy(f *facts) *verdict {
+func failedByPolicy(f *facts) *outcome {
 	if f.job.Spec.PodFailurePolicy == nil {
 		return nil
 	}
@@ -82,7 +82,7 @@ func failedByPolicy(f *facts) *verdict {
 	return nil
 }
 
-func backoffLimitExceeded(f *facts) *verdict {
+func backoffLimitExceeded(f *facts) *outcome {
 	if f.failed > f.backoffLimit || f.restartsExceedLimit() {
 		return failure(batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit")
 	}
@@ -110,14 +110,14 @@ func (f *facts) restartsExceedLimit() bool {
 	return restarts >= max(1, f.backoffLimit)
 }
 
-func deadlineExceeded(f *facts) *verdict {
+func deadlineExceeded(f *facts) *outcome {
 	if at := f.deadline(); !at.IsZero() && !f.now.Before(at) {
 		return failure(batchv1.JobReasonDeadlineExceeded, "Job was active longer than specified deadline")
 	}
 	return nil
 }
 
-func tooManyFailedIndexes(f *facts) *verdict {
+func tooManyFailedIndexes(f *facts) *outcome {
 	limit := f.job.Spec.MaxFailedIndexes
 	if perIndex(f.job) && limit != nil && f.indexes.failed.Len() > int(*limit) {
 		return failure(batchv1.JobReasonMaxFailedIndexesExceeded, "Job has exceeded the specified maximal number of failed indexes")
@@ -125,7 +125,7 @@ func tooManyFailedIndexes(f *facts) *verdict {
 	return nil
 }
 
-func allIndexesSettled(f *facts) *verdict {
+func allIndexesSettled(f *facts) *outcome {
 	failed := f.indexes.failed.Len()
 	if perIndex(f.job) && failed > 0 && failed+f.indexes.succeeded.Len() >= f.completions {
 		return failure(batchv1.JobReasonFailedIndexes, "Job has failed indexes")
@@ -133,7 +133,7 @@ func allIndexesSettled(f *facts) *verdict {
 	return nil
 }
 
-func succeededByPolicy(f *facts) *verdict {
+func succeededByPolicy(f *facts) *outcome {
 	if !f.indexed {
 		return nil
 	}
@@ -143,9 +143,9 @@ func succeededByPolicy(f *facts) *verdict {
 	return nil
 }
 
-// completed is the verdict on a Job none of whose Pods is active: it has all its completions, or,
-// as a work queue, one Pod said that the work is done.
-func (f *facts) completed(active int32) *verdict {
+// completed is the outcome of a Job without active Pods: it has all its completions, or, as a work
+// queue, one Pod said that the work is done.
+func (f *facts) completed(active int32) *outcome {
 	if active > 0 || f.succeeded < ptr.Deref(f.job.Spec.Completions, 1) || f.queueInterrupted() {
 		return nil
 	}

@@ -33,11 +33,11 @@ func TestVerdict(t *testing.T) {
 		pods   []*corev1.Pod
 		want   string // the reason, empty for none
 	}{
-		{"a running Job goes on", aJob(started), 10, []*corev1.Pod{aPod("a", running)}, ""},
-		{"failures up to the limit go on", aJob(limit(1)), 0, []*corev1.Pod{aPod("a", failed)}, ""},
+		{"a running Job continues", aJob(started), 10, []*corev1.Pod{aPod("a", running)}, ""},
+		{"failures up to the limit continue", aJob(limit(1)), 0, []*corev1.Pod{aPod("a", failed)}, ""},
 		{"failures above the limit end it", aJob(limit(0)), 0, []*corev1.Pod{aPod("a", failed)}, "BackoffLimitExceeded"},
 		{"a counted failure isn't new", aJob(limit(0)), 0, []*corev1.Pod{aPod("a", failed, untracked)}, ""},
-		{"restarts below the limit go on", aJob(restarts, limit(2)), 0, []*corev1.Pod{aPod("a", running, restarted(1))}, ""},
+		{"restarts below the limit continue", aJob(restarts, limit(2)), 0, []*corev1.Pod{aPod("a", running, restarted(1))}, ""},
 		{"restarts at the limit end it", aJob(restarts, limit(2)), 0, []*corev1.Pod{aPod("a", running, restarted(2))}, "BackoffLimitExceeded"},
 		{"a limit of 0 allows no restart", aJob(restarts, limit(0)), 0, []*corev1.Pod{aPod("a", running, restarted(1))}, "BackoffLimitExceeded"},
 		{"restarts don't count under Never", aJob(limit(2)), 0, []*corev1.Pod{aPod("a", running, restarted(9))}, ""},
@@ -49,7 +49,7 @@ func TestVerdict(t *testing.T) {
 		{"FailJob waits for the Pod to have ended", aJob(failJob), 0, []*corev1.Pod{aPod("a", running, deletedAt(0))}, ""},
 		{"what is recorded stands: failure", aJob(withCondition(batchv1.JobFailureTarget, "Recorded"), limit(0)), 0, []*corev1.Pod{aPod("a", failed)}, "Recorded"},
 		{"what is recorded stands: success", aJob(withCondition(batchv1.JobSuccessCriteriaMet, "Recorded"), limit(0)), 0, []*corev1.Pod{aPod("a", failed)}, "Recorded"},
-		{"failed indexes up to the maximum go on", aJob(sized(2, 3), indexLimit(0), maxFailed(1)), 0, []*corev1.Pod{aPod("a", index(0), failed)}, ""},
+		{"failed indexes up to the maximum continue", aJob(sized(2, 3), indexLimit(0), maxFailed(1)), 0, []*corev1.Pod{aPod("a", index(0), failed)}, ""},
 		{"one too many failed index", aJob(sized(2, 3), indexLimit(0), maxFailed(0)), 0, []*corev1.Pod{aPod("a", index(0), failed)}, "MaxFailedIndexesExceeded"},
 		{"every index settled, one failed", aJob(sized(2, 2), indexLimit(0)), 0, []*corev1.Pod{aPod("a", index(0), failed), aPod("b", index(1), succeeded)}, "FailedIndexes"},
 		{"one index still to be settled", aJob(sized(2, 3), indexLimit(0)), 0, []*corev1.Pod{aPod("a", index(0), failed), aPod("b", index(1), succeeded)}, ""},
@@ -61,28 +61,28 @@ func TestVerdict(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			got := ""
-			if v := Compute(snap(row.job, row.second, row.pods...), testOptions).verdict; v != nil {
+			if v := Compute(snap(row.job, row.second, row.pods...), testOptions).outcome; v != nil {
 				got = v.reason
 			}
 			if got != row.want {
-				t.Errorf("verdict %q, want %q", got, row.want)
+				t.Errorf("outcome %q, want %q", got, row.want)
 			}
 		})
 	}
 }
 
-// A Job ends in two steps: the interim condition is written before the Pods are released, the
+// A Job ends in two steps: the interim condition is written before the Pods are untracked, the
 // terminal one when all of them have ended.
 func TestJobEndsInTwoSteps(t *testing.T) {
 	p := Compute(snap(aJob(), 5, aPod("a", succeeded)), testOptions)
-	a := p.Account(Outcome{})
+	a := p.Record(Result{})
 	if got := conditionTypes(a.Status); len(got) != 1 || got[0] != "SuccessCriteriaMet=True" {
 		t.Fatalf("first write has %v", got)
 	}
-	if len(a.Release) != 1 || a.Status.UncountedTerminatedPods.Succeeded[0] != "a" {
-		t.Fatalf("first write lists %v, releases %v", a.Status.UncountedTerminatedPods, a.Release)
+	if len(a.Untrack) != 1 || a.Status.UncountedTerminatedPods.Succeeded[0] != "a" {
+		t.Fatalf("first write lists %v, releases %v", a.Status.UncountedTerminatedPods, a.Untrack)
 	}
-	s := a.Settle(allOf(a.Release))
+	s := a.Settle(allOf(a.Untrack))
 	if s.Finished == nil || s.Finished.Type != batchv1.JobComplete || s.Finished.Message != "Reached expected number of succeeded pods" {
 		t.Fatalf("second write finishes with %v", s.Finished)
 	}
@@ -110,12 +110,12 @@ func TestTerminalConditionWaits(t *testing.T) {
 		{"a Pod couldn't be deleted", []*corev1.Pod{aPod("a", failed), aPod("b", running)}, nil, true, false},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			a := Compute(snap(aJob(sized(2, 2), tooMany), 0, row.pods...), testOptions).Account(Outcome{Deleted: uids(row.deleted...)})
-			released := uids()
+			a := Compute(snap(aJob(sized(2, 2), tooMany), 0, row.pods...), testOptions).Record(Result{Deleted: uids(row.deleted...)})
+			untracked := uids()
 			if row.release {
-				released = allOf(a.Release)
+				untracked = allOf(a.Untrack)
 			}
-			if got := a.Settle(released).Finished != nil; got != row.want {
+			if got := a.Settle(untracked).Finished != nil; got != row.want {
 				t.Errorf("finished: %v, want %v", got, row.want)
 			}
 		})
@@ -131,15 +131,15 @@ func TestSuccessGivesUpTheRest(t *testing.T) {
 	})
 	winner, rest := aPod("a", index(0), succeeded), aPod("b", index(1), running)
 	p := Compute(snap(job, 5, winner, rest), testOptions)
-	if len(p.Delete) != 1 || p.Delete[0].Pod.Name != "b" || !p.Delete[0].Release {
+	if len(p.Delete) != 1 || p.Delete[0].Pod.Name != "b" || !p.Delete[0].Untrack {
 		t.Fatalf("deletes %+v", p.Delete)
 	}
-	a := p.Account(Outcome{Deleted: uids("b")})
-	if len(a.Release) != 1 || a.Release[0].Name != "a" {
-		t.Errorf("releases %v, though b is released already", a.Release)
+	a := p.Record(Result{Deleted: uids("b")})
+	if len(a.Untrack) != 1 || a.Untrack[0].Name != "a" {
+		t.Errorf("untracks %v, though b is untracked already", a.Untrack)
 	}
 	killed := Compute(snap(job, 5, winner, aPod("b", index(1), running, untracked, deletedAt(5))), testOptions)
-	again := killed.Account(Outcome{})
+	again := killed.Record(Result{})
 	if got := conditionTypes(again.Status); len(got) != 1 || got[0] != "SuccessCriteriaMet=True" || len(again.Status.UncountedTerminatedPods.Failed) != 0 {
 		t.Errorf("after a kill: %v, failed %v", got, again.Status.UncountedTerminatedPods.Failed)
 	}

@@ -30,7 +30,7 @@ func TestSuspend(t *testing.T) {
 		{"runs on", aJob(started), at(0), "", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			a := Compute(snap(row.job, 5), testOptions).Account(Outcome{Created: 1})
+			a := Compute(snap(row.job, 5), testOptions).Record(Result{Created: 1})
 			if !a.Status.StartTime.Equal(row.start) {
 				t.Errorf("startTime %v, want %v", a.Status.StartTime, row.start)
 			}
@@ -53,16 +53,16 @@ func TestCountersFollowTheOutcome(t *testing.T) {
 	for _, row := range []struct {
 		name                       string
 		parallelism                int32
-		outcome                    Outcome
+		outcome                    Result
 		active, ready, terminating int32
 	}{
-		{"all created", 5, Outcome{Created: 3}, 5, 2, 1},
-		{"some refused", 5, Outcome{Created: 1}, 3, 2, 1},
-		{"deleted", 1, Outcome{Deleted: uids("a")}, 1, 1, 2},
-		{"deletion refused", 1, Outcome{}, 2, 2, 1},
+		{"all created", 5, Result{Created: 3}, 5, 2, 1},
+		{"some refused", 5, Result{Created: 1}, 3, 2, 1},
+		{"deleted", 1, Result{Deleted: uids("a")}, 1, 1, 2},
+		{"deletion refused", 1, Result{}, 2, 2, 1},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			s := Compute(snap(aJob(sized(row.parallelism, 9)), 0, pods...), testOptions).Account(row.outcome).Status
+			s := Compute(snap(aJob(sized(row.parallelism, 9)), 0, pods...), testOptions).Record(row.outcome).Status
 			if s.Active != row.active || *s.Ready != row.ready || *s.Terminating != row.terminating {
 				t.Errorf("active %d, ready %d, terminating %d", s.Active, *s.Ready, *s.Terminating)
 			}
@@ -70,19 +70,19 @@ func TestCountersFollowTheOutcome(t *testing.T) {
 	}
 }
 
-// The steps of one Pod: listed, released, counted; each in a write of its own.
+// The steps of one Pod: listed, untracked, counted; each in a write of its own.
 func TestTrackingSteps(t *testing.T) {
 	job := aJob(sized(1, 3))
-	a := Compute(snap(job, 0, aPod("a", succeeded)), testOptions).Account(Outcome{Created: 1})
+	a := Compute(snap(job, 0, aPod("a", succeeded)), testOptions).Record(Result{Created: 1})
 	if got := a.Status; got.Succeeded != 0 || len(got.UncountedTerminatedPods.Succeeded) != 1 {
 		t.Fatalf("before the release: counted %d, listed %v", got.Succeeded, got.UncountedTerminatedPods)
 	}
 	if got := a.Settle(uids()).Status; got.Succeeded != 0 {
-		t.Errorf("counted although not released")
+		t.Errorf("counted although still tracked")
 	}
 	job.Status = a.Status
 	// The controller was killed after the release: the next one counts.
-	got := Compute(snap(job, 0, aPod("a", succeeded, untracked)), testOptions).Account(Outcome{}).Status
+	got := Compute(snap(job, 0, aPod("a", succeeded, untracked)), testOptions).Record(Result{}).Status
 	if got.Succeeded != 1 || len(got.UncountedTerminatedPods.Succeeded) != 0 {
 		t.Errorf("after a restart: counted %d, listed %v", got.Succeeded, got.UncountedTerminatedPods)
 	}
@@ -93,9 +93,9 @@ func TestListIsBounded(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
 		pods = append(pods, aPod(name, succeeded))
 	}
-	a := Compute(snap(aJob(sized(9, 9)), 0, pods...), testOptions).Account(Outcome{})
-	if n := len(a.Status.UncountedTerminatedPods.Succeeded); n != testOptions.MaxUncountedPods || !a.More() || len(a.Release) != n {
-		t.Errorf("listed %d, released %d, more %v", n, len(a.Release), a.More())
+	a := Compute(snap(aJob(sized(9, 9)), 0, pods...), testOptions).Record(Result{})
+	if n := len(a.Status.UncountedTerminatedPods.Succeeded); n != testOptions.MaxUncountedPods || !a.More || len(a.Untrack) != n {
+		t.Errorf("listed %d, untracks %d, more %v", n, len(a.Untrack), a.More)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestPodThatChangedItsMind(t *testing.T) {
 	job := aJob(func(j *batchv1.Job) {
 		j.Status.UncountedTerminatedPods = &batchv1.UncountedTerminatedPods{Succeeded: []types.UID{"a"}}
 	})
-	a := Compute(snap(job, 0, aPod("a", failed)), testOptions).Account(Outcome{})
+	a := Compute(snap(job, 0, aPod("a", failed)), testOptions).Record(Result{})
 	if got := a.Status.UncountedTerminatedPods; len(got.Failed) != 0 || len(got.Succeeded) != 1 {
 		t.Errorf("listed %v", got)
 	}
@@ -112,7 +112,7 @@ func TestPodThatChangedItsMind(t *testing.T) {
 
 func TestElasticIndexedJob(t *testing.T) {
 	job := aJob(sized(2, 2), indexed, func(j *batchv1.Job) { j.Status.CompletedIndexes, j.Status.Succeeded = "0,3-5", 4 })
-	a := Compute(snap(job, 0), testOptions).Account(Outcome{Created: 1})
+	a := Compute(snap(job, 0), testOptions).Record(Result{Created: 1})
 	if a.Status.CompletedIndexes != "0" || a.Status.Succeeded != 1 || a.Tally.Succeeded != 0 {
 		t.Errorf("completed %q, succeeded %d, tally %+v", a.Status.CompletedIndexes, a.Status.Succeeded, a.Tally)
 	}
@@ -120,29 +120,29 @@ func TestElasticIndexedJob(t *testing.T) {
 
 func TestUnchangedStatusIsNotWritten(t *testing.T) {
 	job := aJob(sized(1, 3))
-	a := Compute(snap(job, 0, aPod("a", running)), testOptions).Account(Outcome{})
+	a := Compute(snap(job, 0, aPod("a", running)), testOptions).Record(Result{})
 	if !a.Changed {
 		t.Fatal("the first status isn't written")
 	}
 	job.Status = a.Status
-	again := Compute(snap(job, 9, aPod("a", running)), testOptions).Account(Outcome{})
+	again := Compute(snap(job, 9, aPod("a", running)), testOptions).Record(Result{})
 	if again.Changed || again.Settle(uids()).Changed {
 		t.Errorf("the same status is written again")
 	}
 }
 
 func TestTooManySucceededPods(t *testing.T) {
-	a := Compute(snap(aJob(sized(2, 1)), 0, aPod("a", succeeded), aPod("b", succeeded)), testOptions).Account(Outcome{})
-	if got := a.Settle(allOf(a.Release)).Events; len(got) != 2 || got[0].Reason != "TooManySucceededPods" {
+	a := Compute(snap(aJob(sized(2, 1)), 0, aPod("a", succeeded), aPod("b", succeeded)), testOptions).Record(Result{})
+	if got := a.Settle(allOf(a.Untrack)).Events; len(got) != 2 || got[0].Reason != "TooManySucceededPods" {
 		t.Errorf("events %v", got)
 	}
 }
 
-func TestPodsOfADeletedJobAreReleased(t *testing.T) {
+func TestPodsOfADeletedJobAreUntracked(t *testing.T) {
 	job := aJob(sized(2, 9), func(j *batchv1.Job) { j.DeletionTimestamp = at(0) })
-	a := Compute(snap(job, 0, aPod("a", running), aPod("b", succeeded)), testOptions).Account(Outcome{})
-	if len(a.Release) != 2 {
-		t.Errorf("released %d of 2", len(a.Release))
+	a := Compute(snap(job, 0, aPod("a", running), aPod("b", succeeded)), testOptions).Record(Result{})
+	if len(a.Untrack) != 2 {
+		t.Errorf("untracks %d of 2", len(a.Untrack))
 	}
 }
 
@@ -183,14 +183,14 @@ func TestClaim(t *testing.T) {
 		{"an orphan that doesn't match", aJob(), aPod("p", orphan, relabelled), ""},
 		{"an orphan being deleted", aJob(), aPod("p", orphan, deletedAt(0)), ""},
 		{"an orphan, but the Job is being deleted", aJob(leaving), aPod("p", orphan), ""},
-		{"somebody else's", aJob(), aPod("p", stranger), ""},
+		{"another controller's", aJob(), aPod("p", stranger), ""},
 		{"its own that stopped matching", aJob(), aPod("p", relabelled), "release"},
 		{"the same, but the Job is being deleted", aJob(leaving), aPod("p", relabelled), ""},
-		{"released, but never deleted", aJob(), aPod("p", running, untracked), "adopt"},
+		{"untracked, but never deleted", aJob(), aPod("p", running, untracked), "adopt"},
 		{"counted", aJob(), aPod("p", failed, untracked), "owned"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			c, err := Claim(row.job, []*corev1.Pod{row.pod}, Pending{}, testOptions.TrackingFinalizer)
+			c, err := OwnershipOf(row.job, []*corev1.Pod{row.pod}, Pending{}, testOptions.TrackingFinalizer)
 			got := ""
 			switch {
 			case err != nil:
@@ -210,7 +210,7 @@ func TestClaim(t *testing.T) {
 }
 
 func TestBackoffLimitPerIndexStatus(t *testing.T) {
-	a := Compute(snap(aJob(sized(3, 3), indexLimit(0)), 0, aPod("a", index(1), failed), aPod("b", index(2), succeeded)), testOptions).Account(Outcome{})
+	a := Compute(snap(aJob(sized(3, 3), indexLimit(0)), 0, aPod("a", index(1), failed), aPod("b", index(2), succeeded)), testOptions).Record(Result{})
 	if got := a.Status; ptr.Deref(got.FailedIndexes, "") != "1" || got.CompletedIndexes != "2" || a.Tally.IndexesFailed != 1 {
 		t.Errorf("failed %v, completed %q", got.FailedIndexes, got.CompletedIndexes)
 	}

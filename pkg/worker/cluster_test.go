@@ -35,8 +35,8 @@ var (
 	noon      = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 )
 
-// cluster is an API server in memory with one namespace, and the shell's reconcilers, which can be
-// killed at any of their writes.
+// cluster is an API server in memory with one namespace, and the reconcilers, which can be killed
+// at any of their writes.
 type cluster struct {
 	t      *testing.T
 	api    client.WithWatch // as users and kubelets see it
@@ -44,7 +44,7 @@ type cluster struct {
 	events *record.FakeRecorder
 
 	lock       sync.Mutex
-	writes     []string // what the shell has sent
+	writes     []string // what the reconcilers have sent
 	writesLeft int      // -1: it is never killed
 	refuse     func(verb string, obj client.Object) error
 	uids       int
@@ -63,7 +63,7 @@ func newCluster(t *testing.T, o Options, objects ...client.Object) *cluster {
 	return c
 }
 
-// start is what a new process begins with.
+// start makes the reconcilers of a new process.
 func (c *cluster) start(o Options) {
 	c.t.Helper()
 	o = o.withDefaults()
@@ -120,7 +120,7 @@ func (c *cluster) send(verb string, obj client.Object, do func() error) error {
 	return err
 }
 
-// sync has the shell look at the Job once.
+// sync reconciles the Job once.
 func (c *cluster) sync() (reconcile.Result, error) {
 	return c.jobs.Reconcile(c.t.Context(), reconcile.Request{NamespacedName: jobKey})
 }
@@ -168,7 +168,7 @@ func (c *cluster) end(p *corev1.Pod, code int32) {
 	}
 }
 
-func (c *cluster) heard(reason string) int {
+func (c *cluster) eventCount(reason string) int {
 	n := 0
 	for range len(c.events.Events) {
 		e := <-c.events.Events

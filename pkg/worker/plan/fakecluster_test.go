@@ -19,9 +19,9 @@ var (
 	errCrash    = errors.New("the controller was killed")
 )
 
-// world is an API server with one Job and its Pods, the kubelets, and the cache of a controller,
-// which is told of changes late but in order.
-type world struct {
+// fakeCluster is an API server with one Job and its Pods, the kubelets, and the cache of a
+// controller, which sees changes late but in order.
+type fakeCluster struct {
 	now     time.Time
 	version int
 	job     *batchv1.Job
@@ -29,8 +29,8 @@ type world struct {
 
 	cachedJob  *batchv1.Job
 	cachedPods map[types.UID]*corev1.Pod
-	jobNews    []*batchv1.Job
-	podNews    []podNews
+	jobEvents  []*batchv1.Job
+	podEvents  []podEvent
 
 	writesLeft int // the controller is killed when it has none left; -1: never
 
@@ -40,13 +40,13 @@ type world struct {
 	log                        []string
 }
 
-type podNews struct {
+type podEvent struct {
 	uid types.UID
 	pod *corev1.Pod // nil: gone
 }
 
-func newWorld(job *batchv1.Job) *world {
-	w := &world{
+func newFakeCluster(job *batchv1.Job) *fakeCluster {
+	w := &fakeCluster{
 		now: noon, pods: map[types.UID]*corev1.Pod{}, writesLeft: -1,
 		succeeded: sets.New[types.UID](), failed: sets.New[types.UID](), deleted: sets.New[types.UID](),
 	}
@@ -56,30 +56,30 @@ func newWorld(job *batchv1.Job) *world {
 	return w
 }
 
-func (w *world) logf(format string, args ...any) {
+func (w *fakeCluster) logf(format string, args ...any) {
 	w.log = append(w.log, w.now.Format("15:04:05 ")+fmt.Sprintf(format, args...))
 }
 
-func (w *world) nextVersion() string { w.version++; return strconv.Itoa(w.version) }
+func (w *fakeCluster) nextVersion() string { w.version++; return strconv.Itoa(w.version) }
 
-func (w *world) storeJob() {
+func (w *fakeCluster) storeJob() {
 	w.job.ResourceVersion = w.nextVersion()
-	w.jobNews = append(w.jobNews, w.job.DeepCopy())
+	w.jobEvents = append(w.jobEvents, w.job.DeepCopy())
 }
 
-func (w *world) storePod(p *corev1.Pod) {
+func (w *fakeCluster) storePod(p *corev1.Pod) {
 	p.ResourceVersion = w.nextVersion()
 	if p.DeletionTimestamp != nil && len(p.Finalizers) == 0 && (p.Spec.NodeName == "" || Ended(p)) {
 		delete(w.pods, p.UID)
-		w.podNews = append(w.podNews, podNews{uid: p.UID})
+		w.podEvents = append(w.podEvents, podEvent{uid: p.UID})
 		return
 	}
-	w.podNews = append(w.podNews, podNews{p.UID, p.DeepCopy()})
+	w.podEvents = append(w.podEvents, podEvent{p.UID, p.DeepCopy()})
 }
 
 // relist is what a new controller's cache starts with.
-func (w *world) relist() {
-	w.jobNews, w.podNews = nil, nil
+func (w *fakeCluster) relist() {
+	w.jobEvents, w.podEvents = nil, nil
 	w.cachedJob = w.job.DeepCopy()
 	w.cachedPods = map[types.UID]*corev1.Pod{}
 	for uid, p := range w.pods {
@@ -87,25 +87,25 @@ func (w *world) relist() {
 	}
 }
 
-// deliver brings the oldest news of each kind to the cache.
-func (w *world) deliver(jobs, pods int) {
-	for ; jobs > 0 && len(w.jobNews) > 0; jobs-- {
-		w.cachedJob, w.jobNews = w.jobNews[0], w.jobNews[1:]
+// deliver brings the oldest events of each kind to the cache.
+func (w *fakeCluster) deliver(jobs, pods int) {
+	for ; jobs > 0 && len(w.jobEvents) > 0; jobs-- {
+		w.cachedJob, w.jobEvents = w.jobEvents[0], w.jobEvents[1:]
 	}
-	for ; pods > 0 && len(w.podNews) > 0; pods-- {
-		news := w.podNews[0]
-		w.podNews = w.podNews[1:]
-		if news.pod == nil {
-			delete(w.cachedPods, news.uid)
+	for ; pods > 0 && len(w.podEvents) > 0; pods-- {
+		event := w.podEvents[0]
+		w.podEvents = w.podEvents[1:]
+		if event.pod == nil {
+			delete(w.cachedPods, event.uid)
 		} else {
-			w.cachedPods[news.uid] = news.pod
+			w.cachedPods[event.uid] = event.pod
 		}
 	}
 }
 
 // The requests of the controller. Each may be its last one.
 
-func (w *world) spend() error {
+func (w *fakeCluster) spend() error {
 	if w.writesLeft == 0 {
 		return errCrash
 	}
@@ -113,7 +113,7 @@ func (w *world) spend() error {
 	return nil
 }
 
-func (w *world) create(p *corev1.Pod) (*corev1.Pod, error) {
+func (w *fakeCluster) create(p *corev1.Pod) (*corev1.Pod, error) {
 	if err := w.spend(); err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (w *world) create(p *corev1.Pod) (*corev1.Pod, error) {
 	return p.DeepCopy(), nil
 }
 
-func (w *world) delete(uid types.UID) error {
+func (w *fakeCluster) delete(uid types.UID) error {
 	if err := w.spend(); err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func (w *world) delete(uid types.UID) error {
 	return nil
 }
 
-func (w *world) markDeleted(uid types.UID) {
+func (w *fakeCluster) markDeleted(uid types.UID) {
 	if p := w.pods[uid]; p != nil && p.DeletionTimestamp == nil {
 		p.DeletionTimestamp = &metav1.Time{Time: w.now}
 		w.deleted.Insert(uid)
@@ -146,7 +146,7 @@ func (w *world) markDeleted(uid types.UID) {
 }
 
 // adopt adds the finalizer to a Pod that hasn't changed since.
-func (w *world) adopt(uid types.UID, version string) (*corev1.Pod, error) {
+func (w *fakeCluster) adopt(uid types.UID, version string) (*corev1.Pod, error) {
 	if err := w.spend(); err != nil {
 		return nil, err
 	}
@@ -160,8 +160,8 @@ func (w *world) adopt(uid types.UID, version string) (*corev1.Pod, error) {
 	return p.DeepCopy(), nil
 }
 
-// release removes the finalizer; with a version given, only of that version.
-func (w *world) release(uid types.UID, version string) error {
+// untrack removes the finalizer; with a version given, only of that version.
+func (w *fakeCluster) untrack(uid types.UID, version string) error {
 	if err := w.spend(); err != nil {
 		return err
 	}
@@ -173,15 +173,15 @@ func (w *world) release(uid types.UID, version string) error {
 		if version != p.ResourceVersion {
 			return errConflict
 		}
-		w.deleted.Insert(uid) // given up: it isn't counted, even if its DELETE never comes
+		w.deleted.Insert(uid) // it isn't counted, even if its DELETE never comes
 	}
 	p.Finalizers = slices.DeleteFunc(p.Finalizers, func(f string) bool { return f == testOptions.TrackingFinalizer })
 	w.storePod(p)
-	w.logf("controller releases %s (%s)", uid, p.Status.Phase)
+	w.logf("controller untracks %s (%s)", uid, p.Status.Phase)
 	return nil
 }
 
-func (w *world) updateStatus(version string, status batchv1.JobStatus) (*batchv1.Job, error) {
+func (w *fakeCluster) updateStatus(version string, status batchv1.JobStatus) (*batchv1.Job, error) {
 	if err := w.spend(); err != nil {
 		return nil, err
 	}
