@@ -1,32 +1,40 @@
-// Package manager is the hub side of Jobferry: the controller that owns the hub Jobs with
-// spec.managedBy jobferry.dev/dispatcher, mirrors each one to a worker, and brings the worker's
-// status back.
+// Package manager is the hub side of Jobferry: it sets up the controllers and servers of
+// jobferry-manager.
 //
-//	hub Jobs (watch) ──┐                                       ┌─▶ hub: placement, status, finalizer
-//	mirrors  (watch) ──┼─▶ queue ─▶ gather ─▶ Decide ─▶ apply ─┤
-//	workers' state   ──┘    ▲          (Snapshot)  (Plan)      └─▶ worker: mirror
-//	room in workers  ───────┘ (the Jobs that wait for it)
+//	job          the controller of hub Jobs
+//	dispatch     what is to be done about a Job (pure)
+//	placement    which worker takes a Job (pure)
+//	capacity     the free capacity of each worker, with reservations
+//	clusters     the registry of workers and their connections
+//	carry        the objects that are carried along with Jobs
+//	fence        the Leases that stop a lost worker's Jobs
+//	kueue        the integration with Kueue on the hub
+//	events       the events on the hub
+//	admission, subresources, servingcert
+//	             what the hub's API server calls, in every replica
 //
-// The key of the queue is the hub Job's namespace and name, which the mirror shares: whatever
-// happens, on the hub or in a worker, one reconcile of that name looks at both objects and does
-// what package dispatch decides. Placement is package placement, the connections are package
-// clusters, the account of free capacity is package capacity; what goes along with a Job to its
-// worker, and the permissions that this takes, is package carry. What a queue on the hub says of a
-// Job is package kueue, and the hub's word to workers that stop its Jobs without it is package
-// fence. Packages admission and subresources serve the hub's API server, in every replica; their
-// certificates are package servingcert.
+// # From a Job to its mirror
 //
-// # What is kept in memory
+// One reconcile takes two turns: the first places the Job, the second creates the mirror.
 //
-// Nothing that can't be derived again from the objects: an index of placements, what was written
-// but not yet seen in a cache (written), which Jobs wait for room (waiters), for some minutes which
-// workers can't take a Job (passedOver), and with which state of their ConfigMaps and the like Jobs
-// run (copier.Book). Room for Jobs just placed is held in the workers' ledgers, and is accounted
-// for again from the hub's Jobs after a restart.
+//  1. job.triggers.jobSeen observes the event of the watch and enqueues the Job.
+//  2. job.Reconciler.Reconcile takes turns.
+//  3. job.gatherer.gather makes the dispatch.Snapshot.
+//  4. dispatch.Decide finds the situation: Unplaced, then MirrorMissing.
+//  5. dispatch.planMissing makes the plan, with mirror.Project.
+//  6. job.Reconciler.apply carries out its actions.
+//  7. job.Reconciler.place chooses the worker (placement.Place) and patches the hub Job.
+//  8. job.Reconciler.createMirror creates the mirror in the worker.
 //
-// # Isolation
+// # From a worker's status to the hub's
 //
-// Reconciles may wait for a worker's API server. Each worker has a lane of few places (lanes); when
-// it's full, further Jobs of that worker are parked, so that a worker that hangs holds up nobody
-// else.
+//  1. clusters.Worker observes the event of the mirror.
+//  2. job.triggers.MirrorChanged enqueues the Job.
+//  3. job.Reconciler.Reconcile takes turns.
+//  4. job.gatherer.gather makes the dispatch.Snapshot.
+//  5. dispatch.Decide finds the situation: Mirrored.
+//  6. dispatch.planMirrored takes the first step that is due: reflect.
+//  7. mirror.Reflect validates the status.
+//  8. job.Reconciler.apply carries out WriteStatus.
+//  9. job.Reconciler.patchStatus patches the hub Job's status.
 package manager

@@ -15,67 +15,56 @@ func words(action Action) string {
 	switch a := action.(type) {
 	case Place:
 		return placeWords(a)
+	case Restore:
+		return "restore to " + a.To
 	case CreateMirror:
-		return createWords(a)
+		if mirror.Suspended(a.Mirror) {
+			return "create suspended in " + a.Name
+		}
+		return "create in " + a.Name
 	case SeedMirror:
-		return fmt.Sprintf("seed %d in %s", a.Status.Succeeded, a.Worker)
+		return fmt.Sprintf("seed %d in %s", a.Status.Succeeded, a.Name)
 	case CarryObjects:
-		return "carry to " + a.Worker
+		return "carry to " + a.Name
 	case PatchMirror:
-		return fmt.Sprintf("patch %v in %s", a.Patch.Fields, a.Worker)
+		return fmt.Sprintf("patch %v in %s", a.Patch.Fields, a.Name)
 	case DeleteMirror:
 		return deleteWords(a)
 	case SuspendMirror:
-		return "suspend in " + a.Worker
-	case ConfirmMirror:
-		return "confirm in " + a.Worker
-	case AskWhy:
-		return "ask " + a.Worker
+		return "suspend in " + a.Name
+	case UnfenceMirror:
+		return "unfence in " + a.Name
+	case ReadCreateErrors:
+		return "read create errors in " + a.Name
 	case DisownMirror:
-		return "disown in " + a.Worker
+		return "disown in " + a.Name
 	case WriteStatus:
 		return "status"
-	case LetGo:
-		return "let go"
+	case RemoveFinalizer:
+		return "remove finalizer"
 	default:
 		return fmt.Sprintf("%T", action)
 	}
 }
 
-func createWords(a CreateMirror) string {
-	text := "create"
-	if mirror.Suspended(a.Mirror) {
-		text += " suspended"
-	}
-	text += " in " + a.Worker
-	if a.VerifyWanted {
-		text += " if still wanted"
-	}
-	return text
-}
-
 func placeWords(a Place) string {
 	switch {
-	case a.At != "":
-		return "place at " + a.At
-	case a.Leave != "":
-		text := "move from " + a.Leave
-		if a.FreshStart {
-			text += ", from zero"
-		}
-		return text
-	default:
+	case a.Leave == "":
 		return "place"
+	case a.FreshStart:
+		return "move from " + a.Leave + ", from zero"
+	default:
+		return "move from " + a.Leave
 	}
 }
 
 func deleteWords(a DeleteMirror) string {
-	text := "delete in " + a.Worker
+	text := "delete in " + a.Name
 	if a.Propagation == metav1.DeletePropagationOrphan {
-		text = "orphan in " + a.Worker
+		text = "orphan in " + a.Name
 	}
-	if a.VerifyElsewhere {
-		text += " if placed elsewhere"
+	if a.VerifyStale {
+		text += " if stale"
 	}
 	if a.VerifyGone != "" {
 		text += " if gone from hub"

@@ -36,6 +36,11 @@ func (a *Admission) Allows(worker string) bool {
 	return a.Workers == nil || slices.Contains(a.Workers, worker)
 }
 
+// WantsCapacity reports whether a Job's Pods run, or will as soon as Kueue knows its placement.
+func (a *Admission) WantsCapacity(job *batchv1.Job) bool {
+	return !mirror.Suspended(job) || a.QuotaReserved
+}
+
 // AsResumed returns the Job as it will be when Kueue resumes it. It returns the Job itself if the
 // Job isn't suspended or has no quota, and never changes it.
 func (a *Admission) AsResumed(job *batchv1.Job) *batchv1.Job {

@@ -1,126 +1,233 @@
 package dispatch
 
 import (
+	"slices"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// Situation names where a Job is on its way.
+// Situation names the row of a table that made a plan.
 type Situation string
 
-// The situations, in the order in which they're looked for.
+// The situations of a Job, in the order in which they are looked for.
 const (
-	Absent            Situation = "Absent"
-	Leftover          Situation = "Leftover"
-	Deleting          Situation = "Deleting"
-	Finished          Situation = "Finished"
-	Displaced         Situation = "Displaced"
-	Handover          Situation = "Handover"
-	Stray             Situation = "Stray"
-	HomeUnknown       Situation = "HomeUnknown"
-	HomeBeingRemoved  Situation = "HomeBeingRemoved"
-	HomeUnwanted      Situation = "HomeUnwanted"
-	AwaitingAdmission Situation = "AwaitingAdmission"
-	SuspendedAtHub    Situation = "SuspendedAtHub"
-	Unplaced          Situation = "Unplaced"
-	LastNews          Situation = "LastNews"
-	TakenBack         Situation = "TakenBack"
-	HomeLost          Situation = "HomeLost"
-	HomeOutOfTouch    Situation = "HomeOutOfTouch"
-	HomeRefuses       Situation = "HomeRefuses"
-	Unmirrored        Situation = "Unmirrored"
-	MirrorLeaving     Situation = "MirrorLeaving"
-	Mirrored          Situation = "Mirrored"
+	Absent           Situation = "Absent"
+	OrphanedMirror   Situation = "OrphanedMirror"
+	Deleting         Situation = "Deleting"
+	Finished         Situation = "Finished"
+	PlacementMissing Situation = "PlacementMissing"
+	Handover         Situation = "Handover"
+	StaleMirror      Situation = "StaleMirror"
+	Queued           Situation = "Queued"
+	Suspended        Situation = "Suspended"
+	Unplaced         Situation = "Unplaced"
 )
 
-// situations is the ordered table that Decide walks.
-var situations = []struct {
+// The situations of a Job in the worker that it is assigned to, likewise.
+const (
+	WorkerUnregistered Situation = "WorkerUnregistered"
+	WorkerBeingRemoved Situation = "WorkerBeingRemoved"
+	WorkerUnwanted     Situation = "WorkerUnwanted"
+	QueuedAtWorker     Situation = "QueuedAtWorker"
+	SuspendedAtWorker  Situation = "SuspendedAtWorker"
+	StatusUnreflected  Situation = "StatusUnreflected"
+	QuotaReclaimed     Situation = "QuotaReclaimed"
+	WorkerLost         Situation = "WorkerLost"
+	WorkerUnreachable  Situation = "WorkerUnreachable"
+	WorkerRefuses      Situation = "WorkerRefuses"
+	MirrorMissing      Situation = "MirrorMissing"
+	MirrorDeleted      Situation = "MirrorDeleted"
+	Mirrored           Situation = "Mirrored"
+)
+
+// jobSituations are about the Job as a whole.
+var jobSituations = []struct {
 	name Situation
 	when func(*Snapshot) bool
 	plan func(*Snapshot) Plan
 }{
-	// No hub Job of ours has this name: what stands for it in workers goes.
+	// No hub Job of ours has this name: its mirrors are deleted.
 	{Absent, isAbsent, planAbsent},
-	// A mirror of an earlier Job of this name goes before anything else, so that no name is taken
-	// and no status is mistaken for this Job's.
-	{Leftover, hasLeftover, planLeftover},
-	// The hub Job leaves after its mirror.
-	{Deleting, isDeleting, planDeleting},
-	// Finished is finished: no placement, no mirror, no status any more.
-	{Finished, isFinished, planFinished},
-	// Somebody removed the placement from a Job that runs: it's written again.
-	{Displaced, isDisplaced, planDisplaced},
-	// The copy that a moved Job leaves stops, and gives the hub the progress that it has made,
-	// before the Job goes on at home.
-	{Handover, isHandover, planHandover},
-	// A copy elsewhere ends before this Job goes on anywhere.
-	{Stray, hasStray, planStray},
-	{HomeUnknown, isHomeUnknown, planHomeUnknown},
-	{HomeBeingRemoved, isHomeBeingRemoved, planHomeBeingRemoved},
-	// A Job that shall leave its worker, and has no mirror there, gets none.
-	{HomeUnwanted, isHomeUnwanted, planHomeUnwanted},
-	// A Job that its queue will resume when it has a place gets one.
-	{AwaitingAdmission, isAwaitingAdmission, planAwaitingAdmission},
+	// A mirror of an earlier Job of this name is deleted before anything else, so that no name is
+	// taken and no status is mistaken for this Job's.
+	{OrphanedMirror, hasOrphanedMirror, planOrphanedMirror},
+	// The hub Job is removed after its mirror.
+	{Deleting, func(s *Snapshot) bool { return s.Job.DeletionTimestamp != nil }, planDeleting},
+	// A finished Job gets no placement, no mirror and no status any more.
+	{Finished, func(s *Snapshot) bool { return mirror.Finished(s.Job) }, planFinished},
+	// Someone removed the placement from a Job that has a mirror: it is written again.
+	{PlacementMissing, isPlacementMissing, planPlacementMissing},
+	// The mirror that a moved Job left is stopped, and its progress brought to the hub, before the
+	// Job continues in the worker that it is assigned to.
+	{Handover, func(s *Snapshot) bool { return s.handedOver() != nil }, planHandover},
+	// A stale mirror is deleted before this Job continues anywhere.
+	{StaleMirror, hasStaleMirror, planStaleMirror},
+	// A Job that its queue will resume when it is placed gets a placement.
+	{Queued, func(s *Snapshot) bool { return s.Assigned == nil && s.awaitsPlacement() }, planQueued},
 	// A Job that is suspended before it has a mirror waits on the hub.
-	{SuspendedAtHub, isSuspendedAtHub, planSuspendedAtHub},
-	{Unplaced, isUnplaced, planUnplaced},
-	// What a worker had told before it went out of touch is shown before it's given up.
-	{LastNews, hasLastNews, planLastNews},
-	// A Job that its queue takes back from a lost worker is placed when it has quota.
-	{TakenBack, isTakenBack, planSuspendedAtHub},
-	// The worker is given up: the Job goes on elsewhere.
-	{HomeLost, isHomeLost, planHomeLost},
-	// Nothing is known of the mirror: nothing is done, nothing is undone.
-	{HomeOutOfTouch, isHomeOutOfTouch, planHomeOutOfTouch},
-	{HomeRefuses, isHomeRefusing, planHomeRefuses},
-	{Unmirrored, isUnmirrored, planUnmirrored},
-	// Somebody deleted the mirror in the worker; a new one needs its name.
-	{MirrorLeaving, isMirrorLeaving, planMirrorLeaving},
-	{Mirrored, func(*Snapshot) bool { return true }, planMirrored},
+	{Suspended, func(s *Snapshot) bool { return s.Assigned == nil && mirror.Suspended(s.Job) }, planSuspended},
+	{Unplaced, func(s *Snapshot) bool { return s.Assigned == nil }, planUnplaced},
 }
 
-// Decide says what is to be done about a Job now.
+// workerSituations are about the Job's mirror in one worker that it is assigned to.
+var workerSituations = []struct {
+	name Situation
+	when func(*Snapshot, *Worker) bool
+	plan func(*Snapshot, *Worker) Plan
+}{
+	{WorkerUnregistered, func(_ *Snapshot, w *Worker) bool { return !w.Registered }, planUnregistered},
+	{WorkerBeingRemoved, isBeingRemoved, planBeingRemoved},
+	// A Job that is to leave its worker, and has no mirror there, gets none.
+	{WorkerUnwanted, func(_ *Snapshot, w *Worker) bool { return w.Synced && w.Mirror == nil && w.Unwanted != "" }, planUnwanted},
+	{QueuedAtWorker, func(s *Snapshot, w *Worker) bool { return s.awaitsPlacement() && w.isStopped() }, planQueuedAtWorker},
+	{SuspendedAtWorker, isSuspendedAtWorker, func(s *Snapshot, _ *Worker) Plan { return planSuspended(s) }},
+	// What a worker reported before it became unreachable is shown before the worker is given up.
+	{StatusUnreflected, func(s *Snapshot, w *Worker) bool { return s.unreflected(w) != nil }, planUnreflected},
+	// A Job whose queue takes its quota back from a lost worker is placed when it has quota again.
+	{QuotaReclaimed, isQuotaReclaimed, func(s *Snapshot, _ *Worker) Plan { return planSuspended(s) }},
+	// The worker is lost: the Job continues elsewhere.
+	{WorkerLost, func(_ *Snapshot, w *Worker) bool { return w.isLost() }, planLost},
+	// Nothing is known of the mirror: nothing is done, nothing is undone.
+	{WorkerUnreachable, func(_ *Snapshot, w *Worker) bool { return !w.Synced }, planUnreachable},
+	{WorkerRefuses, func(s *Snapshot, w *Worker) bool { return w.Mirror == nil && s.PassedOver[w.Name] != "" }, planRefused},
+	{MirrorMissing, func(_ *Snapshot, w *Worker) bool { return w.Mirror == nil }, planMissing},
+	// Someone deleted the mirror in the worker; the next one needs its name.
+	{MirrorDeleted, func(_ *Snapshot, w *Worker) bool { return w.Mirror.DeletionTimestamp != nil }, planDeleted},
+	{Mirrored, func(*Snapshot, *Worker) bool { return true }, planMirrored},
+}
+
+// Decide says what is to be done about a Job now. It walks the table of the Job's situations, then,
+// for a Job that is placed, the table of its situation in the assigned worker.
 func Decide(s *Snapshot) Plan {
-	for _, situation := range situations {
-		if situation.when(s) {
-			plan := situation.plan(s)
-			plan.Situation = situation.name
+	plan := decide(s)
+	plan.Reserve = s.reservation()
+	return plan
+}
+
+func decide(s *Snapshot) Plan {
+	for _, row := range jobSituations {
+		if row.when(s) {
+			plan := row.plan(s)
+			plan.Situation = row.name
+			return plan
+		}
+	}
+	for _, row := range workerSituations {
+		if row.when(s, s.Assigned) {
+			plan := row.plan(s, s.Assigned)
+			plan.Situation = row.name
 			return plan
 		}
 	}
 	return Plan{}
 }
 
-func isAbsent(s *Snapshot) bool   { return s.Job == nil || !mirror.Managed(s.Job) }
-func isDeleting(s *Snapshot) bool { return s.Job.DeletionTimestamp != nil }
-func isFinished(s *Snapshot) bool { return mirror.Finished(s.Job) }
-func isUnplaced(s *Snapshot) bool { return s.Home == nil }
+func isAbsent(s *Snapshot) bool { return s.Job == nil || !mirror.Managed(s.Job) }
 
-func isSuspendedAtHub(s *Snapshot) bool {
-	return mirror.Suspended(s.Job) && (s.Home == nil || s.Home.Synced && s.Home.Mirror == nil)
+// reservation names the worker in which capacity is held for the Job's Pods: the assigned one, when
+// the Job runs, or will as soon as its queue knows its placement. A suspended mirror for whose Pods
+// there is no free capacity holds none.
+func (s *Snapshot) reservation() string {
+	if isAbsent(s) || s.Assigned == nil || mirror.Finished(s.Job) || !s.Admission.WantsCapacity(s.Job) {
+		return ""
+	}
+	if m := s.Assigned.Mirror; !s.Assigned.Fits && (m == nil || mirror.Suspended(m)) {
+		return ""
+	}
+	return s.Assigned.Name
 }
 
-func isHomeUnknown(s *Snapshot) bool { return s.Home != nil && !s.Home.Registered }
+// isPlacementMissing reports whether the Job is not placed, but exactly one worker has its mirror.
+func isPlacementMissing(s *Snapshot) bool { return s.Assigned == nil && len(s.otherMirrors()) == 1 }
 
-func isHomeOutOfTouch(s *Snapshot) bool { return !s.Home.Synced }
-
-func isUnmirrored(s *Snapshot) bool { return s.Home.Mirror == nil }
-
-func isMirrorLeaving(s *Snapshot) bool { return s.Home.Mirror.DeletionTimestamp != nil }
-
-// isHomeRefusing: the worker has a foreign Job of this name, or its admission rejected the mirror;
-// there is no mirror then.
-func isHomeRefusing(s *Snapshot) bool {
-	return s.Home.Mirror == nil && s.PassedOver[s.Home.Worker] != ""
+func planPlacementMissing(s *Snapshot) Plan {
+	return Plan{Actions: []Action{Restore{To: s.otherMirrors()[0].Name}}, Again: true}
 }
 
-// seats returns home, if any, and all other seats.
-func (s *Snapshot) seats() []*Seat {
-	var all []*Seat
-	if s.Home != nil {
-		all = append(all, s.Home)
+// otherMirrors returns the other workers with a mirror of this Job that is not being deleted.
+func (s *Snapshot) otherMirrors() []*Worker {
+	var found []*Worker
+	for i := range s.Others {
+		if m := s.Others[i].Mirror; m != nil && m.DeletionTimestamp == nil && s.owns(m) {
+			found = append(found, &s.Others[i])
+		}
 	}
-	for i := range s.Elsewhere {
-		all = append(all, &s.Elsewhere[i])
+	return found
+}
+
+// planSuspended writes the Suspended condition that the hub's built-in Job controller would write:
+// since 1.36 the API server refuses edits of a suspended Job's template without it.
+func planSuspended(s *Snapshot) Plan {
+	return s.writeOwnStatus(note(v1alpha1.EventSuspended, "Job suspended"))
+}
+
+// isSuspendedAtWorker reports whether a placed Job was suspended before it had a mirror.
+func isSuspendedAtWorker(s *Snapshot, w *Worker) bool {
+	return mirror.Suspended(s.Job) && w.Synced && w.Mirror == nil
+}
+
+// writeOwnStatus writes the status of a Job without a mirror, which the hub alone knows.
+func (s *Snapshot) writeOwnStatus(report Report) Plan {
+	next, ok := mirror.Unplaced(s.Job, s.Now).(mirror.Next)
+	if !ok {
+		return Plan{}
 	}
-	return all
+	return Plan{
+		Actions: []Action{WriteStatus{Patch: mirror.StatusPatch(s.Job, &next.Status)}},
+		Reports: []Report{report},
+		Again:   true,
+	}
+}
+
+func planUnplaced(s *Snapshot) Plan {
+	if plan := s.writeOwnStatus(note(v1alpha1.EventResumed, "Job resumed")); len(plan.Actions) > 0 {
+		return plan
+	}
+	return Plan{Actions: []Action{Place{}}, Again: true}
+}
+
+// planUnregistered moves the Job. A WorkerCluster is deleted only after its registration Secret was
+// deleted and the removal policy carried out, or by an admin: nobody counts on the worker any more.
+func planUnregistered(_ *Snapshot, w *Worker) Plan { return w.leave("is not registered any more") }
+
+// leave moves the Job away from a worker where it cannot stay.
+func (w *Worker) leave(why string) Plan {
+	return Plan{
+		Actions: []Action{Place{Leave: w.Name, Must: true, Reason: "worker " + w.Name + " " + why}},
+		Again:   true,
+	}
+}
+
+// isBeingRemoved reports whether the Job has to leave a worker that is being removed. With the
+// policy Wait only a Job without a mirror leaves.
+func isBeingRemoved(_ *Snapshot, w *Worker) bool {
+	switch w.Removal {
+	case v1alpha1.RemovalOrphan:
+		return true
+	case v1alpha1.RemovalMove:
+		return w.Synced && (w.Mirror == nil || mirror.OutcomeOf(w.Mirror) == mirror.Undecided)
+	case v1alpha1.RemovalWait:
+		return w.Synced && w.Mirror == nil
+	default:
+		return false
+	}
+}
+
+func planBeingRemoved(_ *Snapshot, w *Worker) Plan { return w.leave("is being removed") }
+
+// planRefused looks for another worker. The worker has a foreign Job of this name, or its admission
+// rejected the mirror. Until another fits, the Job stays assigned, and is tried there again when the
+// reason has expired.
+func planRefused(s *Snapshot, w *Worker) Plan {
+	return Plan{
+		Actions:        []Action{Place{Leave: w.Name, Reason: s.PassedOver[w.Name]}},
+		Again:          true,
+		AwaitsCapacity: true,
+		After:          s.Timing.StuckNotice,
+	}
+}
+
+func (s *Snapshot) hasFinalizer() bool {
+	return slices.Contains(s.Job.Finalizers, v1alpha1.FinalizerMirror)
 }

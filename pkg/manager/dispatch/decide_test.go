@@ -73,33 +73,36 @@ func mirrorOf(hub *batchv1.Job, changes ...func(*batchv1.Job)) *batchv1.Job {
 	return m
 }
 
-// seat is a worker in touch.
-func seat(worker string, m *batchv1.Job, changes ...func(*Seat)) Seat {
-	s := Seat{Worker: worker, Registered: true, Synced: true, JobController: v1alpha1.JobControllerBuiltIn, Minor: 36, Mirror: m}
-	for _, change := range changes {
-		change(&s)
+// at is a connected worker.
+func at(name string, m *batchv1.Job, changes ...func(*Worker)) Worker {
+	w := Worker{
+		Name: name, Registered: true, Synced: true, JobController: v1alpha1.JobControllerBuiltIn, Minor: 36,
+		Mirror: m, Fits: true,
 	}
-	return s
+	for _, change := range changes {
+		change(&w)
+	}
+	return w
 }
 
-func outOfTouch(s *Seat)   { s.Synced, s.Trouble = false, "no answer" }
-func unregistered(s *Seat) { s.Synced, s.Registered = false, false }
-func removing(p v1alpha1.RemovalPolicy) func(*Seat) {
-	return func(s *Seat) { s.Removal = p }
+func unreachable(w *Worker)  { w.Synced, w.Trouble = false, "no answer" }
+func unregistered(w *Worker) { w.Synced, w.Registered = false, false }
+func removing(p v1alpha1.RemovalPolicy) func(*Worker) {
+	return func(w *Worker) { w.Removal = p }
 }
 
-// look makes the snapshot of a Job with these seats; the first is home if the Job is placed there.
-func look(job *batchv1.Job, seats ...Seat) *Snapshot {
+// look makes the snapshot of a Job with these workers; the one that the Job is placed on is assigned.
+func look(job *batchv1.Job, workers ...Worker) *Snapshot {
 	s := &Snapshot{
 		Now: noon, Origin: origin, Key: types.NamespacedName{Namespace: "team", Name: "train"},
-		Job: job, Fits: true, Timing: DefaultTiming(),
+		Job: job, Timing: DefaultTiming(),
 	}
-	for i := range seats {
-		if job != nil && seats[i].Worker == job.Annotations[v1alpha1.AnnotationCluster] {
-			s.Home = &seats[i]
+	for i := range workers {
+		if job != nil && workers[i].Name == job.Annotations[v1alpha1.AnnotationCluster] {
+			s.Assigned = &workers[i]
 			continue
 		}
-		s.Elsewhere = append(s.Elsewhere, seats[i])
+		s.Others = append(s.Others, workers[i])
 	}
 	return s
 }
@@ -117,48 +120,48 @@ func TestDecide(t *testing.T) {
 		then  []string
 	}{
 		"a new Job is placed":                     {look(hubJob()), Unplaced, []string{"place"}},
-		"a placed Job gets its mirror":            {look(placed, seat("a", nil)), Unmirrored, []string{"create in a"}},
-		"a Job that ran gets another":             {look(hubJob(placedOn("a"), running(0)), seat("a", nil)), Unmirrored, []string{"create in a if still wanted"}},
-		"a Job with progress is seeded":           {look(hubJob(placedOn("a"), succeeded(1)), seat("a", nil)), Unmirrored, []string{"create suspended in a if still wanted"}},
-		"a Job suspended at once waits":           {look(hubJob(suspendedJob)), SuspendedAtHub, []string{"status"}},
-		"suspended before it's mirrored":          {look(hubJob(placedOn("a"), suspendedJob), seat("a", nil)), SuspendedAtHub, []string{"status"}},
-		"nobody's mirror goes":                    {look(nil, seat("b", mirrorOf(hubJob()))), Absent, []string{"delete in b if gone from hub"}},
+		"a placed Job gets its mirror":            {look(placed, at("a", nil)), MirrorMissing, []string{"create in a"}},
+		"a Job that ran gets another":             {look(hubJob(placedOn("a"), running(0)), at("a", nil)), MirrorMissing, []string{"create in a"}},
+		"a Job with progress is seeded":           {look(hubJob(placedOn("a"), succeeded(1)), at("a", nil)), MirrorMissing, []string{"create suspended in a"}},
+		"a Job suspended at once waits":           {look(hubJob(suspendedJob)), Suspended, []string{"status"}},
+		"suspended before it's mirrored":          {look(hubJob(placedOn("a"), suspendedJob), at("a", nil)), SuspendedAtWorker, []string{"status"}},
+		"nobody's mirror goes":                    {look(nil, at("b", mirrorOf(hubJob()))), Absent, []string{"delete in b if gone from hub"}},
 		"a Job of others is left alone":           {look(hubJob(func(j *batchv1.Job) { j.Spec.ManagedBy = nil })), Absent, nil},
-		"a former Job's mirror goes first":        {look(placed, seat("a", mirrorOf(hubJob(), other))), Leftover, []string{"delete in a if gone from hub"}},
-		"a copy elsewhere goes first":             {look(placed, seat("a", nil), seat("b", mirrorOf(hubJob()))), Stray, []string{"suspend in b", "delete in b if placed elsewhere"}},
-		"a copy that can't be asked holds":        {look(hubJob(placedOn("a"), movedFrom("b")), seat("a", nil), seat("b", nil, outOfTouch)), Stray, nil},
-		"the former worker is clear":              {look(hubJob(placedOn("a"), movedFrom("b")), seat("a", nil), seat("b", nil)), Unmirrored, []string{"create in a"}},
-		"a lost annotation is restored":           {look(hubJob(), seat("b", mirrorOf(hubJob()))), Displaced, []string{"place at b"}},
-		"a deleted Job takes its mirror":          {look(hubJob(placedOn("a"), deleting), seat("a", mirrorOf(placed))), Deleting, []string{"delete in a"}},
-		"a deleted Job waits for it":              {look(hubJob(placedOn("a"), deleting), seat("a", mirrorOf(placed, deleting))), Deleting, nil},
-		"a deleted Job goes after it":             {look(hubJob(placedOn("a"), deleting), seat("a", nil)), Deleting, []string{"let go"}},
-		"a deleted Job waits for a worker":        {look(hubJob(placedOn("a"), deleting), seat("a", nil, outOfTouch)), Deleting, nil},
-		"... even if its mirror is known":         {look(hubJob(placedOn("a"), deleting), seat("a", mirrorOf(placed), outOfTouch)), Deleting, nil},
-		"no worker to wait for":                   {look(hubJob(placedOn("a"), deleting), seat("a", nil, unregistered)), Deleting, []string{"let go"}},
+		"a former Job's mirror goes first":        {look(placed, at("a", mirrorOf(hubJob(), other))), OrphanedMirror, []string{"delete in a if gone from hub"}},
+		"a copy elsewhere goes first":             {look(placed, at("a", nil), at("b", mirrorOf(hubJob()))), StaleMirror, []string{"suspend in b", "delete in b if stale"}},
+		"a copy that can't be asked holds":        {look(hubJob(placedOn("a"), movedFrom("b")), at("a", nil), at("b", nil, unreachable)), StaleMirror, nil},
+		"the former worker is clear":              {look(hubJob(placedOn("a"), movedFrom("b")), at("a", nil), at("b", nil)), MirrorMissing, []string{"create in a"}},
+		"a lost annotation is restored":           {look(hubJob(), at("b", mirrorOf(hubJob()))), PlacementMissing, []string{"restore to b"}},
+		"a deleted Job takes its mirror":          {look(hubJob(placedOn("a"), deleting), at("a", mirrorOf(placed))), Deleting, []string{"delete in a"}},
+		"a deleted Job waits for it":              {look(hubJob(placedOn("a"), deleting), at("a", mirrorOf(placed, deleting))), Deleting, nil},
+		"a deleted Job goes after it":             {look(hubJob(placedOn("a"), deleting), at("a", nil)), Deleting, []string{"remove finalizer"}},
+		"a deleted Job waits for a worker":        {look(hubJob(placedOn("a"), deleting), at("a", nil, unreachable)), Deleting, nil},
+		"... even if its mirror is known":         {look(hubJob(placedOn("a"), deleting), at("a", mirrorOf(placed), unreachable)), Deleting, nil},
+		"no worker to wait for":                   {look(hubJob(placedOn("a"), deleting), at("a", nil, unregistered)), Deleting, []string{"remove finalizer"}},
 		"deleted without our finalizer":           {look(hubJob(deleting)), Deleting, nil},
-		"finished is finished":                    {look(hubJob(placedOn("a"), complete), seat("a", nil)), Finished, nil},
-		"finished keeps its mirror":               {look(hubJob(placedOn("a"), complete), seat("a", mirrorOf(placed))), Finished, nil},
-		"finished, worker leaves":                 {look(hubJob(placedOn("a"), complete), seat("a", mirrorOf(placed), removing(v1alpha1.RemovalWait))), Finished, []string{"delete in a"}},
-		"finished, worker left":                   {look(hubJob(placedOn("a"), complete), seat("a", nil, unregistered)), Finished, []string{"let go"}},
-		"finished, its mirror has gone":           {look(hubJob(placedOn("a"), complete), seat("a", nil, removing(v1alpha1.RemovalMove))), Finished, []string{"let go"}},
-		"finished, worker leaves unseen":          {look(hubJob(placedOn("a"), complete), seat("a", nil, outOfTouch, removing(v1alpha1.RemovalMove))), Finished, nil},
-		"finished, worker left, let go":           {look(hubJob(placedOn("a"), complete, letGo), seat("a", nil, unregistered)), Finished, nil},
-		"finished, worker left, a copy elsewhere": {look(hubJob(placedOn("a"), complete), seat("a", nil, unregistered), seat("b", mirrorOf(placed), outOfTouch)), Finished, nil},
-		"finished, worker left in peace":          {look(hubJob(placedOn("a"), complete), seat("a", mirrorOf(placed), removing(v1alpha1.RemovalOrphan))), Finished, []string{"disown in a"}},
-		"worker not registered":                   {look(placed, seat("a", nil, unregistered)), HomeUnknown, []string{"move from a"}},
-		"suspended, worker being emptied":         {look(hubJob(placedOn("a"), suspendedJob), seat("a", nil, removing(v1alpha1.RemovalMove))), HomeBeingRemoved, []string{"move from a"}},
-		"not started, worker leaves":              {look(placed, seat("a", nil, removing(v1alpha1.RemovalWait))), HomeBeingRemoved, []string{"move from a"}},
-		"a former worker away stops nobody":       {look(hubJob(placedOn("a"), movedFrom("b")), seat("a", mirrorOf(placed)), seat("b", nil, outOfTouch)), Mirrored, nil},
-		"a stray away stops nobody":               {look(placed, seat("a", mirrorOf(placed)), seat("b", mirrorOf(placed), outOfTouch)), Mirrored, nil},
-		"a stray away keeps from starting":        {look(placed, seat("a", nil), seat("b", mirrorOf(placed), outOfTouch)), Stray, nil},
-		"a leftover away is nobody's":             {look(placed, seat("a", nil), seat("b", mirrorOf(hubJob(), other), outOfTouch)), Unmirrored, []string{"create in a"}},
-		"a leftover away isn't come back to":      {look(hubJob(), seat("b", mirrorOf(hubJob(), other), outOfTouch)), Unplaced, []string{"place"}},
-		"worker out of touch":                     {look(placed, seat("a", mirrorOf(placed), outOfTouch)), HomeOutOfTouch, nil},
-		"worker still connecting":                 {look(placed, seat("a", nil, outOfTouch, func(s *Seat) { s.Connecting = true })), HomeOutOfTouch, nil},
-		"worker being emptied":                    {look(placed, seat("a", mirrorOf(placed), removing(v1alpha1.RemovalMove))), HomeBeingRemoved, []string{"move from a"}},
-		"worker leaves when it's done":            {look(placed, seat("a", mirrorOf(placed), removing(v1alpha1.RemovalWait))), Mirrored, nil},
-		"the mirror is being deleted there":       {look(placed, seat("a", mirrorOf(placed, deleting))), MirrorLeaving, nil},
-		"all is well":                             {look(placed, seat("a", mirrorOf(placed))), Mirrored, nil},
+		"finished is finished":                    {look(hubJob(placedOn("a"), complete), at("a", nil)), Finished, nil},
+		"finished keeps its mirror":               {look(hubJob(placedOn("a"), complete), at("a", mirrorOf(placed))), Finished, nil},
+		"finished, worker leaves":                 {look(hubJob(placedOn("a"), complete), at("a", mirrorOf(placed), removing(v1alpha1.RemovalWait))), Finished, []string{"delete in a"}},
+		"finished, worker left":                   {look(hubJob(placedOn("a"), complete), at("a", nil, unregistered)), Finished, []string{"remove finalizer"}},
+		"finished, its mirror has gone":           {look(hubJob(placedOn("a"), complete), at("a", nil, removing(v1alpha1.RemovalMove))), Finished, []string{"remove finalizer"}},
+		"finished, worker leaves unseen":          {look(hubJob(placedOn("a"), complete), at("a", nil, unreachable, removing(v1alpha1.RemovalMove))), Finished, nil},
+		"finished, worker left, let go":           {look(hubJob(placedOn("a"), complete, letGo), at("a", nil, unregistered)), Finished, nil},
+		"finished, worker left, a copy elsewhere": {look(hubJob(placedOn("a"), complete), at("a", nil, unregistered), at("b", mirrorOf(placed), unreachable)), Finished, nil},
+		"finished, worker left in peace":          {look(hubJob(placedOn("a"), complete), at("a", mirrorOf(placed), removing(v1alpha1.RemovalOrphan))), Finished, []string{"disown in a"}},
+		"worker not registered":                   {look(placed, at("a", nil, unregistered)), WorkerUnregistered, []string{"move from a"}},
+		"suspended, worker being emptied":         {look(hubJob(placedOn("a"), suspendedJob), at("a", nil, removing(v1alpha1.RemovalMove))), WorkerBeingRemoved, []string{"move from a"}},
+		"not started, worker leaves":              {look(placed, at("a", nil, removing(v1alpha1.RemovalWait))), WorkerBeingRemoved, []string{"move from a"}},
+		"a former worker away stops nobody":       {look(hubJob(placedOn("a"), movedFrom("b")), at("a", mirrorOf(placed)), at("b", nil, unreachable)), Mirrored, nil},
+		"a stray away stops nobody":               {look(placed, at("a", mirrorOf(placed)), at("b", mirrorOf(placed), unreachable)), Mirrored, nil},
+		"a stray away keeps from starting":        {look(placed, at("a", nil), at("b", mirrorOf(placed), unreachable)), StaleMirror, nil},
+		"a leftover away is nobody's":             {look(placed, at("a", nil), at("b", mirrorOf(hubJob(), other), unreachable)), MirrorMissing, []string{"create in a"}},
+		"a leftover away isn't come back to":      {look(hubJob(), at("b", mirrorOf(hubJob(), other), unreachable)), Unplaced, []string{"place"}},
+		"worker out of touch":                     {look(placed, at("a", mirrorOf(placed), unreachable)), WorkerUnreachable, nil},
+		"worker still connecting":                 {look(placed, at("a", nil, unreachable, func(w *Worker) { w.Connecting = true })), WorkerUnreachable, nil},
+		"worker being emptied":                    {look(placed, at("a", mirrorOf(placed), removing(v1alpha1.RemovalMove))), WorkerBeingRemoved, []string{"move from a"}},
+		"worker leaves when it's done":            {look(placed, at("a", mirrorOf(placed), removing(v1alpha1.RemovalWait))), Mirrored, nil},
+		"the mirror is being deleted there":       {look(placed, at("a", mirrorOf(placed, deleting))), MirrorDeleted, nil},
+		"all is well":                             {look(placed, at("a", mirrorOf(placed))), Mirrored, nil},
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {

@@ -1,100 +1,94 @@
 package dispatch
 
 import (
+	batchv1 "k8s.io/api/batch/v1"
+
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// former is the copy that a moved Job leaves behind, for as long as it can be asked, and the Job
-// hasn't gone on at home.
-func (s *Snapshot) former() *Seat {
-	if s.Home == nil || s.Home.Mirror != nil || s.Home.Registered && !s.Home.Synced {
+// handedOver is the worker that the Job was moved away from, for as long as it is connected and has
+// the Job's mirror, and the Job has not continued in its assigned worker.
+func (s *Snapshot) handedOver() *Worker {
+	if s.Assigned == nil || s.Assigned.Mirror != nil || s.Assigned.Registered && !s.Assigned.Synced {
 		return nil
 	}
-	for i := range s.Elsewhere {
-		seat := &s.Elsewhere[i]
-		if isMovedFrom(s.Job, seat.Worker) && s.isLiveCopy(seat) && seat.Removal != v1alpha1.RemovalOrphan {
-			return seat
+	for i := range s.Others {
+		w := &s.Others[i]
+		if s.isMovedFrom(w.Name) && s.isLive(w) && w.Removal != v1alpha1.RemovalOrphan {
+			return w
 		}
 	}
 	return nil
 }
 
-func (s *Snapshot) isLiveCopy(seat *Seat) bool {
-	m := seat.Mirror
-	return m != nil && seat.Synced && m.DeletionTimestamp == nil && s.owns(m)
+// isLive reports whether a connected worker has a mirror of this Job that is not being deleted.
+func (s *Snapshot) isLive(w *Worker) bool {
+	return w.Mirror != nil && w.Synced && w.Mirror.DeletionTimestamp == nil && s.owns(w.Mirror)
 }
 
-// ReflectedSeat is where the mirror is that the hub Job shows: at home, or where a moved Job still
-// is. Nil: nowhere.
-func (s *Snapshot) ReflectedSeat() *Seat {
-	if s.Job == nil || s.Home != nil && s.Home.Mirror != nil {
-		return s.Home
+// Reflected is the worker whose mirror the hub Job shows: the assigned one, or the one that a moved
+// Job is handed over from. Nil: none.
+func (s *Snapshot) Reflected() *Worker {
+	if s.Job == nil || s.Assigned != nil && s.Assigned.Mirror != nil {
+		return s.Assigned
 	}
-	return s.former()
+	return s.handedOver()
 }
 
-func isHandover(s *Snapshot) bool { return s.former() != nil }
-
-// planHandover stops the former copy, brings what it has achieved to the hub, and removes it: the
-// Job goes on at home with all of that. If the copy has ended in the meantime, or is about to, the
-// Job goes back to it.
+// planHandover stops the mirror that a moved Job left, brings its progress to the hub, and deletes
+// it: the Job continues in the assigned worker with all of that. If the mirror has ended in the
+// meantime, or is about to, the Job returns to it.
 func planHandover(s *Snapshot) Plan {
-	seat := s.former()
+	w := s.handedOver()
 	switch {
-	case mirror.OutcomeOf(seat.Mirror) != mirror.Undecided:
-		return Plan{Actions: []Action{Place{At: seat.Worker}}, Again: true}
-	case !mirror.Suspended(seat.Mirror):
-		return Plan{Actions: []Action{SuspendMirror{Worker: seat.Worker, Mirror: seat.Mirror}}, Again: true}
+	case mirror.OutcomeOf(w.Mirror) != mirror.Undecided:
+		return Plan{Actions: []Action{Restore{To: w.Name}}, Again: true}
+	case !mirror.Suspended(w.Mirror):
+		return Plan{Actions: []Action{SuspendMirror{At{w.Name, w.Mirror}}}, Again: true}
 	}
-	plan, shown := s.reflectFormer(seat)
-	if !shown {
-		return plan
-	}
-	if !mirror.Stopped(seat.Mirror) {
+	plan, done := s.reflectStopped(w)
+	switch {
+	case !done:
+	case mirror.Stopped(w.Mirror):
+		plan.Actions, plan.Again = s.deleteStale(w, false), true
+	default:
 		plan.Reports = append(plan.Reports, note(v1alpha1.EventMoving,
-			"Waiting for the Job's Pods in worker "+seat.Worker+" to end, before it goes on in worker "+s.Home.Worker))
-		return plan
+			"Waiting for the Job's Pods in worker "+w.Name+" to end, before it goes on in worker "+s.Assigned.Name))
 	}
-	plan.Actions = s.removeCopy(seat, false)
-	plan.Again = true
 	return plan
 }
 
-// reflectFormer brings the hub Job's status to that of the former copy; shown: there is nothing
-// more to bring.
-func (s *Snapshot) reflectFormer(seat *Seat) (plan Plan, shown bool) {
-	if s.StatusRejected {
+// reflectStopped brings the hub Job's status to that of the mirror that it left; done: the hub shows
+// all of it.
+func (s *Snapshot) reflectStopped(w *Worker) (plan Plan, done bool) {
+	if w.StatusRejected {
 		return Plan{}, true
 	}
-	switch verdict := mirror.Reflect(s.Job, seat.Mirror, s.Now).(type) {
+	switch verdict := mirror.Reflect(s.Job, w.Mirror, s.Now).(type) {
 	case mirror.Next:
-		plan = s.writeStatus(verdict, mirror.Stopped(seat.Mirror))
+		plan = s.writeStatus(verdict, mirror.Stopped(w.Mirror))
 		plan.Again = true
 		return plan, false
 	case mirror.Violation:
-		return Plan{Reports: []Report{violated(seat, verdict)}}, true
+		return Plan{Reports: []Report{violated(w, verdict)}}, true
 	default:
 		return Plan{}, true
 	}
 }
 
-// removeStray removes a copy whose work isn't used: what it achieved is made again.
-func (s *Snapshot) removeStray(seat *Seat) []Action {
-	return s.removeCopy(seat, s.isLiveCopy(seat) && mirror.Moved(s.Job))
-}
-
-// removeCopy suspends and deletes a copy that isn't at home. Suspended first: its Pods end at once,
-// whatever becomes of the deletion.
-func (s *Snapshot) removeCopy(seat *Seat, repeats bool) []Action {
+// deleteStale suspends and deletes a stale mirror; repeats: its progress since the move is made
+// again. It is suspended first, so that its Pods end at once even if the deletion fails.
+func (s *Snapshot) deleteStale(w *Worker, repeats bool) []Action {
 	var actions []Action
-	for _, action := range remove(seat, "") {
-		deletion := action.(DeleteMirror)
-		deletion.VerifyElsewhere, deletion.Repeats = true, repeats
-		if s.isLiveCopy(seat) && !mirror.Suspended(seat.Mirror) && !mirror.Finished(seat.Mirror) {
-			actions = append(actions, SuspendMirror{Worker: seat.Worker, Mirror: seat.Mirror})
+	for _, deletion := range w.delete("") {
+		deletion.VerifyStale, deletion.Repeats = true, repeats
+		if s.isLive(w) && isRunning(w.Mirror) {
+			actions = append(actions, SuspendMirror{At{w.Name, w.Mirror}})
 		}
 		actions = append(actions, deletion)
 	}
 	return actions
 }
+
+func isRunning(m *batchv1.Job) bool { return !mirror.Suspended(m) && !mirror.Finished(m) }

@@ -10,8 +10,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// onClusterLost reads what the user wants when the Job's worker is lost. What isn't understood is
-// taken for Wait: to move a Job may mean to run it twice.
+// onClusterLost reads what the user wants when the Job's worker is lost. An unknown value counts as
+// Wait, because to move a Job may mean to run it twice.
 func onClusterLost(s *Snapshot) (policy string, problem []Report) {
 	switch policy = s.Job.Annotations[v1alpha1.AnnotationOnClusterLost]; policy {
 	case "":
@@ -26,88 +26,87 @@ func onClusterLost(s *Snapshot) (policy string, problem []Report) {
 	}
 }
 
-// lastNews is the status that follows from what the worker told before it went out of touch, if it
-// tells of more than the hub shows: it may have waited for more, or for a busy hub. What the hub
-// doesn't know when the worker is given up is run again. Pods that ran then are no news.
-func lastNews(s *Snapshot) (next mirror.Next, ok bool) {
-	m := s.Home.Mirror
-	if s.Home.Synced || m == nil || m.DeletionTimestamp != nil || s.StatusRejected || !s.owns(m) {
-		return mirror.Next{}, false
-	}
-	next, ok = mirror.Reflect(s.Job, m, s.Now).(mirror.Next)
-	return next, ok && tellsMore(&s.Job.Status, &next.Status)
+func (w *Worker) isLost() bool { return !w.Synced && w.Loss.Lost }
+
+// isGivenUp reports whether the worker is lost, and the user does not want to wait for it.
+func (s *Snapshot) isGivenUp(w *Worker) bool {
+	policy, _ := onClusterLost(s)
+	return w.Loss.Lost && policy != v1alpha1.OnClusterLostWait
 }
 
-// tellsMore compares what only grows, and so can't be told again and again.
-func tellsMore(shown, next *batchv1.JobStatus) bool {
+// unreflected is the status that follows from what a worker reported before it became unreachable,
+// if that has more progress than the hub shows: a status write may have waited for the next change.
+// Progress that the hub does not know when the worker is given up is made again. Which Pods were
+// active then does not matter any more.
+func (s *Snapshot) unreflected(w *Worker) *mirror.Next {
+	m := w.Mirror
+	if w.Synced || m == nil || m.DeletionTimestamp != nil || w.StatusRejected || !s.owns(m) {
+		return nil
+	}
+	next, ok := mirror.Reflect(s.Job, m, s.Now).(mirror.Next)
+	if !ok || !hasMoreProgress(&s.Job.Status, &next.Status) {
+		return nil
+	}
+	return &next
+}
+
+// hasMoreProgress compares only what never falls, so that it cannot hold again and again.
+func hasMoreProgress(shown, next *batchv1.JobStatus) bool {
 	was, is := batchv1.Job{Status: *shown}, batchv1.Job{Status: *next}
 	return next.Succeeded > shown.Succeeded || next.Failed > shown.Failed ||
 		mirror.OutcomeOf(&is) != mirror.OutcomeOf(&was) || mirror.Finished(&is)
 }
 
-func hasLastNews(s *Snapshot) bool {
-	_, ok := lastNews(s)
-	return ok
-}
-
-func planLastNews(s *Snapshot) Plan {
-	next, _ := lastNews(s)
-	plan := s.writeStatus(next, true)
+func planUnreflected(s *Snapshot, w *Worker) Plan {
+	plan := s.writeStatus(*s.unreflected(w), true)
 	plan.Again = true
 	return plan
 }
 
-func isHomeLost(s *Snapshot) bool { return !s.Home.Synced && s.Home.Loss.Lost }
-
-// planHomeLost gives the Job another worker. Without one that fits it stays placed where it is: if
-// that worker is back first, it goes on there.
-func planHomeLost(s *Snapshot) Plan {
+// planLost gives the Job another worker. Without one that fits the Job stays assigned: if the lost
+// worker is back first, it continues there.
+func planLost(s *Snapshot, w *Worker) Plan {
 	policy, problem := onClusterLost(s)
-	lost := "worker " + s.Home.Worker + " is lost: not Ready since " + clock(s.Home.Loss.Since)
+	lost := "worker " + w.Name + " is lost: not Ready since " + timestamp(w.Loss.Since)
 	switch {
 	case policy == v1alpha1.OnClusterLostWait:
 		return Plan{Reports: append(problem, warn(v1alpha1.EventLost, lost+"; the Job waits for it, as its annotation "+
 			v1alpha1.AnnotationOnClusterLost+" says"))}
-	case s.awaitsItsQueue():
+	case s.Admission.Checked && !mirror.Suspended(s.Job): // the Job runs by its queue's leave, which ends with the loss
 		return Plan{Reports: []Report{warn(v1alpha1.EventLost, lost+"; the Job's queue takes it back")}}
 	default:
 		return Plan{
 			Actions: []Action{Place{
-				Leave: s.Home.Worker, Reason: lost, Must: true,
-				RanUntil: s.Home.Loss.Since, FreshStart: policy == v1alpha1.OnClusterLostRestart,
+				Leave: w.Name, Reason: lost, Must: true,
+				RanUntil: w.Loss.Since, FreshStart: policy == v1alpha1.OnClusterLostRestart,
 			}},
-			Again:      true,
-			AwaitsRoom: true,
+			Again:          true,
+			AwaitsCapacity: true,
 		}
 	}
 }
 
-// awaitsItsQueue: the Job runs by its queue's leave, which ends with the loss.
-func (s *Snapshot) awaitsItsQueue() bool {
-	return s.Admission.Checked && !mirror.Suspended(s.Job)
-}
-
-// planHomeOutOfTouch does nothing: the end of a connection isn't the loss of a worker, and the hub
+// planUnreachable does nothing: the end of a connection is not the loss of a worker, and the hub
 // Job keeps the last status that it had.
-func planHomeOutOfTouch(s *Snapshot) Plan {
-	if s.Home.Connecting {
+func planUnreachable(s *Snapshot, w *Worker) Plan {
+	if w.Connecting {
 		return Plan{}
 	}
 	policy, problem := onClusterLost(s)
-	text, loss := "Out of touch with worker "+s.Home.Worker+": "+s.Home.Trouble, s.Home.Loss
-	plan := Plan{Reports: problem, After: max(loss.At.Sub(s.Now), 0)}
+	text := "Out of touch with worker " + w.Name + ": " + w.Trouble
+	plan := Plan{Reports: problem, After: max(w.Loss.At.Sub(s.Now), 0)}
 	switch {
 	case policy == v1alpha1.OnClusterLostWait:
 		text += "; the Job waits for it"
-	case loss.Isolated:
+	case w.Loss.Isolated:
 		text += "; no other worker is Ready either, so nothing is moved"
-		plan.AwaitsRoom = true
-	case !loss.At.IsZero():
-		text += "; if that lasts, the Job goes on elsewhere from " + clock(loss.At) + " on"
+		plan.AwaitsCapacity = true
+	case !w.Loss.At.IsZero():
+		text += "; if that lasts, the Job goes on elsewhere from " + timestamp(w.Loss.At) + " on"
 	}
 	plan.Reports = append(plan.Reports, warn(v1alpha1.EventOutOfTouch, text))
 	return plan
 }
 
-// clock is a time for people.
-func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+// timestamp is a time for people.
+func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -14,9 +14,9 @@ import (
 )
 
 // lost is a worker that has been given up, since a quarter of an hour.
-func lost(s *Seat) {
-	outOfTouch(s)
-	s.Loss = Loss{Lost: true, Since: noon.Add(-15 * time.Minute)}
+func lost(w *Worker) {
+	unreachable(w)
+	w.Loss = Loss{Lost: true, Since: noon.Add(-15 * time.Minute)}
 }
 
 func onClusterLostIs(policy string) func(*batchv1.Job) {
@@ -55,7 +55,7 @@ func stopping(n int32) func(*batchv1.Job) {
 
 func fenced(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationFenced] = "2026-03-01T11:50:00Z" }
 
-func unwanted(s *Seat) { s.Unwanted = "worker a is drained" }
+func unwanted(w *Worker) { w.Unwanted = "worker a is drained" }
 
 func shows(m func(*batchv1.Job)) func(*batchv1.Job) {
 	return func(j *batchv1.Job) {
@@ -90,44 +90,44 @@ func movedJob(changes ...func(*batchv1.Job)) *batchv1.Job {
 }
 
 // lossPending says that the worker is lost in a quarter of an hour.
-func lossPending(s *Seat) {
-	outOfTouch(s)
-	s.Loss = Loss{Since: noon, At: noon.Add(15 * time.Minute)}
+func lossPending(w *Worker) {
+	unreachable(w)
+	w.Loss = Loss{Since: noon, At: noon.Add(15 * time.Minute)}
 }
 
 func TestLost(t *testing.T) {
 	other := func(m *batchv1.Job) { m.Annotations[v1alpha1.AnnotationHubUID] = "other" }
 	placed := hubJob(placedOn("a"), running(1))
-	isolated := func(s *Seat) {
-		outOfTouch(s)
-		s.Loss = Loss{Since: noon.Add(-time.Hour), At: noon.Add(-time.Minute), Isolated: true}
+	isolated := func(w *Worker) {
+		unreachable(w)
+		w.Loss = Loss{Since: noon.Add(-time.Hour), At: noon.Add(-time.Minute), Isolated: true}
 	}
 	checkLost(t, map[string]lostTest{
-		"out of touch, not yet lost":    {look(placed, seat("a", mirrorOf(placed), lossPending)), HomeOutOfTouch, nil, "goes on elsewhere from 2026-03-01T12:15:00Z"},
-		"no worker is Ready":            {look(placed, seat("a", mirrorOf(placed), isolated)), HomeOutOfTouch, nil, "nothing is moved"},
-		"lost":                          {look(placed, seat("a", mirrorOf(placed), lost)), HomeLost, []string{"move from a"}, ""},
-		"out of touch, with news":       {look(placed, seat("a", mirrorOf(placed, running(2)), lossPending)), LastNews, []string{"status"}, ""},
-		"lost, with news":               {look(placed, seat("a", mirrorOf(placed, running(2)), lost)), LastNews, []string{"status"}, ""},
-		"lost, and had told of its end": {look(placed, seat("a", mirrorOf(placed, ended), lost)), LastNews, []string{"status"}, ""},
-		"lost, with Pods that ran":      {look(placed, seat("a", mirrorOf(placed, runningMore(1)), lost)), HomeLost, []string{"move from a"}, ""},
+		"out of touch, not yet lost":    {look(placed, at("a", mirrorOf(placed), lossPending)), WorkerUnreachable, nil, "goes on elsewhere from 2026-03-01T12:15:00Z"},
+		"no worker is Ready":            {look(placed, at("a", mirrorOf(placed), isolated)), WorkerUnreachable, nil, "nothing is moved"},
+		"lost":                          {look(placed, at("a", mirrorOf(placed), lost)), WorkerLost, []string{"move from a"}, ""},
+		"out of touch, with news":       {look(placed, at("a", mirrorOf(placed, running(2)), lossPending)), StatusUnreflected, []string{"status"}, ""},
+		"lost, with news":               {look(placed, at("a", mirrorOf(placed, running(2)), lost)), StatusUnreflected, []string{"status"}, ""},
+		"lost, and had told of its end": {look(placed, at("a", mirrorOf(placed, ended), lost)), StatusUnreflected, []string{"status"}, ""},
+		"lost, with Pods that ran":      {look(placed, at("a", mirrorOf(placed, runningMore(1)), lost)), WorkerLost, []string{"move from a"}, ""},
 		"lost, with news that the hub rejects": {
-			rejected(look(placed, seat("a", mirrorOf(placed, running(2)), lost))), HomeLost, []string{"move from a"}, "",
+			rejected(look(placed, at("a", mirrorOf(placed, running(2)), lost))), WorkerLost, []string{"move from a"}, "",
 		},
 		"lost, with an earlier Job's end": {
-			look(placed, seat("a", mirrorOf(hubJob(), other, ended), lost)), HomeLost, []string{"move from a"}, "",
+			look(placed, at("a", mirrorOf(hubJob(), other, ended), lost)), WorkerLost, []string{"move from a"}, "",
 		},
 		"lost before it was mirrored": {
-			look(hubJob(placedOn("a")), seat("a", nil, lost)), HomeLost, []string{"move from a"}, "",
+			look(hubJob(placedOn("a")), at("a", nil, lost)), WorkerLost, []string{"move from a"}, "",
 		},
-		"lost, Restart":            {look(hubJob(placedOn("a"), onClusterLostIs("Restart")), seat("a", nil, lost)), HomeLost, []string{"move from a, from zero"}, ""},
-		"lost, Wait":               {look(hubJob(placedOn("a"), onClusterLostIs("Wait")), seat("a", nil, lost)), HomeLost, nil, "Lost: worker a is lost: not Ready since 2026-03-01T11:45:00Z; the Job waits"},
-		"lost, a word of its own":  {look(hubJob(placedOn("a"), onClusterLostIs("wait")), seat("a", nil, lost)), HomeLost, nil, `InvalidAnnotation: annotation jobferry.dev/on-cluster-lost: "wait"`},
-		"lost, and deleted":        {look(hubJob(placedOn("a"), deleting), seat("a", nil, lost)), Deleting, nil, "Waiting for worker a"},
-		"lost, and finished":       {look(hubJob(placedOn("a"), complete), seat("a", nil, lost)), Finished, nil, ""},
-		"its queue takes it back":  {checked(look(placed, seat("a", nil, lost))), HomeLost, nil, "queue takes it back"},
-		"moved from a lost worker": {look(movedJob(), seat("a", mirrorOf(placed), lost), seat("b", nil)), Unmirrored, []string{"create suspended in b if still wanted"}, "Created"},
+		"lost, Restart":            {look(hubJob(placedOn("a"), onClusterLostIs("Restart")), at("a", nil, lost)), WorkerLost, []string{"move from a, from zero"}, ""},
+		"lost, Wait":               {look(hubJob(placedOn("a"), onClusterLostIs("Wait")), at("a", nil, lost)), WorkerLost, nil, "Lost: worker a is lost: not Ready since 2026-03-01T11:45:00Z; the Job waits"},
+		"lost, a word of its own":  {look(hubJob(placedOn("a"), onClusterLostIs("wait")), at("a", nil, lost)), WorkerLost, nil, `InvalidAnnotation: annotation jobferry.dev/on-cluster-lost: "wait"`},
+		"lost, and deleted":        {look(hubJob(placedOn("a"), deleting), at("a", nil, lost)), Deleting, nil, "Waiting for worker a"},
+		"lost, and finished":       {look(hubJob(placedOn("a"), complete), at("a", nil, lost)), Finished, nil, ""},
+		"its queue takes it back":  {checked(look(placed, at("a", nil, lost))), WorkerLost, nil, "queue takes it back"},
+		"moved from a lost worker": {look(movedJob(), at("a", mirrorOf(placed), lost), at("b", nil)), MirrorMissing, []string{"create suspended in b"}, "Created"},
 		"moved, deleted: it doesn't wait for a lost worker": {
-			look(movedJob(deleting), seat("a", mirrorOf(placed), lost), seat("b", nil)), Deleting, []string{"let go"}, "",
+			look(movedJob(deleting), at("a", mirrorOf(placed), lost), at("b", nil)), Deleting, []string{"remove finalizer"}, "",
 		},
 	})
 }
@@ -136,38 +136,38 @@ func TestBackFromLoss(t *testing.T) {
 	placed := hubJob(placedOn("a"), running(1))
 	checkLost(t, map[string]lostTest{
 		"it's back before the Job went on elsewhere": {
-			look(movedJob(), seat("a", mirrorOf(placed, running(2))), seat("b", nil)), Handover, []string{"suspend in a"}, "",
+			look(movedJob(), at("a", mirrorOf(placed, running(2))), at("b", nil)), Handover, []string{"suspend in a"}, "",
 		},
 		"... and brings what it did": {
-			look(movedJob(shows(stopping(1))), seat("a", mirrorOf(placed, stopping(2))), seat("b", nil)), Handover, []string{"status"}, "",
+			look(movedJob(shows(stopping(1))), at("a", mirrorOf(placed, stopping(2))), at("b", nil)), Handover, []string{"status"}, "",
 		},
 		"... and is waited for": {
-			look(movedJob(shows(stopping(2))), seat("a", mirrorOf(placed, stopping(2))), seat("b", nil)), Handover, nil, "Waiting for the Job's Pods in worker a",
+			look(movedJob(shows(stopping(2))), at("a", mirrorOf(placed, stopping(2))), at("b", nil)), Handover, nil, "Waiting for the Job's Pods in worker a",
 		},
 		"... and goes": {
-			look(movedJob(shows(atRest(2))), seat("a", mirrorOf(placed, atRest(2))), seat("b", nil)), Handover, []string{"delete in a if placed elsewhere"}, "",
+			look(movedJob(shows(atRest(2))), at("a", mirrorOf(placed, atRest(2))), at("b", nil)), Handover, []string{"delete in a if stale"}, "",
 		},
-		"... or has ended": {look(movedJob(), seat("a", mirrorOf(placed, ended)), seat("b", nil)), Handover, []string{"place at a"}, ""},
+		"... or has ended": {look(movedJob(), at("a", mirrorOf(placed, ended)), at("b", nil)), Handover, []string{"restore to a"}, ""},
 		"... or is about to": {
-			look(movedJob(), seat("a", mirrorOf(placed, announced)), seat("b", nil)), Handover, []string{"place at a"}, "",
+			look(movedJob(), at("a", mirrorOf(placed, announced)), at("b", nil)), Handover, []string{"restore to a"}, "",
 		},
 		"... with a lie": {
-			look(movedJob(shows(atRest(1))), seat("a", mirrorOf(placed, atRest(0))), seat("b", nil)), Handover, []string{"delete in a if placed elsewhere"}, "StatusRejected",
+			look(movedJob(shows(atRest(1))), at("a", mirrorOf(placed, atRest(0))), at("b", nil)), Handover, []string{"delete in a if stale"}, "StatusRejected",
 		},
 		"the new home is out of touch itself: it stops, and is kept": {
-			look(movedJob(), seat("a", mirrorOf(placed, running(2))), seat("b", nil, outOfTouch)), Stray, []string{"suspend in a"}, "",
+			look(movedJob(), at("a", mirrorOf(placed, running(2))), at("b", nil, unreachable)), StaleMirror, []string{"suspend in a"}, "",
 		},
 		"it's back too late": {
-			look(movedJob(), seat("a", mirrorOf(placed, running(2))), seat("b", mirrorOf(placed, running(1)))), Stray,
-			[]string{"suspend in a", "delete in a if placed elsewhere, made again"}, "",
+			look(movedJob(), at("a", mirrorOf(placed, running(2))), at("b", mirrorOf(placed, running(1)))), StaleMirror,
+			[]string{"suspend in a", "delete in a if stale, made again"}, "",
 		},
 		"it's back when the Job has ended": {
-			look(movedJob(complete), seat("a", mirrorOf(placed, running(2))), seat("b", nil)), Finished,
-			[]string{"suspend in a", "delete in a if placed elsewhere, made again"}, "",
+			look(movedJob(complete), at("a", mirrorOf(placed, running(2))), at("b", nil)), Finished,
+			[]string{"suspend in a", "delete in a if stale, made again"}, "",
 		},
 		"it had ended there, too": {
-			look(movedJob(), seat("a", mirrorOf(placed, ended)), seat("b", mirrorOf(placed, running(1)))), Stray,
-			[]string{"delete in a if placed elsewhere, made again"}, "",
+			look(movedJob(), at("a", mirrorOf(placed, ended)), at("b", mirrorOf(placed, running(1)))), StaleMirror,
+			[]string{"delete in a if stale, made again"}, "",
 		},
 	})
 }
@@ -175,15 +175,15 @@ func TestBackFromLoss(t *testing.T) {
 func TestDrainedOrFenced(t *testing.T) {
 	placed := hubJob(placedOn("a"), running(1))
 	checkLost(t, map[string]lostTest{
-		"drained":                       {look(started(), seat("a", mirrorOf(hubJob(), running(0)), unwanted)), Mirrored, []string{"move from a"}, ""},
-		"drained before it's mirrored":  {look(hubJob(placedOn("a")), seat("a", nil, unwanted)), HomeUnwanted, []string{"move from a"}, ""},
-		"drained while it's suspended":  {look(hubJob(placedOn("a"), suspendedJob), seat("a", nil, unwanted)), HomeUnwanted, []string{"status"}, "Suspended"},
-		"drained while it's ending":     {look(started(), seat("a", mirrorOf(hubJob(), announced), unwanted)), Mirrored, []string{"status"}, ""},
-		"removed while it's ending":     {look(started(), seat("a", mirrorOf(hubJob(), announced), removing(v1alpha1.RemovalMove))), Mirrored, []string{"status"}, ""},
-		"drained, but out of touch":     {look(placed, seat("a", mirrorOf(placed), lossPending, unwanted)), HomeOutOfTouch, nil, "goes on elsewhere from"},
-		"fenced at home":                {look(started(), seat("a", mirrorOf(hubJob(), running(0), fenced))), Mirrored, []string{"confirm in a"}, "may go on"},
-		"fenced, and ended before that": {look(started(), seat("a", mirrorOf(hubJob(), ended, fenced))), Mirrored, []string{"status"}, ""},
-		"fenced elsewhere":              {look(movedJob(), seat("a", mirrorOf(placed, running(1), fenced)), seat("b", mirrorOf(placed, running(1)))), Stray, []string{"suspend in a", "delete in a if placed elsewhere, made again"}, ""},
+		"drained":                       {look(started(), at("a", mirrorOf(hubJob(), running(0)), unwanted)), Mirrored, []string{"move from a"}, ""},
+		"drained before it's mirrored":  {look(hubJob(placedOn("a")), at("a", nil, unwanted)), WorkerUnwanted, []string{"move from a"}, ""},
+		"drained while it's suspended":  {look(hubJob(placedOn("a"), suspendedJob), at("a", nil, unwanted)), WorkerUnwanted, []string{"status"}, "Suspended"},
+		"drained while it's ending":     {look(started(), at("a", mirrorOf(hubJob(), announced), unwanted)), Mirrored, []string{"status"}, ""},
+		"removed while it's ending":     {look(started(), at("a", mirrorOf(hubJob(), announced), removing(v1alpha1.RemovalMove))), Mirrored, []string{"status"}, ""},
+		"drained, but out of touch":     {look(placed, at("a", mirrorOf(placed), lossPending, unwanted)), WorkerUnreachable, nil, "goes on elsewhere from"},
+		"fenced at home":                {look(started(), at("a", mirrorOf(hubJob(), running(0), fenced))), Mirrored, []string{"unfence in a"}, "may go on"},
+		"fenced, and ended before that": {look(started(), at("a", mirrorOf(hubJob(), ended, fenced))), Mirrored, []string{"status"}, ""},
+		"fenced elsewhere":              {look(movedJob(), at("a", mirrorOf(placed, running(1), fenced)), at("b", mirrorOf(placed, running(1)))), StaleMirror, []string{"suspend in a", "delete in a if stale, made again"}, ""},
 	})
 }
 
@@ -193,7 +193,7 @@ func runningMore(n int32) func(*batchv1.Job) {
 }
 
 func rejected(s *Snapshot) *Snapshot {
-	s.StatusRejected = true
+	s.Assigned.StatusRejected = true
 	return s
 }
 
@@ -207,7 +207,7 @@ func TestAMovedJobsMirror(t *testing.T) {
 	fresh := func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationFreshStart] = "true" }
 	hub := hubJob(deadline, placedOn("b"), succeeded(1), movedFrom("a"))
 	created := func(hub *batchv1.Job) *batchv1.Job {
-		return Decide(look(hub, seat("b", nil))).Actions[0].(CreateMirror).Mirror
+		return Decide(look(hub, at("b", nil))).Actions[0].(CreateMirror).Mirror
 	}
 	m := created(hub)
 	// It started half an hour ago.
@@ -223,7 +223,7 @@ func TestAMovedJobsMirror(t *testing.T) {
 // What a Job could do between its worker's loss and its move isn't known, and isn't taken off its
 // deadline.
 func TestALostJobRanUntilItsWorkerWasLost(t *testing.T) {
-	plan := Decide(look(hubJob(placedOn("a"), running(1)), seat("a", nil, lost)))
+	plan := Decide(look(hubJob(placedOn("a"), running(1)), at("a", nil, lost)))
 	if ran := plan.Actions[0].(Place).RanUntil; !ran.Equal(noon.Add(-15 * time.Minute)) {
 		t.Errorf("ran until %s", ran)
 	}
@@ -231,22 +231,22 @@ func TestALostJobRanUntilItsWorkerWasLost(t *testing.T) {
 
 // Whoever waits for a worker looks again when it would be lost, and not before.
 func TestAWorkerOutOfTouchIsLookedAtAgain(t *testing.T) {
-	for name, waits := range map[string]func(away func(*Seat)) *Snapshot{
-		"it runs there": func(away func(*Seat)) *Snapshot {
-			return look(hubJob(placedOn("a"), onClusterLostIs("Resume")), seat("a", nil, away))
+	for name, waits := range map[string]func(away func(*Worker)) *Snapshot{
+		"it runs there": func(away func(*Worker)) *Snapshot {
+			return look(hubJob(placedOn("a"), onClusterLostIs("Resume")), at("a", nil, away))
 		},
-		"and stays": func(away func(*Seat)) *Snapshot {
-			return look(hubJob(placedOn("a"), onClusterLostIs("Wait")), seat("a", nil, away))
+		"and stays": func(away func(*Worker)) *Snapshot {
+			return look(hubJob(placedOn("a"), onClusterLostIs("Wait")), at("a", nil, away))
 		},
-		"it was moved from there, and the manager was restarted": func(away func(*Seat)) *Snapshot {
-			return look(movedJob(), seat("b", nil), seat("a", nil, away))
+		"it was moved from there, and the manager was restarted": func(away func(*Worker)) *Snapshot {
+			return look(movedJob(), at("b", nil), at("a", nil, away))
 		},
-		"it's deleted, and has a copy there": func(away func(*Seat)) *Snapshot {
-			return look(movedJob(deleting), seat("b", nil), seat("a", mirrorOf(hubJob()), away))
+		"it's deleted, and has a copy there": func(away func(*Worker)) *Snapshot {
+			return look(movedJob(deleting), at("b", nil), at("a", mirrorOf(hubJob()), away))
 		},
 	} {
 		for at, want := range map[time.Duration]time.Duration{15 * time.Minute: 15 * time.Minute, -time.Minute: 0} {
-			away := func(s *Seat) { outOfTouch(s); s.Loss = Loss{Since: noon, At: noon.Add(at)} }
+			away := func(w *Worker) { unreachable(w); w.Loss = Loss{Since: noon, At: noon.Add(at)} }
 			if plan := Decide(waits(away)); plan.After != want {
 				t.Errorf("%s, to be lost in %s: after %s", name, at, plan.After)
 			}

@@ -12,139 +12,128 @@ import (
 
 // Plan is what is to be done about a Job now.
 type Plan struct {
-	// Situation is the name of the situation that made this plan.
+	// Situation is the name of the row that made this plan.
 	Situation Situation
+	// Reserve names the worker that holds capacity for the Job's Pods; empty: none does.
+	Reserve string
 	// Actions are carried out in order; the first that fails ends the plan.
 	Actions []Action
-	// Reports are told once the actions have succeeded.
+	// Reports are made once the actions have succeeded.
 	Reports []Report
-	// Again: look again at once, when the actions have changed something.
+	// Again: decide again at once when the actions have changed something.
 	Again bool
-	// After is the wake-up to look again without any event, see package wake.
+	// After is when to reconcile again without any event; zero: only on an event.
 	After time.Duration
-	// AwaitsRoom: look again when a worker has more room, or another state.
-	AwaitsRoom bool
+	// AwaitsCapacity: reconcile again when a worker has more free capacity, or another state.
+	AwaitsCapacity bool
 	// Behind: the mirror's status says more than the hub Job's, which waits to be written.
 	Behind bool
 }
 
 // Action is one write, or a few that belong together.
-type Action interface{ action() }
+type Action interface {
+	// Worker is the name of the worker that the action writes to; empty: the hub.
+	Worker() string
+}
 
-// Place chooses a worker for the Job and writes the choice down on the hub.
+// Place chooses a worker for the Job and writes the placement to the hub Job.
 type Place struct {
-	// At is the worker, if there's nothing to choose: the one that runs it.
-	At string
-	// Leave is the worker that the Job is moved away from, with the reason; empty: it isn't placed
-	// yet.
+	// Leave is the worker that the Job is moved away from, with the reason; empty: the Job is not
+	// placed yet.
 	Leave  string
 	Reason string
-	// Must: if nothing else fits, that is told: the Job can't stay where it is, or shouldn't.
-	// Whoever chooses a worker sees the reason by itself, and when it's over; any other reason is
-	// remembered for a while.
+	// Must: the Job cannot or should not stay, so an event says if no other worker fits. Without
+	// it, the worker is passed over for a while: the scheduler would not see the reason by itself.
 	Must bool
-	// RanUntil is when the Job is known to have run last where it was; zero: now.
+	// RanUntil is when the Job is known to have run last in the worker that it leaves; zero: now.
 	RanUntil time.Time
-	// FreshStart: it starts from zero.
+	// FreshStart: the Job starts from zero.
 	FreshStart bool
 }
 
-// CreateMirror creates the Job's mirror.
-type CreateMirror struct {
-	Worker string
+// Restore writes the placement of a Job that runs in a worker which its placement does not name:
+// someone removed the placement, or the Job has ended in the worker that it was moved away from.
+type Restore struct{ To string }
+
+// WriteStatus writes the hub Job's status.
+type WriteStatus struct{ Patch []byte }
+
+// RemoveFinalizer removes the finalizer from the hub Job.
+type RemoveFinalizer struct{}
+
+// Worker implements Action: these write to the hub.
+func (Place) Worker() string { return "" }
+
+// Worker implements Action.
+func (Restore) Worker() string { return "" }
+
+// Worker implements Action.
+func (WriteStatus) Worker() string { return "" }
+
+// Worker implements Action.
+func (RemoveFinalizer) Worker() string { return "" }
+
+// At is the mirror that an action is about.
+type At struct {
+	Name   string // of the worker
 	Mirror *batchv1.Job
-	// VerifyWanted: only when a live read of the hub shows the Job unfinished, not being deleted,
-	// and placed on this worker.
-	VerifyWanted bool
 }
+
+// Worker implements Action.
+func (a At) Worker() string { return a.Name }
+
+// CreateMirror creates the Job's mirror, which At holds as it is to be: only if the hub's last
+// answer, or a live read of it, shows the Job unfinished, not being deleted, and placed on this
+// worker.
+type CreateMirror struct{ At }
 
 // SeedMirror writes the progress known at the hub into the status of a mirror that has not started.
 type SeedMirror struct {
-	Worker string
-	Mirror *batchv1.Job
+	At
 	Status batchv1.JobStatus
 }
 
-// CarryObjects brings what the Pod template refers to into the worker.
-type CarryObjects struct {
-	Worker string
-	Mirror *batchv1.Job
-}
+// CarryObjects copies what the Pod template refers to into the worker.
+type CarryObjects struct{ At }
 
 // PatchMirror changes a mirror in place.
 type PatchMirror struct {
-	Worker string
-	Mirror *batchv1.Job
-	Patch  mirror.Patch
+	At
+	Patch mirror.Patch
 }
 
 // DeleteMirror deletes a mirror, with its UID as precondition.
 type DeleteMirror struct {
-	Worker      string
-	Mirror      *batchv1.Job
+	At
 	Propagation metav1.DeletionPropagation
-	// VerifyGone: only when a live read of the hub shows no Job of this UID.
+	// VerifyGone: only if a live read of the hub shows no Job of this UID.
 	VerifyGone types.UID
-	// VerifyElsewhere: only when a live read of the hub shows that the Job isn't placed on this
-	// worker.
-	VerifyElsewhere bool
-	// Repeats: what the mirror has completed since its Job was moved is made again elsewhere. It's
-	// counted by the last that is known of the mirror: when its worker has just come back, the
-	// snapshot may be older than the answer to its suspension.
+	// VerifyStale: only if a live read of the hub shows that the Job is not placed on this worker.
+	VerifyStale bool
+	// Repeats: what the mirror has completed since its Job was moved is done again elsewhere. It is
+	// counted by the last known state of the mirror: when its worker has just been reconnected,
+	// the snapshot may be older than the answer to its suspension.
 	Repeats bool
 }
 
-// SuspendMirror suspends a copy of the Job that isn't at home: only when a live read of the hub
-// shows that the Job isn't placed on this worker.
-type SuspendMirror struct {
-	Worker string
-	Mirror *batchv1.Job
-}
+// SuspendMirror suspends a stale mirror: only if a live read of the hub shows that the Job is not
+// placed on this worker.
+type SuspendMirror struct{ At }
 
-// ConfirmMirror takes the mark of the fence off the mirror at home: only when a live read of the
-// hub shows that the Job is placed on this worker.
-type ConfirmMirror struct {
-	Worker string
-	Mirror *batchv1.Job
-}
+// UnfenceMirror removes the mark of the fence from a mirror: only if a live read of the hub shows
+// that the Job is placed on this worker.
+type UnfenceMirror struct{ At }
 
-// AskWhy asks a worker why its Job controller can't create a mirror's Pods.
-type AskWhy struct {
-	Worker string
-	Mirror *batchv1.Job
-}
+// ReadCreateErrors reads from a worker's events why its Job controller cannot create a mirror's
+// Pods.
+type ReadCreateErrors struct{ At }
 
-// DisownMirror takes the hub's label and annotations off a mirror.
-type DisownMirror struct {
-	Worker string
-	Mirror *batchv1.Job
-}
+// DisownMirror removes the hub's label and annotations from a mirror.
+type DisownMirror struct{ At }
 
-// WriteStatus writes the hub Job's status.
-type WriteStatus struct {
-	Patch []byte
-}
-
-// LetGo takes the finalizer off the hub Job.
-type LetGo struct{}
-
-func (Place) action()         {}
-func (CreateMirror) action()  {}
-func (SeedMirror) action()    {}
-func (CarryObjects) action()  {}
-func (PatchMirror) action()   {}
-func (DeleteMirror) action()  {}
-func (SuspendMirror) action() {}
-func (ConfirmMirror) action() {}
-func (DisownMirror) action()  {}
-func (AskWhy) action()        {}
-func (WriteStatus) action()   {}
-func (LetGo) action()         {}
-
-// Report is what is told about a Job on the hub. It is told once, for as long as its text stays the
-// same.
+// Report is what is reported about a Job on the hub: once, for as long as its text stays the same.
 type Report struct {
-	// Reason is the event's reason, in CamelCase.
+	// Reason is the event's reason.
 	Reason string
 	// Message is for people.
 	Message string

@@ -7,53 +7,61 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// isTakenBack: the worker of a Job is lost, and its queue has suspended it for that. Only when the
-// Job counts as stopped is its quota free.
-func isTakenBack(s *Snapshot) bool {
-	if s.Home == nil || !isHomeLost(s) || !s.Admission.Checked || s.Admission.QuotaReserved || !mirror.Suspended(s.Job) {
+// isQuotaReclaimed reports whether the worker of a Job is lost, and its queue has suspended it for
+// that. Its quota is free only when the Job counts as stopped.
+func isQuotaReclaimed(s *Snapshot, w *Worker) bool {
+	if !w.isLost() || !s.Admission.Checked || s.Admission.QuotaReserved || !mirror.Suspended(s.Job) {
 		return false
 	}
 	policy, _ := onClusterLost(s)
 	return policy != v1alpha1.OnClusterLostWait
 }
 
-// isAwaitingAdmission: the Job is suspended, quota is held for it, and its queue waits for it to be
-// placed. What isn't known of a worker out of touch isn't acted upon, and what is still running in
-// one stops first.
-func isAwaitingAdmission(s *Snapshot) bool {
-	return s.Admission.QuotaReserved && mirror.Suspended(s.Job) && (s.Home == nil || s.Home.Synced && s.isStopped())
+// awaitsPlacement reports whether the Job is suspended, quota is held for it, and its queue waits
+// for its placement.
+func (s *Snapshot) awaitsPlacement() bool {
+	return s.Admission.QuotaReserved && mirror.Suspended(s.Job)
 }
 
-// isStopped: no Pod of the Job is left in its home.
-func (s *Snapshot) isStopped() bool {
-	m := s.Home.Mirror
-	return m == nil || m.DeletionTimestamp == nil && mirror.Suspended(m) &&
-		m.Status.Active == 0 && ptr.Deref(m.Status.Terminating, 0) == 0
+// isStopped reports whether no Pod of the Job is left in its worker. What is not known of an
+// unreachable worker is not acted upon.
+func (w *Worker) isStopped() bool {
+	m := w.Mirror
+	return w.Synced && (m == nil || m.DeletionTimestamp == nil && mirror.Suspended(m) &&
+		m.Status.Active == 0 && ptr.Deref(m.Status.Terminating, 0) == 0)
 }
 
-// planAwaitingAdmission places a suspended Job, or sees that the place that it has is one where it
-// may go on.
-func planAwaitingAdmission(s *Snapshot) Plan {
-	plan := planStopped(s)
-	if len(plan.Actions) > 0 {
+// planQueued places a suspended Job that its queue will resume.
+func planQueued(s *Snapshot) Plan {
+	if plan := planSuspended(s); len(plan.Actions) > 0 {
 		return plan
 	}
+	return Plan{Actions: []Action{Place{}}, Again: true}
+}
+
+// planQueuedAtWorker moves a suspended Job unless it may continue where it is placed.
+func planQueuedAtWorker(s *Snapshot, w *Worker) Plan {
+	plan := planSuspended(s)
+	if w.Mirror != nil {
+		plan = planMirrored(s, w)
+	}
 	switch {
-	case s.Home == nil:
-		return Plan{Actions: []Action{Place{}}, Again: true}
-	case !s.Admission.Allows(s.Home.Worker):
-		return s.leave("isn't allowed for the Job's queue")
-	case !s.Fits:
-		return s.leave("has no room for the Job now")
+	case len(plan.Actions) > 0:
+		return plan
+	case !s.Admission.Allows(w.Name):
+		return w.leave("isn't allowed for the Job's queue")
+	case !w.Fits:
+		return w.leave("has no room for the Job now")
 	default:
 		return plan
 	}
 }
 
-// planStopped keeps a suspended Job and its suspended mirror, if any, in step.
-func planStopped(s *Snapshot) Plan {
-	if s.Home == nil || s.Home.Mirror == nil {
-		return planSuspendedAtHub(s)
+// MayResumeIn reports whether the Job is suspended in a worker, and runs again on the hub, or will
+// as soon as its queue knows its placement: only then it matters whether it fits there.
+func (s *Snapshot) MayResumeIn(w *Worker) bool {
+	if mirror.Suspended(s.Job) {
+		return s.Admission.QuotaReserved && (w.Mirror == nil || mirror.Suspended(w.Mirror))
 	}
-	return planMirrored(s)
+	return w.Mirror != nil && mirror.Suspended(w.Mirror)
 }

@@ -18,7 +18,7 @@ func TestQueued(t *testing.T) {
 		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobSuspended, Status: corev1.ConditionTrue}}
 	}
 	placed := hubJob(placedOn("a"), shown)
-	lost := func(s *Seat) { outOfTouch(s); s.Loss = Loss{Lost: true, Since: noon.Add(-time.Hour)} }
+	lost := func(w *Worker) { unreachable(w); w.Loss = Loss{Lost: true, Since: noon.Add(-time.Hour)} }
 	ran := running
 	running := hubJob(placedOn("a"), func(j *batchv1.Job) { j.Status.Active = 2 })
 	stopping := hubJob(placedOn("a"), suspendedJob, func(j *batchv1.Job) { j.Status.Active = 2 })
@@ -31,27 +31,30 @@ func TestQueued(t *testing.T) {
 		want      Situation
 		then      []string
 	}{
-		"without quota it waits":            {look(hubJob(shown)), waiting, false, SuspendedAtHub, nil},
-		"shown as suspended first":          {look(hubJob(suspendedJob)), reserved, false, AwaitingAdmission, []string{"status"}},
-		"then it's placed":                  {look(hubJob(shown)), reserved, false, AwaitingAdmission, []string{"place"}},
-		"a place that's good is kept":       {look(placed, seat("a", nil)), reserved, false, AwaitingAdmission, nil},
-		"no room there any more":            {look(placed, seat("a", nil)), reserved, true, AwaitingAdmission, []string{"move from a"}},
-		"it isn't allowed there any more":   {look(placed, seat("a", nil)), elsewhere, false, AwaitingAdmission, []string{"move from a"}},
-		"stopped there, and may stay":       {look(placed, seat("a", mirrorOf(placed, suspendedThere))), reserved, false, AwaitingAdmission, nil},
-		"stopped there, and must leave":     {look(placed, seat("a", mirrorOf(placed, suspendedThere))), elsewhere, false, AwaitingAdmission, []string{"move from a"}},
-		"a running Job stays where it is":   {look(running, seat("a", mirrorOf(running, func(j *batchv1.Job) { j.Status.Active = 2 }))), elsewhere, false, Mirrored, nil},
-		"its worker is lost: queue's turn":  {look(running, seat("a", nil, lost)), waiting, false, HomeLost, nil},
-		"taken back: it counts as stopped":  {look(stopping, seat("a", nil, lost)), waiting, false, TakenBack, []string{"status"}},
-		"stopped: its Pods ran there":       {look(placed, seat("a", mirrorOf(placed, ran(0)), lost)), waiting, false, TakenBack, nil},
-		"stopped: it had done more":         {look(placed, seat("a", mirrorOf(placed, ran(1)), lost)), waiting, false, LastNews, []string{"status"}},
-		"stopped: it waits for quota":       {look(placed, seat("a", nil, lost)), waiting, false, TakenBack, nil},
-		"with quota again it leaves":        {look(placed, seat("a", nil, lost)), reserved, false, HomeLost, []string{"move from a"}},
-		"a worker away isn't acted upon":    {look(placed, seat("a", nil, outOfTouch)), reserved, false, HomeOutOfTouch, nil},
-		"without a check, no early placing": {look(hubJob(shown)), Admission{}, false, SuspendedAtHub, nil},
+		"without quota it waits":            {look(hubJob(shown)), waiting, false, Suspended, nil},
+		"shown as suspended first":          {look(hubJob(suspendedJob)), reserved, false, Queued, []string{"status"}},
+		"then it's placed":                  {look(hubJob(shown)), reserved, false, Queued, []string{"place"}},
+		"a place that's good is kept":       {look(placed, at("a", nil)), reserved, false, QueuedAtWorker, nil},
+		"no room there any more":            {look(placed, at("a", nil)), reserved, true, QueuedAtWorker, []string{"move from a"}},
+		"it isn't allowed there any more":   {look(placed, at("a", nil)), elsewhere, false, QueuedAtWorker, []string{"move from a"}},
+		"stopped there, and may stay":       {look(placed, at("a", mirrorOf(placed, suspendedThere))), reserved, false, QueuedAtWorker, nil},
+		"stopped there, and must leave":     {look(placed, at("a", mirrorOf(placed, suspendedThere))), elsewhere, false, QueuedAtWorker, []string{"move from a"}},
+		"a running Job stays where it is":   {look(running, at("a", mirrorOf(running, func(j *batchv1.Job) { j.Status.Active = 2 }))), elsewhere, false, Mirrored, nil},
+		"its worker is lost: queue's turn":  {look(running, at("a", nil, lost)), waiting, false, WorkerLost, nil},
+		"taken back: it counts as stopped":  {look(stopping, at("a", nil, lost)), waiting, false, QuotaReclaimed, []string{"status"}},
+		"stopped: its Pods ran there":       {look(placed, at("a", mirrorOf(placed, ran(0)), lost)), waiting, false, QuotaReclaimed, nil},
+		"stopped: it had done more":         {look(placed, at("a", mirrorOf(placed, ran(1)), lost)), waiting, false, StatusUnreflected, []string{"status"}},
+		"stopped: it waits for quota":       {look(placed, at("a", nil, lost)), waiting, false, QuotaReclaimed, nil},
+		"with quota again it leaves":        {look(placed, at("a", nil, lost)), reserved, false, WorkerLost, []string{"move from a"}},
+		"a worker away isn't acted upon":    {look(placed, at("a", nil, unreachable)), reserved, false, WorkerUnreachable, nil},
+		"without a check, no early placing": {look(hubJob(shown)), Admission{}, false, Suspended, nil},
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
-			row.given.Admission, row.given.Fits = row.admission, !row.tight
+			row.given.Admission = row.admission
+			if row.given.Assigned != nil {
+				row.given.Assigned.Fits = !row.tight
+			}
 			checkDecision(t, row.given, row.want, row.then)
 		})
 	}

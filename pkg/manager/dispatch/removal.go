@@ -3,7 +3,6 @@ package dispatch
 import (
 	"slices"
 
-	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -12,190 +11,183 @@ import (
 	"github.com/jobferry/jobferry/pkg/wake"
 )
 
-// remove deletes a seat's mirror unless that is under way. Foreground: the mirror is gone only when
-// its Pods are, so whoever waits for the one knows of the other. The policy is always named: the
-// API server's default for Jobs is to leave the Pods behind. A worker out of touch is left alone
-// until it's back, which wakes its Jobs.
-func remove(seat *Seat, verifyGone types.UID) []Action {
-	if seat.Mirror == nil || seat.Mirror.DeletionTimestamp != nil || !seat.Synced {
+// delete deletes a worker's mirror unless that is under way. Foreground: the mirror is gone only
+// when its Pods are. The propagation policy is always named, because the API server's default for
+// Jobs leaves the Pods behind. An unreachable worker is left alone until it is connected again.
+func (w *Worker) delete(verifyGone types.UID) []DeleteMirror {
+	if w.Mirror == nil || w.Mirror.DeletionTimestamp != nil || !w.Synced {
 		return nil
 	}
-	return []Action{DeleteMirror{
-		Worker:      seat.Worker,
-		Mirror:      seat.Mirror,
+	return []DeleteMirror{{
+		At:          At{w.Name, w.Mirror},
 		Propagation: metav1.DeletePropagationForeground,
 		VerifyGone:  verifyGone,
 	}}
 }
 
-// planAbsent removes what stands for a hub Job that is gone. The hub's cache may be behind, so each
-// delete first asks the hub itself.
+func (p *Plan) delete(deletions ...DeleteMirror) {
+	for _, d := range deletions {
+		p.Actions = append(p.Actions, d)
+	}
+}
+
+// planAbsent deletes the mirrors of a hub Job that is gone. The hub's cache may be behind, so each
+// deletion first reads the hub itself.
 func planAbsent(s *Snapshot) Plan {
 	var plan Plan
-	for _, seat := range s.seats() {
-		if seat.Mirror != nil {
-			plan.Actions = append(plan.Actions, remove(seat, mirror.HubUID(seat.Mirror))...)
+	for _, w := range s.workers() {
+		if w.Mirror != nil {
+			plan.delete(w.delete(mirror.HubUID(w.Mirror))...)
 		}
 	}
 	return plan
 }
 
-// isLeftover: a leftover elsewhere that can't be reached holds nobody up; at home it does, as the
-// home is out of touch then.
-func (s *Snapshot) isLeftover(seat *Seat) bool {
-	return seat.Mirror != nil && seat.Synced && mirror.Owns(s.Origin, s.Job.UID, seat.Mirror) == mirror.OtherHubJob
+// hasOrphaned reports whether a worker has a mirror of another hub Job of this name. One in a
+// worker that is unreachable delays nobody; in the assigned worker it does, which is unreachable
+// then.
+func (s *Snapshot) hasOrphaned(w *Worker) bool {
+	return w.Mirror != nil && w.Synced && mirror.Owns(s.Origin, s.Job.UID, w.Mirror) == mirror.OtherHubJob
 }
 
-func hasLeftover(s *Snapshot) bool { return slices.ContainsFunc(s.seats(), s.isLeftover) }
+func hasOrphanedMirror(s *Snapshot) bool { return slices.ContainsFunc(s.workers(), s.hasOrphaned) }
 
-func planLeftover(s *Snapshot) Plan {
+func planOrphanedMirror(s *Snapshot) Plan {
 	var plan Plan
-	for _, seat := range s.seats() {
-		if s.isLeftover(seat) {
-			plan.Actions = append(plan.Actions, remove(seat, mirror.HubUID(seat.Mirror))...)
+	for _, w := range s.workers() {
+		if s.hasOrphaned(w) {
+			plan.delete(w.delete(mirror.HubUID(w.Mirror))...)
 		}
 	}
 	return plan
 }
 
-// planDeleting removes the mirror, and lets the hub Job go once it is gone.
+// planDeleting deletes the mirror, and removes the hub Job's finalizer once the mirror is gone.
 func planDeleting(s *Snapshot) Plan {
-	if !slices.Contains(s.Job.Finalizers, v1alpha1.FinalizerMirror) {
+	if !s.hasFinalizer() {
 		return Plan{}
 	}
 	var plan Plan
 	free := true
-	for _, seat := range s.seats() {
+	for _, w := range s.workers() {
 		switch {
-		case seat != s.Home && seat.Loss.Lost:
-			// What is left there goes when that worker is back: nobody has the Job.
-		case seat.Registered && !seat.Synced:
-			plan.await(s, seat, "to remove the Job there")
+		case w != s.Assigned && w.Loss.Lost:
+			// A mirror there is deleted as an orphaned one when that worker is back.
+		case w.Registered && !w.Synced:
+			plan.await(s, w, "to remove the Job there")
 			free = false
-		case seat.Mirror != nil && s.Orphan:
-			plan.Actions = append(plan.Actions, orphan(seat)...)
-			free = false
-		case seat.Mirror != nil:
-			plan.Actions = append(plan.Actions, remove(seat, "")...)
+		case w.Mirror != nil:
+			deletions := w.delete("")
+			for i := range deletions {
+				if s.Orphan {
+					deletions[i].Propagation = metav1.DeletePropagationOrphan
+				}
+			}
+			plan.delete(deletions...)
 			free = false
 		}
 	}
 	if free {
-		plan.Actions = append(plan.Actions, LetGo{})
+		plan.Actions = append(plan.Actions, RemoveFinalizer{})
 	}
 	return plan
-}
-
-// orphan deletes a mirror and leaves its Pods.
-func orphan(seat *Seat) []Action {
-	actions := remove(seat, "")
-	for i := range actions {
-		deletion := actions[i].(DeleteMirror)
-		deletion.Propagation = metav1.DeletePropagationOrphan
-		actions[i] = deletion
-	}
-	return actions
 }
 
 // planFinished leaves everything as it is: the mirror stays, with its Pods and their logs, until
-// the hub Job is deleted. Only a worker that is being removed gets rid of it now, and then nothing
-// is left that the Job's deletion would wait for: it doesn't need a manager any more.
+// the hub Job is deleted. Only from a worker that is being removed the mirror is deleted now. Then
+// nothing is left that the Job's deletion would wait for, and it loses its finalizer.
 func planFinished(s *Snapshot) Plan {
 	var plan Plan
-	for _, seat := range s.seats() {
+	for _, w := range s.workers() {
 		switch {
-		case seat.Mirror == nil:
-		case seat.Removal == v1alpha1.RemovalOrphan:
-			plan.disown(seat)
-		case seat != s.Home:
-			plan.Actions = append(plan.Actions, s.removeStray(seat)...)
-		case seat.Removal != "":
-			plan.Actions = append(plan.Actions, remove(seat, "")...)
+		case w.Mirror == nil:
+		case w.Removal == v1alpha1.RemovalOrphan:
+			plan.disown(w)
+		case w != s.Assigned:
+			plan.Actions = append(plan.Actions, s.deleteUnused(w)...)
+		case w.Removal != "":
+			plan.delete(w.delete("")...)
 		}
 	}
 	if s.hasNothingLeft() {
-		plan.Actions = append(plan.Actions, LetGo{})
+		plan.Actions = append(plan.Actions, RemoveFinalizer{})
 	}
 	return plan
 }
 
-// hasNothingLeft: the Job's worker goes or has gone, and no worker has a mirror of it.
+// hasNothingLeft reports whether the Job's worker is being or was removed, and no worker has a
+// mirror of the Job.
 func (s *Snapshot) hasNothingLeft() bool {
-	if s.Home == nil || s.Home.Registered && s.Home.Removal == "" || !slices.Contains(s.Job.Finalizers, v1alpha1.FinalizerMirror) {
+	if s.Assigned == nil || s.Assigned.Registered && s.Assigned.Removal == "" || !s.hasFinalizer() {
 		return false
 	}
-	return !slices.ContainsFunc(s.seats(), func(seat *Seat) bool {
-		return seat.Mirror != nil || seat.Registered && !seat.Synced
+	return !slices.ContainsFunc(s.workers(), func(w *Worker) bool {
+		return w.Mirror != nil || w.Registered && !w.Synced
 	})
 }
 
-func hasStray(s *Snapshot) bool {
-	return slices.ContainsFunc(s.Elsewhere, func(seat Seat) bool {
-		return seat.Mirror != nil && seat.Synced || s.mustAwait(&seat)
+func hasStaleMirror(s *Snapshot) bool {
+	return slices.ContainsFunc(s.Others, func(w Worker) bool {
+		return w.Mirror != nil && w.Synced || s.mustAwait(&w)
 	})
 }
 
-// mustAwait: the worker is out of touch, and may have a copy of the Job; so the Job isn't started
-// at home. One that is there already goes on, and nobody but who asked for it waits for a worker
-// that has been given up.
-func (s *Snapshot) mustAwait(seat *Seat) bool {
-	started := s.Home != nil && s.Home.Mirror != nil
-	copied := seat.Mirror != nil && s.owns(seat.Mirror)
-	return !started && seat.Registered && !seat.Synced && !s.isGivenUp(seat) && (copied || isMovedFrom(s.Job, seat.Worker))
+// mustAwait reports whether an unreachable worker may have a mirror of the Job, so that the Job is
+// not started in its assigned worker. A Job that has started there continues, and only a Job whose
+// user asked for it waits for a lost worker.
+func (s *Snapshot) mustAwait(w *Worker) bool {
+	started := s.Assigned != nil && s.Assigned.Mirror != nil
+	mirrored := w.Mirror != nil && s.owns(w.Mirror)
+	return !started && w.Registered && !w.Synced && !s.isGivenUp(w) && (mirrored || s.isMovedFrom(w.Name))
 }
 
-// planStray ends the copies elsewhere, and waits until they're gone: in the meantime the Job starts
-// nowhere else. Before a copy is deleted, the hub itself is asked whether the Job isn't placed
-// there: it may be the cache that is behind.
-func planStray(s *Snapshot) Plan {
+// planStaleMirror deletes the stale mirrors, and waits until they are gone: in the meantime the Job
+// starts nowhere else. Before a mirror is deleted, the hub itself is read: its cache may be behind,
+// and the Job placed there.
+func planStaleMirror(s *Snapshot) Plan {
 	var plan Plan
-	for i := range s.Elsewhere {
-		seat := &s.Elsewhere[i]
+	for i := range s.Others {
+		w := &s.Others[i]
 		switch {
-		case s.mustAwait(seat):
-			plan.await(s, seat, "to end the Job's former copy")
-		case seat.Mirror != nil && seat.Removal == v1alpha1.RemovalOrphan:
-			plan.disown(seat)
-		case s.mayStillBring(seat):
-			if !mirror.Suspended(seat.Mirror) && !mirror.Finished(seat.Mirror) {
-				plan.Actions = append(plan.Actions, SuspendMirror{Worker: seat.Worker, Mirror: seat.Mirror})
+		case s.mustAwait(w):
+			plan.await(s, w, "to end the Job's former copy")
+		case w.Mirror != nil && w.Removal == v1alpha1.RemovalOrphan:
+			plan.disown(w)
+		case s.mayHandOver(w):
+			if isRunning(w.Mirror) {
+				plan.Actions = append(plan.Actions, SuspendMirror{At{w.Name, w.Mirror}})
 			}
 		default:
-			plan.Actions = append(plan.Actions, s.removeStray(seat)...)
+			plan.Actions = append(plan.Actions, s.deleteUnused(w)...)
 		}
 	}
 	return plan
 }
 
-// mayStillBring: the Job was moved away from this copy, and it isn't known whether it has gone on
-// at home. So the copy stops, and is kept: see planHandover.
-func (s *Snapshot) mayStillBring(seat *Seat) bool {
-	return s.Home != nil && s.Home.Registered && !s.Home.Synced && s.Home.Mirror == nil &&
-		isMovedFrom(s.Job, seat.Worker) && s.isLiveCopy(seat)
+// mayHandOver reports whether the Job was moved away from this mirror, and it is not known whether
+// the Job has continued in its assigned worker. The mirror is stopped, and kept for planHandover.
+func (s *Snapshot) mayHandOver(w *Worker) bool {
+	a := s.Assigned
+	return a != nil && a.Registered && !a.Synced && a.Mirror == nil && s.isMovedFrom(w.Name) && s.isLive(w)
 }
 
-// disown leaves a mirror to its worker, which is let go.
-func (p *Plan) disown(seat *Seat) {
-	p.Actions = append(p.Actions, DisownMirror{Worker: seat.Worker, Mirror: seat.Mirror})
+// deleteUnused deletes a stale mirror whose progress since a move is not used, but made again.
+func (s *Snapshot) deleteUnused(w *Worker) []Action {
+	return s.deleteStale(w, s.isLive(w) && mirror.Moved(s.Job))
+}
+
+// disown leaves a mirror to a worker that is being removed.
+func (p *Plan) disown(w *Worker) {
+	p.Actions = append(p.Actions, DisownMirror{At{w.Name, w.Mirror}})
 	p.Reports = append(p.Reports, note(v1alpha1.EventMirrorOrphaned,
-		"Left in worker "+seat.Worker+", which is let go: it goes on there by itself"))
+		"Left in worker "+w.Name+", which is let go: it goes on there by itself"))
 }
 
-// await has the plan wait for a worker out of touch: until it's back, or lost.
-func (p *Plan) await(s *Snapshot, seat *Seat, what string) {
-	p.AwaitsRoom = true
-	p.After = wake.Soonest(p.After, wake.Until(seat.Loss.At, s.Now))
-	if !seat.Connecting {
-		p.Reports = append(p.Reports, warn(v1alpha1.EventLost, "Waiting for worker "+seat.Worker+" "+what+": "+seat.Trouble))
+// await has the plan wait for an unreachable worker: until it is connected, or lost.
+func (p *Plan) await(s *Snapshot, w *Worker, what string) {
+	p.AwaitsCapacity = true
+	p.After = wake.Soonest(p.After, wake.Until(w.Loss.At, s.Now))
+	if !w.Connecting {
+		p.Reports = append(p.Reports, warn(v1alpha1.EventLost, "Waiting for worker "+w.Name+" "+what+": "+w.Trouble))
 	}
-}
-
-// isGivenUp: the worker is lost, and the user doesn't want to wait for it.
-func (s *Snapshot) isGivenUp(seat *Seat) bool {
-	policy, _ := onClusterLost(s)
-	return seat.Loss.Lost && policy != v1alpha1.OnClusterLostWait
-}
-
-func isMovedFrom(job *batchv1.Job, worker string) bool {
-	return job.Annotations[v1alpha1.AnnotationMovedFrom] == worker
 }

@@ -54,7 +54,7 @@ func newSim(t *rapid.T, policy string, mode batchv1.CompletionMode) *sim {
 		j.Annotations = map[string]string{v1alpha1.AnnotationOnClusterLost: policy}
 	})
 	for _, name := range []string{"a", "b", "c"} {
-		s.workers = append(s.workers, &simWorker{name: name, inTouch: true})
+		s.workers = append(s.workers, &simWorker{name: name, connected: true})
 	}
 	return s
 }
@@ -66,7 +66,7 @@ func (s *sim) play() {
 		s.turn(rapid.IntRange(0, 6).Draw(s.t, "actions until the manager is killed"))
 	}
 	for _, w := range s.workers {
-		w.inTouch, w.drained = true, false
+		w.connected, w.drained = true, false
 	}
 	for range 60 {
 		s.turn(100)
@@ -79,12 +79,12 @@ func (s *sim) fault() {
 	w := s.workers[rapid.IntRange(0, len(s.workers)-1).Draw(s.t, "worker")]
 	switch rapid.SampledFrom([]string{"", "", "", "", "cut", "heal", "heal", "drain", "undrain", "suspend", "resume", "raise"}).Draw(s.t, "fault") {
 	case "cut":
-		if w.inTouch {
-			w.inTouch, w.since = false, s.now
+		if w.connected {
+			w.connected, w.since = false, s.now
 			s.logf("%s is cut off", w.name)
 		}
 	case "heal":
-		w.inTouch = true
+		w.connected = true
 		s.logf("%s is in touch", w.name)
 	case "drain":
 		w.drained = true
@@ -152,37 +152,38 @@ func (s *sim) turn(actions int) {
 }
 
 func (s *sim) gather() *Snapshot {
-	snapshot := look(s.hub.DeepCopy(), s.seats()...)
+	snapshot := look(s.hub.DeepCopy(), s.view()...)
 	snapshot.Now = s.now
 	snapshot.Timing.ProgressFloor = 0
 	return snapshot
 }
 
-func (s *sim) seats() []Seat {
-	anyInTouch := false
+// view is what the manager knows of the workers.
+func (s *sim) view() []Worker {
+	anyConnected := false
 	for _, w := range s.workers {
-		anyInTouch = anyInTouch || w.inTouch
+		anyConnected = anyConnected || w.connected
 	}
-	home, from := s.hub.Annotations[v1alpha1.AnnotationCluster], s.hub.Annotations[v1alpha1.AnnotationMovedFrom]
-	var seats []Seat
+	assigned, from := s.hub.Annotations[v1alpha1.AnnotationCluster], s.hub.Annotations[v1alpha1.AnnotationMovedFrom]
+	var view []Worker
 	for _, w := range s.workers {
-		if w.name != home && w.name != from && w.seen == nil {
+		if w.name != assigned && w.name != from && w.seen == nil {
 			continue
 		}
-		seat := seat(w.name, w.seen.DeepCopy())
-		if !w.inTouch {
-			outOfTouch(&seat)
-			seat.Loss = Loss{Since: w.since, Lost: anyInTouch && s.lost(w), At: w.since.Add(simLostAfter)}
+		seen := at(w.name, w.seen.DeepCopy())
+		if !w.connected {
+			unreachable(&seen)
+			seen.Loss = Loss{Since: w.since, Lost: anyConnected && s.lost(w), At: w.since.Add(simLostAfter)}
 		}
 		if w.drained {
-			seat.Unwanted = "it's drained"
+			seen.Unwanted = "it's drained"
 		}
-		seats = append(seats, seat)
+		view = append(view, seen)
 	}
-	return seats
+	return view
 }
 
-func (s *sim) lost(w *simWorker) bool { return !w.inTouch && s.now.Sub(w.since) >= simLostAfter }
+func (s *sim) lost(w *simWorker) bool { return !w.connected && s.now.Sub(w.since) >= simLostAfter }
 
 func (s *sim) expectEnd() {
 	if mirror.Suspended(s.hub) {
@@ -195,12 +196,12 @@ func (s *sim) expectEnd() {
 	if !mirror.Finished(s.hub) || s.hub.Status.Succeeded != wanted {
 		s.fail("in the end: %+v", s.hub.Status)
 	}
-	home := s.hub.Annotations[v1alpha1.AnnotationCluster]
+	assigned := s.hub.Annotations[v1alpha1.AnnotationCluster]
 	made := int32(0)
 	for _, w := range s.workers {
 		made += w.made
-		if w.mirror != nil && w.name != home {
-			s.fail("%s still has a copy: %+v", w.name, w.mirror.Status)
+		if w.mirror != nil && w.name != assigned {
+			s.fail("%s still has a mirror: %+v", w.name, w.mirror.Status)
 		}
 	}
 	if s.gaveUp && s.hub.Annotations[v1alpha1.AnnotationOnClusterLost] == v1alpha1.OnClusterLostWait {
@@ -214,10 +215,10 @@ func (s *sim) expectEnd() {
 // edited: the hub Job's spec was.
 func (s *sim) edited() {
 	s.hub.Generation++
-	s.touch(s.hub)
+	s.bump(s.hub)
 }
 
-func (s *sim) touch(job *batchv1.Job) {
+func (s *sim) bump(job *batchv1.Job) {
 	s.version++
 	job.ResourceVersion = fmt.Sprint(s.version)
 }

@@ -19,11 +19,11 @@ import (
 
 // simWorker is a worker with its Job controller, which goes on while it's cut off.
 type simWorker struct {
-	name    string
-	inTouch bool
-	since   time.Time
-	drained bool
-	mirror  *batchv1.Job
+	name      string
+	connected bool
+	since     time.Time
+	drained   bool
+	mirror    *batchv1.Job
 	// seen is the mirror as the manager's cache has it.
 	seen *batchv1.Job
 	// made are the completions made here.
@@ -31,7 +31,7 @@ type simWorker struct {
 }
 
 func (w *simWorker) see() {
-	if w.inTouch {
+	if w.connected {
 		w.seen = w.mirror.DeepCopy()
 	}
 }
@@ -50,10 +50,10 @@ func (w *simWorker) work(s *sim) {
 		m.Status.StartTime, m.Status.Active = nil, 0
 		w.pods(0)
 		w.condition(s, batchv1.JobSuspended, corev1.ConditionTrue)
-		s.touch(m)
+		s.bump(m)
 	default:
 		w.run(s)
-		s.touch(m)
+		s.bump(m)
 	}
 }
 
@@ -117,26 +117,28 @@ func (s *sim) apply(snapshot *Snapshot, action Action) bool {
 	switch a := action.(type) {
 	case Place:
 		return s.place(a)
+	case Restore:
+		return s.placeAt(a.To, Place{})
 	case WriteStatus:
 		return s.writeStatus(a)
 	case CreateMirror:
-		w := s.worker(a.Worker)
-		return w.inTouch && w.mirror == nil && s.create(w, a)
+		w := s.worker(a.Name)
+		return w.connected && w.mirror == nil && s.create(w, a)
 	case SeedMirror:
-		return s.change(a.Worker, mirror.SeedPatch(a.Mirror, &a.Status))
+		return s.change(a.Name, mirror.SeedPatch(a.Mirror, &a.Status))
 	case PatchMirror:
-		return s.change(a.Worker, a.Patch.Bytes())
+		return s.change(a.Name, a.Patch.Bytes())
 	case SuspendMirror:
-		return s.elsewhere(a.Worker) && s.change(a.Worker, mirror.SuspendPatch(a.Mirror))
+		return s.isStale(a.Name) && s.change(a.Name, mirror.SuspendPatch(a.Mirror))
 	case DeleteMirror:
-		return (!a.VerifyElsewhere || s.elsewhere(a.Worker)) && s.remove(a)
+		return (!a.VerifyStale || s.isStale(a.Name)) && s.remove(a)
 	default:
 		s.fail("in %s: what is %T?", snapshot.Job.Annotations[v1alpha1.AnnotationCluster], action)
 		return false
 	}
 }
 
-func (s *sim) elsewhere(worker string) bool {
+func (s *sim) isStale(worker string) bool {
 	return s.hub.Annotations[v1alpha1.AnnotationCluster] != worker
 }
 
@@ -144,15 +146,15 @@ func (s *sim) elsewhere(worker string) bool {
 func (s *sim) place(a Place) bool {
 	choice := []string{""}
 	for _, w := range s.workers {
-		if w.inTouch && !w.drained && w.name != a.Leave {
+		if w.connected && !w.drained && w.name != a.Leave {
 			choice = append(choice, w.name)
 		}
 	}
-	at := a.At
-	if at == "" {
-		at = choice[rapid.IntRange(min(1, len(choice)-1), len(choice)-1).Draw(s.t, "place")]
-	}
-	if at == "" {
+	return s.placeAt(choice[rapid.IntRange(min(1, len(choice)-1), len(choice)-1).Draw(s.t, "place")], a)
+}
+
+func (s *sim) placeAt(worker string, a Place) bool {
+	if worker == "" {
 		return false
 	}
 	var move *mirror.Move
@@ -161,15 +163,15 @@ func (s *sim) place(a Place) bool {
 		s.gaveUp = s.gaveUp || s.lost(s.worker(a.Leave)) || s.formerIsLost()
 		move = &mirror.Move{From: a.Leave, At: s.now, RanUntil: s.now, FreshStart: a.FreshStart}
 	}
-	for key, value := range mirror.PlacementAnnotations(s.hub, at, move) {
+	for key, value := range mirror.PlacementAnnotations(s.hub, worker, move) {
 		delete(s.hub.Annotations, key)
 		if text, ok := value.(string); ok {
 			s.hub.Annotations[key] = text
 		}
 	}
 	s.hub.Finalizers = []string{v1alpha1.FinalizerMirror}
-	s.touch(s.hub)
-	s.logf("    at %s", at)
+	s.bump(s.hub)
+	s.logf("    at %s", worker)
 	return true
 }
 
@@ -193,14 +195,14 @@ func (s *sim) writeStatus(a WriteStatus) bool {
 		s.fail("the hub's status goes from %+v to %+v", was, is)
 	}
 	s.hub = next
-	s.touch(s.hub)
+	s.bump(s.hub)
 	return true
 }
 
 func (s *sim) create(w *simWorker, a CreateMirror) bool {
 	s.gaveUp = s.gaveUp || s.formerIsLost()
 	w.mirror = a.Mirror.DeepCopy()
-	s.touch(w.mirror)
+	s.bump(w.mirror)
 	w.mirror.UID = types.UID(w.name + "-" + w.mirror.ResourceVersion)
 	w.see()
 	s.expectOneRuns(w)
@@ -209,19 +211,19 @@ func (s *sim) create(w *simWorker, a CreateMirror) bool {
 
 func (s *sim) change(worker string, patch []byte) bool {
 	w := s.worker(worker)
-	if !w.inTouch || w.mirror == nil {
+	if !w.connected || w.mirror == nil {
 		return false
 	}
 	w.mirror = merged(s.t, w.mirror, patch)
-	s.touch(w.mirror)
+	s.bump(w.mirror)
 	w.see()
 	s.expectOneRuns(w)
 	return true
 }
 
 func (s *sim) remove(a DeleteMirror) bool {
-	w := s.worker(a.Worker)
-	if !w.inTouch || w.mirror == nil || w.mirror.UID != a.Mirror.UID {
+	w := s.worker(a.Name)
+	if !w.connected || w.mirror == nil || w.mirror.UID != a.Mirror.UID {
 		return false
 	}
 	w.mirror.DeletionTimestamp = ptr.To(metav1.NewTime(s.now))
@@ -233,7 +235,7 @@ func (s *sim) remove(a DeleteMirror) bool {
 // the other's worker is given up. One that comes back with a copy runs beside it until it's
 // suspended.
 func (s *sim) expectOneRuns(written *simWorker) {
-	if s.elsewhere(written.name) || !written.runs() {
+	if s.isStale(written.name) || !written.runs() {
 		return
 	}
 	for _, w := range s.workers {

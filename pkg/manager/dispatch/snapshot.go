@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -20,122 +21,136 @@ type Snapshot struct {
 	Key types.NamespacedName
 	// Job is the hub Job; nil: there is none of that name.
 	Job *batchv1.Job
-	// Orphan: the hub Job is being deleted, and its Pods shall stay.
+	// Orphan: the hub Job is being deleted with the propagation policy Orphan.
 	Orphan bool
 
-	// Home is the worker that the Job is placed on; nil: not placed.
-	Home *Seat
-	// Elsewhere are the other workers that hold a mirror of this name and origin, and the worker
-	// that the Job was moved from, in order of names.
-	Elsewhere []Seat
+	// Assigned is the worker that the Job's placement names; nil: the Job is not placed.
+	Assigned *Worker
+	// Others are the other workers that hold a mirror of this name and origin, and the worker that
+	// the Job was moved from, in order of names.
+	Others []Worker
 
-	// LastStatusWrite is when the hub Job's status was last written by this process; zero: never.
+	// LastStatusWrite is when this process last wrote the hub Job's status; zero: never.
 	LastStatusWrite time.Time
-	// MirrorChanged is when the first of the mirror's changes arrived that the hub Job doesn't show
-	// yet; zero: none, or that isn't known.
+	// MirrorChanged is when the first change of a mirror arrived that the hub Job does not show
+	// yet; zero: none, or not known.
 	MirrorChanged time.Time
-	// HubBusy is how much longer than the quickest writes to the hub have taken of late.
-	HubBusy time.Duration
-	// PassedOver tells, by worker, why the Job can't be there for now.
+	// WritesInFlight is the number of status writes to the hub that have not been answered.
+	WritesInFlight int
+	// PassedOver has, by worker, the reason why the Job cannot be there for now.
 	PassedOver map[string]string
-	// Pods is what is known of the mirror's Pods that don't run.
-	Pods PodsReport
-	// Carry is what is known of the objects that go along with the Job.
-	Carry Carry
-	// Fits: the home has room for the Pods of a Job that is to be resumed.
-	Fits bool
-	// Admission is what Kueue decides about the Job; zero without Kueue.
+	// Admission is what Kueue decides about the Job.
 	Admission Admission
-
-	// Unmet tells of the last patch of the mirror that the worker didn't take as it was; zero: it
-	// took it, or that's long ago.
-	Unmet Unmet
-	// Patches tells how often the mirror was patched, Mirrors how often one was created.
-	Patches, Mirrors Tries
-	// StatusRejected: the hub rejected the status that follows from the two objects as they are.
-	StatusRejected bool
-
 	// Timing are the options that decisions depend on.
 	Timing Timing
 }
 
-// Seat is a worker as one Job sees it.
-type Seat struct {
-	// Worker is the name of the WorkerCluster.
-	Worker string
+// Worker is a worker as one Job sees it: its state, and what is known of the Job's mirror there.
+type Worker struct {
+	// Name is the name of the WorkerCluster.
+	Name string
 	// Registered: a WorkerCluster of that name is known.
 	Registered bool
-	// Synced: the worker is in touch, and its mirrors have been listed; only then the absence of a
+	// Synced: the worker is connected, and its mirrors have been listed. Only then the absence of a
 	// mirror means that there is none.
 	Synced bool
-	// Connecting: the worker isn't in touch because there was no time for it yet.
+	// Connecting: the first connection to the worker is still being made.
 	Connecting bool
-	// Trouble says in a few words why the worker isn't in touch.
+	// Trouble says in a few words why the worker is not connected.
 	Trouble string
-	// JobController is who runs the mirrors there.
+	// JobController runs the mirrors there.
 	JobController v1alpha1.JobController
 	// Minor is the worker's Kubernetes version, 1.Minor; zero: unknown.
 	Minor int
 	// Removal is set while the worker is being removed.
 	Removal v1alpha1.RemovalPolicy
-	// Loss is what is made of a worker that isn't in touch.
+	// Loss is the hub's judgement of a worker that is not connected.
 	Loss Loss
-	// Unwanted says why the Job is to leave this worker as soon as there's another for it; empty:
-	// it isn't. Set for the home only.
+	// Unwanted says why the Job is to leave this worker as soon as another fits; empty: it is not.
+	// Set for the assigned worker only.
 	Unwanted string
 	// LastStart is when the worker's Job controller was last seen to start a Job, by the hub's
 	// clock; zero: not seen yet.
 	LastStart time.Time
 	// Mirror is the Job of this name and origin in the worker; nil: none.
 	Mirror *batchv1.Job
+
+	// The fields below are set for the assigned worker only.
+
+	// Fits: the worker has free capacity for the Pods of a Job that is to be resumed.
+	Fits bool
+	// Pods is what is known of the mirror's Pods that do not run.
+	Pods PodsReport
+	// Carry is what is known of the objects that are carried along with the Job.
+	Carry Carry
+	// Unmet is the last patch of the mirror that the worker did not take as it was; zero: none of
+	// late.
+	Unmet Unmet
+	// Patches counts the patches of the mirror, Creations the mirrors created.
+	Patches, Creations Attempts
+	// StatusRejected: the hub's API server rejected the status that follows from the two objects as
+	// they are. Set for the reflected worker.
+	StatusRejected bool
 }
 
-// Loss is what is made of a worker that isn't in touch.
+// Loss is the hub's judgement of a worker that is not connected.
 type Loss struct {
-	// Lost: it's given up.
+	// Lost: the worker's Jobs continue elsewhere.
 	Lost bool
-	// Isolated: it would be, but no worker is in touch: that may be the hub's fault.
+	// Isolated: the worker would be lost, but no worker is connected: the hub suspects itself.
 	Isolated bool
-	// Since is when the worker was first out of touch.
+	// Since is when the worker was first found not to be connected.
 	Since time.Time
-	// At is when it will be given up, or looked at again; zero: that isn't known.
+	// At is when the worker will be lost, or judged again; zero: not known.
 	At time.Time
 }
 
 // Unmet is a patch of a mirror that the worker's admission changed back, or refused.
 type Unmet struct {
-	// Diff is the patch: the same one isn't tried again.
+	// Diff is the patch: the same one is not tried again.
 	Diff string
 	// Notes say what became of it.
 	Notes []mirror.Note
 }
 
-// PodsReport is what a worker tells about the Pods of a mirror that wait.
+// PodsReport is what a worker says about the Pods of a mirror that wait.
 type PodsReport struct {
 	// Known: the worker's Pods are watched.
 	Known bool
-	// Unschedulable is the number of Pods that the scheduler found no node for.
+	// Unschedulable is the number of Pods that the scheduler found no node for, and Message its
+	// reason.
 	Unschedulable int
-	// WaitingSince is since when the mirror has been found to be waiting for its first Pod to run,
-	// by the hub's clock; zero: it isn't.
+	Message       string
+	// WaitingSince is since when the mirror has been found to wait for its first Pod to run, by the
+	// hub's clock; zero: it does not wait.
 	WaitingSince time.Time
-	// Message is the scheduler's reason.
-	Message string
-	// Hindered is the number of Pods that their nodes can't start, and Hindrance why.
-	Hindered  int
-	Hindrance string
+	// NotStarting is the number of Pods that their nodes cannot start, and StartError the reason.
+	NotStarting int
+	StartError  string
 	// EverRan: a container of the mirror's Pods has run.
 	EverRan bool
-	// Asked: the worker was asked why there are no Pods; Refusal is its answer.
-	Asked   bool
-	Refusal string
+	// Asked: the worker's events were read for why there are no Pods; CreateError is what they say.
+	Asked       bool
+	CreateError string
 }
 
-// Timing are the delays and time-outs of decisions.
+// Carry is what is known of the objects that are carried along with a Job to a worker.
+type Carry struct {
+	// Kinds are those that a mirror created now is to be carried with.
+	Kinds []carry.Kind
+	// Current: everything has been carried, and no source has changed since.
+	Current bool
+	// Blocked says what keeps the Job's Pods from starting.
+	Blocked []string
+	// Notes are worth an event.
+	Notes []string
+}
+
+// Timing are the delays and timeouts of decisions.
 type Timing struct {
 	// ProgressFloor is the least time between two status writes of one Job that only report
-	// progress, and the most that the announcement of its end waits for the end itself; more while
-	// the hub is busy. Default 500ms.
+	// progress, and the longest that the announcement of its end waits for the end itself; more
+	// while many status writes are in flight. Default 500ms.
 	ProgressFloor time.Duration
 	// StuckNotice is how long a mirror may be without a running Pod before the reason is shown on
 	// the hub Job. Default 30s.
@@ -143,7 +158,7 @@ type Timing struct {
 	// StuckTimeout is how long a mirror may be without a running Pod before its Job is moved to
 	// another worker. Default 5m.
 	StuckTimeout time.Duration
-	// Recheck is how often an unfinished Job is looked at without any event. Default 10m.
+	// Recheck is how often an unfinished Job is reconciled without any event. Default 10m.
 	Recheck time.Duration
 }
 
@@ -157,16 +172,29 @@ func DefaultTiming() Timing {
 	}
 }
 
-// owns: the mirror is that of exactly this hub Job.
+// owns reports whether a mirror stands for exactly this hub Job.
 func (s *Snapshot) owns(m *batchv1.Job) bool {
 	return mirror.Owns(s.Origin, s.Job.UID, m) == mirror.Ours
 }
 
-// target is what Project and Drift need to know of a seat.
-func (s *Snapshot) target(seat *Seat) mirror.Target {
-	return mirror.Target{
-		Origin:        s.Origin,
-		JobController: seat.JobController,
-		Minor:         seat.Minor,
+// target is what Project and Drift need to know of a worker.
+func (s *Snapshot) target(w *Worker) mirror.Target {
+	return mirror.Target{Origin: s.Origin, JobController: w.JobController, Minor: w.Minor}
+}
+
+// workers returns the assigned worker, if any, and all others.
+func (s *Snapshot) workers() []*Worker {
+	var all []*Worker
+	if s.Assigned != nil {
+		all = append(all, s.Assigned)
 	}
+	for i := range s.Others {
+		all = append(all, &s.Others[i])
+	}
+	return all
+}
+
+// isMovedFrom reports whether the Job was last moved away from a worker.
+func (s *Snapshot) isMovedFrom(worker string) bool {
+	return s.Job.Annotations[v1alpha1.AnnotationMovedFrom] == worker
 }

@@ -10,22 +10,24 @@ import (
 )
 
 func TestPodsThatWait(t *testing.T) {
-	podless := func(s *Snapshot) { s.Pods.WaitingSince = noon.Add(-10 * time.Minute) }
+	podless := func(s *Snapshot) { s.Assigned.Pods.WaitingSince = noon.Add(-10 * time.Minute) }
 	refused := func(s *Snapshot) {
 		podless(s)
-		s.Pods.Asked, s.Pods.Refusal = true, "exceeded quota"
+		s.Assigned.Pods.Asked, s.Assigned.Pods.CreateError = true, "exceeded quota"
 	}
 	unschedulable := func(since time.Duration) func(*Snapshot) {
 		return func(s *Snapshot) {
-			s.Pods = PodsReport{Known: true, Unschedulable: 2, WaitingSince: noon.Add(-since), Message: "0/3 nodes are available"}
+			s.Assigned.Pods = PodsReport{Known: true, Unschedulable: 2, WaitingSince: noon.Add(-since), Message: "0/3 nodes are available"}
 		}
 	}
 	queued := func(waiting, others time.Duration) func(*Snapshot) {
-		return func(s *Snapshot) { s.Pods.WaitingSince, s.Home.LastStart = noon.Add(-waiting), noon.Add(-others) }
-	}
-	hindered := func(since time.Duration) func(*Snapshot) {
 		return func(s *Snapshot) {
-			s.Pods = PodsReport{Known: true, Hindered: 2, WaitingSince: noon.Add(-since), Hindrance: "container main: ErrImagePull: not found"}
+			s.Assigned.Pods.WaitingSince, s.Assigned.LastStart = noon.Add(-waiting), noon.Add(-others)
+		}
+	}
+	notStarting := func(since time.Duration) func(*Snapshot) {
+		return func(s *Snapshot) {
+			s.Assigned.Pods = PodsReport{Known: true, NotStarting: 2, WaitingSince: noon.Add(-since), StartError: "container main: ErrImagePull: not found"}
 		}
 	}
 	noPods := func(j *batchv1.Job) {
@@ -36,18 +38,18 @@ func TestPodsThatWait(t *testing.T) {
 		"Pods wait, not yet news":                 {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(10 * time.Second), after: 20 * time.Second},
 		"Pods wait, told":                         {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Minute), after: 4 * time.Minute, reports: "0/3 nodes are available"},
 		"Pods wait too long":                      {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(6 * time.Minute), then: []string{"move from a"}, reports: "0/3 nodes are available"},
-		"Pods that can't be started, told":        {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: hindered(time.Minute), after: 5 * time.Minute, reports: "2 Pods can't be started: container main: ErrImagePull: not found"},
-		"they stay where they are":                {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: hindered(time.Hour), after: 5 * time.Minute, reports: "2 Pods can't be started: container main: ErrImagePull: not found"},
-		"Pods that don't run are looked at again": {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) { s.Pods.Known = true }, after: 30 * time.Second},
+		"Pods that can't be started, told":        {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: notStarting(time.Minute), after: 5 * time.Minute, reports: "2 Pods can't be started: container main: ErrImagePull: not found"},
+		"they stay where they are":                {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: notStarting(time.Hour), after: 5 * time.Minute, reports: "2 Pods can't be started: container main: ErrImagePull: not found"},
+		"Pods that don't run are looked at again": {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) { s.Assigned.Pods.Known = true }, after: 30 * time.Second},
 		"not started, nor is any other":           {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(time.Minute, time.Hour), after: 4 * time.Minute, reports: "its Job controller hasn't started the Job"},
 		"not started, others are":                 {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(4*time.Minute, 10*time.Second), after: 20 * time.Second},
 		"not started, others were":                {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(4*time.Minute, time.Minute), after: 4 * time.Minute, reports: "its Job controller hasn't started the Job"},
 		"not started for long, though others are": {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(6*time.Minute, 0), after: 4 * time.Minute, reports: "its Job controller hasn't started the Job"},
 		"not started for ever, though others are": {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(10*time.Minute, 0), then: []string{"move from a"}, reports: "its Job controller hasn't started the Job"},
-		"started without Pods isn't in a queue":   {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), given: queued(10*time.Minute, 0), then: []string{"ask a"}},
-		"no Pods: why?":                           {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), given: podless, then: []string{"ask a"}},
+		"started without Pods isn't in a queue":   {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), given: queued(10*time.Minute, 0), then: []string{"read create errors in a"}},
+		"no Pods: why?":                           {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), given: podless, then: []string{"read create errors in a"}},
 		"no Pods for too long":                    {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), given: refused, then: []string{"move from a"}, reports: "can't be created: exceeded quota"},
-		"one ran once: it stays": {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) { unschedulable(time.Hour)(s); s.Pods.EverRan = true },
+		"one ran once: it stays": {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) { unschedulable(time.Hour)(s); s.Assigned.Pods.EverRan = true },
 			after: DefaultTiming().Recheck},
 	} {
 		t.Run(name, row.check)

@@ -1,2 +1,2 @@
-// Package events writes events to the hub's API server, in the background.
+// Package events writes the manager's events to the hub's API server.
 package events

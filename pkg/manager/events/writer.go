@@ -21,28 +21,22 @@ const (
 	reportingController = "jobferry"
 	// eventWriters write at a time.
 	eventWriters = 4
-	// maxEventsWaiting bounds the memory when the hub is slow; what comes then isn't told.
+	// maxEventsWaiting bounds the memory when the hub is slow; further events are dropped.
 	maxEventsWaiting = 20000
 	// eventTimeout is for one write.
 	eventTimeout = 30 * time.Second
 	// lastEvents is how long events are still written when the manager stops. The next leader takes
-	// over no sooner, and doesn't know what wasn't told.
+	// over no sooner, and doesn't know which events weren't written.
 	lastEvents = 2 * time.Second
-	// While the hub is busy, events leave it to the Jobs: a writer pauses for eventsYield times
-	// what its write had to wait, at most longestYield.
-	eventsYield  = 8
-	eventsWait   = 5 * time.Millisecond // what a quiet hub may have them wait
-	longestYield = time.Second
 )
 
-// Writer writes events to the hub, in the background. Unlike client-go's recorder it doesn't
-// take two events of one reason for a series of the first: the second has another note, which would
-// be lost. The reporter sees to it that nothing is told twice.
+// Writer writes events to the hub, in the background. Unlike client-go's recorder it doesn't take
+// two events of one reason for a series of the first: the second has another note, which would be
+// lost. Package job reports nothing twice.
 type Writer struct {
 	client   client.Client
 	instance string
 	queue    chan *eventsv1.Event
-	pace     Pace
 }
 
 // NewWriter returns a Writer, which the manager must run.
@@ -129,15 +123,14 @@ func (w *Writer) writeAll(ctx, writing context.Context) {
 	for {
 		select {
 		case event := <-w.queue:
-			waited := w.write(writing, event)
-			rest(ctx, yield(waited, len(w.queue)))
+			w.write(writing, event)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// writeLast writes what waits, without pauses.
+// writeLast writes what waits.
 func (w *Writer) writeLast(writing context.Context) {
 	for writing.Err() == nil {
 		select {
@@ -149,38 +142,13 @@ func (w *Writer) writeLast(writing context.Context) {
 	}
 }
 
-// yield is how long to pause after a write that had to wait: the less, the more events are behind
-// it, and not at all when the queue is half full.
-func yield(waited time.Duration, behind int) time.Duration {
-	if waited < eventsWait {
-		return 0
-	}
-	left := max(1-float64(behind)/(maxEventsWaiting/2), 0)
-	return time.Duration(left * float64(min(waited*eventsYield, longestYield)))
-}
-
-func rest(ctx context.Context, d time.Duration) {
-	if d == 0 {
-		return
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
-// write drops what can't be written: the log has it, too. In a namespace that is going no event can
-// be made. It returns how long the write had to wait for others.
-func (w *Writer) write(ctx context.Context, event *eventsv1.Event) time.Duration {
+// write drops what can't be written: the log has it, too. In a namespace that is being deleted no
+// event can be created.
+func (w *Writer) write(ctx context.Context, event *eventsv1.Event) {
 	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
 	defer cancel()
-	began := time.Now()
 	err := w.client.Create(ctx, event)
 	if err != nil && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) && !apierrors.IsNotFound(err) {
 		log.FromContext(ctx).V(1).Info("An event wasn't written", "reason", event.Reason, "cause", err.Error())
 	}
-	now := time.Now()
-	return w.pace.Took(now.Sub(began), now, err)
 }

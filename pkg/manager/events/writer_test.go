@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -53,7 +52,7 @@ func TestEventWriterWritesEachNote(t *testing.T) {
 	}
 }
 
-// What happened just before the manager stops is told, as far as that's quick.
+// What happened just before the manager stops is reported, as far as that is quick.
 func TestEventsAreWrittenBeforeTheManagerStops(t *testing.T) {
 	for _, hangs := range []bool{false, true} {
 		var written atomic.Int32
@@ -80,26 +79,6 @@ func TestEventsAreWrittenBeforeTheManagerStops(t *testing.T) {
 		}
 		if got := written.Load(); !hangs && got != told {
 			t.Errorf("%d of %d events were written", got, told)
-		}
-	}
-}
-
-func TestEventsYieldToJobs(t *testing.T) {
-	for _, row := range []struct {
-		waited time.Duration
-		behind int
-		want   time.Duration
-	}{
-		{0, 0, 0},
-		{3 * time.Millisecond, 0, 0},
-		{20 * time.Millisecond, 0, 160 * time.Millisecond},
-		{20 * time.Millisecond, 5000, 80 * time.Millisecond},
-		{time.Minute, 0, time.Second},
-		{time.Minute, 10000, 0},
-		{time.Minute, 20000, 0},
-	} {
-		if got := yield(row.waited, row.behind); got != row.want {
-			t.Errorf("after a wait of %s, with %d behind: a pause of %s, want %s", row.waited, row.behind, got, row.want)
 		}
 	}
 }

@@ -4,122 +4,186 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/kueue"
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// outcome is what applying a plan came to.
-type outcome struct {
+// result is what applying a plan came to.
+type result struct {
 	// changed: something was written, or learnt, that calls for a new decision.
 	changed bool
-	// awaitsRoom: no worker can take the Job now.
-	awaitsRoom bool
-	// reports were told by actions.
+	// awaitsCapacity: no worker can take the Job now.
+	awaitsCapacity bool
+	// reports were made by actions.
 	reports []dispatch.Report
 }
 
-func (o *outcome) add(other outcome) {
-	o.changed = o.changed || other.changed
-	o.awaitsRoom = o.awaitsRoom || other.awaitsRoom
-	o.reports = append(o.reports, other.reports...)
+var changed = result{changed: true}
+
+func (r *result) add(other result) {
+	r.changed = r.changed || other.changed
+	r.awaitsCapacity = r.awaitsCapacity || other.awaitsCapacity
+	r.reports = append(r.reports, other.reports...)
 }
 
-// apply carries a plan out, and tells what it reports. Events follow only writes that succeeded.
-func (r *Reconciler) apply(ctx context.Context, s *dispatch.Snapshot, plan dispatch.Plan) (outcome, error) {
-	var all outcome
+// apply carries a plan out, and makes its reports. Events follow only writes that succeeded.
+func (r *Reconciler) apply(ctx context.Context, t *turn, plan dispatch.Plan) (result, error) {
+	r.remember(t, plan)
+	var all result
 	for _, action := range plan.Actions {
-		o, err := r.act(ctx, s, action)
+		done, err := r.act(ctx, t, action)
 		if refusal := (*refusalError)(nil); errors.As(err, &refusal) {
-			all.add(r.refused(ctx, s, refusal))
+			all.add(r.refused(ctx, t, refusal))
 			return all, nil
 		}
 		if err != nil {
-			r.report.Tell(log.FromContext(ctx), s.Job, forbidden(err)...)
+			r.report.report(log.FromContext(ctx), t.record, t.Job, forbidden(err)...)
 			return all, fmt.Errorf("%s: %w", plan.Situation, err)
 		}
-		all.add(o)
+		all.add(done)
 	}
-	r.report.Tell(log.FromContext(ctx), s.Job, plan.Reports...)
+	r.report.report(log.FromContext(ctx), t.record, t.Job, plan.Reports...)
 	return all, nil
 }
 
-func (r *Reconciler) act(ctx context.Context, s *dispatch.Snapshot, action dispatch.Action) (outcome, error) {
+// act carries out one action; in a worker, within the worker's share of the reconciles.
+func (r *Reconciler) act(ctx context.Context, t *turn, action dispatch.Action) (result, error) {
+	var w worker
+	if name := action.Worker(); name != "" {
+		var ok bool
+		if w, ok = r.workers.get(name); !ok {
+			return result{}, nil // its removal enqueues the Job
+		}
+		if !r.limiter.acquire(name, t.Key) {
+			return result{}, errWorkerBusy
+		}
+		defer r.limiter.release(name)
+	}
 	switch a := action.(type) {
 	case dispatch.Place:
-		return r.place(ctx, s, a)
+		return r.place(ctx, t, a)
+	case dispatch.Restore:
+		return r.restore(ctx, t, a)
 	case dispatch.WriteStatus:
-		return r.writeStatus(ctx, s, a)
-	case dispatch.LetGo:
-		return r.letGo(ctx, s)
+		return r.writeStatus(ctx, t, a)
+	case dispatch.RemoveFinalizer:
+		return r.removeFinalizer(ctx, t)
+	case dispatch.CreateMirror:
+		return r.createMirror(ctx, t, w, a)
+	case dispatch.SeedMirror:
+		return r.seedMirror(ctx, t, w, a)
+	case dispatch.CarryObjects:
+		return r.carryObjects(ctx, t, w, a)
+	case dispatch.PatchMirror:
+		return r.patchMirror(ctx, t, w, a)
+	case dispatch.DeleteMirror:
+		return r.deleteMirror(ctx, t, w, a)
+	case dispatch.SuspendMirror:
+		return r.suspendMirror(ctx, t, w, a)
+	case dispatch.UnfenceMirror:
+		return r.unfenceMirror(ctx, t, w, a)
+	case dispatch.ReadCreateErrors:
+		return r.readCreateErrors(ctx, t, w, a)
+	case dispatch.DisownMirror:
+		return r.disownMirror(ctx, w, a)
 	default:
-		return r.actInWorker(ctx, s, action)
+		panic(fmt.Sprintf("no such action: %T", action))
 	}
 }
 
-func (r *Reconciler) writeStatus(ctx context.Context, s *dispatch.Snapshot, a dispatch.WriteStatus) (outcome, error) {
-	job, err := r.patchStatus(ctx, s.Job, a.Patch)
+// remember takes over what a plan says of the Job beside its actions: that it waits for capacity,
+// where capacity is reserved for it, and since when its mirror waits for a Pod.
+func (r *Reconciler) remember(t *turn, plan dispatch.Plan) {
+	if plan.AwaitsCapacity {
+		t.record.await(true)
+	}
+	if t.Job == nil {
+		return
+	}
+	r.scheduler.reserve(t.record, t.Admission.AsResumed(t.Job), plan.Reserve)
+	if plan.Reserve != "" && t.Admission.Allows(plan.Reserve) {
+		r.placementIs(t, kueue.PlacementResult{ReservedAt: t.Admission.ReservedAt, Worker: plan.Reserve})
+	}
+	if w := t.Assigned; w != nil && (w.IsWaiting() || !w.Pods.WaitingSince.IsZero()) {
+		t.record.updateMirror(w.Name, func(m *mirrorMemory) {
+			switch {
+			case !w.IsWaiting():
+				m.waiting, m.waitingSince = "", time.Time{}
+			case m.waiting != w.Mirror.UID:
+				m.waiting, m.waitingSince = w.Mirror.UID, t.Now
+			}
+		})
+	}
+}
+
+// placementIs tells Kueue of the placement of a Job that it has reserved quota for.
+func (r *Reconciler) placementIs(t *turn, p kueue.PlacementResult) {
+	if !t.Admission.QuotaReserved || !mirror.Suspended(t.Job) {
+		return
+	}
+	same := false
+	t.record.update(func(m *memory) {
+		same = m.placement != nil && *m.placement == p
+		m.placement = &p
+	})
+	if !same {
+		r.queues.PlacementChanged(t.Key)
+	}
+}
+
+// tell makes a report of an action.
+func (r *Reconciler) tell(ctx context.Context, t *turn, report dispatch.Report) result {
+	r.report.report(log.FromContext(ctx), t.record, t.Job, report)
+	return result{reports: []dispatch.Report{report}}
+}
+
+// refused passes over a worker that can't take a Job, and says why.
+func (r *Reconciler) refused(ctx context.Context, t *turn, refusal *refusalError) result {
+	t.record.passOver(refusal.worker, refusal.text, r.clock.Now().Add(r.options.PassOver))
+	conflictsTotal.WithLabelValues(refusal.worker, refusal.reason).Inc()
+	done := r.tell(ctx, t, dispatch.Report{Reason: refusal.reason, Warning: true,
+		Message: "Worker " + refusal.worker + ": " + refusal.text})
+	done.changed = true
+	return done
+}
+
+func (r *Reconciler) writeStatus(ctx context.Context, t *turn, a dispatch.WriteStatus) (result, error) {
+	err := r.patchStatus(ctx, t, a.Patch)
 	if apierrors.IsInvalid(err) {
-		return r.statusRejected(ctx, s, err), nil
+		return r.statusRejected(ctx, t, err), nil
 	}
 	if err != nil {
-		return outcome{}, err
+		return result{}, err
 	}
-	r.memory.StatusWritten(job.UID, r.clock.Now())
-	if waited, ok := r.lag.Stop(s.Key, r.clock.Now()); ok && s.Home != nil {
-		statusLag.WithLabelValues(s.Home.Worker).Observe(waited.Seconds())
+	now := r.clock.Now()
+	var changedAt time.Time
+	t.record.update(func(m *memory) {
+		m.statusWritten = now
+		changedAt, m.mirrorChanged = m.mirrorChanged, time.Time{}
+	})
+	if !changedAt.IsZero() && t.Assigned != nil {
+		statusLag.WithLabelValues(t.Assigned.Name).Observe(now.Sub(changedAt).Seconds())
 	}
-	return outcome{changed: true}, nil
+	return changed, nil
 }
 
-// statusRejected counts a status that the hub rejected; pkg/mirror should have known. It isn't
-// tried again, and holds nothing else up.
-func (r *Reconciler) statusRejected(ctx context.Context, s *dispatch.Snapshot, err error) outcome {
-	o := r.tell(ctx, s, dispatch.Report{
+// statusRejected counts a status that the hub rejected; pkg/mirror should have known. It isn't tried
+// again, and delays nothing else.
+func (r *Reconciler) statusRejected(ctx context.Context, t *turn, err error) result {
+	done := r.tell(ctx, t, dispatch.Report{
 		Reason: v1alpha1.EventStatusRejected, Warning: true, Rule: dispatch.RuleHub,
 		Message: "The hub's API server rejected the next status: " + err.Error(),
 	})
-	if shown := s.ReflectedSeat(); shown != nil && shown.Mirror != nil {
-		r.memory.Rejected(s.Job, shown.Mirror)
-		o.changed = true
+	if shown := t.Reflected(); shown != nil && shown.Mirror != nil {
+		t.record.updateMirror(shown.Name, func(m *mirrorMemory) { m.rejected = states(t.Job, shown.Mirror) })
+		done.changed = true
 	}
-	return o
-}
-
-// letGo takes our finalizer off a hub Job, and forgets it.
-func (r *Reconciler) letGo(ctx context.Context, s *dispatch.Snapshot) (outcome, error) {
-	_, err := r.patchJob(ctx, s.Job, letGoPatch(s.Job))
-	if err != nil && !apierrors.IsNotFound(err) {
-		return outcome{}, err
-	}
-	return outcome{}, nil
-}
-
-// forget drops what is remembered of a hub Job that is gone.
-func (r *Reconciler) forget(job *batchv1.Job) {
-	key := keyOf(job)
-	before := r.placements.Remove(key)
-	for _, worker := range r.workers.List() {
-		worker.Ledger().Release(key)
-	}
-	r.workers.PlacementsChanged(before.worker)
-	r.hub.Forget(key)
-	r.memory.Forget(job.UID)
-	r.copier.Book.Forget(key)
-	r.passedOver.Forget(job.UID)
-	r.placementResults.Forget(job.UID)
-	r.report.Forget(job.UID)
-	r.waiters.Remove(key)
-	r.lag.Stop(key, r.clock.Now())
-}
-
-// forgetWorker drops what is remembered of a worker that was removed.
-func (r *Reconciler) forgetWorker(worker string) {
-	r.mirrors.Forget(worker)
-	r.placer.Forget(worker)
-	forgetMetrics(worker)
+	return done
 }

@@ -15,19 +15,45 @@ import (
 type handling string
 
 const (
-	// retry: try again, with back-off.
+	// retry: try again, with backoff.
 	retry handling = "Retry"
-	// awaitEvent: a newer state is on its way, or the worker's probe will tell.
+	// awaitEvent: a newer state is on its way, or the worker's probe will bring one.
 	awaitEvent handling = "AwaitEvent"
+	// terminal: the API server will refuse the same write again. It is reported, and tried again
+	// rarely; a worker that refuses is passed over (see refusalError).
+	terminal handling = "Terminal"
 	// ignore: nothing is wrong.
 	ignore handling = "Ignore"
 )
 
-// errParked: the worker's lane is full; the Job comes back when there's room.
-var errParked = errors.New("the worker's lane is full")
+// handlingOf says how to handle an error of apply.
+func handlingOf(err error) handling {
+	hub, ofHub := (*hubError)(nil), false
+	ofHub = errors.As(err, &hub)
+	switch {
+	case errors.Is(err, errWorkerBusy):
+		return ignore
+	case apierrors.IsConflict(err), errors.Is(err, clusters.ErrNotConnected), errors.Is(err, errStale):
+		return awaitEvent
+	case ofHub && isRefusal(hub.err):
+		return terminal
+	default:
+		return retry
+	}
+}
 
-// errBehind: the hub's cache is; its next event brings the Job back.
-var errBehind = errors.New("the hub's cache is behind")
+// errWorkerBusy: as many reconciles as may be are waiting for the worker. The limiter enqueues the
+// Job when there is a place for it.
+var errWorkerBusy = errors.New("as many reconciles as may be are waiting for the worker")
+
+// errStale: the hub's cache is older than the hub; its next event enqueues the Job.
+var errStale = errors.New("the hub's cache is stale")
+
+// hubError is an error of the hub's API server about a write to the hub Job.
+type hubError struct{ err error }
+
+func (e *hubError) Error() string { return "hub: " + e.err.Error() }
+func (e *hubError) Unwrap() error { return e.err }
 
 // workerError is an error of a worker's API server.
 type workerError struct {
@@ -48,31 +74,27 @@ type refusalError struct {
 
 func (e *refusalError) Error() string { return e.text }
 
-// isRefusal says whether an API server won't take an object, however often it's asked.
+// isRefusal reports whether an API server won't take an object, however often it's asked.
 func isRefusal(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) ||
 		apierrors.IsRequestEntityTooLargeError(err)
 }
 
-// forbidden tells a Job that its worker refuses to the hub what is needed for it. It's tried again
+// forbidden reports to a Job's user that an API server refuses what the Job needs. It's tried again
 // all the same: permissions can be given.
 func forbidden(err error) []dispatch.Report {
-	var failed *workerError
-	if !errors.As(err, &failed) || !apierrors.IsForbidden(failed.err) {
+	message := ""
+	var ofWorker *workerError
+	var ofHub *hubError
+	switch {
+	case errors.As(err, &ofWorker) && apierrors.IsForbidden(ofWorker.err):
+		message = "Worker " + ofWorker.worker + " forbids what this Job needs; the permissions of its kubeconfig " +
+			"are to be those that docs/register.md lists: " + ofWorker.err.Error()
+	case errors.As(err, &ofHub) && isRefusal(ofHub.err):
+		message = "The hub refuses the manager's write to this Job; its RBAC and its admission must allow the " +
+			"manager's account what docs/rbac.md lists: " + ofHub.err.Error()
+	default:
 		return nil
 	}
-	return []dispatch.Report{{Reason: v1alpha1.EventForbidden, Warning: true, Message: "Worker " + failed.worker +
-		" forbids what this Job needs; the permissions of its kubeconfig are to be those that docs/register.md lists: " + failed.err.Error()}}
-}
-
-// classify says how to handle an error of apply.
-func classify(err error) handling {
-	switch {
-	case errors.Is(err, errParked):
-		return ignore
-	case apierrors.IsConflict(err), errors.Is(err, clusters.ErrNotConnected), errors.Is(err, errBehind):
-		return awaitEvent
-	default:
-		return retry
-	}
+	return []dispatch.Report{{Reason: v1alpha1.EventForbidden, Warning: true, Message: message}}
 }

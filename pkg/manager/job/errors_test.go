@@ -13,23 +13,27 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 )
 
-func TestClassify(t *testing.T) {
+func TestHandlingOf(t *testing.T) {
 	jobs := schema.GroupResource{Group: "batch", Resource: "jobs"}
 	rows := map[string]struct {
 		err  error
 		want handling
 	}{
-		"the lane is full":          {fmt.Errorf("Mirrored: %w", errParked), ignore},
-		"the hub's cache is behind": {fmt.Errorf("Unmirrored: %w", errBehind), awaitEvent},
+		"the worker is busy":        {fmt.Errorf("Mirrored: %w", errWorkerBusy), ignore},
+		"the hub's cache is behind": {fmt.Errorf("Unmirrored: %w", errStale), awaitEvent},
 		"the hub Job has changed":   {apierrors.NewConflict(jobs, "train", errors.New("changed")), awaitEvent},
 		"the mirror has changed":    {&workerError{"a", apierrors.NewConflict(jobs, "train", errors.New("changed"))}, awaitEvent},
 		"the worker is away":        {&workerError{"a", fmt.Errorf("get: %w", clusters.ErrNotConnected)}, awaitEvent},
 		"the worker is slow":        {&workerError{"a", apierrors.NewTimeoutError("slow", 1)}, retry},
-		"the hub is down":           {errors.New("connection refused"), retry},
+		"the hub is down":           {&hubError{errors.New("connection refused")}, retry},
+		"the hub's admission":       {fmt.Errorf("Unplaced: %w", &hubError{apierrors.NewForbidden(jobs, "train", errors.New("policy"))}), terminal},
+		"a worker's is reported":    {&workerError{"a", apierrors.NewForbidden(jobs, "train", errors.New("policy"))}, retry},
+		"the hub Job is too large":  {&hubError{apierrors.NewRequestEntityTooLargeError("1.5 MiB")}, terminal},
+		"the hub Job was changed":   {&hubError{apierrors.NewConflict(jobs, "train", errors.New("changed"))}, awaitEvent},
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
-			if got := classify(row.err); got != row.want {
+			if got := handlingOf(row.err); got != row.want {
 				t.Errorf("%s, want %s", got, row.want)
 			}
 		})
@@ -43,8 +47,12 @@ func TestForbidden(t *testing.T) {
 		told[0].Reason != v1alpha1.EventForbidden || !strings.Contains(told[0].Message, "cannot patch jobs/status") {
 		t.Errorf("told %+v", told)
 	}
+	if told := forbidden(fmt.Errorf("Unplaced: %w", &hubError{denied})); len(told) != 1 ||
+		told[0].Reason != v1alpha1.EventForbidden || !strings.Contains(told[0].Message, "The hub refuses") {
+		t.Errorf("told %+v", told)
+	}
 	for name, err := range map[string]error{
-		"the hub's":       fmt.Errorf("Mirrored: %w", denied),
+		"a live read":     fmt.Errorf("Mirrored: %w", denied),
 		"another trouble": &workerError{"a", apierrors.NewTimeoutError("slow", 1)},
 	} {
 		if told := forbidden(err); told != nil {

@@ -3,53 +3,68 @@ package job
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/carry"
+	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// gather reads all that is known of a Job, from caches and memory only.
-func (r *Reconciler) gather(ctx context.Context, key types.NamespacedName, now time.Time) *dispatch.Snapshot {
-	s := &dispatch.Snapshot{Now: now, Origin: r.origin, Key: key, Timing: r.options.Timing, HubBusy: r.pace.Excess(now)}
-	s.Job = r.hub.Latest(key, func() *batchv1.Job { return r.cachedJob(ctx, key) }, now)
-	home, from := "", ""
+// gatherer reads all that is known of a Job, from caches and memory. What it is made of has no
+// method that writes.
+type gatherer struct {
+	hub     client.Reader // the cache
+	workers interface {
+		view(name string) (workerView, bool)
+		viewHolders(key types.NamespacedName) []workerView
+		Loss(worker string) clusters.Loss
+	}
+	admission func(context.Context, *batchv1.Job) dispatch.Admission
+	carried   func(job types.NamespacedName, mirror types.UID) (record copier.Record, current bool)
+	inFlight  func() int
+	origin    v1alpha1.Origin
+	timing    dispatch.Timing
+	passOver  time.Duration
+}
+
+// gather makes the snapshot of the Job of this name.
+func (g *gatherer) gather(ctx context.Context, key types.NamespacedName, k known, now time.Time) *dispatch.Snapshot {
+	s := &dispatch.Snapshot{Now: now, Origin: g.origin, Key: key, Timing: g.timing, WritesInFlight: g.inFlight()}
+	s.Job = k.hub.latest(g.cachedJob(ctx, key), now)
+	var assigned, from string
 	if s.Job != nil {
-		known := r.memory.Of(s.Job.UID)
-		s.Orphan, s.LastStatusWrite = known.orphan, known.statusWritten
-		s.Patches, s.Mirrors = known.patches.of(s.Job, now), known.mirrors.of(s.Job, now)
-		s.Unmet = known.unmetSince(now.Add(-r.options.PassOver))
-		s.MirrorChanged = r.lag.Since(key)
-		s.PassedOver = r.passedOver.For(s.Job.UID, now)
-		s.Admission = r.queues.Admission(ctx, s.Job)
-		home, from = s.Job.Annotations[v1alpha1.AnnotationCluster], s.Job.Annotations[v1alpha1.AnnotationMovedFrom]
+		s.Orphan, s.LastStatusWrite, s.MirrorChanged = k.orphan, k.statusWritten, k.mirrorChanged
+		s.PassedOver, s.Admission = k.passedOver, g.admission(ctx, s.Job)
+		assigned, from = s.Job.Annotations[v1alpha1.AnnotationCluster], s.Job.Annotations[v1alpha1.AnnotationMovedFrom]
 	}
-	if home != "" {
-		s.Home = r.seat(home, key, now)
-		if w, ok := r.workers.Get(home); ok {
-			s.Home.Unwanted = unwantedAt(s.Job, w.View(), home)
-		}
+	if assigned != "" {
+		s.Assigned = g.assigned(s, assigned, k)
 	}
-	s.Elsewhere = r.elsewhere(key, home, from, now)
-	r.gatherPods(ctx, s)
-	r.gatherCarry(s)
+	s.Others = g.others(s, assigned, from, k)
+	if w := s.Reflected(); w != nil && w.Mirror != nil && s.Job != nil {
+		rejected := k.mirrors[w.Name].rejected
+		w.StatusRejected = rejected != "" && rejected == states(s.Job, w.Mirror)
+	}
 	return s
 }
 
 // cachedJob reads a hub Job from the cache; nil: there is none. It must not be modified.
-func (r *Reconciler) cachedJob(ctx context.Context, key types.NamespacedName) *batchv1.Job {
+func (g *gatherer) cachedJob(ctx context.Context, key types.NamespacedName) *batchv1.Job {
 	var job batchv1.Job
-	if err := r.cache.Get(ctx, key, &job, client.UnsafeDisableDeepCopy); err != nil {
+	if err := g.hub.Get(ctx, key, &job, client.UnsafeDisableDeepCopy); err != nil {
 		if !apierrors.IsNotFound(err) {
 			log.FromContext(ctx).Error(err, "Can't read the hub's cache")
 		}
@@ -58,128 +73,144 @@ func (r *Reconciler) cachedJob(ctx context.Context, key types.NamespacedName) *b
 	return &job
 }
 
-// Unfinished implements clusters.Placements. A worker is let go when it's zero, so then the cache
-// itself is asked: after a start the index may not be complete.
-func (r *Reconciler) Unfinished(worker string) int {
-	n := r.placements.Unfinished(worker)
-	if w, ok := r.workers.Get(worker); n > 0 || !ok || !w.View().Removing {
-		return n
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	var jobs batchv1.JobList
-	if err := r.cache.List(ctx, &jobs, client.UnsafeDisableDeepCopy); err != nil {
-		return 1 // not known: it's asked again
-	}
-	for i := range jobs.Items {
-		if jobs.Items[i].Annotations[v1alpha1.AnnotationCluster] == worker && !mirror.Finished(&jobs.Items[i]) {
-			n++
-		}
-	}
-	return n
-}
-
-func (r *Reconciler) seat(worker string, key types.NamespacedName, now time.Time) *dispatch.Seat {
-	w, ok := r.workers.Get(worker)
-	if !ok {
-		return &dispatch.Seat{Worker: worker}
-	}
-	return r.seatOf(w, key, now)
-}
-
-func (r *Reconciler) seatOf(w *clusters.Worker, key types.NamespacedName, now time.Time) *dispatch.Seat {
-	view := w.View()
+// worker reads what every decision needs of a worker.
+func (g *gatherer) worker(v workerView, s *dispatch.Snapshot, k known) dispatch.Worker {
+	view := v.View()
 	version, _ := placement.ParseVersion(view.Version) // unknown: taken for old
-	seat := &dispatch.Seat{
-		Worker:        w.Name(),
+	w := dispatch.Worker{
+		Name:          v.Name(),
 		Registered:    true,
-		Synced:        w.Synced(),
+		Synced:        v.Synced(),
 		Connecting:    view.State == clusters.Connecting,
 		Trouble:       view.Message,
-		Loss:          r.lossOf(w),
 		JobController: view.Spec.JobController,
 		Minor:         int(version.Minor),
-		LastStart:     w.LastStart(),
-		Mirror:        r.mirrorIn(w, key, now),
+		LastStart:     v.LastStart(),
+		Mirror:        mirrorIn(v, s.Key, k.mirrors[v.Name()].write, s.Now),
 	}
 	if view.Removing {
-		seat.Removal = view.Spec.RemovalPolicy
+		w.Removal = view.Spec.RemovalPolicy
 	}
-	return seat
+	if !w.Synced {
+		loss := g.workers.Loss(w.Name)
+		w.Loss = dispatch.Loss{
+			Lost: loss.State == clusters.Lost, Isolated: loss.State == clusters.Isolated,
+			Since: loss.Since, At: loss.At,
+		}
+	}
+	return w
 }
 
-// mirrorIn returns a worker's Job of this name and origin. One that doesn't say whose mirror it is
-// isn't ours, whatever its label says.
-func (r *Reconciler) mirrorIn(w *clusters.Worker, key types.NamespacedName, now time.Time) *batchv1.Job {
-	latest := r.mirrors.In(w.Name()).Latest(key, func() *batchv1.Job {
-		cached, _ := w.Mirror(key)
-		return cached
-	}, now)
+// mirrorIn returns a worker's Job of this name and origin. One that doesn't say which hub Job it
+// stands for isn't ours, whatever its label says.
+func mirrorIn(v workerView, key types.NamespacedName, write ownWrite, now time.Time) *batchv1.Job {
+	cached, _ := v.Mirror(key)
+	latest := write.latest(cached, now)
 	if latest == nil || mirror.HubUID(latest) == "" {
 		return nil
 	}
 	return latest
 }
 
-// elsewhere returns the other workers that hold a mirror of this name, and the one that the Job was
-// moved from.
-func (r *Reconciler) elsewhere(key types.NamespacedName, home, from string, now time.Time) []dispatch.Seat {
-	var seats []dispatch.Seat
-	for _, w := range r.workers.List() {
-		if w.Name() == home || (w.Name() != from && r.mirrorIn(w, key, now) == nil) {
+// assigned reads the worker that the Job is placed on.
+func (g *gatherer) assigned(s *dispatch.Snapshot, name string, k known) *dispatch.Worker {
+	v, ok := g.workers.view(name)
+	if !ok {
+		return &dispatch.Worker{Name: name, Fits: true}
+	}
+	w, m, view := g.worker(v, s, k), k.mirrors[name], v.View()
+	w.Unwanted = unwantedAt(s.Job, view, name)
+	w.Patches, w.Creations = m.patches.of(s.Job, s.Now), m.creations.of(s.Job, s.Now)
+	if s.Now.Sub(m.unmetAt) < g.passOver {
+		w.Unmet = m.unmet
+	}
+	w.Fits = !s.MayResumeIn(&w) || fits(s.Admission.AsResumed(s.Job), v)
+	w.Pods, w.Carry = g.pods(s, &w, m, v), g.carry(s, &w, view)
+	return &w
+}
+
+// pods reads what is known of the mirror's Pods.
+func (g *gatherer) pods(s *dispatch.Snapshot, w *dispatch.Worker, m mirrorMemory, v workerView) dispatch.PodsReport {
+	if w.Mirror == nil {
+		return dispatch.PodsReport{}
+	}
+	p := dispatch.PodsReport{
+		Asked:       m.asked == w.Mirror.UID && s.Now.Sub(m.askedAt) < g.timing.StuckTimeout,
+		CreateError: m.createError,
+	}
+	if m.waiting == w.Mirror.UID {
+		p.WaitingSince = m.waitingSince
+	}
+	if v.View().Capacity.Known {
+		report := v.Unschedulable(w.Mirror.UID)
+		p.Known, p.EverRan = true, report.EverRan
+		p.Unschedulable, p.Message = report.Unschedulable, report.Message
+		p.NotStarting, p.StartError = report.Hindered, report.Hindrance
+	}
+	return p
+}
+
+// carry reads what is known of the objects that are carried along with the Job.
+func (g *gatherer) carry(s *dispatch.Snapshot, w *dispatch.Worker, view clusters.View) dispatch.Carry {
+	switch {
+	case mirror.Finished(s.Job):
+		return dispatch.Carry{}
+	case w.Mirror == nil:
+		return dispatch.Carry{Kinds: carry.Kinds(&s.Job.Spec.Template, view.Spec.Carry)}
+	case len(carry.Marked(w.Mirror)) == 0:
+		return dispatch.Carry{}
+	}
+	record, current := g.carried(s.Key, w.Mirror.UID)
+	// What blocks may be gone from the worker, which isn't watched.
+	stale := len(record.Blocked) > 0 && s.Now.Sub(record.At) >= g.timing.Recheck
+	return dispatch.Carry{Current: current && !stale, Blocked: record.Blocked, Notes: record.Notes}
+}
+
+// others reads the other workers that hold a mirror of this name, and the one that the Job was moved
+// from, in order of names.
+func (g *gatherer) others(s *dispatch.Snapshot, assigned, from string, k known) []dispatch.Worker {
+	views := g.workers.viewHolders(s.Key)
+	add := func(name string) {
+		i, found := slices.BinarySearchFunc(views, name, func(v workerView, n string) int { return cmp.Compare(v.Name(), n) })
+		if v, ok := g.workers.view(name); ok && !found {
+			views = slices.Insert(views, i, v)
+		}
+	}
+	add(from)
+	for name, m := range k.mirrors { // written, and not in the cache yet
+		if m.write.job != nil {
+			add(name)
+		}
+	}
+	var others []dispatch.Worker
+	for _, v := range views {
+		if v.Name() == assigned {
 			continue
 		}
-		seats = append(seats, *r.seatOf(w, key, now))
+		if w := g.worker(v, s, k); w.Mirror != nil || w.Name == from {
+			others = append(others, w)
+		}
 	}
-	slices.SortFunc(seats, func(a, b dispatch.Seat) int { return cmp.Compare(a.Worker, b.Worker) })
-	return seats
+	return others
 }
 
-// gatherPods adds what is known of the mirror's Pods.
-func (r *Reconciler) gatherPods(ctx context.Context, s *dispatch.Snapshot) {
-	s.Fits = r.fitsAtHome(ctx, s)
-	if shown := s.ReflectedSeat(); shown != nil && shown.Mirror != nil {
-		rejected := r.memory.Of(s.Job.UID).rejected
-		s.StatusRejected = rejected != "" && rejected == states(s.Job, shown.Mirror)
+// unwantedAt says why a Job is to leave the worker that it's placed on; empty: it isn't. The cluster
+// selector counts when it has been changed since the Job was placed: other labels of a worker move
+// no Jobs, as other labels of a node move no Pods.
+func unwantedAt(job *batchv1.Job, view clusters.View, worker string) string {
+	if mirror.Finished(job) {
+		return ""
 	}
-	if s.Home == nil || s.Home.Mirror == nil {
-		return
+	if view.Spec.Drain {
+		return "worker " + worker + " is drained"
 	}
-	m, known := s.Home.Mirror, r.memory.Of(s.Job.UID)
-	s.Pods.Asked = known.asked == m.UID && s.Now.Sub(known.askedAt) < s.Timing.StuckTimeout
-	s.Pods.Refusal = known.refusal
-	worker, ok := r.workers.Get(s.Home.Worker)
-	if ok && worker.View().Capacity.Known {
-		readLedger(s, worker)
+	selector := job.Annotations[v1alpha1.AnnotationClusterSelector]
+	if selector == job.Annotations[v1alpha1.AnnotationPlacedFor] {
+		return ""
 	}
-	s.Pods.WaitingSince = r.memory.Waiting(s.Job.UID, m.UID, dispatch.IsWaiting(s), s.Now)
-}
-
-// readLedger adds what the home's ledger knows.
-func readLedger(s *dispatch.Snapshot, worker *clusters.Worker) {
-	report := worker.Ledger().Unschedulable(s.Home.Mirror.UID)
-	s.Pods.Known, s.Pods.EverRan = true, report.EverRan
-	s.Pods.Unschedulable, s.Pods.Message = report.Unschedulable, report.Message
-	s.Pods.Hindered, s.Pods.Hindrance = report.Hindered, report.Hindrance
-}
-
-// fitsAtHome says whether a Job that is to be resumed has room at home; it's asked of no other.
-func (r *Reconciler) fitsAtHome(ctx context.Context, s *dispatch.Snapshot) bool {
-	if s.Home == nil || s.Job == nil || !mayResume(s) {
-		return true
+	wanted, err := placement.ParseSelector(job.Annotations)
+	if err != nil || wanted == nil || wanted.Matches(labels.Set(view.Labels)) {
+		return "" // an invalid selector moves nothing
 	}
-	worker, ok := r.workers.Get(s.Home.Worker)
-	if !ok || !worker.View().Capacity.Known {
-		return true
-	}
-	return r.placer.Fits(ctx, s.Admission.AsResumed(s.Job), worker)
-}
-
-// mayResume: the Job is suspended in its home, and runs again on the hub, or will as soon as its
-// queue knows that it has a place.
-func mayResume(s *dispatch.Snapshot) bool {
-	if mirror.Suspended(s.Job) {
-		return s.Admission.QuotaReserved && (s.Home.Mirror == nil || mirror.Suspended(s.Home.Mirror))
-	}
-	return s.Home.Mirror != nil && mirror.Suspended(s.Home.Mirror)
+	return fmt.Sprintf("the Job's cluster selector is %q now, which worker %s doesn't match", selector, worker)
 }

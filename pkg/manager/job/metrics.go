@@ -1,15 +1,10 @@
 package job
 
 import (
-	"sync"
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -74,8 +69,8 @@ func forgetMetrics(worker string) {
 
 // jobsCollector counts the hub's Jobs, and the workers' mirrors, when it's asked to.
 type jobsCollector struct {
-	placements *placements
-	workers    *clusters.Registry
+	store   *store
+	workers workers
 }
 
 var (
@@ -93,10 +88,10 @@ func (c *jobsCollector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *jobsCollector) Collect(ch chan<- prometheus.Metric) {
-	for is, n := range c.placements.Counts() {
+	for is, n := range c.store.counted() {
 		ch <- prometheus.MustNewConstMetric(jobsDesc, prometheus.GaugeValue, float64(n), is.worker, string(is.phase))
 	}
-	for _, worker := range c.workers.List() {
+	for _, worker := range c.workers.list() {
 		for phase, n := range mirrorPhases(worker.Mirrors()) {
 			ch <- prometheus.MustNewConstMetric(mirrorsDesc, prometheus.GaugeValue, float64(n), worker.Name(), string(phase))
 		}
@@ -118,37 +113,4 @@ func mirrorPhases(mirrors []*batchv1.Job) map[Phase]int {
 		}
 	}
 	return count
-}
-
-// lag measures how long changes of mirrors wait to be shown on the hub.
-type lag struct {
-	mu    sync.Mutex
-	since map[types.NamespacedName]time.Time
-}
-
-func newLag() *lag { return &lag{since: map[types.NamespacedName]time.Time{}} }
-
-// Start notes that a mirror has changed.
-func (l *lag) Start(key types.NamespacedName, now time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if _, waits := l.since[key]; !waits {
-		l.since[key] = now
-	}
-}
-
-// Since returns when the first change came that still waits; zero: none does.
-func (l *lag) Since(key types.NamespacedName) time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.since[key]
-}
-
-// Stop ends the wait; it returns false if there was none.
-func (l *lag) Stop(key types.NamespacedName, now time.Time) (time.Duration, bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	since, waits := l.since[key]
-	delete(l.since, key)
-	return now.Sub(since), waits
 }

@@ -6,105 +6,121 @@ import (
 	"maps"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// place chooses a worker and writes the choice down on the hub Job; the write fails if the Job has
-// changed since it was seen.
-func (r *Reconciler) place(ctx context.Context, s *dispatch.Snapshot, a dispatch.Place) (outcome, error) {
-	if a.At != "" {
-		return r.writePlacement(ctx, s, a, a.At)
-	}
-	request, err := placementRequest(s, a)
+// place chooses a worker and writes the choice to the hub Job; the write fails if the Job has changed
+// since it was read.
+func (r *Reconciler) place(ctx context.Context, t *turn, a dispatch.Place) (result, error) {
+	request, err := placementRequest(t, a)
 	if err != nil {
-		return r.tell(ctx, s, dispatch.Report{Reason: v1alpha1.EventInvalid, Warning: true, Message: err.Error()}), nil
+		return r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventInvalid, Warning: true, Message: err.Error()}), nil
 	}
-	r.waiters.Add(s.Key) // before the room is read: what comes free from now on wakes the Job
-	if !r.settling.Over() || !r.queues.Synced(s.Job) {
-		return outcome{awaitsRoom: true}, nil
+	t.record.await(true) // before the capacity is read: what is freed from now on enqueues the Job
+	if !r.startup.over() || !r.queues.Synced(t.Job) {
+		return result{awaitsCapacity: true}, nil
 	}
-	decision := r.placer.Choose(ctx, request)
+	decision := r.scheduler.choose(ctx, request)
 	if decision.Cluster == "" {
-		return r.noPlace(ctx, s, a, decision), nil
+		return r.unplaced(ctx, t, a, decision), nil
 	}
-	o, err := r.writePlacement(ctx, s, a, decision.Cluster)
-	if err != nil || !o.changed {
-		r.release(decision.Cluster, s.Key)
-		return o, err
+	job, err := r.writePlacement(ctx, t, decision.Cluster, moveOf(a, r.clock.Now()))
+	if err != nil || job == nil {
+		r.scheduler.release(decision.Cluster, t.Key)
+		return result{}, err
 	}
-	r.waiters.Remove(s.Key)
-	return o, nil
+	t.record.await(false)
+	r.scheduler.reserve(t.record, request.Job, decision.Cluster)
+	done := r.tell(ctx, t, r.placed(t, a, job, decision.Cluster))
+	done.changed = true
+	return done, nil
 }
 
-func placementRequest(s *dispatch.Snapshot, a dispatch.Place) (placement.Request, error) {
-	selector, err := placement.ParseSelector(s.Job.Annotations)
+func placementRequest(t *turn, a dispatch.Place) (placement.Request, error) {
+	selector, err := placement.ParseSelector(t.Job.Annotations)
 	if err != nil {
 		return placement.Request{}, err
 	}
 	request := placement.Request{
-		Job: s.Admission.AsResumed(s.Job), Selector: selector, Among: s.Admission.Workers, PassedOver: s.PassedOver,
+		Job: t.Admission.AsResumed(t.Job), Selector: selector, Among: t.Admission.Workers, PassedOver: t.PassedOver,
 	}
 	if a.Leave != "" {
-		request.PassedOver = maps.Clone(s.PassedOver)
-		if request.PassedOver == nil {
-			request.PassedOver = map[string]string{}
-		}
+		request.PassedOver = map[string]string{}
+		maps.Copy(request.PassedOver, t.PassedOver)
 		request.PassedOver[a.Leave] = a.Reason
 	}
 	return request, nil
 }
 
-// noPlace lets the Job wait. One that has a place keeps it, and its reason for leaving has been
-// told.
-func (r *Reconciler) noPlace(ctx context.Context, s *dispatch.Snapshot, a dispatch.Place, decision placement.Decision) outcome {
-	o := outcome{}
+// unplaced lets the Job wait. One that has a placement keeps it, and its reason for leaving has been
+// reported.
+func (r *Reconciler) unplaced(ctx context.Context, t *turn, a dispatch.Place, decision placement.Decision) result {
+	var done result
 	log.FromContext(ctx).V(1).Info("No worker can take the Job", "workers", decision.Details())
 	if a.Leave == "" || a.Must {
 		message := decision.Named()
 		if a.Leave != "" {
 			message = a.Reason + ": " + message
 		}
-		o = r.tell(ctx, s, dispatch.Report{Reason: v1alpha1.EventPending, Warning: true, Message: message})
+		done = r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventPending, Warning: true, Message: message})
 	}
-	o.awaitsRoom = true
-	r.placementResults.Unplaced(s, decision)
-	return o
+	done.awaitsCapacity = true
+	r.placementIs(t, kueue.PlacementResult{
+		ReservedAt: t.Admission.ReservedAt, Reason: decision.Named(), MayFitLater: decision.MayFitLater(),
+	})
+	return done
 }
 
-func (r *Reconciler) tell(ctx context.Context, s *dispatch.Snapshot, report dispatch.Report) outcome {
-	r.report.Tell(log.FromContext(ctx), s.Job, report)
-	return outcome{reports: []dispatch.Report{report}}
-}
-
-func (r *Reconciler) writePlacement(ctx context.Context, s *dispatch.Snapshot, a dispatch.Place, worker string) (outcome, error) {
-	job, err := r.patchJob(ctx, s.Job, placementPatch(s.Job, worker, moveOf(a, r.clock.Now())))
-	if apierrors.IsNotFound(err) {
-		return outcome{}, nil // the watch will say so
-	}
-	if err != nil {
-		return outcome{}, err
-	}
-	placementsTotal.WithLabelValues(worker).Inc()
-	report := dispatch.Report{Reason: v1alpha1.EventPlaced, Message: "Placed on worker " + worker}
+// placed counts a placement that was written, and says so.
+func (r *Reconciler) placed(t *turn, a dispatch.Place, job *batchv1.Job, worker string) dispatch.Report {
+	now := r.clock.Now()
 	if a.Leave == "" {
-		placementLatency.Observe(r.memory.age(job, r.clock.Now()).Seconds())
-	} else {
-		movesTotal.WithLabelValues(a.Leave).Inc()
-		if !a.Must {
-			r.passedOver.Add(job.UID, a.Leave, a.Reason, r.clock.Now().Add(r.options.PassOver))
-		}
-		report = dispatch.Report{Reason: v1alpha1.EventMoved,
-			Message: fmt.Sprintf("Moved from worker %s to worker %s: %s", a.Leave, worker, a.Reason)}
+		placementLatency.Observe(t.known.age(job, now).Seconds())
+		return dispatch.Report{Reason: v1alpha1.EventPlaced, Message: "Placed on worker " + worker}
 	}
-	o := r.tell(ctx, s, report)
-	o.changed = true
-	return o, nil
+	movesTotal.WithLabelValues(a.Leave).Inc()
+	if !a.Must {
+		t.record.passOver(a.Leave, a.Reason, now.Add(r.options.PassOver))
+	}
+	return dispatch.Report{Reason: v1alpha1.EventMoved,
+		Message: fmt.Sprintf("Moved from worker %s to worker %s: %s", a.Leave, worker, a.Reason)}
+}
+
+// restore writes the placement of a Job that has its mirror in another worker than its placement
+// names. That is no new placement: neither its latency nor a move is counted.
+func (r *Reconciler) restore(ctx context.Context, t *turn, a dispatch.Restore) (result, error) {
+	job, err := r.writePlacement(ctx, t, a.To, nil)
+	if err != nil || job == nil {
+		return result{}, err
+	}
+	report := dispatch.Report{Reason: v1alpha1.EventPlaced, Message: "The placement on worker " + a.To + " was missing, and is restored"}
+	if t.Assigned != nil {
+		report = dispatch.Report{Reason: v1alpha1.EventMoved,
+			Message: fmt.Sprintf("Returned from worker %s to worker %s, where the Job has ended", t.Assigned.Name, a.To)}
+	}
+	done := r.tell(ctx, t, report)
+	done.changed = true
+	return done, nil
+}
+
+// writePlacement returns the Job as the hub answered; nil: it is gone.
+func (r *Reconciler) writePlacement(ctx context.Context, t *turn, worker string, move *mirror.Move) (*batchv1.Job, error) {
+	job, err := r.patchJob(ctx, t, placementPatch(t.Job, worker, move))
+	if apierrors.IsNotFound(err) {
+		return nil, nil // the watch will say so
+	}
+	if err == nil {
+		placementsTotal.WithLabelValues(worker).Inc()
+	}
+	return job, err
 }
 
 // moveOf is the move that a Place stands for; nil: none.
@@ -117,14 +133,4 @@ func moveOf(a dispatch.Place, now time.Time) *mirror.Move {
 		move.RanUntil = now
 	}
 	return move
-}
-
-// refused remembers that a worker can't take a Job, and says why.
-func (r *Reconciler) refused(ctx context.Context, s *dispatch.Snapshot, refusal *refusalError) outcome {
-	r.passedOver.Add(s.Job.UID, refusal.worker, refusal.text, r.clock.Now().Add(r.options.PassOver))
-	conflictsTotal.WithLabelValues(refusal.worker, refusal.reason).Inc()
-	o := r.tell(ctx, s, dispatch.Report{Reason: refusal.reason, Warning: true,
-		Message: "Worker " + refusal.worker + ": " + refusal.text})
-	o.changed = true
-	return o
 }

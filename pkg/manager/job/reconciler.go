@@ -2,86 +2,67 @@ package job
 
 import (
 	"context"
-	"sync"
+	"sync/atomic"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
-	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
-	"github.com/jobferry/jobferry/pkg/manager/events"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// maxSteps bounds the steps of a Job's way that one reconcile goes; the next one carries on.
-const maxSteps = 10
-
-// awaitAtMost is when to look again if the event that is waited for doesn't come.
-const awaitAtMost = 5 * time.Second
+const (
+	// maxSteps bounds the steps that one reconcile takes; the next one continues.
+	maxSteps = 10
+	// awaitAtMost is when to reconcile again if the awaited event doesn't come.
+	awaitAtMost = 5 * time.Second
+)
 
 // Reconciler brings hub Jobs and their mirrors in step, one name at a time.
 type Reconciler struct {
-	client  client.Client // of the hub; for writes
-	live    client.Reader // of the hub; past the cache
-	cache   client.Reader // of the hub
-	workers *clusters.Registry
-	placer  *placer
-	copier  *copier.Copier
-	report  *reporter
-	clock   clock.PassiveClock
-	origin  v1alpha1.Origin
-	options Options
-
-	placements       *placements
-	hub              *written
-	mirrors          *mirrorsWritten
-	waiters          *waiters
-	passedOver       *passedOver
-	queues           *kueue.Queues
-	placementResults *placementResults
-	memory           *memory
-	lanes            *lanes
-	lag              *lag
-	pace             events.Pace
-	settling         *settling
-	stalls           *stalls
+	options   Options
+	clock     clock.PassiveClock
+	client    client.Client // of the hub; for writes
+	live      client.Reader // of the hub; past the cache
+	cache     client.Reader // of the hub
+	workers   workers
+	store     *store
+	gatherer  *gatherer
+	scheduler *scheduler
+	report    *reporter
+	copier    *copier.Copier
+	queues    queues
+	limiter   *limiter
+	startup   *startup
+	// inFlight counts the status writes to the hub that haven't been answered.
+	inFlight atomic.Int32
 }
 
-// mirrorsWritten remembers the writes to each worker.
-type mirrorsWritten struct {
-	mu sync.Mutex
-	in map[string]*written
+// queues is what the controller uses of Kueue's integration.
+type queues interface {
+	Admission(ctx context.Context, job *batchv1.Job) dispatch.Admission
+	Synced(job *batchv1.Job) bool
+	PlacementChanged(job types.NamespacedName)
 }
 
-func newMirrorsWritten() *mirrorsWritten { return &mirrorsWritten{in: map[string]*written{}} }
+var _ queues = &kueue.Queues{}
 
-// In returns the memory of one worker's writes.
-func (m *mirrorsWritten) In(worker string) *written {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.in[worker] == nil {
-		m.in[worker] = newWritten()
-	}
-	return m.in[worker]
+// turn is one decision about a Job: what was gathered, and where it's remembered.
+type turn struct {
+	*dispatch.Snapshot
+	record *record
+	known  known
 }
 
-// Forget drops a worker.
-func (m *mirrorsWritten) Forget(worker string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.in, worker)
-}
-
-// Reconcile goes as many steps of a Job's way as can be gone now.
+// Reconcile takes as many steps as can be taken now.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	key := request.NamespacedName
 	select {
 	case <-r.workers.Loaded(): // before, no worker is known to be missing
 	case <-ctx.Done():
@@ -89,74 +70,90 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	}
 	for range maxSteps {
 		if ctx.Err() != nil {
-			return ctrl.Result{}, nil // the next leader carries on
+			return ctrl.Result{}, nil // the next leader continues
 		}
-		now := r.clock.Now()
-		snapshot := r.gather(ctx, key, now)
-		plan := dispatch.Decide(snapshot)
-		r.account(snapshot)
-		if plan.AwaitsRoom {
-			r.waiters.Add(key)
-		}
-		outcome, err := r.apply(ctx, snapshot, plan)
+		t := r.look(ctx, request.NamespacedName)
+		plan := dispatch.Decide(t.Snapshot)
+		result, err := r.apply(ctx, t, plan)
 		if err != nil {
-			return r.afterError(ctx, err)
+			return r.afterError(ctx, t, err)
 		}
-		if !outcome.changed || !plan.Again {
-			return r.settle(snapshot, plan, outcome), nil
+		if !result.changed || !plan.Again {
+			return r.finish(t, plan, result), nil
 		}
 	}
 	return ctrl.Result{RequeueAfter: time.Second}, nil
 }
 
-// settle ends a reconcile after which there's nothing to do but to wait.
-func (r *Reconciler) settle(s *dispatch.Snapshot, plan dispatch.Plan, outcome outcome) ctrl.Result {
-	if !plan.AwaitsRoom && !outcome.awaitsRoom {
-		r.waiters.Remove(s.Key)
+// look gathers what is known of a Job now.
+func (r *Reconciler) look(ctx context.Context, key types.NamespacedName) *turn {
+	now, rec := r.clock.Now(), r.store.open(key)
+	k := rec.read(now)
+	r.scheduler.fill(ctx, rec.placedOn())
+	return &turn{Snapshot: r.gatherer.gather(ctx, key, k, now), record: rec, known: k}
+}
+
+// finish ends a reconcile after which nothing is left to do but to wait.
+func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Result {
+	if !plan.AwaitsCapacity && !result.awaitsCapacity {
+		t.record.await(false)
 	}
-	if s.Job == nil {
-		r.lag.Stop(s.Key, s.Now)
-		return ctrl.Result{RequeueAfter: plan.After}
+	t.record.update(func(m *memory) {
+		m.reported.keep(append(result.reports, plan.Reports...))
+		if !plan.Behind {
+			m.mirrorChanged = time.Time{}
+		}
+	})
+	if t.Job == nil || mirror.Finished(t.Job) {
+		r.copier.Book.Forget(t.Key)
 	}
-	r.report.Settle(s.Job.UID, append(outcome.reports, plan.Reports...))
-	if !plan.Behind {
-		r.lag.Stop(s.Key, s.Now)
+	if t.Job == nil && len(t.Others) == 0 {
+		r.store.forget(t.Key, "")
 	}
 	return ctrl.Result{RequeueAfter: plan.After}
 }
 
-// account holds room for the Job's Pods at its home, and nowhere else.
-func (r *Reconciler) account(s *dispatch.Snapshot) {
-	for _, seat := range s.Elsewhere {
-		r.release(seat.Worker, s.Key)
-	}
-	if s.Home == nil || s.Job == nil {
-		return
-	}
-	if worker, ok := r.workers.Get(s.Home.Worker); ok {
-		waits := !s.Fits && (s.Home.Mirror == nil || mirror.Suspended(s.Home.Mirror))
-		reserve(worker, s.Admission.AsResumed(s.Job), wantsRoom(s.Job, s.Admission) && !waits)
-		if !waits && s.Admission.Allows(s.Home.Worker) {
-			r.placementResults.Placed(s)
-		}
-	}
-}
-
-func (r *Reconciler) release(worker string, key types.NamespacedName) {
-	if w, ok := r.workers.Get(worker); ok {
-		w.Ledger().Release(key)
-	}
-}
-
 // afterError says when to try again.
-func (r *Reconciler) afterError(ctx context.Context, err error) (ctrl.Result, error) {
-	switch verdict := classify(err); verdict {
+func (r *Reconciler) afterError(ctx context.Context, t *turn, err error) (ctrl.Result, error) {
+	switch handlingOf(err) {
 	case ignore:
 		return ctrl.Result{}, nil
 	case awaitEvent:
 		log.FromContext(ctx).V(1).Info("Waiting for a newer state", "cause", err.Error())
 		return ctrl.Result{RequeueAfter: awaitAtMost}, nil
+	case terminal:
+		wait := hubBackoff(t)
+		log.FromContext(ctx).Error(err, "The hub refuses a write", "retryAfter", wait)
+		return ctrl.Result{RequeueAfter: wait}, nil
 	default:
 		return ctrl.Result{}, err
 	}
+}
+
+// hubBackoff is how long the next write waits after the hub refused some in a row: 1 s, doubled with
+// each further one, 5 minutes at most.
+func hubBackoff(t *turn) (wait time.Duration) {
+	t.record.update(func(m *memory) {
+		wait = min(time.Second<<min(m.hubRefusals, 10), 5*time.Minute)
+		m.hubRefusals++
+	})
+	return wait
+}
+
+// forget drops what is remembered of a hub Job that is gone.
+func (r *Reconciler) forget(job *batchv1.Job) {
+	rec := r.store.forget(keyOf(job), job.UID)
+	if rec == nil {
+		return
+	}
+	r.scheduler.release(rec.read(r.clock.Now()).reservedIn, rec.key)
+	r.copier.Book.Forget(rec.key)
+	r.workers.PlacementsChanged(rec.indexed.worker)
+}
+
+// forgetWorker drops what is remembered of a worker that was removed.
+func (r *Reconciler) forgetWorker(worker string) {
+	r.store.forgetWorker(worker)
+	r.scheduler.forget(worker)
+	forgetMetrics(worker)
 }

@@ -8,24 +8,137 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
+	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/queue"
 )
+
+// requests is the work queue that controller-runtime hands to event handlers.
+type requests = workqueue.TypedRateLimitingInterface[ctrl.Request]
 
 // The waits before a failed reconcile is tried again: the first, and the longest.
 const (
-	firstRetry = 10 * time.Millisecond
-	lastRetry  = 30 * time.Second
+	minRetry = 10 * time.Millisecond
+	maxRetry = 30 * time.Second
 )
+
+// New returns the controller of hub Jobs. Before SetupWithManager it serves only as
+// clusters.Placements.
+func New(mgr ctrl.Manager, recorder events.EventRecorder, options Options) *Reconciler {
+	return newReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetCache(), recorder, clock.RealClock{}, options)
+}
+
+func newReconciler(hub client.Client, live, cache client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, options Options) *Reconciler {
+	return &Reconciler{
+		options: options, clock: clock, client: hub, live: live, cache: cache,
+		store:  newStore(),
+		report: &reporter{recorder: recorder, clock: clock},
+	}
+}
+
+// connect gives the controller its workers and queues.
+func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *triggers {
+	t := &triggers{Reconciler: r, queue: q}
+	r.workers, r.queues = workers, queues
+	r.limiter = newLimiter(r.options.WorkerConcurrency, t.enqueueDeferred)
+	r.startup = newStartup(workers, t.EnqueueUnplaced)
+	r.gatherer = &gatherer{
+		hub: r.cache, workers: views{workers}, admission: queues.Admission, origin: r.options.Origin,
+		timing: r.options.Timing, passOver: r.options.PassOver,
+		carried: func(job types.NamespacedName, mirror types.UID) (copier.Record, bool) {
+			return r.copier.Book.Of(job, mirror)
+		},
+		inFlight: func() int { return int(r.inFlight.Load()) },
+	}
+	r.scheduler = &scheduler{
+		workers: workers, store: r.store, job: r.gatherer.cachedJob, admission: queues.Admission,
+		filled: map[string]*capacity.Ledger{},
+	}
+	return t
+}
+
+// SetupWithManager adds the registry of workers, the integration with Kueue and the controller to a
+// manager.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, registered *clusters.Registry) error {
+	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](minRetry, maxRetry)
+	q, kueues := queue.New("job", limiter), kueue.New(r.options.Kueue)
+	t := r.connect(registry{registered}, kueues, q)
+	if err := r.setupCarry(mgr, t); err != nil {
+		return fmt.Errorf("carried objects: %w", err)
+	}
+	if err := errors.Join(mgr.Add(r.startup), mgr.Add(collect(&jobsCollector{r.store, r.workers}))); err != nil {
+		return fmt.Errorf("jobs: %w", err)
+	}
+	if err := kueues.SetupWithManager(mgr, t, r.options.Namespace); err != nil {
+		return fmt.Errorf("kueue: %w", err)
+	}
+	registered.AddListener(t)
+	if err := registered.SetupWithManager(mgr); err != nil {
+		return fmt.Errorf("worker clusters: %w", err)
+	}
+	c, err := controller.New("job", mgr, controller.Options{
+		MaxConcurrentReconciles: r.options.Concurrency,
+		NewQueue:                queue.Use(q),
+		Reconciler:              r,
+	})
+	if err != nil {
+		return fmt.Errorf("jobs: %w", err)
+	}
+	if err := c.Watch(source.Kind(mgr.GetCache(), &batchv1.Job{}, t.jobEvents())); err != nil {
+		return fmt.Errorf("jobs: %w", err)
+	}
+	return nil
+}
+
+// setupCarry adds the watch of what Jobs refer to, which lists nothing until there is such a Job.
+func (r *Reconciler) setupCarry(mgr ctrl.Manager, t *triggers) error {
+	book := copier.NewBook()
+	watch, err := copier.NewWatch(mgr.GetConfig(), cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+	}, book, t.Enqueue)
+	if err != nil {
+		return err
+	}
+	r.copier = &copier.Copier{Hub: r.live, Origin: r.options.Origin, Registers: r.isRegistration, Book: book, Watch: watch}
+	return mgr.Add(watch)
+}
+
+// Unfinished implements clusters.Placements. A worker is removed when it's zero, so then the cache
+// itself is read: after a start the index may not be complete.
+func (r *Reconciler) Unfinished(worker string) int {
+	n := r.store.unfinished(worker)
+	if w, ok := r.workers.get(worker); n > 0 || !ok || !w.View().Removing {
+		return n
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	var jobs batchv1.JobList
+	if err := r.cache.List(ctx, &jobs, client.UnsafeDisableDeepCopy); err != nil {
+		return 1 // not known: it's asked again
+	}
+	for i := range jobs.Items {
+		if jobs.Items[i].Annotations[v1alpha1.AnnotationCluster] == worker && !mirror.Finished(&jobs.Items[i]) {
+			n++
+		}
+	}
+	return n
+}
 
 // collect serves a collector for as long as the manager runs.
 func collect(c prometheus.Collector) manager.RunnableFunc {
@@ -37,66 +150,4 @@ func collect(c prometheus.Collector) manager.RunnableFunc {
 		metrics.Registry.Unregister(c)
 		return nil
 	}
-}
-
-// New returns the controller of hub Jobs. Its SetupWithManager must be called before it's used for
-// more than clusters.Placements.
-func New(mgr ctrl.Manager, recorder events.EventRecorder, options Options) *Reconciler {
-	queues := kueue.New(options.Kueue)
-	return &Reconciler{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), cache: mgr.GetCache(),
-		report:           newReporter(recorder, clock.RealClock{}),
-		clock:            clock.RealClock{},
-		origin:           options.Origin,
-		options:          options,
-		placements:       newPlacements(),
-		hub:              newWritten(),
-		mirrors:          newMirrorsWritten(),
-		waiters:          newWaiters(),
-		passedOver:       newPassedOver(),
-		queues:           queues,
-		placementResults: newPlacementResults(queues.PlacementChanged),
-		memory:           newMemory(),
-		lag:              newLag(),
-		stalls:           &stalls{clock: clock.RealClock{}},
-	}
-}
-
-// SetupWithManager adds the registry of workers and the controller to a manager.
-func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, workers *clusters.Registry) error {
-	r.workers, r.placer = workers, newPlacer(r, workers)
-	if err := mgr.Add(collect(&jobsCollector{placements: r.placements, workers: workers})); err != nil {
-		return fmt.Errorf("metrics: %w", err)
-	}
-	wake := newWakeups(r)
-	r.lanes = newLanes(r.options.WorkerConcurrency, wake.Resume)
-	r.settling = newSettling(r.workers, func() { wake.Wake(r.waiters.All()...) })
-	if err := errors.Join(mgr.Add(r.settling), mgr.Add(r.stalls)); err != nil {
-		return fmt.Errorf("jobs: %w", err)
-	}
-	if err := r.setupCarry(mgr, wake); err != nil {
-		return fmt.Errorf("jobs: %w", err)
-	}
-	if err := r.queues.SetupWithManager(mgr, jobController{wake, r}, r.options.Namespace); err != nil {
-		return fmt.Errorf("kueue: %w", err)
-	}
-	r.workers.AddListener(wake)
-	if err := r.workers.SetupWithManager(mgr); err != nil {
-		return fmt.Errorf("worker clusters: %w", err)
-	}
-	c, err := controller.New("job", mgr, controller.Options{
-		MaxConcurrentReconciles: r.options.Concurrency,
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](firstRetry, lastRetry),
-		Reconciler:              r,
-	})
-	if err != nil {
-		return fmt.Errorf("jobs: %w", err)
-	}
-	if err := c.Watch(source.Func(wake.start)); err != nil {
-		return fmt.Errorf("jobs: %w", err)
-	}
-	if err := c.Watch(source.Kind(mgr.GetCache(), &batchv1.Job{}, wake.jobEvents())); err != nil {
-		return fmt.Errorf("jobs: %w", err)
-	}
-	return nil
 }

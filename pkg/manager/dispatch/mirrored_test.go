@@ -55,18 +55,18 @@ func TestMirroredInStep(t *testing.T) {
 	}
 	busyHub := func(d time.Duration) func(*Snapshot) {
 		return func(s *Snapshot) {
-			s.HubBusy, s.LastStatusWrite, s.MirrorChanged = 30*time.Millisecond, noon.Add(-d), noon.Add(-d)
+			s.WritesInFlight, s.LastStatusWrite, s.MirrorChanged = busyFrom+3, noon.Add(-d), noon.Add(-d)
 		}
 	}
 	for name, row := range map[string]lookRow{
 		"a busy hub isn't told of a start at once": {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), given: busyHub(1900 * time.Millisecond), after: 100 * time.Millisecond},
 		"but in time":     {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), given: busyHub(2 * time.Second), then: []string{"status"}},
-		"after a restart": {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), given: func(s *Snapshot) { s.HubBusy = time.Second }, then: []string{"status"}},
+		"after a restart": {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), running(0)), given: func(s *Snapshot) { s.WritesInFlight = 100 }, then: []string{"status"}},
 		"nor of progress, and is looked at again": {hub: started(), mirror: mirrorOf(hubJob(), running(1)), given: busyHub(500 * time.Millisecond), after: time.Second},
 		"it waits for the end that is announced":  {hub: started(), mirror: mirrorOf(hubJob(), announced), given: busyHub(1900 * time.Millisecond), after: 100 * time.Millisecond},
 		"it's told of the end at once":            {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob(), ended), given: busyHub(0), then: []string{"status"}},
 		"a hub that doesn't answer for long": {hub: started(), mirror: mirrorOf(hubJob(), running(1)), given: func(s *Snapshot) {
-			s.HubBusy, s.LastStatusWrite = time.Minute, noon.Add(-10*time.Second)
+			s.WritesInFlight, s.LastStatusWrite = 1000, noon.Add(-10*time.Second)
 		}, then: []string{"status"}},
 		"each change is wanted": {hub: started(), mirror: mirrorOf(hubJob(), running(1)), given: func(s *Snapshot) {
 			busyHub(time.Millisecond)(s)
@@ -84,13 +84,13 @@ func TestMirroredInStep(t *testing.T) {
 		"parallelism goes down":                      {hub: started(func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](1) }), mirror: mirrorOf(hubJob(), running(0)), then: []string{"patch [spec.parallelism] in a"}},
 		"what the worker changed back": {hub: started(func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](1) }), mirror: mirrorOf(hubJob(), running(0)),
 			given: func(s *Snapshot) {
-				s.Unmet = Unmet{Diff: `{"spec":{"parallelism":1}}`, Notes: []mirror.Note{{Field: "spec.parallelism", Message: "changed back"}}}
+				s.Assigned.Unmet = Unmet{Diff: `{"spec":{"parallelism":1}}`, Notes: []mirror.Note{{Field: "spec.parallelism", Message: "changed back"}}}
 			}, after: DefaultTiming().Recheck, reports: "Drift: Worker a: spec.parallelism: changed back"},
 		"what somebody undoes again and again waits": {hub: started(suspendedJob), mirror: mirrorOf(hubJob(), running(0)),
-			given: func(s *Snapshot) { s.Patches = Tries{Times: 7, Last: noon.Add(-time.Second)} },
+			given: func(s *Snapshot) { s.Assigned.Patches = Attempts{Count: 7, Last: noon.Add(-time.Second)} },
 			after: 3 * time.Second, reports: "Drift: Worker a: somebody there keeps changing back: spec.suspend"},
 		"but not for ever": {hub: started(suspendedJob), mirror: mirrorOf(hubJob(), running(0)),
-			given: func(s *Snapshot) { s.Patches = Tries{Times: 70, Last: noon.Add(-time.Minute)} },
+			given: func(s *Snapshot) { s.Assigned.Patches = Attempts{Count: 70, Last: noon.Add(-time.Minute)} },
 			then:  []string{"patch [spec.suspend] in a"}},
 		"a lie is refused": {hub: started(running(1)), mirror: mirrorOf(hubJob(), func(j *batchv1.Job) { running(0)(j); j.Status.Failed = -1 }),
 			after: DefaultTiming().Recheck, reports: "StatusRejected: Worker a sent a status that breaks the rule"},
@@ -98,7 +98,7 @@ func TestMirroredInStep(t *testing.T) {
 		"then it's resumed": {hub: started(running(1)), mirror: mirrorOf(hubJob(), suspendedJob, func(j *batchv1.Job) { j.Status.Succeeded = 1 }),
 			given: func(s *Snapshot) { noLivePods(s.Job) }, then: []string{"patch [spec.suspend] in a"}},
 		"no room to resume it": {hub: started(running(1)), mirror: mirrorOf(hubJob(), suspendedJob, func(j *batchv1.Job) { j.Status.Succeeded = 1 }),
-			given: func(s *Snapshot) { s.Fits = false; noLivePods(s.Job) }, then: []string{"move from a"}},
+			given: func(s *Snapshot) { s.Assigned.Fits = false; noLivePods(s.Job) }, then: []string{"move from a"}},
 	} {
 		t.Run(name, row.check)
 	}
@@ -125,12 +125,12 @@ func TestEndedShort(t *testing.T) {
 		"not while the Pods of the old one end": {hub: elastic(4, none, has("0,1", 2)), mirror: last(announced),
 			then: []string{"patch [spec.completions spec.parallelism] in a"}},
 		"nor if the hub doesn't take it": {hub: elastic(4, none), mirror: last(ended),
-			given: func(s *Snapshot) { s.StatusRejected = true }, after: DefaultTiming().Recheck},
+			given: func(s *Snapshot) { s.Assigned.StatusRejected = true }, after: DefaultTiming().Recheck},
 		"if it was never raised, a worker lies": {hub: elastic(4, none, has("0,1", 2), func(j *batchv1.Job) { j.Generation = 1 }), mirror: last(ended),
 			then: []string{"status"}},
 		"no time is left for more": {hub: elastic(4, none, has("0,1", 2), deadline), mirror: last(ended), then: []string{"status"}},
 		"it goes":                  {hub: elastic(4, none, has("0,1", 2)), mirror: mirrorOf(elastic(2), none, ended, has("0,1", 2), deleting)},
-		"it's gone":                {hub: elastic(4, none, has("0,1", 2)), then: []string{"create suspended in a if still wanted"}, reports: "Mirrored: Created in worker a"},
+		"it's gone":                {hub: elastic(4, none, has("0,1", 2)), then: []string{"create suspended in a"}, reports: "Mirrored: Created in worker a"},
 	} {
 		t.Run(name, row.check)
 	}
@@ -148,7 +148,7 @@ type lookRow struct {
 
 func (r lookRow) check(t *testing.T) {
 	t.Helper()
-	s := look(r.hub, seat("a", r.mirror))
+	s := look(r.hub, at("a", r.mirror))
 	if r.given != nil {
 		r.given(s)
 	}
@@ -174,7 +174,7 @@ func checkReports(t *testing.T, plan Plan, want string) {
 
 func TestOrphanLeavesThePods(t *testing.T) {
 	hub := hubJob(placedOn("a"), deleting)
-	s := look(hub, seat("a", mirrorOf(hubJob())))
+	s := look(hub, at("a", mirrorOf(hubJob())))
 	s.Orphan = true
 	checkActions(t, Decide(s), []string{"orphan in a"})
 }

@@ -51,8 +51,8 @@ func TestCarrying(t *testing.T) {
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
-			s := look(row.hub, seat("a", row.mirror))
-			s.Carry, s.PassedOver = row.carry, row.passed
+			s := look(row.hub, at("a", row.mirror))
+			s.Assigned.Carry, s.PassedOver = row.carry, row.passed
 			plan := Decide(s)
 			checkActions(t, plan, row.then)
 			var reasons []string
@@ -62,8 +62,8 @@ func TestCarrying(t *testing.T) {
 			if got := strings.Join(reasons, " "); got != row.reports {
 				t.Errorf("reports %q, want %q", got, row.reports)
 			}
-			if row.after != 0 && plan.After != row.after || plan.AwaitsRoom != row.awaits {
-				t.Errorf("after %s, awaits room %t", plan.After, plan.AwaitsRoom)
+			if row.after != 0 && plan.After != row.after || plan.AwaitsCapacity != row.awaits {
+				t.Errorf("after %s, awaits room %t", plan.After, plan.AwaitsCapacity)
 			}
 		})
 	}

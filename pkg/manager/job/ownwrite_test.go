@@ -16,21 +16,17 @@ func state(uid types.UID, version string) *batchv1.Job {
 	return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "train", UID: uid, ResourceVersion: version}}
 }
 
-func TestWrittenLatest(t *testing.T) {
-	wrote := func(uid types.UID, version string) func(*written) {
-		return func(w *written) { w.Wrote(state(uid, version), noon) }
-	}
-	deleted := func(uid types.UID) func(*written) {
-		return func(w *written) { w.Deleted(state(uid, "5"), noon) }
-	}
+func TestOwnWriteLatest(t *testing.T) {
+	wrote := func(uid types.UID, version string) ownWrite { return ownWrite{job: state(uid, version), at: noon} }
+	deleted := func(uid types.UID) ownWrite { return ownWrite{deleted: uid, at: noon} }
 	rows := map[string]struct {
-		given   func(*written)
+		given   ownWrite
 		cached  *batchv1.Job
 		after   time.Duration
 		want    string // resourceVersion; empty: none
 		leaving bool
 	}{
-		"nothing was written":               {func(*written) {}, state("a", "5"), 0, "5", false},
+		"nothing was written":               {ownWrite{}, state("a", "5"), 0, "5", false},
 		"the cache is behind":               {wrote("a", "10"), state("a", "9"), 0, "10", false},
 		"the cache has caught up":           {wrote("a", "10"), state("a", "10"), 0, "10", false},
 		"the cache is ahead":                {wrote("a", "10"), state("a", "11"), 0, "11", false},
@@ -47,9 +43,7 @@ func TestWrittenLatest(t *testing.T) {
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
-			w := newWritten()
-			row.given(w)
-			got := w.Latest(keyOf(state("a", "")), func() *batchv1.Job { return row.cached }, noon.Add(row.after))
+			got := row.given.latest(row.cached, noon.Add(row.after))
 			if version(got) != row.want {
 				t.Errorf("version %q, want %q", version(got), row.want)
 			}
@@ -67,47 +61,34 @@ func version(job *batchv1.Job) string {
 	return job.ResourceVersion
 }
 
-// The watch may tell of a write while a Job is being looked at.
-func TestWrittenIsNotForgottenTooEarly(t *testing.T) {
-	w := newWritten()
-	w.Wrote(state("a", "10"), noon)
-	cached := state("a", "9")
-	got := w.Latest(keyOf(cached), func() *batchv1.Job {
-		read := cached
-		cached = state("a", "10")
-		w.Echoed(cached)
-		return read
-	}, noon)
-	if version(got) != "10" {
-		t.Errorf("version %q, want what was written", version(got))
+func TestOwnWriteIsDroppedWhenObserved(t *testing.T) {
+	rows := map[string]struct {
+		given         ownWrite
+		seen          *batchv1.Job
+		echo, dropped bool
+	}{
+		"an older state":           {ownWrite{job: state("a", "10")}, state("a", "9"), false, false},
+		"what was written":         {ownWrite{job: state("a", "10")}, state("a", "10"), true, true},
+		"a newer state":            {ownWrite{job: state("a", "10")}, state("a", "11"), false, true},
+		"not deleted yet":          {ownWrite{deleted: "a"}, state("a", "11"), false, false},
+		"being deleted":            {ownWrite{deleted: "a"}, leaving(state("a", "11")), false, true},
+		"another one, deleted too": {ownWrite{deleted: "a"}, leaving(state("b", "11")), false, false},
+		"nothing was written":      {ownWrite{}, state("a", "11"), false, true},
+	}
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			w := row.given
+			if echo := w.observe(row.seen); echo != row.echo {
+				t.Errorf("an echo: %v", echo)
+			}
+			if dropped := w == (ownWrite{}); dropped != row.dropped {
+				t.Errorf("dropped: %v", dropped)
+			}
+		})
 	}
 }
 
-func TestWrittenKeepsTheLaterWrite(t *testing.T) {
-	w := newWritten()
-	w.Wrote(state("a", "10"), noon)
-	w.Latest(keyOf(state("a", "")), func() *batchv1.Job {
-		w.Wrote(state("a", "12"), noon)
-		return state("a", "11")
-	}, noon)
-	if got := w.Latest(keyOf(state("a", "")), func() *batchv1.Job { return state("a", "11") }, noon); version(got) != "12" {
-		t.Errorf("version %q, want the later write", version(got))
-	}
-}
-
-func TestWrittenKnowsItsEcho(t *testing.T) {
-	w := newWritten()
-	w.Wrote(state("a", "10"), noon)
-	if w.Echoed(state("a", "9")) || w.Echoed(state("a", "11")) {
-		t.Error("another state is taken for an echo")
-	}
-	if !w.Echoed(state("a", "10")) {
-		t.Error("what was written isn't taken for an echo")
-	}
-	if len(w.jobs) > 0 {
-		t.Errorf("remembered although the cache has it: %v", w.jobs)
-	}
-	if w.Echoed(state("a", "10")) {
-		t.Error("told twice, and still an echo")
-	}
+func leaving(job *batchv1.Job) *batchv1.Job {
+	job.DeletionTimestamp = &metav1.Time{Time: noon}
+	return job
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-logr/logr"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	testingclock "k8s.io/utils/clock/testing"
 
@@ -18,19 +19,20 @@ import (
 
 func TestReporterTellsNewsOnly(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
-	r := newReporter(recorder, testingclock.NewFakePassiveClock(noon))
+	r := &reporter{recorder, testingclock.NewFakePassiveClock(noon)}
+	rec := newStore().open(types.NamespacedName{Name: "train"})
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}
 	tell := func(message string) {
-		r.Tell(logr.Discard(), job, dispatch.Report{Reason: v1alpha1.EventPending, Message: message, Warning: true})
+		r.report(logr.Discard(), rec, job, dispatch.Report{Reason: v1alpha1.EventPending, Message: message, Warning: true})
 	}
 	tell("0/1 clusters available")
 	tell("0/1 clusters available")
 	tell("0/2 clusters available")
-	r.Settle("uid", []dispatch.Report{{Reason: v1alpha1.EventPending}})
+	rec.update(func(m *memory) { m.reported.keep([]dispatch.Report{{Reason: v1alpha1.EventPending}}) })
 	tell("0/2 clusters available")
-	r.Settle("uid", nil) // it isn't pending any more
+	rec.update(func(m *memory) { m.reported.keep(nil) }) // it isn't pending any more
 	tell("0/2 clusters available")
-	r.Tell(logr.Discard(), nil, dispatch.Report{Reason: v1alpha1.EventLost}) // nobody to tell
+	r.report(logr.Discard(), rec, nil, dispatch.Report{Reason: v1alpha1.EventLost}) // nobody to tell
 
 	want := []string{"0/1", "0/2", "0/2"}
 	if len(recorder.Events) != len(want) {
@@ -47,14 +49,15 @@ func TestReporterTellsNewsOnly(t *testing.T) {
 func TestReporterSparesTheHub(t *testing.T) {
 	recorder := events.NewFakeRecorder(1000)
 	now := testingclock.NewFakePassiveClock(noon)
-	r := newReporter(recorder, now)
+	r := &reporter{recorder, now}
+	rec := newStore().open(types.NamespacedName{Name: "train"})
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}
 	lie := func(text string) {
-		r.Tell(logr.Discard(), job, dispatch.Report{Reason: v1alpha1.EventStatusRejected, Message: text, Warning: true})
+		r.report(logr.Discard(), rec, job, dispatch.Report{Reason: v1alpha1.EventStatusRejected, Message: text, Warning: true})
 	}
 	for n := range 100 {
 		lie(fmt.Sprint("failed falls to ", n))
-		r.Settle("uid", nil) // honest for a moment
+		rec.update(func(m *memory) { m.reported.keep(nil) }) // honest for a moment
 	}
 	if got := len(recorder.Events); got != freeWarnings {
 		t.Errorf("%d events for 100 lies, want %d", got, freeWarnings)
@@ -65,7 +68,7 @@ func TestReporterSparesTheHub(t *testing.T) {
 	if got := len(recorder.Events); got != freeWarnings+1 {
 		t.Errorf("%d events: the last text wasn't told in its turn", got)
 	}
-	r.Tell(logr.Discard(), job, dispatch.Report{Reason: v1alpha1.EventPlaced, Message: "Placed on worker a"})
+	r.report(logr.Discard(), rec, job, dispatch.Report{Reason: v1alpha1.EventPlaced, Message: "Placed on worker a"})
 	if got := len(recorder.Events); got != freeWarnings+2 {
 		t.Errorf("%d events: what isn't a warning was held back", got)
 	}

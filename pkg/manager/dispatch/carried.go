@@ -1,0 +1,49 @@
+package dispatch
+
+import (
+	"strings"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/carry"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// carryObjects carries what the Pod template refers to, before the mirror is resumed for the first
+// time, and whenever a source has changed. A worker that refuses it cannot run the Job.
+func carryObjects(s *Snapshot, w *Worker) Plan {
+	if len(carry.Marked(w.Mirror)) == 0 || mirror.Finished(w.Mirror) {
+		return Plan{}
+	}
+	refused := s.PassedOver[w.Name]
+	switch {
+	case w.Carry.Current:
+		return Plan{Reports: w.carryReports()}
+	case refused == "":
+		return Plan{Actions: []Action{CarryObjects{At{w.Name, w.Mirror}}}}
+	case s.isResuming(w):
+		return Plan{
+			Actions:        []Action{Place{Leave: w.Name, Reason: refused}},
+			After:          s.Timing.StuckNotice,
+			AwaitsCapacity: true,
+		}
+	default:
+		return Plan{} // it runs with what it has
+	}
+}
+
+func (w *Worker) carryReports() []Report {
+	var reports []Report
+	if len(w.Carry.Blocked) > 0 {
+		reports = append(reports, warn(v1alpha1.EventFailedCarry, "Waiting in worker "+w.Name+": "+strings.Join(w.Carry.Blocked, "; ")))
+	}
+	if len(w.Carry.Notes) > 0 {
+		reports = append(reports, warn(v1alpha1.EventNotCarried, "Worker "+w.Name+": "+strings.Join(w.Carry.Notes, "; ")))
+	}
+	return reports
+}
+
+// isHeld reports whether the mirror has to stay suspended, because its Pods could not start.
+func (w *Worker) isHeld() bool {
+	return mirror.Suspended(w.Mirror) && len(carry.Marked(w.Mirror)) > 0 &&
+		(!w.Carry.Current || len(w.Carry.Blocked) > 0)
+}

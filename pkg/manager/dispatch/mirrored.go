@@ -1,0 +1,227 @@
+package dispatch
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/carry"
+	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/wake"
+)
+
+// planMissing creates the mirror. A Job with progress, or one with objects to carry, gets a
+// suspended one: the mirror is seeded, and the objects are carried, before it may start.
+func planMissing(s *Snapshot, w *Worker) Plan {
+	if wait := w.Creations.backoff(freeCreations, s.Now); wait > 0 {
+		return Plan{After: wait, Reports: []Report{warn(v1alpha1.EventMirrorRecreated,
+			"Worker "+w.Name+": somebody there keeps deleting the Job")}}
+	}
+	target := s.target(w)
+	target.FreshStart, target.DeadlineSpent = mirror.FreshStart(s.Job), mirror.DeadlineSpent(s.Job, s.Now)
+	target.Suspended = mirror.NeedsSeed(s.Job) || len(w.Carry.Kinds) > 0
+	_, problem := onClusterLost(s)
+	m := mirror.Project(s.Job, target)
+	carry.Mark(m, w.Carry.Kinds)
+	return Plan{
+		Actions: []Action{CreateMirror{At{w.Name, m}}},
+		Reports: append(problem, note(v1alpha1.EventMirrored, "Created in worker "+w.Name)),
+		Again:   true,
+	}
+}
+
+func planDeleted(s *Snapshot, w *Worker) Plan {
+	if s.endedShort(w) {
+		return Plan{} // see reopen
+	}
+	return Plan{Reports: []Report{warn(v1alpha1.EventMirrorRecreated,
+		"The Job was deleted in worker "+w.Name+"; it is created there again when it is gone")}}
+}
+
+// planMirrored keeps a mirror and its hub Job in step: the worker's status goes up, then the hub's
+// spec goes down, then the reason for which Pods wait is reported. The first step with an action
+// ends the plan.
+func planMirrored(s *Snapshot, w *Worker) Plan {
+	var plan Plan
+	for _, step := range []func(*Snapshot, *Worker) Plan{unfence, seed, reflect, reopen, carryObjects, align, unstick, relocate} {
+		next := step(s, w)
+		plan.Actions = next.Actions
+		plan.Reports = append(plan.Reports, next.Reports...)
+		plan.After = wake.Soonest(plan.After, next.After)
+		plan.AwaitsCapacity = plan.AwaitsCapacity || next.AwaitsCapacity
+		plan.Behind = plan.Behind || next.Behind
+		if len(plan.Actions) > 0 {
+			plan.Again = true
+			return plan
+		}
+	}
+	plan.After = wake.Soonest(plan.After, s.Timing.Recheck)
+	return plan
+}
+
+// unfence confirms to the worker's Job controller that a Job that it has fenced may continue: it is
+// still placed there.
+func unfence(_ *Snapshot, w *Worker) Plan {
+	if !v1alpha1.IsFenced(w.Mirror) || mirror.Finished(w.Mirror) {
+		return Plan{}
+	}
+	return Plan{
+		Actions: []Action{UnfenceMirror{At{w.Name, w.Mirror}}},
+		Reports: []Report{note(v1alpha1.EventConfirmed, "Worker "+w.Name+
+			" had stopped the Job while it was out of touch with the hub; it may go on")},
+	}
+}
+
+// seed writes the progress known at the hub into a mirror that has not started and knows less.
+func seed(s *Snapshot, w *Worker) Plan {
+	status, due := mirror.SeedDue(s.Job, w.Mirror)
+	if !due {
+		return Plan{}
+	}
+	return Plan{Actions: []Action{SeedMirror{At: At{w.Name, w.Mirror}, Status: status}}}
+}
+
+// reflect brings the hub Job's status to the mirror's.
+func reflect(s *Snapshot, w *Worker) Plan {
+	if w.StatusRejected {
+		return Plan{}
+	}
+	switch verdict := mirror.Reflect(s.Job, w.Mirror, s.Now).(type) {
+	case mirror.Next:
+		return s.writeStatus(verdict, s.endedShort(w))
+	case mirror.Deferred:
+		return s.deferred(w, verdict)
+	case mirror.Violation:
+		return Plan{Reports: []Report{violated(w, verdict)}}
+	default:
+		return Plan{}
+	}
+}
+
+func violated(w *Worker, verdict mirror.Violation) Report {
+	return Report{
+		Reason: v1alpha1.EventStatusRejected, Warning: true, Rule: verdict.Rule,
+		Message: fmt.Sprintf("Worker %s sent a status that breaks the rule %s: %s", w.Name, verdict.Rule, verdict.Message),
+	}
+}
+
+// deferred waits for the mirror. Only an end that is held back is worth an event.
+func (s *Snapshot) deferred(w *Worker, verdict mirror.Deferred) Plan {
+	var plan Plan
+	if !verdict.Until.IsZero() {
+		plan.After = max(verdict.Until.Sub(s.Now), s.Timing.ProgressFloor)
+	}
+	if verdict.Why == mirror.WhyPodsRemain {
+		plan.Reports = []Report{note(v1alpha1.EventDeferred,
+			"The Job has ended in worker "+w.Name+"; its end is shown when the last of its Pods has ended")}
+	}
+	return plan
+}
+
+// endedShort reports whether the mirror has ended with fewer completions than the hub Job wants by
+// now.
+func (s *Snapshot) endedShort(w *Worker) bool {
+	return mirror.Finished(w.Mirror) && mirror.EndedShort(s.Job, w.Mirror, s.Now)
+}
+
+// reopen deletes a mirror that ended short, once the hub has its progress: the next one continues
+// from there.
+func reopen(s *Snapshot, w *Worker) Plan {
+	if !s.endedShort(w) {
+		return Plan{}
+	}
+	if _, shown := mirror.Reflect(s.Job, w.Mirror, s.Now).(mirror.Unchanged); !shown {
+		return Plan{}
+	}
+	plan := Plan{Reports: []Report{note(v1alpha1.EventMirrorRecreated, fmt.Sprintf(
+		"The Job ended in worker %s with %d of %d completions: it heard too late of more; it is created there again",
+		w.Name, s.Job.Status.Succeeded, ptr.Deref(s.Job.Spec.Completions, 0)))}}
+	plan.delete(w.delete("")...)
+	return plan
+}
+
+// align brings the mirror's spec to the hub's.
+func align(s *Snapshot, w *Worker) Plan {
+	target := s.target(w)
+	target.Suspended = w.isHeld()
+	switch drift := mirror.Drift(s.Job, w.Mirror, target).(type) {
+	case mirror.Patch:
+		return s.patch(w, drift)
+	case mirror.Recreate:
+		plan := Plan{Reports: []Report{note(v1alpha1.EventMirrorRecreated,
+			fmt.Sprintf("Created anew in worker %s: %s: %s", w.Name, drift.Field, drift.Reason))}}
+		plan.delete(w.delete("")...)
+		return plan
+	case mirror.Refuse:
+		return Plan{
+			Reports:        []Report{warn(v1alpha1.EventDrift, fmt.Sprintf("Worker %s: %s: %s", w.Name, drift.Field, drift.Message))},
+			AwaitsCapacity: true,
+		}
+	case mirror.None:
+		return Plan{Reports: w.differences(drift.Notes)}
+	default:
+		return Plan{}
+	}
+}
+
+// patch changes the mirror in place. A Job that is to be resumed where there is no free capacity any
+// more moves instead, and what the worker's admission keeps changing back is reported, not fought.
+func (s *Snapshot) patch(w *Worker, patch mirror.Patch) Plan {
+	wait := w.Patches.backoff(freePatches, s.Now)
+	switch {
+	case w.Unmet.Diff == patch.Diff():
+		return Plan{Reports: w.differences(w.Unmet.Notes)}
+	case s.isResuming(w) && !w.Fits && mirror.OutcomeOf(w.Mirror) == mirror.Undecided:
+		return Plan{
+			Actions:        []Action{Place{Leave: w.Name, Reason: "worker " + w.Name + " has no room to resume it"}},
+			AwaitsCapacity: true,
+		}
+	case wait > 0:
+		return delayPatch(w, patch, wait)
+	default:
+		return Plan{Actions: []Action{PatchMirror{At: At{w.Name, w.Mirror}, Patch: patch}}}
+	}
+}
+
+// isResuming reports whether the hub Job runs (again) while its mirror is still suspended.
+func (s *Snapshot) isResuming(w *Worker) bool {
+	return !mirror.Suspended(s.Job) && mirror.Suspended(w.Mirror)
+}
+
+// differences reports what the worker's admission changed.
+func (w *Worker) differences(notes []mirror.Note) []Report {
+	if len(notes) == 0 {
+		return nil
+	}
+	texts := make([]string, 0, len(notes))
+	for _, n := range notes {
+		texts = append(texts, n.Field+": "+n.Message)
+	}
+	return []Report{warn(v1alpha1.EventDrift, "Worker "+w.Name+": "+strings.Join(texts, "; "))}
+}
+
+func planUnwanted(s *Snapshot, w *Worker) Plan {
+	if mirror.Suspended(s.Job) {
+		if plan := planSuspended(s); len(plan.Actions) > 0 {
+			return plan
+		}
+	}
+	plan := relocate(s, w)
+	plan.Again = true
+	return plan
+}
+
+// relocate moves a Job away from a worker that is drained, or that its cluster selector does not
+// allow any more. Without another that fits the Job continues where it is, and the reason is
+// reported. One that is about to end stays for that.
+func relocate(_ *Snapshot, w *Worker) Plan {
+	if w.Unwanted == "" || w.Mirror != nil && mirror.OutcomeOf(w.Mirror) != mirror.Undecided {
+		return Plan{}
+	}
+	return Plan{
+		Actions:        []Action{Place{Leave: w.Name, Reason: w.Unwanted, Must: true}},
+		AwaitsCapacity: true,
+	}
+}

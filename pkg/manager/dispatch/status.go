@@ -1,0 +1,72 @@
+package dispatch
+
+import (
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+const (
+	// busyFrom is the number of status writes in flight from which the hub counts as busy. By
+	// Little's law that number is the rate of writes times the time that each takes, so it grows
+	// with both; a hub that is far away is busy only if many Jobs change.
+	busyFrom = 8
+	// maxProgressFloor bounds how long progress waits for a busy hub.
+	maxProgressFloor = 10 * time.Second
+	// recheckBusy is when to decide again whether the hub is still busy.
+	recheckBusy = time.Second
+)
+
+// writeStatus writes a status that is due; one that can wait for the next change does, so that both
+// take one write. Nothing waits that something else awaits.
+func (s *Snapshot) writeStatus(next mirror.Next, awaited bool) Plan {
+	if wait := s.statusWait(next); wait > 0 && !awaited {
+		return Plan{After: min(wait, max(s.Timing.ProgressFloor, recheckBusy)), Behind: true}
+	}
+	return Plan{Actions: []Action{WriteStatus{Patch: mirror.StatusPatch(s.Job, &next.Status)}}}
+}
+
+// statusWait is how long a status can wait for the next change. A change of the Job's state does not
+// wait, except that a busy hub learns later that a Job runs.
+func (s *Snapshot) statusWait(next mirror.Next) time.Duration {
+	floor := s.progressFloor()
+	switch {
+	case next.Change == mirror.Progress:
+		return s.LastStatusWrite.Add(floor).Sub(s.Now)
+	case s.onlyStarts(&next.Status) && floor > s.Timing.ProgressFloor, s.onlyAnnouncesEnd(&next.Status):
+		return s.MirrorChanged.Add(floor).Sub(s.Now)
+	default:
+		return 0
+	}
+}
+
+// progressFloor is the least time between two writes of a Job's progress: longer by as much as the
+// hub has writes in flight.
+func (s *Snapshot) progressFloor() time.Duration {
+	if s.Timing.ProgressFloor == 0 {
+		return 0 // each change is wanted
+	}
+	busy := max(s.WritesInFlight-busyFrom, 0)
+	return min(s.Timing.ProgressFloor*time.Duration(1+busy), max(maxProgressFloor, s.Timing.ProgressFloor))
+}
+
+// onlyStarts reports whether all that is new, besides progress, is that the Job has started.
+func (s *Snapshot) onlyStarts(next *batchv1.JobStatus) bool {
+	return s.Job.Status.StartTime == nil && len(next.Conditions) == 0
+}
+
+// onlyAnnouncesEnd reports whether all that is new, besides progress, is that the Job will end. When
+// its Pods have ended already, the end itself is some milliseconds away.
+func (s *Snapshot) onlyAnnouncesEnd(next *batchv1.JobStatus) bool {
+	shown := s.Job.Status
+	added := slices.DeleteFunc(slices.Clone(next.Conditions), func(n batchv1.JobCondition) bool {
+		return slices.ContainsFunc(shown.Conditions, func(c batchv1.JobCondition) bool { return c.Type == n.Type })
+	})
+	isMore := func(c batchv1.JobCondition) bool {
+		return c.Type != batchv1.JobSuccessCriteriaMet && c.Type != batchv1.JobFailureTarget
+	}
+	return len(added) > 0 && !slices.ContainsFunc(added, isMore) && shown.StartTime.Equal(next.StartTime)
+}

@@ -1,0 +1,32 @@
+// Package job is the controller of hub Jobs: it mirrors each Job with spec.managedBy
+// jobferry.dev/dispatcher to a worker, and brings the worker's status back.
+//
+//	hub Jobs (watch) ───┐                                      ┌─▶ hub: placement, status, finalizer
+//	mirrors  (watch) ───┼─▶ queue ─▶ look ─▶ Decide ─▶ apply ──┤
+//	workers' state   ───┤           (Snapshot)  (Plan)         └─▶ worker: mirror
+//	freed capacity   ───┘
+//
+// The key of the queue is the hub Job's namespace and name, which the mirror shares. Whatever
+// happens, on the hub or in a worker, one reconcile of that name gathers both objects, does what
+// package dispatch decides, and repeats this until nothing is left to do but to wait.
+//
+//   - triggers.go enqueues Jobs; limiter.go keeps a slow worker from taking all reconciles;
+//     startup.go delays the first placements until the workers are connected.
+//   - gather.go reads. What it reads from has no method that writes.
+//   - apply.go carries a plan out: place.go and hub.go write to the hub; mirrors.go, verify.go and
+//     carry.go write to workers; scheduler.go reserves capacity.
+//   - store.go has one record (record.go) of each Job.
+//
+// # What is remembered
+//
+// Nothing that can't be derived again from the objects, but for what record says. Reservations of
+// capacity are made again from the hub's Jobs after a restart.
+//
+// # When the hub itself is read
+//
+// The cache may be behind, and that of a process that stood still may be old. So nothing is deleted
+// in a worker as orphaned or stale, and no stale mirror is suspended, before a live read of the hub
+// says so. A mirror is created on the hub's answer to a write of the last five seconds, which places
+// the Job, or else after a live read. This replaces a watchdog over the process and costs no request
+// on the plain way of a Job.
+package job

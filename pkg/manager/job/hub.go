@@ -1,0 +1,89 @@
+package job
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// All writes are merge patches with the UID, and where lists are replaced or a placement is written
+// with the resourceVersion, as precondition: they fail on conflict, and leave fields alone that this
+// build doesn't know.
+
+// patchJob patches a hub Job, and remembers the answer.
+func (r *Reconciler) patchJob(ctx context.Context, t *turn, patch []byte) (*batchv1.Job, error) {
+	answer := named(t.Job)
+	if err := r.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return nil, &hubError{err}
+	}
+	r.wroteHub(t, answer)
+	return answer, nil
+}
+
+// patchStatus patches a hub Job's status, and remembers the answer.
+func (r *Reconciler) patchStatus(ctx context.Context, t *turn, patch []byte) error {
+	r.inFlight.Add(1)
+	defer r.inFlight.Add(-1)
+	answer := named(t.Job)
+	if err := r.client.Status().Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return &hubError{err}
+	}
+	r.wroteHub(t, answer)
+	return nil
+}
+
+func (r *Reconciler) wroteHub(t *turn, answer *batchv1.Job) {
+	for _, worker := range t.record.wrote(answer, r.clock.Now()) {
+		r.workers.PlacementsChanged(worker)
+	}
+}
+
+// removeFinalizer removes our finalizer from a hub Job.
+func (r *Reconciler) removeFinalizer(ctx context.Context, t *turn) (result, error) {
+	meta := exactly(t.Job)
+	meta["finalizers"] = slices.DeleteFunc(slices.Clone(t.Job.Finalizers), func(f string) bool { return f == v1alpha1.FinalizerMirror })
+	_, err := r.patchJob(ctx, t, metadataPatch(meta))
+	if apierrors.IsNotFound(err) {
+		return result{}, nil
+	}
+	return result{}, err
+}
+
+func named(job *batchv1.Job) *batchv1.Job {
+	answer := &batchv1.Job{}
+	answer.Namespace, answer.Name = job.Namespace, job.Name
+	return answer
+}
+
+// exactly is the part of a merge patch that makes it fail unless the object is still as it was seen.
+// Lists in merge patches are replaced as a whole, so the finalizers need it.
+func exactly(job *batchv1.Job) map[string]any {
+	return map[string]any{"uid": job.UID, "resourceVersion": job.ResourceVersion}
+}
+
+// placementPatch writes a hub Job's placement, and adds our finalizer, in one write. A move is nil if
+// the Job isn't moved.
+func placementPatch(job *batchv1.Job, worker string, move *mirror.Move) []byte {
+	meta := exactly(job)
+	meta["annotations"] = mirror.PlacementAnnotations(job, worker, move)
+	if !slices.Contains(job.Finalizers, v1alpha1.FinalizerMirror) {
+		meta["finalizers"] = append(slices.Clone(job.Finalizers), v1alpha1.FinalizerMirror)
+	}
+	return metadataPatch(meta)
+}
+
+func metadataPatch(meta map[string]any) []byte {
+	patch, err := json.Marshal(map[string]any{"metadata": meta})
+	if err != nil {
+		panic(err) // strings and lists of strings
+	}
+	return patch
+}

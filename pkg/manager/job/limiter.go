@@ -1,0 +1,77 @@
+package job
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// limiter limits how many reconciles may wait for one worker at a time, so that a worker that
+// answers slowly, or never, can't hold them all. A Job for which there is no place is deferred, and
+// enqueued when there is one.
+//
+// A Job that is enqueued again may find nothing to do, or no place again. So a place that comes free
+// isn't kept for it; instead, no Job stays deferred for a worker that no reconcile waits for.
+type limiter struct {
+	limit   int
+	enqueue func(...types.NamespacedName)
+
+	mu      sync.Mutex
+	workers map[string]*workerLimit
+}
+
+type workerLimit struct {
+	busy int
+	// deferred are the Jobs in the order of their coming, each once.
+	deferred   []types.NamespacedName
+	isDeferred map[types.NamespacedName]struct{}
+}
+
+func newLimiter(limit int, enqueue func(...types.NamespacedName)) *limiter {
+	return &limiter{limit: limit, enqueue: enqueue, workers: map[string]*workerLimit{}}
+}
+
+// acquire takes a place; false: there is none, and the Job is deferred.
+func (l *limiter) acquire(worker string, key types.NamespacedName) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := l.workers[worker]
+	if w == nil {
+		w = &workerLimit{isDeferred: map[types.NamespacedName]struct{}{}}
+		l.workers[worker] = w
+	}
+	if w.busy < l.limit {
+		w.busy++
+		return true
+	}
+	if _, already := w.isDeferred[key]; !already {
+		w.isDeferred[key] = struct{}{}
+		w.deferred = append(w.deferred, key)
+	}
+	return false
+}
+
+// release gives the place back, and enqueues the Job that was deferred first; all of them, if no
+// reconcile is left whose release would.
+func (l *limiter) release(worker string) {
+	if next := l.free(worker); len(next) > 0 {
+		l.enqueue(next...)
+	}
+}
+
+func (l *limiter) free(worker string) []types.NamespacedName {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w := l.workers[worker]
+	if w.busy--; w.busy == 0 {
+		delete(l.workers, worker)
+		return w.deferred
+	}
+	if len(w.deferred) == 0 {
+		return nil
+	}
+	first := w.deferred[:1]
+	w.deferred = w.deferred[1:]
+	delete(w.isDeferred, first[0])
+	return first
+}

@@ -1,0 +1,80 @@
+package job
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestLimiterDefers(t *testing.T) {
+	var enqueued []types.NamespacedName
+	l := newLimiter(2, func(keys ...types.NamespacedName) { enqueued = append(enqueued, keys...) })
+	key := func(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
+
+	for _, name := range []string{"one", "two"} {
+		if !l.acquire("slow", key(name)) {
+			t.Fatalf("no place for %s of an idle worker", name)
+		}
+	}
+	if l.acquire("slow", key("three")) || l.acquire("slow", key("four")) {
+		t.Fatal("a busy worker took a Job")
+	}
+	if !l.acquire("quick", key("five")) {
+		t.Fatal("a busy worker kept a Job from another")
+	}
+	l.release("slow")
+	l.release("slow")
+	if want := []types.NamespacedName{key("three"), key("four")}; !slices.Equal(enqueued, want) {
+		t.Errorf("enqueued %v, want %v", enqueued, want)
+	}
+	l.release("quick")
+	if len(l.workers) != 0 {
+		t.Errorf("left behind: %v", l.workers)
+	}
+}
+
+// Jobs come in any order, are deferred more than once, and find nothing to do when they come back:
+// all of them have to have their turn.
+func TestLimiterForgetsNoJob(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		var turns []types.NamespacedName
+		l := newLimiter(1+random.IntN(3), func(keys ...types.NamespacedName) { turns = append(turns, keys...) })
+		waiting := map[types.NamespacedName]bool{}
+		inside := 0
+		for range 200 {
+			if random.IntN(2) == 0 { // of ten names, some come again while they're deferred
+				turns = append(turns, types.NamespacedName{Name: strconv.Itoa(random.IntN(10))})
+			}
+			switch {
+			case len(turns) > 0 && random.IntN(2) == 0:
+				key := turns[0]
+				turns = turns[1:]
+				delete(waiting, key)
+				if random.IntN(4) == 0 {
+					break // nothing to do for it
+				}
+				if l.acquire("worker", key) {
+					inside++
+				} else {
+					waiting[key] = true
+				}
+			case inside > 0:
+				inside--
+				l.release("worker")
+			}
+		}
+		for ; inside > 0; inside-- {
+			l.release("worker")
+		}
+		for _, key := range turns {
+			delete(waiting, key)
+		}
+		if len(waiting) > 0 || len(l.workers) > 0 {
+			t.Fatalf("seed %d: forgotten %v, left behind %v", seed, waiting, l.workers)
+		}
+	}
+}

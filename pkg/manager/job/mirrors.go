@@ -1,0 +1,245 @@
+package job
+
+import (
+	"context"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// createMirror creates a mirror. A mirror of the name that is there already is ours if the answer to
+// an earlier create was lost.
+func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a dispatch.CreateMirror) (result, error) {
+	if err := r.verifyWanted(ctx, t, w.Name()); err != nil {
+		return result{}, err
+	}
+	if left, err := r.hasLeftFormer(ctx, t); err != nil || !left {
+		return result{changed: !left}, err
+	}
+	if err := r.checkVolumeClaims(ctx, w, a.Mirror); err != nil {
+		return result{}, err
+	}
+	created := a.Mirror.DeepCopy()
+	err := w.Client().Create(ctx, created)
+	if apierrors.IsNotFound(err) && ptr.Deref(w.View().Spec.CreateNamespaces, true) {
+		if err = createNamespace(ctx, w, created.Namespace); err == nil {
+			created = a.Mirror.DeepCopy()
+			err = w.Client().Create(ctx, created)
+		}
+	}
+	if apierrors.IsAlreadyExists(err) {
+		return r.takeExisting(ctx, t, w)
+	}
+	if err != nil {
+		return result{}, refusalOf(w.Name(), created.Namespace, err)
+	}
+	now := r.clock.Now()
+	r.wroteMirror(t.record, w, created)
+	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.creations = m.creations.next(t.Job, now) })
+	if t.Job.Status.StartTime == nil {
+		mirrorLatency.Observe(t.known.age(t.Job, now).Seconds())
+	}
+	return changed, nil
+}
+
+// hasLeftFormer reads from the worker that a Job was moved from whether it still has a mirror: its
+// cache may be behind, just after it was reconnected. A mirror that is found is remembered, and
+// deleted first.
+func (r *Reconciler) hasLeftFormer(ctx context.Context, t *turn) (bool, error) {
+	former, ok := r.workers.get(t.Job.Annotations[v1alpha1.AnnotationMovedFrom])
+	if !ok || former.Name() == t.Assigned.Name || r.workers.Loss(former.Name()).State == clusters.Lost {
+		return true, nil
+	}
+	var existing batchv1.Job
+	err := former.Client().Get(ctx, t.Key, &existing)
+	switch {
+	case apierrors.IsNotFound(err):
+		return true, nil
+	case err != nil:
+		return false, &workerError{former.Name(), err}
+	case mirror.Owns(r.options.Origin, t.Job.UID, &existing) != mirror.Ours:
+		return true, nil
+	default:
+		r.wroteMirror(t.record, former, &existing)
+		return false, nil
+	}
+}
+
+// takeExisting remembers the Job that has the mirror's name already, unless it isn't ours.
+func (r *Reconciler) takeExisting(ctx context.Context, t *turn, w worker) (result, error) {
+	var existing batchv1.Job
+	err := w.Client().Get(ctx, t.Key, &existing)
+	if apierrors.IsNotFound(err) {
+		return changed, nil // gone meanwhile: create it again
+	}
+	if err != nil {
+		return result{}, &workerError{w.Name(), err}
+	}
+	if mirror.Owns(r.options.Origin, t.Job.UID, &existing) == mirror.Foreign {
+		return result{}, &refusalError{worker: w.Name(), reason: v1alpha1.EventConflict,
+			text: "has a Job " + t.Key.String() + " that isn't ours; it is left alone"}
+	}
+	r.wroteMirror(t.record, w, &existing)
+	return changed, nil
+}
+
+// createNamespace makes the namespace of a Job in a worker.
+func createNamespace(ctx context.Context, w worker, name string) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name:   name,
+		Labels: map[string]string{"app.kubernetes.io/managed-by": "jobferry"},
+	}}
+	return client.IgnoreAlreadyExists(w.Client().Create(ctx, namespace))
+}
+
+// refusalOf tells the errors after which the worker can't take the Job from those after which to try
+// again.
+func refusalOf(worker, namespace string, err error) error {
+	switch {
+	case apierrors.IsNotFound(err):
+		return &refusalError{worker: worker, reason: v1alpha1.EventMirrorRefused,
+			text: "has no namespace " + namespace + ", and its WorkerCluster doesn't let Jobferry create it (spec.createNamespaces)"}
+	case isRefusal(err):
+		return &refusalError{worker: worker, reason: v1alpha1.EventMirrorRefused, text: "refused the Job: " + err.Error()}
+	default:
+		return &workerError{worker, err}
+	}
+}
+
+// seedMirror writes the progress made elsewhere into a mirror that hasn't started.
+func (r *Reconciler) seedMirror(ctx context.Context, t *turn, w worker, a dispatch.SeedMirror) (result, error) {
+	answer := named(a.Mirror)
+	patch := client.RawPatch(types.MergePatchType, mirror.SeedPatch(a.Mirror, &a.Status))
+	if err := w.Client().Status().Patch(ctx, answer, patch); err != nil {
+		return result{}, &workerError{w.Name(), err}
+	}
+	r.wroteMirror(t.record, w, answer)
+	return changed, nil
+}
+
+// patchMirror changes a mirror in place, and remembers what the worker's admission changed back at
+// once.
+func (r *Reconciler) patchMirror(ctx context.Context, t *turn, w worker, a dispatch.PatchMirror) (result, error) {
+	answer, err := sendPatch(ctx, w, a.Mirror, a.Patch.Bytes())
+	now := r.clock.Now()
+	var unmet []mirror.Note
+	switch {
+	case apierrors.IsInvalid(err) || apierrors.IsForbidden(err):
+		unmet = []mirror.Note{{Field: "spec", Message: "refused: " + err.Error()}}
+	case err != nil:
+		return result{}, err
+	default:
+		r.wroteMirror(t.record, w, answer)
+		unmet = a.Patch.Unmet(answer)
+	}
+	t.record.updateMirror(w.Name(), func(m *mirrorMemory) {
+		if err == nil {
+			m.patches = m.patches.next(t.Job, now)
+		}
+		if len(unmet) > 0 {
+			m.unmet, m.unmetAt = dispatch.Unmet{Diff: a.Patch.Diff(), Notes: unmet}, now
+		}
+	})
+	return changed, nil
+}
+
+// suspendMirror suspends a stale mirror.
+func (r *Reconciler) suspendMirror(ctx context.Context, t *turn, w worker, a dispatch.SuspendMirror) (result, error) {
+	if stale, err := r.isStale(ctx, t, w.Name()); err != nil || !stale {
+		return result{}, err // the cache was behind: its next event enqueues the Job
+	}
+	return r.patchAndRemember(ctx, t, w, a.Mirror, mirror.SuspendPatch(a.Mirror))
+}
+
+// unfenceMirror lets a Job continue that the worker's Job controller has fenced.
+func (r *Reconciler) unfenceMirror(ctx context.Context, t *turn, w worker, a dispatch.UnfenceMirror) (result, error) {
+	job, err := r.liveJob(ctx, t)
+	if err != nil || job == nil || job.Annotations[v1alpha1.AnnotationCluster] != w.Name() {
+		return result{}, err // likewise
+	}
+	return r.patchAndRemember(ctx, t, w, a.Mirror, mirror.ConfirmPatch(a.Mirror))
+}
+
+func (r *Reconciler) patchAndRemember(ctx context.Context, t *turn, w worker, m *batchv1.Job, patch []byte) (result, error) {
+	answer, err := sendPatch(ctx, w, m, patch)
+	if err != nil {
+		return result{}, err
+	}
+	r.wroteMirror(t.record, w, answer)
+	return changed, nil
+}
+
+func sendPatch(ctx context.Context, w worker, m *batchv1.Job, patch []byte) (*batchv1.Job, error) {
+	answer := named(m)
+	if err := w.Client().Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return nil, &workerError{w.Name(), err}
+	}
+	return answer, nil
+}
+
+// disownMirror removes the marks of a mirror from a Job in a worker.
+func (r *Reconciler) disownMirror(ctx context.Context, w worker, a dispatch.DisownMirror) (result, error) {
+	meta := exactly(a.Mirror)
+	meta["labels"] = map[string]any{v1alpha1.LabelOrigin: nil}
+	meta["annotations"] = map[string]any{v1alpha1.AnnotationHubUID: nil, v1alpha1.AnnotationProjected: nil}
+	_, err := sendPatch(ctx, w, a.Mirror, metadataPatch(meta))
+	if apierrors.IsNotFound(err) {
+		err = nil
+	}
+	return result{changed: err == nil}, err
+}
+
+// wroteMirror remembers a mirror as its worker answered.
+func (r *Reconciler) wroteMirror(rec *record, w worker, answer *batchv1.Job) {
+	mirror.Slim(answer)
+	write := ownWrite{job: answer, at: r.clock.Now()}
+	rec.updateMirror(w.Name(), func(m *mirrorMemory) { m.write = write })
+}
+
+// failedCreate is the reason of the events of Job controllers, built-in and embedded, about Pods that
+// they couldn't create.
+const failedCreate = "FailedCreate"
+
+// readCreateErrors reads from a worker's events why a mirror has no Pods: quotas, admission and
+// missing objects show nowhere else. They are read once for a mirror.
+func (r *Reconciler) readCreateErrors(ctx context.Context, t *turn, w worker, a dispatch.ReadCreateErrors) (result, error) {
+	var events corev1.EventList
+	err := w.Client().List(ctx, &events, client.InNamespace(a.Mirror.Namespace), client.MatchingFieldsSelector{
+		Selector: fields.SelectorFromSet(fields.Set{"involvedObject.uid": string(a.Mirror.UID), "reason": failedCreate}),
+	})
+	answer := latestMessage(events.Items)
+	switch {
+	case apierrors.IsForbidden(err):
+		// That is an answer, too: the Job isn't to wait for one, but to move in its time.
+		answer = "the Job has no Pods, and why can't be read: " + err.Error()
+	case err != nil:
+		return result{}, &workerError{w.Name(), err}
+	}
+	now := r.clock.Now()
+	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.asked, m.askedAt, m.createError = a.Mirror.UID, now, answer })
+	return changed, nil
+}
+
+func latestMessage(events []corev1.Event) string {
+	var latest *corev1.Event
+	for i := range events {
+		if latest == nil || latest.LastTimestamp.Before(&events[i].LastTimestamp) {
+			latest = &events[i]
+		}
+	}
+	if latest == nil {
+		return ""
+	}
+	return latest.Message
+}

@@ -1,0 +1,66 @@
+package job
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+)
+
+// ownWriteExpires is how long a write is remembered if the cache never shows it: the object may have
+// been changed back, or deleted, before the watch saw it.
+const ownWriteExpires = time.Minute
+
+// ownWrite is the last write of this process to a Job, until the cache has caught up, so that no
+// decision rests on a state that it has replaced. controller-runtime 0.24 has no client that reads
+// its own writes; pkg/worker tracks single Pods, which are created and deleted by the hundred, by
+// expectation instead of by the answer.
+type ownWrite struct {
+	job     *batchv1.Job // as the API server answered; nil: a deletion, or nothing
+	deleted types.UID
+	at      time.Time
+}
+
+// latest returns the newer of what the cache has and what was written; nil: there is no such Job.
+// Callers must not modify it. The cache must be read after the write: what is dropped in between is
+// in the cache already.
+func (w ownWrite) latest(cached *batchv1.Job, now time.Time) *batchv1.Job {
+	switch {
+	case now.Sub(w.at) > ownWriteExpires:
+		return cached
+	case w.job != nil && (cached == nil || newer(w.job, cached)):
+		return w.job
+	case w.job == nil && cached != nil && cached.UID == w.deleted && cached.DeletionTimestamp == nil:
+		leaving := cached.DeepCopy()
+		leaving.DeletionTimestamp = &metav1.Time{Time: w.at}
+		return leaving
+	default:
+		return cached
+	}
+}
+
+// observe drops the write if a Job from the watch shows it, and reports whether the Job is just what
+// was written.
+func (w *ownWrite) observe(job *batchv1.Job) (echo bool) {
+	switch {
+	case w.job != nil && !newer(w.job, job):
+		echo = w.job.ResourceVersion == job.ResourceVersion
+		*w = ownWrite{}
+	case w.deleted == job.UID && job.DeletionTimestamp != nil:
+		*w = ownWrite{}
+	}
+	return echo
+}
+
+// newer compares the resourceVersions of two states of Jobs of one API server. What can't be
+// compared isn't newer: the cache is right in the end.
+func newer(a, b *batchv1.Job) bool {
+	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
+	return err == nil && order > 0
+}
+
+func keyOf(job *batchv1.Job) types.NamespacedName {
+	return types.NamespacedName{Namespace: job.Namespace, Name: job.Name}
+}

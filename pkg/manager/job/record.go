@@ -1,0 +1,249 @@
+package job
+
+import (
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/kueue"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// record is all that the manager remembers of one hub Job between two reconciles, and of its
+// mirrors. The lock of its store guards it: see update and read. It may be lost, as it is when the
+// manager restarts: then timeouts begin again, and writes that were refused are tried again. Only an
+// orphaning deletion that has to wait for a worker is told by nothing else.
+type record struct {
+	store *store
+	key   types.NamespacedName
+	// uid and indexed are the hub Job as the store's indexes have it; empty: none was seen.
+	uid     types.UID
+	indexed status
+	memory
+}
+
+// memory is the part of a record that a reconcile reads and writes.
+type memory struct {
+	// firstSeen is when this process first saw the hub Job.
+	firstSeen time.Time
+	// hub is the last write to the hub Job, and answered when the hub last answered one, or a live
+	// read.
+	hub      ownWrite
+	answered time.Time
+	// statusWritten is when the hub Job's status was last written.
+	statusWritten time.Time
+	// mirrorChanged is when the first change of a mirror arrived that the hub Job doesn't show.
+	mirrorChanged time.Time
+	// orphan: the hub Job was seen being deleted with the propagation policy Orphan. The hub's
+	// garbage collector removes that mark from the Job, as it finds no Pods there.
+	orphan bool
+	// hubRefusals counts the writes to the hub Job that the hub refused in a row.
+	hubRefusals int
+	// passedOver has the reason for which a worker can't take the Job for a while.
+	passedOver map[string]obstacle
+	// reservedIn is the worker that holds capacity for the Job.
+	reservedIn string
+	// placement is what Kueue is told of the placement; nil: nothing yet.
+	placement *kueue.PlacementResult
+	// reported is what was reported about the Job.
+	reported reported
+	// mirrors is what is remembered of the Job's mirrors, by worker.
+	mirrors map[string]*mirrorMemory
+}
+
+// obstacle is why a worker can't take a Job until some time.
+type obstacle struct {
+	reason string
+	until  time.Time
+}
+
+// mirrorMemory is what is remembered of a Job's mirror in one worker.
+type mirrorMemory struct {
+	// write is the last write to the mirror.
+	write ownWrite
+	// unmet is the last patch that the worker didn't take, and when it was written.
+	unmet   dispatch.Unmet
+	unmetAt time.Time
+	// patches and creations count the writes for one generation of the hub Job.
+	patches, creations attempts
+	// asked is the mirror whose missing Pods the worker's events were read for, askedAt when, and
+	// createError what they say.
+	asked       types.UID
+	askedAt     time.Time
+	createError string
+	// waiting is the mirror that waits for its first Pod to run, and since when.
+	waiting      types.UID
+	waitingSince time.Time
+	// rejected are the states of hub Job and mirror whose status the hub rejected.
+	rejected string
+}
+
+// attempts are made for one generation of a hub Job.
+type attempts struct {
+	dispatch.Attempts
+	generation int64
+}
+
+// of returns the attempts for the hub Job as it is.
+func (a attempts) of(hub *batchv1.Job, now time.Time) dispatch.Attempts {
+	if a.generation != hub.Generation || now.Sub(a.Last) > dispatch.AttemptsExpire {
+		return dispatch.Attempts{}
+	}
+	return a.Attempts
+}
+
+// next counts one more.
+func (a attempts) next(hub *batchv1.Job, now time.Time) attempts {
+	return attempts{dispatch.Attempts{Count: a.of(hub, now).Count + 1, Last: now}, hub.Generation}
+}
+
+// states names the states of a hub Job and its mirror that a status follows from.
+func states(hub, mirror *batchv1.Job) string {
+	return hub.ResourceVersion + "/" + string(mirror.UID) + "/" + mirror.ResourceVersion
+}
+
+// update changes the memory under the store's lock.
+func (r *record) update(change func(*memory)) {
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
+	change(&r.memory)
+}
+
+// updateMirror changes what is remembered of the mirror in a worker.
+func (r *record) updateMirror(worker string, change func(*mirrorMemory)) {
+	r.update(func(m *memory) {
+		if m.mirrors == nil {
+			m.mirrors = map[string]*mirrorMemory{}
+		}
+		if m.mirrors[worker] == nil {
+			m.mirrors[worker] = &mirrorMemory{}
+		}
+		change(m.mirrors[worker])
+	})
+}
+
+// known is a copy of a memory, with what its maps hold now.
+type known struct {
+	memory
+	mirrors    map[string]mirrorMemory
+	passedOver map[string]string
+}
+
+// read returns a copy of the memory.
+func (r *record) read(now time.Time) known {
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
+	k := known{memory: r.memory}
+	k.memory.mirrors, k.memory.passedOver, k.memory.reported = nil, nil, reported{}
+	for worker, m := range r.mirrors {
+		if k.mirrors == nil {
+			k.mirrors = make(map[string]mirrorMemory, len(r.mirrors))
+		}
+		k.mirrors[worker] = *m
+	}
+	for worker, o := range r.passedOver {
+		if now.After(o.until) {
+			continue
+		}
+		if k.passedOver == nil {
+			k.passedOver = map[string]string{}
+		}
+		k.passedOver[worker] = o.reason
+	}
+	return k
+}
+
+// passOver remembers why a worker can't take the Job until some time.
+func (r *record) passOver(worker, reason string, until time.Time) {
+	r.update(func(m *memory) {
+		if m.passedOver == nil {
+			m.passedOver = map[string]obstacle{}
+		}
+		m.passedOver[worker] = obstacle{reason, until}
+	})
+}
+
+// await has the Job reconciled, or not, when a worker has more free capacity. Call it before the
+// capacity is read: then no capacity that is freed in between is missed.
+func (r *record) await(waits bool) {
+	s := r.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case !waits:
+		delete(s.waiting, r.key)
+	case s.records[r.key] == r:
+		s.waiting[r.key] = struct{}{}
+	}
+}
+
+// observe takes over a hub Job from the watch. It reports whether the Job is just what this process
+// wrote last, and the workers whose Jobs have changed.
+//
+// The caller forgets the record of an earlier Job of the name first.
+func (s *store) observe(job *batchv1.Job, now time.Time) (echo bool, changed []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.openLocked(keyOf(job))
+	if r.firstSeen.IsZero() {
+		r.firstSeen = now
+	}
+	r.orphan = r.orphan || job.DeletionTimestamp != nil && slices.Contains(job.Finalizers, metav1.FinalizerOrphanDependents)
+	echo = r.hub.observe(job)
+	return echo, s.indexLocked(r, job)
+}
+
+// wrote takes over a hub Job as the hub answered a write, and returns the workers whose Jobs have
+// changed. An answer that is the last there is of a Job is not kept: the watch may have told of its
+// end before.
+func (r *record) wrote(job *batchv1.Job, now time.Time) (changed []string) {
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
+	r.answered, r.hubRefusals = now, 0
+	if job.DeletionTimestamp != nil && len(job.Finalizers) == 0 {
+		return nil
+	}
+	mirror.Slim(job)
+	r.hub = ownWrite{job: job, at: now}
+	return r.store.indexLocked(r, job)
+}
+
+// observeMirror takes over a mirror from the watch of a worker; nil: it is gone. It reports whether
+// the mirror is just what this process wrote last.
+func (s *store) observeMirror(worker string, key types.NamespacedName, m *batchv1.Job, now time.Time) (echo bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.openLocked(key)
+	if known := r.mirrors[worker]; known != nil {
+		if m == nil {
+			known.write = ownWrite{}
+		} else if known.write.observe(m) {
+			return true
+		}
+	}
+	if r.mirrorChanged.IsZero() {
+		r.mirrorChanged = now
+	}
+	return false
+}
+
+// age is how long the hub Job has existed. Its creationTimestamp is in whole seconds, so a Job that
+// was seen while it was new counts from then.
+func (m *memory) age(job *batchv1.Job, now time.Time) time.Duration {
+	created := job.CreationTimestamp.Time
+	if m.firstSeen.Sub(created) < 2*time.Second && m.firstSeen.After(created) {
+		created = m.firstSeen
+	}
+	return now.Sub(created)
+}
+
+// placedOn is the worker that the hub Job is placed on; empty: none.
+func (r *record) placedOn() string {
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
+	return r.indexed.worker
+}

@@ -1,0 +1,113 @@
+package job
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+)
+
+const (
+	// maxNote is the API's limit on the note of an event, in bytes.
+	maxNote = 1024
+	// freeWarnings about a Job are reported as they come.
+	freeWarnings = 10
+	// warningInterval is the time after which one more may be reported: a worker that says
+	// something else each time must not fill the hub with events.
+	warningInterval = 30 * time.Second
+)
+
+// reported is what was reported about a Job.
+type reported struct {
+	// texts are the last ones, by reason. One that isn't shown waits for its turn.
+	texts map[string]reportedText
+	// warnings counts those in a row, and warned is when the last one was shown.
+	warnings int
+	warned   time.Time
+}
+
+type reportedText struct {
+	text  string
+	shown bool
+}
+
+// reporter makes events on the hub Job, log lines and metrics of reports: once for the same report,
+// however often it's decided.
+type reporter struct {
+	recorder events.EventRecorder
+	clock    clock.PassiveClock
+}
+
+func (r *reporter) report(log logr.Logger, rec *record, job *batchv1.Job, reports ...dispatch.Report) {
+	if job == nil {
+		return
+	}
+	for _, report := range reports {
+		isNew, show := false, false
+		now := r.clock.Now()
+		rec.update(func(m *memory) { isNew, show = m.reported.add(report, now) })
+		if isNew && report.Rule != "" {
+			statusRejected.WithLabelValues(string(report.Rule)).Inc()
+		}
+		if !show {
+			continue
+		}
+		kind := corev1.EventTypeNormal
+		if report.Warning {
+			kind = corev1.EventTypeWarning
+		}
+		log.Info(report.Message, "reason", report.Reason)
+		r.recorder.Eventf(job, nil, kind, report.Reason, "Dispatch", "%s", clip(report.Message))
+	}
+}
+
+// add says whether a report is new, and whether to show it now.
+func (r *reported) add(report dispatch.Report, now time.Time) (isNew, show bool) {
+	last, known := r.texts[report.Reason]
+	isNew = !known || last.text != report.Message
+	if !isNew && last.shown {
+		return false, false
+	}
+	show = !report.Warning || r.mayWarn(now)
+	if r.texts == nil {
+		r.texts = map[string]reportedText{}
+	}
+	r.texts[report.Reason] = reportedText{report.Message, show}
+	return isNew, show
+}
+
+// mayWarn says whether one more warning may be shown now, and counts it.
+func (r *reported) mayWarn(now time.Time) bool {
+	expired := int(min(now.Sub(r.warned)/warningInterval, freeWarnings))
+	left := max(r.warnings-expired, 0)
+	if left >= freeWarnings {
+		return false
+	}
+	r.warnings, r.warned = left+1, now
+	return true
+}
+
+// keep drops all reports but those that hold now, when nothing is left to do for a Job: if the
+// others hold again, they are new.
+func (r *reported) keep(current []dispatch.Report) {
+	for reason := range r.texts {
+		if !slices.ContainsFunc(current, func(c dispatch.Report) bool { return c.Reason == reason }) {
+			delete(r.texts, reason)
+		}
+	}
+}
+
+func clip(message string) string {
+	const ellipsis = "..."
+	if len(message) <= maxNote {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxNote-len(ellipsis)], "") + ellipsis
+}

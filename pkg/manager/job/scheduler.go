@@ -1,0 +1,142 @@
+package job
+
+import (
+	"context"
+	"sync"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/placement"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// scheduler chooses workers, one Job at a time, and reserves capacity for Jobs in the workers'
+// ledgers.
+type scheduler struct {
+	workers workers
+	store   *store
+	// job reads a hub Job from the cache; nil: there is none.
+	job func(context.Context, types.NamespacedName) *batchv1.Job
+	// admission is what Kueue decides about a Job.
+	admission func(context.Context, *batchv1.Job) dispatch.Admission
+
+	mu sync.Mutex
+	// filled are the ledgers that have the reservations of the Jobs placed before.
+	filled map[string]*capacity.Ledger
+}
+
+// choose finds a worker for a Job, and reserves capacity for it there before the next Job is looked
+// at. What the Job holds elsewhere is kept until its placement is written.
+func (s *scheduler) choose(ctx context.Context, request placement.Request) placement.Decision {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := s.workers.list()
+	candidates := make([]placement.Cluster, 0, len(all))
+	for _, w := range all {
+		s.fillLocked(ctx, w)
+		candidates = append(candidates, candidate(w, types.NamespacedName{}))
+	}
+	decision := placement.Place(request, candidates)
+	if w, ok := s.workers.get(decision.Cluster); ok {
+		reserve(w, request.Job)
+	}
+	return decision
+}
+
+// reserve holds capacity for a Job's Pods in one worker, or none if the name is empty, and releases
+// what the Job held elsewhere.
+func (s *scheduler) reserve(rec *record, job *batchv1.Job, in string) {
+	var before string
+	rec.update(func(m *memory) { before, m.reservedIn = m.reservedIn, in })
+	if before != in {
+		s.release(before, rec.key)
+	}
+	if w, ok := s.workers.get(in); ok {
+		reserve(w, job)
+	}
+}
+
+func (s *scheduler) release(worker string, key types.NamespacedName) {
+	if w, ok := s.workers.get(worker); ok {
+		w.Ledger().Release(key)
+	}
+}
+
+// fill makes the reservations of the Jobs that are placed on a worker, when its ledger is new.
+func (s *scheduler) fill(ctx context.Context, name string) {
+	if w, ok := s.workers.get(name); ok {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.fillLocked(ctx, w)
+	}
+}
+
+func (s *scheduler) fillLocked(ctx context.Context, w worker) {
+	if s.filled[w.Name()] == w.Ledger() {
+		return
+	}
+	s.filled[w.Name()] = w.Ledger()
+	for _, key := range s.store.on(w.Name()) {
+		job := s.job(ctx, key)
+		if job == nil || mirror.Finished(job) {
+			continue
+		}
+		if admission := s.admission(ctx, job); admission.WantsCapacity(job) {
+			s.store.open(key).update(func(m *memory) { m.reservedIn = w.Name() })
+			reserve(w, admission.AsResumed(job))
+		}
+	}
+}
+
+// forget drops a worker that was removed.
+func (s *scheduler) forget(worker string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.filled, worker)
+}
+
+func reserve(w worker, job *batchv1.Job) {
+	w.Ledger().Reserve(keyOf(job), capacity.ShapeOf(&job.Spec.Template), placement.PodsWanted(job))
+}
+
+// fits reports whether a Job that is to be resumed fits in the worker that it's placed on, if what
+// it holds there counts as free.
+func fits(job *batchv1.Job, v workerView) bool {
+	c := candidate(v, keyOf(job))
+	c.Cordoned = false // what is placed may stay
+	return c.Capacity == nil || placement.Place(placement.Request{Job: job}, []placement.Cluster{c}).Cluster != ""
+}
+
+// candidate is a worker as placement sees it for one Job, if that is placed there.
+func candidate(v workerView, job types.NamespacedName) placement.Cluster {
+	view := v.View()
+	version, _ := placement.ParseVersion(view.Version) // unknown: nothing is refused for its age
+	ready, why := view.State == clusters.Ready, view.Reason
+	switch {
+	case view.Removing:
+		ready, why = false, v1alpha1.ReasonRemoving
+	case ready && isListing(view):
+		ready, why = false, notYetListed
+	}
+	return placement.Cluster{
+		Name:          v.Name(),
+		Labels:        view.Labels,
+		Ready:         ready,
+		NotReady:      why,
+		Cordoned:      view.Spec.Cordoned || view.Spec.Drain,
+		Weight:        view.Spec.Weight,
+		Version:       version,
+		JobController: view.Spec.JobController,
+		Capacity:      v.Free(job),
+	}
+}
+
+// notYetListed is why a connected worker takes no new Jobs yet.
+const notYetListed = "its nodes and Pods are being listed"
+
+func isListing(view clusters.View) bool { return view.State == clusters.Ready && view.Capacity.Listing }

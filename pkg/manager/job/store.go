@@ -1,0 +1,182 @@
+package job
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// Phase is where a hub Job is, as counted in metrics.
+type Phase string
+
+// The phases of a hub Job.
+const (
+	PhasePending   Phase = "Pending"
+	PhaseSuspended Phase = "Suspended"
+	PhasePlaced    Phase = "Placed"
+	PhaseRunning   Phase = "Running"
+	PhaseFinished  Phase = "Finished"
+)
+
+func phaseOf(job *batchv1.Job) Phase {
+	switch {
+	case mirror.Finished(job):
+		return PhaseFinished
+	case mirror.Suspended(job):
+		return PhaseSuspended
+	case job.Annotations[v1alpha1.AnnotationCluster] == "":
+		return PhasePending
+	case job.Status.StartTime == nil:
+		return PhasePlaced
+	default:
+		return PhaseRunning
+	}
+}
+
+// status is the worker and the phase of a hub Job.
+type status struct {
+	worker string
+	phase  Phase
+}
+
+// store holds the records of all Jobs, one for each, and indexes over them. The watches of the hub
+// and of the workers open records; the watch of the hub forgets them. A reconcile that is under way
+// when its Job is forgotten keeps a record that is in the store no more, so that nothing of the Job
+// comes back.
+type store struct {
+	mu      sync.Mutex
+	records map[types.NamespacedName]*record
+	byUID   map[types.UID]*record
+	// onWorker has the Jobs placed on a worker, counts the Jobs by worker and phase.
+	onWorker map[string]map[types.NamespacedName]struct{}
+	counts   map[status]int
+	// waiting are the Jobs to be reconciled when a worker has more free capacity, or another state.
+	waiting map[types.NamespacedName]struct{}
+}
+
+func newStore() *store {
+	return &store{
+		records:  map[types.NamespacedName]*record{},
+		byUID:    map[types.UID]*record{},
+		onWorker: map[string]map[types.NamespacedName]struct{}{},
+		counts:   map[status]int{},
+		waiting:  map[types.NamespacedName]struct{}{},
+	}
+}
+
+// open returns the record of a name, and makes one if there is none.
+func (s *store) open(key types.NamespacedName) *record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.openLocked(key)
+}
+
+func (s *store) openLocked(key types.NamespacedName) *record {
+	r := s.records[key]
+	if r == nil {
+		r = &record{store: s, key: key}
+		s.records[key] = r
+	}
+	return r
+}
+
+// ofUID returns the record of a hub Job; nil: there is none.
+func (s *store) ofUID(uid types.UID) *record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.byUID[uid]
+}
+
+// indexLocked takes over the worker and the phase of a hub Job, and returns the workers whose Jobs
+// have changed.
+func (s *store) indexLocked(r *record, job *batchv1.Job) (changed []string) {
+	if s.records[r.key] != r {
+		return nil // forgotten: a write's answer came after the deletion
+	}
+	next := status{job.Annotations[v1alpha1.AnnotationCluster], phaseOf(job)}
+	if r.uid == job.UID && r.indexed == next {
+		return nil
+	}
+	before := s.unindexLocked(r)
+	r.uid, r.indexed = job.UID, next
+	s.byUID[r.uid] = r
+	if s.onWorker[next.worker] == nil {
+		s.onWorker[next.worker] = map[types.NamespacedName]struct{}{}
+	}
+	s.onWorker[next.worker][r.key] = struct{}{}
+	s.counts[next]++
+	return slices.DeleteFunc([]string{before, next.worker}, func(w string) bool { return w == "" })
+}
+
+func (s *store) unindexLocked(r *record) (worker string) {
+	if r.uid == "" {
+		return ""
+	}
+	was := r.indexed
+	delete(s.byUID, r.uid)
+	if delete(s.onWorker[was.worker], r.key); len(s.onWorker[was.worker]) == 0 {
+		delete(s.onWorker, was.worker)
+	}
+	if s.counts[was]--; s.counts[was] == 0 {
+		delete(s.counts, was)
+	}
+	return was.worker
+}
+
+// forget drops a record, unless the name is that of another hub Job by now. It returns the record
+// as it was; nil: there was none.
+func (s *store) forget(key types.NamespacedName, uid types.UID) *record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.records[key]
+	if r == nil || r.uid != uid {
+		return nil
+	}
+	s.unindexLocked(r)
+	delete(s.records, key)
+	delete(s.waiting, key)
+	return r
+}
+
+// forgetWorker drops what is remembered of the mirrors in a worker that was removed.
+func (s *store) forgetWorker(worker string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.records {
+		delete(r.mirrors, worker)
+	}
+}
+
+// on returns the Jobs placed on a worker.
+func (s *store) on(worker string) []types.NamespacedName {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.onWorker[worker]))
+}
+
+// unfinished returns the number of Jobs placed on a worker that have not finished.
+func (s *store) unfinished(worker string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.onWorker[worker]) - s.counts[status{worker, PhaseFinished}]
+}
+
+// counted returns the number of Jobs by worker and phase.
+func (s *store) counted() map[status]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.counts)
+}
+
+// waiters returns the Jobs that wait for capacity.
+func (s *store) waiters() []types.NamespacedName {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.waiting))
+}

@@ -1,0 +1,151 @@
+package job
+
+import (
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+)
+
+// onWorker is a Job on a worker that hasn't started; "" isn't placed.
+func onWorker(name, worker string) *batchv1.Job {
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, UID: types.UID("uid-" + name)}}
+	if worker != "" {
+		job.Annotations = map[string]string{v1alpha1.AnnotationCluster: worker}
+	}
+	return job
+}
+
+func finished(job *batchv1.Job) *batchv1.Job {
+	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
+	return job
+}
+
+func running(job *batchv1.Job) *batchv1.Job {
+	job.Status.StartTime = ptr.To(metav1.NewTime(noon))
+	return job
+}
+
+func TestStoreIndexes(t *testing.T) {
+	s := newStore()
+	see := func(job *batchv1.Job) []string {
+		_, changed := s.observe(job, noon)
+		return changed
+	}
+	see(onWorker("one", ""))
+	see(onWorker("two", "a"))
+	see(running(onWorker("three", "a")))
+	if changed := see(onWorker("one", "a")); !slices.Equal(changed, []string{"a"}) {
+		t.Errorf("one was placed: %v changed", changed)
+	}
+	see(finished(onWorker("three", "a")))
+	if changed := see(onWorker("two", "b")); !slices.Equal(changed, []string{"a", "b"}) {
+		t.Errorf("two was moved: %v changed", changed)
+	}
+
+	want := map[status]int{{"a", PhasePlaced}: 1, {"a", PhaseFinished}: 1, {"b", PhasePlaced}: 1}
+	if got := s.counted(); !maps.Equal(got, want) {
+		t.Errorf("counts %v, want %v", got, want)
+	}
+	if got := s.unfinished("a"); got != 1 {
+		t.Errorf("%d unfinished on a, want 1", got)
+	}
+	if got := len(s.on("a")); got != 2 {
+		t.Errorf("%d Jobs on a, want 2", got)
+	}
+	for _, name := range []string{"one", "two", "three", "three"} {
+		job := onWorker(name, "")
+		s.open(keyOf(job)).await(true)
+		s.forget(keyOf(job), job.UID)
+		s.forget(keyOf(job), "")
+	}
+	if len(s.records)+len(s.byUID)+len(s.counts)+len(s.onWorker)+len(s.waiting) != 0 {
+		t.Errorf("left behind: %+v", s)
+	}
+}
+
+// A reconcile that is under way when its Job is forgotten brings nothing of the Job back, nor does
+// the answer to a write that races with the deletion.
+func TestForgottenStaysForgotten(t *testing.T) {
+	s := newStore()
+	job := onWorker("one", "a")
+	s.observe(job, noon)
+	rec := s.open(keyOf(job))
+	if s.forget(keyOf(job), "another") != nil {
+		t.Error("a Job is forgotten for another of its name")
+	}
+	if s.forget(keyOf(job), job.UID) != rec {
+		t.Error("the record isn't forgotten")
+	}
+	rec.await(true)
+	rec.passOver("a", "refused", noon.Add(time.Hour))
+	rec.updateMirror("a", func(m *mirrorMemory) { m.createError = "quota" })
+	if changed := rec.wrote(running(job), noon); changed != nil {
+		t.Errorf("a write's answer changed %v", changed)
+	}
+	if len(s.records)+len(s.byUID)+len(s.counts)+len(s.onWorker)+len(s.waiting) != 0 {
+		t.Errorf("came back: %+v", s)
+	}
+	if k := s.open(keyOf(job)).read(noon); k.passedOver != nil || k.mirrors != nil || k.hub.job != nil {
+		t.Errorf("the next Job of the name starts with %+v", k)
+	}
+}
+
+func TestPassedOverExpires(t *testing.T) {
+	rec := newStore().open(types.NamespacedName{Name: "one"})
+	rec.passOver("a", "name taken", noon.Add(time.Minute))
+	rec.passOver("b", "refused", noon.Add(time.Hour))
+	if got, want := rec.read(noon).passedOver, map[string]string{"a": "name taken", "b": "refused"}; !maps.Equal(got, want) {
+		t.Errorf("at first: %v, want %v", got, want)
+	}
+	if got, want := rec.read(noon.Add(2*time.Minute)).passedOver, map[string]string{"b": "refused"}; !maps.Equal(got, want) {
+		t.Errorf("later: %v, want %v", got, want)
+	}
+}
+
+func TestRecordObserves(t *testing.T) {
+	s := newStore()
+	job := onWorker("one", "a")
+	job.CreationTimestamp = metav1.NewTime(noon)
+	s.observe(job, noon.Add(900*time.Millisecond))
+	known := s.open(keyOf(job)).read(noon)
+	if got := known.age(job, noon.Add(time.Second)); got != 100*time.Millisecond {
+		t.Errorf("a Job seen while new is %s old, want 100ms", got)
+	}
+	job.DeletionTimestamp, job.Finalizers = ptr.To(metav1.NewTime(noon)), []string{metav1.FinalizerOrphanDependents}
+	s.observe(job, noon)
+	job.Finalizers = nil
+	s.observe(job, noon)
+	if !s.open(keyOf(job)).read(noon).orphan {
+		t.Error("the policy Orphan is forgotten when its finalizer goes")
+	}
+}
+
+func TestObservedMirrors(t *testing.T) {
+	s := newStore()
+	key, mirror := keyOf(state("m", "")), state("m", "10")
+	rec := s.open(key)
+	rec.updateMirror("a", func(m *mirrorMemory) { m.write = ownWrite{job: mirror, at: noon} })
+	if !s.observeMirror("a", key, mirror, noon) || !rec.read(noon).mirrorChanged.IsZero() {
+		t.Error("what was written isn't taken for an echo")
+	}
+	if s.observeMirror("a", key, state("m", "11"), noon) || rec.read(noon).mirrorChanged != noon {
+		t.Error("a change isn't noted")
+	}
+	s.observeMirror("a", key, nil, noon.Add(time.Hour))
+	if got := rec.read(noon).mirrorChanged; got != noon {
+		t.Errorf("waits since %s, want the first change", got)
+	}
+	s.forgetWorker("a")
+	if len(rec.read(noon).mirrors) > 0 {
+		t.Error("a worker that was removed is remembered")
+	}
+}

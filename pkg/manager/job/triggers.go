@@ -1,0 +1,145 @@
+package job
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+
+	"github.com/jobferry/jobferry/pkg/manager/kueue"
+	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/queue"
+)
+
+// triggers enqueues Jobs: on events of the hub's Jobs, and of the workers. It implements
+// clusters.Listener and kueue.JobController.
+type triggers struct {
+	*Reconciler
+	queue queue.Queue
+
+	mu sync.Mutex
+	// capacityFreed: the Jobs that wait for capacity will be enqueued soon.
+	capacityFreed bool
+}
+
+// The time from the first free capacity until the Jobs that wait are enqueued: trying all of them
+// costs some 50 µs each.
+const (
+	batchFreed       = 10 * time.Millisecond
+	batchFreedPerJob = 200 * time.Microsecond
+)
+
+// Enqueue has Jobs reconciled.
+func (t *triggers) Enqueue(keys ...types.NamespacedName) {
+	for _, key := range keys {
+		t.queue.Add(ctrl.Request{NamespacedName: key})
+	}
+}
+
+// deferredPriority is that of Jobs that had their turn and were deferred: they come before those
+// that are new, whose priority is zero.
+const deferredPriority = 1
+
+// enqueueDeferred has Jobs reconciled that were deferred at their turn.
+func (t *triggers) enqueueDeferred(keys ...types.NamespacedName) {
+	for _, key := range keys {
+		t.queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(deferredPriority)}, ctrl.Request{NamespacedName: key})
+	}
+}
+
+// EnqueueUnplaced has all Jobs reconciled that wait for capacity.
+func (t *triggers) EnqueueUnplaced() { t.Enqueue(t.store.waiters()...) }
+
+// PlacementResult implements kueue.JobController.
+func (t *triggers) PlacementResult(uid types.UID) (kueue.PlacementResult, bool) {
+	rec := t.store.ofUID(uid)
+	if rec == nil {
+		return kueue.PlacementResult{}, false
+	}
+	p := rec.read(t.clock.Now()).placement
+	return ptr.Deref(p, kueue.PlacementResult{}), p != nil
+}
+
+// MirrorChanged implements clusters.Listener.
+func (t *triggers) MirrorChanged(worker string, key types.NamespacedName) {
+	if w, ok := t.workers.get(worker); ok {
+		m, _ := w.Mirror(key)
+		if t.store.observeMirror(worker, key, m, t.clock.Now()) {
+			return
+		}
+	}
+	t.Enqueue(key)
+}
+
+// WorkerChanged implements clusters.Listener.
+func (t *triggers) WorkerChanged(worker string) {
+	t.startup.workerChanged()
+	if w, ok := t.workers.get(worker); ok {
+		for _, m := range w.Mirrors() {
+			t.Enqueue(keyOf(m))
+		}
+	} else {
+		t.forgetWorker(worker)
+	}
+	t.Enqueue(t.store.on(worker)...)
+	t.EnqueueUnplaced()
+}
+
+// CapacityFreed implements clusters.Listener. The more Jobs wait, the longer freed capacity is
+// gathered before they are all tried again.
+func (t *triggers) CapacityFreed(string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.capacityFreed {
+		return
+	}
+	t.capacityFreed = true
+	time.AfterFunc(batchFreed+time.Duration(len(t.store.waiters()))*batchFreedPerJob, func() {
+		t.mu.Lock()
+		t.capacityFreed = false
+		t.mu.Unlock()
+		t.EnqueueUnplaced()
+	})
+}
+
+// jobEvents handles the watch of the hub's Jobs.
+func (t *triggers) jobEvents() handler.TypedEventHandler[*batchv1.Job, ctrl.Request] {
+	type q = handler.TypedFuncs[*batchv1.Job, ctrl.Request]
+	return q{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*batchv1.Job], _ requests) { t.jobSeen(e.Object) },
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*batchv1.Job], _ requests) {
+			if e.ObjectOld.UID != e.ObjectNew.UID { // a deletion that the watch missed
+				t.jobGone(e.ObjectOld)
+			}
+			t.jobSeen(e.ObjectNew)
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*batchv1.Job], _ requests) { t.jobGone(e.Object) },
+	}
+}
+
+func (t *triggers) jobSeen(job *batchv1.Job) {
+	if !mirror.Managed(job) {
+		return
+	}
+	echo, changed := t.store.observe(job, t.clock.Now())
+	for _, worker := range changed {
+		t.workers.PlacementsChanged(worker)
+	}
+	if !echo {
+		t.Enqueue(keyOf(job))
+	}
+}
+
+func (t *triggers) jobGone(job *batchv1.Job) {
+	if mirror.Managed(job) {
+		t.forget(job)
+		t.Enqueue(keyOf(job))
+	}
+}

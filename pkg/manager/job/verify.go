@@ -1,0 +1,119 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// answerExpires is how old the hub's answer may be that a new mirror rests on. It is shorter than any
+// Lease of a leader that one would set: in a process that stood still for longer (a suspended
+// machine, a starved node) the cache may be old, and another manager may lead.
+const answerExpires = 5 * time.Second
+
+// verifyWanted makes sure that the hub wants the Job to run on this worker. The answer to the write
+// that placed the Job a moment ago says so; any other create takes a live read of the hub. So the
+// plain way of a Job costs no extra request.
+func (r *Reconciler) verifyWanted(ctx context.Context, t *turn, worker string) error {
+	job := t.Job
+	// The wall clock is compared: the monotonic clock stands still with the machine.
+	if age := r.clock.Now().Round(0).Sub(t.record.read(t.Now).answered.Round(0)); age < 0 || age >= answerExpires {
+		var err error
+		if job, err = r.liveJob(ctx, t); err != nil {
+			return err
+		}
+	}
+	if job == nil || job.DeletionTimestamp != nil || mirror.Finished(job) ||
+		job.Annotations[v1alpha1.AnnotationCluster] != worker {
+		return errStale
+	}
+	return nil
+}
+
+// liveJob reads the hub Job past the cache; nil: it is gone, or another one has its name.
+func (r *Reconciler) liveJob(ctx context.Context, t *turn) (*batchv1.Job, error) {
+	var job batchv1.Job
+	if err := r.live.Get(ctx, t.Key, &job); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	if t.Job == nil || job.UID != t.Job.UID {
+		return nil, nil
+	}
+	return &job, nil
+}
+
+// isStale asks the hub itself whether the Job isn't placed on a worker.
+func (r *Reconciler) isStale(ctx context.Context, t *turn, worker string) (bool, error) {
+	job, err := r.liveJob(ctx, t)
+	return job != nil && job.Annotations[v1alpha1.AnnotationCluster] != worker, err
+}
+
+// isGone asks the hub itself whether it has no Job of this UID.
+func (r *Reconciler) isGone(ctx context.Context, key types.NamespacedName, uid types.UID) (bool, error) {
+	var job batchv1.Job
+	err := r.live.Get(ctx, key, &job)
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	return err == nil && job.UID != uid, err
+}
+
+// deleteMirror deletes a mirror, and no other Job of its name.
+func (r *Reconciler) deleteMirror(ctx context.Context, t *turn, w worker, a dispatch.DeleteMirror) (result, error) {
+	if a.VerifyGone != "" {
+		if gone, err := r.isGone(ctx, t.Key, a.VerifyGone); err != nil || !gone {
+			return result{}, err // the cache was behind: its next event enqueues the Job
+		}
+	}
+	if a.VerifyStale {
+		if stale, err := r.isStale(ctx, t, w.Name()); err != nil || !stale {
+			return result{}, err // likewise
+		}
+	}
+	repeated := r.repeated(t, w, a) // before the deletion is all that is known of it
+	err := w.Client().Delete(ctx, a.Mirror,
+		client.Preconditions{UID: &a.Mirror.UID}, client.PropagationPolicy(a.Propagation))
+	if client.IgnoreNotFound(err) != nil {
+		return result{}, &workerError{w.Name(), err}
+	}
+	write := ownWrite{deleted: a.Mirror.UID, at: r.clock.Now()}
+	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.write = write })
+	done := r.reportRepeated(ctx, t, w, repeated)
+	done.changed = true
+	return done, nil
+}
+
+// repeated is what a stale mirror has completed that is made again elsewhere.
+func (r *Reconciler) repeated(t *turn, w worker, a dispatch.DeleteMirror) mirror.Repeated {
+	if !a.Repeats || t.Job == nil {
+		return mirror.Repeated{}
+	}
+	last, now := a.Mirror, r.clock.Now()
+	if newer := mirrorIn(w, t.Key, t.record.read(now).mirrors[w.Name()].write, now); newer != nil && newer.UID == last.UID {
+		last = newer
+	}
+	return mirror.RepeatedBy(t.Job, last)
+}
+
+// reportRepeated counts and reports what a stale mirror completed after its Job had been moved.
+func (r *Reconciler) reportRepeated(ctx context.Context, t *turn, w worker, repeated mirror.Repeated) result {
+	if repeated.Completions == 0 {
+		return result{}
+	}
+	duplicatesTotal.WithLabelValues(w.Name()).Add(float64(repeated.Completions))
+	message := fmt.Sprintf("Worker %s made %d completions that the hub didn't hear of before the Job was moved on; they are made twice",
+		w.Name(), repeated.Completions)
+	if repeated.Indexes != "" {
+		message += ": indexes " + repeated.Indexes
+	}
+	return r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventRanTwice, Warning: true, Message: message})
+}

@@ -1,0 +1,84 @@
+package job
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+)
+
+// What the cache says of a Job may be old: before a mirror is created, the hub itself is read.
+func TestVerifyWantedReadsTheHub(t *testing.T) {
+	cached := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "team", Name: "train", UID: "first", Finalizers: []string{v1alpha1.FinalizerMirror},
+		Annotations: map[string]string{v1alpha1.AnnotationCluster: "a"},
+	}}
+	for name, row := range map[string]struct {
+		now  func(*batchv1.Job) // nil: it's gone
+		want bool
+	}{
+		"as it was":        {now: func(*batchv1.Job) {}, want: true},
+		"it has progress":  {now: func(j *batchv1.Job) { j.Status.Succeeded = 1 }, want: true},
+		"gone":             {},
+		"another one":      {now: func(j *batchv1.Job) { j.UID = "second" }},
+		"being deleted":    {now: func(j *batchv1.Job) { j.DeletionTimestamp = ptr.To(metav1.Unix(5, 0)) }},
+		"placed elsewhere": {now: func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationCluster] = "b" }},
+		"placed nowhere":   {now: func(j *batchv1.Job) { j.Annotations = nil }},
+		"it has ended": {now: func(j *batchv1.Job) {
+			j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hub := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme)
+			if row.now != nil {
+				job := cached.DeepCopy()
+				row.now(job)
+				hub = hub.WithObjects(job)
+			}
+			if got := verify(t, hub.Build(), cached, time.Hour); got != row.want {
+				t.Errorf("%v, want %v", got, row.want)
+			}
+		})
+	}
+}
+
+// The answer to a write that is a moment old needs no second one. When the process stood still, or
+// the clock was set back, the hub is read.
+func TestVerifyWantedTrustsAFreshAnswer(t *testing.T) {
+	hub := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build() // the Job is gone
+	cached := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "team", Name: "train", UID: "first", Annotations: map[string]string{v1alpha1.AnnotationCluster: "a"},
+	}}
+	for age, want := range map[time.Duration]bool{
+		0: true, time.Second: true, answerExpires - 1: true, answerExpires: false, time.Hour: false, -time.Second: false,
+	} {
+		if got := verify(t, hub, cached, age); got != want {
+			t.Errorf("answered %s ago: %v, want %v", age, got, want)
+		}
+	}
+}
+
+// verify reports whether a mirror in worker a is wanted, if the hub answered a write some time ago.
+func verify(t *testing.T, hub client.Reader, cached *batchv1.Job, age time.Duration) bool {
+	t.Helper()
+	r := &Reconciler{live: hub, clock: testingclock.NewFakePassiveClock(noon)}
+	rec := newStore().open(keyOf(cached))
+	rec.update(func(m *memory) { m.answered = noon.Add(-age) })
+	err := r.verifyWanted(t.Context(), &turn{Snapshot: &dispatch.Snapshot{Key: keyOf(cached), Job: cached}, record: rec}, "a")
+	if err != nil && !errors.Is(err, errStale) {
+		t.Fatal(err)
+	}
+	return err == nil
+}

@@ -1,0 +1,99 @@
+package job
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
+)
+
+// workerView is what gather reads of a worker. None of its methods writes.
+type workerView interface {
+	Name() string
+	View() clusters.View
+	// Synced reports whether the worker is connected, and its mirrors have been listed.
+	Synced() bool
+	// LastStart is when its Job controller was last seen to start a mirror.
+	LastStart() time.Time
+	// Mirror reads the cache of the worker's mirrors. It must not be modified.
+	Mirror(key types.NamespacedName) (*batchv1.Job, bool)
+	// Unschedulable is what the worker's Pods say of those of a mirror that wait.
+	Unschedulable(mirror types.UID) capacity.Report
+	// Free is the capacity that is free for one Job, whose own reservation counts as free; nil:
+	// not checked.
+	Free(job types.NamespacedName) *capacity.Capacity
+}
+
+// worker is what the controller uses of a worker.
+type worker interface {
+	workerView
+	Client() client.Client
+	Ledger() *capacity.Ledger
+	Mirrors() []*batchv1.Job
+}
+
+// workers is what the controller uses of the registry of workers.
+type workers interface {
+	// Loaded is closed when all WorkerClusters are known.
+	Loaded() <-chan struct{}
+	get(name string) (worker, bool)
+	list() []worker
+	// holders are the workers with a mirror of this name, in order of names.
+	holders(key types.NamespacedName) []worker
+	Loss(worker string) clusters.Loss
+	// PlacementsChanged is called when the number of Jobs on a worker has changed.
+	PlacementsChanged(worker string)
+}
+
+// registry adapts a clusters.Registry.
+type registry struct{ *clusters.Registry }
+
+func (r registry) get(name string) (worker, bool) {
+	w, ok := r.Get(name)
+	return connected{w}, ok
+}
+
+func (r registry) list() []worker { return wrap(r.List()) }
+
+func (r registry) holders(key types.NamespacedName) []worker { return wrap(r.MirrorHolders(key)) }
+
+func wrap(all []*clusters.Worker) []worker {
+	wrapped := make([]worker, 0, len(all))
+	for _, w := range all {
+		wrapped = append(wrapped, connected{w})
+	}
+	return wrapped
+}
+
+// connected adapts a clusters.Worker.
+type connected struct{ *clusters.Worker }
+
+// Unschedulable implements workerView.
+func (c connected) Unschedulable(mirror types.UID) capacity.Report {
+	return c.Ledger().Unschedulable(mirror)
+}
+
+// Free implements workerView.
+func (c connected) Free(job types.NamespacedName) *capacity.Capacity {
+	if !c.View().Capacity.Known {
+		return nil
+	}
+	return c.Ledger().Free(job)
+}
+
+// views shows gather the workers without what writes.
+type views struct{ workers }
+
+func (v views) view(name string) (workerView, bool) { return v.get(name) }
+
+func (v views) viewHolders(key types.NamespacedName) []workerView {
+	var all []workerView
+	for _, w := range v.holders(key) {
+		all = append(all, w)
+	}
+	return all
+}
