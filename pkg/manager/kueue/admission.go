@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
@@ -16,27 +17,28 @@ import (
 // annotationMinParallelism lets Kueue admit a Job with less parallelism than it asks for.
 const annotationMinParallelism = "kueue.x-k8s.io/job-min-parallelism"
 
-// admissionOf is what a Workload says about its Job, given the checks of ours that it has.
-func admissionOf(job *batchv1.Job, w *kueue.Workload, gates []gate, flavors map[kueue.ResourceFlavorReference]*kueue.ResourceFlavor) dispatch.Admission {
-	if w == nil || len(gates) == 0 {
+// admissionOf is what a Workload says about its Job, given Jobferry's checks of it. It doesn't
+// change what flavor returns; nil: there is none of that name.
+func admissionOf(job *batchv1.Job, w *kueue.Workload, checks []check, flavor func(name string) *kueue.ResourceFlavor) dispatch.Admission {
+	if len(checks) == 0 {
 		return dispatch.Admission{}
 	}
-	admission := dispatch.Admission{Checked: true, Workers: allowed(gates), QuotaReserved: holdsQuota(w) && !refused(w)}
-	if admission.QuotaReserved {
-		admission.ReservedAt = reservedAt(w)
-	}
-	if !admission.QuotaReserved || w.Status.Admission == nil || len(w.Status.Admission.PodSetAssignments) == 0 {
+	admission := dispatch.Admission{Checked: true, Workers: allowedWorkers(checks), QuotaReserved: holdsQuota(w) && !isRefused(w)}
+	if !admission.QuotaReserved {
 		return admission
 	}
-	// A Job has one set of Pods.
-	pods := w.Status.Admission.PodSetAssignments[0]
-	for _, name := range flavorsOf(&pods) {
-		if flavor := flavors[name]; flavor != nil {
-			add(&admission, flavor.Spec.NodeLabels, flavor.Spec.Tolerations)
+	admission.ReservedAt = reservedAt(w)
+	if w.Status.Admission == nil || len(w.Status.Admission.PodSetAssignments) == 0 {
+		return admission
+	}
+	pods := w.Status.Admission.PodSetAssignments[0] // a Job has one
+	for _, name := range slices.Compact(slices.Sorted(maps.Values(pods.Flavors))) {
+		if f := flavor(string(name)); f != nil {
+			add(&admission, f.Spec.NodeLabels, f.Spec.Tolerations)
 		}
 	}
-	for _, check := range w.Status.AdmissionChecks {
-		for _, update := range check.PodSetUpdates {
+	for _, state := range w.Status.AdmissionChecks {
+		for _, update := range state.PodSetUpdates {
 			if update.Name == pods.Name {
 				add(&admission, update.NodeSelector, update.Tolerations)
 			}
@@ -56,19 +58,22 @@ func add(admission *dispatch.Admission, selector map[string]string, tolerations 
 	admission.Tolerations = append(admission.Tolerations, tolerations...)
 }
 
-// flavorsOf are the flavors of a set of Pods, each once, in order.
-func flavorsOf(pods *kueue.PodSetAssignment) []kueue.ResourceFlavorReference {
-	names := slices.Sorted(maps.Values(pods.Flavors))
-	return slices.Compact(names)
+// ownerOf is the Job of a Workload; false: it has another owner.
+func ownerOf(w *kueue.Workload) (metav1.OwnerReference, bool) {
+	owner := metav1.GetControllerOf(w)
+	if owner == nil || owner.Kind != "Job" || owner.APIVersion != batchv1.SchemeGroupVersion.String() {
+		return metav1.OwnerReference{}, false
+	}
+	return *owner, true
 }
 
-// holdsQuota: quota is reserved for the Workload, and isn't about to be taken back.
+// holdsQuota reports whether the Workload has reserved quota that Kueue isn't taking back.
 func holdsQuota(w *kueue.Workload) bool {
 	return is(w, kueue.WorkloadQuotaReserved) && !is(w, kueue.WorkloadEvicted) && !is(w, kueue.WorkloadFinished) &&
 		w.DeletionTimestamp == nil
 }
 
-// reservedAt is when Kueue reserved the quota that is held now, by its clock.
+// reservedAt is when Kueue reserved the present quota, by its clock.
 func reservedAt(w *kueue.Workload) time.Time {
 	reserved := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadQuotaReserved)
 	if reserved == nil {
@@ -77,11 +82,9 @@ func reservedAt(w *kueue.Workload) time.Time {
 	return reserved.LastTransitionTime.Time
 }
 
-// refused: some check, ours or another's, sends the Workload back.
-func refused(w *kueue.Workload) bool {
-	return slices.ContainsFunc(w.Status.AdmissionChecks, func(c kueue.AdmissionCheckState) bool {
-		return c.State == kueue.CheckStateRetry || c.State == kueue.CheckStateRejected
-	})
+// isRefused reports whether any check, Jobferry's or another, is Retry or Rejected.
+func isRefused(w *kueue.Workload) bool {
+	return slices.ContainsFunc(w.Status.AdmissionChecks, func(c kueue.AdmissionCheckState) bool { return isFinal(c.State) })
 }
 
 func is(w *kueue.Workload, condition string) bool {

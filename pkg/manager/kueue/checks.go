@@ -2,6 +2,8 @@ package kueue
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,44 +17,36 @@ import (
 
 // +kubebuilder:rbac:groups=kueue.x-k8s.io,resources=admissionchecks/status,verbs=patch
 
-// checks keeps the condition Active of our AdmissionChecks.
-type checks struct{ *session }
+// checkReconciler writes the condition Active of Jobferry's AdmissionChecks.
+type checkReconciler struct{ *session }
 
-// Reconcile brings one AdmissionCheck up to date.
-func (r *checks) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
-	check := r.check(ctx, request.Name)
-	if check == nil || !isOurs(check) || check.DeletionTimestamp != nil {
+// Reconcile implements reconcile.Reconciler for AdmissionChecks.
+func (r *checkReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	ac := &kueue.AdmissionCheck{}
+	if !r.get(ctx, request.Name, ac) || !isOurs(ac) || ac.DeletionTimestamp != nil {
 		return ctrl.Result{}, nil
 	}
-	g := gateOf(check, r.config(ctx, configName(check)))
-	workers := make([]usability, 0, len(g.Workers))
-	for _, name := range g.Workers {
-		trouble, err := r.trouble(ctx, name)
+	c := checkOf(ac, r.config(ctx, configName(ac)))
+	workers := make([]workerState, 0, len(c.workers))
+	for _, name := range c.workers {
+		problem, err := r.workerProblem(ctx, name)
 		if err != nil {
 			return ctrl.Result{}, err
 		}
-		workers = append(workers, usability{Worker: name, Trouble: trouble})
+		workers = append(workers, workerState{name, problem})
 	}
-	next := decideActive(g, workers)
-	next.Message = clip(next.Message)
-	next.ObservedGeneration = check.Generation
-	changed := check.DeepCopy()
-	if !meta.SetStatusCondition(&changed.Status.Conditions, next) {
-		return ctrl.Result{}, nil
-	}
-	patch := client.MergeFromWithOptions(check, client.MergeFromWithOptimisticLock{})
-	return afterWrite(r.hub.Status().Patch(ctx, changed, patch))
+	return afterWrite(r.applyCondition(ctx, ac, ac.Status.Conditions, decideActive(c, workers)))
 }
 
-// trouble says why a worker can't be used; empty: it can.
-func (r *checks) trouble(ctx context.Context, name string) (string, error) {
+// workerProblem says why a worker can't be used; empty: it can.
+func (r *checkReconciler) workerProblem(ctx context.Context, name string) (string, error) {
 	var worker v1alpha1.WorkerCluster
 	err := r.hub.Get(ctx, types.NamespacedName{Name: name}, &worker)
 	if client.IgnoreNotFound(err) != nil {
 		return "", err
 	}
 	if err != nil {
-		return r.missing(ctx, name), nil
+		return r.missingWorker(ctx, name), nil
 	}
 	ready := meta.FindStatusCondition(worker.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
@@ -65,15 +59,49 @@ func (r *checks) trouble(ctx context.Context, name string) (string, error) {
 	}
 }
 
-// missing says why there's no WorkerCluster of a name.
-func (r *checks) missing(ctx context.Context, name string) string {
-	remote := &kueue.MultiKueueCluster{}
-	if !r.get(ctx, name, remote) {
+// missingWorker says why there's no WorkerCluster of a name.
+func (r *checkReconciler) missingWorker(ctx context.Context, name string) string {
+	cluster := &kueue.MultiKueueCluster{}
+	if !r.get(ctx, name, cluster) {
 		return "there is no WorkerCluster and no MultiKueueCluster of that name"
 	}
-	active := meta.FindStatusCondition(remote.Status.Conditions, kueue.MultiKueueClusterActive)
+	active := meta.FindStatusCondition(cluster.Status.Conditions, kueue.MultiKueueClusterActive)
 	if active == nil || active.Status == metav1.ConditionTrue {
 		return v1alpha1.ReasonConnecting
 	}
 	return active.Reason
+}
+
+// workerState is whether a worker that a check names can be used.
+type workerState struct {
+	name string
+	// problem says why it can't be used; empty: it can.
+	problem string
+}
+
+// decideActive returns the desired condition Active of a check.
+func decideActive(c check, workers []workerState) metav1.Condition {
+	active := metav1.Condition{Type: kueue.AdmissionCheckActive, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonActive}
+	if c.problem != "" {
+		active.Status, active.Reason, active.Message = metav1.ConditionFalse, v1alpha1.ReasonBadConfig, c.problem
+		return active
+	}
+	var problems []string
+	for _, w := range workers {
+		if w.problem != "" {
+			problems = append(problems, w.name+": "+w.problem)
+		}
+	}
+	usable := len(workers) - len(problems)
+	active.Message = fmt.Sprintf("%d of %d workers can be used", usable, len(workers))
+	switch {
+	case usable == 0:
+		active.Status, active.Reason = metav1.ConditionFalse, v1alpha1.ReasonNoUsable
+	case usable < len(workers):
+		active.Reason = v1alpha1.ReasonSomeActive
+	}
+	if len(problems) > 0 {
+		active.Message += ": " + strings.Join(problems, "; ")
+	}
+	return active
 }

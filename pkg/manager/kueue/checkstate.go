@@ -5,166 +5,205 @@ import (
 	"math"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// verdict is what the state of a check shall be.
-type verdict struct {
-	// State to be written; empty: it's left as it is.
-	State   kueue.CheckState
-	Message string
-	// RequeueAfter is how long a Workload that is sent back stays out of the queue.
-	RequeueAfter time.Duration
-	// Again is when to decide anew without any event; zero: only on one.
-	Again time.Duration
+// checkSnapshot is all that the state of a check of one Workload is decided by.
+type checkSnapshot struct {
+	now      time.Time
+	workload *kueue.Workload
+	// state is the present one, in the Workload.
+	state     kueue.AdmissionCheckState
+	check     check
+	admission dispatch.Admission
+	// job is the hub Job of the Workload; nil: it hasn't been seen.
+	job *batchv1.Job
+	// assigned is the WorkerCluster that the Job's placement names; nil: there is none.
+	assigned *v1alpha1.WorkerCluster
+	// result is that of the last attempt to place the Job; nil: none is known.
+	result  *PlacementResult
+	options Options
+}
+
+// checkPlan is the desired state of a check.
+type checkPlan struct {
+	// state is to be written; empty: it's left as it is.
+	state   kueue.CheckState
+	message string
+	// outOfQueue is how long Kueue keeps a Workload out of the queue that is sent back.
+	outOfQueue time.Duration
+	// requeueAfter is when to decide again without any event; zero: only on one.
+	requeueAfter time.Duration
 }
 
 // checkRules are walked in order: the first that applies decides.
 var checkRules = []struct {
 	name string
-	when func(*situation) bool
-	then func(*situation) verdict
+	when func(*checkSnapshot) bool
+	then func(*checkSnapshot) checkPlan
 }{
-	// Kueue decides over Workloads without quota, and acts on Retry and Rejected; it sets the check
-	// back to Pending itself.
-	{"Kueue's turn", func(s *situation) bool { return !holdsQuota(s.workload) || isFinal(s.check.State) }, leaveIt},
-	// What isn't a Job can't become one.
+	// Kueue decides about Workloads without quota. It acts on Retry and Rejected, and sets the
+	// check to Pending again itself.
+	{"Kueue's turn", func(s *checkSnapshot) bool { return !holdsQuota(s.workload) || isFinal(s.state.State) }, keep},
 	{"not a Job", isNotAJob, rejectOwner},
-	// The Job's cache is behind.
-	{"unseen", func(s *situation) bool { return s.job == nil }, leaveIt},
-	// spec.managedBy can't be changed.
-	{"not ours", func(s *situation) bool { return !mirror.Managed(s.job) }, rejectForeign},
-	{"finished", func(s *situation) bool { return mirror.Finished(s.job) }, leaveIt},
-	// The Job will not go on where it is: it gives its quota back, and comes anew.
-	{"home lost", isHomeLost, retryLost},
-	// What runs isn't stopped for an edit of the config, or a moment's silence.
-	{"running", func(s *situation) bool { return s.isAdmitted() && s.placement() != "" }, ready},
-	{"admitted", (*situation).isAdmitted, leaveIt},
-	{"placed", isWellPlaced, ready},
-	// The dispatcher hasn't looked at the Job since quota was reserved.
-	{"not tried", func(s *situation) bool { return s.patience() > 0 && s.isUntried() }, awaitTry},
-	// No worker takes the Job: it waits, but not for ever.
-	{"hopeless", isHopeless, retryNoPlace},
-	{"waited enough", func(s *situation) bool { return s.patience() <= 0 }, retryNoPlace},
-	{"waiting", func(*situation) bool { return true }, pending},
+	// The cache of Jobs is behind.
+	{"unseen", func(s *checkSnapshot) bool { return s.job == nil }, keep},
+	// spec.managedBy is immutable.
+	{"not Jobferry's", func(s *checkSnapshot) bool { return !mirror.Managed(s.job) }, rejectForeign},
+	{"finished", func(s *checkSnapshot) bool { return mirror.Finished(s.job) }, keep},
+	// The Job doesn't continue there: it gives its quota back, and queues again.
+	{"worker lost", isWorkerLost, retryLost},
+	// An edit of the config, or a short outage, doesn't stop a running Job.
+	{"running", func(s *checkSnapshot) bool { return s.isAdmitted() && s.placement() != "" }, ready},
+	{"admitted", (*checkSnapshot).isAdmitted, keep},
+	{"placed", isPlaced, ready},
+	// The Job hasn't been reconciled since quota was reserved.
+	{"not tried", func(s *checkSnapshot) bool { return s.timeLeft() > 0 && s.isUntried() }, awaitResult},
+	// No worker takes the Job: it waits until its time is over.
+	{"unplaceable", isUnplaceable, retryUnplaced},
+	{"timed out", func(s *checkSnapshot) bool { return s.timeLeft() <= 0 }, retryUnplaced},
+	{"waiting", func(*checkSnapshot) bool { return true }, pending},
 }
 
-// decideCheck says what the state of our check shall be.
-func decideCheck(s *situation) verdict {
+// decideCheck returns the desired state of a check.
+func decideCheck(s *checkSnapshot) checkPlan {
 	for _, rule := range checkRules {
 		if rule.when(s) {
 			return rule.then(s)
 		}
 	}
-	return verdict{}
+	return checkPlan{}
 }
 
 func isFinal(state kueue.CheckState) bool {
 	return state == kueue.CheckStateRetry || state == kueue.CheckStateRejected
 }
 
-func isNotAJob(s *situation) bool {
+func isNotAJob(s *checkSnapshot) bool {
 	_, ok := ownerOf(s.workload)
 	return !ok
 }
 
-func isHomeLost(s *situation) bool {
-	return s.homeIs(v1alpha1.ConditionLost, metav1.ConditionTrue) && s.job.Annotations[v1alpha1.AnnotationOnClusterLost] != "Wait"
+func isWorkerLost(s *checkSnapshot) bool {
+	return s.workerIs(v1alpha1.ConditionLost, metav1.ConditionTrue) && s.job.Annotations[v1alpha1.AnnotationOnClusterLost] != v1alpha1.OnClusterLostWait
 }
 
-// isWellPlaced: the Job has a place where it's allowed, room is held for it there, and it can be
-// reached.
-func isWellPlaced(s *situation) bool {
+// isPlaced: capacity is reserved for the Job in its assigned cluster, which is allowed and
+// reachable.
+func isPlaced(s *checkSnapshot) bool {
 	result := s.currentResult()
 	return result != nil && result.Worker != "" && result.Worker == s.placement() && s.admission.Allows(s.placement()) &&
-		s.homeIs(v1alpha1.ConditionReady, metav1.ConditionTrue)
+		s.workerIs(v1alpha1.ConditionReady, metav1.ConditionTrue)
 }
 
-// isHopeless: no worker can ever take the Job as it is.
-func isHopeless(s *situation) bool {
+// isUnplaceable: no worker can ever take the Job as it is.
+func isUnplaceable(s *checkSnapshot) bool {
 	result := s.currentResult()
 	return result != nil && result.Worker == "" && !result.MayFitLater
 }
 
-// isUntried: nothing is known of the Job's chances yet, and in a moment it will be.
-func (s *situation) isUntried() bool {
-	away := s.home != nil && !s.homeIs(v1alpha1.ConditionReady, metav1.ConditionTrue)
-	return s.gate.Problem == "" && s.currentResult() == nil && !away
+func (s *checkSnapshot) placement() string { return s.job.Annotations[v1alpha1.AnnotationCluster] }
+
+func (s *checkSnapshot) isAdmitted() bool { return is(s.workload, kueue.WorkloadAdmitted) }
+
+// isUntried reports whether the Job's placement result is still to come.
+func (s *checkSnapshot) isUntried() bool {
+	unreachable := s.assigned != nil && !s.workerIs(v1alpha1.ConditionReady, metav1.ConditionTrue)
+	return s.check.problem == "" && s.currentResult() == nil && !unreachable
 }
 
-// currentResult is what the dispatcher found out since quota was reserved.
-func (s *situation) currentResult() *PlacementResult {
+// currentResult is the placement result since quota was reserved; nil: none.
+func (s *checkSnapshot) currentResult() *PlacementResult {
 	if s.result == nil || !s.result.ReservedAt.Equal(reservedAt(s.workload)) {
 		return nil
 	}
 	return s.result
 }
 
-// patience is how much longer the Job may hold its quota without a place.
-func (s *situation) patience() time.Duration {
+// timeLeft is how much longer the Job may hold its quota without a place.
+func (s *checkSnapshot) timeLeft() time.Duration {
 	return reservedAt(s.workload).Add(s.options.RetryAfter).Sub(s.now)
 }
 
-func leaveIt(*situation) verdict { return verdict{} }
-
-func awaitTry(s *situation) verdict { return verdict{Again: s.patience()} }
-
-func ready(s *situation) verdict {
-	return verdict{State: kueue.CheckStateReady, Message: "Placed on worker " + s.placement()}
+// workerIs reports whether a condition of the assigned cluster has this status.
+func (s *checkSnapshot) workerIs(condition string, status metav1.ConditionStatus) bool {
+	return s.assigned != nil && meta.IsStatusConditionPresentAndEqual(s.assigned.Status.Conditions, condition, status)
 }
 
-func pending(s *situation) verdict {
-	return verdict{State: kueue.CheckStatePending, Message: s.why(), Again: s.patience()}
+func keep(*checkSnapshot) checkPlan { return checkPlan{} }
+
+func awaitResult(s *checkSnapshot) checkPlan { return checkPlan{requeueAfter: s.timeLeft()} }
+
+func ready(s *checkSnapshot) checkPlan {
+	return checkPlan{state: kueue.CheckStateReady, message: "Placed on worker " + s.placement()}
 }
 
-// why says why the Job has no place.
-func (s *situation) why() string {
+func pending(s *checkSnapshot) checkPlan {
+	return checkPlan{state: kueue.CheckStatePending, message: s.whyUnplaced(), requeueAfter: s.timeLeft()}
+}
+
+// whyUnplaced says why the Job has no place.
+func (s *checkSnapshot) whyUnplaced() string {
 	result := s.currentResult()
 	switch {
-	case s.gate.Problem != "":
-		return fmt.Sprintf("AdmissionCheck %s: %s", s.gate.Check, s.gate.Problem)
+	case s.check.problem != "":
+		return fmt.Sprintf("AdmissionCheck %s: %s", s.check.name, s.check.problem)
 	case result != nil && result.Worker == "":
 		return result.Reason
 	case s.placement() != "" && s.admission.Allows(s.placement()):
-		return s.homeTrouble()
+		return s.workerProblem()
 	default:
 		return "Looking for a worker"
 	}
 }
 
-func rejectOwner(s *situation) verdict {
+// workerProblem says why the assigned cluster can't be used now.
+func (s *checkSnapshot) workerProblem() string {
+	if s.assigned == nil {
+		return fmt.Sprintf("Worker %s isn't registered", s.placement())
+	}
+	ready := meta.FindStatusCondition(s.assigned.Status.Conditions, v1alpha1.ConditionReady)
+	if ready == nil {
+		return fmt.Sprintf("Worker %s isn't connected yet", s.placement())
+	}
+	return fmt.Sprintf("Worker %s isn't ready: %s: %s", s.placement(), ready.Reason, ready.Message)
+}
+
+func rejectOwner(s *checkSnapshot) checkPlan {
 	kind := "nothing"
 	if refs := s.workload.OwnerReferences; len(refs) > 0 {
 		kind = refs[0].Kind + " of " + refs[0].APIVersion
 	}
-	return verdict{State: kueue.CheckStateRejected, Message: fmt.Sprintf(
+	return checkPlan{state: kueue.CheckStateRejected, message: fmt.Sprintf(
 		"Jobferry dispatches Jobs of batch/v1, and this Workload stands for %s: submit it to a queue without AdmissionCheck %s",
-		kind, s.gate.Check)}
+		kind, s.check.name)}
 }
 
-func rejectForeign(s *situation) verdict {
-	return verdict{State: kueue.CheckStateRejected, Message: fmt.Sprintf(
+func rejectForeign(s *checkSnapshot) checkPlan {
+	return checkPlan{state: kueue.CheckStateRejected, message: fmt.Sprintf(
 		"Job %s isn't Jobferry's: its spec.managedBy is %q, which can't be changed. Label namespace %s with %s=enabled, and create the Job again",
 		s.job.Name, ptr.Deref(s.job.Spec.ManagedBy, ""), s.job.Namespace, v1alpha1.LabelDispatch)}
 }
 
-func retryLost(s *situation) verdict {
-	return verdict{State: kueue.CheckStateRetry, Message: fmt.Sprintf("Worker %s is lost", s.placement())}
+func retryLost(s *checkSnapshot) checkPlan {
+	return checkPlan{state: kueue.CheckStateRetry, message: fmt.Sprintf("Worker %s is lost", s.placement())}
 }
 
-func retryNoPlace(s *situation) verdict {
-	return verdict{State: kueue.CheckStateRetry, Message: s.why(), RequeueAfter: s.backoff()}
+func retryUnplaced(s *checkSnapshot) checkPlan {
+	return checkPlan{state: kueue.CheckStateRetry, message: s.whyUnplaced(), outOfQueue: s.backoff()}
 }
 
-// backoff doubles with each time that Kueue has counted.
-func (s *situation) backoff() time.Duration {
-	longest := s.options.MaxRequeueAfter
-	doublings := min(ptr.Deref(s.check.RetryCount, 0), 30)
-	wait := time.Duration(math.Min(float64(s.options.RequeueAfter)*math.Exp2(float64(doublings)), float64(longest)))
-	return wait.Truncate(time.Second)
+// backoff doubles with each retry that Kueue has counted.
+func (s *checkSnapshot) backoff() time.Duration {
+	doublings := min(ptr.Deref(s.state.RetryCount, 0), 30)
+	wait := math.Min(float64(s.options.RequeueAfter)*math.Exp2(float64(doublings)), float64(s.options.MaxRequeueAfter))
+	return time.Duration(wait).Truncate(time.Second)
 }

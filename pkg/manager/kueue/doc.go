@@ -1,51 +1,62 @@
 // Package kueue makes Jobferry the place where the Jobs of Kueue on the hub run. Kueue is the
-// queue: it suspends, admits and evicts hub Jobs; nothing here does.
+// queue: Kueue alone suspends, admits and evicts hub Jobs.
 //
-//	CRDs of Kueue ─▶ lifecycle ─▶ session (own cache; there while the CRDs are)
+//	CRDs, discovery ─▶ lifecycle ─▶ session (caches, controllers; runs while Kueue's API is served)
 //	                                │
-//	     Workload ─▶ admission ─────┼─▶ dispatch: where a Job may be, and whether
-//	     AdmissionCheck             │   it's to be placed while it's suspended
+//	     Workload ─────▶ admission ─┼─▶ dispatch.Admission: which workers are allowed, and
+//	     AdmissionCheck             │   whether a suspended Job is to be placed
 //	     MultiKueueConfig           │
 //	     ResourceFlavor             │
 //	     hub Job ─┐                 │
-//	     Worker-  ├─▶ decideCheck ──┼─▶ Workload: state of our admission check
+//	     Worker-  ├─▶ decideCheck ──┼─▶ Workload: state of the check
 //	     Cluster ─┤                 │
 //	              ├─▶ decideActive ─┼─▶ AdmissionCheck: condition Active
 //	     Multi-   │                 │
 //	     Kueue- ──┴─▶ decideCluster ┴─▶ registration Secret; condition Active
 //	     Cluster
 //
-// Without an AdmissionCheck of ours, this package has no part in a Job's way: Kueue resumes it, and
-// it's placed then.
+// A *check* is an AdmissionCheck whose spec.controllerName is v1alpha1.ManagedByDispatcher. Without
+// one, this package has no part in dispatching: Kueue resumes a Job, and then it's placed.
 //
-// # The way of a Job with an AdmissionCheck
+// # A Job with a check
 //
-// Kueue reserves quota; the Job stays suspended. Its admission now says so, and the dispatcher places it
-// as it places any Job, with the room in the worker held for it: the placement is written down on
-// the suspended hub Job. That's what makes the check Ready; Kueue admits the Workload and resumes
-// the Job, whose mirror is then created. Where no worker takes it, the check is Pending with the
-// reason of each; after RetryAfter, or at once when no worker ever could, it's Retry: Kueue takes
-// the quota back and queues the Job again later. A lost worker makes it Retry, too.
-//
-// # Words
-//
-//	check    an AdmissionCheck whose spec.controllerName is v1alpha1.ManagedByDispatcher
-//	gate     such a check with what its MultiKueueConfig names: which workers are allowed
-//	session  the controllers and caches that need Kueue's CRDs
-//	copy     the registration Secret that stands for a MultiKueueCluster's Secret
+// Kueue reserves quota, and the Job stays suspended. Its Admission now says so, and the Job
+// controller places it as it places any Job: it reserves capacity in the worker, and writes the
+// placement on the suspended hub Job. This makes the check Ready. Kueue admits the Workload and
+// resumes the Job, whose mirror is then created. If no worker takes the Job, the check is Pending
+// with the reason of each worker. After RetryAfter, or at once if no worker ever could take the
+// Job, the check is Retry: Kueue takes the quota back and queues the Job again later. A lost worker
+// makes the check Retry, too.
 //
 // # Trade-offs
 //
-// Kueue's own packages are not used, only its API types (v1beta2): whoever runs another release of
-// Kueue that serves them needs no other Jobferry.
+// This package uses Kueue's API types (v1beta2), not its other packages: every release of Kueue
+// that serves them works with the same Jobferry.
 //
-// Secrets in Kueue's namespace aren't watched: those that are registrations are read once a minute.
-// That takes the permission to get them, and keeps no others in memory.
+// Discovery tells whether the hub serves Kueue's API. The manager doesn't poll it at rest: it looks
+// when the watch of the CRDs' names shows a change. That watch isn't one of the hub's cache, which
+// would never sync without the right to list CRDs, so that no Job would be dispatched. Without that
+// right the manager polls.
+//
+// If discovery fails, or Kueue's objects can't be listed, the manager logs the missing right,
+// dispatches the Jobs that name no queue, and tries again with backoff.
+//
+// The manager doesn't watch Secrets in Kueue's namespace. Once a minute it reads those that
+// registrations are copied from: this takes the right to get them only, and no memory.
 //
 // A running Job stays on a worker that its MultiKueueConfig doesn't name any more: an edit of the
-// list ends no Pods. Once it's suspended, it goes where it's allowed.
+// list ends no Pods. Once the Job is suspended, it moves to an allowed worker.
 //
-// Kueue's own controller for MultiKueueClusters writes their condition Active, too, as long as its
-// feature MultiKueue is on. Our checks don't read that condition, and a condition that somebody
-// else wrote is left standing for a minute.
+// # Writes
+//
+// Status of Kueue's objects is always written by server-side apply, as field owner
+// v1alpha1.ManagedByDispatcher, for the resourceVersion that was read: only what the manager
+// decides is written, and fields that another release of Kueue adds are kept.
+//
+// Kueue's own MultiKueue controller (feature gate MultiKueue, on by default) also writes the
+// condition Active, on every MultiKueueCluster, whichever controller the AdmissionChecks name. It
+// ignores updates of the status (of v0.19.2, clustersReconciler.Update in multikueuecluster.go
+// compares generations), and so does the manager: a foreign condition triggers no reconcile. The
+// manager restores its condition with the next one, after at most a minute, so the two never write
+// in a loop. Checks go by the WorkerCluster, not by that condition.
 package kueue

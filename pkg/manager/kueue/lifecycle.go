@@ -4,15 +4,15 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
-	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/metadata"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
@@ -20,133 +20,113 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=list;watch
-
 const (
-	// recheck is how often the hub is asked for Kueue's API while what it serves isn't what its
-	// CRDs say: it comes a little later than they do, or is of another version.
-	recheck = time.Minute
-	// retryLook is the same after a failure.
-	retryLook = 2 * time.Second
+	// pollInterval is how often the manager asks the hub for Kueue's API while the CRDs don't tell:
+	// the API is served a little later than its CRDs exist, and may be of another version.
+	pollInterval = 10 * time.Second
 	// syncTimeout bounds the start of a session.
 	syncTimeout = 10 * time.Second
 )
 
-// resources are what a session needs of Kueue's API.
+// retryBackoff replaces pollInterval after failures.
+var retryBackoff = wait.Backoff{Duration: 2 * time.Second, Factor: 2, Steps: 6, Cap: time.Minute}
+
+// resources are those of Kueue's API that a session needs.
 var resources = []string{"admissionchecks", "workloads", "multikueueconfigs", "multikueueclusters", "resourceflavors"}
 
-// lifecycle keeps a session for as long as Kueue's CRDs are there.
+// lifecycle runs a session while the hub serves Kueue's API.
 type lifecycle struct {
-	queues    *Queues
-	mgr       ctrl.Manager
-	namespace string
-	changed   chan struct{} // has room for one
-	stop      func()        // of the session; nil: there is none
-
-	mu   sync.Mutex
-	crds sets.Set[string] // Kueue's that there are, by name
+	queues *Queues
+	log    logr.Logger
+	crds   *crdWatch
+	api    servedResources
+	// begin starts a session, and returns when its caches are filled.
+	begin func(context.Context) (s *session, stop func(), err error)
+	stop  func() // of the session; nil: none runs
 }
 
-func newLifecycle(q *Queues, mgr ctrl.Manager, namespace string) *lifecycle {
-	return &lifecycle{queues: q, mgr: mgr, namespace: namespace, changed: make(chan struct{}, 1), crds: sets.New[string]()}
+// servedResources is what lifecycle needs of a discovery client.
+type servedResources interface {
+	ServerResourcesForGroupVersion(groupVersion string) (*metav1.APIResourceList, error)
 }
 
-// Start watches for Kueue's CRDs until the context ends; the manager calls it.
-func (l *lifecycle) Start(ctx context.Context) error {
-	ctx = log.IntoContext(ctx, l.mgr.GetLogger().WithName("kueue"))
-	api, err := discovery.NewDiscoveryClientForConfigAndClient(l.mgr.GetConfig(), l.mgr.GetHTTPClient())
+func newLifecycle(q *Queues, mgr ctrl.Manager, namespace string) (*lifecycle, error) {
+	api, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
-		return fmt.Errorf("kueue: %w", err)
+		return nil, err
 	}
-	if err := l.watchCRDs(ctx); err != nil {
-		return fmt.Errorf("kueue: %w", err)
+	client, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, err
 	}
-	defer l.end()
-	for ctx.Err() == nil {
-		err := l.look(ctx, api)
-		wait := l.patience()
+	logger := mgr.GetLogger().WithName("kueue")
+	crds, err := newCRDWatch(client, logger)
+	if err != nil {
+		return nil, err
+	}
+	return &lifecycle{queues: q, log: logger, crds: crds, api: api, begin: func(ctx context.Context) (*session, func(), error) {
+		s, err := newSession(ctx, q, mgr, namespace)
 		if err != nil {
-			log.FromContext(ctx).Error(err, "Can't tell what Kueue says; Jobs that name a queue wait")
-			wait = time.After(retryLook)
-			if !l.queues.failed.Swap(true) {
-				l.queues.jobs.EnqueueUnplaced()
-			}
+			return nil, nil, err
+		}
+		stop, err := s.run(ctx)
+		return s, stop, err
+	}}, nil
+}
+
+// Start implements manager.Runnable.
+func (l *lifecycle) Start(ctx context.Context) error {
+	ctx = log.IntoContext(ctx, l.log)
+	var watch sync.WaitGroup
+	watch.Go(func() { l.crds.informer.RunWithContext(ctx) })
+	defer watch.Wait()
+	defer l.end()
+	for retry := retryBackoff; ; {
+		var again <-chan time.Time
+		if err := l.update(ctx); err == nil {
+			again, retry = l.poll(), retryBackoff
+		} else if ctx.Err() == nil {
+			pause := retry.Step()
+			l.report(err, pause)
+			again = time.After(pause)
 		}
 		select {
-		case <-l.changed:
-		case <-wait:
+		case <-again:
+		case <-l.crds.changed:
 		case <-ctx.Done():
+			return nil
 		}
 	}
-	return nil
 }
 
-// watchCRDs has it noticed when Kueue's CRDs come or go. Only their names are kept.
-func (l *lifecycle) watchCRDs(ctx context.Context) error {
-	crds := &metav1.PartialObjectMetadata{}
-	crds.SetGroupVersionKind(crdKind)
-	informer, err := l.mgr.GetCache().GetInformer(ctx, crds, informerDoesNotBlock)
-	if err != nil {
-		return err
-	}
-	_, err = informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(crd any) { l.crdChanged(crd, true) },
-		UpdateFunc: func(_, crd any) { l.crdChanged(crd, true) },
-		DeleteFunc: func(crd any) { l.crdChanged(crd, false) },
-	})
-	return err
-}
-
-func (l *lifecycle) crdChanged(object any, exists bool) {
-	if gone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
-		object = gone.Obj
-	}
-	crd, ok := object.(metav1.Object)
-	if !ok || !strings.HasSuffix(crd.GetName(), "."+kueue.SchemeGroupVersion.Group) {
-		return
-	}
-	l.mu.Lock()
-	if exists {
-		l.crds.Insert(crd.GetName())
-	} else {
-		l.crds.Delete(crd.GetName())
-	}
-	l.mu.Unlock()
-	select {
-	case l.changed <- struct{}{}:
-	default:
-	}
-}
-
-// patience is how long to wait for the next look without any event: for ever, if there's a session
-// just when there are the CRDs that it needs. It's called after a look.
-func (l *lifecycle) patience() <-chan time.Time {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	complete := !slices.ContainsFunc(resources, func(name string) bool {
-		return !l.crds.Has(name + "." + kueue.SchemeGroupVersion.Group)
-	})
-	if complete == (l.stop != nil) {
+// poll returns when to look again without an event: never, if a session runs just when there are
+// the CRDs that it needs.
+func (l *lifecycle) poll() <-chan time.Time {
+	if complete, known := l.crds.complete(); known && complete == (l.stop != nil) {
 		return nil
 	}
-	return time.After(recheck)
+	return time.After(pollInterval)
 }
 
-// look begins or ends the session as the hub serves Kueue's API or not.
-func (l *lifecycle) look(ctx context.Context, api discovery.DiscoveryInterface) error {
-	served, err := isServed(api)
+// update begins or ends the session, depending on whether the hub serves Kueue's API.
+func (l *lifecycle) update(ctx context.Context) error {
+	served, err := isServed(l.api)
 	if err != nil {
 		return err
 	}
 	switch {
 	case served && l.stop == nil:
-		if err := l.begin(ctx); err != nil {
+		l.queues.known.Store(false)
+		s, stop, err := l.begin(ctx)
+		if err != nil {
 			return err
 		}
-		log.FromContext(ctx).Info("Kueue is there: AdmissionChecks are kept", "controllerName", v1alpha1.ManagedByDispatcher)
+		l.stop = stop
+		l.queues.session.Store(s)
+		l.log.Info("The hub serves Kueue's API: AdmissionChecks are reconciled", "controllerName", v1alpha1.ManagedByDispatcher)
 	case !served && l.stop != nil:
 		l.end()
-		log.FromContext(ctx).Info("Kueue's CRDs are gone")
+		l.log.Info("The hub doesn't serve Kueue's API any more")
 	case l.queues.known.Load():
 		return nil
 	}
@@ -156,32 +136,18 @@ func (l *lifecycle) look(ctx context.Context, api discovery.DiscoveryInterface) 
 	return nil
 }
 
-// isServed says whether all that a session needs is there.
-func isServed(api discovery.DiscoveryInterface) (bool, error) {
-	list, err := api.ServerResourcesForGroupVersion(kueue.SchemeGroupVersion.String())
-	if apierrors.IsNotFound(err) {
-		return false, nil
+// report logs a failure with the way out, and lets the Jobs be placed that name no queue.
+func (l *lifecycle) report(err error, pause time.Duration) {
+	message := "Kueue's objects can't be read: Jobs without a queue are dispatched, Jobs that name one wait"
+	if apierrors.IsForbidden(err) {
+		message = "The manager lacks a permission that the integration with Kueue needs (the ClusterRole jobferry-kueue, which the chart makes " +
+			"with kueue.enabled=true; discovery is allowed by the ClusterRole system:discovery): Jobs without a queue are dispatched, Jobs that name one wait. " +
+			"Grant it, or set --kueue-disabled"
 	}
-	if err != nil {
-		return false, err
+	l.log.Error(err, message, "retryIn", pause.String())
+	if !l.queues.failed.Swap(true) {
+		l.queues.jobs.EnqueueUnplaced()
 	}
-	has := func(name string) bool {
-		return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == name })
-	}
-	return !slices.ContainsFunc(resources, func(name string) bool { return !has(name) }), nil
-}
-
-// begin starts a session, and returns when its caches are filled.
-func (l *lifecycle) begin(ctx context.Context) error {
-	s, err := newSession(ctx, l)
-	if err != nil {
-		return err
-	}
-	if l.stop, err = s.run(ctx); err != nil {
-		return err
-	}
-	l.queues.session.Store(s)
-	return nil
 }
 
 func (l *lifecycle) end() {
@@ -191,4 +157,19 @@ func (l *lifecycle) end() {
 	l.queues.session.Store(nil)
 	l.stop()
 	l.stop = nil
+}
+
+// isServed reports whether the hub serves all resources that a session needs.
+func isServed(api servedResources) (bool, error) {
+	list, err := api.ServerResourcesForGroupVersion(kueue.SchemeGroupVersion.String())
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("discover the resources of %s: %w", kueue.SchemeGroupVersion, err)
+	}
+	served := func(name string) bool {
+		return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == name })
+	}
+	return !slices.ContainsFunc(resources, func(name string) bool { return !served(name) }), nil
 }

@@ -62,7 +62,7 @@ func (q *Queues) Synced(job *batchv1.Job) bool {
 // Admission is what Kueue decides about a Job, from caches.
 func (q *Queues) Admission(ctx context.Context, job *batchv1.Job) dispatch.Admission {
 	if s := q.session.Load(); s != nil {
-		return s.admission(ctx, job)
+		return s.admission(ctx, job, s.workloadOf(ctx, job))
 	}
 	return dispatch.Admission{}
 }
@@ -70,7 +70,7 @@ func (q *Queues) Admission(ctx context.Context, job *batchv1.Job) dispatch.Admis
 // PlacementChanged has the admission checks of a Job's Workload reconciled.
 func (q *Queues) PlacementChanged(job types.NamespacedName) {
 	if s := q.session.Load(); s != nil {
-		s.workloads.jobChanged(job)
+		s.workloads.enqueueWorkloadOf(job)
 	}
 }
 
@@ -80,5 +80,9 @@ func (q *Queues) SetupWithManager(mgr ctrl.Manager, jobs JobController, namespac
 	if q.options.Disabled {
 		return nil
 	}
-	return mgr.Add(newLifecycle(q, mgr, namespace))
+	l, err := newLifecycle(q, mgr, namespace)
+	if err != nil {
+		return err
+	}
+	return mgr.Add(l)
 }

@@ -2,6 +2,7 @@ package kueue
 
 import (
 	"context"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,16 +16,16 @@ import (
 // workloadOf is the Workload of a Job; nil: none. Of several, it's the one that holds quota, else
 // the youngest that hasn't finished.
 func (s *session) workloadOf(ctx context.Context, job *batchv1.Job) *kueue.Workload {
-	var all kueue.WorkloadList
-	err := s.objects.List(ctx, &all, client.InNamespace(job.Namespace), client.MatchingFields{byOwner: string(job.UID)},
+	var list kueue.WorkloadList
+	err := s.objects.List(ctx, &list, client.InNamespace(job.Namespace), client.MatchingFields{byOwner: string(job.UID)},
 		client.UnsafeDisableDeepCopy)
 	if err != nil {
 		log.FromContext(ctx).Error(err, "Can't read the cache of Workloads")
 		return nil
 	}
 	var found *kueue.Workload
-	for i := range all.Items {
-		if w := &all.Items[i]; found == nil || outranks(w, found) {
+	for i := range list.Items {
+		if w := &list.Items[i]; found == nil || outranks(w, found) {
 			found = w
 		}
 	}
@@ -42,32 +43,24 @@ func outranks(a, b *kueue.Workload) bool {
 	}
 }
 
-// gatesOf are our checks of a Workload, in its order.
-func (s *session) gatesOf(ctx context.Context, w *kueue.Workload) []gate {
-	var gates []gate
+// checksOf are Jobferry's checks of a Workload, in its order.
+func (s *session) checksOf(ctx context.Context, w *kueue.Workload) []check {
+	var checks []check
 	for i := range w.Status.AdmissionChecks {
-		if g, ours := s.gate(ctx, string(w.Status.AdmissionChecks[i].Name)); ours {
-			gates = append(gates, g)
+		if c, ours := s.check(ctx, string(w.Status.AdmissionChecks[i].Name)); ours {
+			checks = append(checks, c)
 		}
 	}
-	return gates
+	return checks
 }
 
-// gate is a check by its name; false: it's not ours.
-func (s *session) gate(ctx context.Context, name string) (gate, bool) {
-	check := s.check(ctx, name)
-	if check == nil || !isOurs(check) {
-		return gate{}, false
+// check is the check of a name; false: it isn't Jobferry's.
+func (s *session) check(ctx context.Context, name string) (check, bool) {
+	ac := &kueue.AdmissionCheck{}
+	if !s.get(ctx, name, ac) || !isOurs(ac) {
+		return check{}, false
 	}
-	return gateOf(check, s.config(ctx, configName(check))), true
-}
-
-func (s *session) check(ctx context.Context, name string) *kueue.AdmissionCheck {
-	check := &kueue.AdmissionCheck{}
-	if !s.get(ctx, name, check) {
-		return nil
-	}
-	return check
+	return checkOf(ac, s.config(ctx, configName(ac))), true
 }
 
 func (s *session) config(ctx context.Context, name string) *kueue.MultiKueueConfig {
@@ -76,23 +69,6 @@ func (s *session) config(ctx context.Context, name string) *kueue.MultiKueueConf
 		return nil
 	}
 	return config
-}
-
-// flavorsOf are the flavors that a Workload was given.
-func (s *session) flavorsOf(ctx context.Context, w *kueue.Workload) map[kueue.ResourceFlavorReference]*kueue.ResourceFlavor {
-	flavors := map[kueue.ResourceFlavorReference]*kueue.ResourceFlavor{}
-	if w.Status.Admission == nil {
-		return flavors
-	}
-	for i := range w.Status.Admission.PodSetAssignments {
-		for _, name := range flavorsOf(&w.Status.Admission.PodSetAssignments[i]) {
-			flavor := &kueue.ResourceFlavor{}
-			if s.get(ctx, string(name), flavor) {
-				flavors[name] = flavor
-			}
-		}
-	}
-	return flavors
 }
 
 // get reads a cluster-scoped object.
@@ -104,22 +80,14 @@ func (s *session) get(ctx context.Context, name string, into client.Object) bool
 	return err == nil
 }
 
-// isUsed says whether a check of ours names a worker.
+// isUsed reports whether a check of Jobferry names a worker.
 func (s *session) isUsed(ctx context.Context, worker string) bool {
-	var all kueue.AdmissionCheckList
-	if err := s.objects.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+	var list kueue.AdmissionCheckList
+	if err := s.objects.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return false
 	}
-	for i := range all.Items {
-		config := s.config(ctx, configName(&all.Items[i]))
-		if config == nil {
-			continue
-		}
-		for _, name := range config.Spec.Clusters {
-			if name == worker {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(list.Items, func(ac kueue.AdmissionCheck) bool {
+		config := s.config(ctx, configName(&ac))
+		return config != nil && slices.Contains(config.Spec.Clusters, worker)
+	})
 }

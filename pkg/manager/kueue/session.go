@@ -1,13 +1,16 @@
 package kueue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -21,72 +24,71 @@ import (
 
 // +kubebuilder:rbac:groups=kueue.x-k8s.io,resources=workloads;admissionchecks;multikueueconfigs;multikueueclusters;resourceflavors,verbs=get;list;watch
 
-var crdKind = schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
-
-var informerDoesNotBlock = cache.BlockUntilSynced(false)
-
-// byOwner is the index of Workloads by the UID of the Job that they stand for.
+// byOwner is the index of Workloads by the UID of their Job.
 const byOwner = "jobferry.dev/owner"
 
-// session is what there is while Kueue's CRDs are: caches of its objects, and the controllers that
-// work on them.
+// session is the caches of Kueue's objects, and the controllers that reconcile them.
 type session struct {
 	options   Options
 	jobs      JobController
 	namespace string // of the registration Secrets
 	hub       client.Client
-	live      client.Reader // past the cache
+	live      client.Reader // without a cache
 	objects   cache.Cache   // Kueue's
-	workloads *workloads
-	checks    *checks
-	remotes   *remotes
+	workloads *workloadReconciler
 
 	controllers []controller.Controller
+	watchError  atomic.Pointer[error] // the last one
 }
 
-func newSession(ctx context.Context, l *lifecycle) (*session, error) {
-	objects, err := cache.New(l.mgr.GetConfig(), cache.Options{
-		HTTPClient: l.mgr.GetHTTPClient(), Scheme: l.mgr.GetScheme(), Mapper: l.mgr.GetRESTMapper(),
+func newSession(ctx context.Context, q *Queues, mgr ctrl.Manager, namespace string) (*session, error) {
+	s := &session{
+		options: q.options, jobs: q.jobs, namespace: namespace,
+		hub: mgr.GetClient(), live: mgr.GetAPIReader(),
+	}
+	var err error
+	s.objects, err = cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject:         map[client.Object]cache.ByObject{&kueue.Workload{}: {Transform: slimWorkload}},
+		DefaultWatchErrorHandler: func(ctx context.Context, r *toolscache.Reflector, err error) {
+			s.watchError.Store(&err)
+			toolscache.DefaultWatchErrorHandler(ctx, r, err)
+		},
 	})
 	if err != nil {
 		return nil, fmt.Errorf("cache: %w", err)
 	}
-	s := &session{
-		options: l.queues.options, jobs: l.queues.jobs, namespace: l.namespace,
-		hub: l.mgr.GetClient(), live: l.mgr.GetAPIReader(), objects: objects,
-	}
-	if err := objects.IndexField(ctx, &kueue.Workload{}, byOwner, indexOwner); err != nil {
+	if err := s.objects.IndexField(ctx, &kueue.Workload{}, byOwner, indexOwner); err != nil {
 		return nil, fmt.Errorf("index of Workloads: %w", err)
 	}
-	s.workloads, s.checks, s.remotes = &workloads{session: s}, &checks{s}, newRemotes(s)
 	for _, object := range []client.Object{
 		&kueue.Workload{}, &kueue.AdmissionCheck{}, &kueue.MultiKueueConfig{}, &kueue.MultiKueueCluster{}, &kueue.ResourceFlavor{},
 	} {
-		if _, err := objects.GetInformer(ctx, object, informerDoesNotBlock); err != nil {
+		if _, err := s.objects.GetInformer(ctx, object, cache.BlockUntilSynced(false)); err != nil {
 			return nil, fmt.Errorf("watch of %T: %w", object, err)
 		}
 	}
-	return s, s.setup(l)
+	return s, s.setup(mgr)
 }
 
 // setup makes the controllers.
-func (s *session) setup(l *lifecycle) error {
-	const workloadsAtATime = 8
+func (s *session) setup(mgr ctrl.Manager) error {
+	s.workloads = &workloadReconciler{session: s}
+	checks, clusters := &checkReconciler{s}, &clusterReconciler{s}
 	for _, c := range []struct {
-		name    string
-		do      reconcile.Reconciler
-		atATime int
-		sources []source.Source
+		name        string
+		reconciler  reconcile.Reconciler
+		concurrency int
+		sources     []source.Source
 	}{
-		{"kueue-workload", s.workloads, workloadsAtATime, s.workloads.sources(l.mgr.GetCache())},
-		{"kueue-admissioncheck", s.checks, 1, s.checks.sources(l.mgr.GetCache())},
-		{"kueue-multikueuecluster", s.remotes, 1, s.remotes.sources(l.mgr.GetCache())},
+		{"kueue-workload", s.workloads, 8, s.workloads.sources(mgr.GetCache())},
+		{"kueue-admissioncheck", checks, 1, checks.sources(mgr.GetCache())},
+		{"kueue-multikueuecluster", clusters, 1, clusters.sources(mgr.GetCache())},
 	} {
 		made, err := controller.NewUnmanaged(c.name, controller.Options{
-			Reconciler: c.do, MaxConcurrentReconciles: c.atATime, Logger: l.mgr.GetLogger(),
-			SkipNameValidation: ptr.To(true), // one after the other
+			Reconciler: c.reconciler, MaxConcurrentReconciles: c.concurrency, Logger: mgr.GetLogger(),
+			SkipNameValidation: ptr.To(true), // the next session has the same names
 		})
 		if err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
@@ -101,17 +103,16 @@ func (s *session) setup(l *lifecycle) error {
 	return nil
 }
 
-// run starts the session, and returns when its caches are filled; stop ends it, and returns when
-// nothing of it runs any more. The controllers come last: what has been told by the hub's caches
-// once is told for as long as the process lives, so a session that can't begin, and is tried again
-// and again, must not have listened to them.
+// run starts the session, and returns when its caches are filled; stop ends it, and waits for its
+// goroutines. The controllers start last: the hub's cache keeps their event handlers for the life
+// of the process, so a session that fails to start must not have registered any.
 func (s *session) run(ctx context.Context) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
-	start := func(what string, f func(context.Context) error) {
+	start := func(part string, f func(context.Context) error) {
 		running.Go(func() {
 			if err := f(ctx); err != nil && ctx.Err() == nil {
-				log.FromContext(ctx).Error(err, "Kueue: ended by itself", "part", what)
+				log.FromContext(ctx).Error(err, "A part of the integration with Kueue has failed", "part", part)
 			}
 		})
 	}
@@ -124,7 +125,8 @@ func (s *session) run(ctx context.Context) (stop func(), err error) {
 	defer done()
 	if !s.objects.WaitForCacheSync(wait) {
 		stop()
-		return nil, fmt.Errorf("the objects of %s can't be listed; does the manager have the permissions?", kueue.SchemeGroupVersion)
+		err := ptr.Deref(s.watchError.Load(), nil)
+		return nil, fmt.Errorf("list the objects of %s: %w", kueue.SchemeGroupVersion, cmp.Or(err, context.DeadlineExceeded))
 	}
 	for _, c := range s.controllers {
 		start("controller", c.Start)
@@ -132,7 +134,7 @@ func (s *session) run(ctx context.Context) (stop func(), err error) {
 	return stop, nil
 }
 
-// slimWorkload drops what is big and never read: the templates of the Pods.
+// slimWorkload drops the Pod templates, which are large and never read.
 func slimWorkload(object any) (any, error) {
 	if w, ok := object.(*kueue.Workload); ok {
 		w.ManagedFields, w.Spec.PodSets = nil, nil
@@ -149,15 +151,16 @@ func indexOwner(object client.Object) []string {
 	return nil
 }
 
-// admission is what Kueue decides about a Job, from the caches.
-func (s *session) admission(ctx context.Context, job *batchv1.Job) dispatch.Admission {
-	w := s.workloadOf(ctx, job)
+// admission is what Kueue decides about a Job by its Workload, which may be nil.
+func (s *session) admission(ctx context.Context, job *batchv1.Job, w *kueue.Workload) dispatch.Admission {
 	if w == nil {
 		return dispatch.Admission{}
 	}
-	gates := s.gatesOf(ctx, w)
-	if len(gates) == 0 {
-		return dispatch.Admission{}
-	}
-	return admissionOf(job, w, gates, s.flavorsOf(ctx, w))
+	return admissionOf(job, w, s.checksOf(ctx, w), func(name string) *kueue.ResourceFlavor {
+		flavor := &kueue.ResourceFlavor{}
+		if !s.get(ctx, name, flavor) {
+			return nil
+		}
+		return flavor
+	})
 }

@@ -2,14 +2,17 @@ package kueue
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 )
 
-// unreadable is a cache of objects that may not be listed.
+// unreadable is a cache of objects that the manager may not list.
 type unreadable struct{ cache.Cache }
 
 func (unreadable) Start(ctx context.Context) error { <-ctx.Done(); return nil }
@@ -23,10 +26,12 @@ type started struct {
 
 func (s started) Start(context.Context) error { s.t.Error("started"); return nil }
 
-// A session that can't read Kueue's objects listens to nothing else.
+// A session that may not list Kueue's objects starts no controller, and names the missing right.
 func TestSessionThatCannotBegin(t *testing.T) {
 	s := &session{objects: unreadable{}, controllers: []controller.Controller{started{t: t}}}
-	if _, err := s.run(t.Context()); err == nil || !strings.Contains(err.Error(), "permissions") {
+	refused := error(apierrors.NewForbidden(schema.GroupResource{Group: "kueue.x-k8s.io", Resource: "workloads"}, "", errors.New("cannot list")))
+	s.watchError.Store(&refused)
+	if _, err := s.run(t.Context()); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "workloads") {
 		t.Error(err)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"reflect"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -19,69 +21,64 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// What has what looked at. Few objects stand behind many: when a check, a config or a worker
-// changes, all Workloads, checks or clusters are looked at, which costs reads of caches only.
+// What enqueues what. Few objects concern many: when a check, a config or a worker changes, all
+// Workloads, checks or clusters are reconciled, which costs reads of caches only.
 
-func (r *workloads) sources(hub cache.Cache) []source.Source {
+func (r *workloadReconciler) sources(hub cache.Cache) []source.Source {
 	return []source.Source{
 		source.Func(func(_ context.Context, q queue) error { r.queue.Store(&q); return nil }),
 		source.Kind(r.objects, &kueue.Workload{}, r.workloadEvents()),
-		source.Kind(hub, &batchv1.Job{}, on(func(ctx context.Context, job *batchv1.Job) []ctrl.Request {
-			if w := r.workloadOf(ctx, job); w != nil {
-				return []ctrl.Request{{NamespacedName: client.ObjectKeyFromObject(w)}}
-			}
-			return nil
-		}), placementChanged),
-		source.Kind(hub, &v1alpha1.WorkerCluster{}, on(allOf[*v1alpha1.WorkerCluster](r.gated)), conditionsChanged),
-		source.Kind(r.objects, &kueue.AdmissionCheck{}, on(allOf[*kueue.AdmissionCheck](r.gatedAnew)), specChanged[*kueue.AdmissionCheck]()),
-		source.Kind(r.objects, &kueue.MultiKueueConfig{}, on(allOf[*kueue.MultiKueueConfig](r.gatedAnew)), specChanged[*kueue.MultiKueueConfig]()),
+		source.Kind(hub, &batchv1.Job{}, handler.TypedEnqueueRequestsFromMapFunc(r.workloadRequests), placementChanged),
+		source.Kind(hub, &v1alpha1.WorkerCluster{}, enqueueAll[*v1alpha1.WorkerCluster](r.all), conditionsChanged),
+		source.Kind(r.objects, &kueue.AdmissionCheck{}, enqueueAll[*kueue.AdmissionCheck](r.allAndJobs), generationChanged[*kueue.AdmissionCheck]{}),
+		source.Kind(r.objects, &kueue.MultiKueueConfig{}, enqueueAll[*kueue.MultiKueueConfig](r.allAndJobs), generationChanged[*kueue.MultiKueueConfig]{}),
 	}
 }
 
-func (r *checks) sources(hub cache.Cache) []source.Source {
+func (r *checkReconciler) sources(hub cache.Cache) []source.Source {
 	return []source.Source{
 		source.Kind(r.objects, &kueue.AdmissionCheck{}, &handler.TypedEnqueueRequestForObject[*kueue.AdmissionCheck]{}),
-		source.Kind(r.objects, &kueue.MultiKueueConfig{}, on(allOf[*kueue.MultiKueueConfig](r.all)), specChanged[*kueue.MultiKueueConfig]()),
-		source.Kind(r.objects, &kueue.MultiKueueCluster{}, on(allOf[*kueue.MultiKueueCluster](r.all))),
-		source.Kind(hub, &v1alpha1.WorkerCluster{}, on(allOf[*v1alpha1.WorkerCluster](r.all)), conditionsChanged),
+		source.Kind(r.objects, &kueue.MultiKueueConfig{}, enqueueAll[*kueue.MultiKueueConfig](r.all), generationChanged[*kueue.MultiKueueConfig]{}),
+		source.Kind(r.objects, &kueue.MultiKueueCluster{}, enqueueAll[*kueue.MultiKueueCluster](r.all)),
+		source.Kind(hub, &v1alpha1.WorkerCluster{}, enqueueAll[*v1alpha1.WorkerCluster](r.all), conditionsChanged),
 	}
 }
 
-func (r *remotes) sources(hub cache.Cache) []source.Source {
+func (r *clusterReconciler) sources(hub cache.Cache) []source.Source {
 	return []source.Source{
-		source.Kind(r.objects, &kueue.MultiKueueCluster{}, &handler.TypedEnqueueRequestForObject[*kueue.MultiKueueCluster]{}),
-		source.Kind(r.objects, &kueue.MultiKueueConfig{}, on(allOf[*kueue.MultiKueueConfig](r.all)), specChanged[*kueue.MultiKueueConfig]()),
-		source.Kind(r.objects, &kueue.AdmissionCheck{}, on(allOf[*kueue.AdmissionCheck](r.all)), specChanged[*kueue.AdmissionCheck]()),
+		source.Kind(r.objects, &kueue.MultiKueueCluster{}, &handler.TypedEnqueueRequestForObject[*kueue.MultiKueueCluster]{}, statusAside),
+		source.Kind(r.objects, &kueue.MultiKueueConfig{}, enqueueAll[*kueue.MultiKueueConfig](r.all), generationChanged[*kueue.MultiKueueConfig]{}),
+		source.Kind(r.objects, &kueue.AdmissionCheck{}, enqueueAll[*kueue.AdmissionCheck](r.all), generationChanged[*kueue.AdmissionCheck]{}),
 		source.Kind(hub, &v1alpha1.WorkerCluster{}, &handler.TypedEnqueueRequestForObject[*v1alpha1.WorkerCluster]{}, conditionsChanged),
 	}
 }
 
-// workloadEvents handles the watch of Workloads: the check is looked at, and so is the Job, if the
-// Workload says something else of it now.
-func (r *workloads) workloadEvents() handler.TypedEventHandler[*kueue.Workload, ctrl.Request] {
-	look := func(q queue, w *kueue.Workload) {
+// workloadEvents enqueues a Workload that has checks, and its Job if the Workload says something
+// else about it now.
+func (r *workloadReconciler) workloadEvents() handler.TypedEventHandler[*kueue.Workload, ctrl.Request] {
+	enqueue := func(q queue, w *kueue.Workload) {
 		if len(w.Status.AdmissionChecks) > 0 {
 			q.Add(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w)})
 		}
 	}
 	return handler.TypedFuncs[*kueue.Workload, ctrl.Request]{
 		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*kueue.Workload], q queue) {
-			r.wake(e.Object)
-			look(q, e.Object)
+			r.enqueueJobOf(e.Object)
+			enqueue(q, e.Object)
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*kueue.Workload], q queue) {
-			if saysElse(e.ObjectOld, e.ObjectNew) {
-				r.wake(e.ObjectNew)
+			if admissionChanged(e.ObjectOld, e.ObjectNew) {
+				r.enqueueJobOf(e.ObjectNew)
 			}
-			look(q, e.ObjectNew)
+			enqueue(q, e.ObjectNew)
 		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*kueue.Workload], _ queue) { r.wake(e.Object) },
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*kueue.Workload], _ queue) { r.enqueueJobOf(e.Object) },
 	}
 }
 
-// saysElse: what the Workload says about its Job may have changed.
-func saysElse(old, now *kueue.Workload) bool {
-	return holdsQuota(old) != holdsQuota(now) || refused(old) != refused(now) || !reservedAt(old).Equal(reservedAt(now)) ||
+// admissionChanged reports whether admissionOf may differ between two states of a Workload.
+func admissionChanged(old, now *kueue.Workload) bool {
+	return holdsQuota(old) != holdsQuota(now) || isRefused(old) != isRefused(now) || !reservedAt(old).Equal(reservedAt(now)) ||
 		len(old.Status.AdmissionChecks) != len(now.Status.AdmissionChecks) ||
 		!reflect.DeepEqual(podSetUpdates(old), podSetUpdates(now))
 }
@@ -93,28 +90,37 @@ func podSetUpdates(w *kueue.Workload) (updates []kueue.PodSetUpdate) {
 	return updates
 }
 
-func (r *workloads) wake(w *kueue.Workload) {
+func (r *workloadReconciler) enqueueJobOf(w *kueue.Workload) {
 	if owner, isJob := ownerOf(w); isJob && len(w.Status.AdmissionChecks) > 0 {
 		r.jobs.Enqueue(types.NamespacedName{Namespace: w.Namespace, Name: owner.Name})
 	}
 }
 
-// gated are all Workloads with admission checks.
-func (r *workloads) gated(ctx context.Context) []ctrl.Request {
-	return r.eachGated(ctx, func(*kueue.Workload) {})
+func (r *workloadReconciler) workloadRequests(ctx context.Context, job *batchv1.Job) []ctrl.Request {
+	if w := r.workloadOf(ctx, job); w != nil {
+		return []ctrl.Request{{NamespacedName: client.ObjectKeyFromObject(w)}}
+	}
+	return nil
 }
 
-// gatedAnew are the same when other workers may be allowed now: their Jobs are looked at, too.
-func (r *workloads) gatedAnew(ctx context.Context) []ctrl.Request { return r.eachGated(ctx, r.wake) }
+// all are the unfinished Workloads with admission checks.
+func (r *workloadReconciler) all(ctx context.Context) []ctrl.Request {
+	return r.visitAll(ctx, func(*kueue.Workload) {})
+}
 
-func (r *workloads) eachGated(ctx context.Context, visit func(*kueue.Workload)) []ctrl.Request {
-	var all kueue.WorkloadList
-	if err := r.objects.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+// allAndJobs also enqueues their Jobs: other workers may be allowed now.
+func (r *workloadReconciler) allAndJobs(ctx context.Context) []ctrl.Request {
+	return r.visitAll(ctx, r.enqueueJobOf)
+}
+
+func (r *workloadReconciler) visitAll(ctx context.Context, visit func(*kueue.Workload)) []ctrl.Request {
+	var list kueue.WorkloadList
+	if err := r.objects.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil
 	}
 	var requests []ctrl.Request
-	for i := range all.Items {
-		if w := &all.Items[i]; len(w.Status.AdmissionChecks) > 0 && !is(w, kueue.WorkloadFinished) {
+	for i := range list.Items {
+		if w := &list.Items[i]; len(w.Status.AdmissionChecks) > 0 && !is(w, kueue.WorkloadFinished) {
 			visit(w)
 			requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w)})
 		}
@@ -122,39 +128,33 @@ func (r *workloads) eachGated(ctx context.Context, visit func(*kueue.Workload)) 
 	return requests
 }
 
-func (r *checks) all(ctx context.Context) []ctrl.Request {
-	var all kueue.AdmissionCheckList
-	if err := r.objects.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+// requestsFor returns a request for each object of a cache.
+func requestsFor(ctx context.Context, objects client.Reader, list client.ObjectList) []ctrl.Request {
+	if err := objects.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return nil
 	}
-	return named(all.Items, func(c *kueue.AdmissionCheck) string { return c.Name })
-}
-
-func (r *remotes) all(ctx context.Context) []ctrl.Request {
-	var all kueue.MultiKueueClusterList
-	if err := r.objects.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+	var requests []ctrl.Request
+	_ = meta.EachListItem(list, func(object runtime.Object) error { // fails as the function does only
+		requests = append(requests, ctrl.Request{NamespacedName: client.ObjectKeyFromObject(object.(client.Object))})
 		return nil
-	}
-	return named(all.Items, func(c *kueue.MultiKueueCluster) string { return c.Name })
-}
-
-func named[T any](items []T, name func(*T) string) []ctrl.Request {
-	requests := make([]ctrl.Request, 0, len(items))
-	for i := range items {
-		requests = append(requests, ctrl.Request{NamespacedName: types.NamespacedName{Name: name(&items[i])}})
-	}
+	})
 	return requests
 }
 
-func on[T client.Object](requests func(context.Context, T) []ctrl.Request) handler.TypedEventHandler[T, ctrl.Request] {
-	return handler.TypedEnqueueRequestsFromMapFunc(requests)
+func (r *checkReconciler) all(ctx context.Context) []ctrl.Request {
+	return requestsFor(ctx, r.objects, &kueue.AdmissionCheckList{})
 }
 
-func allOf[T client.Object](requests func(context.Context) []ctrl.Request) func(context.Context, T) []ctrl.Request {
-	return func(ctx context.Context, _ T) []ctrl.Request { return requests(ctx) }
+func (r *clusterReconciler) all(ctx context.Context) []ctrl.Request {
+	return requestsFor(ctx, r.objects, &kueue.MultiKueueClusterList{})
 }
 
-// placementChanged passes over the many changes of a Job's status.
+// enqueueAll enqueues the same requests, whatever object has changed.
+func enqueueAll[T client.Object](all func(context.Context) []ctrl.Request) handler.TypedEventHandler[T, ctrl.Request] {
+	return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, _ T) []ctrl.Request { return all(ctx) })
+}
+
+// placementChanged drops the many changes of a Job's status.
 var placementChanged = predicate.TypedFuncs[*batchv1.Job]{
 	UpdateFunc: func(e event.TypedUpdateEvent[*batchv1.Job]) bool {
 		return e.ObjectOld.UID != e.ObjectNew.UID ||
@@ -163,13 +163,18 @@ var placementChanged = predicate.TypedFuncs[*batchv1.Job]{
 	},
 }
 
-// conditionsChanged passes over the many changes of a worker's numbers.
+// conditionsChanged drops the many changes of a worker's numbers.
 var conditionsChanged = predicate.TypedFuncs[*v1alpha1.WorkerCluster]{
 	UpdateFunc: func(e event.TypedUpdateEvent[*v1alpha1.WorkerCluster]) bool {
 		return !reflect.DeepEqual(e.ObjectOld.Status.Conditions, e.ObjectNew.Status.Conditions)
 	},
 }
 
-func specChanged[T client.Object]() predicate.TypedPredicate[T] {
-	return predicate.TypedGenerationChangedPredicate[T]{}
-}
+// statusAside drops changes of a cluster's status, which Kueue's own controller writes, too: the
+// manager restores its condition with the next periodic reconcile.
+var statusAside = predicate.Or[*kueue.MultiKueueCluster](
+	generationChanged[*kueue.MultiKueueCluster]{},
+	predicate.TypedAnnotationChangedPredicate[*kueue.MultiKueueCluster]{},
+)
+
+type generationChanged[T client.Object] = predicate.TypedGenerationChangedPredicate[T]

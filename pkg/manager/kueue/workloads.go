@@ -2,8 +2,6 @@ package kueue
 
 import (
 	"context"
-	"encoding/json"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -23,71 +21,63 @@ import (
 
 // +kubebuilder:rbac:groups=kueue.x-k8s.io,resources=workloads/status,verbs=patch
 
-// fieldOwner is who we are in server-side apply.
-const fieldOwner = client.FieldOwner(v1alpha1.ManagedByDispatcher)
-
-// behind is when to look again after a write that somebody else's came before.
-const behind = time.Second
-
 type queue = workqueue.TypedRateLimitingInterface[ctrl.Request]
 
-// workloads keeps the state of our checks of Workloads.
-type workloads struct {
+// workloadReconciler writes the state of Jobferry's checks of Workloads.
+type workloadReconciler struct {
 	*session
 	queue atomic.Pointer[queue]
 }
 
-// jobChanged has the Workload of a Job looked at.
-func (r *workloads) jobChanged(job types.NamespacedName) {
+// enqueueWorkloadOf has the Workload of a Job reconciled.
+func (r *workloadReconciler) enqueueWorkloadOf(job types.NamespacedName) {
 	q := r.queue.Load()
 	if q == nil {
-		return // all will be looked at
+		return // the controller starts later, with all Workloads
 	}
 	ctx := context.Background()
 	var cached batchv1.Job
 	if err := r.hub.Get(ctx, job, &cached); err != nil {
 		return
 	}
-	if w := r.workloadOf(ctx, &cached); w != nil {
-		(*q).Add(ctrl.Request{NamespacedName: client.ObjectKeyFromObject(w)})
+	for _, request := range r.workloadRequests(ctx, &cached) {
+		(*q).Add(request)
 	}
 }
 
-// Reconcile brings our checks of one Workload up to date.
-func (r *workloads) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+// Reconcile implements reconcile.Reconciler for Workloads.
+func (r *workloadReconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	var w kueue.Workload
 	if err := r.objects.Get(ctx, request.NamespacedName, &w, client.UnsafeDisableDeepCopy); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	var result ctrl.Result
-	for _, check := range w.Status.AdmissionChecks {
-		g, ours := r.gate(ctx, string(check.Name))
+	for _, state := range w.Status.AdmissionChecks {
+		c, ours := r.check(ctx, string(state.Name))
 		if !ours {
 			continue
 		}
-		s, err := r.gather(ctx, &w, check, g)
+		s, err := r.gather(ctx, &w, state, c)
 		if err != nil {
 			return ctrl.Result{}, err
 		}
-		v := decideCheck(s)
-		if result.RequeueAfter == 0 || v.Again > 0 && v.Again < result.RequeueAfter {
-			result.RequeueAfter = v.Again
+		p := decideCheck(s)
+		if result.RequeueAfter == 0 || p.requeueAfter > 0 && p.requeueAfter < result.RequeueAfter {
+			result.RequeueAfter = p.requeueAfter
 		}
-		changed, err := r.write(ctx, s, v)
-		switch {
-		case apierrors.IsConflict(err):
-			return ctrl.Result{RequeueAfter: behind}, nil
-		case err != nil:
-			return ctrl.Result{}, client.IgnoreNotFound(err)
-		case changed:
-			return result, nil // the watch brings the Workload back, for further checks
+		changed, err := r.apply(ctx, s, p)
+		if err != nil {
+			return afterWrite(err)
+		}
+		if changed {
+			return result, nil // the watch enqueues the Workload again, for further checks
 		}
 	}
 	return result, nil
 }
 
-func (r *workloads) gather(ctx context.Context, w *kueue.Workload, check kueue.AdmissionCheckState, g gate) (*situation, error) {
-	s := &situation{now: time.Now(), workload: w, check: check, gate: g, options: r.options}
+func (r *workloadReconciler) gather(ctx context.Context, w *kueue.Workload, state kueue.AdmissionCheckState, c check) (*checkSnapshot, error) {
+	s := &checkSnapshot{now: time.Now(), workload: w, state: state, check: c, options: r.options}
 	owner, isJob := ownerOf(w)
 	if !isJob {
 		return s, nil
@@ -101,14 +91,14 @@ func (r *workloads) gather(ctx context.Context, w *kueue.Workload, check kueue.A
 		return s, nil
 	}
 	s.job = &job
-	s.admission = admissionOf(&job, w, r.gatesOf(ctx, w), nil)
+	s.admission = r.admission(ctx, &job, w)
 	if result, known := r.jobs.PlacementResult(job.UID); known {
 		s.result = &result
 	}
-	if home := job.Annotations[v1alpha1.AnnotationCluster]; home != "" {
+	if name := s.placement(); name != "" {
 		var worker v1alpha1.WorkerCluster
-		if err := r.hub.Get(ctx, types.NamespacedName{Name: home}, &worker); err == nil {
-			s.home = &worker
+		if err := r.hub.Get(ctx, types.NamespacedName{Name: name}, &worker); err == nil {
+			s.assigned = &worker
 		} else if !apierrors.IsNotFound(err) {
 			return nil, err
 		}
@@ -116,63 +106,42 @@ func (r *workloads) gather(ctx context.Context, w *kueue.Workload, check kueue.A
 	return s, nil
 }
 
-// write makes a check what was decided; it fails with a conflict if the Workload has changed since
-// it was seen.
-func (r *workloads) write(ctx context.Context, s *situation, v verdict) (changed bool, err error) {
-	message := clip(v.Message)
-	if v.State == "" || s.check.State == v.State && s.check.Message == message {
+// apply writes the desired state of a check.
+func (r *workloadReconciler) apply(ctx context.Context, s *checkSnapshot, p checkPlan) (changed bool, err error) {
+	message := truncate(p.message)
+	if p.state == "" || s.state.State == p.state && s.state.Message == message {
 		return false, nil
 	}
-	next := kueue.AdmissionCheckState{Name: s.check.Name, State: v.State, Message: message, LastTransitionTime: s.check.LastTransitionTime}
-	if s.check.State != v.State {
+	next := kueue.AdmissionCheckState{Name: s.state.Name, State: p.state, Message: message, LastTransitionTime: s.state.LastTransitionTime}
+	if s.state.State != p.state {
 		next.LastTransitionTime = metav1.NewTime(s.now)
 	}
-	if v.RequeueAfter > 0 {
-		next.RequeueAfterSeconds = ptr.To(int32(v.RequeueAfter / time.Second))
+	if p.outOfQueue > 0 {
+		next.RequeueAfterSeconds = ptr.To(int32(p.outOfQueue / time.Second))
 	}
-	patch, err := checkPatch(s.workload, next, func(name string) bool {
-		_, ours := r.gate(ctx, name)
+	states := appliedStates(s.workload, next, func(name string) bool {
+		_, ours := r.check(ctx, name)
 		return ours
 	})
-	if err != nil {
-		return false, err
-	}
-	answer := &kueue.Workload{ObjectMeta: metav1.ObjectMeta{Namespace: s.workload.Namespace, Name: s.workload.Name}}
-	err = r.hub.Status().Patch(ctx, answer, client.RawPatch(types.ApplyPatchType, patch), fieldOwner, client.ForceOwnership)
-	if err != nil {
+	if err := r.applyStatus(ctx, s.workload, map[string]any{"admissionChecks": states}); err != nil {
 		return false, err
 	}
 	log.FromContext(ctx).Info(message, "admissionCheck", next.Name, "state", next.State)
 	return true, nil
 }
 
-// checkPatch makes a check what it's to be, in a Workload that is as it was seen. Our other checks
-// are in it as they are: what a server-side apply leaves out, it takes away.
-func checkPatch(w *kueue.Workload, next kueue.AdmissionCheckState, ours func(name string) bool) ([]byte, error) {
-	var all []kueue.AdmissionCheckState
-	for _, c := range w.Status.AdmissionChecks {
+// appliedStates are the next state of one check, and the present states of Jobferry's others:
+// server-side apply removes what a field owner leaves out.
+func appliedStates(w *kueue.Workload, next kueue.AdmissionCheckState, ours func(name string) bool) []kueue.AdmissionCheckState {
+	var states []kueue.AdmissionCheckState
+	for _, state := range w.Status.AdmissionChecks {
 		switch {
-		case c.Name == next.Name:
-			all = append(all, next)
-		case ours(string(c.Name)):
-			all = append(all, kueue.AdmissionCheckState{
-				Name: c.Name, State: c.State, Message: c.Message,
-				LastTransitionTime: c.LastTransitionTime, RequeueAfterSeconds: c.RequeueAfterSeconds,
-			})
+		case state.Name == next.Name:
+			states = append(states, next)
+		case ours(string(state.Name)):
+			state.PodSetUpdates, state.RetryCount = nil, nil // not Jobferry's fields
+			states = append(states, state)
 		}
 	}
-	return json.Marshal(map[string]any{
-		"apiVersion": kueue.SchemeGroupVersion.String(), "kind": "Workload",
-		"metadata": map[string]any{"namespace": w.Namespace, "name": w.Name, "uid": w.UID, "resourceVersion": w.ResourceVersion},
-		"status":   map[string]any{"admissionChecks": all},
-	})
-}
-
-// clip bounds a message to what an event can show as well.
-func clip(message string) string {
-	const enough = 1000
-	if len(message) <= enough {
-		return message
-	}
-	return strings.ToValidUTF8(message[:enough], "") + "..."
+	return states
 }

@@ -11,9 +11,9 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 )
 
-// Of several checks of ours, each keeps its state when another gets one; those of others aren't
-// ours to state.
-func TestCheckPatch(t *testing.T) {
+// Of several checks of Jobferry, each keeps its state when another gets one. Those of others aren't
+// applied. The patch is for the very state of the Workload that was read.
+func TestAppliedStates(t *testing.T) {
 	state := func(name string, is kueue.CheckState) kueue.AdmissionCheckState {
 		return kueue.AdmissionCheckState{Name: kueue.AdmissionCheckReference(name), State: is, LastTransitionTime: metav1.NewTime(noon),
 			RequeueAfterSeconds: ptr.To[int32](7), RetryCount: ptr.To[int32](2)}
@@ -23,7 +23,8 @@ func TestCheckPatch(t *testing.T) {
 		state("a", kueue.CheckStateReady), state("theirs", kueue.CheckStatePending), state("b", kueue.CheckStatePending),
 	}
 	next := kueue.AdmissionCheckState{Name: "b", State: kueue.CheckStateReady}
-	content, err := checkPatch(w, next, func(name string) bool { return name != "theirs" })
+	states := appliedStates(w, next, func(name string) bool { return name != "theirs" })
+	content, err := statusPatch(kueue.SchemeGroupVersion.String(), "Workload", w, map[string]any{"admissionChecks": states})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,6 +35,9 @@ func TestCheckPatch(t *testing.T) {
 	if patch.UID != "uid" || patch.ResourceVersion != "5" {
 		t.Errorf("of any state: %+v", patch.ObjectMeta)
 	}
+	if w.Status.AdmissionChecks[0].RetryCount == nil {
+		t.Error("the Workload that was read is changed")
+	}
 	got := patch.Status.AdmissionChecks
 	if len(got) != 2 || got[0].Name != "a" || got[0].State != kueue.CheckStateReady || !got[0].LastTransitionTime.Time.Equal(noon) ||
 		*got[0].RequeueAfterSeconds != 7 || got[0].RetryCount != nil || got[1].State != kueue.CheckStateReady {
@@ -41,10 +45,49 @@ func TestCheckPatch(t *testing.T) {
 	}
 }
 
-func TestClip(t *testing.T) {
+func TestTruncate(t *testing.T) {
 	for _, message := range []string{strings.Repeat("x", 2000), "x" + strings.Repeat("é", 1000), "short"} {
-		if got := clip(message); !utf8.ValidString(got) || len(got) > 1003 || len(got) < min(len(message), 990) {
+		if got := truncate(message); !utf8.ValidString(got) || len(got) > 1003 || len(got) < min(len(message), 990) {
 			t.Errorf("%d bytes of %d: %q", len(got), len(message), got)
 		}
+	}
+}
+
+// A condition is written when it differs; its time of transition stays as long as its status does.
+func TestWithCondition(t *testing.T) {
+	active := func(status metav1.ConditionStatus, message string) metav1.Condition {
+		return metav1.Condition{Type: "Active", Status: status, Reason: "Reason", Message: message}
+	}
+	present := active(metav1.ConditionTrue, "fine")
+	present.ObservedGeneration, present.LastTransitionTime = 3, metav1.NewTime(noon)
+	conditions := []metav1.Condition{{Type: "Other", Status: metav1.ConditionTrue}, present}
+	for name, tc := range map[string]struct {
+		desired    metav1.Condition
+		generation int64
+		changed    bool
+		moved      bool // the time of transition
+	}{
+		"as it is":             {active(metav1.ConditionTrue, "fine"), 3, false, false},
+		"of a newer spec":      {active(metav1.ConditionTrue, "fine"), 4, true, false},
+		"another message":      {active(metav1.ConditionTrue, "better"), 3, true, false},
+		"another status":       {active(metav1.ConditionFalse, "fine"), 3, true, true},
+		"a message of 2000 x":  {active(metav1.ConditionTrue, strings.Repeat("x", 2000)), 3, true, false},
+		"another writer's one": {metav1.Condition{Type: "Active", Status: metav1.ConditionFalse, Reason: "Other"}, 3, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			next, changed := withCondition(conditions, tc.desired, tc.generation)
+			if changed != tc.changed || next.LastTransitionTime.Time.Equal(noon) == tc.moved {
+				t.Errorf("changed %v, want %v; transition at %v", changed, tc.changed, next.LastTransitionTime)
+			}
+			if next.Type != "Active" || next.Status != tc.desired.Status || next.ObservedGeneration != tc.generation || len(next.Message) > 1003 {
+				t.Errorf("got %+v", next)
+			}
+			if conditions[1] != present {
+				t.Error("the object that was read is changed")
+			}
+		})
+	}
+	if next, changed := withCondition(nil, active(metav1.ConditionTrue, "fine"), 1); !changed || next.LastTransitionTime.IsZero() {
+		t.Errorf("a first condition: %v %+v", changed, next)
 	}
 }
