@@ -70,7 +70,7 @@ func TestRegisterRefused(t *testing.T) {
 	f.fails(1, []string{"registered already, as w1"}, "register", "other", "--worker-context", "w1")
 	f.fails(1, []string{"w1 is another cluster"}, "register", "w1", "--worker-context", "w2")
 	f.fails(1, []string{"leads to another cluster than w1: nothing was changed"}, "unregister", "w1", "--worker-context", "w2", "--yes")
-	f.fails(1, []string{"Let w1 go?", "--yes"}, "unregister", "w1")
+	f.fails(1, []string{"Remove w1?", "--yes"}, "unregister", "w1")
 	f.WorkerUntil("w1", ferrytest.Ready)
 
 	// An address that the manager can't reach: it's said what is wrong, and the exit code is that

@@ -29,7 +29,7 @@ type cli struct {
 	systemNamespace string
 }
 
-// hubConfig finds the hub by kubectl's rules.
+// hubConfig returns how the hub is reached, by kubectl's rules.
 func (c *cli) hubConfig() (*rest.Config, error) {
 	config, err := c.hub.ToRESTConfig()
 	if err != nil {
@@ -38,7 +38,7 @@ func (c *cli) hubConfig() (*rest.Config, error) {
 	return c.tuned(config), nil
 }
 
-// tuned is a configuration with our name, without client-go's brake of 5 requests a second.
+// tuned sets our name, and lifts client-go's limit of 5 requests a second.
 func (c *cli) tuned(config *rest.Config) *rest.Config {
 	config.UserAgent = "kubectl-jobferry/" + version.Get()
 	config.QPS, config.Burst = 50, 300
@@ -55,37 +55,41 @@ func (c *cli) hubClient() (client.Client, error) {
 	return access.NewClient(config)
 }
 
-// clients makes both clients of the hub.
-func (c *cli) clients() (client.Client, *access.Subresources, error) {
+// subresources makes a client of what belongs to a Job of the namespace.
+func (c *cli) subresources(job string) (*access.Subresources, error) {
 	config, err := c.hubConfig()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	hub, err := access.NewClient(config)
+	namespace, err := c.namespace()
+	if err != nil {
+		return nil, err
+	}
+	return access.NewSubresources(config, types.NamespacedName{Namespace: namespace, Name: jobName(job)})
+}
+
+// clientsFor makes both clients of the hub.
+func (c *cli) clientsFor(job string) (client.Client, *access.Subresources, error) {
+	hub, err := c.hubClient()
 	if err != nil {
 		return nil, nil, err
 	}
-	subresources, err := access.NewSubresources(config)
+	subresources, err := c.subresources(job)
 	return hub, subresources, err
 }
 
-// namespace is the one of the Jobs that are meant.
+// namespace returns the namespace of Jobs, by kubectl's rules.
 func (c *cli) namespace() (string, error) {
 	namespace, _, err := c.hub.ToRawKubeConfigLoader().Namespace()
 	return namespace, err
-}
-
-// key is a Job of that namespace.
-func (c *cli) key(job string) (types.NamespacedName, error) {
-	namespace, err := c.namespace()
-	return types.NamespacedName{Namespace: namespace, Name: jobName(job)}, err
 }
 
 func (c *cli) palette() show.Palette {
 	return paletteFor(term.TTY{Out: c.Out}.IsTerminalOut(), os.Getenv)
 }
 
-// paletteFor has colours for a terminal whose user didn't say no to them, see https://no-color.org.
+// paletteFor returns colours for a terminal, unless its user has turned them off, see
+// https://no-color.org.
 func paletteFor(terminal bool, env func(string) string) show.Palette {
 	if !terminal || env("NO_COLOR") != "" || env("TERM") == "dumb" {
 		return nil
@@ -95,16 +99,27 @@ func paletteFor(terminal bool, env func(string) string) show.Palette {
 
 func (c *cli) now() time.Time { return c.clock.Now() }
 
-// say tells of progress, on standard error. Much of it is what others say.
+// say reports progress on standard error. Much of the text comes from API servers.
 func (c *cli) say(format string, args ...any) {
 	fprintf(c.ErrOut, "%s\n", show.Printable(fmt.Sprintf(format, args...)))
 }
 
-// pollInterval is how often the hub is asked while a verb waits. A poll outlives a connection that
-// breaks, and the wait is for one object.
+// sayNew returns a function that reports a text when it differs from the last one.
+func (c *cli) sayNew(prefix string) func(text string) {
+	last := ""
+	return func(text string) {
+		if text != "" && text != last {
+			c.say("%s%s", prefix, text)
+			last = text
+		}
+	}
+}
+
+// pollInterval is how often a verb that waits asks the hub. Unlike a watch, a poll survives a
+// broken connection, and it reads one object.
 const pollInterval = 500 * time.Millisecond
 
-// limit bounds a context; zero: no limit.
+// limit adds a timeout to a command's context; zero adds none.
 func limit(cmd *cobra.Command, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if timeout <= 0 {
 		return context.WithCancel(cmd.Context())

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubectl/pkg/util/templates"
@@ -20,12 +21,12 @@ func newClusters(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "clusters [NAME...]",
 		Aliases: []string{"cluster", "wc"},
-		Short:   "Show the workers: state, version, how full they are, Jobs",
+		Short:   "Show the workers: state, version, use of resources, Jobs",
 		Example: templates.Examples(`
 			# All workers
 			kubectl jobferry clusters
 
-			# Those of a region, with labels, settings and messages
+			# The workers of a region, with labels, settings and messages
 			kubectl jobferry clusters -l region=eu -o wide`),
 		ValidArgsFunction: c.completeWorkers(-1),
 	}
@@ -45,10 +46,7 @@ func newClusters(c *cli) *cobra.Command {
 			return err
 		}
 		if !out.asTable() {
-			if len(args) == 1 {
-				return out.print(c, &list.Items[0])
-			}
-			return out.print(c, list)
+			return out.printNamed(c, args, list)
 		}
 		return c.table(show.Workers(list.Items, c.now(), out.format() == wide),
 			"No workers found. Register one: kubectl jobferry register --help")
@@ -56,7 +54,7 @@ func newClusters(c *cli) *cobra.Command {
 	return cmd
 }
 
-// workersNamed are the workers of these names, or all that are selected.
+// workersNamed returns the workers with these names; without names, all that are selected.
 func workersNamed(ctx context.Context, hub client.Client, names []string, selector labels.Selector) (*v1alpha1.WorkerClusterList, error) {
 	list := &v1alpha1.WorkerClusterList{}
 	if len(names) == 0 {
@@ -76,9 +74,9 @@ func workersNamed(ctx context.Context, hub client.Client, names []string, select
 func workerNamed(ctx context.Context, hub client.Client, name string) (*v1alpha1.WorkerCluster, error) {
 	worker := &v1alpha1.WorkerCluster{}
 	err := hub.Get(ctx, types.NamespacedName{Name: name}, worker)
-	if client.IgnoreNotFound(err) == nil && err != nil {
+	if apierrors.IsNotFound(err) {
 		err = access.Explain(err) // the kind itself may be missing
-		return nil, access.Advise(fmt.Errorf("there is no worker %s: %w", name, err), "kubectl jobferry clusters lists them")
+		return nil, access.Advise(fmt.Errorf("there is no worker %s: %w", name, err), "kubectl jobferry clusters lists the workers")
 	}
 	return worker, access.Explain(err)
 }

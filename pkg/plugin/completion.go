@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,34 +13,30 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// completionTimeout bounds how long a shell hangs on a hub that doesn't answer.
+// completionTimeout bounds how long a shell waits for a hub that doesn't answer.
 const completionTimeout = 3 * time.Second
 
-type completer = func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective)
-
-// completeWorkers completes names of WorkerClusters.
-func (c *cli) completeWorkers(most int) completer {
-	return c.complete(most, func(ctx context.Context, hub client.Client) ([]string, error) {
+// completeWorkers completes names of WorkerClusters, for up to that many arguments; -1: any number.
+func (c *cli) completeWorkers(most int) cobra.CompletionFunc {
+	return c.completeNames(most, func(ctx context.Context, hub client.Client) (names []string, err error) {
 		var list v1alpha1.WorkerClusterList
-		err := hub.List(ctx, &list)
-		var names []string
-		for i := range list.Items {
-			names = append(names, list.Items[i].Name)
+		err = hub.List(ctx, &list)
+		for _, w := range list.Items {
+			names = append(names, w.Name)
 		}
 		return names, err
 	})
 }
 
-// completeJobs completes names of Jobs that Jobferry runs.
-func (c *cli) completeJobs(most int) completer {
-	return c.complete(most, func(ctx context.Context, hub client.Client) ([]string, error) {
+// completeJobs completes names of Jobs that Jobferry runs, for up to that many arguments.
+func (c *cli) completeJobs(most int) cobra.CompletionFunc {
+	return c.completeNames(most, func(ctx context.Context, hub client.Client) (names []string, err error) {
 		namespace, err := c.namespace()
 		if err != nil {
 			return nil, err
 		}
 		var list batchv1.JobList
 		err = hub.List(ctx, &list, client.InNamespace(namespace))
-		var names []string
 		for _, job := range ours(list.Items) {
 			names = append(names, job.Name)
 		}
@@ -47,28 +44,29 @@ func (c *cli) completeJobs(most int) completer {
 	})
 }
 
-// complete offers names for up to that many arguments; -1: for any number.
-func (c *cli) complete(most int, list func(context.Context, client.Client) ([]string, error)) completer {
+func (c *cli) completeNames(most int, list func(context.Context, client.Client) ([]string, error)) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-		if most >= 0 && len(args) >= most {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
-		defer cancel()
-		hub, err := c.hubClient()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		names, err := list(ctx, hub)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveError
-		}
-		var fit []string
-		for _, name := range names {
-			if strings.HasPrefix(name, begun) {
-				fit = append(fit, name)
+		return complete(cmd, begun, func(ctx context.Context) ([]string, error) {
+			if most >= 0 && len(args) >= most {
+				return nil, nil
 			}
-		}
-		return fit, cobra.ShellCompDirectiveNoFileComp
+			hub, err := c.hubClient()
+			if err != nil {
+				return nil, err
+			}
+			return list(ctx, hub)
+		})
 	}
+}
+
+// complete offers those of the listed names that begin as the word does.
+func complete(cmd *cobra.Command, begun string, list func(context.Context) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	defer cancel()
+	names, err := list(ctx)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, begun) })
+	return names, cobra.ShellCompDirectiveNoFileComp
 }

@@ -12,12 +12,13 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
+	"github.com/jobferry/jobferry/pkg/plugin/registration"
 )
 
 func newCordon(c *cli) *cobra.Command {
 	return &cobra.Command{
 		Use:   "cordon NAME...",
-		Short: "Place no new Jobs on a worker; those that are there go on",
+		Short: "Place no new Jobs on a worker; its Jobs continue",
 		Example: templates.Examples(`
 			kubectl jobferry cordon west`),
 		Args:              positional(1, -1, "a worker's NAME"),
@@ -31,7 +32,7 @@ func newCordon(c *cli) *cobra.Command {
 func newUncordon(c *cli) *cobra.Command {
 	return &cobra.Command{
 		Use:   "uncordon NAME...",
-		Short: "Place Jobs on a worker again: the end of cordon and drain",
+		Short: "Place Jobs on a worker again, after cordon or drain",
 		Example: templates.Examples(`
 			kubectl jobferry uncordon west`),
 		Args:              positional(1, -1, "a worker's NAME"),
@@ -62,7 +63,7 @@ func (c *cli) setWorkers(ctx context.Context, names []string, done string, spec 
 	return nil
 }
 
-// setWorker merges fields into the spec of a worker, and says whether that changed it.
+// setWorker merges fields into the spec of a worker, and reports whether that changed it.
 func setWorker(ctx context.Context, hub client.Client, name string, spec map[string]any) (*v1alpha1.WorkerCluster, bool, error) {
 	worker, err := workerNamed(ctx, hub, name)
 	if err != nil {
@@ -73,7 +74,7 @@ func setWorker(ctx context.Context, hub client.Client, name string, spec map[str
 		return nil, false, err
 	}
 	before := worker.Generation
-	if err := hub.Patch(ctx, worker, client.RawPatch(types.MergePatchType, patch), client.FieldOwner("kubectl-jobferry")); err != nil {
+	if err := hub.Patch(ctx, worker, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(registration.FieldManager)); err != nil {
 		return nil, false, fmt.Errorf("change worker %s: %w", name, access.Explain(err))
 	}
 	return worker, worker.Generation != before, nil

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubectl/pkg/util/templates"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -17,21 +16,17 @@ import (
 func newDescribe(c *cli) *cobra.Command {
 	return &cobra.Command{
 		Use:   "describe JOB",
-		Short: "Show all of a Job: placement, both statuses, events of hub and worker",
+		Short: "Show the details of a Job: placement, status and events, on the hub and in the worker",
 		Example: templates.Examples(`
 			kubectl jobferry describe pi`),
 		Args:              positional(1, 1, "a JOB"),
 		ValidArgsFunction: c.completeJobs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			hub, subresources, err := c.clients()
+			hub, subresources, err := c.clientsFor(args[0])
 			if err != nil {
 				return err
 			}
-			key, err := c.key(args[0])
-			if err != nil {
-				return err
-			}
-			d, err := gatherDescription(cmd.Context(), hub, subresources, key)
+			d, err := gatherDescription(cmd.Context(), hub, subresources)
 			if err != nil {
 				return err
 			}
@@ -40,9 +35,9 @@ func newDescribe(c *cli) *cobra.Command {
 	}
 }
 
-// gatherDescription reads all there is. Only the Job itself must be readable.
-func gatherDescription(ctx context.Context, hub client.Client, subresources *access.Subresources, key types.NamespacedName) (show.Description, error) {
-	job, err := jobNamed(ctx, hub, key)
+// gatherDescription reads all that is known. It fails only if the Job or its events can't be read.
+func gatherDescription(ctx context.Context, hub client.Client, subresources *access.Subresources) (show.Description, error) {
+	job, err := jobNamed(ctx, hub, subresources.Job)
 	if err != nil {
 		return show.Description{}, err
 	}
@@ -51,25 +46,25 @@ func gatherDescription(ctx context.Context, hub client.Client, subresources *acc
 	if err := hub.List(ctx, &workers); err == nil { // users of a namespace may not see them
 		d.Workers = workers.Items
 	}
-	events, err := jobEvents(ctx, hub, key.Namespace, string(job.UID))
+	events, err := jobEvents(ctx, hub, job.Namespace, string(job.UID))
 	if err != nil {
 		return d, access.Explain(err)
 	}
 	d.Events = show.Entries(show.Hub, events)
 	if show.Worker(job) != "" {
-		addWorkerSide(ctx, subresources, key, &d)
+		addWorkerSide(ctx, subresources, &d)
 	}
 	return d, nil
 }
 
-func addWorkerSide(ctx context.Context, subresources *access.Subresources, key types.NamespacedName, d *show.Description) {
-	copied, err := subresources.Mirror(ctx, key)
+func addWorkerSide(ctx context.Context, subresources *access.Subresources, d *show.Description) {
+	mirror, err := subresources.Mirror(ctx)
 	if err != nil {
 		d.MirrorProblem = err.Error()
 		return
 	}
-	d.Mirror = copied
-	events, err := subresources.Events(ctx, key)
+	d.Mirror = mirror
+	events, err := subresources.Events(ctx)
 	switch {
 	case err == nil:
 		d.Events = append(d.Events, show.Entries(show.Worker(d.Job), events.Items)...)

@@ -1,5 +1,5 @@
-// Package plugin is kubectl-jobferry: what admins and users of a hub do from a terminal. One file
-// per verb, and each verb gathers, then renders:
+// Package plugin is kubectl-jobferry, the commands for admins and users of a hub. Each verb has a
+// file, and gathers before it renders:
 //
 //	arguments ─> verb ─┬─ gather: access ──> hub, worker     (objects)
 //	                   └─ render: show ────> terminal         (pure, golden files)
@@ -10,17 +10,17 @@
 //
 //   - The hub is the cluster of kubectl's context. Only register, rotate and
 //     unregister talk to a worker, with the admin's own credentials there.
-//   - Whatever else comes from workers comes through the hub's aggregated API
-//     subresources.jobferry.dev, by the rights that the user has on the hub.
+//   - All other verbs read from workers through the hub's aggregated API
+//     subresources.jobferry.dev, with the permissions that the user has on the hub.
 //   - A registration is what makes a cluster a worker: ServiceAccount, token and
 //     permissions there, Secret and WorkerCluster here.
 //
 // # Exit codes
 //
 //	0  done
-//	1  it didn't work; standard error says why, and what to do
-//	2  the arguments make no sense
-//	3  it's under way, but wasn't there when the time was up
+//	1  it failed; standard error says why, and what to do
+//	2  the arguments are invalid
+//	3  it continues, but wasn't done before the timeout
 //
 // exec has the exit code of the command.
 package plugin

@@ -26,9 +26,9 @@ func newDrain(c *cli) *cobra.Command {
 		Short: "Move a worker's Jobs to other workers, with their progress",
 		Long: templates.LongDesc(`
 			Move the unfinished Jobs of a worker to other workers, with the progress that they have made, and place
-			nothing new on it. A Job that fits nowhere else goes on where it is, until another worker has room.
+			no new Jobs on it. A Job that fits on no other worker continues where it is until another has free capacity.
 
-			Waits until no unfinished Job is left. uncordon ends it.`),
+			Wait until the worker has no unfinished Job. uncordon ends the drain.`),
 		Example: templates.Examples(`
 			# Before maintenance
 			kubectl jobferry drain west
@@ -41,8 +41,8 @@ func newDrain(c *cli) *cobra.Command {
 			return c.drain(cmd, workerName(args[0]), wait, timeout)
 		},
 	}
-	cmd.Flags().BoolVar(&wait, "wait", true, "Wait until no unfinished Job is left")
-	cmd.Flags().DurationVar(&timeout, "timeout", 0, "How long to wait (default: for ever)")
+	cmd.Flags().BoolVar(&wait, "wait", true, "Wait until the worker has no unfinished Job")
+	cmd.Flags().DurationVar(&timeout, "timeout", 0, "How long to wait (default: without limit)")
 	return cmd
 }
 
@@ -58,7 +58,7 @@ func (c *cli) drain(cmd *cobra.Command, name string, wait bool, timeout time.Dur
 		return err
 	}
 	if !worker.Spec.Drain {
-		return access.Advise(fmt.Errorf("the hub's CRD doesn't know spec.drain"), "upgrade Jobferry on the hub: the CRD is older than this plugin")
+		return access.Advise(fmt.Errorf("the hub's CRD has no field spec.drain"), "upgrade Jobferry on the hub: the CRD is older than this plugin")
 	}
 	if !wait {
 		fprintf(c.Out, "workercluster.jobferry.dev/%s draining\n", name)
@@ -68,24 +68,22 @@ func (c *cli) drain(cmd *cobra.Command, name string, wait bool, timeout time.Dur
 }
 
 func (c *cli) waitDrained(ctx context.Context, hub client.Client, name string) error {
-	told, worker := "", &v1alpha1.WorkerCluster{}
+	worker, report, state := &v1alpha1.WorkerCluster{}, c.sayNew(""), ""
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
 		var err error
 		if worker, err = workerNamed(ctx, hub, name); err != nil {
 			return false, err
 		}
 		if !worker.Spec.Drain {
-			return false, fmt.Errorf("somebody ended the drain of %s meanwhile", name)
+			return false, fmt.Errorf("the drain of %s was ended meanwhile", name)
 		}
-		if text := drainProgress(worker); text != told {
-			c.say("%s", text)
-			told = text
-		}
+		state = drainProgress(worker)
+		report(state)
 		return show.Drained(worker), nil
 	})
 	if canceled(err) {
-		return &notThereError{access.Advise(fmt.Errorf("%s: not drained yet", told),
-			"kubectl jobferry jobs --worker "+name+" shows which Jobs are left; the drain goes on, uncordon ends it")}
+		return &pendingError{access.Advise(fmt.Errorf("%s: not drained yet", state),
+			"kubectl jobferry jobs --worker "+name+" shows which Jobs are left; the drain continues until uncordon")}
 	}
 	if err != nil {
 		return err
@@ -96,7 +94,7 @@ func (c *cli) waitDrained(ctx context.Context, hub client.Client, name string) e
 
 func drainProgress(worker *v1alpha1.WorkerCluster) string {
 	if worker.Status.ObservedGeneration < worker.Generation {
-		return fmt.Sprintf("%s: the manager hasn't taken notice yet", worker.Name)
+		return fmt.Sprintf("%s: the manager hasn't observed the drain yet", worker.Name)
 	}
 	text := fmt.Sprintf("%s: %s left", worker.Name, plural(int(worker.Status.Jobs), "unfinished Job"))
 	if !meta.IsStatusConditionTrue(worker.Status.Conditions, v1alpha1.ConditionReady) {

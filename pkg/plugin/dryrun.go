@@ -18,7 +18,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/plugin/registration"
 )
 
-// dryRun is what --dry-run is about.
+// dryRun holds --dry-run and the flags that shape its output.
 type dryRun struct {
 	mode, output, of string
 }
@@ -34,10 +34,10 @@ const (
 
 func (d *dryRun) add(cmd *cobra.Command) {
 	set := cmd.Flags()
-	set.StringVar(&d.mode, "dry-run", dryRunNone, "client: print the manifests, and change nothing")
+	set.StringVar(&d.mode, "dry-run", dryRunNone, "client: print the manifests and change nothing")
 	set.Lookup("dry-run").NoOptDefVal = dryRunClient
-	set.StringVarP(&d.output, "output", "o", "yaml", "Of --dry-run: yaml or json")
-	set.StringVar(&d.of, "manifests", ofBoth, "Of --dry-run: those of the hub, of the worker, or both")
+	set.StringVarP(&d.output, "output", "o", "yaml", "Format of --dry-run: yaml or json")
+	set.StringVar(&d.of, "manifests", ofBoth, "Manifests of --dry-run: hub, worker or both")
 }
 
 func (d *dryRun) on() bool { return d.mode == dryRunClient }
@@ -45,20 +45,20 @@ func (d *dryRun) on() bool { return d.mode == dryRunClient }
 func (d *dryRun) check(cmd *cobra.Command) error {
 	switch {
 	case d.mode != dryRunNone && d.mode != dryRunClient:
-		return usage(cmd, "--dry-run=%s: it must be none or client; only the manager can tell whether a registration works", d.mode)
+		return usage(cmd, "--dry-run=%s: it must be none or client; only the manager can check a registration", d.mode)
 	case d.output != "yaml" && d.output != "json":
 		return usage(cmd, "--output %s: it must be yaml or json", d.output)
 	case !slices.Contains([]string{ofBoth, ofHub, ofWorker}, d.of):
 		return usage(cmd, "--manifests %s: it must be hub, worker or both", d.of)
 	case d.on() && d.output == "json" && d.of == ofBoth:
-		return usage(cmd, "JSON has no place to say which cluster a manifest is for: add --manifests hub, or worker")
+		return usage(cmd, "JSON can't say which cluster a manifest is for: add --manifests hub or --manifests worker")
 	default:
 		return nil
 	}
 }
 
-// printManifests prints what register would apply. The token isn't known before the worker's part
-// has been applied: a placeholder stands for it.
+// printManifests prints what register would apply. A placeholder stands for the token, which
+// doesn't exist before the worker's manifests are applied.
 func (c *cli) printManifests(cmd *cobra.Command, f *registerFlags, r registration.Request, endpoint registration.Endpoint) error {
 	kubeconfig, err := endpoint.Kubeconfig(r.Name, registration.TokenPlaceholder)
 	if err != nil {
@@ -114,7 +114,7 @@ func printPart(out io.Writer, format, title string, objects []client.Object) err
 	return err
 }
 
-// tokenHint says how to get the token that the placeholder stands for.
+// tokenHint explains how to get the token that the placeholder stands for.
 func tokenHint(r registration.Request, context string) string {
 	get := fmt.Sprintf("get secret %s -o jsonpath='{.data.%s}' | base64 -d", r.TokenSecretName(), corev1.ServiceAccountTokenKey)
 	if r.Bound() {
@@ -122,7 +122,7 @@ func tokenHint(r registration.Request, context string) string {
 			registration.BaseName(r.HubUID), r.TokenSecretName(), r.TokenDuration)
 	}
 	return strings.Join([]string{
-		"Apply the worker's manifests first. In the hub's Secret, put in the place of " + registration.TokenPlaceholder + " what this prints:",
+		"Apply the worker's manifests first. In the hub's Secret, replace " + registration.TokenPlaceholder + " by the output of:",
 		fmt.Sprintf("  kubectl --context %s -n %s %s", context, v1alpha1.SystemNamespace, get),
 	}, "\n")
 }

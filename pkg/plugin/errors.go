@@ -12,59 +12,58 @@ import (
 	"github.com/jobferry/jobferry/pkg/plugin/show"
 )
 
-// Exit codes, see doc.go.
+// Exit codes; doc.go explains them.
 const (
-	exitFailed   = 1
-	exitUsage    = 2
-	exitNotThere = 3
+	exitFailed  = 1
+	exitUsage   = 2
+	exitPending = 3
 )
 
-// usageError is about the arguments.
+// usageError is an error in the arguments.
 type usageError struct {
 	command string
-	err     error
+	error
 }
 
 func (e *usageError) Error() string {
-	return fmt.Sprintf("%v\nSee '%s --help'.", e.err, e.command)
+	return fmt.Sprintf("%v\nSee '%s --help'.", e.error, e.command)
 }
 
-func (e *usageError) Unwrap() error { return e.err }
+func (e *usageError) Unwrap() error { return e.error }
 
-// usage makes an error about the arguments.
+// usage returns an error in the arguments.
 func usage(cmd *cobra.Command, format string, args ...any) error {
 	return &usageError{cmd.CommandPath(), fmt.Errorf(format, args...)}
 }
 
-// notThereError is about something that may still come.
-type notThereError struct{ err error }
+// pendingError is a timeout of something that continues.
+type pendingError struct{ error }
 
-func (e *notThereError) Error() string { return e.err.Error() }
-func (e *notThereError) Unwrap() error { return e.err }
+func (e *pendingError) Unwrap() error { return e.error }
 
-// finish tells of an error, and returns the exit code.
+// finish prints an error, and returns the exit code.
 func finish(err error, out io.Writer) int {
 	var (
-		remote   utilexec.ExitError
-		arg      *usageError
-		notThere *notThereError
+		remote  utilexec.ExitError
+		arg     *usageError
+		pending *pendingError
 	)
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &remote) && remote.Exited():
-		return remote.ExitStatus() // the command has said why
+		return remote.ExitStatus() // the command has printed why
 	}
 	fprintf(out, "error: %s\n", show.Printable(access.Explain(err).Error()))
 	switch {
 	case errors.As(err, &arg):
 		return exitUsage
-	case errors.As(err, &notThere):
-		return exitNotThere
+	case errors.As(err, &pending):
+		return exitPending
 	default:
 		return exitFailed
 	}
 }
 
-// fprintf writes to a terminal or a pipe: when that is gone, nobody is left to tell.
+// fprintf writes to a terminal or a pipe. An error means that nobody reads it any more.
 func fprintf(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }

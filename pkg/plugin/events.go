@@ -14,7 +14,7 @@ import (
 func newEvents(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events JOB",
-		Short: "Show the events of a Job and its Pods, of hub and worker in one time line",
+		Short: "Show the events of a Job and its Pods, of the hub and the worker, in one timeline",
 		Example: templates.Examples(`
 			kubectl jobferry events pi`),
 		Args:              positional(1, 1, "a JOB"),
@@ -33,25 +33,21 @@ func newEvents(c *cli) *cobra.Command {
 			}
 			return out.print(c, list)
 		}
-		return c.table(show.Timeline(entries, c.now()), "No events found: they're kept for an hour.")
+		return c.table(show.Timeline(entries, c.now()), "No events found: API servers keep them for an hour.")
 	}
 	return cmd
 }
 
 func (c *cli) gatherEvents(ctx context.Context, name string) ([]show.Entry, error) {
-	hub, subresources, err := c.clients()
+	hub, subresources, err := c.clientsFor(name)
 	if err != nil {
 		return nil, err
 	}
-	key, err := c.key(name)
+	job, err := jobNamed(ctx, hub, subresources.Job)
 	if err != nil {
 		return nil, err
 	}
-	job, err := jobNamed(ctx, hub, key)
-	if err != nil {
-		return nil, err
-	}
-	events, err := jobEvents(ctx, hub, key.Namespace, string(job.UID))
+	events, err := jobEvents(ctx, hub, job.Namespace, string(job.UID))
 	if err != nil {
 		return nil, access.Explain(err)
 	}
@@ -59,9 +55,9 @@ func (c *cli) gatherEvents(ctx context.Context, name string) ([]show.Entry, erro
 	if show.Worker(job) == "" {
 		return entries, nil
 	}
-	theirs, err := subresources.Events(ctx, key)
+	worker, err := subresources.Events(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return append(entries, show.Entries(show.Worker(job), theirs.Items)...), nil
+	return append(entries, show.Entries(show.Worker(job), worker.Items)...), nil
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/remotecommand"
 	utilexec "k8s.io/client-go/util/exec"
 	"k8s.io/kubectl/pkg/cmd/exec"
@@ -30,8 +29,8 @@ func newExec(c *cli) *cobra.Command {
 		Use:   "exec JOB -- COMMAND [args...]",
 		Short: "Run a command in a Pod of a Job, through the hub",
 		Long: templates.LongDesc(`
-			Run a command in a container of a Job's Pod, in its worker, through the hub. Without --pod or --index: in the
-			only or the newest Pod. You need the right to create jobs/exec of subresources.jobferry.dev on the hub.
+			Run a command in a container of a Job's Pod, in its worker, through the hub. By default, use the only or the
+			newest Pod. You need permission to create jobs/exec of subresources.jobferry.dev on the hub.
 
 			The exit code is the command's.`),
 		Example: templates.Examples(`
@@ -60,22 +59,18 @@ func newExec(c *cli) *cobra.Command {
 	}
 	f.choice.add(c, cmd)
 	cmd.Flags().StringVarP(&f.container, "container", "c", "", "Container (default: the Pod's only or default one)")
-	cmd.Flags().BoolVarP(&f.stdin, "stdin", "i", false, "Pass standard input on")
+	cmd.Flags().BoolVarP(&f.stdin, "stdin", "i", false, "Pass standard input to the command")
 	cmd.Flags().BoolVarP(&f.tty, "tty", "t", false, "Standard input is a terminal")
 	cmd.Flags().BoolVarP(&f.quiet, "quiet", "q", false, "Print only what the command prints")
 	return cmd
 }
 
 func (c *cli) exec(cmd *cobra.Command, f *execFlags, name string, command []string) error {
-	_, subresources, err := c.clients()
+	subresources, err := c.subresources(name)
 	if err != nil {
 		return err
 	}
-	key, err := c.key(name)
-	if err != nil {
-		return err
-	}
-	r := remote{subresources: subresources, job: key, choice: f.choice.choice(cmd), container: f.container, command: command,
+	r := remote{subresources: subresources, choice: f.choice.choice(cmd), container: f.container, command: command,
 		streams: &exec.StreamOptions{IOStreams: c.IOStreams, Stdin: f.stdin, TTY: f.tty, Quiet: f.quiet}}
 	terminal := r.streams.SetupTTY()
 	var sizes remotecommand.TerminalSizeQueue
@@ -86,23 +81,22 @@ func (c *cli) exec(cmd *cobra.Command, f *execFlags, name string, command []stri
 	return terminal.Safe(func() error { return r.run(cmd.Context(), terminal.Raw, sizes) })
 }
 
-// remote is a command to be run in a container.
+// remote is a command for a container.
 type remote struct {
 	subresources *access.Subresources
-	job          types.NamespacedName
 	choice       access.PodChoice
 	container    string
 	command      []string
 	streams      *exec.StreamOptions
 }
 
-// run connects the streams with the command until it ends. Its exit code is an error.
+// run connects the streams with the command until it ends. An exit code other than 0 is an error.
 func (r remote) run(ctx context.Context, tty bool, sizes remotecommand.TerminalSizeQueue) error {
-	address := r.subresources.ExecURL(r.job, r.choice, &corev1.PodExecOptions{
+	address := r.subresources.ExecURL(r.choice, &corev1.PodExecOptions{
 		Container: r.container, Command: r.command, TTY: tty,
 		Stdin: r.streams.Stdin, Stdout: true, Stderr: r.streams.ErrOut != nil,
 	})
-	err := (&exec.DefaultRemoteExecutor{}).ExecuteWithContext(ctx, address, r.subresources.Config(),
+	err := (&exec.DefaultRemoteExecutor{}).ExecuteWithContext(ctx, address, r.subresources.Config,
 		r.streams.In, r.streams.Out, r.streams.ErrOut, tty, sizes)
 	if code := (utilexec.ExitError)(nil); err == nil || errors.As(err, &code) {
 		return err
@@ -110,10 +104,10 @@ func (r remote) run(ctx context.Context, tty bool, sizes remotecommand.TerminalS
 	return fmt.Errorf("exec: %w", access.Explain(err))
 }
 
-// sizeQueue hands the terminal's sizes on.
+// sizeQueue converts the terminal's sizes.
 type sizeQueue struct{ term.TerminalSizeQueue }
 
-// Next waits for the next size; nil: there's none any more.
+// Next waits for the next size; nil is the end.
 func (q sizeQueue) Next() *remotecommand.TerminalSize {
 	size := q.TerminalSizeQueue.Next()
 	if size == nil {

@@ -17,10 +17,10 @@ import (
 	"github.com/jobferry/jobferry/pkg/plugin/registration"
 )
 
-// registered are the workers that the hub has.
+// registered is the workers of the hub.
 type registered []v1alpha1.WorkerCluster
 
-// existing is a registration as it is now; a bare one, if there is none.
+// existing reads the present registration; if there is none, the request has only its names.
 func (c *cli) existing(ctx context.Context, hub client.Client, name string) (registration.Request, registered, error) {
 	request := registration.Request{Name: name, Namespace: c.systemNamespace}
 	var err error
@@ -44,17 +44,16 @@ func (c *cli) existing(ctx context.Context, hub client.Client, name string) (reg
 	case err != nil:
 		return request, nil, fmt.Errorf("hub: %w", access.Explain(err))
 	case secret.Labels[v1alpha1.LabelWorkerCluster] != "true":
-		return request, nil, fmt.Errorf("the hub's Secret %s/%s is something else (it has no label %s=true): choose another name",
+		return request, nil, fmt.Errorf("the hub's Secret %s/%s isn't a registration (it has no label %s=true): choose another name",
 			request.Namespace, name, v1alpha1.LabelWorkerCluster)
 	case secret.DeletionTimestamp != nil:
-		return request, nil, fmt.Errorf("worker %s is being removed: wait until kubectl jobferry clusters doesn't show it any more", name)
+		return request, nil, fmt.Errorf("worker %s is being removed: wait until kubectl jobferry clusters no longer shows it", name)
 	}
 	fromSecret(&request, &secret)
 	return request, list.Items, nil
 }
 
-// settable are the fields of a spec that a registration sets. Others are the admin's: they're not
-// taken over.
+// settable returns the fields of a spec that a registration sets. All others are the admin's.
 func settable(spec v1alpha1.WorkerClusterSpec) v1alpha1.WorkerClusterSpec {
 	return v1alpha1.WorkerClusterSpec{
 		JobController: spec.JobController, Capacity: spec.Capacity,
@@ -62,20 +61,20 @@ func settable(spec v1alpha1.WorkerClusterSpec) v1alpha1.WorkerClusterSpec {
 	}
 }
 
-// fromSecret takes over what only the registration Secret tells.
+// fromSecret adds what only the registration Secret knows.
 func fromSecret(request *registration.Request, secret *corev1.Secret) {
 	request.TokenSecret = secret.Annotations[v1alpha1.AnnotationTokenSecret]
-	// Nobody else writes it; what can't be read is no duration.
+	// Only register and rotate write it: a value that can't be parsed stands for no duration.
 	request.TokenDuration, _ = time.ParseDuration(secret.Annotations[v1alpha1.AnnotationTokenDuration])
-	if access, told := secret.Annotations[v1alpha1.AnnotationPodAccess]; told {
-		request.PodAccess = strings.FieldsFunc(access, func(r rune) bool { return r == ',' })
+	if podAccess, found := secret.Annotations[v1alpha1.AnnotationPodAccess]; found {
+		request.PodAccess = strings.FieldsFunc(podAccess, func(r rune) bool { return r == ',' })
 		if request.PodAccess == nil {
 			request.PodAccess = []string{}
 		}
 	}
 }
 
-// mayBecome says why a cluster can't be registered under a name.
+// mayBecome returns why a cluster can't be registered under a name.
 func (r registered) mayBecome(name string, hub, worker types.UID) error {
 	if worker == hub {
 		return fmt.Errorf("the worker's context leads to the hub itself: check --worker-context")

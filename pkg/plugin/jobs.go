@@ -3,10 +3,12 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,7 +21,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/plugin/show"
 )
 
-// jobsFlags say which Jobs are meant.
+// jobsFlags select Jobs.
 type jobsFlags struct {
 	all      bool
 	selector string
@@ -27,9 +29,9 @@ type jobsFlags struct {
 }
 
 func (f *jobsFlags) add(c *cli, cmd *cobra.Command) {
-	cmd.Flags().BoolVarP(&f.all, "all-namespaces", "A", false, "Jobs of all namespaces")
-	cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "Only Jobs with these labels")
-	cmd.Flags().StringVar(&f.worker, "worker", "", "Only Jobs that are placed on this worker")
+	cmd.Flags().BoolVarP(&f.all, "all-namespaces", "A", false, "Show Jobs of all namespaces")
+	cmd.Flags().StringVarP(&f.selector, "selector", "l", "", "Show only Jobs with these labels")
+	cmd.Flags().StringVar(&f.worker, "worker", "", "Show only Jobs that are placed on this worker")
 	_ = cmd.RegisterFlagCompletionFunc("worker", c.completeWorkers(-1)) // the flag is there
 }
 
@@ -43,7 +45,7 @@ func newJobs(c *cli) *cobra.Command {
 			# The Jobs of this namespace that Jobferry runs
 			kubectl jobferry jobs
 
-			# What runs on a worker
+			# The Jobs on one worker
 			kubectl jobferry jobs -A --worker west`),
 		ValidArgsFunction: c.completeJobs(-1),
 	}
@@ -51,7 +53,7 @@ func newJobs(c *cli) *cobra.Command {
 	out := addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 0 && f.all {
-			return usage(cmd, "a NAME can't be looked for in all namespaces: use -n")
+			return usage(cmd, "a NAME needs one namespace: use -n in place of -A")
 		}
 		hub, err := c.hubClient()
 		if err != nil {
@@ -62,10 +64,7 @@ func newJobs(c *cli) *cobra.Command {
 			return err
 		}
 		if !out.asTable() {
-			if len(args) == 1 {
-				return out.print(c, &list.Items[0])
-			}
-			return out.print(c, list)
+			return out.printNamed(c, args, list)
 		}
 		return c.printJobs(cmd.Context(), hub, list.Items, namespace, out.format() == wide)
 	}
@@ -75,17 +74,17 @@ func newJobs(c *cli) *cobra.Command {
 func (c *cli) printJobs(ctx context.Context, hub client.Client, jobs []batchv1.Job, namespace string, wide bool) error {
 	events, err := eventsOfWaiting(ctx, hub, jobs, namespace)
 	if err != nil {
-		c.say("warning: why Jobs wait isn't known: %v", access.Explain(err))
+		c.say("warning: the reasons why Jobs wait can't be read: %v", access.Explain(err))
 	}
-	if namespace == "" {
-		return c.table(show.Jobs(jobs, events, c.now(), show.JobColumns{Namespace: true, Wide: wide}), "No Jobs of Jobferry found.")
+	nothing := "No Jobs of Jobferry found."
+	if namespace != "" {
+		nothing = fmt.Sprintf("No Jobs of Jobferry found in namespace %s.", namespace)
 	}
-	return c.table(show.Jobs(jobs, events, c.now(), show.JobColumns{Wide: wide}),
-		"No Jobs of Jobferry found in namespace %s.", namespace)
+	return c.table(show.Jobs(jobs, events, c.now(), show.JobColumns{Namespace: namespace == "", Wide: wide}), nothing)
 }
 
-// listJobs are the Jobs of Jobferry that the flags and arguments choose. The namespace is empty for
-// all.
+// listJobs returns the Jobs of Jobferry that the flags and arguments select, and their namespace,
+// which is empty for all namespaces.
 func (c *cli) listJobs(cmd *cobra.Command, hub client.Client, f *jobsFlags, names []string) (*batchv1.JobList, string, error) {
 	selector, err := labels.Parse(f.selector)
 	if err != nil {
@@ -109,21 +108,20 @@ func (c *cli) listJobs(cmd *cobra.Command, hub client.Client, f *jobsFlags, name
 		return list, namespace, nil
 	}
 	err = hub.List(cmd.Context(), list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector})
-	list.Items = ours(list.Items)
-	if f.worker != "" {
-		list.Items = placedOn(list.Items, workerName(f.worker))
-	}
+	list.Items = slices.DeleteFunc(ours(list.Items), func(job batchv1.Job) bool {
+		return f.worker != "" && show.Worker(&job) != workerName(f.worker)
+	})
 	return list, namespace, access.Explain(err)
 }
 
-// jobNamed is a Job that Jobferry runs.
+// jobNamed returns a Job that Jobferry runs.
 func jobNamed(ctx context.Context, hub client.Client, key types.NamespacedName) (*batchv1.Job, error) {
 	job := &batchv1.Job{}
 	err := hub.Get(ctx, key, job)
 	switch {
-	case err != nil && client.IgnoreNotFound(err) == nil:
+	case apierrors.IsNotFound(err):
 		return nil, access.Advise(fmt.Errorf("there is no Job %s in namespace %s", key.Name, key.Namespace),
-			"kubectl jobferry jobs lists those of a namespace; -n names another one")
+			"kubectl jobferry jobs lists the Jobs of a namespace; -n selects another one")
 	case err != nil:
 		return nil, access.Explain(err)
 	case !mirror.Managed(job):
@@ -133,36 +131,20 @@ func jobNamed(ctx context.Context, hub client.Client, key types.NamespacedName) 
 	return job, nil
 }
 
-// ours are the Jobs that Jobferry runs.
+// ours returns the Jobs that Jobferry runs.
 func ours(jobs []batchv1.Job) []batchv1.Job {
-	return keep(jobs, mirror.Managed)
+	return slices.DeleteFunc(jobs, func(job batchv1.Job) bool { return !mirror.Managed(&job) })
 }
 
-func placedOn(jobs []batchv1.Job, worker string) []batchv1.Job {
-	return keep(jobs, func(job *batchv1.Job) bool { return job.Annotations[v1alpha1.AnnotationCluster] == worker })
-}
-
-func keep(jobs []batchv1.Job, wanted func(*batchv1.Job) bool) []batchv1.Job {
-	kept := jobs[:0]
-	for i := range jobs {
-		if wanted(&jobs[i]) {
-			kept = append(kept, jobs[i])
-		}
-	}
-	return kept
-}
-
-// eventsOfWaiting reads the events of Jobs, if one of these waits for something.
+// eventsOfWaiting reads the events of Jobs, if at least one of them is unfinished.
 func eventsOfWaiting(ctx context.Context, hub client.Client, jobs []batchv1.Job, namespace string) ([]corev1.Event, error) {
-	for i := range jobs {
-		if !mirror.Finished(&jobs[i]) {
-			return jobEvents(ctx, hub, namespace, "")
-		}
+	if !slices.ContainsFunc(jobs, func(job batchv1.Job) bool { return !mirror.Finished(&job) }) {
+		return nil, nil
 	}
-	return nil, nil
+	return jobEvents(ctx, hub, namespace, "")
 }
 
-// jobEvents are the hub's events of one Job, or of all.
+// jobEvents returns the hub's events of one Job, or, without a UID, of all.
 func jobEvents(ctx context.Context, hub client.Client, namespace, uid string) ([]corev1.Event, error) {
 	about := fields.Set{"involvedObject.kind": "Job"}
 	if uid != "" {

@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/kubectl/pkg/util/templates"
 	"k8s.io/utils/ptr"
@@ -20,16 +19,16 @@ import (
 )
 
 type logsFlags struct {
-	choice     podFlags
-	options    corev1.PodLogOptions
-	allPods    bool
-	prefix     bool
-	tail       int64
-	limitBytes int64
-	since      time.Duration
-	sinceTime  string
-	maxFollow  int
-	patience   time.Duration
+	choice       podFlags
+	options      corev1.PodLogOptions
+	allPods      bool
+	prefix       bool
+	tail         int64
+	limitBytes   int64
+	since        time.Duration
+	sinceTime    string
+	maxFollow    int
+	startTimeout time.Duration
 }
 
 func newLogs(c *cli) *cobra.Command {
@@ -39,8 +38,8 @@ func newLogs(c *cli) *cobra.Command {
 		Aliases: []string{"log"},
 		Short:   "Print the logs of a Job's Pods, through the hub",
 		Long: templates.LongDesc(`
-			Print the logs of a Job's Pods, from its worker, through the hub. Without --pod, --index or --all-pods: of
-			the only or the newest Pod. You need the right to get jobs/log of subresources.jobferry.dev on the hub.`),
+			Print the logs of a Job's Pods, from its worker, through the hub. By default, print those of the only or the
+			newest Pod. You need permission to get jobs/log of subresources.jobferry.dev on the hub.`),
 		Example: templates.Examples(`
 			# Follow the newest Pod
 			kubectl jobferry logs pi -f
@@ -61,28 +60,28 @@ func newLogs(c *cli) *cobra.Command {
 func (f *logsFlags) add(c *cli, cmd *cobra.Command) {
 	f.choice.add(c, cmd)
 	set := cmd.Flags()
-	set.BoolVar(&f.allPods, "all-pods", false, "All Pods of the Job; sets --prefix")
-	set.BoolVar(&f.prefix, "prefix", false, "Put Pod and container before each line")
+	set.BoolVar(&f.allPods, "all-pods", false, "Print the logs of all Pods of the Job; sets --prefix")
+	set.BoolVar(&f.prefix, "prefix", false, "Begin each line with its Pod and container")
 	set.StringVarP(&f.options.Container, "container", "c", "", "Container (default: the Pod's only or default one)")
-	set.BoolVarP(&f.options.Follow, "follow", "f", false, "Go on until the container ends")
-	set.BoolVarP(&f.options.Previous, "previous", "p", false, "Of the container's previous run")
-	set.BoolVar(&f.options.Timestamps, "timestamps", false, "Put the time before each line")
-	set.Int64Var(&f.tail, "tail", -1, "Only that many of the last lines")
-	set.Int64Var(&f.limitBytes, "limit-bytes", 0, "At most that many bytes of each container")
-	set.DurationVar(&f.since, "since", 0, "Only lines newer than that, such as 5s, 2m or 3h")
-	set.StringVar(&f.sinceTime, "since-time", "", "Only lines after that time (RFC 3339)")
-	set.DurationVar(&f.patience, "pod-running-timeout", 20*time.Second, "With -f: how long to wait for the container to start")
-	set.IntVar(&f.maxFollow, "max-log-requests", 20, "With -f and --all-pods: how many Pods may be followed at once")
+	set.BoolVarP(&f.options.Follow, "follow", "f", false, "Follow the log until the container ends")
+	set.BoolVarP(&f.options.Previous, "previous", "p", false, "Print the log of the container's previous run")
+	set.BoolVar(&f.options.Timestamps, "timestamps", false, "Begin each line with its time")
+	set.Int64Var(&f.tail, "tail", -1, "Print only this many of the last lines (-1: all)")
+	set.Int64Var(&f.limitBytes, "limit-bytes", 0, "Print at most this many bytes of each container")
+	set.DurationVar(&f.since, "since", 0, "Print only lines newer than this duration, such as 5s, 2m or 3h")
+	set.StringVar(&f.sinceTime, "since-time", "", "Print only lines after this time (RFC 3339)")
+	set.DurationVar(&f.startTimeout, "pod-running-timeout", 20*time.Second, "With -f: how long to wait for the container to start")
+	set.IntVar(&f.maxFollow, "max-log-requests", 20, "With -f and --all-pods: how many Pods can be followed at once")
 }
 
-// complete checks the flags, and makes the options of them.
+// complete checks the flags, and turns them into options.
 func (f *logsFlags) complete(cmd *cobra.Command) error {
 	if err := f.choice.check(cmd); err != nil {
 		return err
 	}
 	switch {
 	case f.allPods && f.choice.given():
-		return usage(cmd, "--all-pods is all of them: leave --pod and --index out")
+		return usage(cmd, "--all-pods can't be used with --pod or --index")
 	case f.since != 0 && f.sinceTime != "":
 		return usage(cmd, "--since or --since-time, not both")
 	case f.since < 0:
@@ -115,18 +114,14 @@ func (c *cli) logs(cmd *cobra.Command, f *logsFlags, name string) error {
 	if err := f.complete(cmd); err != nil {
 		return err
 	}
-	_, subresources, err := c.clients()
-	if err != nil {
-		return err
-	}
-	key, err := c.key(name)
+	subresources, err := c.subresources(name)
 	if err != nil {
 		return err
 	}
 	if f.allPods {
-		return c.logsOfAll(cmd, subresources, key, f)
+		return c.logsOfAll(cmd, subresources, f)
 	}
-	stream := logStream{subresources, key, f.choice.choice(cmd), &f.options, f.patience}
+	stream := logStream{subresources, f.choice.choice(cmd), &f.options, f.startTimeout}
 	if f.prefix {
 		return c.logsWithPrefix(cmd.Context(), stream)
 	}
@@ -136,11 +131,10 @@ func (c *cli) logs(cmd *cobra.Command, f *logsFlags, name string) error {
 // logStream is the log of one container, not yet opened.
 type logStream struct {
 	subresources *access.Subresources
-	job          types.NamespacedName
 	choice       access.PodChoice
 	options      *corev1.PodLogOptions
-	// patience is how long to wait for a container to start that is to be followed.
-	patience time.Duration
+	// startTimeout is how long to wait for the start of a container that is followed.
+	startTimeout time.Duration
 }
 
 // open opens the log.
@@ -149,9 +143,9 @@ func (s logStream) open(ctx context.Context) (io.ReadCloser, error) {
 		stream io.ReadCloser
 		last   error
 	)
-	err := wait.PollUntilContextTimeout(ctx, pollInterval, s.patience, true, func(context.Context) (bool, error) {
-		// The poll's own context ends with it, the log goes on.
-		stream, last = s.subresources.Log(ctx, s.job, s.choice, s.options)
+	err := wait.PollUntilContextTimeout(ctx, pollInterval, s.startTimeout, true, func(context.Context) (bool, error) {
+		// The log outlives the poll, so it gets the outer context.
+		stream, last = s.subresources.Log(ctx, s.choice, s.options)
 		if s.options.Follow && startsLater(last) {
 			return false, nil
 		}
@@ -163,13 +157,13 @@ func (s logStream) open(ctx context.Context) (io.ReadCloser, error) {
 	return stream, err
 }
 
-// startsLater says whether a log can't be read yet: the Job has no Pod, or the Pod's container
+// startsLater reports whether a log can't be read yet: the Job has no Pod, or the Pod's container
 // waits.
 func startsLater(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsBadRequest(err) && strings.Contains(err.Error(), "is waiting to start")
 }
 
-// copyTo writes the log, and ends with it. Interrupted by the user, it's no error.
+// copyTo writes the log until it ends. An interruption by the user is no error.
 func (s logStream) copyTo(ctx context.Context, out io.Writer) error {
 	stream, err := s.open(ctx)
 	if err != nil {
@@ -178,7 +172,7 @@ func (s logStream) copyTo(ctx context.Context, out io.Writer) error {
 	defer stream.Close()
 	_, err = io.Copy(out, stream)
 	if err != nil && ctx.Err() == nil {
-		return fmt.Errorf("the log broke off: %w", err)
+		return fmt.Errorf("the log was interrupted: %w", err)
 	}
 	return nil
 }

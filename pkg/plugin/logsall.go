@@ -10,25 +10,25 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/kubectl/pkg/cmd/util/podcmd"
 
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
 )
 
-// logsOfAll prints the logs of all Pods that the Job has now: one after the other, or, followed, as
-// their lines come. A Pod without a log yet, or any more, is told of, and keeps no other from being
-// printed.
-func (c *cli) logsOfAll(cmd *cobra.Command, subresources *access.Subresources, job types.NamespacedName, f *logsFlags) error {
-	list, err := subresources.Pods(cmd.Context(), job)
+// logsOfAll prints the logs of all Pods that the Job has now: one after the other, or, with -f, as
+// their lines arrive. It reports a Pod whose log can't be read, and continues with the others.
+func (c *cli) logsOfAll(cmd *cobra.Command, subresources *access.Subresources, f *logsFlags) error {
+	job := subresources.Job.Name
+	list, err := subresources.Pods(cmd.Context())
 	if err != nil {
 		return err
 	}
 	pods := show.SortedPods(list.Items)
 	switch {
 	case len(pods) == 0:
-		c.say("The Job %s has no Pods now.", job.Name)
+		c.say("The Job %s has no Pods now.", job)
 		return nil
 	case f.options.Follow && len(pods) > f.maxFollow:
 		return usage(cmd, "the Job has %d Pods, and --max-log-requests is %d: raise it, or choose one by --index", len(pods), f.maxFollow)
@@ -37,10 +37,11 @@ func (c *cli) logsOfAll(cmd *cobra.Command, subresources *access.Subresources, j
 	if f.options.Follow {
 		atOnce = len(pods)
 	}
-	failures := eachOf(pods, atOnce, func(pod *corev1.Pod) error {
-		stream := logStream{subresources, job, access.PodChoice{Pod: pod.Name}, f.options.DeepCopy(), f.patience}
-		stream.options.Container = containerOf(pod, f.options.Container)
-		return out.copyLines(cmd.Context(), stream)
+	failures := make([]error, len(pods))
+	workqueue.ParallelizeUntil(cmd.Context(), atOnce, len(pods), func(i int) {
+		stream := logStream{subresources, access.PodChoice{Pod: pods[i].Name}, f.options.DeepCopy(), f.startTimeout}
+		stream.options.Container = containerOf(&pods[i], f.options.Container)
+		failures[i] = out.copyLines(cmd.Context(), stream)
 	})
 	for i, err := range failures {
 		if err != nil {
@@ -48,27 +49,27 @@ func (c *cli) logsOfAll(cmd *cobra.Command, subresources *access.Subresources, j
 		}
 	}
 	if errors.Join(failures...) != nil {
-		return fmt.Errorf("not all logs of the Job %s could be read", job.Name)
+		return fmt.Errorf("not all logs of the Job %s could be read", job)
 	}
 	return nil
 }
 
-// logsWithPrefix finds out which Pod is meant, so that its lines can say so.
+// logsWithPrefix finds the Pod that the manager would choose, whose name begins each line.
 func (c *cli) logsWithPrefix(ctx context.Context, stream logStream) error {
-	list, err := stream.subresources.Pods(ctx, stream.job)
+	list, err := stream.subresources.Pods(ctx)
 	if err != nil {
 		return err
 	}
 	pod := chosenPod(list.Items, stream.choice)
 	if pod == nil {
-		return stream.copyTo(ctx, c.Out) // the manager says what is wrong with the choice
+		return stream.copyTo(ctx, c.Out) // the manager explains what is wrong with the choice
 	}
 	stream.choice = access.PodChoice{Pod: pod.Name}
 	stream.options.Container = containerOf(pod, stream.options.Container)
 	return (&lineWriter{out: c.Out}).copyLines(ctx, stream)
 }
 
-// chosenPod is the newest Pod that fits the choice, or nil.
+// chosenPod returns the newest Pod that matches the choice, or nil.
 func chosenPod(pods []corev1.Pod, choice access.PodChoice) *corev1.Pod {
 	var newest *corev1.Pod
 	for i := range pods {
@@ -84,31 +85,16 @@ func chosenPod(pods []corev1.Pod, choice access.PodChoice) *corev1.Pod {
 	return newest
 }
 
-// containerOf is the container that is meant: the default of kubectl, if none is named.
+// containerOf returns the name of the container, by default kubectl's default.
 func containerOf(pod *corev1.Pod, name string) string {
 	if name != "" {
 		return name
 	}
 	container, err := podcmd.FindOrDefaultContainerByName(pod, "", true, io.Discard)
 	if err != nil {
-		return "" // the worker says what is wrong
+		return "" // the worker explains what is wrong
 	}
 	return container.Name
-}
-
-// eachOf does something with each Pod, so many at once.
-func eachOf(pods []corev1.Pod, atOnce int, do func(*corev1.Pod) error) []error {
-	failures, places := make([]error, len(pods)), make(chan struct{}, atOnce)
-	var running sync.WaitGroup
-	for i := range pods {
-		places <- struct{}{}
-		running.Go(func() {
-			defer func() { <-places }()
-			failures[i] = do(&pods[i])
-		})
-	}
-	running.Wait()
-	return failures
 }
 
 // lineWriter writes whole lines of several logs.
@@ -117,7 +103,7 @@ type lineWriter struct {
 	out io.Writer
 }
 
-// copyLines writes a log, each line behind the name of its Pod and container.
+// copyLines writes a log. Each line begins with the name of its Pod and container.
 func (w *lineWriter) copyLines(ctx context.Context, stream logStream) error {
 	body, err := stream.open(ctx)
 	if err != nil {
@@ -135,12 +121,12 @@ func (w *lineWriter) copyLines(ctx context.Context, stream logStream) error {
 		case errors.Is(err, io.EOF), err != nil && ctx.Err() != nil:
 			return nil
 		case err != nil:
-			return fmt.Errorf("the log broke off: %w", err)
+			return fmt.Errorf("the log was interrupted: %w", err)
 		}
 	}
 }
 
-// line writes a line, which may lack its end.
+// line writes a line, and adds the newline if it lacks one.
 func (w *lineWriter) line(prefix, line string) error {
 	if line == "" {
 		return nil

@@ -23,7 +23,7 @@ type output struct {
 }
 
 func addOutput(cmd *cobra.Command) output {
-	o := output{genericclioptions.NewPrintFlags("").WithTypeSetter(access.Scheme)}
+	o := output{genericclioptions.NewPrintFlags("")}
 	o.flags.AddFlags(cmd)
 	flag := cmd.Flags().Lookup("output")
 	flag.Usage = "Output format. One of: (" + strings.Join(o.formats(), ", ") + ")."
@@ -39,8 +39,16 @@ func (o output) formats() []string {
 
 func (o output) format() string { return *o.flags.OutputFormat }
 
-// asTable says whether people read it.
+// asTable reports whether the output is a table.
 func (o output) asTable() bool { return o.format() == "" || o.format() == wide }
+
+// printNamed writes a list, or, if only one name was given, its object.
+func (o output) printNamed(c *cli, names []string, list runtime.Object) error {
+	if len(names) != 1 {
+		return o.print(c, list)
+	}
+	return meta.EachListItem(list, func(item runtime.Object) error { return o.print(c, item) })
+}
 
 // print writes objects, for -o json and the like.
 func (o output) print(c *cli, object runtime.Object) error {
@@ -57,7 +65,7 @@ func (o output) print(c *cli, object runtime.Object) error {
 	return printer.PrintObj(object, c.Out)
 }
 
-// typed sets the kind of an object, and of those in a list: decoders leave it out.
+// typed sets the kind of an object, and of those in a list. Decoders leave it out.
 func typed(object runtime.Object) error {
 	kind, err := apiutil.GVKForObject(object, access.Scheme)
 	if err != nil {
@@ -70,19 +78,19 @@ func typed(object runtime.Object) error {
 	return meta.EachListItem(object, func(item runtime.Object) error { return typed(item) })
 }
 
-// table writes a table, or that there is nothing.
-func (c *cli) table(t show.Table, nothing string, args ...any) error {
+// table writes a table, or reports that it is empty.
+func (c *cli) table(t show.Table, nothing string) error {
 	if len(t.Rows) == 0 {
-		c.say(nothing, args...)
+		c.say("%s", nothing)
 		return nil
 	}
 	return t.Write(c.Out, c.palette())
 }
 
-// jobName takes "pi", "job/pi" and what -o name prints.
+// jobName accepts "pi", "job/pi" and what -o name prints.
 func jobName(arg string) string { return afterKind(arg, "job", "jobs", "job.batch", "jobs.batch") }
 
-// workerName takes "west", "wc/west" and what -o name prints.
+// workerName accepts "west", "wc/west" and what -o name prints.
 func workerName(arg string) string {
 	return afterKind(arg, "wc", "workercluster", "workerclusters", "workercluster.jobferry.dev", "workerclusters.jobferry.dev")
 }
@@ -94,7 +102,7 @@ func afterKind(arg string, kinds ...string) string {
 	return arg
 }
 
-// plural is "1 Job", "2 Jobs".
+// plural returns "1 Job", "2 Jobs".
 func plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

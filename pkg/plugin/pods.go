@@ -1,9 +1,14 @@
 package plugin
 
 import (
+	"context"
+	"fmt"
+	"strings"
+
 	"github.com/spf13/cobra"
 	"k8s.io/kubectl/pkg/util/templates"
 
+	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
 )
 
@@ -21,22 +26,69 @@ func newPods(c *cli) *cobra.Command {
 	}
 	out := addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		_, subresources, err := c.clients()
+		subresources, err := c.subresources(args[0])
 		if err != nil {
 			return err
 		}
-		key, err := c.key(args[0])
-		if err != nil {
-			return err
-		}
-		pods, err := subresources.Pods(cmd.Context(), key)
+		pods, err := subresources.Pods(cmd.Context())
 		if err != nil {
 			return err
 		}
 		if !out.asTable() {
 			return out.print(c, pods)
 		}
-		return c.table(show.Pods(pods.Items, c.now(), out.format() == wide), "The Job %s has no Pods now.", key.Name)
+		return c.table(show.Pods(pods.Items, c.now(), out.format() == wide), fmt.Sprintf("The Job %s has no Pods now.", subresources.Job.Name))
 	}
 	return cmd
+}
+
+// podFlags choose a Pod of a Job.
+type podFlags struct {
+	pod   string
+	index int
+}
+
+func (p *podFlags) add(c *cli, cmd *cobra.Command) {
+	cmd.Flags().StringVar(&p.pod, "pod", "", "Name of the Pod")
+	cmd.Flags().IntVar(&p.index, "index", -1, "Completion index, of an Indexed Job: its newest Pod")
+	_ = cmd.RegisterFlagCompletionFunc("pod", c.completePods) // the flag is there
+}
+
+func (p *podFlags) given() bool { return p.pod != "" || p.index >= 0 }
+
+func (p *podFlags) check(cmd *cobra.Command) error {
+	switch {
+	case p.pod != "" && cmd.Flags().Changed("index"):
+		return usage(cmd, "--pod or --index, not both")
+	case cmd.Flags().Changed("index") && p.index < 0:
+		return usage(cmd, "--index %d: it must be 0 or more", p.index)
+	default:
+		return nil
+	}
+}
+
+func (p *podFlags) choice(cmd *cobra.Command) access.PodChoice {
+	choice := access.PodChoice{Pod: strings.TrimPrefix(p.pod, "pod/")}
+	if cmd.Flags().Changed("index") {
+		choice.Index = &p.index
+	}
+	return choice
+}
+
+// completePods completes the names of the Pods of the Job in the arguments.
+func (c *cli) completePods(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	return complete(cmd, begun, func(ctx context.Context) (names []string, err error) {
+		if len(args) == 0 {
+			return nil, nil
+		}
+		subresources, err := c.subresources(args[0])
+		if err != nil {
+			return nil, err
+		}
+		pods, err := subresources.Pods(ctx)
+		for _, pod := range show.SortedPods(pods.Items) {
+			names = append(names, pod.Name)
+		}
+		return names, err
+	})
 }

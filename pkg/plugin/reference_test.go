@@ -28,9 +28,9 @@ The hub is the cluster of kubectl's context; all of kubectl's flags for that (` 
 | exit code | |
 |---|---|
 | 0 | done |
-| 1 | it didn't work; standard error says why, and what to do |
-| 2 | the arguments make no sense |
-| 3 | it's under way, but wasn't there when the time was up |
+| 1 | it failed; standard error says why, and what to do |
+| 2 | the arguments are invalid |
+| 3 | it continues, but wasn't done before the timeout |
 
 ` + "`exec`" + ` has the exit code of its command.
 `

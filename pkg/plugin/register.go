@@ -15,7 +15,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/plugin/registration"
 )
 
-// registerFlags shape a registration.
+// registerFlags are the settings of a registration.
 type registerFlags struct {
 	worker        workerFlags
 	server        string
@@ -37,23 +37,23 @@ func newRegister(c *cli) *cobra.Command {
 		Use:   "register NAME --worker-context CONTEXT",
 		Short: "Make a cluster a worker of the hub",
 		Long: templates.LongDesc(`
-			Make a cluster a worker of the hub: a ServiceAccount with as few permissions as the settings need
-			in the worker, a Secret with a kubeconfig of it on the hub, and the WorkerCluster with its settings.
-			Then wait until it is Ready.
+			Make a cluster a worker of the hub. In the worker, create a ServiceAccount with the permissions that the
+			settings need. On the hub, create a Secret with a kubeconfig for that account, and the WorkerCluster with its
+			settings. Then wait until it is Ready.
 
-			It can be run again: what is as it should be stays, and settings that aren't given stay, too, but for --server.
-			You need the rights of an admin in both clusters; the hub gets none of yours.`),
+			It can be run again: it changes only what differs, and keeps the settings that aren't given, except --server.
+			You need an admin's permissions in both clusters; the hub gets none of yours.`),
 		Example: templates.Examples(`
 			# The cluster of the context west-admin becomes the worker west
 			kubectl jobferry register west --worker-context west-admin
 
-			# The hub reaches it by another address, and selectors find it by its region
+			# The hub reaches it at another address; it has a label for selectors
 			kubectl jobferry register west --worker-context west-admin --server https://10.1.0.5:6443 --labels region=eu
 
-			# A worker with Jobferry's own Job controller; ConfigMaps go along with Jobs
+			# A worker with Jobferry's own Job controller, to which ConfigMaps are copied
 			kubectl jobferry register west --worker-context west-admin --job-controller Embedded --carry ConfigMap
 
-			# A token that expires (rotate it in time), and no exec into Pods
+			# A token that expires (rotate it in time), and no exec
 			kubectl jobferry register west --worker-context west-admin --token-duration 720h --pod-access logs
 
 			# For GitOps: print what would be applied, and where
@@ -72,13 +72,13 @@ func (f *registerFlags) add(cmd *cobra.Command) {
 	f.worker.add(cmd)
 	set := cmd.Flags()
 	set.StringVar(&f.server, "server", "", "Address of the worker's API server as the hub sees it (default: the context's)")
-	set.StringSliceVar(&f.carry, "carry", nil, "Kinds copied along with Jobs: "+strings.Join(kindsToCarry, ", "))
+	set.StringSliceVar(&f.carry, "carry", nil, "Kinds that are copied to the worker with Jobs: "+strings.Join(kindsToCarry, ", "))
 	set.BoolVar(&f.noNamespaces, "no-create-namespaces", false, "The hub doesn't create namespaces in the worker")
-	set.StringVar(&f.jobController, "job-controller", "", "Who runs the Jobs in the worker: BuiltIn (default) or Embedded")
-	set.StringVar(&f.capacity, "capacity", "", "How placement knows what fits: Nodes (default), or Unlimited for workers that add nodes on demand")
-	set.StringSliceVar(&f.podAccess, "pod-access", podAccesses, "What users may do, through the hub, with the Pods of their Jobs: logs, exec, or none")
-	set.StringToStringVar(&f.labels, "labels", nil, "Labels to put on the WorkerCluster, for the Jobs' cluster selectors")
-	set.DurationVar(&f.tokenDuration, "token-duration", 0, "Use a token that expires after that long, bound to a Secret in the worker (default: one that doesn't expire)")
+	set.StringVar(&f.jobController, "job-controller", "", "Controller that runs the Jobs in the worker: BuiltIn (default) or Embedded")
+	set.StringVar(&f.capacity, "capacity", "", "How free capacity is counted: Nodes (default), or Unlimited for workers that add nodes on demand")
+	set.StringSliceVar(&f.podAccess, "pod-access", podAccesses, "What users can do, through the hub, with the Pods of their Jobs: logs, exec, or none")
+	set.StringToStringVar(&f.labels, "labels", nil, "Labels of the WorkerCluster, for the cluster selectors of Jobs")
+	set.DurationVar(&f.tokenDuration, "token-duration", 0, "Use a token that expires after this duration, bound to a Secret in the worker (default: a token that doesn't expire)")
 	set.BoolVar(&f.wait, "wait", true, "Wait until the WorkerCluster is Ready")
 	set.DurationVar(&f.timeout, "timeout", time.Minute, "How long to wait")
 	f.dryRun.add(cmd)
@@ -99,7 +99,7 @@ const (
 	minTokenDuration = 10 * time.Minute
 )
 
-// check looks at the flags alone.
+// check validates the flags.
 func (f *registerFlags) check(cmd *cobra.Command) error {
 	for _, choice := range []struct {
 		flag   string
@@ -130,7 +130,7 @@ func given(value string) []string {
 	return []string{value}
 }
 
-// shape puts the flags that are given over what is there.
+// shape applies the flags that are given to the present registration.
 func (f *registerFlags) shape(cmd *cobra.Command, r *registration.Request) {
 	changed := cmd.Flags().Changed
 	if changed("carry") {
@@ -181,7 +181,7 @@ func (c *cli) register(cmd *cobra.Command, f *registerFlags, name string) error 
 		return err
 	}
 	if request.TokenSecret != "" && cmd.Flags().Changed("token-duration") {
-		return usage(cmd, "%s has a token: change it by kubectl jobferry rotate %s --token-duration %s", name, name, f.tokenDuration)
+		return usage(cmd, "%s already has a token: replace it by kubectl jobferry rotate %s --token-duration %s", name, name, f.tokenDuration)
 	}
 	f.shape(cmd, &request)
 	if f.dryRun.on() {
@@ -195,14 +195,14 @@ func (c *cli) register(cmd *cobra.Command, f *registerFlags, name string) error 
 		return err
 	}
 	if endpoint.Loopback() {
-		c.say("warning: the worker's address %s is this machine's own; if the hub's manager runs elsewhere, say by which address it sees the worker: --server", endpoint.Server)
+		c.say("warning: the worker's address %s is local to this machine; if the hub's manager runs elsewhere, set the address that it can reach by --server", endpoint.Server)
 	}
 	r := &registrar{cli: c, request: request, hub: hub, worker: worker}
 	if err := r.apply(ctx, endpoint); err != nil {
 		return err
 	}
 	if !f.wait {
-		c.say("Not waited: kubectl jobferry clusters %s shows when it is Ready.", name)
+		c.say("kubectl jobferry clusters %s shows when it is Ready.", name)
 		return nil
 	}
 	return c.waitReady(ctx, hub, name, fmt.Sprintf("%s is registered, but not Ready after %s", name, f.timeout))

@@ -5,16 +5,23 @@ import (
 	"fmt"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/registration"
 )
 
-// registrar makes a registration in both clusters.
+// registrar applies a registration to both clusters.
 type registrar struct {
 	*cli
 	request registration.Request
@@ -22,7 +29,7 @@ type registrar struct {
 	worker  *workerAdmin
 }
 
-// apply makes the worker's side, then the hub's. What fails can be run again.
+// apply applies the worker's objects, then the hub's. It can be repeated.
 func (r *registrar) apply(ctx context.Context, endpoint registration.Endpoint) error {
 	for _, object := range r.request.Worker() {
 		if err := r.put(ctx, r.worker, "worker", object); err != nil {
@@ -39,7 +46,7 @@ func (r *registrar) apply(ctx context.Context, endpoint registration.Endpoint) e
 		return err
 	}
 	if !credentials.expires.IsZero() {
-		r.say("The token expires at %s: run kubectl jobferry rotate %s before.", credentials.expires.UTC().Format(time.RFC3339), r.request.Name)
+		r.say("The token expires at %s: run kubectl jobferry rotate %s before then.", credentials.expires.UTC().Format(time.RFC3339), r.request.Name)
 	}
 	kubeconfig, err := endpoint.Kubeconfig(r.request.Name, credentials.token)
 	if err != nil {
@@ -53,7 +60,7 @@ func (r *registrar) apply(ctx context.Context, endpoint registration.Endpoint) e
 	return nil
 }
 
-// put applies an object, and tells what came of it.
+// put applies an object, and reports what that changed.
 func (c *cli) put(ctx context.Context, to client.Client, where string, object client.Object) error {
 	manifest, err := registration.Manifest(object, access.Scheme)
 	if err != nil {
@@ -72,12 +79,12 @@ func (c *cli) put(ctx context.Context, to client.Client, where string, object cl
 	if err != nil {
 		return fmt.Errorf("%s: apply %s: %w", where, what, access.Explain(err))
 	}
-	c.say("%s: %s %s", where, what, outcome(before, manifest))
+	c.say("%s: %s %s", where, what, changeOf(before, manifest))
 	return nil
 }
 
-// outcome is what an apply came to. Whose the fields are doesn't count.
-func outcome(before, after *unstructured.Unstructured) string {
+// changeOf describes what an apply changed, except managed fields and status.
+func changeOf(before, after *unstructured.Unstructured) string {
 	if before == nil {
 		return "created"
 	}
@@ -92,7 +99,7 @@ func outcome(before, after *unstructured.Unstructured) string {
 	return "changed"
 }
 
-// remove deletes an object, if it's there.
+// remove deletes an object, if it exists.
 func (c *cli) remove(ctx context.Context, from client.Client, where string, object client.Object) error {
 	manifest, err := registration.Manifest(object, access.Scheme)
 	if err != nil {
@@ -108,4 +115,55 @@ func (c *cli) remove(ctx context.Context, from client.Client, where string, obje
 	}
 	c.say("%s: %s removed", where, what)
 	return nil
+}
+
+// credentials is a token, and when it expires; zero: never.
+type credentials struct {
+	token   string
+	expires time.Time
+}
+
+// tokenTimeout bounds the wait for the worker's token controller, which takes milliseconds.
+const tokenTimeout = 30 * time.Second
+
+// token returns the token that the token Secret stands for.
+func (r *registrar) token(ctx context.Context) (credentials, error) {
+	key := types.NamespacedName{Namespace: v1alpha1.SystemNamespace, Name: r.request.TokenSecretName()}
+	if r.request.Bound() {
+		return r.boundToken(ctx, key)
+	}
+	ctx, cancel := context.WithTimeout(ctx, tokenTimeout)
+	defer cancel()
+	var secret corev1.Secret
+	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
+		err := r.worker.Get(ctx, key, &secret)
+		return len(secret.Data[corev1.ServiceAccountTokenKey]) > 0, err
+	})
+	if canceled(err) {
+		return credentials{}, access.Advise(fmt.Errorf("worker: Secret %s has got no token", key),
+			"the worker's token controller may be off: use a bound token, --token-duration 720h")
+	}
+	if err != nil {
+		return credentials{}, fmt.Errorf("worker: read Secret %s: %w", key, access.Explain(err))
+	}
+	return credentials{token: string(secret.Data[corev1.ServiceAccountTokenKey])}, nil
+}
+
+// boundToken requests a token that expires with its duration, or with its Secret.
+func (r *registrar) boundToken(ctx context.Context, key types.NamespacedName) (credentials, error) {
+	var secret corev1.Secret
+	if err := r.worker.Get(ctx, key, &secret); err != nil {
+		return credentials{}, fmt.Errorf("worker: read Secret %s: %w", key, access.Explain(err))
+	}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		BoundObjectRef:    &authenticationv1.BoundObjectReference{Kind: "Secret", APIVersion: "v1", Name: secret.Name, UID: secret.UID},
+		ExpirationSeconds: ptr.To(int64(r.request.TokenDuration.Seconds())),
+	}}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
+		Namespace: v1alpha1.SystemNamespace, Name: registration.BaseName(r.request.HubUID),
+	}}
+	if err := r.worker.SubResource("token").Create(ctx, account, request); err != nil {
+		return credentials{}, fmt.Errorf("worker: token for ServiceAccount %s: %w", client.ObjectKeyFromObject(account), access.Explain(err))
+	}
+	return credentials{request.Status.Token, request.Status.ExpirationTimestamp.Time}, nil
 }

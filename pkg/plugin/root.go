@@ -21,7 +21,7 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 	return finish(root.ExecuteContext(ctx), streams.ErrOut)
 }
 
-// verbs are the commands, in the order of the help.
+// verbs lists the commands in the order of the help.
 var verbs = []struct {
 	group, title string
 	make         []func(*cli) *cobra.Command
@@ -34,15 +34,15 @@ var verbs = []struct {
 // New makes the plugin's command.
 func New(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
 	c := &cli{IOStreams: streams, clock: clock, hub: genericclioptions.NewConfigFlags(true)}
-	c.hub.CacheDir = nil // nothing is discovered
+	c.hub.CacheDir = nil // the plugin needs no discovery
 	root := &cobra.Command{
 		Use:   "kubectl-jobferry",
-		Short: "Register worker clusters, and look after Jobs that run in them",
+		Short: "Register worker clusters, and see the Jobs that run in them",
 		Long: templates.LongDesc(`
-			Register worker clusters with a hub, operate them, and look after Jobs that run in them.
+			Register worker clusters with a hub, operate them, and see the Jobs that run in them.
 
 			The hub is the cluster of kubectl's context. Pods, logs, events and exec of Jobs go through
-			the hub, with your own rights there: no credentials of workers are needed.`),
+			the hub, with your own permissions there: you need no credentials of workers.`),
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl jobferry"},
 		Version:       version.Get(),
 		SilenceErrors: true, SilenceUsage: true,
@@ -73,21 +73,21 @@ func New(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Co
 	return root
 }
 
-// positional checks the number of arguments, in words.
+// positional checks the number of arguments; most < 0 sets no limit.
 func positional(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < least:
 			return usage(cmd, "%s is missing", what)
 		case most >= 0 && len(args) > most:
-			return usage(cmd, "%q is too much: only %s is expected", args[most], what)
+			return usage(cmd, "unexpected argument %q: the command takes %s only", args[most], what)
 		default:
 			return nil
 		}
 	}
 }
 
-// canceled says whether an error is that the user or the time-out ended it.
+// canceled reports whether the user or a timeout ended it.
 func canceled(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -30,12 +30,12 @@ func newRotate(c *cli) *cobra.Command {
 		Use:   "rotate NAME --worker-context CONTEXT",
 		Short: "Give the hub a new token for a worker, and revoke the old one",
 		Long: templates.LongDesc(`
-			Make a new token in the worker, put it into the hub's Secret, wait until the hub uses it, and only then revoke
-			the old one. Jobs go on meanwhile. Interrupted, it leaves two tokens that work, and can be run again.`),
+			Create a new token in the worker, put it into the hub's Secret, wait until the hub uses it, and only then revoke
+			the old one. Jobs continue meanwhile. If it is interrupted, both tokens work, and it can be run again.`),
 		Example: templates.Examples(`
 			kubectl jobferry rotate west --worker-context west-admin
 
-			# From now on a token that expires
+			# Change to a token that expires
 			kubectl jobferry rotate west --worker-context west-admin --token-duration 720h`),
 		Args:              positional(1, 1, "the worker's NAME"),
 		ValidArgsFunction: c.completeWorkers(1),
@@ -44,7 +44,7 @@ func newRotate(c *cli) *cobra.Command {
 		},
 	}
 	f.worker.add(cmd)
-	cmd.Flags().DurationVar(&f.duration, "token-duration", 0, "Use a token that expires after that long (default: one like the old)")
+	cmd.Flags().DurationVar(&f.duration, "token-duration", 0, "Use a token that expires after this duration (default: as the old one)")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", time.Minute, "How long to wait for the hub to use the new token")
 	return cmd
 }
@@ -64,8 +64,8 @@ func (c *cli) rotate(cmd *cobra.Command, f *rotateFlags, name string) error {
 		return err
 	}
 	if request.TokenSecret == "" {
-		return access.Advise(fmt.Errorf("worker %s wasn't registered by this plugin: its token isn't known here", name),
-			"kubectl jobferry register "+name+" takes it over, with a token of its own")
+		return access.Advise(fmt.Errorf("worker %s wasn't registered by this plugin: its token isn't known", name),
+			"kubectl jobferry register "+name+" takes it over, with a new token")
 	}
 	worker, err := f.worker.connect(ctx, cmd, c)
 	if err != nil {
@@ -82,7 +82,7 @@ func (c *cli) rotate(cmd *cobra.Command, f *rotateFlags, name string) error {
 	return r.swap(ctx)
 }
 
-// swap makes the new token, hands it over, and revokes the old one.
+// swap creates the new token, gives it to the hub, and revokes the old one.
 func (r *registrar) swap(ctx context.Context) error {
 	if err := r.put(ctx, r.worker, "worker", r.request.Token()); err != nil {
 		return err
@@ -103,7 +103,7 @@ func (r *registrar) swap(ctx context.Context) error {
 	return r.removeTokens(ctx, r.worker, r.request.HubUID, r.request.TokenSecret)
 }
 
-// handOver puts the token into the hub's Secret, which must not have changed since it was read.
+// handOver puts the token into the hub's Secret. It fails if that has changed since it was read.
 func (r *registrar) handOver(ctx context.Context, fresh credentials) error {
 	secret := &corev1.Secret{}
 	if err := r.hub.Get(ctx, types.NamespacedName{Namespace: r.request.Namespace, Name: r.request.Name}, secret); err != nil {
@@ -111,33 +111,32 @@ func (r *registrar) handOver(ctx context.Context, fresh credentials) error {
 	}
 	kubeconfig, err := registration.WithToken(secret.Data[v1alpha1.KubeconfigKey], fresh.token)
 	if err != nil {
-		return access.Advise(fmt.Errorf("hub: Secret %s: %w", client.ObjectKeyFromObject(secret), err), "kubectl jobferry register writes it anew")
+		return access.Advise(fmt.Errorf("hub: Secret %s: %w", client.ObjectKeyFromObject(secret), err), "kubectl jobferry register replaces it")
 	}
 	next := r.request.Secret(kubeconfig, fresh.expires)
 	next.UID, next.ResourceVersion = secret.UID, secret.ResourceVersion
 	return r.put(ctx, r.hub, "hub", next)
 }
 
-// isCurrent sees to it that the hub still has this token: if somebody else has rotated meanwhile,
-// theirs is among those that would be revoked.
+// isCurrent fails if the hub has another token. After a concurrent rotation, the token in use would
+// be among those that are revoked.
 func (r *registrar) isCurrent(ctx context.Context) error {
 	var secret corev1.Secret
 	if err := r.hub.Get(ctx, types.NamespacedName{Namespace: r.request.Namespace, Name: r.request.Name}, &secret); err != nil {
 		return fmt.Errorf("hub: %w", access.Explain(err))
 	}
 	if secret.Annotations[v1alpha1.AnnotationTokenSecret] != r.request.TokenSecret {
-		return access.Advise(fmt.Errorf("the hub's Secret %s has another new token meanwhile: none was revoked", client.ObjectKeyFromObject(&secret)),
-			"rotate again, when nobody else does")
+		return access.Advise(fmt.Errorf("the hub's Secret %s has got another new token meanwhile: none was revoked", client.ObjectKeyFromObject(&secret)),
+			"rotate again, when no other rotation runs")
 	}
 	return nil
 }
 
 const (
-	// labelLastUsed is put on a token Secret by the API server when the token is first used on a
-	// day.
+	// The API server sets labelLastUsed on a token Secret when the token is first used on a day.
 	labelLastUsed = "kubernetes.io/legacy-token-last-used"
-	// boundGrace is for bound tokens, whose use can't be seen: the manager takes up a changed
-	// Secret in milliseconds.
+	// boundGrace is for bound tokens, whose use can't be observed. The manager reads a changed
+	// Secret within milliseconds.
 	boundGrace = 10 * time.Second
 )
 
@@ -154,8 +153,8 @@ func (r *registrar) waitUsed(ctx context.Context, fresh credentials) error {
 		return secret.Labels[labelLastUsed] != "", err
 	})
 	if canceled(err) {
-		return &notThereError{access.Advise(fmt.Errorf("the hub's Secret has the new token, but nobody has used it yet: the old one wasn't revoked"),
-			"see kubectl jobferry clusters, whether the manager runs and is Ready; then rotate again")}
+		return &pendingError{access.Advise(fmt.Errorf("the hub's Secret has the new token, but nobody has used it yet: the old one wasn't revoked"),
+			"check with kubectl jobferry clusters that the worker is Ready and the manager runs; then rotate again")}
 	}
 	if err != nil {
 		return fmt.Errorf("worker: read Secret %s: %w", key, access.Explain(err))
@@ -170,11 +169,11 @@ func pause(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return &notThereError{access.Advise(ctx.Err(), "the old token wasn't revoked: rotate again")}
+		return &pendingError{access.Advise(ctx.Err(), "the old token wasn't revoked: rotate again")}
 	}
 }
 
-// removeTokens revokes the tokens of a hub in a worker, but for one.
+// removeTokens revokes the tokens of a hub in a worker, except one.
 func (c *cli) removeTokens(ctx context.Context, worker client.Client, hub types.UID, keep string) error {
 	var secrets corev1.SecretList
 	err := worker.List(ctx, &secrets, client.InNamespace(v1alpha1.SystemNamespace), client.MatchingLabels(registration.WorkerLabels(hub)))

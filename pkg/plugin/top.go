@@ -18,10 +18,10 @@ func newTop(c *cli) *cobra.Command {
 	f := &jobsFlags{}
 	cmd := &cobra.Command{
 		Use:   "top",
-		Short: "Show how full the workers are, and how unfinished Jobs get on",
+		Short: "Show the use of the workers, and the progress of unfinished Jobs",
 		Long: templates.LongDesc(`
-			Show how full the workers are (requested of allocatable), and how the unfinished Jobs of the namespace get on.
-			RATE is Pods that succeeded since the Job started, on average; ETA is what that means for the rest.`),
+			Show the use of the workers (requested of allocatable), and the progress of the unfinished Jobs of the namespace.
+			RATE is the average of Pods that succeeded since the Job started; ETA is the time that the rest takes at that rate.`),
 		Example: templates.Examples(`
 			# Workers, and the Jobs of this namespace
 			kubectl jobferry top
@@ -51,12 +51,12 @@ func (c *cli) top(cmd *cobra.Command, f *jobsFlags) error {
 	return c.table(show.TopJobs(list.Items, c.now().Truncate(time.Second), namespace == ""), "No unfinished Jobs of Jobferry found.")
 }
 
-// topWorkers leaves the workers out for a user who may not see them.
+// topWorkers omits the workers if the user lacks permission to list them.
 func (c *cli) topWorkers(ctx context.Context, hub client.Client) error {
 	var workers v1alpha1.WorkerClusterList
 	err := hub.List(ctx, &workers)
 	if apierrors.IsForbidden(err) {
-		c.say("You may not see the workers.")
+		c.say("You lack permission to list the workers.")
 		return nil
 	}
 	if err != nil {

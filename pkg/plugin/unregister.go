@@ -37,21 +37,21 @@ func newUnregister(c *cli) *cobra.Command {
 	f := &unregisterFlags{}
 	cmd := &cobra.Command{
 		Use:   "unregister NAME [--worker-context CONTEXT]",
-		Short: "Let a worker go: the reverse of register",
+		Short: "Remove a worker from the hub, as the reverse of register",
 		Long: templates.LongDesc(`
-			Let a worker go. Its unfinished Jobs run to their end first (Wait), are moved to other workers with their
-			progress (Move), or are left to the worker and go on elsewhere as well (Orphan).
+			Remove a worker from the hub. Its unfinished Jobs finish first (Wait), are moved to other workers with their
+			progress (Move), or are moved while their mirrors are left in the worker, where they may continue (Orphan).
 
-			When the hub has let it go, and not before, the ServiceAccount, its token and its roles are removed from the
-			worker, if you name its context. Interrupted, it can be run again.`),
+			Only when the hub has removed it, delete the ServiceAccount, its token and its roles from the worker, if you name
+			its context. If it is interrupted, it can be run again.`),
 		Example: templates.Examples(`
-			# When its Jobs have ended
+			# After its Jobs have finished
 			kubectl jobferry unregister west --worker-context west-admin
 
-			# Now: its Jobs go on elsewhere
+			# At once: its Jobs continue on other workers
 			kubectl jobferry unregister west --worker-context west-admin --policy Move
 
-			# A cluster that is gone for good
+			# A cluster that no longer exists
 			kubectl jobferry unregister west --policy Orphan --yes`),
 		Args:              positional(1, 1, "the worker's NAME"),
 		ValidArgsFunction: c.completeWorkers(1),
@@ -60,9 +60,9 @@ func newUnregister(c *cli) *cobra.Command {
 		},
 	}
 	f.worker.add(cmd)
-	cmd.Flags().StringVar(&f.policy, "policy", "", "What becomes of unfinished Jobs: Wait, Move or Orphan (default: the WorkerCluster's removalPolicy)")
-	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "Don't ask")
-	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "How long to wait for the hub to let it go (default: for ever)")
+	cmd.Flags().StringVar(&f.policy, "policy", "", "What happens to unfinished Jobs: Wait, Move or Orphan (default: the WorkerCluster's removalPolicy)")
+	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "Don't ask for confirmation")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "How long to wait for the hub to remove it (default: without limit)")
 	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions(removalPolicies, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	return cmd
 }
@@ -81,14 +81,16 @@ func (c *cli) unregister(cmd *cobra.Command, f *unregisterFlags, name string) er
 	if err != nil {
 		return fmt.Errorf("hub: %w", access.Explain(err))
 	}
-	worker, err := c.workerToClean(ctx, cmd, f)
-	if err != nil {
-		return err
+	var worker *workerAdmin // nil: nothing is removed there
+	if f.worker.given() {
+		if worker, err = f.worker.connect(ctx, cmd, c); err != nil {
+			return err
+		}
+		if err := checkName(ctx, hub, name, worker); err != nil {
+			return err
+		}
 	}
-	if err := c.isNoOther(ctx, hub, name, worker); err != nil {
-		return err
-	}
-	if err := c.letGo(ctx, hub, f, name, worker); err != nil {
+	if err := c.removeFromHub(ctx, hub, f, name, worker); err != nil {
 		return err
 	}
 	if worker == nil {
@@ -98,20 +100,9 @@ func (c *cli) unregister(cmd *cobra.Command, f *unregisterFlags, name string) er
 	return c.cleanWorker(ctx, worker, hubUID)
 }
 
-// workerToClean is the worker, if its context is given.
-func (c *cli) workerToClean(ctx context.Context, cmd *cobra.Command, f *unregisterFlags) (*workerAdmin, error) {
-	if !f.worker.given() {
-		return nil, nil
-	}
-	return f.worker.connect(ctx, cmd, c)
-}
-
-// isNoOther sees to it that the cluster that's to be cleaned isn't a worker by another name: a
-// mistyped name would else cut the hub off from it.
-func (c *cli) isNoOther(ctx context.Context, hub client.Client, name string, worker *workerAdmin) error {
-	if worker == nil {
-		return nil
-	}
+// checkName fails if the cluster is registered under another name. With a mistyped name, unregister
+// would otherwise cut the hub off from that worker.
+func checkName(ctx context.Context, hub client.Client, name string, worker *workerAdmin) error {
 	var list v1alpha1.WorkerClusterList
 	if err := hub.List(ctx, &list); client.IgnoreNotFound(err) != nil { // a hub without Jobferry has none
 		return fmt.Errorf("hub: %w", access.Explain(err))
@@ -125,9 +116,9 @@ func (c *cli) isNoOther(ctx context.Context, hub client.Client, name string, wor
 	return nil
 }
 
-// letGo has the hub let a worker go, and waits for that. A worker that the hub doesn't know is let
-// go already.
-func (c *cli) letGo(ctx context.Context, hub client.Client, f *unregisterFlags, name string, worker *workerAdmin) error {
+// removeFromHub deletes the registration, and waits until the hub has removed the worker. It does
+// nothing for a worker that the hub doesn't know.
+func (c *cli) removeFromHub(ctx context.Context, hub client.Client, f *unregisterFlags, name string, worker *workerAdmin) error {
 	known := &v1alpha1.WorkerCluster{}
 	err := hub.Get(ctx, types.NamespacedName{Name: name}, known)
 	if apierrors.IsNotFound(err) && worker != nil {
@@ -155,13 +146,13 @@ func (c *cli) letGo(ctx context.Context, hub client.Client, f *unregisterFlags, 
 	return c.deleteRegistration(ctx, hub, known)
 }
 
-// deleteRegistration deletes the Secret, or, if that is gone, the WorkerCluster.
+// deleteRegistration deletes the Secret, or, if there is none, the WorkerCluster.
 func (c *cli) deleteRegistration(ctx context.Context, hub client.Client, known *v1alpha1.WorkerCluster) error {
 	secret := &corev1.Secret{}
 	secret.Namespace, secret.Name = c.systemNamespace, known.Spec.KubeconfigSecret
 	err := hub.Delete(ctx, secret)
 	if apierrors.IsNotFound(err) {
-		c.say("hub: Secret %s is gone already", secret.Name)
+		c.say("hub: Secret %s was deleted already", secret.Name)
 		err = client.IgnoreNotFound(hub.Delete(ctx, known, client.Preconditions{UID: &known.UID}))
 	}
 	if err != nil {
@@ -171,31 +162,31 @@ func (c *cli) deleteRegistration(ctx context.Context, hub client.Client, known *
 }
 
 func (c *cli) waitGone(ctx context.Context, hub client.Client, name string) error {
-	told := ""
+	state, report := "", c.sayNew("waiting: ")
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
 		var w v1alpha1.WorkerCluster
 		err := hub.Get(ctx, types.NamespacedName{Name: name}, &w)
 		if apierrors.IsNotFound(err) {
 			return true, nil
 		}
-		if text := removalProgress(&w); err == nil && text != told {
-			c.say("waiting: %s", text)
-			told = text
+		if err == nil {
+			state = removalProgress(&w)
+			report(state)
 		}
 		return false, err
 	})
 	if canceled(err) {
-		return &notThereError{access.Advise(fmt.Errorf("%s isn't let go yet: %s", name, told),
-			"the removal goes on; --policy Move or Orphan doesn't wait for the Jobs' end. Run it again with --worker-context to clean up the worker")}
+		return &pendingError{access.Advise(fmt.Errorf("%s isn't removed yet: %s", name, state),
+			"the removal continues; --policy Move or Orphan doesn't wait for the Jobs to finish. Run it again with --worker-context to clean up the worker")}
 	}
 	if err != nil {
 		return fmt.Errorf("hub: %w", access.Explain(err))
 	}
-	c.say("hub: %s is let go", name)
+	c.say("hub: %s is removed", name)
 	return nil
 }
 
-// cleanWorker removes what register made in the worker.
+// cleanWorker removes what register created in the worker.
 func (c *cli) cleanWorker(ctx context.Context, worker *workerAdmin, hubUID types.UID) error {
 	r := registration.Request{HubUID: hubUID}
 	if err := c.removeTokens(ctx, worker, hubUID, ""); err != nil {
@@ -209,22 +200,22 @@ func (c *cli) cleanWorker(ctx context.Context, worker *workerAdmin, hubUID types
 	return nil
 }
 
-// removalQuestion says what will happen.
+// removalQuestion explains what will happen.
 func removalQuestion(w *v1alpha1.WorkerCluster, policy v1alpha1.RemovalPolicy) string {
 	jobs := plural(int(w.Status.Jobs), "unfinished Job")
 	switch {
 	case w.Status.Jobs == 0:
-		return fmt.Sprintf("Let %s go? It has no unfinished Jobs.", w.Name)
+		return fmt.Sprintf("Remove %s? It has no unfinished Jobs.", w.Name)
 	case policy == v1alpha1.RemovalMove:
-		return fmt.Sprintf("Let %s go? %s will be moved to other workers, with the progress made.", w.Name, jobs)
+		return fmt.Sprintf("Remove %s? %s will be moved to other workers, with their progress.", w.Name, jobs)
 	case policy == v1alpha1.RemovalOrphan:
-		return fmt.Sprintf("Let %s go? %s will go on on other workers, and may go on in %s as well: work is done twice.", w.Name, jobs, w.Name)
+		return fmt.Sprintf("Remove %s? %s will continue on other workers, and may continue in %s as well: work may be done twice.", w.Name, jobs, w.Name)
 	default:
-		return fmt.Sprintf("Let %s go? Nothing new is placed there; %s will run to the end first.", w.Name, jobs)
+		return fmt.Sprintf("Remove %s? It gets no new Jobs; %s will finish first.", w.Name, jobs)
 	}
 }
 
-// removalProgress is what the hub says of a worker that is being removed.
+// removalProgress describes the removal of a worker.
 func removalProgress(w *v1alpha1.WorkerCluster) string {
 	for _, condition := range w.Status.Conditions {
 		if condition.Reason == v1alpha1.ReasonRemoving {
@@ -234,13 +225,13 @@ func removalProgress(w *v1alpha1.WorkerCluster) string {
 	return plural(int(w.Status.Jobs), "unfinished Job") + " left"
 }
 
-// confirm asks, unless the answer is known.
+// confirm asks the user, unless --yes answers.
 func (c *cli) confirm(yes bool, question string) error {
 	if yes {
 		return nil
 	}
 	if !(term.TTY{In: c.In}).IsTerminalIn() {
-		return access.Advise(errors.New(question), "nobody can be asked here: add --yes if that is what you want")
+		return access.Advise(errors.New(question), "standard input is no terminal: add --yes to confirm")
 	}
 	fprintf(c.ErrOut, "%s [y/N] ", question)
 	answer, err := bufio.NewReader(c.In).ReadString('\n')

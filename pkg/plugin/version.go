@@ -41,7 +41,7 @@ func (c *cli) hubVersion() error {
 	}
 	info, err := api.ServerVersion()
 	if err != nil {
-		return access.Advise(err, "the hub doesn't answer; --client leaves it out")
+		return access.Advise(err, "the hub doesn't answer; use --client to omit it")
 	}
 	fprintf(c.Out, "Hub's Kubernetes: %s\n", info.GitVersion)
 	return nil

@@ -3,6 +3,8 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,13 +16,13 @@ import (
 	"github.com/jobferry/jobferry/pkg/plugin/registration"
 )
 
-// workerFlags say how the admin reaches a worker.
+// workerFlags tell how the admin reaches a worker.
 type workerFlags struct {
 	context, kubeconfig string
 }
 
 func (w *workerFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&w.context, "worker-context", "", "Context of the worker, with an admin's rights there")
+	cmd.Flags().StringVar(&w.context, "worker-context", "", "Context of the worker, with an admin's permissions there")
 	cmd.Flags().StringVar(&w.kubeconfig, "worker-kubeconfig", "",
 		"Kubeconfig file that has that context (default: kubectl's; with it, --worker-context defaults to the file's current context)")
 	_ = cmd.RegisterFlagCompletionFunc("worker-context", w.completeContexts) // the flag is there
@@ -39,17 +41,13 @@ func (w *workerFlags) completeContexts(*cobra.Command, []string, string) ([]stri
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	var names []string
-	for name := range config.Contexts {
-		names = append(names, name)
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return slices.Sorted(maps.Keys(config.Contexts)), cobra.ShellCompDirectiveNoFileComp
 }
 
-// load reads the kubeconfig, and settles which context is meant.
+// load reads the kubeconfig, and returns the name of the worker's context.
 func (w *workerFlags) load(cmd *cobra.Command) (*clientcmdapi.Config, string, error) {
 	if !w.given() {
-		return nil, "", usage(cmd, "which cluster? Name its context: --worker-context")
+		return nil, "", usage(cmd, "the worker's context is missing: set --worker-context")
 	}
 	config, err := w.rules().Load()
 	if err != nil {
@@ -65,7 +63,7 @@ func (w *workerFlags) load(cmd *cobra.Command) (*clientcmdapi.Config, string, er
 	return config, name, nil
 }
 
-// endpoint is how the hub will reach the worker.
+// endpoint returns how the hub reaches the worker.
 func (w *workerFlags) endpoint(cmd *cobra.Command, server string) (registration.Endpoint, error) {
 	config, name, err := w.load(cmd)
 	if err != nil {
@@ -75,23 +73,23 @@ func (w *workerFlags) endpoint(cmd *cobra.Command, server string) (registration.
 	if err := clientcmdapi.MinifyConfig(config); err != nil {
 		return registration.Endpoint{}, fmt.Errorf("context %q of the worker: %w", name, err)
 	}
-	config.AuthInfos = nil // the admin's credentials aren't for the hub
+	config.AuthInfos = nil // the hub must not get the admin's credentials
 	if err := clientcmdapi.FlattenConfig(config); err != nil {
 		return registration.Endpoint{}, fmt.Errorf("context %q of the worker: %w", name, err)
 	}
 	return registration.EndpointOf(config, name, server)
 }
 
-// workerAdmin is a worker, with the admin's credentials there.
+// workerAdmin is a client of a worker with the admin's credentials.
 type workerAdmin struct {
 	client.Client
-	// Context is what the admin calls it.
+	// Context is its name in the admin's kubeconfig.
 	Context string
 	// UID is its identity.
 	UID types.UID
 }
 
-// connect reaches the worker.
+// connect makes a client of the worker, and reads its identity.
 func (w *workerFlags) connect(ctx context.Context, cmd *cobra.Command, c *cli) (*workerAdmin, error) {
 	config, name, err := w.load(cmd)
 	if err != nil {

@@ -30,8 +30,8 @@ func newScheme() *runtime.Scheme {
 	return scheme
 }
 
-// mapper spares the discovery, which asks for every API of the cluster, and complains of those that
-// are out of order.
+// mapper replaces discovery, which asks for every API of the cluster and fails where one is
+// unavailable.
 var mapper = newMapper()
 
 func newMapper() meta.RESTMapper {
@@ -55,7 +55,7 @@ func NewClient(config *rest.Config) (client.Client, error) {
 	return client.New(config, client.Options{Scheme: Scheme, Mapper: mapper})
 }
 
-// UID is a cluster's identity: the UID of its namespace kube-system.
+// UID returns a cluster's identity: the UID of its namespace kube-system.
 func UID(ctx context.Context, c client.Client) (types.UID, error) {
 	var system corev1.Namespace
 	if err := c.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, &system); err != nil {

@@ -9,28 +9,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Advised is an error with a way out.
-type Advised struct {
-	Err error
-	// Advice is what to do, in one sentence without a period.
-	Advice string
+// advised is an error with what to do about it, in one sentence without a period.
+type advised struct {
+	error
+	advice string
 }
 
-// Error tells both.
-func (e *Advised) Error() string { return e.Err.Error() + "\n  " + e.Advice }
+func (e *advised) Error() string { return e.error.Error() + "\n  " + e.advice }
+func (e *advised) Unwrap() error { return e.error }
 
-// Unwrap is the error without the advice.
-func (e *Advised) Unwrap() error { return e.Err }
-
-// Advise adds a way out to an error; nil stays nil, and the first advice stays.
+// Advise adds to an error what to do about it. nil stays nil, and the first advice stays.
 func Advise(err error, advice string) error {
-	if already := (*Advised)(nil); err == nil || errors.As(err, &already) {
+	if already := (*advised)(nil); err == nil || errors.As(err, &already) {
 		return err
 	}
-	return &Advised{err, advice}
+	return &advised{err, advice}
 }
 
-// advices are checked in order, the first that applies is given.
+// advices are checked in order; the first that applies is given.
 var advices = []struct {
 	applies func(error) bool
 	advice  string
@@ -40,10 +36,10 @@ var advices = []struct {
 	{managerMissing,
 		"jobferry-manager doesn't answer: see kubectl get apiservice v1alpha1.subresources.jobferry.dev, and kubectl -n jobferry-system get pods"},
 	{subresourceForbidden,
-		"you lack that right on the hub: ask its admin for the role view (pods, logs, events) or edit (exec) in this namespace"},
+		"you lack that permission on the hub: ask its admin for the role view (pods, logs, events) or edit (exec) in this namespace"},
 	{kindMissing, "the hub has no WorkerClusters: is it the right context, and is Jobferry installed there?"},
 	{apierrors.IsUnauthorized, "the cluster doesn't accept your credentials: see kubectl config current-context"},
-	{apierrors.IsForbidden, "you lack that right: ask the cluster's admin"},
+	{apierrors.IsForbidden, "you lack that permission: ask the cluster's admin"},
 }
 
 // Explain adds to an API server's error what to do about it.
@@ -56,14 +52,14 @@ func Explain(err error) error {
 	return err
 }
 
-// subresourcesMissing: the API server has no such path at all, which is said without naming a kind,
-// or with our group's.
+// subresourcesMissing reports whether the API server has no such path. It then names no kind, or
+// one of our group.
 func subresourcesMissing(err error) bool {
 	return apierrors.IsNotFound(err) && unknownPath(err) && !kindMissing(err)
 }
 
-// managerMissing: the hub's API server found nobody to pass the request on to. What the manager
-// itself can't do, it says by a worker's name.
+// managerMissing reports whether the hub's API server found no manager for the request. The errors
+// of the manager itself begin with a worker's name.
 func managerMissing(err error) bool {
 	return apierrors.IsServiceUnavailable(err) && !strings.HasPrefix(err.Error(), "worker ")
 }
@@ -80,13 +76,13 @@ func kindMissing(err error) bool {
 	return ok && apierrors.IsNotFound(err) && unknownPath(err) && status.Kind == "workerclusters"
 }
 
-// subresourceForbidden: of a connection that isn't upgraded, for a command, clients keep the
-// message alone.
+// subresourceForbidden reports whether the user may not read the subresource. Clients keep only the
+// message of a connection that isn't upgraded, as for exec.
 func subresourceForbidden(err error) bool {
 	if status, ok := details(err); ok {
-		return apierrors.IsForbidden(err) && status.Group == SubresourcesGroupVersion.Group
+		return apierrors.IsForbidden(err) && status.Group == groupVersion.Group
 	}
-	return strings.Contains(err.Error(), "jobs."+SubresourcesGroupVersion.Group) && strings.Contains(err.Error(), "is forbidden")
+	return strings.Contains(err.Error(), "jobs."+groupVersion.Group) && strings.Contains(err.Error(), "is forbidden")
 }
 
 func details(err error) (metav1.StatusDetails, bool) {
