@@ -47,8 +47,8 @@ func New(onFreed func()) *Ledger {
 }
 
 // Free is what is free for a Job now. What is held for the Job itself counts as free, so that it
-// doesn't compete with its own reservation; what is held for others isn't free. No Job has the
-// zero key. Free changes nothing, and costs little while nothing changes.
+// doesn't compete with its own reservation; what is held for others isn't free. No Job has the zero
+// key. Free changes nothing, and costs little while nothing changes.
 func (l *Ledger) Free(job types.NamespacedName) *Capacity {
 	l.mu.Lock()
 	defer l.mu.Unlock()

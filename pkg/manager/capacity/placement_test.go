@@ -53,7 +53,8 @@ func TestPlacementSeesReservations(t *testing.T) {
 	}
 }
 
-// TestAReservationIsFreeForItsJob: a Job that holds capacity still fits, whoever waits for the rest.
+// TestAReservationIsFreeForItsJob: a Job that holds capacity still fits, whoever waits for the
+// rest.
 func TestAReservationIsFreeForItsJob(t *testing.T) {
 	l := ledgerOf(NewNode("a"))
 	holder := NewJob("holder").Pods(3).Requests("cpu", "1")

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -15,8 +14,8 @@ import (
 // apply does what the plan says, in its order. It stops at the first failure: the next reconcile
 // decides again.
 func (r *reconciler) apply(ctx context.Context, s snapshot, p plan) error {
-	if p.hold {
-		if err := r.patchSecret(ctx, s.secret, func(secret *corev1.Secret) { controllerutil.AddFinalizer(secret, v1alpha1.FinalizerWorkerCluster) }); err != nil {
+	if p.addFinalizer {
+		if err := r.patchFinalizers(ctx, s.secret, controllerutil.AddFinalizer); err != nil {
 			return err
 		}
 	}
@@ -32,22 +31,22 @@ func (r *reconciler) apply(ctx context.Context, s snapshot, p plan) error {
 		if err := r.client.Status().Patch(ctx, next, client.MergeFrom(s.cluster)); err != nil {
 			return client.IgnoreNotFound(err)
 		}
-		r.writes.note(next, s.now)
+		r.writes.record(next, s.now)
 	}
-	return r.letGo(ctx, s, p)
+	return r.remove(ctx, s, p)
 }
 
-// create makes a WorkerCluster; its appearance brings us here again. Of a Secret that is being
-// deleted the cache may be behind: that of a worker that has just been let go gets no other.
+// create makes a WorkerCluster; its creation enqueues it again. The cache may be behind: the Secret
+// of a worker that has just been removed gets no other WorkerCluster.
 func (r *reconciler) create(ctx context.Context, s snapshot, cluster *v1alpha1.WorkerCluster) error {
 	if s.secret.DeletionTimestamp != nil {
 		var secret corev1.Secret
 		err := r.live.Get(ctx, r.secretKey(s.secret.Name), &secret)
-		if err != nil || abandoned(&secret) {
+		if err != nil || released(&secret) {
 			return client.IgnoreNotFound(err)
 		}
 	}
-	return ignore(apierrors.IsAlreadyExists, r.client.Create(ctx, cluster))
+	return client.IgnoreAlreadyExists(r.client.Create(ctx, cluster))
 }
 
 func (r *reconciler) connect(name string, c *connect) error {
@@ -56,38 +55,37 @@ func (r *reconciler) connect(name string, c *connect) error {
 		r.writes.forget(name)
 		return nil
 	}
-	return r.registry.ensure(name, c.settings, c.aim, c.past)
+	return r.registry.ensure(name, c.settings, c.target, c.before)
 }
 
-func (r *reconciler) letGo(ctx context.Context, s snapshot, p plan) error {
-	if p.discard {
+func (r *reconciler) remove(ctx context.Context, s snapshot, p plan) error {
+	if p.deleteCluster {
 		precondition := client.Preconditions{UID: &s.cluster.UID}
 		if err := r.client.Delete(ctx, s.cluster, precondition); client.IgnoreNotFound(err) != nil {
 			return err
 		}
 	}
-	if p.release != nil {
-		err := r.patchSecret(ctx, p.release, func(secret *corev1.Secret) { controllerutil.RemoveFinalizer(secret, v1alpha1.FinalizerWorkerCluster) })
-		if err != nil {
+	if p.removeFinalizer != nil {
+		if err := r.patchFinalizers(ctx, p.removeFinalizer, controllerutil.RemoveFinalizer); err != nil {
 			return err
 		}
 	}
 	for _, e := range p.events {
-		r.tell(s, e)
+		r.record(s, e)
 	}
 	return nil
 }
 
-// patchSecret changes finalizers. A change of them by someone else at the same time is a conflict,
-// not lost.
-func (r *reconciler) patchSecret(ctx context.Context, secret *corev1.Secret, change func(*corev1.Secret)) error {
+// patchFinalizers changes our finalizer. A change of them by someone else at the same time is a
+// conflict.
+func (r *reconciler) patchFinalizers(ctx context.Context, secret *corev1.Secret, change func(client.Object, string) bool) error {
 	next := secret.DeepCopy()
-	change(next)
+	change(next, v1alpha1.FinalizerWorkerCluster)
 	patch := client.MergeFromWithOptions(secret, client.MergeFromWithOptimisticLock{})
 	return client.IgnoreNotFound(r.client.Patch(ctx, next, patch))
 }
 
-func (r *reconciler) tell(s snapshot, e event) {
+func (r *reconciler) record(s snapshot, e event) {
 	var about []runtime.Object
 	if s.secret != nil {
 		about = append(about, s.secret)
@@ -98,11 +96,4 @@ func (r *reconciler) tell(s snapshot, e event) {
 	for _, object := range about {
 		r.recorder.Eventf(object, nil, e.kind, e.reason, e.action, "%s", e.message)
 	}
-}
-
-func ignore(is func(error) bool, err error) error {
-	if is(err) {
-		return nil
-	}
-	return err
 }

@@ -1,7 +1,8 @@
 package clusters
 
 import (
-	"net/http"
+	"context"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -12,14 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// anyHost stands in requests for the address of the worker, which the wire puts in its place.
-const anyHost = "https://worker.invalid"
-
-// mapper knows the kinds that the manager deals with in workers. It spares the discovery, which
-// would cost requests for each worker, and hang with it.
+// mapper knows the kinds that the manager deals with in workers. Discovery would cost requests for
+// each worker, and hang with it.
 var mapper = staticMapper()
 
 func staticMapper() meta.RESTMapper {
@@ -44,24 +43,27 @@ func staticMapper() meta.RESTMapper {
 }
 
 // newClient makes the client for reads and writes on behalf of Jobs.
-func newClient(w *wire, limiter limiter, options Options) (client.Client, error) {
-	return client.New(&rest.Config{Host: anyHost, RateLimiter: limiter, WarningHandler: rest.NoWarnings{}}, client.Options{
-		HTTPClient: &http.Client{Transport: w.on(laneCalls), Timeout: options.RequestTimeout},
+func newClient(c *connection, options Options) (client.Client, error) {
+	requests := c.client(jobRequest)
+	requests.Timeout = options.RequestTimeout
+	limiter := newLimiter(options, c.meter.throttle)
+	return client.New(&rest.Config{Host: AnyHost, RateLimiter: limiter, WarningHandler: rest.NoWarnings{}}, client.Options{
+		HTTPClient: requests,
 		Scheme:     options.Scheme,
 		Mapper:     mapper,
 	})
 }
 
-// newREST makes a bare client of one API group, for probes and caches.
-func newREST(gv schema.GroupVersion, httpClient *http.Client) (*rest.RESTClient, error) {
+// newREST makes a bare client of one API group, for probes and informers.
+func newREST(gv schema.GroupVersion, c *connection, class requestClass) (*rest.RESTClient, error) {
 	path := "/apis"
 	if gv.Group == "" {
 		path = "/api"
 	}
 	return rest.RESTClientForConfigAndClient(&rest.Config{
-		Host:    anyHost,
+		Host:    AnyHost,
 		APIPath: path,
-		QPS:     -1, // the watches' own back-off is enough
+		QPS:     -1, // the watches' own backoff is enough
 		ContentConfig: rest.ContentConfig{
 			GroupVersion:         &gv,
 			NegotiatedSerializer: scheme.Codecs.WithoutConversion(),
@@ -69,8 +71,29 @@ func newREST(gv schema.GroupVersion, httpClient *http.Client) (*rest.RESTClient,
 			AcceptContentTypes:   runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON,
 		},
 		WarningHandler: rest.NoWarnings{},
-	}, httpClient)
+	}, c.client(class))
 }
 
-// httpClient has no time-out of its own: the requests' contexts have.
-func httpClient(w *wire, l lane) *http.Client { return &http.Client{Transport: w.on(l)} }
+// limiter is a token bucket that reports how long requests waited.
+type limiter struct {
+	flowcontrol.RateLimiter
+	waited func(time.Duration)
+}
+
+func newLimiter(options Options, waited func(time.Duration)) limiter {
+	return limiter{
+		RateLimiter: flowcontrol.NewTokenBucketRateLimiter(options.QPS, options.Burst),
+		waited:      waited,
+	}
+}
+
+// Wait returns when a request may be sent, or with the context's error.
+func (l limiter) Wait(ctx context.Context) error {
+	if l.TryAccept() {
+		return nil
+	}
+	start := time.Now()
+	err := l.RateLimiter.Wait(ctx)
+	l.waited(time.Since(start))
+	return err
+}

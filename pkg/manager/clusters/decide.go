@@ -2,6 +2,7 @@ package clusters
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,31 +16,31 @@ import (
 
 // plan is what is to be done, in the order of its fields.
 type plan struct {
-	// hold adds the finalizer to the Secret.
-	hold bool
+	// addFinalizer to the Secret.
+	addFinalizer bool
 	// create makes this WorkerCluster.
 	create *v1alpha1.WorkerCluster
-	// connect says what the connection shall lead to; nil: it's to be removed.
+	// connect the worker; nil: remove it.
 	connect *connect
-	// status is to be written; nil: it's as it should be, or can wait.
+	// status is to be written; nil: it's up to date, or can wait.
 	status *v1alpha1.WorkerClusterStatus
-	// discard deletes the WorkerCluster.
-	discard bool
-	// release takes the finalizer off this Secret.
-	release *corev1.Secret
+	// deleteCluster deletes the WorkerCluster.
+	deleteCluster bool
+	// removeFinalizer from this Secret.
+	removeFinalizer *corev1.Secret
 	// events follow when all that has been done.
 	events []event
-	// again is the wake-up to look again without any event.
-	again time.Duration
+	// requeueAfter is the wake-up to look again without any event.
+	requeueAfter time.Duration
 }
 
 type connect struct {
 	settings Settings
-	aim      *aim
-	past     past
+	target   *target
+	before   known
 }
 
-// event is told on the Secret and on the WorkerCluster, as far as they exist.
+// event is recorded on the Secret and on the WorkerCluster, as far as they exist.
 type event struct {
 	kind    string // Normal or Warning
 	reason  string
@@ -54,7 +55,7 @@ func decide(s snapshot, options Options) plan {
 		return plan{}
 	case s.secret == nil && s.cluster == nil:
 		return plan{}
-	case s.secret == nil || abandoned(s.secret):
+	case s.secret == nil || released(s.secret):
 		return withoutSecret(s, options)
 	case s.secret.DeletionTimestamp != nil:
 		return removing(s, options)
@@ -63,21 +64,21 @@ func decide(s snapshot, options Options) plan {
 	}
 }
 
-// abandoned says whether a Secret is going, and this package is done with it.
-func abandoned(secret *corev1.Secret) bool {
+// released reports whether a Secret is being deleted and has our finalizer no more.
+func released(secret *corev1.Secret) bool {
 	return secret.DeletionTimestamp != nil && !controllerutil.ContainsFinalizer(secret, v1alpha1.FinalizerWorkerCluster)
 }
 
-// withoutSecret keeps the WorkerCluster, so that Jobs placed there stay in place, and says that
-// there is no way to reach them.
+// withoutSecret keeps the WorkerCluster, so that Jobs placed there stay in place, and reports that
+// they can't be reached.
 func withoutSecret(s snapshot, options Options) plan {
 	if s.cluster == nil {
 		return plan{}
 	}
 	problem := fmt.Sprintf("Secret %s/%s is gone: create it again, with the label %s=true; or, to move the Jobs away, delete this WorkerCluster",
 		options.Namespace, s.cluster.Spec.KubeconfigSecret, v1alpha1.LabelWorkerCluster)
-	p := serve(s, options, aimless(v1alpha1.ReasonSecretMissing, problem))
-	p.release = s.unlabelled
+	p := serve(s, options, noTarget(v1alpha1.ReasonSecretMissing, problem))
+	p.removeFinalizer = s.unlabelled
 	return p
 }
 
@@ -85,67 +86,67 @@ func withoutSecret(s snapshot, options Options) plan {
 func registered(s snapshot, options Options) plan {
 	p := plan{}
 	if s.cluster != nil {
-		p = serve(s, options, aimOf(s.secret))
+		p = serve(s, options, targetIn(s.secret))
 	} else {
 		p.create = newCluster(s)
 	}
-	p.hold = !controllerutil.ContainsFinalizer(s.secret, v1alpha1.FinalizerWorkerCluster)
+	p.addFinalizer = !controllerutil.ContainsFinalizer(s.secret, v1alpha1.FinalizerWorkerCluster)
 	return p
 }
 
-// removing lets the worker go once nothing holds on to it.
+// removing removes the worker once nothing depends on it.
 func removing(s snapshot, options Options) plan {
-	if e, free := letGo(s, options); free {
-		return plan{discard: s.cluster != nil, release: s.secret, events: []event{e}}
+	if e, removable := removable(s, options); removable {
+		return plan{deleteCluster: s.cluster != nil, removeFinalizer: s.secret, events: []event{e}}
 	}
 	if s.cluster == nil {
 		return plan{create: newCluster(s)}
 	}
-	p := serve(s, options, aimOf(s.secret))
+	p := serve(s, options, targetIn(s.secret))
 	p.connect.settings.Removing = true
 	if s.cluster.Spec.RemovalPolicy == v1alpha1.RemovalOrphan {
-		p.again = wake.Soonest(p.again, wake.In(s.secret.DeletionTimestamp.Add(options.OrphanGrace).Sub(s.now)))
+		p.requeueAfter = wake.Soonest(p.requeueAfter, wake.In(s.secret.DeletionTimestamp.Add(options.OrphanGrace).Sub(s.now)))
 	}
 	return p
 }
 
-func aimOf(secret *corev1.Secret) *aim {
+func targetIn(secret *corev1.Secret) *target {
 	raw, ok := secret.Data[v1alpha1.KubeconfigKey]
 	if !ok {
-		return aimless(v1alpha1.ReasonKubeconfigMissing, fmt.Sprintf("it has no key %q: put the worker's kubeconfig there", v1alpha1.KubeconfigKey))
+		return noTarget(v1alpha1.ReasonKubeconfigMissing, fmt.Sprintf("it has no key %q: put the worker's kubeconfig there", v1alpha1.KubeconfigKey))
 	}
-	return aimAt(raw)
+	return targetOf(raw)
 }
 
 // serve connects the worker and keeps the status.
-func serve(s snapshot, options Options, aim *aim) plan {
+func serve(s snapshot, options Options, target *target) plan {
 	p := plan{connect: &connect{
-		aim:      aim,
-		past:     recollect(s),
+		target:   target,
+		before:   knownBefore(s),
 		settings: Settings{Labels: s.cluster.Labels, Spec: s.cluster.Spec},
 	}}
 	if s.worker == nil {
-		return p // its first view will bring us here again
+		return p // its first View enqueues it again
 	}
 	next := nextStatus(s)
 	switch urgency := compareStatus(s.cluster.Status, next); {
 	case urgency == statusSame:
 	case urgency == statusNumbers && s.now.Sub(s.lastWrite) < options.StatusInterval:
-		p.again = s.lastWrite.Add(options.StatusInterval).Sub(s.now)
+		p.requeueAfter = s.lastWrite.Add(options.StatusInterval).Sub(s.now)
 	default:
 		p.status = &next
 		p.events = append(readinessEvents(s, next), lossEvents(s, next)...)
 	}
 	if s.worker.loss.State == LossPending {
-		p.again = wake.Soonest(p.again, wake.In(s.worker.loss.At.Sub(s.now)))
+		p.requeueAfter = wake.Soonest(p.requeueAfter, wake.In(s.worker.loss.At.Sub(s.now)))
 	}
 	return p
 }
 
-// recollect reads what an earlier process knew: which cluster it was, since when it isn't Ready,
+// knownBefore reads what an earlier process knew: which cluster it was, since when it isn't Ready,
 // and from when on that counts.
-func recollect(s snapshot) past {
-	before := past{clusterUID: s.cluster.Status.ClusterUID, since: s.now, clock: s.now}
+func knownBefore(s snapshot) known {
+	before := known{clusterUID: s.cluster.Status.ClusterUID, since: s.now, clock: s.now}
 	conditions := s.cluster.Status.Conditions
 	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
 	switch {
@@ -159,8 +160,8 @@ func recollect(s snapshot) past {
 	return before
 }
 
-// clockBefore is from when on an earlier process counted. The condition Lost leaves Unknown when a
-// time of isolation ends; a process that died in one begins anew.
+// clockBefore is when the loss clock of an earlier process started. The condition Lost leaves
+// Unknown when a time of isolation ends; if the process ended in one, the clock restarts.
 func clockBefore(since, now time.Time, lost *metav1.Condition) time.Time {
 	switch {
 	case lost == nil || lost.Status == metav1.ConditionTrue:
@@ -180,4 +181,30 @@ func notAfter(t, now time.Time) time.Time {
 		return now
 	}
 	return t
+}
+
+// newCluster is the WorkerCluster that a Secret gets. The admin sets its spec from then on; here it
+// gets the API's defaults.
+//
+// The garbage collector doesn't accept a namespaced owner of a cluster-scoped object, so
+// spec.kubeconfigSecret and the finalizer on the Secret connect the two.
+func newCluster(s snapshot) *v1alpha1.WorkerCluster {
+	return &v1alpha1.WorkerCluster{
+		ObjectMeta: metav1.ObjectMeta{Name: s.name, Labels: inheritedLabels(s.secret.Labels)},
+		Spec:       v1alpha1.WorkerClusterSpec{KubeconfigSecret: s.secret.Name},
+	}
+}
+
+// inheritedLabels are the Secret's labels that describe the cluster: those without a prefix, and
+// Kubernetes' own topology labels. Others belong to the tools that manage the Secret, and some of
+// those delete what has their label and isn't theirs.
+func inheritedLabels(labels map[string]string) map[string]string {
+	inherited := map[string]string{}
+	for key, value := range labels {
+		prefix, _, prefixed := strings.Cut(key, "/")
+		if !prefixed || prefix == "topology.kubernetes.io" {
+			inherited[key] = value
+		}
+	}
+	return inherited
 }

@@ -28,7 +28,7 @@ func given(changes ...func(*snapshot)) snapshot {
 			ObjectMeta: metav1.ObjectMeta{Name: "w1", Generation: 3},
 			Spec:       v1alpha1.WorkerClusterSpec{KubeconfigSecret: "w1", RemovalPolicy: v1alpha1.RemovalWait},
 		},
-		worker: &workerFacts{View: View{Health: Health{
+		worker: &workerState{View: View{Health: Health{
 			State: Ready, Reason: v1alpha1.ReasonConnected, ClusterUID: "uid", Version: "v1.36.3",
 		}}},
 	}
@@ -49,7 +49,7 @@ func deleted(s *snapshot) {
 		s.worker.Removing = true
 	}
 }
-func released(s *snapshot) { s.secret.Finalizers = []string{"example.com/other"} }
+func withoutOurFinalizer(s *snapshot) { s.secret.Finalizers = []string{"example.com/other"} }
 
 func policy(p v1alpha1.RemovalPolicy) func(*snapshot) {
 	return func(s *snapshot) { s.cluster.Spec.RemovalPolicy = p }
@@ -88,39 +88,39 @@ func TestDecide(t *testing.T) {
 	}{
 		{"nothing there", given(noSecret, noCluster), "disconnect"},
 		{"at rest", given(), "connect"},
-		{"a new Secret", given(newSecret, noCluster, noWorker), "hold create disconnect"},
+		{"a new Secret", given(newSecret, noCluster, noWorker), "protect create disconnect"},
 		{"a WorkerCluster is deleted", given(noCluster), "create disconnect"},
 		{"the first view isn't there yet", given(noWorker), "connect"},
 		{"another WorkerCluster has the Secret", given(noCluster, func(s *snapshot) { s.servedBy = "x" }), "disconnect"},
 		{"the Secret is gone", given(noSecret), "connect"},
-		{"the Secret lost its label", given(noSecret, func(s *snapshot) { s.unlabelled = &corev1.Secret{} }), "connect release"},
+		{"the Secret lost its label", given(noSecret, func(s *snapshot) { s.unlabelled = &corev1.Secret{} }), "connect unprotect"},
 		{"lost", given(unreachable), "connect status event"},
 
-		{"deleted: nothing left", given(deleted), "disconnect discard release event"},
+		{"deleted: nothing left", given(deleted), "disconnect delete unprotect event"},
 		{"deleted: the fence's Lease is there", given(deleted, fenceWas(v1alpha1.ReasonFenceKept), fenceIs(v1alpha1.ReasonFenceKept)), "connect status"},
 		{"deleted: the Lease was there before the manager's start", given(deleted, fenceWas(v1alpha1.ReasonFenceKept)), "connect status"},
 		{"deleted: the Lease is gone", given(deleted, fenceWas(v1alpha1.ReasonFenceKept), fenceIs(v1alpha1.ReasonNoFence)),
-			"disconnect discard release event"},
+			"disconnect delete unprotect event"},
 		{"deleted: a Job unfinished", given(deleted, jobs(1, 1)), "connect status"},
 		{"deleted: a finished Job's mirror", given(deleted, jobs(0, 1)), "connect status"},
 		{"deleted: placed, not mirrored yet", given(deleted, jobs(1, 0)), "connect status"},
 		{"deleted: unreachable, nobody knows", given(deleted, unreachable), "connect status event"},
 		{"deleted, Move: unreachable", given(deleted, unreachable, policy(move)), "connect status event"},
-		{"deleted, before the worker heard of it", given(deleted, func(s *snapshot) { s.worker.Removing = false }), "connect"},
+		{"deleted, before the worker was configured", given(deleted, func(s *snapshot) { s.worker.Removing = false }), "connect"},
 		{"deleted: never reached", given(deleted, noCluster, in(Refused, v1alpha1.ReasonKubeconfigInvalid), func(s *snapshot) { s.worker.ClusterUID = "" }),
-			"disconnect release event"},
-		{"deleted, and let go", given(deleted, released), "connect status"},
-		{"deleted, let go, no WorkerCluster", given(deleted, released, noCluster), "disconnect"},
+			"disconnect unprotect event"},
+		{"deleted, finalizer removed", given(deleted, withoutOurFinalizer), "connect status"},
+		{"deleted, finalizer removed, no WorkerCluster", given(deleted, withoutOurFinalizer, noCluster), "disconnect"},
 
-		{"Orphan: unreachable", given(deleted, unreachable, policy(orphan), jobs(5, 5)), "disconnect discard release event"},
-		{"Orphan: mirrors are being let go", given(deleted, policy(orphan), jobs(5, 5)), "connect status again"},
-		{"Orphan: mirrors were let go", given(deleted, policy(orphan), jobs(5, 0)), "disconnect discard release event"},
+		{"Orphan: unreachable", given(deleted, unreachable, policy(orphan), jobs(5, 5)), "disconnect delete unprotect event"},
+		{"Orphan: mirrors are being orphaned", given(deleted, policy(orphan), jobs(5, 5)), "connect status requeue"},
+		{"Orphan: mirrors were orphaned", given(deleted, policy(orphan), jobs(5, 0)), "disconnect delete unprotect event"},
 		{"Orphan: that took too long", given(deleted, policy(orphan), jobs(5, 5), func(s *snapshot) { s.now = noon.Add(time.Hour) }),
-			"disconnect discard release event"},
-		{"Orphan: not known yet", given(deleted, policy(orphan), in(Connecting, v1alpha1.ReasonConnecting)), "connect status again"},
+			"disconnect delete unprotect event"},
+		{"Orphan: not known yet", given(deleted, policy(orphan), in(Connecting, v1alpha1.ReasonConnecting)), "connect status requeue"},
 		{"Wait: the same", given(deleted, policy(wait), in(Connecting, v1alpha1.ReasonConnecting)), "connect status"},
 
-		{"more Jobs, soon after a write", given(jobs(3, 0), func(s *snapshot) { s.lastWrite = noon.Add(-time.Second) }), "connect again"},
+		{"more Jobs, soon after a write", given(jobs(3, 0), func(s *snapshot) { s.lastWrite = noon.Add(-time.Second) }), "connect requeue"},
 		{"more Jobs", given(jobs(3, 0), func(s *snapshot) { s.lastWrite = noon.Add(-time.Minute) }), "connect status"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -138,8 +138,8 @@ func describe(p plan) string {
 		on   bool
 		word string
 	}{
-		{p.hold, "hold"}, {p.create != nil, "create"}, {p.connect != nil, "connect"}, {p.connect == nil, "disconnect"},
-		{p.status != nil, "status"}, {p.discard, "discard"}, {p.release != nil, "release"}, {len(p.events) > 0, "event"}, {p.again > 0, "again"},
+		{p.addFinalizer, "protect"}, {p.create != nil, "create"}, {p.connect != nil, "connect"}, {p.connect == nil, "disconnect"},
+		{p.status != nil, "status"}, {p.deleteCluster, "delete"}, {p.removeFinalizer != nil, "unprotect"}, {len(p.events) > 0, "event"}, {p.requeueAfter > 0, "requeue"},
 	} {
 		if part.on {
 			line += " " + part.word
@@ -171,18 +171,18 @@ func TestReadyKeepsTheLossClock(t *testing.T) {
 	s := given(in(Disconnected, v1alpha1.ReasonUnreachable))
 	s.cluster.Status = *decide(s, options).status
 	s.worker = nil
-	if p := decide(s, options); !p.connect.past.since.Equal(noon.Add(-time.Minute)) || p.connect.past.clusterUID != "uid" {
-		t.Errorf("after a restart: %+v", p.connect.past)
+	if p := decide(s, options); !p.connect.before.since.Equal(noon.Add(-time.Minute)) || p.connect.before.clusterUID != "uid" {
+		t.Errorf("after a restart: %+v", p.connect.before)
 	}
-	if p := decide(given(noWorker), options); !p.connect.past.since.IsZero() {
-		t.Errorf("a ready worker after a restart: %+v", p.connect.past)
+	if p := decide(given(noWorker), options); !p.connect.before.since.IsZero() {
+		t.Errorf("a ready worker after a restart: %+v", p.connect.before)
 	}
 }
 
 func TestARestartIsNoLoss(t *testing.T) {
 	s := given(in(Connecting, v1alpha1.ReasonConnecting))
 	if !meta.IsStatusConditionTrue(nextStatus(s).Conditions, v1alpha1.ConditionReady) {
-		t.Error("Ready fell before there was a verdict")
+		t.Error("Ready fell before there was an observation")
 	}
 	s.cluster.Status = v1alpha1.WorkerClusterStatus{}
 	if ready := meta.FindStatusCondition(nextStatus(s).Conditions, v1alpha1.ConditionReady); ready.Reason != v1alpha1.ReasonConnecting {

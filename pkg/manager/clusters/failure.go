@@ -17,10 +17,10 @@ import (
 )
 
 // explain finds the reason and the message for a worker that can't be used because of this error.
-// It's for a person: what happened first, then what may be done, without the addresses of ephemeral
-// ports, which would make each message another one.
+// The message says what happened, then what to do. It leaves out the addresses of ephemeral ports,
+// which would make each message different.
 func explain(err error) (reason, message string) {
-	for _, known := range failures {
+	for _, known := range knownErrors {
 		if hint, ok := known.matches(err); ok {
 			return known.reason, hint
 		}
@@ -28,14 +28,14 @@ func explain(err error) (reason, message string) {
 	return v1alpha1.ReasonUnreachable, plainCause(err)
 }
 
-// failure is one kind of error, and the words for it.
-type failure struct {
+// knownError is one kind of error, and the words for it.
+type knownError struct {
 	reason  string
 	matches func(error) (message string, ok bool)
 }
 
-// failures are tried in order. The API server's own answers come first.
-var failures = []failure{
+// knownErrors are tried in order. The API server's own answers come first.
+var knownErrors = []knownError{
 	{v1alpha1.ReasonUnauthorized, when(apierrors.IsUnauthorized,
 		"the API server doesn't accept the credentials: put a kubeconfig with valid ones into the Secret")},
 	{v1alpha1.ReasonForbidden, func(err error) (string, bool) {
@@ -100,7 +100,7 @@ func plainCause(err error) string {
 	return firstLine(err).Error()
 }
 
-// lacksPermission says whether the API server turned the request away for who sent it.
+// lacksPermission reports whether the API server refused the request to the kubeconfig's user.
 func lacksPermission(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)
 }

@@ -1,9 +1,13 @@
 package clusters
 
 import (
+	"maps"
+	"reflect"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // State is what a connection is in.
@@ -21,19 +25,19 @@ const (
 	Refused State = "Refused"
 )
 
-// Health is what is known of a connection. It changes by verdicts only.
+// Health is what is known of a connection. It changes by observations only.
 type Health struct {
 	State   State
 	Reason  string
 	Message string
 	// Since is the loss clock: when the worker was first found not to be Ready. Zero while it's
-	// Ready, and after a restart of the manager that left it Ready, until the first verdict.
+	// Ready, and after a restart of the manager that left it Ready, until the first observation.
 	Since time.Time
 	// LossClock is from when on workerLostTimeout counts: Since, or the end of a time in which the
 	// hub was isolated. Zero while Since is.
 	LossClock time.Time
 	// Observed is since when this process has found the worker Ready, or not, without a break. Zero
-	// before the first verdict.
+	// before the first observation.
 	Observed time.Time
 	// LastContact is when the worker last answered; zero: not yet.
 	LastContact time.Time
@@ -43,47 +47,47 @@ type Health struct {
 	ClusterUID types.UID
 }
 
-// verdict is the outcome of one attempt to be in contact.
-type verdict struct {
+// observation is what one attempt to connect found.
+type observation struct {
 	state   State
 	reason  string
 	message string
 	// at is when the attempt began: for a failure, that is when the loss did.
 	at time.Time
-	// answered: the worker itself said so.
+	// answered: the worker itself answered.
 	answered bool
 	// version and clusterUID are empty if they weren't read.
 	version    string
 	clusterUID types.UID
 }
 
-// after is the health once a verdict is in.
-func (h Health) after(v verdict) Health {
+// after is the health after an observation.
+func (h Health) after(o observation) Health {
 	next := h
-	next.State, next.Reason, next.Message = v.state, v.reason, v.message
-	if v.answered {
-		next.LastContact = v.at
+	next.State, next.Reason, next.Message = o.state, o.reason, o.message
+	if o.answered {
+		next.LastContact = o.at
 	}
-	if v.version != "" {
-		next.Version = v.version
+	if o.version != "" {
+		next.Version = o.version
 	}
-	if v.clusterUID != "" {
-		next.ClusterUID = v.clusterUID
+	if o.clusterUID != "" {
+		next.ClusterUID = o.clusterUID
 	}
-	if h.Observed.IsZero() || verdictOf(h.State) != verdictOf(v.state) {
-		next.Observed = v.at
+	if h.Observed.IsZero() || reachability(h.State) != reachability(o.state) {
+		next.Observed = o.at
 	}
 	switch {
-	case v.state == Ready:
+	case o.state == Ready:
 		next.Since, next.LossClock = time.Time{}, time.Time{}
-	case h.Since.IsZero() && v.state != Connecting:
-		next.Since, next.LossClock = v.at, v.at
+	case h.Since.IsZero() && o.state != Connecting:
+		next.Since, next.LossClock = o.at, o.at
 	}
 	return next
 }
 
-// verdictOf is what a state says of a worker: that it's there, that it isn't, or neither.
-func verdictOf(s State) int {
+// reachability is 1 for a worker that can be used, -1 for one that can't, 0 if that isn't known.
+func reachability(s State) int {
 	switch s {
 	case Ready:
 		return 1
@@ -94,8 +98,52 @@ func verdictOf(s State) int {
 	}
 }
 
-// sameToOthers says whether nobody needs to be told of the change.
+// sameToOthers reports whether no listener needs to be called for the change.
 func (h Health) sameToOthers(other Health) bool {
 	h.LastContact, other.LastContact = time.Time{}, time.Time{}
 	return h == other
+}
+
+// Settings are the hub's for a worker.
+type Settings struct {
+	// Labels of the WorkerCluster.
+	Labels map[string]string
+	// Spec of the WorkerCluster.
+	Spec v1alpha1.WorkerClusterSpec
+	// Removing: the registration Secret is being deleted; see Spec.RemovalPolicy.
+	Removing bool
+}
+
+func (s Settings) equal(other Settings) bool {
+	return s.Removing == other.Removing && maps.Equal(s.Labels, other.Labels) && reflect.DeepEqual(s.Spec, other.Spec)
+}
+
+// View is a worker at one moment. It's shared: callers must not change it.
+type View struct {
+	Health
+	Settings
+	// Capacity says whether the worker's Ledger shows what the worker has.
+	Capacity CapacityState
+}
+
+// Schedulable reports whether new Jobs may be placed on the worker, with a reason of the
+// Schedulable condition.
+func (v View) Schedulable() (reason string, ok bool) {
+	for _, rule := range schedulableRules {
+		if rule.violated(v) {
+			return rule.reason, false
+		}
+	}
+	return v1alpha1.ReasonSchedulable, true
+}
+
+// schedulableRules are checked in order: what lasts comes first.
+var schedulableRules = []struct {
+	reason   string
+	violated func(View) bool
+}{
+	{v1alpha1.ReasonRemoving, func(v View) bool { return v.Removing }},
+	{v1alpha1.ReasonDraining, func(v View) bool { return v.Spec.Drain }},
+	{v1alpha1.ReasonCordoned, func(v View) bool { return v.Spec.Cordoned }},
+	{v1alpha1.ReasonNotReady, func(v View) bool { return v.State != Ready }},
 }

@@ -20,23 +20,23 @@ import (
 )
 
 // TestLossClock holds the clock to its meaning: it's set exactly while the worker isn't Ready, to
-// the time of the first verdict of that stretch. Observed is when the last run of good, or of bad,
-// verdicts began.
+// the time of the first observation of that stretch. Observed is when the last run of good, or of
+// bad, observations began.
 func TestLossClock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		h := Health{State: Connecting}
 		var first, observed time.Time
 		was := 0
 		states := []State{Ready, Disconnected, Refused, Connecting}
-		for i := range rapid.IntRange(1, 30).Draw(t, "verdicts") {
-			v := verdict{state: rapid.SampledFrom(states).Draw(t, "state"), at: time.Unix(int64(i+1), 0)}
+		for i := range rapid.IntRange(1, 30).Draw(t, "observations") {
+			v := observation{state: rapid.SampledFrom(states).Draw(t, "state"), at: time.Unix(int64(i+1), 0)}
 			switch {
 			case v.state == Ready:
 				first = time.Time{}
 			case v.state != Connecting && first.IsZero():
 				first = v.at
 			}
-			if is := verdictOf(v.state); is != was || observed.IsZero() {
+			if is := reachability(v.state); is != was || observed.IsZero() {
 				was, observed = is, v.at
 			}
 			if h = h.after(v); !h.Since.Equal(first) || !h.LossClock.Equal(first) || !h.Observed.Equal(observed) {
@@ -49,12 +49,12 @@ func TestLossClock(t *testing.T) {
 func TestOnlyTheContactIsNoNews(t *testing.T) {
 	h := Health{State: Ready, Version: "v1.36.0", Observed: time.Unix(1, 0)}
 	at := time.Unix(5, 0)
-	same := h.after(verdict{state: Ready, at: at, answered: true, version: "v1.36.0"})
+	same := h.after(observation{state: Ready, at: at, answered: true, version: "v1.36.0"})
 	if !same.LastContact.Equal(at) || !same.sameToOthers(h) {
 		t.Errorf("%+v", same)
 	}
-	if upgraded := h.after(verdict{state: Ready, version: "v1.36.1"}); upgraded.sameToOthers(h) {
-		t.Error("an upgrade is news")
+	if upgraded := h.after(observation{state: Ready, version: "v1.36.1"}); upgraded.sameToOthers(h) {
+		t.Error("an upgrade is nothing to others")
 	}
 }
 

@@ -29,7 +29,7 @@ type KubeconfigError struct {
 	Problem string
 }
 
-// Error tells the field and the problem.
+// Error names the field and the problem.
 func (e *KubeconfigError) Error() string {
 	if e.Field == "" {
 		return e.Problem

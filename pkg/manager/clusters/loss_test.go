@@ -83,7 +83,7 @@ func TestRecollectTheLossClock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := given(noWorker)
 			s.cluster.Status.Conditions = c.conditions
-			if got := recollect(s); !got.since.Equal(c.since) || !got.clock.Equal(c.clock) {
+			if got := knownBefore(s); !got.since.Equal(c.since) || !got.clock.Equal(c.clock) {
 				t.Errorf("since %s, clock %s; want %s, %s", got.since, got.clock, c.since, c.clock)
 			}
 		})
@@ -106,7 +106,7 @@ func TestIsolation(t *testing.T) {
 		{5, false, false, time.Time{}},
 		{9, true, true, at(4)},
 	} {
-		if changed, began := i.look(step.anyReady, at(step.second)); changed != step.changed || !began.Equal(step.began) {
+		if changed, began := i.record(step.anyReady, at(step.second)); changed != step.changed || !began.Equal(step.began) {
 			t.Errorf("at %d s: %v %s, want %v %s", step.second, changed, began, step.changed, step.began)
 		}
 	}
@@ -119,9 +119,9 @@ func TestAStandbyWasntIsolated(t *testing.T) {
 	r := NewRegistry(Options{Clock: now})
 	t.Cleanup(r.queue.ShutDown)
 	now.Step(10 * time.Hour)
-	r.recall(nil)
+	r.loadKnown(nil)
 	now.Step(time.Second)
-	if changed, began := r.isolation.look(true, now.Now()); !changed || !began.Equal(noon.Add(10*time.Hour)) {
+	if changed, began := r.isolation.record(true, now.Now()); !changed || !began.Equal(noon.Add(10*time.Hour)) {
 		t.Errorf("isolated since %s (%v)", began, changed)
 	}
 }
@@ -143,7 +143,7 @@ func TestLookingAroundAtOnce(t *testing.T) {
 	t.Cleanup(r.queue.ShutDown)
 	set := func(w *Worker, s State) {
 		w.view.Store(&View{Health: Health{State: s, Observed: noon}})
-		r.lookAround()
+		r.updateIsolation()
 	}
 	for _, name := range []string{"a", "b"} {
 		r.workers[name] = &Worker{name: name, changed: func() {}, options: r.options}
@@ -171,8 +171,8 @@ func TestAnIsolatedHubGivesNobodyUp(t *testing.T) {
 	timeout := &metav1.Duration{Duration: 400 * time.Millisecond}
 	settings := Settings{Spec: v1alpha1.WorkerClusterSpec{Capacity: v1alpha1.CapacityUnlimited, WorkerLostTimeout: timeout}}
 	c, d := w.server.Add("c", "uid-c", "t"), w.server.Add("d", "uid-d", "t")
-	first := w.configure("w1", c.Kubeconfig("t"), settings, past{})
-	second := w.configure("w2", d.Kubeconfig("t"), settings, past{})
+	first := w.configure("w1", c.Kubeconfig("t"), settings, known{})
+	second := w.configure("w2", d.Kubeconfig("t"), settings, known{})
 	w.untilState(first, Ready, v1alpha1.ReasonConnected)
 	w.untilState(second, Ready, v1alpha1.ReasonConnected)
 	c.Hang()
@@ -204,7 +204,7 @@ func TestAWatchThatFailsIsALoss(t *testing.T) {
 	c.Break("jobs", true)
 	w.server.Cut()
 	view := w.untilState(worker, Disconnected, v1alpha1.ReasonUnreachable)
-	if patience := watchPatience * w.registry.options.ProbeInterval; view.LossClock.Sub(before) < patience {
+	if patience := watchFailureLimit * w.registry.options.ProbeInterval; view.LossClock.Sub(before) < patience {
 		t.Errorf("since %s, which is less than %s after the watch failed: the fence was kept until then", view.LossClock, patience)
 	}
 	if view.LastContact.Before(view.LossClock) {

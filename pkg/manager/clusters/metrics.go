@@ -111,7 +111,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		view := w.View()
 		ch <- prometheus.MustNewConstMetric(connectedDesc, prometheus.GaugeValue, oneIf(view.State == Ready), w.Name())
 		ch <- prometheus.MustNewConstMetric(stateDesc, prometheus.GaugeValue, 1, w.Name(), string(view.State), view.Reason)
-		w.meter.collect(ch)
+		w.connection.meter.collect(ch)
 	}
 	ch <- prometheus.MustNewConstMetric(isolatedDesc, prometheus.GaugeValue, oneIf(isolated))
 }

@@ -10,40 +10,40 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// mirrorHooks are told of a worker's mirrors. They must not block.
-type mirrorHooks struct {
+// mirrorCallbacks are called on events of a worker's mirrors. They must not block.
+type mirrorCallbacks struct {
 	changed func(key types.NamespacedName, exists bool)
 	// started: the Job controller has started one.
 	started func()
 }
 
-// newMirrors makes the cache of the Jobs of this origin in a worker.
-func newMirrors(w *wire, origin v1alpha1.Origin, tell mirrorHooks, noted func()) (*feed, error) {
-	api, err := newREST(batchv1.SchemeGroupVersion, httpClient(w, laneWatches))
+// newMirrors makes the informer of the Jobs of this origin in a worker.
+func newMirrors(c *connection, origin v1alpha1.Origin, callbacks mirrorCallbacks, changed func()) (*informer, error) {
+	api, err := newREST(batchv1.SchemeGroupVersion, c, informerRequest)
 	if err != nil {
 		return nil, err
 	}
 	selector := origin.Selector().String()
-	return newFeed(feedSource{
+	return newInformer(informerSource{
 		api:       api,
 		resource:  "jobs",
 		narrow:    func(o *metav1.ListOptions) { o.LabelSelector = selector },
 		example:   &batchv1.Job{},
 		transform: slim,
-		handler:   mirrorHandler(tell),
-	}, noted), nil
+		handler:   mirrorHandler(callbacks),
+	}, changed), nil
 }
 
-func mirrorHandler(tell mirrorHooks) cache.ResourceEventHandler {
+func mirrorHandler(callbacks mirrorCallbacks) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { tell.changed(keyOf(object), true) },
+		AddFunc: func(object any) { callbacks.changed(keyOf(object), true) },
 		UpdateFunc: func(before, object any) {
 			if !hasStarted(before) && hasStarted(object) {
-				tell.started()
+				callbacks.started()
 			}
-			tell.changed(keyOf(object), true)
+			callbacks.changed(keyOf(object), true)
 		},
-		DeleteFunc: func(object any) { tell.changed(keyOf(object), false) },
+		DeleteFunc: func(object any) { callbacks.changed(keyOf(object), false) },
 	}
 }
 

@@ -82,8 +82,8 @@ type Listener interface {
 	MirrorChanged(worker string, key types.NamespacedName)
 	// WorkerChanged tells that a worker appeared, went, or that its View changed.
 	WorkerChanged(worker string)
-	// CapacityFreed tells that a Job that didn't fit in a worker may fit now. See capacity.Ledger: it's
-	// said once until the next Snapshot.
+	// CapacityFreed tells that a Job that didn't fit in a worker may fit now. See capacity.Ledger:
+	// it's said once until the next Snapshot.
 	CapacityFreed(worker string)
 }
 

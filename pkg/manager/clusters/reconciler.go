@@ -69,7 +69,7 @@ func (r *Registry) SetupWithManager(mgr ctrl.Manager) error {
 		Complete(rec)
 }
 
-// workersOf maps a Secret to the WorkerClusters that refer to it, or to the one that it shall get.
+// workersOf maps a Secret to the WorkerClusters that refer to it, or to the one that it will get.
 func (r *reconciler) workersOf(ctx context.Context, secret client.Object) []reconcile.Request {
 	var all v1alpha1.WorkerClusterList
 	if err := r.client.List(ctx, &all); err != nil {
@@ -101,6 +101,6 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.apply(ctx, s, p); err != nil {
 		return ctrl.Result{}, err
 	}
-	r.registry.roll.present(req.Name)
-	return ctrl.Result{RequeueAfter: p.again}, nil
+	r.registry.startup.registered(req.Name)
+	return ctrl.Result{RequeueAfter: p.requeueAfter}, nil
 }

@@ -17,12 +17,12 @@ const controllerName = "clusters"
 
 // Registry holds the connections to all worker clusters.
 type Registry struct {
-	options   Options
-	claims    *claims
-	listeners []Listener
-	queue     queue.Queue
-	roll      *roll
-	isolation isolation
+	options    Options
+	identities *identities
+	listeners  []Listener
+	queue      queue.Queue
+	startup    *startup
+	isolation  isolation
 
 	mu      sync.RWMutex // never held while calling out
 	workers map[string]*Worker
@@ -36,12 +36,12 @@ type Registry struct {
 func NewRegistry(options Options) *Registry {
 	options = options.withDefaults()
 	return &Registry{
-		options: options,
-		claims:  newClaims(),
-		queue:   queue.New(controllerName, nil),
-		roll:    newRoll(),
-		workers: map[string]*Worker{},
-		holders: map[types.NamespacedName][]*Worker{},
+		options:    options,
+		identities: newIdentities(),
+		queue:      queue.New(controllerName, nil),
+		startup:    newStartup(),
+		workers:    map[string]*Worker{},
+		holders:    map[types.NamespacedName][]*Worker{},
 	}
 }
 
@@ -65,59 +65,59 @@ func (r *Registry) List() []*Worker {
 	return r.sorted
 }
 
-// Loaded is closed when all WorkerClusters that there were when the manager started have been taken
-// up, though perhaps not reached.
-func (r *Registry) Loaded() <-chan struct{} { return r.roll.complete }
+// Loaded is closed when all WorkerClusters that there were when the manager started are registered,
+// though perhaps not connected.
+func (r *Registry) Loaded() <-chan struct{} { return r.startup.complete }
 
-// PlacementsChanged has a worker's Jobs counted anew: at once if it's being removed, else soon. It
+// PlacementsChanged has a worker's Jobs counted again: at once if it's being removed, else soon. It
 // never blocks.
 func (r *Registry) PlacementsChanged(worker string) {
 	if w, ok := r.Get(worker); ok && w.View().Removing {
 		r.queue.Add(request(worker))
 		return
 	}
-	r.numbersMoved(worker)
+	r.numbersChanged(worker)
 }
 
-// numbersMoved has a worker's numbers looked at soon, once for all calls until then.
-func (r *Registry) numbersMoved(worker string) {
-	if w, ok := r.Get(worker); ok && !w.stale.Swap(true) {
+// numbersChanged has a worker's numbers read soon, once for all calls until then.
+func (r *Registry) numbersChanged(worker string) {
+	if w, ok := r.Get(worker); ok && !w.numbersStale.Swap(true) {
 		r.queue.AddAfter(request(worker), r.options.StatusInterval)
 	}
 }
 
 // ensure makes the worker what the hub says, and creates it if it isn't there. A new worker is
 // registered before the listeners are called.
-func (r *Registry) ensure(name string, settings Settings, aim *aim, past past) error {
-	w, created, err := r.obtain(name, past)
+func (r *Registry) ensure(name string, settings Settings, target *target, before known) error {
+	w, created, err := r.obtain(name, before)
 	if err != nil {
 		return err
 	}
-	changed := w.configure(settings, aim)
+	changed := w.configure(settings, target)
 	if created && !r.launch(w) {
 		return nil
 	}
 	if changed {
 		w.changed()
-		w.kick()
+		w.wake()
 	}
 	return nil
 }
 
 // obtain finds or makes the worker; a new one doesn't run yet.
-func (r *Registry) obtain(name string, past past) (w *Worker, created bool, err error) {
+func (r *Registry) obtain(name string, before known) (w *Worker, created bool, err error) {
 	if w, ok := r.Get(name); ok {
 		return w, false, nil
 	}
-	if w, err = newWorker(name, r.options, r.hooks(name)); err != nil {
+	if w, err = newWorker(name, r.options, r.callbacks(name)); err != nil {
 		return nil, false, err
 	}
-	w.health = Health{
+	w.current.Health = Health{
 		State:      Connecting,
 		Reason:     v1alpha1.ReasonConnecting,
-		Since:      past.since,
-		LossClock:  past.clock,
-		ClusterUID: past.clusterUID,
+		Since:      before.since,
+		LossClock:  before.clock,
+		ClusterUID: before.clusterUID,
 	}
 	return w, true, nil
 }
@@ -133,47 +133,28 @@ func (r *Registry) launch(w *Worker) (launched bool) {
 	w.cancel = cancel
 	r.workers[w.name] = w
 	r.sort()
-	go (&owner{Worker: w, claims: r.claims}).run(ctx)
+	go (&supervisor{Worker: w, identities: r.identities}).run(ctx)
 	return true
 }
 
-// facts reads a worker for the reconciler; nil if there is none.
-func (r *Registry) facts(name string) *workerFacts {
+// state reads a worker for the reconciler; nil if there is none.
+func (r *Registry) state(name string) *workerState {
 	w, ok := r.Get(name)
 	if !ok {
 		return nil
 	}
-	w.stale.Store(false) // before reading: what moves from now on is told anew
-	facts := &workerFacts{
-		View: w.View(), mirrors: len(w.mirrors.informer.GetIndexer().ListKeys()), reports: w.reports.all(),
+	w.numbersStale.Store(false) // before reading, so that a later change counts
+	state := &workerState{
+		View: w.View(), mirrors: len(w.mirrors.GetIndexer().ListKeys()), reports: w.reports.all(),
 		loss: r.Loss(name),
 	}
-	if facts.Capacity.Known {
-		facts.totals = w.room.ledger.Totals()
+	if state.Capacity.Known {
+		state.totals = w.Ledger().Totals()
 	}
-	return facts
+	return state
 }
 
-// recall takes in, once, which workers there were before this process, and which clusters are
-// theirs: whoever is reached first would else take the cluster of another.
-func (r *Registry) recall(all []v1alpha1.WorkerCluster) {
-	names := make([]string, 0, len(all))
-	for i := range all {
-		names = append(names, all[i].Name)
-	}
-	if !r.roll.call(names) {
-		return
-	}
-	// Not when the process has started: it may have waited for days to be the leader.
-	r.isolation.begin(r.options.Clock.Now())
-	for i := range all {
-		if uid := all[i].Status.ClusterUID; uid != "" {
-			r.claims.take(uid, all[i].Name)
-		}
-	}
-}
-
-// sort makes the list anew; those who have the old one keep it.
+// sort makes a new list; callers of List keep the old one.
 func (r *Registry) sort() {
 	r.sorted = make([]*Worker, 0, len(r.workers))
 	for _, w := range r.workers {
@@ -182,7 +163,7 @@ func (r *Registry) sort() {
 	slices.SortFunc(r.sorted, func(a, b *Worker) int { return cmp.Compare(a.name, b.name) })
 }
 
-// remove lets a worker go, and returns when nothing of it runs any more.
+// remove disconnects a worker, and returns when nothing of it runs any more.
 func (r *Registry) remove(name string) {
 	r.mu.Lock()
 	w, ok := r.workers[name]
@@ -197,8 +178,8 @@ func (r *Registry) remove(name string) {
 	}
 }
 
-func (r *Registry) hooks(name string) hooks {
-	return hooks{
+func (r *Registry) callbacks(name string) callbacks {
+	return callbacks{
 		mirrorChanged: func(key types.NamespacedName, exists bool) {
 			r.recordMirror(name, key, exists)
 			for _, l := range r.listeners {
@@ -211,18 +192,18 @@ func (r *Registry) hooks(name string) hooks {
 				l.CapacityFreed(name)
 			}
 		},
-		numbersMoved: func() { r.numbersMoved(name) },
+		numbersChanged: func() { r.numbersChanged(name) },
 		changed: func() {
 			for _, l := range r.listeners {
 				l.WorkerChanged(name)
 			}
 			r.queue.Add(request(name))
-			r.lookAround()
+			r.updateIsolation()
 		},
 	}
 }
 
-// mirrorsChanged matters to a worker that is let go when its last mirror is.
+// mirrorsChanged enqueues a worker that is removed once its last mirror is gone.
 func (r *Registry) mirrorsChanged(name string) {
 	if w, ok := r.Get(name); ok && w.View().Removing {
 		r.queue.Add(request(name))
@@ -235,7 +216,7 @@ func (r *Registry) Start(ctx context.Context) error {
 	<-ctx.Done()
 	r.mu.Lock()
 	r.closed = true
-	workers := r.sorted // they stay listed: what is under way must not take them for removed
+	workers := r.sorted // they stay listed: a reconcile that still runs must not take them for removed
 	r.mu.Unlock()
 	for _, w := range workers {
 		w.cancel()

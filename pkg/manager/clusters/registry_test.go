@@ -74,7 +74,7 @@ func TestMirrorHoldersFollowTheMirrorsEvents(t *testing.T) {
 	handlers := map[string]cache.ResourceEventHandler{}
 	for _, name := range []string{"c", "a", "b"} {
 		w.register(name, []byte("rubbish"))
-		handlers[name] = mirrorHandler(mirrorHooks{changed: w.registry.hooks(name).mirrorChanged})
+		handlers[name] = mirrorHandler(mirrorCallbacks{changed: w.registry.callbacks(name).mirrorChanged})
 	}
 	key := types.NamespacedName{Namespace: "team", Name: "j"}
 	mirror := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
@@ -139,7 +139,7 @@ func fleet(b *testing.B, workers, mirrors int) (*Registry, []types.NamespacedNam
 	var keys []types.NamespacedName
 	for i := range workers {
 		name := fmt.Sprintf("w%03d", i)
-		w, err := newWorker(name, r.options, r.hooks(name))
+		w, err := newWorker(name, r.options, r.callbacks(name))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func fleet(b *testing.B, workers, mirrors int) (*Registry, []types.NamespacedNam
 		r.sort()
 		for j := range mirrors {
 			job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: fmt.Sprintf("j-%d-%d", i, j)}}
-			if err := w.mirrors.informer.GetIndexer().Add(job); err != nil {
+			if err := w.mirrors.GetIndexer().Add(job); err != nil {
 				b.Fatal(err)
 			}
 			keys = append(keys, keyOf(job))

@@ -9,9 +9,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// letGo says whether a worker whose Secret is being deleted can be let go, and with which words.
-func letGo(s snapshot, options Options) (event, bool) {
-	for _, rule := range letGoRules {
+// removable reports whether a worker whose Secret is being deleted can be removed, with the event.
+func removable(s snapshot, options Options) (event, bool) {
+	for _, rule := range removalRules {
 		if rule.applies(s, options) {
 			return event{kind: rule.kind, reason: "Removed", action: "Remove", message: rule.message(s)}, true
 		}
@@ -19,9 +19,9 @@ func letGo(s snapshot, options Options) (event, bool) {
 	return event{}, false
 }
 
-// letGoRules are checked in order: the first that applies lets the worker go. Where none does, the
-// finalizer stays.
-var letGoRules = []struct {
+// removalRules are checked in order: by the first that applies, the worker is removed. If none
+// does, the finalizer stays.
+var removalRules = []struct {
 	kind    string
 	applies func(snapshot, Options) bool
 	message func(snapshot) string

@@ -15,7 +15,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 )
 
-// snapshot is all that one reconcile decides by.
+// snapshot is the input of decide.
 type snapshot struct {
 	name string
 	now  time.Time
@@ -28,15 +28,15 @@ type snapshot struct {
 	// servedBy is another WorkerCluster that the Secret belongs to.
 	servedBy string
 	// worker is nil if the registry has none of that name.
-	worker *workerFacts
+	worker *workerState
 	// unfinished counts the hub Jobs that are placed on the worker.
 	unfinished int
 	// lastWrite is when the status was last written by this process.
 	lastWrite time.Time
 }
 
-// workerFacts is a worker at the moment of the snapshot.
-type workerFacts struct {
+// workerState is a worker at the moment of the snapshot.
+type workerState struct {
 	View
 	mirrors int
 	totals  capacity.Totals
@@ -50,7 +50,7 @@ func (r *reconciler) gather(ctx context.Context, name string) (snapshot, error) 
 	if err := r.client.List(ctx, &all); err != nil {
 		return s, err
 	}
-	r.registry.recall(all.Items)
+	r.registry.loadKnown(all.Items)
 	secretName := name
 	for i := range all.Items {
 		if all.Items[i].Name == name {
@@ -74,7 +74,7 @@ func (r *reconciler) gather(ctx context.Context, name string) (snapshot, error) 
 	}
 	s.unfinished = r.registry.options.Placements.Unfinished(name)
 	s.lastWrite = r.writes.last(name)
-	s.worker = r.registry.facts(name)
+	s.worker = r.registry.state(name)
 	return s, nil
 }
 

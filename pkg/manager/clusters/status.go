@@ -2,6 +2,7 @@ package clusters
 
 import (
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -53,8 +54,8 @@ func setCondition(status *v1alpha1.WorkerClusterStatus, s snapshot, c *metav1.Co
 	}
 }
 
-// readyCondition tells of the connection; nil: as before. Until there's a first verdict after a
-// start of the manager, what was written before it stands: a restart is no loss.
+// readyCondition says whether the worker is connected; nil: as before. Until the first observation
+// after a start of the manager, the earlier condition stands: a restart is no loss.
 func readyCondition(s snapshot) *metav1.Condition {
 	w := s.worker
 	if w.State == Connecting && meta.FindStatusCondition(s.cluster.Status.Conditions, v1alpha1.ConditionReady) != nil {
@@ -75,7 +76,7 @@ func readyCondition(s snapshot) *metav1.Condition {
 	return c
 }
 
-// schedulableCondition tells whether new Jobs may go there; nil: as before.
+// schedulableCondition says whether new Jobs may be placed there; nil: as before.
 func schedulableCondition(s snapshot) *metav1.Condition {
 	w := s.worker
 	reason, ok := w.Schedulable()
@@ -107,16 +108,16 @@ func schedulableCondition(s snapshot) *metav1.Condition {
 	return c
 }
 
-// statusUrgency says how soon a change of the status has to be written.
+// statusUrgency is how soon a change of the status has to be written.
 type statusUrgency int
 
 const (
 	statusSame statusUrgency = iota
 	// statusNumbers: only numbers differ, which may wait.
 	statusNumbers
-	// statusNews: something differs that people or programs act on. That numbers are known at all
+	// statusUrgent: something differs that people or programs act on. That numbers are known at all
 	// is such a thing.
-	statusNews
+	statusUrgent
 )
 
 func compareStatus(before, after v1alpha1.WorkerClusterStatus) statusUrgency {
@@ -125,7 +126,7 @@ func compareStatus(before, after v1alpha1.WorkerClusterStatus) statusUrgency {
 		return statusSame
 	}
 	if (len(before.Free) == 0) != (len(after.Free) == 0) {
-		return statusNews
+		return statusUrgent
 	}
 	for _, s := range []*v1alpha1.WorkerClusterStatus{&before, &after} {
 		s.Jobs, s.Nodes, s.Allocatable, s.Requested, s.Free = 0, 0, nil, nil, nil
@@ -133,7 +134,7 @@ func compareStatus(before, after v1alpha1.WorkerClusterStatus) statusUrgency {
 	if equality.Semantic.DeepEqual(before, after) {
 		return statusNumbers
 	}
-	return statusNews
+	return statusUrgent
 }
 
 const mebibyte = 1 << 20
@@ -155,8 +156,8 @@ func rounded(list corev1.ResourceList) corev1.ResourceList {
 	return result
 }
 
-// readinessEvents tell when the worker was won or lost, or is unusable for another reason than
-// before.
+// readinessEvents report a worker that was connected or disconnected, or is unusable for another
+// reason than before.
 func readinessEvents(s snapshot, next v1alpha1.WorkerClusterStatus) []event {
 	before := meta.FindStatusCondition(s.cluster.Status.Conditions, v1alpha1.ConditionReady)
 	after := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady)
@@ -171,4 +172,43 @@ func readinessEvents(s snapshot, next v1alpha1.WorkerClusterStatus) []event {
 		kind = corev1.EventTypeNormal
 	}
 	return []event{{kind: kind, reason: after.Reason, action: "Connect", message: after.Message}}
+}
+
+// lostCondition says whether the worker counts as lost; nil: as before, until the first
+// observation.
+func lostCondition(s snapshot) *metav1.Condition {
+	c := &metav1.Condition{
+		Type: v1alpha1.ConditionLost, Status: metav1.ConditionFalse,
+		Reason: v1alpha1.ReasonInTouch, LastTransitionTime: metav1.NewTime(s.now),
+	}
+	loss := s.worker.loss
+	since := loss.Since.UTC().Format(time.RFC3339)
+	switch {
+	case s.worker.State == Connecting:
+		return nil
+	case loss.State == LossPending:
+		c.Reason = v1alpha1.ReasonNotReady
+		c.Message = fmt.Sprintf("not Ready since %s; Jobs placed here go on elsewhere from %s on",
+			since, loss.At.UTC().Format(time.RFC3339))
+	case loss.State == Isolated:
+		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonHubIsolated
+		c.Message = fmt.Sprintf("not Ready since %s, but no other worker is Ready either: "+
+			"that may be the hub's own network, so nothing is moved", since)
+	case loss.State == Lost:
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonLostTimeout
+		c.Message = fmt.Sprintf("not Ready since %s: Jobs placed here go on elsewhere", since)
+	default:
+		c.Message = "the worker is Ready"
+	}
+	return c
+}
+
+// lossEvents report a worker that counts as lost, and an isolated hub.
+func lossEvents(s snapshot, next v1alpha1.WorkerClusterStatus) []event {
+	before := meta.FindStatusCondition(s.cluster.Status.Conditions, v1alpha1.ConditionLost)
+	after := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionLost)
+	if after == nil || after.Status == metav1.ConditionFalse || before != nil && before.Status == after.Status {
+		return nil
+	}
+	return []event{{kind: corev1.EventTypeWarning, reason: after.Reason, action: "Connect", message: after.Message}}
 }

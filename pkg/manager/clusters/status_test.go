@@ -50,8 +50,8 @@ func TestCompareStatus(t *testing.T) {
 		"the same, as written": {func(s *v1alpha1.WorkerClusterStatus) { s.Free = cpu("4000m") }, statusSame},
 		"other numbers":        {func(s *v1alpha1.WorkerClusterStatus) { s.Nodes, s.Free = 1, cpu("0") }, statusNumbers},
 		"more Jobs":            {func(s *v1alpha1.WorkerClusterStatus) { s.Jobs++ }, statusNumbers},
-		"room not known":       {func(s *v1alpha1.WorkerClusterStatus) { s.Nodes, s.Free = 0, nil }, statusNews},
-		"another version":      {func(s *v1alpha1.WorkerClusterStatus) { s.KubernetesVersion = "v1.36.4" }, statusNews},
+		"capacity not known":   {func(s *v1alpha1.WorkerClusterStatus) { s.Nodes, s.Free = 0, nil }, statusUrgent},
+		"another version":      {func(s *v1alpha1.WorkerClusterStatus) { s.KubernetesVersion = "v1.36.4" }, statusUrgent},
 	} {
 		t.Run(name, func(t *testing.T) {
 			other := *known.DeepCopy()

@@ -16,64 +16,60 @@ import (
 // Worker is the connection to one worker cluster. It stays the same through losses and changes of
 // the kubeconfig; a removed worker's fails all requests.
 type Worker struct {
-	name    string
-	options Options
-	meter   *meter
-	wire    *wire
-	client  client.Client
-	mirrors *feed
-	room    *room
-	prober  *prober
-	changed func() // tells the world to look at the View; never blocks
+	name       string
+	options    Options
+	connection *connection
+	client     client.Client
+	mirrors    *informer
+	capacity   *capacityInformers
+	prober     *prober
+	changed    func() // called when the View has changed; never blocks
 
 	view atomic.Pointer[View]
-	// stale: numbers have moved since the reconciler last looked.
-	stale   atomic.Bool
-	reports reports
+	// numbersStale: numbers have changed since the reconciler last read them.
+	numbersStale atomic.Bool
+	reports      reports
 	// lastStart is when the Job controller was last seen to start a mirror.
 	lastStart atomic.Pointer[time.Time]
 
-	mu       sync.Mutex // guards what follows; never held while calling out
-	health   Health
-	settings Settings
-	roomNow  CapacityState
-	aim      *aim
+	mu      sync.Mutex // guards what follows; never held while calling out
+	current View
+	target  *target
 
-	kicked    chan struct{} // room for one: the owner shall have a look
-	suspected atomic.Bool   // the owner shall probe, too
-	cancel    context.CancelFunc
-	done      chan struct{}
+	woken          chan struct{} // buffered, for one
+	probeRequested atomic.Bool
+	cancel         context.CancelFunc
+	done           chan struct{}
 }
 
-// hooks are whom a worker tells.
-type hooks struct {
-	mirrorChanged func(key types.NamespacedName, exists bool)
-	capacityFreed func()
-	numbersMoved  func()
-	changed       func()
+// callbacks are called on a worker's events. They must not block.
+type callbacks struct {
+	mirrorChanged  func(key types.NamespacedName, exists bool)
+	capacityFreed  func()
+	numbersChanged func()
+	changed        func()
 }
 
-func newWorker(name string, options Options, tell hooks) (*Worker, error) {
+func newWorker(name string, options Options, call callbacks) (*Worker, error) {
 	w := &Worker{
 		name:    name,
 		options: options,
-		meter:   newMeter(name),
-		changed: tell.changed,
-		kicked:  make(chan struct{}, 1),
+		changed: call.changed,
+		woken:   make(chan struct{}, 1),
 		done:    make(chan struct{}),
 	}
-	w.wire = newWire(w.meter, w.suspect)
+	w.connection = newConnection(newMeter(name), w.requestProbe)
 	var err error
-	if w.client, err = newClient(w.wire, newLimiter(options, w.meter.throttle), options); err != nil {
+	if w.client, err = newClient(w.connection, options); err != nil {
 		return nil, err
 	}
-	if w.mirrors, err = newMirrors(w.wire, options.Origin, mirrorHooks{tell.mirrorChanged, w.started}, w.kick); err != nil {
+	if w.mirrors, err = newMirrors(w.connection, options.Origin, mirrorCallbacks{call.mirrorChanged, w.started}, w.wake); err != nil {
 		return nil, err
 	}
-	if w.room, err = newRoom(w.wire, tell.capacityFreed, w.kick, tell.numbersMoved); err != nil {
+	if w.capacity, err = newCapacityInformers(w.connection, call.capacityFreed, w.wake, call.numbersChanged); err != nil {
 		return nil, err
 	}
-	if w.prober, err = newProber(w.wire, options, w.meter.probe); err != nil {
+	if w.prober, err = newProber(w.connection, options); err != nil {
 		return nil, err
 	}
 	w.view.Store(&View{})
@@ -89,7 +85,7 @@ func (w *Worker) View() View { return *w.view.Load() }
 // Mirror gets a Job of this origin from the cache. It must not be changed. What its absence means
 // depends on Synced.
 func (w *Worker) Mirror(key types.NamespacedName) (*batchv1.Job, bool) {
-	object, found, err := w.mirrors.informer.GetIndexer().GetByKey(key.String())
+	object, found, err := w.mirrors.GetIndexer().GetByKey(key.String())
 	if err != nil || !found {
 		return nil, false
 	}
@@ -99,7 +95,7 @@ func (w *Worker) Mirror(key types.NamespacedName) (*batchv1.Job, bool) {
 
 // Mirrors are all Jobs of this origin in the cache, in no order. They must not be changed.
 func (w *Worker) Mirrors() []*batchv1.Job {
-	objects := w.mirrors.informer.GetIndexer().List()
+	objects := w.mirrors.GetIndexer().List()
 	jobs := make([]*batchv1.Job, 0, len(objects))
 	for _, object := range objects {
 		if job, ok := object.(*batchv1.Job); ok {
@@ -118,7 +114,7 @@ func (w *Worker) LastStart() time.Time {
 	return time.Time{}
 }
 
-// started notes that the Job controller has started a Job.
+// started records that the Job controller has started a Job.
 func (w *Worker) started() {
 	now := w.now()
 	w.lastStart.Store(&now)
@@ -130,72 +126,75 @@ func (w *Worker) started() {
 func (w *Worker) Synced() bool { return w.view.Load().State == Ready }
 
 // Client reads and writes in the worker, without a cache. Requests are limited to Options.QPS, end
-// after Options.RequestTimeout, and fail at once with ErrNotConnected while the worker isn't in
-// touch.
+// after Options.RequestTimeout, and fail at once with ErrNotConnected while the worker isn't
+// connected.
 func (w *Worker) Client() client.Client { return w.client }
 
-// Ledger is the account of the worker's room. It's of use for placement while View().Capacity.Known;
+// Ledger records the worker's capacity. Placement can use it while View().Capacity.Known;
 // reservations may be made at any time.
-func (w *Worker) Ledger() *capacity.Ledger { return w.room.ledger }
+func (w *Worker) Ledger() *capacity.Ledger { return w.capacity.ledger }
 
-// kick makes the owner have a look.
-func (w *Worker) kick() {
+// wake makes the supervisor sync.
+func (w *Worker) wake() {
 	select {
-	case w.kicked <- struct{}{}:
-	default: // it will have one anyway
+	case w.woken <- struct{}{}:
+	default: // it will sync anyway
 	}
 }
 
-// suspect makes the owner probe.
-func (w *Worker) suspect() {
-	w.suspected.Store(true)
-	w.kick()
+// requestProbe makes the supervisor probe.
+func (w *Worker) requestProbe() {
+	w.probeRequested.Store(true)
+	w.wake()
 }
 
 // configure sets what the hub says, and reports whether that is something else than before.
-func (w *Worker) configure(settings Settings, next *aim) (changed bool) {
+func (w *Worker) configure(settings Settings, next *target) (changed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	same := w.settings.equal(settings) && w.aim.equal(next)
-	w.settings = settings
-	if !w.aim.equal(next) {
-		if w.aim != nil {
-			w.aim.abandon()
+	same := w.current.Settings.equal(settings)
+	w.current.Settings = settings
+	if !w.target.equal(next) {
+		same = false
+		if w.target != nil {
+			w.target.cancel()
 		}
-		w.aim = next
+		w.target = next
 	}
 	w.publish()
 	return !same
 }
 
-// take takes in what the owner found.
-func (w *Worker) take(v verdict, room CapacityState) {
+// observe records what the supervisor found.
+func (w *Worker) observe(o observation, capacity CapacityState) {
 	w.mu.Lock()
-	before, h := w.health, w.health.after(v)
-	same := before.sameToOthers(h) && w.roomNow == room
-	w.health, w.roomNow = h, room
+	before := w.current
+	w.current.Health, w.current.Capacity = before.after(o), capacity
+	after := w.current
 	w.publish()
 	w.mu.Unlock()
-	if before.State == Ready && h.State != Ready {
-		w.meter.losses.Inc()
+	if before.State == Ready && after.State != Ready {
+		w.connection.meter.losses.Inc()
 	}
-	if !same {
+	if !before.sameToOthers(after.Health) || before.Capacity != capacity {
 		w.changed()
 	}
 }
 
-// publish makes the View; the caller holds the lock.
+// publish updates the View; the caller holds the lock.
 func (w *Worker) publish() {
-	w.view.Store(&View{Health: w.health, Settings: w.settings, Capacity: w.roomNow})
+	view := w.current
+	w.view.Store(&view)
 }
 
-// restartClock has the loss clock begin anew if it ran out in a time in which the hub was isolated.
+// restartClock restarts the loss clock if it ran out in a time in which the hub was isolated.
 func (w *Worker) restartClock(began, ended time.Time) {
 	w.mu.Lock()
-	out := w.health.LossClock.Add(w.lostTimeout())
-	restarts := !w.health.LossClock.IsZero() && !out.Before(began) && !out.After(ended)
+	clock := &w.current.LossClock
+	out := clock.Add(w.lostTimeout())
+	restarts := !clock.IsZero() && !out.Before(began) && !out.After(ended)
 	if restarts {
-		w.health.LossClock = ended
+		*clock = ended
 		w.publish()
 	}
 	w.mu.Unlock()
@@ -212,11 +211,10 @@ func (w *Worker) LostTimeout() time.Duration {
 }
 
 func (w *Worker) lostTimeout() time.Duration {
-	if own := w.settings.Spec.WorkerLostTimeout; own != nil {
+	if own := w.current.Spec.WorkerLostTimeout; own != nil {
 		return own.Duration
 	}
 	return w.options.WorkerLostTimeout
 }
 
-// now is the owner's clock.
 func (w *Worker) now() time.Time { return w.options.Clock.Now() }

@@ -17,13 +17,13 @@ type world struct {
 	t        *testing.T
 	registry *Registry
 	server   *clustertest.Server
-	news     chan struct{}
+	changes  chan struct{}
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{t: t, news: make(chan struct{}, 1)}
-	w.server = clustertest.NewServer(w.tell)
+	w := &world{t: t, changes: make(chan struct{}, 1)}
+	w.server = clustertest.NewServer(w.changed)
 	w.registry = NewRegistry(Options{
 		Namespace: "jobferry-system", Origin: "origin", HubUID: "hub",
 		ProbeInterval: 200 * time.Millisecond, ProbeTimeout: 300 * time.Millisecond,
@@ -51,13 +51,13 @@ func newWorld(t *testing.T) *world {
 
 // MirrorChanged, WorkerChanged and CapacityFreed make until look again, as do the requests to the
 // server.
-func (w *world) MirrorChanged(string, types.NamespacedName) { w.tell() }
-func (w *world) WorkerChanged(string)                       { w.tell() }
-func (w *world) CapacityFreed(string)                       { w.tell() }
+func (w *world) MirrorChanged(string, types.NamespacedName) { w.changed() }
+func (w *world) WorkerChanged(string)                       { w.changed() }
+func (w *world) CapacityFreed(string)                       { w.changed() }
 
-func (w *world) tell() {
+func (w *world) changed() {
 	select {
-	case w.news <- struct{}{}:
+	case w.changes <- struct{}{}:
 	default:
 	}
 }
@@ -65,12 +65,12 @@ func (w *world) tell() {
 // register points a worker at a kubeconfig, and answers with the worker.
 func (w *world) register(name string, kubeconfig []byte) *Worker {
 	w.t.Helper()
-	return w.configure(name, kubeconfig, Settings{Spec: v1alpha1.WorkerClusterSpec{Capacity: v1alpha1.CapacityNodes}}, past{})
+	return w.configure(name, kubeconfig, Settings{Spec: v1alpha1.WorkerClusterSpec{Capacity: v1alpha1.CapacityNodes}}, known{})
 }
 
-func (w *world) configure(name string, kubeconfig []byte, settings Settings, before past) *Worker {
+func (w *world) configure(name string, kubeconfig []byte, settings Settings, before known) *Worker {
 	w.t.Helper()
-	if err := w.registry.ensure(name, settings, aimAt(kubeconfig), before); err != nil {
+	if err := w.registry.ensure(name, settings, targetOf(kubeconfig), before); err != nil {
 		w.t.Fatal(err)
 	}
 	worker, ok := w.registry.Get(name)
@@ -80,13 +80,13 @@ func (w *world) configure(name string, kubeconfig []byte, settings Settings, bef
 	return worker
 }
 
-// until waits for a condition, which is tried after every piece of news.
+// until waits for a condition, which is tried after every change.
 func (w *world) until(what string, condition func() bool) {
 	w.t.Helper()
 	deadline := time.After(20 * time.Second)
 	for !condition() {
 		select {
-		case <-w.news:
+		case <-w.changes:
 		case <-deadline:
 			for _, worker := range w.registry.List() {
 				w.t.Logf("%s: %+v", worker.Name(), worker.View())

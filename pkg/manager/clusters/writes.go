@@ -9,8 +9,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// writes remembers what was last written of each WorkerCluster's status, and when: until the cache
-// has it, too, the same change would be found, and told, again.
+// writes records what was last written of each WorkerCluster's status, and when. Until the cache
+// has it, too, a reconcile would otherwise find the same change and write its event again.
 type writes struct {
 	mu sync.Mutex
 	of map[string]write
@@ -45,7 +45,7 @@ func (w *writes) newer(cached *v1alpha1.WorkerCluster) *v1alpha1.WorkerCluster {
 	return answer.DeepCopy()
 }
 
-func (w *writes) note(answer *v1alpha1.WorkerCluster, at time.Time) {
+func (w *writes) record(answer *v1alpha1.WorkerCluster, at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.of[answer.Name] = write{at, answer}

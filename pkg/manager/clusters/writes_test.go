@@ -19,7 +19,7 @@ func TestAStatusThatTheCacheDoesntHaveYetIsntWrittenAgain(t *testing.T) {
 	if got := w.newer(cluster("one", "5")); got.ResourceVersion != "5" || !w.last("w1").IsZero() {
 		t.Errorf("before any write: %s, written %s", got.ResourceVersion, w.last("w1"))
 	}
-	w.note(cluster("one", "7"), noon)
+	w.record(cluster("one", "7"), noon)
 	for cached, want := range map[string]string{"5": "7", "7": "7", "12": "12"} {
 		if got := w.newer(cluster("one", cached)).ResourceVersion; got != want {
 			t.Errorf("the cache has %s: %s, want %s", cached, got, want)

@@ -41,7 +41,7 @@
 //
 // The registry of package clusters lives in the leader. A Service spreads requests over all
 // replicas, so each has links of its own, made on demand from the same Secrets by the same rules
-// (clusters.ParseKubeconfig), and dropped when idle. Whether a worker is in touch is read from its
+// (clusters.NewTransport), and dropped when idle. Whether a worker is in touch is read from its
 // WorkerCluster: nobody waits for one that is known to be lost, and for one that hangs no longer
 // than RequestTimeout.
 //

@@ -1,12 +1,9 @@
 package subresources
 
 import (
-	"crypto/tls"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
@@ -16,16 +13,13 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 )
 
-// Bounds of what a worker may answer.
+// Bounds of what a worker may answer, and of the connections to it.
 const (
-	maxAnswerBytes       = 32 << 20
-	maxErrorBytes        = 64 << 10
-	maxResponseHeaders   = 64 << 10
-	idleConnTimeout      = 30 * time.Second
-	maxIdleConnsPerHost  = 4
-	userAgent            = "jobferry-manager"
-	keepAlive            = 15 * time.Second
-	maxConcurrentPerHost = 2000
+	maxAnswerBytes     = 32 << 20
+	maxErrorBytes      = 64 << 10
+	maxResponseHeaders = 64 << 10
+	maxIdleConns       = 4
+	maxConns           = 2000
 )
 
 // link is a light connection to one worker.
@@ -34,39 +28,33 @@ type link struct {
 	core   coreclient.CoreV1Interface
 	batch  batchclient.BatchV1Interface
 
-	// base and send are for requests that the clients don't know.
-	base *url.URL
+	// send is for requests that the clients don't know; see url.
 	send http.RoundTripper
 	idle func() // closes the connections that nobody uses
 }
 
 // newLink makes a link from a registration's kubeconfig, by the rules for those. It sends nothing.
 func newLink(worker string, kubeconfig []byte, options Options) (*link, error) {
-	config, err := clusters.ParseKubeconfig(kubeconfig)
+	transport, err := clusters.NewTransport(kubeconfig, clusters.TransportOptions{
+		DialTimeout:            options.DialTimeout,
+		MaxConns:               maxConns,
+		MaxIdleConns:           maxIdleConns,
+		MaxResponseHeaderBytes: maxResponseHeaders,
+		HTTP1:                  true,
+	})
 	if err != nil {
 		return nil, err
 	}
-	config.UserAgent = userAgent
-	config.QPS = -1 // the limits per user are enough
-	config.WarningHandler = rest.NoWarnings{}
-	config.ContentType = runtime.ContentTypeProtobuf
-	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	base, err := url.Parse(config.Host)
-	if err != nil {
-		return nil, err
+	config := &rest.Config{
+		Host:           clusters.AnyHost,
+		QPS:            -1, // the limits per user are enough
+		WarningHandler: rest.NoWarnings{},
+		ContentConfig: rest.ContentConfig{
+			ContentType:        runtime.ContentTypeProtobuf,
+			AcceptContentTypes: runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON,
+		},
 	}
-	if base.Path == "" {
-		base.Path = "/" // else JoinPath makes relative ones
-	}
-	transport, err := newTransport(config, options)
-	if err != nil {
-		return nil, err
-	}
-	send, err := rest.HTTPWrappersForConfig(config, transport)
-	if err != nil {
-		return nil, err
-	}
-	l := &link{worker: worker, base: base, send: bounded{send}, idle: transport.CloseIdleConnections}
+	l := &link{worker: worker, send: bounded{transport}, idle: transport.CloseIdleConnections}
 	web := &http.Client{Transport: l.send, CheckRedirect: noRedirect}
 	if l.core, err = coreclient.NewForConfigAndClient(config, web); err != nil {
 		return nil, err
@@ -77,40 +65,12 @@ func newLink(worker string, kubeconfig []byte, options Options) (*link, error) {
 	return l, nil
 }
 
-// newTransport speaks HTTP/1.1: it can be upgraded, and a stream that isn't read holds up no other.
-func newTransport(config *rest.Config, options Options) (*http.Transport, error) {
-	tlsConfig, err := rest.TLSConfigFor(config)
-	if err != nil {
-		return nil, err
-	}
-	if tlsConfig == nil {
-		tlsConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
-	tlsConfig.NextProtos = []string{"http/1.1"}
-	proxy := config.Proxy
-	if proxy == nil {
-		proxy = http.ProxyFromEnvironment
-	}
-	dialer := &net.Dialer{Timeout: options.DialTimeout, KeepAlive: keepAlive}
-	return &http.Transport{
-		Proxy:                  proxy,
-		DialContext:            dialer.DialContext,
-		TLSClientConfig:        tlsConfig,
-		TLSHandshakeTimeout:    options.DialTimeout,
-		MaxIdleConnsPerHost:    maxIdleConnsPerHost,
-		MaxConnsPerHost:        maxConcurrentPerHost,
-		IdleConnTimeout:        idleConnTimeout,
-		MaxResponseHeaderBytes: maxResponseHeaders,
-		DisableCompression:     config.DisableCompression,
-	}, nil
-}
-
-// noRedirect takes a redirect for the answer: a worker has nowhere to send us.
+// noRedirect takes a redirect for the answer: a worker may not send the manager elsewhere.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// url is the address of something below the worker's API root.
+// url is the address of something below the worker's API root. The transport adds the host.
 func (l *link) url(query url.Values, path ...string) *url.URL {
-	u := l.base.JoinPath(path...)
+	u := (&url.URL{Path: "/"}).JoinPath(path...)
 	u.RawQuery = query.Encode()
 	return u
 }
@@ -134,7 +94,7 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// isLog says whether a path ends in namespaces/NAMESPACE/pods/NAME/log. The names may be anything:
+// isLog reports whether a path ends in namespaces/NAMESPACE/pods/NAME/log. The names may be anything:
 // there can be a Job that is called log.
 func isLog(path string) bool {
 	parts := strings.Split(path, "/")

@@ -23,15 +23,15 @@ import (
 // Server serves many clusters at one address, each below a path of its own.
 type Server struct {
 	server *httptest.Server
-	heard  func()
+	counted  func()
 
 	mu       sync.Mutex
 	clusters map[string]*Cluster
 }
 
-// NewServer starts a server for TLS and HTTP/2, which tells of each request once it's counted.
-func NewServer(heard func()) *Server {
-	s := &Server{clusters: map[string]*Cluster{}, heard: heard}
+// NewServer starts a server for TLS and HTTP/2, and calls counted after it counts a request.
+func NewServer(counted func()) *Server {
+	s := &Server{clusters: map[string]*Cluster{}, counted: counted}
 	s.server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
 	s.server.EnableHTTP2 = true
 	s.server.Config.ErrorLog = log.New(io.Discard, "", 0)
@@ -169,7 +169,7 @@ func (c *Cluster) serve(w http.ResponseWriter, req *http.Request, path string) {
 	uid, token, hanging, heal := c.uid, c.token, c.hanging, c.heal
 	forbidden, broken := c.forbidden[resource], c.broken[resource]
 	c.mu.Unlock()
-	c.server.heard()
+	c.server.counted()
 	if hanging {
 		select {
 		case <-heal:

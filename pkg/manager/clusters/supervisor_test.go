@@ -22,7 +22,7 @@ func TestAWorkerComesUp(t *testing.T) {
 	if !worker.Synced() || len(worker.Mirrors()) != 0 {
 		t.Error("the empty cluster isn't listed")
 	}
-	w.until("the room is known", func() bool { return worker.View().Capacity.Known })
+	w.until("the capacity is known", func() bool { return worker.View().Capacity.Known })
 }
 
 func TestWhyAWorkerIsNotReady(t *testing.T) {
@@ -132,7 +132,7 @@ func TestAWatchsEndIsNoLoss(t *testing.T) {
 	c := w.server.Add("c", "uid", "t")
 	worker := w.register("w1", c.Kubeconfig("t"))
 	w.untilState(worker, Ready, v1alpha1.ReasonConnected)
-	w.until("room", func() bool { return worker.View().Capacity.Known })
+	w.until("capacity", func() bool { return worker.View().Capacity.Known })
 	probes, watches := c.Requests("get kube-system"), c.Requests("watch jobs")
 	w.server.Cut()
 	w.until("the watch is opened again", func() bool {
@@ -172,7 +172,7 @@ func TestAnotherClusterIsRefused(t *testing.T) {
 		t.Errorf("the cluster's UID became %q", view.ClusterUID)
 	}
 	// Also when it was another process that knew it.
-	other := w.configure("w2", w.server.Add("d", "uid-d", "t").Kubeconfig("t"), Settings{}, past{clusterUID: "uid-e"})
+	other := w.configure("w2", w.server.Add("d", "uid-d", "t").Kubeconfig("t"), Settings{}, known{clusterUID: "uid-e"})
 	w.untilState(other, Refused, v1alpha1.ReasonClusterChanged)
 }
 
@@ -181,7 +181,7 @@ func TestTheLossClockOutlivesTheManager(t *testing.T) {
 	c := w.server.Add("c", "uid", "t")
 	c.Hang()
 	lost := time.Now().Add(-10 * time.Minute)
-	worker := w.configure("w1", c.Kubeconfig("t"), Settings{}, past{clusterUID: "uid", since: lost})
+	worker := w.configure("w1", c.Kubeconfig("t"), Settings{}, known{clusterUID: "uid", since: lost})
 	if view := w.untilState(worker, Disconnected, v1alpha1.ReasonUnreachable); !view.Since.Equal(lost) {
 		t.Errorf("lost since %v, want %v", view.Since, lost)
 	}
@@ -194,7 +194,7 @@ func TestNodesThatMayNotBeRead(t *testing.T) {
 	worker := w.register("w1", c.Kubeconfig("t"))
 	w.until("it's said", func() bool { return worker.View().Capacity.Missing != "" })
 	w.untilState(worker, Ready, v1alpha1.ReasonConnected)
-	w.configure("w1", c.Kubeconfig("t"), Settings{Spec: v1alpha1.WorkerClusterSpec{Capacity: v1alpha1.CapacityUnlimited}}, past{})
+	w.configure("w1", c.Kubeconfig("t"), Settings{Spec: v1alpha1.WorkerClusterSpec{Capacity: v1alpha1.CapacityUnlimited}}, known{})
 	w.until("it's no matter any more", func() bool { return worker.View().Capacity == CapacityState{} })
 }
 

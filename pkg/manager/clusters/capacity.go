@@ -1,0 +1,118 @@
+package clusters
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
+)
+
+// capacityInformers fill a worker's ledger with its Nodes and Pods while spec.capacity asks for
+// that. Only the supervisor calls start, stop and state.
+type capacityInformers struct {
+	api            *rest.RESTClient
+	ledger         *capacity.Ledger
+	changed        func() // as for an informer
+	numbersChanged func() // called on every event
+	// nodes and pods are nil while stopped.
+	nodes, pods *informer
+}
+
+// CapacityState says whether the ledger shows what the worker has.
+type CapacityState struct {
+	Known bool
+	// Listing: it will be known shortly.
+	Listing bool
+	// Missing says what keeps it from being known; empty if it's known, still being listed, or not
+	// asked for.
+	Missing string
+}
+
+func newCapacityInformers(c *connection, freed, changed, numbersChanged func()) (*capacityInformers, error) {
+	api, err := newREST(corev1.SchemeGroupVersion, c, informerRequest)
+	if err != nil {
+		return nil, err
+	}
+	return &capacityInformers{api: api, ledger: capacity.New(freed), changed: changed, numbersChanged: numbersChanged}, nil
+}
+
+// start starts the informers, unless they run.
+func (c *capacityInformers) start(ctx context.Context) {
+	if c.nodes != nil {
+		return
+	}
+	c.nodes = newInformer(informerSource{
+		api: c.api, resource: "nodes", example: &corev1.Node{},
+		narrow:    func(*metav1.ListOptions) {},
+		transform: capacity.SlimNode, handler: counted{c.ledger.NodeHandler(), c.numbersChanged},
+	}, c.changed)
+	c.pods = newInformer(informerSource{
+		api: c.api, resource: "pods", example: &corev1.Pod{},
+		narrow:    func(o *metav1.ListOptions) { o.FieldSelector = unfinishedPods },
+		transform: capacity.SlimPod, handler: counted{c.ledger.PodHandler(), c.numbersChanged},
+	}, c.changed)
+	c.nodes.start(ctx)
+	c.pods.start(ctx)
+}
+
+// unfinishedPods selects the Pods that take capacity.
+var unfinishedPods = fields.AndSelectors(
+	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
+	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
+).String()
+
+// counted calls changed after every event.
+type counted struct {
+	cache.ResourceEventHandler
+	changed func()
+}
+
+// OnAdd handles an addition.
+func (c counted) OnAdd(object any, initial bool) {
+	c.ResourceEventHandler.OnAdd(object, initial)
+	c.changed()
+}
+
+// OnUpdate handles an update.
+func (c counted) OnUpdate(before, after any) {
+	c.ResourceEventHandler.OnUpdate(before, after)
+	c.changed()
+}
+
+// OnDelete handles a deletion.
+func (c counted) OnDelete(object any) {
+	c.ResourceEventHandler.OnDelete(object)
+	c.changed()
+}
+
+// stop ends the informers, and drops their Nodes and Pods from the ledger. Reservations stay.
+func (c *capacityInformers) stop() {
+	if c.nodes == nil {
+		return
+	}
+	c.nodes.stop()
+	c.pods.stop()
+	c.nodes, c.pods = nil, nil
+	c.ledger.Forget()
+}
+
+func (c *capacityInformers) state() CapacityState {
+	if c.nodes == nil {
+		return CapacityState{}
+	}
+	const missing = "the kubeconfig's user may not list and watch %s of all namespaces"
+	switch {
+	case c.nodes.lacksPermission():
+		return CapacityState{Missing: fmt.Sprintf(missing, "nodes")}
+	case c.pods.lacksPermission():
+		return CapacityState{Missing: fmt.Sprintf(missing, "pods")}
+	}
+	known := c.nodes.synced() && c.pods.synced()
+	return CapacityState{Known: known, Listing: !known}
+}
