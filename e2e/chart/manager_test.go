@@ -17,7 +17,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/chart/permissions"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/e2e/worker/play"
+	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
 // address of a server of the program on loopback, in place of the one in a Pod.
@@ -34,7 +34,7 @@ func (a address) port(t *testing.T) string {
 
 func free(t *testing.T) address {
 	t.Helper()
-	a, err := play.FreeAddress()
+	a, err := workertest.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/jobferry/jobferry/e2e/product"
-	"github.com/jobferry/jobferry/e2e/worker/play"
+	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
 // program builds one of Jobferry's programs, once, and returns its file name.
@@ -22,7 +22,7 @@ func program(t *testing.T, name string) string {
 
 // process is a program with a log.
 type process struct {
-	*play.Process
+	*workertest.Process
 	log string
 }
 
@@ -36,7 +36,7 @@ func start(t *testing.T, name string, kubeconfig []byte, args ...string) process
 	}
 	p := process{log: filepath.Join(dir, "log")}
 	var err error
-	p.Process, err = play.Launch(exec.Command(program(t, name), append(args, "--kubeconfig="+file)...), p.log)
+	p.Process, err = workertest.Launch(exec.Command(program(t, name), append(args, "--kubeconfig="+file)...), p.log)
 	if err != nil {
 		t.Fatal(err)
 	}

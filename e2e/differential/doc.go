@@ -1,5 +1,5 @@
-// Command differential holds the embedded Job controller against the built-in one: the same random
-// Job, and the same random fate of its Pods, in two clusters.
+// Command differential compares the embedded Job controller with the built-in one: the same random
+// Job, whose Pods end in the same random ways, in two clusters.
 //
 //	differential -seeds 500 -seed 1
 //
@@ -15,13 +15,12 @@
 //	  state, events  == ?  state, events
 //
 // After each event both sides must come to rest in the same state: status with conditions, reasons
-// and messages, counters, indexes, and each Pod's metadata, phase and finalizers. Which Pod an
-// event hits is told by such a state, so the sides can't drift apart by chance. At the end the Job
-// is driven to its end, and the reasons of its events are compared, too. A difference, or a story
-// that could not be played to its end, is reported when it shows again as the seed is run once
-// more, alone. One thing is up to the clock: Pods made within a second may be of two on one side
-// only, and surplus Pods go by age. A difference that follows from such an order isn't one, and the
-// seed is run anew.
+// and messages, counters, indexes, and each Pod's metadata, phase and finalizers. Such a state
+// determines which Pod an event hits, so the sides can't drift apart by chance. At the end the Job
+// is driven to its end, and the reasons of its events are compared, too. A difference, or a run
+// that didn't reach its end, is reported if it shows again when the seed runs once more, alone. The
+// clock decides one thing: Pods created within a second may be of two on one side only, and surplus
+// Pods go by age. A difference that follows from such an order isn't one, and the seed is run anew.
 //
 // # Vocabulary
 //

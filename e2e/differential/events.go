@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/e2e/worker/play"
+	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
 // event is something that happens to a Job or to one Pod of a class, on both sides alike.
@@ -35,7 +35,7 @@ func (e event) String() string {
 
 // apply has it happen on one side.
 func (e event) apply(ctx context.Context, s *side) error {
-	defer s.touch(e.job)
+	defer s.noteChange(e.job)
 	if e.pod == nil {
 		_, err := s.Client.BatchV1().Jobs(namespace).Patch(ctx, e.job, types.MergePatchType, []byte(e.patch), metav1.PatchOptions{})
 		return err
@@ -63,23 +63,23 @@ func exit(code int32, conditions ...corev1.PodConditionType) func(context.Contex
 
 func deleting(p corev1.Pod) bool { return p.DeletionTimestamp != nil }
 
-func pending(p corev1.Pod) bool { return play.Active(p) && p.Status.Phase == corev1.PodPending }
+func pending(p corev1.Pod) bool { return workertest.Active(p) && p.Status.Phase == corev1.PodPending }
 
 func restartable(p corev1.Pod) bool {
-	return play.Active(p) && p.Spec.RestartPolicy == corev1.RestartPolicyOnFailure
+	return workertest.Active(p) && p.Spec.RestartPolicy == corev1.RestartPolicyOnFailure
 }
 
 var kinds = []kind{
 	{3, "run", pending, func(ctx context.Context, s *side, p corev1.Pod) error { return s.Run(ctx, p) }},
-	{6, "succeed", play.Active, exit(0)},
-	{3, "fail", play.Active, exit(1)},
-	{2, "fail, to be ignored", play.Active, exit(codeIgnore)},
-	{1, "fail, to fail more", play.Active, exit(codeFail)},
-	{1, "disrupt", play.Active, exit(codeDisrupted, corev1.DisruptionTarget)},
-	{2, "delete", play.Active, func(ctx context.Context, s *side, p corev1.Pod) error {
+	{6, "succeed", workertest.Active, exit(0)},
+	{3, "fail", workertest.Active, exit(1)},
+	{2, "fail, to be ignored", workertest.Active, exit(codeIgnore)},
+	{1, "fail, to fail more", workertest.Active, exit(codeFail)},
+	{1, "disrupt", workertest.Active, exit(codeDisrupted, corev1.DisruptionTarget)},
+	{2, "delete", workertest.Active, func(ctx context.Context, s *side, p corev1.Pod) error {
 		return s.Client.CoreV1().Pods(namespace).Delete(ctx, p.Name, metav1.DeleteOptions{})
 	}},
-	{3, "let go", deleting, func(ctx context.Context, s *side, p corev1.Pod) error { return s.LetGo(ctx, p) }},
+	{3, "terminate", deleting, func(ctx context.Context, s *side, p corev1.Pod) error { return s.Terminate(ctx, p) }},
 	{1, "succeed while being deleted", deleting, exit(0)},
 	{2, "force-delete", func(corev1.Pod) bool { return true }, func(ctx context.Context, s *side, p corev1.Pod) error { return s.Remove(ctx, p) }},
 	{3, "restart", restartable, func(ctx context.Context, s *side, p corev1.Pod) error {
@@ -89,7 +89,7 @@ var kinds = []kind{
 		}
 		return s.Restart(ctx, p, restarts)
 	}},
-	{1, "add an orphan like", play.Active, addOrphan},
+	{1, "add an orphan like", workertest.Active, addOrphan},
 }
 
 // addOrphan creates a Pod that the Job should adopt: it's like one it has. It comes in a later
@@ -107,7 +107,7 @@ func addOrphan(ctx context.Context, s *side, p corev1.Pod) error {
 	_, err := s.Client.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "orphan-", Labels: p.Labels, Annotations: p.Annotations},
 		Spec: corev1.PodSpec{
-			RestartPolicy: p.Spec.RestartPolicy, NodeName: play.Node,
+			RestartPolicy: p.Spec.RestartPolicy, NodeName: workertest.Node,
 			Containers: []corev1.Container{{Name: "main", Image: "example.org/main"}},
 		},
 	}, metav1.CreateOptions{})

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/e2e/worker/play"
+	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
 // Exit codes that the random policies know.
@@ -23,7 +23,7 @@ func anyJob(rng *rand.Rand, name string) *batchv1.Job {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	spec := &job.Spec
 	spec.Template.Spec = corev1.PodSpec{
-		NodeName: play.Node, RestartPolicy: corev1.RestartPolicyNever,
+		NodeName: workertest.Node, RestartPolicy: corev1.RestartPolicyNever,
 		Containers: []corev1.Container{{Name: "main", Image: "example.org/main"}},
 	}
 	spec.Parallelism = ptr.To(int32(1 + rng.IntN(4)))

@@ -13,14 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/e2e/worker/play"
+	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
 const (
 	steps     = 12               // random events of a script
-	patience  = 30 * time.Second // for both sides to come to rest in the same state
+	timeout   = 30 * time.Second // for both sides to come to rest in the same state
 	lastSteps = 40               // events that drive a Job to its end
-	attempts  = 5                // to play a seed again without Pods of another order of age
+	attempts  = 5                // to run a seed again without Pods of another order of age
 )
 
 // result is how a seed's run went.
@@ -33,7 +33,7 @@ type result struct {
 	err        error  // the run couldn't be done
 }
 
-// run plays one seed on both sides.
+// run runs one seed on both sides.
 type run struct {
 	builtIn, embedded *side
 	job               string
@@ -42,7 +42,7 @@ type run struct {
 	apart             bool
 }
 
-// errDiffer says that the sides don't agree.
+// errDiffer: the sides don't agree.
 type errDiffer struct{ builtIn, embedded string }
 
 func (e errDiffer) Error() string {
@@ -68,7 +68,7 @@ func (r *run) play(ctx context.Context, rng *rand.Rand) error {
 		if _, err := s.Client.BatchV1().Jobs(namespace).Create(ctx, job, metav1.CreateOptions{}); err != nil {
 			return err
 		}
-		s.touch(r.job)
+		s.noteChange(r.job)
 	}
 	now, err := r.settle(ctx)
 	for step := 0; err == nil && step < steps && !now.done; step++ {
@@ -98,11 +98,11 @@ func (r *run) step(ctx context.Context, e event) (state, error) {
 
 // settle waits until both sides are at rest in the same state.
 func (r *run) settle(ctx context.Context) (state, error) {
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	for {
 		a, b := r.builtIn.state(r.job), r.embedded.state(r.job)
-		changedA, newsA := r.builtIn.heard(r.job)
-		changedB, newsB := r.embedded.heard(r.job)
+		changedA, nextA := r.builtIn.lastChange(r.job)
+		changedB, nextB := r.embedded.lastChange(r.job)
 		last := changedA
 		if changedB.After(last) {
 			last = changedB
@@ -118,8 +118,8 @@ func (r *run) settle(ctx context.Context) (state, error) {
 		}
 		timer := time.NewTimer(max(r.rest-quiet, 100*time.Millisecond))
 		select {
-		case <-newsA:
-		case <-newsB:
+		case <-nextA:
+		case <-nextB:
 		case <-timer.C:
 		case <-ctx.Done():
 			return state{}, ctx.Err()
@@ -138,8 +138,8 @@ func (r *run) towardsTheEnd(now state) event {
 		return event{what: "run two at a time", job: r.job, patch: `{"spec":{"parallelism":2}}`}
 	}
 	for _, k := range []kind{
-		{what: "let go", fits: deleting, do: func(ctx context.Context, s *side, p corev1.Pod) error { return s.LetGo(ctx, p) }},
-		{what: "succeed", fits: play.Active, do: exit(0)},
+		{what: "terminate", fits: deleting, do: func(ctx context.Context, s *side, p corev1.Pod) error { return s.Terminate(ctx, p) }},
+		{what: "succeed", fits: workertest.Active, do: exit(0)},
 	} {
 		if i := slices.IndexFunc(now.pods, func(p *corev1.Pod) bool { return k.fits(*p) }); i >= 0 {
 			return event{what: k.what, job: r.job, class: now.classes[i], pod: k.do}
@@ -151,7 +151,7 @@ func (r *run) towardsTheEnd(now state) event {
 // compareEvents compares which reasons the events about the Job have. Controllers write events in
 // their own time.
 func (r *run) compareEvents(ctx context.Context) error {
-	deadline := time.Now().Add(2 * patience)
+	deadline := time.Now().Add(2 * timeout)
 	for {
 		a, err := r.builtIn.reasons(ctx, r.job)
 		if err != nil {

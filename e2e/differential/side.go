@@ -17,7 +17,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
-	"github.com/jobferry/jobferry/e2e/worker/play"
+	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
 const (
@@ -34,12 +34,12 @@ const (
 // side is one cluster with its Job controller.
 type side struct {
 	name string
-	play.Hand
+	workertest.Kubelet
 	jobs, pods cache.Indexer
 
 	lock    sync.Mutex
-	touched map[string]time.Time // when a Job or one of its Pods last changed
-	news    map[string]chan struct{}
+	changed map[string]time.Time // when a Job or one of its Pods last changed
+	signals map[string]chan struct{}
 }
 
 // newSides starts both clusters and their controllers. The programs are built into the folder.
@@ -51,7 +51,7 @@ func newSides(ctx context.Context, dir string) (builtIn, embedded *side, stop fu
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	var processes []*play.Process
+	var processes []*workertest.Process
 	stop = func() {
 		for _, p := range processes {
 			p.Kill()
@@ -63,7 +63,7 @@ func newSides(ctx context.Context, dir string) (builtIn, embedded *side, stop fu
 			stop()
 		}
 	}()
-	for _, launch := range []func(context.Context, string, *rig.Cluster) (*play.Process, error){launchBuiltIn, launchEmbedded} {
+	for _, launch := range []func(context.Context, string, *rig.Cluster) (*workertest.Process, error){launchBuiltIn, launchEmbedded} {
 		p, err := launch(ctx, dir, clusters[len(processes)])
 		if err != nil {
 			return nil, nil, stop, err
@@ -78,7 +78,7 @@ func newSides(ctx context.Context, dir string) (builtIn, embedded *side, stop fu
 }
 
 // launchBuiltIn builds kube-controller-manager with short delays, and runs its Job controller.
-func launchBuiltIn(ctx context.Context, dir string, c *rig.Cluster) (*play.Process, error) {
+func launchBuiltIn(ctx context.Context, dir string, c *rig.Cluster) (*workertest.Process, error) {
 	program := filepath.Join(dir, "kube-controller-manager")
 	// The flags of the rig's own builds, so that their compiled packages are used.
 	build := exec.CommandContext(ctx, "go", "build", "-modfile=../../versions/v1.36/go.mod", "-trimpath", "-ldflags", "-s -w", "-o", program, ".")
@@ -90,24 +90,24 @@ func launchBuiltIn(ctx context.Context, dir string, c *rig.Cluster) (*play.Proce
 	run := exec.Command(program, "--kubeconfig="+c.Kubeconfig(), "--controllers=job-controller", "--leader-elect=false",
 		"--secure-port=0", "--kube-api-qps=2000", "--kube-api-burst=4000", "--concurrent-job-syncs=20")
 	run.Env = append(os.Environ(), "JOB_SYNC_BATCH_PERIOD="+batch, "JOB_POD_FAILURE_BACKOFF="+backoff, "JOB_MAX_POD_FAILURE_BACKOFF="+maxBackoff)
-	return play.Launch(run, filepath.Join(dir, "built-in.log"))
+	return workertest.Launch(run, filepath.Join(dir, "built-in.log"))
 }
 
-func launchEmbedded(ctx context.Context, dir string, c *rig.Cluster) (*play.Process, error) {
+func launchEmbedded(ctx context.Context, dir string, c *rig.Cluster) (*workertest.Process, error) {
 	program, err := product.Build(ctx, dir, "jobferry-worker")
 	if err != nil {
 		return nil, err
 	}
-	return play.Start(program, c.Kubeconfig(), filepath.Join(dir, "embedded.log"), "--drop-in", "--concurrent-job-syncs=20",
+	return workertest.Start(program, c.Kubeconfig(), filepath.Join(dir, "embedded.log"), "--drop-in", "--concurrent-job-syncs=20",
 		"--sync-batch-period="+batch, "--pod-failure-backoff="+backoff, "--max-pod-failure-backoff="+maxBackoff)
 }
 
 func newSide(ctx context.Context, c *rig.Cluster) (*side, error) {
 	s := &side{
-		name: c.Name(), Hand: play.Hand{Client: c.Client(), Namespace: namespace},
-		touched: map[string]time.Time{}, news: map[string]chan struct{}{},
+		name: c.Name(), Kubelet: workertest.Kubelet{Client: c.Client(), Namespace: namespace},
+		changed: map[string]time.Time{}, signals: map[string]chan struct{}{},
 	}
-	if err := play.AddNode(ctx, c.Client()); err != nil {
+	if err := workertest.AddNode(ctx, c.Client()); err != nil {
 		return nil, err
 	}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
@@ -128,13 +128,13 @@ func (s *side) watch(ctx context.Context) error {
 	if err := pods.AddIndexers(byJob); err != nil {
 		return err
 	}
-	heard := cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { s.touch(jobOf(obj)) },
-		UpdateFunc: func(_, obj any) { s.touch(jobOf(obj)) },
-		DeleteFunc: func(obj any) { s.touch(jobOf(obj)) },
+	handler := cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { s.noteChange(jobOf(obj)) },
+		UpdateFunc: func(_, obj any) { s.noteChange(jobOf(obj)) },
+		DeleteFunc: func(obj any) { s.noteChange(jobOf(obj)) },
 	}
 	for _, informer := range []cache.SharedIndexInformer{jobs, pods} {
-		if _, err := informer.AddEventHandler(heard); err != nil {
+		if _, err := informer.AddEventHandler(handler); err != nil {
 			return err
 		}
 	}
@@ -157,23 +157,23 @@ func jobOf(obj any) string {
 	return ""
 }
 
-// touch notes that something about the Job has changed.
-func (s *side) touch(job string) {
+// noteChange records that the Job or a Pod has changed.
+func (s *side) noteChange(job string) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	s.touched[job] = time.Now()
-	if s.news[job] == nil {
-		s.news[job] = make(chan struct{}, 1)
+	s.changed[job] = time.Now()
+	if s.signals[job] == nil {
+		s.signals[job] = make(chan struct{}, 1)
 	}
 	select {
-	case s.news[job] <- struct{}{}:
-	default: // there are unread news already
+	case s.signals[job] <- struct{}{}:
+	default: // a change is signalled already
 	}
 }
 
-// heard is when the Job last changed, and a channel that tells of the next change.
-func (s *side) heard(job string) (time.Time, <-chan struct{}) {
+// lastChange is when the Job last changed, and a channel that signals the next change.
+func (s *side) lastChange(job string) (time.Time, <-chan struct{}) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	return s.touched[job], s.news[job]
+	return s.changed[job], s.signals[job]
 }

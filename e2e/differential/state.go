@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/e2e/worker/play"
+	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
 // state is what a user can see of a Job and its Pods, but for times, UIDs and the random parts of
@@ -50,13 +50,13 @@ func (s *side) state(job string) state {
 	return out
 }
 
-// order tells in which order the active Pods were created and became ready. Both times are whole
+// order is the order in which the active Pods were created and became ready. Both times are whole
 // seconds, so Pods made within one may be of two where a second ends between them, and a Job
 // controller deletes the younger first: sides that agree in all else may then, and rightly, differ
 // later.
 func order(pods []*corev1.Pod) string {
 	pods = slices.Clone(pods)
-	pods = slices.DeleteFunc(pods, func(p *corev1.Pod) bool { return !play.Active(*p) })
+	pods = slices.DeleteFunc(pods, func(p *corev1.Pod) bool { return !workertest.Active(*p) })
 	created, ready := ranks(pods, createdAt), ranks(pods, readySince)
 	var out []string
 	for i, p := range pods {
@@ -156,7 +156,7 @@ func class(p *corev1.Pod) string {
 	for _, r := range p.OwnerReferences {
 		owner += fmt.Sprintf("%s/%s controller=%v block=%v ", r.Kind, r.Name, ptr.Deref(r.Controller, false), ptr.Deref(r.BlockOwnerDeletion, false))
 	}
-	return fmt.Sprintf("  %03d %s deleting=%s ready=%v restarts=%d %v %shost=%s name=%s env=%v %v %v", play.Index(*p)+1, p.Status.Phase, deletion(p), readyCondition(p) != nil,
+	return fmt.Sprintf("  %03d %s deleting=%s ready=%v restarts=%d %v %shost=%s name=%s env=%v %v %v", workertest.Index(*p)+1, p.Status.Phase, deletion(p), readyCondition(p) != nil,
 		restarts, p.Finalizers, owner, p.Spec.Hostname, p.GenerateName, env, p.Annotations, labels)
 }
 

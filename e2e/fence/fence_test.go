@@ -20,15 +20,15 @@ import (
 )
 
 // A worker that is cut off stops its hub's Job in time, and no other Job. A renewed Lease alone
-// doesn't bring it back; the hub's word does, with nothing counted as failed.
+// doesn't resume it; the hub's confirmation does, with nothing counted as failed.
 func TestStoppedInTimeAndConfirmed(t *testing.T) {
 	s := open(t, never)
 	s.fenced(metav1.ConditionTrue, v1alpha1.ReasonFenceKept)
 	s.Submit("job", ferrytest.OnWorker("w1"), rigtest.Indexed(3), rigtest.RunForever())
-	s.local("nobodys")
+	s.local("without-hub")
 	s.local("of-another-hub", ofOrigin("another"))
 	s.local("of-an-older-hub", ofOrigin("older"))
-	for _, name := range []string{"job", "nobodys", "of-another-hub", "of-an-older-hub"} {
+	for _, name := range []string{"job", "without-hub", "of-another-hub", "of-an-older-hub"} {
 		s.MirrorUntil("w1", name, func(j *batchv1.Job) bool { return j.Status.Active > 0 })
 	}
 	s.HubJobUntil("job", rigtest.Running(3))
@@ -38,22 +38,22 @@ func TestStoppedInTimeAndConfirmed(t *testing.T) {
 	s.w1.Proxy().BlackHole()
 	cut := time.Now()
 	s.stopped("job")
-	if took := time.Since(cut); took > lease+fenceAfter+patience {
+	if took := time.Since(cut); took > lease+fenceAfter+slack {
 		t.Errorf("stopped after %v", took)
 	} else if took < fenceAfter {
 		t.Errorf("stopped after %v already", took)
 	}
-	for _, name := range []string{"nobodys", "of-another-hub", "of-an-older-hub"} {
+	for _, name := range []string{"without-hub", "of-another-hub", "of-an-older-hub"} {
 		if pods := s.running(s.w1, name); len(pods) != 1 || pods[0].DeletionTimestamp != nil {
 			t.Errorf("%s was stopped, too", name)
 		}
 	}
 
-	s.renew(s.origin) // as if a message of the hub had been on its way for long
+	s.renew(s.origin) // as if a request of the hub arrived late
 	s.local("witness", ofOrigin(s.origin))
 	s.MirrorUntil("w1", "witness", rigtest.Running(1))
 	if pods := s.running(s.w1, "job"); len(pods) != 0 {
-		t.Errorf("%d Pods run without the hub's word", len(pods))
+		t.Errorf("%d Pods run before the hub has confirmed the Job", len(pods))
 	}
 
 	s.w1.Proxy().Heal()
@@ -64,7 +64,7 @@ func TestStoppedInTimeAndConfirmed(t *testing.T) {
 	}
 }
 
-// Two hubs share a worker, and one goes silent.
+// Two hubs share a worker, and one stops renewing its Lease.
 func TestTwoHubs(t *testing.T) {
 	s := open(t, never)
 	s.fenced(metav1.ConditionTrue, v1alpha1.ReasonFenceKept)
@@ -77,7 +77,7 @@ func TestTwoHubs(t *testing.T) {
 		t.Error("the Job of the other hub was stopped")
 	}
 	s.unmark("of-the-silent")
-	s.MirrorUntil("w1", "of-the-silent", v1alpha1.IsFenced) // nobody's word counts while the hub is silent
+	s.MirrorUntil("w1", "of-the-silent", v1alpha1.IsFenced) // no confirmation counts while the Lease has expired
 	s.renew("silent")
 	stop := s.keepRenewing("silent")
 	defer stop()
@@ -86,7 +86,7 @@ func TestTwoHubs(t *testing.T) {
 }
 
 // A Job that has moved runs in one place: its Pods here have ended before there are any elsewhere,
-// and the copy that stayed behind starts none any more.
+// and the stale mirror starts none any more.
 func TestMovedJobRunsInOnePlace(t *testing.T) {
 	s := open(t, 15*time.Second)
 	s.fenced(metav1.ConditionTrue, v1alpha1.ReasonFenceKept)
@@ -120,7 +120,8 @@ func created(events []corev1.Event) int {
 	return n
 }
 
-// A fence that would close after the hub has moved the Jobs is refused, and everybody is told.
+// A fence that would close after the hub has moved the Jobs is reported on the hub and in the
+// worker.
 func TestFenceThatIsTooLate(t *testing.T) {
 	s := open(t, never)
 	s.fenced(metav1.ConditionTrue, v1alpha1.ReasonFenceKept)
@@ -136,7 +137,7 @@ func TestFenceThatIsTooLate(t *testing.T) {
 	})
 }
 
-// readiness waits until jobferry-worker answers so.
+// readiness waits for this answer of jobferry-worker's readiness check.
 func (s *scene) readiness(code int, text string) {
 	s.t.Helper()
 	tick := time.NewTicker(200 * time.Millisecond)
@@ -159,7 +160,7 @@ func (s *scene) readiness(code int, text string) {
 	}
 }
 
-// A worker that is let go has no Lease any more, and what was orphaned in it goes on.
+// A worker that is removed has no Lease any more, and its orphaned Jobs run on.
 func TestNoLeaseIsLeft(t *testing.T) {
 	s := open(t, never)
 	s.fenced(metav1.ConditionTrue, v1alpha1.ReasonFenceKept)
@@ -173,7 +174,7 @@ func TestNoLeaseIsLeft(t *testing.T) {
 	if err == nil {
 		t.Error("the Lease is still there")
 	}
-	// The fence of a hub that goes silent now closes after the one that must not.
+	// The fence of a hub that stops renewing now closes after the one that must not close.
 	s.renew("silent")
 	s.local("witness", ofOrigin("silent"))
 	s.stopped("witness")
@@ -182,7 +183,7 @@ func TestNoLeaseIsLeft(t *testing.T) {
 	}
 }
 
-// The built-in controller knows of no fence, and the WorkerCluster says so.
+// The built-in controller has no fence, and the WorkerCluster reports that.
 func TestBuiltInHasNoFence(t *testing.T) {
 	s := open(t, never)
 	s.fenced(metav1.ConditionTrue, v1alpha1.ReasonFenceKept)

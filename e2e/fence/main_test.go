@@ -18,7 +18,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/e2e/worker/play"
+	"github.com/jobferry/jobferry/e2e/worker/workertest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager"
 )
@@ -26,9 +26,9 @@ import (
 const (
 	lease      = 2 * time.Second
 	fenceAfter = 3 * time.Second
-	// patience is what a busy machine may add to any of these.
-	patience = 20 * time.Second
-	// never is a time-out for lost workers that no test comes to.
+	// slack is what a busy machine may add to these durations.
+	slack = 20 * time.Second
+	// never is a time-out for lost workers that no test reaches.
 	never = time.Hour
 )
 
@@ -78,10 +78,10 @@ func (s *scene) startWorker() {
 	s.t.Helper()
 	file, err := product.Program("jobferry-worker")
 	s.ok(err)
-	s.health, err = play.FreeAddress()
+	s.health, err = workertest.FreeAddress()
 	s.ok(err)
 	log := filepath.Join(s.t.TempDir(), "log")
-	p, err := play.Start(file, s.w1.Kubeconfig(), log, "--fence-after="+fenceAfter.String(), "--sync-batch-period=100ms",
+	p, err := workertest.Start(file, s.w1.Kubeconfig(), log, "--fence-after="+fenceAfter.String(), "--sync-batch-period=100ms",
 		"--health-probe-bind-address="+s.health)
 	s.ok(err)
 	s.t.Cleanup(func() {
@@ -102,7 +102,7 @@ func (s *scene) manager(lostTimeout time.Duration) *ferrytest.Manager {
 	})
 }
 
-// fenced waits until the condition of w1 says so.
+// fenced waits for the condition Fenced of w1.
 func (s *scene) fenced(status metav1.ConditionStatus, reason string) *v1alpha1.WorkerCluster {
 	s.t.Helper()
 	return s.WorkerUntil("w1", func(w *v1alpha1.WorkerCluster) bool {
@@ -111,7 +111,8 @@ func (s *scene) fenced(status metav1.ConditionStatus, reason string) *v1alpha1.W
 	})
 }
 
-// leaseUntil waits until the Lease of an origin in w1 is so; nil if it isn't there.
+// leaseUntil waits until the Lease of an origin in w1 satisfies so; so(nil) means that there is
+// none.
 func (s *scene) leaseUntil(origin v1alpha1.Origin, so func(*coordinationv1.Lease) bool) {
 	s.t.Helper()
 	api := s.w1.Client().CoordinationV1().RESTClient()
@@ -121,7 +122,7 @@ func (s *scene) leaseUntil(origin v1alpha1.Origin, so func(*coordinationv1.Lease
 	})
 }
 
-// renew renews an origin's Lease in w1 as its hub would, or makes it.
+// renew renews an origin's Lease in w1 as its hub would, or creates it.
 func (s *scene) renew(origin v1alpha1.Origin) {
 	s.t.Helper()
 	leases := s.w1.Client().CoordinationV1().Leases(v1alpha1.SystemNamespace)
@@ -140,7 +141,7 @@ func (s *scene) renew(origin v1alpha1.Origin) {
 	s.ok(err)
 }
 
-// local creates a Job in w1 that no hub has sent, or one of another hub.
+// local creates a Job in w1 without a hub, or one of another hub.
 func (s *scene) local(name string, edits ...rigtest.Option) {
 	s.t.Helper()
 	s.Create(s.w1, rigtest.Job(s.NS, name, append(edits, rigtest.ManagedBy(v1alpha1.ManagedByWorker), rigtest.RunForever())...))
@@ -157,7 +158,7 @@ func (s *scene) running(c *rig.Cluster, job string) []corev1.Pod {
 	s.ok(err)
 	var out []corev1.Pod
 	for _, p := range list.Items {
-		if !play.Ended(p) {
+		if !workertest.Ended(p) {
 			out = append(out, p)
 		}
 	}
@@ -171,18 +172,18 @@ func (s *scene) stopped(name string) *batchv1.Job {
 		return v1alpha1.IsFenced(j) && j.Status.Active == 0 && j.Status.Terminating != nil && *j.Status.Terminating == 0
 	})
 	if pods := s.running(s.w1, name); len(pods) != 0 {
-		s.t.Errorf("status says that no Pod runs, there are %d", len(pods))
+		s.t.Errorf("%d Pods run, none according to the status", len(pods))
 	}
 	return job
 }
 
-// unmark takes the fence's mark off, as only the hub may.
+// unmark removes the fence's mark, as only the hub may.
 func (s *scene) unmark(name string) {
 	s.t.Helper()
 	s.PatchIn(s.w1, types.MergePatchType, name, `{"metadata":{"annotations":{"`+v1alpha1.AnnotationFenced+`":null}}}`)
 }
 
-// keepRenewing is another hub that is there, until it's stopped.
+// keepRenewing renews the Lease of another hub until it's stopped.
 func (s *scene) keepRenewing(origin v1alpha1.Origin) (stop func()) {
 	s.renew(origin)
 	done, ended := make(chan struct{}), make(chan struct{})

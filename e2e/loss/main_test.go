@@ -15,7 +15,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/e2e/worker/play"
+	"github.com/jobferry/jobferry/e2e/worker/workertest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager"
 )
@@ -103,7 +103,7 @@ func (s *scene) startWorker() {
 	file, err := product.Program("jobferry-worker")
 	s.ok(err)
 	log := filepath.Join(s.t.TempDir(), "log")
-	p, err := play.Start(file, s.Cluster("embedded").Kubeconfig(), log, "--fence-after="+fenceAfter.String(), "--sync-batch-period=100ms")
+	p, err := workertest.Start(file, s.Cluster("embedded").Kubeconfig(), log, "--fence-after="+fenceAfter.String(), "--sync-batch-period=100ms")
 	s.ok(err)
 	s.t.Cleanup(func() {
 		p.Kill()

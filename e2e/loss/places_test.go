@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/jobferry/jobferry/e2e/worker/play"
+	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
 // places sees the Pods of a test in several workers, and whether those of one Job are ever in two
@@ -33,7 +33,7 @@ func (s *scene) watchBothPlaces(workers ...string) *places {
 	for _, worker := range workers {
 		saw := func(o any) {
 			if pod, ok := o.(*corev1.Pod); ok {
-				p.saw(worker, pod.Labels[batchv1.JobNameLabel], pod.Name, !play.Ended(*pod))
+				p.saw(worker, pod.Labels[batchv1.JobNameLabel], pod.Name, !workertest.Ended(*pod))
 			}
 		}
 		_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
@@ -56,7 +56,7 @@ func (s *scene) watchBothPlaces(workers ...string) *places {
 // podsRun asks a worker whether Pods of a Job run.
 func (s *scene) podsRun(worker, job string) bool {
 	pods, err := s.Cluster(worker).Client().CoreV1().Pods(s.NS).List(s.Context(), metav1.ListOptions{LabelSelector: batchv1.JobNameLabel + "=" + job})
-	return err == nil && slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return !play.Ended(p) })
+	return err == nil && slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return !workertest.Ended(p) })
 }
 
 func (p *places) saw(worker, job, pod string, runs bool) {

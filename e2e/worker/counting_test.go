@@ -42,8 +42,8 @@ func TestFixedCompletionCount(t *testing.T) {
 
 func every(corev1.Pod) bool { return true }
 
-// Completions unset: the first success means that the work is done. Those that run go on, no new
-// one is started.
+// Completions unset: the first success means that the work is done. The others run on, no new one
+// is started.
 func TestWorkQueue(t *testing.T) {
 	s := begin(t)
 	s.start(func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](3) })
@@ -90,7 +90,7 @@ func TestSecondPodOfAnIndexGoes(t *testing.T) {
 	s.run(pods...)
 	twin := s.orphanLike(pods[0])
 	s.podUntil(twin, func(p *corev1.Pod) bool { return p == nil || p.DeletionTimestamp != nil })
-	s.letGo()
+	s.terminate()
 	s.exit(0, pods...)
 	if job := s.until(rigtest.Complete); job.Status.Succeeded != 2 || job.Status.Failed != 0 {
 		t.Errorf("status %+v", job.Status)
@@ -108,7 +108,7 @@ func TestReadyAndTerminatingCounts(t *testing.T) {
 	s.until(func(j *batchv1.Job) bool {
 		return *j.Status.Ready == 1 && *j.Status.Terminating == 1 && j.Status.Failed == 1
 	})
-	s.letGo()
+	s.terminate()
 	s.until(func(j *batchv1.Job) bool { return *j.Status.Terminating == 0 })
 	s.exit(0, s.running(3)...)
 	s.until(rigtest.Complete)
@@ -130,7 +130,7 @@ func TestFailureTargetFirst(t *testing.T) {
 	if has(job, batchv1.JobFailed) != nil {
 		t.Error("Failed although a Pod hasn't ended")
 	}
-	s.letGo()
+	s.terminate()
 	job = s.failedFor("BackoffLimitExceeded")
 	if job.Status.Active+*job.Status.Ready+*job.Status.Terminating != 0 || job.Status.CompletionTime != nil {
 		t.Errorf("status %+v", job.Status)

@@ -15,11 +15,11 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/e2e/worker/play"
+	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
-// story is a Job and the fate of its Pods.
-type story struct {
+// scenario is a Job and how its Pods end.
+type scenario struct {
 	edits    []edit
 	exitCode func(corev1.Pod) int32
 	// during is what happens before the first Pod may end; it returns when the controller has seen
@@ -27,11 +27,11 @@ type story struct {
 	during func(*scene)
 }
 
-var stories = map[string]story{
+var scenarios = map[string]scenario{
 	"one index needs a retry": {
 		edits: []edit{indexed(2, 3), perIndex(1)},
 		exitCode: func(p corev1.Pod) int32 {
-			if play.Index(p) == 1 && p.Annotations[batchv1.JobIndexFailureCountAnnotation] == "0" {
+			if workertest.Index(p) == 1 && p.Annotations[batchv1.JobIndexFailureCountAnnotation] == "0" {
 				return 1
 			}
 			return 0
@@ -57,16 +57,16 @@ var stories = map[string]story{
 // The controller is killed after each of its writes in turn and started again. The end is the same
 // each time.
 func TestKilledAfterAnyWrite(t *testing.T) {
-	for name, story := range stories {
+	for name, scenario := range scenarios {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var want string
 			var writes int
-			t.Run("never killed", func(t *testing.T) { want, writes = story.play(t, -1) })
+			t.Run("never killed", func(t *testing.T) { want, writes = scenario.run(t, -1) })
 			for n := range writes {
 				t.Run(fmt.Sprintf("after %d of %d", n, writes), func(t *testing.T) {
 					t.Parallel()
-					if got, _ := story.play(t, n); got != want {
+					if got, _ := scenario.run(t, n); got != want {
 						t.Errorf("the end is\n%s\nwant\n%s", got, want)
 					}
 				})
@@ -75,12 +75,12 @@ func TestKilledAfterAnyWrite(t *testing.T) {
 	}
 }
 
-// play tells the story with a controller that is killed after that many writes, and describes its
+// run runs the scenario with a controller that is killed after that many writes, and describes its
 // end.
-func (st story) play(t *testing.T, writes int) (end string, passed int) {
+func (st scenario) run(t *testing.T, writes int) (end string, passed int) {
 	s := open(t, "worker")
-	s.ok(play.AddNode(s.Context(), s.Client))
-	gate, err := play.NewGate(s.cluster.RESTConfig(), writes)
+	s.ok(workertest.AddNode(s.Context(), s.Client))
+	gate, err := workertest.NewGate(s.cluster.RESTConfig(), writes)
 	s.ok(err)
 	defer gate.Close()
 	name := "example.com/" + s.ns
@@ -88,7 +88,7 @@ func (st story) play(t *testing.T, writes int) (end string, passed int) {
 	controller := s.controller(gate, args...)
 
 	acted := make(chan struct{})
-	go s.Kubelet(s.Context(), func(p corev1.Pod) (int32, bool) {
+	go s.Serve(s.Context(), func(p corev1.Pod) (int32, bool) {
 		select {
 		case <-acted:
 			return st.exitCode(p), true
@@ -123,7 +123,7 @@ func (st story) play(t *testing.T, writes int) (end string, passed int) {
 }
 
 // controller starts jobferry-worker behind the gate, or without one. It's killed after the test.
-func (s *scene) controller(gate *play.Gate, args ...string) *play.Process {
+func (s *scene) controller(gate *workertest.Gate, args ...string) *workertest.Process {
 	program, err := product.Program("jobferry-worker")
 	s.ok(err)
 	kubeconfig := s.cluster.Kubeconfig()
@@ -131,7 +131,7 @@ func (s *scene) controller(gate *play.Gate, args ...string) *play.Process {
 		kubeconfig = filepath.Join(s.t.TempDir(), "kubeconfig")
 		s.ok(gate.WriteKubeconfig(kubeconfig))
 	}
-	c, err := play.Start(program, kubeconfig, os.DevNull, args...)
+	c, err := workertest.Start(program, kubeconfig, os.DevNull, args...)
 	s.ok(err)
 	s.t.Cleanup(c.Kill)
 	return c

@@ -42,7 +42,7 @@ func TestSuccessPolicy(t *testing.T) {
 				t.Errorf("condition %+v", c)
 			}
 			s.until(func(j *batchv1.Job) bool { return *j.Status.Terminating == int32(4-len(row.succeed)) })
-			s.letGo()
+			s.terminate()
 			job = s.until(rigtest.Complete)
 			if job.Status.CompletedIndexes != row.want || job.Status.Failed != 0 || has(job, batchv1.JobComplete).Reason != "SuccessPolicy" {
 				t.Errorf("status %+v", job.Status)
@@ -56,7 +56,7 @@ func TestActiveDeadline(t *testing.T) {
 	s.start(func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](2) })
 	pods := s.running(1)
 	s.run(pods...)
-	s.letGoUntilGone(pods)
+	s.terminateUntilGone(pods)
 	job := s.failedFor("DeadlineExceeded")
 	if got := has(job, batchv1.JobFailed); got.LastTransitionTime.Sub(job.Status.StartTime.Time) < 2*time.Second || got.Message != "Job was active longer than specified deadline" {
 		t.Errorf("condition %+v, started %v", got, job.Status.StartTime)
@@ -68,7 +68,7 @@ func TestActiveDeadline(t *testing.T) {
 func TestActiveDeadlineAcrossSuspension(t *testing.T) {
 	s := begin(t)
 	s.start(func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](3) })
-	s.letGoAfter(s.running(1), func() { s.patch(`{"suspend":true}`) })
+	s.terminateAfter(s.running(1), func() { s.patch(`{"suspend":true}`) })
 	suspended := s.until(rigtest.HasCondition(batchv1.JobSuspended))
 	if suspended.Status.StartTime != nil {
 		t.Error("a suspended Job has a start time")
@@ -80,15 +80,15 @@ func TestActiveDeadlineAcrossSuspension(t *testing.T) {
 	if has(resumed, batchv1.JobFailed) != nil || resumed.Status.StartTime.Sub(suspended.CreationTimestamp.Time) < 4*time.Second {
 		t.Errorf("status %+v", resumed.Status)
 	}
-	s.letGoUntilGone(s.pods(func(p corev1.Pod) bool { return p.DeletionTimestamp == nil }))
+	s.terminateUntilGone(s.pods(func(p corev1.Pod) bool { return p.DeletionTimestamp == nil }))
 	s.failedFor("DeadlineExceeded")
 }
 
-// letGoAfter does something that has the Pods deleted, and lets them go.
-func (s *scene) letGoAfter(pods []corev1.Pod, do func()) {
+// terminateAfter does something that has the Pods deleted, and terminates them.
+func (s *scene) terminateAfter(pods []corev1.Pod, do func()) {
 	s.t.Helper()
 	do()
-	s.letGoUntilGone(pods)
+	s.terminateUntilGone(pods)
 }
 
 // waitUntil waits for a moment.

@@ -62,7 +62,7 @@ func TestRestartsCountTowardsTheLimit(t *testing.T) {
 	s.ok(s.Restart(s.Context(), pods[0], 1))
 	s.until(func(j *batchv1.Job) bool { return j.Status.Active == 1 })
 	s.ok(s.Restart(s.Context(), pods[0], 2))
-	s.letGoUntilGone(pods)
+	s.terminateUntilGone(pods)
 	s.failedFor("BackoffLimitExceeded")
 }
 
@@ -90,7 +90,7 @@ func TestMaxFailedIndexes(t *testing.T) {
 	s.exit(1, pods[0])
 	s.until(func(j *batchv1.Job) bool { return ptr.Deref(j.Status.FailedIndexes, "") == "0" && j.Status.Active == 3 })
 	s.exit(1, pods[1])
-	s.letGoUntilGone(s.activeOf(pods[2]))
+	s.terminateUntilGone(s.activeOf(pods[2]))
 	if job := s.failedFor("MaxFailedIndexesExceeded"); *job.Status.FailedIndexes != "0,1" {
 		t.Errorf("status %+v", job.Status)
 	}
@@ -125,7 +125,7 @@ func TestPodFailurePolicyFailJob(t *testing.T) {
 	pods := s.running(2)
 	s.run(pods[1])
 	s.exit(42, pods[0])
-	s.letGoUntilGone(pods[1:])
+	s.terminateUntilGone(pods[1:])
 	job := s.failedFor("PodFailurePolicy")
 	want := "Container main for pod " + s.ns + "/" + pods[0].Name + " failed with exit code 42 matching FailJob rule at index 0"
 	if got := has(job, batchv1.JobFailed).Message; got != want {
@@ -210,6 +210,6 @@ func TestPodReplacementFailed(t *testing.T) {
 	if n := len(s.pods(every)); n != 1 {
 		t.Errorf("%d Pods while the first terminates", n)
 	}
-	s.letGoUntilGone(pods)
+	s.terminateUntilGone(pods)
 	s.until(all(active(1), counted(0, 1)))
 }

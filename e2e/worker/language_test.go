@@ -13,13 +13,13 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/e2e/worker/play"
+	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
 // scene is what one test does with the cluster: it has a namespace, and is the kubelet there.
 type scene struct {
 	*rigtest.Fixture
-	play.Hand
+	workertest.Kubelet
 	t       *testing.T
 	cluster *rig.Cluster
 	ns      string
@@ -42,7 +42,7 @@ func open(t *testing.T, cluster string) *scene {
 	f := rigtest.For(t)
 	c := f.Cluster(cluster)
 	ns := f.Namespace(c)
-	return &scene{Fixture: f, Hand: play.Hand{Client: c.Client(), Namespace: ns}, t: t, cluster: c, ns: ns}
+	return &scene{Fixture: f, Kubelet: workertest.Kubelet{Client: c.Client(), Namespace: ns}, t: t, cluster: c, ns: ns}
 }
 
 func (s *scene) ok(err error) {
@@ -61,7 +61,7 @@ func (s *scene) start(edits ...edit) *batchv1.Job {
 	return s.Create(s.cluster, rigtest.Job(s.ns, "job", edits...))
 }
 
-func bound(j *batchv1.Job) { j.Spec.Template.Spec.NodeName = play.Node }
+func bound(j *batchv1.Job) { j.Spec.Template.Spec.NodeName = workertest.Node }
 
 func unbound(j *batchv1.Job) { j.Spec.Template.Spec.NodeName = "" }
 
@@ -126,9 +126,9 @@ func (s *scene) pods(which func(corev1.Pod) bool) []corev1.Pod {
 func (s *scene) running(n int32) []corev1.Pod {
 	s.t.Helper()
 	s.until(active(n))
-	pods := s.pods(play.Active)
+	pods := s.pods(workertest.Active)
 	if len(pods) != int(n) {
-		s.t.Fatalf("status says %d active Pods, there are %d", n, len(pods))
+		s.t.Fatalf("%d active Pods according to the status, there are %d", n, len(pods))
 	}
 	return pods
 }
@@ -153,11 +153,11 @@ func (s *scene) deletePod(p corev1.Pod) {
 	s.ok(s.Client.CoreV1().Pods(s.ns).Delete(s.Context(), p.Name, metav1.DeleteOptions{}))
 }
 
-// letGo ends the Pods that are being deleted.
-func (s *scene) letGo() {
+// terminate ends the Pods that are being deleted.
+func (s *scene) terminate() {
 	s.t.Helper()
 	for _, p := range s.pods(func(p corev1.Pod) bool { return p.DeletionTimestamp != nil }) {
-		s.ok(s.LetGo(s.Context(), p))
+		s.ok(s.Terminate(s.Context(), p))
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package worker_test holds jobferry-worker to the Job API, on a real API server, one test per
-// promise. The test is the kubelet: see package play.
+// promise. The test is the kubelet: see package workertest.
 package worker_test
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/e2e/worker/play"
+	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
 const (
@@ -52,11 +52,11 @@ func startShared(c *rig.Cluster) error {
 			if err != nil {
 				return err
 			}
-			if err := play.AddNode(context.Background(), c.Client()); err != nil {
+			if err := workertest.AddNode(context.Background(), c.Client()); err != nil {
 				return err
 			}
 			log := filepath.Join(filepath.Dir(program), "log")
-			_, err = play.Start(program, c.Kubeconfig(), log,
+			_, err = workertest.Start(program, c.Kubeconfig(), log,
 				"--pod-failure-backoff="+backoff, "--max-pod-failure-backoff=4s", "--sync-batch-period="+batch)
 			return err
 		}()

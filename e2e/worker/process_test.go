@@ -18,7 +18,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/e2e/worker/play"
+	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
 // permissions are all that jobferry-worker needs.
@@ -71,16 +71,16 @@ func TestProcessWithItsPermissionsOnly(t *testing.T) {
 type addresses struct{ health, metrics string }
 
 // process starts jobferry-worker with its servers on.
-func (s *scene) process(kubeconfig string, args ...string) (*play.Process, addresses, string) {
+func (s *scene) process(kubeconfig string, args ...string) (*workertest.Process, addresses, string) {
 	s.t.Helper()
 	program, err := product.Program("jobferry-worker")
 	s.ok(err)
-	health, err := play.FreeAddress()
+	health, err := workertest.FreeAddress()
 	s.ok(err)
-	metrics, err := play.FreeAddress()
+	metrics, err := workertest.FreeAddress()
 	s.ok(err)
 	log := filepath.Join(s.t.TempDir(), "log")
-	p, err := play.Start(program, kubeconfig, log, append(args, "--health-probe-bind-address="+health, "--metrics-bind-address="+metrics)...)
+	p, err := workertest.Start(program, kubeconfig, log, append(args, "--health-probe-bind-address="+health, "--metrics-bind-address="+metrics)...)
 	s.ok(err)
 	s.t.Cleanup(func() {
 		p.Kill()
@@ -140,8 +140,8 @@ func TestDropInMode(t *testing.T) {
 	s := open(t, "worker")
 	program, err := product.Program("jobferry-worker")
 	s.ok(err)
-	s.ok(play.AddNode(s.Context(), s.Client))
-	p, err := play.Start(program, s.cluster.Kubeconfig(), os.DevNull, "--drop-in", "--sync-batch-period="+batch)
+	s.ok(workertest.AddNode(s.Context(), s.Client))
+	p, err := workertest.Start(program, s.cluster.Kubeconfig(), os.DevNull, "--drop-in", "--sync-batch-period="+batch)
 	s.ok(err)
 	defer p.Kill()
 	s.Create(s.cluster, rigtest.Job(s.ns, "job", bound))
@@ -163,8 +163,8 @@ func TestOnAnOlderAPIServer(t *testing.T) {
 	s := open(t, "older")
 	program, err := product.Program("jobferry-worker")
 	s.ok(err)
-	s.ok(play.AddNode(s.Context(), s.Client))
-	p, err := play.Start(program, s.cluster.Kubeconfig(), os.DevNull, "--sync-batch-period="+batch, "--pod-failure-backoff=1ms")
+	s.ok(workertest.AddNode(s.Context(), s.Client))
+	p, err := workertest.Start(program, s.cluster.Kubeconfig(), os.DevNull, "--sync-batch-period="+batch, "--pod-failure-backoff=1ms")
 	s.ok(err)
 	defer p.Kill()
 	s.start(indexed(2, 3), perIndex(1), rigtest.Suspended())
@@ -174,7 +174,7 @@ func TestOnAnOlderAPIServer(t *testing.T) {
 	s.exit(1, pods[0])
 	s.exit(0, pods[1])
 	s.exit(0, *s.anyPodUntil(func(p *corev1.Pod) bool { return p.Annotations[batchv1.JobIndexFailureCountAnnotation] == "1" }))
-	s.exit(0, *s.anyPodUntil(func(p *corev1.Pod) bool { return play.Index(*p) == 2 }))
+	s.exit(0, *s.anyPodUntil(func(p *corev1.Pod) bool { return workertest.Index(*p) == 2 }))
 	if job := s.until(rigtest.Complete); job.Status.CompletedIndexes != "0-2" || job.Status.Failed != 1 {
 		t.Errorf("status %+v", job.Status)
 	}

@@ -21,7 +21,7 @@ func TestSuspendAndResume(t *testing.T) {
 	pods := s.running(2)
 	s.run(pods...)
 	started := s.until(active(2)).Status.StartTime
-	s.letGoAfter(pods, func() { s.patch(`{"suspend":true}`) })
+	s.terminateAfter(pods, func() { s.patch(`{"suspend":true}`) })
 	job := s.until(all(rigtest.HasCondition(batchv1.JobSuspended), active(0)))
 	if c := has(job, batchv1.JobSuspended); c.Reason != "JobSuspended" || c.Message != "Job suspended" || job.Status.StartTime != nil {
 		t.Errorf("condition %+v, started %v", c, job.Status.StartTime)
@@ -72,7 +72,7 @@ func TestElasticIndexedJob(t *testing.T) {
 	if job.Status.Succeeded != 1 || job.Status.Failed != 0 {
 		t.Errorf("status %+v", job.Status)
 	}
-	s.letGo() // index 2
+	s.terminate() // index 2
 	s.exit(0, pods[0])
 	if job := s.until(rigtest.Complete); job.Status.CompletedIndexes != "0,1" {
 		t.Errorf("status %+v", job.Status)
@@ -86,8 +86,8 @@ func TestParallelismChanges(t *testing.T) {
 	s.patch(`{"parallelism":3}`)
 	pods := s.running(3)
 	s.run(pods...)
-	s.letGoAfter(nil, func() { s.patch(`{"parallelism":0}`) })
-	s.letGoUntilGone(pods)
+	s.terminateAfter(nil, func() { s.patch(`{"parallelism":0}`) })
+	s.terminateUntilGone(pods)
 	job := s.until(active(0))
 	if job.Status.Failed != 0 || finishedWell(job) {
 		t.Errorf("status %+v", job.Status)
@@ -107,7 +107,7 @@ func TestSurplusDeletionOrder(t *testing.T) {
 	s.run(pods[0], pods[2])
 	s.until(func(j *batchv1.Job) bool { return *j.Status.Ready == 2 })
 	s.patch(`{"parallelism":2}`)
-	s.letGoUntilGone([]corev1.Pod{pods[1], pods[3]})
+	s.terminateUntilGone([]corev1.Pod{pods[1], pods[3]})
 	s.until(active(2))
 	for _, p := range []corev1.Pod{pods[0], pods[2]} {
 		s.podUntil(p, func(p *corev1.Pod) bool { return p != nil && p.DeletionTimestamp == nil })

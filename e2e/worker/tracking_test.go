@@ -10,11 +10,12 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
 var onlyJob = metav1.ListOptions{FieldSelector: "metadata.name=job"}
 
-// orphanLike creates a Pod with the labels and annotations of another, which nobody controls.
+// orphanLike creates a Pod with the labels and annotations of another, without a controller.
 func (s *scene) orphanLike(p corev1.Pod) corev1.Pod {
 	s.t.Helper()
 	made, err := s.Client.CoreV1().Pods(s.ns).Create(s.Context(), &corev1.Pod{
@@ -42,7 +43,7 @@ func TestAdoptedPodCounts(t *testing.T) {
 	s := begin(t)
 	s.start(size(0, 1), manual)
 	s.until(active(0))
-	orphan := s.orphanLike(corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "mine"}}, Spec: corev1.PodSpec{NodeName: "hand"}})
+	orphan := s.orphanLike(corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"app": "mine"}}, Spec: corev1.PodSpec{NodeName: workertest.Node}})
 	s.exit(0, orphan)
 	if job := s.until(rigtest.Complete); job.Status.Succeeded != 1 {
 		t.Errorf("status %+v", job.Status)
@@ -89,7 +90,7 @@ func TestPodDeletedBySomeoneElse(t *testing.T) {
 	s.run(pods...)
 	s.deletePod(pods[0])
 	s.until(counted(0, 1))
-	s.letGo()
+	s.terminate()
 	s.podUntil(pods[0], gone)
 	s.exit(0, s.running(1)...)
 	if job := s.until(rigtest.Complete); job.Status.Succeeded != 1 || job.Status.Failed != 1 {
@@ -113,7 +114,7 @@ func TestForceDeletedPodIsCounted(t *testing.T) {
 	s.until(all(rigtest.Complete, counted(2, 1)))
 }
 
-// The node of a Pod is lost: the Pod is deleted, and nobody will ever report its end.
+// The node of a Pod is lost: the Pod is deleted, and its end is never reported.
 func TestPodOfALostNodeIsReplaced(t *testing.T) {
 	s := begin(t)
 	s.start(func(j *batchv1.Job) { j.Spec.Template.Spec.NodeName = "no-such-node" })
@@ -145,18 +146,18 @@ func TestFinalizersGoWithTheJob(t *testing.T) {
 				s.podUntil(pods[0], func(p *corev1.Pod) bool { return p != nil && len(p.OwnerReferences) == 0 })
 				return
 			}
-			s.letGoUntilGone(pods)
+			s.terminateUntilGone(pods)
 			s.JobGone(s.cluster, s.ns, "job")
 		})
 	}
 }
 
-// letGoUntilGone is a kubelet that lets Pods go as soon as they're deleted.
-func (s *scene) letGoUntilGone(pods []corev1.Pod) {
+// terminateUntilGone terminates Pods as soon as they're deleted.
+func (s *scene) terminateUntilGone(pods []corev1.Pod) {
 	s.t.Helper()
 	for _, p := range pods {
 		s.podUntil(p, func(p *corev1.Pod) bool { return p == nil || p.DeletionTimestamp != nil })
-		s.ok(s.LetGo(s.Context(), p))
+		s.ok(s.Terminate(s.Context(), p))
 		s.podUntil(p, gone)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
-	"github.com/jobferry/jobferry/e2e/worker/play"
+	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
 const (
@@ -91,7 +91,7 @@ func (f *Fleet) newManager(name, program string) (*Manager, error) {
 	if err := writeKubeconfig(kubeconfig, f.Hub.KubeconfigBytes(), link.Address()); err != nil {
 		return nil, err
 	}
-	metrics, err := play.FreeAddress()
+	metrics, err := workertest.FreeAddress()
 	if err != nil {
 		return nil, err
 	}

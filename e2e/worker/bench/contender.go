@@ -10,33 +10,33 @@ import (
 	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
-	"github.com/jobferry/jobferry/e2e/worker/play"
+	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
 // contender is a Job controller under test.
 type contender struct {
 	name   string
-	launch func(ctx context.Context, dir string, c *rig.Cluster, workers int) (*play.Process, error)
+	launch func(ctx context.Context, dir string, c *rig.Cluster, workers int) (*workertest.Process, error)
 }
 
 const limits = "--kube-api-qps=2000 --kube-api-burst=4000"
 
 var contenders = []contender{
-	{"built-in", func(ctx context.Context, dir string, c *rig.Cluster, workers int) (*play.Process, error) {
+	{"built-in", func(ctx context.Context, dir string, c *rig.Cluster, workers int) (*workertest.Process, error) {
 		programs, err := binaries.Ensure(ctx, c.Release(), nil)
 		if err != nil {
 			return nil, err
 		}
 		args := append(strings.Fields(limits), "--kubeconfig="+c.Kubeconfig(), "--controllers=job-controller",
 			"--leader-elect=false", "--secure-port=0", fmt.Sprintf("--concurrent-job-syncs=%d", workers))
-		return play.Launch(exec.Command(programs[binaries.ControllerManager], args...), filepath.Join(dir, "built-in.log"))
+		return workertest.Launch(exec.Command(programs[binaries.ControllerManager], args...), filepath.Join(dir, "built-in.log"))
 	}},
-	{"embedded", func(ctx context.Context, dir string, c *rig.Cluster, workers int) (*play.Process, error) {
+	{"embedded", func(ctx context.Context, dir string, c *rig.Cluster, workers int) (*workertest.Process, error) {
 		program, err := product.Build(ctx, dir, "jobferry-worker")
 		if err != nil {
 			return nil, err
 		}
 		args := append(strings.Fields(limits), "--drop-in", "--ttl=false", fmt.Sprintf("--concurrent-job-syncs=%d", workers))
-		return play.Start(program, c.Kubeconfig(), filepath.Join(dir, "embedded.log"), args...)
+		return workertest.Start(program, c.Kubeconfig(), filepath.Join(dir, "embedded.log"), args...)
 	}},
 }

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/e2e/worker/play"
+	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
 // row is a load.
@@ -54,14 +54,14 @@ func (r row) job(i int) *batchv1.Job {
 		job.Spec.BackoffLimitPerIndex = ptr.To(r.retries)
 	}
 	job.Spec.Template.Spec = corev1.PodSpec{
-		NodeName: play.Node, RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "example.org/main"}},
+		NodeName: workertest.Node, RestartPolicy: corev1.RestartPolicyNever, Containers: []corev1.Container{{Name: "main", Image: "example.org/main"}},
 	}
 	return job
 }
 
 // exitCode is how a Pod of the row ends.
 func (r row) exitCode(p *corev1.Pod) int32 {
-	if r.retries > 0 && play.Index(*p)%4 == 0 && p.Annotations[batchv1.JobIndexFailureCountAnnotation] == "0" {
+	if r.retries > 0 && workertest.Index(*p)%4 == 0 && p.Annotations[batchv1.JobIndexFailureCountAnnotation] == "0" {
 		return 1
 	}
 	return 0
@@ -104,14 +104,14 @@ func (r row) run(ctx context.Context, client kubernetes.Interface, namespace str
 
 // kubelet ends every Pod as soon as it's seen.
 func kubelet(ctx context.Context, client kubernetes.Interface, namespace string, exitCode func(*corev1.Pod) int32) {
-	hand := play.Hand{Client: client, Namespace: namespace}
+	kubelet := workertest.Kubelet{Client: client, Namespace: namespace}
 	pods := make(chan *corev1.Pod, 100000)
 	for range 16 {
 		go func() {
 			for {
 				select {
 				case p := <-pods:
-					if err := hand.Exit(ctx, *p, exitCode(p)); err != nil && ctx.Err() == nil {
+					if err := kubelet.Exit(ctx, *p, exitCode(p)); err != nil && ctx.Err() == nil {
 						fmt.Println("kubelet:", err)
 					}
 				case <-ctx.Done():

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/jobferry/jobferry/e2e/rig"
-	"github.com/jobferry/jobferry/e2e/worker/play"
+	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
 // run is what one run of a contender cost.
@@ -82,7 +82,7 @@ func start(ctx context.Context, name string) (*rig.Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := play.AddNode(ctx, cluster.Client()); err != nil {
+	if err := workertest.AddNode(ctx, cluster.Client()); err != nil {
 		return nil, errors.Join(err, cluster.Stop())
 	}
 	return cluster, nil

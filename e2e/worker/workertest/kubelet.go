@@ -1,4 +1,4 @@
-package play
+package workertest
 
 import (
 	"cmp"
@@ -19,15 +19,15 @@ import (
 )
 
 // Node is the name of the node that bound Pods are on. There is no kubelet there but the test.
-const Node = "hand"
+const Node = "workertest"
 
-// Hand is the kubelet of one namespace.
-type Hand struct {
+// Kubelet reports the states of the Pods of one namespace.
+type Kubelet struct {
 	Client    kubernetes.Interface
 	Namespace string
 }
 
-// AddNode makes the node exist, so that nobody takes its Pods for lost.
+// AddNode creates the node, so that its Pods don't count as lost.
 func AddNode(ctx context.Context, client kubernetes.Interface) error {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: Node}}
 	_, err := client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})
@@ -38,8 +38,8 @@ func AddNode(ctx context.Context, client kubernetes.Interface) error {
 }
 
 // Pods are those of a Job that the API server has, by index, then by age.
-func (h Hand) Pods(ctx context.Context, job string) ([]corev1.Pod, error) {
-	list, err := h.Client.CoreV1().Pods(h.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "batch.kubernetes.io/job-name=" + job})
+func (k Kubelet) Pods(ctx context.Context, job string) ([]corev1.Pod, error) {
+	list, err := k.Client.CoreV1().Pods(k.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "batch.kubernetes.io/job-name=" + job})
 	if err != nil {
 		return nil, err
 	}
@@ -58,42 +58,42 @@ func Index(p corev1.Pod) int {
 	return index
 }
 
-// Active tells whether the Pod has neither ended nor is being deleted.
+// Active reports whether the Pod has neither ended nor is being deleted.
 func Active(p corev1.Pod) bool { return !Ended(p) && p.DeletionTimestamp == nil }
 
-// Ended tells whether the Pod has succeeded or failed.
+// Ended reports whether the Pod has succeeded or failed.
 func Ended(p corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
 }
 
-// Run has the Pod's containers running and ready.
-func (h Hand) Run(ctx context.Context, p corev1.Pod) error {
-	return h.report(ctx, p, corev1.PodStatus{
+// Run reports the Pod's containers as running and ready.
+func (k Kubelet) Run(ctx context.Context, p corev1.Pod) error {
+	return k.report(ctx, p, corev1.PodStatus{
 		Phase:      corev1.PodRunning,
 		Conditions: []corev1.PodCondition{condition(corev1.PodReady, corev1.ConditionTrue)},
 	})
 }
 
-// Restart has the Pod's first container restarted that many times.
-func (h Hand) Restart(ctx context.Context, p corev1.Pod, times int32) error {
-	return h.report(ctx, p, corev1.PodStatus{
+// Restart reports that many restarts of the Pod's first container.
+func (k Kubelet) Restart(ctx context.Context, p corev1.Pod, times int32) error {
+	return k.report(ctx, p, corev1.PodStatus{
 		Phase:             corev1.PodRunning,
 		ContainerStatuses: []corev1.ContainerStatus{{Name: p.Spec.Containers[0].Name, RestartCount: times, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}},
 	})
 }
 
 // Exit ends the Pod's containers with that code, and the Pod with them, with these conditions.
-func (h Hand) Exit(ctx context.Context, p corev1.Pod, code int32, conditions ...corev1.PodConditionType) error {
+func (k Kubelet) Exit(ctx context.Context, p corev1.Pod, code int32, conditions ...corev1.PodConditionType) error {
 	codes := map[string]int32{}
 	for _, c := range p.Spec.Containers {
 		codes[c.Name] = code
 	}
-	return h.ExitContainers(ctx, p, codes, conditions...)
+	return k.ExitContainers(ctx, p, codes, conditions...)
 }
 
 // ExitContainers ends the named containers, init containers too, each with its code. The Pod fails
 // if one did.
-func (h Hand) ExitContainers(ctx context.Context, p corev1.Pod, codes map[string]int32, conditions ...corev1.PodConditionType) error {
+func (k Kubelet) ExitContainers(ctx context.Context, p corev1.Pod, codes map[string]int32, conditions ...corev1.PodConditionType) error {
 	status := corev1.PodStatus{Phase: corev1.PodSucceeded, Conditions: []corev1.PodCondition{condition(corev1.PodReady, corev1.ConditionFalse)}}
 	for _, kind := range conditions {
 		status.Conditions = append(status.Conditions, condition(kind, corev1.ConditionTrue))
@@ -109,23 +109,23 @@ func (h Hand) ExitContainers(ctx context.Context, p corev1.Pod, codes map[string
 			status.Phase = corev1.PodFailed
 		}
 	}
-	return h.report(ctx, p, status)
+	return k.report(ctx, p, status)
 }
 
-// LetGo ends a deleted Pod as a kubelet does: its containers exit with 143, then it goes away.
-func (h Hand) LetGo(ctx context.Context, p corev1.Pod) error {
+// Terminate ends a deleted Pod as a kubelet does: its containers exit with 143, then it goes away.
+func (k Kubelet) Terminate(ctx context.Context, p corev1.Pod) error {
 	if !Ended(p) {
-		if err := h.Exit(ctx, p, 143); err != nil {
+		if err := k.Exit(ctx, p, 143); err != nil {
 			return err
 		}
 	}
-	return h.Remove(ctx, p)
+	return k.Remove(ctx, p)
 }
 
-// Remove takes the Pod away without a word about its end, as a forced deletion does. Finalizers
-// keep it.
-func (h Hand) Remove(ctx context.Context, p corev1.Pod) error {
-	err := h.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{
+// Remove deletes the Pod without a report of its end, as a forced deletion does. Finalizers keep
+// it.
+func (k Kubelet) Remove(ctx context.Context, p corev1.Pod) error {
+	err := k.Client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: ptr.To[int64](0), Preconditions: metav1.NewUIDPreconditions(string(p.UID)),
 	})
 	if apierrors.IsNotFound(err) {
@@ -135,12 +135,12 @@ func (h Hand) Remove(ctx context.Context, p corev1.Pod) error {
 }
 
 // report writes the Pod's status.
-func (h Hand) report(ctx context.Context, p corev1.Pod, status corev1.PodStatus) error {
+func (k Kubelet) report(ctx context.Context, p corev1.Pod, status corev1.PodStatus) error {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": p.UID}, "status": status})
 	if err != nil {
 		return err
 	}
-	_, err = h.Client.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
+	_, err = k.Client.CoreV1().Pods(p.Namespace).Patch(ctx, p.Name, types.MergePatchType, patch, metav1.PatchOptions{}, "status")
 	if apierrors.IsNotFound(err) {
 		return nil // gone, as a kubelet would find out
 	}

@@ -1,4 +1,4 @@
-package play
+package workertest
 
 import (
 	"errors"
@@ -19,8 +19,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Gate is a way to an API server that lets a number of writes about Jobs and Pods pass, and then
-// none: the process behind it can be killed in between two of its writes.
+// Gate is a proxy of an API server that passes a number of writes about Jobs and Pods, and then
+// none: so a test can kill its client between two writes.
 type Gate struct {
 	server *http.Server
 	url    string
@@ -72,7 +72,7 @@ func (g *Gate) Passed() int {
 // aboutJobs are the paths of what counts: Jobs, Pods and their status, but not events.
 var aboutJobs = regexp.MustCompile(`^/(api/v1|apis/batch/v1)/namespaces/[^/]+/(pods|jobs)(/|$)`)
 
-// guard lets one write pass at a time, so that none is under way when the gate closes.
+// guard passes one write at a time, so that none is under way when the gate closes.
 func (g *Gate) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet || !aboutJobs.MatchString(r.URL.Path) {
@@ -92,7 +92,7 @@ func (g *Gate) guard(next http.Handler) http.Handler {
 	})
 }
 
-// WriteKubeconfig writes a kubeconfig that leads through the gate.
+// WriteKubeconfig writes a kubeconfig for the gate.
 func (g *Gate) WriteKubeconfig(file string) error {
 	config := clientcmdapi.NewConfig()
 	config.Clusters["gate"] = &clientcmdapi.Cluster{Server: g.url}
@@ -101,7 +101,7 @@ func (g *Gate) WriteKubeconfig(file string) error {
 	return clientcmd.WriteToFile(*config, file)
 }
 
-// FreeAddress is an address on loopback that nobody listens at just now.
+// FreeAddress returns an unused address on loopback.
 func FreeAddress() (string, error) {
 	listener, err := listen()
 	if err != nil {

@@ -1,4 +1,4 @@
-package play
+package workertest
 
 import (
 	"context"
@@ -9,31 +9,31 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Kubelet looks after the namespace's Pods until ctx ends: those that are being deleted it lets go,
-// of the others it asks whether they are to end now, and how.
-func (h Hand) Kubelet(ctx context.Context, decide func(corev1.Pod) (code int32, end bool), report func(error)) {
-	look := func(obj any) {
+// Serve handles the namespace's Pods until ctx ends. It terminates those that are being deleted;
+// for each other, decide says whether it ends now, and how.
+func (k Kubelet) Serve(ctx context.Context, decide func(corev1.Pod) (code int32, end bool), report func(error)) {
+	handle := func(obj any) {
 		pod, ok := obj.(*corev1.Pod)
 		if !ok || ctx.Err() != nil {
 			return
 		}
 		var err error
 		if pod.DeletionTimestamp != nil {
-			err = h.LetGo(ctx, *pod)
+			err = k.Terminate(ctx, *pod)
 		} else if code, end := decide(*pod); end && !Ended(*pod) {
-			err = h.Exit(ctx, *pod, code)
+			err = k.Exit(ctx, *pod, code)
 		}
 		if err != nil && ctx.Err() == nil {
 			report(err)
 		}
 	}
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: cache.NewListWatchFromClient(h.Client.CoreV1().RESTClient(), "pods", h.Namespace, fields.Everything()),
+		ListerWatcher: cache.NewListWatchFromClient(k.Client.CoreV1().RESTClient(), "pods", k.Namespace, fields.Everything()),
 		ObjectType:    &corev1.Pod{},
 		ResyncPeriod:  time.Second, // decide may change its mind
 		Handler: cache.ResourceEventHandlerFuncs{
-			AddFunc:    look,
-			UpdateFunc: func(_, obj any) { look(obj) },
+			AddFunc:    handle,
+			UpdateFunc: func(_, obj any) { handle(obj) },
 		},
 	})
 	informer.RunWithContext(ctx)
