@@ -99,7 +99,7 @@ func each(parallel int, names []string, do func(string) error) error {
 			}
 		})
 	}
-	err := feed(next, failed, names)
+	err := send(next, failed, names)
 	close(next)
 	group.Wait()
 	select {
@@ -110,7 +110,7 @@ func each(parallel int, names []string, do func(string) error) error {
 	}
 }
 
-func feed(next chan<- string, failed <-chan error, names []string) error {
+func send(next chan<- string, failed <-chan error, names []string) error {
 	for _, name := range names {
 		select {
 		case next <- name:

@@ -87,12 +87,12 @@ func (m *manager) stop() error {
 	if err := m.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
 	}
-	patience := time.NewTimer(managerStop)
-	defer patience.Stop()
+	timeout := time.NewTimer(managerStop)
+	defer timeout.Stop()
 	select {
 	case <-m.ended:
 		return nil
-	case <-patience.C:
+	case <-timeout.C:
 		return errors.Join(fmt.Errorf("the manager didn't end in %s", managerStop), m.cmd.Process.Kill())
 	}
 }

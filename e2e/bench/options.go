@@ -31,7 +31,7 @@ type Options struct {
 	// Profiles is a folder for profiles: CPU of the API servers and the manager at the beginning of
 	// floor and flood, and the manager's heap after the flood. Empty: none.
 	Profiles string
-	// Progress is told in a line what happens. Default: nobody.
+	// Progress receives a line for what happens. Default: nobody.
 	Progress func(format string, arguments ...any)
 }
 

@@ -16,11 +16,11 @@ func (r *run) audit(context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.desk.do(func(c *checker.Checker, _ time.Duration) {
+	r.recorder.do(func(c *checker.Checker, _ time.Duration) {
 		for _, q := range requests {
 			if isRejectedStatus(q) {
 				c.Report(checker.Violation{
-					At: q.Received.Sub(r.desk.began), Rule: checker.Rejected, Job: q.Object.Name,
+					At: q.Received.Sub(r.recorder.began), Rule: checker.Rejected, Job: q.Object.Name,
 					Text: fmt.Sprintf("the hub's API server answers %d to %s of the status by %s", q.Response.Code, q.Verb, q.User.Username),
 				})
 			}

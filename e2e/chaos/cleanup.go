@@ -23,7 +23,7 @@ const removalTime = 2 * time.Minute
 // remove deletes all Jobs on the hub, and holds that nothing of them is left.
 func (r *run) remove(ctx context.Context) error {
 	r.options.Progress("deleting all Jobs")
-	r.desk.do(func(c *checker.Checker, _ time.Duration) { c.EndOfRun() })
+	r.recorder.do(func(c *checker.Checker, _ time.Duration) { c.EndOfRun() })
 	background := metav1.DeletePropagationBackground
 	err := r.fleet.Hub.Client().BatchV1().Jobs(fleet.Namespace).DeleteCollection(ctx,
 		metav1.DeleteOptions{PropagationPolicy: &background}, metav1.ListOptions{})
@@ -51,7 +51,7 @@ func (r *run) nothingLeft(ctx context.Context, list func(context.Context) ([]orp
 		left, err = list(ctx)
 		return err == nil && len(left) == 0
 	})
-	r.desk.do(func(c *checker.Checker, at time.Duration) {
+	r.recorder.do(func(c *checker.Checker, at time.Duration) {
 		for _, o := range left {
 			c.Report(checker.Violation{At: at, Rule: checker.Orphan, Job: o.job, Text: o.text})
 		}
@@ -65,7 +65,7 @@ type orphan struct{ job, text string }
 // leftOfJobs lists hub Jobs, mirrors, and their Pods.
 func (r *run) leftOfJobs(ctx context.Context) ([]orphan, error) {
 	var left []orphan
-	for cluster, client := range r.desk.clients {
+	for cluster, client := range r.recorder.clients {
 		jobs, err := client.BatchV1().Jobs(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return nil, err
@@ -87,14 +87,14 @@ func (r *run) leftOfJobs(ctx context.Context) ([]orphan, error) {
 // leftOfRegistrations lists Secrets with finalizers, and the hub's Leases in workers.
 func (r *run) leftOfRegistrations(ctx context.Context) ([]orphan, error) {
 	var left []orphan
-	hub := r.desk.clients[r.fleet.Hub.Name()]
+	hub := r.recorder.clients[r.fleet.Hub.Name()]
 	secrets, err := hub.CoreV1().Secrets(fleet.SystemNamespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
 	left = append(left, registrations(secrets.Items)...)
 	for _, w := range r.fleet.Workers {
-		leases, err := leasesOf(ctx, r.desk.clients[w.Name()])
+		leases, err := leasesOf(ctx, r.recorder.clients[w.Name()])
 		if err != nil {
 			return nil, err
 		}

@@ -29,7 +29,7 @@ type Options struct {
 	// FaultKinds and JobKinds are the only ones that there are; none: all.
 	FaultKinds []schedule.Kind
 	JobKinds   []string
-	// Progress is told in a line what happens.
+	// Progress receives a line for what happens.
 	Progress func(format string, arguments ...any)
 }
 

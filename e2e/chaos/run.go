@@ -43,10 +43,10 @@ func MakePlan(o Options) (Plan, error) {
 
 // run is one run.
 type run struct {
-	options Options
-	plan    Plan
-	fleet   *fleet.Fleet
-	desk    *desk
+	options  Options
+	plan     Plan
+	fleet    *fleet.Fleet
+	recorder *recorder
 }
 
 // Run makes a run, and returns what came out.
@@ -64,11 +64,11 @@ func Run(ctx context.Context, options Options) (_ *report.Result, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	r.desk = newDesk(r.plan.Stories, options)
+	r.recorder = newRecorder(r.plan.Stories, options)
 	options.Progress("building, and starting a hub, two managers and three workers")
 	r.fleet, err = fleet.Start(ctx, fleet.Options{
 		Dir: dir, LostAfter: options.LostAfter, FenceAfter: options.FenceAfter,
-		Ended: func(cluster, process string) { r.desk.remark("%s of %s ended by itself", process, cluster) },
+		Ended: func(cluster, process string) { r.recorder.remark("%s of %s ended by itself", process, cluster) },
 	})
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (r *run) live(ctx context.Context) (*report.Result, error) {
 	var watches sync.WaitGroup
 	defer watches.Wait()
 	defer stop()
-	if err := r.desk.open(watching, r.fleet, &watches); err != nil {
+	if err := r.recorder.open(watching, r.fleet, &watches); err != nil {
 		return nil, err
 	}
 	began := time.Now()
@@ -110,13 +110,13 @@ func (r *run) turmoil(ctx context.Context) error {
 	r.options.Progress("%d Jobs and %d faults in %s (seed %d)", r.options.Jobs, r.options.Faults, r.options.Span, r.options.Seed)
 	reporting, stop := context.WithCancel(ctx)
 	var tasks sync.WaitGroup
-	tasks.Go(func() { r.desk.tellProgress(reporting, r.options.Progress) })
+	tasks.Go(func() { r.recorder.reportProgress(reporting, r.options.Progress) })
 	var acting sync.WaitGroup
-	u := users{jobs: r.fleet.Hub.Client().BatchV1().Jobs(fleet.Namespace), desk: r.desk, began: time.Now()}
+	u := users{jobs: r.fleet.Hub.Client().BatchV1().Jobs(fleet.Namespace), recorder: r.recorder, began: time.Now()}
 	for i := range r.plan.Stories {
 		acting.Go(func() { u.play(ctx, &r.plan.Stories[i]) })
 	}
-	inject.Run(ctx, r.fleet, r.plan.Faults, r.desk)
+	inject.Run(ctx, r.fleet, r.plan.Faults, r.recorder)
 	acting.Wait()
 	stop()
 	tasks.Wait()
@@ -125,18 +125,18 @@ func (r *run) turmoil(ctx context.Context) error {
 
 // settle waits until all Jobs have come to their end.
 func (r *run) settle(ctx context.Context) error {
-	r.options.Progress("all faults are over; %d Jobs have not ended", len(r.desk.pending()))
-	if !until(ctx, r.options.Settle, func() bool { return len(r.desk.pending()) == 0 }) {
-		r.options.Progress("%d Jobs have not ended in %s", len(r.desk.pending()), r.options.Settle)
+	r.options.Progress("all faults are over; %d Jobs have not ended", len(r.recorder.pending()))
+	if !until(ctx, r.options.Settle, func() bool { return len(r.recorder.pending()) == 0 }) {
+		r.options.Progress("%d Jobs have not ended in %s", len(r.recorder.pending()), r.options.Settle)
 	}
 	until(ctx, catchUp, func() bool { return false })
-	r.desk.do(func(c *checker.Checker, at time.Duration) { c.CheckEnds(at) })
+	r.recorder.do(func(c *checker.Checker, at time.Duration) { c.CheckEnds(at) })
 	return ctx.Err()
 }
 
 func (r *run) result(took time.Duration) *report.Result {
 	result := &report.Result{Seed: r.options.Seed, Jobs: r.options.Jobs, Took: took, Faults: r.plan.Faults}
-	r.desk.do(func(c *checker.Checker, _ time.Duration) {
+	r.recorder.do(func(c *checker.Checker, _ time.Duration) {
 		result.Figures, result.Violations = c.Figures(), c.Violations()
 		result.Lines, result.Troubles = c.Lines, c.Troubles
 	})

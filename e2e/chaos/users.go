@@ -18,9 +18,9 @@ import (
 
 // users play the stories, straight at the hub's API server. While that is away, they try again.
 type users struct {
-	jobs  clientbatchv1.JobInterface
-	desk  *desk
-	began time.Time
+	jobs     clientbatchv1.JobInterface
+	recorder *recorder
+	began    time.Time
 }
 
 // play plays one story.
@@ -29,12 +29,12 @@ func (u *users) play(ctx context.Context, s *story.Story) {
 		return
 	}
 	u.insist(ctx, func(ctx context.Context) error { return u.create(ctx, s.Job, "") })
-	u.desk.submitted()
+	u.recorder.submitted()
 	for _, act := range s.Acts {
 		if !u.wait(ctx, act.After) {
 			return
 		}
-		u.desk.acted(s, act.Deed)
+		u.recorder.acted(s, act.Deed)
 		u.do(ctx, s, act)
 	}
 }
@@ -85,7 +85,7 @@ func (u *users) do(ctx context.Context, s *story.Story, act story.Act) {
 	case story.ScaleElastic:
 		u.edit(ctx, s, func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = &act.Value, &act.Value })
 	case story.Reselect:
-		u.edit(ctx, s, leaveHome)
+		u.edit(ctx, s, leaveWorker)
 	case story.Delete:
 		u.remove(ctx, s, act)
 	case story.Replace:
@@ -94,10 +94,10 @@ func (u *users) do(ctx context.Context, s *story.Story, act story.Act) {
 	}
 }
 
-// leaveHome has a Job go to any worker but the one it's on.
-func leaveHome(j *batchv1.Job) {
-	if home := j.Annotations[v1alpha1.AnnotationCluster]; home != "" {
-		j.Annotations[v1alpha1.AnnotationClusterSelector] = fleet.LabelName + "!=" + home
+// leaveWorker makes a Job move to any other worker.
+func leaveWorker(j *batchv1.Job) {
+	if worker := j.Annotations[v1alpha1.AnnotationCluster]; worker != "" {
+		j.Annotations[v1alpha1.AnnotationClusterSelector] = fleet.LabelName + "!=" + worker
 	}
 }
 

@@ -30,7 +30,7 @@ type watched struct {
 	lost      func(*state.State, string)
 }
 
-// watchHub starts the watches that feed the board; they end with the context. wait returns when
+// watchHub starts the watches that update the board; they end with the context. wait returns when
 // they have.
 func watchHub(ctx context.Context, b *board, hub kubernetes.Interface, workers rest.Interface) (wait func()) {
 	var running sync.WaitGroup

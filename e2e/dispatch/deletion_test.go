@@ -42,7 +42,7 @@ func TestDeletionOnTheHub(t *testing.T) {
 func deleteWithPods(t *testing.T, propagation metav1.DeletionPropagation) {
 	f := ferrytest.For(t)
 	f.Submit("job", rigtest.Parallel(2), rigtest.RunForever(), rigtest.PodLabel(rig.LabelStopAfter, "1s"))
-	worker := f.Home("job")
+	worker := f.AssignedWorker("job")
 	f.LeaveWorker(worker)
 	f.HubJobUntil("job", rigtest.Running(2))
 	f.Delete("job", propagation)
@@ -59,7 +59,7 @@ func deleteWithPods(t *testing.T, propagation metav1.DeletionPropagation) {
 func deleteOrphan(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Submit("job", rigtest.Parallel(2), rigtest.RunForever())
-	worker := f.Home("job")
+	worker := f.AssignedWorker("job")
 	f.LeaveWorker(worker)
 	f.HubJobUntil("job", rigtest.Running(2))
 	f.Delete("job", metav1.DeletePropagationOrphan)
@@ -87,7 +87,7 @@ func deleteSuspended(t *testing.T) {
 func deleteFinished(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Submit("job")
-	worker := f.Home("job")
+	worker := f.AssignedWorker("job")
 	f.LeaveWorker(worker)
 	f.HubJobUntil("job", rigtest.Complete)
 	f.Delete("job", metav1.DeletePropagationBackground)
@@ -98,7 +98,7 @@ func deleteFinished(t *testing.T) {
 func finishedMirrorStays(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Submit("job")
-	worker := f.Home("job")
+	worker := f.AssignedWorker("job")
 	f.LeaveWorker(worker)
 	f.HubJobUntil("job", rigtest.Complete)
 	f.MirrorUntil(worker, "job", rigtest.Complete)
@@ -118,7 +118,7 @@ func finishedMirrorStays(t *testing.T) {
 func ttlAfterFinished(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Submit("job", func(j *batchv1.Job) { j.Spec.TTLSecondsAfterFinished = ptr.To[int32](2) })
-	worker := f.Home("job")
+	worker := f.AssignedWorker("job")
 	f.LeaveWorker(worker)
 	f.HubJobUntil("job", rigtest.Complete)
 	f.HubJobGone("job")
@@ -128,7 +128,7 @@ func ttlAfterFinished(t *testing.T) {
 func recreate(t *testing.T) {
 	f := ferrytest.For(t)
 	first := f.Submit("job", rigtest.RunForever(), rigtest.PodLabel(rig.LabelStopAfter, "1s"))
-	worker := f.Home("job")
+	worker := f.AssignedWorker("job")
 	f.LeaveWorker("w1")
 	f.LeaveWorker("w2")
 	f.HubJobUntil("job", rigtest.Running(1))
@@ -139,11 +139,11 @@ func recreate(t *testing.T) {
 	if done.UID != second.UID || done.Status.Succeeded != 3 || done.Status.Failed != 0 {
 		t.Errorf("the second Job ended with %+v", done.Status)
 	}
-	m := f.MirrorUntil(ferrytest.HomeOf(done), "job", ferrytest.Exists)
+	m := f.MirrorUntil(ferrytest.ClusterOf(done), "job", ferrytest.Exists)
 	if uid := mirror.HubUID(m); uid != second.UID || uid == first.UID {
 		t.Errorf("the mirror is of %s, want %s", uid, second.UID)
 	}
-	if at := ferrytest.HomeOf(done); at != worker {
+	if at := ferrytest.ClusterOf(done); at != worker {
 		f.MirrorGone(worker, "job")
 	}
 }
@@ -170,7 +170,7 @@ func cronJob(t *testing.T) {
 	if len(job.OwnerReferences) != 1 {
 		t.Fatalf("the hub Job has the owners %v", job.OwnerReferences)
 	}
-	worker := ferrytest.HomeOf(job)
+	worker := ferrytest.ClusterOf(job)
 	f.LeaveWorker(worker)
 	// In the worker an owner that isn't there would have the garbage collector remove the mirror.
 	if m := f.MirrorUntil(worker, "by-cron", rigtest.Complete); len(m.OwnerReferences) != 0 {

@@ -46,7 +46,7 @@ const (
 func suspendAndResume(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Submit("job", rigtest.Parallel(3), rigtest.RunForever())
-	worker := f.Home("job")
+	worker := f.AssignedWorker("job")
 	f.LeaveWorker(worker)
 	before := f.MirrorUntil(worker, "job", rigtest.Running(3))
 	f.HubJobUntil("job", rigtest.Running(3))
@@ -63,7 +63,7 @@ func suspendAndResume(t *testing.T) {
 	if ferrytest.Suspended(again) || again.Status.StartTime == nil {
 		t.Errorf("resumed, but the status is %+v", again.Status)
 	}
-	if at := ferrytest.HomeOf(again); at != worker {
+	if at := ferrytest.ClusterOf(again); at != worker {
 		t.Errorf("moved from %s to %s", worker, at)
 	}
 	if after := f.MirrorUntil(worker, "job", ferrytest.Exists); after.UID != before.UID {
@@ -80,11 +80,11 @@ func createdSuspended(t *testing.T) {
 	f.Submit("job", rigtest.Suspended())
 	job := f.HubJobUntil("job", ferrytest.Suspended)
 	f.EventUntil("job", "Suspended", "")
-	if at := ferrytest.HomeOf(job); at != "" {
+	if at := ferrytest.ClusterOf(job); at != "" {
 		t.Errorf("a suspended Job was placed on %s", at)
 	}
 	f.Patch("job", resume)
-	f.LeaveWorker(f.Home("job"))
+	f.LeaveWorker(f.AssignedWorker("job"))
 	if done := f.HubJobUntil("job", rigtest.Complete); ferrytest.Suspended(done) {
 		t.Error("Complete, and still Suspended")
 	}
@@ -115,7 +115,7 @@ func expectNode(t *testing.T, f *ferrytest.Ferry, worker, node string) {
 func parallelism(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Submit("job", rigtest.Parallel(6), rigtest.RunForever(), atMost(2))
-	f.LeaveWorker(f.Home("job"))
+	f.LeaveWorker(f.AssignedWorker("job"))
 	f.HubJobUntil("job", rigtest.Running(2))
 	for _, step := range []struct {
 		patch string
@@ -134,7 +134,7 @@ func parallelism(t *testing.T) {
 func elasticIndexed(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Submit("job", rigtest.Indexed(2), rigtest.RunForever())
-	worker := f.Home("job")
+	worker := f.AssignedWorker("job")
 	f.LeaveWorker(worker)
 	f.HubJobUntil("job", rigtest.Running(2))
 	f.Patch("job", `{"spec":{"completions":5,"parallelism":5}}`)
@@ -178,7 +178,7 @@ func schedulingDirectives(t *testing.T) {
 func podResources(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Submit("job", rigtest.RunForever())
-	worker := f.Home("job")
+	worker := f.AssignedWorker("job")
 	f.LeaveWorker(worker)
 	f.HubJobUntil("job", rigtest.Running(1))
 	f.Patch("job", suspend)
@@ -197,7 +197,7 @@ func podResources(t *testing.T) {
 func activeDeadline(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Submit("job", rigtest.RunForever())
-	f.LeaveWorker(f.Home("job"))
+	f.LeaveWorker(f.AssignedWorker("job"))
 	f.HubJobUntil("job", rigtest.Running(1))
 	f.Patch("job", `{"spec":{"activeDeadlineSeconds":1}}`)
 	expectFailure(t, f, "job", batchv1.JobReasonDeadlineExceeded)
@@ -220,7 +220,7 @@ func expectFailure(t *testing.T, f *ferrytest.Ferry, name, reason string) {
 func backoffLimit(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Submit("job", rigtest.ExitCode(1), rigtest.BackoffLimit(6))
-	f.LeaveWorker(f.Home("job"))
+	f.LeaveWorker(f.AssignedWorker("job"))
 	f.HubJobUntil("job", func(j *batchv1.Job) bool { return j.Status.Failed == 1 })
 	f.Patch("job", `{"spec":{"backoffLimit":0}}`)
 	expectFailure(t, f, "job", batchv1.JobReasonBackoffLimitExceeded)
@@ -229,7 +229,7 @@ func backoffLimit(t *testing.T) {
 func metadata(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Submit("job", rigtest.RunForever(), func(j *batchv1.Job) { j.Labels = map[string]string{"old": "yes", "team": "blue"} })
-	worker := f.Home("job")
+	worker := f.AssignedWorker("job")
 	f.LeaveWorker(worker)
 	f.MirrorUntil(worker, "job", ferrytest.Exists)
 	f.Patch("job", `{"metadata":{"labels":{"old":null,"team":"red"},"annotations":{"note":"new"}}}`)

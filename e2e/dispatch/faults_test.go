@@ -42,7 +42,7 @@ func TestBlackHoledWorkerDelaysNoOtherJob(t *testing.T) {
 	f.WorkerUntil("w2", ferrytest.NotReady(v1alpha1.ReasonUnreachable))
 	f.EventUntil("running", "OutOfTouch", "w2")
 	f.Submit("either")
-	if at := f.Home("either"); at != "w1" {
+	if at := f.AssignedWorker("either"); at != "w1" {
 		t.Errorf("a new Job was placed on %s", at)
 	}
 

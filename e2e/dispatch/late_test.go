@@ -15,7 +15,7 @@ func TestMoreCompletionsThanTheWorkerHeardOf(t *testing.T) {
 	manager := f.RunManager()
 	f.Register("w1", "w2")
 	f.Submit("job", rigtest.Indexed(2), rigtest.RunFor(2*time.Second))
-	worker := f.Home("job")
+	worker := f.AssignedWorker("job")
 	f.LeaveWorker(worker)
 	f.HubJobUntil("job", rigtest.Running(2))
 	manager.Stop()

@@ -110,8 +110,8 @@ var falsehoods = []falsehood{
 	}, ""},
 }
 
-// Whatever a worker says, the hub Job keeps its last valid status, the rule is told, and nobody
-// gets busy over it.
+// Whatever a worker reports, the hub Job keeps its last valid status, an event names the rule, and
+// nobody gets busy over it.
 func TestLyingWorker(t *testing.T) {
 	f := ferrytest.For(t)
 	m := f.RunManager()
@@ -127,8 +127,8 @@ func TestLyingWorker(t *testing.T) {
 	}
 	for _, c := range falsehoods {
 		rejected := m.Metric("jobferry_status_rejected_total", "rule", string(c.rule))
-		liar.Tell(f.NS, c.name, c.lie)
-		touch(f, c.name)
+		liar.Report(f.NS, c.name, c.lie)
+		reportAgain(f, c.name)
 		if c.rule == "" {
 			continue
 		}
@@ -145,8 +145,8 @@ func TestLyingWorker(t *testing.T) {
 		}
 	}
 	for _, c := range falsehoods {
-		liar.Tell(f.NS, c.name, nil)
-		touch(f, c.name)
+		liar.Report(f.NS, c.name, nil)
+		reportAgain(f, c.name)
 	}
 	f.PatchIn(f.Cluster(ferrytest.PuppetName), types.MergePatchType, "failed-falls", `{"status":{"active":0,"ready":0,"succeeded":5,
 		"completionTime":"`+time.Now().UTC().Format(time.RFC3339)+`",
@@ -154,8 +154,8 @@ func TestLyingWorker(t *testing.T) {
 	f.HubJobUntil("failed-falls", rigtest.Complete)
 }
 
-// touch has the worker's API server tell of a mirror once more.
-func touch(f *ferrytest.Ferry, name string) {
+// reportAgain makes the worker's API server send a mirror once more.
+func reportAgain(f *ferrytest.Ferry, name string) {
 	f.PatchMirror(ferrytest.PuppetName, name, fmt.Sprintf(`{"metadata":{"annotations":{"touched":"%d"}}}`, time.Now().UnixNano()))
 }
 

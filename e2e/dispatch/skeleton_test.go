@@ -64,7 +64,7 @@ func leaderSucceeds(j *batchv1.Job) {
 func (k kind) endsAsInTheWorker(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Submit("job", k.options...)
-	worker := f.Home("job")
+	worker := f.AssignedWorker("job")
 	f.LeaveWorker(worker)
 	ended := f.HubJobUntil("job", rigtest.HasCondition(k.end))
 	m := f.MirrorUntil(worker, "job", rigtest.HasCondition(k.end))
@@ -90,7 +90,7 @@ func mirrorIsAPlainJob(t *testing.T) {
 		j.Finalizers = []string{"example.org/hold"}
 		j.Spec.TTLSecondsAfterFinished = new(int32)
 	})
-	worker := f.Home("job")
+	worker := f.AssignedWorker("job")
 	f.LeaveWorker(worker)
 	f.HubJobUntil("job", rigtest.Running(2))
 	if pods := f.Pods(f.Hub); len(pods) != 0 {
@@ -115,7 +115,7 @@ func mirrorIsAPlainJob(t *testing.T) {
 func deleteGoesFromTheWorkerUp(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Submit("job", rigtest.Parallel(2), rigtest.RunForever(), rigtest.PodLabel(rig.LabelStopAfter, "1s"))
-	worker := f.Home("job")
+	worker := f.AssignedWorker("job")
 	f.LeaveWorker(worker)
 	f.HubJobUntil("job", rigtest.Running(2))
 	began := time.Now()

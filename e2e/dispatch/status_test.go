@@ -98,7 +98,7 @@ func lags(worker, hub []sighting) []time.Duration {
 func statusShowsWithinASecond(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Submit("job", rigtest.Indexed(4), atMost(2), rigtest.RunFor(1500*time.Millisecond))
-	worker := f.Home("job")
+	worker := f.AssignedWorker("job")
 	f.LeaveWorker(worker)
 	var inWorker, onHub diary
 	var watches sync.WaitGroup

@@ -60,7 +60,7 @@ func waitsForRoom(t *testing.T) {
 	f.Submit("third", all...)
 	f.EventUntil("second", "Pending", "Insufficient "+seats)
 	f.EventUntil("third", "Pending", "Insufficient "+seats)
-	if at := ferrytest.HomeOf(f.HubJobUntil("second", ferrytest.Exists)); at != "" {
+	if at := ferrytest.ClusterOf(f.HubJobUntil("second", ferrytest.Exists)); at != "" {
 		t.Errorf("placed on %s, which is full", at)
 	}
 	// The recheck is an hour away: it's the room that wakes them.
@@ -85,8 +85,8 @@ func selectsNobody(t *testing.T) {
 	f.Submit("job", ferrytest.WithSelector("name=nobody"))
 	f.EventUntil("job", "Pending", "didn't match the cluster selector")
 	f.Patch("job", `{"metadata":{"annotations":{"jobferry.dev/cluster-selector":"name=w2"}}}`)
-	if done := f.HubJobUntil("job", rigtest.Complete); ferrytest.HomeOf(done) != "w2" {
-		t.Errorf("ended on %s", ferrytest.HomeOf(done))
+	if done := f.HubJobUntil("job", rigtest.Complete); ferrytest.ClusterOf(done) != "w2" {
+		t.Errorf("ended on %s", ferrytest.ClusterOf(done))
 	}
 }
 
@@ -120,7 +120,7 @@ func movedWhenUnschedulable(t *testing.T) {
 	f.EventUntil("job", "PodsWaiting", "didn't match pod affinity")
 	f.Patch("job", `{"metadata":{"annotations":{"jobferry.dev/cluster-selector":"pool=main"}}}`)
 	done := f.HubJobUntil("job", rigtest.Complete)
-	if at := ferrytest.HomeOf(done); at != "w2" {
+	if at := ferrytest.ClusterOf(done); at != "w2" {
 		t.Errorf("ended on %s", at)
 	}
 	f.EventUntil("job", "Moved", "from worker w1 to worker w2")
@@ -147,7 +147,7 @@ func staysWhenPodsRan(t *testing.T) {
 	f.HubJobUntil("job", func(j *batchv1.Job) bool { return j.Status.Active == 3 && *j.Status.Ready == 2 })
 	f.Patch("job", `{"metadata":{"annotations":{"jobferry.dev/cluster-selector":"pool=main"}}}`)
 	done := f.HubJobUntil("job", rigtest.Complete)
-	if at := ferrytest.HomeOf(done); at != "w2" || done.Status.Failed != 0 {
+	if at := ferrytest.ClusterOf(done); at != "w2" || done.Status.Failed != 0 {
 		t.Errorf("ended on %s with %d failed", at, done.Status.Failed)
 	}
 }
@@ -161,7 +161,7 @@ func movedWhenRefusedPods(t *testing.T) {
 	f.EventUntil("job", "PodsWaiting", "exceeded quota: none")
 	f.Patch("job", `{"metadata":{"annotations":{"jobferry.dev/cluster-selector":"pool=main"}}}`)
 	done := f.HubJobUntil("job", rigtest.Complete)
-	if at := ferrytest.HomeOf(done); at != "w2" {
+	if at := ferrytest.ClusterOf(done); at != "w2" {
 		t.Errorf("ended on %s", at)
 	}
 	f.EventUntil("job", "Moved", "exceeded quota")

@@ -49,7 +49,7 @@ func deleteMirror(t *testing.T, f *ferrytest.Ferry, worker string, propagation m
 func mirrorDeleted(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Submit("job", rigtest.Parallel(2), rigtest.RunForever())
-	worker := f.Home("job")
+	worker := f.AssignedWorker("job")
 	f.LeaveWorker(worker)
 	before := f.MirrorUntil(worker, "job", rigtest.Running(2))
 	f.HubJobUntil("job", rigtest.Running(2))
@@ -65,7 +65,7 @@ func mirrorDeleted(t *testing.T) {
 func mirrorOrphaned(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Submit("job", rigtest.Indexed(3), rigtest.RunFor(2*time.Second))
-	worker := f.Home("job")
+	worker := f.AssignedWorker("job")
 	f.LeaveWorker(worker)
 	f.HubJobUntil("job", rigtest.Running(3))
 	deleteMirror(t, f, worker, metav1.DeletePropagationOrphan)
@@ -78,7 +78,7 @@ func mirrorOrphaned(t *testing.T) {
 func mirrorSuspended(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Submit("job", rigtest.RunForever())
-	worker := f.Home("job")
+	worker := f.AssignedWorker("job")
 	f.LeaveWorker(worker)
 	f.HubJobUntil("job", rigtest.Running(1))
 	f.PatchMirror(worker, "job", suspend)
@@ -94,7 +94,7 @@ func mirrorEdited(t *testing.T) {
 	f.Submit("job", rigtest.Parallel(2), rigtest.RunForever(), func(j *batchv1.Job) {
 		j.Labels = map[string]string{"team": "blue"}
 	})
-	worker := f.Home("job")
+	worker := f.AssignedWorker("job")
 	f.LeaveWorker(worker)
 	f.HubJobUntil("job", rigtest.Running(2))
 	f.PatchMirror(worker, "job", `{"metadata":{"labels":{"team":"red","theirs":"stays"}},
@@ -109,7 +109,7 @@ func mirrorEdited(t *testing.T) {
 func recordRemoved(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Submit("job", rigtest.RunForever())
-	worker := f.Home("job")
+	worker := f.AssignedWorker("job")
 	f.LeaveWorker(worker)
 	f.HubJobUntil("job", rigtest.Running(1))
 	f.PatchMirror(worker, "job", `{"metadata":{"annotations":{"jobferry.dev/projected":null}}}`)
@@ -146,7 +146,7 @@ func foreignPassedOver(t *testing.T) {
 	f.EventUntil("job", "Conflict", "w1")
 	f.Patch("job", `{"metadata":{"annotations":{"jobferry.dev/cluster-selector":"pool=main"}}}`)
 	done := f.HubJobUntil("job", rigtest.Complete)
-	if at := ferrytest.HomeOf(done); at != "w2" {
+	if at := ferrytest.ClusterOf(done); at != "w2" {
 		t.Errorf("ended on %s", at)
 	}
 	if after := f.MirrorUntil("w1", "job", rigtest.Running(1)); after.UID != foreign.UID {
@@ -157,7 +157,7 @@ func foreignPassedOver(t *testing.T) {
 func placementRemoved(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Submit("job", rigtest.RunForever())
-	worker := f.Home("job")
+	worker := f.AssignedWorker("job")
 	f.LeaveWorker(worker)
 	f.HubJobUntil("job", rigtest.Running(1))
 	before := f.MirrorUntil(worker, "job", rigtest.Running(1))

@@ -26,7 +26,7 @@ func TestCordonKeepsNewJobsAway(t *testing.T) {
 
 	f.SetWorker("w2", `{"cordoned":true}`)
 	defer f.SetWorker("w2", `{"cordoned":false}`)
-	f.EventUntil("huge", "Pending", "cordoned") // another reason is told, too
+	f.EventUntil("huge", "Pending", "cordoned") // another reason is reported, too
 	f.Submit("new", ferrytest.OnWorker("w2"))
 	f.EventUntil("new", "Pending", "cordoned")
 	f.HubJobUntil("running", rigtest.Complete)
@@ -119,7 +119,7 @@ func removalMoves(t *testing.T, f *ferrytest.Ferry) {
 	f.MirrorGone("w2", "running")
 	f.MirrorGone("w2", "finished")
 	done := f.HubJobUntil("running", rigtest.Complete)
-	if at := ferrytest.HomeOf(done); at != "w1" || done.Status.Succeeded != 3 {
+	if at := ferrytest.ClusterOf(done); at != "w1" || done.Status.Succeeded != 3 {
 		t.Errorf("ended on %s with %d succeeded", at, done.Status.Succeeded)
 	}
 }

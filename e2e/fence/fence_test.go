@@ -59,8 +59,8 @@ func TestStoppedInTimeAndConfirmed(t *testing.T) {
 	s.w1.Proxy().Heal()
 	s.MirrorUntil("w1", "job", func(j *batchv1.Job) bool { return !v1alpha1.IsFenced(j) && rigtest.Running(3)(j) })
 	job := s.HubJobUntil("job", rigtest.Running(3))
-	if job.Status.Failed != 0 || ferrytest.HomeOf(job) != "w1" {
-		t.Errorf("on the hub: at %s, status %+v", ferrytest.HomeOf(job), job.Status)
+	if job.Status.Failed != 0 || ferrytest.ClusterOf(job) != "w1" {
+		t.Errorf("on the hub: at %s, status %+v", ferrytest.ClusterOf(job), job.Status)
 	}
 }
 

@@ -73,7 +73,7 @@ func preference(t *testing.T) {
 		f.Submit(name, kueuetest.Queue("team"), kueuetest.Requests("100m"))
 	}
 	for _, name := range []string{"a", "b", "c"} {
-		if home := ferrytest.HomeOf(f.HubJobUntil(name, rigtest.Complete)); home != "w2" {
+		if home := ferrytest.ClusterOf(f.HubJobUntil(name, rigtest.Complete)); home != "w2" {
 			t.Errorf("Job %s ran on %s, and w2 is preferred", name, home)
 		}
 	}
@@ -91,10 +91,10 @@ func onlyListedWorkers(t *testing.T) {
 	f.Submit("wide", kueuetest.Queue("team"), kueuetest.Requests("17"))
 	f.WorkloadUntil("wide", kueuetest.Retried)
 	f.Submit("fits", kueuetest.Queue("team"), kueuetest.Requests("1"))
-	if home := ferrytest.HomeOf(f.HubJobUntil("fits", rigtest.Complete)); home != "w1" {
+	if home := ferrytest.ClusterOf(f.HubJobUntil("fits", rigtest.Complete)); home != "w1" {
 		t.Errorf("the Job ran on %s", home)
 	}
-	if home := ferrytest.HomeOf(f.HubJobUntil("wide", ferrytest.Suspended)); home != "" {
+	if home := ferrytest.ClusterOf(f.HubJobUntil("wide", ferrytest.Suspended)); home != "" {
 		t.Errorf("the Job that fits nowhere is placed on %s", home)
 	}
 }
@@ -109,7 +109,7 @@ func twoChecks(t *testing.T) {
 	q.check("narrow", "w2")
 	q.queue("team", "plain", 4, f.NS+"-wide", f.NS+"-narrow")
 	f.Submit("both", kueuetest.Queue("team"), kueuetest.Requests("100m"))
-	if home := ferrytest.HomeOf(f.HubJobUntil("both", rigtest.Complete)); home != "w2" {
+	if home := ferrytest.ClusterOf(f.HubJobUntil("both", rigtest.Complete)); home != "w2" {
 		t.Errorf("the Job ran on %s", home)
 	}
 	for _, check := range []string{"wide", "narrow"} {
@@ -144,7 +144,7 @@ func flavorBeforeAdmission(t *testing.T) {
 	q.check("prefers-w2", "w2", "w1")
 	q.queue("team", "spot", 100, f.NS+"-prefers-w2")
 	f.Submit("job", kueuetest.Queue("team"), kueuetest.Requests("1"))
-	if home := ferrytest.HomeOf(f.HubJobUntil("job", rigtest.Complete)); home != "w1" {
+	if home := ferrytest.ClusterOf(f.HubJobUntil("job", rigtest.Complete)); home != "w1" {
 		t.Errorf("a Job for spot nodes ran on %s, which has none", home)
 	}
 }
@@ -220,7 +220,7 @@ func preemptedUnderCheck(t *testing.T) {
 	f.Submit("high", kueuetest.Queue("team"), kueuetest.Priority(f.NS+"-high"), kueuetest.Requests("2"))
 	f.HubJobUntil("high", rigtest.Complete)
 	resumed := f.HubJobUntil("low", rigtest.Running(1))
-	if resumed.Status.CompletedIndexes != "0" || ferrytest.HomeOf(resumed) != "w1" {
-		t.Errorf("after the preemption: on %s with indexes %q", ferrytest.HomeOf(resumed), resumed.Status.CompletedIndexes)
+	if resumed.Status.CompletedIndexes != "0" || ferrytest.ClusterOf(resumed) != "w1" {
+		t.Errorf("after the preemption: on %s with indexes %q", ferrytest.ClusterOf(resumed), resumed.Status.CompletedIndexes)
 	}
 }

@@ -59,7 +59,7 @@ func TestMovedFromMultiKueue(t *testing.T) {
 	job.Spec.Template.Spec.Containers[0].Resources.Requests[corev1.ResourceMemory] = kueuetest.Quantity("200Mi")
 	f.Create(f.Hub, job)
 	done := f.HubJobUntil("sample-job", rigtest.Complete)
-	if home := ferrytest.HomeOf(done); home != worker1 {
+	if home := ferrytest.ClusterOf(done); home != worker1 {
 		t.Errorf("the Job ran on %q, and %s is preferred", home, worker1)
 	}
 	f.WorkloadUntil("sample-job", kueuetest.Finished)

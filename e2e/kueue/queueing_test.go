@@ -33,7 +33,7 @@ func theWayOfAJob(t *testing.T) {
 	q.queue("team", "plain", 3)
 	f.Submit("first", kueuetest.Queue("team"), kueuetest.Requests("1"), rigtest.Indexed(3), rigtest.RunForever())
 	f.WorkloadUntil("first", kueuetest.Admitted)
-	home := f.Home("first")
+	home := f.AssignedWorker("first")
 	m := f.MirrorUntil(home, "first", rigtest.Running(3))
 	for key := range m.Labels {
 		if key == "kueue.x-k8s.io/queue-name" {
@@ -44,8 +44,8 @@ func theWayOfAJob(t *testing.T) {
 
 	f.Submit("second", kueuetest.Queue("team"), kueuetest.Requests("1"))
 	second := f.HubJobUntil("second", ferrytest.Suspended)
-	if ferrytest.HomeOf(second) != "" {
-		t.Errorf("a Job that waits for quota is placed on %s", ferrytest.HomeOf(second))
+	if ferrytest.ClusterOf(second) != "" {
+		t.Errorf("a Job that waits for quota is placed on %s", ferrytest.ClusterOf(second))
 	}
 	f.FinishPod(home, "first", 1)
 	f.WorkloadUntil("first", kueuetest.Reclaimable(1))
@@ -65,7 +65,7 @@ func preempted(t *testing.T) {
 	q.queue("team", "plain", 2)
 	low := []rigtest.Option{kueuetest.Queue("team"), kueuetest.Priority(f.NS + "-low"), kueuetest.Requests("1"), rigtest.RunForever()}
 	f.Submit("low", append(low, rigtest.Indexed(2))...)
-	home := f.Home("low")
+	home := f.AssignedWorker("low")
 	f.MirrorUntil(home, "low", rigtest.Running(2))
 	f.FinishPod(home, "low", 0)
 	f.HubJobUntil("low", func(j *batchv1.Job) bool { return j.Status.CompletedIndexes == "0" })
@@ -108,7 +108,7 @@ func flavorCounts(t *testing.T) {
 	q.queue("team", "spot", 10)
 	f.Submit("job", kueuetest.Queue("team"), kueuetest.Requests("1"))
 	job := f.HubJobUntil("job", rigtest.Complete)
-	if home := ferrytest.HomeOf(job); home != "w1" {
+	if home := ferrytest.ClusterOf(job); home != "w1" {
 		t.Errorf("a Job for spot nodes went to %s, which has none", home)
 	}
 	if ptr.Deref(job.Spec.Suspend, false) {

@@ -64,7 +64,7 @@ func TestKilledManagerMovesEachJobOnce(t *testing.T) {
 		if ended.Status.CompletedIndexes != "0-3" || ended.Status.Succeeded != 4 || ended.Status.Failed != 0 {
 			t.Errorf("%s ended with %+v", ended.Name, ended.Status)
 		}
-		other := map[string]string{"w1": "w2", "w2": "w1"}[ferrytest.HomeOf(ended)]
+		other := map[string]string{"w1": "w2", "w2": "w1"}[ferrytest.ClusterOf(ended)]
 		s.MirrorGone(other, ended.Name)
 	}
 	jumps.expectNone(t)
@@ -72,7 +72,7 @@ func TestKilledManagerMovesEachJobOnce(t *testing.T) {
 
 func crashJob(i int) string { return fmt.Sprintf("job-%d", i) }
 
-// activity tells of every event of a Job of a test, on the hub and in workers, and when all Jobs
+// activity receives every event of a Job of a test, on the hub and in workers, and when all Jobs
 // have ended.
 type activity struct {
 	events, over chan struct{}

@@ -41,14 +41,14 @@ func TestMain(m *testing.M) {
 	)
 }
 
-// scene is a hub with its workers, all in touch.
+// scene is a hub with its workers, all connected.
 type scene struct {
 	*ferrytest.Ferry
 	*ferrytest.Manager
 	t *testing.T
 }
 
-// open starts the manager, and registers the workers. They are in touch again when the test ends.
+// open starts the manager, and registers the workers. They are connected again when the test ends.
 func open(t *testing.T, workers ...string) *scene {
 	t.Helper()
 	s := &scene{Ferry: ferrytest.For(t), t: t}
@@ -124,15 +124,15 @@ func (s *scene) ok(err error) {
 func (s *scene) cutOff(worker string) { s.Cluster(worker).Proxy().BlackHole() }
 func (s *scene) heal(worker string)   { s.Cluster(worker).Proxy().Heal() }
 
-// submitTo creates a Job that begins in one worker, and may go on in the others once it has run
+// submitTo creates a Job that begins in one worker, and may continue in the others once it has run
 // there.
 func (s *scene) submitTo(worker, name string, options ...rigtest.Option) {
 	s.t.Helper()
 	s.Submit(name, append(options, ferrytest.OnWorker(worker))...)
 }
 
-// free lets a Job go on in these workers; in w1 and w2 if none are given. Others may be registered
-// by other tests.
+// free lets a Job continue in these workers; in w1 and w2 if none are given. Others may be
+// registered by other tests.
 func (s *scene) free(name string, workers ...string) {
 	s.t.Helper()
 	if len(workers) == 0 {

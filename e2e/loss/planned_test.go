@@ -12,8 +12,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// A drained worker's Jobs go on elsewhere with the progress that they had, and their Pods have
-// ended before others start. What fits nowhere else goes on, and that is told.
+// A drained worker's Jobs continue elsewhere with their progress, and their Pods have ended before
+// others start. A Job that fits nowhere else continues where it is, with an event.
 func TestDrain(t *testing.T) {
 	for _, way := range []struct{ from, to string }{{"w2", "w1"}, {"embedded", "w1"}} {
 		t.Run(way.from, func(t *testing.T) {
@@ -71,8 +71,8 @@ func TestDrainedThereAndBack(t *testing.T) {
 		moved := s.HubJobUntil("job", ferrytest.IsAt(way.to))
 		s.MirrorUntil(way.to, "job", rigtest.Running(1))
 		s.SetWorker(way.from, `{"drain":false}`)
-		if home := ferrytest.HomeOf(moved); home != way.to {
-			t.Errorf("moved to %q, want %q", home, way.to)
+		if at := ferrytest.ClusterOf(moved); at != way.to {
+			t.Errorf("moved to %q, want %q", at, way.to)
 		}
 	}
 }

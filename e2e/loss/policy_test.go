@@ -41,13 +41,13 @@ func TestJobsThatStayGoOnWhenTheirWorkerIsBack(t *testing.T) {
 	s.EventUntil("unfit", "Pending", "worker w2 is lost")
 	s.WorkerUntil("w2", lost)
 	for name := range jobs {
-		s.finishedIn("w2", name) // nobody on the hub hears of it
+		s.finishedIn("w2", name) // the hub doesn't observe it
 	}
 	s.heal("w2")
 	for name := range jobs {
 		ended := s.HubJobUntil(name, rigtest.Complete)
-		if ferrytest.HomeOf(ended) != "w2" || ended.Status.CompletedIndexes != "0,1" {
-			t.Errorf("%s: at %s, %+v", name, ferrytest.HomeOf(ended), ended.Status)
+		if ferrytest.ClusterOf(ended) != "w2" || ended.Status.CompletedIndexes != "0,1" {
+			t.Errorf("%s: at %s, %+v", name, ferrytest.ClusterOf(ended), ended.Status)
 		}
 	}
 	if n := s.Metric("jobferry_duplicate_completions_total", "worker", "w2"); n != 0 {
@@ -68,8 +68,8 @@ func (s *scene) finishedIn(worker, name string) *batchv1.Job {
 	return s.MirrorUntil(worker, name, mirror.Finished)
 }
 
-// A worker is back after its Jobs were moved: what it did meanwhile is counted and told, and its
-// copies go.
+// A worker is back after its Jobs were moved: the hub counts and reports what it did meanwhile, and
+// removes its stale mirrors.
 func TestAWorkerComesBackWithStaleMirrors(t *testing.T) {
 	s := open(t, "w1", "w2")
 	before := s.Metric("jobferry_duplicate_completions_total", "worker", "w2")
@@ -136,14 +136,14 @@ func TestAnIsolatedHubMovesNothing(t *testing.T) {
 	if took := time.Since(healed); took < lostTimeout {
 		t.Errorf("moved %s after the isolation, want not before %s", took, lostTimeout)
 	}
-	if at := s.Home("on-w1"); at != "w1" {
+	if at := s.AssignedWorker("on-w1"); at != "w1" {
 		t.Errorf("the Job of the worker that is back is at %s", at)
 	}
 	s.heal("w2")
 	s.MirrorGone("w2", "on-w2")
 }
 
-// The loss clock goes on across a restart of the manager, and yet nothing is moved before the
+// The loss clock continues across a restart of the manager, and yet nothing is moved before the
 // worker has been tried again.
 func TestTheLossClockOutlivesTheManager(t *testing.T) {
 	s := open(t, "w1", "w2")
@@ -156,7 +156,7 @@ func TestTheLossClockOutlivesTheManager(t *testing.T) {
 	s.heal("w2") // it was back while no manager looked
 	s.Manager = s.RunManager(settings)
 	s.WorkerUntil("w2", ferrytest.Ready)
-	if at := s.Home("job"); at != "w2" {
+	if at := s.AssignedWorker("job"); at != "w2" {
 		t.Errorf("moved to %s by a manager that had just started", at)
 	}
 	s.cutOff("w2")
@@ -175,8 +175,8 @@ func TestTheLossClockOutlivesTheManager(t *testing.T) {
 	s.MirrorGone("w2", "job")
 }
 
-// The worker's API server is killed; its nodes go on. A Job without room elsewhere is moved as soon
-// as there is some.
+// The worker's API server is killed; its nodes continue. A Job without room elsewhere is moved as
+// soon as there is some.
 func TestAKilledAPIServer(t *testing.T) {
 	s := open(t, "w1", "w2")
 	s.SetWorker("w1", `{"cordoned":true}`)

@@ -98,8 +98,8 @@ var kinds = map[string]kind{
 	},
 }
 
-// A worker of each kind is cut off in the middle of Jobs of each kind; they go on in another worker
-// of each kind, with what they had achieved.
+// A worker of each kind is cut off in the middle of Jobs of each kind; they continue in another
+// worker of each kind, with what they had achieved.
 func TestJobsOfALostWorkerGoOn(t *testing.T) {
 	for _, way := range []struct{ from, to string }{{"w2", "w1"}, {"embedded", "w1"}, {"w2", "embedded"}} {
 		t.Run(way.from+" to "+way.to, func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestJobsOfALostWorkerGoOn(t *testing.T) {
 
 func (s *scene) podsOf(worker, job string) int {
 	s.t.Helper()
-	// Pods of Jobs that have failed are deleted by some: the events tell of all.
+	// Pods of Jobs that have failed are deleted by some: the events show all.
 	pods, err := s.Cluster(worker).Client().CoreV1().Events(s.NS).List(s.Context(), metav1.ListOptions{
 		FieldSelector: "reason=SuccessfulCreate,involvedObject.kind=Job,involvedObject.name=" + job,
 	})

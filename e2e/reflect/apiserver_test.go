@@ -30,7 +30,7 @@ func (s *apiServer) next() string {
 
 // create stores a new Job and returns it as a client sees it.
 func (s *apiServer) create(job *batchv1.Job) (*batchv1.Job, error) {
-	job = wire(job)
+	job = viaJSON(job)
 	job.UID = types.UID(s.name + "-" + s.next())
 	job.ResourceVersion = s.next()
 	job.CreationTimestamp = metav1.NewTime(epoch)
@@ -45,7 +45,7 @@ func (s *apiServer) create(job *batchv1.Job) (*batchv1.Job, error) {
 
 // update changes a Job's spec and metadata.
 func (s *apiServer) update(old, changed *batchv1.Job) (*batchv1.Job, error) {
-	changed = wire(changed)
+	changed = viaJSON(changed)
 	legacyscheme.Scheme.Default(changed)
 	in, was := internal(changed), internal(old)
 	strategy.Strategy.PrepareForUpdate(context.Background(), in, was)
@@ -101,8 +101,8 @@ func merged(old *batchv1.Job, patch []byte) (*batchv1.Job, error) {
 	return &job, nil
 }
 
-// wire is a Job after its way through JSON.
-func wire(job *batchv1.Job) *batchv1.Job {
+// viaJSON returns a Job after its way through JSON.
+func viaJSON(job *batchv1.Job) *batchv1.Job {
 	data, err := json.Marshal(job)
 	if err != nil {
 		panic(err)
@@ -116,7 +116,7 @@ func wire(job *batchv1.Job) *batchv1.Job {
 
 func internal(job *batchv1.Job) *batch.Job {
 	var out batch.Job
-	if err := legacyscheme.Scheme.Convert(wire(job), &out, nil); err != nil {
+	if err := legacyscheme.Scheme.Convert(viaJSON(job), &out, nil); err != nil {
 		panic(err)
 	}
 	return &out

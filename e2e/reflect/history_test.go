@@ -238,7 +238,7 @@ func TestHonestWorker(t *testing.T) {
 	})
 }
 
-// A worker that tells the truth now and then.
+// A worker that reports the truth now and then.
 func TestLyingWorker(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := newHistory(rt)
@@ -316,5 +316,5 @@ func decodable(t *rapid.T, job *batchv1.Job) *batchv1.Job {
 	if s.CompletionTime != nil {
 		s.CompletionTime = ptr(metav1.NewTime(epoch.Add(time.Duration(rapid.IntRange(-1, 1).Draw(t, "end")) * time.Minute)))
 	}
-	return wire(job)
+	return viaJSON(job)
 }

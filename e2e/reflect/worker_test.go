@@ -59,7 +59,7 @@ func (w *honestWorker) sync(t *rapid.T, job *batchv1.Job, hubNow time.Time) {
 	}
 }
 
-// ending goes on with an end that's been announced.
+// ending continues an end that's been announced.
 func (w *honestWorker) ending(s *batchv1.JobStatus, now metav1.Time) bool {
 	for interim, final := range map[batchv1.JobConditionType]batchv1.JobConditionType{
 		batchv1.JobSuccessCriteriaMet: batchv1.JobComplete,

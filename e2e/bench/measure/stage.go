@@ -21,7 +21,7 @@ const (
 	stages = iota
 )
 
-// StageOf tells the stage from a status.
+// StageOf derives the stage from a status.
 func StageOf(status *batchv1.JobStatus) Stage {
 	switch {
 	case isTrue(status, batchv1.JobComplete):

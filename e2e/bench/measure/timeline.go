@@ -50,7 +50,7 @@ func (t *Timeline) Saw(job string, stage Stage, at time.Time) {
 		t.reached[next]++
 	}
 	c.stage, c.seen[stage] = stage, true
-	t.tell()
+	t.notify()
 }
 
 // Gone records that a Job doesn't exist any more.
@@ -60,11 +60,11 @@ func (t *Timeline) Gone(job string) {
 	if c := t.jobs[job]; c != nil && !c.gone {
 		c.gone = true
 		t.there--
-		t.tell()
+		t.notify()
 	}
 }
 
-func (t *Timeline) tell() {
+func (t *Timeline) notify() {
 	close(t.changed)
 	t.changed = make(chan struct{})
 }

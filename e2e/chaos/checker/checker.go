@@ -33,7 +33,7 @@ type Worker struct {
 // Options choose what is checked.
 type Options struct {
 	Workers []Worker
-	// LostAfter is how long a worker is out of touch before its Jobs are moved.
+	// LostAfter is how long a worker is unreachable before its Jobs are moved.
 	LostAfter time.Duration
 }
 

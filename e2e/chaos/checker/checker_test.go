@@ -148,11 +148,11 @@ func TestTwiceForADeletedJob(t *testing.T) {
 		successor types.UID
 		want      []Rule
 	}{
-		"frozen":                            {schedule.FreezeJobController, time.Second, "hub-job-2", nil},
-		"not frozen":                        {schedule.SetClock, time.Second, "hub-job-2", []Rule{Twice}},
-		"made before":                       {schedule.FreezeJobController, -time.Second, "hub-job-2", []Rule{Twice}},
-		"long after it had been frozen":     {schedule.FreezeJobController, time.Minute, "hub-job-2", []Rule{Twice}},
-		"the same Job, which goes on there": {schedule.FreezeJobController, time.Second, "hub-job", []Rule{Twice}},
+		"frozen":                              {schedule.FreezeJobController, time.Second, "hub-job-2", nil},
+		"not frozen":                          {schedule.SetClock, time.Second, "hub-job-2", []Rule{Twice}},
+		"made before":                         {schedule.FreezeJobController, -time.Second, "hub-job-2", []Rule{Twice}},
+		"long after it had been frozen":       {schedule.FreezeJobController, time.Minute, "hub-job-2", []Rule{Twice}},
+		"the same Job, which continues there": {schedule.FreezeJobController, time.Second, "hub-job", []Rule{Twice}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)

@@ -19,8 +19,8 @@ func describeJob(j *batchv1.Job) string {
 			words = append(words, fmt.Sprintf(format, arguments...))
 		}
 	}
-	home := j.Annotations[v1alpha1.AnnotationCluster]
-	add(home != "", "on %s", home)
+	assigned := j.Annotations[v1alpha1.AnnotationCluster]
+	add(assigned != "", "on %s", assigned)
 	from := j.Annotations[v1alpha1.AnnotationMovedFrom]
 	add(from != "", "moved from %s", from)
 	fenced := j.Annotations[v1alpha1.AnnotationFenced]

@@ -95,7 +95,7 @@ func (r *record) indexed() bool {
 	return ptr.Deref(r.ended.Spec.CompletionMode, batchv1.NonIndexedCompletion) == batchv1.IndexedCompletion
 }
 
-// lostOnTheWay says whether a worker was out of touch when the Job was moved from it.
+// lostOnTheWay reports whether a worker was unreachable when the Job was moved from it.
 func (c *Checker) lostOnTheWay(r *record) bool {
 	return slices.ContainsFunc(r.moves, func(m move) bool { return c.outOfTouch(m.from, m.at) != "" })
 }

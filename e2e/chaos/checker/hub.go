@@ -18,7 +18,7 @@ import (
 func (c *Checker) observeHubJob(r *record, e Event) {
 	if e.Gone {
 		r.note(e.At, e.Where, "Job is gone")
-		r.hub, r.home = nil, ""
+		r.hub, r.assigned = nil, ""
 		if !r.deletes && !r.story.End.Gone {
 			c.violate(e.At, Vanished, r, "the hub Job is gone, and nobody deleted it")
 		}
@@ -30,7 +30,7 @@ func (c *Checker) observeHubJob(r *record, e Event) {
 			c.violate(e.At, Back, r, "%s", wrong)
 		}
 	} else {
-		r.ended, r.home = nil, ""
+		r.ended, r.assigned = nil, ""
 	}
 	c.observeHome(r, e)
 	r.hub = e.Job
@@ -41,20 +41,20 @@ func (c *Checker) observeHubJob(r *record, e Event) {
 
 // observeHome follows the placement.
 func (c *Checker) observeHome(r *record, e Event) {
-	home := e.Job.Annotations[v1alpha1.AnnotationCluster]
-	if home == r.home {
+	assigned := e.Job.Annotations[v1alpha1.AnnotationCluster]
+	if assigned == r.assigned {
 		return
 	}
-	if r.home != "" {
-		r.moves = append(r.moves, move{at: e.At, from: r.home, to: home, complete: e.Job.Status.CompletedIndexes})
+	if r.assigned != "" {
+		r.moves = append(r.moves, move{at: e.At, from: r.assigned, to: assigned, complete: e.Job.Status.CompletedIndexes})
 	}
-	if r.home != "" && c.isolated(e.At) {
-		c.violate(e.At, Isolated, r, "moved from %s to %q while all workers are out of touch", r.home, home)
+	if r.assigned != "" && c.isolated(e.At) {
+		c.violate(e.At, Isolated, r, "moved from %s to %q while all workers are out of touch", r.assigned, assigned)
 	}
-	if r.ended != nil && home != "" {
-		c.violate(e.At, Placed, r, "placed on %s after its end", home)
+	if r.ended != nil && assigned != "" {
+		c.violate(e.At, Placed, r, "placed on %s after its end", assigned)
 	}
-	r.home = home
+	r.assigned = assigned
 }
 
 // regression is a way in which a status can go back.

@@ -31,12 +31,12 @@ type record struct {
 	lines []Line
 	last  map[string]string // object -> what was noted of it last
 
-	hub     *batchv1.Job // nil: there is none
-	ended   *batchv1.Job // as it was when it had a terminal condition for the first time
-	deletes bool         // its user has deleted it, or is about to
-	halted  bool         // its user has suspended or resumed it
-	home    string
-	moves   []move
+	hub      *batchv1.Job // nil: there is none
+	ended    *batchv1.Job // as it was when it had a terminal condition for the first time
+	deletes  bool         // its user has deleted it, or is about to
+	halted   bool         // its user has suspended or resumed it
+	assigned string
+	moves    []move
 	// interrupted: Pods were asked to stop, by a suspension, a fence or a move.
 	interrupted bool
 	// disturbed: a worker was out of touch while the Job was there.

@@ -37,7 +37,7 @@ func (c *Checker) Begin(at time.Duration, f schedule.Fault) {
 		return
 	}
 	for _, r := range c.records {
-		if hits(f, r.home) && r.ended == nil {
+		if hits(f, r.assigned) && r.ended == nil {
 			r.disturbed = true
 		}
 	}
@@ -57,8 +57,8 @@ func hits(f schedule.Fault, worker string) bool {
 	return f.Target == worker || f.Kind == schedule.IsolateHub && worker != ""
 }
 
-// isolated says whether all workers have been out of touch for so long that a decision made before
-// has been carried out.
+// isolated reports whether all workers have been unreachable for so long that a decision made
+// before has been carried out.
 func (c *Checker) isolated(at time.Duration) bool {
 	for _, t := range c.trouble {
 		if t.Fault.Kind == schedule.IsolateHub && at > t.From+settling && at < t.To {
@@ -71,7 +71,7 @@ func (c *Checker) isolated(at time.Duration) bool {
 // settling is how long it may take until a decision is seen.
 const settling = 5 * time.Second
 
-// cutsOff says whether a worker is out of the hub's touch with a fault.
+// cutsOff reports whether a fault makes a worker unreachable for the hub.
 func cutsOff(k schedule.Kind) bool {
 	switch k {
 	case schedule.IsolateHub, schedule.ResetLink, schedule.BreakLink, schedule.BlackHoleLink, schedule.HalfOpenLink,
@@ -94,7 +94,7 @@ func cripples(k schedule.Kind) bool {
 	}
 }
 
-// freezesJobController: what it knows when it goes on is old.
+// freezesJobController: what it knows when it continues is old.
 func freezesJobController(k schedule.Kind) bool { return k == schedule.FreezeJobController }
 
 // outOfTouch says with which fault a worker was out of touch before a Job was moved from it; empty:

@@ -24,7 +24,7 @@ type world struct {
 	checker   *Checker
 	at        time.Duration
 	status    batchv1.JobStatus
-	home      string
+	assigned  string
 	questions []Question
 	number    int
 }
@@ -50,7 +50,7 @@ func (w *world) hub(changes ...func(*batchv1.JobStatus)) {
 		change(&w.status)
 	}
 	j := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: "job", UID: "hub-job", Annotations: map[string]string{v1alpha1.AnnotationCluster: w.home}},
+		ObjectMeta: metav1.ObjectMeta{Name: "job", UID: "hub-job", Annotations: map[string]string{v1alpha1.AnnotationCluster: w.assigned}},
 		Spec:       batchv1.JobSpec{Completions: ptr.To[int32](4)},
 		Status:     *w.status.DeepCopy(),
 	}
@@ -59,7 +59,7 @@ func (w *world) hub(changes ...func(*batchv1.JobStatus)) {
 
 // place shows the hub Job on a worker, with a mirror there.
 func (w *world) place(worker string) {
-	w.home = worker
+	w.assigned = worker
 	w.hub()
 	w.seeMirror(worker, "hub-job", nil)
 }

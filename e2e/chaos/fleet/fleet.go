@@ -25,7 +25,7 @@ type Options struct {
 	// FenceAfter is how long after the expiry of the hub's Lease a fenced worker stops its Jobs.
 	// Default: a third of LostAfter.
 	FenceAfter time.Duration
-	// Ended is told when a process ended by itself, and is started again.
+	// Ended is called when a process ended by itself and is started again.
 	Ended func(cluster, process string)
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/chaos/schedule"
 )
 
-// Log is told what becomes of faults. Its methods may be called by several goroutines.
+// Log receives what becomes of faults. Its methods may be called by several goroutines.
 type Log interface {
 	Begin(f schedule.Fault)
 	End(f schedule.Fault)

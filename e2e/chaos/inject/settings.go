@@ -17,11 +17,11 @@ func (f fault) spec(change func(s *v1alpha1.WorkerClusterSpec, on bool)) (func()
 	return func() error { return set(context.WithoutCancel(f.ctx), false) }, set(f.ctx, true)
 }
 
-// patience is how long an admin tries.
-const patience = 30 * time.Second
+// retryFor is how long an admin retries.
+const retryFor = 30 * time.Second
 
 func retry(ctx context.Context, do func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, retryFor)
 	defer cancel()
 	var last error
 	_ = wait.PollUntilContextCancel(ctx, 200*time.Millisecond, true, func(context.Context) (bool, error) {

@@ -40,13 +40,13 @@ func (s *store) Update(o any) error {
 	key := keyOf(object)
 	before := s.objects[key]
 	if before != nil && before.GetUID() != object.GetUID() {
-		s.tell(before, true)
+		s.notify(before, true)
 		before = nil
 	}
 	object.SetManagedFields(nil)
 	s.objects[key] = object
 	if before == nil || before.GetResourceVersion() != object.GetResourceVersion() {
-		s.tell(object, false)
+		s.notify(object, false)
 	}
 	return nil
 }
@@ -58,7 +58,7 @@ func (s *store) Delete(o any) error {
 		return fmt.Errorf("%T is no object", o)
 	}
 	delete(s.objects, keyOf(object))
-	s.tell(object, true)
+	s.notify(object, true)
 	return nil
 }
 
@@ -73,7 +73,7 @@ func (s *store) Replace(list []any, _ string) error {
 	for key, object := range s.objects {
 		if !present[key] {
 			delete(s.objects, key)
-			s.tell(object, true)
+			s.notify(object, true)
 		}
 	}
 	for _, o := range list {
@@ -87,7 +87,7 @@ func (s *store) Replace(list []any, _ string) error {
 // Resync implements cache.ReflectorStore.
 func (s *store) Resync() error { return nil }
 
-func (s *store) tell(o metav1.Object, gone bool) {
+func (s *store) notify(o metav1.Object, gone bool) {
 	e := checker.Event{Where: s.cluster, Gone: gone}
 	switch object := o.(type) {
 	case *batchv1.Job:

@@ -17,24 +17,24 @@ func pod(name, uid, version string) *corev1.Pod {
 
 // What happened while nobody watched is made up for at the next list.
 func TestStore(t *testing.T) {
-	var told []string
+	var notified []string
 	s := newStore("w1", func(e checker.Event) {
 		word := e.Where + " " + string(e.Pod.UID) + "@" + e.Pod.ResourceVersion
 		if e.Gone {
 			word += " gone"
 		}
-		told = append(told, word)
+		notified = append(notified, word)
 	})
 	expect := func(err error, want ...string) {
 		t.Helper()
 		if err != nil {
 			t.Error(err)
 		}
-		slices.Sort(told)
-		if !slices.Equal(told, want) {
-			t.Errorf("told %q, want %q", told, want)
+		slices.Sort(notified)
+		if !slices.Equal(notified, want) {
+			t.Errorf("notified %q, want %q", notified, want)
 		}
-		told = nil
+		notified = nil
 	}
 	expect(s.Replace([]any{pod("a", "a1", "1"), pod("b", "b1", "2"), pod("c", "c1", "3")}, ""), "w1 a1@1", "w1 b1@2", "w1 c1@3")
 	expect(s.Add(pod("d", "d1", "4")), "w1 d1@4")

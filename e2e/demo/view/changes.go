@@ -10,22 +10,22 @@ import (
 // Changes are plain lines about what is visible in a state and wasn't, or wasn't so, in the one
 // before. now is when the later one was seen.
 func Changes(before, after state.State, now time.Time) []string {
-	var told []string
-	told = append(told, stepChanges(before, after, now)...)
-	told = append(told, workerChanges(before, after)...)
-	told = append(told, jobChanges(before, after)...)
-	told = append(told, newsChanges(before, after)...)
+	var lines []string
+	lines = append(lines, stepChanges(before, after, now)...)
+	lines = append(lines, workerChanges(before, after)...)
+	lines = append(lines, jobChanges(before, after)...)
+	lines = append(lines, newsChanges(before, after)...)
 	if n := len(after.HubPods); n != len(before.HubPods) {
-		told = append(told, fmt.Sprintf("hub     %s, expected none", count(n, "Pod", "Pods")))
+		lines = append(lines, fmt.Sprintf("hub     %s, expected none", count(n, "Pod", "Pods")))
 	}
-	for i, t := range told {
-		told[i] = clean(fmt.Sprintf("%5s  %s", clock(now.Sub(after.Began)), t))
+	for i, t := range lines {
+		lines[i] = clean(fmt.Sprintf("%5s  %s", clock(now.Sub(after.Began)), t))
 	}
-	return told
+	return lines
 }
 
 func stepChanges(before, after state.State, now time.Time) []string {
-	var told []string
+	var lines []string
 	for i, step := range after.Steps {
 		was := state.Step{}
 		if i < len(before.Steps) {
@@ -38,14 +38,14 @@ func stepChanges(before, after state.State, now time.Time) []string {
 		switch {
 		case step == was:
 		case step.Failed:
-			told = append(told, "step    "+step.Name+": failed"+note)
+			lines = append(lines, "step    "+step.Name+": failed"+note)
 		case step.Done():
-			told = append(told, fmt.Sprintf("step    %s: done in %s%s", step.Name, took(step.Took(now)), note))
+			lines = append(lines, fmt.Sprintf("step    %s: done in %s%s", step.Name, took(step.Took(now)), note))
 		default:
-			told = append(told, "step    "+step.Name+note)
+			lines = append(lines, "step    "+step.Name+note)
 		}
 	}
-	return told
+	return lines
 }
 
 func workerChanges(before, after state.State) []string {
@@ -53,20 +53,20 @@ func workerChanges(before, after state.State) []string {
 	for _, w := range before.Workers {
 		known[w.Name] = w
 	}
-	var told []string
+	var lines []string
 	for _, w := range after.Workers {
 		was, found := known[w.Name]
 		delete(known, w.Name)
 		if line := workerLine(w); !found || line != workerLine(was) {
-			told = append(told, "worker  "+line)
+			lines = append(lines, "worker  "+line)
 		}
 	}
 	for _, w := range before.Workers {
 		if _, gone := known[w.Name]; gone {
-			told = append(told, "worker  "+w.Name+": gone")
+			lines = append(lines, "worker  "+w.Name+": gone")
 		}
 	}
-	return told
+	return lines
 }
 
 func workerLine(w state.Worker) string {
@@ -82,17 +82,17 @@ func workerLine(w state.Worker) string {
 }
 
 func jobChanges(before, after state.State) []string {
-	var told []string
+	var lines []string
 	for i, j := range after.Jobs {
 		was := state.Job{}
 		if i < len(before.Jobs) {
 			was = before.Jobs[i]
 		}
 		if line := jobLine(j); line != jobLine(was) && j.Phase != state.Absent {
-			told = append(told, "job     "+line)
+			lines = append(lines, "job     "+line)
 		}
 	}
-	return told
+	return lines
 }
 
 func jobLine(j state.Job) string {
@@ -118,11 +118,11 @@ func newsChanges(before, after state.State) []string {
 	for _, n := range before.News {
 		known[n] = true
 	}
-	var told []string
+	var lines []string
 	for _, n := range after.News {
 		if !known[n] {
-			told = append(told, fmt.Sprintf("event   %s: %s: %s", n.Job, n.Reason, n.Note))
+			lines = append(lines, fmt.Sprintf("event   %s: %s: %s", n.Job, n.Reason, n.Note))
 		}
 	}
-	return told
+	return lines
 }

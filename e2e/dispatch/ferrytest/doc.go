@@ -6,7 +6,7 @@
 //		f.RunManager()                        // in this process, until the test ends
 //		f.Register("w1", "w2")
 //		f.Submit("pi", rigtest.RunFor(time.Second))
-//		f.MirrorUntil(f.Home("pi"), "pi", rigtest.Complete)
+//		f.MirrorUntil(f.AssignedWorker("pi"), "pi", rigtest.Complete)
 //		f.HubJobUntil("pi", rigtest.Complete)
 //	}
 //

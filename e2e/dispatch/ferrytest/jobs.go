@@ -95,18 +95,18 @@ func (f *Ferry) MirrorGone(worker, name string) {
 	f.JobGone(f.Cluster(worker), f.NS, name)
 }
 
-// Home waits until a Job has been placed, and returns its worker.
-func (f *Ferry) Home(name string) string {
+// AssignedWorker waits until a Job has been placed, and returns its worker.
+func (f *Ferry) AssignedWorker(name string) string {
 	f.t.Helper()
-	return HomeOf(f.HubJobUntil(name, func(j *batchv1.Job) bool { return HomeOf(j) != "" }))
+	return ClusterOf(f.HubJobUntil(name, func(j *batchv1.Job) bool { return ClusterOf(j) != "" }))
 }
 
-// HomeOf is the worker that a hub Job is placed on, or "".
-func HomeOf(job *batchv1.Job) string { return job.Annotations[v1alpha1.AnnotationCluster] }
+// ClusterOf returns the worker that a hub Job is placed on, or "".
+func ClusterOf(job *batchv1.Job) string { return job.Annotations[v1alpha1.AnnotationCluster] }
 
 // IsAt says whether a hub Job is placed on a worker.
 func IsAt(worker string) func(*batchv1.Job) bool {
-	return func(j *batchv1.Job) bool { return HomeOf(j) == worker }
+	return func(j *batchv1.Job) bool { return ClusterOf(j) == worker }
 }
 
 // Exists is true for any Job.

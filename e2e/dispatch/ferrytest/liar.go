@@ -104,9 +104,9 @@ func (l *Liar) Kubeconfig() ([]byte, error) {
 	})
 }
 
-// Tell has the liar change what it says of a Job from its next change on; nil: it says the truth
+// Report has the liar change what it says of a Job from its next change on; nil: it says the truth
 // again.
-func (l *Liar) Tell(namespace, name string, lie Lie) {
+func (l *Liar) Report(namespace, name string, lie Lie) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lies[types.NamespacedName{Namespace: namespace, Name: name}] = lie

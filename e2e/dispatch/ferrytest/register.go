@@ -57,7 +57,7 @@ func (f *Ferry) RegisterSecret(name string, data map[string][]byte, labels map[s
 	}
 }
 
-// Unregister deletes a registration Secret. It doesn't wait until the worker is let go.
+// Unregister deletes a registration Secret. It doesn't wait until the worker is removed.
 func (f *Ferry) Unregister(name string) {
 	f.t.Helper()
 	err := f.Hub.Client().CoreV1().Secrets(SystemNamespace).Delete(f.Context(), name, metav1.DeleteOptions{})
