@@ -54,9 +54,9 @@ func OutcomeOf(job *batchv1.Job) Outcome { return outcomeOf(&job.Status) }
 
 func outcomeOf(s *batchv1.JobStatus) Outcome {
 	switch {
-	case isTrue(s, batchv1.JobFailureTarget) || isTrue(s, batchv1.JobFailed):
+	case failure.reached(s):
 		return Fails
-	case isTrue(s, batchv1.JobSuccessCriteriaMet) || isTrue(s, batchv1.JobComplete):
+	case success.reached(s):
 		return Succeeds
 	default:
 		return Undecided
@@ -95,19 +95,16 @@ func setCondition(s *batchv1.JobStatus, c batchv1.JobCondition, at time.Time) {
 	}
 }
 
-func suspendedCondition() batchv1.JobCondition {
-	return batchv1.JobCondition{
+var (
+	suspendedCondition = batchv1.JobCondition{
 		Type: batchv1.JobSuspended, Status: corev1.ConditionTrue,
 		Reason: reasonSuspended, Message: messageSuspended,
 	}
-}
-
-func resumedCondition() batchv1.JobCondition {
-	return batchv1.JobCondition{
+	resumedCondition = batchv1.JobCondition{
 		Type: batchv1.JobSuspended, Status: corev1.ConditionFalse,
 		Reason: reasonResumed, Message: messageResumed,
 	}
-}
+)
 
 // Suspended reports whether the spec of a Job suspends it.
 func Suspended(job *batchv1.Job) bool { return ptr.Deref(job.Spec.Suspend, false) }

@@ -25,6 +25,10 @@ var (
 	failure = ending{batchv1.JobFailureTarget, batchv1.JobFailed, "", ""}
 )
 
+func (e ending) reached(s *batchv1.JobStatus) bool { return isTrue(s, e.interim) || isTrue(s, e.final) }
+
+func contradictory(s *batchv1.JobStatus) bool { return success.reached(s) && failure.reached(s) }
+
 func outcome(r *reflection) {
 	switch reported := outcomeOf(&r.mirror.Status); {
 	case EndedShort(r.hub, r.mirror, r.now):

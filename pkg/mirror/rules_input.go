@@ -83,10 +83,7 @@ func conditionsWellFormed(r *reflection) string {
 }
 
 func outcomeExclusive(r *reflection) string {
-	s := &r.mirror.Status
-	succeeds := isTrue(s, batchv1.JobSuccessCriteriaMet) || isTrue(s, batchv1.JobComplete)
-	fails := isTrue(s, batchv1.JobFailureTarget) || isTrue(s, batchv1.JobFailed)
-	return unless(!succeeds || !fails, "conditions say both that the Job succeeds and that it fails")
+	return unless(!contradictory(&r.mirror.Status), "conditions say both that the Job succeeds and that it fails")
 }
 
 func timesPlausible(r *reflection) string {

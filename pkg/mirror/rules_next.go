@@ -93,9 +93,7 @@ func failedIndexesGrow(r *reflection) string {
 }
 
 func endingExclusive(r *reflection) string {
-	succeeds := isTrue(&r.next, success.interim) || isTrue(&r.next, success.final)
-	fails := isTrue(&r.next, failure.interim) || isTrue(&r.next, failure.final)
-	return unless(!succeeds || !fails, "the Job would both succeed and fail")
+	return unless(!contradictory(&r.next), "the Job would both succeed and fail")
 }
 
 func interimBeforeFinal(r *reflection) string {

@@ -14,10 +14,10 @@ func suspendedState(r *reflection) {
 		// A Job that has ended keeps its condition.
 	case Suspended(r.hub) && Suspended(r.mirror) && isTrue(&r.mirror.Status, batchv1.JobSuspended):
 		if !isTrue(&r.next, batchv1.JobSuspended) {
-			setCondition(&r.next, suspendedCondition(), r.transition(batchv1.JobSuspended))
+			setCondition(&r.next, suspendedCondition, r.transition(batchv1.JobSuspended))
 		}
 	case !Suspended(r.hub) && r.mirrorRuns() && isTrue(&r.next, batchv1.JobSuspended):
-		setCondition(&r.next, resumedCondition(), r.transition(batchv1.JobSuspended))
+		setCondition(&r.next, resumedCondition, r.transition(batchv1.JobSuspended))
 	}
 }
 

@@ -21,10 +21,10 @@ func Unplaced(hub *batchv1.Job, now time.Time) Verdict {
 	case Suspended(hub):
 		r.next.StartTime = nil
 		if !isTrue(&r.next, batchv1.JobSuspended) {
-			setCondition(&r.next, suspendedCondition(), r.now)
+			setCondition(&r.next, suspendedCondition, r.now)
 		}
 	case isTrue(&r.next, batchv1.JobSuspended):
-		setCondition(&r.next, resumedCondition(), r.now)
+		setCondition(&r.next, resumedCondition, r.now)
 	}
 	return r.conclude()
 }
