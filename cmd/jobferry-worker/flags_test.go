@@ -53,7 +53,7 @@ func TestDropIn(t *testing.T) {
 	}
 }
 
-// Whatever is wrong is told in one line.
+// Each error is one line.
 func TestErrorsAreOneLine(t *testing.T) {
 	t.Setenv("KUBECONFIG", "")
 	t.Setenv("HOME", t.TempDir())
@@ -66,7 +66,7 @@ func TestErrorsAreOneLine(t *testing.T) {
 		"an argument":          {[]string{"now"}, `unexpected argument "now"`},
 		"bad duration":         {[]string{"--sync-batch-period=soon"}, "invalid argument"},
 		"bad options":          {[]string{"--concurrent-job-syncs=-1", "--max-uncounted-pods=-1"}, "; "},
-		"drop-in and its own":  {[]string{"--drop-in", "--managed-by=x"}, "--drop-in chooses"},
+		"drop-in and its own":  {[]string{"--drop-in", "--managed-by=x"}, "--drop-in sets"},
 		"no kubeconfig":        {nil, "set --kubeconfig or $KUBECONFIG"},
 		"kubeconfig not there": {[]string{"--kubeconfig=" + filepath.Join(t.TempDir(), "none")}, "no such file"},
 	} {

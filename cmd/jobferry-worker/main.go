@@ -31,7 +31,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	// The fields' managers are half of a small Pod, and nobody looks at them.
+	// managedFields are half of a small Pod, and unused.
 	mgr, err := flags.Manager(newScheme(), cache.Options{DefaultTransform: cache.TransformStripManagedFields()})
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,7 +104,7 @@ func (s *jobSync) untrack(ctx context.Context, pods []*corev1.Pod) (sets.Set[typ
 			untracked.Insert(p.UID)
 		}
 	}
-	return untracked, firstOf(errs)
+	return untracked, cmp.Or(errs...)
 }
 
 // write sends a status, its events and its metrics. It fails if the Job has changed since it was
@@ -144,16 +145,7 @@ func parallel(n int, do func(int) error) []error {
 	return errs
 }
 
-// firstOf returns one error only: a thousand similar failures would fill the log.
-func firstOf(errs []error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
+// failures counts the requests that failed.
 func failures(errs []error) int {
 	n := 0
 	for _, err := range errs {

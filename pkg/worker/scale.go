@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -23,7 +24,7 @@ func (s *jobSync) createPods(ctx context.Context, pods []*corev1.Pod, why plan.C
 		failed := failures(errs)
 		created += len(batch) - failed
 		s.metrics.podsCreated(why, len(batch)-failed, failed)
-		if err := firstOf(errs); err != nil {
+		if err := cmp.Or(errs...); err != nil {
 			return created, ignoreNamespaceTerminating(err)
 		}
 	}
@@ -59,7 +60,7 @@ func (s *jobSync) deletePods(ctx context.Context, deletions []plan.Deletion) (se
 			deleted.Insert(d.Pod.UID)
 		}
 	}
-	return deleted, firstOf(errs)
+	return deleted, cmp.Or(errs...)
 }
 
 func (s *jobSync) deletePod(ctx context.Context, d plan.Deletion) error {

@@ -48,7 +48,7 @@ func (f *facts) sortIndexes() indexes {
 	return x
 }
 
-// indexesWhere are those of the tracked Pods of which that is true.
+// indexesWhere are the indexes of the tracked Pods for which is returns true.
 func (f *facts) indexesWhere(is func(*pod) bool) intervals.Set {
 	return indexesOf(filter(f.pods, func(p *pod) bool { return p.tracked && f.valid(p) && is(p) }))
 }

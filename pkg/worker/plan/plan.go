@@ -18,7 +18,7 @@ import (
 // Snapshot is all a sync knows. Nothing in it is changed.
 type Snapshot struct {
 	Job     *batchv1.Job
-	Pods    []*corev1.Pod // those the Job controls, see Claim
+	Pods    []*corev1.Pod // those the Job controls, see OwnershipOf
 	Pending Pending
 	// Backoff is what the last sync's plan said, nil if there was none since the controller was
 	// started.
@@ -31,7 +31,7 @@ type Snapshot struct {
 // Event is to be recorded on the Job.
 type Event struct{ Type, Reason, Message string }
 
-// Plan is what a sync does first. The Job is left alone if it's empty.
+// Plan is what a sync does first; an empty one changes no Pod.
 type Plan struct {
 	Delete       []Deletion
 	Create       []*corev1.Pod
@@ -45,8 +45,7 @@ type Plan struct {
 	outcome *outcome
 }
 
-// facts are what the rules look at. They are gathered once, by gather; next is the status in the
-// making.
+// facts are the input of the rules. gather makes them once; next is the status in the making.
 type facts struct {
 	job     *batchv1.Job
 	options Options
@@ -80,9 +79,9 @@ func Compute(s Snapshot, o Options) *Plan {
 	p.outcome = f.decideOutcome()
 	switch {
 	case p.outcome != nil:
-		// After a success the rest isn't needed: it's given up before it's deleted. Otherwise a
-		// controller that is killed in between would take the deleted for failed, and with them
-		// perhaps the Job.
+		// After a success the remaining Pods are untracked before they're deleted. Otherwise a
+		// controller that is killed in between would count the deleted ones as failed, which might
+		// fail the Job.
 		for _, a := range f.active {
 			p.Delete = append(p.Delete, Deletion{Pod: a.Pod, Untrack: !p.outcome.failed()})
 		}
@@ -113,7 +112,7 @@ func gather(s Snapshot, o Options) *facts {
 	}
 	f.listed = sets.New(f.next.UncountedTerminatedPods.Succeeded...).Insert(f.next.UncountedTerminatedPods.Failed...)
 	if f.indexed {
-		// Of Pods that are alike in all else, those of the lowest indexes are counted, and deleted,
+		// Of Pods that are equal in all else, those with the lowest indexes are counted and deleted
 		// first.
 		slices.SortStableFunc(f.pods, func(a, b *pod) int { return a.index - b.index })
 	}
