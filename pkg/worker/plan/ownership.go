@@ -18,8 +18,8 @@ type Ownership struct {
 	Release []*corev1.Pod
 }
 
-// OwnershipOf sorts the Pods that the Job or nobody controls. A Job that is being deleted neither
-// adopts nor releases Pods.
+// OwnershipOf sorts the Pods of the Job and those without a controller. A Job that is being deleted
+// neither adopts nor releases Pods.
 func OwnershipOf(job *batchv1.Job, pods []*corev1.Pod, pending Pending, finalizer string) (Ownership, error) {
 	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
 	if err != nil {
@@ -34,7 +34,7 @@ func OwnershipOf(job *batchv1.Job, pods []*corev1.Pod, pending Pending, finalize
 		case controller == nil && matches && !deleting && !p.deleted:
 			o.Adopt = append(o.Adopt, p.Pod)
 		case controller == nil || controller.UID != job.UID:
-			// another controller's, or nobody's
+			// another controller's, or no match
 		case matches && p.active() && !p.tracked && !deleting:
 			o.Adopt = append(o.Adopt, p.Pod)
 		case matches:

@@ -154,10 +154,10 @@ func TestCreateReason(t *testing.T) {
 		pods []*corev1.Pod
 		want CreateReason
 	}{
-		{"the first Pods", aJob(), nil, CreateNew},
-		{"after a failure", aJob(), []*corev1.Pod{aPod("a", failed)}, RecreateTerminatingOrFailed},
-		{"while one terminates", aJob(policy()), []*corev1.Pod{gone}, RecreateTerminatingOrFailed},
-		{"only failed ones", aJob(onlyFailedReplaced), []*corev1.Pod{aPod("a", failed)}, RecreateFailed},
+		{"the first Pods", aJob(), nil, createNew},
+		{"after a failure", aJob(), []*corev1.Pod{aPod("a", failed)}, recreateTerminatingOrFailed},
+		{"while one terminates", aJob(policy()), []*corev1.Pod{gone}, recreateTerminatingOrFailed},
+		{"only failed ones", aJob(onlyFailedReplaced), []*corev1.Pod{aPod("a", failed)}, recreateFailed},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			if got := Compute(snap(row.job, 0, row.pods...), testOptions).CreateReason; got != row.want {
@@ -167,7 +167,7 @@ func TestCreateReason(t *testing.T) {
 	}
 }
 
-func TestClaim(t *testing.T) {
+func TestOwnership(t *testing.T) {
 	orphan := func(p *corev1.Pod) { p.OwnerReferences = nil }
 	stranger := func(p *corev1.Pod) { p.OwnerReferences[0].UID = "another" }
 	relabelled := func(p *corev1.Pod) { p.Labels = map[string]string{"job": "else"} }

@@ -12,9 +12,9 @@ type Action string
 
 const (
 	Reconciling Action = "reconciling" // the Job is ending, or being deleted
-	Tracking    Action = "tracking"    // the number of Pods was right
-	PodsCreated Action = "pods_created"
-	PodsDeleted Action = "pods_deleted"
+	tracking    Action = "tracking"    // the number of Pods was right
+	podsCreated Action = "pods_created"
+	podsDeleted Action = "pods_deleted"
 )
 
 // Deletion is a Pod to be deleted.
@@ -35,9 +35,9 @@ func (f *facts) scale(p *Plan) {
 		surplus = surplus[:limit]
 		p.More = true
 	}
-	p.Action = Tracking
+	p.Action = tracking
 	if len(surplus) > 0 || f.stopped() {
-		p.Action = PodsDeleted
+		p.Action = podsDeleted
 		for _, d := range surplus {
 			p.Delete = append(p.Delete, Deletion{Pod: d.Pod, Untrack: true})
 		}
@@ -47,7 +47,7 @@ func (f *facts) scale(p *Plan) {
 		active += f.terminating
 	}
 	if missing := int(want - active); missing > 0 {
-		p.Action = PodsCreated
+		p.Action = podsCreated
 		f.grow(p, missing)
 	}
 }

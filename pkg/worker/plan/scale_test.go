@@ -58,7 +58,7 @@ func TestScale(t *testing.T) {
 		{"nor with a podFailurePolicy", aJob(sized(2, 5), policy()), pods(aPod("a", running, deletedAt(-60)), aPod("b", running)), 0, nil},
 		{"indexed: a second Pod of an index goes", aJob(sized(2, 2), indexed), pods(aPod("a", index(0), running), aPod("b", index(0)), aPod("c", index(1))), 0, []string{"b"}},
 		{"indexed: Pods without a usable index go", aJob(sized(3, 3), indexed), pods(aPod("a", index(0)), aPod("b"), aPod("c", index(3))), 0, []string{"b", "c"}},
-		{"a Pod nobody released runs on", aJob(sized(2, 2)), pods(aPod("a", running, untracked)), 1, nil},
+		{"an untracked Pod runs on", aJob(sized(2, 2)), pods(aPod("a", running, untracked)), 1, nil},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			p := Compute(snap(row.job, 0, row.pods...), testOptions)

@@ -33,18 +33,18 @@ func (f *facts) tally(before, after *batchv1.JobStatus) Tally {
 type CreateReason string
 
 const (
-	CreateNew                   CreateReason = "new"
-	RecreateFailed              CreateReason = "recreate_failed"
-	RecreateTerminatingOrFailed CreateReason = "recreate_terminating_or_failed"
+	createNew                   CreateReason = "new"
+	recreateFailed              CreateReason = "recreate_failed"
+	recreateTerminatingOrFailed CreateReason = "recreate_terminating_or_failed"
 )
 
 func (f *facts) createReason() CreateReason {
 	onlyFailed := ptr.Deref(f.job.Spec.PodReplacementPolicy, batchv1.TerminatingOrFailed) == batchv1.Failed
 	switch {
 	case onlyFailed && f.failed > 0:
-		return RecreateFailed
+		return recreateFailed
 	case f.failed > 0 || f.terminating > 0:
-		return RecreateTerminatingOrFailed
+		return recreateTerminatingOrFailed
 	}
-	return CreateNew
+	return createNew
 }
