@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,25 +15,27 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Parameters that say which container is meant.
+// Parameters that choose a container.
 const (
 	paramPod       = "pod"
 	paramIndex     = "index"
 	paramContainer = "container"
 )
 
+var podParams = []string{paramPod, paramIndex, paramContainer}
+
 // defaultContainer is kubectl's annotation for Pods with several containers.
 const defaultContainer = "kubectl.kubernetes.io/default-container"
 
-// wanted says which Pod of a Job, and which container of it, a user means.
-type wanted struct {
+// podChoice is which Pod of a Job, and which container of it, a user chooses.
+type podChoice struct {
 	pod       string // its name; empty: any
 	index     string // completion index; empty: any
 	container string // empty: the Pod's default
 }
 
-func parseWanted(query url.Values) (wanted, error) {
-	w := wanted{pod: query.Get(paramPod), index: query.Get(paramIndex), container: query.Get(paramContainer)}
+func parsePodChoice(query url.Values) (podChoice, error) {
+	w := podChoice{pod: query.Get(paramPod), index: query.Get(paramIndex), container: query.Get(paramContainer)}
 	switch {
 	case w.pod != "" && w.index != "":
 		return w, apierrors.NewBadRequest("pod and index: only one of them can be given")
@@ -51,16 +54,16 @@ func parseWanted(query url.Values) (wanted, error) {
 	return w, nil
 }
 
-// said is the choice in words.
-func (w wanted) said() string {
+// describe returns the choice in words, for a message.
+func (w podChoice) describe() string {
 	if w.index != "" {
 		return " of index " + w.index
 	}
 	return ""
 }
 
-// selector narrows a Job's selector to what is wanted.
-func (w wanted) selector(job *batchv1.Job) (string, error) {
+// selector narrows a Job's selector to the choice.
+func (w podChoice) selector(job *batchv1.Job) (string, error) {
 	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
 	if err != nil {
 		return "", err
@@ -75,11 +78,10 @@ func (w wanted) selector(job *batchv1.Job) (string, error) {
 	return narrowed, nil
 }
 
-// rank says how well a Pod serves a purpose when the user names none; a higher one wins, among
-// equals the newest Pod.
+// rank orders Pods for a user who names none: the highest wins, among equals the newest Pod.
 type rank func(*corev1.Pod) int
 
-// forLog prefers Pods that have something to say.
+// forLog prefers Pods that have started.
 func forLog(p *corev1.Pod) int {
 	if p.Status.Phase == corev1.PodPending {
 		return 0
@@ -87,7 +89,7 @@ func forLog(p *corev1.Pod) int {
 	return 1
 }
 
-// forExec prefers Pods in which something runs.
+// forExec prefers Pods that run.
 func forExec(p *corev1.Pod) int {
 	switch {
 	case p.Status.Phase != corev1.PodRunning:
@@ -99,7 +101,7 @@ func forExec(p *corev1.Pod) int {
 	}
 }
 
-// better says whether a is the better choice than b.
+// better reports whether a ranks before b.
 func (r rank) better(a, b *corev1.Pod) bool {
 	return cmp.Or(
 		cmp.Compare(r(a), r(b)),
@@ -108,7 +110,7 @@ func (r rank) better(a, b *corev1.Pod) bool {
 	) > 0
 }
 
-// containerOf decides for a container of a Pod, as kubectl does, but never guesses.
+// containerOf chooses a container of a Pod as kubectl does, but never guesses.
 func containerOf(pod *corev1.Pod, asked string) (string, error) {
 	var names []string
 	for i := range pod.Spec.InitContainers {
@@ -120,20 +122,12 @@ func containerOf(pod *corev1.Pod, asked string) (string, error) {
 	for i := range pod.Spec.EphemeralContainers {
 		names = append(names, pod.Spec.EphemeralContainers[i].Name)
 	}
-	has := func(name string) bool {
-		for _, n := range names {
-			if n == name {
-				return true
-			}
-		}
-		return false
-	}
 	switch byDefault := pod.Annotations[defaultContainer]; {
-	case asked != "" && has(asked):
+	case slices.Contains(names, asked):
 		return asked, nil
 	case asked != "":
 		return "", apierrors.NewBadRequest(fmt.Sprintf("container: Pod %q has no %q, but %s", pod.Name, asked, strings.Join(names, ", ")))
-	case has(byDefault):
+	case slices.Contains(names, byDefault):
 		return byDefault, nil
 	case len(pod.Spec.Containers) == 1:
 		return pod.Spec.Containers[0].Name, nil

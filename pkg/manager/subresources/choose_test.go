@@ -68,7 +68,7 @@ func TestContainerOf(t *testing.T) {
 }
 
 func TestWantedSelector(t *testing.T) {
-	w, err := parseWanted(url.Values{"index": {"007"}})
+	w, err := parsePodChoice(url.Values{"index": {"007"}})
 	if err != nil {
 		t.Fatal(err)
 	}

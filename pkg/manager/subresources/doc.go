@@ -1,7 +1,7 @@
-// Package subresources serves what the hub can't know of a Job that runs elsewhere: its Pods, their
-// logs and events, the mirror, and commands in its containers. It's an aggregated API, so that
-// users need nothing but the hub: their kubectl, their hub user, and RBAC of the hub. No user ever
-// holds credentials of a worker.
+// Package subresources serves what the hub doesn't know about a Job: its Pods, their logs and
+// events, the mirror, and commands in its containers. It's an aggregated API: users need only the
+// hub, with their kubectl, their hub user and the hub's RBAC. No user holds credentials of a
+// worker.
 //
 //	user ─▶ hub API server ─▶ authenticate ─▶ authorize ─▶ limit ─▶ find ─▶ pods, log, events, mirror, exec
 //	        (its RBAC first)   front proxy's   SubjectAccess- per     │               │
@@ -11,49 +11,48 @@
 //
 // # Words
 //
-//	subresource  one row of the table in subresource.go: name, verb, handler
-//	finder       from a hub Job to its mirror: placement, worker, proof of ownership
+//	subresource  one row of the table in subresource.go: name, verb, parameters, handler
+//	location     a mirror that is proven to be the hub Job's, and the link to its worker
 //	link         a light connection to one worker: no cache, no goroutine, no probe
 //	stream       a request without an end of its own: a log, a command
 //
-// # Who may do what
+// # Authentication and authorization
 //
-// Requests are accepted from the hub's front proxy alone, known by a certificate of the authority
-// in kube-system/extension-apiserver-authentication, and for the user that it names. Impersonation
-// is therefore the hub's business. Nobody can come with a token or certificate of their own: a hub
-// credential has no reason to pass through the manager's memory. The hub API server has authorized
-// the request before it came here; it's authorized once more, by a SubjectAccessReview, because the
-// verb may be another one (a command needs create, whatever the method), and because trust in one
-// proxy is little trust.
+// Only the hub's front proxy may send requests, for the user that it names. It's authenticated by a
+// certificate of the authority in kube-system/extension-apiserver-authentication. So impersonation
+// is decided on the hub, and no token or certificate of a user passes through the manager. The
+// hub's API server has authorized a request before. A SubjectAccessReview authorizes it once more:
+// the verb may differ (a command needs create, whatever the HTTP method), and the proxy needn't be
+// trusted alone.
 //
-// What is read in a worker belongs to the mirror of exactly this hub Job: the mirror carries the
-// hub Job's UID (mirror.Owns), a Pod has the mirror as its controller. The name of any other Pod is
-// not found.
+// The server returns only what belongs to the mirror of exactly this hub Job: the mirror carries
+// the hub Job's UID (mirror.Owns), and a Pod has the mirror as its controller. Any other Pod is not
+// found.
 //
-// # What comes from a worker
+// # Responses of a worker
 //
-// Objects are decoded and encoded again, and bounded in size; of headers only what a protocol needs
-// passes, in either direction; redirects aren't followed; a worker's refusal of the manager is
-// never shown as a refusal of the user. A log that breaks off (the worker's connection, a shutdown)
-// breaks the client's connection too: it must not look like the log's end.
+// Objects are decoded and encoded again, and bounded in size. Only the headers pass that a protocol
+// needs, in either direction. Redirects aren't followed. A worker's refusal of the manager is never
+// shown as a refusal of the user. When a log breaks off (the worker's connection, a shutdown), the
+// client's connection breaks, too: it must not look like the log's end.
 //
 // # Every replica serves
 //
-// The registry of package clusters lives in the leader. A Service spreads requests over all
-// replicas, so each has links of its own, made on demand from the same Secrets by the same rules
-// (clusters.NewTransport), and dropped when idle. Whether a worker is in touch is read from its
-// WorkerCluster: nobody waits for one that is known to be lost, and for one that hangs no longer
-// than RequestTimeout.
+// The registry of package clusters exists in the leader only, and a Service spreads requests over
+// all replicas. So each replica has links of its own. It makes them on demand from the same Secrets
+// by the same rules (clusters.NewTransport), and drops them when idle. The WorkerCluster tells
+// whether a worker is reachable: no request waits for one that is lost, and a request to one that
+// hangs ends after RequestTimeout.
 //
 // # Trade-offs
 //
-// A mux with three filters, not k8s.io/apiserver's generic server: that one has storage, admission,
-// OpenAPI builders and flow control for resources, of which subresources that only read through use
-// nothing; as it is, the API takes 5 MB of the manager's memory while nobody asks. Authentication
-// is the library's; the SubjectAccessReview isn't, because the library's authorizer compiles a CEL
-// environment for match conditions that we don't have, and caches answers: without a cache a
-// withdrawn role counts at once, for one request to the hub.
+// The server is a mux with three filters, not k8s.io/apiserver's generic server, whose storage,
+// admission, OpenAPI builders and flow control these subresources don't need: the API takes 5 MB of
+// memory at rest. Authentication is k8s.io/apiserver's. The SubjectAccessReview isn't: the
+// library's authorizer compiles a CEL environment for match conditions, of which there are none,
+// and caches decisions. Without a cache a withdrawn role has effect at once, for one request to the
+// hub.
 //
-// Hub Job, WorkerCluster and Secret are read from the API server for each request, not from a
-// cache: replicas that don't lead have none, and people who read logs are few.
+// The server reads the hub Job, the WorkerCluster and the Secret from the API server for each
+// request: replicas that don't lead have no cache, and few users read logs.
 package subresources

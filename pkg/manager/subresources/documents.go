@@ -10,16 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// openAPI describes the calls and their parameters, for OpenAPI v3.
+// openAPI describes the subresources and their parameters, in OpenAPI v3.
 //
 //go:embed openapi.json
 var openAPI []byte
 
 const openAPIPath = "/openapi/v3" + apiRoot
 
-// documents are what an API server says of itself: discovery and OpenAPI, which the hub's API
-// server gathers from all it aggregates. They hold no secrets, so whoever comes by the front proxy
-// may read them.
+// documents are discovery and OpenAPI, which the hub's API server aggregates. They hold no secrets,
+// so every user may read them.
 func documents() map[string]any {
 	groups := metav1.APIGroupList{TypeMeta: metav1.TypeMeta{Kind: "APIGroupList", APIVersion: "v1"}, Groups: []metav1.APIGroup{group()}}
 	groups.Groups[0].TypeMeta = metav1.TypeMeta{}
@@ -41,7 +40,7 @@ func group() metav1.APIGroup {
 	}
 }
 
-// resources has no jobs by themselves: those are batch/v1's.
+// resources lists the subresources, and not jobs: those are batch/v1's.
 func resources() metav1.APIResourceList {
 	list := metav1.APIResourceList{
 		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
@@ -60,15 +59,14 @@ func resources() metav1.APIResourceList {
 	return list
 }
 
-// openAPIIndex leads to the description of the one version.
+// openAPIIndex links to openAPI.
 func openAPIIndex() any {
 	return map[string]any{"paths": map[string]any{
 		"apis/" + Group + "/" + Version: map[string]string{"serverRelativeURL": openAPIPath + "?hash=" + documentHash(openAPI)},
 	}}
 }
 
-// openAPIv2 says that there is nothing for clients that don't know version 3, which are older than
-// what a hub can be.
+// openAPIv2 is empty: clients that don't know version 3 are older than any supported hub.
 func openAPIv2() any {
 	return map[string]any{
 		"swagger": "2.0",
@@ -77,7 +75,7 @@ func openAPIv2() any {
 	}
 }
 
-// documentHash changes with the content, by which the hub knows that it has it.
+// documentHash tells the hub whether it has the present content.
 func documentHash(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])

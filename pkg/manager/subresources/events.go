@@ -13,20 +13,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Bounds of what is read for an answer, and of the answer.
+// Bounds of what is read for a response, and of the response.
 const (
-	eventsPerPage = 500
-	maxEventPages = 40
-	maxEvents     = 2000
+	eventsPerChunk = 500
+	maxEventChunks = 40
+	maxEvents      = 2000
 )
 
-// events answers with the events of the mirror and its Pods, oldest first; of many, with the
-// newest.
-func (h *handler) events(w *answer, r *http.Request, c *call) error {
-	if err := only(c.query); err != nil {
-		return err
-	}
-	at, err := h.find.find(r.Context(), c.key)
+// events responds with the newest events of the mirror and its Pods, oldest first.
+func (h *handler) events(w *responseWriter, r *http.Request, req *request) error {
+	at, err := h.find.find(r.Context(), req.key)
 	if err != nil {
 		return err
 	}
@@ -39,7 +35,7 @@ func (h *handler) events(w *answer, r *http.Request, c *call) error {
 	return nil
 }
 
-func (at *home) collectEvents(ctx context.Context) ([]corev1.Event, error) {
+func (at *location) collectEvents(ctx context.Context) ([]corev1.Event, error) {
 	pods, err := at.podUIDs(ctx)
 	if err != nil {
 		return nil, err
@@ -54,46 +50,46 @@ func (at *home) collectEvents(ctx context.Context) ([]corev1.Event, error) {
 	return append(found, ofPods...), err
 }
 
-// podUIDs are the mirror's Pods. Their events can't be told from others' by name: a Job's name may
-// begin like another's.
-func (at *home) podUIDs(ctx context.Context) (map[types.UID]bool, error) {
+// podUIDs identify the Pods whose events are the Job's. Their names don't: a Job's name may be the
+// prefix of another's.
+func (at *location) podUIDs(ctx context.Context) (map[types.UID]bool, error) {
 	uids := map[types.UID]bool{}
-	err := at.eachPage(ctx, wanted{}, func(page *corev1.PodList) error {
-		for i := range page.Items {
-			uids[page.Items[i].UID] = true
+	err := at.eachChunk(ctx, podChoice{}, func(chunk *corev1.PodList) error {
+		for i := range chunk.Items {
+			uids[chunk.Items[i].UID] = true
 		}
 		return nil
 	})
 	return uids, err
 }
 
-// listEvents lists the events of the Job's namespace that are of interest.
-func (at *home) listEvents(ctx context.Context, narrow fields.Set, ours func(*corev1.Event) bool) ([]corev1.Event, error) {
+// listEvents lists those events of the Job's namespace that ours accepts.
+func (at *location) listEvents(ctx context.Context, narrow fields.Set, ours func(*corev1.Event) bool) ([]corev1.Event, error) {
 	var found []corev1.Event
-	options := metav1.ListOptions{FieldSelector: narrow.AsSelector().String(), Limit: eventsPerPage}
-	for range maxEventPages {
-		page, err := at.eventPage(ctx, options)
+	options := metav1.ListOptions{FieldSelector: narrow.AsSelector().String(), Limit: eventsPerChunk}
+	for range maxEventChunks {
+		chunk, err := at.eventChunk(ctx, options)
 		if err != nil {
 			return nil, fromWorker(at.worker, "listing events", err)
 		}
-		for i := range page.Items {
-			if ours(&page.Items[i]) {
-				page.Items[i].ManagedFields = nil
-				found = append(found, page.Items[i])
+		for i := range chunk.Items {
+			if ours(&chunk.Items[i]) {
+				chunk.Items[i].ManagedFields = nil
+				found = append(found, chunk.Items[i])
 			}
 		}
 		if len(found) > 2*maxEvents {
 			found = newest(found).Items
 		}
-		if page.Continue == "" {
+		if chunk.Continue == "" {
 			break
 		}
-		options.Continue = page.Continue
+		options.Continue = chunk.Continue
 	}
 	return found, nil
 }
 
-func (at *home) eventPage(ctx context.Context, options metav1.ListOptions) (*corev1.EventList, error) {
+func (at *location) eventChunk(ctx context.Context, options metav1.ListOptions) (*corev1.EventList, error) {
 	ctx, cancel := context.WithTimeout(ctx, at.timeout)
 	defer cancel()
 	return at.core.Events(at.job.Namespace).List(ctx, options)
@@ -110,7 +106,7 @@ func newest(events []corev1.Event) *corev1.EventList {
 	}
 }
 
-// lastSeen is when an event last happened; which field tells depends on who wrote it.
+// lastSeen is when an event last happened; the field depends on the writer.
 func lastSeen(e *corev1.Event) time.Time {
 	switch {
 	case e.Series != nil:

@@ -16,14 +16,13 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// exec connects a client with a command in a container. What they say to each other is between them
-// and the worker's API server.
-func (h *handler) exec(w *answer, r *http.Request, c *call) error {
-	which, options, err := parseExec(r, c.query)
+// exec connects a client with a command in a container. The manager doesn't interpret the streams.
+func (h *handler) exec(w *responseWriter, r *http.Request, req *request) error {
+	which, options, err := parseExec(r, req.query)
 	if err != nil {
 		return err
 	}
-	at, err := h.find.find(r.Context(), c.key)
+	at, err := h.find.find(r.Context(), req.key)
 	if err != nil {
 		return err
 	}
@@ -41,25 +40,24 @@ func (h *handler) exec(w *answer, r *http.Request, c *call) error {
 	options.Set(paramContainer, container)
 	w.Header().Set(WorkerHeader, at.worker)
 	w.Header().Set(PodHeader, pod.Name)
-	h.logger.Info("command starts", "job", c.key, "worker", at.worker, "pod", pod.Name, "container", container)
+	h.logger.Info("command starts", "job", req.key, "worker", at.worker, "pod", pod.Name, "container", container)
 	target := at.url(options, "api/v1/namespaces", pod.Namespace, "pods", pod.Name, "exec")
 	return h.connect(w, r, at, target)
 }
 
-// parseExec reads the parameters of a command: those of core/v1 PodExecOptions, and which Pod. It
-// answers with those for the worker, without the container.
-func parseExec(r *http.Request, query url.Values) (wanted, url.Values, error) {
-	streams := []string{"stdin", "stdout", "stderr", "tty"}
-	if err := only(query, append([]string{paramPod, paramIndex, paramContainer, "command"}, streams...)...); err != nil {
-		return wanted{}, nil, err
-	}
-	which, err := parseWanted(query)
+// execStreams are parameters of core/v1 PodExecOptions.
+var execStreams = []string{"stdin", "stdout", "stderr", "tty"}
+
+// parseExec parses the parameters of a command: those of core/v1 PodExecOptions, and the choice of
+// a Pod. It returns the parameters for the worker, without the container.
+func parseExec(r *http.Request, query url.Values) (podChoice, url.Values, error) {
+	which, err := parsePodChoice(query)
 	if err != nil {
-		return wanted{}, nil, err
+		return podChoice{}, nil, err
 	}
-	read := &reader{query: query}
+	read := &paramParser{query: query}
 	options := url.Values{"command": query["command"]}
-	for _, name := range streams {
+	for _, name := range execStreams {
 		options.Set(name, strconv.FormatBool(read.flag(name)))
 	}
 	on := func(name string) bool { return options.Get(name) == "true" }
@@ -76,8 +74,8 @@ func parseExec(r *http.Request, query url.Values) (wanted, url.Values, error) {
 	return which, options, read.err
 }
 
-// Headers that pass: what the two protocols need. No header of the user's goes to the worker
-// besides, nor any of the worker's to the user.
+// These are the only headers that pass between the user and the worker: the two protocols need
+// them.
 var (
 	upgradeRequestHeaders = []string{"Connection", "Upgrade", "Sec-WebSocket-Key", "Sec-WebSocket-Version",
 		"Sec-WebSocket-Protocol", "Sec-WebSocket-Extensions", "X-Stream-Protocol-Version"}
@@ -95,10 +93,10 @@ func pick(from http.Header, names []string) http.Header {
 	return picked
 }
 
-// connect tunnels the connection to the worker's API server, and returns when it has ended.
-func (h *handler) connect(w *answer, r *http.Request, at *home, target *url.URL) error {
-	dog := newWatchdog(r.Context(), h.options.RequestTimeout)
-	defer dog.end()
+// connect proxies the connection to the worker's API server until it ends.
+func (h *handler) connect(w *responseWriter, r *http.Request, at *location, target *url.URL) error {
+	stall := newStallTimer(r.Context(), h.options.RequestTimeout)
+	defer stall.end()
 	var refused error
 	tunnel := &httputil.ReverseProxy{
 		Transport: at.send,
@@ -107,7 +105,7 @@ func (h *handler) connect(w *answer, r *http.Request, at *home, target *url.URL)
 			p.Out.Header = pick(p.Out.Header, upgradeRequestHeaders)
 		},
 		ModifyResponse: func(resp *http.Response) error {
-			dog.leash() // from here on it takes as long as it takes
+			stall.disable() // a command may take any time
 			if resp.StatusCode != http.StatusSwitchingProtocols {
 				return upgradeRefused(resp)
 			}
@@ -116,21 +114,21 @@ func (h *handler) connect(w *answer, r *http.Request, at *home, target *url.URL)
 			return nil
 		},
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { refused = err },
-		ErrorLog:     stdlog.New(io.Discard, "", 0), // connections that end, however
+		ErrorLog:     stdlog.New(io.Discard, "", 0), // of connections that end in any way
 	}
-	tunnel.ServeHTTP(w, r.WithContext(dog.ctx))
+	tunnel.ServeHTTP(w, r.WithContext(stall.ctx))
 	if refused == nil {
 		return nil
 	}
 	if w.code != 0 {
 		return fmt.Errorf("exec in worker %q: %w", at.worker, refused)
 	}
-	return fromWorker(at.worker, "exec", dog.reason(refused))
+	return fromWorker(at.worker, "exec", stall.reason(refused))
 }
 
-// upgradeRefused reads what the worker says instead of switching protocols.
+// upgradeRefused returns the error in a response that doesn't switch protocols.
 func upgradeRefused(resp *http.Response) error {
-	body, err := io.ReadAll(resp.Body) // bounded by the link
+	body, err := io.ReadAll(resp.Body) // limited by the transport
 	if err != nil {
 		return err
 	}

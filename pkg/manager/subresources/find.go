@@ -17,7 +17,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// finder goes from a hub Job to its mirror.
+// finder finds the mirror of a hub Job.
 type finder struct {
 	hub     client.Reader
 	origin  v1alpha1.Origin
@@ -25,16 +25,16 @@ type finder struct {
 	links   *links
 }
 
-// home is where a Job runs: a mirror that is proved to be the hub Job's, and the way to its worker.
-type home struct {
+// location is a mirror that is proven to be the hub Job's, and the connection to its worker.
+type location struct {
 	*link
-	job *batchv1.Job
-	// timeout is for one request.
-	timeout time.Duration
+	job     *batchv1.Job
+	timeout time.Duration // of one request
 }
 
-// find finds a hub Job's home, or answers with an API status error that says why it has none.
-func (f *finder) find(ctx context.Context, key types.NamespacedName) (*home, error) {
+// find returns the location of a hub Job's mirror, or an API status error that says why there is
+// none.
+func (f *finder) find(ctx context.Context, key types.NamespacedName) (*location, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	job := &batchv1.Job{}
@@ -59,11 +59,10 @@ func (f *finder) find(ctx context.Context, key types.NamespacedName) (*home, err
 	if mirror.Owns(f.origin, job.UID, found) != mirror.Ours {
 		return nil, noMirror(job, worker)
 	}
-	return &home{link: l, job: found, timeout: f.timeout}, nil
+	return &location{link: l, job: found, timeout: f.timeout}, nil
 }
 
-// fromHub is for reads of the hub: what isn't there is for the user to know, the rest is between
-// the manager and the hub.
+// fromHub turns an error of a request to the hub into one for the user.
 func fromHub(what string, err error) error {
 	if apierrors.IsNotFound(err) {
 		return err
@@ -71,7 +70,7 @@ func fromHub(what string, err error) error {
 	return apierrors.NewInternalError(fmt.Errorf("the hub doesn't answer for %s: %s", what, clean(err.Error())))
 }
 
-// placement is the worker of a hub Job, or why there is none.
+// placement returns the worker of a hub Job, or an error that says why there is none.
 func placement(job *batchv1.Job) (worker string, err error) {
 	worker = job.Annotations[v1alpha1.AnnotationCluster]
 	switch {
@@ -90,7 +89,7 @@ func placement(job *batchv1.Job) (worker string, err error) {
 	}
 }
 
-// noMirror says why there is nothing at the place where the Job should be.
+// noMirror returns an error that says why the Job's worker has no mirror of it.
 func noMirror(job *batchv1.Job, worker string) error {
 	switch from := job.Annotations[v1alpha1.AnnotationMovedFrom]; {
 	case mirror.Finished(job):
@@ -101,4 +100,17 @@ func noMirror(job *batchv1.Job, worker string) error {
 		return notYet("Job %q is placed on worker %q, and hasn't started there yet: try again, or see kubectl describe job %s",
 			job.Name, worker, job.Name)
 	}
+}
+
+// mirror responds with the mirror as it is in the worker.
+func (h *handler) mirror(w *responseWriter, r *http.Request, req *request) error {
+	at, err := h.find.find(r.Context(), req.key)
+	if err != nil {
+		return err
+	}
+	at.job.TypeMeta = metav1.TypeMeta{Kind: "Job", APIVersion: batchv1.SchemeGroupVersion.String()}
+	at.job.ManagedFields = nil
+	w.Header().Set(WorkerHeader, at.worker)
+	writeJSON(w, http.StatusOK, at.job)
+	return nil
 }

@@ -25,15 +25,15 @@ const (
 	allowedNames        = "requestheader-allowed-names"
 )
 
-// userSource says whose request it is.
-type userSource interface {
-	// userOf answers with nil if nobody vouches for the request.
-	userOf(*http.Request) user.Info
+// userAuthenticator finds the user of a request.
+type userAuthenticator interface {
+	// authenticate returns nil if the request has no authenticated user.
+	authenticate(*http.Request) user.Info
 }
 
-// frontProxy takes the hub API server's word for the user, when it's the hub API server that says
-// so. What it recognizes it by is followed in the hub: rotated authorities count at once, and
-// before there is one, nobody is let in.
+// frontProxy trusts the user headers of requests with the front proxy's client certificate. It
+// watches the front proxy's authority on the hub: a rotated one has effect at once, and until there
+// is one, all requests are refused.
 type frontProxy struct {
 	authenticator authenticator.Request
 	authority     *dynamiccertificates.ConfigMapCAController
@@ -60,7 +60,7 @@ func newFrontProxy(hub kubernetes.Interface) (*frontProxy, error) {
 	}, nil
 }
 
-// run follows the ConfigMap until the context ends.
+// run watches the ConfigMap until the context ends.
 func (f *frontProxy) run(ctx context.Context) {
 	var both sync.WaitGroup
 	both.Go(func() { f.authority.Run(ctx, 1) })
@@ -68,10 +68,10 @@ func (f *frontProxy) run(ctx context.Context) {
 	both.Wait()
 }
 
-func (f *frontProxy) userOf(r *http.Request) user.Info {
+func (f *frontProxy) authenticate(r *http.Request) user.Info {
 	answer, ok, err := f.authenticator.AuthenticateRequest(r)
 	if err != nil || !ok {
-		return nil // why isn't told to who isn't known
+		return nil // the reason isn't for an unknown client
 	}
 	return answer.User
 }

@@ -10,28 +10,28 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
-// parts are whom a handler asks.
-type parts struct {
-	authenticate userSource
-	authorize    rights
+// backends are what a handler needs besides options.
+type backends struct {
+	authenticate userAuthenticator
+	authorize    authorizer
 	find         *finder
 }
 
-// handler answers requests.
+// handler serves the API.
 type handler struct {
-	parts
+	backends
 	options  Options
 	logger   logr.Logger
-	metrics  *meter
+	metrics  *serverMetrics
 	streams  *limiter
 	requests *limiter
-	// stopping ends all streams.
+	// stopping is cancelled to end all streams.
 	stopping context.Context
 }
 
-func newHandler(s *server, p parts) http.Handler {
+func newHandler(s *server, b backends) http.Handler {
 	h := &handler{
-		parts: p, options: s.options, logger: s.log, metrics: s.metrics, stopping: s.stopping,
+		backends: b, options: s.options, logger: s.log, metrics: s.metrics, stopping: s.stopping,
 		streams:  newLimiter("logs and commands", s.options.StreamsPerUser, s.options.Streams),
 		requests: newLimiter("requests", s.options.RequestsPerUser, s.options.Requests),
 	}
@@ -40,17 +40,17 @@ func newHandler(s *server, p parts) http.Handler {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) })
 	}
 	for path, content := range documents() {
-		mux.Handle(path, h.known(func(w http.ResponseWriter, _ *http.Request, _ user.Info) { writeJSON(w, http.StatusOK, content) }))
+		mux.Handle(path, h.authenticated(func(w http.ResponseWriter, _ *http.Request, _ user.Info) { writeJSON(w, http.StatusOK, content) }))
 	}
-	mux.Handle(pattern, h.known(h.call))
-	mux.Handle("/", h.known(func(w http.ResponseWriter, r *http.Request, _ user.Info) { writeError(w, unknownPath(r)) }))
+	mux.Handle(pattern, h.authenticated(h.subresource))
+	mux.Handle("/", h.authenticated(func(w http.ResponseWriter, r *http.Request, _ user.Info) { writeError(w, unknownPath(r)) }))
 	return mux
 }
 
-// known lets requests through for which the hub's front proxy names a user.
-func (h *handler) known(next func(http.ResponseWriter, *http.Request, user.Info)) http.Handler {
+// authenticated serves only requests for which the hub's front proxy names a user.
+func (h *handler) authenticated(next func(http.ResponseWriter, *http.Request, user.Info)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		u := h.authenticate.userOf(r)
+		u := h.authenticate.authenticate(r)
 		if u == nil {
 			writeError(w, statusError(http.StatusUnauthorized, "Unauthorized",
 				"this API is served through the hub's API server only: ask there for %s", apiRoot))
@@ -60,58 +60,61 @@ func (h *handler) known(next func(http.ResponseWriter, *http.Request, user.Info)
 	})
 }
 
-// call answers one request for a subresource.
-func (h *handler) call(w http.ResponseWriter, r *http.Request, u user.Info) {
+// subresource serves a request for a subresource.
+func (h *handler) subresource(w http.ResponseWriter, r *http.Request, u user.Info) {
 	began := time.Now()
-	c, err := parseCall(r)
+	req, err := parseRequest(r)
 	if err != nil {
 		writeError(w, err)
 		return
 	}
-	out := &answer{ResponseWriter: w}
-	defer func() { h.metrics.answered(c.sub.name, out.code, time.Since(began)) }()
-	if err := h.admitted(out, r, u, c); err != nil {
-		h.failed(out, r, c, err)
+	out := &responseWriter{ResponseWriter: w}
+	defer func() { h.metrics.observe(req.sub.name, out.code, time.Since(began)) }()
+	if err := h.serve(out, r, u, req); err != nil {
+		h.fail(out, r, req, err)
 	}
 }
 
-// admitted serves the call, if the user may make it and there's a place for it.
-func (h *handler) admitted(w *answer, r *http.Request, u user.Info, c *call) error {
+// serve serves a request within the user's limits and rights.
+func (h *handler) serve(w *responseWriter, r *http.Request, u user.Info, req *request) error {
 	limit := h.requests
-	if c.sub.stream {
+	if req.sub.stream {
 		limit = h.streams
 	}
-	leave, err := limit.enter(u.GetName())
+	release, err := limit.acquire(u.GetName())
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer release()
 	ctx, cancel := context.WithTimeout(r.Context(), h.options.RequestTimeout)
-	err = h.authorize.check(ctx, u, c)
+	err = h.authorize.check(ctx, u, req)
 	cancel()
 	if err != nil {
 		return err
 	}
-	if c.sub.stream {
+	if err := req.checkParams(); err != nil {
+		return err
+	}
+	if req.sub.stream {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		defer context.AfterFunc(h.stopping, cancel)()
-		defer h.metrics.stream(c.sub.name)()
+		defer h.metrics.stream(req.sub.name)()
 		r = r.WithContext(ctx)
 	}
-	h.logger.V(1).Info("request", "user", u.GetName(), "job", c.key, "subresource", c.sub.name)
-	if c.sub.name == "exec" {
-		h.logger.Info("command", "user", u.GetName(), "groups", u.GetGroups(), "job", c.key,
-			"pod", c.query.Get("pod"), "container", c.query.Get("container"), "command", c.query["command"])
+	h.logger.V(1).Info("request", "user", u.GetName(), "job", req.key, "subresource", req.sub.name)
+	if req.sub.name == "exec" {
+		h.logger.Info("command", "user", u.GetName(), "groups", u.GetGroups(), "job", req.key,
+			"pod", req.query.Get("pod"), "container", req.query.Get("container"), "command", req.query["command"])
 	}
-	return c.sub.serve(h, w, r, c)
+	return req.sub.serve(h, w, r, req)
 }
 
-// failed tells the client of an error. When an answer has begun, the only way to say that it isn't
-// complete is to break the connection.
-func (h *handler) failed(w *answer, r *http.Request, c *call, err error) {
+// fail responds with an error. After a response has begun, it breaks the connection instead:
+// nothing else shows the client that the response is incomplete.
+func (h *handler) fail(w *responseWriter, r *http.Request, req *request, err error) {
 	if r.Context().Err() != nil {
-		return // there's nobody to tell
+		return // the client has gone
 	}
 	if w.code == 0 {
 		if errors.Is(err, context.Canceled) {
@@ -120,29 +123,29 @@ func (h *handler) failed(w *answer, r *http.Request, c *call, err error) {
 		writeError(w, err)
 		return
 	}
-	h.logger.Info("an answer breaks off", "job", c.key, "subresource", c.sub.name, "reason", err.Error())
+	h.logger.Info("an answer breaks off", "job", req.key, "subresource", req.sub.name, "reason", err.Error())
 	panic(http.ErrAbortHandler)
 }
 
-// answer knows whether, and with which code, an answer has begun.
-type answer struct {
+// responseWriter records whether, and with which code, a response has begun.
+type responseWriter struct {
 	http.ResponseWriter
 	code int
 }
 
-func (a *answer) WriteHeader(code int) {
-	if a.code == 0 {
-		a.code = code
+func (w *responseWriter) WriteHeader(code int) {
+	if w.code == 0 {
+		w.code = code
 	}
-	a.ResponseWriter.WriteHeader(code)
+	w.ResponseWriter.WriteHeader(code)
 }
 
-func (a *answer) Write(content []byte) (int, error) {
-	if a.code == 0 {
-		a.code = http.StatusOK
+func (w *responseWriter) Write(content []byte) (int, error) {
+	if w.code == 0 {
+		w.code = http.StatusOK
 	}
-	return a.ResponseWriter.Write(content)
+	return w.ResponseWriter.Write(content)
 }
 
 // Unwrap is for http.ResponseController, which flushes and hijacks.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+func (w *responseWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -181,19 +181,19 @@ func (p pager) Write(content []byte) (int, error) {
 	return p.ResponseRecorder.Write(content)
 }
 
-// Whoever reads a log with a pager may take longer than a worker may be silent.
-func TestAReaderThatTakesItsTime(t *testing.T) {
+// A client may be slower than a worker may be silent, as a pager is.
+func TestSlowClient(t *testing.T) {
 	const within = 20 * time.Millisecond
-	dog := newWatchdog(t.Context(), within)
-	defer dog.end()
+	stall := newStallTimer(t.Context(), within)
+	defer stall.end()
 	reader := pager{httptest.NewRecorder(), func() {
 		select {
-		case <-dog.ctx.Done():
+		case <-stall.ctx.Done():
 		case <-time.After(3 * within):
 		}
 	}}
-	if err := passOn(reader, strings.NewReader("a log"), dog); err != nil || dog.ctx.Err() != nil {
-		t.Errorf("%v, %v", err, dog.ctx.Err())
+	if err := copyFlushing(reader, strings.NewReader("a log"), stall); err != nil || stall.ctx.Err() != nil {
+		t.Errorf("%v, %v", err, stall.ctx.Err())
 	}
 	if got := reader.Body.String(); got != "a log" {
 		t.Errorf("%q", got)
@@ -227,7 +227,7 @@ func TestFollowEndsWithTheClient(t *testing.T) {
 	<-gone
 }
 
-// Pods pass page by page; those that only look like the Job's are left out.
+// Pods are copied chunk by chunk; those that only look like the Job's are left out.
 func TestPodsByPages(t *testing.T) {
 	w := newWorld(t)
 	stranger := pod("stranger", func(p *corev1.Pod) { p.OwnerReferences = nil })

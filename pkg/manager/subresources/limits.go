@@ -7,7 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// limiter bounds what is under way at once, per user and in all.
+// limiter bounds the concurrent requests, per user and in total.
 type limiter struct {
 	what           string
 	perUser, total int
@@ -21,10 +21,10 @@ func newLimiter(what string, perUser, total int) *limiter {
 	return &limiter{what: what, perUser: perUser, total: total, of: map[string]int{}}
 }
 
-// enter takes a place, which leave gives back, or answers with an API status error. There's no
-// Retry-After on it: clients that obey one would hang where a person wants to hear that something
-// else must be closed first.
-func (l *limiter) enter(user string) (leave func(), err error) {
+// acquire takes a slot, which release frees, or returns an API status error. The error has no
+// Retry-After: a client that obeys one would wait silently, where the user must end something
+// first.
+func (l *limiter) acquire(user string) (release func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -37,10 +37,10 @@ func (l *limiter) enter(user string) (leave func(), err error) {
 	}
 	l.of[user]++
 	l.open++
-	return sync.OnceFunc(func() { l.leave(user) }), nil
+	return sync.OnceFunc(func() { l.release(user) }), nil
 }
 
-func (l *limiter) leave(user string) {
+func (l *limiter) release(user string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open--

@@ -16,12 +16,12 @@ import (
 )
 
 // log streams the log of one container.
-func (h *handler) log(w *answer, r *http.Request, c *call) error {
-	which, options, err := parseLog(c.query)
+func (h *handler) log(w *responseWriter, r *http.Request, req *request) error {
+	which, options, err := parseLog(req.query)
 	if err != nil {
 		return err
 	}
-	at, err := h.find.find(r.Context(), c.key)
+	at, err := h.find.find(r.Context(), req.key)
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func (h *handler) log(w *answer, r *http.Request, c *call) error {
 	if err != nil {
 		return err
 	}
-	if pod.Spec.NodeName == "" { // of which an API server would say that its log is empty
+	if pod.Spec.NodeName == "" { // an API server would return an empty log
 		return notYet("Pod %q in worker %q isn't scheduled on a node yet: it has no log", pod.Name, at.worker)
 	}
 	if options.Container, err = containerOf(pod, which.container); err != nil {
@@ -40,44 +40,43 @@ func (h *handler) log(w *answer, r *http.Request, c *call) error {
 	return h.stream(w, r, at, pod, options)
 }
 
-// stream passes a log on as it comes.
-func (h *handler) stream(w *answer, r *http.Request, at *home, pod *corev1.Pod, options *corev1.PodLogOptions) error {
-	dog := newWatchdog(r.Context(), h.options.StallTimeout)
-	defer dog.end()
+// stream copies a log from the worker to the client.
+func (h *handler) stream(w *responseWriter, r *http.Request, at *location, pod *corev1.Pod, options *corev1.PodLogOptions) error {
+	stall := newStallTimer(r.Context(), h.options.StallTimeout)
+	defer stall.end()
 	if options.Follow {
-		dog.leash() // a container may be silent for hours
+		stall.disable() // a container may be silent for hours
 	}
-	from, err := at.core.Pods(pod.Namespace).GetLogs(pod.Name, options).Stream(dog.ctx)
+	from, err := at.core.Pods(pod.Namespace).GetLogs(pod.Name, options).Stream(stall.ctx)
 	if err != nil {
-		return fromWorker(at.worker, fmt.Sprintf("the log of Pod %q", pod.Name), dog.reason(err))
+		return fromWorker(at.worker, fmt.Sprintf("the log of Pod %q", pod.Name), stall.reason(err))
 	}
 	defer from.Close()
 	setHeaders(w, "text/plain; charset=utf-8")
 	w.WriteHeader(http.StatusOK)
-	err = passOn(w, from, dog)
+	err = copyFlushing(w, from, stall)
 	if err == nil {
-		// A worker that sees us hang up ends its answer, and may be heard doing so.
-		err = dog.ctx.Err()
+		// A worker ends its response cleanly when this end is cancelled.
+		err = stall.ctx.Err()
 	}
 	if err != nil {
-		return fmt.Errorf("the log of Pod %q in worker %q: %w", pod.Name, at.worker, dog.reason(err))
+		return fmt.Errorf("the log of Pod %q in worker %q: %w", pod.Name, at.worker, stall.reason(err))
 	}
 	return nil
 }
 
-// passOn copies, and holds nothing back. The watchdog watches the worker: a client may take its
-// time, as a pager does.
-func passOn(w http.ResponseWriter, from io.Reader, dog *watchdog) error {
-	const chunk = 32 << 10
+// copyFlushing copies and flushes each read. The stall timer runs while it waits for the worker: a
+// client may be slow, as a pager is.
+func copyFlushing(w http.ResponseWriter, from io.Reader, stall *stallTimer) error {
 	flush := http.NewResponseController(w)
 	if err := flush.Flush(); err != nil {
 		return err
 	}
-	buffer := make([]byte, chunk)
+	buffer := make([]byte, 32<<10)
 	for {
-		dog.watch()
+		stall.start()
 		n, err := from.Read(buffer)
-		dog.rest()
+		stall.stop()
 		if n > 0 {
 			if _, err := w.Write(buffer[:n]); err != nil {
 				return err
@@ -95,19 +94,13 @@ func passOn(w http.ResponseWriter, from io.Reader, dog *watchdog) error {
 	}
 }
 
-// parseLog reads the parameters of a log: those of core/v1 PodLogOptions, and which Pod.
-func parseLog(query url.Values) (wanted, *corev1.PodLogOptions, error) {
-	none := wanted{}
-	err := only(query, paramPod, paramIndex, paramContainer, "follow", "previous", "timestamps",
-		"sinceSeconds", "sinceTime", "tailLines", "limitBytes")
+// parseLog parses the parameters of a log: those of core/v1 PodLogOptions, and the choice of a Pod.
+func parseLog(query url.Values) (podChoice, *corev1.PodLogOptions, error) {
+	which, err := parsePodChoice(query)
 	if err != nil {
-		return none, nil, err
+		return podChoice{}, nil, err
 	}
-	which, err := parseWanted(query)
-	if err != nil {
-		return none, nil, err
-	}
-	read := &reader{query: query}
+	read := &paramParser{query: query}
 	options := &corev1.PodLogOptions{
 		Follow: read.flag("follow"), Previous: read.flag("previous"), Timestamps: read.flag("timestamps"),
 		SinceSeconds: read.number("sinceSeconds", 1), SinceTime: read.time("sinceTime"),
@@ -119,20 +112,20 @@ func parseLog(query url.Values) (wanted, *corev1.PodLogOptions, error) {
 	return which, options, read.err
 }
 
-// reader reads parameters, and keeps the first error.
-type reader struct {
+// paramParser parses parameters, and keeps the first error.
+type paramParser struct {
 	query url.Values
 	err   error
 }
 
-func (r *reader) fail(format string, args ...any) {
+func (r *paramParser) fail(format string, args ...any) {
 	if r.err == nil {
 		r.err = apierrors.NewBadRequest(fmt.Sprintf(format, args...))
 	}
 }
 
 // flag is true for "true" and for the parameter without a value, as in Kubernetes.
-func (r *reader) flag(name string) bool {
+func (r *paramParser) flag(name string) bool {
 	if !r.query.Has(name) {
 		return false
 	}
@@ -147,7 +140,7 @@ func (r *reader) flag(name string) bool {
 	return value
 }
 
-func (r *reader) number(name string, least int64) *int64 {
+func (r *paramParser) number(name string, least int64) *int64 {
 	text := r.query.Get(name)
 	if text == "" {
 		return nil
@@ -160,7 +153,7 @@ func (r *reader) number(name string, least int64) *int64 {
 	return &value
 }
 
-func (r *reader) time(name string) *metav1.Time {
+func (r *paramParser) time(name string) *metav1.Time {
 	text := r.query.Get(name)
 	if text == "" {
 		return nil
@@ -173,50 +166,49 @@ func (r *reader) time(name string) *metav1.Time {
 	return &metav1.Time{Time: value}
 }
 
-// errStalled is the reason when a watchdog bites.
-var errStalled = errors.New("nothing came for too long")
+// errStalled is the cause when a stall timer cancels its context.
+var errStalled = errors.New("no data for too long")
 
-// watchdog ends a context when it's on watch for too long at a stretch. It begins with that when
-// it's made.
-type watchdog struct {
+// stallTimer cancels its context when it runs for too long without a stop. A new one runs.
+type stallTimer struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	within time.Duration
 	timer  *time.Timer
-	off    bool
+	off    bool // disabled
 }
 
-func newWatchdog(parent context.Context, within time.Duration) *watchdog {
-	d := &watchdog{within: within}
-	d.ctx, d.cancel = context.WithCancelCause(parent)
-	d.timer = time.AfterFunc(within, func() { d.cancel(errStalled) })
-	return d
+func newStallTimer(parent context.Context, within time.Duration) *stallTimer {
+	s := &stallTimer{within: within}
+	s.ctx, s.cancel = context.WithCancelCause(parent)
+	s.timer = time.AfterFunc(within, func() { s.cancel(errStalled) })
+	return s
 }
 
-// watch puts it on watch, from now.
-func (d *watchdog) watch() {
-	if !d.off {
-		d.timer.Reset(d.within)
+// start runs the timer from zero.
+func (s *stallTimer) start() {
+	if !s.off {
+		s.timer.Reset(s.within)
 	}
 }
 
-// rest ends its watch until the next.
-func (d *watchdog) rest() { d.timer.Stop() }
+// stop stops the timer until the next start.
+func (s *stallTimer) stop() { s.timer.Stop() }
 
-// leash takes it out of service.
-func (d *watchdog) leash() {
-	d.off = true
-	d.timer.Stop()
+// disable stops the timer for good.
+func (s *stallTimer) disable() {
+	s.off = true
+	s.timer.Stop()
 }
 
-func (d *watchdog) end() {
-	d.timer.Stop()
-	d.cancel(nil)
+func (s *stallTimer) end() {
+	s.timer.Stop()
+	s.cancel(nil)
 }
 
-// reason is a time-out when the watchdog was what ended it.
-func (d *watchdog) reason(err error) error {
-	if errors.Is(context.Cause(d.ctx), errStalled) {
+// reason turns an error that the timer caused into a timeout.
+func (s *stallTimer) reason(err error) error {
+	if errors.Is(context.Cause(s.ctx), errStalled) {
 		return fmt.Errorf("%w: %w", errStalled, context.DeadlineExceeded)
 	}
 	return err

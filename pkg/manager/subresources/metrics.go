@@ -7,15 +7,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// meter has the metrics of one server.
-type meter struct {
+// serverMetrics are the metrics of one server.
+type serverMetrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	streams  *prometheus.GaugeVec
 }
 
-func newMeter() *meter {
-	return &meter{
+func newServerMetrics() *serverMetrics {
+	return &serverMetrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "jobferry_subresource_requests_total",
 			Help: "Requests for a Job's Pods, logs and the like that have been answered, by subresource and HTTP code.",
@@ -32,20 +32,20 @@ func newMeter() *meter {
 	}
 }
 
-func (m *meter) collectors() []prometheus.Collector {
+func (m *serverMetrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.requests, m.duration, m.streams}
 }
 
-// answered counts an answer; code 0 stands for a client that went away before.
-func (m *meter) answered(name string, code int, took time.Duration) {
+// observe counts a response; code 0 stands for a client that went away before.
+func (m *serverMetrics) observe(name string, code int, took time.Duration) {
 	m.requests.WithLabelValues(name, strconv.Itoa(code)).Inc()
 	if s, _ := lookUp(name); !s.stream {
 		m.duration.WithLabelValues(name).Observe(took.Seconds())
 	}
 }
 
-// stream counts an open one until done is called.
-func (m *meter) stream(name string) (done func()) {
+// stream counts an open stream until done is called.
+func (m *serverMetrics) stream(name string) (done func()) {
 	open := m.streams.WithLabelValues(name)
 	open.Inc()
 	return open.Dec

@@ -13,13 +13,13 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// Options of the server. What is zero gets its default, but for the required.
+// Options of the server. Zero fields get their defaults.
 type Options struct {
 	// Address to listen on, such as ":6443". Required, unless Listener is set.
 	Address string
 	// Listener is used instead of Address.
 	Listener net.Listener
-	// Certificate is what the server shows to the hub's API server. Required.
+	// Certificate is presented to the hub's API server. Required.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Namespace of the registration Secrets. Required.
 	Namespace string
@@ -31,10 +31,10 @@ type Options struct {
 	// RequestTimeout is for one read from a worker or the hub, and for the start of a command.
 	// Default 15s.
 	RequestTimeout time.Duration
-	// StallTimeout is how long a log that isn't followed may bring nothing. Default 60s.
+	// StallTimeout bounds the time without data of a log that isn't followed. Default 60s.
 	StallTimeout time.Duration
-	// ShutdownTimeout is how long requests under way may take after the manager was told to end;
-	// streams are cut at once. Default 10s.
+	// ShutdownTimeout bounds requests after the manager has begun to shut down; streams end at
+	// once. Default 10s.
 	ShutdownTimeout time.Duration
 
 	// StreamsPerUser bounds the logs and commands that a user has open in this replica. Default 50.

@@ -21,24 +21,24 @@ import (
 
 func TestLimiter(t *testing.T) {
 	l := newLimiter("things", 2, 3)
-	first, err := l.enter("a")
+	first, err := l.acquire("a")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range []struct{ user, want string }{
 		{"a", ""}, {"a", `user "a" has 2 things open here`}, {"b", ""}, {"c", "3 things of all users"},
 	} {
-		if _, err := l.enter(row.user); (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
+		if _, err := l.acquire(row.user); (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: %v, want %q", row.user, err, row.want)
 		}
 	}
 	first()
 	first() // counts once
-	if _, err := l.enter("c"); err != nil {
+	if _, err := l.acquire("c"); err != nil {
 		t.Error(err)
 	}
-	if _, err := l.enter("c"); err == nil {
-		t.Error("a place was given back twice")
+	if _, err := l.acquire("c"); err == nil {
+		t.Error("a slot was released twice")
 	}
 }
 
@@ -89,10 +89,10 @@ func TestParseCall(t *testing.T) {
 		r.SetPathValue("namespace", row.namespace)
 		r.SetPathValue("name", row.name)
 		r.SetPathValue("subresource", row.sub)
-		c, err := parseCall(r)
+		req, err := parseRequest(r)
 		switch {
-		case row.code == 0 && (err != nil || c.key != types.NamespacedName{Namespace: row.namespace, Name: row.name}):
-			t.Errorf("%s: %v, %v", name, c, err)
+		case row.code == 0 && (err != nil || req.key != types.NamespacedName{Namespace: row.namespace, Name: row.name}):
+			t.Errorf("%s: %v, %v", name, req, err)
 		case row.code != 0 && (err == nil || statusOf(err).Code != row.code):
 			t.Errorf("%s: %v", name, err)
 		}
@@ -174,28 +174,16 @@ func TestOpenAPI(t *testing.T) {
 			for _, p := range operation.Parameters {
 				query.Set(p.Name, "1")
 			}
-			if unknown := refusal(s.name, query); unknown != "" {
-				t.Errorf("%s: described, but %s", s.name, unknown)
+			if err := (&request{sub: s, query: query}).checkParams(); err != nil {
+				t.Errorf("%s: described, but %v", s.name, err)
+			}
+			for _, name := range s.params {
+				if !query.Has(name) {
+					t.Errorf("%s: %s isn't described", s.name, name)
+				}
 			}
 		}
 	}
-}
-
-// refusal is what is said of parameters, if one of them isn't known.
-func refusal(name string, query url.Values) string {
-	var err error
-	switch name {
-	case "log":
-		_, _, err = parseLog(query)
-	case "exec":
-		_, _, err = parseExec(&http.Request{}, query)
-	default:
-		err = only(query)
-	}
-	if err != nil && strings.Contains(err.Error(), "unknown parameter") {
-		return err.Error()
-	}
-	return ""
 }
 
 func TestOptions(t *testing.T) {

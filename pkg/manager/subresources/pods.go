@@ -1,24 +1,24 @@
 package subresources
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// pods answers with the mirror's Pods, as they are in the worker.
-func (h *handler) pods(w *answer, r *http.Request, c *call) error {
-	if err := only(c.query); err != nil {
-		return err
-	}
-	at, err := h.find.find(r.Context(), c.key)
+// pods responds with the mirror's Pods as they are in the worker.
+func (h *handler) pods(w *responseWriter, r *http.Request, req *request) error {
+	at, err := h.find.find(r.Context(), req.key)
 	if err != nil {
 		return err
 	}
 	list := podList{to: w, worker: at.worker}
-	if err := at.eachPage(r.Context(), wanted{}, list.add); err != nil {
+	if err := at.eachChunk(r.Context(), podChoice{}, list.add); err != nil {
 		return err
 	}
 	return list.end()
@@ -26,17 +26,17 @@ func (h *handler) pods(w *answer, r *http.Request, c *call) error {
 
 // podList writes a core/v1 PodList piece by piece.
 type podList struct {
-	to     *answer
+	to     *responseWriter
 	worker string
 	items  int
 }
 
-func (l *podList) add(page *corev1.PodList) error {
-	if err := l.begin(page.ResourceVersion); err != nil {
+func (l *podList) add(chunk *corev1.PodList) error {
+	if err := l.begin(chunk.ResourceVersion); err != nil {
 		return err
 	}
-	for i := range page.Items {
-		content, err := json.Marshal(&page.Items[i])
+	for i := range chunk.Items {
+		content, err := json.Marshal(&chunk.Items[i])
 		if err != nil {
 			return err
 		}
@@ -68,4 +68,92 @@ func (l *podList) begin(version string) error {
 func (l *podList) end() error {
 	_, err := l.to.Write([]byte("]}\n"))
 	return err
+}
+
+// Pods are copied chunk by chunk: the manager doesn't hold all Pods of a large Job in memory.
+const (
+	podsPerChunk = 250
+	// maxChunks bounds what a worker may return: 100,000 Pods, the most completions of an Indexed
+	// Job.
+	maxChunks = 400
+)
+
+// eachChunk calls do with the mirror's Pods, chunk by chunk; there is at least one, which may be
+// empty.
+func (at *location) eachChunk(ctx context.Context, w podChoice, do func(*corev1.PodList) error) error {
+	selector, err := w.selector(at.job)
+	if err != nil {
+		return unavailable("worker %q: %s", at.worker, clean(err.Error()))
+	}
+	options := metav1.ListOptions{LabelSelector: selector, Limit: podsPerChunk}
+	for range maxChunks {
+		chunk, err := at.podChunk(ctx, options)
+		if err != nil {
+			return fromWorker(at.worker, "listing Pods", err)
+		}
+		at.keepOwn(chunk)
+		if err := do(chunk); err != nil {
+			return err
+		}
+		if chunk.Continue == "" {
+			return nil
+		}
+		options.Continue = chunk.Continue
+	}
+	return unavailable("worker %q has more than %d Pods of the Job", at.worker, maxChunks*podsPerChunk)
+}
+
+func (at *location) podChunk(ctx context.Context, options metav1.ListOptions) (*corev1.PodList, error) {
+	ctx, cancel := context.WithTimeout(ctx, at.timeout)
+	defer cancel()
+	return at.core.Pods(at.job.Namespace).List(ctx, options)
+}
+
+// keepOwn drops Pods that the mirror doesn't control: anybody can set labels.
+func (at *location) keepOwn(chunk *corev1.PodList) {
+	own := chunk.Items[:0]
+	for i := range chunk.Items {
+		if metav1.IsControlledBy(&chunk.Items[i], at.job) {
+			chunk.Items[i].ManagedFields = nil
+			own = append(own, chunk.Items[i])
+		}
+	}
+	chunk.Items = own
+}
+
+// pod returns the chosen Pod: by name, or else the first by rank.
+func (at *location) pod(ctx context.Context, w podChoice, r rank) (*corev1.Pod, error) {
+	if w.pod != "" {
+		return at.named(ctx, w.pod)
+	}
+	var best *corev1.Pod
+	err := at.eachChunk(ctx, w, func(chunk *corev1.PodList) error {
+		for i := range chunk.Items {
+			if best == nil || r.better(&chunk.Items[i], best) {
+				best = chunk.Items[i].DeepCopy() // the chunk can be freed
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if best == nil {
+		return nil, notFound("Job %q has no Pod%s in worker %q", at.job.Name, w.describe(), at.worker)
+	}
+	return best, nil
+}
+
+func (at *location) named(ctx context.Context, name string) (*corev1.Pod, error) {
+	ctx, cancel := context.WithTimeout(ctx, at.timeout)
+	defer cancel()
+	pod, err := at.core.Pods(at.job.Namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return nil, fromWorker(at.worker, fmt.Sprintf("reading Pod %q", name), err)
+	}
+	// The user may not learn whether there is another Pod of that name.
+	if err != nil || !metav1.IsControlledBy(pod, at.job) {
+		return nil, notFound("Job %q has no Pod %q in worker %q", at.job.Name, name, at.worker)
+	}
+	return pod, nil
 }

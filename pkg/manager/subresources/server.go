@@ -27,27 +27,27 @@ const (
 type server struct {
 	options    Options
 	log        logr.Logger
-	metrics    *meter
+	metrics    *serverMetrics
 	handler    http.Handler
 	background func(context.Context)
 
-	// stopping ends the streams, which stop does.
+	// stopping is cancelled by stop, to end the streams.
 	stopping context.Context
 	stop     context.CancelFunc
-	serving  sync.WaitGroup // handlers, those with hijacked connections, too
+	serving  sync.WaitGroup // handlers, also those with hijacked connections
 }
 
 func newServer(options Options, logger logr.Logger) *server {
-	s := &server{options: options, log: logger, metrics: newMeter(), background: func(context.Context) {}}
+	s := &server{options: options, log: logger, metrics: newServerMetrics(), background: func(context.Context) {}}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	return s
 }
 
-// NeedLeaderElection says that all replicas serve.
+// NeedLeaderElection implements manager.LeaderElectionRunnable: all replicas serve.
 func (s *server) NeedLeaderElection() bool { return false }
 
-// Start serves until the context ends, and returns when nothing of it runs any more, or the time
-// for that is over.
+// Start serves until the context ends. It returns when all goroutines have ended, or after the
+// shutdown timeout.
 func (s *server) Start(ctx context.Context) error {
 	listener, err := s.listen(ctx)
 	if err != nil {
@@ -60,11 +60,11 @@ func (s *server) Start(ctx context.Context) error {
 		defer s.options.Metrics.Unregister(c)
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	var behind sync.WaitGroup
-	behind.Go(func() { s.background(ctx) })
+	var background sync.WaitGroup
+	background.Go(func() { s.background(ctx) })
 	defer func() {
-		cancel() // for when the server has failed, which mustn't go unheard
-		behind.Wait()
+		cancel() // also if the server has failed
+		background.Wait()
 	}()
 
 	web := s.web()
@@ -97,16 +97,16 @@ func (s *server) web() *http.Server {
 		TLSConfig: &tls.Config{
 			MinVersion:     tls.VersionTLS12,
 			GetCertificate: s.options.Certificate,
-			// Whether the certificate is the front proxy's is found out per request, as its
-			// authority may change; probes have none.
+			// Each request is authenticated anew, as the front proxy's authority may change. Probes
+			// have no certificate.
 			ClientAuth: tls.RequestClientCert,
 		},
-		// Broken handshakes of scanners and probes are no news.
+		// Scanners and probes break handshakes all the time.
 		ErrorLog: log.New(logLines{s.log.V(1)}, "", 0),
 	}
 }
 
-// counted lets the shutdown wait for handlers whose connection isn't the server's any more.
+// counted lets the shutdown wait for handlers with hijacked connections.
 func (s *server) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.serving.Add(1)
@@ -115,7 +115,7 @@ func (s *server) counted(next http.Handler) http.Handler {
 	})
 }
 
-// shutDown cuts the streams, and gives other requests the time to end.
+// shutDown ends the streams at once, and other requests after ShutdownTimeout.
 func (s *server) shutDown(web *http.Server) error {
 	s.stop()
 	ctx, cancel := context.WithTimeout(context.Background(), s.options.ShutdownTimeout)
@@ -132,7 +132,7 @@ func (s *server) shutDown(web *http.Server) error {
 	return nil
 }
 
-// logLines writes what net/http has to say.
+// logLines writes the log of net/http.
 type logLines struct{ to logr.Logger }
 
 func (l logLines) Write(line []byte) (int, error) {

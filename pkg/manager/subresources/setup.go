@@ -11,18 +11,20 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 )
 
-// The rules that others of the manager's packages ask for, too, are repeated here: this is all that
-// the server needs on the hub. To read the front proxy's authority it needs the Role
-// extension-apiserver-authentication-reader in kube-system, which every cluster has.
+// These are all rights that the server needs on the hub, also those that other packages need, too.
+// To read the front proxy's authority it needs the Role extension-apiserver-authentication-reader
+// in kube-system, which every cluster has. Package servingcert writes its certificate to a Secret,
+// and to the APIService.
 //
 // +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get
 // +kubebuilder:rbac:groups=jobferry.dev,resources=workerclusters,verbs=get
-// +kubebuilder:rbac:groups="",namespace=jobferry-system,resources=secrets,verbs=get
+// +kubebuilder:rbac:groups="",namespace=jobferry-system,resources=secrets,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=apiregistration.k8s.io,resources=apiservices,resourceNames=v1alpha1.subresources.jobferry.dev,verbs=list;watch;patch
 // +kubebuilder:rbac:groups="",resources=namespaces,resourceNames=kube-system,verbs=get
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
-// Setup adds the server to a manager. It runs in every replica, leading or not. It reads the hub
-// once, for its origin.
+// Setup adds the server to a manager, in every replica, leading or not. It reads the hub once, for
+// its origin.
 func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	if err := options.Validate(); err != nil {
 		return fmt.Errorf("subresources: %w", err)
@@ -46,9 +48,9 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	}
 	s := newServer(options, mgr.GetLogger().WithName("subresources"))
 	s.background = front.run
-	s.handler = newHandler(s, parts{
+	s.handler = newHandler(s, backends{
 		authenticate: front,
-		authorize:    reviewer{clientset.AuthorizationV1().SubjectAccessReviews()},
+		authorize:    accessReviewer{clientset.AuthorizationV1().SubjectAccessReviews()},
 		find: &finder{
 			hub: hub, origin: options.Origin, timeout: options.RequestTimeout,
 			links: newLinks(hub, options),

@@ -14,8 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// failure makes a status by hand, where apimachinery's constructors would put a resource's name
-// into the sentence.
+// failure makes a status: apimachinery's constructors would put a resource's name into the message.
 func failure(code int32, reason metav1.StatusReason, message string) metav1.Status {
 	return metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
@@ -27,25 +26,24 @@ func statusError(code int32, reason metav1.StatusReason, format string, args ...
 	return &apierrors.StatusError{ErrStatus: failure(code, reason, fmt.Sprintf(format, args...))}
 }
 
-// notYet is for what time, or an edit, will bring.
+// notYet is for what time, or an edit, will change.
 func notYet(format string, args ...any) error {
 	return statusError(http.StatusConflict, metav1.StatusReasonConflict, format, args...)
 }
 
-// notFound is for Pods; the hub Job's absence has the hub's own words.
+// notFound is for Pods; for a hub Job, the hub's own error is returned.
 func notFound(format string, args ...any) error {
 	return statusError(http.StatusNotFound, metav1.StatusReasonNotFound, format, args...)
 }
 
-// unavailable is for a worker that can't be asked. Without Retry-After, which would have clients
-// ask again in silence.
+// unavailable is for a worker that can't be reached. It has no Retry-After, with which clients
+// would silently retry.
 func unavailable(format string, args ...any) error {
 	return statusError(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, format, args...)
 }
 
-// fromWorker turns an error of a request to a worker into one for the user. What is wrong between
-// the manager and the worker is no fault of the user's: it's never Unauthorized or Forbidden, on
-// which clients would act.
+// fromWorker turns an error of a request to a worker into one for the user. It's never Unauthorized
+// or Forbidden, on which clients would act: those concern the manager's credentials.
 func fromWorker(worker, request string, err error) error {
 	var said apierrors.APIStatus
 	switch {
@@ -87,7 +85,7 @@ func tooLarge(err error) bool {
 	return errors.As(err, &bytes)
 }
 
-// statusOf is what a client is told of any error.
+// statusOf turns any error into a status for the client.
 func statusOf(err error) metav1.Status {
 	var said apierrors.APIStatus
 	if !errors.As(err, &said) {
@@ -110,20 +108,20 @@ func writeJSON(w http.ResponseWriter, code int, object any) {
 	}
 	setHeaders(w, "application/json")
 	w.WriteHeader(code)
-	_, _ = w.Write(append(content, '\n')) // fails with the client's connection only
+	_, _ = w.Write(append(content, '\n')) // fails only with the client's connection
 }
 
-// setHeaders sets the headers of all answers: nobody shall guess another type, and nobody keep it.
+// setHeaders sets the headers of all responses: no client may sniff another type or cache them.
 func setHeaders(w http.ResponseWriter, contentType string) {
 	w.Header().Set("Content-Type", contentType)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-cache, private")
 }
 
-// longestMessage bounds what is quoted from elsewhere, in bytes.
+// longestMessage bounds text from elsewhere, in bytes.
 const longestMessage = 1024
 
-// clean makes a quotation harmless for a terminal, and short.
+// clean makes text from elsewhere harmless for a terminal, and short.
 func clean(text string) string {
 	text = strings.Map(func(r rune) rune {
 		switch {

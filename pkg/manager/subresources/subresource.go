@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// The API.
+// Names of the API.
 const (
 	// Group of the aggregated API.
 	Group = "subresources.jobferry.dev"
@@ -17,35 +17,38 @@ const (
 	PodHeader = "Jobferry-Pod"
 )
 
-// subresource is something of a Job that can be asked for.
+// subresource is one row of the table of what can be requested of a Job.
 type subresource struct {
 	name string
 	// verb is what a user needs on jobs/name.
 	verb    string
 	methods []string
-	// kind and of are what the API's discovery says of it.
+	// params are the query's, besides commonParams.
+	params []string
+	// kind and of are in the API's discovery.
 	kind string
 	of   string // API group and version of the kind
-	// stream: without an end of its own, and counted as such.
+	// stream: a request without an end of its own, which has its own limits.
 	stream bool
-	serve  func(*handler, *answer, *http.Request, *call) error
+	serve  func(*handler, *responseWriter, *http.Request, *request) error
 }
 
-// all are the subresources, in the order of the alphabet. It's made by a function, as the handlers
-// lead back to it.
+// all returns the subresources in alphabetical order. A variable would be an initialization cycle:
+// the handlers use it.
 func all() []subresource {
 	return []subresource{
 		{name: "events", verb: "get", methods: []string{http.MethodGet}, kind: "EventList", of: "v1", serve: (*handler).events},
 		{name: "exec", verb: "create", methods: []string{http.MethodGet, http.MethodPost}, kind: "PodExecOptions", of: "v1",
-			stream: true, serve: (*handler).exec},
-		{name: "log", verb: "get", methods: []string{http.MethodGet}, kind: "PodLogOptions", of: "v1", stream: true, serve: (*handler).log},
+			params: slices.Concat(podParams, []string{"command"}, execStreams), stream: true, serve: (*handler).exec},
+		{name: "log", verb: "get", methods: []string{http.MethodGet}, kind: "PodLogOptions", of: "v1",
+			params: slices.Concat(podParams, []string{"follow", "previous", "timestamps", "sinceSeconds", "sinceTime", "tailLines", "limitBytes"}),
+			stream: true, serve: (*handler).log},
 		{name: "mirror", verb: "get", methods: []string{http.MethodGet}, kind: "Job", of: "batch/v1", serve: (*handler).mirror},
 		{name: "pods", verb: "get", methods: []string{http.MethodGet}, kind: "PodList", of: "v1", serve: (*handler).pods},
 	}
 }
 
-// verbs are what the hub's API server asks for before it passes a request on: it goes by the
-// method.
+// verbs are those that the hub's API server authorizes before it proxies a request, by its method.
 func (s subresource) verbs() []string {
 	by := map[string]string{http.MethodGet: "get", http.MethodPost: "create"}
 	verbs := make([]string, 0, len(s.methods))

@@ -58,7 +58,7 @@ func newWorld(t *testing.T, edits ...func(*Options)) *world {
 	}
 	w.server = newServer(options.withDefaults(), logr.Discard())
 	links := newLinks(w.hub, w.server.options)
-	w.api = httptest.NewServer(newHandler(w.server, parts{
+	w.api = httptest.NewServer(newHandler(w.server, backends{
 		authenticate: anybody{}, authorize: everything{},
 		find: &finder{hub: w.hub, origin: origin, timeout: w.server.options.RequestTimeout, links: links},
 	}))
@@ -115,13 +115,13 @@ func (w *world) refused(what string, code int, text string) {
 
 type anybody struct{}
 
-func (anybody) userOf(r *http.Request) user.Info {
+func (anybody) authenticate(r *http.Request) user.Info {
 	return &user.DefaultInfo{Name: "user-" + r.Header.Get("X-Remote-User")}
 }
 
 type everything struct{}
 
-func (everything) check(context.Context, user.Info, *call) error { return nil }
+func (everything) check(context.Context, user.Info, *request) error { return nil }
 
 // hub is what is read of the hub.
 type hub struct {
