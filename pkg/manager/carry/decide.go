@@ -31,9 +31,9 @@ const (
 	Recreate Operation = "Recreate"
 )
 
-// Sight is one object as it was read. The source must have been read after the existing object:
+// Snapshot is one object as it was read. The source must have been read after the existing object:
 // then an Update that succeeds never takes a copy back in time.
-type Sight struct {
+type Snapshot struct {
 	Ref Ref
 	// Namespace is that of the Job.
 	Namespace string
@@ -53,8 +53,8 @@ type Rules struct {
 	Mirror *batchv1.Job
 	// Registers says whether a Secret registers a worker.
 	Registers func(*corev1.Secret) bool
-	// Spent says whether an owner has no use for the object any more.
-	Spent func(metav1.OwnerReference) bool
+	// Finished says whether an owner has no use for the object any more.
+	Finished func(metav1.OwnerReference) bool
 }
 
 // Decision is what is to be done about one object.
@@ -71,8 +71,8 @@ type Decision struct {
 
 // cases is the ordered table that Decide walks.
 var cases = []struct {
-	when func(Sight, Rules) bool
-	then func(Sight, Rules) Decision
+	when func(Snapshot, Rules) bool
+	then func(Snapshot, Rules) Decision
 }{
 	// Someone else's is left alone, and used as it is.
 	{isForeign, leaveForeign},
@@ -82,17 +82,17 @@ var cases = []struct {
 	{isUnreadable, unreadable},
 	// Without a source, a copy serves those who have it already.
 	{isMissing, missing},
-	{func(s Sight, _ Rules) bool { return s.Existing == nil }, create},
-	{func(s Sight, _ Rules) bool { return s.Existing.GetDeletionTimestamp() != nil }, await},
+	{func(s Snapshot, _ Rules) bool { return s.Existing == nil }, create},
+	{func(s Snapshot, _ Rules) bool { return s.Existing.GetDeletionTimestamp() != nil }, await},
 	{isCurrent, own},
-	{func(s Sight, _ Rules) bool {
+	{func(s Snapshot, _ Rules) bool {
 		return isFixed(s.Existing, s.Source) && !sameContent(s.Existing, s.Source)
 	}, recreate},
-	{func(Sight, Rules) bool { return true }, update},
+	{func(Snapshot, Rules) bool { return true }, update},
 }
 
 // Decide says what is to be done about one object.
-func Decide(s Sight, r Rules) Decision {
+func Decide(s Snapshot, r Rules) Decision {
 	for _, c := range cases {
 		if c.when(s, r) {
 			return c.then(s, r)
@@ -101,19 +101,19 @@ func Decide(s Sight, r Rules) Decision {
 	return Decision{Do: Leave}
 }
 
-func isForeign(s Sight, r Rules) bool { return s.Existing != nil && !isCopy(s.Existing, r.Origin) }
+func isForeign(s Snapshot, r Rules) bool { return s.Existing != nil && !isCopy(s.Existing, r.Origin) }
 
-func leaveForeign(s Sight, _ Rules) Decision {
+func leaveForeign(s Snapshot, _ Rules) Decision {
 	if s.Source == nil || sameContent(s.Existing, s.Source) {
 		return Decision{Do: Leave}
 	}
 	return Decision{Do: Leave, Note: s.Ref.String() + " there isn't Jobferry's and differs from the hub's; it is used as it is"}
 }
 
-func isPrivate(s Sight, r Rules) bool { return private(s, r) != "" }
+func isPrivate(s Snapshot, r Rules) bool { return private(s, r) != "" }
 
 // private says why an object never leaves the hub; empty: it may.
-func private(s Sight, r Rules) string {
+func private(s Snapshot, r Rules) string {
 	secret, ok := s.Source.(*corev1.Secret)
 	switch {
 	case !ok:
@@ -127,25 +127,25 @@ func private(s Sight, r Rules) string {
 	}
 }
 
-func refuse(s Sight, r Rules) Decision {
+func refuse(s Snapshot, r Rules) Decision {
 	if s.Existing != nil || s.Ref.Optional {
 		return Decision{Do: Leave}
 	}
 	return Decision{Do: Leave, Blocked: fmt.Sprintf("%s %s, and is never carried: create one in the worker", s.Ref, private(s, r))}
 }
 
-func isUnreadable(s Sight, _ Rules) bool { return s.Unreadable != "" }
+func isUnreadable(s Snapshot, _ Rules) bool { return s.Unreadable != "" }
 
-func unreadable(s Sight, _ Rules) Decision {
+func unreadable(s Snapshot, _ Rules) Decision {
 	if s.Existing != nil || s.Ref.Optional {
 		return Decision{Do: Leave}
 	}
 	return Decision{Do: Leave, Blocked: fmt.Sprintf("%s can't be read on the hub: %s", s.Ref, s.Unreadable)}
 }
 
-func isMissing(s Sight, _ Rules) bool { return s.Source == nil }
+func isMissing(s Snapshot, _ Rules) bool { return s.Source == nil }
 
-func missing(s Sight, r Rules) Decision {
+func missing(s Snapshot, r Rules) Decision {
 	if s.Ref.Optional || s.Existing != nil && isOwner(r.Mirror, s.Existing) {
 		return Decision{Do: Leave}
 	}
@@ -153,33 +153,33 @@ func missing(s Sight, r Rules) Decision {
 		"%s not found: create it on the hub in namespace %s, or make the reference to it optional", s.Ref, s.Namespace)}
 }
 
-func create(s Sight, r Rules) Decision {
+func create(s Snapshot, r Rules) Decision {
 	object := newCopy(s.Source, r.Origin)
 	addOwner(object, r.Mirror)
 	return Decision{Do: Create, Object: object}
 }
 
-func await(Sight, Rules) Decision { return Decision{Do: Await} }
+func await(Snapshot, Rules) Decision { return Decision{Do: Await} }
 
-func isCurrent(s Sight, r Rules) bool {
+func isCurrent(s Snapshot, r Rules) bool {
 	return equality.Semantic.DeepEqual(s.Existing, updated(s.Existing, s.Source, r.Origin))
 }
 
-func own(s Sight, r Rules) Decision {
+func own(s Snapshot, r Rules) Decision {
 	if isOwner(r.Mirror, s.Existing) {
 		return Decision{Do: Leave}
 	}
 	return Decision{Do: AddOwner, Object: s.Existing, Patch: ownerPatch(s.Existing, r)}
 }
 
-func recreate(s Sight, r Rules) Decision {
+func recreate(s Snapshot, r Rules) Decision {
 	object := newCopy(s.Source, r.Origin)
 	object.SetOwnerReferences(slices.Clone(s.Existing.GetOwnerReferences()))
 	addOwner(object, r.Mirror)
 	return Decision{Do: Recreate, Object: object}
 }
 
-func update(s Sight, r Rules) Decision {
+func update(s Snapshot, r Rules) Decision {
 	object := updated(s.Existing, s.Source, r.Origin)
 	addOwner(object, r.Mirror)
 	return Decision{Do: Update, Object: object}

@@ -23,7 +23,7 @@ var (
 	// neighbour is another Job in the same namespace of the worker.
 	neighbour = &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "test", UID: "mirror-2"}}
 	rules     = Rules{Origin: "hub-1", Mirror: mine, Registers: func(s *corev1.Secret) bool { return s.Labels["registers"] != "" },
-		Spent: func(o metav1.OwnerReference) bool { return o.Name == "ended" }}
+		Finished: func(o metav1.OwnerReference) bool { return o.Name == "ended" }}
 )
 
 type edit func(Object)
@@ -142,14 +142,14 @@ func TestDecide(t *testing.T) {
 			if row.ref.Name == "" {
 				row.ref = required
 			}
-			sight := Sight{Ref: row.ref, Namespace: "team", Source: row.source, Existing: row.existing, Unreadable: row.unreadable}
-			got := Decide(sight, rules)
+			snapshot := Snapshot{Ref: row.ref, Namespace: "team", Source: row.source, Existing: row.existing, Unreadable: row.unreadable}
+			got := Decide(snapshot, rules)
 			if got.Do != row.want {
 				t.Errorf("decided on %s, want %s", got.Do, row.want)
 			}
 			checkText(t, "blocked", got.Blocked, row.blocked)
 			checkText(t, "note", got.Note, row.note)
-			checkSettles(t, sight, got)
+			checkSettles(t, snapshot, got)
 		})
 	}
 }
@@ -163,22 +163,22 @@ func checkText(t *testing.T, what, got, want string) {
 
 // checkSettles carries a decision out, and sees that nothing is left to do then, and that all
 // owners are kept.
-func checkSettles(t *testing.T, sight Sight, d Decision) {
+func checkSettles(t *testing.T, snapshot Snapshot, d Decision) {
 	t.Helper()
-	before := sight.Existing
+	before := snapshot.Existing
 	switch d.Do {
 	case Create, Update, Recreate:
-		sight.Existing = d.Object
+		snapshot.Existing = d.Object
 	case AddOwner:
-		sight.Existing = patched(t, sight.Existing.(*corev1.Secret), d.Patch)
+		snapshot.Existing = patched(t, snapshot.Existing.(*corev1.Secret), d.Patch)
 	default:
 		return
 	}
-	if again := Decide(sight, rules); again.Do != Leave || again.Blocked != "" {
+	if again := Decide(snapshot, rules); again.Do != Leave || again.Blocked != "" {
 		t.Errorf("then decided on %s %s", again.Do, again.Blocked)
 	}
-	if !isOwner(mine, sight.Existing) || before != nil && isOwner(neighbour, before) != isOwner(neighbour, sight.Existing) {
-		t.Errorf("owned by %v", sight.Existing.GetOwnerReferences())
+	if !isOwner(mine, snapshot.Existing) || before != nil && isOwner(neighbour, before) != isOwner(neighbour, snapshot.Existing) {
+		t.Errorf("owned by %v", snapshot.Existing.GetOwnerReferences())
 	}
 }
 
@@ -258,7 +258,7 @@ func TestOwnersThatHaveEndedLeave(t *testing.T) {
 		}
 		addOwner(shared, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: name, UID: uid}})
 	}
-	d := Decide(Sight{Namespace: "team", Source: source(secret("a")), Existing: shared}, rules)
+	d := Decide(Snapshot{Namespace: "team", Source: source(secret("a")), Existing: shared}, rules)
 	after := patched(t, shared.(*corev1.Secret), d.Patch)
 	if n := len(after.GetOwnerReferences()); n != manyOwners/2+2 || !isOwner(mine, after) || !isOwner(neighbour, after) {
 		t.Errorf("%d owners, wanted the %d that run", n, manyOwners/2+2)

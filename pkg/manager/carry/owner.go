@@ -18,7 +18,7 @@ func ownerPatch(object metav1.Object, r Rules) []byte {
 	changes := []any{ownerOf(r.Mirror)} // the list is merged by uid
 	if owners := object.GetOwnerReferences(); len(owners) >= manyOwners {
 		for _, owner := range owners {
-			if r.Spent(owner) {
+			if r.Finished(owner) {
 				changes = append(changes, map[string]any{"$patch": "delete", "uid": owner.UID})
 			}
 		}

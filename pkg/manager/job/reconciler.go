@@ -105,7 +105,7 @@ func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Res
 		}
 	})
 	if t.Job == nil || mirror.Finished(t.Job) {
-		r.copier.Book.Forget(t.Key)
+		r.copier.Tracker.Forget(t.Key)
 	}
 	if t.Job == nil && len(t.Others) == 0 {
 		r.store.forget(t.Key, "")
@@ -147,7 +147,7 @@ func (r *Reconciler) forget(job *batchv1.Job) {
 		return
 	}
 	r.scheduler.release(rec.read(r.clock.Now()).reservedIn, rec.key)
-	r.copier.Book.Forget(rec.key)
+	r.copier.Tracker.Forget(rec.key)
 	r.workers.PlacementsChanged(rec.indexed.worker)
 }
 

@@ -62,7 +62,7 @@ func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *tri
 		hub: r.cache, workers: views{workers}, admission: queues.Admission, origin: r.options.Origin,
 		timing: r.options.Timing, passOver: r.options.PassOver,
 		carried: func(job types.NamespacedName, mirror types.UID) (copier.Record, bool) {
-			return r.copier.Book.Of(job, mirror)
+			return r.copier.Tracker.Get(job, mirror)
 		},
 		inFlight: func() int { return int(r.inFlight.Load()) },
 	}
@@ -108,14 +108,14 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, registered *clusters.Reg
 
 // setupCarry adds the watch of what Jobs refer to, which lists nothing until there is such a Job.
 func (r *Reconciler) setupCarry(mgr ctrl.Manager, t *triggers) error {
-	book := copier.NewBook()
+	tracker := copier.NewTracker()
 	watch, err := copier.NewWatch(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
-	}, book, t.Enqueue)
+	}, tracker, t.Enqueue)
 	if err != nil {
 		return err
 	}
-	r.copier = &copier.Copier{Hub: r.live, Origin: r.options.Origin, Registers: r.isRegistration, Book: book, Watch: watch}
+	r.copier = &copier.Copier{Hub: r.live, Origin: r.options.Origin, Registers: r.isRegistration, Tracker: tracker, Watch: watch}
 	return mgr.Add(watch)
 }
 

@@ -19,32 +19,32 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// maxTries bounds how often one object is looked at again because somebody else wrote it meanwhile.
+// maxTries bounds the attempts for one object that another writer changes at the same time.
 const maxTries = 5
 
-// errContended: somebody else keeps writing the object.
+// errContended: another writer keeps changing the object.
 var errContended = errors.New("it keeps being changed, or is being deleted")
 
-// Follower watches kinds of sources.
-type Follower interface {
-	Follow(ctx context.Context, kind carry.Kind) error
+// Watcher watches kinds of sources.
+type Watcher interface {
+	Add(ctx context.Context, kind carry.Kind) error
 }
 
-// Copier brings the objects that Jobs refer to into their workers.
+// Copier copies the objects that Jobs refer to into their workers.
 type Copier struct {
 	// Hub reads sources, past any cache.
 	Hub client.Reader
 	// Origin is the id of the hub.
 	Origin v1alpha1.Origin
-	// Registers says whether a Secret registers a worker; it never leaves the hub.
+	// Registers reports whether a Secret registers a worker. Such a Secret is never copied.
 	Registers func(*corev1.Secret) bool
-	// Book is where what has been carried is entered.
-	Book *Book
-	// Watch is told which kinds are needed.
-	Watch Follower
+	// Tracker records what was copied.
+	Tracker *Tracker
+	// Watch watches the kinds that are needed.
+	Watch Watcher
 }
 
-// Worker is a worker cluster as far as a Copier needs it.
+// Worker is what a Copier needs of a worker cluster.
 type Worker interface {
 	// Client reads and writes there.
 	Client() client.Client
@@ -58,7 +58,7 @@ type Write struct {
 	Operation carry.Operation
 }
 
-// WorkerError is an answer of the worker's API server about one object. Other errors of Carry are
+// WorkerError is an error of a request to the worker about one object. Other errors of Carry are
 // the hub's.
 type WorkerError struct {
 	Ref carry.Ref
@@ -68,13 +68,13 @@ type WorkerError struct {
 func (e *WorkerError) Error() string { return e.Ref.String() + ": " + e.Err.Error() }
 func (e *WorkerError) Unwrap() error { return e.Err }
 
-// Carry brings all that a hub Job refers to, of the kinds that its mirror is marked with, into a
-// worker, and enters that in the book. It returns what it has written, also if it fails in the end;
-// a further call goes on.
+// Carry copies all that a hub Job refers to, of the kinds that its mirror is marked with, into a
+// worker, and records it. It returns its writes, also if it fails in the end; a further call
+// continues.
 func (c *Copier) Carry(ctx context.Context, hub, m *batchv1.Job, worker Worker, now time.Time) ([]Write, error) {
-	t := &trip{
+	r := &run{
 		Copier: c, worker: worker.Client(), job: types.NamespacedName{Namespace: hub.Namespace, Name: hub.Name},
-		rules:  carry.Rules{Origin: c.Origin, Mirror: m, Registers: c.Registers, Spent: spentIn(worker, m.Namespace)},
+		rules:  carry.Rules{Origin: c.Origin, Mirror: m, Registers: c.Registers, Finished: finishedIn(worker, m.Namespace)},
 		record: Record{Mirror: m.UID, Seen: map[Source]string{}, At: now},
 	}
 	kinds := carry.Marked(m)
@@ -82,29 +82,29 @@ func (c *Copier) Carry(ctx context.Context, hub, m *batchv1.Job, worker Worker, 
 	for len(queue) > 0 {
 		ref := queue[0]
 		queue = queue[1:]
-		source, err := t.bring(ctx, ref)
+		source, err := r.copyRef(ctx, ref)
 		if err != nil {
-			return t.writes, err
+			return r.writes, err
 		}
 		if account, ok := source.(*corev1.ServiceAccount); ok {
-			queue = append(queue, t.unseen(carry.Select(carry.PullSecrets(account), kinds), queue)...)
+			queue = append(queue, r.unseen(carry.Select(carry.PullSecrets(account), kinds), queue)...)
 		}
 	}
-	c.Book.Enter(t.job, t.record)
-	return t.writes, nil
+	c.Tracker.Record(r.job, r.record)
+	return r.writes, nil
 }
 
-// spentIn says of owners of a namespace's objects whether they're mirrors that have ended. Of those
-// that are gone, the worker's garbage collector takes care.
-func spentIn(worker Worker, namespace string) func(metav1.OwnerReference) bool {
+// finishedIn returns a function that reports whether an owner is a mirror that has ended. The
+// worker's garbage collector removes owners that are gone.
+func finishedIn(worker Worker, namespace string) func(metav1.OwnerReference) bool {
 	return func(owner metav1.OwnerReference) bool {
 		m, ok := worker.Mirror(types.NamespacedName{Namespace: namespace, Name: owner.Name})
 		return ok && m.UID == owner.UID && mirror.Finished(m)
 	}
 }
 
-// trip is one run of Carry.
-type trip struct {
+// run is one call of Carry.
+type run struct {
 	*Copier
 	worker client.Client
 	job    types.NamespacedName
@@ -114,78 +114,78 @@ type trip struct {
 }
 
 // unseen returns the references that are neither done nor in the queue.
-func (t *trip) unseen(refs, queue []carry.Ref) []carry.Ref {
-	return slices.DeleteFunc(refs, func(r carry.Ref) bool {
-		_, done := t.record.Seen[t.sourceOf(r)]
-		return done || slices.ContainsFunc(queue, func(q carry.Ref) bool { return q.Kind == r.Kind && q.Name == r.Name })
+func (r *run) unseen(refs, queue []carry.Ref) []carry.Ref {
+	return slices.DeleteFunc(refs, func(ref carry.Ref) bool {
+		_, done := r.record.Seen[r.sourceOf(ref)]
+		return done || slices.ContainsFunc(queue, func(q carry.Ref) bool { return q.Kind == ref.Kind && q.Name == ref.Name })
 	})
 }
 
-func (t *trip) sourceOf(ref carry.Ref) Source {
-	return Source{ref.Kind, types.NamespacedName{Namespace: t.job.Namespace, Name: ref.Name}}
+func (r *run) sourceOf(ref carry.Ref) Source {
+	return Source{ref.Kind, types.NamespacedName{Namespace: r.job.Namespace, Name: ref.Name}}
 }
 
-// bring sees to one object, and returns its source; nil: there is none.
-func (t *trip) bring(ctx context.Context, ref carry.Ref) (carry.Object, error) {
-	if err := t.Watch.Follow(ctx, ref.Kind); err != nil {
+// copyRef brings one object up to date, and returns its source; nil: there is none.
+func (r *run) copyRef(ctx context.Context, ref carry.Ref) (carry.Object, error) {
+	if err := r.Watch.Add(ctx, ref.Kind); err != nil {
 		return nil, err
 	}
 	for range maxTries {
-		sight, err := t.look(ctx, ref)
+		snapshot, err := r.gather(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
-		decision := carry.Decide(sight, t.rules)
-		err = t.write(ctx, decision, sight.Existing)
+		decision := carry.Decide(snapshot, r.rules)
+		err = r.write(ctx, decision, snapshot.Existing)
 		if isOvertaken(err) {
 			continue
 		}
 		if err != nil {
 			return nil, &WorkerError{ref, err}
 		}
-		t.note(ref, decision)
-		return sight.Source, nil
+		r.note(ref, decision)
+		return snapshot.Source, nil
 	}
 	return nil, &WorkerError{ref, errContended}
 }
 
-// isOvertaken says whether a write failed because the object wasn't as it was seen.
+// isOvertaken reports whether a write failed because the object has changed since it was read.
 func isOvertaken(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)
 }
 
-func (t *trip) note(ref carry.Ref, decision carry.Decision) {
+func (r *run) note(ref carry.Ref, decision carry.Decision) {
 	if decision.Do != carry.Leave {
-		t.writes = append(t.writes, Write{ref.Kind, decision.Do})
+		r.writes = append(r.writes, Write{ref.Kind, decision.Do})
 	}
 	if decision.Blocked != "" {
-		t.record.Blocked = append(t.record.Blocked, decision.Blocked)
+		r.record.Blocked = append(r.record.Blocked, decision.Blocked)
 	}
 	if decision.Note != "" {
-		t.record.Notes = append(t.record.Notes, decision.Note)
+		r.record.Notes = append(r.record.Notes, decision.Note)
 	}
 }
 
-// look reads the object in the worker, and then its source.
-func (t *trip) look(ctx context.Context, ref carry.Ref) (carry.Sight, error) {
-	sight, source := carry.Sight{Ref: ref, Namespace: t.job.Namespace}, t.sourceOf(ref)
-	known := t.Book.Follow(t.job, source)
+// gather reads the object in the worker, and then its source.
+func (r *run) gather(ctx context.Context, ref carry.Ref) (carry.Snapshot, error) {
+	snapshot, source := carry.Snapshot{Ref: ref, Namespace: r.job.Namespace}, r.sourceOf(ref)
+	known := r.Tracker.Track(r.job, source)
 	var err error
-	if sight.Existing, err = get(ctx, t.worker, source); err != nil {
-		return sight, &WorkerError{ref, err}
+	if snapshot.Existing, err = get(ctx, r.worker, source); err != nil {
+		return snapshot, &WorkerError{ref, err}
 	}
-	sight.Source, err = get(ctx, t.Hub, source)
+	snapshot.Source, err = get(ctx, r.Hub, source)
 	switch {
 	case apierrors.IsForbidden(err):
-		sight.Unreadable = err.Error()
+		snapshot.Unreadable = err.Error()
 	case err != nil:
-		return sight, fmt.Errorf("%s on the hub: %w", ref, err)
+		return snapshot, fmt.Errorf("%s on the hub: %w", ref, err)
 	}
-	t.record.Seen[source] = known
-	if sight.Source != nil {
-		t.record.Seen[source] = sight.Source.GetResourceVersion()
+	r.record.Seen[source] = known
+	if snapshot.Source != nil {
+		r.record.Seen[source] = snapshot.Source.GetResourceVersion()
 	}
-	return sight, nil
+	return snapshot, nil
 }
 
 // get reads an object; nil: there is none.
@@ -200,21 +200,21 @@ func get(ctx context.Context, from client.Reader, source Source) (carry.Object, 
 	return object, nil
 }
 
-func (t *trip) write(ctx context.Context, d carry.Decision, existing carry.Object) error {
+func (r *run) write(ctx context.Context, d carry.Decision, existing carry.Object) error {
 	switch d.Do {
 	case carry.Create:
-		return t.worker.Create(ctx, d.Object)
+		return r.worker.Create(ctx, d.Object)
 	case carry.Update:
-		return t.worker.Update(ctx, d.Object)
+		return r.worker.Update(ctx, d.Object)
 	case carry.AddOwner:
-		return t.worker.Patch(ctx, d.Object, client.RawPatch(types.StrategicMergePatchType, d.Patch))
+		return r.worker.Patch(ctx, d.Object, client.RawPatch(types.StrategicMergePatchType, d.Patch))
 	case carry.Recreate:
 		uid, version := existing.GetUID(), existing.GetResourceVersion()
-		err := t.worker.Delete(ctx, existing, client.Preconditions{UID: &uid, ResourceVersion: &version})
+		err := r.worker.Delete(ctx, existing, client.Preconditions{UID: &uid, ResourceVersion: &version})
 		if err != nil {
 			return err
 		}
-		return t.worker.Create(ctx, d.Object)
+		return r.worker.Create(ctx, d.Object)
 	case carry.Await:
 		return errContended
 	default:

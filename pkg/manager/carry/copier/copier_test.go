@@ -27,7 +27,7 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 // kinds notes what a Copier wants watched.
 type kinds []carry.Kind
 
-func (k *kinds) Follow(_ context.Context, kind carry.Kind) error {
+func (k *kinds) Add(_ context.Context, kind carry.Kind) error {
 	if !slices.Contains(*k, kind) {
 		*k = append(*k, kind)
 	}
@@ -64,7 +64,7 @@ func newWorld(t *testing.T, hubRules, workerRules interceptor.Funcs) *world {
 	w.hub = fake.NewClientBuilder().WithInterceptorFuncs(hubRules).Build()
 	w.worker = fake.NewClientBuilder().WithInterceptorFuncs(workerRules).Build()
 	w.Copier = &Copier{
-		Hub: w.hub, Origin: "hub-1", Book: NewBook(), Watch: w.watched,
+		Hub: w.hub, Origin: "hub-1", Tracker: NewTracker(), Watch: w.watched,
 		Registers: func(*corev1.Secret) bool { return false },
 	}
 	w.job = &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "train"}}
@@ -133,7 +133,7 @@ func TestCarry(t *testing.T) {
 	if w.value() != "a" {
 		t.Errorf("carried %q", w.value())
 	}
-	record, current := w.Book.Of(train, "mirror-1")
+	record, current := w.Tracker.Get(train, "mirror-1")
 	if !current || len(record.Seen) != 3 || len(record.Blocked)+len(record.Notes) > 0 || !record.At.Equal(noon) {
 		t.Errorf("record %+v, current %t", record, current)
 	}
@@ -146,7 +146,7 @@ func TestCarry(t *testing.T) {
 	if err := w.hub.Update(t.Context(), changed); err != nil {
 		t.Fatal(err)
 	}
-	if woken := w.Book.Changed(sourceOf("x"), changed.ResourceVersion); !slices.Contains(woken, train) {
+	if woken := w.Tracker.SourceChanged(sourceOf("x"), changed.ResourceVersion); !slices.Contains(woken, train) {
 		t.Errorf("woke %v", woken)
 	}
 	w.wants("Update Secret")
@@ -162,14 +162,14 @@ func TestCarryWhatIsMissing(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{}, interceptor.Funcs{})
 	w.create(w.worker, &corev1.ServiceAccount{ObjectMeta: named("robot")})
 	w.wants("")
-	record, current := w.Book.Of(train, "mirror-1")
+	record, current := w.Tracker.Get(train, "mirror-1")
 	if !current || len(record.Blocked) != 1 || !strings.Contains(record.Blocked[0], `secret "x" not found`) {
 		t.Errorf("record %+v, current %t", record, current)
 	}
 	late := newSecret("x", "a")
 	w.create(w.hub, late)
-	w.Book.Changed(sourceOf("x"), late.ResourceVersion)
-	if _, current := w.Book.Of(train, "mirror-1"); current {
+	w.Tracker.SourceChanged(sourceOf("x"), late.ResourceVersion)
+	if _, current := w.Tracker.Get(train, "mirror-1"); current {
 		t.Error("a source that appears changes nothing")
 	}
 	w.wants("Create Secret")
@@ -230,7 +230,7 @@ func TestCarryIsOvertaken(t *testing.T) {
 			if reads != writes {
 				t.Errorf("%d reads of the source for %d writes", reads, writes)
 			}
-			_, entered := w.Book.Of(train, "mirror-1")
+			_, entered := w.Tracker.Get(train, "mirror-1")
 			if row.want == nil {
 				if err != nil || wrote != "Create Secret" || !entered {
 					t.Errorf("wrote %q, entered %t: %v", wrote, entered, err)
@@ -262,7 +262,7 @@ func TestCarryErrorsOfTheHub(t *testing.T) {
 	}
 	answer = apierrors.NewForbidden(secrets, "x", errors.New("RBAC"))
 	w.wants("")
-	record, _ := w.Book.Of(train, "mirror-1")
+	record, _ := w.Tracker.Get(train, "mirror-1")
 	if len(record.Blocked) != 1 || !strings.Contains(record.Blocked[0], `secret "x" can't be read on the hub`) {
 		t.Errorf("record %+v", record)
 	}
@@ -285,7 +285,7 @@ func TestSpent(t *testing.T) {
 		"runs":  {ObjectMeta: metav1.ObjectMeta{UID: "1"}},
 		"ended": {ObjectMeta: metav1.ObjectMeta{UID: "2"}, Status: batchv1.JobStatus{Conditions: ended}},
 	}
-	spent := spentIn(workerCluster{nil, mirrors}, "team")
+	spent := finishedIn(workerCluster{nil, mirrors}, "team")
 	for owner, want := range map[metav1.OwnerReference]bool{
 		{Name: "runs", UID: "1"}:    false,
 		{Name: "ended", UID: "2"}:   true,

@@ -16,12 +16,12 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 )
 
-// Watch watches the sources of those kinds that some Job needs. It's apart from the manager's
-// cache, which of Secrets has only the registrations.
+// Watch watches the sources of the kinds that some Job needs. It has a cache of its own: the
+// manager's cache has only the Secrets that are registrations.
 type Watch struct {
-	cache informers
-	book  *Book
-	wake  func(...types.NamespacedName)
+	cache   informers
+	tracker *Tracker
+	enqueue func(...types.NamespacedName)
 
 	mu      sync.Mutex
 	watched map[carry.Kind]bool
@@ -33,22 +33,22 @@ type informers interface {
 	Start(ctx context.Context) error
 }
 
-// NewWatch returns a watch of the hub that keeps a book up to date, and wakes the Jobs whose
-// sources have changed. Add it to the manager; nothing is requested before Follow.
-func NewWatch(hub *rest.Config, options cache.Options, book *Book, wake func(...types.NamespacedName)) (*Watch, error) {
+// NewWatch returns a watch of the hub that keeps a tracker up to date, and enqueues the Jobs whose
+// sources have changed. Add it to the manager. It requests nothing before Add.
+func NewWatch(hub *rest.Config, options cache.Options, tracker *Tracker, enqueue func(...types.NamespacedName)) (*Watch, error) {
 	options.DefaultTransform = nameAndVersion
 	c, err := cache.New(hub, options)
 	if err != nil {
 		return nil, fmt.Errorf("cache of what Jobs need: %w", err)
 	}
-	return &Watch{cache: c, book: book, wake: wake, watched: map[carry.Kind]bool{}}, nil
+	return &Watch{cache: c, tracker: tracker, enqueue: enqueue, watched: map[carry.Kind]bool{}}, nil
 }
 
 // Start implements manager.Runnable.
 func (w *Watch) Start(ctx context.Context) error { return w.cache.Start(ctx) }
 
-// Follow watches a kind from now on. It doesn't wait for what there is.
-func (w *Watch) Follow(ctx context.Context, kind carry.Kind) error {
+// Add watches a kind from now on. It doesn't wait for the first list.
+func (w *Watch) Add(ctx context.Context, kind carry.Kind) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.watched[kind] {
@@ -79,10 +79,10 @@ func (w *Watch) changed(kind carry.Kind, object any) {
 		return
 	}
 	name := types.NamespacedName{Namespace: source.Namespace, Name: source.Name}
-	w.wake(w.book.Changed(Source{kind, name}, source.ResourceVersion)...)
+	w.enqueue(w.tracker.SourceChanged(Source{kind, name}, source.ResourceVersion)...)
 }
 
-// nameAndVersion drops all else of an object's metadata.
+// nameAndVersion drops the rest of an object's metadata.
 func nameAndVersion(object any) (any, error) {
 	if full, ok := object.(*metav1.PartialObjectMetadata); ok {
 		full.ObjectMeta = metav1.ObjectMeta{

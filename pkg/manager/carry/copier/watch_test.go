@@ -30,45 +30,45 @@ func (h *hubInformers) GetInformer(_ context.Context, o client.Object, _ ...cach
 func (h *hubInformers) Start(context.Context) error { return nil }
 
 func TestWatch(t *testing.T) {
-	hub, book, woken := &hubInformers{}, NewBook(), []types.NamespacedName(nil)
+	hub, tracker, enqueued := &hubInformers{}, NewTracker(), []types.NamespacedName(nil)
 	w := &Watch{
-		cache: hub, book: book, watched: map[carry.Kind]bool{},
-		wake: func(jobs ...types.NamespacedName) { woken = append(woken, jobs...) },
+		cache: hub, tracker: tracker, watched: map[carry.Kind]bool{},
+		enqueue: func(jobs ...types.NamespacedName) { enqueued = append(enqueued, jobs...) },
 	}
 	for range 2 {
-		if err := w.Follow(t.Context(), carry.Secret); err != nil {
+		if err := w.Add(t.Context(), carry.Secret); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if !slices.Equal(hub.asked, []string{"Secret"}) {
 		t.Errorf("watches %q", hub.asked)
 	}
-	book.Follow(train, sourceOf("x"))
-	book.Enter(train, Record{Mirror: "mirror", Seen: map[Source]string{sourceOf("x"): "7"}})
+	tracker.Track(train, sourceOf("x"))
+	tracker.Record(train, Record{Mirror: "mirror", Seen: map[Source]string{sourceOf("x"): "7"}})
 	at := func(name, version string) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, ResourceVersion: version}}
 	}
 	hub.last.Add(at("x", "7"))
 	hub.last.Add(at("y", "9"))
 	hub.last.Update(at("x", "7"), at("x", "7"))
-	if len(woken) > 0 {
-		t.Errorf("woke %v without news", woken)
+	if len(enqueued) > 0 {
+		t.Errorf("woke %v without news", enqueued)
 	}
 	hub.last.Update(at("x", "7"), at("x", "10"))
 	hub.last.Delete(at("x", "11"))
-	if !slices.Equal(woken, []types.NamespacedName{train}) {
-		t.Errorf("woke %v", woken)
+	if !slices.Equal(enqueued, []types.NamespacedName{train}) {
+		t.Errorf("woke %v", enqueued)
 	}
 }
 
 func TestWatchThatFails(t *testing.T) {
 	hub := &hubInformers{err: context.DeadlineExceeded}
-	w := &Watch{cache: hub, book: NewBook(), watched: map[carry.Kind]bool{}}
-	if err := w.Follow(t.Context(), carry.ConfigMap); err == nil {
+	w := &Watch{cache: hub, tracker: NewTracker(), watched: map[carry.Kind]bool{}}
+	if err := w.Add(t.Context(), carry.ConfigMap); err == nil {
 		t.Error("no error")
 	}
 	hub.err = nil
-	if err := w.Follow(t.Context(), carry.ConfigMap); err != nil || len(hub.asked) != 2 {
+	if err := w.Add(t.Context(), carry.ConfigMap); err != nil || len(hub.asked) != 2 {
 		t.Errorf("isn't tried again: %v", err)
 	}
 }

@@ -1,0 +1,103 @@
+package copier
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/manager/carry"
+)
+
+var (
+	train = types.NamespacedName{Namespace: "team", Name: "train"}
+	test  = types.NamespacedName{Namespace: "team", Name: "test"}
+)
+
+func sourceOf(name string) Source {
+	return Source{carry.Secret, types.NamespacedName{Namespace: "team", Name: name}}
+}
+
+// step is something that happens to a tracker; it returns the Jobs that are enqueued.
+type step func(*Tracker) []types.NamespacedName
+
+func tracked(job types.NamespacedName) step {
+	return func(t *Tracker) []types.NamespacedName { t.Track(job, sourceOf("x")); return nil }
+}
+
+func recorded(job types.NamespacedName, version string) step {
+	return func(t *Tracker) []types.NamespacedName {
+		t.Record(job, Record{Mirror: "mirror", Seen: map[Source]string{sourceOf("x"): version}, At: time.Now()})
+		return nil
+	}
+}
+
+func changed(version string) step {
+	return func(t *Tracker) []types.NamespacedName { return t.SourceChanged(sourceOf("x"), version) }
+}
+
+func forget(job types.NamespacedName) step {
+	return func(t *Tracker) []types.NamespacedName { t.Forget(job); return nil }
+}
+
+func TestTracker(t *testing.T) {
+	rows := map[string]struct {
+		steps    []step
+		enqueued []types.NamespacedName // by the last step
+		current  bool                   // train's record, after it
+	}{
+		"nothing is known":                   {nil, nil, false},
+		"carried":                            {[]step{tracked(train), recorded(train, "7")}, nil, true},
+		"the watch lags behind":              {[]step{tracked(train), recorded(train, "7"), changed("5")}, nil, true},
+		"the watch shows what was carried":   {[]step{tracked(train), recorded(train, "7"), changed("7")}, nil, true},
+		"the source changes":                 {[]step{tracked(train), recorded(train, "7"), changed("10")}, []types.NamespacedName{train}, false},
+		"it changes while it's carried":      {[]step{tracked(train), changed("10"), recorded(train, "7")}, nil, false},
+		"a change that nobody waits for":     {[]step{changed("10"), tracked(train), recorded(train, "7")}, nil, true},
+		"it's missing":                       {[]step{tracked(train), recorded(train, "")}, nil, true},
+		"it appears":                         {[]step{tracked(train), recorded(train, ""), changed("5")}, []types.NamespacedName{train}, false},
+		"it was gone, the watch didn't know": {[]step{tracked(train), changed("5"), recorded(train, "5"), changed("5")}, nil, true},
+		"one of two had it before":           {[]step{tracked(train), recorded(train, "10"), tracked(test), recorded(test, "7"), changed("10")}, []types.NamespacedName{test}, true},
+		"not carried yet":                    {[]step{tracked(test), changed("10")}, []types.NamespacedName{test}, false},
+		"forgotten":                          {[]step{tracked(train), recorded(train, "7"), forget(train), changed("10")}, nil, false},
+		"a neighbour is forgotten":           {[]step{tracked(train), recorded(train, "7"), tracked(test), forget(test), changed("10")}, []types.NamespacedName{train}, false},
+		"no version at all":                  {[]step{tracked(train), recorded(train, "7"), changed("x")}, nil, true},
+	}
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			tracker := NewTracker()
+			var enqueued []types.NamespacedName
+			for _, step := range row.steps {
+				enqueued = step(tracker)
+			}
+			if !slices.Equal(enqueued, row.enqueued) {
+				t.Errorf("woke %v, want %v", enqueued, row.enqueued)
+			}
+			if _, current := tracker.Get(train, "mirror"); current != row.current {
+				t.Errorf("current: %t", current)
+			}
+			if _, current := tracker.Get(train, "next mirror"); current {
+				t.Error("current for a mirror that it wasn't carried for")
+			}
+		})
+	}
+}
+
+// Nothing is kept of Jobs that are gone.
+func TestTrackerForgets(t *testing.T) {
+	tracker := NewTracker()
+	for _, job := range []types.NamespacedName{train, test} {
+		tracker.Track(job, sourceOf("x"))
+		tracker.Track(job, sourceOf(job.Name))
+		tracker.SourceChanged(sourceOf("x"), "7")
+		tracker.Record(job, Record{})
+	}
+	tracker.Forget(train)
+	if tracker.Track(test, sourceOf("x")) != "7" {
+		t.Error("what another Job needs is forgotten")
+	}
+	tracker.Forget(test)
+	if n := len(tracker.records) + len(tracker.sources) + len(tracker.jobs) + len(tracker.newest); n != 0 {
+		t.Errorf("%d entries are left: %+v", n, tracker)
+	}
+}
