@@ -1,9 +1,9 @@
-// Package admission makes Jobs of dispatched namespaces Jobferry's when they're created, on hubs
-// whose API server can't do that by itself.
+// Package admission sets spec.managedBy of new Jobs in dispatched namespaces, on hubs whose API
+// server can't do that by a policy.
 //
 //	                      1.36 and later:  MutatingAdmissionPolicy  jobferry-dispatch
 //	Job is created ─▶ hub ─┤
-//	                      before:          webhook jobferry-dispatch ─▶ any replica ─▶ Review (pure)
+//	                      before:          webhook jobferry-dispatch ─▶ any replica ─▶ review (pure)
 //	                  hub ─▶ ValidatingAdmissionPolicy  jobferry-jobs, jobferry-managed-by
 //
 // The policies and the webhook's configuration are charts/jobferry/files/admission;
@@ -13,21 +13,20 @@
 // # The rule
 //
 // In a namespace with the label jobferry.dev/dispatch: enabled, a Job that's created without
-// spec.managedBy gets jobferry.dev/dispatcher, whoever creates it. A managedBy of the user's stays:
-// kubernetes.io/job-controller is how to have a Job run on the hub. Mirrors that another hub
-// creates here are left alone.
+// spec.managedBy gets jobferry.dev/dispatcher, whichever user creates it. A managedBy that the user
+// sets stays: with kubernetes.io/job-controller, a Job runs on the hub. Mirrors that another hub
+// creates here aren't changed.
 //
 // # When no replica answers
 //
-// The webhook's failurePolicy is Fail: the Job isn't created, and its creator is told so. If it
-// were let through, the hub's own Job controller would run it, or it would wait for nodes that a
-// hub doesn't have; managedBy is immutable, so nothing could mend it. Only dispatched namespaces
-// are affected. Any replica answers, not only the leader; see the chart's PodDisruptionBudget.
+// The webhook's failurePolicy is Fail: the Job isn't created, and its creator gets an error.
+// Otherwise the hub's own Job controller would run the Job, or it would wait for nodes that a hub
+// doesn't have. As managedBy is immutable, nothing could repair it. Only dispatched namespaces are
+// affected. Every replica responds, not only the leader; see the chart's PodDisruptionBudget.
 //
 // # Trade-offs
 //
-// The manager has no validating webhook: what is to be refused is refused by policies that all
-// supported hubs have, so that no Job depends on a running manager for it. CEL knows no label
-// selectors; their grammar is regular, so the policy has it as a regular expression, held against
-// the parser by a property test.
+// The manager has no validating webhook: all supported hubs have validating policies, which work
+// without a running manager. CEL has no label selectors. Their grammar is regular, so the policy
+// has it as a regular expression, which a property test compares with the parser.
 package admission

@@ -42,12 +42,12 @@ func TestConfigurationLeadsToTheManager(t *testing.T) {
 		t.Fatal(err)
 	}
 	service := found.Webhooks[0].ClientConfig.Service
-	if found.Name != ConfigurationName || *service.Path != Path || service.Name != DefaultOptions().Service {
+	if found.Name != configurationName || *service.Path != path || service.Name != DefaultOptions().Service {
 		t.Errorf("%s leads to %s%s", found.Name, service.Name, *service.Path)
 	}
 	for _, file := range []string{"config/webhook/service.yaml", "charts/jobferry/templates/webhook.yaml"} {
-		if !strings.Contains(readFile(t, file), "name: "+SecretName+"\n") {
-			t.Errorf("%s makes no Secret %s", file, SecretName)
+		if !strings.Contains(readFile(t, file), "name: "+secretName+"\n") {
+			t.Errorf("%s makes no Secret %s", file, secretName)
 		}
 	}
 }

@@ -12,29 +12,29 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/servingcert"
 )
 
-// Names of the objects on the hub; the chart has them, too.
+// Names of objects on the hub, which the chart makes.
 const (
-	// ConfigurationName is the name of the MutatingWebhookConfiguration.
-	ConfigurationName = "jobferry-dispatch"
-	// SecretName is the name of the Secret with the manager's own certificates.
-	SecretName = "jobferry-webhook-cert"
-	// Path is where the webhook is served.
-	Path = "/admit/jobs"
+	// configurationName is that of the MutatingWebhookConfiguration.
+	configurationName = "jobferry-dispatch"
+	// secretName is that of the Secret with the manager's own certificates.
+	secretName = "jobferry-webhook-cert"
+	// path is the webhook's URL path.
+	path = "/admit/jobs"
 )
 
 // Options say whether and how the webhook is served.
 type Options struct {
-	// Enabled: serve it. Default false, as hubs since 1.36 need none.
+	// Enabled serves the webhook. Default false: hubs since 1.36 need none.
 	Enabled bool
-	// BindAddress is where, as host:port. Default ":9443".
+	// BindAddress is the host:port to listen on. Default ":9443".
 	BindAddress string
 	// Namespace of the Service and the Secret.
 	Namespace string
 	// Service is the name of the Service that the API server calls. Default jobferry-webhook.
 	Service string
-	// CertDir is a folder with tls.crt and tls.key, such as a Secret of cert-manager's; they're
-	// read anew when they change. Empty, the default: the manager makes certificates itself, and
-	// injects them.
+	// CertDir is a directory with tls.crt and tls.key, such as a mounted Secret of cert-manager.
+	// The manager reads them again when they change. Empty, the default: the manager makes
+	// certificates itself, and injects them.
 	CertDir string
 	// CertLifetime of certificates that the manager makes. Default 90 days.
 	CertLifetime time.Duration
@@ -79,9 +79,9 @@ func (o *Options) address() (host string, port int, err error) {
 
 func (o *Options) keeper() (*servingcert.Keeper, error) {
 	return servingcert.New(servingcert.Options{
-		Namespace: o.Namespace, SecretName: SecretName,
+		Namespace: o.Namespace, SecretName: secretName,
 		DNSNames: servingcert.ServiceNames(o.Service, o.Namespace),
 		Lifetime: o.CertLifetime,
-		Targets:  []servingcert.Target{servingcert.MutatingWebhooks(ConfigurationName)},
+		Targets:  []servingcert.Target{servingcert.MutatingWebhooks(configurationName)},
 	})
 }

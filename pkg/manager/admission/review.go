@@ -13,11 +13,11 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// jobs is what the webhook is for.
+// jobs are the only objects that the webhook changes.
 var jobs = metav1.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
 
-// job is what counts of a Job. Fields of newer API versions pass through: they're never decoded,
-// and the answer is a patch.
+// job is the part of a Job that the webhook reads. The response is a patch, so fields of newer API
+// versions aren't lost.
 type job struct {
 	Metadata struct {
 		Labels map[string]string `json:"labels"`
@@ -27,9 +27,9 @@ type job struct {
 	} `json:"spec"`
 }
 
-// Review answers one request of the hub's API server. That the namespace is dispatched is the
-// webhook configuration's to see to.
-func Review(request *admissionv1.AdmissionRequest) admission.Response {
+// review responds to one request of the hub's API server. The webhook configuration selects the
+// namespaces.
+func review(request *admissionv1.AdmissionRequest) admission.Response {
 	if request.Resource != jobs || request.Operation != admissionv1.Create || request.SubResource != "" {
 		return admission.Allowed("")
 	}

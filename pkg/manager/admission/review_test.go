@@ -36,7 +36,7 @@ func TestReview(t *testing.T) {
 			if row.edit != nil {
 				row.edit(request)
 			}
-			got := Review(request)
+			got := review(request)
 			if got.Allowed != (row.code == http.StatusOK) || got.Result.Code != row.code {
 				t.Errorf("allowed %t, code %d", got.Allowed, got.Result.Code)
 			}

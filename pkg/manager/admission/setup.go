@@ -2,7 +2,6 @@ package admission
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
 
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -10,13 +9,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 )
 
-// The configuration is written for its caBundle, and read by name. The Secret is covered by the
-// permissions for registrations.
+// The manager writes the caBundle of the configuration. The rights for registrations include the
+// Secret.
 //
 // +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=jobferry-dispatch,verbs=get;list;watch;patch
 
-// Setup adds the webhook to the manager, if it's enabled: served by every replica, and part of
-// /readyz.
+// Setup adds the webhook to the manager, if it's enabled. Every replica serves it, and /readyz
+// includes it.
 func Setup(mgr ctrl.Manager, options Options) error {
 	if !options.Enabled {
 		return nil
@@ -27,16 +26,19 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	}
 	serve := webhook.Options{Host: host, Port: port, CertDir: options.CertDir}
 	if options.CertDir == "" {
-		own, err := options.setupKeeper(mgr)
+		keeper, err := options.keeper()
 		if err != nil {
-			return err
+			return fmt.Errorf("admission webhook: %w", err)
 		}
-		serve.TLSOpts = append(serve.TLSOpts, own)
+		if err := keeper.SetupWithManager(mgr); err != nil {
+			return fmt.Errorf("admission webhook: %w", err)
+		}
+		serve.TLSOpts = append(serve.TLSOpts, keeper.Configure)
 	}
 	server := webhook.NewServer(serve)
-	server.Register(Path, &admission.Webhook{Handler: admission.HandlerFunc(
+	server.Register(path, &admission.Webhook{Handler: admission.HandlerFunc(
 		func(_ context.Context, request admission.Request) admission.Response {
-			return Review(&request.AdmissionRequest)
+			return review(&request.AdmissionRequest)
 		})})
 	if err := mgr.Add(server); err != nil {
 		return fmt.Errorf("admission webhook: %w", err)
@@ -45,16 +47,4 @@ func Setup(mgr ctrl.Manager, options Options) error {
 		return fmt.Errorf("admission webhook: %w", err)
 	}
 	return nil
-}
-
-// setupKeeper has the manager make its certificates.
-func (o *Options) setupKeeper(mgr ctrl.Manager) (func(*tls.Config), error) {
-	keeper, err := o.keeper()
-	if err != nil {
-		return nil, fmt.Errorf("admission webhook: %w", err)
-	}
-	if err := keeper.SetupWithManager(mgr); err != nil {
-		return nil, fmt.Errorf("admission webhook: %w", err)
-	}
-	return keeper.Configure, nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// newCopy returns the copy of a source as it's created, without an owner.
+// newCopy returns a new copy of a source, without an owner.
 func newCopy(source Object, origin v1alpha1.Origin) Object {
 	object := New(kindOf(source))
 	object.SetNamespace(source.GetNamespace())
@@ -21,7 +21,7 @@ func newCopy(source Object, origin v1alpha1.Origin) Object {
 	return object
 }
 
-// updated returns a copy brought in line with its source; what others have added stays.
+// updated returns a copy updated from its source. It keeps what others have added.
 func updated(existing, source Object, origin v1alpha1.Origin) Object {
 	object := existing.DeepCopyObject().(Object)
 	stamp(object, source, origin)
@@ -40,7 +40,7 @@ func kindOf(object Object) Kind {
 	}
 }
 
-// stamp sets the metadata of a copy. Labels are added, and never taken away.
+// stamp sets the metadata of a copy. It adds labels, and never removes any.
 func stamp(object, source Object, origin v1alpha1.Origin) {
 	labels, annotations := object.GetLabels(), object.GetAnnotations()
 	if labels == nil {
@@ -58,13 +58,13 @@ func stamp(object, source Object, origin v1alpha1.Origin) {
 	object.SetAnnotations(annotations)
 }
 
-// isCopy proves that an object in a worker is a copy made by this hub.
+// isCopy reports whether an object in a worker is a copy that this hub made.
 func isCopy(object Object, origin v1alpha1.Origin) bool {
 	return origin != "" && object.GetLabels()[v1alpha1.LabelOrigin] == string(origin) &&
 		object.GetAnnotations()[v1alpha1.AnnotationHubUID] != ""
 }
 
-// setContent takes over what is carried of a source.
+// setContent sets what is carried of a source.
 func setContent(object, source Object) {
 	switch to := object.(type) {
 	case *corev1.ConfigMap:
@@ -84,14 +84,14 @@ func setContent(object, source Object) {
 	}
 }
 
-// sameContent says whether an object has all that is carried of a source.
+// sameContent reports whether an object has all that is carried of a source.
 func sameContent(object, source Object) bool {
 	would := object.DeepCopyObject().(Object)
 	setContent(would, source)
 	return equality.Semantic.DeepEqual(would, object)
 }
 
-// isFixed says whether the API server refuses to change the object's content to the source's.
+// isFixed reports whether the API server refuses to set the source's content.
 func isFixed(object, source Object) bool {
 	switch o := object.(type) {
 	case *corev1.ConfigMap:

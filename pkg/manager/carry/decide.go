@@ -12,22 +12,22 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// Operation is what is to be done in the worker about one object.
+// Operation is what the manager does in the worker about one object.
 type Operation string
 
 // The operations. All but Leave and Await write.
 const (
-	// Leave: nothing is to be done.
+	// Leave does nothing.
 	Leave Operation = "Leave"
-	// Await: the object is being deleted; look again when it's gone.
+	// Await retries later: the object is being deleted.
 	Await Operation = "Await"
 	// Create creates Decision.Object.
 	Create Operation = "Create"
-	// Update replaces the object by Decision.Object, on condition that it is still as it was seen.
+	// Update replaces the object by Decision.Object, unless it has changed since it was read.
 	Update Operation = "Update"
 	// AddOwner applies Decision.Patch, a strategic merge patch.
 	AddOwner Operation = "AddOwner"
-	// Recreate deletes the object as it was seen, and creates Decision.Object: it's immutable.
+	// Recreate deletes the object that was read, and creates Decision.Object: it's immutable.
 	Recreate Operation = "Recreate"
 )
 
@@ -39,48 +39,47 @@ type Snapshot struct {
 	Namespace string
 	// Source is the object on the hub; nil: there is none.
 	Source Object
-	// Unreadable says why the hub doesn't let the manager see the source.
+	// Unreadable says why the manager may not read the source.
 	Unreadable string
 	// Existing is the object of that name in the worker; nil: there is none.
 	Existing Object
 }
 
-// Rules are what decisions depend on beside what is seen.
+// Rules are what decisions depend on besides the snapshot.
 type Rules struct {
 	// Origin is the id of this hub.
 	Origin v1alpha1.Origin
 	// Mirror is the Job in the worker that the object is for.
 	Mirror *batchv1.Job
-	// Registers says whether a Secret registers a worker.
+	// Registers reports whether a Secret registers a worker.
 	Registers func(*corev1.Secret) bool
-	// Finished says whether an owner has no use for the object any more.
+	// Finished reports whether an owner doesn't need the object any more.
 	Finished func(metav1.OwnerReference) bool
 }
 
-// Decision is what is to be done about one object.
+// Decision is the output of Decide.
 type Decision struct {
 	Do     Operation
 	Object Object
 	Patch  []byte
-	// Blocked says why the Job's Pods can't start; empty: as far as this object is concerned, they
-	// can.
+	// Blocked says why this object keeps the Job's Pods from starting; empty: it doesn't.
 	Blocked string
-	// Note is worth telling; empty: nothing is.
+	// Note is for the user; empty: there is none.
 	Note string
 }
 
-// cases is the ordered table that Decide walks.
-var cases = []struct {
+// ruleTable is walked in order: the first that applies decides.
+var ruleTable = []struct {
 	when func(Snapshot, Rules) bool
 	then func(Snapshot, Rules) Decision
 }{
-	// Someone else's is left alone, and used as it is.
+	// A foreign object is used as it is.
 	{isForeign, leaveForeign},
-	// What never leaves the hub is as good as missing.
+	// What never leaves the hub counts as missing.
 	{isPrivate, refuse},
-	// What can't be read is waited for.
+	// The Job waits for what can't be read.
 	{isUnreadable, unreadable},
-	// Without a source, a copy serves those who have it already.
+	// Without a source, a copy serves the mirrors that own it already.
 	{isMissing, missing},
 	{func(s Snapshot, _ Rules) bool { return s.Existing == nil }, create},
 	{func(s Snapshot, _ Rules) bool { return s.Existing.GetDeletionTimestamp() != nil }, await},
@@ -91,9 +90,9 @@ var cases = []struct {
 	{func(Snapshot, Rules) bool { return true }, update},
 }
 
-// Decide says what is to be done about one object.
+// Decide decides about one object.
 func Decide(s Snapshot, r Rules) Decision {
-	for _, c := range cases {
+	for _, c := range ruleTable {
 		if c.when(s, r) {
 			return c.then(s, r)
 		}

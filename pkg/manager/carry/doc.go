@@ -1,6 +1,6 @@
-// Package carry decides what goes along with a Job to its worker: the ConfigMaps, Secrets and
-// ServiceAccounts that the Pod template refers to. It is pure: values in, values out. Package
-// copier beside it reads and writes; package dispatch says when.
+// Package carry decides what is copied to a Job's worker: the ConfigMaps, Secrets and
+// ServiceAccounts that the Pod template refers to. It is pure. Package copier reads and writes;
+// package dispatch decides when.
 //
 //	WorkerCluster spec.carry ─┐
 //	hub Job's Pod template ───┴─▶ References ─▶ Select ─▶ annotation on the mirror
@@ -14,12 +14,12 @@
 // # Vocabulary
 //
 //   - A source is the object on the hub, in the Job's namespace.
-//   - A copy is what stands for it in the worker, under the same name: labelled
+//   - A copy is the object of the same name in the worker: labelled
 //     jobferry.dev/origin, with the source's UID in jobferry.dev/hub-uid, owned by
 //     every mirror that uses it. The worker's garbage collector deletes it after
 //     the last of them.
-//   - A foreign object has the name of a copy, and isn't one. It's never written
-//     to; Pods use it as it is.
+//   - A foreign object has the name of a copy, and isn't one. The manager never
+//     writes it; Pods use it as it is.
 //
 // # What is carried
 //
@@ -31,31 +31,30 @@
 // RoleBindings, and not the ServiceAccount "default", which each namespace has. A ServiceAccount's
 // imagePullSecrets are carried as well, if Secrets are.
 //
-// PersistentVolumeClaims are only looked for: a worker that lacks one can't take the Job.
+// PersistentVolumeClaims are only checked: a worker without one can't take the Job.
 //
 // # When a source is missing
 //
 // The mirror stays suspended in its worker until the source appears, unless the reference is
-// optional, or the worker has an object of that name. A source that is deleted later leaves its
-// copy alone: Pods on the hub would keep what they have mounted, too. References in
-// imagePullSecrets count as optional, as they do for the kubelet.
+// optional, or the worker has an object of that name. If a source is deleted later, its copy stays:
+// Pods on the hub would keep what they have mounted, too. References in imagePullSecrets count as
+// optional, as they do for the kubelet.
 //
 // # Trade-offs
 //
-// Contents are compared, not hashes or versions: so a copy that someone edited is put right
-// whenever it's looked at, which is when its source changes, another Job needs it, or the manager
-// restarts. Copies aren't watched: that would take the permission to list the workers' Secrets, to
-// guard against those who may edit them. Labels and image pull secrets that something in the worker
-// adds stay.
+// The manager compares contents, not hashes or versions. So it repairs an edited copy when its
+// source changes, another Job needs it, or the manager restarts. It doesn't watch copies: that
+// would take the right to list the workers' Secrets. Labels and image pull secrets that something
+// in the worker adds stay.
 //
 // An object that many Jobs share holds one owner reference for each, and each new one writes the
-// whole list. Jobs that have ended leave it when it's long, so what counts are the unfinished Jobs
-// of one namespace in one worker that share an object: with some thousands, it's near the API
-// server's limit on its size.
+// whole list. Ended Jobs are removed from a long list, so the unfinished Jobs of one namespace in
+// one worker that share an object count: some thousands are near the API server's limit on its
+// size.
 //
 // # Permissions
 //
-// Beyond what the manager needs anyway, for the kinds to be carried:
+// Besides what the manager needs anyway, for the kinds to be carried:
 //
 //	hub     get, list, watch   configmaps, secrets, serviceaccounts   (list and watch: metadata only)
 //	worker  get, create, update, patch, delete   the same

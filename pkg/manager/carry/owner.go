@@ -8,12 +8,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// manyOwners is from how many owners on those that are spent are taken off.
+// manyOwners is the number of owners from which on finished ones are removed.
 const manyOwners = 100
 
-// ownerPatch adds an owner, without a condition on the object's version: many Jobs that share it
-// can do so at once. The list holds for as long as Jobs are kept, so those that have ended leave it
-// when it's long.
+// ownerPatch adds an owner, whatever the object's version: many Jobs that share it may do so at
+// once. From a long list it removes finished owners, which otherwise stay as long as their Jobs.
 func ownerPatch(object metav1.Object, r Rules) []byte {
 	changes := []any{ownerOf(r.Mirror)} // the list is merged by uid
 	if owners := object.GetOwnerReferences(); len(owners) >= manyOwners {
@@ -30,7 +29,7 @@ func ownerPatch(object metav1.Object, r Rules) []byte {
 	return patch
 }
 
-// ownerOf is the reference of a copy to a mirror that uses it. There may be many: none is the
+// ownerOf is the reference of a copy to one of the mirrors that use it. None of them is the
 // controller, and none waits with its own deletion for the copy's.
 func ownerOf(m *batchv1.Job) metav1.OwnerReference {
 	return metav1.OwnerReference{

@@ -13,6 +13,10 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
+// The manager reads what it carries. Installations that carry only some kinds grant only those.
+//
+// +kubebuilder:rbac:groups="",resources=configmaps;secrets;serviceaccounts,verbs=get;list;watch
+
 // Kind is a kind of object that can be carried.
 type Kind = v1alpha1.CarriedKind
 
@@ -71,14 +75,14 @@ func Kinds(template *corev1.PodTemplateSpec, allowed []Kind) []Kind {
 		}
 	}
 	if slices.Contains(kinds, ServiceAccount) && slices.Contains(allowed, Secret) && !slices.Contains(kinds, Secret) {
-		kinds = append(kinds, Secret) // those that its ServiceAccount pulls images with
+		kinds = append(kinds, Secret) // the ServiceAccount's imagePullSecrets
 	}
 	slices.Sort(kinds)
 	return kinds
 }
 
-// Mark notes on a mirror that is being created which kinds go along with it: what the WorkerCluster
-// allows may change while the mirror lives.
+// Mark records on a new mirror which kinds are carried for it: what the WorkerCluster allows may
+// change later.
 func Mark(m *batchv1.Job, kinds []Kind) {
 	if len(kinds) == 0 {
 		return
@@ -90,7 +94,7 @@ func Mark(m *batchv1.Job, kinds []Kind) {
 	metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.AnnotationCarry, strings.Join(texts, ","))
 }
 
-// Marked returns the kinds that go along with a mirror.
+// Marked returns the kinds that are carried for a mirror.
 func Marked(m *batchv1.Job) []Kind {
 	var kinds []Kind
 	for text := range strings.SplitSeq(m.Annotations[v1alpha1.AnnotationCarry], ",") {

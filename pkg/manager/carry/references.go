@@ -7,7 +7,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// defaultServiceAccount is in every namespace: the worker's own is used.
+// defaultServiceAccount exists in every namespace, also in the worker.
 const defaultServiceAccount = "default"
 
 // References returns what the Pods of a template need of the kinds that can be carried, each object
@@ -33,15 +33,15 @@ func References(template *corev1.PodTemplateSpec) []Ref {
 	return refs.sorted()
 }
 
-// PullSecrets returns what a ServiceAccount pulls images with.
+// PullSecrets returns a ServiceAccount's imagePullSecrets.
 func PullSecrets(account *corev1.ServiceAccount) []Ref {
 	refs := refSet{}
 	refs.addPullSecrets(account.ImagePullSecrets)
 	return refs.sorted()
 }
 
-// Claims returns the names of the PersistentVolumeClaims that the Pods of a template need to find,
-// sorted. Claims made from an ephemeral volume's template aren't among them.
+// Claims returns the names of the PersistentVolumeClaims that the Pods of a template refer to,
+// sorted, without those that are made from an ephemeral volume's template.
 func Claims(template *corev1.PodTemplateSpec) []string {
 	var names []string
 	for _, volume := range template.Spec.Volumes {
@@ -53,7 +53,7 @@ func Claims(template *corev1.PodTemplateSpec) []string {
 	return slices.Compact(names)
 }
 
-// addPullSecrets: the kubelet pulls without those that it doesn't find.
+// addPullSecrets adds optional references: the kubelet pulls without missing ones.
 func (s refSet) addPullSecrets(secrets []corev1.LocalObjectReference) {
 	for _, secret := range secrets {
 		s.add(Secret, secret.Name, true)

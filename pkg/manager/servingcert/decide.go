@@ -16,21 +16,21 @@ type snapshot struct {
 	trusted     [][]byte      // the bundles in the targets that exist
 }
 
-// plan is what is to be done.
+// plan is the output of decide.
 type plan struct {
 	// create: a new generation is due.
 	create bool
-	// drop are entries of the Secret that are of no use any more.
+	// drop are entries to remove from the Secret.
 	drop []string
-	// serve is what GetCertificate answers; nil: nothing can be served.
+	// serve is what GetCertificate returns; nil: nothing can be served.
 	serve *generation
-	// bundle is what the targets are to trust.
+	// bundle is the caBundle of the targets.
 	bundle []byte
 	// again is the wake-up to decide anew without any event.
 	again time.Duration
 }
 
-// decide reads no clock and does nothing.
+// decide is pure.
 func decide(s snapshot, o Options) plan {
 	live, expired := split(s.generations, s.now)
 	mine := slices.DeleteFunc(slices.Clone(live), func(g *generation) bool { return !g.covers(o.DNSNames) })
@@ -62,8 +62,8 @@ func split(all []*generation, now time.Time) (live, expired []*generation) {
 	return live, expired
 }
 
-// choose picks what is served: the newest that the API servers know by now, else the oldest, which
-// they have known longest.
+// choose returns the generation to serve: the newest that the API servers trust by now, else the
+// oldest.
 func choose(mine []*generation, s snapshot, settle time.Duration) *generation {
 	for _, g := range slices.Backward(mine) {
 		if !s.now.Before(g.created.Add(settle)) && trustedBy(s.trusted, g) {

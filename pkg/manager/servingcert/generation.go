@@ -16,17 +16,19 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
 )
 
-// backdate is how much before its creation a certificate is valid, for API servers whose clock is
+// backdate is how long before its creation a certificate is valid: an API server's clock may be
 // behind.
 const backdate = time.Hour
 
-// createdLayout is the time of creation in an entry's name.
+// createdLayout is the format of the time of creation in an entry's name.
 const createdLayout = "20060102T150405Z"
 
-// entryName is what entries of the Secret are called: serving-<created>-<hash>.pem. Other entries
-// aren't ours.
+// entryName matches serving-<created>-<hash>.pem. The Keeper ignores other entries of the Secret.
 var entryName = regexp.MustCompile(`^serving-(\d{8}T\d{6}Z)-[0-9a-f]{12}\.pem$`)
 
 // generation is a self-signed certificate with its key.
@@ -40,19 +42,19 @@ type generation struct {
 
 func (g *generation) expires() time.Time { return g.pair.Leaf.NotAfter }
 
-// renewal is when its successor is due.
+// renewal is when the next generation is due.
 func (g *generation) renewal() time.Time {
 	return g.created.Add(g.expires().Sub(g.created) * 2 / 3)
 }
 
-// covers says whether it's good for all of the names.
+// covers reports whether the certificate is valid for all names.
 func (g *generation) covers(names []string) bool {
 	return !slices.ContainsFunc(names, func(name string) bool {
 		return !slices.Contains(g.pair.Leaf.DNSNames, name)
 	})
 }
 
-// newGeneration makes a key and a certificate. The certificate can sign nothing.
+// newGeneration makes a key and a certificate, which isn't a certificate authority.
 func newGeneration(names []string, created time.Time, lifetime time.Duration) (*generation, error) {
 	created = created.UTC().Truncate(time.Second)
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -77,13 +79,11 @@ func newGeneration(names []string, created time.Time, lifetime time.Duration) (*
 	if err != nil {
 		return nil, fmt.Errorf("serving certificate: %w", err)
 	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	secret, err := keyutil.MarshalPrivateKeyToPEM(key)
 	if err != nil {
 		return nil, fmt.Errorf("serving key: %w", err)
 	}
-	both := slices.Concat(
-		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
+	both := slices.Concat(encodeCertificate(der), secret)
 	hash := sha256.Sum256(der)
 	return parseGeneration(fmt.Sprintf("serving-%s-%x.pem", created.Format(createdLayout), hash[:6]), both)
 }
@@ -92,7 +92,7 @@ func newGeneration(names []string, created time.Time, lifetime time.Duration) (*
 func parseGeneration(entry string, both []byte) (*generation, error) {
 	match := entryName.FindStringSubmatch(entry)
 	if match == nil {
-		return nil, fmt.Errorf("entry %s: not a name of ours", entry)
+		return nil, fmt.Errorf("entry %s: unknown name", entry)
 	}
 	created, err := time.Parse(createdLayout, match[1])
 	if err != nil {
@@ -102,12 +102,14 @@ func parseGeneration(entry string, both []byte) (*generation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("entry %s: %w", entry, err)
 	}
-	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})
-	return &generation{entry: entry, created: created, pair: pair, cert: cert, both: both}, nil
+	return &generation{entry: entry, created: created, pair: pair, cert: encodeCertificate(pair.Certificate[0]), both: both}, nil
 }
 
-// parseSecret reads the generations, oldest first, and names the entries of ours that can't be
-// read.
+func encodeCertificate(der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: der})
+}
+
+// parseSecret parses the generations, oldest first, and returns the names of invalid ones.
 func parseSecret(data map[string][]byte) (good []*generation, bad []string) {
 	for entry, both := range data {
 		if !entryName.MatchString(entry) {
@@ -124,7 +126,7 @@ func parseSecret(data map[string][]byte) (good []*generation, bad []string) {
 	return good, bad
 }
 
-// bundle joins the certificates.
+// bundle concatenates the certificates.
 func bundle(generations []*generation) []byte {
 	var out bytes.Buffer
 	for _, g := range generations {

@@ -10,17 +10,17 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// errNone is what a client's handshake fails with until there is a certificate.
+// errNone is the error of a handshake before there is a certificate.
 var errNone = errors.New("no serving certificate yet")
 
-// Keeper keeps one certificate. Its methods may be called by several goroutines.
+// Keeper makes and rotates one certificate. Its methods are safe for concurrent use.
 type Keeper struct {
 	options Options
 	clock   clock.PassiveClock
-	serve   atomic.Pointer[generation] // as was decided last; nil: nothing can be served
+	serve   atomic.Pointer[generation] // nil: nothing can be served
 }
 
-// New checks the options. Nothing happens before SetupWithManager.
+// New validates the options. A Keeper does nothing before SetupWithManager.
 func New(options Options) (*Keeper, error) {
 	options, err := options.complete()
 	if err != nil {
@@ -29,8 +29,8 @@ func New(options Options) (*Keeper, error) {
 	return &Keeper{options: options, clock: clock.RealClock{}}, nil
 }
 
-// GetCertificate is for tls.Config. It fails until there is a certificate, which takes a moment
-// after the manager's start.
+// GetCertificate is for tls.Config. It fails until there is a certificate, shortly after the
+// manager's start.
 func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if now := k.serve.Load(); now != nil {
 		return &now.pair, nil
@@ -38,14 +38,13 @@ func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return nil, fmt.Errorf("%w: Secret %s/%s", errNone, k.options.Namespace, k.options.SecretName)
 }
 
-// Configure sets GetCertificate and the oldest version of TLS that's spoken, 1.2; for
-// webhook.Options.TLSOpts.
+// Configure sets GetCertificate and the minimum TLS version, 1.2. It's for webhook.Options.TLSOpts.
 func (k *Keeper) Configure(config *tls.Config) {
 	config.GetCertificate = k.GetCertificate
 	config.MinVersion = tls.VersionTLS12
 }
 
-// Ready is a check for /readyz: there is a certificate to serve.
+// Ready is a check for /readyz. It fails until there is a certificate.
 func (k *Keeper) Ready(*http.Request) error {
 	_, err := k.GetCertificate(nil)
 	return err

@@ -8,41 +8,40 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Defaults of the Options.
-const (
-	DefaultLifetime = 90 * 24 * time.Hour
-	DefaultSettle   = time.Minute
-)
+// DefaultLifetime is the default of Options.Lifetime.
+const DefaultLifetime = 90 * 24 * time.Hour
 
-// Options say which certificate is kept, and where.
+const defaultSettle = time.Minute
+
+// Options of a Keeper.
 type Options struct {
 	// Namespace and SecretName of the Secret that the replicas share. The chart creates it empty.
-	// Without it the manager tries to, which takes a permission that it isn't given.
+	// If it's missing, the manager tries to create it, which its default rights don't allow.
 	Namespace, SecretName string
 	// DNSNames that the certificate is for, such as those that ServiceNames returns.
 	DNSNames []string
 	// Lifetime of a certificate. It's replaced in the last third. Default 90 days.
 	Lifetime time.Duration
-	// Settle is the time between spreading a new certificate and serving it: longer than the API
-	// servers take to notice. At most a sixth of Lifetime. Default 1 minute.
+	// Settle is the time between injecting a new certificate and serving it: longer than the API
+	// servers take to observe it. At most a sixth of Lifetime. Default 1 minute.
 	Settle time.Duration
-	// Targets get the bundle; at most one of each kind.
+	// Targets have the bundle injected; at most one of each kind.
 	Targets []Target
 }
 
-// ServiceNames are the names that the API server may know a Service by.
+// ServiceNames are the DNS names of a Service.
 func ServiceNames(service, namespace string) []string {
 	name := service + "." + namespace
 	return []string{name + ".svc", name + ".svc.cluster.local", name, service}
 }
 
-// complete fills in defaults and reports all settings that can't be used.
+// complete sets defaults and reports all invalid settings.
 func (o Options) complete() (Options, error) {
 	if o.Lifetime == 0 {
 		o.Lifetime = DefaultLifetime
 	}
 	if o.Settle == 0 {
-		o.Settle = min(DefaultSettle, o.Lifetime/6)
+		o.Settle = min(defaultSettle, o.Lifetime/6)
 	}
 	var errs []error
 	for field, name := range map[string]string{"namespace": o.Namespace, "Secret's name": o.SecretName} {

@@ -15,14 +15,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// reconciler is the shell around decide.
+// reconciler gathers for decide, and applies its plan.
 type reconciler struct {
 	*Keeper
 	cached client.Reader
 	writer client.Client
 }
 
-// Reconcile looks at the Secret and all targets, whichever of them changed.
+// Reconcile handles the Secret and all targets, whichever of them changed.
 func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	now := r.clock.Now()
 	secret, targets, err := r.gather(ctx)
@@ -30,10 +30,10 @@ func (r *reconciler) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, err
 	}
 	p := decide(r.snapshot(now, secret, targets), r.options)
-	r.adopt(ctx, p)
+	r.use(ctx, p)
 	errs := []error{r.inject(ctx, targets, p.bundle)}
 	if p.create || len(p.drop) > 0 {
-		errs = append(errs, r.write(ctx, now, secret, p)) // what was written comes back by the watch
+		errs = append(errs, r.write(ctx, now, secret, p)) // the watch triggers the next reconcile
 	}
 	if err := errors.Join(errs...); err != nil {
 		return ctrl.Result{}, err
@@ -82,7 +82,7 @@ func (r *reconciler) snapshot(now time.Time, secret *corev1.Secret, targets []fo
 	return s
 }
 
-// write brings the Secret up to date, on condition that nobody else did.
+// write updates the Secret, unless it has changed since it was read.
 func (r *reconciler) write(ctx context.Context, now time.Time, secret *corev1.Secret, p plan) error {
 	next, err := r.next(ctx, now, secret, p)
 	if err != nil {
@@ -95,7 +95,7 @@ func (r *reconciler) write(ctx context.Context, now time.Time, secret *corev1.Se
 	}
 	switch {
 	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err):
-		return nil // another replica was faster: the watch brings what it wrote
+		return nil // another replica was faster: the watch triggers the next reconcile
 	case apierrors.IsForbidden(err) && secret == nil:
 		return fmt.Errorf("there is no Secret %s/%s for the serving certificate, and the manager may not create it; "+
 			"create it, empty, as the chart does: %w", r.options.Namespace, r.options.SecretName, err)
@@ -105,7 +105,7 @@ func (r *reconciler) write(ctx context.Context, now time.Time, secret *corev1.Se
 	return nil
 }
 
-// next is the Secret as it's to be. Entries that aren't ours stay.
+// next is the desired Secret. Unknown entries stay.
 func (r *reconciler) next(ctx context.Context, now time.Time, secret *corev1.Secret, p plan) (*corev1.Secret, error) {
 	next := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: r.options.Namespace, Name: r.options.SecretName}}
 	if secret != nil {
@@ -130,15 +130,15 @@ func (r *reconciler) next(ctx context.Context, now time.Time, secret *corev1.Sec
 	return next, nil
 }
 
-// adopt makes a decision what GetCertificate answers.
-func (r *reconciler) adopt(ctx context.Context, p plan) {
+// use makes GetCertificate return what was decided.
+func (r *reconciler) use(ctx context.Context, p plan) {
 	before := r.serve.Swap(p.serve)
 	if p.serve != nil && (before == nil || before.entry != p.serve.entry) {
 		log.FromContext(ctx).Info("Serving certificate in use", "secret", r.options.SecretName, "entry", p.serve.entry)
 	}
 }
 
-// inject leaves targets alone as long as there is nothing to trust.
+// inject writes the bundle to the targets, unless it's empty.
 func (r *reconciler) inject(ctx context.Context, targets []found, bundle []byte) error {
 	if len(bundle) == 0 {
 		return nil

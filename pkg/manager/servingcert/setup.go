@@ -22,38 +22,37 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// The Secrets are registrations' neighbours, for which get, list, watch and patch are granted in
-// package clusters already.
+// The rights for registrations, in package clusters, include the Secrets.
 
-// SetupWithManager adds what keeps the certificate to the manager, in every replica. The caches
-// hold the Secret and the targets, nothing else.
+// SetupWithManager adds the controller to the manager, in every replica. Its cache holds only the
+// Secret and the targets.
 func (k *Keeper) SetupWithManager(mgr ctrl.Manager) error {
 	scheme, err := newScheme()
 	if err != nil {
 		return err
 	}
-	few, err := cluster.New(mgr.GetConfig(), func(o *cluster.Options) {
+	hub, err := cluster.New(mgr.GetConfig(), func(o *cluster.Options) {
 		o.Scheme, o.HTTPClient = scheme, mgr.GetHTTPClient()
 		o.Logger = mgr.GetLogger()
-		o.Cache = cache.Options{ByObject: k.few()}
+		o.Cache = cache.Options{ByObject: k.byName()}
 	})
 	if err != nil {
 		return fmt.Errorf("serving certificate: %w", err)
 	}
-	if err := mgr.Add(few); err != nil {
+	if err := mgr.Add(hub); err != nil {
 		return fmt.Errorf("serving certificate: %w", err)
 	}
 	c, err := controller.New("servingcert-"+k.options.SecretName, mgr, controller.Options{
-		Reconciler:         &reconciler{Keeper: k, cached: few.GetCache(), writer: few.GetClient()},
+		Reconciler:         &reconciler{Keeper: k, cached: hub.GetCache(), writer: hub.GetClient()},
 		NeedLeaderElection: ptr.To(false),
 	})
 	if err != nil {
 		return fmt.Errorf("serving certificate: %w", err)
 	}
-	return k.watch(c, few.GetCache())
+	return k.watch(c, hub.GetCache())
 }
 
-// watch has everything lead to one reconcile of all.
+// watch makes every change trigger one reconcile of everything.
 func (k *Keeper) watch(c controller.Controller, of cache.Cache) error {
 	key := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: k.options.Namespace, Name: k.options.SecretName}}
 	all := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
@@ -75,8 +74,8 @@ func (k *Keeper) watch(c controller.Controller, of cache.Cache) error {
 	return nil
 }
 
-// few selects by name, so that a role that names the objects is enough.
-func (k *Keeper) few() map[client.Object]cache.ByObject {
+// byName selects the objects by name: a role with resourceNames is enough.
+func (k *Keeper) byName() map[client.Object]cache.ByObject {
 	named := func(name string) fields.Selector { return fields.OneTermEqualSelector("metadata.name", name) }
 	out := map[client.Object]cache.ByObject{&corev1.Secret{}: {
 		Namespaces: map[string]cache.Config{k.options.Namespace: {FieldSelector: named(k.options.SecretName)}},

@@ -8,11 +8,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Target is an object whose caBundle is filled in. It may come and go.
+// Target is an object into which the caBundle is injected. It may be missing.
 type Target struct {
 	kind, name string
 	empty      func() client.Object
-	// bundles are the places of the object that hold a caBundle.
+	// bundles are the caBundle fields of the object.
 	bundles func(client.Object) []*[]byte
 }
 
@@ -38,10 +38,10 @@ func APIService(name string) Target {
 		}}
 }
 
-// String names it for people.
+// String implements fmt.Stringer.
 func (t Target) String() string { return t.kind + " " + t.name }
 
-// inject puts the bundle into the object, and says whether that changed it.
+// inject sets the bundle in the object, and reports whether that changed it.
 func (t Target) inject(o client.Object, bundle []byte) (changed bool) {
 	for _, place := range t.bundles(o) {
 		if !bytes.Equal(*place, bundle) {
