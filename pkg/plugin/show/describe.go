@@ -1,30 +1,32 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// Description is all that is known of one Job.
+// Description is what is known about one Job.
 type Description struct {
 	Job *batchv1.Job
-	// Workers are those of the hub; nil: the user may not see them.
+	// Workers are all workers of the hub; nil: the user lacks permission to list them.
 	Workers []v1alpha1.WorkerCluster
-	// Mirror is the Job in its worker; nil: there is none, or MirrorProblem.
+	// Mirror is the Job in its worker; nil: there is none, or it can't be read.
 	Mirror *batchv1.Job
-	// MirrorProblem says why it can't be read; empty: it was, or there's none.
+	// MirrorProblem is why the mirror or its events can't be read.
 	MirrorProblem string
 	Events        []Entry
 }
@@ -46,10 +48,10 @@ func (d Description) Write(w io.Writer, now time.Time, p Palette) error {
 }
 
 func (d Description) writeHead(b *strings.Builder, p Palette) {
-	state := JobState(d.Job)
+	state := jobState(d.Job)
 	field(b, "Name", d.Job.Name)
 	field(b, "Namespace", d.Job.Namespace)
-	painted(b, "State", p.Paint(state.Tone, state.Text))
+	painted(b, "State", p.paint(state.tone, state.text))
 	if failed := conditionOf(d.Job, batchv1.JobFailed); failed != nil {
 		field(b, "Reason", oneLine(failed.Reason+": "+failed.Message))
 	}
@@ -66,12 +68,12 @@ func painted(b *strings.Builder, name, value string) {
 
 func (d Description) writePlacement(b *strings.Builder, now time.Time, p Palette) {
 	worker := Worker(d.Job)
-	field(b, "Worker", orNone(worker))
+	field(b, "Worker", cmp.Or(worker, none))
 	if from := d.Job.Annotations[v1alpha1.AnnotationMovedFrom]; from != "" {
-		field(b, "Moved from", from+" (it starts nowhere else before that has no copy of it)")
+		field(b, "Moved from", from+" (it starts only after that worker has no mirror of it)")
 	}
-	field(b, "Selector", orNone(d.Job.Annotations[v1alpha1.AnnotationClusterSelector]))
-	field(b, "On cluster lost", orDefault(d.Job.Annotations[v1alpha1.AnnotationOnClusterLost], "Resume (default)"))
+	field(b, "Selector", cmp.Or(d.Job.Annotations[v1alpha1.AnnotationClusterSelector], none))
+	field(b, "On cluster lost", cmp.Or(d.Job.Annotations[v1alpha1.AnnotationOnClusterLost], "Resume (default)"))
 	if last := d.placement(); last != nil {
 		field(b, "Placement", fmt.Sprintf("%s, %s ago: %s", last.Reason, eventAge(last, now), oneLine(last.Message)))
 	}
@@ -79,13 +81,13 @@ func (d Description) writePlacement(b *strings.Builder, now time.Time, p Palette
 		return
 	}
 	b.WriteString("\nWorkers:\n")
-	_ = indented(b, d.candidates(), p) // a strings.Builder takes all
+	_ = indented(b, d.candidates(), p) // a strings.Builder never fails
 }
 
-// placementReasons are those of Jobferry's events about where a Job is.
+// placementReasons are the reasons of events about the placement of a Job.
 var placementReasons = []string{v1alpha1.EventPlaced, v1alpha1.EventMoved, v1alpha1.EventPending}
 
-// placement is the last event about where the Job is.
+// placement returns the last event about the placement of the Job.
 func (d Description) placement() *corev1.Event {
 	var last *corev1.Event
 	for i := range d.Events {
@@ -98,55 +100,54 @@ func (d Description) placement() *corev1.Event {
 	return last
 }
 
-// candidates says of each worker what is known here: room isn't, that is in the event.
+// candidates lists the workers. Whether the Job fits isn't known here; its events tell.
 func (d Description) candidates() Table {
-	t := Table{Header: []string{"NAME", "STATE", "CPU", "MEMORY", "VERDICT"}}
+	t := Table{Header: []string{"NAME", "STATE", "CPU", "MEMORY", "PLACEMENT"}}
 	for i := range d.Workers {
 		w := &d.Workers[i]
-		t.Rows = append(t.Rows, []Cell{
-			Text(w.Name), WorkerState(w),
-			usage(corev1.ResourceCPU, w.Status.Requested, w.Status.Allocatable),
-			usage(corev1.ResourceMemory, w.Status.Requested, w.Status.Allocatable),
-			verdict(d.Job, w),
-		})
+		t.Rows = append(t.Rows, row(w.Name, workerState(w), usage(w, corev1.ResourceCPU), usage(w, corev1.ResourceMemory), placeable(d.Job, w)))
 	}
 	return t
 }
 
-func orDefault(text, otherwise string) string {
-	if text == "" {
-		return otherwise
+// placeable tells whether a Job can be placed on a worker, as far as the hub's objects show. It
+// checks in the order of placement.
+func placeable(job *batchv1.Job, w *v1alpha1.WorkerCluster) cell {
+	selector, err := labels.Parse(job.Annotations[v1alpha1.AnnotationClusterSelector])
+	switch {
+	case Worker(job) == w.Name:
+		return cell{"the Job is here", toneGood}
+	case err != nil:
+		return cell{fmt.Sprintf("the selector is invalid: %v", err), toneBad}
+	case !selector.Matches(labels.Set(w.Labels)):
+		return cell{"doesn't match the selector", toneFaint}
+	case !meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionReady):
+		return cell{"not ready", toneBad}
+	case !meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionSchedulable):
+		return cell{"takes no new Jobs" + inParentheses(w, v1alpha1.ConditionSchedulable), toneWarn}
+	default:
+		return cell{text: "can be chosen, if the Job fits"}
 	}
-	return text
 }
 
-// statusRow is one line of the two statuses.
-type statusRow struct {
+// statusRows are the lines of the two statuses.
+var statusRows = []struct {
 	name string
-	of   func(*batchv1.Job, time.Time) string
-}
-
-var statusRows = []statusRow{
-	{"Parallelism", func(j *batchv1.Job, _ time.Time) string { return number(j.Spec.Parallelism) }},
-	{"Completions", func(j *batchv1.Job, _ time.Time) string { return number(j.Spec.Completions) }},
-	{"Suspended", func(j *batchv1.Job, _ time.Time) string { return strconv.FormatBool(mirror.Suspended(j)) }},
-	{"Active", func(j *batchv1.Job, _ time.Time) string { return strconv.Itoa(int(j.Status.Active)) }},
-	{"Ready", func(j *batchv1.Job, _ time.Time) string { return number(j.Status.Ready) }},
-	{"Terminating", func(j *batchv1.Job, _ time.Time) string { return number(j.Status.Terminating) }},
-	{"Succeeded", func(j *batchv1.Job, _ time.Time) string { return strconv.Itoa(int(j.Status.Succeeded)) }},
-	{"Failed", func(j *batchv1.Job, _ time.Time) string { return strconv.Itoa(int(j.Status.Failed)) }},
-	{"Completed indexes", func(j *batchv1.Job, _ time.Time) string { return orNone(j.Status.CompletedIndexes) }},
-	{"Failed indexes", func(j *batchv1.Job, _ time.Time) string { return orNone(ptr.Deref(j.Status.FailedIndexes, "")) }},
-	{"Started", func(j *batchv1.Job, now time.Time) string { return ago(j.Status.StartTime, now) }},
-	{"Completed", func(j *batchv1.Job, now time.Time) string { return ago(j.Status.CompletionTime, now) }},
-	{"Conditions", func(j *batchv1.Job, _ time.Time) string { return conditions(j) }},
-}
-
-func number(n *int32) string {
-	if n == nil {
-		return none
-	}
-	return strconv.Itoa(int(*n))
+	of   func(*batchv1.Job, time.Time) any
+}{
+	{"Parallelism", func(j *batchv1.Job, _ time.Time) any { return j.Spec.Parallelism }},
+	{"Completions", func(j *batchv1.Job, _ time.Time) any { return j.Spec.Completions }},
+	{"Suspended", func(j *batchv1.Job, _ time.Time) any { return mirror.Suspended(j) }},
+	{"Active", func(j *batchv1.Job, _ time.Time) any { return j.Status.Active }},
+	{"Ready", func(j *batchv1.Job, _ time.Time) any { return j.Status.Ready }},
+	{"Terminating", func(j *batchv1.Job, _ time.Time) any { return j.Status.Terminating }},
+	{"Succeeded", func(j *batchv1.Job, _ time.Time) any { return j.Status.Succeeded }},
+	{"Failed", func(j *batchv1.Job, _ time.Time) any { return j.Status.Failed }},
+	{"Completed indexes", func(j *batchv1.Job, _ time.Time) any { return cmp.Or(j.Status.CompletedIndexes, none) }},
+	{"Failed indexes", func(j *batchv1.Job, _ time.Time) any { return cmp.Or(ptr.Deref(j.Status.FailedIndexes, ""), none) }},
+	{"Started", func(j *batchv1.Job, now time.Time) any { return ago(j.Status.StartTime, now) }},
+	{"Completed", func(j *batchv1.Job, now time.Time) any { return ago(j.Status.CompletionTime, now) }},
+	{"Conditions", func(j *batchv1.Job, _ time.Time) any { return conditions(j) }},
 }
 
 func ago(t *metav1.Time, now time.Time) string {
@@ -163,29 +164,28 @@ func conditions(job *batchv1.Job) string {
 			texts = append(texts, string(c.Type))
 		}
 	}
-	return orNone(strings.Join(texts, ", "))
+	return cmp.Or(strings.Join(texts, ", "), none)
 }
 
-// writeStatus writes both statuses side by side. What differs is coloured: the hub is behind for a
-// moment, or doesn't accept what the worker says.
+// writeStatus writes both statuses side by side. It colours the differences: the hub is behind for
+// a moment, or rejects the worker's status.
 func (d Description) writeStatus(b *strings.Builder, now time.Time, p Palette) {
 	t := Table{Header: []string{"", "HUB"}}
 	if d.Mirror != nil {
 		t.Header = append(t.Header, "WORKER "+Worker(d.Job))
 	}
 	for _, r := range statusRows {
-		row := []Cell{Text(r.name), Text(r.of(d.Job, now))}
+		cells := row(r.name, r.of(d.Job, now))
 		if d.Mirror != nil {
-			other := Text(r.of(d.Mirror, now))
-			if other.Text != row[1].Text {
-				other.Tone = Warn
+			cells = append(cells, row(r.of(d.Mirror, now))...)
+			if cells[1].text != cells[2].text {
+				cells[2].tone = toneWarn
 			}
-			row = append(row, other)
 		}
-		t.Rows = append(t.Rows, row)
+		t.Rows = append(t.Rows, cells)
 	}
 	b.WriteString("\nStatus:\n")
-	_ = indented(b, t, p) // a strings.Builder takes all
+	_ = indented(b, t, p) // a strings.Builder never fails
 	if d.MirrorProblem != "" {
 		fmt.Fprintf(b, "  The worker's side can't be read: %s\n", Printable(d.MirrorProblem))
 	}

@@ -1,13 +1,18 @@
-// Package show renders for a terminal. It is pure: objects and the time come in, text goes out.
+// Package show renders objects for a terminal. It is pure: objects and the time go in, text comes
+// out.
 //
 //	objects ──> Table, Description ──> Write(w, Palette)
 //
 // # Vocabulary
 //
-//   - A tone is what a cell's colour means: good, warning, bad, faint.
-//   - A palette turns tones into colours, or, for what isn't a terminal, into nothing.
-//   - A time line holds the events of hub and worker, oldest first.
+//   - A tone is the meaning of a cell's colour: good, warning, bad, faint.
+//   - A palette maps tones to colours. It is empty unless the output is a terminal.
+//   - A timeline holds the events of hub and worker, oldest first.
 //
-// States are derived by ordered tables of what an admin wants to know first: a worker that is both
-// cordoned and out of touch is out of touch.
+// Ordered tables derive the states, the most important first: a worker that is both cordoned and
+// unreachable is unreachable.
+//
+// # Trade-offs
+//
+// Tables use the aligning writer of cli-runtime, but not its TablePrinter, which escapes colours.
 package show

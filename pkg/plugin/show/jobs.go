@@ -1,7 +1,8 @@
 package show
 
 import (
-	"strconv"
+	"cmp"
+	"fmt"
 	"strings"
 	"time"
 
@@ -9,17 +10,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// JobColumns are the columns of Jobs that aren't always there.
+// JobColumns are the optional columns of Jobs.
 type JobColumns struct {
 	Namespace, Wide bool
 }
 
-// Jobs is the table of hub Jobs. The events, of any Job, say why one waits.
+// Jobs is the table of hub Jobs. The events, of any Job, tell why one waits.
 func Jobs(jobs []batchv1.Job, events []corev1.Event, now time.Time, columns JobColumns) Table {
 	t := Table{Header: []string{"NAME", "WORKER", "STATE", "SUCCEEDED", "ACTIVE", "DURATION", "AGE"}}
 	if columns.Wide {
@@ -36,24 +38,18 @@ func Jobs(jobs []batchv1.Job, events []corev1.Event, now time.Time, columns JobC
 	return t
 }
 
-func jobRow(job *batchv1.Job, last *corev1.Event, now time.Time, columns JobColumns) []Cell {
-	row := []Cell{
-		Text(job.Name), Text(orNone(Worker(job))), JobState(job), Text(succeeded(job)),
-		Text(strconv.Itoa(int(job.Status.Active))), Text(took(job, now)), Text(age(now, job.CreationTimestamp)),
-	}
+func jobRow(job *batchv1.Job, last *corev1.Event, now time.Time, columns JobColumns) []cell {
+	cells := row(job.Name, cmp.Or(Worker(job), none), jobState(job), succeeded(job), job.Status.Active, took(job, now),
+		age(now, job.CreationTimestamp))
 	if columns.Wide {
-		ready := none
-		if job.Status.Ready != nil {
-			ready = strconv.Itoa(int(*job.Status.Ready))
-		}
-		row = append(row, Text(ready), Text(strconv.Itoa(int(job.Status.Failed))),
-			Text(orNone(job.Annotations[v1alpha1.AnnotationMovedFrom])), Text(orNone(job.Annotations[v1alpha1.AnnotationClusterSelector])))
+		cells = append(cells, row(job.Status.Ready, job.Status.Failed, cmp.Or(job.Annotations[v1alpha1.AnnotationMovedFrom], none),
+			cmp.Or(job.Annotations[v1alpha1.AnnotationClusterSelector], none))...)
 	}
-	row = append(row, Text(Why(job, last)))
+	cells = append(cells, row(why(job, last))...)
 	if columns.Namespace {
-		row = append([]Cell{Text(job.Namespace)}, row...)
+		cells = append(row(job.Namespace), cells...)
 	}
-	return row
+	return cells
 }
 
 // took is how long a Job has run, or ran.
@@ -71,32 +67,31 @@ func took(job *batchv1.Job, now time.Time) string {
 	return duration.HumanDuration(max(end.Sub(job.Status.StartTime.Time), 0))
 }
 
-// troubles are reasons of Jobferry's events after which a Job waits for something; true: also one
-// that runs.
-var troubles = map[string]bool{
+// waitReasons are reasons of Jobferry's events after which a Job waits for something. The value
+// tells whether that also holds for a Job that runs.
+var waitReasons = map[string]bool{
 	v1alpha1.EventPending: false, v1alpha1.EventPodsWaiting: false, v1alpha1.EventMoving: false,
 	v1alpha1.EventMirrorRefused: false, v1alpha1.EventConflict: false, v1alpha1.EventFailedCarry: false, v1alpha1.EventInvalid: false,
 	v1alpha1.EventForbidden: true,
 	v1alpha1.EventDeferred:  true, v1alpha1.EventStatusRejected: true, v1alpha1.EventOutOfTouch: true, v1alpha1.EventLost: true,
 }
 
-// Why says what an unfinished Job waits for, by its newest event, or how it failed; "" if there's
-// nothing to say.
-func Why(job *batchv1.Job, last *corev1.Event) string {
+// why returns what an unfinished Job waits for, by its newest event, or how it failed; else "".
+func why(job *batchv1.Job, last *corev1.Event) string {
 	if failed := conditionOf(job, batchv1.JobFailed); failed != nil {
-		return oneLine(strings.TrimSuffix(failed.Reason+": "+failed.Message, ": "))
+		return strings.TrimSuffix(failed.Reason+": "+failed.Message, ": ")
 	}
 	if mirror.Finished(job) || last == nil {
 		return ""
 	}
-	alsoRunning, trouble := troubles[last.Reason]
-	if !trouble || JobState(job).Text == "Running" && !alsoRunning {
+	alsoRunning, waits := waitReasons[last.Reason]
+	if !waits || jobState(job).text == "Running" && !alsoRunning {
 		return ""
 	}
-	return oneLine(last.Message)
+	return last.Message
 }
 
-// newestByObject are the last events, by the UID of what they're about.
+// newestByObject returns the last event of each object, by its UID.
 func newestByObject(events []corev1.Event) map[types.UID]*corev1.Event {
 	newest := map[types.UID]*corev1.Event{}
 	for i := range events {
@@ -108,7 +103,7 @@ func newestByObject(events []corev1.Event) map[types.UID]*corev1.Event {
 	return newest
 }
 
-// eventTime is when an event last happened. Writers fill one of several fields.
+// eventTime is when an event last happened. Clients use different fields for it.
 func eventTime(e *corev1.Event) time.Time {
 	switch {
 	case e.Series != nil && !e.Series.LastObservedTime.IsZero():
@@ -122,4 +117,59 @@ func eventTime(e *corev1.Event) time.Time {
 	default:
 		return e.CreationTimestamp.Time
 	}
+}
+
+// jobStates are checked in order; the first that applies is shown.
+var jobStates = []struct {
+	tone    tone
+	state   string
+	applies func(*batchv1.Job) bool
+}{
+	{toneGood, "Complete", has(batchv1.JobComplete)},
+	{toneBad, "Failed", has(batchv1.JobFailed)},
+	{toneWarn, "Deleting", func(j *batchv1.Job) bool { return j.DeletionTimestamp != nil }},
+	{toneGood, "Completing", has(batchv1.JobSuccessCriteriaMet)},
+	{toneBad, "Failing", has(batchv1.JobFailureTarget)},
+	{toneFaint, "Suspended", func(j *batchv1.Job) bool { return mirror.Suspended(j) }},
+	{toneWarn, "Pending", func(j *batchv1.Job) bool { return Worker(j) == "" }},
+	{toneWarn, "Moving", func(j *batchv1.Job) bool {
+		return j.Annotations[v1alpha1.AnnotationMovedFrom] != "" && j.Status.Active == 0
+	}},
+	{toneWarn, "Starting", func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == 0 }},
+	{tonePlain, "Running", func(*batchv1.Job) bool { return true }},
+}
+
+func has(condition batchv1.JobConditionType) func(*batchv1.Job) bool {
+	return func(j *batchv1.Job) bool { return conditionOf(j, condition) != nil }
+}
+
+// conditionOf returns a condition that is true, or nil.
+func conditionOf(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {
+	for i := range job.Status.Conditions {
+		if c := &job.Status.Conditions[i]; c.Type == kind && c.Status == corev1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
+}
+
+// jobState is the state of a hub Job in a word.
+func jobState(job *batchv1.Job) cell {
+	for _, s := range jobStates {
+		if s.applies(job) {
+			return cell{s.state, s.tone}
+		}
+	}
+	return cell{text: none}
+}
+
+// Worker is the worker that a Job is placed on, or "".
+func Worker(job *batchv1.Job) string { return job.Annotations[v1alpha1.AnnotationCluster] }
+
+// succeeded is "3/10", or "3" for a Job without a fixed number of completions.
+func succeeded(job *batchv1.Job) string {
+	if job.Spec.Completions == nil && ptr.Deref(job.Spec.Parallelism, 1) > 1 {
+		return fmt.Sprint(job.Status.Succeeded)
+	}
+	return fmt.Sprintf("%d/%d", job.Status.Succeeded, ptr.Deref(job.Spec.Completions, 1))
 }

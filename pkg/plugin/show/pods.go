@@ -19,21 +19,17 @@ func Pods(pods []corev1.Pod, now time.Time, wide bool) Table {
 		t.Header = append(t.Header, "IP", "NODE")
 	}
 	for _, pod := range SortedPods(pods) {
-		status := PodStatus(&pod)
 		ready, restarts := containers(&pod)
-		row := []Cell{
-			Text(pod.Name), Text(orNone(PodIndex(&pod))), Text(ready), status,
-			Text(strconv.Itoa(restarts)), Text(age(now, pod.CreationTimestamp)),
-		}
+		cells := row(pod.Name, cmp.Or(PodIndex(&pod), none), ready, podStatus(&pod), restarts, age(now, pod.CreationTimestamp))
 		if wide {
-			row = append(row, Text(orNone(pod.Status.PodIP)), Text(orNone(pod.Spec.NodeName)))
+			cells = append(cells, row(cmp.Or(pod.Status.PodIP, none), cmp.Or(pod.Spec.NodeName, none))...)
 		}
-		t.Rows = append(t.Rows, row)
+		t.Rows = append(t.Rows, cells)
 	}
 	return t
 }
 
-// SortedPods are the Pods by completion index, then the older first.
+// SortedPods returns the Pods by completion index, then by age, the oldest first.
 func SortedPods(pods []corev1.Pod) []corev1.Pod {
 	return slices.SortedStableFunc(slices.Values(pods), func(a, b corev1.Pod) int {
 		return cmp.Or(cmp.Compare(indexNumber(&a), indexNumber(&b)),
@@ -65,35 +61,35 @@ func containers(pod *corev1.Pod) (ready string, restarts int) {
 	return fmt.Sprintf("%d/%d", n, len(pod.Spec.Containers)), restarts
 }
 
-// PodStatus is what kubectl would say of a Pod: the reason of a container that is in trouble before
-// the phase.
-func PodStatus(pod *corev1.Pod) Cell {
+// podStatus is the status of a Pod as kubectl shows it: the reason of a container that waits or
+// failed comes before the phase.
+func podStatus(pod *corev1.Pod) cell {
 	if pod.DeletionTimestamp != nil {
-		return Cell{"Terminating", Warn}
+		return cell{"Terminating", toneWarn}
 	}
 	if pod.Status.Phase == corev1.PodSucceeded {
-		return Cell{"Completed", Good}
+		return cell{"Completed", toneGood}
 	}
-	if reason := containerTrouble(pod); reason != "" {
-		return Cell{reason, Bad}
+	if reason := containerProblem(pod); reason != "" {
+		return cell{reason, toneBad}
 	}
 	if pod.Status.Reason != "" {
-		return Cell{pod.Status.Reason, Bad}
+		return cell{pod.Status.Reason, toneBad}
 	}
 	switch {
 	case pod.Status.Phase == corev1.PodFailed:
-		return Cell{"Failed", Bad}
+		return cell{"Failed", toneBad}
 	case pod.Status.Phase == corev1.PodRunning && !podutils.IsPodReady(pod):
-		return Cell{"Running", Warn}
+		return cell{"Running", toneWarn}
 	case pod.Status.Phase == corev1.PodRunning:
-		return Cell{"Running", Good}
+		return cell{"Running", toneGood}
 	default:
-		return Cell{orNone(string(pod.Status.Phase)), Warn}
+		return cell{cmp.Or(string(pod.Status.Phase), none), toneWarn}
 	}
 }
 
-// containerTrouble is why a container waits or failed.
-func containerTrouble(pod *corev1.Pod) string {
+// containerProblem returns why a container waits or failed.
+func containerProblem(pod *corev1.Pod) string {
 	statuses := slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses)
 	for _, c := range statuses {
 		switch state := c.State; {

@@ -11,50 +11,43 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// none stands for what isn't known or doesn't apply.
-const none = "-"
-
-// barWidth is the number of signs between the brackets.
+// barWidth is the number of characters between the brackets.
 const barWidth = 10
 
-// bar shows a share of a whole, as [####......].
-func bar(used, total float64) string {
-	share := 0.0
-	if total > 0 {
-		share = min(max(used/total, 0), 1)
-	}
-	filled := int(math.Round(share * barWidth))
+// bar draws a share of a whole, as [####......].
+func bar(share float64) string {
+	filled := int(math.Round(min(max(share, 0), 1) * barWidth))
 	return "[" + strings.Repeat("#", filled) + strings.Repeat(".", barWidth-filled) + "]"
 }
 
-// crowded and full are the shares from which a bar is coloured.
+// crowded and full are the shares at which the colour of a bar changes.
 const (
 	crowded = 0.8
 	full    = 0.95
 )
 
-// usage is a bar and the numbers of one resource: requested of allocatable.
-func usage(name corev1.ResourceName, requested, allocatable corev1.ResourceList) Cell {
-	total, known := allocatable[name]
+// usage draws a bar and the numbers of one resource of a worker: requested of allocatable.
+func usage(w *v1alpha1.WorkerCluster, name corev1.ResourceName) cell {
+	total, known := w.Status.Allocatable[name]
 	if !known || total.IsZero() {
-		return Text(none)
+		return cell{text: none}
 	}
-	used := requested[name]
-	cell := Text(fmt.Sprintf("%s %s/%s", bar(used.AsApproximateFloat64(), total.AsApproximateFloat64()), amount(name, used), amount(name, total)))
-	switch share := used.AsApproximateFloat64() / total.AsApproximateFloat64(); {
+	used := w.Status.Requested[name]
+	share, tone := used.AsApproximateFloat64()/total.AsApproximateFloat64(), toneGood
+	switch {
 	case share >= full:
-		cell.Tone = Bad
+		tone = toneBad
 	case share >= crowded:
-		cell.Tone = Warn
-	default:
-		cell.Tone = Good
+		tone = toneWarn
 	}
-	return cell
+	return cell{fmt.Sprintf("%s %s/%s", bar(share), amount(name, used), amount(name, total)), tone}
 }
 
-// amount is a quantity in few signs: 3.5, 24Gi.
+// amount rounds a quantity to a short text: 3.5, 24Gi.
 func amount(name corev1.ResourceName, q resource.Quantity) string {
 	switch name {
 	case corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
@@ -73,12 +66,12 @@ func bytes(n float64) string {
 	return short(n) + units[i]
 }
 
-// short has one digit behind the point at most.
+// short rounds to one digit after the point.
 func short(n float64) string {
 	return strconv.FormatFloat(math.Round(n*10)/10, 'f', -1, 64)
 }
 
-// age is the time since then, as kubectl says it.
+// age is the time since then, in kubectl's format.
 func age(now time.Time, then metav1.Time) string {
 	if then.IsZero() {
 		return none

@@ -158,7 +158,7 @@ func TestColours(t *testing.T) {
 	if bare = strings.ReplaceAll(bare, reset, ""); bare != plain.String() {
 		t.Errorf("without its colours it is\n%s\nnot\n%s", bare, plain.String())
 	}
-	if strings.Contains(plain.String(), "\x1b") || !strings.Contains(coloured.String(), Colours()[Bad]+"Lost (Unreachable)"+reset) {
+	if strings.Contains(plain.String(), "\x1b") || !strings.Contains(coloured.String(), Colours()[toneBad]+"Lost (Unreachable)"+reset) {
 		t.Errorf("coloured:\n%q", coloured.String())
 	}
 }
@@ -195,7 +195,7 @@ func TestRateAndETA(t *testing.T) {
 func TestNothingControlsTheTerminal(t *testing.T) {
 	const evil = "a\x1b]0;title\x07\x1b[2J\u009b31m\u202eb\nc"
 	var out strings.Builder
-	table := Table{Header: []string{"NAME", evil}, Rows: [][]Cell{{Text(evil), {evil, Bad}}}}
+	table := Table{Header: []string{"NAME", evil}, Rows: [][]cell{{{text: evil}, {evil, toneBad}}}}
 	if err := table.Write(&out, Palette{}); err != nil {
 		t.Fatal(err)
 	}

@@ -9,63 +9,82 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// Tone is what a cell's colour means.
-type Tone string
+// tone is the meaning of a cell's colour.
+type tone string
 
-// Tones.
+// The tones.
 const (
-	Plain Tone = ""
-	Good  Tone = "good"
-	Warn  Tone = "warn"
-	Bad   Tone = "bad"
-	Faint Tone = "faint"
+	tonePlain tone = ""
+	toneGood  tone = "good"
+	toneWarn  tone = "warn"
+	toneBad   tone = "bad"
+	toneFaint tone = "faint"
 )
 
 // Palette has an escape sequence for each tone; the zero value has no colours. The sequences are of
 // one length: the table's writer counts their characters, which every cell then has.
-type Palette map[Tone]string
+type Palette map[tone]string
 
 // Colours is the palette of a terminal.
 func Colours() Palette {
-	return Palette{Plain: "\x1b[39m", Good: "\x1b[32m", Warn: "\x1b[33m", Bad: "\x1b[31m", Faint: "\x1b[90m"}
+	return Palette{tonePlain: "\x1b[39m", toneGood: "\x1b[32m", toneWarn: "\x1b[33m", toneBad: "\x1b[31m", toneFaint: "\x1b[90m"}
 }
 
 const reset = "\x1b[0m"
 
-// Paint colours a text.
-func (p Palette) Paint(tone Tone, text string) string {
-	if code := p[tone]; code != "" {
+// paint colours a text.
+func (p Palette) paint(t tone, text string) string {
+	if code := p[t]; code != "" {
 		return code + text + reset
 	}
 	return text
 }
 
-// Cell is one text of a table.
-type Cell struct {
-	Text string
-	Tone Tone
+// cell is one text of a table.
+type cell struct {
+	text string
+	tone tone
 }
 
-// Text is a cell without colour.
-func Text(text string) Cell { return Cell{Text: text} }
+// none stands for what isn't known or doesn't apply.
+const none = "-"
+
+// row makes cells of values: a cell stays as it is, and an unset number is none.
+func row(values ...any) []cell {
+	cells := make([]cell, len(values))
+	for i, value := range values {
+		switch value := value.(type) {
+		case cell:
+			cells[i] = value
+		case *int32:
+			cells[i].text = none
+			if value != nil {
+				cells[i].text = fmt.Sprint(*value)
+			}
+		default:
+			cells[i].text = fmt.Sprint(value)
+		}
+	}
+	return cells
+}
 
 // Table has a column for each word of its header.
 type Table struct {
 	Header []string
-	Rows   [][]Cell
+	Rows   [][]cell
 }
 
 // Write writes the table with its columns aligned, as kubectl does.
 func (t Table) Write(w io.Writer, p Palette) error {
 	out := printers.GetNewTabWriter(w)
-	var header []Cell
+	var header []cell
 	for _, word := range t.Header {
-		header = append(header, Text(word))
+		header = append(header, cell{text: word})
 	}
-	for _, row := range append([][]Cell{header}, t.Rows...) {
+	for _, cells := range append([][]cell{header}, t.Rows...) {
 		var texts []string
-		for _, cell := range row {
-			texts = append(texts, p.Paint(cell.Tone, oneLine(cell.Text)))
+		for _, c := range cells {
+			texts = append(texts, p.paint(c.tone, oneLine(c.text)))
 		}
 		if _, err := fmt.Fprintln(out, strings.Join(texts, "\t")); err != nil {
 			return err
@@ -74,8 +93,7 @@ func (t Table) Write(w io.Writer, p Palette) error {
 	return out.Flush()
 }
 
-// Printable is a text without what would control a terminal, but for the ends of its lines and
-// tabs.
+// Printable returns a text without characters that control a terminal, except newlines and tabs.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
@@ -85,5 +103,5 @@ func Printable(text string) string {
 	}, text)
 }
 
-// oneLine is a text in one line, with single spaces.
+// oneLine returns a printable text in one line, with single spaces.
 func oneLine(text string) string { return strings.Join(strings.Fields(Printable(text)), " ") }

@@ -11,17 +11,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// Hub is whom the hub's events are from in a time line.
+// Hub is the source of the hub's events in a timeline.
 const Hub = "hub"
 
-// Entry is one event in a time line.
+// Entry is one event in a timeline.
 type Entry struct {
 	// From is the cluster: Hub, or a worker's name.
 	From  string
 	Event corev1.Event
 }
 
-// Entries are the events of one cluster.
+// Entries makes entries of the events of one cluster.
 func Entries(from string, events []corev1.Event) []Entry {
 	entries := make([]Entry, 0, len(events))
 	for _, e := range events {
@@ -30,9 +30,9 @@ func Entries(from string, events []corev1.Event) []Entry {
 	return entries
 }
 
-// Timeline is the table of events of hub and worker, oldest first. Many events have whole seconds;
-// within one the hub's go first, as most of the worker's follow from them. The clocks of two
-// clusters differ: what is less than that apart may be the other way round.
+// Timeline is the table of events of hub and worker, oldest first. Many events have whole seconds.
+// Within one second the hub's come first, as most of the worker's follow from them. Events that are
+// closer than the difference of the two clusters' clocks may be in the wrong order.
 func Timeline(entries []Entry, now time.Time) Table {
 	entries = slices.Clone(entries)
 	slices.SortStableFunc(entries, func(a, b Entry) int {
@@ -42,14 +42,12 @@ func Timeline(entries []Entry, now time.Time) Table {
 	t := Table{Header: []string{"AGE", "FROM", "OBJECT", "TYPE", "REASON", "MESSAGE"}}
 	for _, entry := range entries {
 		e := &entry.Event
-		tone := Plain
+		tone := tonePlain
 		if e.Type == corev1.EventTypeWarning {
-			tone = Warn
+			tone = toneWarn
 		}
-		t.Rows = append(t.Rows, []Cell{
-			Text(eventAge(e, now)), Text(entry.From), Text(strings.ToLower(e.InvolvedObject.Kind) + "/" + e.InvolvedObject.Name),
-			{e.Type, tone}, Text(e.Reason), Text(oneLine(e.Message)),
-		})
+		t.Rows = append(t.Rows, row(eventAge(e, now), entry.From, strings.ToLower(e.InvolvedObject.Kind)+"/"+e.InvolvedObject.Name,
+			cell{e.Type, tone}, e.Reason, e.Message))
 	}
 	return t
 }

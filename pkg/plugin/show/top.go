@@ -1,9 +1,9 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"math"
-	"strconv"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -15,22 +15,18 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// TopWorkers is the table of how full the workers are.
+// TopWorkers is the table of the use of the workers.
 func TopWorkers(items []v1alpha1.WorkerCluster) Table {
 	t := Table{Header: []string{"WORKER", "STATE", "NODES", "CPU", "MEMORY", "OTHER RESOURCES", "JOBS"}}
 	for i := range items {
 		w := &items[i]
-		t.Rows = append(t.Rows, []Cell{
-			Text(w.Name), WorkerState(w), Text(strconv.Itoa(int(w.Status.Nodes))),
-			usage(corev1.ResourceCPU, w.Status.Requested, w.Status.Allocatable),
-			usage(corev1.ResourceMemory, w.Status.Requested, w.Status.Allocatable),
-			Text(otherResources(w)), Text(strconv.Itoa(int(w.Status.Jobs))),
-		})
+		t.Rows = append(t.Rows, row(w.Name, workerState(w), w.Status.Nodes, usage(w, corev1.ResourceCPU),
+			usage(w, corev1.ResourceMemory), otherResources(w), w.Status.Jobs))
 	}
 	return t
 }
 
-// TopJobs is the table of how unfinished Jobs get on.
+// TopJobs is the table of the progress of unfinished Jobs.
 func TopJobs(jobs []batchv1.Job, now time.Time, namespaces bool) Table {
 	t := Table{Header: []string{"JOB", "WORKER", "STATE", "ACTIVE", "READY", "SUCCEEDED", "FAILED", "RATE", "ETA"}}
 	if namespaces {
@@ -42,20 +38,17 @@ func TopJobs(jobs []batchv1.Job, now time.Time, namespaces bool) Table {
 			continue
 		}
 		p := progressOf(job, now)
-		row := []Cell{
-			Text(job.Name), Text(orNone(Worker(job))), JobState(job), Text(strconv.Itoa(int(job.Status.Active))),
-			Text(strconv.Itoa(int(ptr.Deref(job.Status.Ready, 0)))), Text(succeeded(job)), Text(strconv.Itoa(int(job.Status.Failed))),
-			Text(p.rate()), Text(p.eta()),
-		}
+		cells := row(job.Name, cmp.Or(Worker(job), none), jobState(job), job.Status.Active, ptr.Deref(job.Status.Ready, 0),
+			succeeded(job), job.Status.Failed, p.rate(), p.eta())
 		if namespaces {
-			row = append([]Cell{Text(job.Namespace)}, row...)
+			cells = append(row(job.Namespace), cells...)
 		}
-		t.Rows = append(t.Rows, row)
+		t.Rows = append(t.Rows, cells)
 	}
 	return t
 }
 
-// progress is how fast Pods of a Job succeed, on average since it started.
+// progress is the average rate of Pods that succeeded since the Job started.
 type progress struct {
 	perSecond float64
 	left      int32
@@ -90,7 +83,7 @@ func (p progress) rate() string {
 	}
 }
 
-// maxETA is where a guess stops to be of use.
+// maxETA is the longest useful estimate.
 const maxETA = 1000 * 24 * time.Hour
 
 func (p progress) eta() string {

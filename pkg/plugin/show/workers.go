@@ -1,10 +1,10 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,23 +17,23 @@ import (
 
 // workerStates are checked in order; the first that applies is shown.
 var workerStates = []struct {
-	tone Tone
+	tone tone
 	// state is empty when it doesn't apply.
 	state func(*v1alpha1.WorkerCluster) string
 }{
-	{Warn, when("Removing", func(w *v1alpha1.WorkerCluster) bool { return schedulableReason(w) == v1alpha1.ReasonRemoving })},
-	{Faint, when("Unknown", func(w *v1alpha1.WorkerCluster) bool {
+	{toneWarn, when("Removing", func(w *v1alpha1.WorkerCluster) bool { return schedulableReason(w) == v1alpha1.ReasonRemoving })},
+	{toneFaint, when("Unknown", func(w *v1alpha1.WorkerCluster) bool {
 		return meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionReady) == nil
 	})},
-	{Bad, lostState},
-	{Bad, notReadyState},
-	{Warn, when("Drained", func(w *v1alpha1.WorkerCluster) bool { return Drained(w) })},
-	{Warn, when("Draining", func(w *v1alpha1.WorkerCluster) bool { return w.Spec.Drain })},
-	{Warn, when("Cordoned", func(w *v1alpha1.WorkerCluster) bool { return w.Spec.Cordoned })},
-	{Warn, when("Ready (CapacityUnknown)", func(w *v1alpha1.WorkerCluster) bool {
+	{toneBad, lostState},
+	{toneBad, notReadyState},
+	{toneWarn, when("Drained", func(w *v1alpha1.WorkerCluster) bool { return Drained(w) })},
+	{toneWarn, when("Draining", func(w *v1alpha1.WorkerCluster) bool { return w.Spec.Drain })},
+	{toneWarn, when("Cordoned", func(w *v1alpha1.WorkerCluster) bool { return w.Spec.Cordoned })},
+	{toneWarn, when("Ready (CapacityUnknown)", func(w *v1alpha1.WorkerCluster) bool {
 		return schedulableReason(w) == v1alpha1.ReasonCapacityUnknown
 	})},
-	{Good, func(*v1alpha1.WorkerCluster) string { return "Ready" }},
+	{toneGood, func(*v1alpha1.WorkerCluster) string { return "Ready" }},
 }
 
 func when(state string, applies func(*v1alpha1.WorkerCluster) bool) func(*v1alpha1.WorkerCluster) string {
@@ -73,19 +73,19 @@ func schedulableReason(w *v1alpha1.WorkerCluster) string {
 	return ""
 }
 
-// Drained says whether a worker is being drained, and has no unfinished Job left.
+// Drained reports whether a worker that is being drained has no unfinished Job.
 func Drained(w *v1alpha1.WorkerCluster) bool {
 	return w.Spec.Drain && w.Status.ObservedGeneration >= w.Generation && w.Status.Jobs == 0
 }
 
-// WorkerState is the state of a worker in a word or two.
-func WorkerState(w *v1alpha1.WorkerCluster) Cell {
+// workerState is the state of a worker in a word or two.
+func workerState(w *v1alpha1.WorkerCluster) cell {
 	for _, s := range workerStates {
 		if state := s.state(w); state != "" {
-			return Cell{state, s.tone}
+			return cell{state, s.tone}
 		}
 	}
-	return Text(none)
+	return cell{text: none}
 }
 
 // Workers is the table of WorkerClusters.
@@ -96,21 +96,17 @@ func Workers(items []v1alpha1.WorkerCluster, now time.Time, wide bool) Table {
 	}
 	for i := range items {
 		w := &items[i]
-		row := []Cell{
-			Text(w.Name), WorkerState(w), Text(orNone(w.Status.KubernetesVersion)), Text(strconv.Itoa(int(w.Status.Nodes))),
-			usage(corev1.ResourceCPU, w.Status.Requested, w.Status.Allocatable),
-			usage(corev1.ResourceMemory, w.Status.Requested, w.Status.Allocatable),
-			Text(strconv.Itoa(int(w.Status.Jobs))), Text(age(now, w.CreationTimestamp)),
-		}
+		cells := row(w.Name, workerState(w), cmp.Or(w.Status.KubernetesVersion, none), w.Status.Nodes,
+			usage(w, corev1.ResourceCPU), usage(w, corev1.ResourceMemory), w.Status.Jobs, age(now, w.CreationTimestamp))
 		if wide {
-			row = append(row, wideWorker(w, now)...)
+			cells = append(cells, wideWorker(w, now)...)
 		}
-		t.Rows = append(t.Rows, row)
+		t.Rows = append(t.Rows, cells)
 	}
 	return t
 }
 
-func wideWorker(w *v1alpha1.WorkerCluster, now time.Time) []Cell {
+func wideWorker(w *v1alpha1.WorkerCluster, now time.Time) []cell {
 	contact := none
 	if w.Status.LastContactTime != nil {
 		contact = age(now, *w.Status.LastContactTime)
@@ -119,13 +115,11 @@ func wideWorker(w *v1alpha1.WorkerCluster, now time.Time) []Cell {
 	if c := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionReady); c != nil {
 		message = c.Message
 	}
-	return []Cell{
-		Text(otherResources(w)), Text(orNone(string(w.Spec.JobController))), Text(strconv.Itoa(int(w.Spec.Weight))),
-		Text(contact), Text(orNone(labels.FormatLabels(w.Labels))), Text(message),
-	}
+	return row(otherResources(w), cmp.Or(string(w.Spec.JobController), none), w.Spec.Weight, contact,
+		labels.FormatLabels(w.Labels), message)
 }
 
-// otherResources are the extended ones, such as GPUs.
+// otherResources lists the use of extended resources, such as GPUs.
 func otherResources(w *v1alpha1.WorkerCluster) string {
 	var texts []string
 	for _, name := range slices.Sorted(maps.Keys(w.Status.Allocatable)) {
@@ -134,12 +128,5 @@ func otherResources(w *v1alpha1.WorkerCluster) string {
 			texts = append(texts, fmt.Sprintf("%s %s/%s", name, amount(name, used), amount(name, total)))
 		}
 	}
-	return orNone(strings.Join(texts, ", "))
-}
-
-func orNone(text string) string {
-	if text == "" {
-		return none
-	}
-	return text
+	return cmp.Or(strings.Join(texts, ", "), none)
 }
