@@ -6,7 +6,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// Settings say what a worker is used for. The zero value is a worker with the built-in Job
+// Settings tell how a worker is used. The zero value is a worker with the built-in Job
 // controller whose namespaces exist, without access to its Pods.
 type Settings struct {
 	// JobController is the WorkerCluster's spec.jobController; empty: BuiltIn.
@@ -23,7 +23,7 @@ type Settings struct {
 	Exec bool
 }
 
-// Everything are the settings that need every rule.
+// Everything returns the settings that need every rule.
 func Everything() Settings {
 	return Settings{
 		JobController:    v1alpha1.JobControllerEmbedded,
@@ -35,15 +35,15 @@ func Everything() Settings {
 	}
 }
 
-// Need says when a rule is needed.
+// Need tells which settings need a rule.
 type Need struct {
-	// Text is how the documentation says it; empty: always.
+	// Text is for the documentation; empty: always.
 	Text string
-	// met decides it; nil: always.
+	// met reports whether settings need the rule; nil: always.
 	met func(Settings) bool
 }
 
-// Met says whether a worker with these settings needs it.
+// Met reports whether a worker with these settings needs the rule.
 func (n Need) Met(s Settings) bool { return n.met == nil || n.met(s) }
 
 var (

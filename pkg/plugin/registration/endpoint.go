@@ -16,13 +16,12 @@ type Endpoint struct {
 	CA []byte
 	// TLSServerName is the name in the server's certificate; empty: the host's.
 	TLSServerName string
-	// ProxyURL is the proxy on the way; empty: none.
+	// ProxyURL is the proxy in between; empty: none.
 	ProxyURL string
 }
 
-// EndpointOf is the endpoint that a kubeconfig's context leads to. Files that it refers to must
-// have been read into it. Server, if not empty, is the address that the hub sees, in place of the
-// context's.
+// EndpointOf returns the endpoint of a context of a flattened kubeconfig. A server that isn't empty
+// replaces the context's address.
 func EndpointOf(config *clientcmdapi.Config, context, server string) (Endpoint, error) {
 	chosen, ok := config.Contexts[context]
 	if !ok {
@@ -53,7 +52,7 @@ func (e Endpoint) check() error {
 	return nil
 }
 
-// Loopback says whether the server's address means another machine to the hub.
+// Loopback reports whether the server's address is local to each machine.
 func (e Endpoint) Loopback() bool {
 	u, err := url.Parse(e.Server)
 	if err != nil {
@@ -63,7 +62,7 @@ func (e Endpoint) Loopback() bool {
 	return u.Hostname() == "localhost" || ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
 }
 
-// Kubeconfig is the one for the hub: a server, a token, and nothing else.
+// Kubeconfig returns the kubeconfig for the hub, which has only a server and a token.
 func (e Endpoint) Kubeconfig(name, token string) ([]byte, error) {
 	config := &clientcmdapi.Config{
 		Clusters: map[string]*clientcmdapi.Cluster{name: {
@@ -76,7 +75,7 @@ func (e Endpoint) Kubeconfig(name, token string) ([]byte, error) {
 	return clientcmd.Write(*config)
 }
 
-// WithToken is a registration's kubeconfig with another token in it.
+// WithToken replaces the token in a registration's kubeconfig.
 func WithToken(kubeconfig []byte, token string) ([]byte, error) {
 	config, err := clientcmd.Load(kubeconfig)
 	if err != nil {

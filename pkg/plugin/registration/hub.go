@@ -10,14 +10,14 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// WorkerCluster is the hub's object that holds the settings.
+// WorkerCluster returns the hub's object with the settings.
 func (r Request) WorkerCluster() *v1alpha1.WorkerCluster {
 	spec := *r.Spec.DeepCopy()
 	spec.KubeconfigSecret = r.Name
 	return &v1alpha1.WorkerCluster{ObjectMeta: metav1.ObjectMeta{Name: r.Name, Labels: r.Labels}, Spec: spec}
 }
 
-// Secret is the hub's object that holds the credentials.
+// Secret returns the hub's object with the credentials.
 func (r Request) Secret(kubeconfig []byte, expires time.Time) *corev1.Secret {
 	labels := ourLabels()
 	labels[v1alpha1.LabelWorkerCluster] = "true"

@@ -11,11 +11,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TokenPlaceholder stands for the token in the manifests for the hub: it doesn't exist before those
-// for the worker have been applied.
+// TokenPlaceholder stands for the token in the hub's manifests. The token doesn't exist before the
+// worker's manifests are applied.
 const TokenPlaceholder = "PUT-THE-TOKEN-HERE"
 
-// Manifest is an object as it's applied: with its kind, without what only an API server writes.
+// Manifest converts an object for an apply: with its kind, without what only an API server writes.
 func Manifest(object client.Object, scheme *runtime.Scheme) (*unstructured.Unstructured, error) {
 	kind, err := apiutil.GVKForObject(object, scheme)
 	if err != nil {
@@ -36,7 +36,7 @@ func Manifest(object client.Object, scheme *runtime.Scheme) (*unstructured.Unstr
 	return manifest, nil
 }
 
-// YAML prints manifests for one cluster, each after a comment that says for which.
+// YAML writes manifests for one cluster, each after a comment that names the cluster.
 func YAML(title string, manifests []*unstructured.Unstructured) (string, error) {
 	var b strings.Builder
 	for _, m := range manifests {

@@ -15,7 +15,7 @@ import (
 // FieldManager owns the fields that the registration applies.
 const FieldManager = "kubectl-jobferry"
 
-// Request is a registration that is asked for.
+// Request is the desired registration.
 type Request struct {
 	// Name of the WorkerCluster.
 	Name string
@@ -27,31 +27,30 @@ type Request struct {
 	Spec v1alpha1.WorkerClusterSpec
 	// Labels of the WorkerCluster.
 	Labels map[string]string
-	// PodAccess is what users of the hub may do with their Jobs' Pods: logs, exec. Nil: not
-	// decided.
+	// PodAccess is what users of the hub may do with their Jobs' Pods: logs, exec. Nil: undecided.
 	PodAccess []string
 	// TokenDuration is how long a bound token lasts; zero: the token is long-lived.
 	TokenDuration time.Duration
-	// TokenSecret is the name of the one in use; empty: a new registration.
+	// TokenSecret is the name of the token Secret in use; empty: a new registration.
 	TokenSecret string
 }
 
-// base is the name of what is made in the worker.
+// base is the name of the worker's objects.
 func (r Request) base() string { return BaseName(r.HubUID) }
 
 // idLength keeps names readable; hubs of one worker rarely share 8 hex digits.
 const idLength = 8
 
-// BaseName is the name of what a hub has in its workers.
+// BaseName is the name of a hub's objects in its workers.
 func BaseName(hub types.UID) string {
 	id := string(hub)
 	return "jobferry-hub-" + id[:min(len(id), idLength)]
 }
 
-// Bound says whether the token is a bound one.
+// Bound reports whether the token is a bound one.
 func (r Request) Bound() bool { return r.TokenDuration > 0 }
 
-// TokenSecretName is the token Secret in use, or the one to be made.
+// TokenSecretName is the name of the token Secret in use, or of the one to create.
 func (r Request) TokenSecretName() string {
 	switch {
 	case r.TokenSecret != "":
@@ -63,8 +62,8 @@ func (r Request) TokenSecretName() string {
 	}
 }
 
-// Access is what the worker is used for, as far as permissions go.
-func (r Request) Access() workeraccess.Settings {
+// access returns the settings that decide the permissions.
+func (r Request) access() workeraccess.Settings {
 	return workeraccess.Settings{
 		JobController:    r.Spec.JobController,
 		CreateNamespaces: ptr.Deref(r.Spec.CreateNamespaces, true),
@@ -75,7 +74,7 @@ func (r Request) Access() workeraccess.Settings {
 	}
 }
 
-// meta is the metadata of an object in the worker.
+// meta returns the metadata of an object in the worker.
 func (r Request) meta(name, namespace string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: namespace, Labels: WorkerLabels(r.HubUID)}
 }
@@ -85,7 +84,7 @@ const (
 	partOf      = "jobferry"
 )
 
-// WorkerLabels are those of a hub's objects in a worker.
+// WorkerLabels returns the labels of a hub's objects in a worker.
 func WorkerLabels(hub types.UID) map[string]string {
 	labels := ourLabels()
 	labels[v1alpha1.LabelHub] = string(hub)

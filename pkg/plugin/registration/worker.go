@@ -10,11 +10,12 @@ import (
 	"github.com/jobferry/jobferry/pkg/workeraccess"
 )
 
-// Worker are the objects in the worker, in the order in which they are made.
+// Worker returns the objects in the worker, in the order in which they are created.
 func (r Request) Worker() []client.Object {
-	rules := workeraccess.For(r.Access())
+	rules := workeraccess.For(r.access())
 	objects := []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SystemNamespace, Labels: namespaceLabels()}},
+		// Other hubs and jobferry-worker have objects in the namespace, too: its labels name no hub.
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SystemNamespace, Labels: map[string]string{labelPartOf: partOf}}},
 		&corev1.ServiceAccount{ObjectMeta: r.meta(r.base(), v1alpha1.SystemNamespace)},
 		&rbacv1.ClusterRole{ObjectMeta: r.meta(r.base(), ""), Rules: workeraccess.ClusterRules(rules)},
 		&rbacv1.ClusterRoleBinding{ObjectMeta: r.meta(r.base(), ""), RoleRef: r.roleRef("ClusterRole"), Subjects: r.subjects()},
@@ -27,14 +28,10 @@ func (r Request) Worker() []client.Object {
 	return append(objects, r.Token())
 }
 
-// namespaceLabels don't say whose the namespace is: jobferry-worker and other hubs have things in
-// it, too.
-func namespaceLabels() map[string]string { return map[string]string{labelPartOf: partOf} }
-
-// Superfluous are objects of an earlier registration with other settings that this one doesn't
-// need.
+// Superfluous returns the objects that an earlier registration with other settings may have, and
+// this one doesn't need.
 func (r Request) Superfluous() []client.Object {
-	if len(workeraccess.NamespaceRules(workeraccess.For(r.Access()))) > 0 {
+	if len(workeraccess.NamespaceRules(workeraccess.For(r.access()))) > 0 {
 		return nil
 	}
 	return r.fenceRoles()
@@ -47,8 +44,8 @@ func (r Request) fenceRoles() []client.Object {
 	}
 }
 
-// Traces are all objects of a registration in the worker but for token Secrets and the namespace,
-// in the order in which they are removed.
+// Traces returns all objects of a registration in the worker except token Secrets and the
+// namespace, in the order in which they are removed.
 func (r Request) Traces() []client.Object {
 	return append(r.fenceRoles(),
 		&rbacv1.ClusterRoleBinding{ObjectMeta: r.meta(r.base(), "")},
@@ -57,8 +54,8 @@ func (r Request) Traces() []client.Object {
 	)
 }
 
-// Token is the token Secret. It holds a long-lived token once the worker's token controller has put
-// it there, or is what a bound token is bound to.
+// Token returns the token Secret. The worker's token controller puts a long-lived token into it; a
+// bound token is bound to it.
 func (r Request) Token() *corev1.Secret {
 	secret := &corev1.Secret{ObjectMeta: r.meta(r.TokenSecretName(), v1alpha1.SystemNamespace), Type: corev1.SecretTypeOpaque}
 	if !r.Bound() {
