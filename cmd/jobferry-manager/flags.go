@@ -6,25 +6,26 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/jobferry/jobferry/pkg/manager"
+	"github.com/jobferry/jobferry/pkg/manager/admission"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 )
 
 func addWorkers(set *pflag.FlagSet, o *manager.Options) {
 	set.StringVar((*string)(&o.Origin), "origin", "",
 		"id of this hub in its workers; default: the UID of the hub's namespace kube-system")
-	set.IntVar(&o.Concurrency, "concurrency", o.Concurrency, "Jobs worked on at a time")
-	set.IntVar(&o.WorkerConcurrency, "worker-concurrency", o.WorkerConcurrency, "of those, how many may wait for one worker")
+	set.IntVar(&o.Concurrency, "concurrency", o.Concurrency, "number of Jobs that are reconciled at a time")
+	set.IntVar(&o.WorkerConcurrency, "worker-concurrency", o.WorkerConcurrency, "number of those that can wait for one worker")
 	c := &o.Connection
-	set.Float32Var(&c.QPS, "worker-qps", 1000, "requests per second to each worker's API server, at most")
-	set.IntVar(&c.Burst, "worker-burst", 2000, "requests to each worker's API server at once, at most")
-	set.DurationVar(&c.DialTimeout, "worker-dial-timeout", 5*time.Second, "time-out of a connection to a worker")
-	set.DurationVar(&c.RequestTimeout, "worker-request-timeout", 15*time.Second, "time-out of a request to a worker")
+	set.Float32Var(&c.QPS, "worker-qps", 1000, "limit of requests per second to each worker's API server")
+	set.IntVar(&c.Burst, "worker-burst", 2000, "limit of requests at once to each worker's API server")
+	set.DurationVar(&c.DialTimeout, "worker-dial-timeout", 5*time.Second, "timeout of connecting to a worker")
+	set.DurationVar(&c.RequestTimeout, "worker-request-timeout", 15*time.Second, "timeout of a request to a worker")
 	set.DurationVar(&c.ProbeInterval, "worker-probe-interval", 10*time.Second, "time between two probes of a worker")
 	set.DurationVar(&c.WorkerLostTimeout, "worker-lost-timeout", clusters.DefaultWorkerLostTimeout,
-		"how long a worker may be not Ready before its Jobs go on elsewhere; spec.workerLostTimeout of its WorkerCluster goes before")
-	set.DurationVar(&c.ProbeTimeout, "worker-probe-timeout", 5*time.Second, "time-out of a probe of a worker")
+		"how long a worker may be not Ready before its Jobs are moved to others; spec.workerLostTimeout of its WorkerCluster takes precedence")
+	set.DurationVar(&c.ProbeTimeout, "worker-probe-timeout", 5*time.Second, "timeout of a probe of a worker")
 	set.DurationVar(&o.Fence.Duration, "fence-lease-duration", 40*time.Second,
-		"how long the Lease lasts that is kept in each worker with the embedded Job controller, in whole seconds; it's renewed four times as often")
+		"duration, in whole seconds, of the Lease in each worker with the embedded Job controller; the manager renews it four times in that time")
 }
 
 func addTiming(set *pflag.FlagSet, o *manager.Options) {
@@ -32,9 +33,34 @@ func addTiming(set *pflag.FlagSet, o *manager.Options) {
 	set.DurationVar(&t.ProgressFloor, "progress-floor", t.ProgressFloor,
 		"least time between two status writes of a Job that only report progress; longer while the hub is busy, unless it's 0")
 	set.DurationVar(&t.StuckNotice, "stuck-notice", t.StuckNotice,
-		"how long a Job may have no running Pod before the worker's reason is shown")
+		"how long a Job may have no running Pod before an event shows the worker's reason")
 	set.DurationVar(&t.StuckTimeout, "stuck-timeout", t.StuckTimeout,
-		"how long a Job may have no running Pod before it's moved to another worker; only if none ever ran")
-	set.DurationVar(&t.Recheck, "recheck", t.Recheck, "how often an unfinished Job is looked at without any event")
-	set.DurationVar(&o.PassOver, "pass-over", o.PassOver, "how long a worker that can't take a Job is passed over for it")
+		"how long a Job may have no running Pod before it's moved to another worker; only if none has run yet")
+	set.DurationVar(&t.Recheck, "recheck", t.Recheck, "how often an unfinished Job is reconciled without any event")
+	set.DurationVar(&o.PassOver, "pass-over", o.PassOver, "how long a worker that can't run a Job is no candidate for it")
+}
+
+func addKueue(set *pflag.FlagSet, o *manager.Options) {
+	k := &o.Kueue
+	set.BoolVar(&k.Disabled, "kueue-disabled", k.Disabled,
+		"ignore Kueue: AdmissionChecks of controller jobferry.dev/dispatcher aren't reconciled, even if Kueue is installed")
+	set.StringVar(&k.Namespace, "kueue-namespace", k.Namespace,
+		"Kueue's namespace, where MultiKueueClusters have their Secrets")
+	set.DurationVar(&k.RetryAfter, "kueue-retry-after", k.RetryAfter,
+		"how long a Job that fits on no worker keeps its quota")
+	set.DurationVar(&k.RequeueAfter, "kueue-requeue-after", k.RequeueAfter,
+		"how long a Job whose quota was released stays out of the queue; it doubles each time")
+	set.DurationVar(&k.MaxRequeueAfter, "kueue-max-requeue-after", k.MaxRequeueAfter,
+		"longest time that a Job whose quota was released stays out of the queue")
+}
+
+func addAdmission(set *pflag.FlagSet, o *admission.Options) {
+	set.BoolVar(&o.Enabled, "admission-webhook", o.Enabled,
+		"serve the webhook that sets managedBy on new Jobs of namespaces with the label jobferry.dev/dispatch=enabled; for hubs before 1.36")
+	set.StringVar(&o.BindAddress, "admission-webhook-bind-address", o.BindAddress, "address of the admission webhook")
+	set.StringVar(&o.Service, "admission-webhook-service", o.Service, "Service by which the hub's API server calls the webhook")
+	set.StringVar(&o.CertDir, "admission-webhook-cert-dir", o.CertDir,
+		"folder with tls.crt and tls.key of the webhook; default: the manager issues certificates and injects their CA")
+	set.DurationVar(&o.CertLifetime, "admission-webhook-cert-lifetime", o.CertLifetime,
+		"lifetime of certificates that the manager issues; it replaces them in the last third")
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/subresources"
 )
 
-// off is the address of what isn't served.
+// off is the address that serves nothing.
 const off = "0"
 
 // subresourcesFlags are the settings of the aggregated API.
@@ -27,16 +27,16 @@ type subresourcesFlags struct {
 
 func (f *subresourcesFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.Address, "subresources-bind-address", off,
-		"address of the aggregated API for logs, Pods and commands, such as :6443; 0: none")
+		"address of the aggregated API for logs, Pods and commands, such as :6443; 0 disables it")
 	set.StringVar(&f.service, "subresources-service", "jobferry-subresources",
-		"Service that the APIService leads to; the certificate is for its names")
+		"Service of the APIService; the certificate is for its names")
 	set.StringVar(&f.secret, "subresources-cert-secret", "jobferry-subresources-cert",
 		"Secret in which the manager keeps the aggregated API's certificate")
 	set.StringVar(&f.certFile, "subresources-cert-file", "",
-		"certificate of the aggregated API, if the manager shall make none, such as cert-manager's; it's read again when it changes")
+		"certificate of the aggregated API, such as one of cert-manager, in place of one that the manager issues; it's read again when it changes")
 	set.StringVar(&f.keyFile, "subresources-key-file", "", "private key of --subresources-cert-file")
-	set.IntVar(&f.StreamsPerUser, "subresources-streams-per-user", 50, "logs and commands that a user can have open at a time")
-	set.IntVar(&f.Streams, "subresources-streams", 1000, "logs and commands that all users can have open at a time")
+	set.IntVar(&f.StreamsPerUser, "subresources-streams-per-user", 50, "limit of logs and commands that a user has open at a time")
+	set.IntVar(&f.Streams, "subresources-streams", 1000, "limit of logs and commands that all users have open at a time")
 }
 
 func (f *subresourcesFlags) setup(ctx context.Context, mgr ctrl.Manager, hub manager.Options) error {
@@ -52,7 +52,7 @@ func (f *subresourcesFlags) setup(ctx context.Context, mgr ctrl.Manager, hub man
 	return subresources.Setup(ctx, mgr, f.Options)
 }
 
-// certificate is from files, or else made by the manager.
+// certificate is read from files, or issued by the manager.
 func (f *subresourcesFlags) certificate(mgr ctrl.Manager) (func(*tls.ClientHelloInfo) (*tls.Certificate, error), error) {
 	if (f.certFile == "") != (f.keyFile == "") {
 		return nil, errors.New("--subresources-cert-file and --subresources-key-file: set both or neither")
@@ -72,7 +72,7 @@ func (f *subresourcesFlags) certificate(mgr ctrl.Manager) (func(*tls.ClientHello
 	if err != nil {
 		return nil, fmt.Errorf("aggregated API: %w", err)
 	}
-	// The hub's requests shall go to replicas that can answer them.
+	// Only replicas with a certificate can answer the hub's requests.
 	if err := mgr.AddReadyzCheck("subresources-certificate", keeper.Ready); err != nil {
 		return nil, fmt.Errorf("aggregated API: %w", err)
 	}

@@ -1,5 +1,5 @@
-// Command kubectl-jobferry is kubectl's plugin for Jobferry: put it on the PATH, and call it as
-// kubectl jobferry.
+// Command kubectl-jobferry is kubectl's plugin for Jobferry. With it on the PATH, call kubectl
+// jobferry.
 package main
 
 import (
@@ -9,7 +9,7 @@ import (
 	"syscall"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	_ "k8s.io/client-go/plugin/pkg/client/auth" // what kubectl's kubeconfigs may ask for
+	_ "k8s.io/client-go/plugin/pkg/client/auth" // the login plugins of kubectl's kubeconfigs
 	"k8s.io/utils/clock"
 
 	"github.com/jobferry/jobferry/pkg/plugin"

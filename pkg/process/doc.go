@@ -1,7 +1,7 @@
-// Package process is what Jobferry's controllers have in common as processes: flags for the API
-// server, serving, leader election and logs, and the controller-runtime manager that these make.
+// Package process is the frame of Jobferry's controllers: flags for the API server, serving, leader
+// election and logs, and the controller-runtime manager that they configure.
 //
 //	arguments ──Parse──▶ Flags ──Manager──▶ ctrl.Manager, with health checks
 //
-// What is wrong with the arguments is told in one line; a process has no other configuration.
+// An error in the arguments is one line. A process has no other configuration.
 package process

@@ -17,11 +17,11 @@ import (
 
 // Flags are the settings that all controllers have.
 type Flags struct {
-	// Name of the program: of its Lease, its user agent, and in front of errors.
+	// Name is the program's, for its Lease, its user agent and its errors.
 	Name string
-	// Cluster is what the program calls the cluster that it works on.
+	// Cluster is the program's term for its cluster, such as hub.
 	Cluster string
-	// Namespace of the Lease.
+	// Namespace is that of the Lease.
 	Namespace string
 
 	kubeconfig, context string
@@ -50,8 +50,8 @@ func Defaults(name, cluster string) *Flags {
 	}
 }
 
-// Parse reads the arguments with these flags and those that add adds. Help and version are printed,
-// and answered with pflag.ErrHelp; any other error is one line for the user.
+// Parse reads the arguments, with the flags that add adds. It prints help and version, and returns
+// pflag.ErrHelp for both. Any other error is one line for the user.
 func (f *Flags) Parse(args []string, out io.Writer, summary string, add func(*pflag.FlagSet)) error {
 	set := pflag.NewFlagSet(f.Name, pflag.ContinueOnError)
 	set.SortFlags = false
@@ -82,36 +82,36 @@ func (f *Flags) addCluster(set *pflag.FlagSet) {
 	set.StringVar(&f.kubeconfig, "kubeconfig", f.kubeconfig,
 		"kubeconfig file of the "+f.Cluster+"; default: $KUBECONFIG, or the Pod's service account")
 	set.StringVar(&f.context, "context", f.context, "context in the kubeconfig; default: its current context")
-	set.StringVar(&f.Namespace, "namespace", f.Namespace, "namespace that the program is installed in")
-	set.Float32Var(&f.qps, "kube-api-qps", f.qps, "requests per second to the "+f.Cluster+"'s API server, at most")
-	set.IntVar(&f.burst, "kube-api-burst", f.burst, "requests to the "+f.Cluster+"'s API server at once, at most")
+	set.StringVar(&f.Namespace, "namespace", f.Namespace, "namespace of the program")
+	set.Float32Var(&f.qps, "kube-api-qps", f.qps, "limit of requests per second to the "+f.Cluster+"'s API server")
+	set.IntVar(&f.burst, "kube-api-burst", f.burst, "limit of requests at once to the "+f.Cluster+"'s API server")
 }
 
 func (f *Flags) addServing(set *pflag.FlagSet) {
-	set.StringVar(&f.metricsAddress, "metrics-bind-address", f.metricsAddress, "address of /metrics; 0: none")
+	set.StringVar(&f.metricsAddress, "metrics-bind-address", f.metricsAddress, "address of /metrics; 0 disables it")
 	set.BoolVar(&f.metricsSecure, "metrics-secure", f.metricsSecure,
-		"serve /metrics by HTTPS, to those whom the "+f.Cluster+" authorizes")
-	set.StringVar(&f.healthAddress, "health-probe-bind-address", f.healthAddress, "address of /healthz and /readyz; 0: none")
-	set.StringVar(&f.profileAddress, "pprof-bind-address", f.profileAddress, "address of /debug/pprof; 0: none")
+		"serve /metrics by HTTPS, to clients that the "+f.Cluster+" authorizes")
+	set.StringVar(&f.healthAddress, "health-probe-bind-address", f.healthAddress, "address of /healthz and /readyz; 0 disables them")
+	set.StringVar(&f.profileAddress, "pprof-bind-address", f.profileAddress, "address of /debug/pprof; 0 disables it")
 	set.DurationVar(&f.shutdownTimeout, "shutdown-timeout", f.shutdownTimeout,
-		"how long work that has begun may take after a signal to end")
+		"how long work in progress may take after a signal")
 }
 
 func (f *Flags) addLeaderElection(set *pflag.FlagSet) {
-	set.BoolVar(&f.leaderElect, "leader-elect", f.leaderElect, "work only while holding the Lease "+f.Name)
+	set.BoolVar(&f.leaderElect, "leader-elect", f.leaderElect, "reconcile only while holding the Lease "+f.Name)
 	set.DurationVar(&f.leaseDuration, "leader-elect-lease-duration", f.leaseDuration,
-		"how long others wait before they take the Lease over")
+		"how long other replicas wait before they acquire the Lease")
 	set.DurationVar(&f.renewDeadline, "leader-elect-renew-deadline", f.renewDeadline,
-		"how long the leader tries to renew before it gives up")
-	set.DurationVar(&f.retryPeriod, "leader-elect-retry-period", f.retryPeriod, "time between tries")
+		"how long the leader retries to renew the Lease before it exits")
+	set.DurationVar(&f.retryPeriod, "leader-elect-retry-period", f.retryPeriod, "time between attempts")
 }
 
 func (f *Flags) addLogs(set *pflag.FlagSet) {
-	set.StringVar(&f.logFormat, "log-format", f.logFormat, "json or text")
-	set.StringVar(&f.logLevel, "log-level", f.logLevel, "error, info or debug")
+	set.StringVar(&f.logFormat, "log-format", f.logFormat, "format of the log: json or text")
+	set.StringVar(&f.logLevel, "log-level", f.logLevel, "level of the log: error, info or debug")
 }
 
-// Config finds the cluster.
+// Config returns how the cluster is reached.
 func (f *Flags) Config() (*rest.Config, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = f.kubeconfig
@@ -128,5 +128,5 @@ func (f *Flags) Config() (*rest.Config, error) {
 	return config, nil
 }
 
-// OneLine says an error in one line.
+// OneLine formats an error as one line.
 func OneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

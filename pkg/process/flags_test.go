@@ -19,7 +19,7 @@ func TestParse(t *testing.T) {
 		"a flag of its own":    {[]string{"--speed", "9"}, ""},
 		"a flag of all":        {[]string{"--leader-elect=false"}, ""},
 		"an unknown flag":      {[]string{"--bogus"}, "unknown flag: --bogus; see --help"},
-		"a value of no sense":  {[]string{"--shutdown-timeout", "soon"}, "shutdown-timeout"},
+		"an invalid value":     {[]string{"--shutdown-timeout", "soon"}, "shutdown-timeout"},
 		"words without a flag": {[]string{"now"}, `unexpected argument "now"; see --help`},
 	}
 	for name, row := range rows {

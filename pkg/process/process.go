@@ -1,5 +1,10 @@
 package process
 
+// --metrics-secure asks the cluster for the identity of a scraper, and whether it may read.
+//
+// +kubebuilder:rbac:groups=authentication.k8s.io,resources=tokenreviews,verbs=create
+// +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
+
 import (
 	"context"
 	"errors"
@@ -22,8 +27,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// Main runs a program until it's told to end, and ends the process: with 0, or with 1 and one line
-// that says why.
+// Main runs a program until a signal, and exits: with 0, or with 1 and one line that says why.
 func Main(name string, run func(ctx context.Context, args []string) error) {
 	err := run(ctrl.SetupSignalHandler(), os.Args[1:])
 	if err != nil && !errors.Is(err, pflag.ErrHelp) {
@@ -32,7 +36,7 @@ func Main(name string, run func(ctx context.Context, args []string) error) {
 	}
 }
 
-// Manager makes the controller-runtime manager of the program, with its health checks, and sets up
+// Manager makes the controller-runtime manager of the program with its health checks, and sets up
 // the log.
 func (f *Flags) Manager(scheme *runtime.Scheme, cached cache.Options) (ctrl.Manager, error) {
 	logger, err := f.logger(os.Stderr)

@@ -13,8 +13,9 @@
 //
 // # Trade-offs
 //
-// Most rules hold in all namespaces, because the hub decides in which namespaces there are Jobs, and
-// one watch observes the mirrors of all of them. Only the Leases of the fence are in one namespace.
+// Most rules hold in all namespaces, because the hub decides in which namespaces there are Jobs,
+// and one watch observes the mirrors of all of them. Only the Leases of the fence are in one
+// namespace.
 //
 // A stolen kubeconfig can do in a worker what these rules allow. So the hub can read Secrets only
 // where Secrets are carried, and no rule lets its holder extend its own permissions.

@@ -6,8 +6,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// Settings tell how a worker is used. The zero value is a worker with the built-in Job
-// controller whose namespaces exist, without access to its Pods.
+// Settings tell how a worker is used. The zero value is a worker with the built-in Job controller
+// whose namespaces exist, without access to its Pods.
 type Settings struct {
 	// JobController is the WorkerCluster's spec.jobController; empty: BuiltIn.
 	JobController v1alpha1.JobController

@@ -1,5 +1,6 @@
 // Package registration derives the objects that make a cluster a worker, in the worker and on the
-// hub, and the kubeconfig that connects them. It is pure, so register applies what --dry-run prints.
+// hub, and the kubeconfig that connects them. It is pure, so register applies what --dry-run
+// prints.
 //
 //	Request ──> Worker()  Namespace, ServiceAccount, roles and bindings, token Secret
 //	        └─> Hub()     WorkerCluster, then the Secret with the kubeconfig
@@ -19,6 +20,6 @@
 //
 // # Trade-offs
 //
-// The WorkerCluster is applied before its Secret, so that no Job is placed there before its settings
-// hold. Settings that aren't given stay as they are, and the permissions follow them.
+// The WorkerCluster is applied before its Secret, so that no Job is placed there before its
+// settings hold. Settings that aren't given stay as they are, and the permissions follow them.
 package registration

@@ -14,7 +14,8 @@ import (
 func (r Request) Worker() []client.Object {
 	rules := workeraccess.For(r.access())
 	objects := []client.Object{
-		// Other hubs and jobferry-worker have objects in the namespace, too: its labels name no hub.
+		// Other hubs and jobferry-worker have objects in the namespace, too: its labels name no
+		// hub.
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SystemNamespace, Labels: map[string]string{labelPartOf: partOf}}},
 		&corev1.ServiceAccount{ObjectMeta: r.meta(r.base(), v1alpha1.SystemNamespace)},
 		&rbacv1.ClusterRole{ObjectMeta: r.meta(r.base(), ""), Rules: workeraccess.ClusterRules(rules)},
