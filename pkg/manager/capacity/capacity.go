@@ -69,13 +69,13 @@ func (c *Capacity) Fit(s *Shape) *Fit {
 		if match > Troubled {
 			continue
 		}
-		idle := s.Slots(&node.Idle)
+		idle := s.slots(&node.Idle)
 		f.Ever += idle
 		if match != Suits {
 			continue
 		}
 		f.Idle += idle
-		f.Now += s.Slots(&node.Free)
+		f.Now += s.slots(&node.Free)
 		for i := range f.Totals {
 			total := &f.Totals[i]
 			total.Free += float64(node.Free.Get(total.Name))

@@ -43,7 +43,7 @@ func TestManyGoroutines(t *testing.T) {
 	}
 	work.Wait()
 	if calls.Load() == 0 {
-		t.Error("never told of more room")
+		t.Error("never notified of freed capacity")
 	}
 	s := &story{t: t, Ledger: l}
 	s.free("n0=4 n1=4 n2=4")

@@ -1,34 +1,57 @@
-// Package capacity keeps the account of one worker's nodes that placement decides by.
+// Package capacity records the capacity of one worker's nodes, on which placement decides.
 //
 //	informers (slim Nodes, Pods) ──> SetNode, SetPod, … ──┐
-//	                                                      ├─> Ledger ──> Free: Capacity
+//	                                                      ├─> Ledger ──> Free: Capacity ──> Fit
 //	manager, as it places a Job  ──> Reserve, Release ────┘        ├──> Totals, Unschedulable
-//	                                                               └──> callback: there is more room
+//	                                                               └──> callback: capacity was freed
 //
-// Every change costs its own size, not the cluster's: a Pod's event touches its node, a reservation
-// goes over the nodes once. A Capacity shares all nodes that didn't change with the one before.
+// Every change costs its own size, not the cluster's: a Pod's event changes its node, a reservation
+// reads the nodes once. A Capacity shares all nodes that didn't change with the one before.
 //
-// # Claims
+// # Vocabulary
 //
-// A Job placed a moment ago has no Pods yet, or Pods that no node has yet. Its claim holds room for
-// them: want (Reserve's count) minus the Job's Pods that are bound to a node. Pods of others that
-// wait for a node claim room in the same way, one each, but for those with scheduling gates.
+//   - Shape: what the scheduler considers in one Pod: requests, node selector, required node affinity,
+//     tolerations. Jobs whose Pods have the same Shape are interchangeable here.
+//   - reservation: capacity that the Ledger holds for Pods without a node.
 //
-// Claims are held on particular nodes, so that each later Job is tried against what is really left:
-// nodes are kept evenly free, as the scheduler does by default. When a Pod is bound elsewhere than
-// thought, its claim gives back a slot, and claims that no longer fit on a node move. A claim that
-// fits nowhere waits, and takes room when there is some, before Jobs that aren't placed yet see it.
+// # Reservations
 //
-// # More room
+// A Job placed a moment ago has no Pods yet, or Pods without a node. Its reservation holds capacity
+// for Reserve's count minus the Job's bound Pods. Each Pod of others that waits for a node has a
+// reservation, too, unless it has scheduling gates.
 //
-// The callback is called when room grew anywhere, or when the nodes or what lasts on them changed,
-// at most once until the next call of Free. A caller that wants no such news to be lost makes known
-// that a Job waits before it takes the Capacity that the Job is tried against.
+// Reservations are held on particular nodes, so that each later Job is tried against what is really
+// free. Nodes are kept evenly free, as the scheduler does by default. When a Pod is bound elsewhere
+// than expected, its reservation gives back a slot, and reservations that no longer fit on a node
+// move. One that fits nowhere waits, and gets freed capacity before Jobs that aren't placed yet.
 //
-// # Trade-offs
+// # Freed capacity
 //
-// The account doesn't repeat the scheduler: see package placement for what isn't modelled. A Pod
-// that is being deleted keeps its room until it has ended, but isn't one of its Job's any more: the
-// Job will want another. Reservations are by the Job's name, because they are made before the
+// The callback is called when something was freed on a node, or when nodes changed, at most once
+// until the next call of Free. A caller that must miss no notification records first that a Job
+// waits, and then calls Free for it.
+//
+// # What counts
+//
+// Per node: allocatable minus the requests of the Pods bound to it and not ended, for cpu, memory,
+// ephemeral-storage, hugepages and extended resources, and the number of Pods; taints of effect
+// NoSchedule and NoExecute against tolerations; unschedulable nodes; nodeSelector and required node
+// affinity; a Pod's requests with init containers, sidecars, pod-level resources, overhead, and
+// limits where requests are left out, as the API server would fill them in. Pods that can't share a
+// node with their like (required anti-affinity to themselves by hostname, host ports) take one node
+// each.
+//
+// Upstream's functions compute requests, node affinity and tolerations. The defaults of requests
+// are computed here, because upstream has them in k8s.io/kubernetes only.
+//
+// A node's Idle leaves out what Pods of restartPolicy Always take: DaemonSets and services don't
+// end, and a Job must not wait until they do.
+//
+// Not modelled: topology spread, other inter-Pod (anti-)affinity, volumes and their topology,
+// dynamic resource claims, preemption, quotas, the overhead that a worker's RuntimeClass adds.
+// Where these keep a placed Job's Pods from being scheduled, the manager moves the Job.
+//
+// A Pod that is being deleted takes capacity until it has ended, but doesn't count for its Job,
+// which will create another. Reservations are by the Job's name, because they are made before the
 // mirror exists.
 package capacity

@@ -5,12 +5,12 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// NodeHandler feeds the Ledger from an informer of Nodes.
+// NodeHandler updates the Ledger on the events of an informer of Nodes.
 func (l *Ledger) NodeHandler() cache.ResourceEventHandler {
 	return handler(l.SetNode, func(node *corev1.Node) { l.DeleteNode(node.Name) })
 }
 
-// PodHandler feeds the Ledger from an informer of Pods.
+// PodHandler updates the Ledger on the events of an informer of Pods.
 func (l *Ledger) PodHandler() cache.ResourceEventHandler {
 	return handler(l.SetPod, func(pod *corev1.Pod) { l.DeletePod(pod.UID) })
 }
@@ -38,8 +38,8 @@ func handler[T any](set, remove func(*T)) cache.ResourceEventHandler {
 	}
 }
 
-// Forget drops all nodes and Pods, before a new informer tells of them from scratch: it doesn't say
-// which ones went meanwhile. Reservations stay.
+// Forget drops all nodes and Pods, before a new informer lists them again: it doesn't say which
+// ones were deleted meanwhile. Reservations stay.
 func (l *Ledger) Forget() {
 	l.update(func() {
 		for _, p := range l.pods {
@@ -47,7 +47,7 @@ func (l *Ledger) Forget() {
 		}
 		clear(l.pods)
 		for _, n := range l.sorted {
-			l.touch(n)
+			l.beforeChange(n)
 			n.object, n.allocatable = nil, Resources{}
 		}
 		l.sorted = nil
@@ -59,11 +59,11 @@ func (l *Ledger) Forget() {
 
 func (l *Ledger) forgetPodsOfJobs() {
 	for _, g := range l.groups {
-		l.tidyGroup(g)
+		l.forgetGroup(g)
 	}
 	for _, j := range l.jobs {
-		if j.claim != nil {
-			l.adjust(j.claim, nil)
+		if j.reservation != nil {
+			l.adjust(j.reservation, nil)
 		}
 	}
 }

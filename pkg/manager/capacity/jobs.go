@@ -13,9 +13,9 @@ import (
 // job is all Jobs of one name: there may be Pods of one that is gone beside those of its successor.
 type job struct {
 	key types.NamespacedName
-	// claim is nil without a reservation.
-	claim  *claim
-	groups map[types.UID]*group
+	// reservation is nil if the manager has made none.
+	reservation *reservation
+	groups      map[types.UID]*group
 }
 
 // group is one Job's Pods.
@@ -27,62 +27,62 @@ type group struct {
 	ran bool
 }
 
-// Reserve has room held for a Job's Pods: for count of them, minus those that are bound to a node.
-// Calling it again changes the count or the shape; the same values change nothing. The key is the
-// mirror's namespace and name.
+// Reserve holds capacity for a Job's Pods: for count of them, minus those that are bound to a node.
+// Calling it again changes the count or the shape; the same values change nothing and notify
+// nobody. The key is the mirror's namespace and name.
 func (l *Ledger) Reserve(key types.NamespacedName, shape *Shape, count int64) {
 	l.update(func() {
 		j := l.job(key)
-		if j.claim != nil && j.claim.want == max(count, 0) && j.claim.shape.Key() == shape.Key() {
+		if j.reservation != nil && j.reservation.want == max(count, 0) && j.reservation.shape.key == shape.key {
 			return
 		}
-		if j.claim != nil && j.claim.shape.Key() != shape.Key() {
-			l.drop(j.claim)
-			j.claim = nil
+		if j.reservation != nil && j.reservation.shape.key != shape.key {
+			l.drop(j.reservation)
+			j.reservation = nil
 		}
-		if j.claim == nil {
+		if j.reservation == nil {
 			l.open(j, shape)
 		}
-		j.claim.want = max(count, 0)
-		l.adjust(j.claim, nil)
+		j.reservation.want = max(count, 0)
+		l.adjust(j.reservation, nil)
 	})
 }
 
 // open starts a reservation, which covers the Pods that the Job has.
 func (l *Ledger) open(j *job, shape *Shape) {
-	j.claim = l.newClaim(shape)
+	j.reservation = l.newReservation(shape)
 	for p := range j.pods {
-		if p.claim != nil {
-			l.drop(p.claim)
-			p.claim = nil
+		if p.own != nil {
+			l.drop(p.own)
+			p.own = nil
 		}
 		if p.node != nil && !p.leaving {
-			j.claim.bound.add(p.node, 1)
+			j.reservation.bound.add(p.node, 1)
 		}
 	}
 }
 
-// Release ends a Job's reservation. Its Pods keep the room that they have; those that wait for a
-// node claim theirs one by one.
+// Release ends a Job's reservation. Its bound Pods still take capacity; those that wait for a node
+// get a reservation each. Without a reservation, Release changes nothing and notifies nobody.
 func (l *Ledger) Release(key types.NamespacedName) {
 	l.update(func() {
 		j, ok := l.jobs[key]
-		if !ok || j.claim == nil {
+		if !ok || j.reservation == nil {
 			return
 		}
-		l.drop(j.claim)
-		j.claim = nil
+		l.drop(j.reservation)
+		j.reservation = nil
 		for _, p := range slices.SortedFunc(j.pods, func(a, b *pod) int { return cmp.Compare(a.uid, b.uid) }) {
-			l.claimFor(p)
+			l.reserveFor(p)
 		}
 		for _, g := range slices.Collect(maps.Values(j.groups)) {
-			l.tidyGroup(g)
+			l.forgetGroup(g)
 		}
-		l.tidyJob(j)
+		l.forgetJob(j)
 	})
 }
 
-// pods goes over the Pods of all Jobs of this name.
+// pods are the Pods of all Jobs of this name.
 func (j *job) pods(yield func(*pod) bool) {
 	for _, g := range j.groups {
 		for _, p := range g.pods {
@@ -118,7 +118,7 @@ func (l *Ledger) groupOf(object *corev1.Pod) *group {
 	return g
 }
 
-// owns says whether the Pod is of this group; a nil group has the Pods that no Job controls.
+// owns reports whether the Pod is of this group; a nil group has the Pods that no Job controls.
 func (g *group) owns(object *corev1.Pod) bool {
 	owner, ok := ownerJob(object)
 	if g == nil || !ok {
@@ -136,19 +136,19 @@ func ownerJob(object *corev1.Pod) (*metav1.OwnerReference, bool) {
 	return owner, true
 }
 
-// tidyGroup forgets a Job without Pods, unless a reservation says that more may come: then whether
-// one ever ran is still of interest.
-func (l *Ledger) tidyGroup(g *group) {
-	if g == nil || len(g.pods) > 0 || g.job.claim != nil {
+// forgetGroup drops a Job without Pods, unless a reservation shows that more may come: then it
+// still matters whether one ever ran.
+func (l *Ledger) forgetGroup(g *group) {
+	if g == nil || len(g.pods) > 0 || g.job.reservation != nil {
 		return
 	}
 	delete(l.groups, g.uid)
 	delete(g.job.groups, g.uid)
-	l.tidyJob(g.job)
+	l.forgetJob(g.job)
 }
 
-func (l *Ledger) tidyJob(j *job) {
-	if j.claim == nil && len(j.groups) == 0 {
+func (l *Ledger) forgetJob(j *job) {
+	if j.reservation == nil && len(j.groups) == 0 {
 		delete(l.jobs, j.key)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Ledger is the account of one worker. Its methods may be called from any goroutine.
+// Ledger records the capacity of one worker. Its methods may be called from any goroutine.
 type Ledger struct {
 	onFreed func()
 
@@ -20,13 +20,13 @@ type Ledger struct {
 	jobs   map[types.NamespacedName]*job
 	// groups are the Pods of one Job, by the Job's UID.
 	groups map[types.UID]*group
-	// queues of claims that wait for room, one per shape, the oldest first.
+	// queues of reservations that don't fit yet, one per shape, the oldest first.
 	queues []*queue
-	// nextClaim numbers claims, so that old ones go first.
-	nextClaim uint64
+	// nextNumber numbers reservations, so that the oldest is first.
+	nextNumber uint64
 
-	// touched are the nodes changed since the last settle, as they were then.
-	touched map[*node]*Node
+	// changed are the nodes changed since the last settle, as they were then.
+	changed map[*node]*Node
 	// free is nil when a node changed since it was computed.
 	free *Capacity
 	// notified is set from a call of onFreed to the next call of Free.
@@ -42,7 +42,7 @@ func New(onFreed func()) *Ledger {
 		pods:    map[types.UID]*pod{},
 		jobs:    map[types.NamespacedName]*job{},
 		groups:  map[types.UID]*group{},
-		touched: map[*node]*Node{},
+		changed: map[*node]*Node{},
 	}
 }
 
@@ -60,14 +60,14 @@ func (l *Ledger) Free(job types.NamespacedName) *Capacity {
 		}
 		l.free = NewCapacity(nodes)
 	}
-	if j := l.jobs[job]; j != nil && j.claim != nil && len(j.claim.held) > 0 {
-		return l.without(j.claim)
+	if j := l.jobs[job]; j != nil && j.reservation != nil && len(j.reservation.held) > 0 {
+		return l.without(j.reservation)
 	}
 	return l.free
 }
 
-// without is what is free if nothing is held for a claim.
-func (l *Ledger) without(c *claim) *Capacity {
+// without is what is free if nothing is held for a reservation.
+func (l *Ledger) without(c *reservation) *Capacity {
 	nodes := slices.Clone(l.free.nodes)
 	for n, count := range c.held {
 		i, _ := l.position(n.name)
@@ -78,49 +78,50 @@ func (l *Ledger) without(c *claim) *Capacity {
 	return &Capacity{nodes: nodes}
 }
 
-// update makes a change under the lock, sets claims right after it, and tells of room that grew.
+// update makes a change under the lock, then moves reservations accordingly, and calls onFreed if
+// capacity was freed by that.
 func (l *Ledger) update(change func()) {
 	l.mu.Lock()
 	change()
-	grew := l.settle()
-	tell := grew && !l.notified
-	l.notified = l.notified || grew
+	freed := l.settle()
+	notify := freed && !l.notified
+	l.notified = l.notified || freed
 	l.mu.Unlock()
-	if tell {
+	if notify {
 		l.onFreed()
 	}
 }
 
-// touch must precede every change of a node.
-func (l *Ledger) touch(n *node) {
-	if _, ok := l.touched[n]; !ok {
-		l.touched[n] = n.look()
+// beforeChange must be called before every change of a node.
+func (l *Ledger) beforeChange(n *node) {
+	if _, ok := l.changed[n]; !ok {
+		l.changed[n] = n.look()
 	}
 	n.view = nil
 	l.free = nil
 }
 
-// settle moves claims off the nodes that have no room for them any more, gives room that came free
-// to the claims that wait, and says whether there is room left for others.
+// settle moves reservations off nodes where they don't fit any more, gives freed capacity to those
+// that wait, and reports whether some is left for others.
 func (l *Ledger) settle() bool {
-	changed := make([]*node, 0, len(l.touched))
-	for n := range l.touched {
+	changed := make([]*node, 0, len(l.changed))
+	for n := range l.changed {
 		changed = append(changed, n)
 	}
 	slices.SortFunc(changed, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
 	for _, n := range changed {
-		if n.overfull() || n.object != l.touched[n].Object {
-			l.reseat(n)
+		if n.overfull() || n.object != l.changed[n].Object {
+			l.reallocate(n)
 		}
 	}
 	for _, n := range changed {
 		l.offer(n)
 	}
-	grew := false
-	for n, before := range l.touched {
-		grew = grew || n.roomier(before)
-		l.tidyNode(n)
+	freed := false
+	for n, before := range l.changed {
+		freed = freed || n.freedSince(before)
+		l.forgetNode(n)
 	}
-	clear(l.touched)
-	return grew
+	clear(l.changed)
+	return freed
 }

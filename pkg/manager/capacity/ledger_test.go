@@ -56,17 +56,17 @@ func (s *story) free(want string) {
 	}
 }
 
-// grew says whether the callback was called once, or not at all, since the last time.
-func (s *story) grew(want bool) {
+// freed says whether the callback was called once, or not at all, since the last time.
+func (s *story) freed(want bool) {
 	s.t.Helper()
 	if got := s.calls; got > 1 || (got == 1) != want {
-		s.t.Errorf("told of more room %d times, want %t", got, want)
+		s.t.Errorf("notified of freed capacity %d times, want %t", got, want)
 	}
 	s.calls = 0
 	s.Free(nobody)
 }
 
-func TestPodsTakeRoom(t *testing.T) {
+func TestPodsTakeCapacity(t *testing.T) {
 	pod := NewJob("j").Requests("cpu", "1").Pod("p")
 	tests := []struct {
 		name string
@@ -131,7 +131,7 @@ func TestNodesComeAndGo(t *testing.T) {
 	}
 }
 
-func TestServicesTakeTheIdleRoom(t *testing.T) {
+func TestServicesTakeIdleCapacity(t *testing.T) {
 	s := newStory(t, NewNode("a"))
 	s.SetPod(Bind(service("s", "cpu", "1"), "a"))
 	s.SetPod(Bind(NewJob("j").Requests("cpu", "2").Pod("p"), "a"))
@@ -223,7 +223,7 @@ func TestClaimsGiveWay(t *testing.T) {
 	j := NewJob("j").Requests("cpu", "2")
 	s.Reserve(j.Key(), shape(j), 1)
 	s.free("a=2 b=4")
-	s.SetPod(Bind(service("s", "cpu", "3"), "a")) // the scheduler put it where the claim was
+	s.SetPod(Bind(service("s", "cpu", "3"), "a")) // the scheduler put it where the reservation was
 	s.free("a=1 b=2")
 	s.SetNode(NewNode("b").Unschedulable().Obj()) // no place left: it waits
 	s.free("a=1 b=4")
@@ -264,58 +264,58 @@ func TestWaitingClaimsGoFirst(t *testing.T) {
 	s.Reserve(first.Key(), shape(first), 2)
 	s.Reserve(second.Key(), shape(second), 1)
 	s.free("a=1")
-	s.grew(true)
+	s.freed(true)
 	s.SetNode(NewNode("b").Obj())
 	s.free("a=1 b=1")
 	s.Release(first.Key())
 	s.free("a=2 b=4")
 }
 
-func TestMoreRoom(t *testing.T) {
+func TestFreedCapacityIsNotified(t *testing.T) {
 	s := newStory(t, NewNode("a"))
-	s.grew(true)
+	s.freed(true)
 	j := NewJob("j").Requests("cpu", "1")
 
 	s.Reserve(j.Key(), shape(j), 1)
-	s.grew(false)
+	s.freed(false)
 	s.SetPod(j.Pod("p"))
-	s.grew(false)
+	s.freed(false)
 	s.SetPod(Bind(j.Pod("p"), "a"))
-	s.grew(false)
+	s.freed(false)
 	s.SetPod(In(Bind(j.Pod("p"), "a"), corev1.PodSucceeded)) // its Job may want another
-	s.grew(false)
+	s.freed(false)
 	s.Release(j.Key())
-	s.grew(true)
+	s.freed(true)
 	s.DeletePod("p")
-	s.grew(false)
+	s.freed(false)
 
 	s.SetNode(NewNode("a").Obj())
-	s.grew(false)
+	s.freed(false)
 	s.SetNode(NewNode("a").Has("cpu", "8").Obj())
-	s.grew(true)
-	s.SetNode(NewNode("a").Has("cpu", "4").Unschedulable().Obj()) // Jobs need less room at once
-	s.grew(true)
+	s.freed(true)
+	s.SetNode(NewNode("a").Has("cpu", "4").Unschedulable().Obj()) // Jobs need less at once
+	s.freed(true)
 	s.SetNode(NewNode("a").Obj())
-	s.grew(true)
+	s.freed(true)
 	s.SetNode(NewNode("a").Label("disk", "ssd").Obj())
-	s.grew(true)
+	s.freed(true)
 	s.SetPod(Bind(service("s", "cpu", "1"), "a"))
-	s.grew(true)
+	s.freed(true)
 	s.DeletePod("s")
-	s.grew(true)
+	s.freed(true)
 	s.DeleteNode("a")
-	s.grew(true)
+	s.freed(true)
 }
 
 func TestFreedCapacityIsNotifiedOnceUntilItIsRead(t *testing.T) {
 	s := newStory(t, NewNode("a"), NewNode("b"), NewNode("c"))
 	if s.calls != 1 {
-		t.Errorf("told %d times", s.calls)
+		t.Errorf("notified %d times", s.calls)
 	}
 	s.Free(nobody)
 	s.SetNode(NewNode("d").Obj())
 	if s.calls != 2 {
-		t.Errorf("told %d times", s.calls)
+		t.Errorf("notified %d times", s.calls)
 	}
 }
 

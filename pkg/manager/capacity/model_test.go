@@ -12,11 +12,11 @@ import (
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 )
 
-// model is what a Ledger was told, kept in the simplest way, to hold the Ledger against after every
-// step.
+// model is what a Ledger was given, kept in the simplest way, to hold the Ledger against after
+// every step.
 type model struct {
 	*Ledger
-	told    bool
+	called  bool
 	nodes   map[string]*corev1.Node
 	pods    map[types.UID]*corev1.Pod
 	want    map[types.NamespacedName]int64
@@ -130,7 +130,7 @@ func (m *model) forget(*rapid.T) {
 func TestLedgerAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &model{nodes: map[string]*corev1.Node{}, pods: map[types.UID]*corev1.Pod{}, want: map[types.NamespacedName]int64{}}
-		m.Ledger = New(func() { m.told = true })
+		m.Ledger = New(func() { m.called = true })
 		m.before = m.Free(nobody)
 		t.Repeat(map[string]func(*rapid.T){
 			"": m.check, "set node": m.setNode, "delete node": m.deleteNode, "create pod": m.createPod,
@@ -149,17 +149,17 @@ func (m *model) check(t *rapid.T) {
 	m.checkForgotten(t)
 }
 
-// checkNotified: whatever fits now and didn't fit before has been told of.
+// checkNotified: whatever fits now and didn't fit before has been notified.
 func (m *model) checkNotified(t *rapid.T) {
-	told := m.told
-	m.told = false
+	called := m.called
+	m.called = false
 	now := m.Free(nobody)
 	for _, j := range modelJobs {
 		for _, count := range []int32{1, 3, 50} {
 			job := j.Obj().DeepCopy()
 			job.Spec.Parallelism, job.Spec.Completions = &count, &count
-			if !fits(m.before, job) && fits(now, job) && !told {
-				t.Fatalf("%d Pods of %s fit now: not told", count, job.Name)
+			if !fits(m.before, job) && fits(now, job) && !called {
+				t.Fatalf("%d Pods of %s fit now: not notified", count, job.Name)
 			}
 		}
 	}
@@ -196,14 +196,14 @@ func (m *model) checkBound(t *rapid.T) {
 		for c, count := range m.Ledger.nodes[name].holders {
 			held = held.Add(c.shape.Unit(), count)
 		}
-		if !n.Allocatable.Equal(allocatable) || !n.Idle.Equal(allocatable.Add(lasting[name], -1)) ||
-			!n.Free.Equal(allocatable.Add(bound[name], -1).Add(held, -1)) {
+		if !n.Allocatable.equal(allocatable) || !n.Idle.equal(allocatable.Add(lasting[name], -1)) ||
+			!n.Free.equal(allocatable.Add(bound[name], -1).Add(held, -1)) {
 			t.Fatalf("%s: %+v\nbound %v, held %v", name, n, bound[name], held)
 		}
-		// Never over capacity: claims only have what Pods leave of what they ask for.
+		// Never over capacity: reservations only have what Pods leave of what they ask for.
 		for resource := range held.List() {
 			if held.Get(resource) > 0 && n.Free.Get(resource) < 0 {
-				t.Fatalf("%s: claims take more than there is: %v", name, n.Free)
+				t.Fatalf("%s: reservations take more than there is: %v", name, n.Free)
 			}
 		}
 	}
@@ -215,10 +215,10 @@ func (m *model) checkFreeFor(t *rapid.T) {
 	for _, j := range modelJobs {
 		for i, n := range m.Free(j.Key()).Nodes() {
 			want := common.Nodes()[i].Free
-			if job := m.jobs[j.Key()]; job != nil && job.claim != nil {
-				want = want.Add(job.claim.shape.Unit(), job.claim.held[m.Ledger.nodes[n.Object.Name]])
+			if job := m.jobs[j.Key()]; job != nil && job.reservation != nil {
+				want = want.Add(job.reservation.shape.Unit(), job.reservation.held[m.Ledger.nodes[n.Object.Name]])
 			}
-			if !n.Free.Equal(want) {
+			if !n.Free.equal(want) {
 				t.Fatalf("%s: free for %s: %v, want %v", n.Object.Name, j.Key().Name, n.Free, want)
 			}
 		}
@@ -230,7 +230,7 @@ func (m *model) checkFreeFor(t *rapid.T) {
 
 // checkClaims: each holds what it's short of, where it fits, and waits only if it fits nowhere.
 func (m *model) checkClaims(t *rapid.T) {
-	for _, c := range m.claims() {
+	for _, c := range m.reservations() {
 		short := max(c.want-c.bound.sum(), 0)
 		if c.held.sum()+c.unheld != short || c.unheld < 0 {
 			t.Fatalf("%+v holds %d and waits for %d, short of %d", c, c.held.sum(), c.unheld, short)
@@ -254,23 +254,23 @@ func (m *model) checkClaims(t *rapid.T) {
 	}
 }
 
-func (m *model) claims() []*claim {
-	var claims []*claim
+func (m *model) reservations() []*reservation {
+	var reservations []*reservation
 	for _, j := range m.jobs {
-		if j.claim != nil {
-			claims = append(claims, j.claim)
+		if j.reservation != nil {
+			reservations = append(reservations, j.reservation)
 		}
 	}
 	for _, p := range m.Ledger.pods {
-		if p.claim != nil {
-			claims = append(claims, p.claim)
+		if p.own != nil {
+			reservations = append(reservations, p.own)
 		}
 	}
-	return claims
+	return reservations
 }
 
 // checkReservations: they want what was asked for and count the right Pods; the other Pods that
-// wait have claims of their own.
+// wait have reservations of their own.
 func (m *model) checkReservations(t *rapid.T) {
 	bound := map[types.NamespacedName]int64{}
 	for _, pod := range m.pods {
@@ -285,12 +285,12 @@ func (m *model) checkReservations(t *rapid.T) {
 			bound[key]++
 		}
 		waits := active && pod.Spec.NodeName == "" && !reserved
-		if claims := m.Ledger.pods[pod.UID].claim != nil; claims != waits {
-			t.Fatalf("%s has a claim: %t, want %t", pod.Name, claims, waits)
+		if reservations := m.Ledger.pods[pod.UID].own != nil; reservations != waits {
+			t.Fatalf("%s has a reservation: %t, want %t", pod.Name, reservations, waits)
 		}
 	}
 	for key, want := range m.want {
-		c := m.jobs[key].claim
+		c := m.jobs[key].reservation
 		if c == nil || c.want != want || c.bound.sum() != bound[key] {
 			t.Fatalf("%s: %+v, want %d, bound %d", key.Name, c, want, bound[key])
 		}
@@ -299,27 +299,27 @@ func (m *model) checkReservations(t *rapid.T) {
 
 // checkForgotten: nothing is kept of what is gone.
 func (m *model) checkForgotten(t *rapid.T) {
-	claims := map[*claim]bool{}
-	for _, c := range m.claims() {
-		claims[c] = true
+	reservations := map[*reservation]bool{}
+	for _, c := range m.reservations() {
+		reservations[c] = true
 	}
 	for _, q := range m.queues {
-		if q.claims.Len() == 0 {
+		if q.reservations.Len() == 0 {
 			t.Fatalf("an empty queue for %s", q.shape)
 		}
-		for e := q.claims.Front(); e != nil; e = e.Next() {
-			if !claims[e.Value.(*claim)] {
-				t.Fatal("a claim waits that no one has")
+		for e := q.reservations.Front(); e != nil; e = e.Next() {
+			if !reservations[e.Value.(*reservation)] {
+				t.Fatal("a reservation waits that no one has")
 			}
 		}
 	}
 	for _, j := range m.jobs {
-		if j.claim == nil && len(j.groups) == 0 {
+		if j.reservation == nil && len(j.groups) == 0 {
 			t.Fatalf("%v is kept", j.key)
 		}
 	}
 	for _, g := range m.groups {
-		if len(g.pods) == 0 && g.job.claim == nil {
+		if len(g.pods) == 0 && g.job.reservation == nil {
 			t.Fatalf("Pods of %s are kept", g.uid)
 		}
 	}
@@ -328,7 +328,7 @@ func (m *model) checkForgotten(t *rapid.T) {
 			t.Fatalf("node %s is kept", n.name)
 		}
 	}
-	if len(m.touched) > 0 {
+	if len(m.changed) > 0 {
 		t.Fatal("not settled")
 	}
 }

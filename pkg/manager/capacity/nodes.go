@@ -9,20 +9,20 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// node is one node's account.
+// node is the record of one node.
 type node struct {
 	name string
 	// object is nil while only Pods of the node are known.
 	object      *corev1.Node
 	allocatable Resources
-	// bound is what Pods take that haven't ended, and lasting the part of it that doesn't end by
-	// itself.
+	// bound is what Pods take that haven't ended; lasting is the part of those that don't end by
+	// themselves.
 	bound, lasting Resources
 	// pods counts those in bound.
 	pods int
-	// held is what claims take, and holders who they are with how many slots.
+	// held is what reservations take; holders are those, with their slots.
 	held    Resources
-	holders map[*claim]int64
+	holders map[*reservation]int64
 	// view is nil when it's out of date.
 	view *Node
 }
@@ -40,16 +40,16 @@ func (n *node) look() *Node {
 	return n.view
 }
 
-// overfull says whether Pods and claims together take more than there is.
+// overfull reports whether Pods and reservations together take more than there is.
 func (n *node) overfull() bool {
-	return Resources{}.Exceeds(n.look().Free)
+	return Resources{}.exceeds(n.look().Free)
 }
 
-// roomier says whether a Job that didn't fit before may fit now: there is more free, or what the
-// idle node would hold changed, and with it how many Pods a Job needs at once.
-func (n *node) roomier(before *Node) bool {
+// freedSince reports whether a Job that didn't fit before may fit now: there is more free, or what
+// the idle node would hold changed, and with it how many Pods a Job needs at once.
+func (n *node) freedSince(before *Node) bool {
 	now := n.look()
-	return n.object != before.Object || now.Free.Exceeds(before.Free) || !now.Idle.Equal(before.Idle)
+	return n.object != before.Object || now.Free.exceeds(before.Free) || !now.Idle.equal(before.Idle)
 }
 
 // SetNode adds or updates a node. The Ledger keeps the object: the caller must not change it.
@@ -57,10 +57,10 @@ func (l *Ledger) SetNode(object *corev1.Node) {
 	l.update(func() {
 		n := l.node(object.Name)
 		allocatable := ResourcesOf(object.Status.Allocatable)
-		if n.object != nil && sameForPods(n.object, object) && n.allocatable.Equal(allocatable) {
+		if n.object != nil && sameForPods(n.object, object) && n.allocatable.equal(allocatable) {
 			return
 		}
-		l.touch(n)
+		l.beforeChange(n)
 		added := n.object == nil
 		n.object, n.allocatable = object, allocatable
 		if added {
@@ -70,7 +70,7 @@ func (l *Ledger) SetNode(object *corev1.Node) {
 	})
 }
 
-// sameForPods says whether two states of a node match the same Pods: nodes are updated every few
+// sameForPods reports whether two states of a node match the same Pods: nodes are updated every few
 // minutes for nothing but their heartbeat.
 func sameForPods(a, b *corev1.Node) bool {
 	return a.Spec.Unschedulable == b.Spec.Unschedulable && maps.Equal(a.Labels, b.Labels) &&
@@ -84,7 +84,7 @@ func (l *Ledger) DeleteNode(name string) {
 		if !ok || n.object == nil {
 			return
 		}
-		l.touch(n)
+		l.beforeChange(n)
 		n.object, n.allocatable = nil, Resources{}
 		i, _ := l.position(name)
 		l.sorted = slices.Delete(l.sorted, i, i+1)
@@ -98,14 +98,14 @@ func (l *Ledger) position(name string) (int, bool) {
 func (l *Ledger) node(name string) *node {
 	n, ok := l.nodes[name]
 	if !ok {
-		n = &node{name: name, holders: map[*claim]int64{}}
+		n = &node{name: name, holders: map[*reservation]int64{}}
 		l.nodes[name] = n
 	}
 	return n
 }
 
-// tidyNode forgets a node that neither exists nor has Pods.
-func (l *Ledger) tidyNode(n *node) {
+// forgetNode drops a node that neither exists nor has Pods.
+func (l *Ledger) forgetNode(n *node) {
 	if n.object == nil && n.pods == 0 && l.nodes[n.name] == n {
 		delete(l.nodes, n.name)
 	}

@@ -87,7 +87,7 @@ func nodesOf(l *capacity.Ledger, cpus int64) []*capacity.Node {
 	return nodes
 }
 
-// TestChecksWithoutAChangeNotifyNobody: what a reconcile asks and reserves again is no news.
+// TestChecksWithoutAChangeNotifyNobody: what a reconcile asks and reserves again notifies nobody.
 func TestChecksWithoutAChangeNotifyNobody(t *testing.T) {
 	calls := 0
 	l := capacity.New(func() { calls++ })

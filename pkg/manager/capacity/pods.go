@@ -7,13 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// pod is what the account keeps of one Pod.
+// pod is the record of one Pod.
 type pod struct {
 	uid types.UID
-	// node it's bound to and takes room of; nil if it isn't bound or has ended.
+	// node it's bound to; nil if it isn't bound or has ended.
 	node  *node
 	takes Resources
-	// lasts: it's there to stay, as its containers are restarted for ever.
+	// lasts: it doesn't end by itself, as its containers are restarted for ever.
 	lasts bool
 	// leaving: it's being deleted, so that its Job will want another.
 	leaving bool
@@ -21,8 +21,8 @@ type pod struct {
 	group *group
 	// waiting is its Shape while it waits for a node and may have one.
 	waiting *Shape
-	// claim of its own, if it waits and its Job has no reservation.
-	claim *claim
+	// own reservation, if it waits and its Job has none.
+	own *reservation
 
 	unschedulable *unschedulable
 	// hindrance is why its node can't start it; empty: nothing is known of one.
@@ -52,7 +52,7 @@ func (l *Ledger) SetPod(object *corev1.Pod) {
 		l.report(p, object)
 		l.rebalance(old, p)
 		if known {
-			l.tidyGroup(old.group)
+			l.forgetGroup(old.group)
 		}
 	})
 }
@@ -67,7 +67,7 @@ func (l *Ledger) DeletePod(uid types.UID) {
 		delete(l.pods, uid)
 		l.uncount(old)
 		l.rebalance(old, nil)
-		l.tidyGroup(old.group)
+		l.forgetGroup(old.group)
 	})
 }
 
@@ -89,15 +89,15 @@ func (l *Ledger) read(object *corev1.Pod) *pod {
 	return p
 }
 
-// unchanged says whether the account would be the same with a Pod's new state. What a Pod that
-// waits asks for can't change but by dropping a scheduling gate; what one that is bound takes can.
+// unchanged reports whether a Pod's new state makes no difference here. What a Pod that waits asks
+// for changes only when a scheduling gate is removed; what a bound Pod takes can change.
 func (p *pod) unchanged(object *corev1.Pod) bool {
 	if p.leaving != (object.DeletionTimestamp != nil) || !p.group.owns(object) {
 		return false
 	}
 	switch {
 	case p.node != nil:
-		return !ended(object) && p.takes.Equal(podRequests(object))
+		return !ended(object) && p.takes.equal(podRequests(object))
 	case p.waiting != nil:
 		return !ended(object) && object.Spec.NodeName == ""
 	default:
@@ -118,24 +118,24 @@ func (l *Ledger) count(p *pod) {
 		return
 	}
 	l.addToNode(p, 1)
-	if c := p.reservation(); c != nil && !p.leaving {
+	if c := p.jobReservation(); c != nil && !p.leaving {
 		c.bound.add(p.node, 1)
 	}
 }
 
-// uncount is the reverse of count, and ends the Pod's own claim.
+// uncount is the reverse of count, and ends the Pod's own reservation.
 func (l *Ledger) uncount(p *pod) {
 	if p.group != nil {
 		delete(p.group.pods, p.uid)
 	}
-	if p.claim != nil {
-		l.drop(p.claim)
-		p.claim = nil
+	if p.own != nil {
+		l.drop(p.own)
+		p.own = nil
 	}
 	if p.node == nil {
 		return
 	}
-	if c := p.reservation(); c != nil && !p.leaving {
+	if c := p.jobReservation(); c != nil && !p.leaving {
 		c.bound.add(p.node, -1)
 	}
 	l.addToNode(p, -1)
@@ -143,7 +143,7 @@ func (l *Ledger) uncount(p *pod) {
 
 func (l *Ledger) addToNode(p *pod, sign int64) {
 	n := p.node
-	l.touch(n)
+	l.beforeChange(n)
 	n.bound = n.bound.Add(p.takes, sign)
 	if p.lasts {
 		n.lasting = n.lasting.Add(p.takes, sign)
@@ -151,10 +151,10 @@ func (l *Ledger) addToNode(p *pod, sign int64) {
 	n.pods += int(sign)
 }
 
-// rebalance adjusts the claims that a Pod's change concerns: its Job's reservation, or its own.
-// Either state may be nil.
+// rebalance adjusts the reservations that a Pod's change concerns: its Job's, or its own. Either
+// state may be nil.
 func (l *Ledger) rebalance(old, p *pod) {
-	was, is := old.reservation(), p.reservation()
+	was, is := old.jobReservation(), p.jobReservation()
 	near := p.at()
 	switch {
 	case near == old.at():
@@ -167,27 +167,27 @@ func (l *Ledger) rebalance(old, p *pod) {
 		l.adjustAny(was, near)
 	}
 	if is == nil && p != nil {
-		l.claimFor(p)
+		l.reserveFor(p)
 	}
 }
 
-func (l *Ledger) adjustAny(c *claim, near *node) {
+func (l *Ledger) adjustAny(c *reservation, near *node) {
 	if c != nil {
 		l.adjust(c, near)
 	}
 }
 
-// claimFor gives a Pod that waits a claim of its own.
-func (l *Ledger) claimFor(p *pod) {
+// reserveFor makes a reservation for one Pod that waits.
+func (l *Ledger) reserveFor(p *pod) {
 	if p.waiting == nil {
 		return
 	}
-	p.claim = l.newClaim(p.waiting)
-	p.claim.want = 1
-	l.adjust(p.claim, nil)
+	p.own = l.newReservation(p.waiting)
+	p.own.want = 1
+	l.adjust(p.own, nil)
 }
 
-// at is the node that the Pod takes room of; nil if there is none.
+// at is the node that the Pod is bound to; nil if there is none.
 func (p *pod) at() *node {
 	if p == nil {
 		return nil
@@ -195,10 +195,10 @@ func (p *pod) at() *node {
 	return p.node
 }
 
-// reservation is the claim of the Pod's Job; nil if there is none.
-func (p *pod) reservation() *claim {
+// jobReservation is the reservation of the Pod's Job; nil if there is none.
+func (p *pod) jobReservation() *reservation {
 	if p == nil || p.group == nil {
 		return nil
 	}
-	return p.group.job.claim
+	return p.group.job.reservation
 }

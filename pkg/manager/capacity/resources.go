@@ -114,8 +114,8 @@ func (r *Resources) Get(name corev1.ResourceName) int64 {
 	}
 }
 
-// IsZero says whether no resource has an amount.
-func (r Resources) IsZero() bool {
+// isZero reports whether no resource has an amount.
+func (r Resources) isZero() bool {
 	for _, amount := range r.Others {
 		if amount != 0 {
 			return false
@@ -124,11 +124,11 @@ func (r Resources) IsZero() bool {
 	return r.MilliCPU == 0 && r.Memory == 0 && r.EphemeralStorage == 0 && r.Pods == 0
 }
 
-// Equal compares amounts; an absent one is zero.
-func (r Resources) Equal(o Resources) bool { return r.Add(o, -1).IsZero() }
+// equal compares amounts; an absent one is zero.
+func (r Resources) equal(o Resources) bool { return r.Add(o, -1).isZero() }
 
-// Exceeds says whether r is larger than o in some resource.
-func (r Resources) Exceeds(o Resources) bool {
+// exceeds reports whether r is larger than o in some resource.
+func (r Resources) exceeds(o Resources) bool {
 	for name, amount := range r.Others {
 		if amount > o.Others[name] {
 			return true
@@ -143,8 +143,8 @@ func (r Resources) Exceeds(o Resources) bool {
 		r.EphemeralStorage > o.EphemeralStorage || r.Pods > o.Pods
 }
 
-// AtLeastZero is r with zero for what is below it.
-func (r Resources) AtLeastZero() Resources {
+// atLeastZero is r with zero for what is below it.
+func (r Resources) atLeastZero() Resources {
 	floor := Resources{
 		MilliCPU:         max(r.MilliCPU, 0),
 		Memory:           max(r.Memory, 0),

@@ -1,17 +1,15 @@
-package capacity_test
+package capacity
 
 import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"pgregory.net/rapid"
-
-	"github.com/jobferry/jobferry/pkg/manager/capacity"
 )
 
-func anyResources(t *rapid.T, label string) capacity.Resources {
+func anyResources(t *rapid.T, label string) Resources {
 	amount := rapid.Int64Range(-100, 100)
-	r := capacity.Resources{
+	r := Resources{
 		MilliCPU: amount.Draw(t, label+" cpu"), Memory: amount.Draw(t, label+" memory"),
 		EphemeralStorage: amount.Draw(t, label+" storage"), Pods: amount.Draw(t, label+" pods"),
 	}
@@ -27,17 +25,17 @@ func TestResourcesLaws(t *testing.T) {
 		n := rapid.Int64Range(-5, 5).Draw(t, "n")
 		before := a.Add(b, 0)
 		sum := a.Add(b, n)
-		if !sum.Add(b, -n).Equal(a) || !before.Equal(a) {
+		if !sum.Add(b, -n).equal(a) || !before.equal(a) {
 			t.Fatalf("adding %v %d times to %v can't be undone", b, n, a)
 		}
-		if !capacity.ResourcesOf(a.List()).Equal(a) {
+		if !ResourcesOf(a.List()).equal(a) {
 			t.Fatalf("%v doesn't survive a round trip", a)
 		}
-		floor := a.AtLeastZero()
-		if (capacity.Resources{}).Exceeds(floor) || floor.Exceeds(a) != (capacity.Resources{}).Exceeds(a) {
+		floor := a.atLeastZero()
+		if (Resources{}).exceeds(floor) || floor.exceeds(a) != (Resources{}).exceeds(a) {
 			t.Fatalf("%v at least zero is %v", a, floor)
 		}
-		if !a.Equal(b) && !a.Exceeds(b) && !b.Exceeds(a) {
+		if !a.equal(b) && !a.exceeds(b) && !b.exceeds(a) {
 			t.Fatalf("%v and %v differ, but none exceeds the other", a, b)
 		}
 		for name, want := range a.List() {

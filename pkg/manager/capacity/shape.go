@@ -23,7 +23,8 @@ type Shape struct {
 	tolerations []corev1.Toleration
 	nodeName    string
 	onePerNode  bool
-	key         string
+	// key is equal for Pods that fit on the same nodes.
+	key string
 }
 
 // other is a request of one of Resources.Others, in a slice because it's read once per node.
@@ -63,17 +64,13 @@ func shapeOf(pod *corev1.Pod, unit Resources) *Shape {
 	return s
 }
 
-// Key is equal for Pods that fit on the same nodes, so that a Job which doesn't fit speaks for all
-// of its kind.
-func (s *Shape) Key() string { return s.key }
-
 // Unit is what one Pod takes of its node.
 func (s *Shape) Unit() Resources { return s.unit }
 
-// OnePerNode says whether no two Pods of this Shape can be on one node.
+// OnePerNode reports whether no two Pods of this Shape can be on one node.
 func (s *Shape) OnePerNode() bool { return s.onePerNode }
 
-// hash covers every field that Slots and Match read.
+// hash covers every field that slots and Match read.
 func (s *Shape) hash(spec *corev1.PodSpec) string {
 	// Plain data of API types: marshalling can't fail, and it sorts maps.
 	data, _ := json.Marshal(struct {
@@ -88,8 +85,8 @@ func (s *Shape) hash(spec *corev1.PodSpec) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// Slots is how many Pods of this Shape fit in what is free on one node that they match.
-func (s *Shape) Slots(free *Resources) int64 {
+// slots is how many Pods of this Shape fit in what is free on one node that they match.
+func (s *Shape) slots(free *Resources) int64 {
 	// The bound keeps sums over nodes from overflowing, whatever a node says that it has.
 	slots := min(free.Pods, math.MaxInt32)
 	if s.unit.MilliCPU > 0 {
@@ -144,8 +141,8 @@ func requiredTerms(spec *corev1.PodSpec) *corev1.NodeSelector {
 	return spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 }
 
-// excludesItself says whether two Pods like this one can't be on the same node: they hold a port of
-// the host, or require anti-affinity by hostname to Pods with their own labels.
+// excludesItself reports whether two Pods like this one can't be on the same node: they hold a port
+// of the host, or require anti-affinity by hostname to Pods with their own labels.
 func excludesItself(pod *corev1.Pod) bool {
 	return holdsHostPort(&pod.Spec) || avoidsItself(pod)
 }

@@ -1,4 +1,4 @@
-package capacity_test
+package capacity
 
 import (
 	"testing"
@@ -9,12 +9,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 )
 
-// pod changes the template of a Job.
-func pod(change func(*corev1.PodSpec)) func(*batchv1.Job) {
+// spec changes the template of a Job.
+func spec(change func(*corev1.PodSpec)) func(*batchv1.Job) {
 	return func(job *batchv1.Job) { change(&job.Spec.Template.Spec) }
 }
 
@@ -31,57 +30,57 @@ func TestUnit(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*corev1.PodSpec)
-		want   capacity.Resources
+		want   Resources
 	}{
-		{"nothing", func(*corev1.PodSpec) {}, capacity.Resources{Pods: 1}},
+		{"nothing", func(*corev1.PodSpec) {}, Resources{Pods: 1}},
 		{"containers add up", func(p *corev1.PodSpec) {
 			p.Containers = []corev1.Container{{Resources: requests("cpu", "1", "memory", "1k")}, {Resources: requests("cpu", "250m")}}
-		}, capacity.Resources{MilliCPU: 1250, Memory: 1000, Pods: 1}},
+		}, Resources{MilliCPU: 1250, Memory: 1000, Pods: 1}},
 		{"every kind of resource", func(p *corev1.PodSpec) {
 			p.Containers[0].Resources = requests("ephemeral-storage", "1k", "hugepages-2Mi", "4Mi", "nvidia.com/gpu", "2")
-		}, capacity.Resources{EphemeralStorage: 1000, Pods: 1, Others: map[corev1.ResourceName]int64{
+		}, Resources{EphemeralStorage: 1000, Pods: 1, Others: map[corev1.ResourceName]int64{
 			"hugepages-2Mi": 4 << 20, "nvidia.com/gpu": 2,
 		}}},
 		{"init containers run one after the other, before", func(p *corev1.PodSpec) {
 			p.InitContainers = []corev1.Container{{Resources: requests("cpu", "3")}, {Resources: requests("cpu", "2")}}
 			p.Containers[0].Resources = requests("cpu", "1", "memory", "1k")
-		}, capacity.Resources{MilliCPU: 3000, Memory: 1000, Pods: 1}},
+		}, Resources{MilliCPU: 3000, Memory: 1000, Pods: 1}},
 		{"sidecars stay", func(p *corev1.PodSpec) {
 			p.InitContainers = []corev1.Container{
 				{Resources: requests("cpu", "1"), RestartPolicy: always}, {Resources: requests("cpu", "2")},
 			}
 			p.Containers[0].Resources = requests("cpu", "500m")
-		}, capacity.Resources{MilliCPU: 3000, Pods: 1}},
+		}, Resources{MilliCPU: 3000, Pods: 1}},
 		{"overhead comes on top", func(p *corev1.PodSpec) {
 			p.Containers[0].Resources = requests("cpu", "1")
 			p.Overhead = Quantities("cpu", "100m", "memory", "1k")
-		}, capacity.Resources{MilliCPU: 1100, Memory: 1000, Pods: 1}},
+		}, Resources{MilliCPU: 1100, Memory: 1000, Pods: 1}},
 		{"limits stand in for requests", func(p *corev1.PodSpec) {
 			p.Containers[0].Resources = limits("cpu", "2", "memory", "1k")
 			p.Containers[0].Resources.Requests = Quantities("cpu", "1")
 			p.InitContainers = []corev1.Container{{Resources: limits("cpu", "3")}}
-		}, capacity.Resources{MilliCPU: 3000, Memory: 1000, Pods: 1}},
+		}, Resources{MilliCPU: 3000, Memory: 1000, Pods: 1}},
 		{"the Pod's requests replace the containers'", func(p *corev1.PodSpec) {
 			p.Containers[0].Resources = requests("cpu", "1", "nvidia.com/gpu", "1")
 			p.Resources = ptr.To(requests("cpu", "4"))
-		}, capacity.Resources{MilliCPU: 4000, Pods: 1, Others: map[corev1.ResourceName]int64{"nvidia.com/gpu": 1}}},
+		}, Resources{MilliCPU: 4000, Pods: 1, Others: map[corev1.ResourceName]int64{"nvidia.com/gpu": 1}}},
 		{"the Pod's limits stand in for requests", func(p *corev1.PodSpec) {
 			p.Resources = ptr.To(limits("cpu", "4"))
-		}, capacity.Resources{MilliCPU: 4000, Pods: 1}},
+		}, Resources{MilliCPU: 4000, Pods: 1}},
 		{"but not for those of containers", func(p *corev1.PodSpec) {
 			p.Containers[0].Resources = requests("cpu", "1")
 			p.Resources = ptr.To(limits("cpu", "4", "memory", "1k"))
-		}, capacity.Resources{MilliCPU: 1000, Memory: 1000, Pods: 1}},
+		}, Resources{MilliCPU: 1000, Memory: 1000, Pods: 1}},
 		{"fractions round up", func(p *corev1.PodSpec) {
 			p.Containers[0].Resources = requests("cpu", "100u", "memory", "100m")
-		}, capacity.Resources{MilliCPU: 1, Memory: 1, Pods: 1}},
+		}, Resources{MilliCPU: 1, Memory: 1, Pods: 1}},
 		{"absurd amounts are bounded", func(p *corev1.PodSpec) {
 			p.Containers[0].Resources = requests("cpu", "8E", "memory", "1000000E")
-		}, capacity.Resources{MilliCPU: 1 << 53, Memory: 1 << 53, Pods: 1}},
+		}, Resources{MilliCPU: 1 << 53, Memory: 1 << 53, Pods: 1}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			job := NewJob("j").With(pod(test.change))
+			job := NewJob("j").With(spec(test.change))
 			before := job.Obj().DeepCopy()
 			if diff := cmp.Diff(test.want, shape(job).Unit()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -99,10 +98,10 @@ func TestKey(t *testing.T) {
 		"another name":     NewJob("other").Requests("cpu", "1", "memory", "1Gi"),
 		"another notation": NewJob("j").Requests("memory", "1024Mi", "cpu", "1000m"),
 		"more Pods":        plain().Pods(7),
-		"another image":    plain().With(pod(func(p *corev1.PodSpec) { p.Containers[0].Image = "other" })),
+		"another image":    plain().With(spec(func(p *corev1.PodSpec) { p.Containers[0].Image = "other" })),
 	}
 	for name, job := range same {
-		if shape(job).Key() != shape(plain()).Key() {
+		if shape(job).key != shape(plain()).key {
 			t.Errorf("%s makes a difference", name)
 		}
 	}
@@ -112,27 +111,27 @@ func TestKey(t *testing.T) {
 		"node selector": plain().NodeSelector("a", "b"),
 		"tolerations":   plain().Tolerates("gpu"),
 		"one per node":  plain().OnePerNode(),
-		"node name":     plain().With(pod(func(p *corev1.PodSpec) { p.NodeName = "n" })),
-		"affinity":      plain().With(pod(func(p *corev1.PodSpec) { p.Affinity = nodeAffinity("zone", "a") })),
-		"affinity, too": plain().With(pod(func(p *corev1.PodSpec) { p.Affinity = nodeAffinity("zone", "b") })),
+		"node name":     plain().With(spec(func(p *corev1.PodSpec) { p.NodeName = "n" })),
+		"affinity":      plain().With(spec(func(p *corev1.PodSpec) { p.Affinity = nodeAffinity("zone", "a") })),
+		"affinity, too": plain().With(spec(func(p *corev1.PodSpec) { p.Affinity = nodeAffinity("zone", "b") })),
 	}
 	seen := map[string]string{}
 	for name, job := range different {
-		if other, ok := seen[shape(job).Key()]; ok {
+		if other, ok := seen[shape(job).key]; ok {
 			t.Errorf("%s and %s are the same", name, other)
 		}
-		seen[shape(job).Key()] = name
+		seen[shape(job).key] = name
 	}
 }
 
 func TestOnePerNode(t *testing.T) {
 	antiAffinity := func(change func(*corev1.PodAffinityTerm)) *JobBuilder {
-		return NewJob("j").OnePerNode().With(pod(func(p *corev1.PodSpec) {
+		return NewJob("j").OnePerNode().With(spec(func(p *corev1.PodSpec) {
 			change(&p.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0])
 		}))
 	}
 	port := func(port corev1.ContainerPort, hostNetwork bool) *JobBuilder {
-		return NewJob("j").With(pod(func(p *corev1.PodSpec) {
+		return NewJob("j").With(spec(func(p *corev1.PodSpec) {
 			p.Containers[0].Ports, p.HostNetwork = []corev1.ContainerPort{port}, hostNetwork
 		}))
 	}
@@ -184,8 +183,8 @@ func TestSlots(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			free := capacity.ResourcesOf(test.node.Obj().Status.Allocatable).Add(capacity.ResourcesOf(test.node.Taken), -1)
-			if got := shape(test.job).Slots(&free); got != test.want {
+			free := ResourcesOf(test.node.Obj().Status.Allocatable).Add(ResourcesOf(test.node.Taken), -1)
+			if got := shape(test.job).slots(&free); got != test.want {
 				t.Errorf("got %d, want %d", got, test.want)
 			}
 		})

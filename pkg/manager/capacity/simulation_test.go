@@ -97,7 +97,7 @@ func (s *simulation) place(t *rapid.T) *simJob {
 	return nil
 }
 
-// needs is how many of the Job's Pods must have room: no more than an empty worker holds.
+// needs is how many of the Job's Pods must fit: no more than an empty worker holds.
 func (j *simJob) needs() int {
 	empty := 0
 	for _, n := range slices.Clone(j.worker.nodes) {
@@ -108,7 +108,7 @@ func (j *simJob) needs() int {
 	return min(j.want, empty)
 }
 
-// takes one Pod's room of a node, if it's there.
+// takes what one Pod needs of a node, if it's there.
 func (j *simJob) takes(n *simNode) bool {
 	if j.ssd && !n.ssd || n.cpu < j.cpu && j.cpu > 0 || n.gpu < j.gpu || n.pods < 1 {
 		return false
@@ -151,7 +151,7 @@ func TestJobsPlacedAMomentAgoFit(t *testing.T) {
 	})
 }
 
-// needed has a worker's Jobs once per Pod that needs room.
+// needed has a worker's Jobs once per Pod that must fit.
 func (s *simulation) needed(w *simWorker) []*simJob {
 	var pods []*simJob
 	for _, j := range s.placed {

@@ -92,7 +92,7 @@ func TestSlimPodsKeepTheirShape(t *testing.T) {
 	hostPort := fat("p")
 	hostPort.Spec.Affinity = nil
 	for name, pod := range map[string]*corev1.Pod{"anti-affinity": fat("p"), "host port": hostPort, "host network": hostNetwork} {
-		if shapeOfPod(pod).Key() != shapeOfPod(slimPod(t, pod)).Key() {
+		if shapeOfPod(pod).key != shapeOfPod(slimPod(t, pod)).key {
 			t.Errorf("%s: another shape", name)
 		}
 	}

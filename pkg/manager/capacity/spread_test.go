@@ -15,7 +15,7 @@ func TestSpread(t *testing.T) {
 		want  []int64
 	}{
 		{"no nodes", nil, 3, nil},
-		{"no room", []int64{0, 0}, 3, []int64{0, 0}},
+		{"nothing free", []int64{0, 0}, 3, []int64{0, 0}},
 		{"nothing", []int64{2, 1}, 0, []int64{0, 0}},
 		{"one, on the emptiest", []int64{1, 3, 2}, 1, []int64{0, 1, 0}},
 		{"one, on the first of the emptiest", []int64{2, 3, 3}, 1, []int64{0, 1, 0}},

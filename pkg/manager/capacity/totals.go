@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Totals sum up a worker for its WorkerCluster's status.
+// Totals are the sums of a worker for its WorkerCluster's status.
 type Totals struct {
 	// Nodes counts them all, and Schedulable those that aren't cordoned.
 	Nodes, Schedulable int
@@ -27,7 +27,7 @@ func (l *Ledger) Totals() Totals {
 		requested = requested.Add(n.bound, 1)
 		if !n.object.Spec.Unschedulable {
 			totals.Schedulable++
-			free = free.Add(n.look().Free.AtLeastZero(), 1)
+			free = free.Add(n.look().Free.atLeastZero(), 1)
 		}
 	}
 	totals.Allocatable, totals.Requested, totals.Free = allocatable.List(), requested.List(), free.List()

@@ -63,7 +63,7 @@ func (l *Ledger) Unschedulable(job types.UID) Report {
 	return report
 }
 
-// report keeps what Unschedulable tells of a Pod. It doesn't touch the account.
+// report records what Unschedulable reports of a Pod. It changes no capacity.
 func (l *Ledger) report(p *pod, object *corev1.Pod) {
 	if p.group == nil {
 		return
@@ -89,7 +89,7 @@ func (l *Ledger) report(p *pod, object *corev1.Pod) {
 	}
 }
 
-// everRan says whether a container of the Pod ran, init containers included: they may have done
+// everRan reports whether a container of the Pod ran, init containers included: they may have done
 // something that shouldn't be done twice. A kubelet that lost track of a container says that it
 // terminated, and so do we.
 func everRan(object *corev1.Pod) bool {

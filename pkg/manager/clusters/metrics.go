@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// meter counts what happens on one worker's wire. Each worker has its own, with its name as a
+// meter counts what happens on one worker's connection. Each worker has its own, with its name as a
 // constant label: its series go with it.
 type meter struct {
 	requests  *prometheus.CounterVec
@@ -95,13 +95,13 @@ var (
 		"1 while no worker cluster is ready for longer than workerLostTimeout, so that nothing is moved, else 0.", nil, nil)
 )
 
-// collector tells of all workers that there are at the moment of the scrape.
+// collector has the metrics of all workers that there are at the moment of the scrape.
 type collector struct{ registry *Registry }
 
-// Describe tells nothing, as a collector does whose metrics come and go.
+// Describe sends nothing, as the metrics change with the workers.
 func (c collector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect tells of the workers.
+// Collect sends the metrics of the workers.
 func (c collector) Collect(ch chan<- prometheus.Metric) {
 	isolated := false
 	for _, w := range c.registry.List() {

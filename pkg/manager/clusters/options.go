@@ -50,10 +50,10 @@ type Options struct {
 	// counts as lost. Default 15m.
 	WorkerLostTimeout time.Duration
 	// StatusInterval is the least time between two writes of a WorkerCluster's status that only
-	// tell other numbers. Default 5s.
+	// change numbers. Default 5s.
 	StatusInterval time.Duration
-	// OrphanGrace is how long the removal of a reachable worker with the policy Orphan waits for
-	// its mirrors to be let go. Default 1m.
+	// OrphanGrace is how long the removal of a reachable worker with the policy Orphan waits until
+	// its mirrors are orphaned. Default 1m.
 	OrphanGrace time.Duration
 
 	// Placements counts the Jobs on a worker. Required.
@@ -68,22 +68,22 @@ type Options struct {
 	Clock clock.Clock
 }
 
-// Placements tells how many Jobs hold on to a worker.
+// Placements counts the Jobs that keep a worker from being removed.
 type Placements interface {
 	// Unfinished counts the hub Jobs that are placed on a worker and haven't finished. It must not
 	// block.
 	Unfinished(worker string) int
 }
 
-// Listener hears of changes. Its methods are called from many goroutines and must not block; they
-// carry no state, so that what they tell of is read anew.
+// Listener is called on changes, once the Registry and its workers show them. Its methods are
+// called from many goroutines and must not block.
 type Listener interface {
-	// MirrorChanged tells of a Job of this origin that was added, changed or deleted in a worker.
+	// MirrorChanged: a Job of this origin was added, changed or deleted in a worker.
 	MirrorChanged(worker string, key types.NamespacedName)
-	// WorkerChanged tells that a worker appeared, went, or that its View changed.
+	// WorkerChanged: a worker was registered or removed, or its View changed.
 	WorkerChanged(worker string)
-	// CapacityFreed tells that a Job that didn't fit in a worker may fit now. See capacity.Ledger:
-	// it's said once until the next Snapshot.
+	// CapacityFreed: a Job that didn't fit in a worker may fit now. See capacity.Ledger: it's said
+	// once until the next call of Free.
 	CapacityFreed(worker string)
 }
 

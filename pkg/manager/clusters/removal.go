@@ -26,17 +26,17 @@ var removalRules = []struct {
 	applies func(snapshot, Options) bool
 	message func(snapshot) string
 }{
-	// Nothing was ever placed on a worker that was never reached.
+	// Nothing was ever placed on a worker that was never connected.
 	{corev1.EventTypeNormal, func(s snapshot, _ Options) bool { return s.unfinished == 0 && neverReached(s) },
-		func(snapshot) string { return "the worker is let go; it was never connected" }},
+		func(snapshot) string { return "the worker is removed; it was never connected" }},
 	// The worker itself shows that nothing is left.
 	{corev1.EventTypeNormal, func(s snapshot, _ Options) bool {
 		return empty(s) && (s.unfinished == 0 || orphan(s))
-	}, func(snapshot) string { return "the worker is let go; no Job of this hub is left in it" }},
+	}, func(snapshot) string { return "the worker is removed; no Job of this hub is left in it" }},
 	// The admin doesn't want to wait for a worker that can't be reached.
 	{corev1.EventTypeWarning, func(s snapshot, options Options) bool { return orphan(s) && (lost(s) || graceOver(s, options)) },
 		func(s snapshot) string {
-			return fmt.Sprintf("the worker is let go with removalPolicy Orphan; left in it, perhaps running: %d Jobs known of; unfinished on the hub: %d",
+			return fmt.Sprintf("the worker is removed with removalPolicy Orphan; left in it, perhaps running: %d Jobs known of; unfinished on the hub: %d",
 				mirrorsOf(s), s.unfinished)
 		}},
 }
@@ -54,8 +54,8 @@ func empty(s snapshot) bool {
 	return s.worker != nil && s.worker.Removing && s.worker.State == Ready && s.worker.mirrors == 0 && !leased(s)
 }
 
-// leased says whether the fence's Lease is still there. Until this process has found out, it is if
-// it was for the last one.
+// leased reports whether the fence's Lease is still there. Until this process has found out, it is
+// if it was for the last one.
 func leased(s snapshot) bool {
 	fenced := meta.FindStatusCondition(s.worker.reports, v1alpha1.ConditionFenced)
 	if fenced == nil && s.cluster != nil {
@@ -85,7 +85,7 @@ func removalMessage(s snapshot) string {
 	waits := fmt.Sprintf("the Secret is being deleted, removalPolicy is %s: %d unfinished Jobs, %d mirrors left",
 		policy, s.unfinished, mirrorsOf(s))
 	if lost(s) && policy != v1alpha1.RemovalOrphan {
-		return waits + "; the worker can't be reached to look: set spec.removalPolicy to Orphan to let it go all the same"
+		return waits + "; the worker can't be reached to look: set spec.removalPolicy to Orphan to remove it all the same"
 	}
 	return waits
 }

@@ -6,10 +6,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Report sets a condition of a WorkerCluster that another part of the manager finds out about, such
-// as Fenced. It's written with the rest of the status, so that one writer keeps the list. It never
-// blocks; a worker that isn't there any more is no error. LastTransitionTime and ObservedGeneration
-// needn't be set.
+// Report sets a condition of a WorkerCluster that another part of the manager observes, such as
+// Fenced. It's written with the rest of the status, by the one writer of the list. Report never
+// blocks; a worker that was removed is no error. LastTransitionTime and ObservedGeneration needn't
+// be set.
 func (r *Registry) Report(worker string, c metav1.Condition) {
 	if w, ok := r.Get(worker); ok && w.reports.set(c) {
 		r.queue.Add(request(worker))
@@ -22,7 +22,7 @@ type reports struct {
 	byType map[string]metav1.Condition
 }
 
-// set says whether the condition is another one than before.
+// set reports whether the condition is another one than before.
 func (r *reports) set(c metav1.Condition) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

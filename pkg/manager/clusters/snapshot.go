@@ -108,7 +108,7 @@ func (r *reconciler) secretKey(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: r.registry.options.Namespace, Name: name}
 }
 
-// registers says whether a Secret is the registration of a worker.
+// registers reports whether a Secret is the registration of a worker.
 func registers(object client.Object, namespace string) bool {
 	return object.GetNamespace() == namespace && object.GetLabels()[v1alpha1.LabelWorkerCluster] == "true"
 }

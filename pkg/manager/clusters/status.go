@@ -188,7 +188,7 @@ func lostCondition(s snapshot) *metav1.Condition {
 		return nil
 	case loss.State == LossPending:
 		c.Reason = v1alpha1.ReasonNotReady
-		c.Message = fmt.Sprintf("not Ready since %s; Jobs placed here go on elsewhere from %s on",
+		c.Message = fmt.Sprintf("not Ready since %s; Jobs placed here continue elsewhere from %s on",
 			since, loss.At.UTC().Format(time.RFC3339))
 	case loss.State == Isolated:
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonHubIsolated
@@ -196,7 +196,7 @@ func lostCondition(s snapshot) *metav1.Condition {
 			"that may be the hub's own network, so nothing is moved", since)
 	case loss.State == Lost:
 		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonLostTimeout
-		c.Message = fmt.Sprintf("not Ready since %s: Jobs placed here go on elsewhere", since)
+		c.Message = fmt.Sprintf("not Ready since %s: Jobs placed here continue elsewhere", since)
 	default:
 		c.Message = "the worker is Ready"
 	}

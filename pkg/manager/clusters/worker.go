@@ -120,9 +120,9 @@ func (w *Worker) started() {
 	w.lastStart.Store(&now)
 }
 
-// Synced says whether the worker is Ready, which includes that the mirrors have been listed: only
-// then does the absence of one mean that there is none. The cache may lag behind the caller's own
-// writes, as any cache does.
+// Synced reports whether the worker is Ready, which includes that the mirrors have been listed:
+// only then does the absence of one mean that there is none. The cache may lag behind the caller's
+// own writes, as any cache does.
 func (w *Worker) Synced() bool { return w.view.Load().State == Ready }
 
 // Client reads and writes in the worker, without a cache. Requests are limited to Options.QPS, end

@@ -38,7 +38,7 @@ func decide(view clusters.View, mirrors []*batchv1.Job) step {
 		return renew
 	case view.State != clusters.Ready:
 		return wait
-	// They're to go on by themselves, and may run twice.
+	// The mirrors are orphaned: they continue by themselves, and may run twice.
 	case view.Removing && view.Spec.RemovalPolicy == v1alpha1.RemovalOrphan:
 		return remove
 	case anyEmbedded(mirrors):
@@ -58,19 +58,19 @@ func anyEmbedded(mirrors []*batchv1.Job) bool {
 }
 
 // renewed judges a Lease as the worker's API server has it now.
-func renewed(word fence.Lease) metav1.Condition {
-	late := fence.Late(word.After, word.Duration, word.LostTimeout)
+func renewed(observed fence.Lease) metav1.Condition {
+	late := fence.Late(observed.After, observed.Duration, observed.LostTimeout)
 	switch {
-	case word.After == 0:
+	case observed.After == 0:
 		return condition(metav1.ConditionUnknown, v1alpha1.ReasonUnanswered,
 			"no jobferry-worker has answered to the Lease in the worker: it doesn't run, may not watch Leases in "+
-				v1alpha1.SystemNamespace+", or has been told not to fence")
+				v1alpha1.SystemNamespace+", or runs without a fence")
 	case late != nil:
 		return condition(metav1.ConditionFalse, v1alpha1.ReasonFenceTooLate, late.Error())
 	default:
 		return condition(metav1.ConditionTrue, v1alpha1.ReasonFenceKept, fmt.Sprintf(
-			"Jobs are stopped %s after the worker has heard of this hub for the last time, and go on elsewhere after %s",
-			word.Duration+word.After, word.LostTimeout))
+			"Jobs are stopped %s after this hub's last renewal, and continue elsewhere after %s",
+			observed.Duration+observed.After, observed.LostTimeout))
 	}
 }
 
@@ -93,10 +93,10 @@ func failed(err error) *metav1.Condition {
 // removed says that there is no Lease (any more).
 func removed(view clusters.View) metav1.Condition {
 	if view.Removing {
-		return condition(metav1.ConditionFalse, v1alpha1.ReasonNoFence, "the worker is being let go; no Job in it waits for this hub's word")
+		return condition(metav1.ConditionFalse, v1alpha1.ReasonNoFence, "the worker is being removed; no Job in it depends on this hub's Lease")
 	}
 	return condition(metav1.ConditionFalse, v1alpha1.ReasonNoFence,
-		"the built-in Job controller runs the Jobs: it goes on when the worker is cut off, so that Jobs may run twice when they go on elsewhere")
+		"the built-in Job controller runs the Jobs: it continues them when the worker is disconnected, so that Jobs may run twice when they continue elsewhere")
 }
 
 func condition(status metav1.ConditionStatus, reason, message string) metav1.Condition {

@@ -143,7 +143,7 @@ func (h *hub) answer(after string) {
 
 func TestLeaseIsMadeAndRenewed(t *testing.T) {
 	h := newHub(t)
-	if next := h.turn(t.Context()); next != time.Second {
+	if next := h.sync(t.Context()); next != time.Second {
 		t.Errorf("looks for the answer after %v", next)
 	}
 	if h.said.Status != metav1.ConditionUnknown || h.said.Reason != v1alpha1.ReasonUnanswered {
@@ -152,16 +152,16 @@ func TestLeaseIsMadeAndRenewed(t *testing.T) {
 	h.answer("5m0s")
 	h.clock.Step(7 * time.Second)
 	h.timeout = 20 * time.Minute
-	if next := h.turn(t.Context()); next != 10*time.Second {
+	if next := h.sync(t.Context()); next != 10*time.Second {
 		t.Errorf("renews after %v", next)
 	}
-	word, ours := fence.Read(h.lease())
+	observed, ours := fence.Read(h.lease())
 	want := fence.Lease{
-		Origin: "hub", Renewal: "jobferry-manager 2026-01-01T12:00:07.000000Z", Renewed: word.Renewed, Version: word.Version,
+		Origin: "hub", Renewal: "jobferry-manager 2026-01-01T12:00:07.000000Z", Renewed: observed.Renewed, Version: observed.Version,
 		Duration: 40 * time.Second, LostTimeout: 20 * time.Minute, After: 5 * time.Minute,
 	}
-	if !ours || word != want || !word.Renewed.Equal(noon.Add(7*time.Second)) {
-		t.Errorf("Lease %+v", word)
+	if !ours || observed != want || !observed.Renewed.Equal(noon.Add(7*time.Second)) {
+		t.Errorf("Lease %+v", observed)
 	}
 	if h.said.Status != metav1.ConditionTrue || !strings.Contains(h.said.Message, "5m40s") || !strings.Contains(h.said.Message, "20m0s") {
 		t.Errorf("says %+v", h.said)
@@ -181,7 +181,7 @@ func TestNamespaceIsMadeOnDemand(t *testing.T) {
 		}
 		return nil
 	}
-	h.turn(t.Context())
+	h.sync(t.Context())
 	if h.lease() == nil || !there {
 		t.Errorf("writes %v", h.writes)
 	}
@@ -195,7 +195,7 @@ func TestWhatTheConditionSays(t *testing.T) {
 		reason  string
 		message string
 	}{
-		"too late": {func(h *hub) { h.turn(h.t.Context()); h.answer("15m") }, metav1.ConditionFalse, v1alpha1.ReasonFenceTooLate, "--fence-after=15m0s"},
+		"too late": {func(h *hub) { h.sync(h.t.Context()); h.answer("15m") }, metav1.ConditionFalse, v1alpha1.ReasonFenceTooLate, "--fence-after=15m0s"},
 		"forbidden": {func(h *hub) { h.refuse = func(string, client.Object) error { return forbidden } },
 			metav1.ConditionFalse, v1alpha1.ReasonLeaseForbidden, "grant the kubeconfig's user"},
 		"refused by admission": {func(h *hub) {
@@ -205,13 +205,13 @@ func TestWhatTheConditionSays(t *testing.T) {
 		"let go, and forbidden": {func(h *hub) {
 			removing(&h.view)
 			h.refuse = func(string, client.Object) error { return forbidden }
-		}, metav1.ConditionFalse, v1alpha1.ReasonNoFence, "being let go"},
+		}, metav1.ConditionFalse, v1alpha1.ReasonNoFence, "being removed"},
 		"no connection": {func(h *hub) { h.refuse = func(string, client.Object) error { return clusters.ErrNotConnected } }, "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHub(t)
 			row.prepare(h)
-			h.turn(t.Context())
+			h.sync(t.Context())
 			if h.said.Status != row.status || h.said.Reason != row.reason || !strings.Contains(h.said.Message, row.message) {
 				t.Errorf("says %+v", h.said)
 			}
@@ -224,21 +224,21 @@ func TestWhatTheConditionSays(t *testing.T) {
 func TestLeaseIsRemoved(t *testing.T) {
 	h := newHub(t)
 	h.mirrors = []*batchv1.Job{embeddedMirror()}
-	h.turn(t.Context())
+	h.sync(t.Context())
 	removing(&h.view)
-	h.turn(t.Context())
+	h.sync(t.Context())
 	if h.lease() == nil {
 		t.Fatal("removed while there was a mirror")
 	}
 	h.mirrors = nil
-	h.turn(t.Context())
+	h.sync(t.Context())
 	before := len(h.writes)
-	h.turn(t.Context())
+	h.sync(t.Context())
 	if h.lease() != nil || len(h.writes) != before || h.said.Reason != v1alpha1.ReasonNoFence {
 		t.Errorf("Lease %v, writes %v, says %+v", h.lease(), h.writes, h.said)
 	}
 	h.view = aView()
-	h.turn(t.Context())
+	h.sync(t.Context())
 	if h.lease() == nil {
 		t.Error("not made again")
 	}
@@ -247,7 +247,7 @@ func TestLeaseIsRemoved(t *testing.T) {
 func TestNothingIsSentToALostWorker(t *testing.T) {
 	h := newHub(t)
 	lost(&h.view)
-	h.turn(t.Context())
+	h.sync(t.Context())
 	if len(h.writes) != 0 || h.said != (metav1.Condition{}) {
 		t.Errorf("writes %v, says %+v", h.writes, h.said)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 )
 
-// The manager keeps its Leases with the credentials of the registration Secrets; what those need in
-// a worker is in package workeraccess.
+// The manager renews its Leases with the credentials of the registration Secrets; what those need
+// in a worker is in package workeraccess.
 
 // Options of a Keeper. What is zero gets its default, but for the required.
 type Options struct {
@@ -30,7 +30,7 @@ type Options struct {
 	Clock clock.WithTicker
 }
 
-// Validate says what is wrong with the options, nil if nothing is.
+// Validate returns what is wrong with the options.
 func (o Options) Validate() error {
 	if o.Duration < 0 || o.Duration%time.Second != 0 {
 		return fmt.Errorf("lease duration: must be whole seconds, but is %s", o.Duration)
@@ -54,49 +54,49 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Keeper keeps the Leases in all workers: a clusters.Listener, and a Runnable of the leader.
+// Keeper renews the Leases in all workers. It is a clusters.Listener, and a Runnable of the leader.
 type Keeper struct {
 	registry *clusters.Registry
 	options  Options
-	news     chan struct{} // room for one: workers have come or gone
+	changed  chan struct{} // buffered, for one: workers were registered or removed
 
 	mu       sync.Mutex
-	renewers map[string]*keeping
+	renewers map[string]*running
 }
 
-// keeping is a renewer that runs.
-type keeping struct {
+// running is a renewer that runs.
+type running struct {
 	*renewer
 	stop context.CancelFunc
 }
 
-// New makes a Keeper for the workers of a registry, which hears of their changes. It must be called
+// New makes a Keeper for the workers of a registry, and adds it as a listener. It must be called
 // before the registry starts.
 func New(registry *clusters.Registry, options Options) *Keeper {
 	k := &Keeper{
 		registry: registry, options: options.withDefaults(),
-		news: make(chan struct{}, 1), renewers: map[string]*keeping{},
+		changed: make(chan struct{}, 1), renewers: map[string]*running{},
 	}
 	registry.AddListener(k)
 	return k
 }
 
-// Start keeps the Leases until the context ends, and returns when nothing of it runs any more.
+// Start renews the Leases until the context ends, and returns when nothing of it runs any more.
 func (k *Keeper) Start(ctx context.Context) error {
-	var running sync.WaitGroup
-	defer running.Wait()
+	var goroutines sync.WaitGroup
+	defer goroutines.Wait()
 	for {
-		k.sync(ctx, &running)
+		k.sync(ctx, &goroutines)
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-k.news:
+		case <-k.changed:
 		}
 	}
 }
 
-// sync has a renewer run for each worker there is.
-func (k *Keeper) sync(ctx context.Context, running *sync.WaitGroup) {
+// sync starts a renewer for each worker, and stops those of removed ones.
+func (k *Keeper) sync(ctx context.Context, goroutines *sync.WaitGroup) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	there := map[string]bool{}
@@ -109,9 +109,9 @@ func (k *Keeper) sync(ctx context.Context, running *sync.WaitGroup) {
 			old.stop() // it has been removed and registered again
 		}
 		ctx, stop := context.WithCancel(ctx)
-		r := &keeping{newRenewer(w, k.options, k.registry.Report), stop}
+		r := &running{newRenewer(w, k.options, k.registry.Report), stop}
 		k.renewers[w.Name()] = r
-		running.Go(func() { r.run(ctx) })
+		goroutines.Go(func() { r.run(ctx) })
 	}
 	for name, r := range k.renewers {
 		if !there[name] {
@@ -121,30 +121,31 @@ func (k *Keeper) sync(ctx context.Context, running *sync.WaitGroup) {
 	}
 }
 
-// WorkerChanged implements clusters.Listener: a worker that is back hears of its hub at once.
+// WorkerChanged implements clusters.Listener: the Lease in a worker that is back is renewed at
+// once.
 func (k *Keeper) WorkerChanged(name string) {
-	k.kick(name)
+	k.wake(name)
 	select {
-	case k.news <- struct{}{}:
-	default: // there will be a look anyway
+	case k.changed <- struct{}{}:
+	default: // it will sync anyway
 	}
 }
 
-// MirrorChanged implements clusters.Listener: the Lease goes with the last mirror of a worker that
-// is being let go.
+// MirrorChanged implements clusters.Listener: the Lease is deleted after the last mirror of a
+// worker that is being removed.
 func (k *Keeper) MirrorChanged(name string, _ types.NamespacedName) {
 	if w, ok := k.registry.Get(name); ok && w.View().Removing && len(w.Mirrors()) == 0 {
-		k.kick(name)
+		k.wake(name)
 	}
 }
 
 // CapacityFreed implements clusters.Listener.
 func (k *Keeper) CapacityFreed(string) {}
 
-func (k *Keeper) kick(name string) {
+func (k *Keeper) wake(name string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if r := k.renewers[name]; r != nil {
-		r.kick()
+		r.wake()
 	}
 }

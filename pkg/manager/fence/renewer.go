@@ -29,23 +29,23 @@ type worker interface {
 	Client() client.Client
 }
 
-// renewer keeps the Lease in one worker.
+// renewer renews the Lease in one worker.
 type renewer struct {
 	worker  worker
 	options Options
 	report  func(worker string, c metav1.Condition)
 
-	kicked chan struct{} // room for one: the worker has news
-	// gone: the Lease has been removed, and wasn't made since.
-	gone       bool
+	woken chan struct{} // buffered, for one
+	// deleted: the Lease has been deleted, and wasn't created since.
+	deleted    bool
 	unanswered int // renewals without an answer of the worker's controller
 }
 
 func newRenewer(w worker, o Options, report func(string, metav1.Condition)) *renewer {
-	return &renewer{worker: w, options: o, report: report, kicked: make(chan struct{}, 1)}
+	return &renewer{worker: w, options: o, report: report, woken: make(chan struct{}, 1)}
 }
 
-// run keeps the Lease until the context ends. It leaves it as it is then: another leader goes on.
+// run renews the Lease until the context ends. The next leader continues.
 func (r *renewer) run(ctx context.Context) {
 	timer := r.options.Clock.NewTimer(0)
 	defer timer.Stop()
@@ -53,16 +53,16 @@ func (r *renewer) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-r.kicked:
+		case <-r.woken:
 		case <-timer.C():
 		}
-		timer.Reset(r.turn(ctx))
+		timer.Reset(r.sync(ctx))
 	}
 }
 
-// turn does what is due, and answers with the time to the next.
-func (r *renewer) turn(ctx context.Context) time.Duration {
-	// A request that takes longer than this is of no more use than the next one.
+// sync does what is due, and returns the time until something is again.
+func (r *renewer) sync(ctx context.Context) time.Duration {
+	// After this the next request is due.
 	ctx, cancel := context.WithTimeout(ctx, r.options.Interval)
 	defer cancel()
 	var err error
@@ -88,7 +88,7 @@ func (r *renewer) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.gone = false
+	r.deleted = false
 	is := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: want.Namespace, Name: want.Name}}
 	err = r.worker.Client().Patch(ctx, is, client.RawPatch(types.MergePatchType, patch))
 	if apierrors.IsNotFound(err) {
@@ -98,21 +98,21 @@ func (r *renewer) renew(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("renew Lease %s/%s: %w", want.Namespace, want.Name, err)
 	}
-	if word, ours := fence.Read(is); ours {
-		r.answered(word)
+	if observed, ours := fence.Read(is); ours {
+		r.answered(observed)
 	}
 	return nil
 }
 
-func (r *renewer) answered(word fence.Lease) {
+func (r *renewer) answered(observed fence.Lease) {
 	r.unanswered++
-	if word.After > 0 {
+	if observed.After > 0 {
 		r.unanswered = 0
 	}
-	r.report(r.worker.Name(), renewed(word))
+	r.report(r.worker.Name(), renewed(observed))
 }
 
-// create makes the Lease, and its namespace if need be.
+// create creates the Lease, and its namespace if there is none.
 func (r *renewer) create(ctx context.Context, l *coordinationv1.Lease) error {
 	err := r.worker.Client().Create(ctx, l)
 	if !apierrors.IsNotFound(err) {
@@ -130,23 +130,23 @@ func (r *renewer) create(ctx context.Context, l *coordinationv1.Lease) error {
 // remove deletes the Lease, once.
 func (r *renewer) remove(ctx context.Context, view clusters.View) error {
 	r.unanswered = 0
-	if !r.gone {
+	if !r.deleted {
 		l := lease(r.options, 0, r.options.Clock.Now())
 		err := r.worker.Client().Delete(ctx, l)
-		// Who may not delete it has not made it: there's nothing to wait for.
+		// The manager that may not delete it didn't create it.
 		if client.IgnoreNotFound(err) != nil && !apierrors.IsForbidden(err) {
 			return fmt.Errorf("delete Lease %s/%s: %w", l.Namespace, l.Name, err)
 		}
-		r.gone = true
+		r.deleted = true
 	}
 	r.report(r.worker.Name(), removed(view))
 	return nil
 }
 
-// kick makes run have a look.
-func (r *renewer) kick() {
+// wake makes run sync.
+func (r *renewer) wake() {
 	select {
-	case r.kicked <- struct{}{}:
-	default: // it will have one anyway
+	case r.woken <- struct{}{}:
+	default: // it will sync anyway
 	}
 }

@@ -16,7 +16,7 @@ type Cluster struct {
 	Name string
 	// Labels of the WorkerCluster, which cluster selectors match.
 	Labels labels.Set
-	// Ready says whether the cluster takes mirrors.
+	// Ready: the cluster takes mirrors.
 	Ready bool
 	// NotReady is the reason of the Ready condition while Ready is false, such as "Unreachable".
 	NotReady string
@@ -46,10 +46,10 @@ func ParseVersion(gitVersion string) (Version, error) {
 	return Version{Major: parsed.Major(), Minor: parsed.Minor()}, nil
 }
 
-// IsZero says whether the version is unknown.
+// IsZero reports whether the version is unknown.
 func (v Version) IsZero() bool { return v == Version{} }
 
-// Less says whether v came before o.
+// Less reports whether v came before o.
 func (v Version) Less(o Version) bool {
 	if v.Major != o.Major {
 		return v.Major < o.Major

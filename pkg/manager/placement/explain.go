@@ -36,7 +36,7 @@ func (d Decision) Explain() string {
 const maxNamed = 8
 
 // Named is Explain with the clusters by name, where they're few. It has no numbers that change by
-// the minute, so that it can be compared to see whether there's news.
+// the minute, so that two answers can be compared.
 func (d Decision) Named() string {
 	if len(d.Rejections) == 0 || len(d.Rejections) > maxNamed {
 		return d.Explain()
@@ -52,11 +52,11 @@ func (d Decision) Named() string {
 func (d Decision) Details() []string {
 	lines := make([]string, 0, len(d.Candidates)+len(d.Rejections))
 	for i, c := range d.Candidates {
-		verdict := "fits"
+		state := "fits"
 		if i == 0 {
-			verdict = "chosen"
+			state = "chosen"
 		}
-		lines = append(lines, fmt.Sprintf("%s: %s, score %.3f", c.Cluster, verdict, float64(c.Score)/all))
+		lines = append(lines, fmt.Sprintf("%s: %s, score %.3f", c.Cluster, state, float64(c.Score)/all))
 	}
 	for _, r := range d.Rejections {
 		line := r.Cluster + ": " + r.Message

@@ -36,7 +36,7 @@ func TestExplain(t *testing.T) {
 		}, want: "0/3 clusters available: 1 Insufficient nvidia.com/gpu, 1 not ready (Unreachable), 1 too small for one Pod's nvidia.com/gpu.",
 			details: []string{
 				"a: not ready (Unreachable)",
-				"b: too small for one Pod's nvidia.com/gpu: no node has room enough for a Pod, even with none of the Pods that end by themselves",
+				"b: too small for one Pod's nvidia.com/gpu: a Pod fits on no node, even after all Pods that end by themselves have ended",
 				"c: Insufficient nvidia.com/gpu: Pods that must fit at once: 2, that would: 1",
 			}},
 		{name: "chosen", clusters: []*Cluster{

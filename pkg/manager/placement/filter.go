@@ -26,8 +26,8 @@ const (
 	Insufficient Reason = "Insufficient"
 )
 
-// Passing says whether the obstacle may go without anyone touching the Job, the cluster's settings
-// or its nodes.
+// Passing reports whether the obstacle may disappear without a change of the Job, the cluster's
+// settings or its nodes.
 func (r Reason) Passing() bool {
 	switch r {
 	case NotReady, Cordoned, Insufficient:

@@ -101,13 +101,13 @@ func TestFiltersByShape(t *testing.T) {
 		{name: "nothing wanted fits anywhere", job: NewJob("j").Parallelism(0), cluster: NewCluster("c").Nodes()},
 		{name: "Pod too large", job: NewJob("j").Requests("cpu", "5", "memory", "1Gi"), cluster: NewCluster("c").Nodes(NewNode("n")),
 			want: placement.NeverFits, message: "too small for one Pod's cpu",
-			detail: "no node has room enough for a Pod, even with none of the Pods that end by themselves"},
+			detail: "a Pod fits on no node, even after all Pods that end by themselves have ended"},
 		{name: "resource that isn't there", job: NewJob("j").Requests("nvidia.com/gpu", "1"), cluster: NewCluster("c").Nodes(full("n")),
 			want: placement.NeverFits, message: "too small for one Pod's nvidia.com/gpu",
-			detail: "no node has room enough for a Pod, even with none of the Pods that end by themselves"},
+			detail: "a Pod fits on no node, even after all Pods that end by themselves have ended"},
 		{name: "room taken for good", job: NewJob("j").Requests("cpu", "4"), cluster: NewCluster("c").Nodes(NewNode("n").UsedForGood("cpu", "100m")),
 			want: placement.NeverFits, message: "too small for one Pod's cpu",
-			detail: "no node has room enough for a Pod, even with none of the Pods that end by themselves"},
+			detail: "a Pod fits on no node, even after all Pods that end by themselves have ended"},
 		{name: "node selector", job: NewJob("j").NodeSelector("gpu", "a100"), cluster: NewCluster("c").Nodes(NewNode("n")),
 			want: placement.NeverFits, message: "without a node that matches the Pod's node selector or affinity"},
 		{name: "taints", cluster: NewCluster("c").Nodes(NewNode("n").Taint("gpu", corev1.TaintEffectNoSchedule)),
@@ -115,7 +115,7 @@ func TestFiltersByShape(t *testing.T) {
 		{name: "large in two resources on two nodes", job: NewJob("j").Requests("cpu", "4", "memory", "32Gi"),
 			cluster: NewCluster("c").Nodes(NewNode("a"), NewNode("b").Has("cpu", "1", "memory", "64Gi")),
 			want:    placement.NeverFits, message: "too small for one Pod's cpu and memory on the same node",
-			detail: "no node has room enough for a Pod, even with none of the Pods that end by themselves"},
+			detail: "a Pod fits on no node, even after all Pods that end by themselves have ended"},
 	})
 }
 

@@ -38,7 +38,7 @@ func Place(request Request, clusters []Cluster) Decision {
 	return d
 }
 
-// MayFitLater says whether some cluster that can't take the Job now may do so by itself later.
+// MayFitLater reports whether some cluster that can't take the Job now may do so by itself later.
 func (d Decision) MayFitLater() bool {
 	return slices.ContainsFunc(d.Rejections, func(r Rejection) bool { return r.Reason.Passing() })
 }

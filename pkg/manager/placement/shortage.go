@@ -18,7 +18,7 @@ func (a *ask) neverFits(c *Cluster) *objection {
 	lacking := a.lacking(c, capacity.Troubled, 1, func(n *capacity.Node) *capacity.Resources { return &n.Idle })
 	return &objection{
 		message: fmt.Sprintf("too small for one Pod's %s", lacking),
-		detail:  "no node has room enough for a Pod, even with none of the Pods that end by themselves",
+		detail:  "a Pod fits on no node, even after all Pods that end by themselves have ended",
 	}
 }
 

@@ -22,8 +22,8 @@ import (
 
 // Server serves many clusters at one address, each below a path of its own.
 type Server struct {
-	server *httptest.Server
-	counted  func()
+	server  *httptest.Server
+	counted func()
 
 	mu       sync.Mutex
 	clusters map[string]*Cluster

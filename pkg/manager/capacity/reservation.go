@@ -7,19 +7,20 @@ import (
 	"slices"
 )
 
-// claim is the room that Pods will take which aren't bound yet. At any time
+// reservation is what Pods will take that aren't bound yet: those of a Job, or one of nobody's. At
+// any time
 //
 //	want = bound + held + unheld, or want < bound and held = unheld = 0
 //
 // where bound and held are the sums of their slots over nodes.
-type claim struct {
+type reservation struct {
 	number uint64
 	shape  *Shape
 	want   int64
 	bound  slots
 	held   slots
 	unheld int64
-	// waits is the claim's place in its queue; nil when it isn't in one.
+	// waits is the place in its queue; nil when it isn't in one.
 	waits *list.Element
 }
 
@@ -41,27 +42,27 @@ func (s slots) add(n *node, count int64) {
 	}
 }
 
-func (l *Ledger) newClaim(shape *Shape) *claim {
-	l.nextClaim++
-	return &claim{number: l.nextClaim, shape: shape, bound: slots{}, held: slots{}}
+func (l *Ledger) newReservation(shape *Shape) *reservation {
+	l.nextNumber++
+	return &reservation{number: l.nextNumber, shape: shape, bound: slots{}, held: slots{}}
 }
 
-// fits is how many more of the claim's Pods fit on a node.
-func (c *claim) fits(n *node) int64 {
+// fits is how many more of its Pods fit on a node.
+func (c *reservation) fits(n *node) int64 {
 	if c.shape.OnePerNode() && (c.held[n] > 0 || c.bound[n] > 0) {
 		return 0
 	}
 	view := n.look()
-	// Room first: in a full cluster it spares the match of selectors.
-	if fits := c.shape.Slots(&view.Free); fits > 0 && n.object != nil && c.shape.Match(n.object) == Suits {
+	// Free slots first: in a full cluster this saves the match of selectors.
+	if fits := c.shape.slots(&view.Free); fits > 0 && n.object != nil && c.shape.Match(n.object) == Suits {
 		return fits
 	}
 	return 0
 }
 
-// adjust makes the claim hold what it's short of, or give back what it has too much of. Slots on
-// the near node are the first to be taken or given back; nil if no node is near.
-func (l *Ledger) adjust(c *claim, near *node) {
+// adjust makes a reservation hold what it lacks, or give back what it has too much of. Slots on the
+// near node are the first to be taken or given back; nil if no node is near.
+func (l *Ledger) adjust(c *reservation, near *node) {
 	short := max(c.want-c.bound.sum(), 0) - c.held.sum() - c.unheld
 	if short < 0 {
 		l.giveBack(c, -short, near)
@@ -71,12 +72,12 @@ func (l *Ledger) adjust(c *claim, near *node) {
 	if near != nil && c.unheld > 0 {
 		l.hold(c, near, min(c.unheld, c.fits(near)))
 	}
-	l.seat(c)
+	l.allocate(c)
 }
 
 // giveBack releases slots: those of the near node, which a Pod has just taken; then those that
-// aren't held; then those on the nodes where the claim holds most.
-func (l *Ledger) giveBack(c *claim, count int64, near *node) {
+// aren't held; then those on the nodes where it holds most.
+func (l *Ledger) giveBack(c *reservation, count int64, near *node) {
 	if near != nil {
 		taken := min(count, c.held[near])
 		l.hold(c, near, -taken)
@@ -90,22 +91,21 @@ func (l *Ledger) giveBack(c *claim, count int64, near *node) {
 		taken = min(count, c.held[n])
 		l.hold(c, n, -taken)
 	}
-	l.queueUp(c)
+	l.updateQueue(c)
 }
 
-func (c *claim) fullest() *node {
+func (c *reservation) fullest() *node {
 	return slices.MaxFunc(slices.Collect(maps.Keys(c.held)), func(a, b *node) int {
 		return cmp.Or(cmp.Compare(c.held[a], c.held[b]), cmp.Compare(b.name, a.name))
 	})
 }
 
-// hold takes slots on a node out of what the claim doesn't hold yet; a negative count releases them
-// for good.
-func (l *Ledger) hold(c *claim, n *node, count int64) {
+// hold takes slots on a node out of unheld; a negative count releases them.
+func (l *Ledger) hold(c *reservation, n *node, count int64) {
 	if count == 0 {
 		return
 	}
-	l.touch(n)
+	l.beforeChange(n)
 	n.held = n.held.Add(c.shape.Unit(), count)
 	if n.holders[c] += count; n.holders[c] == 0 {
 		delete(n.holders, c)
@@ -116,8 +116,8 @@ func (l *Ledger) hold(c *claim, n *node, count int64) {
 	}
 }
 
-// seat holds as much of what the claim is short of as fits, and has the rest wait.
-func (l *Ledger) seat(c *claim) {
+// allocate holds what fits of unheld, and queues the rest.
+func (l *Ledger) allocate(c *reservation) {
 	if c.unheld > 0 {
 		free := make([]int64, len(l.sorted))
 		for i, n := range l.sorted {
@@ -127,12 +127,12 @@ func (l *Ledger) seat(c *claim) {
 			l.hold(c, l.sorted[i], count)
 		}
 	}
-	l.queueUp(c)
+	l.updateQueue(c)
 }
 
-// reseat takes all claims off a node and seats them again, there or elsewhere.
-func (l *Ledger) reseat(n *node) {
-	holders := slices.SortedFunc(maps.Keys(n.holders), func(a, b *claim) int { return cmp.Compare(a.number, b.number) })
+// reallocate takes all reservations off a node and seats them again, there or elsewhere.
+func (l *Ledger) reallocate(n *node) {
+	holders := slices.SortedFunc(maps.Keys(n.holders), func(a, b *reservation) int { return cmp.Compare(a.number, b.number) })
 	for _, c := range holders {
 		count := n.holders[c]
 		l.hold(c, n, -count)
@@ -142,15 +142,15 @@ func (l *Ledger) reseat(n *node) {
 		if n.object != nil {
 			l.hold(c, n, min(c.unheld, c.fits(n)))
 		}
-		l.seat(c)
+		l.allocate(c)
 	}
 }
 
-// drop ends a claim.
-func (l *Ledger) drop(c *claim) {
+// drop ends a reservation.
+func (l *Ledger) drop(c *reservation) {
 	for n, count := range maps.Clone(c.held) {
 		l.hold(c, n, -count)
 	}
 	c.unheld = 0
-	l.queueUp(c)
+	l.updateQueue(c)
 }

@@ -1,0 +1,56 @@
+package clusters
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/jobferry/jobferry/pkg/manager/clusters/clustertest"
+)
+
+// get requests the version of the worker that a transport leads to.
+func get(t *testing.T, transport *Transport) (*http.Response, error) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, AnyHost+"/version", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	_, err = io.Copy(io.Discard, resp.Body)
+	return resp, errors.Join(err, resp.Body.Close())
+}
+
+func TestATransportLeadsToItsWorker(t *testing.T) {
+	server := clustertest.NewServer(func() {})
+	t.Cleanup(server.Close)
+	c := server.Add("c", "uid", "token")
+	for protocol, options := range map[int]TransportOptions{1: {HTTP1: true}, 2: {}} {
+		transport, err := NewTransport(c.Kubeconfig("token"), options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := get(t, transport)
+		if err != nil || resp.StatusCode != http.StatusOK || resp.ProtoMajor != protocol {
+			t.Fatalf("got %v, %v, want HTTP/%d", resp, err, protocol)
+		}
+		transport.closeAll()
+		if _, err := get(t, transport); err != nil {
+			t.Errorf("after its connections were closed: %v", err)
+		}
+		transport.revoke()
+		if _, err := get(t, transport); !errors.Is(err, errRevoked) {
+			t.Errorf("after it was revoked: %v, want %v", err, errRevoked)
+		}
+		if n := len(transport.open); n != 0 {
+			t.Errorf("%d connections are open", n)
+		}
+	}
+	var refusal *KubeconfigError
+	if _, err := NewTransport([]byte("rubbish"), TransportOptions{}); !errors.As(err, &refusal) {
+		t.Errorf("a kubeconfig that can't be read: %v", err)
+	}
+}
