@@ -55,17 +55,6 @@ func (r *Reconciler) apply(ctx context.Context, t *turn, plan dispatch.Plan) (re
 
 // act carries out one action; in a worker, within the worker's share of the reconciles.
 func (r *Reconciler) act(ctx context.Context, t *turn, action dispatch.Action) (result, error) {
-	var w worker
-	if name := action.Worker(); name != "" {
-		var ok bool
-		if w, ok = r.workers.get(name); !ok {
-			return result{}, nil // its removal enqueues the Job
-		}
-		if !r.limiter.acquire(name, t.Key) {
-			return result{}, errWorkerBusy
-		}
-		defer r.limiter.release(name)
-	}
 	switch a := action.(type) {
 	case dispatch.Place:
 		return r.place(ctx, t, a)
@@ -75,6 +64,22 @@ func (r *Reconciler) act(ctx context.Context, t *turn, action dispatch.Action) (
 		return r.writeStatus(ctx, t, a)
 	case dispatch.RemoveFinalizer:
 		return r.removeFinalizer(ctx, t)
+	}
+	name := action.Worker()
+	w, ok := r.workers.get(name)
+	if !ok {
+		return result{}, nil // its removal enqueues the Job
+	}
+	if !r.limiter.acquire(name, t.Key) {
+		return result{}, errWorkerBusy
+	}
+	defer r.limiter.release(name)
+	return r.actIn(ctx, t, w, action)
+}
+
+// actIn carries out one action in a worker.
+func (r *Reconciler) actIn(ctx context.Context, t *turn, w worker, action dispatch.Action) (result, error) {
+	switch a := action.(type) {
 	case dispatch.CreateMirror:
 		return r.createMirror(ctx, t, w, a)
 	case dispatch.SeedMirror:

@@ -137,8 +137,9 @@ type known struct {
 func (r *record) read(now time.Time) known {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
-	k := known{memory: r.memory}
-	k.memory.mirrors, k.memory.passedOver, k.memory.reported = nil, nil, reported{}
+	plain := r.memory
+	plain.mirrors, plain.passedOver, plain.reported = nil, nil, reported{}
+	k := known{memory: plain}
 	for worker, m := range r.mirrors {
 		if k.mirrors == nil {
 			k.mirrors = make(map[string]mirrorMemory, len(r.mirrors))

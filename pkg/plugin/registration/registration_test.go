@@ -105,13 +105,6 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// The names here are those that the manager looks for.
-func TestNamesOfTheManager(t *testing.T) {
-	if v1alpha1.LabelWorkerCluster != v1alpha1.LabelWorkerCluster || v1alpha1.KubeconfigKey != v1alpha1.KubeconfigKey {
-		t.Errorf("%s, %s", v1alpha1.LabelWorkerCluster, v1alpha1.KubeconfigKey)
-	}
-}
-
 // The manager takes the kubeconfig, with the old token and with a new one.
 func TestKubeconfig(t *testing.T) {
 	e := endpoint()
