@@ -32,8 +32,8 @@ func (f ferry) requests(c *rig.Cluster) map[string]int {
 	return counts
 }
 
-// A Job with which nothing is carried costs nothing; what is carried costs two reads and a write,
-// and no write after a restart.
+// A Job for which nothing is carried costs no requests. A carried object costs two reads and a
+// write, and no write after a restart.
 func TestCost(t *testing.T) {
 	f := ferryFor(t)
 	m := f.RunManager()
@@ -98,8 +98,8 @@ func TestAllowedLater(t *testing.T) {
 	}
 }
 
-// A source that changes while no manager runs, or that somebody changes in the worker, is put right
-// by the next one.
+// The next manager repairs a source that changes while no manager runs, and a copy that somebody
+// changes in the worker.
 func TestRestart(t *testing.T) {
 	f := ferryFor(t)
 	m := f.RunManager()
@@ -123,7 +123,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// What's provided in the worker is found by and by, without anyone telling.
+// An object that is created in the worker is found after a while, without an event.
 func TestProvidedInTheWorkerLater(t *testing.T) {
 	f := ferryFor(t)
 	f.RunManager(func(o *manager.Options) { o.Timing.Recheck = time.Second })

@@ -18,7 +18,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// ferry is the test language of the dispatcher, with words for what goes along.
+// ferry is the test language of the dispatcher, with verbs for what is carried.
 type ferry struct {
 	*ferrytest.Ferry
 	t *testing.T

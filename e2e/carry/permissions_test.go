@@ -26,7 +26,7 @@ var documented = []rbacv1.PolicyRule{
 	{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "create", "update", "patch", "delete"}},
 }
 
-// The documented permissions are enough, and what they don't allow is told.
+// The documented permissions are enough, and an event names what they don't allow.
 func TestPermissions(t *testing.T) {
 	f := ferryFor(t)
 	f.RunManager()

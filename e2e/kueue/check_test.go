@@ -32,14 +32,11 @@ func TestAdmissionCheck(t *testing.T) {
 }
 
 func placedBeforeAdmission(t *testing.T) {
-	t.Parallel()
-	f := kueuetest.For(t)
-	q := queues{f}
-	q.flavors()
+	f, q := parallel(t)
 	q.check("check", "w1", "w2")
 	q.queue("team", "plain", 4, f.NS+"-check")
 	f.CheckUntil(f.NS+"-check", metav1.ConditionTrue, "Active")
-	// Another check, that nobody answers, keeps the Job from being admitted.
+	// Another check, whose controller doesn't exist, keeps the Job from being admitted.
 	q.apply(`
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: AdmissionCheck
@@ -61,68 +58,58 @@ spec: {controllerName: example.org/manual}
 	f.HubJobUntil("waits", func(j *batchv1.Job) bool { return ptr.Deref(j.Spec.Suspend, false) })
 }
 
-// The worker that's named first is taken as long as it has room.
+// The worker that the config names first is chosen as long as the Job fits there.
 func preference(t *testing.T) {
-	t.Parallel()
-	f := kueuetest.For(t)
-	q := queues{f}
-	q.flavors()
+	f, q := parallel(t)
 	q.check("second-first", "w2", "w1")
 	q.queue("team", "plain", 4, f.NS+"-second-first")
 	for _, name := range []string{"a", "b", "c"} {
 		f.Submit(name, kueuetest.Queue("team"), kueuetest.Requests("100m"))
 	}
 	for _, name := range []string{"a", "b", "c"} {
-		if home := ferrytest.ClusterOf(f.HubJobUntil(name, rigtest.Complete)); home != "w2" {
-			t.Errorf("Job %s ran on %s, and w2 is preferred", name, home)
+		if cluster := ferrytest.ClusterOf(f.HubJobUntil(name, rigtest.Complete)); cluster != "w2" {
+			t.Errorf("Job %s ran on %s, and w2 is preferred", name, cluster)
 		}
 	}
 }
 
-// What the config doesn't name is never used, however much room there is.
+// A worker that the config doesn't name is never chosen, even if only it has capacity.
 func onlyListedWorkers(t *testing.T) {
-	t.Parallel()
-	f := kueuetest.For(t)
-	q := queues{f}
-	q.flavors()
+	f, q := parallel(t)
 	q.check("one", "w1")
 	q.queue("team", "plain", 400, f.NS+"-one")
-	// A Pod of this size has no room in w1, ever.
+	// A Pod of this size never fits in w1.
 	f.Submit("wide", kueuetest.Queue("team"), kueuetest.Requests("17"))
 	f.WorkloadUntil("wide", kueuetest.Retried)
 	f.Submit("fits", kueuetest.Queue("team"), kueuetest.Requests("1"))
-	if home := ferrytest.ClusterOf(f.HubJobUntil("fits", rigtest.Complete)); home != "w1" {
-		t.Errorf("the Job ran on %s", home)
+	if cluster := ferrytest.ClusterOf(f.HubJobUntil("fits", rigtest.Complete)); cluster != "w1" {
+		t.Errorf("the Job ran on %s", cluster)
 	}
-	if home := ferrytest.ClusterOf(f.HubJobUntil("wide", ferrytest.Suspended)); home != "" {
-		t.Errorf("the Job that fits nowhere is placed on %s", home)
+	if cluster := ferrytest.ClusterOf(f.HubJobUntil("wide", ferrytest.Suspended)); cluster != "" {
+		t.Errorf("the Job that fits nowhere is placed on %s", cluster)
 	}
 }
 
-// Of two checks of ours, each gets its state and keeps it, and the Job goes where both let it.
+// Of two checks of Jobferry, each gets its state and keeps it, and the Job is placed where both
+// allow it.
 func twoChecks(t *testing.T) {
-	t.Parallel()
-	f := kueuetest.For(t)
-	q := queues{f}
-	q.flavors()
+	f, q := parallel(t)
 	q.check("wide", "w1", "w2")
 	q.check("narrow", "w2")
 	q.queue("team", "plain", 4, f.NS+"-wide", f.NS+"-narrow")
 	f.Submit("both", kueuetest.Queue("team"), kueuetest.Requests("100m"))
-	if home := ferrytest.ClusterOf(f.HubJobUntil("both", rigtest.Complete)); home != "w2" {
-		t.Errorf("the Job ran on %s", home)
+	if cluster := ferrytest.ClusterOf(f.HubJobUntil("both", rigtest.Complete)); cluster != "w2" {
+		t.Errorf("the Job ran on %s", cluster)
 	}
 	for _, check := range []string{"wide", "narrow"} {
 		f.WorkloadUntil("both", kueuetest.Check(f.NS+"-"+check, kueue.CheckStateReady, "Placed on worker w2"))
 	}
 }
 
-// A Job that waits for room doesn't hold its quota for ever: others get a turn, and it comes again.
+// A Job that waits for capacity doesn't hold its quota for ever: other Jobs are admitted, and it's
+// queued again.
 func noRoom(t *testing.T) {
-	t.Parallel()
-	f := kueuetest.For(t)
-	q := queues{f}
-	q.flavors()
+	f, q := parallel(t)
 	q.check("spot-only", "w1")
 	q.queue("team", "spot", 100, f.NS+"-spot-only")
 	// The only spot node has 4 CPUs.
@@ -137,19 +124,16 @@ func noRoom(t *testing.T) {
 
 // Flavors count in a placement that's made before Kueue writes them into the Job.
 func flavorBeforeAdmission(t *testing.T) {
-	t.Parallel()
-	f := kueuetest.For(t)
-	q := queues{f}
-	q.flavors()
+	f, q := parallel(t)
 	q.check("prefers-w2", "w2", "w1")
 	q.queue("team", "spot", 100, f.NS+"-prefers-w2")
 	f.Submit("job", kueuetest.Queue("team"), kueuetest.Requests("1"))
-	if home := ferrytest.ClusterOf(f.HubJobUntil("job", rigtest.Complete)); home != "w1" {
-		t.Errorf("a Job for spot nodes ran on %s, which has none", home)
+	if cluster := ferrytest.ClusterOf(f.HubJobUntil("job", rigtest.Complete)); cluster != "w1" {
+		t.Errorf("a Job for spot nodes ran on %s, which has none", cluster)
 	}
 }
 
-// Parameters that can't be used are told in the condition; an edit is taken up.
+// The condition says which parameters are invalid, and follows an edit.
 func config(t *testing.T) {
 	t.Parallel()
 	f := kueuetest.For(t)
@@ -186,29 +170,23 @@ spec: {clusters: [w1]}
 	f.CheckUntil(f.NS+"-check", metav1.ConditionTrue, "Active")
 }
 
-// A Job that Jobferry has no say over is rejected, with the way out.
+// A Job that Jobferry doesn't manage is rejected, with a message that says what to do.
 func notDispatched(t *testing.T) {
-	t.Parallel()
-	f := kueuetest.For(t)
-	q := queues{f}
-	q.flavors()
+	f, q := parallel(t)
 	q.check("check", "w1")
 	q.queue("team", "plain", 4, f.NS+"-check")
 	f.Create(f.Hub, rigtest.Job(f.NS, "local", kueuetest.Queue("team"), kueuetest.Requests("1")))
 	w := f.WorkloadUntil("local", kueuetest.Evicted)
 	evicted := meta.FindStatusCondition(w.Status.Conditions, kueue.WorkloadEvicted)
 	if !strings.Contains(evicted.Message, "Label namespace "+f.NS+" with jobferry.dev/dispatch=enabled") {
-		t.Errorf("the way out isn't told: %s", evicted.Message)
+		t.Errorf("the message doesn't say what to do: %s", evicted.Message)
 	}
 	f.WorkloadUntil("local", kueuetest.Not(kueuetest.HasQuota))
 }
 
-// A preempted Job gives its room back in the worker, and goes on in one that's allowed.
+// A preempted Job releases its capacity in the worker, and continues in an allowed one.
 func preemptedUnderCheck(t *testing.T) {
-	t.Parallel()
-	f := kueuetest.For(t)
-	q := queues{f}
-	q.flavors()
+	f, q := parallel(t)
 	q.priorities()
 	q.check("check", "w1")
 	q.queue("team", "plain", 2, f.NS+"-check")

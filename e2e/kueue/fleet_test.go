@@ -40,7 +40,7 @@ func TestFleet(t *testing.T) {
 	q.queue("team-a", "plain", quotaOfA, f.NS+"-check")
 	q.queue("team-b", "plain", quotaOfB, f.NS+"-check")
 	f.CheckUntil(f.NS+"-check", "True", "Active")
-	book := f.Follow(quotaOfA + quotaOfB)
+	quota := f.TrackQuota(quotaOfA + quotaOfB)
 
 	// A Job that runs until it's told to end, in the worker that dies.
 	f.Submit("long", kueuetest.Queue("team-b"), kueuetest.Priority(f.NS+"-low"), kueuetest.Requests("1"), rigtest.Indexed(2), rigtest.RunForever())
@@ -66,8 +66,8 @@ func TestFleet(t *testing.T) {
 	}
 	f.FinishPod("w2", "long", 1)
 	f.AllEnd()
-	book.Check(f)
-	if most := book.Most(f.NS + "-team-b"); most <= quotaOfB {
+	quota.Check(f)
+	if most := quota.Most(f.NS + "-team-b"); most <= quotaOfB {
 		t.Errorf("team-b never had more than %d CPUs, and should have borrowed beyond its %d", most, quotaOfB)
 	}
 }

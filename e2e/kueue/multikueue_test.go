@@ -59,8 +59,8 @@ func TestMovedFromMultiKueue(t *testing.T) {
 	job.Spec.Template.Spec.Containers[0].Resources.Requests[corev1.ResourceMemory] = kueuetest.Quantity("200Mi")
 	f.Create(f.Hub, job)
 	done := f.HubJobUntil("sample-job", rigtest.Complete)
-	if home := ferrytest.ClusterOf(done); home != worker1 {
-		t.Errorf("the Job ran on %q, and %s is preferred", home, worker1)
+	if cluster := ferrytest.ClusterOf(done); cluster != worker1 {
+		t.Errorf("the Job ran on %q, and %s is preferred", cluster, worker1)
 	}
 	f.WorkloadUntil("sample-job", kueuetest.Finished)
 	f.MirrorUntil("w1", "sample-job", rigtest.Complete)
@@ -70,19 +70,19 @@ func TestMovedFromMultiKueue(t *testing.T) {
 	t.Run("Removed", func(*testing.T) { removed(f) })
 }
 
-// A kubeconfig that's exchanged in Kueue's namespace is taken up.
+// A kubeconfig that is rotated in Kueue's namespace is used.
 func rotated(f *kueuetest.Fixture) {
 	f.SecretInKueue("worker2-secret", []byte("no kubeconfig"))
-	f.Touch("multikueueclusters", worker2) // Secrets there are read once a minute
+	f.Annotate("multikueueclusters", worker2) // Secrets there are read once a minute
 	f.WorkerUntil(worker2, ferrytest.NotReady(v1alpha1.ReasonKubeconfigInvalid))
 	f.CheckUntil("sample-multikueue", metav1.ConditionTrue, "SomeActiveClusters")
 	f.SecretInKueue("worker2-secret", f.Cluster("w2").KubeconfigBytes())
-	f.Touch("multikueueclusters", worker2)
+	f.Annotate("multikueueclusters", worker2)
 	f.WorkerUntil(worker2, ferrytest.Ready)
 	f.CheckUntil("sample-multikueue", metav1.ConditionTrue, "Active")
 }
 
-// What Jobferry can't use is refused with the way out.
+// The condition says why Jobferry can't use a cluster, and what to do.
 func unsupported(f *kueuetest.Fixture) {
 	f.Apply(f.Hub, f.NS, `
 apiVersion: kueue.x-k8s.io/v1beta2
@@ -105,7 +105,7 @@ spec: {clusters: [multikueue-test-worker1, multikueue-test-worker2, by-path, wit
 	f.CheckUntil("sample-multikueue", metav1.ConditionTrue, "SomeActiveClusters")
 }
 
-// Who deletes a MultiKueueCluster unregisters the worker.
+// Deleting a MultiKueueCluster unregisters the worker.
 func removed(f *kueuetest.Fixture) {
 	f.Kubectl(f.Hub, "", "delete", "multikueuecluster", worker2)
 	f.SecretGone(worker2)

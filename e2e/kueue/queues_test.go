@@ -3,6 +3,7 @@ package kueue_test
 import (
 	"fmt"
 	"strings"
+	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -15,6 +16,16 @@ var spotTaint = []corev1.Taint{{Key: "spot", Effect: corev1.TaintEffectNoSchedul
 // queues are what one test has of Kueue's cluster-scoped objects: their names are the test's
 // namespace, and a suffix.
 type queues struct{ f *kueuetest.Fixture }
+
+// parallel prepares a namespace with flavors for a test that runs in parallel with others.
+func parallel(t *testing.T) (*kueuetest.Fixture, queues) {
+	t.Helper()
+	t.Parallel()
+	f := kueuetest.For(t)
+	q := queues{f}
+	q.flavors()
+	return f, q
+}
 
 // apply applies manifests in which NS stands for the test's namespace.
 func (q queues) apply(manifests string) {
@@ -68,7 +79,7 @@ spec: {clusterQueue: NS-%[1]s}
 `, name, flavor, cpus, strategy))
 }
 
-// check makes an AdmissionCheck NS-<name> of ours that allows these workers, in order of
+// check makes an AdmissionCheck NS-<name> of Jobferry that allows these workers, in order of
 // preference.
 func (q queues) check(name string, workers ...string) {
 	q.apply(fmt.Sprintf(`

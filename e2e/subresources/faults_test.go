@@ -16,7 +16,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/subresources"
 )
 
-// rarely has the manager find out late what is wrong with a worker.
+// rarely has the manager probe its workers rarely.
 func rarely(o *manager.Options) { o.Connection.ProbeInterval = time.Hour }
 
 func quick(o *subresources.Options) { o.RequestTimeout, o.DialTimeout = 2*time.Second, time.Second }
@@ -30,7 +30,7 @@ func onBoth(f *ferrytest.Ferry) {
 	}
 }
 
-// A worker that hangs costs those who ask for it a time-out, and nobody else anything.
+// A worker that hangs costs its own users a timeout, and doesn't affect others.
 func TestBlackHole(t *testing.T) {
 	f := ferrytest.For(t)
 	m := f.RunManager(rarely)
@@ -58,7 +58,7 @@ func TestBlackHole(t *testing.T) {
 	}
 	u.expect(<-hung, http.StatusGatewayTimeout, `worker "w2" doesn't answer in time`)
 
-	// As soon as the manager knows, nobody waits.
+	// As soon as the manager knows, no request waits.
 	m.Stop()
 	f.RunManager()
 	f.WorkerUntil("w2", ferrytest.NotReady(v1alpha1.ReasonUnreachable))

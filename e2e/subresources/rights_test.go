@@ -32,8 +32,8 @@ func forbidsWhatIsNotGranted(t *testing.T) {
 	login(f, t, "submitter").refused(ctx, http.StatusForbidden, "", f.NS, "job", "log")
 }
 
-// Whoever reaches the server itself isn't let in: not as nobody, not with a certificate of the hub,
-// and not by a name in a header.
+// The server refuses direct requests: without credentials, with a certificate of the hub, and with
+// a user name in a header.
 func refusesSideEntrances(t *testing.T) {
 	f := ferrytest.For(t)
 	u := login(f, t, "insider").grant(f, f.NS, "get: jobs/pods")
@@ -63,8 +63,7 @@ func refusesSideEntrances(t *testing.T) {
 	}
 }
 
-// A worker hears nothing of the hub's users, and what it's asked for is asked in the manager's
-// name.
+// A worker gets nothing of the hub's users: all requests have the manager's credentials.
 func keepsHeadersApart(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Submit("job", ferrytest.OnWorker("w1"), rigtest.RunForever())

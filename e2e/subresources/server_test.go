@@ -65,8 +65,8 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: extension-apise
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]
 `
 
-// aggregation has the hub's API server pass requests on. Without a kube-proxy, a Service's own
-// address leads nowhere: one with an external name is what the API server connects to itself.
+// aggregation has the hub's API server proxy requests. Without a kube-proxy, a Service's own
+// address isn't reachable, so the API server connects to one with an external name.
 const aggregation = `
 apiVersion: v1
 kind: Service
@@ -151,7 +151,7 @@ func register(f *ferrytest.Ferry, t *testing.T, address net.Addr, authority []by
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Anew: the state of one that was there before would tell of another server.
+	// A new object: the status of a former one would be that of another server.
 	f.Kubectl(f.Hub, "", "delete", "apiservice", "v1alpha1.subresources.jobferry.dev", "--ignore-not-found")
 	bundle := "" // the program fills it in
 	if authority != nil {

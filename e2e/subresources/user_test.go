@@ -134,8 +134,8 @@ func (u *user) expect(err error, code int32, text string) {
 	}
 }
 
-// cut expects a command to be refused with a text: of a connection that isn't upgraded, clients
-// only tell the message.
+// cut expects a command to be refused with a text: clients show only the message of a connection
+// that isn't upgraded.
 func (u *user) cut(err error, text string) {
 	u.t.Helper()
 	if err == nil || !strings.Contains(err.Error(), text) {
@@ -150,7 +150,7 @@ func statusOf(err error) metav1.Status {
 	return metav1.Status{}
 }
 
-// headers asks for a subresource as a browser would, and returns what came.
+// headers gets a subresource as a browser would, and returns the response.
 func (u *user) headers(ctx context.Context, namespace, job, sub string, edit func(http.Header)) (http.Header, string) {
 	u.t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.config.Host+path(namespace, job, sub), nil)

@@ -14,9 +14,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/workeraccess"
 )
 
-// What the hub's credentials may do in the worker decides what can be shown; what they may not is
-// never told to the user as a lack of the user's own rights. A kubeconfig that is exchanged counts
-// at once.
+// The rights of the hub's credentials in the worker decide what can be shown. A missing one is
+// never shown as a missing right of the user. A rotated kubeconfig has effect at once.
 func TestWorkerPermissions(t *testing.T) {
 	f := ferrytest.For(t)
 	f.RunManager()

@@ -1,5 +1,5 @@
-// Package kueuetest runs Kueue's manager, the real one, beside a hub of the rig, and is the test
-// language for what Jobferry does with it.
+// Package kueuetest runs Kueue's real manager beside a hub of the rig, and is the language of the
+// tests of Jobferry with Kueue.
 //
 //	f := kueuetest.For(t)                       // a hub with Kueue, and a namespace of this test with Jobferry's label
 //	f.RunManager()
@@ -15,11 +15,7 @@
 //	Service kueue-webhook-service ──────────────┘ an ExternalName: localhost
 //	Secret kueue-webhook-server-cert ──> files, as a kubelet would mount them
 //
-// Kueue makes its own certificates and spreads them, as in an installation by its manifests; the
-// rig plays the kubelet, which gives them to the process as files. The CRDs and webhooks are those
-// of the module that the program is built from; only the webhooks' port is put in.
-//
-// # Words
-//
-//   - book: who has how much quota, followed by a watch of all Workloads; it tells when a cohort had more than its own.
+// Kueue makes and injects its own certificates, as in an installation by its manifests. The rig
+// gives them to the process as files, as a kubelet would. The CRDs and webhooks are those of the
+// module that the program is built from, with another port of the webhooks.
 package kueuetest

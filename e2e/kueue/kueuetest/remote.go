@@ -31,10 +31,10 @@ func (f *Fixture) SecretInKueue(name string, kubeconfig []byte) {
 	}
 }
 
-// Touch changes an annotation of a cluster-scoped object of Kueue's, so that it's looked at.
-func (f *Fixture) Touch(kind, name string) {
+// Annotate changes an annotation of a cluster-scoped object of Kueue, to have it reconciled.
+func (f *Fixture) Annotate(kind, name string) {
 	f.t.Helper()
-	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.org/touched":%q}}}`, time.Now().Format(time.RFC3339Nano))
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.org/edited":%q}}}`, time.Now().Format(time.RFC3339Nano))
 	err := f.API().Patch(types.MergePatchType).Resource(kind).Name(name).Body(patch).Do(f.Context()).Error()
 	if err != nil {
 		f.t.Fatal(err)
