@@ -248,7 +248,7 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// Many owners: those that have ended make room.
+// From many owners, finished ones are removed.
 func TestOwnersThatHaveEndedLeave(t *testing.T) {
 	shared := copied(source(secret("a")), neighbour)
 	for i := range manyOwners {

@@ -19,9 +19,9 @@ import (
 
 var crdResource = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// crdWatch watches the names of CRDs, which tell when Kueue's API comes and goes. It has an
-// informer of its own: the hub's cache waits for all of its informers, so that one that may not
-// list would keep every controller from starting.
+// crdWatch watches the names of CRDs, to notice when Kueue's API comes and goes. It has an informer
+// of its own: the hub's cache waits for all of its informers, so that one that may not list would
+// keep every controller from starting.
 type crdWatch struct {
 	informer toolscache.SharedIndexInformer
 	changed  chan struct{} // buffers one

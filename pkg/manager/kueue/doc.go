@@ -33,7 +33,7 @@
 // This package uses Kueue's API types (v1beta2), not its other packages: every release of Kueue
 // that serves them works with the same Jobferry.
 //
-// Discovery tells whether the hub serves Kueue's API. The manager doesn't poll it at rest: it looks
+// Discovery shows whether the hub serves Kueue's API. The manager doesn't poll it at rest: it looks
 // when the watch of the CRDs' names shows a change. That watch isn't one of the hub's cache, which
 // would never sync without the right to list CRDs, so that no Job would be dispatched. Without that
 // right the manager polls.

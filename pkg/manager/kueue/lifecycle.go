@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// pollInterval is how often the manager asks the hub for Kueue's API while the CRDs don't tell:
-	// the API is served a little later than its CRDs exist, and may be of another version.
+	// pollInterval is how often the manager asks the hub for Kueue's API while the CRDs aren't
+	// enough: the API is served a little later than its CRDs exist, and may be of another version.
 	pollInterval = 10 * time.Second
 	// syncTimeout bounds the start of a session.
 	syncTimeout = 10 * time.Second

@@ -12,8 +12,8 @@ type Options struct {
 	Disabled bool
 	// Namespace is Kueue's own, where MultiKueueClusters have their Secrets. Default kueue-system.
 	Namespace string
-	// RetryAfter is how long quota is held for a Job that no worker has room for, before it's given
-	// back. Default 2m.
+	// RetryAfter is how long a Job that fits in no worker keeps its quota, before it's given back.
+	// Default 2m.
 	RetryAfter time.Duration
 	// RequeueAfter is how long a Job whose quota was given back stays out of the queue; it doubles
 	// each time, up to MaxRequeueAfter. Defaults 30s and 10m.

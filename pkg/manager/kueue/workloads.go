@@ -17,6 +17,7 @@ import (
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/wake"
 )
 
 // +kubebuilder:rbac:groups=kueue.x-k8s.io,resources=workloads/status,verbs=patch
@@ -62,9 +63,7 @@ func (r *workloadReconciler) Reconcile(ctx context.Context, request ctrl.Request
 			return ctrl.Result{}, err
 		}
 		p := decideCheck(s)
-		if result.RequeueAfter == 0 || p.requeueAfter > 0 && p.requeueAfter < result.RequeueAfter {
-			result.RequeueAfter = p.requeueAfter
-		}
+		result.RequeueAfter = wake.Soonest(result.RequeueAfter, p.requeueAfter)
 		changed, err := r.apply(ctx, s, p)
 		if err != nil {
 			return afterWrite(err)

@@ -40,7 +40,7 @@
 //
 // The registry of package clusters exists in the leader only, and a Service spreads requests over
 // all replicas. So each replica has links of its own. It makes them on demand from the same Secrets
-// by the same rules (clusters.NewTransport), and drops them when idle. The WorkerCluster tells
+// by the same rules (clusters.NewTransport), and drops them when idle. The WorkerCluster shows
 // whether a worker is reachable: no request waits for one that is lost, and a request to one that
 // hangs ends after RequestTimeout.
 //

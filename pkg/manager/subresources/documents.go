@@ -75,7 +75,7 @@ func openAPIv2() any {
 	}
 }
 
-// documentHash tells the hub whether it has the present content.
+// documentHash lets the hub compare the content with what it has.
 func documentHash(content []byte) string {
 	sum := sha256.Sum256(content)
 	return hex.EncodeToString(sum[:])

@@ -13,8 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// The ConfigMap in which an API server tells its aggregated API servers how to recognize it, and
-// its keys.
+// The ConfigMap by which aggregated API servers authenticate their API server, and its keys.
 const (
 	frontProxyConfigMap = "extension-apiserver-authentication"
 	frontProxyCA        = "requestheader-client-ca-file"
