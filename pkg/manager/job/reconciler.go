@@ -28,7 +28,7 @@ const (
 // Reconciler brings hub Jobs and their mirrors in step, one name at a time.
 type Reconciler struct {
 	options   Options
-	clock     clock.PassiveClock
+	clock     clock.WithDelayedExecution
 	client    client.Client // of the hub; for writes
 	live      client.Reader // of the hub; past the cache
 	cache     client.Reader // of the hub

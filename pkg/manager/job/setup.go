@@ -44,7 +44,7 @@ func New(mgr ctrl.Manager, recorder events.EventRecorder, options Options) *Reco
 	return newReconciler(mgr.GetClient(), mgr.GetAPIReader(), mgr.GetCache(), recorder, clock.RealClock{}, options)
 }
 
-func newReconciler(hub client.Client, live, cache client.Reader, recorder events.EventRecorder, clock clock.PassiveClock, options Options) *Reconciler {
+func newReconciler(hub client.Client, live, cache client.Reader, recorder events.EventRecorder, clock clock.WithDelayedExecution, options Options) *Reconciler {
 	return &Reconciler{
 		options: options, clock: clock, client: hub, live: live, cache: cache,
 		store:  newStore(),

@@ -101,7 +101,7 @@ func (t *triggers) CapacityFreed(string) {
 		return
 	}
 	t.capacityFreed = true
-	time.AfterFunc(batchFreed+time.Duration(len(t.store.waiters()))*batchFreedPerJob, func() {
+	t.clock.AfterFunc(batchFreed+time.Duration(len(t.store.waiters()))*batchFreedPerJob, func() {
 		t.mu.Lock()
 		t.capacityFreed = false
 		t.mu.Unlock()

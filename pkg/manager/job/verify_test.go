@@ -73,7 +73,7 @@ func TestVerifyWantedTrustsAFreshAnswer(t *testing.T) {
 // verify reports whether a mirror in worker a is wanted, if the hub answered a write some time ago.
 func verify(t *testing.T, hub client.Reader, cached *batchv1.Job, age time.Duration) bool {
 	t.Helper()
-	r := &Reconciler{live: hub, clock: testingclock.NewFakePassiveClock(noon)}
+	r := &Reconciler{live: hub, clock: testingclock.NewFakeClock(noon)}
 	rec := newStore().open(keyOf(cached))
 	rec.update(func(m *memory) { m.answered = noon.Add(-age) })
 	err := r.verifyWanted(t.Context(), &turn{Snapshot: &dispatch.Snapshot{Key: keyOf(cached), Job: cached}, record: rec}, "a")

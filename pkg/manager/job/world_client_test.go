@@ -1,0 +1,199 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+var errKilled = errors.New("the process was killed")
+
+// write is one write of the manager.
+type write struct {
+	server string // the hub, or a worker
+	verb   string // create, patch, status or delete
+	object client.Object
+	words  string
+}
+
+// isOfJob reports whether the write is one to a Job.
+func (w write) isOfJob() bool {
+	_, ok := w.object.(*batchv1.Job)
+	return ok
+}
+
+// kill says at which of its writes the manager is killed; zero: at none.
+type kill struct {
+	at int
+	// done: the write arrives, and its answer doesn't.
+	done bool
+	// conflicts: the process isn't killed, but somebody else changes the Job just before.
+	conflicts bool
+}
+
+// client is the manager's client of one cluster.
+func (w *world) client(s *apiServer) client.Client {
+	return interceptor.NewClient(s.others, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, o ...client.GetOption) error {
+			if err := w.read(s, "get"); err != nil {
+				return err
+			}
+			if into, ok := object.(*batchv1.Job); ok {
+				job, err := s.job(key)
+				if err == nil {
+					*into = *job
+				}
+				return err
+			}
+			return c.Get(ctx, key, object, o...)
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+			if err := w.read(s, "list"); err != nil {
+				return err
+			}
+			return c.List(ctx, list, withoutFields(o)...)
+		},
+		Create: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.CreateOption) error {
+			return w.send(s, write{s.name, "create", object, createWords(object)}, func() error {
+				if job, ok := object.(*batchv1.Job); ok {
+					return s.create(job)
+				}
+				return c.Create(ctx, object, o...)
+			})
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, p client.Patch, o ...client.PatchOption) error {
+			return w.send(s, write{s.name, "patch", object, patchWords(object, p)}, func() error {
+				job, ok := object.(*batchv1.Job)
+				if !ok {
+					return c.Patch(ctx, object, p, o...)
+				}
+				return s.patch(job, patchBytes(job, p), false)
+			})
+		},
+		SubResourcePatch: func(_ context.Context, _ client.Client, _ string, object client.Object, p client.Patch, _ ...client.SubResourcePatchOption) error {
+			return w.send(s, write{s.name, "status", object, patchWords(object, p)}, func() error {
+				return s.patch(object.(*batchv1.Job), patchBytes(object, p), true)
+			})
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.DeleteOption) error {
+			var options client.DeleteOptions
+			options.ApplyOptions(o)
+			return w.send(s, write{s.name, "delete", object, deleteWords(object, &options)}, func() error {
+				if job, ok := object.(*batchv1.Job); ok {
+					return s.delete(keyOf(job), options)
+				}
+				return c.Delete(ctx, object, o...)
+			})
+		},
+	})
+}
+
+// withoutFields drops the field selectors: the fake client has no index for them.
+func withoutFields(options []client.ListOption) []client.ListOption {
+	return slices.DeleteFunc(slices.Clone(options), func(o client.ListOption) bool {
+		_, ok := o.(client.MatchingFieldsSelector)
+		return ok
+	})
+}
+
+func patchBytes(object client.Object, p client.Patch) []byte {
+	data, err := p.Data(object)
+	if err != nil {
+		panic(err) // raw patches only
+	}
+	return data
+}
+
+// reach fails when the manager can't talk to a cluster.
+func (w *world) reach(s *apiServer) error {
+	if w.killed {
+		return errKilled
+	}
+	if worker := w.workers[s.name]; worker != nil && worker.isAway() {
+		return clusters.ErrNotConnected
+	}
+	return nil
+}
+
+func (w *world) read(s *apiServer, verb string) error {
+	if err := w.reach(s); err != nil {
+		return err
+	}
+	if w.refuses == nil {
+		return nil
+	}
+	return w.refuses(write{server: s.name, verb: verb})
+}
+
+// send is the way of every write of the manager.
+func (w *world) send(s *apiServer, sent write, do func() error) error {
+	if err := w.reach(s); err != nil {
+		return err
+	}
+	if w.refuses != nil {
+		if err := w.refuses(sent); err != nil {
+			w.logf("manager", "%s: %s: %s", sent.server, sent.words, reasonOf(err))
+			return err
+		}
+	}
+	w.writes++
+	due := w.writes == w.kill.at
+	switch {
+	case due && w.kill.conflicts:
+		s.touch(sent)
+		w.logf("manager", "%s: %s: Conflict", sent.server, sent.words)
+		return conflict(sent.object.GetName())
+	case due && !w.kill.done:
+		w.killed = true
+		return errKilled
+	}
+	before := w.running(s.name)
+	err := do()
+	w.logf("manager", "%s: %s%s", sent.server, sent.words, failure(err))
+	if !before && w.running(s.name) {
+		w.checkRunsOnce(s.name)
+	}
+	if due {
+		w.killed = true
+		return errKilled
+	}
+	return err
+}
+
+// touch has somebody else change a Job.
+func (s *apiServer) touch(sent write) {
+	job, ok := sent.object.(*batchv1.Job)
+	if !ok || s.jobs[keyOf(job)] == nil {
+		return
+	}
+	s.store(s.jobs[keyOf(job)].DeepCopy())
+}
+
+// running reports whether the Job runs in a worker.
+func (w *world) running(worker string) bool {
+	v := w.workers[worker]
+	return v != nil && v.runs(jobKey)
+}
+
+// checkRunsOnce holds that a Job that the manager has just let run in one worker runs in no other
+// one that it can reach.
+func (w *world) checkRunsOnce(in string) {
+	for name, v := range w.workers {
+		if name != in && !v.isAway() && v.runs(jobKey) {
+			w.fail("the Job runs in %s, while it runs in %s", in, name)
+		}
+	}
+}
+
+func (v *fakeWorker) runs(key types.NamespacedName) bool {
+	m := v.api.jobs[key]
+	return m != nil && m.DeletionTimestamp == nil && !mirror.Suspended(m) && !mirror.Finished(m) && mirror.HubUID(m) != ""
+}

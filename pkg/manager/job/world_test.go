@@ -1,0 +1,295 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	testingclock "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/carry"
+	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
+	"github.com/jobferry/jobferry/pkg/queue"
+)
+
+// jobKey is the name of the Job that most stories are about.
+var jobKey = types.NamespacedName{Namespace: "team", Name: "train"}
+
+// world is a hub, some workers and a manager, all in memory, with a clock that is stepped. What the
+// manager's watches show lags behind: it is delivered when the manager has nothing left to do.
+type world struct {
+	*testing.T
+	clock   *testingclock.FakeClock
+	hub     *apiServer
+	seen    jobs // the manager's cache of the hub's Jobs
+	workers map[string]*fakeWorker
+	kueue   fakeQueues
+
+	// The manager's process.
+	*Reconciler
+	triggers *triggers
+	queue    fakeQueue
+	backoff  workqueue.TypedRateLimiter[ctrl.Request]
+	due      map[types.NamespacedName]time.Time // to be reconciled without any event
+	killed   bool
+
+	// What the manager has done, and what keeps it from that.
+	log               []string
+	events            []string
+	writes            int
+	placementsChanged []string
+	kill              kill
+	refuses           func(write) error // nil: nothing is refused
+}
+
+// newWorld has the workers a and b with 8 CPUs each, and a manager that has just started.
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{T: t, clock: testingclock.NewFakeClock(noon), workers: map[string]*fakeWorker{}}
+	w.hub = newAPIServer("hub", w.clock)
+	w.kueue = fakeQueues{admissions: map[string]dispatch.Admission{}}
+	w.addWorker("a", 8)
+	w.addWorker("b", 8)
+	w.workers["a"].view.Spec.Weight = 3 // Jobs go there first
+	w.start()
+	return w
+}
+
+// start begins a new process, which remembers nothing.
+func (w *world) start() {
+	w.killed, w.seen, w.queue, w.due = false, jobs{}, fakeQueue{}, map[types.NamespacedName]time.Time{}
+	w.backoff = workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](minRetry, maxRetry)
+	options := Options{
+		Namespace: v1alpha1.SystemNamespace, Origin: "hub-1", WorkerConcurrency: 2,
+		PassOver: 5 * time.Minute, Timing: dispatch.DefaultTiming(),
+	}
+	hub, registry := w.client(w.hub), &fakeRegistry{world: w, loaded: make(chan struct{})}
+	close(registry.loaded)
+	w.Reconciler = newReconciler(hub, hub, hubCache{w}, w, w.clock, options)
+	w.triggers = w.connect(registry, &w.kueue, &w.queue)
+	w.copier = &copier.Copier{
+		Hub: hub, Origin: options.Origin, Registers: w.isRegistration, Book: copier.NewBook(), Watch: followsNothing{},
+	}
+	for _, v := range w.workers {
+		v.connect()
+	}
+	if err := w.startup.Start(w.Context()); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// hubCache is the manager's cache of the hub.
+type hubCache struct{ w *world }
+
+func (c hubCache) Get(ctx context.Context, key client.ObjectKey, into client.Object, o ...client.GetOption) error {
+	return c.w.seen.Get(ctx, key, into, o...)
+}
+
+func (c hubCache) List(ctx context.Context, into client.ObjectList, o ...client.ListOption) error {
+	return c.w.seen.List(ctx, into, o...)
+}
+
+// followsNothing is the watch of what Jobs refer to.
+type followsNothing struct{}
+
+func (followsNothing) Follow(context.Context, carry.Kind) error { return nil }
+
+// fakeQueues is Kueue on the hub.
+type fakeQueues struct {
+	admissions map[string]dispatch.Admission // by name of the Job
+	unsynced   bool
+	changed    []string // the Jobs whose placement has changed
+}
+
+func (q *fakeQueues) Admission(_ context.Context, job *batchv1.Job) dispatch.Admission {
+	return q.admissions[job.Name]
+}
+func (q *fakeQueues) Synced(*batchv1.Job) bool                  { return !q.unsynced }
+func (q *fakeQueues) PlacementChanged(job types.NamespacedName) { q.changed = append(q.changed, job.Name) }
+
+// fakeQueue is the controller's work queue: each Job is in it once.
+type fakeQueue struct {
+	queue.Queue
+	requests []ctrl.Request
+	first    int // those that come before the others
+}
+
+func (q *fakeQueue) Add(r ctrl.Request) { q.AddWithOpts(priorityqueue.AddOpts{}, r) }
+
+func (q *fakeQueue) AddWithOpts(o priorityqueue.AddOpts, requests ...ctrl.Request) {
+	for _, r := range requests {
+		switch {
+		case slices.Contains(q.requests, r):
+		case o.Priority != nil:
+			q.requests = slices.Insert(q.requests, q.first, r)
+			q.first++
+		default:
+			q.requests = append(q.requests, r)
+			slices.SortFunc(q.requests[q.first:], func(a, b ctrl.Request) int { return strings.Compare(a.String(), b.String()) })
+		}
+	}
+}
+
+func (q *fakeQueue) next() ctrl.Request {
+	r := q.requests[0]
+	q.requests, q.first = q.requests[1:], max(q.first-1, 0)
+	return r
+}
+
+// deliver shows the manager what has changed in the clusters, and reports whether anything has.
+func (w *world) deliver() (changed bool) {
+	events := w.triggers.jobEvents()
+	differences(w.hub.jobs, w.seen, func(before, after *batchv1.Job) {
+		changed = true
+		switch {
+		case after == nil:
+			events.Delete(w.Context(), event.TypedDeleteEvent[*batchv1.Job]{Object: before}, nil)
+		case before == nil:
+			events.Create(w.Context(), event.TypedCreateEvent[*batchv1.Job]{Object: after}, nil)
+		default:
+			events.Update(w.Context(), event.TypedUpdateEvent[*batchv1.Job]{ObjectOld: before, ObjectNew: after}, nil)
+		}
+	})
+	for _, v := range (&fakeRegistry{world: w}).list() {
+		v := v.(*fakeWorker)
+		if v.isAway() {
+			continue
+		}
+		differences(v.mirrors(), v.seen, func(before, after *batchv1.Job) {
+			changed = true
+			w.triggers.MirrorChanged(v.Name(), keyOf(cmpOr(after, before)))
+		})
+	}
+	return changed
+}
+
+func cmpOr(a, b *batchv1.Job) *batchv1.Job {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// mirrors are the Jobs of this origin, which is what the manager watches.
+func (v *fakeWorker) mirrors() jobs {
+	ours := jobs{}
+	for key, job := range v.api.jobs {
+		if job.Labels[v1alpha1.LabelOrigin] == "hub-1" {
+			ours[key] = job
+		}
+	}
+	return ours
+}
+
+// differences brings a cache to the state of an API server, and calls back for each change.
+func differences(server, cache jobs, each func(before, after *batchv1.Job)) {
+	for _, key := range cache.keys() {
+		if server[key] == nil {
+			before := cache[key]
+			delete(cache, key)
+			each(before, nil)
+		}
+	}
+	for _, key := range server.keys() {
+		before, after := cache[key], server[key]
+		if before == nil || before.ResourceVersion != after.ResourceVersion {
+			cache[key] = after.DeepCopy()
+			each(before, cache[key])
+		}
+	}
+}
+
+// run goes on until nothing is left to do at this time, for the manager and for the workers.
+func (w *world) run() {
+	w.Helper()
+	for range 1000 {
+		if w.killed {
+			w.logf("manager", "is killed, and starts again")
+			w.start()
+		}
+		if len(w.queue.requests) > 0 {
+			w.reconcile()
+			continue
+		}
+		for _, v := range w.workers {
+			v.work()
+		}
+		w.hub.collectGarbage()
+		if !w.deliver() && len(w.queue.requests) == 0 {
+			return
+		}
+	}
+	w.fail("the manager doesn't come to rest")
+}
+
+// reconcile reconciles the Job that is next in the queue, and remembers when to do so again.
+func (w *world) reconcile() (ctrl.Result, error) {
+	request := w.queue.next()
+	key := request.NamespacedName
+	delete(w.due, key)
+	result, err := w.Reconcile(w.Context(), request)
+	switch {
+	case w.killed:
+	case err != nil:
+		w.due[key] = w.clock.Now().Add(w.backoff.When(request))
+	case result.RequeueAfter > 0:
+		w.backoff.Forget(request)
+		w.due[key] = w.clock.Now().Add(result.RequeueAfter)
+	default:
+		w.backoff.Forget(request)
+	}
+	return result, err
+}
+
+// step lets time go by, and everything happen that is due.
+func (w *world) step(d time.Duration) {
+	w.Helper()
+	w.run()
+	for end := w.clock.Now().Add(d); w.clock.Now().Before(end); w.run() {
+		next := end
+		for _, at := range w.due {
+			if at.Before(next) {
+				next = at
+			}
+		}
+		if soon := w.clock.Now().Add(10 * time.Millisecond); w.clock.HasWaiters() && soon.Before(next) {
+			next = soon
+		}
+		w.clock.SetTime(next)
+		for key, at := range w.due {
+			if !at.After(next) {
+				w.triggers.Enqueue(key)
+			}
+		}
+	}
+}
+
+// fail ends the test with the log.
+func (w *world) fail(format string, args ...any) {
+	w.Helper()
+	w.Fatalf("%s\n%s", strings.Join(w.log, "\n"), fmt.Sprintf(format, args...))
+}
+
+// aJob is a Job of ours that runs four Pods, two at a time, each on a CPU.
+func aJob(name string, changes ...func(*batchv1.Job)) *batchv1.Job {
+	job := mirrortest.New(name).ManagedBy(v1alpha1.ManagedByDispatcher).Completions(4).Parallelism(2).Obj()
+	job.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: oneCPU}
+	for _, change := range changes {
+		change(job)
+	}
+	return job
+}

@@ -1,0 +1,185 @@
+package job
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/placement"
+	"github.com/jobferry/jobferry/pkg/manager/placement/placementtest"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// lostAfter is the workerLostTimeout of all workers.
+const lostAfter = 15 * time.Minute
+
+// fakeWorker is a worker with its Job controller, and the manager's connection to it.
+type fakeWorker struct {
+	world *world
+	api   *apiServer
+	view  clusters.View
+	cpus  int
+	// since is since when the worker is away; zero: it is connected.
+	since time.Time
+	// idle: its controllers do nothing by themselves.
+	idle bool
+	// seen is the manager's cache of its mirrors, ledger what the manager knows of its capacity.
+	seen   jobs
+	ledger *capacity.Ledger
+}
+
+var _ worker = &fakeWorker{}
+
+func (w *world) addWorker(name string, cpus int) *fakeWorker {
+	v := &fakeWorker{world: w, api: newAPIServer(name, w.clock), cpus: cpus}
+	v.view.State, v.view.Version, v.view.Room.Known = clusters.Ready, "v1.36.0", true
+	v.view.Spec.JobController = v1alpha1.JobControllerBuiltIn
+	w.workers[name] = v
+	return v
+}
+
+// connect is what a new process does for a worker.
+func (v *fakeWorker) connect() {
+	v.seen = jobs{}
+	v.ledger = capacity.New(func() { v.world.triggers.MoreRoom(v.api.name) })
+	v.ledger.SetNode(placementtest.NewNode("node").Has("cpu", fmt.Sprint(v.cpus), "pods", "110").Obj())
+}
+
+func (v *fakeWorker) isAway() bool                   { return !v.since.IsZero() }
+func (v *fakeWorker) Name() string                   { return v.api.name }
+func (v *fakeWorker) View() clusters.View            { return v.view }
+func (v *fakeWorker) Synced() bool                   { return !v.isAway() }
+func (v *fakeWorker) LastStart() time.Time           { return time.Time{} }
+func (v *fakeWorker) Client() client.Client          { return v.world.client(v.api) }
+func (v *fakeWorker) Ledger() *capacity.Ledger       { return v.ledger }
+func (v *fakeWorker) Mirrors() []*batchv1.Job        { return slices.Collect(maps.Values(v.seen)) }
+
+func (v *fakeWorker) Mirror(key types.NamespacedName) (*batchv1.Job, bool) {
+	m, ok := v.seen[key]
+	return m, ok
+}
+
+func (v *fakeWorker) Unschedulable(mirror types.UID) capacity.Report {
+	return v.ledger.Unschedulable(mirror)
+}
+
+func (v *fakeWorker) Free(types.NamespacedName) *placement.Capacity {
+	if !v.view.Room.Known {
+		return nil
+	}
+	return v.ledger.Snapshot()
+}
+
+// fakeRegistry has the workers of a world.
+type fakeRegistry struct {
+	world  *world
+	loaded chan struct{}
+}
+
+var _ workers = &fakeRegistry{}
+
+func (r *fakeRegistry) Loaded() <-chan struct{} { return r.loaded }
+
+func (r *fakeRegistry) get(name string) (worker, bool) {
+	v, ok := r.world.workers[name]
+	return v, ok
+}
+
+func (r *fakeRegistry) list() []worker {
+	var all []worker
+	for _, name := range slices.Sorted(maps.Keys(r.world.workers)) {
+		all = append(all, r.world.workers[name])
+	}
+	return all
+}
+
+func (r *fakeRegistry) holders(key types.NamespacedName) []worker {
+	return slices.DeleteFunc(r.list(), func(w worker) bool { _, ok := w.Mirror(key); return !ok })
+}
+
+// PlacementsChanged implements workers.
+func (r *fakeRegistry) PlacementsChanged(worker string) {
+	r.world.placementsChanged = append(r.world.placementsChanged, worker)
+}
+
+// Loss implements workers: a worker that is away for long enough is lost while another is connected.
+func (r *fakeRegistry) Loss(name string) clusters.Loss {
+	v := r.world.workers[name]
+	if v == nil || !v.isAway() {
+		return clusters.Loss{State: clusters.InTouch}
+	}
+	loss := clusters.Loss{State: clusters.OutOfTouch, Since: v.since, At: v.since.Add(lostAfter)}
+	if r.world.clock.Now().Before(loss.At) {
+		return loss
+	}
+	loss.At, loss.State = time.Time{}, clusters.Isolated
+	for _, other := range r.world.workers {
+		if !other.isAway() {
+			loss.State = clusters.Lost
+		}
+	}
+	return loss
+}
+
+// work is one sync of a worker's own Job controller and garbage collector.
+func (v *fakeWorker) work() {
+	if v.idle {
+		return
+	}
+	v.api.collectGarbage()
+	for _, key := range v.api.jobs.keys() {
+		before := v.api.jobs[key].Status.Active
+		v.api.change(key, v.sync)
+		if after := v.api.jobs[key].Status.Active; after != before {
+			v.world.logf(v.Name(), "has %d Pods of %s", after, key.Name)
+		}
+	}
+}
+
+// sync brings a Job's Pods and status to its spec. All its Pods run at once.
+func (v *fakeWorker) sync(job *batchv1.Job) {
+	s := &job.Status
+	switch {
+	case mirror.Finished(job):
+		return
+	case mirror.Suspended(job):
+		s.Active, s.Ready, s.StartTime = 0, ptr.To[int32](0), nil
+		v.condition(job, batchv1.JobSuspended, corev1.ConditionTrue)
+	case s.Succeeded >= *job.Spec.Completions:
+		s.Active, s.Ready, s.CompletionTime = 0, ptr.To[int32](0), ptr.To(metav1.NewTime(v.world.clock.Now()))
+		v.condition(job, batchv1.JobSuccessCriteriaMet, corev1.ConditionTrue)
+		v.condition(job, batchv1.JobComplete, corev1.ConditionTrue)
+	default:
+		if s.StartTime == nil {
+			s.StartTime = ptr.To(metav1.NewTime(v.world.clock.Now()))
+		}
+		if len(s.Conditions) > 0 {
+			v.condition(job, batchv1.JobSuspended, corev1.ConditionFalse)
+		}
+		s.Active = min(*job.Spec.Parallelism, *job.Spec.Completions-s.Succeeded)
+		s.Ready = ptr.To(s.Active)
+	}
+	s.Terminating = ptr.To[int32](0)
+}
+
+func (v *fakeWorker) condition(job *batchv1.Job, kind batchv1.JobConditionType, is corev1.ConditionStatus) {
+	conditions := &job.Status.Conditions
+	i := slices.IndexFunc(*conditions, func(c batchv1.JobCondition) bool { return c.Type == kind })
+	if i < 0 {
+		*conditions, i = append(*conditions, batchv1.JobCondition{Type: kind}), len(*conditions)
+	}
+	if c := &(*conditions)[i]; c.Status != is {
+		c.Status, c.LastTransitionTime = is, metav1.NewTime(v.world.clock.Now())
+	}
+}
