@@ -25,17 +25,17 @@ var stories = []story{
 	{"complete", func(w *world) {
 		w.submits(aJob("train"))
 		w.run()
-		w.step(time.Second)
+		w.step(10 * time.Second)
 		w.worker("a").completes(2)
-		w.step(time.Second)
+		w.step(10 * time.Second)
 		w.worker("a").completes(2)
 		w.step(time.Minute)
 	}},
 	{"lost", func(w *world) {
 		w.submits(aJob("train"))
-		w.step(time.Second)
+		w.step(10 * time.Second)
 		w.worker("a").completes(1)
-		w.step(time.Second)
+		w.step(10 * time.Second)
 		w.worker("a").isLost()
 		w.worker("a").completes(2)
 		w.worker("b").completes(1)
@@ -47,29 +47,29 @@ var stories = []story{
 	}},
 	{"deleted", func(w *world) {
 		w.submits(aJob("train"))
-		w.step(time.Second)
+		w.step(10 * time.Second)
 		w.deletes(metav1.DeletePropagationBackground)
 		w.step(time.Minute)
 	}},
 	{"suspended", func(w *world) {
 		w.submits(aJob("train", suspended(true)))
-		w.step(time.Second)
+		w.step(10 * time.Second)
 		w.resumes()
-		w.step(time.Second)
+		w.step(10 * time.Second)
 		w.worker("a").completes(1)
-		w.step(time.Second)
+		w.step(10 * time.Second)
 		w.suspends()
 		w.step(time.Minute)
 		w.resumes()
-		w.step(time.Second)
+		w.step(10 * time.Second)
 		w.worker("a").completes(3)
 		w.step(time.Minute)
 	}},
 	{"drained", func(w *world) {
 		w.submits(aJob("train"))
-		w.step(time.Second)
+		w.step(10 * time.Second)
 		w.worker("a").completes(1)
-		w.step(time.Second)
+		w.step(10 * time.Second)
 		w.worker("a").drains(true)
 		w.step(time.Minute)
 		w.worker("b").completes(3)

@@ -33,13 +33,17 @@ func (w *world) Eventf(_, _ runtime.Object, kind, reason, _, note string, args .
 	w.logf("event", "%s %s: %s", kind, reason, text)
 }
 
-// since returns what the log says from a line on, without times and without what others did than
-// the manager.
+// since returns what the log says from a line on that the manager did: its writes, and the reasons
+// of its events.
 func (w *world) since(line int) []string {
 	var lines []string
 	for _, l := range w.log[line:] {
-		if who, what, _ := strings.Cut(l[len("15:04:05.0 "):], " "); who == "manager" {
+		who, what, _ := strings.Cut(l[len("15:04:05.0 "):], " ")
+		switch words := strings.Fields(what); who {
+		case "manager":
 			lines = append(lines, strings.TrimSpace(what))
+		case "event":
+			lines = append(lines, "event: "+strings.TrimSuffix(words[1], ":"))
 		}
 	}
 	return lines

@@ -84,7 +84,7 @@ func (w *world) start() {
 	w.copier = &copier.Copier{
 		Hub: hub, Origin: options.Origin, Registers: w.isRegistration, Book: copier.NewBook(), Watch: followsNothing{},
 	}
-	for _, v := range w.workers {
+	for _, v := range w.registered() {
 		v.connect()
 	}
 	if err := w.startup.Start(w.Context()); err != nil {
@@ -118,8 +118,10 @@ type fakeQueues struct {
 func (q *fakeQueues) Admission(_ context.Context, job *batchv1.Job) dispatch.Admission {
 	return q.admissions[job.Name]
 }
-func (q *fakeQueues) Synced(*batchv1.Job) bool                  { return !q.unsynced }
-func (q *fakeQueues) PlacementChanged(job types.NamespacedName) { q.changed = append(q.changed, job.Name) }
+func (q *fakeQueues) Synced(*batchv1.Job) bool { return !q.unsynced }
+func (q *fakeQueues) PlacementChanged(job types.NamespacedName) {
+	q.changed = append(q.changed, job.Name)
+}
 
 // fakeQueue is the controller's work queue: each Job is in it once.
 type fakeQueue struct {
@@ -164,8 +166,7 @@ func (w *world) deliver() (changed bool) {
 			events.Update(w.Context(), event.TypedUpdateEvent[*batchv1.Job]{ObjectOld: before, ObjectNew: after}, nil)
 		}
 	})
-	for _, v := range (&fakeRegistry{world: w}).list() {
-		v := v.(*fakeWorker)
+	for _, v := range w.registered() {
 		if v.isAway() {
 			continue
 		}
@@ -225,7 +226,7 @@ func (w *world) run() {
 			w.reconcile()
 			continue
 		}
-		for _, v := range w.workers {
+		for _, v := range w.registered() {
 			v.work()
 		}
 		w.hub.collectGarbage()

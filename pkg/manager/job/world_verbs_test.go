@@ -87,7 +87,7 @@ func (v *fakeWorker) isBack() {
 // isLost has the worker be away until it is lost.
 func (v *fakeWorker) isLost() {
 	v.disconnects()
-	v.world.step(lostAfter)
+	v.world.step(lostAfter + time.Minute)
 }
 
 func (v *fakeWorker) drains(is bool) {

@@ -15,9 +15,8 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
-	"github.com/jobferry/jobferry/pkg/manager/placement"
-	"github.com/jobferry/jobferry/pkg/manager/placement/placementtest"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -43,7 +42,7 @@ var _ worker = &fakeWorker{}
 
 func (w *world) addWorker(name string, cpus int) *fakeWorker {
 	v := &fakeWorker{world: w, api: newAPIServer(name, w.clock), cpus: cpus}
-	v.view.State, v.view.Version, v.view.Room.Known = clusters.Ready, "v1.36.0", true
+	v.view.State, v.view.Version, v.view.Capacity.Known = clusters.Ready, "v1.36.0", true
 	v.view.Spec.JobController = v1alpha1.JobControllerBuiltIn
 	w.workers[name] = v
 	return v
@@ -52,18 +51,18 @@ func (w *world) addWorker(name string, cpus int) *fakeWorker {
 // connect is what a new process does for a worker.
 func (v *fakeWorker) connect() {
 	v.seen = jobs{}
-	v.ledger = capacity.New(func() { v.world.triggers.MoreRoom(v.api.name) })
-	v.ledger.SetNode(placementtest.NewNode("node").Has("cpu", fmt.Sprint(v.cpus), "pods", "110").Obj())
+	v.ledger = capacity.New(func() { v.world.triggers.CapacityFreed(v.api.name) })
+	v.ledger.SetNode(capacitytest.NewNode("node").Has("cpu", fmt.Sprint(v.cpus), "pods", "110").Obj())
 }
 
-func (v *fakeWorker) isAway() bool                   { return !v.since.IsZero() }
-func (v *fakeWorker) Name() string                   { return v.api.name }
-func (v *fakeWorker) View() clusters.View            { return v.view }
-func (v *fakeWorker) Synced() bool                   { return !v.isAway() }
-func (v *fakeWorker) LastStart() time.Time           { return time.Time{} }
-func (v *fakeWorker) Client() client.Client          { return v.world.client(v.api) }
-func (v *fakeWorker) Ledger() *capacity.Ledger       { return v.ledger }
-func (v *fakeWorker) Mirrors() []*batchv1.Job        { return slices.Collect(maps.Values(v.seen)) }
+func (v *fakeWorker) isAway() bool             { return !v.since.IsZero() }
+func (v *fakeWorker) Name() string             { return v.api.name }
+func (v *fakeWorker) View() clusters.View      { return v.view }
+func (v *fakeWorker) Synced() bool             { return !v.isAway() }
+func (v *fakeWorker) LastStart() time.Time     { return time.Time{} }
+func (v *fakeWorker) Client() client.Client    { return v.world.client(v.api) }
+func (v *fakeWorker) Ledger() *capacity.Ledger { return v.ledger }
+func (v *fakeWorker) Mirrors() []*batchv1.Job  { return slices.Collect(maps.Values(v.seen)) }
 
 func (v *fakeWorker) Mirror(key types.NamespacedName) (*batchv1.Job, bool) {
 	m, ok := v.seen[key]
@@ -74,11 +73,11 @@ func (v *fakeWorker) Unschedulable(mirror types.UID) capacity.Report {
 	return v.ledger.Unschedulable(mirror)
 }
 
-func (v *fakeWorker) Free(types.NamespacedName) *placement.Capacity {
-	if !v.view.Room.Known {
+func (v *fakeWorker) Free(key types.NamespacedName) *capacity.Capacity {
+	if !v.view.Capacity.Known {
 		return nil
 	}
-	return v.ledger.Snapshot()
+	return v.ledger.Free(key)
 }
 
 // fakeRegistry has the workers of a world.
@@ -98,8 +97,17 @@ func (r *fakeRegistry) get(name string) (worker, bool) {
 
 func (r *fakeRegistry) list() []worker {
 	var all []worker
-	for _, name := range slices.Sorted(maps.Keys(r.world.workers)) {
-		all = append(all, r.world.workers[name])
+	for _, v := range r.world.registered() {
+		all = append(all, v)
+	}
+	return all
+}
+
+// registered are the workers in order of names.
+func (w *world) registered() []*fakeWorker {
+	var all []*fakeWorker
+	for _, name := range slices.Sorted(maps.Keys(w.workers)) {
+		all = append(all, w.workers[name])
 	}
 	return all
 }
@@ -117,9 +125,9 @@ func (r *fakeRegistry) PlacementsChanged(worker string) {
 func (r *fakeRegistry) Loss(name string) clusters.Loss {
 	v := r.world.workers[name]
 	if v == nil || !v.isAway() {
-		return clusters.Loss{State: clusters.InTouch}
+		return clusters.Loss{State: clusters.NotLost}
 	}
-	loss := clusters.Loss{State: clusters.OutOfTouch, Since: v.since, At: v.since.Add(lostAfter)}
+	loss := clusters.Loss{State: clusters.LossPending, Since: v.since, At: v.since.Add(lostAfter)}
 	if r.world.clock.Now().Before(loss.At) {
 		return loss
 	}
