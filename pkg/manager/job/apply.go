@@ -19,13 +19,19 @@ import (
 type result struct {
 	// changed: something was written, or learnt, that calls for a new decision.
 	changed bool
+	// void: the action wasn't carried out, because something has changed since it was decided on. The
+	// rest of the plan is void, too.
+	void bool
 	// awaitsCapacity: no worker can take the Job now.
 	awaitsCapacity bool
 	// reports were made by actions.
 	reports []dispatch.Report
 }
 
-var changed = result{changed: true}
+var (
+	changed = result{changed: true}
+	void    = result{void: true}
+)
 
 func (r *result) add(other result) {
 	r.changed = r.changed || other.changed
@@ -48,6 +54,9 @@ func (r *Reconciler) apply(ctx context.Context, t *turn, plan dispatch.Plan) (re
 			return all, fmt.Errorf("%s: %w", plan.Situation, err)
 		}
 		all.add(done)
+		if done.void {
+			return all, nil
+		}
 	}
 	r.report.report(log.FromContext(ctx), t.record, t.Job, plan.Reports...)
 	return all, nil
@@ -68,7 +77,7 @@ func (r *Reconciler) act(ctx context.Context, t *turn, action dispatch.Action) (
 	name := action.Worker()
 	w, ok := r.workers.get(name)
 	if !ok {
-		return result{}, nil // its removal enqueues the Job
+		return void, nil // its removal enqueues the Job
 	}
 	if !r.limiter.acquire(name, t.Key) {
 		return result{}, errWorkerBusy

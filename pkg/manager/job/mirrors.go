@@ -25,7 +25,7 @@ func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a disp
 		return result{}, err
 	}
 	if left, err := r.hasLeftFormer(ctx, t); err != nil || !left {
-		return result{changed: !left}, err
+		return result{changed: true, void: true}, err
 	}
 	if err := r.checkVolumeClaims(ctx, w, a.Mirror); err != nil {
 		return result{}, err
@@ -81,7 +81,7 @@ func (r *Reconciler) takeExisting(ctx context.Context, t *turn, w worker) (resul
 	var existing batchv1.Job
 	err := w.Client().Get(ctx, t.Key, &existing)
 	if apierrors.IsNotFound(err) {
-		return changed, nil // gone meanwhile: create it again
+		return result{changed: true, void: true}, nil // gone meanwhile: create it again
 	}
 	if err != nil {
 		return result{}, &workerError{w.Name(), err}
@@ -157,7 +157,7 @@ func (r *Reconciler) patchMirror(ctx context.Context, t *turn, w worker, a dispa
 // suspendMirror suspends a stale mirror.
 func (r *Reconciler) suspendMirror(ctx context.Context, t *turn, w worker, a dispatch.SuspendMirror) (result, error) {
 	if stale, err := r.isStale(ctx, t, w.Name()); err != nil || !stale {
-		return result{}, err // the cache was behind: its next event enqueues the Job
+		return void, err // the cache was behind: its next event enqueues the Job
 	}
 	return r.patchAndRemember(ctx, t, w, a.Mirror, mirror.SuspendPatch(a.Mirror))
 }
@@ -166,7 +166,7 @@ func (r *Reconciler) suspendMirror(ctx context.Context, t *turn, w worker, a dis
 func (r *Reconciler) unfenceMirror(ctx context.Context, t *turn, w worker, a dispatch.UnfenceMirror) (result, error) {
 	job, err := r.liveJob(ctx, t)
 	if err != nil || job == nil || job.Annotations[v1alpha1.AnnotationCluster] != w.Name() {
-		return result{}, err // likewise
+		return void, err // likewise
 	}
 	return r.patchAndRemember(ctx, t, w, a.Mirror, mirror.ConfirmPatch(a.Mirror))
 }

@@ -110,7 +110,11 @@ func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Res
 	if t.Job == nil && len(t.Others) == 0 {
 		r.store.forget(t.Key, "")
 	}
-	return ctrl.Result{RequeueAfter: plan.After}
+	after := plan.After
+	if after == 0 && t.known.awaitsMirror() {
+		after = ownWriteExpires // a mirror that the cache never shows may be gone without an event
+	}
+	return ctrl.Result{RequeueAfter: after}
 }
 
 // afterError says when to try again.

@@ -133,6 +133,16 @@ type known struct {
 	passedOver map[string]string
 }
 
+// awaitsMirror reports whether a worker's cache doesn't show a mirror yet as this process wrote it.
+func (k *known) awaitsMirror() bool {
+	for _, m := range k.mirrors {
+		if m.write.job != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // read returns a copy of the memory.
 func (r *record) read(now time.Time) known {
 	r.store.mu.Lock()

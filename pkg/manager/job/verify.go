@@ -71,12 +71,12 @@ func (r *Reconciler) isGone(ctx context.Context, key types.NamespacedName, uid t
 func (r *Reconciler) deleteMirror(ctx context.Context, t *turn, w worker, a dispatch.DeleteMirror) (result, error) {
 	if a.VerifyGone != "" {
 		if gone, err := r.isGone(ctx, t.Key, a.VerifyGone); err != nil || !gone {
-			return result{}, err // the cache was behind: its next event enqueues the Job
+			return void, err // the cache was behind: its next event enqueues the Job
 		}
 	}
 	if a.VerifyStale {
 		if stale, err := r.isStale(ctx, t, w.Name()); err != nil || !stale {
-			return result{}, err // likewise
+			return void, err // likewise
 		}
 	}
 	repeated := r.repeated(t, w, a) // before the deletion is all that is known of it

@@ -217,13 +217,22 @@ func differences(server, cache jobs, each func(before, after *batchv1.Job)) {
 // run goes on until nothing is left to do at this time, for the manager and for the workers.
 func (w *world) run() {
 	w.Helper()
+	w.runUntil(func() bool { return false })
+}
+
+// runUntil does the same, and returns early, with the answer of the last reconcile, when something
+// has happened.
+func (w *world) runUntil(happened func() bool) (ctrl.Result, error) {
+	w.Helper()
 	for range 1000 {
 		if w.killed {
 			w.logf("manager", "is killed, and starts again")
 			w.start()
 		}
 		if len(w.queue.requests) > 0 {
-			w.reconcile()
+			if result, err := w.reconcile(); happened() {
+				return result, err
+			}
 			continue
 		}
 		for _, v := range w.registered() {
@@ -231,10 +240,11 @@ func (w *world) run() {
 		}
 		w.hub.collectGarbage()
 		if !w.deliver() && len(w.queue.requests) == 0 {
-			return
+			return ctrl.Result{}, nil
 		}
 	}
 	w.fail("the manager doesn't come to rest")
+	return ctrl.Result{}, nil
 }
 
 // reconcile reconciles the Job that is next in the queue, and remembers when to do so again.
