@@ -116,9 +116,10 @@ var failures = map[string]struct {
 // An action that fails for a while only delays the Job, and says nothing to its user.
 func TestActionsFailForAWhile(t *testing.T) {
 	for _, row := range failingActions {
+		want := row.undisturbed(t)
 		for name, failure := range failures {
 			t.Run(fmt.Sprintf("%T/%s", row.action, name), func(t *testing.T) {
-				w, want := newWorld(t), row.undisturbed(t)
+				w := newWorld(t)
 				row.given(w)
 				result, err := w.refuse(row.write, failure.err)
 				if row.retries && apierrors.IsConflict(failure.err) {
