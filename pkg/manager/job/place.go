@@ -34,6 +34,7 @@ func (r *Reconciler) place(ctx context.Context, t *turn, a dispatch.Place) (resu
 	}
 	job, err := r.writePlacement(ctx, t, decision.Cluster, moveOf(a, r.clock.Now()))
 	if err != nil || job == nil {
+		t.record.await(false) // or else what is released now would enqueue the Job before its backoff has passed
 		r.scheduler.release(decision.Cluster, t.Key)
 		return result{}, err
 	}

@@ -158,6 +158,9 @@ func (w *world) send(s *apiServer, sent write, do func() error) error {
 	before := w.running(s.name)
 	err := do()
 	w.logf("manager", "%s: %s%s", sent.server, sent.words, failure(err))
+	if w.answers != nil {
+		w.answers(sent)
+	}
 	if !before && w.running(s.name) {
 		w.checkRunsOnce(s.name)
 	}

@@ -54,6 +54,7 @@ type world struct {
 	placementsChanged []string
 	kill              kill
 	refuses           func(write) error // nil: nothing is refused
+	answers           func(write)       // called before the answer to a write arrives
 }
 
 // newWorld has the workers a and b with 8 CPUs each, and a manager that has just started.

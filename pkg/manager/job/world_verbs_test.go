@@ -81,6 +81,7 @@ func (v *fakeWorker) disconnects() {
 func (v *fakeWorker) isBack() {
 	v.world.logf(v.Name(), "is back")
 	v.since, v.view.State, v.view.Message = time.Time{}, clusters.Ready, ""
+	v.world.deliver() // its mirrors are listed first
 	v.world.triggers.WorkerChanged(v.Name())
 }
 

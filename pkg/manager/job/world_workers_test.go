@@ -36,6 +36,7 @@ type fakeWorker struct {
 	// seen is the manager's cache of its mirrors, ledger what the manager knows of its capacity.
 	seen   jobs
 	ledger *capacity.Ledger
+	freed  int // how often the ledger said that capacity was freed
 }
 
 var _ worker = &fakeWorker{}
@@ -51,7 +52,10 @@ func (w *world) addWorker(name string, cpus int) *fakeWorker {
 // connect is what a new process does for a worker.
 func (v *fakeWorker) connect() {
 	v.seen = jobs{}
-	v.ledger = capacity.New(func() { v.world.triggers.CapacityFreed(v.api.name) })
+	v.ledger = capacity.New(func() {
+		v.freed++
+		v.world.triggers.CapacityFreed(v.Name())
+	})
 	v.ledger.SetNode(capacitytest.NewNode("node").Has("cpu", fmt.Sprint(v.cpus), "pods", "110").Obj())
 }
 
