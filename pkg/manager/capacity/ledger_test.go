@@ -56,7 +56,7 @@ func (s *story) free(want string) {
 	}
 }
 
-// freed says whether the callback was called once, or not at all, since the last time.
+// freed checks whether the callback was called once, or not at all, since the last time.
 func (s *story) freed(want bool) {
 	s.t.Helper()
 	if got := s.calls; got > 1 || (got == 1) != want {

@@ -26,7 +26,7 @@ type Report struct {
 	Hindered int
 	// Hindrance is what the kubelet says of one of them, with the container.
 	Hindrance string
-	// EverRan says whether a container of any Pod of the Job ever ran, as far as the Ledger saw.
+	// EverRan: a container of any Pod of the Job ever ran, as far as the Ledger saw.
 	EverRan bool
 }
 

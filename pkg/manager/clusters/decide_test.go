@@ -131,7 +131,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// describe tells a plan in a line.
+// describe puts a plan in a line.
 func describe(p plan) string {
 	line := ""
 	for _, part := range []struct {

@@ -204,8 +204,8 @@ func TestAWatchThatFailsIsALoss(t *testing.T) {
 	c.Break("jobs", true)
 	w.server.Cut()
 	view := w.untilState(worker, Disconnected, v1alpha1.ReasonUnreachable)
-	if patience := watchFailureLimit * w.registry.options.ProbeInterval; view.LossClock.Sub(before) < patience {
-		t.Errorf("since %s, which is less than %s after the watch failed: the fence was kept until then", view.LossClock, patience)
+	if limit := watchFailureLimit * w.registry.options.ProbeInterval; view.LossClock.Sub(before) < limit {
+		t.Errorf("since %s, which is less than %s after the watch failed: the fence was kept until then", view.LossClock, limit)
 	}
 	if view.LastContact.Before(view.LossClock) {
 		t.Errorf("answered last at %s, before it was lost at %s", view.LastContact, view.LossClock)
@@ -224,7 +224,7 @@ func TestLostCondition(t *testing.T) {
 		if c.Status != want || c.Message == "" {
 			t.Errorf("%s: %+v", state, c)
 		}
-		if told := len(p.events) - 1; (told == 1) != (want != metav1.ConditionFalse) { // the first is of the condition Ready
+		if lost := len(p.events) - 1; (lost == 1) != (want != metav1.ConditionFalse) { // the first is of the condition Ready
 			t.Errorf("%s: events %+v", state, p.events)
 		}
 	}

@@ -56,9 +56,9 @@ func TestDecide(t *testing.T) {
 		"embedded":                              {aView(), nil, renew},
 		"built-in":                              {aView(builtIn), none, remove},
 		"built-in, with mirrors of the other":   {aView(builtIn), some, renew},
-		"let go, with mirrors":                  {aView(removing), some, renew},
+		"removed, with mirrors":                 {aView(removing), some, renew},
 		"orphaned":                              {aView(removing, orphan), some, remove},
-		"let go, without":                       {aView(removing), nil, remove},
+		"removed, without":                      {aView(removing), nil, remove},
 		"lost":                                  {aView(lost), some, wait},
 		"answers again, but its Jobs may move":  {aView(lost, connecting), some, wait},
 		"after a restart of the manager":        {aView(connecting), nil, renew},
@@ -202,7 +202,7 @@ func TestWhatTheConditionSays(t *testing.T) {
 			h.refuse = func(string, client.Object) error { return apierrors.NewBadRequest("no Leases here") }
 		}, metav1.ConditionFalse, v1alpha1.ReasonLeaseRefused, "no Leases here"},
 		"built-in": {func(h *hub) { builtIn(&h.view) }, metav1.ConditionFalse, v1alpha1.ReasonNoFence, "may run twice"},
-		"let go, and forbidden": {func(h *hub) {
+		"removed, and forbidden": {func(h *hub) {
 			removing(&h.view)
 			h.refuse = func(string, client.Object) error { return forbidden }
 		}, metav1.ConditionFalse, v1alpha1.ReasonNoFence, "being removed"},

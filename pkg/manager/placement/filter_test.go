@@ -105,7 +105,7 @@ func TestFiltersByShape(t *testing.T) {
 		{name: "resource that isn't there", job: NewJob("j").Requests("nvidia.com/gpu", "1"), cluster: NewCluster("c").Nodes(full("n")),
 			want: placement.NeverFits, message: "too small for one Pod's nvidia.com/gpu",
 			detail: "a Pod fits on no node, even after all Pods that end by themselves have ended"},
-		{name: "room taken for good", job: NewJob("j").Requests("cpu", "4"), cluster: NewCluster("c").Nodes(NewNode("n").UsedForGood("cpu", "100m")),
+		{name: "capacity taken for good", job: NewJob("j").Requests("cpu", "4"), cluster: NewCluster("c").Nodes(NewNode("n").UsedForGood("cpu", "100m")),
 			want: placement.NeverFits, message: "too small for one Pod's cpu",
 			detail: "a Pod fits on no node, even after all Pods that end by themselves have ended"},
 		{name: "node selector", job: NewJob("j").NodeSelector("gpu", "a100"), cluster: NewCluster("c").Nodes(NewNode("n")),
@@ -119,11 +119,11 @@ func TestFiltersByShape(t *testing.T) {
 	})
 }
 
-// TestFiltersByRoom has what finds no room now.
-func TestFiltersByRoom(t *testing.T) {
+// TestFiltersByFreeCapacity has what doesn't fit now.
+func TestFiltersByFreeCapacity(t *testing.T) {
 	checkFilters(t, []filterTest{
 		{name: "unknown capacity fits", cluster: NewCluster("c")},
-		{name: "room enough", job: NewJob("j").Pods(4).Requests("cpu", "1"), cluster: NewCluster("c").Nodes(NewNode("n"))},
+		{name: "enough is free", job: NewJob("j").Pods(4).Requests("cpu", "1"), cluster: NewCluster("c").Nodes(NewNode("n"))},
 
 		{name: "full", job: NewJob("j").Requests("cpu", "1"), cluster: NewCluster("c").Nodes(full("n")),
 			want: placement.Insufficient, message: "Insufficient cpu", detail: "Pods that must fit at once: 1, that would: 0"},

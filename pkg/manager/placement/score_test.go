@@ -74,7 +74,7 @@ func TestScores(t *testing.T) {
 	}
 }
 
-// TestEqualsAreSpread places many Jobs, each alone, into clusters that nothing tells apart.
+// TestEqualsAreSpread places many Jobs, each alone, into clusters that are alike.
 func TestEqualsAreSpread(t *testing.T) {
 	clusters := objs([]*Cluster{NewCluster("a"), NewCluster("b"), NewCluster("c")})
 	counts := map[string]int{}
