@@ -45,9 +45,11 @@ func TestATransportLeadsToItsWorker(t *testing.T) {
 		if _, err := get(t, transport); !errors.Is(err, errRevoked) {
 			t.Errorf("after it was revoked: %v, want %v", err, errRevoked)
 		}
+		transport.mu.Lock()
 		if n := len(transport.open); n != 0 {
 			t.Errorf("%d connections are open", n)
 		}
+		transport.mu.Unlock()
 	}
 	var refusal *KubeconfigError
 	if _, err := NewTransport([]byte("rubbish"), TransportOptions{}); !errors.As(err, &refusal) {
