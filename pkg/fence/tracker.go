@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"github.com/jobferry/jobferry/pkg/ownwrite"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/wake"
@@ -41,7 +41,7 @@ func (t *Tracker) Observe(lease Lease, now time.Time) {
 		t.origins[lease.Origin] = &record{lease: lease, renewed: t.renewedBefore(lease, now)}
 		return
 	}
-	if order, err := resourceversion.CompareResourceVersion(lease.Version, r.lease.Version); err == nil && order < 0 {
+	if ownwrite.NewerVersion(r.lease.Version, lease.Version) {
 		return
 	}
 	if lease.Renewal != r.lease.Renewal {

@@ -7,8 +7,9 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/jobferry/jobferry/pkg/ownwrite"
 
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
@@ -76,8 +77,7 @@ func (p *pending) latest(cached *batchv1.Job) *batchv1.Job {
 	if p.written == nil {
 		return cached
 	}
-	order, err := resourceversion.CompareResourceVersion(p.written.ResourceVersion, cached.ResourceVersion)
-	if err != nil || order <= 0 {
+	if !ownwrite.Newer(p.written, cached) {
 		p.written = nil
 		return cached
 	}

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"github.com/jobferry/jobferry/pkg/ownwrite"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
@@ -35,11 +35,7 @@ func (w *writes) newer(cached *v1alpha1.WorkerCluster) *v1alpha1.WorkerCluster {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	answer := w.of[cached.Name].answer
-	if answer == nil || answer.UID != cached.UID {
-		return cached
-	}
-	order, err := resourceversion.CompareResourceVersion(answer.ResourceVersion, cached.ResourceVersion)
-	if err != nil || order <= 0 {
+	if answer == nil || answer.UID != cached.UID || !ownwrite.Newer(answer, cached) {
 		return cached
 	}
 	return answer.DeepCopy()

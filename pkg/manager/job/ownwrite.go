@@ -6,17 +6,16 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/jobferry/jobferry/pkg/ownwrite"
 )
 
-// ownWriteExpires is how long a write is remembered if the cache never shows it: the object may have
-// been changed back, or deleted, before the watch saw it.
+// ownWriteExpires is how long a write is remembered if the cache never shows it: the object may
+// have been changed back, or deleted, before the watch saw it.
 const ownWriteExpires = time.Minute
 
 // ownWrite is the last write of this process to a Job, until the cache has caught up, so that no
-// decision rests on a state that it has replaced. controller-runtime 0.24 has no client that reads
-// its own writes; pkg/worker tracks single Pods, which are created and deleted by the hundred, by
-// expectation instead of by the answer.
+// decision rests on a state that it has replaced.
 type ownWrite struct {
 	job     *batchv1.Job // as the API server answered; nil: a deletion, or nothing
 	deleted types.UID
@@ -30,7 +29,7 @@ func (w ownWrite) latest(cached *batchv1.Job, now time.Time) *batchv1.Job {
 	switch {
 	case now.Sub(w.at) > ownWriteExpires:
 		return cached
-	case w.job != nil && (cached == nil || newer(w.job, cached)):
+	case w.job != nil && (cached == nil || ownwrite.Newer(w.job, cached)):
 		return w.job
 	case w.job == nil && cached != nil && cached.UID == w.deleted && cached.DeletionTimestamp == nil:
 		leaving := cached.DeepCopy()
@@ -41,24 +40,17 @@ func (w ownWrite) latest(cached *batchv1.Job, now time.Time) *batchv1.Job {
 	}
 }
 
-// observe drops the write if a Job from the watch shows it, and reports whether the Job is just what
-// was written.
+// observe drops the write if a Job from the watch shows it, and reports whether the Job is just
+// what was written.
 func (w *ownWrite) observe(job *batchv1.Job) (echo bool) {
 	switch {
-	case w.job != nil && !newer(w.job, job):
+	case w.job != nil && !ownwrite.Newer(w.job, job):
 		echo = w.job.ResourceVersion == job.ResourceVersion
 		*w = ownWrite{}
 	case w.deleted == job.UID && job.DeletionTimestamp != nil:
 		*w = ownWrite{}
 	}
 	return echo
-}
-
-// newer compares the resourceVersions of two states of Jobs of one API server. What can't be
-// compared isn't newer: the cache is right in the end.
-func newer(a, b *batchv1.Job) bool {
-	order, err := resourceversion.CompareResourceVersion(a.ResourceVersion, b.ResourceVersion)
-	return err == nil && order > 0
 }
 
 func keyOf(job *batchv1.Job) types.NamespacedName {

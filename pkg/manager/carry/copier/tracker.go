@@ -6,8 +6,9 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/jobferry/jobferry/pkg/ownwrite"
 
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 )
@@ -131,6 +132,5 @@ func newer(a, b string) bool {
 	if a == "" || b == "" {
 		return a != "" && b == ""
 	}
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order > 0
+	return ownwrite.NewerVersion(a, b)
 }
