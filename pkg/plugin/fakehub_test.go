@@ -123,7 +123,7 @@ func (h *fakeHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			h.encode(w, status)
 			return
 		}
-		_, _ = io.WriteString(w, "at last\n")
+		_, _ = io.WriteString(w, "started\n")
 	case *metav1.Status:
 		w.WriteHeader(int(answer.Code))
 		h.encode(w, answer)

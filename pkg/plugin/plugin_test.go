@@ -53,7 +53,7 @@ func TestLogsOfAllPods(t *testing.T) {
 	}
 }
 
-// A Pod whose log can't be read keeps no other from being printed, and is named.
+// A Pod whose log can't be read is reported, and the others' logs are printed.
 func TestLogsOfAllPodsWithoutOne(t *testing.T) {
 	h := newHub(t)
 	h.refuse(subPath+"log", http.StatusConflict, metav1.StatusReasonConflict, "container main is waiting", nil)
@@ -63,8 +63,8 @@ func TestLogsOfAllPodsWithoutOne(t *testing.T) {
 	}
 }
 
-// A log that is followed is waited for, one that isn't is not; and not for ever.
-func TestLogsOfWhatStarts(t *testing.T) {
+// With -f, logs waits for the start of a container, up to a timeout.
+func TestLogsWaitForTheStart(t *testing.T) {
 	notYet := refusal(http.StatusConflict, metav1.StatusReasonConflict, "it hasn't started there yet", nil)
 	waiting := refusal(http.StatusBadRequest, metav1.StatusReasonBadRequest, "container main is waiting to start: ContainerCreating", nil)
 	for name, test := range map[string]struct {
@@ -73,7 +73,7 @@ func TestLogsOfWhatStarts(t *testing.T) {
 		code    int
 		says    string
 	}{
-		"followed":     {[]any{notYet, waiting, nil}, []string{"-f"}, 0, "at last\n"},
+		"followed":     {[]any{notYet, waiting, nil}, []string{"-f"}, 0, "started\n"},
 		"not followed": {[]any{notYet, nil}, nil, exitFailed, "it hasn't started there yet"},
 		"too late":     {[]any{waiting}, []string{"-f", "--pod-running-timeout", "1ms"}, exitFailed, "ContainerCreating"},
 	} {
@@ -99,7 +99,7 @@ func TestPrefix(t *testing.T) {
 	}
 }
 
-// A command gets its input, its output is kept apart, and its exit code is ours.
+// A command gets its input; its two outputs are separate; its exit code is the plugin's.
 func TestExec(t *testing.T) {
 	h := newHub(t)
 	got := h.with("hello\n", "exec", "shards", "--index", "1", "-c", "main", "-i", "--", "cat", "-n")
@@ -202,7 +202,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// A cluster that is a worker isn't cleaned because of a mistyped name.
+// A mistyped name removes nothing from another worker.
 func TestUnregisterTheWrongName(t *testing.T) {
 	h := newHub(t)
 	h.answers["/api/v1/namespaces/kube-system"] = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: "here"}}
@@ -220,7 +220,7 @@ func TestUnregisterTheWrongName(t *testing.T) {
 	}
 }
 
-// describe shows what there is, without the worker's side too.
+// describe shows what can be read, also without the worker's side.
 func TestDescribeWithoutRights(t *testing.T) {
 	h := newHub(t)
 	h.refuse(subPath+"mirror", http.StatusForbidden, metav1.StatusReasonForbidden, "no", &metav1.StatusDetails{Group: "subresources.jobferry.dev"})
@@ -231,7 +231,7 @@ func TestDescribeWithoutRights(t *testing.T) {
 	}
 }
 
-// Colours are for terminals, and for those who want them.
+// Colours are for terminals, unless the user turns them off.
 func TestPalette(t *testing.T) {
 	for _, test := range []struct {
 		terminal bool
@@ -251,11 +251,11 @@ func TestPalette(t *testing.T) {
 	}
 }
 
-// What the manager says of a worker needs no advice about the manager.
-func TestManagersOwnWords(t *testing.T) {
+// An error of the manager about a worker gets no advice about the manager.
+func TestErrorOfTheManager(t *testing.T) {
 	h := newHub(t)
-	h.refuse(subPath+"pods", http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, `worker "west" is out of touch`, nil)
-	if got := h.run("pods", "shards"); got.err != "error: worker \"west\" is out of touch\n" || got.code != exitFailed {
+	h.refuse(subPath+"pods", http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, `worker "west" is disconnected`, nil)
+	if got := h.run("pods", "shards"); got.err != "error: worker \"west\" is disconnected\n" || got.code != exitFailed {
 		t.Errorf("%+v", got)
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/plugin/registration"
 )
 
-// Of two that rotate at once, one overwrites nothing: it would revoke the other's token.
+// Of two concurrent rotations, one fails: it would revoke the other's token.
 func TestHandOverIsConditional(t *testing.T) {
 	kubeconfig, err := registration.Endpoint{Server: "https://west:6443"}.Kubeconfig("west", "old")
 	if err != nil {
@@ -48,7 +48,7 @@ func TestHandOverIsConditional(t *testing.T) {
 	}
 }
 
-// Who rotates while another does revokes nothing that the hub uses.
+// A concurrent rotation revokes no token that the hub uses.
 func TestRotateRevokesNobodyElsesToken(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "jobferry-system", Name: "west", Annotations: map[string]string{v1alpha1.AnnotationTokenSecret: "jobferry-hub-theirs"},
