@@ -83,7 +83,7 @@ func (w *world) start() {
 	w.Reconciler = newReconciler(hub, hub, hubCache{w}, w, w.clock, options)
 	w.triggers = w.connect(registry, &w.kueue, &w.queue)
 	w.copier = &copier.Copier{
-		Hub: hub, Origin: options.Origin, Registers: w.isRegistration, Book: copier.NewBook(), Watch: followsNothing{},
+		Hub: hub, Origin: options.Origin, Registers: w.isRegistration, Tracker: copier.NewTracker(), Watch: watchesNothing{},
 	}
 	for _, v := range w.registered() {
 		v.connect()
@@ -104,10 +104,10 @@ func (c hubCache) List(ctx context.Context, into client.ObjectList, o ...client.
 	return c.w.seen.List(ctx, into, o...)
 }
 
-// followsNothing is the watch of what Jobs refer to.
-type followsNothing struct{}
+// watchesNothing is the watch of what Jobs refer to.
+type watchesNothing struct{}
 
-func (followsNothing) Follow(context.Context, carry.Kind) error { return nil }
+func (watchesNothing) Add(context.Context, carry.Kind) error { return nil }
 
 // fakeQueues is Kueue on the hub.
 type fakeQueues struct {
