@@ -123,6 +123,7 @@ func TestTables(t *testing.T) {
 		"clusters -o yaml":                           {"kind: WorkerClusterList", "kind: WorkerCluster\n"},
 		"top":                                        {"WORKER ", "JOB ", "shards   west"},
 		"version --client":                           {"kubectl-jobferry: "},
+		"--version":                                  {"v0.0.0-"},
 		"completion bash":                            {"__start_kubectl"},
 		"__complete jobs sh":                         {"shards\n"},
 		"__complete logs ":                           {"shards\n"},

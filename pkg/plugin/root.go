@@ -54,7 +54,8 @@ func New(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Co
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetVersionTemplate("{{.Version}}\n") // as the other programs print it
+	root.Flags().Bool("version", false, "Print the plugin's version") // cobra's own has -v, kubectl's verbosity
+	root.SetVersionTemplate("{{.Version}}\n")                         // as the other programs print it
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
