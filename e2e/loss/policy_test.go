@@ -36,7 +36,7 @@ func TestJobsThatStayGoOnWhenTheirWorkerIsBack(t *testing.T) {
 	s.EventUntil("mistaken", "InvalidAnnotation", "Resume, Restart and Wait")
 	s.cutOff("w2")
 	s.EventUntil("waits", "OutOfTouch", "the Job waits for it")
-	s.EventUntil("unfit", "OutOfTouch", "goes on elsewhere from")
+	s.EventUntil("unfit", "OutOfTouch", "continues elsewhere from")
 	s.EventUntil("waits", "Lost", "the Job waits for it")
 	s.EventUntil("unfit", "Pending", "worker w2 is lost")
 	s.WorkerUntil("w2", lost)

@@ -25,8 +25,8 @@ type pod struct {
 	own *reservation
 
 	unschedulable *unschedulable
-	// hindrance is why its node can't start it; empty: nothing is known of one.
-	hindrance string
+	// startError is why its node can't start it; empty: nothing is known of one.
+	startError string
 }
 
 // unschedulable is what the scheduler says of a Pod that it found no node for.

@@ -42,7 +42,7 @@ func SlimPod(object any) (any, error) {
 	}
 	if everRan(pod) {
 		slim.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: folded, Started: ptr.To(true)}}
-	} else if s := hinderedContainer(pod); s != nil {
+	} else if s := failingContainer(pod); s != nil {
 		slim.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: s.Name, State: corev1.ContainerState{Waiting: s.State.Waiting}}}
 	}
 	if pod.Spec.NodeName == "" {

@@ -21,11 +21,11 @@ type Report struct {
 	Since time.Time
 	// Message of the scheduler about the Pod that it failed for first.
 	Message string
-	// Hindered counts the Pods whose node can't start their containers: an image that can't be
+	// NotStarting counts the Pods whose node can't start their containers: an image that can't be
 	// pulled, a ConfigMap that isn't there.
-	Hindered int
-	// Hindrance is what the kubelet says of one of them, with the container.
-	Hindrance string
+	NotStarting int
+	// StartError is what the kubelet says of one of them, with the container.
+	StartError string
 	// EverRan: a container of any Pod of the Job ever ran, as far as the Ledger saw.
 	EverRan bool
 }
@@ -47,9 +47,9 @@ func (l *Ledger) Unschedulable(job types.UID) Report {
 		if p.unschedulable != nil {
 			failures = append(failures, p)
 		}
-		if p.hindrance != "" {
-			report.Hindered++
-			report.Hindrance = max(report.Hindrance, p.hindrance) // one, and the same each time
+		if p.startError != "" {
+			report.NotStarting++
+			report.StartError = max(report.StartError, p.startError) // one, and the same each time
 		}
 	}
 	if len(failures) == 0 {
@@ -69,9 +69,9 @@ func (l *Ledger) report(p *pod, object *corev1.Pod) {
 		return
 	}
 	p.group.ran = p.group.ran || everRan(object)
-	p.unschedulable, p.hindrance = nil, ""
-	if s := hinderedContainer(object); s != nil && p.node != nil && !p.leaving {
-		p.hindrance = fmt.Sprintf("container %s: %s: %s", s.Name, s.State.Waiting.Reason, s.State.Waiting.Message)
+	p.unschedulable, p.startError = nil, ""
+	if s := failingContainer(object); s != nil && p.node != nil && !p.leaving {
+		p.startError = fmt.Sprintf("container %s: %s: %s", s.Name, s.State.Waiting.Reason, s.State.Waiting.Message)
 	}
 	if p.waiting == nil {
 		return
@@ -100,9 +100,9 @@ func everRan(object *corev1.Pod) bool {
 		slices.ContainsFunc(object.Status.ContainerStatuses, containerRan)
 }
 
-// hinderedContainer is the first container of a Pod that waits for something else than its turn;
+// failingContainer is the first container of a Pod that waits for something else than its turn;
 // nil: there's none, or the Pod ran.
-func hinderedContainer(object *corev1.Pod) *corev1.ContainerStatus {
+func failingContainer(object *corev1.Pod) *corev1.ContainerStatus {
 	if everRan(object) {
 		return nil
 	}

@@ -34,8 +34,8 @@ func started(pod *corev1.Pod) *corev1.Pod {
 	return next
 }
 
-// hindered is bound to a node that can't start it.
-func hindered(pod *corev1.Pod, reason, message string) *corev1.Pod {
+// notStarting is bound to a node that can't start it.
+func notStarting(pod *corev1.Pod, reason, message string) *corev1.Pod {
 	next := Bind(pod, "a")
 	next.Status.ContainerStatuses = []corev1.ContainerStatus{
 		{Name: "sidecar", State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ContainerCreating"}}},
@@ -65,11 +65,11 @@ func TestUnschedulable(t *testing.T) {
 		{"bound since", []*corev1.Pod{failed(j.Pod("p"), 5, no, "0/3 nodes"), Bind(j.Pod("p"), "a")}, Report{Bound: 1}},
 		{"bound, but never started", []*corev1.Pod{Bind(j.Pod("p"), "a"), failed(j.Pod("q"), 5, no, "0/3 nodes")},
 			Report{Unschedulable: 1, Bound: 1, Since: noon.Add(5 * time.Minute), Message: "0/3 nodes"}},
-		{"no image", []*corev1.Pod{hindered(j.Pod("p"), "ImagePullBackOff", "not found"), hindered(j.Pod("q"), "ErrImagePull", "not found")},
-			Report{Bound: 2, Hindered: 2, Hindrance: "container main: ImagePullBackOff: not found"}},
-		{"an image at last", []*corev1.Pod{hindered(j.Pod("p"), "ImagePullBackOff", "not found"), started(j.Pod("p"))}, Report{Bound: 1, EverRan: true}},
-		{"on its way", []*corev1.Pod{hindered(j.Pod("p"), "ContainerCreating", "")}, Report{Bound: 1}},
-		{"no image, and leaving", []*corev1.Pod{leaving(hindered(j.Pod("p"), "ImagePullBackOff", "not found"))}, Report{Bound: 1}},
+		{"no image", []*corev1.Pod{notStarting(j.Pod("p"), "ImagePullBackOff", "not found"), notStarting(j.Pod("q"), "ErrImagePull", "not found")},
+			Report{Bound: 2, NotStarting: 2, StartError: "container main: ImagePullBackOff: not found"}},
+		{"an image at last", []*corev1.Pod{notStarting(j.Pod("p"), "ImagePullBackOff", "not found"), started(j.Pod("p"))}, Report{Bound: 1, EverRan: true}},
+		{"on its way", []*corev1.Pod{notStarting(j.Pod("p"), "ContainerCreating", "")}, Report{Bound: 1}},
+		{"no image, and leaving", []*corev1.Pod{leaving(notStarting(j.Pod("p"), "ImagePullBackOff", "not found"))}, Report{Bound: 1}},
 		{"running", []*corev1.Pod{In(Bind(j.Pod("p"), "a"), corev1.PodRunning)}, Report{Bound: 1, EverRan: true}},
 		{"started", []*corev1.Pod{started(j.Pod("p"))}, Report{Bound: 1, EverRan: true}},
 		{"succeeded", []*corev1.Pod{In(Bind(j.Pod("p"), "a"), corev1.PodSucceeded)}, Report{EverRan: true}},

@@ -54,7 +54,7 @@ func planHandover(s *Snapshot) Plan {
 		plan.Actions, plan.Again = s.deleteStale(w, false), true
 	default:
 		plan.Reports = append(plan.Reports, note(v1alpha1.EventMoving,
-			"Waiting for the Job's Pods in worker "+w.Name+" to end, before it goes on in worker "+s.Assigned.Name))
+			"Waiting for the Job's Pods in worker "+w.Name+" to end, before it continues in worker "+s.Assigned.Name))
 	}
 	return plan
 }

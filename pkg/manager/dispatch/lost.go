@@ -102,7 +102,7 @@ func planUnreachable(s *Snapshot, w *Worker) Plan {
 		text += "; no other worker is Ready either, so nothing is moved"
 		plan.AwaitsCapacity = true
 	case !w.Loss.At.IsZero():
-		text += "; if that lasts, the Job goes on elsewhere from " + timestamp(w.Loss.At) + " on"
+		text += "; if that lasts, the Job continues elsewhere from " + timestamp(w.Loss.At) + " on"
 	}
 	plan.Reports = append(plan.Reports, warn(v1alpha1.EventOutOfTouch, text))
 	return plan

@@ -103,7 +103,7 @@ func TestLost(t *testing.T) {
 		w.Loss = Loss{Since: noon.Add(-time.Hour), At: noon.Add(-time.Minute), Isolated: true}
 	}
 	checkLost(t, map[string]lostTest{
-		"out of touch, not yet lost":    {look(placed, at("a", mirrorOf(placed), lossPending)), WorkerUnreachable, nil, "goes on elsewhere from 2026-03-01T12:15:00Z"},
+		"out of touch, not yet lost":    {look(placed, at("a", mirrorOf(placed), lossPending)), WorkerUnreachable, nil, "continues elsewhere from 2026-03-01T12:15:00Z"},
 		"no worker is Ready":            {look(placed, at("a", mirrorOf(placed), isolated)), WorkerUnreachable, nil, "nothing is moved"},
 		"lost":                          {look(placed, at("a", mirrorOf(placed), lost)), WorkerLost, []string{"move from a"}, ""},
 		"out of touch, with news":       {look(placed, at("a", mirrorOf(placed, running(2)), lossPending)), StatusUnreflected, []string{"status"}, ""},
@@ -180,8 +180,8 @@ func TestDrainedOrFenced(t *testing.T) {
 		"drained while it's suspended":  {look(hubJob(placedOn("a"), suspendedJob), at("a", nil, unwanted)), WorkerUnwanted, []string{"status"}, "Suspended"},
 		"drained while it's ending":     {look(started(), at("a", mirrorOf(hubJob(), announced), unwanted)), Mirrored, []string{"status"}, ""},
 		"removed while it's ending":     {look(started(), at("a", mirrorOf(hubJob(), announced), removing(v1alpha1.RemovalMove))), Mirrored, []string{"status"}, ""},
-		"drained, but out of touch":     {look(placed, at("a", mirrorOf(placed), lossPending, unwanted)), WorkerUnreachable, nil, "goes on elsewhere from"},
-		"fenced at home":                {look(started(), at("a", mirrorOf(hubJob(), running(0), fenced))), Mirrored, []string{"unfence in a"}, "may go on"},
+		"drained, but out of touch":     {look(placed, at("a", mirrorOf(placed), lossPending, unwanted)), WorkerUnreachable, nil, "continues elsewhere from"},
+		"fenced at home":                {look(started(), at("a", mirrorOf(hubJob(), running(0), fenced))), Mirrored, []string{"unfence in a"}, "may continue"},
 		"fenced, and ended before that": {look(started(), at("a", mirrorOf(hubJob(), ended, fenced))), Mirrored, []string{"status"}, ""},
 		"fenced elsewhere":              {look(movedJob(), at("a", mirrorOf(placed, running(1), fenced)), at("b", mirrorOf(placed, running(1)))), StaleMirror, []string{"suspend in a", "delete in a if stale, made again"}, ""},
 	})

@@ -70,7 +70,7 @@ func unfence(_ *Snapshot, w *Worker) Plan {
 	return Plan{
 		Actions: []Action{UnfenceMirror{At{w.Name, w.Mirror}}},
 		Reports: []Report{note(v1alpha1.EventConfirmed, "Worker "+w.Name+
-			" had stopped the Job while it was out of touch with the hub; it may go on")},
+			" had stopped the Job while it was out of touch with the hub; it may continue")},
 	}
 }
 
@@ -136,7 +136,7 @@ func reopen(s *Snapshot, w *Worker) Plan {
 		return Plan{}
 	}
 	plan := Plan{Reports: []Report{note(v1alpha1.EventMirrorRecreated, fmt.Sprintf(
-		"The Job ended in worker %s with %d of %d completions: it heard too late of more; it is created there again",
+		"The Job ended in worker %s with %d of %d completions: the higher number reached it too late; it is created there again",
 		w.Name, s.Job.Status.Succeeded, ptr.Deref(s.Job.Spec.Completions, 0)))}}
 	plan.delete(w.delete("")...)
 	return plan

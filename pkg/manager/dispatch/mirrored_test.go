@@ -121,7 +121,7 @@ func TestEndedShort(t *testing.T) {
 	for name, row := range map[string]lookRow{
 		"the hub takes the progress": {hub: elastic(4, none), mirror: last(ended), then: []string{"status"}},
 		"and then makes a new mirror": {hub: elastic(4, none, has("0,1", 2)), mirror: last(ended), then: []string{"delete in a"},
-			reports: "MirrorRecreated: The Job ended in worker a with 2 of 4 completions: it heard too late of more; it is created there again"},
+			reports: "MirrorRecreated: The Job ended in worker a with 2 of 4 completions: the higher number reached it too late; it is created there again"},
 		"not while the Pods of the old one end": {hub: elastic(4, none, has("0,1", 2)), mirror: last(announced),
 			then: []string{"patch [spec.completions spec.parallelism] in a"}},
 		"nor if the hub doesn't take it": {hub: elastic(4, none), mirror: last(ended),

@@ -150,7 +150,7 @@ func planStaleMirror(s *Snapshot) Plan {
 		w := &s.Others[i]
 		switch {
 		case s.mustAwait(w):
-			plan.await(s, w, "to end the Job's former copy")
+			plan.await(s, w, "to delete the Job's stale mirror")
 		case w.Mirror != nil && w.Removal == v1alpha1.RemovalOrphan:
 			plan.disown(w)
 		case s.mayHandOver(w):
@@ -180,7 +180,7 @@ func (s *Snapshot) deleteUnused(w *Worker) []Action {
 func (p *Plan) disown(w *Worker) {
 	p.Actions = append(p.Actions, DisownMirror{At{w.Name, w.Mirror}})
 	p.Reports = append(p.Reports, note(v1alpha1.EventMirrorOrphaned,
-		"Left in worker "+w.Name+", which is let go: it goes on there by itself"))
+		"Left in worker "+w.Name+", which is being removed: it continues there by itself"))
 }
 
 // await has the plan wait for an unreachable worker: until it is connected, or lost.

@@ -145,7 +145,7 @@ func (g *gatherer) pods(s *dispatch.Snapshot, w *dispatch.Worker, m mirrorMemory
 		report := v.Unschedulable(w.Mirror.UID)
 		p.Known, p.EverRan = true, report.EverRan
 		p.Unschedulable, p.Message = report.Unschedulable, report.Message
-		p.NotStarting, p.StartError = report.Hindered, report.Hindrance
+		p.NotStarting, p.StartError = report.NotStarting, report.StartError
 	}
 	return p
 }

@@ -40,7 +40,7 @@ var (
 	}, []string{"worker"})
 	duplicatesTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "jobferry_duplicate_completions_total",
-		Help: "Completions of Jobs that were moved on before the hub heard of them, found when the worker was back.",
+		Help: "Completions that the hub did not know of when the Job was moved, found when the worker was back.",
 	}, []string{"worker"})
 	conflictsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "jobferry_conflicts_total",

@@ -110,7 +110,7 @@ func (r *Reconciler) reportRepeated(ctx context.Context, t *turn, w worker, repe
 		return result{}
 	}
 	duplicatesTotal.WithLabelValues(w.Name()).Add(float64(repeated.Completions))
-	message := fmt.Sprintf("Worker %s made %d completions that the hub didn't hear of before the Job was moved on; they are made twice",
+	message := fmt.Sprintf("Worker %s made %d completions that the hub did not know of when the Job was moved; they are made twice",
 		w.Name(), repeated.Completions)
 	if repeated.Indexes != "" {
 		message += ": indexes " + repeated.Indexes
