@@ -13,7 +13,7 @@ const (
 	// busyFrom is the number of status writes in flight from which the hub counts as busy. By
 	// Little's law that number is the rate of writes times the time that each takes, so it grows
 	// with both; a hub that is far away is busy only if many Jobs change.
-	busyFrom = 8
+	busyFrom = 4
 	// maxProgressFloor bounds how long progress waits for a busy hub.
 	maxProgressFloor = 10 * time.Second
 	// recheckBusy is when to decide again whether the hub is still busy.

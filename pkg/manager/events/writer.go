@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,8 +18,6 @@ import (
 
 const (
 	reportingController = "jobferry"
-	// eventWriters write at a time.
-	eventWriters = 4
 	// maxEventsWaiting bounds the memory when the hub is slow; further events are dropped.
 	maxEventsWaiting = 20000
 	// eventTimeout is for one write.
@@ -98,20 +95,15 @@ func (w *Writer) event(regarding, related runtime.Object, kind, reason, action, 
 	}, nil
 }
 
-// Start writes until the context ends, and then for a short time what still waits; the manager
-// calls it.
+// Start writes one event at a time, so that events yield to the writes of Jobs, of which many are
+// under way at once: the more a busy hub delays each write, the fewer events there are. It writes
+// until the context ends, and then for a short time what still waits; the manager calls it.
 func (w *Writer) Start(ctx context.Context) error {
 	writing, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastEvents, stop) })()
-	var writers sync.WaitGroup
-	for range eventWriters {
-		writers.Go(func() {
-			w.writeAll(ctx, writing)
-			w.writeLast(writing)
-		})
-	}
-	writers.Wait()
+	w.writeAll(ctx, writing)
+	w.writeLast(writing)
 	if n := len(w.queue); n > 0 {
 		log.FromContext(ctx).Info("The manager stops: events that still wait aren't written", "events", n)
 	}
