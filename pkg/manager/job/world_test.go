@@ -46,6 +46,8 @@ type world struct {
 	backoff  workqueue.TypedRateLimiter[ctrl.Request]
 	due      map[types.NamespacedName]time.Time // to be reconciled without any event
 	killed   bool
+	// startedBy is the context in which the first placements wait for the workers.
+	startedBy context.Context
 
 	// What the manager has done, and what keeps it from that.
 	log               []string
@@ -61,6 +63,7 @@ type world struct {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{T: t, clock: testingclock.NewFakeClock(noon), workers: map[string]*fakeWorker{}}
+	w.startedBy = t.Context()
 	w.hub = newAPIServer("hub", w.clock)
 	w.kueue = fakeQueues{admissions: map[string]dispatch.Admission{}}
 	w.addWorker("a", 8)
@@ -88,7 +91,7 @@ func (w *world) start() {
 	for _, v := range w.registered() {
 		v.connect()
 	}
-	if err := w.startup.Start(w.Context()); err != nil {
+	if err := w.startup.Start(w.startedBy); err != nil {
 		w.Fatal(err)
 	}
 }

@@ -1,0 +1,253 @@
+package job
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+var (
+	noNamespace = apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "team")
+	slow        = apierrors.NewTimeoutError("slow", 1)
+)
+
+// corner is something unusual in a Job's life: what the manager does, and where the Job ends up.
+type corner struct {
+	given func(*world)
+	log   string // a part of what the manager does
+	never string // what it doesn't do
+	ends  string // where the Job runs; empty: nowhere
+}
+
+func checkCorners(t *testing.T, rows map[string]corner) {
+	t.Helper()
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			row.given(w)
+			w.step(time.Minute)
+			log := strings.Join(w.since(0), "\n")
+			if !strings.Contains(log, row.log) || row.never != "" && strings.Contains(log, row.never) {
+				w.fail("want %q, and never %q", row.log, row.never)
+			}
+			for _, v := range w.registered() {
+				if got := v.runs(jobKey); got != (v.Name() == row.ends) {
+					w.fail("runs in %s: %v", v.Name(), got)
+				}
+			}
+		})
+	}
+}
+
+// hasNoNamespace has a worker refuse Jobs until their namespace is created.
+func hasNoNamespace(w *world) {
+	w.refuses = func(sent write) error {
+		var namespace corev1.Namespace
+		exists := w.worker("a").api.others.Get(w.Context(), types.NamespacedName{Name: "team"}, &namespace) == nil
+		if sent.server == "a" && sent.verb == "create" && sent.isOfJob() && !exists {
+			return noNamespace
+		}
+		return nil
+	}
+	w.submits(aJob("train"))
+}
+
+// mounts has a Job that mounts a PersistentVolumeClaim.
+func mounts(job *batchv1.Job) {
+	job.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
+	}}}
+}
+
+func (v *fakeWorker) hasClaim() {
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "data"}}
+	if err := v.api.others.Create(v.world.Context(), claim); err != nil {
+		v.world.Fatal(err)
+	}
+}
+
+// refusesOnce has one request fail.
+func (w *world) refusesOnce(request string, err error) {
+	w.refuses = func(sent write) error {
+		if sent.server+" "+sent.verb != request {
+			return nil
+		}
+		w.refuses = nil
+		return err
+	}
+}
+
+func TestNewMirrors(t *testing.T) {
+	checkCorners(t, map[string]corner{
+		"the namespace is created": {hasNoNamespace, "a: create: NotFound\na: create Namespace team\na: create\n", "", "a"},
+		"the namespace mustn't be created": {func(w *world) {
+			w.worker("a").view.Spec.CreateNamespaces = ptr.To(false)
+			hasNoNamespace(w)
+		}, "event: MirrorRefused\nhub: patch cluster=b", "Namespace", "b"},
+		"a PersistentVolumeClaim is elsewhere": {func(w *world) {
+			w.worker("b").hasClaim()
+			w.submits(aJob("train", mounts))
+		}, "event: MirrorRefused\nhub: patch cluster=b", "a: create", "b"},
+		"PersistentVolumeClaims can't be read": {func(w *world) {
+			w.worker("a").hasClaim()
+			w.refusesOnce("a get", apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"}, "data", nil))
+			w.submits(aJob("train", mounts))
+		}, "a: create", "b: create", "a"},
+		"PersistentVolumeClaims are read slowly": {func(w *world) {
+			w.worker("a").hasClaim()
+			w.refusesOnce("a get", slow)
+			w.submits(aJob("train", mounts))
+		}, "a: create", "b: create", "a"},
+		"what has the name goes away": {func(w *world) {
+			w.refusesOnce("a create", apierrors.NewAlreadyExists(jobsResource, "train"))
+			w.submits(aJob("train"))
+		}, "a: create: AlreadyExists\na: create\nevent: Mirrored", "", "a"},
+		"what has the name can't be read": {func(w *world) {
+			w.worker("a").has(aJob("train"))
+			w.refusesOnce("a get", slow)
+			w.submits(aJob("train"))
+		}, "a: create: AlreadyExists\na: create: AlreadyExists\nevent: Conflict\nhub: patch cluster=b", "delete", "b"},
+		"the worker that the Job left is slow": {func(w *world) {
+			runs(w)
+			w.worker("a").drains(true)
+			w.answers = func(sent write) {
+				if sent.server == "a" && sent.verb == "delete" {
+					w.refusesOnce("a get", slow)
+				}
+			}
+		}, "a: delete\nb: create suspended", "", "b"},
+		"the cluster selector is invalid": {func(w *world) {
+			w.submits(aJob("train", annotated(v1alpha1.AnnotationClusterSelector, "a in (")))
+		}, "event: InvalidAnnotation", "hub:", ""},
+		"the cluster selector changes": {func(w *world) {
+			w.worker("b").view.Labels = map[string]string{"zone": "b"}
+			runs(w)
+			w.edits("selects another zone", annotated(v1alpha1.AnnotationClusterSelector, "zone=b"))
+		}, "hub: patch cluster=b moved-at=12:00:02 moved-from=a moved-with=... placed-for=zone=b", "", "b"},
+	})
+}
+
+// What the hub itself says counts, not what its cache says.
+func TestTheHubsCacheIsBehind(t *testing.T) {
+	checkCorners(t, map[string]corner{
+		"the Job isn't gone": {func(w *world) {
+			runs(w)
+			delete(w.seen, jobKey)
+			w.triggers.Enqueue(jobKey)
+		}, "", "a: delete", "a"},
+		"the mirror isn't stale": {func(w *world) {
+			runs(w)
+			w.worker("a").drains(true)
+			w.answers = func(sent write) {
+				if sent.server == "hub" {
+					w.answers = nil
+					w.worker("a").drains(false)
+					w.edits("takes the placement back", annotated(v1alpha1.AnnotationCluster, "a"))
+				}
+			}
+		}, "", "a: patch", "a"},
+		"the fenced mirror is stale": {func(w *world) {
+			runs(w)
+			w.worker("a").api.change(jobKey, annotated(v1alpha1.AnnotationFenced, "2026-03-01T12:00:01Z"))
+			w.deliver()
+			w.edits("moves the Job", func(job *batchv1.Job) {
+				annotated(v1alpha1.AnnotationCluster, "b")(job)
+				annotated(v1alpha1.AnnotationMovedFrom, "a")(job)
+			})
+		}, "a: patch suspend=true", "event: Confirmed", "b"},
+		"the Job was deleted and made again": {func(w *world) {
+			runs(w)
+			w.edits("removes the finalizer", func(job *batchv1.Job) { job.Finalizers = nil })
+			w.deletes(metav1.DeletePropagationBackground)
+			w.submits(aJob("train"))
+		}, "a: delete\nhub: patch cluster=a", "", "a"},
+		"the Job is gone before its placement": {func(w *world) {
+			w.submits(aJob("train"))
+			w.deliver()
+			w.deletes(metav1.DeletePropagationBackground)
+		}, "hub: patch cluster=a finalizers=[jobferry.dev/mirror]: NotFound", "create", ""},
+		"the Job is gone before its finalizer": {func(w *world) {
+			runs(w)
+			w.deletes(metav1.DeletePropagationBackground)
+			w.refuses = func(sent write) error {
+				if sent.server == "hub" && sent.verb == "patch" {
+					w.edits("removes the finalizer", func(job *batchv1.Job) { job.Finalizers = nil })
+				}
+				return nil
+			}
+		}, "hub: patch finalizers=[]: NotFound", "", ""},
+	})
+}
+
+// A status that the hub's API server rejects is reported, and not tried again until something has
+// changed.
+func TestStatusIsRejected(t *testing.T) {
+	w := newWorld(t)
+	w.submits(aJob("train"))
+	tries := 0
+	w.refuses = func(sent write) error {
+		if sent.verb != "status" {
+			return nil
+		}
+		tries++
+		return apierrors.NewInvalid(schema.GroupKind{Kind: "Job"}, "train", nil)
+	}
+	w.step(time.Hour)
+	if want := []string{v1alpha1.EventPlaced, v1alpha1.EventMirrored, v1alpha1.EventStatusRejected}; !slices.Equal(reasons(w.events), want) || tries != 1 {
+		w.fail("%d tries, events %v", tries, w.events)
+	}
+	w.refuses = nil
+	w.worker("a").completes(1)
+	w.step(time.Second)
+	if got := w.hub.jobs[jobKey].Status.Succeeded; got != 1 {
+		w.fail("the hub shows %d completions", got)
+	}
+}
+
+// The worker's events say why a Job has no Pods.
+func TestPodsThatCannotBeCreated(t *testing.T) {
+	w := newWorld(t)
+	for i, message := range []string{"exceeded quota", "no such ServiceAccount"} {
+		event := &corev1.Event{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: message[:2]}, Message: message, Reason: failedCreate,
+			LastTimestamp: metav1.NewTime(noon.Add(-time.Duration(i) * time.Minute)),
+		}
+		if err := w.worker("a").api.others.Create(t.Context(), event); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hasNoPods(w)
+	w.run()
+	want := "PodsWaiting: Worker a: the Job's Pods can't be created: exceeded quota"
+	if !slices.Contains(w.events, want) {
+		w.fail("events %q, want %q", w.events, want)
+	}
+	w.worker("a").api.change(jobKey, func(m *batchv1.Job) { m.Status.Active, m.Status.Ready = 2, ptr.To[int32](2) })
+	w.run()
+	if m := w.store.open(jobKey).read(w.clock.Now()).mirrors["a"]; m.waiting != "" {
+		t.Errorf("%s still waits", m.waiting)
+	}
+}
+
+// A mirror that says nothing of a hub Job isn't ours, and is left alone.
+func TestUnmarkedMirror(t *testing.T) {
+	w := newWorld(t)
+	w.worker("a").has(aJob("train", func(job *batchv1.Job) { job.Labels = map[string]string{v1alpha1.LabelOrigin: "hub-1"} }))
+	w.submits(aJob("train"))
+	w.step(time.Minute)
+	if m := w.worker("a").api.jobs[jobKey]; m.DeletionTimestamp != nil || mirror.Suspended(m) || !w.running("b") {
+		w.fail("ends as:\n%s", w.state())
+	}
+}
