@@ -89,107 +89,107 @@ func (w *world) refusesOnce(request string, err error) {
 	}
 }
 
-func TestNewMirrors(t *testing.T) {
-	checkCorners(t, map[string]corner{
-		"the namespace is created": {hasNoNamespace, "a: create: NotFound\na: create Namespace team\na: create\n", "", "a"},
-		"the namespace mustn't be created": {func(w *world) {
-			w.worker("a").view.Spec.CreateNamespaces = ptr.To(false)
-			hasNoNamespace(w)
-		}, "event: MirrorRefused\nhub: patch cluster=b", "Namespace", "b"},
-		"a PersistentVolumeClaim is elsewhere": {func(w *world) {
-			w.worker("b").hasClaim()
-			w.submits(aJob("train", mounts))
-		}, "event: MirrorRefused\nhub: patch cluster=b", "a: create", "b"},
-		"PersistentVolumeClaims can't be read": {func(w *world) {
-			w.worker("a").hasClaim()
-			w.refusesOnce("a get", apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"}, "data", nil))
-			w.submits(aJob("train", mounts))
-		}, "a: create", "b: create", "a"},
-		"PersistentVolumeClaims are read slowly": {func(w *world) {
-			w.worker("a").hasClaim()
-			w.refusesOnce("a get", slow)
-			w.submits(aJob("train", mounts))
-		}, "a: create", "b: create", "a"},
-		"what has the name goes away": {func(w *world) {
-			w.refusesOnce("a create", apierrors.NewAlreadyExists(jobsResource, "train"))
-			w.submits(aJob("train"))
-		}, "a: create: AlreadyExists\na: create\nevent: Mirrored", "", "a"},
-		"what has the name can't be read": {func(w *world) {
-			w.worker("a").has(aJob("train"))
-			w.refusesOnce("a get", slow)
-			w.submits(aJob("train"))
-		}, "a: create: AlreadyExists\na: create: AlreadyExists\nevent: Conflict\nhub: patch cluster=b", "delete", "b"},
-		"the worker that the Job left is slow": {func(w *world) {
-			runs(w)
-			w.worker("a").drains(true)
-			w.answers = func(sent write) {
-				if sent.server == "a" && sent.verb == "delete" {
-					w.refusesOnce("a get", slow)
-				}
+var newMirrors = map[string]corner{
+	"the namespace is created": {hasNoNamespace, "a: create: NotFound\na: create Namespace team\na: create\n", "", "a"},
+	"the namespace mustn't be created": {func(w *world) {
+		w.worker("a").view.Spec.CreateNamespaces = ptr.To(false)
+		hasNoNamespace(w)
+	}, "event: MirrorRefused\nhub: patch cluster=b", "Namespace", "b"},
+	"a PersistentVolumeClaim is elsewhere": {func(w *world) {
+		w.worker("b").hasClaim()
+		w.submits(aJob("train", mounts))
+	}, "event: MirrorRefused\nhub: patch cluster=b", "a: create", "b"},
+	"PersistentVolumeClaims can't be read": {func(w *world) {
+		w.worker("a").hasClaim()
+		w.refusesOnce("a get", apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"}, "data", nil))
+		w.submits(aJob("train", mounts))
+	}, "a: create", "b: create", "a"},
+	"PersistentVolumeClaims are read slowly": {func(w *world) {
+		w.worker("a").hasClaim()
+		w.refusesOnce("a get", slow)
+		w.submits(aJob("train", mounts))
+	}, "a: create", "b: create", "a"},
+	"what has the name goes away": {func(w *world) {
+		w.refusesOnce("a create", apierrors.NewAlreadyExists(jobsResource, "train"))
+		w.submits(aJob("train"))
+	}, "a: create: AlreadyExists\na: create\nevent: Mirrored", "", "a"},
+	"what has the name can't be read": {func(w *world) {
+		w.worker("a").has(aJob("train"))
+		w.refusesOnce("a get", slow)
+		w.submits(aJob("train"))
+	}, "a: create: AlreadyExists\na: create: AlreadyExists\nevent: Conflict\nhub: patch cluster=b", "delete", "b"},
+	"the worker that the Job left is slow": {func(w *world) {
+		runs(w)
+		w.worker("a").drains(true)
+		w.answers = func(sent write) {
+			if sent.server == "a" && sent.verb == "delete" {
+				w.refusesOnce("a get", slow)
 			}
-		}, "a: delete\nb: create suspended", "", "b"},
-		"the cluster selector is invalid": {func(w *world) {
-			w.submits(aJob("train", annotated(v1alpha1.AnnotationClusterSelector, "a in (")))
-		}, "event: InvalidAnnotation", "hub:", ""},
-		"the cluster selector changes": {func(w *world) {
-			w.worker("b").view.Labels = map[string]string{"zone": "b"}
-			runs(w)
-			w.edits("selects another zone", annotated(v1alpha1.AnnotationClusterSelector, "zone=b"))
-		}, "hub: patch cluster=b moved-at=12:00:02 moved-from=a moved-with=... placed-for=zone=b", "", "b"},
-	})
+		}
+	}, "a: delete\nb: create suspended", "", "b"},
+	"the cluster selector is invalid": {func(w *world) {
+		w.submits(aJob("train", annotated(v1alpha1.AnnotationClusterSelector, "a in (")))
+	}, "event: InvalidAnnotation", "hub:", ""},
+	"the cluster selector changes": {func(w *world) {
+		w.worker("b").view.Labels = map[string]string{"zone": "b"}
+		runs(w)
+		w.edits("selects another zone", annotated(v1alpha1.AnnotationClusterSelector, "zone=b"))
+	}, "hub: patch cluster=b moved-at=12:00:02 moved-from=a moved-with=... placed-for=zone=b", "", "b"},
+}
+
+func TestNewMirrors(t *testing.T) { checkCorners(t, newMirrors) }
+
+var cacheIsBehind = map[string]corner{
+	"the Job isn't gone": {func(w *world) {
+		runs(w)
+		delete(w.seen, jobKey)
+		w.triggers.Enqueue(jobKey)
+	}, "", "a: delete", "a"},
+	"the mirror isn't stale": {func(w *world) {
+		runs(w)
+		w.worker("a").drains(true)
+		w.answers = func(sent write) {
+			if sent.server == "hub" {
+				w.answers = nil
+				w.worker("a").drains(false)
+				w.edits("takes the placement back", annotated(v1alpha1.AnnotationCluster, "a"))
+			}
+		}
+	}, "", "a: patch", "a"},
+	"the fenced mirror is stale": {func(w *world) {
+		runs(w)
+		w.worker("a").api.change(jobKey, annotated(v1alpha1.AnnotationFenced, "2026-03-01T12:00:01Z"))
+		w.deliver()
+		w.edits("moves the Job", func(job *batchv1.Job) {
+			annotated(v1alpha1.AnnotationCluster, "b")(job)
+			annotated(v1alpha1.AnnotationMovedFrom, "a")(job)
+		})
+	}, "a: patch suspend=true", "event: Confirmed", "b"},
+	"the Job was deleted and made again": {func(w *world) {
+		runs(w)
+		w.edits("removes the finalizer", func(job *batchv1.Job) { job.Finalizers = nil })
+		w.deletes(metav1.DeletePropagationBackground)
+		w.submits(aJob("train"))
+	}, "a: delete\nhub: patch cluster=a", "", "a"},
+	"the Job is gone before its placement": {func(w *world) {
+		w.submits(aJob("train"))
+		w.deliver()
+		w.deletes(metav1.DeletePropagationBackground)
+	}, "hub: patch cluster=a finalizers=[jobferry.dev/mirror]: NotFound", "create", ""},
+	"the Job is gone before its finalizer": {func(w *world) {
+		runs(w)
+		w.deletes(metav1.DeletePropagationBackground)
+		w.refuses = func(sent write) error {
+			if sent.server == "hub" && sent.verb == "patch" {
+				w.edits("removes the finalizer", func(job *batchv1.Job) { job.Finalizers = nil })
+			}
+			return nil
+		}
+	}, "hub: patch finalizers=[]: NotFound", "", ""},
 }
 
 // What the hub itself says counts, not what its cache says.
-func TestTheHubsCacheIsBehind(t *testing.T) {
-	checkCorners(t, map[string]corner{
-		"the Job isn't gone": {func(w *world) {
-			runs(w)
-			delete(w.seen, jobKey)
-			w.triggers.Enqueue(jobKey)
-		}, "", "a: delete", "a"},
-		"the mirror isn't stale": {func(w *world) {
-			runs(w)
-			w.worker("a").drains(true)
-			w.answers = func(sent write) {
-				if sent.server == "hub" {
-					w.answers = nil
-					w.worker("a").drains(false)
-					w.edits("takes the placement back", annotated(v1alpha1.AnnotationCluster, "a"))
-				}
-			}
-		}, "", "a: patch", "a"},
-		"the fenced mirror is stale": {func(w *world) {
-			runs(w)
-			w.worker("a").api.change(jobKey, annotated(v1alpha1.AnnotationFenced, "2026-03-01T12:00:01Z"))
-			w.deliver()
-			w.edits("moves the Job", func(job *batchv1.Job) {
-				annotated(v1alpha1.AnnotationCluster, "b")(job)
-				annotated(v1alpha1.AnnotationMovedFrom, "a")(job)
-			})
-		}, "a: patch suspend=true", "event: Confirmed", "b"},
-		"the Job was deleted and made again": {func(w *world) {
-			runs(w)
-			w.edits("removes the finalizer", func(job *batchv1.Job) { job.Finalizers = nil })
-			w.deletes(metav1.DeletePropagationBackground)
-			w.submits(aJob("train"))
-		}, "a: delete\nhub: patch cluster=a", "", "a"},
-		"the Job is gone before its placement": {func(w *world) {
-			w.submits(aJob("train"))
-			w.deliver()
-			w.deletes(metav1.DeletePropagationBackground)
-		}, "hub: patch cluster=a finalizers=[jobferry.dev/mirror]: NotFound", "create", ""},
-		"the Job is gone before its finalizer": {func(w *world) {
-			runs(w)
-			w.deletes(metav1.DeletePropagationBackground)
-			w.refuses = func(sent write) error {
-				if sent.server == "hub" && sent.verb == "patch" {
-					w.edits("removes the finalizer", func(job *batchv1.Job) { job.Finalizers = nil })
-				}
-				return nil
-			}
-		}, "hub: patch finalizers=[]: NotFound", "", ""},
-	})
-}
+func TestTheHubsCacheIsBehind(t *testing.T) { checkCorners(t, cacheIsBehind) }
 
 // A status that the hub's API server rejects is reported, and not tried again until something has
 // changed.

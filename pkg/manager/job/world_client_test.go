@@ -42,25 +42,8 @@ type kill struct {
 // client is the manager's client of one cluster.
 func (w *world) client(s *apiServer) client.Client {
 	return interceptor.NewClient(s.others, interceptor.Funcs{
-		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, o ...client.GetOption) error {
-			if err := w.read(s, "get"); err != nil {
-				return err
-			}
-			if into, ok := object.(*batchv1.Job); ok {
-				job, err := s.job(key)
-				if err == nil {
-					*into = *job
-				}
-				return err
-			}
-			return c.Get(ctx, key, object, o...)
-		},
-		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
-			if err := w.read(s, "list"); err != nil {
-				return err
-			}
-			return c.List(ctx, list, withoutFields(o)...)
-		},
+		Get:  w.get(s),
+		List: w.list(s),
 		Create: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.CreateOption) error {
 			return w.send(s, write{s.name, "create", object, createWords(object)}, func() error {
 				if job, ok := object.(*batchv1.Job); ok {
@@ -94,6 +77,36 @@ func (w *world) client(s *apiServer) client.Client {
 			})
 		},
 	})
+}
+
+type (
+	getFunc  = func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error
+	listFunc = func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error
+)
+
+func (w *world) get(s *apiServer) getFunc {
+	return func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, o ...client.GetOption) error {
+		if err := w.read(s, "get"); err != nil {
+			return err
+		}
+		if into, ok := object.(*batchv1.Job); ok {
+			job, err := s.job(key)
+			if err == nil {
+				*into = *job
+			}
+			return err
+		}
+		return c.Get(ctx, key, object, o...)
+	}
+}
+
+func (w *world) list(s *apiServer) listFunc {
+	return func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+		if err := w.read(s, "list"); err != nil {
+			return err
+		}
+		return c.List(ctx, list, withoutFields(o)...)
+	}
 }
 
 // withoutFields drops the field selectors: the fake client has no index for them.

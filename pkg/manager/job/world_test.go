@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +14,6 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -23,7 +21,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
-	"github.com/jobferry/jobferry/pkg/queue"
 )
 
 // jobKey is the name of the Job that most stories are about.
@@ -111,50 +108,6 @@ func (c hubCache) List(ctx context.Context, into client.ObjectList, o ...client.
 type watchesNothing struct{}
 
 func (watchesNothing) Add(context.Context, carry.Kind) error { return nil }
-
-// fakeQueues is Kueue on the hub.
-type fakeQueues struct {
-	admissions map[string]dispatch.Admission // by name of the Job
-	unsynced   bool
-	changed    []string // the Jobs whose placement has changed
-}
-
-func (q *fakeQueues) Admission(_ context.Context, job *batchv1.Job) dispatch.Admission {
-	return q.admissions[job.Name]
-}
-func (q *fakeQueues) Synced(*batchv1.Job) bool { return !q.unsynced }
-func (q *fakeQueues) PlacementChanged(job types.NamespacedName) {
-	q.changed = append(q.changed, job.Name)
-}
-
-// fakeQueue is the controller's work queue: each Job is in it once.
-type fakeQueue struct {
-	queue.Queue
-	requests []ctrl.Request
-	first    int // those that come before the others
-}
-
-func (q *fakeQueue) Add(r ctrl.Request) { q.AddWithOpts(priorityqueue.AddOpts{}, r) }
-
-func (q *fakeQueue) AddWithOpts(o priorityqueue.AddOpts, requests ...ctrl.Request) {
-	for _, r := range requests {
-		switch {
-		case slices.Contains(q.requests, r):
-		case o.Priority != nil:
-			q.requests = slices.Insert(q.requests, q.first, r)
-			q.first++
-		default:
-			q.requests = append(q.requests, r)
-			slices.SortFunc(q.requests[q.first:], func(a, b ctrl.Request) int { return strings.Compare(a.String(), b.String()) })
-		}
-	}
-}
-
-func (q *fakeQueue) next() ctrl.Request {
-	r := q.requests[0]
-	q.requests, q.first = q.requests[1:], max(q.first-1, 0)
-	return r
-}
 
 // deliver shows the manager what has changed in the clusters, and reports whether anything has.
 func (w *world) deliver() (changed bool) {
