@@ -21,7 +21,7 @@ func newClusters(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "clusters [NAME...]",
 		Aliases: []string{"cluster", "wc"},
-		Short:   "Show the workers: state, version, use of resources, Jobs",
+		Short:   "Show the workers, with their state, version, use of resources and Jobs",
 		Example: templates.Examples(`
 			# All workers
 			kubectl jobferry clusters
@@ -31,7 +31,7 @@ func newClusters(c *cli) *cobra.Command {
 		ValidArgsFunction: c.completeWorkers(-1),
 	}
 	out := addOutput(cmd)
-	cmd.Flags().StringVarP(&selector, "selector", "l", "", "Only workers with these labels")
+	cmd.Flags().StringVarP(&selector, "selector", "l", "", "Show only workers with these labels")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		chosen, err := labels.Parse(selector)
 		if err != nil {

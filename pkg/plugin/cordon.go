@@ -18,7 +18,7 @@ import (
 func newCordon(c *cli) *cobra.Command {
 	return &cobra.Command{
 		Use:   "cordon NAME...",
-		Short: "Place no new Jobs on a worker; its Jobs continue",
+		Short: "Stop placing new Jobs on a worker. Its present Jobs continue",
 		Example: templates.Examples(`
 			kubectl jobferry cordon west`),
 		Args:              positional(1, -1, "a worker's NAME"),

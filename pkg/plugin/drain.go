@@ -25,10 +25,10 @@ func newDrain(c *cli) *cobra.Command {
 		Use:   "drain NAME",
 		Short: "Move a worker's Jobs to other workers, with their progress",
 		Long: templates.LongDesc(`
-			Move the unfinished Jobs of a worker to other workers, with the progress that they have made, and place
-			no new Jobs on it. A Job that fits on no other worker continues where it is until another has free capacity.
+			Move the unfinished Jobs of a worker to other workers, with their progress, and place no new Jobs on it.
+			A Job that fits on no other worker continues on this one until another worker has free capacity.
 
-			Wait until the worker has no unfinished Job. uncordon ends the drain.`),
+			The command waits until the worker has no unfinished Job. uncordon ends the drain.`),
 		Example: templates.Examples(`
 			# Before maintenance
 			kubectl jobferry drain west

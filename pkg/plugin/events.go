@@ -14,7 +14,7 @@ import (
 func newEvents(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events JOB",
-		Short: "Show the events of a Job and its Pods, of the hub and the worker, in one timeline",
+		Short: "Show the events of a Job and its Pods, from the hub and the worker, in one list",
 		Example: templates.Examples(`
 			kubectl jobferry events pi`),
 		Args:              positional(1, 1, "a JOB"),

@@ -29,10 +29,10 @@ func newExec(c *cli) *cobra.Command {
 		Use:   "exec JOB -- COMMAND [args...]",
 		Short: "Run a command in a Pod of a Job, through the hub",
 		Long: templates.LongDesc(`
-			Run a command in a container of a Job's Pod, in its worker, through the hub. By default, use the only or the
-			newest Pod. You need permission to create jobs/exec of subresources.jobferry.dev on the hub.
+			Run a command in a container of a Job's Pod, in its worker, through the hub. By default, the command runs in
+			the newest running Pod. You need permission to create jobs/exec of subresources.jobferry.dev on the hub.
 
-			The exit code is the command's.`),
+			exec returns the exit code of the command.`),
 		Example: templates.Examples(`
 			# A shell in the newest Pod
 			kubectl jobferry exec pi -it -- sh

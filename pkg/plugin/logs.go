@@ -38,8 +38,8 @@ func newLogs(c *cli) *cobra.Command {
 		Aliases: []string{"log"},
 		Short:   "Print the logs of a Job's Pods, through the hub",
 		Long: templates.LongDesc(`
-			Print the logs of a Job's Pods, from its worker, through the hub. By default, print those of the only or the
-			newest Pod. You need permission to get jobs/log of subresources.jobferry.dev on the hub.`),
+			Print the logs of a Job's Pods, from its worker, through the hub. By default, logs prints the log of the newest
+			Pod that has started. You need permission to get jobs/log of subresources.jobferry.dev on the hub.`),
 		Example: templates.Examples(`
 			# Follow the newest Pod
 			kubectl jobferry logs pi -f
@@ -60,18 +60,18 @@ func newLogs(c *cli) *cobra.Command {
 func (f *logsFlags) add(c *cli, cmd *cobra.Command) {
 	f.choice.add(c, cmd)
 	set := cmd.Flags()
-	set.BoolVar(&f.allPods, "all-pods", false, "Print the logs of all Pods of the Job; sets --prefix")
+	set.BoolVar(&f.allPods, "all-pods", false, "Print the logs of all Pods of the Job, and set --prefix")
 	set.BoolVar(&f.prefix, "prefix", false, "Begin each line with its Pod and container")
 	set.StringVarP(&f.options.Container, "container", "c", "", "Container (default: the Pod's only or default one)")
 	set.BoolVarP(&f.options.Follow, "follow", "f", false, "Follow the log until the container ends")
 	set.BoolVarP(&f.options.Previous, "previous", "p", false, "Print the log of the container's previous run")
 	set.BoolVar(&f.options.Timestamps, "timestamps", false, "Begin each line with its time")
-	set.Int64Var(&f.tail, "tail", -1, "Print only this many of the last lines (-1: all)")
+	set.Int64Var(&f.tail, "tail", -1, "Print only this many lines from the end of the log (-1: all lines)")
 	set.Int64Var(&f.limitBytes, "limit-bytes", 0, "Print at most this many bytes of each container")
 	set.DurationVar(&f.since, "since", 0, "Print only lines newer than this duration, such as 5s, 2m or 3h")
 	set.StringVar(&f.sinceTime, "since-time", "", "Print only lines after this time (RFC 3339)")
-	set.DurationVar(&f.startTimeout, "pod-running-timeout", 20*time.Second, "With -f: how long to wait for the container to start")
-	set.IntVar(&f.maxFollow, "max-log-requests", 20, "With -f and --all-pods: how many Pods can be followed at once")
+	set.DurationVar(&f.startTimeout, "pod-running-timeout", 20*time.Second, "How long -f waits for the container to start")
+	set.IntVar(&f.maxFollow, "max-log-requests", 20, "How many Pods -f with --all-pods can follow at once")
 }
 
 // complete checks the flags, and turns them into options.

@@ -50,7 +50,7 @@ type podFlags struct {
 
 func (p *podFlags) add(c *cli, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.pod, "pod", "", "Name of the Pod")
-	cmd.Flags().IntVar(&p.index, "index", -1, "Completion index, of an Indexed Job: its newest Pod")
+	cmd.Flags().IntVar(&p.index, "index", -1, "Completion index of an Indexed Job: use the newest Pod of this index")
 	_ = cmd.RegisterFlagCompletionFunc("pod", c.completePods) // the flag is there
 }
 

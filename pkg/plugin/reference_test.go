@@ -20,19 +20,22 @@ const reference = `# kubectl jobferry
 
 <!-- Made by: go test ./pkg/plugin -run TestReference -update -->
 
-Put ` + "`kubectl-jobferry`" + ` on your PATH (` + "`make build`" + ` makes it in ` + "`bin/`" + `), and kubectl has the command ` + "`kubectl jobferry`" + `. With ` + "`kubectl_complete-jobferry`" + ` beside it, kubectl's shell
-completion completes it, too: verbs, flags, names of Jobs, Pods and workers.
+` + "`make build`" + ` creates the program ` + "`kubectl-jobferry`" + ` in ` + "`bin/`" + `. Put it on your PATH. kubectl then has
+the command ` + "`kubectl jobferry`" + `. Put ` + "`kubectl_complete-jobferry`" + ` beside it. kubectl's shell
+completion then also completes verbs, flags, and names of Jobs, Pods and workers for this command.
 
-The hub is the cluster of kubectl's context; all of kubectl's flags for that (` + "`--context`, `-n`, `--as`" + `, ...) work here. Colours are for terminals, and not with ` + "`NO_COLOR`" + ` set.
+The hub is the cluster of kubectl's current context. All flags of kubectl that choose a cluster, a
+namespace or a user (` + "`--context`, `-n`, `--as`" + `, ...) work here. The output has colours only in
+a terminal, and none if ` + "`NO_COLOR`" + ` is set.
 
-| exit code | |
+| exit code | meaning |
 |---|---|
-| 0 | done |
-| 1 | it failed; standard error says why, and what to do |
+| 0 | the command succeeded |
+| 1 | the command failed; standard error gives the reason, and says what to do |
 | 2 | the arguments are invalid |
-| 3 | it continues, but wasn't done before the timeout |
+| 3 | the operation wasn't complete before the timeout; it continues, unless standard error says to run it again |
 
-` + "`exec`" + ` has the exit code of its command.
+` + "`exec`" + ` returns the exit code of the command that it runs.
 `
 
 // docs/kubectl.md is what the commands say of themselves.

@@ -39,15 +39,15 @@ func newRegister(c *cli) *cobra.Command {
 		Long: templates.LongDesc(`
 			Make a cluster a worker of the hub. In the worker, create a ServiceAccount with the permissions that the
 			settings need. On the hub, create a Secret with a kubeconfig for that account, and the WorkerCluster with its
-			settings. Then wait until it is Ready.
+			settings. Then wait until the WorkerCluster is Ready.
 
-			It can be run again: it changes only what differs, and keeps the settings that aren't given, except --server.
-			You need an admin's permissions in both clusters; the hub gets none of yours.`),
+			You can run register again. It changes only what differs. It keeps the settings that you don't give, except
+			--server. You need an admin's permissions in both clusters. The hub gets none of your permissions.`),
 		Example: templates.Examples(`
 			# The cluster of the context west-admin becomes the worker west
 			kubectl jobferry register west --worker-context west-admin
 
-			# The hub reaches it at another address; it has a label for selectors
+			# The hub reaches the worker at another address. The worker gets a label for cluster selectors
 			kubectl jobferry register west --worker-context west-admin --server https://10.1.0.5:6443 --labels region=eu
 
 			# A worker with Jobferry's own Job controller, to which ConfigMaps are copied
@@ -71,16 +71,16 @@ func newRegister(c *cli) *cobra.Command {
 func (f *registerFlags) add(cmd *cobra.Command) {
 	f.worker.add(cmd)
 	set := cmd.Flags()
-	set.StringVar(&f.server, "server", "", "Address of the worker's API server as the hub sees it (default: the context's)")
-	set.StringSliceVar(&f.carry, "carry", nil, "Kinds that are copied to the worker with Jobs: "+strings.Join(kindsToCarry, ", "))
-	set.BoolVar(&f.noNamespaces, "no-create-namespaces", false, "The hub doesn't create namespaces in the worker")
+	set.StringVar(&f.server, "server", "", "Address at which the hub reaches the worker's API server (default: the address of the context)")
+	set.StringSliceVar(&f.carry, "carry", nil, "Kinds that the manager copies to the worker along with Jobs: "+strings.Join(kindsToCarry, ", "))
+	set.BoolVar(&f.noNamespaces, "no-create-namespaces", false, "Don't let the manager create namespaces in the worker")
 	set.StringVar(&f.jobController, "job-controller", "", "Controller that runs the Jobs in the worker: BuiltIn (default) or Embedded")
-	set.StringVar(&f.capacity, "capacity", "", "How free capacity is counted: Nodes (default), or Unlimited for workers that add nodes on demand")
-	set.StringSliceVar(&f.podAccess, "pod-access", podAccesses, "What users can do, through the hub, with the Pods of their Jobs: logs, exec, or none")
+	set.StringVar(&f.capacity, "capacity", "", "How the manager counts free capacity: Nodes (default), or Unlimited for workers that add nodes on demand")
+	set.StringSliceVar(&f.podAccess, "pod-access", podAccesses, "What users can do through the hub with the Pods of their Jobs: logs, exec, or none")
 	set.StringToStringVar(&f.labels, "labels", nil, "Labels of the WorkerCluster, for the cluster selectors of Jobs")
 	set.DurationVar(&f.tokenDuration, "token-duration", 0, "Use a token that expires after this duration, bound to a Secret in the worker (default: a token that doesn't expire)")
 	set.BoolVar(&f.wait, "wait", true, "Wait until the WorkerCluster is Ready")
-	set.DurationVar(&f.timeout, "timeout", time.Minute, "How long to wait")
+	set.DurationVar(&f.timeout, "timeout", time.Minute, "How long to wait until the WorkerCluster is Ready")
 	f.dryRun.add(cmd)
 }
 

@@ -30,8 +30,8 @@ func newRotate(c *cli) *cobra.Command {
 		Use:   "rotate NAME --worker-context CONTEXT",
 		Short: "Give the hub a new token for a worker, and revoke the old one",
 		Long: templates.LongDesc(`
-			Create a new token in the worker, put it into the hub's Secret, wait until the hub uses it, and only then revoke
-			the old one. Jobs continue meanwhile. If it is interrupted, both tokens work, and it can be run again.`),
+			Create a new token in the worker, and put it into the hub's Secret. When the hub uses the new token, revoke the
+			old one. Jobs continue meanwhile. If rotate is interrupted, both tokens are valid, and you can run it again.`),
 		Example: templates.Examples(`
 			kubectl jobferry rotate west --worker-context west-admin
 
@@ -44,7 +44,7 @@ func newRotate(c *cli) *cobra.Command {
 		},
 	}
 	f.worker.add(cmd)
-	cmd.Flags().DurationVar(&f.duration, "token-duration", 0, "Use a token that expires after this duration (default: as the old one)")
+	cmd.Flags().DurationVar(&f.duration, "token-duration", 0, "Use a token that expires after this duration (default: the duration of the old token)")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", time.Minute, "How long to wait for the hub to use the new token")
 	return cmd
 }

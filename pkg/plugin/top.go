@@ -20,8 +20,9 @@ func newTop(c *cli) *cobra.Command {
 		Use:   "top",
 		Short: "Show the use of the workers, and the progress of unfinished Jobs",
 		Long: templates.LongDesc(`
-			Show the use of the workers (requested of allocatable), and the progress of the unfinished Jobs of the namespace.
-			RATE is the average of Pods that succeeded since the Job started; ETA is the time that the rest takes at that rate.`),
+			Show how much of each worker's allocatable resources Pods request, and the progress of the unfinished Jobs of
+			the namespace. RATE is how many Pods have succeeded per second, minute or hour, on average since the Job started.
+			ETA is the time that the remaining Pods take at that rate.`),
 		Example: templates.Examples(`
 			# Workers, and the Jobs of this namespace
 			kubectl jobferry top

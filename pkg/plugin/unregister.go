@@ -37,13 +37,14 @@ func newUnregister(c *cli) *cobra.Command {
 	f := &unregisterFlags{}
 	cmd := &cobra.Command{
 		Use:   "unregister NAME [--worker-context CONTEXT]",
-		Short: "Remove a worker from the hub, as the reverse of register",
+		Short: "Remove a worker from the hub. This is the reverse of register",
 		Long: templates.LongDesc(`
-			Remove a worker from the hub. Its unfinished Jobs finish first (Wait), are moved to other workers with their
-			progress (Move), or are moved while their mirrors are left in the worker, where they may continue (Orphan).
+			Remove a worker from the hub. The policy decides what happens to its unfinished Jobs. Wait: the Jobs finish
+			first. Move: the Jobs move to other workers, with their progress. Orphan: the Jobs move, too, but their mirrors
+			(the Jobs in the worker) stay there, and may continue.
 
-			Only when the hub has removed it, delete the ServiceAccount, its token and its roles from the worker, if you name
-			its context. If it is interrupted, it can be run again.`),
+			If you name the worker's context, unregister also deletes the ServiceAccount, its token and its roles from the
+			worker, but only after the hub has removed the worker. If unregister is interrupted, you can run it again.`),
 		Example: templates.Examples(`
 			# After its Jobs have finished
 			kubectl jobferry unregister west --worker-context west-admin
@@ -62,7 +63,7 @@ func newUnregister(c *cli) *cobra.Command {
 	f.worker.add(cmd)
 	cmd.Flags().StringVar(&f.policy, "policy", "", "What happens to unfinished Jobs: Wait, Move or Orphan (default: the WorkerCluster's removalPolicy)")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "Don't ask for confirmation")
-	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "How long to wait for the hub to remove it (default: without limit)")
+	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "How long to wait for the hub to remove the worker (default: without limit)")
 	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions(removalPolicies, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	return cmd
 }

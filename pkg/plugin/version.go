@@ -26,7 +26,7 @@ func newVersion(c *cli) *cobra.Command {
 			return c.hubVersion()
 		},
 	}
-	cmd.Flags().BoolVar(&clientOnly, "client", false, "Don't ask the hub")
+	cmd.Flags().BoolVar(&clientOnly, "client", false, "Print only the version of the plugin")
 	return cmd
 }
 

@@ -24,7 +24,7 @@ type workerFlags struct {
 func (w *workerFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&w.context, "worker-context", "", "Context of the worker, with an admin's permissions there")
 	cmd.Flags().StringVar(&w.kubeconfig, "worker-kubeconfig", "",
-		"Kubeconfig file that has that context (default: kubectl's; with it, --worker-context defaults to the file's current context)")
+		"Kubeconfig file with the worker's context (default: kubectl's). With this flag, --worker-context defaults to the file's current context")
 	_ = cmd.RegisterFlagCompletionFunc("worker-context", w.completeContexts) // the flag is there
 }
 
