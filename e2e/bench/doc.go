@@ -7,7 +7,7 @@
 //	          ├─ singles    one Job at a time: create -> mirror
 //	          ├─ flood      N Jobs at once: all Complete, lag, CPU
 //	          ├─ quiet      nobody does anything: what does the manager ask for?
-//	          └─ removal    the N Jobs are deleted: all let go
+//	          └─ removal    the N Jobs are deleted: all are gone
 //	          │
 //	          ▼
 //	package measure (times, usage)   package audit (requests)  ──▶  report.Result ──▶ Markdown, JSON

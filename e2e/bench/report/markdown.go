@@ -59,7 +59,7 @@ func (p *page) figures(r *Result) {
 	p.row("manager: CPU until all Complete", seconds(typical.ManagerCPU), "", "32 to 53 s")
 	p.row("manager: peak memory", megabytes(float64(r.PeakMemory)), "", "128 to 148 MB")
 	p.row("all clusters: CPU until all Complete", seconds(typical.Flood.CPU()), floor(func(b *Burst) string { return seconds(b.CPU()) }), "")
-	p.row("deleted, until the hub has let all go", seconds(typical.Removal), "", "")
+	p.row("deleted, until all are gone from the hub", seconds(typical.Removal), "", "")
 	p.line("")
 }
 
@@ -111,7 +111,7 @@ func quantiles(q measure.Quantiles) string {
 }
 
 func (p *page) requests(r *Result) {
-	p.line("Requests of the manager for those Jobs, from their creation until they were let go:\n")
+	p.line("Requests of the manager for those Jobs, from their creation until they were deleted:\n")
 	p.table("request", "cluster", "per Job", "in all", "answered by an error")
 	for _, c := range r.Requests {
 		p.row(c.Verb+" "+c.Resource, c.Cluster, decimals(2)(float64(c.Requests)/float64(r.Submitted())), fmt.Sprint(c.Requests), fmt.Sprint(c.Failed))

@@ -32,7 +32,7 @@ var hub = []Row{
 	{Part: Manager, Namespace: Home, Resource: "secrets", Verbs: []string{"list", "watch"},
 		Why: "the registrations: kubeconfigs of the workers. No other namespace's Secrets can be read"},
 	{Part: Manager, Namespace: Home, Resource: "secrets", Verbs: []string{"get", "patch"},
-		Why: "the finalizer on registrations, which keeps the credentials until the worker is let go"},
+		Why: "the finalizer on registrations, which keeps the credentials until the worker is removed"},
 	{Part: Manager, Namespace: Home, Group: "coordination.k8s.io", Resource: "leases", Verbs: []string{"create"},
 		Why: "leader election: the Lease, at the first start"},
 	{Part: Manager, Namespace: Home, Group: "coordination.k8s.io", Resource: "leases", Names: []string{"jobferry-manager"}, Verbs: []string{"get", "update"},
@@ -56,7 +56,7 @@ func carried(resource string) Row {
 // anyway; a replica that serves needs it all the same, so it's listed in full.
 var subresources = []Row{
 	{Part: Subresources, Group: "batch", Resource: "jobs", Verbs: []string{"get"}, Why: "the Job that is asked about"},
-	{Part: Subresources, Group: "jobferry.dev", Resource: "workerclusters", Verbs: []string{"get"}, Why: "its worker, and whether that's in touch"},
+	{Part: Subresources, Group: "jobferry.dev", Resource: "workerclusters", Verbs: []string{"get"}, Why: "its worker, and whether that's connected"},
 	{Part: Subresources, Resource: "namespaces", Names: []string{"kube-system"}, Verbs: []string{"get"},
 		Why: "its UID is the id of this hub in the workers"},
 	{Part: Subresources, Group: "authorization.k8s.io", Resource: "subjectaccessreviews", Verbs: []string{"create"},
@@ -103,7 +103,7 @@ var kueue = []Row{
 	{Part: Kueue, Group: "kueue.x-k8s.io", Resource: "admissionchecks/status", Verbs: []string{"patch"},
 		Why: "whether the check is active", Unseen: withKueue},
 	{Part: Kueue, Group: "kueue.x-k8s.io", Resource: "multikueueclusters/status", Verbs: []string{"patch"},
-		Why: "whether the worker is in touch", Unseen: withKueue},
+		Why: "whether the worker is connected", Unseen: withKueue},
 	{Part: Kueue, Namespace: Home, Resource: "secrets", Verbs: []string{"get", "create", "update"},
 		Why: "the registration of a worker that's registered with Kueue", Unseen: withKueue},
 }

@@ -16,7 +16,7 @@ var worker = []Row{
 	{Part: Worker, Group: "batch", Resource: "jobs/status", Verbs: []string{"update"},
 		Why: "the Job's progress"},
 	{Part: Worker, Group: "batch", Resource: "jobs/finalizers", Verbs: []string{"update"},
-		Why: "Pods keep their Job from being deleted before them; who makes such a reference needs this",
+		Why: "Pods keep their Job from being deleted before them; whoever writes such a reference needs this",
 		Unseen: map[string]string{"update": "no request of its own: admission (OwnerReferencesPermissionEnforcement) asks for " +
 			"the right when a Pod is created"}},
 	{Part: Worker, Resource: "pods", Verbs: []string{"list", "watch", "create", "delete"},
@@ -33,7 +33,7 @@ var worker = []Row{
 	{Part: Worker, Namespace: Home, Group: "coordination.k8s.io", Resource: "leases", Names: []string{"jobferry-worker"}, Verbs: []string{"get", "update"},
 		Why: "leader election: one controller works at a time"},
 	{Part: Worker, Namespace: Home, Group: "coordination.k8s.io", Resource: "leases", Verbs: []string{"list", "watch"},
-		Why: "the fence: which hubs there are, and whether they're in touch"},
+		Why: "the fence: which hubs there are, and whether they're connected"},
 	{Part: Worker, Namespace: Home, Group: "coordination.k8s.io", Resource: "leases", Verbs: []string{"patch"},
 		Why: "the fence: tells a hub after how long its Jobs are stopped", Unseen: map[string]string{"patch": fenced}},
 	{Part: Worker, Group: "batch", Resource: "jobs", Verbs: []string{"patch"},

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// JobController says who runs the mirrored Jobs in a worker.
+// JobController is the Job controller that runs the mirrors in a worker.
 //
 // +kubebuilder:validation:Enum=BuiltIn;Embedded
 type JobController string
@@ -19,7 +19,7 @@ const (
 	JobControllerEmbedded JobController = "Embedded"
 )
 
-// CapacityMode says how placement knows what fits in a worker.
+// CapacityMode says how the manager finds out what fits in a worker.
 //
 // +kubebuilder:validation:Enum=Nodes;Unlimited
 type CapacityMode string
@@ -39,12 +39,12 @@ const (
 type RemovalPolicy string
 
 const (
-	// RemovalWait places nothing more on the worker, and lets it go when its last Job has finished.
+	// RemovalWait places nothing more on the worker, and removes it when its last Job has finished.
 	RemovalWait RemovalPolicy = "Wait"
 	// RemovalMove ends the worker's unfinished Jobs, and places them on other workers.
 	RemovalMove RemovalPolicy = "Move"
-	// RemovalOrphan leaves the mirrors in the worker as they are, without the hub's label, and lets
-	// the worker go at once. Their hub Jobs are placed on other workers.
+	// RemovalOrphan leaves the mirrors in the worker as they are, without the hub's label, and
+	// removes the worker at once. Their hub Jobs are placed on other workers.
 	RemovalOrphan RemovalPolicy = "Orphan"
 )
 
@@ -59,29 +59,29 @@ type WorkerClusterSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="kubeconfigSecret is immutable: register the other cluster under its own name"
 	KubeconfigSecret string `json:"kubeconfigSecret"`
 
-	// jobController says who runs the mirrored Jobs in this worker. It counts for mirrors created
-	// from now on.
+	// jobController is the Job controller that runs the mirrors in this worker. A change applies to
+	// mirrors created from then on.
 	//
 	// +optional
 	// +kubebuilder:default=BuiltIn
 	JobController JobController `json:"jobController,omitempty"`
 
-	// cordoned keeps new Jobs away from this worker. Jobs placed here go on.
+	// cordoned keeps new Jobs away from this worker. Jobs that are placed here continue.
 	//
 	// +optional
 	Cordoned bool `json:"cordoned,omitempty"`
 
 	// drain moves the unfinished Jobs placed here to other workers, with the progress that they
-	// have made, and keeps new ones away. The copy here has stopped before the Job starts
-	// elsewhere. A Job that fits nowhere else goes on here, and is tried again when a worker has
-	// more room. status.jobs tells how many are left.
+	// have made, and keeps new ones away. The mirror here has stopped before the Job starts
+	// elsewhere. A Job that fits nowhere else continues here, and is tried again when a worker has
+	// more free capacity. status.jobs is the number of Jobs that are left.
 	//
 	// +optional
 	Drain bool `json:"drain,omitempty"`
 
-	// workerLostTimeout is how long this worker may be not Ready before its Jobs go on elsewhere; a
-	// Job's annotation jobferry.dev/on-cluster-lost says how. Not set: the manager's flag
-	// --worker-lost-timeout, 15m by default. At least 1s.
+	// workerLostTimeout is how long this worker may be not Ready before its Jobs continue
+	// elsewhere; a Job's annotation jobferry.dev/on-cluster-lost says how. Not set: the manager's
+	// flag --worker-lost-timeout, 15m by default. At least 1s.
 	//
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="workerLostTimeout must be at least 1s"
@@ -96,7 +96,7 @@ type WorkerClusterSpec struct {
 	// +kubebuilder:validation:Maximum=1000
 	Weight int32 `json:"weight,omitempty"`
 
-	// capacity says how placement knows what fits here.
+	// capacity says how the manager finds out what fits here.
 	//
 	// +optional
 	// +kubebuilder:default=Nodes
@@ -146,11 +146,11 @@ const (
 	ConditionReady = "Ready"
 	// ConditionSchedulable: new Jobs may be placed on the worker.
 	ConditionSchedulable = "Schedulable"
-	// ConditionLost: the worker has not been Ready for workerLostTimeout, and its Jobs go on
-	// elsewhere. Unknown: so it would be, but no worker is Ready, and the hub suspects itself.
+	// ConditionLost: the worker has not been Ready for workerLostTimeout, and its Jobs continue
+	// elsewhere. Unknown: it would be lost, but no worker is Ready, and the hub suspects itself.
 	ConditionLost = "Lost"
 	// ConditionFenced: if the worker is cut off, its embedded Job controller stops this hub's Jobs
-	// before they go on elsewhere. Unknown: it hasn't answered.
+	// before they continue elsewhere. Unknown: it hasn't answered.
 	ConditionFenced = "Fenced"
 )
 
@@ -204,7 +204,7 @@ const (
 	// ReasonFenceKept: Fenced=True.
 	ReasonFenceKept = "LeaseKept"
 	// ReasonNoFence: Fenced=False: there is no Lease in this worker, as its Jobs are run by its
-	// built-in Job controller, or as it has been let go.
+	// built-in Job controller, or as it was removed.
 	ReasonNoFence = "NoFence"
 	// ReasonFenceTooLate: Fenced=False: the fence closes after the Jobs have moved.
 	ReasonFenceTooLate = "FenceTooLate"

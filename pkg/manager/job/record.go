@@ -16,7 +16,7 @@ import (
 // record is all that the manager remembers of one hub Job between two reconciles, and of its
 // mirrors. The lock of its store guards it: see update and read. It may be lost, as it is when the
 // manager restarts: then timeouts begin again, and writes that were refused are tried again. Only an
-// orphaning deletion that has to wait for a worker is told by nothing else.
+// orphaning deletion that has to wait for a worker shows in no object.
 type record struct {
 	store *store
 	key   types.NamespacedName
@@ -47,7 +47,7 @@ type memory struct {
 	passedOver map[string]obstacle
 	// reservedIn is the worker that holds capacity for the Job.
 	reservedIn string
-	// placement is what Kueue is told of the placement; nil: nothing yet.
+	// placement is the result that Kueue reads; nil: nothing yet.
 	placement *kueue.PlacementResult
 	// reported is what was reported about the Job.
 	reported reported
@@ -209,7 +209,7 @@ func (s *store) observe(job *batchv1.Job, now time.Time) (echo bool, changed []s
 }
 
 // wrote takes over a hub Job as the hub answered a write, and returns the workers whose Jobs have
-// changed. An answer that is the last there is of a Job is not kept: the watch may have told of its
+// changed. An answer that is the last there is of a Job is not kept: the watch may have reported its
 // end before.
 func (r *record) wrote(job *batchv1.Job, now time.Time) (changed []string) {
 	r.store.mu.Lock()
