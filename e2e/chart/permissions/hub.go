@@ -24,7 +24,7 @@ var hub = []Row{
 	{Part: Manager, Group: "jobferry.dev", Resource: "workerclusters", Verbs: []string{"list", "watch"},
 		Why: "the workers and their settings"},
 	{Part: Manager, Group: "jobferry.dev", Resource: "workerclusters", Verbs: []string{"create", "delete"},
-		Why: "one is made for each registration, and goes with it"},
+		Why: "the manager creates one for each registration, and deletes it with the registration"},
 	{Part: Manager, Group: "jobferry.dev", Resource: "workerclusters/status", Verbs: []string{"patch"},
 		Why: "what it finds in the workers"},
 	{Part: Manager, Group: "events.k8s.io", Resource: "events", Verbs: []string{"create", "patch"},
@@ -92,7 +92,7 @@ const onlyKueue = "only on a hub with Kueue: e2e/kueue runs with these rights al
 // kueue are what Kueue's AdmissionChecks take.
 var kueue = []Row{
 	{Part: Kueue, Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions", Verbs: []string{"list", "watch"},
-		Why: "whether Kueue is there, which may come and go"},
+		Why: "whether Kueue is installed"},
 	queued("workloads", "which Job waits for its check, and what quota gave it"),
 	queued("admissionchecks", "the checks of controller jobferry.dev/dispatcher"),
 	queued("multikueueconfigs", "which workers a check allows"),

@@ -25,7 +25,7 @@ var worker = []Row{
 		Why:    "before it gives up a Pod that isn't needed any more, it looks whether it has succeeded meanwhile",
 		Unseen: map[string]string{"get": "only for surplus Pods, and when the cache is behind"}},
 	{Part: Worker, Resource: "pods", Verbs: []string{"patch"},
-		Why: "its finalizer, by which no Pod is counted twice or lost"},
+		Why: "its finalizer, so that it counts each Pod exactly once"},
 	{Part: Worker, Resource: "events", Verbs: []string{"create", "patch"},
 		Why: "what happens to Jobs; leader election", Unseen: map[string]string{"patch": repeated}},
 	{Part: Worker, Namespace: Home, Group: "coordination.k8s.io", Resource: "leases", Verbs: []string{"create"},
