@@ -166,6 +166,35 @@ func TestHubDoesNotAnswer(t *testing.T) {
 	if tries < 10 || tries > 15 {
 		t.Errorf("%d tries in a minute", tries)
 	}
+	if freed := w.worker("a").freed; freed < tries {
+		t.Errorf("what was reserved came free %d times, want %d", freed, tries)
+	}
+}
+
+// A worker that was just reconnected may have a mirror that its cache doesn't show: it is read before
+// the Job starts elsewhere.
+func TestFormerMirrorIsRead(t *testing.T) {
+	w := newWorld(t)
+	runs(w)
+	w.refuses = func(sent write) error {
+		if sent.server == "b" {
+			return apierrors.NewTimeoutError("slow", 1)
+		}
+		return nil
+	}
+	w.worker("a").isLost()
+	w.refuses = nil
+	w.worker("a").seen, w.worker("a").since = jobs{}, time.Time{}
+	w.triggers.Enqueue(jobKey)
+	line := len(w.log)
+	w.reconcile()
+	if got := w.since(line); !slices.Equal(got, []string{"a: patch suspend=true", "event: Moving"}) {
+		w.fail("then: %q", got)
+	}
+	w.step(time.Minute)
+	if !w.running("b") {
+		w.fail("ends as:\n%s", w.state())
+	}
 }
 
 // Whether a Job that waits fits by now is a question: it frees no capacity, and enqueues nobody.
