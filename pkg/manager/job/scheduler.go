@@ -25,9 +25,10 @@ type scheduler struct {
 	// admission is what Kueue decides about a Job.
 	admission func(context.Context, *batchv1.Job) dispatch.Admission
 
-	mu sync.Mutex
-	// filled are the ledgers that have the reservations of the Jobs placed before.
-	filled map[string]*capacity.Ledger
+	// filled are the ledgers, by worker, that have the reservations of the Jobs placed before.
+	filled sync.Map
+
+	mu sync.Mutex // held while a worker is chosen, or a ledger is filled
 }
 
 // choose finds a worker for a Job, and reserves capacity for it there before the next Job is looked
@@ -69,18 +70,23 @@ func (s *scheduler) release(worker string, key types.NamespacedName) {
 
 // fill makes the reservations of the Jobs that are placed on a worker, when its ledger is new.
 func (s *scheduler) fill(ctx context.Context, name string) {
-	if w, ok := s.workers.get(name); ok {
+	if w, ok := s.workers.get(name); ok && !s.isFilled(w) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.fillLocked(ctx, w)
 	}
 }
 
+func (s *scheduler) isFilled(w worker) bool {
+	ledger, _ := s.filled.Load(w.Name())
+	return ledger == w.Ledger()
+}
+
 func (s *scheduler) fillLocked(ctx context.Context, w worker) {
-	if s.filled[w.Name()] == w.Ledger() {
+	if s.isFilled(w) {
 		return
 	}
-	s.filled[w.Name()] = w.Ledger()
+	defer s.filled.Store(w.Name(), w.Ledger())
 	for _, key := range s.store.on(w.Name()) {
 		job := s.job(ctx, key)
 		if job == nil || mirror.Finished(job) {
@@ -94,11 +100,7 @@ func (s *scheduler) fillLocked(ctx context.Context, w worker) {
 }
 
 // forget drops a worker that was removed.
-func (s *scheduler) forget(worker string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.filled, worker)
-}
+func (s *scheduler) forget(worker string) { s.filled.Delete(worker) }
 
 func reserve(w worker, job *batchv1.Job) {
 	w.Ledger().Reserve(keyOf(job), capacity.ShapeOf(&job.Spec.Template), placement.PodsWanted(job))

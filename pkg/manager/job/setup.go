@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
@@ -68,7 +67,6 @@ func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *tri
 	}
 	r.scheduler = &scheduler{
 		workers: workers, store: r.store, job: r.gatherer.cachedJob, admission: queues.Admission,
-		filled: map[string]*capacity.Ledger{},
 	}
 	return t
 }

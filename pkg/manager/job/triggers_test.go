@@ -227,7 +227,7 @@ func TestRemovedWorkerIsForgotten(t *testing.T) {
 	runs(w)
 	w.worker("a").isGone()
 	w.run()
-	if _, filled := w.scheduler.filled["a"]; filled {
+	if _, filled := w.scheduler.filled.Load("a"); filled {
 		t.Error("its ledger is remembered")
 	}
 	if m, ok := w.store.open(jobKey).read(w.clock.Now()).mirrors["a"]; ok {
