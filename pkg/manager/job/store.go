@@ -111,7 +111,7 @@ func (s *store) indexLocked(r *record, job *batchv1.Job) (changed []string) {
 	}
 	s.onWorker[next.worker][r.key] = struct{}{}
 	s.counts[next]++
-	return slices.DeleteFunc([]string{before, next.worker}, func(w string) bool { return w == "" })
+	return slices.Compact(slices.DeleteFunc([]string{before, next.worker}, func(w string) bool { return w == "" }))
 }
 
 func (s *store) unindexLocked(r *record) (worker string) {
