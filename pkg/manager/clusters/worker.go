@@ -152,7 +152,7 @@ func (w *Worker) requestProbe() {
 func (w *Worker) configure(settings Settings, next *target) (changed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	same := w.current.Settings.equal(settings)
+	same := w.current.equal(settings)
 	w.current.Settings = settings
 	if !w.target.equal(next) {
 		same = false

@@ -101,8 +101,16 @@ var workerSituations = []struct {
 // for a Job that is placed, the table of its situation in the assigned worker.
 func Decide(s *Snapshot) Plan {
 	plan := decide(s)
+	if waitsForOthers(plan.Situation) && plan.After == 0 && !plan.AwaitsCapacity {
+		plan.After = s.Timing.Recheck // a worker that is removed sends no event of its mirror
+	}
 	plan.Reserve = s.reservation()
 	return plan
+}
+
+// waitsForOthers reports whether a situation ends by an event of another worker than the assigned.
+func waitsForOthers(name Situation) bool {
+	return name == Handover || name == StaleMirror || name == Deleting
 }
 
 func decide(s *Snapshot) Plan {
@@ -129,7 +137,7 @@ func isAbsent(s *Snapshot) bool { return s.Job == nil || !mirror.Managed(s.Job) 
 // the Job runs, or will as soon as its queue knows its placement. A suspended mirror for whose Pods
 // there is no free capacity holds none.
 func (s *Snapshot) reservation() string {
-	if isAbsent(s) || s.Assigned == nil || mirror.Finished(s.Job) || !s.Admission.WantsCapacity(s.Job) {
+	if isAbsent(s) || s.Assigned == nil || !s.Assigned.Registered || mirror.Finished(s.Job) || !s.Admission.WantsCapacity(s.Job) {
 		return ""
 	}
 	if m := s.Assigned.Mirror; !s.Assigned.Fits && (m == nil || mirror.Suspended(m)) {

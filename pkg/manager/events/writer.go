@@ -21,7 +21,7 @@ const (
 	// maxEventsWaiting bounds the memory when the hub is slow; further events are dropped.
 	maxEventsWaiting = 20000
 	// eventTimeout is for one write.
-	eventTimeout = 30 * time.Second
+	eventTimeout = 10 * time.Second
 	// lastEvents is how long events are still written when the manager stops. The next leader takes
 	// over no sooner, and doesn't know which events weren't written.
 	lastEvents = 2 * time.Second

@@ -41,7 +41,9 @@ func (r *result) add(other result) {
 
 // apply carries a plan out, and makes its reports. Events follow only writes that succeeded.
 func (r *Reconciler) apply(ctx context.Context, t *turn, plan dispatch.Plan) (result, error) {
-	r.remember(t, plan)
+	if !r.remember(t, plan) {
+		return result{changed: true, void: true}, nil
+	}
 	var all result
 	for _, action := range plan.Actions {
 		done, err := r.act(ctx, t, action)
@@ -113,15 +115,19 @@ func (r *Reconciler) actIn(ctx context.Context, t *turn, w worker, action dispat
 }
 
 // remember takes over what a plan says of the Job beside its actions: that it waits for capacity,
-// where capacity is reserved for it, and since when its mirror waits for a Pod.
-func (r *Reconciler) remember(t *turn, plan dispatch.Plan) {
+// where capacity is reserved for it, and since when its mirror waits for a Pod. False: another Job
+// took the capacity since the plan was made.
+func (r *Reconciler) remember(t *turn, plan dispatch.Plan) bool {
 	if plan.AwaitsCapacity {
 		t.record.await(true)
 	}
 	if t.Job == nil {
-		return
+		return true
 	}
-	r.scheduler.reserve(t.record, t.Admission.AsResumed(t.Job), plan.Reserve)
+	resumes := t.Assigned != nil && t.MayResumeIn(t.Assigned)
+	if !r.scheduler.reserve(t.record, t.Admission.AsResumed(t.Job), plan.Reserve, resumes) {
+		return false
+	}
 	if plan.Reserve != "" && t.Admission.Allows(plan.Reserve) {
 		r.placementIs(t, kueue.PlacementResult{ReservedAt: t.Admission.ReservedAt, Worker: plan.Reserve})
 	}
@@ -135,6 +141,7 @@ func (r *Reconciler) remember(t *turn, plan dispatch.Plan) {
 			}
 		})
 	}
+	return true
 }
 
 // placementIs tells Kueue of the placement of a Job that it has reserved quota for.

@@ -187,7 +187,9 @@ func TestFormerMirrorIsRead(t *testing.T) {
 	w.worker("a").seen, w.worker("a").since = jobs{}, time.Time{}
 	w.triggers.Enqueue(jobKey)
 	line := len(w.log)
-	w.reconcile()
+	if _, err := w.reconcile(); err != nil {
+		w.fail("the reconcile: %v", err)
+	}
 	if got := w.since(line); !slices.Equal(got, []string{"a: patch suspend=true", "event: Moving"}) {
 		w.fail("then: %q", got)
 	}

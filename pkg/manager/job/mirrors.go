@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"errors"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -136,7 +137,7 @@ func (r *Reconciler) patchMirror(ctx context.Context, t *turn, w worker, a dispa
 	var unmet []mirror.Note
 	switch {
 	case apierrors.IsInvalid(err) || apierrors.IsForbidden(err):
-		unmet = []mirror.Note{{Field: "spec", Message: "refused: " + err.Error()}}
+		unmet = []mirror.Note{{Field: "spec", Message: "refused: " + errors.Unwrap(err).Error()}}
 	case err != nil:
 		return result{}, err
 	default:

@@ -39,7 +39,7 @@ func (r *Reconciler) place(ctx context.Context, t *turn, a dispatch.Place) (resu
 		return result{}, err
 	}
 	t.record.await(false)
-	r.scheduler.reserve(t.record, request.Job, decision.Cluster)
+	r.scheduler.reserve(t.record, request.Job, decision.Cluster, false)
 	done := r.tell(ctx, t, r.placed(t, a, job, decision.Cluster))
 	done.changed = true
 	return done, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/wake"
 )
 
 const (
@@ -78,7 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		if err != nil {
 			return r.afterError(ctx, t, err)
 		}
-		if !result.changed || !plan.Again {
+		if !result.changed || !plan.Again && !result.void {
 			return r.finish(t, plan, result), nil
 		}
 	}
@@ -90,7 +91,12 @@ func (r *Reconciler) look(ctx context.Context, key types.NamespacedName) *turn {
 	now, rec := r.clock.Now(), r.store.open(key)
 	k := rec.read(now)
 	r.scheduler.fill(ctx, rec.placedOn())
-	return &turn{Snapshot: r.gatherer.gather(ctx, key, k, now), record: rec, known: k}
+	t := &turn{Snapshot: r.gatherer.gather(ctx, key, k, now), record: rec, known: k}
+	if uid := rec.indexedUID(); t.Job != nil && uid != "" && uid != t.Job.UID {
+		r.forget(key, uid) // the event of its deletion is late; the cache has the next Job of the name
+		return r.look(ctx, key)
+	}
+	return t
 }
 
 // finish ends a reconcile after which nothing is left to do but to wait.
@@ -103,16 +109,22 @@ func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Res
 		if !plan.Behind {
 			m.mirrorChanged = time.Time{}
 		}
+		if t.Job != t.known.hub.job && m.hub == t.known.hub {
+			m.hub = ownWrite{} // the event came before the answer: no other will drop it
+		}
 	})
 	if t.Job == nil || mirror.Finished(t.Job) {
 		r.copier.Tracker.Forget(t.Key)
 	}
-	if t.Job == nil && len(t.Others) == 0 {
+	if t.Job == nil {
+		r.scheduler.releaseAll(t.Key) // also what a reconcile reserved while its Job was forgotten
+	}
+	if (t.Job == nil || !mirror.Managed(t.Job)) && len(t.Others) == 0 {
 		r.store.forget(t.Key, "")
 	}
 	after := plan.After
-	if after == 0 && t.known.awaitsMirror() {
-		after = ownWriteExpires // a mirror that the cache never shows may be gone without an event
+	if t.known.awaitsMirror(t.Now) { // a mirror that the cache never shows may be gone without an event
+		after = wake.Soonest(after, ownWriteExpires)
 	}
 	return ctrl.Result{RequeueAfter: after}
 }
@@ -145,8 +157,8 @@ func hubBackoff(t *turn) (wait time.Duration) {
 }
 
 // forget drops what is remembered of a hub Job that is gone.
-func (r *Reconciler) forget(job *batchv1.Job) {
-	rec := r.store.forget(keyOf(job), job.UID)
+func (r *Reconciler) forget(key types.NamespacedName, uid types.UID) {
+	rec := r.store.forget(key, uid)
 	if rec == nil {
 		return
 	}

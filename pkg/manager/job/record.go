@@ -30,8 +30,7 @@ type record struct {
 type memory struct {
 	// firstSeen is when this process first saw the hub Job.
 	firstSeen time.Time
-	// hub is the last write to the hub Job, and answered when the hub last answered one, or a live
-	// read.
+	// hub is the last write to the hub Job, and answered when the hub last answered one.
 	hub      ownWrite
 	answered time.Time
 	// statusWritten is when the hub Job's status was last written.
@@ -134,9 +133,9 @@ type known struct {
 }
 
 // awaitsMirror reports whether a worker's cache doesn't show a mirror yet as this process wrote it.
-func (k *known) awaitsMirror() bool {
+func (k *known) awaitsMirror(now time.Time) bool {
 	for _, m := range k.mirrors {
-		if m.write.job != nil {
+		if m.write.job != nil && now.Sub(m.write.at) <= ownWriteExpires {
 			return true
 		}
 	}
@@ -252,9 +251,23 @@ func (m *memory) age(job *batchv1.Job, now time.Time) time.Duration {
 	return now.Sub(created)
 }
 
+// indexedUID is the hub Job that the record is about; empty: none was seen.
+func (r *record) indexedUID() types.UID {
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
+	return r.uid
+}
+
 // placedOn is the worker that the hub Job is placed on; empty: none.
 func (r *record) placedOn() string {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
 	return r.indexed.worker
+}
+
+// reservation is the worker that holds capacity for the Job; empty: none.
+func (r *record) reservation() string {
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
+	return r.reservedIn
 }

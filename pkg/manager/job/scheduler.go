@@ -50,15 +50,30 @@ func (s *scheduler) choose(ctx context.Context, request placement.Request) place
 }
 
 // reserve holds capacity for a Job's Pods in one worker, or none if the name is empty, and releases
-// what the Job held elsewhere.
-func (s *scheduler) reserve(rec *record, job *batchv1.Job, in string) {
-	var before string
-	rec.update(func(m *memory) { before, m.reservedIn = m.reservedIn, in })
+// what the Job held elsewhere. False: the Job is to be resumed there, and another one took the
+// capacity since it was found to fit.
+func (s *scheduler) reserve(rec *record, job *batchv1.Job, in string, resumes bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := rec.reservation()
+	w, ok := s.workers.get(in)
+	if ok && resumes && before != in && !fits(job, w) {
+		return false
+	}
 	if before != in {
+		rec.update(func(m *memory) { m.reservedIn = in })
 		s.release(before, rec.key)
 	}
-	if w, ok := s.workers.get(in); ok {
+	if ok {
 		reserve(w, job)
+	}
+	return true
+}
+
+// releaseAll releases what a Job that is gone holds in any worker.
+func (s *scheduler) releaseAll(key types.NamespacedName) {
+	for _, w := range s.workers.list() {
+		w.Ledger().Release(key)
 	}
 }
 

@@ -160,6 +160,19 @@ func (s *store) on(worker string) []types.NamespacedName {
 	return slices.Collect(maps.Keys(s.onWorker[worker]))
 }
 
+// mirroredIn returns the Jobs with a mirror that this process has written to in a worker.
+func (s *store) mirroredIn(worker string) []types.NamespacedName {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var keys []types.NamespacedName
+	for key, r := range s.records {
+		if r.mirrors[worker] != nil {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 // unfinished returns the number of Jobs placed on a worker that have not finished.
 func (s *store) unfinished(worker string) int {
 	s.mu.Lock()

@@ -81,6 +81,7 @@ func (t *triggers) MirrorChanged(worker string, key types.NamespacedName) {
 // WorkerChanged implements clusters.Listener.
 func (t *triggers) WorkerChanged(worker string) {
 	t.startup.workerChanged()
+	t.Enqueue(t.store.mirroredIn(worker)...)
 	if w, ok := t.workers.get(worker); ok {
 		for _, m := range w.Mirrors() {
 			t.Enqueue(keyOf(m))
@@ -139,7 +140,7 @@ func (t *triggers) jobSeen(job *batchv1.Job) {
 
 func (t *triggers) jobGone(job *batchv1.Job) {
 	if mirror.Managed(job) {
-		t.forget(job)
+		t.forget(keyOf(job), job.UID)
 		t.Enqueue(keyOf(job))
 	}
 }

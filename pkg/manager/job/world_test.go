@@ -174,7 +174,7 @@ func differences(server, cache jobs, each func(before, after *batchv1.Job)) {
 // run goes on until nothing is left to do at this time, for the manager and for the workers.
 func (w *world) run() {
 	w.Helper()
-	w.runUntil(func() bool { return false })
+	_, _ = w.runUntil(func() bool { return false })
 }
 
 // runUntil does the same, and returns early, with the answer of the last reconcile, when something
