@@ -45,7 +45,7 @@ func (h *hub) deleteJob(cluster string, key types.NamespacedName) {
 	h.check(h.Cluster(cluster).Client().BatchV1().Jobs(key.Namespace).Delete(h.Context(), key.Name, metav1.DeleteOptions{PropagationPolicy: &background}))
 }
 
-func TestALostWorkerIsLetGoOnlyAsAnOrphan(t *testing.T) {
+func TestALostWorkerIsRemovedOnlyAsAnOrphan(t *testing.T) {
 	h := newHub(t)
 	cluster := h.Cluster("w1")
 	h.register("lost", cluster.ProxyKubeconfigBytes())
@@ -56,7 +56,7 @@ func TestALostWorkerIsLetGoOnlyAsAnOrphan(t *testing.T) {
 	h.until("lost", ready(v1alpha1.ReasonUnreachable))
 	h.unregister("lost")
 	h.until("lost", func(wc *v1alpha1.WorkerCluster) bool {
-		return strings.Contains(message(wc, v1alpha1.ConditionSchedulable), "Orphan to let it go")
+		return strings.Contains(message(wc, v1alpha1.ConditionSchedulable), "Orphan to remove it")
 	})
 	h.edit("lost", func(s *v1alpha1.WorkerClusterSpec) { s.RemovalPolicy = v1alpha1.RemovalOrphan })
 	h.untilGone("lost")
@@ -67,7 +67,7 @@ func TestALostWorkerIsLetGoOnlyAsAnOrphan(t *testing.T) {
 
 // The hub still has a Job placed on a worker that is empty: with Orphan that doesn't hold it, and
 // what is left of the Secret in a cache doesn't bring it back.
-func TestAnOrphanIsLetGoForGood(t *testing.T) {
+func TestAnOrphanIsRemovedForGood(t *testing.T) {
 	h := newHub(t)
 	h.register("w1", h.Cluster("w1").KubeconfigBytes())
 	h.until("w1", ready(v1alpha1.ReasonConnected))
