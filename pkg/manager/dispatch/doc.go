@@ -25,7 +25,8 @@
 // # Pacing
 //
 // A status write that only reports progress waits for ProgressFloor, longer while many status writes
-// are in flight; see status.go. Two other ways were measured and dropped: a moving average of how
-// long writes take (the same figures, for 250 lines), and a fixed floor (a fifth more status writes
-// when 500 Jobs arrive at once). Events are not paced: the API server's priority and fairness is.
+// are in flight; see status.go. This replaces a moving average of how long writes take. Measured by
+// turns, three runs each of `make bench BENCH="-rounds 1 -floor=false"` with 500 Jobs: all Complete
+// after 22.0, 22.5 and 21.6 s, with the average after 25.1, 22.0 and 22.9 s; 6.05 to 6.10 requests
+// per Job, with the average 6.00 to 6.02.
 package dispatch
