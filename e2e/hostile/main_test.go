@@ -1,0 +1,21 @@
+package hostile_test
+
+import (
+	"testing"
+
+	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
+	"github.com/jobferry/jobferry/e2e/rig"
+	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+)
+
+// hostile is the worker of the adversary.
+const hostile = "hostile"
+
+func TestMain(m *testing.M) {
+	rigtest.Main(m,
+		rig.Options{Name: ferrytest.HubName, Audit: true},
+		rig.Options{Name: "w1", FaultProxy: true, Nodes: []rig.Nodes{{Count: 2}}},
+		rig.Options{Name: "w2", FaultProxy: true, Nodes: []rig.Nodes{{Count: 2}}},
+		rig.Options{Name: hostile, FaultProxy: true, Audit: true, Nodes: []rig.Nodes{{Count: 2}}},
+	)
+}
