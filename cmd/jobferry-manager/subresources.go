@@ -36,7 +36,7 @@ func (f *subresourcesFlags) add(set *pflag.FlagSet) {
 		"certificate of the aggregated API, such as one of cert-manager, in place of one that the manager issues; it's read again when it changes")
 	set.StringVar(&f.keyFile, "subresources-key-file", "", "private key of --subresources-cert-file")
 	set.IntVar(&f.StreamsPerUser, "subresources-streams-per-user", 50, "limit of logs and commands that a user has open at a time")
-	set.IntVar(&f.Streams, "subresources-streams", 1000, "limit of logs and commands that all users have open at a time")
+	set.IntVar(&f.Streams, "subresources-streams", 1000, "limit of logs and commands that all users have open at a time; no namespace gets more than a quarter of those that are free")
 }
 
 func (f *subresourcesFlags) setup(ctx context.Context, mgr ctrl.Manager, hub manager.Options) error {

@@ -2,12 +2,16 @@ package subresources
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"fmt"
+	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/cache"
 	"k8s.io/apiserver/pkg/authentication/user"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 )
@@ -18,22 +22,65 @@ type authorizer interface {
 	check(ctx context.Context, u user.Info, req *request) error
 }
 
-// accessReviewer asks the hub, for each request anew: a withdrawn role has effect at once.
+const (
+	// maxReviews is how many reviews are in flight. The users share them.
+	maxReviews = 50
+	// A denial is remembered for deniedFor: who asks again and again costs the hub nothing. What is
+	// allowed isn't remembered: a withdrawn role has effect at once.
+	deniedFor    = 5 * time.Second
+	maxDenials   = 1000
+	whatIsReview = "access reviews"
+)
+
+// accessReviewer asks the hub.
 type accessReviewer struct {
-	reviews authorizationclient.SubjectAccessReviewInterface
+	reviews  authorizationclient.SubjectAccessReviewInterface
+	inFlight *limiter
+	denied   *cache.LRUExpireCache // of errors, by reviewKey
 }
 
-func (r accessReviewer) check(ctx context.Context, u user.Info, req *request) error {
-	review, err := r.reviews.Create(ctx, reviewOf(u, req), metav1.CreateOptions{})
+func newAccessReviewer(reviews authorizationclient.SubjectAccessReviewInterface) *accessReviewer {
+	return &accessReviewer{
+		reviews: reviews, inFlight: newLimiter(whatIsReview, 0, maxReviews), denied: cache.NewLRUExpireCache(maxDenials),
+	}
+}
+
+func (r *accessReviewer) check(ctx context.Context, u user.Info, req *request) error {
+	review := reviewOf(u, req)
+	key, err := reviewKey(review)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	if denial, known := r.denied.Get(key); known {
+		return denial.(error) //nolint:forcetypeassert // nothing else is put there
+	}
+	release, err := r.inFlight.acquire(u.GetName(), fmt.Sprintf("user %q", u.GetName()))
+	if err != nil {
+		return err
+	}
+	defer release()
+	review, err = r.reviews.Create(ctx, review, metav1.CreateOptions{})
 	if err != nil {
 		return apierrors.NewInternalError(fmt.Errorf("the hub was asked whether this is allowed, and failed: %w", err))
 	}
 	if review.Status.Allowed && !review.Status.Denied {
 		return nil
 	}
+	denial := forbidden(u, req)
+	r.denied.Add(key, denial, deniedFor)
+	return denial
+}
+
+func forbidden(u user.Info, req *request) error {
 	jobs := schema.GroupResource{Group: Group, Resource: "jobs/" + req.sub.name}
 	return apierrors.NewForbidden(jobs, req.key.Name, fmt.Errorf("user %q may not %s it in namespace %q: a Role with verb %s on %s in API group %s is missing",
 		u.GetName(), req.sub.verb, req.key.Namespace, req.sub.verb, jobs.Resource, Group))
+}
+
+// reviewKey is of the same size however long the names are that a user has.
+func reviewKey(review *authorizationv1.SubjectAccessReview) ([sha256.Size]byte, error) {
+	content, err := json.Marshal(review.Spec)
+	return sha256.Sum256(content), err
 }
 
 func reviewOf(u user.Info, req *request) *authorizationv1.SubjectAccessReview {

@@ -4,8 +4,8 @@
 // worker.
 //
 //	user ─▶ hub API server ─▶ authenticate ─▶ authorize ─▶ limit ─▶ find ─▶ pods, log, events, mirror, exec
-//	        (its RBAC first)   front proxy's   SubjectAccess- per     │               │
-//	                           certificate     Review         user    ▼               ▼
+//	        (its RBAC first)   front proxy's   SubjectAccess- fair    │               │
+//	                           certificate     Review         shares  ▼               ▼
 //	                                                       hub Job, WorkerCluster,  link ─▶ worker's API server
 //	                                                       Secret, mirror           (the manager's credentials)
 //
@@ -29,10 +29,17 @@
 // the hub Job's UID (mirror.Owns), and a Pod has the mirror as its controller. Any other Pod is not
 // found.
 //
+// # Limits
+//
+// Places for requests and streams are shared per namespace (limiter), so that a tenant can't take
+// them all, by however many users. They are taken after the authorization: who has no right takes
+// no place.
+//
 // # Responses of a worker
 //
 // Objects are decoded and encoded again, and bounded in size. Only the headers pass that a protocol
-// needs, in either direction. Redirects aren't followed. A worker's refusal of the manager is never
+// needs, in either direction, and none of informational responses. Redirects aren't followed, and a
+// Retry-After isn't obeyed. A worker's refusal of the manager is never
 // shown as a refusal of the user. When a log breaks off (the worker's connection, a shutdown), the
 // client's connection breaks, too: it must not look like the log's end.
 //
@@ -49,9 +56,10 @@
 // The server is a mux with three filters, not k8s.io/apiserver's generic server, whose storage,
 // admission, OpenAPI builders and flow control these subresources don't need: the API takes 5 MB of
 // memory at rest. Authentication is k8s.io/apiserver's. The SubjectAccessReview isn't: the
-// library's authorizer compiles a CEL environment for match conditions, of which there are none,
-// and caches decisions. Without a cache a withdrawn role has effect at once, for one request to the
-// hub.
+// library's authorizer compiles a CEL environment for match conditions, of which there are none, and
+// caches what is allowed. Here a withdrawn role has effect at once, for one request to the hub. Only
+// denials are cached, for some seconds, and the users share the reviews in flight: nobody can have
+// the manager flood the hub.
 //
 // The server reads the hub Job, the WorkerCluster and the Secret from the API server for each
 // request: replicas that don't lead have no cache, and few users read logs.

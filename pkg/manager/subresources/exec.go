@@ -1,6 +1,7 @@
 package subresources
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	stdlog "log"
@@ -9,11 +10,11 @@ import (
 	"net/textproto"
 	"net/url"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // exec connects a client with a command in a container. The manager doesn't interpret the streams.
@@ -99,18 +100,18 @@ func (h *handler) connect(w *responseWriter, r *http.Request, at *location, targ
 	defer stall.end()
 	var refused error
 	tunnel := &httputil.ReverseProxy{
-		Transport: at.send,
+		// Not the context of the proxy's own: with that, a worker's informational responses (103 and
+		// the like) would pass to the user, with any header.
+		Transport: sender(func(out *http.Request) (*http.Response, error) { return at.send.RoundTrip(out.WithContext(stall.ctx)) }),
 		Rewrite: func(p *httputil.ProxyRequest) {
 			p.Out.URL, p.Out.Host = target, ""
 			p.Out.Header = pick(p.Out.Header, upgradeRequestHeaders)
 		},
 		ModifyResponse: func(resp *http.Response) error {
-			stall.disable() // a command may take any time
-			if resp.StatusCode != http.StatusSwitchingProtocols {
-				return upgradeRefused(resp)
+			if err := checkUpgrade(resp); err != nil {
+				return err // the worker's connection is closed
 			}
-			resp.Header = pick(resp.Header, upgradeResponseHeaders)
-			w.code = resp.StatusCode
+			stall.disable() // a command may take any time
 			return nil
 		},
 		ErrorHandler: func(_ http.ResponseWriter, _ *http.Request, err error) { refused = err },
@@ -126,15 +127,36 @@ func (h *handler) connect(w *responseWriter, r *http.Request, at *location, targ
 	return fromWorker(at.worker, "exec", stall.reason(refused))
 }
 
-// upgradeRefused returns the error in a response that doesn't switch protocols.
+// sender is a function as an http.RoundTripper.
+type sender func(*http.Request) (*http.Response, error)
+
+func (s sender) RoundTrip(req *http.Request) (*http.Response, error) { return s(req) }
+
+// checkUpgrade returns an error unless the response switches to the protocol that was requested. Of
+// the response, it leaves only what may pass.
+func checkUpgrade(resp *http.Response) error {
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		return upgradeRefused(resp)
+	}
+	wanted := resp.Request.Header.Get("Upgrade")
+	if got := resp.Header.Get("Upgrade"); wanted == "" || !strings.EqualFold(got, wanted) {
+		return fmt.Errorf("it switches to protocol %q, where %q was requested", shorten(got), shorten(wanted))
+	}
+	resp.Status = "" // the standard text
+	resp.Header = pick(resp.Header, upgradeResponseHeaders)
+	return nil
+}
+
+// upgradeRefused returns the error in a response that doesn't switch protocols. Its body may be
+// endless: the first part is enough.
 func upgradeRefused(resp *http.Response) error {
-	body, err := io.ReadAll(resp.Body) // limited by the transport
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBytes))
 	if err != nil {
 		return err
 	}
-	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(body, nil, nil)
-	if status, ok := object.(*metav1.Status); err == nil && ok && status.Code != 0 {
-		return &apierrors.StatusError{ErrStatus: *status}
+	var status metav1.Status
+	if json.Unmarshal(body, &status) == nil && status.Kind == "Status" && status.Code != 0 {
+		return &apierrors.StatusError{ErrStatus: status}
 	}
 	return &apierrors.StatusError{ErrStatus: failure(int32(resp.StatusCode), "", string(body))} //nolint:gosec // three digits
 }

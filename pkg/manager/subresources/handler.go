@@ -1,8 +1,11 @@
 package subresources
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"fmt"
+	"net"
 	"net/http"
 	"time"
 
@@ -75,26 +78,23 @@ func (h *handler) subresource(w http.ResponseWriter, r *http.Request, u user.Inf
 	}
 }
 
-// serve serves a request within the user's limits and rights.
+// serve serves a request within the user's rights and the limits. Who has no right takes no place.
 func (h *handler) serve(w *responseWriter, r *http.Request, u user.Info, req *request) error {
-	limit := h.requests
-	if req.sub.stream {
-		limit = h.streams
-	}
-	release, err := limit.acquire(u.GetName())
-	if err != nil {
-		return err
-	}
-	defer release()
-	ctx, cancel := context.WithTimeout(r.Context(), h.options.RequestTimeout)
-	err = h.authorize.check(ctx, u, req)
-	cancel()
-	if err != nil {
+	if err := h.authorized(r.Context(), u, req); err != nil {
 		return err
 	}
 	if err := req.checkParams(); err != nil {
 		return err
 	}
+	limit := h.requests
+	if req.sub.stream {
+		limit = h.streams
+	}
+	release, err := limit.acquire(u.GetName(), fmt.Sprintf("namespace %q", req.key.Namespace))
+	if err != nil {
+		return err
+	}
+	defer release()
 	if req.sub.stream {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
@@ -108,6 +108,12 @@ func (h *handler) serve(w *responseWriter, r *http.Request, u user.Info, req *re
 			"pod", req.query.Get("pod"), "container", req.query.Get("container"), "command", req.query["command"])
 	}
 	return req.sub.serve(h, w, r, req)
+}
+
+func (h *handler) authorized(ctx context.Context, u user.Info, req *request) error {
+	ctx, cancel := context.WithTimeout(ctx, h.options.RequestTimeout)
+	defer cancel()
+	return h.authorize.check(ctx, u, req)
 }
 
 // fail responds with an error. After a response has begun, it breaks the connection instead:
@@ -147,5 +153,11 @@ func (w *responseWriter) Write(content []byte) (int, error) {
 	return w.ResponseWriter.Write(content)
 }
 
-// Unwrap is for http.ResponseController, which flushes and hijacks.
+// Hijack records that the connection switches protocols: nothing else can be responded then.
+func (w *responseWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	w.code = http.StatusSwitchingProtocols
+	return http.NewResponseController(w.ResponseWriter).Hijack()
+}
+
+// Unwrap is for http.ResponseController, which flushes.
 func (w *responseWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

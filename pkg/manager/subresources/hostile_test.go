@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -120,17 +119,9 @@ func TestUpgradePassesOnlyTheProtocol(t *testing.T) {
 		fmt.Fprintf(rw, "heard %s", line)
 		_ = rw.Flush()
 	})
-	conn, err := net.Dial("tcp", strings.TrimPrefix(w.api.URL, "http://"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	fmt.Fprintf(conn, "GET %s/namespaces/team/jobs/job/exec?command=sh&stdout=true HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
-		"Sec-WebSocket-Protocol: v5\r\nAuthorization: Bearer the-user\r\nCookie: c=1\r\n\r\n", apiRoot)
-	in := bufio.NewReader(conn)
-	answer, err := http.ReadResponse(in, nil)
-	if err != nil || answer.StatusCode != http.StatusSwitchingProtocols {
-		t.Fatalf("%v, %v", answer, err)
+	answer, in, conn := w.upgrade()
+	if answer.StatusCode != http.StatusSwitchingProtocols {
+		t.Fatalf("%v", answer)
 	}
 	answer.Body.Close()
 	if h := answer.Header; h.Get("Set-Cookie") != "" || h.Get("Sec-Websocket-Protocol") != "v5" || h.Get(PodHeader) != "job-a" {

@@ -83,6 +83,7 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	resp.Header.Del("Retry-After") // the clients would obey, however long it is
 	switch {
 	case resp.StatusCode == http.StatusSwitchingProtocols:
 	case resp.StatusCode >= http.StatusMultipleChoices:

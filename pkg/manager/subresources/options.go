@@ -39,7 +39,7 @@ type Options struct {
 
 	// StreamsPerUser bounds the logs and commands that a user has open in this replica. Default 50.
 	StreamsPerUser int
-	// Streams bounds those of all users. Default 1000.
+	// Streams bounds those of all users; the namespaces share them. Default 1000.
 	Streams int
 	// RequestsPerUser and Requests do the same for all else. Defaults 20 and 100.
 	RequestsPerUser, Requests int

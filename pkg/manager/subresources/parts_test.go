@@ -19,29 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-func TestLimiter(t *testing.T) {
-	l := newLimiter("things", 2, 3)
-	first, err := l.acquire("a")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, row := range []struct{ user, want string }{
-		{"a", ""}, {"a", `user "a" has 2 things open here`}, {"b", ""}, {"c", "3 things of all users"},
-	} {
-		if _, err := l.acquire(row.user); (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
-			t.Errorf("%s: %v, want %q", row.user, err, row.want)
-		}
-	}
-	first()
-	first() // counts once
-	if _, err := l.acquire("c"); err != nil {
-		t.Error(err)
-	}
-	if _, err := l.acquire("c"); err == nil {
-		t.Error("a slot was released twice")
-	}
-}
-
 func TestLinksAreKeptAndExchanged(t *testing.T) {
 	worker, other := newWorker(t), &hub{objects: map[string]client.Object{}}
 	other.put(workerCluster(metav1.ConditionTrue, ""))

@@ -50,7 +50,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	s.background = front.run
 	s.handler = newHandler(s, backends{
 		authenticate: front,
-		authorize:    accessReviewer{clientset.AuthorizationV1().SubjectAccessReviews()},
+		authorize:    newAccessReviewer(clientset.AuthorizationV1().SubjectAccessReviews()),
 		find: &finder{
 			hub: hub, origin: options.Origin, timeout: options.RequestTimeout,
 			links: newLinks(hub, options),

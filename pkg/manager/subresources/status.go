@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -64,15 +65,24 @@ func fromWorker(worker, request string, err error) error {
 
 func fromStatus(worker, request string, s metav1.Status) error {
 	message := clean(s.Message)
-	switch s.Code {
-	case http.StatusBadRequest, http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge:
-		return statusError(s.Code, s.Reason, "worker %q: %s", worker, message)
-	case http.StatusUnauthorized, http.StatusForbidden:
+	if reason, ok := passed[s.Code]; ok {
+		return statusError(s.Code, reason, "worker %q: %s", worker, message)
+	}
+	if s.Code == http.StatusUnauthorized || s.Code == http.StatusForbidden {
 		return unavailable("worker %q refuses this to the hub (%s): its administrator must give the hub's credentials there the permission, or doesn't want it; it says: %s",
 			worker, request, message)
-	default:
-		return unavailable("worker %q fails (%s) with %d: %s", worker, request, s.Code, message)
 	}
+	return unavailable("worker %q fails (%s) with %d: %s", worker, request, s.Code, message)
+}
+
+// passed are the codes of a worker that a user gets, too. The reason isn't the worker's: clients act
+// on it, and show it as it is.
+var passed = map[int32]metav1.StatusReason{
+	http.StatusBadRequest:            metav1.StatusReasonBadRequest,
+	http.StatusNotFound:              metav1.StatusReasonNotFound,
+	http.StatusConflict:              metav1.StatusReasonConflict,
+	http.StatusUnprocessableEntity:   metav1.StatusReasonInvalid,
+	http.StatusRequestEntityTooLarge: metav1.StatusReasonRequestEntityTooLarge,
 }
 
 func isTimeout(err error) bool {
@@ -98,6 +108,9 @@ func statusOf(err error) metav1.Status {
 
 func writeError(w http.ResponseWriter, err error) {
 	s := statusOf(err)
+	if s.Details != nil && s.Details.RetryAfterSeconds > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(int(s.Details.RetryAfterSeconds)))
+	}
 	writeJSON(w, int(s.Code), s)
 }
 

@@ -44,6 +44,8 @@ type world struct {
 	worker *worker
 	api    *httptest.Server
 	server *server
+	// authorize decides who may do what. Without it, everybody may do everything.
+	authorize authorizer
 }
 
 func newWorld(t *testing.T, edits ...func(*Options)) *world {
@@ -59,7 +61,7 @@ func newWorld(t *testing.T, edits ...func(*Options)) *world {
 	w.server = newServer(options.withDefaults(), logr.Discard())
 	links := newLinks(w.hub, w.server.options)
 	w.api = httptest.NewServer(newHandler(w.server, backends{
-		authenticate: anybody{}, authorize: everything{},
+		authenticate: anybody{}, authorize: w,
 		find: &finder{hub: w.hub, origin: origin, timeout: w.server.options.RequestTimeout, links: links},
 	}))
 	t.Cleanup(func() {
@@ -119,9 +121,12 @@ func (anybody) authenticate(r *http.Request) user.Info {
 	return &user.DefaultInfo{Name: "user-" + r.Header.Get("X-Remote-User")}
 }
 
-type everything struct{}
-
-func (everything) check(context.Context, user.Info, *request) error { return nil }
+func (w *world) check(ctx context.Context, u user.Info, req *request) error {
+	if w.authorize == nil {
+		return nil
+	}
+	return w.authorize.check(ctx, u, req)
+}
 
 // hub is what is read of the hub.
 type hub struct {
