@@ -23,6 +23,8 @@ var notReadyAdvice = map[string]string{
 	v1alpha1.ReasonUntrusted:         "the certificate of that address isn't signed by the CA of the worker's context: fix its certificate-authority-data",
 	v1alpha1.ReasonUnauthorized:      "the worker refuses the token: kubectl jobferry rotate makes a new one",
 	v1alpha1.ReasonForbidden:         "a permission is missing in the worker: run kubectl jobferry register again, which restores the roles",
+	v1alpha1.ReasonAnswerTooLarge:    "check what answers at the kubeconfig's server: it isn't an API server, or lies",
+	v1alpha1.ReasonAnswerEncoded:     "check what answers at the kubeconfig's server: it isn't an API server, or lies",
 	v1alpha1.ReasonDuplicate:         "a cluster can be registered only once: unregister one of the two names",
 	v1alpha1.ReasonIsHub:             "the worker's context leads to the hub itself: check --worker-context",
 	v1alpha1.ReasonClusterChanged:    "the address now leads to another cluster: register that under its own name",

@@ -178,6 +178,10 @@ const (
 	ReasonUnauthorized = "Unauthorized"
 	// ReasonForbidden: the credentials lack a permission that the manager needs.
 	ReasonForbidden = "Forbidden"
+	// ReasonAnswerTooLarge: an answer of the API server was larger than any that is true.
+	ReasonAnswerTooLarge = "AnswerTooLarge"
+	// ReasonAnswerEncoded: an answer of the API server was compressed, which nobody asked for.
+	ReasonAnswerEncoded = "AnswerEncoded"
 	// ReasonClusterChanged: the kubeconfig leads to another cluster than before.
 	ReasonClusterChanged = "ClusterChanged"
 	// ReasonIsHub: the kubeconfig leads to the hub itself.

@@ -16,6 +16,7 @@ import (
 // capacityInformers fill a worker's ledger with its Nodes and Pods while spec.capacity asks for
 // that. Only the supervisor calls start, stop and state.
 type capacityInformers struct {
+	connection     *connection
 	api            *rest.RESTClient
 	ledger         *capacity.Ledger
 	changed        func() // as for an informer
@@ -39,7 +40,7 @@ func newCapacityInformers(c *connection, freed, changed, numbersChanged func()) 
 	if err != nil {
 		return nil, err
 	}
-	return &capacityInformers{api: api, ledger: capacity.New(freed), changed: changed, numbersChanged: numbersChanged}, nil
+	return &capacityInformers{connection: c, api: api, ledger: capacity.New(freed), changed: changed, numbersChanged: numbersChanged}, nil
 }
 
 // start starts the informers, unless they run.
@@ -48,12 +49,12 @@ func (c *capacityInformers) start(ctx context.Context) {
 		return
 	}
 	c.nodes = newInformer(informerSource{
-		api: c.api, resource: "nodes", example: &corev1.Node{},
+		connection: c.connection, api: c.api, resource: "nodes", example: &corev1.Node{},
 		narrow:    func(*metav1.ListOptions) {},
 		transform: capacity.SlimNode, handler: counted{c.ledger.NodeHandler(), c.numbersChanged},
 	}, c.changed)
 	c.pods = newInformer(informerSource{
-		api: c.api, resource: "pods", example: &corev1.Pod{},
+		connection: c.connection, api: c.api, resource: "pods", example: &corev1.Pod{},
 		narrow:    func(o *metav1.ListOptions) { o.FieldSelector = unfinishedPods },
 		transform: capacity.SlimPod, handler: counted{c.ledger.PodHandler(), c.numbersChanged},
 	}, c.changed)

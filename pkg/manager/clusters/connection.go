@@ -25,6 +25,8 @@ type connection struct {
 	requestProbe func() // never blocks
 
 	transport atomic.Pointer[Transport]
+	// broken is the last bound that an answer broke, until the supervisor has seen it.
+	broken atomic.Pointer[BoundError]
 }
 
 // requestClass says what happens to a request while the gate is shut.
@@ -58,11 +60,15 @@ func (c *connection) disconnect() {
 	}
 }
 
-// client has no timeout of its own: the requests' contexts have.
+// client has no timeout of its own: the requests' contexts have. A redirect is an answer like any
+// other: a worker sends the manager nowhere.
 func (c *connection) client(class requestClass) *http.Client {
-	return &http.Client{Transport: roundTripperFunc(func(req *http.Request) (*http.Response, error) {
-		return c.roundTrip(class, req)
-	})}
+	return &http.Client{
+		Transport: roundTripperFunc(func(req *http.Request) (*http.Response, error) {
+			return c.roundTrip(class, req)
+		}),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 }
 
 type roundTripperFunc func(*http.Request) (*http.Response, error)
@@ -83,10 +89,24 @@ func (c *connection) roundTrip(class requestClass, req *http.Request) (*http.Res
 	}
 	resp, err := t.RoundTrip(req)
 	c.meter.request(req, resp, err)
-	if err != nil && class != probeRequest && !errors.Is(req.Context().Err(), context.Canceled) {
+	if err == nil {
+		bound(class, resp, c.breaks)
+		return resp, nil
+	}
+	var broken *BoundError
+	switch {
+	case errors.As(err, &broken):
+		c.breaks(broken)
+	case class != probeRequest && !errors.Is(req.Context().Err(), context.Canceled):
 		c.requestProbe()
 	}
-	return resp, err
+	return nil, err
+}
+
+// breaks has the supervisor look at an answer that broke a bound.
+func (c *connection) breaks(err *BoundError) {
+	c.broken.Store(err)
+	c.requestProbe()
 }
 
 func (c *connection) admit(ctx context.Context, class requestClass) (*Transport, error) {

@@ -47,6 +47,12 @@
 //
 // A worker that comes and goes has its clock set back each time it's Ready.
 //
+// # Answers without an end
+//
+// Each answer of a worker is read up to a bound (see bound); lists are read in pages, and slimmed
+// page by page. A worker that breaks a bound is in quarantine: nothing is sent to it for a while,
+// then it's tried, and it's Ready again when no bound was broken for as long.
+//
 // # What survives
 //
 // Losses and rotated credentials leave caches, reservations and placements as they are. Requests

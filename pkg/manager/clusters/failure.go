@@ -20,6 +20,10 @@ import (
 // The message says what happened, then what to do. It leaves out the addresses of ephemeral ports,
 // which would make each message different.
 func explain(err error) (reason, message string) {
+	var broken *BoundError
+	if errors.As(err, &broken) {
+		return broken.Reason, broken.Message
+	}
 	for _, known := range knownErrors {
 		if hint, ok := known.matches(err); ok {
 			return known.reason, hint

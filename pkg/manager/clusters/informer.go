@@ -26,6 +26,7 @@ type informer struct {
 	// changed is called when the informer has synced, and when it lost or got a permission. It must
 	// not block.
 	changed func()
+	breaks  func(*BoundError)
 
 	listing, watching failures
 	handled           cache.ResourceEventHandlerRegistration
@@ -35,16 +36,17 @@ type informer struct {
 
 // informerSource says what an informer lists and watches.
 type informerSource struct {
-	api       *rest.RESTClient
-	resource  string
-	narrow    func(*metav1.ListOptions)
-	example   runtime.Object
-	transform cache.TransformFunc
-	handler   cache.ResourceEventHandler
+	connection *connection
+	api        *rest.RESTClient
+	resource   string
+	narrow     func(*metav1.ListOptions)
+	example    runtime.Object
+	transform  cache.TransformFunc
+	handler    cache.ResourceEventHandler
 }
 
 func newInformer(from informerSource, changed func()) *informer {
-	i := &informer{changed: changed}
+	i := &informer{changed: changed, breaks: from.connection.breaks}
 	i.SharedIndexInformer = cache.NewSharedIndexInformerWithOptions(i.listWatch(from), from.example, cache.SharedIndexInformerOptions{})
 	// If the end of a watch means a loss, the probe finds it.
 	logEnd := func(ctx context.Context, _ *cache.Reflector, err error) {
@@ -64,7 +66,9 @@ func (i *informer) listWatch(from informerSource) *cache.ListWatch {
 	}
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			list, err := request(options).Do(ctx).Get()
+			list, err := listAll(options, from.transform, func(options metav1.ListOptions) (runtime.Object, error) {
+				return request(options).Do(ctx).Get()
+			})
 			i.record(&i.listing, err)
 			return list, err
 		},
@@ -99,6 +103,9 @@ func (i *informer) record(f *failures, err error) {
 			since = before.since
 		}
 		f.Store(&failure{err, since})
+	}
+	if broken := (*BoundError)(nil); errors.As(err, &broken) {
+		i.breaks(broken)
 	}
 	if lacked != i.lacksPermission() {
 		i.changed()

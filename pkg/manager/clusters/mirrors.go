@@ -25,12 +25,13 @@ func newMirrors(c *connection, origin v1alpha1.Origin, callbacks mirrorCallbacks
 	}
 	selector := origin.Selector().String()
 	return newInformer(informerSource{
-		api:       api,
-		resource:  "jobs",
-		narrow:    func(o *metav1.ListOptions) { o.LabelSelector = selector },
-		example:   &batchv1.Job{},
-		transform: slim,
-		handler:   mirrorHandler(callbacks),
+		connection: c,
+		api:        api,
+		resource:   "jobs",
+		narrow:     func(o *metav1.ListOptions) { o.LabelSelector = selector },
+		example:    &batchv1.Job{},
+		transform:  slim,
+		handler:    mirrorHandler(callbacks),
 	}, changed), nil
 }
 

@@ -2,6 +2,7 @@ package clusters
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -45,6 +46,7 @@ type supervisor struct {
 	due         time.Time
 	failures    int
 	versionRead time.Time
+	quarantine  quarantine
 }
 
 // run supervises the connection until the context ends, and then closes it.
@@ -74,6 +76,9 @@ func (s *supervisor) run(ctx context.Context) {
 // sync does what is due, and returns the time until something is again.
 func (s *supervisor) sync(ctx context.Context) time.Duration {
 	s.replaceTarget()
+	if broken := s.connection.broken.Swap(nil); broken != nil {
+		s.beginQuarantine(broken)
+	}
 	if s.probeRequested.Swap(false) {
 		s.probeSoon()
 	}
@@ -109,6 +114,8 @@ func (s *supervisor) replaceTarget() {
 		return
 	}
 	s.dialed, s.failures, s.due, s.versionRead = next, 0, time.Time{}, time.Time{}
+	s.quarantine = quarantine{}
+	s.connection.broken.Store(nil)
 	s.connection.gate.set(false)
 	transport, refusal := next.transport(s.options)
 	s.refusal = refusal
@@ -159,7 +166,7 @@ func (s *supervisor) withAddress(reason, message string) string {
 func (s *supervisor) identify(ctx context.Context) (identity, error) {
 	withVersion := s.now().Sub(s.versionRead) >= versionInterval
 	found, err := s.prober.probe(ctx, withVersion)
-	if err == nil || !s.connection.gate.isOpen() {
+	if broken := (*BoundError)(nil); err == nil || !s.connection.gate.isOpen() || errors.As(err, &broken) {
 		return found, err
 	}
 	if apierrors.IsTooManyRequests(err) {
@@ -245,6 +252,9 @@ func (s *supervisor) readiness() observation {
 		return v
 	}
 	now, failure := s.now(), s.mirrors.lastFailure()
+	if now.Before(s.quarantine.ends) {
+		return s.quarantine.observation(now)
+	}
 	stale := failure != nil && now.Sub(failure.since) >= watchFailureLimit*s.options.ProbeInterval
 	switch {
 	case failure != nil && lacksPermission(failure.err):

@@ -58,8 +58,9 @@ func (t *target) transport(options Options) (*Transport, *KubeconfigError) {
 	transport, err := NewTransport(t.kubeconfig, TransportOptions{
 		DialTimeout: options.DialTimeout,
 		// A list has no other limit: it may be long, but must begin.
-		ResponseHeaderTimeout: 4 * options.RequestTimeout,
-		MaxIdleConns:          maxIdleConns,
+		ResponseHeaderTimeout:  4 * options.RequestTimeout,
+		MaxIdleConns:           maxIdleConns,
+		MaxResponseHeaderBytes: maxHeaderBytes,
 	})
 	var refusal *KubeconfigError
 	switch {

@@ -100,11 +100,12 @@ func (t *Transport) newBase(config *rest.Config, options TransportOptions) (*htt
 		MaxIdleConnsPerHost:    options.MaxIdleConns,
 		MaxResponseHeaderBytes: options.MaxResponseHeaderBytes,
 		IdleConnTimeout:        idleConnTimeout,
-		DisableCompression:     config.DisableCompression,
+		DisableCompression:     true, // see refuseEncoded
 	}), nil
 }
 
-// RoundTrip sends a request for any host to the worker.
+// RoundTrip sends a request for any host to the worker. It asks for no compression, and returns a
+// *BoundError for an answer that is compressed.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	sent := req.Clone(req.Context())
 	sent.URL.Scheme = t.server.Scheme
@@ -116,7 +117,14 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 			sent.URL.RawPath = prefix + sent.URL.RawPath
 		}
 	}
-	return t.send.RoundTrip(sent)
+	resp, err := t.send.RoundTrip(sent)
+	if err != nil {
+		return nil, err
+	}
+	if err := refuseEncoded(resp); err != nil {
+		return nil, err
+	}
+	return resp, nil
 }
 
 // CloseIdleConnections closes the connections that carry no request.

@@ -53,6 +53,7 @@ func (s *Server) Add(name string, uid types.UID, token string) *Cluster {
 	c := &Cluster{
 		server: s, name: name, uid: uid, token: token,
 		heal: make(chan struct{}), requests: map[string]int{}, forbidden: map[string]bool{}, broken: map[string]bool{},
+		answers: map[string]http.HandlerFunc{},
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,6 +86,15 @@ type Cluster struct {
 	forbidden map[string]bool
 	broken    map[string]bool
 	requests  map[string]int
+	answers   map[string]http.HandlerFunc
+}
+
+// Answer has the cluster answer requests of one kind, such as "get kube-system" or "watch jobs", with
+// whatever a handler writes; nil: as before.
+func (c *Cluster) Answer(kind string, with http.HandlerFunc) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answers[kind] = with
 }
 
 // Hang has the cluster accept requests and answer none, until Heal.
@@ -167,7 +177,7 @@ func (c *Cluster) serve(w http.ResponseWriter, req *http.Request, path string) {
 	c.mu.Lock()
 	c.requests[kind]++
 	uid, token, hanging, heal := c.uid, c.token, c.hanging, c.heal
-	forbidden, broken := c.forbidden[resource], c.broken[resource]
+	forbidden, broken, answer := c.forbidden[resource], c.broken[resource], c.answers[kind]
 	c.mu.Unlock()
 	c.server.counted()
 	if hanging {
@@ -180,6 +190,8 @@ func (c *Cluster) serve(w http.ResponseWriter, req *http.Request, path string) {
 	switch {
 	case req.Header.Get("Authorization") != "Bearer "+token:
 		refuse(w, http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized")
+	case answer != nil:
+		answer(w, req)
 	case forbidden:
 		refuse(w, http.StatusForbidden, metav1.StatusReasonForbidden, resource+" is forbidden")
 	case broken:

@@ -1,0 +1,40 @@
+package clusters
+
+import "time"
+
+// maxQuarantine bounds how long a worker is kept away after one broken bound.
+const maxQuarantine = 5 * time.Minute
+
+// quarantine is the time after an answer that broke a bound. In its first half the gate is shut:
+// nothing is sent to the worker, so that it can't cost more of the same. In the second half the
+// worker is tried; it's not Ready until that has gone well.
+type quarantine struct {
+	cause *BoundError
+	ends  time.Time
+	// count is how many there have been without a good time between them.
+	count int
+}
+
+// after begins the next quarantine, twice as long as the one before unless that is long ago. It
+// returns when the gate may be opened.
+func (q *quarantine) after(cause *BoundError, now time.Time, first time.Duration) (opens time.Time) {
+	if now.Sub(q.ends) > maxQuarantine {
+		q.count = 0
+	}
+	q.count++
+	half := backoff(first, maxQuarantine/2, q.count)
+	q.cause, q.ends = cause, now.Add(2*half)
+	return now.Add(half)
+}
+
+func (q *quarantine) observation(now time.Time) observation {
+	return observation{state: Disconnected, reason: q.cause.Reason, message: q.cause.Message, at: now}
+}
+
+// beginQuarantine shuts the gate after a broken bound.
+func (s *supervisor) beginQuarantine(cause *BoundError) {
+	now := s.now()
+	s.due = s.quarantine.after(cause, now, s.options.ProbeInterval)
+	s.connection.disconnect()
+	s.last = s.quarantine.observation(now)
+}
