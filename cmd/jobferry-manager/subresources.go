@@ -37,6 +37,7 @@ func (f *subresourcesFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.keyFile, "subresources-key-file", "", "private key of --subresources-cert-file")
 	set.IntVar(&f.StreamsPerUser, "subresources-streams-per-user", 50, "limit of logs and commands that a user has open at a time")
 	set.IntVar(&f.Streams, "subresources-streams", 1000, "limit of logs and commands that all users have open at a time; no namespace gets more than a quarter of those that are free")
+	set.BoolVar(&f.LogArguments, "subresources-log-arguments", false, "log the arguments of commands that users run in containers; they may be secret")
 }
 
 func (f *subresourcesFlags) setup(ctx context.Context, mgr ctrl.Manager, hub manager.Options) error {

@@ -3,12 +3,14 @@ package subresources_test
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/pkg/version"
 )
 
 func forbidsWhatIsNotGranted(t *testing.T) {
@@ -63,7 +65,8 @@ func refusesSideEntrances(t *testing.T) {
 	}
 }
 
-// A worker gets nothing of the hub's users: all requests have the manager's credentials.
+// A worker gets nothing of the hub's users but their names, in the User-Agent: all requests have the
+// manager's credentials.
 func keepsHeadersApart(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Submit("job", ferrytest.OnWorker("w1"), rigtest.RunForever())
@@ -81,7 +84,8 @@ func keepsHeadersApart(t *testing.T) {
 				continue
 			}
 			seen[r.Object.Subresource] = true
-			if strings.Contains(r.User.Username, u.name) || !strings.HasPrefix(r.UserAgent, "jobferry-manager") {
+			agent := fmt.Sprintf("jobferry-manager/%s (user %q; job %s/job)", version.Get(), u.name, f.NS)
+			if strings.Contains(r.User.Username, u.name) || r.UserAgent != agent {
 				t.Errorf("%s by %q, %q", r.Object.Subresource, r.User.Username, r.UserAgent)
 			}
 		}

@@ -12,14 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/cache"
-	"k8s.io/apiserver/pkg/authentication/user"
 	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 )
 
-// authorizer decides whether a user may make a request.
+// authorizer decides whether a request may be served.
 type authorizer interface {
-	// check returns an API status error if the user may not.
-	check(ctx context.Context, u user.Info, req *request) error
+	// check returns an API status error if the user of the request may not make it.
+	check(ctx context.Context, req *request) error
 }
 
 const (
@@ -45,8 +44,8 @@ func newAccessReviewer(reviews authorizationclient.SubjectAccessReviewInterface)
 	}
 }
 
-func (r *accessReviewer) check(ctx context.Context, u user.Info, req *request) error {
-	review := reviewOf(u, req)
+func (r *accessReviewer) check(ctx context.Context, req *request) error {
+	review := reviewOf(req)
 	key, err := reviewKey(review)
 	if err != nil {
 		return apierrors.NewInternalError(err)
@@ -54,7 +53,7 @@ func (r *accessReviewer) check(ctx context.Context, u user.Info, req *request) e
 	if denial, known := r.denied.Get(key); known {
 		return denial.(error) //nolint:forcetypeassert // nothing else is put there
 	}
-	release, err := r.inFlight.acquire(u.GetName(), fmt.Sprintf("user %q", u.GetName()))
+	release, err := r.inFlight.acquire(req.user.GetName(), fmt.Sprintf("user %q", req.user.GetName()))
 	if err != nil {
 		return err
 	}
@@ -66,15 +65,15 @@ func (r *accessReviewer) check(ctx context.Context, u user.Info, req *request) e
 	if review.Status.Allowed && !review.Status.Denied {
 		return nil
 	}
-	denial := forbidden(u, req)
+	denial := forbidden(req)
 	r.denied.Add(key, denial, deniedFor)
 	return denial
 }
 
-func forbidden(u user.Info, req *request) error {
+func forbidden(req *request) error {
 	jobs := schema.GroupResource{Group: Group, Resource: "jobs/" + req.sub.name}
 	return apierrors.NewForbidden(jobs, req.key.Name, fmt.Errorf("user %q may not %s it in namespace %q: a Role with verb %s on %s in API group %s is missing",
-		u.GetName(), req.sub.verb, req.key.Namespace, req.sub.verb, jobs.Resource, Group))
+		req.user.GetName(), req.sub.verb, req.key.Namespace, req.sub.verb, jobs.Resource, Group))
 }
 
 // reviewKey is of the same size however long the names are that a user has.
@@ -83,7 +82,8 @@ func reviewKey(review *authorizationv1.SubjectAccessReview) ([sha256.Size]byte, 
 	return sha256.Sum256(content), err
 }
 
-func reviewOf(u user.Info, req *request) *authorizationv1.SubjectAccessReview {
+func reviewOf(req *request) *authorizationv1.SubjectAccessReview {
+	u := req.user
 	extra := make(map[string]authorizationv1.ExtraValue, len(u.GetExtra()))
 	for key, values := range u.GetExtra() {
 		extra[key] = values

@@ -30,9 +30,9 @@ func (r *rbac) Create(ctx context.Context, review *authorizationv1.SubjectAccess
 	return review, ctx.Err()
 }
 
-func logOf(job string) *request {
+func logOf(u *user.DefaultInfo, job string) *request {
 	sub, _ := lookUp("log")
-	return &request{key: types.NamespacedName{Namespace: "team", Name: job}, sub: sub}
+	return &request{user: u, key: types.NamespacedName{Namespace: "team", Name: job}, sub: sub}
 }
 
 // A user without rights who asks on and on asks the hub once; one with rights is reviewed each time.
@@ -40,7 +40,7 @@ func TestDenialsAreRemembered(t *testing.T) {
 	hub := &rbac{allows: func(spec *authorizationv1.SubjectAccessReviewSpec) bool { return spec.User == "reader" }}
 	r := newAccessReviewer(hub)
 	for range 100 {
-		err := r.check(t.Context(), &user.DefaultInfo{Name: "stranger"}, logOf("job"))
+		err := r.check(t.Context(), logOf(&user.DefaultInfo{Name: "stranger"}, "job"))
 		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "a Role with verb get on jobs/log") {
 			t.Fatalf("error %v", err)
 		}
@@ -49,17 +49,17 @@ func TestDenialsAreRemembered(t *testing.T) {
 		t.Errorf("the hub was asked %d times about a stranger", asked)
 	}
 	for range 3 {
-		if err := r.check(t.Context(), &user.DefaultInfo{Name: "reader"}, logOf("job")); err != nil {
+		if err := r.check(t.Context(), logOf(&user.DefaultInfo{Name: "reader"}, "job")); err != nil {
 			t.Error(err)
 		}
 	}
 	hub.allows = func(*authorizationv1.SubjectAccessReviewSpec) bool { return false }
-	if err := r.check(t.Context(), &user.DefaultInfo{Name: "reader"}, logOf("job")); !apierrors.IsForbidden(err) {
+	if err := r.check(t.Context(), logOf(&user.DefaultInfo{Name: "reader"}, "job")); !apierrors.IsForbidden(err) {
 		t.Errorf("after the role was withdrawn: %v", err)
 	}
 	// Another who has the same name isn't the same user.
 	hub.allows = func(spec *authorizationv1.SubjectAccessReviewSpec) bool { return len(spec.Groups) == 1 }
-	if err := r.check(t.Context(), &user.DefaultInfo{Name: "stranger", Groups: []string{"readers"}}, logOf("job")); err != nil {
+	if err := r.check(t.Context(), logOf(&user.DefaultInfo{Name: "stranger", Groups: []string{"readers"}}, "job")); err != nil {
 		t.Error(err)
 	}
 }
@@ -77,14 +77,14 @@ func TestReviewsAreShared(t *testing.T) {
 	r := newAccessReviewer(hub)
 	ended := make(chan error, maxReviews)
 	for i := range maxReviews / 5 {
-		go func() { ended <- r.check(t.Context(), &user.DefaultInfo{Name: "flood"}, logOf(fmt.Sprint("job-", i))) }()
+		go func() { ended <- r.check(t.Context(), logOf(&user.DefaultInfo{Name: "flood"}, fmt.Sprint("job-", i))) }()
 		<-waiting
 	}
-	err := r.check(t.Context(), &user.DefaultInfo{Name: "flood"}, logOf("job"))
+	err := r.check(t.Context(), logOf(&user.DefaultInfo{Name: "flood"}, "job"))
 	if !apierrors.IsTooManyRequests(err) || !strings.Contains(err.Error(), `user "flood" has 10 access reviews open here`) {
 		t.Errorf("error %v", err)
 	}
-	if err := r.check(t.Context(), &user.DefaultInfo{Name: "reader"}, logOf("job")); err != nil {
+	if err := r.check(t.Context(), logOf(&user.DefaultInfo{Name: "reader"}, "job")); err != nil {
 		t.Errorf("another user: %v", err)
 	}
 	close(release)
@@ -98,11 +98,11 @@ func TestReviewsAreShared(t *testing.T) {
 // nobody is authorized but by what a test lets through.
 type nobody struct{ but string }
 
-func (n nobody) check(_ context.Context, u user.Info, req *request) error {
-	if u.GetName() == n.but {
+func (n nobody) check(_ context.Context, req *request) error {
+	if req.user.GetName() == n.but {
 		return nil
 	}
-	return forbidden(u, req)
+	return forbidden(req)
 }
 
 // A user without rights takes no place, neither for a moment nor by many requests at once.

@@ -41,9 +41,21 @@ func (h *handler) exec(w *responseWriter, r *http.Request, req *request) error {
 	options.Set(paramContainer, container)
 	w.Header().Set(WorkerHeader, at.worker)
 	w.Header().Set(PodHeader, pod.Name)
-	h.logger.Info("command starts", "job", req.key, "worker", at.worker, "pod", pod.Name, "container", container)
+	h.logCommand(req, at.worker, pod.Name, container)
 	target := at.url(options, "api/v1/namespaces", pod.Namespace, "pods", pod.Name, "exec")
 	return h.connect(w, r, at, target)
+}
+
+// logCommand logs who runs a command where. Arguments may be secret: they are logged only if that's
+// asked for.
+func (h *handler) logCommand(req *request, worker, pod, container string) {
+	command := req.query["command"]
+	logger := h.logger.WithValues("user", req.user.GetName(), "job", req.key, "worker", worker, "pod", pod, "container", container,
+		"arguments", len(command)-1)
+	if h.options.LogArguments {
+		logger = logger.WithValues("command", command)
+	}
+	logger.Info("command starts")
 }
 
 // execStreams are parameters of core/v1 PodExecOptions.

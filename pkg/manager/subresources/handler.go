@@ -66,21 +66,21 @@ func (h *handler) authenticated(next func(http.ResponseWriter, *http.Request, us
 // subresource serves a request for a subresource.
 func (h *handler) subresource(w http.ResponseWriter, r *http.Request, u user.Info) {
 	began := time.Now()
-	req, err := parseRequest(r)
+	req, err := parseRequest(r, u)
 	if err != nil {
 		writeError(w, err)
 		return
 	}
 	out := &responseWriter{ResponseWriter: w}
 	defer func() { h.metrics.observe(req.sub.name, out.code, time.Since(began)) }()
-	if err := h.serve(out, r, u, req); err != nil {
+	if err := h.serve(out, r, req); err != nil {
 		h.fail(out, r, req, err)
 	}
 }
 
 // serve serves a request within the user's rights and the limits. Who has no right takes no place.
-func (h *handler) serve(w *responseWriter, r *http.Request, u user.Info, req *request) error {
-	if err := h.authorized(r.Context(), u, req); err != nil {
+func (h *handler) serve(w *responseWriter, r *http.Request, req *request) error {
+	if err := h.authorized(r.Context(), req); err != nil {
 		return err
 	}
 	if err := req.checkParams(); err != nil {
@@ -90,30 +90,25 @@ func (h *handler) serve(w *responseWriter, r *http.Request, u user.Info, req *re
 	if req.sub.stream {
 		limit = h.streams
 	}
-	release, err := limit.acquire(u.GetName(), fmt.Sprintf("namespace %q", req.key.Namespace))
+	release, err := limit.acquire(req.user.GetName(), fmt.Sprintf("namespace %q", req.key.Namespace))
 	if err != nil {
 		return err
 	}
 	defer release()
+	ctx, cancel := context.WithCancel(onBehalf(r.Context(), req))
+	defer cancel()
 	if req.sub.stream {
-		ctx, cancel := context.WithCancel(r.Context())
-		defer cancel()
 		defer context.AfterFunc(h.stopping, cancel)()
 		defer h.metrics.stream(req.sub.name)()
-		r = r.WithContext(ctx)
 	}
-	h.logger.V(1).Info("request", "user", u.GetName(), "job", req.key, "subresource", req.sub.name)
-	if req.sub.name == "exec" {
-		h.logger.Info("command", "user", u.GetName(), "groups", u.GetGroups(), "job", req.key,
-			"pod", req.query.Get("pod"), "container", req.query.Get("container"), "command", req.query["command"])
-	}
-	return req.sub.serve(h, w, r, req)
+	h.logger.V(1).Info("request", "user", req.user.GetName(), "job", req.key, "subresource", req.sub.name)
+	return req.sub.serve(h, w, r.WithContext(ctx), req)
 }
 
-func (h *handler) authorized(ctx context.Context, u user.Info, req *request) error {
+func (h *handler) authorized(ctx context.Context, req *request) error {
 	ctx, cancel := context.WithTimeout(ctx, h.options.RequestTimeout)
 	defer cancel()
-	return h.authorize.check(ctx, u, req)
+	return h.authorize.check(ctx, req)
 }
 
 // fail responds with an error. After a response has begun, it breaks the connection instead:

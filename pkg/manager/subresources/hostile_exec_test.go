@@ -123,7 +123,7 @@ func (w *world) hijack(answer string) (closed <-chan error) {
 func TestAnotherProtocolIsRefused(t *testing.T) {
 	for answer, text := range map[string]string{
 		"Connection: Upgrade\r\nUpgrade: gopher": `it switches to protocol "gopher", where "websocket" was requested`,
-		"Connection: Upgrade\r\nX: y":                    `it switches to protocol ""`,
+		"Connection: Upgrade\r\nX: y":            `it switches to protocol ""`,
 	} {
 		w := newWorld(t)
 		closed := w.hijack("HTTP/1.1 101 Switching Protocols\r\n" + answer + "\r\n\r\n")

@@ -75,10 +75,15 @@ func (l *link) url(query url.Values, path ...string) *url.URL {
 	return u
 }
 
-// bounded limits what is read of answers. Logs have no limit: they pass through.
+// bounded names the user in requests, and limits what is read of answers. Logs have no limit: they
+// pass through.
 type bounded struct{ http.RoundTripper }
 
 func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
+	if agent := agentOf(req.Context()); agent != "" {
+		req = req.Clone(req.Context())
+		req.Header.Set("User-Agent", agent)
+	}
 	resp, err := b.RoundTripper.RoundTrip(req)
 	if err != nil {
 		return nil, err

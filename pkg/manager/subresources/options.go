@@ -44,6 +44,9 @@ type Options struct {
 	// RequestsPerUser and Requests do the same for all else. Defaults 20 and 100.
 	RequestsPerUser, Requests int
 
+	// LogArguments logs the arguments of commands, which may be secret.
+	LogArguments bool
+
 	// Metrics is where the metrics are registered. Default: controller-runtime's.
 	Metrics prometheus.Registerer
 }

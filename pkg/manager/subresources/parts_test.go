@@ -66,7 +66,7 @@ func TestParseCall(t *testing.T) {
 		r.SetPathValue("namespace", row.namespace)
 		r.SetPathValue("name", row.name)
 		r.SetPathValue("subresource", row.sub)
-		req, err := parseRequest(r)
+		req, err := parseRequest(r, nil)
 		switch {
 		case row.code == 0 && (err != nil || req.key != types.NamespacedName{Namespace: row.namespace, Name: row.name}):
 			t.Errorf("%s: %v, %v", name, req, err)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apiserver/pkg/authentication/user"
 )
 
 // apiRoot is the path of the API.
@@ -21,14 +22,16 @@ type request struct {
 	key   types.NamespacedName
 	sub   subresource
 	query url.Values
+	// user is whom the hub authenticated.
+	user user.Info
 }
 
 // pattern matches the paths of subresources, for http.ServeMux.
 const pattern = apiRoot + "/namespaces/{namespace}/jobs/{name}/{subresource}"
 
 // parseRequest parses a request that matches pattern.
-func parseRequest(r *http.Request) (*request, error) {
-	req := &request{key: types.NamespacedName{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}}
+func parseRequest(r *http.Request, u user.Info) (*request, error) {
+	req := &request{user: u, key: types.NamespacedName{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}}
 	var known bool
 	if req.sub, known = lookUp(r.PathValue("subresource")); !known {
 		return nil, unknownPath(r)

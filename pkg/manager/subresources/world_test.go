@@ -121,11 +121,11 @@ func (anybody) authenticate(r *http.Request) user.Info {
 	return &user.DefaultInfo{Name: "user-" + r.Header.Get("X-Remote-User")}
 }
 
-func (w *world) check(ctx context.Context, u user.Info, req *request) error {
+func (w *world) check(ctx context.Context, req *request) error {
 	if w.authorize == nil {
 		return nil
 	}
-	return w.authorize.check(ctx, u, req)
+	return w.authorize.check(ctx, req)
 }
 
 // hub is what is read of the hub.
