@@ -36,6 +36,8 @@ func addTiming(set *pflag.FlagSet, o *manager.Options) {
 		"how long a Job may have no running Pod before an event shows the worker's reason")
 	set.DurationVar(&t.StuckTimeout, "stuck-timeout", t.StuckTimeout,
 		"how long a Job may have no running Pod before it's moved to another worker; only if none has run yet")
+	set.DurationVar(&t.ReleaseTimeout, "release-timeout", t.ReleaseTimeout,
+		"how long, beside the Pods' grace period, a worker may take to remove the mirror of a Job that is deleted or moved away; then the hub waits for it no longer")
 	set.DurationVar(&t.Recheck, "recheck", t.Recheck, "how often an unfinished Job is reconciled without any event")
 	set.DurationVar(&o.PassOver, "pass-over", o.PassOver, "how long a worker that can't run a Job is no candidate for it")
 }

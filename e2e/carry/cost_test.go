@@ -42,9 +42,6 @@ func TestCost(t *testing.T) {
 	f.configMap(f.Hub, "settings", "a")
 	f.Submit("bare", withConfigMap("settings", false))
 	f.HubJobUntil("bare", rigtest.Complete)
-	if mirrored := f.MirrorUntil("w1", "bare", rigtest.Complete); mirrored.Annotations[v1alpha1.AnnotationCarry] != "" {
-		t.Errorf("annotations %v", mirrored.Annotations)
-	}
 	f.lacks("w1", "settings")
 	f.checkRequests("hub, nothing carried", f.Hub, nil)
 	f.checkRequests("worker, nothing carried", f.Cluster("w1"), nil)

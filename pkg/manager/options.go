@@ -66,7 +66,7 @@ func (o *Options) checkDurations() []error {
 	var errs []error
 	for name, d := range map[string]time.Duration{
 		"progress floor": o.Timing.ProgressFloor, "stuck notice": o.Timing.StuckNotice,
-		"stuck timeout": o.Timing.StuckTimeout, "recheck": o.Timing.Recheck, "pass-over time": o.PassOver,
+		"stuck timeout": o.Timing.StuckTimeout, "release timeout": o.Timing.ReleaseTimeout, "recheck": o.Timing.Recheck, "pass-over time": o.PassOver,
 	} {
 		if d < 0 || d == 0 && name != "progress floor" {
 			errs = append(errs, fmt.Errorf("%s: must be positive, but is %s", name, d))

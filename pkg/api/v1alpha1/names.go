@@ -75,9 +75,6 @@ const (
 	// before; they are subtracted from the mirror's deadline. On a hub Job it holds those until its
 	// last move.
 	AnnotationDeadlineSpent = "jobferry.dev/deadline-spent"
-	// AnnotationCarry lists the kinds of objects that are carried along with the mirror, separated
-	// by commas; see pkg/manager/carry.
-	AnnotationCarry = "jobferry.dev/carry"
 	// AnnotationFenced holds the time (RFC 3339) at which the embedded Job controller fenced the
 	// mirror. The controller runs the mirror as if it were suspended for as long as the annotation
 	// is there; the hub removes it from a mirror that is still placed there.

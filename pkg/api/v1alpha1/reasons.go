@@ -23,6 +23,7 @@ const (
 	EventResumed         = "Resumed"
 	EventInvalid         = "InvalidAnnotation"
 	EventMirrorOrphaned  = "MirrorOrphaned"
+	EventNotReleased     = "NotReleased"
 	EventFailedCarry     = "FailedCarry"
 	EventNotCarried      = "NotCarried"
 )

@@ -74,7 +74,7 @@ func TestBookkeepingIsTheManagers(t *testing.T) {
 	p := loadPolicy(t, "jobs-policy.yaml")
 	for _, key := range []string{
 		v1alpha1.AnnotationCluster, v1alpha1.AnnotationMovedFrom, v1alpha1.AnnotationHubUID, v1alpha1.AnnotationProjected,
-		v1alpha1.AnnotationFreshStart, v1alpha1.AnnotationDeadlineSpent, v1alpha1.AnnotationCarry, "jobferry.dev/what-comes-next",
+		v1alpha1.AnnotationFreshStart, v1alpha1.AnnotationDeadlineSpent, "jobferry.dev/what-comes-next",
 	} {
 		if got := p.denied(request{object: newJob(v1alpha1.ManagedByDispatcher, key, "x")}); len(got) != 1 || !strings.Contains(got[0], key+": only Jobferry") {
 			t.Errorf("%s: denied %q", key, got)

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -78,30 +77,6 @@ func Kinds(template *corev1.PodTemplateSpec, allowed []Kind) []Kind {
 		kinds = append(kinds, Secret) // the ServiceAccount's imagePullSecrets
 	}
 	slices.Sort(kinds)
-	return kinds
-}
-
-// Mark records on a new mirror which kinds are carried for it: what the WorkerCluster allows may
-// change later.
-func Mark(m *batchv1.Job, kinds []Kind) {
-	if len(kinds) == 0 {
-		return
-	}
-	texts := make([]string, 0, len(kinds))
-	for _, kind := range kinds {
-		texts = append(texts, string(kind))
-	}
-	metav1.SetMetaDataAnnotation(&m.ObjectMeta, v1alpha1.AnnotationCarry, strings.Join(texts, ","))
-}
-
-// Marked returns the kinds that are carried for a mirror.
-func Marked(m *batchv1.Job) []Kind {
-	var kinds []Kind
-	for text := range strings.SplitSeq(m.Annotations[v1alpha1.AnnotationCarry], ",") {
-		if kind := Kind(text); New(kind) != nil {
-			kinds = append(kinds, kind)
-		}
-	}
 	return kinds
 }
 

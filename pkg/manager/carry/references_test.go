@@ -4,7 +4,6 @@ import (
 	"slices"
 	"testing"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 )
@@ -118,24 +117,11 @@ func TestKinds(t *testing.T) {
 			if !slices.Equal(got, row.want) {
 				t.Errorf("got %q, want %q", got, row.want)
 			}
-			job := &batchv1.Job{}
-			Mark(job, got)
-			if marked := Marked(job); !slices.Equal(marked, row.want) {
-				t.Errorf("marked with %q, want %q", marked, row.want)
-			}
 			for _, ref := range Select(References(template), got) {
 				if !slices.Contains(row.want, ref.Kind) {
 					t.Errorf("selected %s", ref)
 				}
 			}
 		})
-	}
-}
-
-func TestMarkedByOthers(t *testing.T) {
-	job := &batchv1.Job{}
-	job.Annotations = map[string]string{"jobferry.dev/carry": "Secret,Pod,,ConfigMap"}
-	if got := Marked(job); !slices.Equal(got, []Kind{Secret, ConfigMap}) {
-		t.Errorf("got %q", got)
 	}
 }

@@ -17,6 +17,8 @@ func words(action Action) string {
 		return placeWords(a)
 	case Restore:
 		return "restore to " + a.To
+	case ConfirmLeft:
+		return "confirm that " + a.From + " is left"
 	case CreateMirror:
 		if mirror.Suspended(a.Mirror) {
 			return "create suspended in " + a.Name
@@ -63,6 +65,9 @@ func deleteWords(a DeleteMirror) string {
 	if a.Propagation == metav1.DeletePropagationOrphan {
 		text = "orphan in " + a.Name
 	}
+	if a.Suspend {
+		text = "suspend and " + text
+	}
 	if a.VerifyStale {
 		text += " if stale"
 	}
@@ -90,6 +95,9 @@ func checkActions(t *testing.T, plan Plan, want []string) {
 	t.Helper()
 	var got []string
 	for _, action := range plan.Actions {
+		got = append(got, words(action))
+	}
+	for _, action := range plan.Cleanup {
 		got = append(got, words(action))
 	}
 	if !slices.Equal(got, want) {

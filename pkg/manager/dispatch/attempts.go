@@ -10,8 +10,8 @@ import (
 )
 
 // Attempts counts how often in a row the same was written for one generation of a hub Job: mirrors
-// created, or patches of them. A few are usual. Many mean that someone in the worker, a queue that
-// suspends Jobs for example, reverts each one.
+// created or cleaned up, or patches of them. A few are usual. Many mean that someone in the worker, a
+// queue that suspends Jobs for example, reverts each one.
 type Attempts struct {
 	Count int
 	// Last is when the last one was written.
@@ -19,15 +19,29 @@ type Attempts struct {
 }
 
 const (
-	// freePatches and freeCreations follow one another at once.
+	// freePatches, freeCreations and freeCleanups follow one another at once.
 	freePatches   = 5
 	freeCreations = 2
+	freeCleanups  = 2
 	// minBackoff is the wait before the next attempt. It doubles with each further one.
 	minBackoff = time.Second
 	maxBackoff = time.Minute
-	// AttemptsExpire is how long a mirror must be left alone for the attempts to be forgotten.
-	AttemptsExpire = 5 * time.Minute
+	// attemptsExpire is how long a mirror must be left alone for the attempts to be forgotten.
+	attemptsExpire = 5 * time.Minute
 )
+
+// UnlessExpired returns the attempts, or none if the mirror has been left alone since.
+func (a Attempts) UnlessExpired(now time.Time) Attempts {
+	if now.Sub(a.Last) > attemptsExpire {
+		return Attempts{}
+	}
+	return a
+}
+
+// Next counts one more.
+func (a Attempts) Next(now time.Time) Attempts {
+	return Attempts{Count: a.UnlessExpired(now).Count + 1, Last: now}
+}
 
 // backoff is how long the next attempt has to wait; zero or less: not at all.
 func (a Attempts) backoff(free int, now time.Time) time.Duration {

@@ -4,14 +4,13 @@ import (
 	"strings"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // carryObjects carries what the Pod template refers to, before the mirror is resumed for the first
 // time, and whenever a source has changed. A worker that refuses it cannot run the Job.
 func carryObjects(s *Snapshot, w *Worker) Plan {
-	if len(carry.Marked(w.Mirror)) == 0 || mirror.Finished(w.Mirror) {
+	if len(w.Carry.Kinds) == 0 || mirror.Finished(w.Mirror) {
 		return Plan{}
 	}
 	refused := s.PassedOver[w.Name]
@@ -19,7 +18,7 @@ func carryObjects(s *Snapshot, w *Worker) Plan {
 	case w.Carry.Current:
 		return Plan{Reports: w.carryReports()}
 	case refused == "":
-		return Plan{Actions: []Action{CarryObjects{At{w.Name, w.Mirror}}}}
+		return Plan{Actions: []Action{CarryObjects{At{w.Name, w.Mirror}, w.Carry.Kinds}}}
 	case s.isResuming(w):
 		return Plan{
 			Actions:        []Action{Place{Leave: w.Name, Reason: refused}},
@@ -44,6 +43,6 @@ func (w *Worker) carryReports() []Report {
 
 // isHeld reports whether the mirror has to stay suspended, because its Pods could not start.
 func (w *Worker) isHeld() bool {
-	return mirror.Suspended(w.Mirror) && len(carry.Marked(w.Mirror)) > 0 &&
+	return mirror.Suspended(w.Mirror) && len(w.Carry.Kinds) > 0 &&
 		(!w.Carry.Current || len(w.Carry.Blocked) > 0)
 }

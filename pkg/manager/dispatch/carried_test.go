@@ -11,17 +11,17 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 )
 
-// carrying is a mirror that Secrets go along with; it's created suspended.
-func carrying(j *batchv1.Job) { carry.Mark(j, []carry.Kind{carry.Secret}) }
+// secrets go along with the Job, unless its row says that nothing does.
+var secrets = []carry.Kind{carry.Secret}
 
 // A mirror that something goes along with starts when that has arrived, and not before.
 func TestCarrying(t *testing.T) {
 	hub := hubJob(placedOn("a"))
-	halted := mirrorOf(hub, carrying, suspendedJob)
-	started := mirrorOf(hub, carrying, running(0))
+	halted := mirrorOf(hub, suspendedJob)
+	started := mirrorOf(hub, running(0))
 	job := hubJob(placedOn("a"), running(0))
 	moved := hubJob(placedOn("a"), succeeded(1))
-	seeded := mirrorOf(hub, carrying, suspendedJob, func(j *batchv1.Job) { j.Status.Succeeded = 1 })
+	seeded := mirrorOf(hub, suspendedJob, func(j *batchv1.Job) { j.Status.Succeeded = 1 })
 	refused := map[string]string{"a": "refused what the Job needs"}
 	blocked := Carry{Current: true, Blocked: []string{`secret "x" not found`}}
 	rows := map[string]struct {
@@ -33,9 +33,10 @@ func TestCarrying(t *testing.T) {
 		reports string
 		after   time.Duration
 		awaits  bool
+		without bool // nothing goes along
 	}{
-		"created suspended":               {hub: hub, carry: Carry{Kinds: []carry.Kind{carry.Secret}}, then: []string{"create suspended in a"}, reports: v1alpha1.EventMirrored},
-		"created as ever":                 {hub: hub, then: []string{"create in a"}, reports: v1alpha1.EventMirrored},
+		"created suspended":               {hub: hub, then: []string{"create suspended in a"}, reports: v1alpha1.EventMirrored},
+		"created as ever":                 {hub: hub, without: true, then: []string{"create in a"}, reports: v1alpha1.EventMirrored},
 		"carried before it's resumed":     {hub: hub, mirror: halted, then: []string{"carry to a"}},
 		"resumed then":                    {hub: hub, mirror: halted, carry: Carry{Current: true}, then: []string{"patch [spec.suspend] in a"}},
 		"held while something is missing": {hub: hub, mirror: halted, carry: blocked, reports: v1alpha1.EventFailedCarry},
@@ -47,12 +48,15 @@ func TestCarrying(t *testing.T) {
 		"refused while it runs":           {hub: job, mirror: started, passed: refused},
 		"seeded before it's carried":      {hub: moved, mirror: halted, then: []string{"seed 1 in a"}},
 		"carried when it's seeded":        {hub: moved, mirror: seeded, then: []string{"carry to a"}},
-		"nothing goes along":              {hub: job, mirror: mirrorOf(hub, running(0)), carry: Carry{Blocked: []string{"x"}}},
+		"nothing goes along":              {hub: job, mirror: mirrorOf(hub, running(0)), carry: Carry{Blocked: []string{"x"}}, without: true},
 	}
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
 			s := look(row.hub, at("a", row.mirror))
 			s.Assigned.Carry, s.PassedOver = row.carry, row.passed
+			if !row.without {
+				s.Assigned.Carry.Kinds = secrets
+			}
 			plan := Decide(s)
 			checkActions(t, plan, row.then)
 			var reasons []string

@@ -13,12 +13,10 @@ type Situation string
 // The situations of a Job, in the order in which they are looked for.
 const (
 	Absent           Situation = "Absent"
-	OrphanedMirror   Situation = "OrphanedMirror"
 	Deleting         Situation = "Deleting"
 	Finished         Situation = "Finished"
 	PlacementMissing Situation = "PlacementMissing"
 	Handover         Situation = "Handover"
-	StaleMirror      Situation = "StaleMirror"
 	Queued           Situation = "Queued"
 	Suspended        Situation = "Suspended"
 	Unplaced         Situation = "Unplaced"
@@ -36,6 +34,7 @@ const (
 	WorkerLost         Situation = "WorkerLost"
 	WorkerUnreachable  Situation = "WorkerUnreachable"
 	WorkerRefuses      Situation = "WorkerRefuses"
+	NameTaken          Situation = "NameTaken"
 	MirrorMissing      Situation = "MirrorMissing"
 	MirrorDeleted      Situation = "MirrorDeleted"
 	Mirrored           Situation = "Mirrored"
@@ -47,11 +46,8 @@ var jobSituations = []struct {
 	when func(*Snapshot) bool
 	plan func(*Snapshot) Plan
 }{
-	// No hub Job of ours has this name: its mirrors are deleted.
-	{Absent, isAbsent, planAbsent},
-	// A mirror of an earlier Job of this name is deleted before anything else, so that no name is
-	// taken and no status is mistaken for this Job's.
-	{OrphanedMirror, hasOrphanedMirror, planOrphanedMirror},
+	// No hub Job of ours has this name.
+	{Absent, isAbsent, func(*Snapshot) Plan { return Plan{} }},
 	// The hub Job is removed after its mirror.
 	{Deleting, func(s *Snapshot) bool { return s.Job.DeletionTimestamp != nil }, planDeleting},
 	// A finished Job gets no placement, no mirror and no status any more.
@@ -60,9 +56,7 @@ var jobSituations = []struct {
 	{PlacementMissing, isPlacementMissing, planPlacementMissing},
 	// The mirror that a moved Job left is stopped, and its progress brought to the hub, before the
 	// Job continues in the worker that it is assigned to.
-	{Handover, func(s *Snapshot) bool { return s.handedOver() != nil }, planHandover},
-	// A stale mirror is deleted before this Job continues anywhere.
-	{StaleMirror, hasStaleMirror, planStaleMirror},
+	{Handover, isHandover, planHandover},
 	// A Job that its queue will resume when it is placed gets a placement.
 	{Queued, func(s *Snapshot) bool { return s.Assigned == nil && s.awaitsPlacement() }, planQueued},
 	// A Job that is suspended before it has a mirror waits on the hub.
@@ -91,6 +85,8 @@ var workerSituations = []struct {
 	// Nothing is known of the mirror: nothing is done, nothing is undone.
 	{WorkerUnreachable, func(_ *Snapshot, w *Worker) bool { return !w.Synced }, planUnreachable},
 	{WorkerRefuses, func(s *Snapshot, w *Worker) bool { return w.Mirror == nil && s.PassedOver[w.Name] != "" }, planRefused},
+	// A mirror of an earlier Job of this name is deleted first.
+	{NameTaken, func(_ *Snapshot, w *Worker) bool { return w.Orphan != nil }, planNameTaken},
 	{MirrorMissing, func(_ *Snapshot, w *Worker) bool { return w.Mirror == nil }, planMissing},
 	// Someone deleted the mirror in the worker; the next one needs its name.
 	{MirrorDeleted, func(_ *Snapshot, w *Worker) bool { return w.Mirror.DeletionTimestamp != nil }, planDeleted},
@@ -98,9 +94,11 @@ var workerSituations = []struct {
 }
 
 // Decide says what is to be done about a Job now. It walks the table of the Job's situations, then,
-// for a Job that is placed, the table of its situation in the assigned worker.
+// for a Job that is placed, the table of its situation in the assigned worker. What is done about
+// the mirrors that the Job has no use for is beside that.
 func Decide(s *Snapshot) Plan {
 	plan := decide(s)
+	plan.cleanUp(s)
 	if waitsForOthers(plan.Situation) && plan.After == 0 && !plan.AwaitsCapacity {
 		plan.After = s.Timing.Recheck // a worker that is removed sends no event of its mirror
 	}
@@ -110,7 +108,7 @@ func Decide(s *Snapshot) Plan {
 
 // waitsForOthers reports whether a situation ends by an event of another worker than the assigned.
 func waitsForOthers(name Situation) bool {
-	return name == Handover || name == StaleMirror || name == Deleting
+	return name == Handover || name == Deleting
 }
 
 func decide(s *Snapshot) Plan {
@@ -146,8 +144,11 @@ func (s *Snapshot) reservation() string {
 	return s.Assigned.Name
 }
 
-// isPlacementMissing reports whether the Job is not placed, but exactly one worker has its mirror.
-func isPlacementMissing(s *Snapshot) bool { return s.Assigned == nil && len(s.otherMirrors()) == 1 }
+// isPlacementMissing reports whether the Job is not placed any more, but exactly one worker has its
+// mirror. A Job that never was placed has no finalizer of ours.
+func isPlacementMissing(s *Snapshot) bool {
+	return s.Assigned == nil && s.hasFinalizer() && len(s.otherMirrors()) == 1
+}
 
 func planPlacementMissing(s *Snapshot) Plan {
 	return Plan{Actions: []Action{Restore{To: s.otherMirrors()[0].Name}}, Again: true}
@@ -157,7 +158,7 @@ func planPlacementMissing(s *Snapshot) Plan {
 func (s *Snapshot) otherMirrors() []*Worker {
 	var found []*Worker
 	for i := range s.Others {
-		if m := s.Others[i].Mirror; m != nil && m.DeletionTimestamp == nil && s.owns(m) {
+		if m := s.Others[i].Mirror; m != nil && m.DeletionTimestamp == nil {
 			found = append(found, &s.Others[i])
 		}
 	}
@@ -230,6 +231,19 @@ func planBeingRemoved(_ *Snapshot, w *Worker) Plan { return w.leave("is being re
 func planRefused(s *Snapshot, w *Worker) Plan {
 	return Plan{
 		Actions:        []Action{Place{Leave: w.Name, Reason: s.PassedOver[w.Name]}},
+		Again:          true,
+		AwaitsCapacity: true,
+		After:          s.Timing.StuckNotice,
+	}
+}
+
+// planNameTaken waits until the name is free. If the worker keeps it, the Job goes elsewhere.
+func planNameTaken(s *Snapshot, w *Worker) Plan {
+	if !s.isOverdue(w) {
+		return Plan{}
+	}
+	return Plan{
+		Actions:        []Action{Place{Leave: w.Name, Reason: "worker " + w.Name + " keeps a Job of this name that stands for an earlier one"}},
 		Again:          true,
 		AwaitsCapacity: true,
 		After:          s.Timing.StuckNotice,

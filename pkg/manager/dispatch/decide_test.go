@@ -98,6 +98,9 @@ func look(job *batchv1.Job, workers ...Worker) *Snapshot {
 		Job: job, Timing: DefaultTiming(),
 	}
 	for i := range workers {
+		held := workers[i].Mirror
+		workers[i].Mirror = nil
+		s.Hold(&workers[i], held)
 		if job != nil && workers[i].Name == job.Annotations[v1alpha1.AnnotationCluster] {
 			s.Assigned = &workers[i]
 			continue
@@ -109,6 +112,7 @@ func look(job *batchv1.Job, workers ...Worker) *Snapshot {
 
 func TestDecide(t *testing.T) {
 	other := func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationHubUID] = "another-uid" }
+	unplaced := func(j *batchv1.Job) { j.Finalizers = []string{v1alpha1.FinalizerMirror} }
 	letGo := func(j *batchv1.Job) { j.Finalizers = nil }
 	movedFrom := func(w string) func(*batchv1.Job) {
 		return func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationMovedFrom] = w }
@@ -127,16 +131,21 @@ func TestDecide(t *testing.T) {
 		"suspended before it's mirrored":          {look(hubJob(placedOn("a"), suspendedJob), at("a", nil)), SuspendedAtWorker, []string{"status"}},
 		"nobody's mirror goes":                    {look(nil, at("b", mirrorOf(hubJob()))), Absent, []string{"delete in b if gone from hub"}},
 		"a Job of others is left alone":           {look(hubJob(func(j *batchv1.Job) { j.Spec.ManagedBy = nil })), Absent, nil},
-		"a former Job's mirror goes first":        {look(placed, at("a", mirrorOf(hubJob(), other))), OrphanedMirror, []string{"delete in a if gone from hub"}},
-		"a copy elsewhere goes first":             {look(placed, at("a", nil), at("b", mirrorOf(hubJob()))), StaleMirror, []string{"suspend in b", "delete in b if stale"}},
-		"a copy that can't be asked holds":        {look(hubJob(placedOn("a"), movedFrom("b")), at("a", nil), at("b", nil, unreachable)), StaleMirror, nil},
-		"the former worker is clear":              {look(hubJob(placedOn("a"), movedFrom("b")), at("a", nil), at("b", nil)), MirrorMissing, []string{"create in a"}},
-		"a lost annotation is restored":           {look(hubJob(), at("b", mirrorOf(hubJob()))), PlacementMissing, []string{"restore to b"}},
+		"a former Job's mirror goes first":        {look(placed, at("a", mirrorOf(hubJob(), other))), NameTaken, []string{"delete in a if gone from hub"}},
+		"... and only there":                      {look(placed, at("a", nil), at("b", mirrorOf(hubJob(), other))), MirrorMissing, []string{"create in a", "delete in b if gone from hub"}},
+		"a copy elsewhere delays nobody":          {look(placed, at("a", nil), at("b", mirrorOf(hubJob()))), MirrorMissing, []string{"create in a", "suspend and delete in b if stale"}},
+		"... nor a Job that runs":                 {look(placed, at("a", mirrorOf(placed)), at("b", mirrorOf(placed)), at("c", mirrorOf(placed, deleting))), Mirrored, []string{"suspend and delete in b if stale"}},
+		"a copy that can't be asked holds":        {look(hubJob(placedOn("a"), movedFrom("b")), at("a", nil), at("b", nil, unreachable)), Handover, nil},
+		"the former worker is clear":              {look(hubJob(placedOn("a"), movedFrom("b")), at("a", nil), at("b", nil)), MirrorMissing, []string{"confirm that b is left", "create in a"}},
+		"a lost annotation is restored":           {look(hubJob(unplaced), at("b", mirrorOf(hubJob()))), PlacementMissing, []string{"restore to b"}},
+		"a Job that never was placed has none":    {look(hubJob(), at("b", mirrorOf(hubJob()))), Unplaced, []string{"place", "suspend and delete in b if stale"}},
 		"a deleted Job takes its mirror":          {look(hubJob(placedOn("a"), deleting), at("a", mirrorOf(placed))), Deleting, []string{"delete in a"}},
 		"a deleted Job waits for it":              {look(hubJob(placedOn("a"), deleting), at("a", mirrorOf(placed, deleting))), Deleting, nil},
 		"a deleted Job goes after it":             {look(hubJob(placedOn("a"), deleting), at("a", nil)), Deleting, []string{"remove finalizer"}},
 		"a deleted Job waits for a worker":        {look(hubJob(placedOn("a"), deleting), at("a", nil, unreachable)), Deleting, nil},
 		"... even if its mirror is known":         {look(hubJob(placedOn("a"), deleting), at("a", mirrorOf(placed), unreachable)), Deleting, nil},
+		"... unless it's lost":                    {look(hubJob(placedOn("a"), deleting), at("a", mirrorOf(placed), lost)), Deleting, []string{"remove finalizer"}},
+		"a deleted Job waits for no other copy":   {look(hubJob(placedOn("a"), deleting), at("a", nil), at("b", mirrorOf(placed))), Deleting, []string{"remove finalizer", "suspend and delete in b if stale"}},
 		"no worker to wait for":                   {look(hubJob(placedOn("a"), deleting), at("a", nil, unregistered)), Deleting, []string{"remove finalizer"}},
 		"deleted without our finalizer":           {look(hubJob(deleting)), Deleting, nil},
 		"finished is finished":                    {look(hubJob(placedOn("a"), complete), at("a", nil)), Finished, nil},
@@ -146,14 +155,15 @@ func TestDecide(t *testing.T) {
 		"finished, its mirror has gone":           {look(hubJob(placedOn("a"), complete), at("a", nil, removing(v1alpha1.RemovalMove))), Finished, []string{"remove finalizer"}},
 		"finished, worker leaves unseen":          {look(hubJob(placedOn("a"), complete), at("a", nil, unreachable, removing(v1alpha1.RemovalMove))), Finished, nil},
 		"finished, worker left, let go":           {look(hubJob(placedOn("a"), complete, letGo), at("a", nil, unregistered)), Finished, nil},
-		"finished, worker left, a copy elsewhere": {look(hubJob(placedOn("a"), complete), at("a", nil, unregistered), at("b", mirrorOf(placed), unreachable)), Finished, nil},
+		"finished, worker left, the former away":  {look(hubJob(placedOn("a"), movedFrom("b"), complete), at("a", nil, unregistered), at("b", mirrorOf(placed), unreachable)), Finished, nil},
+		"finished, worker left, a copy elsewhere": {look(hubJob(placedOn("a"), complete), at("a", nil, unregistered), at("b", mirrorOf(placed), unreachable)), Finished, []string{"remove finalizer"}},
 		"finished, worker left in peace":          {look(hubJob(placedOn("a"), complete), at("a", mirrorOf(placed), removing(v1alpha1.RemovalOrphan))), Finished, []string{"disown in a"}},
 		"worker not registered":                   {look(placed, at("a", nil, unregistered)), WorkerUnregistered, []string{"move from a"}},
 		"suspended, worker being emptied":         {look(hubJob(placedOn("a"), suspendedJob), at("a", nil, removing(v1alpha1.RemovalMove))), WorkerBeingRemoved, []string{"move from a"}},
 		"not started, worker leaves":              {look(placed, at("a", nil, removing(v1alpha1.RemovalWait))), WorkerBeingRemoved, []string{"move from a"}},
 		"a former worker away stops nobody":       {look(hubJob(placedOn("a"), movedFrom("b")), at("a", mirrorOf(placed)), at("b", nil, unreachable)), Mirrored, nil},
 		"a stale mirror away stops nobody":        {look(placed, at("a", mirrorOf(placed)), at("b", mirrorOf(placed), unreachable)), Mirrored, nil},
-		"a stale mirror away keeps from starting": {look(placed, at("a", nil), at("b", mirrorOf(placed), unreachable)), StaleMirror, nil},
+		"a stale mirror away delays nobody":       {look(placed, at("a", nil), at("b", mirrorOf(placed), unreachable)), MirrorMissing, []string{"create in a"}},
 		"an orphaned mirror away delays nobody":   {look(placed, at("a", nil), at("b", mirrorOf(hubJob(), other), unreachable)), MirrorMissing, []string{"create in a"}},
 		"an orphaned mirror away isn't restored":  {look(hubJob(), at("b", mirrorOf(hubJob(), other), unreachable)), Unplaced, []string{"place"}},
 		"worker out of touch":                     {look(placed, at("a", mirrorOf(placed), unreachable)), WorkerUnreachable, nil},

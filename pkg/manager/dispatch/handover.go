@@ -1,30 +1,36 @@
 package dispatch
 
 import (
-	batchv1 "k8s.io/api/batch/v1"
-
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/wake"
 )
 
-// handedOver is the worker that the Job was moved away from, for as long as it is connected and has
-// the Job's mirror, and the Job has not continued in its assigned worker.
-func (s *Snapshot) handedOver() *Worker {
-	if s.Assigned == nil || s.Assigned.Mirror != nil || s.Assigned.Registered && !s.Assigned.Synced {
+// former is the worker that the Job was moved away from, for as long as the Job waits for it: the Job
+// has not started in its assigned worker, and the former one may still run it. That the Job was there
+// is what the hub wrote down, not what the worker says. Nil: there is none.
+func (s *Snapshot) former() *Worker {
+	if s.Assigned == nil || s.Assigned.Mirror != nil {
 		return nil
 	}
 	for i := range s.Others {
 		w := &s.Others[i]
-		if s.isMovedFrom(w.Name) && s.isLive(w) && w.Removal != v1alpha1.RemovalOrphan {
+		if s.isMovedFrom(w.Name) && w.Registered && !s.isGivenUp(w) {
 			return w
 		}
 	}
 	return nil
 }
 
+// isHandover reports whether the former worker has the Job's mirror, or cannot be asked.
+func isHandover(s *Snapshot) bool {
+	w := s.former()
+	return w != nil && (w.Mirror != nil || !w.Synced)
+}
+
 // isLive reports whether a connected worker has a mirror of this Job that is not being deleted.
-func (s *Snapshot) isLive(w *Worker) bool {
-	return w.Mirror != nil && w.Synced && w.Mirror.DeletionTimestamp == nil && s.owns(w.Mirror)
+func (w *Worker) isLive() bool {
+	return w.Mirror != nil && w.Synced && w.Mirror.DeletionTimestamp == nil
 }
 
 // Reflected is the worker whose mirror the hub Job shows: the assigned one, or the one that a moved
@@ -33,17 +39,52 @@ func (s *Snapshot) Reflected() *Worker {
 	if s.Job == nil || s.Assigned != nil && s.Assigned.Mirror != nil {
 		return s.Assigned
 	}
-	return s.handedOver()
+	if w := s.former(); w != nil && w.isLive() {
+		return w
+	}
+	return nil
 }
 
 // planHandover stops the mirror that a moved Job left, brings its progress to the hub, and deletes
 // it: the Job continues in the assigned worker with all of that. If the mirror has ended in the
 // meantime, or is about to, the Job returns to it.
 func planHandover(s *Snapshot) Plan {
-	w := s.handedOver()
+	w, a := s.former(), s.Assigned
+	if !w.Synced {
+		var plan Plan
+		plan.awaitConnection(s, w, "to delete the Job's stale mirror")
+		return plan
+	}
+	if w.isLive() && w.Removal != v1alpha1.RemovalOrphan && a.Registered && !a.Synced {
+		return hold(s, w)
+	}
+	plan := stop(s, w)
+	plan.awaitRelease(s, w)
+	return plan
+}
+
+// hold stops the mirror, and keeps it, while the assigned worker is unreachable: perhaps the Job has
+// continued there. If that worker is given up, the Job returns.
+func hold(s *Snapshot, w *Worker) Plan {
 	switch {
+	case isRunning(w.Mirror):
+		return Plan{Actions: []Action{SuspendMirror{At{w.Name, w.Mirror}}}}
+	case s.isGivenUp(s.Assigned):
+		return Plan{Actions: []Action{Restore{To: w.Name, Reason: "which has its mirror; the other worker is lost"}}, Again: true}
+	default:
+		return Plan{After: wake.Until(s.Assigned.Loss.At, s.Now)}
+	}
+}
+
+// stop is a step of the handover from a connected worker.
+func stop(s *Snapshot, w *Worker) Plan {
+	switch {
+	case w.Mirror.DeletionTimestamp != nil:
+		return Plan{}
+	case w.Removal == v1alpha1.RemovalOrphan:
+		return Plan{Actions: []Action{DisownMirror{At{w.Name, w.Mirror}}}, Again: true}
 	case mirror.OutcomeOf(w.Mirror) != mirror.Undecided:
-		return Plan{Actions: []Action{Restore{To: w.Name}}, Again: true}
+		return Plan{Actions: []Action{Restore{To: w.Name, Reason: "where the Job has ended"}}, Again: true}
 	case !mirror.Suspended(w.Mirror):
 		return Plan{Actions: []Action{SuspendMirror{At{w.Name, w.Mirror}}}, Again: true}
 	}
@@ -51,7 +92,7 @@ func planHandover(s *Snapshot) Plan {
 	switch {
 	case !done:
 	case mirror.Stopped(w.Mirror):
-		plan.Actions, plan.Again = s.deleteStale(w, false), true
+		plan.Actions, plan.Again = []Action{stale(w, false)}, true
 	default:
 		plan.Reports = append(plan.Reports, note(v1alpha1.EventMoving,
 			"Waiting for the Job's Pods in worker "+w.Name+" to end, before it continues in worker "+s.Assigned.Name))
@@ -76,19 +117,3 @@ func (s *Snapshot) reflectStopped(w *Worker) (plan Plan, done bool) {
 		return Plan{}, true
 	}
 }
-
-// deleteStale suspends and deletes a stale mirror; repeats: its progress since the move is made
-// again. It is suspended first, so that its Pods end at once even if the deletion fails.
-func (s *Snapshot) deleteStale(w *Worker, repeats bool) []Action {
-	var actions []Action
-	for _, deletion := range w.delete("") {
-		deletion.VerifyStale, deletion.Repeats = true, repeats
-		if s.isLive(w) && isRunning(w.Mirror) {
-			actions = append(actions, SuspendMirror{At{w.Name, w.Mirror}})
-		}
-		actions = append(actions, deletion)
-	}
-	return actions
-}
-
-func isRunning(m *batchv1.Job) bool { return !mirror.Suspended(m) && !mirror.Finished(m) }

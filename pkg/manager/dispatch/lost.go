@@ -28,10 +28,11 @@ func onClusterLost(s *Snapshot) (policy string, problem []Report) {
 
 func (w *Worker) isLost() bool { return !w.Synced && w.Loss.Lost }
 
-// isGivenUp reports whether the worker is lost, and the user does not want to wait for it.
+// isGivenUp reports whether the worker is lost, or does not release the Job, and the user does not
+// want to wait for it.
 func (s *Snapshot) isGivenUp(w *Worker) bool {
 	policy, _ := onClusterLost(s)
-	return w.Loss.Lost && policy != v1alpha1.OnClusterLostWait
+	return (w.isLost() || s.isOverdue(w)) && policy != v1alpha1.OnClusterLostWait
 }
 
 // unreflected is the status that follows from what a worker reported before it became unreachable,
@@ -40,7 +41,7 @@ func (s *Snapshot) isGivenUp(w *Worker) bool {
 // active then does not matter any more.
 func (s *Snapshot) unreflected(w *Worker) *mirror.Next {
 	m := w.Mirror
-	if w.Synced || m == nil || m.DeletionTimestamp != nil || w.StatusRejected || !s.owns(m) {
+	if w.Synced || m == nil || m.DeletionTimestamp != nil || w.StatusRejected {
 		return nil
 	}
 	next, ok := mirror.Reflect(s.Job, m, s.Now).(mirror.Next)

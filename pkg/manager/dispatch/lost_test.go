@@ -122,7 +122,7 @@ func TestLost(t *testing.T) {
 		"lost, Restart":            {look(hubJob(placedOn("a"), onClusterLostIs("Restart")), at("a", nil, lost)), WorkerLost, []string{"move from a, from zero"}, ""},
 		"lost, Wait":               {look(hubJob(placedOn("a"), onClusterLostIs("Wait")), at("a", nil, lost)), WorkerLost, nil, "Lost: worker a is lost: not Ready since 2026-03-01T11:45:00Z; the Job waits"},
 		"lost, a word of its own":  {look(hubJob(placedOn("a"), onClusterLostIs("wait")), at("a", nil, lost)), WorkerLost, nil, `InvalidAnnotation: annotation jobferry.dev/on-cluster-lost: "wait"`},
-		"lost, and deleted":        {look(hubJob(placedOn("a"), deleting), at("a", nil, lost)), Deleting, nil, "Waiting for worker a"},
+		"lost, and deleted":        {look(hubJob(placedOn("a"), deleting), at("a", nil, lost)), Deleting, []string{"remove finalizer"}, ""},
 		"lost, and finished":       {look(hubJob(placedOn("a"), complete), at("a", nil, lost)), Finished, nil, ""},
 		"its queue takes it back":  {checked(look(placed, at("a", nil, lost))), WorkerLost, nil, "queue takes it back"},
 		"moved from a lost worker": {look(movedJob(), at("a", mirrorOf(placed), lost), at("b", nil)), MirrorMissing, []string{"create suspended in b"}, "Created"},
@@ -155,19 +155,19 @@ func TestBackFromLoss(t *testing.T) {
 			look(movedJob(shows(atRest(1))), at("a", mirrorOf(placed, atRest(0))), at("b", nil)), Handover, []string{"delete in a if stale"}, "StatusRejected",
 		},
 		"the new home is out of touch itself: it stops, and is kept": {
-			look(movedJob(), at("a", mirrorOf(placed, running(2))), at("b", nil, unreachable)), StaleMirror, []string{"suspend in a"}, "",
+			look(movedJob(), at("a", mirrorOf(placed, running(2))), at("b", nil, unreachable)), Handover, []string{"suspend in a"}, "",
 		},
 		"it's back too late": {
-			look(movedJob(), at("a", mirrorOf(placed, running(2))), at("b", mirrorOf(placed, running(1)))), StaleMirror,
-			[]string{"suspend in a", "delete in a if stale, made again"}, "",
+			look(movedJob(), at("a", mirrorOf(placed, running(2))), at("b", mirrorOf(placed, running(1)))), Mirrored,
+			[]string{"status", "suspend and delete in a if stale, made again"}, "",
 		},
 		"it's back when the Job has ended": {
 			look(movedJob(complete), at("a", mirrorOf(placed, running(2))), at("b", nil)), Finished,
-			[]string{"suspend in a", "delete in a if stale, made again"}, "",
+			[]string{"suspend and delete in a if stale, made again"}, "",
 		},
 		"it had ended there, too": {
-			look(movedJob(), at("a", mirrorOf(placed, ended)), at("b", mirrorOf(placed, running(1)))), StaleMirror,
-			[]string{"delete in a if stale, made again"}, "",
+			look(movedJob(), at("a", mirrorOf(placed, ended)), at("b", mirrorOf(placed, running(1)))), Mirrored,
+			[]string{"status", "delete in a if stale, made again"}, "",
 		},
 	})
 }
@@ -183,7 +183,7 @@ func TestDrainedOrFenced(t *testing.T) {
 		"drained, but out of touch":     {look(placed, at("a", mirrorOf(placed), lossPending, unwanted)), WorkerUnreachable, nil, "continues elsewhere from"},
 		"fenced at home":                {look(started(), at("a", mirrorOf(hubJob(), running(0), fenced))), Mirrored, []string{"unfence in a"}, "may continue"},
 		"fenced, and ended before that": {look(started(), at("a", mirrorOf(hubJob(), ended, fenced))), Mirrored, []string{"status"}, ""},
-		"fenced elsewhere":              {look(movedJob(), at("a", mirrorOf(placed, running(1), fenced)), at("b", mirrorOf(placed, running(1)))), StaleMirror, []string{"suspend in a", "delete in a if stale, made again"}, ""},
+		"fenced elsewhere":              {look(movedJob(), at("a", mirrorOf(placed, running(1), fenced)), at("b", mirrorOf(placed, running(1)))), Mirrored, []string{"status", "suspend and delete in a if stale, made again"}, ""},
 	})
 }
 

@@ -7,7 +7,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/wake"
 )
@@ -24,12 +23,13 @@ func planMissing(s *Snapshot, w *Worker) Plan {
 	target.Suspended = mirror.NeedsSeed(s.Job) || len(w.Carry.Kinds) > 0
 	_, problem := onClusterLost(s)
 	m := mirror.Project(s.Job, target)
-	carry.Mark(m, w.Carry.Kinds)
-	return Plan{
-		Actions: []Action{CreateMirror{At{w.Name, m}}},
-		Reports: append(problem, note(v1alpha1.EventMirrored, "Created in worker "+w.Name)),
-		Again:   true,
+	plan := Plan{Reports: append(problem, note(v1alpha1.EventMirrored, "Created in worker "+w.Name)), Again: true}
+	if former := s.former(); former != nil {
+		plan.Actions = append(plan.Actions, ConfirmLeft{former.Name})
+		plan.awaitRelease(s, former)
 	}
+	plan.Actions = append(plan.Actions, CreateMirror{At{w.Name, m}})
+	return plan
 }
 
 func planDeleted(s *Snapshot, w *Worker) Plan {
@@ -138,7 +138,7 @@ func reopen(s *Snapshot, w *Worker) Plan {
 	plan := Plan{Reports: []Report{note(v1alpha1.EventMirrorRecreated, fmt.Sprintf(
 		"The Job ended in worker %s with %d of %d completions: the higher number reached it too late; it is created there again",
 		w.Name, s.Job.Status.Succeeded, ptr.Deref(s.Job.Spec.Completions, 0)))}}
-	plan.delete(w.delete("")...)
+	plan.Actions = w.deletions()
 	return plan
 }
 
@@ -152,7 +152,7 @@ func align(s *Snapshot, w *Worker) Plan {
 	case mirror.Recreate:
 		plan := Plan{Reports: []Report{note(v1alpha1.EventMirrorRecreated,
 			fmt.Sprintf("Created anew in worker %s: %s: %s", w.Name, drift.Field, drift.Reason))}}
-		plan.delete(w.delete("")...)
+		plan.Actions = w.deletions()
 		return plan
 	case mirror.Refuse:
 		return Plan{

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -18,6 +19,11 @@ type Plan struct {
 	Reserve string
 	// Actions are carried out in order; the first that fails ends the plan.
 	Actions []Action
+	// Cleanup are actions about mirrors that the Job has no use for, each in another worker. Neither
+	// the Job nor one another waits for them.
+	Cleanup []MirrorAction
+	// Releases are the mirrors that workers are to remove, by Cleanup or because the Job waits for it.
+	Releases []Release
 	// Reports are made once the actions have succeeded.
 	Reports []Report
 	// Again: decide again at once when the actions have changed something.
@@ -52,8 +58,12 @@ type Place struct {
 }
 
 // Restore writes the placement of a Job that runs in a worker which its placement does not name:
-// someone removed the placement, or the Job has ended in the worker that it was moved away from.
-type Restore struct{ To string }
+// someone removed the placement, or the Job is to stay in the worker that it was moved away from.
+type Restore struct {
+	To string
+	// Reason for the return of a moved Job.
+	Reason string
+}
 
 // WriteStatus writes the hub Job's status.
 type WriteStatus struct{ Patch []byte }
@@ -82,6 +92,21 @@ type At struct {
 // Worker implements Action.
 func (a At) Worker() string { return a.Name }
 
+func (a At) at() At { return a }
+
+// MirrorAction is an action about one mirror.
+type MirrorAction interface {
+	Action
+	at() At
+}
+
+// ConfirmLeft makes sure, by a live read, that the worker which a Job was moved from has no mirror of
+// it: its cache may be behind. A mirror that is found ends the plan.
+type ConfirmLeft struct{ From string }
+
+// Worker implements Action.
+func (a ConfirmLeft) Worker() string { return a.From }
+
 // CreateMirror creates the Job's mirror, which At holds as it is to be: only if the hub's last
 // answer, or a live read of it, shows the Job unfinished, not being deleted, and placed on this
 // worker.
@@ -93,8 +118,11 @@ type SeedMirror struct {
 	Status batchv1.JobStatus
 }
 
-// CarryObjects copies what the Pod template refers to into the worker.
-type CarryObjects struct{ At }
+// CarryObjects copies what the hub Job's Pod template refers to, of some kinds, into the worker.
+type CarryObjects struct {
+	At
+	Kinds []carry.Kind
+}
 
 // PatchMirror changes a mirror in place.
 type PatchMirror struct {
@@ -106,6 +134,8 @@ type PatchMirror struct {
 type DeleteMirror struct {
 	At
 	Propagation metav1.DeletionPropagation
+	// Suspend: it is suspended first.
+	Suspend bool
 	// VerifyGone: only if a live read of the hub shows no Job of this UID.
 	VerifyGone types.UID
 	// VerifyStale: only if a live read of the hub shows that the Job is not placed on this worker.

@@ -131,6 +131,10 @@ func (s *sim) turn(actions int) {
 	for actions > 0 {
 		snapshot := s.gather()
 		plan := Decide(snapshot)
+		for _, action := range plan.Cleanup {
+			s.logf("%s: %s", plan.Situation, words(action))
+			s.apply(snapshot, action)
+		}
 		if len(plan.Actions) == 0 {
 			return
 		}

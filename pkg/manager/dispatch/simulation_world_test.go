@@ -131,7 +131,10 @@ func (s *sim) apply(snapshot *Snapshot, action Action) bool {
 	case SuspendMirror:
 		return s.isStale(a.Name) && s.change(a.Name, mirror.SuspendPatch(a.Mirror))
 	case DeleteMirror:
-		return (!a.VerifyStale || s.isStale(a.Name)) && s.remove(a)
+		return (!a.VerifyStale || s.isStale(a.Name)) && (!a.Suspend || s.change(a.Name, mirror.SuspendPatch(a.Mirror))) && s.remove(a)
+	case ConfirmLeft:
+		w := s.worker(a.From)
+		return w.connected && w.mirror == nil
 	default:
 		s.fail("in %s: what is %T?", snapshot.Job.Annotations[v1alpha1.AnnotationCluster], action)
 		return false

@@ -72,8 +72,14 @@ type Worker struct {
 	// LastStart is when the worker's Job controller was last seen to start a Job, by the hub's
 	// clock; zero: not seen yet.
 	LastStart time.Time
-	// Mirror is the Job of this name and origin in the worker; nil: none.
+	// Mirror is the mirror of the hub Job in this worker; nil: none.
 	Mirror *batchv1.Job
+	// Orphan is the mirror of another hub Job of this name, which is gone or never was; nil: none.
+	Orphan *batchv1.Job
+	// Cleanups counts the attempts to remove a mirror that the Job has no use for.
+	Cleanups Attempts
+	// ReleaseSince is since when the worker is to remove a mirror; zero: it is not.
+	ReleaseSince time.Time
 
 	// The fields below are set for the assigned worker only.
 
@@ -136,7 +142,8 @@ type PodsReport struct {
 
 // Carry is what is known of the objects that are carried along with a Job to a worker.
 type Carry struct {
-	// Kinds are those that a mirror created now is to be carried with.
+	// Kinds are those that the Pod template refers to and the WorkerCluster allows. What the worker
+	// says about that does not count.
 	Kinds []carry.Kind
 	// Current: everything has been carried, and no source has changed since.
 	Current bool
@@ -158,6 +165,10 @@ type Timing struct {
 	// StuckTimeout is how long a mirror may be without a running Pod before its Job is moved to
 	// another worker. Default 5m.
 	StuckTimeout time.Duration
+	// ReleaseTimeout is how long a worker may take to remove the mirror of a Job that is deleted or
+	// moved away, beside the grace period of the Job's Pods. After that the hub waits for it no
+	// longer. Default 1m.
+	ReleaseTimeout time.Duration
 	// Recheck is how often an unfinished Job is reconciled without any event. Default 10m.
 	Recheck time.Duration
 }
@@ -165,16 +176,24 @@ type Timing struct {
 // DefaultTiming returns the defaults.
 func DefaultTiming() Timing {
 	return Timing{
-		ProgressFloor: 500 * time.Millisecond,
-		StuckNotice:   30 * time.Second,
-		StuckTimeout:  5 * time.Minute,
-		Recheck:       10 * time.Minute,
+		ProgressFloor:  500 * time.Millisecond,
+		StuckNotice:    30 * time.Second,
+		StuckTimeout:   5 * time.Minute,
+		ReleaseTimeout: time.Minute,
+		Recheck:        10 * time.Minute,
 	}
 }
 
-// owns reports whether a mirror stands for exactly this hub Job.
-func (s *Snapshot) owns(m *batchv1.Job) bool {
-	return mirror.Owns(s.Origin, s.Job.UID, m) == mirror.Ours
+// Hold sets the Job of this name and origin that a worker holds; nil: none. One that doesn't say
+// which hub Job it stands for isn't ours, whatever its label says.
+func (s *Snapshot) Hold(w *Worker, held *batchv1.Job) {
+	switch {
+	case held == nil || mirror.HubUID(held) == "":
+	case !isAbsent(s) && mirror.Owns(s.Origin, s.Job.UID, held) == mirror.Ours:
+		w.Mirror = held
+	default:
+		w.Orphan = held
+	}
 }
 
 // target is what Project and Drift need to know of a worker.

@@ -91,6 +91,8 @@ func (r *Reconciler) act(ctx context.Context, t *turn, action dispatch.Action) (
 // actIn carries out one action in a worker.
 func (r *Reconciler) actIn(ctx context.Context, t *turn, w worker, action dispatch.Action) (result, error) {
 	switch a := action.(type) {
+	case dispatch.ConfirmLeft:
+		return r.confirmLeft(ctx, t, w)
 	case dispatch.CreateMirror:
 		return r.createMirror(ctx, t, w, a)
 	case dispatch.SeedMirror:
@@ -108,7 +110,7 @@ func (r *Reconciler) actIn(ctx context.Context, t *turn, w worker, action dispat
 	case dispatch.ReadCreateErrors:
 		return r.readCreateErrors(ctx, t, w, a)
 	case dispatch.DisownMirror:
-		return r.disownMirror(ctx, w, a)
+		return r.disownMirror(ctx, t, w, a)
 	default:
 		panic(fmt.Sprintf("no such action: %T", action))
 	}
@@ -121,6 +123,7 @@ func (r *Reconciler) remember(t *turn, plan dispatch.Plan) bool {
 	if plan.AwaitsCapacity {
 		t.record.await(true)
 	}
+	t.record.release(plan.Releases, t.Now)
 	if t.Job == nil {
 		return true
 	}

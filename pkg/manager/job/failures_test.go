@@ -56,7 +56,14 @@ var failingActions = []failing{
 		runs(w)
 		w.deletes(metav1.DeletePropagationBackground)
 	}, "a delete", v1alpha1.EventForbidden, false, false, false},
-	{dispatch.SuspendMirror{}, given(dispatch.StaleMirror), "a patch", v1alpha1.EventForbidden, false, false, false},
+	{dispatch.SuspendMirror{}, func(w *world) {
+		runs(w)
+		w.worker("a").drains(true)
+	}, "a patch", v1alpha1.EventForbidden, false, false, false},
+	{dispatch.ConfirmLeft{}, func(w *world) {
+		runs(w)
+		w.worker("a").drains(true)
+	}, "a get", v1alpha1.EventForbidden, false, false, false},
 	{dispatch.UnfenceMirror{}, func(w *world) {
 		runs(w)
 		w.worker("a").api.change(jobKey, annotated(v1alpha1.AnnotationFenced, "2026-03-01T12:00:01Z"))

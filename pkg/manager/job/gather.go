@@ -77,6 +77,7 @@ func (g *gatherer) cachedJob(ctx context.Context, key types.NamespacedName) *bat
 func (g *gatherer) worker(v workerView, s *dispatch.Snapshot, k known) dispatch.Worker {
 	view := v.View()
 	version, _ := placement.ParseVersion(view.Version) // unknown: taken for old
+	m := k.mirrors[v.Name()]
 	w := dispatch.Worker{
 		Name:          v.Name(),
 		Registered:    true,
@@ -86,8 +87,10 @@ func (g *gatherer) worker(v workerView, s *dispatch.Snapshot, k known) dispatch.
 		JobController: view.Spec.JobController,
 		Minor:         int(version.Minor),
 		LastStart:     v.LastStart(),
-		Mirror:        mirrorIn(v, s.Key, k.mirrors[v.Name()].write, s.Now),
+		Cleanups:      m.cleanups.UnlessExpired(s.Now),
+		ReleaseSince:  m.releaseSince,
 	}
+	s.Hold(&w, heldBy(v, s.Key, m.write, s.Now))
 	if view.Removing {
 		w.Removal = view.Spec.RemovalPolicy
 	}
@@ -101,15 +104,10 @@ func (g *gatherer) worker(v workerView, s *dispatch.Snapshot, k known) dispatch.
 	return w
 }
 
-// mirrorIn returns a worker's Job of this name and origin. One that doesn't say which hub Job it
-// stands for isn't ours, whatever its label says.
-func mirrorIn(v workerView, key types.NamespacedName, write ownWrite, now time.Time) *batchv1.Job {
+// heldBy returns a worker's Job of this name and origin; nil: there is none.
+func heldBy(v workerView, key types.NamespacedName, write ownWrite, now time.Time) *batchv1.Job {
 	cached, _ := v.Mirror(key)
-	latest := write.latest(cached, now)
-	if latest == nil || mirror.HubUID(latest) == "" {
-		return nil
-	}
-	return latest
+	return write.latest(cached, now)
 }
 
 // assigned reads the worker that the Job is placed on.
@@ -150,20 +148,20 @@ func (g *gatherer) pods(s *dispatch.Snapshot, w *dispatch.Worker, m mirrorMemory
 	return p
 }
 
-// carry reads what is known of the objects that are carried along with the Job.
+// carry reads what is known of the objects that are carried along with the Job. The hub alone says
+// which: the worker can write all that its mirror says.
 func (g *gatherer) carry(s *dispatch.Snapshot, w *dispatch.Worker, view clusters.View) dispatch.Carry {
-	switch {
-	case mirror.Finished(s.Job):
+	if mirror.Finished(s.Job) {
 		return dispatch.Carry{}
-	case w.Mirror == nil:
-		return dispatch.Carry{Kinds: carry.Kinds(&s.Job.Spec.Template, view.Spec.Carry)}
-	case len(carry.Marked(w.Mirror)) == 0:
-		return dispatch.Carry{}
+	}
+	kinds := carry.Kinds(&s.Job.Spec.Template, view.Spec.Carry)
+	if len(kinds) == 0 || w.Mirror == nil {
+		return dispatch.Carry{Kinds: kinds}
 	}
 	record, current := g.carried(s.Key, w.Mirror.UID)
 	// What blocks may be gone from the worker, which isn't watched.
 	stale := len(record.Blocked) > 0 && s.Now.Sub(record.At) >= g.timing.Recheck
-	return dispatch.Carry{Current: current && !stale, Blocked: record.Blocked, Notes: record.Notes}
+	return dispatch.Carry{Kinds: kinds, Current: current && !stale, Blocked: record.Blocked, Notes: record.Notes}
 }
 
 // others reads the other workers that hold a mirror of this name, and the one that the Job was moved
@@ -187,7 +185,7 @@ func (g *gatherer) others(s *dispatch.Snapshot, assigned, from string, k known) 
 		if v.Name() == assigned {
 			continue
 		}
-		if w := g.worker(v, s, k); w.Mirror != nil || w.Name == from {
+		if w := g.worker(v, s, k); w.Mirror != nil || w.Orphan != nil || w.Name == from {
 			others = append(others, w)
 		}
 	}

@@ -76,6 +76,9 @@ type jobsCollector struct {
 var (
 	jobsDesc = prometheus.NewDesc("jobferry_jobs",
 		"Dispatched Jobs on the hub, by worker (empty: not placed) and phase.", []string{"worker", "phase"}, nil)
+	unreleasedDesc = prometheus.NewDesc("jobferry_unreleased_mirrors",
+		"Mirrors that a worker should have removed, by worker, namespace and name; at most 100 per worker.",
+		[]string{"worker", "namespace", "name"}, nil)
 	mirrorsDesc = prometheus.NewDesc("jobferry_mirrors",
 		"Mirrors in the workers, by worker and phase.", []string{"worker", "phase"}, nil)
 )
@@ -84,6 +87,7 @@ var (
 func (c *jobsCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- jobsDesc
 	ch <- mirrorsDesc
+	ch <- unreleasedDesc
 }
 
 // Collect implements prometheus.Collector.
@@ -91,12 +95,20 @@ func (c *jobsCollector) Collect(ch chan<- prometheus.Metric) {
 	for is, n := range c.store.counted() {
 		ch <- prometheus.MustNewConstMetric(jobsDesc, prometheus.GaugeValue, float64(n), is.worker, string(is.phase))
 	}
+	for worker, keys := range c.store.unreleased() {
+		for _, key := range keys[:min(len(keys), maxUnreleased)] {
+			ch <- prometheus.MustNewConstMetric(unreleasedDesc, prometheus.GaugeValue, 1, worker, key.Namespace, key.Name)
+		}
+	}
 	for _, worker := range c.workers.list() {
 		for phase, n := range mirrorPhases(worker.Mirrors()) {
 			ch <- prometheus.MustNewConstMetric(mirrorsDesc, prometheus.GaugeValue, float64(n), worker.Name(), string(phase))
 		}
 	}
 }
+
+// maxUnreleased bounds the series of one worker: it chooses how many there are.
+const maxUnreleased = 100
 
 func mirrorPhases(mirrors []*batchv1.Job) map[Phase]int {
 	count := map[Phase]int{}

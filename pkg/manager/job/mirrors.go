@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
@@ -24,9 +23,6 @@ import (
 func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a dispatch.CreateMirror) (result, error) {
 	if err := r.verifyWanted(ctx, t, w.Name()); err != nil {
 		return result{}, err
-	}
-	if left, err := r.hasLeftFormer(ctx, t); err != nil || !left {
-		return result{changed: true, void: true}, err
 	}
 	if err := r.checkVolumeClaims(ctx, w, a.Mirror); err != nil {
 		return result{}, err
@@ -54,26 +50,22 @@ func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a disp
 	return changed, nil
 }
 
-// hasLeftFormer reads from the worker that a Job was moved from whether it still has a mirror: its
+// confirmLeft reads from the worker that a Job was moved from whether it still has the mirror: its
 // cache may be behind, just after it was reconnected. A mirror that is found is remembered, and
-// deleted first.
-func (r *Reconciler) hasLeftFormer(ctx context.Context, t *turn) (bool, error) {
-	former, ok := r.workers.get(t.Job.Annotations[v1alpha1.AnnotationMovedFrom])
-	if !ok || former.Name() == t.Assigned.Name || r.workers.Loss(former.Name()).State == clusters.Lost {
-		return true, nil
-	}
+// removed first.
+func (r *Reconciler) confirmLeft(ctx context.Context, t *turn, former worker) (result, error) {
 	var existing batchv1.Job
 	err := former.Client().Get(ctx, t.Key, &existing)
 	switch {
 	case apierrors.IsNotFound(err):
-		return true, nil
+		return result{}, nil
 	case err != nil:
-		return false, &workerError{former.Name(), err}
+		return result{}, &workerError{former.Name(), err}
 	case mirror.Owns(r.options.Origin, t.Job.UID, &existing) != mirror.Ours:
-		return true, nil
+		return result{}, nil
 	default:
 		r.wroteMirror(t.record, former, &existing)
-		return false, nil
+		return result{changed: true, void: true}, nil
 	}
 }
 
@@ -190,15 +182,17 @@ func sendPatch(ctx context.Context, w worker, m *batchv1.Job, patch []byte) (*ba
 }
 
 // disownMirror removes the marks of a mirror from a Job in a worker.
-func (r *Reconciler) disownMirror(ctx context.Context, w worker, a dispatch.DisownMirror) (result, error) {
+func (r *Reconciler) disownMirror(ctx context.Context, t *turn, w worker, a dispatch.DisownMirror) (result, error) {
 	meta := exactly(a.Mirror)
 	meta["labels"] = map[string]any{v1alpha1.LabelOrigin: nil}
 	meta["annotations"] = map[string]any{v1alpha1.AnnotationHubUID: nil, v1alpha1.AnnotationProjected: nil}
-	_, err := sendPatch(ctx, w, a.Mirror, metadataPatch(meta))
-	if apierrors.IsNotFound(err) {
-		err = nil
+	if _, err := sendPatch(ctx, w, a.Mirror, metadataPatch(meta)); err != nil {
+		return result{changed: apierrors.IsNotFound(err)}, client.IgnoreNotFound(err)
 	}
-	return result{changed: err == nil}, err
+	done := r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventMirrorOrphaned,
+		Message: "Left in worker " + w.Name() + ", which is being removed: it continues there by itself"})
+	done.changed = true
+	return done, nil
 }
 
 // wroteMirror remembers a mirror as its worker answered.

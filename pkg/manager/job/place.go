@@ -105,7 +105,7 @@ func (r *Reconciler) restore(ctx context.Context, t *turn, a dispatch.Restore) (
 	report := dispatch.Report{Reason: v1alpha1.EventPlaced, Message: "The placement on worker " + a.To + " was missing, and is restored"}
 	if t.Assigned != nil {
 		report = dispatch.Report{Reason: v1alpha1.EventMoved,
-			Message: fmt.Sprintf("Returned from worker %s to worker %s, where the Job has ended", t.Assigned.Name, a.To)}
+			Message: fmt.Sprintf("Returned from worker %s to worker %s, %s", t.Assigned.Name, a.To, a.Reason)}
 	}
 	done := r.tell(ctx, t, report)
 	done.changed = true

@@ -42,6 +42,9 @@ type Reconciler struct {
 	queues    queues
 	limiter   *limiter
 	startup   *startup
+	// background runs what no Job waits for, and enqueue has a Job reconciled after that.
+	background func(func())
+	enqueue    func(...types.NamespacedName)
 	// inFlight counts the status writes to the hub that haven't been answered.
 	inFlight atomic.Int32
 }
@@ -75,6 +78,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 		}
 		t := r.look(ctx, request.NamespacedName)
 		plan := dispatch.Decide(t.Snapshot)
+		r.cleanUp(ctx, t, plan.Cleanup)
 		result, err := r.apply(ctx, t, plan)
 		if err != nil {
 			return r.afterError(ctx, t, err)

@@ -77,6 +77,13 @@ type mirrorMemory struct {
 	// waiting is the mirror that waits for its first Pod to run, and since when.
 	waiting      types.UID
 	waitingSince time.Time
+	// cleanups counts the attempts to remove a mirror that the Job has no use for; isCleaned: one is
+	// under way.
+	cleanups  dispatch.Attempts
+	isCleaned bool
+	// releaseSince is since when the worker is to remove a mirror; unreleased: it takes too long.
+	releaseSince time.Time
+	unreleased   bool
 	// rejected are the states of hub Job and mirror whose status the hub rejected.
 	rejected string
 }
@@ -89,15 +96,15 @@ type attempts struct {
 
 // of returns the attempts for the hub Job as it is.
 func (a attempts) of(hub *batchv1.Job, now time.Time) dispatch.Attempts {
-	if a.generation != hub.Generation || now.Sub(a.Last) > dispatch.AttemptsExpire {
+	if a.generation != hub.Generation {
 		return dispatch.Attempts{}
 	}
-	return a.Attempts
+	return a.UnlessExpired(now)
 }
 
 // next counts one more.
 func (a attempts) next(hub *batchv1.Job, now time.Time) attempts {
-	return attempts{dispatch.Attempts{Count: a.of(hub, now).Count + 1, Last: now}, hub.Generation}
+	return attempts{a.of(hub, now).Next(now), hub.Generation}
 }
 
 // states names the states of a hub Job and its mirror that a status follows from.

@@ -46,8 +46,9 @@ func New(mgr ctrl.Manager, recorder events.EventRecorder, options Options) *Reco
 func newReconciler(hub client.Client, live, cache client.Reader, recorder events.EventRecorder, clock clock.WithDelayedExecution, options Options) *Reconciler {
 	return &Reconciler{
 		options: options, clock: clock, client: hub, live: live, cache: cache,
-		store:  newStore(),
-		report: &reporter{recorder: recorder, clock: clock},
+		store:      newStore(),
+		report:     &reporter{recorder: recorder, clock: clock},
+		background: func(f func()) { go f() },
 	}
 }
 
@@ -55,6 +56,7 @@ func newReconciler(hub client.Client, live, cache client.Reader, recorder events
 func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *triggers {
 	t := &triggers{Reconciler: r, queue: q}
 	r.workers, r.queues = workers, queues
+	r.enqueue = t.Enqueue
 	r.limiter = newLimiter(r.options.WorkerConcurrency, t.enqueueDeferred)
 	r.startup = newStartup(workers, t.EnqueueUnplaced)
 	r.gatherer = &gatherer{

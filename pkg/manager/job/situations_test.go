@@ -60,12 +60,6 @@ var jobSituations = []situation{
 		w.edits("removes the finalizer", func(job *batchv1.Job) { job.Finalizers = nil })
 		w.deletes(metav1.DeletePropagationBackground)
 	}, []string{"a: delete"}},
-	{dispatch.OrphanedMirror, func(w *world) {
-		runs(w)
-		w.edits("removes the finalizer", func(job *batchv1.Job) { job.Finalizers = nil })
-		w.deletes(metav1.DeletePropagationBackground)
-		w.submits(aJob("train", annotated(v1alpha1.AnnotationCluster, "a")))
-	}, []string{"a: delete", "a: create", "event: Mirrored", "hub: status active=2 ready=2 startTime=12:00:02 terminating=0"}},
 	{dispatch.Deleting, func(w *world) {
 		runs(w)
 		w.deletes(metav1.DeletePropagationOrphan)
@@ -88,11 +82,6 @@ var jobSituations = []situation{
 		w.worker("a").idle = false
 		w.worker("a").work()
 	}, append([]string{"hub: status -active ready=0", "a: delete"}, continuesInB...)},
-	{dispatch.StaleMirror, func(w *world) {
-		runs(w)
-		w.worker("a").isLost()
-		w.worker("a").isBack()
-	}, []string{"a: patch suspend=true", "a: delete"}},
 	{dispatch.Queued, isQueued, []string{
 		"hub: status conditions=[Suspended]", "event: Suspended",
 		"hub: patch cluster=a finalizers=[jobferry.dev/mirror]", "event: Placed",
@@ -160,6 +149,12 @@ var workerSituations = []situation{
 		"hub: patch cluster=b moved-at=12:00:00 moved-from=a moved-with=...", "event: Moved",
 		"b: create", "event: Mirrored", "hub: status active=2 ready=2 startTime=12:00:00 terminating=0",
 	}},
+	{dispatch.NameTaken, func(w *world) {
+		runs(w)
+		w.edits("removes the finalizer", func(job *batchv1.Job) { job.Finalizers = nil })
+		w.deletes(metav1.DeletePropagationBackground)
+		w.submits(aJob("train", annotated(v1alpha1.AnnotationCluster, "a")))
+	}, []string{"a: delete", "a: create", "event: Mirrored", "hub: status active=2 ready=2 startTime=12:00:02 terminating=0"}},
 	{dispatch.MirrorMissing, func(w *world) {
 		runs(w)
 		w.worker("a").loses()

@@ -3,6 +3,7 @@ package job
 import (
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -185,6 +186,24 @@ func (s *store) counted() map[status]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.counts)
+}
+
+// unreleased returns the mirrors that workers should have removed, in order of names.
+func (s *store) unreleased() map[string][]types.NamespacedName {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := map[string][]types.NamespacedName{}
+	for key, r := range s.records {
+		for worker, m := range r.mirrors {
+			if m.unreleased {
+				all[worker] = append(all[worker], key)
+			}
+		}
+	}
+	for _, keys := range all {
+		slices.SortFunc(keys, func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
+	}
+	return all
 }
 
 // waiters returns the Jobs that wait for capacity.

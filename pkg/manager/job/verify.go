@@ -79,6 +79,11 @@ func (r *Reconciler) deleteMirror(ctx context.Context, t *turn, w worker, a disp
 			return void, err // likewise
 		}
 	}
+	if a.Suspend {
+		if _, err := r.patchAndRemember(ctx, t, w, a.Mirror, mirror.SuspendPatch(a.Mirror)); err != nil {
+			return result{}, err
+		}
+	}
 	repeated := r.repeated(t, w, a) // before the deletion is all that is known of it
 	err := w.Client().Delete(ctx, a.Mirror,
 		client.Preconditions{UID: &a.Mirror.UID}, client.PropagationPolicy(a.Propagation))
@@ -98,7 +103,7 @@ func (r *Reconciler) repeated(t *turn, w worker, a dispatch.DeleteMirror) mirror
 		return mirror.Repeated{}
 	}
 	last, now := a.Mirror, r.clock.Now()
-	if newer := mirrorIn(w, t.Key, t.record.read(now).mirrors[w.Name()].write, now); newer != nil && newer.UID == last.UID {
+	if newer := heldBy(w, t.Key, t.record.read(now).mirrors[w.Name()].write, now); newer != nil && newer.UID == last.UID {
 		last = newer
 	}
 	return mirror.RepeatedBy(t.Job, last)

@@ -54,6 +54,8 @@ type world struct {
 	kill              kill
 	refuses           func(write) error // nil: nothing is refused
 	answers           func(write)       // called before the answer to a write arrives
+	// mayRunTwice: a worker keeps what it runs.
+	mayRunTwice bool
 }
 
 // newWorld has the workers a and b with 8 CPUs each, and a manager that has just started.
@@ -82,6 +84,7 @@ func (w *world) start() {
 	close(registry.loaded)
 	w.Reconciler = newReconciler(hub, hub, hubCache{w}, w, w.clock, options)
 	w.triggers = w.connect(registry, &w.kueue, &w.queue)
+	w.background = func(f func()) { f() }
 	w.copier = &copier.Copier{
 		Hub: hub, Origin: options.Origin, Registers: w.isRegistration, Tracker: copier.NewTracker(), Watch: watchesNothing{},
 	}

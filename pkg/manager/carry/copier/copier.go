@@ -68,16 +68,14 @@ type WorkerError struct {
 func (e *WorkerError) Error() string { return e.Ref.String() + ": " + e.Err.Error() }
 func (e *WorkerError) Unwrap() error { return e.Err }
 
-// Carry copies all that a hub Job refers to, of the kinds that its mirror is marked with, into a
-// worker, and records it. It returns its writes, also if it fails in the end; a further call
-// continues.
-func (c *Copier) Carry(ctx context.Context, hub, m *batchv1.Job, worker Worker, now time.Time) ([]Write, error) {
+// Carry copies all that a hub Job refers to, of some kinds, into the worker of its mirror, and records
+// it. It returns its writes, also if it fails in the end; a further call continues.
+func (c *Copier) Carry(ctx context.Context, hub, m *batchv1.Job, kinds []carry.Kind, worker Worker, now time.Time) ([]Write, error) {
 	r := &run{
 		Copier: c, worker: worker.Client(), job: types.NamespacedName{Namespace: hub.Namespace, Name: hub.Name},
 		rules:  carry.Rules{Origin: c.Origin, Mirror: m, Registers: c.Registers, Finished: finishedIn(worker, m.Namespace)},
 		record: Record{Mirror: m.UID, Seen: map[Source]string{}, At: now},
 	}
-	kinds := carry.Marked(m)
 	queue := carry.Select(carry.References(&hub.Spec.Template), kinds)
 	for len(queue) > 0 {
 		ref := queue[0]

@@ -74,7 +74,6 @@ func newWorld(t *testing.T, hubRules, workerRules interceptor.Funcs) *world {
 	}
 	w.mirror = w.job.DeepCopy()
 	w.mirror.UID = "mirror-1"
-	carry.Mark(w.mirror, []carry.Kind{carry.Secret, carry.ServiceAccount})
 	return w
 }
 
@@ -97,7 +96,7 @@ func (w *world) create(c client.Client, objects ...client.Object) {
 
 // carry runs Carry; it returns its writes as text.
 func (w *world) carry() (string, error) {
-	writes, err := w.Carry(w.t.Context(), w.job, w.mirror, workerCluster{w.worker, w.mirrors}, noon)
+	writes, err := w.Carry(w.t.Context(), w.job, w.mirror, []carry.Kind{carry.Secret, carry.ServiceAccount}, workerCluster{w.worker, w.mirrors}, noon)
 	var texts []string
 	for _, write := range writes {
 		texts = append(texts, string(write.Operation)+" "+string(write.Kind))

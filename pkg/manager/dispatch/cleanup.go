@@ -1,0 +1,89 @@
+package dispatch
+
+import (
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/wake"
+)
+
+// cleanUp adds what is done about the mirrors that the Job has no use for: orphaned and stale ones.
+// Nothing waits for it. Each is input from its worker, which may have made it up, or may keep it.
+func (p *Plan) cleanUp(s *Snapshot) {
+	for _, w := range s.workers() {
+		if w.Orphan != nil {
+			d := deletion(w, w.Orphan)
+			d.VerifyGone = mirror.HubUID(w.Orphan)
+			p.addCleanup(s, w, d)
+		}
+		switch {
+		case w.Mirror == nil || s.needs(w):
+		case w.Removal == v1alpha1.RemovalOrphan:
+			p.addCleanup(s, w, DisownMirror{At{w.Name, w.Mirror}})
+		default:
+			p.addCleanup(s, w, stale(w, mirror.Moved(s.Job)))
+		}
+	}
+}
+
+// addCleanup adds an action, unless a deletion is under way or failed a moment ago. An unreachable
+// worker is left alone until it is connected again.
+func (p *Plan) addCleanup(s *Snapshot, w *Worker, action MirrorAction) {
+	p.awaitRelease(s, w)
+	if !w.Synced || action.at().Mirror.DeletionTimestamp != nil {
+		return
+	}
+	if wait := w.Cleanups.backoff(freeCleanups, s.Now); wait > 0 {
+		p.After = wake.Soonest(p.After, wait)
+		return
+	}
+	p.Cleanup = append(p.Cleanup, action)
+}
+
+// needs reports whether the Job has a use for its mirror in a worker: it is assigned to the worker,
+// waits for it, or is to be assigned to it again.
+func (s *Snapshot) needs(w *Worker) bool {
+	switch {
+	case w == s.Assigned, s.Job.DeletionTimestamp != nil && s.isMovedFrom(w.Name):
+		return true
+	case mirror.Finished(s.Job):
+		return false
+	default:
+		return w == s.former() || isPlacementMissing(s) && w == s.otherMirrors()[0]
+	}
+}
+
+// holders are the workers that have the Job's mirror by what the hub knows: the assigned one, and the
+// one that the Job was moved from. Any other mirror was given up with its worker, or was made up.
+func (s *Snapshot) holders() []*Worker {
+	return slices.DeleteFunc(s.workers(), func(w *Worker) bool { return w != s.Assigned && !s.isMovedFrom(w.Name) })
+}
+
+// deletion deletes a mirror. Foreground: the mirror is gone only when its Pods are. The propagation
+// policy is always named, because the API server's default for Jobs leaves the Pods behind.
+func deletion(w *Worker, m *batchv1.Job) DeleteMirror {
+	return DeleteMirror{At: At{w.Name, m}, Propagation: metav1.DeletePropagationForeground}
+}
+
+// stale deletes a stale mirror; repeats: its progress since the Job's move is made again. It is
+// suspended first, so that its Pods end at once even if the deletion fails.
+func stale(w *Worker, repeats bool) DeleteMirror {
+	d := deletion(w, w.Mirror)
+	d.VerifyStale, d.Suspend = true, isRunning(w.Mirror)
+	d.Repeats = repeats && w.Mirror.DeletionTimestamp == nil
+	return d
+}
+
+func isRunning(m *batchv1.Job) bool { return !mirror.Suspended(m) && !mirror.Finished(m) }
+
+// deletions deletes the mirror of a connected worker, unless that is under way.
+func (w *Worker) deletions() []Action {
+	if !w.isLive() {
+		return nil
+	}
+	return []Action{deletion(w, w.Mirror)}
+}

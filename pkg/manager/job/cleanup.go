@@ -1,0 +1,78 @@
+package job
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+)
+
+// cleanUp has mirrors removed that the Job has no use for. Each is removed in the background: its
+// worker may let the request hang, and the Job is of another worker. One attempt is made at a time.
+func (r *Reconciler) cleanUp(ctx context.Context, t *turn, actions []dispatch.MirrorAction) {
+	for _, action := range actions {
+		w, ok := r.workers.get(action.Worker())
+		if !ok || !t.record.beginCleanup(w.Name()) {
+			continue
+		}
+		if !r.limiter.acquire(w.Name(), t.Key) {
+			t.record.endCleanup(w.Name(), nil)
+			continue // the limiter enqueues the Job
+		}
+		r.background(func() {
+			done, err := r.actIn(ctx, t, w, action)
+			r.limiter.release(w.Name())
+			switch {
+			case err == nil && !done.changed: // the hub's cache was behind: its next event enqueues the Job
+				t.record.endCleanup(w.Name(), nil)
+				return
+			case err != nil && !apierrors.IsConflict(err):
+				log.FromContext(ctx).Info("Can't remove a mirror that its Job has no use for", "worker", w.Name(), "err", err.Error())
+				r.report.report(log.FromContext(ctx), t.record, t.Job, forbidden(err)...)
+			}
+			now := r.clock.Now()
+			t.record.endCleanup(w.Name(), &now)
+			r.enqueue(t.Key)
+		})
+	}
+}
+
+// beginCleanup reports whether no removal of the mirror in a worker is under way, and that one is now.
+func (r *record) beginCleanup(worker string) (begins bool) {
+	r.updateMirror(worker, func(m *mirrorMemory) { begins, m.isCleaned = !m.isCleaned, true })
+	return begins
+}
+
+// endCleanup ends a removal, and counts it if it was attempted.
+func (r *record) endCleanup(worker string, attempted *time.Time) {
+	r.updateMirror(worker, func(m *mirrorMemory) {
+		m.isCleaned = false
+		if attempted != nil {
+			m.cleanups = m.cleanups.Next(*attempted)
+		}
+	})
+}
+
+// release remembers since when workers are to remove mirrors, and which take too long.
+func (r *record) release(releases []dispatch.Release, now time.Time) {
+	due := map[string]dispatch.Release{}
+	for _, release := range releases {
+		due[release.Worker] = release
+		r.updateMirror(release.Worker, func(m *mirrorMemory) {
+			if m.releaseSince.IsZero() {
+				m.releaseSince = now
+			}
+		})
+	}
+	r.update(func(memory *memory) {
+		for worker, m := range memory.mirrors {
+			release, isDue := due[worker]
+			if m.unreleased = release.Overdue; !isDue {
+				m.releaseSince = time.Time{}
+			}
+		}
+	})
+}

@@ -1,0 +1,207 @@
+package job
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+)
+
+// forged is a Job that somebody in a worker made to look like a mirror of this hub, and that can't be
+// deleted.
+func forged(hubUID string) *batchv1.Job {
+	return aJob("train", annotated(v1alpha1.AnnotationHubUID, hubUID), func(job *batchv1.Job) {
+		job.Labels = map[string]string{v1alpha1.LabelOrigin: "hub-1"}
+		job.Finalizers = []string{"example.org/mine"}
+		job.Spec.ManagedBy, job.Spec.Suspend = nil, ptr.To(false)
+	})
+}
+
+// Worker b has Jobs that look like mirrors, of this Job or of another of its name, and keeps them. The
+// Job is placed, runs and ends in a, and is deleted, as if there were none.
+func TestForgedMirrors(t *testing.T) {
+	for name, hubUID := range map[string]string{"of this Job": "hub-1", "of another": "other-uid"} {
+		for when, given := range map[string]func(*world){
+			"before the Job is placed": func(w *world) {
+				w.worker("b").has(forged(hubUID))
+				w.submits(aJob("train"))
+			},
+			"while it runs": func(w *world) {
+				runs(w)
+				w.worker("b").has(forged(hubUID))
+			},
+		} {
+			t.Run(name+", "+when, func(t *testing.T) {
+				w := newWorld(t)
+				w.worker("b").idle, w.mayRunTwice = true, true
+				given(w)
+				w.step(time.Second)
+				if !w.running("a") {
+					w.fail("the Job doesn't run in a:\n%s", w.state())
+				}
+				w.worker("a").completes(4 - w.worker("a").api.jobs[jobKey].Status.Succeeded)
+				w.step(time.Second)
+				if job := w.hub.jobs[jobKey]; job.Status.Succeeded != 4 || job.Annotations[v1alpha1.AnnotationCluster] != "a" {
+					w.fail("the Job isn't Complete:\n%s", w.state())
+				}
+				w.deletes(metav1.DeletePropagationBackground)
+				w.step(time.Second)
+				if w.hub.jobs[jobKey] != nil {
+					w.fail("the Job isn't deleted:\n%s", w.state())
+				}
+				if m := w.worker("b").api.jobs[jobKey]; m == nil || m.DeletionTimestamp == nil {
+					w.fail("nobody deleted the forged mirror:\n%s", w.state())
+				}
+			})
+		}
+	}
+}
+
+// Requests to worker b hang for ever. The Job of worker a runs meanwhile.
+func TestNothingWaitsForACleanup(t *testing.T) {
+	w := newWorld(t)
+	var hanging []func()
+	w.background = func(f func()) { hanging = append(hanging, f) }
+	w.worker("b").idle, w.mayRunTwice = true, true
+	w.worker("b").has(forged("other-uid"))
+	runs(w)
+	w.step(time.Hour)
+	if !w.running("a") || len(hanging) != 1 {
+		w.fail("%d cleanups hang, want 1:\n%s", len(hanging), w.state())
+	}
+	hanging[0]()
+	w.step(time.Second)
+	if m := w.worker("b").api.jobs[jobKey]; m.DeletionTimestamp == nil {
+		w.fail("nobody deleted the forged mirror:\n%s", w.state())
+	}
+}
+
+// A worker that refuses to remove a forged mirror is asked less and less often.
+func TestRefusedCleanups(t *testing.T) {
+	w := newWorld(t)
+	asked := 0
+	w.refuses = func(sent write) error {
+		if sent.server == "b" {
+			asked++
+			return apierrors.NewForbidden(jobsResource, "train", nil)
+		}
+		return nil
+	}
+	w.worker("b").idle, w.mayRunTwice = true, true
+	w.worker("b").has(forged("other-uid"))
+	runs(w)
+	w.step(time.Hour)
+	if asked < 30 || asked > 70 {
+		t.Errorf("%d requests in an hour", asked)
+	}
+	if got := w.store.unreleased()["b"]; len(got) != 1 || got[0] != jobKey {
+		t.Errorf("unreleased: %v", got)
+	}
+}
+
+// A worker keeps the mirror of a Job that is deleted on the hub: after its time, the hub doesn't wait.
+func TestKeptMirrorOfADeletedJob(t *testing.T) {
+	w := newWorld(t)
+	runs(w)
+	w.worker("a").api.change(jobKey, func(m *batchv1.Job) { m.Finalizers = append(m.Finalizers, "example.org/mine") })
+	w.deletes(metav1.DeletePropagationBackground)
+	w.step(80 * time.Second)
+	if w.hub.jobs[jobKey] == nil {
+		w.fail("the hub doesn't wait for the worker")
+	}
+	w.step(20 * time.Second)
+	if w.hub.jobs[jobKey] != nil {
+		w.fail("the hub still waits:\n%s", w.state())
+	}
+	if !slices.Contains(reasons(w.events), v1alpha1.EventNotReleased) {
+		w.fail("events %q", w.events)
+	}
+	w.step(2 * time.Minute)
+	if got := w.store.unreleased()["a"]; len(got) != 1 || got[0] != jobKey {
+		t.Errorf("unreleased: %v", got)
+	}
+	w.worker("a").api.change(jobKey, func(m *batchv1.Job) { m.Finalizers = nil })
+	w.step(time.Minute)
+	if len(w.store.records) > 0 || len(w.worker("a").api.jobs) > 0 {
+		w.fail("%d records are left:\n%s", len(w.store.records), w.state())
+	}
+}
+
+// A worker keeps the mirror of a Job that is moved away, and doesn't even stop it, or doesn't answer
+// whether it has: after its time, the Job continues elsewhere.
+func TestKeptMirrorOfAMovedJob(t *testing.T) {
+	for name, refuses := range map[string]func(write) bool{
+		"it doesn't stop":   func(sent write) bool { return sent.server == "a" },
+		"it doesn't answer": func(sent write) bool { return sent.server == "a" && sent.verb == "get" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			runs(w)
+			w.refuses = func(sent write) error {
+				if refuses(sent) {
+					return apierrors.NewTimeoutError("never", 1)
+				}
+				return nil
+			}
+			w.mayRunTwice = true
+			w.worker("a").drains(true)
+			w.step(80 * time.Second)
+			if w.running("b") {
+				w.fail("the hub doesn't wait for the worker")
+			}
+			w.step(20*time.Second + maxRetry)
+			if !w.running("b") {
+				w.fail("the hub still waits:\n%s", w.state())
+			}
+		})
+	}
+}
+
+// A worker that keeps the name of an earlier Job doesn't get the next one.
+func TestKeptName(t *testing.T) {
+	w := newWorld(t)
+	w.worker("a").idle, w.mayRunTwice = true, true
+	w.worker("a").has(forged("other-uid"))
+	w.submits(aJob("train"))
+	w.step(80 * time.Second)
+	if w.running("b") {
+		w.fail("the Job doesn't wait for its name")
+	}
+	w.step(20 * time.Second)
+	if !w.running("b") {
+		w.fail("the Job still waits:\n%s", w.state())
+	}
+}
+
+// A worker asks for Secrets by what it writes into its mirror: its WorkerCluster allows none.
+func TestTheHubAloneSaysWhatIsCarried(t *testing.T) {
+	w := newWorld(t)
+	password := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "password", UID: "password"}}
+	if err := w.hub.others.Create(w.Context(), password); err != nil {
+		t.Fatal(err)
+	}
+	w.submits(aJob("train", func(job *batchv1.Job) {
+		job.Spec.Template.Spec.Containers[0].EnvFrom = []corev1.EnvFromSource{{
+			SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "password"}},
+		}}
+	}))
+	w.step(time.Second)
+	w.worker("a").api.change(jobKey, annotated("jobferry.dev/carry", "ConfigMap,Secret,ServiceAccount"))
+	w.step(time.Hour)
+	for name, v := range w.workers {
+		var secrets corev1.SecretList
+		if err := v.api.others.List(w.Context(), &secrets); err != nil || len(secrets.Items) > 0 {
+			w.fail("worker %s has %v, %v", name, secrets.Items, err)
+		}
+	}
+	if !w.running("a") {
+		w.fail("the Job doesn't run:\n%s", w.state())
+	}
+}
