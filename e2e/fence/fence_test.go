@@ -27,8 +27,7 @@ func TestStoppedInTimeAndConfirmed(t *testing.T) {
 	s.Submit("job", ferrytest.OnWorker("w1"), rigtest.Indexed(3), rigtest.RunForever())
 	s.local("without-hub")
 	s.local("of-another-hub", ofOrigin("another"))
-	s.local("of-an-older-hub", ofOrigin("older"))
-	for _, name := range []string{"job", "without-hub", "of-another-hub", "of-an-older-hub"} {
+	for _, name := range []string{"job", "without-hub", "of-another-hub"} {
 		s.MirrorUntil("w1", name, func(j *batchv1.Job) bool { return j.Status.Active > 0 })
 	}
 	s.HubJobUntil("job", rigtest.Running(3))
@@ -43,7 +42,7 @@ func TestStoppedInTimeAndConfirmed(t *testing.T) {
 	} else if took < fenceAfter {
 		t.Errorf("stopped after %v already", took)
 	}
-	for _, name := range []string{"without-hub", "of-another-hub", "of-an-older-hub"} {
+	for _, name := range []string{"without-hub", "of-another-hub"} {
 		if pods := s.running(s.w1, name); len(pods) != 1 || pods[0].DeletionTimestamp != nil {
 			t.Errorf("%s was stopped, too", name)
 		}
@@ -160,8 +159,26 @@ func (s *scene) readiness(code int, text string) {
 	}
 }
 
-// A worker that is removed has no Lease any more, and its orphaned Jobs run on.
-func TestNoLeaseIsLeft(t *testing.T) {
+// The Lease of a hub is deleted while the hub is cut off: its Jobs are stopped all the same. And
+// while it isn't: it has a Lease again, and its Jobs run on.
+func TestDeletedLease(t *testing.T) {
+	s := open(t, never)
+	s.fenced(metav1.ConditionTrue, v1alpha1.ReasonFenceKept)
+	s.Submit("job", ferrytest.OnWorker("w1"), rigtest.RunForever())
+	s.HubJobUntil("job", rigtest.Running(1))
+	s.deleteLease(s.origin)
+	s.leaseUntil(s.origin, func(l *coordinationv1.Lease) bool { return l != nil && l.Spec.RenewTime != nil })
+	s.fenced(metav1.ConditionTrue, v1alpha1.ReasonFenceKept)
+	if v1alpha1.IsFenced(s.MirrorUntil("w1", "job", ferrytest.Exists)) {
+		t.Error("a Job of a hub that renews its Lease was stopped")
+	}
+	s.w1.Proxy().BlackHole()
+	s.deleteLease(s.origin)
+	s.stopped("job")
+}
+
+// A worker that is removed has a released Lease, and its orphaned Jobs run on.
+func TestLeaseIsReleased(t *testing.T) {
 	s := open(t, never)
 	s.fenced(metav1.ConditionTrue, v1alpha1.ReasonFenceKept)
 	s.Submit("job", ferrytest.OnWorker("w1"), rigtest.RunForever())
@@ -170,10 +187,7 @@ func TestNoLeaseIsLeft(t *testing.T) {
 	s.SetWorker("w1", `{"removalPolicy":"Orphan"}`)
 	s.Unregister("w1")
 	s.SecretGone("w1")
-	_, err := s.w1.Client().CoordinationV1().Leases(v1alpha1.SystemNamespace).Get(s.Context(), s.origin.FenceLease(), metav1.GetOptions{})
-	if err == nil {
-		t.Error("the Lease is still there")
-	}
+	s.leaseUntil(s.origin, isReleased)
 	// The fence of a hub that stops renewing now closes after the one that must not close.
 	s.renew("silent")
 	s.local("witness", ofOrigin("silent"))
@@ -189,5 +203,5 @@ func TestBuiltInHasNoFence(t *testing.T) {
 	s.fenced(metav1.ConditionTrue, v1alpha1.ReasonFenceKept)
 	s.SetWorker("w1", `{"jobController":"BuiltIn"}`)
 	s.fenced(metav1.ConditionFalse, v1alpha1.ReasonNoFence)
-	s.leaseUntil(s.origin, func(l *coordinationv1.Lease) bool { return l == nil })
+	s.leaseUntil(s.origin, isReleased)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/e2e/worker/workertest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/fence"
 	"github.com/jobferry/jobferry/pkg/manager"
 )
 
@@ -132,13 +133,28 @@ func (s *scene) renew(origin v1alpha1.Origin) {
 		l.Spec.RenewTime = &now
 		_, err = leases.Update(s.Context(), l, metav1.UpdateOptions{})
 	} else {
-		seconds := int32(lease / time.Second)
+		seconds, holder := int32(lease/time.Second), "manager"
 		_, err = leases.Create(s.Context(), &coordinationv1.Lease{
 			ObjectMeta: metav1.ObjectMeta{Name: origin.FenceLease(), Labels: map[string]string{v1alpha1.LabelOrigin: string(origin)}},
-			Spec:       coordinationv1.LeaseSpec{LeaseDurationSeconds: &seconds, RenewTime: &now},
+			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &now},
 		}, metav1.CreateOptions{})
 	}
 	s.ok(err)
+}
+
+// deleteLease deletes an origin's Lease in w1, as an admin there may.
+func (s *scene) deleteLease(origin v1alpha1.Origin) {
+	s.t.Helper()
+	s.ok(s.w1.Client().CoordinationV1().Leases(v1alpha1.SystemNamespace).Delete(s.Context(), origin.FenceLease(), metav1.DeleteOptions{}))
+}
+
+// isReleased reports whether a Lease is there that its hub has released.
+func isReleased(l *coordinationv1.Lease) bool {
+	if l == nil {
+		return false
+	}
+	read, ours := fence.Read(l)
+	return ours && read.Released
 }
 
 // local creates a Job in w1 without a hub, or one of another hub.

@@ -2,7 +2,7 @@
 // moves away from a worker never runs in two places. It is pure: values in, values out.
 //
 //	hub (pkg/manager/fence)                      worker (pkg/worker)
-//	renews Lease jobferry-<origin> ──watch────▶  Tracker.Observe
+//	renews Lease jobferry-fence-<origin> ─watch▶  Tracker.Observe
 //	                                             Tracker.CloseDue ──▶ origins whose fence closes
 //	reads fence-after in the Lease ◀──patch────  writes fence-after into the Lease
 //	Late?                                        Late?

@@ -33,6 +33,8 @@ type Lease struct {
 	Version string
 	// Duration is how long the Lease lasts without a renewal.
 	Duration time.Duration
+	// Released: the hub needs the fence no longer. Its Jobs may run, whatever becomes of the Lease.
+	Released bool
 	// LostTimeout is how long the hub waits for a lost worker before it moves its Jobs. Zero:
 	// unknown.
 	LostTimeout time.Duration
@@ -57,6 +59,7 @@ func Read(lease *coordinationv1.Lease) (Lease, bool) {
 	}
 	if lease.Spec.RenewTime != nil {
 		l.Renewed = lease.Spec.RenewTime.Time
+		l.Released = l.Renewal == "" // as leader election releases a Lease
 		l.Renewal += " " + l.Renewed.UTC().Format(metav1.RFC3339Micro)
 	}
 	if seconds := ptr.Deref(lease.Spec.LeaseDurationSeconds, 0); seconds > 0 {

@@ -14,7 +14,7 @@ import (
 func aLease(edits ...func(*coordinationv1.Lease)) *coordinationv1.Lease {
 	l := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "jobferry-hub", ResourceVersion: "7", Labels: map[string]string{v1alpha1.LabelOrigin: "hub"},
+			Name: "jobferry-fence-hub", ResourceVersion: "7", Labels: map[string]string{v1alpha1.LabelOrigin: "hub"},
 			Annotations: map[string]string{v1alpha1.AnnotationWorkerLostTimeout: "20m0s", v1alpha1.AnnotationFenceAfter: "3m0s"},
 		},
 		Spec: coordinationv1.LeaseSpec{
@@ -48,6 +48,9 @@ func TestReadWhatSomebodyWrote(t *testing.T) {
 		"of another name":     {func(l *coordinationv1.Lease) { l.Name = "jobferry-worker" }, false, nil},
 		"no duration":         {func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = nil }, true, func(w Lease) bool { return w.Duration == DefaultDuration }},
 		"a negative duration": {func(l *coordinationv1.Lease) { *l.Spec.LeaseDurationSeconds = -1 }, true, func(w Lease) bool { return w.Duration == DefaultDuration }},
+		"released":            {func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = nil }, true, func(w Lease) bool { return w.Released }},
+		"registered":          {func(l *coordinationv1.Lease) { l.Spec = coordinationv1.LeaseSpec{} }, true, func(w Lease) bool { return !w.Released }},
+		"held":                {func(*coordinationv1.Lease) {}, true, func(w Lease) bool { return !w.Released }},
 		"never renewed":       {func(l *coordinationv1.Lease) { l.Spec.RenewTime = nil }, true, func(w Lease) bool { return w.Renewal == "manager" }},
 		"rubbish": {func(l *coordinationv1.Lease) { l.Annotations[v1alpha1.AnnotationWorkerLostTimeout] = "soon" }, true,
 			func(w Lease) bool { return w.LostTimeout == 0 }},

@@ -23,9 +23,11 @@ type Tracker struct {
 
 // record is what is known of one origin.
 type record struct {
-	lease   Lease
-	renewed time.Time // when the last renewal was observed
-	closed  bool
+	lease    Lease
+	observed bool      // lease was observed
+	missing  bool      // there is no Lease
+	renewed  time.Time // when the last renewal was observed
+	closed   bool
 }
 
 // NewTracker returns an empty Tracker of a controller that closes the fence so long after a Lease's
@@ -37,17 +39,58 @@ func NewTracker(after time.Duration) *Tracker {
 // Observe records the state of a Lease. It ignores a state older than the last one.
 func (t *Tracker) Observe(lease Lease, now time.Time) {
 	r := t.origins[lease.Origin]
-	if r == nil {
-		t.origins[lease.Origin] = &record{lease: lease, renewed: t.renewedBefore(lease, now)}
+	if r == nil || !r.observed {
+		t.origins[lease.Origin] = &record{lease: lease, observed: true, renewed: t.renewedBefore(lease, now)}
 		return
 	}
 	if ownwrite.NewerVersion(r.lease.Version, lease.Version) {
 		return
 	}
-	if lease.Renewal != r.lease.Renewal {
+	if lease.Renewal != r.lease.Renewal && !lease.Renewed.IsZero() {
 		r.renewed, r.closed = now, false
 	}
-	r.lease = lease
+	r.lease, r.missing = lease, false
+}
+
+// Expect makes an origin known that has Jobs here. If no Lease of it is observed, its fence closes
+// as if the Lease had been renewed now for the last time. It reports whether the origin is new.
+func (t *Tracker) Expect(origin v1alpha1.Origin, now time.Time) bool {
+	if t.origins[origin] != nil {
+		return false
+	}
+	lease := Lease{Origin: origin, Duration: DefaultDuration}
+	t.origins[origin] = &record{lease: lease, missing: true, renewed: now}
+	return true
+}
+
+// ObserveDeleted records that there is no Lease of an origin any more. Who deletes a Lease doesn't
+// open a fence: it closes when it would have closed if the hub had stopped renewing the Lease. A
+// Lease that its hub has released is forgotten.
+func (t *Tracker) ObserveDeleted(origin v1alpha1.Origin) {
+	switch r := t.origins[origin]; {
+	case r == nil:
+	case r.lease.Released:
+		t.Forget(origin)
+	default:
+		r.missing = true
+	}
+}
+
+// Missing returns the origins without a Lease, sorted. Those that have no Jobs must be forgotten.
+func (t *Tracker) Missing() []v1alpha1.Origin {
+	return slices.DeleteFunc(t.Origins(), func(o v1alpha1.Origin) bool { return !t.IsMissing(o) })
+}
+
+// IsMissing reports whether a known origin has no Lease.
+func (t *Tracker) IsMissing(origin v1alpha1.Origin) bool {
+	r := t.origins[origin]
+	return r != nil && r.missing
+}
+
+// Observed reports whether a Lease of an origin has been observed.
+func (t *Tracker) Observed(origin v1alpha1.Origin) bool {
+	r := t.origins[origin]
+	return r != nil && r.observed
 }
 
 // renewedBefore is the time of a renewal that this process didn't observe: by the hub's clock, but
@@ -59,15 +102,14 @@ func (t *Tracker) renewedBefore(lease Lease, now time.Time) time.Time {
 	return now.Add(-min(max(now.Sub(lease.Renewed), 0), t.after))
 }
 
-// Forget drops an origin whose Lease was deleted: by its hub, which has removed this worker, or by
-// somebody in the worker.
+// Forget drops an origin that has neither a Lease nor Jobs here.
 func (t *Tracker) Forget(origin v1alpha1.Origin) { delete(t.origins, origin) }
 
 // NeedsProbe reports whether a Lease has expired whose fence isn't closed yet. The worker's own API
 // server must then be probed.
 func (t *Tracker) NeedsProbe(now time.Time) bool {
 	for _, r := range t.origins {
-		if !r.closed && !now.Before(r.expiry()) {
+		if r.open() && !now.Before(r.expiry()) {
 			return true
 		}
 	}
@@ -95,7 +137,7 @@ func (t *Tracker) ObserveProbe(answered bool, now time.Time) {
 func (t *Tracker) CloseDue(now time.Time) (closed []v1alpha1.Origin, next time.Duration) {
 	for _, origin := range t.Origins() {
 		r := t.origins[origin]
-		if r.closed {
+		if !r.open() {
 			continue
 		}
 		if wait := t.remaining(r, now); wait > 0 {
@@ -136,6 +178,9 @@ func (t *Tracker) latest(r *record) time.Time {
 	}
 	return latest
 }
+
+// open reports whether the fence may have to close.
+func (r *record) open() bool { return !r.closed && !r.lease.Released }
 
 func (r *record) expiry() time.Time { return r.renewed.Add(r.lease.Duration) }
 

@@ -27,22 +27,29 @@ type scene struct {
 	ahead    time.Duration // of the hub's clock
 	renewed  map[v1alpha1.Origin]time.Time
 	renewals map[v1alpha1.Origin]int
+	released map[v1alpha1.Origin]bool
 	version  int
 }
 
 func newScene() *scene {
-	return &scene{Tracker: NewTracker(after), now: noon, renewals: map[v1alpha1.Origin]int{}, renewed: map[v1alpha1.Origin]time.Time{}, version: 100}
+	return &scene{Tracker: NewTracker(after), now: noon, renewals: map[v1alpha1.Origin]int{}, renewed: map[v1alpha1.Origin]time.Time{}, released: map[v1alpha1.Origin]bool{}, version: 100}
 }
 
 func (s *scene) lease(origin v1alpha1.Origin) Lease {
 	s.version++
-	return Lease{Origin: origin, Renewal: fmt.Sprint(s.renewals[origin]), Renewed: s.renewed[origin], Version: fmt.Sprint(s.version), Duration: lasts, LostTimeout: timeout}
+	return Lease{Origin: origin, Released: s.released[origin], Renewal: fmt.Sprint(s.renewals[origin]), Renewed: s.renewed[origin], Version: fmt.Sprint(s.version), Duration: lasts, LostTimeout: timeout}
 }
 
 func (s *scene) renew(origin v1alpha1.Origin) {
 	s.renewals[origin]++
 	s.renewed[origin] = s.now.Add(s.ahead)
 	s.Observe(s.lease(origin), s.now)
+}
+
+// release is what a hub writes last.
+func (s *scene) release(origin v1alpha1.Origin) {
+	s.released[origin] = true
+	s.renew(origin)
 }
 
 // restart is a site without power: for some time there's no controller, and the new one has seen
@@ -96,7 +103,26 @@ func TestWhenTheFenceCloses(t *testing.T) {
 			s.wait(time.Minute)
 			s.Observe(Lease{Origin: "a", Renewal: "0", Version: "50"}, s.now)
 		}, lasts + after - time.Minute},
-		"the Lease is gone":               {func(s *scene) { s.renew("a"); s.wait(time.Minute); s.Forget("a") }, 0},
+		"the Lease is gone":              {func(s *scene) { s.renew("a"); s.wait(time.Minute); s.ObserveDeleted("a") }, lasts + after - time.Minute},
+		"gone, and listed as gone again": {func(s *scene) { s.renew("a"); s.ObserveDeleted("a"); s.wait(time.Minute); s.ObserveDeleted("a") }, lasts + after - time.Minute},
+		"gone, and made again, empty": {func(s *scene) {
+			s.renew("a")
+			s.ObserveDeleted("a")
+			s.wait(time.Minute)
+			s.Observe(Lease{Origin: "a", Version: "900", Duration: lasts}, s.now)
+		}, lasts + after - time.Minute},
+		"gone, made again and renewed": {func(s *scene) { s.renew("a"); s.ObserveDeleted("a"); s.wait(time.Minute); s.renew("a") }, lasts + after},
+		"there never was a Lease":      {func(s *scene) { s.Expect("a", s.now); s.wait(time.Minute); s.Expect("a", s.now) }, lasts + after - time.Minute},
+		"restarted, Jobs are known before the Lease": {func(s *scene) {
+			s.renew("a")
+			s.wait(2 * time.Minute)
+			s.Tracker = NewTracker(after)
+			s.Expect("a", s.now)
+			s.Observe(s.lease("a"), s.now)
+		}, lasts + after - 2*time.Minute},
+		"Jobs are gone":                   {func(s *scene) { s.Expect("a", s.now); s.Forget("a") }, 0},
+		"released":                        {func(s *scene) { s.renew("a"); s.release("a") }, 0},
+		"released, then deleted":          {func(s *scene) { s.release("a"); s.ObserveDeleted("a") }, 0},
 		"another hub is there":            {func(s *scene) { s.renew("a"); s.wait(time.Minute); s.renew("b") }, lasts + after - time.Minute},
 		"API server away, then back":      {func(s *scene) { s.renew("a"); s.away = true; s.wait(8 * time.Minute); s.away = false }, 2 * lasts},
 		"restarted":                       {func(s *scene) { s.renew("a"); s.restart(2 * time.Minute) }, lasts + after - 2*time.Minute},
@@ -136,6 +162,24 @@ func TestARenewalOpens(t *testing.T) {
 	s.renew("a")
 	if s.Closed("a") || !s.Closed("b") {
 		t.Errorf("a closed %v, b closed %v", s.Closed("a"), s.Closed("b"))
+	}
+}
+
+// A release opens a closed fence, and only origins without a Lease are missing.
+func TestReleasedAndMissing(t *testing.T) {
+	s := newScene()
+	s.renew("a")
+	s.renew("b")
+	s.Expect("c", s.now)
+	s.wait(time.Hour)
+	s.ObserveDeleted("b")
+	s.ObserveDeleted("nobody")
+	s.release("a")
+	if s.Closed("a") || !s.Closed("b") || !s.Closed("c") {
+		t.Errorf("closed: %v, %v, %v", s.Closed("a"), s.Closed("b"), s.Closed("c"))
+	}
+	if got := fmt.Sprint(s.Missing(), s.Observed("b"), s.Observed("c"), s.Origins()); got != "[b c] true false [a b c]" {
+		t.Error(got)
 	}
 }
 
@@ -203,6 +247,7 @@ func TestFenceInAnyStory(t *testing.T) {
 				}
 			},
 			"another hub":  func(*rapid.T) { s.renew("b") },
+			"deletion":     func(*rapid.T) { s.ObserveDeleted("a") },
 			"edit":         func(*rapid.T) { s.Observe(s.lease("a"), s.now) },
 			"away or back": func(*rapid.T) { s.away = !s.away },
 		})

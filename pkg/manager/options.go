@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/validation"
-
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
@@ -42,8 +40,8 @@ func (o *Options) Validate() error {
 	if o.Namespace == "" {
 		errs = append(errs, errors.New("namespace: must not be empty"))
 	}
-	for _, problem := range validation.IsValidLabelValue(string(o.Origin)) {
-		errs = append(errs, fmt.Errorf("origin %q: %s", o.Origin, problem))
+	if o.Origin != "" {
+		errs = append(errs, o.Origin.Validate())
 	}
 	if o.Concurrency < 1 {
 		errs = append(errs, fmt.Errorf("concurrency: must be at least 1, not %d", o.Concurrency))

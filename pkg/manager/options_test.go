@@ -14,6 +14,8 @@ func TestOptionsValidate(t *testing.T) {
 		"the defaults are valid":   {func(*Options) {}, ""},
 		"no namespace":             {func(o *Options) { o.Namespace = "" }, "namespace"},
 		"origin that is no label":  {func(o *Options) { o.Origin = "not a label!" }, "origin"},
+		"origin of many names":     {func(o *Options) { o.Origin = "a.b" }, "origin"},
+		"origin in capitals":       {func(o *Options) { o.Origin = "Hub" }, "origin"},
 		"no concurrency":           {func(o *Options) { o.Concurrency = 0 }, "concurrency"},
 		"a worker may hold all":    {func(o *Options) { o.WorkerConcurrency = o.Concurrency }, ""},
 		"a worker may hold more":   {func(o *Options) { o.WorkerConcurrency = o.Concurrency + 1 }, "worker concurrency"},

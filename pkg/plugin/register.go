@@ -19,6 +19,7 @@ import (
 type registerFlags struct {
 	worker        workerFlags
 	server        string
+	origin        string
 	carry         []string
 	noNamespaces  bool
 	jobController string
@@ -72,6 +73,7 @@ func (f *registerFlags) add(cmd *cobra.Command) {
 	f.worker.add(cmd)
 	set := cmd.Flags()
 	set.StringVar(&f.server, "server", "", "Address at which the hub reaches the worker's API server (default: the address of the context)")
+	set.StringVar(&f.origin, "origin", "", "The --origin of the hub's manager, if it has one (default: the UID of the hub's namespace kube-system)")
 	set.StringSliceVar(&f.carry, "carry", nil, "Kinds that the manager copies to the worker along with Jobs: "+strings.Join(kindsToCarry, ", "))
 	set.BoolVar(&f.noNamespaces, "no-create-namespaces", false, "Don't let the manager create namespaces in the worker")
 	set.StringVar(&f.jobController, "job-controller", "", "Controller that runs the Jobs in the worker: BuiltIn (default) or Embedded")
@@ -117,6 +119,11 @@ func (f *registerFlags) check(cmd *cobra.Command) error {
 			}
 		}
 	}
+	if f.origin != "" {
+		if err := v1alpha1.Origin(f.origin).Validate(); err != nil {
+			return usage(cmd, "--origin: %v", err)
+		}
+	}
 	if f.tokenDuration != 0 && f.tokenDuration < minTokenDuration {
 		return usage(cmd, "--token-duration %s: at least %s", f.tokenDuration, minTokenDuration)
 	}
@@ -133,6 +140,9 @@ func given(value string) []string {
 // shape applies the flags that are given to the present registration.
 func (f *registerFlags) shape(cmd *cobra.Command, r *registration.Request) {
 	changed := cmd.Flags().Changed
+	if changed("origin") {
+		r.Origin = v1alpha1.Origin(f.origin)
+	}
 	if changed("carry") {
 		r.Spec.Carry = nil
 		for _, kind := range f.carry {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -190,11 +192,39 @@ func (c *cli) waitGone(ctx context.Context, hub client.Client, name string) erro
 // cleanWorker removes what register created in the worker.
 func (c *cli) cleanWorker(ctx context.Context, worker *workerAdmin, hubUID types.UID) error {
 	r := registration.Request{HubUID: hubUID}
+	if err := c.removeLeases(ctx, worker, hubUID); err != nil {
+		return err
+	}
 	if err := c.removeTokens(ctx, worker, hubUID, ""); err != nil {
 		return err
 	}
 	for _, object := range r.Traces() {
 		if err := c.remove(ctx, worker, "worker", object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeLeases deletes the Leases of the fence of a hub. The Lease of orphaned Jobs stays, because it
+// says that the hub has released them: without it, they would be fenced.
+func (c *cli) removeLeases(ctx context.Context, worker client.Client, hubUID types.UID) error {
+	var leases coordinationv1.LeaseList
+	err := worker.List(ctx, &leases, client.InNamespace(v1alpha1.SystemNamespace), client.MatchingLabels(registration.WorkerLabels(hubUID)))
+	if err != nil {
+		return fmt.Errorf("worker: list Leases: %w", access.Explain(err))
+	}
+	for i := range leases.Items {
+		origin := leases.Items[i].Labels[v1alpha1.LabelOrigin]
+		var jobs batchv1.JobList
+		if err := worker.List(ctx, &jobs, client.MatchingLabels{v1alpha1.LabelOrigin: origin}, client.Limit(1)); err != nil {
+			return fmt.Errorf("worker: list Jobs: %w", access.Explain(err))
+		}
+		if len(jobs.Items) > 0 {
+			c.say("worker: Lease %s stays for the Jobs that are left; to see them: kubectl get jobs -A -l %s=%s", leases.Items[i].Name, v1alpha1.LabelOrigin, origin)
+			continue
+		}
+		if err := c.remove(ctx, worker, "worker", &leases.Items[i]); err != nil {
 			return err
 		}
 	}

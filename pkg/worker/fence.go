@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,6 +25,8 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/fence"
+	"github.com/jobferry/jobferry/pkg/wake"
+	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
 // leaseTimeout bounds the requests about Leases to the worker's own API server: they delay the
@@ -44,6 +47,8 @@ type fencer struct {
 	// registry has the fencer's gauges for as long as it runs.
 	registry    prometheus.Registerer
 	enqueueJobs func(context.Context, v1alpha1.Origin)
+	// origins returns those that have unfinished Jobs.
+	origins func(context.Context) (sets.Set[v1alpha1.Origin], error)
 
 	changed chan struct{} // buffers one: a Lease has changed
 
@@ -55,13 +60,17 @@ type fencer struct {
 	warned map[v1alpha1.Origin]string
 }
 
-// closed reports whether an origin's Jobs must not run.
-func (f *fencer) closed(origin v1alpha1.Origin) bool {
+// stops reports whether a Job must not run. From its first mirror on, an origin is known.
+func (f *fencer) stops(job *batchv1.Job) bool {
+	origin := originOf(job)
 	if f == nil || origin == "" {
 		return false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if isFenceable(job) && plan.Finished(job) == nil && f.tracker.Expect(origin, f.clock.Now()) {
+		f.notify()
+	}
 	return f.tracker.Closed(origin)
 }
 
@@ -107,6 +116,7 @@ func (f *fencer) Start(ctx context.Context) error {
 
 // sync does what is due, and returns the wake-up for the next time.
 func (f *fencer) sync(ctx context.Context) time.Duration {
+	retry := f.followMissing(ctx)
 	f.mu.Lock()
 	needsProbe := f.tracker.NeedsProbe(f.clock.Now())
 	f.mu.Unlock()
@@ -124,11 +134,10 @@ func (f *fencer) sync(ctx context.Context) time.Duration {
 		f.warnLate()
 		f.publishAfter(ctx)
 	}
-	return next
+	return wake.Soonest(next, retry)
 }
 
 // probe lists the Leases: a watch may be behind, and doesn't show whether the API server answers.
-// An origin whose Lease isn't listed is forgotten.
 func (f *fencer) probe(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, leaseTimeout)
 	defer cancel()
@@ -173,26 +182,20 @@ func (f *fencer) observeAll(objects []coordinationv1.Lease) {
 	defer f.mu.Unlock()
 	for _, origin := range f.tracker.Origins() {
 		if !listed.Has(origin) {
-			f.forgetOrigin(origin)
+			f.tracker.ObserveDeleted(origin)
 		}
 	}
 }
 
-func (f *fencer) forget(object *coordinationv1.Lease) {
+func (f *fencer) observeDeleted(object *coordinationv1.Lease) {
 	lease, ours := fence.Read(object)
 	if !ours {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.forgetOrigin(lease.Origin)
-}
-
-// forgetOrigin must be called with the lock held.
-func (f *fencer) forgetOrigin(origin v1alpha1.Origin) {
-	f.tracker.Forget(origin)
-	f.unpublished.Delete(origin)
-	delete(f.warned, origin)
+	f.tracker.ObserveDeleted(lease.Origin)
+	f.unpublished.Delete(lease.Origin)
 }
 
 func (f *fencer) isLeader() bool {

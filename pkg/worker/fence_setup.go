@@ -37,6 +37,9 @@ func addFence(mgr manager.Manager, o Options, q workQueue) (*fencer, error) {
 			f.log.Error(err, "Jobs can't be stopped")
 		}
 	}
+	f.origins = func(ctx context.Context) (sets.Set[v1alpha1.Origin], error) {
+		return fencedOrigins(ctx, mgr.GetClient())
+	}
 	f.events = mgr.GetEventRecorderFor("jobferry-worker") //nolint:staticcheck // it needs no other permission than the other events
 	if err := mgr.AddReadyzCheck("fence", f.ready); err != nil {
 		return nil, fmt.Errorf("readiness check: %w", err)

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes/fake"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	kubetesting "k8s.io/client-go/testing"
@@ -43,6 +44,7 @@ func withHubs(c *cluster, after time.Duration) *hubs {
 	elected := make(chan struct{})
 	close(elected)
 	f.elected = elected
+	f.origins = func(ctx context.Context) (sets.Set[v1alpha1.Origin], error) { return fencedOrigins(ctx, c.api) }
 	f.enqueueJobs = func(_ context.Context, origin v1alpha1.Origin) { h.enqueued = append(h.enqueued, origin) }
 	var err error
 	if f.metrics, err = newFenceMetrics(prometheus.NewRegistry()); err != nil {
@@ -61,7 +63,7 @@ func (h *hubs) renew(origin v1alpha1.Origin, lostTimeout time.Duration) {
 			Name: origin.FenceLease(), Labels: map[string]string{v1alpha1.LabelOrigin: string(origin)},
 			Annotations: map[string]string{v1alpha1.AnnotationWorkerLostTimeout: lostTimeout.String()},
 		},
-		Spec: coordinationv1.LeaseSpec{LeaseDurationSeconds: ptr.To[int32](40), RenewTime: &metav1.MicroTime{Time: h.clock.Now()}},
+		Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To("manager"), LeaseDurationSeconds: ptr.To[int32](40), RenewTime: &metav1.MicroTime{Time: h.clock.Now()}},
 	}
 	is, err := leases.Get(h.t.Context(), lease.Name, metav1.GetOptions{})
 	if err == nil {
@@ -158,9 +160,8 @@ func TestFencedJobThatCannotBeMarked(t *testing.T) {
 
 func TestJobsThatTheFenceLeavesAlone(t *testing.T) {
 	for name, edit := range map[string]func(*batchv1.Job){
-		"without a hub":                func(*batchv1.Job) {},
-		"of a hub that keeps no Lease": of("older"),
-		"of a hub that renews":         of("other"),
+		"without a hub":            func(*batchv1.Job) {},
+		"of a hub that renews":     of("other"),
 		"released by its hub": func(j *batchv1.Job) {
 			j.Annotations = map[string]string{v1alpha1.AnnotationFenced: "2026-01-01T12:00:00Z"}
 		},
@@ -179,29 +180,12 @@ func TestJobsThatTheFenceLeavesAlone(t *testing.T) {
 	}
 }
 
-// The Lease of a hub that has removed the worker closes nothing.
-func TestDeletedLease(t *testing.T) {
-	c := newCluster(t, Options{}, aJob(of("hub")))
-	h := withHubs(c, 5*time.Minute)
-	h.renew("hub", 15*time.Minute)
-	lease, err := h.leases.CoordinationV1().Leases(v1alpha1.SystemNamespace).Get(t.Context(), "jobferry-hub", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h.silence(3 * time.Minute)
-	h.jobs.fence.forget(lease)
-	h.silence(time.Hour)
-	if len(h.enqueued) != 0 {
-		t.Errorf("enqueued %v", h.enqueued)
-	}
-}
-
 // The fencer writes once into the Lease when it closes the fence.
 func TestFenceAfterIsPublished(t *testing.T) {
 	h := withHubs(newCluster(t, Options{}), 5*time.Minute)
 	h.renew("hub", 15*time.Minute)
 	h.renew("hub", 15*time.Minute)
-	lease, err := h.leases.CoordinationV1().Leases(v1alpha1.SystemNamespace).Get(t.Context(), "jobferry-hub", metav1.GetOptions{})
+	lease, err := h.leases.CoordinationV1().Leases(v1alpha1.SystemNamespace).Get(t.Context(), "jobferry-fence-hub", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,26 +225,6 @@ func TestPublishingIsBounded(t *testing.T) {
 	h.renew("hub", 15*time.Minute)
 	if slow.allowed <= 0 || slow.allowed > leaseTimeout {
 		t.Errorf("%s for one patch", slow.allowed)
-	}
-}
-
-// A patch may return after the watch has reported the deletion of the Lease.
-func TestLeaseThatIsGoneIsForgotten(t *testing.T) {
-	h := withHubs(newCluster(t, Options{}), 5*time.Minute)
-	h.renew("hub", 15*time.Minute)
-	leases := h.leases.CoordinationV1().Leases(v1alpha1.SystemNamespace)
-	lease, err := leases.Get(t.Context(), "jobferry-hub", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := leases.Delete(t.Context(), lease.Name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	h.jobs.fence.forget(lease)
-	h.jobs.fence.observe(lease)
-	h.silence(time.Hour)
-	if len(h.enqueued) != 0 || len(h.jobs.fence.tracker.Origins()) != 0 {
-		t.Errorf("enqueued %v, known %v", h.enqueued, h.jobs.fence.tracker.Origins())
 	}
 }
 

@@ -33,7 +33,7 @@ func (f *fencer) watch(ctx context.Context) {
 		Handler: cache.ResourceEventHandlerFuncs{
 			AddFunc:    func(o any) { f.handle(o, f.observe) },
 			UpdateFunc: func(_, o any) { f.handle(o, f.observe) },
-			DeleteFunc: func(o any) { f.handle(o, f.forget) },
+			DeleteFunc: func(o any) { f.handle(o, f.observeDeleted) },
 		},
 	})
 	informer.RunWithContext(ctx)
@@ -65,7 +65,8 @@ func newFenceMetrics(registry prometheus.Registerer) (*fenceMetrics, error) {
 	return m, b.err
 }
 
-// fenceCollector reads the state of the fences at each scrape.
+// fenceCollector reads the state of the fences at each scrape. An origin whose Lease was never
+// observed is in no label: any user that may create Jobs can make one up.
 type fenceCollector struct{ *fencer }
 
 // Describe implements prometheus.Collector.
@@ -80,6 +81,9 @@ func (c fenceCollector) Collect(out chan<- prometheus.Metric) {
 	defer c.mu.Unlock()
 	late := c.tracker.Late()
 	for _, origin := range c.tracker.Origins() {
+		if !c.tracker.Observed(origin) {
+			continue
+		}
 		for desc, on := range map[*prometheus.Desc]bool{closedDesc: c.tracker.Closed(origin), lateDesc: late[origin] != nil} {
 			value := 0.0
 			if on {

@@ -8,6 +8,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -26,7 +28,7 @@ func originOf(job *batchv1.Job) v1alpha1.Origin {
 // markFenced marks a Job whose fence is closed, before any other write: otherwise a new process
 // would run the Job again until its own fence closes.
 func (s *jobSync) markFenced(ctx context.Context) error {
-	if v1alpha1.IsFenced(s.job) || s.job.DeletionTimestamp != nil || !s.fence.closed(originOf(s.job)) {
+	if v1alpha1.IsFenced(s.job) || s.job.DeletionTimestamp != nil || !s.fence.stops(s.job) {
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
@@ -43,6 +45,27 @@ func (s *jobSync) markFenced(ctx context.Context) error {
 	s.fence.metrics.marked.WithLabelValues(string(originOf(next))).Inc()
 	s.job, s.known.written = next, next
 	return nil
+}
+
+// isFenceable reports whether a Job is a mirror whose hub keeps a Lease here. In drop-in mode, this
+// controller runs mirrors, too, whose hubs know of no fence.
+func isFenceable(job *batchv1.Job) bool {
+	return originOf(job) != "" && ptr.Deref(job.Spec.ManagedBy, "") == v1alpha1.ManagedByWorker
+}
+
+// fencedOrigins returns the origins that have unfinished Jobs.
+func fencedOrigins(ctx context.Context, jobs client.Reader) (sets.Set[v1alpha1.Origin], error) {
+	var list batchv1.JobList
+	if err := jobs.List(ctx, &list, client.HasLabels{v1alpha1.LabelOrigin}, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list the Jobs of all hubs: %w", err)
+	}
+	origins := sets.New[v1alpha1.Origin]()
+	for i := range list.Items {
+		if job := &list.Items[i]; isFenceable(job) && plan.Finished(job) == nil {
+			origins.Insert(originOf(job))
+		}
+	}
+	return origins, nil
 }
 
 // enqueueFenced enqueues the Jobs of an origin, so that each is marked.

@@ -14,6 +14,7 @@ package worker
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=jobferry-system,resources=leases,verbs=create
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=jobferry-system,resources=leases,resourceNames=jobferry-worker,verbs=get;update
 //
-// The fence: the hubs' Leases are called jobferry-<origin>.
+// The fence: the hubs' Leases are called jobferry-fence-<origin>; one that somebody has deleted is
+// created again, which the line for leader election allows.
 //
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=jobferry-system,resources=leases,verbs=list;watch;patch

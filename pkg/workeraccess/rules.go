@@ -48,7 +48,10 @@ var rules = []Rule{
 	carried("configmaps", v1alpha1.CarryConfigMaps),
 	carried("secrets", v1alpha1.CarrySecrets),
 	carried("serviceaccounts", v1alpha1.CarryServiceAccounts),
-	{Group: "coordination.k8s.io", Resources: []string{"leases"}, Verbs: []string{"create", "patch", "delete"},
+	// The registration creates the Lease: a rule for create can't name it, and would allow the hub to
+	// make the leader Lease of jobferry-worker and other hubs' Leases its own. jobferry-worker creates
+	// the Lease again when somebody deletes it.
+	{Group: "coordination.k8s.io", Resources: []string{"leases"}, Names: []string{anyOrigin.FenceLease()}, Verbs: []string{"patch"},
 		Namespace: v1alpha1.SystemNamespace, Need: whenFenced,
 		Why: "the fence: the Lease that the hub renews", Without: "the WorkerCluster is `Fenced=False` (`LeaseForbidden`): a Job that is moved may run twice"},
 	{Resources: []string{"pods"}, Verbs: []string{"get", "list"}, Need: whenPods,
@@ -67,9 +70,18 @@ func carried(resource string, kind v1alpha1.CarriedKind) Rule {
 // Rules returns all rules.
 func Rules() []Rule { return slices.Clone(rules) }
 
+// anyOrigin stands for the hub's origin in the names of objects.
+const anyOrigin v1alpha1.Origin = "ORIGIN"
+
 // For returns the rules that a worker with these settings needs.
 func For(s Settings) []Rule {
-	return slices.DeleteFunc(Rules(), func(r Rule) bool { return !r.Need.Met(s) })
+	needed := slices.DeleteFunc(Rules(), func(r Rule) bool { return !r.Need.Met(s) })
+	for i, r := range needed {
+		if slices.Contains(r.Names, anyOrigin.FenceLease()) {
+			needed[i].Names = []string{s.Origin.FenceLease()}
+		}
+	}
+	return needed
 }
 
 // ClusterRules returns the rules that hold in all namespaces, for a ClusterRole.

@@ -90,6 +90,20 @@ func TestRoles(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the documentation's table anew")
 
+// The hub may write its own Lease, and may neither create nor delete any: no origin makes it the
+// leader Lease of a program.
+func TestLease(t *testing.T) {
+	for _, origin := range []v1alpha1.Origin{"worker", "manager", "hub", "1a2b3c4d-0000-4000-8000-000000000000"} {
+		s := workeraccess.Everything()
+		s.Origin = origin
+		for _, r := range workeraccess.NamespaceRules(workeraccess.For(s)) {
+			if r.Resources[0] == "leases" && (!slices.Equal(r.ResourceNames, []string{"jobferry-fence-" + string(origin)}) || !slices.Equal(r.Verbs, []string{"patch"})) {
+				t.Errorf("origin %s: %v", origin, r)
+			}
+		}
+	}
+}
+
 // The documentation has this table.
 func TestDocumented(t *testing.T) {
 	const (

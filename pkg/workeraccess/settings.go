@@ -9,6 +9,8 @@ import (
 // Settings tell how a worker is used. The zero value is a worker with the built-in Job controller
 // whose namespaces exist, without access to its Pods.
 type Settings struct {
+	// Origin is the hub's.
+	Origin v1alpha1.Origin
 	// JobController is the WorkerCluster's spec.jobController; empty: BuiltIn.
 	JobController v1alpha1.JobController
 	// CreateNamespaces is spec.createNamespaces.
@@ -26,6 +28,7 @@ type Settings struct {
 // Everything returns the settings that need every rule.
 func Everything() Settings {
 	return Settings{
+		Origin:           anyOrigin,
 		JobController:    v1alpha1.JobControllerEmbedded,
 		CreateNamespaces: true,
 		Capacity:         v1alpha1.CapacityNodes,

@@ -1,8 +1,12 @@
 package v1alpha1
 
 import (
+	"fmt"
+	"strings"
+
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // This file is the contract between Jobferry's programs, and with its users: every label,
@@ -112,6 +116,8 @@ const (
 	AnnotationMultiKueueCluster = "jobferry.dev/multikueue-cluster"
 	// LabelHub, on objects in a worker, holds the UID of the hub that they are for.
 	LabelHub = "jobferry.dev/hub"
+	// AnnotationHubOrigin holds the origin of the hub, where it isn't the hub's UID.
+	AnnotationHubOrigin = "jobferry.dev/hub-origin"
 	// AnnotationTokenSecret holds the name of the token Secret in the worker.
 	AnnotationTokenSecret = "jobferry.dev/token-secret"
 	// AnnotationPodAccess holds the requested access to Pods, separated by commas.
@@ -122,9 +128,17 @@ const (
 	AnnotationTokenExpires = "jobferry.dev/token-expires"
 )
 
-// Origin is the id of one hub: by default the UID of its kube-system namespace. It must be a valid
-// label value.
+// Origin is the id of one hub: by default the UID of its kube-system namespace.
 type Origin string
+
+// Validate returns why this can't be the origin of a hub. It is a label value, and a part of the
+// name of a Lease.
+func (o Origin) Validate() error {
+	if problems := validation.IsDNS1123Label(string(o)); len(problems) > 0 {
+		return fmt.Errorf("origin %q: %s", o, strings.Join(problems, "; "))
+	}
+	return nil
+}
 
 // Selector selects the mirrors of this origin in a worker.
 func (o Origin) Selector() labels.Selector {
@@ -132,8 +146,9 @@ func (o Origin) Selector() labels.Selector {
 }
 
 // FenceLease returns the name of the Lease of this origin in a worker, in SystemNamespace. The hub
-// renews it; the embedded Job controller fences the origin's Jobs when it is not renewed.
-func (o Origin) FenceLease() string { return "jobferry-" + string(o) }
+// renews it; the embedded Job controller fences the origin's Jobs when it is not renewed. No origin
+// makes it the name of another program's Lease.
+func (o Origin) FenceLease() string { return "jobferry-fence-" + string(o) }
 
 // IsFenced reports whether the embedded Job controller has fenced a mirror.
 func IsFenced(job *batchv1.Job) bool {

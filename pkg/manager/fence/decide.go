@@ -22,8 +22,8 @@ const (
 	wait step = "Wait"
 	// renew the Lease, or create it.
 	renew step = "Renew"
-	// remove the Lease, if it's there.
-	remove step = "Remove"
+	// release the Lease, if it's there.
+	release step = "Release"
 )
 
 // decide says what is due for a worker.
@@ -40,11 +40,11 @@ func decide(view clusters.View, mirrors []*batchv1.Job) step {
 		return wait
 	// The mirrors are orphaned: they continue by themselves, and may run twice.
 	case view.Removing && view.Spec.RemovalPolicy == v1alpha1.RemovalOrphan:
-		return remove
+		return release
 	case anyEmbedded(mirrors):
 		return renew
 	default:
-		return remove
+		return release
 	}
 }
 
@@ -75,13 +75,13 @@ func renewed(observed fence.Lease) metav1.Condition {
 }
 
 // failed judges a request about the Lease that failed; nil if that says nothing about the fence.
-func failed(err error) *metav1.Condition {
+func failed(err error, lease string) *metav1.Condition {
 	var c metav1.Condition
 	switch {
 	case apierrors.IsForbidden(err):
 		c = condition(metav1.ConditionFalse, v1alpha1.ReasonLeaseForbidden,
-			"grant the kubeconfig's user create, patch and delete of leases.coordination.k8s.io in the namespace "+
-				v1alpha1.SystemNamespace+" of the worker: "+err.Error())
+			"run kubectl jobferry register again, which creates the Lease "+lease+" in the worker's namespace "+v1alpha1.SystemNamespace+
+				", and grants the kubeconfig's user patch of it: "+err.Error())
 	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsNotFound(err):
 		c = condition(metav1.ConditionFalse, v1alpha1.ReasonLeaseRefused, err.Error())
 	default:
@@ -90,8 +90,8 @@ func failed(err error) *metav1.Condition {
 	return &c
 }
 
-// removed says that there is no Lease (any more).
-func removed(view clusters.View) metav1.Condition {
+// released says that no Job depends on the Lease (any more).
+func released(view clusters.View) metav1.Condition {
 	if view.Removing {
 		return condition(metav1.ConditionFalse, v1alpha1.ReasonNoFence, "the worker is being removed; no Job in it depends on this hub's Lease")
 	}

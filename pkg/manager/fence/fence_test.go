@@ -3,6 +3,7 @@ package fence
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,11 +55,11 @@ func TestDecide(t *testing.T) {
 		want    step
 	}{
 		"embedded":                              {aView(), nil, renew},
-		"built-in":                              {aView(builtIn), none, remove},
+		"built-in":                              {aView(builtIn), none, release},
 		"built-in, with mirrors of the other":   {aView(builtIn), some, renew},
 		"removed, with mirrors":                 {aView(removing), some, renew},
-		"orphaned":                              {aView(removing, orphan), some, remove},
-		"removed, without":                      {aView(removing), nil, remove},
+		"orphaned":                              {aView(removing, orphan), some, release},
+		"removed, without":                      {aView(removing), nil, release},
 		"lost":                                  {aView(lost), some, wait},
 		"answers again, but its Jobs may move":  {aView(lost, connecting), some, wait},
 		"after a restart of the manager":        {aView(connecting), nil, renew},
@@ -121,7 +122,7 @@ func newHub(t *testing.T) *hub {
 func (h *hub) lease() *coordinationv1.Lease {
 	h.t.Helper()
 	var l coordinationv1.Lease
-	err := h.client.Get(h.t.Context(), client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: "jobferry-hub"}, &l)
+	err := h.client.Get(h.t.Context(), client.ObjectKey{Namespace: v1alpha1.SystemNamespace, Name: "jobferry-fence-hub"}, &l)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -188,7 +189,7 @@ func TestNamespaceIsMadeOnDemand(t *testing.T) {
 }
 
 func TestWhatTheConditionSays(t *testing.T) {
-	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, "jobferry-hub", errors.New("no"))
+	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "leases"}, "jobferry-fence-hub", errors.New("no"))
 	for name, row := range map[string]struct {
 		prepare func(*hub)
 		status  metav1.ConditionStatus
@@ -197,7 +198,7 @@ func TestWhatTheConditionSays(t *testing.T) {
 	}{
 		"too late": {func(h *hub) { h.sync(h.t.Context()); h.answer("15m") }, metav1.ConditionFalse, v1alpha1.ReasonFenceTooLate, "--fence-after=15m0s"},
 		"forbidden": {func(h *hub) { h.refuse = func(string, client.Object) error { return forbidden } },
-			metav1.ConditionFalse, v1alpha1.ReasonLeaseForbidden, "grant the kubeconfig's user"},
+			metav1.ConditionFalse, v1alpha1.ReasonLeaseForbidden, "creates the Lease jobferry-fence-hub"},
 		"refused by admission": {func(h *hub) {
 			h.refuse = func(string, client.Object) error { return apierrors.NewBadRequest("no Leases here") }
 		}, metav1.ConditionFalse, v1alpha1.ReasonLeaseRefused, "no Leases here"},
@@ -219,28 +220,29 @@ func TestWhatTheConditionSays(t *testing.T) {
 	}
 }
 
-// The Lease goes with the last mirror, by one request, and comes back if the worker stays after
-// all.
-func TestLeaseIsRemoved(t *testing.T) {
+// The Lease is released with the last mirror, by one request, never deleted, and taken again if the
+// worker stays after all.
+func TestLeaseIsReleased(t *testing.T) {
 	h := newHub(t)
 	h.mirrors = []*batchv1.Job{embeddedMirror()}
 	h.sync(t.Context())
 	removing(&h.view)
 	h.sync(t.Context())
-	if h.lease() == nil {
-		t.Fatal("removed while there was a mirror")
+	if l, _ := fence.Read(h.lease()); l.Released {
+		t.Fatal("released while there was a mirror")
 	}
 	h.mirrors = nil
 	h.sync(t.Context())
 	before := len(h.writes)
 	h.sync(t.Context())
-	if h.lease() != nil || len(h.writes) != before || h.said.Reason != v1alpha1.ReasonNoFence {
-		t.Errorf("Lease %v, writes %v, says %+v", h.lease(), h.writes, h.said)
+	l, _ := fence.Read(h.lease())
+	if !l.Released || len(h.writes) != before || h.said.Reason != v1alpha1.ReasonNoFence || slices.Contains(h.writes, "delete") {
+		t.Errorf("Lease %+v, writes %v, says %+v", l, h.writes, h.said)
 	}
 	h.view = aView()
 	h.sync(t.Context())
-	if h.lease() == nil {
-		t.Error("not made again")
+	if l, _ := fence.Read(h.lease()); l.Released {
+		t.Error("not taken again")
 	}
 }
 

@@ -2,6 +2,7 @@ package fence
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -35,10 +36,9 @@ type renewer struct {
 	options Options
 	report  func(worker string, c metav1.Condition)
 
-	woken chan struct{} // buffered, for one
-	// deleted: the Lease has been deleted, and wasn't created since.
-	deleted    bool
-	unanswered int // renewals without an answer of the worker's controller
+	woken      chan struct{} // buffered, for one
+	released   bool          // since the last renewal
+	unanswered int           // renewals without an answer of the worker's controller
 }
 
 func newRenewer(w worker, o Options, report func(string, metav1.Condition)) *renewer {
@@ -69,11 +69,11 @@ func (r *renewer) sync(ctx context.Context) time.Duration {
 	switch view := r.worker.View(); decide(view, r.worker.Mirrors()) {
 	case renew:
 		err = r.renew(ctx)
-	case remove:
-		err = r.remove(ctx, view)
+	case release:
+		err = r.release(ctx, view)
 	case wait:
 	}
-	switch c := failed(err); {
+	switch c := failed(err, r.options.Origin.FenceLease()); {
 	case c != nil:
 		r.report(r.worker.Name(), *c)
 	case err != nil && !errors.Is(err, clusters.ErrNotConnected) && ctx.Err() == nil:
@@ -88,10 +88,12 @@ func (r *renewer) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.deleted = false
+	r.released = false
 	is := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: want.Namespace, Name: want.Name}}
 	err = r.worker.Client().Patch(ctx, is, client.RawPatch(types.MergePatchType, patch))
 	if apierrors.IsNotFound(err) {
+		// The registration creates the Lease, because RBAC can't say which Lease a user may create. A
+		// kubeconfig of another kind may allow it.
 		is = want
 		err = r.create(ctx, is)
 	}
@@ -127,19 +129,25 @@ func (r *renewer) create(ctx context.Context, l *coordinationv1.Lease) error {
 	return r.worker.Client().Create(ctx, l)
 }
 
-// remove deletes the Lease, once.
-func (r *renewer) remove(ctx context.Context, view clusters.View) error {
+// release writes into the Lease, once, that the worker needs no fence any more. The admin deletes
+// the Lease with the registration.
+func (r *renewer) release(ctx context.Context, view clusters.View) error {
 	r.unanswered = 0
-	if !r.deleted {
+	if !r.released {
 		l := lease(r.options, 0, r.options.Clock.Now())
-		err := r.worker.Client().Delete(ctx, l)
-		// The manager that may not delete it didn't create it.
-		if client.IgnoreNotFound(err) != nil && !apierrors.IsForbidden(err) {
-			return fmt.Errorf("delete Lease %s/%s: %w", l.Namespace, l.Name, err)
+		l.Spec.HolderIdentity = nil
+		patch, err := json.Marshal(map[string]any{"spec": map[string]any{"holderIdentity": nil, "renewTime": l.Spec.RenewTime}})
+		if err != nil {
+			return err
 		}
-		r.deleted = true
+		err = r.worker.Client().Patch(ctx, l, client.RawPatch(types.MergePatchType, patch))
+		// The manager that may not write it didn't renew it.
+		if client.IgnoreNotFound(err) != nil && !apierrors.IsForbidden(err) {
+			return fmt.Errorf("release Lease %s/%s: %w", l.Namespace, l.Name, err)
+		}
+		r.released = true
 	}
-	r.report(r.worker.Name(), removed(view))
+	r.report(r.worker.Name(), released(view))
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -43,6 +44,7 @@ func newMapper() meta.RESTMapper {
 	}
 	add(meta.RESTScopeNamespace, corev1.SchemeGroupVersion, "Secret", "ServiceAccount", "Event", "Pod", "ConfigMap")
 	add(meta.RESTScopeNamespace, batchv1.SchemeGroupVersion, "Job")
+	add(meta.RESTScopeNamespace, coordinationv1.SchemeGroupVersion, "Lease")
 	add(meta.RESTScopeNamespace, rbacv1.SchemeGroupVersion, "Role", "RoleBinding")
 	add(meta.RESTScopeRoot, corev1.SchemeGroupVersion, "Namespace")
 	add(meta.RESTScopeRoot, rbacv1.SchemeGroupVersion, "ClusterRole", "ClusterRoleBinding")

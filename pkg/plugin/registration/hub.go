@@ -25,6 +25,9 @@ func (r Request) Secret(kubeconfig []byte, expires time.Time) *corev1.Secret {
 		v1alpha1.AnnotationTokenSecret: r.TokenSecretName(),
 		v1alpha1.AnnotationPodAccess:   strings.Join(r.PodAccess, ","),
 	}
+	if r.Origin != "" {
+		annotations[v1alpha1.AnnotationHubOrigin] = string(r.Origin)
+	}
 	if !expires.IsZero() {
 		annotations[v1alpha1.AnnotationTokenDuration] = r.TokenDuration.String()
 		annotations[v1alpha1.AnnotationTokenExpires] = expires.UTC().Format(time.RFC3339)

@@ -203,7 +203,7 @@ func TestSuperfluous(t *testing.T) {
 	if n := len(embedded.Superfluous()); n != 0 {
 		t.Errorf("%d objects", n)
 	}
-	if made, removed := len(embedded.Worker()), len(embedded.Traces()); made != removed+2 { // but for namespace and token
+	if made, removed := len(embedded.Worker()), len(embedded.Traces()); made != removed+3 { // but for namespace, token and Lease
 		t.Errorf("%d are made, %d removed", made, removed)
 	}
 }

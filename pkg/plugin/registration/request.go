@@ -21,6 +21,8 @@ type Request struct {
 	Name string
 	// HubUID is the UID of the hub's namespace kube-system.
 	HubUID types.UID
+	// Origin is the manager's --origin; empty: HubUID.
+	Origin v1alpha1.Origin
 	// Namespace is the manager's, on the hub.
 	Namespace string
 	// Spec of the WorkerCluster; what isn't set gets the API's defaults.
@@ -62,9 +64,18 @@ func (r Request) TokenSecretName() string {
 	}
 }
 
+// origin is the id of the hub in its workers.
+func (r Request) origin() v1alpha1.Origin {
+	if r.Origin != "" {
+		return r.Origin
+	}
+	return v1alpha1.Origin(r.HubUID)
+}
+
 // access returns the settings that decide the permissions.
 func (r Request) access() workeraccess.Settings {
 	return workeraccess.Settings{
+		Origin:           r.origin(),
 		JobController:    r.Spec.JobController,
 		CreateNamespaces: ptr.Deref(r.Spec.CreateNamespaces, true),
 		Capacity:         r.Spec.Capacity,

@@ -1,6 +1,7 @@
 package registration
 
 import (
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +23,7 @@ func (r Request) Worker() []client.Object {
 		&rbacv1.ClusterRoleBinding{ObjectMeta: r.meta(r.base(), ""), RoleRef: r.roleRef("ClusterRole"), Subjects: r.subjects()},
 	}
 	if inOurs := workeraccess.NamespaceRules(rules); len(inOurs) > 0 {
-		objects = append(objects,
+		objects = append(objects, r.lease(),
 			&rbacv1.Role{ObjectMeta: r.meta(r.base(), v1alpha1.SystemNamespace), Rules: inOurs},
 			&rbacv1.RoleBinding{ObjectMeta: r.meta(r.base(), v1alpha1.SystemNamespace), RoleRef: r.roleRef("Role"), Subjects: r.subjects()})
 	}
@@ -38,6 +39,13 @@ func (r Request) Superfluous() []client.Object {
 	return r.fenceRoles()
 }
 
+// lease returns the Lease of the fence, which the hub renews but may not create.
+func (r Request) lease() *coordinationv1.Lease {
+	lease := &coordinationv1.Lease{ObjectMeta: r.meta(r.origin().FenceLease(), v1alpha1.SystemNamespace)}
+	lease.Labels[v1alpha1.LabelOrigin] = string(r.origin())
+	return lease
+}
+
 func (r Request) fenceRoles() []client.Object {
 	return []client.Object{
 		&rbacv1.RoleBinding{ObjectMeta: r.meta(r.base(), v1alpha1.SystemNamespace)},
@@ -45,7 +53,7 @@ func (r Request) fenceRoles() []client.Object {
 	}
 }
 
-// Traces returns all objects of a registration in the worker except token Secrets and the
+// Traces returns all objects of a registration in the worker except token Secrets, the Lease and the
 // namespace, in the order in which they are removed.
 func (r Request) Traces() []client.Object {
 	return append(r.fenceRoles(),
