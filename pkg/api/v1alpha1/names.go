@@ -31,8 +31,17 @@ const (
 	AnnotationClusterSelector = "jobferry.dev/cluster-selector"
 	// AnnotationOnClusterLost is Resume (default), Restart or Wait.
 	AnnotationOnClusterLost = "jobferry.dev/on-cluster-lost"
-	// LabelDispatch with the value "enabled" on a namespace opts its Jobs in.
+	// LabelDispatch on a namespace of the hub has its Jobs dispatched: DispatchEnabled or
+	// DispatchAllowed. Jobs of other namespaces are left alone.
 	LabelDispatch = "jobferry.dev/dispatch"
+)
+
+// Values of LabelDispatch.
+const (
+	// DispatchEnabled: admission gives all new Jobs that name no controller to the dispatcher.
+	DispatchEnabled = "enabled"
+	// DispatchAllowed: only Jobs that name the dispatcher themselves are dispatched.
+	DispatchAllowed = "allowed"
 )
 
 // Values of AnnotationOnClusterLost.

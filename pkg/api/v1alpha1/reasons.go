@@ -22,6 +22,7 @@ const (
 	EventSuspended       = "Suspended"
 	EventResumed         = "Resumed"
 	EventInvalid         = "InvalidAnnotation"
+	EventNotDispatched   = "NamespaceNotDispatched"
 	EventMirrorOrphaned  = "MirrorOrphaned"
 	EventNotReleased     = "NotReleased"
 	EventFailedCarry     = "FailedCarry"

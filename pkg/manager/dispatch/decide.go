@@ -17,6 +17,7 @@ const (
 	Finished         Situation = "Finished"
 	PlacementMissing Situation = "PlacementMissing"
 	Handover         Situation = "Handover"
+	NotDispatched    Situation = "NotDispatched"
 	Queued           Situation = "Queued"
 	Suspended        Situation = "Suspended"
 	Unplaced         Situation = "Unplaced"
@@ -57,6 +58,8 @@ var jobSituations = []struct {
 	// The mirror that a moved Job left is stopped, and its progress brought to the hub, before the
 	// Job continues in the worker that it is assigned to.
 	{Handover, isHandover, planHandover},
+	// No mirror is created for a Job of a namespace that is not dispatched.
+	{NotDispatched, (*Snapshot).isHeldBack, planHeldBack},
 	// A Job that its queue will resume when it is placed gets a placement.
 	{Queued, func(s *Snapshot) bool { return s.Assigned == nil && s.awaitsPlacement() }, planQueued},
 	// A Job that is suspended before it has a mirror waits on the hub.
@@ -135,7 +138,7 @@ func isAbsent(s *Snapshot) bool { return s.Job == nil || !mirror.Managed(s.Job) 
 // the Job runs, or will as soon as its queue knows its placement. A suspended mirror for whose Pods
 // there is no free capacity holds none.
 func (s *Snapshot) reservation() string {
-	if isAbsent(s) || s.Assigned == nil || !s.Assigned.Registered || mirror.Finished(s.Job) || !s.Admission.WantsCapacity(s.Job) {
+	if isAbsent(s) || s.isHeldBack() || s.Assigned == nil || !s.Assigned.Registered || mirror.Finished(s.Job) || !s.Admission.WantsCapacity(s.Job) {
 		return ""
 	}
 	if m := s.Assigned.Mirror; !s.Assigned.Fits && (m == nil || mirror.Suspended(m)) {

@@ -32,6 +32,8 @@ type Plan struct {
 	After time.Duration
 	// AwaitsCapacity: reconcile again when a worker has more free capacity, or another state.
 	AwaitsCapacity bool
+	// AwaitsNamespace: reconcile again when the labels of the Job's namespace change.
+	AwaitsNamespace bool
 	// Behind: the mirror's status says more than the hub Job's, which waits to be written.
 	Behind bool
 }

@@ -39,6 +39,8 @@ type Snapshot struct {
 	WritesInFlight int
 	// PassedOver has, by worker, the reason why the Job cannot be there for now.
 	PassedOver map[string]string
+	// NotDispatched says why Jobs of this namespace are not dispatched; empty: they are.
+	NotDispatched string
 	// Admission is what Kueue decides about the Job.
 	Admission Admission
 	// Timing are the options that decisions depend on.

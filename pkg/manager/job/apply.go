@@ -41,7 +41,7 @@ func (r *result) add(other result) {
 
 // apply carries a plan out, and makes its reports. Events follow only writes that succeeded.
 func (r *Reconciler) apply(ctx context.Context, t *turn, plan dispatch.Plan) (result, error) {
-	if !r.remember(t, plan) {
+	if !r.remember(ctx, t, plan) {
 		return result{changed: true, void: true}, nil
 	}
 	var all result
@@ -118,14 +118,17 @@ func (r *Reconciler) actIn(ctx context.Context, t *turn, w worker, action dispat
 
 // remember takes over what a plan says of the Job beside its actions: that it waits for capacity,
 // where capacity is reserved for it, and since when its mirror waits for a Pod. False: another Job
-// took the capacity since the plan was made.
-func (r *Reconciler) remember(t *turn, plan dispatch.Plan) bool {
+// took the capacity since the plan was made, or its namespace has other labels.
+func (r *Reconciler) remember(ctx context.Context, t *turn, plan dispatch.Plan) bool {
 	if plan.AwaitsCapacity {
 		t.record.await(true)
 	}
 	t.record.release(plan.Releases, t.Now)
 	if t.Job == nil {
 		return true
+	}
+	if plan.AwaitsNamespace && !r.holdBack(ctx, t) {
+		return false
 	}
 	resumes := t.Assigned != nil && t.MayResumeIn(t.Assigned)
 	if !r.scheduler.reserve(t.record, t.Admission.AsResumed(t.Job), plan.Reserve, resumes) {

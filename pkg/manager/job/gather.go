@@ -32,12 +32,13 @@ type gatherer struct {
 		viewHolders(key types.NamespacedName) []workerView
 		Loss(worker string) clusters.Loss
 	}
-	admission func(context.Context, *batchv1.Job) dispatch.Admission
-	carried   func(job types.NamespacedName, mirror types.UID) (record copier.Record, current bool)
-	inFlight  func() int
-	origin    v1alpha1.Origin
-	timing    dispatch.Timing
-	passOver  time.Duration
+	namespaces *hubNamespaces
+	admission  func(context.Context, *batchv1.Job) dispatch.Admission
+	carried    func(job types.NamespacedName, mirror types.UID) (record copier.Record, current bool)
+	inFlight   func() int
+	origin     v1alpha1.Origin
+	timing     dispatch.Timing
+	passOver   time.Duration
 }
 
 // gather makes the snapshot of the Job of this name.
@@ -48,6 +49,7 @@ func (g *gatherer) gather(ctx context.Context, key types.NamespacedName, k known
 	if s.Job != nil {
 		s.Orphan, s.LastStatusWrite, s.MirrorChanged = k.orphan, k.statusWritten, k.mirrorChanged
 		s.PassedOver, s.Admission = k.passedOver, g.admission(ctx, s.Job)
+		s.NotDispatched = g.namespaces.closed(ctx, key.Namespace)
 		assigned, from = s.Job.Annotations[v1alpha1.AnnotationCluster], s.Job.Annotations[v1alpha1.AnnotationMovedFrom]
 	}
 	if assigned != "" {

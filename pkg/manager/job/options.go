@@ -21,6 +21,9 @@ type Options struct {
 	WorkerConcurrency int
 	// PassOver is how long a worker that can't take a Job is passed over for it. Default 5m.
 	PassOver time.Duration
+	// DispatchAllNamespaces: Jobs are dispatched from namespaces without v1alpha1.LabelDispatch, too,
+	// but for those that never are; see namespaces.Gate.
+	DispatchAllNamespaces bool
 	// Kueue says how to work with Kueue on the hub.
 	Kueue kueue.Options
 	// Timing are the delays of decisions.

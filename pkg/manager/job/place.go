@@ -20,11 +20,11 @@ import (
 // place chooses a worker and writes the choice to the hub Job; the write fails if the Job has changed
 // since it was read.
 func (r *Reconciler) place(ctx context.Context, t *turn, a dispatch.Place) (result, error) {
-	request, err := placementRequest(t, a)
+	t.record.await(true) // before capacity and labels are read: a change from now on enqueues the Job
+	request, err := r.placementRequest(ctx, t, a)
 	if err != nil {
 		return r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventInvalid, Warning: true, Message: err.Error()}), nil
 	}
-	t.record.await(true) // before the capacity is read: what is freed from now on enqueues the Job
 	if !r.startup.over() || !r.queues.Synced(t.Job) {
 		return result{awaitsCapacity: true}, nil
 	}
@@ -45,12 +45,14 @@ func (r *Reconciler) place(ctx context.Context, t *turn, a dispatch.Place) (resu
 	return done, nil
 }
 
-func placementRequest(t *turn, a dispatch.Place) (placement.Request, error) {
+func (r *Reconciler) placementRequest(ctx context.Context, t *turn, a dispatch.Place) (placement.Request, error) {
 	selector, err := placement.ParseSelector(t.Job.Annotations)
 	if err != nil {
 		return placement.Request{}, err
 	}
+	namespace := t.Key.Namespace
 	request := placement.Request{
+		Namespace: r.hubNamespaces.labels(ctx, namespace), NamespaceClosed: r.hubNamespaces.closed(ctx, namespace) != "",
 		Job: t.Admission.AsResumed(t.Job), Selector: selector, Among: t.Admission.Workers, PassedOver: t.PassedOver,
 	}
 	if a.Leave != "" {

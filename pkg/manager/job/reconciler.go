@@ -28,20 +28,21 @@ const (
 
 // Reconciler brings hub Jobs and their mirrors in step, one name at a time.
 type Reconciler struct {
-	options   Options
-	clock     clock.WithDelayedExecution
-	client    client.Client // of the hub; for writes
-	live      client.Reader // of the hub; past the cache
-	cache     client.Reader // of the hub
-	workers   workers
-	store     *store
-	gatherer  *gatherer
-	scheduler *scheduler
-	report    *reporter
-	copier    *copier.Copier
-	queues    queues
-	limiter   *limiter
-	startup   *startup
+	options       Options
+	clock         clock.WithDelayedExecution
+	client        client.Client // of the hub; for writes
+	live          client.Reader // of the hub; past the cache
+	cache         client.Reader // of the hub
+	workers       workers
+	store         *store
+	gatherer      *gatherer
+	scheduler     *scheduler
+	report        *reporter
+	hubNamespaces *hubNamespaces
+	copier        *copier.Copier
+	queues        queues
+	limiter       *limiter
+	startup       *startup
 	// background runs what no Job waits for, and enqueue has a Job reconciled after that.
 	background func(func())
 	enqueue    func(...types.NamespacedName)
@@ -107,6 +108,9 @@ func (r *Reconciler) look(ctx context.Context, key types.NamespacedName) *turn {
 func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Result {
 	if !plan.AwaitsCapacity && !result.awaitsCapacity {
 		t.record.await(false)
+	}
+	if !plan.AwaitsNamespace {
+		t.record.holdBack(false)
 	}
 	t.record.update(func(m *memory) {
 		m.reported.keep(append(result.reports, plan.Reports...))

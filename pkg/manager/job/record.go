@@ -187,14 +187,18 @@ func (r *record) passOver(worker, reason string, until time.Time) {
 // await has the Job reconciled, or not, when a worker has more free capacity. Call it before the
 // capacity is read: then no capacity that is freed in between is missed.
 func (r *record) await(waits bool) {
-	s := r.store
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	r.enlist(r.store.waiting, waits)
+}
+
+// enlist puts the Job into a set of its store, or takes it out.
+func (r *record) enlist(set map[types.NamespacedName]struct{}, is bool) {
+	r.store.mu.Lock()
+	defer r.store.mu.Unlock()
 	switch {
-	case !waits:
-		delete(s.waiting, r.key)
-	case s.records[r.key] == r:
-		s.waiting[r.key] = struct{}{}
+	case !is:
+		delete(set, r.key)
+	case r.store.records[r.key] == r:
+		set[r.key] = struct{}{}
 	}
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
+	"github.com/jobferry/jobferry/pkg/manager/namespaces"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/queue"
 )
@@ -46,9 +47,10 @@ func New(mgr ctrl.Manager, recorder events.EventRecorder, options Options) *Reco
 func newReconciler(hub client.Client, live, cache client.Reader, recorder events.EventRecorder, clock clock.WithDelayedExecution, options Options) *Reconciler {
 	return &Reconciler{
 		options: options, clock: clock, client: hub, live: live, cache: cache,
-		store:      newStore(),
-		report:     &reporter{recorder: recorder, clock: clock},
-		background: func(f func()) { go f() },
+		store:         newStore(),
+		report:        &reporter{recorder: recorder, clock: clock},
+		background:    func(f func()) { go f() },
+		hubNamespaces: &hubNamespaces{cache: cache, gate: namespaces.Gate{Own: options.Namespace, All: options.DispatchAllNamespaces}},
 	}
 }
 
@@ -60,7 +62,7 @@ func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *tri
 	r.limiter = newLimiter(r.options.WorkerConcurrency, t.enqueueDeferred)
 	r.startup = newStartup(workers, t.EnqueueUnplaced)
 	r.gatherer = &gatherer{
-		hub: r.cache, workers: views{workers}, admission: queues.Admission, origin: r.options.Origin,
+		hub: r.cache, namespaces: r.hubNamespaces, workers: views{workers}, admission: queues.Admission, origin: r.options.Origin,
 		timing: r.options.Timing, passOver: r.options.PassOver,
 		carried: func(job types.NamespacedName, mirror types.UID) (copier.Record, bool) {
 			return r.copier.Tracker.Get(job, mirror)
@@ -100,8 +102,13 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, registered *clusters.Reg
 	if err != nil {
 		return fmt.Errorf("jobs: %w", err)
 	}
-	if err := c.Watch(source.Kind(mgr.GetCache(), &batchv1.Job{}, t.jobEvents())); err != nil {
-		return fmt.Errorf("jobs: %w", err)
+	for _, from := range []source.Source{
+		source.Kind(mgr.GetCache(), &batchv1.Job{}, t.jobEvents()),
+		source.Kind(mgr.GetCache(), namespaceMetadata(), t.namespaceEvents()),
+	} {
+		if err := c.Watch(from); err != nil {
+			return fmt.Errorf("jobs: %w", err)
+		}
 	}
 	return nil
 }

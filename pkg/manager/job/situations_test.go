@@ -82,6 +82,11 @@ var jobSituations = []situation{
 		w.worker("a").idle = false
 		w.worker("a").work()
 	}, append([]string{"hub: status -active ready=0", "a: delete"}, continuesInB...)},
+	{dispatch.NotDispatched, func(w *world) {
+		w.labels(nil)
+		w.submits(aJob("train", annotated(v1alpha1.AnnotationCluster, "a")))
+		w.clock.Step(time.Minute)
+	}, []string{"event: NamespaceNotDispatched"}},
 	{dispatch.Queued, isQueued, []string{
 		"hub: status conditions=[Suspended]", "event: Suspended",
 		"hub: patch cluster=a finalizers=[jobferry.dev/mirror]", "event: Placed",

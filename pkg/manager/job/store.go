@@ -59,6 +59,8 @@ type store struct {
 	counts   map[status]int
 	// waiting are the Jobs to be reconciled when a worker has more free capacity, or another state.
 	waiting map[types.NamespacedName]struct{}
+	// heldBack are the Jobs to be reconciled when the labels of their namespace change.
+	heldBack map[types.NamespacedName]struct{}
 }
 
 func newStore() *store {
@@ -68,6 +70,7 @@ func newStore() *store {
 		onWorker: map[string]map[types.NamespacedName]struct{}{},
 		counts:   map[status]int{},
 		waiting:  map[types.NamespacedName]struct{}{},
+		heldBack: map[types.NamespacedName]struct{}{},
 	}
 }
 
@@ -142,6 +145,7 @@ func (s *store) forget(key types.NamespacedName, uid types.UID) *record {
 	s.unindexLocked(r)
 	delete(s.records, key)
 	delete(s.waiting, key)
+	delete(s.heldBack, key)
 	return r
 }
 

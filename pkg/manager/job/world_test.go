@@ -9,6 +9,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	testingclock "k8s.io/utils/clock/testing"
@@ -35,6 +36,8 @@ type world struct {
 	seen    jobs // the manager's cache of the hub's Jobs
 	workers map[string]*fakeWorker
 	kueue   fakeQueues
+	// namespace has the labels of the Jobs' namespace, hub and cache alike.
+	namespace map[string]string
 
 	// The manager's process.
 	*Reconciler
@@ -64,6 +67,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{T: t, clock: testingclock.NewFakeClock(noon), workers: map[string]*fakeWorker{}}
 	w.startedBy = t.Context()
 	w.hub = newAPIServer("hub", w.clock)
+	w.namespace = map[string]string{v1alpha1.LabelDispatch: v1alpha1.DispatchAllowed}
 	w.kueue = fakeQueues{admissions: map[string]dispatch.Admission{}}
 	w.addWorker("a", 8)
 	w.addWorker("b", 8)
@@ -100,6 +104,10 @@ func (w *world) start() {
 type hubCache struct{ w *world }
 
 func (c hubCache) Get(ctx context.Context, key client.ObjectKey, into client.Object, o ...client.GetOption) error {
+	if namespace, ok := into.(*metav1.PartialObjectMetadata); ok {
+		namespace.Name, namespace.Labels = key.Name, c.w.namespace
+		return nil
+	}
 	return c.w.seen.Get(ctx, key, into, o...)
 }
 

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
@@ -62,6 +63,16 @@ func (w *world) admits(a dispatch.Admission) {
 	w.logf("kueue", "quota reserved: %v, workers %v", a.QuotaReserved, a.Workers)
 	w.kueue.admissions[jobKey.Name] = a
 	w.triggers.Enqueue(jobKey)
+}
+
+// labels sets the labels of the Jobs' namespace, and shows them to the manager at once.
+func (w *world) labels(namespace map[string]string) {
+	w.logf("admin", "labels the namespace %v", namespace)
+	before := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: jobKey.Namespace, Labels: w.namespace}}
+	after := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: jobKey.Namespace, Labels: namespace}}
+	w.namespace = namespace
+	w.triggers.namespaceEvents().Update(w.Context(),
+		event.TypedUpdateEvent[*metav1.PartialObjectMetadata]{ObjectOld: before, ObjectNew: after}, nil)
 }
 
 // What happens in and to a worker.

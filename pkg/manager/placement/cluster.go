@@ -16,6 +16,9 @@ type Cluster struct {
 	Name string
 	// Labels of the WorkerCluster, which cluster selectors match.
 	Labels labels.Set
+	// Namespaces selects the namespaces of the hub whose Jobs the cluster takes, by their labels.
+	// Nil matches all.
+	Namespaces labels.Selector
 	// Ready: the cluster takes mirrors.
 	Ready bool
 	// NotReady is the reason of the Ready condition while Ready is false, such as "Unreachable".

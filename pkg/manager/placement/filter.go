@@ -6,6 +6,10 @@ import "fmt"
 type Reason string
 
 const (
+	// NamespaceClosed: the Job's namespace on the hub is not dispatched.
+	NamespaceClosed Reason = "NamespaceClosed"
+	// NamespaceMismatch: the cluster takes no Jobs of this namespace.
+	NamespaceMismatch Reason = "NamespaceMismatch"
 	// Unlisted: the request allows other clusters only.
 	Unlisted Reason = "Unlisted"
 	// Unregistered: the request allows the cluster, but there is no such cluster.
@@ -56,10 +60,12 @@ type filter struct {
 // objection becomes a Rejection.
 type objection struct{ message, detail string }
 
-// filters in order; a cluster is reported with the first that it doesn't pass. What the user asked
-// for comes first, so that a cluster where the Job would never go isn't reported as not ready; what
+// filters in order; a cluster is reported with the first that it doesn't pass. What admins allow and
+// what the user asked for come first, so that a cluster where the Job would never go isn't reported as not ready; what
 // depends on a connection comes after that.
 var filters = []filter{
+	{NamespaceClosed, checkNamespaceOpen},
+	{NamespaceMismatch, checkNamespace},
 	{Unlisted, checkListed},
 	{SelectorMismatch, checkSelector},
 	{NotReady, checkReady},
@@ -68,6 +74,25 @@ var filters = []filter{
 	{PassedOver, checkPassedOver},
 	{NeverFits, checkEverFits},
 	{Insufficient, checkFitsNow},
+}
+
+// A Job that was placed while its namespace was dispatched stays where it is.
+func checkNamespaceOpen(a *ask, _ *Cluster) *objection {
+	if !a.NamespaceClosed {
+		return nil
+	}
+	return &objection{message: "not for Jobs of a namespace that isn't dispatched"}
+}
+
+// The cluster's admin says whose Jobs it takes.
+func checkNamespace(a *ask, c *Cluster) *objection {
+	if c.Namespaces == nil || c.Namespaces.Matches(a.Namespace) {
+		return nil
+	}
+	return &objection{
+		message: "not for Jobs of this namespace",
+		detail:  fmt.Sprintf("spec.namespaceSelector %q doesn't match the namespace's labels {%s}", c.Namespaces, a.Namespace),
+	}
 }
 
 // Among restricts the Job to some clusters.

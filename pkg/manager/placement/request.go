@@ -15,6 +15,10 @@ type Request struct {
 	Job *batchv1.Job
 	// Selector over the clusters' labels. Nil matches all.
 	Selector labels.Selector
+	// Namespace has the labels of the Job's namespace on the hub.
+	Namespace labels.Set
+	// NamespaceClosed: the namespace is not dispatched, so its Jobs are placed nowhere.
+	NamespaceClosed bool
 	// Among restricts the Job to these clusters, in order of preference: one that is named earlier
 	// and fits is chosen whatever the scores. Nil allows all.
 	Among []string
