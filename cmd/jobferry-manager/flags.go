@@ -28,6 +28,13 @@ func addWorkers(set *pflag.FlagSet, o *manager.Options) {
 		"duration, in whole seconds, of the Lease in each worker with the embedded Job controller; the manager renews it four times in that time")
 }
 
+func addNamespaces(set *pflag.FlagSet, o *manager.Options) {
+	set.BoolVar(&o.DispatchAllNamespaces, "dispatch-all-namespaces", o.DispatchAllNamespaces,
+		"dispatch Jobs of namespaces without the label jobferry.dev/dispatch, too, if they name the dispatcher; never those of kube-* and of the manager's namespace")
+	set.StringVar((*string)(&o.DefaultPodSecurity), "default-pod-security", string(o.DefaultPodSecurity),
+		"Pod Security level of namespaces created in workers, unless the hub's namespace has its own: privileged, baseline, restricted, or empty for no label")
+}
+
 func addTiming(set *pflag.FlagSet, o *manager.Options) {
 	t := &o.Timing
 	set.DurationVar(&t.ProgressFloor, "progress-floor", t.ProgressFloor,

@@ -24,6 +24,7 @@ func run(ctx context.Context, args []string) error {
 	admits := admission.DefaultOptions()
 	err := flags.Parse(args, os.Stdout, summary, func(set *pflag.FlagSet) {
 		addWorkers(set, &options)
+		addNamespaces(set, &options)
 		addTiming(set, &options)
 		addKueue(set, &options)
 		aggregated.add(set)

@@ -48,7 +48,7 @@ func hubFor(t testing.TB, name string) hub {
 
 func (h hub) dispatch(namespace string) {
 	h.t.Helper()
-	h.Kubectl(h.Hub, "", "label", "namespace", namespace, v1alpha1.LabelDispatch+"=enabled")
+	h.Kubectl(h.Hub, "", "label", "namespace", namespace, "--overwrite", v1alpha1.LabelDispatch+"=enabled")
 }
 
 // policies are installed once in each hub.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/bench/measure"
 	"github.com/jobferry/jobferry/e2e/rig"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // nodesPerWorker, with room for all Jobs of a run on each of them.
@@ -93,10 +94,12 @@ func (f *fleet) cpu() (map[string]time.Duration, error) {
 	return used, nil
 }
 
-// makeNamespace makes a namespace in some clusters, ready for Pods.
+// makeNamespace makes a namespace in some clusters, ready for Pods, and for Jobs that are dispatched.
 func makeNamespace(ctx context.Context, name string, in ...*site) error {
 	for _, s := range in {
-		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: map[string]string{v1alpha1.LabelDispatch: v1alpha1.DispatchAllowed},
+		}}
 		if _, err := s.client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil {
 			return err
 		}

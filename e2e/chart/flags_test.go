@@ -22,6 +22,9 @@ var notInConfig = map[string]string{
 	"metrics-secure":            "metrics.secure, with the permissions it takes",
 	"version":                   "prints and ends",
 
+	"dispatch-all-namespaces": "dispatch.allNamespaces",
+	"default-pod-security":    "dispatch.defaultPodSecurity",
+
 	"admission-webhook":              "admission.mode",
 	"admission-webhook-bind-address": "what the Service leads to",
 	"admission-webhook-service":      "the chart's Service",

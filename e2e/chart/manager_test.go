@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobferry/jobferry/e2e/chart/permissions"
+	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/e2e/worker/workertest"
@@ -79,7 +80,7 @@ func TestManagerWithTheChartsRights(t *testing.T) {
 	r.register("w1", worker)
 	r.kubectl("patch", "workercluster", "w1", "--type=merge", "-p", `{"spec":{"carry":["ConfigMap","Secret","ServiceAccount"]}}`)
 
-	ns := r.Namespace(r.cluster)
+	ns := r.LabelledNamespace(ferrytest.Dispatched, r.cluster)
 	r.kubectl("create", "configmap", "settings", "-n", ns, "--from-literal=a=b")
 	r.kubectl("create", "secret", "generic", "password", "-n", ns, "--from-literal=a=b")
 	r.kubectl("create", "serviceaccount", "runner", "-n", ns)

@@ -56,8 +56,10 @@ func (d *demo) prepareHub(ctx context.Context) error {
 	if _, err := d.hub.Kubectl(ctx, "", "wait", "--for=condition=Established", "--timeout=30s", "crd/"+crdName); err != nil {
 		return err
 	}
-	for _, name := range []string{managerNamespace, scenario.Namespace} {
-		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	for name, labels := range map[string]map[string]string{
+		managerNamespace: nil, scenario.Namespace: {v1alpha1.LabelDispatch: v1alpha1.DispatchAllowed},
+	} {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 		if _, err := d.hub.Client().CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ func TestMovedFromMultiKueue(t *testing.T) {
 	f := kueuetest.WithoutKueue(t, otherHub)
 	f.Manager()
 	f.Kubectl(f.Hub, "", "apply", "--server-side", "-f", root("charts", "jobferry", "files", "admission", "dispatch-policy.yaml"))
-	f.Kubectl(f.Hub, "", "label", "namespace", f.NS, v1alpha1.LabelDispatch+"=enabled")
+	f.Kubectl(f.Hub, "", "label", "namespace", f.NS, "--overwrite", v1alpha1.LabelDispatch+"=enabled")
 
 	// Without Kueue nothing is missing.
 	f.RegisterSecret("before", map[string][]byte{"kubeconfig": f.Cluster("w1").KubeconfigBytes()}, nil)

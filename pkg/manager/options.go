@@ -11,6 +11,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/fence"
 	"github.com/jobferry/jobferry/pkg/manager/job"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
+	"github.com/jobferry/jobferry/pkg/manager/namespaces"
 )
 
 // Options are the settings of the manager.
@@ -29,8 +30,11 @@ func DefaultOptions() Options {
 		Concurrency:       128,
 		WorkerConcurrency: 16,
 		PassOver:          5 * time.Minute,
-		Kueue:             kueue.DefaultOptions(),
-		Timing:            dispatch.DefaultTiming(),
+
+		DefaultPodSecurity: namespaces.Baseline,
+
+		Kueue:  kueue.DefaultOptions(),
+		Timing: dispatch.DefaultTiming(),
 	}}
 }
 
@@ -50,6 +54,7 @@ func (o *Options) Validate() error {
 		errs = append(errs, fmt.Errorf("worker concurrency: must be between 1 and the concurrency (%d), not %d",
 			o.Concurrency, o.WorkerConcurrency))
 	}
+	errs = append(errs, o.DefaultPodSecurity.Validate())
 	errs = append(errs, o.checkDurations()...)
 	if err := o.Fence.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("fence: %w", err))

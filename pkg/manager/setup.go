@@ -34,12 +34,13 @@ func NewScheme() *runtime.Scheme {
 }
 
 // CacheOptions limits the manager's cache of the hub to what it needs: of Jobs that aren't ours
-// hardly more than their names, and of Secrets only the registrations.
+// hardly more than their names, of namespaces the labels, and of Secrets only the registrations.
 func CacheOptions(namespace string) cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&batchv1.Job{}: {Transform: slimJob},
+			&batchv1.Job{}:      {Transform: slimJob},
+			&corev1.Namespace{}: {Transform: slimNamespace},
 			&corev1.Secret{}: {
 				Namespaces: map[string]cache.Config{namespace: {}},
 				Label:      clusters.RegistrationSelector(),
@@ -65,6 +66,18 @@ func slimJob(object any) (any, error) {
 			Namespace: j.Namespace, Name: j.Name, UID: j.UID, ResourceVersion: j.ResourceVersion,
 		},
 		Spec: batchv1.JobSpec{ManagedBy: j.Spec.ManagedBy},
+	}, nil
+}
+
+// slimNamespace keeps the labels of a namespace, whose metadata is all that is watched.
+func slimNamespace(object any) (any, error) {
+	n, ok := object.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return object, nil
+	}
+	return &metav1.PartialObjectMetadata{
+		TypeMeta:   n.TypeMeta,
+		ObjectMeta: metav1.ObjectMeta{Name: n.Name, UID: n.UID, ResourceVersion: n.ResourceVersion, Labels: n.Labels},
 	}, nil
 }
 

@@ -29,6 +29,10 @@
 {{- else }}
 - --kueue-disabled
 {{- end }}
+{{- if .Values.dispatch.allNamespaces }}
+- --dispatch-all-namespaces
+{{- end }}
+- --default-pod-security={{ .Values.dispatch.defaultPodSecurity }}
 {{- include "jobferry.flags" .Values.config }}
 {{- with .Values.extraArgs }}
 {{ toYaml . }}

@@ -36,8 +36,10 @@ func (f *Fleet) installHub(ctx context.Context, _ programs) error {
 	if _, err := f.Hub.Kubectl(ctx, "", "wait", "--for=condition=Established", "-f", crd, "--timeout=60s"); err != nil {
 		return err
 	}
-	for _, name := range []string{SystemNamespace, Namespace} {
-		if err := f.API.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+	for name, labels := range map[string]map[string]string{
+		SystemNamespace: nil, Namespace: {v1alpha1.LabelDispatch: v1alpha1.DispatchAllowed},
+	} {
+		if err := f.API.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}); err != nil {
 			return err
 		}
 	}

@@ -29,7 +29,8 @@ type Ferry struct {
 	t testing.TB
 	// Hub is the cluster that Jobs are submitted to.
 	Hub *rig.Cluster
-	// NS is the namespace of this test on the hub. In workers Jobferry creates it.
+	// NS is the namespace of this test on the hub: its Jobs that name the dispatcher are dispatched.
+	// In workers Jobferry creates it.
 	NS string
 	// ManagerUser is whom RunManager's manager is for the hub; empty: an admin.
 	ManagerUser string
@@ -47,9 +48,12 @@ func ForHub(t testing.TB, hub string) *Ferry {
 	f := &Ferry{Fixture: rigtest.For(t), t: t}
 	f.Hub = f.Cluster(hub)
 	f.install()
-	f.NS = f.Namespace(f.Hub)
+	f.NS = f.LabelledNamespace(Dispatched, f.Hub)
 	return f
 }
+
+// Dispatched labels a namespace whose Jobs are dispatched if they name the dispatcher.
+var Dispatched = map[string]string{v1alpha1.LabelDispatch: v1alpha1.DispatchAllowed}
 
 // installed are the hubs that have our CRD.
 var installed struct {

@@ -59,16 +59,22 @@ func (f *Fixture) Cluster(name string) *rig.Cluster {
 // created at once. It goes away after the test.
 func (f *Fixture) Namespace(in ...*rig.Cluster) string {
 	f.t.Helper()
+	return f.LabelledNamespace(nil, in...)
+}
+
+// LabelledNamespace makes one with labels.
+func (f *Fixture) LabelledNamespace(labels map[string]string, in ...*rig.Cluster) string {
+	f.t.Helper()
 	if len(in) == 0 {
 		f.t.Fatal("Namespace needs a cluster")
 	}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: namePrefix(f.t.Name())}}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: namePrefix(f.t.Name()), Labels: labels}}
 	for _, c := range in {
 		made, err := c.Client().CoreV1().Namespaces().Create(f.ctx, ns, metav1.CreateOptions{})
 		if err != nil {
 			f.t.Fatal(err)
 		}
-		ns = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: made.Name}} // the same in the next cluster
+		ns = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: made.Name, Labels: labels}} // the same in the next cluster
 		f.t.Cleanup(func() { f.leave(c, made.Name) })
 		account := rig.Object(c.Client().CoreV1().RESTClient(), "serviceaccounts", made.Name, "default")
 		f.until(account, rig.Exists)

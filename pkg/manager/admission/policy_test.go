@@ -23,6 +23,8 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // policy is a ValidatingAdmissionPolicy of the chart, evaluated as the API server does it.
@@ -90,7 +92,8 @@ type request struct {
 	kind        string // jobs (default) or cronjobs
 	subresource string
 	object, old runtime.Object
-	namespace   map[string]string // its labels
+	in          string            // the namespace; default: ns
+	namespace   map[string]string // its labels; default: Jobs that name the dispatcher are allowed
 }
 
 // denied returns the messages of what a policy refuses; an expression that can't be evaluated ends
@@ -99,6 +102,12 @@ func (p policy) denied(r request) (messages []string) {
 	p.t.Helper()
 	if r.user == "" {
 		r.user = "somebody"
+	}
+	if r.in == "" {
+		r.in = "ns"
+	}
+	if r.namespace == nil {
+		r.namespace = map[string]string{v1alpha1.LabelDispatch: v1alpha1.DispatchAllowed}
 	}
 	kind, resource := "Job", "jobs"
 	if r.kind == "cronjobs" {
@@ -110,12 +119,12 @@ func (p policy) denied(r request) (messages []string) {
 	if r.old != nil {
 		operation, options = admission.Update, &metav1.UpdateOptions{}
 	}
-	attributes := admission.NewAttributesRecord(r.object, r.old, gvk, "ns", "job", gvr, r.subresource, operation, options,
+	attributes := admission.NewAttributesRecord(r.object, r.old, gvk, r.in, "job", gvr, r.subresource, operation, options,
 		false, &user.DefaultInfo{Name: r.user})
 	versioned := &admission.VersionedAttributes{
 		Attributes: attributes, VersionedKind: gvk, VersionedObject: r.object, VersionedOldObject: r.old,
 	}
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns", Labels: r.namespace}}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.in, Labels: r.namespace}}
 	result := p.validator.Validate(context.Background(), gvr, versioned, nil, ns, apiservercel.RuntimeCELCostBudget, nil)
 	for _, decision := range result.Decisions {
 		if decision.Evaluation == validating.EvalError {

@@ -30,7 +30,7 @@ func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a disp
 	created := a.Mirror.DeepCopy()
 	err := w.Client().Create(ctx, created)
 	if apierrors.IsNotFound(err) && ptr.Deref(w.View().Spec.CreateNamespaces, true) {
-		if err = createNamespace(ctx, w, created.Namespace); err == nil {
+		if err = r.createNamespace(ctx, w, created.Namespace); err == nil {
 			created = a.Mirror.DeepCopy()
 			err = w.Client().Create(ctx, created)
 		}
@@ -87,12 +87,12 @@ func (r *Reconciler) takeExisting(ctx context.Context, t *turn, w worker) (resul
 	return changed, nil
 }
 
-// createNamespace makes the namespace of a Job in a worker.
-func createNamespace(ctx context.Context, w worker, name string) error {
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name:   name,
-		Labels: map[string]string{"app.kubernetes.io/managed-by": "jobferry"},
-	}}
+// createNamespace makes the namespace of a Job in a worker, with the Pod Security labels of the
+// hub's. The labels of one that is there are never changed: they are the worker's.
+func (r *Reconciler) createNamespace(ctx context.Context, w worker, name string) error {
+	labels := r.options.DefaultPodSecurity.Labels(r.hubNamespaces.labels(ctx, name))
+	labels["app.kubernetes.io/managed-by"] = "jobferry"
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 	return client.IgnoreAlreadyExists(w.Client().Create(ctx, namespace))
 }
 

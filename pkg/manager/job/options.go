@@ -6,6 +6,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
+	"github.com/jobferry/jobferry/pkg/manager/namespaces"
 )
 
 // Options are the settings of the controller of hub Jobs.
@@ -24,6 +25,9 @@ type Options struct {
 	// DispatchAllNamespaces: Jobs are dispatched from namespaces without v1alpha1.LabelDispatch, too,
 	// but for those that never are; see namespaces.Gate.
 	DispatchAllNamespaces bool
+	// DefaultPodSecurity is that of namespaces created in workers whose namesakes on the hub have
+	// none. Default baseline.
+	DefaultPodSecurity namespaces.PodSecurity
 	// Kueue says how to work with Kueue on the hub.
 	Kueue kueue.Options
 	// Timing are the delays of decisions.

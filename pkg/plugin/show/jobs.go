@@ -72,8 +72,8 @@ func took(job *batchv1.Job, now time.Time) string {
 var waitReasons = map[string]bool{
 	v1alpha1.EventPending: false, v1alpha1.EventPodsWaiting: false, v1alpha1.EventMoving: false,
 	v1alpha1.EventMirrorRefused: false, v1alpha1.EventConflict: false, v1alpha1.EventFailedCarry: false, v1alpha1.EventInvalid: false,
-	v1alpha1.EventForbidden: true,
-	v1alpha1.EventDeferred:  true, v1alpha1.EventStatusRejected: true, v1alpha1.EventOutOfTouch: true, v1alpha1.EventLost: true,
+	v1alpha1.EventNotDispatched: false, v1alpha1.EventForbidden: true,
+	v1alpha1.EventDeferred: true, v1alpha1.EventStatusRejected: true, v1alpha1.EventOutOfTouch: true, v1alpha1.EventLost: true,
 }
 
 // why returns what an unfinished Job waits for, by its newest event, or how it failed; else "".

@@ -1,6 +1,7 @@
 {{- /*
 The objects of a file in files/admission, as kustomize has them but for what the values say. Takes: root, file.
 The files name the namespace jobferry-system, its ServiceAccount jobferry-manager, and the Service jobferry-webhook.
+Jobs of namespace jobferry-system are never dispatched, wherever the manager is: in the workers it's Jobferry's.
 */ -}}
 {{- define "jobferry.admission" -}}
 {{- $root := .root }}{{ $values := .root.Values.admission }}
@@ -10,11 +11,17 @@ The files name the namespace jobferry-system, its ServiceAccount jobferry-manage
 {{- $users = append $users (printf "'%s'" .) }}
 {{- end }}
 {{- $text := .root.Files.Get (printf "files/admission/%s.yaml" .file) | replace "'system:serviceaccount:jobferry-system:jobferry-manager'" (join ", " $users) }}
+{{- $text = replace "['jobferry-system']" (printf "['%s']" (list "jobferry-system" $root.Release.Namespace | uniq | join "', '")) $text }}
 {{- range regexSplit "(?m)^---$" $text -1 }}
 {{- $object := fromYaml . }}
 {{- $_ := set $object.metadata "labels" (include "jobferry.labels" $root | fromYaml) }}
 {{- if eq $object.metadata.name "jobferry-dispatch" }}
 {{- include "jobferry.admissionDispatch" (dict "root" $root "object" $object) }}
+{{- end }}
+{{- range dig "spec" "variables" list $object }}
+{{- if eq .name "everyNamespace" }}
+{{- $_ := set . "expression" (toString $root.Values.dispatch.allNamespaces) }}
+{{- end }}
 {{- end }}
 ---
 {{ toYaml $object }}
