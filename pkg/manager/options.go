@@ -30,11 +30,10 @@ func DefaultOptions() Options {
 		Concurrency:       128,
 		WorkerConcurrency: 16,
 		PassOver:          5 * time.Minute,
+		Kueue:             kueue.DefaultOptions(),
+		Timing:            dispatch.DefaultTiming(),
 
 		DefaultPodSecurity: namespaces.Baseline,
-
-		Kueue:  kueue.DefaultOptions(),
-		Timing: dispatch.DefaultTiming(),
 	}}
 }
 

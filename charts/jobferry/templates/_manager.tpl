@@ -32,7 +32,9 @@
 {{- if .Values.dispatch.allNamespaces }}
 - --dispatch-all-namespaces
 {{- end }}
+{{- if ne .Values.dispatch.defaultPodSecurity "baseline" }}
 - --default-pod-security={{ .Values.dispatch.defaultPodSecurity }}
+{{- end }}
 {{- include "jobferry.flags" .Values.config }}
 {{- with .Values.extraArgs }}
 {{ toYaml . }}
