@@ -36,7 +36,8 @@ func (Refuse) action()   {}
 // Drift compares a mirror with what its hub Job wants now. It returns one action at a time; a
 // caller that applies it and calls Drift again ends with None.
 //
-// A mirror that has ended or is being deleted doesn't drift.
+// A mirror that has ended or is being deleted doesn't drift. Of a light one, the fields that the
+// worker's admission changed aren't noted.
 func Drift(hub, mirror *batchv1.Job, target Target) Action {
 	if Finished(hub) || Finished(mirror) || mirror.DeletionTimestamp != nil {
 		return None{}
@@ -52,7 +53,7 @@ func Drift(hub, mirror *batchv1.Job, target Target) Action {
 	}
 	d.stamp()
 	var notes []Note
-	if d.last.settled(d.wanted) {
+	if d.last.settled(d.wanted) && !Light(mirror) {
 		notes = d.foreign()
 	}
 	if equality.Semantic.DeepEqual(d.want, mirror) {

@@ -22,6 +22,9 @@ func (d *drift) template() Action {
 	if d.last.settled(d.wanted) {
 		return nil
 	}
+	if Light(d.mirror) {
+		return d.replaceLight()
+	}
 	next := d.templateWanted()
 	if equality.Semantic.DeepEqual(next, &d.mirror.Spec.Template) {
 		d.last.Scheduling, d.last.Resources = d.wanted.Scheduling, d.wanted.Resources
@@ -37,6 +40,16 @@ func (d *drift) template() Action {
 	default:
 		return Recreate{field, fmt.Sprintf("a worker before Kubernetes 1.%d can't change it in place", mutableTemplateMinor)}
 	}
+	return nil
+}
+
+// replaceLight applies changes to a mirror whose template isn't held: it's suspended, then it's made
+// anew.
+func (d *drift) replaceLight() Action {
+	if suspendedWithoutPods(d.mirror) {
+		return Recreate{"spec.template", "it's too large to be changed in place"}
+	}
+	d.want.Spec.Suspend = ptr.To(true)
 	return nil
 }
 

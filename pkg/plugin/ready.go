@@ -25,6 +25,7 @@ var notReadyAdvice = map[string]string{
 	v1alpha1.ReasonForbidden:         "a permission is missing in the worker: run kubectl jobferry register again, which restores the roles",
 	v1alpha1.ReasonAnswerTooLarge:    "check what answers at the kubeconfig's server: it isn't an API server, or lies",
 	v1alpha1.ReasonAnswerEncoded:     "check what answers at the kubeconfig's server: it isn't an API server, or lies",
+	v1alpha1.ReasonTooManyMirrors:    "the worker has too many Jobs with this hub's label: delete those that aren't the hub's, or raise spec.maxMirrors",
 	v1alpha1.ReasonDuplicate:         "a cluster can be registered only once: unregister one of the two names",
 	v1alpha1.ReasonIsHub:             "the worker's context leads to the hub itself: check --worker-context",
 	v1alpha1.ReasonClusterChanged:    "the address now leads to another cluster: register that under its own name",

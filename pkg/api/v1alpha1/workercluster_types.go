@@ -117,6 +117,16 @@ type WorkerClusterSpec struct {
 	// +kubebuilder:validation:MaxItems=3
 	Carry []CarriedKind `json:"carry,omitempty"`
 
+	// maxMirrors is how many Jobs of this hub this worker may have, those that have ended included.
+	// At that number, no new Jobs are placed here. A quarter above it, the manager reads no more of
+	// them, and the worker isn't Ready: it protects the manager's memory against a worker in which
+	// somebody else creates Jobs with this hub's labels. Not set: 20000.
+	//
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=1000000
+	MaxMirrors *int32 `json:"maxMirrors,omitempty"`
+
 	// removalPolicy says what becomes of this worker's Jobs when its registration Secret is
 	// deleted.
 	//
@@ -182,6 +192,9 @@ const (
 	ReasonAnswerTooLarge = "AnswerTooLarge"
 	// ReasonAnswerEncoded: an answer of the API server was compressed, which nobody asked for.
 	ReasonAnswerEncoded = "AnswerEncoded"
+	// ReasonTooManyMirrors: the worker has as many Jobs of this hub as spec.maxMirrors allows
+	// (Schedulable=False), or more than a quarter more (Ready=False).
+	ReasonTooManyMirrors = "TooManyMirrors"
 	// ReasonClusterChanged: the kubeconfig leads to another cluster than before.
 	ReasonClusterChanged = "ClusterChanged"
 	// ReasonIsHub: the kubeconfig leads to the hub itself.

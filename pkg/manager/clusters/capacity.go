@@ -49,17 +49,41 @@ func (c *capacityInformers) start(ctx context.Context) {
 		return
 	}
 	c.nodes = newInformer(informerSource{
-		connection: c.connection, api: c.api, resource: "nodes", example: &corev1.Node{},
-		narrow:    func(*metav1.ListOptions) {},
-		transform: capacity.SlimNode, handler: counted{c.ledger.NodeHandler(), c.numbersChanged},
+		connection: c.connection, api: c.api, resource: "nodes",
+		narrow: func(*metav1.ListOptions) {},
+		intake: capacityIntake(&corev1.Node{}, capacity.SlimNode, "nodes", maxNodes, maxNodeBytes), handler: counted{c.ledger.NodeHandler(), c.numbersChanged},
 	}, c.changed)
 	c.pods = newInformer(informerSource{
-		connection: c.connection, api: c.api, resource: "pods", example: &corev1.Pod{},
-		narrow:    func(o *metav1.ListOptions) { o.FieldSelector = unfinishedPods },
-		transform: capacity.SlimPod, handler: counted{c.ledger.PodHandler(), c.numbersChanged},
+		connection: c.connection, api: c.api, resource: "pods",
+		narrow: func(o *metav1.ListOptions) { o.FieldSelector = unfinishedPods },
+		intake: capacityIntake(&corev1.Pod{}, capacity.SlimPod, "unfinished Pods", maxPods, maxPodBytes), handler: counted{c.ledger.PodHandler(), c.numbersChanged},
 	}, c.changed)
 	c.nodes.start(ctx)
 	c.pods.start(ctx)
+}
+
+// What is held of one worker's nodes and Pods: more than Kubernetes supports nodes, and what the
+// manager's memory allows.
+const (
+	maxNodes     = 10_000
+	maxNodeBytes = 32 << 20
+	maxPods      = 50_000
+	maxPodBytes  = 96 << 20
+)
+
+func capacityIntake(example object, slim cache.TransformFunc, plural string, most int, bytes int64) *intake {
+	return &intake{
+		example: example,
+		slim: func(o object) (object, bool) {
+			small, err := slim(o)
+			typed, ok := small.(object)
+			return typed, ok && err == nil
+		},
+		limit: func() (int, int64) { return most, bytes },
+		excess: func() error {
+			return &excessError{fmt.Sprintf("it has more than %d %s, or %d MiB of them", most, plural, bytes>>20)}
+		},
+	}
 }
 
 // unfinishedPods selects the Pods that take capacity.
@@ -107,12 +131,14 @@ func (c *capacityInformers) state() CapacityState {
 	if c.nodes == nil {
 		return CapacityState{}
 	}
-	const missing = "the kubeconfig's user may not list and watch %s of all namespaces"
-	switch {
-	case c.nodes.lacksPermission():
-		return CapacityState{Missing: fmt.Sprintf(missing, "nodes")}
-	case c.pods.lacksPermission():
-		return CapacityState{Missing: fmt.Sprintf(missing, "pods")}
+	for resource, i := range map[string]*informer{"nodes": c.nodes, "pods": c.pods} {
+		switch hindrance := i.hindrance(); {
+		case hindrance == nil:
+		case lacksPermission(hindrance.err):
+			return CapacityState{Missing: fmt.Sprintf("the kubeconfig's user may not list and watch %s of all namespaces", resource)}
+		default:
+			return CapacityState{Missing: hindrance.err.Error()}
+		}
 	}
 	known := c.nodes.synced() && c.pods.synced()
 	return CapacityState{Known: known, Listing: !known}

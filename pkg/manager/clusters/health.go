@@ -124,6 +124,8 @@ type View struct {
 	Settings
 	// Capacity says whether the worker's Ledger shows what the worker has.
 	Capacity CapacityState
+	// Full: the worker has as many mirrors as Spec.MaxMirrors allows.
+	Full bool
 }
 
 // Schedulable reports whether new Jobs may be placed on the worker, with a reason of the
@@ -146,4 +148,5 @@ var schedulableRules = []struct {
 	{v1alpha1.ReasonDraining, func(v View) bool { return v.Spec.Drain }},
 	{v1alpha1.ReasonCordoned, func(v View) bool { return v.Spec.Cordoned }},
 	{v1alpha1.ReasonNotReady, func(v View) bool { return v.State != Ready }},
+	{v1alpha1.ReasonTooManyMirrors, func(v View) bool { return v.Full }},
 }

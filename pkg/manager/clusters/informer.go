@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 )
 
 // watchLogLevel is the verbosity from which the ends of watches are logged.
@@ -23,8 +24,8 @@ const watchLogLevel = 4
 // at the gate, and then continue from where they were.
 type informer struct {
 	cache.SharedIndexInformer
-	// changed is called when the informer has synced, and when it lost or got a permission. It must
-	// not block.
+	// changed is called when the informer has synced, and when it lost or got a permission, or
+	// has too many objects. It must not block.
 	changed func()
 	breaks  func(*BoundError)
 
@@ -40,14 +41,13 @@ type informerSource struct {
 	api        *rest.RESTClient
 	resource   string
 	narrow     func(*metav1.ListOptions)
-	example    runtime.Object
-	transform  cache.TransformFunc
+	intake     *intake
 	handler    cache.ResourceEventHandler
 }
 
 func newInformer(from informerSource, changed func()) *informer {
 	i := &informer{changed: changed, breaks: from.connection.breaks}
-	i.SharedIndexInformer = cache.NewSharedIndexInformerWithOptions(i.listWatch(from), from.example, cache.SharedIndexInformerOptions{})
+	i.SharedIndexInformer = cache.NewSharedIndexInformerWithOptions(i.listWatch(from), from.intake.example, cache.SharedIndexInformerOptions{})
 	// If the end of a watch means a loss, the probe finds it.
 	logEnd := func(ctx context.Context, _ *cache.Reflector, err error) {
 		klog.FromContext(ctx).Info("Watch of a worker cluster ended", "resource", from.resource, "err", err)
@@ -55,7 +55,7 @@ func newInformer(from informerSource, changed func()) *informer {
 	var err error
 	i.handled, err = i.AddEventHandler(from.handler)
 	// None of them fails before the informer has been started.
-	utilruntime.Must(errors.Join(err, i.SetTransform(from.transform), i.SetWatchErrorHandlerWithContext(logEnd)))
+	utilruntime.Must(errors.Join(err, i.SetWatchErrorHandlerWithContext(logEnd)))
 	return i
 }
 
@@ -66,20 +66,30 @@ func (i *informer) listWatch(from informerSource) *cache.ListWatch {
 	}
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			list, err := listAll(options, from.transform, func(options metav1.ListOptions) (runtime.Object, error) {
+			if err := i.overfull(); err != nil {
+				return nil, err
+			}
+			list, err := listAll(options, from.intake, func(options metav1.ListOptions) (runtime.Object, error) {
 				return request(options).Do(ctx).Get()
 			})
 			i.record(&i.listing, err)
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			if err := i.overfull(); err != nil {
+				return nil, err
+			}
 			options.Watch = true
+			if ptr.Deref(options.SendInitialEvents, false) {
+				from.intake.clear()
+			}
 			events, err := request(options).Watch(ctx)
 			i.record(&i.watching, err)
-			if err == nil {
-				i.record(&i.listing, nil) // the API server may list by a watch
+			if err != nil {
+				return nil, err
 			}
-			return events, err
+			i.record(&i.listing, nil) // the API server may list by a watch
+			return from.intake.watch(events, func(err error) { i.record(&i.watching, err) }), nil
 		},
 	}
 }
@@ -87,39 +97,59 @@ func (i *informer) listWatch(from informerSource) *cache.ListWatch {
 // failures are those of one kind of request since its last success; nil if that is the last one.
 type failures struct{ atomic.Pointer[failure] }
 
-// failure is the last error, and when the first one in a row was.
+// failure is the last error, when it was, and when the first one in a row was.
 type failure struct {
-	err   error
-	since time.Time
+	err       error
+	at, since time.Time
 }
 
 func (i *informer) record(f *failures, err error) {
-	lacked := i.lacksPermission()
+	before := i.hindrance()
 	if err == nil {
 		f.Store(nil)
 	} else {
-		since := time.Now()
-		if before := f.Load(); before != nil {
-			since = before.since
+		now := time.Now()
+		since := now
+		if last := f.Load(); last != nil {
+			since = last.since
 		}
-		f.Store(&failure{err, since})
+		f.Store(&failure{err, now, since})
 	}
 	if broken := (*BoundError)(nil); errors.As(err, &broken) {
 		i.breaks(broken)
 	}
-	if lacked != i.lacksPermission() {
+	if (before == nil) != (i.hindrance() == nil) {
 		i.changed()
 	}
 }
 
-// lacksPermission reports whether the worker's API server refuses to list or watch.
-func (i *informer) lacksPermission() bool {
+// hindrance is the last failure that says that the informer may not know its objects at all: a
+// missing permission, or too many of them. Nil: there is none.
+func (i *informer) hindrance() *failure {
 	for _, f := range []*failures{&i.listing, &i.watching} {
-		if last := f.Load(); last != nil && lacksPermission(last.err) {
-			return true
+		last, excess := f.Load(), (*excessError)(nil)
+		if last != nil && (lacksPermission(last.err) || errors.As(last.err, &excess)) {
+			return last
 		}
 	}
-	return false
+	return nil
+}
+
+// excessError is returned for more objects than an intake holds.
+type excessError struct{ message string }
+
+func (e *excessError) Error() string { return e.message }
+
+// retryExcess is how long an informer sends nothing after there were too many objects.
+const retryExcess = 5 * time.Minute
+
+// overfull returns the error of an excess that isn't long ago.
+func (i *informer) overfull() error {
+	excess := (*excessError)(nil)
+	if last := i.hindrance(); last != nil && errors.As(last.err, &excess) && time.Since(last.at) < retryExcess {
+		return excess
+	}
+	return nil
 }
 
 // lastFailure is the last list's or watch's; nil if both succeeded.

@@ -1,6 +1,8 @@
 package clusters
 
 import (
+	"fmt"
+
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,7 +20,9 @@ type mirrorCallbacks struct {
 }
 
 // newMirrors makes the informer of the Jobs of this origin in a worker.
-func newMirrors(c *connection, origin v1alpha1.Origin, callbacks mirrorCallbacks, changed func()) (*informer, error) {
+func newMirrors(
+	c *connection, origin v1alpha1.Origin, intake *intake, callbacks mirrorCallbacks, changed func(),
+) (*informer, error) {
 	api, err := newREST(batchv1.SchemeGroupVersion, c, informerRequest)
 	if err != nil {
 		return nil, err
@@ -29,8 +33,7 @@ func newMirrors(c *connection, origin v1alpha1.Origin, callbacks mirrorCallbacks
 		api:        api,
 		resource:   "jobs",
 		narrow:     func(o *metav1.ListOptions) { o.LabelSelector = selector },
-		example:    &batchv1.Job{},
-		transform:  slim,
+		intake:     intake,
 		handler:    mirrorHandler(callbacks),
 	}, changed), nil
 }
@@ -53,11 +56,52 @@ func hasStarted(object any) bool {
 	return ok && job.Status.StartTime != nil
 }
 
-func slim(object any) (any, error) {
-	if job, ok := object.(*batchv1.Job); ok {
-		mirror.Slim(job)
+// DefaultMaxMirrors is the default of spec.maxMirrors.
+const DefaultMaxMirrors = 20_000
+
+// mirrorBytes is what the manager holds of one worker's mirrors for each that it may have, by their
+// size in protobuf, and minMirrorBytes what it holds at least. From half of it on, they are held
+// without their Pod templates.
+const (
+	mirrorBytes    = 5 << 10
+	minMirrorBytes = 32 << 20
+)
+
+// mirrorIntake holds a quarter more mirrors than the worker may have: Jobs that were placed before
+// it was full.
+func mirrorIntake(most func() int) *intake {
+	limit := func() (objects int, bytes int64) {
+		most := most()
+		return most + most/4 + 1, max(int64(most)*mirrorBytes, minMirrorBytes)
 	}
-	return object, nil
+	return &intake{
+		example: &batchv1.Job{},
+		slim:    slimMirror,
+		lighten: func(o object) {
+			if job, ok := o.(*batchv1.Job); ok {
+				mirror.Lighten(job)
+			}
+		},
+		limit: limit,
+		excess: func() error {
+			objects, bytes := limit()
+			return &BoundError{v1alpha1.ReasonTooManyMirrors, fmt.Sprintf(
+				"the worker has more than %d Jobs with this hub's labels, or %d MiB of them, though spec.maxMirrors is %d: "+
+					"delete those that aren't this hub's, keep others from creating them, or raise spec.maxMirrors",
+				objects, bytes>>20, most())}
+		},
+	}
+}
+
+// slimMirror holds nothing of a Job that doesn't say which hub Job it stands for: it's no mirror,
+// whatever its label says.
+func slimMirror(o object) (object, bool) {
+	job, ok := o.(*batchv1.Job)
+	if !ok || mirror.HubUID(job) == "" {
+		return o, false
+	}
+	mirror.SlimMirror(job)
+	return job, true
 }
 
 func keyOf(object any) types.NamespacedName {

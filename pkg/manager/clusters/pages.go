@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/cache"
 )
 
 // pageSize is how many objects are asked for at once, and pageShrinks by what that is divided when
@@ -18,14 +17,15 @@ const (
 	pageShrinks = 8
 )
 
-// listAll reads a list page by page, and transforms each page before it asks for the next: what is
-// held at a time is small objects and one page. A page of large objects is asked for again with
+// listAll reads a list page by page, and takes in each page before it asks for the next: what is
+// held at a time is slim objects and one page. A page of large objects is asked for again with
 // fewer; the bound is broken when one object alone does that.
 func listAll(
-	options metav1.ListOptions, transform cache.TransformFunc, list func(metav1.ListOptions) (runtime.Object, error),
+	options metav1.ListOptions, into *intake, list func(metav1.ListOptions) (runtime.Object, error),
 ) (runtime.Object, error) {
 	// API servers before 1.31 heed the limit only in a list without a resource version.
 	options.ResourceVersion, options.ResourceVersionMatch, options.Limit = "", "", pageSize
+	into.clear()
 	all := &internalversion.List{}
 	for {
 		page, err := list(options)
@@ -40,11 +40,12 @@ func listAll(
 		if err != nil {
 			return nil, fmt.Errorf("read the answer to a list: %w", err)
 		}
-		before := len(all.Items)
+		read := 0
 		err = meta.EachListItemWithAlloc(page, func(item runtime.Object) error {
-			slim, err := transform(item)
-			if object, ok := slim.(runtime.Object); ok && err == nil {
-				all.Items = append(all.Items, object)
+			read++
+			o, err := into.take(item)
+			if o != nil {
+				all.Items = append(all.Items, o)
 			}
 			return err
 		})
@@ -55,7 +56,7 @@ func listAll(
 		switch {
 		case options.Continue == "":
 			return all, nil
-		case len(all.Items) == before:
+		case read == 0:
 			return nil, errors.New("the answer to a list is an empty page, after which there are more")
 		}
 	}

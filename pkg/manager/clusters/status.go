@@ -102,6 +102,8 @@ func schedulableCondition(s snapshot) *metav1.Condition {
 		c.Message = "spec.cordoned is set"
 	case reason == v1alpha1.ReasonDraining:
 		c.Message = fmt.Sprintf("spec.drain is set; unfinished Jobs left here: %d", s.unfinished)
+	case reason == v1alpha1.ReasonTooManyMirrors:
+		c.Message = "the worker has as many Jobs of this hub as spec.maxMirrors allows; those that have ended stay until their Jobs on the hub are deleted"
 	default:
 		c.Message = "see the condition Ready"
 	}

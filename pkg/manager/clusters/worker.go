@@ -21,6 +21,7 @@ type Worker struct {
 	connection *connection
 	client     client.Client
 	mirrors    *informer
+	intake     *intake // of the mirrors
 	capacity   *capacityInformers
 	prober     *prober
 	changed    func() // called when the View has changed; never blocks
@@ -63,7 +64,8 @@ func newWorker(name string, options Options, call callbacks) (*Worker, error) {
 	if w.client, err = newClient(w.connection, options); err != nil {
 		return nil, err
 	}
-	if w.mirrors, err = newMirrors(w.connection, options.Origin, mirrorCallbacks{call.mirrorChanged, w.started}, w.wake); err != nil {
+	w.intake = mirrorIntake(w.maxMirrors)
+	if w.mirrors, err = newMirrors(w.connection, options.Origin, w.intake, mirrorCallbacks{w.mirrorChanged(call.mirrorChanged), w.started}, w.wake); err != nil {
 		return nil, err
 	}
 	if w.capacity, err = newCapacityInformers(w.connection, call.capacityFreed, w.wake, call.numbersChanged); err != nil {
@@ -112,6 +114,16 @@ func (w *Worker) LastStart() time.Time {
 		return *at
 	}
 	return time.Time{}
+}
+
+// mirrorChanged calls on, and wakes the supervisor when the worker is full, or no more.
+func (w *Worker) mirrorChanged(call func(types.NamespacedName, bool)) func(types.NamespacedName, bool) {
+	return func(key types.NamespacedName, exists bool) {
+		call(key, exists)
+		if w.isFull() != w.View().Full {
+			w.wake()
+		}
+	}
 }
 
 // started records that the Job controller has started a Job.
@@ -167,16 +179,17 @@ func (w *Worker) configure(settings Settings, next *target) (changed bool) {
 
 // observe records what the supervisor found.
 func (w *Worker) observe(o observation, capacity CapacityState) {
+	full := w.isFull()
 	w.mu.Lock()
 	before := w.current
-	w.current.Health, w.current.Capacity = before.after(o), capacity
+	w.current.Health, w.current.Capacity, w.current.Full = before.after(o), capacity, full
 	after := w.current
 	w.publish()
 	w.mu.Unlock()
 	if before.State == Ready && after.State != Ready {
 		w.connection.meter.losses.Inc()
 	}
-	if !before.sameToOthers(after.Health) || before.Capacity != capacity {
+	if !before.sameToOthers(after.Health) || before.Capacity != capacity || before.Full != full {
 		w.changed()
 	}
 }
@@ -215,6 +228,23 @@ func (w *Worker) lostTimeout() time.Duration {
 		return own.Duration
 	}
 	return w.options.WorkerLostTimeout
+}
+
+func (w *Worker) maxMirrors() int {
+	if own := w.View().Spec.MaxMirrors; own != nil {
+		return int(*own)
+	}
+	return DefaultMaxMirrors
+}
+
+// isFull reports whether the worker has as many mirrors as it may have. Once it's full, it stays so
+// until it has a twentieth less.
+func (w *Worker) isFull() bool {
+	most := w.maxMirrors()
+	if w.View().Full {
+		most -= most / 20
+	}
+	return w.intake.held() >= most
 }
 
 func (w *Worker) now() time.Time { return w.options.Clock.Now() }

@@ -197,7 +197,7 @@ func (r *Reconciler) disownMirror(ctx context.Context, t *turn, w worker, a disp
 
 // wroteMirror remembers a mirror as its worker answered.
 func (r *Reconciler) wroteMirror(rec *record, w worker, answer *batchv1.Job) {
-	mirror.Slim(answer)
+	mirror.SlimMirror(answer)
 	write := ownWrite{job: answer, at: r.clock.Now()}
 	rec.updateMirror(w.Name(), func(m *mirrorMemory) { m.write = write })
 }

@@ -125,7 +125,7 @@ func reserve(w worker, job *batchv1.Job) {
 // it holds there counts as free.
 func fits(job *batchv1.Job, v workerView) bool {
 	c := candidate(v, keyOf(job))
-	c.Cordoned = false // what is placed may stay
+	c.Cordoned, c.Full = false, false // what is placed may stay
 	return c.Capacity == nil || placement.Place(placement.Request{Job: job}, []placement.Cluster{c}).Cluster != ""
 }
 
@@ -146,6 +146,7 @@ func candidate(v workerView, job types.NamespacedName) placement.Cluster {
 		Ready:         ready,
 		NotReady:      why,
 		Cordoned:      view.Spec.Cordoned || view.Spec.Drain,
+		Full:          view.Full,
 		Weight:        view.Spec.Weight,
 		Version:       version,
 		JobController: view.Spec.JobController,

@@ -25,6 +25,8 @@ type Cluster struct {
 	NotReady string
 	// Cordoned keeps new Jobs away.
 	Cordoned bool
+	// Full: it has as many Jobs as it may have, and takes no new ones either.
+	Full bool
 	// Weight multiplies the cluster's score. Below 1 counts as 1, the default.
 	Weight int32
 	// Version of Kubernetes there. Zero when unknown: then no Job is refused for its features.

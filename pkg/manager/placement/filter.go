@@ -125,12 +125,16 @@ func checkReady(_ *ask, c *Cluster) *objection {
 	return &objection{message: fmt.Sprintf("not ready (%s)", c.NotReady)}
 }
 
-// Cordoned clusters keep what they have and take nothing new.
+// Cordoned and full clusters keep what they have and take nothing new.
 func checkCordon(_ *ask, c *Cluster) *objection {
-	if !c.Cordoned {
+	switch {
+	case c.Cordoned:
+		return &objection{message: "cordoned"}
+	case c.Full:
+		return &objection{message: "full (TooManyMirrors)"}
+	default:
 		return nil
 	}
-	return &objection{message: "cordoned"}
 }
 
 // An API server drops fields that it doesn't know; the Job would run with another meaning.

@@ -1,0 +1,177 @@
+package clusters
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// intake decides what an informer lets into its cache. It slims each object, and counts what the
+// cache holds: a worker can't fill the manager's memory.
+type intake struct {
+	// example has the type of the objects; others are refused.
+	example object
+	// slim removes from an object what isn't read; false: it isn't to be held at all.
+	slim func(object) (slim object, hold bool)
+	// lighten removes more, when half of the bytes are taken; nil: there is no more.
+	lighten func(object)
+	// limit is what may be held, in objects and bytes.
+	limit func() (objects int, bytes int64)
+	// excess makes the error for an object that is over the limit.
+	excess func() error
+
+	mu    sync.Mutex
+	sizes map[types.NamespacedName]int64
+	bytes int64
+}
+
+// structBytes is about what an object takes beside what its size in protobuf counts.
+const structBytes = 1 << 10
+
+// object is what the API types have in common here.
+type object interface {
+	runtime.Object
+	metav1.Object
+	Size() int
+}
+
+// clear begins anew: the cache will be replaced by what is taken from now on.
+func (i *intake) clear() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.sizes, i.bytes = map[types.NamespacedName]int64{}, 0
+}
+
+// held counts the objects.
+func (i *intake) held() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return len(i.sizes)
+}
+
+// take returns an object as the cache is to hold it; nil: it isn't to be held.
+func (i *intake) take(from runtime.Object) (object, error) {
+	given, ok := i.typed(from)
+	if !ok {
+		return nil, fmt.Errorf("a %T where a %T was asked for", from, i.example)
+	}
+	o, hold := i.slim(given)
+	if !hold {
+		return nil, nil
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	key := nameOf(o)
+	objects, bytes := i.limit()
+	before, known := i.sizes[key]
+	others, size := i.bytes-before, sizeOf(o)
+	if i.lighten != nil && others+size > bytes/2 {
+		i.lighten(o)
+		size = sizeOf(o)
+	}
+	if others+size > bytes || !known && len(i.sizes) >= objects {
+		return nil, i.excess()
+	}
+	i.sizes[key], i.bytes = size, others+size
+	return o, nil
+}
+
+// leave counts an object no more, and reports whether it was held.
+func (i *intake) leave(o object) (held bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	key := nameOf(o)
+	size, held := i.sizes[key]
+	i.bytes -= size
+	delete(i.sizes, key)
+	return held
+}
+
+// pass makes of an event of the watch what the cache is to see; false: nothing.
+func (i *intake) pass(event watch.Event) (passed watch.Event, pass bool, err error) {
+	if event.Type == watch.Bookmark || event.Type == watch.Error {
+		return event, true, nil
+	}
+	given, ok := i.typed(event.Object)
+	if !ok {
+		return event, false, nil
+	}
+	if event.Type != watch.Deleted {
+		o, err := i.take(given)
+		if o != nil || err != nil {
+			event.Object = o
+			return event, err == nil, err
+		}
+		event.Type = watch.Deleted // it isn't one of ours any more
+	}
+	event.Object, _ = i.slim(given)
+	return event, i.leave(given), nil
+}
+
+func (i *intake) typed(from runtime.Object) (object, bool) {
+	o, ok := from.(object)
+	return o, ok && reflect.TypeOf(from) == reflect.TypeOf(i.example)
+}
+
+func nameOf(o object) types.NamespacedName {
+	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+func sizeOf(o object) int64 { return structBytes + int64(o.Size()) }
+
+// takenWatch is a watch whose events go through an intake.
+type takenWatch struct {
+	from   watch.Interface
+	intake *intake
+	failed func(error)
+	result chan watch.Event
+	done   chan struct{}
+	stop   sync.Once
+}
+
+// watch takes the objects of a watch. What can't be taken ends it, and is passed to failed.
+func (i *intake) watch(from watch.Interface, failed func(error)) watch.Interface {
+	w := &takenWatch{from: from, intake: i, failed: failed, result: make(chan watch.Event), done: make(chan struct{})}
+	go w.run()
+	return w
+}
+
+// Stop ends the watch.
+func (w *takenWatch) Stop() {
+	w.stop.Do(func() { close(w.done) })
+	w.from.Stop()
+}
+
+// ResultChan has the events.
+func (w *takenWatch) ResultChan() <-chan watch.Event { return w.result }
+
+func (w *takenWatch) run() {
+	defer close(w.result)
+	defer w.from.Stop()
+	for event := range w.from.ResultChan() {
+		passed, pass, err := w.intake.pass(event)
+		if err != nil {
+			w.failed(err)
+			passed, pass = watch.Event{Type: watch.Error, Object: &metav1.Status{
+				Status: metav1.StatusFailure, Code: http.StatusInsufficientStorage, Message: err.Error(),
+			}}, true
+		}
+		if !pass {
+			continue
+		}
+		select {
+		case w.result <- passed:
+		case <-w.done:
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}

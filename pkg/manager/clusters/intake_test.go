@@ -1,0 +1,299 @@
+package clusters
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// forged is a Job with this hub's labels that somebody made in a worker; its template has so many
+// bytes.
+func forged(i, bytes int) *batchv1.Job {
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "tenant", Name: fmt.Sprint("j", i), ResourceVersion: fmt.Sprint(i + 2),
+			Labels:      map[string]string{v1alpha1.LabelOrigin: "origin", "theirs": strings.Repeat("x", 63)},
+			Annotations: map[string]string{v1alpha1.AnnotationHubUID: "any", "theirs": strings.Repeat("x", bytes/10)},
+		},
+		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever,
+			Containers:    []corev1.Container{{Name: "c", Args: []string{strings.Repeat("x", bytes)}}},
+		}}},
+	}
+}
+
+// heap is what is in use now.
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// takeAll takes objects until one isn't taken, and returns those that were, and the heap that they
+// take.
+func takeAll(into *intake, objects int, make func(int) object) (taken []object, bytes int64, err error) {
+	into.clear()
+	before := heap()
+	for i := range objects {
+		o, failed := into.take(make(i))
+		if err = failed; err != nil {
+			break
+		}
+		if o != nil {
+			taken = append(taken, o)
+		}
+	}
+	bytes = int64(heap()) - int64(before) //nolint:gosec // no heap has 2^63 bytes
+	runtime.KeepAlive(taken)
+	return taken, bytes, err
+}
+
+// TestForgedMirrorsTakeLittleMemory has somebody in a worker make Jobs with this hub's labels.
+func TestForgedMirrorsTakeLittleMemory(t *testing.T) {
+	into := mirrorIntake(func() int { return DefaultMaxMirrors })
+	for name, row := range map[string]struct {
+		jobs  int
+		job   func(int) object
+		held  int
+		bytes int64
+		full  bool
+	}{
+		"700 of 1.4 MB":           {700, func(i int) object { return forged(i, 1_400_000) }, 700, 4 << 20, false},
+		"without the hub's UID":   {700, func(i int) object { j := forged(i, 100); j.Annotations = nil; return j }, 0, 1 << 20, false},
+		"many of a common size":   {100_000, func(i int) object { return forged(i, 1000) }, 25_001, 150 << 20, true},
+		"many of the largest":     {10_000, func(i int) object { return forged(i, 60_000) }, 10_000, 150 << 20, false},
+		"many with large records": {10_000, func(i int) object { return withLargeRecord(forged(i, 100)) }, 1000, 200 << 20, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			taken, bytes, err := takeAll(into, row.jobs, row.job)
+			t.Logf("%d Jobs are held in %d KiB", len(taken), bytes>>10)
+			var broken *BoundError
+			if full := errors.As(err, &broken); full != row.full || full && broken.Reason != v1alpha1.ReasonTooManyMirrors {
+				t.Errorf("error: %v", err)
+			}
+			if len(taken) < row.held || row.full && len(taken) > max(row.held, 2000) || bytes > row.bytes {
+				t.Errorf("%d are held in %d bytes, want %d in %d", len(taken), bytes, row.held, row.bytes)
+			}
+		})
+	}
+}
+
+// withLargeRecord names a large annotation in the record, so that it's held.
+func withLargeRecord(job *batchv1.Job) *batchv1.Job {
+	job.Annotations["kept"] = strings.Repeat("x", 100_000)
+	job.Annotations[v1alpha1.AnnotationProjected] = `{"annotations":["kept"],"scheduling":"s","resources":"r"}`
+	return job
+}
+
+// TestManyPodsTakeLittleMemory has a worker report a million Pods, and large ones.
+func TestManyPodsTakeLittleMemory(t *testing.T) {
+	into := capacityIntake(&corev1.Pod{}, capacity.SlimPod, "unfinished Pods", maxPods, maxPodBytes)
+	for name, pod := range map[string]func(int) object{
+		"a million": func(i int) object { return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p", i)}} },
+		"large": func(i int) object {
+			return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Name: fmt.Sprint("p", i), Labels: map[string]string{"l": strings.Repeat("x", 1_000_000)},
+			}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			taken, bytes, err := takeAll(into, 1_000_000, pod)
+			t.Logf("%d Pods are held in %d KiB", len(taken), bytes>>10)
+			if excess := (*excessError)(nil); !errors.As(err, &excess) || len(taken) > maxPods || bytes > 160<<20 {
+				t.Errorf("%d Pods are held in %d bytes: %v", len(taken), bytes, err)
+			}
+		})
+	}
+}
+
+// TestAnIntakeCountsWhatIsHeld follows one Job through a watch.
+func TestAnIntakeCountsWhatIsHeld(t *testing.T) {
+	into := mirrorIntake(func() int { return 1 }) // which holds two
+	into.clear()
+	ours, strangers := forged(1, 10), forged(1, 10)
+	strangers.Annotations = nil
+	for i, step := range []struct {
+		event watch.EventType
+		job   *batchv1.Job
+		want  watch.EventType // empty: nothing
+		held  int
+	}{
+		{watch.Added, strangers, "", 0},
+		{watch.Deleted, strangers, "", 0},
+		{watch.Added, ours, watch.Added, 1},
+		{watch.Modified, ours, watch.Modified, 1},
+		{watch.Modified, strangers, watch.Deleted, 0},
+		{watch.Modified, strangers, "", 0},
+		{watch.Modified, ours, watch.Modified, 1},
+		{watch.Added, forged(2, 10), watch.Added, 2},
+		{watch.Added, forged(3, 10), watch.Error, 2},
+		{watch.Modified, ours, watch.Modified, 2},
+		{watch.Deleted, ours, watch.Deleted, 1},
+		{watch.Added, forged(3, 10), watch.Added, 2},
+	} {
+		event, pass, err := into.pass(watch.Event{Type: step.event, Object: step.job.DeepCopy()})
+		got := event.Type
+		if err != nil {
+			got = watch.Error
+		} else if !pass {
+			got = ""
+		}
+		if got != step.want || into.held() != step.held {
+			t.Errorf("step %d: %q, %d are held; want %q, %d", i, got, into.held(), step.want, step.held)
+		}
+	}
+	if _, pass, err := into.pass(watch.Event{Type: watch.Added, Object: &corev1.Pod{}}); pass || err != nil {
+		t.Errorf("a Pod among Jobs: %t, %v", pass, err)
+	}
+}
+
+// sendJobs answers a watch with Jobs, and keeps it open.
+func sendJobs(jobs *atomic.Int64) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		to := json.NewEncoder(w)
+		send := func(event watch.EventType, object any) error {
+			return to.Encode(map[string]any{"type": event, "object": object})
+		}
+		for i := range int(jobs.Load()) {
+			job := forged(i, 100)
+			job.Kind, job.APIVersion = "Job", "batch/v1"
+			if send(watch.Added, job) != nil {
+				return
+			}
+		}
+		end := &batchv1.Job{TypeMeta: metav1.TypeMeta{Kind: "Job", APIVersion: "batch/v1"}}
+		end.ResourceVersion, end.Annotations = "1", map[string]string{metav1.InitialEventsAnnotationKey: "true"}
+		if send(watch.Bookmark, end) != nil || http.NewResponseController(w).Flush() != nil {
+			return
+		}
+		<-req.Context().Done()
+	}
+}
+
+// TestAWorkerWithTooManyMirrors: at the limit it gets no new Jobs, and is Ready. Far above, it isn't
+// Ready, and no more than the limit and a quarter is held.
+func TestAWorkerWithTooManyMirrors(t *testing.T) {
+	const most = 100
+	for name, row := range map[string]struct {
+		jobs        int64
+		state       State
+		reason      string
+		schedulable string
+	}{
+		"fewer":    {most - 1, Ready, v1alpha1.ReasonConnected, v1alpha1.ReasonSchedulable},
+		"as many":  {most, Ready, v1alpha1.ReasonConnected, v1alpha1.ReasonTooManyMirrors},
+		"far more": {5 * most, Disconnected, v1alpha1.ReasonTooManyMirrors, v1alpha1.ReasonNotReady},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			c := w.server.Add("c", "uid", "t")
+			var jobs atomic.Int64
+			jobs.Store(row.jobs)
+			c.Answer("watch jobs", sendJobs(&jobs))
+			settings := Settings{Spec: v1alpha1.WorkerClusterSpec{MaxMirrors: ptr.To[int32](most)}}
+			worker := w.configure("w1", c.Kubeconfig("t"), settings, known{})
+			w.untilState(worker, row.state, row.reason)
+			w.until("schedulable: "+row.schedulable, func() bool {
+				reason, _ := worker.View().Schedulable()
+				return reason == row.schedulable
+			})
+			if n := len(worker.Mirrors()); n > most+most/4+1 {
+				t.Errorf("%d mirrors are held", n)
+			}
+			jobs.Store(1)
+			w.server.Cut()
+			w.untilState(worker, Ready, v1alpha1.ReasonConnected)
+			w.until("it takes Jobs again", func() bool { _, ok := worker.View().Schedulable(); return ok })
+		})
+	}
+}
+
+// TestAWorkerWithTooManyPods is Ready, but its capacity isn't known.
+func TestAWorkerWithTooManyPods(t *testing.T) {
+	w := newWorld(t)
+	c := w.server.Add("c", "uid", "t")
+	c.Answer("watch pods", http.NotFound)
+	c.Answer("get pods", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[`)
+		for i := range maxPods {
+			fmt.Fprintf(w, `{"metadata":{"namespace":"n","name":"p%d"}},`, i)
+		}
+		_, _ = io.WriteString(w, `{"metadata":{"namespace":"n","name":"one-more"}}]}`)
+	})
+	worker := w.register("w1", c.Kubeconfig("t"))
+	w.until("it's said", func() bool {
+		return strings.Contains(worker.View().Capacity.Missing, "more than 50000 unfinished Pods")
+	})
+	w.untilState(worker, Ready, v1alpha1.ReasonConnected)
+	if n := c.Requests("get pods"); n != 1 {
+		t.Errorf("Pods were listed %d times", n)
+	}
+}
+
+// TestAListIsReadInPages: what an honest API server has too much of for one page comes in smaller
+// ones, and an answer that never ends is noticed.
+func TestAListIsReadInPages(t *testing.T) {
+	into := mirrorIntake(func() int { return DefaultMaxMirrors })
+	jobs := make([]batchv1.Job, 20)
+	for i := range jobs {
+		jobs[i] = *forged(i, 100)
+	}
+	var limits []int64
+	list, err := listAll(metav1.ListOptions{ResourceVersion: "0"}, into, func(o metav1.ListOptions) (apiruntime.Object, error) {
+		limits = append(limits, o.Limit)
+		if o.Limit > 7 {
+			return nil, fmt.Errorf("read: %w", &BoundError{Reason: v1alpha1.ReasonAnswerTooLarge})
+		}
+		from := 0
+		_, _ = fmt.Sscan(o.Continue, &from)
+		page := &batchv1.JobList{Items: jobs[from:min(from+int(o.Limit), len(jobs))]}
+		if end := from + len(page.Items); end < len(jobs) {
+			page.Continue = fmt.Sprint(end)
+		}
+		if o.ResourceVersion != "" {
+			t.Errorf("a page of resource version %q is asked for", o.ResourceVersion)
+		}
+		return page, nil
+	})
+	if err != nil || into.held() != len(jobs) {
+		t.Fatalf("%d are held of %T: %v", into.held(), list, err)
+	}
+	if want := "[500 62 7 7 7]"; fmt.Sprint(limits) != want {
+		t.Errorf("limits %v, want %s", limits, want)
+	}
+	_, err = listAll(metav1.ListOptions{}, into, func(metav1.ListOptions) (apiruntime.Object, error) {
+		return &batchv1.JobList{ListMeta: metav1.ListMeta{Continue: "more"}}, nil
+	})
+	if err == nil || !strings.Contains(err.Error(), "empty page") {
+		t.Errorf("a list of empty pages: %v", err)
+	}
+}
+
+func TestALightMirrorIsStillOurs(t *testing.T) {
+	job := forged(0, 1_400_000)
+	o, hold := slimMirror(job)
+	small, ok := o.(*batchv1.Job)
+	if !hold || !ok || !mirror.Light(small) || mirror.Owns("origin", "any", small) != mirror.Ours {
+		t.Errorf("held: %t, %+v", hold, o)
+	}
+}
