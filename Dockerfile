@@ -1,6 +1,7 @@
 # syntax=docker/dockerfile:1
 # One image with both programs: jobferry-manager for the hub, jobferry-worker for workers. For several platforms:
 #   docker buildx build --platform linux/amd64,linux/arm64 --build-arg VERSION=v0.1.0 -t REPOSITORY:v0.1.0 --push .
+# `make pin-images` pins the images that it's built from by digest.
 
 # The compiler runs on the builder's platform, and compiles for the image's.
 FROM --platform=$BUILDPLATFORM golang:1.26 AS build

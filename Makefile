@@ -147,6 +147,10 @@ generate: ## Write the files that are derived from the code
 	cp config/metrics-auth/role.yaml charts/jobferry-worker/files/rbac/metrics-auth.yaml
 	cp config/worker/role.yaml charts/jobferry-worker/files/rbac/worker.yaml
 
+.PHONY: pin-images
+pin-images: ## Pin the Dockerfile's base images by the digests that their tags have now (asks the registries, through docker)
+	tools/pin-images Dockerfile
+
 .PHONY: fmt
 fmt: ## Format the code
 	gofmt -w $$(git ls-files '*.go')

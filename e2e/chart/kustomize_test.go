@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -32,8 +33,8 @@ var bases = []struct {
 }{
 	{"hub", hubChart, []string{"default"}, nil, "admission.mode=Off,admission.checks=false,kueue.enabled=false"},
 	{"hub with the policy", hubChart, []string{"default", "admission/policy"}, nil, "admission.mode=Policy,kueue.enabled=false"},
-	{"hub with all parts", hubChart, []string{"default", "admission/webhook"}, []string{"carry", "kueue", "webhook", "metrics-auth"},
-		"carry.kinds={ConfigMap,Secret,ServiceAccount},kueue.readSecrets=true,admission.mode=Webhook,metrics.secure=true"},
+	{"hub with all parts", hubChart, []string{"default", "admission/webhook"}, []string{"carry", "kueue", "webhook"},
+		"carry.kinds={ConfigMap,Secret,ServiceAccount},kueue.readSecrets=true,admission.mode=Webhook"},
 	{"worker", workerChart, []string{"worker"}, nil, ""},
 }
 
@@ -114,6 +115,8 @@ func essential(t *testing.T, object *unstructured.Unstructured) any {
 		return permissions.Granted(role.Namespace, role.Rules)
 	case "ClusterRoleBinding", "RoleBinding":
 		return []any{object.Object["roleRef"], object.Object["subjects"]}
+	case "NetworkPolicy":
+		return networkPolicy(as[networkingv1.NetworkPolicy](t, object))
 	case "MutatingWebhookConfiguration":
 		return object.Object["webhooks"]
 	case "APIService", "CustomResourceDefinition", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding",
@@ -122,6 +125,16 @@ func essential(t *testing.T, object *unstructured.Unstructured) any {
 	default:
 		return object.GetNamespace()
 	}
+}
+
+// networkPolicy is what of a NetworkPolicy must be the same. Its selector has labels of Helm's.
+func networkPolicy(p *networkingv1.NetworkPolicy) any {
+	for _, rule := range p.Spec.Ingress {
+		slices.SortFunc(rule.Ports, func(a, b networkingv1.NetworkPolicyPort) int {
+			return strings.Compare(a.Port.String(), b.Port.String())
+		})
+	}
+	return []any{p.Spec.Ingress, p.Spec.Egress, p.Spec.PolicyTypes}
 }
 
 // deployment is what of a Deployment must be the same.

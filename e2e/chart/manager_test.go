@@ -68,7 +68,7 @@ func (r *release) run(program string, listen ...string) process {
 // metrics, and hands over to another one. Nothing is refused; every right is used.
 func TestManagerWithTheChartsRights(t *testing.T) {
 	r := newRelease(t, "hub", hubChart)
-	r.install(chartDir(hubChart), "--set", "carry.kinds={ConfigMap,Secret,ServiceAccount},admission.mode=Webhook,metrics.secure=true",
+	r.install(chartDir(hubChart), "--set", "carry.kinds={ConfigMap,Secret,ServiceAccount},admission.mode=Webhook",
 		"--set", "config.workerProbeInterval=1s,crds.keep=false")
 	r.established()
 	metrics, api := free(t), free(t)

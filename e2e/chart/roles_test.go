@@ -28,8 +28,8 @@ var parts = []part{
 	{permissions.Subresources, "config/subresources", hubChart, "jobferry-subresources", ""},
 	{permissions.Admission, "config/webhook", hubChart, "jobferry-admission", "admission.mode=Webhook"},
 	{permissions.Kueue, "config/kueue", hubChart, "jobferry-kueue", ""},
-	{permissions.MetricsAuth, "config/metrics-auth", hubChart, "jobferry-metrics-auth", "metrics.secure=true"},
-	{permissions.MetricsAuth, "config/metrics-auth", workerChart, "jobferry-worker-metrics-auth", "metrics.secure=true"},
+	{permissions.MetricsAuth, "config/metrics-auth", hubChart, "jobferry-metrics-auth", ""},
+	{permissions.MetricsAuth, "config/metrics-auth", workerChart, "jobferry-worker-metrics-auth", ""},
 	{permissions.Worker, "config/worker", workerChart, "jobferry-worker", ""},
 }
 

@@ -29,7 +29,7 @@ func TestValuesRefused(t *testing.T) {
 		"no PodDisruptionBudget at all":  {hubChart, "podDisruptionBudget.maxUnavailable=0", []string{"'/podDisruptionBudget/maxUnavailable'"}},
 		"metrics scraped twice":          {hubChart, "monitoring.serviceMonitor.enabled=true,monitoring.podMonitor.enabled=true", []string{"choose one"}},
 		"a monitor without its Service":  {hubChart, "monitoring.serviceMonitor.enabled=true,metrics.service.enabled=false", []string{"needs metrics.service.enabled"}},
-		"a monitor without credentials":  {workerChart, "monitoring.podMonitor.enabled=true,metrics.secure=true", []string{"choose serviceMonitor"}},
+		"a monitor without credentials":  {workerChart, "monitoring.podMonitor.enabled=true", []string{"set podMonitor.tokenSecret, or choose serviceMonitor"}},
 		"an account of nobody's":         {hubChart, "serviceAccount.create=false", []string{"serviceAccount.name: say which one to use"}},
 		"Jobs chosen in two ways":        {workerChart, "dropIn=true,managedBy={a/b}", []string{"managedBy: dropIn chooses the Jobs"}},
 		"an argument that is no flag":    {hubChart, "extraArgs={verbose}", []string{"'/extraArgs/0'", "does not match"}},

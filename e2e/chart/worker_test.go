@@ -15,7 +15,7 @@ import (
 // Nothing is refused; every right is used.
 func TestWorkerWithTheChartsRights(t *testing.T) {
 	r := newRelease(t, "bare", workerChart)
-	r.install(chartDir(workerChart), "--set", "config.syncBatchPeriod=100ms,config.podFailureBackoff=1s,metrics.secure=true")
+	r.install(chartDir(workerChart), "--set", "config.syncBatchPeriod=100ms,config.podFailureBackoff=1s")
 	metrics := free(t)
 	first := r.run("jobferry-worker", "--metrics-bind-address="+string(metrics), "--health-probe-bind-address="+string(free(t)))
 
