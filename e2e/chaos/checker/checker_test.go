@@ -217,6 +217,18 @@ func TestAgain(t *testing.T) {
 			t.Errorf("%d reruns", n)
 		}
 	})
+	t.Run("and the Job came back to it", func(t *testing.T) {
+		w := newWorld(t)
+		w.place("fenced")
+		heal := w.fault("fenced", schedule.BreakLink)
+		w.succeed(w.run("fenced", 2))
+		w.pass(40 * time.Second)
+		w.place("open")
+		heal()
+		w.place("fenced")
+		w.succeed(w.run("fenced", 2))
+		w.expect()
+	})
 	t.Run("though the hub knew when the Job was moved", func(t *testing.T) {
 		w := newWorld(t)
 		w.place("fenced")

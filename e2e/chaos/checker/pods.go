@@ -97,10 +97,11 @@ func (r *record) sameJob(p, q *pod) bool {
 	return p.owner == q.owner || r.mirrors[p.owner] != "" && r.mirrors[p.owner] == r.mirrors[q.owner]
 }
 
-// excuseOfRerun says why an index that had completed in one worker may complete in another: the
-// first was out of touch when the Job was moved from it, and the hub didn't know.
+// excuseOfRerun says why an index that had completed in one mirror may complete in another: its
+// worker was out of touch when the Job was moved from it, and the hub didn't know. The other mirror
+// may be in the same worker, if the Job came back.
 func (c *Checker) excuseOfRerun(r *record, first, second *pod) string {
-	if first.where == second.where {
+	if first.owner == second.owner {
 		return ""
 	}
 	for _, m := range r.moves {

@@ -27,6 +27,7 @@ type world struct {
 	assigned  string
 	questions []Question
 	number    int
+	mirrors   map[string]int // how many a worker has had
 }
 
 func newWorld(t *testing.T, changes ...func(*story.Story)) *world {
@@ -38,7 +39,7 @@ func newWorld(t *testing.T, changes ...func(*story.Story)) *world {
 		change(&s)
 	}
 	o := Options{LostAfter: 30 * time.Second, Workers: []Worker{{Name: "fenced", Fenced: true}, {Name: "open"}}}
-	return &world{t: t, checker: New(o, []story.Story{s})}
+	return &world{t: t, mirrors: map[string]int{}, checker: New(o, []story.Story{s})}
 }
 
 // pass lets time pass.
@@ -60,6 +61,7 @@ func (w *world) hub(changes ...func(*batchv1.JobStatus)) {
 // place shows the hub Job on a worker, with a mirror there.
 func (w *world) place(worker string) {
 	w.assigned = worker
+	w.mirrors[worker]++
 	w.hub()
 	w.seeMirror(worker, "hub-job", nil)
 }
@@ -67,7 +69,7 @@ func (w *world) place(worker string) {
 // seeMirror shows the mirror of a hub Job.
 func (w *world) seeMirror(worker string, of types.UID, deleted *metav1.Time, changes ...func(*batchv1.Job)) {
 	m := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
-		Name: "job", UID: mirrorOn(worker), Annotations: map[string]string{v1alpha1.AnnotationHubUID: string(of)}, DeletionTimestamp: deleted,
+		Name: "job", UID: w.mirrorOn(worker), Annotations: map[string]string{v1alpha1.AnnotationHubUID: string(of)}, DeletionTimestamp: deleted,
 	}}
 	for _, change := range changes {
 		change(m)
@@ -75,7 +77,10 @@ func (w *world) seeMirror(worker string, of types.UID, deleted *metav1.Time, cha
 	w.see(Event{Where: worker, Job: m})
 }
 
-func mirrorOn(worker string) types.UID { return types.UID("mirror-on-" + worker) }
+// mirrorOn is the last mirror in a worker.
+func (w *world) mirrorOn(worker string) types.UID {
+	return types.UID(fmt.Sprintf("mirror-%d-on-%s", w.mirrors[worker], worker))
+}
 
 // run shows a new Pod that runs, and returns it.
 func (w *world) run(worker string, index int) Event {
@@ -85,7 +90,7 @@ func (w *world) run(worker string, index int) Event {
 		Name: name, UID: types.UID(name), Labels: map[string]string{batchv1.JobNameLabel: "job"},
 		Annotations:     map[string]string{},
 		Finalizers:      []string{batchv1.JobTrackingFinalizer},
-		OwnerReferences: []metav1.OwnerReference{{UID: mirrorOn(worker), Controller: ptr.To(true)}},
+		OwnerReferences: []metav1.OwnerReference{{UID: w.mirrorOn(worker), Controller: ptr.To(true)}},
 	}}
 	if index >= 0 {
 		p.Annotations[batchv1.JobCompletionIndexAnnotation] = fmt.Sprint(index)
