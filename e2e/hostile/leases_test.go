@@ -17,7 +17,7 @@ import (
 func TestThiefCanWriteOneLease(t *testing.T) {
 	r := registrantFor(t)
 	r.RunManager(func(o *manager.Options) { o.Origin = "worker" })
-	r.register("w1", "--job-controller", "Embedded", "--origin", "worker")
+	r.register("w1", "--all-namespaces", "--job-controller", "Embedded", "--origin", "worker")
 	admin := r.Cluster("w1").Client().CoordinationV1().Leases(v1alpha1.SystemNamespace)
 	stolen := r.thief("w1").CoordinationV1().Leases(v1alpha1.SystemNamespace)
 	ctx := r.Context()

@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -100,4 +102,12 @@ func forbidden(t *testing.T, tries map[string]func() error) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
+}
+
+// untilForbidden waits for the API server's authorizer, which follows the roles.
+func (r registrant) untilForbidden(try func() error) {
+	r.t.Helper()
+	r.ok(wait.PollUntilContextCancel(r.Context(), 50*time.Millisecond, true, func(context.Context) (bool, error) {
+		return apierrors.IsForbidden(try()), nil
+	}))
 }

@@ -17,7 +17,7 @@ import (
 func TestDryRun(t *testing.T) {
 	f := terminalFor(t)
 	f.RunManager()
-	register := []string{"register", "w2", "--worker-context", "w2", "--labels", "name=w2,pool=main", "--job-controller", "Embedded", "--carry", "Secret"}
+	register := []string{"register", "w2", "--worker-context", "w2", "--all-namespaces", "--labels", "name=w2,pool=main", "--job-controller", "Embedded", "--carry", "Secret"}
 	both := f.ok(append(register, "--dry-run=client", "-o", "yaml")...)
 	f.says(both.out, "# worker: cluster of the context w2\n", "# hub\n", "kind: ClusterRole\n", "kind: WorkerCluster\n")
 	worker := f.ok(append(register, "--dry-run", "--manifests", "worker")...)

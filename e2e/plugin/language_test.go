@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -126,6 +127,9 @@ func (f terminal) says(text string, wanted ...string) {
 // register makes a cluster a worker in the pool "main", and has it let go when the test ends.
 func (f terminal) register(name string, more ...string) outcome {
 	f.t.Helper()
+	if !slices.Contains(more, "--namespaces") {
+		more = append(more, "--all-namespaces")
+	}
 	o := f.ok(append([]string{"register", name, "--worker-context", name, "--labels", fmt.Sprintf("name=%s,pool=main", name)}, more...)...)
 	f.letGoAfter(name)
 	f.WorkerUntil(name, ferrytest.Ready)

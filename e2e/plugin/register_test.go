@@ -62,12 +62,16 @@ func TestRegister(t *testing.T) {
 func TestRegisterRefused(t *testing.T) {
 	f := terminalFor(t)
 	f.RunManager()
-	f.fails(1, []string{"leads to the hub itself"}, "register", "self", "--worker-context", "hub")
+	f.fails(1, []string{"leads to the hub itself"}, "register", "self", "--worker-context", "hub", "-A")
 	f.fails(2, []string{"no context \"nowhere\""}, "register", "w1", "--worker-context", "nowhere")
 	f.fails(2, []string{"--worker-context"}, "register", "w1")
+	f.fails(2, []string{"--namespaces", "--all-namespaces"}, "register", "w1", "--worker-context", "w1")
+	f.fails(2, []string{"exclude each other"}, "register", "w1", "--worker-context", "w1", "-A", "--namespaces", "a")
+	f.fails(2, []string{"kube-system", "system"}, "register", "w1", "--worker-context", "w1", "--namespaces", "a,kube-system")
+	f.fails(2, []string{"jobferry-system"}, "register", "w1", "--worker-context", "w1", "--namespaces", "jobferry-system")
 	f.fails(2, []string{"--carry Pod", "ConfigMap, Secret, ServiceAccount"}, "register", "w1", "--worker-context", "w1", "--carry", "Pod")
 	f.register("w1")
-	f.fails(1, []string{"registered already, as w1"}, "register", "other", "--worker-context", "w1")
+	f.fails(1, []string{"registered already, as w1"}, "register", "other", "--worker-context", "w1", "-A")
 	f.fails(1, []string{"w1 is another cluster"}, "register", "w1", "--worker-context", "w2")
 	f.fails(1, []string{"leads to another cluster than w1: nothing was changed"}, "unregister", "w1", "--worker-context", "w2", "--yes")
 	f.fails(1, []string{"Remove w1?", "--yes"}, "unregister", "w1")
@@ -75,7 +79,7 @@ func TestRegisterRefused(t *testing.T) {
 
 	// An address that the manager can't reach: it's said what is wrong, and the exit code is that
 	// of a wait.
-	f.fails(3, []string{"Unreachable", "--server"}, "register", "w2", "--worker-context", "w2", "--server", "https://127.0.0.1:9", "--timeout", "15s")
+	f.fails(3, []string{"Unreachable", "--server"}, "register", "w2", "--worker-context", "w2", "-A", "--server", "https://127.0.0.1:9", "--timeout", "15s")
 	f.letGoAfter("w2")
 }
 

@@ -29,12 +29,12 @@ const imageValues = "--set image.repository=" + imageRepository + ",image.tag=" 
 // register makes workers of both clusters; in edge, the embedded Job controller is installed, too.
 func (s *story) register(ctx context.Context) error {
 	if err := s.step(ctx, "kubectl jobferry register west", s.all(
-		"kubectl jobferry register west --worker-context west --labels name=west",
+		"kubectl jobferry register west --worker-context west --all-namespaces --labels name=west",
 	)); err != nil {
 		return err
 	}
 	return s.step(ctx, "kubectl jobferry register edge, and helm install of the embedded controller there", s.all(
-		"kubectl jobferry register edge --worker-context edge --labels name=edge --job-controller Embedded",
+		"kubectl jobferry register edge --worker-context edge --all-namespaces --labels name=edge --job-controller Embedded",
 		"kubectl --context edge label namespace jobferry-system pod-security.kubernetes.io/enforce=restricted",
 		"helm --kube-context edge install jobferry-worker charts/jobferry-worker --namespace jobferry-system --wait --timeout 2m "+imageValues,
 	))

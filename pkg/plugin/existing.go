@@ -63,6 +63,13 @@ func settable(spec v1alpha1.WorkerClusterSpec) v1alpha1.WorkerClusterSpec {
 
 // fromSecret adds what only the registration Secret knows.
 func fromSecret(request *registration.Request, secret *corev1.Secret) {
+	switch namespaces := secret.Annotations[v1alpha1.AnnotationNamespaces]; namespaces {
+	case "":
+	case registration.AllNamespaces:
+		request.AllNamespaces = true
+	default:
+		request.Namespaces = strings.Split(namespaces, ",")
+	}
 	request.Origin = v1alpha1.Origin(secret.Annotations[v1alpha1.AnnotationHubOrigin])
 	request.TokenSecret = secret.Annotations[v1alpha1.AnnotationTokenSecret]
 	// Only register and rotate write it: a value that can't be parsed stands for no duration.

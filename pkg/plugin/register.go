@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/kubectl/pkg/util/templates"
 	"k8s.io/utils/ptr"
 
@@ -19,6 +20,8 @@ import (
 type registerFlags struct {
 	worker        workerFlags
 	server        string
+	allNamespaces bool
+	namespaces    []string
 	origin        string
 	carry         []string
 	noNamespaces  bool
@@ -35,7 +38,7 @@ type registerFlags struct {
 func newRegister(c *cli) *cobra.Command {
 	f := &registerFlags{}
 	cmd := &cobra.Command{
-		Use:   "register NAME --worker-context CONTEXT",
+		Use:   "register NAME --worker-context CONTEXT (--namespaces NAME,... | --all-namespaces)",
 		Short: "Make a cluster a worker of the hub",
 		Long: templates.LongDesc(`
 			Make a cluster a worker of the hub. In the worker, create a ServiceAccount with the permissions that the
@@ -45,20 +48,23 @@ func newRegister(c *cli) *cobra.Command {
 			You can run register again. It changes only what differs. It keeps the settings that you don't give, except
 			--server. You need an admin's permissions in both clusters. The hub gets none of your permissions.`),
 		Example: templates.Examples(`
-			# The cluster of the context west-admin becomes the worker west
-			kubectl jobferry register west --worker-context west-admin
+			# The cluster of the context west-admin becomes the worker west, for the Jobs of two namespaces
+			kubectl jobferry register west --worker-context west-admin --namespaces team-a,team-b
+
+			# A worker for this hub alone: the hub may have Jobs in each namespace
+			kubectl jobferry register west --worker-context west-admin --all-namespaces
 
 			# The hub reaches the worker at another address. The worker gets a label for cluster selectors
-			kubectl jobferry register west --worker-context west-admin --server https://10.1.0.5:6443 --labels region=eu
+			kubectl jobferry register west --worker-context west-admin -A --server https://10.1.0.5:6443 --labels region=eu
 
 			# A worker with Jobferry's own Job controller, to which ConfigMaps are copied
-			kubectl jobferry register west --worker-context west-admin --job-controller Embedded --carry ConfigMap
+			kubectl jobferry register west --worker-context west-admin -A --job-controller Embedded --carry ConfigMap
 
 			# A token that expires (rotate it in time), and no exec
-			kubectl jobferry register west --worker-context west-admin --token-duration 720h --pod-access logs
+			kubectl jobferry register west --worker-context west-admin -A --token-duration 720h --pod-access logs
 
 			# For GitOps: print what would be applied, and where
-			kubectl jobferry register west --worker-context west-admin --dry-run=client -o yaml`),
+			kubectl jobferry register west --worker-context west-admin -A --dry-run=client -o yaml`),
 		Args:              positional(1, 1, "the worker's NAME"),
 		ValidArgsFunction: c.completeWorkers(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -73,6 +79,8 @@ func (f *registerFlags) add(cmd *cobra.Command) {
 	f.worker.add(cmd)
 	set := cmd.Flags()
 	set.StringVar(&f.server, "server", "", "Address at which the hub reaches the worker's API server (default: the address of the context)")
+	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "The hub may have Jobs in each namespace of the worker, which is worth full access to the worker")
+	set.StringSliceVar(&f.namespaces, "namespaces", nil, "The hub may have Jobs in these namespaces of the worker only. They are created, if there are none of that name")
 	set.StringVar(&f.origin, "origin", "", "The --origin of the hub's manager, if it has one (default: the UID of the hub's namespace kube-system)")
 	set.StringSliceVar(&f.carry, "carry", nil, "Kinds that the manager copies to the worker along with Jobs: "+strings.Join(kindsToCarry, ", "))
 	set.BoolVar(&f.noNamespaces, "no-create-namespaces", false, "Don't let the manager create namespaces in the worker")
@@ -127,7 +135,31 @@ func (f *registerFlags) check(cmd *cobra.Command) error {
 	if f.tokenDuration != 0 && f.tokenDuration < minTokenDuration {
 		return usage(cmd, "--token-duration %s: at least %s", f.tokenDuration, minTokenDuration)
 	}
+	if err := f.checkNamespaces(cmd); err != nil {
+		return err
+	}
 	return f.dryRun.check(cmd)
+}
+
+// checkNamespaces validates the flags that say where Jobs may be.
+func (f *registerFlags) checkNamespaces(cmd *cobra.Command) error {
+	if f.allNamespaces && len(f.namespaces) > 0 {
+		return usage(cmd, "--all-namespaces and --namespaces exclude each other")
+	}
+	if f.noNamespaces && len(f.namespaces) > 0 {
+		return usage(cmd, "--no-create-namespaces is for --all-namespaces: with --namespaces, the manager never creates any")
+	}
+	for _, namespace := range f.namespaces {
+		switch {
+		case len(validation.IsDNS1123Label(namespace)) > 0:
+			return usage(cmd, "--namespaces %q: %s", namespace, validation.IsDNS1123Label(namespace)[0])
+		case namespace == v1alpha1.SystemNamespace || strings.HasPrefix(namespace, "kube-"):
+			return usage(cmd, "--namespaces %s: no Jobs of a hub may be in the namespaces of the system", namespace)
+		}
+	}
+	slices.Sort(f.namespaces)
+	f.namespaces = slices.Compact(f.namespaces)
+	return nil
 }
 
 func given(value string) []string {
@@ -140,6 +172,12 @@ func given(value string) []string {
 // shape applies the flags that are given to the present registration.
 func (f *registerFlags) shape(cmd *cobra.Command, r *registration.Request) {
 	changed := cmd.Flags().Changed
+	if changed("all-namespaces") || changed("namespaces") {
+		if f.allNamespaces && len(r.Namespaces) > 0 {
+			r.Spec.CreateNamespaces = nil
+		}
+		r.AllNamespaces, r.Namespaces = f.allNamespaces, f.namespaces
+	}
 	if changed("origin") {
 		r.Origin = v1alpha1.Origin(f.origin)
 	}
@@ -151,6 +189,9 @@ func (f *registerFlags) shape(cmd *cobra.Command, r *registration.Request) {
 	}
 	if changed("no-create-namespaces") {
 		r.Spec.CreateNamespaces = ptr.To(!f.noNamespaces)
+	}
+	if len(r.Namespaces) > 0 {
+		r.Spec.CreateNamespaces = ptr.To(false)
 	}
 	if changed("job-controller") {
 		r.Spec.JobController = v1alpha1.JobController(f.jobController)
@@ -194,6 +235,9 @@ func (c *cli) register(cmd *cobra.Command, f *registerFlags, name string) error 
 		return usage(cmd, "%s already has a token: replace it by kubectl jobferry rotate %s --token-duration %s", name, name, f.tokenDuration)
 	}
 	f.shape(cmd, &request)
+	if !request.AllNamespaces && len(request.Namespaces) == 0 {
+		return usage(cmd, "in which namespaces of the worker may the hub have Jobs? Set --namespaces NAME,... or, if the worker is for this hub alone, --all-namespaces")
+	}
 	if f.dryRun.on() {
 		return c.printManifests(cmd, f, request, endpoint)
 	}

@@ -7,6 +7,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,10 +37,8 @@ func (r *registrar) apply(ctx context.Context, endpoint registration.Endpoint) e
 			return err
 		}
 	}
-	for _, object := range r.request.Superfluous() {
-		if err := r.remove(ctx, r.worker, "worker", object); err != nil {
-			return err
-		}
+	if err := r.removeRoles(ctx, r.worker, r.request.HubUID, r.request.HasRole); err != nil {
+		return err
 	}
 	credentials, err := r.token(ctx)
 	if err != nil {
@@ -114,6 +113,36 @@ func (c *cli) remove(ctx context.Context, from client.Client, where string, obje
 		return fmt.Errorf("%s: delete %s: %w", where, what, access.Explain(err))
 	}
 	c.say("%s: %s removed", where, what)
+	return nil
+}
+
+// removeRoles deletes the Roles of a hub in a worker and their bindings, except those in the
+// namespaces to keep.
+func (c *cli) removeRoles(ctx context.Context, worker client.Client, hub types.UID, keep func(namespace string) bool) error {
+	ofHub := client.MatchingLabels(registration.WorkerLabels(hub))
+	var bindings rbacv1.RoleBindingList
+	if err := worker.List(ctx, &bindings, ofHub); err != nil {
+		return fmt.Errorf("worker: list RoleBindings: %w", access.Explain(err))
+	}
+	var roles rbacv1.RoleList
+	if err := worker.List(ctx, &roles, ofHub); err != nil {
+		return fmt.Errorf("worker: list Roles: %w", access.Explain(err))
+	}
+	var superfluous []client.Object
+	for i := range bindings.Items {
+		superfluous = append(superfluous, &bindings.Items[i])
+	}
+	for i := range roles.Items {
+		superfluous = append(superfluous, &roles.Items[i])
+	}
+	for _, object := range superfluous {
+		if keep(object.GetNamespace()) {
+			continue
+		}
+		if err := c.remove(ctx, worker, "worker", object); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

@@ -198,6 +198,9 @@ func (c *cli) cleanWorker(ctx context.Context, worker *workerAdmin, hubUID types
 	if err := c.removeTokens(ctx, worker, hubUID, ""); err != nil {
 		return err
 	}
+	if err := c.removeRoles(ctx, worker, hubUID, func(string) bool { return false }); err != nil {
+		return err
+	}
 	for _, object := range r.Traces() {
 		if err := c.remove(ctx, worker, "worker", object); err != nil {
 			return err

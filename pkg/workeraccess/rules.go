@@ -17,8 +17,11 @@ type Rule struct {
 	// Names are the only objects that it holds for; none: all.
 	Names []string
 	Verbs []string
-	// Namespace is the only one it holds in; empty: all.
+	// Namespace is the only one it holds in; empty: those of the Jobs, which are all namespaces or a
+	// list.
 	Namespace string
+	// Everywhere: it holds in all namespaces, also where the Jobs' namespaces are a list.
+	Everywhere bool
 	// Need tells which workers need it.
 	Need Need
 	// Why is the purpose.
@@ -29,17 +32,18 @@ type Rule struct {
 
 // rules are in the order in which the hub uses them.
 var rules = []Rule{
-	{Resources: []string{"namespaces"}, Names: []string{metav1.NamespaceSystem}, Verbs: []string{"get"}, Need: always,
+	{Resources: []string{"namespaces"}, Names: []string{metav1.NamespaceSystem}, Verbs: []string{"get"}, Everywhere: true, Need: always,
 		Why: "the cluster's identity; probes", Without: "the WorkerCluster is `Forbidden`"},
-	{Group: "batch", Resources: []string{"jobs"}, Verbs: []string{"list", "watch"}, Need: always,
+	// RBAC has no label selectors. One watch observes the mirrors of all namespaces.
+	{Group: "batch", Resources: []string{"jobs"}, Verbs: []string{"list", "watch"}, Everywhere: true, Need: always,
 		Why: "the mirrors and their status", Without: "the WorkerCluster is `Forbidden`"},
 	{Group: "batch", Resources: []string{"jobs"}, Verbs: []string{"get", "create", "patch", "delete"}, Need: always,
 		Why: "creating, changing and deleting mirrors", Without: "Jobs are `MirrorRefused`, or changes of them don't reach the worker"},
 	{Group: "batch", Resources: []string{"jobs/status"}, Verbs: []string{"patch"}, Need: always,
 		Why: "the progress of a Job that was moved here", Without: "such Jobs stay suspended"},
-	{Resources: []string{"namespaces"}, Verbs: []string{"create"}, Need: whenCreates,
+	{Resources: []string{"namespaces"}, Verbs: []string{"create"}, Everywhere: true, Need: whenCreates,
 		Why: "creating a Job's namespace", Without: "Jobs of new namespaces are `MirrorRefused`"},
-	{Resources: []string{"nodes", "pods"}, Verbs: []string{"list", "watch"}, Need: whenCounts,
+	{Resources: []string{"nodes", "pods"}, Verbs: []string{"list", "watch"}, Everywhere: true, Need: whenCounts,
 		Why: "free capacity", Without: "the WorkerCluster is `CapacityUnknown`; Jobs are still placed"},
 	{Resources: []string{"events"}, Verbs: []string{"list"}, Need: always,
 		Why: "why a Job has no Pods; events on the hub", Without: "no reason is shown, and `kubectl jobferry events` reports that the worker refuses it"},
@@ -84,20 +88,35 @@ func For(s Settings) []Rule {
 	return needed
 }
 
-// ClusterRules returns the rules that hold in all namespaces, for a ClusterRole.
-func ClusterRules(from []Rule) []rbacv1.PolicyRule { return policies(from, "") }
+// ClusterRules returns the rules for a ClusterRole, of a worker whose Jobs may be in any namespace.
+func ClusterRules(from []Rule) []rbacv1.PolicyRule {
+	return policies(from, func(r Rule) bool { return r.Namespace == "" })
+}
+
+// LimitedClusterRules returns the rules for a ClusterRole, of a worker whose Jobs may be in some
+// namespaces only.
+func LimitedClusterRules(from []Rule) []rbacv1.PolicyRule {
+	return policies(from, func(r Rule) bool { return r.Everywhere })
+}
+
+// JobRules returns the rules for a Role in each of these namespaces.
+func JobRules(from []Rule) []rbacv1.PolicyRule {
+	return policies(from, func(r Rule) bool { return r.Namespace == "" && !r.Everywhere })
+}
 
 // NamespaceRules returns the rules that hold only in Jobferry's own namespace, for a Role there.
-func NamespaceRules(from []Rule) []rbacv1.PolicyRule { return policies(from, v1alpha1.SystemNamespace) }
+func NamespaceRules(from []Rule) []rbacv1.PolicyRule {
+	return policies(from, func(r Rule) bool { return r.Namespace != "" })
+}
 
-func policies(from []Rule, namespace string) []rbacv1.PolicyRule {
-	var selected []rbacv1.PolicyRule
+func policies(from []Rule, selected func(Rule) bool) []rbacv1.PolicyRule {
+	var out []rbacv1.PolicyRule
 	for _, r := range from {
-		if r.Namespace == namespace {
-			selected = append(selected, rbacv1.PolicyRule{
+		if selected(r) {
+			out = append(out, rbacv1.PolicyRule{
 				APIGroups: []string{r.Group}, Resources: r.Resources, ResourceNames: r.Names, Verbs: r.Verbs,
 			})
 		}
 	}
-	return selected
+	return out
 }

@@ -80,6 +80,17 @@ func TestRoles(t *testing.T) {
 	if len(inOurs) != 1 || inOurs[0].Resources[0] != "leases" {
 		t.Errorf("in %s: %v", v1alpha1.SystemNamespace, inOurs)
 	}
+	limited, forJobs := workeraccess.LimitedClusterRules(all), workeraccess.JobRules(all)
+	if len(limited)+len(forJobs) != len(inAll) {
+		t.Errorf("%d + %d of %d rules", len(limited), len(forJobs), len(inAll))
+	}
+	for _, r := range limited {
+		for _, verb := range r.Verbs {
+			if !slices.Contains([]string{"get", "list", "watch"}, verb) && !slices.Equal(r.Resources, []string{"namespaces"}) {
+				t.Errorf("in all namespaces: %v", r)
+			}
+		}
+	}
 	if first := inAll[0]; !slices.Equal(first.ResourceNames, []string{"kube-system"}) {
 		t.Errorf("the first rule is about %v", first.ResourceNames)
 	}

@@ -27,8 +27,11 @@ func (r Rule) object() string {
 	if len(r.Names) > 0 {
 		text += " `" + strings.Join(r.Names, "`, `") + "`"
 	}
-	if r.Namespace != "" {
+	switch {
+	case r.Namespace != "":
 		text += " in `" + r.Namespace + "`"
+	case r.Everywhere:
+		text += " in all namespaces"
 	}
 	return text
 }

@@ -127,6 +127,9 @@ const (
 	LabelHub = "jobferry.dev/hub"
 	// AnnotationHubOrigin holds the origin of the hub, where it isn't the hub's UID.
 	AnnotationHubOrigin = "jobferry.dev/hub-origin"
+	// AnnotationNamespaces holds the namespaces of the worker in which the hub may have Jobs, separated
+	// by commas; "*": all.
+	AnnotationNamespaces = "jobferry.dev/namespaces"
 	// AnnotationTokenSecret holds the name of the token Secret in the worker.
 	AnnotationTokenSecret = "jobferry.dev/token-secret"
 	// AnnotationPodAccess holds the requested access to Pods, separated by commas.

@@ -17,6 +17,9 @@ func (r Request) WorkerCluster() *v1alpha1.WorkerCluster {
 	return &v1alpha1.WorkerCluster{ObjectMeta: metav1.ObjectMeta{Name: r.Name, Labels: r.Labels}, Spec: spec}
 }
 
+// AllNamespaces is the value of AnnotationNamespaces that stands for all.
+const AllNamespaces = "*"
+
 // Secret returns the hub's object with the credentials.
 func (r Request) Secret(kubeconfig []byte, expires time.Time) *corev1.Secret {
 	labels := ourLabels()
@@ -24,6 +27,11 @@ func (r Request) Secret(kubeconfig []byte, expires time.Time) *corev1.Secret {
 	annotations := map[string]string{
 		v1alpha1.AnnotationTokenSecret: r.TokenSecretName(),
 		v1alpha1.AnnotationPodAccess:   strings.Join(r.PodAccess, ","),
+	}
+	if r.AllNamespaces {
+		annotations[v1alpha1.AnnotationNamespaces] = AllNamespaces
+	} else {
+		annotations[v1alpha1.AnnotationNamespaces] = strings.Join(r.Namespaces, ",")
 	}
 	if r.Origin != "" {
 		annotations[v1alpha1.AnnotationHubOrigin] = string(r.Origin)

@@ -27,7 +27,7 @@ const hub = "1a2b3c4d-0000-4000-8000-000000000000"
 
 func request(edits ...func(*Request)) Request {
 	r := Request{
-		Name: "west", HubUID: hub, Namespace: "jobferry-system",
+		Name: "west", HubUID: hub, Namespace: "jobferry-system", AllNamespaces: true,
 		PodAccess: []string{"logs", "exec"}, Labels: map[string]string{"region": "eu"},
 	}
 	for _, edit := range edits {
@@ -47,6 +47,10 @@ func TestManifests(t *testing.T) {
 		"everything": request(func(r *Request) {
 			r.Spec.JobController, r.Spec.Carry = v1alpha1.JobControllerEmbedded, []v1alpha1.CarriedKind{v1alpha1.CarrySecrets}
 			r.TokenDuration = 720 * time.Hour
+		}),
+		"namespaces": request(func(r *Request) {
+			no := false
+			r.AllNamespaces, r.Namespaces, r.Spec.CreateNamespaces = false, []string{"team-a", "team-b"}, &no
 		}),
 		"least": request(func(r *Request) {
 			no := false
@@ -194,16 +198,20 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// A worker that doesn't need the fence's roles any more loses them.
-func TestSuperfluous(t *testing.T) {
-	if n := len(request().Superfluous()); n != 2 {
-		t.Errorf("%d objects", n)
-	}
+// Roles are only where the hub may have Jobs, and where its Lease is.
+func TestHasRole(t *testing.T) {
+	limited := request(func(r *Request) { r.AllNamespaces, r.Namespaces = false, []string{"a", "b"} })
 	embedded := request(func(r *Request) { r.Spec.JobController = v1alpha1.JobControllerEmbedded })
-	if n := len(embedded.Superfluous()); n != 0 {
-		t.Errorf("%d objects", n)
-	}
-	if made, removed := len(embedded.Worker()), len(embedded.Traces()); made != removed+3 { // but for namespace, token and Lease
-		t.Errorf("%d are made, %d removed", made, removed)
+	for _, row := range []struct {
+		request Request
+		in      string
+		want    bool
+	}{
+		{limited, "a", true}, {limited, "b", true}, {limited, "c", false}, {limited, v1alpha1.SystemNamespace, false},
+		{request(), "a", false}, {embedded, v1alpha1.SystemNamespace, true},
+	} {
+		if got := row.request.HasRole(row.in); got != row.want {
+			t.Errorf("%v in %s: %t", row.request.Namespaces, row.in, got)
+		}
 	}
 }

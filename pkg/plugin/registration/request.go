@@ -25,6 +25,9 @@ type Request struct {
 	Origin v1alpha1.Origin
 	// Namespace is the manager's, on the hub.
 	Namespace string
+	// AllNamespaces lets the hub have Jobs in each namespace of the worker, Namespaces in these only.
+	AllNamespaces bool
+	Namespaces    []string
 	// Spec of the WorkerCluster; what isn't set gets the API's defaults.
 	Spec v1alpha1.WorkerClusterSpec
 	// Labels of the WorkerCluster.

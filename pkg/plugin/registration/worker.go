@@ -1,6 +1,8 @@
 package registration
 
 import (
+	"slices"
+
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -14,29 +16,48 @@ import (
 // Worker returns the objects in the worker, in the order in which they are created.
 func (r Request) Worker() []client.Object {
 	rules := workeraccess.For(r.access())
+	// Other hubs and jobferry-worker have objects in the namespace, too: its labels name no hub.
 	objects := []client.Object{
-		// Other hubs and jobferry-worker have objects in the namespace, too: its labels name no
-		// hub.
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SystemNamespace, Labels: map[string]string{labelPartOf: partOf}}},
 		&corev1.ServiceAccount{ObjectMeta: r.meta(r.base(), v1alpha1.SystemNamespace)},
-		&rbacv1.ClusterRole{ObjectMeta: r.meta(r.base(), ""), Rules: workeraccess.ClusterRules(rules)},
-		&rbacv1.ClusterRoleBinding{ObjectMeta: r.meta(r.base(), ""), RoleRef: r.roleRef("ClusterRole"), Subjects: r.subjects()},
+	}
+	if r.AllNamespaces {
+		objects = append(objects, r.clusterRole(workeraccess.ClusterRules(rules))...)
+	} else {
+		objects = append(objects, r.clusterRole(workeraccess.LimitedClusterRules(rules))...)
+	}
+	for _, namespace := range r.Namespaces {
+		// Its labels are the admin's.
+		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
+		objects = append(objects, r.role(namespace, workeraccess.JobRules(rules))...)
 	}
 	if inOurs := workeraccess.NamespaceRules(rules); len(inOurs) > 0 {
-		objects = append(objects, r.lease(),
-			&rbacv1.Role{ObjectMeta: r.meta(r.base(), v1alpha1.SystemNamespace), Rules: inOurs},
-			&rbacv1.RoleBinding{ObjectMeta: r.meta(r.base(), v1alpha1.SystemNamespace), RoleRef: r.roleRef("Role"), Subjects: r.subjects()})
+		objects = append(objects, r.lease())
+		objects = append(objects, r.role(v1alpha1.SystemNamespace, inOurs)...)
 	}
 	return append(objects, r.Token())
 }
 
-// Superfluous returns the objects that an earlier registration with other settings may have, and
-// this one doesn't need.
-func (r Request) Superfluous() []client.Object {
-	if len(workeraccess.NamespaceRules(workeraccess.For(r.access()))) > 0 {
-		return nil
+func (r Request) clusterRole(rules []rbacv1.PolicyRule) []client.Object {
+	return []client.Object{
+		&rbacv1.ClusterRole{ObjectMeta: r.meta(r.base(), ""), Rules: rules},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: r.meta(r.base(), ""), RoleRef: r.roleRef("ClusterRole"), Subjects: r.subjects()},
 	}
-	return r.fenceRoles()
+}
+
+func (r Request) role(namespace string, rules []rbacv1.PolicyRule) []client.Object {
+	return []client.Object{
+		&rbacv1.Role{ObjectMeta: r.meta(r.base(), namespace), Rules: rules},
+		&rbacv1.RoleBinding{ObjectMeta: r.meta(r.base(), namespace), RoleRef: r.roleRef("Role"), Subjects: r.subjects()},
+	}
+}
+
+// HasRole reports whether the registration has a Role in a namespace.
+func (r Request) HasRole(namespace string) bool {
+	return slices.ContainsFunc(r.Worker(), func(o client.Object) bool {
+		_, isRole := o.(*rbacv1.Role)
+		return isRole && o.GetNamespace() == namespace
+	})
 }
 
 // lease returns the Lease of the fence, which the hub renews but may not create.
@@ -46,21 +67,15 @@ func (r Request) lease() *coordinationv1.Lease {
 	return lease
 }
 
-func (r Request) fenceRoles() []client.Object {
-	return []client.Object{
-		&rbacv1.RoleBinding{ObjectMeta: r.meta(r.base(), v1alpha1.SystemNamespace)},
-		&rbacv1.Role{ObjectMeta: r.meta(r.base(), v1alpha1.SystemNamespace)},
-	}
-}
-
-// Traces returns all objects of a registration in the worker except token Secrets, the Lease and the
-// namespace, in the order in which they are removed.
+// Traces returns the objects of a registration in the worker that are known by their names, in the
+// order in which they are removed: all but the Roles and their bindings, token Secrets, the Lease and
+// the namespaces.
 func (r Request) Traces() []client.Object {
-	return append(r.fenceRoles(),
+	return []client.Object{
 		&rbacv1.ClusterRoleBinding{ObjectMeta: r.meta(r.base(), "")},
 		&rbacv1.ClusterRole{ObjectMeta: r.meta(r.base(), "")},
 		&corev1.ServiceAccount{ObjectMeta: r.meta(r.base(), v1alpha1.SystemNamespace)},
-	)
+	}
 }
 
 // Token returns the token Secret. The worker's token controller puts a long-lived token into it; a
