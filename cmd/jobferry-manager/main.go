@@ -37,7 +37,7 @@ func run(ctx context.Context, args []string) error {
 	if err := errors.Join(options.Validate(), admits.Validate()); err != nil {
 		return err
 	}
-	mgr, err := flags.Manager(manager.NewScheme(), manager.CacheOptions(options.Namespace))
+	mgr, err := flags.Manager(manager.NewScheme(), manager.CacheOptions(options))
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,8 @@ import (
 // Options are the settings of the manager.
 type Options struct {
 	job.Options
+	// HeldJobs limits the cache of the hub's Jobs.
+	HeldJobs *HeldJobs
 	// Fence are the Leases that the hub keeps in its workers; Setup sets their origin.
 	Fence fence.Options
 	// Connection are the limits and time-outs of the connections to workers; Setup sets the rest.
@@ -25,7 +27,7 @@ type Options struct {
 
 // DefaultOptions returns the defaults.
 func DefaultOptions() Options {
-	return Options{Options: job.Options{
+	return Options{HeldJobs: NewHeldJobs(), Options: job.Options{
 		Namespace:         v1alpha1.SystemNamespace,
 		Concurrency:       128,
 		WorkerConcurrency: 16,
@@ -55,6 +57,9 @@ func (o *Options) Validate() error {
 	}
 	errs = append(errs, o.DefaultPodSecurity.Validate())
 	errs = append(errs, o.checkDurations()...)
+	if err := o.HeldJobs.validate(); err != nil {
+		errs = append(errs, err)
+	}
 	if err := o.Fence.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("fence: %w", err))
 	}

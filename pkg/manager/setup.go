@@ -21,7 +21,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/fence"
 	"github.com/jobferry/jobferry/pkg/manager/job"
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // NewScheme returns a scheme with all that the manager reads and writes.
@@ -33,40 +32,20 @@ func NewScheme() *runtime.Scheme {
 	return scheme
 }
 
-// CacheOptions limits the manager's cache of the hub to what it needs: of Jobs that aren't ours
-// hardly more than their names, of namespaces the labels, and of Secrets only the registrations.
-func CacheOptions(namespace string) cache.Options {
+// CacheOptions limits the manager's cache of the hub to what it needs: of Jobs see HeldJobs, of
+// namespaces the labels, and of Secrets only the registrations.
+func CacheOptions(options Options) cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&batchv1.Job{}:      {Transform: slimJob},
+			&batchv1.Job{}:      {Transform: options.HeldJobs.transform},
 			&corev1.Namespace{}: {Transform: slimNamespace},
 			&corev1.Secret{}: {
-				Namespaces: map[string]cache.Config{namespace: {}},
+				Namespaces: map[string]cache.Config{options.Namespace: {}},
 				Label:      clusters.RegistrationSelector(),
 			},
 		},
 	}
-}
-
-// slimJob keeps of Jobs that aren't ours only what tells that they aren't, and of ours what is
-// read.
-func slimJob(object any) (any, error) {
-	j, ok := object.(*batchv1.Job)
-	if !ok {
-		return object, nil
-	}
-	if mirror.Managed(j) {
-		mirror.Slim(j)
-		return j, nil
-	}
-	return &batchv1.Job{
-		TypeMeta: j.TypeMeta,
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: j.Namespace, Name: j.Name, UID: j.UID, ResourceVersion: j.ResourceVersion,
-		},
-		Spec: batchv1.JobSpec{ManagedBy: j.Spec.ManagedBy},
-	}, nil
 }
 
 // slimNamespace keeps the labels of a namespace, whose metadata is all that is watched.
@@ -93,6 +72,13 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	}
 	if options.Origin == "" {
 		options.Origin = v1alpha1.Origin(hubUID)
+	}
+	cached, err := mgr.GetCache().GetInformer(ctx, &batchv1.Job{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("jobs: %w", err)
+	}
+	if _, err := cached.AddEventHandler(options.HeldJobs); err != nil {
+		return fmt.Errorf("jobs: %w", err)
 	}
 	recorder := events.NewWriter(mgr.GetClient())
 	if err := mgr.Add(recorder); err != nil {

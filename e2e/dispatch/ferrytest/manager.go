@@ -53,7 +53,7 @@ func (f *Ferry) RunManager(edits ...func(*manager.Options)) *Manager {
 	}
 	mgr, err := ctrl.NewManager(hub, ctrl.Options{
 		Scheme:     manager.NewScheme(),
-		Cache:      manager.CacheOptions(SystemNamespace),
+		Cache:      manager.CacheOptions(options),
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)}, // several in one process, one after the other
 		Logger:     log.logger(),

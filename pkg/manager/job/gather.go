@@ -27,6 +27,7 @@ import (
 // method that writes.
 type gatherer struct {
 	hub     client.Reader // the cache
+	whole   wholeJobs
 	workers interface {
 		view(name string) (workerView, bool)
 		viewHolders(key types.NamespacedName) []workerView
@@ -42,14 +43,18 @@ type gatherer struct {
 }
 
 // gather makes the snapshot of the Job of this name.
-func (g *gatherer) gather(ctx context.Context, key types.NamespacedName, k known, now time.Time) *dispatch.Snapshot {
+func (g *gatherer) gather(ctx context.Context, key types.NamespacedName, k known, now time.Time) (*dispatch.Snapshot, error) {
 	s := &dispatch.Snapshot{Now: now, Origin: g.origin, Key: key, Timing: g.timing, WritesInFlight: g.inFlight()}
 	s.Job = k.hub.latest(g.cachedJob(ctx, key), now)
 	var assigned, from string
+	var err error
 	if s.Job != nil {
 		s.Orphan, s.LastStatusWrite, s.MirrorChanged = k.orphan, k.statusWritten, k.mirrorChanged
 		s.PassedOver, s.Admission = k.passedOver, g.admission(ctx, s.Job)
 		s.NotDispatched = g.namespaces.closed(ctx, key.Namespace)
+		if s.Job, err = g.whole.read(ctx, s); err != nil {
+			return s, err
+		}
 		assigned, from = s.Job.Annotations[v1alpha1.AnnotationCluster], s.Job.Annotations[v1alpha1.AnnotationMovedFrom]
 	}
 	if assigned != "" {
@@ -60,7 +65,7 @@ func (g *gatherer) gather(ctx context.Context, key types.NamespacedName, k known
 		rejected := k.mirrors[w.Name].rejected
 		w.StatusRejected = rejected != "" && rejected == states(s.Job, w.Mirror)
 	}
-	return s
+	return s, nil
 }
 
 // cachedJob reads a hub Job from the cache; nil: there is none. It must not be modified.

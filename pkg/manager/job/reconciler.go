@@ -64,6 +64,8 @@ type turn struct {
 	*dispatch.Snapshot
 	record *record
 	known  known
+	// unread is why the Job couldn't be read; nothing may be decided then.
+	unread error
 }
 
 // Reconcile takes as many steps as can be taken now.
@@ -78,6 +80,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 			return ctrl.Result{}, nil // the next leader continues
 		}
 		t := r.look(ctx, request.NamespacedName)
+		if t.unread != nil {
+			return r.afterError(ctx, t, t.unread)
+		}
 		plan := dispatch.Decide(t.Snapshot)
 		r.cleanUp(ctx, t, plan.Cleanup)
 		result, err := r.apply(ctx, t, plan)
@@ -96,7 +101,8 @@ func (r *Reconciler) look(ctx context.Context, key types.NamespacedName) *turn {
 	now, rec := r.clock.Now(), r.store.open(key)
 	k := rec.read(now)
 	r.scheduler.fill(ctx, rec.placedOn())
-	t := &turn{Snapshot: r.gatherer.gather(ctx, key, k, now), record: rec, known: k}
+	t := &turn{record: rec, known: k}
+	t.Snapshot, t.unread = r.gatherer.gather(ctx, key, k, now)
 	if uid := rec.indexedUID(); t.Job != nil && uid != "" && uid != t.Job.UID {
 		r.forget(key, uid) // the event of its deletion is late; the cache has the next Job of the name
 		return r.look(ctx, key)

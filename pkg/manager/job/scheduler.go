@@ -104,8 +104,8 @@ func (s *scheduler) fillLocked(ctx context.Context, w worker) {
 	defer s.filled.Store(w.Name(), w.Ledger())
 	for _, key := range s.store.on(w.Name()) {
 		job := s.job(ctx, key)
-		if job == nil || mirror.Finished(job) {
-			continue
+		if job == nil || mirror.Light(job) {
+			continue // what it holds isn't known, but its Pods show that soon, if it runs
 		}
 		if admission := s.admission(ctx, job); admission.WantsCapacity(job) {
 			s.store.open(key).update(func(m *memory) { m.reservedIn = w.Name() })

@@ -62,7 +62,7 @@ func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *tri
 	r.limiter = newLimiter(r.options.WorkerConcurrency, t.enqueueDeferred)
 	r.startup = newStartup(workers, t.EnqueueUnplaced)
 	r.gatherer = &gatherer{
-		hub: r.cache, namespaces: r.hubNamespaces, workers: views{workers}, admission: queues.Admission, origin: r.options.Origin,
+		hub: r.cache, whole: newWholeJobs(r.live), namespaces: r.hubNamespaces, workers: views{workers}, admission: queues.Admission, origin: r.options.Origin,
 		timing: r.options.Timing, passOver: r.options.PassOver,
 		carried: func(job types.NamespacedName, mirror types.UID) (copier.Record, bool) {
 			return r.copier.Tracker.Get(job, mirror)

@@ -21,6 +21,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 )
 
@@ -31,11 +32,13 @@ var jobKey = types.NamespacedName{Namespace: "team", Name: "train"}
 // manager's watches show lags behind: it is delivered when the manager has nothing left to do.
 type world struct {
 	*testing.T
-	clock   *testingclock.FakeClock
-	hub     *apiServer
-	seen    jobs // the manager's cache of the hub's Jobs
-	workers map[string]*fakeWorker
-	kueue   fakeQueues
+	clock *testingclock.FakeClock
+	hub   *apiServer
+	seen  jobs // the manager's cache of the hub's Jobs
+	// lightJobs: the caches hold no Pod templates.
+	lightJobs bool
+	workers   map[string]*fakeWorker
+	kueue     fakeQueues
 	// namespace has the labels of the Jobs' namespace, hub and cache alike.
 	namespace map[string]string
 
@@ -108,7 +111,12 @@ func (c hubCache) Get(ctx context.Context, key client.ObjectKey, into client.Obj
 		namespace.Name, namespace.Labels = key.Name, c.w.namespace
 		return nil
 	}
-	return c.w.seen.Get(ctx, key, into, o...)
+	err := c.w.seen.Get(ctx, key, into, o...)
+	if job, ok := into.(*batchv1.Job); ok && err == nil && c.w.lightJobs {
+		*job = *job.DeepCopy()
+		mirror.Lighten(job)
+	}
+	return err
 }
 
 func (c hubCache) List(ctx context.Context, into client.ObjectList, o ...client.ListOption) error {

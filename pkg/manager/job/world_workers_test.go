@@ -70,11 +70,15 @@ func (v *fakeWorker) Mirrors() []*batchv1.Job  { return slices.Collect(maps.Valu
 
 func (v *fakeWorker) Mirror(key types.NamespacedName) (*batchv1.Job, bool) {
 	m, ok := v.seen[key]
+	if ok && v.world.lightJobs {
+		m = m.DeepCopy()
+		mirror.Lighten(m)
+	}
 	return m, ok
 }
 
-func (v *fakeWorker) Unschedulable(mirror types.UID) capacity.Report {
-	return v.ledger.Unschedulable(mirror)
+func (v *fakeWorker) Unschedulable(uid types.UID) capacity.Report {
+	return v.ledger.Unschedulable(uid)
 }
 
 func (v *fakeWorker) Free(key types.NamespacedName) *capacity.Capacity {

@@ -1,0 +1,113 @@
+package manager
+
+import (
+	"errors"
+	"sync"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	toolscache "k8s.io/client-go/tools/cache"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// HeldJobs limits what the cache of the hub holds of Jobs. A light Job, which has no Pod template,
+// is held of those that are suspended or have ended, and of those for which the memory of their
+// namespace doesn't suffice. The controller reads it again when it needs the template.
+//
+// It's the transform of the cache, and a handler of its events. One serves one manager.
+type HeldJobs struct {
+	// PerNamespace is how much is held of the unfinished Jobs of one namespace that aren't light, by
+	// their size in protobuf.
+	PerNamespace resource.QuantityValue
+
+	mu         sync.Mutex
+	namespaces map[string]int64
+	sizes      map[types.UID]int64
+}
+
+var _ toolscache.ResourceEventHandler = &HeldJobs{}
+
+// NewHeldJobs returns one with the default limit.
+func NewHeldJobs() *HeldJobs {
+	return &HeldJobs{
+		PerNamespace: resource.QuantityValue{Quantity: resource.MustParse("32Mi")},
+		namespaces:   map[string]int64{}, sizes: map[types.UID]int64{},
+	}
+}
+
+func (h *HeldJobs) validate() error {
+	if h.PerNamespace.Sign() < 0 {
+		return errors.New("job memory per namespace: must not be negative, but is " + h.PerNamespace.String())
+	}
+	return nil
+}
+
+// transform keeps of Jobs that aren't ours only what tells that they aren't, and of ours what is
+// read.
+func (h *HeldJobs) transform(object any) (any, error) {
+	j, ok := object.(*batchv1.Job)
+	if !ok {
+		return object, nil
+	}
+	if !mirror.Managed(j) {
+		h.release(j)
+		return &batchv1.Job{
+			TypeMeta: j.TypeMeta,
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: j.Namespace, Name: j.Name, UID: j.UID, ResourceVersion: j.ResourceVersion,
+			},
+			Spec: batchv1.JobSpec{ManagedBy: j.Spec.ManagedBy},
+		}, nil
+	}
+	mirror.Slim(j)
+	if mirror.Light(j) || mirror.Suspended(j) || !h.hold(j) {
+		h.release(j)
+		mirror.Lighten(j)
+	}
+	return j, nil
+}
+
+// hold counts a Job, and reports whether its namespace's memory suffices.
+func (h *HeldJobs) hold(j *batchv1.Job) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	size := int64(j.Size())
+	after := h.namespaces[j.Namespace] - h.sizes[j.UID] + size
+	if after > h.PerNamespace.Value() {
+		return false
+	}
+	h.namespaces[j.Namespace], h.sizes[j.UID] = after, size
+	return true
+}
+
+func (h *HeldJobs) release(j *batchv1.Job) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	size, held := h.sizes[j.UID]
+	if !held {
+		return
+	}
+	delete(h.sizes, j.UID)
+	if h.namespaces[j.Namespace] -= size; h.namespaces[j.Namespace] == 0 {
+		delete(h.namespaces, j.Namespace)
+	}
+}
+
+// OnAdd has nothing to do: the transform has seen the Job.
+func (h *HeldJobs) OnAdd(any, bool) {}
+
+// OnUpdate has nothing to do, either.
+func (h *HeldJobs) OnUpdate(any, any) {}
+
+// OnDelete counts a Job no more.
+func (h *HeldJobs) OnDelete(object any) {
+	if tombstone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+		object = tombstone.Obj
+	}
+	if j, ok := object.(*batchv1.Job); ok {
+		h.release(j)
+	}
+}

@@ -1,0 +1,151 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// TestStoriesOfLightJobs: a Job and its mirrors that are held without their Pod templates take the
+// same way as others.
+func TestStoriesOfLightJobs(t *testing.T) {
+	for _, s := range stories {
+		t.Run(s.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.lightJobs = true
+			s.play(w)
+			want, err := os.ReadFile(filepath.Join("testdata", s.name+".log"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), strings.Join(w.log, "\n")+"\n"); diff != "" {
+				t.Errorf("a light Job takes another way (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// hubReader counts the reads of the hub.
+type hubReader struct {
+	client.Reader
+	answer func(*batchv1.Job) error
+
+	mu             sync.Mutex
+	reads, at, max int
+}
+
+func (r *hubReader) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	r.mu.Lock()
+	r.reads, r.at = r.reads+1, r.at+1
+	r.max = max(r.max, r.at)
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		r.at--
+		r.mu.Unlock()
+	}()
+	job, ok := into.(*batchv1.Job)
+	if !ok {
+		return errors.New("no Job")
+	}
+	return r.answer(job)
+}
+
+// TestWhichJobsAreReadAgain: only light ones, and only when a decision may need the template.
+func TestWhichJobsAreReadAgain(t *testing.T) {
+	light := func(j *batchv1.Job) { mirror.Lighten(j) }
+	placed := func(j *batchv1.Job) { j.Annotations = map[string]string{v1alpha1.AnnotationCluster: "a"} }
+	for name, row := range map[string]struct {
+		job   []func(*batchv1.Job)
+		world func(*dispatch.Snapshot)
+		reads int
+	}{
+		"whole":                       {[]func(*batchv1.Job){placed}, nil, 0},
+		"light":                       {[]func(*batchv1.Job){light}, nil, 1},
+		"light, placed":               {[]func(*batchv1.Job){light, placed}, nil, 1},
+		"light, suspended":            {[]func(*batchv1.Job){light, suspended(true)}, nil, 0},
+		"light, suspended, placed":    {[]func(*batchv1.Job){light, suspended(true), placed}, nil, 1},
+		"light, suspended, has quota": {[]func(*batchv1.Job){light, suspended(true)}, func(s *dispatch.Snapshot) { s.Admission.QuotaReserved = true }, 1},
+		"light, not dispatched":       {[]func(*batchv1.Job){light}, func(s *dispatch.Snapshot) { s.NotDispatched = "no" }, 0},
+		"light, of others":            {[]func(*batchv1.Job){light, func(j *batchv1.Job) { j.Spec.ManagedBy = nil }}, nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			job := aJob("train")
+			for _, change := range row.job {
+				change(job)
+			}
+			hub := &hubReader{answer: func(into *batchv1.Job) error { *into = *aJob("train"); return nil }}
+			s := &dispatch.Snapshot{Job: job, Key: jobKey}
+			if row.world != nil {
+				row.world(s)
+			}
+			got, err := newWholeJobs(hub).read(t.Context(), s)
+			if err != nil || hub.reads != row.reads || mirror.Light(got) && row.reads > 0 {
+				t.Errorf("%d reads, want %d; light: %t, %v", hub.reads, row.reads, mirror.Light(got), err)
+			}
+		})
+	}
+}
+
+// TestFewJobsAreReadAtATime has 100 large Jobs looked at together, while the hub answers none.
+func TestFewJobsAreReadAtATime(t *testing.T) {
+	answers := make(chan struct{})
+	hub := &hubReader{answer: func(into *batchv1.Job) error { <-answers; *into = *aJob("train"); return nil }}
+	whole := newWholeJobs(hub)
+	var reads sync.WaitGroup
+	for range 100 {
+		reads.Go(func() {
+			job := aJob("train")
+			mirror.Lighten(job)
+			if _, err := whole.read(t.Context(), &dispatch.Snapshot{Job: job, Key: jobKey}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for range 100 {
+		answers <- struct{}{}
+	}
+	reads.Wait()
+	if hub.max > wholeAtATime || hub.reads != 100 {
+		t.Errorf("%d reads, up to %d at a time", hub.reads, hub.max)
+	}
+}
+
+// TestALightJobThatCannotBeReadWaits: nothing is decided without its template, and the hub is asked
+// less and less often.
+func TestALightJobThatCannotBeReadWaits(t *testing.T) {
+	w := newWorld(t)
+	w.lightJobs = true
+	w.submits(aJob("train"))
+	tries := 0
+	w.refuses = func(sent write) error {
+		if sent.server == "hub" {
+			tries++
+			return apierrors.NewTimeoutError("slow", 1)
+		}
+		return nil
+	}
+	w.step(time.Minute)
+	if mirrors := len(w.worker("a").api.jobs) + len(w.worker("b").api.jobs); tries < 5 || tries > 15 || mirrors > 0 {
+		t.Errorf("%d tries in a minute, %d mirrors", tries, mirrors)
+	}
+	w.refuses = nil
+	w.step(time.Minute)
+	if mirrors := len(w.worker("a").api.jobs); mirrors != 1 {
+		t.Errorf("%d mirrors, want 1", mirrors)
+	}
+}
