@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/intervals"
+	"github.com/jobferry/jobferry/pkg/text"
 )
 
 // ending is the pair of conditions that leads to an outcome.
@@ -74,7 +75,8 @@ func (r *reflection) ensureTrue(t batchv1.JobConditionType, from batchv1.JobCond
 		return
 	}
 	setCondition(&r.next, batchv1.JobCondition{
-		Type: t, Status: corev1.ConditionTrue, Reason: from.Reason, Message: from.Message,
+		Type: t, Status: corev1.ConditionTrue,
+		Reason: text.Reason(from.Reason), Message: text.Clean(from.Message, text.MaxMessage),
 	}, r.clamp(from.LastTransitionTime))
 }
 

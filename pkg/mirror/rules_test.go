@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
+	"github.com/jobferry/jobferry/pkg/text"
 )
 
 var (
@@ -190,6 +191,24 @@ func TestLimitsOfTime(t *testing.T) {
 	next, ok = Reflect(job().Obj(), stale, graceOver.Add(staleCountersAfter)).(Next)
 	if !ok || !finished(&next.Status) || !ptr.Equal(next.Status.Terminating, ptr.To[int32](0)) {
 		t.Errorf("after staleCountersAfter: got %+v", next)
+	}
+}
+
+// What a worker says about the end of a Job reaches the hub in one printable line of bounded length.
+func TestTextsOfWorkersAreCleaned(t *testing.T) {
+	m := finishedJob(success.interim, success.final).Obj()
+	for i := range m.Status.Conditions {
+		m.Status.Conditions[i].Reason = "Done\x1b[2J"
+		m.Status.Conditions[i].Message = "all\nis \u202ewell\x00" + strings.Repeat("!", 5000)
+	}
+	next, ok := Reflect(job().Obj(), m, now).(Next)
+	if !ok || len(next.Status.Conditions) != 2 {
+		t.Fatalf("got %+v", next)
+	}
+	for _, c := range next.Status.Conditions {
+		if c.Reason != "Done2J" || len(c.Message) != text.MaxMessage || !strings.HasPrefix(c.Message, "all is well !!!") {
+			t.Errorf("%s: reason %q, message %q", c.Type, c.Reason, c.Message)
+		}
 	}
 }
 

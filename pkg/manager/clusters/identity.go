@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/text"
 )
 
 // HubUID reads the UID of the hub's namespace kube-system, which identifies the cluster. It is the
@@ -25,6 +27,12 @@ func HubUID(ctx context.Context, hub client.Reader) (types.UID, error) {
 	}
 	return namespace.UID, nil
 }
+
+// Limits of what a cluster says that it is, in bytes.
+const (
+	maxUID     = 64
+	maxVersion = 64
+)
 
 // identity is what a cluster says that it is.
 type identity struct {
@@ -58,6 +66,9 @@ func (p *prober) probe(ctx context.Context, withVersion bool) (identity, error) 
 
 	var system corev1.Namespace
 	err := p.api.Get().Resource("namespaces").Name(metav1.NamespaceSystem).MaxRetries(0).Do(ctx).Into(&system)
+	if err == nil && len(system.UID) > maxUID {
+		err = fmt.Errorf("the UID of its namespace %s has %d characters, and no API server makes more than %d", metav1.NamespaceSystem, len(system.UID), maxUID)
+	}
 	if err != nil || !withVersion {
 		return identity{uid: system.UID}, err
 	}
@@ -69,7 +80,7 @@ func (p *prober) probe(ctx context.Context, withVersion bool) (identity, error) 
 	if err := json.Unmarshal(raw, &info); err != nil {
 		return identity{}, fmt.Errorf("read the API server's version: %w", err)
 	}
-	return identity{uid: system.UID, version: info.GitVersion}, nil
+	return identity{uid: system.UID, version: text.Clean(info.GitVersion, maxVersion)}, nil
 }
 
 // identities record which cluster each worker is. One cluster under two names would show each

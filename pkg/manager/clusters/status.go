@@ -2,6 +2,8 @@ package clusters
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,8 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/text"
 )
 
 // nextStatus is the WorkerCluster's status as of now.
@@ -50,6 +54,7 @@ func nextStatus(s snapshot) v1alpha1.WorkerClusterStatus {
 func setCondition(status *v1alpha1.WorkerClusterStatus, s snapshot, c *metav1.Condition) {
 	if c != nil {
 		c.ObservedGeneration = s.cluster.Generation
+		c.Message = text.Clean(c.Message, text.MaxMessage) // it may be the worker's
 		meta.SetStatusCondition(&status.Conditions, *c)
 	}
 }
@@ -139,13 +144,25 @@ func compareStatus(before, after v1alpha1.WorkerClusterStatus) statusUrgency {
 	return statusUrgent
 }
 
-const mebibyte = 1 << 20
+const (
+	mebibyte = 1 << 20
+	// maxResources bounds the resources in a WorkerCluster's status.
+	maxResources = 64
+)
 
 // rounded makes quantities readable and steady: bytes are rounded down to whole MiB, and all are
 // written in their canonical form, such as 12500m or 48Gi.
+//
+// Names of resources are the worker's: those that aren't valid are left out, and so are those beyond
+// maxResources in alphabetical order.
 func rounded(list corev1.ResourceList) corev1.ResourceList {
-	result := make(corev1.ResourceList, len(list))
-	for name, quantity := range list {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(list)), func(n corev1.ResourceName) bool {
+		return len(validation.IsQualifiedName(string(n))) > 0
+	})
+	names = names[:min(len(names), maxResources)]
+	result := make(corev1.ResourceList, len(names))
+	for _, name := range names {
+		quantity := list[name]
 		switch value := quantity.Value(); {
 		case name == corev1.ResourceCPU:
 			result[name] = *resource.NewMilliQuantity(quantity.MilliValue(), resource.DecimalSI)

@@ -14,6 +14,8 @@ import (
 	"k8s.io/client-go/tools/reference"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/jobferry/jobferry/pkg/text"
 )
 
 const (
@@ -49,9 +51,10 @@ func NewWriter(c client.Client) *Writer {
 	}
 }
 
-// Eventf implements events.EventRecorder. It never blocks.
+// Eventf implements events.EventRecorder. It never blocks. Notes have texts of workers, so they are
+// cleaned, and cut at what the API allows.
 func (w *Writer) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
-	event, err := w.event(regarding, related, kind, reason, action, fmt.Sprintf(note, args...))
+	event, err := w.event(regarding, related, kind, reason, action, text.Clean(fmt.Sprintf(note, args...), text.MaxMessage))
 	if err != nil {
 		log.Log.Error(err, "Can't make an event", "reason", reason)
 		return

@@ -2,7 +2,6 @@ package job
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -12,11 +11,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/text"
 )
 
 const (
-	// maxNote is the API's limit on the note of an event, in bytes.
-	maxNote = 1024
 	// freeWarnings about a Job are reported as they come.
 	freeWarnings = 10
 	// warningInterval is the time after which one more may be reported: a worker that says
@@ -63,8 +61,8 @@ func (r *reporter) report(log logr.Logger, rec *record, job *batchv1.Job, report
 		if report.Warning {
 			kind = corev1.EventTypeWarning
 		}
-		log.Info(report.Message, "reason", report.Reason)
-		r.recorder.Eventf(job, nil, kind, report.Reason, "Dispatch", "%s", clip(report.Message))
+		log.Info(text.Clean(report.Message, text.MaxMessage), "reason", report.Reason)
+		r.recorder.Eventf(job, nil, kind, report.Reason, "Dispatch", "%s", report.Message)
 	}
 }
 
@@ -102,12 +100,4 @@ func (r *reported) keep(current []dispatch.Report) {
 			delete(r.texts, reason)
 		}
 	}
-}
-
-func clip(message string) string {
-	const ellipsis = "..."
-	if len(message) <= maxNote {
-		return message
-	}
-	return strings.ToValidUTF8(message[:maxNote-len(ellipsis)], "") + ellipsis
 }

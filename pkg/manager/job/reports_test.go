@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/go-logr/logr"
 	batchv1 "k8s.io/api/batch/v1"
@@ -71,16 +70,5 @@ func TestReporterSparesTheHub(t *testing.T) {
 	r.report(logr.Discard(), rec, job, dispatch.Report{Reason: v1alpha1.EventPlaced, Message: "Placed on worker a"})
 	if got := len(recorder.Events); got != freeWarnings+2 {
 		t.Errorf("%d events: what isn't a warning was held back", got)
-	}
-}
-
-func TestClipKeepsWholeCharacters(t *testing.T) {
-	long := strings.Repeat("ü", maxNote)
-	got := clip(long)
-	if len(got) > maxNote || !utf8.ValidString(got) || !strings.HasSuffix(got, "...") {
-		t.Errorf("clipped to %d bytes, valid: %v", len(got), utf8.ValidString(got))
-	}
-	if clip("short") != "short" {
-		t.Error("a short text was changed")
 	}
 }

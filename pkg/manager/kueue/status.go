@@ -3,8 +3,9 @@ package kueue
 import (
 	"context"
 	"encoding/json"
-	"strings"
 	"time"
+
+	"github.com/jobferry/jobferry/pkg/text"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -59,7 +60,7 @@ func (s *session) applyCondition(ctx context.Context, read client.Object, condit
 // withCondition returns the condition as it's to be written, and whether it differs from the
 // present one.
 func withCondition(conditions []metav1.Condition, desired metav1.Condition, generation int64) (next metav1.Condition, changed bool) {
-	desired.Message, desired.ObservedGeneration = truncate(desired.Message), generation
+	desired.Message, desired.ObservedGeneration = text.Clean(desired.Message, text.MaxMessage), generation
 	var present []metav1.Condition
 	if c := meta.FindStatusCondition(conditions, desired.Type); c != nil {
 		present = append(present, *c)
@@ -75,13 +76,4 @@ func afterWrite(err error) (ctrl.Result, error) {
 		return ctrl.Result{RequeueAfter: retryConflict}, nil
 	}
 	return ctrl.Result{}, client.IgnoreNotFound(err)
-}
-
-// truncate bounds a message to what an event can show as well.
-func truncate(message string) string {
-	const longest = 1000
-	if len(message) <= longest {
-		return message
-	}
-	return strings.ToValidUTF8(message[:longest], "") + "..."
 }

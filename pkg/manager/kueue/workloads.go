@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jobferry/jobferry/pkg/text"
+
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -107,7 +109,7 @@ func (r *workloadReconciler) gather(ctx context.Context, w *kueue.Workload, stat
 
 // apply writes the desired state of a check.
 func (r *workloadReconciler) apply(ctx context.Context, s *checkSnapshot, p checkPlan) (changed bool, err error) {
-	message := truncate(p.message)
+	message := text.Clean(p.message, text.MaxMessage)
 	if p.state == "" || s.state.State == p.state && s.state.Message == message {
 		return false, nil
 	}

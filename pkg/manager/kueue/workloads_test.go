@@ -4,11 +4,12 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/jobferry/jobferry/pkg/text"
 )
 
 // Of several checks of Jobferry, each keeps its state when another gets one. Those of others aren't
@@ -45,14 +46,6 @@ func TestAppliedStates(t *testing.T) {
 	}
 }
 
-func TestTruncate(t *testing.T) {
-	for _, message := range []string{strings.Repeat("x", 2000), "x" + strings.Repeat("é", 1000), "short"} {
-		if got := truncate(message); !utf8.ValidString(got) || len(got) > 1003 || len(got) < min(len(message), 990) {
-			t.Errorf("%d bytes of %d: %q", len(got), len(message), got)
-		}
-	}
-}
-
 // A condition is written when it differs; its time of transition stays as long as its status does.
 func TestWithCondition(t *testing.T) {
 	active := func(status metav1.ConditionStatus, message string) metav1.Condition {
@@ -79,7 +72,7 @@ func TestWithCondition(t *testing.T) {
 			if changed != tc.changed || next.LastTransitionTime.Time.Equal(noon) == tc.moved {
 				t.Errorf("changed %v, want %v; transition at %v", changed, tc.changed, next.LastTransitionTime)
 			}
-			if next.Type != "Active" || next.Status != tc.desired.Status || next.ObservedGeneration != tc.generation || len(next.Message) > 1003 {
+			if next.Type != "Active" || next.Status != tc.desired.Status || next.ObservedGeneration != tc.generation || len(next.Message) > text.MaxMessage {
 				t.Errorf("got %+v", next)
 			}
 			if conditions[1] != present {
