@@ -6,7 +6,7 @@ import "slices"
 const repeated = "only when the same thing is told again within minutes"
 
 // table is in the order of the documentation.
-var table = slices.Concat(hub, carry, subresources, admission, kueue, metrics, worker)
+var table = slices.Concat(hub, carry, subresources, admission, kueue, metrics, worker, users)
 
 // hub are the manager's rights, on the hub.
 var hub = []Row{
@@ -74,8 +74,6 @@ var subresources = []Row{
 var admission = []Row{
 	{Part: Admission, Group: "admissionregistration.k8s.io", Resource: "mutatingwebhookconfigurations", Names: []string{"jobferry-dispatch"},
 		Verbs: []string{"list", "watch", "patch"}, Why: "tells the hub the certificate that the webhook serves with"},
-	{Part: Admission, Group: "admissionregistration.k8s.io", Resource: "mutatingwebhookconfigurations", Names: []string{"jobferry-dispatch"},
-		Verbs: []string{"get"}, Why: "as above", Unseen: map[string]string{"get": "list and watch are enough"}},
 }
 
 // metrics are what metrics by HTTPS take, in either program.

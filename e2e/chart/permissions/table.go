@@ -23,7 +23,16 @@ const (
 	Worker       Part = "worker"
 )
 
-// Parts lists all parts.
+// Roles that aren't parts of a program: see users.
+const (
+	View          Part = "view"
+	Edit          Part = "edit"
+	Admin         Part = "admin"
+	MetricsReader Part = "metrics-reader"
+	KueueSecrets  Part = "kueue-secrets"
+)
+
+// Parts lists all parts of the programs.
 func Parts() []Part {
 	return []Part{Manager, Carry, Subresources, Admission, Kueue, MetricsAuth, Worker}
 }
@@ -46,7 +55,7 @@ type Row struct {
 	Unseen map[string]string
 }
 
-// Right is one verb on one resource.
+// Right is one verb on one resource, or on one path that is none.
 type Right struct {
 	Namespace, Group, Resource, Name, Verb string
 }
@@ -85,6 +94,11 @@ func Rights(rows []Row) map[Right]bool {
 func Granted(namespace string, rules []rbacv1.PolicyRule) map[Right]bool {
 	rights := map[Right]bool{}
 	for _, rule := range rules {
+		for _, url := range rule.NonResourceURLs {
+			for _, verb := range rule.Verbs {
+				rights[Right{Resource: url, Verb: verb}] = true
+			}
+		}
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				for _, name := range names(rule.ResourceNames) {

@@ -12,7 +12,7 @@ import (
 // The manager writes the caBundle of the configuration. The rights for registrations include the
 // Secret.
 //
-// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=jobferry-dispatch,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=admissionregistration.k8s.io,resources=mutatingwebhookconfigurations,resourceNames=jobferry-dispatch,verbs=list;watch;patch
 
 // Setup adds the webhook to the manager, if it's enabled. Every replica serves it, and /readyz
 // includes it.
