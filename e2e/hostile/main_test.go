@@ -13,7 +13,7 @@ const hostile = "hostile"
 
 func TestMain(m *testing.M) {
 	rigtest.Main(m,
-		rig.Options{Name: ferrytest.HubName, Audit: true},
+		rig.Options{Name: ferrytest.HubName, Audit: true, Controllers: []string{"resourcequota-controller"}},
 		rig.Options{Name: "w1", FaultProxy: true, Nodes: []rig.Nodes{{Count: 2}}},
 		rig.Options{Name: "w2", FaultProxy: true, Nodes: []rig.Nodes{{Count: 2}}},
 		rig.Options{Name: hostile, FaultProxy: true, Audit: true, Nodes: []rig.Nodes{{Count: 2}}},
