@@ -1,7 +1,9 @@
 package clusters
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"mime"
@@ -36,8 +38,9 @@ func (e *BoundError) Error() string { return e.Message }
 
 func tooLarge(req *http.Request, what string, limit int) *BoundError {
 	return &BoundError{v1alpha1.ReasonAnswerTooLarge, fmt.Sprintf(
-		"%s to %s %s is larger than %d MiB, which no API server sends: check what answers at the kubeconfig's server",
-		what, req.Method, req.URL.Path, limit>>20)}
+		"%s to %s %s is larger than %d MiB, or %d MiB when it's decoded, which no API server sends: "+
+			"check what answers at the kubeconfig's server",
+		what, req.Method, req.URL.Path, limit>>20, maxDecodedBytes>>20)}
 }
 
 // refuseEncoded refuses an answer that is compressed, or encoded in another way that wasn't asked
@@ -53,20 +56,29 @@ func refuseEncoded(resp *http.Response) error {
 		resp.Request.Method, resp.Request.URL.Path, encoding)}
 }
 
-// bound limits what is read of an answer, by the class of its request. The bytes of a watch are
-// counted anew for each event. The error is also passed to broken, because client-go makes a mere
-// text of it in a watch; that of a list isn't, because the list may be read in smaller pages.
+// bound limits what is read of an answer, by the class of its request, and what it becomes when
+// it's decoded. An event of a watch counts as an answer. The error is also passed to broken,
+// because client-go makes a mere text of it in a watch; that of a list isn't, because the list may
+// be read in smaller pages.
 func bound(class requestClass, resp *http.Response, broken func(*BoundError)) {
-	body := &boundedBody{ReadCloser: resp.Body, broken: broken}
-	switch watches := verb(resp.Request) == "watch" && resp.StatusCode == http.StatusOK; {
+	watches := verb(resp.Request) == "watch" && resp.StatusCode == http.StatusOK
+	limit, what := maxBytes[class], "the answer"
+	switch {
 	case watches:
-		body.counter, body.err = eventCounter(resp), tooLarge(resp.Request, "an event of the answer", maxEventBytes)
+		limit, what = maxEventBytes, "an event of the answer"
+	case class == informerRequest:
+		broken = func(*BoundError) {}
+	}
+	from := resp.Body
+	body := &boundedBody{ReadCloser: from, broken: broken, err: tooLarge(resp.Request, what, limit)}
+	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // unreadable: client-go takes it for JSON
+	switch {
+	case mediaType != runtime.ContentTypeProtobuf:
+		body.next = (&valueReader{from: from, limit: limit, eachAnew: watches}).next
+	case watches:
+		body.next = func() ([]byte, error) { return readFrame(from) }
 	default:
-		limit := maxBytes[class]
-		body.counter, body.err = &byteCounter{left: limit}, tooLarge(resp.Request, "the answer", limit)
-		if class == informerRequest {
-			body.broken = func(*BoundError) {}
-		}
+		body.next = func() ([]byte, error) { return readObject(from, limit) }
 	}
 	resp.Body = body
 }
@@ -77,103 +89,113 @@ var maxBytes = map[requestClass]int{
 	informerRequest: maxPageBytes,
 }
 
+// errBroken is returned instead of bytes that break a bound.
+var errBroken = errors.New("a bound is broken")
+
 // boundedBody is the body of an answer up to its bound.
 type boundedBody struct {
 	io.ReadCloser
-	counter counter
-	err     *BoundError
-	broken  func(*BoundError)
-	ended   bool
+	// next returns further bytes, all of which are within the bounds, or errBroken.
+	next   func() ([]byte, error)
+	read   []byte // and not asked for yet
+	err    *BoundError
+	broken func(*BoundError)
+	ended  error
 }
 
 // Read reads from the body, and fails once a bound is broken.
 func (b *boundedBody) Read(p []byte) (int, error) {
-	if b.ended {
-		return 0, b.err
-	}
-	n, err := b.ReadCloser.Read(p)
-	if b.counter.within(p[:n]) {
-		return n, err
-	}
-	b.ended = true
-	b.broken(b.err)
-	return 0, b.err
-}
-
-// counter counts what was read, and reports whether that is within the bound.
-type counter interface{ within(read []byte) bool }
-
-// byteCounter counts the bytes of a whole answer.
-type byteCounter struct{ left int }
-
-func (c *byteCounter) within(read []byte) bool {
-	c.left -= len(read)
-	return c.left >= 0
-}
-
-// eventCounter counts as client-go cuts the events of this answer.
-func eventCounter(resp *http.Response) counter {
-	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // unreadable: client-go takes it for JSON
-	if mediaType == runtime.ContentTypeProtobuf {
-		return &frameCounter{}
-	}
-	return &valueCounter{}
-}
-
-// frameCounter reads the lengths of frames, which are four bytes before each.
-type frameCounter struct {
-	header [4]byte
-	read   int // of the header
-	left   int // of the frame
-}
-
-func (c *frameCounter) within(read []byte) bool {
-	for len(read) > 0 {
-		if c.left > 0 {
-			n := min(c.left, len(read))
-			c.left, read = c.left-n, read[n:]
-			continue
-		}
-		n := copy(c.header[c.read:], read)
-		c.read, read = c.read+n, read[n:]
-		if c.read < len(c.header) {
-			continue
-		}
-		length := binary.BigEndian.Uint32(c.header[:])
-		if length > maxEventBytes {
-			return false
-		}
-		c.read, c.left = 0, int(length)
-	}
-	return true
-}
-
-// valueCounter counts the bytes of each JSON object, with what is before it.
-type valueCounter struct {
-	length, depth    int
-	inString, escape bool
-}
-
-func (c *valueCounter) within(read []byte) bool {
-	for _, b := range read {
-		c.length++
-		switch {
-		case c.escape:
-			c.escape = false
-		case c.inString:
-			c.escape, c.inString = b == '\\', b != '"'
-		case b == '"':
-			c.inString = true
-		case b == '{' || b == '[':
-			c.depth++
-		case b == '}' || b == ']':
-			if c.depth--; c.depth == 0 {
-				c.length = 0
-			}
-		}
-		if c.length > maxEventBytes {
-			return false
+	for len(b.read) == 0 && b.ended == nil {
+		b.read, b.ended = b.next()
+		if errors.Is(b.ended, errBroken) {
+			b.read, b.ended = nil, b.err
+			b.broken(b.err)
 		}
 	}
-	return true
+	n := copy(p, b.read)
+	b.read = b.read[n:]
+	if n == 0 && len(p) > 0 {
+		return 0, b.ended
+	}
+	return n, nil
+}
+
+// readObject reads all of an answer in protobuf.
+func readObject(from io.Reader, limit int) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(from, int64(limit)+1))
+	switch {
+	case len(data) > limit || !affordable(data):
+		return nil, errBroken
+	case err == nil:
+		err = io.EOF
+	}
+	return data, err
+}
+
+// readFrame reads an event of a watch in protobuf, which has its length in four bytes before it.
+func readFrame(from io.Reader) ([]byte, error) {
+	var header [4]byte
+	if _, err := io.ReadFull(from, header[:]); err != nil {
+		return nil, err
+	}
+	length := binary.BigEndian.Uint32(header[:])
+	if length > maxEventBytes {
+		return nil, errBroken
+	}
+	var frame bytes.Buffer
+	frame.Write(header[:])
+	if _, err := io.CopyN(&frame, from, int64(length)); err != nil {
+		return nil, err
+	}
+	if !affordableEvent(frame.Bytes()[len(header):]) {
+		return nil, errBroken
+	}
+	return frame.Bytes(), nil
+}
+
+// maxElements bounds the elements of a JSON value: each can become a struct.
+const maxElements = maxDecodedBytes / (2 << 10)
+
+// valueReader reads JSON, and counts the bytes and elements: of all, or of each value with what is
+// before it.
+type valueReader struct {
+	from     io.Reader
+	limit    int
+	eachAnew bool
+	buffer   [32 << 10]byte
+
+	length, elements, depth int
+	inString, escape        bool
+}
+
+func (r *valueReader) next() ([]byte, error) {
+	n, err := r.from.Read(r.buffer[:])
+	for _, b := range r.buffer[:n] {
+		r.count(b)
+		if r.length > r.limit || r.elements > maxElements {
+			return nil, errBroken
+		}
+	}
+	return r.buffer[:n], err
+}
+
+func (r *valueReader) count(b byte) {
+	r.length++
+	switch {
+	case r.escape:
+		r.escape = false
+	case r.inString:
+		r.escape, r.inString = b == '\\', b != '"'
+	case b == '"':
+		r.inString = true
+	case b == ',':
+		r.elements++
+	case b == '{' || b == '[':
+		r.depth++
+		r.elements++
+	case b == '}' || b == ']':
+		if r.depth--; r.depth == 0 && r.eachAnew {
+			r.length, r.elements = 0, 0
+		}
+	}
 }

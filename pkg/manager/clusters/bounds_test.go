@@ -10,12 +10,22 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -39,17 +49,22 @@ func (a *adversary) write(contentType, head, filling string) http.HandlerFunc {
 	}
 }
 
-// zipped sends 300 MiB of spaces, compressed.
-func (a *adversary) zipped(w http.ResponseWriter, _ *http.Request) {
+// zippedSpaces is what 300 MiB of spaces become.
+var zippedSpaces = sync.OnceValue(func() []byte {
+	var zipped bytes.Buffer
+	to := gzip.NewWriter(&zipped)
+	for range longAnswer >> 20 {
+		_, _ = to.Write(bytes.Repeat([]byte(" "), 1<<20)) // a buffer takes all
+	}
+	_ = to.Close()
+	return zipped.Bytes()
+})
+
+// zipBomb sends them.
+func zipBomb(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Encoding", "gzip")
-	to := gzip.NewWriter(w)
-	for range longAnswer / (1 << 20) {
-		if _, err := to.Write(bytes.Repeat([]byte(" "), 1<<20)); err != nil {
-			return
-		}
-	}
-	_ = to.Close() // fails with the connection
+	_, _ = w.Write(zippedSpaces()) // fails with the connection
 }
 
 func frame(length uint32) string {
@@ -60,8 +75,8 @@ func frame(length uint32) string {
 // with a reason, little of the answer is read, and the other worker stays Ready. When it answers as
 // it should, it's Ready again.
 func TestAWorkerWhoseAnswersHaveNoEnd(t *testing.T) {
-	const json, protobuf = "application/json", "application/vnd.kubernetes.protobuf"
 	var a adversary
+	zippedSpaces()
 	for name, row := range map[string]struct {
 		kind   string
 		answer http.HandlerFunc
@@ -71,17 +86,18 @@ func TestAWorkerWhoseAnswersHaveNoEnd(t *testing.T) {
 		// without what the network holds.
 		reads int64
 	}{
-		"probe":               {"get kube-system", a.write(json, "", " "), v1alpha1.ReasonAnswerTooLarge, "GET /c/api/v1/namespaces/kube-system is larger than 1 MiB", maxProbeBytes},
-		"version":             {"get version", a.write(json, "", " "), v1alpha1.ReasonAnswerTooLarge, "GET /c/version is larger than 1 MiB", maxProbeBytes},
-		"probe, compressed":   {"get kube-system", a.zipped, v1alpha1.ReasonAnswerEncoded, `Content-Encoding "gzip"`, 0},
-		"event":               {"watch jobs", a.write(json, `{"type":"ADDED","object":{"metadata":{"name":"`, "x"), v1alpha1.ReasonAnswerTooLarge, "an event of the answer", maxEventBytes},
-		"event in protobuf":   {"watch jobs", a.write(protobuf+";stream=watch", frame(1<<31), "x"), v1alpha1.ReasonAnswerTooLarge, "an event of the answer", maxEventBytes},
-		"nothing but spaces":  {"watch jobs", a.write(json, "", " "), v1alpha1.ReasonAnswerTooLarge, "an event of the answer", maxEventBytes},
-		"event of many lines": {"watch jobs", a.write(json, "{", "\n"), v1alpha1.ReasonAnswerTooLarge, "an event of the answer", maxEventBytes},
-		"event of a Node":     {"watch nodes", a.write(json, "{", " "), v1alpha1.ReasonAnswerTooLarge, "/api/v1/nodes", maxEventBytes},
+		"probe":               {"get kube-system", a.write(jsonType, "", " "), v1alpha1.ReasonAnswerTooLarge, "GET /c/api/v1/namespaces/kube-system is larger than 1 MiB", maxProbeBytes},
+		"version":             {"get version", a.write(jsonType, "", " "), v1alpha1.ReasonAnswerTooLarge, "GET /c/version is larger than 1 MiB", maxProbeBytes},
+		"probe, compressed":   {"get kube-system", zipBomb, v1alpha1.ReasonAnswerEncoded, `Content-Encoding "gzip"`, 0},
+		"event":               {"watch jobs", a.write(jsonType, `{"type":"ADDED","object":{"metadata":{"name":"`, "x"), v1alpha1.ReasonAnswerTooLarge, "an event of the answer", maxEventBytes},
+		"event in protobuf":   {"watch jobs", a.write(protobufType+";stream=watch", frame(1<<31), "x"), v1alpha1.ReasonAnswerTooLarge, "an event of the answer", maxEventBytes},
+		"nothing but spaces":  {"watch jobs", a.write(jsonType, "", " "), v1alpha1.ReasonAnswerTooLarge, "an event of the answer", maxEventBytes},
+		"event of many lines": {"watch jobs", a.write(jsonType, "{", "\n"), v1alpha1.ReasonAnswerTooLarge, "an event of the answer", maxEventBytes},
+		"event of a Node":     {"watch nodes", a.write(jsonType, "{", " "), v1alpha1.ReasonAnswerTooLarge, "/api/v1/nodes", maxEventBytes},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
+			w.registry.options.ProbeTimeout = 10 * time.Second // the machine is busy
 			other := w.register("other", w.server.Add("d", "uid-2", "t").Kubeconfig("t"))
 			w.untilState(other, Ready, v1alpha1.ReasonConnected)
 			c := w.server.Add("c", "uid", "t")
@@ -189,26 +205,153 @@ func TestQuarantinesGrow(t *testing.T) {
 	}
 }
 
-// TestManySmallEventsAreNoLargeOne cuts long watches of small events in pieces of any size.
+// answer is one of a worker's, of which so many bytes come at a time.
+func answer(t *testing.T, path, contentType, body string, piece int) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, AnyHost+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &http.Response{
+		StatusCode: http.StatusOK, Request: req, Header: http.Header{"Content-Type": {contentType}},
+		Body: io.NopCloser(pieces{strings.NewReader(body), piece}),
+	}
+}
+
+type pieces struct {
+	io.Reader
+	size int
+}
+
+func (p pieces) Read(b []byte) (int, error) { return p.Reader.Read(b[:min(p.size, len(b))]) }
+
+const (
+	jsonType     = "application/json"
+	protobufType = "application/vnd.kubernetes.protobuf"
+)
+
+// TestManySmallEventsAreNoLargeOne has long watches of small events pass as they are, in pieces of
+// any size.
 func TestManySmallEventsAreNoLargeOne(t *testing.T) {
 	object := `{"type":"ADDED","object":{"a":["}\"",{"b":"\\"}]}}` + "\n"
-	for name, row := range map[string]struct {
-		counter func() counter
-		event   string
-	}{
-		"JSON":     {func() counter { return &valueCounter{} }, object},
-		"protobuf": {func() counter { return &frameCounter{} }, frame(uint32(len(object))) + object},
-	} {
-		t.Run(name, func(t *testing.T) {
-			stream := []byte(strings.Repeat(row.event, 2*maxEventBytes/len(row.event)))
+	for contentType, event := range map[string]string{jsonType: object, protobufType + ";stream=watch": frame(uint32(len(object))) + object} {
+		t.Run(contentType, func(t *testing.T) {
+			stream := strings.Repeat(event, 2*maxEventBytes/len(event))
 			for _, piece := range []int{1, 3, 4096, len(stream)} {
-				c := row.counter()
-				for rest := stream; len(rest) > 0; rest = rest[min(piece, len(rest)):] {
-					if !c.within(rest[:min(piece, len(rest))]) {
-						t.Fatalf("in pieces of %d: too large after %d bytes", piece, len(stream)-len(rest))
-					}
+				resp := answer(t, "/x?watch=true", contentType, stream, piece)
+				bound(informerRequest, resp, func(err *BoundError) { t.Errorf("in pieces of %d: %v", piece, err) })
+				if got, err := io.ReadAll(resp.Body); err != nil || string(got) != stream {
+					t.Errorf("in pieces of %d: %d bytes pass, want %d: %v", piece, len(got), len(stream), err)
 				}
 			}
 		})
 	}
+}
+
+// inProtobuf encodes an object as an API server does.
+func inProtobuf(t *testing.T, object apiruntime.Object) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(object, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// repeated is an object in protobuf, of which the fields on a path from the list on are repeated in
+// two bytes each: the least that decodes into a struct.
+func repeated(t *testing.T, kind string, path ...byte) []byte {
+	t.Helper()
+	const bytesOf = 2
+	content := bytes.Repeat([]byte{path[len(path)-1]<<3 | bytesOf, 0}, 1_000_000)
+	for _, number := range slices.Backward(path[:len(path)-1]) {
+		content = append(binary.AppendUvarint([]byte{number<<3 | bytesOf}, uint64(len(content))), content...)
+	}
+	envelope := apiruntime.Unknown{TypeMeta: apiruntime.TypeMeta{APIVersion: "batch/v1", Kind: kind}, Raw: content}
+	raw, err := envelope.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(slices.Clone(magic), raw...)
+}
+
+// TestAFewBytesThatBecomeMany: two megabytes that would become gigabytes aren't decoded.
+func TestAFewBytesThatBecomeMany(t *testing.T) {
+	event := func(raw []byte) string {
+		content, err := (&metav1.WatchEvent{Type: "ADDED", Object: apiruntime.RawExtension{Raw: raw}}).Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return frame(uint32(len(content))) + string(content) //nolint:gosec // a few megabytes
+	}
+	jobs, containers := repeated(t, "JobList", 2), repeated(t, "Job", 2, 6, 2, 2)
+	for name, row := range map[string]struct{ path, contentType, body string }{
+		"empty Jobs":                 {"/x", protobufType, string(jobs)},
+		"empty containers":           {"/x", protobufType, string(containers)},
+		"empty containers in events": {"/x?watch=true", protobufType + ";stream=watch", event(containers)},
+		"empty Jobs in JSON":         {"/x", jsonType, `{"items":[` + strings.Repeat("{},", 500_000) + "{}]}"},
+		"nulls in JSON events":       {"/x?watch=true", jsonType, `{"object":[` + strings.Repeat("null,", 500_000) + "null]}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			resp := answer(t, row.path, row.contentType, row.body, 1<<20)
+			bound(jobRequest, resp, func(*BoundError) {})
+			var broken *BoundError
+			if got, err := io.ReadAll(resp.Body); !errors.As(err, &broken) {
+				t.Errorf("%d bytes pass: %v", len(got), err)
+			}
+		})
+	}
+}
+
+// TestLargeObjectsAreAffordable: what an honest API server sends passes, and the estimate isn't
+// below what is decoded.
+func TestLargeObjectsAreAffordable(t *testing.T) {
+	jobs, largest := &batchv1.JobList{}, forged(0, 1_500_000)
+	jobs.TypeMeta = metav1.TypeMeta{APIVersion: "batch/v1", Kind: "JobList"}
+	largest.TypeMeta = metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}
+	for i := range pageSize {
+		job := forged(i, 10_000)
+		container := &job.Spec.Template.Spec.Containers[0]
+		container.Env = slices.Repeat([]corev1.EnvVar{{Name: "n", Value: "v"}}, 20)
+		container.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+		jobs.Items = append(jobs.Items, *job)
+	}
+	for name, object := range map[string]apiruntime.Object{
+		"a page of Jobs": jobs, "a Job of the greatest size": largest,
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := inProtobuf(t, object)
+			resp := answer(t, "/x", protobufType, string(data), 1<<20)
+			bound(informerRequest, resp, func(*BoundError) {})
+			if got, err := io.ReadAll(resp.Body); err != nil || !bytes.Equal(got, data) {
+				t.Fatalf("%d of %d bytes pass: %v", len(got), len(data), err)
+			}
+			before := heap()
+			decoded, _, err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Decode(data, nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			took := heap() - before
+			runtime.KeepAlive(decoded)
+			left := estimateOf(t, data)
+			if charged := uint64(maxDecodedBytes - left); charged < took { //nolint:gosec // it's positive
+				t.Errorf("%d bytes are charged, %d are taken", charged, took)
+			}
+		})
+	}
+}
+
+func estimateOf(t *testing.T, data []byte) int64 {
+	t.Helper()
+	var envelope apiruntime.Unknown
+	if err := envelope.Unmarshal(data[len(magic):]); err != nil {
+		t.Fatal(err)
+	}
+	object, err := scheme.Scheme.New(batchv1.SchemeGroupVersion.WithKind(envelope.Kind))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := estimate{left: maxDecodedBytes}
+	e.message(reflect.TypeOf(object).Elem(), envelope.Raw)
+	return e.left
 }

@@ -49,9 +49,10 @@
 //
 // # Answers without an end
 //
-// Each answer of a worker is read up to a bound (see bound); lists are read in pages, and slimmed
-// page by page. A worker that breaks a bound is in quarantine: nothing is sent to it for a while,
-// then it's tried, and it's Ready again when no bound was broken for as long.
+// Each answer of a worker is read up to a bound (see bound), and decoded only if that takes little
+// memory (see affordable); lists are read in pages, and slimmed page by page. A worker that breaks
+// a bound is in quarantine: nothing is sent to it for a while, then it's tried, and it's Ready
+// again when no bound was broken for as long.
 //
 // # What survives
 //

@@ -24,8 +24,8 @@ const watchLogLevel = 4
 // at the gate, and then continue from where they were.
 type informer struct {
 	cache.SharedIndexInformer
-	// changed is called when the informer has synced, and when it lost or got a permission, or
-	// has too many objects. It must not block.
+	// changed is called when the informer has synced, and when it lost or got a permission, or has
+	// too many objects. It must not block.
 	changed func()
 	breaks  func(*BoundError)
 

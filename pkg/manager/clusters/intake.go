@@ -29,6 +29,8 @@ type intake struct {
 	mu    sync.Mutex
 	sizes map[types.NamespacedName]int64
 	bytes int64
+	// former is how many objects the cache holds until it's replaced.
+	former int
 }
 
 // structBytes is about what an object takes beside what its size in protobuf counts.
@@ -45,14 +47,21 @@ type object interface {
 func (i *intake) clear() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.sizes, i.bytes = map[types.NamespacedName]int64{}, 0
+	i.former, i.sizes, i.bytes = max(i.former, len(i.sizes)), map[types.NamespacedName]int64{}, 0
+}
+
+// complete ends what clear began: all objects that there are have been taken.
+func (i *intake) complete() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.former = 0
 }
 
 // held counts the objects.
 func (i *intake) held() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return len(i.sizes)
+	return max(i.former, len(i.sizes))
 }
 
 // take returns an object as the cache is to hold it; nil: it isn't to be held.
@@ -96,6 +105,7 @@ func (i *intake) leave(o object) (held bool) {
 // pass makes of an event of the watch what the cache is to see; false: nothing.
 func (i *intake) pass(event watch.Event) (passed watch.Event, pass bool, err error) {
 	if event.Type == watch.Bookmark || event.Type == watch.Error {
+		i.complete() // the initial events, if there were any, or nothing more comes
 		return event, true, nil
 	}
 	given, ok := i.typed(event.Object)

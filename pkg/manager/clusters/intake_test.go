@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"runtime"
 	"strings"
@@ -189,8 +188,8 @@ func sendJobs(jobs *atomic.Int64) http.HandlerFunc {
 	}
 }
 
-// TestAWorkerWithTooManyMirrors: at the limit it gets no new Jobs, and is Ready. Far above, it isn't
-// Ready, and no more than the limit and a quarter is held.
+// TestAWorkerWithTooManyMirrors: at the limit it gets no new Jobs, and is Ready. Far above, it
+// isn't Ready, and no more than the limit and a quarter is held.
 func TestAWorkerWithTooManyMirrors(t *testing.T) {
 	const most = 100
 	for name, row := range map[string]struct {
@@ -232,21 +231,24 @@ func TestAWorkerWithTooManyPods(t *testing.T) {
 	w := newWorld(t)
 	c := w.server.Add("c", "uid", "t")
 	c.Answer("watch pods", http.NotFound)
-	c.Answer("get pods", func(w http.ResponseWriter, _ *http.Request) {
+	c.Answer("get pods", func(w http.ResponseWriter, req *http.Request) {
+		from, limit := 0, 0
+		_, _ = fmt.Sscan(req.URL.Query().Get("continue"), &from) // the first page has none
+		_, _ = fmt.Sscan(req.URL.Query().Get("limit"), &limit)
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprint(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[`)
-		for i := range maxPods {
-			fmt.Fprintf(w, `{"metadata":{"namespace":"n","name":"p%d"}},`, i)
+		fmt.Fprintf(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1","continue":"%d"},"items":[`, from+limit)
+		for i := range limit - 1 {
+			fmt.Fprintf(w, `{"metadata":{"namespace":"n","name":"p%d"}},`, from+i)
 		}
-		_, _ = io.WriteString(w, `{"metadata":{"namespace":"n","name":"one-more"}}]}`)
+		fmt.Fprintf(w, `{"metadata":{"namespace":"n","name":"last%d"}}]}`, from)
 	})
 	worker := w.register("w1", c.Kubeconfig("t"))
 	w.until("it's said", func() bool {
 		return strings.Contains(worker.View().Capacity.Missing, "more than 50000 unfinished Pods")
 	})
 	w.untilState(worker, Ready, v1alpha1.ReasonConnected)
-	if n := c.Requests("get pods"); n != 1 {
-		t.Errorf("Pods were listed %d times", n)
+	if n := c.Requests("get pods"); n != maxPods/pageSize+1 {
+		t.Errorf("%d pages were read", n)
 	}
 }
 

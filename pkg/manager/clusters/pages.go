@@ -55,6 +55,7 @@ func listAll(
 		all.ResourceVersion, options.Continue = about.GetResourceVersion(), about.GetContinue()
 		switch {
 		case options.Continue == "":
+			into.complete()
 			return all, nil
 		case read == 0:
 			return nil, errors.New("the answer to a list is an empty page, after which there are more")
