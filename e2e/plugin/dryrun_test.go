@@ -45,14 +45,11 @@ func TestDryRun(t *testing.T) {
 // tokenBy runs the command that --dry-run names.
 func (f terminal) tokenBy(hint string) string {
 	f.t.Helper()
-	found := regexp.MustCompile(`kubectl --context w2 -n jobferry-system get secret (\S+) -o jsonpath='\{\.data\.token\}' \| base64 -d`).FindStringSubmatch(hint)
+	found := regexp.MustCompile(`kubectl --context w2 -n jobferry-system (create token \S+ --duration \S+)`).FindStringSubmatch(hint)
 	if found == nil {
 		f.t.Fatalf("no command for the token in %q", hint)
 	}
-	var token []byte
-	f.Kubectl(f.Cluster("w2"), "", "-n", v1alpha1.SystemNamespace, "wait", "--for=jsonpath={.data.token}", "secret/"+found[1], "--timeout=30s")
-	token = f.secretOn("w2", v1alpha1.SystemNamespace, found[1]).Data["token"]
-	return string(token)
+	return strings.TrimSpace(f.Kubectl(f.Cluster("w2"), "", append([]string{"-n", v1alpha1.SystemNamespace}, strings.Fields(found[1])...)...))
 }
 
 // registrationAt is the content of what a registration consists of, in both clusters.

@@ -24,7 +24,7 @@ func TestRegister(t *testing.T) {
 	f.says(o.err, "worker: ServiceAccount", "created", "w1 is Ready: Kubernetes v1.36", "2 nodes")
 	role := f.clusterRole("w1")
 	want := workeraccess.ClusterRules(workeraccess.For(workeraccess.Settings{
-		CreateNamespaces: true, Carry: []v1alpha1.CarriedKind{v1alpha1.CarryConfigMaps}, Logs: true, Exec: true,
+		CreateNamespaces: true, Expires: true, Carry: []v1alpha1.CarriedKind{v1alpha1.CarryConfigMaps}, Logs: true, Exec: true,
 	}))
 	if !sameRules(role.Rules, want) {
 		t.Errorf("the role has %v, want %v", role.Rules, want)

@@ -2,12 +2,14 @@ package plugin
 
 import (
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/boundtoken"
 )
 
 // A token is exchanged while a Job runs; the old one is revoked, and only when the hub uses the new
@@ -15,13 +17,13 @@ import (
 func TestRotate(t *testing.T) {
 	f := terminalFor(t)
 	m := f.RunManager()
-	f.register("w1")
+	f.register("w1", "--token-duration", "0")
 	f.Submit("job", ferrytest.OnWorker("w1"), rigtest.RunForever(), rigtest.Parallel(2))
 	f.HubJobUntil("job", rigtest.Running(2))
 	first := f.tokenInUse("w1")
 
 	o := f.ok("rotate", "w1", "--worker-context", "w1")
-	f.says(o.err, "Secret "+first+" removed")
+	f.says(o.err, "Secret "+first+" removed", "ServiceAccount "+first+" removed")
 	second := f.tokenInUse("w1")
 	if second == first || f.secretOn("w1", v1alpha1.SystemNamespace, first) != nil {
 		t.Errorf("%s after %s", second, first)
@@ -31,15 +33,14 @@ func TestRotate(t *testing.T) {
 
 	// To a token that expires, and back; register leaves the kind of token as it is.
 	f.ok("rotate", "w1", "--worker-context", "w1", "--token-duration", "24h")
-	bound := f.secretOn("hub", ferrytest.SystemNamespace, "w1")
-	if bound.Annotations[v1alpha1.AnnotationTokenExpires] == "" {
-		t.Errorf("the Secret doesn't say when its token expires: %v", bound.Annotations)
+	if token, ok := boundtoken.Parse(f.tokenOnHub("w1")); !ok || token.Lifetime() != 24*time.Hour {
+		t.Errorf("%+v", token)
 	}
 	f.fails(2, []string{"kubectl jobferry rotate w1 --token-duration 48h"}, "register", "w1", "--worker-context", "w1", "--token-duration", "48h")
 	f.ok("register", "w1", "--worker-context", "w1")
 	f.ok("rotate", "w1", "--worker-context", "w1", "--token-duration", "0")
-	if again := f.secretOn("hub", ferrytest.SystemNamespace, "w1"); again.Annotations[v1alpha1.AnnotationTokenExpires] != "" {
-		t.Errorf("a token that doesn't expire: %v", again.Annotations)
+	if token, ok := boundtoken.Parse(f.tokenOnHub("w1")); ok {
+		t.Errorf("a token that expires: %+v", token)
 	}
 
 	// Nobody uses the new token: the old one stays.
@@ -63,7 +64,7 @@ func TestRotate(t *testing.T) {
 
 func (f terminal) tokenInUse(worker string) string {
 	f.t.Helper()
-	return f.secretOn("hub", ferrytest.SystemNamespace, worker).Annotations[v1alpha1.AnnotationTokenSecret]
+	return f.secretOn("hub", ferrytest.SystemNamespace, worker).Annotations[v1alpha1.AnnotationAccount]
 }
 
 func (f terminal) tokensIn(worker string) int {
@@ -71,4 +72,9 @@ func (f terminal) tokensIn(worker string) int {
 	list, err := f.Cluster(worker).Client().CoreV1().Secrets(v1alpha1.SystemNamespace).List(f.Context(), ours())
 	f.check(err)
 	return len(list.Items)
+}
+
+func (f terminal) tokenOnHub(worker string) string {
+	f.t.Helper()
+	return boundtoken.Of(f.secretOn("hub", ferrytest.SystemNamespace, worker).Data[v1alpha1.KubeconfigKey])
 }

@@ -38,10 +38,16 @@ var symptoms = map[string]func(terminal){
 	"get configmaps":             func(f terminal) { f.isNotCarried(v1alpha1.CarryConfigMaps, "configmap") },
 	"get secrets":                func(f terminal) { f.isNotCarried(v1alpha1.CarrySecrets, "secret") },
 	"get serviceaccounts":        func(f terminal) { f.isNotCarried(v1alpha1.CarryServiceAccounts, "serviceaccount") },
-	"patch leases":              terminal.hasNoFence,
-	"get pods":                   nil,
-	"get pods/log":               nil,
-	"get pods/exec":              nil,
+	"patch leases":               terminal.hasNoFence,
+	"create serviceaccounts/token": func(f terminal) {
+		f.WorkerUntil("w1", func(w *v1alpha1.WorkerCluster) bool {
+			c := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionTokenRenewed)
+			return c != nil && c.Reason == v1alpha1.ReasonRenewalFailed
+		})
+	},
+	"get pods":      nil,
+	"get pods/log":  nil,
+	"get pods/exec": nil,
 }
 
 // A role without a rule of the table: something fails, and it's said what is missing. So there's no
@@ -66,7 +72,7 @@ func TestEveryRule(t *testing.T) {
 			f.register("w1", more...)
 			m.Stop() // what it watches stays open when the permission is gone
 			f.without("w1", rule)
-			f.RunManager(func(o *manager.Options) { o.Timing.StuckNotice = 2 * time.Second })
+			f.RunManager(func(o *manager.Options) { o.Timing.StuckNotice, o.Tokens.Fraction = 2*time.Second, 1e-6 })
 			f.letGoAfter("w1")
 			f.t.Cleanup(func() { f.afterwards("register", "w1", "--worker-context", "w1") }) // with all rules it can be let go
 			symptom(f)
@@ -78,6 +84,7 @@ func TestEveryRule(t *testing.T) {
 // everything needs every rule of the table.
 func everything(t *testing.T) workeraccess.Settings {
 	s := workeraccess.Everything()
+	s.Account = registration.BaseName(terminalFor(t).hubUID())
 	s.Origin = v1alpha1.Origin(terminalFor(t).hubUID())
 	return s
 }

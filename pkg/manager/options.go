@@ -12,6 +12,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/job"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/manager/namespaces"
+	"github.com/jobferry/jobferry/pkg/manager/tokens"
 )
 
 // Options are the settings of the manager.
@@ -21,6 +22,8 @@ type Options struct {
 	HeldJobs *HeldJobs
 	// Fence are the Leases that the hub keeps in its workers; Setup sets their origin.
 	Fence fence.Options
+	// Tokens is the renewal of the workers' tokens; Setup sets its namespace and metrics.
+	Tokens tokens.Options
 	// Connection are the limits and time-outs of the connections to workers; Setup sets the rest.
 	Connection clusters.Options
 }

@@ -16,6 +16,7 @@ import (
 	kueuev1beta2 "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/jobferry/jobferry/pkg/manager/events"
+	"github.com/jobferry/jobferry/pkg/manager/tokens"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
@@ -92,6 +93,10 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	options.Fence.Origin = options.Origin
 	if err := mgr.Add(fence.New(workers, options.Fence)); err != nil {
 		return fmt.Errorf("fence: %w", err)
+	}
+	options.Tokens.Namespace, options.Tokens.Metrics = options.Namespace, connection.Metrics
+	if err := tokens.Setup(mgr, workers, options.Tokens); err != nil {
+		return fmt.Errorf("tokens: %w", err)
 	}
 	return jobs.SetupWithManager(mgr, workers)
 }

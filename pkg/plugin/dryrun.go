@@ -5,7 +5,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -64,7 +63,7 @@ func (c *cli) printManifests(cmd *cobra.Command, f *registerFlags, r registratio
 	if err != nil {
 		return err
 	}
-	secret := r.Secret(nil, time.Time{})
+	secret := r.Secret(nil)
 	secret.Data, secret.StringData = nil, map[string]string{v1alpha1.KubeconfigKey: string(kubeconfig)}
 	_, context, err := f.worker.load(cmd)
 	if err != nil {
@@ -116,10 +115,9 @@ func printPart(out io.Writer, format, title string, objects []client.Object) err
 
 // tokenHint explains how to get the token that the placeholder stands for.
 func tokenHint(r registration.Request, context string) string {
-	get := fmt.Sprintf("get secret %s -o jsonpath='{.data.%s}' | base64 -d", r.TokenSecretName(), corev1.ServiceAccountTokenKey)
+	get := fmt.Sprintf("get secret %s -o jsonpath='{.data.%s}' | base64 -d", r.AccountName(), corev1.ServiceAccountTokenKey)
 	if r.Bound() {
-		get = fmt.Sprintf("create token %s --bound-object-kind Secret --bound-object-name %s --duration %s",
-			registration.BaseName(r.HubUID), r.TokenSecretName(), r.TokenDuration)
+		get = fmt.Sprintf("create token %s --duration %s", r.AccountName(), r.TokenDuration)
 	}
 	return strings.Join([]string{
 		"Apply the worker's manifests first. In the hub's Secret, replace " + registration.TokenPlaceholder + " by the output of:",

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/boundtoken"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/registration"
 )
@@ -71,7 +72,8 @@ func fromSecret(request *registration.Request, secret *corev1.Secret) {
 		request.Namespaces = strings.Split(namespaces, ",")
 	}
 	request.Origin = v1alpha1.Origin(secret.Annotations[v1alpha1.AnnotationHubOrigin])
-	request.TokenSecret = secret.Annotations[v1alpha1.AnnotationTokenSecret]
+	request.Token = boundtoken.Of(secret.Data[v1alpha1.KubeconfigKey])
+	request.Account = secret.Annotations[v1alpha1.AnnotationAccount]
 	// Only register and rotate write it: a value that can't be parsed stands for no duration.
 	request.TokenDuration, _ = time.ParseDuration(secret.Annotations[v1alpha1.AnnotationTokenDuration])
 	if podAccess, found := secret.Annotations[v1alpha1.AnnotationPodAccess]; found {

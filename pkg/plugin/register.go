@@ -60,8 +60,8 @@ func newRegister(c *cli) *cobra.Command {
 			# A worker with Jobferry's own Job controller, to which ConfigMaps are copied
 			kubectl jobferry register west --worker-context west-admin -A --job-controller Embedded --carry ConfigMap
 
-			# A token that expires (rotate it in time), and no exec
-			kubectl jobferry register west --worker-context west-admin -A --token-duration 720h --pod-access logs
+			# A token that the manager renews every few hours, and no exec
+			kubectl jobferry register west --worker-context west-admin -A --token-duration 6h --pod-access logs
 
 			# For GitOps: print what would be applied, and where
 			kubectl jobferry register west --worker-context west-admin -A --dry-run=client -o yaml`),
@@ -88,7 +88,7 @@ func (f *registerFlags) add(cmd *cobra.Command) {
 	set.StringVar(&f.capacity, "capacity", "", "How the manager counts free capacity: Nodes (default), or Unlimited for workers that add nodes on demand")
 	set.StringSliceVar(&f.podAccess, "pod-access", podAccesses, "What users can do through the hub with the Pods of their Jobs: logs, exec, or none")
 	set.StringToStringVar(&f.labels, "labels", nil, "Labels of the WorkerCluster, for the cluster selectors of Jobs")
-	set.DurationVar(&f.tokenDuration, "token-duration", 0, "Use a token that expires after this duration, bound to a Secret in the worker (default: a token that doesn't expire)")
+	set.DurationVar(&f.tokenDuration, "token-duration", defaultTokenDuration, "Lifetime of the hub's token, which the manager renews. 0: a token that doesn't expire")
 	set.BoolVar(&f.wait, "wait", true, "Wait until the WorkerCluster is Ready")
 	set.DurationVar(&f.timeout, "timeout", time.Minute, "How long to wait until the WorkerCluster is Ready")
 	f.dryRun.add(cmd)
@@ -106,7 +106,8 @@ const (
 	accessExec = "exec"
 	accessNone = "none"
 
-	minTokenDuration = 10 * time.Minute
+	minTokenDuration     = 10 * time.Minute
+	defaultTokenDuration = 30 * 24 * time.Hour
 )
 
 // check validates the flags.
@@ -202,7 +203,7 @@ func (f *registerFlags) shape(cmd *cobra.Command, r *registration.Request) {
 	if changed("pod-access") || r.PodAccess == nil {
 		r.PodAccess = slices.DeleteFunc(slices.Clone(f.podAccess), func(a string) bool { return a == accessNone })
 	}
-	if changed("token-duration") {
+	if r.Account == "" {
 		r.TokenDuration = f.tokenDuration
 	}
 	if changed("labels") {
@@ -231,7 +232,7 @@ func (c *cli) register(cmd *cobra.Command, f *registerFlags, name string) error 
 	if err != nil {
 		return err
 	}
-	if request.TokenSecret != "" && cmd.Flags().Changed("token-duration") {
+	if request.Account != "" && cmd.Flags().Changed("token-duration") {
 		return usage(cmd, "%s already has a token: replace it by kubectl jobferry rotate %s --token-duration %s", name, name, f.tokenDuration)
 	}
 	f.shape(cmd, &request)

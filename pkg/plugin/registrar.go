@@ -10,7 +10,6 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -18,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/boundtoken"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/registration"
 )
@@ -32,10 +32,8 @@ type registrar struct {
 
 // apply applies the worker's objects, then the hub's. It can be repeated.
 func (r *registrar) apply(ctx context.Context, endpoint registration.Endpoint) error {
-	for _, object := range r.request.Worker() {
-		if err := r.put(ctx, r.worker, "worker", object); err != nil {
-			return err
-		}
+	if err := r.putWorker(ctx); err != nil {
+		return err
 	}
 	if err := r.removeRoles(ctx, r.worker, r.request.HubUID, r.request.HasRole); err != nil {
 		return err
@@ -44,15 +42,22 @@ func (r *registrar) apply(ctx context.Context, endpoint registration.Endpoint) e
 	if err != nil {
 		return err
 	}
-	if !credentials.expires.IsZero() {
-		r.say("The token expires at %s: run kubectl jobferry rotate %s before then.", credentials.expires.UTC().Format(time.RFC3339), r.request.Name)
-	}
 	kubeconfig, err := endpoint.Kubeconfig(r.request.Name, credentials.token)
 	if err != nil {
 		return err
 	}
-	for _, object := range []client.Object{r.request.WorkerCluster(), r.request.Secret(kubeconfig, credentials.expires)} {
+	for _, object := range []client.Object{r.request.WorkerCluster(), r.request.Secret(kubeconfig)} {
 		if err := r.put(ctx, r.hub, "hub", object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putWorker applies the worker's objects.
+func (r *registrar) putWorker(ctx context.Context) error {
+	for _, object := range r.request.Worker() {
+		if err := r.put(ctx, r.worker, "worker", object); err != nil {
 			return err
 		}
 	}
@@ -155,9 +160,9 @@ type credentials struct {
 // tokenTimeout bounds the wait for the worker's token controller, which takes milliseconds.
 const tokenTimeout = 30 * time.Second
 
-// token returns the token that the token Secret stands for.
+// token returns a token of the account: the one in use, if there is one.
 func (r *registrar) token(ctx context.Context) (credentials, error) {
-	key := types.NamespacedName{Namespace: v1alpha1.SystemNamespace, Name: r.request.TokenSecretName()}
+	key := types.NamespacedName{Namespace: v1alpha1.SystemNamespace, Name: r.request.AccountName()}
 	if r.request.Bound() {
 		return r.boundToken(ctx, key)
 	}
@@ -170,7 +175,7 @@ func (r *registrar) token(ctx context.Context) (credentials, error) {
 	})
 	if canceled(err) {
 		return credentials{}, access.Advise(fmt.Errorf("worker: Secret %s has got no token", key),
-			"the worker's token controller may be off: use a bound token, --token-duration 720h")
+			"the worker's token controller may be off: use a token that expires, --token-duration 720h")
 	}
 	if err != nil {
 		return credentials{}, fmt.Errorf("worker: read Secret %s: %w", key, access.Explain(err))
@@ -178,21 +183,20 @@ func (r *registrar) token(ctx context.Context) (credentials, error) {
 	return credentials{token: string(secret.Data[corev1.ServiceAccountTokenKey])}, nil
 }
 
-// boundToken requests a token that expires with its duration, or with its Secret.
+// boundToken requests a token that expires, and ends with its account.
 func (r *registrar) boundToken(ctx context.Context, key types.NamespacedName) (credentials, error) {
-	var secret corev1.Secret
-	if err := r.worker.Get(ctx, key, &secret); err != nil {
-		return credentials{}, fmt.Errorf("worker: read Secret %s: %w", key, access.Explain(err))
+	var account corev1.ServiceAccount
+	if err := r.worker.Get(ctx, key, &account); err != nil {
+		return credentials{}, fmt.Errorf("worker: read ServiceAccount %s: %w", key, access.Explain(err))
+	}
+	if current, ok := boundtoken.Parse(r.request.Token); ok && current.AccountUID == account.UID && r.now().Before(current.Expires) {
+		return credentials{r.request.Token, current.Expires}, nil // the manager renews it
 	}
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
-		BoundObjectRef:    &authenticationv1.BoundObjectReference{Kind: "Secret", APIVersion: "v1", Name: secret.Name, UID: secret.UID},
 		ExpirationSeconds: ptr.To(int64(r.request.TokenDuration.Seconds())),
 	}}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
-		Namespace: v1alpha1.SystemNamespace, Name: registration.BaseName(r.request.HubUID),
-	}}
-	if err := r.worker.SubResource("token").Create(ctx, account, request); err != nil {
-		return credentials{}, fmt.Errorf("worker: token for ServiceAccount %s: %w", client.ObjectKeyFromObject(account), access.Explain(err))
+	if err := r.worker.SubResource("token").Create(ctx, &account, request); err != nil {
+		return credentials{}, fmt.Errorf("worker: token for ServiceAccount %s: %w", key, access.Explain(err))
 	}
 	return credentials{request.Status.Token, request.Status.ExpirationTimestamp.Time}, nil
 }

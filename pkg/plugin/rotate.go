@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/boundtoken"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/registration"
 )
@@ -28,10 +29,13 @@ func newRotate(c *cli) *cobra.Command {
 	f := &rotateFlags{}
 	cmd := &cobra.Command{
 		Use:   "rotate NAME --worker-context CONTEXT",
-		Short: "Give the hub a new token for a worker, and revoke the old one",
+		Short: "Give the hub a new token for a worker, and revoke the old ones",
 		Long: templates.LongDesc(`
-			Create a new token in the worker, and put it into the hub's Secret. When the hub uses the new token, revoke the
-			old one. Jobs continue meanwhile. If rotate is interrupted, both tokens are valid, and you can run it again.`),
+			Create a new ServiceAccount for the hub in the worker, and put a token of it into the hub's Secret. When the hub
+			uses that token, delete the old ServiceAccount, which revokes all its tokens. Jobs continue meanwhile. If rotate
+			is interrupted, both ServiceAccounts are valid, and you can run it again.
+
+			The manager renews tokens that expire by itself. Rotate when a token may have been stolen.`),
 		Example: templates.Examples(`
 			kubectl jobferry rotate west --worker-context west-admin
 
@@ -44,7 +48,7 @@ func newRotate(c *cli) *cobra.Command {
 		},
 	}
 	f.worker.add(cmd)
-	cmd.Flags().DurationVar(&f.duration, "token-duration", 0, "Use a token that expires after this duration (default: the duration of the old token)")
+	cmd.Flags().DurationVar(&f.duration, "token-duration", 0, "Use a token that expires after this duration; the manager renews it. 0: one that doesn't expire (default: as the old token)")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", time.Minute, "How long to wait for the hub to use the new token")
 	return cmd
 }
@@ -63,7 +67,7 @@ func (c *cli) rotate(cmd *cobra.Command, f *rotateFlags, name string) error {
 	if err != nil {
 		return err
 	}
-	if request.TokenSecret == "" {
+	if request.Account == "" {
 		return access.Advise(fmt.Errorf("worker %s wasn't registered by this plugin: its token isn't known", name),
 			"kubectl jobferry register "+name+" takes it over, with a new token")
 	}
@@ -77,14 +81,15 @@ func (c *cli) rotate(cmd *cobra.Command, f *rotateFlags, name string) error {
 	if cmd.Flags().Changed("token-duration") {
 		request.TokenDuration = f.duration
 	}
-	request.TokenSecret = registration.BaseName(request.HubUID) + "-" + utilrand.String(5)
+	request.FormerAccount, request.Account = request.Account, registration.BaseName(request.HubUID)+"-"+utilrand.String(5)
 	r := &registrar{cli: c, request: request, hub: hub, worker: worker}
 	return r.swap(ctx)
 }
 
-// swap creates the new token, gives it to the hub, and revokes the old one.
+// swap creates a new account, gives its token to the hub, and revokes the tokens of the old one: also
+// those that somebody may have made with a stolen token.
 func (r *registrar) swap(ctx context.Context) error {
-	if err := r.put(ctx, r.worker, "worker", r.request.Token()); err != nil {
+	if err := r.putWorker(ctx); err != nil {
 		return err
 	}
 	fresh, err := r.token(ctx)
@@ -100,7 +105,11 @@ func (r *registrar) swap(ctx context.Context) error {
 	if err := r.isCurrent(ctx); err != nil {
 		return err
 	}
-	return r.removeTokens(ctx, r.worker, r.request.HubUID, r.request.TokenSecret)
+	r.request.FormerAccount = ""
+	if err := r.putWorker(ctx); err != nil {
+		return err
+	}
+	return r.removeAccounts(ctx, r.worker, r.request.HubUID, r.request.Account)
 }
 
 // handOver puts the token into the hub's Secret. It fails if that has changed since it was read.
@@ -109,11 +118,11 @@ func (r *registrar) handOver(ctx context.Context, fresh credentials) error {
 	if err := r.hub.Get(ctx, types.NamespacedName{Namespace: r.request.Namespace, Name: r.request.Name}, secret); err != nil {
 		return fmt.Errorf("hub: %w", access.Explain(err))
 	}
-	kubeconfig, err := registration.WithToken(secret.Data[v1alpha1.KubeconfigKey], fresh.token)
+	kubeconfig, err := boundtoken.Replace(secret.Data[v1alpha1.KubeconfigKey], fresh.token)
 	if err != nil {
 		return access.Advise(fmt.Errorf("hub: Secret %s: %w", client.ObjectKeyFromObject(secret), err), "kubectl jobferry register replaces it")
 	}
-	next := r.request.Secret(kubeconfig, fresh.expires)
+	next := r.request.Secret(kubeconfig)
 	next.UID, next.ResourceVersion = secret.UID, secret.ResourceVersion
 	return r.put(ctx, r.hub, "hub", next)
 }
@@ -125,7 +134,7 @@ func (r *registrar) isCurrent(ctx context.Context) error {
 	if err := r.hub.Get(ctx, types.NamespacedName{Namespace: r.request.Namespace, Name: r.request.Name}, &secret); err != nil {
 		return fmt.Errorf("hub: %w", access.Explain(err))
 	}
-	if secret.Annotations[v1alpha1.AnnotationTokenSecret] != r.request.TokenSecret {
+	if secret.Annotations[v1alpha1.AnnotationAccount] != r.request.Account {
 		return access.Advise(fmt.Errorf("the hub's Secret %s has got another new token meanwhile: none was revoked", client.ObjectKeyFromObject(&secret)),
 			"rotate again, when no other rotation runs")
 	}
@@ -146,7 +155,7 @@ func (r *registrar) waitUsed(ctx context.Context, fresh credentials) error {
 		r.say("The token expires at %s. Waiting %s before the old one is revoked.", fresh.expires.UTC().Format(time.RFC3339), boundGrace)
 		return pause(ctx, boundGrace)
 	}
-	key := types.NamespacedName{Namespace: v1alpha1.SystemNamespace, Name: r.request.TokenSecret}
+	key := types.NamespacedName{Namespace: v1alpha1.SystemNamespace, Name: r.request.Account}
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
 		var secret corev1.Secret
 		err := r.worker.Get(ctx, key, &secret)
@@ -173,18 +182,29 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// removeTokens revokes the tokens of a hub in a worker, except one.
-func (c *cli) removeTokens(ctx context.Context, worker client.Client, hub types.UID, keep string) error {
+// removeAccounts revokes the tokens of a hub in a worker, except those of one account.
+func (c *cli) removeAccounts(ctx context.Context, worker client.Client, hub types.UID, keep string) error {
+	ofHub := []client.ListOption{client.InNamespace(v1alpha1.SystemNamespace), client.MatchingLabels(registration.WorkerLabels(hub))}
+	var accounts corev1.ServiceAccountList
+	if err := worker.List(ctx, &accounts, ofHub...); err != nil {
+		return fmt.Errorf("worker: list ServiceAccounts: %w", access.Explain(err))
+	}
 	var secrets corev1.SecretList
-	err := worker.List(ctx, &secrets, client.InNamespace(v1alpha1.SystemNamespace), client.MatchingLabels(registration.WorkerLabels(hub)))
-	if err != nil {
+	if err := worker.List(ctx, &secrets, ofHub...); err != nil {
 		return fmt.Errorf("worker: list tokens: %w", access.Explain(err))
 	}
+	var old []client.Object
 	for i := range secrets.Items {
-		if secrets.Items[i].Name == keep {
+		old = append(old, &secrets.Items[i])
+	}
+	for i := range accounts.Items {
+		old = append(old, &accounts.Items[i])
+	}
+	for _, object := range old {
+		if object.GetName() == keep {
 			continue
 		}
-		if err := c.remove(ctx, worker, "worker", &secrets.Items[i]); err != nil {
+		if err := c.remove(ctx, worker, "worker", object); err != nil {
 			return err
 		}
 	}

@@ -51,14 +51,14 @@ func TestHandOverIsConditional(t *testing.T) {
 // A concurrent rotation revokes no token that the hub uses.
 func TestRotateRevokesNobodyElsesToken(t *testing.T) {
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "jobferry-system", Name: "west", Annotations: map[string]string{v1alpha1.AnnotationTokenSecret: "jobferry-hub-theirs"},
+		Namespace: "jobferry-system", Name: "west", Annotations: map[string]string{v1alpha1.AnnotationAccount: "jobferry-hub-theirs"},
 	}}
 	hub := fake.NewClientBuilder().WithScheme(access.Scheme).WithObjects(secret).Build()
-	r := &registrar{hub: hub, request: registration.Request{Name: "west", Namespace: "jobferry-system", TokenSecret: "jobferry-hub-ours"}}
+	r := &registrar{hub: hub, request: registration.Request{Name: "west", Namespace: "jobferry-system", Account: "jobferry-hub-ours"}}
 	if err := r.isCurrent(t.Context()); err == nil {
 		t.Error("theirs would be revoked")
 	}
-	r.request.TokenSecret = "jobferry-hub-theirs"
+	r.request.Account = "jobferry-hub-theirs"
 	if err := r.isCurrent(t.Context()); err != nil {
 		t.Error(err)
 	}

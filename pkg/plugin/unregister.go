@@ -195,7 +195,7 @@ func (c *cli) cleanWorker(ctx context.Context, worker *workerAdmin, hubUID types
 	if err := c.removeLeases(ctx, worker, hubUID); err != nil {
 		return err
 	}
-	if err := c.removeTokens(ctx, worker, hubUID, ""); err != nil {
+	if err := c.removeAccounts(ctx, worker, hubUID, ""); err != nil {
 		return err
 	}
 	if err := c.removeRoles(ctx, worker, hubUID, func(string) bool { return false }); err != nil {

@@ -58,6 +58,10 @@ var rules = []Rule{
 	{Group: "coordination.k8s.io", Resources: []string{"leases"}, Names: []string{anyOrigin.FenceLease()}, Verbs: []string{"patch"},
 		Namespace: v1alpha1.SystemNamespace, Need: whenFenced,
 		Why: "the fence: the Lease that the hub renews", Without: "the WorkerCluster is `Fenced=False` (`LeaseForbidden`): a Job that is moved may run twice"},
+	// The one account that it may have tokens of is its own.
+	{Resources: []string{"serviceaccounts/token"}, Names: []string{anyAccount}, Verbs: []string{"create"},
+		Namespace: v1alpha1.SystemNamespace, Need: whenExpires,
+		Why: "renewing its own token", Without: "the WorkerCluster is `TokenRenewed=False` (`RenewalFailed`)"},
 	{Resources: []string{"pods"}, Verbs: []string{"get", "list"}, Need: whenPods,
 		Why: "a Job's Pods, on the hub", Without: "`kubectl jobferry pods` reports that the worker refuses it"},
 	{Resources: []string{"pods/log"}, Verbs: []string{"get"}, Need: whenLogs,
@@ -74,15 +78,21 @@ func carried(resource string, kind v1alpha1.CarriedKind) Rule {
 // Rules returns all rules.
 func Rules() []Rule { return slices.Clone(rules) }
 
-// anyOrigin stands for the hub's origin in the names of objects.
-const anyOrigin v1alpha1.Origin = "ORIGIN"
+// anyOrigin and anyAccount stand for the hub's in the names of objects.
+const (
+	anyOrigin  v1alpha1.Origin = "ORIGIN"
+	anyAccount                 = "jobferry-hub-ID"
+)
 
 // For returns the rules that a worker with these settings needs.
 func For(s Settings) []Rule {
 	needed := slices.DeleteFunc(Rules(), func(r Rule) bool { return !r.Need.Met(s) })
 	for i, r := range needed {
-		if slices.Contains(r.Names, anyOrigin.FenceLease()) {
+		switch {
+		case slices.Contains(r.Names, anyOrigin.FenceLease()):
 			needed[i].Names = []string{s.Origin.FenceLease()}
+		case slices.Contains(r.Names, anyAccount):
+			needed[i].Names = []string{s.Account}
 		}
 	}
 	return needed

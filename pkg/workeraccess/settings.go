@@ -11,6 +11,10 @@ import (
 type Settings struct {
 	// Origin is the hub's.
 	Origin v1alpha1.Origin
+	// Account is the name of the hub's ServiceAccount.
+	Account string
+	// Expires: the token of the account expires, and the hub renews it.
+	Expires bool
 	// JobController is the WorkerCluster's spec.jobController; empty: BuiltIn.
 	JobController v1alpha1.JobController
 	// CreateNamespaces is spec.createNamespaces.
@@ -29,6 +33,8 @@ type Settings struct {
 func Everything() Settings {
 	return Settings{
 		Origin:           anyOrigin,
+		Account:          anyAccount,
+		Expires:          true,
 		JobController:    v1alpha1.JobControllerEmbedded,
 		CreateNamespaces: true,
 		Capacity:         v1alpha1.CapacityNodes,
@@ -54,6 +60,7 @@ var (
 	whenCreates = Need{"`createNamespaces`", func(s Settings) bool { return s.CreateNamespaces }}
 	whenCounts  = Need{"`capacity: Nodes`", func(s Settings) bool { return s.Capacity != v1alpha1.CapacityUnlimited }}
 	whenFenced  = Need{"`jobController: Embedded`", func(s Settings) bool { return s.JobController == v1alpha1.JobControllerEmbedded }}
+	whenExpires = Need{"a token that expires", func(s Settings) bool { return s.Expires }}
 	whenLogs    = Need{"logs", func(s Settings) bool { return s.Logs }}
 	whenExec    = Need{"exec", func(s Settings) bool { return s.Exec }}
 	whenPods    = Need{"logs or exec", func(s Settings) bool { return s.Logs || s.Exec }}

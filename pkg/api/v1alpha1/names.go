@@ -130,14 +130,13 @@ const (
 	// AnnotationNamespaces holds the namespaces of the worker in which the hub may have Jobs, separated
 	// by commas; "*": all.
 	AnnotationNamespaces = "jobferry.dev/namespaces"
-	// AnnotationTokenSecret holds the name of the token Secret in the worker.
-	AnnotationTokenSecret = "jobferry.dev/token-secret"
+	// AnnotationAccount holds the name of the hub's ServiceAccount in the worker.
+	AnnotationAccount = "jobferry.dev/account"
 	// AnnotationPodAccess holds the requested access to Pods, separated by commas.
 	AnnotationPodAccess = "jobferry.dev/pod-access"
-	// AnnotationTokenDuration holds the requested validity of the token, as a Go duration.
+	// AnnotationTokenDuration holds the requested lifetime of the token, as a Go duration. The manager
+	// renews the token of a Secret that has it.
 	AnnotationTokenDuration = "jobferry.dev/token-duration"
-	// AnnotationTokenExpires holds the time (RFC 3339) at which a bound token expires.
-	AnnotationTokenExpires = "jobferry.dev/token-expires"
 )
 
 // Origin is the id of one hub: by default the UID of its kube-system namespace.

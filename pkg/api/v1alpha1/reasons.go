@@ -41,6 +41,14 @@ const (
 	ReasonBadConfig = "BadConfig"
 )
 
+// Reasons of the condition TokenRenewed of a WorkerCluster.
+const (
+	// ReasonTokenValid: the token was renewed in time.
+	ReasonTokenValid = "TokenValid"
+	// ReasonRenewalFailed: the token couldn't be renewed so far.
+	ReasonRenewalFailed = "RenewalFailed"
+)
+
 // ReasonUnsupportedSource of the condition Active of a MultiKueueCluster: the kubeconfig is neither
 // in a Secret nor registered. Its other reasons are those of the WorkerCluster.
 const ReasonUnsupportedSource = "UnsupportedClusterSource"

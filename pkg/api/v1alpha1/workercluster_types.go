@@ -162,6 +162,9 @@ const (
 	// ConditionFenced: if the worker is cut off, its embedded Job controller stops this hub's Jobs
 	// before they continue elsewhere. Unknown: it hasn't answered.
 	ConditionFenced = "Fenced"
+	// ConditionTokenRenewed is False while the manager can't renew the worker's token, which expires.
+	// A worker whose token the manager doesn't renew has no such condition.
+	ConditionTokenRenewed = "TokenRenewed"
 )
 
 // Reasons of a WorkerCluster's conditions.

@@ -2,21 +2,21 @@
 // hub, and the kubeconfig that connects them. It is pure, so register applies what --dry-run
 // prints.
 //
-//	Request ──> Worker()  Namespace, ServiceAccount, roles and bindings, token Secret
+//	Request ──> Worker()  Namespaces, ServiceAccount, roles and bindings, Lease, token Secret
 //	        └─> Hub()     WorkerCluster, then the Secret with the kubeconfig
 //	Endpoint + token ──> Kubeconfig
 //
 // # Vocabulary
 //
 //   - An endpoint is how the hub reaches a worker: server address and CA.
-//   - A token Secret, in the worker, belongs to one token. A long-lived token is in
-//     it; a bound token is bound to it. Deleting it revokes the token.
+//   - The account is the ServiceAccount that the hub is in the worker. Deleting it revokes all its
+//     tokens, also those that somebody has made with one of them.
 //
 // # Names in the worker
 //
 // All names are jobferry-hub-ID, where ID is the start of the UID of the hub's namespace
-// kube-system: several hubs can share a worker, and each registers it once. The token Secret of a
-// bound token ends in -bound, and one that rotate creates in a random word.
+// kube-system: several hubs can share a worker, and each registers it once. An account that rotate
+// creates has a random word at its end.
 //
 // # Trade-offs
 //

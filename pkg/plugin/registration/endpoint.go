@@ -74,17 +74,3 @@ func (e Endpoint) Kubeconfig(name, token string) ([]byte, error) {
 	}
 	return clientcmd.Write(*config)
 }
-
-// WithToken replaces the token in a registration's kubeconfig.
-func WithToken(kubeconfig []byte, token string) ([]byte, error) {
-	config, err := clientcmd.Load(kubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("read the kubeconfig: %w", err)
-	}
-	current, ok := config.Contexts[config.CurrentContext]
-	if !ok {
-		return nil, fmt.Errorf("the kubeconfig has no context %q", config.CurrentContext)
-	}
-	config.AuthInfos[current.AuthInfo] = &clientcmdapi.AuthInfo{Token: token}
-	return clientcmd.Write(*config)
-}

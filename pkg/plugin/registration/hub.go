@@ -2,7 +2,6 @@ package registration
 
 import (
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,12 +20,12 @@ func (r Request) WorkerCluster() *v1alpha1.WorkerCluster {
 const AllNamespaces = "*"
 
 // Secret returns the hub's object with the credentials.
-func (r Request) Secret(kubeconfig []byte, expires time.Time) *corev1.Secret {
+func (r Request) Secret(kubeconfig []byte) *corev1.Secret {
 	labels := ourLabels()
 	labels[v1alpha1.LabelWorkerCluster] = "true"
 	annotations := map[string]string{
-		v1alpha1.AnnotationTokenSecret: r.TokenSecretName(),
-		v1alpha1.AnnotationPodAccess:   strings.Join(r.PodAccess, ","),
+		v1alpha1.AnnotationAccount:   r.AccountName(),
+		v1alpha1.AnnotationPodAccess: strings.Join(r.PodAccess, ","),
 	}
 	if r.AllNamespaces {
 		annotations[v1alpha1.AnnotationNamespaces] = AllNamespaces
@@ -36,9 +35,8 @@ func (r Request) Secret(kubeconfig []byte, expires time.Time) *corev1.Secret {
 	if r.Origin != "" {
 		annotations[v1alpha1.AnnotationHubOrigin] = string(r.Origin)
 	}
-	if !expires.IsZero() {
+	if r.Bound() {
 		annotations[v1alpha1.AnnotationTokenDuration] = r.TokenDuration.String()
-		annotations[v1alpha1.AnnotationTokenExpires] = expires.UTC().Format(time.RFC3339)
 	}
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Name: r.Name, Namespace: r.Namespace, Labels: labels, Annotations: annotations},

@@ -2,6 +2,7 @@ package registration
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
@@ -18,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/boundtoken"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 )
 
@@ -62,11 +65,7 @@ func TestManifests(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			expires := time.Time{}
-			if r.Bound() {
-				expires = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-			}
-			text := printed(t, "worker", r.Worker()) + printed(t, "hub", []client.Object{r.WorkerCluster(), r.Secret(kubeconfig, expires)})
+			text := printed(t, "worker", r.Worker()) + printed(t, "hub", []client.Object{r.WorkerCluster(), r.Secret(kubeconfig)})
 			golden(t, name, text)
 		})
 	}
@@ -117,7 +116,7 @@ func TestKubeconfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rotated, err := WithToken(content, "second")
+	rotated, err := boundtoken.Replace(content, "second")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,10 +129,10 @@ func TestKubeconfig(t *testing.T) {
 			t.Errorf("%+v", config)
 		}
 	}
-	if _, err := WithToken([]byte("rubbish: ["), "x"); err == nil {
+	if _, err := boundtoken.Replace([]byte("rubbish: ["), "x"); err == nil {
 		t.Error("rubbish is taken for a kubeconfig")
 	}
-	if _, err := WithToken([]byte("{}"), "x"); err == nil || !strings.Contains(err.Error(), "context") {
+	if _, err := boundtoken.Replace([]byte("{}"), "x"); err == nil || !strings.Contains(err.Error(), "context") {
 		t.Errorf("a kubeconfig without a context: %v", err)
 	}
 }
@@ -182,19 +181,48 @@ func TestLoopback(t *testing.T) {
 	}
 }
 
-// A token Secret is what its token needs, and another one after a rotation.
-func TestToken(t *testing.T) {
-	r := request()
-	if s := r.Token(); s.Type != corev1.SecretTypeServiceAccountToken || s.Annotations[corev1.ServiceAccountNameKey] != BaseName(hub) {
-		t.Errorf("%+v", s)
+// A long-lived token has a Secret, a bound one has none. While one account takes the place of
+// another, both have the rights.
+func TestAccounts(t *testing.T) {
+	find := func(r Request, kind string) (names []string) {
+		for _, o := range r.Worker() {
+			switch o := o.(type) {
+			case *corev1.Secret:
+				if kind == "Secret" {
+					names = append(names, o.Name+" of "+o.Annotations[corev1.ServiceAccountNameKey])
+				}
+			case *corev1.ServiceAccount:
+				if kind == "ServiceAccount" {
+					names = append(names, o.Name)
+				}
+			case *rbacv1.ClusterRoleBinding:
+				if kind == "subject" {
+					for _, s := range o.Subjects {
+						names = append(names, s.Name)
+					}
+				}
+			}
+		}
+		return names
 	}
-	r.TokenDuration = time.Hour
-	if s := r.Token(); s.Type != corev1.SecretTypeOpaque || s.Name == BaseName(hub) {
-		t.Errorf("%+v", s)
-	}
-	r.TokenSecret = "jobferry-hub-1a2b3c4d-x7k2p"
-	if s := r.Token(); s.Name != r.TokenSecret {
-		t.Errorf("%+v", s)
+	longLived := request()
+	bound := request(func(r *Request) { r.TokenDuration = time.Hour })
+	rotated := request(func(r *Request) { r.Account, r.FormerAccount = "jobferry-hub-1a2b3c4d-x7k2p", "jobferry-hub-1a2b3c4d" })
+	for _, row := range []struct {
+		request    Request
+		kind, want string
+	}{
+		{longLived, "Secret", "[jobferry-hub-1a2b3c4d of jobferry-hub-1a2b3c4d]"},
+		{bound, "Secret", "[]"},
+		{bound, "ServiceAccount", "[jobferry-hub-1a2b3c4d]"},
+		{rotated, "ServiceAccount", "[jobferry-hub-1a2b3c4d-x7k2p]"},
+		{rotated, "Secret", "[jobferry-hub-1a2b3c4d-x7k2p of jobferry-hub-1a2b3c4d-x7k2p]"},
+		{rotated, "subject", "[jobferry-hub-1a2b3c4d-x7k2p jobferry-hub-1a2b3c4d]"},
+		{bound, "subject", "[jobferry-hub-1a2b3c4d]"},
+	} {
+		if got := fmt.Sprint(find(row.request, row.kind)); got != row.want {
+			t.Errorf("%s: %s, want %s", row.kind, got, row.want)
+		}
 	}
 }
 

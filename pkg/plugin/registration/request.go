@@ -34,10 +34,15 @@ type Request struct {
 	Labels map[string]string
 	// PodAccess is what users of the hub may do with their Jobs' Pods: logs, exec. Nil: undecided.
 	PodAccess []string
-	// TokenDuration is how long a bound token lasts; zero: the token is long-lived.
+	// Token is the one in use; empty: there is none. TokenDuration is how long a bound token lasts;
+	// zero: it is long-lived.
+	Token         string
 	TokenDuration time.Duration
-	// TokenSecret is the name of the token Secret in use; empty: a new registration.
-	TokenSecret string
+	// Account is the name of the ServiceAccount in use; empty: a new registration. With it, all its
+	// tokens end.
+	Account string
+	// FormerAccount keeps its rights while Account takes its place; empty: there is none.
+	FormerAccount string
 }
 
 // base is the name of the worker's objects.
@@ -55,16 +60,13 @@ func BaseName(hub types.UID) string {
 // Bound reports whether the token is a bound one.
 func (r Request) Bound() bool { return r.TokenDuration > 0 }
 
-// TokenSecretName is the name of the token Secret in use, or of the one to create.
-func (r Request) TokenSecretName() string {
-	switch {
-	case r.TokenSecret != "":
-		return r.TokenSecret
-	case r.Bound():
-		return r.base() + "-bound"
-	default:
-		return r.base()
+// AccountName is the name of the ServiceAccount in use, or of the one to create. A long-lived token
+// is in a Secret of that name.
+func (r Request) AccountName() string {
+	if r.Account != "" {
+		return r.Account
 	}
+	return r.base()
 }
 
 // origin is the id of the hub in its workers.
@@ -79,6 +81,8 @@ func (r Request) origin() v1alpha1.Origin {
 func (r Request) access() workeraccess.Settings {
 	return workeraccess.Settings{
 		Origin:           r.origin(),
+		Account:          r.AccountName(),
+		Expires:          r.Bound(),
 		JobController:    r.Spec.JobController,
 		CreateNamespaces: ptr.Deref(r.Spec.CreateNamespaces, true),
 		Capacity:         r.Spec.Capacity,

@@ -19,7 +19,7 @@ func (r Request) Worker() []client.Object {
 	// Other hubs and jobferry-worker have objects in the namespace, too: its labels name no hub.
 	objects := []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SystemNamespace, Labels: map[string]string{labelPartOf: partOf}}},
-		&corev1.ServiceAccount{ObjectMeta: r.meta(r.base(), v1alpha1.SystemNamespace)},
+		&corev1.ServiceAccount{ObjectMeta: r.meta(r.AccountName(), v1alpha1.SystemNamespace)},
 	}
 	if r.AllNamespaces {
 		objects = append(objects, r.clusterRole(workeraccess.ClusterRules(rules))...)
@@ -32,10 +32,15 @@ func (r Request) Worker() []client.Object {
 		objects = append(objects, r.role(namespace, workeraccess.JobRules(rules))...)
 	}
 	if inOurs := workeraccess.NamespaceRules(rules); len(inOurs) > 0 {
-		objects = append(objects, r.lease())
 		objects = append(objects, r.role(v1alpha1.SystemNamespace, inOurs)...)
 	}
-	return append(objects, r.Token())
+	if r.Spec.JobController == v1alpha1.JobControllerEmbedded {
+		objects = append(objects, r.lease())
+	}
+	if !r.Bound() {
+		objects = append(objects, r.tokenSecret())
+	}
+	return objects
 }
 
 func (r Request) clusterRole(rules []rbacv1.PolicyRule) []client.Object {
@@ -68,24 +73,19 @@ func (r Request) lease() *coordinationv1.Lease {
 }
 
 // Traces returns the objects of a registration in the worker that are known by their names, in the
-// order in which they are removed: all but the Roles and their bindings, token Secrets, the Lease and
-// the namespaces.
+// order in which they are removed. The others are the Roles and their bindings, ServiceAccounts, token
+// Secrets, the Lease and the namespaces.
 func (r Request) Traces() []client.Object {
 	return []client.Object{
 		&rbacv1.ClusterRoleBinding{ObjectMeta: r.meta(r.base(), "")},
 		&rbacv1.ClusterRole{ObjectMeta: r.meta(r.base(), "")},
-		&corev1.ServiceAccount{ObjectMeta: r.meta(r.base(), v1alpha1.SystemNamespace)},
 	}
 }
 
-// Token returns the token Secret. The worker's token controller puts a long-lived token into it; a
-// bound token is bound to it.
-func (r Request) Token() *corev1.Secret {
-	secret := &corev1.Secret{ObjectMeta: r.meta(r.TokenSecretName(), v1alpha1.SystemNamespace), Type: corev1.SecretTypeOpaque}
-	if !r.Bound() {
-		secret.Type = corev1.SecretTypeServiceAccountToken
-		secret.Annotations = map[string]string{corev1.ServiceAccountNameKey: r.base()}
-	}
+// tokenSecret returns the Secret into which the worker's token controller puts a long-lived token.
+func (r Request) tokenSecret() *corev1.Secret {
+	secret := &corev1.Secret{ObjectMeta: r.meta(r.AccountName(), v1alpha1.SystemNamespace), Type: corev1.SecretTypeServiceAccountToken}
+	secret.Annotations = map[string]string{corev1.ServiceAccountNameKey: r.AccountName()}
 	return secret
 }
 
@@ -94,5 +94,9 @@ func (r Request) roleRef(kind string) rbacv1.RoleRef {
 }
 
 func (r Request) subjects() []rbacv1.Subject {
-	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: v1alpha1.SystemNamespace, Name: r.base()}}
+	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: v1alpha1.SystemNamespace, Name: r.AccountName()}}
+	if r.FormerAccount != "" {
+		subjects = append(subjects, rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Namespace: v1alpha1.SystemNamespace, Name: r.FormerAccount})
+	}
+	return subjects
 }

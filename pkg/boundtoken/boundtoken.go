@@ -1,0 +1,99 @@
+// Package boundtoken reads what a ServiceAccount's bound token says of itself, and replaces the
+// token of a kubeconfig. It is pure. It verifies no signature: only the cluster that has issued a
+// token can, so what a token says is used to decide what to ask of that cluster, and nothing else.
+package boundtoken
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// maxLength bounds a token: one of a ServiceAccount has about 1 KiB.
+const maxLength = 16 << 10
+
+// Token is a bound token of a ServiceAccount.
+type Token struct {
+	// Account is the ServiceAccount, and AccountUID its UID: with the account, all its tokens end.
+	Account    types.NamespacedName
+	AccountUID types.UID
+	// Issued and Expires are times of the cluster that has issued the token.
+	Issued, Expires time.Time
+}
+
+// Lifetime is how long the token is valid in all.
+func (t Token) Lifetime() time.Duration { return t.Expires.Sub(t.Issued) }
+
+// claims are the parts of a token that are read.
+type claims struct {
+	Issued     int64 `json:"iat"`
+	Expires    int64 `json:"exp"`
+	Kubernetes struct {
+		Namespace string `json:"namespace"`
+		Account   ref    `json:"serviceaccount"`
+	} `json:"kubernetes.io"`
+}
+
+type ref struct {
+	Name string    `json:"name"`
+	UID  types.UID `json:"uid"`
+}
+
+// Parse returns false for whatever isn't a ServiceAccount's token that expires.
+func Parse(token string) (Token, bool) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 || len(token) > maxLength {
+		return Token{}, false
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return Token{}, false
+	}
+	var c claims
+	if err := json.Unmarshal(payload, &c); err != nil {
+		return Token{}, false
+	}
+	t := Token{
+		Account:    types.NamespacedName{Namespace: c.Kubernetes.Namespace, Name: c.Kubernetes.Account.Name},
+		AccountUID: c.Kubernetes.Account.UID,
+		Issued:     time.Unix(c.Issued, 0), Expires: time.Unix(c.Expires, 0),
+	}
+	return t, t.Account.Namespace != "" && t.Account.Name != "" && c.Issued > 0 && c.Expires > c.Issued
+}
+
+// Of returns the token in a kubeconfig's current context; empty: it has none.
+func Of(kubeconfig []byte) string {
+	config, err := clientcmd.Load(kubeconfig)
+	if err != nil {
+		return ""
+	}
+	current, ok := config.Contexts[config.CurrentContext]
+	if !ok {
+		return ""
+	}
+	user, ok := config.AuthInfos[current.AuthInfo]
+	if !ok {
+		return ""
+	}
+	return user.Token
+}
+
+// Replace puts a token into a kubeconfig, as the only credential of its current context.
+func Replace(kubeconfig []byte, token string) ([]byte, error) {
+	config, err := clientcmd.Load(kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read the kubeconfig: %w", err)
+	}
+	current, ok := config.Contexts[config.CurrentContext]
+	if !ok {
+		return nil, fmt.Errorf("the kubeconfig has no context %q", config.CurrentContext)
+	}
+	config.AuthInfos[current.AuthInfo] = &clientcmdapi.AuthInfo{Token: token}
+	return clientcmd.Write(*config)
+}

@@ -1,0 +1,204 @@
+package tokens
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/boundtoken"
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
+)
+
+// The manager requests the tokens with the credentials of the registration Secrets; what those need
+// in a worker is in package workeraccess.
+//
+// +kubebuilder:rbac:groups="",namespace=jobferry-system,resources=secrets,verbs=list;watch;patch
+
+// defaultFraction of a lifetime passes before a token is renewed, and up to a third more.
+const defaultFraction = 0.5
+
+// requestTimeout bounds a request for a token.
+const requestTimeout = 30 * time.Second
+
+// Options of the renewal. What is zero gets its default, but for the required.
+type Options struct {
+	// Namespace is that of the registration Secrets. Required.
+	Namespace string
+	// Fraction of a token's lifetime that passes before it is renewed, and up to a third of that more.
+	// Default a half.
+	Fraction float64
+	// Metrics is where the metrics are registered. Default controller-runtime's registry.
+	Metrics prometheus.Registerer
+	// Clock defaults to the real one.
+	Clock clock.PassiveClock
+}
+
+// workers are the connections to the workers.
+type workers interface {
+	// of returns a worker's name and client; false: there is none with this registration Secret.
+	of(secret string) (name string, c client.Client, ok bool)
+	Report(worker string, c metav1.Condition)
+}
+
+// renewer renews the tokens of the registration Secrets, on the leader only.
+type renewer struct {
+	hub      client.Client
+	workers  workers
+	fraction float64
+	clock    clock.PassiveClock
+	expiry   *prometheus.GaugeVec
+	// last is when the token of each Secret was renewed last. A worker whose clock is wrong, or that
+	// lies about the times in its tokens, isn't asked all the time.
+	last map[types.NamespacedName]time.Time
+}
+
+// Setup adds the renewal to a manager whose cache has the registration Secrets.
+func Setup(mgr manager.Manager, registry *clusters.Registry, o Options) error {
+	r := newRenewer(mgr.GetClient(), connections{registry}, o)
+	if o.Metrics == nil {
+		o.Metrics = metrics.Registry
+	}
+	if err := o.Metrics.Register(r.expiry); err != nil {
+		return err
+	}
+	mine := predicate.NewPredicateFuncs(func(o client.Object) bool {
+		return o.GetLabels()[v1alpha1.LabelWorkerCluster] == "true"
+	})
+	inOurs := predicate.NewPredicateFuncs(func(object client.Object) bool { return object.GetNamespace() == o.Namespace })
+	return ctrl.NewControllerManagedBy(mgr).Named("tokens").
+		For(&corev1.Secret{}).WithEventFilter(predicate.And(mine, inOurs)).
+		Complete(r)
+}
+
+func newRenewer(hub client.Client, w workers, o Options) *renewer {
+	r := &renewer{hub: hub, workers: w, fraction: o.Fraction, clock: o.Clock, last: map[types.NamespacedName]time.Time{}, expiry: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "jobferry_worker_token_expiration_timestamp_seconds",
+		Help: "When the token of a worker expires that the manager renews, in seconds since the epoch.",
+	}, []string{"worker"})}
+	if r.fraction == 0 {
+		r.fraction = defaultFraction
+	}
+	if r.clock == nil {
+		r.clock = clock.RealClock{}
+	}
+	return r
+}
+
+// Reconcile renews the token of a registration Secret when it's due.
+func (r *renewer) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
+	var secret corev1.Secret
+	if err := r.hub.Get(ctx, request.NamespacedName, &secret); err != nil {
+		r.expiry.DeleteLabelValues(request.Name)
+		delete(r.last, request.NamespacedName)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	due := decide(&secret, r.fraction)
+	if due == nil {
+		r.expiry.DeleteLabelValues(request.Name)
+		return ctrl.Result{}, nil
+	}
+	r.expiry.WithLabelValues(request.Name).Set(float64(due.token.Expires.Unix()))
+	now := r.clock.Now()
+	worker, c, ok := r.workers.of(secret.Name)
+	switch {
+	case !ok: // not registered yet, or not used by any worker
+		return ctrl.Result{RequeueAfter: retry(due.token, now)}, nil
+	case now.Before(due.at):
+		r.workers.Report(worker, renewed(due))
+		return ctrl.Result{RequeueAfter: due.at.Sub(now)}, nil
+	case now.Before(r.last[request.NamespacedName].Add(minRetry)):
+		return ctrl.Result{RequeueAfter: minRetry}, nil
+	}
+	r.last[request.NamespacedName] = now
+	err := r.renew(ctx, &secret, due, c)
+	if apierrors.IsConflict(err) {
+		delete(r.last, request.NamespacedName)
+		return ctrl.Result{RequeueAfter: time.Second}, nil // somebody has changed the Secret: perhaps its token
+	}
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "The token of a worker isn't renewed", "worker", worker, "expires", due.token.Expires)
+		r.workers.Report(worker, failed(due, worker, err))
+		return ctrl.Result{RequeueAfter: retry(due.token, now)}, nil
+	}
+	return ctrl.Result{}, nil // the change of the Secret comes back
+}
+
+// renew requests a token, and puts it into the Secret.
+func (r *renewer) renew(ctx context.Context, secret *corev1.Secret, due *renewal, worker client.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		ExpirationSeconds: ptr.To(int64(due.lifetime / time.Second)),
+	}}
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: due.token.Account.Namespace, Name: due.token.Account.Name}}
+	if err := worker.SubResource("token").Create(ctx, account, request); err != nil {
+		return fmt.Errorf("request a token for ServiceAccount %s: %w", due.token.Account, notOurs(err))
+	}
+	if !takes(due.token, request.Status.Token, r.clock.Now()) {
+		return fmt.Errorf("request a token for ServiceAccount %s: the worker answers with something else", due.token.Account)
+	}
+	kubeconfig, err := boundtoken.Replace(secret.Data[v1alpha1.KubeconfigKey], request.Status.Token)
+	if err != nil {
+		return err
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": secret.ResourceVersion},
+		"data":     map[string][]byte{v1alpha1.KubeconfigKey: kubeconfig},
+	})
+	if err != nil {
+		return err
+	}
+	return r.hub.Patch(ctx, secret.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
+}
+
+// notOurs hides that an error is a conflict: one in the worker isn't one on the hub.
+func notOurs(err error) error {
+	if apierrors.IsConflict(err) {
+		return errors.New(err.Error())
+	}
+	return err
+}
+
+func renewed(due *renewal) metav1.Condition {
+	return metav1.Condition{Type: v1alpha1.ConditionTokenRenewed, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonTokenValid,
+		Message: fmt.Sprintf("the token expires at %s, and is renewed before", due.token.Expires.UTC().Format(time.RFC3339))}
+}
+
+func failed(due *renewal, worker string, err error) metav1.Condition {
+	advice := "the manager tries again"
+	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err) {
+		advice = fmt.Sprintf("run kubectl jobferry register %s again, which grants the right to renew it, or kubectl jobferry rotate %s", worker, worker)
+	}
+	return metav1.Condition{Type: v1alpha1.ConditionTokenRenewed, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRenewalFailed,
+		Message: fmt.Sprintf("the token expires at %s: %s: %v", due.token.Expires.UTC().Format(time.RFC3339), advice, err)}
+}
+
+// connections are the workers of a registry.
+type connections struct{ *clusters.Registry }
+
+func (c connections) of(secret string) (string, client.Client, bool) {
+	for _, w := range c.List() {
+		if w.View().Spec.KubeconfigSecret == secret {
+			return w.Name(), w.Client(), true
+		}
+	}
+	return "", nil, false
+}
