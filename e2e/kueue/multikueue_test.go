@@ -84,6 +84,8 @@ func rotated(f *kueuetest.Fixture) {
 
 // The condition says why Jobferry can't use a cluster, and what to do.
 func unsupported(f *kueuetest.Fixture) {
+	// A Secret of somebody else in Kueue's namespace, which isn't for Jobferry.
+	f.LabeledSecretInKueue("of-somebody", f.Cluster("w1").KubeconfigBytes(), nil)
 	f.Apply(f.Hub, f.NS, `
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: MultiKueueCluster
@@ -96,12 +98,19 @@ metadata: {name: without-secret}
 spec: {clusterSource: {kubeConfig: {locationType: Secret, location: nowhere}}}
 ---
 apiVersion: kueue.x-k8s.io/v1beta2
+kind: MultiKueueCluster
+metadata: {name: of-somebody}
+spec: {clusterSource: {kubeConfig: {locationType: Secret, location: of-somebody}}}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
 kind: MultiKueueConfig
 metadata: {name: multikueue-test}
-spec: {clusters: [multikueue-test-worker1, multikueue-test-worker2, by-path, without-secret]}
+spec: {clusters: [multikueue-test-worker1, multikueue-test-worker2, by-path, without-secret, of-somebody]}
 `)
 	f.RemoteUntil("by-path", metav1.ConditionFalse, "UnsupportedClusterSource")
 	f.RemoteUntil("without-secret", metav1.ConditionFalse, v1alpha1.ReasonSecretMissing)
+	f.RemoteUntil("of-somebody", metav1.ConditionFalse, v1alpha1.ReasonSecretMissing)
+	f.SecretGone("of-somebody")
 	f.CheckUntil("sample-multikueue", metav1.ConditionTrue, "SomeActiveClusters")
 }
 

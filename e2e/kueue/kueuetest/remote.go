@@ -9,17 +9,25 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // Quantity parses a quantity; it panics if it isn't one.
 func Quantity(text string) resource.Quantity { return resource.MustParse(text) }
 
-// SecretInKueue puts a kubeconfig into a Secret of Kueue's namespace.
+// SecretInKueue puts a kubeconfig into a Secret of Kueue's namespace that Jobferry may use.
 func (f *Fixture) SecretInKueue(name string, kubeconfig []byte) {
+	f.t.Helper()
+	f.LabeledSecretInKueue(name, kubeconfig, map[string]string{v1alpha1.LabelMultiKueueKubeconfig: "true"})
+}
+
+// LabeledSecretInKueue puts a kubeconfig into a Secret of Kueue's namespace.
+func (f *Fixture) LabeledSecretInKueue(name string, kubeconfig []byte, labels map[string]string) {
 	f.t.Helper()
 	secrets := f.Hub.Client().CoreV1().Secrets(Namespace)
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: name},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 		Data:       map[string][]byte{"kubeconfig": kubeconfig},
 	}
 	_, err := secrets.Create(f.Context(), secret, metav1.CreateOptions{})

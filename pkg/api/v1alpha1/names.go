@@ -123,6 +123,9 @@ const (
 	// AnnotationMultiKueueCluster names the MultiKueueCluster that a registration Secret was made
 	// for. The manager stops updating a Secret that has lost this annotation.
 	AnnotationMultiKueueCluster = "jobferry.dev/multikueue-cluster"
+	// LabelMultiKueueKubeconfig with the value "true" on a Secret in Kueue's namespace lets the manager
+	// register a worker with it. The manager takes no notice of others that a MultiKueueCluster names.
+	LabelMultiKueueKubeconfig = "jobferry.dev/multikueue-kubeconfig"
 	// LabelHub, on objects in a worker, holds the UID of the hub that they are for.
 	LabelHub = "jobferry.dev/hub"
 	// AnnotationHubOrigin holds the origin of the hub, where it isn't the hub's UID.

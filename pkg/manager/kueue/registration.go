@@ -71,9 +71,11 @@ func (s *clusterSnapshot) problem() *metav1.Condition {
 		return inactive(v1alpha1.ReasonUnsupportedSource, "spec.clusterSource.kubeConfig.locationType: Jobferry reads no files: "+instead)
 	case s.secretProblem != "":
 		return inactive(v1alpha1.ReasonSecretMissing, s.secretProblem)
-	case s.secret == nil:
-		return inactive(v1alpha1.ReasonSecretMissing, fmt.Sprintf("there is no Secret %s/%s, which spec.clusterSource.kubeConfig.location names",
-			s.kueueNamespace, source.KubeConfig.Location))
+	// Who may write MultiKueueClusters doesn't learn which Secrets there are.
+	case s.secret == nil || s.secret.Labels[v1alpha1.LabelMultiKueueKubeconfig] != "true":
+		return inactive(v1alpha1.ReasonSecretMissing, fmt.Sprintf(
+			"there is no Secret %[1]s/%[2]s, which spec.clusterSource.kubeConfig.location names, with the label %[3]s=true; if it is there, its owner lets Jobferry use it by: kubectl -n %[1]s label secret %[2]s %[3]s=true",
+			s.kueueNamespace, source.KubeConfig.Location, v1alpha1.LabelMultiKueueKubeconfig))
 	case len(s.secret.Data[v1alpha1.KubeconfigKey]) == 0:
 		return inactive(v1alpha1.ReasonKubeconfigMissing, fmt.Sprintf("Secret %s/%s has no key %q",
 			s.kueueNamespace, s.secret.Name, v1alpha1.KubeconfigKey))

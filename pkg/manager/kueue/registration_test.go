@@ -30,7 +30,7 @@ func cluster(edits ...func(*clusterSnapshot)) *clusterSnapshot {
 }
 
 func secret(name, kubeconfig string) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}, Data: map[string][]byte{v1alpha1.KubeconfigKey: []byte(kubeconfig)}}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1alpha1.LabelMultiKueueKubeconfig: "true"}}, Data: map[string][]byte{v1alpha1.KubeconfigKey: []byte(kubeconfig)}}
 }
 
 func registered(kubeconfig string) func(*clusterSnapshot) {
@@ -48,6 +48,22 @@ func working(s *clusterSnapshot) {
 
 func from(source kueue.ClusterSource) func(*clusterSnapshot) {
 	return func(s *clusterSnapshot) { s.cluster.Spec.ClusterSource, s.secret = source, nil }
+}
+
+func unlabeled(s *clusterSnapshot) { s.secret.Labels = nil }
+
+// Who names any Secret of Kueue's namespace gets no worker, and doesn't learn whether it's there.
+func TestSecretsWithoutTheLabel(t *testing.T) {
+	for _, value := range []string{"", "false", "True"} {
+		there := cluster(func(s *clusterSnapshot) {
+			s.secret.Labels = map[string]string{v1alpha1.LabelMultiKueueKubeconfig: value}
+		})
+		missing := cluster(func(s *clusterSnapshot) { s.secret = nil })
+		p, other := decideCluster(there), decideCluster(missing)
+		if p.create != nil || p.update != nil || *p.active != *other.active || !strings.Contains(p.active.Message, "label secret secret jobferry.dev/multikueue-kubeconfig=true") {
+			t.Errorf("%q: %+v, says %+v", value, p, p.active)
+		}
+	}
 }
 
 func TestDecideCluster(t *testing.T) {
@@ -74,6 +90,8 @@ func TestDecideCluster(t *testing.T) {
 		{"profile", cluster(from(kueue.ClusterSource{ClusterProfileRef: &kueue.ClusterProfileReference{Name: "p"}})), false, false, v1alpha1.ReasonUnsupportedSource},
 		{"nothing", cluster(from(kueue.ClusterSource{})), false, false, v1alpha1.ReasonUnsupportedSource},
 		{"no Secret", cluster(func(s *clusterSnapshot) { s.secret = nil }), false, false, v1alpha1.ReasonSecretMissing},
+		{"any Secret", cluster(unlabeled), false, false, v1alpha1.ReasonSecretMissing},
+		{"any Secret, after another one", cluster(registered("other"), working, unlabeled), false, false, v1alpha1.ReasonSecretMissing},
 		{"Secret forbidden", cluster(func(s *clusterSnapshot) { s.secret, s.secretProblem = nil, "forbidden" }), false, false, v1alpha1.ReasonSecretMissing},
 		{"no key", cluster(func(s *clusterSnapshot) { s.secret.Data = nil }), false, false, v1alpha1.ReasonKubeconfigMissing},
 		{"Secret gone, still registered", cluster(registered("one"), working, func(s *clusterSnapshot) { s.secret = nil }), false, false, v1alpha1.ReasonSecretMissing},

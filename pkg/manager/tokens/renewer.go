@@ -120,7 +120,7 @@ func (r *renewer) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 	worker, c, ok := r.workers.of(secret.Name)
 	switch {
 	case !ok: // not registered yet, or not used by any worker
-		return ctrl.Result{RequeueAfter: retry(due.token, now)}, nil
+		return ctrl.Result{RequeueAfter: minRetry}, nil
 	case now.Before(due.at):
 		r.workers.Report(worker, renewed(due))
 		return ctrl.Result{RequeueAfter: due.at.Sub(now)}, nil

@@ -212,7 +212,7 @@ func TestNotRegistered(t *testing.T) {
 	w := newWorld(t, aSecret(aToken("hub", "1", noon, time.Hour)))
 	w.known = false
 	w.step(50 * time.Minute)
-	if next := w.sync().RequeueAfter; next != 30*time.Second || len(w.asked) != 0 {
+	if next := w.sync().RequeueAfter; next != minRetry || len(w.asked) != 0 {
 		t.Errorf("after %s, asked %v", next, w.asked)
 	}
 }
