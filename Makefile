@@ -27,6 +27,7 @@ SEED ?= 1
 FAULTS ?= 100
 FLEET ?= 300
 CHECKS ?= 100
+FUZZTIME ?= 1m
 
 .DEFAULT_GOAL := help
 
@@ -56,6 +57,15 @@ test: test-unit test-rules test-alerts rig-build test-e2e ## All tests: pure one
 test-unit: ## Tests that need no cluster, with the race detector
 	@echo "==> Unit tests (with the race detector; the first run builds for some minutes)"
 	$(GO) test -race ./...
+
+.PHONY: test-fuzz
+test-fuzz: ## Fuzz what is read from workers and users: each target for FUZZTIME=1m (`make test-unit` runs the seeds)
+	@echo "==> Fuzz targets, $(FUZZTIME) each"
+	@$(GO) list -f '{{.Dir}}' ./... | while read -r dir; do \
+		sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\).*/\1/p' $$dir/*.go | while read -r target; do \
+			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$dir </dev/null; \
+		done; \
+	done
 
 .PHONY: rig-build
 rig-build: ## Build the control planes for the tests, once (about 8 minutes per Kubernetes version when nothing is cached)
