@@ -102,6 +102,15 @@ type WorkerClusterSpec struct {
 	// +kubebuilder:default=Nodes
 	Capacity CapacityMode `json:"capacity,omitempty"`
 
+	// namespaceSelector selects the namespaces of the hub whose Jobs this worker takes, by their
+	// labels; kubernetes.io/metadata.name is the name. Not set: all namespaces that are dispatched. A
+	// change applies to placements from then on: Jobs that are placed here stay.
+	//
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, e.operator in ['In', 'NotIn', 'Exists', 'DoesNotExist'])",message="namespaceSelector: operator must be In, NotIn, Exists or DoesNotExist"
+	// +kubebuilder:validation:XValidation:rule="!has(self.matchExpressions) || self.matchExpressions.all(e, (e.operator in ['In', 'NotIn']) == (has(e.values) && size(e.values) > 0))",message="namespaceSelector: operators In and NotIn need values, and Exists and DoesNotExist have none"
+	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
+
 	// createNamespaces lets the manager create, in this worker, the namespace of a Job that is
 	// placed here.
 	//
@@ -211,6 +220,8 @@ const (
 	ReasonCapacityUnknown = "CapacityUnknown"
 	// ReasonCordoned: spec.cordoned is set.
 	ReasonCordoned = "Cordoned"
+	// ReasonNamespaceSelectorInvalid: spec.namespaceSelector can't be read, so no namespace matches.
+	ReasonNamespaceSelectorInvalid = "NamespaceSelectorInvalid"
 	// ReasonNotReady: the worker isn't Ready.
 	ReasonNotReady = "NotReady"
 	// ReasonDraining: spec.drain is set.

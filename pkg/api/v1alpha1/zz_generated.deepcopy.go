@@ -77,6 +77,11 @@ func (in *WorkerClusterSpec) DeepCopyInto(out *WorkerClusterSpec) {
 		*out = new(v1.Duration)
 		**out = **in
 	}
+	if in.NamespaceSelector != nil {
+		in, out := &in.NamespaceSelector, &out.NamespaceSelector
+		*out = new(v1.LabelSelector)
+		(*in).DeepCopyInto(*out)
+	}
 	if in.CreateNamespaces != nil {
 		in, out := &in.CreateNamespaces, &out.CreateNamespaces
 		*out = new(bool)

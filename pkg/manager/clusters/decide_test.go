@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
@@ -190,6 +191,36 @@ func TestARestartIsNoLoss(t *testing.T) {
 	}
 }
 
+// takes has a worker take Jobs of some namespaces only.
+func takes(r metav1.LabelSelectorRequirement) func(*snapshot) {
+	return func(s *snapshot) {
+		s.worker.Spec.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{r}}
+	}
+}
+
+// A selector that can't be read selects no namespace, and one that's empty selects all.
+func TestNamespaces(t *testing.T) {
+	ours := labels.Set{"team": "a"}
+	for name, row := range map[string]struct {
+		selector *metav1.LabelSelector
+		matches  bool
+		invalid  bool
+	}{
+		"empty":   {&metav1.LabelSelector{}, true, false},
+		"ours":    {&metav1.LabelSelector{MatchLabels: ours}, true, false},
+		"others":  {&metav1.LabelSelector{MatchLabels: labels.Set{"team": "b"}}, false, false},
+		"invalid": {&metav1.LabelSelector{MatchLabels: labels.Set{"a b": "c"}}, false, true},
+	} {
+		selector, err := Settings{Spec: v1alpha1.WorkerClusterSpec{NamespaceSelector: row.selector}}.Namespaces()
+		if selector.Matches(ours) != row.matches || (err != nil) != row.invalid {
+			t.Errorf("%s: %v, error %v", name, selector, err)
+		}
+	}
+	if selector, err := (Settings{}).Namespaces(); selector != nil || err != nil {
+		t.Errorf("without a selector: %v, %v", selector, err)
+	}
+}
+
 func TestSchedulable(t *testing.T) {
 	for _, c := range []struct {
 		change func(*snapshot)
@@ -199,6 +230,8 @@ func TestSchedulable(t *testing.T) {
 		{func(*snapshot) {}, metav1.ConditionTrue, v1alpha1.ReasonSchedulable},
 		{func(s *snapshot) { s.worker.Capacity.Missing = "pods" }, metav1.ConditionTrue, v1alpha1.ReasonCapacityUnknown},
 		{func(s *snapshot) { s.worker.Spec.Cordoned = true }, metav1.ConditionFalse, v1alpha1.ReasonCordoned},
+		{takes(metav1.LabelSelectorRequirement{Key: "team", Operator: "In", Values: []string{"a"}}), metav1.ConditionTrue, v1alpha1.ReasonSchedulable},
+		{takes(metav1.LabelSelectorRequirement{Key: "a b", Operator: "Exists"}), metav1.ConditionFalse, v1alpha1.ReasonNamespaceSelectorInvalid},
 		{in(Disconnected, v1alpha1.ReasonUnreachable), metav1.ConditionFalse, v1alpha1.ReasonNotReady},
 		{deleted, metav1.ConditionFalse, v1alpha1.ReasonRemoving},
 	} {

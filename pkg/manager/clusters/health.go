@@ -147,6 +147,7 @@ var schedulableRules = []struct {
 	{v1alpha1.ReasonRemoving, func(v View) bool { return v.Removing }},
 	{v1alpha1.ReasonDraining, func(v View) bool { return v.Spec.Drain }},
 	{v1alpha1.ReasonCordoned, func(v View) bool { return v.Spec.Cordoned }},
+	{v1alpha1.ReasonNamespaceSelectorInvalid, hasInvalidNamespaces},
 	{v1alpha1.ReasonNotReady, func(v View) bool { return v.State != Ready }},
 	{v1alpha1.ReasonTooManyMirrors, func(v View) bool { return v.Full }},
 }

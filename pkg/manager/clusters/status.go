@@ -105,6 +105,9 @@ func schedulableCondition(s snapshot) *metav1.Condition {
 		c.Message = removalMessage(s)
 	case reason == v1alpha1.ReasonCordoned:
 		c.Message = "spec.cordoned is set"
+	case reason == v1alpha1.ReasonNamespaceSelectorInvalid:
+		_, err := w.Namespaces()
+		c.Message = err.Error() + "; correct it, or remove it to allow every namespace that is dispatched"
 	case reason == v1alpha1.ReasonDraining:
 		c.Message = fmt.Sprintf("spec.drain is set; unfinished Jobs left here: %d", s.unfinished)
 	case reason == v1alpha1.ReasonTooManyMirrors:

@@ -125,7 +125,7 @@ func reserve(w worker, job *batchv1.Job) {
 // it holds there counts as free.
 func fits(job *batchv1.Job, v workerView) bool {
 	c := candidate(v, keyOf(job))
-	c.Cordoned, c.Full = false, false // what is placed may stay
+	c.Cordoned, c.Full, c.Namespaces = false, false, nil // what is placed may stay
 	return c.Capacity == nil || placement.Place(placement.Request{Job: job}, []placement.Cluster{c}).Cluster != ""
 }
 
@@ -133,6 +133,7 @@ func fits(job *batchv1.Job, v workerView) bool {
 func candidate(v workerView, job types.NamespacedName) placement.Cluster {
 	view := v.View()
 	version, _ := placement.ParseVersion(view.Version) // unknown: nothing is refused for its age
+	takes, _ := view.Namespaces() // invalid: none, and the condition Schedulable says so
 	ready, why := view.State == clusters.Ready, view.Reason
 	switch {
 	case view.Removing:
@@ -143,6 +144,7 @@ func candidate(v workerView, job types.NamespacedName) placement.Cluster {
 	return placement.Cluster{
 		Name:          v.Name(),
 		Labels:        view.Labels,
+		Namespaces:    takes,
 		Ready:         ready,
 		NotReady:      why,
 		Cordoned:      view.Spec.Cordoned || view.Spec.Drain,

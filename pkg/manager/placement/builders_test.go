@@ -26,6 +26,12 @@ func (c *Cluster) Label(key, value string) *Cluster {
 	return c
 }
 
+// Takes Jobs of the namespaces that a selector matches.
+func (c *Cluster) Takes(namespaces labels.Selector) *Cluster {
+	c.cluster.Namespaces = namespaces
+	return c
+}
+
 // NotReady for a reason.
 func (c *Cluster) NotReady(reason string) *Cluster {
 	c.cluster.Ready, c.cluster.NotReady = false, reason

@@ -56,7 +56,21 @@ func TestFiltersByRequest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ours := labels.Set{"team": "a"}
 	checkFilters(t, []filterTest{
+		{name: "of a namespace that isn't dispatched", request: placement.Request{Namespace: ours, NamespaceClosed: true}, cluster: NewCluster("c"),
+			want: placement.NamespaceClosed, message: "not for Jobs of a namespace that isn't dispatched"},
+		{name: "for all namespaces", request: placement.Request{Namespace: ours}, cluster: NewCluster("c")},
+		{name: "for this namespace", request: placement.Request{Namespace: ours}, cluster: NewCluster("c").Takes(labels.SelectorFromSet(ours))},
+		{name: "for another namespace", request: placement.Request{Namespace: labels.Set{"team": "b"}}, cluster: NewCluster("c").Takes(labels.SelectorFromSet(ours)),
+			want: placement.NamespaceMismatch, message: "not for Jobs of this namespace",
+			detail: `spec.namespaceSelector "team=a" doesn't match the namespace's labels {team=b}`},
+		{name: "for no namespace", request: placement.Request{Namespace: ours}, cluster: NewCluster("c").Takes(labels.Nothing()),
+			want: placement.NamespaceMismatch, message: "not for Jobs of this namespace",
+			detail: `spec.namespaceSelector "" doesn't match the namespace's labels {team=a}`},
+		{name: "namespace goes before queue", request: placement.Request{Among: []string{}}, cluster: NewCluster("c").Takes(labels.SelectorFromSet(ours)),
+			want: placement.NamespaceMismatch, message: "not for Jobs of this namespace",
+			detail: `spec.namespaceSelector "team=a" doesn't match the namespace's labels {}`},
 		{name: "not among", request: placement.Request{Among: []string{"x", "c2"}}, cluster: NewCluster("c"),
 			want: placement.Unlisted, message: "not allowed for the Job's queue"},
 		{name: "among none", request: placement.Request{Among: []string{}}, cluster: NewCluster("c"),

@@ -30,6 +30,9 @@ var workerStates = []struct {
 	{toneWarn, when("Drained", func(w *v1alpha1.WorkerCluster) bool { return Drained(w) })},
 	{toneWarn, when("Draining", func(w *v1alpha1.WorkerCluster) bool { return w.Spec.Drain })},
 	{toneWarn, when("Cordoned", func(w *v1alpha1.WorkerCluster) bool { return w.Spec.Cordoned })},
+	{toneBad, when("Ready (NamespaceSelectorInvalid)", func(w *v1alpha1.WorkerCluster) bool {
+		return schedulableReason(w) == v1alpha1.ReasonNamespaceSelectorInvalid
+	})},
 	{toneWarn, when("Ready (CapacityUnknown)", func(w *v1alpha1.WorkerCluster) bool {
 		return schedulableReason(w) == v1alpha1.ReasonCapacityUnknown
 	})},
