@@ -133,8 +133,8 @@ func (r *Reconciler) patchMirror(ctx context.Context, t *turn, w worker, a dispa
 	case err != nil:
 		return result{}, err
 	default:
+		unmet = a.Patch.Unmet(answer) // before it's slimmed
 		r.wroteMirror(t.record, w, answer)
-		unmet = a.Patch.Unmet(answer)
 	}
 	t.record.updateMirror(w.Name(), func(m *mirrorMemory) {
 		if err == nil {
