@@ -15,7 +15,7 @@ import (
 
 func TestAgent(t *testing.T) {
 	rows := map[string]string{
-		"alice": `"alice"`,
+		"alice":                             `"alice"`,
 		"system:serviceaccount:team-a:ci":   `"system:serviceaccount:team-a:ci"`,
 		"Zoë":                               `"Zo\u00eb"`,
 		"":                                  `""`,

@@ -37,11 +37,13 @@
 //
 // # Responses of a worker
 //
-// Objects are decoded and encoded again, and bounded in size. Only the headers pass that a protocol
-// needs, in either direction, and none of informational responses. Redirects aren't followed, and a
-// Retry-After isn't obeyed. A worker's refusal of the manager is never
-// shown as a refusal of the user. When a log breaks off (the worker's connection, a shutdown), the
-// client's connection breaks, too: it must not look like the log's end.
+// Objects are decoded and encoded again. An answer is bounded in bytes and in the number of its
+// objects, which can be counted in JSON only: an empty object is two bytes, and a Pod in memory. A
+// worker's answers are decoded a few at a time, and no stream holds an object of them. Only the
+// headers pass that a protocol needs, in either direction, and none of informational responses.
+// Redirects aren't followed, and a Retry-After isn't obeyed. A worker's refusal of the manager is
+// never shown as a refusal of the user. When a log breaks off (the worker's connection, a
+// shutdown), the client's connection breaks, too: it must not look like the log's end.
 //
 // # Every replica serves
 //
@@ -56,10 +58,10 @@
 // The server is a mux with three filters, not k8s.io/apiserver's generic server, whose storage,
 // admission, OpenAPI builders and flow control these subresources don't need: the API takes 5 MB of
 // memory at rest. Authentication is k8s.io/apiserver's. The SubjectAccessReview isn't: the
-// library's authorizer compiles a CEL environment for match conditions, of which there are none, and
-// caches what is allowed. Here a withdrawn role has effect at once, for one request to the hub. Only
-// denials are cached, for some seconds, and the users share the reviews in flight: nobody can have
-// the manager flood the hub.
+// library's authorizer compiles a CEL environment for match conditions, of which there are none,
+// and caches what is allowed. Here a withdrawn role has effect at once, for one request to the hub.
+// Only denials are cached, for some seconds, and the users share the reviews in flight: nobody can
+// have the manager flood the hub.
 //
 // The server reads the hub Job, the WorkerCluster and the Secret from the API server for each
 // request: replicas that don't lead have no cache, and few users read logs.

@@ -3,6 +3,7 @@ package subresources
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -15,9 +16,13 @@ import (
 
 // Bounds of what is read for a response, and of the response.
 const (
-	eventsPerChunk = 500
-	maxEventChunks = 40
+	eventsPerChunk = 200
+	maxEventChunks = 100
 	maxEvents      = 2000
+	// maxEventBytes bounds one event: its texts are short, by the rules of API servers.
+	maxEventBytes = 8 << 10
+	// maxUIDBytes bounds a Pod's UID, which API servers make of 36.
+	maxUIDBytes = 64
 )
 
 // events responds with the newest events of the mirror and its Pods, oldest first.
@@ -56,7 +61,9 @@ func (at *location) podUIDs(ctx context.Context) (map[types.UID]bool, error) {
 	uids := map[types.UID]bool{}
 	err := at.eachChunk(ctx, podChoice{}, func(chunk *corev1.PodList) error {
 		for i := range chunk.Items {
-			uids[chunk.Items[i].UID] = true
+			if uid := chunk.Items[i].UID; len(uid) <= maxUIDBytes {
+				uids[uid] = true
+			}
 		}
 		return nil
 	})
@@ -69,12 +76,16 @@ func (at *location) listEvents(ctx context.Context, narrow fields.Set, ours func
 	options := metav1.ListOptions{FieldSelector: narrow.AsSelector().String(), Limit: eventsPerChunk}
 	for range maxEventChunks {
 		chunk, err := at.eventChunk(ctx, options)
+		if errors.Is(err, errTooLarge) && options.Limit > 1 {
+			options.Limit = max(options.Limit/chunkShrinks, 1)
+			continue
+		}
 		if err != nil {
 			return nil, fromWorker(at.worker, "listing events", err)
 		}
 		for i := range chunk.Items {
-			if ours(&chunk.Items[i]) {
-				chunk.Items[i].ManagedFields = nil
+			chunk.Items[i].ManagedFields = nil
+			if ours(&chunk.Items[i]) && chunk.Items[i].Size() <= maxEventBytes {
 				found = append(found, chunk.Items[i])
 			}
 		}
@@ -92,7 +103,15 @@ func (at *location) listEvents(ctx context.Context, narrow fields.Set, ours func
 func (at *location) eventChunk(ctx context.Context, options metav1.ListOptions) (*corev1.EventList, error) {
 	ctx, cancel := context.WithTimeout(ctx, at.timeout)
 	defer cancel()
-	return at.core.Events(at.job.Namespace).List(ctx, options)
+	var chunk *corev1.EventList
+	err := at.read(ctx, func(ctx context.Context) (err error) {
+		chunk, err = at.core.Events(at.job.Namespace).List(ctx, options)
+		return err
+	})
+	if err == nil && len(chunk.Items) > int(options.Limit) {
+		return nil, errTooLarge
+	}
+	return chunk, err
 }
 
 // newest sorts events by time, and keeps the last maxEvents.

@@ -43,7 +43,7 @@ func (h *handler) exec(w *responseWriter, r *http.Request, req *request) error {
 	w.Header().Set(PodHeader, pod.Name)
 	h.logCommand(req, at.worker, pod.Name, container)
 	target := at.url(options, "api/v1/namespaces", pod.Namespace, "pods", pod.Name, "exec")
-	return h.connect(w, r, at, target)
+	return h.connect(w, r, at.link, target)
 }
 
 // logCommand logs who runs a command where. Arguments may be secret: they are logged only if that's
@@ -106,8 +106,9 @@ func pick(from http.Header, names []string) http.Header {
 	return picked
 }
 
-// connect proxies the connection to the worker's API server until it ends.
-func (h *handler) connect(w *responseWriter, r *http.Request, at *location, target *url.URL) error {
+// connect proxies the connection to the worker's API server until it ends. While it does, it holds no
+// object of the worker.
+func (h *handler) connect(w *responseWriter, r *http.Request, at *link, target *url.URL) error {
 	stall := newStallTimer(r.Context(), h.options.RequestTimeout)
 	defer stall.end()
 	var refused error

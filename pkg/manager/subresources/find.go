@@ -49,7 +49,11 @@ func (f *finder) find(ctx context.Context, key types.NamespacedName) (*location,
 	if err != nil {
 		return nil, err
 	}
-	found, err := l.batch.Jobs(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	var found *batchv1.Job
+	err = l.read(ctx, func(ctx context.Context) (err error) {
+		found, err = l.batch.Jobs(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+		return err
+	})
 	if apierrors.IsNotFound(err) {
 		return nil, noMirror(job, worker)
 	}

@@ -23,7 +23,7 @@ const (
 )
 
 func TestAnswersOfAWorkerAreBounded(t *testing.T) {
-	w := newWorld(t, func(o *Options) { o.RequestTimeout = time.Minute }) // 32 MiB take a while with -race
+	w := newWorld(t, func(o *Options) { o.RequestTimeout = time.Minute }) // 4 MiB take a while with -race
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
 	defer elsewhere.Close()
 	w.worker.on(logPath, http.RedirectHandler(elsewhere.URL, http.StatusFound).ServeHTTP)
@@ -53,7 +53,7 @@ func TestAnswersOfAWorkerAreBounded(t *testing.T) {
 		}
 		t.Error("a list of 1 GB was read to its end")
 	})
-	w.refused("pods", http.StatusBadGateway, "larger than 32 MiB")
+	w.refused("pods", http.StatusBadGateway, "larger than 4 MiB")
 }
 
 // A refusal of the manager isn't one of the user, and what a worker says can't command a terminal.

@@ -1,6 +1,7 @@
 package subresources
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -13,13 +14,14 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 )
 
-// Bounds of what a worker may answer, and of the connections to it.
+// Bounds of the connections to a worker.
 const (
-	maxAnswerBytes     = 32 << 20
-	maxErrorBytes      = 64 << 10
 	maxResponseHeaders = 64 << 10
 	maxIdleConns       = 4
 	maxConns           = 2000
+	// maxReads is how many answers are decoded at a time: what a worker takes of the memory by them
+	// is bounded, and it can only keep its own users waiting.
+	maxReads = 4
 )
 
 // link is a light connection to one worker.
@@ -31,6 +33,8 @@ type link struct {
 	// send is for requests that the clients don't know; see url.
 	send http.RoundTripper
 	idle func() // closes the connections that nobody uses
+
+	reads chan struct{} // has one for each answer that is decoded; see read
 }
 
 // newLink makes a link from a registration's kubeconfig, by the rules for those. It sends nothing.
@@ -50,11 +54,11 @@ func newLink(worker string, kubeconfig []byte, options Options) (*link, error) {
 		QPS:            -1, // the limits per user are enough
 		WarningHandler: rest.NoWarnings{},
 		ContentConfig: rest.ContentConfig{
-			ContentType:        runtime.ContentTypeProtobuf,
-			AcceptContentTypes: runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON,
+			ContentType:        runtime.ContentTypeJSON, // see maxAnswerValues
+			AcceptContentTypes: runtime.ContentTypeJSON,
 		},
 	}
-	l := &link{worker: worker, send: bounded{transport}, idle: transport.CloseIdleConnections}
+	l := &link{worker: worker, send: bounded{transport}, idle: transport.CloseIdleConnections, reads: make(chan struct{}, maxReads)}
 	web := &http.Client{Transport: l.send, CheckRedirect: noRedirect}
 	if l.core, err = coreclient.NewForConfigAndClient(config, web); err != nil {
 		return nil, err
@@ -68,36 +72,22 @@ func newLink(worker string, kubeconfig []byte, options Options) (*link, error) {
 // noRedirect takes a redirect for the answer: a worker may not send the manager elsewhere.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
+// read makes a request whose answer is decoded, when it's its turn.
+func (l *link) read(ctx context.Context, request func(context.Context) error) error {
+	select {
+	case l.reads <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-l.reads }()
+	return request(ctx)
+}
+
 // url is the address of something below the worker's API root. The transport adds the host.
 func (l *link) url(query url.Values, path ...string) *url.URL {
 	u := (&url.URL{Path: "/"}).JoinPath(path...)
 	u.RawQuery = query.Encode()
 	return u
-}
-
-// bounded names the user in requests, and limits what is read of answers. Logs have no limit: they
-// pass through.
-type bounded struct{ http.RoundTripper }
-
-func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
-	if agent := agentOf(req.Context()); agent != "" {
-		req = req.Clone(req.Context())
-		req.Header.Set("User-Agent", agent)
-	}
-	resp, err := b.RoundTripper.RoundTrip(req)
-	if err != nil {
-		return nil, err
-	}
-	resp.Header.Del("Retry-After") // the clients would obey, however long it is
-	switch {
-	case resp.StatusCode == http.StatusSwitchingProtocols:
-	case resp.StatusCode >= http.StatusMultipleChoices:
-		resp.Body = http.MaxBytesReader(nil, resp.Body, maxErrorBytes)
-	case isLog(req.URL.Path):
-	default:
-		resp.Body = http.MaxBytesReader(nil, resp.Body, maxAnswerBytes)
-	}
-	return resp, nil
 }
 
 // isLog reports whether a path ends in namespaces/NAMESPACE/pods/NAME/log. The names may be anything:

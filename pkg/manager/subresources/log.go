@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // log streams the log of one container.
@@ -37,11 +38,11 @@ func (h *handler) log(w *responseWriter, r *http.Request, req *request) error {
 	}
 	w.Header().Set(WorkerHeader, at.worker)
 	w.Header().Set(PodHeader, pod.Name)
-	return h.stream(w, r, at, pod, options)
+	return h.stream(w, r, at.link, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, options)
 }
 
-// stream copies a log from the worker to the client.
-func (h *handler) stream(w *responseWriter, r *http.Request, at *location, pod *corev1.Pod, options *corev1.PodLogOptions) error {
+// stream copies a log from the worker to the client. While it does, it holds no object of the worker.
+func (h *handler) stream(w *responseWriter, r *http.Request, at *link, pod types.NamespacedName, options *corev1.PodLogOptions) error {
 	stall := newStallTimer(r.Context(), h.options.StallTimeout)
 	defer stall.end()
 	if options.Follow {

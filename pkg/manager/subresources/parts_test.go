@@ -82,7 +82,7 @@ func TestFromWorker(t *testing.T) {
 		code int32
 	}{
 		"in time":   {context.DeadlineExceeded, http.StatusGatewayTimeout},
-		"too large": {&http.MaxBytesError{Limit: 1}, http.StatusBadGateway},
+		"too large": {errTooLarge, http.StatusBadGateway},
 		"network":   {errors.New("connection refused"), http.StatusServiceUnavailable},
 		"conflict":  {notYet("x"), http.StatusConflict},
 	}

@@ -3,6 +3,7 @@ package subresources
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -72,10 +73,12 @@ func (l *podList) end() error {
 
 // Pods are copied chunk by chunk: the manager doesn't hold all Pods of a large Job in memory.
 const (
-	podsPerChunk = 250
+	podsPerChunk = 50
 	// maxChunks bounds what a worker may return: 100,000 Pods, the most completions of an Indexed
 	// Job.
-	maxChunks = 400
+	maxChunks = 2000
+	// chunkShrinks is by what the size of a chunk is divided if it's too large.
+	chunkShrinks = 8
 )
 
 // eachChunk calls do with the mirror's Pods, chunk by chunk; there is at least one, which may be
@@ -88,6 +91,10 @@ func (at *location) eachChunk(ctx context.Context, w podChoice, do func(*corev1.
 	options := metav1.ListOptions{LabelSelector: selector, Limit: podsPerChunk}
 	for range maxChunks {
 		chunk, err := at.podChunk(ctx, options)
+		if errors.Is(err, errTooLarge) && options.Limit > 1 { // large Pods: fewer at a time
+			options.Limit = max(options.Limit/chunkShrinks, 1)
+			continue
+		}
 		if err != nil {
 			return fromWorker(at.worker, "listing Pods", err)
 		}
@@ -106,7 +113,15 @@ func (at *location) eachChunk(ctx context.Context, w podChoice, do func(*corev1.
 func (at *location) podChunk(ctx context.Context, options metav1.ListOptions) (*corev1.PodList, error) {
 	ctx, cancel := context.WithTimeout(ctx, at.timeout)
 	defer cancel()
-	return at.core.Pods(at.job.Namespace).List(ctx, options)
+	var chunk *corev1.PodList
+	err := at.read(ctx, func(ctx context.Context) (err error) {
+		chunk, err = at.core.Pods(at.job.Namespace).List(ctx, options)
+		return err
+	})
+	if err == nil && len(chunk.Items) > int(options.Limit) {
+		return nil, errTooLarge
+	}
+	return chunk, err
 }
 
 // keepOwn drops Pods that the mirror doesn't control: anybody can set labels.
@@ -147,7 +162,11 @@ func (at *location) pod(ctx context.Context, w podChoice, r rank) (*corev1.Pod, 
 func (at *location) named(ctx context.Context, name string) (*corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, at.timeout)
 	defer cancel()
-	pod, err := at.core.Pods(at.job.Namespace).Get(ctx, name, metav1.GetOptions{})
+	var pod *corev1.Pod
+	err := at.read(ctx, func(ctx context.Context) (err error) {
+		pod, err = at.core.Pods(at.job.Namespace).Get(ctx, name, metav1.GetOptions{})
+		return err
+	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, fromWorker(at.worker, fmt.Sprintf("reading Pod %q", name), err)
 	}

@@ -55,9 +55,9 @@ func fromWorker(worker, request string, err error) error {
 			"worker %q doesn't answer in time (%s): see the state of WorkerCluster %q", worker, request, worker)
 	case errors.Is(err, context.Canceled):
 		return err
-	case tooLarge(err):
+	case errors.Is(err, errTooLarge):
 		return statusError(http.StatusBadGateway, metav1.StatusReasonInternalError,
-			"the answer of worker %q (%s) is larger than %d MiB", worker, request, maxAnswerBytes>>20)
+			"the answer of worker %q (%s) is larger than %d MiB, or has more than %d objects", worker, request, maxAnswerBytes>>20, maxAnswerValues)
 	default:
 		return unavailable("worker %q can't be reached (%s): %s", worker, request, clean(err.Error()))
 	}
@@ -88,11 +88,6 @@ var passed = map[int32]metav1.StatusReason{
 func isTimeout(err error) bool {
 	var timeout net.Error
 	return errors.As(err, &timeout) && timeout.Timeout()
-}
-
-func tooLarge(err error) bool {
-	var bytes *http.MaxBytesError
-	return errors.As(err, &bytes)
 }
 
 // statusOf turns any error into a status for the client.

@@ -1,0 +1,88 @@
+package subresources
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Bounds of what a worker may answer. An object has at most 1.5 MiB in etcd, and hardly more than
+// twice that as JSON.
+const (
+	maxAnswerBytes = 4 << 20
+	maxErrorBytes  = 64 << 10
+	// maxAnswerValues bounds the objects and arrays of an answer: "{}" is two bytes, but a Pod or
+	// container in memory, which is hundreds of times as much. A Pod has 200 or so.
+	maxAnswerValues = 10_000
+)
+
+// errTooLarge is returned for an answer that is over a bound. The rest isn't read.
+var errTooLarge = errors.New("the answer is too large")
+
+// bounded names the user in requests, and limits what is read of answers. Logs have no limit: they
+// pass through.
+type bounded struct{ http.RoundTripper }
+
+func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
+	if agent := agentOf(req.Context()); agent != "" {
+		req = req.Clone(req.Context())
+		req.Header.Set("User-Agent", agent)
+	}
+	resp, err := b.RoundTripper.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	resp.Header.Del("Retry-After") // the clients would obey, however long it is
+	switch {
+	case resp.StatusCode == http.StatusSwitchingProtocols:
+	case resp.StatusCode >= http.StatusMultipleChoices:
+		resp.Body = &boundedBody{ReadCloser: resp.Body, bytes: maxErrorBytes, values: maxAnswerValues}
+	case isLog(req.URL.Path):
+	default:
+		return boundObject(resp)
+	}
+	return resp, nil
+}
+
+// boundObject bounds an answer that is decoded. Values can be counted in JSON alone.
+func boundObject(resp *http.Response) (*http.Response, error) {
+	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // unreadable: not JSON
+	if mediaType != runtime.ContentTypeJSON {
+		_ = resp.Body.Close() // nothing of it is used
+		return nil, fmt.Errorf("it answers in %q, which wasn't asked for", shorten(mediaType))
+	}
+	resp.Body = &boundedBody{ReadCloser: resp.Body, bytes: maxAnswerBytes, values: maxAnswerValues}
+	return resp, nil
+}
+
+// boundedBody is the body of an answer up to its bounds.
+type boundedBody struct {
+	io.ReadCloser
+	bytes, values    int // that may follow
+	inString, escape bool
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.bytes -= n
+	for _, c := range p[:n] {
+		switch {
+		case b.escape:
+			b.escape = false
+		case b.inString:
+			b.escape, b.inString = c == '\\', c != '"'
+		case c == '"':
+			b.inString = true
+		case c == '{' || c == '[':
+			b.values--
+		}
+	}
+	if b.bytes < 0 || b.values < 0 {
+		return 0, errTooLarge
+	}
+	return n, err
+}

@@ -1,0 +1,93 @@
+package subresources
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A worker's answer of few bytes can't become many times as much memory: a Pod or a container takes
+// two bytes there, and more than a thousand here.
+func TestManySmallObjectsAreRefused(t *testing.T) {
+	const most = 64 << 20
+	empty := strings.TrimSuffix(strings.Repeat("{},", 1<<20), ",")
+	for name, answer := range map[string]string{
+		"Pods":       `{"kind":"PodList","apiVersion":"v1","items":[` + empty + `]}`,
+		"containers": `{"kind":"PodList","apiVersion":"v1","items":[{"spec":{"containers":[` + empty + `]}}]}`,
+	} {
+		w := newWorld(t)
+		w.worker.on(podsPath, func(out http.ResponseWriter, _ *http.Request) {
+			out.Header().Set("Content-Type", "application/json")
+			fmt.Fprint(out, answer)
+		})
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		w.refused("pods", http.StatusBadGateway, "or has more than 10000 objects")
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > most {
+			t.Errorf("%s: %d MiB were allocated for an answer of 3 MiB", name, took>>20)
+		}
+	}
+}
+
+// Objects are counted, not what texts hold.
+func TestTextsCountAsBytes(t *testing.T) {
+	w := newWorld(t)
+	odd := pod("job-a", func(p *corev1.Pod) {
+		p.Annotations = map[string]string{"text": strings.Repeat(`{"[\`, maxAnswerValues)}
+	})
+	w.worker.object(podsPath, corev1.PodList{Items: []corev1.Pod{*odd}})
+	if got, err := w.get("pods"); err != nil || got.code != http.StatusOK {
+		t.Errorf("%d %.300s, %v", got.code, got.content, err)
+	}
+}
+
+// A worker that sends another format than JSON, in which nothing is counted, isn't read.
+func TestOnlyJSONIsRead(t *testing.T) {
+	w := newWorld(t)
+	w.worker.on(podsPath, func(out http.ResponseWriter, _ *http.Request) {
+		out.Header().Set("Content-Type", "application/vnd.kubernetes.protobuf")
+		fmt.Fprint(out, "k8s\x00")
+	})
+	w.refused("pods", http.StatusServiceUnavailable, `it answers in "application/vnd.kubernetes.protobuf"`)
+}
+
+// Pods that are too large for one chunk are read in smaller ones; a worker that sends more than it's
+// asked for is refused.
+func TestLargePodsAreReadInSmallChunks(t *testing.T) {
+	w := newWorld(t)
+	const pods = 60
+	heeds := true
+	w.worker.on(podsPath, func(out http.ResponseWriter, r *http.Request) {
+		limit, _ := strconv.Atoi(r.URL.Query().Get("limit"))
+		if !heeds {
+			limit = pods
+		}
+		first, _ := strconv.Atoi(r.URL.Query().Get("continue"))
+		last := min(first+limit, pods)
+		list := corev1.PodList{ListMeta: metav1.ListMeta{ResourceVersion: "5"}}
+		for i := first; i < last; i++ {
+			list.Items = append(list.Items, *pod(fmt.Sprint("job-", i), func(p *corev1.Pod) {
+				p.Annotations = map[string]string{"large": strings.Repeat("x", 200<<10)}
+			}))
+		}
+		if last < pods {
+			list.Continue = strconv.Itoa(last)
+		}
+		writeJSON(out, http.StatusOK, list)
+	})
+	got, err := w.get("pods")
+	var list corev1.PodList
+	if err != nil || json.Unmarshal([]byte(got.content), &list) != nil || len(list.Items) != pods {
+		t.Errorf("%d, %d Pods, %v", got.code, len(list.Items), err)
+	}
+	heeds = false
+	w.refused("pods", http.StatusBadGateway, "larger than 4 MiB")
+}
