@@ -84,6 +84,15 @@ func (s *service) install() {
 		fmt.Sprintf(`-p=[{"op":"replace","path":"/webhooks/0/clientConfig/service/port","value":%d}]`, s.front.port))
 }
 
+// removeConfiguration leaves a hub without the webhook.
+func (s *service) removeConfiguration() {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // the test's own has ended
+	defer cancel()
+	if _, err := s.Hub.Kubectl(ctx, "", "delete", "mutatingwebhookconfiguration", configuration); err != nil {
+		s.t.Error(err)
+	}
+}
+
 // uninstall leaves the hub as it was, so that no Job of another test is refused.
 func (s *service) uninstall() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // the test's own has ended

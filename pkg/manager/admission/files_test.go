@@ -23,8 +23,8 @@ func readFile(t *testing.T, path ...string) string {
 // copies.
 func TestKustomizeHasWhatTheChartHas(t *testing.T) {
 	for file, folder := range map[string]string{
-		"jobs-policy.yaml": "checks", "managed-by-policy.yaml": "checks",
-		"dispatch-policy.yaml": "policy", "dispatch-webhook.yaml": "webhook",
+		"jobs-policy.yaml": "checks", "managed-by-policy.yaml": "checks", "manager-policy.yaml": "checks",
+		"dispatch-policy.yaml": "policy", "dispatch-webhook.yaml": "webhook", "manager-webhook-policy.yaml": "webhook",
 	} {
 		if readFile(t, "charts", "jobferry", "files", "admission", file) != readFile(t, "config", "admission", folder, file) {
 			t.Errorf("config/admission/%s/%s differs from charts/jobferry/files/admission: copy it from there", folder, file)

@@ -11,6 +11,7 @@ Jobs of namespace jobferry-system are never dispatched, wherever the manager is:
 {{- $users = append $users (printf "'%s'" .) }}
 {{- end }}
 {{- $text := .root.Files.Get (printf "files/admission/%s.yaml" .file) | replace "'system:serviceaccount:jobferry-system:jobferry-manager'" (join ", " $users) }}
+{{- $text = replace "\"system:serviceaccount:jobferry-system:jobferry-manager\"" (printf "%q" $manager) $text }}
 {{- $text = replace "['jobferry-system']" (printf "['%s']" (list "jobferry-system" $root.Release.Namespace | uniq | join "', '")) $text }}
 {{- range regexSplit "(?m)^---$" $text -1 }}
 {{- $object := fromYaml . }}
