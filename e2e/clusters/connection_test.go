@@ -28,6 +28,7 @@ func (h *hub) mirrored(in *rig.Cluster, worker, namespace, name string) types.Na
 	heard := h.placed.next(key)
 	job := rigtest.Job(namespace, name)
 	job.Labels = map[string]string{v1alpha1.LabelOrigin: string(h.options.Origin)}
+	job.Annotations = map[string]string{v1alpha1.AnnotationHubUID: "any"} // without it, it's no mirror
 	h.Create(in, job)
 	h.untilClosed(heard)
 	w := h.worker(worker)
@@ -173,6 +174,7 @@ func TestABlackHole(t *testing.T) {
 	heard := h.placed.next(key)
 	job := rigtest.Job(namespace, "unseen")
 	job.Labels = map[string]string{v1alpha1.LabelOrigin: string(h.options.Origin)}
+	job.Annotations = map[string]string{v1alpha1.AnnotationHubUID: "any"} // without it, it's no mirror
 	h.Create(cluster, job)
 	cluster.Proxy().Heal()
 	h.until("w1", ready(v1alpha1.ReasonConnected))
