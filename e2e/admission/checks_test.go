@@ -48,6 +48,7 @@ func refusals(t *testing.T, h hub) {
 			t.Errorf("error %v", err)
 		}
 	})
+	t.Run("namespaces", h.namespaces)
 	t.Run("edits", h.edits)
 	t.Run("kubectl apply", h.applied)
 	t.Run("a CronJob's template", h.template)

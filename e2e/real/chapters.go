@@ -35,7 +35,6 @@ func (s *story) register(ctx context.Context) error {
 	}
 	return s.step(ctx, "kubectl jobferry register edge, and helm install of the embedded controller there", s.all(
 		"kubectl jobferry register edge --worker-context edge --all-namespaces --labels name=edge --job-controller Embedded",
-		"kubectl --context edge label namespace jobferry-system pod-security.kubernetes.io/enforce=restricted",
 		"helm --kube-context edge install jobferry-worker charts/jobferry-worker --namespace jobferry-system --wait --timeout 2m "+imageValues,
 	))
 }

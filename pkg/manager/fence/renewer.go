@@ -19,6 +19,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/fence"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/namespaces"
 )
 
 // worker is what a renewer needs of a *clusters.Worker.
@@ -120,9 +121,9 @@ func (r *renewer) create(ctx context.Context, l *coordinationv1.Lease) error {
 	if !apierrors.IsNotFound(err) {
 		return err
 	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		Name: v1alpha1.SystemNamespace, Labels: map[string]string{"app.kubernetes.io/managed-by": "jobferry"},
-	}}
+	labels := namespaces.Restricted.Labels(nil)
+	labels["app.kubernetes.io/managed-by"] = "jobferry"
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SystemNamespace, Labels: labels}}
 	if err := r.worker.Client().Create(ctx, namespace); client.IgnoreAlreadyExists(err) != nil {
 		return fmt.Errorf("create namespace %s: %w", namespace.Name, err)
 	}

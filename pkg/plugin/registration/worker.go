@@ -10,15 +10,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/namespaces"
 	"github.com/jobferry/jobferry/pkg/workeraccess"
 )
+
+// systemNamespace is Jobferry's own in the worker. Other hubs and jobferry-worker have objects in it,
+// too: its labels name no hub. No Pod in it gets hold of a node.
+func systemNamespace() *corev1.Namespace {
+	labels := namespaces.Restricted.Labels(nil)
+	labels[labelPartOf] = partOf
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SystemNamespace, Labels: labels}}
+}
 
 // Worker returns the objects in the worker, in the order in which they are created.
 func (r Request) Worker() []client.Object {
 	rules := workeraccess.For(r.access())
-	// Other hubs and jobferry-worker have objects in the namespace, too: its labels name no hub.
 	objects := []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v1alpha1.SystemNamespace, Labels: map[string]string{labelPartOf: partOf}}},
+		systemNamespace(),
 		&corev1.ServiceAccount{ObjectMeta: r.meta(r.AccountName(), v1alpha1.SystemNamespace)},
 	}
 	if r.AllNamespaces {
