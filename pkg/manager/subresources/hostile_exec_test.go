@@ -3,6 +3,7 @@ package subresources
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -129,7 +130,10 @@ func TestAnotherProtocolIsRefused(t *testing.T) {
 		closed := w.hijack("HTTP/1.1 101 Switching Protocols\r\n" + answer + "\r\n\r\n")
 		w.notUpgraded(http.StatusServiceUnavailable, text)
 		select {
-		case <-closed:
+		case err := <-closed:
+			if err != nil && !errors.Is(err, net.ErrClosed) && !strings.Contains(err.Error(), "reset by peer") {
+				t.Errorf("%q: %v", answer, err)
+			}
 		case <-time.After(20 * time.Second):
 			t.Errorf("%q: the worker's connection stays open", answer)
 		}
