@@ -15,7 +15,7 @@ import (
 func TestSystemNamespaceOfAWorkerIsRestricted(t *testing.T) {
 	r := registrantFor(t)
 	r.RunManager()
-	r.register("w2")
+	r.register("w2", "--namespaces", r.NS)
 	job := rigtest.Job(v1alpha1.SystemNamespace, "breakout")
 	ownsTheNode(job)
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "breakout"}, Spec: job.Spec.Template.Spec}
