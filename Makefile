@@ -107,6 +107,10 @@ chaos: ## Jobs of all kinds while processes, links and clocks fail, judged from 
 	@$(GO) build -C e2e -o ../bin/chaos ./cmd/chaos
 	@exec bin/chaos -seed $(SEED) -jobs $(if $(filter file,$(origin JOBS)),1000,$(JOBS)) -faults $(FAULTS) $(CHAOS)
 
+.PHONY: hostile
+hostile: ## 200 Jobs beside a worker that is hostile in all ways at once, then ten minutes of the manager's memory; `make test` has a short form
+	$(GO) -C e2e test -count 1 -timeout 40m -v -run TestAllAtOnce ./hostile -args -jobs 100 -flat 10m
+
 .PHONY: e2e-real
 e2e-real: ## Helm, images and Jobs on real nodes (kubelet, containerd); needs root, and says loudly where it can't run
 	@$(GO) build -C e2e -o ../bin/e2e-real ./cmd/e2e-real

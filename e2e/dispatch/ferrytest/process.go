@@ -3,6 +3,8 @@ package ferrytest
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"os"
 	"os/exec"
 	"testing"
 
@@ -52,6 +54,20 @@ func (f *Ferry) StartManager(args ...string) *Process {
 		}
 	})
 	return p
+}
+
+// Resident returns the memory that the process takes, in bytes.
+func (p *Process) Resident() int64 {
+	p.t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var kilobytes int64
+	if _, err := fmt.Sscanf(string(status[max(bytes.Index(status, []byte("VmRSS:")), 0):]), "VmRSS: %d kB", &kilobytes); err != nil {
+		p.t.Fatal(err)
+	}
+	return kilobytes << 10
 }
 
 // Kill ends the process by SIGKILL, and returns when it is gone. It may be called again.
