@@ -62,10 +62,14 @@ func planMirrored(s *Snapshot, w *Worker) Plan {
 }
 
 // unfence confirms to the worker's Job controller that a Job that it has fenced may continue: it is
-// still placed there.
-func unfence(_ *Snapshot, w *Worker) Plan {
+// still placed there. The hub may reach the worker, and not be able to renew its Lease: then the
+// controller fences the Job again each time.
+func unfence(s *Snapshot, w *Worker) Plan {
 	if !v1alpha1.IsFenced(w.Mirror) || mirror.Finished(w.Mirror) {
 		return Plan{}
+	}
+	if wait := w.Patches.backoff(freePatches, s.Now); wait > 0 {
+		return Plan{After: wait}
 	}
 	return Plan{
 		Actions: []Action{UnfenceMirror{At{w.Name, w.Mirror}}},

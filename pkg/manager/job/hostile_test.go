@@ -180,6 +180,25 @@ func TestKeptName(t *testing.T) {
 	}
 }
 
+// A worker's Job controller fences a Job again as soon as the hub has confirmed it.
+func TestFencedAgainAndAgain(t *testing.T) {
+	w := newWorld(t)
+	runs(w)
+	confirmed := 0
+	w.answers = func(sent write) {
+		if sent.server == "a" && sent.verb == "patch" {
+			confirmed++
+		}
+	}
+	for range 600 { // ten minutes
+		w.worker("a").api.change(jobKey, annotated(v1alpha1.AnnotationFenced, "2026-03-01T12:00:01Z"))
+		w.step(time.Second)
+	}
+	if confirmed < 10 || confirmed > 25 {
+		t.Errorf("confirmed %d times in ten minutes", confirmed)
+	}
+}
+
 // A worker asks for Secrets by what it writes into its mirror: its WorkerCluster allows none.
 func TestTheHubAloneSaysWhatIsCarried(t *testing.T) {
 	w := newWorld(t)

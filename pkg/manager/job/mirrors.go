@@ -161,7 +161,12 @@ func (r *Reconciler) unfenceMirror(ctx context.Context, t *turn, w worker, a dis
 	if err != nil || job == nil || job.Annotations[v1alpha1.AnnotationCluster] != w.Name() {
 		return void, err // likewise
 	}
-	return r.patchAndRemember(ctx, t, w, a.Mirror, mirror.ConfirmPatch(a.Mirror))
+	done, err := r.patchAndRemember(ctx, t, w, a.Mirror, mirror.ConfirmPatch(a.Mirror))
+	if err == nil {
+		now := r.clock.Now()
+		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.patches = m.patches.next(t.Job, now) })
+	}
+	return done, err
 }
 
 func (r *Reconciler) patchAndRemember(ctx context.Context, t *turn, w worker, m *batchv1.Job, patch []byte) (result, error) {
