@@ -23,7 +23,11 @@ func onBehalf(ctx context.Context, req *request) context.Context {
 // agent is such as: jobferry-manager/v1.2.3 (user "alice"; job team-a/pi). Users may have any name:
 // it's quoted, and all but printable ASCII escaped, as in Go.
 func agent(req *request) string {
-	return fmt.Sprintf("jobferry-manager/%s (user %s; job %s)", version.Get(), strconv.QuoteToASCII(cut(req.user.GetName(), maxAgentUser)), req.key)
+	name := req.user.GetName()
+	if len(name) > maxAgentUser {
+		name = name[:maxAgentUser] + "…"
+	}
+	return fmt.Sprintf("jobferry-manager/%s (user %s; job %s)", version.Get(), strconv.QuoteToASCII(name), req.key)
 }
 
 // agentOf returns the User-Agent of a context; empty: that of the manager.

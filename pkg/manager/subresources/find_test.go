@@ -82,7 +82,7 @@ func TestWorkersThatCantBeAsked(t *testing.T) {
 		edit func(*world)
 		text string
 	}{
-		"lost":         {func(w *world) { w.hub.put(workerCluster(metav1.ConditionFalse, "no answer\x1b[2J in time")) }, "out of touch since 0001-01-01T00:00:00Z: Unreachable: no answer[2J in time"},
+		"lost":         {func(w *world) { w.hub.put(workerCluster(metav1.ConditionFalse, "no answer\x1b[2J in time")) }, "out of touch since 0001-01-01T00:00:00Z: Unreachable: no answer [2J in time"},
 		"gone":         {func(w *world) { w.hub.remove(workerCluster("", "")) }, "isn't registered any more"},
 		"no Secret":    {func(w *world) { w.hub.remove(w.worker.secret("")) }, "has no kubeconfig any more"},
 		"a bad Secret": {func(w *world) { s := w.worker.secret("2"); s.Data = nil; w.hub.put(s) }, "kubeconfig of worker \"w\" can't be used"},

@@ -8,11 +8,11 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
-	"unicode"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobferry/jobferry/pkg/text"
 )
 
 // failure makes a status: apimachinery's constructors would put a resource's name into the message.
@@ -126,33 +126,11 @@ func setHeaders(w http.ResponseWriter, contentType string) {
 	w.Header().Set("Cache-Control", "no-cache, private")
 }
 
-// longestMessage bounds text from elsewhere, in bytes.
-const longestMessage = 1024
-
 // clean makes text from elsewhere harmless for a terminal, and short.
-func clean(text string) string {
-	text = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return ' '
-		case unicode.IsPrint(r):
-			return r
-		default:
-			return -1
-		}
-	}, text)
-	return cut(text, longestMessage)
-}
+func clean(s string) string { return text.Clean(s, text.MaxMessage) }
 
 // shorten is clean for a single word.
-func shorten(text string) string {
+func shorten(s string) string {
 	const longestWord = 128
-	return cut(clean(text), longestWord)
-}
-
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+	return text.Clean(s, longestWord)
 }
