@@ -1,0 +1,69 @@
+package product
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// The names in a table of docs/security.md.
+var (
+	quoted = regexp.MustCompile("`([^`]+)`")
+	isTest = regexp.MustCompile(`^(Test|Fuzz)[A-Z]\w*$`)
+)
+
+// Each claim of docs/security.md names tests, and each of them is there: folder `Test`….
+func TestEachClaimHasATest(t *testing.T) {
+	page, err := os.ReadFile(Root("docs", "security.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, tables, _ := strings.Cut(string(page), "## Claims and their tests")
+	tables, _, _ = strings.Cut(tables, "\n## ")
+	claims := 0
+	for line := range strings.Lines(tables) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		if len(cells) != 2 || strings.HasPrefix(cells[0], "--") || strings.TrimSpace(cells[1]) == "tests" {
+			continue
+		}
+		claims++
+		folder, tests := "", 0
+		for _, match := range quoted.FindAllStringSubmatch(cells[1], -1) {
+			switch name := match[1]; {
+			case isTest.MatchString(name):
+				tests++
+				if !hasTest(t, folder, name) {
+					t.Errorf("%s has no %s, which is to hold: %s", folder, name, cells[0])
+				}
+			case strings.Contains(name, "/"):
+				folder = name
+			}
+		}
+		if tests == 0 {
+			t.Errorf("no test is named for: %s", cells[0])
+		}
+	}
+	if claims < 20 {
+		t.Errorf("%d claims were found", claims)
+	}
+}
+
+func hasTest(t *testing.T, folder, name string) bool {
+	t.Helper()
+	files, err := filepath.Glob(Root(folder, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(content), "\nfunc "+name+"(") {
+			return true
+		}
+	}
+	return false
+}
