@@ -91,7 +91,9 @@ func TestAllowedLater(t *testing.T) {
 		t.Errorf("owned by %v", owners(copied))
 	}
 	f.set("w2", `{"carry":null}`)
-	f.WorkerUntil("w2", func(w *v1alpha1.WorkerCluster) bool { return len(w.Spec.Carry) == 0 && w.Status.ObservedGeneration == w.Generation })
+	f.WorkerUntil("w2", func(w *v1alpha1.WorkerCluster) bool {
+		return len(w.Spec.Carry) == 0 && w.Status.ObservedGeneration == w.Generation
+	})
 	f.change(f.Hub, "settings", "b")
 	f.Submit("late", ferrytest.OnWorker("w2"), withConfigMap("settings", false))
 	f.HubJobUntil("late", rigtest.Complete)

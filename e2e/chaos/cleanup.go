@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/chaos/checker"
 	"github.com/jobferry/jobferry/e2e/chaos/fleet"
+	"github.com/jobferry/jobferry/pkg/fence"
 )
 
 // removalTime is how long it may take until nothing is left.
@@ -84,7 +84,7 @@ func (r *run) leftOfJobs(ctx context.Context) ([]orphan, error) {
 	return left, nil
 }
 
-// leftOfRegistrations lists Secrets with finalizers, and the hub's Leases in workers.
+// leftOfRegistrations lists Secrets with finalizers, and Leases in workers that the hub still holds.
 func (r *run) leftOfRegistrations(ctx context.Context) ([]orphan, error) {
 	var left []orphan
 	hub := r.recorder.clients[r.fleet.Hub.Name()]
@@ -115,14 +115,16 @@ func registrations(secrets []corev1.Secret) []orphan {
 	return left
 }
 
-// leasesOf are the Leases of hubs in a worker.
+// leasesOf are the Leases of hubs in a worker that haven't been released. A hub that has released its
+// Lease leaves it there.
 func leasesOf(ctx context.Context, client kubernetes.Interface) ([]coordinationv1.Lease, error) {
 	list, err := client.CoordinationV1().Leases(fleet.SystemNamespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
 	return slices.DeleteFunc(list.Items, func(l coordinationv1.Lease) bool {
-		return !strings.HasPrefix(l.Name, "jobferry-")
+		read, ofHub := fence.Read(&l)
+		return !ofHub || read.Released
 	}), nil
 }
 

@@ -173,12 +173,7 @@ func given(value string) []string {
 // shape applies the flags that are given to the present registration.
 func (f *registerFlags) shape(cmd *cobra.Command, r *registration.Request) {
 	changed := cmd.Flags().Changed
-	if changed("all-namespaces") || changed("namespaces") {
-		if f.allNamespaces && len(r.Namespaces) > 0 {
-			r.Spec.CreateNamespaces = nil
-		}
-		r.AllNamespaces, r.Namespaces = f.allNamespaces, f.namespaces
-	}
+	f.shapeNamespaces(changed, r)
 	if changed("origin") {
 		r.Origin = v1alpha1.Origin(f.origin)
 	}
@@ -187,12 +182,6 @@ func (f *registerFlags) shape(cmd *cobra.Command, r *registration.Request) {
 		for _, kind := range f.carry {
 			r.Spec.Carry = append(r.Spec.Carry, v1alpha1.CarriedKind(kind))
 		}
-	}
-	if changed("no-create-namespaces") {
-		r.Spec.CreateNamespaces = ptr.To(!f.noNamespaces)
-	}
-	if len(r.Namespaces) > 0 {
-		r.Spec.CreateNamespaces = ptr.To(false)
 	}
 	if changed("job-controller") {
 		r.Spec.JobController = v1alpha1.JobController(f.jobController)
@@ -211,6 +200,22 @@ func (f *registerFlags) shape(cmd *cobra.Command, r *registration.Request) {
 			r.Labels = map[string]string{}
 		}
 		maps.Copy(r.Labels, f.labels)
+	}
+}
+
+// shapeNamespaces applies the flags that say in which namespaces the hub has Jobs.
+func (f *registerFlags) shapeNamespaces(changed func(string) bool, r *registration.Request) {
+	if changed("all-namespaces") || changed("namespaces") {
+		if f.allNamespaces && len(r.Namespaces) > 0 {
+			r.Spec.CreateNamespaces = nil
+		}
+		r.AllNamespaces, r.Namespaces = f.allNamespaces, f.namespaces
+	}
+	if changed("no-create-namespaces") {
+		r.Spec.CreateNamespaces = ptr.To(!f.noNamespaces)
+	}
+	if len(r.Namespaces) > 0 {
+		r.Spec.CreateNamespaces = ptr.To(false)
 	}
 }
 

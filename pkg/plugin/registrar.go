@@ -103,21 +103,21 @@ func changeOf(before, after *unstructured.Unstructured) string {
 	return "changed"
 }
 
-// remove deletes an object, if it exists.
-func (c *cli) remove(ctx context.Context, from client.Client, where string, object client.Object) error {
+// remove deletes an object in the worker, if it exists.
+func (c *cli) remove(ctx context.Context, worker client.Client, object client.Object) error {
 	manifest, err := registration.Manifest(object, access.Scheme)
 	if err != nil {
 		return err
 	}
 	what := manifest.GetKind() + " " + object.GetName()
-	err = from.Delete(ctx, object)
+	err = worker.Delete(ctx, object)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("%s: delete %s: %w", where, what, access.Explain(err))
+		return fmt.Errorf("worker: delete %s: %w", what, access.Explain(err))
 	}
-	c.say("%s: %s removed", where, what)
+	c.say("worker: %s removed", what)
 	return nil
 }
 
@@ -144,7 +144,7 @@ func (c *cli) removeRoles(ctx context.Context, worker client.Client, hub types.U
 		if keep(object.GetNamespace()) {
 			continue
 		}
-		if err := c.remove(ctx, worker, "worker", object); err != nil {
+		if err := c.remove(ctx, worker, object); err != nil {
 			return err
 		}
 	}

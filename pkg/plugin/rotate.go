@@ -204,7 +204,7 @@ func (c *cli) removeAccounts(ctx context.Context, worker client.Client, hub type
 		if object.GetName() == keep {
 			continue
 		}
-		if err := c.remove(ctx, worker, "worker", object); err != nil {
+		if err := c.remove(ctx, worker, object); err != nil {
 			return err
 		}
 	}

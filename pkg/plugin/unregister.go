@@ -202,7 +202,7 @@ func (c *cli) cleanWorker(ctx context.Context, worker *workerAdmin, hubUID types
 		return err
 	}
 	for _, object := range r.Traces() {
-		if err := c.remove(ctx, worker, "worker", object); err != nil {
+		if err := c.remove(ctx, worker, object); err != nil {
 			return err
 		}
 	}
@@ -227,7 +227,7 @@ func (c *cli) removeLeases(ctx context.Context, worker client.Client, hubUID typ
 			c.say("worker: Lease %s stays for the Jobs that are left; to see them: kubectl get jobs -A -l %s=%s", leases.Items[i].Name, v1alpha1.LabelOrigin, origin)
 			continue
 		}
-		if err := c.remove(ctx, worker, "worker", &leases.Items[i]); err != nil {
+		if err := c.remove(ctx, worker, &leases.Items[i]); err != nil {
 			return err
 		}
 	}

@@ -160,8 +160,8 @@ func TestFencedJobThatCannotBeMarked(t *testing.T) {
 
 func TestJobsThatTheFenceLeavesAlone(t *testing.T) {
 	for name, edit := range map[string]func(*batchv1.Job){
-		"without a hub":            func(*batchv1.Job) {},
-		"of a hub that renews":     of("other"),
+		"without a hub":        func(*batchv1.Job) {},
+		"of a hub that renews": of("other"),
 		"released by its hub": func(j *batchv1.Job) {
 			j.Annotations = map[string]string{v1alpha1.AnnotationFenced: "2026-01-01T12:00:00Z"}
 		},

@@ -80,8 +80,8 @@ func Rules() []Rule { return slices.Clone(rules) }
 
 // anyOrigin and anyAccount stand for the hub's in the names of objects.
 const (
-	anyOrigin  v1alpha1.Origin = "ORIGIN"
-	anyAccount                 = "jobferry-hub-ID"
+	anyOrigin  = v1alpha1.Origin("ORIGIN")
+	anyAccount = "jobferry-hub-ID"
 )
 
 // For returns the rules that a worker with these settings needs.

@@ -212,10 +212,12 @@ func answer(t *testing.T, path, contentType, body string, piece int) *http.Respo
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &http.Response{
+	resp := &http.Response{
 		StatusCode: http.StatusOK, Request: req, Header: http.Header{"Content-Type": {contentType}},
 		Body: io.NopCloser(pieces{strings.NewReader(body), piece}),
 	}
+	t.Cleanup(func() { resp.Body.Close() })
+	return resp
 }
 
 type pieces struct {
@@ -238,7 +240,7 @@ func TestManySmallEventsAreNoLargeOne(t *testing.T) {
 		t.Run(contentType, func(t *testing.T) {
 			stream := strings.Repeat(event, 2*maxEventBytes/len(event))
 			for _, piece := range []int{1, 3, 4096, len(stream)} {
-				resp := answer(t, "/x?watch=true", contentType, stream, piece)
+				resp := answer(t, "/x?watch=true", contentType, stream, piece) //nolint:bodyclose // answer closes it
 				bound(informerRequest, resp, func(err *BoundError) { t.Errorf("in pieces of %d: %v", piece, err) })
 				if got, err := io.ReadAll(resp.Body); err != nil || string(got) != stream {
 					t.Errorf("in pieces of %d: %d bytes pass, want %d: %v", piece, len(got), len(stream), err)
@@ -293,7 +295,7 @@ func TestAFewBytesThatBecomeMany(t *testing.T) {
 		"nulls in JSON events":       {"/x?watch=true", jsonType, `{"object":[` + strings.Repeat("null,", 500_000) + "null]}"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			resp := answer(t, row.path, row.contentType, row.body, 1<<20)
+			resp := answer(t, row.path, row.contentType, row.body, 1<<20) //nolint:bodyclose // answer closes it
 			bound(jobRequest, resp, func(*BoundError) {})
 			var broken *BoundError
 			if got, err := io.ReadAll(resp.Body); !errors.As(err, &broken) {
@@ -321,7 +323,7 @@ func TestLargeObjectsAreAffordable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			data := inProtobuf(t, object)
-			resp := answer(t, "/x", protobufType, string(data), 1<<20)
+			resp := answer(t, "/x", protobufType, string(data), 1<<20) //nolint:bodyclose // answer closes it
 			bound(informerRequest, resp, func(*BoundError) {})
 			if got, err := io.ReadAll(resp.Body); err != nil || !bytes.Equal(got, data) {
 				t.Fatalf("%d of %d bytes pass: %v", len(got), len(data), err)

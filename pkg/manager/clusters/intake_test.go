@@ -48,11 +48,11 @@ func heap() uint64 {
 
 // takeAll takes objects until one isn't taken, and returns those that were, and the heap that they
 // take.
-func takeAll(into *intake, objects int, make func(int) object) (taken []object, bytes int64, err error) {
+func takeAll(into *intake, objects int, made func(int) object) (taken []object, bytes int64, err error) {
 	into.clear()
 	before := heap()
 	for i := range objects {
-		o, failed := into.take(make(i))
+		o, failed := into.take(made(i))
 		if err = failed; err != nil {
 			break
 		}

@@ -133,7 +133,7 @@ func fits(job *batchv1.Job, v workerView) bool {
 func candidate(v workerView, job types.NamespacedName) placement.Cluster {
 	view := v.View()
 	version, _ := placement.ParseVersion(view.Version) // unknown: nothing is refused for its age
-	takes, _ := view.Namespaces() // invalid: none, and the condition Schedulable says so
+	takes, _ := view.Namespaces()                      // invalid: none, and the condition Schedulable says so
 	ready, why := view.State == clusters.Ready, view.Reason
 	switch {
 	case view.Removing:

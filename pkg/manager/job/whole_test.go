@@ -48,7 +48,7 @@ type hubReader struct {
 	reads, at, max int
 }
 
-func (r *hubReader) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+func (r *hubReader) Get(_ context.Context, _ client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 	r.mu.Lock()
 	r.reads, r.at = r.reads+1, r.at+1
 	r.max = max(r.max, r.at)
