@@ -251,8 +251,8 @@ const (
 
 // WorkerClusterStatus is what the manager knows of a worker.
 type WorkerClusterStatus struct {
-	// conditions are Ready, Schedulable, Lost and Fenced, and what other parts of the manager find
-	// out.
+	// conditions are Ready, Schedulable, Lost, Fenced and, of a worker whose token the manager
+	// renews, TokenRenewed.
 	//
 	// +optional
 	// +listType=map
