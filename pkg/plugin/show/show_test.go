@@ -30,6 +30,7 @@ func someWorkers() []v1alpha1.WorkerCluster {
 		worker("refused", with(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonForbidden, "may not list jobs"),
 			func(w *v1alpha1.WorkerCluster) { w.Spec.Cordoned = true }),
 		worker("removing", with(v1alpha1.ConditionSchedulable, metav1.ConditionFalse, v1alpha1.ReasonRemoving, "")),
+		worker("too-many-mirrors", with(v1alpha1.ConditionSchedulable, metav1.ConditionFalse, v1alpha1.ReasonTooManyMirrors, "")),
 		worker("unknown-capacity", with(v1alpha1.ConditionSchedulable, metav1.ConditionTrue, v1alpha1.ReasonCapacityUnknown, ""),
 			func(w *v1alpha1.WorkerCluster) { w.Status.Allocatable, w.Status.Requested = nil, nil }),
 		worker("west"),

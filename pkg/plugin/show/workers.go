@@ -33,6 +33,9 @@ var workerStates = []struct {
 	{toneBad, when("Ready (NamespaceSelectorInvalid)", func(w *v1alpha1.WorkerCluster) bool {
 		return schedulableReason(w) == v1alpha1.ReasonNamespaceSelectorInvalid
 	})},
+	{toneBad, when("Ready (TooManyMirrors)", func(w *v1alpha1.WorkerCluster) bool {
+		return schedulableReason(w) == v1alpha1.ReasonTooManyMirrors
+	})},
 	{toneWarn, when("Ready (CapacityUnknown)", func(w *v1alpha1.WorkerCluster) bool {
 		return schedulableReason(w) == v1alpha1.ReasonCapacityUnknown
 	})},
