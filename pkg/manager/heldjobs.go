@@ -99,8 +99,13 @@ func (h *HeldJobs) release(j *batchv1.Job) {
 // OnAdd has nothing to do: the transform has seen the Job.
 func (h *HeldJobs) OnAdd(any, bool) {}
 
-// OnUpdate has nothing to do, either.
-func (h *HeldJobs) OnUpdate(any, any) {}
+// OnUpdate counts a Job no more that another one of its name has replaced while there was no watch.
+func (h *HeldJobs) OnUpdate(before, after any) {
+	was, ok := before.(*batchv1.Job)
+	if is, also := after.(*batchv1.Job); ok && also && was.UID != is.UID {
+		h.release(was)
+	}
+}
 
 // OnDelete counts a Job no more.
 func (h *HeldJobs) OnDelete(object any) {

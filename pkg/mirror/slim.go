@@ -23,7 +23,7 @@ func Slim(job *batchv1.Job) {
 
 // Lighten removes the Pod template, and all else that can be large and is read only together with
 // it: the users' labels and annotations, and what is in the policies. That there is a policy stays
-// visible. A mirror keeps the labels and annotations that its record names.
+// visible, and so does the Pods' grace period. A mirror keeps the labels and annotations that its record names.
 //
 // Before a light hub Job is passed to Project or Drift, it must be read again. A light mirror can be
 // passed to all functions.
@@ -31,7 +31,9 @@ func Lighten(job *batchv1.Job) {
 	last, _ := readRecord(job)
 	job.Labels = heldKeys(job.Labels, last.Labels)
 	job.Annotations = heldKeys(job.Annotations, last.Annotations)
-	job.Spec.Template = corev1.PodTemplateSpec{}
+	job.Spec.Template = corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		TerminationGracePeriodSeconds: job.Spec.Template.Spec.TerminationGracePeriodSeconds,
+	}}
 	if job.Spec.PodFailurePolicy != nil {
 		job.Spec.PodFailurePolicy = &batchv1.PodFailurePolicy{}
 	}

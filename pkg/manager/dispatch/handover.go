@@ -1,6 +1,8 @@
 package dispatch
 
 import (
+	batchv1 "k8s.io/api/batch/v1"
+
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/wake"
@@ -84,7 +86,7 @@ func stop(s *Snapshot, w *Worker) Plan {
 	case w.Removal == v1alpha1.RemovalOrphan:
 		return Plan{Actions: []Action{DisownMirror{At{w.Name, w.Mirror}}}, Again: true}
 	case mirror.OutcomeOf(w.Mirror) != mirror.Undecided:
-		return Plan{Actions: []Action{Restore{To: w.Name, Reason: "where the Job has ended"}}, Again: true}
+		return s.ended(w)
 	case !mirror.Suspended(w.Mirror):
 		return Plan{Actions: []Action{SuspendMirror{At{w.Name, w.Mirror}}}, Again: true}
 	}
@@ -96,6 +98,31 @@ func stop(s *Snapshot, w *Worker) Plan {
 	default:
 		plan.Reports = append(plan.Reports, note(v1alpha1.EventMoving,
 			"Waiting for the Job's Pods in worker "+w.Name+" to end, before it continues in worker "+s.Assigned.Name))
+	}
+	return plan
+}
+
+// ended is what becomes of a Job whose former mirror has ended, or is about to. It returns if that end
+// can be shown; if the end is of fewer completions than the Job wants by now, or breaks a rule, it
+// continues elsewhere. One that is about to end has the time that a worker has for releasing a Job.
+func (s *Snapshot) ended(w *Worker) Plan {
+	plan := Plan{Again: true}
+	switch verdict := mirror.Reflect(s.Job, w.Mirror, s.Now).(type) {
+	case mirror.Next:
+		shown := batchv1.Job{Status: verdict.Status}
+		switch {
+		case mirror.Finished(&shown):
+			plan.Actions = []Action{Restore{To: w.Name, Reason: "where the Job has ended"}}
+		case s.endedShort(w):
+			plan = s.writeStatus(verdict, true)
+			plan.Again = true
+		}
+	case mirror.Unchanged:
+		if s.endedShort(w) {
+			plan.Actions = []Action{stale(w, false)}
+		}
+	case mirror.Violation:
+		plan.Actions, plan.Reports = []Action{stale(w, false)}, []Report{violated(w, verdict)}
 	}
 	return plan
 }

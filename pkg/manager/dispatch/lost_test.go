@@ -149,7 +149,11 @@ func TestBackFromLoss(t *testing.T) {
 		},
 		"... or has ended": {look(movedJob(), at("a", mirrorOf(placed, ended)), at("b", nil)), Handover, []string{"restore to a"}, ""},
 		"... or is about to": {
-			look(movedJob(), at("a", mirrorOf(placed, announced)), at("b", nil)), Handover, []string{"restore to a"}, "",
+			look(movedJob(), at("a", mirrorOf(placed, announced)), at("b", nil)), Handover, nil, "",
+		},
+		"... or says so for too long": {
+			look(movedJob(), at("a", mirrorOf(placed, announced), asked(time.Hour)), at("b", nil)), MirrorMissing,
+			[]string{"create suspended in b", "suspend and delete in a if stale, made again"}, "NotReleased",
 		},
 		"... with a lie": {
 			look(movedJob(shows(atRest(1))), at("a", mirrorOf(placed, atRest(0))), at("b", nil)), Handover, []string{"delete in a if stale"}, "StatusRejected",
@@ -178,6 +182,7 @@ func TestDrainedOrFenced(t *testing.T) {
 		"drained":                       {look(started(), at("a", mirrorOf(hubJob(), running(0)), unwanted)), Mirrored, []string{"move from a"}, ""},
 		"drained before it's mirrored":  {look(hubJob(placedOn("a")), at("a", nil, unwanted)), WorkerUnwanted, []string{"move from a"}, ""},
 		"drained while it's suspended":  {look(hubJob(placedOn("a"), suspendedJob), at("a", nil, unwanted)), WorkerUnwanted, []string{"status"}, "Suspended"},
+		"drained while it says so":      {look(started(), at("a", mirrorOf(hubJob(), announced), unwanted, asked(time.Hour))), Mirrored, []string{"status"}, ""},
 		"drained while it's ending":     {look(started(), at("a", mirrorOf(hubJob(), announced), unwanted)), Mirrored, []string{"status"}, ""},
 		"removed while it's ending":     {look(started(), at("a", mirrorOf(hubJob(), announced), removing(v1alpha1.RemovalMove))), Mirrored, []string{"status"}, ""},
 		"drained, but out of touch":     {look(placed, at("a", mirrorOf(placed), lossPending, unwanted)), WorkerUnreachable, nil, "continues elsewhere from"},

@@ -52,6 +52,7 @@ func planMirrored(s *Snapshot, w *Worker) Plan {
 		plan.After = wake.Soonest(plan.After, next.After)
 		plan.AwaitsCapacity = plan.AwaitsCapacity || next.AwaitsCapacity
 		plan.Behind = plan.Behind || next.Behind
+		plan.Releases = append(plan.Releases, next.Releases...)
 		if len(plan.Actions) > 0 {
 			plan.Again = true
 			return plan
@@ -218,14 +219,23 @@ func planUnwanted(s *Snapshot, w *Worker) Plan {
 }
 
 // relocate moves a Job away from a worker that is drained, or that its cluster selector does not
-// allow any more. Without another that fits the Job continues where it is, and the reason is
-// reported. One that is about to end stays for that.
-func relocate(_ *Snapshot, w *Worker) Plan {
-	if w.Unwanted == "" || w.Mirror != nil && mirror.OutcomeOf(w.Mirror) != mirror.Undecided {
-		return Plan{}
+// allow any more, or that is being removed. Without another that fits the Job continues where it is,
+// and the reason is reported. One that is about to end stays for that, as long as a worker may take to
+// release a Job.
+func relocate(s *Snapshot, w *Worker) Plan {
+	why := w.Unwanted
+	if why == "" && w.Removal == v1alpha1.RemovalMove {
+		why = "worker " + w.Name + " is being removed"
 	}
-	return Plan{
-		Actions:        []Action{Place{Leave: w.Name, Reason: w.Unwanted, Must: true}},
-		AwaitsCapacity: true,
+	var plan Plan
+	switch {
+	case why == "":
+		return plan
+	case w.Mirror != nil && mirror.OutcomeOf(w.Mirror) != mirror.Undecided:
+		if plan.awaitRelease(s, w); !s.isOverdue(w) {
+			return plan
+		}
 	}
+	plan.Actions, plan.AwaitsCapacity = []Action{Place{Leave: w.Name, Reason: why, Must: true}}, true
+	return plan
 }

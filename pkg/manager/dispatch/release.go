@@ -14,13 +14,16 @@ import (
 // that, and as long as the Job's Pods may take to terminate. Then it counts for this Job as a worker
 // that is lost, and the hub waits for it no longer. An unreachable worker is judged by its loss.
 
+// maxGraceSeconds bounds the grace period that counts: the API allows any.
+const maxGraceSeconds = 24 * 60 * 60
+
 // releaseTimeout is how long a connected worker may take to release the Job.
 func (s *Snapshot) releaseTimeout() time.Duration {
 	seconds := int64(corev1.DefaultTerminationGracePeriodSeconds)
 	if s.Job != nil {
-		seconds = max(ptr.Deref(s.Job.Spec.Template.Spec.TerminationGracePeriodSeconds, seconds), 0)
+		seconds = ptr.Deref(s.Job.Spec.Template.Spec.TerminationGracePeriodSeconds, seconds)
 	}
-	return s.Timing.ReleaseTimeout + time.Duration(seconds)*time.Second
+	return s.Timing.ReleaseTimeout + time.Duration(min(max(seconds, 0), maxGraceSeconds))*time.Second
 }
 
 // isOverdue reports whether a worker should have released the Job by now.
@@ -33,6 +36,8 @@ type Release struct {
 	Worker string
 	// Overdue: the hub doesn't wait for it any longer.
 	Overdue bool
+	// Paused: the worker isn't connected, and its time stands still.
+	Paused bool
 }
 
 // awaitRelease adds a Release, and reports one that is overdue.
@@ -41,7 +46,7 @@ func (p *Plan) awaitRelease(s *Snapshot, w *Worker) {
 		return // the time begins when it is connected
 	}
 	overdue := s.isOverdue(w)
-	p.Releases = append(p.Releases, Release{w.Name, overdue})
+	p.Releases = append(p.Releases, Release{Worker: w.Name, Overdue: overdue, Paused: !w.Synced})
 	if !w.Synced {
 		return
 	}

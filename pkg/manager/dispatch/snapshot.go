@@ -80,7 +80,8 @@ type Worker struct {
 	Orphan *batchv1.Job
 	// Cleanups counts the attempts to remove a mirror that the Job has no use for.
 	Cleanups Attempts
-	// ReleaseSince is since when the worker is to remove a mirror; zero: it is not.
+	// ReleaseSince is since when the worker is to remove a mirror; zero: it is not. Times in which it
+	// was not connected are left out.
 	ReleaseSince time.Time
 
 	// The fields below are set for the assigned worker only.

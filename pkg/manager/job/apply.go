@@ -13,6 +13,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/text"
 )
 
 // result is what applying a plan came to.
@@ -173,10 +174,11 @@ func (r *Reconciler) tell(ctx context.Context, t *turn, report dispatch.Report) 
 
 // refused passes over a worker that can't take a Job, and says why.
 func (r *Reconciler) refused(ctx context.Context, t *turn, refusal *refusalError) result {
-	t.record.passOver(refusal.worker, refusal.text, r.clock.Now().Add(r.options.PassOver))
+	why := text.Clean(refusal.text, text.MaxMessage)
+	t.record.passOver(refusal.worker, why, r.clock.Now().Add(r.options.PassOver))
 	conflictsTotal.WithLabelValues(refusal.worker, refusal.reason).Inc()
 	done := r.tell(ctx, t, dispatch.Report{Reason: refusal.reason, Warning: true,
-		Message: "Worker " + refusal.worker + ": " + refusal.text})
+		Message: "Worker " + refusal.worker + ": " + why})
 	done.changed = true
 	return done
 }

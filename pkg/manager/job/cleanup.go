@@ -56,22 +56,54 @@ func (r *record) endCleanup(worker string, attempted *time.Time) {
 	})
 }
 
-// release remembers since when workers are to remove mirrors, and which take too long.
+// releaseClock counts how long a worker has had for removing a mirror, while it was connected. The
+// zero value doesn't run.
+type releaseClock struct {
+	// began is when it was started, later by the pauses that have ended.
+	began time.Time
+	// pausedAt is when the worker was found not to be connected; zero: it is. paused adds up the pauses
+	// that have ended.
+	pausedAt time.Time
+	paused   time.Duration
+}
+
+// maxPaused bounds the pauses: a worker may come and go.
+const maxPaused = 15 * time.Minute
+
+// since is when the clock would have been started without the pauses; zero: it doesn't run.
+func (c *releaseClock) since(now time.Time) time.Time {
+	if c.began.IsZero() || c.pausedAt.IsZero() {
+		return c.began
+	}
+	return c.began.Add(min(now.Sub(c.pausedAt), maxPaused-c.paused))
+}
+
+// run starts the clock, or has it pause or continue.
+func (c *releaseClock) run(pauses bool, now time.Time) {
+	switch {
+	case c.began.IsZero():
+		c.began = now
+	case pauses && c.pausedAt.IsZero():
+		c.pausedAt = now
+	case !pauses && !c.pausedAt.IsZero():
+		began := c.since(now)
+		c.paused += began.Sub(c.began)
+		c.began, c.pausedAt = began, time.Time{}
+	}
+}
+
+// release keeps the time that workers have for removing mirrors, and which take too long.
 func (r *record) release(releases []dispatch.Release, now time.Time) {
 	due := map[string]dispatch.Release{}
 	for _, release := range releases {
 		due[release.Worker] = release
-		r.updateMirror(release.Worker, func(m *mirrorMemory) {
-			if m.releaseSince.IsZero() {
-				m.releaseSince = now
-			}
-		})
+		r.updateMirror(release.Worker, func(m *mirrorMemory) { m.release.run(release.Paused, now) })
 	}
 	r.update(func(memory *memory) {
 		for worker, m := range memory.mirrors {
 			release, isDue := due[worker]
 			if m.unreleased = release.Overdue; !isDue {
-				m.releaseSince = time.Time{}
+				m.release = releaseClock{}
 			}
 		}
 	})

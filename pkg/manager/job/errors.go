@@ -2,13 +2,13 @@ package job
 
 import (
 	"errors"
-	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/text"
 )
 
 // handling says what to do about an error.
@@ -61,7 +61,9 @@ type workerError struct {
 	err    error
 }
 
-func (e *workerError) Error() string { return fmt.Sprintf("worker %s: %v", e.worker, e.err) }
+func (e *workerError) Error() string {
+	return "worker " + e.worker + ": " + text.Clean(e.err.Error(), text.MaxMessage)
+}
 func (e *workerError) Unwrap() error { return e.err }
 
 // refusalError: the worker can't take the Job, for a reason that trying again soon won't change.

@@ -27,7 +27,7 @@ import (
 // method that writes.
 type gatherer struct {
 	hub     client.Reader // the cache
-	whole   wholeJobs
+	whole   *wholeJobs
 	workers interface {
 		view(name string) (workerView, bool)
 		viewHolders(key types.NamespacedName) []workerView
@@ -95,7 +95,7 @@ func (g *gatherer) worker(v workerView, s *dispatch.Snapshot, k known) dispatch.
 		Minor:         int(version.Minor),
 		LastStart:     v.LastStart(),
 		Cleanups:      m.cleanups.UnlessExpired(s.Now),
-		ReleaseSince:  m.releaseSince,
+		ReleaseSince:  m.release.since(s.Now),
 	}
 	s.Hold(&w, heldBy(v, s.Key, m.write, s.Now))
 	if view.Removing {

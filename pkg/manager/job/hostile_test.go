@@ -1,7 +1,10 @@
 package job
 
 import (
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,9 +12,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/text"
 )
 
 // forged is a Job that somebody in a worker made to look like a mirror of this hub, and that can't be
@@ -161,6 +166,97 @@ func TestKeptMirrorOfAMovedJob(t *testing.T) {
 				w.fail("the hub still waits:\n%s", w.state())
 			}
 		})
+	}
+}
+
+// An honest worker is cut off while a Job is moved away from it. The time without a connection isn't
+// held against it: the Job runs in one place, and no progress is lost.
+func TestCutOffWhileAJobMoves(t *testing.T) {
+	w := newWorld(t)
+	runs(w)
+	w.refuses = func(sent write) error {
+		if sent.server == "a" {
+			return apierrors.NewTimeoutError("slow", 1)
+		}
+		return nil
+	}
+	w.worker("a").drains(true)
+	w.step(5 * time.Second)
+	w.worker("a").disconnects()
+	w.step(5 * time.Minute)
+	w.worker("a").completes(1)
+	w.refuses = nil
+	w.worker("a").isBack()
+	w.step(time.Minute)
+	if !w.running("b") || w.worker("b").api.jobs[jobKey].Status.Succeeded != 2 {
+		w.fail("the Job doesn't continue in b:\n%s", w.state())
+	}
+	if slices.Contains(reasons(w.events), v1alpha1.EventNotReleased) {
+		w.fail("events %q", w.events)
+	}
+}
+
+// A worker that comes and goes has no more time than maxPaused beside its own.
+func TestPausesOfAReleaseAreBounded(t *testing.T) {
+	var clock releaseClock
+	now := noon
+	clock.run(false, now)
+	for range 1000 { // a second in each minute
+		clock.run(true, now)
+		now = now.Add(59 * time.Second)
+		clock.run(false, now)
+		now = now.Add(time.Second)
+	}
+	if had := now.Sub(clock.since(now)); had != 1000*time.Minute-maxPaused {
+		t.Errorf("the worker has had %s", had)
+	}
+}
+
+// Large answers of a worker, which its cache never shows, take a bounded part of the memory, and
+// expire.
+func TestLargeAnswersAreBounded(t *testing.T) {
+	w := newWorld(t)
+	answer := func(i int) error {
+		key := types.NamespacedName{Namespace: "team", Name: fmt.Sprint("job-", i)}
+		return w.wroteMirror(w.store.open(key), w.worker("a"), aJob(key.Name, annotated("jobferry.dev/filling", strings.Repeat("x", 1<<20))))
+	}
+	refused := 0
+	for i := range 200 {
+		if err := answer(i); err != nil {
+			refused++
+		}
+	}
+	if held := w.store.largeAnswers("a", w.clock.Now()); held > maxLargeAnswers || refused < 180 {
+		t.Errorf("%d bytes are held, %d answers refused", held, refused)
+	}
+	w.clock.Step(2 * ownWriteExpires)
+	if err := answer(0); err != nil || w.store.open(types.NamespacedName{Namespace: "team", Name: "job-1"}).mirrors["a"].write.job != nil {
+		t.Errorf("answers don't expire: %v", err)
+	}
+}
+
+// A worker refuses a Job with megabytes of words: what is remembered of them is short.
+func TestLongRefusalsAreCut(t *testing.T) {
+	w := newWorld(t)
+	w.refuses = func(sent write) error {
+		if sent.server == "a" && sent.verb == "create" {
+			return apierrors.NewForbidden(jobsResource, "train", errors.New(strings.Repeat("no\n", 1<<20)))
+		}
+		return nil
+	}
+	w.submits(aJob("train"))
+	w.step(time.Minute)
+	k := w.store.open(jobKey).read(w.clock.Now())
+	if why := k.passedOver["a"]; why == "" || len(why) > text.MaxMessage {
+		t.Errorf("%d bytes are remembered of why a is passed over", len(why))
+	}
+	for reason, told := range w.store.open(jobKey).reported.texts {
+		if len(told.text) > text.MaxMessage {
+			t.Errorf("%d bytes are remembered of the report %s", len(told.text), reason)
+		}
+	}
+	if !w.running("b") {
+		w.fail("the Job doesn't run in b:\n%s", w.state())
 	}
 }
 

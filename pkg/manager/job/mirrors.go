@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/text"
 )
 
 // createMirror creates a mirror. A mirror of the name that is there already is ours if the answer to
@@ -42,7 +44,9 @@ func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a disp
 		return result{}, refusalOf(w.Name(), created.Namespace, err)
 	}
 	now := r.clock.Now()
-	r.wroteMirror(t.record, w, created)
+	if err := r.wroteMirror(t.record, w, created); err != nil {
+		return result{}, err
+	}
 	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.creations = m.creations.next(t.Job, now) })
 	if t.Job.Status.StartTime == nil {
 		mirrorLatency.Observe(t.known.age(t.Job, now).Seconds())
@@ -64,8 +68,7 @@ func (r *Reconciler) confirmLeft(ctx context.Context, t *turn, former worker) (r
 	case mirror.Owns(r.options.Origin, t.Job.UID, &existing) != mirror.Ours:
 		return result{}, nil
 	default:
-		r.wroteMirror(t.record, former, &existing)
-		return result{changed: true, void: true}, nil
+		return result{changed: true, void: true}, r.wroteMirror(t.record, former, &existing)
 	}
 }
 
@@ -83,8 +86,7 @@ func (r *Reconciler) takeExisting(ctx context.Context, t *turn, w worker) (resul
 		return result{}, &refusalError{worker: w.Name(), reason: v1alpha1.EventConflict,
 			text: "has a Job " + t.Key.String() + " that isn't ours; it is left alone"}
 	}
-	r.wroteMirror(t.record, w, &existing)
-	return changed, nil
+	return changed, r.wroteMirror(t.record, w, &existing)
 }
 
 // createNamespace makes the namespace of a Job in a worker, with the Pod Security labels of the
@@ -117,8 +119,7 @@ func (r *Reconciler) seedMirror(ctx context.Context, t *turn, w worker, a dispat
 	if err := w.Client().Status().Patch(ctx, answer, patch); err != nil {
 		return result{}, &workerError{w.Name(), err}
 	}
-	r.wroteMirror(t.record, w, answer)
-	return changed, nil
+	return changed, r.wroteMirror(t.record, w, answer)
 }
 
 // patchMirror changes a mirror in place, and remembers what the worker's admission changed back at
@@ -129,12 +130,14 @@ func (r *Reconciler) patchMirror(ctx context.Context, t *turn, w worker, a dispa
 	var unmet []mirror.Note
 	switch {
 	case apierrors.IsInvalid(err) || apierrors.IsForbidden(err):
-		unmet = []mirror.Note{{Field: "spec", Message: "refused: " + errors.Unwrap(err).Error()}}
+		unmet = []mirror.Note{{Field: "spec", Message: "refused: " + text.Clean(errors.Unwrap(err).Error(), text.MaxMessage)}}
 	case err != nil:
 		return result{}, err
 	default:
 		unmet = a.Patch.Unmet(answer) // before it's slimmed
-		r.wroteMirror(t.record, w, answer)
+		if err := r.wroteMirror(t.record, w, answer); err != nil {
+			return result{}, err
+		}
 	}
 	t.record.updateMirror(w.Name(), func(m *mirrorMemory) {
 		if err == nil {
@@ -174,8 +177,7 @@ func (r *Reconciler) patchAndRemember(ctx context.Context, t *turn, w worker, m 
 	if err != nil {
 		return result{}, err
 	}
-	r.wroteMirror(t.record, w, answer)
-	return changed, nil
+	return changed, r.wroteMirror(t.record, w, answer)
 }
 
 func sendPatch(ctx context.Context, w worker, m *batchv1.Job, patch []byte) (*batchv1.Job, error) {
@@ -200,11 +202,24 @@ func (r *Reconciler) disownMirror(ctx context.Context, t *turn, w worker, a disp
 	return done, nil
 }
 
-// wroteMirror remembers a mirror as its worker answered.
-func (r *Reconciler) wroteMirror(rec *record, w worker, answer *batchv1.Job) {
+// Limits of what is remembered of a worker's answers until its cache shows them, in bytes: answers that
+// are larger than largeAnswer take maxLargeAnswers at most, by worker.
+const (
+	largeAnswer     = 16 << 10
+	maxLargeAnswers = 16 << 20
+)
+
+// wroteMirror remembers a mirror as its worker answered. A worker whose answers take too much memory
+// can't take the Job: an API server's have about the size of what was sent.
+func (r *Reconciler) wroteMirror(rec *record, w worker, answer *batchv1.Job) error {
 	mirror.SlimMirror(answer)
-	write := ownWrite{job: answer, at: r.clock.Now()}
-	rec.updateMirror(w.Name(), func(m *mirrorMemory) { m.write = write })
+	now := r.clock.Now()
+	if size := answer.Size(); size > largeAnswer && size+r.store.largeAnswers(w.Name(), now) > maxLargeAnswers {
+		return &refusalError{worker: w.Name(), reason: v1alpha1.EventMirrorRefused,
+			text: fmt.Sprintf("answers with Jobs that are too large to be remembered, the last one with %d bytes", size)}
+	}
+	rec.updateMirror(w.Name(), func(m *mirrorMemory) { m.write = ownWrite{job: answer, at: now} })
+	return nil
 }
 
 // failedCreate is the reason of the events of Job controllers, built-in and embedded, about Pods that
@@ -241,5 +256,5 @@ func latestMessage(events []corev1.Event) string {
 	if latest == nil {
 		return ""
 	}
-	return latest.Message
+	return text.Clean(latest.Message, text.MaxMessage)
 }

@@ -81,9 +81,9 @@ type mirrorMemory struct {
 	// under way.
 	cleanups  dispatch.Attempts
 	isCleaned bool
-	// releaseSince is since when the worker is to remove a mirror; unreleased: it takes too long.
-	releaseSince time.Time
-	unreleased   bool
+	// release is how long the worker has had for removing a mirror; unreleased: it takes too long.
+	release    releaseClock
+	unreleased bool
 	// rejected are the states of hub Job and mirror whose status the hub rejected.
 	rejected string
 }

@@ -48,6 +48,7 @@ func (r *reporter) report(log logr.Logger, rec *record, job *batchv1.Job, report
 		return
 	}
 	for _, report := range reports {
+		report.Message = text.Clean(report.Message, text.MaxMessage)
 		isNew, show := false, false
 		now := r.clock.Now()
 		rec.update(func(m *memory) { isNew, show = m.reported.add(report, now) })
@@ -61,7 +62,7 @@ func (r *reporter) report(log logr.Logger, rec *record, job *batchv1.Job, report
 		if report.Warning {
 			kind = corev1.EventTypeWarning
 		}
-		log.Info(text.Clean(report.Message, text.MaxMessage), "reason", report.Reason)
+		log.Info(report.Message, "reason", report.Reason)
 		r.recorder.Eventf(job, nil, kind, report.Reason, "Dispatch", "%s", report.Message)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -190,6 +191,25 @@ func (s *store) counted() map[status]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.counts)
+}
+
+// largeAnswers returns the bytes that are remembered of large answers of a worker, and drops those that
+// have expired.
+func (s *store) largeAnswers(worker string, now time.Time) (bytes int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.records {
+		m := r.mirrors[worker]
+		if m == nil || m.write.job == nil {
+			continue
+		}
+		if now.Sub(m.write.at) > ownWriteExpires {
+			m.write = ownWrite{}
+		} else if size := m.write.job.Size(); size > largeAnswer {
+			bytes += size
+		}
+	}
+	return bytes
 }
 
 // unreleased returns the mirrors that workers should have removed, in order of names.

@@ -2,6 +2,9 @@ package job
 
 import (
 	"context"
+	"errors"
+	"sync"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,29 +16,59 @@ import (
 )
 
 // wholeJobs reads Jobs from the hub that its cache holds without their Pod templates, a few at a
-// time: each can have more than a megabyte.
+// time, and fewer of one namespace: each can have more than a megabyte. A Job for which there is no
+// place comes again, so that it holds up no other.
 type wholeJobs struct {
-	live   client.Reader
-	places chan struct{}
+	live client.Reader
+
+	mu         sync.Mutex
+	places     int
+	namespaces map[string]int
 }
 
-const wholeAtATime = 8
+const (
+	wholeAtATime       = 8
+	wholeOfOneAtATime  = 4
+	retryWholeJobAfter = time.Second
+)
 
-func newWholeJobs(live client.Reader) wholeJobs {
-	return wholeJobs{live: live, places: make(chan struct{}, wholeAtATime)}
+// errNoPlace: as many Jobs as may be are being read whole.
+var errNoPlace = errors.New("as many Jobs as may be are being read from the hub")
+
+func newWholeJobs(live client.Reader) *wholeJobs {
+	return &wholeJobs{live: live, namespaces: map[string]int{}}
+}
+
+// acquire takes a place; false: there is none.
+func (w *wholeJobs) acquire(namespace string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.places >= wholeAtATime || w.namespaces[namespace] >= wholeOfOneAtATime {
+		return false
+	}
+	w.places++
+	w.namespaces[namespace]++
+	return true
+}
+
+func (w *wholeJobs) release(namespace string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.places--
+	if w.namespaces[namespace]--; w.namespaces[namespace] == 0 {
+		delete(w.namespaces, namespace)
+	}
 }
 
 // read returns the Job of a snapshot with its template, if a decision may need that.
-func (w wholeJobs) read(ctx context.Context, s *dispatch.Snapshot) (*batchv1.Job, error) {
+func (w *wholeJobs) read(ctx context.Context, s *dispatch.Snapshot) (*batchv1.Job, error) {
 	if !mirror.Light(s.Job) || !needsTemplate(s) {
 		return s.Job, nil
 	}
-	select {
-	case w.places <- struct{}{}:
-		defer func() { <-w.places }()
-	case <-ctx.Done():
-		return s.Job, ctx.Err()
+	if !w.acquire(s.Key.Namespace) {
+		return s.Job, errNoPlace
 	}
+	defer w.release(s.Key.Namespace)
 	var job batchv1.Job
 	err := w.live.Get(ctx, s.Key, &job)
 	switch {

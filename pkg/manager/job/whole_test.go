@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -101,27 +102,38 @@ func TestWhichJobsAreReadAgain(t *testing.T) {
 	}
 }
 
-// TestFewJobsAreReadAtATime has 100 large Jobs looked at together, while the hub answers none.
+// TestFewJobsAreReadAtATime has Jobs of two namespaces looked at while the hub doesn't answer: those of
+// one leave room for the other's, and those for which there is no place don't wait for one.
 func TestFewJobsAreReadAtATime(t *testing.T) {
 	answers := make(chan struct{})
 	hub := &hubReader{answer: func(into *batchv1.Job) error { <-answers; *into = *aJob("train"); return nil }}
 	whole := newWholeJobs(hub)
-	var reads sync.WaitGroup
-	for range 100 {
-		reads.Go(func() {
-			job := aJob("train")
-			mirror.Lighten(job)
-			if _, err := whole.read(t.Context(), &dispatch.Snapshot{Job: job, Key: jobKey}); err != nil {
-				t.Error(err)
-			}
-		})
+	read := func(namespace string) error {
+		job := aJob("train")
+		mirror.Lighten(job)
+		_, err := whole.read(t.Context(), &dispatch.Snapshot{Job: job, Key: types.NamespacedName{Namespace: namespace, Name: "train"}})
+		return err
 	}
+	results := make(chan error, 100)
 	for range 100 {
+		go func() { results <- read("greedy") }()
+	}
+	for range 100 - wholeOfOneAtATime {
+		if err := <-results; !errors.Is(err, errNoPlace) {
+			t.Errorf("got %v", err)
+		}
+	}
+	go func() { results <- read("other") }()
+	for range wholeOfOneAtATime + 1 {
 		answers <- struct{}{}
 	}
-	reads.Wait()
-	if hub.max > wholeAtATime || hub.reads != 100 {
-		t.Errorf("%d reads, up to %d at a time", hub.reads, hub.max)
+	for range wholeOfOneAtATime + 1 {
+		if err := <-results; err != nil {
+			t.Error(err)
+		}
+	}
+	if len(whole.namespaces) > 0 || whole.places != 0 {
+		t.Errorf("places stay taken: %d, %v", whole.places, whole.namespaces)
 	}
 }
 
