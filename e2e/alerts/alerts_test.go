@@ -64,6 +64,16 @@ var scenarios = map[string]struct {
 	"done twice": {"JobferryDuplicateCompletions", `
 		jobferry_duplicate_completions_total{worker="east"} 0x20 2x90`, 20, 25, "Work of worker east"},
 
+	"a token that is renewed": {"JobferryTokenExpires", `
+		jobferry_worker_token_expiration_timestamp_seconds{worker="east"} 100000+60x90`, 90, -1, ""},
+	"a token that isn't": {"JobferryTokenExpires", `
+		jobferry_worker_token_expiration_timestamp_seconds{worker="east"} 86700x120`, 60, 70, "worker east expires"},
+	"mirrors that go in time": {"JobferryMirrorsKept", `
+		jobferry_unreleased_mirrors{worker="east",namespace="team",name="a"} 1x10 _x20`, 30, -1, ""},
+	"mirrors that stay": {"JobferryMirrorsKept", `
+		jobferry_unreleased_mirrors{worker="east",namespace="team",name="a"} 1x40
+		jobferry_unreleased_mirrors{worker="east",namespace="team",name="b"} 1x40`, 10, 17, "Worker east keeps 2 Jobs"},
+
 	"lost once": {"JobferryWorkerFlapping", `
 		jobferry_worker_losses_total{worker="east"} 0x30 1x90`, 100, -1, ""},
 	"lost every five minutes": {"JobferryWorkerFlapping", `
