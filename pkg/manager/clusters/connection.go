@@ -23,6 +23,7 @@ type connection struct {
 	gate         *gate
 	meter        *meter
 	requestProbe func() // never blocks
+	listTimeout  time.Duration
 
 	transport atomic.Pointer[Transport]
 	// broken is the last bound that an answer broke, until the supervisor has seen it.
@@ -41,8 +42,8 @@ const (
 	probeRequest
 )
 
-func newConnection(meter *meter, requestProbe func()) *connection {
-	return &connection{gate: newGate(), meter: meter, requestProbe: requestProbe}
+func newConnection(meter *meter, requestProbe func(), listTimeout time.Duration) *connection {
+	return &connection{gate: newGate(), meter: meter, requestProbe: requestProbe, listTimeout: listTimeout}
 }
 
 // replace changes the transport. Requests on the old one fail.

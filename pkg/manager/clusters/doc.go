@@ -29,7 +29,8 @@
 // requests, and within 2s + 2 ProbeTimeout + RetryDelay otherwise.
 //
 // A worker whose probes succeed, but whose Jobs can't be watched for three probe intervals, is
-// Disconnected from then on, too: what is known of it gets old.
+// Disconnected from then on, too: what is known of it gets old. So is one whose Jobs take too long
+// to be listed (see listing), until they have been.
 //
 // # When a worker is lost
 //
@@ -52,7 +53,8 @@
 // Each answer of a worker is read up to a bound (see bound), and decoded only if that takes little
 // memory (see affordable); lists are read in pages, and slimmed page by page. A worker that breaks
 // a bound is in quarantine: nothing is sent to it for a while, then it's tried, and it's Ready
-// again when no bound was broken for as long.
+// again when no bound was broken for as long. A list is bounded as a whole, too: it has each object
+// once, few that aren't held, and an end in time.
 //
 // # What survives
 //

@@ -69,9 +69,7 @@ func (i *informer) listWatch(from informerSource) *cache.ListWatch {
 			if err := i.overfull(); err != nil {
 				return nil, err
 			}
-			list, err := listAll(options, from.intake, func(options metav1.ListOptions) (runtime.Object, error) {
-				return request(options).Do(ctx).Get()
-			})
+			list, err := from.list(ctx, options, request)
 			i.record(&i.listing, err)
 			return list, err
 		},
@@ -92,6 +90,20 @@ func (i *informer) listWatch(from informerSource) *cache.ListWatch {
 			return from.intake.watch(events, func(err error) { i.record(&i.watching, err) }), nil
 		},
 	}
+}
+
+// list begins when the gate is open: the time at the gate isn't the list's.
+func (from informerSource) list(
+	ctx context.Context, options metav1.ListOptions, request func(metav1.ListOptions) *rest.Request,
+) (runtime.Object, error) {
+	if err := from.connection.gate.wait(ctx); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, from.connection.listTimeout)
+	defer cancel()
+	return listAll(ctx, options, from.intake, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return request(options).Do(ctx).Get()
+	})
 }
 
 // failures are those of one kind of request since its last success; nil if that is the last one.

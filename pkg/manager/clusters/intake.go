@@ -31,6 +31,10 @@ type intake struct {
 	bytes int64
 	// former is how many objects the cache holds until it's replaced.
 	former int
+	// pending: what was cleared isn't complete yet.
+	pending bool
+	// read counts all objects that were taken in, also those that aren't held.
+	read int64
 }
 
 // structBytes is about what an object takes beside what its size in protobuf counts.
@@ -48,13 +52,21 @@ func (i *intake) clear() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.former, i.sizes, i.bytes = max(i.former, len(i.sizes)), map[types.NamespacedName]int64{}, 0
+	i.pending = true
 }
 
 // complete ends what clear began: all objects that there are have been taken.
 func (i *intake) complete() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.former = 0
+	i.former, i.pending = 0, false
+}
+
+// progress reports whether objects of a list are still to come, and how many were read in all.
+func (i *intake) progress() (pending bool, read int64) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.pending, i.read
 }
 
 // held counts the objects.
@@ -71,11 +83,12 @@ func (i *intake) take(from runtime.Object) (object, error) {
 		return nil, fmt.Errorf("a %T where a %T was asked for", from, i.example)
 	}
 	o, hold := i.slim(given)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.read++
 	if !hold {
 		return nil, nil
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
 	key := nameOf(o)
 	objects, bytes := i.limit()
 	before, known := i.sizes[key]
@@ -105,7 +118,9 @@ func (i *intake) leave(o object) (held bool) {
 // pass makes of an event of the watch what the cache is to see; false: nothing.
 func (i *intake) pass(event watch.Event) (passed watch.Event, pass bool, err error) {
 	if event.Type == watch.Bookmark || event.Type == watch.Error {
-		i.complete() // the initial events, if there were any, or nothing more comes
+		if endsInitial(event) {
+			i.complete()
+		}
 		return event, true, nil
 	}
 	given, ok := i.typed(event.Object)
@@ -122,6 +137,12 @@ func (i *intake) pass(event watch.Event) (passed watch.Event, pass bool, err err
 	}
 	event.Object, _ = i.slim(given)
 	return event, i.leave(given), nil
+}
+
+// endsInitial reports whether all objects that there were at the begin of the watch have come.
+func endsInitial(event watch.Event) bool {
+	o, ok := event.Object.(metav1.Object)
+	return ok && event.Type == watch.Bookmark && o.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 }
 
 func (i *intake) typed(from runtime.Object) (object, bool) {

@@ -1,6 +1,7 @@
 package clusters
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -261,7 +262,7 @@ func TestAListIsReadInPages(t *testing.T) {
 		jobs[i] = *forged(i, 100)
 	}
 	var limits []int64
-	list, err := listAll(metav1.ListOptions{ResourceVersion: "0"}, into, func(o metav1.ListOptions) (apiruntime.Object, error) {
+	list, err := listAll(t.Context(), metav1.ListOptions{ResourceVersion: "0"}, into, func(_ context.Context, o metav1.ListOptions) (apiruntime.Object, error) {
 		limits = append(limits, o.Limit)
 		if o.Limit > 7 {
 			return nil, fmt.Errorf("read: %w", &BoundError{Reason: v1alpha1.ReasonAnswerTooLarge})
@@ -283,7 +284,7 @@ func TestAListIsReadInPages(t *testing.T) {
 	if want := "[500 62 7 7 7]"; fmt.Sprint(limits) != want {
 		t.Errorf("limits %v, want %s", limits, want)
 	}
-	_, err = listAll(metav1.ListOptions{}, into, func(metav1.ListOptions) (apiruntime.Object, error) {
+	_, err = listAll(t.Context(), metav1.ListOptions{}, into, func(context.Context, metav1.ListOptions) (apiruntime.Object, error) {
 		return &batchv1.JobList{ListMeta: metav1.ListMeta{Continue: "more"}}, nil
 	})
 	if err == nil || !strings.Contains(err.Error(), "empty page") {

@@ -33,8 +33,9 @@ type Options struct {
 	Burst int
 	// DialTimeout is for the TCP connection, and again for TLS. Default 5s.
 	DialTimeout time.Duration
-	// RequestTimeout is for one read or write. Lists and watches of the caches have none, but must
-	// begin within four times as long. Default 15s.
+	// RequestTimeout is for one read or write. Lists and watches of the caches must begin within four
+	// times as long; a list goes on for as long as objects come, at least one in five times as long
+	// and all in forty times. Default 15s.
 	RequestTimeout time.Duration
 	// ProbeInterval is the time between two probes. Default 10s.
 	ProbeInterval time.Duration
@@ -107,6 +108,12 @@ func (o Options) withDefaults() Options {
 		o.Clock = clock.RealClock{}
 	}
 	return o
+}
+
+// listTime lets the largest list come over a slow link: 75 seconds for one object or page, and 10
+// minutes for all by default.
+func (o Options) listTime() listTime {
+	return listTime{quiet: 5 * o.RequestTimeout, all: 40 * o.RequestTimeout}
 }
 
 func setDefault[T comparable](field *T, value T) {

@@ -47,6 +47,7 @@ type supervisor struct {
 	failures    int
 	versionRead time.Time
 	quarantine  quarantine
+	listing     listing
 }
 
 // run supervises the connection until the context ends, and then closes it.
@@ -91,6 +92,7 @@ func (s *supervisor) sync(ctx context.Context) time.Duration {
 	}
 	if ctx.Err() == nil {
 		s.runInformers(ctx)
+		s.lookAtListing()
 		s.observe(s.readiness(), s.capacity.state())
 	}
 	return max(s.due.Sub(s.now()), 0)
@@ -260,6 +262,9 @@ func (s *supervisor) readiness() observation {
 	case failure != nil && lacksPermission(failure.err):
 		v.state, v.at = Disconnected, now
 		v.reason, v.message = explain(failure.err)
+	case s.listing.overdue != nil:
+		v.state, v.at = Disconnected, now
+		v.reason, v.message = explain(s.listing.overdue)
 	case s.mirrors.synced() && !stale:
 	case failure != nil:
 		v.state, v.at = Disconnected, now

@@ -59,7 +59,7 @@ func newWorker(name string, options Options, call callbacks) (*Worker, error) {
 		woken:   make(chan struct{}, 1),
 		done:    make(chan struct{}),
 	}
-	w.connection = newConnection(newMeter(name), w.requestProbe)
+	w.connection = newConnection(newMeter(name), w.requestProbe, options.listTime().all)
 	var err error
 	if w.client, err = newClient(w.connection, options); err != nil {
 		return nil, err
