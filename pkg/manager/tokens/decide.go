@@ -1,6 +1,8 @@
 package tokens
 
 import (
+	"errors"
+	"fmt"
 	"hash/fnv"
 	"time"
 
@@ -51,8 +53,35 @@ func retry(token boundtoken.Token, now time.Time) time.Duration {
 	return min(max(token.Expires.Sub(now)/20, minRetry), maxRetry)
 }
 
-// takes returns whether an answer of a worker is a token that can take the place of the old one.
-func takes(old boundtoken.Token, answer string, now time.Time) bool {
-	next, ok := boundtoken.Parse(answer)
-	return ok && next.Account == old.Account && next.AccountUID == old.AccountUID && next.Expires.After(now.Add(minRetry))
+const (
+	// minLifetime is the shortest that an API server grants.
+	minLifetime = 10 * time.Minute
+	// maxSkew is how far a worker's clock may be from the hub's.
+	maxSkew = 15 * time.Minute
+	// minLeft is for how long a new token must be valid from now on, by the hub's clock.
+	minLeft = time.Minute
+)
+
+// pauseAfter is the least time from one renewal to the next, whatever a worker writes into its
+// tokens: no true one is due sooner.
+func pauseAfter(fraction float64) time.Duration {
+	return max(time.Duration(fraction*float64(minLifetime)), minRetry)
 }
+
+// refusal says why an answer of a worker can't take the place of the old token; nil: it can.
+func refusal(old boundtoken.Token, answer string, now time.Time) error {
+	next, ok := boundtoken.Parse(answer)
+	switch {
+	case !ok || next.Account != old.Account || next.AccountUID != old.AccountUID:
+		return errors.New("the worker answers with something else")
+	case next.Issued.Sub(now).Abs() > maxSkew || next.Expires.Before(now.Add(minLeft)):
+		return fmt.Errorf("the worker answers with a token from %s to %s, but it's %s: set the clocks of the worker and the hub",
+			inUTC(next.Issued), inUTC(next.Expires), inUTC(now))
+	case next.Lifetime() < minLifetime:
+		return fmt.Errorf("the worker answers with a token for %s, but no API server issues one for less than %s: "+
+			"check what answers at the kubeconfig's server", next.Lifetime(), minLifetime)
+	}
+	return nil
+}
+
+func inUTC(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -19,6 +19,9 @@
 // workers' tokens aren't renewed at once. The rest of the lifetime is for retries. Until then, the
 // condition TokenRenewed is False, and the metric with the expiry time doesn't move.
 //
+// A worker writes the times into its tokens, and can't cause many renewals by them: a token that
+// wasn't issued about now isn't taken, and the worker isn't asked again for a while.
+//
 // # Revocation
 //
 // Whoever has stolen a token may renew it as the manager does, and no Role can say which tokens he

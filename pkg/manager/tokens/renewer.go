@@ -65,9 +65,9 @@ type renewer struct {
 	fraction float64
 	clock    clock.PassiveClock
 	expiry   *prometheus.GaugeVec
-	// last is when the token of each Secret was renewed last. A worker whose clock is wrong, or that
-	// lies about the times in its tokens, isn't asked all the time.
-	last map[types.NamespacedName]time.Time
+	// notBefore is when the worker of each Secret may be asked again. One whose clock is wrong, or
+	// that lies about the times in its tokens, isn't asked all the time.
+	notBefore map[types.NamespacedName]time.Time
 }
 
 // Setup adds the renewal to a manager whose cache has the registration Secrets.
@@ -89,7 +89,7 @@ func Setup(mgr manager.Manager, registry *clusters.Registry, o Options) error {
 }
 
 func newRenewer(hub client.Client, w workers, o Options) *renewer {
-	r := &renewer{hub: hub, workers: w, fraction: o.Fraction, clock: o.Clock, last: map[types.NamespacedName]time.Time{}, expiry: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	r := &renewer{hub: hub, workers: w, fraction: o.Fraction, clock: o.Clock, notBefore: map[types.NamespacedName]time.Time{}, expiry: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "jobferry_worker_token_expiration_timestamp_seconds",
 		Help: "When the token of a worker expires that the manager renews, in seconds since the epoch.",
 	}, []string{"worker"})}
@@ -107,7 +107,7 @@ func (r *renewer) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 	var secret corev1.Secret
 	if err := r.hub.Get(ctx, request.NamespacedName, &secret); err != nil {
 		r.expiry.DeleteLabelValues(request.Name)
-		delete(r.last, request.NamespacedName)
+		delete(r.notBefore, request.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	due := decide(&secret, r.fraction)
@@ -124,13 +124,13 @@ func (r *renewer) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 	case now.Before(due.at):
 		r.workers.Report(worker, renewed(due))
 		return ctrl.Result{RequeueAfter: due.at.Sub(now)}, nil
-	case now.Before(r.last[request.NamespacedName].Add(minRetry)):
-		return ctrl.Result{RequeueAfter: minRetry}, nil
+	case now.Before(r.notBefore[request.NamespacedName]):
+		return ctrl.Result{RequeueAfter: r.notBefore[request.NamespacedName].Sub(now)}, nil
 	}
-	r.last[request.NamespacedName] = now
+	r.notBefore[request.NamespacedName] = now.Add(minRetry)
 	err := r.renew(ctx, &secret, due, c)
 	if apierrors.IsConflict(err) {
-		delete(r.last, request.NamespacedName)
+		delete(r.notBefore, request.NamespacedName)
 		return ctrl.Result{RequeueAfter: time.Second}, nil // somebody has changed the Secret: perhaps its token
 	}
 	if err != nil {
@@ -138,6 +138,7 @@ func (r *renewer) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 		r.workers.Report(worker, failed(due, worker, err))
 		return ctrl.Result{RequeueAfter: retry(due.token, now)}, nil
 	}
+	r.notBefore[request.NamespacedName] = now.Add(pauseAfter(r.fraction))
 	return ctrl.Result{}, nil // the change of the Secret comes back
 }
 
@@ -152,8 +153,8 @@ func (r *renewer) renew(ctx context.Context, secret *corev1.Secret, due *renewal
 	if err := worker.SubResource("token").Create(ctx, account, request); err != nil {
 		return fmt.Errorf("request a token for ServiceAccount %s: %w", due.token.Account, notOurs(err))
 	}
-	if !takes(due.token, request.Status.Token, r.clock.Now()) {
-		return fmt.Errorf("request a token for ServiceAccount %s: the worker answers with something else", due.token.Account)
+	if err := refusal(due.token, request.Status.Token, r.clock.Now()); err != nil {
+		return fmt.Errorf("request a token for ServiceAccount %s: %w", due.token.Account, err)
 	}
 	kubeconfig, err := boundtoken.Replace(secret.Data[v1alpha1.KubeconfigKey], request.Status.Token)
 	if err != nil {
@@ -179,7 +180,7 @@ func notOurs(err error) error {
 
 func renewed(due *renewal) metav1.Condition {
 	return metav1.Condition{Type: v1alpha1.ConditionTokenRenewed, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonTokenValid,
-		Message: fmt.Sprintf("the token expires at %s, and is renewed before", due.token.Expires.UTC().Format(time.RFC3339))}
+		Message: fmt.Sprintf("the token expires at %s, and is renewed before", inUTC(due.token.Expires))}
 }
 
 func failed(due *renewal, worker string, err error) metav1.Condition {
@@ -188,7 +189,7 @@ func failed(due *renewal, worker string, err error) metav1.Condition {
 		advice = fmt.Sprintf("run kubectl jobferry register %s again, which grants the right to renew it, or kubectl jobferry rotate %s", worker, worker)
 	}
 	return metav1.Condition{Type: v1alpha1.ConditionTokenRenewed, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonRenewalFailed,
-		Message: fmt.Sprintf("the token expires at %s: %s: %v", due.token.Expires.UTC().Format(time.RFC3339), advice, err)}
+		Message: fmt.Sprintf("the token expires at %s: %s: %v", inUTC(due.token.Expires), advice, err)}
 }
 
 // connections are the workers of a registry.

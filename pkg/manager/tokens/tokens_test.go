@@ -173,9 +173,12 @@ func TestNotRenewed(t *testing.T) {
 		"conflict":           {"", apierrors.NewConflict(schema.GroupResource{Resource: "secrets"}, "s", errors.New("the UID")), "tries again"},
 		"no token":           {"", nil, "something else"},
 		"rubbish":            {strings.Repeat("x", 1<<20), nil, "something else"},
-		"of another account": {aToken("other", "1", noon, 9*time.Hour), nil, "something else"},
-		"of a later account": {aToken("hub", "2", noon, 9*time.Hour), nil, "something else"},
-		"expired":            {aToken("hub", "1", noon, time.Minute), nil, "something else"},
+		"of another account": {aToken("other", "1", noon.Add(45*time.Minute), 9*time.Hour), nil, "something else"},
+		"of a later account": {aToken("hub", "2", noon.Add(45*time.Minute), 9*time.Hour), nil, "something else"},
+		"expired":            {aToken("hub", "1", noon.Add(31*time.Minute), 14*time.Minute+minLeft-time.Second), nil, "set the clocks"},
+		"issued long ago":    {aToken("hub", "1", noon.Add(-8760*time.Hour), 8761*time.Hour), nil, "set the clocks"},
+		"issued later":       {aToken("hub", "1", noon.Add(2*time.Hour), 9*time.Hour), nil, "set the clocks"},
+		"for a short time":   {aToken("hub", "1", noon.Add(45*time.Minute), minLifetime-time.Second), nil, "a token for 9m59s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			first := aToken("hub", "1", noon, time.Hour)
@@ -191,19 +194,37 @@ func TestNotRenewed(t *testing.T) {
 	}
 }
 
-// A worker that issues tokens which are due already isn't asked all the time.
+// A worker that issues tokens which are due already, or any that aren't taken, isn't asked all the
+// time, and few of its tokens become changes of the Secret.
 func TestWorkerWithAWrongClock(t *testing.T) {
-	w := newWorld(t, aSecret(aToken("hub", "1", noon.Add(-24*time.Hour), 24*time.Hour+time.Minute)))
-	w.answer = func() (string, error) { return aToken("hub", "1", noon.Add(-1000*time.Hour), 1001*time.Hour), nil }
-	for range 10 {
-		w.sync()
-	}
-	if len(w.asked) != 1 {
-		t.Errorf("asked %d times", len(w.asked))
-	}
-	w.step(minRetry)
-	if w.sync(); len(w.asked) != 2 {
-		t.Errorf("asked %d times", len(w.asked))
+	for name, row := range map[string]struct {
+		issued   time.Duration // before now
+		lifetime time.Duration
+		pause    time.Duration
+		written  bool
+	}{
+		"as far off as may be": {maxSkew, maxSkew + minLeft, 5 * time.Minute, true},
+		"a year":               {8760 * time.Hour, 8761 * time.Hour, minRetry, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			first := aToken("hub", "1", noon.Add(-24*time.Hour), 24*time.Hour+time.Minute)
+			w := newWorld(t, aSecret(first))
+			w.answer = func() (string, error) { return aToken("hub", "1", w.clock.Now().Add(-row.issued), row.lifetime), nil }
+			for range 10 {
+				w.sync()
+			}
+			w.step(row.pause - time.Second)
+			if next := w.sync().RequeueAfter; len(w.asked) != 1 || next != time.Second {
+				t.Errorf("asked %d times, again after %s", len(w.asked), next)
+			}
+			w.step(time.Second)
+			if w.sync(); len(w.asked) != 2 {
+				t.Errorf("asked %d times", len(w.asked))
+			}
+			if written := w.token() != first; written != row.written {
+				t.Errorf("the Secret was changed: %t", written)
+			}
+		})
 	}
 }
 
