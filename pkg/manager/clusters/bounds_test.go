@@ -193,15 +193,15 @@ func TestQuarantinesGrow(t *testing.T) {
 	var q quarantine
 	now, cause := time.Unix(0, 0), &BoundError{}
 	for i, want := range []time.Duration{10, 20, 40, 80, 150, 150} {
-		opens := q.after(cause, now, 10*time.Second)
-		if opens.Sub(now) != want*time.Second || q.ends.Sub(now) != 2*want*time.Second {
-			t.Errorf("quarantine %d opens after %s, want %ds", i, opens.Sub(now), want)
+		q.begin(cause, now, 10*time.Second)
+		if q.opens.Sub(now) != want*time.Second || q.ends.Sub(now) != 2*want*time.Second {
+			t.Errorf("quarantine %d opens after %s, want %ds", i, q.opens.Sub(now), want)
 		}
 		now = q.ends
 	}
 	now = now.Add(maxQuarantine + time.Second)
-	if opens := q.after(cause, now, 10*time.Second); opens.Sub(now) != 10*time.Second {
-		t.Errorf("after a good time it opens after %s", opens.Sub(now))
+	if q.begin(cause, now, 10*time.Second); q.opens.Sub(now) != 10*time.Second {
+		t.Errorf("after a good time it opens after %s", q.opens.Sub(now))
 	}
 }
 

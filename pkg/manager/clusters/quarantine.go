@@ -10,21 +10,20 @@ const maxQuarantine = 5 * time.Minute
 // worker is tried; it's not Ready until that has gone well.
 type quarantine struct {
 	cause *BoundError
-	ends  time.Time
+	// opens is when the gate may be opened.
+	opens, ends time.Time
 	// count is how many there have been without a good time between them.
 	count int
 }
 
-// after begins the next quarantine, twice as long as the one before unless that is long ago. It
-// returns when the gate may be opened.
-func (q *quarantine) after(cause *BoundError, now time.Time, first time.Duration) (opens time.Time) {
+// begin begins the next quarantine, twice as long as the one before unless that is long ago.
+func (q *quarantine) begin(cause *BoundError, now time.Time, first time.Duration) {
 	if now.Sub(q.ends) > maxQuarantine {
 		q.count = 0
 	}
 	q.count++
 	half := backoff(first, maxQuarantine/2, q.count)
-	q.cause, q.ends = cause, now.Add(2*half)
-	return now.Add(half)
+	q.cause, q.opens, q.ends = cause, now.Add(half), now.Add(2*half)
 }
 
 func (q *quarantine) observation(now time.Time) observation {
@@ -34,7 +33,8 @@ func (q *quarantine) observation(now time.Time) observation {
 // beginQuarantine shuts the gate after a broken bound.
 func (s *supervisor) beginQuarantine(cause *BoundError) {
 	now := s.now()
-	s.due = s.quarantine.after(cause, now, s.options.ProbeInterval)
+	s.quarantine.begin(cause, now, s.options.ProbeInterval)
+	s.due = s.quarantine.opens
 	s.connection.disconnect()
 	s.last = s.quarantine.observation(now)
 }

@@ -107,7 +107,8 @@ func (s *supervisor) probeSoon() {
 }
 
 // replaceTarget changes over to another kubeconfig, if there is one. The informers continue: they
-// wait at the gate until the cluster has proved to be the same.
+// wait at the gate until the cluster has proved to be the same. New credentials for the same server
+// end no quarantine: a worker issues them itself, when its token is renewed.
 func (s *supervisor) replaceTarget() {
 	s.mu.Lock()
 	next := s.target
@@ -115,9 +116,11 @@ func (s *supervisor) replaceTarget() {
 	if next == s.dialed {
 		return
 	}
-	s.dialed, s.failures, s.due, s.versionRead = next, 0, time.Time{}, time.Time{}
-	s.quarantine = quarantine{}
-	s.connection.broken.Store(nil)
+	if !next.sameServer(s.dialed) {
+		s.quarantine, s.listing = quarantine{}, listing{}
+		s.connection.broken.Store(nil)
+	}
+	s.dialed, s.failures, s.due, s.versionRead = next, 0, s.quarantine.opens, time.Time{}
 	s.connection.gate.set(false)
 	transport, refusal := next.transport(s.options)
 	s.refusal = refusal

@@ -1,12 +1,14 @@
 package clusters
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
@@ -78,4 +80,25 @@ func (t *target) equal(other *target) bool {
 		return t == other
 	}
 	return t.fingerprint == other.fingerprint
+}
+
+// sameServer reports whether both lead to the same server by the same way, with whatever
+// credentials.
+func (t *target) sameServer(other *target) bool {
+	if t == nil || other == nil {
+		return t == other
+	}
+	own, known := t.cluster()
+	others, alsoKnown := other.cluster()
+	return known && alsoKnown && own.Server == others.Server && own.TLSServerName == others.TLSServerName &&
+		own.ProxyURL == others.ProxyURL && bytes.Equal(own.CertificateAuthorityData, others.CertificateAuthorityData)
+}
+
+func (t *target) cluster() (*clientcmdapi.Cluster, bool) {
+	config, err := loadKubeconfig(t.kubeconfig)
+	if err != nil {
+		return nil, false
+	}
+	chosen, err := selectCurrent(config)
+	return chosen.cluster, err == nil
 }
