@@ -17,8 +17,8 @@ endef
 # Packages of e2e whose tests run in `make test`, on real API servers.
 E2E ?= ./...
 E2E_TIMEOUT ?= 25m
-# They build the product themselves, which go's cache of test results doesn't see: -count 1. Cold, that
-# takes minutes, which aren't the tests': `build` comes first.
+# They run the programs that `make build` makes, which go's cache of test results doesn't see: -count 1.
+# Without JOBFERRY_BIN, each package builds them in the time of its tests.
 # Packages of them at a time: each has clusters of its own, and waits more than it works.
 E2E_PARALLEL ?= 2
 JOBS ?= 500
@@ -78,7 +78,7 @@ rig-build: ## Build the control planes for the tests, once (about 8 minutes per 
 .PHONY: test-e2e
 test-e2e: build ## Tests on real API servers (E2E=./dispatch/... for some of them)
 	@echo "==> Tests on real API servers"
-	$(GO) -C e2e test -count 1 -p $(E2E_PARALLEL) -timeout $(E2E_TIMEOUT) $(E2E)
+	JOBFERRY_BIN=$(CURDIR)/bin $(GO) -C e2e test -count 1 -p $(E2E_PARALLEL) -timeout $(E2E_TIMEOUT) $(E2E)
 
 .PHONY: test-rules
 test-rules: ## What pkg/mirror lets through, held against Kubernetes' own validation of 1.36 and 1.34 (CHECKS=100)

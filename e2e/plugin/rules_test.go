@@ -13,10 +13,12 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
+	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager"
@@ -162,6 +164,11 @@ func (f terminal) isRefused(reason, text string) {
 func (f terminal) doesntSayWhy() {
 	f.NamespaceIn("w1")
 	f.Apply(f.Cluster("w1"), f.NS, `{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"none"},"spec":{"hard":{"pods":"0"}}}`)
+	quotas := f.Cluster("w1").Client().CoreV1().RESTClient()
+	f.Until(rig.Object(quotas, "resourcequotas", f.NS, "none"), func(o runtime.Object) bool {
+		q, ok := o.(*corev1.ResourceQuota)
+		return ok && q.Status.Hard != nil // before, it keeps no Pod out
+	})
 	f.Submit("job", ferrytest.OnWorker("w1"))
 	f.says(f.EventUntil("job", "PodsWaiting", "why can't be read"), "forbidden")
 }
