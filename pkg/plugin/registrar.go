@@ -10,7 +10,9 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
@@ -124,27 +126,26 @@ func (c *cli) remove(ctx context.Context, worker client.Client, object client.Ob
 // removeRoles deletes the Roles of a hub in a worker and their bindings, except those in the
 // namespaces to keep.
 func (c *cli) removeRoles(ctx context.Context, worker client.Client, hub types.UID, keep func(namespace string) bool) error {
-	ofHub := client.MatchingLabels(registration.WorkerLabels(hub))
-	var bindings rbacv1.RoleBindingList
-	if err := worker.List(ctx, &bindings, ofHub); err != nil {
-		return fmt.Errorf("worker: list RoleBindings: %w", access.Explain(err))
-	}
-	var roles rbacv1.RoleList
-	if err := worker.List(ctx, &roles, ofHub); err != nil {
-		return fmt.Errorf("worker: list Roles: %w", access.Explain(err))
-	}
-	var superfluous []client.Object
-	for i := range bindings.Items {
-		superfluous = append(superfluous, &bindings.Items[i])
-	}
-	for i := range roles.Items {
-		superfluous = append(superfluous, &roles.Items[i])
-	}
-	for _, object := range superfluous {
-		if keep(object.GetNamespace()) {
-			continue
+	return c.removeOf(ctx, worker, hub, corev1.NamespaceAll, func(o client.Object) bool { return keep(o.GetNamespace()) },
+		&rbacv1.RoleBindingList{}, &rbacv1.RoleList{})
+}
+
+// removeOf deletes what a hub has in a namespace of a worker, in the order of the lists, except what
+// is to be kept. All is listed before something is deleted.
+func (c *cli) removeOf(ctx context.Context, worker client.Client, hub types.UID, namespace string, keep func(client.Object) bool, lists ...client.ObjectList) error {
+	for _, list := range lists {
+		if err := worker.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels(registration.WorkerLabels(hub))); err != nil {
+			return fmt.Errorf("worker: list what this hub has there: %w", access.Explain(err))
 		}
-		if err := c.remove(ctx, worker, object); err != nil {
+	}
+	for _, list := range lists {
+		err := meta.EachListItem(list, func(item runtime.Object) error {
+			if object, ok := item.(client.Object); ok && !keep(object) {
+				return c.remove(ctx, worker, object)
+			}
+			return nil
+		})
+		if err != nil {
 			return err
 		}
 	}

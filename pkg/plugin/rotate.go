@@ -184,29 +184,6 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // removeAccounts revokes the tokens of a hub in a worker, except those of one account.
 func (c *cli) removeAccounts(ctx context.Context, worker client.Client, hub types.UID, keep string) error {
-	ofHub := []client.ListOption{client.InNamespace(v1alpha1.SystemNamespace), client.MatchingLabels(registration.WorkerLabels(hub))}
-	var accounts corev1.ServiceAccountList
-	if err := worker.List(ctx, &accounts, ofHub...); err != nil {
-		return fmt.Errorf("worker: list ServiceAccounts: %w", access.Explain(err))
-	}
-	var secrets corev1.SecretList
-	if err := worker.List(ctx, &secrets, ofHub...); err != nil {
-		return fmt.Errorf("worker: list tokens: %w", access.Explain(err))
-	}
-	var old []client.Object
-	for i := range secrets.Items {
-		old = append(old, &secrets.Items[i])
-	}
-	for i := range accounts.Items {
-		old = append(old, &accounts.Items[i])
-	}
-	for _, object := range old {
-		if object.GetName() == keep {
-			continue
-		}
-		if err := c.remove(ctx, worker, object); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.removeOf(ctx, worker, hub, v1alpha1.SystemNamespace, func(o client.Object) bool { return o.GetName() == keep },
+		&corev1.SecretList{}, &corev1.ServiceAccountList{})
 }

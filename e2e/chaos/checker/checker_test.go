@@ -204,6 +204,10 @@ func TestAgain(t *testing.T) {
 		w.expect()
 		w.hub(completed("2", 1))
 	})
+}
+
+// What completes again after a move is excused by the loss of the worker, and by nothing else.
+func TestAgainAfterAMove(t *testing.T) {
 	t.Run("the worker was lost before it could tell", func(t *testing.T) {
 		w := newWorld(t)
 		w.place("fenced")

@@ -165,7 +165,7 @@ type valueReader struct {
 	buffer   [32 << 10]byte
 
 	length, elements, depth int
-	inString, escape        bool
+	outside                 Structure
 }
 
 func (r *valueReader) next() ([]byte, error) {
@@ -181,21 +181,37 @@ func (r *valueReader) next() ([]byte, error) {
 
 func (r *valueReader) count(b byte) {
 	r.length++
-	switch {
-	case r.escape:
-		r.escape = false
-	case r.inString:
-		r.escape, r.inString = b == '\\', b != '"'
-	case b == '"':
-		r.inString = true
-	case b == ',':
+	if !r.outside.Has(b) {
+		return
+	}
+	switch b {
+	case ',':
 		r.elements++
-	case b == '{' || b == '[':
+	case '{', '[':
 		r.depth++
 		r.elements++
-	case b == '}' || b == ']':
+	case '}', ']':
 		if r.depth--; r.depth == 0 && r.eachAnew {
 			r.length, r.elements = 0, 0
 		}
 	}
+}
+
+// Structure tells the bytes of a JSON text that give it its structure from those of its strings. The
+// zero value is at the begin of a text.
+type Structure struct{ inString, escape bool }
+
+// Has takes the next byte of the text, and reports whether it is outside of strings.
+func (s *Structure) Has(b byte) bool {
+	switch {
+	case s.escape:
+		s.escape = false
+	case s.inString:
+		s.escape, s.inString = b == '\\', b != '"'
+	case b == '"':
+		s.inString = true
+	default:
+		return true
+	}
+	return false
 }

@@ -2,6 +2,8 @@ package job
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,21 +25,32 @@ func (r *Reconciler) cleanUp(ctx context.Context, t *turn, actions []dispatch.Mi
 			continue // the limiter enqueues the Job
 		}
 		r.background(func() {
-			done, err := r.actIn(ctx, t, w, action)
+			done, err := r.actSafely(ctx, t, w, action)
 			r.limiter.release(w.Name())
-			switch {
-			case err == nil && !done.changed: // the hub's cache was behind: its next event enqueues the Job
+			if err == nil && !done.changed { // the hub's cache was behind: its next event enqueues the Job
 				t.record.endCleanup(w.Name(), nil)
 				return
-			case err != nil && !apierrors.IsConflict(err):
+			}
+			if err != nil && !apierrors.IsConflict(err) {
+				// That is no matter of the Job's user, before it takes too long: see NotReleased.
 				log.FromContext(ctx).Info("Can't remove a mirror that its Job has no use for", "worker", w.Name(), "err", err.Error())
-				r.report.report(log.FromContext(ctx), t.record, t.Job, forbidden(err)...)
 			}
 			now := r.clock.Now()
 			t.record.endCleanup(w.Name(), &now)
 			r.enqueue(t.Key)
 		})
 	}
+}
+
+// actSafely is actIn, and returns a panic as an error, as controller-runtime does for a reconcile: what
+// a worker has made up must not end the manager.
+func (r *Reconciler) actSafely(ctx context.Context, t *turn, w worker, action dispatch.Action) (done result, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
+		}
+	}()
+	return r.actIn(ctx, t, w, action)
 }
 
 // beginCleanup reports whether no removal of the mirror in a worker is under way, and that one is now.

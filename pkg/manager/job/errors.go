@@ -17,7 +17,8 @@ type handling string
 const (
 	// retry: try again, with backoff.
 	retry handling = "Retry"
-	// awaitEvent: a newer state is on its way, or the worker's probe will bring one.
+	// awaitEvent: a newer state is on its way, or the worker's probe will bring one, or a place comes
+	// free: look again in a few seconds.
 	awaitEvent handling = "AwaitEvent"
 	// terminal: the API server will refuse the same write again. It is reported, and tried again
 	// rarely; a worker that refuses is passed over (see refusalError).
@@ -33,7 +34,7 @@ func handlingOf(err error) handling {
 	switch {
 	case errors.Is(err, errWorkerBusy):
 		return ignore
-	case apierrors.IsConflict(err), errors.Is(err, clusters.ErrNotConnected), errors.Is(err, errStale):
+	case apierrors.IsConflict(err), errors.Is(err, clusters.ErrNotConnected), errors.Is(err, errStale), errors.Is(err, errNoPlace):
 		return awaitEvent
 	case ofHub && isRefusal(hub.err):
 		return terminal

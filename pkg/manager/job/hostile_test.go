@@ -320,3 +320,25 @@ func TestTheHubAloneSaysWhatIsCarried(t *testing.T) {
 		w.fail("the Job doesn't run:\n%s", w.state())
 	}
 }
+
+// What a worker has made up brings a removal in the background to panic: the manager goes on, and
+// tries again later.
+func TestCleanupThatPanics(t *testing.T) {
+	w := newWorld(t)
+	w.mayRunTwice = true
+	w.worker("b").idle = true
+	w.worker("b").has(forged("other-uid"))
+	tries := 0
+	w.refuses = func(sent write) error {
+		if sent.server == "b" {
+			tries++
+			panic("made up")
+		}
+		return nil
+	}
+	runs(w)
+	w.step(10 * time.Minute)
+	if !w.running("a") || tries < 5 || tries > 20 {
+		w.fail("%d tries in ten minutes:\n%s", tries, w.state())
+	}
+}

@@ -2,7 +2,6 @@ package job
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 
@@ -146,9 +145,6 @@ func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Res
 
 // afterError says when to try again.
 func (r *Reconciler) afterError(ctx context.Context, t *turn, err error) (ctrl.Result, error) {
-	if errors.Is(err, errNoPlace) {
-		return ctrl.Result{RequeueAfter: retryWholeJobAfter}, nil
-	}
 	switch handlingOf(err) {
 	case ignore:
 		return ctrl.Result{}, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -27,9 +26,8 @@ type wholeJobs struct {
 }
 
 const (
-	wholeAtATime       = 8
-	wholeOfOneAtATime  = 4
-	retryWholeJobAfter = time.Second
+	wholeAtATime      = 8
+	wholeOfOneAtATime = 4
 )
 
 // errNoPlace: as many Jobs as may be are being read whole.

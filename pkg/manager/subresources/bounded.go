@@ -8,6 +8,8 @@ import (
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
 )
 
 // Bounds of what a worker may answer. An object has at most 1.5 MiB in etcd, and hardly more than
@@ -62,22 +64,15 @@ func boundObject(resp *http.Response) (*http.Response, error) {
 // boundedBody is the body of an answer up to its bounds.
 type boundedBody struct {
 	io.ReadCloser
-	bytes, values    int // that may follow
-	inString, escape bool
+	bytes, values int // that may follow
+	outside       clusters.Structure
 }
 
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.bytes -= n
 	for _, c := range p[:n] {
-		switch {
-		case b.escape:
-			b.escape = false
-		case b.inString:
-			b.escape, b.inString = c == '\\', c != '"'
-		case c == '"':
-			b.inString = true
-		case c == '{' || c == '[':
+		if b.outside.Has(c) && (c == '{' || c == '[') {
 			b.values--
 		}
 	}
