@@ -31,6 +31,9 @@ const (
 	AnnotationClusterSelector = "jobferry.dev/cluster-selector"
 	// AnnotationOnClusterLost is Resume (default), Restart or Wait.
 	AnnotationOnClusterLost = "jobferry.dev/on-cluster-lost"
+	// AnnotationMaxClusters lets a Job run on several workers at once: on that many at most, or
+	// MaxClustersAll. Without it a Job runs on one. See package shards.
+	AnnotationMaxClusters = "jobferry.dev/max-clusters"
 	// LabelDispatch on a namespace of the hub has its Jobs dispatched: DispatchEnabled or
 	// DispatchAllowed. Jobs of other namespaces are left alone.
 	LabelDispatch = "jobferry.dev/dispatch"
@@ -43,6 +46,9 @@ const (
 	// DispatchAllowed: only Jobs that name the dispatcher themselves are dispatched.
 	DispatchAllowed = "allowed"
 )
+
+// MaxClustersAll as AnnotationMaxClusters: as many workers as there are.
+const MaxClustersAll = "All"
 
 // Values of AnnotationOnClusterLost.
 const (
@@ -70,6 +76,13 @@ const (
 	// AnnotationPlacedFor is the cluster selector that the Job was placed by. A change of the
 	// selector moves the Job; a change of the worker's labels does not.
 	AnnotationPlacedFor = "jobferry.dev/placed-for"
+	// AnnotationShards is the placement of a Job that may run on several workers, in place of
+	// AnnotationCluster: its shards, such as "east=500-999;west=0-499", the indexes as in a Job's
+	// status. Of a Job without indexes a shard is a number of completions: "east=500;west=500".
+	AnnotationShards = "jobferry.dev/shards"
+	// AnnotationShardsState is a JSON object with what else the hub keeps of the shards; see
+	// shards.Placement.
+	AnnotationShardsState = "jobferry.dev/shards-state"
 )
 
 // Names on mirrors.
@@ -92,6 +105,15 @@ const (
 	// mirror. The controller runs the mirror as if it were suspended for as long as the annotation
 	// is there; the hub removes it from a mirror that is still placed there.
 	AnnotationFenced = "jobferry.dev/fenced"
+	// AnnotationIndexes on the mirror of a shard is the shard's part of the Job, in the form of
+	// AnnotationShards. The embedded Job controller starts no other index of an Indexed Job, and
+	// follows a change while the Job runs. A mirror without it runs all of its Job.
+	AnnotationIndexes = "jobferry.dev/indexes"
+	// AnnotationIndexesObserved are the indexes that the embedded Job controller may run, by its own
+	// word. It starts an index only after it has written it here, and takes an index out when it has
+	// left AnnotationIndexes and has no Pod that isn't counted. The hub sets it as it creates the
+	// mirror.
+	AnnotationIndexesObserved = "jobferry.dev/indexes-observed"
 	// ConditionJobFenced on a Job is True while its Pods are stopped because its hub has not
 	// renewed the Lease. Suspended stays with spec.suspend, as the API server demands: the
 	// startTime of a Job that is not suspended must not change.
