@@ -41,6 +41,9 @@ type State struct {
 	// Stopping: the shard's mirror is stopped, brings its progress to the hub, and is deleted; then
 	// the shard is removed, and what is left of it is unassigned.
 	Stopping bool `json:"stopping,omitempty"`
+	// Returning are indexes of the shard that its worker is asked to give back: they are left out of
+	// the mirror's AnnotationIndexes. Those that the worker has started stay.
+	Returning string `json:"returning,omitempty"`
 	// Counters of the shard's mirror, as the hub Job's status includes them.
 	Counters
 }
