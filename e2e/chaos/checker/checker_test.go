@@ -308,6 +308,21 @@ func TestIsolated(t *testing.T) {
 	w.expect(Isolated)
 }
 
+// A move that somebody asked for is no judgement of a worker.
+func TestMovedOnRequestWhileIsolated(t *testing.T) {
+	w := newWorld(t)
+	w.place("fenced")
+	w.fault(schedule.Hub, schedule.IsolateHub)
+	w.pass(6 * time.Second)
+	w.selector = "region=other"
+	w.place("open")
+	w.expect()
+	w.fault("open", schedule.Drain)
+	w.pass(time.Second)
+	w.place("fenced")
+	w.expect()
+}
+
 func TestVanished(t *testing.T) {
 	gone := func(w *world) {
 		w.see(Event{Where: schedule.Hub, Job: &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "job"}}, Gone: true})

@@ -16,7 +16,7 @@
 //     worker was lost before the hub could know.
 //   - Vanished: a hub Job goes away only if its user, or its TTL, deleted it.
 //   - Placed: a finished Job isn't placed anew.
-//   - Isolated: while all workers are unreachable, no Job is moved: then it's the hub that is lost.
+//   - Isolated: while all workers are unreachable, no Job is moved, but on request: it's the hub that is lost.
 //
 // And when all faults are over: Ends: each Job has ended as its story says; Orphans: with all Jobs
 // deleted, nothing of them is left anywhere.

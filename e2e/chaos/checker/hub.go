@@ -48,13 +48,20 @@ func (c *Checker) observeHome(r *record, e Event) {
 	if r.assigned != "" {
 		r.moves = append(r.moves, move{at: e.At, from: r.assigned, to: assigned, complete: e.Job.Status.CompletedIndexes})
 	}
-	if r.assigned != "" && c.isolated(e.At) {
+	if r.assigned != "" && c.isolated(e.At) && !c.isAskedFor(r, e) {
 		c.violate(e.At, Isolated, r, "moved from %s to %q while all workers are out of touch", r.assigned, assigned)
 	}
 	if r.ended != nil && assigned != "" {
 		c.violate(e.At, Placed, r, "placed on %s after its end", assigned)
 	}
 	r.assigned = assigned
+}
+
+// isAskedFor reports whether a Job was moved because its user or an admin wants it elsewhere: no
+// judgement of its worker. The manager needs a while to find all workers out of touch.
+func (c *Checker) isAskedFor(r *record, e Event) bool {
+	was, is := r.hub.Annotations[v1alpha1.AnnotationPlacedFor], e.Job.Annotations[v1alpha1.AnnotationPlacedFor]
+	return was != is || c.drained(r.assigned, e.At)
 }
 
 // regression is a way in which a status can go back.

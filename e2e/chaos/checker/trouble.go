@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jobferry/jobferry/e2e/chaos/schedule"
@@ -66,6 +67,13 @@ func (c *Checker) isolated(at time.Duration) bool {
 		}
 	}
 	return false
+}
+
+// drained reports whether a worker is being drained.
+func (c *Checker) drained(worker string, at time.Duration) bool {
+	return slices.ContainsFunc(c.trouble, func(t Trouble) bool {
+		return t.Fault.Kind == schedule.Drain && t.Fault.Target == worker && at > t.From && at < t.To
+	})
 }
 
 // settling is how long it may take until a decision is seen.

@@ -25,6 +25,7 @@ type world struct {
 	at        time.Duration
 	status    batchv1.JobStatus
 	assigned  string
+	selector  string // that the Job was placed by
 	questions []Question
 	number    int
 	mirrors   map[string]int // how many a worker has had
@@ -51,7 +52,9 @@ func (w *world) hub(changes ...func(*batchv1.JobStatus)) {
 		change(&w.status)
 	}
 	j := &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: "job", UID: "hub-job", Annotations: map[string]string{v1alpha1.AnnotationCluster: w.assigned}},
+		ObjectMeta: metav1.ObjectMeta{Name: "job", UID: "hub-job", Annotations: map[string]string{
+			v1alpha1.AnnotationCluster: w.assigned, v1alpha1.AnnotationPlacedFor: w.selector,
+		}},
 		Spec:       batchv1.JobSpec{Completions: ptr.To[int32](4)},
 		Status:     *w.status.DeepCopy(),
 	}
