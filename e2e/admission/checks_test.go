@@ -8,6 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -28,6 +29,8 @@ func refusals(t *testing.T, h hub) {
 		"good choices":          {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationClusterSelector, "region=eu, gpu in (a100,h100)"), annotated(v1alpha1.AnnotationOnClusterLost, "Restart")), ""},
 		"no selector":           {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationClusterSelector, "region eu")), `"region eu" is not a label selector; set it to one such as "region=eu,gpu in (a100,h100)", or remove it to allow every worker`},
 		"unknown on lost":       {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationOnClusterLost, "Retry")), `"Retry" is unknown; set it to Resume, Restart or Wait, or remove it, which means Resume`},
+		"several clusters":      {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationMaxClusters, "All"), rigtest.Indexed(2)), ""},
+		"of a work queue":       {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationMaxClusters, "2"), func(j *batchv1.Job) { j.Spec.Parallelism, j.Spec.Completions = ptr.To[int32](2), nil }), "annotation jobferry.dev/max-clusters: a Job without spec.completions is a work queue, which only its Pods could divide; set spec.completions, or remove the annotation"},
 		"placed by a user":      {"ada", rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationCluster, "west")), "annotation jobferry.dev/cluster: only Jobferry sets, changes or removes it; leave it out. To choose workers for a Job, set jobferry.dev/cluster-selector"},
 		"placed by the manager": {managerUser, rigtest.Job(h.NS, "j", ours, annotated(v1alpha1.AnnotationCluster, "west")), ""},
 		"somebody else's":       {"ada", rigtest.Job(h.NS, "j", rigtest.ManagedBy("example.org/x"), annotated(v1alpha1.AnnotationCluster, "west")), ""},

@@ -2,6 +2,7 @@ package state
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -9,7 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/e2e/demo/scenario"
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/shards"
 )
 
 // Phase is a Job's situation in one word.
@@ -47,7 +48,7 @@ type Job struct {
 	Expect     scenario.Expectation
 
 	Phase Phase
-	// Cluster is the worker that the Job was placed on.
+	// Cluster is the worker that the Job was placed on; the names of several are joined by commas.
 	Cluster string
 	// Completions is how many Pods must succeed.
 	Completions int32
@@ -84,7 +85,7 @@ func (s *State) SawJob(job *batchv1.Job) {
 	}
 	j := &s.Jobs[i]
 	status := &job.Status
-	j.Cluster = job.Annotations[v1alpha1.AnnotationCluster]
+	j.Cluster = strings.Join(shards.WorkersOf(job), ",")
 	j.Completions = ptr.Deref(job.Spec.Completions, 1)
 	j.Active, j.Ready, j.Succeeded, j.Failed = status.Active, ptr.Deref(status.Ready, 0), status.Succeeded, status.Failed
 	j.Indexes = status.CompletedIndexes

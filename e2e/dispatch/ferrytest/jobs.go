@@ -13,6 +13,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/shards"
 )
 
 // OnWorker sends a Job to one worker.
@@ -101,10 +102,10 @@ func (f *Ferry) AssignedWorker(name string) string {
 	return ClusterOf(f.HubJobUntil(name, func(j *batchv1.Job) bool { return ClusterOf(j) != "" }))
 }
 
-// ClusterOf returns the worker that a hub Job is placed on, or "".
-func ClusterOf(job *batchv1.Job) string { return job.Annotations[v1alpha1.AnnotationCluster] }
+// ClusterOf returns the worker that a hub Job is placed on, the names of several joined by commas, or "".
+func ClusterOf(job *batchv1.Job) string { return strings.Join(shards.WorkersOf(job), ",") }
 
-// IsAt says whether a hub Job is placed on a worker.
+// IsAt says whether a hub Job is placed on a worker, and on no other.
 func IsAt(worker string) func(*batchv1.Job) bool {
 	return func(j *batchv1.Job) bool { return ClusterOf(j) == worker }
 }

@@ -31,7 +31,7 @@ func TestJobsPolicy(t *testing.T) {
 		want string // part of the only message; empty: let through
 	}{
 		"plain":                      {request{object: ours()}, ""},
-		"all that users may say":     {request{object: ours(selector, "pool=a", onLost, "Wait", "note", "x")}, ""},
+		"all that users may say":     {request{object: ours(selector, "pool=a", onLost, "Wait", "note", "x", v1alpha1.AnnotationMaxClusters, "3")}, ""},
 		"bad selector":               {request{object: ours(selector, "a b")}, `cluster-selector: "a b" is not a label selector; set it to one such as`},
 		"an empty value":             {request{object: ours(selector, "a=="), old: ours()}, ""},
 		"bad change of the selector": {request{object: ours(selector, "=a"), old: ours(selector, "a")}, `"=a" is not a label selector`},
@@ -74,7 +74,8 @@ func TestBookkeepingIsTheManagers(t *testing.T) {
 	p := loadPolicy(t, "jobs-policy.yaml")
 	for _, key := range []string{
 		v1alpha1.AnnotationCluster, v1alpha1.AnnotationMovedFrom, v1alpha1.AnnotationHubUID, v1alpha1.AnnotationProjected,
-		v1alpha1.AnnotationFreshStart, v1alpha1.AnnotationDeadlineSpent, "jobferry.dev/what-comes-next",
+		v1alpha1.AnnotationFreshStart, v1alpha1.AnnotationDeadlineSpent, v1alpha1.AnnotationShards, v1alpha1.AnnotationShardsState,
+		"jobferry.dev/what-comes-next",
 	} {
 		if got := p.denied(request{object: newJob(v1alpha1.ManagedByDispatcher, key, "x")}); len(got) != 1 || !strings.Contains(got[0], key+": only Jobferry") {
 			t.Errorf("%s: denied %q", key, got)

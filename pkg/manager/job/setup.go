@@ -20,13 +20,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/manager/namespaces"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/queue"
+	"github.com/jobferry/jobferry/pkg/shards"
 )
 
 // requests is the work queue that controller-runtime hands to event handlers.
@@ -140,7 +140,7 @@ func (r *Reconciler) Unfinished(worker string) int {
 		return 1 // not known: it's asked again
 	}
 	for i := range jobs.Items {
-		if jobs.Items[i].Annotations[v1alpha1.AnnotationCluster] == worker && !mirror.Finished(&jobs.Items[i]) {
+		if shards.IsOn(&jobs.Items[i], worker) && !mirror.Finished(&jobs.Items[i]) {
 			n++
 		}
 	}

@@ -3,17 +3,19 @@ package kueue
 import (
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/shards"
 )
 
 // checkSnapshot is all that the state of a check of one Workload is decided by.
@@ -26,8 +28,8 @@ type checkSnapshot struct {
 	admission dispatch.Admission
 	// job is the hub Job of the Workload; nil: it hasn't been seen.
 	job *batchv1.Job
-	// assigned is the WorkerCluster that the Job's placement names; nil: there is none.
-	assigned *v1alpha1.WorkerCluster
+	// assigned are the WorkerClusters that the Job's placement names, as far as they exist.
+	assigned map[string]*v1alpha1.WorkerCluster
 	// result is that of the last attempt to place the Job; nil: none is known.
 	result  *PlacementResult
 	options Options
@@ -62,7 +64,7 @@ var checkRules = []struct {
 	// The Job doesn't continue there: it gives its quota back, and queues again.
 	{"worker lost", isWorkerLost, retryLost},
 	// An edit of the config, or a short outage, doesn't stop a running Job.
-	{"running", func(s *checkSnapshot) bool { return s.isAdmitted() && s.placement() != "" }, ready},
+	{"running", func(s *checkSnapshot) bool { return s.isAdmitted() && len(s.workers()) > 0 }, ready},
 	{"admitted", (*checkSnapshot).isAdmitted, keep},
 	{"placed", isPlaced, ready},
 	// The Job hasn't been reconciled since quota was reserved.
@@ -93,15 +95,20 @@ func isNotAJob(s *checkSnapshot) bool {
 }
 
 func isWorkerLost(s *checkSnapshot) bool {
-	return s.workerIs(v1alpha1.ConditionLost, metav1.ConditionTrue) && s.job.Annotations[v1alpha1.AnnotationOnClusterLost] != v1alpha1.OnClusterLostWait
+	return s.howMany(v1alpha1.ConditionLost) > 0 && s.howMany(v1alpha1.ConditionLost) == len(s.workers()) &&
+		s.job.Annotations[v1alpha1.AnnotationOnClusterLost] != v1alpha1.OnClusterLostWait
 }
 
-// isPlaced: capacity is reserved for the Job in its assigned cluster, which is allowed and
-// reachable.
+// isPlaced: capacity is reserved for the Job in its assigned clusters, which are allowed. It can
+// start where one is reachable.
 func isPlaced(s *checkSnapshot) bool {
 	result := s.currentResult()
-	return result != nil && result.Worker != "" && result.Worker == s.placement() && s.admission.Allows(s.placement()) &&
-		s.workerIs(v1alpha1.ConditionReady, metav1.ConditionTrue)
+	return result != nil && slices.Contains(s.workers(), result.Worker) && s.isAllowed() && s.howMany(v1alpha1.ConditionReady) > 0
+}
+
+// isAllowed reports whether the AdmissionChecks allow all assigned clusters.
+func (s *checkSnapshot) isAllowed() bool {
+	return !slices.ContainsFunc(s.workers(), func(worker string) bool { return !s.admission.Allows(worker) })
 }
 
 // isUnplaceable: no worker can ever take the Job as it is.
@@ -110,13 +117,21 @@ func isUnplaceable(s *checkSnapshot) bool {
 	return result != nil && result.Worker == "" && !result.MayFitLater
 }
 
-func (s *checkSnapshot) placement() string { return s.job.Annotations[v1alpha1.AnnotationCluster] }
+func (s *checkSnapshot) workers() []string { return shards.WorkersOf(s.job) }
+
+// named names the assigned clusters: "worker east", "workers east, west".
+func (s *checkSnapshot) named() string {
+	if workers := s.workers(); len(workers) != 1 {
+		return "workers " + strings.Join(workers, ", ")
+	}
+	return "worker " + s.workers()[0]
+}
 
 func (s *checkSnapshot) isAdmitted() bool { return is(s.workload, kueue.WorkloadAdmitted) }
 
 // isUntried reports whether the Job's placement result is still to come.
 func (s *checkSnapshot) isUntried() bool {
-	unreachable := s.assigned != nil && !s.workerIs(v1alpha1.ConditionReady, metav1.ConditionTrue)
+	unreachable := len(s.assigned) > 0 && s.howMany(v1alpha1.ConditionReady) == 0
 	return s.check.problem == "" && s.currentResult() == nil && !unreachable
 }
 
@@ -133,9 +148,14 @@ func (s *checkSnapshot) timeLeft() time.Duration {
 	return reservedAt(s.workload).Add(s.options.RetryAfter).Sub(s.now)
 }
 
-// workerIs reports whether a condition of the assigned cluster has this status.
-func (s *checkSnapshot) workerIs(condition string, status metav1.ConditionStatus) bool {
-	return s.assigned != nil && meta.IsStatusConditionPresentAndEqual(s.assigned.Status.Conditions, condition, status)
+// howMany counts the assigned clusters whose condition is True.
+func (s *checkSnapshot) howMany(condition string) (n int) {
+	for _, worker := range s.assigned {
+		if meta.IsStatusConditionTrue(worker.Status.Conditions, condition) {
+			n++
+		}
+	}
+	return n
 }
 
 func keep(*checkSnapshot) checkPlan { return checkPlan{} }
@@ -143,7 +163,7 @@ func keep(*checkSnapshot) checkPlan { return checkPlan{} }
 func awaitResult(s *checkSnapshot) checkPlan { return checkPlan{requeueAfter: s.timeLeft()} }
 
 func ready(s *checkSnapshot) checkPlan {
-	return checkPlan{state: kueue.CheckStateReady, message: "Placed on worker " + s.placement()}
+	return checkPlan{state: kueue.CheckStateReady, message: "Placed on " + s.named()}
 }
 
 func pending(s *checkSnapshot) checkPlan {
@@ -158,23 +178,24 @@ func (s *checkSnapshot) whyUnplaced() string {
 		return fmt.Sprintf("AdmissionCheck %s: %s", s.check.name, s.check.problem)
 	case result != nil && result.Worker == "":
 		return result.Reason
-	case s.placement() != "" && s.admission.Allows(s.placement()):
-		return s.workerProblem()
+	case len(s.workers()) > 0 && s.isAllowed():
+		return s.workerProblem(s.workers()[0])
 	default:
 		return "Looking for a worker"
 	}
 }
 
-// workerProblem says why the assigned cluster can't be used now.
-func (s *checkSnapshot) workerProblem() string {
-	if s.assigned == nil {
-		return fmt.Sprintf("Worker %s isn't registered", s.placement())
+// workerProblem says why an assigned cluster can't be used now.
+func (s *checkSnapshot) workerProblem(worker string) string {
+	assigned := s.assigned[worker]
+	if assigned == nil {
+		return fmt.Sprintf("Worker %s isn't registered", worker)
 	}
-	ready := meta.FindStatusCondition(s.assigned.Status.Conditions, v1alpha1.ConditionReady)
+	ready := meta.FindStatusCondition(assigned.Status.Conditions, v1alpha1.ConditionReady)
 	if ready == nil {
-		return fmt.Sprintf("Worker %s isn't connected yet", s.placement())
+		return fmt.Sprintf("Worker %s isn't connected yet", worker)
 	}
-	return fmt.Sprintf("Worker %s isn't ready: %s: %s", s.placement(), ready.Reason, ready.Message)
+	return fmt.Sprintf("Worker %s isn't ready: %s: %s", worker, ready.Reason, ready.Message)
 }
 
 func rejectOwner(s *checkSnapshot) checkPlan {
@@ -194,7 +215,11 @@ func rejectForeign(s *checkSnapshot) checkPlan {
 }
 
 func retryLost(s *checkSnapshot) checkPlan {
-	return checkPlan{state: kueue.CheckStateRetry, message: fmt.Sprintf("Worker %s is lost", s.placement())}
+	message := fmt.Sprintf("Worker %s is lost", s.workers()[0])
+	if len(s.workers()) > 1 {
+		message = fmt.Sprintf("All of %s are lost", s.named())
+	}
+	return checkPlan{state: kueue.CheckStateRetry, message: message}
 }
 
 func retryUnplaced(s *checkSnapshot) checkPlan {

@@ -57,7 +57,19 @@ func at(d time.Duration) edit { return func(s *checkSnapshot) { s.now = noon.Add
 func placedOn(worker string, conditions ...metav1.Condition) edit {
 	return func(s *checkSnapshot) {
 		s.job.Annotations[v1alpha1.AnnotationCluster] = worker
-		s.assigned = &v1alpha1.WorkerCluster{Status: v1alpha1.WorkerClusterStatus{Conditions: conditions}}
+		s.assigned = map[string]*v1alpha1.WorkerCluster{worker: {Status: v1alpha1.WorkerClusterStatus{Conditions: conditions}}}
+	}
+}
+
+// dividedOver places the Job as shards on w1 with some conditions, and on another worker, which is reachable
+// or has others.
+func dividedOver(first metav1.Condition, other string, conditions ...metav1.Condition) edit {
+	return func(s *checkSnapshot) {
+		s.job.Annotations[v1alpha1.AnnotationShards] = other + "=5-9;w1=0-4"
+		s.assigned = map[string]*v1alpha1.WorkerCluster{
+			"w1":  {Status: v1alpha1.WorkerClusterStatus{Conditions: []metav1.Condition{first}}},
+			other: {Status: v1alpha1.WorkerClusterStatus{Conditions: conditions}},
+		}
 	}
 }
 
@@ -109,6 +121,12 @@ func TestDecideCheck(t *testing.T) {
 		{"running, worker lost, to wait for it", given(placedOn("w1", unreachable, lost), workloadIs(kueue.WorkloadAdmitted), func(s *checkSnapshot) {
 			s.job.Annotations[v1alpha1.AnnotationOnClusterLost] = v1alpha1.OnClusterLostWait
 		}), kueue.CheckStateReady, "w1"},
+		{"placed on two", given(dividedOver(reachable, "w2", reachable), reservedIn("w2")), kueue.CheckStateReady, "Placed on workers w1, w2"},
+		{"placed on two, and one is unreachable", given(dividedOver(reachable, "w2", unreachable), reservedIn("w1")), kueue.CheckStateReady, "w1, w2"},
+		{"placed on two, both unreachable", given(dividedOver(unreachable, "w2", unreachable), reservedIn("w1")), kueue.CheckStatePending, "Worker w1 isn't ready: Reason: message"},
+		{"placed on two, and one isn't allowed", given(dividedOver(reachable, "w3", reachable), reservedIn("w1")), kueue.CheckStatePending, ""},
+		{"running on two, and one is lost", given(dividedOver(reachable, "w2", lost), workloadIs(kueue.WorkloadAdmitted)), kueue.CheckStateReady, "w1, w2"},
+		{"running on two, both lost", given(dividedOver(lost, "w2", lost), workloadIs(kueue.WorkloadAdmitted)), kueue.CheckStateRetry, "All of workers w1, w2 are lost"},
 		{"no quota", given(func(s *checkSnapshot) { s.workload.Status.Conditions = nil }), "", ""},
 		{"evicted", given(workloadIs(kueue.WorkloadEvicted)), "", ""},
 		{"finished", given(workloadIs(kueue.WorkloadFinished)), "", ""},

@@ -26,7 +26,7 @@ type JobController interface {
 type PlacementResult struct {
 	// ReservedAt identifies the reservation of quota, as in dispatch.Admission.
 	ReservedAt time.Time
-	// Worker is where capacity is reserved for the Job; empty: nowhere.
+	// Worker is where capacity is reserved for the Job, of several any one; empty: nowhere.
 	Worker string
 	// Reason says why no worker can take the Job, worker by worker.
 	Reason string

@@ -3,6 +3,7 @@ package kueue
 import (
 	"context"
 	"reflect"
+	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/shards"
 )
 
 // What enqueues what. Few objects concern many: when a check, a config or a worker changes, all
@@ -158,7 +160,7 @@ func enqueueAll[T client.Object](all func(context.Context) []ctrl.Request) handl
 var placementChanged = predicate.TypedFuncs[*batchv1.Job]{
 	UpdateFunc: func(e event.TypedUpdateEvent[*batchv1.Job]) bool {
 		return e.ObjectOld.UID != e.ObjectNew.UID ||
-			e.ObjectOld.Annotations[v1alpha1.AnnotationCluster] != e.ObjectNew.Annotations[v1alpha1.AnnotationCluster] ||
+			!slices.Equal(shards.WorkersOf(e.ObjectOld), shards.WorkersOf(e.ObjectNew)) ||
 			mirror.Suspended(e.ObjectOld) != mirror.Suspended(e.ObjectNew)
 	},
 }

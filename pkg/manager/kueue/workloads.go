@@ -96,15 +96,22 @@ func (r *workloadReconciler) gather(ctx context.Context, w *kueue.Workload, stat
 	if result, known := r.jobs.PlacementResult(job.UID); known {
 		s.result = &result
 	}
-	if name := s.placement(); name != "" {
+	s.assigned, err = r.workers(ctx, s.workers())
+	return s, err
+}
+
+// workers returns those of the named WorkerClusters that exist.
+func (r *workloadReconciler) workers(ctx context.Context, names []string) (map[string]*v1alpha1.WorkerCluster, error) {
+	workers := map[string]*v1alpha1.WorkerCluster{}
+	for _, name := range names {
 		var worker v1alpha1.WorkerCluster
 		if err := r.hub.Get(ctx, types.NamespacedName{Name: name}, &worker); err == nil {
-			s.assigned = &worker
+			workers[name] = &worker
 		} else if !apierrors.IsNotFound(err) {
 			return nil, err
 		}
 	}
-	return s, nil
+	return workers, nil
 }
 
 // apply writes the desired state of a check.
