@@ -110,6 +110,8 @@ func TestSetLaws(t *testing.T) {
 		}
 		inA := func(i int) bool { return slices.Contains(x, i) }
 		inB := func(i int) bool { return slices.Contains(y, i) }
+		low, high := a.Split(n)
+		isLow := func(i int) bool { return slices.Contains(a.First(n), i) }
 		for name, c := range map[string]struct {
 			got  Set
 			want func(i int) bool
@@ -119,6 +121,13 @@ func TestSetLaws(t *testing.T) {
 			"intersect":  {a.Intersect(b), func(i int) bool { return inA(i) && inB(i) }},
 			"minus":      {a.Minus(b), func(i int) bool { return inA(i) && !inB(i) }},
 			"below":      {a.Below(n), func(i int) bool { return inA(i) && i < n }},
+			"meeting": {a.Meeting(b), func(i int) bool {
+				return slices.ContainsFunc(a, func(iv interval) bool {
+					return iv.first <= i && i <= iv.last && len(Set{iv}.Intersect(b)) > 0
+				})
+			}},
+			"low":        {low, isLow},
+			"high":       {high, func(i int) bool { return inA(i) && !isLow(i) }},
 			"complement": {Range(0, n).Minus(a), func(i int) bool { return i < n && !inA(i) }},
 		} {
 			want := where(c.want)

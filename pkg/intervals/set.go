@@ -3,6 +3,7 @@ package intervals
 import (
 	"math"
 	"slices"
+	"sort"
 	"strconv"
 )
 
@@ -79,16 +80,55 @@ func (s Set) First(n int) []int {
 	return list
 }
 
+// Split returns the n lowest indexes of the set, and the others.
+func (s Set) Split(n int) (low, high Set) {
+	for i, iv := range s {
+		if size := iv.last - iv.first + 1; n >= size {
+			n -= size
+			continue
+		}
+		if n <= 0 {
+			return s[:i:i], s[i:]
+		}
+		return append(s[:i:i], interval{iv.first, iv.first + n - 1}), append(Set{{iv.first + n, iv.last}}, s[i+1:]...)
+	}
+	return s, nil
+}
+
+// Meeting returns the intervals of s that have an index in t, whole.
+func (s Set) Meeting(t Set) Set {
+	var out Set
+	for _, iv := range s {
+		if len(t.near(Set{iv})) > 0 {
+			out = append(out, iv)
+		}
+	}
+	return out
+}
+
 // Union returns the indexes that are in either set.
 func (s Set) Union(t Set) Set { return combine(s, t, func(inS, inT bool) bool { return inS || inT }) }
 
 // Intersect returns the indexes that are in both sets.
 func (s Set) Intersect(t Set) Set {
-	return combine(s, t, func(inS, inT bool) bool { return inS && inT })
+	return combine(s.near(t), t.near(s), func(inS, inT bool) bool { return inS && inT })
 }
 
 // Minus returns the indexes of s that aren't in t.
-func (s Set) Minus(t Set) Set { return combine(s, t, func(inS, inT bool) bool { return inS && !inT }) }
+func (s Set) Minus(t Set) Set {
+	return combine(s, t.near(s), func(inS, inT bool) bool { return inS && !inT })
+}
+
+// near returns the intervals of s between the ends of t: no other can meet it. So what is done with
+// a short range and a long set is cheap.
+func (s Set) near(t Set) Set {
+	if len(t) == 0 {
+		return nil
+	}
+	from := sort.Search(len(s), func(i int) bool { return s[i].last >= t[0].first })
+	to := sort.Search(len(s), func(i int) bool { return s[i].first > t[len(t)-1].last })
+	return s[from:to]
+}
 
 // Below returns the indexes of s that are less than n.
 func (s Set) Below(n int) Set {

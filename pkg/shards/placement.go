@@ -41,8 +41,8 @@ type State struct {
 	// Stopping: the shard's mirror is stopped, brings its progress to the hub, and is deleted; then
 	// the shard is removed, and what is left of it is unassigned.
 	Stopping bool `json:"stopping,omitempty"`
-	// Returning are indexes of the shard that its worker is asked to give back: they are left out of
-	// the mirror's AnnotationIndexes. Those that the worker has started stay.
+	// Returning are indexes of the shard that its worker is asked to give back: they are left out
+	// of the mirror's AnnotationIndexes. Those that the worker has started stay.
 	Returning string `json:"returning,omitempty"`
 	// Counters of the shard's mirror, as the hub Job's status includes them.
 	Counters
@@ -81,6 +81,9 @@ func ParseAmount(text string, indexed bool) (a Amount, err error) {
 	if indexed {
 		a.Indexes, err = intervals.ParseStrict(text, intervals.NoLimit)
 		return a, err
+	}
+	if text == "" {
+		return a, nil
 	}
 	number, err := strconv.ParseUint(text, 10, 31)
 	return Amount{Number: int(number)}, err
@@ -186,6 +189,20 @@ func (p Placement) In(worker string) (Shard, bool) {
 		}
 	}
 	return Shard{}, false
+}
+
+// Without returns the placement without the shard in a worker, whose counters stay in the Job's: it
+// is lost, or its mirror is gone for good. What the shard still had to do is unassigned then.
+func (p Placement) Without(worker string) Placement {
+	next := Placement{Settled: p.Settled}
+	for _, s := range p.Shards {
+		if s.Worker == worker {
+			next.Settled = next.Settled.plus(s.Counters)
+		} else {
+			next.Shards = append(next.Shards, s)
+		}
+	}
+	return next
 }
 
 // WorkersOf returns the workers that a hub Job is placed on, in order of names: none, one, or those

@@ -26,16 +26,25 @@ func Remaining(job *batchv1.Job, shard Shard) Amount {
 
 // Unassigned is what the Job still has to do and no shard has.
 func (p Placement) Unassigned(job *batchv1.Job) Amount {
+	return p.unassigned(job, intervals.Range(0, completions(job)).Minus(settledIndexes(job)))
+}
+
+func (p Placement) unassigned(job *batchv1.Job, open intervals.Set) Amount {
 	if Indexed(job) {
-		free := intervals.Range(0, completions(job)).Minus(settledIndexes(job))
-		for _, s := range p.Shards {
-			free = free.Minus(s.Indexes)
-		}
-		return Amount{Indexes: free}
+		return Amount{Indexes: open.Minus(p.indexes())}
 	}
 	free := completions(job) - int(p.Settled.Succeeded)
 	for _, s := range p.Shards {
 		free -= s.Number
 	}
 	return Amount{Number: max(free, 0)}
+}
+
+// indexes are those in any shard.
+func (p Placement) indexes() intervals.Set {
+	var all intervals.Set
+	for _, s := range p.Shards {
+		all = all.Union(s.Indexes)
+	}
+	return all
 }
