@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/go-logr/logr/funcr"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apiserver/pkg/authentication/user"
 
@@ -42,7 +43,7 @@ func TestAgent(t *testing.T) {
 func TestRequestsToAWorkerNameTheUser(t *testing.T) {
 	w := newWorld(t)
 	w.worker.on(logPath, func(out http.ResponseWriter, _ *http.Request) { fmt.Fprint(out, "a line") })
-	w.worker.object("/api/v1/namespaces/team/events", newest(nil))
+	w.worker.object("/api/v1/namespaces/team/events", corev1.EventList{})
 	for _, what := range []string{"log", "pods", "events", "mirror"} {
 		if got, err := w.get(what, func(r *http.Request) {
 			r.Header.Set("X-Remote-User", `eve"; job b/c)`)

@@ -20,9 +20,11 @@ const (
 	paramPod       = "pod"
 	paramIndex     = "index"
 	paramContainer = "container"
+	// paramWorker narrows any request to one worker of a Job that runs in several.
+	paramWorker = "worker"
 )
 
-var podParams = []string{paramPod, paramIndex, paramContainer}
+var podParams = []string{paramWorker, paramPod, paramIndex, paramContainer}
 
 // defaultContainer is kubectl's annotation for Pods with several containers.
 const defaultContainer = "kubectl.kubernetes.io/default-container"

@@ -35,6 +35,15 @@
 // them all, by however many users. They are taken after the authorization: who has no right takes
 // no place.
 //
+// # A Job in several workers
+//
+// A request is for all of them, unless it names one. They are asked one after the other, so that a
+// request holds no more of their answers than it would of one; of the time and the number of Pods of
+// a request, each has its part. Those that can't be asked are named in the field "warnings" of a
+// list, or in the header Warning of a log. Each Pod and event in a list has the name of its worker in
+// the annotation jobferry.dev/cluster, by the manager's word. Where a worker could pass for another,
+// by a Pod of the same name or of the other's index, the manager doesn't guess.
+//
 // # Responses of a worker
 //
 // Objects are decoded and encoded again. An answer is bounded in bytes and in the number of its

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // Bounds of what is read for a response, and of the response.
@@ -25,18 +27,38 @@ const (
 	maxUIDBytes = 64
 )
 
-// events responds with the newest events of the mirror and its Pods, oldest first.
+// eventList is a core/v1 EventList. Its warnings say of which workers it lacks events, and why.
+type eventList struct {
+	corev1.EventList `json:",inline"`
+
+	Warnings []string `json:"warnings,omitempty"`
+}
+
+// events responds with the newest events of the mirrors and their Pods, oldest first. Each worker
+// has an equal part of them: none can push out those of another.
 func (h *handler) events(w *responseWriter, r *http.Request, req *request) error {
-	at, err := h.find.find(r.Context(), req.key)
+	p, err := h.find.find(r.Context(), req)
 	if err != nil {
 		return err
 	}
-	found, err := at.collectEvents(r.Context())
+	var all []corev1.Event
+	failed, err := p.each(r.Context(), func(ctx context.Context, at *location) error {
+		found, err := at.collectEvents(ctx)
+		found = newest(found, maxEvents/len(p.workers))
+		for i := range found {
+			metav1.SetMetaDataAnnotation(&found[i].ObjectMeta, v1alpha1.AnnotationCluster, at.worker)
+		}
+		all = append(all, found...)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	w.Header().Set(WorkerHeader, at.worker)
-	writeJSON(w, http.StatusOK, newest(found))
+	list := eventList{Warnings: messages(failed)}
+	list.TypeMeta = metav1.TypeMeta{Kind: "EventList", APIVersion: "v1"}
+	list.Items = newest(all, maxEvents)
+	w.Header().Set(WorkerHeader, p.names())
+	writeJSON(w, http.StatusOK, list)
 	return nil
 }
 
@@ -90,7 +112,7 @@ func (at *location) listEvents(ctx context.Context, narrow fields.Set, ours func
 			}
 		}
 		if len(found) > 2*maxEvents {
-			found = newest(found).Items
+			found = newest(found, maxEvents)
 		}
 		if chunk.Continue == "" {
 			break
@@ -114,15 +136,12 @@ func (at *location) eventChunk(ctx context.Context, options metav1.ListOptions) 
 	return chunk, err
 }
 
-// newest sorts events by time, and keeps the last maxEvents.
-func newest(events []corev1.Event) *corev1.EventList {
+// newest sorts events by time, and keeps the last ones.
+func newest(events []corev1.Event, most int) []corev1.Event {
 	slices.SortStableFunc(events, func(a, b corev1.Event) int {
 		return cmp.Or(lastSeen(&a).Compare(lastSeen(&b)), cmp.Compare(a.Name, b.Name))
 	})
-	return &corev1.EventList{
-		TypeMeta: metav1.TypeMeta{Kind: "EventList", APIVersion: "v1"},
-		Items:    append([]corev1.Event{}, events[max(0, len(events)-maxEvents):]...),
-	}
+	return append([]corev1.Event{}, events[max(0, len(events)-most):]...)
 }
 
 // lastSeen is when an event last happened; the field depends on the writer.

@@ -23,14 +23,15 @@ func (h *handler) exec(w *responseWriter, r *http.Request, req *request) error {
 	if err != nil {
 		return err
 	}
-	at, err := h.find.find(r.Context(), req.key)
+	p, err := h.find.find(r.Context(), req)
 	if err != nil {
 		return err
 	}
-	pod, err := at.pod(r.Context(), which, forExec)
+	at, err := p.pod(r.Context(), which, forExec)
 	if err != nil {
 		return err
 	}
+	pod := at.pod
 	if pod.Status.Phase != corev1.PodRunning {
 		return notYet("Pod %q in worker %q is %s: a command needs a running one", pod.Name, at.worker, pod.Status.Phase)
 	}
@@ -39,8 +40,7 @@ func (h *handler) exec(w *responseWriter, r *http.Request, req *request) error {
 		return err
 	}
 	options.Set(paramContainer, container)
-	w.Header().Set(WorkerHeader, at.worker)
-	w.Header().Set(PodHeader, pod.Name)
+	at.name(w)
 	h.logCommand(req, at.worker, pod.Name, container)
 	target := at.url(options, "api/v1/namespaces", pod.Namespace, "pods", pod.Name, "exec")
 	return h.connect(w, r, at.link, target)

@@ -4,20 +4,22 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/shards"
 )
 
-// finder finds the mirror of a hub Job.
+// finder finds the mirrors of a hub Job.
 type finder struct {
 	hub     client.Reader
 	origin  v1alpha1.Origin
@@ -30,40 +32,61 @@ type location struct {
 	*link
 	job     *batchv1.Job
 	timeout time.Duration // of one request
+	chunks  int           // of Pods that may still be read
 }
 
-// find returns the location of a hub Job's mirror, or an API status error that says why there is
-// none.
-func (f *finder) find(ctx context.Context, key types.NamespacedName) (*location, error) {
+// placed is a hub Job, and those of its workers that a request is about.
+type placed struct {
+	*finder
+	job     *batchv1.Job
+	workers []string
+}
+
+// find returns a hub Job and its workers, or an API status error that says why there is none.
+func (f *finder) find(ctx context.Context, req *request) (*placed, error) {
 	ctx, cancel := context.WithTimeout(ctx, f.timeout)
 	defer cancel()
 	job := &batchv1.Job{}
-	if err := f.hub.Get(ctx, key, job); err != nil {
-		return nil, fromHub(fmt.Sprintf("Job %q", key), err)
+	if err := f.hub.Get(ctx, req.key, job); err != nil {
+		return nil, fromHub(fmt.Sprintf("Job %q", req.key), err)
 	}
-	worker, err := placement(job)
+	workers, err := placement(job)
 	if err != nil {
 		return nil, err
 	}
-	l, err := f.links.to(ctx, worker)
+	if only := req.query.Get(paramWorker); only != "" {
+		if !slices.Contains(workers, only) {
+			return nil, notFound("worker: Job %q isn't placed on worker %q, but on %s", job.Name, shorten(only), strings.Join(workers, ", "))
+		}
+		workers = []string{only}
+	}
+	return &placed{f, job, workers}, nil
+}
+
+// at returns the location of the Job's mirror in a worker, or an API status error that says why
+// there is none.
+func (p *placed) at(ctx context.Context, worker string) (*location, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	l, err := p.links.to(ctx, worker)
 	if err != nil {
 		return nil, err
 	}
 	var found *batchv1.Job
 	err = l.read(ctx, func(ctx context.Context) (err error) {
-		found, err = l.batch.Jobs(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+		found, err = l.batch.Jobs(p.job.Namespace).Get(ctx, p.job.Name, metav1.GetOptions{})
 		return err
 	})
 	if apierrors.IsNotFound(err) {
-		return nil, noMirror(job, worker)
+		return nil, noMirror(p.job, worker)
 	}
 	if err != nil {
 		return nil, fromWorker(worker, "reading the Job", err)
 	}
-	if mirror.Owns(f.origin, job.UID, found) != mirror.Ours {
-		return nil, noMirror(job, worker)
+	if mirror.Owns(p.origin, p.job.UID, found) != mirror.Ours {
+		return nil, noMirror(p.job, worker)
 	}
-	return &location{link: l, job: found, timeout: f.timeout}, nil
+	return &location{link: l, job: found, timeout: p.timeout}, nil
 }
 
 // fromHub turns an error of a request to the hub into one for the user.
@@ -74,22 +97,22 @@ func fromHub(what string, err error) error {
 	return apierrors.NewInternalError(fmt.Errorf("the hub doesn't answer for %s: %s", what, clean(err.Error())))
 }
 
-// placement returns the worker of a hub Job, or an error that says why there is none.
-func placement(job *batchv1.Job) (worker string, err error) {
-	worker = job.Annotations[v1alpha1.AnnotationCluster]
+// placement returns the workers of a hub Job, or an error that says why there is none.
+func placement(job *batchv1.Job) (workers []string, err error) {
+	workers = shards.WorkersOf(job)
 	switch {
 	case !mirror.Managed(job):
-		return "", statusError(http.StatusBadRequest, metav1.StatusReasonBadRequest,
+		return nil, statusError(http.StatusBadRequest, metav1.StatusReasonBadRequest,
 			"Job %q isn't Jobferry's: its spec.managedBy is %q, so its Pods are in this cluster; use kubectl logs and kubectl get pods",
 			job.Name, ptr.Deref(job.Spec.ManagedBy, batchv1.JobControllerName))
-	case worker != "":
-		return worker, nil
+	case len(workers) > 0:
+		return workers, nil
 	case mirror.Finished(job):
-		return "", notFound("Job %q has ended without ever having been placed on a worker: it had no Pods", job.Name)
+		return nil, notFound("Job %q has ended without ever having been placed on a worker: it had no Pods", job.Name)
 	case mirror.Suspended(job):
-		return "", notYet("Job %q is suspended, and isn't placed on a worker before it's resumed: it has no Pods yet", job.Name)
+		return nil, notYet("Job %q is suspended, and isn't placed on a worker before it's resumed: it has no Pods yet", job.Name)
 	default:
-		return "", notYet("Job %q isn't placed on a worker yet; kubectl describe job %s tells what it waits for", job.Name, job.Name)
+		return nil, notYet("Job %q isn't placed on a worker yet; kubectl describe job %s tells what it waits for", job.Name, job.Name)
 	}
 }
 
@@ -108,7 +131,15 @@ func noMirror(job *batchv1.Job, worker string) error {
 
 // mirror responds with the mirror as it is in the worker.
 func (h *handler) mirror(w *responseWriter, r *http.Request, req *request) error {
-	at, err := h.find.find(r.Context(), req.key)
+	p, err := h.find.find(r.Context(), req)
+	if err != nil {
+		return err
+	}
+	if len(p.workers) > 1 {
+		return apierrors.NewBadRequest(fmt.Sprintf("worker: Job %q has a mirror in each of %s; name one of them",
+			req.key.Name, strings.Join(p.workers, ", ")))
+	}
+	at, err := p.at(r.Context(), p.workers[0])
 	if err != nil {
 		return err
 	}

@@ -22,22 +22,22 @@ func (h *handler) log(w *responseWriter, r *http.Request, req *request) error {
 	if err != nil {
 		return err
 	}
-	at, err := h.find.find(r.Context(), req.key)
+	p, err := h.find.find(r.Context(), req)
 	if err != nil {
 		return err
 	}
-	pod, err := at.pod(r.Context(), which, forLog)
+	at, err := p.pod(r.Context(), which, forLog)
 	if err != nil {
 		return err
 	}
+	pod := at.pod
 	if pod.Spec.NodeName == "" { // an API server would return an empty log
 		return notYet("Pod %q in worker %q isn't scheduled on a node yet: it has no log", pod.Name, at.worker)
 	}
 	if options.Container, err = containerOf(pod, which.container); err != nil {
 		return err
 	}
-	w.Header().Set(WorkerHeader, at.worker)
-	w.Header().Set(PodHeader, pod.Name)
+	at.name(w)
 	return h.stream(w, r, at.link, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, options)
 }
 

@@ -105,7 +105,7 @@ func TestEventsAreSortedAndBounded(t *testing.T) {
 		{ObjectMeta: metav1.ObjectMeta{Name: "by-time", CreationTimestamp: at(9)}, EventTime: metav1.MicroTime{Time: time.Unix(2, 0)}},
 	}
 	var names []string
-	for _, e := range newest(events).Items {
+	for _, e := range newest(events, maxEvents) {
 		names = append(names, e.Name)
 	}
 	if want := []string{"by-last", "by-time", "by-series", "by-creation"}; !slices.Equal(names, want) {
@@ -115,10 +115,10 @@ func TestEventsAreSortedAndBounded(t *testing.T) {
 	for i := range many {
 		many[i].LastTimestamp = at(int64(len(many) - i))
 	}
-	if got := newest(many).Items; len(got) != maxEvents || got[0].LastTimestamp.Unix() != 6 {
+	if got := newest(many, maxEvents); len(got) != maxEvents || got[0].LastTimestamp.Unix() != 6 {
 		t.Errorf("%d, the first at %d", len(got), got[0].LastTimestamp.Unix())
 	}
-	if content, _ := json.Marshal(newest(nil)); !strings.Contains(string(content), `"items":[]`) {
+	if content, _ := json.Marshal(corev1.EventList{Items: newest(nil, maxEvents)}); !strings.Contains(string(content), `"items":[]`) {
 		t.Errorf("no events: %s", content)
 	}
 }

@@ -10,33 +10,39 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// pods responds with the mirror's Pods as they are in the worker.
+// pods responds with the mirrors' Pods as they are in the workers.
 func (h *handler) pods(w *responseWriter, r *http.Request, req *request) error {
-	at, err := h.find.find(r.Context(), req.key)
+	p, err := h.find.find(r.Context(), req)
 	if err != nil {
 		return err
 	}
-	list := podList{to: w, worker: at.worker}
-	if err := at.eachChunk(r.Context(), podChoice{}, list.add); err != nil {
+	list := podList{to: w, of: p}
+	failed, err := p.each(r.Context(), func(ctx context.Context, at *location) error {
+		return at.eachChunk(ctx, podChoice{}, func(chunk *corev1.PodList) error { return list.add(at.worker, chunk) })
+	})
+	if err != nil {
 		return err
 	}
-	return list.end()
+	return list.end(messages(failed))
 }
 
-// podList writes a core/v1 PodList piece by piece.
+// podList writes a core/v1 PodList piece by piece. Each Pod has its worker in AnnotationCluster.
 type podList struct {
-	to     *responseWriter
-	worker string
-	items  int
+	to    *responseWriter
+	of    *placed
+	items int
 }
 
-func (l *podList) add(chunk *corev1.PodList) error {
+func (l *podList) add(worker string, chunk *corev1.PodList) error {
 	if err := l.begin(chunk.ResourceVersion); err != nil {
 		return err
 	}
 	for i := range chunk.Items {
+		metav1.SetMetaDataAnnotation(&chunk.Items[i].ObjectMeta, v1alpha1.AnnotationCluster, worker)
 		content, err := json.Marshal(&chunk.Items[i])
 		if err != nil {
 			return err
@@ -56,26 +62,38 @@ func (l *podList) begin(version string) error {
 	if l.to.code != 0 {
 		return nil
 	}
+	if len(l.of.workers) > 1 {
+		version = "" // each worker has another
+	}
 	metadata, err := json.Marshal(map[string]string{"resourceVersion": version})
 	if err != nil {
 		return err
 	}
 	setHeaders(l.to, "application/json")
-	l.to.Header().Set(WorkerHeader, l.worker)
+	l.to.Header().Set(WorkerHeader, l.of.names())
 	_, err = fmt.Fprintf(l.to, `{"kind":"PodList","apiVersion":"v1","metadata":%s,"items":[`, metadata)
 	return err
 }
 
-func (l *podList) end() error {
-	_, err := l.to.Write([]byte("]}\n"))
+// end writes the end of the list, with the warnings of which workers it lacks Pods.
+func (l *podList) end(warnings []string) error {
+	if len(warnings) == 0 {
+		_, err := l.to.Write([]byte("]}\n"))
+		return err
+	}
+	content, err := json.Marshal(warnings)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(l.to, "],\"warnings\":%s}\n", content)
 	return err
 }
 
 // Pods are copied chunk by chunk: the manager doesn't hold all Pods of a large Job in memory.
 const (
 	podsPerChunk = 50
-	// maxChunks bounds what a worker may return: 100,000 Pods, the most completions of an Indexed
-	// Job.
+	// maxChunks bounds what the workers of a Job may return: 100,000 Pods, the most completions of an
+	// Indexed Job.
 	maxChunks = 2000
 	// chunkShrinks is by what the size of a chunk is divided if it's too large.
 	chunkShrinks = 8
@@ -89,7 +107,7 @@ func (at *location) eachChunk(ctx context.Context, w podChoice, do func(*corev1.
 		return unavailable("worker %q: %s", at.worker, clean(err.Error()))
 	}
 	options := metav1.ListOptions{LabelSelector: selector, Limit: podsPerChunk}
-	for range maxChunks {
+	for ; at.chunks > 0; at.chunks-- {
 		chunk, err := at.podChunk(ctx, options)
 		if errors.Is(err, errTooLarge) && options.Limit > 1 { // large Pods: fewer at a time
 			options.Limit = max(options.Limit/chunkShrinks, 1)
@@ -107,7 +125,7 @@ func (at *location) eachChunk(ctx context.Context, w podChoice, do func(*corev1.
 		}
 		options.Continue = chunk.Continue
 	}
-	return unavailable("worker %q has more than %d Pods of the Job", at.worker, maxChunks*podsPerChunk)
+	return unavailable("worker %q has more Pods of the Job than are read for a request", at.worker)
 }
 
 func (at *location) podChunk(ctx context.Context, options metav1.ListOptions) (*corev1.PodList, error) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // serve runs the world's server as a manager would, and returns a client for it and what ends it.
@@ -52,7 +53,7 @@ func TestShutdown(t *testing.T) {
 	w.worker.on("/api/v1/namespaces/team/events", func(out http.ResponseWriter, _ *http.Request) {
 		begin()
 		<-goOn
-		writeJSON(out, http.StatusOK, newest(nil))
+		writeJSON(out, http.StatusOK, corev1.EventList{})
 	})
 	web, url, stop := w.serve()
 	get := func(what string) *http.Response {

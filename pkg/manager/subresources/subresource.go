@@ -11,7 +11,7 @@ const (
 	Group = "subresources.jobferry.dev"
 	// Version of the aggregated API.
 	Version = "v1alpha1"
-	// WorkerHeader of an answer names the worker that it comes from.
+	// WorkerHeader of an answer names the worker that it comes from, or those that were asked.
 	WorkerHeader = "Jobferry-Worker"
 	// PodHeader of an answer names the Pod, where it's about one.
 	PodHeader = "Jobferry-Pod"
@@ -37,14 +37,14 @@ type subresource struct {
 // the handlers use it.
 func all() []subresource {
 	return []subresource{
-		{name: "events", verb: "get", methods: []string{http.MethodGet}, kind: "EventList", of: "v1", serve: (*handler).events},
+		{name: "events", verb: "get", methods: []string{http.MethodGet}, kind: "EventList", of: "v1", params: []string{paramWorker}, serve: (*handler).events},
 		{name: "exec", verb: "create", methods: []string{http.MethodGet, http.MethodPost}, kind: "PodExecOptions", of: "v1",
 			params: slices.Concat(podParams, []string{"command"}, execStreams), stream: true, serve: (*handler).exec},
 		{name: "log", verb: "get", methods: []string{http.MethodGet}, kind: "PodLogOptions", of: "v1",
 			params: slices.Concat(podParams, []string{"follow", "previous", "timestamps", "sinceSeconds", "sinceTime", "tailLines", "limitBytes"}),
 			stream: true, serve: (*handler).log},
-		{name: "mirror", verb: "get", methods: []string{http.MethodGet}, kind: "Job", of: "batch/v1", serve: (*handler).mirror},
-		{name: "pods", verb: "get", methods: []string{http.MethodGet}, kind: "PodList", of: "v1", serve: (*handler).pods},
+		{name: "mirror", verb: "get", methods: []string{http.MethodGet}, kind: "Job", of: "batch/v1", params: []string{paramWorker}, serve: (*handler).mirror},
+		{name: "pods", verb: "get", methods: []string{http.MethodGet}, kind: "PodList", of: "v1", params: []string{paramWorker}, serve: (*handler).pods},
 	}
 }
 
