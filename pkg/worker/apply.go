@@ -10,11 +10,13 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/wake"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
@@ -40,6 +42,7 @@ func (s *jobSync) run(ctx context.Context) error {
 	}
 	p := plan.Compute(snapshot, s.options.planOptions())
 	s.action, s.wake = p.Action, p.Wake
+	s.reportShard(p.ShardProblem())
 	result, podsErr := s.scale(ctx, p)
 
 	// The status is written even if requests about Pods have failed.
@@ -113,10 +116,17 @@ func (s *jobSync) write(ctx context.Context, w plan.StatusWrite) error {
 	if w.Changed {
 		next := s.job.DeepCopy()
 		next.Status = w.Status
+		if w.Observed != nil {
+			metav1.SetMetaDataAnnotation(&next.ObjectMeta, v1alpha1.AnnotationIndexesObserved, *w.Observed)
+		}
 		if err := s.client.Status().Update(ctx, next); err != nil {
 			return fmt.Errorf("write status: %w", err)
 		}
 		s.job, s.known.written = next, next
+		if w.Observed != nil && next.Annotations[v1alpha1.AnnotationIndexesObserved] != *w.Observed {
+			return fmt.Errorf("write status: the API server has dropped annotation %s: "+
+				"no admission plugin or webhook may change it", v1alpha1.AnnotationIndexesObserved)
+		}
 	}
 	for _, e := range w.Events {
 		s.events.Event(s.job, e.Type, e.Reason, e.Message)

@@ -82,8 +82,8 @@ func (c *cluster) start(o Options) {
 		Patch: func(ctx context.Context, w client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
 			return c.send("patch", obj, func() error { return w.Patch(ctx, obj, p, opts...) })
 		},
-		SubResourceUpdate: func(ctx context.Context, w client.Client, sub string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
-			return c.send("status", obj, func() error { return w.SubResource(sub).Update(ctx, obj, opts...) })
+		SubResourceUpdate: func(ctx context.Context, _ client.Client, _ string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+			return c.send("status", obj, func() error { return c.updateStatus(ctx, obj, opts...) })
 		},
 	})
 	pods := podWriter{client: cl, finalizer: o.TrackingFinalizer}
@@ -92,6 +92,19 @@ func (c *cluster) start(o Options) {
 		memory: &memory{jobs: map[types.NamespacedName]*pending{}}, queue: &delays{},
 	}
 	c.orphans = &orphans{client: cl, live: c.api, pods: pods, options: o}
+}
+
+// updateStatus takes the metadata of a Job along with its status, as an API server does, but not the
+// fake one.
+func (c *cluster) updateStatus(ctx context.Context, obj client.Object, opts ...client.SubResourceUpdateOption) error {
+	if job, ok := obj.(*batchv1.Job); ok {
+		status := *job.Status.DeepCopy()
+		if err := c.api.Update(ctx, job); err != nil {
+			return err
+		}
+		job.Status = status
+	}
+	return c.api.Status().Update(ctx, obj, opts...)
 }
 
 // named gives a new object what an API server would.

@@ -30,6 +30,10 @@
 // and client-go's MutationCache overlays single objects by the key of a store, but a sync lists the
 // Pods of a Job, and tracks deletions and removed finalizers, whose requests return no Pod.
 //
+// A [plan.IsShard] asks for more: an index that it gives back may start in another cluster at once,
+// so a fresh cache isn't fresh enough. Before a process first syncs a shard it reads the Job and
+// its Pods from the API server; see shard.go.
+//
 // # The fence
 //
 // The controller stops the Jobs of a hub that hasn't renewed its Lease for some time, so that the

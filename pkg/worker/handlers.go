@@ -22,7 +22,7 @@ import (
 
 type workQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// jobEvents enqueues a Job at once when its spec changes. Its status and metadata change mostly by
+// jobEvents enqueues a Job at once when its spec or the indexes of its shard change. Its status and metadata change mostly by
 // our own writes: then it waits for the next batch.
 func jobEvents(o Options, m *metrics) handler.EventHandler {
 	enqueue := func(obj client.Object, q workQueue, after time.Duration) {
@@ -38,7 +38,7 @@ func jobEvents(o Options, m *metrics) handler.EventHandler {
 			enqueue(e.Object, q, 0)
 		},
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workQueue) {
-			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() {
+			if e.ObjectOld.GetGeneration() != e.ObjectNew.GetGeneration() || indexesChanged(e.ObjectOld, e.ObjectNew) {
 				enqueue(e.ObjectNew, q, 0)
 				return
 			}

@@ -44,6 +44,9 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, nil
 	}
 	known := r.memory.of(&cached)
+	if exists, err := r.confirmShard(ctx, &cached, known); err != nil || !exists {
+		return reconcile.Result{}, err
+	}
 	job := known.latest(&cached)
 	if plan.Finished(job) != nil {
 		if known.written == nil {

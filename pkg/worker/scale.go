@@ -33,6 +33,7 @@ func (s *jobSync) createPods(ctx context.Context, pods []*corev1.Pod, why plan.C
 
 func (s *jobSync) createPod(ctx context.Context, p *corev1.Pod) error {
 	if err := s.client.Create(ctx, p); err != nil {
+		s.known.noteUncreated(err)
 		if ignoreNamespaceTerminating(err) != nil {
 			s.events.Eventf(s.job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
 		}

@@ -21,6 +21,26 @@
 // server: a listed UID whose Pod has no finalizer is due for counting; one whose Pod still has it
 // is due for untracking (KEP-2307).
 //
+// # A shard
+//
+// An Indexed Job with the annotation jobferry.dev/indexes is the part of a Job that runs in several
+// clusters, and only those indexes start here. The hub may change the annotation at any time, and
+// two workers must never run the same index. So the hub believes what the controller has written
+// down, in jobferry.dev/indexes-observed:
+//
+//	indexes           the hub: what may start
+//	indexes-observed  the controller: what it may have started, and will start
+//
+// An index starts only if the annotation already had it when the Job was read. Each status write
+// sets it to the hub's indexes and those that are held here: unsettled, and with a Pod that may
+// still run, isn't counted, or waits for its replacement (backoffLimitPerIndex). As the write fails
+// if the Job has changed, an index that isn't in either annotation doesn't run here.
+//
+// A Pod whose index has left goes on until it ends, also if parallelism is lowered; it takes a
+// place of parallelism, but is never surplus. A shard that has nothing more to do waits: its
+// indexes may grow. It ends by a limit of the Job, or when the hub writes SuccessCriteriaMet or
+// FailureTarget into its status.
+//
 // # Words
 //
 //   - tracked: the Pod has the tracking finalizer, and its removal isn't pending

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 var (
@@ -132,6 +134,9 @@ func (w *fakeCluster) delete(uid types.UID) error {
 	if err := w.spend(); err != nil {
 		return err
 	}
+	if p := w.pods[uid]; p != nil && IsTracked(p, testOptions.TrackingFinalizer) {
+		w.lose(p) // whatever becomes of the outcome that it's deleted for
+	}
 	w.markDeleted(uid)
 	w.logf("controller deletes %s", uid)
 	return nil
@@ -181,7 +186,8 @@ func (w *fakeCluster) untrack(uid types.UID, version string) error {
 	return nil
 }
 
-func (w *fakeCluster) updateStatus(version string, status batchv1.JobStatus) (*batchv1.Job, error) {
+func (w *fakeCluster) updateStatus(version string, write StatusWrite) (*batchv1.Job, error) {
+	status := write.Status
 	if err := w.spend(); err != nil {
 		return nil, err
 	}
@@ -190,6 +196,10 @@ func (w *fakeCluster) updateStatus(version string, status batchv1.JobStatus) (*b
 	}
 	old := w.job.DeepCopy()
 	w.job.Status = *status.DeepCopy()
+	if write.Observed != nil {
+		metav1.SetMetaDataAnnotation(&w.job.ObjectMeta, v1alpha1.AnnotationIndexesObserved, *write.Observed)
+		w.logf("controller observes %q", *write.Observed)
+	}
 	if err := statusRules(old, w.job, w.elastic); err != nil {
 		return nil, fmt.Errorf("the API server would refuse this status: %w", err)
 	}

@@ -1,7 +1,9 @@
 package plan
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -79,6 +81,11 @@ func (f *facts) awaitingReplacement(x indexes) map[int]*pod {
 	return awaiting
 }
 
+// awaited are the indexes of awaiting.
+func (x indexes) awaited() intervals.Set {
+	return intervals.Of(slices.Collect(maps.Keys(x.awaiting))...)
+}
+
 func failedLater(p, than *pod) bool {
 	return allFailures(p.Pod) >= allFailures(than.Pod) && !endTime(p.Pod).Before(endTime(than.Pod))
 }
@@ -89,7 +96,7 @@ func (f *facts) pendingIndexes(count int) []int {
 	if f.replacesOnlyFailed {
 		taken = taken.Union(indexesOf(filter(f.pods, (*pod).terminating)))
 	}
-	return intervals.Range(0, f.completions).Minus(taken).First(count)
+	return f.mayStart().Minus(taken).First(count)
 }
 
 // countedFailures are those of the index before this Pod that count towards backoffLimitPerIndex;

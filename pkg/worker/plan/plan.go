@@ -53,6 +53,7 @@ type facts struct {
 	next    batchv1.JobStatus
 
 	indexed, suspended, fenced, replacesOnlyFailed bool
+	shard                                          *shard // nil: the Job runs here as a whole
 
 	completions  int
 	backoffLimit int32
@@ -97,6 +98,7 @@ func gather(s Snapshot, o Options) *facts {
 	f := &facts{
 		job: s.Job, options: o, now: s.Now, next: *s.Job.Status.DeepCopy(),
 		indexed:            IsIndexed(s.Job),
+		shard:              readShard(s.Job),
 		suspended:          ptr.Deref(spec.Suspend, false),
 		fenced:             s.Fenced,
 		replacesOnlyFailed: replacesOnlyFailed(s.Job),
@@ -135,6 +137,9 @@ func (f *facts) count(newSucceeded, newFailed []*pod) {
 	if f.indexed {
 		f.indexes = f.sortIndexes()
 		f.succeeded = int32(f.indexes.succeeded.Len())
+	}
+	if f.shard != nil {
+		f.observe()
 	}
 }
 

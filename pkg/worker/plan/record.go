@@ -4,6 +4,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
@@ -17,10 +18,12 @@ type Result struct {
 
 // StatusWrite is a write of the Job's status.
 type StatusWrite struct {
-	Status  batchv1.JobStatus
-	Changed bool    // false: the API server has this status already
-	Events  []Event // once Status is written
-	Tally   Tally
+	Status batchv1.JobStatus
+	// Observed is AnnotationIndexesObserved, written with Status; nil: it stays as it is.
+	Observed *string
+	Changed  bool    // false: the API server has all of this already
+	Events   []Event // once Status is written
+	Tally    Tally
 }
 
 // Record is the second stage of a sync: it writes the status, then it untracks Pods.
@@ -95,6 +98,10 @@ func (f *facts) record(end *outcome, events []Event) *Record {
 		f.next.Conditions = append(f.next.Conditions, newCondition(end.interim, corev1.ConditionTrue, end.reason, end.message, f.now))
 	}
 	r.StatusWrite = f.statusWrite(&f.job.Status, events)
+	if observed, more := f.observedAnew(); observed != nil {
+		r.Observed, r.Changed = observed, true
+		r.More = r.More || more && end == nil
+	}
 	return r
 }
 
@@ -150,6 +157,10 @@ func (f *facts) quiet() bool {
 }
 
 func (f *facts) finish(end *outcome) *batchv1.JobCondition {
+	if f.next.StartTime == nil {
+		// The API server demands one. A Job that is suspended has none, and the hub may end it.
+		f.next.StartTime = &metav1.Time{Time: f.now}
+	}
 	c := newCondition(end.terminal(), corev1.ConditionTrue, end.reason, end.message, f.now)
 	f.next.Conditions, _ = setCondition(f.next.Conditions, c)
 	if c.Type == batchv1.JobComplete {

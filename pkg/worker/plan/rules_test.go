@@ -35,6 +35,7 @@ func statusRules(old, job *batchv1.Job, elastic bool) error {
 		{"terminal only without uncounted Pods", terminal != nil && len(all) > 0},
 		{"Failed only after FailureTarget", failedNow(job) && trueCondition(was.Conditions, batchv1.JobFailureTarget) == nil},
 		{"Complete only after SuccessCriteriaMet", completeNow(job) && trueCondition(was.Conditions, batchv1.JobSuccessCriteriaMet) == nil},
+		{"a finished Job has a start time", terminal != nil && is.StartTime == nil},
 		{"Complete and only Complete has a completion time", completeNow(job) != (is.CompletionTime != nil)},
 		{"no success and failure at once", trueCondition(is.Conditions, batchv1.JobFailureTarget) != nil &&
 			trueCondition(is.Conditions, batchv1.JobSuccessCriteriaMet) != nil},

@@ -30,7 +30,7 @@ type Deletion struct {
 func (f *facts) scale(p *Plan) {
 	want := f.wantActive()
 	active := int32(len(f.active))
-	surplus := f.surplus(max(0, int(active-want)))
+	surplus := f.surplus(int(want))
 	if limit := f.options.MaxPodCreateDeletePerSync; !f.stopped() && len(surplus) > limit {
 		surplus = surplus[:limit]
 		p.More = true

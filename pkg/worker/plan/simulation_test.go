@@ -75,7 +75,7 @@ func (c *controller) sync() error {
 		return err
 	}
 	a := p.Record(out)
-	if job, err = c.write(job, a.Changed, a.Status); err != nil {
+	if job, err = c.write(job, a.StatusWrite); err != nil {
 		return err
 	}
 	c.backoff = &p.Backoff
@@ -88,7 +88,7 @@ func (c *controller) sync() error {
 		untracked.Insert(r.UID)
 	}
 	s := a.Settle(untracked)
-	_, err = c.write(job, s.Changed, s.Status)
+	_, err = c.write(job, s.StatusWrite)
 	return err
 }
 
@@ -158,16 +158,19 @@ func (c *controller) checkCreation(job *batchv1.Job, made *corev1.Pod) {
 	if v1alpha1.IsFenced(job) {
 		c.problems = append(c.problems, "a Pod was created for a fenced Job")
 	}
+	if IsShard(job) && !observed(c.w.job).Has(CompletionIndex(made)) {
+		c.problems = append(c.problems, fmt.Sprintf("index %d was started before it was observed", CompletionIndex(made)))
+	}
 	if Finished(c.w.job) != nil {
 		c.problems = append(c.problems, "a Pod was created for a finished Job")
 	}
 }
 
-func (c *controller) write(job *batchv1.Job, changed bool, status batchv1.JobStatus) (*batchv1.Job, error) {
-	if !changed {
+func (c *controller) write(job *batchv1.Job, w StatusWrite) (*batchv1.Job, error) {
+	if !w.Changed {
 		return job, nil
 	}
-	written, err := c.w.updateStatus(job.ResourceVersion, status)
+	written, err := c.w.updateStatus(job.ResourceVersion, w)
 	if err != nil {
 		return nil, err
 	}
@@ -306,9 +309,9 @@ func (s *simulation) actions() map[string]func(*rapid.T) {
 
 // fence marks the Job as fenced, or takes the mark off.
 func (w *fakeCluster) fence(closed bool) {
-	w.job.Annotations = nil
+	delete(w.job.Annotations, v1alpha1.AnnotationFenced)
 	if closed {
-		w.job.Annotations = map[string]string{v1alpha1.AnnotationFenced: w.now.Format(time.RFC3339)}
+		metav1.SetMetaDataAnnotation(&w.job.ObjectMeta, v1alpha1.AnnotationFenced, w.now.Format(time.RFC3339))
 	}
 	w.logf("fenced=%v", closed)
 	w.storeJob()

@@ -9,14 +9,17 @@ import (
 )
 
 // surplus are the active Pods to delete: for an Indexed Job all that have no index, one out of
-// range, or one that another Pod has, too; then the most expendable, until there are at least that
-// many.
-func (f *facts) surplus(atLeast int) []*pod {
+// range, or one that another Pod has, too; then the most expendable, until no more than wanted are
+// left. A Pod whose index has left the shard isn't surplus, unless the Job is stopped.
+func (f *facts) surplus(want int) []*pod {
 	surplus, rest := []*pod(nil), f.active
 	if f.indexed {
 		surplus, rest = f.misplaced()
 	}
-	if more := atLeast - len(surplus); more > 0 {
+	if !f.stopped() {
+		rest = filter(rest, func(p *pod) bool { return !f.hasLeft(p) })
+	}
+	if more := len(rest) - want; more > 0 {
 		surplus = append(surplus, byExpendability(rest)[:more]...)
 	}
 	return surplus

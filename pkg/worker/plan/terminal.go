@@ -32,7 +32,8 @@ func success(reason, message string) *outcome {
 }
 
 // outcomeRules apply in order, the first match wins: what an earlier sync has recorded stands, and
-// failures go before successes.
+// failures go before successes. That no index is left, or that enough have succeeded, ends no shard:
+// the hub says so, by a recorded outcome.
 var outcomeRules = []func(*facts) *outcome{
 	recordedSuccess,
 	recordedFailure,
@@ -127,14 +128,14 @@ func tooManyFailedIndexes(f *facts) *outcome {
 
 func allIndexesSettled(f *facts) *outcome {
 	failed := f.indexes.failed.Len()
-	if perIndex(f.job) && failed > 0 && failed+f.indexes.succeeded.Len() >= f.completions {
+	if f.shard == nil && perIndex(f.job) && failed > 0 && failed+f.indexes.succeeded.Len() >= f.completions {
 		return failure(batchv1.JobReasonFailedIndexes, "Job has failed indexes")
 	}
 	return nil
 }
 
 func succeededByPolicy(f *facts) *outcome {
-	if !f.indexed {
+	if !f.indexed || f.shard != nil {
 		return nil
 	}
 	if message, met := matchSuccessPolicy(f.job.Spec.SuccessPolicy, f.completions, f.indexes.succeeded); met {
@@ -146,7 +147,7 @@ func succeededByPolicy(f *facts) *outcome {
 // completed is the outcome of a Job without active Pods: it has all its completions, or, as a work
 // queue, one Pod said that the work is done.
 func (f *facts) completed(active int32) *outcome {
-	if active > 0 || f.succeeded < ptr.Deref(f.job.Spec.Completions, 1) || f.queueInterrupted() {
+	if f.shard != nil || active > 0 || f.succeeded < ptr.Deref(f.job.Spec.Completions, 1) || f.queueInterrupted() {
 		return nil
 	}
 	return success(batchv1.JobReasonCompletionsReached, "Reached expected number of succeeded pods")
