@@ -4,19 +4,22 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/kubectl/pkg/util/templates"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
+	"github.com/jobferry/jobferry/pkg/shards"
 )
 
 func newDescribe(c *cli) *cobra.Command {
 	return &cobra.Command{
 		Use:   "describe JOB",
-		Short: "Show the details of a Job: placement, status and events, on the hub and in the worker",
+		Short: "Show the details of a Job: placement, shards, status and events, on the hub and in the workers",
 		Example: templates.Examples(`
 			kubectl jobferry describe pi`),
 		Args:              positional(1, 1, "a JOB"),
@@ -51,24 +54,44 @@ func gatherDescription(ctx context.Context, hub client.Client, subresources *acc
 		return d, access.Explain(err)
 	}
 	d.Events = show.Entries(show.Hub, events)
-	if show.Worker(job) != "" {
-		addWorkerSide(ctx, subresources, &d)
+	if workers := shards.WorkersOf(job); len(workers) > 0 {
+		addMirrors(ctx, subresources, workers, &d)
+		addWorkerEvents(ctx, subresources, &d)
 	}
 	return d, nil
 }
 
-func addWorkerSide(ctx context.Context, subresources *access.Subresources, d *show.Description) {
-	mirror, err := subresources.Mirror(ctx)
-	if err != nil {
-		d.MirrorProblem = err.Error()
+// mirrorsAtOnce bounds the requests for mirrors in flight.
+const mirrorsAtOnce = 8
+
+func addMirrors(ctx context.Context, subresources *access.Subresources, workers []string, d *show.Description) {
+	mirrors, errs := make([]*batchv1.Job, len(workers)), make([]error, len(workers))
+	workqueue.ParallelizeUntil(ctx, mirrorsAtOnce, len(workers), func(i int) {
+		mirrors[i], errs[i] = subresources.Mirror(ctx, workers[i])
+	})
+	d.Mirrors = map[string]*batchv1.Job{}
+	for i, worker := range workers {
+		if errs[i] != nil {
+			d.Problems = append(d.Problems, errs[i].Error())
+		} else {
+			d.Mirrors[worker] = mirrors[i]
+		}
+	}
+}
+
+// addWorkerEvents reports only what isn't known from the mirrors already.
+func addWorkerEvents(ctx context.Context, subresources *access.Subresources, d *show.Description) {
+	if len(d.Mirrors) == 0 {
 		return
 	}
-	d.Mirror = mirror
 	events, err := subresources.Events(ctx)
 	switch {
 	case err == nil:
-		d.Events = append(d.Events, show.Entries(show.Worker(d.Job), events.Items)...)
+		d.Events = append(d.Events, workerEntries(events)...)
+		if len(d.Problems) == 0 {
+			d.Problems = events.Warnings
+		}
 	case !apierrors.IsNotFound(err):
-		d.MirrorProblem = "events: " + err.Error()
+		d.Problems = append(d.Problems, "events: "+err.Error())
 	}
 }

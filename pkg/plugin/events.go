@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -9,12 +10,13 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
+	"github.com/jobferry/jobferry/pkg/shards"
 )
 
 func newEvents(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events JOB",
-		Short: "Show the events of a Job and its Pods, from the hub and the worker, in one list",
+		Short: "Show the events of a Job and its Pods, from the hub and the workers, in one list",
 		Example: templates.Examples(`
 			kubectl jobferry events pi`),
 		Args:              positional(1, 1, "a JOB"),
@@ -22,42 +24,53 @@ func newEvents(c *cli) *cobra.Command {
 	}
 	out := addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		entries, err := c.gatherEvents(cmd.Context(), args[0])
+		entries, warnings, err := c.gatherEvents(cmd.Context(), args[0])
 		if err != nil {
 			return err
 		}
-		if !out.asTable() {
+		if out.asTable() {
+			err = c.table(show.Timeline(entries, c.now()), "No events found: API servers keep them for an hour.")
+		} else {
 			list := &corev1.EventList{}
 			for _, e := range entries {
 				list.Items = append(list.Items, e.Event)
 			}
-			return out.print(c, list)
+			err = out.print(c, list)
 		}
-		return c.table(show.Timeline(entries, c.now()), "No events found: API servers keep them for an hour.")
+		return cmp.Or(err, c.incomplete("events of the Job "+jobName(args[0]), warnings))
 	}
 	return cmd
 }
 
-func (c *cli) gatherEvents(ctx context.Context, name string) ([]show.Entry, error) {
+// gatherEvents also returns the warnings of which workers events are missing.
+func (c *cli) gatherEvents(ctx context.Context, name string) (entries []show.Entry, warnings []string, err error) {
 	hub, subresources, err := c.clientsFor(name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	job, err := jobNamed(ctx, hub, subresources.Job)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	events, err := jobEvents(ctx, hub, job.Namespace, string(job.UID))
 	if err != nil {
-		return nil, access.Explain(err)
+		return nil, nil, access.Explain(err)
 	}
-	entries := show.Entries(show.Hub, events)
-	if show.Worker(job) == "" {
-		return entries, nil
+	entries = show.Entries(show.Hub, events)
+	if len(shards.WorkersOf(job)) == 0 {
+		return entries, nil, nil
 	}
-	worker, err := subresources.Events(ctx)
+	there, err := subresources.Events(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return append(entries, show.Entries(show.Worker(job), worker.Items)...), nil
+	return append(entries, workerEntries(there)...), there.Warnings, nil
+}
+
+// workerEntries makes entries of the workers' events.
+func workerEntries(list *access.EventList) (entries []show.Entry) {
+	for i := range list.Items {
+		entries = append(entries, show.Entry{From: access.WorkerOf(&list.Items[i]), Event: list.Items[i]})
+	}
+	return entries
 }

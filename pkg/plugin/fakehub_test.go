@@ -47,14 +47,14 @@ const (
 // newHub is a hub with the Job shards, which runs two Pods in the worker west.
 func newHub(t *testing.T) *fakeHub {
 	h := &fakeHub{t: t, answers: map[string]any{
-		jobPath:                                 shards(),
-		"/apis/batch/v1/namespaces/team-a/jobs": &batchv1.JobList{Items: []batchv1.Job{*shards(), {ObjectMeta: metav1.ObjectMeta{Name: "not-ours"}}}},
+		jobPath:                                 hubJob(),
+		"/apis/batch/v1/namespaces/team-a/jobs": &batchv1.JobList{Items: []batchv1.Job{*hubJob(), {ObjectMeta: metav1.ObjectMeta{Name: "not-ours"}}}},
 		"/api/v1/namespaces/team-a/events":      &corev1.EventList{Items: []corev1.Event{event("Placed", "Placed on worker west")}},
 		"/apis/jobferry.dev/v1alpha1/workerclusters": &v1alpha1.WorkerClusterList{Items: []v1alpha1.WorkerCluster{
 			{ObjectMeta: metav1.ObjectMeta{Name: "east"}}, {ObjectMeta: metav1.ObjectMeta{Name: "west"}}}},
 		subPath + "pods":   &corev1.PodList{Items: []corev1.Pod{pod(1), pod(0)}},
-		subPath + "events": &corev1.EventList{Items: []corev1.Event{event("SuccessfulCreate", "Created pod: shards-0")}},
-		subPath + "mirror": shards(),
+		subPath + "events": &corev1.EventList{Items: []corev1.Event{eventIn("west", "SuccessfulCreate", "Created pod: shards-0")}},
+		subPath + "mirror": hubJob(),
 		subPath + "log":    func(query url.Values) string { return "log of " + query.Encode() + "\n" },
 	}}
 	h.server = httptest.NewServer(h)
@@ -62,7 +62,7 @@ func newHub(t *testing.T) *fakeHub {
 	return h
 }
 
-func shards() *batchv1.Job {
+func hubJob() *batchv1.Job {
 	return &batchv1.Job{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "shards", UID: "1", Annotations: map[string]string{v1alpha1.AnnotationCluster: "west"}},
 		Spec:       batchv1.JobSpec{ManagedBy: ptr.To(v1alpha1.ManagedByDispatcher), Completions: ptr.To[int32](2)},
@@ -74,7 +74,7 @@ func pod(index int) corev1.Pod {
 	return corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "team-a", Name: fmt.Sprintf("shards-%d", index),
-			Annotations: map[string]string{batchv1.JobCompletionIndexAnnotation: fmt.Sprint(index)},
+			Annotations: map[string]string{batchv1.JobCompletionIndexAnnotation: fmt.Sprint(index), v1alpha1.AnnotationCluster: "west"},
 		},
 		Spec:   corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning},
@@ -86,6 +86,13 @@ func event(reason, message string) corev1.Event {
 		InvolvedObject: corev1.ObjectReference{Kind: "Job", Name: "shards", UID: "1"}, Type: "Normal",
 		Reason: reason, Message: message, LastTimestamp: metav1.NewTime(now.Add(-time.Minute)),
 	}
+}
+
+// eventIn is an event of a worker, as the manager returns it.
+func eventIn(worker, reason, message string) corev1.Event {
+	e := event(reason, message)
+	e.Annotations = map[string]string{v1alpha1.AnnotationCluster: worker}
+	return e
 }
 
 // refuse has a path answered with an error.

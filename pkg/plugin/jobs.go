@@ -19,6 +19,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
+	"github.com/jobferry/jobferry/pkg/shards"
 )
 
 // jobsFlags select Jobs.
@@ -109,7 +110,7 @@ func (c *cli) listJobs(cmd *cobra.Command, hub client.Client, f *jobsFlags, name
 	}
 	err = hub.List(cmd.Context(), list, client.InNamespace(namespace), client.MatchingLabelsSelector{Selector: selector})
 	list.Items = slices.DeleteFunc(ours(list.Items), func(job batchv1.Job) bool {
-		return f.worker != "" && show.Worker(&job) != workerName(f.worker)
+		return f.worker != "" && !shards.IsOn(&job, workerName(f.worker))
 	})
 	return list, namespace, access.Explain(err)
 }

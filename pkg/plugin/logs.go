@@ -38,7 +38,7 @@ func newLogs(c *cli) *cobra.Command {
 		Aliases: []string{"log"},
 		Short:   "Print the logs of a Job's Pods, through the hub",
 		Long: templates.LongDesc(`
-			Print the logs of a Job's Pods, from its worker, through the hub. By default, logs prints the log of the newest
+			Print the logs of a Job's Pods, from its workers, through the hub. By default, logs prints the log of the newest
 			Pod that has started. You need permission to get jobs/log of subresources.jobferry.dev on the hub.`),
 		Example: templates.Examples(`
 			# Follow the newest Pod
@@ -121,7 +121,7 @@ func (c *cli) logs(cmd *cobra.Command, f *logsFlags, name string) error {
 	if f.allPods {
 		return c.logsOfAll(cmd, subresources, f)
 	}
-	stream := logStream{subresources, f.choice.choice(cmd), &f.options, f.startTimeout}
+	stream := logStream{subresources: subresources, choice: f.choice.choice(cmd), options: &f.options, startTimeout: f.startTimeout}
 	if f.prefix {
 		return c.logsWithPrefix(cmd.Context(), stream)
 	}
@@ -135,6 +135,8 @@ type logStream struct {
 	options      *corev1.PodLogOptions
 	// startTimeout is how long to wait for the start of a container that is followed.
 	startTimeout time.Duration
+	// prefix begins each line, where lines have one.
+	prefix string
 }
 
 // open opens the log.

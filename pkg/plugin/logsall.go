@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -21,15 +22,16 @@ import (
 // their lines arrive. It reports a Pod whose log can't be read, and continues with the others.
 func (c *cli) logsOfAll(cmd *cobra.Command, subresources *access.Subresources, f *logsFlags) error {
 	job := subresources.Job.Name
-	list, err := subresources.Pods(cmd.Context())
+	list, err := subresources.Pods(cmd.Context(), workerName(*f.choice.worker))
 	if err != nil {
 		return err
 	}
+	incomplete := c.incomplete("Pods of the Job "+job, list.Warnings)
 	pods := show.SortedPods(list.Items)
 	switch {
 	case len(pods) == 0:
 		c.say("The Job %s has no Pods now.", job)
-		return nil
+		return incomplete
 	case f.options.Follow && len(pods) > f.maxFollow:
 		return usage(cmd, "the Job has %d Pods, and --max-log-requests is %d: raise it, or choose one by --index", len(pods), f.maxFollow)
 	}
@@ -39,8 +41,8 @@ func (c *cli) logsOfAll(cmd *cobra.Command, subresources *access.Subresources, f
 	}
 	failures := make([]error, len(pods))
 	workqueue.ParallelizeUntil(cmd.Context(), atOnce, len(pods), func(i int) {
-		stream := logStream{subresources, access.PodChoice{Pod: pods[i].Name}, f.options.DeepCopy(), f.startTimeout}
-		stream.options.Container = containerOf(&pods[i], f.options.Container)
+		stream := logStream{subresources: subresources, options: f.options.DeepCopy(), startTimeout: f.startTimeout}
+		stream.of(&pods[i], pods)
 		failures[i] = out.copyLines(cmd.Context(), stream)
 	})
 	for i, err := range failures {
@@ -51,38 +53,52 @@ func (c *cli) logsOfAll(cmd *cobra.Command, subresources *access.Subresources, f
 	if errors.Join(failures...) != nil {
 		return fmt.Errorf("not all logs of the Job %s could be read", job)
 	}
-	return nil
+	return incomplete
+}
+
+// of has the stream read the log of one of these Pods. Its lines begin with the Pod and container,
+// and with the worker, if the Pods are in several.
+func (s *logStream) of(pod *corev1.Pod, all []corev1.Pod) {
+	s.choice = access.PodChoice{Pod: pod.Name, Worker: access.WorkerOf(pod)}
+	s.options.Container = containerOf(pod, s.options.Container)
+	s.prefix = fmt.Sprintf("pod/%s/%s", pod.Name, s.options.Container)
+	if severalWorkers(all) {
+		s.prefix = access.WorkerOf(pod) + " " + s.prefix
+	}
+}
+
+func severalWorkers(pods []corev1.Pod) bool {
+	return slices.ContainsFunc(pods, func(p corev1.Pod) bool { return access.WorkerOf(&p) != access.WorkerOf(&pods[0]) })
 }
 
 // logsWithPrefix finds the Pod that the manager would choose, whose name begins each line.
 func (c *cli) logsWithPrefix(ctx context.Context, stream logStream) error {
-	list, err := stream.subresources.Pods(ctx)
+	list, err := stream.subresources.Pods(ctx, stream.choice.Worker)
 	if err != nil {
 		return err
 	}
-	pod := chosenPod(list.Items, stream.choice)
-	if pod == nil {
+	fitting := fittingPods(list.Items, stream.choice)
+	named := stream.choice.Pod != "" || stream.choice.Index != nil
+	switch {
+	case len(fitting) == 0:
 		return stream.copyTo(ctx, c.Out) // the manager explains what is wrong with the choice
+	case named && (severalWorkers(fitting) || len(list.Warnings) > 0):
+		return access.Advise(errors.Join(c.incomplete("Pods of the Job "+stream.subresources.Job.Name, list.Warnings),
+			errors.New("more than one worker may have such a Pod")), "choose one by --worker, or leave --prefix out")
 	}
-	stream.choice = access.PodChoice{Pod: pod.Name}
-	stream.options.Container = containerOf(pod, stream.options.Container)
+	newest := slices.MaxFunc(fitting, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	stream.of(&newest, list.Items)
 	return (&lineWriter{out: c.Out}).copyLines(ctx, stream)
 }
 
-// chosenPod returns the newest Pod that matches the choice, or nil.
-func chosenPod(pods []corev1.Pod, choice access.PodChoice) *corev1.Pod {
-	var newest *corev1.Pod
-	for i := range pods {
-		pod := &pods[i]
-		fits := choice.Pod == "" || pod.Name == choice.Pod
+// fittingPods returns the Pods that match the choice.
+func fittingPods(pods []corev1.Pod, choice access.PodChoice) []corev1.Pod {
+	return slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool {
 		if choice.Index != nil {
-			fits = show.PodIndex(pod) == fmt.Sprint(*choice.Index)
+			return show.PodIndex(&pod) != fmt.Sprint(*choice.Index)
 		}
-		if fits && (newest == nil || newest.CreationTimestamp.Before(&pod.CreationTimestamp)) {
-			newest = pod
-		}
-	}
-	return newest
+		return choice.Pod != "" && pod.Name != choice.Pod
+	})
 }
 
 // containerOf returns the name of the container, by default kubectl's default.
@@ -103,14 +119,14 @@ type lineWriter struct {
 	out io.Writer
 }
 
-// copyLines writes a log. Each line begins with the name of its Pod and container.
+// copyLines writes a log. Each line begins with the stream's prefix.
 func (w *lineWriter) copyLines(ctx context.Context, stream logStream) error {
 	body, err := stream.open(ctx)
 	if err != nil {
 		return err
 	}
 	defer body.Close()
-	prefix := fmt.Sprintf("[pod/%s/%s] ", stream.choice.Pod, stream.options.Container)
+	prefix := "[" + stream.prefix + "] "
 	lines := bufio.NewReader(body)
 	for {
 		line, err := lines.ReadString('\n')

@@ -39,8 +39,8 @@ func TestLogsOfAllPods(t *testing.T) {
 		h := newHub(t)
 		got := h.run(append([]string{"logs", "shards", "--all-pods", "--tail", "1"}, more...)...)
 		for _, line := range []string{
-			"[pod/shards-0/main] log of container=main&", "pod=shards-0&tailLines=1\n",
-			"[pod/shards-1/main] log of container=main&", "pod=shards-1&tailLines=1\n",
+			"[pod/shards-0/main] log of container=main&", "pod=shards-0&tailLines=1&worker=west\n",
+			"[pod/shards-1/main] log of container=main&", "pod=shards-1&tailLines=1&worker=west\n",
 		} {
 			if !strings.Contains(got.out, line) || got.code != 0 {
 				t.Errorf("%+v: no %q", got, line)
@@ -94,7 +94,7 @@ func TestLogsWaitForTheStart(t *testing.T) {
 
 func TestPrefix(t *testing.T) {
 	h := newHub(t)
-	if got := h.run("logs", "shards", "--index", "1", "--prefix"); got.out != "[pod/shards-1/main] log of container=main&pod=shards-1\n" {
+	if got := h.run("logs", "shards", "--index", "1", "--prefix"); got.out != "[pod/shards-1/main] log of container=main&pod=shards-1&worker=west\n" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -170,7 +170,7 @@ func TestErrors(t *testing.T) {
 			h.refuse(jobPath, http.StatusNotFound, metav1.StatusReasonNotFound, `jobs.batch "shards" not found`, &metav1.StatusDetails{Kind: "jobs", Name: "shards"})
 		}, "describe shards", exitFailed, []string{"there is no Job shards in namespace team-a", "kubectl jobferry jobs"}},
 		"somebody else's Job": {func(h *fakeHub) {
-			job := shards()
+			job := hubJob()
 			job.Spec.ManagedBy = nil
 			h.answers[jobPath] = job
 		}, "events shards", exitFailed, []string{"isn't Jobferry's", "kubectl itself"}},

@@ -1,6 +1,7 @@
 package plugin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -15,7 +16,7 @@ import (
 func newPods(c *cli) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pods JOB",
-		Short: "Show the Pods of a Job, as they are in its worker",
+		Short: "Show the Pods of a Job, as they are in its workers",
 		Example: templates.Examples(`
 			kubectl jobferry pods pi
 
@@ -25,33 +26,56 @@ func newPods(c *cli) *cobra.Command {
 		ValidArgsFunction: c.completeJobs(1),
 	}
 	out := addOutput(cmd)
+	worker := c.addWorker(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		subresources, err := c.subresources(args[0])
 		if err != nil {
 			return err
 		}
-		pods, err := subresources.Pods(cmd.Context())
+		pods, err := subresources.Pods(cmd.Context(), workerName(*worker))
 		if err != nil {
 			return err
 		}
-		if !out.asTable() {
-			return out.print(c, pods)
+		if out.asTable() {
+			err = c.table(show.Pods(pods.Items, c.now(), out.format() == wide), fmt.Sprintf("The Job %s has no Pods now.", subresources.Job.Name))
+		} else {
+			err = out.print(c, &pods.PodList)
 		}
-		return c.table(show.Pods(pods.Items, c.now(), out.format() == wide), fmt.Sprintf("The Job %s has no Pods now.", subresources.Job.Name))
+		return cmp.Or(err, c.incomplete("Pods of the Job "+subresources.Job.Name, pods.Warnings))
 	}
 	return cmd
 }
 
+// addWorker adds the flag that selects one worker of a Job that runs in several.
+func (c *cli) addWorker(cmd *cobra.Command) *string {
+	worker := cmd.Flags().String("worker", "", "Only in this worker, of a Job that runs in several")
+	_ = cmd.RegisterFlagCompletionFunc("worker", c.completeWorkers(-1)) // the flag is there
+	return worker
+}
+
+// incomplete reports what a list lacks, and returns an error if that's anything.
+func (c *cli) incomplete(what string, warnings []string) error {
+	for _, warning := range warnings {
+		c.say("warning: %s", warning)
+	}
+	if len(warnings) > 0 {
+		return fmt.Errorf("not all %s could be read", what)
+	}
+	return nil
+}
+
 // podFlags choose a Pod of a Job.
 type podFlags struct {
-	pod   string
-	index int
+	pod    string
+	index  int
+	worker *string
 }
 
 func (p *podFlags) add(c *cli, cmd *cobra.Command) {
 	cmd.Flags().StringVar(&p.pod, "pod", "", "Name of the Pod")
 	cmd.Flags().IntVar(&p.index, "index", -1, "Completion index of an Indexed Job: use the newest Pod of this index")
 	_ = cmd.RegisterFlagCompletionFunc("pod", c.completePods) // the flag is there
+	p.worker = c.addWorker(cmd)
 }
 
 func (p *podFlags) given() bool { return p.pod != "" || p.index >= 0 }
@@ -68,7 +92,7 @@ func (p *podFlags) check(cmd *cobra.Command) error {
 }
 
 func (p *podFlags) choice(cmd *cobra.Command) access.PodChoice {
-	choice := access.PodChoice{Pod: strings.TrimPrefix(p.pod, "pod/")}
+	choice := access.PodChoice{Pod: strings.TrimPrefix(p.pod, "pod/"), Worker: workerName(*p.worker)}
 	if cmd.Flags().Changed("index") {
 		choice.Index = &p.index
 	}
@@ -85,7 +109,7 @@ func (c *cli) completePods(cmd *cobra.Command, args []string, begun string) ([]s
 		if err != nil {
 			return nil, err
 		}
-		pods, err := subresources.Pods(ctx)
+		pods, err := subresources.Pods(ctx, "")
 		for _, pod := range show.SortedPods(pods.Items) {
 			names = append(names, pod.Name)
 		}

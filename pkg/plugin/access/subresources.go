@@ -2,24 +2,28 @@ package access
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"net/url"
 	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // groupVersion is the hub's aggregated API, which the manager serves.
 var groupVersion = schema.GroupVersion{Group: "subresources.jobferry.dev", Version: "v1alpha1"}
 
-// Subresources reads what belongs to one hub Job from its worker, through the hub. Its errors are
+// Subresources reads what belongs to one hub Job from its workers, through the hub. Its errors are
 // explained already, see Explain.
 type Subresources struct {
 	// Job is the Job on the hub.
@@ -39,26 +43,58 @@ func NewSubresources(config *rest.Config, job types.NamespacedName) (*Subresourc
 	return &Subresources{job, config, api}, err
 }
 
-// Pods returns the Pods of the Job.
-func (s *Subresources) Pods(ctx context.Context) (*corev1.PodList, error) {
-	pods := &corev1.PodList{}
-	return pods, s.read(ctx, "pods", pods)
+// PodList are Pods of a Job. Each has the name of its worker; see WorkerOf.
+type PodList struct {
+	corev1.PodList `json:",inline"`
+
+	// Warnings say of which workers there may be others, and why they can't be read.
+	Warnings []string `json:"warnings"`
 }
 
-// Events returns the worker's events of the mirror and its Pods.
-func (s *Subresources) Events(ctx context.Context) (*corev1.EventList, error) {
-	events := &corev1.EventList{}
-	return events, s.read(ctx, "events", events)
+// EventList is the same for events.
+type EventList struct {
+	corev1.EventList `json:",inline"`
+
+	Warnings []string `json:"warnings"`
 }
 
-// Mirror returns the Job as it is in the worker.
-func (s *Subresources) Mirror(ctx context.Context) (*batchv1.Job, error) {
+// WorkerOf is the worker that a Pod or event is from, by the manager's word.
+func WorkerOf(object metav1.Object) string {
+	return object.GetAnnotations()[v1alpha1.AnnotationCluster]
+}
+
+// Pods returns the Pods of the Job, in one worker, or, if that is empty, in all.
+func (s *Subresources) Pods(ctx context.Context, worker string) (*PodList, error) {
+	pods := &PodList{}
+	return pods, s.read(ctx, "pods", worker, pods)
+}
+
+// Events returns the workers' events of the mirrors and their Pods.
+func (s *Subresources) Events(ctx context.Context) (*EventList, error) {
+	events := &EventList{}
+	return events, s.read(ctx, "events", "", events)
+}
+
+// Mirror returns the Job as it is in a worker.
+func (s *Subresources) Mirror(ctx context.Context, worker string) (*batchv1.Job, error) {
 	mirror := &batchv1.Job{}
-	return mirror, s.read(ctx, "mirror", mirror)
+	return mirror, s.read(ctx, "mirror", worker, mirror)
 }
 
-func (s *Subresources) read(ctx context.Context, subresource string, into runtime.Object) error {
-	return Explain(s.address(s.rest.Get(), subresource).Do(ctx).Into(into))
+func (s *Subresources) read(ctx context.Context, subresource, worker string, into any) error {
+	request := s.address(s.rest.Get(), subresource)
+	if worker != "" {
+		request.Param("worker", worker)
+	}
+	result := request.Do(ctx)
+	if err := result.Error(); err != nil {
+		return Explain(err)
+	}
+	content, err := result.Raw()
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(content, into)
 }
 
 func (s *Subresources) address(request *rest.Request, subresource string) *rest.Request {
@@ -68,8 +104,9 @@ func (s *Subresources) address(request *rest.Request, subresource string) *rest.
 // PodChoice names a Pod of the Job, by its name or completion index. The zero value leaves the
 // choice to the manager: the only Pod, or the newest.
 type PodChoice struct {
-	Pod   string
-	Index *int
+	Pod    string
+	Index  *int
+	Worker string // empty: any
 }
 
 // Log opens the log of one container.
@@ -88,6 +125,9 @@ func (s *Subresources) ExecURL(choice PodChoice, options *corev1.PodExecOptions)
 func (s *Subresources) podRequest(verb *rest.Request, subresource string, choice PodChoice, options runtime.Object) *rest.Request {
 	request := s.address(verb, subresource).
 		SpecificallyVersionedParams(options, clientscheme.ParameterCodec, corev1.SchemeGroupVersion)
+	if choice.Worker != "" {
+		request.Param("worker", choice.Worker)
+	}
 	if choice.Pod != "" {
 		request.Param("pod", choice.Pod)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/shards"
 )
 
 // Description is what is known about one Job.
@@ -24,11 +25,11 @@ type Description struct {
 	Job *batchv1.Job
 	// Workers are all workers of the hub; nil: the user lacks permission to list them.
 	Workers []v1alpha1.WorkerCluster
-	// Mirror is the Job in its worker; nil: there is none, or it can't be read.
-	Mirror *batchv1.Job
-	// MirrorProblem is why the mirror or its events can't be read.
-	MirrorProblem string
-	Events        []Entry
+	// Mirrors are the Job in its workers, as far as it's there and can be read.
+	Mirrors map[string]*batchv1.Job
+	// Problems are why mirrors or their events can't be read.
+	Problems []string
+	Events   []Entry
 }
 
 // Write writes the description.
@@ -36,6 +37,7 @@ func (d Description) Write(w io.Writer, now time.Time, p Palette) error {
 	var b strings.Builder
 	d.writeHead(&b, p)
 	d.writePlacement(&b, now, p)
+	d.writeShards(&b, p)
 	d.writeStatus(&b, now, p)
 	b.WriteString("\nEvents:\n")
 	if len(d.Events) == 0 {
@@ -67,8 +69,10 @@ func painted(b *strings.Builder, name, value string) {
 }
 
 func (d Description) writePlacement(b *strings.Builder, now time.Time, p Palette) {
-	worker := Worker(d.Job)
-	field(b, "Worker", cmp.Or(worker, none))
+	field(b, "Worker", cmp.Or(strings.Join(shards.WorkersOf(d.Job), ", "), none))
+	if most, asked := d.Job.Annotations[v1alpha1.AnnotationMaxClusters]; asked {
+		field(b, "Max clusters", most)
+	}
 	if from := d.Job.Annotations[v1alpha1.AnnotationMovedFrom]; from != "" {
 		field(b, "Moved from", from+" (it starts only after that worker has no mirror of it)")
 	}
@@ -115,7 +119,7 @@ func (d Description) candidates() Table {
 func placeable(job *batchv1.Job, w *v1alpha1.WorkerCluster) cell {
 	selector, err := labels.Parse(job.Annotations[v1alpha1.AnnotationClusterSelector])
 	switch {
-	case Worker(job) == w.Name:
+	case shards.IsOn(job, w.Name):
 		return cell{"the Job is here", toneGood}
 	case err != nil:
 		return cell{fmt.Sprintf("the selector is invalid: %v", err), toneBad}
@@ -167,17 +171,22 @@ func conditions(job *batchv1.Job) string {
 	return cmp.Or(strings.Join(texts, ", "), none)
 }
 
-// writeStatus writes both statuses side by side. It colours the differences: the hub is behind for
-// a moment, or rejects the worker's status.
+// writeStatus writes the status, and, side by side, that of the only mirror; those of several are
+// parts of it. It colours the differences: the hub is behind for a moment, or rejects the worker's
+// status.
 func (d Description) writeStatus(b *strings.Builder, now time.Time, p Palette) {
 	t := Table{Header: []string{"", "HUB"}}
-	if d.Mirror != nil {
-		t.Header = append(t.Header, "WORKER "+Worker(d.Job))
+	var only *batchv1.Job
+	if workers := shards.WorkersOf(d.Job); len(workers) == 1 {
+		only = d.Mirrors[workers[0]]
+	}
+	if only != nil {
+		t.Header = append(t.Header, "WORKER "+shards.WorkersOf(d.Job)[0])
 	}
 	for _, r := range statusRows {
 		cells := row(r.name, r.of(d.Job, now))
-		if d.Mirror != nil {
-			cells = append(cells, row(r.of(d.Mirror, now))...)
+		if only != nil {
+			cells = append(cells, row(r.of(only, now))...)
 			if cells[1].text != cells[2].text {
 				cells[2].tone = toneWarn
 			}
@@ -186,8 +195,8 @@ func (d Description) writeStatus(b *strings.Builder, now time.Time, p Palette) {
 	}
 	b.WriteString("\nStatus:\n")
 	_ = indented(b, t, p) // a strings.Builder never fails
-	if d.MirrorProblem != "" {
-		fmt.Fprintf(b, "  The worker's side can't be read: %s\n", Printable(d.MirrorProblem))
+	for _, problem := range d.Problems {
+		fmt.Fprintf(b, "  The worker's side can't be read: %s\n", Printable(problem))
 	}
 }
 

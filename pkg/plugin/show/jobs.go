@@ -14,6 +14,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/shards"
 )
 
 // JobColumns are the optional columns of Jobs.
@@ -39,7 +40,7 @@ func Jobs(jobs []batchv1.Job, events []corev1.Event, now time.Time, columns JobC
 }
 
 func jobRow(job *batchv1.Job, last *corev1.Event, now time.Time, columns JobColumns) []cell {
-	cells := row(job.Name, cmp.Or(Worker(job), none), jobState(job), succeeded(job), job.Status.Active, took(job, now),
+	cells := row(job.Name, workersOf(job, columns.Wide), jobState(job), succeeded(job), job.Status.Active, took(job, now),
 		age(now, job.CreationTimestamp))
 	if columns.Wide {
 		cells = append(cells, row(job.Status.Ready, job.Status.Failed, cmp.Or(job.Annotations[v1alpha1.AnnotationMovedFrom], none),
@@ -131,7 +132,7 @@ var jobStates = []struct {
 	{toneGood, "Completing", has(batchv1.JobSuccessCriteriaMet)},
 	{toneBad, "Failing", has(batchv1.JobFailureTarget)},
 	{toneFaint, "Suspended", func(j *batchv1.Job) bool { return mirror.Suspended(j) }},
-	{toneWarn, "Pending", func(j *batchv1.Job) bool { return Worker(j) == "" }},
+	{toneWarn, "Pending", func(j *batchv1.Job) bool { return len(shards.WorkersOf(j)) == 0 }},
 	{toneWarn, "Moving", func(j *batchv1.Job) bool {
 		return j.Annotations[v1alpha1.AnnotationMovedFrom] != "" && j.Status.Active == 0
 	}},
@@ -163,8 +164,14 @@ func jobState(job *batchv1.Job) cell {
 	return cell{text: none}
 }
 
-// Worker is the worker that a Job is placed on, or "".
-func Worker(job *batchv1.Job) string { return job.Annotations[v1alpha1.AnnotationCluster] }
+// workersOf is the worker that a Job is placed on, or how many there are, or all of their names.
+func workersOf(job *batchv1.Job, all bool) string {
+	workers := shards.WorkersOf(job)
+	if len(workers) > 1 && !all {
+		return fmt.Sprintf("%d workers", len(workers))
+	}
+	return cmp.Or(strings.Join(workers, ","), none)
+}
 
 // succeeded is "3/10", or "3" for a Job without a fixed number of completions.
 func succeeded(job *batchv1.Job) string {

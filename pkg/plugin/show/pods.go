@@ -10,17 +10,19 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/kubectl/pkg/util/podutils"
+
+	"github.com/jobferry/jobferry/pkg/plugin/access"
 )
 
 // Pods is the table of a Job's Pods, by index, then by age.
 func Pods(pods []corev1.Pod, now time.Time, wide bool) Table {
-	t := Table{Header: []string{"NAME", "INDEX", "READY", "STATUS", "RESTARTS", "AGE"}}
+	t := Table{Header: []string{"NAME", "INDEX", "READY", "STATUS", "RESTARTS", "AGE", "WORKER"}}
 	if wide {
 		t.Header = append(t.Header, "IP", "NODE")
 	}
 	for _, pod := range SortedPods(pods) {
 		ready, restarts := containers(&pod)
-		cells := row(pod.Name, cmp.Or(PodIndex(&pod), none), ready, podStatus(&pod), restarts, age(now, pod.CreationTimestamp))
+		cells := row(pod.Name, cmp.Or(PodIndex(&pod), none), ready, podStatus(&pod), restarts, age(now, pod.CreationTimestamp), cmp.Or(access.WorkerOf(&pod), none))
 		if wide {
 			cells = append(cells, row(cmp.Or(pod.Status.PodIP, none), cmp.Or(pod.Spec.NodeName, none))...)
 		}

@@ -39,6 +39,7 @@ func someWorkers() []v1alpha1.WorkerCluster {
 
 func someJobs() []batchv1.Job {
 	return []batchv1.Job{
+		job("across", divided),
 		job("blocked", func(j *batchv1.Job) { j.Status.Ready, j.Status.Succeeded = ptr.To[int32](0), 0 }),
 		job("broken", ended(batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit")),
 		job("done", ended(batchv1.JobComplete, "", ""), func(j *batchv1.Job) {
@@ -127,12 +128,20 @@ func TestDescription(t *testing.T) {
 	copied.Status.Succeeded, copied.Status.Ready = 5, ptr.To[int32](3)
 	pending.Annotations = map[string]string{v1alpha1.AnnotationClusterSelector: "region=eu"}
 	broken := job("broken", ended(batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit"))
+	wide, number, edited := job("wide", divided), job("number", divided), job("edited", divided)
+	number.Spec.CompletionMode = nil
+	number.Annotations[v1alpha1.AnnotationShards] = "east=10;west=20"
+	number.Annotations[v1alpha1.AnnotationShardsState] = `{"shards":{"east":{"parallelism":2,"succeeded":3}},"settled":{"succeeded":1}}`
+	edited.Annotations[v1alpha1.AnnotationShards] = "east=0-3;west=3-5"
 	for name, d := range map[string]Description{
-		"describe-running": {Job: &at, Workers: workers, Mirror: &copied, Events: append(
+		"describe-divided":        {Job: &wide, Workers: workers, Mirrors: map[string]*batchv1.Job{"east": &copied}, Problems: []string{`worker "west" is out of touch`}},
+		"describe-divided-number": {Job: &number},
+		"describe-divided-edited": {Job: &edited},
+		"describe-running": {Job: &at, Workers: workers, Mirrors: map[string]*batchv1.Job{"west": &copied}, Events: append(
 			Entries(Hub, []corev1.Event{event("runs", "Normal", "Placed", "Placed on worker west", 10*time.Minute)}),
 			Entries("west", []corev1.Event{event("runs", "Normal", "SuccessfulCreate", "Created pod: runs-x", 9*time.Minute)})...)},
 		"describe-pending":  {Job: &pending, Workers: workers, Events: Entries(Hub, someEvents()[:1])},
-		"describe-no-right": {Job: &broken, MirrorProblem: "jobs.subresources.jobferry.dev is forbidden"},
+		"describe-no-right": {Job: &broken, Problems: []string{"jobs.subresources.jobferry.dev is forbidden"}},
 	} {
 		var b strings.Builder
 		if err := d.Write(&b, now, nil); err != nil {
@@ -202,7 +211,7 @@ func TestNothingControlsTheTerminal(t *testing.T) {
 	}
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{v1alpha1.AnnotationClusterSelector: evil}}}
 	job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: "True", Message: evil}}
-	if err := (Description{Job: job, MirrorProblem: evil}).Write(&out, now, Palette{}); err != nil {
+	if err := (Description{Job: job, Problems: []string{evil}}).Write(&out, now, Palette{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := out.String(); strings.ContainsAny(got, "\x1b\x07\u009b\u202e") || strings.Count(got, "title") != 6 {

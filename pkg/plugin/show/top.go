@@ -1,7 +1,6 @@
 package show
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -38,7 +37,7 @@ func TopJobs(jobs []batchv1.Job, now time.Time, namespaces bool) Table {
 			continue
 		}
 		p := progressOf(job, now)
-		cells := row(job.Name, cmp.Or(Worker(job), none), jobState(job), job.Status.Active, ptr.Deref(job.Status.Ready, 0),
+		cells := row(job.Name, workersOf(job, false), jobState(job), job.Status.Active, ptr.Deref(job.Status.Ready, 0),
 			succeeded(job), job.Status.Failed, p.rate(), p.eta())
 		if namespaces {
 			cells = append(row(job.Namespace), cells...)

@@ -61,6 +61,17 @@ func job(name string, edits ...func(*batchv1.Job)) batchv1.Job {
 	return j
 }
 
+// divided makes a Job run in three workers, one of which gives indexes back, and one stops.
+func divided(j *batchv1.Job) {
+	j.Annotations = map[string]string{
+		v1alpha1.AnnotationMaxClusters: "All",
+		v1alpha1.AnnotationShards:      "east=0-3;north=8,10,12,14,16,18,20,22,24,26,28,30,32,34,36,38;west=4-7,9",
+		v1alpha1.AnnotationShardsState: `{"shards":{"east":{"parallelism":2,"failed":1},"north":{"parallelism":1,"returning":"36,38"},"west":{"stopping":true}}}`,
+	}
+	j.Spec.CompletionMode, j.Spec.Completions = ptr.To(batchv1.IndexedCompletion), ptr.To[int32](40)
+	j.Status.CompletedIndexes, j.Status.FailedIndexes, j.Status.Succeeded = "0,1,4,11", ptr.To("2"), 4
+}
+
 func ended(kind batchv1.JobConditionType, reason, message string) func(*batchv1.Job) {
 	return func(j *batchv1.Job) {
 		j.Status.Active, j.Status.Ready = 0, ptr.To[int32](0)
@@ -88,8 +99,9 @@ func pod(name string, index string, ago time.Duration, phase corev1.PodPhase, ed
 		Spec:       corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{{Name: "main"}}},
 		Status:     corev1.PodStatus{Phase: phase, PodIP: "10.0.0.7", ContainerStatuses: []corev1.ContainerStatus{{Name: "main"}}},
 	}
+	p.Annotations = map[string]string{v1alpha1.AnnotationCluster: "west"}
 	if index != "" {
-		p.Annotations = map[string]string{batchv1.JobCompletionIndexAnnotation: index}
+		p.Annotations[batchv1.JobCompletionIndexAnnotation] = index
 	}
 	for _, edit := range edits {
 		edit(&p)

@@ -1,0 +1,93 @@
+package plugin
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/plugin/access"
+)
+
+// dividedHub is a hub whose Job runs in two workers: index 0 in east, 1 in west.
+func dividedHub(t *testing.T) *fakeHub {
+	h, job := newHub(t), hubJob()
+	job.Annotations = map[string]string{
+		v1alpha1.AnnotationShards:      "east=0;west=1",
+		v1alpha1.AnnotationShardsState: `{"shards":{"east":{"parallelism":1},"west":{"parallelism":1}}}`,
+	}
+	job.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
+	h.answers[jobPath] = job
+	h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = &batchv1.JobList{Items: []batchv1.Job{*job}}
+	h.answers[subPath+"pods"] = &corev1.PodList{Items: []corev1.Pod{podIn("east", 0), podIn("west", 1)}}
+	h.answers[subPath+"events"] = &corev1.EventList{Items: []corev1.Event{eventIn("east", "SuccessfulCreate", "Created pod: shards-0")}}
+	return h
+}
+
+func podIn(worker string, index int) corev1.Pod {
+	p := pod(index)
+	p.Annotations[v1alpha1.AnnotationCluster] = worker
+	return p
+}
+
+// withoutWest has the lists lack what is in the worker west.
+func (h *fakeHub) withoutWest() {
+	warnings := []string{`worker "west" is out of touch`}
+	h.answers[subPath+"pods"] = &access.PodList{PodList: corev1.PodList{Items: []corev1.Pod{podIn("east", 0)}}, Warnings: warnings}
+	h.answers[subPath+"events"] = &access.EventList{Warnings: warnings}
+}
+
+// says expects a run's exit code, and texts of its two outputs.
+func (h *fakeHub) says(code int, texts []string, args ...string) {
+	h.t.Helper()
+	got := h.run(args...)
+	for _, text := range texts {
+		if got.code != code || !strings.Contains(got.out+got.err, text) {
+			h.t.Errorf("%v: %d, no %q in %s%s", args, got.code, text, got.out, got.err)
+		}
+	}
+}
+
+func TestJobInSeveralWorkers(t *testing.T) {
+	h := dividedHub(t)
+	h.says(0, []string{"shards   2 workers"}, "jobs")
+	h.says(0, []string{"shards   east,west"}, "jobs", "-o", "wide")
+	h.says(0, []string{"shards   2 workers"}, "jobs", "--worker", "west")
+	h.says(0, []string{"No Jobs of Jobferry found"}, "jobs", "--worker", "north")
+	h.says(0, []string{"AGE ", "WORKER\n", "east\nshards-1", "west\n"}, "pods", "shards")
+	h.says(0, []string{"east   job/shards", "Created pod: shards-0"}, "events", "shards")
+	h.says(0, []string{"Worker:           east, west", "\nShards:\n  WORKER   INDEXES", "\n  east     0         0           0        1      0             1             2"}, "describe", "shards")
+	h.says(0, []string{"[east pod/shards-0/main] log of container=main&pod=shards-0&worker=east\n", "[west pod/shards-1/main] log of"}, "logs", "shards", "--all-pods")
+	h.says(0, []string{"log of index=1&worker=west\n"}, "logs", "shards", "--index", "1", "--worker", "wc/west")
+	h.says(0, []string{"[west pod/shards-1/main] log of container=main&pod=shards-1&worker=west\n"}, "logs", "shards", "--index", "1", "--prefix")
+	if got := h.with("", "exec", "shards", "--index", "1", "--worker", "west", "--", "true"); !strings.Contains(got.out, "&worker=west\n") {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What a worker that can't be asked has is reported as missing; the rest is printed.
+func TestOneOfSeveralWorkersIsMissing(t *testing.T) {
+	h := dividedHub(t)
+	h.withoutWest()
+	const missing = `warning: worker "west" is out of touch`
+	h.says(exitFailed, []string{"shards-0   0", missing, "error: not all Pods of the Job shards could be read"}, "pods", "shards")
+	h.says(exitFailed, []string{`"name": "shards-0"`, missing}, "pods", "shards", "-o", "json")
+	h.says(exitFailed, []string{"hub    job/shards", missing, "error: not all events"}, "events", "shards")
+	h.says(exitFailed, []string{"pod/shards-0/main] log of", missing, "error: not all Pods"}, "logs", "shards", "--all-pods")
+	h.says(0, []string{`The worker's side can't be read: worker "west" is out of touch`}, "describe", "shards")
+	h.says(exitFailed, []string{missing, "more than one worker may have such a Pod", "choose one by --worker"}, "logs", "shards", "--index", "0", "--prefix")
+}
+
+// A worker that has a Pod of another's index, or name, isn't taken for it.
+func TestAWorkerCantPassForAnother(t *testing.T) {
+	h := dividedHub(t)
+	h.answers[subPath+"pods"] = &corev1.PodList{Items: []corev1.Pod{podIn("east", 1), podIn("west", 1)}}
+	h.says(exitFailed, []string{"more than one worker may have such a Pod"}, "logs", "shards", "--index", "1", "--prefix")
+	h.says(exitFailed, []string{"more than one worker may have such a Pod"}, "logs", "shards", "--pod", "shards-1", "--prefix")
+	h.answers[subPath+"log"] = func(query url.Values) string { return query.Get("worker") + "'s\n" }
+	h.says(0, []string{"[east pod/shards-1/main] east's\n", "[west pod/shards-1/main] west's\n"}, "logs", "shards", "--all-pods")
+}
