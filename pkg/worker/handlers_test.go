@@ -47,6 +47,12 @@ func TestJobEventsAreBatched(t *testing.T) {
 		"edited": {func(q *delays) {
 			h.Update(t.Context(), event.UpdateEvent{ObjectOld: aJob(), ObjectNew: edited}, q)
 		}, []time.Duration{0}},
+		"given other indexes": {func(q *delays) {
+			h.Update(t.Context(), event.UpdateEvent{ObjectOld: aShard("3", ""), ObjectNew: aShard("4", "")}, q)
+		}, []time.Duration{0}},
+		"observed written": {func(q *delays) {
+			h.Update(t.Context(), event.UpdateEvent{ObjectOld: aShard("3", ""), ObjectNew: aShard("3", "3")}, q)
+		}, []time.Duration{time.Second}},
 		"status written": {func(q *delays) {
 			h.Update(t.Context(), event.UpdateEvent{ObjectOld: aJob(), ObjectNew: aJob()}, q)
 		}, []time.Duration{time.Second}},
