@@ -189,6 +189,8 @@ func TestEndOfAShard(t *testing.T) {
 			[]*corev1.Pod{aPod("a", index(0), failed)}, batchv1.JobReasonBackoffLimitExceeded},
 		{"a failure of an index that has left counts", aShard("", "3", func(j *batchv1.Job) { j.Spec.BackoffLimit = ptr.To[int32](0) }),
 			[]*corev1.Pod{aPod("a", index(3), failed)}, batchv1.JobReasonBackoffLimitExceeded},
+		{"too many failed indexes", aShard("0-4", "0-4", indexLimit(0), failedIndexes("0,1"), func(j *batchv1.Job) { j.Spec.MaxFailedIndexes = ptr.To[int32](1) }),
+			nil, batchv1.JobReasonMaxFailedIndexesExceeded},
 		{"FailJob", aShard("0-4", "0-4", failJob), []*corev1.Pod{aPod("a", index(0), exited(42, 0))}, batchv1.JobReasonPodFailurePolicy},
 		{"the deadline", aShard("0-4", "0-4", func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](0) }), nil, batchv1.JobReasonDeadlineExceeded},
 		{"the hub's success", aShard("0-4", "0-4", withCondition(batchv1.JobSuccessCriteriaMet, "Hub")), nil, "Hub"},
