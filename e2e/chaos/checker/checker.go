@@ -128,7 +128,9 @@ func (c *Checker) Acted(at time.Duration, job string, deed story.Deed) {
 		r.deletes = true
 	case story.Suspend, story.Resume:
 		r.halted = true
-	case story.Reselect, story.Scale, story.ScaleElastic:
+	case story.Scale:
+		r.scaled = true
+	case story.Reselect, story.ScaleElastic:
 	}
 }
 

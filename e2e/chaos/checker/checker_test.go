@@ -383,6 +383,26 @@ func TestCounts(t *testing.T) {
 		w.checker.CheckEnds(w.at)
 		w.expect(Again)
 	})
+	for name, scaled := range map[string]bool{"a surplus Pod was deleted as it succeeded": true, "a Pod that counts was deleted": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.runAll("open")
+			w.seeMirror("open", "hub-job", nil)
+			if scaled {
+				w.checker.Acted(w.at, "job", story.Scale)
+			}
+			surplus := w.run("open", -1)
+			w.succeed(surplus)
+			w.stop(surplus)
+			w.hub(complete)
+			w.checker.CheckEnds(w.at)
+			if scaled {
+				w.expect()
+			} else {
+				w.expect(Again)
+			}
+		})
+	}
 	t.Run("fewer, as the worker was lost", func(t *testing.T) {
 		w := tooMany(t)
 		w.pass(40 * time.Second)

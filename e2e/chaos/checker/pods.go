@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobferry/jobferry/e2e/chaos/story"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
@@ -41,8 +42,8 @@ func (c *Checker) observePod(r *record, e Event) []Question {
 		p.ended, p.succeeded, p.halted = true, !givenUp, r.isSuspended(p)
 		c.checkRerun(r, p, e.At)
 	}
-	if e.Gone && p.halted && !r.isCounted(p) {
-		p.succeeded = false // its deletion, for the suspension, crossed its end: it's given up, as above
+	if e.Gone && (p.halted && !r.isCounted(p) || p.index < 0 && r.isSurplus(p)) {
+		p.succeeded = false // its deletion crossed its end: it's given up, as above
 	}
 	var questions []Question
 	if fresh && !succeeds && r.knownComplete(p) {
@@ -58,6 +59,17 @@ func (c *Checker) observePod(r *record, e Event) []Question {
 func (r *record) isSuspended(p *pod) bool {
 	m := r.seen[p.owner]
 	return m != nil && mirror.Suspended(m)
+}
+
+// isSurplus: the Pod is gone from a mirror that goes on with lower parallelism. Its Job controller
+// deletes no Pod that it has counted before the Job's end.
+func (r *record) isSurplus(p *pod) bool {
+	m := r.seen[p.owner]
+	if !r.scaled || m == nil || m.DeletionTimestamp != nil {
+		return false
+	}
+	condition, _ := story.Outcome(m)
+	return condition == ""
 }
 
 // isCounted: the Pod's index is complete, its mirror says; without indexes that can't be known.

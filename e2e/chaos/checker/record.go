@@ -35,6 +35,7 @@ type record struct {
 	ended    *batchv1.Job // as it was when it had a terminal condition for the first time
 	deletes  bool         // its user has deleted it, or is about to
 	halted   bool         // its user has suspended or resumed it
+	scaled   bool         // its user has changed its parallelism
 	assigned string
 	moves    []move
 	// interrupted: Pods were asked to stop, by a suspension, a fence or a move.

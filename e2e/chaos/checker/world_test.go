@@ -55,8 +55,8 @@ func (w *world) hub(changes ...func(*batchv1.JobStatus)) {
 		ObjectMeta: metav1.ObjectMeta{Name: "job", UID: "hub-job", Annotations: map[string]string{
 			v1alpha1.AnnotationCluster: w.assigned, v1alpha1.AnnotationPlacedFor: w.selector,
 		}},
-		Spec:       batchv1.JobSpec{Completions: ptr.To[int32](4)},
-		Status:     *w.status.DeepCopy(),
+		Spec:   batchv1.JobSpec{Completions: ptr.To[int32](4)},
+		Status: *w.status.DeepCopy(),
 	}
 	w.see(Event{Where: schedule.Hub, Job: j})
 }
