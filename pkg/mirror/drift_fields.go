@@ -19,6 +19,9 @@ func (d *drift) metadata() {
 	syncKeys(d.want.Labels, userLabels(d.hub), d.last.Labels)
 	d.annotate(v1alpha1.AnnotationHubUID, string(d.hub.UID))
 	syncKeys(d.want.Annotations, userAnnotations(d.hub), d.last.Annotations)
+	if d.target.Indexes != nil && indexed(d.hub) && deref(d.mirror.Spec.ManagedBy) == v1alpha1.ManagedByWorker {
+		d.annotate(v1alpha1.AnnotationIndexes, *d.target.Indexes)
+	}
 }
 
 func syncKeys(into, want map[string]string, last []string) {

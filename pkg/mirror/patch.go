@@ -133,10 +133,13 @@ func patchBytes(job *batchv1.Job, patch map[string]any, exact bool) []byte {
 	return mustMarshal(whole)
 }
 
-// StatusPatch is the merge patch for jobs/status that sets the next status of a Job. The API server
-// refuses it if the Job has changed since then, because the spec decides which status is valid.
-func StatusPatch(job *batchv1.Job, next *batchv1.JobStatus) []byte {
-	return patchBytes(job, map[string]any{
-		"status": mergeDiff(tree(&job.Status), tree(next)),
-	}, true)
+// StatusPatch is the merge patch for jobs/status that sets the next status of a Job, and annotations
+// that belong to it. The API server refuses it if the Job has changed since then, because the spec
+// decides which status is valid.
+func StatusPatch(job *batchv1.Job, next *batchv1.JobStatus, annotations map[string]string) []byte {
+	patch := map[string]any{"status": mergeDiff(tree(&job.Status), tree(next))}
+	if len(annotations) > 0 {
+		patch["metadata"] = map[string]any{"annotations": annotations}
+	}
+	return patchBytes(job, patch, true)
 }

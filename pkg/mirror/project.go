@@ -17,6 +17,9 @@ type Target struct {
 	JobController v1alpha1.JobController // default BuiltIn
 	// Minor is the worker's Kubernetes version, 1.Minor. Zero is unknown, and treated as old.
 	Minor int
+	// Indexes is the value of AnnotationIndexes, if the worker runs a part of the Job only; nil: all.
+	// See package shards.
+	Indexes *string
 	// Suspended makes a suspended mirror of a Job that isn't suspended, because a moved Job is
 	// seeded with its progress first (see SeedDue). Drift resumes the mirror after that, and the
 	// caller no longer sets this.
@@ -48,6 +51,12 @@ func project(hub *batchv1.Job, target Target) (*batchv1.Job, record) {
 	}
 	if spent := wholeSeconds(target.DeadlineSpent); spent != "" && hub.Spec.ActiveDeadlineSeconds != nil {
 		annotations[v1alpha1.AnnotationDeadlineSpent] = spent
+	}
+	if target.Indexes != nil {
+		annotations[v1alpha1.AnnotationIndexes] = *target.Indexes
+		if target.JobController == v1alpha1.JobControllerEmbedded && indexed(hub) {
+			annotations[v1alpha1.AnnotationIndexesObserved] = *target.Indexes
+		}
 	}
 	m := &batchv1.Job{
 		TypeMeta: metav1.TypeMeta{APIVersion: batchv1.SchemeGroupVersion.String(), Kind: "Job"},

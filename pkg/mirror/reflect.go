@@ -105,6 +105,11 @@ func Reflect(hub, mirror *batchv1.Job, now time.Time) Verdict {
 	return r.conclude()
 }
 
+// Check returns the rule about a worker's status alone that a mirror breaks, if it breaks one.
+func Check(hub, mirror *batchv1.Job, now time.Time) (broken Violation, is bool) {
+	return firstBroken(inputRules, newReflection(hub, mirror, now))
+}
+
 // notYet returns why the mirror can't be reflected at all, or "".
 func notYet(hub, mirror *batchv1.Job) Why {
 	switch {

@@ -90,5 +90,5 @@ func SeedPatch(mirror *batchv1.Job, seed *batchv1.JobStatus) []byte {
 			next.Conditions = append(next.Conditions, c)
 		}
 	}
-	return StatusPatch(mirror, next)
+	return StatusPatch(mirror, next, nil)
 }

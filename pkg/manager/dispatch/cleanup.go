@@ -48,7 +48,7 @@ func (p *Plan) addCleanup(s *Snapshot, w *Worker, action MirrorAction) {
 // waits for it, or is to be assigned to it again.
 func (s *Snapshot) needs(w *Worker) bool {
 	switch {
-	case w == s.Assigned, s.Job.DeletionTimestamp != nil && s.isMovedFrom(w.Name):
+	case s.isAssigned(w), s.Job.DeletionTimestamp != nil && s.isMovedFrom(w.Name):
 		return true
 	case mirror.Finished(s.Job):
 		return false
@@ -57,10 +57,10 @@ func (s *Snapshot) needs(w *Worker) bool {
 	}
 }
 
-// holders are the workers that have the Job's mirror by what the hub knows: the assigned one, and the
+// holders are the workers that have the Job's mirror by what the hub knows: the assigned ones, and the
 // one that the Job was moved from. Any other mirror was given up with its worker, or was made up.
 func (s *Snapshot) holders() []*Worker {
-	return slices.DeleteFunc(s.workers(), func(w *Worker) bool { return w != s.Assigned && !s.isMovedFrom(w.Name) })
+	return slices.DeleteFunc(s.workers(), func(w *Worker) bool { return !s.isAssigned(w) && !s.isMovedFrom(w.Name) })
 }
 
 // deletion deletes a mirror. Foreground: the mirror is gone only when its Pods are. The propagation

@@ -3,6 +3,8 @@ package dispatch
 import (
 	"slices"
 
+	batchv1 "k8s.io/api/batch/v1"
+
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
@@ -15,16 +17,19 @@ const (
 	Absent           Situation = "Absent"
 	Deleting         Situation = "Deleting"
 	Finished         Situation = "Finished"
+	Undecipherable   Situation = "Undecipherable"
 	PlacementMissing Situation = "PlacementMissing"
 	Handover         Situation = "Handover"
 	NotDispatched    Situation = "NotDispatched"
 	Queued           Situation = "Queued"
 	Suspended        Situation = "Suspended"
 	Unplaced         Situation = "Unplaced"
+	InShards         Situation = "InShards"
 )
 
-// The situations of a Job in the worker that it is assigned to, likewise.
+// The situations of a Job, or of a shard of it, in the worker that it is assigned to, likewise.
 const (
+	PartSettled        Situation = "PartSettled"
 	WorkerUnregistered Situation = "WorkerUnregistered"
 	WorkerBeingRemoved Situation = "WorkerBeingRemoved"
 	WorkerUnwanted     Situation = "WorkerUnwanted"
@@ -34,6 +39,8 @@ const (
 	QuotaReclaimed     Situation = "QuotaReclaimed"
 	WorkerLost         Situation = "WorkerLost"
 	WorkerUnreachable  Situation = "WorkerUnreachable"
+	PartStopping       Situation = "PartStopping"
+	MirrorOutdated     Situation = "MirrorOutdated"
 	WorkerRefuses      Situation = "WorkerRefuses"
 	NameTaken          Situation = "NameTaken"
 	MirrorMissing      Situation = "MirrorMissing"
@@ -53,6 +60,8 @@ var jobSituations = []struct {
 	{Deleting, func(s *Snapshot) bool { return s.Job.DeletionTimestamp != nil }, planDeleting},
 	// A finished Job gets no placement, no mirror and no status any more.
 	{Finished, func(s *Snapshot) bool { return mirror.Finished(s.Job) }, planFinished},
+	// Someone has edited the placement of a Job in several workers: nothing is done, nothing is undone.
+	{Undecipherable, func(s *Snapshot) bool { return s.Divided != nil && s.Divided.Err != nil }, planUndecipherable},
 	// Someone removed the placement from a Job that has a mirror: it is written again.
 	{PlacementMissing, isPlacementMissing, planPlacementMissing},
 	// The mirror that a moved Job left is stopped, and its progress brought to the hub, before the
@@ -61,18 +70,23 @@ var jobSituations = []struct {
 	// No mirror is created for a Job of a namespace that is not dispatched.
 	{NotDispatched, (*Snapshot).isHeldBack, planHeldBack},
 	// A Job that its queue will resume when it is placed gets a placement.
-	{Queued, func(s *Snapshot) bool { return s.Assigned == nil && s.awaitsPlacement() }, planQueued},
+	{Queued, func(s *Snapshot) bool { return !s.isPlaced() && s.awaitsPlacement() }, planQueued},
 	// A Job that is suspended before it has a mirror waits on the hub.
-	{Suspended, func(s *Snapshot) bool { return s.Assigned == nil && mirror.Suspended(s.Job) }, planSuspended},
-	{Unplaced, func(s *Snapshot) bool { return s.Assigned == nil }, planUnplaced},
+	{Suspended, func(s *Snapshot) bool { return !s.isPlaced() && mirror.Suspended(s.Job) }, planSuspended},
+	{Unplaced, func(s *Snapshot) bool { return !s.isPlaced() }, planUnplaced},
+	// Each shard is in a situation of the table below.
+	{InShards, func(s *Snapshot) bool { return s.Divided != nil }, planInShards},
 }
 
-// workerSituations are about the Job's mirror in one worker that it is assigned to.
+// workerSituations are about the mirror of the Job, or of a shard of it, in one worker that it is
+// assigned to.
 var workerSituations = []struct {
 	name Situation
 	when func(*Snapshot, *Worker) bool
 	plan func(*Snapshot, *Worker) Plan
 }{
+	// A shard that has nothing more to run gets no mirror.
+	{PartSettled, (*Snapshot).isPartSettled, func(*Snapshot, *Worker) Plan { return Plan{} }},
 	{WorkerUnregistered, func(_ *Snapshot, w *Worker) bool { return !w.Registered }, planUnregistered},
 	{WorkerBeingRemoved, isBeingRemoved, planBeingRemoved},
 	// A Job that is to leave its worker, and has no mirror there, gets none.
@@ -87,6 +101,10 @@ var workerSituations = []struct {
 	{WorkerLost, func(_ *Snapshot, w *Worker) bool { return w.isLost() }, planLost},
 	// Nothing is known of the mirror: nothing is done, nothing is undone.
 	{WorkerUnreachable, func(_ *Snapshot, w *Worker) bool { return !w.Synced }, planUnreachable},
+	// A shard that leaves its worker.
+	{PartStopping, (*Snapshot).isPartStopping, planPartStopping},
+	// The mirror is not one of this shard, or of the whole Job: it is deleted first.
+	{MirrorOutdated, (*Snapshot).isOutdated, planOutdated},
 	{WorkerRefuses, func(s *Snapshot, w *Worker) bool { return w.Mirror == nil && s.PassedOver[w.Name] != "" }, planRefused},
 	// A mirror of an earlier Job of this name is deleted first.
 	{NameTaken, func(_ *Snapshot, w *Worker) bool { return w.Orphan != nil }, planNameTaken},
@@ -105,7 +123,7 @@ func Decide(s *Snapshot) Plan {
 	if waitsForOthers(plan.Situation) && plan.After == 0 && !plan.AwaitsCapacity {
 		plan.After = s.Timing.Recheck // a worker that is removed sends no event of its mirror
 	}
-	plan.Reserve = s.reservation()
+	plan.Reserve = s.reservations()
 	return plan
 }
 
@@ -122,6 +140,11 @@ func decide(s *Snapshot) Plan {
 			return plan
 		}
 	}
+	return s.decideInWorker()
+}
+
+// decideInWorker walks the table of the situations in the assigned worker.
+func (s *Snapshot) decideInWorker() Plan {
 	for _, row := range workerSituations {
 		if row.when(s, s.Assigned) {
 			plan := row.plan(s, s.Assigned)
@@ -134,23 +157,33 @@ func decide(s *Snapshot) Plan {
 
 func isAbsent(s *Snapshot) bool { return s.Job == nil || !mirror.Managed(s.Job) }
 
-// reservation names the worker in which capacity is held for the Job's Pods: the assigned one, when
+// reservations name the workers in which capacity is held for the Job's Pods: the assigned ones, when
 // the Job runs, or will as soon as its queue knows its placement. A suspended mirror for whose Pods
 // there is no free capacity holds none.
-func (s *Snapshot) reservation() string {
-	if isAbsent(s) || s.isHeldBack() || s.Assigned == nil || !s.Assigned.Registered || mirror.Finished(s.Job) || !s.Admission.WantsCapacity(s.Job) {
-		return ""
+func (s *Snapshot) reservations() []Reservation {
+	if isAbsent(s) || s.isHeldBack() || mirror.Finished(s.Job) || !s.Admission.WantsCapacity(s.Job) {
+		return nil
 	}
-	if m := s.Assigned.Mirror; !s.Assigned.Fits && (m == nil || mirror.Suspended(m)) {
-		return ""
+	if s.Divided != nil {
+		return s.Divided.reservations()
 	}
-	return s.Assigned.Name
+	w := s.Assigned
+	if w == nil || !w.Registered || !w.Fits && (w.Mirror == nil || mirror.Suspended(w.Mirror)) {
+		return nil
+	}
+	return []Reservation{{Worker: w.Name, Job: s.Admission.AsResumed(s.Job)}}
 }
 
 // isPlacementMissing reports whether the Job is not placed any more, but exactly one worker has its
 // mirror. A Job that never was placed has no finalizer of ours.
 func isPlacementMissing(s *Snapshot) bool {
-	return s.Assigned == nil && s.hasFinalizer() && len(s.otherMirrors()) == 1
+	return !s.isPlaced() && s.hasFinalizer() && len(s.otherMirrors()) == 1 && !isPart(s.otherMirrors()[0].Mirror)
+}
+
+// isPart reports whether a mirror is that of a shard.
+func isPart(m *batchv1.Job) bool {
+	_, part := m.Annotations[v1alpha1.AnnotationIndexes]
+	return part
 }
 
 func planPlacementMissing(s *Snapshot) Plan {
@@ -179,14 +212,18 @@ func isSuspendedAtWorker(s *Snapshot, w *Worker) bool {
 	return mirror.Suspended(s.Job) && w.Synced && w.Mirror == nil
 }
 
-// writeOwnStatus writes the status of a Job without a mirror, which the hub alone knows.
+// writeOwnStatus writes the status of a Job without a mirror, which the hub alone knows. That of a
+// divided Job follows from all its shards.
 func (s *Snapshot) writeOwnStatus(report Report) Plan {
+	if s.Part != nil {
+		return Plan{}
+	}
 	next, ok := mirror.Unplaced(s.Job, s.Now).(mirror.Next)
 	if !ok {
 		return Plan{}
 	}
 	return Plan{
-		Actions: []Action{WriteStatus{Patch: mirror.StatusPatch(s.Job, &next.Status)}},
+		Actions: []Action{WriteStatus{Patch: mirror.StatusPatch(s.Job, &next.Status, nil)}},
 		Reports: []Report{report},
 		Again:   true,
 	}
@@ -196,7 +233,7 @@ func planUnplaced(s *Snapshot) Plan {
 	if plan := s.writeOwnStatus(note(v1alpha1.EventResumed, "Job resumed")); len(plan.Actions) > 0 {
 		return plan
 	}
-	return Plan{Actions: []Action{Place{}}, Again: true}
+	return s.place()
 }
 
 // planUnregistered moves the Job. A WorkerCluster is deleted only after its registration Secret was

@@ -41,7 +41,7 @@ func (s *Snapshot) isGivenUp(w *Worker) bool {
 // active then does not matter any more.
 func (s *Snapshot) unreflected(w *Worker) *mirror.Next {
 	m := w.Mirror
-	if w.Synced || m == nil || m.DeletionTimestamp != nil || w.StatusRejected {
+	if w.Synced || m == nil || m.DeletionTimestamp != nil || w.StatusRejected || s.Part != nil {
 		return nil
 	}
 	next, ok := mirror.Reflect(s.Job, m, s.Now).(mirror.Next)

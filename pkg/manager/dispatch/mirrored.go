@@ -33,7 +33,7 @@ func planMissing(s *Snapshot, w *Worker) Plan {
 }
 
 func planDeleted(s *Snapshot, w *Worker) Plan {
-	if s.endedShort(w) {
+	if s.Part == nil && s.endedShort(w) {
 		return Plan{} // see reopen
 	}
 	return Plan{Reports: []Report{warn(v1alpha1.EventMirrorRecreated,
@@ -45,7 +45,7 @@ func planDeleted(s *Snapshot, w *Worker) Plan {
 // ends the plan.
 func planMirrored(s *Snapshot, w *Worker) Plan {
 	var plan Plan
-	for _, step := range []func(*Snapshot, *Worker) Plan{unfence, seed, reflect, reopen, carryObjects, align, unstick, relocate} {
+	for _, step := range s.steps() {
 		next := step(s, w)
 		plan.Actions = next.Actions
 		plan.Reports = append(plan.Reports, next.Reports...)
@@ -60,6 +60,14 @@ func planMirrored(s *Snapshot, w *Worker) Plan {
 	}
 	plan.After = wake.Soonest(plan.After, s.Timing.Recheck)
 	return plan
+}
+
+// steps are those of planMirrored. The statuses of shards are brought to the hub together.
+func (s *Snapshot) steps() []func(*Snapshot, *Worker) Plan {
+	if s.Part != nil {
+		return []func(*Snapshot, *Worker) Plan{unfence, endPart, seed, carryObjects, align, unstick, relocate}
+	}
+	return []func(*Snapshot, *Worker) Plan{unfence, seed, reflect, reopen, carryObjects, align, unstick, relocate}
 }
 
 // unfence confirms to the worker's Job controller that a Job that it has fenced may continue: it is

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"slices"
 	"time"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -11,16 +12,14 @@ import (
 const namespaceGrace = 2 * time.Second
 
 // isHeldBack reports whether the Job's namespace is not dispatched, and the Job is known to have no
-// mirror in the worker that it is assigned to. A placement alone proves nothing: without admission on
+// mirror in a worker that it is assigned to. A placement alone proves nothing: without admission on
 // the hub, its user can write one.
 //
 // A Job that has a mirror continues where it is: it was dispatched while its namespace allowed it,
 // and to stop it halfway would surprise. It doesn't move: see placement.NamespaceClosed.
 func (s *Snapshot) isHeldBack() bool {
-	if a := s.Assigned; a != nil && a.Registered {
-		return s.NotDispatched != "" && a.Synced && a.Mirror == nil
-	}
-	return s.NotDispatched != ""
+	mayRun := func(w *Worker) bool { return w.Registered && (!w.Synced || w.Mirror != nil) }
+	return s.NotDispatched != "" && !slices.ContainsFunc(s.AssignedWorkers(), mayRun)
 }
 
 func planHeldBack(s *Snapshot) Plan {

@@ -15,10 +15,13 @@ import (
 type Plan struct {
 	// Situation is the name of the row that made this plan.
 	Situation Situation
-	// Reserve names the worker that holds capacity for the Job's Pods; empty: none does.
-	Reserve string
+	// Reserve is the capacity that is held for the Job's Pods, by worker.
+	Reserve []Reservation
 	// Actions are carried out in order; the first that fails ends the plan.
 	Actions []Action
+	// Parts are the plans of the shards of a divided Job: none waits for another, nor do the Actions
+	// wait for them.
+	Parts []PartPlan
 	// Cleanup are actions about mirrors that the Job has no use for, each in another worker. Neither
 	// the Job nor one another waits for them.
 	Cleanup []MirrorAction
@@ -36,6 +39,19 @@ type Plan struct {
 	AwaitsNamespace bool
 	// Behind: the mirror's status says more than the hub Job's, which waits to be written.
 	Behind bool
+}
+
+// Reservation is capacity in a worker for the Pods of a Job, or of a shard of it.
+type Reservation struct {
+	Worker string
+	Job    *batchv1.Job
+}
+
+// PartPlan is what is to be done about one shard's mirror now.
+type PartPlan struct {
+	// Part is the snapshot of the shard.
+	Part    *Snapshot
+	Actions []Action
 }
 
 // Action is one write, or a few that belong together.
@@ -67,6 +83,23 @@ type Restore struct {
 	Reason string
 }
 
+// Divide brings the shards of a Job in line with what remains and with the room that workers have,
+// and writes them to the hub Job.
+type Divide struct {
+	// Drop are shards that are removed: their workers have no mirror, or are given up.
+	Drop []Leave
+	// Stop are shards that are stopped, so that they can be removed, if another worker has room.
+	Stop []Leave
+}
+
+// Leave is why a shard leaves its worker.
+type Leave struct {
+	Worker, Reason string
+	// Must: the shard can't or shouldn't stay, so an event says if no other worker has room. Without
+	// it, the worker is passed over for a while.
+	Must bool
+}
+
 // WriteStatus writes the hub Job's status.
 type WriteStatus struct{ Patch []byte }
 
@@ -78,6 +111,9 @@ func (Place) Worker() string { return "" }
 
 // Worker implements Action.
 func (Restore) Worker() string { return "" }
+
+// Worker implements Action.
+func (Divide) Worker() string { return "" }
 
 // Worker implements Action.
 func (WriteStatus) Worker() string { return "" }
@@ -140,6 +176,8 @@ type DeleteMirror struct {
 	Suspend bool
 	// VerifyGone: only if a live read of the hub shows no Job of this UID.
 	VerifyGone types.UID
+	// VerifyPart: only if a live read of the hub shows that the Job has the shard as the snapshot does.
+	VerifyPart bool
 	// VerifyStale: only if a live read of the hub shows that the Job is not placed on this worker.
 	VerifyStale bool
 	// Repeats: what the mirror has completed since its Job was moved is done again elsewhere. It is

@@ -36,7 +36,7 @@ func planQueued(s *Snapshot) Plan {
 	if plan := planSuspended(s); len(plan.Actions) > 0 {
 		return plan
 	}
-	return Plan{Actions: []Action{Place{}}, Again: true}
+	return s.place()
 }
 
 // planQueuedAtWorker moves a suspended Job unless it may continue where it is placed.

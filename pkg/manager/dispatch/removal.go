@@ -46,12 +46,14 @@ func planDeleting(s *Snapshot) Plan {
 // nothing is left that the Job's deletion would wait for, and it loses its finalizer.
 func planFinished(s *Snapshot) Plan {
 	var plan Plan
-	switch w := s.Assigned; {
-	case w == nil || w.Mirror == nil:
-	case w.Removal == v1alpha1.RemovalOrphan:
-		plan.Actions = append(plan.Actions, DisownMirror{At{w.Name, w.Mirror}})
-	case w.Removal != "" && w.isLive():
-		plan.Actions = append(plan.Actions, deletion(w, w.Mirror))
+	for _, w := range s.AssignedWorkers() {
+		switch {
+		case w.Mirror == nil:
+		case w.Removal == v1alpha1.RemovalOrphan:
+			plan.Actions = append(plan.Actions, DisownMirror{At{w.Name, w.Mirror}})
+		case w.Removal != "" && w.isLive():
+			plan.Actions = append(plan.Actions, deletion(w, w.Mirror))
+		}
 	}
 	if s.hasNothingLeft() {
 		plan.Actions = append(plan.Actions, RemoveFinalizer{})
@@ -59,10 +61,11 @@ func planFinished(s *Snapshot) Plan {
 	return plan
 }
 
-// hasNothingLeft reports whether the Job's worker is being or was removed, and no worker that the
+// hasNothingLeft reports whether the Job's workers are being or were removed, and no worker that the
 // hub gave the Job to has a mirror of it.
 func (s *Snapshot) hasNothingLeft() bool {
-	if s.Assigned == nil || s.Assigned.Registered && s.Assigned.Removal == "" || !s.hasFinalizer() {
+	stays := func(w *Worker) bool { return w.Registered && w.Removal == "" }
+	if len(s.AssignedWorkers()) == 0 || slices.ContainsFunc(s.AssignedWorkers(), stays) || !s.hasFinalizer() {
 		return false
 	}
 	return !slices.ContainsFunc(s.holders(), func(w *Worker) bool {

@@ -1,14 +1,17 @@
 package dispatch
 
 import (
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/shards"
 )
 
 // Snapshot is all that a decision is made from: values, read once.
@@ -24,8 +27,12 @@ type Snapshot struct {
 	// Orphan: the hub Job is being deleted with the propagation policy Orphan.
 	Orphan bool
 
-	// Assigned is the worker that the Job's placement names; nil: the Job is not placed.
+	// Assigned is the worker that the Job's placement names; nil: the Job is not placed, or divided.
 	Assigned *Worker
+	// Divided is the placement of a Job that is placed as shards; nil: it is not.
+	Divided *Divided
+	// Part is the shard that this snapshot is about; nil: the whole Job. Job is shards.Part then.
+	Part *Part
 	// Others are the other workers that hold a mirror of this name and origin, and the worker that
 	// the Job was moved from, in order of names.
 	Others []Worker
@@ -86,6 +93,8 @@ type Worker struct {
 
 	// The fields below are set for the assigned worker only.
 
+	// Seeded has the counters that the mirror started from, if it runs a part of the Job.
+	Seeded shards.Counters
 	// Fits: the worker has free capacity for the Pods of a Job that is to be resumed.
 	Fits bool
 	// Pods is what is known of the mirror's Pods that do not run.
@@ -201,15 +210,36 @@ func (s *Snapshot) Hold(w *Worker, held *batchv1.Job) {
 
 // target is what Project and Drift need to know of a worker.
 func (s *Snapshot) target(w *Worker) mirror.Target {
-	return mirror.Target{Origin: s.Origin, JobController: w.JobController, Minor: w.Minor}
+	target := mirror.Target{Origin: s.Origin, JobController: w.JobController, Minor: w.Minor}
+	if s.Part != nil {
+		target.Indexes = ptr.To(s.Part.Asked().String())
+	}
+	return target
 }
 
-// workers returns the assigned worker, if any, and all others.
-func (s *Snapshot) workers() []*Worker {
-	var all []*Worker
+// AssignedWorkers returns the workers that the Job's placement names.
+func (s *Snapshot) AssignedWorkers() []*Worker {
 	if s.Assigned != nil {
-		all = append(all, s.Assigned)
+		return []*Worker{s.Assigned}
 	}
+	var all []*Worker
+	if s.Divided != nil {
+		for i := range s.Divided.Shards {
+			all = append(all, s.Divided.Shards[i].Part.Assigned)
+		}
+	}
+	return all
+}
+
+// isAssigned reports whether the Job's placement names a worker.
+func (s *Snapshot) isAssigned(w *Worker) bool { return slices.Contains(s.AssignedWorkers(), w) }
+
+// isPlaced reports whether the Job has a placement.
+func (s *Snapshot) isPlaced() bool { return s.Assigned != nil || s.Divided != nil }
+
+// workers returns the assigned workers, if any, and all others.
+func (s *Snapshot) workers() []*Worker {
+	all := s.AssignedWorkers()
 	for i := range s.Others {
 		all = append(all, &s.Others[i])
 	}

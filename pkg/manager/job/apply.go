@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -46,22 +48,53 @@ func (r *Reconciler) apply(ctx context.Context, t *turn, plan dispatch.Plan) (re
 		return result{changed: true, void: true}, nil
 	}
 	var all result
-	for _, action := range plan.Actions {
+	partsErr := r.applyParts(ctx, t, plan.Parts, &all)
+	done, err := r.actAll(ctx, t, plan.Actions)
+	all.add(done)
+	if err = errors.Join(partsErr, err); err != nil {
+		return all, fmt.Errorf("%s: %w", plan.Situation, err)
+	}
+	if !done.void {
+		r.report.report(log.FromContext(ctx), t.record, t.Job, plan.Reports...)
+	}
+	return all, nil
+}
+
+// applyParts carries the plans of shards out, side by side: no worker waits for another.
+func (r *Reconciler) applyParts(ctx context.Context, t *turn, parts []dispatch.PartPlan, all *result) error {
+	done, errs := make([]result, len(parts)), make([]error, len(parts))
+	var wait sync.WaitGroup
+	for i, part := range parts {
+		wait.Go(func() {
+			done[i], errs[i] = r.actAll(ctx, &turn{Snapshot: part.Part, record: t.record, known: t.known}, part.Actions)
+		})
+	}
+	wait.Wait()
+	for i := range done {
+		all.add(done[i])
+	}
+	return errors.Join(errs...)
+}
+
+// actAll carries actions out, one after the other. The first that fails, or is void, ends that.
+func (r *Reconciler) actAll(ctx context.Context, t *turn, actions []dispatch.Action) (all result, err error) {
+	for _, action := range actions {
 		done, err := r.act(ctx, t, action)
 		if refusal := (*refusalError)(nil); errors.As(err, &refusal) {
 			all.add(r.refused(ctx, t, refusal))
+			all.void = true
 			return all, nil
 		}
 		if err != nil {
 			r.report.report(log.FromContext(ctx), t.record, t.Job, forbidden(err)...)
-			return all, fmt.Errorf("%s: %w", plan.Situation, err)
+			return all, err
 		}
 		all.add(done)
 		if done.void {
+			all.void = true
 			return all, nil
 		}
 	}
-	r.report.report(log.FromContext(ctx), t.record, t.Job, plan.Reports...)
 	return all, nil
 }
 
@@ -72,6 +105,8 @@ func (r *Reconciler) act(ctx context.Context, t *turn, action dispatch.Action) (
 		return r.place(ctx, t, a)
 	case dispatch.Restore:
 		return r.restore(ctx, t, a)
+	case dispatch.Divide:
+		return r.divide(ctx, t, a)
 	case dispatch.WriteStatus:
 		return r.writeStatus(ctx, t, a)
 	case dispatch.RemoveFinalizer:
@@ -132,23 +167,31 @@ func (r *Reconciler) remember(ctx context.Context, t *turn, plan dispatch.Plan) 
 		return false
 	}
 	resumes := t.Assigned != nil && t.MayResumeIn(t.Assigned)
-	if !r.scheduler.reserve(t.record, t.Admission.AsResumed(t.Job), plan.Reserve, resumes) {
+	if !r.scheduler.reserve(t.record, plan.Reserve, resumes) {
 		return false
 	}
-	if plan.Reserve != "" && t.Admission.Allows(plan.Reserve) {
-		r.placementIs(t, kueue.PlacementResult{ReservedAt: t.Admission.ReservedAt, Worker: plan.Reserve})
+	if t.Assigned != nil && len(plan.Reserve) > 0 && t.Admission.Allows(t.Assigned.Name) {
+		r.placementIs(t, kueue.PlacementResult{ReservedAt: t.Admission.ReservedAt, Worker: t.Assigned.Name})
 	}
-	if w := t.Assigned; w != nil && (w.IsWaiting() || !w.Pods.WaitingSince.IsZero()) {
-		t.record.updateMirror(w.Name, func(m *mirrorMemory) {
-			switch {
-			case !w.IsWaiting():
-				m.waiting, m.waitingSince = "", time.Time{}
-			case m.waiting != w.Mirror.UID:
-				m.waiting, m.waitingSince = w.Mirror.UID, t.Now
-			}
-		})
+	for _, w := range t.AssignedWorkers() {
+		t.rememberWaiting(w)
 	}
 	return true
+}
+
+// rememberWaiting takes over since when a mirror waits for its first Pod.
+func (t *turn) rememberWaiting(w *dispatch.Worker) {
+	if !w.IsWaiting() && w.Pods.WaitingSince.IsZero() {
+		return
+	}
+	t.record.updateMirror(w.Name, func(m *mirrorMemory) {
+		switch {
+		case !w.IsWaiting():
+			m.waiting, m.waitingSince = "", time.Time{}
+		case m.waiting != w.Mirror.UID:
+			m.waiting, m.waitingSince = w.Mirror.UID, t.Now
+		}
+	})
 }
 
 // placementIs tells Kueue of the placement of a Job that it has reserved quota for.
@@ -197,8 +240,10 @@ func (r *Reconciler) writeStatus(ctx context.Context, t *turn, a dispatch.WriteS
 		m.statusWritten = now
 		changedAt, m.mirrorChanged = m.mirrorChanged, time.Time{}
 	})
-	if !changedAt.IsZero() && t.Assigned != nil {
-		statusLag.WithLabelValues(t.Assigned.Name).Observe(now.Sub(changedAt).Seconds())
+	for _, w := range t.AssignedWorkers() {
+		if !changedAt.IsZero() {
+			statusLag.WithLabelValues(w.Name).Observe(now.Sub(changedAt).Seconds())
+		}
 	}
 	return changed, nil
 }
@@ -210,8 +255,17 @@ func (r *Reconciler) statusRejected(ctx context.Context, t *turn, err error) res
 		Reason: v1alpha1.EventStatusRejected, Warning: true, Rule: dispatch.RuleHub,
 		Message: "The hub's API server rejected the next status: " + err.Error(),
 	})
+	var mirrors []*batchv1.Job
+	for _, w := range t.AssignedWorkers() {
+		if w.Mirror != nil {
+			mirrors = append(mirrors, w.Mirror)
+		}
+	}
 	if shown := t.Reflected(); shown != nil && shown.Mirror != nil {
 		t.record.updateMirror(shown.Name, func(m *mirrorMemory) { m.rejected = states(t.Job, shown.Mirror) })
+		done.changed = true
+	} else if t.Divided != nil {
+		t.record.update(func(m *memory) { m.rejected = states(t.Job, mirrors...) })
 		done.changed = true
 	}
 	return done

@@ -21,6 +21,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/shards"
 )
 
 // gatherer reads all that is known of a Job, from caches and memory. What it is made of has no
@@ -57,10 +58,14 @@ func (g *gatherer) gather(ctx context.Context, key types.NamespacedName, k known
 		}
 		assigned, from = s.Job.Annotations[v1alpha1.AnnotationCluster], s.Job.Annotations[v1alpha1.AnnotationMovedFrom]
 	}
-	if assigned != "" {
+	switch {
+	case s.Job == nil:
+	case assigned != "":
 		s.Assigned = g.assigned(s, assigned, k)
+	case shards.IsPlaced(s.Job):
+		s.Divided = g.divided(s, k)
 	}
-	s.Others = g.others(s, assigned, from, k)
+	s.Others = g.others(s, from, k)
 	if w := s.Reflected(); w != nil && w.Mirror != nil && s.Job != nil {
 		rejected := k.mirrors[w.Name].rejected
 		w.StatusRejected = rejected != "" && rejected == states(s.Job, w.Mirror)
@@ -171,9 +176,45 @@ func (g *gatherer) carry(s *dispatch.Snapshot, w *dispatch.Worker, view clusters
 	return dispatch.Carry{Kinds: kinds, Current: current && !stale, Blocked: record.Blocked, Notes: record.Notes}
 }
 
+// divided reads the shards of the Job, and the worker of each.
+func (g *gatherer) divided(s *dispatch.Snapshot, k known) *dispatch.Divided {
+	d := &dispatch.Divided{}
+	if d.Placement, d.Err = shards.Read(s.Job); d.Err != nil {
+		return d
+	}
+	var mirrors []*batchv1.Job
+	for _, shard := range d.Placement.Shards {
+		part := g.part(s, shard, k)
+		d.Shards = append(d.Shards, dispatch.Shard{Shard: shard, Part: part})
+		if m := part.Assigned.Mirror; m != nil {
+			mirrors = append(mirrors, m)
+		}
+	}
+	d.StatusRejected = k.rejected != "" && k.rejected == states(s.Job, mirrors...)
+	return d
+}
+
+// part makes the snapshot of one shard.
+func (g *gatherer) part(s *dispatch.Snapshot, shard shards.Shard, k known) *dispatch.Snapshot {
+	part := *s
+	part.Part = &dispatch.Part{Shard: shard, Whole: s.Job}
+	follows := false
+	if v, ok := g.workers.view(shard.Worker); ok {
+		follows = shards.Follows(s.Job, v.View().Spec.JobController)
+		w := g.worker(v, s, k)
+		if w.Mirror != nil {
+			follows = shards.IsFollowing(w.Mirror)
+		}
+	}
+	part.Job = shards.Part(s.Job, shard, follows)
+	part.Assigned = g.assigned(&part, shard.Worker, k)
+	part.Assigned.Seeded = shards.Counters{Succeeded: part.Job.Status.Succeeded, Failed: part.Job.Status.Failed}
+	return &part
+}
+
 // others reads the other workers that hold a mirror of this name, and the one that the Job was moved
 // from, in order of names.
-func (g *gatherer) others(s *dispatch.Snapshot, assigned, from string, k known) []dispatch.Worker {
+func (g *gatherer) others(s *dispatch.Snapshot, from string, k known) []dispatch.Worker {
 	views := g.workers.viewHolders(s.Key)
 	add := func(name string) {
 		i, found := slices.BinarySearchFunc(views, name, func(v workerView, n string) int { return cmp.Compare(v.Name(), n) })
@@ -189,7 +230,7 @@ func (g *gatherer) others(s *dispatch.Snapshot, assigned, from string, k known) 
 	}
 	var others []dispatch.Worker
 	for _, v := range views {
-		if v.Name() == assigned {
+		if s.Job != nil && shards.IsOn(s.Job, v.Name()) {
 			continue
 		}
 		if w := g.worker(v, s, k); w.Mirror != nil || w.Orphan != nil || w.Name == from {

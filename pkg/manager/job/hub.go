@@ -71,9 +71,9 @@ func exactly(job *batchv1.Job) map[string]any {
 
 // placementPatch writes a hub Job's placement, and adds our finalizer, in one write. A move is nil if
 // the Job isn't moved.
-func placementPatch(job *batchv1.Job, worker string, move *mirror.Move) []byte {
+func placementPatch(job *batchv1.Job, annotations map[string]any) []byte {
 	meta := exactly(job)
-	meta["annotations"] = mirror.PlacementAnnotations(job, worker, move)
+	meta["annotations"] = annotations
 	if !slices.Contains(job.Finalizers, v1alpha1.FinalizerMirror) {
 		meta["finalizers"] = append(slices.Clone(job.Finalizers), v1alpha1.FinalizerMirror)
 	}

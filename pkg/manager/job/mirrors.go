@@ -119,6 +119,10 @@ func (r *Reconciler) seedMirror(ctx context.Context, t *turn, w worker, a dispat
 	if err := w.Client().Status().Patch(ctx, answer, patch); err != nil {
 		return result{}, &workerError{w.Name(), err}
 	}
+	if t.Part != nil { // the end of a shard, perhaps, which somebody in the worker may take back
+		now := r.clock.Now()
+		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.patches = m.patches.next(t.Job, now) })
+	}
 	return changed, r.wroteMirror(t.record, w, answer)
 }
 
@@ -161,7 +165,7 @@ func (r *Reconciler) suspendMirror(ctx context.Context, t *turn, w worker, a dis
 // unfenceMirror lets a Job continue that the worker's Job controller has fenced.
 func (r *Reconciler) unfenceMirror(ctx context.Context, t *turn, w worker, a dispatch.UnfenceMirror) (result, error) {
 	job, err := r.liveJob(ctx, t)
-	if err != nil || job == nil || job.Annotations[v1alpha1.AnnotationCluster] != w.Name() {
+	if err != nil || job == nil || !t.isPlacedAlike(job, w.Name()) {
 		return void, err // likewise
 	}
 	done, err := r.patchAndRemember(ctx, t, w, a.Mirror, mirror.ConfirmPatch(a.Mirror))

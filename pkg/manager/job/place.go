@@ -39,7 +39,7 @@ func (r *Reconciler) place(ctx context.Context, t *turn, a dispatch.Place) (resu
 		return result{}, err
 	}
 	t.record.await(false)
-	r.scheduler.reserve(t.record, request.Job, decision.Cluster, false)
+	r.scheduler.reserve(t.record, []dispatch.Reservation{{Worker: decision.Cluster, Job: request.Job}}, false)
 	done := r.tell(ctx, t, r.placed(t, a, job, decision.Cluster))
 	done.changed = true
 	return done, nil
@@ -116,7 +116,7 @@ func (r *Reconciler) restore(ctx context.Context, t *turn, a dispatch.Restore) (
 
 // writePlacement returns the Job as the hub answered; nil: it is gone.
 func (r *Reconciler) writePlacement(ctx context.Context, t *turn, worker string, move *mirror.Move) (*batchv1.Job, error) {
-	job, err := r.patchJob(ctx, t, placementPatch(t.Job, worker, move))
+	job, err := r.patchJob(ctx, t, placementPatch(t.Job, mirror.PlacementAnnotations(t.Job, worker, move)))
 	if apierrors.IsNotFound(err) {
 		return nil, nil // the watch will say so
 	}

@@ -100,7 +100,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 func (r *Reconciler) look(ctx context.Context, key types.NamespacedName) *turn {
 	now, rec := r.clock.Now(), r.store.open(key)
 	k := rec.read(now)
-	r.scheduler.fill(ctx, rec.placedOn())
+	for _, worker := range rec.placedOn() {
+		r.scheduler.fill(ctx, worker)
+	}
 	t := &turn{record: rec, known: k}
 	t.Snapshot, t.unread = r.gatherer.gather(ctx, key, k, now)
 	if uid := rec.indexedUID(); t.Job != nil && uid != "" && uid != t.Job.UID {
@@ -176,9 +178,13 @@ func (r *Reconciler) forget(key types.NamespacedName, uid types.UID) {
 	if rec == nil {
 		return
 	}
-	r.scheduler.release(rec.read(r.clock.Now()).reservedIn, rec.key)
+	for _, worker := range rec.reservation() {
+		r.scheduler.release(worker, rec.key)
+	}
 	r.copier.Tracker.Forget(rec.key)
-	r.workers.PlacementsChanged(rec.indexed.worker)
+	for _, worker := range rec.placedOn() {
+		r.workers.PlacementsChanged(worker)
+	}
 }
 
 // forgetWorker drops what is remembered of a worker that was removed.

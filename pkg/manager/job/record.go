@@ -22,7 +22,7 @@ type record struct {
 	key   types.NamespacedName
 	// uid and indexed are the hub Job as the store's indexes have it; empty: none was seen.
 	uid     types.UID
-	indexed status
+	indexed placed
 	memory
 }
 
@@ -44,8 +44,10 @@ type memory struct {
 	hubRefusals int
 	// passedOver has the reason for which a worker can't take the Job for a while.
 	passedOver map[string]obstacle
-	// reservedIn is the worker that holds capacity for the Job.
-	reservedIn string
+	// reservedIn are the workers that hold capacity for the Job.
+	reservedIn []string
+	// rejected are the states of a divided Job and its mirrors whose status the hub rejected.
+	rejected string
 	// placement is the result that Kueue reads; nil: nothing yet.
 	placement *kueue.PlacementResult
 	// reported is what was reported about the Job.
@@ -107,9 +109,13 @@ func (a attempts) next(hub *batchv1.Job, now time.Time) attempts {
 	return attempts{a.of(hub, now).Next(now), hub.Generation}
 }
 
-// states names the states of a hub Job and its mirror that a status follows from.
-func states(hub, mirror *batchv1.Job) string {
-	return hub.ResourceVersion + "/" + string(mirror.UID) + "/" + mirror.ResourceVersion
+// states names the states of a hub Job and its mirrors that a status follows from.
+func states(hub *batchv1.Job, mirrors ...*batchv1.Job) string {
+	text := hub.ResourceVersion
+	for _, m := range mirrors {
+		text += "/" + string(m.UID) + "/" + m.ResourceVersion
+	}
+	return text
 }
 
 // update changes the memory under the store's lock.
@@ -269,15 +275,15 @@ func (r *record) indexedUID() types.UID {
 	return r.uid
 }
 
-// placedOn is the worker that the hub Job is placed on; empty: none.
-func (r *record) placedOn() string {
+// placedOn are the workers that the hub Job is placed on.
+func (r *record) placedOn() []string {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
-	return r.indexed.worker
+	return r.indexed.workers
 }
 
-// reservation is the worker that holds capacity for the Job; empty: none.
-func (r *record) reservation() string {
+// reservation are the workers that hold capacity for the Job.
+func (r *record) reservation() []string {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
 	return r.reservedIn

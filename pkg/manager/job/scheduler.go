@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -13,6 +14,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/shards"
 )
 
 // scheduler chooses workers, one Job at a time, and reserves capacity for Jobs in the workers'
@@ -49,23 +51,36 @@ func (s *scheduler) choose(ctx context.Context, request placement.Request) place
 	return decision
 }
 
-// reserve holds capacity for a Job's Pods in one worker, or none if the name is empty, and releases
-// what the Job held elsewhere. False: the Job is to be resumed there, and another one took the
-// capacity since it was found to fit.
-func (s *scheduler) reserve(rec *record, job *batchv1.Job, in string, resumes bool) bool {
+// reserve holds capacity for a Job's Pods in some workers, and releases what the Job held elsewhere.
+// False: the Job is to be resumed there, and another one took the capacity since it was found to fit.
+func (s *scheduler) reserve(rec *record, reservations []dispatch.Reservation, resumes bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.reserveLocked(rec, reservations, resumes)
+}
+
+func (s *scheduler) reserveLocked(rec *record, reservations []dispatch.Reservation, resumes bool) bool {
 	before := rec.reservation()
-	w, ok := s.workers.get(in)
-	if ok && resumes && before != in && !fits(job, w) {
-		return false
+	var in []string
+	for _, reservation := range reservations {
+		w, ok := s.workers.get(reservation.Worker)
+		if ok && resumes && !slices.Contains(before, reservation.Worker) && !fits(reservation.Job, w) {
+			return false
+		}
+		in = append(in, reservation.Worker)
 	}
-	if before != in {
+	if !slices.Equal(before, in) {
 		rec.update(func(m *memory) { m.reservedIn = in })
-		s.release(before, rec.key)
 	}
-	if ok {
-		reserve(w, job)
+	for _, worker := range before {
+		if !slices.Contains(in, worker) {
+			s.release(worker, rec.key)
+		}
+	}
+	for _, reservation := range reservations {
+		if w, ok := s.workers.get(reservation.Worker); ok {
+			reserve(w, reservation.Job)
+		}
 	}
 	return true
 }
@@ -107,15 +122,30 @@ func (s *scheduler) fillLocked(ctx context.Context, w worker) {
 		if job == nil || mirror.Light(job) {
 			continue // what it holds isn't known, but its Pods show that soon, if it runs
 		}
-		if admission := s.admission(ctx, job); admission.WantsCapacity(job) {
-			s.store.open(key).update(func(m *memory) { m.reservedIn = w.Name() })
-			reserve(w, admission.AsResumed(job))
+		admission := s.admission(ctx, job)
+		if !admission.WantsCapacity(job) {
+			continue
 		}
+		s.store.open(key).update(func(m *memory) {
+			if !slices.Contains(m.reservedIn, w.Name()) {
+				m.reservedIn = append(m.reservedIn, w.Name())
+			}
+		})
+		reserve(w, partIn(w, admission.AsResumed(job)))
 	}
 }
 
 // forget drops a worker that was removed.
 func (s *scheduler) forget(worker string) { s.filled.Delete(worker) }
+
+// partIn is the Job that a worker runs of a hub Job: all of it, or a shard.
+func partIn(w worker, job *batchv1.Job) *batchv1.Job {
+	placement, err := shards.Read(job)
+	if shard, is := placement.In(w.Name()); err == nil && is {
+		return shards.Part(job, shard, shards.Follows(job, w.View().Spec.JobController))
+	}
+	return job
+}
 
 func reserve(w worker, job *batchv1.Job) {
 	w.Ledger().Reserve(keyOf(job), capacity.ShapeOf(&job.Spec.Template), placement.PodsWanted(job))

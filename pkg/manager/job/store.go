@@ -10,8 +10,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/shards"
 )
 
 // Phase is where a hub Job is, as counted in metrics.
@@ -32,7 +32,7 @@ func phaseOf(job *batchv1.Job) Phase {
 		return PhaseFinished
 	case mirror.Suspended(job):
 		return PhaseSuspended
-	case job.Annotations[v1alpha1.AnnotationCluster] == "":
+	case len(shards.WorkersOf(job)) == 0:
 		return PhasePending
 	case job.Status.StartTime == nil:
 		return PhasePlaced
@@ -41,10 +41,28 @@ func phaseOf(job *batchv1.Job) Phase {
 	}
 }
 
-// status is the worker and the phase of a hub Job.
+// status is a worker and the phase of a hub Job that is placed there; empty: of one that isn't placed.
 type status struct {
 	worker string
 	phase  Phase
+}
+
+// placed is the phase of a hub Job, and the workers that it is placed on.
+type placed struct {
+	workers []string
+	phase   Phase
+}
+
+// statuses are those that a Job is counted as: one for each worker.
+func (p placed) statuses() []status {
+	if len(p.workers) == 0 {
+		return []status{{"", p.phase}}
+	}
+	var all []status
+	for _, worker := range p.workers {
+		all = append(all, status{worker, p.phase})
+	}
+	return all
 }
 
 // store holds the records of all Jobs, one for each, and indexes over them. The watches of the hub
@@ -104,34 +122,39 @@ func (s *store) indexLocked(r *record, job *batchv1.Job) (changed []string) {
 	if s.records[r.key] != r {
 		return nil // forgotten: a write's answer came after the deletion
 	}
-	next := status{job.Annotations[v1alpha1.AnnotationCluster], phaseOf(job)}
-	if r.uid == job.UID && r.indexed == next {
+	next := placed{shards.WorkersOf(job), phaseOf(job)}
+	if r.uid == job.UID && r.indexed.phase == next.phase && slices.Equal(r.indexed.workers, next.workers) {
 		return nil
 	}
 	before := s.unindexLocked(r)
 	r.uid, r.indexed = job.UID, next
 	s.byUID[r.uid] = r
-	if s.onWorker[next.worker] == nil {
-		s.onWorker[next.worker] = map[types.NamespacedName]struct{}{}
+	for _, is := range next.statuses() {
+		if s.onWorker[is.worker] == nil {
+			s.onWorker[is.worker] = map[types.NamespacedName]struct{}{}
+		}
+		s.onWorker[is.worker][r.key] = struct{}{}
+		s.counts[is]++
 	}
-	s.onWorker[next.worker][r.key] = struct{}{}
-	s.counts[next]++
-	return slices.Compact(slices.DeleteFunc([]string{before, next.worker}, func(w string) bool { return w == "" }))
+	changed = slices.Concat(before, next.workers)
+	slices.Sort(changed)
+	return slices.Compact(changed)
 }
 
-func (s *store) unindexLocked(r *record) (worker string) {
+func (s *store) unindexLocked(r *record) (workers []string) {
 	if r.uid == "" {
-		return ""
+		return nil
 	}
-	was := r.indexed
 	delete(s.byUID, r.uid)
-	if delete(s.onWorker[was.worker], r.key); len(s.onWorker[was.worker]) == 0 {
-		delete(s.onWorker, was.worker)
+	for _, was := range r.indexed.statuses() {
+		if delete(s.onWorker[was.worker], r.key); len(s.onWorker[was.worker]) == 0 {
+			delete(s.onWorker, was.worker)
+		}
+		if s.counts[was]--; s.counts[was] == 0 {
+			delete(s.counts, was)
+		}
 	}
-	if s.counts[was]--; s.counts[was] == 0 {
-		delete(s.counts, was)
-	}
-	return was.worker
+	return r.indexed.workers
 }
 
 // forget drops a record, unless the name is that of another hub Job by now. It returns the record

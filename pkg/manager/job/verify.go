@@ -13,6 +13,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/shards"
 )
 
 // answerExpires is how old the hub's answer may be that a new mirror rests on. It is shorter than any
@@ -32,11 +33,23 @@ func (r *Reconciler) verifyWanted(ctx context.Context, t *turn, worker string) e
 			return err
 		}
 	}
-	if job == nil || job.DeletionTimestamp != nil || mirror.Finished(job) ||
-		job.Annotations[v1alpha1.AnnotationCluster] != worker {
+	if job == nil || job.DeletionTimestamp != nil || mirror.Finished(job) || !t.isPlacedAlike(job, worker) {
 		return errStale
 	}
 	return nil
+}
+
+// isPlacedAlike reports whether the hub Job has the placement on a worker that the turn is about.
+func (t *turn) isPlacedAlike(job *batchv1.Job, worker string) bool {
+	if t.Part == nil {
+		return job.Annotations[v1alpha1.AnnotationCluster] == worker
+	}
+	live, err := shards.Read(job)
+	if job == t.Job {
+		live, err = shards.Read(t.Part.Whole)
+	}
+	shard, is := live.In(worker)
+	return err == nil && is && shard.String() == t.Part.String() && shard.Stopping == t.Part.Stopping
 }
 
 // liveJob reads the hub Job past the cache; nil: it is gone, or another one has its name.
@@ -54,7 +67,7 @@ func (r *Reconciler) liveJob(ctx context.Context, t *turn) (*batchv1.Job, error)
 // isStale asks the hub itself whether the Job isn't placed on a worker.
 func (r *Reconciler) isStale(ctx context.Context, t *turn, worker string) (bool, error) {
 	job, err := r.liveJob(ctx, t)
-	return job != nil && job.Annotations[v1alpha1.AnnotationCluster] != worker, err
+	return job != nil && !shards.IsOn(job, worker), err
 }
 
 // isGone asks the hub itself whether it has no Job of this UID.
@@ -76,6 +89,11 @@ func (r *Reconciler) deleteMirror(ctx context.Context, t *turn, w worker, a disp
 	}
 	if a.VerifyStale {
 		if stale, err := r.isStale(ctx, t, w.Name()); err != nil || !stale {
+			return void, err // likewise
+		}
+	}
+	if a.VerifyPart {
+		if job, err := r.liveJob(ctx, t); err != nil || job == nil || !t.isPlacedAlike(job, w.Name()) {
 			return void, err // likewise
 		}
 	}

@@ -9,9 +9,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/shards"
 )
 
 // wholeJobs reads Jobs from the hub that its cache holds without their Pod templates, a few at a
@@ -85,7 +85,7 @@ func needsTemplate(s *dispatch.Snapshot) bool {
 	switch {
 	case !mirror.Managed(s.Job) || mirror.Finished(s.Job) || s.Job.DeletionTimestamp != nil:
 		return false
-	case s.Job.Annotations[v1alpha1.AnnotationCluster] != "":
+	case len(shards.WorkersOf(s.Job)) > 0:
 		return true
 	default:
 		return s.NotDispatched == "" && s.Admission.WantsCapacity(s.Job)

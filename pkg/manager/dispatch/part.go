@@ -1,0 +1,93 @@
+package dispatch
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/shards"
+)
+
+// Part is what the snapshot of a shard has beside that of a whole Job.
+type Part struct {
+	shards.Shard
+	// Whole is the hub Job.
+	Whole *batchv1.Job
+}
+
+// isPartSettled reports whether a shard without a mirror has nothing to run.
+func (s *Snapshot) isPartSettled(w *Worker) bool {
+	return s.Part != nil && w.Registered && w.Synced && w.Mirror == nil && !s.Part.Stopping &&
+		(shards.Ending(s.Part.Whole) != nil || shards.Remaining(s.Part.Whole, s.Part.Shard).Len() == 0)
+}
+
+// isPartStopping reports whether a shard is to leave its worker.
+func (s *Snapshot) isPartStopping(w *Worker) bool { return s.Part != nil && s.Part.Stopping }
+
+// planPartStopping stops the mirror of a shard, and deletes it when it has stopped: the hub shows its
+// progress by then. The shard is removed when the mirror is gone, or its worker takes too long.
+func planPartStopping(s *Snapshot, w *Worker) Plan {
+	m := w.Mirror
+	if m == nil || s.isOverdue(w) {
+		return w.leave("has stopped its shard")
+	}
+	var plan Plan
+	switch {
+	case m.DeletionTimestamp != nil:
+	case mirror.Finished(m) || mirror.Stopped(m):
+		plan.Actions = []Action{s.part(w)}
+	default:
+		if plan = align(s, w); len(plan.Actions) == 0 {
+			plan.Reports = append(plan.Reports, note(v1alpha1.EventMoving, "Waiting for the Job's Pods in worker "+w.Name+" to end"))
+		}
+	}
+	plan.awaitRelease(s, w)
+	return plan
+}
+
+// part deletes the mirror of a shard.
+func (s *Snapshot) part(w *Worker) DeleteMirror {
+	d := deletion(w, w.Mirror)
+	d.VerifyPart = true
+	return d
+}
+
+// isOutdated reports whether a mirror isn't the one that is wanted: it was created for another part of
+// the Job, or before the completions of a divided Job were changed.
+func (s *Snapshot) isOutdated(w *Worker) bool {
+	switch m := w.Mirror; {
+	case m == nil || m.DeletionTimestamp != nil:
+		return false
+	case s.Part == nil:
+		return isPart(m)
+	default:
+		return s.Part.IsOutdated(s.Part.Whole, m)
+	}
+}
+
+// planOutdated deletes a mirror that isn't wanted any more; one of a shard that runs is stopped first,
+// with its shard.
+func planOutdated(s *Snapshot, w *Worker) Plan {
+	if s.Part != nil && isRunning(w.Mirror) && !mirror.Stopped(w.Mirror) {
+		return w.leave("runs another part of the Job than it is to")
+	}
+	if s.Part == nil {
+		return Plan{Actions: w.deletions(), Reports: []Report{warn(v1alpha1.EventMirrorRecreated,
+			"Worker "+w.Name+" has a mirror of a part of the Job; it is created there again")}}
+	}
+	return Plan{Actions: []Action{s.part(w)}}
+}
+
+// endPart has the mirror of a shard end as the whole Job does.
+func endPart(s *Snapshot, w *Worker) Plan {
+	ending := shards.Ending(s.Part.Whole)
+	if ending == nil || mirror.OutcomeOf(w.Mirror) != mirror.Undecided {
+		return Plan{}
+	}
+	if wait := w.Patches.backoff(freePatches, s.Now); wait > 0 {
+		return Plan{After: wait}
+	}
+	status := *w.Mirror.Status.DeepCopy()
+	status.Conditions = []batchv1.JobCondition{*ending}
+	return Plan{Actions: []Action{SeedMirror{At: At{w.Name, w.Mirror}, Status: status}}}
+}

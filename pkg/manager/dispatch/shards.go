@@ -1,0 +1,169 @@
+package dispatch
+
+import (
+	"fmt"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/shards"
+	"github.com/jobferry/jobferry/pkg/wake"
+)
+
+// Divided is the placement of a Job in shards.
+type Divided struct {
+	shards.Placement
+	// Shards of the placement, with what is known of each.
+	Shards []Shard
+	// Err is why the placement can't be read.
+	Err error
+	// StatusRejected: the hub's API server rejected the status that follows from the objects as they
+	// are.
+	StatusRejected bool
+}
+
+// Shard is one of a Job's shards.
+type Shard struct {
+	shards.Shard
+	// Part is the snapshot of the Job that the shard's worker is to run, as if that were a Job of its
+	// own: see shards.Part.
+	Part *Snapshot
+}
+
+// place has the Job placed: in one worker, or in several if its user allows that. A queue that checks
+// the placement knows one worker only.
+func (s *Snapshot) place() Plan {
+	if !shards.MayDivide(s.Job) || s.Admission.Checked {
+		return Plan{Actions: []Action{Place{}}, Again: true}
+	}
+	plan := Plan{Again: true}
+	for _, w := range s.otherMirrors() { // of a placement that someone removed
+		if w.Synced && !s.isOverdue(w) {
+			return Plan{Reports: []Report{warn(v1alpha1.EventPending, "Waiting for worker "+w.Name+" to remove an earlier mirror of the Job")}}
+		}
+	}
+	plan.Actions = []Action{Divide{}}
+	return plan
+}
+
+func planUndecipherable(s *Snapshot) Plan {
+	return Plan{Reports: []Report{warn(v1alpha1.EventInvalid, fmt.Sprintf(
+		"%v; put back what it was, or remove %s and %s to have the Job placed anew from the progress that it shows",
+		s.Divided.Err, v1alpha1.AnnotationShards, v1alpha1.AnnotationShardsState))}}
+}
+
+// planInShards brings the status of all shards to the hub, then does for each shard what is due in its
+// worker, and lets the shards follow what remains and the room that there is.
+func planInShards(s *Snapshot) Plan {
+	plan := s.reflectShards()
+	if len(plan.Actions) > 0 {
+		plan.Again = true
+		return plan
+	}
+	plan.After = wake.Soonest(plan.After, s.Timing.Recheck)
+	divide := Divide{}
+	for i := range s.Divided.Shards {
+		part := s.Divided.Shards[i].Part
+		next := part.decideInWorker()
+		plan.addPart(part, next, &divide)
+	}
+	if shards.Ending(s.Job) == nil && (!mirror.Suspended(s.Job) || len(divide.Drop) > 0) {
+		plan.Actions = append(plan.Actions, divide)
+	}
+	plan.Again = true
+	return plan
+}
+
+// addPart adds the plan of one shard. What it wants of the placement is for all shards together.
+func (p *Plan) addPart(part *Snapshot, next Plan, divide *Divide) {
+	p.Reports = append(p.Reports, next.Reports...)
+	p.Releases = append(p.Releases, next.Releases...)
+	p.After = wake.Soonest(p.After, next.After)
+	p.AwaitsCapacity = p.AwaitsCapacity || next.AwaitsCapacity
+	own := PartPlan{Part: part}
+	for _, action := range next.Actions {
+		place, leaves := action.(Place)
+		if !leaves {
+			own.Actions = append(own.Actions, action)
+			continue
+		}
+		leave := Leave{Worker: place.Leave, Reason: place.Reason, Must: place.Must}
+		if w := part.Assigned; w.Synced && w.Mirror != nil && !part.isOverdue(w) && w.Registered && w.Removal != v1alpha1.RemovalOrphan {
+			divide.Stop = append(divide.Stop, leave)
+		} else {
+			divide.Drop = append(divide.Drop, leave)
+		}
+	}
+	if len(own.Actions) > 0 {
+		p.Parts = append(p.Parts, own)
+	}
+}
+
+// reflectShards brings the hub Job's status to that of all its shards.
+func (s *Snapshot) reflectShards() Plan {
+	var plan Plan
+	if s.Divided.StatusRejected {
+		return plan
+	}
+	combined, placement := shards.Combine(s.Job, s.Divided.Settled, s.mirrorsOfShards(&plan), s.Now)
+	switch verdict := mirror.Reflect(s.Job, combined, s.Now).(type) {
+	case mirror.Next:
+		next := s.writeStatus(verdict, s.isStopping())
+		for i, action := range next.Actions {
+			if _, ok := action.(WriteStatus); ok {
+				next.Actions[i] = WriteStatus{Patch: mirror.StatusPatch(s.Job, &verdict.Status, placement.Annotations())}
+			}
+		}
+		next.Reports = append(next.Reports, plan.Reports...)
+		return next
+	case mirror.Deferred:
+		next := s.deferred(&Worker{Name: "of its shards"}, verdict)
+		plan.After, plan.Reports = next.After, append(plan.Reports, next.Reports...)
+	case mirror.Violation:
+		plan.Reports = append(plan.Reports, violated(&Worker{Name: "of its shards"}, verdict))
+	}
+	if at := shards.Deadline(s.Job); !at.IsZero() {
+		plan.After = wake.Soonest(plan.After, wake.Until(at, s.Now))
+	}
+	return plan
+}
+
+// mirrorsOfShards are the mirrors whose statuses are combined. One that breaks a rule is left out, and
+// reported.
+func (s *Snapshot) mirrorsOfShards(plan *Plan) []shards.Mirror {
+	all := make([]shards.Mirror, 0, len(s.Divided.Shards))
+	for i := range s.Divided.Shards {
+		shard := &s.Divided.Shards[i]
+		w := shard.Part.Assigned
+		m := shards.Mirror{Shard: shard.Shard, Job: w.Mirror}
+		m.Unknown = w.Registered && !w.Synced && !shard.Part.isGivenUp(w) && (m.Job == nil || !mirror.Finished(m.Job))
+		if m.Job != nil {
+			if broken, is := mirror.Check(s.Job, m.Job, s.Now); is {
+				plan.Reports = append(plan.Reports, violated(w, broken))
+				m.Job, m.Unknown = nil, true
+			}
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// isStopping reports whether a shard waits for its progress to be shown.
+func (s *Snapshot) isStopping() bool {
+	for _, shard := range s.Divided.Shards {
+		if shard.Stopping {
+			return true
+		}
+	}
+	return false
+}
+
+// reservations are what the shards hold.
+func (d *Divided) reservations() []Reservation {
+	var all []Reservation
+	for _, shard := range d.Shards {
+		if w := shard.Part.Assigned; w.Registered {
+			all = append(all, Reservation{Worker: w.Name, Job: shard.Part.Job})
+		}
+	}
+	return all
+}

@@ -1,0 +1,247 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/intervals"
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/placement"
+	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/shards"
+)
+
+// divide brings a Job's shards in line with what remains and with the room that there is, and writes
+// them to the hub Job; the write fails if the Job has changed since it was read.
+func (r *Reconciler) divide(ctx context.Context, t *turn, a dispatch.Divide) (result, error) {
+	t.record.await(true) // before capacity and labels are read: a change from now on enqueues the Job
+	d, err := r.division(ctx, t, a)
+	if err != nil {
+		return r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventInvalid, Warning: true, Message: err.Error()}), nil
+	}
+	if !r.startup.over() {
+		return result{awaitsCapacity: true}, nil
+	}
+	decision, next := r.scheduler.divide(ctx, t.record, d)
+	if reflect.DeepEqual(next.Annotations(), d.present.Annotations()) {
+		return r.undivided(ctx, t, a, decision, next), nil
+	}
+	_, err = r.patchJob(ctx, t, placementOfShards(t.Job, next))
+	if apierrors.IsNotFound(err) {
+		return result{}, nil // the watch will say so
+	}
+	if err != nil {
+		t.record.await(false)
+		return result{}, err
+	}
+	done := r.divided(ctx, t, a, d.present, next)
+	done.changed = true
+	return done, nil
+}
+
+// division is what a Job is divided by.
+type division struct {
+	request placement.Request
+	// present is the placement on the hub Job, and wanted what is left of it.
+	present, wanted shards.Placement
+	stop            []dispatch.Leave
+	workers         map[string]*dispatch.Worker // those with a mirror of the Job, and those of its shards
+	limit           int
+}
+
+func (r *Reconciler) division(ctx context.Context, t *turn, a dispatch.Divide) (*division, error) {
+	limit, err := shards.MaxClusters(t.Job)
+	if err != nil && t.Divided == nil {
+		return nil, err
+	}
+	d := &division{limit: max(limit, 1), stop: a.Stop, workers: map[string]*dispatch.Worker{}}
+	if d.request, err = r.placementRequest(ctx, t, dispatch.Place{}); err != nil {
+		return nil, err
+	}
+	d.request.PassedOver = maps.Clone(d.request.PassedOver)
+	if d.request.PassedOver == nil {
+		d.request.PassedOver = map[string]string{}
+	}
+	for _, w := range t.AssignedWorkers() {
+		d.workers[w.Name] = w
+	}
+	for i := range t.Others {
+		w := &t.Others[i]
+		if w.Mirror != nil || w.Orphan != nil {
+			d.workers[w.Name] = w
+			d.request.PassedOver[w.Name] = "has an earlier mirror of the Job"
+		}
+	}
+	if t.Divided != nil {
+		d.present = t.Divided.Placement
+	}
+	d.wanted = d.present
+	for _, leave := range a.Drop {
+		d.wanted = d.wanted.Without(leave.Worker)
+	}
+	for _, leave := range slices.Concat(a.Drop, a.Stop) {
+		d.request.PassedOver[leave.Worker] = leave.Reason
+	}
+	return d, nil
+}
+
+// divide divides a Job by the room that workers have, and reserves that for it before the next Job is
+// looked at.
+func (s *scheduler) divide(ctx context.Context, rec *record, d *division) (placement.Decision, shards.Placement) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	job := d.request.Job
+	one := *job
+	one.Spec.Parallelism = ptr.To(min(ptr.Deref(job.Spec.Parallelism, 1), 1))
+	d.request.Job = &one
+	free, followers := map[string]*capacity.Capacity{}, map[string]bool{}
+	var candidates []placement.Cluster
+	for _, w := range s.workers.list() {
+		s.fillLocked(ctx, w)
+		c := candidate(w, rec.key)
+		free[w.Name()], followers[w.Name()] = c.Capacity, shards.Follows(job, w.View().Spec.JobController)
+		candidates = append(candidates, c)
+	}
+	decision := placement.Place(d.request, candidates)
+	shape := capacity.ShapeOf(&job.Spec.Template)
+	room := func(worker string) int64 {
+		if free[worker] == nil {
+			return int64(ptr.Deref(job.Spec.Parallelism, 1))
+		}
+		return free[worker].Fit(shape).Now
+	}
+	rooms := d.rooms(decision, followers, room)
+	d.stopIfThereIsRoom(rooms)
+	next := shards.Divide(job, d.wanted, rooms, d.limit)
+	var reservations []dispatch.Reservation
+	for _, shard := range next.Shards {
+		reservations = append(reservations, dispatch.Reservation{Worker: shard.Worker, Job: shards.Part(job, shard, followers[shard.Worker])})
+	}
+	if len(next.Shards) > 0 {
+		s.reserveLocked(rec, reservations, false)
+	}
+	return decision, next
+}
+
+// rooms are those of the workers that can take Pods of the Job, best first, then those of the other
+// workers with shards.
+func (d *division) rooms(decision placement.Decision, followers map[string]bool, room func(string) int64) []shards.Room {
+	var rooms []shards.Room
+	open := map[string]bool{}
+	for _, c := range decision.Candidates {
+		open[c.Cluster] = true
+		rooms = append(rooms, d.room(c.Cluster, followers[c.Cluster], true, room(c.Cluster)))
+	}
+	for _, shard := range d.wanted.Shards {
+		if !open[shard.Worker] {
+			rooms = append(rooms, d.room(shard.Worker, followers[shard.Worker], false, int64(shard.Parallelism)))
+		}
+	}
+	return rooms
+}
+
+func (d *division) room(name string, follows, open bool, pods int64) shards.Room {
+	room := shards.Room{Worker: name, Pods: pods, Open: open, Elastic: follows, Idle: true}
+	w := d.workers[name]
+	if w == nil || w.Mirror == nil {
+		room.Idle = w == nil || w.Synced
+		return room
+	}
+	m := w.Mirror
+	room.Elastic = shards.IsFollowing(m)
+	room.Idle = w.Synced && mirror.Finished(m)
+	shard, is := d.wanted.In(name)
+	asked := m.Annotations[v1alpha1.AnnotationIndexes]
+	observed, err := intervals.ParseStrict(m.Annotations[v1alpha1.AnnotationIndexesObserved], intervals.NoLimit)
+	if room.Elastic && w.Synced && is && err == nil && asked == shard.Asked().String() {
+		room.Held, room.Known = shard.Asked().Indexes.Union(observed), true
+	}
+	return room
+}
+
+// stopIfThereIsRoom marks the shards that are to leave their workers, as far as another worker can
+// take Pods of the Job: without one a shard continues where it is.
+func (d *division) stopIfThereIsRoom(rooms []shards.Room) {
+	leaves := func(worker string) bool {
+		return slices.ContainsFunc(d.stop, func(l dispatch.Leave) bool { return l.Worker == worker })
+	}
+	elsewhere := slices.ContainsFunc(rooms, func(r shards.Room) bool { return r.Open && r.Pods > 0 && !leaves(r.Worker) })
+	if !elsewhere {
+		return
+	}
+	d.wanted.Shards = slices.Clone(d.wanted.Shards)
+	for i := range d.wanted.Shards {
+		if leaves(d.wanted.Shards[i].Worker) {
+			d.wanted.Shards[i].Stopping = true
+		}
+	}
+}
+
+// undivided lets what no worker has room for wait.
+func (r *Reconciler) undivided(ctx context.Context, t *turn, a dispatch.Divide, decision placement.Decision, next shards.Placement) result {
+	var done result
+	waits := next.Unassigned(t.Job).Len()
+	if waits == 0 && len(a.Stop) == 0 {
+		return done
+	}
+	done.awaitsCapacity = true
+	log.FromContext(ctx).V(1).Info("No worker has room for more of the Job", "waiting", waits, "workers", decision.Details())
+	message := decision.Named()
+	for _, leave := range a.Stop {
+		if leave.Must {
+			message = leave.Reason + ": " + message
+		}
+	}
+	if len(next.Shards) > 0 && len(a.Stop) == 0 {
+		message = fmt.Sprintf("%d of %d completions wait for room: %s", waits, ptr.Deref(t.Job.Spec.Completions, 0), message)
+	}
+	done.add(r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventPending, Warning: true, Message: message}))
+	return done
+}
+
+// divided counts a division that was written, and says so.
+func (r *Reconciler) divided(ctx context.Context, t *turn, a dispatch.Divide, before, next shards.Placement) result {
+	now := r.clock.Now()
+	if len(before.Shards) == 0 && t.Divided == nil {
+		placementLatency.Observe(t.known.age(t.Job, now).Seconds())
+	}
+	for _, shard := range next.Shards {
+		if _, was := before.In(shard.Worker); !was {
+			placementsTotal.WithLabelValues(shard.Worker).Inc()
+		}
+	}
+	for _, leave := range slices.Concat(a.Drop, a.Stop) {
+		if shard, stays := next.In(leave.Worker); stays && !shard.Stopping {
+			continue
+		}
+		movesTotal.WithLabelValues(leave.Worker).Inc()
+		if !leave.Must {
+			t.record.passOver(leave.Worker, leave.Reason, now.Add(r.options.PassOver))
+		}
+		r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventMoving,
+			Message: fmt.Sprintf("The shard in worker %s continues elsewhere: %s", leave.Worker, leave.Reason)})
+	}
+	return r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventPlaced, Message: shards.Explain(t.Job, next)})
+}
+
+// placementOfShards is the patch that writes shards to the hub Job.
+func placementOfShards(job *batchv1.Job, next shards.Placement) []byte {
+	annotations := map[string]any{}
+	for key, value := range next.Annotations() {
+		annotations[key] = value
+	}
+	if selector := job.Annotations[v1alpha1.AnnotationClusterSelector]; selector != "" {
+		annotations[v1alpha1.AnnotationPlacedFor] = selector
+	}
+	return placementPatch(job, annotations)
+}

@@ -1,0 +1,169 @@
+package shards
+
+import (
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/intervals"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+// Mirror is what is known of a shard's mirror.
+type Mirror struct {
+	Shard
+	// Job is the mirror, whose status has passed mirror.Check; nil: there is none, or it isn't known.
+	Job *batchv1.Job
+	// Unknown: the worker may run Pods of which nothing is known. The Job's end waits for it.
+	Unknown bool
+}
+
+// Combine returns the mirror that the hub Job would have if one Job controller ran all its shards,
+// and the placement with the counters that the mirror's status includes: both are for one write.
+// Of each shard's mirror only what is in its shard counts.
+func Combine(hub *batchv1.Job, settled Counters, mirrors []Mirror, now time.Time) (*batchv1.Job, Placement) {
+	c := combination{hub: hub, now: now, mirrors: mirrors, next: Placement{Settled: settled}}
+	c.status = batchv1.JobStatus{Failed: settled.Failed, Succeeded: settled.Succeeded, StartTime: hub.Status.StartTime}
+	c.completed = intervals.ParseLenient(hub.Status.CompletedIndexes, completions(hub))
+	c.failed = intervals.ParseLenient(ptr.Deref(hub.Status.FailedIndexes, ""), completions(hub))
+	for i := range mirrors {
+		c.add(&mirrors[i])
+	}
+	c.indexes()
+	c.suspension()
+	c.end()
+	combined := *hub
+	combined.Spec.Suspend = ptr.To(c.allSuspended())
+	combined.DeletionTimestamp, combined.Status = nil, c.status
+	return &combined, c.next
+}
+
+// combination is one run of Combine.
+type combination struct {
+	hub               *batchv1.Job
+	now               time.Time
+	mirrors           []Mirror
+	next              Placement
+	status            batchv1.JobStatus
+	completed, failed intervals.Set
+}
+
+// add adds a shard's mirror. Without one, the shard's counters are those that the hub shows.
+func (c *combination) add(m *Mirror) {
+	shard := m.Shard
+	if m.Job != nil {
+		shard.Counters = m.counters(c.hub)
+		c.live(&m.Job.Status)
+		c.own(m)
+	}
+	c.status.Failed += shard.Failed
+	c.status.Succeeded += shard.Succeeded
+	c.next.Shards = append(c.next.Shards, shard)
+}
+
+// counters are those of the shard with its mirror's. They never fall: a mirror that isn't seeded yet,
+// or is another shard's, shows less.
+func (m *Mirror) counters(hub *batchv1.Job) Counters {
+	next, status := m.Counters, &m.Job.Status
+	var listed batchv1.UncountedTerminatedPods
+	if status.UncountedTerminatedPods != nil {
+		listed = *status.UncountedTerminatedPods
+	}
+	if m.IsOutdated(hub, m.Job) && !IsFollowing(m.Job) {
+		return next
+	}
+	next.Failed = max(next.Failed, status.Failed+distinct(listed.Failed))
+	if !Indexed(hub) {
+		own := int(status.Succeeded+distinct(listed.Succeeded)) - (completions(hub) - m.Number)
+		next.Succeeded = max(next.Succeeded, int32(min(own, m.Number)))
+	}
+	return next
+}
+
+func distinct(uids []types.UID) int32 { return int32(sets.New(uids...).Len()) }
+
+// live adds the counters of existing Pods.
+func (c *combination) live(s *batchv1.JobStatus) {
+	c.status.Active += s.Active
+	c.status.Ready = sum(c.status.Ready, s.Ready)
+	c.status.Terminating = sum(c.status.Terminating, s.Terminating)
+	if s.StartTime != nil && (c.status.StartTime == nil || s.StartTime.Before(c.status.StartTime)) && c.hub.Status.StartTime == nil {
+		c.status.StartTime = s.StartTime
+	}
+}
+
+func sum(a, b *int32) *int32 {
+	if a == nil || b == nil {
+		return ptr.To(ptr.Deref(a, 0) + ptr.Deref(b, 0))
+	}
+	return ptr.To(*a + *b)
+}
+
+// own adds the indexes that a mirror has completed or failed. In a mirror that is fixed all that was
+// not in its shard when it was created counts as completed from the start.
+func (c *combination) own(m *Mirror) {
+	within := m.Indexes
+	if !IsFollowing(m.Job) {
+		created, err := ParseAmount(m.Job.Annotations[v1alpha1.AnnotationIndexes], true)
+		if err != nil || !Indexed(c.hub) {
+			return
+		}
+		within = within.Intersect(created.Indexes)
+	}
+	n := completions(c.hub)
+	done := within.Intersect(intervals.ParseLenient(m.Job.Status.CompletedIndexes, n))
+	failed := within.Intersect(intervals.ParseLenient(ptr.Deref(m.Job.Status.FailedIndexes, ""), n))
+	c.completed = c.completed.Union(done.Minus(c.failed))
+	if c.hub.Spec.BackoffLimitPerIndex != nil {
+		c.failed = c.failed.Union(failed.Minus(c.completed))
+	}
+}
+
+func (c *combination) indexes() {
+	if !Indexed(c.hub) {
+		return
+	}
+	c.status.CompletedIndexes, c.status.Succeeded = c.completed.String(), int32(c.completed.Len())
+	if c.hub.Spec.BackoffLimitPerIndex != nil {
+		c.status.FailedIndexes = ptr.To(c.failed.String())
+	}
+}
+
+// allSuspended reports whether all mirrors are suspended; without any, whether the hub Job is.
+func (c *combination) allSuspended() bool {
+	any := false
+	for _, m := range c.mirrors {
+		if m.Job != nil {
+			any = true
+			if !mirror.Suspended(m.Job) {
+				return false
+			}
+		}
+	}
+	return any || mirror.Suspended(c.hub)
+}
+
+// suspension says that the Job is suspended when the last of its mirrors has stopped.
+func (c *combination) suspension() {
+	for _, m := range c.mirrors {
+		if m.Unknown || m.Job != nil && !mirror.Stopped(m.Job) && !mirror.Finished(m.Job) {
+			return
+		}
+	}
+	if mirror.Suspended(c.hub) {
+		c.set(batchv1.JobSuspended, "JobSuspended", "Job suspended")
+	}
+}
+
+func (c *combination) set(t batchv1.JobConditionType, reason, message string) {
+	c.status.Conditions = append(c.status.Conditions, batchv1.JobCondition{
+		Type: t, Status: corev1.ConditionTrue, Reason: reason, Message: message,
+		LastProbeTime: metav1.NewTime(c.now), LastTransitionTime: metav1.NewTime(c.now),
+	})
+}
