@@ -88,6 +88,8 @@ type Restore struct {
 type Divide struct {
 	// Drop are shards that are removed: their workers have no mirror, or are given up.
 	Drop []Leave
+	// Behind: the hub Job doesn't show yet what its mirrors have completed.
+	Behind bool
 	// Stop are shards that are stopped, so that they can be removed, if another worker has room.
 	Stop []Leave
 }

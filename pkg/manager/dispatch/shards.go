@@ -60,7 +60,7 @@ func planInShards(s *Snapshot) Plan {
 		return plan
 	}
 	plan.After = wake.Soonest(plan.After, s.Timing.Recheck)
-	divide := Divide{}
+	divide := Divide{Behind: plan.Behind}
 	for i := range s.Divided.Shards {
 		part := s.Divided.Shards[i].Part
 		next := part.decideInWorker()
@@ -147,10 +147,10 @@ func (s *Snapshot) mirrorsOfShards(plan *Plan) []shards.Mirror {
 	return all
 }
 
-// isStopping reports whether a shard waits for its progress to be shown.
+// isStopping reports whether a shard, or a part of it, leaves its worker when its progress is shown.
 func (s *Snapshot) isStopping() bool {
 	for _, shard := range s.Divided.Shards {
-		if shard.Stopping {
+		if shard.Stopping || shard.Returning != "" {
 			return true
 		}
 	}

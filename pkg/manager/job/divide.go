@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -57,6 +58,8 @@ type division struct {
 	stop            []dispatch.Leave
 	workers         map[string]*dispatch.Worker // those with a mirror of the Job, and those of its shards
 	limit           int
+	// behind: the hub Job doesn't show yet what its mirrors have completed.
+	behind bool
 }
 
 func (r *Reconciler) division(ctx context.Context, t *turn, a dispatch.Divide) (*division, error) {
@@ -64,7 +67,7 @@ func (r *Reconciler) division(ctx context.Context, t *turn, a dispatch.Divide) (
 	if err != nil && t.Divided == nil {
 		return nil, err
 	}
-	d := &division{limit: max(limit, 1), stop: a.Stop, workers: map[string]*dispatch.Worker{}}
+	d := &division{limit: max(limit, 1), stop: a.Stop, behind: a.Behind, workers: map[string]*dispatch.Worker{}}
 	if d.request, err = r.placementRequest(ctx, t, dispatch.Place{}); err != nil {
 		return nil, err
 	}
@@ -163,7 +166,7 @@ func (d *division) room(name string, follows, open bool, pods int64) shards.Room
 	shard, is := d.wanted.In(name)
 	asked := m.Annotations[v1alpha1.AnnotationIndexes]
 	observed, err := intervals.ParseStrict(m.Annotations[v1alpha1.AnnotationIndexesObserved], intervals.NoLimit)
-	if room.Elastic && w.Synced && is && err == nil && asked == shard.Asked().String() {
+	if room.Elastic && w.Synced && !d.behind && is && err == nil && asked == shard.Asked().String() {
 		room.Held, room.Known = shard.Asked().Indexes.Union(observed), true
 	}
 	return room
@@ -231,7 +234,7 @@ func (r *Reconciler) divided(ctx context.Context, t *turn, a dispatch.Divide, be
 		r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventMoving,
 			Message: fmt.Sprintf("The shard in worker %s continues elsewhere: %s", leave.Worker, leave.Reason)})
 	}
-	return r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventPlaced, Message: shards.Explain(t.Job, next)})
+	return r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventPlaced, Message: describeShards(next)})
 }
 
 // placementOfShards is the patch that writes shards to the hub Job.
@@ -244,4 +247,12 @@ func placementOfShards(job *batchv1.Job, next shards.Placement) []byte {
 		annotations[v1alpha1.AnnotationPlacedFor] = selector
 	}
 	return placementPatch(job, annotations)
+}
+
+func describeShards(p shards.Placement) string {
+	var parts []string
+	for _, s := range p.Shards {
+		parts = append(parts, fmt.Sprintf("%s %s (%d Pods at once)", s.Worker, s.Amount, s.Parallelism))
+	}
+	return fmt.Sprintf("Divided over %d workers: %s", len(parts), strings.Join(parts, ", "))
 }
