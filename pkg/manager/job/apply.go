@@ -63,17 +63,22 @@ func (r *Reconciler) apply(ctx context.Context, t *turn, plan dispatch.Plan) (re
 // applyParts carries the plans of shards out, side by side: no worker waits for another.
 func (r *Reconciler) applyParts(ctx context.Context, t *turn, parts []dispatch.PartPlan, all *result) error {
 	done, errs := make([]result, len(parts)), make([]error, len(parts))
-	var wait sync.WaitGroup
-	for i, part := range parts {
-		wait.Go(func() {
-			done[i], errs[i] = r.actAll(ctx, &turn{Snapshot: part.Part, record: t.record, known: t.known}, part.Actions)
-		})
-	}
-	wait.Wait()
+	r.sideBySide(len(parts), func(i int) {
+		done[i], errs[i] = r.actAll(ctx, &turn{Snapshot: parts[i].Part, record: t.record, known: t.known}, parts[i].Actions)
+	})
 	for i := range done {
 		all.add(done[i])
 	}
 	return errors.Join(errs...)
+}
+
+// concurrently calls a function for each i below n at the same time, and waits for all.
+func concurrently(n int, call func(i int)) {
+	var wait sync.WaitGroup
+	for i := range n {
+		wait.Go(func() { call(i) })
+	}
+	wait.Wait()
 }
 
 // actAll carries actions out, one after the other. The first that fails, or is void, ends that.

@@ -43,6 +43,8 @@ type Reconciler struct {
 	queues        queues
 	limiter       *limiter
 	startup       *startup
+	// sideBySide calls a function for each of some shards.
+	sideBySide func(n int, call func(i int))
 	// background runs what no Job waits for, and enqueue has a Job reconciled after that.
 	background func(func())
 	enqueue    func(...types.NamespacedName)

@@ -49,6 +49,7 @@ func newReconciler(hub client.Client, live, cache client.Reader, recorder events
 		options: options, clock: clock, client: hub, live: live, cache: cache,
 		store:         newStore(),
 		report:        &reporter{recorder: recorder, clock: clock},
+		sideBySide:    concurrently,
 		background:    func(f func()) { go f() },
 		hubNamespaces: &hubNamespaces{cache: cache, gate: namespaces.Gate{Own: options.Namespace, All: options.DispatchAllNamespaces}},
 	}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -203,10 +204,15 @@ func (w *world) running(worker string) bool {
 // one that it can reach.
 func (w *world) checkRunsOnce(in string) {
 	for name, v := range w.workers {
-		if !w.mayRunTwice && name != in && !v.isAway() && v.runs(jobKey) {
-			w.fail("the Job runs in %s, while it runs in %s", in, name)
+		if !w.mayRunTwice && name != in && !v.isAway() && v.runs(jobKey) && !isPart(v.api.jobs[jobKey]) {
+			w.fail("the Job runs in %s, while it runs in %s", in, name) // of parts, see checkIndexes
 		}
 	}
+}
+
+func isPart(m *batchv1.Job) bool {
+	_, part := m.Annotations[v1alpha1.AnnotationIndexes]
+	return part
 }
 
 func (v *fakeWorker) runs(key types.NamespacedName) bool {

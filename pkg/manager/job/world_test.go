@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/intervals"
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
@@ -60,6 +61,10 @@ type world struct {
 	kill              kill
 	refuses           func(write) error // nil: nothing is refused
 	answers           func(write)       // called before the answer to a write arrives
+	// finished are the indexes that have completed.
+	finished intervals.Set
+	// parallelism is the most Pods that may run at once.
+	parallelism int
 	// mayRunTwice: a worker keeps what it runs.
 	mayRunTwice bool
 }
@@ -92,6 +97,11 @@ func (w *world) start() {
 	w.Reconciler = newReconciler(hub, hub, hubCache{w}, w, w.clock, options)
 	w.triggers = w.connect(registry, &w.kueue, &w.queue)
 	w.background = func(f func()) { f() }
+	w.sideBySide = func(n int, call func(int)) {
+		for i := range n {
+			call(i)
+		}
+	}
 	w.copier = &copier.Copier{
 		Hub: hub, Origin: options.Origin, Registers: w.isRegistration, Tracker: copier.NewTracker(), Watch: watchesNothing{},
 	}

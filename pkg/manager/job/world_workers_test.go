@@ -14,10 +14,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/intervals"
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/shards"
 )
 
 // lostAfter is the workerLostTimeout of all workers.
@@ -37,6 +39,10 @@ type fakeWorker struct {
 	seen   jobs
 	ledger *capacity.Ledger
 	freed  int // how often the ledger said that capacity was freed
+	// fenced: its Pods stop when it is away for as long as it takes to be lost.
+	fenced bool
+	// running are the indexes of the Job that have Pods.
+	running intervals.Set
 }
 
 var _ worker = &fakeWorker{}
@@ -154,6 +160,9 @@ func (v *fakeWorker) work() {
 		return
 	}
 	v.api.collectGarbage()
+	if v.api.jobs[jobKey] == nil {
+		v.running = nil
+	}
 	for _, key := range v.api.jobs.keys() {
 		before := v.api.jobs[key].Status.Active
 		v.api.change(key, v.sync)
@@ -168,6 +177,9 @@ func (v *fakeWorker) sync(job *batchv1.Job) {
 	s := &job.Status
 	switch {
 	case mirror.Finished(job):
+		return
+	case shards.Indexed(job):
+		v.syncIndexes(job)
 		return
 	case mirror.Suspended(job):
 		s.Active, s.Ready, s.StartTime = 0, ptr.To[int32](0), nil

@@ -1,0 +1,135 @@
+package job
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/intervals"
+	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/shards"
+)
+
+// divisible is an Indexed Job that may run in all workers.
+func divisible(completions, parallelism int32, changes ...func(*batchv1.Job)) *batchv1.Job {
+	return aJob("train", append([]func(*batchv1.Job){func(job *batchv1.Job) {
+		job.Annotations = map[string]string{v1alpha1.AnnotationMaxClusters: v1alpha1.MaxClustersAll}
+		job.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
+		job.Spec.Completions, job.Spec.Parallelism = ptr.To(completions), ptr.To(parallelism)
+	}}, changes...)...)
+}
+
+func (w *world) isEmbedded(names ...string) {
+	for _, name := range names {
+		w.worker(name).view.Spec.JobController = v1alpha1.JobControllerEmbedded
+	}
+}
+
+// finishAll has all Pods succeed until the Job ends.
+func (w *world) finishAll() {
+	w.Helper()
+	for range 200 {
+		if job := w.hub.jobs[jobKey]; mirror.Finished(job) {
+			return
+		}
+		for _, v := range w.registered() {
+			if !v.isAway() && len(v.running) > 0 {
+				v.finishes(v.running.Len())
+			}
+		}
+		w.step(5 * time.Second)
+	}
+	w.fail("the Job doesn't end: %s", w.state())
+}
+
+func (w *world) expectComplete(indexes string) {
+	w.Helper()
+	job := w.hub.jobs[jobKey]
+	if mirror.OutcomeOf(job) != mirror.Succeeds || !mirror.Finished(job) || job.Status.CompletedIndexes != indexes {
+		w.fail("the Job hasn't completed: %+v", job.Status)
+	}
+}
+
+func TestDivided(t *testing.T) {
+	for _, embedded := range [][]string{nil, {"a"}, {"a", "b"}} {
+		w := newWorld(t)
+		w.isEmbedded(embedded...)
+		w.submits(divisible(40, 16))
+		w.step(10 * time.Second)
+		placement, err := shards.Read(w.hub.jobs[jobKey])
+		if err != nil || len(placement.Shards) != 2 {
+			w.fail("not divided: %v, %+v", err, placement)
+		}
+		if w.worker("a").running.Len()+w.worker("b").running.Len() != 16 {
+			w.fail("%s and %s run", w.worker("a").running, w.worker("b").running)
+		}
+		w.finishAll()
+		w.expectComplete("0-39")
+	}
+}
+
+// TestDividedAtRandom plays random stories of divided Jobs: workers are lost, drained and come back,
+// the manager is killed, users suspend and scale. No index runs or completes twice, never do more
+// Pods run than the Job may have, and all indexes complete.
+func TestDividedAtRandom(t *testing.T) {
+	for seed := range uint64(300) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { playAtRandom(t, rand.New(rand.NewPCG(seed, 1))) })
+	}
+}
+
+func playAtRandom(t *testing.T, random *rand.Rand) {
+	w := newWorld(t)
+	w.addWorker("c", 4)
+	w.worker("c").connect()
+	for _, name := range []string{"a", "b", "c"} {
+		if random.IntN(2) == 0 {
+			w.isEmbedded(name)
+		}
+		w.worker(name).fenced = true
+	}
+	n := int32(1 + random.IntN(60))
+	w.submits(divisible(n, 1+int32(random.IntN(20))))
+	for range 30 {
+		v := w.worker([]string{"a", "b", "c"}[random.IntN(3)])
+		switch what := random.IntN(20); {
+		case what < 9:
+			if !v.isAway() {
+				v.finishes(1 + random.IntN(4))
+			}
+		case what < 11:
+			w.suspends()
+		case what < 14:
+			w.resumes()
+		case what == 14:
+			v.drains(!v.view.Spec.Drain)
+		case what == 15 && !v.isAway():
+			v.disconnects()
+		case what == 16 && v.isAway():
+			v.isBack()
+		case what == 17:
+			p := 1 + int32(random.IntN(20))
+			w.edits(fmt.Sprintf("sets parallelism %d", p), func(job *batchv1.Job) { job.Spec.Parallelism = &p })
+		case what == 18:
+			w.killed = true
+		case what == 19:
+			w.step(lostAfter + time.Minute)
+		}
+		w.step(time.Duration(random.IntN(20)) * time.Second)
+		w.checkParallelism()
+	}
+	for _, v := range w.registered() {
+		if v.isAway() {
+			v.isBack()
+		}
+		v.drains(false)
+	}
+	w.resumes()
+	w.step(time.Minute)
+	w.finishAll()
+	w.expectComplete(intervals.Range(0, int(n)).String())
+}
