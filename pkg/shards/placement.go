@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -181,6 +182,16 @@ func (p Placement) Annotations() map[string]string {
 	}
 }
 
+// Changes returns the annotations that a hub Job doesn't have as they are to be.
+func (p Placement) Changes(job *batchv1.Job) map[string]string {
+	changes := p.Annotations()
+	maps.DeleteFunc(changes, func(key, value string) bool {
+		is, has := job.Annotations[key]
+		return has && is == value
+	})
+	return changes
+}
+
 // In returns the shard in a worker.
 func (p Placement) In(worker string) (Shard, bool) {
 	for _, s := range p.Shards {
@@ -203,6 +214,15 @@ func (p Placement) Without(worker string) Placement {
 		}
 	}
 	return next
+}
+
+// Workers are those of the shards.
+func (p Placement) Workers() []string {
+	workers := make([]string, 0, len(p.Shards))
+	for _, s := range p.Shards {
+		workers = append(workers, s.Worker)
+	}
+	return workers
 }
 
 // WorkersOf returns the workers that a hub Job is placed on, in order of names: none, one, or those

@@ -50,8 +50,10 @@ type Reservation struct {
 // PartPlan is what is to be done about one shard's mirror now.
 type PartPlan struct {
 	// Part is the snapshot of the shard.
-	Part    *Snapshot
-	Actions []Action
+	Part *Snapshot
+	// Situation is the name of the row that made this plan.
+	Situation Situation
+	Actions   []Action
 }
 
 // Action is one write, or a few that belong together.

@@ -79,7 +79,7 @@ func (p *Plan) addPart(part *Snapshot, next Plan, divide *Divide) {
 	p.Releases = append(p.Releases, next.Releases...)
 	p.After = wake.Soonest(p.After, next.After)
 	p.AwaitsCapacity = p.AwaitsCapacity || next.AwaitsCapacity
-	own := PartPlan{Part: part}
+	own := PartPlan{Part: part, Situation: next.Situation}
 	for _, action := range next.Actions {
 		place, leaves := action.(Place)
 		if !leaves {
@@ -93,9 +93,7 @@ func (p *Plan) addPart(part *Snapshot, next Plan, divide *Divide) {
 			divide.Drop = append(divide.Drop, leave)
 		}
 	}
-	if len(own.Actions) > 0 {
-		p.Parts = append(p.Parts, own)
-	}
+	p.Parts = append(p.Parts, own)
 }
 
 // reflectShards brings the hub Job's status to that of all its shards.
@@ -110,7 +108,7 @@ func (s *Snapshot) reflectShards() Plan {
 		next := s.writeStatus(verdict, s.isStopping())
 		for i, action := range next.Actions {
 			if _, ok := action.(WriteStatus); ok {
-				next.Actions[i] = WriteStatus{Patch: mirror.StatusPatch(s.Job, &verdict.Status, placement.Annotations())}
+				next.Actions[i] = WriteStatus{Patch: mirror.StatusPatch(s.Job, &verdict.Status, placement.Changes(s.Job))}
 			}
 		}
 		next.Reports = append(next.Reports, plan.Reports...)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -34,7 +33,7 @@ func (r *Reconciler) divide(ctx context.Context, t *turn, a dispatch.Divide) (re
 		return result{awaitsCapacity: true}, nil
 	}
 	decision, next := r.scheduler.divide(ctx, t.record, d)
-	if reflect.DeepEqual(next.Annotations(), d.present.Annotations()) {
+	if len(next.Changes(t.Job)) == 0 || len(next.Shards) == 0 && t.Divided == nil {
 		return r.undivided(ctx, t, a, decision, next), nil
 	}
 	_, err = r.patchJob(ctx, t, placementOfShards(t.Job, next))
@@ -231,8 +230,14 @@ func (r *Reconciler) divided(ctx context.Context, t *turn, a dispatch.Divide, be
 		if !leave.Must {
 			t.record.passOver(leave.Worker, leave.Reason, now.Add(r.options.PassOver))
 		}
-		r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventMoving,
-			Message: fmt.Sprintf("The shard in worker %s continues elsewhere: %s", leave.Worker, leave.Reason)})
+		if shard, was := before.In(leave.Worker); was && !shard.Stopping {
+			r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventMoving,
+				Message: fmt.Sprintf("The shard in worker %s continues elsewhere: %s", leave.Worker, leave.Reason)})
+		}
+	}
+	if slices.Equal(before.Workers(), next.Workers()) {
+		log.FromContext(ctx).V(1).Info("Divided anew", "shards", describeShards(next))
+		return result{}
 	}
 	return r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventPlaced, Message: describeShards(next)})
 }
@@ -240,7 +245,7 @@ func (r *Reconciler) divided(ctx context.Context, t *turn, a dispatch.Divide, be
 // placementOfShards is the patch that writes shards to the hub Job.
 func placementOfShards(job *batchv1.Job, next shards.Placement) []byte {
 	annotations := map[string]any{}
-	for key, value := range next.Annotations() {
+	for key, value := range next.Changes(job) {
 		annotations[key] = value
 	}
 	if selector := job.Annotations[v1alpha1.AnnotationClusterSelector]; selector != "" {

@@ -44,6 +44,7 @@ var failingActions = []failing{
 		runs(w)
 		w.worker("a").completes(1)
 	}, "hub status", v1alpha1.EventForbidden, false, false, false},
+	{dispatch.Divide{}, func(w *world) { w.submits(divisible(8, 4)) }, "hub patch", v1alpha1.EventForbidden, false, false, false},
 	{dispatch.RemoveFinalizer{}, func(w *world) {
 		runs(w)
 		w.deletes(metav1.DeletePropagationBackground)

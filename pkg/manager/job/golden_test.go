@@ -45,6 +45,40 @@ var stories = []story{
 		w.worker("b").completes(2)
 		w.step(time.Minute)
 	}},
+	{"divided", func(w *world) {
+		isDivided(w)
+		w.worker("a").finishes(3)
+		w.step(10 * time.Second)
+		w.worker("b").finishes(4)
+		w.worker("a").finishes(8)
+		w.step(10 * time.Second)
+		w.finishAll()
+		w.step(time.Minute)
+	}},
+	{"divided-drained", func(w *world) {
+		w.isEmbedded("a")
+		isDivided(w)
+		w.worker("b").finishes(1)
+		w.step(10 * time.Second)
+		w.worker("b").drains(true)
+		w.step(10 * time.Second)
+		w.finishAll()
+		w.step(time.Minute)
+	}},
+	{"divided-lost", func(w *world) {
+		w.isEmbedded("a", "b")
+		w.worker("b").fenced = true
+		isDivided(w)
+		w.worker("b").finishes(1)
+		w.step(10 * time.Second)
+		w.worker("b").isLost()
+		w.worker("a").finishes(8)
+		w.step(time.Minute)
+		w.worker("b").isBack()
+		w.step(time.Minute)
+		w.finishAll()
+		w.step(time.Minute)
+	}},
 	{"deleted", func(w *world) {
 		w.submits(aJob("train"))
 		w.step(10 * time.Second)

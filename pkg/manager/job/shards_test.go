@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/intervals"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/shards"
 )
@@ -73,11 +74,45 @@ func TestDivided(t *testing.T) {
 	}
 }
 
+var shardSituations = []situation{
+	{dispatch.InShards, isDivided, nil},
+	{dispatch.Undecipherable, func(w *world) {
+		isDivided(w)
+		w.edits("edits the shards", annotated(v1alpha1.AnnotationShards, "a=0-7;b=3-9"))
+	}, []string{"event: InvalidAnnotation"}},
+	{dispatch.PartSettled, func(w *world) {
+		isDivided(w)
+		w.worker("b").finishes(4)
+		w.step(time.Second)
+		w.worker("b").finishes(1)
+		w.step(time.Second)
+		w.worker("b").loses()
+	}, nil},
+	{dispatch.PartStopping, func(w *world) {
+		isDivided(w)
+		w.worker("b").idle = true
+		w.worker("b").drains(true)
+		w.run()
+	}, nil},
+	{dispatch.MirrorOutdated, func(w *world) {
+		isDivided(w)
+		w.suspends()
+		w.step(time.Second)
+		w.worker("b").api.change(jobKey, annotated(v1alpha1.AnnotationIndexes, "0-3"))
+	}, []string{"b: delete", "event: MirrorRecreated"}},
+}
+
+// isDivided has a Job of 16 indexes run in both workers, 8 Pods in a and 4 in b.
+func isDivided(w *world) {
+	w.submits(divisible(16, 12))
+	w.step(time.Second)
+}
+
 // TestDividedAtRandom plays random stories of divided Jobs: workers are lost, drained and come back,
 // the manager is killed, users suspend and scale. No index runs or completes twice, never do more
 // Pods run than the Job may have, and all indexes complete.
 func TestDividedAtRandom(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range uint64(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { playAtRandom(t, rand.New(rand.NewPCG(seed, 1))) })
 	}
 }

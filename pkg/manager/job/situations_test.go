@@ -51,7 +51,7 @@ var (
 )
 
 func situations() []situation {
-	return slices.Concat(jobSituations, workerSituations)
+	return slices.Concat(jobSituations, workerSituations, shardSituations)
 }
 
 var jobSituations = []situation{
@@ -187,8 +187,8 @@ func TestEachSituation(t *testing.T) {
 			w := newWorld(t)
 			row.given(w)
 			w.deliver()
-			if got := w.situation(); got != row.name {
-				w.fail("the situation is %s, want %s", got, row.name)
+			if got := w.situations(); !slices.Contains(got, row.name) {
+				w.fail("the situations are %s, want %s", got, row.name)
 			}
 			line := len(w.log)
 			w.run()
@@ -199,9 +199,14 @@ func TestEachSituation(t *testing.T) {
 	}
 }
 
-// situation is the one that the manager would find the Job in now.
-func (w *world) situation() dispatch.Situation {
-	return dispatch.Decide(w.look(w.Context(), jobKey).Snapshot).Situation
+// situations are those that the manager would find the Job and its shards in now.
+func (w *world) situations() []dispatch.Situation {
+	plan := dispatch.Decide(w.look(w.Context(), jobKey).Snapshot)
+	all := []dispatch.Situation{plan.Situation}
+	for _, part := range plan.Parts {
+		all = append(all, part.Situation)
+	}
+	return all
 }
 
 func TestNoSituationIsLeftOut(t *testing.T) {
