@@ -116,11 +116,11 @@ func TestSetLaws(t *testing.T) {
 			got  Set
 			want func(i int) bool
 		}{
-			"of":         {a, inA},
-			"union":      {a.Union(b), func(i int) bool { return inA(i) || inB(i) }},
-			"intersect":  {a.Intersect(b), func(i int) bool { return inA(i) && inB(i) }},
-			"minus":      {a.Minus(b), func(i int) bool { return inA(i) && !inB(i) }},
-			"below":      {a.Below(n), func(i int) bool { return inA(i) && i < n }},
+			"of":        {a, inA},
+			"union":     {a.Union(b), func(i int) bool { return inA(i) || inB(i) }},
+			"intersect": {a.Intersect(b), func(i int) bool { return inA(i) && inB(i) }},
+			"minus":     {a.Minus(b), func(i int) bool { return inA(i) && !inB(i) }},
+			"below":     {a.Below(n), func(i int) bool { return inA(i) && i < n }},
 			"meeting": {a.Meeting(b), func(i int) bool {
 				return slices.ContainsFunc(a, func(iv interval) bool {
 					return iv.first <= i && i <= iv.last && len(Set{iv}.Intersect(b)) > 0
