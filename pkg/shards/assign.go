@@ -16,7 +16,7 @@ func (d *division) assign() {
 		}
 	}
 	d.alone = parts == 1 && d.missing == 0
-	level := d.level()
+	level := d.solve()
 	takers := d.takers()
 	d.allot(takers, level)
 	d.cut(takers)
@@ -53,6 +53,8 @@ func (d *division) allot(takers []*worker, level float64) {
 			continue
 		case w.room.Elastic && due > 0:
 			w.gets = min(max(due, w.part()/4), free)
+		case !d.elastic && due > 0 && free-due < w.part() && d.missing == 0:
+			w.gets = free // what is left isn't worth a portion
 		default:
 			w.gets = min(due, free)
 		}

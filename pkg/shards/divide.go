@@ -68,7 +68,8 @@ type division struct {
 	// missing is how many of the Pods that are wanted have no room.
 	missing int
 	// alone: one worker has all the Pods. elastic: an elastic shard can be assigned something.
-	alone, elastic bool
+	// reserving: see solve.
+	alone, elastic, reserving bool
 }
 
 // worker is one with a shard, or with room for one.
@@ -83,6 +84,8 @@ type worker struct {
 	keeps int
 	// surplus is what raiseParts can take from the shard's part.
 	surplus int
+	// portion is what a fixed shard is to get.
+	portion float64
 	// gets is what it is assigned now; lacks is what it would get if it were there.
 	gets, lacks int
 }

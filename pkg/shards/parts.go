@@ -64,14 +64,24 @@ func (d *division) raiseParts() {
 		lacking -= give
 	}
 	d.lowerSurplus()
-	d.missing = 0
-	if d.limit > 1 {
-		d.missing = d.wanted()
-		for _, w := range d.workers {
-			d.missing -= d.useful(w)
-		}
-		d.missing = max(d.missing, 0)
+	d.missing = d.countMissing()
+}
+
+// countMissing returns how many of the Pods that are wanted have no room yet. A shard that can
+// grow, or be replaced when it has ended, has room for its part.
+func (d *division) countMissing() int {
+	if d.limit <= 1 {
+		return 0
 	}
+	missing := d.wanted()
+	for _, w := range d.workers {
+		if w.room.Open && !w.Stopping {
+			missing -= int(w.Parallelism)
+		} else {
+			missing -= d.useful(w)
+		}
+	}
+	return max(missing, 0)
 }
 
 // lowerSurplus makes the parts add up to the Job's parallelism again: the worst workers first.
