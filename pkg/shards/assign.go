@@ -52,7 +52,7 @@ func (d *division) allot(takers []*worker, level float64) {
 			reserved += due
 			continue
 		case w.room.Elastic && due > 0:
-			w.gets = min(max(due, w.part()/4), free)
+			w.gets = min(max(due, min(w.part()/4, w.part()-w.keeps)), free) // few pieces
 		case !d.elastic && due > 0 && free-due < w.part() && d.missing == 0:
 			w.gets = free // what is left isn't worth a portion
 		default:

@@ -24,9 +24,10 @@ type Room struct {
 	// Idle: no mirror of the Job runs there: there is none, or it has ended. Only then a fixed
 	// shard can be replaced, or a first one be created.
 	Idle bool
-	// Held, of an elastic shard, are the indexes that its worker can start or still has Pods of. If
-	// they aren't known, nothing is taken from the shard. What the mirror they are read from has
-	// completed or failed must be in the Job's status already.
+	// Held, of an elastic shard, are the indexes that its worker can start or still has Pods of.
+	// Known: the mirror that tells it names the indexes that the hub has last written there, and
+	// what it has completed or failed is in the Job's status already. Else nothing is taken from
+	// the shard.
 	Held  intervals.Set
 	Known bool
 }

@@ -1,7 +1,5 @@
 package shards
 
-import "math"
-
 // A fixed shard gets portions. Each further one costs a new mirror, and a pause in which the slots
 // that are done wait for the last Pod of the portion before; but without them a slow worker would
 // be the last for long. The figures are from the simulation: five fixed workers against one cluster
@@ -79,9 +77,7 @@ func (d *division) excess(w *worker, level float64) float64 {
 func (d *division) share(w *worker, level float64) float64 {
 	part := float64(w.part())
 	switch {
-	case w.room.Elastic:
-		return max(level*part, min(level, 1)*(part+math.Floor(part/4)))
-	case d.alone:
+	case w.room.Elastic, d.alone:
 		return level * part
 	case d.reserving:
 		return part * max(portion*level, min(level, leastPortion))

@@ -1,0 +1,128 @@
+package shards
+
+import (
+	"fmt"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/text"
+)
+
+const (
+	// explained is how many workers Explain names in each list.
+	explained = 8
+	// longAmount is the longest text of an amount in it.
+	longAmount = 40
+)
+
+// Explain says in one line why a Job is divided so, why not further, and what waits.
+func Explain(job *batchv1.Job, placement Placement, rooms []Room) string {
+	limit, err := MaxClusters(job)
+	if err != nil {
+		limit = 1
+	}
+	d := newDivision(job, placement, rooms, limit)
+	missing := d.countMissing()
+	sentences := []string{d.explainShards(placement)}
+	if waits := d.unassigned.Len(); waits > 0 && missing > 0 {
+		sentences = append(sentences, fmt.Sprintf("%s for room: %d more Pods could run at once", d.wait(waits), missing))
+	} else if waits > 0 {
+		sentences = append(sentences, d.wait(waits)+" for the next shard that ends")
+	}
+	if missing > 0 && len(placement.Shards) >= limit {
+		sentences = append(sentences, v1alpha1.AnnotationMaxClusters+" allows no more workers")
+	}
+	return text.Clean(strings.Join(append(sentences, d.explainOthers(missing)...), ". "), text.MaxMessage)
+}
+
+func (d *division) wait(n int) string {
+	switch {
+	case n == 1:
+		return "1 " + d.unit() + " waits"
+	case d.indexed:
+		return fmt.Sprintf("%d indexes wait", n)
+	default:
+		return fmt.Sprintf("%d completions wait", n)
+	}
+}
+
+func (d *division) unit() string {
+	if d.indexed {
+		return "index"
+	}
+	return "completion"
+}
+
+func (d *division) explainShards(p Placement) string {
+	var all []string
+	for _, s := range p.Shards {
+		state := fmt.Sprintf("%d Pods at once", s.Parallelism)
+		if s.Stopping {
+			state = "stopping"
+		}
+		amount := s.Amount.String()
+		switch {
+		case s.Len() == 0:
+			amount = "nothing"
+		case len(amount) > longAmount:
+			first := s.Indexes.First(1)[0]
+			amount = fmt.Sprintf("%d indexes from %d on", s.Len(), first)
+		}
+		text := fmt.Sprintf("%s %s (%s)", s.Worker, amount, state)
+		for _, w := range d.workers {
+			if n := w.returning.Len(); w.Worker == s.Worker && n > 0 {
+				text = fmt.Sprintf("%s, asked to give back %d", text, n)
+			}
+		}
+		all = append(all, text)
+	}
+	switch len(all) {
+	case 0:
+		return "On no worker"
+	case 1:
+		return "On 1 worker: " + all[0]
+	default:
+		return fmt.Sprintf("Divided over %d workers: %s", len(all), list(all, "; "))
+	}
+}
+
+// explainOthers says why the workers without a shard have none.
+func (d *division) explainOthers(missing int) []string {
+	var spare, full, closed []string
+	for _, w := range d.workers {
+		switch {
+		case !w.isNew:
+		case !w.room.Open:
+			closed = append(closed, w.Worker)
+		case w.room.Pods == 0:
+			full = append(full, w.Worker)
+		default:
+			spare = append(spare, w.Worker)
+		}
+	}
+	var all []string
+	for _, reason := range []struct {
+		text    string
+		workers []string
+		applies bool
+	}{
+		{"Not needed: ", spare, missing == 0},
+		{"No room: ", full, true},
+		{"Takes no new Pods: ", closed, true},
+	} {
+		if reason.applies && len(reason.workers) > 0 {
+			all = append(all, reason.text+list(reason.workers, ", "))
+		}
+	}
+	return all
+}
+
+// list joins the first texts, and says how many more there are.
+func list(all []string, separator string) string {
+	if more := len(all) - explained; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(all[:explained], separator), more)
+	}
+	return strings.Join(all, separator)
+}
