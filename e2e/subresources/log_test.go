@@ -90,7 +90,7 @@ func refusesParameters(t *testing.T) {
 	f := ferrytest.For(t)
 	u := reader(f, t).grant(f, f.NS, "get: jobs/pods, jobs/log, jobs/events, jobs/mirror", "get, create: jobs/exec")
 	for parameters, want := range map[string]string{
-		"tail=5":                     `unknown parameter "tail": there are pod, index, container`,
+		"tail=5":                     `unknown parameter "tail"; known: worker, pod, index, container`,
 		"follow=perhaps":             `follow: "perhaps" is neither true nor false`,
 		"tailLines=-1":               `tailLines: "-1" isn't a number from 0`,
 		"limitBytes=0":               `limitBytes: "0" isn't a number from 1`,
@@ -103,7 +103,7 @@ func refusesParameters(t *testing.T) {
 	} {
 		u.refused(f.Context(), http.StatusBadRequest, want, f.NS, "any", "log", strings.Split(strings.ReplaceAll(parameters, "%2F", "/"), "&")...)
 	}
-	u.refused(f.Context(), http.StatusBadRequest, `unknown parameter "limit": there are none`, f.NS, "any", "pods", "limit=5")
+	u.refused(f.Context(), http.StatusBadRequest, `unknown parameter "limit"; known: worker`, f.NS, "any", "pods", "limit=5")
 	u.refused(f.Context(), http.StatusBadRequest, "must be upgraded", f.NS, "any", "exec", "command=true", "stdout=true")
 	u.refused(f.Context(), http.StatusBadRequest, "command: there must be at least one", f.NS, "any", "exec", "stdout=true")
 	u.refused(f.Context(), http.StatusBadRequest, "tty and stderr", f.NS, "any", "exec", "command=sh", "stderr=true", "tty=true")

@@ -74,9 +74,5 @@ func (r *request) checkParams() error {
 	if len(unknown) == 0 {
 		return nil
 	}
-	all := strings.Join(known, ", ")
-	if all == "" {
-		all = "none"
-	}
-	return apierrors.NewBadRequest(fmt.Sprintf("unknown parameter %q: there are %s", shorten(slices.Min(unknown)), all))
+	return apierrors.NewBadRequest(fmt.Sprintf("unknown parameter %q; known: %s", shorten(slices.Min(unknown)), strings.Join(known, ", ")))
 }
