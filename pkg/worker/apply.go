@@ -79,6 +79,7 @@ func (s *jobSync) requeueFor(p *plan.Plan, result plan.Result, recorded *plan.Re
 	if s.known.batch.expect(recorded.Status.Active + ptr.Deref(recorded.Status.Terminating, 0)) {
 		s.wake = wake.Soonest(s.wake, s.options.shortWait())
 	}
+	s.wake = wake.Soonest(s.wake, s.known.shard.expireIn(s.clock.Now()))
 	if len(s.known.created) > 0 {
 		// If the cache never shows them, there's no event either.
 		s.wake = wake.Soonest(s.wake, cacheLag)

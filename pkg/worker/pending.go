@@ -63,10 +63,7 @@ type pending struct {
 	deleted   sets.Set[types.UID]
 	untracked sets.Set[types.UID]
 	backoff   *plan.Backoff
-	// confirmed: created and written have all that an earlier process, or a request without an
-	// answer, may have written. Only shards need it; see shard.go.
-	confirmed bool
-	problem   string // of the shard, as the last event had it
+	shard     shardMemory
 
 	batch batch
 }

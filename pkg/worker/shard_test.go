@@ -9,6 +9,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -189,26 +191,62 @@ func TestAShardIsConfirmedOnce(t *testing.T) {
 	}
 }
 
-// A request without an answer may have created the Pod: its index isn't given back before that is
-// known.
+// A request without an answer may have created the Pod, or may do so in a while: its index isn't
+// given back before that is known. A refusal is an answer.
 func TestAPodThatWasCreatedWithoutAnAnswer(t *testing.T) {
-	c := newCluster(t, Options{}, aShard("3", "3"))
-	c.cache(interceptor.Funcs{
-		Create: func(ctx context.Context, w client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
-			if err := w.Create(ctx, obj, opts...); err != nil {
-				return err
+	for name, row := range map[string]struct {
+		err          error
+		created      bool
+		early, later string // what is observed at once, and once the request can have no effect any more
+		active       int32
+	}{
+		"created":     {errors.New("connection reset by peer"), true, "3", "3", 1},
+		"not created": {apierrors.NewTimeoutError("webhook", 1), false, "3", "", 0},
+		"refused":     {apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "job-x", errors.New("exceeded quota")), false, "", "", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, Options{}, aShard("3", "3"))
+			c.cache(interceptor.Funcs{
+				Create: func(ctx context.Context, w client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+					if row.created {
+						return errors.Join(w.Create(ctx, obj, opts...), row.err)
+					}
+					return row.err
+				},
+				List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return nil },
+			})
+			if _, err := c.sync(); err == nil {
+				t.Fatal("no error")
 			}
-			return errors.New("connection reset by peer")
-		},
-		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return nil },
-	})
-	if _, err := c.sync(); err == nil {
-		t.Fatal("no error")
+			c.assign("")
+			if after := c.mustSync().RequeueAfter; c.observed() != row.early || row.early != "" && after != answerTimeout {
+				t.Errorf("at once: observed %q, requeued after %v", c.observed(), after)
+			}
+			c.clock.Step(answerTimeout)
+			c.mustSync()
+			if c.observed() != row.later || c.job().Status.Active != row.active {
+				t.Errorf("later: observed %q, status %+v", c.observed(), c.job().Status)
+			}
+		})
 	}
-	c.assign("")
-	c.mustSync()
-	if c.observed() != "3" || c.job().Status.Active != 1 {
-		t.Errorf("observed %q, status %+v", c.observed(), c.job().Status)
+}
+
+// Other Jobs need no confirmation, and no wake-up for it.
+func TestAPlainJobWithoutAnAnswer(t *testing.T) {
+	c := newCluster(t, Options{}, aJob())
+	c.refuse = func(verb string, _ client.Object) error {
+		if verb == "create" {
+			return errors.New("connection reset by peer")
+		}
+		return nil
+	}
+	for range 3 {
+		q := &delays{}
+		c.jobs.queue = q
+		if _, err := c.sync(); err == nil || len(q.added) > 0 {
+			t.Errorf("got %v, requeued after %v", err, q.added)
+		}
+		c.clock.Step(answerTimeout)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/intervals"
 	"github.com/jobferry/jobferry/pkg/wake"
 )
 
@@ -25,7 +26,9 @@ type Snapshot struct {
 	Backoff *Backoff
 	// Fenced: the Job's Pods must not run, see fence.go.
 	Fenced bool
-	Now    time.Time
+	// Unanswered are the indexes of a shard that may have Pods which aren't known here.
+	Unanswered intervals.Set
+	Now        time.Time
 }
 
 // Event is to be recorded on the Job.
@@ -71,6 +74,9 @@ func Compute(s Snapshot, o Options) *Plan {
 	newSucceeded := filter(f.pods, func(p *pod) bool { return f.isNew(p) && p.succeeded() })
 	newFailed := filter(f.pods, func(p *pod) bool { return f.isNew(p) && f.countsAsFailed(p) })
 	f.count(newSucceeded, newFailed)
+	if f.shard != nil {
+		f.observe(s.Unanswered)
+	}
 
 	before := ptr.Deref(s.Backoff, Backoff{})
 	if s.Backoff == nil {
@@ -137,9 +143,6 @@ func (f *facts) count(newSucceeded, newFailed []*pod) {
 	if f.indexed {
 		f.indexes = f.sortIndexes()
 		f.succeeded = int32(f.indexes.succeeded.Len())
-	}
-	if f.shard != nil {
-		f.observe()
 	}
 }
 

@@ -22,11 +22,17 @@ type shard struct {
 	problem  string        // why nothing new starts, for the user's eyes
 }
 
-// IsShard reports whether the Job is a part of one that runs in several clusters.
+// IsShard reports whether the Job is a part of one that runs in several clusters, and follows the
+// annotations. The mirrors that a hub makes for the built-in Job controller don't: their status
+// keeps them from the indexes of others. In drop-in mode, this controller runs those, too.
 func IsShard(job *batchv1.Job) bool {
+	controller := ptr.Deref(job.Spec.ManagedBy, "")
+	if !IsIndexed(job) || controller == "" || controller == batchv1.JobControllerName {
+		return false
+	}
 	_, assigned := job.Annotations[v1alpha1.AnnotationIndexes]
 	_, observed := job.Annotations[v1alpha1.AnnotationIndexesObserved]
-	return IsIndexed(job) && (assigned || observed)
+	return assigned || observed
 }
 
 // readShard reads the annotations; it returns nil for a Job that is no shard.
@@ -51,13 +57,13 @@ func readShard(job *batchv1.Job) *shard {
 }
 
 // observe decides what the controller takes note of: the indexes that it is assigned, and those
-// that have left the shard but still have a Pod here.
-func (f *facts) observe() {
+// that have left the shard but still have a Pod here, or may have one that isn't known.
+func (f *facts) observe(unanswered intervals.Set) {
 	s := f.shard
 	if s.problem != "" {
 		return
 	}
-	next := s.assigned.Union(f.held()).String()
+	next := s.assigned.Union(f.held()).Union(f.unsettled(unanswered)).String()
 	if size := annotationBytes(f.job, next); len(next) > len(s.next) && size > maxAnnotationBytes {
 		s.problem = fmt.Sprintf("is too long to be taken note of: with %s, the annotations would have %d bytes, and may have %d",
 			v1alpha1.AnnotationIndexesObserved, size, maxAnnotationBytes)
@@ -82,7 +88,11 @@ func annotationBytes(job *batchv1.Job, observed string) int {
 // or, with backoffLimitPerIndex, waits for its replacement.
 func (f *facts) held() intervals.Set {
 	pods := filter(f.pods, func(p *pod) bool { return !p.ended() || p.tracked })
-	return indexesOf(pods).Below(math.MaxInt32).Minus(f.indexes.succeeded).Minus(f.indexes.failed)
+	return f.unsettled(indexesOf(pods).Below(math.MaxInt32))
+}
+
+func (f *facts) unsettled(indexes intervals.Set) intervals.Set {
+	return indexes.Minus(f.indexes.succeeded).Minus(f.indexes.failed)
 }
 
 // hasLeft reports whether the Pod's index isn't in the shard any more. The Pod runs to its end

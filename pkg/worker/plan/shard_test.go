@@ -24,8 +24,13 @@ func aShard(assigned, observed string, edits ...func(*batchv1.Job)) *batchv1.Job
 
 func annotated(assigned, observed string) func(*batchv1.Job) {
 	return func(j *batchv1.Job) {
+		j.Spec.ManagedBy = ptr.To(v1alpha1.ManagedByWorker)
 		j.Annotations = map[string]string{v1alpha1.AnnotationIndexes: assigned, v1alpha1.AnnotationIndexesObserved: observed}
 	}
+}
+
+func managedBy(controller *string) func(*batchv1.Job) {
+	return func(j *batchv1.Job) { j.Spec.ManagedBy = controller }
 }
 
 func without(annotation string) func(*batchv1.Job) {
@@ -92,6 +97,8 @@ func TestShard(t *testing.T) {
 		{"an index that no status can have isn't written", aShard("", ""), pods(aPod("a", index(1<<31), running)), nil, []string{"a"}, same},
 		{"a Pod of an index that was never ours", aShard("", ""), pods(aPod("a", index(2), running)), nil, nil, "2"},
 		{"damaged notes are written anew", aShard("3", "x"), pods(aPod("a", index(4), running)), nil, nil, "3,4"},
+		{"a Job of the built-in's, in drop-in mode", aShard("3", "3", managedBy(nil)), nil, []int{0, 1, 2}, nil, same},
+		{"also one that says so", aShard("3", "3", managedBy(ptr.To(batchv1.JobControllerName))), nil, []int{0, 1, 2}, nil, same},
 		{"without indexes, it's no shard", aJob(sized(2, 3), annotated("0", "0")), nil, []int{noIndex, noIndex}, nil, same},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -191,6 +198,7 @@ func TestEndOfAShard(t *testing.T) {
 			[]*corev1.Pod{aPod("a", index(3), failed)}, batchv1.JobReasonBackoffLimitExceeded},
 		{"too many failed indexes", aShard("0-4", "0-4", indexLimit(0), failedIndexes("0,1"), func(j *batchv1.Job) { j.Spec.MaxFailedIndexes = ptr.To[int32](1) }),
 			nil, batchv1.JobReasonMaxFailedIndexesExceeded},
+		{"one of the built-in's ends by itself", aShard("0-4", "", managedBy(nil), completed(all)), nil, batchv1.JobReasonCompletionsReached},
 		{"FailJob", aShard("0-4", "0-4", failJob), []*corev1.Pod{aPod("a", index(0), exited(42, 0))}, batchv1.JobReasonPodFailurePolicy},
 		{"the deadline", aShard("0-4", "0-4", func(j *batchv1.Job) { j.Spec.ActiveDeadlineSeconds = ptr.To[int64](0) }), nil, batchv1.JobReasonDeadlineExceeded},
 		{"the hub's success", aShard("0-4", "0-4", withCondition(batchv1.JobSuccessCriteriaMet, "Hub")), nil, "Hub"},
@@ -214,5 +222,18 @@ func TestEndOfAShard(t *testing.T) {
 				t.Errorf("it doesn't idle: %v, %v, %v", p.Wake, p.More, r.More)
 			}
 		})
+	}
+}
+
+// An index that may have a Pod which nobody has seen yet isn't given back, unless it is settled.
+func TestUnansweredIndexesAreKept(t *testing.T) {
+	s := snap(aShard("5", "3-5", completed("4")), 0)
+	s.Unanswered = intervals.Of(3, 4)
+	p := Compute(s, testOptions)
+	if got := ptr.Deref(carryOut(p).Observed, "as it was"); got != "3,5" {
+		t.Errorf("observes %q", got)
+	}
+	if len(p.Create) != 1 || CompletionIndex(p.Create[0]) != 5 {
+		t.Errorf("creates %v", p.Create)
 	}
 }
