@@ -44,19 +44,17 @@ func (d *division) allot(takers []*worker, level float64) {
 	for _, w := range takers {
 		due := max(whole(d.share(w, level))-w.keeps, 0)
 		switch {
-		case !w.room.Elastic && due > free && free < w.part() && d.isMoreToCome(level):
-			// What it gets now is all that it can get until this has ended.
-			w.lacks, free = due, 0
-			continue
 		case w.room.Elastic && d.missing > 0 && !w.isHungry(due):
 			reserved += due
 			continue
-		case w.room.Elastic && due > 0:
-			w.gets = min(max(due, min(w.part()/4, w.part()-w.keeps)), free) // few pieces
-		case !d.elastic && due > 0 && free-due < w.part() && d.missing == 0:
-			w.gets = free // what is left isn't worth a portion
+		case w.room.Elastic:
+			w.gets = min(w.elasticAllotment(due), free)
+		case due > free && free < w.part() && d.isMoreToCome(level):
+			// What it gets now is all that it can get until this has ended.
+			w.lacks, free = due, 0
+			continue
 		default:
-			w.gets = min(due, free)
+			w.gets = min(d.fixedAllotment(w, due, free), free)
 		}
 		if !w.room.Elastic || w.isHungry(due) {
 			w.lacks = max(due-w.gets, 0)
@@ -65,6 +63,23 @@ func (d *division) allot(takers []*worker, level float64) {
 		served = append(served, w)
 	}
 	d.allotRest(served, free-reserved)
+}
+
+// elasticAllotment is not too small for a change of the mirror: a quarter of the part, if so many
+// slots are free.
+func (w *worker) elasticAllotment(due int) int {
+	if due == 0 {
+		return 0
+	}
+	return max(due, min(w.part()/4, w.part()-w.keeps))
+}
+
+// fixedAllotment takes all if what it would leave isn't worth a mirror.
+func (d *division) fixedAllotment(w *worker, due, free int) int {
+	if due > 0 && free-due < w.part() && !d.elastic && d.missing == 0 {
+		return free
+	}
+	return due
 }
 
 // allotRest allots what rounding has left.

@@ -101,9 +101,12 @@ func newDivision(job *batchv1.Job, now Placement, rooms []Room, limit int) *divi
 		open:        intervals.Range(0, completions(job)).Minus(settled),
 		unsettled:   intervals.Range(0, intervals.NoLimit).Minus(settled),
 	}
-	order := map[string]int{}
-	for i, room := range rooms {
-		order[room.Worker] = i
+	has := map[string]bool{}
+	for _, room := range rooms {
+		if has[room.Worker] {
+			continue
+		}
+		has[room.Worker] = true
 		w := &worker{Shard: Shard{Worker: room.Worker}, room: room, isNew: true}
 		if shard, ok := now.In(room.Worker); ok {
 			w.Shard, w.isNew = shard, false
@@ -113,7 +116,7 @@ func newDivision(job *batchv1.Job, now Placement, rooms []Room, limit int) *divi
 		d.workers = append(d.workers, w)
 	}
 	for _, shard := range now.Shards {
-		if _, ok := order[shard.Worker]; !ok {
+		if !has[shard.Worker] {
 			d.workers = append(d.workers, &worker{Shard: shard})
 		}
 	}

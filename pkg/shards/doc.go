@@ -26,6 +26,15 @@
 // embedded Job controller has taken note of fewer indexes, or the mirror is stopped and gone, or the
 // worker is lost. Only then the hub Job names another shard for it.
 //
+// # How a Job is divided
+//
+// First its parallelism: each worker gets a part of it, by the rooms (parts.go). Then its completions:
+// each shard is to have the same number of them per Pod of its part, the level (level.go), so that all
+// end at the same time. A shard is elastic if it can change while its mirror runs: then it grows and
+// shrinks with the level. A fixed one can only be replaced when it has ended, and so it gets portions
+// of its share (assign.go). What is unassigned is the share of Pods without room, and the reserve for
+// the next portions.
+//
 // # What no shard can judge alone
 //
 // A mirror has no successPolicy and no maxFailedIndexes: Combine judges them over all shards, as it

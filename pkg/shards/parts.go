@@ -9,7 +9,7 @@ func (d *division) lowerParts() {
 	before, after := 0, 0
 	for _, w := range d.workers {
 		before += int(w.Parallelism)
-		d.setPart(w, before*d.parallelism/sum-after)
+		d.setPart(w, int(float64(before)*float64(d.parallelism)/float64(sum))-after)
 		after += int(w.Parallelism)
 	}
 }

@@ -78,7 +78,7 @@ func TestSimulationOfWorkersThatJoin(t *testing.T) {
 
 // The annotations stay short, however often workers come and go.
 func TestSimulationOfChurn(t *testing.T) {
-	for _, elastic := range []int{5, 2, 0} {
+	for _, elastic := range []int{5, 0} {
 		s := scenario{completions: 100_000, parallelism: 500, limit: NoLimit, workers: five(elastic, []float64{1.2, 0.8, 1, 1.5, 0.6}), mean: 10, exponential: true, seed: 1, churn: 25}
 		sim := simulate(t, s, true)
 		t.Logf("%d elastic: %.0f s, %d placements, %d changes of mirrors, %d mirrors, %d bytes at most",

@@ -25,39 +25,6 @@ const (
 	simLost = 20.0
 )
 
-// scenario is a Job and its workers.
-type scenario struct {
-	completions, parallelism, limit int
-	workers                         []simSpec
-	// exponential: the durations of Pods have a long tail; else they vary by half.
-	exponential bool
-	mean        float64
-	seed        uint64
-	// churn is the time between two drains, of a random worker each, which comes back at once.
-	churn float64
-}
-
-type simSpec struct {
-	slots   int
-	speed   float64
-	elastic bool
-	// joins, lost and drained say when.
-	joins, lost, drained float64
-}
-
-// durations are those of each index's Pod on a worker of speed 1.
-func (s scenario) durations() []float64 {
-	random := rand.New(rand.NewPCG(s.seed, 1))
-	all := make([]float64, s.completions)
-	for i := range all {
-		all[i] = s.mean * (0.5 + random.Float64())
-		if s.exponential {
-			all[i] = s.mean * min(random.ExpFloat64(), 5)
-		}
-	}
-	return all
-}
-
 // simulation is a run of a scenario with Divide.
 type simulation struct {
 	t *testing.T
@@ -82,6 +49,7 @@ type simWorker struct {
 	starts  float64
 	part    int
 	asked   intervals.Set
+	todo    intervals.Set
 	number  int
 	amount  string
 	running podHeap
@@ -92,12 +60,16 @@ type simWorker struct {
 	view, seen simView
 	stops      float64
 	gone       bool
+	// version counts the changes of asked.
+	version int
+	// read is what the hub has read of done.
+	read intervals.Set
 }
 
 // simView is what the hub sees of a mirror.
 type simView struct {
 	asked, held, done intervals.Set
-	count             int
+	count, version    int
 	ended             bool
 }
 
@@ -162,7 +134,7 @@ func (s *simulation) tick() {
 			continue
 		}
 		s.run(w)
-		w.view = simView{w.asked, w.asked.Union(w.started.Minus(w.done)), w.done, w.count, w.exists && s.isEnded(w)}
+		w.view = simView{w.asked, w.asked.Union(w.started.Minus(w.done)), w.done, w.count, w.version, w.exists && s.isEnded(w)}
 	}
 	s.job.Status.CompletedIndexes = s.completed.String()
 	next := Divide(s.job, s.placement, s.rooms(), s.limit)
@@ -195,10 +167,11 @@ func (s *simulation) read(w *simWorker) {
 		return
 	}
 	shard := &s.placement.Shards[i]
-	if again := w.seen.done.Minus(shard.Indexes).Minus(s.completed); len(again) > 0 {
-		s.t.Fatalf("%s has run %q of other shards", w.name, again)
+	fresh := w.seen.done.Minus(w.read)
+	if twice := fresh.Intersect(s.completed); len(twice) > 0 || !fresh.SubsetOf(shard.Indexes) {
+		s.t.Fatalf("%s has completed %q, of which %q not for the first time, in shard %q", w.name, fresh, twice, shard.Indexes)
 	}
-	s.completed = s.completed.Union(w.seen.done)
+	s.completed, w.read = s.completed.Union(fresh), w.seen.done
 	if w.exists && !Indexed(s.job) {
 		shard.Succeeded = max(shard.Succeeded, int32(w.seen.count))
 	}
@@ -207,7 +180,7 @@ func (s *simulation) read(w *simWorker) {
 		s.placement = s.placement.Without(w.name)
 		w.exists, w.view, w.seen = false, simView{}, simView{}
 		if s.churn > 0 {
-			w.gone, w.drained, w.started, w.done = false, 0, nil, nil
+			w.gone, w.drained, w.started, w.done, w.read = false, 0, nil, nil, nil
 		}
 	case w.drained > 0 && s.now >= w.drained && !shard.Stopping:
 		shard.Stopping = true
@@ -222,7 +195,7 @@ func (s *simulation) rooms() []Room {
 	for _, w := range s.all {
 		rooms = append(rooms, Room{
 			Worker: w.name, Pods: int64(w.slots), Open: !w.gone && s.now >= w.joins, Elastic: w.elastic,
-			Idle: !w.exists || w.seen.ended, Held: w.seen.held, Known: w.exists && sameSet(w.seen.asked, w.asked),
+			Idle: !w.exists || w.seen.ended, Held: w.seen.held, Known: w.exists && w.seen.version == w.version,
 		})
 	}
 	return rooms
@@ -241,12 +214,19 @@ func (s *simulation) write(w *simWorker) {
 	case !w.exists, !w.elastic && w.amount != shard.String():
 		w.exists, w.starts = true, s.now+simCreate
 		s.created++
-		w.asked, w.number, w.part, w.amount = asked, shard.Number, int(shard.Parallelism), shard.String()
+		w.number, w.amount = shard.Number, shard.String()
+		w.ask(asked, shard.Parallelism)
 		w.view = simView{count: w.view.count, done: w.view.done}
 	case w.elastic && !sameSet(asked, w.asked), w.part != int(shard.Parallelism):
 		s.mirrorWrites++
-		w.asked, w.part = asked, int(shard.Parallelism)
+		w.ask(asked, shard.Parallelism)
 	}
+}
+
+func (w *simWorker) ask(indexes intervals.Set, parallelism int32) {
+	w.asked, w.part = indexes, int(parallelism)
+	w.todo = w.asked.Minus(w.started)
+	w.version++
 }
 
 // run lets the worker's Pods run until now. An index that it has started is its own to the end.
@@ -254,74 +234,34 @@ func (s *simulation) run(w *simWorker) {
 	if !w.exists || w.gone || s.now < w.starts {
 		return
 	}
-	s.start(w, max(w.starts, s.now-simTick))
+	started := s.start(w, max(w.starts, s.now-simTick))
+	var done []int
 	for len(w.running) > 0 && w.running[0].end <= s.now {
 		pod := heap.Pop(&w.running).(simPod)
 		w.count++
-		if Indexed(s.job) {
-			w.done = w.done.Union(intervals.Of(pod.index))
-		}
-		s.start(w, pod.end)
+		done = append(done, pod.index)
+		started = append(started, s.start(w, pod.end)...)
+	}
+	if Indexed(s.job) {
+		w.done = w.done.Union(intervals.Of(done...))
+		w.started = w.started.Union(intervals.Of(started...))
 	}
 }
 
-func (s *simulation) start(w *simWorker, at float64) {
-	free := min(w.part, w.slots) - len(w.running)
-	if free <= 0 {
-		return
-	}
+// start starts Pods of the lowest indexes in the free slots.
+func (s *simulation) start(w *simWorker, at float64) []int {
+	free := max(min(w.part, w.slots)-len(w.running), 0)
 	var next []int
 	if Indexed(s.job) {
-		next = w.asked.Minus(w.started).First(free)
-		w.started = w.started.Union(intervals.Of(next...))
+		low, rest := w.todo.Split(free)
+		next, w.todo = low.First(free), rest
 	} else {
-		for i := range min(free, w.number-w.count-len(w.running)) {
+		for i := range max(min(free, w.number-w.count-len(w.running)), 0) {
 			next = append(next, (w.count+len(w.running)+i+7919*int(w.name[0]))%s.completions)
 		}
 	}
 	for _, index := range next {
 		heap.Push(&w.running, simPod{index, at + s.pods[index]/w.speed})
 	}
-}
-
-// oneCluster is the makespan of one cluster with all the slots, which are lost and drained at the
-// same times.
-func (s scenario) oneCluster() float64 {
-	pods := s.durations()
-	var queue []int
-	for i := range pods {
-		queue = append(queue, i)
-	}
-	type slot struct{ free, ends, speed float64 }
-	var slots []slot
-	for _, w := range s.workers {
-		ends := math.Inf(1)
-		if w.lost > 0 {
-			ends = w.lost
-		}
-		if w.drained > 0 {
-			ends = w.drained
-		}
-		for range w.slots {
-			slots = append(slots, slot{simCreate + w.joins, ends, w.speed})
-		}
-	}
-	last := 0.0
-	for len(queue) > 0 {
-		best := 0
-		for i := range slots {
-			if slots[i].free < slots[best].free {
-				best = i
-			}
-		}
-		pick := &slots[best]
-		end := pick.free + pods[queue[0]]/pick.speed
-		if end > pick.ends {
-			pick.free = math.Inf(1)
-			continue
-		}
-		pick.free = end
-		queue, last = queue[1:], max(last, end)
-	}
-	return last
+	return next
 }
