@@ -41,8 +41,9 @@ func readShard(job *batchv1.Job) *shard {
 		return nil
 	}
 	s := &shard{next: job.Annotations[v1alpha1.AnnotationIndexesObserved]}
-	// Damaged text permits nothing, and is written anew.
-	s.observed, _ = intervals.ParseStrict(s.next, intervals.NoLimit) //nolint:errcheck // see above
+	if observed, err := intervals.ParseStrict(s.next, intervals.NoLimit); err == nil {
+		s.observed = observed // damaged text permits nothing, and is written anew
+	}
 	text, ok := job.Annotations[v1alpha1.AnnotationIndexes]
 	assigned, err := intervals.ParseStrict(text, intervals.NoLimit)
 	switch {

@@ -181,8 +181,7 @@ func (h *hub) move(t *rapid.T, from *shardWorker) {
 
 // check holds what must be true at any moment.
 func (h *hub) check(t *rapid.T) {
-	live, done := map[int]string{}, map[int]string{}
-	failures := map[int]int{}
+	live, done, failures := map[int]string{}, map[int]string{}, map[int]int{}
 	for _, w := range h.shards {
 		if err := w.simulation.check(); err != nil {
 			h.fatal(t, err.Error())
@@ -218,8 +217,7 @@ func (h *hub) check(t *rapid.T) {
 func (h *hub) fatal(t *rapid.T, problem string) {
 	var log []string
 	for _, w := range h.shards {
-		log = append(log, w.name+":")
-		log = append(log, w.log...)
+		log = append(append(log, w.name+":"), w.log...)
 	}
 	t.Fatal(problem, "\n", strings.Join(log, "\n"))
 }
