@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // Patch changes a mirror in place.
@@ -42,6 +44,17 @@ func newPatch(mirror, want *batchv1.Job, notes []Note) Patch {
 // resourceVersion if the Pod template changes.
 func (p Patch) Bytes() []byte {
 	return patchBytes(p.mirror, p.diff, p.exact)
+}
+
+// Starts reports whether the mirror may start Pods after the patch that it could not start before: it
+// is resumed, or gets other indexes.
+func (p Patch) Starts() bool {
+	spec, _ := p.diff["spec"].(map[string]any)
+	suspend, changes := spec["suspend"]
+	meta, _ := p.diff["metadata"].(map[string]any)
+	annotations, _ := meta["annotations"].(map[string]any)
+	_, divides := annotations[v1alpha1.AnnotationIndexes]
+	return divides || changes && suspend != true
 }
 
 // Diff is the patch without preconditions: equal changes of one mirror have equal diffs.

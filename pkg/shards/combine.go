@@ -75,7 +75,7 @@ func (m *Mirror) counters(hub *batchv1.Job) Counters {
 	if status.UncountedTerminatedPods != nil {
 		listed = *status.UncountedTerminatedPods
 	}
-	if m.IsOutdated(hub, m.Job) && !IsFollowing(m.Job) {
+	if !m.has(m.Job) {
 		return next
 	}
 	next.Failed = max(next.Failed, status.Failed+distinct(listed.Failed))

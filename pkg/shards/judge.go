@@ -74,7 +74,7 @@ func condition(s *batchv1.JobStatus, t batchv1.JobConditionType) *batchv1.JobCon
 func failedInShard(c *combination) (outcome.Outcome, bool) {
 	var first *batchv1.JobCondition
 	for _, m := range c.mirrors {
-		if m.Job == nil || m.IsOutdated(c.hub, m.Job) {
+		if m.Job == nil || !m.has(m.Job) {
 			continue
 		}
 		failed := condition(&m.Job.Status, batchv1.JobFailureTarget)

@@ -56,18 +56,16 @@ func Follows(hub *batchv1.Job, controller v1alpha1.JobController) bool {
 	return Indexed(hub) && controller == v1alpha1.JobControllerEmbedded
 }
 
-// IsOutdated reports whether a mirror is not one of this shard, and has to be replaced: it was
-// created for another one, or before the Job's completions were changed.
+// IsOutdated reports whether a mirror has to be replaced: it is not one of this shard, or was created
+// before the Job's completions were changed.
 func (s Shard) IsOutdated(hub, m *batchv1.Job) bool {
+	return !s.has(m) || ptr.Deref(m.Spec.Completions, 0) != ptr.Deref(hub.Spec.Completions, 0)
+}
+
+// has reports whether a mirror was created for this shard.
+func (s Shard) has(m *batchv1.Job) bool {
 	indexes, divided := m.Annotations[v1alpha1.AnnotationIndexes]
-	switch {
-	case !divided, ptr.Deref(m.Spec.Completions, 0) != ptr.Deref(hub.Spec.Completions, 0):
-		return true
-	case IsFollowing(m):
-		return false
-	default:
-		return indexes != s.String()
-	}
+	return divided && (IsFollowing(m) || indexes == s.String())
 }
 
 // IsFollowing reports whether a mirror's shard can change while it runs.

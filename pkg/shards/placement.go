@@ -216,6 +216,15 @@ func (p Placement) Without(worker string) Placement {
 	return next
 }
 
+// Parallelism is that of all shards together.
+func (p Placement) Parallelism() int {
+	n := 0
+	for _, s := range p.Shards {
+		n += int(s.Parallelism)
+	}
+	return n
+}
+
 // Workers are those of the shards.
 func (p Placement) Workers() []string {
 	workers := make([]string, 0, len(p.Shards))

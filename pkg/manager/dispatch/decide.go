@@ -31,6 +31,7 @@ const (
 const (
 	PartSettled        Situation = "PartSettled"
 	WorkerUnregistered Situation = "WorkerUnregistered"
+	PartStopping       Situation = "PartStopping"
 	WorkerBeingRemoved Situation = "WorkerBeingRemoved"
 	WorkerUnwanted     Situation = "WorkerUnwanted"
 	QueuedAtWorker     Situation = "QueuedAtWorker"
@@ -39,7 +40,6 @@ const (
 	QuotaReclaimed     Situation = "QuotaReclaimed"
 	WorkerLost         Situation = "WorkerLost"
 	WorkerUnreachable  Situation = "WorkerUnreachable"
-	PartStopping       Situation = "PartStopping"
 	MirrorOutdated     Situation = "MirrorOutdated"
 	WorkerRefuses      Situation = "WorkerRefuses"
 	NameTaken          Situation = "NameTaken"
@@ -88,6 +88,8 @@ var workerSituations = []struct {
 	// A shard that has nothing more to run gets no mirror.
 	{PartSettled, (*Snapshot).isPartSettled, func(*Snapshot, *Worker) Plan { return Plan{} }},
 	{WorkerUnregistered, func(_ *Snapshot, w *Worker) bool { return !w.Registered }, planUnregistered},
+	// A shard that leaves its worker.
+	{PartStopping, (*Snapshot).isPartStopping, planPartStopping},
 	{WorkerBeingRemoved, isBeingRemoved, planBeingRemoved},
 	// A Job that is to leave its worker, and has no mirror there, gets none.
 	{WorkerUnwanted, func(_ *Snapshot, w *Worker) bool { return w.Synced && w.Mirror == nil && w.Unwanted != "" }, planUnwanted},
@@ -101,8 +103,6 @@ var workerSituations = []struct {
 	{WorkerLost, func(_ *Snapshot, w *Worker) bool { return w.isLost() }, planLost},
 	// Nothing is known of the mirror: nothing is done, nothing is undone.
 	{WorkerUnreachable, func(_ *Snapshot, w *Worker) bool { return !w.Synced }, planUnreachable},
-	// A shard that leaves its worker.
-	{PartStopping, (*Snapshot).isPartStopping, planPartStopping},
 	// The mirror is not one of this shard, or of the whole Job: it is deleted first.
 	{MirrorOutdated, (*Snapshot).isOutdated, planOutdated},
 	{WorkerRefuses, func(s *Snapshot, w *Worker) bool { return w.Mirror == nil && s.PassedOver[w.Name] != "" }, planRefused},

@@ -22,7 +22,9 @@ func (s *Snapshot) isPartSettled(w *Worker) bool {
 }
 
 // isPartStopping reports whether a shard is to leave its worker.
-func (s *Snapshot) isPartStopping(w *Worker) bool { return s.Part != nil && s.Part.Stopping }
+func (s *Snapshot) isPartStopping(w *Worker) bool {
+	return s.Part != nil && s.Part.Stopping && w.Synced && w.Removal != v1alpha1.RemovalOrphan
+}
 
 // planPartStopping stops the mirror of a shard, and deletes it when it has stopped: the hub shows its
 // progress by then. The shard is removed when the mirror is gone, or its worker takes too long.
@@ -36,9 +38,11 @@ func planPartStopping(s *Snapshot, w *Worker) Plan {
 	case m.DeletionTimestamp != nil:
 	case mirror.Finished(m) || mirror.Stopped(m):
 		plan.Actions = []Action{s.part(w)}
+	case mirror.Suspended(m):
+		plan.Reports = append(plan.Reports, note(v1alpha1.EventMoving, "Waiting for the Job's Pods in worker "+w.Name+" to end"))
 	default:
-		if plan = align(s, w); len(plan.Actions) == 0 {
-			plan.Reports = append(plan.Reports, note(v1alpha1.EventMoving, "Waiting for the Job's Pods in worker "+w.Name+" to end"))
+		if plan.After = max(w.Patches.backoff(freePatches, s.Now), 0); plan.After == 0 {
+			plan.Actions = []Action{SuspendMirror{At{w.Name, m}}}
 		}
 	}
 	plan.awaitRelease(s, w)
@@ -68,8 +72,9 @@ func (s *Snapshot) isOutdated(w *Worker) bool {
 // planOutdated deletes a mirror that isn't wanted any more; one of a shard that runs is stopped first,
 // with its shard.
 func planOutdated(s *Snapshot, w *Worker) Plan {
-	if s.Part != nil && isRunning(w.Mirror) && !mirror.Stopped(w.Mirror) {
-		return w.leave("runs another part of the Job than it is to")
+	if s.Part != nil && isRunning(w.Mirror) {
+		return Plan{Actions: []Action{restart{At{w.Name, w.Mirror}}}, Reports: []Report{note(v1alpha1.EventMirrorRecreated,
+			"Worker "+w.Name+" runs another part of the Job than it is to; its Pods are stopped, and it continues with what is left")}}
 	}
 	if s.Part == nil {
 		return Plan{Actions: w.deletions(), Reports: []Report{warn(v1alpha1.EventMirrorRecreated,
@@ -77,6 +82,9 @@ func planOutdated(s *Snapshot, w *Worker) Plan {
 	}
 	return Plan{Actions: []Action{s.part(w)}}
 }
+
+// restart asks for a shard's mirror to be stopped and replaced: see Divide.Restart.
+type restart struct{ At }
 
 // endPart has the mirror of a shard end as the whole Job does.
 func endPart(s *Snapshot, w *Worker) Plan {

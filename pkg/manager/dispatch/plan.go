@@ -90,6 +90,9 @@ type Restore struct {
 type Divide struct {
 	// Drop are shards that are removed: their workers have no mirror, or are given up.
 	Drop []Leave
+	// Restart are workers whose shards are stopped in any case: their mirrors can't be brought in line
+	// while they run.
+	Restart []string
 	// Behind: the hub Job doesn't show yet what its mirrors have completed.
 	Behind bool
 	// Stop are shards that are stopped, so that they can be removed, if another worker has room.
@@ -190,8 +193,8 @@ type DeleteMirror struct {
 	Repeats bool
 }
 
-// SuspendMirror suspends a stale mirror: only if a live read of the hub shows that the Job is not
-// placed on this worker.
+// SuspendMirror suspends a stale mirror, or that of a shard that is stopping: only if a live read of
+// the hub shows that the Job is not placed on this worker, or that the shard is stopping.
 type SuspendMirror struct{ At }
 
 // UnfenceMirror removes the mark of the fence from a mirror: only if a live read of the hub shows

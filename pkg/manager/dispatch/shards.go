@@ -66,7 +66,7 @@ func planInShards(s *Snapshot) Plan {
 		next := part.decideInWorker()
 		plan.addPart(part, next, &divide)
 	}
-	if shards.Ending(s.Job) == nil && (!mirror.Suspended(s.Job) || len(divide.Drop) > 0) {
+	if shards.Ending(s.Job) == nil && (!mirror.Suspended(s.Job) || len(divide.Drop)+len(divide.Restart) > 0) {
 		plan.Actions = append(plan.Actions, divide)
 	}
 	plan.Again = true
@@ -81,19 +81,26 @@ func (p *Plan) addPart(part *Snapshot, next Plan, divide *Divide) {
 	p.AwaitsCapacity = p.AwaitsCapacity || next.AwaitsCapacity
 	own := PartPlan{Part: part, Situation: next.Situation}
 	for _, action := range next.Actions {
-		place, leaves := action.(Place)
-		if !leaves {
+		switch a := action.(type) {
+		case Place:
+			divide.add(part, Leave{Worker: a.Leave, Reason: a.Reason, Must: a.Must})
+		case restart:
+			divide.Restart = append(divide.Restart, a.Name)
+		default:
 			own.Actions = append(own.Actions, action)
-			continue
-		}
-		leave := Leave{Worker: place.Leave, Reason: place.Reason, Must: place.Must}
-		if w := part.Assigned; w.Synced && w.Mirror != nil && !part.isOverdue(w) && w.Registered && w.Removal != v1alpha1.RemovalOrphan {
-			divide.Stop = append(divide.Stop, leave)
-		} else {
-			divide.Drop = append(divide.Drop, leave)
 		}
 	}
 	p.Parts = append(p.Parts, own)
+}
+
+// add adds a shard that leaves its worker: one with a mirror there is stopped first.
+func (d *Divide) add(part *Snapshot, leave Leave) {
+	w := part.Assigned
+	if w.Synced && w.Mirror != nil && !part.isOverdue(w) && w.Registered && w.Removal != v1alpha1.RemovalOrphan {
+		d.Stop = append(d.Stop, leave)
+	} else {
+		d.Drop = append(d.Drop, leave)
+	}
 }
 
 // reflectShards brings the hub Job's status to that of all its shards.

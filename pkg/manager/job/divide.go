@@ -55,6 +55,7 @@ type division struct {
 	// present is the placement on the hub Job, and wanted what is left of it.
 	present, wanted shards.Placement
 	stop            []dispatch.Leave
+	restart         []string
 	workers         map[string]*dispatch.Worker // those with a mirror of the Job, and those of its shards
 	limit           int
 	// behind: the hub Job doesn't show yet what its mirrors have completed.
@@ -66,7 +67,7 @@ func (r *Reconciler) division(ctx context.Context, t *turn, a dispatch.Divide) (
 	if err != nil && t.Divided == nil {
 		return nil, err
 	}
-	d := &division{limit: max(limit, 1), stop: a.Stop, behind: a.Behind, workers: map[string]*dispatch.Worker{}}
+	d := &division{limit: max(limit, 1), stop: a.Stop, restart: a.Restart, behind: a.Behind, workers: map[string]*dispatch.Worker{}}
 	if d.request, err = r.placementRequest(ctx, t, dispatch.Place{}); err != nil {
 		return nil, err
 	}
@@ -92,7 +93,9 @@ func (r *Reconciler) division(ctx context.Context, t *turn, a dispatch.Divide) (
 		d.wanted = d.wanted.Without(leave.Worker)
 	}
 	for _, leave := range slices.Concat(a.Drop, a.Stop) {
-		d.request.PassedOver[leave.Worker] = leave.Reason
+		if !leave.Must {
+			d.request.PassedOver[leave.Worker] = leave.Reason
+		}
 	}
 	return d, nil
 }
@@ -123,7 +126,7 @@ func (s *scheduler) divide(ctx context.Context, rec *record, d *division) (place
 		return free[worker].Fit(shape).Now
 	}
 	rooms := d.rooms(decision, followers, room)
-	d.stopIfThereIsRoom(rooms)
+	d.stopShards(rooms)
 	next := shards.Divide(job, d.wanted, rooms, d.limit)
 	var reservations []dispatch.Reservation
 	for _, shard := range next.Shards {
@@ -171,21 +174,18 @@ func (d *division) room(name string, follows, open bool, pods int64) shards.Room
 	return room
 }
 
-// stopIfThereIsRoom marks the shards that are to leave their workers, as far as another worker can
-// take Pods of the Job: without one a shard continues where it is.
-func (d *division) stopIfThereIsRoom(rooms []shards.Room) {
+// stopShards marks the shards that are to leave their workers, as far as another worker can take Pods
+// of the Job: without one a shard continues where it is. Those that are to be restarted are marked in
+// any case.
+func (d *division) stopShards(rooms []shards.Room) {
 	leaves := func(worker string) bool {
 		return slices.ContainsFunc(d.stop, func(l dispatch.Leave) bool { return l.Worker == worker })
 	}
 	elsewhere := slices.ContainsFunc(rooms, func(r shards.Room) bool { return r.Open && r.Pods > 0 && !leaves(r.Worker) })
-	if !elsewhere {
-		return
-	}
 	d.wanted.Shards = slices.Clone(d.wanted.Shards)
 	for i := range d.wanted.Shards {
-		if leaves(d.wanted.Shards[i].Worker) {
-			d.wanted.Shards[i].Stopping = true
-		}
+		s := &d.wanted.Shards[i]
+		s.Stopping = s.Stopping || elsewhere && leaves(s.Worker) || slices.Contains(d.restart, s.Worker)
 	}
 }
 
@@ -193,10 +193,10 @@ func (d *division) stopIfThereIsRoom(rooms []shards.Room) {
 func (r *Reconciler) undivided(ctx context.Context, t *turn, a dispatch.Divide, decision placement.Decision, next shards.Placement) result {
 	var done result
 	waits := next.Unassigned(t.Job).Len()
+	done.awaitsCapacity = waits > 0 || len(a.Stop) > 0 || next.Parallelism() < int(placement.PodsWanted(t.Job))
 	if waits == 0 && len(a.Stop) == 0 {
 		return done
 	}
-	done.awaitsCapacity = true
 	log.FromContext(ctx).V(1).Info("No worker has room for more of the Job", "waiting", waits, "workers", decision.Details())
 	message := decision.Named()
 	for _, leave := range a.Stop {

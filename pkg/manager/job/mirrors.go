@@ -17,6 +17,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/shards"
 	"github.com/jobferry/jobferry/pkg/text"
 )
 
@@ -127,8 +128,13 @@ func (r *Reconciler) seedMirror(ctx context.Context, t *turn, w worker, a dispat
 }
 
 // patchMirror changes a mirror in place, and remembers what the worker's admission changed back at
-// once.
+// once. What lets Pods start needs the hub's word, as the mirror's creation does.
 func (r *Reconciler) patchMirror(ctx context.Context, t *turn, w worker, a dispatch.PatchMirror) (result, error) {
+	if a.Patch.Starts() {
+		if err := r.verifyWanted(ctx, t, w.Name()); err != nil {
+			return result{}, err
+		}
+	}
 	answer, err := sendPatch(ctx, w, a.Mirror, a.Patch.Bytes())
 	now := r.clock.Now()
 	var unmet []mirror.Note
@@ -154,12 +160,19 @@ func (r *Reconciler) patchMirror(ctx context.Context, t *turn, w worker, a dispa
 	return changed, nil
 }
 
-// suspendMirror suspends a stale mirror.
+// suspendMirror suspends a stale mirror, or that of a shard.
 func (r *Reconciler) suspendMirror(ctx context.Context, t *turn, w worker, a dispatch.SuspendMirror) (result, error) {
-	if stale, err := r.isStale(ctx, t, w.Name()); err != nil || !stale {
+	job, err := r.liveJob(ctx, t)
+	wanted := t.Part != nil && job != nil && t.isPlacedAlike(job, w.Name())
+	if stale := job != nil && !shards.IsOn(job, w.Name()); err != nil || !stale && !wanted {
 		return void, err // the cache was behind: its next event enqueues the Job
 	}
-	return r.patchAndRemember(ctx, t, w, a.Mirror, mirror.SuspendPatch(a.Mirror))
+	done, err := r.patchAndRemember(ctx, t, w, a.Mirror, mirror.SuspendPatch(a.Mirror))
+	if err == nil {
+		now := r.clock.Now()
+		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.patches = m.patches.next(t.Job, now) })
+	}
+	return done, err
 }
 
 // unfenceMirror lets a Job continue that the worker's Job controller has fenced.

@@ -168,3 +168,25 @@ func playAtRandom(t *testing.T, random *rand.Rand) {
 	w.finishAll()
 	w.expectComplete(intervals.Range(0, int(n)).String())
 }
+
+// The completions of an elastic Job are changed while it runs: what has completed stays, and nothing
+// runs twice.
+func TestDividedElastic(t *testing.T) {
+	for _, embedded := range [][]string{nil, {"a", "b"}} {
+		for _, completions := range []int32{14, 10} {
+			w := newWorld(t)
+			w.isEmbedded(embedded...)
+			w.submits(divisible(12, 12))
+			w.step(10 * time.Second)
+			w.worker("b").finishes(2)
+			w.step(10 * time.Second)
+			w.edits("scales the Job", func(job *batchv1.Job) {
+				job.Spec.Completions, job.Spec.Parallelism = &completions, &completions
+			})
+			w.step(time.Minute)
+			w.checkParallelism()
+			w.finishAll()
+			w.expectComplete(intervals.Range(0, int(completions)).String())
+		}
+	}
+}

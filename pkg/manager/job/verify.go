@@ -45,9 +45,6 @@ func (t *turn) isPlacedAlike(job *batchv1.Job, worker string) bool {
 		return job.Annotations[v1alpha1.AnnotationCluster] == worker
 	}
 	live, err := shards.Read(job)
-	if job == t.Job {
-		live, err = shards.Read(t.Part.Whole)
-	}
 	shard, is := live.In(worker)
 	return err == nil && is && shard.String() == t.Part.String() && shard.Stopping == t.Part.Stopping
 }
