@@ -41,7 +41,7 @@ func (d *division) takers() []*worker {
 func (d *division) allot(takers []*worker, level float64) {
 	free, reserved := d.unassigned.Len(), whole(d.reserve(level))
 	var served []*worker
-	for _, w := range takers {
+	for i, w := range takers {
 		due := max(whole(d.share(w, level))-w.keeps, 0)
 		switch {
 		case w.room.Elastic && d.missing > 0 && !w.isHungry(due):
@@ -54,7 +54,10 @@ func (d *division) allot(takers []*worker, level float64) {
 			w.lacks, free = due, 0
 			continue
 		default:
-			w.gets = min(d.fixedAllotment(w, due, free), free)
+			if isLast := i == len(takers)-1; isLast && d.leavesLittle(w, due, free) {
+				due = free
+			}
+			w.gets = min(due, free)
 		}
 		if !w.room.Elastic || w.isHungry(due) {
 			w.lacks = max(due-w.gets, 0)
@@ -74,12 +77,9 @@ func (w *worker) elasticAllotment(due int) int {
 	return max(due, min(w.part()/4, w.part()-w.keeps))
 }
 
-// fixedAllotment takes all if what it would leave isn't worth a mirror.
-func (d *division) fixedAllotment(w *worker, due, free int) int {
-	if due > 0 && free-due < w.part() && !d.elastic && d.missing == 0 {
-		return free
-	}
-	return due
+// leavesLittle reports whether what a fixed shard would leave isn't worth a mirror.
+func (d *division) leavesLittle(w *worker, due, free int) bool {
+	return due > 0 && free-due < w.part() && !d.elastic && d.missing == 0
 }
 
 // allotRest allots what rounding has left.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,7 +43,7 @@ func (r *Reconciler) divide(ctx context.Context, t *turn, a dispatch.Divide) (re
 		t.record.await(false)
 		return result{}, err
 	}
-	done := r.divided(ctx, t, a, d.present, next)
+	done := r.divided(ctx, t, a, d, next)
 	done.changed = true
 	return done, nil
 }
@@ -60,6 +59,8 @@ type division struct {
 	limit           int
 	// behind: the hub Job doesn't show yet what its mirrors have completed.
 	behind bool
+	// rooms are what the Job was divided by.
+	rooms []shards.Room
 }
 
 func (r *Reconciler) division(ctx context.Context, t *turn, a dispatch.Divide) (*division, error) {
@@ -125,9 +126,9 @@ func (s *scheduler) divide(ctx context.Context, rec *record, d *division) (place
 		}
 		return free[worker].Fit(shape).Now
 	}
-	rooms := d.rooms(decision, followers, room)
-	d.stopShards(rooms)
-	next := shards.Divide(job, d.wanted, rooms, d.limit)
+	d.gatherRooms(decision, followers, room)
+	d.stopShards()
+	next := shards.Divide(job, d.wanted, d.rooms, d.limit)
 	var reservations []dispatch.Reservation
 	for _, shard := range next.Shards {
 		reservations = append(reservations, dispatch.Reservation{Worker: shard.Worker, Job: shards.Part(job, shard, followers[shard.Worker])})
@@ -138,21 +139,19 @@ func (s *scheduler) divide(ctx context.Context, rec *record, d *division) (place
 	return decision, next
 }
 
-// rooms are those of the workers that can take Pods of the Job, best first, then those of the other
-// workers with shards.
-func (d *division) rooms(decision placement.Decision, followers map[string]bool, room func(string) int64) []shards.Room {
-	var rooms []shards.Room
+// gatherRooms sets the rooms: those of the workers that can take Pods of the Job, best first, then
+// those of the other workers with shards.
+func (d *division) gatherRooms(decision placement.Decision, followers map[string]bool, room func(string) int64) {
 	open := map[string]bool{}
 	for _, c := range decision.Candidates {
 		open[c.Cluster] = true
-		rooms = append(rooms, d.room(c.Cluster, followers[c.Cluster], true, room(c.Cluster)))
+		d.rooms = append(d.rooms, d.room(c.Cluster, followers[c.Cluster], true, room(c.Cluster)))
 	}
 	for _, shard := range d.wanted.Shards {
 		if !open[shard.Worker] {
-			rooms = append(rooms, d.room(shard.Worker, followers[shard.Worker], false, int64(shard.Parallelism)))
+			d.rooms = append(d.rooms, d.room(shard.Worker, followers[shard.Worker], false, int64(shard.Parallelism)))
 		}
 	}
-	return rooms
 }
 
 func (d *division) room(name string, follows, open bool, pods int64) shards.Room {
@@ -177,11 +176,11 @@ func (d *division) room(name string, follows, open bool, pods int64) shards.Room
 // stopShards marks the shards that are to leave their workers, as far as another worker can take Pods
 // of the Job: without one a shard continues where it is. Those that are to be restarted are marked in
 // any case.
-func (d *division) stopShards(rooms []shards.Room) {
+func (d *division) stopShards() {
 	leaves := func(worker string) bool {
 		return slices.ContainsFunc(d.stop, func(l dispatch.Leave) bool { return l.Worker == worker })
 	}
-	elsewhere := slices.ContainsFunc(rooms, func(r shards.Room) bool { return r.Open && r.Pods > 0 && !leaves(r.Worker) })
+	elsewhere := slices.ContainsFunc(d.rooms, func(r shards.Room) bool { return r.Open && r.Pods > 0 && !leaves(r.Worker) })
 	d.wanted.Shards = slices.Clone(d.wanted.Shards)
 	for i := range d.wanted.Shards {
 		s := &d.wanted.Shards[i]
@@ -198,22 +197,21 @@ func (r *Reconciler) undivided(ctx context.Context, t *turn, a dispatch.Divide, 
 		return done
 	}
 	log.FromContext(ctx).V(1).Info("No worker has room for more of the Job", "waiting", waits, "workers", decision.Details())
-	message := decision.Named()
+	why := ""
 	for _, leave := range a.Stop {
 		if leave.Must {
-			message = leave.Reason + ": " + message
+			why = leave.Reason + ": "
 		}
 	}
-	if len(next.Shards) > 0 && len(a.Stop) == 0 {
-		message = fmt.Sprintf("%d of %d completions wait for room: %s", waits, ptr.Deref(t.Job.Spec.Completions, 0), message)
+	if why != "" || len(next.Shards) == 0 {
+		done.add(r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventPending, Warning: true, Message: why + decision.Named()}))
 	}
-	done.add(r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventPending, Warning: true, Message: message}))
 	return done
 }
 
 // divided counts a division that was written, and says so.
-func (r *Reconciler) divided(ctx context.Context, t *turn, a dispatch.Divide, before, next shards.Placement) result {
-	now := r.clock.Now()
+func (r *Reconciler) divided(ctx context.Context, t *turn, a dispatch.Divide, d *division, next shards.Placement) result {
+	now, before := r.clock.Now(), d.present
 	if len(before.Shards) == 0 && t.Divided == nil {
 		placementLatency.Observe(t.known.age(t.Job, now).Seconds())
 	}
@@ -236,10 +234,10 @@ func (r *Reconciler) divided(ctx context.Context, t *turn, a dispatch.Divide, be
 		}
 	}
 	if slices.Equal(before.Workers(), next.Workers()) {
-		log.FromContext(ctx).V(1).Info("Divided anew", "shards", describeShards(next))
+		log.FromContext(ctx).V(1).Info("Divided anew", "shards", next.Annotations()[v1alpha1.AnnotationShards])
 		return result{}
 	}
-	return r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventPlaced, Message: describeShards(next)})
+	return r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventPlaced, Message: shards.Explain(t.Job, next, d.rooms)})
 }
 
 // placementOfShards is the patch that writes shards to the hub Job.
@@ -252,12 +250,4 @@ func placementOfShards(job *batchv1.Job, next shards.Placement) []byte {
 		annotations[v1alpha1.AnnotationPlacedFor] = selector
 	}
 	return placementPatch(job, annotations)
-}
-
-func describeShards(p shards.Placement) string {
-	var parts []string
-	for _, s := range p.Shards {
-		parts = append(parts, fmt.Sprintf("%s %s (%d Pods at once)", s.Worker, s.Amount, s.Parallelism))
-	}
-	return fmt.Sprintf("Divided over %d workers: %s", len(parts), strings.Join(parts, ", "))
 }

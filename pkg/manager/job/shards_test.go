@@ -7,6 +7,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -84,7 +85,7 @@ var shardSituations = []situation{
 		isDivided(w)
 		w.worker("b").finishes(4)
 		w.step(time.Second)
-		w.worker("b").finishes(1)
+		w.worker("b").finishes(2)
 		w.step(time.Second)
 		w.worker("b").loses()
 	}, nil},
@@ -188,5 +189,110 @@ func TestDividedElastic(t *testing.T) {
 			w.finishAll()
 			w.expectComplete(intervals.Range(0, int(completions)).String())
 		}
+	}
+}
+
+// What no shard can judge alone, the hub judges, and ends all of them.
+func TestDividedEnds(t *testing.T) {
+	failing := func(indexes string) func(*batchv1.Job) {
+		return func(m *batchv1.Job) {
+			m.Status.FailedIndexes, m.Status.Failed = ptr.To(indexes), m.Status.Failed+1
+		}
+	}
+	for name, row := range map[string]struct {
+		change func(*batchv1.Job)
+		then   func(*world)
+		reason string
+	}{
+		"success policy": {
+			func(job *batchv1.Job) {
+				job.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: ptr.To[int32](3)}}}
+			},
+			func(w *world) {
+				w.worker("a").finishes(2)
+				w.worker("b").finishes(1)
+			}, batchv1.JobReasonSuccessPolicy,
+		},
+		"max failed indexes": {
+			func(job *batchv1.Job) {
+				job.Spec.BackoffLimitPerIndex, job.Spec.MaxFailedIndexes = ptr.To[int32](0), ptr.To[int32](1)
+			},
+			func(w *world) {
+				w.worker("a").api.change(jobKey, failing("0"))
+				w.worker("b").api.change(jobKey, failing("12"))
+			}, batchv1.JobReasonMaxFailedIndexesExceeded,
+		},
+		"backoff limit over the sum": {
+			func(job *batchv1.Job) { job.Spec.BackoffLimit = ptr.To[int32](3) },
+			func(w *world) {
+				w.worker("a").api.change(jobKey, func(m *batchv1.Job) { m.Status.Failed += 2 })
+				w.worker("b").api.change(jobKey, func(m *batchv1.Job) { m.Status.Failed += 2 })
+			}, batchv1.JobReasonBackoffLimitExceeded,
+		},
+		"a shard fails by its policy": {
+			func(*batchv1.Job) {},
+			func(w *world) {
+				w.worker("b").api.change(jobKey, func(m *batchv1.Job) {
+					m.Status.Conditions = append(m.Status.Conditions, batchv1.JobCondition{
+						Type: batchv1.JobFailureTarget, Status: "True", Reason: batchv1.JobReasonPodFailurePolicy,
+						LastTransitionTime: metav1.NewTime(w.clock.Now()),
+					})
+				})
+			}, batchv1.JobReasonPodFailurePolicy,
+		},
+		"deadline from the first start": {
+			func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = ptr.To[int64](60) },
+			func(w *world) { w.step(time.Minute) }, batchv1.JobReasonDeadlineExceeded,
+		},
+	} {
+		for _, embedded := range [][]string{nil, {"a", "b"}} {
+			t.Run(fmt.Sprint(name, embedded), func(t *testing.T) {
+				w := newWorld(t)
+				w.isEmbedded(embedded...)
+				w.submits(divisible(16, 12, row.change))
+				w.step(time.Second)
+				row.then(w)
+				w.step(10 * time.Second)
+				job := w.hub.jobs[jobKey]
+				if ending := shards.Ending(job); !mirror.Finished(job) || ending.Reason != row.reason {
+					w.fail("the Job hasn't ended with %s: %+v", row.reason, job.Status)
+				}
+				for _, v := range w.registered() {
+					if m := v.api.jobs[jobKey]; !mirror.Finished(m) || len(v.running) > 0 {
+						w.fail("the shard in %s hasn't ended", v.Name())
+					}
+				}
+			})
+		}
+	}
+}
+
+// A divided Job is deleted when its mirrors are gone; one that is lost isn't waited for.
+func TestDividedIsDeleted(t *testing.T) {
+	w := newWorld(t)
+	isDivided(w)
+	w.deletes(metav1.DeletePropagationBackground)
+	w.step(time.Second)
+	if w.hub.jobs[jobKey] != nil || len(w.worker("a").api.jobs)+len(w.worker("b").api.jobs) > 0 {
+		w.fail("left: %s", w.state())
+	}
+}
+
+// A shard that lies changes nothing outside of it.
+func TestDividedWithALiar(t *testing.T) {
+	w := newWorld(t)
+	w.isEmbedded("b")
+	isDivided(w)
+	w.worker("b").idle = true
+	w.worker("b").api.change(jobKey, func(m *batchv1.Job) {
+		m.Status.CompletedIndexes, m.Status.Succeeded = "0-11", 12
+		m.Annotations[v1alpha1.AnnotationIndexes], m.Annotations[v1alpha1.AnnotationIndexesObserved] = "0-15", ""
+	})
+	w.step(10 * time.Second)
+	placement, err := shards.Read(w.hub.jobs[jobKey])
+	a, _ := placement.In("a")
+	completed := intervals.ParseLenient(w.hub.jobs[jobKey].Status.CompletedIndexes, 16)
+	if err != nil || len(completed) == 0 || len(completed.Intersect(a.Indexes)) > 0 || a.Len() < 10 {
+		w.fail("completed: %s; worker a has %s: %v", completed, a, err)
 	}
 }
