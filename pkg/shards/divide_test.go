@@ -23,6 +23,11 @@ func aJob(completions, parallelism int32, indexed bool, completed string) *batch
 	return job
 }
 
+func withLimit(job *batchv1.Job, limit string) *batchv1.Job {
+	job.Annotations[v1alpha1.AnnotationMaxClusters] = limit
+	return job
+}
+
 func aRoom(worker string, pods int64) Room {
 	return Room{Worker: worker, Pods: pods, Open: true, Idle: true}
 }
@@ -41,7 +46,7 @@ func closedRoom(r Room) Room { r.Open = false; return r }
 func aShard(text string, indexed bool) Shard {
 	head, rest, _ := strings.Cut(text, " (")
 	number, state, _ := strings.Cut(rest, ")")
-	worker, amount, _ := strings.Cut(head, " ")
+	worker, amount, _ := strings.Cut(head, " ") // no amount: nothing
 	s := Shard{Worker: worker}
 	fmt.Sscan(number, &s.Parallelism)
 	if !indexed {
@@ -214,7 +219,13 @@ func TestExplain(t *testing.T) {
 			"On 1 worker: east 0-999 (200 Pods at once). Not needed: west"},
 		{"what is given back", aJob(1000, 300, true, "0-499"), []string{"east 0-499 (200)", "west 500-999 (100) returning 700-999"},
 			[]Room{elastic("east", 200, "0-499"), elastic("west", 100, "500-999")},
-			"Divided over 2 workers: east 0-499 (200 Pods at once); west 500-999 (100 Pods at once), asked to give back 300"},
+			"Divided over 2 workers: east 0-499 (200 Pods at once); west 500-999 (100 Pods at once, asked to give back 300)"},
+		{"one index", aJob(5, 4, true, ""), []string{"east 0-3 (4)"}, []Room{running(aRoom("east", 4))},
+			"On 1 worker: east 0-3 (4 Pods at once). 1 index waits for the next shard that ends"},
+		{"the limit", withLimit(aJob(9, 9, true, ""), "2"), []string{"east 0-3 (4)", "north (0)"},
+			[]Room{elastic("east", 4, "0-3"), running(aRoom("north", 0)), aRoom("west", 9)},
+			"Divided over 2 workers: east 0-3 (4 Pods at once); north nothing (0 Pods at once). " +
+				"5 indexes wait for room: 5 more Pods could run at once. jobferry.dev/max-clusters allows no more workers"},
 		{"the next portion", aJob(1000, 20, false, ""), []string{"a 0 of 300 (10)", "b 0 of 300 (10) stopping"}, []Room{running(aRoom("a", 10))},
 			"Divided over 2 workers: a 300 (10 Pods at once); b 300 (stopping). 400 completions wait for the next shard that ends"},
 	} {

@@ -2,6 +2,7 @@ package shards
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -25,7 +26,7 @@ func Explain(job *batchv1.Job, placement Placement, rooms []Room) string {
 	}
 	d := newDivision(job, placement, rooms, limit)
 	missing := d.countMissing()
-	sentences := []string{d.explainShards(placement)}
+	sentences := []string{d.explainShards()}
 	if waits := d.unassigned.Len(); waits > 0 && missing > 0 {
 		sentences = append(sentences, fmt.Sprintf("%s for room: %d more Pods could run at once", d.wait(waits), missing))
 	} else if waits > 0 {
@@ -38,46 +39,24 @@ func Explain(job *batchv1.Job, placement Placement, rooms []Room) string {
 }
 
 func (d *division) wait(n int) string {
-	switch {
-	case n == 1:
-		return "1 " + d.unit() + " waits"
-	case d.indexed:
-		return fmt.Sprintf("%d indexes wait", n)
-	default:
-		return fmt.Sprintf("%d completions wait", n)
-	}
-}
-
-func (d *division) unit() string {
+	one, many := "completion waits", "completions wait"
 	if d.indexed {
-		return "index"
+		one, many = "index waits", "indexes wait"
 	}
-	return "completion"
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }
 
-func (d *division) explainShards(p Placement) string {
+func (d *division) explainShards() string {
 	var all []string
-	for _, s := range p.Shards {
-		state := fmt.Sprintf("%d Pods at once", s.Parallelism)
-		if s.Stopping {
-			state = "stopping"
+	for _, w := range d.workers {
+		if !w.isNew {
+			all = append(all, w.explain())
 		}
-		amount := s.Amount.String()
-		switch {
-		case s.Len() == 0:
-			amount = "nothing"
-		case len(amount) > longAmount:
-			first := s.Indexes.First(1)[0]
-			amount = fmt.Sprintf("%d indexes from %d on", s.Len(), first)
-		}
-		text := fmt.Sprintf("%s %s (%s)", s.Worker, amount, state)
-		for _, w := range d.workers {
-			if n := w.returning.Len(); w.Worker == s.Worker && n > 0 {
-				text = fmt.Sprintf("%s, asked to give back %d", text, n)
-			}
-		}
-		all = append(all, text)
 	}
+	slices.Sort(all)
 	switch len(all) {
 	case 0:
 		return "On no worker"
@@ -86,6 +65,24 @@ func (d *division) explainShards(p Placement) string {
 	default:
 		return fmt.Sprintf("Divided over %d workers: %s", len(all), list(all, "; "))
 	}
+}
+
+// explain describes a worker's shard.
+func (w *worker) explain() string {
+	amount, state := w.Amount.String(), fmt.Sprintf("%d Pods at once", w.Parallelism)
+	switch {
+	case w.Len() == 0:
+		amount = "nothing"
+	case len(amount) > longAmount:
+		amount = fmt.Sprintf("%d indexes from %d on", w.Len(), w.Indexes.First(1)[0])
+	}
+	switch n := w.returning.Len(); {
+	case w.Stopping:
+		state = "stopping"
+	case n > 0:
+		state = fmt.Sprintf("%s, asked to give back %d", state, n)
+	}
+	return fmt.Sprintf("%s %s (%s)", w.Worker, amount, state)
 }
 
 // explainOthers says why the workers without a shard have none.

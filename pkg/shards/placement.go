@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,8 +58,11 @@ type Counters struct {
 }
 
 func (c Counters) plus(o Counters) Counters {
-	return Counters{c.Succeeded + o.Succeeded, c.Failed + o.Failed}
+	return Counters{sumUpTo(c.Succeeded, o.Succeeded), sumUpTo(c.Failed, o.Failed)}
 }
+
+// sumUpTo doesn't overflow: the counters may have been edited.
+func sumUpTo(a, b int32) int32 { return int32(min(int64(a)+int64(b), math.MaxInt32)) }
 
 // Amount is a part of a Job's completions: a set of indexes of an Indexed Job, or a number.
 type Amount struct {
@@ -115,6 +119,9 @@ func Read(job *batchv1.Job) (Placement, error) {
 		return Placement{}, fmt.Errorf("annotation %s: %w", v1alpha1.AnnotationShardsState, err)
 	}
 	p := Placement{Settled: state.Settled}
+	if p.Settled.Succeeded < 0 || p.Settled.Failed < 0 {
+		return Placement{}, fmt.Errorf("annotation %s: a settled counter is negative", v1alpha1.AnnotationShardsState)
+	}
 	if err := p.readShards(job, state.Shards); err != nil {
 		return Placement{}, fmt.Errorf("annotation %s: %w", v1alpha1.AnnotationShards, err)
 	}
