@@ -227,3 +227,36 @@ func TestALongListLeavesSomeForOthers(t *testing.T) {
 		t.Errorf("%d requests, %d Pods, %v", n, len(names), warnings)
 	}
 }
+
+// A worker that has many events, all of them of tomorrow, leaves room for those of the others.
+func TestManyEventsLeaveSomeForOthers(t *testing.T) {
+	w := newDivided(t)
+	const path = "/api/v1/namespaces/team/events"
+	happened := func(name string, seconds int64) corev1.Event {
+		return corev1.Event{
+			ObjectMeta:     metav1.ObjectMeta{Name: name},
+			InvolvedObject: corev1.ObjectReference{Kind: "Job", UID: mirrorUID}, LastTimestamp: metav1.Unix(seconds, 0),
+		}
+	}
+	w.worker.object(path, corev1.EventList{Items: []corev1.Event{happened("old", 1)}})
+	sent := 0
+	w.east.on(path, func(out http.ResponseWriter, r *http.Request) {
+		list := corev1.EventList{}
+		if strings.Contains(r.URL.Query().Get("fieldSelector"), "involvedObject.uid") && sent < 2*maxEvents {
+			list.Continue = "more"
+			for range eventsPerChunk {
+				list.Items = append(list.Items, happened(fmt.Sprint("new-", sent), 1<<37))
+				sent++
+			}
+		}
+		writeJSON(out, http.StatusOK, list)
+	})
+	got, err := w.get("events")
+	var list corev1.EventList
+	if err != nil || json.Unmarshal([]byte(got.content), &list) != nil {
+		t.Fatalf("%d %.200s, %v", got.code, got.content, err)
+	}
+	if len(list.Items) != maxEvents/2+1 || list.Items[0].Name != "old" {
+		t.Errorf("%d events, the first is %q", len(list.Items), list.Items[0].Name)
+	}
+}
