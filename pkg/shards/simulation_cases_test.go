@@ -76,6 +76,26 @@ func TestSimulationOfWorkersThatJoin(t *testing.T) {
 	}
 }
 
+// Where there is room elsewhere, what is lost or drained goes on there: the Job needs little longer
+// than in one cluster that loses nothing.
+func TestSimulationOfLossWithRoomElsewhere(t *testing.T) {
+	even := []float64{1, 1, 1, 1, 1}
+	for _, row := range []struct {
+		elastic int
+		atMost  float64
+	}{{5, 1.10}, {0, 1.30}} {
+		s := scenario{completions: 10_000, parallelism: 300, limit: NoLimit, workers: five(row.elastic, even), mean: 10, seed: 1}
+		whole := s
+		whole.workers = five(row.elastic, even[:3])
+		s.workers[0].lost, s.workers[1].drained = 60, 150
+		one, sim := whole.oneCluster(), simulate(t, s, true)
+		t.Logf("%d elastic: %.2f times, %d placements, %d mirrors", row.elastic, sim.now/one, sim.hubWrites, sim.created)
+		if sim.now/one > row.atMost {
+			t.Errorf("%d elastic: it takes %.2f times as long as in one cluster", row.elastic, sim.now/one)
+		}
+	}
+}
+
 // The annotations stay short, however often workers come and go.
 func TestSimulationOfChurn(t *testing.T) {
 	for _, elastic := range []int{5, 0} {
