@@ -35,13 +35,14 @@ func newPatch(mirror, want *batchv1.Job, notes []Note) Patch {
 		}
 	}
 	slices.Sort(p.Fields)
-	// The patch replaces whole lists, so the template must be the one that Drift compared.
-	p.exact = slices.Contains(p.Fields, "spec.template")
+	// The patch replaces whole lists, so the template must be the one that Drift compared. A patch of
+	// the indexes that arrives late must not give back what was asked back meanwhile.
+	p.exact = slices.Contains(p.Fields, "spec.template") || p.divides()
 	return p
 }
 
 // Bytes returns a JSON merge patch (RFC 7386) with the mirror's UID as precondition, and its
-// resourceVersion if the Pod template changes.
+// resourceVersion if the Pod template or the indexes change.
 func (p Patch) Bytes() []byte {
 	return patchBytes(p.mirror, p.diff, p.exact)
 }
@@ -51,10 +52,15 @@ func (p Patch) Bytes() []byte {
 func (p Patch) Starts() bool {
 	spec, _ := p.diff["spec"].(map[string]any)
 	suspend, changes := spec["suspend"]
+	return p.divides() || changes && suspend != true
+}
+
+// divides reports whether the mirror gets other indexes.
+func (p Patch) divides() bool {
 	meta, _ := p.diff["metadata"].(map[string]any)
 	annotations, _ := meta["annotations"].(map[string]any)
 	_, divides := annotations[v1alpha1.AnnotationIndexes]
-	return divides || changes && suspend != true
+	return divides
 }
 
 // Diff is the patch without preconditions: equal changes of one mirror have equal diffs.

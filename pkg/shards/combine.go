@@ -137,16 +137,16 @@ func (c *combination) indexes() {
 
 // allSuspended reports whether all mirrors are suspended; without any, whether the hub Job is.
 func (c *combination) allSuspended() bool {
-	any := false
+	some := false
 	for _, m := range c.mirrors {
 		if m.Job != nil {
-			any = true
+			some = true
 			if !mirror.Suspended(m.Job) {
 				return false
 			}
 		}
 	}
-	return any || mirror.Suspended(c.hub)
+	return some || mirror.Suspended(c.hub)
 }
 
 // suspension says that the Job is suspended when the last of its mirrors has stopped.

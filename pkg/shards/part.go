@@ -50,6 +50,14 @@ func (s Shard) Asked() Amount {
 	return asked
 }
 
+// Held are the indexes that the worker of an elastic shard can start or has Pods of, by its mirror. They
+// are known only if the mirror names the indexes that the hub asks for now.
+func (s Shard) Held(m *batchv1.Job) (held intervals.Set, known bool) {
+	observed, err := intervals.ParseStrict(m.Annotations[v1alpha1.AnnotationIndexesObserved], intervals.NoLimit)
+	known = err == nil && IsFollowing(m) && m.Annotations[v1alpha1.AnnotationIndexes] == s.Asked().String()
+	return s.Asked().Indexes.Union(observed), known
+}
+
 // Follows reports whether a shard can change while its mirror runs: the embedded Job controller
 // follows the indexes that the mirror names.
 func Follows(hub *batchv1.Job, controller v1alpha1.JobController) bool {

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/intervals"
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
@@ -35,6 +34,10 @@ func (r *Reconciler) divide(ctx context.Context, t *turn, a dispatch.Divide) (re
 	if len(next.Changes(t.Job)) == 0 || len(next.Shards) == 0 && t.Divided == nil {
 		return r.undivided(ctx, t, a, decision, next), nil
 	}
+	if returned, err := r.areReturned(ctx, t, d.present, next); err != nil || !returned {
+		t.record.await(false)
+		return result{}, err
+	}
 	_, err = r.patchJob(ctx, t, placementOfShards(t.Job, next))
 	if apierrors.IsNotFound(err) {
 		return result{}, nil // the watch will say so
@@ -46,6 +49,32 @@ func (r *Reconciler) divide(ctx context.Context, t *turn, a dispatch.Divide) (re
 	done := r.divided(ctx, t, a, d, next)
 	done.changed = true
 	return done, nil
+}
+
+// areReturned confirms, by live reads of the mirrors, that no worker can start an index that leaves its
+// shard while its mirror runs. In the cache an index that was given back, then kept, and asked for
+// again looks as if it had been given back already. False: the cache was behind, and its next event
+// enqueues the Job.
+func (r *Reconciler) areReturned(ctx context.Context, t *turn, before, next shards.Placement) (bool, error) {
+	for _, was := range before.Shards {
+		is, stays := next.In(was.Worker)
+		leaves := shards.Amount{Indexes: shards.Remaining(t.Job, was).Indexes.Minus(is.Indexes)}
+		w, registered := r.workers.get(was.Worker)
+		if !stays || leaves.Len() == 0 || !registered {
+			continue
+		}
+		var live batchv1.Job
+		switch err := w.Client().Get(ctx, t.Key, &live); {
+		case apierrors.IsNotFound(err):
+			continue
+		case err != nil:
+			return false, &workerError{was.Worker, err}
+		}
+		if held, known := was.Held(&live); !mirror.Finished(&live) && (!known || len(held.Intersect(leaves.Indexes)) > 0) {
+			return false, nil
+		}
+	}
+	return true, nil
 }
 
 // division is what a Job is divided by.
@@ -165,10 +194,8 @@ func (d *division) room(name string, follows, open bool, pods int64) shards.Room
 	room.Elastic = shards.IsFollowing(m)
 	room.Idle = w.Synced && mirror.Finished(m)
 	shard, is := d.wanted.In(name)
-	asked := m.Annotations[v1alpha1.AnnotationIndexes]
-	observed, err := intervals.ParseStrict(m.Annotations[v1alpha1.AnnotationIndexesObserved], intervals.NoLimit)
-	if room.Elastic && w.Synced && !d.behind && is && err == nil && asked == shard.Asked().String() {
-		room.Held, room.Known = shard.Asked().Indexes.Union(observed), true
+	if room.Elastic && w.Synced && !d.behind && is {
+		room.Held, room.Known = shard.Held(m)
 	}
 	return room
 }
