@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/intervals"
+	"github.com/jobferry/jobferry/pkg/outcome"
 	"github.com/jobferry/jobferry/pkg/wake"
 )
 
@@ -45,7 +46,7 @@ type Plan struct {
 	Action       Action
 
 	facts   *facts
-	outcome *outcome
+	outcome *outcome.Outcome
 }
 
 // facts are the input of the rules. gather makes them once; next is the status in the making.
@@ -90,7 +91,7 @@ func Compute(s Snapshot, o Options) *Plan {
 		// controller that is killed in between would count the deleted ones as failed, which might
 		// fail the Job.
 		for _, a := range f.active {
-			p.Delete = append(p.Delete, Deletion{Pod: a.Pod, Untrack: !p.outcome.failed()})
+			p.Delete = append(p.Delete, Deletion{Pod: a.Pod, Untrack: !p.outcome.Failed()})
 		}
 	case f.job.DeletionTimestamp == nil:
 		p.Wake = wake.Until(f.deadline(), f.now)

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/outcome"
 )
 
 // Result is how the plan's requests went.
@@ -38,7 +40,7 @@ type Record struct {
 	More bool
 
 	facts   *facts
-	outcome *outcome
+	outcome *outcome.Outcome
 	tracked sets.Set[types.UID] // Pods that have the finalizer before Untrack
 }
 
@@ -81,7 +83,7 @@ func (p *Plan) untracked() sets.Set[types.UID] {
 	return uids
 }
 
-func (f *facts) record(end *outcome, events []Event) *Record {
+func (f *facts) record(end *outcome.Outcome, events []Event) *Record {
 	r := &Record{
 		facts: f, outcome: end, tracked: sets.New[types.UID](), Actions: map[batchv1.PodFailurePolicyAction]int{},
 	}
@@ -94,8 +96,8 @@ func (f *facts) record(end *outcome, events []Event) *Record {
 			f.next.FailedIndexes = ptr.To(f.indexes.failed.String())
 		}
 	}
-	if end != nil && trueCondition(f.next.Conditions, end.interim) == nil {
-		f.next.Conditions = append(f.next.Conditions, newCondition(end.interim, corev1.ConditionTrue, end.reason, end.message, f.now))
+	if end != nil && trueCondition(f.next.Conditions, end.Interim) == nil {
+		f.next.Conditions = append(f.next.Conditions, newCondition(end.Interim, corev1.ConditionTrue, end.Reason, end.Message, f.now))
 	}
 	r.StatusWrite = f.statusWrite(&f.job.Status, events)
 	if observed, more := f.observedAnew(); observed != nil {
@@ -156,12 +158,12 @@ func (f *facts) quiet() bool {
 	return f.terminating == 0 && len(listed.Succeeded)+len(listed.Failed) == 0
 }
 
-func (f *facts) finish(end *outcome) *batchv1.JobCondition {
+func (f *facts) finish(end *outcome.Outcome) *batchv1.JobCondition {
 	if f.next.StartTime == nil {
 		// The API server demands one. A Job that is suspended has none, and the hub may end it.
 		f.next.StartTime = &metav1.Time{Time: f.now}
 	}
-	c := newCondition(end.terminal(), corev1.ConditionTrue, end.reason, end.message, f.now)
+	c := newCondition(end.Final(), corev1.ConditionTrue, end.Reason, end.Message, f.now)
 	f.next.Conditions, _ = setCondition(f.next.Conditions, c)
 	if c.Type == batchv1.JobComplete {
 		f.next.CompletionTime = ptr.To(c.LastTransitionTime)
@@ -170,9 +172,9 @@ func (f *facts) finish(end *outcome) *batchv1.JobCondition {
 }
 
 // closingEvents are the events of a Job that has finished.
-func (f *facts) closingEvents(end *outcome) []Event {
-	if end.failed() {
-		return []Event{{corev1.EventTypeWarning, end.reason, end.message}}
+func (f *facts) closingEvents(end *outcome.Outcome) []Event {
+	if end.Failed() {
+		return []Event{{corev1.EventTypeWarning, end.Reason, end.Message}}
 	}
 	var events []Event
 	if want := f.job.Spec.Completions; want != nil && f.next.Succeeded > *want {

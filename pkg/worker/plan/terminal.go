@@ -4,48 +4,31 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/outcome"
 )
 
-// outcome is how and why the Job ends. It is first recorded as an interim condition (FailureTarget
-// or SuccessCriteriaMet), and turns into the terminal one when every Pod has ended and been counted
-// (KEP-3998, KEP-4368).
-type outcome struct {
-	interim         batchv1.JobConditionType
-	reason, message string
+func failure(reason, message string) *outcome.Outcome {
+	return &outcome.Outcome{Interim: batchv1.JobFailureTarget, Reason: reason, Message: message}
 }
 
-func (o *outcome) failed() bool { return o.interim == batchv1.JobFailureTarget }
-
-func (o *outcome) terminal() batchv1.JobConditionType {
-	if o.failed() {
-		return batchv1.JobFailed
-	}
-	return batchv1.JobComplete
-}
-
-func failure(reason, message string) *outcome {
-	return &outcome{batchv1.JobFailureTarget, reason, message}
-}
-
-func success(reason, message string) *outcome {
-	return &outcome{batchv1.JobSuccessCriteriaMet, reason, message}
+func success(reason, message string) *outcome.Outcome {
+	return &outcome.Outcome{Interim: batchv1.JobSuccessCriteriaMet, Reason: reason, Message: message}
 }
 
 // outcomeRules apply in order, the first match wins: what an earlier sync has recorded stands, and
 // failures go before successes. That no index is left, or that enough have succeeded, ends no shard:
 // the hub says so, by a recorded outcome.
-var outcomeRules = []func(*facts) *outcome{
+var outcomeRules = []func(*facts) *outcome.Outcome{
 	recordedSuccess,
 	recordedFailure,
 	failedByPolicy,
 	backoffLimitExceeded,
 	deadlineExceeded,
-	tooManyFailedIndexes,
-	allIndexesSettled,
-	succeededByPolicy,
+	byIndexes,
 }
 
-func (f *facts) decideOutcome() *outcome {
+func (f *facts) decideOutcome() *outcome.Outcome {
 	for _, rule := range outcomeRules {
 		if o := rule(f); o != nil {
 			return o
@@ -54,21 +37,21 @@ func (f *facts) decideOutcome() *outcome {
 	return nil
 }
 
-func recordedSuccess(f *facts) *outcome {
+func recordedSuccess(f *facts) *outcome.Outcome {
 	if c := trueCondition(f.job.Status.Conditions, batchv1.JobSuccessCriteriaMet); c != nil {
 		return success(c.Reason, c.Message)
 	}
 	return nil
 }
 
-func recordedFailure(f *facts) *outcome {
+func recordedFailure(f *facts) *outcome.Outcome {
 	if c := trueCondition(f.job.Status.Conditions, batchv1.JobFailureTarget); c != nil {
 		return failure(c.Reason, c.Message)
 	}
 	return nil
 }
 
-func failedByPolicy(f *facts) *outcome {
+func failedByPolicy(f *facts) *outcome.Outcome {
 	if f.job.Spec.PodFailurePolicy == nil {
 		return nil
 	}
@@ -83,9 +66,9 @@ func failedByPolicy(f *facts) *outcome {
 	return nil
 }
 
-func backoffLimitExceeded(f *facts) *outcome {
+func backoffLimitExceeded(f *facts) *outcome.Outcome {
 	if f.failed > f.backoffLimit || f.restartsExceedLimit() {
-		return failure(batchv1.JobReasonBackoffLimitExceeded, "Job has reached the specified backoff limit")
+		return &outcome.BackoffLimitExceeded
 	}
 	return nil
 }
@@ -111,44 +94,30 @@ func (f *facts) restartsExceedLimit() bool {
 	return restarts >= max(1, f.backoffLimit)
 }
 
-func deadlineExceeded(f *facts) *outcome {
+func deadlineExceeded(f *facts) *outcome.Outcome {
 	if at := f.deadline(); !at.IsZero() && !f.now.Before(at) {
-		return failure(batchv1.JobReasonDeadlineExceeded, "Job was active longer than specified deadline")
+		return &outcome.DeadlineExceeded
 	}
 	return nil
 }
 
-func tooManyFailedIndexes(f *facts) *outcome {
-	limit := f.job.Spec.MaxFailedIndexes
-	if perIndex(f.job) && limit != nil && f.indexes.failed.Len() > int(*limit) {
-		return failure(batchv1.JobReasonMaxFailedIndexesExceeded, "Job has exceeded the specified maximal number of failed indexes")
-	}
-	return nil
-}
-
-func allIndexesSettled(f *facts) *outcome {
-	failed := f.indexes.failed.Len()
-	if f.shard == nil && perIndex(f.job) && failed > 0 && failed+f.indexes.succeeded.Len() >= f.completions {
-		return failure(batchv1.JobReasonFailedIndexes, "Job has failed indexes")
-	}
-	return nil
-}
-
-func succeededByPolicy(f *facts) *outcome {
-	if !f.indexed || f.shard != nil {
+// byIndexes is for the whole Job: of a shard's indexes only too many failures count.
+func byIndexes(f *facts) *outcome.Outcome {
+	if !f.indexed {
 		return nil
 	}
-	if message, met := matchSuccessPolicy(f.job.Spec.SuccessPolicy, f.completions, f.indexes.succeeded); met {
-		return success(batchv1.JobReasonSuccessPolicy, message)
+	if o, ends := outcome.OfIndexes(&f.job.Spec, f.indexes.succeeded, f.indexes.failed); ends &&
+		(f.shard == nil || o.Reason == batchv1.JobReasonMaxFailedIndexesExceeded) {
+		return &o
 	}
 	return nil
 }
 
 // completed is the outcome of a Job without active Pods: it has all its completions, or, as a work
 // queue, one Pod said that the work is done.
-func (f *facts) completed(active int32) *outcome {
+func (f *facts) completed(active int32) *outcome.Outcome {
 	if f.shard != nil || active > 0 || f.succeeded < ptr.Deref(f.job.Spec.Completions, 1) || f.queueInterrupted() {
 		return nil
 	}
-	return success(batchv1.JobReasonCompletionsReached, "Reached expected number of succeeded pods")
+	return &outcome.CompletionsReached
 }

@@ -62,7 +62,7 @@ func TestVerdict(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			got := ""
 			if v := Compute(snap(row.job, row.second, row.pods...), testOptions).outcome; v != nil {
-				got = v.reason
+				got = v.Reason
 			}
 			if got != row.want {
 				t.Errorf("outcome %q, want %q", got, row.want)

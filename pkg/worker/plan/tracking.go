@@ -6,6 +6,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"github.com/jobferry/jobferry/pkg/outcome"
 )
 
 // track lists the Pods that have ended as uncounted, and picks those to untrack once that is
@@ -32,7 +34,7 @@ func (f *facts) track(r *Record) {
 }
 
 // isSpent reports whether the Pod is of no more use to the Job.
-func (f *facts) isSpent(p *pod, end *outcome) bool {
+func (f *facts) isSpent(p *pod, end *outcome.Outcome) bool {
 	if f.job.DeletionTimestamp != nil || end != nil || p.succeeded() {
 		return true
 	}
@@ -56,7 +58,7 @@ func (f *facts) list(p *pod, r *Record) (newIndex int) {
 		if !known {
 			listed.Succeeded = append(listed.Succeeded, p.UID)
 		}
-	case (f.countsAsFailed(p) || r.outcome != nil && r.outcome.failed()) && !known && f.valid(p):
+	case (f.countsAsFailed(p) || r.outcome != nil && r.outcome.Failed()) && !known && f.valid(p):
 		ruling := rule(f.job.Spec.PodFailurePolicy, p.Pod)
 		if ruling.action != "" {
 			r.Actions[ruling.action]++

@@ -1,4 +1,4 @@
-package plan
+package outcome
 
 import (
 	"testing"
@@ -32,9 +32,9 @@ func TestSuccessPolicy(t *testing.T) {
 		{"a rule about indexes out of range is passed over", []batchv1.SuccessPolicyRule{indexes("20-30")}, "0-9", ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			got, met := matchSuccessPolicy(&batchv1.SuccessPolicy{Rules: row.rules}, 10, intervals.ParseLenient(row.succeeded, 10))
-			if got != row.want || met != (row.want != "") {
-				t.Errorf("got %q, %v, want %q", got, met, row.want)
+			got, met := byPolicy(&batchv1.SuccessPolicy{Rules: row.rules}, 10, intervals.ParseLenient(row.succeeded, 10))
+			if got.Message != row.want || met != (row.want != "") {
+				t.Errorf("got %v, %v, want %q", got, met, row.want)
 			}
 		})
 	}
