@@ -10,11 +10,11 @@ var worker = []Row{
 	{Part: Worker, Group: "batch", Resource: "jobs", Verbs: []string{"list", "watch"},
 		Why: "which Jobs there are to run"},
 	{Part: Worker, Group: "batch", Resource: "jobs", Verbs: []string{"get"},
-		Why: "before it adopts Pods, or lets those of a Job go that seems gone, it asks the API server itself"},
+		Why: "before it adopts Pods, lets those of a Job go that seems gone, or first runs its part of a Job of several workers, it asks the API server itself"},
 	{Part: Worker, Group: "batch", Resource: "jobs", Verbs: []string{"delete"},
 		Why: "ttlSecondsAfterFinished"},
 	{Part: Worker, Group: "batch", Resource: "jobs/status", Verbs: []string{"update"},
-		Why: "the Job's progress"},
+		Why: "the Job's progress, and which of its indexes may run here, if it runs in several workers"},
 	{Part: Worker, Group: "batch", Resource: "jobs/finalizers", Verbs: []string{"update"},
 		Why: "Pods keep their Job from being deleted before them; whoever writes such a reference needs this",
 		Unseen: map[string]string{"update": "no request of its own: admission (OwnerReferencesPermissionEnforcement) asks for " +
