@@ -3,6 +3,8 @@ package dispatch
 import (
 	"fmt"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/shards"
@@ -29,10 +31,10 @@ type Shard struct {
 	Part *Snapshot
 }
 
-// place has the Job placed: in one worker, or in several if its user allows that. A queue that checks
-// the placement knows one worker only.
+// place has the Job placed: in one worker, or in several if its user allows that, and there is
+// something to divide. A queue that checks the placement knows one worker only.
 func (s *Snapshot) place() Plan {
-	if !shards.MayDivide(s.Job) || s.Admission.Checked {
+	if !shards.MayDivide(s.Job) || s.Admission.Checked || ptr.Deref(s.Job.Spec.Completions, 1) == 0 {
 		return Plan{Actions: []Action{Place{}}, Again: true}
 	}
 	plan := Plan{Again: true}

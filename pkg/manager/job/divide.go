@@ -38,7 +38,7 @@ func (r *Reconciler) divide(ctx context.Context, t *turn, a dispatch.Divide) (re
 		t.record.await(false)
 		return result{}, err
 	}
-	_, err = r.patchJob(ctx, t, placementOfShards(t.Job, next))
+	_, err = r.patchJob(ctx, t, placementOfShards(t.Job, next, a.Stop))
 	if apierrors.IsNotFound(err) {
 		return result{}, nil // the watch will say so
 	}
@@ -169,12 +169,18 @@ func (s *scheduler) divide(ctx context.Context, rec *record, d *division) (place
 }
 
 // gatherRooms sets the rooms: those of the workers that can take Pods of the Job, best first, then
-// those of the other workers with shards.
+// those of workers that may do so later, and of the others with shards.
 func (d *division) gatherRooms(decision placement.Decision, followers map[string]bool, room func(string) int64) {
 	open := map[string]bool{}
 	for _, c := range decision.Candidates {
 		open[c.Cluster] = true
 		d.rooms = append(d.rooms, d.room(c.Cluster, followers[c.Cluster], true, room(c.Cluster)))
+	}
+	for _, r := range decision.Rejections {
+		if _, has := d.wanted.In(r.Cluster); !has && r.Reason.Passing() {
+			open[r.Cluster] = true
+			d.rooms = append(d.rooms, d.room(r.Cluster, followers[r.Cluster], r.Reason == placement.Insufficient, 0))
+		}
 	}
 	for _, shard := range d.wanted.Shards {
 		if !open[shard.Worker] {
@@ -267,13 +273,23 @@ func (r *Reconciler) divided(ctx context.Context, t *turn, a dispatch.Divide, d 
 	return r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventPlaced, Message: shards.Explain(t.Job, next, d.rooms)})
 }
 
-// placementOfShards is the patch that writes shards to the hub Job.
-func placementOfShards(job *batchv1.Job, next shards.Placement) []byte {
+// placementOfShards is the patch that writes shards to the hub Job. The cluster selector counts as
+// followed when all shards that it doesn't allow any more are stopping.
+func placementOfShards(job *batchv1.Job, next shards.Placement, stop []dispatch.Leave) []byte {
 	annotations := map[string]any{}
 	for key, value := range next.Changes(job) {
 		annotations[key] = value
 	}
-	if selector := job.Annotations[v1alpha1.AnnotationClusterSelector]; selector != "" {
+	stays := func(l dispatch.Leave) bool {
+		shard, is := next.In(l.Worker)
+		return is && !shard.Stopping
+	}
+	selector := job.Annotations[v1alpha1.AnnotationClusterSelector]
+	switch {
+	case slices.ContainsFunc(stop, stays) || selector == job.Annotations[v1alpha1.AnnotationPlacedFor]:
+	case selector == "":
+		annotations[v1alpha1.AnnotationPlacedFor] = nil
+	default:
 		annotations[v1alpha1.AnnotationPlacedFor] = selector
 	}
 	return placementPatch(job, annotations)

@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -295,4 +296,37 @@ func TestDividedWithALiar(t *testing.T) {
 	if err != nil || len(completed) == 0 || len(completed.Intersect(a.Indexes)) > 0 || a.Len() < 10 {
 		w.fail("completed: %s; worker a has %s: %v", completed, a, err)
 	}
+}
+
+// A Job that is placed by another selector leaves the workers that it doesn't allow, when it can.
+func TestDividedIsReselected(t *testing.T) {
+	w := newWorld(t)
+	w.addWorker("c", 4)
+	w.worker("c").connect()
+	w.worker("b").view.Labels, w.worker("c").view.Labels = map[string]string{"zone": "x"}, map[string]string{"zone": "x"}
+	isDivided(w)
+	w.edits("wants zone x", annotated(v1alpha1.AnnotationClusterSelector, "zone=x"))
+	w.step(10 * time.Second)
+	w.finishAll()
+	if workers := shards.WorkersOf(w.hub.jobs[jobKey]); slices.Contains(workers, "a") {
+		w.fail("it is in %v", workers)
+	}
+	w.expectComplete("0-15")
+}
+
+// A Job without completions has nothing to divide, and one without parallelism waits.
+func TestNothingToDivide(t *testing.T) {
+	w := newWorld(t)
+	w.submits(divisible(0, 4))
+	w.step(10 * time.Second)
+	if !mirror.Finished(w.hub.jobs[jobKey]) {
+		w.fail("the Job hasn't completed: %s", w.state())
+	}
+	w = newWorld(t)
+	w.submits(divisible(4, 0))
+	w.step(10 * time.Second)
+	w.edits("wants Pods", func(job *batchv1.Job) { job.Spec.Parallelism = ptr.To[int32](4) })
+	w.step(10 * time.Second)
+	w.finishAll()
+	w.expectComplete("0-3")
 }

@@ -53,6 +53,9 @@ func (v *fakeWorker) syncIndexes(job *batchv1.Job) {
 }
 
 func (v *fakeWorker) end(job *batchv1.Job, ending *batchv1.JobCondition) {
+	if job.Status.StartTime == nil {
+		job.Status.StartTime = ptr.To(metav1.NewTime(v.world.clock.Now()))
+	}
 	if ending != nil && ending.Type == batchv1.JobFailureTarget {
 		v.condition(job, batchv1.JobFailed, corev1.ConditionTrue)
 		return
