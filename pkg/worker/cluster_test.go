@@ -48,6 +48,7 @@ type cluster struct {
 	writesLeft int      // -1: it is never killed
 	refuse     func(verb string, obj client.Object) error
 	uids       int
+	written    func() // is called after each write
 
 	jobs    *reconciler
 	orphans *orphans
@@ -55,7 +56,7 @@ type cluster struct {
 
 func newCluster(t *testing.T, o Options, objects ...client.Object) *cluster {
 	t.Helper()
-	c := &cluster{t: t, clock: testingclock.NewFakeClock(noon), writesLeft: -1}
+	c := &cluster{t: t, clock: testingclock.NewFakeClock(noon), writesLeft: -1, written: func() {}}
 	// Deduced types are enough, and much faster to set up than the real ones.
 	c.api = fake.NewClientBuilder().WithTypeConverters(managedfields.NewDeducedTypeConverter()).WithStatusSubresource(&batchv1.Job{}, &corev1.Pod{}).
 		WithIndex(&corev1.Pod{}, controllerIndex, indexPod).WithObjects(objects...).Build()
@@ -130,6 +131,7 @@ func (c *cluster) send(verb string, obj client.Object, do func() error) error {
 	}
 	err := do()
 	c.writes = append(c.writes, verb+" "+obj.GetName())
+	c.written()
 	return err
 }
 
@@ -179,6 +181,7 @@ func (c *cluster) end(p *corev1.Pod, code int32) {
 	if err := c.api.Status().Update(c.t.Context(), p); err != nil {
 		c.t.Fatal(err)
 	}
+	c.written()
 }
 
 func (c *cluster) eventCount(reason string) int {

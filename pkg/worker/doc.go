@@ -23,8 +23,15 @@
 //
 // pending.go holds what the API server has accepted, per Job, until the cache shows it; a sync
 // corrects the cache by that. So it never waits for the cache, and a late cache makes it create no
-// Pod twice. A crash may lose all of it: a new process starts with a fresh cache, and continues
-// from status and finalizers.
+// Pod twice.
+//
+// It doesn't hold what a predecessor has written. A new leader syncs no Job before its caches are
+// as new as a consistent read that it makes then, and continues from status and finalizers; see
+// takeover.go. Standbys have no informers, so that they start with a new list.
+//
+// Nor does it hold what was written without an answer. That matters for new Pods only: any other
+// write can be sent again. After such a request, the next sync of the Job lists its Pods live; see
+// unanswered.go.
 //
 // Upstream has nothing to the same effect. controller-runtime's client doesn't read its own writes,
 // and client-go's MutationCache overlays single objects by the key of a store, but a sync lists the

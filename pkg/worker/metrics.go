@@ -12,12 +12,13 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-// metrics are those of the built-in Job controller: same names behind the prefix, same labels, same
-// meaning.
+// metrics are those of the built-in Job controller, but for behind: same names behind the prefix, same
+// labels, same meaning.
 type metrics struct {
 	syncSeconds, expirySeconds                  *prometheus.HistogramVec
 	syncs, finished, pods, byPolicy, tracked    *prometheus.CounterVec
 	indexes, created, jobsByExternalControllers *prometheus.CounterVec
+	behind                                      *prometheus.GaugeVec // not of the built-in
 }
 
 func newMetrics(registry prometheus.Registerer, prefix string) (*metrics, error) {
@@ -42,6 +43,8 @@ func newMetrics(registry prometheus.Registerer, prefix string) (*metrics, error)
 		created: b.counter(job+"job_pods_creation_total", "The number of Pods created, by the reason for it.", "reason", "status"),
 		jobsByExternalControllers: b.counter(job+"jobs_by_external_controller_total",
 			"The number of Jobs seen that are managed by another controller.", "controller_name"),
+		behind: b.gauge(job+"cache_behind_seconds",
+			"For how long the cache has been older than what an earlier process may have written: no Job is synced meanwhile.", "resource"),
 	}
 	return m, b.err
 }
@@ -55,6 +58,10 @@ type metricsBuilder struct {
 
 func (b *metricsBuilder) counter(name, help string, labels ...string) *prometheus.CounterVec {
 	return register(b, prometheus.NewCounterVec(prometheus.CounterOpts{Name: b.prefix + name, Help: help}, labels))
+}
+
+func (b *metricsBuilder) gauge(name, help string, labels ...string) *prometheus.GaugeVec {
+	return register(b, prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: b.prefix + name, Help: help}, labels))
 }
 
 func (b *metricsBuilder) histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
@@ -142,4 +149,8 @@ func (m *metrics) jobOfOthers(controller string) {
 
 func (m *metrics) jobExpired(late time.Duration) {
 	m.expirySeconds.WithLabelValues().Observe(late.Seconds())
+}
+
+func (m *metrics) cacheBehind(resource string, behind time.Duration) {
+	m.behind.WithLabelValues(resource).Set(behind.Seconds())
 }

@@ -63,7 +63,10 @@ type pending struct {
 	deleted   sets.Set[types.UID]
 	untracked sets.Set[types.UID]
 	backoff   *plan.Backoff
-	shard     shardMemory
+	// unanswered: a request to create a Pod got no answer, so that there may be a Pod that neither
+	// created nor the cache has; see unanswered.go.
+	unanswered bool
+	shard      shardMemory
 
 	batch batch
 }

@@ -33,8 +33,8 @@ func (s *jobSync) createPods(ctx context.Context, pods []*corev1.Pod, why plan.C
 
 func (s *jobSync) createPod(ctx context.Context, p *corev1.Pod) error {
 	if err := s.client.Create(ctx, p); err != nil {
-		if plan.IsShard(s.job) {
-			s.known.noteUncreated(p, err, s.clock.Now())
+		if !answered(err) {
+			s.noteUnanswered(p)
 		}
 		if ignoreNamespaceTerminating(err) != nil {
 			s.events.Eventf(s.job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)

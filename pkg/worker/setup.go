@@ -1,12 +1,10 @@
 package worker
 
 import (
-	"context"
 	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -25,7 +23,7 @@ import (
 )
 
 // Setup adds the Job controller to the manager. The manager's cache must hold all Pods and Jobs of
-// the namespaces that it serves, whatever their labels. Its scheme needs core/v1 and batch/v1.
+// the cluster, whatever their labels. Its scheme needs core/v1 and batch/v1.
 func Setup(mgr manager.Manager, o Options) error {
 	if err := o.Validate(); err != nil {
 		return fmt.Errorf("worker options: %w", err)
@@ -35,20 +33,18 @@ func Setup(mgr manager.Manager, o Options) error {
 	if err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &corev1.Pod{}, controllerIndex, indexPod); err != nil {
-		return fmt.Errorf("index Pods: %w", err)
-	}
-	for name, add := range map[string]func(manager.Manager, Options, *metrics) error{
+	t := newTakeover(mgr, m)
+	for name, add := range map[string]func(manager.Manager, *takeover, Options, *metrics) error{
 		"jobs": addJobs, "orphans": addOrphans, "expiry": addExpiry,
 	} {
-		if err := add(mgr, o, m); err != nil {
+		if err := add(mgr, t, o, m); err != nil {
 			return fmt.Errorf("add controller of %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func addJobs(mgr manager.Manager, o Options, m *metrics) error {
+func addJobs(mgr manager.Manager, t *takeover, o Options, m *metrics) error {
 	const name = "worker-job"
 	controllerOptions := controllerOptions(o)
 	q := queue.New(name, controllerOptions.RateLimiter)
@@ -66,23 +62,23 @@ func addJobs(mgr manager.Manager, o Options, m *metrics) error {
 		return err
 	}
 	return builder.ControllerManagedBy(mgr).Named(name).
-		Watches(&batchv1.Job{}, jobEvents(o, m)).
-		Watches(&corev1.Pod{}, podEvents{jobs: mgr.GetClient(), memory: known, options: o, metrics: m}).
+		WatchesRawSource(t.watch(mgr, watchedJobs, jobEvents(o, m))).
+		WatchesRawSource(t.watch(mgr, watchedPods, podEvents{jobs: mgr.GetClient(), memory: known, options: o, metrics: m})).
 		WithOptions(controllerOptions).Complete(r)
 }
 
-func addOrphans(mgr manager.Manager, o Options, _ *metrics) error {
+func addOrphans(mgr manager.Manager, t *takeover, o Options, _ *metrics) error {
 	r := &orphans{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), options: o,
 		pods: podWriter{client: mgr.GetClient(), finalizer: o.TrackingFinalizer},
 	}
 	return builder.ControllerManagedBy(mgr).Named("worker-orphan").
-		Watches(&corev1.Pod{}, r.podEvents()).
-		Watches(&batchv1.Job{}, r.jobEvents()).
+		WatchesRawSource(t.watch(mgr, watchedPods, r.podEvents())).
+		WatchesRawSource(t.watch(mgr, watchedJobs, r.jobEvents())).
 		WithOptions(controllerOptions(o)).Complete(r)
 }
 
-func addExpiry(mgr manager.Manager, o Options, m *metrics) error {
+func addExpiry(mgr manager.Manager, t *takeover, o Options, m *metrics) error {
 	if !o.TTL {
 		return nil
 	}
@@ -92,7 +88,7 @@ func addExpiry(mgr manager.Manager, o Options, m *metrics) error {
 		return job.Spec.TTLSecondsAfterFinished != nil && plan.Finished(job) != nil
 	})
 	return builder.ControllerManagedBy(mgr).Named("worker-expiry").
-		Watches(&batchv1.Job{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(mayExpire)).
+		WatchesRawSource(t.watch(mgr, watchedJobs, &handler.EnqueueRequestForObject{}, mayExpire)).
 		WithOptions(controllerOptions(o)).Complete(r)
 }
 

@@ -2,17 +2,13 @@ package worker
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -21,13 +17,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-const (
-	// podsPerPage bounds the answers of the API server.
-	podsPerPage = 500
-	// answerTimeout is after how long a request that got no answer has no effect any more: an API
-	// server gives up a request after a minute.
-	answerTimeout = 90 * time.Second
-)
+// answerTimeout is after how long a request that got no answer has no effect any more: an API
+// server gives up a request after a minute.
+const answerTimeout = 90 * time.Second
 
 // shardMemory is what the controller knows of a shard beyond its Pods.
 type shardMemory struct {
@@ -89,43 +81,8 @@ func (r *reconciler) confirmShard(ctx context.Context, cached *batchv1.Job, know
 	return true, nil
 }
 
-// confirmPods takes the Pods that the API server has for created until the cache shows them.
-func (r *reconciler) confirmPods(ctx context.Context, job *batchv1.Job, known *pending) error {
-	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
-	if err != nil {
-		return err
-	}
-	cached, err := r.podsOf(ctx, job)
-	if err != nil {
-		return err
-	}
-	for more := ""; ; {
-		var page corev1.PodList
-		err := r.live.List(ctx, &page, client.InNamespace(job.Namespace), client.MatchingLabelsSelector{Selector: selector},
-			client.Limit(podsPerPage), client.Continue(more))
-		if err != nil {
-			return err
-		}
-		for i := range page.Items {
-			if metav1.IsControlledBy(&page.Items[i], job) {
-				known.noteCreated(&page.Items[i], r.clock.Now())
-			}
-		}
-		known.observe(cached)
-		if more = page.Continue; more == "" {
-			return nil
-		}
-	}
-}
-
 // noteUncreated takes note of a Pod that wasn't created, as far as one can tell.
-func (p *pending) noteUncreated(pod *corev1.Pod, err error, now time.Time) {
-	var answer apierrors.APIStatus
-	if errors.As(err, &answer) && answer.Status().Code >= 400 && answer.Status().Code < http.StatusInternalServerError {
-		return // refused
-	}
-	p.lock.Lock()
-	defer p.lock.Unlock()
+func (p *pending) noteUncreated(pod *corev1.Pod, now time.Time) {
 	if p.shard.unanswered == nil {
 		p.shard.unanswered = map[int]time.Time{}
 	}

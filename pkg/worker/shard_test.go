@@ -198,11 +198,12 @@ func TestAPodThatWasCreatedWithoutAnAnswer(t *testing.T) {
 		err          error
 		created      bool
 		early, later string // what is observed at once, and once the request can have no effect any more
+		wake         time.Duration
 		active       int32
 	}{
-		"created":     {errors.New("connection reset by peer"), true, "3", "3", 1},
-		"not created": {apierrors.NewTimeoutError("webhook", 1), false, "3", "", 0},
-		"refused":     {apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "job-x", errors.New("exceeded quota")), false, "", "", 0},
+		"created":     {errors.New("connection reset by peer"), true, "3", "3", cacheLag, 1}, // it's known at once
+		"not created": {apierrors.NewTimeoutError("webhook", 1), false, "3", "", answerTimeout, 0},
+		"refused":     {apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "job-x", errors.New("exceeded quota")), false, "", "", 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, Options{}, aShard("3", "3"))
@@ -219,7 +220,7 @@ func TestAPodThatWasCreatedWithoutAnAnswer(t *testing.T) {
 				t.Fatal("no error")
 			}
 			c.assign("")
-			if after := c.mustSync().RequeueAfter; c.observed() != row.early || row.early != "" && after != answerTimeout {
+			if after := c.mustSync().RequeueAfter; c.observed() != row.early || row.wake != 0 && after != row.wake {
 				t.Errorf("at once: observed %q, requeued after %v", c.observed(), after)
 			}
 			c.clock.Step(answerTimeout)
@@ -231,7 +232,7 @@ func TestAPodThatWasCreatedWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// Other Jobs need no confirmation, and no wake-up for it.
+// Other Jobs give back no index, and need no wake-up for it.
 func TestAPlainJobWithoutAnAnswer(t *testing.T) {
 	c := newCluster(t, Options{}, aJob())
 	c.refuse = func(verb string, _ client.Object) error {

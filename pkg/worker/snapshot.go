@@ -47,6 +47,9 @@ func jobRef(o client.Object) *metav1.OwnerReference {
 
 // gather reads what a sync needs. It first adopts and releases Pods.
 func (r *reconciler) gather(ctx context.Context, job *batchv1.Job, known *pending) (plan.Snapshot, error) {
+	if err := r.confirmUnanswered(ctx, job, known); err != nil {
+		return plan.Snapshot{}, fmt.Errorf("list the Pods of the Job: %w", err)
+	}
 	cached, err := r.podsOf(ctx, job)
 	if err != nil {
 		return plan.Snapshot{}, err

@@ -1,0 +1,198 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+)
+
+// takeover holds back the controllers of a process that has just become the leader until its caches
+// of Jobs and Pods have all that its predecessor has written. A Pod that was counted and untracked
+// would be counted again by a cache that shows it as tracked; one that a cache doesn't show would
+// be created again.
+//
+// An informer's first list doesn't ensure that: an API server may answer it from a watch cache that
+// is behind. So takeover asks for the newest resourceVersion by a consistent read, and starts no
+// worker before the cache has reached it. It does so before any of the informers is started: their
+// first list then has that version, but for an API server that is behind. An informer that was
+// started earlier, by another part of the program, reaches it by an event, or by a bookmark within
+// about a minute.
+type takeover struct {
+	live    client.Reader
+	caches  informers
+	index   client.FieldIndexer
+	metrics *metrics
+	retry   time.Duration // between two reads that fail, and two looks at a cache
+
+	lock    sync.Mutex
+	newest  map[string]string // of each kind, as the consistent read had it
+	indexed bool
+}
+
+// informers are part of a controller-runtime cache.
+type informers interface {
+	GetInformer(ctx context.Context, obj client.Object, opts ...cache.InformerGetOption) (cache.Informer, error)
+}
+
+const (
+	// takeoverRetry is short: no Job is synced meanwhile.
+	takeoverRetry = 100 * time.Millisecond
+	// takeoverReport is how often the log says that a cache is behind.
+	takeoverReport = 10 * time.Second
+)
+
+func newTakeover(mgr manager.Manager, m *metrics) *takeover {
+	return &takeover{
+		live: mgr.GetAPIReader(), caches: mgr.GetCache(), index: mgr.GetFieldIndexer(), metrics: m, retry: takeoverRetry,
+	}
+}
+
+// watchedKind is a kind whose cache the controllers decide by.
+type watchedKind struct {
+	name   string
+	object client.Object
+	list   func() client.ObjectList
+}
+
+var (
+	watchedJobs = watchedKind{"jobs", &batchv1.Job{}, func() client.ObjectList { return &batchv1.JobList{} }}
+	watchedPods = watchedKind{"pods", &corev1.Pod{}, func() client.ObjectList { return &corev1.PodList{} }}
+)
+
+// prepare reads the newest versions and indexes Pods, once for all controllers. It must be called
+// before the informers are started, so not before the process leads.
+func (t *takeover) prepare(ctx context.Context) error {
+	t.lock.Lock()
+	defer t.lock.Unlock()
+	for t.newest == nil {
+		newest, err := t.readNewest(ctx)
+		if err == nil {
+			t.newest = newest
+			break
+		}
+		log.FromContext(ctx).Error(err, "The newest versions of Jobs and Pods can't be read, and no Job is synced before")
+		if err := sleep(ctx, 10*t.retry); err != nil {
+			return err
+		}
+	}
+	if t.indexed {
+		return nil
+	}
+	if err := t.index.IndexField(ctx, &corev1.Pod{}, controllerIndex, indexPod); err != nil {
+		return fmt.Errorf("index Pods: %w", err)
+	}
+	t.indexed = true
+	return nil
+}
+
+// readNewest lists next to nothing. A limit would do so, too, but some API servers would then go
+// past their watch cache, instead of bringing it up to date for the informers.
+func (t *takeover) readNewest(ctx context.Context) (map[string]string, error) {
+	newest := map[string]string{}
+	for _, k := range []watchedKind{watchedJobs, watchedPods} {
+		list := k.list()
+		if err := t.live.List(ctx, list, client.InNamespace(metav1.NamespaceDefault), client.MatchingFields{"metadata.name": "none"}); err != nil {
+			return nil, fmt.Errorf("newest version of %s: %w", k.name, err)
+		}
+		newest[k.name] = list.GetResourceVersion()
+	}
+	return newest, nil
+}
+
+// await returns when the cache of that kind is as new as the consistent read.
+func (t *takeover) await(ctx context.Context, k watchedKind) error {
+	informer, err := t.caches.GetInformer(ctx, k.object)
+	if err != nil {
+		return fmt.Errorf("informer of %s: %w", k.name, err)
+	}
+	stored, ok := informer.(interface{ GetStore() toolscache.Store })
+	if !ok {
+		return fmt.Errorf("the cache of %s can't tell how new it is: use one of the whole cluster", k.name)
+	}
+	defer t.metrics.cacheBehind(k.name, 0)
+	began, newest := time.Now(), t.newest[k.name]
+	for report := takeoverReport; ; {
+		has := stored.GetStore().LastStoreSyncResourceVersion()
+		if has == "" {
+			return errors.New("the cache can't tell how new it is: don't disable client-go's feature gate AtomicFIFO")
+		}
+		order, err := resourceversion.CompareResourceVersion(has, newest)
+		if err != nil {
+			return fmt.Errorf("cache of %s: %w", k.name, err)
+		}
+		if order >= 0 {
+			return nil
+		}
+		behind := time.Since(began)
+		t.metrics.cacheBehind(k.name, behind)
+		if behind >= report {
+			report += takeoverReport
+			log.FromContext(ctx).Info("No Job is synced: the cache is older than what an earlier process may have written, and its watch brings nothing",
+				"resource", k.name, "resourceVersion", has, "newest", newest, "seconds", int(behind.Seconds()))
+		}
+		if err := sleep(ctx, t.retry); err != nil {
+			return fmt.Errorf("the cache of %s stays at resourceVersion %s, and the API server has %s: %w", k.name, has, newest, err)
+		}
+	}
+}
+
+// sleep fails if ctx ends before.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// heldSource is a source of events whose controller starts no worker before the cache is new
+// enough. The controller gives up after its CacheSyncTimeout, which ends the process: another one
+// takes over, or its next start opens new connections.
+type heldSource struct {
+	source.SyncingSource
+	*takeover
+	kind watchedKind
+}
+
+// watch makes the source of a kind's events.
+func (t *takeover) watch(mgr manager.Manager, k watchedKind, h handler.EventHandler, p ...predicate.Predicate) source.Source {
+	return heldSource{source.Kind(mgr.GetCache(), k.object, h, p...), t, k}
+}
+
+func (s heldSource) Start(ctx context.Context, q workQueue) error {
+	if err := s.prepare(ctx); err != nil {
+		return err
+	}
+	return s.SyncingSource.Start(ctx, q)
+}
+
+func (s heldSource) WaitForSync(ctx context.Context) error {
+	if err := s.SyncingSource.WaitForSync(ctx); err != nil {
+		return err
+	}
+	return s.await(ctx, s.kind)
+}
+
+// String is for logs.
+func (s heldSource) String() string { return "caught-up informer of " + s.kind.name }
+
+var _ source.TypedSyncingSource[reconcile.Request] = heldSource{}

@@ -1,0 +1,83 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/worker/plan"
+)
+
+// podsPerPage bounds the answers of the API server.
+const podsPerPage = 500
+
+// answered reports whether the API server has refused a request with this error, or never got it.
+// After any other error the request may have been carried out.
+func answered(err error) bool {
+	var answer apierrors.APIStatus
+	if errors.As(err, &answer) {
+		return answer.Status().Code >= 400 && answer.Status().Code < http.StatusInternalServerError
+	}
+	return utilnet.IsConnectionRefused(err)
+}
+
+// noteUnanswered takes note of a request to create a Pod that got no answer. It is the only request
+// that does harm if it's sent again: what breaks the connection often breaks the watch as well,
+// which may then be without events for half a minute.
+func (s *jobSync) noteUnanswered(p *corev1.Pod) {
+	s.known.lock.Lock()
+	defer s.known.lock.Unlock()
+	s.known.unanswered = true
+	if plan.IsShard(s.job) {
+		s.known.noteUncreated(p, s.clock.Now())
+	}
+}
+
+// confirmUnanswered reads the Job's Pods from the API server if one may have been created without
+// an answer.
+func (r *reconciler) confirmUnanswered(ctx context.Context, job *batchv1.Job, known *pending) error {
+	if !known.unanswered {
+		return nil
+	}
+	if err := r.confirmPods(ctx, job, known); err != nil {
+		return err
+	}
+	known.unanswered = false
+	return nil
+}
+
+// confirmPods takes the Pods that the API server has for created until the cache shows them.
+func (r *reconciler) confirmPods(ctx context.Context, job *batchv1.Job, known *pending) error {
+	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
+	if err != nil {
+		return err
+	}
+	cached, err := r.podsOf(ctx, job)
+	if err != nil {
+		return err
+	}
+	for more := ""; ; {
+		var page corev1.PodList
+		err := r.live.List(ctx, &page, client.InNamespace(job.Namespace), client.MatchingLabelsSelector{Selector: selector},
+			client.Limit(podsPerPage), client.Continue(more))
+		if err != nil {
+			return err
+		}
+		for i := range page.Items {
+			if metav1.IsControlledBy(&page.Items[i], job) {
+				known.noteCreated(&page.Items[i], r.clock.Now())
+			}
+		}
+		known.observe(cached)
+		if more = page.Continue; more == "" {
+			return nil
+		}
+	}
+}

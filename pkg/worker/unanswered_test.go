@@ -1,0 +1,98 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"syscall"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
+)
+
+// A request to create a Pod that got no answer isn't sent again before the API server was asked for
+// its Pods, however long the cache shows none of them. The API server is asked once.
+func TestNoAnswerMakesNoSecondPod(t *testing.T) {
+	for name, job := range map[string]*batchv1.Job{
+		"not indexed": aJob(),
+		"indexed":     aJob(func(j *batchv1.Job) { j.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion) }),
+		"a shard":     aShard("3,4", "3,4"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, Options{}, job)
+			lists, lost := 0, 0
+			c.live(interceptor.Funcs{List: func(ctx context.Context, w client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+				lists++
+				return w.List(ctx, list, opts...)
+			}})
+			c.cache(interceptor.Funcs{
+				Create: func(ctx context.Context, w client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
+					if err := w.Create(ctx, obj, opts...); err != nil || lost > 0 {
+						return err
+					}
+					lost++
+					return errors.New("connection reset by peer")
+				},
+				List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return nil },
+			})
+			if _, err := c.sync(); err == nil {
+				t.Fatal("no error")
+			}
+			before := lists
+			for range 3 {
+				c.mustSync()
+			}
+			if pods := c.pods(); len(pods) != 2 || lists != before+1 || c.job().Status.Active != 2 {
+				t.Errorf("%d Pods, %d lists, status %+v", len(pods), lists-before, c.job().Status)
+			}
+		})
+	}
+}
+
+// The API server's Pods aren't known, so nothing is done.
+func TestUnansweredAndUnconfirmed(t *testing.T) {
+	c := newCluster(t, Options{}, aJob())
+	c.refuse = func(verb string, _ client.Object) error {
+		c.refuse = nil
+		return errors.New("connection reset by peer")
+	}
+	if _, err := c.sync(); err == nil {
+		t.Fatal("no error")
+	}
+	c.live(interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+		return errors.New("no answer")
+	}})
+	sent := len(c.writes)
+	if _, err := c.sync(); err == nil || len(c.writes) != sent {
+		t.Errorf("error %v, writes %v", err, c.writes[sent:])
+	}
+}
+
+func TestAnswered(t *testing.T) {
+	pods := schema.GroupResource{Resource: "pods"}
+	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	for name, row := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"forbidden":          {apierrors.NewForbidden(pods, "p", errors.New("quota")), true},
+		"conflict":           {apierrors.NewConflict(pods, "p", errors.New("changed")), true},
+		"internal error":     {apierrors.NewInternalError(errors.New("etcd")), false},
+		"timeout":            {apierrors.NewTimeoutError("slow", 1), false},
+		"broken connection":  {errors.New("EOF"), false},
+		"reset":              {os.NewSyscallError("read", syscall.ECONNRESET), false},
+		"connection refused": {refused, true},
+		"deadline":           {context.DeadlineExceeded, false},
+	} {
+		if got := answered(row.err); got != row.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
