@@ -148,7 +148,7 @@ func (d *division) ask(level float64) {
 	})
 	for _, w := range givers {
 		if n := min(need, whole(d.excess(w, level))); n > 0 {
-			_, highest := w.todo.Split(w.keeps - n)
+			_, highest := w.todo.Split(w.todo.Len() - n)
 			w.Returning = w.returning.Union(highest).String()
 			need -= n
 		}

@@ -79,8 +79,9 @@ type worker struct {
 	room Room
 	// isNew: it has no shard yet.
 	isNew bool
-	// todo are the indexes that remain in the shard and stay; returning those that don't.
-	todo, returning intervals.Set
+	// todo are the indexes that remain in the shard and stay; returning those that don't. held are
+	// those that were to, and can't: see count.
+	todo, returning, held intervals.Set
 	// keeps is the number of completions that remain in the shard and stay.
 	keeps int
 	// surplus is what raiseParts can take from the shard's part.
@@ -172,7 +173,11 @@ func (d *division) count(w *worker) {
 		w.returning = remaining.Intersect(intervals.ParseLenient(w.Returning, intervals.NoLimit))
 	}
 	w.todo = remaining.Minus(w.returning)
-	w.keeps = w.todo.Len()
+	if w.room.Known && w.Parallelism == 0 {
+		// They have failed there, and wait for a Pod that the shard may not have: it needs a part.
+		w.held, w.returning = w.returning, nil
+	}
+	w.keeps = w.todo.Len() + w.held.Len()
 }
 
 // placement assembles the result. A shard that is empty keeps its worker, and so its mirror and its
@@ -221,7 +226,7 @@ func (w *worker) movable() int {
 	if !w.isElastic() || !w.room.Known {
 		return 0
 	}
-	return max(w.keeps-int(w.Parallelism), 0)
+	return max(w.todo.Len()-max(int(w.Parallelism)-w.held.Len(), 0), 0)
 }
 
 // isDispensable reports whether the worker's place can be another's: it has nothing left, no part,
