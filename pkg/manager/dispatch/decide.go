@@ -207,9 +207,10 @@ func planSuspended(s *Snapshot) Plan {
 	return s.writeOwnStatus(note(v1alpha1.EventSuspended, "Job suspended"))
 }
 
-// isSuspendedAtWorker reports whether a placed Job was suspended before it had a mirror.
+// isSuspendedAtWorker reports whether a placed Job was suspended before it had a mirror. A shard that
+// is stopping is suspended, and leaves when it has none.
 func isSuspendedAtWorker(s *Snapshot, w *Worker) bool {
-	return mirror.Suspended(s.Job) && w.Synced && w.Mirror == nil
+	return mirror.Suspended(s.Job) && w.Synced && w.Mirror == nil && !s.isPartStopping(w)
 }
 
 // writeOwnStatus writes the status of a Job without a mirror, which the hub alone knows. That of a

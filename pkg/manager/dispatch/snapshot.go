@@ -11,7 +11,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/mirror"
-	"github.com/jobferry/jobferry/pkg/shards"
 )
 
 // Snapshot is all that a decision is made from: values, read once.
@@ -93,8 +92,8 @@ type Worker struct {
 
 	// The fields below are set for the assigned worker only.
 
-	// Seeded has the counters that the mirror started from, if it runs a part of the Job.
-	Seeded shards.Counters
+	// OfOthers is how many completions the mirror counts that aren't in its shard.
+	OfOthers int32
 	// Fits: the worker has free capacity for the Pods of a Job that is to be resumed.
 	Fits bool
 	// Pods is what is known of the mirror's Pods that do not run.

@@ -60,7 +60,7 @@ func (s *Snapshot) stuckSince(w *Worker) time.Time {
 // ran reports whether a Pod of the mirror runs, or ran.
 func (w *Worker) ran() bool {
 	status := &w.Mirror.Status
-	return status.Succeeded > w.Seeded.Succeeded || status.Failed > w.Seeded.Failed || ptr.Deref(status.Ready, 0) > 0 ||
+	return status.Succeeded > w.OfOthers || status.Failed > 0 || ptr.Deref(status.Ready, 0) > 0 ||
 		ptr.Deref(status.Terminating, 0) > 0 || w.Pods.EverRan
 }
 

@@ -34,7 +34,12 @@ func TestPodsThatWait(t *testing.T) {
 		j.Status = batchv1.JobStatus{StartTime: ptr.To(metav1.NewTime(noon.Add(-10 * time.Minute))), Active: 0, Ready: ptr.To[int32](0), Terminating: ptr.To[int32](0)}
 	}
 	pending := func(j *batchv1.Job) { noPods(j); j.Status.Active = 2 }
+	ofOthers := func(s *Snapshot) { unschedulable(6 * time.Minute)(s); s.Assigned.OfOthers = 3 }
+	shard := func(j *batchv1.Job) { pending(j); j.Status.Succeeded = 3 }
+	tried := func(j *batchv1.Job) { shard(j); j.Status.Failed = 1 }
 	for name, row := range map[string]lookRow{
+		"a shard of which no Pod ran":             {hub: hubJob(placedOn("a"), shard), mirror: mirrorOf(hubJob(), shard), given: ofOthers, then: []string{"move from a"}, reports: "0/3 nodes are available"},
+		"a shard of which Pods failed: it stays":  {hub: hubJob(placedOn("a"), tried), mirror: mirrorOf(hubJob(), tried), given: ofOthers, after: DefaultTiming().Recheck},
 		"Pods wait, not yet news":                 {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(10 * time.Second), after: 20 * time.Second},
 		"Pods wait, told":                         {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Minute), after: 4 * time.Minute, reports: "0/3 nodes are available"},
 		"Pods wait too long":                      {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(6 * time.Minute), then: []string{"move from a"}, reports: "0/3 nodes are available"},

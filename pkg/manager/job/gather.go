@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -208,7 +209,9 @@ func (g *gatherer) part(s *dispatch.Snapshot, shard shards.Shard, k known) *disp
 	}
 	part.Job = shards.Part(s.Job, shard, follows)
 	part.Assigned = g.assigned(&part, shard.Worker, k)
-	part.Assigned.Seeded = shards.Counters{Succeeded: part.Job.Status.Succeeded, Failed: part.Job.Status.Failed}
+	if !follows {
+		part.Assigned.OfOthers = ptr.Deref(s.Job.Spec.Completions, 0) - int32(shard.Len())
+	}
 	return &part
 }
 

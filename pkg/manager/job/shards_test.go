@@ -76,6 +76,21 @@ func TestDivided(t *testing.T) {
 	}
 }
 
+// The worker of a shard doesn't start it, and another has room: the shard leaves its worker.
+func TestShardThatIsStuckLeaves(t *testing.T) {
+	w := newWorld(t)
+	w.worker("b").idle = true
+	w.submits(divisible(16, 16))
+	w.step(5*time.Minute + 10*time.Second)
+	w.worker("b").idle = false
+	w.step(time.Minute)
+	if left := w.hub.jobs[jobKey].Annotations[v1alpha1.AnnotationShards]; left != "a=0-7" {
+		w.fail("the shards are %s", left)
+	}
+	w.finishAll()
+	w.expectComplete("0-15")
+}
+
 var shardSituations = []situation{
 	{dispatch.InShards, isDivided, nil},
 	{dispatch.Undecipherable, func(w *world) {
