@@ -24,6 +24,7 @@ E2E_PARALLEL ?= 2
 JOBS ?= 500
 SEEDS ?= 500
 SEED ?= 1
+STORIES ?= 10000
 FAULTS ?= 100
 FLEET ?= 300
 CHECKS ?= 100
@@ -124,6 +125,10 @@ e2e-kueue: ## With the real Kueue: hundreds of Jobs of two teams (FLEET=300); `m
 .PHONY: differential
 differential: ## The built-in and the embedded Job controller get the same Jobs, and must agree (SEEDS=500 SEED=1)
 	$(GO) -C e2e run ./differential -seeds $(SEEDS) -seed $(SEED)
+
+.PHONY: differential-shards
+differential-shards: ## One Job controller and the manager, which divides them, get the same Jobs in memory, and must agree (STORIES=10000 SEED=1)
+	$(GO) test -count 1 -timeout 60m -run TestDividedEndsAsWhole ./pkg/manager/job -args -stories $(STORIES) -story $(SEED)
 
 .PHONY: bench-worker
 bench-worker: ## Measure the embedded Job controller beside the built-in

@@ -43,6 +43,8 @@ type fakeWorker struct {
 	fenced bool
 	// running are the indexes of the Job that have Pods.
 	running intervals.Set
+	// pods are the worker's controllers and the Job's Pods, where those are modelled.
+	pods *podCluster
 }
 
 var _ worker = &fakeWorker{}
@@ -157,6 +159,10 @@ func (r *fakeRegistry) Loss(name string) clusters.Loss {
 // work is one sync of a worker's own Job controller and garbage collector.
 func (v *fakeWorker) work() {
 	if v.idle {
+		return
+	}
+	if v.pods != nil {
+		v.pods.work()
 		return
 	}
 	v.api.collectGarbage()
