@@ -122,14 +122,24 @@ func (st scenario) run(t *testing.T, writes int) (end string, passed int) {
 	return describe(job), gate.Passed()
 }
 
-// controller starts jobferry-worker behind the gate, or without one. It's killed after the test.
-func (s *scene) controller(gate *workertest.Gate, args ...string) *workertest.Process {
+// proxy is a workertest.Gate or Late.
+type proxy interface{ WriteKubeconfig(file string) error }
+
+// kubeconfig returns the file for a proxy.
+func (s *scene) kubeconfig(p proxy) string {
+	s.t.Helper()
+	file := filepath.Join(s.t.TempDir(), "kubeconfig")
+	s.ok(p.WriteKubeconfig(file))
+	return file
+}
+
+// controller starts jobferry-worker behind a proxy, or without one. It's killed after the test.
+func (s *scene) controller(p proxy, args ...string) *workertest.Process {
 	program, err := product.Program("jobferry-worker")
 	s.ok(err)
 	kubeconfig := s.cluster.Kubeconfig()
-	if gate != nil {
-		kubeconfig = filepath.Join(s.t.TempDir(), "kubeconfig")
-		s.ok(gate.WriteKubeconfig(kubeconfig))
+	if p != nil {
+		kubeconfig = s.kubeconfig(p)
 	}
 	c, err := workertest.Start(program, kubeconfig, os.DevNull, args...)
 	s.ok(err)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -94,6 +95,12 @@ func (s *scene) process(kubeconfig string, args ...string) (*workertest.Process,
 // get asks until there is an answer that is OK, with a text in it.
 func (s *scene) get(url, with string) {
 	s.t.Helper()
+	s.getMatch(url, regexp.MustCompile(regexp.QuoteMeta(with)))
+}
+
+// getMatch asks until there is an answer that is OK and matches.
+func (s *scene) getMatch(url string, with *regexp.Regexp) {
+	s.t.Helper()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -102,7 +109,7 @@ func (s *scene) get(url, with string) {
 		if response, err := http.DefaultClient.Do(request); err == nil {
 			body, err := io.ReadAll(response.Body)
 			_ = response.Body.Close() // it has been read
-			if err == nil && response.StatusCode == http.StatusOK && strings.Contains(string(body), with) {
+			if err == nil && response.StatusCode == http.StatusOK && with.Match(body) {
 				return
 			}
 		}
