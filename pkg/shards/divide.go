@@ -42,8 +42,7 @@ type Room struct {
 // completions per Pod; see level. A share without room stays unassigned. Last, elastic shards are
 // asked for indexes that a hungry one would start earlier.
 func Divide(job *batchv1.Job, now Placement, rooms []Room, limit int) Placement {
-	d := newDivision(job, now, rooms, limit)
-	d.lowerParts()
+	d := newDivision(job, now.within(job), rooms, limit)
 	d.raiseParts()
 	d.assign()
 	return d.placement()

@@ -1,19 +1,5 @@
 package shards
 
-// lowerParts makes the parts fall in proportion when the user has lowered the Job's parallelism.
-func (d *division) lowerParts() {
-	sum := d.sumOfParts()
-	if sum <= d.parallelism {
-		return
-	}
-	before, after := 0, 0
-	for _, w := range d.workers {
-		before += int(w.Parallelism)
-		d.setPart(w, int(float64(before)*float64(d.parallelism)/float64(sum))-after)
-		after += int(w.Parallelism)
-	}
-}
-
 // setPart changes a part, and with it what can be taken from the shard.
 func (d *division) setPart(w *worker, part int) {
 	d.pool -= w.movable()

@@ -112,7 +112,8 @@ func IsPlaced(job *batchv1.Job) bool {
 }
 
 // Read returns the shards of a hub Job that is placed as such. The error is for the user's eyes:
-// someone has edited the annotations.
+// someone has edited the annotations. The parts have fallen already if the Job's parallelism has, so
+// that no mirror starts Pods by the higher one.
 func Read(job *batchv1.Job) (Placement, error) {
 	var state stateText
 	if err := json.Unmarshal([]byte(job.Annotations[v1alpha1.AnnotationShardsState]), &state); err != nil {
@@ -125,7 +126,24 @@ func Read(job *batchv1.Job) (Placement, error) {
 	if err := p.readShards(job, state.Shards); err != nil {
 		return Placement{}, fmt.Errorf("annotation %s: %w", v1alpha1.AnnotationShards, err)
 	}
-	return p, nil
+	return p.within(job), nil
+}
+
+// within makes the parts fall in proportion when they add up to more than the Job's parallelism,
+// which its user has lowered.
+func (p Placement) within(job *batchv1.Job) Placement {
+	limit, sum := int(ptr.Deref(job.Spec.Parallelism, 1)), p.Parallelism()
+	if sum <= limit {
+		return p
+	}
+	p.Shards = slices.Clone(p.Shards)
+	before, after := 0, 0
+	for i := range p.Shards {
+		before += int(p.Shards[i].Parallelism)
+		p.Shards[i].Parallelism = int32(int(float64(before)*float64(limit)/float64(sum)) - after) // integers could overflow
+		after += int(p.Shards[i].Parallelism)
+	}
+	return p
 }
 
 func (p *Placement) readShards(job *batchv1.Job, states map[string]State) error {

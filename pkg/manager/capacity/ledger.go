@@ -46,9 +46,9 @@ func New(onFreed func()) *Ledger {
 	}
 }
 
-// Free is what is free for a Job now. What is held for the Job itself counts as free, so that it
-// doesn't compete with its own reservation; what is held for others isn't free. No Job has the zero
-// key. Free changes nothing, and costs little while nothing changes.
+// Free is what is free for a Job now. What is held for the Job itself counts as free, and what its
+// own Pods take, so that it doesn't compete with itself; what is held for others isn't free. No Job
+// has the zero key. Free changes nothing, and costs little while nothing changes.
 func (l *Ledger) Free(job types.NamespacedName) *Capacity {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -60,20 +60,25 @@ func (l *Ledger) Free(job types.NamespacedName) *Capacity {
 		}
 		l.free = NewCapacity(nodes)
 	}
-	if j := l.jobs[job]; j != nil && j.reservation != nil && len(j.reservation.held) > 0 {
+	if j := l.jobs[job]; j != nil && j.reservation != nil && len(j.reservation.held)+len(j.reservation.bound) > 0 {
 		return l.without(j.reservation)
 	}
 	return l.free
 }
 
-// without is what is free if nothing is held for a reservation.
+// without is what is free if nothing is held for a reservation, and none of its Pods runs.
 func (l *Ledger) without(c *reservation) *Capacity {
 	nodes := slices.Clone(l.free.nodes)
-	for n, count := range c.held {
-		i, _ := l.position(n.name)
-		freed := *nodes[i]
-		freed.Free = freed.Free.Add(c.shape.Unit(), count)
-		nodes[i] = &freed
+	for _, taken := range []slots{c.held, c.bound} {
+		for n, count := range taken {
+			i, is := l.position(n.name)
+			if !is {
+				continue // its Pods are known before it
+			}
+			freed := *nodes[i]
+			freed.Free = freed.Free.Add(c.shape.Unit(), count)
+			nodes[i] = &freed
+		}
 	}
 	return &Capacity{nodes: nodes}
 }

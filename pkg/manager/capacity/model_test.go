@@ -209,14 +209,16 @@ func (m *model) checkBound(t *rapid.T) {
 	}
 }
 
-// checkFreeFor: a Job sees what is free and what is held for itself, and nothing changes by that.
+// checkFreeFor: a Job sees what is free, what is held for itself and what its Pods take, and nothing
+// changes by that.
 func (m *model) checkFreeFor(t *rapid.T) {
 	common := m.Free(nobody)
 	for _, j := range modelJobs {
 		for i, n := range m.Free(j.Key()).Nodes() {
 			want := common.Nodes()[i].Free
 			if job := m.jobs[j.Key()]; job != nil && job.reservation != nil {
-				want = want.Add(job.reservation.shape.Unit(), job.reservation.held[m.Ledger.nodes[n.Object.Name]])
+				on := m.Ledger.nodes[n.Object.Name]
+				want = want.Add(job.reservation.shape.Unit(), job.reservation.held[on]+job.reservation.bound[on])
 			}
 			if !n.Free.equal(want) {
 				t.Fatalf("%s: free for %s: %v, want %v", n.Object.Name, j.Key().Name, n.Free, want)

@@ -3,7 +3,9 @@ package capacity_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
@@ -108,5 +110,28 @@ func TestChecksWithoutAChangeNotifyNobody(t *testing.T) {
 	l.Release(j.Key())
 	if calls != 1 {
 		t.Errorf("notified %d times of a release, want once", calls)
+	}
+}
+
+// TestTheRoomOfAJobThatRuns: what a Job's Pods take is free for the Job, and for no other; but for
+// those that are being deleted.
+func TestTheRoomOfAJobThatRuns(t *testing.T) {
+	l := ledgerOf(NewNode("a"))
+	job := NewJob("job").Pods(4).Requests("cpu", "1")
+	l.Reserve(job.Key(), shape(job), 3)
+	for _, name := range []string{"one", "two"} {
+		l.SetPod(Bind(job.Pod(name), "a"))
+	}
+	if !fitsIn(l.Free(job.Key()), job) {
+		t.Error("the Job doesn't fit where it runs")
+	}
+	if other := NewJob("other").Pods(2).Requests("cpu", "1"); fitsIn(l.Free(other.Key()), other) {
+		t.Error("another Job fits in what it takes")
+	}
+	leaving := Bind(job.Pod("two"), "a").DeepCopy()
+	leaving.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	l.SetPod(leaving)
+	if fitsIn(l.Free(job.Key()), job) {
+		t.Error("the Job fits beside its Pod that is being deleted")
 	}
 }

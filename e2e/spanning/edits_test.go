@@ -1,0 +1,120 @@
+package spanning_test
+
+import (
+	"math"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/intervals"
+	"github.com/jobferry/jobferry/pkg/shards"
+)
+
+// What no one can read stops nothing: the user is told, puts it back, and the Job goes on where it is.
+func shardsUnreadable(t *testing.T) {
+	t.Parallel()
+	s := tell(t, "w1", "w2")
+	placement := s.submit(2, rigtest.Indexed(8), rigtest.RunForever())
+	s.runs(8)
+	s.annotate(v1alpha1.AnnotationShards, `"w1=0-4;w2=3-7"`)
+	s.EventUntil("job", v1alpha1.EventInvalid, "index 3 is in two shards; put back what it was, or remove")
+	s.exit(0, 0, 1)
+	s.annotate(v1alpha1.AnnotationShards, `"`+placement.Annotations()[v1alpha1.AnnotationShards]+`"`)
+	s.finishAll()
+	s.completes(8)
+	s.pods.expectOnce(t, 8)
+}
+
+// Without its shards, the Job is placed anew from its progress, after all mirrors have gone.
+func shardsRemoved(t *testing.T) {
+	t.Parallel()
+	s := tell(t, "w1", "w2")
+	s.submit(2, rigtest.Indexed(8), rigtest.RunForever())
+	s.runs(8)
+	s.exit(0, 0, 7)
+	s.HubJobUntil("job", func(j *batchv1.Job) bool { return j.Status.Succeeded == 2 })
+	s.annotate(v1alpha1.AnnotationShards, `null,"`+v1alpha1.AnnotationShardsState+`":null`)
+	s.dividedOver(2)
+	s.finishAll()
+	s.completes(8)
+	s.pods.expectCompleted(t, 8, 1)
+}
+
+// The user gives each worker the indexes of the other. Neither is taken at its word for them: the
+// mirrors are stopped and replaced, and no index counts as completed that wasn't run. What completes
+// before they have stopped runs again.
+func shardsSwapped(t *testing.T) {
+	t.Parallel()
+	s := tell(t, "w1", "w2")
+	placement := s.submit(2, rigtest.Indexed(8), rigtest.RunForever())
+	s.runs(8)
+	s.exit(0, 0, 7)
+	s.HubJobUntil("job", func(j *batchv1.Job) bool { return j.Status.Succeeded == 2 })
+	first, second := &placement.Shards[0], &placement.Shards[1]
+	first.Indexes, second.Indexes = second.Indexes, first.Indexes
+	s.annotate(v1alpha1.AnnotationShards, `"`+placement.Annotations()[v1alpha1.AnnotationShards]+`"`)
+	s.finishAll()
+	s.completes(8)
+	s.pods.expectCompleted(t, 8, math.MaxInt)
+}
+
+// Somebody in the worker gives the mirror another shard: it is replaced. The hub believes it nothing
+// about indexes that it didn't run.
+func mirrorsIndexesForged(t *testing.T) {
+	t.Parallel()
+	s := tell(t, "w1", "w2")
+	s.submit(2, rigtest.Indexed(8), rigtest.RunForever())
+	s.runs(8)
+	s.PatchMirror("w2", "job", `{"metadata":{"annotations":{"`+v1alpha1.AnnotationIndexes+`":"0-7"}}}`)
+	s.eventually("the mirror is stopped", func() bool {
+		return len(s.pods.list(func(p podIn) bool { return p.worker == "w2" && (p.gone || p.ended()) })) == 4
+	})
+	s.finishAll()
+	s.completes(8)
+	s.pods.expectCompleted(t, 8, 1)
+}
+
+// annotate changes an annotation of the hub Job that the policies protect, as somebody could without
+// them.
+func (s *story) annotate(key, json string) {
+	s.t.Helper()
+	config := s.Hub.RESTConfig()
+	config.Impersonate = rest.ImpersonationConfig{UserName: managerUser, Groups: []string{"system:masters", "system:authenticated"}}
+	client, err := kubernetes.NewForConfig(config)
+	s.ok(err)
+	patch := `{"metadata":{"annotations":{"` + key + `":` + json + `}}}`
+	_, err = client.BatchV1().Jobs(s.NS).Patch(s.Context(), "job", types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	s.ok(err)
+}
+
+// A Job that is given more indexes, or fewer, while it runs.
+func elastic(t *testing.T) {
+	t.Parallel()
+	s := tell(t, "w1", "w2")
+	s.submit(2, rigtest.Indexed(6), rigtest.RunForever())
+	s.runs(6)
+	s.exit(0, 0, 5)
+	s.HubJobUntil("job", func(j *batchv1.Job) bool { return j.Status.Succeeded == 2 })
+	s.Patch("job", `{"spec":{"completions":8,"parallelism":8}}`)
+	s.HubJobUntil("job", func(j *batchv1.Job) bool {
+		placement, err := shards.Read(j)
+		return err == nil && len(placement.Unassigned(j).Indexes) == 0 && settledOrIn(placement).Has(7)
+	})
+	s.finishAll()
+	s.completes(8)
+	s.pods.expectCompleted(t, 8, 1)
+}
+
+func settledOrIn(p shards.Placement) intervals.Set {
+	var all intervals.Set
+	for _, shard := range p.Shards {
+		all = all.Union(shard.Indexes)
+	}
+	return all
+}
