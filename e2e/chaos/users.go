@@ -14,6 +14,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/chaos/fleet"
 	"github.com/jobferry/jobferry/e2e/chaos/story"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/shards"
 )
 
 // users play the stories, straight at the hub's API server. While that is away, they try again.
@@ -94,10 +95,10 @@ func (u *users) do(ctx context.Context, s *story.Story, act story.Act) {
 	}
 }
 
-// leaveWorker makes a Job move to any other worker.
+// leaveWorker makes a Job, or its shard in the first of its workers, move to any other worker.
 func leaveWorker(j *batchv1.Job) {
-	if worker := j.Annotations[v1alpha1.AnnotationCluster]; worker != "" {
-		j.Annotations[v1alpha1.AnnotationClusterSelector] = fleet.LabelName + "!=" + worker
+	if workers := shards.WorkersOf(j); len(workers) > 0 {
+		j.Annotations[v1alpha1.AnnotationClusterSelector] = fleet.LabelName + "!=" + workers[0]
 	}
 }
 

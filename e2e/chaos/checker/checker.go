@@ -48,6 +48,7 @@ const (
 	Vanished Rule = "Vanished"
 	Placed   Rule = "Placed"
 	Isolated Rule = "Isolated"
+	Divided  Rule = "Divided"
 	Ends     Rule = "Ends"
 	Lost     Rule = "Lost"
 	Orphan   Rule = "Orphan"
@@ -69,9 +70,9 @@ func (v Violation) String() string {
 
 // Figures are what was counted.
 type Figures struct {
-	// Moves between workers, and how many Jobs made them.
+	// Moves of Jobs, or their shards, away from workers, and how many Jobs made them.
 	Moves, Moved int
-	// Excused is how many Jobs ran in two workers at a time where that isn't ruled out: without a
+	// Excused is how many Jobs ran something in two workers at a time where that isn't ruled out: without a
 	// fence, or with a part down that the fence needs.
 	Excused int
 	// Reruns is how many indexes completed again after their worker was lost.

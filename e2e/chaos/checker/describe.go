@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/shards"
 )
 
 // describeJob says a Job of the hub or a worker in a line.
@@ -19,8 +20,15 @@ func describeJob(j *batchv1.Job) string {
 			words = append(words, fmt.Sprintf(format, arguments...))
 		}
 	}
-	assigned := j.Annotations[v1alpha1.AnnotationCluster]
-	add(assigned != "", "on %s", assigned)
+	on := strings.Join(shards.WorkersOf(j), ", ")
+	if shards.IsPlaced(j) {
+		on = j.Annotations[v1alpha1.AnnotationShards]
+	}
+	add(on != "", "on %s", on)
+	asked, part := j.Annotations[v1alpha1.AnnotationIndexes]
+	observed := j.Annotations[v1alpha1.AnnotationIndexesObserved]
+	add(part, "part [%s]", asked)
+	add(part && observed != asked, "observed [%s]", observed)
 	from := j.Annotations[v1alpha1.AnnotationMovedFrom]
 	add(from != "", "moved from %s", from)
 	fenced := j.Annotations[v1alpha1.AnnotationFenced]

@@ -11,14 +11,13 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/e2e/chaos/story"
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // observeHubJob takes in a hub Job.
 func (c *Checker) observeHubJob(r *record, e Event) {
 	if e.Gone {
 		r.note(e.At, e.Where, "Job is gone")
-		r.hub, r.assigned = nil, ""
+		r.hub, r.homes = nil, nil
 		if !r.deletes && !r.story.End.Gone {
 			c.violate(e.At, Vanished, r, "the hub Job is gone, and nobody deleted it")
 		}
@@ -30,38 +29,13 @@ func (c *Checker) observeHubJob(r *record, e Event) {
 			c.violate(e.At, Back, r, "%s", wrong)
 		}
 	} else {
-		r.ended, r.assigned = nil, ""
+		r.ended, r.homes = nil, nil
 	}
-	c.observeHome(r, e)
+	c.observeHomes(r, e)
 	r.hub = e.Job
 	if condition, _ := story.Outcome(e.Job); condition != "" && r.ended == nil {
 		r.ended = e.Job
 	}
-}
-
-// observeHome follows the placement.
-func (c *Checker) observeHome(r *record, e Event) {
-	assigned := e.Job.Annotations[v1alpha1.AnnotationCluster]
-	if assigned == r.assigned {
-		return
-	}
-	if r.assigned != "" {
-		r.moves = append(r.moves, move{at: e.At, from: r.assigned, to: assigned, complete: e.Job.Status.CompletedIndexes})
-	}
-	if r.assigned != "" && c.isolated(e.At) && !c.isAskedFor(r, e) {
-		c.violate(e.At, Isolated, r, "moved from %s to %q while all workers are out of touch", r.assigned, assigned)
-	}
-	if r.ended != nil && assigned != "" {
-		c.violate(e.At, Placed, r, "placed on %s after its end", assigned)
-	}
-	r.assigned = assigned
-}
-
-// isAskedFor reports whether a Job was moved because its user or an admin wants it elsewhere: no
-// judgement of its worker. The manager needs a while to find all workers out of touch.
-func (c *Checker) isAskedFor(r *record, e Event) bool {
-	was, is := r.hub.Annotations[v1alpha1.AnnotationPlacedFor], e.Job.Annotations[v1alpha1.AnnotationPlacedFor]
-	return was != is || c.drained(r.assigned, e.At)
 }
 
 // regression is a way in which a status can go back.

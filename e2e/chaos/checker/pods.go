@@ -42,7 +42,7 @@ func (c *Checker) observePod(r *record, e Event) []Question {
 		p.ended, p.succeeded, p.halted = true, !givenUp, r.isSuspended(p)
 		c.checkRerun(r, p, e.At)
 	}
-	if e.Gone && (p.halted && !r.isCounted(p) || p.index < 0 && r.isSurplus(p)) {
+	if e.Gone && (p.halted && !r.isCounted(p) || r.isSurplus(p)) {
 		p.succeeded = false // its deletion crossed its end: it's given up, as above
 	}
 	var questions []Question
@@ -117,11 +117,10 @@ func (c *Checker) excuseOfRerun(r *record, first, second *pod) string {
 		return ""
 	}
 	for _, m := range r.moves {
-		if m.from != first.where && m.from != second.where {
+		if !m.tookAway(first) && !m.tookAway(second) {
 			continue
 		}
-		excuse := c.outOfTouch(m.from, m.at)
-		if excuse != "" && !covers(m.complete, strconv.Itoa(first.index)) {
+		if excuse := c.outOfTouch(m.from, m.at); excuse != "" {
 			return excuse
 		}
 	}

@@ -31,13 +31,13 @@ type record struct {
 	lines []Line
 	last  map[string]string // object -> what was noted of it last
 
-	hub      *batchv1.Job // nil: there is none
-	ended    *batchv1.Job // as it was when it had a terminal condition for the first time
-	deletes  bool         // its user has deleted it, or is about to
-	halted   bool         // its user has suspended or resumed it
-	scaled   bool         // its user has changed its parallelism
-	assigned string
-	moves    []move
+	hub     *batchv1.Job // nil: there is none
+	ended   *batchv1.Job // as it was when it had a terminal condition for the first time
+	deletes bool         // its user has deleted it, or is about to
+	halted  bool         // its user has suspended or resumed it
+	scaled  bool         // its user has changed its parallelism
+	homes   homes
+	moves   []move
 	// interrupted: Pods were asked to stop, by a suspension, a fence or a move.
 	interrupted bool
 	// disturbed: a worker was out of touch while the Job was there.
@@ -50,14 +50,6 @@ type record struct {
 	// asked are the pairs of Pods that were suspected.
 	asked   map[[2]types.UID]bool
 	excused bool
-}
-
-// move is a change of placement.
-type move struct {
-	at       time.Duration
-	from, to string
-	// complete are the indexes that the hub knew to be complete.
-	complete string
 }
 
 // pod is what is known of a Pod.

@@ -38,8 +38,8 @@ func (c *Checker) Begin(at time.Duration, f schedule.Fault) {
 		return
 	}
 	for _, r := range c.records {
-		if hits(f, r.assigned) && r.ended == nil {
-			r.disturbed = true
+		for worker := range r.homes {
+			r.disturbed = r.disturbed || r.ended == nil && hits(f, worker)
 		}
 	}
 }
@@ -55,7 +55,7 @@ func (c *Checker) End(at time.Duration, f schedule.Fault) {
 
 // hits says whether a fault is one of a worker.
 func hits(f schedule.Fault, worker string) bool {
-	return f.Target == worker || f.Kind == schedule.IsolateHub && worker != ""
+	return f.Target == worker || f.Kind == schedule.IsolateHub
 }
 
 // isolated reports whether all workers have been unreachable for so long that a decision made

@@ -46,13 +46,21 @@ func (r *record) suspects(p *pod) []Question {
 	var questions []Question
 	for _, other := range r.pods {
 		pair := [2]types.UID{min(p.uid, other.uid), max(p.uid, other.uid)}
-		if !other.running || other.where == p.where || r.asked[pair] {
+		if !other.running || other.where == p.where || r.asked[pair] || r.mayBoth(p, other) {
 			continue
 		}
 		r.asked[pair] = true
 		questions = append(questions, Question{Rule: Twice, Job: r.story.Name, Pods: []PodRef{other.ref(), p.ref()}})
 	}
 	return questions
+}
+
+// mayBoth reports whether two Pods may run in two workers at once: those of different indexes of one
+// Job that its user lets run in several. Of a Job without indexes only the number of Pods that
+// succeed tells what ran twice.
+func (r *record) mayBoth(p, other *pod) bool {
+	known := r.mirrors[p.owner] != "" && r.mirrors[other.owner] != ""
+	return r.story.Divided() && (r.sameJob(p, other) || !known) && (p.index < 0 || p.index != other.index)
 }
 
 // Answer takes in the answer to a question.
@@ -66,30 +74,29 @@ func (c *Checker) Answer(at time.Duration, q Question, answer Running) {
 	if answer != AllRun {
 		return
 	}
-	if q.Rule == Again {
-		c.violate(at, Again, r, "Pod %s runs, whose index the hub knows to be complete", names[0])
-		return
-	}
-	if excuse := c.excuseOfTwice(r, q, at); excuse != "" {
+	switch excuse := c.excuseOf(r, q, at); {
+	case excuse != "":
 		r.note(at, "checker", "runs in two workers at once: "+excuse)
 		if !r.excused {
 			r.excused = true
 			c.figures.Excused++
 		}
-		return
+	case q.Rule == Again:
+		c.violate(at, Again, r, "Pod %s runs, whose index the hub knows to be complete", names[0])
+	default:
+		c.violate(at, Twice, r, "runs in two workers at once: %s", strings.Join(names, ", "))
 	}
-	c.violate(at, Twice, r, "runs in two workers at once: %s", strings.Join(names, ", "))
 }
 
-// excuseOfTwice says why a Job may run in two workers at once. The one that it was moved from must
-// have been out of touch when it was; with a fence, that's no excuse as long as all that the fence
-// needs was up.
-func (c *Checker) excuseOfTwice(r *record, q Question, at time.Duration) string {
+// excuseOf says why Pods may run that shouldn't: in two workers at once, or after another one has
+// completed their index. The worker that the Job, or its shard, was moved from must have been out of
+// touch when it was; with a fence, that's no excuse as long as all that the fence needs was up.
+func (c *Checker) excuseOf(r *record, q Question, at time.Duration) string {
 	if excuse := c.madeForADeletedJob(r, q); excuse != "" {
 		return excuse
 	}
 	for _, m := range slices.Backward(r.moves) {
-		if !slices.ContainsFunc(q.Pods, func(p PodRef) bool { return p.Where == m.from }) {
+		if !slices.ContainsFunc(q.Pods, func(p PodRef) bool { return m.tookAway(r.pods[p.UID]) }) {
 			continue
 		}
 		if !c.workers[m.from].Fenced {
@@ -105,7 +112,7 @@ func (c *Checker) excuseOfTwice(r *record, q Question, at time.Duration) string 
 // and hadn't heard of that. In any cluster they run then until the garbage collector ends them;
 // nobody can know beforehand that they will be made.
 func (c *Checker) madeForADeletedJob(r *record, q Question) string {
-	p, other := r.pods[q.Pods[0].UID], r.pods[q.Pods[1].UID]
+	p, other := r.pods[q.Pods[0].UID], r.pods[q.Pods[len(q.Pods)-1].UID]
 	if r.sameJob(p, other) {
 		return ""
 	}

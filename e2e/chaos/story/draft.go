@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobferry/jobferry/e2e/rig"
@@ -69,6 +70,10 @@ func backoffLimit(n int32) option { return func(j *batchv1.Job) { j.Spec.Backoff
 func completions(n int32) option  { return func(j *batchv1.Job) { j.Spec.Completions = &n } }
 func parallelism(n int32) option  { return func(j *batchv1.Job) { j.Spec.Parallelism = &n } }
 
+func backoffLimitPerIndex(n int32) option {
+	return func(j *batchv1.Job) { j.Spec.BackoffLimitPerIndex = &n }
+}
+
 func indexes(n, atOnce int32) option {
 	return func(j *batchv1.Job) {
 		mode := batchv1.IndexedCompletion
@@ -79,6 +84,18 @@ func indexes(n, atOnce int32) option {
 func suspended(j *batchv1.Job) {
 	yes := true
 	j.Spec.Suspend = &yes
+}
+
+// maxClusters lets a Job run on several workers at once.
+func maxClusters(limit string) option {
+	return func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationMaxClusters] = limit }
+}
+
+// cpu is what each Pod requests.
+func cpu(quantity string) option {
+	return func(j *batchv1.Job) {
+		j.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(quantity)}
+	}
 }
 
 func whenLost(policy string) option {

@@ -40,6 +40,14 @@ var kinds = []kind{
 	{"expiring", 4, expiring},
 	{"waits", 4, waits},
 	{"restarts", 4, restarts},
+	{"divided", 3, divided},
+	{"divided-counted", 2, dividedCounted},
+	{"divided-per-index", 2, dividedPerIndex},
+	{"divided-max-failed", 2, dividedMaxFailed},
+	{"divided-success-policy", 2, dividedSuccessPolicy},
+	{"divided-halted", 2, dividedHalted},
+	{"divided-scaled", 2, dividedScaled},
+	{"divided-reselected", 2, dividedReselected},
 }
 
 // Kinds are the names of all kinds.

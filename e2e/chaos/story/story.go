@@ -6,6 +6,8 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/jobferry/jobferry/pkg/shards"
 )
 
 // Story is one Job's.
@@ -76,6 +78,9 @@ func (s *Story) Has(deeds ...Deed) bool {
 	}
 	return false
 }
+
+// Divided says whether the Job may run on several workers at once.
+func (s *Story) Divided() bool { return shards.MayDivide(s.Job) }
 
 // StartsOver says whether the Job starts from zero when its worker is lost: it was asked to, or has
 // no fixed number of completions, so that nobody knows what is left to do.

@@ -2,6 +2,8 @@ package story
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -96,18 +98,14 @@ func disrupted(d *draft) Story {
 
 func perIndex(d *draft) Story {
 	bad := d.between(0, 3)
-	job := d.job(d.seconds(1, 3), indexes(4, 2), label(rig.LabelFailIndexes, fmt.Sprint(bad)))
-	limit := int32(0)
-	job.Spec.BackoffLimitPerIndex = &limit
+	job := d.job(d.seconds(1, 3), indexes(4, 2), label(rig.LabelFailIndexes, fmt.Sprint(bad)), backoffLimitPerIndex(0))
 	return Story{Job: job, End: failedIndex(bad, 3)}
 }
 
 func failIndex(d *draft) Story {
 	bad := d.between(0, 3)
 	job := d.job(d.seconds(1, 3), indexes(4, 2), label(rig.LabelFailIndexes, fmt.Sprint(bad)), exitCode(42),
-		onExit(batchv1.PodFailurePolicyActionFailIndex, 42))
-	limit := int32(5)
-	job.Spec.BackoffLimitPerIndex = &limit
+		onExit(batchv1.PodFailurePolicyActionFailIndex, 42), backoffLimitPerIndex(5))
 	return Story{Job: job, End: failedIndex(bad, 3)}
 }
 
@@ -118,10 +116,18 @@ func failedIndex(index, others int32) End {
 	}
 }
 
-func maxFailed(d *draft) Story {
-	job := d.job(d.seconds(1, 3), indexes(6, 2), label(rig.LabelFailIndexes, "0_1_2_3_4_5"))
-	limit, most := int32(0), int32(1)
-	job.Spec.BackoffLimitPerIndex, job.Spec.MaxFailedIndexes = &limit, &most
+func maxFailed(d *draft) Story { return tooManyFail(d.job(d.seconds(1, 3), indexes(6, 2))) }
+
+// tooManyFail makes every index of a Job fail, of which one may.
+func tooManyFail(job *batchv1.Job) Story {
+	all := make([]string, *job.Spec.Completions)
+	for i := range all {
+		all[i] = strconv.Itoa(i)
+	}
+	label(rig.LabelFailIndexes, strings.Join(all, "_"))(job)
+	backoffLimitPerIndex(0)(job)
+	most := int32(1)
+	job.Spec.MaxFailedIndexes = &most
 	return Story{Job: job, End: End{
 		Condition: batchv1.JobFailed, Reason: batchv1.JobReasonMaxFailedIndexesExceeded,
 		Failed: 2, MoreFailed: true, AnyFailedIndexes: true,
@@ -129,8 +135,11 @@ func maxFailed(d *draft) Story {
 }
 
 func successPolicy(d *draft) Story {
-	count := d.between(1, 3)
-	job := d.job(d.seconds(1, 4), indexes(6, 2))
+	return suffices(d.job(d.seconds(1, 4), indexes(6, 2)), d.between(1, 3))
+}
+
+// suffices has a Job end with success when so many of its indexes have completed.
+func suffices(job *batchv1.Job, count int32) Story {
 	job.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: &count}}}
 	return Story{Job: job, End: End{
 		Condition: batchv1.JobComplete, Reason: batchv1.JobReasonSuccessPolicy, Succeeded: count, MoreFailed: true,
