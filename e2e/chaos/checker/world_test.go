@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/chaos/schedule"
 	"github.com/jobferry/jobferry/e2e/chaos/story"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/shards"
 )
 
 // world tells a checker what happens to one Job, "job", of four indexes. "fenced" and "open" are
@@ -25,6 +27,9 @@ type world struct {
 	at        time.Duration
 	status    batchv1.JobStatus
 	assigned  string
+	shards    *shards.Placement // nil: the Job isn't divided
+	// parallelism of the Job.
+	parallelism int32
 	selector  string // that the Job was placed by
 	questions []Question
 	number    int
@@ -40,7 +45,7 @@ func newWorld(t *testing.T, changes ...func(*story.Story)) *world {
 		change(&s)
 	}
 	o := Options{LostAfter: 30 * time.Second, Workers: []Worker{{Name: "fenced", Fenced: true}, {Name: "open"}}}
-	return &world{t: t, mirrors: map[string]int{}, checker: New(o, []story.Story{s})}
+	return &world{t: t, parallelism: 4, mirrors: map[string]int{}, checker: New(o, []story.Story{s})}
 }
 
 // pass lets time pass.
@@ -55,8 +60,13 @@ func (w *world) hub(changes ...func(*batchv1.JobStatus)) {
 		ObjectMeta: metav1.ObjectMeta{Name: "job", UID: "hub-job", Annotations: map[string]string{
 			v1alpha1.AnnotationCluster: w.assigned, v1alpha1.AnnotationPlacedFor: w.selector,
 		}},
-		Spec:   batchv1.JobSpec{Completions: ptr.To[int32](4)},
+		Spec:   batchv1.JobSpec{Completions: ptr.To[int32](4), Parallelism: &w.parallelism},
 		Status: *w.status.DeepCopy(),
+	}
+	if w.shards != nil {
+		j.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
+		delete(j.Annotations, v1alpha1.AnnotationCluster)
+		maps.Copy(j.Annotations, w.shards.Annotations())
 	}
 	w.see(Event{Where: schedule.Hub, Job: j})
 }
@@ -67,6 +77,36 @@ func (w *world) place(worker string) {
 	w.mirrors[worker]++
 	w.hub()
 	w.seeMirror(worker, "hub-job", nil)
+}
+
+// divide shows the hub Job in shards, such as "fenced=0-1", with a mirror in each worker that is new,
+// and parts of two Pods.
+func (w *world) divide(all ...string) {
+	before := w.shards
+	w.shards = &shards.Placement{}
+	for _, text := range all {
+		worker, indexes, _ := strings.Cut(text, "=")
+		amount, err := shards.ParseAmount(indexes, true)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.shards.Shards = append(w.shards.Shards, shards.Shard{Worker: worker, Amount: amount, State: shards.State{Parallelism: 2}})
+	}
+	w.hub()
+	for _, s := range w.shards.Shards {
+		if before != nil {
+			if _, had := before.In(s.Worker); had {
+				continue
+			}
+		}
+		w.mirrors[s.Worker]++
+		w.seeMirror(s.Worker, "hub-job", nil)
+	}
+}
+
+// mayDivide lets the Job run on several workers.
+func mayDivide(s *story.Story) {
+	s.Job.Annotations = map[string]string{v1alpha1.AnnotationMaxClusters: v1alpha1.MaxClustersAll}
 }
 
 // seeMirror shows the mirror of a hub Job.
