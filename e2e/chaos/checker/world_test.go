@@ -22,18 +22,18 @@ import (
 // world tells a checker what happens to one Job, "job", of four indexes. "fenced" and "open" are
 // its workers.
 type world struct {
-	t         *testing.T
-	checker   *Checker
-	at        time.Duration
-	status    batchv1.JobStatus
-	assigned  string
-	shards    *shards.Placement // nil: the Job isn't divided
+	t        *testing.T
+	checker  *Checker
+	at       time.Duration
+	status   batchv1.JobStatus
+	assigned string
+	shards   *shards.Placement // nil: the Job isn't divided
 	// parallelism of the Job.
 	parallelism int32
-	selector  string // that the Job was placed by
-	questions []Question
-	number    int
-	mirrors   map[string]int // how many a worker has had
+	selector    string // that the Job was placed by
+	questions   []Question
+	number      int
+	mirrors     map[string]int // how many a worker has had
 }
 
 func newWorld(t *testing.T, changes ...func(*story.Story)) *world {
