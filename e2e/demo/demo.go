@@ -46,6 +46,9 @@ type demo struct {
 	hub     *rig.Cluster
 	workers []*rig.Cluster
 
+	// description is what the plugin says of the divided Job while it runs.
+	description string
+
 	mu        sync.Mutex
 	processes []*process
 }
@@ -135,6 +138,9 @@ func (d *demo) play(ctx context.Context) error {
 	}
 	limited, cancel := context.WithTimeoutCause(ctx, jobsTime, fmt.Errorf("not every Job has ended after %s", jobsTime))
 	defer cancel()
+	if err := d.describeDivided(limited); err != nil {
+		return err
+	}
 	if err := d.board.until(limited, (*state.State).Settled); err != nil {
 		return err
 	}
@@ -155,6 +161,9 @@ func (d *demo) report(played error) {
 		for _, p := range d.processes {
 			d.print("", fmt.Sprintf("The end of %s's log:", p.name), p.logTail(logLines))
 		}
+	}
+	if d.description != "" {
+		d.print("", "  $ "+describe, view.Excerpt(d.description, "Shards"))
 	}
 	if d.submitted() {
 		s, _ := d.board.read()

@@ -47,7 +47,8 @@ func TestEveryJobEndsAsItShould(t *testing.T) {
 			}
 			for _, want := range []string{
 				"worker  east: Ready", "job     render on ", "20/20 succeeded", "Failed (BackoffLimitExceeded)",
-				"All 6 Jobs ended as they should",
+				"All 7 Jobs ended as they should",
+				"job     sweep on east,west: Complete, 60/60 succeeded", "$ kubectl jobferry describe -n demo sweep", "Max clusters:     All",
 			} {
 				if !strings.Contains(text, want) {
 					t.Errorf("no %q in\n%s", want, text)

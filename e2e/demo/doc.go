@@ -1,7 +1,7 @@
 // Package demo brings up a hub and two workers, runs the Jobs of package scenario through Jobferry,
 // shows it live, and judges how they ended.
 //
-//	prepare: build ---> start hub, east, west ---> install CRD, run jobferry-manager ---> register ---> submit
+//	prepare: build ---> start hub, east, west ---> install CRD, run jobferry-manager ---> register ---> submit ---> describe
 //	                                                   |
 //	watch:   WorkerClusters, Jobs, Events, Pods of the hub ---> board (package state) ---> screen (package view)
 //	                                                   |

@@ -43,7 +43,7 @@ func (d *demo) install(ctx context.Context, fail context.CancelCauseFunc) (wait 
 			return "", err
 		}
 		wait = watchHub(ctx, d.board, d.hub.Client(), workers)
-		return managerProgram + " runs outside of it, with a kubeconfig", d.startPrograms(fail)
+		return managerProgram + " runs outside of it, with a kubeconfig", d.startPrograms(ctx, fail)
 	})
 	return wait, err
 }
@@ -68,8 +68,12 @@ func (d *demo) prepareHub(ctx context.Context) error {
 }
 
 // startPrograms starts the manager and, in embedded mode, a jobferry-worker for each worker.
-func (d *demo) startPrograms(fail context.CancelCauseFunc) error {
-	if err := d.startProgram(managerProgram, managerProgram, d.hub, fail); err != nil {
+func (d *demo) startPrograms(ctx context.Context, fail context.CancelCauseFunc) error {
+	address, err := d.registerAPI(ctx)
+	if err != nil {
+		return err
+	}
+	if err := d.startProgram(managerProgram, managerProgram, d.hub, fail, "--subresources-bind-address="+address); err != nil {
 		return err
 	}
 	if !d.embedded() {
@@ -83,10 +87,10 @@ func (d *demo) startPrograms(fail context.CancelCauseFunc) error {
 	return nil
 }
 
-func (d *demo) startProgram(program, name string, cluster *rig.Cluster, fail context.CancelCauseFunc) error {
-	p, err := startProcess(name, filepath.Join(d.logDir(), name+".log"), d.programs[program],
+func (d *demo) startProgram(program, name string, cluster *rig.Cluster, fail context.CancelCauseFunc, flags ...string) error {
+	p, err := startProcess(name, filepath.Join(d.logDir(), name+".log"), d.programs[program], append(flags,
 		"--kubeconfig="+cluster.Kubeconfig(), "--leader-elect=false", "--log-format=text",
-		"--metrics-bind-address=0", "--health-probe-bind-address=0")
+		"--metrics-bind-address=0", "--health-probe-bind-address=0")...)
 	if err != nil {
 		return err
 	}

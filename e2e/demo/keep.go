@@ -21,11 +21,13 @@ func (d *demo) keep(ctx context.Context) {
 		"",
 		"  export KUBECONFIG="+strings.Join(files, ":"),
 		"  alias kubectl="+d.hub.KubectlProgram(),
+		"  alias kubectl-jobferry="+d.programs[pluginProgram],
 		"",
 		"  kubectl get workerclusters                                # without --context: the hub",
 		fmt.Sprintf("  kubectl -n %s get jobs -w", scenario.Namespace),
 		fmt.Sprintf("  kubectl -n %s create job again --from=cronjob/nightly", scenario.Namespace),
 		fmt.Sprintf("  kubectl -n %s describe job again", scenario.Namespace),
+		fmt.Sprintf("  kubectl-jobferry describe -n %s %s                     # its shards", scenario.Namespace, scenario.Divided),
 		fmt.Sprintf("  kubectl --context %s -n %s get jobs,pods                # a worker", first, scenario.Namespace),
 		fmt.Sprintf("  kubectl patch workercluster %s --type=merge -p '{\"spec\":{\"cordoned\":true}}'", first),
 		"")

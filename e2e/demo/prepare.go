@@ -19,6 +19,7 @@ import (
 const (
 	managerProgram = "jobferry-manager"
 	workerProgram  = "jobferry-worker"
+	pluginProgram  = "kubectl-jobferry"
 )
 
 // firstRun tells those patience who run it for the first time.
@@ -47,7 +48,7 @@ func (d *demo) embedded() bool { return d.JobController == v1alpha1.JobControlle
 
 // prepare builds the programs and starts the clusters.
 func (d *demo) prepare(ctx context.Context) error {
-	programs := []string{managerProgram}
+	programs := []string{managerProgram, pluginProgram}
 	if d.embedded() {
 		programs = append(programs, workerProgram)
 	}

@@ -9,8 +9,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Namespace of the demo's Jobs.
-const Namespace = "demo"
+const (
+	// Namespace of the demo's Jobs.
+	Namespace = "demo"
+	// Divided is the name of the Job that runs on several workers at once.
+	Divided = "sweep"
+)
 
 //go:embed jobs/*.yaml
 var manifests embed.FS
@@ -43,6 +47,7 @@ var entries = []struct {
 	{"flaky", "flaky", "fails once, is retried", Complete(1, 1)},
 	{"doomed", "doomed", "fails, backoffLimit 1", Failed(batchv1.JobReasonBackoffLimitExceeded, 2)},
 	{"nightly", "nightly-now", "from a CronJob, 2 Pods", Complete(2, 0)},
+	{Divided, Divided, "Indexed, 60 Pods, 20 at a time", Complete(60, 0)},
 }
 
 // Load reads the manifests. An error is a mistake in them: an unknown field, say.

@@ -16,7 +16,7 @@ func TestEveryJobIsHandedToJobferry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(loaded) != 6 {
+	if len(loaded) != 7 {
 		t.Errorf("%d Jobs", len(loaded))
 	}
 	for _, e := range loaded {

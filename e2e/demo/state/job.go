@@ -79,7 +79,7 @@ func newJob(e scenario.Entry) Job {
 
 // SawJob takes over what a hub Job says. Jobs that aren't of the demo don't count.
 func (s *State) SawJob(job *batchv1.Job) {
-	i := s.job(job.Name)
+	i := s.Index(job.Name)
 	if i < 0 {
 		return
 	}
@@ -99,12 +99,13 @@ func (s *State) SawJob(job *batchv1.Job) {
 
 // LostJob notes that a Job was deleted.
 func (s *State) LostJob(name string) {
-	if i := s.job(name); i >= 0 {
+	if i := s.Index(name); i >= 0 {
 		s.Jobs[i].Phase = Deleted
 	}
 }
 
-func (s *State) job(name string) int {
+// Index is where a Job of the demo is in Jobs; -1: it is none.
+func (s *State) Index(name string) int {
 	return slices.IndexFunc(s.Jobs, func(j Job) bool { return j.Name == name })
 }
 
