@@ -26,7 +26,7 @@ func (d Description) writeShards(b *strings.Builder, p Palette) {
 	}
 	_ = indented(b, d.shards(placement), p) // a strings.Builder never fails
 	if free := placement.Unassigned(d.Job); free.Len() > 0 && !mirror.Finished(d.Job) {
-		fmt.Fprintf(b, "  Unassigned: %s, until a worker has room\n", amountText(d.Job, free))
+		fmt.Fprintf(b, "  Unassigned until there is room, or a shard ends: %s\n", amountText(d.Job, free))
 	}
 }
 
@@ -63,10 +63,16 @@ func shardState(s shards.Shard) cell {
 
 // amountText is a number with its noun.
 func amountText(job *batchv1.Job, a shards.Amount) string {
-	if shards.Indexed(job) {
-		return fmt.Sprintf("%d of the indexes (%s)", a.Len(), shorten(a.String()))
+	switch n := a.Len(); {
+	case shards.Indexed(job) && n == 1:
+		return "index " + a.String()
+	case shards.Indexed(job):
+		return fmt.Sprintf("%d indexes (%s)", n, shorten(a.String()))
+	case n == 1:
+		return "1 completion"
+	default:
+		return fmt.Sprintf("%d completions", n)
 	}
-	return fmt.Sprintf("%d completions", a.Len())
 }
 
 // shorten cuts a long set of indexes.
