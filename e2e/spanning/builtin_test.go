@@ -1,6 +1,7 @@
 package spanning_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -96,12 +97,14 @@ func (s *story) expectRunning(n int) {
 	}
 }
 
-// finishAll has all Pods succeed, until the Job has ended.
-func (s *story) finishAll() {
+// finishAll has all Pods succeed, in these workers if any are given, until the Job has ended.
+func (s *story) finishAll(workers ...string) {
 	s.t.Helper()
 	s.eventually("the Job ends", func() bool {
 		for _, p := range s.pods.list(podIn.isRunning) {
-			s.exitPod(0, p)
+			if len(workers) == 0 || slices.Contains(workers, p.worker) {
+				s.exitPod(0, p)
+			}
 		}
 		job, err := s.Hub.Client().BatchV1().Jobs(s.NS).Get(s.Context(), "job", metav1.GetOptions{})
 		s.ok(err)

@@ -2,6 +2,7 @@ package spanning_test
 
 import (
 	"context"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,8 +23,9 @@ import (
 // story is that of one Job, whose name is "job".
 type story struct {
 	*ferrytest.Ferry
-	t    *testing.T
-	seat string
+	t       *testing.T
+	seat    string
+	workers []string
 	// pods are all that ever were in the workers.
 	pods *pods
 	// counters of the hub Job, as its users see them.
@@ -36,7 +38,7 @@ var stories atomic.Int32
 // tell begins a story in these workers.
 func tell(t *testing.T, workers ...string) *story {
 	t.Helper()
-	s := &story{Ferry: ferrytest.For(t), t: t, seat: seat(int(stories.Add(1)))}
+	s := &story{Ferry: ferrytest.For(t), t: t, seat: seat(int(stories.Add(1))), workers: workers}
 	for _, worker := range workers {
 		s.LeaveWorker(worker)
 	}
@@ -52,8 +54,9 @@ func (s *story) submit(workers int, options ...rigtest.Option) shards.Placement 
 	return s.dividedOver(workers)
 }
 
-// spanning lets a Job run in all workers, with room for some of its Pods in each.
+// spanning lets a Job run in all workers of the story, with room for some of its Pods in each.
 func (s *story) spanning(j *batchv1.Job) {
+	ferrytest.WithSelector("name in (" + strings.Join(s.workers, ",") + ")")(j)
 	j.Annotations[v1alpha1.AnnotationMaxClusters] = v1alpha1.MaxClustersAll
 	one := corev1.ResourceList{corev1.ResourceName(s.seat): resource.MustParse("1")}
 	j.Spec.Template.Spec.Containers[0].Resources = corev1.ResourceRequirements{Requests: one, Limits: one}

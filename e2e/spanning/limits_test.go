@@ -17,9 +17,7 @@ import (
 func successPolicy(t *testing.T) {
 	t.Parallel()
 	s := tell(t, "w1", "w2")
-	placement := s.submit(2, rigtest.Indexed(8), rigtest.RunForever(), spec(func(j *batchv1.JobSpec) {
-		j.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: ptr.To("0,7"), SucceededCount: ptr.To[int32](2)}}}
-	}))
+	placement := s.submit(2, rigtest.Indexed(8), rigtest.RunForever(), succeedsWith("0,7"))
 	s.runs(8)
 	for _, shard := range placement.Shards {
 		if shard.Indexes.Has(0) == shard.Indexes.Has(7) {
@@ -35,6 +33,13 @@ func successPolicy(t *testing.T) {
 	for _, worker := range []string{"w1", "w2"} {
 		s.MirrorUntil(worker, "job", rigtest.Complete)
 	}
+}
+
+// succeedsWith has a Job succeed when all of these indexes have.
+func succeedsWith(indexes string) rigtest.Option {
+	return spec(func(j *batchv1.JobSpec) {
+		j.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededIndexes: &indexes}}}
+	})
 }
 
 // An Indexed Job of which some indexes fail in both workers runs all others.
