@@ -22,6 +22,7 @@ E2E_TIMEOUT ?= 25m
 # Packages of them at a time: each has clusters of its own, and waits more than it works.
 E2E_PARALLEL ?= 2
 JOBS ?= 500
+INDEXES ?= 100000
 SEEDS ?= 500
 SEED ?= 1
 STORIES ?= 10000
@@ -102,6 +103,11 @@ lint: ## golangci-lint, with the import rules that keep the pure packages pure
 bench: ## Measure the dispatcher beside plain Jobs in one cluster (JOBS=500; more flags in BENCH, see bin/bench -help)
 	@$(GO) build -C e2e -o ../bin/bench ./cmd/bench
 	@exec bin/bench -jobs $(JOBS) $(BENCH)
+
+.PHONY: bench-span
+bench-span: ## One Job over five workers, one drained and one lost on the way, beside one cluster (INDEXES=100000: 90 minutes; more flags in BENCH, see bin/bench-span -help)
+	@$(GO) build -C e2e -o ../bin/bench-span ./cmd/bench-span
+	@exec bin/bench-span -indexes $(INDEXES) $(BENCH)
 
 .PHONY: chaos
 chaos: ## Jobs of all kinds while processes, links and clocks fail, judged from outside (SEED=1 JOBS=1000 FAULTS=100; more flags in CHAOS, see bin/chaos -help)

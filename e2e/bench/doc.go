@@ -15,6 +15,18 @@
 // Each phase has a namespace of its own, so that the audit logs tell which request was for what.
 // The manager has a user of its own in all clusters, by which its requests are found there.
 //
+// RunSpan measures one Job over several workers, with the embedded Job controller and its fence, beside
+// the same Job in one cluster with the room of all:
+//
+//	one cluster ──▶ the Job ──▶ stopped ──▶ a hub and workers ──▶ a small Job ──▶ the Job
+//	                                                    at a quarter: a worker is drained ┤
+//	                                        at half: another one is cut off, for good ┘
+//
+// Package indexes counts how often each index completed. The Job's parallelism and the time of its
+// Pods give the most Pods per second, the same for both; by default the workers that are left at the
+// end have room for it. Choose them so that the machine, which all control planes share, isn't the limit: the figures
+// say how many of its cores were busy.
+//
 // # What is measured, exactly
 //
 //   - Times are the bench's: from before a create is sent to the arrival of a watch event. The delays of both are in.

@@ -29,6 +29,8 @@ type fleet struct {
 type site struct {
 	*rig.Cluster
 	client kubernetes.Interface
+	// embedded: jobferry-worker runs its Jobs.
+	embedded bool
 }
 
 func startFleet(ctx context.Context, o Options) (*fleet, error) {
@@ -69,7 +71,12 @@ func newSite(c *rig.Cluster) (*site, error) {
 	return &site{Cluster: c, client: client}, err
 }
 
-func (f *fleet) all() []*site { return append([]*site{f.hub}, f.workers...) }
+func (f *fleet) all() []*site {
+	if f.hub == nil {
+		return f.workers
+	}
+	return append([]*site{f.hub}, f.workers...)
+}
 
 func (f *fleet) stop() error {
 	var clusters []*rig.Cluster
@@ -92,6 +99,14 @@ func (f *fleet) cpu() (map[string]time.Duration, error) {
 		}
 	}
 	return used, nil
+}
+
+func (f *fleet) cpuSince(before map[string]time.Duration) (map[string]time.Duration, error) {
+	used, err := f.cpu()
+	for program := range used {
+		used[program] -= before[program]
+	}
+	return used, err
 }
 
 // makeNamespace makes a namespace in some clusters, ready for Pods, and for Jobs that are dispatched.

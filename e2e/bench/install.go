@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 
@@ -44,6 +45,16 @@ func register(ctx context.Context, hub, worker *site) error {
 	if err != nil {
 		return err
 	}
+	if worker.HasProxy() {
+		if content, err = worker.ThroughProxy(content); err != nil {
+			return err
+		}
+	}
+	if worker.embedded {
+		if _, err := hub.Kubectl(ctx, embeddedSpec(worker.Name()), "create", "-f", "-"); err != nil {
+			return err
+		}
+	}
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: managerNamespace, Name: worker.Name(),
@@ -53,6 +64,12 @@ func register(ctx context.Context, hub, worker *site) error {
 	}
 	_, err = hub.client.CoreV1().Secrets(managerNamespace).Create(ctx, secret, metav1.CreateOptions{})
 	return err
+}
+
+// embeddedSpec is a WorkerCluster as an admin makes it for the embedded Job controller.
+func embeddedSpec(name string) string {
+	return fmt.Sprintf(`{"apiVersion":%q,"kind":"WorkerCluster","metadata":{"name":%q},"spec":{"kubeconfigSecret":%q,"jobController":%q}}`,
+		v1alpha1.GroupVersion, name, name, v1alpha1.JobControllerEmbedded)
 }
 
 // awaitWorkers returns when the manager has said that all workers are ready.

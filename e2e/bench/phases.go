@@ -44,7 +44,7 @@ func (r *run) floor(ctx context.Context) error {
 		return err
 	}
 	r.round.Floor = &report.Burst{Submitted: submitted, Complete: time.Since(began)}
-	if r.round.Floor.ClustersCPU, err = r.clustersCPUSince(cpu); err != nil {
+	if r.round.Floor.ClustersCPU, err = r.fleet.cpuSince(cpu); err != nil {
 		return err
 	}
 	if err := <-profiled; err != nil {
@@ -135,7 +135,7 @@ func (r *run) flood(ctx context.Context, v *views) error {
 		return err
 	}
 	r.round.ManagerCPU = after.CPU - before.CPU
-	if r.round.Flood.ClustersCPU, err = r.clustersCPUSince(clusters); err != nil {
+	if r.round.Flood.ClustersCPU, err = r.fleet.cpuSince(clusters); err != nil {
 		return err
 	}
 	return errors.Join(<-profiled, r.profileHeap(ctx))
@@ -175,12 +175,4 @@ func pause(ctx context.Context, d time.Duration) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-func (r *run) clustersCPUSince(before map[string]time.Duration) (map[string]time.Duration, error) {
-	used, err := r.fleet.cpu()
-	for program := range used {
-		used[program] -= before[program]
-	}
-	return used, err
 }

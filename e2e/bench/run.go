@@ -154,11 +154,11 @@ func (r *run) flooded(ctx context.Context, finished func(context.Context) error)
 
 // conclude takes what is known at the end only: the requests.
 func (r *run) conclude() error {
-	hub, err := r.managerRequests(r.fleet.hub)
+	hub, err := managerRequests(r.fleet.hub)
 	if err != nil {
 		return err
 	}
-	workers, err := r.managerRequests(r.fleet.workers...)
+	workers, err := managerRequests(r.fleet.workers...)
 	if err != nil {
 		return err
 	}
@@ -174,7 +174,8 @@ func (r *run) conclude() error {
 	return nil
 }
 
-func (r *run) managerRequests(sites ...*site) ([]rig.Request, error) {
+// managerRequests are those of the manager to some clusters.
+func managerRequests(sites ...*site) ([]rig.Request, error) {
 	var all []rig.Request
 	for _, s := range sites {
 		requests, err := s.Requests()
