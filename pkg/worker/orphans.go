@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -42,7 +43,10 @@ func (o *orphans) Reconcile(ctx context.Context, req reconcile.Request) (reconci
 	if err != nil || needed {
 		return reconcile.Result{}, err
 	}
-	if err := o.pods.untrack(ctx, &p, ""); client.IgnoreNotFound(err) != nil {
+	// A Pod that has changed may have been adopted, and be awaiting its count. Its event brings it
+	// back here if it's an orphan still.
+	err = o.pods.untrack(ctx, &p, p.ResourceVersion)
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return reconcile.Result{}, fmt.Errorf("remove the finalizer of an orphaned Pod: %w", err)
 	}
 	return reconcile.Result{}, nil

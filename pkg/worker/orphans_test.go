@@ -1,12 +1,14 @@
 package worker
 
 import (
+	"context"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
@@ -58,4 +60,55 @@ func TestJobThatTheCacheDoesNotShow(t *testing.T) {
 	if len(c.writes) != 0 {
 		t.Errorf("released a Pod of a Job that exists: %v", c.writes)
 	}
+}
+
+// A Pod that isn't what the cache shows keeps its finalizer: it may await its count.
+func TestPodThatTheCacheShowsAsItWas(t *testing.T) {
+	was := func(edit func(*corev1.Pod)) (*cluster, interceptor.Funcs) {
+		c := newCluster(t, Options{}, aJob(), aPod("p", edit))
+		before := c.pods()[0]
+		now := aPod("p")
+		now.ResourceVersion = before.ResourceVersion
+		if err := c.api.Update(t.Context(), now); err != nil {
+			t.Fatal(err)
+		}
+		return c, interceptor.Funcs{
+			Get: func(ctx context.Context, w client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+				if out, ok := obj.(*corev1.Pod); ok {
+					before.DeepCopyInto(out)
+					return nil
+				}
+				return w.Get(ctx, key, obj, opts...)
+			},
+			List: func(_ context.Context, _ client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+				if o := (&client.ListOptions{}).ApplyOptions(opts); o.FieldSelector.String() == controllerIndex+"=job-uid" {
+					list.(*corev1.PodList).Items = []corev1.Pod{*before.DeepCopy()}
+				}
+				return nil
+			},
+		}
+	}
+	t.Run("without a controller", func(t *testing.T) {
+		c, late := was(func(p *corev1.Pod) { p.OwnerReferences = nil })
+		c.orphans.client = interceptor.NewClient(c.orphans.client.(client.WithWatch), late)
+		if _, err := c.orphans.Reconcile(t.Context(), requestFor(aPod("p"))); err != nil || c.count("patch") != 1 {
+			t.Errorf("error %v, writes %v", err, c.writes)
+		}
+		if p := c.pods()[0]; !plan.IsTracked(&p, v1alpha1.FinalizerJobTracking) {
+			t.Error("it was untracked")
+		}
+	})
+	t.Run("with labels that don't match", func(t *testing.T) {
+		c, late := was(func(p *corev1.Pod) { p.Labels = nil })
+		c.cache(late)
+		c.cache(interceptor.Funcs{Get: func(ctx context.Context, _ client.WithWatch, key client.ObjectKey, obj client.Object, _ ...client.GetOption) error {
+			return c.api.Get(ctx, key, obj)
+		}})
+		if after := c.mustSync().RequeueAfter; after == 0 || c.count("patch") != 1 {
+			t.Errorf("requeued after %v, writes %v", after, c.writes)
+		}
+		if pods := c.pods(); len(pods) != 1 || !plan.IsTracked(&pods[0], v1alpha1.FinalizerJobTracking) || len(pods[0].OwnerReferences) == 0 {
+			t.Errorf("it was released, or replaced: %d Pods", len(pods))
+		}
+	})
 }

@@ -50,10 +50,11 @@ func (w podWriter) adopt(ctx context.Context, job *batchv1.Job, p *corev1.Pod) (
 	return adopted, nil
 }
 
-// release removes the Job's owner reference and the finalizer.
+// release removes the Job's owner reference and the finalizer, if the Pod is still that version: it
+// may match the selector again.
 func (w podWriter) release(ctx context.Context, job *batchv1.Job, p *corev1.Pod) error {
 	return w.patch(ctx, p, map[string]any{
-		"uid":                                 p.UID,
+		"uid": p.UID, "resourceVersion": p.ResourceVersion,
 		"ownerReferences":                     []map[string]any{{"$patch": "delete", "uid": job.UID}},
 		"$deleteFromPrimitiveList/finalizers": []string{w.finalizer},
 	})
