@@ -9,9 +9,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// Attempts counts how often in a row the same was written for one generation of a hub Job: mirrors
-// created or cleaned up, or patches of them. A few are usual. Many mean that someone in the worker, a
-// queue that suspends Jobs for example, reverts each one.
+// Attempts counts how often in a row the same was written for one generation of a hub Job, and one
+// form of the shard: mirrors created or cleaned up, or patches of them. A few are usual. Many mean
+// that someone in the worker, a queue that suspends Jobs for example, reverts each one.
 type Attempts struct {
 	Count int
 	// Last is when the last one was written.

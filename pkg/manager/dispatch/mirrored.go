@@ -33,8 +33,11 @@ func planMissing(s *Snapshot, w *Worker) Plan {
 }
 
 func planDeleted(s *Snapshot, w *Worker) Plan {
-	if s.Part == nil && s.endedShort(w) {
+	switch {
+	case s.Part == nil && s.endedShort(w):
 		return Plan{} // see reopen
+	case s.Part != nil && mirror.Finished(w.Mirror) && s.Part.IsOutdated(s.Part.Whole, w.Mirror):
+		return Plan{} // the next portion follows; see planOutdated
 	}
 	return Plan{Reports: []Report{warn(v1alpha1.EventMirrorRecreated,
 		"The Job was deleted in worker "+w.Name+"; it is created there again when it is gone")}}

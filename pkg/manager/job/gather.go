@@ -131,7 +131,7 @@ func (g *gatherer) assigned(s *dispatch.Snapshot, name string, k known) *dispatc
 	}
 	w, m, view := g.worker(v, s, k), k.mirrors[name], v.View()
 	w.Unwanted = unwantedAt(s.Job, view, name)
-	w.Patches, w.Creations = m.patches.of(s.Job, s.Now), m.creations.of(s.Job, s.Now)
+	w.Patches, w.Creations = m.patches.of(s, s.Now), m.creations.of(s, s.Now)
 	if s.Now.Sub(m.unmetAt) < g.passOver {
 		w.Unmet = m.unmet
 	}

@@ -48,7 +48,7 @@ func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a disp
 	if err := r.wroteMirror(t.record, w, created); err != nil {
 		return result{}, err
 	}
-	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.creations = m.creations.next(t.Job, now) })
+	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.creations = m.creations.next(t.Snapshot, now) })
 	if t.Job.Status.StartTime == nil {
 		mirrorLatency.Observe(t.known.age(t.Job, now).Seconds())
 	}
@@ -122,7 +122,7 @@ func (r *Reconciler) seedMirror(ctx context.Context, t *turn, w worker, a dispat
 	}
 	if t.Part != nil { // the end of a shard, perhaps, which somebody in the worker may take back
 		now := r.clock.Now()
-		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.patches = m.patches.next(t.Job, now) })
+		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.patches = m.patches.next(t.Snapshot, now) })
 	}
 	return changed, r.wroteMirror(t.record, w, answer)
 }
@@ -151,7 +151,7 @@ func (r *Reconciler) patchMirror(ctx context.Context, t *turn, w worker, a dispa
 	}
 	t.record.updateMirror(w.Name(), func(m *mirrorMemory) {
 		if err == nil {
-			m.patches = m.patches.next(t.Job, now)
+			m.patches = m.patches.next(t.Snapshot, now)
 		}
 		if len(unmet) > 0 {
 			m.unmet, m.unmetAt = dispatch.Unmet{Diff: a.Patch.Diff(), Notes: unmet}, now
@@ -170,7 +170,7 @@ func (r *Reconciler) suspendMirror(ctx context.Context, t *turn, w worker, a dis
 	done, err := r.patchAndRemember(ctx, t, w, a.Mirror, mirror.SuspendPatch(a.Mirror))
 	if err == nil {
 		now := r.clock.Now()
-		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.patches = m.patches.next(t.Job, now) })
+		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.patches = m.patches.next(t.Snapshot, now) })
 	}
 	return done, err
 }
@@ -184,7 +184,7 @@ func (r *Reconciler) unfenceMirror(ctx context.Context, t *turn, w worker, a dis
 	done, err := r.patchAndRemember(ctx, t, w, a.Mirror, mirror.ConfirmPatch(a.Mirror))
 	if err == nil {
 		now := r.clock.Now()
-		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.patches = m.patches.next(t.Job, now) })
+		t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.patches = m.patches.next(t.Snapshot, now) })
 	}
 	return done, err
 }

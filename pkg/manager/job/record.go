@@ -1,7 +1,9 @@
 package job
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -15,8 +17,8 @@ import (
 
 // record is all that the manager remembers of one hub Job between two reconciles, and of its
 // mirrors. The lock of its store guards it: see update and read. It may be lost, as it is when the
-// manager restarts: then timeouts begin again, and writes that were refused are tried again. Only an
-// orphaning deletion that has to wait for a worker shows in no object.
+// manager restarts: then timeouts begin again, and writes that were refused are tried again. Only
+// an orphaning deletion that has to wait for a worker shows in no object.
 type record struct {
 	store *store
 	key   types.NamespacedName
@@ -69,7 +71,7 @@ type mirrorMemory struct {
 	// unmet is the last patch that the worker didn't take, and when it was written.
 	unmet   dispatch.Unmet
 	unmetAt time.Time
-	// patches and creations count the writes for one generation of the hub Job.
+	// patches and creations count the writes for what the mirror is to be.
 	patches, creations attempts
 	// asked is the mirror whose missing Pods the worker's events were read for, askedAt when, and
 	// createError what they say.
@@ -79,8 +81,8 @@ type mirrorMemory struct {
 	// waiting is the mirror that waits for its first Pod to run, and since when.
 	waiting      types.UID
 	waitingSince time.Time
-	// cleanups counts the attempts to remove a mirror that the Job has no use for; isCleaned: one is
-	// under way.
+	// cleanups counts the attempts to remove a mirror that the Job has no use for; isCleaned: one
+	// is under way.
 	cleanups  dispatch.Attempts
 	isCleaned bool
 	// release is how long the worker has had for removing a mirror; unreleased: it takes too long.
@@ -90,23 +92,33 @@ type mirrorMemory struct {
 	rejected string
 }
 
-// attempts are made for one generation of a hub Job.
+// attempts are made for one generation of a hub Job, and in a shard's worker for one form of the
+// shard.
 type attempts struct {
 	dispatch.Attempts
-	generation int64
+	wanted string
 }
 
-// of returns the attempts for the hub Job as it is.
-func (a attempts) of(hub *batchv1.Job, now time.Time) dispatch.Attempts {
-	if a.generation != hub.Generation {
+// of returns the attempts for the hub Job, or the shard, as it is.
+func (a attempts) of(s *dispatch.Snapshot, now time.Time) dispatch.Attempts {
+	if a.wanted != wanted(s) {
 		return dispatch.Attempts{}
 	}
 	return a.UnlessExpired(now)
 }
 
 // next counts one more.
-func (a attempts) next(hub *batchv1.Job, now time.Time) attempts {
-	return attempts{a.of(hub, now).Next(now), hub.Generation}
+func (a attempts) next(s *dispatch.Snapshot, now time.Time) attempts {
+	return attempts{a.of(s, now).Next(now), wanted(s)}
+}
+
+// wanted names what a mirror is to be. The hub changes a shard without a new generation of its Job.
+func wanted(s *dispatch.Snapshot) string {
+	text := strconv.FormatInt(s.Job.Generation, 10)
+	if s.Part != nil {
+		text += fmt.Sprintf("/%s/%d", s.Part.Asked(), s.Part.Parallelism)
+	}
+	return text
 }
 
 // states names the states of a hub Job and its mirrors that a status follows from.
@@ -225,8 +237,8 @@ func (s *store) observe(job *batchv1.Job, now time.Time) (echo bool, changed []s
 }
 
 // wrote takes over a hub Job as the hub answered a write, and returns the workers whose Jobs have
-// changed. An answer that is the last there is of a Job is not kept: the watch may have reported its
-// end before.
+// changed. An answer that is the last there is of a Job is not kept: the watch may have reported
+// its end before.
 func (r *record) wrote(job *batchv1.Job, now time.Time) (changed []string) {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()

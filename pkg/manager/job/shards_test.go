@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,6 +74,34 @@ func TestDivided(t *testing.T) {
 		}
 		w.finishAll()
 		w.expectComplete("0-39")
+	}
+}
+
+// A Job with little room gets many small portions. They follow one another at once: what the manager
+// itself changes of a shard isn't taken for somebody in the worker changing it back.
+func TestPortionsFollowOneAnother(t *testing.T) {
+	for _, embedded := range [][]string{nil, {"a", "b"}} {
+		w := newWorld(t)
+		w.isEmbedded(embedded...)
+		w.submits(divisible(120, 60))
+		w.step(time.Second)
+		portions := map[string]bool{}
+		for range 60 {
+			portions[w.hub.jobs[jobKey].Annotations[v1alpha1.AnnotationShards]] = true
+			for _, v := range w.registered() {
+				v.finishes(4)
+			}
+			w.step(time.Second)
+		}
+		w.expectComplete("0-119")
+		if len(portions) < 6 {
+			w.fail("divided %d times only: %v", len(portions), portions)
+		}
+		for _, e := range w.events {
+			if strings.HasPrefix(e, v1alpha1.EventDrift) || strings.HasPrefix(e, v1alpha1.EventMirrorRecreated) {
+				w.fail("%s", e)
+			}
+		}
 	}
 }
 
