@@ -1,6 +1,7 @@
 package shards
 
 import (
+	"math"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -62,8 +63,8 @@ func (c *combination) add(m *Mirror) {
 		c.live(&m.Job.Status)
 		c.own(m)
 	}
-	c.status.Failed += shard.Failed
-	c.status.Succeeded += shard.Succeeded
+	c.status.Failed = sum(c.status.Failed, shard.Failed)
+	c.status.Succeeded = sum(c.status.Succeeded, shard.Succeeded)
 	c.next.Shards = append(c.next.Shards, shard)
 }
 
@@ -78,9 +79,9 @@ func (m *Mirror) counters(hub *batchv1.Job) Counters {
 	if !m.has(m.Job) {
 		return next
 	}
-	next.Failed = max(next.Failed, status.Failed+distinct(listed.Failed))
+	next.Failed = max(next.Failed, sum(status.Failed, distinct(listed.Failed)))
 	if !Indexed(hub) {
-		own := int(status.Succeeded+distinct(listed.Succeeded)) - (completions(hub) - m.Number)
+		own := int(sum(status.Succeeded, distinct(listed.Succeeded))) - (completions(hub) - m.Number)
 		next.Succeeded = max(next.Succeeded, int32(min(own, m.Number)))
 	}
 	return next
@@ -90,20 +91,16 @@ func distinct(uids []types.UID) int32 { return int32(sets.New(uids...).Len()) }
 
 // live adds the counters of existing Pods.
 func (c *combination) live(s *batchv1.JobStatus) {
-	c.status.Active += s.Active
-	c.status.Ready = sum(c.status.Ready, s.Ready)
-	c.status.Terminating = sum(c.status.Terminating, s.Terminating)
+	c.status.Active = sum(c.status.Active, s.Active)
+	c.status.Ready = ptr.To(sum(ptr.Deref(c.status.Ready, 0), ptr.Deref(s.Ready, 0)))
+	c.status.Terminating = ptr.To(sum(ptr.Deref(c.status.Terminating, 0), ptr.Deref(s.Terminating, 0)))
 	if s.StartTime != nil && (c.status.StartTime == nil || s.StartTime.Before(c.status.StartTime)) && c.hub.Status.StartTime == nil {
 		c.status.StartTime = s.StartTime
 	}
 }
 
-func sum(a, b *int32) *int32 {
-	if a == nil || b == nil {
-		return ptr.To(ptr.Deref(a, 0) + ptr.Deref(b, 0))
-	}
-	return ptr.To(*a + *b)
-}
+// sum adds two counters, which may be as large as a worker likes.
+func sum(a, b int32) int32 { return int32(min(int64(a)+int64(b), math.MaxInt32)) }
 
 // own adds the indexes that a mirror has completed or failed. In a mirror that is fixed all that was
 // not in its shard when it was created counts as completed from the start.

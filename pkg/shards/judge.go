@@ -34,6 +34,9 @@ func (c *combination) end() {
 		c.set(o.Interim, o.Reason, o.Message)
 		if c.haveAllEnded() {
 			c.set(o.Final(), o.Reason, o.Message)
+			if c.status.StartTime == nil { // the API server demands one, and a Job that is suspended has none
+				c.status.StartTime = ptr.To(metav1.NewTime(c.now))
+			}
 			if !o.Failed() {
 				c.status.CompletionTime = c.completionTime()
 			}

@@ -29,6 +29,7 @@ var (
 // Pods that were killed for an early end count as failed, or not, as the Job controller has it; by how
 // much the divided Job exceeds backoffLimit is limited by the Pods that run at once.
 func TestDividedEndsAsWhole(t *testing.T) {
+	seen := map[string]int{}
 	for n := range *storyCount {
 		t.Run(fmt.Sprint(*firstStory+n), func(t *testing.T) {
 			s := anyStory(*firstStory + n)
@@ -38,8 +39,13 @@ func TestDividedEndsAsWhole(t *testing.T) {
 			if difference := differs(whole, divided, ends); difference != "" {
 				t.Fatalf("%s\nwhole   %+v\ndivided %+v\n%s", difference, whole, divided, s)
 			}
+			seen[ending(divided).Reason]++
+			if ends.exact {
+				seen["determined"]++
+			}
 		})
 	}
+	t.Logf("of %d stories: %v", *storyCount, seen)
 }
 
 // differs compares the ends of two runs.
