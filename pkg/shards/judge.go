@@ -126,10 +126,11 @@ func completionsReached(c *combination) (outcome.Outcome, bool) {
 	return outcome.CompletionsReached, int(c.status.Succeeded) >= completions(c.hub)
 }
 
-// haveAllEnded reports whether no shard has Pods, or can start one.
+// haveAllEnded reports whether no shard has Pods, or can start one. A mirror that is stopped has yet
+// to end: its worker keeps the last failed Pods of indexes until then.
 func (c *combination) haveAllEnded() bool {
 	for _, m := range c.mirrors {
-		if m.Unknown || m.Job != nil && !mirror.Finished(m.Job) && !mirror.Stopped(m.Job) {
+		if m.Unknown || m.Job != nil && !mirror.Finished(m.Job) {
 			return false
 		}
 	}
