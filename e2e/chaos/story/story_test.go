@@ -10,6 +10,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/shards"
 )
 
 func tell(t *testing.T, seed uint64, only ...string) []Story {
@@ -63,6 +65,29 @@ func TestStartsOver(t *testing.T) {
 				t.Errorf("%s: %t", s.Name, !want)
 			}
 		}
+	}
+}
+
+// About a tenth of all Jobs may run on several workers, and they ask for more than one has room for.
+func TestDivided(t *testing.T) {
+	divided := 0
+	for _, s := range tell(t, 1) {
+		if s.Divided() != strings.HasPrefix(s.Kind, "divided") {
+			t.Errorf("%s: %t", s.Name, s.Divided())
+		}
+		if !s.Divided() {
+			continue
+		}
+		divided++
+		if limit, err := shards.MaxClusters(s.Job); err != nil || limit < 2 {
+			t.Errorf("%s may run on %d workers: %v", s.Name, limit, err)
+		}
+		if *s.Job.Spec.Parallelism != wide || s.Job.Spec.Template.Spec.Containers[0].Resources.Requests.Cpu().String() != cpuOfWide {
+			t.Errorf("%s: %d Pods of %s", s.Name, *s.Job.Spec.Parallelism, s.Job.Spec.Template.Spec.Containers[0].Resources.Requests.Cpu())
+		}
+	}
+	if divided < 28 || divided > 56 {
+		t.Errorf("%d of 400", divided)
 	}
 }
 
