@@ -154,6 +154,9 @@ func (s *span) sweep(ctx context.Context, in *site, namespace string, n int, fau
 		j.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
 		j.Spec.Completions, j.Spec.Parallelism = ptr.To(int32(n)), ptr.To(int32(min(n, s.options.Parallelism)))
 		j.Spec.BackoffLimit = ptr.To(int32(n))
+		// A Pod that is stopped may still succeed. By default it has been counted as failed by then,
+		// in one cluster too, and its index would complete twice.
+		j.Spec.PodReplacementPolicy = ptr.To(batchv1.Failed)
 	})
 	s.options.Progress("%s: a Job of %d indexes", namespace, n)
 	began := time.Now()

@@ -1,7 +1,16 @@
 package indexes
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"github.com/jobferry/jobferry/pkg/intervals"
+)
+
+const (
+	maxStories = 5
+	clock      = "15:04:05.000"
 )
 
 // Counts are those of all indexes of a Job.
@@ -17,6 +26,8 @@ type Counts struct {
 	InLost int
 	// Never are those that didn't complete, and Again those that completed more often than they may.
 	Never, Again intervals.Set
+	// Stories tell of the first of those in Again and Together what their Pods did.
+	Stories []string
 	// Together are those that had Pods in two clusters at the same time.
 	Together intervals.Set
 	// Strange is the number of Pods with an index that the Job doesn't have.
@@ -45,10 +56,15 @@ func (r *Record) Count(n int) Counts {
 	var never, again, together []int
 	for index, all := range pods {
 		counts.Runs[len(all)]++
-		if atOnce(all) {
+		known, unknown := r.completions(index, all)
+		isTogether := atOnce(all)
+		if isTogether {
 			together = append(together, index)
 		}
-		switch known, unknown := r.completions(index, all); {
+		if (isTogether || known > 1 || unknown > 1) && len(counts.Stories) < maxStories {
+			counts.Stories = append(counts.Stories, story(index, all))
+		}
+		switch {
 		case known > 1 || unknown > 1:
 			again = append(again, index)
 		case known+unknown == 0:
@@ -61,6 +77,23 @@ func (r *Record) Count(n int) Counts {
 	}
 	counts.Never, counts.Again, counts.Together = intervals.Of(never...), intervals.Of(again...), intervals.Of(together...)
 	return counts
+}
+
+// story tells what the Pods of an index did.
+func story(index int, pods []*course) string {
+	var all []string
+	for _, c := range pods {
+		what := "failed"
+		switch {
+		case c.succeeded:
+			what = "succeeded"
+		case !c.ended:
+			what = "was deleted"
+		}
+		all = append(all, fmt.Sprintf("in %s from %s, %s at %s", c.cluster, c.from.Format(clock), what, c.to.Format(clock)))
+	}
+	slices.Sort(all)
+	return fmt.Sprintf("index %d: %s", index, strings.Join(all, "; "))
 }
 
 // completions counts the Pods of an index that succeeded, and apart those in lost clusters that the

@@ -1,6 +1,7 @@
 package indexes
 
 import (
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -53,14 +54,22 @@ func TestCount(t *testing.T) {
 		},
 		"one completes twice": {
 			func(r *Record) { ran(r, "a", 0, 0, 9, ok); ran(r, "b", 0, 9, 12, ok); ran(r, "b", 1, 0, 9, ok) },
-			false, func(c Counts) bool { return c.Again.String() == "0" && c.Once == 1 },
+			false, func(c Counts) bool {
+				return c.Again.String() == "0" && c.Once == 1 && slices.Equal(c.Stories, []string{
+					"index 0: in a from 00:00:00.000, succeeded at 00:00:09.000; in b from 00:00:09.000, succeeded at 00:00:12.000"})
+			},
 		},
 		"two at once": {
 			func(r *Record) { ran(r, "a", 0, 0, 9, failed); ran(r, "b", 0, 8, 12, ok); ran(r, "b", 1, 0, 9, ok) },
 			false, func(c Counts) bool { return c.Together.String() == "0" && c.Once == 2 },
 		},
 		"a lost worker completes one too": {
-			func(r *Record) { r.Lose("a", nil); ran(r, "a", 0, 0, 9, ok); ran(r, "b", 0, 20, 30, ok); ran(r, "b", 1, 0, 9, ok) },
+			func(r *Record) {
+				r.Lose("a", nil)
+				ran(r, "a", 0, 0, 9, ok)
+				ran(r, "b", 0, 20, 30, ok)
+				ran(r, "b", 1, 0, 9, ok)
+			},
 			true, func(c Counts) bool { return c.Once == 1 && c.InLost == 1 },
 		},
 		"a lost worker had completed it, as the hub knew": {

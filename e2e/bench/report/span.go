@@ -93,7 +93,12 @@ func MissedOf(s *Span) (missed []string) {
 		}
 	}
 	for _, sweep := range []*Sweep{s.Whole, &s.Spanned} {
-		miss(sweep != nil && !sweep.Exact(), "not each index completed exactly once: %+v", sweep)
+		if sweep != nil {
+			c := sweep.Indexes
+			miss(!sweep.Exact(), "not each index completed exactly once: %d by the status; never %s, again %s, in two workers at once %s; "+
+				"%d Pods of other indexes; %d Pods gone without an event; %s",
+				sweep.Shown, c.Never, c.Again, c.Together, c.Strange, sweep.Missed, strings.Join(c.Stories, ", "))
+		}
 	}
 	requests, events := s.Per1000()
 	miss(requests+events > spanRequests, "requests and events per 1,000 indexes: %.1f, at most %d", requests+events, spanRequests)
