@@ -27,10 +27,11 @@ func (s *Snapshot) isPartStopping(w *Worker) bool {
 }
 
 // planPartStopping stops the mirror of a shard, and deletes it when it has stopped: the hub shows its
-// progress by then. The shard is removed when the mirror is gone, or its worker takes too long.
+// progress by then. The shard is removed when the mirror is gone, or its worker takes too long for a
+// user who doesn't want to wait for it.
 func planPartStopping(s *Snapshot, w *Worker) Plan {
 	m := w.Mirror
-	if m == nil || s.isOverdue(w) {
+	if m == nil || s.isGivenUp(w) {
 		return w.leave("has stopped its shard")
 	}
 	var plan Plan

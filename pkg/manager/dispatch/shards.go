@@ -98,7 +98,7 @@ func (p *Plan) addPart(part *Snapshot, next Plan, divide *Divide) {
 // add adds a shard that leaves its worker: one with a mirror there is stopped first.
 func (d *Divide) add(part *Snapshot, leave Leave) {
 	w := part.Assigned
-	if w.Synced && w.Mirror != nil && !part.isOverdue(w) && w.Registered && w.Removal != v1alpha1.RemovalOrphan {
+	if w.Synced && w.Mirror != nil && !part.isGivenUp(w) && w.Registered && w.Removal != v1alpha1.RemovalOrphan {
 		d.Stop = append(d.Stop, leave)
 	} else {
 		d.Drop = append(d.Drop, leave)

@@ -1,0 +1,59 @@
+package job
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/shards"
+)
+
+// A worker doesn't stop the shard that is to leave it: after its time, what is left of the shard
+// continues elsewhere, unless the user doesn't want it to run twice.
+func TestKeptShard(t *testing.T) {
+	for policy, stays := range map[string]bool{v1alpha1.OnClusterLostWait: true, v1alpha1.OnClusterLostResume: false} {
+		t.Run(policy, func(t *testing.T) {
+			w := newWorld(t)
+			w.submits(divisible(16, 12, annotated(v1alpha1.AnnotationMaxClusters, v1alpha1.MaxClustersAll),
+				annotated(v1alpha1.AnnotationOnClusterLost, policy)))
+			w.step(time.Second)
+			w.refuses = func(sent write) error {
+				if sent.server == "b" {
+					return apierrors.NewTimeoutError("never", 1)
+				}
+				return nil
+			}
+			w.mayRunTwice = true
+			w.worker("b").drains(true)
+			w.step(5 * time.Minute)
+			placement, err := shards.Read(w.hub.jobs[jobKey])
+			if _, is := placement.In("b"); err != nil || is != stays {
+				w.fail("worker b has a shard: %v, want %v; %v", is, stays, err)
+			}
+			if got := w.store.unreleased()["b"]; len(got) != 1 || got[0] != jobKey {
+				w.fail("unreleased: %v", got)
+			}
+		})
+	}
+}
+
+// A fixed shard gets its next portion by a new mirror: nothing is wrong with that.
+func TestNextPortionIsNoTrouble(t *testing.T) {
+	w := newWorld(t)
+	w.submits(divisible(400, 12))
+	w.step(time.Second)
+	first, _ := shards.Read(w.hub.jobs[jobKey])
+	for range 20 {
+		w.worker("b").finishes(4)
+		w.step(time.Second)
+	}
+	if now, _ := shards.Read(w.hub.jobs[jobKey]); len(now.Shards) != 2 || now.Shards[1].String() == first.Shards[1].String() {
+		w.fail("worker b has got no other portion than %v", now.Shards)
+	}
+	if slices.Contains(reasons(w.events), v1alpha1.EventMirrorRecreated) {
+		w.fail("events %q", w.events)
+	}
+}
