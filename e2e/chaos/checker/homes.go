@@ -2,6 +2,7 @@ package checker
 
 import (
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -31,10 +32,13 @@ func (m move) tookAway(p *pod) bool {
 	return m.from == p.where && (p.index < 0 || m.left.Has(p.index))
 }
 
-// placementOf returns the placement of a hub Job: of one that isn't placed as shards, with no state.
+// placementOf returns the placement of a hub Job as it is written: of one that isn't placed as shards,
+// with no state.
 func placementOf(j *batchv1.Job) (shards.Placement, error) {
 	if shards.IsPlaced(j) {
-		return shards.Read(j)
+		written := *j
+		written.Spec.Parallelism = ptr.To[int32](math.MaxInt32) // else Read lowers parts that are too many
+		return shards.Read(&written)
 	}
 	var p shards.Placement
 	for _, worker := range shards.WorkersOf(j) {
