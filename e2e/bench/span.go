@@ -105,6 +105,12 @@ func (s *span) overWorkers(ctx context.Context) (err error) {
 	if err := awaitWorkers(ctx, s.fleet); err != nil {
 		return err
 	}
+	return s.sweeps(ctx)
+}
+
+// sweeps runs the small Job, and then the Job with its faults.
+func (s *span) sweeps(ctx context.Context) error {
+	o := s.options
 	if o.Small > 0 {
 		small, err := s.sweep(ctx, s.fleet.hub, smallNamespace, o.Small, nil, spanning)
 		if err != nil {
@@ -150,17 +156,9 @@ func (s *span) sweep(ctx context.Context, in *site, namespace string, n int, fau
 		return nil, err
 	}
 	memory := s.sampleMemory(watching)
-	job := newJob(namespace, spanJob, option, func(j *batchv1.Job) {
-		j.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
-		j.Spec.Completions, j.Spec.Parallelism = ptr.To(int32(n)), ptr.To(int32(min(n, s.options.Parallelism)))
-		j.Spec.BackoffLimit = ptr.To(int32(n))
-		// A Pod that is stopped may still succeed. By default it has been counted as failed by then,
-		// in one cluster too, and its index would complete twice.
-		j.Spec.PodReplacementPolicy = ptr.To(batchv1.Failed)
-	})
 	s.options.Progress("%s: a Job of %d indexes", namespace, n)
 	began := time.Now()
-	if _, err := in.client.BatchV1().Jobs(namespace).Create(ctx, job, metav1.CreateOptions{}); err != nil {
+	if _, err := in.client.BatchV1().Jobs(namespace).Create(ctx, s.job(namespace, n, option), metav1.CreateOptions{}); err != nil {
 		return nil, err
 	}
 	go s.tellProgress(watching, view, namespace)
@@ -182,6 +180,18 @@ func (s *span) sweep(ctx context.Context, in *site, namespace string, n int, fau
 	}
 	s.countPods(view, ended, n, result)
 	return result, nil
+}
+
+// job is the Job of so many indexes.
+func (s *span) job(namespace string, n int, option option) *batchv1.Job {
+	return newJob(namespace, spanJob, option, func(j *batchv1.Job) {
+		j.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
+		j.Spec.Completions, j.Spec.Parallelism = ptr.To(int32(n)), ptr.To(int32(min(n, s.options.Parallelism)))
+		j.Spec.BackoffLimit = ptr.To(int32(n))
+		// A Pod that is stopped may still succeed. By default it has been counted as failed by then,
+		// in one cluster too, and its index would complete twice.
+		j.Spec.PodReplacementPolicy = ptr.To(batchv1.Failed)
+	})
 }
 
 // countPods counts what was seen. What a lost worker did until its fence closed is in, as that is

@@ -136,6 +136,9 @@ func (s *span) tellProgress(ctx context.Context, view *spanView, namespace strin
 			view.mu.Lock()
 			job, divisions, moved := view.job, view.divisions, view.moved
 			view.mu.Unlock()
+			if job == nil {
+				continue
+			}
 			s.options.Progress("%s: %d completed, %d active, %d divisions, %d indexes moved", namespace, job.Status.Succeeded, job.Status.Active, divisions, moved)
 		case <-ctx.Done():
 			return
