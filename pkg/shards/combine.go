@@ -1,7 +1,6 @@
 package shards
 
 import (
-	"math"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -23,6 +22,13 @@ type Mirror struct {
 	Job *batchv1.Job
 	// Unknown: the worker may run Pods of which nothing is known. The Job's end waits for it.
 	Unknown bool
+	// GivenUp: what the mirror has done counts, and its Pods don't: nothing waits for its worker.
+	GivenUp bool
+}
+
+// mayRun reports whether a mirror may have Pods, or get some, until it is as wanted.
+func (m *Mirror) mayRun(isWanted func(*batchv1.Job) bool) bool {
+	return m.Unknown || m.Job != nil && !m.GivenUp && !isWanted(m.Job)
 }
 
 // Combine returns the mirror that the hub Job would have if one Job controller ran all its shards,
@@ -60,11 +66,13 @@ func (c *combination) add(m *Mirror) {
 	shard := m.Shard
 	if m.Job != nil {
 		shard.Counters = m.counters(c.hub)
-		c.live(&m.Job.Status)
 		c.own(m)
+		if !m.GivenUp {
+			c.live(&m.Job.Status)
+		}
 	}
-	c.status.Failed = sum(c.status.Failed, shard.Failed)
-	c.status.Succeeded = sum(c.status.Succeeded, shard.Succeeded)
+	c.status.Failed = sumUpTo(c.status.Failed, shard.Failed)
+	c.status.Succeeded = sumUpTo(c.status.Succeeded, shard.Succeeded)
 	c.next.Shards = append(c.next.Shards, shard)
 }
 
@@ -79,9 +87,9 @@ func (m *Mirror) counters(hub *batchv1.Job) Counters {
 	if !m.has(m.Job) {
 		return next
 	}
-	next.Failed = max(next.Failed, sum(status.Failed, distinct(listed.Failed)))
+	next.Failed = max(next.Failed, sumUpTo(status.Failed, distinct(listed.Failed)))
 	if !Indexed(hub) {
-		own := int(sum(status.Succeeded, distinct(listed.Succeeded))) - (completions(hub) - m.Number)
+		own := int(sumUpTo(status.Succeeded, distinct(listed.Succeeded))) - (completions(hub) - m.Number)
 		next.Succeeded = max(next.Succeeded, int32(min(own, m.Number)))
 	}
 	return next
@@ -91,17 +99,15 @@ func distinct(uids []types.UID) int32 { return int32(sets.New(uids...).Len()) }
 
 // live adds the counters of existing Pods.
 func (c *combination) live(s *batchv1.JobStatus) {
-	c.status.Active = sum(c.status.Active, s.Active)
-	c.status.Ready = ptr.To(sum(ptr.Deref(c.status.Ready, 0), ptr.Deref(s.Ready, 0)))
-	c.status.Terminating = ptr.To(sum(ptr.Deref(c.status.Terminating, 0), ptr.Deref(s.Terminating, 0)))
+	c.status.Active = sumUpTo(c.status.Active, s.Active)
+	c.status.Ready = ptr.To(sumUpTo(ptr.Deref(c.status.Ready, 0), ptr.Deref(s.Ready, 0)))
+	c.status.Terminating = ptr.To(sumUpTo(ptr.Deref(c.status.Terminating, 0), ptr.Deref(s.Terminating, 0)))
 	if s.StartTime != nil && (c.status.StartTime == nil || s.StartTime.Before(c.status.StartTime)) && c.hub.Status.StartTime == nil {
 		c.status.StartTime = s.StartTime
 	}
 }
 
 // sum adds two counters, which may be as large as a worker likes.
-func sum(a, b int32) int32 { return int32(min(int64(a)+int64(b), math.MaxInt32)) }
-
 // own adds the indexes that a mirror has completed or failed. In a mirror that is fixed all that was
 // not in its shard when it was created counts as completed from the start.
 func (c *combination) own(m *Mirror) {
@@ -148,8 +154,9 @@ func (c *combination) allSuspended() bool {
 
 // suspension says that the Job is suspended when the last of its mirrors has stopped.
 func (c *combination) suspension() {
-	for _, m := range c.mirrors {
-		if m.Unknown || m.Job != nil && !mirror.Stopped(m.Job) && !mirror.Finished(m.Job) {
+	atRest := func(m *batchv1.Job) bool { return mirror.Stopped(m) || mirror.Finished(m) }
+	for i := range c.mirrors {
+		if c.mirrors[i].mayRun(atRest) {
 			return
 		}
 	}

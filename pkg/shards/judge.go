@@ -129,8 +129,8 @@ func completionsReached(c *combination) (outcome.Outcome, bool) {
 // haveAllEnded reports whether no shard has Pods, or can start one. A mirror that is stopped has yet
 // to end: its worker keeps the last failed Pods of indexes until then.
 func (c *combination) haveAllEnded() bool {
-	for _, m := range c.mirrors {
-		if m.Unknown || m.Job != nil && !mirror.Finished(m.Job) {
+	for i := range c.mirrors {
+		if c.mirrors[i].mayRun(mirror.Finished) {
 			return false
 		}
 	}

@@ -141,12 +141,12 @@ func (s *Snapshot) mirrorsOfShards(plan *Plan) []shards.Mirror {
 	for i := range s.Divided.Shards {
 		shard := &s.Divided.Shards[i]
 		w := shard.Part.Assigned
-		m := shards.Mirror{Shard: shard.Shard, Job: w.Mirror}
-		m.Unknown = w.Registered && !w.Synced && !shard.Part.isGivenUp(w) && (m.Job == nil || !mirror.Finished(m.Job))
+		m := shards.Mirror{Shard: shard.Shard, Job: w.Mirror, GivenUp: !w.Synced && (!w.Registered || shard.Part.isGivenUp(w))}
+		m.Unknown = !w.Synced && !m.GivenUp && (m.Job == nil || !mirror.Finished(m.Job))
 		if m.Job != nil {
 			if broken, is := mirror.Check(s.Job, m.Job, s.Now); is {
 				plan.Reports = append(plan.Reports, violated(w, broken))
-				m.Job, m.Unknown = nil, true
+				m.Job, m.Unknown = nil, !m.GivenUp
 			}
 		}
 		all = append(all, m)

@@ -374,3 +374,24 @@ func TestNothingToDivide(t *testing.T) {
 	w.finishAll()
 	w.expectComplete("0-3")
 }
+
+// A worker that is lost while the Job's end is on its way doesn't hold that up for longer.
+func TestDividedEndsWithoutALostWorker(t *testing.T) {
+	w := newWorld(t)
+	isDivided(w)
+	w.worker("b").idle = true
+	w.worker("a").api.change(jobKey, func(m *batchv1.Job) {
+		m.Status.Conditions = append(m.Status.Conditions, batchv1.JobCondition{
+			Type: batchv1.JobFailureTarget, Status: "True", Reason: batchv1.JobReasonPodFailurePolicy,
+			LastTransitionTime: metav1.NewTime(w.clock.Now()),
+		})
+	})
+	w.step(10 * time.Second)
+	if mirror.Finished(w.hub.jobs[jobKey]) {
+		w.fail("the Job has ended, and worker b has Pods of it")
+	}
+	w.worker("b").isLost()
+	if !mirror.Finished(w.hub.jobs[jobKey]) {
+		w.fail("the Job hasn't ended: %+v", w.hub.jobs[jobKey].Status)
+	}
+}
