@@ -106,6 +106,7 @@ func elastic(t *testing.T) {
 		placement, err := shards.Read(j)
 		return err == nil && len(placement.Unassigned(j).Indexes) == 0 && settledOrIn(placement).Has(7)
 	})
+	s.runs(6) // in new mirrors
 	s.finishAll()
 	s.completes(8)
 	s.pods.expectCompleted(t, 8, 1)
