@@ -44,13 +44,14 @@ func (s *Snapshot) statusWait(next mirror.Next) time.Duration {
 }
 
 // progressFloor is the least time between two writes of a Job's progress: longer by as much as the
-// hub has writes in flight.
+// hub has writes in flight. A Job with several mirrors has as many writes as one with one.
 func (s *Snapshot) progressFloor() time.Duration {
 	if s.Timing.ProgressFloor == 0 {
 		return 0 // each change is wanted
 	}
 	busy := max(s.WritesInFlight-busyFrom, 0)
-	return min(s.Timing.ProgressFloor*time.Duration(1+busy), max(maxProgressFloor, s.Timing.ProgressFloor))
+	mirrors := max(len(s.AssignedWorkers()), 1)
+	return min(s.Timing.ProgressFloor*time.Duration(mirrors+busy), max(maxProgressFloor, s.Timing.ProgressFloor))
 }
 
 // onlyStarts reports whether all that is new, besides progress, is that the Job has started.
