@@ -20,7 +20,7 @@ func dividedHub(t *testing.T) *fakeHub {
 		v1alpha1.AnnotationShards:      "east=0;west=1",
 		v1alpha1.AnnotationShardsState: `{"shards":{"east":{"parallelism":1},"west":{"parallelism":1}}}`,
 	}
-	job.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
+	job.Spec.CompletionMode, job.Spec.Parallelism = ptr.To(batchv1.IndexedCompletion), ptr.To[int32](2)
 	h.answers[jobPath] = job
 	h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = &batchv1.JobList{Items: []batchv1.Job{*job}}
 	h.answers[subPath+"pods"] = &corev1.PodList{Items: []corev1.Pod{podIn("east", 0), podIn("west", 1)}}

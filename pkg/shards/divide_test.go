@@ -48,9 +48,9 @@ func aShard(text string, indexed bool) Shard {
 	number, state, _ := strings.Cut(rest, ")")
 	worker, amount, _ := strings.Cut(head, " ") // no amount: nothing
 	s := Shard{Worker: worker}
-	fmt.Sscan(number, &s.Parallelism)
+	_, _ = fmt.Sscan(number, &s.Parallelism)
 	if !indexed {
-		fmt.Sscanf(amount, "%d of %d", &s.Succeeded, &s.Number)
+		_, _ = fmt.Sscanf(amount, "%d of %d", &s.Succeeded, &s.Number)
 	} else {
 		s.Indexes = intervals.ParseLenient(amount, intervals.NoLimit)
 	}

@@ -69,7 +69,7 @@ func (d *division) explainShards() string {
 
 // explain describes a worker's shard.
 func (w *worker) explain() string {
-	amount, state := w.Amount.String(), fmt.Sprintf("%d Pods at once", w.Parallelism)
+	amount, state := w.String(), fmt.Sprintf("%d Pods at once", w.Parallelism)
 	switch {
 	case w.Len() == 0:
 		amount = "nothing"

@@ -59,7 +59,7 @@ func TestNoAnswerMakesNoSecondPod(t *testing.T) {
 // The API server's Pods aren't known, so nothing is done.
 func TestUnansweredAndUnconfirmed(t *testing.T) {
 	c := newCluster(t, Options{}, aJob())
-	c.refuse = func(verb string, _ client.Object) error {
+	c.refuse = func(string, client.Object) error {
 		c.refuse = nil
 		return errors.New("connection reset by peer")
 	}

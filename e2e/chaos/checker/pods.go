@@ -42,8 +42,8 @@ func (c *Checker) observePod(r *record, e Event) []Question {
 		p.ended, p.succeeded, p.halted = true, !givenUp, r.isSuspended(p)
 		c.checkRerun(r, p, e.At)
 	}
-	if e.Gone && (p.halted && !r.isCounted(p) || r.isSurplus(p)) {
-		p.succeeded = false // its deletion crossed its end: it's given up, as above
+	if e.Gone && r.hasCrossed(p) {
+		p.succeeded = false // it's given up, as above
 	}
 	var questions []Question
 	if fresh && !succeeds && r.knownComplete(p) {
@@ -54,6 +54,9 @@ func (c *Checker) observePod(r *record, e Event) []Question {
 	}
 	return questions
 }
+
+// hasCrossed: the Pod's end crossed its deletion, for a suspension or as surplus.
+func (r *record) hasCrossed(p *pod) bool { return p.halted && !r.isCounted(p) || r.isSurplus(p) }
 
 // isSuspended: the Pod's mirror is.
 func (r *record) isSuspended(p *pod) bool {

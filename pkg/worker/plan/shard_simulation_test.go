@@ -183,7 +183,7 @@ func (h *hub) move(t *rapid.T, from *shardWorker) {
 func (h *hub) check(t *rapid.T) {
 	live, done, failures := map[int]string{}, map[int]string{}, map[int]int{}
 	for _, w := range h.shards {
-		if err := w.simulation.check(); err != nil {
+		if err := w.check(); err != nil {
 			h.fatal(t, err.Error())
 		}
 		for _, p := range w.pods {
