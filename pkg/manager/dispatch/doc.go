@@ -11,6 +11,13 @@
 // until nothing is left to do but to wait. So every decision is derived from the objects, and a
 // manager that is killed between any two writes continues from what they say.
 //
+// # A Job in several workers
+//
+// Such a Job has a Snapshot for each of its shards: its Job is what the shard's worker is to run, as if
+// that were a hub Job of its own (shards.Part), and its situation is a row of the second table. What
+// all shards report is combined into one mirror (shards.Combine), which is reflected like any other.
+// The plans of the shards don't wait for one another; which shards there are is one action, Divide.
+//
 // # Vocabulary
 //
 //   - The assigned worker is the one that the hub Job's placement names.

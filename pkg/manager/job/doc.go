@@ -13,7 +13,7 @@
 //   - triggers.go enqueues Jobs; limiter.go keeps a slow worker from taking all reconciles;
 //     startup.go delays the first placements until the workers are connected.
 //   - gather.go reads. What it reads from has no method that writes.
-//   - apply.go carries a plan out: place.go and hub.go write to the hub; mirrors.go, verify.go and
+//   - apply.go carries a plan out: place.go, divide.go and hub.go write to the hub; mirrors.go, verify.go and
 //     carry.go write to workers; scheduler.go reserves capacity.
 //   - store.go has one record (record.go) of each Job.
 //
