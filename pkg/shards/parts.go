@@ -1,5 +1,7 @@
 package shards
 
+import "slices"
+
 // setPart changes a part, and with it what can be taken from the shard.
 func (d *division) setPart(w *worker, part int) {
 	d.pool -= w.movable()
@@ -22,6 +24,7 @@ func (d *division) sumOfParts() int {
 // A part changes in steps of an eighth, and falls in steps of a quarter, so that the mirrors aren't
 // written for each Pod that ends.
 func (d *division) raiseParts() {
+	d.revive()
 	lacking, spare := d.wanted(), d.parallelism-d.sumOfParts()
 	for _, w := range d.workers {
 		lacking -= d.useful(w)
@@ -51,6 +54,24 @@ func (d *division) raiseParts() {
 	}
 	d.lowerSurplus()
 	d.missing = d.countMissing()
+}
+
+// revive gives each shard that has something left a part, and takes it where nothing is left for one:
+// what it has may be less than a share of anybody, and would wait for ever.
+func (d *division) revive() {
+	for _, w := range d.workers {
+		if w.isNew || w.Stopping || w.Parallelism > 0 || w.keeps == 0 || !w.room.Open || w.room.Pods == 0 {
+			continue
+		}
+		if d.sumOfParts() >= d.parallelism {
+			i := slices.IndexFunc(d.workers, func(o *worker) bool { return !o.Stopping && int(o.Parallelism) > o.left() })
+			if i < 0 {
+				continue
+			}
+			d.setPart(d.workers[i], int(d.workers[i].Parallelism)-1)
+		}
+		d.setPart(w, 1)
+	}
 }
 
 // countMissing returns how many of the Pods that are wanted have no room yet. A shard that can

@@ -99,15 +99,21 @@ func story(index int, pods []*course) string {
 // completions counts the Pods of an index that succeeded, and apart those in lost clusters that the
 // hub couldn't know.
 func (r *Record) completions(index int, pods []*course) (known, unknown int) {
+	crossed := 0
 	for _, c := range pods {
 		shown, lost := r.shown[c.cluster]
 		switch {
 		case !c.succeeded:
 		case lost && !shown.Has(index):
 			unknown++
+		case c.crossed:
+			crossed++
 		default:
 			known++
 		}
+	}
+	if known == 0 { // one of them counts
+		known = min(crossed, 1)
 	}
 	return known, unknown
 }

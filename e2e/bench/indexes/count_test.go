@@ -21,12 +21,31 @@ func second(n int) time.Time { return epoch.Add(time.Duration(n) * time.Second) 
 // ran records a Pod from one second to another.
 func ran(r *Record, cluster string, index, from, to int, phase corev1.PodPhase) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		UID: types.UID(strconv.Itoa(index) + "-" + strconv.Itoa(from)), Annotations: map[string]string{batchv1.JobCompletionIndexAnnotation: strconv.Itoa(index)},
+		Finalizers: []string{batchv1.JobTrackingFinalizer},
+		UID:        types.UID(strconv.Itoa(index) + "-" + strconv.Itoa(from)), Annotations: map[string]string{batchv1.JobCompletionIndexAnnotation: strconv.Itoa(index)},
 	}}
 	r.Saw(cluster, pod, second(from))
 	pod.Status.Phase = phase
 	r.Saw(cluster, pod, second(to))
 	r.Gone(cluster, pod, second(to+100))
+}
+
+// stops records a Pod that succeeds at one second, and is asked to stop at another.
+func stops(r *Record, cluster string, index, to, deleted int) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Finalizers: []string{batchv1.JobTrackingFinalizer},
+		UID:        types.UID(strconv.Itoa(index) + "-stops"), Annotations: map[string]string{batchv1.JobCompletionIndexAnnotation: strconv.Itoa(index)},
+	}}
+	r.Saw(cluster, pod, second(0))
+	for at := range to + deleted {
+		if at >= deleted {
+			pod.DeletionTimestamp = &metav1.Time{Time: second(deleted)}
+		}
+		if at >= to {
+			pod.Status.Phase = corev1.PodSucceeded
+		}
+		r.Saw(cluster, pod, second(at))
+	}
 }
 
 func TestCount(t *testing.T) {
@@ -51,6 +70,18 @@ func TestCount(t *testing.T) {
 		"one has no Pod": {
 			func(r *Record) { ran(r, "a", 1, 0, 9, ok) },
 			false, func(c Counts) bool { return c.Never.String() == "0" && c.Runs[0] == 1 },
+		},
+		"one was stopped, and succeeds in the end": {
+			func(r *Record) { stops(r, "a", 0, 9, 8); ran(r, "b", 0, 20, 29, ok); ran(r, "b", 1, 0, 9, ok) },
+			true, func(c Counts) bool { return c.Once == 2 && c.Runs[2] == 1 },
+		},
+		"one is stopped just as it succeeds": {
+			func(r *Record) { stops(r, "a", 0, 9, 9); ran(r, "b", 0, 20, 29, ok); ran(r, "b", 1, 0, 9, ok) },
+			true, func(c Counts) bool { return c.Once == 2 },
+		},
+		"one that counts is deleted later": {
+			func(r *Record) { stops(r, "a", 0, 9, 11); ran(r, "b", 0, 20, 29, ok); ran(r, "b", 1, 0, 9, ok) },
+			false, func(c Counts) bool { return c.Again.String() == "0" },
 		},
 		"one completes twice": {
 			func(r *Record) { ran(r, "a", 0, 0, 9, ok); ran(r, "b", 0, 9, 12, ok); ran(r, "b", 1, 0, 9, ok) },

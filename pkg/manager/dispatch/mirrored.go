@@ -189,7 +189,7 @@ func (s *Snapshot) patch(w *Worker, patch mirror.Patch) Plan {
 	switch {
 	case w.Unmet.Diff == patch.Diff():
 		return Plan{Reports: w.differences(w.Unmet.Notes)}
-	case s.isResuming(w) && !w.Fits && mirror.OutcomeOf(w.Mirror) == mirror.Undecided:
+	case s.Part == nil && s.isResuming(w) && !w.Fits && mirror.OutcomeOf(w.Mirror) == mirror.Undecided:
 		return Plan{
 			Actions:        []Action{Place{Leave: w.Name, Reason: "worker " + w.Name + " has no room to resume it"}},
 			AwaitsCapacity: true,
