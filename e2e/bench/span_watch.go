@@ -80,7 +80,8 @@ func slimPod(object any) (any, error) {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
-			Annotations: map[string]string{batchv1.JobCompletionIndexAnnotation: pod.Annotations[batchv1.JobCompletionIndexAnnotation]},
+			DeletionTimestamp: pod.DeletionTimestamp,
+			Annotations:       map[string]string{batchv1.JobCompletionIndexAnnotation: pod.Annotations[batchv1.JobCompletionIndexAnnotation]},
 		},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase},
 	}, nil

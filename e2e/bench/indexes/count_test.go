@@ -80,7 +80,7 @@ func TestCount(t *testing.T) {
 			true, func(c Counts) bool { return c.Once == 2 },
 		},
 		"one that counts is deleted later": {
-			func(r *Record) { stops(r, "a", 0, 9, 11); ran(r, "b", 0, 20, 29, ok); ran(r, "b", 1, 0, 9, ok) },
+			func(r *Record) { stops(r, "a", 0, 9, 19); ran(r, "b", 0, 20, 29, ok); ran(r, "b", 1, 0, 9, ok) },
 			false, func(c Counts) bool { return c.Again.String() == "0" },
 		},
 		"one completes twice": {

@@ -25,15 +25,16 @@ type course struct {
 	index       int
 	from, to    time.Time // to is zero while it may run
 	ended, gone bool
-	// succeeded: its Job controller had not given it up by then. To stop a Pod, it takes its finalizer
-	// off, and deletes it; what the Pod does in the end doesn't count.
+	// succeeded: it was not being deleted by then. What a Pod that its Job controller stops does in the
+	// end doesn't count.
 	succeeded bool
 	// crossed: its deletion may have crossed its end, so that it isn't counted.
 	crossed bool
 }
 
-// crossing is how long after a Pod's end its Job controller may not have known of it.
-const crossing = time.Second
+// crossing is how long after a Pod's end its Job controller may not have known of it, on a machine
+// that is busy.
+const crossing = 5 * time.Second
 
 // NewRecord returns an empty Record.
 func NewRecord() *Record {
@@ -45,7 +46,7 @@ func (r *Record) Saw(cluster string, pod *corev1.Pod, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.course(cluster, pod, at)
-	isGivenUp := pod.DeletionTimestamp != nil || len(pod.Finalizers) == 0
+	isGivenUp := pod.DeletionTimestamp != nil
 	if phase := pod.Status.Phase; !c.ended && (phase == corev1.PodSucceeded || phase == corev1.PodFailed) {
 		c.ended, c.succeeded, c.to = true, phase == corev1.PodSucceeded && !isGivenUp, at
 	}
