@@ -40,7 +40,7 @@ func TestKilledManagerMovesEachJobOnce(t *testing.T) {
 		s.HubJobUntil(crashJob(i), succeeded(1))
 		s.free(crashJob(i))
 	}
-	jumps, activity, random := s.watchCounters(), s.watchActivity(crashJobs, "w1", "w2"), rand.New(rand.NewPCG(3, 4))
+	jumps, activity, random := s.WatchCounters(), s.watchActivity(crashJobs, "w1", "w2"), rand.New(rand.NewPCG(3, 4))
 	kill := func() {
 		for range kills {
 			s.await(activity, 1+random.IntN(maxEvents))
@@ -67,7 +67,7 @@ func TestKilledManagerMovesEachJobOnce(t *testing.T) {
 		other := map[string]string{"w1": "w2", "w2": "w1"}[ferrytest.ClusterOf(ended)]
 		s.MirrorGone(other, ended.Name)
 	}
-	jumps.expectNone(t)
+	jumps.ExpectNone(t)
 }
 
 func crashJob(i int) string { return fmt.Sprintf("job-%d", i) }

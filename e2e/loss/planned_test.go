@@ -19,7 +19,7 @@ func TestDrain(t *testing.T) {
 		t.Run(way.from, func(t *testing.T) {
 			s := open(t, way.from, way.to)
 			never := s.watchBothPlaces(way.from, way.to)
-			jumps := s.watchCounters()
+			jumps := s.WatchCounters()
 			s.submitTo(way.from, "job", rigtest.Indexed(6), oneByOne, rigtest.RunFor(time.Second),
 				rigtest.PodLabel(rig.LabelStopAfter, "500ms"))
 			s.submitTo(way.from, "suspended", rigtest.RunForever())
@@ -55,7 +55,7 @@ func TestDrain(t *testing.T) {
 				t.Errorf("%v completions count as made twice", n)
 			}
 			never.expectNone(t)
-			jumps.expectNone(t)
+			jumps.ExpectNone(t)
 		})
 	}
 }

@@ -104,7 +104,7 @@ func TestJobsOfALostWorkerGoOn(t *testing.T) {
 	for _, way := range []struct{ from, to string }{{"w2", "w1"}, {"embedded", "w1"}, {"w2", "embedded"}} {
 		t.Run(way.from+" to "+way.to, func(t *testing.T) {
 			s := open(t, way.from, way.to)
-			jumps := s.watchCounters()
+			jumps := s.WatchCounters()
 			for name, k := range kinds {
 				s.submitTo(way.from, name, k.options...)
 			}
@@ -128,7 +128,7 @@ func TestJobsOfALostWorkerGoOn(t *testing.T) {
 			for name := range kinds {
 				s.MirrorGone(way.from, name)
 			}
-			jumps.expectNone(t)
+			jumps.ExpectNone(t)
 		})
 	}
 }

@@ -29,7 +29,7 @@ type story struct {
 	// pods are all that ever were in the workers.
 	pods *pods
 	// counters of the hub Job, as its users see them.
-	counters *counters
+	counters *ferrytest.Counters
 }
 
 // stories counts them.
@@ -42,7 +42,7 @@ func tell(t *testing.T, workers ...string) *story {
 	for _, worker := range workers {
 		s.LeaveWorker(worker)
 	}
-	s.counters = s.watchCounters()
+	s.counters = s.WatchCounters()
 	s.pods = s.watchPods(workers...)
 	return s
 }
@@ -141,7 +141,7 @@ func (s *story) ends(with batchv1.JobConditionType, reason string) *batchv1.Job 
 	if !rigtest.HasCondition(with)(ended) || ended.Status.Active != 0 {
 		s.t.Errorf("ended with %+v, want %s", ended.Status, with)
 	}
-	s.counters.expectNoneFell(s.t)
+	s.counters.ExpectNone(s.t)
 	return ended
 }
 

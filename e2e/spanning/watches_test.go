@@ -14,41 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
-
-	"github.com/jobferry/jobferry/pkg/mirror"
 )
-
-// counters are what was ever seen to go back in the status of the hub Job.
-type counters struct {
-	mu    sync.Mutex
-	falls []string
-}
-
-func (s *story) watchCounters() *counters {
-	c := &counters{}
-	s.watch(s.Hub.Client().BatchV1().RESTClient(), "jobs", &batchv1.Job{}, cache.ResourceEventHandlerFuncs{UpdateFunc: c.compare})
-	return c
-}
-
-func (c *counters) compare(before, after any) {
-	was, is := before.(*batchv1.Job), after.(*batchv1.Job)
-	if is.Status.Succeeded >= was.Status.Succeeded && is.Status.Failed >= was.Status.Failed &&
-		(!mirror.Finished(was) || mirror.Finished(is)) {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.falls = append(c.falls, fmt.Sprintf("from %+v to %+v", was.Status, is.Status))
-}
-
-func (c *counters) expectNoneFell(t *testing.T) {
-	t.Helper()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, text := range c.falls {
-		t.Error("the status went back: " + text)
-	}
-}
 
 // pods are all that ever were in some workers, as they were last.
 type pods struct {

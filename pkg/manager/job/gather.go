@@ -202,9 +202,8 @@ func (g *gatherer) part(s *dispatch.Snapshot, shard shards.Shard, k known) *disp
 	follows := false
 	if v, ok := g.workers.view(shard.Worker); ok {
 		follows = shards.Follows(s.Job, v.View().Spec.JobController)
-		w := g.worker(v, s, k)
-		if w.Mirror != nil {
-			follows = shards.IsFollowing(w.Mirror)
+		if m := heldBy(v, s.Key, k.mirrors[shard.Worker].write, s.Now); m != nil {
+			follows = shards.IsFollowing(m)
 		}
 	}
 	part.Job = shards.Part(s.Job, shard, follows)

@@ -1,4 +1,4 @@
-package loss_test
+package ferrytest
 
 import (
 	"fmt"
@@ -12,25 +12,25 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// counters sees all hub Jobs of a test, and whether anything that they count goes back.
-type counters struct {
+// Counters sees all hub Jobs of a test, and whether anything that they count goes back.
+type Counters struct {
 	mu   sync.Mutex
 	back []string
 }
 
-func (s *scene) watchCounters() *counters {
-	s.t.Helper()
-	c := &counters{}
+// WatchCounters watches the hub Jobs until the test ends.
+func (f *Ferry) WatchCounters() *Counters {
+	c := &Counters{}
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: cache.NewListWatchFromClient(s.Hub.Client().BatchV1().RESTClient(), "jobs", s.NS, fields.Everything()),
+		ListerWatcher: cache.NewListWatchFromClient(f.Hub.Client().BatchV1().RESTClient(), "jobs", f.NS, fields.Everything()),
 		ObjectType:    &batchv1.Job{},
 		Handler:       cache.ResourceEventHandlerFuncs{UpdateFunc: c.compare},
 	})
-	go informer.RunWithContext(s.Context())
+	go informer.RunWithContext(f.Context())
 	return c
 }
 
-func (c *counters) compare(before, after any) {
+func (c *Counters) compare(before, after any) {
 	was, is := before.(*batchv1.Job), after.(*batchv1.Job)
 	if is.Status.Succeeded >= was.Status.Succeeded && is.Status.Failed >= was.Status.Failed &&
 		(!mirror.Finished(was) || mirror.Finished(is)) {
@@ -41,7 +41,8 @@ func (c *counters) compare(before, after any) {
 	c.back = append(c.back, fmt.Sprintf("%s: from %+v to %+v", is.Name, was.Status, is.Status))
 }
 
-func (c *counters) expectNone(t *testing.T) {
+// ExpectNone fails the test for each time that something went back.
+func (c *Counters) ExpectNone(t testing.TB) {
 	t.Helper()
 	c.mu.Lock()
 	defer c.mu.Unlock()
