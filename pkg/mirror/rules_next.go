@@ -16,9 +16,11 @@ var nextRules = []rule{
 	{ruleOutcomeFinal, outcomeFinal},
 	// RejectDecreasingFailedCounter.
 	{"failed-never-falls", failedNeverFalls},
-	// RejectDecreasingSucceededCounter; only elastic Indexed Jobs can shrink.
+	// RejectDecreasingSucceededCounter; only elastic Indexed Jobs can shrink, by what the next rule allows.
 	{"succeeded-never-falls", succeededNeverFalls},
-	// Jobferry's own: a completed index stays completed.
+	// Jobferry's own: a completed index stays completed, unless the completions no longer include it.
+	// They may have been lowered and raised again before the hub heard of it: then the mirror's status
+	// waits until those indexes are completed again.
 	{"completed-indexes-grow", completedIndexesGrow},
 	// Jobferry's own: a failed index stays failed.
 	{"failed-indexes-grow", failedIndexesGrow},
@@ -78,7 +80,7 @@ func succeededNeverFalls(r *reflection) string {
 
 func completedIndexesGrow(r *reflection) string {
 	lost := r.was.completed.Below(completions(r.hub)).Minus(r.reported.completed)
-	if len(lost) == 0 || !indexed(r.hub) || r.shrinkable() {
+	if len(lost) == 0 || !indexed(r.hub) {
 		return ""
 	}
 	return fmt.Sprintf("index %d is no longer completed", lost.First(1)[0])
@@ -86,7 +88,7 @@ func completedIndexesGrow(r *reflection) string {
 
 func failedIndexesGrow(r *reflection) string {
 	lost := r.was.failed.Below(completions(r.hub)).Minus(r.reported.failed)
-	if len(lost) == 0 || r.hub.Spec.BackoffLimitPerIndex == nil || r.shrinkable() || FreshStart(r.mirror) {
+	if len(lost) == 0 || r.hub.Spec.BackoffLimitPerIndex == nil || FreshStart(r.mirror) {
 		return ""
 	}
 	return fmt.Sprintf("index %d is no longer failed", lost.First(1)[0])

@@ -23,6 +23,11 @@ var (
 func job() *mirrortest.Job        { return mirrortest.New("job").Completions(5).Parallelism(2) }
 func indexedJob() *mirrortest.Job { return job().Indexed(5).BackoffLimitPerIndex(1) }
 
+// scaledTo is an elastic Job whose completions have changed.
+func scaledTo(n int32) *mirrortest.Job {
+	return job().Indexed(n).Parallelism(n).BackoffLimitPerIndex(1).Generation(2)
+}
+
 // Rows for what a worker may say: the mirror breaks exactly this rule.
 var inputRows = []struct {
 	rule   Rule
@@ -74,7 +79,9 @@ var nextRows = []struct {
 	{"succeeded-never-falls", indexedJob().Parallelism(5).Counted(2, 0), indexedJob().Counted(1, 0), nil},
 	{"succeeded-never-falls", indexedJob().Generation(2).Counted(2, 0), indexedJob().Counted(1, 0), nil},
 	{"completed-indexes-grow", indexedJob().CompletedIndexes("0-2"), indexedJob().CompletedIndexes("0,2-4"), nil},
+	{"completed-indexes-grow", scaledTo(5).Counted(3, 0).CompletedIndexes("0-2"), indexedJob().Counted(2, 0).CompletedIndexes("0,1"), nil},
 	{"failed-indexes-grow", indexedJob().FailedIndexes("1"), indexedJob().FailedIndexes("2"), nil},
+	{"failed-indexes-grow", scaledTo(5).FailedIndexes("1"), indexedJob().FailedIndexes("2"), nil},
 	{"ending-exclusive", job(), job().True(batchv1.JobSuccessCriteriaMet, "", noon).True(batchv1.JobFailureTarget, "", noon), nil},
 	{"ending-exclusive", job(), finishedJob(batchv1.JobFailureTarget, batchv1.JobComplete), nil},
 	{"interim-before-final", job(), finishedJob(batchv1.JobComplete), nil},
@@ -166,8 +173,8 @@ func TestRulesLetPass(t *testing.T) {
 		"a condition of an unknown type, twice":      {job(), job().Started(noon).True("example.com/A", "", noon).True("example.com/A", "", noon)},
 		"pairs of indexes written out":               {indexedJob(), indexedJob().Started(noon).CompletedIndexes("0,1").FailedIndexes("")},
 		"elastic, scaled down": {
-			indexedJob().Parallelism(5).Generation(2).Started(noon).Counted(5, 0).CompletedIndexes("0-4"),
-			indexedJob().Started(noon).Counted(2, 0).CompletedIndexes("0,1"),
+			scaledTo(2).Started(noon).Counted(5, 0).CompletedIndexes("0-4"),
+			scaledTo(2).Started(noon).Counted(2, 0).CompletedIndexes("0,1"),
 		},
 	} {
 		if v, ok := Reflect(row.hub.Obj(), row.mirror.Obj(), now).(Violation); ok {

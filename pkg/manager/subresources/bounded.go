@@ -38,6 +38,10 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := req.Context().Err(); err != nil {
+		_ = resp.Body.Close() // the transport can still hand over what the end of the request made the worker say
+		return nil, err
+	}
 	resp.Header.Del("Retry-After") // the clients would obey, however long it is
 	switch {
 	case resp.StatusCode == http.StatusSwitchingProtocols:

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -93,6 +94,27 @@ func TestFromWorker(t *testing.T) {
 	}
 	if err := fromWorker("w", "asking", context.Canceled); !errors.Is(err, context.Canceled) {
 		t.Errorf("canceled: %v", err)
+	}
+}
+
+// late is a worker that answers because the request has ended.
+type late struct{ end func() }
+
+func (l late) RoundTrip(*http.Request) (*http.Response, error) {
+	l.end()
+	return httptest.NewRecorder().Result(), nil
+}
+
+// TestAnAnswerAfterTheEnd: net/http hands over an answer that came while it closed the connection.
+func TestAnAnswerAfterTheEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	req := httptest.NewRequest(http.MethodGet, "/api/v1/namespaces/team/pods", nil).WithContext(ctx)
+	resp, err := bounded{late{cancel}}.RoundTrip(req)
+	if resp != nil {
+		_ = resp.Body.Close()
+	}
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("%v", err)
 	}
 }
 
