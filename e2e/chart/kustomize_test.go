@@ -120,7 +120,7 @@ func essential(t *testing.T, object *unstructured.Unstructured) any {
 	case "MutatingWebhookConfiguration":
 		return object.Object["webhooks"]
 	case "APIService", "CustomResourceDefinition", "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding",
-		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding":
+		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "FlowSchema":
 		return object.Object["spec"]
 	default:
 		return object.GetNamespace()

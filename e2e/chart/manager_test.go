@@ -71,6 +71,7 @@ func TestManagerWithTheChartsRights(t *testing.T) {
 	r.install(chartDir(hubChart), "--set", "carry.kinds={ConfigMap,Secret,ServiceAccount},admission.mode=Webhook",
 		"--set", "config.workerProbeInterval=1s,crds.keep=false")
 	r.established()
+	r.hasPriority("jobferry-manager")
 	metrics, api := free(t), free(t)
 	first := r.run("jobferry-manager", "--metrics-bind-address="+string(metrics), "--subresources-bind-address="+string(api),
 		"--health-probe-bind-address="+string(free(t)), "--admission-webhook-bind-address="+string(free(t)))

@@ -16,6 +16,7 @@ import (
 func TestWorkerWithTheChartsRights(t *testing.T) {
 	r := newRelease(t, "bare", workerChart)
 	r.install(chartDir(workerChart), "--set", "config.syncBatchPeriod=100ms,config.podFailureBackoff=1s")
+	r.hasPriority("jobferry-worker")
 	metrics := free(t)
 	first := r.run("jobferry-worker", "--metrics-bind-address="+string(metrics), "--health-probe-bind-address="+string(free(t)))
 
