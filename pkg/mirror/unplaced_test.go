@@ -18,7 +18,7 @@ func TestUnplaced(t *testing.T) {
 	}
 	for name, row := range map[string]struct{ hub, want *mirrortest.Job }{
 		"waits":             {job(), nil},
-		"created suspended": {job().Suspend(true), job().Suspend(true).Do(suspendedSince(now))},
+		"created suspended": {job().Suspend(true), job().Suspend(true).Pods(0, 0, 0).Do(suspendedSince(now))},
 		"suspended still":   {job().Suspend(true).Do(suspendedSince(noon)), nil},
 		"suspended, its mirror removed": {
 			job().Suspend(true).Started(noon).Pods(2, 2, 1).Counted(1, 1),
