@@ -28,7 +28,9 @@ type jobSync struct {
 	job    *batchv1.Job // as of the last write
 	known  *pending
 	action plan.Action
-	wake   time.Duration
+	// due is when the plan has something to do by the clock, and wake the next sync if this one
+	// succeeds; see package wake.
+	due, wake time.Duration
 }
 
 func (s *jobSync) run(ctx context.Context) error {
@@ -41,7 +43,7 @@ func (s *jobSync) run(ctx context.Context) error {
 		return err
 	}
 	p := plan.Compute(snapshot, s.options.planOptions())
-	s.action, s.wake = p.Action, p.Wake
+	s.action, s.due, s.wake = p.Action, p.Wake, p.Wake
 	s.reportShard(p.ShardProblem())
 	result, podsErr := s.scale(ctx, p)
 

@@ -23,7 +23,8 @@
 //
 // pending.go holds what the API server has accepted, per Job, until the cache shows it; a sync
 // corrects the cache by that. So it never waits for the cache, and a late cache makes it create no
-// Pod twice.
+// Pod twice. A created Pod may be gone before a sync sees it in the cache: its event of deletion
+// says so, and if there was none, a live list after cacheLag.
 //
 // It doesn't hold what a predecessor has written. A new leader syncs no Job before its caches are
 // as new as a consistent read that it makes then, and continues from status and finalizers; see

@@ -77,6 +77,9 @@ func (h podEvents) Generic(context.Context, event.GenericEvent, workQueue) {}
 func (h podEvents) handle(ctx context.Context, before, after *corev1.Pod, q workQueue) {
 	h.metrics.podTracked(before, after, h.options.TrackingFinalizer)
 	had, has := jobOf(before), jobOf(after)
+	if had != nil && after == nil {
+		h.memory.podGone(*had, metav1.GetControllerOfNoCopy(before).UID, before.UID)
+	}
 	wait := h.options.SyncBatchPeriod
 	ended := had != nil && !plan.Ended(before) && (after == nil || plan.Ended(after))
 	if ended && h.memory.podEnded(*had, metav1.GetControllerOfNoCopy(before).UID) {

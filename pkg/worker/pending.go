@@ -30,7 +30,7 @@ func (m *memory) of(job *batchv1.Job) *pending {
 	if p == nil || p.uid != job.UID {
 		p = &pending{
 			uid: job.UID, created: map[types.UID]createdPod{},
-			deleted: sets.New[types.UID](), untracked: sets.New[types.UID](),
+			deleted: sets.New[types.UID](), untracked: sets.New[types.UID](), gone: sets.New[types.UID](),
 		}
 		m.jobs[key] = p
 	}
@@ -39,10 +39,25 @@ func (m *memory) of(job *batchv1.Job) *pending {
 
 // podEnded counts a Pod of the Job that has ended, and reports whether that fills the batch.
 func (m *memory) podEnded(key types.NamespacedName, uid types.UID) bool {
+	p := m.find(key, uid)
+	return p != nil && p.batch.add()
+}
+
+// podGone takes note that the cache no longer shows a Pod of the Job.
+func (m *memory) podGone(key types.NamespacedName, uid, pod types.UID) {
+	if p := m.find(key, uid); p != nil {
+		p.noteGone(pod)
+	}
+}
+
+// find returns what is known of the Job with this UID, nil if nothing is.
+func (m *memory) find(key types.NamespacedName, uid types.UID) *pending {
 	m.lock.Lock()
-	p := m.jobs[key]
-	m.lock.Unlock()
-	return p != nil && p.uid == uid && p.batch.add()
+	defer m.lock.Unlock()
+	if p := m.jobs[key]; p != nil && p.uid == uid {
+		return p
+	}
+	return nil
 }
 
 func (m *memory) forget(key types.NamespacedName) {
@@ -52,8 +67,8 @@ func (m *memory) forget(key types.NamespacedName) {
 }
 
 // pending are the writes about one Job that the API server has accepted and the cache may not show
-// yet. One goroutine at a time syncs a Job; the lock is for the parallel requests of one sync. The
-// event handlers use only uid, which never changes, and batch.
+// yet. One goroutine at a time syncs a Job; the lock is for the parallel requests of one sync, and
+// for gone. The event handlers use only that, uid, which never changes, and batch.
 type pending struct {
 	uid types.UID
 
@@ -62,7 +77,10 @@ type pending struct {
 	created   map[types.UID]createdPod
 	deleted   sets.Set[types.UID]
 	untracked sets.Set[types.UID]
-	backoff   *plan.Backoff
+	// gone are the Pods whose deletion the cache has shown since the last sync. The cache need not
+	// have shown them to any sync before.
+	gone    sets.Set[types.UID]
+	backoff *plan.Backoff
 	// unanswered: a request to create a Pod got no answer, so that there may be a Pod that neither
 	// created nor the cache has; see unanswered.go.
 	unanswered bool
@@ -88,8 +106,15 @@ func (p *pending) latest(cached *batchv1.Job) *batchv1.Job {
 	return p.written
 }
 
-// observe forgets what the cache shows by now.
+// observe forgets what the cache shows by now, and what it showed since the last sync and no longer
+// does.
 func (p *pending) observe(cached []*corev1.Pod) {
+	p.lock.Lock()
+	for uid := range p.gone {
+		delete(p.created, uid)
+	}
+	clear(p.gone)
+	p.lock.Unlock()
 	existing := make(sets.Set[types.UID], len(cached)+len(p.created))
 	for _, pod := range cached {
 		existing.Insert(pod.UID)
@@ -102,16 +127,15 @@ func (p *pending) observe(cached []*corev1.Pod) {
 	p.untracked = p.untracked.Intersection(existing)
 }
 
-// overdue returns the created Pods that the cache should show by now. They may have been deleted
+// isOverdue reports whether the cache should show a created Pod by now. It may have been deleted
 // before it could.
-func (p *pending) overdue(now time.Time, after time.Duration) []*corev1.Pod {
-	var out []*corev1.Pod
+func (p *pending) isOverdue(now time.Time) bool {
 	for _, c := range p.created {
-		if now.Sub(c.at) >= after {
-			out = append(out, c.Pod)
+		if now.Sub(c.at) >= cacheLag {
+			return true
 		}
 	}
-	return out
+	return false
 }
 
 func (p *pending) writes() plan.Pending {
@@ -126,6 +150,12 @@ func (p *pending) noteCreated(pod *corev1.Pod, now time.Time) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	p.created[pod.UID] = createdPod{pod, now}
+}
+
+func (p *pending) noteGone(uid types.UID) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.gone.Insert(uid)
 }
 
 func (p *pending) noteDeleted(uid types.UID) {

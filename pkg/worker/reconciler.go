@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -67,14 +68,14 @@ func (r *reconciler) sync(ctx context.Context, job *batchv1.Job, known *pending)
 	err := s.run(ctx)
 	r.metrics.synced(job, s.action, r.clock.Since(began), err)
 	switch {
-	case apierrors.IsConflict(err) || apierrors.IsNotFound(err):
+	case !errors.As(err, &notCreated{}) && (apierrors.IsConflict(err) || apierrors.IsNotFound(err)):
 		// Another write came in between, or the Job is gone: the cache will show it.
 		log.FromContext(ctx).V(1).Info("Job or Pod changed during the sync, requeued", "conflict", err.Error())
 		return reconcile.Result{RequeueAfter: wake.In(r.options.SyncBatchPeriod)}, nil
 	case err != nil:
-		if s.wake > 0 {
+		if s.due > 0 {
 			// The retry may come too late for a deadline.
-			r.queue.AddAfter(requestFor(job), max(s.wake, r.options.SyncBatchPeriod))
+			r.queue.AddAfter(requestFor(job), max(s.due, r.options.SyncBatchPeriod))
 		}
 		return reconcile.Result{}, fmt.Errorf("sync Job: %w", err)
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/wake"
@@ -149,9 +150,20 @@ func TestStaleCache(t *testing.T) {
 	}
 }
 
-// A created Pod that the cache never shows is asked for, and replaced when it's gone.
+// Created Pods that the cache never shows are asked for together, and replaced when they're gone.
 func TestPodThatVanishedUnseen(t *testing.T) {
 	c := newCluster(t, Options{}, aJob())
+	asked := 0
+	c.live(interceptor.Funcs{
+		Get: func(ctx context.Context, w client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			asked++
+			return w.Get(ctx, key, obj, opts...)
+		},
+		List: func(ctx context.Context, w client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			asked++
+			return w.List(ctx, list, opts...)
+		},
+	})
 	inner := c.jobs.client
 	c.jobs.client = interceptor.NewClient(inner.(client.WithWatch), interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return nil },
@@ -174,8 +186,43 @@ func TestPodThatVanishedUnseen(t *testing.T) {
 	}
 	c.clock.Step(cacheLag)
 	c.mustSync()
-	if c.count("create") != 4 {
-		t.Errorf("%d Pods created", c.count("create"))
+	if c.count("create") != 4 || asked != 1 {
+		t.Errorf("%d Pods created, %d requests", c.count("create"), asked)
+	}
+}
+
+// A Pod whose event of deletion came before a sync saw it, or even before the answer to its
+// creation, is replaced at once.
+func TestPodThatCameAndWent(t *testing.T) {
+	for name, early := range map[string]bool{"before the next sync": false, "before the answer": true} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, Options{}, aJob(func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](1) }))
+			events := podEvents{jobs: c.api, memory: c.jobs.memory, options: c.jobs.options, metrics: c.jobs.metrics}
+			vanish := func(p *corev1.Pod) {
+				p = p.DeepCopy()
+				p.Finalizers = nil
+				for _, err := range []error{c.api.Update(t.Context(), p), c.api.Delete(t.Context(), p)} {
+					if err != nil {
+						t.Error(err)
+					}
+				}
+				events.Delete(t.Context(), event.DeleteEvent{Object: p}, &delays{})
+			}
+			if early {
+				c.written = func() {
+					c.written = func() {}
+					vanish(&c.pods()[0])
+				}
+			}
+			c.mustSync()
+			if !early {
+				vanish(&c.pods()[0])
+			}
+			c.mustSync()
+			if s := c.job().Status; c.count("create") != 2 || s.Active != 1 || ptr.Deref(s.Terminating, 0) != 0 {
+				t.Errorf("%d Pods created, status %+v", c.count("create"), s)
+			}
+		})
 	}
 }
 

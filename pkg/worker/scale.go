@@ -39,12 +39,18 @@ func (s *jobSync) createPod(ctx context.Context, p *corev1.Pod) error {
 		if ignoreNamespaceTerminating(err) != nil {
 			s.events.Eventf(s.job, corev1.EventTypeWarning, "FailedCreate", "Error creating: %v", err)
 		}
-		return fmt.Errorf("create Pod: %w", err)
+		return notCreated{fmt.Errorf("create Pod: %w", err)}
 	}
 	s.known.noteCreated(p, s.clock.Now())
 	s.events.Eventf(s.job, corev1.EventTypeNormal, "SuccessfulCreate", "Created pod: %v", p.Name)
 	return nil
 }
+
+// notCreated is the refusal of a new Pod. A conflict, say with a quota, or something that isn't
+// found, say its ServiceAccount, doesn't mean that the cache is behind.
+type notCreated struct{ error }
+
+func (e notCreated) Unwrap() error { return e.error }
 
 // ignoreNamespaceTerminating drops the refusal of a namespace that is being deleted: a later
 // attempt would be refused, too.

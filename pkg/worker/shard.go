@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -74,8 +73,12 @@ func (r *reconciler) confirmShard(ctx context.Context, cached *batchv1.Job, know
 	if live.UID != cached.UID {
 		return false, nil
 	}
-	if err := r.confirmPods(ctx, &live, known); err != nil {
-		return false, fmt.Errorf("list the Pods of Job %s: %w", cached.Name, err)
+	pods, err := r.podsOf(ctx, &live)
+	if err != nil {
+		return false, err
+	}
+	if err := r.confirmPods(ctx, &live, pods, known); err != nil {
+		return false, err
 	}
 	known.written, m.confirmed = &live, true
 	return true, nil

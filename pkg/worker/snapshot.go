@@ -19,8 +19,8 @@ const (
 	controllerIndex = "jobferry.dev/controller"
 	// noController is the index's value for Pods without a controller.
 	noController = "none"
-	// cacheLag is how late the cache may be before the API server is asked whether a created Pod
-	// still exists.
+	// cacheLag is how late the cache may be before the API server is asked whether the created Pods
+	// still exist.
 	cacheLag = 10 * time.Second
 )
 
@@ -47,16 +47,15 @@ func jobRef(o client.Object) *metav1.OwnerReference {
 
 // gather reads what a sync needs. It first adopts and releases Pods.
 func (r *reconciler) gather(ctx context.Context, job *batchv1.Job, known *pending) (plan.Snapshot, error) {
-	if err := r.confirmUnanswered(ctx, job, known); err != nil {
-		return plan.Snapshot{}, fmt.Errorf("list the Pods of the Job: %w", err)
-	}
 	cached, err := r.podsOf(ctx, job)
 	if err != nil {
 		return plan.Snapshot{}, err
 	}
 	known.observe(cached)
-	if err := r.checkOverdue(ctx, known); err != nil {
-		return plan.Snapshot{}, err
+	if known.unanswered || known.isOverdue(r.clock.Now()) {
+		if err := r.confirmPods(ctx, job, cached, known); err != nil {
+			return plan.Snapshot{}, err
+		}
 	}
 	pods, err := r.adoptAndRelease(ctx, job, cached, known)
 	if err != nil {
@@ -84,24 +83,6 @@ func (r *reconciler) podsOf(ctx context.Context, job *batchv1.Job) ([]*corev1.Po
 		}
 	}
 	return out, nil
-}
-
-// checkOverdue asks the API server about created Pods that the cache doesn't show: they may be gone
-// already.
-func (r *reconciler) checkOverdue(ctx context.Context, known *pending) error {
-	for _, p := range known.overdue(r.clock.Now(), cacheLag) {
-		var live corev1.Pod
-		err := r.live.Get(ctx, client.ObjectKeyFromObject(p), &live)
-		switch {
-		case apierrors.IsNotFound(err) || err == nil && live.UID != p.UID:
-			delete(known.created, p.UID)
-		case err != nil:
-			return fmt.Errorf("get Pod %s: %w", p.Name, err)
-		default:
-			known.created[p.UID] = createdPod{&live, r.clock.Now()}
-		}
-	}
-	return nil
 }
 
 // adoptAndRelease makes the Job's Pods those that its selector matches, and returns them.

@@ -3,13 +3,17 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"net/http"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/worker/plan"
@@ -40,44 +44,33 @@ func (s *jobSync) noteUnanswered(p *corev1.Pod) {
 	}
 }
 
-// confirmUnanswered reads the Job's Pods from the API server if one may have been created without
-// an answer.
-func (r *reconciler) confirmUnanswered(ctx context.Context, job *batchv1.Job, known *pending) error {
-	if !known.unanswered {
-		return nil
-	}
-	if err := r.confirmPods(ctx, job, known); err != nil {
-		return err
-	}
-	known.unanswered = false
-	return nil
-}
-
-// confirmPods takes the Pods that the API server has for created until the cache shows them.
-func (r *reconciler) confirmPods(ctx context.Context, job *batchv1.Job, known *pending) error {
+// confirmPods lists the Job's Pods live. Those that the cache doesn't show yet count as created, and
+// those that were created and are no longer there don't.
+func (r *reconciler) confirmPods(ctx context.Context, job *batchv1.Job, cached []*corev1.Pod, known *pending) error {
 	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
 	if err != nil {
 		return err
 	}
-	cached, err := r.podsOf(ctx, job)
-	if err != nil {
-		return err
-	}
+	existing := sets.New[types.UID]()
 	for more := ""; ; {
 		var page corev1.PodList
 		err := r.live.List(ctx, &page, client.InNamespace(job.Namespace), client.MatchingLabelsSelector{Selector: selector},
 			client.Limit(podsPerPage), client.Continue(more))
 		if err != nil {
-			return err
+			return fmt.Errorf("list the Pods of Job %s: %w", job.Name, err)
 		}
 		for i := range page.Items {
 			if metav1.IsControlledBy(&page.Items[i], job) {
+				existing.Insert(page.Items[i].UID)
 				known.noteCreated(&page.Items[i], r.clock.Now())
 			}
 		}
 		known.observe(cached)
 		if more = page.Continue; more == "" {
-			return nil
+			break
 		}
 	}
+	maps.DeleteFunc(known.created, func(uid types.UID, _ createdPod) bool { return !existing.Has(uid) })
+	known.unanswered = false
+	return nil
 }
