@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/jobferry/jobferry/pkg/process"
 	"github.com/jobferry/jobferry/pkg/worker"
@@ -31,8 +30,7 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	// managedFields are half of a small Pod, and unused.
-	mgr, err := flags.Manager(newScheme(), cache.Options{DefaultTransform: cache.TransformStripManagedFields()})
+	mgr, err := flags.Manager(newScheme(), worker.CacheOptions())
 	if err != nil {
 		return err
 	}

@@ -74,6 +74,22 @@ func (c *cluster) start(o Options) {
 	}
 	c.events = record.NewFakeRecorder(1000)
 	cl := interceptor.NewClient(c.api, interceptor.Funcs{
+		Get: func(ctx context.Context, w client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			err := w.Get(ctx, key, obj, opts...)
+			if p, ok := obj.(*corev1.Pod); ok && err == nil {
+				*p = *slimmed(c.t, p)
+			}
+			return err
+		},
+		List: func(ctx context.Context, w client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			err := w.List(ctx, list, opts...)
+			if pods, ok := list.(*corev1.PodList); ok {
+				for i := range pods.Items {
+					pods.Items[i] = *slimmed(c.t, &pods.Items[i])
+				}
+			}
+			return err
+		},
 		Create: func(ctx context.Context, w client.WithWatch, obj client.Object, opts ...client.CreateOption) error {
 			return c.send("create", obj, func() error { return w.Create(ctx, c.named(obj), opts...) })
 		},
@@ -93,6 +109,16 @@ func (c *cluster) start(o Options) {
 		memory: &memory{jobs: map[types.NamespacedName]*pending{}}, queue: &delays{},
 	}
 	c.orphans = &orphans{client: cl, live: c.api, pods: pods, options: o}
+}
+
+// slimmed is a Pod as the cache has it.
+func slimmed(t *testing.T, p *corev1.Pod) *corev1.Pod {
+	t.Helper()
+	slim, err := slimPod(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slim.(*corev1.Pod)
 }
 
 // updateStatus takes the metadata of a Job along with its status, as an API server does, but not the
