@@ -88,11 +88,11 @@ var jobSituations = []situation{
 		w.clock.Step(time.Minute)
 	}, []string{"event: NamespaceNotDispatched"}},
 	{dispatch.Queued, isQueued, []string{
-		"hub: status conditions=[Suspended]", "event: Suspended",
+		"hub: status conditions=[Suspended] ready=0 terminating=0", "event: Suspended",
 		"hub: patch cluster=a finalizers=[jobferry.dev/mirror]", "event: Placed",
 	}},
 	{dispatch.Suspended, func(w *world) { w.submits(aJob("train", suspended(true))) },
-		[]string{"hub: status conditions=[Suspended]", "event: Suspended"}},
+		[]string{"hub: status conditions=[Suspended] ready=0 terminating=0", "event: Suspended"}},
 	{dispatch.Unplaced, func(w *world) { w.submits(aJob("train")) }, []string{
 		"hub: patch cluster=a finalizers=[jobferry.dev/mirror]", "event: Placed",
 		"a: create", "event: Mirrored", "hub: status active=2 ready=2 startTime=12:00:00 terminating=0",
@@ -120,7 +120,7 @@ var workerSituations = []situation{
 	}, []string{"hub: patch cluster=b moved-at=12:00:00 moved-from=a moved-with=...", "event: Moved"}},
 	{dispatch.SuspendedAtWorker, func(w *world) {
 		w.submits(aJob("train", suspended(true), annotated(v1alpha1.AnnotationCluster, "a")))
-	}, []string{"hub: status conditions=[Suspended]", "event: Suspended"}},
+	}, []string{"hub: status conditions=[Suspended] ready=0 terminating=0", "event: Suspended"}},
 	{dispatch.StatusUnreflected, func(w *world) {
 		runs(w)
 		w.worker("a").completes(1)

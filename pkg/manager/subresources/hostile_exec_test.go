@@ -55,7 +55,7 @@ func (w *world) notUpgraded(code int, text string) {
 // A worker that refuses a command without an end of its words is cut off.
 func TestARefusedCommandIsBounded(t *testing.T) {
 	for _, code := range []int{http.StatusOK, http.StatusBadRequest, http.StatusInternalServerError} {
-		w := newWorld(t, func(o *Options) { o.RequestTimeout = time.Minute })
+		w := newWorld(t)
 		sent := make(chan int, 1)
 		w.worker.on(execPath, func(out http.ResponseWriter, _ *http.Request) {
 			out.WriteHeader(code)

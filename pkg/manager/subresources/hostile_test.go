@@ -23,7 +23,7 @@ const (
 )
 
 func TestAnswersOfAWorkerAreBounded(t *testing.T) {
-	w := newWorld(t, func(o *Options) { o.RequestTimeout = time.Minute }) // 4 MiB take a while with -race
+	w := newWorld(t)
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the redirect was followed") }))
 	defer elsewhere.Close()
 	w.worker.on(logPath, http.RedirectHandler(elsewhere.URL, http.StatusFound).ServeHTTP)

@@ -166,7 +166,7 @@ func TestLogOfAnIndex(t *testing.T) {
 
 // A worker that can't be asked is reported, and what the others have is shown.
 func TestOneWorkerIsDown(t *testing.T) {
-	w := newDivided(t, func(o *Options) { o.RequestTimeout = time.Second })
+	w := newDivided(t, func(o *Options) { o.RequestTimeout = 2 * time.Second })
 	rows := map[string]struct {
 		edit func()
 		text string
