@@ -105,7 +105,7 @@ bench: ## Measure the dispatcher beside plain Jobs in one cluster (JOBS=500; mor
 	@exec bin/bench -jobs $(JOBS) $(BENCH)
 
 .PHONY: bench-span
-bench-span: ## One Job over five workers, one drained and one lost on the way, beside one cluster (INDEXES=100000: 90 minutes; more flags in BENCH, see bin/bench-span -help)
+bench-span: ## One Job over five workers, one drained and one lost on the way, beside one cluster (INDEXES=100000: 105 minutes; more flags in BENCH, see bin/bench-span -help)
 	@$(GO) build -C e2e -o ../bin/bench-span ./cmd/bench-span
 	@exec bin/bench-span -indexes $(INDEXES) $(BENCH)
 
