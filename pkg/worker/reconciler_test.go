@@ -153,17 +153,7 @@ func TestStaleCache(t *testing.T) {
 // Created Pods that the cache never shows are asked for together, and replaced when they're gone.
 func TestPodThatVanishedUnseen(t *testing.T) {
 	c := newCluster(t, Options{}, aJob())
-	asked := 0
-	c.live(interceptor.Funcs{
-		Get: func(ctx context.Context, w client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-			asked++
-			return w.Get(ctx, key, obj, opts...)
-		},
-		List: func(ctx context.Context, w client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-			asked++
-			return w.List(ctx, list, opts...)
-		},
-	})
+	asked := c.countLive()
 	inner := c.jobs.client
 	c.jobs.client = interceptor.NewClient(inner.(client.WithWatch), interceptor.Funcs{
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return nil },
@@ -186,8 +176,8 @@ func TestPodThatVanishedUnseen(t *testing.T) {
 	}
 	c.clock.Step(cacheLag)
 	c.mustSync()
-	if c.count("create") != 4 || asked != 1 {
-		t.Errorf("%d Pods created, %d requests", c.count("create"), asked)
+	if c.count("create") != 4 || *asked != 1 {
+		t.Errorf("%d Pods created, %d requests", c.count("create"), *asked)
 	}
 }
 

@@ -51,6 +51,22 @@ func (c *cluster) cache(f interceptor.Funcs) {
 // live does so with their reads of the API server.
 func (c *cluster) live(f interceptor.Funcs) { c.jobs.live = interceptor.NewClient(c.api, f) }
 
+// countLive counts them.
+func (c *cluster) countLive() *int {
+	n := new(int)
+	c.live(interceptor.Funcs{
+		Get: func(ctx context.Context, w client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
+			*n++
+			return w.Get(ctx, key, obj, opts...)
+		},
+		List: func(ctx context.Context, w client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+			*n++
+			return w.List(ctx, list, opts...)
+		},
+	})
+	return n
+}
+
 func indexOf(p *corev1.Pod) int { return plan.CompletionIndex(p) }
 
 // A new index is written down before its first Pod is created; one that has run to its end leaves
@@ -165,22 +181,12 @@ func TestAShardAfterARestart(t *testing.T) {
 // The API server is read once per Job and process.
 func TestAShardIsConfirmedOnce(t *testing.T) {
 	c := newCluster(t, Options{}, aShard("3-9", "3-9"))
-	reads := 0
-	c.live(interceptor.Funcs{
-		Get: func(ctx context.Context, w client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
-			reads++
-			return w.Get(ctx, key, obj, opts...)
-		},
-		List: func(ctx context.Context, w client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
-			reads++
-			return w.List(ctx, list, opts...)
-		},
-	})
+	reads := c.countLive()
 	for range 3 {
 		c.mustSync()
 	}
-	if reads != 2 {
-		t.Errorf("%d reads", reads)
+	if *reads != 2 {
+		t.Errorf("%d reads", *reads)
 	}
 	c = newCluster(t, Options{}, aShard("3", "3"))
 	c.live(interceptor.Funcs{List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
