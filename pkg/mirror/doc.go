@@ -7,6 +7,7 @@
 //	hub Job without mirror, now ──Unplaced──▶ Next | Unchanged
 //	hub Job ──Seed──▶ the status that a moved mirror starts from
 //	hub Job, worker, move ──PlacementAnnotations──▶ annotations to set and to remove
+//	hub Job as it was sent, mirror ──Whole──▶ mirror with what the types don't know
 //
 // # Words
 //
@@ -44,4 +45,8 @@
 // names it if it is more than defaults and additions. The price is that Drift names, and doesn't
 // undo, an edit of a suspended mirror's node selector in the worker. It can't tell the edit from a
 // webhook's, and a fight with a webhook would never end.
+//
+// Recent fields (package recent) may be unknown to the types, so Drift compares fingerprints of them:
+// the hub Job's with those in the record. A mirror that has stopped is made anew when they differ.
+// One that runs is patched, but for fields in lists.
 package mirror

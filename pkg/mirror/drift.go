@@ -10,7 +10,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// Action is the result of Drift: None, Patch, Recreate or Refuse.
+// Action is the result of Drift: None, Patch, PatchRecent, Recreate or Refuse.
 type Action interface{ action() }
 
 // None means that there's nothing to write. Notes name the fields that the worker's admission
@@ -51,15 +51,22 @@ func Drift(hub, mirror *batchv1.Job, target Target) Action {
 	if act := d.template(); act != nil {
 		return act
 	}
+	if act := d.recreateForRecent(); act != nil {
+		return act
+	}
 	d.stamp()
 	var notes []Note
 	if d.last.settled(d.wanted) && !Light(mirror) {
 		notes = d.foreign()
 	}
-	if equality.Semantic.DeepEqual(d.want, mirror) {
-		return None{Notes: notes}
+	notes = append(notes, d.delayedRecent()...)
+	if !equality.Semantic.DeepEqual(d.want, mirror) {
+		return newPatch(mirror, d.want, notes)
 	}
-	return newPatch(mirror, d.want, notes)
+	if patch, due := d.patchRecent(notes); due {
+		return patch
+	}
+	return None{Notes: notes}
 }
 
 // drift is one run of Drift. want starts as a copy of the mirror, and becomes what the mirror
@@ -81,6 +88,7 @@ func newDrift(hub, mirror *batchv1.Job, target Target) *drift {
 		// Someone removed the record: begin a new one from the mirror as it is.
 		d.last = d.wanted
 		d.last.ManagedBy = deref(mirror.Spec.ManagedBy)
+		d.last.Recent = deref(target.Recent)
 	}
 	return d
 }

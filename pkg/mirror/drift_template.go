@@ -23,7 +23,10 @@ func (d *drift) template() Action {
 		return nil
 	}
 	if Light(d.mirror) {
-		return d.replaceLight()
+		return d.replaceStopped("it's too large to be changed in place")
+	}
+	if len(d.last.Recent) > 0 {
+		return d.replaceStopped("a patch replaces lists, in which it has fields that not all releases of Kubernetes have")
 	}
 	next := d.templateWanted()
 	if equality.Semantic.DeepEqual(next, &d.mirror.Spec.Template) {
@@ -43,11 +46,11 @@ func (d *drift) template() Action {
 	return nil
 }
 
-// replaceLight applies changes to a mirror whose template isn't held: it's suspended, then it's made
-// anew.
-func (d *drift) replaceLight() Action {
+// replaceStopped applies changes to a mirror whose template can't be patched: it's suspended, then
+// it's made anew.
+func (d *drift) replaceStopped(why string) Action {
 	if suspendedWithoutPods(d.mirror) {
-		return Recreate{"spec.template", "it's too large to be changed in place"}
+		return Recreate{"spec.template", why}
 	}
 	d.want.Spec.Suspend = ptr.To(true)
 	return nil

@@ -8,10 +8,11 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/recent"
 )
 
 // Target is the worker as far as a mirror depends on it, and how the mirror starts there. Only
-// Project reads the last three fields; the mirror keeps what Drift and Reflect need of them.
+// Project reads FreshStart and DeadlineSpent; the mirror keeps what Drift and Reflect need of them.
 type Target struct {
 	Origin        v1alpha1.Origin
 	JobController v1alpha1.JobController // default BuiltIn
@@ -27,6 +28,9 @@ type Target struct {
 	// FreshStart makes the mirror start from zero although the hub Job has progress. A work queue
 	// always does.
 	FreshStart bool
+	// Recent are the recent fields of the hub Job as it is; nil: they are those of the mirror. Only
+	// Drift reads them: see Whole for a new mirror.
+	Recent *recent.Fields
 	// DeadlineSpent is how much of activeDeadlineSeconds a moved Job has used, in whole seconds.
 	DeadlineSpent time.Duration
 }

@@ -77,6 +77,9 @@
 //
 // It lacks the alpha feature WorkloadWithJob (gang scheduling), which is off by default.
 //
+// A Pod has the fields of its Job's template that the types of this build know, as with the built-in.
+// Of a mirror, it has all: template.go reads the Job again if its record names recent fields.
+//
 // # Permissions
 //
 // See permissions.go.

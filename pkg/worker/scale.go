@@ -17,10 +17,17 @@ import (
 // createPods sends the Pods in batches of 1, 2, 4 … and stops after a batch with a failure, so that
 // few requests meet a full quota.
 func (s *jobSync) createPods(ctx context.Context, pods []*corev1.Pod, why plan.CreateReason) (created int, err error) {
+	if len(pods) == 0 {
+		return 0, nil
+	}
+	template, err := s.wholeTemplate(ctx)
+	if err != nil {
+		return 0, err
+	}
 	for size := 1; len(pods) > 0; size *= 2 {
 		batch := pods[:min(size, len(pods))]
 		pods = pods[len(batch):]
-		errs := parallel(len(batch), func(i int) error { return s.createPod(ctx, batch[i]) })
+		errs := parallel(len(batch), func(i int) error { return s.createPod(ctx, batch[i], template) })
 		failed := failures(errs)
 		created += len(batch) - failed
 		s.metrics.podsCreated(why, len(batch)-failed, failed)
@@ -31,8 +38,12 @@ func (s *jobSync) createPods(ctx context.Context, pods []*corev1.Pod, why plan.C
 	return created, nil
 }
 
-func (s *jobSync) createPod(ctx context.Context, p *corev1.Pod) error {
-	if err := s.client.Create(ctx, p); err != nil {
+func (s *jobSync) createPod(ctx context.Context, p *corev1.Pod, template *wholeTemplate) error {
+	create := func() error { return s.client.Create(ctx, p) }
+	if template != nil {
+		create = func() error { return template.create(ctx, s.client, p) }
+	}
+	if err := create(); err != nil {
 		if !answered(err) {
 			s.noteUnanswered(p)
 		}

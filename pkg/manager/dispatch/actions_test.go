@@ -30,6 +30,8 @@ func words(action Action) string {
 		return "carry to " + a.Name
 	case PatchMirror:
 		return fmt.Sprintf("patch %v in %s", a.Patch.Fields, a.Name)
+	case PatchRecentFields:
+		return fmt.Sprintf("patch %v in %s", a.Patch.Fields, a.Name)
 	case DeleteMirror:
 		return deleteWords(a)
 	case SuspendMirror:

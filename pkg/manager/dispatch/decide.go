@@ -271,7 +271,7 @@ func planBeingRemoved(_ *Snapshot, w *Worker) Plan { return w.leave("is being re
 // reason has expired.
 func planRefused(s *Snapshot, w *Worker) Plan {
 	return Plan{
-		Actions:        []Action{Place{Leave: w.Name, Reason: s.PassedOver[w.Name]}},
+		Actions:        []Action{Place{Leave: w.Name, Reason: s.PassedOver[w.Name], Must: true}},
 		Again:          true,
 		AwaitsCapacity: true,
 		After:          s.Timing.StuckNotice,

@@ -165,6 +165,8 @@ func align(s *Snapshot, w *Worker) Plan {
 	switch drift := mirror.Drift(s.Job, w.Mirror, target).(type) {
 	case mirror.Patch:
 		return s.patch(w, drift)
+	case mirror.PatchRecent:
+		return s.patchRecent(w, drift)
 	case mirror.Recreate:
 		plan := Plan{Reports: []Report{note(v1alpha1.EventMirrorRecreated,
 			fmt.Sprintf("Created anew in worker %s: %s: %s", w.Name, drift.Field, drift.Reason))}}
@@ -199,6 +201,17 @@ func (s *Snapshot) patch(w *Worker, patch mirror.Patch) Plan {
 	default:
 		return Plan{Actions: []Action{PatchMirror{At: At{w.Name, w.Mirror}, Patch: patch}}}
 	}
+}
+
+// patchRecent changes recent fields of the mirror in place. What the worker refused is reported.
+func (s *Snapshot) patchRecent(w *Worker, patch mirror.PatchRecent) Plan {
+	if w.Unmet.Diff == patch.Diff() {
+		return Plan{Reports: w.differences(w.Unmet.Notes)}
+	}
+	if wait := w.Patches.backoff(freePatches, s.Now); wait > 0 {
+		return Plan{After: wait, Reports: w.differences(patch.Notes)}
+	}
+	return Plan{Actions: []Action{PatchRecentFields{At: At{w.Name, w.Mirror}, Patch: patch}}}
 }
 
 // isResuming reports whether the hub Job runs (again) while its mirror is still suspended.

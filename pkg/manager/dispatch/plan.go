@@ -175,6 +175,12 @@ type PatchMirror struct {
 	Patch mirror.Patch
 }
 
+// PatchRecentFields changes recent fields of a mirror in place, to those of a live read of the hub Job.
+type PatchRecentFields struct {
+	At
+	Patch mirror.PatchRecent
+}
+
 // DeleteMirror deletes a mirror, with its UID as precondition.
 type DeleteMirror struct {
 	At

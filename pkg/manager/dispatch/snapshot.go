@@ -11,6 +11,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/recent"
 )
 
 // Snapshot is all that a decision is made from: values, read once.
@@ -23,6 +24,9 @@ type Snapshot struct {
 	Key types.NamespacedName
 	// Job is the hub Job; nil: there is none of that name.
 	Job *batchv1.Job
+	// Recent are the recent fields of the hub Job's spec as it is; nil: they are those that its mirrors
+	// were written with, or it has no mirror.
+	Recent *recent.Fields
 	// Orphan: the hub Job is being deleted with the propagation policy Orphan.
 	Orphan bool
 
@@ -209,7 +213,7 @@ func (s *Snapshot) Hold(w *Worker, held *batchv1.Job) {
 
 // target is what Project and Drift need to know of a worker.
 func (s *Snapshot) target(w *Worker) mirror.Target {
-	target := mirror.Target{Origin: s.Origin, JobController: w.JobController, Minor: w.Minor}
+	target := mirror.Target{Origin: s.Origin, JobController: w.JobController, Minor: w.Minor, Recent: s.Recent}
 	if s.Part != nil {
 		target.Indexes = ptr.To(s.Part.Asked().String())
 	}

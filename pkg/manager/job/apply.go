@@ -142,6 +142,8 @@ func (r *Reconciler) actIn(ctx context.Context, t *turn, w worker, action dispat
 		return r.carryObjects(ctx, t, w, a)
 	case dispatch.PatchMirror:
 		return r.patchMirror(ctx, t, w, a)
+	case dispatch.PatchRecentFields:
+		return r.patchRecentFields(ctx, t, w, a)
 	case dispatch.DeleteMirror:
 		return r.deleteMirror(ctx, t, w, a)
 	case dispatch.SuspendMirror:

@@ -38,7 +38,7 @@ func (r *Reconciler) divide(ctx context.Context, t *turn, a dispatch.Divide) (re
 		t.record.await(false)
 		return result{}, err
 	}
-	_, err = r.patchJob(ctx, t, placementOfShards(t.Job, next, a.Stop))
+	_, err = r.patchPlacement(ctx, t, placementOfShards(t.Job, next, a.Stop))
 	if apierrors.IsNotFound(err) {
 		return result{}, nil // the watch will say so
 	}
@@ -144,6 +144,7 @@ func (s *scheduler) divide(ctx context.Context, rec *record, d *division) (place
 	for _, w := range s.workers.list() {
 		s.fillLocked(ctx, w)
 		c := candidate(w, rec.key)
+		c.Drops = s.keepers.drops(w)
 		free[w.Name()], followers[w.Name()] = c.Capacity, shards.Follows(job, w.View().Spec.JobController)
 		candidates = append(candidates, c)
 	}

@@ -13,8 +13,8 @@
 //   - triggers.go enqueues Jobs; limiter.go keeps a slow worker from taking all reconciles;
 //     startup.go delays the first placements until the workers are connected.
 //   - gather.go reads. What it reads from has no method that writes.
-//   - apply.go carries a plan out: place.go, divide.go and hub.go write to the hub; mirrors.go, verify.go and
-//     carry.go write to workers; scheduler.go reserves capacity.
+//   - apply.go carries a plan out: place.go, divide.go and hub.go write to the hub; create.go, mirrors.go,
+//     verify.go and carry.go write to workers; scheduler.go reserves capacity.
 //   - store.go has one record (record.go) of each Job.
 //
 // # What is remembered
@@ -29,4 +29,13 @@
 // says so. A mirror is created on the hub's answer to a write of the last five seconds, which places
 // the Job, or else after a live read. This replaces a watchdog over the process and costs no request
 // on the plain way of a Job.
+//
+// # Fields that the types don't know
+//
+// A mirror is made from the hub Job as its API server sent it: in the answer to the write that places
+// the Job, or in a live read. What of that isn't kept by every API server (package recent) is
+// remembered for the generation that was read. If there is nothing, the typed Job of the cache is
+// whole. Otherwise create.go reads the Job again and sends all of it, to a worker that keepers.go
+// knows to keep these fields. An edited Job is read once for each generation, and the record in its
+// mirror says which one the mirror has; so a manager that starts reads edited Jobs only.
 package job

@@ -53,6 +53,12 @@ var failingActions = []failing{
 	{dispatch.SeedMirror{}, given(dispatch.MirrorMissing), "a status", v1alpha1.EventForbidden, false, false, false},
 	{dispatch.CarryObjects{}, needsConfigMap, "a create ConfigMap", v1alpha1.EventFailedCarry, true, true, true},
 	{dispatch.PatchMirror{}, given(dispatch.Mirrored), "a patch", v1alpha1.EventDrift, true, false, false},
+	{dispatch.PatchRecentFields{}, func(w *world) {
+		w.submitsWithFuture()
+		w.run()
+		w.hasField(future, "new")
+		w.deliver()
+	}, "a patch", v1alpha1.EventDrift, true, false, false},
 	{dispatch.DeleteMirror{}, func(w *world) {
 		runs(w)
 		w.deletes(metav1.DeletePropagationBackground)

@@ -44,18 +44,20 @@ type gatherer struct {
 	passOver   time.Duration
 }
 
-// gather makes the snapshot of the Job of this name.
-func (g *gatherer) gather(ctx context.Context, key types.NamespacedName, k known, now time.Time) (*dispatch.Snapshot, error) {
+// gather makes the snapshot of the Job of this name. It returns the hub Job, too, if it was read past
+// the cache.
+func (g *gatherer) gather(ctx context.Context, key types.NamespacedName, k known, now time.Time) (*dispatch.Snapshot, *mirror.Whole, error) {
 	s := &dispatch.Snapshot{Now: now, Origin: g.origin, Key: key, Timing: g.timing, WritesInFlight: g.inFlight()}
 	s.Job = k.hub.latest(g.cachedJob(ctx, key), now)
 	var assigned, from string
-	var err error
+	var whole *mirror.Whole
 	if s.Job != nil {
 		s.Orphan, s.LastStatusWrite, s.MirrorChanged = k.orphan, k.statusWritten, k.mirrorChanged
 		s.PassedOver, s.Admission = k.passedOver, g.admission(ctx, s.Job)
 		s.NotDispatched = g.namespaces.closed(ctx, key.Namespace)
-		if s.Job, err = g.whole.read(ctx, s); err != nil {
-			return s, err
+		var err error
+		if whole, err = g.readWhole(ctx, s, &k); err != nil {
+			return s, nil, err
 		}
 		assigned, from = s.Job.Annotations[v1alpha1.AnnotationCluster], s.Job.Annotations[v1alpha1.AnnotationMovedFrom]
 	}
@@ -71,7 +73,45 @@ func (g *gatherer) gather(ctx context.Context, key types.NamespacedName, k known
 		rejected := k.mirrors[w.Name].rejected
 		w.StatusRejected = rejected != "" && rejected == states(s.Job, w.Mirror)
 	}
-	return s, nil
+	return s, whole, nil
+}
+
+// readWhole reads the hub Job past the cache, if a decision may need that, and sets what is known of
+// its recent fields.
+func (g *gatherer) readWhole(ctx context.Context, s *dispatch.Snapshot, k *known) (*mirror.Whole, error) {
+	whole, err := g.whole.read(ctx, s, !k.spec.of(s.Job) && g.isEdited(s, *k))
+	if err != nil {
+		return nil, err
+	}
+	if whole != nil {
+		s.Job, k.spec = whole.Job, seenSpec{whole.Job.Generation, whole.Recent}
+	}
+	if k.spec.of(s.Job) {
+		s.Recent = &k.spec.recent
+	}
+	return whole, nil
+}
+
+// isEdited reports whether the spec of an unfinished hub Job has changed since its mirrors were
+// written: then its recent fields may have, too, which the cache doesn't show.
+func (g *gatherer) isEdited(s *dispatch.Snapshot, k known) bool {
+	if !mirror.Managed(s.Job) || mirror.Finished(s.Job) || s.Job.DeletionTimestamp != nil {
+		return false
+	}
+	for _, worker := range shards.WorkersOf(s.Job) {
+		v, ok := g.workers.view(worker)
+		if !ok {
+			continue
+		}
+		m := heldBy(v, s.Key, k.mirrors[worker].write, s.Now)
+		if m == nil || mirror.Owns(g.origin, s.Job.UID, m) != mirror.Ours || mirror.Finished(m) {
+			continue
+		}
+		if generation, known := mirror.WrittenFor(m); !known || generation != 0 && generation != s.Job.Generation {
+			return true
+		}
+	}
+	return false
 }
 
 // cachedJob reads a hub Job from the cache; nil: there is none. It must not be modified.

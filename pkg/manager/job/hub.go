@@ -7,10 +7,12 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // All writes are merge patches with the UID, and where lists are replaced or a placement is written
@@ -25,6 +27,39 @@ func (r *Reconciler) patchJob(ctx context.Context, t *turn, patch []byte) (*batc
 	}
 	r.wroteHub(t, answer)
 	return answer, nil
+}
+
+// patchPlacement is patchJob with the whole Job in the answer: its mirror is made from that.
+func (r *Reconciler) patchPlacement(ctx context.Context, t *turn, patch []byte) (*batchv1.Job, error) {
+	answer := untyped(t.Key)
+	if err := r.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return nil, &hubError{err}
+	}
+	whole, err := mirror.NewWhole(answer.Object)
+	if err != nil {
+		return nil, &hubError{err}
+	}
+	t.record.sawWhole(whole)
+	r.wroteHub(t, whole.Job)
+	return whole.Job, nil
+}
+
+// readWhole reads a hub Job past the cache.
+func readWhole(ctx context.Context, live client.Reader, key types.NamespacedName) (*mirror.Whole, error) {
+	answer := untyped(key)
+	if err := live.Get(ctx, key, answer); err != nil {
+		return nil, err
+	}
+	return mirror.NewWhole(answer.Object)
+}
+
+// untyped is a Job to be read with all that the API server sends.
+func untyped(key types.NamespacedName) *unstructured.Unstructured {
+	job := &unstructured.Unstructured{}
+	job.SetGroupVersionKind(batchv1.SchemeGroupVersion.WithKind("Job"))
+	job.SetNamespace(key.Namespace)
+	job.SetName(key.Name)
+	return job
 }
 
 // patchStatus patches a hub Job's status, and remembers the answer.

@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -20,40 +19,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/shards"
 	"github.com/jobferry/jobferry/pkg/text"
 )
-
-// createMirror creates a mirror. A mirror of the name that is there already is ours if the answer to
-// an earlier create was lost.
-func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a dispatch.CreateMirror) (result, error) {
-	if err := r.verifyWanted(ctx, t, w.Name()); err != nil {
-		return result{}, err
-	}
-	if err := r.checkVolumeClaims(ctx, w, a.Mirror); err != nil {
-		return result{}, err
-	}
-	created := a.Mirror.DeepCopy()
-	err := w.Client().Create(ctx, created)
-	if apierrors.IsNotFound(err) && ptr.Deref(w.View().Spec.CreateNamespaces, true) {
-		if err = r.createNamespace(ctx, w, created.Namespace); err == nil {
-			created = a.Mirror.DeepCopy()
-			err = w.Client().Create(ctx, created)
-		}
-	}
-	if apierrors.IsAlreadyExists(err) {
-		return r.takeExisting(ctx, t, w)
-	}
-	if err != nil {
-		return result{}, refusalOf(w.Name(), created.Namespace, err)
-	}
-	now := r.clock.Now()
-	if err := r.wroteMirror(t.record, w, created); err != nil {
-		return result{}, err
-	}
-	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.creations = m.creations.next(t.Snapshot, now) })
-	if t.Job.Status.StartTime == nil {
-		mirrorLatency.Observe(t.known.age(t.Job, now).Seconds())
-	}
-	return changed, nil
-}
 
 // confirmLeft reads from the worker that a Job was moved from whether it still has the mirror: its
 // cache may be behind, just after it was reconnected. A mirror that is found is remembered, and

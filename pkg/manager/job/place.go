@@ -55,6 +55,9 @@ func (r *Reconciler) placementRequest(ctx context.Context, t *turn, a dispatch.P
 		Namespace: r.hubNamespaces.labels(ctx, namespace), NamespaceClosed: r.hubNamespaces.closed(ctx, namespace) != "",
 		Job: t.Admission.AsResumed(t.Job), Selector: selector, Among: t.Admission.Workers, PassedOver: t.PassedOver,
 	}
+	if seen := t.record.read(t.Now).spec; seen.of(t.Job) {
+		request.Recent = seen.recent.Paths()
+	}
 	if a.Leave != "" {
 		request.PassedOver = map[string]string{}
 		maps.Copy(request.PassedOver, t.PassedOver)
@@ -116,7 +119,7 @@ func (r *Reconciler) restore(ctx context.Context, t *turn, a dispatch.Restore) (
 
 // writePlacement returns the Job as the hub answered; nil: it is gone.
 func (r *Reconciler) writePlacement(ctx context.Context, t *turn, worker string, move *mirror.Move) (*batchv1.Job, error) {
-	job, err := r.patchJob(ctx, t, placementPatch(t.Job, mirror.PlacementAnnotations(t.Job, worker, move)))
+	job, err := r.patchPlacement(ctx, t, placementPatch(t.Job, mirror.PlacementAnnotations(t.Job, worker, move)))
 	if apierrors.IsNotFound(err) {
 		return nil, nil // the watch will say so
 	}

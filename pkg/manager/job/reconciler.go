@@ -37,6 +37,7 @@ type Reconciler struct {
 	store         *store
 	gatherer      *gatherer
 	scheduler     *scheduler
+	keepers       *keepers
 	report        *reporter
 	hubNamespaces *hubNamespaces
 	copier        *copier.Copier
@@ -106,7 +107,10 @@ func (r *Reconciler) look(ctx context.Context, key types.NamespacedName) *turn {
 		r.scheduler.fill(ctx, worker)
 	}
 	t := &turn{record: rec, known: k}
-	t.Snapshot, t.unread = r.gatherer.gather(ctx, key, k, now)
+	var whole *mirror.Whole
+	if t.Snapshot, whole, t.unread = r.gatherer.gather(ctx, key, k, now); whole != nil {
+		rec.sawWhole(whole)
+	}
 	if uid := rec.indexedUID(); t.Job != nil && uid != "" && uid != t.Job.UID {
 		r.forget(key, uid) // the event of its deletion is late; the cache has the next Job of the name
 		return r.look(ctx, key)
@@ -193,5 +197,6 @@ func (r *Reconciler) forget(key types.NamespacedName, uid types.UID) {
 func (r *Reconciler) forgetWorker(worker string) {
 	r.store.forgetWorker(worker)
 	r.scheduler.forget(worker)
+	r.keepers.forget(worker)
 	forgetMetrics(worker)
 }

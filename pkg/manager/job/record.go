@@ -13,6 +13,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/recent"
 )
 
 // record is all that the manager remembers of one hub Job between two reconciles, and of its
@@ -35,6 +36,8 @@ type memory struct {
 	// hub is the last write to the hub Job, and answered when the hub last answered one.
 	hub      ownWrite
 	answered time.Time
+	// spec is what was last read of the hub Job's spec as its API server sent it.
+	spec seenSpec
 	// statusWritten is when the hub Job's status was last written.
 	statusWritten time.Time
 	// mirrorChanged is when the first change of a mirror arrived that the hub Job doesn't show.
@@ -57,6 +60,15 @@ type memory struct {
 	// mirrors is what is remembered of the Job's mirrors, by worker.
 	mirrors map[string]*mirrorMemory
 }
+
+// seenSpec are the recent fields of one generation of a hub Job's spec; zero: none was read.
+type seenSpec struct {
+	generation int64
+	recent     recent.Fields
+}
+
+// of reports whether this is what the hub Job has.
+func (s seenSpec) of(job *batchv1.Job) bool { return s.generation == job.Generation }
 
 // obstacle is why a worker can't take a Job until some time.
 type obstacle struct {
@@ -135,6 +147,11 @@ func (r *record) update(change func(*memory)) {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
 	change(&r.memory)
+}
+
+// sawWhole takes over the recent fields of a hub Job.
+func (r *record) sawWhole(whole *mirror.Whole) {
+	r.update(func(m *memory) { m.spec = seenSpec{whole.Job.Generation, whole.Recent} })
 }
 
 // updateMirror changes what is remembered of the mirror in a worker.

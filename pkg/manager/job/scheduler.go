@@ -23,7 +23,8 @@ type scheduler struct {
 	workers workers
 	store   *store
 	// job reads a hub Job from the cache; nil: there is none.
-	job func(context.Context, types.NamespacedName) *batchv1.Job
+	job     func(context.Context, types.NamespacedName) *batchv1.Job
+	keepers *keepers
 	// admission is what Kueue decides about a Job.
 	admission func(context.Context, *batchv1.Job) dispatch.Admission
 
@@ -42,7 +43,9 @@ func (s *scheduler) choose(ctx context.Context, request placement.Request) place
 	candidates := make([]placement.Cluster, 0, len(all))
 	for _, w := range all {
 		s.fillLocked(ctx, w)
-		candidates = append(candidates, candidate(w, types.NamespacedName{}))
+		c := candidate(w, types.NamespacedName{})
+		c.Drops = s.keepers.drops(w)
+		candidates = append(candidates, c)
 	}
 	decision := placement.Place(request, candidates)
 	if w, ok := s.workers.get(decision.Cluster); ok {

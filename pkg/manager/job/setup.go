@@ -48,6 +48,7 @@ func newReconciler(hub client.Client, live, cache client.Reader, recorder events
 	return &Reconciler{
 		options: options, clock: clock, client: hub, live: live, cache: cache,
 		store:         newStore(),
+		keepers:       newKeepers(clock, keeperExpires),
 		report:        &reporter{recorder: recorder, clock: clock},
 		sideBySide:    concurrently,
 		background:    func(f func()) { go f() },
@@ -71,7 +72,7 @@ func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *tri
 		inFlight: func() int { return int(r.inFlight.Load()) },
 	}
 	r.scheduler = &scheduler{
-		workers: workers, store: r.store, job: r.gatherer.cachedJob, admission: queues.Admission,
+		workers: workers, store: r.store, job: r.gatherer.cachedJob, keepers: r.keepers, admission: queues.Admission,
 	}
 	return t
 }

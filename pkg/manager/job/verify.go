@@ -25,14 +25,35 @@ const answerExpires = 5 * time.Second
 // that placed the Job a moment ago says so; any other create takes a live read of the hub. So the
 // plain way of a Job costs no extra request.
 func (r *Reconciler) verifyWanted(ctx context.Context, t *turn, worker string) error {
-	job := t.Job
 	// The wall clock is compared: the monotonic clock stands still with the machine.
-	if age := r.clock.Now().Round(0).Sub(t.record.read(t.Now).answered.Round(0)); age < 0 || age >= answerExpires {
-		var err error
-		if job, err = r.liveJob(ctx, t); err != nil {
-			return err
-		}
+	age := r.clock.Now().Round(0).Sub(t.record.read(t.Now).answered.Round(0))
+	if age >= 0 && age < answerExpires {
+		return t.checkWanted(t.Job, worker)
 	}
+	job, err := r.liveJob(ctx, t)
+	if err != nil {
+		return err
+	}
+	return t.checkWanted(job, worker)
+}
+
+// wholeWanted is verifyWanted for a new mirror: it returns the hub Job with its recent fields; nil:
+// it has none, as the write that placed it, or an earlier read, has shown.
+func (r *Reconciler) wholeWanted(ctx context.Context, t *turn, worker string) (*mirror.Whole, error) {
+	if seen := t.record.read(t.Now).spec; seen.of(t.Job) && len(seen.recent) == 0 {
+		return nil, r.verifyWanted(ctx, t, worker)
+	}
+	whole, err := r.liveWhole(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	if whole == nil || whole.Job.Generation != t.Job.Generation {
+		return nil, errStale
+	}
+	return whole, t.checkWanted(whole.Job, worker)
+}
+
+func (t *turn) checkWanted(job *batchv1.Job, worker string) error {
 	if job == nil || job.DeletionTimestamp != nil || mirror.Finished(job) || !t.isPlacedAlike(job, worker) {
 		return errStale
 	}
@@ -51,14 +72,24 @@ func (t *turn) isPlacedAlike(job *batchv1.Job, worker string) bool {
 
 // liveJob reads the hub Job past the cache; nil: it is gone, or another one has its name.
 func (r *Reconciler) liveJob(ctx context.Context, t *turn) (*batchv1.Job, error) {
-	var job batchv1.Job
-	if err := r.live.Get(ctx, t.Key, &job); err != nil {
+	whole, err := r.liveWhole(ctx, t)
+	if whole == nil {
+		return nil, err
+	}
+	return whole.Job, nil
+}
+
+// liveWhole is liveJob with all that the API server sends.
+func (r *Reconciler) liveWhole(ctx context.Context, t *turn) (*mirror.Whole, error) {
+	whole, err := readWhole(ctx, r.live, t.Key)
+	if err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	if t.Job == nil || job.UID != t.Job.UID {
+	if t.Job == nil || whole.Job.UID != t.Job.UID {
 		return nil, nil
 	}
-	return &job, nil
+	t.record.sawWhole(whole)
+	return whole, nil
 }
 
 // isStale asks the hub itself whether the Job isn't placed on a worker.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync"
 
-	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -14,9 +13,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/shards"
 )
 
-// wholeJobs reads Jobs from the hub that its cache holds without their Pod templates, a few at a
-// time, and fewer of one namespace: each can have more than a megabyte. A Job for which there is no
-// place comes again, so that it holds up no other.
+// wholeJobs reads Jobs from the hub that its cache holds without their Pod templates, or whose recent
+// fields aren't known, a few at a time, and fewer of one namespace: each can have more than a
+// megabyte. A Job for which there is no place comes again, so that it holds up no other.
 type wholeJobs struct {
 	live client.Reader
 
@@ -58,25 +57,25 @@ func (w *wholeJobs) release(namespace string) {
 	}
 }
 
-// read returns the Job of a snapshot with its template, if a decision may need that.
-func (w *wholeJobs) read(ctx context.Context, s *dispatch.Snapshot) (*batchv1.Job, error) {
-	if !mirror.Light(s.Job) || !needsTemplate(s) {
-		return s.Job, nil
+// read returns the Job of a snapshot with its template and its recent fields, if a decision may need
+// them; nil: it doesn't.
+func (w *wholeJobs) read(ctx context.Context, s *dispatch.Snapshot, isDue bool) (*mirror.Whole, error) {
+	if !isDue && (!mirror.Light(s.Job) || !needsTemplate(s)) {
+		return nil, nil
 	}
 	if !w.acquire(s.Key.Namespace) {
-		return s.Job, errNoPlace
+		return nil, errNoPlace
 	}
 	defer w.release(s.Key.Namespace)
-	var job batchv1.Job
-	err := w.live.Get(ctx, s.Key, &job)
+	whole, err := readWhole(ctx, w.live, s.Key)
 	switch {
-	case apierrors.IsNotFound(err) || err == nil && job.UID != s.Job.UID:
-		return s.Job, errStale
+	case apierrors.IsNotFound(err) || err == nil && whole.Job.UID != s.Job.UID:
+		return nil, errStale
 	case err != nil:
-		return s.Job, err
+		return nil, err
 	}
-	job.ManagedFields = nil
-	return &job, nil
+	whole.Job.ManagedFields = nil
+	return whole, nil
 }
 
 // needsTemplate reports whether a Job has or gets a mirror. One that has ended or is being deleted

@@ -38,12 +38,17 @@ type apiServer struct {
 	others  client.WithWatch
 	version int // the resourceVersion of the last write
 	created int // Jobs
+	// whole has the specs of the Jobs that were sent with fields that the types don't know.
+	whole map[types.NamespacedName]map[string]any
+	// unknown are fields of a spec that this release doesn't have, switchedOff those that it drops all
+	// the same.
+	unknown, switchedOff []string
 }
 
 func newAPIServer(name string, clock clock.PassiveClock) *apiServer {
 	// Deduced types are enough, and much faster to set up than the real ones.
 	others := fake.NewClientBuilder().WithTypeConverters(managedfields.NewDeducedTypeConverter()).Build()
-	return &apiServer{name: name, clock: clock, jobs: jobs{}, others: others}
+	return &apiServer{name: name, clock: clock, jobs: jobs{}, others: others, whole: map[types.NamespacedName]map[string]any{}}
 }
 
 func (s *apiServer) job(key types.NamespacedName) (*batchv1.Job, error) {
@@ -72,6 +77,7 @@ func (s *apiServer) store(job *batchv1.Job) {
 	s.jobs[keyOf(job)] = job.DeepCopy()
 	if job.DeletionTimestamp != nil && len(job.Finalizers) == 0 {
 		delete(s.jobs, keyOf(job))
+		delete(s.whole, keyOf(job))
 	}
 }
 

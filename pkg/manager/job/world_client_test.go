@@ -27,7 +27,7 @@ type write struct {
 
 // isOfJob reports whether the write is one to a Job.
 func (w write) isOfJob() bool {
-	_, ok := w.object.(*batchv1.Job)
+	_, ok := typedOf(w.object)
 	return ok
 }
 
@@ -47,19 +47,18 @@ func (w *world) client(s *apiServer) client.Client {
 		List: w.list(s),
 		Create: func(ctx context.Context, c client.WithWatch, object client.Object, o ...client.CreateOption) error {
 			return w.send(s, write{s.name, "create", object, createWords(object)}, func() error {
-				if job, ok := object.(*batchv1.Job); ok {
-					return s.create(job)
+				if job, ok := typedOf(object); ok {
+					return s.createJob(object, job, o...)
 				}
 				return c.Create(ctx, object, o...)
 			})
 		},
 		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, p client.Patch, o ...client.PatchOption) error {
 			return w.send(s, write{s.name, "patch", object, patchWords(object, p)}, func() error {
-				job, ok := object.(*batchv1.Job)
-				if !ok {
+				if _, ok := typedOf(object); !ok {
 					return c.Patch(ctx, object, p, o...)
 				}
-				return s.patch(job, patchBytes(job, p), false)
+				return s.patchJob(object, p)
 			})
 		},
 		SubResourcePatch: func(_ context.Context, _ client.Client, _ string, object client.Object, p client.Patch, _ ...client.SubResourcePatchOption) error {
@@ -90,10 +89,10 @@ func (w *world) get(s *apiServer) getFunc {
 		if err := w.read(s, "get"); err != nil {
 			return err
 		}
-		if into, ok := object.(*batchv1.Job); ok {
+		if _, ok := typedOf(object); ok {
 			job, err := s.job(key)
 			if err == nil {
-				*into = *job
+				s.answer(object, job)
 			}
 			return err
 		}
@@ -187,7 +186,7 @@ func (w *world) send(s *apiServer, sent write, do func() error) error {
 
 // touch has somebody else change a Job.
 func (s *apiServer) touch(sent write) {
-	job, ok := sent.object.(*batchv1.Job)
+	job, ok := typedOf(sent.object)
 	if !ok || s.jobs[keyOf(job)] == nil {
 		return
 	}

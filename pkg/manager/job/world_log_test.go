@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -65,7 +64,7 @@ func reasonOf(err error) string {
 
 // nameOf is the kind and name of an object that isn't a Job.
 func nameOf(object client.Object) string {
-	if _, ok := object.(*batchv1.Job); ok {
+	if _, ok := typedOf(object); ok {
 		return ""
 	}
 	kind := strings.TrimPrefix(fmt.Sprintf("%T", object), "*v1.")
@@ -74,7 +73,7 @@ func nameOf(object client.Object) string {
 
 func createWords(object client.Object) string {
 	words := "create" + nameOf(object)
-	if job, ok := object.(*batchv1.Job); ok && mirror.Suspended(job) {
+	if job, ok := typedOf(object); ok && mirror.Suspended(job) {
 		words += " suspended"
 	}
 	return words

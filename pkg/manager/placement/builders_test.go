@@ -50,6 +50,15 @@ func (c *Cluster) Weight(weight int32) *Cluster {
 	return c
 }
 
+// Dropping fields of a Job's spec.
+func (c *Cluster) Dropping(paths ...string) *Cluster {
+	c.cluster.Drops = map[string]bool{}
+	for _, path := range paths {
+		c.cluster.Drops[path] = true
+	}
+	return c
+}
+
 // Minor version of Kubernetes 1.
 func (c *Cluster) Minor(minor uint) *Cluster {
 	c.cluster.Version = placement.Version{Major: 1, Minor: minor}

@@ -31,6 +31,8 @@ type Cluster struct {
 	Weight int32
 	// Version of Kubernetes there. Zero when unknown: then no Job is refused for its features.
 	Version Version
+	// Drops are the paths of recent fields that the cluster was found to drop of a Job's spec.
+	Drops map[string]bool
 	// JobController that runs the mirrors there. Empty is BuiltIn.
 	JobController v1alpha1.JobController
 	// Capacity of the cluster's nodes. Nil when unknown or not checked: then every Job fits.

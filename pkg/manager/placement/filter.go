@@ -20,7 +20,7 @@ const (
 	NotReady Reason = "NotReady"
 	// Cordoned: the cluster takes no new Jobs.
 	Cordoned Reason = "Cordoned"
-	// FeatureMissing: the cluster's Kubernetes is older than something that the Job uses.
+	// FeatureMissing: the cluster's Kubernetes is older than something that the Job uses, or drops it.
 	FeatureMissing Reason = "FeatureMissing"
 	// PassedOver: the caller ruled the cluster out for this Job, say for a clash of names.
 	PassedOver Reason = "PassedOver"
@@ -137,8 +137,14 @@ func checkCordon(_ *ask, c *Cluster) *objection {
 	}
 }
 
-// An API server drops fields that it doesn't know; the Job would run with another meaning.
+// An API server drops fields that it doesn't know, or that are switched off there; the Job would run
+// with another meaning.
 func checkFeatures(a *ask, c *Cluster) *objection {
+	for _, path := range a.Recent {
+		if c.Drops[path] {
+			return &objection{message: "dropping " + path, detail: fmt.Sprintf("runs Kubernetes %s", c.Version)}
+		}
+	}
 	missing, lacks := c.Version.lacks(a.features, c.JobController)
 	if !lacks {
 		return nil

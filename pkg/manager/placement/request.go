@@ -13,6 +13,8 @@ import (
 type Request struct {
 	// Job as it is on the hub. Its status counts: completions reached need no Pods any more.
 	Job *batchv1.Job
+	// Recent are the paths of the recent fields of the Job's spec, as far as they are known.
+	Recent []string
 	// Selector over the clusters' labels. Nil matches all.
 	Selector labels.Selector
 	// Namespace has the labels of the Job's namespace on the hub.

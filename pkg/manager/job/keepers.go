@@ -1,0 +1,115 @@
+package job
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/jobferry/jobferry/pkg/recent"
+)
+
+// keepers remember which recent fields of a Job's spec each worker keeps, and which it drops: for as
+// long as the worker is connected and has the same version. That a field is dropped is forgotten
+// after a while, too: a feature gate can be switched on in an API server without a break in the
+// connection. That it's kept is seen anew in the answer to each create.
+type keepers struct {
+	clock   clock.PassiveClock
+	expires time.Duration
+
+	mu      sync.Mutex
+	workers map[string]*keeper
+}
+
+// keeper is what is remembered of one worker.
+type keeper struct {
+	version string
+	since   time.Time
+	// keeps and drops are paths; of the latter, with the time at which that was seen.
+	keeps map[string]bool
+	drops map[string]time.Time
+}
+
+// keeperExpires is longer than a worker is passed over for a Job, so that a Job that no worker keeps
+// isn't placed on each of them again and again.
+const keeperExpires = 30 * time.Minute
+
+// maxKeeperPaths bounds what is remembered of a worker: when there are more paths, it starts again.
+const maxKeeperPaths = 512
+
+func newKeepers(clock clock.PassiveClock, expires time.Duration) *keepers {
+	return &keepers{clock: clock, expires: expires, workers: map[string]*keeper{}}
+}
+
+// ofLocked returns what is remembered of a worker as it is connected now.
+func (k *keepers) ofLocked(v workerView) *keeper {
+	view := v.View()
+	known := k.workers[v.Name()]
+	if known == nil || known.version != view.Version || !known.since.Equal(view.Observed) {
+		known = &keeper{version: view.Version, since: view.Observed, keeps: map[string]bool{}, drops: map[string]time.Time{}}
+		k.workers[v.Name()] = known
+	}
+	for path, at := range known.drops {
+		if k.clock.Since(at) >= k.expires {
+			delete(known.drops, path)
+		}
+	}
+	return known
+}
+
+// learn takes over what a worker made of the recent fields of a Job.
+func (k *keepers) learn(v workerView, sent recent.Fields, lost []string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	known := k.ofLocked(v)
+	if len(known.keeps)+len(known.drops) > maxKeeperPaths {
+		clear(known.keeps)
+		clear(known.drops)
+	}
+	for path := range sent {
+		known.keeps[path] = true
+		delete(known.drops, path)
+	}
+	for _, path := range lost {
+		delete(known.keeps, path)
+		known.drops[path] = k.clock.Now()
+	}
+}
+
+// ask returns which recent fields of a Job a worker drops, and whether it keeps all of them; neither:
+// that isn't known.
+func (k *keepers) ask(v workerView, sent recent.Fields) (dropped []string, all bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	known := k.ofLocked(v)
+	all = true
+	for _, path := range sent.Paths() {
+		if _, drops := known.drops[path]; drops {
+			dropped = append(dropped, path)
+		}
+		all = all && known.keeps[path]
+	}
+	return dropped, all
+}
+
+// drops returns all paths that a worker is known to drop.
+func (k *keepers) drops(v workerView) map[string]bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	known := k.ofLocked(v)
+	if len(known.drops) == 0 {
+		return nil
+	}
+	paths := make(map[string]bool, len(known.drops))
+	for path := range known.drops {
+		paths[path] = true
+	}
+	return paths
+}
+
+// forget drops a worker that was removed.
+func (k *keepers) forget(worker string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.workers, worker)
+}

@@ -1,0 +1,58 @@
+package job
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/jobferry/jobferry/pkg/recent"
+)
+
+// TestWhatIsRememberedOfAWorker: for as long as it's the same one; what it drops, for a while.
+func TestWhatIsRememberedOfAWorker(t *testing.T) {
+	both := recent.Fields{"spec.x": "1", "spec.y": "2"}
+	for name, row := range map[string]struct {
+		then    func(*world, *fakeWorker)
+		dropped []string
+		keepsX  bool
+	}{
+		"at once":           {func(*world, *fakeWorker) {}, []string{"spec.y"}, true},
+		"upgraded":          {func(_ *world, v *fakeWorker) { v.view.Version = "v1.37.0" }, nil, false},
+		"connected again":   {func(w *world, v *fakeWorker) { v.view.Observed = w.clock.Now() }, nil, false},
+		"a while later":     {func(w *world, _ *fakeWorker) { w.clock.Step(keeperExpires) }, nil, true},
+		"registered again":  {func(w *world, v *fakeWorker) { w.keepers.forget(v.Name()) }, nil, false},
+		"keeps it now":      {func(w *world, v *fakeWorker) { w.keepers.learn(v, both, nil) }, nil, true},
+		"another does":      {func(w *world, _ *fakeWorker) { w.keepers.learn(w.worker("b"), both, nil) }, []string{"spec.y"}, true},
+		"drops both by now": {func(w *world, v *fakeWorker) { w.keepers.learn(v, both, both.Paths()) }, []string{"spec.x", "spec.y"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			v := w.worker("a")
+			w.keepers.learn(v, both, []string{"spec.y"})
+			row.then(w, v)
+			dropped, _ := w.keepers.ask(v, both)
+			if diff := cmp.Diff(row.dropped, dropped); diff != "" {
+				t.Error(diff)
+			}
+			if len(w.keepers.drops(v)) != len(row.dropped) {
+				t.Errorf("drops: %v", w.keepers.drops(v))
+			}
+			if _, all := w.keepers.ask(v, recent.Fields{"spec.x": "3"}); all != row.keepsX {
+				t.Errorf("keeps spec.x: %t", all)
+			}
+		})
+	}
+}
+
+func TestWhatIsRememberedIsBounded(t *testing.T) {
+	w := newWorld(t)
+	v := w.worker("a")
+	for i := range 3 * maxKeeperPaths {
+		path := "spec.x" + time.Duration(i).String()
+		w.keepers.learn(v, recent.Fields{path: ""}, []string{path})
+	}
+	if n := len(w.keepers.drops(v)); n > maxKeeperPaths+1 {
+		t.Errorf("%d paths", n)
+	}
+}

@@ -1,0 +1,133 @@
+package recent
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+)
+
+// Fields are recent fields of a Job's spec: a fingerprint of what is in them, by path.
+type Fields map[string]string
+
+// Paths returns the fields in order.
+func (f Fields) Paths() []string { return slices.Sorted(maps.Keys(f)) }
+
+// Equal reports whether the same fields have the same content.
+func (f Fields) Equal(other Fields) bool { return maps.Equal(f, other) }
+
+// Of returns the recent fields of a Job's spec; nil: it has none.
+func Of(spec map[string]any) Fields {
+	found := map[string][]any{}
+	visit("spec", "JobSpec", spec, spec, func(path string, sent, _ any) {
+		found[path] = append(found[path], sent)
+	})
+	if len(found) == 0 {
+		return nil
+	}
+	all := Fields{}
+	for path, values := range found {
+		all[path] = fingerprint(values)
+	}
+	return all
+}
+
+// Lost returns the paths of recent fields, in order, that were sent in a Job's spec, and of which
+// something is missing from the answer. A value that has changed is not missing: that is the
+// worker's admission.
+func Lost(sent, answer map[string]any) []string {
+	lost := map[string]bool{}
+	visit("spec", "JobSpec", sent, answer, func(path string, sent, got any) {
+		if !keeps(sent, got) {
+			lost[path] = true
+		}
+	})
+	return slices.Sorted(maps.Keys(lost))
+}
+
+// visit calls found for each recent field of an object of some type, with its value in another
+// object that may have it, too.
+func visit(path, of string, object, other any, found func(path string, value, other any)) {
+	switch object := object.(type) {
+	case map[string]any:
+		otherObject, _ := other.(map[string]any)
+		for name, value := range object {
+			if value == nil {
+				continue
+			}
+			known, is := baseline[of][name]
+			switch {
+			case !is || known.only != "" && known.only != value:
+				found(path+"."+name, value, otherObject[name])
+			case known.of != "":
+				visit(path+"."+name, known.of, value, otherObject[name], found)
+			}
+		}
+	case []any:
+		otherList, _ := other.([]any)
+		for i, element := range object {
+			visit(path+"[*]", of, element, counterpart(element, i, otherList), found)
+		}
+	}
+}
+
+// counterpart is the element of a list that stands for an element of another one: that of the same
+// name, or at the same place.
+func counterpart(element any, i int, list []any) any {
+	if at := indexOf(element, i, list); at >= 0 {
+		return list[at]
+	}
+	return nil
+}
+
+// indexOf is the place of the counterpart; -1: there is none.
+func indexOf(element any, i int, list []any) int {
+	object, _ := element.(map[string]any)
+	if name, named := object["name"]; named {
+		return slices.IndexFunc(list, func(e any) bool {
+			other, _ := e.(map[string]any)
+			return other["name"] == name
+		})
+	}
+	if i < len(list) {
+		return i
+	}
+	return -1
+}
+
+// keeps reports whether a value that was sent has lost nothing. An API server may leave out what is
+// empty, but not an empty object: that it is there can mean something.
+func keeps(sent, got any) bool {
+	switch sent := sent.(type) {
+	case map[string]any:
+		object, is := got.(map[string]any)
+		for name, value := range sent {
+			if !keeps(value, object[name]) {
+				return false
+			}
+		}
+		return is
+	case []any:
+		list, _ := got.([]any)
+		for i, element := range sent {
+			if !keeps(element, counterpart(element, i, list)) {
+				return false
+			}
+		}
+		return true
+	default:
+		return got != nil || sent == nil || reflect.ValueOf(sent).IsZero()
+	}
+}
+
+func fingerprint(v any) string {
+	data, err := json.Marshal(v) // maps are written in the order of their keys
+	if err != nil {
+		panic(fmt.Sprintf("%T must marshal: %v", v, err)) // can't be: it was read from JSON
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
+}
