@@ -25,7 +25,7 @@ func (w *world) submitsWithFuture() {
 	w.hasField(future, gang)
 }
 
-// didInJobs returns what the manager sent to a server about Jobs: each verb, once for each time.
+// requestsTo has the verbs of what the manager sends to a server about Jobs.
 func (w *world) requestsTo(server string) *[]string {
 	var all []string
 	w.refuses = func(sent write) error {
@@ -250,7 +250,7 @@ func TestALargeJobWithARecentField(t *testing.T) {
 	}
 	w.hasField(future, nil)
 	w.step(6 * time.Minute)
-	if w.worker("a").api.created != 1 {
+	if w.worker("a").api.created+w.worker("b").api.created != 1 {
 		w.fail("the Job doesn't run without the field")
 	}
 }
@@ -258,7 +258,7 @@ func TestALargeJobWithARecentField(t *testing.T) {
 // TestADividedJobKeepsItsFields in each of its mirrors.
 func TestADividedJobKeepsItsFields(t *testing.T) {
 	w := newWorld(t)
-	w.submits(divisible(8, 12))
+	w.submits(divisible(20, 12))
 	w.hasField(future, gang)
 	w.step(time.Second)
 	for _, name := range []string{"a", "b"} {
