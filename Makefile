@@ -70,12 +70,13 @@ test-fuzz: ## Fuzz what is read from workers and users: each target for FUZZTIME
 	done
 
 .PHONY: rig-build
-rig-build: ## Build the control planes for the tests, once (about 8 minutes per Kubernetes version when nothing is cached)
-	@echo "==> Control planes for the tests (built once, then cached)"
-	@$(GO) -C e2e run ./cmd/rig-build -version 1.36 >/dev/null
-	@$(GO) -C e2e run ./cmd/rig-build -version 1.34 >/dev/null
-	@$(GO) -C e2e run ./cmd/rig-build -tool helm >/dev/null
-	@$(GO) -C e2e run ./cmd/rig-build -tool kueue >/dev/null
+rig-build: ## Fetch the control planes for the tests, or build them, once (8 minutes per Kubernetes version; RIG_BUILD=source always builds)
+	@echo "==> Control planes for the tests (fetched or built once, then cached)"
+	@$(GO) -C e2e run ./cmd/rig-build -version 1.36,1.34 -tool helm,kueue >/dev/null
+
+.PHONY: clean-cache
+clean-cache: ## Remove the control planes that were fetched or built
+	@$(GO) -C e2e run ./cmd/rig-build -clean
 
 .PHONY: test-e2e
 test-e2e: build ## Tests on real API servers (E2E=./dispatch/... for some of them)

@@ -57,7 +57,7 @@ func (d *demo) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := d.buildControlPlane(ctx); err != nil {
+	if err := d.getControlPlane(ctx); err != nil {
 		return err
 	}
 	return d.startClusters(ctx)
@@ -71,21 +71,21 @@ func (d *demo) build(ctx context.Context, program string) error {
 	return err
 }
 
-// buildControlPlane makes Kubernetes itself, if it isn't in the cache.
-func (d *demo) buildControlPlane(ctx context.Context) error {
-	const name = "Build Kubernetes " + string(binaries.Current)
+// getControlPlane fetches or builds Kubernetes itself, if it isn't in the cache.
+func (d *demo) getControlPlane(ctx context.Context) error {
+	const name = "Get Kubernetes " + string(binaries.Current)
 	return d.step(name, "", func() (string, error) {
-		built := 0
+		done := 0
 		_, err := binaries.Ensure(ctx, binaries.Current, func(p binaries.Progress) {
-			if p.Phase == binaries.Finished {
-				built++
+			if p.Phase.Ended() {
+				done++
 			}
 			d.board.update(func(s *state.State) { s.StepNote(name, buildNote(p)) })
 		})
-		if built == 0 {
-			return "built before", err
+		if done == 0 {
+			return "already in the cache", err
 		}
-		return fmt.Sprintf("%d programs, kept for the next time", built), err
+		return fmt.Sprintf("%d programs, kept for the next time", done), err
 	})
 }
 
@@ -93,6 +93,9 @@ func buildNote(p binaries.Progress) string {
 	note := fmt.Sprintf("%d of %d: %s %s", p.Number, p.Of, p.Phase, p.Program)
 	if long := p.Elapsed.Truncate(signOfLife); long > 0 {
 		note += " for " + long.String()
+	}
+	if p.Note != "" {
+		note += ", " + p.Note
 	}
 	return note + "; " + firstRun
 }

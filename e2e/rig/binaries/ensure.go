@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"time"
 )
 
 // CacheVariable names the environment variable that overrides the cache folder.
@@ -28,11 +27,26 @@ func CacheDir() (string, error) {
 	return filepath.Join(base, "jobferry"), nil
 }
 
-// Ensure returns the programs of a release, building those that the cache lacks. It may be called
-// by several processes at once: one builds, the others wait for it. report may be nil.
+// rigDir is the folder of the cache that is the rig's.
+func rigDir() (string, error) {
+	cache, err := CacheDir()
+	return filepath.Join(cache, "rig"), err
+}
+
+// Clean removes all that Ensure and Tool keep, and returns the folder that it was in.
+func Clean() (string, error) {
+	dir, err := rigDir()
+	if err != nil {
+		return "", err
+	}
+	return dir, os.RemoveAll(dir)
+}
+
+// Ensure returns the programs of a release. Those that the cache lacks are fetched or built. It may
+// be called by several processes at once: one builds, the others wait for it. report may be nil.
 //
 // Errors: no go command, no checkout, a failed build (with the compiler's output), a cancelled
-// context.
+// context. A failed download is none: the program is built then.
 func Ensure(ctx context.Context, release Release, report func(Progress)) (Paths, error) {
 	return ensure(ctx, release.programs(), report)
 }
@@ -70,7 +84,7 @@ func ensure(ctx context.Context, programs []program, report func(Progress)) (Pat
 	if report == nil {
 		report = func(Progress) {}
 	}
-	cache, err := CacheDir()
+	cache, err := rigDir()
 	if err != nil {
 		return nil, err
 	}
@@ -82,16 +96,18 @@ func ensure(ctx context.Context, programs []program, report func(Progress)) (Pat
 	if err != nil {
 		return nil, err
 	}
+	server, err := chosenServer()
+	if err != nil {
+		return nil, err
+	}
 	paths := Paths{}
 	for i, p := range programs {
 		m, err := loadModule(versions, p.module, goVersion)
 		if err != nil {
 			return nil, err
 		}
-		dir := filepath.Join(cache, "rig", p.module+"-"+m.digest)
-		paths[p.name] = filepath.Join(dir, p.name)
-		b := build{program: p, module: m, dir: dir, progress: Progress{Program: p.name, Number: i + 1, Of: len(programs)}}
-		if err := b.ensure(ctx, report); err != nil {
+		w := work{p, m, cache, server, Progress{Program: p.name, Number: i + 1, Of: len(programs)}}
+		if paths[p.name], err = w.ensure(ctx, report); err != nil {
 			return nil, fmt.Errorf("build %s: %w", p.name, err)
 		}
 	}
@@ -104,64 +120,4 @@ func goVersion(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("the go command is needed to build the rig's programs: %w", err)
 	}
 	return strings.TrimSpace(string(out)), nil
-}
-
-// build is the making of one program.
-type build struct {
-	program
-	module   module
-	dir      string
-	progress Progress
-}
-
-func (b build) target() string { return filepath.Join(b.dir, b.name) }
-
-func (b build) ensure(ctx context.Context, report func(Progress)) error {
-	if exists(b.target()) {
-		return nil
-	}
-	if err := os.MkdirAll(b.dir, 0o755); err != nil {
-		return err
-	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	ticker := startTicker(ctx, b.progress, report)
-	defer ticker.finish()
-
-	ticker.enter(Waiting)
-	unlock, err := lock(ctx, filepath.Join(b.dir, ".lock"))
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if exists(b.target()) {
-		return nil // another process has built it meanwhile
-	}
-	ticker.enter(Building)
-	return b.compile(ctx)
-}
-
-func (b build) compile(ctx context.Context) error {
-	temporary := b.target() + ".new"
-	defer os.Remove(temporary)
-	args := append([]string{"build", "-o", temporary}, buildFlags(b.module.kube)...)
-	cmd := exec.CommandContext(ctx, "go", append(args, b.pkg)...)
-	cmd.Dir = b.module.dir
-	cmd.Env = append(os.Environ(), buildEnv...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	cmd.WaitDelay = 10 * time.Second
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build %s: %w\n%s", b.pkg, err, tail(string(out), 20))
-	}
-	return os.Rename(temporary, b.target())
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
-func tail(s string, lines int) string {
-	all := strings.Split(strings.TrimSpace(s), "\n")
-	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }

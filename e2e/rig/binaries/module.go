@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -19,8 +20,10 @@ const kubernetesModule = "k8s.io/kubernetes"
 type module struct {
 	name   string
 	dir    string
-	digest string // of everything that decides what is built from it
 	kube   string // the version of k8s.io/kubernetes it pins, if any
+	digest string // of everything that decides what is built from it
+	// releaseDigest is of everything that decides what Kubernetes' release server has for it.
+	releaseDigest string
 }
 
 func loadModule(versionsDir, name string, goVersion string) (module, error) {
@@ -46,9 +49,14 @@ func loadModule(versionsDir, name string, goVersion string) (module, error) {
 	fmt.Fprintln(h, goVersion, runtime.GOOS, runtime.GOARCH, buildFlags(m.kube), buildEnv)
 	h.Write(goMod)
 	h.Write(goSum)
-	m.digest = hex.EncodeToString(h.Sum(nil))[:12]
+	m.digest = short(h)
+	h.Reset()
+	fmt.Fprintln(h, "released", m.kube, runtime.GOOS, runtime.GOARCH)
+	m.releaseDigest = short(h)
 	return m, nil
 }
+
+func short(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil))[:12] }
 
 // versionsDir finds e2e/versions: beside the source of this package, or, where that path was
 // trimmed from the binary, in the checkout around the working directory.

@@ -14,11 +14,17 @@ type Phase string
 const (
 	// Waiting means that another process holds the lock, most likely to build the same program.
 	Waiting Phase = "waiting for another build of"
+	// Fetching means that the program is downloaded from the release server of Kubernetes.
+	Fetching Phase = "fetching"
 	// Building means that the compiler runs.
 	Building Phase = "building"
-	// Finished is reported once for each program that was not in the cache at first.
-	Finished Phase = "built"
+	// Fetched or Built is reported once for each program that was not in the cache at first.
+	Fetched Phase = "fetched"
+	Built   Phase = "built"
 )
+
+// Ended says that nothing more is to be done for the program.
+func (p Phase) Ended() bool { return p == Fetched || p == Built }
 
 // Progress is reported at each change of phase, and each second in between.
 type Progress struct {
@@ -28,10 +34,16 @@ type Progress struct {
 	Phase      Phase
 	// Elapsed is the time spent on this program.
 	Elapsed time.Duration
+	// Note says where the program comes from, or why it can't be fetched. Mostly empty.
+	Note string
 }
 
 func (p Progress) String() string {
-	return fmt.Sprintf("%s %s (%d of %d, %s)", p.Phase, p.Program, p.Number, p.Of, p.Elapsed.Round(time.Second))
+	s := fmt.Sprintf("%s %s (%d of %d, %s)", p.Phase, p.Program, p.Number, p.Of, p.Elapsed.Round(time.Second))
+	if p.Note != "" {
+		s += ": " + p.Note
+	}
+	return s
 }
 
 // Lines returns a reporter that writes plain lines: each change of phase, and a sign of life every
@@ -77,27 +89,23 @@ func (t *ticker) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-second.C:
-			t.tell("")
+			t.tell("", "")
 		}
 	}
 }
 
-func (t *ticker) enter(phase Phase) { t.tell(phase) }
-
-// finish reports the end, if there was anything to do.
+// finish ends the reports. It returns when no more will come.
 func (t *ticker) finish() {
 	t.stop()
 	<-t.stopped
-	if t.progress.Phase == Building {
-		t.tell(Finished)
-	}
 }
 
-func (t *ticker) tell(phase Phase) {
+// tell reports a phase and a note on it; without a phase, that the last one continues.
+func (t *ticker) tell(phase Phase, note string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if phase != "" {
-		t.progress.Phase = phase
+		t.progress.Phase, t.progress.Note = phase, note
 	}
 	t.progress.Elapsed = time.Since(t.began)
 	t.report(t.progress)

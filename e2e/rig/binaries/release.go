@@ -2,6 +2,7 @@ package binaries
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 )
@@ -30,43 +31,77 @@ const (
 type Release string
 
 const (
-	// Current is the newest release that Jobferry supports; clusters run it by default.
+	// Current is what clusters run by default.
 	Current Release = "1.36"
-	// Oldest is the oldest release that the rig runs.
+	// Oldest is the oldest release that tests run without being asked to. See HubVariable.
 	Oldest Release = "1.34"
 )
+
+// releases are all that the rig can run, newest first. Each has a folder under e2e/versions, whose
+// go.mod pins the patch release.
+var releases = []Release{"1.37", "1.36", "1.35", "1.34", "1.33"}
+
+// HubVariable and WorkerVariable name the environment variables that choose the releases of the hub
+// and of the workers in tests that can run with any. See Hub and Worker.
+const (
+	HubVariable    = "RIG_HUB"
+	WorkerVariable = "RIG_WORKER"
+)
+
+// Hub is the release of the hub that the environment asks for, or else another. Whoever starts the
+// cluster checks it.
+func Hub(otherwise Release) Release { return asked(HubVariable, otherwise) }
+
+// Worker is that of the workers.
+func Worker(otherwise Release) Release { return asked(WorkerVariable, otherwise) }
+
+// Asked says whether the environment asks for a release, of the hub or of the workers.
+func Asked() bool { return Hub("") != "" || Worker("") != "" }
+
+func asked(variable string, otherwise Release) Release {
+	if release := os.Getenv(variable); release != "" {
+		return Release(release)
+	}
+	return otherwise
+}
 
 // program says where one program comes from.
 type program struct {
 	name   string // its file name in the cache
 	module string // the folder under e2e/versions that pins it
 	pkg    string // its main package
+	// released says that the release server of Kubernetes has it, under the same name. It has the
+	// kubelet, too, but one that needs the libraries of a distribution.
+	released bool
 }
 
 // shared are the programs that every release uses.
 var shared = []program{
-	{Etcd, "v1.36", "go.etcd.io/etcd/server/v3"},
-	{Kwok, "kwok", "sigs.k8s.io/kwok/cmd/kwok"},
-	{Kubectl, "v1.36", "k8s.io/kubernetes/cmd/kubectl"},
+	{name: Etcd, module: module136, pkg: "go.etcd.io/etcd/server/v3"},
+	{name: Kwok, module: "kwok", pkg: "sigs.k8s.io/kwok/cmd/kwok"},
+	{name: Kubectl, module: module136, pkg: "k8s.io/kubernetes/cmd/kubectl", released: true},
 }
+
+// module136 is the module whose etcd and kubectl serve the clusters of all releases.
+const module136 = "v1.36"
 
 // tools are the programs that some tests use, and no cluster needs.
 var tools = []program{
-	{Helm, "helm", "helm.sh/helm/v3/cmd/helm"},
-	{Kubelet, "kubelet", "k8s.io/kubernetes/cmd/kubelet"},
-	{Containerd, "containerd", "github.com/containerd/containerd/v2/cmd/containerd"},
-	{ContainerdShim, "containerd", "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2"},
-	{Ctr, "containerd", "github.com/containerd/containerd/v2/cmd/ctr"},
-	{Kueue, "kueue", "sigs.k8s.io/kueue/cmd/kueue"},
+	{name: Helm, module: "helm", pkg: "helm.sh/helm/v3/cmd/helm"},
+	{name: Kubelet, module: "kubelet", pkg: "k8s.io/kubernetes/cmd/kubelet"},
+	{name: Containerd, module: "containerd", pkg: "github.com/containerd/containerd/v2/cmd/containerd"},
+	{name: ContainerdShim, module: "containerd", pkg: "github.com/containerd/containerd/v2/cmd/containerd-shim-runc-v2"},
+	{name: Ctr, module: "containerd", pkg: "github.com/containerd/containerd/v2/cmd/ctr"},
+	{name: Kueue, module: "kueue", pkg: "sigs.k8s.io/kueue/cmd/kueue"},
 }
 
 // controlPlane are the programs that differ between releases.
 func controlPlane(r Release) []program {
 	module := "v" + string(r)
 	return []program{
-		{APIServer, module, "k8s.io/kubernetes/cmd/kube-apiserver"},
-		{ControllerManager, module, "k8s.io/kubernetes/cmd/kube-controller-manager"},
-		{Scheduler, module, "k8s.io/kubernetes/cmd/kube-scheduler"},
+		{APIServer, module, "k8s.io/kubernetes/cmd/kube-apiserver", true},
+		{ControllerManager, module, "k8s.io/kubernetes/cmd/kube-controller-manager", true},
+		{Scheduler, module, "k8s.io/kubernetes/cmd/kube-scheduler", true},
 	}
 }
 
@@ -80,7 +115,7 @@ func Tools() []string {
 }
 
 // Releases lists the releases that the rig can run, newest first.
-func Releases() []Release { return []Release{Current, Oldest} }
+func Releases() []Release { return slices.Clone(releases) }
 
 // ParseRelease accepts "1.36" and "v1.36"; the empty string stands for Current.
 func ParseRelease(s string) (Release, error) {
@@ -88,10 +123,20 @@ func ParseRelease(s string) (Release, error) {
 		return Current, nil
 	}
 	r := Release(strings.TrimPrefix(s, "v"))
-	if !slices.Contains(Releases(), r) {
-		return "", fmt.Errorf("the rig has no Kubernetes release %q, only %v", s, Releases())
+	if !slices.Contains(releases, r) {
+		return "", fmt.Errorf("the rig has no Kubernetes release %q, only %v", s, releases)
 	}
 	return r, nil
 }
 
 func (r Release) programs() []program { return append(slices.Clone(shared), controlPlane(r)...) }
+
+// Version is the exact version of a release, such as "v1.36.3".
+func Version(r Release) (string, error) {
+	versions, err := versionsDir()
+	if err != nil {
+		return "", err
+	}
+	m, err := loadModule(versions, "v"+string(r), "")
+	return m.kube, err
+}
