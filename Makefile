@@ -30,6 +30,8 @@ FAULTS ?= 100
 FLEET ?= 300
 CHECKS ?= 100
 FUZZTIME ?= 1m
+HUB ?= 1.33 1.35 1.37
+WORKER ?= 1.33 1.34 1.35 1.36 1.37
 
 .DEFAULT_GOAL := help
 
@@ -128,6 +130,11 @@ e2e-real: ## Helm, images and Jobs on real nodes (kubelet, containerd); needs ro
 e2e-kueue: ## With the real Kueue: hundreds of Jobs of two teams (FLEET=300); `make test` has a short form
 	@$(GO) -C e2e run ./cmd/rig-build -tool kueue >/dev/null
 	$(GO) -C e2e test -count 1 -timeout 30m ./kueue/... -args -fleet $(FLEET)
+
+.PHONY: matrix
+matrix: build ## The main stories for each pair of Kubernetes releases (HUB="1.33 1.35 1.37" WORKER="1.36 1.37"); writes docs/compatibility.md, and continues where it was stopped
+	@$(GO) build -C e2e -o ../bin/matrix ./cmd/matrix
+	@JOBFERRY_BIN=$(CURDIR)/bin exec bin/matrix -hub "$(HUB)" -worker "$(WORKER)" -results bin/matrix-results -page docs/compatibility.md $(MATRIX)
 
 .PHONY: differential
 differential: ## The built-in and the embedded Job controller get the same Jobs, and must agree (SEEDS=500 SEED=1)

@@ -15,5 +15,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	rigtest.Main(m, rig.Options{Name: newHub}, rig.Options{Name: oldHub, Release: binaries.Oldest})
+	rigtest.Main(m,
+		rig.Options{Name: newHub, Release: binaries.Hub(binaries.Current)},
+		rig.Options{Name: oldHub, Release: binaries.Hub(binaries.Oldest)})
 }

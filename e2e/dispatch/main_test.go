@@ -8,6 +8,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig"
+	"github.com/jobferry/jobferry/e2e/rig/binaries"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 )
 
@@ -24,13 +25,13 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	rigtest.Main(m,
-		rig.Options{Name: ferrytest.HubName, Audit: true},
-		rig.Options{Name: "w1", Audit: true, Nodes: []rig.Nodes{
+		rig.Options{Name: ferrytest.HubName, Release: binaries.Hub(binaries.Current), Audit: true},
+		rig.Options{Name: "w1", Release: binaries.Worker(binaries.Current), Audit: true, Nodes: []rig.Nodes{
 			{Count: 2, Extended: map[string]string{seats: "2"}},
 			{Prefix: "special", Labels: map[string]string{"tier": "special"}},
 		}},
-		rig.Options{Name: "w2", FaultProxy: true, Nodes: []rig.Nodes{{Count: 2}}},
+		rig.Options{Name: "w2", Release: binaries.Worker(binaries.Current), FaultProxy: true, Nodes: []rig.Nodes{{Count: 2}}},
 		// Without a Job controller: the test says how the Jobs there go.
-		rig.Options{Name: "puppet", JobController: rig.None, Audit: true},
+		rig.Options{Name: "puppet", Release: binaries.Worker(binaries.Current), JobController: rig.None, Audit: true},
 	)
 }

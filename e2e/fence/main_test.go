@@ -17,6 +17,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
+	"github.com/jobferry/jobferry/e2e/rig/binaries"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/e2e/worker/workertest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -35,9 +36,9 @@ const (
 
 func TestMain(m *testing.M) {
 	rigtest.Main(m,
-		rig.Options{Name: ferrytest.HubName},
-		rig.Options{Name: "w1", FaultProxy: true, JobController: rig.None, Nodes: []rig.Nodes{{Count: 2}}},
-		rig.Options{Name: "w2", Nodes: []rig.Nodes{{Count: 2}}},
+		rig.Options{Name: ferrytest.HubName, Release: binaries.Hub(binaries.Current)},
+		rig.Options{Name: "w1", Release: binaries.Worker(binaries.Current), FaultProxy: true, JobController: rig.None, Nodes: []rig.Nodes{{Count: 2}}},
+		rig.Options{Name: "w2", Release: binaries.Worker(binaries.Current), Nodes: []rig.Nodes{{Count: 2}}},
 	)
 }
 

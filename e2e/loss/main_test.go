@@ -14,6 +14,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
+	"github.com/jobferry/jobferry/e2e/rig/binaries"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/e2e/worker/workertest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -34,10 +35,10 @@ const (
 func TestMain(m *testing.M) {
 	seats := map[string]string{seat: "8"}
 	rigtest.Main(m,
-		rig.Options{Name: ferrytest.HubName, Audit: true},
-		rig.Options{Name: "w1", FaultProxy: true, Nodes: []rig.Nodes{{Count: 2}}},
-		rig.Options{Name: "w2", FaultProxy: true, Nodes: []rig.Nodes{{Count: 2, Extended: seats}}},
-		rig.Options{Name: "embedded", FaultProxy: true, JobController: rig.None, Nodes: []rig.Nodes{{Count: 2, Extended: seats}}},
+		rig.Options{Name: ferrytest.HubName, Release: binaries.Hub(binaries.Current), Audit: true},
+		rig.Options{Name: "w1", Release: binaries.Worker(binaries.Current), FaultProxy: true, Nodes: []rig.Nodes{{Count: 2}}},
+		rig.Options{Name: "w2", Release: binaries.Worker(binaries.Current), FaultProxy: true, Nodes: []rig.Nodes{{Count: 2, Extended: seats}}},
+		rig.Options{Name: "embedded", Release: binaries.Worker(binaries.Current), FaultProxy: true, JobController: rig.None, Nodes: []rig.Nodes{{Count: 2, Extended: seats}}},
 	)
 }
 

@@ -40,10 +40,10 @@ func TestMain(m *testing.M) {
 		nodes[0].Extended[seat(i)] = fmt.Sprint(room / nodes[0].Count)
 	}
 	rigtest.Main(m,
-		rig.Options{Name: ferrytest.HubName, Audit: true},
-		rig.Options{Name: "w1", Nodes: nodes, FaultProxy: true},
-		rig.Options{Name: "w2", Nodes: nodes, Release: binaries.Oldest},
-		rig.Options{Name: embedded, Nodes: nodes, FaultProxy: true, JobController: rig.None},
+		rig.Options{Name: ferrytest.HubName, Release: binaries.Hub(binaries.Current), Audit: true},
+		rig.Options{Name: "w1", Release: binaries.Worker(binaries.Current), Nodes: nodes, FaultProxy: true},
+		rig.Options{Name: "w2", Nodes: nodes, Release: binaries.Worker(binaries.Oldest)},
+		rig.Options{Name: embedded, Release: binaries.Worker(binaries.Current), Nodes: nodes, FaultProxy: true, JobController: rig.None},
 	)
 }
 

@@ -1,3 +1,3 @@
 // Package skew tests the dispatcher with a hub and a worker of different Kubernetes releases: the
-// newest and the oldest that the rig runs, both ways round.
+// newest and the oldest that tests run with, both ways round, or those that the environment asks for.
 package skew

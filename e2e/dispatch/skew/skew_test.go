@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -16,10 +17,30 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 )
 
-// pairs of a hub and its worker, by the names of the clusters.
-var pairs = []struct{ hub, worker string }{
-	{"hub-new", "worker-old"},
-	{"hub-old", "worker-new"},
+// pair of a hub and its worker, with different releases.
+type pair struct {
+	name        string
+	hub, worker rig.Options
+}
+
+// pairs are those that the environment asks for, or the newest with the oldest, both ways round.
+func pairs() []pair {
+	if binaries.Asked() {
+		return []pair{newPair("asked for", binaries.Hub(binaries.Current), binaries.Worker(binaries.Current))}
+	}
+	return []pair{
+		newPair("new hub", binaries.Current, binaries.Oldest),
+		newPair("old hub", binaries.Oldest, binaries.Current),
+	}
+}
+
+func newPair(name string, hub, worker binaries.Release) pair {
+	cluster := strings.ReplaceAll(name, " ", "-")
+	return pair{
+		name:   name,
+		hub:    rig.Options{Name: cluster, Release: hub},
+		worker: rig.Options{Name: cluster + "-worker", Release: worker, Nodes: []rig.Nodes{{Count: 2}}},
+	}
 }
 
 func TestMain(m *testing.M) {
@@ -27,30 +48,29 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	nodes := []rig.Nodes{{Count: 2}}
-	rigtest.Main(m,
-		rig.Options{Name: "hub-new", Release: binaries.Current},
-		rig.Options{Name: "worker-old", Release: binaries.Oldest, Nodes: nodes},
-		rig.Options{Name: "hub-old", Release: binaries.Oldest},
-		rig.Options{Name: "worker-new", Release: binaries.Current, Nodes: nodes},
-	)
+	var clusters []rig.Options
+	for _, pair := range pairs() {
+		clusters = append(clusters, pair.hub, pair.worker)
+	}
+	rigtest.Main(m, clusters...)
 }
 
 func TestHubAndWorkerOfDifferentReleases(t *testing.T) {
-	for _, pair := range pairs {
-		t.Run(pair.hub+" with "+pair.worker, func(t *testing.T) {
-			f := ferrytest.ForHub(t, pair.hub)
+	for _, pair := range pairs() {
+		t.Run(pair.name, func(t *testing.T) {
+			hub, worker := pair.hub.Name, pair.worker.Name
+			f := ferrytest.ForHub(t, hub)
 			f.RunManager()
-			f.Register(pair.worker)
+			f.Register(worker)
 			for _, k := range kinds {
 				t.Run(k.name, func(t *testing.T) {
 					t.Parallel()
-					k.run(t, ferrytest.ForHub(t, pair.hub), pair.worker)
+					k.run(t, ferrytest.ForHub(t, hub), worker)
 				})
 			}
 			t.Run("suspended, edited, resumed, deleted", func(t *testing.T) {
 				t.Parallel()
-				lives(t, ferrytest.ForHub(t, pair.hub), pair.worker)
+				lives(t, ferrytest.ForHub(t, hub), worker)
 			})
 		})
 	}
