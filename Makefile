@@ -14,6 +14,9 @@ define rbac
 $(CONTROLLER_GEN) rbac:roleName=jobferry-$(1),fileName=role.yaml paths="$(2)" output:rbac:dir=$(3)
 endef
 
+# `make lint` vets. So would go test, and each dependency, too: minutes on a machine without caches.
+TEST := test -vet=off
+
 # Packages of e2e whose tests run in `make test`, on real API servers.
 E2E ?= ./...
 E2E_TIMEOUT ?= 25m
@@ -60,7 +63,7 @@ test: test-unit test-rules test-alerts rig-build test-e2e ## All tests: pure one
 .PHONY: test-unit
 test-unit: ## Tests that need no cluster, with the race detector
 	@echo "==> Unit tests (with the race detector; the first run builds for some minutes)"
-	$(GO) test -race ./...
+	$(GO) $(TEST) -race ./...
 
 .PHONY: test-fuzz
 test-fuzz: ## Fuzz what is read from workers and users: each target for FUZZTIME=1m (`make test-unit` runs the seeds)
@@ -83,18 +86,18 @@ clean-cache: ## Remove the control planes that were fetched or built
 .PHONY: test-e2e
 test-e2e: build ## Tests on real API servers (E2E=./dispatch/... for some of them)
 	@echo "==> Tests on real API servers"
-	JOBFERRY_BIN=$(CURDIR)/bin $(GO) -C e2e test -count 1 -p $(E2E_PARALLEL) -timeout $(E2E_TIMEOUT) $(E2E)
+	JOBFERRY_BIN=$(CURDIR)/bin $(GO) -C e2e $(TEST) -count 1 -p $(E2E_PARALLEL) -timeout $(E2E_TIMEOUT) $(E2E)
 
 .PHONY: test-rules
 test-rules: ## What pkg/mirror lets through, held against Kubernetes' own validation of 1.36 and 1.34 (CHECKS=100)
 	@echo "==> Statuses against Kubernetes' own validation (the first run compiles it for some minutes)"
-	$(GO) -C e2e/reflect test . -rapid.checks=$(CHECKS)
-	$(GO) -C e2e/reflect test -modfile=go-1.34.mod . -rapid.checks=$(CHECKS)
+	$(GO) -C e2e/reflect $(TEST) . -rapid.checks=$(CHECKS)
+	$(GO) -C e2e/reflect $(TEST) -modfile=go-1.34.mod . -rapid.checks=$(CHECKS)
 
 .PHONY: test-alerts
 test-alerts: ## The charts' alerts and dashboard, with Prometheus' own parser and engine
 	@echo "==> Alerts (the first run compiles Prometheus' engine for some minutes)"
-	$(GO) -C e2e/alerts test ./...
+	$(GO) -C e2e/alerts $(TEST) ./...
 
 .PHONY: lint
 lint: ## golangci-lint, with the import rules that keep the pure packages pure
