@@ -17,6 +17,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
+	"github.com/jobferry/jobferry/e2e/rig/binaries"
 	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
@@ -80,12 +81,8 @@ func newSides(ctx context.Context, dir string) (builtIn, embedded *side, stop fu
 // launchBuiltIn builds kube-controller-manager with short delays, and runs its Job controller.
 func launchBuiltIn(ctx context.Context, dir string, c *rig.Cluster) (*workertest.Process, error) {
 	program := filepath.Join(dir, "kube-controller-manager")
-	// The flags of the rig's own builds, so that their compiled packages are used.
-	build := exec.CommandContext(ctx, "go", "build", "-modfile=../../versions/v1.36/go.mod", "-trimpath", "-ldflags", "-s -w", "-o", program, ".")
-	build.Dir = product.Root("e2e", "differential", "builtin")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-mod=readonly -buildvcs=false", "GOWORK=off")
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build the built-in: %w\n%s", err, out)
+	if err := binaries.BuildOwn(ctx, binaries.Current, product.Root("e2e", "differential", "builtin"), program); err != nil {
+		return nil, err
 	}
 	run := exec.Command(program, "--kubeconfig="+c.Kubeconfig(), "--controllers=job-controller", "--leader-elect=false",
 		"--secure-port=0", "--kube-api-qps=2000", "--kube-api-burst=4000", "--concurrent-job-syncs=20")

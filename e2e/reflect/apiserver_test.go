@@ -1,24 +1,19 @@
 package reflect_test
 
 import (
-	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
-	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	jsonpatch "github.com/evanphx/json-patch/v5"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/kubernetes/pkg/api/legacyscheme"
-	"k8s.io/kubernetes/pkg/apis/batch"
-	_ "k8s.io/kubernetes/pkg/apis/batch/install"
-	_ "k8s.io/kubernetes/pkg/apis/core/install"
-	strategy "k8s.io/kubernetes/pkg/registry/batch/job"
 )
 
-// apiServer is what an API server does to a Job between the request and etcd.
+// apiServer is a cluster's, as far as Jobs are concerned.
 type apiServer struct {
+	*program
 	name    string
 	version int
 }
@@ -30,26 +25,16 @@ func (s *apiServer) next() string {
 
 // create stores a new Job and returns it as a client sees it.
 func (s *apiServer) create(job *batchv1.Job) (*batchv1.Job, error) {
-	job = viaJSON(job)
+	job = job.DeepCopy()
 	job.UID = types.UID(s.name + "-" + s.next())
 	job.ResourceVersion = s.next()
 	job.CreationTimestamp = metav1.NewTime(epoch)
-	legacyscheme.Scheme.Default(job)
-	in := internal(job)
-	strategy.Strategy.PrepareForCreate(context.Background(), in)
-	if errs := strategy.Strategy.Validate(context.Background(), in); len(errs) > 0 {
-		return nil, errs.ToAggregate()
-	}
-	return external(in), nil
+	return s.ask(request{New: job})
 }
 
 // update changes a Job's spec and metadata.
 func (s *apiServer) update(old, changed *batchv1.Job) (*batchv1.Job, error) {
-	changed = viaJSON(changed)
-	legacyscheme.Scheme.Default(changed)
-	in, was := internal(changed), internal(old)
-	strategy.Strategy.PrepareForUpdate(context.Background(), in, was)
-	return s.stored(in, strategy.Strategy.ValidateUpdate(context.Background(), in, was))
+	return s.stored(request{Old: old, New: changed})
 }
 
 // patch is update by a JSON merge patch.
@@ -67,18 +52,15 @@ func (s *apiServer) patchStatus(old *batchv1.Job, patch []byte) (*batchv1.Job, e
 	if err != nil {
 		return nil, err
 	}
-	in, was := internal(changed), internal(old)
-	strategy.StatusStrategy.PrepareForUpdate(context.Background(), in, was)
-	return s.stored(in, strategy.StatusStrategy.ValidateUpdate(context.Background(), in, was))
+	return s.stored(request{Old: old, New: changed, Status: true})
 }
 
-func (s *apiServer) stored(in *batch.Job, errs field.ErrorList) (*batchv1.Job, error) {
-	if len(errs) > 0 {
-		return nil, errs.ToAggregate()
+func (s *apiServer) stored(r request) (*batchv1.Job, error) {
+	job, err := s.ask(r)
+	if err == nil {
+		job.ResourceVersion = s.next()
 	}
-	out := external(in)
-	out.ResourceVersion = s.next()
-	return out, nil
+	return job, err
 }
 
 // merged applies a merge patch; its UID and resourceVersion are preconditions.
@@ -96,7 +78,7 @@ func merged(old *batchv1.Job, patch []byte) (*batchv1.Job, error) {
 		return nil, fmt.Errorf("a patch that doesn't decode: %w", err)
 	}
 	if job.UID != old.UID || job.ResourceVersion != old.ResourceVersion {
-		return nil, fmt.Errorf("conflict: the patch is for another object")
+		return nil, errors.New("conflict: the patch is for another object")
 	}
 	return &job, nil
 }
@@ -109,22 +91,6 @@ func viaJSON(job *batchv1.Job) *batchv1.Job {
 	}
 	var out batchv1.Job
 	if err := json.Unmarshal(data, &out); err != nil {
-		panic(err)
-	}
-	return &out
-}
-
-func internal(job *batchv1.Job) *batch.Job {
-	var out batch.Job
-	if err := legacyscheme.Scheme.Convert(viaJSON(job), &out, nil); err != nil {
-		panic(err)
-	}
-	return &out
-}
-
-func external(job *batch.Job) *batchv1.Job {
-	var out batchv1.Job
-	if err := legacyscheme.Scheme.Convert(job, &out, nil); err != nil {
 		panic(err)
 	}
 	return &out

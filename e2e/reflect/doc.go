@@ -1,7 +1,12 @@
 // Package reflect holds pkg/mirror against Kubernetes' own rules.
 //
-// An API server for Jobs, reduced to what decides (defaulting, conversion, and the strategies of
-// batch/v1 Jobs and their status, with their validation), stands for the hub and for the worker.
+// An API server for Jobs, reduced to what decides, stands for the hub, and another one for the
+// worker. Each is a program of its own, apiserver, which is built once per Kubernetes release from
+// that release's packages, so that a history can have a hub and workers of different releases.
+//
+//	this test (pkg/mirror, the newest types) <--JSON--> apiserver of 1.34
+//	                                         <--JSON--> apiserver of 1.37, ...
+//
 // Random Jobs live through random histories: users suspend, resume and scale them on the hub; their
 // worker is honest, of an older or a newer version, with a clock that's wrong; or it lies. Whatever
 // happens:
@@ -11,9 +16,6 @@
 //   - an honest worker never breaks a rule, and its end is the hub's end,
 //   - the same input twice gives nothing new.
 //
-// `go test -rapid.checks=100000` runs longer than the default of 100 histories per test;
-// `-rapid.seed` replays one.
-//
-// It's a module of its own because it links k8s.io/kubernetes. go-1.34.mod is the same against the
-// oldest version that the hub supports in the rig: `go test -modfile=go-1.34.mod`.
+// `go test -rapid.checks=100000` runs longer than the default of 100 histories per test and hub;
+// `-rapid.seed` replays one. `-releases 1.33,1.35` chooses the releases.
 package reflect

@@ -1,6 +1,7 @@
 package reflect_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -24,16 +25,27 @@ type history struct {
 	verdicts    []mirror.Verdict
 }
 
-func newHistory(t *rapid.T) *history {
-	h := &history{
-		T: t, now: epoch,
-		hubServer: apiServer{name: "hub"}, farServer: apiServer{name: "far"},
-		worker: anyHonestWorker.Draw(t, "worker"),
+func newHistory(t *rapid.T, hub *program) *history {
+	h := &history{T: t, now: epoch, hubServer: apiServer{program: hub, name: "hub"}}
+	job := anyJob(t)
+	if hub.minor >= schedulingMinor {
+		anyScheduling(t, job)
 	}
 	var err error
-	h.hub, err = h.hubServer.create(anyJob(t))
+	h.hub, err = h.hubServer.create(job)
 	h.must(err, "the test's own Job")
+	h.drawWorker()
 	return h
+}
+
+// drawWorker draws a worker that keeps all fields of the Job.
+func (h *history) drawWorker() {
+	able := slices.DeleteFunc(slices.Clone(programs), func(p *program) bool {
+		return h.hub.Spec.Scheduling != nil && p.minor < schedulingMinor
+	})
+	far := rapid.SampledFrom(able).Draw(h.T, "worker")
+	h.farServer = apiServer{program: far, name: "far", version: h.farServer.version}
+	h.worker = anyHonestWorker(h.T, far.minor)
 }
 
 func (h *history) must(err error, what string) {
@@ -44,7 +56,7 @@ func (h *history) must(err error, what string) {
 }
 
 func (h *history) target() mirror.Target {
-	return mirror.Target{Origin: "origin", Minor: h.worker.minor, FreshStart: h.restart}
+	return mirror.Target{Origin: "origin", Minor: h.farServer.minor, FreshStart: h.restart}
 }
 
 // userActs edits the hub Job, if the hub lets it pass.
@@ -57,7 +69,7 @@ func (h *history) userActs() {
 // workerIsLost moves the Job to another worker, with what the hub knows.
 func (h *history) workerIsLost() {
 	h.mirror = nil
-	h.worker = anyHonestWorker.Draw(h.T, "next worker")
+	h.drawWorker()
 	h.restart = chance(h.T, 30, "restart")
 }
 
@@ -220,6 +232,15 @@ func (h *history) noViolation() {
 	}
 }
 
+// onEachHub checks histories of Jobs on a hub of each release, with workers of any.
+func onEachHub(t *testing.T, check func(*rapid.T, *history)) {
+	for _, hub := range programs {
+		t.Run(fmt.Sprintf("hub 1.%d", hub.minor), func(t *testing.T) {
+			rapid.Check(t, func(rt *rapid.T) { check(rt, newHistory(rt, hub)) })
+		})
+	}
+}
+
 func isViolation(v mirror.Verdict) bool {
 	_, ok := v.(mirror.Violation)
 	return ok
@@ -227,8 +248,7 @@ func isViolation(v mirror.Verdict) bool {
 
 // An honest worker, whatever its version and clock, whatever users do.
 func TestHonestWorker(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		h := newHistory(rt)
+	onEachHub(t, func(rt *rapid.T, h *history) {
 		h.steps(rapid.IntRange(0, 40).Draw(rt, "steps"))
 		h.finish()
 		h.noViolation()
@@ -240,8 +260,7 @@ func TestHonestWorker(t *testing.T) {
 
 // A worker that reports the truth now and then.
 func TestLyingWorker(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		h := newHistory(rt)
+	onEachHub(t, func(rt *rapid.T, h *history) {
 		for range rapid.IntRange(1, 30).Draw(rt, "steps") {
 			h.steps(1)
 			if h.mirror == nil || !chance(rt, 60, "lies") {
@@ -258,8 +277,7 @@ func TestLyingWorker(t *testing.T) {
 // However a worker flaps, users see few transitions: the start, a suspension, its end announced,
 // its end.
 func TestTransitionsAreFew(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		h := newHistory(rt)
+	onEachHub(t, func(rt *rapid.T, h *history) {
 		h.mirror = h.hub.DeepCopy()
 		for range 30 {
 			h.mirror.Spec.Suspend = ptr(chance(rt, 40, "mirror suspended"))
@@ -287,8 +305,7 @@ func TestTransitionsAreFew(t *testing.T) {
 
 // Any status over any status, of whatever origin.
 func TestAnyStatus(t *testing.T) {
-	rapid.Check(t, func(rt *rapid.T) {
-		h := newHistory(rt)
+	onEachHub(t, func(rt *rapid.T, h *history) {
 		h.hub.Generation = int64(rapid.IntRange(1, 2).Draw(rt, "generation"))
 		if chance(rt, 70, "hub has a status") {
 			lie(rt, &h.hub.Status)

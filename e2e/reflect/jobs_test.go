@@ -6,6 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
@@ -67,10 +68,27 @@ func indexedJob(t *rapid.T, job *batchv1.Job) {
 	}
 }
 
+// schedulingMinor is the Kubernetes version, 1.x, since which Jobs have spec.scheduling.
+const schedulingMinor = 37
+
+// anyScheduling makes some Jobs gangs.
+func anyScheduling(t *rapid.T, job *batchv1.Job) {
+	if *job.Spec.Parallelism == 0 || !chance(t, 30, "gang") {
+		return
+	}
+	gang := &schedulingv1alpha3.WorkloadPodGroupGangSchedulingPolicy{}
+	if chance(t, 70, "minCount set") {
+		gang.MinCount = ptr(rapid.Int32Range(1, *job.Spec.Parallelism).Draw(t, "minCount"))
+	}
+	job.Spec.Scheduling = &batchv1.JobSchedulingConfiguration{
+		SchedulingPolicy: &schedulingv1alpha3.WorkloadPodGroupSchedulingPolicy{Gang: gang},
+	}
+}
+
 // userEdits draws a change that a user makes on the hub; the API server may not let it pass.
 func userEdits(t *rapid.T, hub *batchv1.Job) *batchv1.Job {
 	job := hub.DeepCopy()
-	switch rapid.IntRange(0, 7).Draw(t, "edit") {
+	switch rapid.IntRange(0, 8).Draw(t, "edit") {
 	case 0, 1:
 		job.Spec.Suspend = ptr(!*job.Spec.Suspend)
 	case 2:
@@ -87,6 +105,13 @@ func userEdits(t *rapid.T, hub *batchv1.Job) *batchv1.Job {
 		job.Labels = map[string]string{fmt.Sprint("l", rapid.IntRange(0, 2).Draw(t, "label")): "x"}
 		if chance(t, 50, "and resume") { // as Kueue does
 			job.Spec.Suspend = ptr(false)
+		}
+	case 8:
+		if s := job.Spec.Scheduling; s != nil {
+			s.SchedulingPolicy.Gang.MinCount = ptr(rapid.Int32Range(1, 6).Draw(t, "minCount"))
+			if chance(t, 50, "and parallelism") {
+				job.Spec.Parallelism = s.SchedulingPolicy.Gang.MinCount
+			}
 		}
 	case 7:
 		job.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{

@@ -15,16 +15,18 @@ import (
 // honestWorker is a Job controller reduced to the statuses that it writes. All its state is in the
 // mirror.
 type honestWorker struct {
-	minor int           // Kubernetes 1.minor
+	minor int           // of its Job controller, Kubernetes 1.minor
 	ahead time.Duration // of the hub's clock
 }
 
-var anyHonestWorker = rapid.Custom(func(t *rapid.T) *honestWorker {
+// anyHonestWorker draws the Job controller of a worker whose API server has the minor version. It
+// may be older.
+func anyHonestWorker(t *rapid.T, minor int) *honestWorker {
 	return &honestWorker{
-		minor: rapid.SampledFrom([]int{28, 32, 34, 36}).Draw(t, "minor"),
+		minor: rapid.SampledFrom([]int{28, 32, minor}).Draw(t, "Job controller"),
 		ahead: time.Duration(rapid.IntRange(-50, 50).Draw(t, "clock")) * time.Minute,
 	}
-})
+}
 
 // twoSteps: since 1.31 a Job's end is announced by an interim condition, and comes when all its
 // Pods have ended.

@@ -25,7 +25,7 @@
 //
 //	inputRules  the worker's status is well-formed and bounded
 //	steps       clamp, trim, complete, hold back: they make the hub's next status
-//	nextRules   the API server's rules for jobs/status (1.32 to 1.36), and Jobferry's own
+//	nextRules   the API server's rules for jobs/status (1.33 to 1.37), and Jobferry's own
 //
 // The steps should produce a valid status. The rules check it nevertheless, so that a mistake in a
 // step becomes a named Violation and not a write that the hub rejects for ever. They are stricter

@@ -1,6 +1,9 @@
-// Package ownwrite says when a process's own write is newer than its cache. controller-runtime 0.24
-// and client-go have no client that reads its own writes; until then, each controller remembers what
-// an API server answered for as long as its cache is older.
+// Package ownwrite says when a process's own write is newer than its cache. Each controller remembers
+// what an API server answered for as long as its cache is older, and goes on with that.
+//
+// controller-runtime has a client that reads its own writes (EnableReadYourWritesConsistency,
+// experimental). Its reads wait for the cache, a List for the writes of all objects of a kind. One
+// watch that hangs would hold up every reconcile of its cluster, so it isn't used.
 package ownwrite
 
 import (

@@ -122,7 +122,8 @@ func (p policy) denied(r request) (messages []string) {
 	attributes := admission.NewAttributesRecord(r.object, r.old, gvk, r.in, "job", gvr, r.subresource, operation, options,
 		false, &user.DefaultInfo{Name: r.user})
 	versioned := &admission.VersionedAttributes{
-		Attributes: attributes, VersionedKind: gvk, VersionedObject: r.object, VersionedOldObject: r.old,
+		Attributes: attributes, VersionedKind: gvk,
+		VersionedObject: admission.NewLazyObject(r.object), VersionedOldObject: admission.NewLazyObject(r.old),
 	}
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: r.in, Labels: r.namespace}}
 	result := p.validator.Validate(context.Background(), gvr, versioned, nil, ns, apiservercel.RuntimeCELCostBudget, nil)
