@@ -3,8 +3,11 @@ package mirror
 import (
 	"slices"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -53,6 +56,7 @@ func (d *drift) scalars() {
 	}
 	want.ActiveDeadlineSeconds = wantedDeadline(d.hub, d.want)
 	d.scale()
+	d.minCount()
 }
 
 // scale sets parallelism, and the completions of Indexed Jobs. The API server changes completions
@@ -68,11 +72,38 @@ func (d *drift) scale() {
 	}
 }
 
+// minCount sets the size of a gang, the one field of spec.scheduling that can change. The API server
+// wants it to be within the parallelism, also while scale takes its two patches.
+func (d *drift) minCount() {
+	hub, is := gang(d.hub), gang(d.want)
+	if hub == nil || is == nil {
+		return
+	}
+	wanted := hub.MinCount
+	if wanted != nil {
+		wanted = ptr.To(min(*wanted, deref(d.want.Spec.Parallelism)))
+	}
+	if !ptr.Equal(is.MinCount, wanted) {
+		d.want.Spec.Scheduling = d.want.Spec.Scheduling.DeepCopy()
+		gang(d.want).MinCount = wanted
+	}
+}
+
+// gang returns the policy of a Job whose Pods are scheduled all at once, nil if they aren't.
+func gang(job *batchv1.Job) *schedulingv1alpha3.WorkloadPodGroupGangSchedulingPolicy {
+	s := job.Spec.Scheduling
+	if s == nil || s.SchedulingPolicy == nil {
+		return nil
+	}
+	return s.SchedulingPolicy.Gang
+}
+
 // inPlace are the fields of the spec that Drift compares itself; the worker keeps no difference in
 // them.
-var inPlace = []string{
-	"suspend", "ttlSecondsAfterFinished", "maxFailedIndexes", "backoffLimit", "podReplacementPolicy",
-	"activeDeadlineSeconds", "parallelism", "managedBy", "selector", "manualSelector",
+var inPlace = [][]string{
+	{"suspend"}, {"ttlSecondsAfterFinished"}, {"maxFailedIndexes"}, {"backoffLimit"}, {"podReplacementPolicy"},
+	{"activeDeadlineSeconds"}, {"parallelism"}, {"managedBy"}, {"selector"}, {"manualSelector"},
+	{"scheduling", "schedulingPolicy", "gang", "minCount"},
 }
 
 // foreign names the changes of the worker's admission that the hub can't undo. It ignores defaults
@@ -87,7 +118,7 @@ func (d *drift) foreign() []Note {
 	}
 	wantedTree, gotTree := tree(&wanted), tree(&got)
 	for _, field := range inPlace {
-		delete(wantedTree, field)
+		unstructured.RemoveNestedField(wantedTree, field...)
 	}
 	var fields []string
 	notCovered("spec", wantedTree, gotTree, &fields)

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
@@ -160,6 +161,60 @@ func TestDriftUntilSeeded(t *testing.T) {
 	}
 	if got := describe(Drift(hub, seeded, aTarget)); got != "spec.suspend" {
 		t.Errorf("then %q", got)
+	}
+}
+
+// ganged makes the Job a gang of that size; 0: as many as run at once.
+func ganged(minCount int32) change {
+	return func(j *batchv1.Job) {
+		gang := &schedulingv1alpha3.WorkloadPodGroupGangSchedulingPolicy{}
+		if minCount > 0 {
+			gang.MinCount = &minCount
+		}
+		j.Spec.Scheduling = &batchv1.JobSchedulingConfiguration{
+			SchedulingPolicy: &schedulingv1alpha3.WorkloadPodGroupSchedulingPolicy{Gang: gang},
+		}
+	}
+}
+
+// The size of a gang follows the hub's, never beyond the parallelism that the same patch sets.
+func TestDriftOfAGang(t *testing.T) {
+	hub := job().Indexed(6).Parallelism(6).Do(ganged(6)).Obj()
+	m := mirrorOf(hub, aTarget)
+	scaled(3, 3)(hub)
+	hub.Spec.Parallelism = ptr.To[int32](5)
+	ganged(5)(hub)
+	for _, want := range []int32{3, 5} {
+		act := Drift(hub, m, aTarget)
+		patch, ok := act.(Patch)
+		if !ok || len(patch.Notes) > 0 {
+			t.Fatalf("got %#v", act)
+		}
+		m = applyBytes(t, m, patch.Bytes())
+		if got := gang(m).MinCount; *got != want || *m.Spec.Parallelism != want {
+			t.Errorf("minCount %d of %d Pods, want %d", *got, *m.Spec.Parallelism, want)
+		}
+	}
+	ganged(0)(hub)
+	m = applyBytes(t, m, Drift(hub, m, aTarget).(Patch).Bytes())
+	if gang(m).MinCount != nil {
+		t.Errorf("minCount is %d, and unset on the hub", *gang(m).MinCount)
+	}
+	if act := Drift(hub, m, aTarget); !cmp.Equal(act, Action(None{})) {
+		t.Errorf("then %#v", act)
+	}
+}
+
+// A gang is seeded after its worker's Job controller has seen it, which first makes its PodGroup.
+func TestGangIsSeededOnceSeen(t *testing.T) {
+	hub := job().Indexed(5).Do(ganged(2)).Counted(2, 0).CompletedIndexes("3,4").Obj()
+	m := mirrorOf(hub, Target{Origin: "hub-a", Suspended: true})
+	if _, due := SeedDue(hub, m); due {
+		t.Error("a new mirror is seeded")
+	}
+	halted(m)
+	if _, due := SeedDue(hub, m); !due {
+		t.Error("no seed is due")
 	}
 }
 

@@ -46,10 +46,12 @@ func NeedsSeed(hub *batchv1.Job) bool {
 // SeedDue returns the seed that a mirror needs now: the mirror is suspended, hasn't run, and has
 // less progress than the hub. Until the seed is written, Reflect waits and Drift keeps the mirror
 // suspended. It's not due while the mirror's completions differ from the hub's, because the worker
-// would reject indexes beyond its own.
+// would reject indexes beyond its own. Nor is it before the worker's Job controller has seen a
+// mirror with spec.scheduling: the built-in makes the PodGroup only for a Job without progress.
 func SeedDue(hub, mirror *batchv1.Job) (batchv1.JobStatus, bool) {
 	seed, awaits := awaitedSeed(hub, mirror)
-	return seed, awaits && ptr.Equal(hub.Spec.Completions, mirror.Spec.Completions)
+	seen := mirror.Spec.Scheduling == nil || isTrue(&mirror.Status, batchv1.JobSuspended)
+	return seed, awaits && seen && ptr.Equal(hub.Spec.Completions, mirror.Spec.Completions)
 }
 
 func awaitedSeed(hub, mirror *batchv1.Job) (batchv1.JobStatus, bool) {

@@ -36,6 +36,9 @@ func MaxClusters(job *batchv1.Job) (int, error) {
 	case spec.Template.Spec.Subdomain != "":
 		return 0, fmt.Errorf("annotation %s: Pods with spec.template.spec.subdomain find one another by name, in one cluster only; "+
 			"remove the subdomain, or the annotation", v1alpha1.AnnotationMaxClusters)
+	case spec.Scheduling != nil:
+		return 0, fmt.Errorf("annotation %s: Pods with spec.scheduling are scheduled as one group, in one cluster only; "+
+			"remove spec.scheduling, or the annotation", v1alpha1.AnnotationMaxClusters)
 	}
 	return limit, nil
 }

@@ -91,6 +91,9 @@ func (s *jobSync) requeueFor(p *plan.Plan, result plan.Result, recorded *plan.Re
 // scale deletes and creates Pods as planned.
 func (s *jobSync) scale(ctx context.Context, p *plan.Plan) (plan.Result, error) {
 	deleted, err := s.deletePods(ctx, p.Delete)
+	if groupErr := s.ensurePodGroup(ctx, p.Create); groupErr != nil {
+		return plan.Result{Deleted: deleted}, errors.Join(err, ignoreNamespaceTerminating(groupErr))
+	}
 	created, createErr := s.createPods(ctx, p.Create, p.CreateReason)
 	return plan.Result{Created: created, Deleted: deleted}, errors.Join(err, createErr)
 }

@@ -138,7 +138,9 @@ func (c *cluster) updateStatus(ctx context.Context, obj client.Object, opts ...c
 func (c *cluster) named(obj client.Object) client.Object {
 	c.uids++
 	obj.SetUID(types.UID(fmt.Sprintf("uid-%d", c.uids)))
-	obj.SetName(fmt.Sprintf("%s%05d", obj.GetGenerateName(), c.uids))
+	if prefix := obj.GetGenerateName(); prefix != "" {
+		obj.SetName(fmt.Sprintf("%s%05d", prefix, c.uids))
+	}
 	obj.SetCreationTimestamp(metav1.NewTime(c.clock.Now()))
 	return obj
 }

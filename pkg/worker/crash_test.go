@@ -34,9 +34,15 @@ func scenarios() []scenario {
 		j.Spec.BackoffLimitPerIndex = ptr.To[int32](1)
 	}
 	succeed := func(int, int) int32 { return 0 }
+	gangOf3 := func(j *batchv1.Job) {
+		indexed(j)
+		j.Spec.Parallelism = ptr.To[int32](3)
+		gang(0)(j)
+	}
 	return []scenario{
 		{"all succeed", aJob(), succeed, nil},
 		{"all succeed, indexed", aJob(indexed), succeed, nil},
+		{"a gang succeeds", aJob(gangOf3), succeed, nil},
 		{"index 1 fails for good", aJob(perIndex), func(index, _ int) int32 { return int32(index % 2) }, nil},
 		{"index 1 fails once", aJob(perIndex), func(index, failures int) int32 {
 			if index == 1 && failures == 0 {

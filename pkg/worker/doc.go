@@ -1,5 +1,5 @@
 // Package worker is a full Job controller: it runs batch/v1 Jobs as the built-in one of Kubernetes
-// 1.36 does, in clusters without one, or beside it. [Setup] adds it to a controller-runtime
+// 1.37 does, in clusters without one, or beside it. [Setup] adds it to a controller-runtime
 // manager.
 //
 // # Data flow
@@ -34,9 +34,11 @@
 // write can be sent again. After such a request, the next sync of the Job lists its Pods live; see
 // unanswered.go.
 //
-// Upstream has nothing to the same effect. controller-runtime's client doesn't read its own writes,
-// and client-go's MutationCache overlays single objects by the key of a store, but a sync lists the
-// Pods of a Job, and tracks deletions and removed finalizers, whose requests return no Pod.
+// Upstream has nothing to the same effect. controller-runtime's client can wait in each read until
+// its cache has its writes, as the built-in does since 1.36, which is what this one avoids: a List of
+// Pods would wait for the writes of all Jobs. client-go's MutationCache overlays single objects by
+// the key of a store, but a sync lists the Pods of a Job, and tracks deletions and removed
+// finalizers, whose requests return no Pod.
 //
 // A [plan.IsShard] asks for more: an index that it gives back may start in another cluster at once,
 // so a fresh cache isn't fresh enough. Before a process first syncs a shard it reads the Job and
@@ -73,9 +75,23 @@
 //   - a Job is synced as soon as enough of its Pods have ended, and not only once
 //     per SyncBatchPeriod: Jobs of short Pods don't wait for it
 //   - doubling of the back-off stops at 6 minutes, as documented; the built-in
-//     of 1.36 doubles up to 10
+//     doubles up to 10
+//   - a Job with spec.scheduling starts no Pods without its PodGroup, also if it belongs to another
+//     controller, such as a CronJob, or has a name that is too long for the built-in
 //
-// It lacks the alpha feature WorkloadWithJob (gang scheduling), which is off by default.
+// It can't see feature gates, so it follows the Job: it makes a Workload and a PodGroup for a Job that
+// has spec.scheduling, which an API server without WorkloadWithJob drops (podgroup.go). Where the
+// gate is on, the built-in makes them for Jobs without spec.scheduling, too, which changes nothing
+// for their Pods. And it doesn't make the PodGroups that other controllers, such as JobSet's,
+// delegate by annotation: an event says so.
+//
+// # What 1.37 changed
+//
+// Beside spec.scheduling, the built-in lost the code for feature gates that are always on
+// (JobPodReplacementPolicy, JobBackoffLimitPerIndex, JobSuccessPolicy, SidecarContainers), and tries
+// again to remove the finalizer of an orphaned Pod that it found by the Pod's labels, as this one
+// always did. podReplacementPolicy alone decides when a Pod is replaced; here podFailurePolicy still
+// implies Failed, which makes a difference only before 1.34, where the field can be missing.
 //
 // A Pod has the fields of its Job's template that the types of this build know, as with the built-in.
 // Of a mirror, it has all: template.go reads the Job again if its record names recent fields.

@@ -85,6 +85,8 @@ type pending struct {
 	// created nor the cache has; see unanswered.go.
 	unanswered bool
 	shard      shardMemory
+	// grouped is the generation of the Job that its PodGroup is up to date with; see podgroup.go.
+	grouped int64
 
 	batch batch
 }

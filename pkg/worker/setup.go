@@ -23,7 +23,7 @@ import (
 )
 
 // Setup adds the Job controller to the manager. The manager's cache must hold all Pods and Jobs of
-// the cluster, whatever their labels. Its scheme needs core/v1 and batch/v1.
+// the cluster, whatever their labels. Its scheme needs core/v1, batch/v1 and scheduling.k8s.io/v1beta1.
 func Setup(mgr manager.Manager, o Options) error {
 	if err := o.Validate(); err != nil {
 		return fmt.Errorf("worker options: %w", err)

@@ -3,6 +3,9 @@ package permissions
 // fenced is why what the fence does isn't seen here.
 const fenced = "only with a hub that has a fence: see e2e/fence"
 
+// grouped is why what Jobs with spec.scheduling need isn't seen here.
+const grouped = "only in a cluster of Kubernetes 1.37 or newer with the feature gate WorkloadWithJob: see pkg/worker"
+
 // worker are the rights of jobferry-worker, the embedded Job controller, in its own cluster. It
 // makes Pods for whoever may make Jobs, as the built-in does: the verb create on pods is what it is
 // for.
@@ -28,6 +31,12 @@ var worker = []Row{
 		Why: "its finalizer, so that it counts each Pod exactly once"},
 	{Part: Worker, Resource: "events", Verbs: []string{"create", "patch"},
 		Why: "what happens to Jobs; leader election", Unseen: map[string]string{"patch": repeated}},
+	{Part: Worker, Group: "scheduling.k8s.io", Resource: "workloads", Verbs: []string{"get", "create", "patch"},
+		Why:    "spec.scheduling of a Job: how its Pods are scheduled together",
+		Unseen: map[string]string{"get": grouped, "create": grouped, "patch": grouped}},
+	{Part: Worker, Group: "scheduling.k8s.io", Resource: "podgroups", Verbs: []string{"get", "create", "patch"},
+		Why:    "spec.scheduling of a Job: the group that its Pods belong to",
+		Unseen: map[string]string{"get": grouped, "create": grouped, "patch": grouped}},
 	{Part: Worker, Namespace: Home, Group: "coordination.k8s.io", Resource: "leases", Verbs: []string{"create"},
 		Why: "leader election: the Lease, at the first start"},
 	{Part: Worker, Namespace: Home, Group: "coordination.k8s.io", Resource: "leases", Names: []string{"jobferry-worker"}, Verbs: []string{"get", "update"},

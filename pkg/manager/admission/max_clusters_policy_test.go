@@ -24,8 +24,11 @@ func spanning(value string, edits ...func(*batchv1.JobSpec)) *batchv1.Job {
 
 func workQueue(spec *batchv1.JobSpec)     { spec.Completions = nil }
 func withSubdomain(spec *batchv1.JobSpec) { spec.Template.Spec.Subdomain = "net" }
-func defaulted(spec *batchv1.JobSpec)     { spec.Parallelism, spec.Completions = nil, nil }
-func wider(spec *batchv1.JobSpec)         { spec.Parallelism = ptr.To[int32](3) }
+func withScheduling(spec *batchv1.JobSpec) {
+	spec.Scheduling = &batchv1.JobSchedulingConfiguration{}
+}
+func defaulted(spec *batchv1.JobSpec) { spec.Parallelism, spec.Completions = nil, nil }
+func wider(spec *batchv1.JobSpec)     { spec.Parallelism = ptr.To[int32](3) }
 
 // The policy refuses a Job for what the manager would refuse it, in the same words.
 func TestMaxClustersPolicy(t *testing.T) {
@@ -39,6 +42,9 @@ func TestMaxClustersPolicy(t *testing.T) {
 		}
 		if rapid.Bool().Draw(t, "subdomain") {
 			withSubdomain(&job.Spec)
+		}
+		if rapid.Bool().Draw(t, "scheduling") {
+			withScheduling(&job.Spec)
 		}
 		got := p.denied(request{object: job})
 		_, err := shards.MaxClusters(job)

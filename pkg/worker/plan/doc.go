@@ -54,7 +54,7 @@
 //
 // # Trade-offs
 //
-// The semantics are those of the built-in Job controller of Kubernetes 1.36, also where another
+// The semantics are those of the built-in Job controller of Kubernetes 1.37, also where another
 // choice would be nicer (an index waiting for its back-off holds its place among the next ones to
 // be started), because users compare. Where the built-in forgets (its back-off lives in memory
 // only), this one derives the value from the Pods instead.

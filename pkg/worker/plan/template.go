@@ -29,7 +29,7 @@ func (f *facts) newPod() *corev1.Pod {
 			Annotations:  copyOf(template.Annotations),
 			Finalizers:   template.Finalizers,
 			OwnerReferences: []metav1.OwnerReference{
-				*metav1.NewControllerRef(f.job, batchv1.SchemeGroupVersion.WithKind("Job")),
+				*controllerRef(f.job),
 			},
 		},
 		Spec: template.Spec,

@@ -1,0 +1,142 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/worker/plan"
+)
+
+// ensurePodGroup makes the Workload and the PodGroup of a Job with spec.scheduling, keeps the size of
+// its gang, and makes new Pods members. It fails where it can't, and then no Pod is created: the
+// Pods would be scheduled one by one. There are few such Jobs, so nothing is cached: it reads from
+// the API server before Pods are created, and when the spec of the Job has changed.
+func (s *jobSync) ensurePodGroup(ctx context.Context, pods []*corev1.Pod) error {
+	if plan.IsDelegated(s.job) && len(pods) > 0 {
+		s.events.Eventf(s.job, corev1.EventTypeWarning, "PodGroupNotCreated",
+			"The Pods are scheduled one by one: this Job controller makes no PodGroup of the Workload that annotation %s refers to",
+			plan.AnnotationGroupTemplate)
+	}
+	if !plan.IsGrouped(s.job) || len(pods) == 0 && s.known.grouped == s.job.Generation {
+		return nil
+	}
+	wanted, err := plan.Workload(s.job)
+	if err != nil {
+		return s.notGrouped("FailedWorkloadCompilation", "Failed to compile Workload", err)
+	}
+	workload, err := s.ensureWorkload(ctx, wanted, len(pods) > 0)
+	if err != nil {
+		return s.notGrouped("FailedWorkloadCreate", "Failed to create Workload", err)
+	}
+	if workload == nil {
+		return nil // the Job starts no Pod yet
+	}
+	group, err := plan.PodGroup(s.job, workload)
+	if err != nil {
+		return s.notGrouped("FailedPodGroupCreate", "Failed to create PodGroup", err)
+	}
+	size := plan.MinCount(&wanted.Spec.PodGroupTemplates[0].SchedulingPolicy)
+	if err := s.ensureGroup(ctx, group, size, len(pods) > 0); err != nil {
+		return s.notGrouped("FailedPodGroupCreate", "Failed to create PodGroup", err)
+	}
+	plan.Join(pods, group)
+	s.known.grouped = s.job.Generation
+	return nil
+}
+
+// ensureWorkload returns the Job's Workload as it's stored, with the size of the gang that it should
+// have. It's nil if there is none and none shall be created.
+func (s *jobSync) ensureWorkload(ctx context.Context, wanted *schedulingv1beta1.Workload, create bool) (*schedulingv1beta1.Workload, error) {
+	w := &schedulingv1beta1.Workload{}
+	switch found, err := s.existing(ctx, wanted, w); {
+	case err != nil:
+		return nil, err
+	case !found && !create:
+		return nil, nil
+	case !found:
+		return wanted, s.create(ctx, wanted, "Workload")
+	}
+	if len(w.Spec.PodGroupTemplates) != 1 {
+		return w, nil // plan.PodGroup says what is wrong
+	}
+	before := w.DeepCopy()
+	size := plan.MinCount(&wanted.Spec.PodGroupTemplates[0].SchedulingPolicy)
+	if !resize(&w.Spec.PodGroupTemplates[0].SchedulingPolicy, size) {
+		return w, nil
+	}
+	return w, s.client.Patch(ctx, w, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+// ensureGroup does the same for the PodGroup, which becomes the stored one.
+func (s *jobSync) ensureGroup(ctx context.Context, group *schedulingv1beta1.PodGroup, size *int32, create bool) error {
+	g := &schedulingv1beta1.PodGroup{}
+	switch found, err := s.existing(ctx, group, g); {
+	case err != nil:
+		return err
+	case !found && !create:
+		return nil
+	case !found:
+		return s.create(ctx, group, "PodGroup")
+	}
+	before := g.DeepCopy()
+	*group = *g
+	if !resize(&group.Spec.SchedulingPolicy, size) {
+		return nil
+	}
+	return s.client.Patch(ctx, group, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+// resize sets the size of a gang, and reports whether that changes it.
+func resize(p *schedulingv1beta1.PodGroupSchedulingPolicy, size *int32) bool {
+	has := plan.MinCount(p)
+	if has == nil || size == nil || *has == *size {
+		return false
+	}
+	*has = *size
+	return true
+}
+
+// existing reads the object of that name from the API server. One that isn't the Job's is an error.
+func (s *jobSync) existing(ctx context.Context, wanted, into client.Object) (bool, error) {
+	err := s.live.Get(ctx, client.ObjectKeyFromObject(wanted), into)
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, err
+	case !metav1.IsControlledBy(into, s.job):
+		return false, fmt.Errorf("%s exists, and isn't of this Job: delete it", into.GetName())
+	}
+	return true, nil
+}
+
+func (s *jobSync) create(ctx context.Context, obj client.Object, kind string) error {
+	if err := s.client.Create(ctx, obj); err != nil {
+		return notCreated{err}
+	}
+	s.events.Eventf(s.job, corev1.EventTypeNormal, kind+"Created", "Created %s %s for Job %s", kind, obj.GetName(), s.job.Name)
+	return nil
+}
+
+// notGrouped reports why the Job starts no Pods. A patch that meets a conflict is sent again soon, all
+// else after a back-off.
+func (s *jobSync) notGrouped(reason, what string, err error) error {
+	patch := !errors.As(err, &notCreated{}) && apierrors.IsConflict(err)
+	if patch || ignoreNamespaceTerminating(err) == nil {
+		return err
+	}
+	if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
+		err = errors.New("the API server doesn't serve " + schedulingv1beta1.SchemeGroupVersion.String() +
+			": switch on its feature gate GenericWorkload, and the version by --runtime-config")
+	}
+	s.events.Eventf(s.job, corev1.EventTypeWarning, reason, "%s for Job %s, so it starts no Pods: %v", what, s.job.Name, err)
+	return notCreated{fmt.Errorf("%s of spec.scheduling: %w", what, err)}
+}
