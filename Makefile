@@ -7,6 +7,9 @@ SHELL := bash -euo pipefail
 CONTROLLER_GEN := $(GO) tool -modfile=tools/controller-gen/go.mod controller-gen
 CRD_REF_DOCS   := $(GO) tool -modfile=tools/crd-ref-docs/go.mod crd-ref-docs
 GOLANGCI_LINT  := $(GO) tool -modfile=$(CURDIR)/tools/golangci-lint/go.mod golangci-lint
+ACTIONLINT     := $(GO) tool -modfile=tools/actionlint/go.mod actionlint
+GOVULNCHECK    := $(GO) tool -modfile=$(CURDIR)/tools/govulncheck/go.mod govulncheck
+RELEASE        := $(GO) -C tools/release run .
 
 # rbac writes the roles of one part, which can be switched off by itself, from the markers in its packages:
 # $(call rbac,<part>,<packages>,<folder>)
@@ -36,6 +39,7 @@ RELEASES ?= 1.33,1.34,1.35,1.36,1.37
 FUZZTIME ?= 1m
 HUB ?= 1.33 1.35 1.37
 WORKER ?= 1.33 1.34 1.35 1.36 1.37
+COSIGN ?= cosign
 
 .DEFAULT_GOAL := help
 
@@ -59,12 +63,17 @@ build: ## Build the programs into bin/ (VERSION=v1.2.3; without it, the tag or c
 ##@ Check
 
 .PHONY: test
-test: test-unit test-alerts rig-build test-e2e ## All tests: pure ones, and those on real API servers
+test: test-unit test-release test-alerts rig-build test-e2e ## All tests: pure ones, and those on real API servers
 
 .PHONY: test-unit
 test-unit: ## Tests that need no cluster, with the race detector
 	@echo "==> Unit tests (with the race detector; the first run builds for some minutes)"
 	$(GO) $(TEST) -race ./...
+
+.PHONY: test-release
+test-release: ## The program that makes releases, with tiny programs in place of Jobferry's
+	@echo "==> Releases"
+	$(GO) -C tools/release $(TEST) ./...
 
 .PHONY: test-fuzz
 test-fuzz: ## Fuzz what is read from workers and users: each target for FUZZTIME=1m (`make test-unit` runs the seeds)
@@ -103,7 +112,13 @@ test-alerts: ## The charts' alerts and dashboard, with Prometheus' own parser an
 lint: ## golangci-lint, with the import rules that keep the pure packages pure
 	@echo "==> Lint (the first run builds golangci-lint for some minutes)"
 	$(GOLANGCI_LINT) run ./...
-	for module in e2e e2e/alerts; do (cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yaml ./...); done
+	for module in e2e e2e/alerts tools/release; do (cd $$module && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yaml ./...); done
+	$(ACTIONLINT) -shellcheck= -pyflakes=
+
+.PHONY: vulncheck
+vulncheck: ## Known vulnerabilities in what the programs call, by govulncheck (asks vuln.go.dev; VULNDB=file:///... for a copy)
+	$(GOVULNCHECK) $(if $(VULNDB),-db $(VULNDB)) ./...
+	$(GO) -C tools/release tool -modfile=$(CURDIR)/tools/govulncheck/go.mod govulncheck $(if $(VULNDB),-db $(VULNDB)) ./...
 
 .PHONY: bench
 bench: ## Measure the dispatcher beside plain Jobs in one cluster (JOBS=500; more flags in BENCH, see bin/bench -help)
@@ -159,11 +174,26 @@ verify: ## Generated files and formatting leave no diff
 		git status --short; echo "verify: run 'make generate fmt' and commit what it changes" >&2; exit 1; \
 	fi
 
+##@ Release
+
+.PHONY: release
+release: ## Make the files of a release in dist/, from a clean checkout (VERSION=v1.2.3)
+	@$(RELEASE) build -root $(CURDIR) -dist $(CURDIR)/dist -version '$(VERSION)'
+
+.PHONY: push
+push: ## Push the image and the charts in dist/ (REGISTRY=ghcr.io/jobferry)
+	@$(RELEASE) push -dist $(CURDIR)/dist -registry '$(REGISTRY)'
+
+.PHONY: sign
+sign: ## Sign what `make push` has pushed, and the checksums, with cosign (REGISTRY=ghcr.io/jobferry; SIGN='--key cosign.key')
+	@refs=$$($(RELEASE) refs -dist $(CURDIR)/dist -registry '$(REGISTRY)'); $(COSIGN) sign --yes $(SIGN) $$refs
+	@$(COSIGN) sign-blob --yes $(SIGN) --bundle dist/SHA256SUMS.sigstore.json dist/SHA256SUMS
+
 ##@ Change
 
 .PHONY: generate
 generate: ## Write the files that are derived from the code
-	for module in . e2e e2e/alerts; do $(GO) -C $$module mod tidy; done
+	for module in . e2e e2e/alerts tools/release; do $(GO) -C $$module mod tidy; done
 	$(CONTROLLER_GEN) object paths=./pkg/api/...
 	$(CONTROLLER_GEN) crd paths=./pkg/api/... output:crd:dir=config/crd
 	$(call rbac,manager,./pkg/manager;./pkg/manager/clusters,config/rbac)

@@ -1,0 +1,3 @@
+// Package statement writes what a release says of its files: what is in them (SBOM), how they were
+// made (Provenance), and their checksums (Sums).
+package statement
