@@ -17,14 +17,15 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
-	"github.com/jobferry/jobferry/pkg/version"
 )
 
 // cli is what all verbs share.
 type cli struct {
 	genericiooptions.IOStreams
 	clock clock.PassiveClock
-	hub   *genericclioptions.ConfigFlags
+	// version is the plugin's.
+	version string
+	hub     *genericclioptions.ConfigFlags
 	// systemNamespace is the manager's.
 	systemNamespace string
 }
@@ -40,7 +41,7 @@ func (c *cli) hubConfig() (*rest.Config, error) {
 
 // tuned sets our name, and lifts client-go's limit of 5 requests a second.
 func (c *cli) tuned(config *rest.Config) *rest.Config {
-	config.UserAgent = "kubectl-jobferry/" + version.Get()
+	config.UserAgent = "kubectl-jobferry/" + c.version
 	config.QPS, config.Burst = 50, 300
 	config.WarningHandler = rest.NewWarningWriter(c.ErrOut, rest.WarningWriterOptions{Deduplicate: true})
 	return config

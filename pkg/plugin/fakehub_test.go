@@ -122,6 +122,8 @@ func (h *fakeHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case nil:
 		w.Header().Set("Content-Type", "text/plain")
 		http.Error(w, "404 page not found", http.StatusNotFound)
+	case http.Handler:
+		answer.ServeHTTP(w, r)
 	case func(url.Values) string:
 		_, _ = io.WriteString(w, answer(r.URL.Query()))
 	case func() any:

@@ -36,6 +36,9 @@ a terminal, and none if ` + "`NO_COLOR`" + ` is set.
 | 3 | the operation wasn't complete before the timeout; it continues, unless standard error says to run it again |
 
 ` + "`exec`" + ` returns the exit code of the command that it runs.
+
+The plugin works with a manager of the same minor release, of the one before, and of the one after. If
+they're further apart, each command prints a warning on standard error.
 `
 
 // docs/kubectl.md is what the commands say of themselves.
@@ -43,7 +46,7 @@ func TestReference(t *testing.T) {
 	const file = "../../docs/kubectl.md"
 	var b strings.Builder
 	b.WriteString(reference)
-	for _, cmd := range New(genericiooptions.NewTestIOStreamsDiscard(), clock.RealClock{}).Commands() {
+	for _, cmd := range newCLI(genericiooptions.NewTestIOStreamsDiscard(), clock.RealClock{}).command().Commands() {
 		if cmd.IsAvailableCommand() {
 			section(&b, cmd)
 		}

@@ -80,6 +80,10 @@ func (c *cli) put(ctx context.Context, to client.Client, where string, object cl
 		before = nil
 	case err != nil:
 		return fmt.Errorf("%s: read %s: %w", where, what, access.Explain(err))
+	default:
+		if err := registration.KeepUnknown(manifest, before); err != nil {
+			return fmt.Errorf("%s: managed fields of %s: %w", where, what, err)
+		}
 	}
 	err = to.Apply(ctx, client.ApplyConfigurationFromUnstructured(manifest), client.ForceOwnership, client.FieldOwner(registration.FieldManager))
 	if err != nil {

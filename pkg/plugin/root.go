@@ -16,9 +16,13 @@ import (
 
 // Run runs the plugin, and returns its exit code.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, clock clock.PassiveClock) int {
-	root := New(streams, clock)
+	return newCLI(streams, clock).run(ctx, args)
+}
+
+func (c *cli) run(ctx context.Context, args []string) int {
+	root := c.command()
 	root.SetArgs(args)
-	return finish(root.ExecuteContext(ctx), streams.ErrOut)
+	return finish(root.ExecuteContext(ctx), c.ErrOut)
 }
 
 // verbs lists the commands in the order of the help.
@@ -31,10 +35,14 @@ var verbs = []struct {
 	{"jobs", "Jobs:", []func(*cli) *cobra.Command{newJobs, newDescribe, newPods, newLogs, newEvents, newExec}},
 }
 
-// New makes the plugin's command.
-func New(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Command {
-	c := &cli{IOStreams: streams, clock: clock, hub: genericclioptions.NewConfigFlags(true)}
+func newCLI(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cli {
+	c := &cli{IOStreams: streams, clock: clock, version: version.Get(), hub: genericclioptions.NewConfigFlags(true)}
 	c.hub.CacheDir = nil // the plugin needs no discovery
+	return c
+}
+
+// command makes the plugin's command.
+func (c *cli) command() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "kubectl-jobferry",
 		Short: "Register worker clusters, and see the Jobs that run in them",
@@ -44,7 +52,7 @@ func New(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Co
 			The hub is the cluster of kubectl's context. Pods, logs, events and exec of Jobs go through
 			the hub, with your own permissions there: you need no credentials of workers.`),
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl jobferry"},
-		Version:       version.Get(),
+		Version:       c.version,
 		SilenceErrors: true, SilenceUsage: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
@@ -56,9 +64,9 @@ func New(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Co
 	}
 	root.Flags().Bool("version", false, "Print the plugin's version") // cobra's own has -v, kubectl's verbosity
 	root.SetVersionTemplate("{{.Version}}\n")                         // as the other programs print it
-	root.SetIn(streams.In)
-	root.SetOut(streams.Out)
-	root.SetErr(streams.ErrOut)
+	root.SetIn(c.In)
+	root.SetOut(c.Out)
+	root.SetErr(c.ErrOut)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return usage(cmd, "%w", err) })
 	c.hub.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().StringVar(&c.systemNamespace, "system-namespace", v1alpha1.SystemNamespace, "The manager's namespace on the hub")
@@ -66,7 +74,7 @@ func New(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cobra.Co
 		root.AddGroup(&cobra.Group{ID: group.group, Title: group.title})
 		for _, make := range group.make {
 			cmd := make(c)
-			cmd.GroupID = group.group
+			cmd.GroupID, cmd.PreRun = group.group, c.warnOfSkew
 			root.AddCommand(cmd)
 		}
 	}

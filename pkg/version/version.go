@@ -6,6 +6,9 @@ import (
 	"runtime/debug"
 )
 
+// Header names the manager's version in answers about its API.
+const Header = "Jobferry-Version"
+
 // release is the version that tools/build was told; the linker sets it.
 var release string
 

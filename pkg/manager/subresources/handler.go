@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/jobferry/jobferry/pkg/version"
 )
 
 // backends are what a handler needs besides options.
@@ -43,7 +45,10 @@ func newHandler(s *server, b backends) http.Handler {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) })
 	}
 	for path, content := range documents() {
-		mux.Handle(path, h.authenticated(func(w http.ResponseWriter, _ *http.Request, _ user.Info) { writeJSON(w, http.StatusOK, content) }))
+		mux.Handle(path, h.authenticated(func(w http.ResponseWriter, _ *http.Request, _ user.Info) {
+			w.Header().Set(version.Header, version.Get())
+			writeJSON(w, http.StatusOK, content)
+		}))
 	}
 	mux.Handle(pattern, h.authenticated(h.subresource))
 	mux.Handle("/", h.authenticated(func(w http.ResponseWriter, r *http.Request, _ user.Info) { writeError(w, unknownPath(r)) }))

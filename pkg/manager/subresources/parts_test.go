@@ -18,6 +18,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/version"
 )
 
 func TestLinksAreKeptAndExchanged(t *testing.T) {
@@ -208,6 +210,9 @@ func TestDiscovery(t *testing.T) {
 		answer.Body.Close()
 		if answer.StatusCode != http.StatusOK {
 			t.Errorf("%s: %d", path, answer.StatusCode)
+		}
+		if said := answer.Header.Get(version.Header); said != version.Get() {
+			t.Errorf("%s: the manager says that its version is %q", path, said)
 		}
 	}
 	for _, r := range resources().APIResources {

@@ -31,6 +31,10 @@ var advices = []struct {
 	applies func(error) bool
 	advice  string
 }{
+	{newerThanManager,
+		"the hub's jobferry-manager is older than this plugin, and can't do this: kubectl jobferry version shows both versions"},
+	{newerThanCRD,
+		"the CRD on the hub is older than this plugin: upgrade Jobferry there, or use the plugin of its version (kubectl jobferry version)"},
 	{subresourcesMissing,
 		"the hub doesn't serve subresources.jobferry.dev: install the chart with subresources.enabled=true (kubectl get apiservice v1alpha1.subresources.jobferry.dev)"},
 	{managerMissing,
@@ -50,6 +54,17 @@ func Explain(err error) error {
 		}
 	}
 	return err
+}
+
+// newerThanManager reports whether the manager itself refuses a path or a parameter that it doesn't
+// know.
+func newerThanManager(err error) bool {
+	return strings.Contains(err.Error(), "there is nothing at \"/apis/"+groupVersion.Group) || strings.Contains(err.Error(), "unknown parameter \"")
+}
+
+// newerThanCRD reports whether an apply has a field that the hub's CRD lacks.
+func newerThanCRD(err error) bool {
+	return strings.Contains(err.Error(), "field not declared in schema")
 }
 
 // subresourcesMissing reports whether the API server has no such path. It then names no kind, or

@@ -35,12 +35,16 @@ type Subresources struct {
 
 // NewSubresources makes a client of the aggregated API. It sends nothing yet.
 func NewSubresources(config *rest.Config, job types.NamespacedName) (*Subresources, error) {
+	api, err := newAPI(config)
+	return &Subresources{job, rest.CopyConfig(config), api}, err
+}
+
+func newAPI(config *rest.Config) (*rest.RESTClient, error) {
 	config = rest.CopyConfig(config)
 	config.APIPath, config.GroupVersion = "/apis", &groupVersion
 	config.NegotiatedSerializer = serializer.NewCodecFactory(Scheme).WithoutConversion()
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	api, err := rest.RESTClientFor(config)
-	return &Subresources{job, config, api}, err
+	return rest.RESTClientFor(config)
 }
 
 // PodList are Pods of a Job. Each has the name of its worker; see WorkerOf.
