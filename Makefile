@@ -36,6 +36,8 @@ FAULTS ?= 100
 FLEET ?= 300
 CHECKS ?= 100
 RELEASES ?= 1.33,1.34,1.35,1.36,1.37
+ROUNDS ?= 5
+COPIES ?= 10
 FUZZTIME ?= 1m
 HUB ?= 1.33 1.35 1.37
 WORKER ?= 1.33 1.34 1.35 1.36 1.37
@@ -143,6 +145,10 @@ hostile: ## 200 Jobs beside a worker that is hostile in all ways at once, then t
 e2e-real: ## Helm, images and Jobs on real nodes (kubelet, containerd); needs root, and says loudly where it can't run
 	@$(GO) build -C e2e -o ../bin/e2e-real ./cmd/e2e-real
 	@exec bin/e2e-real
+
+.PHONY: test-upgrade
+test-upgrade: build ## Jobs that run while Jobferry is upgraded and rolled back ROUNDS=5 times, and Kubernetes, too (COPIES=10 of each Job; JOBFERRY_PREVIOUS=v1.2.3); `make test` has a short form
+	JOBFERRY_BIN=$(CURDIR)/bin $(GO) -C e2e test -count 1 -timeout 60m -v ./upgrade -args -rounds $(ROUNDS) -copies $(COPIES)
 
 .PHONY: e2e-kueue
 e2e-kueue: ## With the real Kueue: hundreds of Jobs of two teams (FLEET=300); `make test` has a short form

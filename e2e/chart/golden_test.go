@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/jobferry/jobferry/e2e/chart/charttest"
 )
 
 // valueSets are the value files of a chart, by name.
@@ -34,7 +36,7 @@ func TestGolden(t *testing.T) {
 				if chart == hubChart {
 					args = append(args, "--set", "crds.enabled=false")
 				}
-				golden(t, filepath.Join("testdata", "golden", chart, name+".yaml"), helm(t, template(chart, args...)...))
+				golden(t, filepath.Join("testdata", "golden", chart, name+".yaml"), charttest.Helm(t, template(chart, args...)...))
 			})
 		}
 	}
@@ -67,7 +69,7 @@ func TestLint(t *testing.T) {
 		for name, values := range valueSets(t, chart) {
 			t.Run(chart+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				out := helm(t, "lint", chartDir(chart), "--strict", "--kube-version", "1.36.0", "-f", values)
+				out := charttest.Helm(t, "lint", chartDir(chart), "--strict", "--kube-version", "1.36.0", "-f", values)
 				if !strings.Contains(out, "1 chart(s) linted, 0 chart(s) failed") {
 					t.Error(out)
 				}

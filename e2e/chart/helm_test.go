@@ -2,22 +2,16 @@ package chart_test
 
 import (
 	"bufio"
-	"bytes"
-	"context"
 	"errors"
-	"fmt"
 	"io"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"github.com/jobferry/jobferry/e2e/chart/charttest"
 	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 )
@@ -26,49 +20,13 @@ import (
 const (
 	hubChart    = "jobferry"
 	workerChart = "jobferry-worker"
-	namespace   = "jobferry-system"
+	namespace   = charttest.Namespace
 )
-
-// helmTimeout is for one run of Helm.
-const helmTimeout = time.Minute
 
 // policyAPI is what tells a chart that the hub has MutatingAdmissionPolicies.
 const policyAPI = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
 
 func chartDir(name string) string { return product.Root("charts", name) }
-
-var helmProgram = sync.OnceValues(func() (string, error) {
-	return binaries.Tool(context.Background(), binaries.Helm, binaries.Lines(os.Stderr))
-})
-
-// tryHelm runs Helm, and returns its standard output and, as the error, its standard error.
-func tryHelm(t *testing.T, args ...string) (string, error) {
-	t.Helper()
-	program, err := helmProgram()
-	if err != nil {
-		t.Fatal(err)
-	}
-	home := t.TempDir()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), helmTimeout) // cleanups come after its end
-	defer cancel()
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = []string{"HOME=" + home, "HELM_CACHE_HOME=" + home, "HELM_CONFIG_HOME=" + home, "HELM_DATA_HOME=" + home}
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		return stdout.String(), fmt.Errorf("helm %s: %w: %s", strings.Join(args, " "), err, stderr.String())
-	}
-	return stdout.String(), nil
-}
-
-func helm(t *testing.T, args ...string) string {
-	t.Helper()
-	out, err := tryHelm(t, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
 
 // template renders a chart as for a hub or worker of the current release.
 func template(chart string, args ...string) []string {
@@ -79,7 +37,7 @@ func template(chart string, args ...string) []string {
 // render returns a chart's objects.
 func render(t *testing.T, chart string, args ...string) objects {
 	t.Helper()
-	return parse(t, helm(t, template(chart, args...)...))
+	return parse(t, charttest.Helm(t, template(chart, args...)...))
 }
 
 // objects are what a chart or a kustomization makes.

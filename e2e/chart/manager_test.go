@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -12,55 +11,18 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/jobferry/jobferry/e2e/chart/charttest"
 	"github.com/jobferry/jobferry/e2e/chart/permissions"
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
-// address of a server of the program on loopback, in place of the one in a Pod.
-type address string
-
-func (a address) port(t *testing.T) string {
-	t.Helper()
-	_, port, err := net.SplitHostPort(string(a))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
-}
-
-func free(t *testing.T) address {
-	t.Helper()
-	a, err := workertest.FreeAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return address(a)
-}
-
-// args are the arguments of the release's Deployment, as they are in the cluster.
-func (r *release) args(deployment string) []string {
+// run starts a program as the release's Deployment would.
+func (r *release) run(name string, listen ...string) charttest.Process {
 	r.t.Helper()
-	d, err := r.cluster.Client().AppsV1().Deployments(namespace).Get(r.Context(), deployment, metav1.GetOptions{})
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return d.Spec.Template.Spec.Containers[0].Args
-}
-
-// run starts a program as the release's Deployment would: its arguments, its ServiceAccount. Only
-// the addresses that it listens on are others; flags that come later win.
-func (r *release) run(program string, listen ...string) process {
-	r.t.Helper()
-	kubeconfig, err := r.cluster.ServiceAccountKubeconfig(r.Context(), namespace, program)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return start(r.t, program, kubeconfig, append(r.args(program), listen...)...)
+	return charttest.Run(r.t, r.cluster, program(r.t, name), listen...)
 }
 
 // The manager, with exactly the rights that the chart gives, and with all parts switched on,
@@ -72,10 +34,12 @@ func TestManagerWithTheChartsRights(t *testing.T) {
 		"--set", "config.workerProbeInterval=1s,crds.keep=false")
 	r.established()
 	r.hasPriority("jobferry-manager")
-	metrics, api := free(t), free(t)
+	metrics, api := charttest.FreeAddress(t), charttest.FreeAddress(t)
 	first := r.run("jobferry-manager", "--metrics-bind-address="+string(metrics), "--subresources-bind-address="+string(api),
-		"--health-probe-bind-address="+string(free(t)), "--admission-webhook-bind-address="+string(free(t)))
-	r.aggregate(api)
+		"--health-probe-bind-address="+string(charttest.FreeAddress(t)), "--admission-webhook-bind-address="+string(charttest.FreeAddress(t)))
+	if err := charttest.Aggregate(r.Fixture, r.cluster, api); err != nil {
+		t.Fatal(err)
+	}
 
 	worker := r.Cluster("w1")
 	r.register("w1", worker)
@@ -95,7 +59,7 @@ func TestManagerWithTheChartsRights(t *testing.T) {
 	r.certificatesAreSpread()
 
 	second := r.run("jobferry-manager", "--metrics-bind-address=0", "--subresources-bind-address=0",
-		"--health-probe-bind-address=0", "--admission-webhook-bind-address="+string(free(t)))
+		"--health-probe-bind-address=0", "--admission-webhook-bind-address="+string(charttest.FreeAddress(t)))
 	if err := first.Stop(); err != nil {
 		t.Errorf("asked to end, the manager ended with %v", err)
 	}
@@ -135,17 +99,6 @@ func (r *release) register(name string, worker *rig.Cluster) {
 	r.kubectl("wait", "--for=condition=Ready", "workercluster/"+name, "--timeout=60s")
 }
 
-// aggregate has the hub's API server find the manager on this machine. Nothing routes a Service's
-// own address here; one with an external name is what the API server connects to itself.
-func (r *release) aggregate(api address) {
-	r.t.Helper()
-	r.kubectl("patch", "service", "jobferry-subresources", "-n", namespace, "--type=merge", "-p",
-		`{"spec":{"type":"ExternalName","externalName":"127.0.0.1","clusterIP":null,"clusterIPs":null}}`)
-	r.kubectl("patch", "apiservice", "v1alpha1.subresources.jobferry.dev", "--type=merge", "-p",
-		`{"spec":{"service":{"port":`+api.port(r.t)+`}}}`)
-	r.kubectl("wait", "--for=condition=Available", "apiservice/v1alpha1.subresources.jobferry.dev", "--timeout=90s")
-}
-
 // usersSeePods asks for a Job's Pods as a user with the hub's own role view, and as one without.
 func (r *release) usersSeePods(ns, job string) {
 	r.t.Helper()
@@ -161,7 +114,7 @@ func (r *release) usersSeePods(ns, job string) {
 }
 
 // scrapersAreAsked reads the metrics as a ServiceAccount that may, and as one that may not.
-func (r *release) scrapersAreAsked(metrics address) {
+func (r *release) scrapersAreAsked(metrics charttest.Address) {
 	r.t.Helper()
 	r.kubectl("create", "serviceaccount", "prometheus", "-n", namespace)
 	r.kubectl("create", "clusterrolebinding", "prometheus", "--clusterrole="+r.chart+"-metrics-reader",
@@ -176,7 +129,7 @@ func (r *release) scrapersAreAsked(metrics address) {
 }
 
 // scrape reads the metrics that are served by HTTPS.
-func scrape(t *testing.T, metrics address, token string) (status int, body string) {
+func scrape(t *testing.T, metrics charttest.Address, token string) (status int, body string) {
 	t.Helper()
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // it signs for itself

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/jobferry/jobferry/e2e/chart/charttest"
 )
 
 // The dashboard arrives as it's in the file, where Grafana's sidecar looks for it.
@@ -41,7 +43,7 @@ func TestAlertsAreTheFiles(t *testing.T) {
 	if diff := cmp.Diff(want, all.Object["spec"].(map[string]any)["groups"]); diff != "" {
 		t.Errorf("-file +chart:\n%s", diff)
 	}
-	fewer := helm(t, template(hubChart, "--set", "monitoring.prometheusRule.enabled=true,monitoring.prometheusRule.disabled={JobferryStatusLate}")...)
+	fewer := charttest.Helm(t, template(hubChart, "--set", "monitoring.prometheusRule.enabled=true,monitoring.prometheusRule.disabled={JobferryStatusLate}")...)
 	if strings.Contains(fewer, "alert: JobferryStatusLate") || !strings.Contains(fewer, "alert: JobferryStatusRejected") {
 		t.Error("the alert that isn't wanted is there, or another isn't")
 	}

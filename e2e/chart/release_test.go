@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jobferry/jobferry/e2e/chart/charttest"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 )
@@ -26,7 +27,7 @@ func newRelease(t *testing.T, cluster, chart string) *release {
 
 func (r *release) helm(args ...string) string {
 	r.t.Helper()
-	return helm(r.t, append(args, "--kubeconfig", r.cluster.Kubeconfig(), "--namespace", namespace)...)
+	return charttest.HelmIn(r.t, r.cluster, args...)
 }
 
 // install installs the chart, or the one in a folder, and has it uninstalled after the test.

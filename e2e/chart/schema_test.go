@@ -3,6 +3,8 @@ package chart_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/jobferry/jobferry/e2e/chart/charttest"
 )
 
 // Values that can't be meant are refused before anything is installed, by a message that names the
@@ -40,7 +42,7 @@ func TestValuesRefused(t *testing.T) {
 	for name, row := range rows {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := tryHelm(t, template(row.chart, "--set", row.set)...)
+			_, err := charttest.TryHelm(t, template(row.chart, "--set", row.set)...)
 			if err == nil {
 				t.Fatal("it was accepted")
 			}
@@ -56,7 +58,7 @@ func TestValuesRefused(t *testing.T) {
 // A hub that is too old is told so.
 func TestOldHubRefused(t *testing.T) {
 	args := append(template(hubChart), "--kube-version", "1.31.9")
-	_, err := tryHelm(t, args...)
+	_, err := charttest.TryHelm(t, args...)
 	if err == nil || !strings.Contains(err.Error(), "requires kubeVersion: >=1.32.0-0 which is incompatible with Kubernetes v1.31.9") {
 		t.Errorf("error %v", err)
 	}

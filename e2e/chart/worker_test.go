@@ -6,6 +6,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	"github.com/jobferry/jobferry/e2e/chart/charttest"
 	"github.com/jobferry/jobferry/e2e/chart/permissions"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 )
@@ -17,8 +18,8 @@ func TestWorkerWithTheChartsRights(t *testing.T) {
 	r := newRelease(t, "bare", workerChart)
 	r.install(chartDir(workerChart), "--set", "config.syncBatchPeriod=100ms,config.podFailureBackoff=1s")
 	r.hasPriority("jobferry-worker")
-	metrics := free(t)
-	first := r.run("jobferry-worker", "--metrics-bind-address="+string(metrics), "--health-probe-bind-address="+string(free(t)))
+	metrics := charttest.FreeAddress(t)
+	first := r.run("jobferry-worker", "--metrics-bind-address="+string(metrics), "--health-probe-bind-address="+string(charttest.FreeAddress(t)))
 
 	ns := r.Namespace(r.cluster)
 	ours := rigtest.ManagedBy("jobferry.dev/worker")

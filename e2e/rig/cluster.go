@@ -69,11 +69,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	report := options.Progress
-	if report == nil {
-		report = binaries.Lines(os.Stderr)
-	}
-	programs, err := binaries.Ensure(ctx, options.Release, report)
+	programs, err := binaries.Ensure(ctx, options.Release, options.report())
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package rig
 import (
 	"fmt"
 	"net/netip"
+	"os"
 	"regexp"
 	"time"
 
@@ -60,6 +61,13 @@ type Options struct {
 	// Progress is told what is built if the programs are not in the cache yet. Default: lines on
 	// standard error.
 	Progress func(binaries.Progress)
+}
+
+func (o Options) report() func(binaries.Progress) {
+	if o.Progress == nil {
+		return binaries.Lines(os.Stderr)
+	}
+	return o.Progress
 }
 
 // PodDefaults is what simulated Pods do.

@@ -54,6 +54,16 @@ func Launch(cmd *exec.Cmd, logFile string) (*Process, error) {
 // PID is the process's id.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
+// Runs reports whether the process hasn't ended.
+func (p *Process) Runs() bool {
+	select {
+	case <-p.ended:
+		return false
+	default:
+		return true
+	}
+}
+
 // Kill ends the process as a crash would, and waits for its end.
 func (p *Process) Kill() {
 	_ = p.cmd.Process.Kill() // it fails if the process has ended, which is what we want
