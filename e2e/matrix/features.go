@@ -38,6 +38,9 @@ const (
 // before136 are the releases that lack what 1.36 turned on.
 var before136 = []binaries.Release{"1.33", "1.34", "1.35"}
 
+// before137 are the releases whose Jobs have no spec.scheduling.
+var before137 = append([]binaries.Release{"1.36"}, before136...)
+
 // features are the rows. A story costs its time for each pair: a few of them tell the most.
 var features = []feature{
 	{name: "dispatch: Jobs of each kind end as in the worker", folder: "dispatch", scope: ofPair,
@@ -57,6 +60,10 @@ var features = []feature{
 	{name: "`podFailurePolicy`", folder: "dispatch/skew", scope: ofPair, stories: []string{policies + "podFailurePolicy"}},
 	{name: "`successPolicy`", folder: "dispatch/skew", scope: ofPair, stories: []string{policies + "successPolicy"}},
 	{name: "`backoffLimitPerIndex`", folder: "dispatch/skew", scope: ofPair, stories: []string{policies + "backoffLimitPerIndex"}},
+	{name: "no field of a Job is lost; workers that drop one are passed over", folder: "dispatch/fields", scope: ofPair, stories: []string{
+		"TestNoFieldIsLost", "TestWorkersThatDropAField"}},
+	{name: "gang scheduling: a worker that has it off is passed over", folder: "dispatch/fields", scope: ofPair, stories: []string{"TestFieldOfANewerRelease"},
+		lacks: before137, why: "Jobs have `spec.scheduling` since 1.37."},
 	{name: "a lost worker's Jobs continue elsewhere, with their progress", folder: "loss", scope: ofPair, stories: []string{
 		"TestJobsOfALostWorkerGoOn/w2 to w1"}},
 	{name: "the same, with the embedded Job controller", folder: "loss", scope: ofPair, stories: []string{
