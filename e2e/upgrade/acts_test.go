@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/chaos/checker"
 	"github.com/jobferry/jobferry/e2e/chaos/story"
+	"github.com/jobferry/jobferry/e2e/chart/charttest"
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/e2e/worker/workertest"
@@ -173,7 +174,7 @@ func describe(pods []podIn) string {
 	return strings.Join(words, ", ")
 }
 
-// leaveNothing deletes all, and waits until the workers have nothing of it.
+// leaveNothing deletes all, waits until the workers have nothing of it, and removes them.
 func (s *stage) leaveNothing() {
 	s.t.Helper()
 	s.do(func(c *checker.Checker, _ time.Duration) { c.EndOfRun() })
@@ -183,5 +184,7 @@ func (s *stage) leaveNothing() {
 			jobs, err := s.Cluster(name).Client().BatchV1().Jobs(s.ns).List(s.Context(), metav1.ListOptions{})
 			return err == nil && len(jobs.Items) == 0
 		})
+		s.kubectl("delete", "workercluster", name, "--timeout=60s")
+		s.kubectl("delete", "secret", name, "-n", charttest.Namespace)
 	}
 }

@@ -64,6 +64,26 @@ func gates(release binaries.Release, on bool) []string {
 	return flags
 }
 
+// TestWorkersThatDropAField are passed over; the Job waits for one that keeps it, and says so. It's the
+// first test, as it wants the one worker registered after the other.
+func TestWorkersThatDropAField(t *testing.T) {
+	const path = "spec.template.spec.containers[*].lifecycle.stopSignal"
+	f := ferrytest.ForHub(t, hub)
+	f.RunManager()
+	f.Register(plain)
+	f.Submit("job", stopSignal, noPods)
+	f.EventUntil("job", v1alpha1.EventMirrorRefused, "drops "+path)
+	f.EventUntil("job", v1alpha1.EventPending, "0/1 clusters available: 1 dropping "+path)
+	f.Register(gated)
+	mirror := f.MirrorUntil(gated, "job", func(*batchv1.Job) bool { return true })
+	if mirror.Spec.Template.Spec.Containers[0].Lifecycle.StopSignal == nil {
+		t.Error("the mirror hasn't the field")
+	}
+	f.MirrorGone(plain, "job")
+	f.Submit("other", noPods, onlyOn(plain))
+	f.MirrorUntil(plain, "other", func(*batchv1.Job) bool { return true })
+}
+
 // TestNoFieldIsLost has random Jobs mirrored to a worker that keeps all that they have.
 func TestNoFieldIsLost(t *testing.T) {
 	f := ferrytest.ForHub(t, hub)
@@ -86,47 +106,22 @@ func TestNoFieldIsLost(t *testing.T) {
 	}
 }
 
-// TestWorkersThatDropAField are passed over; the Job waits for one that keeps it, and says so.
-func TestWorkersThatDropAField(t *testing.T) {
-	const path = "spec.template.spec.containers[*].lifecycle.stopSignal"
-	f := ferrytest.ForHub(t, hub)
-	f.RunManager()
-	f.Register(plain)
-	f.Submit("job", stopSignal, noPods)
-	f.EventUntil("job", v1alpha1.EventMirrorRefused, "drops "+path)
-	f.EventUntil("job", v1alpha1.EventPending, "0/1 clusters available: 1 dropping "+path)
-	f.Register(gated)
-	mirror := f.MirrorUntil(gated, "job", func(*batchv1.Job) bool { return true })
-	if mirror.Spec.Template.Spec.Containers[0].Lifecycle.StopSignal == nil {
-		t.Error("the mirror hasn't the field")
-	}
-	f.MirrorGone(plain, "job")
-	f.Submit("other", noPods, onlyOn(plain))
-	f.MirrorUntil(plain, "other", func(*batchv1.Job) bool { return true })
-}
-
 // TestFieldOfANewerRelease is one that workers don't know, or have switched off.
 func TestFieldOfANewerRelease(t *testing.T) {
 	if hubRelease < newest {
 		t.Skipf("a hub of release %s has no spec.scheduling", hubRelease)
 	}
-	const path = "spec.scheduling"
 	f := ferrytest.ForHub(t, hub)
 	f.RunManager()
-	f.Register(plain)
+	f.Register(plain, gated)
 	f.Submit("job", gang)
-	f.EventUntil("job", v1alpha1.EventPending, "0/1 clusters available: 1 dropping "+path)
-	f.MirrorGone(plain, "job")
-	f.Register(gated)
 	if workerRelease < newest {
-		f.EventUntil("job", v1alpha1.EventPending, "0/2 clusters available: 2 dropping "+path)
+		f.EventUntil("job", v1alpha1.EventPending, "0/2 clusters available: 2 dropping spec.scheduling")
 		f.MirrorGone(gated, "job")
-		return
-	}
-	mirror := f.MirrorUntil(gated, "job", func(*batchv1.Job) bool { return true })
-	if mirror.Spec.Scheduling == nil {
+	} else if f.MirrorUntil(gated, "job", func(*batchv1.Job) bool { return true }).Spec.Scheduling == nil {
 		t.Error("the mirror hasn't the field")
 	}
+	f.MirrorGone(plain, "job")
 }
 
 // specIn is the spec of a Job as an API server sends it.
