@@ -78,10 +78,7 @@ func TestPodsOfAGangJoinItsPodGroup(t *testing.T) {
 	}
 	for _, p := range pods {
 		joined := p.Spec.SchedulingGroup != nil && *p.Spec.SchedulingGroup.PodGroupName == g.Name
-		owned := slices.ContainsFunc(p.OwnerReferences, func(r metav1.OwnerReference) bool {
-			return r.Kind == "PodGroup" && r.Name == g.Name && r.UID == g.UID && r.Controller == nil
-		})
-		if !joined || !owned || !metav1.IsControlledBy(&p, c.job()) {
+		if !joined || len(p.OwnerReferences) != 1 || !metav1.IsControlledBy(&p, c.job()) {
 			t.Errorf("Pod %s has %+v, and the owners %+v", p.Name, p.Spec.SchedulingGroup, p.OwnerReferences)
 		}
 	}

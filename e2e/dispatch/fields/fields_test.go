@@ -93,7 +93,7 @@ func TestNoFieldIsLost(t *testing.T) {
 	var names []string
 	for i := range *count {
 		name := fmt.Sprintf("job-%d", i)
-		f.Submit(name, append(someOf(random), rigtest.Indexed(3), noPods)...)
+		f.Submit(name, append(someOf(random), rigtest.Indexed(3), noPods, onlyOn(gated))...)
 		names = append(names, name)
 	}
 	for _, name := range names {

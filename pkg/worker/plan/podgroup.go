@@ -95,13 +95,11 @@ func MinCount(p *schedulingv1beta1.PodGroupSchedulingPolicy) *int32 {
 	return &p.Gang.MinCount
 }
 
-// Join makes Pods that are to be created members of the PodGroup.
+// Join makes Pods that are to be created members of the PodGroup. As the built-in's, they have the Job
+// as their only owner.
 func Join(pods []*corev1.Pod, g *schedulingv1beta1.PodGroup) {
 	for _, p := range pods {
 		p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To(g.Name)}
-		p.OwnerReferences = append(p.OwnerReferences, metav1.OwnerReference{
-			APIVersion: schedulingv1beta1.SchemeGroupVersion.String(), Kind: "PodGroup", Name: g.Name, UID: g.UID,
-		})
 	}
 }
 
