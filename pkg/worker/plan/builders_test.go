@@ -136,6 +136,12 @@ func restarted(times int32) func(*corev1.Pod) {
 	}
 }
 
+func initRestarted(times int32) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Status.InitContainerStatuses = append(p.Status.InitContainerStatuses, corev1.ContainerStatus{Name: "init", RestartCount: times})
+	}
+}
+
 func succeeded(p *corev1.Pod) { exited(0, 0)(p) }
 
 func failed(p *corev1.Pod) { exited(1, 0)(p) }

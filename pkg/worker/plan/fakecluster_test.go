@@ -19,6 +19,7 @@ import (
 var (
 	errConflict = errors.New("conflict")
 	errCrash    = errors.New("the controller was killed")
+	errRefused  = errors.New("refused")
 )
 
 // fakeCluster is an API server with one Job and its Pods, the kubelets, and the cache of a
@@ -34,7 +35,8 @@ type fakeCluster struct {
 	jobEvents  []*batchv1.Job
 	podEvents  []podEvent
 
-	writesLeft int // the controller is killed when it has none left; -1: never
+	writesLeft int  // the controller is killed when it has none left; -1: never
+	refuses    bool // no Pod can be released, untracked or deleted
 
 	// What really happened, to hold the counters against.
 	succeeded, failed, deleted sets.Set[types.UID]
@@ -115,6 +117,13 @@ func (w *fakeCluster) spend() error {
 	return nil
 }
 
+func (w *fakeCluster) spendUnlessRefused() error {
+	if w.refuses {
+		return errRefused
+	}
+	return w.spend()
+}
+
 func (w *fakeCluster) create(p *corev1.Pod) (*corev1.Pod, error) {
 	if err := w.spend(); err != nil {
 		return nil, err
@@ -131,7 +140,7 @@ func (w *fakeCluster) create(p *corev1.Pod) (*corev1.Pod, error) {
 }
 
 func (w *fakeCluster) delete(uid types.UID) error {
-	if err := w.spend(); err != nil {
+	if err := w.spendUnlessRefused(); err != nil {
 		return err
 	}
 	if p := w.pods[uid]; p != nil && IsTracked(p, testOptions.TrackingFinalizer) {
@@ -150,7 +159,7 @@ func (w *fakeCluster) markDeleted(uid types.UID) {
 	}
 }
 
-// adopt adds the finalizer to a Pod that hasn't changed since.
+// adopt makes a Pod that hasn't changed since the Job's, and tracked.
 func (w *fakeCluster) adopt(uid types.UID, version string) (*corev1.Pod, error) {
 	if err := w.spend(); err != nil {
 		return nil, err
@@ -160,14 +169,33 @@ func (w *fakeCluster) adopt(uid types.UID, version string) (*corev1.Pod, error) 
 		return nil, errConflict
 	}
 	p.Finalizers = []string{testOptions.TrackingFinalizer}
+	p.OwnerReferences = []metav1.OwnerReference{*controllerRef(w.job)}
 	w.storePod(p)
 	w.logf("controller adopts %s", uid)
 	return p.DeepCopy(), nil
 }
 
+// release makes a Pod that hasn't changed since nobody's, and untracked.
+func (w *fakeCluster) release(uid types.UID, version string) error {
+	if err := w.spendUnlessRefused(); err != nil {
+		return err
+	}
+	p := w.pods[uid]
+	if p == nil {
+		return nil
+	}
+	if p.ResourceVersion != version {
+		return errConflict
+	}
+	p.Finalizers, p.OwnerReferences = nil, nil
+	w.storePod(p)
+	w.logf("controller releases %s", uid)
+	return nil
+}
+
 // untrack removes the finalizer; with a version given, only of that version.
 func (w *fakeCluster) untrack(uid types.UID, version string) error {
-	if err := w.spend(); err != nil {
+	if err := w.spendUnlessRefused(); err != nil {
 		return err
 	}
 	p := w.pods[uid]

@@ -159,7 +159,7 @@ func (f *facts) quiet() bool {
 }
 
 func (f *facts) finish(end *outcome.Outcome) *batchv1.JobCondition {
-	if f.next.StartTime == nil {
+	if f.next.StartTime == nil && !f.hadNothingToDo() {
 		// The API server demands one. A Job that is suspended has none, and the hub may end it.
 		f.next.StartTime = &metav1.Time{Time: f.now}
 	}
@@ -169,6 +169,12 @@ func (f *facts) finish(end *outcome.Outcome) *batchv1.JobCondition {
 		f.next.CompletionTime = ptr.To(c.LastTransitionTime)
 	}
 	return &c
+}
+
+// hadNothingToDo: a suspended Job without completions ends without having started. It's the only one
+// that the API server lets.
+func (f *facts) hadNothingToDo() bool {
+	return f.suspended && ptr.Equal(f.job.Spec.Completions, ptr.To[int32](0))
 }
 
 // closingEvents are the events of a Job that has finished.

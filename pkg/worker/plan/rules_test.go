@@ -19,6 +19,7 @@ func statusRules(old, job *batchv1.Job, elastic bool) error {
 	all := slices.Sorted(slices.Values(append(slices.Clone(listed.Succeeded), listed.Failed...)))
 	terminal := Finished(job)
 	mayFall := IsIndexed(job) && ptr.Equal(job.Spec.Parallelism, job.Spec.Completions)
+	nothingToDo := ptr.Deref(job.Spec.Suspend, false) && ptr.Equal(job.Spec.Completions, ptr.To[int32](0))
 	indexes := int32(intervals.ParseLenient(is.CompletedIndexes, 1<<20).Len())
 	rules := []struct {
 		name   string
@@ -35,7 +36,7 @@ func statusRules(old, job *batchv1.Job, elastic bool) error {
 		{"terminal only without uncounted Pods", terminal != nil && len(all) > 0},
 		{"Failed only after FailureTarget", failedNow(job) && trueCondition(was.Conditions, batchv1.JobFailureTarget) == nil},
 		{"Complete only after SuccessCriteriaMet", completeNow(job) && trueCondition(was.Conditions, batchv1.JobSuccessCriteriaMet) == nil},
-		{"a finished Job has a start time", terminal != nil && is.StartTime == nil},
+		{"a finished Job has a start time", terminal != nil && is.StartTime == nil && !nothingToDo},
 		{"Complete and only Complete has a completion time", completeNow(job) != (is.CompletionTime != nil)},
 		{"no success and failure at once", trueCondition(is.Conditions, batchv1.JobFailureTarget) != nil &&
 			trueCondition(is.Conditions, batchv1.JobSuccessCriteriaMet) != nil},

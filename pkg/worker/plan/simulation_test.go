@@ -65,7 +65,7 @@ func (c *controller) sync() error {
 	}
 	c.settlePending()
 	pods := slices.SortedFunc(maps.Values(c.w.cachedPods), func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
-	pods, err := c.adopt(job, pods)
+	pods, err := c.adoptAndRelease(job, pods)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,9 @@ func (c *controller) sync() error {
 	c.backoff = &p.Backoff
 	untracked := sets.New[types.UID]()
 	for _, r := range a.Untrack {
-		if err := c.w.untrack(r.UID, ""); err != nil {
+		if err := c.w.untrack(r.UID, ""); errors.Is(err, errRefused) {
+			continue
+		} else if err != nil {
 			return err
 		}
 		c.pending.Untracked.Insert(r.UID)
@@ -92,7 +94,7 @@ func (c *controller) sync() error {
 	return err
 }
 
-func (c *controller) adopt(job *batchv1.Job, pods []*corev1.Pod) ([]*corev1.Pod, error) {
+func (c *controller) adoptAndRelease(job *batchv1.Job, pods []*corev1.Pod) ([]*corev1.Pod, error) {
 	owned, err := OwnershipOf(job, pods, c.pending, testOptions.TrackingFinalizer)
 	if err != nil {
 		return nil, err
@@ -105,6 +107,11 @@ func (c *controller) adopt(job *batchv1.Job, pods []*corev1.Pod) ([]*corev1.Pod,
 		c.pending.Untracked.Delete(p.UID)
 		owned.Owned = append(owned.Owned, adopted)
 	}
+	for _, p := range owned.Release {
+		if err := c.w.release(p.UID, p.ResourceVersion); err != nil {
+			return nil, err
+		}
+	}
 	return owned.Owned, nil
 }
 
@@ -113,14 +120,16 @@ func (c *controller) carryOut(job *batchv1.Job, p *Plan) (Result, error) {
 	for _, d := range p.Delete {
 		if d.Untrack {
 			err := c.w.untrack(d.Pod.UID, d.Pod.ResourceVersion)
-			if errors.Is(err, errConflict) {
+			if errors.Is(err, errConflict) || errors.Is(err, errRefused) {
 				continue
 			} else if err != nil {
 				return out, err
 			}
 			c.pending.Untracked.Insert(d.Pod.UID)
 		}
-		if err := c.w.delete(d.Pod.UID); err != nil {
+		if err := c.w.delete(d.Pod.UID); errors.Is(err, errRefused) {
+			continue
+		} else if err != nil {
 			return out, err
 		}
 		c.pending.Deleted.Insert(d.Pod.UID)
@@ -142,7 +151,7 @@ func (c *controller) carryOut(job *batchv1.Job, p *Plan) (Result, error) {
 func (c *controller) checkCreation(job *batchv1.Job, made *corev1.Pod) {
 	active, sameIndex := 0, 0
 	for _, p := range c.w.pods {
-		if !Ended(p) && p.DeletionTimestamp == nil {
+		if runs(p) && len(p.OwnerReferences) > 0 && c.canKnow(p) {
 			active++
 			if IsIndexed(job) && CompletionIndex(p) == CompletionIndex(made) {
 				sameIndex++
@@ -164,6 +173,11 @@ func (c *controller) checkCreation(job *batchv1.Job, made *corev1.Pod) {
 	if Finished(c.w.job) != nil {
 		c.problems = append(c.problems, "a Pod was created for a finished Job")
 	}
+}
+
+// canKnow is false of a Pod that somebody else has made and the cache doesn't show yet.
+func (c *controller) canKnow(p *corev1.Pod) bool {
+	return !strings.HasPrefix(p.Name, byHand) || c.w.cachedPods[p.UID] != nil
 }
 
 func (c *controller) write(job *batchv1.Job, w StatusWrite) (*batchv1.Job, error) {
@@ -236,8 +250,8 @@ func (s *simulation) sync(t *rapid.T) {
 		s.writesLeft = -1
 		s.relist()
 		s.c = start(s.fakeCluster)
-	case errors.Is(err, errConflict):
-		s.logf("controller meets a conflict")
+	case errors.Is(err, errConflict), errors.Is(err, errRefused):
+		s.logf("controller meets: %v", err)
 	case err != nil:
 		t.Fatal(err, "\n", strings.Join(s.log, "\n"))
 	}
@@ -327,7 +341,7 @@ func (w *fakeCluster) lose(p *corev1.Pod) {
 
 func anyJob(t *rapid.T) *batchv1.Job {
 	kind := rapid.SampledFrom([]string{"plain", "queue", "indexed", "per index"}).Draw(t, "kind")
-	parallelism, completions := rapid.Int32Range(0, 4).Draw(t, "parallelism"), rapid.Int32Range(1, 7).Draw(t, "completions")
+	parallelism, completions := rapid.Int32Range(0, 4).Draw(t, "parallelism"), rapid.Int32Range(0, 7).Draw(t, "completions")
 	edits := map[string][]func(*batchv1.Job){
 		"plain":     {sized(parallelism, completions)},
 		"queue":     {workQueue(parallelism)},
@@ -350,6 +364,9 @@ func anyJob(t *rapid.T) *batchv1.Job {
 	if kind == "indexed" && rapid.Bool().Draw(t, "success policy") {
 		job.Spec.SuccessPolicy = &batchv1.SuccessPolicy{Rules: []batchv1.SuccessPolicyRule{{SucceededCount: ptr.To(int32(2))}}}
 	}
+	if kind != "per index" && job.Spec.PodFailurePolicy == nil && rapid.IntRange(0, 3).Draw(t, "restarts") == 0 {
+		job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyOnFailure
+	}
 	if rapid.Bool().Draw(t, "deadline") {
 		job.Spec.ActiveDeadlineSeconds = ptr.To[int64](900)
 	}
@@ -364,7 +381,9 @@ func TestAnyRunEndsWell(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newFakeCluster(anyJob(t))
 		s := &simulation{fakeCluster: w, c: start(w), t: t}
-		t.Repeat(s.actions())
+		actions := s.actions()
+		maps.Copy(actions, s.interference())
+		t.Repeat(actions)
 		s.leaveAlone(t)
 	})
 }
@@ -373,6 +392,7 @@ func TestAnyRunEndsWell(t *testing.T) {
 func (s *simulation) leaveAlone(t *rapid.T) {
 	s.job.Spec.Suspend = ptr.To(false)
 	s.job.Spec.Parallelism = ptr.To[int32](3)
+	s.refuses = false
 	s.fence(false)
 	for range 400 {
 		s.deliver(100, 1000)

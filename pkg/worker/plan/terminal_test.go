@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -40,6 +41,9 @@ func TestVerdict(t *testing.T) {
 		{"restarts below the limit continue", aJob(restarts, limit(2)), 0, []*corev1.Pod{aPod("a", running, restarted(1))}, ""},
 		{"restarts at the limit end it", aJob(restarts, limit(2)), 0, []*corev1.Pod{aPod("a", running, restarted(2))}, "BackoffLimitExceeded"},
 		{"a limit of 0 allows no restart", aJob(restarts, limit(0)), 0, []*corev1.Pod{aPod("a", running, restarted(1))}, "BackoffLimitExceeded"},
+		{"restarts of init containers count", aJob(restarts, limit(2)), 0, []*corev1.Pod{aPod("a", initRestarted(2))}, "BackoffLimitExceeded"},
+		{"restarts of both kinds add up", aJob(restarts, limit(3)), 0, []*corev1.Pod{aPod("a", initRestarted(1), running, restarted(1)), aPod("b", initRestarted(1))}, "BackoffLimitExceeded"},
+		{"restarts of a Pod that has ended don't count", aJob(restarts, limit(2)), 0, []*corev1.Pod{aPod("a", initRestarted(2), failed)}, ""},
 		{"restarts don't count under Never", aJob(limit(2)), 0, []*corev1.Pod{aPod("a", running, restarted(9))}, ""},
 		{"before the deadline", aJob(started, deadline), 29, nil, ""},
 		{"at the deadline", aJob(started, deadline), 30, nil, "DeadlineExceeded"},
@@ -66,6 +70,36 @@ func TestVerdict(t *testing.T) {
 			}
 			if got != row.want {
 				t.Errorf("outcome %q, want %q", got, row.want)
+			}
+		})
+	}
+}
+
+// A Job of no completions ends at once, without Pods. It's the only one that may end suspended, and
+// without a start time.
+func TestNoCompletions(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		job     *batchv1.Job
+		started bool
+	}{
+		{"plain", aJob(sized(2, 0)), true},
+		{"indexed", aJob(sized(2, 0), indexed), true},
+		{"with a limit per index", aJob(sized(2, 0), indexLimit(1)), true},
+		{"suspended", aJob(sized(2, 0), suspended), false},
+		{"indexed and suspended", aJob(sized(2, 0), indexed, suspended), false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			p := Compute(snap(row.job, 5), testOptions)
+			if len(p.Create) != 0 {
+				t.Fatalf("creates %d Pods", len(p.Create))
+			}
+			s := p.Record(Result{}).Settle(nil)
+			if got := conditionTypes(s.Status); !slices.Equal(got, []string{"SuccessCriteriaMet=True", "Complete=True"}) {
+				t.Errorf("conditions %v", got)
+			}
+			if (s.Status.StartTime != nil) != row.started || !s.Status.CompletionTime.Equal(at(5)) {
+				t.Errorf("started %v, completed %v", s.Status.StartTime, s.Status.CompletionTime)
 			}
 		})
 	}

@@ -11,7 +11,8 @@ import (
 )
 
 // track lists the Pods that have ended as uncounted, and picks those to untrack once that is
-// written. So each Pod goes through three steps: it's listed, untracked, counted.
+// written. So each Pod goes through three steps: it's listed, untracked, counted. The list has room
+// for so many: those that are on it already need none, however often their finalizer stays.
 func (f *facts) track(r *Record) {
 	pods := filter(f.pods, func(p *pod) bool { return p.tracked })
 	for _, p := range pods {
@@ -24,12 +25,13 @@ func (f *facts) track(r *Record) {
 		if !f.isSpent(p, r.outcome) {
 			continue
 		}
+		full := newIndexes+len(listed.Succeeded)+len(listed.Failed) >= f.options.MaxUncountedPods
+		if full && !f.listed.Has(p.UID) {
+			r.More = true
+			continue
+		}
 		r.Untrack = append(r.Untrack, p.Pod)
 		newIndexes += f.list(p, r)
-		if newIndexes+len(listed.Succeeded)+len(listed.Failed) >= f.options.MaxUncountedPods {
-			r.More = true
-			return
-		}
 	}
 }
 
