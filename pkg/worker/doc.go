@@ -66,10 +66,15 @@
 //   - a surplus Pod is untracked only if it hasn't changed: one that has succeeded
 //     meanwhile is counted
 //   - a Pod whose finalizer was removed for a deletion that then never happened
-//     (a crash in between) is tracked again
+//     (a crash in between) is tracked again; so is one that somebody made with the Job's owner
+//     reference, but without the finalizer. One whose deletion is refused stays untracked until it's
+//     deleted or the Job is edited
 //   - an index that has both a succeeded and a failed Pod is settled once, as the
 //     API server demands; a success wins
-//   - a Pod is listed as uncounted once, whatever its phase does (kubernetes#125410)
+//   - a Pod is listed as uncounted once, whatever its phase does (kubernetes#125410), and the list
+//     keeps its bound while finalizers can't be removed
+//   - a suspended Job whose last Pods decide how it ends gets its terminal condition; the API server
+//     refuses the built-in's, for want of a start time, until the Job is resumed
 //   - syncs don't wait for the cache, and a Job with more to do than one sync may
 //     is synced again at once: large Jobs take half the time
 //   - a Job is synced as soon as enough of its Pods have ended, and not only once

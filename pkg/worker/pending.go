@@ -30,9 +30,13 @@ func (m *memory) of(job *batchv1.Job) *pending {
 	if p == nil || p.uid != job.UID {
 		p = &pending{
 			uid: job.UID, created: map[types.UID]createdPod{},
-			deleted: sets.New[types.UID](), untracked: sets.New[types.UID](), gone: sets.New[types.UID](),
+			deleted: sets.New[types.UID](), untracked: sets.New[types.UID](), gone: sets.New[types.UID](), givenUp: sets.New[types.UID](),
 		}
 		m.jobs[key] = p
+	}
+	if p.generation != job.Generation {
+		p.generation = job.Generation
+		clear(p.givenUp)
 	}
 	return p
 }
@@ -77,6 +81,10 @@ type pending struct {
 	created   map[types.UID]createdPod
 	deleted   sets.Set[types.UID]
 	untracked sets.Set[types.UID]
+	// givenUp are Pods that were untracked to be deleted, which was refused, in this generation of the
+	// Job: another may want them.
+	givenUp    sets.Set[types.UID]
+	generation int64
 	// gone are the Pods whose deletion the cache has shown since the last sync. The cache need not
 	// have shown them to any sync before.
 	gone    sets.Set[types.UID]
@@ -127,6 +135,7 @@ func (p *pending) observe(cached []*corev1.Pod) {
 	}
 	p.deleted = p.deleted.Intersection(existing)
 	p.untracked = p.untracked.Intersection(existing)
+	p.givenUp = p.givenUp.Intersection(existing)
 }
 
 // isOverdue reports whether the cache should show a created Pod by now. It may have been deleted
@@ -141,7 +150,7 @@ func (p *pending) isOverdue(now time.Time) bool {
 }
 
 func (p *pending) writes() plan.Pending {
-	out := plan.Pending{Deleted: p.deleted, Untracked: p.untracked}
+	out := plan.Pending{Deleted: p.deleted, Untracked: p.untracked, GivenUp: p.givenUp}
 	for _, c := range p.created {
 		out.Created = append(out.Created, c.Pod)
 	}
@@ -170,4 +179,10 @@ func (p *pending) noteUntracked(uid types.UID) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	p.untracked.Insert(uid)
+}
+
+func (p *pending) noteGivenUp(uid types.UID) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	p.givenUp.Insert(uid)
 }

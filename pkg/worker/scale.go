@@ -96,6 +96,9 @@ func (s *jobSync) deletePod(ctx context.Context, d plan.Deletion) error {
 		s.events.Eventf(s.job, corev1.EventTypeNormal, "SuccessfulDelete", "Deleted pod: %v", d.Pod.Name)
 	case client.IgnoreNotFound(err) != nil:
 		s.events.Eventf(s.job, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", err)
+		if d.Untrack {
+			s.known.noteGivenUp(d.Pod.UID)
+		}
 		return fmt.Errorf("delete Pod %s: %w", d.Pod.Name, err)
 	}
 	s.known.noteDeleted(d.Pod.UID)

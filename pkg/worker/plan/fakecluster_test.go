@@ -35,8 +35,9 @@ type fakeCluster struct {
 	jobEvents  []*batchv1.Job
 	podEvents  []podEvent
 
-	writesLeft int  // the controller is killed when it has none left; -1: never
-	refuses    bool // no Pod can be released, untracked or deleted
+	writesLeft int // the controller is killed when it has none left; -1: never
+	// No Pod can be deleted, or untracked and released.
+	refusesDeletions, refusesPatches bool
 
 	// What really happened, to hold the counters against.
 	succeeded, failed, deleted sets.Set[types.UID]
@@ -69,6 +70,12 @@ func (w *fakeCluster) nextVersion() string { w.version++; return strconv.Itoa(w.
 func (w *fakeCluster) storeJob() {
 	w.job.ResourceVersion = w.nextVersion()
 	w.jobEvents = append(w.jobEvents, w.job.DeepCopy())
+}
+
+// storeEdit is storeJob after a change of the spec.
+func (w *fakeCluster) storeEdit() {
+	w.job.Generation++
+	w.storeJob()
 }
 
 func (w *fakeCluster) storePod(p *corev1.Pod) {
@@ -117,8 +124,8 @@ func (w *fakeCluster) spend() error {
 	return nil
 }
 
-func (w *fakeCluster) spendUnlessRefused() error {
-	if w.refuses {
+func (w *fakeCluster) spendUnless(refused bool) error {
+	if refused {
 		return errRefused
 	}
 	return w.spend()
@@ -140,7 +147,7 @@ func (w *fakeCluster) create(p *corev1.Pod) (*corev1.Pod, error) {
 }
 
 func (w *fakeCluster) delete(uid types.UID) error {
-	if err := w.spendUnlessRefused(); err != nil {
+	if err := w.spendUnless(w.refusesDeletions); err != nil {
 		return err
 	}
 	if p := w.pods[uid]; p != nil && IsTracked(p, testOptions.TrackingFinalizer) {
@@ -177,7 +184,7 @@ func (w *fakeCluster) adopt(uid types.UID, version string) (*corev1.Pod, error) 
 
 // release makes a Pod that hasn't changed since nobody's, and untracked.
 func (w *fakeCluster) release(uid types.UID, version string) error {
-	if err := w.spendUnlessRefused(); err != nil {
+	if err := w.spendUnless(w.refusesPatches); err != nil {
 		return err
 	}
 	p := w.pods[uid]
@@ -195,7 +202,7 @@ func (w *fakeCluster) release(uid types.UID, version string) error {
 
 // untrack removes the finalizer; with a version given, only of that version.
 func (w *fakeCluster) untrack(uid types.UID, version string) error {
-	if err := w.spendUnlessRefused(); err != nil {
+	if err := w.spendUnless(w.refusesPatches); err != nil {
 		return err
 	}
 	p := w.pods[uid]

@@ -91,7 +91,7 @@ func Compute(s Snapshot, o Options) *Plan {
 		// controller that is killed in between would count the deleted ones as failed, which might
 		// fail the Job.
 		for _, a := range f.active {
-			p.Delete = append(p.Delete, Deletion{Pod: a.Pod, Untrack: !p.outcome.Failed()})
+			p.Delete = append(p.Delete, Deletion{Pod: a.Pod, Untrack: a.tracked && !p.outcome.Failed()})
 		}
 	case f.job.DeletionTimestamp == nil:
 		p.Wake = wake.Until(f.deadline(), f.now)

@@ -59,6 +59,9 @@ type Pending struct {
 	Created   []*corev1.Pod       // as the API server returned them
 	Deleted   sets.Set[types.UID] // Pods whose DELETE was accepted
 	Untracked sets.Set[types.UID] // Pods whose tracking finalizer was removed
+	// GivenUp are Pods that were untracked for a DELETE that was refused. They stay untracked, or a
+	// refusal that lasts would have the finalizer come and go, and each change bring the next sync.
+	GivenUp sets.Set[types.UID]
 }
 
 // classify lays the pending writes over the cached Pods.

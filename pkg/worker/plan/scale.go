@@ -39,7 +39,7 @@ func (f *facts) scale(p *Plan) {
 	if len(surplus) > 0 || f.stopped() {
 		p.Action = podsDeleted
 		for _, d := range surplus {
-			p.Delete = append(p.Delete, Deletion{Pod: d.Pod, Untrack: true})
+			p.Delete = append(p.Delete, Deletion{Pod: d.Pod, Untrack: d.tracked})
 		}
 		return
 	}

@@ -38,9 +38,9 @@ func (s *simulation) interference() map[string]func(*rapid.T) {
 			s.logf("%s restarts a container", p.Name)
 			s.storePod(p)
 		},
-		"refuse or allow": func(*rapid.T) {
-			s.refuses = !s.refuses
-			s.logf("refuses=%v", s.refuses)
+		"refuse or allow": func(t *rapid.T) {
+			s.refusesDeletions, s.refusesPatches = rapid.Bool().Draw(t, "deletions"), rapid.Bool().Draw(t, "patches")
+			s.logf("refuses deletions=%v, patches=%v", s.refusesDeletions, s.refusesPatches)
 		},
 	}
 }

@@ -29,10 +29,14 @@ type controller struct {
 	written  *batchv1.Job
 	backoff  *Backoff
 	problems []string
+
+	generation int64
 }
 
 func start(w *fakeCluster) *controller {
-	return &controller{w: w, pending: Pending{Deleted: sets.New[types.UID](), Untracked: sets.New[types.UID]()}}
+	return &controller{w: w, pending: Pending{
+		Deleted: sets.New[types.UID](), Untracked: sets.New[types.UID](), GivenUp: sets.New[types.UID](),
+	}}
 }
 
 func (c *controller) view() *batchv1.Job {
@@ -64,6 +68,10 @@ func (c *controller) sync() error {
 		return nil
 	}
 	c.settlePending()
+	if c.generation != job.Generation {
+		c.generation = job.Generation
+		clear(c.pending.GivenUp)
+	}
 	pods := slices.SortedFunc(maps.Values(c.w.cachedPods), func(a, b *corev1.Pod) int { return strings.Compare(a.Name, b.Name) })
 	pods, err := c.adoptAndRelease(job, pods)
 	if err != nil {
@@ -128,6 +136,9 @@ func (c *controller) carryOut(job *batchv1.Job, p *Plan) (Result, error) {
 			c.pending.Untracked.Insert(d.Pod.UID)
 		}
 		if err := c.w.delete(d.Pod.UID); errors.Is(err, errRefused) {
+			if d.Untrack {
+				c.pending.GivenUp.Insert(d.Pod.UID)
+			}
 			continue
 		} else if err != nil {
 			return out, err
@@ -291,7 +302,7 @@ func (s *simulation) actions() map[string]func(*rapid.T) {
 		"suspend or resume": func(*rapid.T) {
 			s.job.Spec.Suspend = ptr.To(!ptr.Deref(s.job.Spec.Suspend, false))
 			s.logf("suspend=%v", *s.job.Spec.Suspend)
-			s.storeJob()
+			s.storeEdit()
 		},
 		"fence or confirm": func(*rapid.T) {
 			s.fence(!v1alpha1.IsFenced(s.job))
@@ -299,7 +310,7 @@ func (s *simulation) actions() map[string]func(*rapid.T) {
 		"parallelism": func(t *rapid.T) {
 			s.job.Spec.Parallelism = ptr.To(rapid.Int32Range(0, 5).Draw(t, "parallelism"))
 			s.logf("parallelism=%d", *s.job.Spec.Parallelism)
-			s.storeJob()
+			s.storeEdit()
 		},
 		"scale an elastic Job": func(t *rapid.T) {
 			if IsIndexed(s.job) && !perIndex(s.job) && Finished(s.job) == nil {
@@ -307,7 +318,7 @@ func (s *simulation) actions() map[string]func(*rapid.T) {
 				s.job.Spec.Parallelism, s.job.Spec.Completions = ptr.To(n), ptr.To(n)
 				s.elastic = true
 				s.logf("parallelism=completions=%d", n)
-				s.storeJob()
+				s.storeEdit()
 			}
 		},
 		"time": func(t *rapid.T) {
@@ -392,7 +403,8 @@ func TestAnyRunEndsWell(t *testing.T) {
 func (s *simulation) leaveAlone(t *rapid.T) {
 	s.job.Spec.Suspend = ptr.To(false)
 	s.job.Spec.Parallelism = ptr.To[int32](3)
-	s.refuses = false
+	s.refusesDeletions, s.refusesPatches = false, false
+	s.storeEdit()
 	s.fence(false)
 	for range 400 {
 		s.deliver(100, 1000)
