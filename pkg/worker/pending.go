@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -29,7 +30,7 @@ func (m *memory) of(job *batchv1.Job) *pending {
 	p := m.jobs[key]
 	if p == nil || p.uid != job.UID {
 		p = &pending{
-			uid: job.UID, created: map[types.UID]createdPod{},
+			uid: job.UID, created: map[types.UID]createdPod{}, adopted: map[types.UID]*corev1.Pod{},
 			deleted: sets.New[types.UID](), untracked: sets.New[types.UID](), gone: sets.New[types.UID](), givenUp: sets.New[types.UID](),
 		}
 		m.jobs[key] = p
@@ -79,6 +80,7 @@ type pending struct {
 	lock      sync.Mutex
 	written   *batchv1.Job // as the last status write returned it
 	created   map[types.UID]createdPod
+	adopted   map[types.UID]*corev1.Pod // as of their adoption
 	deleted   sets.Set[types.UID]
 	untracked sets.Set[types.UID]
 	// givenUp are Pods that were untracked to be deleted, which was refused, in this generation of the
@@ -129,10 +131,14 @@ func (p *pending) observe(cached []*corev1.Pod) {
 	for _, pod := range cached {
 		existing.Insert(pod.UID)
 		delete(p.created, pod.UID)
+		if adopted := p.adopted[pod.UID]; adopted != nil && !ownwrite.Newer(adopted, pod) {
+			delete(p.adopted, pod.UID)
+		}
 	}
 	for uid := range p.created {
 		existing.Insert(uid)
 	}
+	maps.DeleteFunc(p.adopted, func(uid types.UID, _ *corev1.Pod) bool { return !existing.Has(uid) })
 	p.deleted = p.deleted.Intersection(existing)
 	p.untracked = p.untracked.Intersection(existing)
 	p.givenUp = p.givenUp.Intersection(existing)
@@ -150,7 +156,7 @@ func (p *pending) isOverdue(now time.Time) bool {
 }
 
 func (p *pending) writes() plan.Pending {
-	out := plan.Pending{Deleted: p.deleted, Untracked: p.untracked, GivenUp: p.givenUp}
+	out := plan.Pending{Adopted: p.adopted, Deleted: p.deleted, Untracked: p.untracked, GivenUp: p.givenUp}
 	for _, c := range p.created {
 		out.Created = append(out.Created, c.Pod)
 	}
@@ -161,6 +167,12 @@ func (p *pending) noteCreated(pod *corev1.Pod, now time.Time) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	p.created[pod.UID] = createdPod{pod, now}
+}
+
+// noteAdopted takes a Pod that an earlier process, or sync, may have untracked.
+func (p *pending) noteAdopted(pod *corev1.Pod) {
+	p.adopted[pod.UID] = pod
+	p.untracked.Delete(pod.UID)
 }
 
 func (p *pending) noteGone(uid types.UID) {

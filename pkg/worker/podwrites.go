@@ -28,13 +28,14 @@ func (w podWriter) untrack(ctx context.Context, p *corev1.Pod, version string) e
 	if version != "" {
 		meta["resourceVersion"] = version
 	}
-	return w.patch(ctx, p, meta)
+	_, err := w.patch(ctx, p, meta)
+	return err
 }
 
 // adopt makes the Pod the Job's, and tracked, if it's still that version.
 func (w podWriter) adopt(ctx context.Context, job *batchv1.Job, p *corev1.Pod) (*corev1.Pod, error) {
 	owner := *metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))
-	err := w.patch(ctx, p, map[string]any{
+	version, err := w.patch(ctx, p, map[string]any{
 		"uid": p.UID, "resourceVersion": p.ResourceVersion,
 		"ownerReferences": []metav1.OwnerReference{owner},
 		"finalizers":      []string{w.finalizer},
@@ -43,6 +44,7 @@ func (w podWriter) adopt(ctx context.Context, job *batchv1.Job, p *corev1.Pod) (
 		return nil, err
 	}
 	adopted := p.DeepCopy()
+	adopted.ResourceVersion = version
 	adopted.OwnerReferences = append(slices.DeleteFunc(adopted.OwnerReferences, func(r metav1.OwnerReference) bool {
 		return r.UID == job.UID
 	}), owner)
@@ -53,26 +55,28 @@ func (w podWriter) adopt(ctx context.Context, job *batchv1.Job, p *corev1.Pod) (
 // release removes the Job's owner reference and the finalizer, if the Pod is still that version: it
 // may match the selector again.
 func (w podWriter) release(ctx context.Context, job *batchv1.Job, p *corev1.Pod) error {
-	return w.patch(ctx, p, map[string]any{
+	_, err := w.patch(ctx, p, map[string]any{
 		"uid": p.UID, "resourceVersion": p.ResourceVersion,
 		"ownerReferences":                     []map[string]any{{"$patch": "delete", "uid": job.UID}},
 		"$deleteFromPrimitiveList/finalizers": []string{w.finalizer},
 	})
+	return err
 }
 
 func (w podWriter) delete(ctx context.Context, p *corev1.Pod) error {
 	return w.client.Delete(ctx, named(p), client.Preconditions{UID: &p.UID})
 }
 
-// patch asks for the metadata only, as callers don't use the answer.
-func (w podWriter) patch(ctx context.Context, p *corev1.Pod, meta map[string]any) error {
+// patch asks for the metadata only, and returns the new version.
+func (w podWriter) patch(ctx context.Context, p *corev1.Pod, meta map[string]any) (version string, err error) {
 	data, err := json.Marshal(map[string]any{"metadata": meta})
 	if err != nil {
-		return err
+		return "", err
 	}
 	target := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name}}
 	target.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
-	return w.client.Patch(ctx, target, client.RawPatch(types.StrategicMergePatchType, data))
+	err = w.client.Patch(ctx, target, client.RawPatch(types.StrategicMergePatchType, data))
+	return target.ResourceVersion, err
 }
 
 func named(p *corev1.Pod) *corev1.Pod {

@@ -103,8 +103,7 @@ func (r *reconciler) adoptAndRelease(ctx context.Context, job *batchv1.Job, pods
 		} else if err != nil {
 			return nil, fmt.Errorf("adopt Pod %s: %w", p.Name, err)
 		}
-		known.untracked.Delete(p.UID)
-		delete(known.created, p.UID)
+		known.noteAdopted(adopted)
 		o.Owned = append(o.Owned, adopted)
 	}
 	for _, p := range o.Release {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -56,9 +57,10 @@ func IsTracked(p *corev1.Pod, finalizer string) bool {
 // Pending are writes that the API server has accepted but that the cache may not show yet. Without
 // them a stale cache would have a Pod created twice, or an untracked one counted again.
 type Pending struct {
-	Created   []*corev1.Pod       // as the API server returned them
-	Deleted   sets.Set[types.UID] // Pods whose DELETE was accepted
-	Untracked sets.Set[types.UID] // Pods whose tracking finalizer was removed
+	Created   []*corev1.Pod             // as the API server returned them
+	Adopted   map[types.UID]*corev1.Pod // as of their adoption, while the cache is older
+	Deleted   sets.Set[types.UID]       // Pods whose DELETE was accepted
+	Untracked sets.Set[types.UID]       // Pods whose tracking finalizer was removed
 	// GivenUp are Pods that were untracked for a DELETE that was refused. They stay untracked, or a
 	// refusal that lasts would have the finalizer come and go, and each change bring the next sync.
 	GivenUp sets.Set[types.UID]
@@ -81,7 +83,7 @@ func classify(cached []*corev1.Pod, pending Pending, finalizer string) []*pod {
 		})
 	}
 	for _, p := range cached {
-		add(p)
+		add(cmp.Or(pending.Adopted[p.UID], p))
 	}
 	for _, p := range pending.Created {
 		add(p)

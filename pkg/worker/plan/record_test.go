@@ -180,6 +180,7 @@ func TestOwnership(t *testing.T) {
 	}{
 		{"its own", aJob(), aPod("p"), "owned"},
 		{"a matching orphan", aJob(), aPod("p", orphan), "adopt"},
+		{"one that the cache doesn't show as adopted yet", aJob(), aPod("adopted", orphan, untracked), "owned"},
 		{"an orphan that doesn't match", aJob(), aPod("p", orphan, relabelled), ""},
 		{"an orphan being deleted", aJob(), aPod("p", orphan, deletedAt(0)), ""},
 		{"an orphan, but the Job is being deleted", aJob(leaving), aPod("p", orphan), ""},
@@ -190,7 +191,7 @@ func TestOwnership(t *testing.T) {
 		{"counted", aJob(), aPod("p", failed, untracked), "owned"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			c, err := OwnershipOf(row.job, []*corev1.Pod{row.pod}, Pending{}, testOptions.TrackingFinalizer)
+			c, err := OwnershipOf(row.job, []*corev1.Pod{row.pod}, Pending{Adopted: map[types.UID]*corev1.Pod{"adopted": aPod("adopted")}}, testOptions.TrackingFinalizer)
 			got := ""
 			switch {
 			case err != nil:

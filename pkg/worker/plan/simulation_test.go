@@ -35,7 +35,7 @@ type controller struct {
 
 func start(w *fakeCluster) *controller {
 	return &controller{w: w, pending: Pending{
-		Deleted: sets.New[types.UID](), Untracked: sets.New[types.UID](), GivenUp: sets.New[types.UID](),
+		Adopted: map[types.UID]*corev1.Pod{}, Deleted: sets.New[types.UID](), Untracked: sets.New[types.UID](), GivenUp: sets.New[types.UID](),
 	}}
 }
 
@@ -46,8 +46,8 @@ func (c *controller) view() *batchv1.Job {
 	return c.w.cachedJob
 }
 
-func versionOf(job *batchv1.Job) int {
-	n, err := strconv.Atoi(job.ResourceVersion)
+func versionOf(o metav1.Object) int {
+	n, err := strconv.Atoi(o.GetResourceVersion())
 	if err != nil {
 		return 0 // not written yet
 	}
@@ -59,6 +59,10 @@ func (c *controller) settlePending() {
 	c.pending.Created = slices.DeleteFunc(c.pending.Created, func(p *corev1.Pod) bool {
 		_, seen := c.w.cachedPods[p.UID]
 		return seen || c.w.pods[p.UID] == nil // package worker asks the API server about overdue Pods
+	})
+	maps.DeleteFunc(c.pending.Adopted, func(uid types.UID, adopted *corev1.Pod) bool {
+		cached := c.w.cachedPods[uid]
+		return cached == nil || versionOf(cached) >= versionOf(adopted)
 	})
 }
 
@@ -113,6 +117,7 @@ func (c *controller) adoptAndRelease(job *batchv1.Job, pods []*corev1.Pod) ([]*c
 			return nil, err
 		}
 		c.pending.Untracked.Delete(p.UID)
+		c.pending.Adopted[p.UID] = adopted
 		owned.Owned = append(owned.Owned, adopted)
 	}
 	for _, p := range owned.Release {
