@@ -58,7 +58,7 @@ func open(t *testing.T, workers ...string) *ferrytest.Ferry {
 	for _, file := range []string{"role.yaml", "bindings.yaml"} {
 		f.Kubectl(f.Hub, "", "apply", "--server-side", "-f", product.Root("config", "rbac", file))
 	}
-	f.Kubectl(f.Hub, "", "apply", "--server-side", "-k", product.Root("config", "admission", "policy"))
+	f.Kubectl(f.Hub, "", "apply", "--server-side", "-k", product.Root("config", "admission", "checks"))
 	f.ManagerUser = managerUser
 	f.RunManager(settings)
 	kubeconfig, err := f.Liar("w2").Kubeconfig()
