@@ -89,7 +89,7 @@ test-fuzz: ## Fuzz what is read from workers and users: each target for FUZZTIME
 .PHONY: rig-build
 rig-build: ## Fetch the control planes for the tests, or build them, once (8 minutes per Kubernetes version; RIG_BUILD=source always builds)
 	@echo "==> Control planes for the tests (fetched or built once, then cached)"
-	@$(GO) -C e2e run ./cmd/rig-build -version 1.36,1.34 -tool helm,kueue >/dev/null
+	@$(GO) -C e2e run ./cmd/rig-build -version 1.36,1.34,1.37 -tool helm,kueue >/dev/null
 
 .PHONY: clean-cache
 clean-cache: ## Remove the control planes that were fetched or built
