@@ -5,6 +5,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -27,6 +28,7 @@ func TestInterferenceInTheWorker(t *testing.T) {
 	}{
 		{"mirror deleted", mirrorDeleted},
 		{"mirror deleted with its Pods left behind", mirrorOrphaned},
+		{"mirror deleted with Pods left behind that count", countedPodsLeftBehind},
 		{"mirror suspended", mirrorSuspended},
 		{"mirror edited", mirrorEdited},
 		{"mirror's record removed", recordRemoved},
@@ -52,7 +54,10 @@ func mirrorDeleted(t *testing.T) {
 	worker := f.AssignedWorker("job")
 	f.LeaveWorker(worker)
 	before := f.MirrorUntil(worker, "job", rigtest.Running(2))
-	f.HubJobUntil("job", rigtest.Running(2))
+	hub := f.HubJobUntil("job", rigtest.Running(2))
+	if pods := podsByItsSelector(t, f, worker, hub); len(pods) != 2 {
+		t.Errorf("the hub Job's selector finds %d Pods in the worker, want 2", len(pods))
+	}
 	deleteMirror(t, f, worker, metav1.DeletePropagationForeground)
 	f.MirrorUntil(worker, "job", func(j *batchv1.Job) bool { return j.UID != before.UID && rigtest.Running(2)(j) })
 	job := f.HubJobUntil("job", rigtest.Running(2))
@@ -72,6 +77,40 @@ func mirrorOrphaned(t *testing.T) {
 	done := f.HubJobUntil("job", rigtest.Complete)
 	if done.Status.Succeeded != 3 || done.Status.CompletedIndexes != "0-2" {
 		t.Errorf("ended with %+v", done.Status)
+	}
+}
+
+// podsByItsSelector are the Pods in a worker that a hub Job's selector finds.
+func podsByItsSelector(t *testing.T, f *ferrytest.Ferry, worker string, hub *batchv1.Job) []corev1.Pod {
+	t.Helper()
+	list, err := f.Cluster(worker).Client().CoreV1().Pods(f.NS).List(f.Context(), metav1.ListOptions{
+		LabelSelector: metav1.FormatLabelSelector(hub.Spec.Selector),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list.Items
+}
+
+// Pods that are left behind are counted already: the new mirror is seeded with them, and doesn't adopt
+// them. So each completion has a Pod of its own.
+func countedPodsLeftBehind(t *testing.T) {
+	f := ferrytest.For(t)
+	const completions = 5
+	f.Submit("job", rigtest.Parallel(completions), rigtest.RunFor(500*time.Millisecond), func(j *batchv1.Job) { j.Spec.Parallelism = ptr.To[int32](1) })
+	worker := f.AssignedWorker("job")
+	f.LeaveWorker(worker)
+	f.HubJobUntil("job", func(j *batchv1.Job) bool { return j.Status.Succeeded >= 2 })
+	deleteMirror(t, f, worker, metav1.DeletePropagationOrphan)
+	hub := f.HubJobUntil("job", rigtest.Complete)
+	ended := 0
+	for _, pod := range podsByItsSelector(t, f, worker, hub) {
+		if pod.Status.Phase == corev1.PodSucceeded {
+			ended++
+		}
+	}
+	if hub.Status.Succeeded != completions || ended < completions {
+		t.Errorf("%d completions by %d Pods, want %d by at least as many", hub.Status.Succeeded, ended, completions)
 	}
 }
 

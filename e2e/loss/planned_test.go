@@ -60,12 +60,16 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// A worker that was drained, and isn't any more, takes a Job back that it had.
+// A worker that was drained, and isn't any more, takes a Job back that it had. Pods of its first time
+// there don't count again.
 func TestDrainedThereAndBack(t *testing.T) {
 	s := open(t, "w1", "w2")
 	s.submitTo("w2", "job", rigtest.RunForever())
+	s.submitTo("w2", "counted", rigtest.Parallel(6), oneByOne, rigtest.RunFor(500*time.Millisecond))
 	s.HubJobUntil("job", rigtest.Running(1))
+	s.HubJobUntil("counted", succeeded(1))
 	s.free("job")
+	s.free("counted")
 	for _, way := range []struct{ from, to string }{{"w2", "w1"}, {"w1", "w2"}} {
 		s.SetWorker(way.from, `{"drain":true}`)
 		moved := s.HubJobUntil("job", ferrytest.IsAt(way.to))
@@ -74,6 +78,10 @@ func TestDrainedThereAndBack(t *testing.T) {
 		if at := ferrytest.ClusterOf(moved); at != way.to {
 			t.Errorf("moved to %q, want %q", at, way.to)
 		}
+	}
+	ended := s.HubJobUntil("counted", rigtest.Complete)
+	if pods := s.podsOf("w1", "counted") + s.podsOf("w2", "counted"); ended.Status.Succeeded != 6 || pods < 6 {
+		t.Errorf("%d completions by %d Pods, want 6 by at least as many", ended.Status.Succeeded, pods)
 	}
 }
 

@@ -101,8 +101,10 @@ func (h *history) managerSyncs() {
 func (h *history) place() {
 	target := h.target()
 	_, target.Suspended = h.wantedSeed()
+	m := mirror.Project(h.hub, target)
+	mirror.SelectPods(h.hub, m, "id-"+h.farServer.next())
 	var err error
-	h.mirror, err = h.farServer.create(mirror.Project(h.hub, target))
+	h.mirror, err = h.farServer.create(m)
 	h.must(err, "the mirror")
 }
 

@@ -8,6 +8,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // keptOnHub are the prefixes of label and annotation keys that stay on the hub, because they
@@ -21,8 +23,9 @@ var keptOnHub = []string{
 }
 
 // generatedLabels are the labels that the API server sets on the Pod template of a Job without
-// manualSelector, and sometimes, as defaults, on the Job.
+// manualSelector, and sometimes, as defaults, on the Job; and SelectPods on that of a mirror.
 var generatedLabels = []string{
+	v1alpha1.LabelMirrorID,
 	"controller-uid",
 	"job-name",
 	batchv1.ControllerUidLabel,

@@ -89,6 +89,8 @@ const (
 const (
 	// LabelOrigin holds the origin: the id of the hub that a mirror belongs to.
 	LabelOrigin = "jobferry.dev/origin"
+	// LabelMirrorID on the Pods of a mirror is what its selector asks for: each mirror has another value.
+	LabelMirrorID = "jobferry.dev/mirror-id"
 	// AnnotationHubUID holds the UID of the hub Job.
 	AnnotationHubUID = "jobferry.dev/hub-uid"
 	// AnnotationProjected holds the record of what was projected; see mirror.Drift.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -31,6 +32,7 @@ func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a disp
 	if err := r.checkVolumeClaims(ctx, w, a.Mirror); err != nil {
 		return result{}, err
 	}
+	mirror.SelectPods(t.Job, a.Mirror, string(uuid.NewUUID()))
 	created, err := r.createFrom(ctx, t, w, a.Mirror, whole)
 	if apierrors.IsAlreadyExists(err) {
 		return r.takeExisting(ctx, t, w)

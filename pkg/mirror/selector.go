@@ -1,0 +1,37 @@
+package mirror
+
+import (
+	"maps"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+)
+
+// SelectPods lets the hub Job's selector find the Pods of a mirror that's about to be created: they get
+// the labels that the hub's API server generated. The mirror's own selector asks for its id, which no
+// other mirror has. Otherwise a mirror that replaces another one of the same hub Job would adopt Pods
+// that were orphaned in the worker, and count those again with which it was seeded.
+//
+// A mirror of a Job with manualSelector has the user's selector. So has one of an earlier release the
+// selector that the worker's API server generated: it can't change.
+func SelectPods(hub, mirror *batchv1.Job, id string) {
+	if manualSelector(hub) {
+		return
+	}
+	labels := maps.Clone(mirror.Spec.Template.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	for _, key := range generatedLabels {
+		if value, ok := hub.Spec.Template.Labels[key]; ok {
+			labels[key] = value
+		}
+	}
+	labels[v1alpha1.LabelMirrorID] = id
+	mirror.Spec.Template.Labels = labels
+	mirror.Spec.ManualSelector = ptr.To(true)
+	mirror.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelMirrorID: id}}
+}
