@@ -121,6 +121,9 @@ func gather(s Snapshot, o Options) *facts {
 	}
 	f.listed = sets.New(f.next.UncountedTerminatedPods.Succeeded...).Insert(f.next.UncountedTerminatedPods.Failed...)
 	if f.indexed {
+		for _, p := range f.pods {
+			p.index = CompletionIndex(p.Pod)
+		}
 		// Of Pods that are equal in all else, those with the lowest indexes are counted and deleted
 		// first.
 		slices.SortStableFunc(f.pods, func(a, b *pod) int { return a.index - b.index })

@@ -20,7 +20,7 @@ const noIndex = -1
 // itself is shared and must not be changed.
 type pod struct {
 	*corev1.Pod
-	index   int  // its completion index, or noIndex
+	index   int  // its completion index, or noIndex; gather sets it
 	tracked bool // has the tracking finalizer, and its removal isn't pending
 	deleted bool // being deleted, or its DELETE is pending
 }
@@ -66,29 +66,39 @@ type Pending struct {
 	GivenUp sets.Set[types.UID]
 }
 
-// classify lays the pending writes over the cached Pods.
+// classify lays the pending writes over the cached Pods. A large Job has thousands of them in each
+// sync, so each costs one place in an array.
 func classify(cached []*corev1.Pod, pending Pending, finalizer string) []*pod {
-	seen := make(sets.Set[types.UID], len(cached))
-	out := make([]*pod, 0, len(cached)+len(pending.Created))
-	add := func(p *corev1.Pod) {
-		if seen.Has(p.UID) {
-			return
-		}
-		seen.Insert(p.UID)
-		out = append(out, &pod{
-			Pod:     p,
-			index:   CompletionIndex(p),
+	all := cached
+	if len(pending.Created) > 0 {
+		all = union(cached, pending.Created)
+	}
+	pods, out := make([]pod, len(all)), make([]*pod, len(all))
+	for i, p := range all {
+		p = cmp.Or(pending.Adopted[p.UID], p)
+		pods[i] = pod{
+			Pod: p, index: noIndex,
 			tracked: IsTracked(p, finalizer) && !pending.Untracked.Has(p.UID),
 			deleted: p.DeletionTimestamp != nil || pending.Deleted.Has(p.UID),
-		})
-	}
-	for _, p := range cached {
-		add(cmp.Or(pending.Adopted[p.UID], p))
-	}
-	for _, p := range pending.Created {
-		add(p)
+		}
+		out[i] = &pods[i]
 	}
 	return out
+}
+
+// union is both, without those of the second that are in the first.
+func union(cached, created []*corev1.Pod) []*corev1.Pod {
+	seen := make(sets.Set[types.UID], len(cached))
+	for _, p := range cached {
+		seen.Insert(p.UID)
+	}
+	all := slices.Clone(cached)
+	for _, p := range created {
+		if !seen.Has(p.UID) {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // CompletionIndex is the index an Indexed Job gave the Pod, or -1.
