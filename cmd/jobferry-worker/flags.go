@@ -2,16 +2,19 @@ package main
 
 import (
 	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/spf13/pflag"
 
 	"github.com/jobferry/jobferry/pkg/worker"
 )
 
-// jobFlags are the flags that become worker.Options.
+// jobFlags are the flags that become worker.Options, but for the namespace, which all programs have.
 type jobFlags struct {
 	set     *pflag.FlagSet
 	dropIn  bool
+	as      string
 	options worker.Options
 }
 
@@ -25,7 +28,10 @@ func (f *jobFlags) add(set *pflag.FlagSet) {
 	f.set = set
 	o := &f.options
 	set.BoolVar(&f.dropIn, "drop-in", f.dropIn,
-		"replace the built-in Job controller: run Jobs without spec.managedBy, with its finalizer and its names of metrics; only for clusters where it doesn't run")
+		"replace the built-in Job controller: run Jobs without spec.managedBy, with its finalizer and its names of metrics; "+
+			"only for clusters where it doesn't run. With --managed-by, the process runs those Jobs, too, with --tracking-finalizer")
+	set.StringVar(&f.as, "as", f.as,
+		"user to make all requests as, such as system:serviceaccount:kube-system:job-controller, the built-in's, for policies that go by it")
 	set.StringArrayVar(&o.ManagedBy, "managed-by", o.ManagedBy,
 		`value of spec.managedBy whose Jobs to run; repeat for more; "" stands for Jobs without the field`)
 	set.StringVar(&o.TrackingFinalizer, "tracking-finalizer", o.TrackingFinalizer, "finalizer of Pods until they are counted")
@@ -46,18 +52,27 @@ func (f *jobFlags) add(set *pflag.FlagSet) {
 	set.BoolVar(&o.TTL, "ttl", o.TTL, "delete finished Jobs after their ttlSecondsAfterFinished")
 }
 
-// workerOptions returns the options that the flags set.
-func (f *jobFlags) workerOptions() (worker.Options, error) {
-	options := f.options
-	if f.dropIn {
-		prefix := options.MetricsPrefix
-		if f.set.Changed("managed-by") || f.set.Changed("tracking-finalizer") {
-			return options, errors.New("--drop-in sets --managed-by and --tracking-finalizer: don't set them as well")
-		}
-		options = options.DropIn()
-		if f.set.Changed("metrics-prefix") {
-			options.MetricsPrefix = prefix
-		}
+// workerOptions returns the options that the flags set: one for the Jobs of the built-in, and one for
+// Jobs with other values of spec.managedBy.
+func (f *jobFlags) workerOptions(namespace string) ([]worker.Options, error) {
+	own := f.options
+	own.Namespace = namespace
+	if !f.dropIn {
+		return []worker.Options{own}, own.Validate()
 	}
-	return options, options.Validate()
+	dropIn := own.DropIn()
+	if f.set.Changed("metrics-prefix") {
+		dropIn.MetricsPrefix = own.MetricsPrefix
+	}
+	both := f.set.Changed("managed-by")
+	switch {
+	case !both && f.set.Changed("tracking-finalizer"):
+		return nil, errors.New("--drop-in sets --tracking-finalizer: set it only with --managed-by, for the Jobs that this adds")
+	case !both:
+		return []worker.Options{dropIn}, dropIn.Validate()
+	case slices.ContainsFunc(own.ManagedBy, func(name string) bool { return slices.Contains(dropIn.ManagedBy, name) }):
+		return nil, fmt.Errorf("--drop-in runs the Jobs with spec.managedBy %q: name others in --managed-by", dropIn.ManagedBy)
+	}
+	own.TTL = false // --drop-in deletes all finished Jobs
+	return []worker.Options{dropIn, own}, errors.Join(dropIn.Validate(), own.Validate())
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,14 +14,15 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker"
 )
 
-func parse(t *testing.T, args ...string) worker.Options {
+// parse returns what the flags set for each group of Jobs.
+func parse(t *testing.T, args ...string) []worker.Options {
 	t.Helper()
 	f, set := defaultJobFlags(), pflag.NewFlagSet("test", pflag.ContinueOnError)
 	f.add(set)
 	if err := set.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	options, err := f.workerOptions()
+	options, err := f.workerOptions("ns")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,11 +34,11 @@ func TestEachOptionHasAFlag(t *testing.T) {
 	got := parse(t,
 		"--managed-by=a/b", "--managed-by=", "--tracking-finalizer=c/d", "--concurrent-job-syncs=7",
 		"--pod-failure-backoff=2s", "--max-pod-failure-backoff=3m", "--sync-batch-period=4s",
-		"--max-uncounted-pods=8", "--max-pod-create-delete-per-sync=9", "--ttl=false", "--metrics-prefix=my_", "--fence-after=3m")
+		"--max-uncounted-pods=8", "--max-pod-create-delete-per-sync=9", "--ttl=false", "--metrics-prefix=my_", "--fence-after=3m")[0]
 	want := worker.Options{
 		ManagedBy: []string{"a/b", ""}, TrackingFinalizer: "c/d", Concurrency: 7,
 		PodFailureBackoff: 2 * time.Second, MaxPodFailureBackoff: 3 * time.Minute, SyncBatchPeriod: 4 * time.Second,
-		MaxUncountedPods: 8, MaxPodCreateDeletePerSync: 9, MetricsPrefix: "my_", FenceAfter: 3 * time.Minute,
+		MaxUncountedPods: 8, MaxPodCreateDeletePerSync: 9, MetricsPrefix: "my_", FenceAfter: 3 * time.Minute, Namespace: "ns",
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -44,12 +46,31 @@ func TestEachOptionHasAFlag(t *testing.T) {
 }
 
 func TestDropIn(t *testing.T) {
-	o := parse(t, "--drop-in", "--concurrent-job-syncs=9")
-	if o.TrackingFinalizer != "batch.kubernetes.io/job-tracking" || len(o.ManagedBy) != 2 || o.Concurrency != 9 || !o.TTL || o.MetricsPrefix != "-" {
+	all := parse(t, "--drop-in", "--concurrent-job-syncs=9")
+	if o := all[0]; len(all) != 1 || o.TrackingFinalizer != "batch.kubernetes.io/job-tracking" || len(o.ManagedBy) != 2 || o.Concurrency != 9 || !o.TTL || o.MetricsPrefix != "-" {
 		t.Errorf("options %+v", o)
 	}
-	if o := parse(t, "--drop-in", "--metrics-prefix=my_"); o.MetricsPrefix != "my_" {
+	if o := parse(t, "--drop-in", "--metrics-prefix=my_")[0]; o.MetricsPrefix != "my_" {
 		t.Errorf("prefix %q", o.MetricsPrefix)
+	}
+}
+
+// One process can run the built-in's Jobs and others. Each have their own finalizer and names of
+// metrics, and the built-in's TTL is for all.
+func TestDropInAndOthers(t *testing.T) {
+	all := parse(t, "--drop-in", "--managed-by=jobferry.dev/worker", "--fence-after=3m")
+	if len(all) != 2 || !slices.Equal(all[1].ManagedBy, []string{"jobferry.dev/worker"}) {
+		t.Fatalf("options %+v", all)
+	}
+	dropIn, own := all[0], all[1]
+	if dropIn.TrackingFinalizer != "batch.kubernetes.io/job-tracking" || dropIn.MetricsPrefix != "-" || !dropIn.TTL || dropIn.FenceAfter >= 0 {
+		t.Errorf("drop-in %+v", dropIn)
+	}
+	if own.TrackingFinalizer != "jobferry.dev/job-tracking" || own.MetricsPrefix != "jobferry_" || own.TTL || own.FenceAfter != 3*time.Minute {
+		t.Errorf("others %+v", own)
+	}
+	if own := parse(t, "--drop-in", "--managed-by=a/b", "--tracking-finalizer=c/d")[1]; own.TrackingFinalizer != "c/d" {
+		t.Errorf("finalizer %s", own.TrackingFinalizer)
 	}
 }
 
@@ -66,7 +87,8 @@ func TestErrorsAreOneLine(t *testing.T) {
 		"an argument":          {[]string{"now"}, `unexpected argument "now"`},
 		"bad duration":         {[]string{"--sync-batch-period=soon"}, "invalid argument"},
 		"bad options":          {[]string{"--concurrent-job-syncs=-1", "--max-uncounted-pods=-1"}, "; "},
-		"drop-in and its own":  {[]string{"--drop-in", "--managed-by=x"}, "--drop-in sets"},
+		"drop-in and the same": {[]string{"--drop-in", "--managed-by="}, "name others in --managed-by"},
+		"drop-in's finalizer":  {[]string{"--drop-in", "--tracking-finalizer=a/b"}, "--drop-in sets"},
 		"no kubeconfig":        {nil, "set --kubeconfig or $KUBECONFIG"},
 		"kubeconfig not there": {[]string{"--kubeconfig=" + filepath.Join(t.TempDir(), "none")}, "no such file"},
 	} {

@@ -27,15 +27,16 @@ func run(ctx context.Context, args []string) error {
 	if err := flags.Parse(args, os.Stdout, summary, jobs.add); err != nil {
 		return err
 	}
-	options, err := jobs.workerOptions()
+	options, err := jobs.workerOptions(flags.Namespace)
 	if err != nil {
 		return err
 	}
+	flags.Impersonate = jobs.as
 	mgr, err := flags.Manager(newScheme(), worker.CacheOptions())
 	if err != nil {
 		return err
 	}
-	if err := worker.Setup(mgr, options); err != nil {
+	if err := worker.Setup(mgr, options...); err != nil {
 		return fmt.Errorf("cluster %s: %w", mgr.GetConfig().Host, err)
 	}
 	return mgr.Start(ctx)

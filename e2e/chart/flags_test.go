@@ -41,6 +41,7 @@ var notInConfig = map[string]string{
 
 	"drop-in":    "dropIn",
 	"managed-by": "managedBy",
+	"as":         "impersonate",
 }
 
 var flagLine = regexp.MustCompile(`(?m)^ +--([a-z-]+)`)

@@ -41,7 +41,7 @@ func checkRights(t *testing.T, cluster *rig.Cluster, account string, parts ...pe
 	maps.Copy(allowed, others)
 	seen := 0
 	for _, request := range requests {
-		if request.User.Username != "system:serviceaccount:"+namespace+":"+account || request.Object.Resource == "" {
+		if request.User.Username != "system:serviceaccount:"+namespace+":"+account || request.Impersonated.Username != "" || request.Object.Resource == "" {
 			continue
 		}
 		seen++

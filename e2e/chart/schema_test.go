@@ -33,7 +33,7 @@ func TestValuesRefused(t *testing.T) {
 		"a monitor without its Service":  {hubChart, "monitoring.serviceMonitor.enabled=true,metrics.service.enabled=false", []string{"needs metrics.service.enabled"}},
 		"a monitor without credentials":  {workerChart, "monitoring.podMonitor.enabled=true", []string{"set podMonitor.tokenSecret, or choose serviceMonitor"}},
 		"an account of nobody's":         {hubChart, "serviceAccount.create=false", []string{"serviceAccount.name: say which one to use"}},
-		"Jobs chosen in two ways":        {workerChart, "dropIn=true,managedBy={a/b}", []string{"managedBy: dropIn chooses the Jobs"}},
+		"an account that is a user":      {workerChart, "impersonate=admin", []string{"'/impersonate'", "does not match"}},
 		"an argument that is no flag":    {hubChart, "extraArgs={verbose}", []string{"'/extraArgs/0'", "does not match"}},
 		"an origin that is no label":     {hubChart, "config.origin=eu/hub", []string{"'/config/origin'", "does not match"}},
 		"a full name that is no name":    {hubChart, "fullnameOverride=Hub_1", []string{"'/fullnameOverride'", "does not match"}},

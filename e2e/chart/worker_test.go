@@ -57,3 +57,40 @@ func (r *release) adopts(ns string, ours rigtest.Option) {
 	r.kubectl("patch", orphan, "-n", ns, "--type=merge", "-p", `{"metadata":{"ownerReferences":null}}`)
 	r.kubectl("wait", orphan, "-n", ns, "--for=jsonpath={.metadata.ownerReferences[0].name}=adopts", "--timeout=30s")
 }
+
+// In the built-in's place, with its account and the rights that the chart gives to that: jobferry-worker
+// runs the built-in's Jobs and its own, and looks for another Job controller. Nothing is refused.
+func TestDropInAsTheBuiltInsAccount(t *testing.T) {
+	const account = "system:serviceaccount:kube-system:job-controller"
+	r := newRelease(t, "bare", workerChart)
+	r.install(chartDir(workerChart), "--set", "dropIn=true,managedBy={jobferry.dev/worker},impersonate="+account+",config.syncBatchPeriod=100ms")
+	process := r.run("jobferry-worker", "--metrics-bind-address=0", "--health-probe-bind-address=0")
+	ns := r.Namespace(r.cluster)
+	r.Create(r.cluster, rigtest.Job(ns, "builtin"))
+	r.Create(r.cluster, rigtest.Job(ns, "own", rigtest.ManagedBy("jobferry.dev/worker")))
+	r.JobUntil(r.cluster, ns, "builtin", rigtest.Complete)
+	r.JobUntil(r.cluster, ns, "own", rigtest.Complete)
+	if err := process.Stop(); err != nil {
+		t.Errorf("asked to end, the controller ended with %v", err)
+	}
+	requests, err := r.cluster.Requests()
+	if err != nil {
+		t.Fatal(err)
+	}
+	probes, pods := 0, 0
+	for _, request := range requests {
+		switch {
+		case request.Impersonated.Username != account:
+			continue
+		case request.Response.Code == 403:
+			t.Errorf("refused: %s %s", request.Verb, request.URI)
+		case request.Verb == "get" && request.Object.Name == "jobferry-worker-probe" && request.Response.Code == 200:
+			probes++
+		case request.Verb == "create" && request.Object.Resource == "pods" && request.Object.Namespace == ns:
+			pods++
+		}
+	}
+	if probes == 0 || pods != 2 {
+		t.Errorf("%d looks at the probe, %d Pods created by the built-in's account", probes, pods)
+	}
+}

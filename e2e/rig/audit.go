@@ -31,6 +31,10 @@ type Request struct {
 	User      struct {
 		Username string `json:"username"`
 	} `json:"user"`
+	// Impersonated is the user that it was made as, if that's another one.
+	Impersonated struct {
+		Username string `json:"username"`
+	} `json:"impersonatedUser"`
 	Object struct {
 		Group       string `json:"apiGroup"`
 		Resource    string `json:"resource"`

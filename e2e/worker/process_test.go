@@ -14,10 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/jobferry/jobferry/e2e/product"
-	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
@@ -140,29 +138,6 @@ func (s *scene) serviceAccount() string {
 	file := filepath.Join(s.t.TempDir(), "kubeconfig")
 	s.ok(os.WriteFile(file, kubeconfig, 0o600))
 	return file
-}
-
-// The built-in's finalizer and Jobs without spec.managedBy, under the drop-in mode. It isn't
-// parallel: another test needs such Jobs to be left alone.
-func TestDropInMode(t *testing.T) {
-	s := open(t, "worker")
-	program, err := product.Program("jobferry-worker")
-	s.ok(err)
-	s.ok(workertest.AddNode(s.Context(), s.Client))
-	p, err := workertest.Start(program, s.cluster.Kubeconfig(), os.DevNull, "--drop-in", "--sync-batch-period="+batch)
-	s.ok(err)
-	defer p.Kill()
-	s.Create(s.cluster, rigtest.Job(s.ns, "job", bound))
-	pods := s.running(1)
-	if f := pods[0].Finalizers; len(f) != 1 || f[0] != "batch.kubernetes.io/job-tracking" {
-		t.Errorf("finalizers %v", f)
-	}
-	s.exit(0, pods...)
-	s.until(rigtest.Complete)
-	s.Until(rig.Object(s.Client.CoreV1().RESTClient(), "pods", s.ns, pods[0].Name), func(o runtime.Object) bool {
-		p, ok := o.(*corev1.Pod)
-		return ok && len(p.Finalizers) == 0
-	})
 }
 
 // A cluster needs no Job controller of the version whose semantics its Jobs shall have.

@@ -23,6 +23,9 @@ type Flags struct {
 	Cluster string
 	// Namespace is that of the Lease.
 	Namespace string
+	// Impersonate is the user to make all requests as; empty: the one of the kubeconfig, or of the
+	// Pod.
+	Impersonate string
 
 	kubeconfig, context string
 	qps                 float32
@@ -124,6 +127,9 @@ func (f *Flags) Config() (*rest.Config, error) {
 		return nil, fmt.Errorf("kubeconfig of the %s: %s", f.Cluster, OneLine(err))
 	}
 	config.QPS, config.Burst = f.qps, f.burst
+	if f.Impersonate != "" {
+		config.Impersonate = rest.ImpersonationConfig{UserName: f.Impersonate}
+	}
 	config.UserAgent = f.Name + "/" + version.Get()
 	return config, nil
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 func TestParse(t *testing.T) {
@@ -41,6 +43,25 @@ func TestHelpAndVersionAreAnswers(t *testing.T) {
 		err := Defaults("ferry", "hub").Parse([]string{arg}, &out, "ferry ferries.", func(*pflag.FlagSet) {})
 		if !errors.Is(err, pflag.ErrHelp) || out.Len() == 0 {
 			t.Errorf("%s: %v, printed %q", arg, err, out.String())
+		}
+	}
+}
+
+// Requests are made as another user if one is set.
+func TestImpersonation(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	config := clientcmdapi.NewConfig()
+	config.Clusters["c"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:1"}
+	config.Contexts["c"] = &clientcmdapi.Context{Cluster: "c"}
+	config.CurrentContext = "c"
+	if err := clientcmd.WriteToFile(*config, file); err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range []string{"", "system:serviceaccount:kube-system:job-controller"} {
+		f := Defaults("ferry", "hub")
+		f.kubeconfig, f.Impersonate = file, user
+		if got, err := f.Config(); err != nil || got.Impersonate.UserName != user {
+			t.Errorf("as %q: %v", user, err)
 		}
 	}
 }

@@ -105,10 +105,33 @@ func (c *cluster) start(o Options) {
 	})
 	pods := podWriter{client: cl, finalizer: o.TrackingFinalizer}
 	c.jobs = &reconciler{
-		client: cl, live: c.api, pods: pods, events: c.events, metrics: m, options: o, clock: clock.PassiveClock(c.clock),
+		client: cl, live: c.api, cached: listedPods{c.t, func() client.Reader { return c.jobs.client }}, pods: pods, events: c.events, metrics: m, options: o, clock: clock.PassiveClock(c.clock),
 		memory: &memory{jobs: map[types.NamespacedName]*pending{}}, queue: &delays{},
 	}
-	c.orphans = &orphans{client: cl, live: c.api, pods: pods, options: o}
+	c.orphans = &orphans{client: cl, live: c.api, cached: listedPods{c.t, func() client.Reader { return c.orphans.client }}, pods: pods, options: o}
+}
+
+// listedPods takes what a reconciler's client reads for the cache.
+type listedPods struct {
+	t      *testing.T
+	client func() client.Reader
+}
+
+func (l listedPods) pod(name types.NamespacedName) (*corev1.Pod, error) {
+	var p corev1.Pod
+	if err := l.client().Get(l.t.Context(), name, &p); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	return &p, nil
+}
+
+func (l listedPods) podsBy(value string) (pods []*corev1.Pod, err error) {
+	var list corev1.PodList
+	err = l.client().List(l.t.Context(), &list, client.MatchingFields{controllerIndex: value})
+	for i := range list.Items {
+		pods = append(pods, &list.Items[i])
+	}
+	return pods, err
 }
 
 // slimmed is a Pod as the cache has it.

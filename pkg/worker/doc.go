@@ -54,7 +54,14 @@
 // # Several of them
 //
 // Only one process may act on a cluster's Jobs at a time: run it with leader election. It acts only
-// on Jobs with the values of spec.managedBy in [Options.ManagedBy].
+// on Jobs with the values of spec.managedBy in [Options.ManagedBy]. In the built-in's place, it ends
+// when it notices another Job controller; see probe.go.
+//
+// # Memory
+//
+// The cache has all Pods of the cluster. [CacheOptions] reduce them to what is read (slim.go). A sync
+// reads them by an index of the informer without copying them (podindex.go), so nothing may change
+// them: the tests in e2e run with client-go's detector of such changes.
 //
 // # What differs from the built-in
 //

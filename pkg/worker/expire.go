@@ -51,7 +51,7 @@ func (x *expire) Reconcile(ctx context.Context, req reconcile.Request) (reconcil
 // left is how long the Job is kept; due is false if it isn't deleted at all.
 func (x *expire) left(job *batchv1.Job) (left time.Duration, due bool) {
 	end := plan.Finished(job)
-	if job.DeletionTimestamp != nil || job.Spec.TTLSecondsAfterFinished == nil || end == nil || !x.options.manages(job) {
+	if job.DeletionTimestamp != nil || job.Spec.TTLSecondsAfterFinished == nil || end == nil || !x.options.expires(job) {
 		return 0, false
 	}
 	ttl := time.Duration(*job.Spec.TTLSecondsAfterFinished) * time.Second

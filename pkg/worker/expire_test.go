@@ -59,3 +59,16 @@ func TestExpiry(t *testing.T) {
 		})
 	}
 }
+
+// The built-in's TTL is for all Jobs, whoever runs them.
+func TestExpiryInTheBuiltInsPlace(t *testing.T) {
+	job := aJob(func(j *batchv1.Job) {
+		j.Spec.ManagedBy, j.Spec.TTLSecondsAfterFinished = ptr.To("example.com/other"), ptr.To[int32](0)
+		j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon)}}
+	})
+	c := newCluster(t, Options{}, job)
+	x := &expire{client: c.jobs.client, live: c.api, metrics: c.jobs.metrics, options: Options{}.DropIn().withDefaults(), clock: c.clock}
+	if _, err := x.Reconcile(t.Context(), requestFor(job)); err != nil || c.count("delete") != 1 {
+		t.Errorf("error %v, writes %v", err, c.writes)
+	}
+}

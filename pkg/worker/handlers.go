@@ -58,22 +58,23 @@ type podEvents struct {
 }
 
 func (h podEvents) Create(ctx context.Context, e event.CreateEvent, q workQueue) {
-	h.handle(ctx, nil, e.Object.(*corev1.Pod), q)
+	h.handle(ctx, nil, asPod(e.Object), q)
 }
 
 func (h podEvents) Update(ctx context.Context, e event.UpdateEvent, q workQueue) {
 	if e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() {
 		return // a resync of the cache
 	}
-	h.handle(ctx, e.ObjectOld.(*corev1.Pod), e.ObjectNew.(*corev1.Pod), q)
+	h.handle(ctx, asPod(e.ObjectOld), asPod(e.ObjectNew), q)
 }
 
 func (h podEvents) Delete(ctx context.Context, e event.DeleteEvent, q workQueue) {
-	h.handle(ctx, e.Object.(*corev1.Pod), nil, q)
+	h.handle(ctx, asPod(e.Object), nil, q)
 }
 
 func (h podEvents) Generic(context.Context, event.GenericEvent, workQueue) {}
 
+// handle takes a Pod that another kind of controller owns for none.
 func (h podEvents) handle(ctx context.Context, before, after *corev1.Pod, q workQueue) {
 	h.metrics.podTracked(before, after, h.options.TrackingFinalizer)
 	had, has := jobOf(before), jobOf(after)

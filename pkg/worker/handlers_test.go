@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -79,10 +80,19 @@ func TestPodEventsWakeTheirJobs(t *testing.T) {
 	create := func(p client.Object) func(*delays) {
 		return func(q *delays) { h.Create(t.Context(), event.CreateEvent{Object: p}, q) }
 	}
+	others := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", ResourceVersion: "2"}}
 	for name, row := range map[string]struct {
 		send func(*delays)
 		want int
 	}{
+		"a Pod of something else, as the cache has it": {create(others), 0},
+		"such a Pod that goes away":                    {func(q *delays) { h.Delete(t.Context(), event.DeleteEvent{Object: others}, q) }, 0},
+		"such a Pod that changes": {func(q *delays) {
+			h.Update(t.Context(), event.UpdateEvent{ObjectOld: &metav1.PartialObjectMetadata{}, ObjectNew: others}, q)
+		}, 0},
+		"given to something else": {func(q *delays) {
+			h.Update(t.Context(), event.UpdateEvent{ObjectOld: aPod("p", version("1")), ObjectNew: others}, q)
+		}, 1},
 		"a Pod of a Job":                    {create(aPod("p")), 1},
 		"a Pod of something else":           {create(aPod("p", of("ReplicaSet"))), 0},
 		"an orphan that matches":            {create(aPod("p", orphan)), 1},

@@ -95,7 +95,7 @@ func (l *lateCache) takeOver() {
 	l.c.t.Helper()
 	l.serve()
 	l.shown = max(0, l.shown-l.behind)
-	t := &takeover{live: l.live(), caches: lateInformers{l}, index: noIndex{}, metrics: l.c.jobs.metrics, retry: time.Nanosecond}
+	t := &takeover{live: l.live(), caches: lateInformers{l}, metrics: l.c.jobs.metrics, retry: time.Nanosecond}
 	if err := t.prepare(l.c.t.Context()); err != nil {
 		l.c.t.Fatal(err)
 	}
@@ -127,22 +127,18 @@ type lateInformer struct {
 	*lateCache
 }
 
-func (l lateInformer) GetStore() toolscache.Store { return lateStore{lateCache: l.lateCache} }
+func (l lateInformer) GetIndexer() toolscache.Indexer { return lateStore{lateCache: l.lateCache} }
+
+func (lateInformer) AddIndexers(toolscache.Indexers) error { return nil }
 
 type lateStore struct {
-	toolscache.Store
+	toolscache.Indexer
 	*lateCache
 }
 
 func (l lateStore) LastStoreSyncResourceVersion() string {
 	l.shown = min(l.shown+1, len(l.states)-1)
 	return strconv.Itoa(l.shown + 1)
-}
-
-type noIndex struct{}
-
-func (noIndex) IndexField(context.Context, client.Object, string, client.IndexerFunc) error {
-	return nil
 }
 
 // What TestKilledAfterAnyWrite says holds for caches that are behind, too, and no Pod is created

@@ -42,9 +42,9 @@ type Options struct {
 	// MaxPodCreateDeletePerSync bounds the Pods one Job may create or delete before others get
 	// their turn. Default: 500.
 	MaxPodCreateDeletePerSync int
-	// TTL deletes finished Jobs after ttlSecondsAfterFinished. Leave it off where a
-	// kube-controller-manager runs its own TTL controller, which handles every Job whatever its
-	// spec.managedBy. Default: off.
+	// TTL deletes finished Jobs after ttlSecondsAfterFinished: in the built-in's place all of them,
+	// otherwise those that this controller runs. Leave it off where a kube-controller-manager runs
+	// its own TTL controller, which handles every Job whatever its spec.managedBy. Default: off.
 	TTL bool
 	// FenceAfter is how long after the expiry of a hub's Lease the controller stops that hub's
 	// Jobs, see package fence. It must be less than the hub's time-out for lost workers (15m by
@@ -52,17 +52,21 @@ type Options struct {
 	// without a hub, and of hubs without a Lease, run on. Default: 10m; negative: never, and no
 	// Lease is watched.
 	FenceAfter time.Duration
+	// Namespace is where the controller has a Job of its own if it runs the built-in's Jobs: by that
+	// Job it notices another Job controller. Default: jobferry-system.
+	Namespace string
 	// MetricsPrefix precedes the built-in's names of the metrics. Default: jobferry_; a single dash
 	// stands for none.
 	MetricsPrefix string
 }
 
 // DropIn returns the options of a controller that replaces the built-in: it runs the same Jobs,
-// with the same finalizer and names of the metrics.
+// with the same finalizer and names of the metrics. It has no fence: isFenceable says why.
 func (o Options) DropIn() Options {
 	o.ManagedBy = []string{"", batchv1.JobControllerName}
 	o.TrackingFinalizer = batchv1.JobTrackingFinalizer
 	o.MetricsPrefix = noPrefix
+	o.FenceAfter = -1
 	return o
 }
 
@@ -84,6 +88,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.MaxUncountedPods, 500)
 	setDefault(&o.MaxPodCreateDeletePerSync, 500)
 	setDefault(&o.MetricsPrefix, "jobferry_")
+	setDefault(&o.Namespace, v1alpha1.SystemNamespace)
 	setDefault(&o.FenceAfter, fence.DefaultAfter)
 	return o
 }
@@ -102,8 +107,7 @@ func (o Options) Validate() error {
 	if msgs := validation.IsQualifiedName(o.TrackingFinalizer); len(msgs) > 0 || !strings.Contains(o.TrackingFinalizer, "/") {
 		errs = append(errs, fmt.Errorf("tracking finalizer %q: want domain/name", o.TrackingFinalizer))
 	}
-	builtIn := slices.Contains(o.ManagedBy, "") || slices.Contains(o.ManagedBy, batchv1.JobControllerName)
-	if !builtIn && o.TrackingFinalizer == batchv1.JobTrackingFinalizer {
+	if !o.replacesBuiltIn() && o.TrackingFinalizer == batchv1.JobTrackingFinalizer {
 		errs = append(errs, fmt.Errorf("tracking finalizer %s is the built-in controller's: use it for its Jobs only", o.TrackingFinalizer))
 	}
 	for name, n := range map[string]int{
@@ -123,6 +127,22 @@ func (o Options) Validate() error {
 	return errors.Join(errs...)
 }
 
+// validateAll returns what is wrong with options that are to work side by side, nil if nothing is.
+func validateAll(all []Options) error {
+	var errs []error
+	by := map[string]int{}
+	for i, o := range all {
+		errs = append(errs, o.Validate())
+		for _, name := range o.withDefaults().ManagedBy {
+			if other, ok := by[name]; ok && other != i {
+				errs = append(errs, fmt.Errorf("spec.managedBy %q is in two of the options: each Job is run by one controller", name))
+			}
+			by[name] = i
+		}
+	}
+	return errors.Join(errs...)
+}
+
 func (o Options) planOptions() plan.Options {
 	return plan.Options{
 		TrackingFinalizer: o.TrackingFinalizer,
@@ -132,7 +152,27 @@ func (o Options) planOptions() plan.Options {
 	}
 }
 
+// replacesBuiltIn reports whether this controller runs Jobs that the built-in would run.
+func (o Options) replacesBuiltIn() bool {
+	return slices.Contains(o.ManagedBy, "") || slices.Contains(o.ManagedBy, batchv1.JobControllerName)
+}
+
 // manages reports whether this controller manages the Job. spec.managedBy is immutable.
 func (o Options) manages(job *batchv1.Job) bool {
-	return slices.Contains(o.ManagedBy, ptr.Deref(job.Spec.ManagedBy, ""))
+	return slices.Contains(o.ManagedBy, ptr.Deref(job.Spec.ManagedBy, "")) && !o.isProbe(job)
+}
+
+// expires reports whether this controller deletes the Job after its TTL. The built-in in charge of
+// that does so whatever spec.managedBy is.
+func (o Options) expires(job *batchv1.Job) bool { return o.replacesBuiltIn() || o.manages(job) }
+
+// names of the controllers, for logs and for the metrics of their queues: in the built-in's place
+// those of its queues, so that its dashboards keep working.
+type names struct{ jobs, orphans, expiry string }
+
+func (o Options) names() names {
+	if o.replacesBuiltIn() {
+		return names{"job", "job_orphan_pod", "ttl_jobs_to_delete"}
+	}
+	return names{"worker-job", "worker-orphan", "worker-expiry"}
 }

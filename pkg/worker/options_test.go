@@ -43,6 +43,28 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+func TestOptionsSideBySide(t *testing.T) {
+	if err := validateAll([]Options{Options{}.DropIn(), {}}); err != nil {
+		t.Errorf("drop-in and its own Jobs: %v", err)
+	}
+	if err := validateAll([]Options{{}, {ManagedBy: []string{"jobferry.dev/worker"}}}); err == nil || !strings.Contains(err.Error(), `"jobferry.dev/worker" is in two`) {
+		t.Errorf("the same Jobs twice: %v", err)
+	}
+	if err := validateAll([]Options{{}, {ManagedBy: []string{"a/b"}, Concurrency: -1}}); err == nil {
+		t.Error("the second one's error is lost")
+	}
+}
+
+// In the built-in's place, the queues have its queues' names.
+func TestNames(t *testing.T) {
+	if got := (Options{}.DropIn().names()); got != (names{"job", "job_orphan_pod", "ttl_jobs_to_delete"}) {
+		t.Errorf("drop-in: %+v", got)
+	}
+	if got := DefaultOptions().names(); got != (names{"worker-job", "worker-orphan", "worker-expiry"}) {
+		t.Errorf("default: %+v", got)
+	}
+}
+
 func TestClaims(t *testing.T) {
 	unset, builtIn := aJob(func(j *batchv1.Job) { j.Spec.ManagedBy = nil }), aJob(func(j *batchv1.Job) { j.Spec.ManagedBy = ptr.To(batchv1.JobControllerName) })
 	for name, row := range map[string]struct {

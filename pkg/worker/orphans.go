@@ -24,6 +24,7 @@ import (
 type orphans struct {
 	client  client.Client
 	live    client.Reader
+	cached  podIndex
 	pods    podWriter
 	options Options
 
@@ -32,20 +33,17 @@ type orphans struct {
 }
 
 func (o *orphans) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-	var p corev1.Pod
-	if err := o.client.Get(ctx, req.NamespacedName, &p, client.UnsafeDisableDeepCopy); err != nil {
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+	p, err := o.cached.pod(req.NamespacedName)
+	if err != nil || p == nil || !plan.IsTracked(p, o.options.TrackingFinalizer) {
+		return reconcile.Result{}, err
 	}
-	if !plan.IsTracked(&p, o.options.TrackingFinalizer) {
-		return reconcile.Result{}, nil
-	}
-	needed, err := o.needed(ctx, &p)
+	needed, err := o.needed(ctx, p)
 	if err != nil || needed {
 		return reconcile.Result{}, err
 	}
 	// A Pod that has changed may have been adopted, and be awaiting its count. Its event brings it
 	// back here if it's an orphan still.
-	err = o.pods.untrack(ctx, &p, p.ResourceVersion)
+	err = o.pods.untrack(ctx, p, p.ResourceVersion)
 	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		return reconcile.Result{}, fmt.Errorf("remove the finalizer of an orphaned Pod: %w", err)
 	}
@@ -108,8 +106,8 @@ func (o *orphans) noteGone(uid types.UID) {
 // podEvents enqueues tracked Pods that seem orphaned.
 func (o *orphans) podEvents() handler.EventHandler {
 	enqueue := func(ctx context.Context, obj client.Object, q workQueue) {
-		p := obj.(*corev1.Pod)
-		if plan.IsTracked(p, o.options.TrackingFinalizer) && o.seemsOrphaned(ctx, p) {
+		p := asPod(obj)
+		if p != nil && plan.IsTracked(p, o.options.TrackingFinalizer) && o.seemsOrphaned(ctx, p) {
 			q.Add(requestFor(p))
 		}
 	}
@@ -134,25 +132,23 @@ func (o *orphans) seemsOrphaned(ctx context.Context, p *corev1.Pod) bool {
 
 // jobEvents enqueues the Pods of a Job that is gone or has finished.
 func (o *orphans) jobEvents() handler.EventHandler {
-	enqueue := func(ctx context.Context, obj client.Object, q workQueue) {
-		var pods corev1.PodList
-		err := o.client.List(ctx, &pods, client.InNamespace(obj.GetNamespace()),
-			client.MatchingFields{controllerIndex: string(obj.GetUID())}, client.UnsafeDisableDeepCopy)
+	enqueue := func(obj client.Object, q workQueue) {
+		pods, err := o.cached.podsBy(string(obj.GetUID()))
 		if err != nil {
-			return // reads of the cache fail only when the process is stopping
+			return // reads of the cache don't fail
 		}
-		for i := range pods.Items {
-			if plan.IsTracked(&pods.Items[i], o.options.TrackingFinalizer) {
-				q.Add(requestFor(&pods.Items[i]))
+		for _, p := range pods {
+			if plan.IsTracked(p, o.options.TrackingFinalizer) {
+				q.Add(requestFor(p))
 			}
 		}
 	}
 	return handler.Funcs{
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q workQueue) {
+		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q workQueue) {
 			if plan.Finished(e.ObjectNew.(*batchv1.Job)) != nil {
-				enqueue(ctx, e.ObjectNew, q)
+				enqueue(e.ObjectNew, q)
 			}
 		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q workQueue) { enqueue(ctx, e.Object, q) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q workQueue) { enqueue(e.Object, q) },
 	}
 }

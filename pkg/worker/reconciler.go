@@ -22,6 +22,7 @@ import (
 type reconciler struct {
 	client  client.Client
 	live    client.Reader // the API server itself, for decisions that a stale cache must not make
+	cached  podIndex
 	pods    podWriter
 	events  record.EventRecorder
 	memory  *memory

@@ -22,18 +22,35 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-// Setup adds the Job controller to the manager. The manager's cache must hold all Pods and Jobs of
-// the cluster, whatever their labels. Its scheme needs core/v1, batch/v1 and scheduling.k8s.io/v1beta1.
-func Setup(mgr manager.Manager, o Options) error {
-	if err := o.Validate(); err != nil {
+// Setup adds a Job controller for each of the options to the manager; they run different Jobs, and
+// share what takes memory. The manager's cache must hold all Pods and Jobs of the cluster, whatever
+// their labels. Its scheme needs core/v1, batch/v1 and scheduling.k8s.io/v1beta1.
+func Setup(mgr manager.Manager, options ...Options) error {
+	if err := validateAll(options); err != nil {
 		return fmt.Errorf("worker options: %w", err)
 	}
-	o = o.withDefaults()
+	t := newTakeover(mgr)
+	for _, o := range options {
+		if err := t.add(mgr, o.withDefaults()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds one Job controller.
+func (t *takeover) add(mgr manager.Manager, o Options) error {
 	m, err := newMetrics(ctrlmetrics.Registry, o.MetricsPrefix)
 	if err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	t := newTakeover(mgr, m)
+	t.metrics = m
+	if o.replacesBuiltIn() {
+		t.probe = newProbe(mgr, o)
+		if err := mgr.Add(t.probe); err != nil {
+			return fmt.Errorf("add the probe: %w", err)
+		}
+	}
 	for name, add := range map[string]func(manager.Manager, *takeover, Options, *metrics) error{
 		"jobs": addJobs, "orphans": addOrphans, "expiry": addExpiry,
 	} {
@@ -45,14 +62,13 @@ func Setup(mgr manager.Manager, o Options) error {
 }
 
 func addJobs(mgr manager.Manager, t *takeover, o Options, m *metrics) error {
-	const name = "worker-job"
-	controllerOptions := controllerOptions(o)
+	name, controllerOptions := o.names().jobs, controllerOptions(o)
 	q := queue.New(name, controllerOptions.RateLimiter)
 	controllerOptions.NewQueue = queue.Use(q)
 	pods := podWriter{client: mgr.GetClient(), finalizer: o.TrackingFinalizer}
 	known := &memory{jobs: map[types.NamespacedName]*pending{}}
 	r := &reconciler{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), pods: pods, metrics: m, options: o, clock: clock.RealClock{},
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), cached: t, pods: pods, metrics: m, options: o, clock: clock.RealClock{},
 		memory: known, queue: q,
 		// The built-in's source and kind of event, so that filters on them keep working.
 		events: mgr.GetEventRecorderFor("job-controller"), //nolint:staticcheck // the built-in writes core/v1 events
@@ -69,10 +85,10 @@ func addJobs(mgr manager.Manager, t *takeover, o Options, m *metrics) error {
 
 func addOrphans(mgr manager.Manager, t *takeover, o Options, _ *metrics) error {
 	r := &orphans{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), options: o,
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), cached: t, options: o,
 		pods: podWriter{client: mgr.GetClient(), finalizer: o.TrackingFinalizer},
 	}
-	return builder.ControllerManagedBy(mgr).Named("worker-orphan").
+	return builder.ControllerManagedBy(mgr).Named(o.names().orphans).
 		WatchesRawSource(t.watch(mgr, watchedPods, r.podEvents())).
 		WatchesRawSource(t.watch(mgr, watchedJobs, r.jobEvents())).
 		WithOptions(controllerOptions(o)).Complete(r)
@@ -87,7 +103,7 @@ func addExpiry(mgr manager.Manager, t *takeover, o Options, m *metrics) error {
 		job := obj.(*batchv1.Job)
 		return job.Spec.TTLSecondsAfterFinished != nil && plan.Finished(job) != nil
 	})
-	return builder.ControllerManagedBy(mgr).Named("worker-expiry").
+	return builder.ControllerManagedBy(mgr).Named(o.names().expiry).
 		WatchesRawSource(t.watch(mgr, watchedJobs, &handler.EnqueueRequestForObject{}, mayExpire)).
 		WithOptions(controllerOptions(o)).Complete(r)
 }

@@ -6,17 +6,35 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-// CacheOptions are options of the cache of the manager that [Setup] gets. Its cache has all Pods of
-// the cluster. With these it holds of a Pod only what this controller reads, and of one that another
-// kind of controller owns little more than its name. [Setup] works with any other cache as well,
-// but for more memory.
+// CacheOptions are options of the cache of the manager that [Setup] gets. Its cache has all Pods and
+// Jobs of the cluster. With these it holds only what this controller reads: of a Pod that another
+// kind of controller owns its name, as metadata, so that it can't be read as a Pod. [Setup] works
+// with any other cache as well, but for more memory.
 func CacheOptions() cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
-		ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: slimPod}},
+		ByObject: map[client.Object]cache.ByObject{
+			&corev1.Pod{}:  {Transform: slimPod},
+			&batchv1.Job{}: {Transform: slimJob},
+		},
 	}
+}
+
+// slimJob drops the Pod template of a Job that starts no more Pods.
+func slimJob(object any) (any, error) {
+	job, ok := object.(*batchv1.Job)
+	if !ok {
+		return object, nil // a tombstone
+	}
+	job.ManagedFields = nil
+	if plan.Finished(job) != nil {
+		job.Spec.Template = corev1.PodTemplateSpec{}
+	}
+	return job, nil
 }
 
 // readAnnotations are the annotations of Pods that package plan reads.
@@ -29,14 +47,21 @@ var readAnnotations = []string{
 func slimPod(object any) (any, error) {
 	p, ok := object.(*corev1.Pod)
 	if !ok {
-		return object, nil // a tombstone
+		return object, nil // a tombstone, or slim already
+	}
+	others := metav1.GetControllerOfNoCopy(p) != nil && jobRef(p) == nil
+	if others && len(p.Finalizers) == 0 {
+		// A Pod takes much memory even if it's empty.
+		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			Namespace: p.Namespace, Name: p.Name, UID: p.UID, ResourceVersion: p.ResourceVersion,
+		}}, nil
 	}
 	slim := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: p.Namespace, Name: p.Name, UID: p.UID, ResourceVersion: p.ResourceVersion,
 		CreationTimestamp: p.CreationTimestamp, DeletionTimestamp: p.DeletionTimestamp, DeletionGracePeriodSeconds: p.DeletionGracePeriodSeconds,
 		OwnerReferences: p.OwnerReferences, Finalizers: p.Finalizers,
 	}}
-	if metav1.GetControllerOfNoCopy(p) != nil && jobRef(p) == nil {
+	if others {
 		return slim, nil
 	}
 	slim.Labels = p.Labels

@@ -9,45 +9,19 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-const (
-	// controllerIndex finds Pods by the UID of the Job that controls them.
-	controllerIndex = "jobferry.dev/controller"
-	// noController is the index's value for Pods without a controller.
-	noController = "none"
-	// cacheLag is how late the cache may be before the API server is asked whether the created Pods
-	// still exist.
-	cacheLag = 10 * time.Second
-)
-
-// indexPod is the index function of controllerIndex.
-func indexPod(o client.Object) []string {
-	if metav1.GetControllerOfNoCopy(o) == nil {
-		return []string{noController}
-	}
-	if ref := jobRef(o); ref != nil {
-		return []string{string(ref.UID)}
-	}
-	return nil
-}
-
-// jobRef returns the reference to the Job that controls the object, nil if none does. Other API
-// groups have a kind Job, too.
-func jobRef(o client.Object) *metav1.OwnerReference {
-	ref := metav1.GetControllerOfNoCopy(o)
-	if ref == nil || ref.Kind != "Job" || ref.APIVersion != batchv1.SchemeGroupVersion.String() {
-		return nil
-	}
-	return ref
-}
+// cacheLag is how late the cache may be before the API server is asked whether the created Pods
+// still exist.
+const cacheLag = 10 * time.Second
 
 // gather reads what a sync needs. It first adopts and releases Pods.
 func (r *reconciler) gather(ctx context.Context, job *batchv1.Job, known *pending) (plan.Snapshot, error) {
-	cached, err := r.podsOf(ctx, job)
+	cached, err := r.podsOf(job)
 	if err != nil {
 		return plan.Snapshot{}, err
 	}
@@ -67,22 +41,27 @@ func (r *reconciler) gather(ctx context.Context, job *batchv1.Job, known *pendin
 	}, nil
 }
 
-// podsOf returns the Pods of the Job and those in its namespace without a controller. They belong
-// to the cache and must not be changed.
-func (r *reconciler) podsOf(ctx context.Context, job *batchv1.Job) ([]*corev1.Pod, error) {
-	var out []*corev1.Pod
-	for _, value := range []string{string(job.UID), noController} {
-		var list corev1.PodList
-		err := r.client.List(ctx, &list, client.InNamespace(job.Namespace),
-			client.MatchingFields{controllerIndex: value}, client.UnsafeDisableDeepCopy)
-		if err != nil {
-			return nil, fmt.Errorf("list Pods: %w", err)
-		}
-		for i := range list.Items {
-			out = append(out, &list.Items[i])
+// podsOf returns the Pods of the Job and those that it could adopt. They belong to the cache and
+// must not be changed.
+func (r *reconciler) podsOf(job *batchv1.Job) ([]*corev1.Pod, error) {
+	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
+	if err != nil {
+		return nil, fmt.Errorf("selector of the Job: %w", err)
+	}
+	pods, err := r.cached.podsBy(string(job.UID))
+	if err != nil {
+		return nil, err
+	}
+	bare, err := r.cached.podsBy(withoutController(job.Namespace))
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range bare {
+		if selector.Matches(labels.Set(p.Labels)) {
+			pods = append(pods, p)
 		}
 	}
-	return out, nil
+	return pods, nil
 }
 
 // adoptAndRelease makes the Job's Pods those that its selector matches, and returns them.

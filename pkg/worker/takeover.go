@@ -36,13 +36,14 @@ import (
 type takeover struct {
 	live    client.Reader
 	caches  informers
-	index   client.FieldIndexer
+	probe   *probe // nil: no built-in is replaced
 	metrics *metrics
 	retry   time.Duration // between two reads that fail, and two looks at a cache
 
-	lock    sync.Mutex
-	newest  map[string]string // of each kind, as the consistent read had it
-	indexed bool
+	lock   sync.Mutex
+	newest map[string]string // of each kind, as the consistent read had it
+	// podIndex is set by prepare, before any worker is started.
+	podIndex
 }
 
 // informers are part of a controller-runtime cache.
@@ -57,9 +58,9 @@ const (
 	takeoverReport = 10 * time.Second
 )
 
-func newTakeover(mgr manager.Manager, m *metrics) *takeover {
+func newTakeover(mgr manager.Manager) *takeover {
 	return &takeover{
-		live: mgr.GetAPIReader(), caches: mgr.GetCache(), index: mgr.GetFieldIndexer(), metrics: m, retry: takeoverRetry,
+		live: mgr.GetAPIReader(), caches: mgr.GetCache(), retry: takeoverRetry,
 	}
 }
 
@@ -75,11 +76,20 @@ var (
 	watchedPods = watchedKind{"pods", &corev1.Pod{}, func() client.ObjectList { return &corev1.PodList{} }}
 )
 
-// prepare reads the newest versions and indexes Pods, once for all controllers. It must be called
-// before the informers are started, so not before the process leads.
+// prepare waits until no other Job controller runs, reads the newest versions and indexes Pods,
+// once for all controllers. It must be called before the informers are started, so not before the
+// process leads.
 func (t *takeover) prepare(ctx context.Context) error {
 	t.lock.Lock()
 	defer t.lock.Unlock()
+	if t.podIndex != nil {
+		return nil
+	}
+	if t.probe != nil {
+		if err := t.probe.await(ctx); err != nil {
+			return err
+		}
+	}
 	for t.newest == nil {
 		newest, err := t.readNewest(ctx)
 		if err == nil {
@@ -91,14 +101,31 @@ func (t *takeover) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	if t.indexed {
-		return nil
+	return t.indexPods(ctx)
+}
+
+func (t *takeover) indexPods(ctx context.Context) error {
+	informer, err := t.caches.GetInformer(ctx, &corev1.Pod{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return fmt.Errorf("informer of pods: %w", err)
 	}
-	if err := t.index.IndexField(ctx, &corev1.Pod{}, controllerIndex, indexPod); err != nil {
+	whole, ok := informer.(wholeInformer)
+	if !ok {
+		return errNotWhole("pods")
+	}
+	if err := informer.AddIndexers(podIndexers); err != nil {
 		return fmt.Errorf("index Pods: %w", err)
 	}
-	t.indexed = true
+	t.podIndex = indexedPods{whole.GetIndexer()}
 	return nil
+}
+
+// wholeInformer is one informer of the whole cluster.
+type wholeInformer interface{ GetIndexer() toolscache.Indexer }
+
+// errNotWhole is about a cache that is made of several informers.
+func errNotWhole(kind string) error {
+	return fmt.Errorf("the cache of %s can't tell how new it is: use one of the whole cluster", kind)
 }
 
 // readNewest lists next to nothing. A limit would do so, too, but some API servers would then go
@@ -121,14 +148,14 @@ func (t *takeover) await(ctx context.Context, k watchedKind) error {
 	if err != nil {
 		return fmt.Errorf("informer of %s: %w", k.name, err)
 	}
-	stored, ok := informer.(interface{ GetStore() toolscache.Store })
+	whole, ok := informer.(wholeInformer)
 	if !ok {
-		return fmt.Errorf("the cache of %s can't tell how new it is: use one of the whole cluster", k.name)
+		return errNotWhole(k.name)
 	}
 	defer t.metrics.cacheBehind(k.name, 0)
 	began, newest := time.Now(), t.newest[k.name]
 	for report := takeoverReport; ; {
-		has := stored.GetStore().LastStoreSyncResourceVersion()
+		has := whole.GetIndexer().LastStoreSyncResourceVersion()
 		if has == "" {
 			return errors.New("the cache can't tell how new it is: don't disable client-go's feature gate AtomicFIFO")
 		}

@@ -36,32 +36,31 @@ func aTakeover(t *testing.T, newest string) (*takeover, *[]string) {
 				return nil
 			},
 		}),
-		index: indexLog{log}, metrics: c.jobs.metrics, retry: time.Microsecond,
+		caches: &versions{has: []string{newest}, log: log}, metrics: c.jobs.metrics, retry: time.Microsecond,
 	}, log
-}
-
-type indexLog struct{ log *[]string }
-
-func (l indexLog) IndexField(context.Context, client.Object, string, client.IndexerFunc) error {
-	*l.log = append(*l.log, "index")
-	return nil
 }
 
 // versions are what a cache answers at one look after the other; the last one stays.
 type versions struct {
 	cache.Informer
-	toolscache.Store
+	toolscache.Indexer
 	has  []string
 	look func()
+	log  *[]string
 }
 
 func (v *versions) GetInformer(context.Context, client.Object, ...cache.InformerGetOption) (cache.Informer, error) {
 	return v, nil
 }
 
-func (v *versions) GetStore() toolscache.Store { return v }
+func (v *versions) GetIndexer() toolscache.Indexer { return v }
 
-func (v *versions) AddIndexers(toolscache.Indexers) error { return nil }
+func (v *versions) AddIndexers(toolscache.Indexers) error {
+	if v.log != nil {
+		*v.log = append(*v.log, "index")
+	}
+	return nil
+}
 
 func (v *versions) LastStoreSyncResourceVersion() string {
 	if v.look != nil {
@@ -150,10 +149,10 @@ func TestTakeoverThatCannotBe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			take, _ := aTakeover(t, row.newest)
-			take.caches = row.caches
 			if err := take.prepare(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			take.caches = row.caches
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 			defer cancel()
 			if err := take.await(ctx, watchedPods); err == nil || !strings.Contains(err.Error(), row.want) {

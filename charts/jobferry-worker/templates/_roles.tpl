@@ -42,6 +42,46 @@ roleRef:
   name: {{ .name }}
 subjects:
   - kind: ServiceAccount
-    name: {{ include "jobferry-worker.serviceAccountName" .root }}
-    namespace: {{ .root.Release.Namespace }}
+    {{- include "jobferry-worker.account" .root | nindent 4 }}
+{{- end -}}
+
+{{- /* The ServiceAccount that requests are made as: the Deployment's, or the one that it impersonates. */ -}}
+{{- define "jobferry-worker.account" -}}
+{{- with .Values.impersonate -}}
+{{- $parts := splitList ":" . -}}
+name: {{ index $parts 3 }}
+namespace: {{ index $parts 2 }}
+{{- else -}}
+name: {{ include "jobferry-worker.serviceAccountName" . }}
+namespace: {{ .Release.Namespace }}
+{{- end -}}
+{{- end -}}
+
+{{- /* A Role with one rule, for the account of these requests or the one given. Takes: root, name, namespace, rule, account. */ -}}
+{{- define "jobferry-worker.role" -}}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: {{ .name }}
+  namespace: {{ .namespace }}
+  labels:
+    {{- include "jobferry-worker.labels" .root | nindent 4 }}
+rules:
+  - {{- toYaml .rule | nindent 4 }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: {{ .name }}
+  namespace: {{ .namespace }}
+  labels:
+    {{- include "jobferry-worker.labels" .root | nindent 4 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: {{ .name }}
+subjects:
+  - kind: ServiceAccount
+    {{- .account | nindent 4 }}
 {{- end -}}

@@ -7,10 +7,10 @@
 - --metrics-secure
 {{- end }}
 {{- if .Values.dropIn }}
-{{- if .Values.managedBy }}
-{{- fail "managedBy: dropIn chooses the Jobs; set one of the two" }}
-{{- end }}
 - --drop-in
+{{- end }}
+{{- with .Values.impersonate }}
+- {{ printf "--as=%s" . | quote }}
 {{- end }}
 {{- range .Values.managedBy }}
 - {{ printf "--managed-by=%s" . | quote }}

@@ -3,13 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"path/filepath"
 	"strings"
 
 	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
-	"github.com/jobferry/jobferry/e2e/rig/binaries"
 	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
@@ -23,13 +21,11 @@ const limits = "--kube-api-qps=2000 --kube-api-burst=4000"
 
 var contenders = []contender{
 	{"built-in", func(ctx context.Context, dir string, c *rig.Cluster, workers int) (*workertest.Process, error) {
-		programs, err := binaries.Ensure(ctx, c.Release(), nil)
+		cmd, err := workertest.BuiltIn(ctx, c, append(strings.Fields(limits), fmt.Sprintf("--concurrent-job-syncs=%d", workers))...)
 		if err != nil {
 			return nil, err
 		}
-		args := append(strings.Fields(limits), "--kubeconfig="+c.Kubeconfig(), "--controllers=job-controller",
-			"--leader-elect=false", "--secure-port=0", fmt.Sprintf("--concurrent-job-syncs=%d", workers))
-		return workertest.Launch(exec.Command(programs[binaries.ControllerManager], args...), filepath.Join(dir, "built-in.log"))
+		return workertest.Launch(cmd, filepath.Join(dir, "built-in.log"))
 	}},
 	{"embedded", func(ctx context.Context, dir string, c *rig.Cluster, workers int) (*workertest.Process, error) {
 		program, err := product.Build(ctx, dir, "jobferry-worker")
@@ -37,6 +33,6 @@ var contenders = []contender{
 			return nil, err
 		}
 		args := append(strings.Fields(limits), "--drop-in", "--ttl=false", fmt.Sprintf("--concurrent-job-syncs=%d", workers))
-		return workertest.Start(program, c.Kubeconfig(), filepath.Join(dir, "embedded.log"), args...)
+		return workertest.Launch(workertest.Command(program, c.Kubeconfig(), args...), filepath.Join(dir, "embedded.log"))
 	}},
 }

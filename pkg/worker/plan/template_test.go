@@ -72,6 +72,11 @@ func TestPodNamePrefix(t *testing.T) {
 	if got := indexedNamePrefix(long, "12"); got != long[:54]+"-12-" {
 		t.Errorf("indexed prefix %q", got)
 	}
+	// With a manual selector, a Job's name may be as long as a Pod's. The API server cuts the prefix.
+	job := aJob(func(j *batchv1.Job) { j.Name, j.Spec.ManualSelector = strings.Repeat("x", 253), ptr.To(true) })
+	if got := Compute(snap(job, 0), testOptions).Create[0].GenerateName; got != job.Name+"-" {
+		t.Errorf("prefix %q", got)
+	}
 }
 
 // The failures of an index travel from Pod to Pod.
