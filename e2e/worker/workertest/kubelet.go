@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -77,8 +78,15 @@ func (k Kubelet) Run(ctx context.Context, p corev1.Pod) error {
 // Restart reports that many restarts of the Pod's first container.
 func (k Kubelet) Restart(ctx context.Context, p corev1.Pod, times int32) error {
 	return k.report(ctx, p, corev1.PodStatus{
-		Phase:             corev1.PodRunning,
-		ContainerStatuses: []corev1.ContainerStatus{{Name: p.Spec.Containers[0].Name, RestartCount: times, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}},
+		Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{restarted(p.Spec.Containers[0].Name, times)},
+	})
+}
+
+// RestartInit reports that many restarts of the Pod's first init container: the Pod is pending
+// still.
+func (k Kubelet) RestartInit(ctx context.Context, p corev1.Pod, times int32) error {
+	return k.report(ctx, p, corev1.PodStatus{
+		Phase: p.Status.Phase, InitContainerStatuses: []corev1.ContainerStatus{restarted(p.Spec.InitContainers[0].Name, times)},
 	})
 }
 
@@ -92,9 +100,10 @@ func (k Kubelet) Exit(ctx context.Context, p corev1.Pod, code int32, conditions 
 }
 
 // ExitContainers ends the named containers, init containers too, each with its code. The Pod fails
-// if one did.
+// if one did that isn't a sidecar.
 func (k Kubelet) ExitContainers(ctx context.Context, p corev1.Pod, codes map[string]int32, conditions ...corev1.PodConditionType) error {
 	status := corev1.PodStatus{Phase: corev1.PodSucceeded, Conditions: []corev1.PodCondition{condition(corev1.PodReady, corev1.ConditionFalse)}}
+	codes = maps.Clone(codes)
 	for _, kind := range conditions {
 		status.Conditions = append(status.Conditions, condition(kind, corev1.ConditionTrue))
 	}
@@ -103,6 +112,9 @@ func (k Kubelet) ExitContainers(ctx context.Context, p corev1.Pod, codes map[str
 	}
 	for _, c := range p.Spec.InitContainers {
 		status.InitContainerStatuses = append(status.InitContainerStatuses, exited(c.Name, codes[c.Name]))
+		if c.RestartPolicy != nil {
+			delete(codes, c.Name) // what a sidecar ends with says nothing about the Pod
+		}
 	}
 	for _, code := range codes {
 		if code != 0 {
@@ -152,6 +164,12 @@ func (k Kubelet) report(ctx context.Context, p corev1.Pod, status corev1.PodStat
 
 func condition(kind corev1.PodConditionType, status corev1.ConditionStatus) corev1.PodCondition {
 	return corev1.PodCondition{Type: kind, Status: status, LastTransitionTime: metav1.NewTime(time.Now())}
+}
+
+func restarted(container string, times int32) corev1.ContainerStatus {
+	return corev1.ContainerStatus{
+		Name: container, RestartCount: times, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+	}
 }
 
 func exited(container string, code int32) corev1.ContainerStatus {
