@@ -28,6 +28,8 @@ var roleParts = map[string]permissions.Part{
 	"jobferry-metrics-reader":        permissions.MetricsReader,
 	"jobferry-worker-metrics-reader": permissions.MetricsReader,
 	"jobferry-worker":                permissions.Worker,
+	"jobferry-worker-probe":          permissions.DropIn,
+	"jobferry-worker-impersonation":  permissions.DropIn,
 	"jobferry-view":                  permissions.View,
 	"jobferry-edit":                  permissions.Edit,
 	"jobferry-admin":                 permissions.Admin,

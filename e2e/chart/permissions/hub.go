@@ -6,7 +6,7 @@ import "slices"
 const repeated = "only when the same thing is told again within minutes"
 
 // table is in the order of the documentation.
-var table = slices.Concat(hub, carry, subresources, admission, kueue, metrics, worker, users)
+var table = slices.Concat(hub, carry, subresources, admission, kueue, metrics, worker, dropIn, users)
 
 // hub are the manager's rights, on the hub.
 var hub = []Row{

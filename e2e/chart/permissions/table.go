@@ -23,13 +23,14 @@ const (
 	Worker       Part = "worker"
 )
 
-// Roles that aren't parts of a program: see users.
+// Roles that aren't parts of a program, or only by choice: see users, and dropIn.
 const (
 	View          Part = "view"
 	Edit          Part = "edit"
 	Admin         Part = "admin"
 	MetricsReader Part = "metrics-reader"
 	KueueSecrets  Part = "kueue-secrets"
+	DropIn        Part = "drop-in"
 )
 
 // Parts lists all parts of the programs.

@@ -48,3 +48,11 @@ var worker = []Row{
 	{Part: Worker, Group: "batch", Resource: "jobs", Verbs: []string{"patch"},
 		Why: "the fence: marks the Jobs that it stops", Unseen: map[string]string{"patch": fenced}},
 }
+
+// dropIn are the further rights of jobferry-worker in the place of the built-in Job controller.
+var dropIn = []Row{
+	{Part: DropIn, Namespace: Home, Group: "batch", Resource: "jobs", Verbs: []string{"create"},
+		Why: "the Job by which it notices another Job controller"},
+	{Part: DropIn, Namespace: "kube-system", Resource: "serviceaccounts", Names: []string{"job-controller"}, Verbs: []string{"impersonate"},
+		Why: "makes its requests as the built-in's account, where the admin chose that"},
+}
