@@ -232,11 +232,12 @@ func TestRedirects(t *testing.T) {
 	plain := httptest.NewServer(checksumOf(content))
 	defer plain.Close()
 	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/elsewhere" {
+		switch r.URL.Path {
+		case "/elsewhere":
 			checksumOf(content)(w, r)
-		} else if r.URL.Path == "/secure" {
+		case "/secure":
 			http.Redirect(w, r, "/elsewhere", http.StatusFound)
-		} else {
+		default:
 			http.Redirect(w, r, plain.URL, http.StatusFound)
 		}
 	}))
