@@ -141,7 +141,7 @@ func specIn(t *testing.T, f *ferrytest.Ferry, c *rig.Cluster, name string) any {
 
 // ofTheHub says which fields a mirror has otherwise.
 func ofTheHub(path string) bool {
-	for _, field := range []string{"managedBy", "ttlSecondsAfterFinished", "selector", "template.metadata.labels."} {
+	for _, field := range []string{"managedBy", "ttlSecondsAfterFinished", "selector", "manualSelector", "template.metadata.labels."} {
 		if strings.HasPrefix(path, "spec."+field) {
 			return true
 		}
