@@ -2,6 +2,7 @@ package rig
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -66,8 +67,11 @@ func (c *Cluster) Requests() ([]Request, error) {
 	return parseRequests(f)
 }
 
-// parseRequests reads lines of JSON; a last line without an end is still being written, and left
-// out.
+// eventStart begins each line. No string inside one holds it: JSON escapes the quotes.
+var eventStart = []byte(`{"kind":"Event"`)
+
+// parseRequests reads lines of JSON. A last line without an end is still being written, and left
+// out; so is what an API server that was killed left of a line: the next server writes behind it.
 func parseRequests(log io.Reader) ([]Request, error) {
 	var requests []Request
 	for lines := bufio.NewReaderSize(log, 1<<16); ; {
@@ -79,7 +83,7 @@ func parseRequests(log io.Reader) ([]Request, error) {
 			return nil, err
 		}
 		var r Request
-		if err := json.Unmarshal(line, &r); err != nil {
+		if err := json.Unmarshal(line[max(0, bytes.LastIndex(line, eventStart)):], &r); err != nil {
 			return nil, err
 		}
 		requests = append(requests, r)
