@@ -17,8 +17,13 @@ define rbac
 $(CONTROLLER_GEN) rbac:roleName=jobferry-$(1),fileName=role.yaml paths="$(2)" output:rbac:dir=$(3)
 endef
 
-# `make lint` vets. So would go test, and each dependency, too: minutes on a machine without caches.
-TEST := test -vet=off
+# All is compiled in one way, programs, tests and the rig's tools: packages that they share are compiled once.
+export CGO_ENABLED := 0
+export GOFLAGS := -trimpath $(GOFLAGS)
+
+# `make lint` vets. So would go test, and each dependency, too: minutes on a machine without caches. Linking what
+# debuggers need costs minutes, too.
+TEST := test -vet=off -ldflags=-w
 
 # Packages of e2e whose tests run in `make test`, on real API servers.
 E2E ?= ./...
@@ -26,7 +31,7 @@ E2E_TIMEOUT ?= 25m
 # They run the programs that `make build` makes, which go's cache of test results doesn't see: -count 1.
 # Without JOBFERRY_BIN, each package builds them in the time of its tests.
 # Packages of them at a time: each has clusters of its own, and waits more than it works.
-E2E_PARALLEL ?= 2
+E2E_PARALLEL ?= 3
 JOBS ?= 500
 INDEXES ?= 100000
 SEEDS ?= 500
@@ -70,7 +75,7 @@ test: test-unit test-release test-alerts rig-build test-e2e ## All tests: pure o
 .PHONY: test-unit
 test-unit: ## Tests that need no cluster, with the race detector
 	@echo "==> Unit tests (with the race detector; the first run builds for some minutes)"
-	$(GO) $(TEST) -race ./...
+	CGO_ENABLED=1 $(GO) $(TEST) -race ./...
 
 .PHONY: test-release
 test-release: ## The program that makes releases, with tiny programs in place of Jobferry's

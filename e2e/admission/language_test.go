@@ -2,8 +2,6 @@ package admission_test
 
 import (
 	"context"
-	"path/filepath"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -25,12 +24,6 @@ const (
 	managerUser    = "system:serviceaccount:" + ferrytest.SystemNamespace + ":" + managerName
 	administrators = "system:masters" // the group that may do anything: what is refused, the policies refuse
 )
-
-// config is a file or folder of config/.
-func config(path ...string) string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(append([]string{filepath.Dir(file), "..", "..", "config"}, path...)...)
-}
 
 // hub is one hub as one test sees it; its namespace is dispatched.
 type hub struct {
@@ -60,7 +53,7 @@ func (h hub) withPolicies(folder string) hub {
 	h.t.Helper()
 	once, _ := policies.LoadOrStore(h.Hub.Name(), &sync.Once{})
 	once.(*sync.Once).Do(func() {
-		h.Kubectl(h.Hub, "", "apply", "--server-side", "-k", config("admission", folder))
+		h.Kubectl(h.Hub, "", "apply", "--server-side", "-k", checkout.Path("config", "admission", folder))
 	})
 	probe := rigtest.Job(h.NS, "probe", ours, annotated(v1alpha1.AnnotationOnClusterLost, "nonsense"))
 	h.eventually("the checks are in force", func() bool { return h.try("somebody", probe) != nil })

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 )
@@ -24,8 +25,8 @@ func TestStolenManagerAndJobsOldHub(t *testing.T) {
 // thief is somebody with the credentials of the manager's ServiceAccount.
 func (h hub) thief() kubernetes.Interface {
 	h.t.Helper()
-	h.Kubectl(h.Hub, "", "apply", "--server-side", "-f", config("rbac", "role.yaml"), "-f", config("rbac", "bindings.yaml"),
-		"-f", config("webhook", "role.yaml"), "-f", config("webhook", "bindings.yaml"))
+	h.Kubectl(h.Hub, "", "apply", "--server-side", "-f", checkout.Path("config", "rbac", "role.yaml"), "-f", checkout.Path("config", "rbac", "bindings.yaml"),
+		"-f", checkout.Path("config", "webhook", "role.yaml"), "-f", checkout.Path("config", "webhook", "bindings.yaml"))
 	kubeconfig, err := h.Hub.ServiceAccountKubeconfig(h.Context(), ferrytest.SystemNamespace, managerName)
 	if err != nil {
 		h.t.Fatal(err)
@@ -98,7 +99,7 @@ func TestStolenManagerAndWebhookOldHub(t *testing.T) { stolenManagerAndWebhook(t
 // caBundle passes, all else is refused.
 func stolenManagerAndWebhook(t *testing.T, h hub) {
 	thief := h.thief()
-	h.Kubectl(h.Hub, "", "apply", "--server-side", "--force-conflicts", "-k", config("admission", "webhook"))
+	h.Kubectl(h.Hub, "", "apply", "--server-side", "--force-conflicts", "-k", checkout.Path("config", "admission", "webhook"))
 	t.Cleanup((&service{hub: h}).removeConfiguration)
 	try := func(patch string) error {
 		_, err := thief.AdmissionregistrationV1().MutatingWebhookConfigurations().Patch(h.Context(), configuration, types.JSONPatchType,

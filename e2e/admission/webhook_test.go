@@ -12,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig/pki"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
@@ -73,13 +74,13 @@ func (s *service) install() {
 	s.t.Helper()
 	var files []string
 	for _, file := range []string{"rbac/role.yaml", "rbac/bindings.yaml", "webhook/role.yaml", "webhook/bindings.yaml"} {
-		files = append(files, "-f", config(file))
+		files = append(files, "-f", checkout.Path("config", file))
 	}
 	s.Kubectl(s.Hub, "", append([]string{"apply", "--server-side"}, files...)...)
 	s.Kubectl(s.Hub, fmt.Sprintf(`{apiVersion: v1, kind: Service, metadata: {name: jobferry-webhook}, spec: {type: ExternalName, externalName: 127.0.0.1}}
 ---
 {apiVersion: v1, kind: Secret, metadata: {name: %s}}`, certificates), "apply", "-n", ferrytest.SystemNamespace, "-f", "-")
-	s.Kubectl(s.Hub, "", "apply", "--server-side", "--force-conflicts", "-k", config("admission", "webhook"))
+	s.Kubectl(s.Hub, "", "apply", "--server-side", "--force-conflicts", "-k", checkout.Path("config", "admission", "webhook"))
 	s.Kubectl(s.Hub, "", "patch", "mutatingwebhookconfiguration", configuration, "--type=json",
 		fmt.Sprintf(`-p=[{"op":"replace","path":"/webhooks/0/clientConfig/service/port","value":%d}]`, s.front.port))
 }

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/jobferry/jobferry/e2e/product"
+	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
@@ -18,7 +18,7 @@ const managerNamespace = v1alpha1.SystemNamespace
 // install puts what the manager needs on the hub, and registers the workers. It returns the
 // manager's kubeconfig.
 func install(ctx context.Context, f *fleet, dir string) (kubeconfig string, err error) {
-	if _, err := f.hub.Kubectl(ctx, "", "apply", "--server-side", "-k", product.Root("config", "crd")); err != nil {
+	if _, err := f.hub.Kubectl(ctx, "", "apply", "--server-side", "-k", checkout.Path("config", "crd")); err != nil {
 		return "", err
 	}
 	if _, err := f.hub.Kubectl(ctx, "", "wait", "--for=condition=Established", "--all", "crd"); err != nil {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/jobferry/jobferry/e2e/chart/charttest"
-	"github.com/jobferry/jobferry/e2e/product"
+	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 )
 
@@ -26,7 +26,7 @@ const (
 // policyAPI is what tells a chart that the hub has MutatingAdmissionPolicies.
 const policyAPI = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
 
-func chartDir(name string) string { return product.Root("charts", name) }
+func chartDir(name string) string { return checkout.Path("charts", name) }
 
 // template renders a chart as for a hub or worker of the current release.
 func template(chart string, args ...string) []string {

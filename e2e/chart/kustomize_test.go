@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/jobferry/jobferry/e2e/chart/permissions"
-	"github.com/jobferry/jobferry/e2e/product"
+	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 )
@@ -84,7 +84,7 @@ func relative(t *testing.T, from, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	path, err := filepath.Rel(from, product.Root("config", name))
+	path, err := filepath.Rel(from, checkout.Path("config", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,14 +180,14 @@ func TestKustomizeIsAccepted(t *testing.T) {
 	for cluster, folders := range map[string][]string{"w1": {"samples", "default", "admission/policy"}, "bare": {"worker"}} {
 		c := f.Cluster(cluster)
 		for _, folder := range folders {
-			f.Kubectl(c, "", "apply", "--server-side", "--validate=strict", "-k", product.Root("config", folder))
-			t.Cleanup(func() { deleteAll(t, c, product.Root("config", folder)) })
+			f.Kubectl(c, "", "apply", "--server-side", "--validate=strict", "-k", checkout.Path("config", folder))
+			t.Cleanup(func() { deleteAll(t, c, checkout.Path("config", folder)) })
 		}
 	}
 	hub := f.Cluster("w1")
 	f.Kubectl(hub, "", "wait", "--for=condition=Established", "crd/workerclusters.jobferry.dev", "--timeout=30s")
 	for _, sample := range []string{"workercluster.yaml", "registration.yaml"} {
-		f.Kubectl(hub, "", "apply", "--server-side", "--validate=strict", "--dry-run=server", "-f", product.Root("config", "samples", sample))
+		f.Kubectl(hub, "", "apply", "--server-side", "--validate=strict", "--dry-run=server", "-f", checkout.Path("config", "samples", sample))
 	}
 }
 
@@ -204,7 +204,7 @@ func deleteAll(t *testing.T, c *rig.Cluster, folder string) {
 func TestCRDs(t *testing.T) {
 	for keep, want := range map[string]string{"true": "keep", "false": ""} {
 		crds := render(t, hubChart, "--set", "crds.keep="+keep).of("CustomResourceDefinition")
-		files, err := filepath.Glob(product.Root("config", "crd", "jobferry.dev_*.yaml"))
+		files, err := filepath.Glob(checkout.Path("config", "crd", "jobferry.dev_*.yaml"))
 		if err != nil || len(files) == 0 || len(crds) != len(files) {
 			t.Fatalf("%d CRDs, want those in %v (error %v)", len(crds), files, err)
 		}

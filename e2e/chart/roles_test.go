@@ -9,7 +9,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/jobferry/jobferry/e2e/chart/permissions"
-	"github.com/jobferry/jobferry/e2e/product"
+	"github.com/jobferry/jobferry/e2e/checkout"
 )
 
 // part is where the rules of one part are: in the generated file, in the chart, and under which
@@ -37,7 +37,7 @@ var parts = []part{
 func TestRoles(t *testing.T) {
 	for _, p := range parts {
 		t.Run(p.chart+"/"+string(p.Part), func(t *testing.T) {
-			file, err := os.ReadFile(product.Root(p.generated, "role.yaml"))
+			file, err := os.ReadFile(checkout.Path(p.generated, "role.yaml"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +96,7 @@ func TestCarryKinds(t *testing.T) {
 
 // The documentation has the table as it is.
 func TestDocs(t *testing.T) {
-	file := product.Root("docs", "rbac.md")
+	file := checkout.Path("docs", "rbac.md")
 	page, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

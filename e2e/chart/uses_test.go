@@ -12,7 +12,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/jobferry/jobferry/e2e/chart/permissions"
-	"github.com/jobferry/jobferry/e2e/product"
+	"github.com/jobferry/jobferry/e2e/checkout"
 )
 
 // roleParts says which part of the table each role is, by its name in charts and kustomize bases.
@@ -80,7 +80,7 @@ func everyRole(t *testing.T) map[string]*rbacv1.Role {
 			add(chart+" "+name, render(t, chart, args...))
 		}
 	}
-	err := filepath.WalkDir(product.Root("config"), func(path string, _ fs.DirEntry, err error) error {
+	err := filepath.WalkDir(checkout.Path("config"), func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".yaml" {
 			return err
 		}

@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/demo/scenario"
 	"github.com/jobferry/jobferry/e2e/demo/state"
-	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
@@ -50,7 +50,7 @@ func (d *demo) install(ctx context.Context, fail context.CancelCauseFunc) (wait 
 
 // prepareHub makes what must be there before the manager.
 func (d *demo) prepareHub(ctx context.Context) error {
-	if _, err := d.hub.Kubectl(ctx, "", "create", "-f", product.Root(crdFile)); err != nil {
+	if _, err := d.hub.Kubectl(ctx, "", "create", "-f", checkout.Path(crdFile)); err != nil {
 		return err
 	}
 	if _, err := d.hub.Kubectl(ctx, "", "wait", "--for=condition=Established", "--timeout=30s", "crd/"+crdName); err != nil {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
@@ -80,7 +81,7 @@ func newSides(ctx context.Context, dir string) (builtIn, embedded *side, stop fu
 // launchBuiltIn builds kube-controller-manager with short delays, and runs its Job controller.
 func launchBuiltIn(ctx context.Context, dir string, c *rig.Cluster) (*workertest.Process, error) {
 	program := filepath.Join(dir, "kube-controller-manager")
-	if err := binaries.BuildOwn(ctx, binaries.Current, product.Root("e2e", "differential", "builtin"), program); err != nil {
+	if err := binaries.BuildOwn(ctx, binaries.Current, checkout.Path("e2e", "differential", "builtin"), program); err != nil {
 		return nil, err
 	}
 	run := exec.Command(program, "--kubeconfig="+c.Kubeconfig(), "--controllers=job-controller", "--leader-elect=false",

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/docs"
 	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
@@ -81,7 +82,7 @@ func (o output) String() string { return o.out + o.err }
 // bash runs commands as the reader types them, in the checkout's folder.
 func (s *stage) bash(ctx context.Context, commands, input string) (output, error) {
 	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", commands)
-	cmd.Dir = product.Root()
+	cmd.Dir = checkout.Path()
 	cmd.Env = append(os.Environ(), "HOME="+s.dir, "KUBECONFIG="+filepath.Join(s.dir, "kubeconfig"), "PATH="+s.bin+":"+os.Getenv("PATH"))
 	cmd.Stdin = strings.NewReader(input)
 	var out, errs strings.Builder

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/docs"
-	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
@@ -29,7 +29,7 @@ const blockTimeout = 3 * time.Minute
 
 // Every page is among those that are followed, and every page that is followed exists.
 func TestAllPagesAreFollowed(t *testing.T) {
-	found, err := filepath.Glob(filepath.Join(product.Root(), "docs", "*.md"))
+	found, err := filepath.Glob(filepath.Join(checkout.Path(), "docs", "*.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestDocs(t *testing.T) {
 }
 
 func (s *stage) follow(t *testing.T, page string) {
-	text, err := os.ReadFile(filepath.Join(product.Root(), page))
+	text, err := os.ReadFile(filepath.Join(checkout.Path(), page))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func (s *stage) follow(t *testing.T, page string) {
 func (s *stage) check(t *testing.T, page string, block docs.Block) bool {
 	switch {
 	case block.By != "":
-		if _, err := os.Stat(filepath.Join(product.Root(), block.By)); err != nil {
+		if _, err := os.Stat(filepath.Join(checkout.Path(), block.By)); err != nil {
 			t.Errorf("%s:%d: who tests it: %v", page, block.Line, err)
 		}
 	case block.Lang == "sh":

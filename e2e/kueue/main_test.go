@@ -4,20 +4,12 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
-	"runtime"
 	"testing"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 )
-
-// root is a file or folder of the checkout.
-func root(path ...string) string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(append([]string{filepath.Dir(file), "..", ".."}, path...)...)
-}
 
 func TestMain(m *testing.M) {
 	// Tests wait most of the time: more of them fit than there are CPUs.

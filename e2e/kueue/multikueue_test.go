@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/kueue/kueuetest"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
@@ -28,7 +29,7 @@ const (
 func TestMovedFromMultiKueue(t *testing.T) {
 	f := kueuetest.WithoutKueue(t, otherHub)
 	f.Manager()
-	f.Kubectl(f.Hub, "", "apply", "--server-side", "-f", root("charts", "jobferry", "files", "admission", "dispatch-policy.yaml"))
+	f.Kubectl(f.Hub, "", "apply", "--server-side", "-f", checkout.Path("charts", "jobferry", "files", "admission", "dispatch-policy.yaml"))
 	f.Kubectl(f.Hub, "", "label", "namespace", f.NS, "--overwrite", v1alpha1.LabelDispatch+"=enabled")
 
 	// Without Kueue nothing is missing.

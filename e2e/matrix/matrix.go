@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/matrix/table"
-	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 )
 
@@ -71,7 +71,7 @@ func version(ctx context.Context) string {
 
 func git(ctx context.Context, arguments ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", arguments...)
-	cmd.Dir = product.Root()
+	cmd.Dir = checkout.Path()
 	out, err := cmd.Output()
 	return strings.TrimSpace(string(out)), err
 }

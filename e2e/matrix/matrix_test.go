@@ -12,14 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/matrix/table"
-	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 )
 
 func TestStoriesAreTestsOfTheirFolder(t *testing.T) {
 	for _, f := range features {
-		files, err := filepath.Glob(product.Root("e2e", f.folder, "*_test.go"))
+		files, err := filepath.Glob(checkout.Path("e2e", f.folder, "*_test.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: no tests in %s", f.name, f.folder)
 		}

@@ -13,8 +13,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/matrix/table"
-	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 )
 
@@ -34,7 +34,7 @@ func (t *testPrograms) build(ctx context.Context, folder string) (string, error)
 	}
 	file := filepath.Join(t.dir, strings.ReplaceAll(folder, "/", "-")+".test")
 	cmd := exec.CommandContext(ctx, "go", "test", "-c", "-o", file, "./"+folder)
-	cmd.Dir = product.Root("e2e")
+	cmd.Dir = checkout.Path("e2e")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build the tests of %s: %w\n%s", folder, err, out)
 	}
@@ -75,7 +75,7 @@ func (m *matrix) record(ctx context.Context, r run, program string) (err error) 
 func (m *matrix) test(ctx context.Context, r run, program string, events io.Writer) error {
 	tests := exec.CommandContext(ctx, program, "-test.v=test2json", "-test.count=1",
 		"-test.timeout="+m.TimeLimit.String(), "-test.run="+pattern(r.stories()))
-	tests.Dir = product.Root("e2e", r.folder)
+	tests.Dir = checkout.Path("e2e", r.folder)
 	tests.Env = append(os.Environ(), binaries.HubVariable+"="+r.hub, binaries.WorkerVariable+"="+r.worker)
 	tests.Cancel = func() error { return tests.Process.Signal(syscall.SIGTERM) }
 	tests.WaitDelay = 30 * time.Second

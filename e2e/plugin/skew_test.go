@@ -9,7 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/jobferry/jobferry/e2e/product"
+	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
@@ -45,7 +45,7 @@ func TestKeepsSettingsOfANewerPlugin(t *testing.T) {
 func (f terminal) restoreCRD() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // the test's own has ended
 	defer cancel()
-	if _, err := f.Hub.Kubectl(ctx, "", "apply", "--server-side", "--force-conflicts", "-k", product.Root("config", "crd")); err != nil {
+	if _, err := f.Hub.Kubectl(ctx, "", "apply", "--server-side", "--force-conflicts", "-k", checkout.Path("config", "crd")); err != nil {
 		f.t.Error(err)
 	}
 }

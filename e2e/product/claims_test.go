@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/jobferry/jobferry/e2e/checkout"
 )
 
 // The names in a table of docs/security.md.
@@ -16,7 +18,7 @@ var (
 
 // Each claim of docs/security.md names tests, and each of them is there: folder `Test`….
 func TestEachClaimHasATest(t *testing.T) {
-	page, err := os.ReadFile(Root("docs", "security.md"))
+	page, err := os.ReadFile(checkout.Path("docs", "security.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +54,7 @@ func TestEachClaimHasATest(t *testing.T) {
 
 func hasTest(t *testing.T, folder, name string) bool {
 	t.Helper()
-	files, err := filepath.Glob(Root(folder, "*_test.go"))
+	files, err := filepath.Glob(checkout.Path(folder, "*_test.go"))
 	if err != nil {
 		t.Fatal(err)
 	}

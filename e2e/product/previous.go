@@ -12,6 +12,7 @@ import (
 
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 
+	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 )
 
@@ -50,7 +51,7 @@ func Previous(ctx context.Context) (Release, error) {
 	if asked == "" {
 		r.Revision = previous
 	}
-	commit, err := output(ctx, Root(), "git", "rev-parse", "--verify", "--quiet", r.Revision+"^{commit}")
+	commit, err := output(ctx, checkout.Path(), "git", "rev-parse", "--verify", "--quiet", r.Revision+"^{commit}")
 	if err != nil && asked == "" {
 		return r, fmt.Errorf("%w: %s", ErrNoHistory, r.Revision)
 	}
@@ -80,7 +81,7 @@ func (r Release) make(ctx context.Context, commit string) error {
 	defer os.RemoveAll(dir)
 	archive := filepath.Join(dir, ".tar")
 	for _, command := range [][]string{
-		{"git", "-C", Root(), "archive", "--output", archive, commit},
+		{"git", "-C", checkout.Path(), "archive", "--output", archive, commit},
 		{"tar", "--extract", "--file", archive},
 		{"env", "VERSION=" + r.version(commit), filepath.Join(dir, "tools", "build"), filepath.Join(dir, "bin")},
 	} {

@@ -14,18 +14,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"time"
 
+	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/rig/reap"
 )
-
-// Root is something in the checkout, by its path from there.
-func Root(path ...string) string {
-	_, file, _, _ := runtime.Caller(0)
-	return filepath.Join(append([]string{filepath.Dir(file), "..", ".."}, path...)...)
-}
 
 var (
 	building sync.Mutex
@@ -78,7 +72,7 @@ func Build(ctx context.Context, dir, name string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.CommandContext(ctx, Root("tools", "build"), dir, name)
+	cmd := exec.CommandContext(ctx, checkout.Path("tools", "build"), dir, name)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	if out, err := cmd.CombinedOutput(); err != nil {

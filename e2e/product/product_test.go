@@ -9,6 +9,8 @@ import (
 
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/yaml"
+
+	"github.com/jobferry/jobferry/e2e/checkout"
 )
 
 var programs = []string{"jobferry-manager", "jobferry-worker", "kubectl-jobferry"}
@@ -16,7 +18,7 @@ var programs = []string{"jobferry-manager", "jobferry-worker", "kubectl-jobferry
 // Each program starts and says a valid version, however it was built in a clone without tags.
 func TestProgramsStart(t *testing.T) {
 	clone := filepath.Join(t.TempDir(), "jobferry")
-	run(t, Root(), nil, "git", "clone", "--quiet", "--no-tags", ".", clone)
+	run(t, checkout.Path(), nil, "git", "clone", "--quiet", "--no-tags", ".", clone)
 	commit := strings.TrimSpace(run(t, clone, nil, "git", "rev-parse", "HEAD"))[:7]
 	run(t, clone, nil, "go", "build", "./...")
 	for _, build := range []struct {
@@ -59,7 +61,7 @@ func versionsOf(t *testing.T, bin, want string) {
 func TestBuildRefusesABadVersion(t *testing.T) {
 	for _, version := range []string{"foo", "v1.2", "01.2.3", "1.2.3-", "v1.2.3 -X a=b"} {
 		dir := t.TempDir()
-		cmd := exec.Command(Root("tools", "build"), dir)
+		cmd := exec.Command(checkout.Path("tools", "build"), dir)
 		cmd.Env = append(os.Environ(), "VERSION="+version)
 		out, err := cmd.CombinedOutput()
 		if err == nil || strings.Count(string(out), "\n") != 1 || !strings.Contains(string(out), "such as v1.2.3") {
@@ -88,7 +90,7 @@ func run(t *testing.T, dir string, env []string, command ...string) string {
 func TestChartsAgreeWithTheVersion(t *testing.T) {
 	var versions []string
 	for _, name := range []string{"jobferry", "jobferry-worker"} {
-		text, err := os.ReadFile(Root("charts", name, "Chart.yaml"))
+		text, err := os.ReadFile(checkout.Path("charts", name, "Chart.yaml"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +103,7 @@ func TestChartsAgreeWithTheVersion(t *testing.T) {
 		}
 		versions = append(versions, chart.AppVersion)
 	}
-	page, err := os.ReadFile(Root("docs", "install.md"))
+	page, err := os.ReadFile(checkout.Path("docs", "install.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,9 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 
+	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/real/image"
 	"github.com/jobferry/jobferry/e2e/real/node"
@@ -46,8 +46,7 @@ const materialsFile = "materials.json"
 
 // Prepare builds programs and images into dir, and tells what it does.
 func Prepare(ctx context.Context, dir string, out io.Writer) (*Materials, error) {
-	_, self, _, _ := runtime.Caller(0)
-	m := &Materials{Dir: dir, Root: filepath.Join(filepath.Dir(self), "..", ".."), Programs: map[string]string{}, Bin: filepath.Join(dir, "bin")}
+	m := &Materials{Dir: dir, Root: checkout.Path(), Programs: map[string]string{}, Bin: filepath.Join(dir, "bin")}
 	if err := os.MkdirAll(m.Bin, 0o755); err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
-	"github.com/jobferry/jobferry/e2e/product"
+	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 )
 
@@ -71,7 +71,7 @@ func start(release binaries.Release) (*program, error) {
 		return nil, err
 	}
 	target := filepath.Join(cache, "reflect", string(release), "apiserver")
-	if err := binaries.BuildOwn(context.Background(), release, product.Root("e2e", "reflect", "apiserver"), target); err != nil {
+	if err := binaries.BuildOwn(context.Background(), release, checkout.Path("e2e", "reflect", "apiserver"), target); err != nil {
 		return nil, err
 	}
 	p := &program{minor: minor, process: exec.Command(target, gates(minor)...)}

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
-	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
@@ -56,9 +56,9 @@ func seat(story int) string { return fmt.Sprintf("example.org/seat-%d", story) }
 func open(t *testing.T, workers ...string) *ferrytest.Ferry {
 	f := ferrytest.For(t)
 	for _, file := range []string{"role.yaml", "bindings.yaml"} {
-		f.Kubectl(f.Hub, "", "apply", "--server-side", "-f", product.Root("config", "rbac", file))
+		f.Kubectl(f.Hub, "", "apply", "--server-side", "-f", checkout.Path("config", "rbac", file))
 	}
-	f.Kubectl(f.Hub, "", "apply", "--server-side", "-k", product.Root("config", "admission", "checks"))
+	f.Kubectl(f.Hub, "", "apply", "--server-side", "-k", checkout.Path("config", "admission", "checks"))
 	f.ManagerUser = managerUser
 	f.RunManager(settings)
 	kubeconfig, err := f.Liar("w2").Kubeconfig()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/product"
 )
 
@@ -41,7 +42,7 @@ const laterField = "later"
 func present(t *testing.T) version {
 	t.Helper()
 	charts := t.TempDir()
-	if err := os.CopyFS(charts, os.DirFS(product.Root("charts"))); err != nil {
+	if err := os.CopyFS(charts, os.DirFS(checkout.Path("charts"))); err != nil {
 		t.Fatal(err)
 	}
 	crd := filepath.Join(charts, hubChart, "files", "crd", "jobferry.dev_workerclusters.yaml")

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/jobferry/jobferry/e2e/product"
+	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
@@ -29,7 +29,7 @@ const (
 
 // installHub puts the CRD and namespaces on the hub.
 func (f *Fleet) installHub(ctx context.Context, _ programs) error {
-	crd := product.Root("config", "crd", "jobferry.dev_workerclusters.yaml")
+	crd := checkout.Path("config", "crd", "jobferry.dev_workerclusters.yaml")
 	if _, err := f.Hub.Kubectl(ctx, "", "apply", "--server-side", "-f", crd); err != nil {
 		return err
 	}

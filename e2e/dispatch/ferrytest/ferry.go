@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/jobferry/jobferry/e2e/product"
+	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -69,7 +69,7 @@ func (f *Ferry) install() {
 	if installed.hubs[f.Hub] {
 		return
 	}
-	f.Kubectl(f.Hub, "", "apply", "--server-side", "-k", product.Root("config", "crd"))
+	f.Kubectl(f.Hub, "", "apply", "--server-side", "-k", checkout.Path("config", "crd"))
 	f.Kubectl(f.Hub, "", "wait", "--for=condition=Established", "crd/workerclusters.jobferry.dev", "--timeout=30s")
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: SystemNamespace}}
 	if _, err := f.Hub.Client().CoreV1().Namespaces().Create(f.Context(), ns, metav1.CreateOptions{}); err != nil {

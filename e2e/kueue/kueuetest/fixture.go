@@ -11,8 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
-	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/manager"
@@ -93,7 +93,7 @@ func (f *Fixture) grant() {
 	}
 	for _, part := range []string{"rbac", "kueue"} {
 		for _, file := range []string{"role.yaml", "bindings.yaml"} {
-			f.Kubectl(f.Hub, "", "apply", "--server-side", "-f", product.Root("config", part, file))
+			f.Kubectl(f.Hub, "", "apply", "--server-side", "-f", checkout.Path("config", part, file))
 		}
 	}
 	f.ManagerUser = "system:serviceaccount:" + ferrytest.SystemNamespace + ":jobferry-manager"

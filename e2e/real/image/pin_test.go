@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jobferry/jobferry/e2e/product"
+	"github.com/jobferry/jobferry/e2e/checkout"
 )
 
 const (
@@ -28,7 +28,7 @@ func pin(t *testing.T, dockerfile, says string) (string, error) {
 	if err := os.WriteFile(file, []byte(dockerfile), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), product.Root("tools", "pin-images"), file)
+	cmd := exec.CommandContext(t.Context(), checkout.Path("tools", "pin-images"), file)
 	cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return string(out), err
@@ -39,7 +39,7 @@ func pin(t *testing.T, dockerfile, says string) (string, error) {
 
 // Each image that our Dockerfile is built from gets its digest, and nothing else changes.
 func TestPinImages(t *testing.T) {
-	content, err := os.ReadFile(product.Root("Dockerfile"))
+	content, err := os.ReadFile(checkout.Path("Dockerfile"))
 	if err != nil {
 		t.Fatal(err)
 	}

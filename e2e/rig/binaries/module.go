@@ -3,7 +3,6 @@ package binaries
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"hash"
 	"os"
@@ -12,6 +11,8 @@ import (
 	"strings"
 
 	"golang.org/x/mod/modfile"
+
+	"github.com/jobferry/jobferry/e2e/checkout"
 )
 
 const kubernetesModule = "k8s.io/kubernetes"
@@ -58,34 +59,10 @@ func loadModule(versionsDir, name string, goVersion string) (module, error) {
 
 func short(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil))[:12] }
 
-// versionsDir finds e2e/versions: beside the source of this package, or, where that path was
-// trimmed from the binary, in the checkout around the working directory.
+// versionsDir is e2e/versions.
 func versionsDir() (string, error) {
-	if _, file, _, ok := runtime.Caller(0); ok && filepath.IsAbs(file) {
-		dir := filepath.Join(filepath.Dir(file), "..", "..", "versions")
-		if isDir(dir) {
-			return filepath.Clean(dir), nil
-		}
-	}
-	wd, err := os.Getwd()
-	if err != nil {
-		return "", err
-	}
-	for dir := wd; ; dir = filepath.Dir(dir) {
-		for _, candidate := range []string{filepath.Join(dir, "e2e", "versions"), filepath.Join(dir, "versions")} {
-			if isDir(filepath.Join(candidate, "v"+string(Current))) {
-				return candidate, nil
-			}
-		}
-		if dir == filepath.Dir(dir) {
-			return "", errors.New("no checkout with e2e/versions around " + wd)
-		}
-	}
-}
-
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
+	root, err := checkout.Root()
+	return filepath.Join(root, "e2e", "versions"), err
 }
 
 // linkerFlags tells the Kubernetes programs their version: built from the module they would report
