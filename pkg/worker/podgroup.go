@@ -15,10 +15,10 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-// ensurePodGroup makes the Workload and the PodGroup of a Job with spec.scheduling, keeps the size of
-// its gang, and makes new Pods members. It fails where it can't, and then no Pod is created: the
-// Pods would be scheduled one by one. There are few such Jobs, so nothing is cached: it reads from
-// the API server before Pods are created, and when the spec of the Job has changed.
+// ensurePodGroup makes the Workload and the PodGroup of a Job with spec.scheduling, of a suspended one,
+// too, keeps the size of its gang, and makes new Pods members. It fails where it can't, and then no Pod
+// is created: the Pods would be scheduled one by one. There are few such Jobs, so nothing is cached: it
+// reads from the API server before Pods are created, and when the spec of the Job has changed.
 func (s *jobSync) ensurePodGroup(ctx context.Context, pods []*corev1.Pod) error {
 	if plan.IsDelegated(s.job) && len(pods) > 0 {
 		s.events.Eventf(s.job, corev1.EventTypeWarning, "PodGroupNotCreated",
@@ -32,19 +32,16 @@ func (s *jobSync) ensurePodGroup(ctx context.Context, pods []*corev1.Pod) error 
 	if err != nil {
 		return s.notGrouped("FailedWorkloadCompilation", "Failed to compile Workload", err)
 	}
-	workload, err := s.ensureWorkload(ctx, wanted, len(pods) > 0)
+	workload, err := s.ensureWorkload(ctx, wanted)
 	if err != nil {
 		return s.notGrouped("FailedWorkloadCreate", "Failed to create Workload", err)
-	}
-	if workload == nil {
-		return nil // the Job starts no Pod yet
 	}
 	group, err := plan.PodGroup(s.job, workload)
 	if err != nil {
 		return s.notGrouped("FailedPodGroupCreate", "Failed to create PodGroup", err)
 	}
 	size := plan.MinCount(&wanted.Spec.PodGroupTemplates[0].SchedulingPolicy)
-	if err := s.ensureGroup(ctx, group, size, len(pods) > 0); err != nil {
+	if err := s.ensureGroup(ctx, group, size); err != nil {
 		return s.notGrouped("FailedPodGroupCreate", "Failed to create PodGroup", err)
 	}
 	plan.Join(pods, group)
@@ -53,14 +50,12 @@ func (s *jobSync) ensurePodGroup(ctx context.Context, pods []*corev1.Pod) error 
 }
 
 // ensureWorkload returns the Job's Workload as it's stored, with the size of the gang that it should
-// have. It's nil if there is none and none shall be created.
-func (s *jobSync) ensureWorkload(ctx context.Context, wanted *schedulingv1beta1.Workload, create bool) (*schedulingv1beta1.Workload, error) {
+// have.
+func (s *jobSync) ensureWorkload(ctx context.Context, wanted *schedulingv1beta1.Workload) (*schedulingv1beta1.Workload, error) {
 	w := &schedulingv1beta1.Workload{}
 	switch found, err := s.existing(ctx, wanted, w); {
 	case err != nil:
 		return nil, err
-	case !found && !create:
-		return nil, nil
 	case !found:
 		return wanted, s.create(ctx, wanted, "Workload")
 	}
@@ -76,13 +71,11 @@ func (s *jobSync) ensureWorkload(ctx context.Context, wanted *schedulingv1beta1.
 }
 
 // ensureGroup does the same for the PodGroup, which becomes the stored one.
-func (s *jobSync) ensureGroup(ctx context.Context, group *schedulingv1beta1.PodGroup, size *int32, create bool) error {
+func (s *jobSync) ensureGroup(ctx context.Context, group *schedulingv1beta1.PodGroup, size *int32) error {
 	g := &schedulingv1beta1.PodGroup{}
 	switch found, err := s.existing(ctx, group, g); {
 	case err != nil:
 		return err
-	case !found && !create:
-		return nil
 	case !found:
 		return s.create(ctx, group, "PodGroup")
 	}

@@ -107,11 +107,40 @@ func TestSchedulingOfAWorkload(t *testing.T) {
 	}
 }
 
-// A suspended Job gets its objects with its first Pods; a user's own PodGroup is left alone.
+// A suspended Job has its objects before it has Pods, so that others can plan with them. They stay when
+// it is resumed.
+func TestSuspendedGang(t *testing.T) {
+	c := newCluster(t, Options{}, aJob(gang(0), func(j *batchv1.Job) { j.Generation, j.Spec.Suspend = 1, ptr.To(true) }))
+	c.mustSync()
+	w, g := c.grouping()
+	if w == nil || g == nil || len(c.pods()) > 0 {
+		t.Fatalf("made %v and %v, and %d Pods", w, g, len(c.pods()))
+	}
+	job := c.job()
+	job.Generation++
+	job.Spec.Suspend = ptr.To(false)
+	if err := c.api.Update(t.Context(), job); err != nil {
+		t.Fatal(err)
+	}
+	c.mustSync()
+	if n := c.eventCount("WorkloadCreated") + c.eventCount("PodGroupCreated"); n != 2 {
+		t.Errorf("made %d objects", n)
+	}
+	pods := c.pods()
+	if len(pods) != 2 {
+		t.Fatalf("%d Pods", len(pods))
+	}
+	for _, p := range pods {
+		if p.Spec.SchedulingGroup == nil || *p.Spec.SchedulingGroup.PodGroupName != g.Name {
+			t.Errorf("Pod %s has %+v", p.Name, p.Spec.SchedulingGroup)
+		}
+	}
+}
+
+// A user's own PodGroup is left alone.
 func TestJobsWithoutAPodGroup(t *testing.T) {
 	for name, edit := range map[string]func(*batchv1.Job){
 		"no scheduling": func(*batchv1.Job) {},
-		"suspended":     func(j *batchv1.Job) { gang(0)(j); j.Spec.Suspend = ptr.To(true) },
 		"its own PodGroup": func(j *batchv1.Job) {
 			gang(0)(j)
 			j.Spec.Template.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To("mine")}
