@@ -19,7 +19,7 @@ func TestProductIsUpgraded(t *testing.T) {
 	s.submit()
 	s.each(done, func(j *job) { s.exit(j, 0, anyPod) })
 	kept.expectKept()
-	copied := s.copiesOf(settings)
+	copied, mirrors := s.copiesOf(settings), s.mirrors()
 
 	s.installHub(after)
 	s.progress()
@@ -64,6 +64,7 @@ func TestProductIsUpgraded(t *testing.T) {
 	if now := s.copiesOf(settings); now != copied {
 		t.Errorf("the copies of the ConfigMap were %s, and are %s", copied, now)
 	}
+	s.expectMirrors(mirrors)
 	s.finish()
 	s.leaveNothing()
 }
