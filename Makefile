@@ -151,6 +151,11 @@ e2e-real: ## Helm, images and Jobs on real nodes (kubelet, containerd); needs ro
 	@$(GO) build -C e2e -o ../bin/e2e-real ./cmd/e2e-real
 	@exec bin/e2e-real
 
+.PHONY: conformance
+conformance: ## Kubernetes' own tests of Jobs (PART=integration,drop-in,dispatcher SHORT=1: see docs/conformance.md); real nodes as for e2e-real
+	@$(GO) build -C e2e -o ../bin/conformance ./cmd/conformance
+	@exec bin/conformance $(if $(PART),-part $(PART)) $(if $(SHORT),-short) -logs bin/conformance-logs
+
 .PHONY: test-upgrade
 test-upgrade: build ## Jobs that run while Jobferry is upgraded and rolled back ROUNDS=5 times, and Kubernetes, too (COPIES=10 of each Job; JOBFERRY_PREVIOUS=v1.2.3); `make test` has a short form
 	JOBFERRY_BIN=$(CURDIR)/bin $(GO) -C e2e test -count 1 -timeout 60m -v ./upgrade -args -rounds $(ROUNDS) -copies $(COPIES)

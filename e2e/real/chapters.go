@@ -15,28 +15,30 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig"
 )
 
-// install is the admin's work on the hub.
-func (s *story) install(ctx context.Context) error {
-	return s.step(ctx, "helm install of the manager, as Pods under the Pod Security Standard restricted", s.all(
+// Install is the admin's work on the hub.
+func (s *Story) Install(ctx context.Context) error {
+	return s.Do(ctx, "helm install of the manager, as Pods under the Pod Security Standard restricted",
 		"kubectl create namespace jobferry-system",
 		"kubectl label namespace jobferry-system pod-security.kubernetes.io/enforce=restricted",
-		"helm install jobferry charts/jobferry --namespace jobferry-system --wait --timeout 2m "+imageValues,
-	))
+		"helm install jobferry charts/jobferry --namespace jobferry-system --wait --timeout 2m "+ImageValues,
+	)
 }
 
-const imageValues = "--set image.repository=" + imageRepository + ",image.tag=" + imageTag + ",image.pullPolicy=Never"
+// ImageValues are the charts' values for the image that Prepare has built.
+const ImageValues = "--set image.repository=" + imageRepository + ",image.tag=" + imageTag + ",image.pullPolicy=Never"
 
-// register makes workers of both clusters; in edge, the embedded Job controller is installed, too.
-func (s *story) register(ctx context.Context) error {
-	if err := s.step(ctx, "kubectl jobferry register west", s.all(
-		"kubectl jobferry register west --worker-context west --all-namespaces --labels name=west",
-	)); err != nil {
-		return err
-	}
-	return s.step(ctx, "kubectl jobferry register edge, and helm install of the embedded controller there", s.all(
+// RegisterWest makes a worker of the cluster with the built-in Job controller.
+func (s *Story) RegisterWest(ctx context.Context) error {
+	return s.Do(ctx, "kubectl jobferry register west",
+		"kubectl jobferry register west --worker-context west --all-namespaces --labels name=west")
+}
+
+// RegisterEdge makes a worker of the other one, and installs the embedded Job controller there.
+func (s *Story) RegisterEdge(ctx context.Context) error {
+	return s.Do(ctx, "kubectl jobferry register edge, and helm install of the embedded controller there",
 		"kubectl jobferry register edge --worker-context edge --all-namespaces --labels name=edge --job-controller Embedded",
-		"helm --kube-context edge install jobferry-worker charts/jobferry-worker --namespace jobferry-system --wait --timeout 2m "+imageValues,
-	))
+		"helm --kube-context edge install jobferry-worker charts/jobferry-worker --namespace jobferry-system --wait --timeout 2m "+ImageValues,
+	)
 }
 
 //go:embed manifests/jobs.yaml.tmpl
@@ -45,7 +47,7 @@ var jobs string
 var jobsTemplate = template.Must(template.New("jobs").Parse(jobs))
 
 // submit is a user's work.
-func (s *story) submit(ctx context.Context) error {
+func (s *Story) submit(ctx context.Context) error {
 	if err := s.step(ctx, "a namespace whose Jobs are dispatched", s.all(
 		"kubectl create namespace team",
 		"kubectl label namespace team jobferry.dev/dispatch=enabled",
@@ -64,7 +66,7 @@ func (s *story) submit(ctx context.Context) error {
 }
 
 // ends waits for the Jobs' ends on the hub, and looks at what they ended with.
-func (s *story) ends(ctx context.Context) error {
+func (s *Story) ends(ctx context.Context) error {
 	for _, end := range []struct{ job, condition, what, path, want string }{
 		{"pi", "complete", "a Job in busybox is Complete", "{.status.succeeded}", "1"},
 		{"exit42", "failed", "exit code 42 fails the Job by its podFailurePolicy", "{.status.conditions[?(@.type=='Failed')].reason}", "PodFailurePolicy"},
@@ -97,8 +99,8 @@ func (s *story) ends(ctx context.Context) error {
 }
 
 // told waits for an event about a Job on the hub.
-func (s *story) told(ctx context.Context, job, reason, text string) error {
-	_, err := rig.Objects(s.clusters[hub].Client().EventsV1().RESTClient(), "events", "team").Until(ctx, func(o runtime.Object) bool {
+func (s *Story) told(ctx context.Context, job, reason, text string) error {
+	_, err := rig.Objects(s.clusters[Hub].Client().EventsV1().RESTClient(), "events", "team").Until(ctx, func(o runtime.Object) bool {
 		e, ok := o.(*eventsv1.Event)
 		return ok && e.Regarding.Name == job && e.Reason == reason && strings.Contains(e.Note, text)
 	})
@@ -109,7 +111,7 @@ func (s *story) told(ctx context.Context, job, reason, text string) error {
 const pi = "3.14159265358979323846264338327950288419"
 
 // logs are read at the hub: those of what has ended, and live.
-func (s *story) logs(ctx context.Context) error {
+func (s *Story) logs(ctx context.Context) error {
 	err := s.inBoth(ctx, "kubectl jobferry logs", func(ctx context.Context, worker string) error {
 		if err := s.shows(ctx, pi, "kubectl jobferry logs pi-"+worker); err != nil {
 			return err
@@ -149,7 +151,7 @@ spec:
 `
 
 // suspend ends Pods as Kubernetes does: with time for them to save what they have.
-func (s *story) suspend(ctx context.Context) error {
+func (s *Story) suspend(ctx context.Context) error {
 	err := s.inBoth(ctx, "kubectl jobferry exec", func(ctx context.Context, worker string) error {
 		job := "graceful-" + worker
 		if err := s.all("kubectl wait --timeout=2m --for=jsonpath={.status.ready}=1 job/" + job)(ctx); err != nil {
@@ -174,7 +176,7 @@ func (s *story) suspend(ctx context.Context) error {
 }
 
 // saved waits until the Pod of a Job has ended with what its handler of SIGTERM writes.
-func (s *story) saved(ctx context.Context, worker, job string) error {
+func (s *Story) saved(ctx context.Context, worker, job string) error {
 	_, err := rig.Objects(s.clusters[worker].Client().CoreV1().RESTClient(), "pods", "team").Until(ctx, func(o runtime.Object) bool {
 		pod, ok := o.(*corev1.Pod)
 		if !ok || pod.Labels["batch.kubernetes.io/job-name"] != job || len(pod.Status.ContainerStatuses) == 0 {
@@ -187,7 +189,7 @@ func (s *story) saved(ctx context.Context, worker, job string) error {
 }
 
 // remove takes everything away again.
-func (s *story) remove(ctx context.Context) error {
+func (s *Story) remove(ctx context.Context) error {
 	if err := s.step(ctx, "all Jobs are deleted, and their mirrors with them", s.all("kubectl delete jobs --all --timeout=2m")); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package real
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -25,6 +26,12 @@ const (
 	busyboxImage    = "docker.io/library/busybox:1.36"
 )
 
+// What AddImage makes images of.
+const (
+	Pause   = "pause"
+	Busybox = "busybox"
+)
+
 // nodePrograms are what a node runs.
 var nodePrograms = []string{binaries.Kubelet, binaries.Containerd, binaries.ContainerdShim, binaries.Ctr}
 
@@ -40,27 +47,32 @@ type Materials struct {
 	Bin string
 	// Images are archives.
 	Images []string
+
+	roots map[string]image.Image // what AddImage makes images of
 }
 
 const materialsFile = "materials.json"
 
-// Prepare builds programs and images into dir, and tells what it does.
-func Prepare(ctx context.Context, dir string, out io.Writer) (*Materials, error) {
+// Step makes some of the materials.
+type Step struct {
+	What string
+	Make func(*Materials, context.Context) error
+}
+
+// Prepare builds programs and images into dir, and more if asked to, and tells what it does.
+func Prepare(ctx context.Context, dir string, out io.Writer, more ...Step) (*Materials, error) {
 	m := &Materials{Dir: dir, Root: checkout.Path(), Programs: map[string]string{}, Bin: filepath.Join(dir, "bin")}
 	if err := os.MkdirAll(m.Bin, 0o755); err != nil {
 		return nil, err
 	}
-	for _, step := range []struct {
-		what string
-		make func(context.Context) error
-	}{
-		{"programs", m.buildPrograms},
-		{"image of Jobferry, by the stages of its Dockerfile", m.buildImage},
-		{"images of pause and busybox", m.buildOthers},
-	} {
-		fmt.Fprintln(out, "build:", step.what)
-		if err := step.make(ctx); err != nil {
-			return nil, fmt.Errorf("%s: %w", step.what, err)
+	for _, step := range append([]Step{
+		{"programs", (*Materials).buildPrograms},
+		{"image of Jobferry, by the stages of its Dockerfile", (*Materials).buildImage},
+		{"images of pause and busybox", (*Materials).buildOthers},
+	}, more...) {
+		fmt.Fprintln(out, "build:", step.What)
+		if err := step.Make(m, ctx); err != nil {
+			return nil, fmt.Errorf("%s: %w", step.What, err)
 		}
 	}
 	content, err := json.Marshal(m)
@@ -128,17 +140,20 @@ func (m *Materials) buildOthers(ctx context.Context) error {
 	if err := busyboxRoot(ctx, busybox); err != nil {
 		return err
 	}
-	for _, i := range []image.Image{
-		{Name: node.PauseImage, Root: pause, User: "65535:65535", Entrypoint: []string{"/pause"}},
-		{Name: busyboxImage, Root: busybox, Cmd: []string{"sh"}},
-	} {
-		archive := i.Root + ".tar"
-		if err := i.Write(archive); err != nil {
-			return err
-		}
-		m.Images = append(m.Images, archive)
+	m.roots = map[string]image.Image{
+		Pause:   {Root: pause, User: "65535:65535", Entrypoint: []string{"/pause"}},
+		Busybox: {Root: busybox, Cmd: []string{"sh"}},
 	}
-	return nil
+	return errors.Join(m.AddImage(Pause, node.PauseImage), m.AddImage(Busybox, busyboxImage))
+}
+
+// AddImage gives nodes an image of Pause or Busybox by a name.
+func (m *Materials) AddImage(of, name string) error {
+	i := m.roots[of]
+	i.Name = name
+	archive := filepath.Join(m.Dir, fmt.Sprintf("image-%d.tar", len(m.Images)))
+	m.Images = append(m.Images, archive)
+	return i.Write(archive)
 }
 
 // busyboxRoot makes a root of the machine's static busybox, with a link for each of its programs.

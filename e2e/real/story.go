@@ -17,9 +17,18 @@ import (
 // busy with else.
 const patience = 3 * time.Minute
 
+// Chapter is a part of a story.
+type Chapter func(*Story, context.Context) error
+
+// Chapters are those of the story of docs/.
+var Chapters = []Chapter{
+	(*Story).Install, (*Story).RegisterWest, (*Story).RegisterEdge,
+	(*Story).submit, (*Story).ends, (*Story).logs, (*Story).suspend, (*Story).remove,
+}
+
 // Tell is the work of the sandbox's first process: it makes the world of the materials in dir, and
-// tells the story.
-func Tell(ctx context.Context, dir string, out io.Writer) error {
+// tells a story there.
+func Tell(ctx context.Context, dir string, out io.Writer, chapters ...Chapter) error {
 	m, err := ReadMaterials(dir)
 	if err != nil {
 		return err
@@ -30,10 +39,10 @@ func Tell(ctx context.Context, dir string, out io.Writer) error {
 		return err
 	}
 	defer func() { _ = world.Stop() }() // all ends with this process anyway
-	s := &story{World: world, out: out}
+	s := &Story{World: world, out: out}
 	s.say(began, "a hub and two workers, with a node each")
-	for _, chapter := range []func(context.Context) error{s.install, s.register, s.submit, s.ends, s.logs, s.suspend, s.remove} {
-		if err := chapter(ctx); err != nil {
+	for _, chapter := range chapters {
+		if err := chapter(s, ctx); err != nil {
 			return errors.Join(err, errors.New(s.state(ctx)))
 		}
 	}
@@ -41,21 +50,21 @@ func Tell(ctx context.Context, dir string, out io.Writer) error {
 	return nil
 }
 
-// story is told by commands, as a user types them, and what they must show.
-type story struct {
+// Story is told by commands, as a user types them, and what they must show.
+type Story struct {
 	*World
 	mu  sync.Mutex
 	out io.Writer
 }
 
-func (s *story) say(began time.Time, format string, args ...any) {
+func (s *Story) say(began time.Time, format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	fmt.Fprintf(s.out, "ok  %6.1fs  %s\n", time.Since(began).Seconds(), fmt.Sprintf(format, args...))
 }
 
 // step runs one step, and tells how long it took.
-func (s *story) step(ctx context.Context, what string, do func(context.Context) error) error {
+func (s *Story) step(ctx context.Context, what string, do func(context.Context) error) error {
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -67,7 +76,7 @@ func (s *story) step(ctx context.Context, what string, do func(context.Context) 
 }
 
 // run runs a command, with input, and returns what it writes on standard output.
-func (s *story) run(ctx context.Context, input string, args ...string) (string, error) {
+func (s *Story) run(ctx context.Context, input string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, s.program(args[0]), args[1:]...)
 	cmd.Env, cmd.Dir, cmd.Stdin = s.environment(), s.materials.Root, strings.NewReader(input)
 	var out, complaints bytes.Buffer
@@ -79,10 +88,15 @@ func (s *story) run(ctx context.Context, input string, args ...string) (string, 
 }
 
 // program finds one of the story's programs, which aren't on our own PATH.
-func (s *story) program(name string) string { return filepath.Join(s.materials.Bin, name) }
+func (s *Story) program(name string) string { return filepath.Join(s.materials.Bin, name) }
+
+// Do runs commands, as one step.
+func (s *Story) Do(ctx context.Context, what string, commands ...string) error {
+	return s.step(ctx, what, s.all(commands...))
+}
 
 // all runs commands in order, until one fails.
-func (s *story) all(commands ...string) func(context.Context) error {
+func (s *Story) all(commands ...string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		for _, command := range commands {
 			if _, err := s.run(ctx, "", strings.Fields(command)...); err != nil {
@@ -94,7 +108,7 @@ func (s *story) all(commands ...string) func(context.Context) error {
 }
 
 // shows runs a command whose output must hold a text.
-func (s *story) shows(ctx context.Context, want, command string) error {
+func (s *Story) shows(ctx context.Context, want, command string) error {
 	out, err := s.run(ctx, "", strings.Fields(command)...)
 	if err == nil && !strings.Contains(out, want) {
 		err = fmt.Errorf("%s: want %q in:\n%s", command, want, out)
@@ -103,10 +117,10 @@ func (s *story) shows(ctx context.Context, want, command string) error {
 }
 
 // inBoth does the same for both workers at once.
-func (s *story) inBoth(ctx context.Context, what string, do func(ctx context.Context, worker string) error) error {
+func (s *Story) inBoth(ctx context.Context, what string, do func(ctx context.Context, worker string) error) error {
 	var group sync.WaitGroup
 	errs := make([]error, 2)
-	for i, worker := range []string{west, edge} {
+	for i, worker := range []string{West, Edge} {
 		group.Go(func() {
 			errs[i] = s.step(ctx, worker+": "+what, func(ctx context.Context) error { return do(ctx, worker) })
 		})
@@ -116,7 +130,7 @@ func (s *story) inBoth(ctx context.Context, what string, do func(ctx context.Con
 }
 
 // state is what all clusters show, for the reader of a failure.
-func (s *story) state(ctx context.Context) string {
+func (s *Story) state(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
 	var text strings.Builder
@@ -126,7 +140,7 @@ func (s *story) state(ctx context.Context) string {
 			fmt.Fprintf(&text, "--- %s: %s (error %v)\n%s\n", name, what, err, out)
 		}
 	}
-	for _, name := range []string{hub, edge} {
+	for _, name := range []string{Hub, Edge} {
 		out, err := s.run(ctx, "", strings.Fields("kubectl --context "+name+" -n jobferry-system logs --tail=30 --prefix --all-containers -l app.kubernetes.io/name")...)
 		fmt.Fprintf(&text, "--- %s: our Pods' logs (error %v)\n%s\n", name, err, out)
 	}

@@ -21,12 +21,12 @@ import (
 
 // The clusters. West has the built-in Job controller, edge the embedded one.
 const (
-	hub  = "hub"
-	west = "west"
-	edge = "edge"
+	Hub  = "hub"
+	West = "west"
+	Edge = "edge"
 )
 
-var names = []string{hub, west, edge}
+var names = []string{Hub, West, Edge}
 
 // World are the clusters, with a node each.
 type World struct {
@@ -91,11 +91,17 @@ func clusterOptions(name string, p place) rig.Options {
 			"--enable-aggregator-routing", // there is no kube-proxy: API servers go to Pods themselves
 		},
 	}
-	if name == edge {
+	if name == Edge {
 		o.JobController = rig.None
 	}
 	return o
 }
+
+// Cluster is one of the clusters.
+func (w *World) Cluster(name string) *rig.Cluster { return w.clusters[name] }
+
+// Materials are what the world is made of.
+func (w *World) Materials() *Materials { return w.materials }
 
 // open has Pods reach the API server by its Service's address, as kube-proxy would, and starts the
 // node.
@@ -145,7 +151,7 @@ func (w *World) writeKubeconfig() error {
 		one.Clusters[name].Server = "https://" + placeOf(i).address.String() + ":" + port
 		all.Clusters[name], all.AuthInfos[name], all.Contexts[name] = one.Clusters[name], one.AuthInfos[name], one.Contexts[name]
 	}
-	all.CurrentContext = hub
+	all.CurrentContext = Hub
 	return clientcmd.WriteToFile(*all, w.Kubeconfig)
 }
 

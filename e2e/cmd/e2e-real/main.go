@@ -7,17 +7,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/jobferry/jobferry/e2e/real"
 	"github.com/jobferry/jobferry/e2e/real/sandbox"
 )
-
-// skipped is the exit code that says that nothing was tried, as test harnesses know it.
-const skipped = 77
 
 // inside is the argument by which the program is the first process of the sandbox.
 const inside = "inside"
@@ -36,7 +31,7 @@ func run(ctx context.Context, args []string) error {
 	case len(args) == 4 && args[0] == real.BuildImageCommand:
 		return real.BuildImage(ctx, args[1], args[2], args[3])
 	case len(args) == 2 && args[0] == inside:
-		return real.Tell(ctx, args[1], os.Stdout)
+		return real.Tell(ctx, args[1], os.Stdout, real.Chapters...)
 	case len(args) == 0:
 		return outside(ctx)
 	default:
@@ -46,7 +41,9 @@ func run(ctx context.Context, args []string) error {
 
 // outside prepares, runs the story in the sandbox, and cleans up.
 func outside(ctx context.Context) error {
-	preflight()
+	if !real.CanRun() {
+		os.Exit(real.Skipped)
+	}
 	dir, err := os.MkdirTemp("", "jobferry-real-")
 	if err != nil {
 		return err
@@ -60,23 +57,4 @@ func outside(ctx context.Context) error {
 		fmt.Fprintln(os.Stderr, "e2e-real: cgroups stay:", err)
 	}
 	return failed
-}
-
-// preflight installs what is missing, if it can, and ends the program loudly where that doesn't do.
-func preflight() {
-	packages := sandbox.Packages()
-	if _, err := exec.LookPath("apt-get"); err == nil && len(packages) > 0 && os.Geteuid() == 0 {
-		fmt.Println("install:", strings.Join(packages, " "))
-		if err := sandbox.Install(packages); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-		}
-	}
-	missing := sandbox.Missing()
-	if len(missing) == 0 {
-		return
-	}
-	bar := strings.Repeat("*", 78)
-	fmt.Fprintf(os.Stderr, "%s\nSKIPPED: REAL NODES WERE NOT TRIED. Nothing was tested, as this machine lacks:\n  - %s\n%s\n",
-		bar, strings.Join(missing, "\n  - "), bar)
-	os.Exit(skipped)
 }

@@ -65,9 +65,9 @@ func versionsDir() (string, error) {
 	return filepath.Join(root, "e2e", "versions"), err
 }
 
-// linkerFlags tells the Kubernetes programs their version: built from the module they would report
+// LinkerFlags tells the Kubernetes programs their version: built from the module they would report
 // "v0.0.0-master+$Format", which clients that read the server's version refuse.
-func linkerFlags(kube string) string {
+func LinkerFlags(kube string) string {
 	flags := []string{"-s", "-w"}
 	if kube == "" {
 		return strings.Join(flags, " ")
@@ -85,7 +85,7 @@ func linkerFlags(kube string) string {
 
 // buildFlags are the flags of every "go build".
 func buildFlags(kube string) []string {
-	return []string{"-trimpath", "-ldflags", linkerFlags(kube)}
+	return []string{"-trimpath", "-ldflags", LinkerFlags(kube)}
 }
 
 // buildEnv makes the result independent of the caller's workspace and flags.
