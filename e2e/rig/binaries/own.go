@@ -3,7 +3,6 @@ package binaries
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 )
@@ -20,7 +19,7 @@ func BuildOwn(ctx context.Context, release Release, dir, target string) error {
 	args := append([]string{"build", "-modfile=" + filepath.Join(versions, "v"+string(release), "go.mod"), "-o", target}, buildFlags("")...)
 	cmd := exec.CommandContext(ctx, "go", append(args, ".")...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), buildEnv...)
+	cmd.Env = compileEnv()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s from Kubernetes %s: %w\n%s", filepath.Base(dir), release, err, tail(string(out), 20))
 	}

@@ -105,7 +105,7 @@ func (w work) compile(ctx context.Context) error {
 	args := append([]string{"build", "-o", temporary}, buildFlags(w.module.kube)...)
 	cmd := exec.CommandContext(ctx, "go", append(args, w.pkg)...)
 	cmd.Dir = w.module.dir
-	cmd.Env = append(os.Environ(), buildEnv...)
+	cmd.Env = compileEnv()
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	if out, err := cmd.CombinedOutput(); err != nil {
