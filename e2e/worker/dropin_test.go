@@ -54,6 +54,9 @@ func TestDropInMode(t *testing.T) {
 	}
 	s.getMatch(address.metrics+"/metrics", regexp.MustCompile(`(?m)^job_controller_jobs_finished_total{[^}]*} 1$`))
 	s.getMatch(address.metrics+"/metrics", regexp.MustCompile(`(?m)^jobferry_job_controller_jobs_finished_total{[^}]*} 1$`))
+	for _, prefix := range []string{"", "jobferry_"} {
+		s.getMatch(address.metrics+"/metrics", regexp.MustCompile(`(?m)^`+prefix+`job_controller_cache_behind_seconds{resource="pods"} 0$`))
+	}
 	s.getMatch(address.metrics+"/metrics", regexp.MustCompile(`(?m)^workqueue_adds_total{[^}]*name="job"[^}]*} [1-9]`))
 }
 

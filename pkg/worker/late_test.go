@@ -95,12 +95,12 @@ func (l *lateCache) takeOver() {
 	l.c.t.Helper()
 	l.serve()
 	l.shown = max(0, l.shown-l.behind)
-	t := &takeover{live: l.live(), caches: lateInformers{l}, metrics: l.c.jobs.metrics, retry: time.Nanosecond}
+	t := &takeover{live: l.live(), caches: lateInformers{l}, retry: time.Nanosecond}
 	if err := t.prepare(l.c.t.Context()); err != nil {
 		l.c.t.Fatal(err)
 	}
 	for _, k := range []watchedKind{watchedJobs, watchedPods} {
-		if err := t.await(l.c.t.Context(), k); err != nil {
+		if err := t.await(l.c.t.Context(), k, l.c.jobs.metrics); err != nil {
 			l.c.t.Fatal(err)
 		}
 	}

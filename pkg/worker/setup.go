@@ -44,7 +44,6 @@ func (t *takeover) add(mgr manager.Manager, o Options) error {
 	if err != nil {
 		return fmt.Errorf("register metrics: %w", err)
 	}
-	t.metrics = m
 	if o.replacesBuiltIn() {
 		t.probe = newProbe(mgr, o)
 		if err := mgr.Add(t.probe); err != nil {
@@ -78,19 +77,19 @@ func addJobs(mgr manager.Manager, t *takeover, o Options, m *metrics) error {
 		return err
 	}
 	return builder.ControllerManagedBy(mgr).Named(name).
-		WatchesRawSource(t.watch(mgr, watchedJobs, jobEvents(o, m))).
-		WatchesRawSource(t.watch(mgr, watchedPods, podEvents{jobs: mgr.GetClient(), memory: known, options: o, metrics: m})).
+		WatchesRawSource(t.watch(mgr, m, watchedJobs, jobEvents(o, m))).
+		WatchesRawSource(t.watch(mgr, m, watchedPods, podEvents{jobs: mgr.GetClient(), memory: known, options: o, metrics: m})).
 		WithOptions(controllerOptions).Complete(r)
 }
 
-func addOrphans(mgr manager.Manager, t *takeover, o Options, _ *metrics) error {
+func addOrphans(mgr manager.Manager, t *takeover, o Options, m *metrics) error {
 	r := &orphans{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), cached: t, options: o,
 		pods: podWriter{client: mgr.GetClient(), finalizer: o.TrackingFinalizer},
 	}
 	return builder.ControllerManagedBy(mgr).Named(o.names().orphans).
-		WatchesRawSource(t.watch(mgr, watchedPods, r.podEvents())).
-		WatchesRawSource(t.watch(mgr, watchedJobs, r.jobEvents())).
+		WatchesRawSource(t.watch(mgr, m, watchedPods, r.podEvents())).
+		WatchesRawSource(t.watch(mgr, m, watchedJobs, r.jobEvents())).
 		WithOptions(controllerOptions(o)).Complete(r)
 }
 
@@ -104,7 +103,7 @@ func addExpiry(mgr manager.Manager, t *takeover, o Options, m *metrics) error {
 		return job.Spec.TTLSecondsAfterFinished != nil && plan.Finished(job) != nil
 	})
 	return builder.ControllerManagedBy(mgr).Named(o.names().expiry).
-		WatchesRawSource(t.watch(mgr, watchedJobs, &handler.EnqueueRequestForObject{}, mayExpire)).
+		WatchesRawSource(t.watch(mgr, m, watchedJobs, &handler.EnqueueRequestForObject{}, mayExpire)).
 		WithOptions(controllerOptions(o)).Complete(r)
 }
 

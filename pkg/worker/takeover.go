@@ -34,11 +34,10 @@ import (
 // started earlier, by another part of the program, reaches it by an event, or by a bookmark within
 // about a minute.
 type takeover struct {
-	live    client.Reader
-	caches  informers
-	probe   *probe // nil: no built-in is replaced
-	metrics *metrics
-	retry   time.Duration // between two reads that fail, and two looks at a cache
+	live   client.Reader
+	caches informers
+	probe  *probe        // nil: no built-in is replaced
+	retry  time.Duration // between two reads that fail, and two looks at a cache
 
 	lock   sync.Mutex
 	newest map[string]string // of each kind, as the consistent read had it
@@ -143,7 +142,7 @@ func (t *takeover) readNewest(ctx context.Context) (map[string]string, error) {
 }
 
 // await returns when the cache of that kind is as new as the consistent read.
-func (t *takeover) await(ctx context.Context, k watchedKind) error {
+func (t *takeover) await(ctx context.Context, k watchedKind, m *metrics) error {
 	informer, err := t.caches.GetInformer(ctx, k.object)
 	if err != nil {
 		return fmt.Errorf("informer of %s: %w", k.name, err)
@@ -152,7 +151,7 @@ func (t *takeover) await(ctx context.Context, k watchedKind) error {
 	if !ok {
 		return errNotWhole(k.name)
 	}
-	defer t.metrics.cacheBehind(k.name, 0)
+	defer m.cacheBehind(k.name, 0)
 	began, newest := time.Now(), t.newest[k.name]
 	for report := takeoverReport; ; {
 		has := whole.GetIndexer().LastStoreSyncResourceVersion()
@@ -167,7 +166,7 @@ func (t *takeover) await(ctx context.Context, k watchedKind) error {
 			return nil
 		}
 		behind := time.Since(began)
-		t.metrics.cacheBehind(k.name, behind)
+		m.cacheBehind(k.name, behind)
 		if behind >= report {
 			report += takeoverReport
 			log.FromContext(ctx).Info("No Job is synced: the cache is older than what an earlier process may have written, and its watch brings nothing",
@@ -197,12 +196,13 @@ func sleep(ctx context.Context, d time.Duration) error {
 type heldSource struct {
 	source.SyncingSource
 	*takeover
-	kind watchedKind
+	kind    watchedKind
+	metrics *metrics // of the controller
 }
 
 // watch makes the source of a kind's events.
-func (t *takeover) watch(mgr manager.Manager, k watchedKind, h handler.EventHandler, p ...predicate.Predicate) source.Source {
-	return heldSource{source.Kind(mgr.GetCache(), k.object, h, p...), t, k}
+func (t *takeover) watch(mgr manager.Manager, m *metrics, k watchedKind, h handler.EventHandler, p ...predicate.Predicate) source.Source {
+	return heldSource{source.Kind(mgr.GetCache(), k.object, h, p...), t, k, m}
 }
 
 func (s heldSource) Start(ctx context.Context, q workQueue) error {
@@ -216,7 +216,7 @@ func (s heldSource) WaitForSync(ctx context.Context) error {
 	if err := s.SyncingSource.WaitForSync(ctx); err != nil {
 		return err
 	}
-	return s.await(ctx, s.kind)
+	return s.await(ctx, s.kind, s.metrics)
 }
 
 // String is for logs.

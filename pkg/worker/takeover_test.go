@@ -36,7 +36,7 @@ func aTakeover(t *testing.T, newest string) (*takeover, *[]string) {
 				return nil
 			},
 		}),
-		caches: &versions{has: []string{newest}, log: log}, metrics: c.jobs.metrics, retry: time.Microsecond,
+		caches: &versions{has: []string{newest}, log: log}, retry: time.Microsecond,
 	}, log
 }
 
@@ -79,7 +79,7 @@ func TestTakeoverReadsBeforeItWatches(t *testing.T) {
 	take, log := aTakeover(t, "10")
 	inner := &sourceLog{log: log}
 	for range 3 {
-		if err := (heldSource{inner, take, watchedPods}).Start(t.Context(), nil); err != nil {
+		if err := (heldSource{inner, take, watchedPods, nil}).Start(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -101,10 +101,19 @@ func (s *sourceLog) Start(context.Context, workQueue) error {
 
 func (s *sourceLog) WaitForSync(context.Context) error { return s.err }
 
-func secondsBehind(t *testing.T, take *takeover) float64 {
+func someMetrics(t *testing.T, prefix string) *metrics {
+	t.Helper()
+	m, err := newMetrics(prometheus.NewRegistry(), prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func secondsBehind(t *testing.T, m *metrics) float64 {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(take.metrics.behind.WithLabelValues("pods"))
+	registry.MustRegister(m.behind.WithLabelValues("pods"))
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -112,27 +121,30 @@ func secondsBehind(t *testing.T, take *takeover) float64 {
 	return families[0].GetMetric()[0].GetGauge().GetValue()
 }
 
-// No worker starts before the cache is as new as the consistent read, and a metric says so.
+// No worker starts before the cache is as new as the consistent read, and the metrics of each of the
+// controllers that share it say so.
 func TestTakeoverAwaitsTheCache(t *testing.T) {
 	take, _ := aTakeover(t, "10")
-	looks, behind := 0, 0.0
-	take.caches = &versions{has: []string{"9", "9", "9", "10"}, look: func() {
-		looks++
-		behind = max(behind, secondsBehind(t, take))
-	}}
-	s := heldSource{&sourceLog{log: &[]string{}}, take, watchedPods}
-	if err := s.Start(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.WaitForSync(t.Context()); err != nil || looks != 4 || behind == 0 {
-		t.Errorf("error %v, %d looks, metric %v", err, looks, behind)
-	}
-	if after := secondsBehind(t, take); after != 0 {
-		t.Errorf("metric %v afterwards", after)
-	}
-	s.SyncingSource.(*sourceLog).err = errors.New("no informer")
-	if err := s.WaitForSync(t.Context()); err == nil {
-		t.Error("the error of the informer is lost")
+	for _, m := range []*metrics{someMetrics(t, noPrefix), someMetrics(t, "jobferry_")} {
+		looks, behind := 0, 0.0
+		take.caches = &versions{has: []string{"9", "9", "9", "10"}, look: func() {
+			looks++
+			behind = max(behind, secondsBehind(t, m))
+		}}
+		s := heldSource{&sourceLog{log: &[]string{}}, take, watchedPods, m}
+		if err := s.Start(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.WaitForSync(t.Context()); err != nil || looks != 4 || behind == 0 {
+			t.Errorf("error %v, %d looks, metric %v", err, looks, behind)
+		}
+		if after := secondsBehind(t, m); after != 0 {
+			t.Errorf("metric %v afterwards", after)
+		}
+		s.SyncingSource.(*sourceLog).err = errors.New("no informer")
+		if err := s.WaitForSync(t.Context()); err == nil {
+			t.Error("the error of the informer is lost")
+		}
 	}
 }
 
@@ -155,7 +167,7 @@ func TestTakeoverThatCannotBe(t *testing.T) {
 			take.caches = row.caches
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 			defer cancel()
-			if err := take.await(ctx, watchedPods); err == nil || !strings.Contains(err.Error(), row.want) {
+			if err := take.await(ctx, watchedPods, someMetrics(t, noPrefix)); err == nil || !strings.Contains(err.Error(), row.want) {
 				t.Errorf("error %v, want %q", err, row.want)
 			}
 		})
