@@ -72,7 +72,7 @@ func (c *cluster) start(o Options) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.events = record.NewFakeRecorder(1000)
+	c.events = record.NewFakeRecorder(10_000)
 	cl := interceptor.NewClient(c.api, interceptor.Funcs{
 		Get: func(ctx context.Context, w client.WithWatch, key client.ObjectKey, obj client.Object, opts ...client.GetOption) error {
 			err := w.Get(ctx, key, obj, opts...)
