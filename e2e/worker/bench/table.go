@@ -93,3 +93,13 @@ func requests(rows []row, runs [2][]run) {
 		}
 	}
 }
+
+// showResident prints what both hold in memory. A ratio below 1 is in favour of the embedded one.
+func showResident(p *population, both [2]resident) {
+	mib := func(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+	fmt.Printf("\n| %v, MiB | built-in | embedded | ratio |\n|---|---|---|---|\n", p)
+	fmt.Printf("| without Pods | %.0f | %.0f | |\n", mib(both[0].without), mib(both[1].without))
+	fmt.Printf("| with the Pods | %.0f | %.0f | %.2f |\n", mib(both[0].with), mib(both[1].with), mib(both[1].with)/mib(both[0].with))
+	fmt.Printf("| for the Pods | %.0f | %.0f | %.2f |\n", both[0].share(), both[1].share(), both[1].share()/both[0].share())
+	fmt.Printf("| CPU since the start, s | %.1f | %.1f | %.2f |\n", both[0].cpu, both[1].cpu, both[1].cpu/both[0].cpu)
+}
