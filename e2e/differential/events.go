@@ -4,170 +4,155 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"time"
+	"slices"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
-// event is something that happens to a Job or to one Pod of a class, on both sides alike.
+// event is something that happens to a Job or to some of its Pods, on both sides alike.
 type event struct {
 	what string
 	job  string
-	// pod, if set, is done to one Pod of the class.
-	class string
-	pod   func(context.Context, *side, corev1.Pod) error
-	// patch, if not empty, is applied to the Job.
-	patch string
+	// pod, if set, is done to a Pod of each class.
+	classes []string
+	pod     podEvent
+	// edit, if set, is done to the Job.
+	edit func(context.Context, *side, string) error
 }
 
+type podEvent func(context.Context, *side, corev1.Pod) error
+
 func (e event) String() string {
-	if e.pod != nil {
-		return e.what + " one of" + e.class
+	switch len(e.classes) {
+	case 0:
+		return e.what
+	case 1:
+		return e.what + " one of" + e.classes[0]
 	}
-	return e.what
+	return fmt.Sprintf("%s %d Pods, from%s to%s", e.what, len(e.classes), e.classes[0], e.classes[len(e.classes)-1])
 }
 
 // apply has it happen on one side.
 func (e event) apply(ctx context.Context, s *side) error {
 	defer s.noteChange(e.job)
-	if e.pod == nil {
-		_, err := s.Client.BatchV1().Jobs(namespace).Patch(ctx, e.job, types.MergePatchType, []byte(e.patch), metav1.PatchOptions{})
-		return err
+	if e.edit != nil {
+		return e.edit(ctx, s, e.job)
 	}
 	now := s.state(e.job)
-	for i, p := range now.pods {
-		if now.classes[i] == e.class {
-			return e.pod(ctx, s, *p)
+	for _, class := range e.classes {
+		i := slices.Index(now.classes, class)
+		if i < 0 {
+			return fmt.Errorf("no Pod of the class %s", class)
 		}
-	}
-	return fmt.Errorf("no Pod of the class %s", e.class)
-}
-
-// A kind of event, how often it's chosen, and which Pods it may hit.
-type kind struct {
-	weight int
-	what   string
-	fits   func(corev1.Pod) bool
-	do     func(context.Context, *side, corev1.Pod) error
-}
-
-func exit(code int32, conditions ...corev1.PodConditionType) func(context.Context, *side, corev1.Pod) error {
-	return func(ctx context.Context, s *side, p corev1.Pod) error { return s.Exit(ctx, p, code, conditions...) }
-}
-
-func deleting(p corev1.Pod) bool { return p.DeletionTimestamp != nil }
-
-func pending(p corev1.Pod) bool { return workertest.Active(p) && p.Status.Phase == corev1.PodPending }
-
-func restartable(p corev1.Pod) bool {
-	return workertest.Active(p) && p.Spec.RestartPolicy == corev1.RestartPolicyOnFailure
-}
-
-var kinds = []kind{
-	{3, "run", pending, func(ctx context.Context, s *side, p corev1.Pod) error { return s.Run(ctx, p) }},
-	{6, "succeed", workertest.Active, exit(0)},
-	{3, "fail", workertest.Active, exit(1)},
-	{2, "fail, to be ignored", workertest.Active, exit(codeIgnore)},
-	{1, "fail, to fail more", workertest.Active, exit(codeFail)},
-	{1, "disrupt", workertest.Active, exit(codeDisrupted, corev1.DisruptionTarget)},
-	{2, "delete", workertest.Active, func(ctx context.Context, s *side, p corev1.Pod) error {
-		return s.Client.CoreV1().Pods(namespace).Delete(ctx, p.Name, metav1.DeleteOptions{})
-	}},
-	{3, "terminate", deleting, func(ctx context.Context, s *side, p corev1.Pod) error { return s.Terminate(ctx, p) }},
-	{1, "succeed while being deleted", deleting, exit(0)},
-	{2, "force-delete", func(corev1.Pod) bool { return true }, func(ctx context.Context, s *side, p corev1.Pod) error { return s.Remove(ctx, p) }},
-	{3, "restart", restartable, func(ctx context.Context, s *side, p corev1.Pod) error {
-		restarts := int32(1)
-		for _, c := range p.Status.ContainerStatuses {
-			restarts += c.RestartCount
+		if err := e.pod(ctx, s, *now.pods[i]); err != nil {
+			return err
 		}
-		return s.Restart(ctx, p, restarts)
-	}},
-	{1, "add an orphan like", workertest.Active, addOrphan},
+		now.classes[i] = "" // another one next
+	}
+	return nil
 }
 
-// addOrphan creates a Pod that the Job should adopt: it's like one it has. It comes in a later
-// second than the Job's own, as it's chance which of two Pods of the same age is surplus.
-func addOrphan(ctx context.Context, s *side, p corev1.Pod) error {
-	youngest := int64(0)
-	for _, other := range s.state(jobOf(&p)).pods {
-		youngest = max(youngest, createdAt(other))
-	}
-	select {
-	case <-time.After(time.Until(time.Unix(youngest+1, 0))):
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	_, err := s.Client.CoreV1().Pods(namespace).Create(ctx, &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{GenerateName: "orphan-", Labels: p.Labels, Annotations: p.Annotations},
-		Spec: corev1.PodSpec{
-			RestartPolicy: p.Spec.RestartPolicy, NodeName: workertest.Node,
-			Containers: []corev1.Container{{Name: "main", Image: "example.org/main"}},
-		},
-	}, metav1.CreateOptions{})
-	return err
+// script draws what happens to a Job.
+type script struct {
+	rng  *rand.Rand
+	job  string
+	most sizes
 }
 
-// anyEvent chooses what happens next.
-func anyEvent(rng *rand.Rand, job string, now state) event {
-	if rng.IntN(6) == 0 {
-		return anyEdit(rng, job, now.spec)
+// anyEvent draws an event that can happen now.
+func (s script) anyEvent(now state) event {
+	if s.rng.IntN(6) == 0 {
+		return s.anyEdit(now)
 	}
 	total := 0
 	for _, k := range kinds {
 		total += k.weight
 	}
 	for range 50 {
-		n := rng.IntN(total)
+		n := s.rng.IntN(total)
 		for _, k := range kinds {
 			if n -= k.weight; n >= 0 {
 				continue
 			}
-			if class, found := anyClass(rng, now, k.fits); found {
-				return event{what: k.what, job: job, class: class, pod: k.do}
+			if classes := s.anyClasses(now, k); len(classes) > 0 {
+				return event{what: k.what, job: s.job, classes: classes, pod: k.do}
 			}
 			break
 		}
 	}
-	return anyEdit(rng, job, now.spec)
+	return s.anyEdit(now)
 }
 
-func anyClass(rng *rand.Rand, now state, fits func(corev1.Pod) bool) (string, bool) {
+// anyClasses draws the classes of the Pods that the event hits, nil if there are none.
+func (s script) anyClasses(now state, k kind) []string {
+	found := now.fitting(k.fits)
+	switch {
+	case len(found) == 0 || k.several && !now.severalMayEnd() || k.adopted && ptr.Deref(now.spec.Suspend, false):
+		return nil
+	case k.several:
+		s.rng.Shuffle(len(found), func(i, j int) { found[i], found[j] = found[j], found[i] })
+		return found[:1+s.rng.IntN(len(found))]
+	}
+	return []string{found[s.rng.IntN(len(found))]}
+}
+
+// fitting are the classes of the Pods that fit, each as often as there are such Pods. Those that
+// would still count leave a suspended Job alone: the built-in can't end it, as the API server demands
+// a start time.
+func (s state) fitting(fits func(corev1.Pod) bool) []string {
+	suspended := ptr.Deref(s.spec.Suspend, false)
 	var found []string
-	for i, p := range now.pods {
-		if fits(*p) {
-			found = append(found, now.classes[i])
+	for i, p := range s.pods {
+		if fits(*p) && !(suspended && len(p.Finalizers) > 0) {
+			found = append(found, s.classes[i])
 		}
 	}
-	if len(found) == 0 {
-		return "", false
-	}
-	return found[rng.IntN(len(found))], true
+	return found
 }
 
-// anyEdit is something a user does.
-func anyEdit(rng *rand.Rand, job string, spec batchv1.JobSpec) event {
-	edit := func(what, patch string, args ...any) event {
-		return event{what: what + " " + fmt.Sprintf(patch, args...), job: job, patch: `{"spec":` + fmt.Sprintf(patch, args...) + `}`}
-	}
-	switch rng.IntN(8) {
-	case 0, 1, 2:
-		return edit("edit", `{"suspend":%v}`, !ptr.Deref(spec.Suspend, false))
-	case 3:
-		if spec.CompletionMode != nil && *spec.CompletionMode == batchv1.IndexedCompletion && spec.SuccessPolicy == nil && spec.MaxFailedIndexes == nil {
-			n := 1 + rng.IntN(6)
-			return edit("resize", `{"completions":%d,"parallelism":%d}`, n, n)
-		}
-	case 4:
-		if !ptr.Deref(spec.Suspend, false) && rng.IntN(3) == 0 {
-			return edit("exceed the deadline", `{"activeDeadlineSeconds":1}`)
-		}
-	}
-	return edit("edit", `{"parallelism":%d}`, rng.IntN(5))
+// severalMayEnd reports whether Pods can succeed one after the other without a rest in between:
+// with a success policy it would matter how many of them a sync sees.
+func (s state) severalMayEnd() bool { return s.spec.SuccessPolicy == nil }
+
+// severalMayTerminate reports the same of deleted Pods that terminate: where only failed Pods are
+// replaced, the ends of those that are tracked are failures, unless the Job has come to its outcome.
+func (s state) severalMayTerminate() bool {
+	counts := func(p corev1.Pod) bool { return deleting(p) && len(p.Finalizers) > 0 }
+	return !s.replacesOnlyFailed() || s.ending || len(s.fitting(counts)) == 0
+}
+
+// A kind of event, how often it's chosen, and which Pods it may hit.
+type kind struct {
+	weight  int
+	what    string
+	fits    func(corev1.Pod) bool
+	do      podEvent
+	several bool // it may hit several Pods at a time
+	adopted bool // it adds a Pod, which may have ended: not while the Job is suspended, see fitting
+}
+
+var kinds = []kind{
+	{weight: 3, what: "run", fits: pending, do: func(ctx context.Context, s *side, p corev1.Pod) error { return s.Run(ctx, p) }},
+	{weight: 5, what: "succeed", fits: workertest.Active, do: exit(0)},
+	{weight: 2, what: "succeed", fits: workertest.Active, do: exit(0), several: true},
+	{weight: 3, what: "fail", fits: workertest.Active, do: exit(1)},
+	{weight: 2, what: "fail, to be ignored", fits: workertest.Active, do: exit(codeIgnore)},
+	{weight: 1, what: "fail, to be counted", fits: workertest.Active, do: exit(codeCount)},
+	{weight: 1, what: "fail, to fail more", fits: workertest.Active, do: exit(codeFail)},
+	{weight: 1, what: "fail in the init container", fits: activeWith(initContainer), do: exitContainers(map[string]int32{initContainer: codeFail})},
+	{weight: 1, what: "fail, and stop the sidecar", fits: activeWith(sidecar), do: exitContainers(map[string]int32{"main": 1, sidecar: codeStopped})},
+	{weight: 1, what: "succeed, and stop the sidecar", fits: activeWith(sidecar), do: exitContainers(map[string]int32{sidecar: codeStopped})},
+	{weight: 1, what: "disrupt", fits: workertest.Active, do: exit(codeDisrupted, corev1.DisruptionTarget)},
+	{weight: 2, what: "delete", fits: workertest.Active, do: deletePod},
+	{weight: 3, what: "terminate", fits: deleting, do: terminate},
+	{weight: 1, what: "succeed while being deleted", fits: deleting, do: exit(0)},
+	{weight: 2, what: "force-delete", fits: anyPod, do: func(ctx context.Context, s *side, p corev1.Pod) error { return s.Remove(ctx, p) }},
+	{weight: 2, what: "restart", fits: restartable, do: restart},
+	{weight: 1, what: "restart the init containers of", fits: restartableInit, do: restartInit},
+	{weight: 1, what: "add an orphan like", fits: workertest.Active, do: addOrphan, adopted: true},
+	{weight: 1, what: "stop matching", fits: owned, do: stopMatching},
+	{weight: 2, what: "match again", fits: released, do: matchAgain, adopted: true},
 }

@@ -41,40 +41,56 @@ func compare(ctx context.Context, out io.Writer, first uint64, seeds, atOnce int
 	defer stop()
 
 	began := time.Now()
-	results := runAll(ctx, builtIn, embedded, first, seeds, atOnce)
+	results := playAll(seedsFrom(first, seeds), atOnce, func(seed uint64) result {
+		return play1(ctx, builtIn, embedded, seed, 0, rest)
+	})
+	playAgain(ctx, out, builtIn, embedded, results, 1+atOnce/10)
 	ended, events, different := 0, 0, 0
 	var errs []error
 	for _, r := range results {
-		if r.difference != "" || r.err != nil {
-			fmt.Fprintf(out, "seed %d differs after %q (order of age differed: %v), once more, alone:\n%s%v\n",
-				r.seed, last(r.log), r.apart, r.difference, r.err)
-			r = again(ctx, builtIn, embedded, r.seed)
-		}
 		if verbose || r.difference != "" {
 			fmt.Fprintf(out, "seed %d:\n%s\n%s\n", r.seed, strings.Join(r.log, "\n"), r.difference)
 		}
-		if r.difference != "" {
+		switch {
+		case r.difference != "":
 			different++
-		}
-		if r.ended {
-			ended++
-		}
-		if r.err != nil {
+		case r.err != nil:
 			errs = append(errs, fmt.Errorf("seed %d: %w", r.seed, r.err))
+		default:
+			ended++
 		}
 		events += len(r.log) / 2
 	}
-	fmt.Fprintf(out, "%d Jobs (seeds %d to %d), %d events, %d Jobs ended, %d differences, in %v\n",
-		seeds, first, first+uint64(seeds)-1, events, ended, different, time.Since(began).Round(time.Second))
+	metrics, err := compareMetrics(ctx, builtIn, embedded, seeds >= enoughSeeds)
+	errs = append(errs, err)
+	fmt.Fprintf(out, "%d Jobs (seeds %d to %d), %d events, %d Jobs ended, %d differences, %d metrics agree, in %v\n",
+		seeds, first, first+uint64(seeds)-1, events, ended, different, metrics, time.Since(began).Round(time.Second))
 	if different > 0 {
 		errs = append(errs, fmt.Errorf("%d of %d Jobs behave differently", different, seeds))
 	}
 	return errors.Join(errs...)
 }
 
-// again plays a seed that differed once more, alone. Chance can't be ruled out on a busy machine,
-// where one side may be a step ahead when an event comes: only what shows again counts. A
-// difference while the order of age differed says nothing, and the seed is played anew.
+// playAgain replaces the results that differ. Chance can't be ruled out on a busy machine, where one
+// side may be a step ahead when an event comes: only what shows again counts, with few others beside
+// it and longer rests.
+func playAgain(ctx context.Context, out io.Writer, builtIn, embedded *side, results []result, atOnce int) {
+	at := map[uint64]int{}
+	var seeds []uint64
+	for i, r := range results {
+		if r.difference != "" || r.err != nil {
+			fmt.Fprintf(out, "seed %d differs, once more (order of age differed: %v); the last state that both had, and the event:\n%s\n%s%v\n",
+				r.seed, r.apart, strings.Join(r.log[max(0, len(r.log)-2):], "\n"), r.difference, r.err)
+			at[r.seed], seeds = i, append(seeds, r.seed)
+		}
+	}
+	for _, r := range playAll(seeds, atOnce, func(seed uint64) result { return again(ctx, builtIn, embedded, seed) }) {
+		results[at[r.seed]] = r
+	}
+}
+
+// again plays a seed that differed once more. A difference while the order of age differed says
+// nothing, and the seed is played anew.
 func again(ctx context.Context, builtIn, embedded *side, seed uint64) result {
 	for attempt := 1; ; attempt++ {
 		r := play1(ctx, builtIn, embedded, seed, attempt, 3*rest)
@@ -84,25 +100,26 @@ func again(ctx context.Context, builtIn, embedded *side, seed uint64) result {
 	}
 }
 
-func runAll(ctx context.Context, builtIn, embedded *side, first uint64, seeds, atOnce int) []result {
-	results := make([]result, seeds)
+func seedsFrom(first uint64, n int) []uint64 {
+	seeds := make([]uint64, n)
+	for i := range seeds {
+		seeds[i] = first + uint64(i)
+	}
+	return seeds
+}
+
+// playAll plays so many seeds at a time.
+func playAll(seeds []uint64, atOnce int, play func(uint64) result) []result {
+	results := make([]result, len(seeds))
 	slots := make(chan struct{}, atOnce)
 	var wg sync.WaitGroup
-	for i := range seeds {
+	for i, seed := range seeds {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			results[i] = play1(ctx, builtIn, embedded, first+uint64(i), 0, rest)
+			results[i] = play(seed)
 		})
 	}
 	wg.Wait()
 	return results
-}
-
-// last is the event that a log ends with.
-func last(log []string) string {
-	if len(log) == 0 {
-		return "creation"
-	}
-	return log[len(log)-1]
 }

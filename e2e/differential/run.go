@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -18,8 +17,9 @@ import (
 
 const (
 	steps     = 12               // random events of a script
+	deleteOne = 40               // event in so many is the deletion of the Job
 	timeout   = 30 * time.Second // for both sides to come to rest in the same state
-	lastSteps = 40               // events that drive a Job to its end
+	lastSteps = 80               // events that drive a Job to its end
 	attempts  = 5                // to run a seed again without Pods of another order of age
 )
 
@@ -28,7 +28,6 @@ type result struct {
 	seed       uint64
 	log        []string
 	difference string // empty: none
-	ended      bool   // the Job came to its end, on both sides
 	apart      bool   // for a time the Pods were of another order of age on one side: a difference may come from that
 	err        error  // the run couldn't be done
 }
@@ -39,6 +38,7 @@ type run struct {
 	job               string
 	rest              time.Duration
 	log               []string
+	large             bool
 	apart             bool
 }
 
@@ -58,24 +58,38 @@ func play1(ctx context.Context, builtIn, embedded *side, seed uint64, attempt in
 	} else if err != nil {
 		out.err = err
 	}
-	out.log, out.apart, out.ended = r.log, r.apart, builtIn.state(r.job).done
+	out.log, out.apart = r.log, r.apart
 	return out
 }
 
 func (r *run) play(ctx context.Context, rng *rand.Rand) error {
-	job := anyJob(rng, r.job)
+	job, most := anyJob(rng, r.job)
+	r.large = most.completions == largest
 	for _, s := range r.sides() {
 		if _, err := s.Client.BatchV1().Jobs(namespace).Create(ctx, job, metav1.CreateOptions{}); err != nil {
 			return err
 		}
 		s.noteChange(r.job)
 	}
-	now, err := r.settle(ctx)
+	now, err := r.settle(ctx, seen)
+	script := script{rng, r.job, most}
 	for step := 0; err == nil && step < steps && !now.done; step++ {
-		now, err = r.step(ctx, anyEvent(rng, r.job, now))
+		if rng.IntN(deleteOne) == 0 {
+			return r.delete(ctx, rng)
+		}
+		now, err = r.step(ctx, script.anyEvent(now), seen)
 	}
 	for step := 0; err == nil && step < lastSteps && !now.done; step++ {
-		now, err = r.step(ctx, r.towardsTheEnd(now))
+		now, err = r.step(ctx, r.towardsTheEnd(now), seen)
+	}
+	if err == nil && !now.done {
+		err = fmt.Errorf("the Job doesn't end in %d events", lastSteps)
+	}
+	if err == nil && job.Spec.TTLSecondsAfterFinished != nil {
+		now, err = r.settle(ctx, leftToKubelets)
+		if err == nil {
+			err = r.vanish(ctx, now)
+		}
 	}
 	if err != nil {
 		return err
@@ -83,21 +97,47 @@ func (r *run) play(ctx context.Context, rng *rand.Rand) error {
 	return r.compareEvents(ctx)
 }
 
+// delete deletes the Job, in any way, and lets its Pods end.
+func (r *run) delete(ctx context.Context, rng *rand.Rand) error {
+	// Before, as it's a race whether the Job controller sees a Pod's deletion by the garbage
+	// collector.
+	if err := r.compareEvents(ctx); err != nil {
+		return err
+	}
+	policies := []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan}
+	now, err := r.step(ctx, deleted(r.job, policies[rng.IntN(len(policies))]), leftToKubelets)
+	if err != nil {
+		return err
+	}
+	return r.vanish(ctx, now)
+}
+
+// vanish has the Pods that are being deleted end, for which the deletion of the Job may wait, and
+// waits until the Job is gone.
+func (r *run) vanish(ctx context.Context, now state) error {
+	if classes := now.fitting(deleting); len(classes) > 0 {
+		_, err := r.step(ctx, event{what: "terminate", job: r.job, classes: classes, pod: terminate}, gone)
+		return err
+	}
+	_, err := r.settle(ctx, gone)
+	return err
+}
+
 func (r *run) sides() []*side { return []*side{r.builtIn, r.embedded} }
 
 // step has an event happen on both sides, and waits for their rest.
-func (r *run) step(ctx context.Context, e event) (state, error) {
+func (r *run) step(ctx context.Context, e event, so func(state) bool) (state, error) {
 	r.log = append(r.log, e.String())
 	for _, s := range r.sides() {
 		if err := e.apply(ctx, s); err != nil {
 			return state{}, fmt.Errorf("%s in %s: %w", e, s.name, err)
 		}
 	}
-	return r.settle(ctx)
+	return r.settle(ctx, so)
 }
 
-// settle waits until both sides are at rest in the same state.
-func (r *run) settle(ctx context.Context) (state, error) {
+// settle waits until both sides are at rest in the same state, which is so.
+func (r *run) settle(ctx context.Context, so func(state) bool) (state, error) {
 	deadline := time.Now().Add(timeout)
 	for {
 		a, b := r.builtIn.state(r.job), r.embedded.state(r.job)
@@ -108,7 +148,7 @@ func (r *run) settle(ctx context.Context) (state, error) {
 			last = changedB
 		}
 		quiet := time.Since(last)
-		if a.String() == b.String() && quiet >= r.rest {
+		if a.String() == b.String() && quiet >= r.rest && so(a) && so(b) {
 			r.log = append(r.log, a.String())
 			r.apart = r.apart || order(a.pods) != order(b.pods)
 			return a, nil
@@ -128,29 +168,38 @@ func (r *run) settle(ctx context.Context) (state, error) {
 	}
 }
 
-// towardsTheEnd is the next event of those that let a Job finish: nothing holds it back, and every
-// Pod ends.
+// towardsTheEnd is the next event of a Job whose Pods shall all succeed.
 func (r *run) towardsTheEnd(now state) event {
 	switch {
 	case ptr.Deref(now.spec.Suspend, false):
-		return event{what: "resume", job: r.job, patch: `{"spec":{"suspend":false}}`}
+		return patched(r.job, "resume", `{"suspend":false}`)
 	case *now.spec.Parallelism == 0:
-		return event{what: "run two at a time", job: r.job, patch: `{"spec":{"parallelism":2}}`}
+		return patched(r.job, "run two at a time", `{"parallelism":2}`)
 	}
-	for _, k := range []kind{
-		{what: "terminate", fits: deleting, do: func(ctx context.Context, s *side, p corev1.Pod) error { return s.Terminate(ctx, p) }},
-		{what: "succeed", fits: workertest.Active, do: exit(0)},
+	for _, end := range []struct {
+		kind
+		several bool
+	}{
+		{kind{what: "terminate", fits: deleting, do: terminate}, now.severalMayTerminate()},
+		{kind{what: "succeed", fits: workertest.Active, do: exit(0)}, now.severalMayEnd()},
 	} {
-		if i := slices.IndexFunc(now.pods, func(p *corev1.Pod) bool { return k.fits(*p) }); i >= 0 {
-			return event{what: k.what, job: r.job, class: now.classes[i], pod: k.do}
+		classes := now.fitting(end.fits)
+		if len(classes) > 0 && !end.several {
+			classes = classes[:1]
+		}
+		if len(classes) > 0 {
+			return event{what: end.what, job: r.job, classes: classes, pod: end.do}
 		}
 	}
-	return event{what: "nothing to do", job: r.job, patch: `{}`}
+	return patched(r.job, "nothing to do", `{}`)
 }
 
 // compareEvents compares which reasons the events about the Job have. Controllers write events in
-// their own time.
+// their own time, and no more than 25 at once about one object: of a large Job any may be missing.
 func (r *run) compareEvents(ctx context.Context) error {
+	if r.large {
+		return nil
+	}
 	deadline := time.Now().Add(2 * timeout)
 	for {
 		a, err := r.builtIn.reasons(ctx, r.job)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,15 +38,15 @@ type side struct {
 	name string
 	workertest.Kubelet
 	jobs, pods cache.Indexer
+	metricsURL string
 
 	lock    sync.Mutex
-	changed map[string]time.Time // when a Job or one of its Pods last changed
-	signals map[string]chan struct{}
+	changed map[string]*changes // by the Job
 }
 
 // newSides starts both clusters and their controllers. The programs are built into the folder.
 func newSides(ctx context.Context, dir string) (builtIn, embedded *side, stop func(), err error) {
-	controllers := "--controllers=namespace-controller,serviceaccount-controller"
+	controllers := "--controllers=namespace-controller,serviceaccount-controller,garbage-collector-controller"
 	clusters, err := rig.StartAll(ctx,
 		rig.Options{Name: "built-in", JobController: rig.None, ControllerManagerFlags: []string{controllers}},
 		rig.Options{Name: "embedded", JobController: rig.None, ControllerManagerFlags: []string{controllers}})
@@ -64,45 +65,64 @@ func newSides(ctx context.Context, dir string) (builtIn, embedded *side, stop fu
 			stop()
 		}
 	}()
-	for _, launch := range []func(context.Context, string, *rig.Cluster) (*workertest.Process, error){launchBuiltIn, launchEmbedded} {
-		p, err := launch(ctx, dir, clusters[len(processes)])
+	var sides []*side
+	for i, launch := range []launcher{launchBuiltIn, launchEmbedded} {
+		p, metrics, err := launch(ctx, dir, clusters[i])
 		if err != nil {
 			return nil, nil, stop, err
 		}
 		processes = append(processes, p)
+		s, err := newSide(ctx, clusters[i], metrics)
+		if err != nil {
+			return nil, nil, stop, err
+		}
+		sides = append(sides, s)
 	}
-	if builtIn, err = newSide(ctx, clusters[0]); err != nil {
-		return nil, nil, stop, err
-	}
-	embedded, err = newSide(ctx, clusters[1])
-	return builtIn, embedded, stop, err
+	return sides[0], sides[1], stop, nil
 }
 
-// launchBuiltIn builds kube-controller-manager with short delays, and runs its Job controller.
-func launchBuiltIn(ctx context.Context, dir string, c *rig.Cluster) (*workertest.Process, error) {
+// launcher starts a Job controller, and returns the URL of its metrics.
+type launcher func(ctx context.Context, dir string, c *rig.Cluster) (p *workertest.Process, metrics string, err error)
+
+func launchBuiltIn(ctx context.Context, dir string, c *rig.Cluster) (*workertest.Process, string, error) {
 	program := filepath.Join(dir, "kube-controller-manager")
 	if err := binaries.BuildOwn(ctx, binaries.Current, checkout.Path("e2e", "differential", "builtin"), program); err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	run := exec.Command(program, "--kubeconfig="+c.Kubeconfig(), "--controllers=job-controller", "--leader-elect=false",
-		"--secure-port=0", "--kube-api-qps=2000", "--kube-api-burst=4000", "--concurrent-job-syncs=20")
+	address, err := workertest.FreeAddress()
+	if err != nil {
+		return nil, "", err
+	}
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, "", err
+	}
+	run := exec.Command(program, "--kubeconfig="+c.Kubeconfig(), "--controllers=job-controller,ttl-after-finished-controller", "--leader-elect=false",
+		"--bind-address=127.0.0.1", "--secure-port="+port, "--authorization-always-allow-paths=/metrics",
+		"--kube-api-qps=2000", "--kube-api-burst=4000", "--concurrent-job-syncs=20")
 	run.Env = append(os.Environ(), "JOB_SYNC_BATCH_PERIOD="+batch, "JOB_POD_FAILURE_BACKOFF="+backoff, "JOB_MAX_POD_FAILURE_BACKOFF="+maxBackoff)
-	return workertest.Launch(run, filepath.Join(dir, "built-in.log"))
+	p, err := workertest.Launch(run, filepath.Join(dir, "built-in.log"))
+	return p, "https://" + address + "/metrics", err
 }
 
-func launchEmbedded(ctx context.Context, dir string, c *rig.Cluster) (*workertest.Process, error) {
+func launchEmbedded(ctx context.Context, dir string, c *rig.Cluster) (*workertest.Process, string, error) {
 	program, err := product.Build(ctx, dir, "jobferry-worker")
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return workertest.Start(program, c.Kubeconfig(), filepath.Join(dir, "embedded.log"), "--drop-in", "--concurrent-job-syncs=20",
-		"--sync-batch-period="+batch, "--pod-failure-backoff="+backoff, "--max-pod-failure-backoff="+maxBackoff)
+	address, err := workertest.FreeAddress()
+	if err != nil {
+		return nil, "", err
+	}
+	p, err := workertest.Start(program, c.Kubeconfig(), filepath.Join(dir, "embedded.log"), "--drop-in", "--concurrent-job-syncs=20",
+		"--sync-batch-period="+batch, "--pod-failure-backoff="+backoff, "--max-pod-failure-backoff="+maxBackoff, "--metrics-bind-address="+address)
+	return p, "http://" + address + "/metrics", err
 }
 
-func newSide(ctx context.Context, c *rig.Cluster) (*side, error) {
+func newSide(ctx context.Context, c *rig.Cluster, metrics string) (*side, error) {
 	s := &side{
-		name: c.Name(), Kubelet: workertest.Kubelet{Client: c.Client(), Namespace: namespace},
-		changed: map[string]time.Time{}, signals: map[string]chan struct{}{},
+		name: c.Name(), metricsURL: metrics, Kubelet: workertest.Kubelet{Client: c.Client(), Namespace: namespace},
+		changed: map[string]*changes{},
 	}
 	if err := workertest.AddNode(ctx, c.Client()); err != nil {
 		return nil, err
@@ -130,6 +150,9 @@ func (s *side) watch(ctx context.Context) error {
 		UpdateFunc: func(_, obj any) { s.noteChange(jobOf(obj)) },
 		DeleteFunc: func(obj any) { s.noteChange(jobOf(obj)) },
 	}
+	if _, err := jobs.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) { s.noteSeen(jobOf(obj)) }}); err != nil {
+		return err
+	}
 	for _, informer := range []cache.SharedIndexInformer{jobs, pods} {
 		if _, err := informer.AddEventHandler(handler); err != nil {
 			return err
@@ -154,23 +177,50 @@ func jobOf(obj any) string {
 	return ""
 }
 
-// noteChange records that the Job or a Pod has changed.
+// changes are those of a Job and its Pods.
+type changes struct {
+	last   time.Time
+	signal chan struct{} // gets one for each change, at most
+	seen   bool          // the Job was there
+}
+
+// of is called with the lock held.
+func (s *side) of(job string) *changes {
+	if s.changed[job] == nil {
+		s.changed[job] = &changes{signal: make(chan struct{}, 1)}
+	}
+	return s.changed[job]
+}
+
+// noteChange takes note that the Job or one of its Pods has changed, or was asked to.
 func (s *side) noteChange(job string) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	s.changed[job] = time.Now()
-	if s.signals[job] == nil {
-		s.signals[job] = make(chan struct{}, 1)
-	}
+	c := s.of(job)
+	c.last = time.Now()
 	select {
-	case s.signals[job] <- struct{}{}:
+	case c.signal <- struct{}{}:
 	default: // a change is signalled already
 	}
 }
 
-// lastChange is when the Job last changed, and a channel that signals the next change.
+func (s *side) noteSeen(job string) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.of(job).seen = true
+}
+
+func (s *side) hasSeen(job string) bool {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	return s.of(job).seen
+}
+
+// lastChange is when the Job or one of its Pods last changed, and what receives when it changes
+// again.
 func (s *side) lastChange(job string) (time.Time, <-chan struct{}) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	return s.changed[job], s.signals[job]
+	c := s.of(job)
+	return c.last, c.signal
 }

@@ -22,17 +22,23 @@ type state struct {
 	classes []string // of the Pods, sorted, each as often as there are such Pods
 	pods    []*corev1.Pod
 	spec    batchv1.JobSpec
-	done    bool
+
+	seen    bool // there is a Job, or has been one
+	gone    bool // there has been one
+	done    bool // it's finished, being deleted, or gone
+	ending  bool // it's finished, or will be once its Pods have ended
+	stopped bool // it's suspended, and has no Pods any more
 }
 
 func (s state) String() string { return s.job + "\n" + strings.Join(s.classes, "\n") }
 
 // state reads the side's cache.
 func (s *side) state(job string) state {
-	out := state{job: "no Job"}
+	out := state{job: "no Job", seen: s.hasSeen(job)}
 	if obj, found, _ := s.jobs.GetByKey(namespace + "/" + job); found {
-		j := obj.(*batchv1.Job)
-		out.job, out.spec, out.done = describeJob(j), j.Spec, finished(j)
+		out.describe(obj.(*batchv1.Job))
+	} else if out.seen {
+		out.gone, out.done = true, true
 	}
 	pods, err := s.pods.ByIndex(jobLabel, job)
 	if err != nil {
@@ -48,6 +54,37 @@ func (s *side) state(job string) state {
 		out.classes = append(out.classes, class(p))
 	}
 	return out
+}
+
+// describe takes over what there is to know of a Job. Of one that is being deleted it's only that:
+// whether the garbage collector or the Job controller comes to a Pod first decides the counters.
+func (s *state) describe(j *batchv1.Job) {
+	s.spec, s.job = j.Spec, describeJob(j)
+	if j.DeletionTimestamp != nil {
+		s.job, s.done = "being deleted", true
+		return
+	}
+	s.done = is(j, batchv1.JobComplete, batchv1.JobFailed)
+	s.ending = s.done || is(j, batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget)
+	s.stopped = is(j, batchv1.JobSuspended) && j.Status.Active == 0
+}
+
+// What settle may wait for.
+
+func seen(s state) bool { return s.seen }
+
+func gone(s state) bool { return s.gone }
+
+// leftToKubelets: of a Job that is deleted no Pod is tracked, and those that it owns are being
+// deleted.
+func leftToKubelets(s state) bool {
+	return s.seen && !slices.ContainsFunc(s.pods, func(p *corev1.Pod) bool {
+		return len(p.Finalizers) > 0 || len(p.OwnerReferences) > 0 && p.DeletionTimestamp == nil
+	})
+}
+
+func (s state) replacesOnlyFailed() bool {
+	return ptr.Deref(s.spec.PodReplacementPolicy, batchv1.TerminatingOrFailed) == batchv1.Failed
 }
 
 // order is the order in which the active Pods were created and became ready. Both times are whole
@@ -101,9 +138,10 @@ func readyCondition(p *corev1.Pod) *corev1.PodCondition {
 	return &p.Status.Conditions[i]
 }
 
-func finished(j *batchv1.Job) bool {
+// is reports whether the Job has one of the conditions.
+func is(j *batchv1.Job, kinds ...batchv1.JobConditionType) bool {
 	return slices.ContainsFunc(j.Status.Conditions, func(c batchv1.JobCondition) bool {
-		return (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue
+		return slices.Contains(kinds, c.Type) && c.Status == corev1.ConditionTrue
 	})
 }
 
@@ -138,7 +176,7 @@ func withoutPodName(job, message string) string {
 func class(p *corev1.Pod) string {
 	labels := maps.Clone(p.Labels)
 	for _, key := range []string{"controller-uid", "batch.kubernetes.io/controller-uid"} {
-		if labels[key] != "" {
+		if labels[key] != "" && labels[key] != elsewhere {
 			labels[key] = "<uid>"
 		}
 	}
@@ -148,16 +186,12 @@ func class(p *corev1.Pod) string {
 			env = append(env, c.Name+":"+e.Name)
 		}
 	}
-	restarts := int32(0)
-	for _, c := range p.Status.ContainerStatuses {
-		restarts += c.RestartCount
-	}
 	owner := ""
 	for _, r := range p.OwnerReferences {
 		owner += fmt.Sprintf("%s/%s controller=%v block=%v ", r.Kind, r.Name, ptr.Deref(r.Controller, false), ptr.Deref(r.BlockOwnerDeletion, false))
 	}
-	return fmt.Sprintf("  %03d %s deleting=%s ready=%v restarts=%d %v %shost=%s name=%s env=%v %v %v", workertest.Index(*p)+1, p.Status.Phase, deletion(p), readyCondition(p) != nil,
-		restarts, p.Finalizers, owner, p.Spec.Hostname, p.GenerateName, env, p.Annotations, labels)
+	return fmt.Sprintf("  %03d %s deleting=%s ready=%v restarts=%d/%d %v %shost=%s name=%s env=%v %v %v", workertest.Index(*p)+1, p.Status.Phase, deletion(p), readyCondition(p) != nil,
+		restarts(p.Status.InitContainerStatuses), restarts(p.Status.ContainerStatuses), p.Finalizers, owner, p.Spec.Hostname, p.GenerateName, env, p.Annotations, labels)
 }
 
 // deletion is the grace with which a Pod is being deleted, if it is. One without grace is gone once
