@@ -84,8 +84,11 @@ func startJobControllerAndWaitForCaches(tb testing.TB, restConfig *rest.Config, 
 	return ctx, cancel
 }
 
-func createJobControllerWithSharedInformers(tb testing.TB, restConfig *rest.Config, _ informers.SharedInformerFactory) (jobController, context.Context, context.CancelFunc) {
+// createJobControllerWithSharedInformers has the factory start the informer of Jobs, as the built-in does:
+// tests look into it.
+func createJobControllerWithSharedInformers(tb testing.TB, restConfig *rest.Config, shared informers.SharedInformerFactory) (jobController, context.Context, context.CancelFunc) {
 	tb.Helper()
+	shared.Batch().V1().Jobs().Informer()
 	return newController(tb, restConfig, 0)
 }
 
