@@ -13,7 +13,11 @@ const hostile = "hostile"
 
 func TestMain(m *testing.M) {
 	rigtest.Main(m,
-		rig.Options{Name: ferrytest.HubName, Audit: true, Controllers: []string{"resourcequota-controller"}},
+		// Else quotas are counted anew every 5 minutes, from a cache that may lack the last few Jobs.
+		rig.Options{
+			Name: ferrytest.HubName, Audit: true, Controllers: []string{"resourcequota-controller"},
+			ControllerManagerFlags: []string{"--resource-quota-sync-period=1h"},
+		},
 		rig.Options{Name: "w1", FaultProxy: true, Nodes: []rig.Nodes{{Count: 2}}},
 		rig.Options{Name: "w2", FaultProxy: true, Nodes: []rig.Nodes{{Count: 2}}},
 		rig.Options{Name: hostile, FaultProxy: true, Audit: true, Nodes: []rig.Nodes{{Count: 2}}},
