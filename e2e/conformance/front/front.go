@@ -21,12 +21,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-)
 
-// The label that has the hub dispatch the Jobs of a namespace.
-const (
-	dispatchLabel   = "jobferry.dev/dispatch"
-	dispatchEnabled = "enabled"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // maxBody bounds what is read of a namespace that is to be created.
@@ -133,7 +129,7 @@ func (f *Front) createNamespace(r *http.Request) (*corev1.Namespace, error) {
 	if err := json.Unmarshal(body, &wanted); err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("namespace: %v (clients must send JSON)", err))
 	}
-	metav1.SetMetaDataLabel(&wanted.ObjectMeta, dispatchLabel, dispatchEnabled)
+	metav1.SetMetaDataLabel(&wanted.ObjectMeta, v1alpha1.LabelDispatch, v1alpha1.DispatchEnabled)
 	created, err := createIn(r.Context(), f.hub, &wanted)
 	if err != nil {
 		return nil, err

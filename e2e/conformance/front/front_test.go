@@ -18,6 +18,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 // apiServer stands for one: it creates namespaces, and answers all else with its name.
@@ -164,7 +166,7 @@ func TestNamespacesAreInBoth(t *testing.T) {
 		t.Errorf("created %v", created)
 	}
 	for _, s := range []*apiServer{hub, worker} {
-		if n, has := s.get("job-x7"); !has || n.Labels[dispatchLabel] != dispatchEnabled || n.Labels["a"] != "b" {
+		if n, has := s.get("job-x7"); !has || n.Labels[v1alpha1.LabelDispatch] != v1alpha1.DispatchEnabled || n.Labels["a"] != "b" {
 			t.Errorf("namespace %v, there: %v", n, has)
 		}
 	}

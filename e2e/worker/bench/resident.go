@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
@@ -136,7 +137,7 @@ func (p *population) runJobs(ctx context.Context, kubelet workertest.Kubelet) er
 	for i := range p.jobs {
 		name := fmt.Sprintf("job-%d", i)
 		var pods []corev1.Pod
-		err := every(ctx, func() (bool, error) {
+		err := every(ctx, func(ctx context.Context) (bool, error) {
 			var err error
 			pods, err = kubelet.Pods(ctx, name)
 			return len(pods) == p.podsPerJob, err
@@ -148,7 +149,7 @@ func (p *population) runJobs(ctx context.Context, kubelet workertest.Kubelet) er
 			return err
 		}
 	}
-	return every(ctx, func() (bool, error) {
+	return every(ctx, func(ctx context.Context) (bool, error) {
 		jobs, err := kubelet.Client.BatchV1().Jobs(kubelet.Namespace).List(ctx, metav1.ListOptions{})
 		ready := 0
 		if err == nil {
@@ -161,19 +162,8 @@ func (p *population) runJobs(ctx context.Context, kubelet workertest.Kubelet) er
 }
 
 // every asks each second until the answer is yes.
-func every(ctx context.Context, so func() (bool, error)) error {
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	for {
-		if yes, err := so(); yes || err != nil {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+func every(ctx context.Context, so wait.ConditionWithContextFunc) error {
+	return wait.PollUntilContextCancel(ctx, time.Second, true, so)
 }
 
 // inParallel calls do for 0 to n-1, and returns one of their errors.
