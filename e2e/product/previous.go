@@ -84,7 +84,7 @@ func (r Release) make(ctx context.Context, commit string) error {
 	for _, command := range [][]string{
 		{"git", "-C", checkout.Path(), "archive", "--output", archive, commit},
 		{"tar", "--extract", "--file", archive},
-		{"env", "GOGC=400", "VERSION=" + r.version(commit), filepath.Join(dir, "tools", "build"), filepath.Join(dir, "bin")},
+		{"env", "VERSION=" + r.version(commit), filepath.Join(dir, "tools", "build"), filepath.Join(dir, "bin")},
 	} {
 		if _, err := output(ctx, dir, command...); err != nil {
 			return fmt.Errorf("previous release %s: %w", r.Revision, err)
