@@ -120,10 +120,7 @@ func (u *users) edit(ctx context.Context, s *story.Story, change func(*batchv1.J
 
 // remove deletes a Job, and returns its UID.
 func (u *users) remove(ctx context.Context, s *story.Story, act story.Act) (uid types.UID) {
-	propagation := metav1.DeletePropagationBackground
-	if act.Value == 1 {
-		propagation = metav1.DeletePropagationForeground
-	}
+	propagation := act.Propagation()
 	u.insist(ctx, func(ctx context.Context) error {
 		job, err := u.jobs.Get(ctx, s.Name, metav1.GetOptions{})
 		if err != nil {

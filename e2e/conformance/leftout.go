@@ -33,7 +33,6 @@ const (
 	gateOff  = "It switches off JobManagedBy, which can't be switched off since 1.35, in the built-in's own process."
 	allJobs  = "With WorkloadWithJob on, the built-in makes a Workload and a PodGroup for each Job. pkg/worker can't see the gate, and makes them for Jobs with `spec.scheduling`."
 	delegate = "The PodGroup is one that another controller delegates by annotation. pkg/worker doesn't make those; it says so in an event."
-	order    = "It looks for the Job in the moment in which its last Pod is gone. The hub keeps a Job until its mirror is gone, and the worker keeps the mirror until the Pods are: so no Pod runs whose Job is gone."
 	owner    = "It wants an owner reference with the UID that the Job has on the hub. The Pod's owner is the mirror in the worker, which has a UID of its own."
 )
 
@@ -53,7 +52,6 @@ var LeftOut = map[Part][]Case{
 		{"TestJobDelegatedPodGroup", delegate},
 	},
 	Dispatcher: {
-		{"should delete a job", order},
 		{"should adopt matching orphans and release non-matching pods", owner},
 	},
 }

@@ -25,8 +25,8 @@ func TestDeletionOnTheHub(t *testing.T) {
 		name string
 		run  func(*testing.T)
 	}{
-		{"cascade=background", func(t *testing.T) { deleteWithPods(t, metav1.DeletePropagationBackground) }},
-		{"cascade=foreground", func(t *testing.T) { deleteWithPods(t, metav1.DeletePropagationForeground) }},
+		{"cascade=background", deleteInBackground},
+		{"cascade=foreground", deleteInForeground},
 		{"cascade=orphan leaves the Pods", deleteOrphan},
 		{"while suspended on the hub", deleteSuspended},
 		{"after the end", deleteFinished},
@@ -39,21 +39,71 @@ func TestDeletionOnTheHub(t *testing.T) {
 	}
 }
 
-func deleteWithPods(t *testing.T, propagation metav1.DeletionPropagation) {
+// held are Pods of a worker with a finalizer: they don't go before they're released.
+type held struct {
+	f      *ferrytest.Ferry
+	worker string
+	pods   []corev1.Pod
+}
+
+const holds = "test.jobferry.dev/holds"
+
+// hold keeps the Pods that a worker has now.
+func hold(f *ferrytest.Ferry, worker string) held {
+	h := held{f, worker, f.Pods(f.Cluster(worker))}
+	h.patch(`{"metadata":{"finalizers":["` + holds + `"]}}`)
+	return h
+}
+
+func (h held) patch(patch string) {
+	for i := range h.pods {
+		h.f.PatchPod(h.worker, h.pods[i].Name, patch)
+	}
+}
+
+// end waits until all are being deleted.
+func (h held) end() {
+	h.f.PodsUntil(h.worker, h.pods, func(p *corev1.Pod) bool { return p != nil && p.DeletionTimestamp != nil })
+}
+
+// release lets them go, and waits until they're gone.
+func (h held) release() {
+	h.patch(`{"metadata":{"$deleteFromPrimitiveList/finalizers":["` + holds + `"]}}`)
+	h.f.PodsGone(h.worker, h.pods)
+}
+
+func isDeleted(j *batchv1.Job) bool { return j.DeletionTimestamp != nil }
+
+// In the background, as on one cluster: the Job goes first, and the garbage collector ends its Pods.
+func deleteInBackground(t *testing.T) {
 	f := ferrytest.For(t)
-	f.Submit("job", rigtest.Parallel(2), rigtest.RunForever(), rigtest.PodLabel(rig.LabelStopAfter, "1s"))
+	f.Submit("job", rigtest.Parallel(2), rigtest.RunForever())
 	worker := f.AssignedWorker("job")
 	f.LeaveWorker(worker)
 	f.HubJobUntil("job", rigtest.Running(2))
-	f.Delete("job", propagation)
-	f.MirrorUntil(worker, "job", func(j *batchv1.Job) bool { return j.DeletionTimestamp != nil })
-	// The hub Job is there while its mirror is.
-	f.HubJobUntil("job", func(j *batchv1.Job) bool { return j.DeletionTimestamp != nil })
+	pods := hold(f, worker)
+	f.Delete("job", metav1.DeletePropagationBackground)
 	f.HubJobGone("job")
 	f.MirrorGone(worker, "job")
-	if pods := f.Pods(f.Cluster(worker)); len(pods) != 0 {
-		t.Errorf("%d Pods left in the worker", len(pods))
-	}
+	pods.end()
+	pods.release()
+}
+
+// In the foreground, the Job is there until its Pods are gone.
+func deleteInForeground(t *testing.T) {
+	f := ferrytest.For(t)
+	f.Submit("job", rigtest.Parallel(2), rigtest.RunForever())
+	worker := f.AssignedWorker("job")
+	f.LeaveWorker(worker)
+	f.HubJobUntil("job", rigtest.Running(2))
+	pods := hold(f, worker)
+	f.Delete("job", metav1.DeletePropagationForeground)
+	pods.end()
+	f.MirrorUntil(worker, "job", isDeleted)
+	f.HubJobUntil("job", isDeleted)
+	pods.release()
+	f.HubJobGone("job")
+	f.MirrorGone(worker, "job")
 }
 
 func deleteOrphan(t *testing.T) {
@@ -125,27 +175,30 @@ func ttlAfterFinished(t *testing.T) {
 	f.MirrorGone(worker, "job")
 }
 
+// A Pod of the first Job is still there when the second ends, in the same worker: it's no Pod of the
+// second.
 func recreate(t *testing.T) {
 	f := ferrytest.For(t)
-	first := f.Submit("job", rigtest.RunForever(), rigtest.PodLabel(rig.LabelStopAfter, "1s"))
-	worker := f.AssignedWorker("job")
+	first := f.Submit("job", ferrytest.OnWorker("w1"), rigtest.RunForever())
 	f.LeaveWorker("w1")
-	f.LeaveWorker("w2")
 	f.HubJobUntil("job", rigtest.Running(1))
+	before := f.MirrorUntil("w1", "job", ferrytest.Exists)
+	pods := hold(f, "w1")
 	f.Delete("job", metav1.DeletePropagationBackground)
 	f.HubJobGone("job")
-	second := f.Submit("job", rigtest.Parallel(3))
+	second := f.Submit("job", ferrytest.OnWorker("w1"), rigtest.Parallel(3))
 	done := f.HubJobUntil("job", rigtest.Complete)
-	if done.UID != second.UID || done.Status.Succeeded != 3 || done.Status.Failed != 0 {
-		t.Errorf("the second Job ended with %+v", done.Status)
+	if s := done.Status; done.UID != second.UID || s.Succeeded != 3 || s.Failed != 0 || s.Active != 0 || ptr.Deref(s.Terminating, 0) != 0 {
+		t.Errorf("the second Job ended with %+v", s)
 	}
-	m := f.MirrorUntil(ferrytest.ClusterOf(done), "job", ferrytest.Exists)
-	if uid := mirror.HubUID(m); uid != second.UID || uid == first.UID {
+	m := f.MirrorUntil("w1", "job", rigtest.Complete)
+	if uid := mirror.HubUID(m); uid != second.UID || uid == first.UID || m.UID == before.UID {
 		t.Errorf("the mirror is of %s, want %s", uid, second.UID)
 	}
-	if at := ferrytest.ClusterOf(done); at != worker {
-		f.MirrorGone(worker, "job")
-	}
+	f.PodsUntil("w1", pods.pods, func(p *corev1.Pod) bool {
+		return p != nil && p.DeletionTimestamp != nil && metav1.IsControlledBy(p, before)
+	})
+	pods.release()
 }
 
 func cronJob(t *testing.T) {

@@ -2,8 +2,12 @@ package dispatch_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
@@ -90,6 +94,10 @@ func TestWorkersAPIServerIsKilledAndComesBack(t *testing.T) {
 	}
 	before := f.HubJobUntil("running", rigtest.Running(4))
 	w2 := f.Cluster("w2")
+	left := slices.DeleteFunc(f.Pods(w2), func(p corev1.Pod) bool { return p.Labels[batchv1.JobNameLabel] != "deleted-meanwhile" })
+	if len(left) != 1 {
+		t.Fatalf("%d Pods of the Job that is to be deleted", len(left))
+	}
 	if err := w2.Component(binaries.APIServer).Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -110,6 +118,8 @@ func TestWorkersAPIServerIsKilledAndComesBack(t *testing.T) {
 	}
 	f.HubJobUntil("suspended-meanwhile", ferrytest.All(ferrytest.Suspended, noPods))
 	f.HubJobGone("deleted-meanwhile")
+	f.MirrorGone("w2", "deleted-meanwhile")
+	f.PodsGone("w2", left)
 	f.HubJobUntil("submitted-meanwhile", rigtest.Complete)
 	if done := f.HubJobUntil("running", rigtest.Complete); done.Status.Succeeded != 4 || done.Status.Failed != 0 {
 		t.Errorf("ended with %+v", done.Status)

@@ -119,7 +119,7 @@ func deleteGoesFromTheWorkerUp(t *testing.T) {
 	f.LeaveWorker(worker)
 	f.HubJobUntil("job", rigtest.Running(2))
 	began := time.Now()
-	f.Delete("job", metav1.DeletePropagationBackground)
+	f.Delete("job", metav1.DeletePropagationForeground)
 	f.HubJobGone("job")
 	if took := time.Since(began); took < time.Second {
 		t.Errorf("the hub Job went after %s, before the Pods had the time to stop", took)

@@ -112,7 +112,7 @@ func (s *story) finishAll(workers ...string) {
 	})
 }
 
-// A hub Job that is deleted takes all its mirrors and their Pods along.
+// A hub Job that is deleted takes all its mirrors along, and the workers end its Pods.
 func deletion(t *testing.T) {
 	t.Parallel()
 	s := tell(t, "w1", "w2")
@@ -120,7 +120,10 @@ func deletion(t *testing.T) {
 	s.runs(8)
 	s.Delete("job", metav1.DeletePropagationBackground)
 	s.HubJobGone("job")
-	s.expectNothingLeft()
+	for _, worker := range []string{"w1", "w2"} {
+		s.MirrorGone(worker, "job")
+		s.PodsGone(worker, s.Pods(s.Cluster(worker)))
+	}
 }
 
 // A TTL removes the Job and all its mirrors.

@@ -174,6 +174,32 @@ func TestTwiceForADeletedJob(t *testing.T) {
 	}
 }
 
+// A Job is deleted, and created again. In the background, the Pods of the first end beside those of the
+// second; in the foreground, they're gone before.
+func TestTwiceOfAReplacedJob(t *testing.T) {
+	for name, row := range map[string]struct {
+		act       story.Act
+		successor types.UID
+		want      []Rule
+	}{
+		"in the background":  {story.Act{Deed: story.Replace}, "hub-job-2", nil},
+		"in the foreground":  {story.Act{Deed: story.Replace, Value: 1}, "hub-job-2", []Rule{Twice}},
+		"only deleted":       {story.Act{Deed: story.Delete}, "hub-job-2", []Rule{Twice}},
+		"the same Job moves": {story.Act{Deed: story.Replace}, "hub-job", []Rule{Twice}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, func(s *story.Story) { s.Acts = []story.Act{row.act} })
+			w.pass(time.Minute)
+			w.seeMirror("open", "hub-job", nil)
+			w.run("open", 0)
+			w.seeMirror("fenced", row.successor, nil)
+			w.run("fenced", 0)
+			w.allRun()
+			w.expect(row.want...)
+		})
+	}
+}
+
 func TestAgain(t *testing.T) {
 	t.Run("in one worker", func(t *testing.T) {
 		w := newWorld(t)

@@ -92,6 +92,9 @@ func (c *Checker) Answer(at time.Duration, q Question, answer Running) {
 // completed their index. The worker that the Job, or its shard, was moved from must have been out of
 // touch when it was; with a fence, that's no excuse as long as all that the fence needs was up.
 func (c *Checker) excuseOf(r *record, q Question, at time.Duration) string {
+	if r.areSuccessive(q) {
+		return "its user deleted the Job in the background, and created it again"
+	}
 	if excuse := c.madeForADeletedJob(r, q); excuse != "" {
 		return excuse
 	}
@@ -105,6 +108,14 @@ func (c *Checker) excuseOf(r *record, q Question, at time.Duration) string {
 		return c.crippled(m.from, m.at, at)
 	}
 	return ""
+}
+
+// areSuccessive: the Pods are of two Jobs that had the name one after another, and the first was deleted
+// in the background. In any cluster its Pods end beside those of the second. That they do end, the rule
+// Orphan holds.
+func (r *record) areSuccessive(q Question) bool {
+	first, second := r.mirrors[r.pods[q.Pods[0].UID].owner], r.mirrors[r.pods[q.Pods[len(q.Pods)-1].UID].owner]
+	return r.story.ReplacedInBackground() && first != "" && second != "" && first != second
 }
 
 // madeForADeletedJob: the Pods are of two Jobs that had the name one after another, and those of

@@ -3,9 +3,11 @@ package story
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobferry/jobferry/pkg/shards"
 )
@@ -27,8 +29,16 @@ type Act struct {
 	// After is the time since the act before, or since the submission.
 	After time.Duration
 	Deed  Deed
-	// Value is the parallelism to scale to.
+	// Value is the parallelism to scale to. A deletion is in the foreground if it's 1.
 	Value int32
+}
+
+// Propagation is how a Job is deleted.
+func (a Act) Propagation() metav1.DeletionPropagation {
+	if a.Value == 1 {
+		return metav1.DeletePropagationForeground
+	}
+	return metav1.DeletePropagationBackground
 }
 
 // Deed is a kind of act.
@@ -77,6 +87,13 @@ func (s *Story) Has(deeds ...Deed) bool {
 		}
 	}
 	return false
+}
+
+// ReplacedInBackground says whether the user deletes the Job in the background, and creates it again.
+func (s *Story) ReplacedInBackground() bool {
+	return slices.ContainsFunc(s.Acts, func(a Act) bool {
+		return a.Deed == Replace && a.Propagation() == metav1.DeletePropagationBackground
+	})
 }
 
 // Divided says whether the Job may run on several workers at once.

@@ -138,6 +138,33 @@ func (f *Ferry) Pods(c *rig.Cluster) []corev1.Pod {
 	return pods.Items
 }
 
+// PatchPod patches a Pod in a worker, as somebody there would.
+func (f *Ferry) PatchPod(worker, name, patch string) {
+	f.t.Helper()
+	_, err := f.Cluster(worker).Client().CoreV1().Pods(f.NS).Patch(f.Context(), name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+// PodsUntil waits until a condition holds for each of some Pods in a worker; nil: the Pod is gone.
+func (f *Ferry) PodsUntil(worker string, pods []corev1.Pod, condition func(*corev1.Pod) bool) {
+	f.t.Helper()
+	client := f.Cluster(worker).Client().CoreV1().RESTClient()
+	for i := range pods {
+		f.Until(rig.Object(client, "pods", f.NS, pods[i].Name), func(o runtime.Object) bool {
+			pod, _ := o.(*corev1.Pod)
+			return condition(pod)
+		})
+	}
+}
+
+// PodsGone waits until a worker has none of some Pods.
+func (f *Ferry) PodsGone(worker string, pods []corev1.Pod) {
+	f.t.Helper()
+	f.PodsUntil(worker, pods, func(p *corev1.Pod) bool { return p == nil })
+}
+
 // EventUntil waits for an event on a hub Job with a reason and a text in its note, and returns the
 // note.
 func (f *Ferry) EventUntil(name, reason, text string) string {

@@ -63,10 +63,9 @@ func placeWords(a Place) string {
 }
 
 func deleteWords(a DeleteMirror) string {
-	text := "delete in " + a.Name
-	if a.Propagation == metav1.DeletePropagationOrphan {
-		text = "orphan in " + a.Name
-	}
+	text := map[metav1.DeletionPropagation]string{
+		metav1.DeletePropagationForeground: "delete", metav1.DeletePropagationBackground: "delete behind", metav1.DeletePropagationOrphan: "orphan",
+	}[a.Propagation] + " in " + a.Name
 	if a.Suspend {
 		text = "suspend and " + text
 	}

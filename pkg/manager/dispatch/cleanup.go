@@ -63,8 +63,10 @@ func (s *Snapshot) holders() []*Worker {
 	return slices.DeleteFunc(s.workers(), func(w *Worker) bool { return !s.isAssigned(w) && !s.isMovedFrom(w.Name) })
 }
 
-// deletion deletes a mirror. Foreground: the mirror is gone only when its Pods are. The propagation
-// policy is always named, because the API server's default for Jobs leaves the Pods behind.
+// deletion deletes a mirror that its Job has no use for any more, or that makes room for the Job's next
+// one. Foreground: the mirror is gone only when its Pods are, so that none of them runs beside those of
+// the next. The propagation policy is always named, because the API server's default for Jobs leaves
+// the Pods behind.
 func deletion(w *Worker, m *batchv1.Job) DeleteMirror {
 	return DeleteMirror{At: At{w.Name, m}, Propagation: metav1.DeletePropagationForeground}
 }

@@ -171,10 +171,3 @@ func checkReports(t *testing.T, plan Plan, want string) {
 		t.Errorf("reports %q, want %q", text, want)
 	}
 }
-
-func TestOrphanLeavesThePods(t *testing.T) {
-	hub := hubJob(placedOn("a"), deleting)
-	s := look(hub, at("a", mirrorOf(hubJob())))
-	s.Orphan = true
-	checkActions(t, Decide(s), []string{"orphan in a"})
-}

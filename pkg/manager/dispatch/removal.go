@@ -3,17 +3,16 @@ package dispatch
 import (
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/wake"
 )
 
-// planDeleting deletes the mirror, and removes the hub Job's finalizer once the mirror is gone. It
-// waits neither for a worker that is lost nor for one that does not release the Job: a mirror there
+// planDeleting deletes the mirror as the hub Job is being deleted, and removes the hub Job's finalizer
+// once the mirror is gone: in the foreground that is when its Pods are gone, in the background at once.
+// It waits neither for a worker that is lost nor for one that does not release the Job: a mirror there
 // is an orphaned one then, and is deleted as such.
 func planDeleting(s *Snapshot) Plan {
-	if !s.hasFinalizer() {
+	if !s.hasFinalizer() || s.Deletion == "" {
 		return Plan{}
 	}
 	var plan Plan
@@ -25,11 +24,7 @@ func planDeleting(s *Snapshot) Plan {
 			waits = true
 		case w.Synced && w.Mirror != nil:
 			if w.isLive() {
-				d := deletion(w, w.Mirror)
-				if s.Orphan {
-					d.Propagation = metav1.DeletePropagationOrphan
-				}
-				plan.Actions = append(plan.Actions, d)
+				plan.Actions = append(plan.Actions, DeleteMirror{At: At{w.Name, w.Mirror}, Propagation: s.Deletion})
 			}
 			plan.awaitRelease(s, w)
 			waits = waits || !s.isOverdue(w)

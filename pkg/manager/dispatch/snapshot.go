@@ -5,6 +5,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -27,8 +28,9 @@ type Snapshot struct {
 	// Recent are the recent fields of the hub Job's spec as it is; nil: they are those that its mirrors
 	// were written with, or it has no mirror.
 	Recent *recent.Fields
-	// Orphan: the hub Job is being deleted with the propagation policy Orphan.
-	Orphan bool
+	// Deletion is the propagation policy with which the hub Job is being deleted; empty: it is not,
+	// or its watch has not shown that yet.
+	Deletion metav1.DeletionPropagation
 
 	// Assigned is the worker that the Job's placement names; nil: the Job is not placed, or divided.
 	Assigned *Worker

@@ -15,7 +15,7 @@
 //   - gather.go reads. What it reads from has no method that writes.
 //   - apply.go carries a plan out: place.go, divide.go and hub.go write to the hub; create.go, mirrors.go,
 //     verify.go and carry.go write to workers; scheduler.go reserves capacity.
-//   - store.go has one record (record.go) of each Job.
+//   - store.go has one record (record.go) of each Job, which observe.go brings up to date.
 //
 // # What is remembered
 //

@@ -52,7 +52,7 @@ func (g *gatherer) gather(ctx context.Context, key types.NamespacedName, k known
 	var assigned, from string
 	var whole *mirror.Whole
 	if s.Job != nil {
-		s.Orphan, s.LastStatusWrite, s.MirrorChanged = k.orphan, k.statusWritten, k.mirrorChanged
+		s.Deletion, s.LastStatusWrite, s.MirrorChanged = k.deletion, k.statusWritten, k.mirrorChanged
 		s.PassedOver, s.Admission = k.passedOver, g.admission(ctx, s.Job)
 		s.NotDispatched = g.namespaces.closed(ctx, key.Namespace)
 		var err error

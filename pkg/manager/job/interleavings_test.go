@@ -99,8 +99,8 @@ func TestTwoJobsOfOneNameShareNoRecord(t *testing.T) {
 	w.triggers.jobEvents().Create(t.Context(), event.TypedCreateEvent[*batchv1.Job]{Object: next}, nil)
 	w.step(time.Second)
 	rec := w.store.open(jobKey)
-	if rec.indexedUID() != next.UID || rec.read(w.clock.Now()).orphan {
-		w.fail("the record of %s, orphaned: %v; want that of %s", rec.indexedUID(), rec.read(w.clock.Now()).orphan, next.UID)
+	if deletion := rec.read(w.clock.Now()).deletion; rec.indexedUID() != next.UID || deletion != "" {
+		w.fail("the record of %s, deleted %q; want that of %s", rec.indexedUID(), deletion, next.UID)
 	}
 }
 

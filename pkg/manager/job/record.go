@@ -2,7 +2,6 @@ package job
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -19,7 +18,7 @@ import (
 // record is all that the manager remembers of one hub Job between two reconciles, and of its
 // mirrors. The lock of its store guards it: see update and read. It may be lost, as it is when the
 // manager restarts: then timeouts begin again, and writes that were refused are tried again. Only
-// an orphaning deletion that has to wait for a worker shows in no object.
+// the propagation policy of a deletion that has to wait for a worker shows in no object.
 type record struct {
 	store *store
 	key   types.NamespacedName
@@ -42,9 +41,9 @@ type memory struct {
 	statusWritten time.Time
 	// mirrorChanged is when the first change of a mirror arrived that the hub Job doesn't show.
 	mirrorChanged time.Time
-	// orphan: the hub Job was seen being deleted with the propagation policy Orphan. The hub's
-	// garbage collector removes that mark from the Job, as it finds no Pods there.
-	orphan bool
+	// deletion is the propagation policy with which the hub Job is being deleted; empty: it wasn't
+	// seen being deleted.
+	deletion metav1.DeletionPropagation
 	// hubRefusals counts the writes to the hub Job that the hub refused in a row.
 	hubRefusals int
 	// passedOver has the reason for which a worker can't take the Job for a while.
@@ -235,56 +234,6 @@ func (r *record) enlist(set map[types.NamespacedName]struct{}, is bool) {
 	case r.store.records[r.key] == r:
 		set[r.key] = struct{}{}
 	}
-}
-
-// observe takes over a hub Job from the watch. It reports whether the Job is just what this process
-// wrote last, and the workers whose Jobs have changed.
-//
-// The caller forgets the record of an earlier Job of the name first.
-func (s *store) observe(job *batchv1.Job, now time.Time) (echo bool, changed []string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.openLocked(keyOf(job))
-	if r.firstSeen.IsZero() {
-		r.firstSeen = now
-	}
-	r.orphan = r.orphan || job.DeletionTimestamp != nil && slices.Contains(job.Finalizers, metav1.FinalizerOrphanDependents)
-	echo = r.hub.observe(job)
-	return echo, s.indexLocked(r, job)
-}
-
-// wrote takes over a hub Job as the hub answered a write, and returns the workers whose Jobs have
-// changed. An answer that is the last there is of a Job is not kept: the watch may have reported
-// its end before.
-func (r *record) wrote(job *batchv1.Job, now time.Time) (changed []string) {
-	r.store.mu.Lock()
-	defer r.store.mu.Unlock()
-	r.answered, r.hubRefusals = now, 0
-	if job.DeletionTimestamp != nil && len(job.Finalizers) == 0 {
-		return nil
-	}
-	mirror.Slim(job)
-	r.hub = ownWrite{job: job, at: now}
-	return r.store.indexLocked(r, job)
-}
-
-// observeMirror takes over a mirror from the watch of a worker; nil: it is gone. It reports whether
-// the mirror is just what this process wrote last.
-func (s *store) observeMirror(worker string, key types.NamespacedName, m *batchv1.Job, now time.Time) (echo bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.openLocked(key)
-	if known := r.mirrors[worker]; known != nil {
-		if m == nil {
-			known.write = ownWrite{}
-		} else if known.write.observe(m) {
-			return true
-		}
-	}
-	if r.mirrorChanged.IsZero() {
-		r.mirrorChanged = now
-	}
-	return false
 }
 
 // age is how long the hub Job has existed. Its creationTimestamp is in whole seconds, so a Job that

@@ -316,10 +316,14 @@ func TestDividedEnds(t *testing.T) {
 func TestDividedIsDeleted(t *testing.T) {
 	w := newWorld(t)
 	isDivided(w)
+	line := len(w.log)
 	w.deletes(metav1.DeletePropagationBackground)
 	w.step(time.Second)
 	if w.hub.jobs[jobKey] != nil || len(w.worker("a").api.jobs)+len(w.worker("b").api.jobs) > 0 {
 		w.fail("left: %s", w.state())
+	}
+	if got, want := w.since(line), []string{"a: delete Background", "b: delete Background", "hub: patch finalizers=[]"}; !slices.Equal(got, want) {
+		w.fail("the manager did %q, want %q", got, want)
 	}
 }
 

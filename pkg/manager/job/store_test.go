@@ -120,13 +120,6 @@ func TestRecordObserves(t *testing.T) {
 	if got := known.age(job, noon.Add(time.Second)); got != 100*time.Millisecond {
 		t.Errorf("a Job seen while new is %s old, want 100ms", got)
 	}
-	job.DeletionTimestamp, job.Finalizers = ptr.To(metav1.NewTime(noon)), []string{metav1.FinalizerOrphanDependents}
-	s.observe(job, noon)
-	job.Finalizers = nil
-	s.observe(job, noon)
-	if !s.open(keyOf(job)).read(noon).orphan {
-		t.Error("the policy Orphan is forgotten when its finalizer goes")
-	}
 }
 
 func TestObservedMirrors(t *testing.T) {

@@ -1,0 +1,132 @@
+package job
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+)
+
+const (
+	foreground = metav1.DeletePropagationForeground
+	background = metav1.DeletePropagationBackground
+	orphaning  = metav1.DeletePropagationOrphan
+)
+
+// The hub's garbage collector removes the finalizer that shows the policy at once.
+func TestDeletionIsObserved(t *testing.T) {
+	there := onWorker("one", "a")
+	deleted := func(finalizers ...string) *batchv1.Job {
+		job := there.DeepCopy()
+		job.DeletionTimestamp, job.Finalizers = ptr.To(metav1.NewTime(noon)), finalizers
+		return job
+	}
+	inForeground, orphaned := deleted(metav1.FinalizerDeleteDependents), deleted(metav1.FinalizerOrphanDependents)
+	for name, row := range map[string]struct {
+		seen []*batchv1.Job
+		want metav1.DeletionPropagation
+	}{
+		"not deleted":                        {[]*batchv1.Job{there}, ""},
+		"in the background":                  {[]*batchv1.Job{there, deleted()}, background},
+		"in the foreground":                  {[]*batchv1.Job{there, inForeground, deleted()}, foreground},
+		"orphaning":                          {[]*batchv1.Job{there, orphaned, deleted()}, orphaning},
+		"orphaning, and again":               {[]*batchv1.Job{there, orphaned, deleted(), deleted()}, orphaning},
+		"then in the foreground":             {[]*batchv1.Job{there, deleted(), inForeground, deleted()}, foreground},
+		"nobody saw how":                     {[]*batchv1.Job{deleted()}, foreground},
+		"nobody saw how, then in background": {[]*batchv1.Job{deleted(), deleted()}, foreground},
+		"seen orphaning at first":            {[]*batchv1.Job{orphaned, deleted()}, orphaning},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore()
+			for _, job := range row.seen {
+				s.observe(job, noon)
+			}
+			if got := s.open(keyOf(there)).read(noon).deletion; got != row.want {
+				t.Errorf("deleted %q, want %q", got, row.want)
+			}
+		})
+	}
+}
+
+// The first that is seen of a deletion is the answer to a write.
+func TestDeletionIsNoEcho(t *testing.T) {
+	s := newStore()
+	job := onWorker("one", "a")
+	s.observe(job, noon)
+	job = job.DeepCopy()
+	job.ResourceVersion, job.DeletionTimestamp, job.Finalizers = "12", ptr.To(metav1.NewTime(noon)), []string{"example.org/mine"}
+	s.open(keyOf(job)).wrote(job, noon)
+	if echo, _ := s.observe(job, noon); echo {
+		t.Error("the deletion is taken for an echo")
+	}
+}
+
+// In the foreground, the hub Job is there until its Pods are gone. Otherwise it goes with its mirror.
+func TestMirrorIsDeletedAsItsJob(t *testing.T) {
+	for policy, want := range map[metav1.DeletionPropagation]string{
+		foreground: "a: delete", background: "a: delete Background", orphaning: "a: delete Orphan",
+	} {
+		t.Run(string(policy), func(t *testing.T) {
+			w := newWorld(t)
+			runs(w)
+			w.worker("a").idle = true // its Pods, and its garbage collector, take their time
+			line := len(w.log)
+			w.deletes(policy)
+			w.deliver()
+			w.step(time.Second)
+			if got := w.since(line); len(got) == 0 || got[0] != want {
+				w.fail("the manager did %q, want %q first", got, want)
+			}
+			if gone := w.hub.jobs[jobKey] == nil; gone != (policy == background) {
+				w.fail("the hub Job is gone: %v", gone)
+			}
+			w.worker("a").idle = false
+			w.step(time.Second)
+			if w.hub.jobs[jobKey] != nil || w.worker("a").api.jobs[jobKey] != nil {
+				w.fail("left: %s", w.state())
+			}
+		})
+	}
+}
+
+// A manager that starts while a Job is being deleted doesn't know how.
+func TestDeletedWhileNoManagerRan(t *testing.T) {
+	w := newWorld(t)
+	runs(w)
+	w.deletes(background)
+	w.start()
+	line := len(w.log)
+	w.step(time.Second)
+	if got := w.since(line); !slices.Contains(got, "a: delete") {
+		w.fail("the manager did %q", got)
+	}
+}
+
+// The cache shows a deletion before the watch's handler has seen how the Job is deleted: until then,
+// nothing is done.
+func TestDeletionInTheCacheOnly(t *testing.T) {
+	w := newWorld(t)
+	runs(w)
+	before := w.seen[jobKey]
+	w.deletes(orphaning)
+	shown := w.hub.jobs[jobKey].DeepCopy()
+	w.hub.collectGarbage()
+	w.seen[jobKey] = w.hub.jobs[jobKey].DeepCopy()
+	line := len(w.log)
+	w.triggers.Enqueue(jobKey)
+	w.run()
+	if got := w.since(line); len(got) > 0 {
+		w.fail("the manager did %q", got)
+	}
+	for _, after := range []*batchv1.Job{shown, w.seen[jobKey]} {
+		w.triggers.jobEvents().Update(w.Context(), event.TypedUpdateEvent[*batchv1.Job]{ObjectOld: before, ObjectNew: after}, nil)
+	}
+	w.step(time.Second)
+	if got := w.since(line); len(got) == 0 || got[0] != "a: delete Orphan" {
+		w.fail("then the manager did %q", got)
+	}
+}
