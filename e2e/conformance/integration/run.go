@@ -135,11 +135,8 @@ func deal(tests []string, n int) [][]string {
 
 // etcd is the rig's, under the name that the suite looks for on the PATH.
 func (s *run) etcd(ctx context.Context) (folder string, err error) {
-	programs, err := binaries.Ensure(ctx, release, binaries.Lines(os.Stderr))
-	if err != nil {
-		return "", err
-	}
-	return filepath.Dir(programs[binaries.Etcd]), nil
+	program, err := binaries.Tool(ctx, binaries.Etcd, binaries.Lines(os.Stderr))
+	return filepath.Dir(program), err
 }
 
 // process runs a share of the tests. An error is what keeps them from being run to their ends; tests

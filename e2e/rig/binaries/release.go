@@ -85,6 +85,9 @@ var shared = []program{
 // module136 is the module whose etcd and kubectl serve the clusters of all releases.
 const module136 = "v1.36"
 
+// unreleased are the programs that belong to no release.
+func unreleased() []program { return slices.Concat(tools, shared) }
+
 // tools are the programs that some tests use, and no cluster needs.
 var tools = []program{
 	{name: Helm, module: "helm", pkg: "helm.sh/helm/v3/cmd/helm"},
@@ -108,7 +111,7 @@ func controlPlane(r Release) []program {
 // Tools lists the programs that Tool can build.
 func Tools() []string {
 	var names []string
-	for _, p := range tools {
+	for _, p := range unreleased() {
 		names = append(names, p.name)
 	}
 	return names
