@@ -75,11 +75,13 @@ func obstacle(taint *corev1.Taint) Match {
 	}
 }
 
-// tolerates leaves out the operators Lt and Gt, which workers have off by default. Upstream's
+func (s *Shape) tolerates(taint *corev1.Taint) bool { return Tolerates(s.tolerations, taint) }
+
+// Tolerates leaves out the operators Lt and Gt, which workers have off by default. Upstream's
 // function logs only about those.
-func (s *Shape) tolerates(taint *corev1.Taint) bool {
-	for i := range s.tolerations {
-		if s.tolerations[i].ToleratesTaint(klog.Logger{}, taint, false) {
+func Tolerates(tolerations []corev1.Toleration, taint *corev1.Taint) bool {
+	for i := range tolerations {
+		if tolerations[i].ToleratesTaint(klog.Logger{}, taint, false) {
 			return true
 		}
 	}

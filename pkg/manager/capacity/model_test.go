@@ -180,9 +180,9 @@ func (m *model) checkBound(t *rapid.T) {
 		if name == "" || ended(pod) {
 			continue
 		}
-		bound[name] = bound[name].Add(podRequests(pod), 1)
+		bound[name] = bound[name].Add(PodRequests(pod), 1)
 		if pod.Spec.RestartPolicy == corev1.RestartPolicyAlways {
-			lasting[name] = lasting[name].Add(podRequests(pod), 1)
+			lasting[name] = lasting[name].Add(PodRequests(pod), 1)
 		}
 	}
 	nodes := m.Free(nobody).Nodes()

@@ -82,7 +82,7 @@ func (l *Ledger) read(object *corev1.Pod) *pod {
 	case ended(object):
 	case object.Spec.NodeName != "":
 		p.node = l.node(object.Spec.NodeName)
-		p.takes = podRequests(object)
+		p.takes = PodRequests(object)
 	case !p.leaving && len(object.Spec.SchedulingGates) == 0:
 		p.waiting = shapeOfPod(object)
 	}
@@ -97,7 +97,7 @@ func (p *pod) unchanged(object *corev1.Pod) bool {
 	}
 	switch {
 	case p.node != nil:
-		return !ended(object) && p.takes.equal(podRequests(object))
+		return !ended(object) && p.takes.equal(PodRequests(object))
 	case p.waiting != nil:
 		return !ended(object) && object.Spec.NodeName == ""
 	default:

@@ -12,15 +12,15 @@ import (
 // scheduler does.
 var podOptions = resource.PodResourcesOptions{UseStatusResources: true, InPlacePodLevelResourcesVerticalScalingEnabled: true}
 
-// podRequests is what a Pod takes of its node, with one under Pods.
-func podRequests(pod *corev1.Pod) Resources {
+// PodRequests is what a Pod takes of its node, with one under Pods.
+func PodRequests(pod *corev1.Pod) Resources {
 	unit := ResourcesOf(resource.PodRequests(pod, podOptions))
 	unit.Pods = 1
 	return unit
 }
 
-// requestsOf is what a Pod made from a template's spec will request, with one under Pods.
-func requestsOf(spec *corev1.PodSpec) Resources {
+// TemplateRequests is what a Pod made from a template's spec will request, with one under Pods.
+func TemplateRequests(spec *corev1.PodSpec) Resources {
 	filled := &corev1.Pod{Spec: corev1.PodSpec{
 		Containers:     withLimitsAsRequests(spec.Containers),
 		InitContainers: withLimitsAsRequests(spec.InitContainers),

@@ -37,12 +37,12 @@ type other struct {
 // left out, as in SetDefaults_Pod of the API server, which fills in Pods but not templates.
 func ShapeOf(template *corev1.PodTemplateSpec) *Shape {
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
-	return shapeOf(pod, requestsOf(&template.Spec))
+	return shapeOf(pod, TemplateRequests(&template.Spec))
 }
 
 // shapeOfPod is the Shape of a Pod that an API server has filled in.
 func shapeOfPod(pod *corev1.Pod) *Shape {
-	return shapeOf(pod, podRequests(pod))
+	return shapeOf(pod, PodRequests(pod))
 }
 
 func shapeOf(pod *corev1.Pod, unit Resources) *Shape {

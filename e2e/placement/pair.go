@@ -1,0 +1,171 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// pair is one cluster and one Job. Names are those that a reader sees; see locate.
+type pair struct {
+	Nodes []*corev1.Node
+	Pods  []*corev1.Pod // bound to Nodes
+	Job   *batchv1.Job
+}
+
+// The namespaces of a pair: the Job's, and another.
+const (
+	own   = "own"
+	other = "other"
+)
+
+const (
+	pairLabel = "pair" // of nodes and namespaces: which pair they belong to
+	kindLabel = "kind" // of namespaces: own or other
+	roleLabel = "role" // of Pods that the judge waits for
+	rackKey   = "rack"
+	zoneKey   = corev1.LabelTopologyZone
+)
+
+// copyOf is a deep copy.
+func (p *pair) copyOf() *pair {
+	c := &pair{Job: p.Job.DeepCopy()}
+	for _, n := range p.Nodes {
+		c.Nodes = append(c.Nodes, n.DeepCopy())
+	}
+	for _, pod := range p.Pods {
+		c.Pods = append(c.Pods, pod.DeepCopy())
+	}
+	return c
+}
+
+// locate renames what would meet other pairs in the same API server.
+func (p *pair) locate(id string) *pair {
+	c := p.copyOf()
+	l := location(id)
+	for _, n := range c.Nodes {
+		n.Name = l.name(n.Name)
+		labels := map[string]string{pairLabel: id}
+		for key, value := range n.Labels {
+			labels[l.key(key)] = l.value(key, value)
+		}
+		n.Labels = labels
+	}
+	for _, pod := range c.Pods {
+		pod.Namespace = l.name(pod.Namespace)
+		l.spec(&pod.Spec)
+		pod.Spec.NodeName = l.name(pod.Spec.NodeName)
+	}
+	c.Job.Namespace = l.name(c.Job.Namespace)
+	spec := &c.Job.Spec.Template.Spec
+	l.spec(spec)
+	spec.NodeSelector[pairLabel] = id
+	return c
+}
+
+// location is a pair's place in the API server.
+type location string
+
+func (l location) name(name string) string { return string(l) + "-" + name }
+
+func (l location) key(key string) string {
+	if key == rackKey {
+		return l.name(key)
+	}
+	return key
+}
+
+func (l location) value(key, value string) string {
+	switch key {
+	case zoneKey, rackKey, corev1.LabelHostname:
+		return l.name(value)
+	default:
+		return value
+	}
+}
+
+func (l location) spec(spec *corev1.PodSpec) {
+	selector := map[string]string{}
+	for key, value := range spec.NodeSelector {
+		selector[l.key(key)] = l.value(key, value)
+	}
+	spec.NodeSelector = selector
+	for i := range spec.TopologySpreadConstraints {
+		c := &spec.TopologySpreadConstraints[i]
+		c.TopologyKey = l.key(c.TopologyKey)
+	}
+	if spec.Affinity == nil {
+		return
+	}
+	if a := spec.Affinity.NodeAffinity; a != nil {
+		for i := range a.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms {
+			l.nodeTerm(&a.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms[i])
+		}
+	}
+	if a := spec.Affinity.PodAffinity; a != nil {
+		l.podTerms(a.RequiredDuringSchedulingIgnoredDuringExecution)
+	}
+	if a := spec.Affinity.PodAntiAffinity; a != nil {
+		l.podTerms(a.RequiredDuringSchedulingIgnoredDuringExecution)
+	}
+}
+
+func (l location) nodeTerm(term *corev1.NodeSelectorTerm) {
+	for i := range term.MatchExpressions {
+		e := &term.MatchExpressions[i]
+		for v := range e.Values {
+			e.Values[v] = l.value(e.Key, e.Values[v])
+		}
+		e.Key = l.key(e.Key)
+	}
+	for i := range term.MatchFields {
+		for v := range term.MatchFields[i].Values {
+			term.MatchFields[i].Values[v] = l.name(term.MatchFields[i].Values[v])
+		}
+	}
+}
+
+func (l location) podTerms(terms []corev1.PodAffinityTerm) {
+	for i := range terms {
+		t := &terms[i]
+		t.TopologyKey = l.key(t.TopologyKey)
+		for n := range t.Namespaces {
+			t.Namespaces[n] = l.name(t.Namespaces[n])
+		}
+		if t.NamespaceSelector != nil {
+			t.NamespaceSelector = metav1.AddLabelToSelector(t.NamespaceSelector, pairLabel, string(l))
+		}
+	}
+}
+
+// String shows the pair as YAML, without what is empty.
+func (p *pair) String() string {
+	var out strings.Builder
+	for _, n := range p.Nodes {
+		write(&out, "node "+n.Name, map[string]any{
+			"labels": n.Labels, "taints": n.Spec.Taints, "unschedulable": n.Spec.Unschedulable, "allocatable": n.Status.Allocatable,
+		})
+	}
+	for _, pod := range p.Pods {
+		write(&out, fmt.Sprintf("pod %s/%s", pod.Namespace, pod.Name), map[string]any{"labels": pod.Labels, "spec": pod.Spec})
+	}
+	write(&out, "job "+p.Job.Namespace, p.Job.Spec)
+	return out.String()
+}
+
+func write(out *strings.Builder, title string, value any) {
+	text, err := yaml.Marshal(value)
+	if err != nil {
+		text = []byte(err.Error())
+	}
+	fmt.Fprintf(out, "%s:\n", title)
+	for line := range strings.Lines(string(text)) {
+		if !strings.HasSuffix(line, ": null\n") && !strings.HasSuffix(line, ": {}\n") {
+			out.WriteString("  " + line)
+		}
+	}
+}

@@ -1,0 +1,31 @@
+// Package scheduling answers for one worker what its kube-scheduler would do with the Pods of one
+// Job. It is pure: values in, an Answer out.
+//
+//	Snapshot: nodes, Pods that run there, namespaces ──┐
+//	                                                   ├──> Judge ──> Answer: FitsNow, FitsLater or Never,
+//	Job: its Pods, which are all alike, and how many ──┘              with the scheduler's own reasons
+//
+// # Three views of a worker
+//
+//   - now: the nodes and Pods as they are.
+//   - idle: every Pod that ends by itself has ended. Pods of restartPolicy Always don't.
+//   - ever: besides, cordoned and troubled nodes are back, and a Pod that ends by itself may still
+//     be there, wherever that helps. What doesn't fit in this view never fits on these nodes.
+//
+// A Job fits now if all Pods that it wants at once fit in the view now, or as many as fit in the
+// view idle, if those are fewer: a Job that is wider than the worker waits for an idle worker, and
+// not forever.
+//
+// # Plugins
+//
+// Each of the scheduler's filter plugins is a file of its name, and a row of the table in plugins.go.
+// A plugin reads what it needs once per Job and view. Then it checks nodes. Most plugins look at a
+// node alone: the number of Pods is then the sum over nodes. The plugins that couple (topology
+// spread, affinity between Pods) take note of each Pod of the Job that is put on a node, and the
+// Pods are tried one after the other.
+//
+// Where the order of nodes decides how many Pods fit, the smallest number counts: the scheduler
+// breaks ties at random. So Answer.Now is what fits in any case.
+//
+// The judge, e2e/placement, compares the answers with those of the real kube-scheduler.
+package scheduling

@@ -1,0 +1,186 @@
+package scheduling
+
+import (
+	"math"
+	"slices"
+	"strings"
+)
+
+// filling is what became of the Pods of a Job in one view.
+type filling struct {
+	// pods that found a node.
+	pods int64
+	// reasons of the nodes that take no further one.
+	reasons []*Reason
+}
+
+// fill counts how many of the wanted Pods find a node.
+func (j *Job) fill(v view, wanted int64) filling {
+	places, f := j.places(v)
+	states := j.states(v)
+	if len(states) == 0 {
+		for _, p := range places {
+			f.pods += p.slots
+		}
+		f.pods = min(f.pods, wanted)
+		if f.pods < wanted {
+			for i := range places {
+				f.reasons = append(f.reasons, places[i].limit)
+			}
+		}
+		return f
+	}
+	return j.leastOf(v, places, f, wanted)
+}
+
+// places are the nodes that pass all plugins that look at a node alone.
+func (j *Job) places(v view) ([]place, filling) {
+	var filters []filter
+	for i := range plugins {
+		if f := plugins[i].filter(j, v); f != nil {
+			filters = append(filters, f)
+		}
+	}
+	var f filling
+	places := make([]place, 0, len(v.Nodes))
+	for _, n := range v.Nodes {
+		// The bound keeps sums over nodes from overflowing, whatever a node says that it has.
+		p := place{node: n, slots: math.MaxInt32}
+		if reason := firstReason(filters, &p); reason != nil {
+			f.reasons = append(f.reasons, reason)
+			continue
+		}
+		places = append(places, p)
+	}
+	return places, f
+}
+
+func firstReason(filters []filter, p *place) *Reason {
+	for _, f := range filters {
+		if reason := f(p); reason != nil {
+			return reason
+		}
+	}
+	return nil
+}
+
+func (j *Job) states(v view) []state {
+	var states []state
+	for i := range coupledPlugins {
+		if s := coupledPlugins[i].state(j, v); s != nil {
+			states = append(states, s)
+		}
+	}
+	return states
+}
+
+// order in which one trial prefers nodes.
+type order func(a, b *place) bool
+
+// orders that differ as much as they can: which one the scheduler takes isn't known.
+var orders = []order{
+	func(a, b *place) bool { return a.slots > b.slots },
+	func(a, b *place) bool { return a.slots < b.slots },
+	func(_, _ *place) bool { return false },
+	func(a, b *place) bool { return a.node.Object.Name > b.node.Object.Name },
+}
+
+// leastOf tries several orders of nodes, and each choice of the first Pod that binds the others.
+func (j *Job) leastOf(v view, places []place, f filling, wanted int64) filling {
+	var least *filling
+	try := func(first *place, prefer order) {
+		if least != nil && least.pods == 0 {
+			return
+		}
+		if tried := j.try(v, places, first, prefer, wanted); least == nil || tried.pods < least.pods {
+			least = &tried
+		}
+	}
+	for _, prefer := range orders {
+		try(nil, prefer)
+	}
+	for _, first := range j.firsts(v, places) {
+		try(first, orders[0])
+	}
+	least.reasons = append(least.reasons, f.reasons...)
+	return *least
+}
+
+// firsts has a place of each group of domains that the first Pod may choose for all of the Job.
+func (j *Job) firsts(v view, places []place) []*place {
+	var chooses *affinityState
+	states := j.states(v)
+	for _, s := range states {
+		if a, is := s.(*affinityState); is && a.choosesFirst() {
+			chooses = a
+		}
+	}
+	if chooses == nil {
+		return nil
+	}
+	var firsts []*place
+	seen := map[string]bool{}
+	for i := range places {
+		var values []string
+		for t := range j.affinity {
+			values = append(values, places[i].node.Object.Labels[j.affinity[t].key])
+		}
+		group := strings.Join(values, "/")
+		if !seen[group] && reasonOf(states, &places[i]) == nil {
+			seen[group] = true
+			firsts = append(firsts, &places[i])
+		}
+	}
+	return firsts
+}
+
+func reasonOf(states []state, p *place) *Reason {
+	for _, s := range states {
+		if reason := s.check(p); reason != nil {
+			return reason
+		}
+	}
+	return nil
+}
+
+// try puts one Pod after the other on the node that is preferred among those that take it.
+func (j *Job) try(v view, all []place, first *place, prefer order, wanted int64) filling {
+	places, states := slices.Clone(all), j.states(v)
+	var f filling
+	for f.pods < wanted {
+		best, reasons := choose(places, states, prefer)
+		if first != nil && f.pods == 0 {
+			best = slices.IndexFunc(places, func(p place) bool { return p.node == first.node })
+		}
+		if best < 0 {
+			f.reasons = reasons
+			return f
+		}
+		places[best].slots--
+		for _, s := range states {
+			s.add(&places[best])
+		}
+		f.pods++
+	}
+	return f
+}
+
+func choose(places []place, states []state, prefer order) (int, []*Reason) {
+	best := -1
+	var reasons []*Reason
+	for i := range places {
+		p := &places[i]
+		if p.slots <= 0 {
+			reasons = append(reasons, p.limit)
+			continue
+		}
+		if reason := reasonOf(states, p); reason != nil {
+			reasons = append(reasons, reason)
+			continue
+		}
+		if best < 0 || prefer(p, &places[best]) {
+			best = i
+		}
+	}
+	return best, reasons
+}

@@ -1,0 +1,64 @@
+package scheduling
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
+)
+
+// Job is what the scheduler reads of the Pods of one Job, which are all alike. Immutable.
+type Job struct {
+	namespace string
+	labels    labels.Set
+	spec      *corev1.PodSpec
+	requests  capacity.Resources
+	// insufficient are the requested resources, with the scheduler's words if there is too little.
+	insufficient []request
+
+	nodeAffinity *nodeaffinity.RequiredNodeAffinity
+	ports        []port
+	affinity     []term
+	antiAffinity []term
+	spread       []constraint
+}
+
+// NewJob reads a Job as the hub or the worker has it.
+func NewJob(job *batchv1.Job) *Job {
+	pod := podOf(job)
+	j := &Job{
+		namespace:    pod.Namespace,
+		labels:       pod.Labels,
+		spec:         &pod.Spec,
+		requests:     capacity.TemplateRequests(&pod.Spec),
+		nodeAffinity: requiredNodeAffinity(pod),
+		ports:        hostPorts(&pod.Spec),
+		affinity:     termsOf(pod, requiredAffinity(&pod.Spec)),
+		antiAffinity: termsOf(pod, requiredAntiAffinity(&pod.Spec)),
+		spread:       constraintsOf(pod),
+	}
+	j.insufficient = requestsOf(j.requests)
+	return j
+}
+
+// podOf is a Pod as the Job controller makes it. The label of the completion index is left out: it
+// is the one thing in which the Job's Pods differ.
+func podOf(job *batchv1.Job) *corev1.Pod {
+	template := job.Spec.Template.DeepCopy()
+	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+	pod.Namespace = job.Namespace
+	if pod.Labels == nil {
+		pod.Labels = map[string]string{}
+	}
+	for _, key := range []string{batchv1.JobNameLabel, "job-name"} {
+		pod.Labels[key] = job.Name
+	}
+	for _, key := range []string{batchv1.ControllerUidLabel, "controller-uid"} {
+		pod.Labels[key] = string(job.UID)
+	}
+	return pod
+}
+
+func (j *Job) tolerates(taint *corev1.Taint) bool { return capacity.Tolerates(j.spec.Tolerations, taint) }

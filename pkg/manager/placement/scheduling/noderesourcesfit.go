@@ -1,0 +1,52 @@
+package scheduling
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
+)
+
+// request of a resource by each Pod, with the reason if a node has too little of it.
+type request struct {
+	name   corev1.ResourceName
+	amount int64
+	reason Reason
+}
+
+// requestsOf lists what a Pod requests, the number of Pods first.
+func requestsOf(r capacity.Resources) []request {
+	const field = "spec.template.spec.containers[].resources.requests"
+	requests := []request{{corev1.ResourcePods, 1, Reason{"NodeResourcesFit", "Too many pods", ""}}}
+	add := func(name corev1.ResourceName, amount int64) {
+		if amount > 0 {
+			requests = append(requests, request{name, amount, Reason{"NodeResourcesFit", "Insufficient " + string(name), field}})
+		}
+	}
+	add(corev1.ResourceCPU, r.MilliCPU)
+	add(corev1.ResourceMemory, r.Memory)
+	add(corev1.ResourceEphemeralStorage, r.EphemeralStorage)
+	first := len(requests)
+	for name, amount := range r.Others {
+		add(name, amount)
+	}
+	slices.SortFunc(requests[first:], func(a, b request) int { return cmp.Compare(a.name, b.name) })
+	return requests
+}
+
+func nodeResourcesFit(j *Job, v view) filter {
+	return func(p *place) *Reason {
+		free := v.free(p.node)
+		for i := range j.insufficient {
+			r := &j.insufficient[i]
+			slots := free.Get(r.name) / r.amount
+			if slots <= 0 {
+				return &r.reason
+			}
+			p.allow(slots, &r.reason)
+		}
+		return nil
+	}
+}

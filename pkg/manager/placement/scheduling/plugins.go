@@ -1,0 +1,67 @@
+package scheduling
+
+// plugin is one of the scheduler's filter plugins.
+type plugin struct {
+	// name in the scheduler's configuration.
+	name string
+	// filter is nil if the plugin has nothing to say about the Job.
+	filter func(*Job, view) filter
+}
+
+// filter says why the next Pod of a Job can't be on a node; nil if it can.
+type filter func(*place) *Reason
+
+// plugins in the scheduler's order: a node is counted with the first that refuses it.
+var plugins = []plugin{
+	{"NodeUnschedulable", nodeUnschedulable},
+	{"NodeName", nodeName},
+	{"TaintToleration", taintToleration},
+	{"NodeAffinity", nodeAffinity},
+	{"NodePorts", nodePorts},
+	{"NodeResourcesFit", nodeResourcesFit},
+}
+
+// coupled is a plugin for which it matters where the other Pods of the Job are.
+type coupled struct {
+	name string
+	// state is nil if the plugin has nothing to say about the Job.
+	state func(*Job, view) state
+}
+
+// state is what a coupled plugin knows while the Job's Pods are put on nodes one after the other.
+type state interface {
+	check(*place) *Reason
+	// add notes that a Pod of the Job is there.
+	add(*place)
+}
+
+var coupledPlugins = []coupled{
+	{"PodTopologySpread", podTopologySpread},
+	{"InterPodAffinity", interPodAffinity},
+}
+
+// place is a node on which the Job's Pods are tried.
+type place struct {
+	node *Node
+	// slots is how many more Pods of the Job fit by what the node alone has.
+	slots int64
+	// limit is the reason if there are no slots left.
+	limit *Reason
+}
+
+// allow at most a number of Pods.
+func (p *place) allow(slots int64, limit *Reason) {
+	if slots < p.slots {
+		p.slots, p.limit = slots, limit
+	}
+}
+
+// Reason is why a node can't take a Pod.
+type Reason struct {
+	// Plugin of the scheduler that refuses the node.
+	Plugin string
+	// Message as the scheduler has it, such as "Insufficient cpu".
+	Message string
+	// Field of the Job that the plugin read.
+	Field string
+}

@@ -1,0 +1,87 @@
+package scheduling
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
+)
+
+// Snapshot is what the scheduler of one worker knows. Immutable.
+type Snapshot struct {
+	// Nodes by name.
+	Nodes []*Node
+	// Namespaces has the labels of the worker's namespaces.
+	Namespaces map[string]labels.Set
+}
+
+// Node is one node and the Pods on it. Immutable.
+type Node struct {
+	capacity.Node
+	// Pods that are bound to the node and haven't ended, or that will be there soon.
+	Pods []*Pod
+}
+
+// NewSnapshot takes the objects of a worker. Pods without a node, and those that have ended, don't
+// matter; nor do Pods of nodes that don't exist.
+func NewSnapshot(nodes []*corev1.Node, pods []*corev1.Pod, namespaces map[string]labels.Set) *Snapshot {
+	s := &Snapshot{Namespaces: namespaces}
+	byName := make(map[string]*Node, len(nodes))
+	for _, object := range nodes {
+		allocatable := capacity.ResourcesOf(object.Status.Allocatable)
+		n := &Node{Node: capacity.Node{Object: object, Allocatable: allocatable, Idle: allocatable, Free: allocatable}}
+		byName[object.Name] = n
+		s.Nodes = append(s.Nodes, n)
+	}
+	slices.SortFunc(s.Nodes, func(a, b *Node) int { return cmp.Compare(a.Object.Name, b.Object.Name) })
+	for _, object := range pods {
+		if n := byName[object.Spec.NodeName]; n != nil && !ended(object) {
+			n.add(PodOf(object))
+		}
+	}
+	return s
+}
+
+// add puts a Pod on a node that nobody else knows yet.
+func (n *Node) add(p *Pod) {
+	n.Pods = append(n.Pods, p)
+	n.Free = n.Free.Add(p.Requests, -1)
+	if p.Lasts {
+		n.Idle = n.Idle.Add(p.Requests, -1)
+	}
+}
+
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// Pod is what other Pods notice of a Pod that runs. Immutable.
+type Pod struct {
+	Namespace string
+	Labels    labels.Set
+	// Requests is what it takes of its node.
+	Requests capacity.Resources
+	// Lasts: it doesn't end by itself.
+	Lasts bool
+	// Leaving: it's being deleted. It takes capacity, but topology spread doesn't count it.
+	Leaving bool
+
+	ports        []port
+	antiAffinity []term
+}
+
+// PodOf reads a Pod of the worker.
+func PodOf(pod *corev1.Pod) *Pod {
+	return &Pod{
+		Namespace:    pod.Namespace,
+		Labels:       pod.Labels,
+		Requests:     capacity.PodRequests(pod),
+		Lasts:        pod.Spec.RestartPolicy == corev1.RestartPolicyAlways,
+		Leaving:      pod.DeletionTimestamp != nil,
+		ports:        hostPorts(&pod.Spec),
+		antiAffinity: termsOf(pod, requiredAntiAffinity(&pod.Spec)),
+	}
+}

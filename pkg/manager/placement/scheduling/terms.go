@@ -1,0 +1,88 @@
+package scheduling
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// term of affinity or anti-affinity between Pods.
+type term struct {
+	key        string
+	selector   labels.Selector
+	namespaces []string
+	// inNamespaces selects further namespaces.
+	inNamespaces labels.Selector
+}
+
+func requiredAffinity(spec *corev1.PodSpec) []corev1.PodAffinityTerm {
+	if spec.Affinity == nil || spec.Affinity.PodAffinity == nil {
+		return nil
+	}
+	return spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+}
+
+func requiredAntiAffinity(spec *corev1.PodSpec) []corev1.PodAffinityTerm {
+	if spec.Affinity == nil || spec.Affinity.PodAntiAffinity == nil {
+		return nil
+	}
+	return spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+}
+
+func termsOf(pod *corev1.Pod, required []corev1.PodAffinityTerm) []term {
+	terms := make([]term, 0, len(required))
+	for i := range required {
+		r := &required[i]
+		t := term{
+			key:          r.TopologyKey,
+			selector:     selectorOf(r.LabelSelector),
+			namespaces:   r.Namespaces,
+			inNamespaces: selectorOf(r.NamespaceSelector),
+		}
+		if len(r.Namespaces) == 0 && r.NamespaceSelector == nil {
+			t.namespaces = []string{pod.Namespace}
+		}
+		if r.LabelSelector != nil {
+			t.selector = withLabels(t.selector, pod.Labels, r.MatchLabelKeys, true)
+			t.selector = withLabels(t.selector, pod.Labels, r.MismatchLabelKeys, false)
+		}
+		terms = append(terms, t)
+	}
+	return terms
+}
+
+// matches judges a Pod by its namespace, that namespace's labels, and its own labels.
+func (t *term) matches(namespace string, ofNamespace, ofPod labels.Set) bool {
+	return (slices.Contains(t.namespaces, namespace) || t.inNamespaces.Matches(ofNamespace)) && t.selector.Matches(ofPod)
+}
+
+// selectorOf matches nothing where the API server would have refused the selector.
+func selectorOf(s *metav1.LabelSelector) labels.Selector {
+	selector, err := metav1.LabelSelectorAsSelector(s)
+	if err != nil {
+		return labels.Nothing()
+	}
+	return selector
+}
+
+// withLabels narrows a selector to Pods that have, or don't have, the same values as this one.
+func withLabels(selector labels.Selector, own labels.Set, keys []string, equal bool) labels.Selector {
+	operator := metav1.LabelSelectorOpIn
+	if !equal {
+		operator = metav1.LabelSelectorOpNotIn
+	}
+	for _, key := range keys {
+		value, has := own[key]
+		if !has {
+			continue
+		}
+		more := selectorOf(&metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: key, Operator: operator, Values: []string{value}},
+		}})
+		requirements, _ := more.Requirements()
+		selector = selector.Add(requirements...)
+	}
+	return selector
+}
