@@ -17,20 +17,20 @@ type filling struct {
 // fill counts how many of the wanted Pods find a node.
 func (j *Job) fill(v view, wanted int64) filling {
 	places, f := j.places(v)
-	states := j.states(v)
-	if len(states) == 0 {
-		for _, p := range places {
-			f.pods += p.slots
-		}
-		f.pods = min(f.pods, wanted)
-		if f.pods < wanted {
-			for i := range places {
-				f.reasons = append(f.reasons, places[i].limit)
-			}
-		}
-		return f
+	t := trials{job: j, places: places, states: j.states(v), wanted: wanted}
+	if len(t.states) > 0 {
+		least := t.least()
+		least.reasons = append(least.reasons, f.reasons...)
+		return least
 	}
-	return j.leastOf(v, places, f, wanted)
+	for _, p := range places {
+		f.pods += p.slots
+	}
+	f.pods = min(f.pods, wanted)
+	for i := range places {
+		f.reasons = append(f.reasons, places[i].limit)
+	}
+	return f
 }
 
 // places are the nodes that pass all plugins that look at a node alone.
@@ -74,6 +74,14 @@ func (j *Job) states(v view) []state {
 	return states
 }
 
+// trials put the Pods on nodes one after the other, several times.
+type trials struct {
+	job    *Job
+	places []place
+	states []state
+	wanted int64
+}
+
 // order in which one trial prefers nodes.
 type order func(a, b *place) bool
 
@@ -85,53 +93,53 @@ var orders = []order{
 	func(a, b *place) bool { return a.node.Object.Name > b.node.Object.Name },
 }
 
-// leastOf tries several orders of nodes, and each choice of the first Pod that binds the others.
-func (j *Job) leastOf(v view, places []place, f filling, wanted int64) filling {
-	var least *filling
+// least tries several orders of nodes, and each choice of the first Pod that binds the others.
+func (t *trials) least() filling {
+	least := t.try(nil, orders[0])
 	try := func(first *place, prefer order) {
-		if least != nil && least.pods == 0 {
+		if least.pods == 0 {
 			return
 		}
-		if tried := j.try(v, places, first, prefer, wanted); least == nil || tried.pods < least.pods {
-			least = &tried
+		if tried := t.try(first, prefer); tried.pods < least.pods {
+			least = tried
 		}
 	}
-	for _, prefer := range orders {
-		try(nil, prefer)
+	// With a single constraint of topology spread, all orders come to the same.
+	if t.wanted > 1 && len(t.job.spread)+len(t.job.affinity)+len(t.job.antiAffinity) > 1 {
+		for _, prefer := range orders[1:] {
+			try(nil, prefer)
+		}
 	}
-	for _, first := range j.firsts(v, places) {
+	for _, first := range t.firsts() {
 		try(first, orders[0])
 	}
-	least.reasons = append(least.reasons, f.reasons...)
-	return *least
+	return least
 }
 
 // firsts has a place of each group of domains that the first Pod may choose for all of the Job.
-func (j *Job) firsts(v view, places []place) []*place {
-	var chooses *affinityState
-	states := j.states(v)
-	for _, s := range states {
-		if a, is := s.(*affinityState); is && a.choosesFirst() {
-			chooses = a
-		}
-	}
-	if chooses == nil {
+func (t *trials) firsts() []*place {
+	if t.wanted == 1 || !slices.ContainsFunc(t.states, choosesFirst) {
 		return nil
 	}
 	var firsts []*place
 	seen := map[string]bool{}
-	for i := range places {
+	for i := range t.places {
 		var values []string
-		for t := range j.affinity {
-			values = append(values, places[i].node.Object.Labels[j.affinity[t].key])
+		for _, term := range t.job.affinity {
+			values = append(values, t.places[i].node.Object.Labels[term.key])
 		}
 		group := strings.Join(values, "/")
-		if !seen[group] && reasonOf(states, &places[i]) == nil {
+		if !seen[group] && reasonOf(t.states, &t.places[i]) == nil {
 			seen[group] = true
-			firsts = append(firsts, &places[i])
+			firsts = append(firsts, &t.places[i])
 		}
 	}
 	return firsts
+}
+
+func choosesFirst(s state) bool {
+	a, is := s.(*affinityState)
+	return is && a.choosesFirst()
 }
 
 func reasonOf(states []state, p *place) *Reason {
@@ -143,11 +151,16 @@ func reasonOf(states []state, p *place) *Reason {
 	return nil
 }
 
-// try puts one Pod after the other on the node that is preferred among those that take it.
-func (j *Job) try(v view, all []place, first *place, prefer order, wanted int64) filling {
-	places, states := slices.Clone(all), j.states(v)
+// try puts one Pod after the other on the node that is preferred among those that take it. The
+// first goes to its place, if there is one.
+func (t *trials) try(first *place, prefer order) filling {
+	places := slices.Clone(t.places)
+	states := make([]state, len(t.states))
+	for i, s := range t.states {
+		states[i] = s.clone()
+	}
 	var f filling
-	for f.pods < wanted {
+	for f.pods < t.wanted {
 		best, reasons := choose(places, states, prefer)
 		if first != nil && f.pods == 0 {
 			best = slices.IndexFunc(places, func(p place) bool { return p.node == first.node })

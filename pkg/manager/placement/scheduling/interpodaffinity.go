@@ -1,5 +1,7 @@
 package scheduling
 
+import "maps"
+
 const (
 	affinityField     = "spec.template.spec.affinity.podAffinity"
 	antiAffinityField = "spec.template.spec.affinity.podAntiAffinity"
@@ -36,11 +38,7 @@ type affinityState struct {
 func interPodAffinity(j *Job, v view) state {
 	s := &affinityState{job: j, refused: map[domain]bool{}, avoided: map[domain]bool{}, wanted: map[domain]bool{}}
 	own := v.Namespaces[j.namespace]
-	for _, n := range v.Nodes {
-		for _, p := range n.Pods {
-			s.read(v, n, p)
-		}
-	}
+	s.read(v)
 	for i := range j.antiAffinity {
 		if t := &j.antiAffinity[i]; t.matches(j.namespace, own, j.labels) {
 			s.avoids = append(s.avoids, *t)
@@ -53,15 +51,37 @@ func interPodAffinity(j *Job, v view) state {
 	return s
 }
 
-// read takes note of a Pod that runs.
-func (s *affinityState) read(v view, n *Node, p *Pod) {
-	own := v.Namespaces[s.job.namespace]
-	if v.hinders(p) {
-		for i := range p.antiAffinity {
-			if t := &p.antiAffinity[i]; t.matches(s.job.namespace, own, s.job.labels) {
-				mark(s.refused, n, t)
-			}
+// read takes note of the Pods that run: mostly nothing is to be read of them.
+func (s *affinityState) read(v view) {
+	terms := len(s.job.affinity)+len(s.job.antiAffinity) > 0
+	for _, n := range v.Nodes {
+		for _, p := range n.guarded {
+			s.readGuarded(v, n, p)
 		}
+		if !terms {
+			continue
+		}
+		for _, p := range n.Pods {
+			s.readPod(v, n, p)
+		}
+	}
+}
+
+// readGuarded takes note of a Pod's anti-affinity.
+func (s *affinityState) readGuarded(v view, n *Node, p *Pod) {
+	if !v.hinders(p) {
+		return
+	}
+	for i := range p.antiAffinity {
+		if t := &p.antiAffinity[i]; t.matches(s.job.namespace, v.Namespaces[s.job.namespace], s.job.labels) {
+			mark(s.refused, n, t)
+		}
+	}
+}
+
+// readPod takes note of a Pod that the Job wants or avoids.
+func (s *affinityState) readPod(v view, n *Node, p *Pod) {
+	if v.hinders(p) {
 		for i := range s.job.antiAffinity {
 			if t := &s.job.antiAffinity[i]; t.matches(p.Namespace, v.Namespaces[p.Namespace], p.Labels) {
 				mark(s.avoided, n, t)
@@ -107,6 +127,12 @@ func mark(domains map[domain]bool, n *Node, t *term) bool {
 		domains[domain{t.key, value}] = true
 	}
 	return has
+}
+
+func (s *affinityState) clone() state {
+	c := *s
+	c.avoided, c.wanted = maps.Clone(s.avoided), maps.Clone(s.wanted)
+	return &c
 }
 
 func (s *affinityState) check(p *place) *Reason {

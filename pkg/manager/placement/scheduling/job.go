@@ -61,4 +61,6 @@ func podOf(job *batchv1.Job) *corev1.Pod {
 	return pod
 }
 
-func (j *Job) tolerates(taint *corev1.Taint) bool { return capacity.Tolerates(j.spec.Tolerations, taint) }
+func (j *Job) tolerates(taint *corev1.Taint) bool {
+	return capacity.Tolerates(j.spec.Tolerations, taint)
+}

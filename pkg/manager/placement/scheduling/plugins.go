@@ -33,6 +33,7 @@ type state interface {
 	check(*place) *Reason
 	// add notes that a Pod of the Job is there.
 	add(*place)
+	clone() state
 }
 
 var coupledPlugins = []coupled{

@@ -1,7 +1,9 @@
 package scheduling
 
 import (
+	"maps"
 	"math"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -112,6 +114,15 @@ func (s *spreadState) read(n *Node) {
 			}
 		}
 	}
+}
+
+func (s *spreadState) clone() state {
+	c := *s
+	c.counts = slices.Clone(s.counts)
+	for i := range c.counts {
+		c.counts[i].hindering, c.counts[i].helping = maps.Clone(s.counts[i].hindering), maps.Clone(s.counts[i].helping)
+	}
+	return &c
 }
 
 func (s *spreadState) labelled(n *Node) bool {

@@ -23,6 +23,8 @@ type Node struct {
 	capacity.Node
 	// Pods that are bound to the node and haven't ended, or that will be there soon.
 	Pods []*Pod
+	// guarded are those of them that keep other Pods away, and mostly none.
+	guarded []*Pod
 }
 
 // NewSnapshot takes the objects of a worker. Pods without a node, and those that have ended, don't
@@ -48,6 +50,9 @@ func NewSnapshot(nodes []*corev1.Node, pods []*corev1.Pod, namespaces map[string
 // add puts a Pod on a node that nobody else knows yet.
 func (n *Node) add(p *Pod) {
 	n.Pods = append(n.Pods, p)
+	if len(p.antiAffinity) > 0 {
+		n.guarded = append(n.guarded, p)
+	}
 	n.Free = n.Free.Add(p.Requests, -1)
 	if p.Lasts {
 		n.Idle = n.Idle.Add(p.Requests, -1)
