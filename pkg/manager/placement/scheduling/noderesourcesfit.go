@@ -36,11 +36,19 @@ func requestsOf(r capacity.Resources) []request {
 	return requests
 }
 
+// byDevices reports whether devices stand for a resource on a node: then DynamicResources judges.
+func (v view) byDevices(n *Node, name corev1.ResourceName) bool {
+	return v.Devices != nil && v.Devices.Backs(name) && n.Allocatable.Get(name) == 0
+}
+
 func nodeResourcesFit(j *Job, v view) filter {
 	return func(p *place) *Reason {
 		free := v.free(p.node)
 		for i := range j.insufficient {
 			r := &j.insufficient[i]
+			if v.byDevices(p.node, r.name) {
+				continue
+			}
 			slots := free.Get(r.name) / r.amount
 			if slots <= 0 {
 				return &r.reason

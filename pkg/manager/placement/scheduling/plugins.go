@@ -39,6 +39,7 @@ type state interface {
 var coupledPlugins = []coupled{
 	{"PodTopologySpread", podTopologySpread},
 	{"InterPodAffinity", interPodAffinity},
+	{"DynamicResources", dynamicResources},
 }
 
 // place is a node on which the Job's Pods are tried.

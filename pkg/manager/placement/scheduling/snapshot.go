@@ -16,6 +16,8 @@ type Snapshot struct {
 	Nodes []*Node
 	// Namespaces has the labels of the worker's namespaces.
 	Namespaces map[string]labels.Set
+	// Devices of the worker. Nil if it has none.
+	Devices Devices
 }
 
 // Node is one node and the Pods on it. Immutable.

@@ -1,0 +1,51 @@
+package scheduling
+
+import corev1 "k8s.io/api/core/v1"
+
+// Devices are what DynamicResources knows of a worker: its ResourceSlices, and which of their
+// devices are allocated. Package devices has them.
+type Devices interface {
+	// Backs reports whether a DeviceClass stands for an extended resource, so that nodes needn't
+	// have it in their allocatable.
+	Backs(corev1.ResourceName) bool
+	// Trial tries to give devices to Pods of one spec. In an idle worker, only Pods that don't end
+	// have devices. It is nil if such Pods need none.
+	Trial(namespace string, spec *corev1.PodSpec, idle bool) DeviceTrial
+}
+
+// DeviceTrial gives devices to one Pod after the other.
+type DeviceTrial interface {
+	// Refuses says why the next Pod can't have its devices on a node; it is empty if it can.
+	Refuses(*corev1.Node) string
+	// Take gives the next Pod its devices on a node that doesn't refuse it.
+	Take(*corev1.Node)
+	// Clone is a trial that goes on from here by itself.
+	Clone() DeviceTrial
+}
+
+const devicesField = "spec.template.spec.resourceClaims or containers[].resources.requests"
+
+// devicesState passes the Pods on to a trial.
+type devicesState struct{ trial DeviceTrial }
+
+func dynamicResources(j *Job, v view) state {
+	if v.Devices == nil {
+		return nil
+	}
+	trial := v.Devices.Trial(j.namespace, j.spec, v.moment != now)
+	if trial == nil {
+		return nil
+	}
+	return &devicesState{trial}
+}
+
+func (s *devicesState) check(p *place) *Reason {
+	if message := s.trial.Refuses(p.node.Object); message != "" {
+		return &Reason{"DynamicResources", message, devicesField}
+	}
+	return nil
+}
+
+func (s *devicesState) add(p *place) { s.trial.Take(p.node.Object) }
+
+func (s *devicesState) clone() state { return &devicesState{s.trial.Clone()} }
