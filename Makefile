@@ -36,6 +36,8 @@ E2E_PARALLEL ?= 3
 JOBS ?= 500
 INDEXES ?= 100000
 SEEDS ?= 500
+PAIRS ?= 10000
+KUBERNETES ?= 1.36
 SEED ?= 1
 STORIES ?= 10000
 FAULTS ?= 100
@@ -174,6 +176,10 @@ matrix: build ## The main stories for each pair of Kubernetes releases (HUB="1.3
 .PHONY: differential
 differential: ## The built-in and the embedded Job controller get the same Jobs, and must agree (SEEDS=500 SEED=1)
 	$(GO) -C e2e run ./differential -seeds $(SEEDS) -seed $(SEED)
+
+.PHONY: placement-judge
+placement-judge: ## Random clusters and Jobs: our answer and kube-scheduler's deeds must agree (PAIRS=10000 SEED=1 KUBERNETES=1.36)
+	$(GO) -C e2e run ./placement -pairs $(PAIRS) -seed $(SEED) -release $(KUBERNETES)
 
 .PHONY: differential-shards
 differential-shards: ## One Job controller and the manager, which divides them, get the same Jobs in memory, and must agree (STORIES=10000 SEED=1)

@@ -1,0 +1,10 @@
+package main
+
+import "testing"
+
+// Some pairs with every run of the tests; `make placement-judge` plays more.
+func TestSomePairs(t *testing.T) {
+	if err := compare(t.Context(), t.Output(), "1.36", 1, 200); err != nil {
+		t.Error(err)
+	}
+}
