@@ -35,7 +35,7 @@ type Answer struct {
 	Reasons []Count
 }
 
-// Count of nodes with one reason.
+// Count of nodes with one reason. A reason of the API server's has none.
 type Count struct {
 	Reason
 	Nodes int
@@ -43,12 +43,19 @@ type Count struct {
 
 // Judge answers for a Job that wants a number of Pods at once.
 func Judge(s *Snapshot, j *Job, wanted int64) Answer {
-	current := j.fill(view{s, now}, wanted)
+	a := s.admit(j)
+	if a.refused != nil {
+		return Answer{Verdict: Never, Wanted: wanted, Reasons: []Count{{Reason: *a.refused}}}
+	}
+	current := a.fill(view{s, now}, min(wanted, a.now))
+	if current.pods == a.now && a.now < wanted {
+		current.reasons = []*Reason{a.limit}
+	}
 	answer := Answer{Wanted: wanted, Now: current.pods, Idle: wanted}
 	if current.pods >= wanted {
 		return answer
 	}
-	answer.Idle = j.fill(view{s, idle}, wanted).pods
+	answer.Idle = a.fill(view{s, idle}, min(wanted, a.idle)).pods
 	answer.Reasons = current.counts()
 	switch {
 	case current.pods >= max(answer.Idle, 1):
@@ -57,7 +64,7 @@ func Judge(s *Snapshot, j *Job, wanted int64) Answer {
 		answer.Verdict = FitsLater
 		return answer
 	}
-	last := j.fill(view{s, ever}, 1)
+	last := a.fill(view{s, ever}, 1)
 	answer.Verdict = FitsLater
 	if last.pods == 0 {
 		answer.Verdict, answer.Reasons = Never, last.counts()

@@ -26,8 +26,9 @@ type Job struct {
 }
 
 // NewJob reads a Job as the hub or the worker has it.
-func NewJob(job *batchv1.Job) *Job {
-	pod := podOf(job)
+func NewJob(job *batchv1.Job) *Job { return newJob(podOf(job)) }
+
+func newJob(pod *corev1.Pod) *Job {
 	j := &Job{
 		namespace:    pod.Namespace,
 		labels:       pod.Labels,
@@ -41,6 +42,13 @@ func NewJob(job *batchv1.Job) *Job {
 	}
 	j.insufficient = requestsOf(j.requests)
 	return j
+}
+
+// with is the Job with another spec of its Pods.
+func (j *Job) with(spec *corev1.PodSpec) *Job {
+	pod := &corev1.Pod{Spec: *spec}
+	pod.Namespace, pod.Labels = j.namespace, j.labels
+	return newJob(pod)
 }
 
 // podOf is a Pod as the Job controller makes it. The label of the completion index is left out: it

@@ -9,6 +9,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 )
 
+const requestsField = "spec.template.spec.containers[].resources.requests"
+
 // request of a resource by each Pod, with the reason if a node has too little of it.
 type request struct {
 	name   corev1.ResourceName
@@ -18,11 +20,10 @@ type request struct {
 
 // requestsOf lists what a Pod requests, the number of Pods first.
 func requestsOf(r capacity.Resources) []request {
-	const field = "spec.template.spec.containers[].resources.requests"
 	requests := []request{{corev1.ResourcePods, 1, Reason{"NodeResourcesFit", "Too many pods", ""}}}
 	add := func(name corev1.ResourceName, amount int64) {
 		if amount > 0 {
-			requests = append(requests, request{name, amount, Reason{"NodeResourcesFit", "Insufficient " + string(name), field}})
+			requests = append(requests, request{name, amount, Reason{"NodeResourcesFit", "Insufficient " + string(name), requestsField}})
 		}
 	}
 	add(corev1.ResourceCPU, r.MilliCPU)

@@ -18,6 +18,8 @@ type Snapshot struct {
 	Namespaces map[string]labels.Set
 	// Devices of the worker. Nil if it has none.
 	Devices Devices
+	// Admission of Pods in the Job's namespace. Nil if it isn't known.
+	Admission *Admission
 }
 
 // Node is one node and the Pods on it. Immutable.

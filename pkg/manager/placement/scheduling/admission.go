@@ -1,0 +1,93 @@
+package scheduling
+
+import (
+	"fmt"
+	"maps"
+	"math"
+
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// Admission is what the worker's API server reads when it admits a Pod. What is nil isn't known,
+// and refuses nothing.
+type Admission struct {
+	PriorityClasses sets.Set[string]
+	RuntimeClasses  map[string]*nodev1.RuntimeClass
+	// LimitRanges and Quotas of the Job's namespace.
+	LimitRanges []*corev1.LimitRange
+	Quotas      []*corev1.ResourceQuota
+}
+
+// admitted is a Job as the API server would make it.
+type admitted struct {
+	*Job
+	// refused is why it admits no Pod of the Job, ever; nil if it does.
+	refused *Reason
+	// now and idle are how many Pods it admits.
+	now, idle int64
+	// limit is the reason for that.
+	limit *Reason
+}
+
+// admit applies the API server's admission plugins, in their order.
+func (s *Snapshot) admit(j *Job) admitted {
+	a := admitted{Job: j, now: math.MaxInt64, idle: math.MaxInt64}
+	if s.Admission == nil {
+		return a
+	}
+	spec := j.spec.DeepCopy()
+	for _, plugin := range []func(*Admission, *corev1.PodSpec) *Reason{
+		(*Admission).priority, (*Admission).limitRanger, (*Admission).runtimeClass,
+	} {
+		if a.refused = plugin(s.Admission, spec); a.refused != nil {
+			return a
+		}
+	}
+	a.Job = j.with(spec)
+	a.quota(s)
+	return a
+}
+
+func (a *Admission) priority(spec *corev1.PodSpec) *Reason {
+	name := spec.PriorityClassName
+	if name == "" || a.PriorityClasses == nil || a.PriorityClasses.Has(name) {
+		return nil
+	}
+	return &Reason{
+		"Priority", fmt.Sprintf("no PriorityClass with name %s was found", name), "spec.template.spec.priorityClassName",
+	}
+}
+
+// runtimeClass adds the class's overhead, node selector and tolerations to a Pod.
+func (a *Admission) runtimeClass(spec *corev1.PodSpec) *Reason {
+	const field = "spec.template.spec.runtimeClassName"
+	if spec.RuntimeClassName == nil || a.RuntimeClasses == nil {
+		return nil
+	}
+	name := *spec.RuntimeClassName
+	class := a.RuntimeClasses[name]
+	if class == nil {
+		return &Reason{"RuntimeClass", fmt.Sprintf("RuntimeClass %q not found", name), field}
+	}
+	if class.Overhead != nil {
+		spec.Overhead = class.Overhead.PodFixed
+	}
+	if class.Scheduling == nil {
+		return nil
+	}
+	selector := maps.Clone(spec.NodeSelector)
+	if selector == nil {
+		selector = map[string]string{}
+	}
+	for key, value := range class.Scheduling.NodeSelector {
+		if own, has := selector[key]; has && own != value {
+			return &Reason{"RuntimeClass", "conflict: runtimeClass.scheduling.nodeSelector[" + key + "]", field}
+		}
+		selector[key] = value
+	}
+	spec.NodeSelector = selector
+	spec.Tolerations = append(spec.Tolerations, class.Scheduling.Tolerations...)
+	return nil
+}

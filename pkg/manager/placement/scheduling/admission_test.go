@@ -1,0 +1,141 @@
+package scheduling
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/ptr"
+)
+
+func (w *world) judgeAdmitted(admission *Admission, j *Job, wanted int64) Answer {
+	s := NewSnapshot(w.nodes, w.pods, nil)
+	s.Admission = admission
+	return Judge(s, j, wanted)
+}
+
+func list(pairs ...string) corev1.ResourceList {
+	l := corev1.ResourceList{}
+	for i := 0; i < len(pairs); i += 2 {
+		l[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+	}
+	return l
+}
+
+func TestPriority(t *testing.T) {
+	w := &world{}
+	w.node("a")
+	job := jobOf(func(p *corev1.PodTemplateSpec) { p.Spec.PriorityClassName = "high" })
+	expect(t, w.judgeAdmitted(&Admission{}, job, 1), FitsNow, 1, "")
+	expect(t, w.judgeAdmitted(&Admission{PriorityClasses: sets.New("high")}, job, 1), FitsNow, 1, "")
+	expect(t, w.judgeAdmitted(&Admission{PriorityClasses: sets.New("low")}, job, 1), Never, 0, "no PriorityClass with name high was found")
+}
+
+func TestRuntimeClass(t *testing.T) {
+	w := &world{}
+	w.node("a").Spec.Taints = []corev1.Taint{{Key: "kata", Effect: corev1.TaintEffectNoSchedule}}
+	job := jobOf(func(p *corev1.PodTemplateSpec) { p.Spec.RuntimeClassName = ptr.To("kata") })
+	class := &nodev1.RuntimeClass{
+		Overhead: &nodev1.Overhead{PodFixed: list("cpu", "1")},
+		Scheduling: &nodev1.Scheduling{
+			NodeSelector: map[string]string{"kata": "yes"}, Tolerations: []corev1.Toleration{{Key: "kata", Operator: corev1.TolerationOpExists}},
+		},
+	}
+	admission := &Admission{RuntimeClasses: map[string]*nodev1.RuntimeClass{}}
+	expect(t, w.judgeAdmitted(admission, job, 1), Never, 0, `RuntimeClass "kata" not found`)
+	admission.RuntimeClasses["kata"] = class
+	expect(t, w.judgeAdmitted(admission, job, 1), Never, 0, unselected.Message)
+	w.nodes[0].Labels["kata"] = "yes"
+	w.pod("a")
+	expect(t, w.judgeAdmitted(admission, job, 2), FitsLater, 1, "Insufficient cpu")
+}
+
+func TestLimitRanger(t *testing.T) {
+	w := &world{}
+	w.node("a")
+	bare := jobOf(func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Resources = corev1.ResourceRequirements{} })
+	of := func(item corev1.LimitRangeItem) *Admission {
+		return &Admission{LimitRanges: []*corev1.LimitRange{{Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{item}}}}}
+	}
+	container := corev1.LimitTypeContainer
+	for _, row := range []struct {
+		name    string
+		item    corev1.LimitRangeItem
+		job     *Job
+		verdict Verdict
+		now     int64
+		reason  string
+	}{
+		{"a default request counts", corev1.LimitRangeItem{Type: container, DefaultRequest: list("cpu", "2")}, bare, FitsNow, 2, "Insufficient cpu"},
+		{"below the minimum", corev1.LimitRangeItem{Type: container, Min: list("cpu", "2")}, jobOf(plain), Never, 0, "minimum cpu usage per Container is 2, but request is 1"},
+		{"above the maximum", corev1.LimitRangeItem{Type: container, Max: list("cpu", "2"), Default: list("cpu", "3")}, jobOf(plain), Never, 0, "maximum cpu usage per Container is 2, but limit is 3"},
+		{"without a limit", corev1.LimitRangeItem{Type: corev1.LimitTypePod, Max: list("cpu", "2")}, jobOf(plain), Never, 0, "maximum cpu usage per Pod is 2.  No limit is specified"},
+		{"in range", corev1.LimitRangeItem{Type: container, Min: list("cpu", "1"), MaxLimitRequestRatio: list("cpu", "3"), Default: list("cpu", "3")}, jobOf(plain), FitsNow, 4, "Insufficient cpu"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			expect(t, w.judgeAdmitted(of(row.item), row.job, 5), row.verdict, row.now, row.reason)
+		})
+	}
+}
+
+func TestResourceQuota(t *testing.T) {
+	w := &world{}
+	w.node("a")
+	w.node("b")
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q"}}
+	admission := &Admission{Quotas: []*corev1.ResourceQuota{quota}}
+	ask := func(hard, used corev1.ResourceList) Answer {
+		quota.Status.Hard, quota.Status.Used = hard, used
+		return w.judgeAdmitted(admission, jobOf(plain), 5)
+	}
+	expect(t, ask(list("pods", "5"), list("pods", "0")), FitsNow, 5, "")
+	expect(t, ask(list("requests.cpu", "6"), list("requests.cpu", "2500m")), FitsLater, 3,
+		"exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=2500m, limited: requests.cpu=6")
+	expect(t, ask(list("pods", "0"), list("pods", "0")), Never, 0, "exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0")
+	expect(t, ask(list("limits.cpu", "5"), nil), Never, 0, "failed quota: q: must specify limits.cpu")
+	expect(t, ask(list("configmaps", "0"), nil), FitsNow, 5, "")
+	// What a service takes of the quota won't be given back: then 3 Pods are as many as ever.
+	w.pod("a").Spec.RestartPolicy = corev1.RestartPolicyAlways
+	w.pod("a").Spec.RestartPolicy = corev1.RestartPolicyAlways
+	expect(t, ask(list("pods", "5"), list("pods", "2")), FitsNow, 3, "exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=5")
+}
+
+func TestScopesOfQuotas(t *testing.T) {
+	w := &world{}
+	w.node("a")
+	deadline := func(p *corev1.PodTemplateSpec) { p.Spec.ActiveDeadlineSeconds = ptr.To(int64(1)) }
+	high := func(p *corev1.PodTemplateSpec) { p.Spec.PriorityClassName = "high" }
+	none := func(p *corev1.PodTemplateSpec) { p.Spec.Containers[0].Resources = corev1.ResourceRequirements{} }
+	across := func(p *corev1.PodTemplateSpec) {
+		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+			{TopologyKey: "zone", Namespaces: []string{"other"}},
+		}}}
+	}
+	for _, row := range []struct {
+		scope   corev1.ResourceQuotaScope
+		in, out func(*corev1.PodTemplateSpec)
+	}{
+		{corev1.ResourceQuotaScopeTerminating, deadline, plain},
+		{corev1.ResourceQuotaScopeNotTerminating, plain, deadline},
+		{corev1.ResourceQuotaScopeBestEffort, none, plain},
+		{corev1.ResourceQuotaScopeNotBestEffort, plain, none},
+		{corev1.ResourceQuotaScopePriorityClass, high, plain},
+		{corev1.ResourceQuotaScopeCrossNamespacePodAffinity, across, plain},
+	} {
+		t.Run(string(row.scope), func(t *testing.T) {
+			quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q"}}
+			quota.Spec.Scopes = []corev1.ResourceQuotaScope{row.scope}
+			quota.Status.Hard = list("pods", "0")
+			admission := &Admission{Quotas: []*corev1.ResourceQuota{quota}}
+			if a := w.judgeAdmitted(admission, jobOf(row.in), 1); a.Verdict != Never {
+				t.Errorf("the quota doesn't count it: %v", a)
+			}
+			if a := w.judgeAdmitted(admission, jobOf(row.out), 1); a.Verdict != FitsNow {
+				t.Errorf("the quota counts it: %v", a)
+			}
+		})
+	}
+}

@@ -1,0 +1,106 @@
+package scheduling
+
+import (
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/component-helpers/resource"
+)
+
+// limitRanger fills in defaults of containers, and refuses what is out of range.
+func (a *Admission) limitRanger(spec *corev1.PodSpec) *Reason {
+	each := func(visit func(*corev1.Container)) {
+		for i := range spec.InitContainers {
+			visit(&spec.InitContainers[i])
+		}
+		for i := range spec.Containers {
+			visit(&spec.Containers[i])
+		}
+	}
+	// The API server makes requests of limits before it admits.
+	each(func(c *corev1.Container) { c.Resources.Requests = filled(c.Resources.Requests, c.Resources.Limits) })
+	for _, limitRange := range a.LimitRanges {
+		for i := range limitRange.Spec.Limits {
+			if item := &limitRange.Spec.Limits[i]; item.Type == corev1.LimitTypeContainer {
+				each(func(c *corev1.Container) {
+					c.Resources.Limits = filled(c.Resources.Limits, item.Default)
+					c.Resources.Requests = filled(c.Resources.Requests, item.DefaultRequest)
+				})
+			}
+		}
+	}
+	for _, limitRange := range a.LimitRanges {
+		for i := range limitRange.Spec.Limits {
+			if message := outOfRange(&limitRange.Spec.Limits[i], spec, each); message != "" {
+				return &Reason{"LimitRanger", message, "spec.template.spec.containers[].resources"}
+			}
+		}
+	}
+	return nil
+}
+
+// filled adds what a list lacks.
+func filled(list, from corev1.ResourceList) corev1.ResourceList {
+	if len(from) == 0 {
+		return list
+	}
+	all := maps.Clone(from)
+	maps.Copy(all, list)
+	return all
+}
+
+func outOfRange(item *corev1.LimitRangeItem, spec *corev1.PodSpec, each func(func(*corev1.Container))) string {
+	message := ""
+	judge := func(requests, limits corev1.ResourceList) {
+		if message == "" {
+			message = violation(item, requests, limits)
+		}
+	}
+	switch item.Type {
+	case corev1.LimitTypeContainer:
+		each(func(c *corev1.Container) { judge(c.Resources.Requests, c.Resources.Limits) })
+	case corev1.LimitTypePod:
+		pod := &corev1.Pod{Spec: *spec}
+		judge(resource.PodRequests(pod, resource.PodResourcesOptions{}), resource.PodLimits(pod, resource.PodResourcesOptions{}))
+	}
+	return message
+}
+
+func violation(item *corev1.LimitRangeItem, requests, limits corev1.ResourceList) string {
+	for name, least := range item.Min {
+		request, has := requests[name]
+		if !has || request.Cmp(least) < 0 {
+			return fmt.Sprintf("minimum %s usage per %s is %s, but request is %s", name, item.Type, least.String(), request.String())
+		}
+		if limit, has := limits[name]; has && limit.Cmp(least) < 0 {
+			return fmt.Sprintf("minimum %s usage per %s is %s, but limit is %s", name, item.Type, least.String(), limit.String())
+		}
+	}
+	for name, most := range item.Max {
+		limit, has := limits[name]
+		if !has {
+			return fmt.Sprintf("maximum %s usage per %s is %s.  No limit is specified", name, item.Type, most.String())
+		}
+		if limit.Cmp(most) > 0 {
+			return fmt.Sprintf("maximum %s usage per %s is %s, but limit is %s", name, item.Type, most.String(), limit.String())
+		}
+	}
+	for name, most := range item.MaxLimitRequestRatio {
+		if message := ratio(name, item.Type, most, requests[name], limits[name]); message != "" {
+			return message
+		}
+	}
+	return ""
+}
+
+func ratio(name corev1.ResourceName, of corev1.LimitType, most, request, limit apiresource.Quantity) string {
+	if request.IsZero() || limit.IsZero() {
+		return fmt.Sprintf("%s max limit to request ratio per %s is %s, but no request or no limit is specified", name, of, most.String())
+	}
+	if got := limit.AsApproximateFloat64() / request.AsApproximateFloat64(); got > most.AsApproximateFloat64() {
+		return fmt.Sprintf("%s max limit to request ratio per %s is %s, but provided ratio is %f", name, of, most.String(), got)
+	}
+	return ""
+}
