@@ -27,5 +27,17 @@
 // Where the order of nodes decides how many Pods fit, the smallest number counts: the scheduler
 // breaks ties at random. So Answer.Now is what fits in any case.
 //
+// Before, the API server admits the Pods: PriorityClass, LimitRange, RuntimeClass and ResourceQuota
+// are applied to the Job, and may bound the number of its Pods. Devices are allocated by Kubernetes'
+// own allocator, through the interface Devices; package devices has it.
+//
+// # What may be wrong
+//
+//   - FitsLater is an upper bound. It may need that some Pods end and others don't.
+//   - Pods of a Job are taken for alike: selectors over the completion index aren't told apart.
+//   - Not modelled: preemption, limits of attached volumes per node, capacity of storage that
+//     drivers publish, volumes of access mode ReadWriteOncePod, scheduling gates of the Job's Pods
+//     (they are taken for removed), gangs.
+//
 // The judge, e2e/placement, compares the answers with those of the real kube-scheduler.
 package scheduling

@@ -104,8 +104,8 @@ func (t *trials) least() filling {
 			least = tried
 		}
 	}
-	// With a single constraint of topology spread, all orders come to the same.
-	if t.wanted > 1 && len(t.job.spread)+len(t.job.affinity)+len(t.job.antiAffinity) > 1 {
+	// With a single constraint of topology spread, or devices of nodes, all orders come to the same.
+	if t.wanted > 1 && len(t.job.spread)+len(t.job.affinity)+len(t.job.antiAffinity)+len(t.job.spec.Volumes) > 1 {
 		for _, prefer := range orders[1:] {
 			try(nil, prefer)
 		}

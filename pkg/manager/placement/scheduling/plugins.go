@@ -37,6 +37,7 @@ type state interface {
 }
 
 var coupledPlugins = []coupled{
+	{"VolumeBinding", volumeBinding},
 	{"PodTopologySpread", podTopologySpread},
 	{"InterPodAffinity", interPodAffinity},
 	{"DynamicResources", dynamicResources},

@@ -18,6 +18,8 @@ type Snapshot struct {
 	Namespaces map[string]labels.Set
 	// Devices of the worker. Nil if it has none.
 	Devices Devices
+	// Volumes of the worker. Nil if they aren't known: then they refuse nothing.
+	Volumes *Volumes
 	// Admission of Pods in the Job's namespace. Nil if it isn't known.
 	Admission *Admission
 }

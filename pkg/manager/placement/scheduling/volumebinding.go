@@ -1,0 +1,220 @@
+package scheduling
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-helpers/storage/volume"
+	"k8s.io/utils/ptr"
+)
+
+// Volumes are what the volume plugins know of a worker.
+type Volumes struct {
+	// Claims by namespace and name.
+	Claims map[types.NamespacedName]*corev1.PersistentVolumeClaim
+	// Volumes by name.
+	Volumes map[string]*corev1.PersistentVolume
+	// Classes by name.
+	Classes map[string]*storagev1.StorageClass
+}
+
+const volumesField = "spec.template.spec.volumes"
+
+var (
+	volumeElsewhere = Reason{"VolumeBinding", "node(s) didn't match PersistentVolume's node affinity", volumesField}
+	noVolume        = Reason{"VolumeBinding", "node(s) didn't find available persistent volumes to bind", volumesField}
+	volumeGone      = Reason{"VolumeBinding", "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)", volumesField}
+	otherZone       = Reason{"VolumeZone", "node(s) had no available volume zone", volumesField}
+)
+
+// volumesState binds the claims of the Job's Pods.
+type volumesState struct {
+	*Volumes
+	// refused is why no node takes a Pod; nil if some may.
+	refused *Reason
+	// bound are the volumes that all Pods of the Job use.
+	bound []*corev1.PersistentVolume
+	// shared are the claims of all Pods that are bound with the first one.
+	shared []*corev1.PersistentVolumeClaim
+	// own are the claims that each Pod has for itself.
+	own []*corev1.PersistentVolumeClaim
+	// used are the volumes that Pods of the Job were bound to.
+	used map[string]*corev1.PersistentVolume
+}
+
+// volumeBinding has the answers of VolumeZone, too: both read the volumes that claims are bound to.
+func volumeBinding(j *Job, v view) state {
+	if v.Volumes == nil {
+		return nil
+	}
+	s := &volumesState{Volumes: v.Volumes, used: map[string]*corev1.PersistentVolume{}}
+	for i := range j.spec.Volumes {
+		source := &j.spec.Volumes[i]
+		switch {
+		case source.PersistentVolumeClaim != nil:
+			s.readClaim(types.NamespacedName{Namespace: j.namespace, Name: source.PersistentVolumeClaim.ClaimName})
+		case source.Ephemeral != nil:
+			claim := &corev1.PersistentVolumeClaim{Spec: source.Ephemeral.VolumeClaimTemplate.Spec}
+			claim.Namespace, claim.Name = j.namespace, source.Name
+			s.readUnbound(claim, &s.own)
+		}
+	}
+	if s.refused == nil && len(s.bound)+len(s.shared)+len(s.own) == 0 {
+		return nil
+	}
+	return s
+}
+
+func (s *volumesState) refuse(format string, args ...any) {
+	s.refused = &Reason{"VolumeBinding", fmt.Sprintf(format, args...), volumesField}
+}
+
+func (s *volumesState) readClaim(key types.NamespacedName) {
+	claim := s.Claims[key]
+	switch {
+	case claim == nil:
+		s.refuse("persistentvolumeclaim %q not found", key.Name)
+	case claim.DeletionTimestamp != nil:
+		s.refuse("persistentvolumeclaim %q is being deleted", key.Name)
+	case claim.Status.Phase == corev1.ClaimLost:
+		s.refuse("persistentvolumeclaim %q bound to non-existent persistentvolume %q", key.Name, claim.Spec.VolumeName)
+	case claim.Spec.VolumeName == "":
+		s.readUnbound(claim, &s.shared)
+	case s.Volumes.Volumes[claim.Spec.VolumeName] == nil:
+		s.refused = &volumeGone
+	default:
+		s.bound = append(s.bound, s.Volumes.Volumes[claim.Spec.VolumeName])
+	}
+}
+
+// readUnbound keeps a claim that is bound when its first Pod is scheduled. Others are bound by the
+// controller of volumes: a claim that exists should be bound already, one that is made for a Pod
+// will be.
+func (s *volumesState) readUnbound(claim *corev1.PersistentVolumeClaim, claims *[]*corev1.PersistentVolumeClaim) {
+	name := volume.GetPersistentVolumeClaimClass(claim)
+	class := s.Classes[name]
+	switch {
+	case class == nil && name != "":
+		s.refuse("storageclass %q not found", name)
+	case class != nil && ptr.Deref(class.VolumeBindingMode, storagev1.VolumeBindingImmediate) == storagev1.VolumeBindingWaitForFirstConsumer:
+		*claims = append(*claims, claim)
+	case claims == &s.shared:
+		s.refuse("pod has unbound immediate PersistentVolumeClaims")
+	}
+}
+
+func (s *volumesState) check(p *place) *Reason {
+	if s.refused != nil {
+		return s.refused
+	}
+	node := p.node.Object
+	for _, bound := range s.bound {
+		if volume.CheckNodeAffinity(bound, node.Labels) != nil {
+			return &volumeElsewhere
+		}
+		if !inZone(bound, node) {
+			return &otherZone
+		}
+	}
+	if _, found := s.match(node); !found {
+		return &noVolume
+	}
+	return nil
+}
+
+// match finds volumes for all claims that would be bound with a Pod on this node. A claim for which
+// a volume would be made there has none.
+func (s *volumesState) match(node *corev1.Node) ([]*corev1.PersistentVolume, bool) {
+	used := maps.Clone(s.used)
+	var found []*corev1.PersistentVolume
+	for _, claim := range slices.Concat(s.shared, s.own) {
+		pv, err := volume.FindMatchingVolume(claim, slices.Collect(maps.Values(s.Volumes.Volumes)), node, used, true, true)
+		switch {
+		case err == nil && pv != nil:
+			used[pv.Name] = pv
+			found = append(found, pv)
+		case !s.provisions(claim, node):
+			return nil, false
+		default:
+			found = append(found, nil)
+		}
+	}
+	return found, true
+}
+
+// provisions reports whether a volume can be made for a node.
+func (s *volumesState) provisions(claim *corev1.PersistentVolumeClaim, node *corev1.Node) bool {
+	class := s.Classes[volume.GetPersistentVolumeClaimClass(claim)]
+	if class.Provisioner == "" || class.Provisioner == "kubernetes.io/no-provisioner" {
+		return false
+	}
+	return len(class.AllowedTopologies) == 0 || slices.ContainsFunc(class.AllowedTopologies, func(t corev1.TopologySelectorTerm) bool {
+		for _, e := range t.MatchLabelExpressions {
+			if value, has := node.Labels[e.Key]; !has || !slices.Contains(e.Values, value) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// add binds the claims. What is made for a shared claim can be used wherever its class allows it.
+func (s *volumesState) add(p *place) {
+	found, _ := s.match(p.node.Object)
+	var made []*corev1.PersistentVolumeClaim
+	for i, pv := range found {
+		switch {
+		case pv == nil && i < len(s.shared):
+			made = append(made, s.shared[i])
+		case pv != nil && i < len(s.shared):
+			s.bound = append(s.bound, pv)
+		}
+		if pv != nil {
+			s.used[pv.Name] = pv
+		}
+	}
+	s.shared = made
+}
+
+func (s *volumesState) clone() state {
+	c := *s
+	c.bound, c.used = slices.Clone(s.bound), maps.Clone(s.used)
+	return &c
+}
+
+// zoneLabels of volumes, with the label of nodes that may stand for it.
+var zoneLabels = map[string]string{
+	corev1.LabelTopologyZone: corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaZone: corev1.LabelTopologyZone,
+	corev1.LabelTopologyRegion: corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaRegion: corev1.LabelTopologyRegion,
+}
+
+// inZone compares a volume's zone with a node's, where the node has any.
+func inZone(pv *corev1.PersistentVolume, node *corev1.Node) bool {
+	zoned := false
+	for key := range zoneLabels {
+		_, has := node.Labels[key]
+		zoned = zoned || has
+	}
+	if !zoned {
+		return true
+	}
+	for key, stable := range zoneLabels {
+		values, has := pv.Labels[key]
+		if !has {
+			continue
+		}
+		value, has := node.Labels[key]
+		if !has {
+			value, has = node.Labels[stable]
+		}
+		if !has || !slices.Contains(strings.Split(values, "__"), value) {
+			return false
+		}
+	}
+	return true
+}

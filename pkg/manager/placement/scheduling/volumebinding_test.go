@@ -1,0 +1,112 @@
+package scheduling
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+)
+
+// storage has one claim "data" of class "late", which waits for its first Pod.
+func storage(provisioner string) (*Volumes, *corev1.PersistentVolumeClaim) {
+	claim := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "data"},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			StorageClassName: ptr.To("late"), AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources: corev1.VolumeResourceRequirements{Requests: list("storage", "1Gi")},
+		},
+	}
+	return &Volumes{
+		Claims:  map[types.NamespacedName]*corev1.PersistentVolumeClaim{{Namespace: "ns", Name: "data"}: claim},
+		Volumes: map[string]*corev1.PersistentVolume{},
+		Classes: map[string]*storagev1.StorageClass{"late": {
+			ObjectMeta: metav1.ObjectMeta{Name: "late"}, Provisioner: provisioner,
+			VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer),
+		}},
+	}, claim
+}
+
+// local adds a volume that is on one node.
+func (v *Volumes) local(name, node string) *corev1.PersistentVolume {
+	pv := &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PersistentVolumeSpec{
+			StorageClassName: "late", Capacity: list("storage", "2Gi"), AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}},
+			}}}},
+		},
+		Status: corev1.PersistentVolumeStatus{Phase: corev1.VolumeAvailable},
+	}
+	v.Volumes[name] = pv
+	return pv
+}
+
+func (w *world) judgeStored(volumes *Volumes, source corev1.VolumeSource, wanted int64) Answer {
+	s := NewSnapshot(w.nodes, w.pods, nil)
+	s.Volumes = volumes
+	return Judge(s, jobOf(func(p *corev1.PodTemplateSpec) { p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: source}} }), wanted)
+}
+
+var data = corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}
+
+func TestBoundClaim(t *testing.T) {
+	w := &world{}
+	w.node("a", "topology.kubernetes.io/zone=1")
+	w.node("b", "topology.kubernetes.io/zone=2")
+	volumes, claim := storage("example.com")
+	claim.Spec.VolumeName = "pv"
+	expect(t, w.judgeStored(volumes, data, 1), Never, 0, volumeGone.Message)
+	pv := volumes.local("pv", "b")
+	expect(t, w.judgeStored(volumes, data, 5), FitsNow, 4, "Insufficient cpu")
+	pv.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values[0] = "c"
+	expect(t, w.judgeStored(volumes, data, 1), Never, 0, volumeElsewhere.Message)
+	pv.Spec.NodeAffinity = nil
+	expect(t, w.judgeStored(volumes, data, 8), FitsNow, 8, "")
+	pv.Labels = map[string]string{corev1.LabelFailureDomainBetaZone: "1__3"}
+	expect(t, w.judgeStored(volumes, data, 4), FitsNow, 4, "")
+	pv.Labels[corev1.LabelFailureDomainBetaZone] = "3"
+	expect(t, w.judgeStored(volumes, data, 4), Never, 0, otherZone.Message)
+	delete(volumes.Claims, types.NamespacedName{Namespace: "ns", Name: "data"})
+	expect(t, w.judgeStored(volumes, data, 1), Never, 0, `persistentvolumeclaim "data" not found`)
+}
+
+func TestClaimThatWaitsForItsFirstPod(t *testing.T) {
+	w := &world{}
+	w.node("a", "zone=1")
+	w.node("b", "zone=2")
+	volumes, _ := storage("example.com")
+	expect(t, w.judgeStored(volumes, data, 8), FitsNow, 8, "")
+	volumes.Classes["late"].AllowedTopologies = []corev1.TopologySelectorTerm{{
+		MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: "zone", Values: []string{"2"}}},
+	}}
+	expect(t, w.judgeStored(volumes, data, 4), FitsNow, 4, "")
+	volumes, claim := storage("kubernetes.io/no-provisioner")
+	expect(t, w.judgeStored(volumes, data, 1), Never, 0, noVolume.Message)
+	volumes.local("on-b", "b")
+	volumes.local("on-a", "a").Spec.Capacity["storage"] = resource.MustParse("1Mi")
+	expect(t, w.judgeStored(volumes, data, 4), FitsNow, 4, "")
+	volumes.Classes["late"].VolumeBindingMode = ptr.To(storagev1.VolumeBindingImmediate)
+	expect(t, w.judgeStored(volumes, data, 1), Never, 0, "pod has unbound immediate PersistentVolumeClaims")
+	claim.Spec.StorageClassName = ptr.To("other")
+	expect(t, w.judgeStored(volumes, data, 1), Never, 0, `storageclass "other" not found`)
+}
+
+// Each Pod has a volume of its own.
+func TestEphemeralVolumes(t *testing.T) {
+	w := &world{}
+	w.node("a")
+	w.node("b")
+	volumes, claim := storage("kubernetes.io/no-provisioner")
+	each := corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: claim.Spec}}}
+	expect(t, w.judgeStored(volumes, each, 1), Never, 0, noVolume.Message)
+	volumes.local("one", "a")
+	volumes.local("two", "a")
+	volumes.local("three", "b")
+	expect(t, w.judgeStored(volumes, each, 3), FitsNow, 3, "")
+	expect(t, w.judgeStored(volumes, each, 4), FitsNow, 3, noVolume.Message) // more never fit
+}
