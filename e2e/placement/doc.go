@@ -17,6 +17,9 @@
 //   - FitsNow, all n: the scheduler binds all of them.
 //   - Never: it binds none. Nor does it when all Pods that end by themselves are deleted, and
 //     cordoned and troubled nodes are back.
-//   - The other way round, an answer that is too careful: all Pods are bound, though we say that
-//     fewer fit now; or none is bound even in the empty cluster, though we say that it fits later.
+//
+// Two more are counted, and aren't errors. An answer is too careful if all Pods are bound, though
+// we say that fewer fit now: we count what fits whatever nodes the scheduler prefers. FitsLater is
+// unproven if no Pod is bound in the empty cluster either: it may need that some Pods end and
+// others, which the Job wants to be near, don't.
 package main

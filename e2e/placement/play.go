@@ -227,7 +227,7 @@ func (g *game) difference() difference {
 	case g.answer.Now < g.want && g.bound >= g.want:
 		return tooCareful
 	case g.answer.Verdict != scheduling.Never && g.bound == 0 && !g.empty:
-		return falseLater
+		return unproven
 	default:
 		return ""
 	}
@@ -240,7 +240,7 @@ const (
 	falseNever difference = "we say never, and the scheduler binds Pods"
 	falseNow   difference = "we say that all fit now, and the scheduler doesn't bind all"
 	tooCareful difference = "we say that fewer fit now, and the scheduler binds all"
-	falseLater difference = "we say that it fits later, and the scheduler binds none even in the empty cluster"
+	unproven   difference = "we say that it fits later, and the scheduler binds none in the empty cluster"
 )
 
 func (g *game) String() string {
