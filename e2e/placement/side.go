@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/jobferry/jobferry/e2e/rig"
@@ -51,6 +52,7 @@ func newSide(ctx context.Context, release string) (*side, error) {
 	}
 	config := cluster.RESTConfig()
 	config.ContentType = runtime.ContentTypeProtobuf
+	config.WarningHandler = rest.NoWarnings{}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, errors.Join(err, cluster.Stop())

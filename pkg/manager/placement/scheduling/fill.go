@@ -16,43 +16,60 @@ type filling struct {
 
 // fill counts how many of the wanted Pods find a node.
 func (j *Job) fill(v view, wanted int64) filling {
-	places, f := j.places(v)
-	t := trials{job: j, places: places, states: j.states(v), wanted: wanted}
-	if len(t.states) > 0 {
-		least := t.least()
-		least.reasons = append(least.reasons, f.reasons...)
-		return least
+	filters, states := j.filters(v), j.states(v)
+	if len(states) == 0 {
+		return sum(v, filters, wanted)
 	}
-	for _, p := range places {
-		f.pods += p.slots
-	}
-	f.pods = min(f.pods, wanted)
-	for i := range places {
-		f.reasons = append(f.reasons, places[i].limit)
+	places, reasons := placesOf(v, filters)
+	t := trials{job: j, places: places, states: states, wanted: wanted}
+	f := t.least()
+	f.reasons = append(f.reasons, reasons...)
+	return f
+}
+
+// sum adds up the slots of nodes, until there are enough.
+func sum(v view, filters []filter, wanted int64) filling {
+	var f filling
+	var p place
+	for _, n := range v.Nodes {
+		p = newPlace(n)
+		if reason := firstReason(filters, &p); reason != nil {
+			f.reasons = append(f.reasons, reason)
+			continue
+		}
+		f.reasons = append(f.reasons, p.limit)
+		if f.pods += p.slots; f.pods >= wanted {
+			return filling{pods: wanted}
+		}
 	}
 	return f
 }
 
-// places are the nodes that pass all plugins that look at a node alone.
-func (j *Job) places(v view) ([]place, filling) {
+// placesOf are the nodes that pass all plugins that look at a node alone, and the reasons of the
+// others.
+func placesOf(v view, filters []filter) ([]place, []*Reason) {
+	var reasons []*Reason
+	places := make([]place, 0, len(v.Nodes))
+	for _, n := range v.Nodes {
+		places = append(places, newPlace(n))
+		if reason := firstReason(filters, &places[len(places)-1]); reason != nil {
+			places, reasons = places[:len(places)-1], append(reasons, reason)
+		}
+	}
+	return places, reasons
+}
+
+// newPlace has a bound that keeps sums over nodes from overflowing, whatever a node says that it has.
+func newPlace(n *Node) place { return place{node: n, slots: math.MaxInt32} }
+
+func (j *Job) filters(v view) []filter {
 	var filters []filter
 	for i := range plugins {
 		if f := plugins[i].filter(j, v); f != nil {
 			filters = append(filters, f)
 		}
 	}
-	var f filling
-	places := make([]place, 0, len(v.Nodes))
-	for _, n := range v.Nodes {
-		// The bound keeps sums over nodes from overflowing, whatever a node says that it has.
-		p := place{node: n, slots: math.MaxInt32}
-		if reason := firstReason(filters, &p); reason != nil {
-			f.reasons = append(f.reasons, reason)
-			continue
-		}
-		places = append(places, p)
-	}
-	return places, f
+	return filters
 }
 
 func firstReason(filters []filter, p *place) *Reason {

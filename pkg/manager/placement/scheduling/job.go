@@ -1,6 +1,8 @@
 package scheduling
 
 import (
+	"slices"
+
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -66,7 +68,23 @@ func podOf(job *batchv1.Job) *corev1.Pod {
 	for _, key := range []string{batchv1.ControllerUidLabel, "controller-uid"} {
 		pod.Labels[key] = string(job.UID)
 	}
+	tolerateUnready(&pod.Spec)
 	return pod
+}
+
+// tolerateUnready adds what the API server's admission plugin DefaultTolerationSeconds does: Pods
+// may be on nodes that aren't ready, for some minutes, if only NoExecute says that.
+func tolerateUnready(spec *corev1.PodSpec) {
+	for _, key := range []string{corev1.TaintNodeNotReady, corev1.TaintNodeUnreachable} {
+		own := slices.ContainsFunc(spec.Tolerations, func(t corev1.Toleration) bool {
+			return (t.Key == key || t.Key == "") && (t.Effect == corev1.TaintEffectNoExecute || t.Effect == "")
+		})
+		if !own {
+			spec.Tolerations = append(spec.Tolerations, corev1.Toleration{
+				Key: key, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute,
+			})
+		}
+	}
 }
 
 func (j *Job) tolerates(taint *corev1.Taint) bool {

@@ -71,6 +71,8 @@ func TestTaintToleration(t *testing.T) {
 		{"dedicated", corev1.TaintEffectPreferNoSchedule, FitsNow, ""},
 		// The node will be well again.
 		{corev1.TaintNodeNotReady, corev1.TaintEffectNoSchedule, FitsLater, tainted.Message},
+		// The API server makes Pods tolerate this.
+		{corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute, FitsNow, ""},
 	} {
 		node.Spec.Taints = []corev1.Taint{{Key: row.key, Effect: row.effect}}
 		fits := int64(0)
