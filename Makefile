@@ -37,7 +37,7 @@ JOBS ?= 500
 INDEXES ?= 100000
 SEEDS ?= 500
 PAIRS ?= 10000
-KUBERNETES ?= 1.36
+KUBERNETES ?= 1.34,1.36,1.37
 SEED ?= 1
 STORIES ?= 10000
 FAULTS ?= 100
@@ -178,8 +178,8 @@ differential: ## The built-in and the embedded Job controller get the same Jobs,
 	$(GO) -C e2e run ./differential -seeds $(SEEDS) -seed $(SEED)
 
 .PHONY: placement-judge
-placement-judge: ## Random clusters and Jobs: our answer and kube-scheduler's deeds must agree (PAIRS=10000 SEED=1 KUBERNETES=1.36)
-	$(GO) -C e2e run ./placement -pairs $(PAIRS) -seed $(SEED) -release $(KUBERNETES)
+placement-judge: ## Random clusters and Jobs: our answer and kube-scheduler's deeds must agree (PAIRS=10000 SEED=1 KUBERNETES=1.34,1.36,1.37)
+	$(GO) -C e2e run ./placement -pairs $(PAIRS) -seed $(SEED) -releases $(KUBERNETES)
 
 .PHONY: differential-shards
 differential-shards: ## One Job controller and the manager, which divides them, get the same Jobs in memory, and must agree (STORIES=10000 SEED=1)

@@ -1,18 +1,28 @@
 // Command placement is the judge of pkg/manager/placement/scheduling: random clusters and random
-// Jobs, for which our answer is compared with what the real kube-scheduler does.
+// Jobs, for which our answer is compared with what kube-scheduler does.
 //
 //	seed ──> pair: nodes, Pods that run, a Job ──┬──> scheduling.Judge ──> Answer ──┐
-//	                                             └──> API server, kube-scheduler ───┴──> difference ──> smallest pair
+//	                                             └──> kube-scheduler's own code ────┴──> difference ──> smallest pair
 //
-// Many pairs share one API server and one scheduler at a time. Each has two namespaces of its own,
-// and its nodes carry a label that the Job's Pods select. Zones and host names are prefixed, and
-// the key "rack", which a Job may spread over without regard to its node selector, is renamed. So
-// no pair notices another.
+// # Two players
 //
-// The scheduler learns of nodes and Pods by two watches. Before the Job's Pods are created, a Pod
-// must have been bound to a node that was created last: then the scheduler knows all nodes.
+// The program in folder scheduler has kube-scheduler's own code, and what an API server does to new
+// Pods, without a cluster around it. It's built once per Kubernetes release, from that release's
+// packages, and plays thousands of pairs in a minute.
 //
-// What is compared, of a Job that wants n Pods:
+// The first pairs are played in a real cluster, too, with an API server and a scheduler. So the
+// program itself is held: whether there is a node for the first Pod must come out the same.
+//
+// In the cluster, many pairs share one API server and one scheduler at a time. Each has two
+// namespaces of its own, and its nodes carry a label that the Job's Pods select. Zones and host names
+// are prefixed, and the key "rack", which a Job may spread over without regard to its node selector,
+// is renamed. So no pair notices another. The scheduler learns of nodes and Pods by two watches.
+// Before the Job's Pods are created, a Pod must have been bound to a node that was created last: then
+// the scheduler knows all nodes.
+//
+// # What is compared
+//
+// Of a Job that wants n Pods:
 //
 //   - FitsNow, all n: the scheduler binds all of them.
 //   - Never: it binds none. Nor does it when all Pods that end by themselves are deleted, and

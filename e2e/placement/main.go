@@ -8,67 +8,112 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"time"
 )
 
 func main() {
 	pairs := flag.Int("pairs", 10000, "number of random clusters and Jobs")
+	inCluster := flag.Int("in-cluster", 200, "how many of them the scheduler of a real cluster gets, too")
 	first := flag.Uint64("seed", 1, "the first seed")
-	release := flag.String("release", "1.36", "Kubernetes release of the scheduler")
+	releases := flag.String("releases", "1.36", "Kubernetes releases of the scheduler")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := compare(ctx, os.Stdout, *release, *first, *pairs); err != nil {
+	var errs []error
+	for release := range strings.SplitSeq(*releases, ",") {
+		errs = append(errs, compare(ctx, os.Stdout, release, *first, *pairs, *inCluster))
+	}
+	if err := errors.Join(errs...); err != nil {
 		fmt.Fprintln(os.Stderr, "placement:", err)
 		os.Exit(1)
 	}
 }
 
-// batch is how many pairs are played at once.
-const batch = 32
-
-// compare plays the pairs and prints what came of them. A false "never" is an error, and so is more
-// than one false "fits now" in a thousand.
-func compare(ctx context.Context, out io.Writer, release string, first uint64, pairs int) error {
+// compare has the pairs played by the scheduler's code, and the first of them in a cluster, too. It
+// prints what came of them. A false "never" is an error, and so is more than one false "fits now" in
+// a thousand.
+func compare(ctx context.Context, out io.Writer, release string, first uint64, pairs, inCluster int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s, err := newSide(ctx, release)
+	alone, err := newProgram(ctx, release)
 	if err != nil {
 		return err
 	}
-	t := tally{out: out, counts: map[difference]int{}}
+	t := tally{out: out, title: "code of Kubernetes " + release, player: alone, counts: map[difference]int{}}
+	games := t.playAll(ctx, first, pairs)
+	if err := errors.Join(t.judgement(), alone.stop(), ctx.Err()); err != nil || inCluster == 0 {
+		return err
+	}
+	real, err := newCluster(ctx, release)
+	if err != nil {
+		return err
+	}
+	r := tally{out: out, title: "cluster of Kubernetes " + release, player: real, counts: map[difference]int{}}
+	inBoth := r.playAll(ctx, first, min(inCluster, pairs))
+	err = errors.Join(r.judgement(), sameOutcomes(games, inBoth))
+	cancel()
+	return errors.Join(err, real.stop())
+}
+
+// sameOutcomes is an error where the scheduler's code, alone, did something else than in a cluster.
+// Which of several nodes it takes is random, but not whether there is one for the first Pod.
+func sameOutcomes(alone, inCluster []*game) error {
+	var errs []error
+	for i, g := range inCluster {
+		if a := alone[i]; g.err == nil && (a.bound > 0 != (g.bound > 0) || a.empty != g.empty) {
+			errs = append(errs, fmt.Errorf("seed %d: the scheduler's code binds %d Pods alone (empty cluster %v), and %d in a cluster (%v)",
+				g.seed, a.bound, a.empty, g.bound, g.empty))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// batch is how many pairs are played at once.
+const batch = 32
+
+// tally of the pairs that one player plays.
+type tally struct {
+	out      io.Writer
+	title    string
+	player   player
+	played   int
+	verdicts [3]int
+	counts   map[difference]int
+	// failed pairs couldn't be played, the first of them for these reasons.
+	failed int
+	errs   []error
+}
+
+// playAll plays the pairs of some seeds.
+func (t *tally) playAll(ctx context.Context, first uint64, pairs int) []*game {
 	began := time.Now()
+	var all []*game
 	for from := 0; from < pairs && ctx.Err() == nil; from += batch {
 		games := make([]*game, min(batch, pairs-from))
 		for i := range games {
 			seed := first + uint64(from+i)
 			games[i] = &game{pair: random(seed), id: fmt.Sprintf("pair%d", i), seed: seed}
 		}
-		s.play(ctx, games)
+		t.player.play(ctx, games)
 		for _, g := range games {
-			t.add(ctx, s, g)
+			t.add(ctx, g)
+			g.pair, g.at = nil, nil // many of them would take much memory
 		}
+		all = append(all, games...)
 	}
 	took := time.Since(began)
-	fmt.Fprintf(out, "Kubernetes %s, %d pairs (seeds %d to %d) in %v, %.1f a second: %v; differences: %v\n",
-		release, t.played, first, first+uint64(pairs)-1, took.Round(time.Second), float64(t.played)/took.Seconds(), t.verdicts, t.counts)
-	cancel()
-	return errors.Join(t.judgement(), s.cluster.Stop())
-}
-
-// tally of all pairs.
-type tally struct {
-	out      io.Writer
-	played   int
-	verdicts [3]int
-	counts   map[difference]int
-	errs     []error
+	fmt.Fprintf(t.out, "%s: %d pairs (seeds %d to %d) in %v, %.1f a second: %v; differences: %v\n",
+		t.title, t.played, first, first+uint64(pairs)-1, took.Round(time.Second/10), float64(t.played)/took.Seconds(), t.verdicts, t.counts)
+	return all
 }
 
 // add counts a game, and shows the first that differ.
-func (t *tally) add(ctx context.Context, s *side, g *game) {
+func (t *tally) add(ctx context.Context, g *game) {
 	if g.err != nil {
-		t.errs = append(t.errs, fmt.Errorf("seed %d: %w", g.seed, g.err))
+		if t.failed++; t.failed <= shown {
+			t.errs = append(t.errs, fmt.Errorf("seed %d: %w", g.seed, g.err))
+		}
 		return
 	}
 	t.played++
@@ -81,18 +126,21 @@ func (t *tally) add(ctx context.Context, s *side, g *game) {
 	if t.counts[found] > shown {
 		return
 	}
-	fmt.Fprintf(t.out, "seed %d: %s\n%s\n", g.seed, found, s.shrink(ctx, "smaller", g))
+	fmt.Fprintf(t.out, "seed %d: %s\n%s\n", g.seed, found, shrink(ctx, t.player, "smaller", g))
 }
 
 // shown is how many differences of a kind are made small and printed.
 const shown = 5
 
 func (t *tally) judgement() error {
+	if t.failed > shown {
+		t.errs = append(t.errs, fmt.Errorf("%d pairs in all couldn't be played", t.failed))
+	}
 	if n := t.counts[falseNever]; n > 0 {
-		t.errs = append(t.errs, fmt.Errorf("%d of %d: %s", n, t.played, falseNever))
+		t.errs = append(t.errs, fmt.Errorf("%s: %d of %d: %s", t.title, n, t.played, falseNever))
 	}
 	if n := t.counts[falseNow]; n*1000 > t.played {
-		t.errs = append(t.errs, fmt.Errorf("%d of %d: %s", n, t.played, falseNow))
+		t.errs = append(t.errs, fmt.Errorf("%s: %d of %d: %s", t.title, n, t.played, falseNow))
 	}
 	return errors.Join(t.errs...)
 }

@@ -43,6 +43,30 @@ func (p *pair) copyOf() *pair {
 	return c
 }
 
+// pod is one of the Job's, which isn't created yet.
+func (p *pair) pod() *corev1.Pod {
+	template := p.Job.Spec.Template.DeepCopy()
+	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+	pod.Namespace, pod.GenerateName = p.Job.Namespace, "job-"
+	return pod
+}
+
+// restore reports whether the node was cordoned or troubled.
+func restore(node *corev1.Node) bool {
+	changed := node.Spec.Unschedulable
+	node.Spec.Unschedulable = false
+	var taints []corev1.Taint
+	for _, t := range node.Spec.Taints {
+		if strings.HasPrefix(t.Key, "node.kubernetes.io/") {
+			changed = true
+			continue
+		}
+		taints = append(taints, t)
+	}
+	node.Spec.Taints = taints
+	return changed
+}
+
 // locate renames what would meet other pairs in the same API server.
 func (p *pair) locate(id string) *pair {
 	c := p.copyOf()
@@ -71,6 +95,17 @@ func (p *pair) locate(id string) *pair {
 type location string
 
 func (l location) name(name string) string { return string(l) + "-" + name }
+
+// namespaces of the pair.
+func (l location) namespaces() []*corev1.Namespace {
+	var namespaces []*corev1.Namespace
+	for _, kind := range []string{own, other} {
+		namespaces = append(namespaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			Name: l.name(kind), Labels: map[string]string{pairLabel: string(l), kindLabel: kind},
+		}})
+	}
+	return namespaces
+}
 
 func (l location) key(key string) string {
 	if key == rackKey {

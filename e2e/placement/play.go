@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,33 +10,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-
-	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
 
 func quantity(s string) resource.Quantity { return resource.MustParse(s) }
 
-// game is one pair in the API server.
-type game struct {
-	pair *pair
-	id   string
-	seed uint64
-	// at is the pair as the API server has it.
-	at   *pair
-	want int64
-
-	answer scheduling.Answer
-	// bound is how many of the Job's Pods the scheduler has bound, empty whether it binds one in
-	// the empty cluster; not known if some were bound before.
-	bound   int64
-	empty   bool
-	message string
-	// err is why the pair couldn't be played.
-	err error
-}
-
 // play plays some pairs at once. Their ids must differ from those of all others that are played.
-func (s *side) play(ctx context.Context, games []*game) {
+func (s *cluster) play(ctx context.Context, games []*game) {
 	all(games, func(g *game) error { return s.build(ctx, g) })
 	ids := games[0].id
 	fail(games, s.caughtUp(ctx, ids))
@@ -84,13 +61,10 @@ func fail(games []*game, err error) {
 }
 
 // build creates the pair's cluster, and asks for our answer.
-func (s *side) build(ctx context.Context, g *game) error {
+func (s *cluster) build(ctx context.Context, g *game) error {
 	g.at = g.pair.locate(g.id)
 	namespaces := map[string]labels.Set{}
-	for _, kind := range []string{own, other} {
-		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-			Name: location(g.id).name(kind), Labels: map[string]string{pairLabel: g.id, kindLabel: kind},
-		}}
+	for _, ns := range location(g.id).namespaces() {
 		made, err := s.client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
 			made, err = s.client.CoreV1().Namespaces().Get(ctx, ns.Name, metav1.GetOptions{})
@@ -114,14 +88,12 @@ func (s *side) build(ctx context.Context, g *game) error {
 		}
 		g.at.Pods[i] = made
 	}
-	snapshot := scheduling.NewSnapshot(g.at.Nodes, g.at.Pods, namespaces)
-	g.want = int64(*g.at.Job.Spec.Parallelism)
-	g.answer = scheduling.Judge(snapshot, scheduling.NewJob(g.at.Job), g.want)
+	g.ask(namespaces)
 	return nil
 }
 
 // schedule creates the Job's Pods and counts those that are bound.
-func (s *side) schedule(ctx context.Context, g *game) error {
+func (s *cluster) schedule(ctx context.Context, g *game) error {
 	pods, err := s.createPods(ctx, g, g.want)
 	if err != nil {
 		return err
@@ -137,13 +109,11 @@ func (s *side) schedule(ctx context.Context, g *game) error {
 	return err
 }
 
-func (s *side) createPods(ctx context.Context, g *game, count int64) ([]*corev1.Pod, error) {
-	template := &g.at.Job.Spec.Template
+func (s *cluster) createPods(ctx context.Context, g *game, count int64) ([]*corev1.Pod, error) {
 	var pods []*corev1.Pod
 	for range count {
-		pod := &corev1.Pod{Spec: *template.Spec.DeepCopy()}
-		pod.GenerateName = "job-"
-		pod.Labels = labels.Merge(template.Labels, labels.Set{roleLabel: "job"})
+		pod := g.at.pod()
+		pod.Labels = labels.Merge(pod.Labels, labels.Set{roleLabel: "job"})
 		made, err := s.client.CoreV1().Pods(g.at.Job.Namespace).Create(ctx, pod, metav1.CreateOptions{})
 		if err != nil {
 			return nil, err
@@ -155,7 +125,7 @@ func (s *side) createPods(ctx context.Context, g *game, count int64) ([]*corev1.
 
 // clear makes the cluster what it is at its best: the Pods that end by themselves have ended, the
 // nodes are back.
-func (s *side) clear(ctx context.Context, g *game) error {
+func (s *cluster) clear(ctx context.Context, g *game) error {
 	jobs := metav1.ListOptions{LabelSelector: roleLabel}
 	if err := s.client.CoreV1().Pods(g.at.Job.Namespace).DeleteCollection(ctx, atOnce, jobs); err != nil {
 		return err
@@ -179,23 +149,7 @@ func (s *side) clear(ctx context.Context, g *game) error {
 	return nil
 }
 
-// restore reports whether the node was cordoned or troubled.
-func restore(node *corev1.Node) bool {
-	changed := node.Spec.Unschedulable
-	node.Spec.Unschedulable = false
-	var taints []corev1.Taint
-	for _, t := range node.Spec.Taints {
-		if strings.HasPrefix(t.Key, "node.kubernetes.io/") {
-			changed = true
-			continue
-		}
-		taints = append(taints, t)
-	}
-	node.Spec.Taints = taints
-	return changed
-}
-
-func (s *side) scheduleOne(ctx context.Context, g *game) error {
+func (s *cluster) scheduleOne(ctx context.Context, g *game) error {
 	pods, err := s.createPods(ctx, g, 1)
 	if err != nil {
 		return err
@@ -208,42 +162,11 @@ func (s *side) scheduleOne(ctx context.Context, g *game) error {
 var atOnce = metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
 
 // remove takes the pair's objects away, but for the namespaces, which the next pair uses.
-func (s *side) remove(ctx context.Context, g *game) error {
+func (s *cluster) remove(ctx context.Context, g *game) error {
 	var errs []error
 	for _, kind := range []string{own, other} {
 		errs = append(errs, s.client.CoreV1().Pods(location(g.id).name(kind)).DeleteCollection(ctx, atOnce, metav1.ListOptions{}))
 	}
 	errs = append(errs, s.client.CoreV1().Nodes().DeleteCollection(ctx, atOnce, metav1.ListOptions{LabelSelector: pairLabel + "=" + g.id}))
 	return errors.Join(errs...)
-}
-
-// difference is empty where the scheduler agrees.
-func (g *game) difference() difference {
-	switch {
-	case g.answer.Verdict == scheduling.Never && (g.bound > 0 || g.empty):
-		return falseNever
-	case g.answer.Now >= g.want && g.bound < g.want:
-		return falseNow
-	case g.answer.Now < g.want && g.bound >= g.want:
-		return tooCareful
-	case g.answer.Verdict != scheduling.Never && g.bound == 0 && !g.empty:
-		return unproven
-	default:
-		return ""
-	}
-}
-
-// difference between our answer and the scheduler's deeds.
-type difference string
-
-const (
-	falseNever difference = "we say never, and the scheduler binds Pods"
-	falseNow   difference = "we say that all fit now, and the scheduler doesn't bind all"
-	tooCareful difference = "we say that fewer fit now, and the scheduler binds all"
-	unproven   difference = "we say that it fits later, and the scheduler binds none in the empty cluster"
-)
-
-func (g *game) String() string {
-	return fmt.Sprintf("ours: %v, %d of %d Pods now, %d idle, reasons %v\nscheduler: bound %d, empty cluster %v: %s\n%s",
-		g.answer.Verdict, g.answer.Now, g.want, g.answer.Idle, g.answer.Reasons, g.bound, g.empty, g.message, g.pair)
 }

@@ -10,10 +10,10 @@ import (
 
 // shrink looks for the smallest pair with the same difference: it takes away one thing after the
 // other, for as long as the difference stays.
-func (s *side) shrink(ctx context.Context, id string, g *game) *game {
+func shrink(ctx context.Context, s player, id string, g *game) *game {
 	found := g.difference()
 	for {
-		smaller := s.smaller(ctx, id, g, found)
+		smaller := smaller(ctx, s, id, g, found)
 		if smaller == nil {
 			return g
 		}
@@ -21,7 +21,7 @@ func (s *side) shrink(ctx context.Context, id string, g *game) *game {
 	}
 }
 
-func (s *side) smaller(ctx context.Context, id string, g *game, found difference) *game {
+func smaller(ctx context.Context, s player, id string, g *game, found difference) *game {
 	for _, candidate := range steps(g.pair) {
 		next := &game{pair: candidate, id: id}
 		s.play(ctx, []*game{next})

@@ -20,10 +20,10 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 )
 
-// side is the real scheduler's: a cluster without kubelets.
-type side struct {
-	cluster *rig.Cluster
-	client  kubernetes.Interface
+// cluster is a player: the real scheduler, in a cluster without kubelets.
+type cluster struct {
+	rig    *rig.Cluster
+	client kubernetes.Interface
 
 	mu sync.Mutex
 	// fates of the Pods with the role label, by UID.
@@ -38,8 +38,8 @@ type fate struct {
 	message string
 }
 
-func newSide(ctx context.Context, release string) (*side, error) {
-	cluster, err := rig.Start(ctx, rig.Options{
+func newCluster(ctx context.Context, release string) (*cluster, error) {
+	rigged, err := rig.Start(ctx, rig.Options{
 		Name: "judged", Release: binaries.Release(release), Kubelets: true, JobController: rig.None,
 		APIServerFlags: []string{"--disable-admission-plugins=ServiceAccount", "--event-ttl=5m"},
 	})
@@ -47,23 +47,23 @@ func newSide(ctx context.Context, release string) (*side, error) {
 		return nil, err
 	}
 	// Its controllers would collect and evict the Pods.
-	if err := cluster.Component(binaries.ControllerManager).Kill(); err != nil {
-		return nil, errors.Join(err, cluster.Stop())
+	if err := rigged.Component(binaries.ControllerManager).Kill(); err != nil {
+		return nil, errors.Join(err, rigged.Stop())
 	}
-	config := cluster.RESTConfig()
+	config := rigged.RESTConfig()
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.WarningHandler = rest.NoWarnings{}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, errors.Join(err, cluster.Stop())
+		return nil, errors.Join(err, rigged.Stop())
 	}
-	s := &side{cluster: cluster, client: client, fates: map[types.UID]fate{}, changed: make(chan struct{})}
+	s := &cluster{rig: rigged, client: client, fates: map[types.UID]fate{}, changed: make(chan struct{})}
 	s.watch(ctx)
 	return s, nil
 }
 
 // watch keeps the fates.
-func (s *side) watch(ctx context.Context) {
+func (s *cluster) watch(ctx context.Context) {
 	pods := cache.NewFilteredListWatchFromClient(s.client.CoreV1().RESTClient(), "pods", "", func(o *metav1.ListOptions) {
 		o.LabelSelector, o.FieldSelector = roleLabel, fields.Everything().String()
 	})
@@ -78,7 +78,7 @@ func (s *side) watch(ctx context.Context) {
 	go informer.RunWithContext(ctx)
 }
 
-func (s *side) note(pod *corev1.Pod) {
+func (s *cluster) note(pod *corev1.Pod) {
 	f := fate{bound: pod.Spec.NodeName != ""}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
@@ -95,7 +95,7 @@ func (s *side) note(pod *corev1.Pod) {
 	s.changed = make(chan struct{})
 }
 
-func (s *side) forget(o any) {
+func (s *cluster) forget(o any) {
 	if tombstone, is := o.(cache.DeletedFinalStateUnknown); is {
 		o = tombstone.Obj
 	}
@@ -107,7 +107,7 @@ func (s *side) forget(o any) {
 }
 
 // until waits for a condition over fates.
-func (s *side) until(ctx context.Context, holds func(map[types.UID]fate) bool) error {
+func (s *cluster) until(ctx context.Context, holds func(map[types.UID]fate) bool) error {
 	for {
 		s.mu.Lock()
 		done, changed := holds(s.fates), s.changed
@@ -124,7 +124,7 @@ func (s *side) until(ctx context.Context, holds func(map[types.UID]fate) bool) e
 }
 
 // decided waits until each Pod has been bound, or found unschedulable, and returns the fates.
-func (s *side) decided(ctx context.Context, pods []*corev1.Pod) ([]fate, error) {
+func (s *cluster) decided(ctx context.Context, pods []*corev1.Pod) ([]fate, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	fates := make([]fate, len(pods))
@@ -142,7 +142,7 @@ func (s *side) decided(ctx context.Context, pods []*corev1.Pod) ([]fate, error) 
 }
 
 // caughtUp returns when the scheduler knows all nodes that exist: it has bound a Pod to the newest.
-func (s *side) caughtUp(ctx context.Context, id string) error {
+func (s *cluster) caughtUp(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	name := id + "-newest"
@@ -169,3 +169,5 @@ func (s *side) caughtUp(ctx context.Context, id string) error {
 		s.client.CoreV1().Pods("default").Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}),
 		s.client.CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}))
 }
+
+func (s *cluster) stop() error { return s.rig.Stop() }

@@ -1,0 +1,119 @@
+// Command scheduler is kube-scheduler's own code, without a cluster around it: it gets a worker and
+// Pods that are to be scheduled, one after the other, and answers how many were bound. The Pods go
+// through what an API server does to new Pods. It's built once per Kubernetes release, from that
+// release's own packages.
+//
+// It reads requests from its standard input and writes an answer to each to its standard output,
+// all of them JSON.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
+)
+
+// request is one worker, at two moments, with the Pods of one Job.
+type request struct {
+	Namespaces []*corev1.Namespace
+	// Nodes as they are now.
+	Nodes []*corev1.Node
+	// Restored are those of them that were cordoned or troubled, when they are back.
+	Restored []*corev1.Node
+	// Pods that run on them.
+	Pods []*corev1.Pod
+	// New Pods to schedule.
+	New []*corev1.Pod
+}
+
+// answer says what became of the new Pods.
+type answer struct {
+	// Pods that run, as a client sees them.
+	Pods []*corev1.Pod `json:",omitempty"`
+	// Bound of the new Pods, in the cluster as it is.
+	Bound int64
+	// Empty: one of them is bound once the Pods that end by themselves have ended and the nodes are
+	// restored. It's only tried if none was bound before.
+	Empty bool
+	// Message of the scheduler about the last Pod that it found no node for.
+	Message string
+	// Error is why nothing was tried.
+	Error string `json:",omitempty"`
+}
+
+func main() {
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	if err := serve(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func serve(in io.Reader, out io.Writer) error {
+	requests, answers := json.NewDecoder(in), json.NewEncoder(out)
+	for {
+		var r request
+		if err := requests.Decode(&r); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("read a request: %w", err)
+		}
+		a, err := handle(context.Background(), &r)
+		if err != nil {
+			a.Error = err.Error()
+		}
+		if err := answers.Encode(a); err != nil {
+			return fmt.Errorf("write an answer: %w", err)
+		}
+	}
+}
+
+func handle(ctx context.Context, r *request) (answer, error) {
+	var a answer
+	if err := errors.Join(create(r.Pods), create(r.New)); err != nil {
+		return a, err
+	}
+	a.Pods = r.Pods
+	bound, message, err := schedule(ctx, r.Namespaces, r.Nodes, r.Pods, r.New)
+	a.Bound, a.Message = bound, message
+	if err != nil || bound > 0 || len(r.New) == 0 {
+		return a, err
+	}
+	bound, _, err = schedule(ctx, r.Namespaces, restored(r), lasting(r.Pods), r.New[:1])
+	a.Empty = bound > 0
+	return a, err
+}
+
+// restored are all nodes, when those that were cordoned or troubled are back.
+func restored(r *request) []*corev1.Node {
+	back := map[string]*corev1.Node{}
+	for _, n := range r.Restored {
+		back[n.Name] = n
+	}
+	nodes := make([]*corev1.Node, 0, len(r.Nodes))
+	for _, n := range r.Nodes {
+		if back[n.Name] != nil {
+			n = back[n.Name]
+		}
+		nodes = append(nodes, n)
+	}
+	return nodes
+}
+
+// lasting are the Pods that don't end by themselves.
+func lasting(pods []*corev1.Pod) []*corev1.Pod {
+	var last []*corev1.Pod
+	for _, p := range pods {
+		if p.Spec.RestartPolicy == corev1.RestartPolicyAlways {
+			last = append(last, p)
+		}
+	}
+	return last
+}
