@@ -26,7 +26,10 @@ type DeviceTrial interface {
 const devicesField = "spec.template.spec.resourceClaims or containers[].resources.requests"
 
 // devicesState passes the Pods on to a trial.
-type devicesState struct{ trial DeviceTrial }
+type devicesState struct {
+	eachNode
+	trial DeviceTrial
+}
 
 func dynamicResources(j *Job, v view) state {
 	if v.Devices == nil {
@@ -36,7 +39,7 @@ func dynamicResources(j *Job, v view) state {
 	if trial == nil {
 		return nil
 	}
-	return &devicesState{trial}
+	return &devicesState{v.eachNode(), trial}
 }
 
 func (s *devicesState) check(p *place) *Reason {
@@ -48,4 +51,4 @@ func (s *devicesState) check(p *place) *Reason {
 
 func (s *devicesState) add(p *place) { s.trial.Take(p.node.Object) }
 
-func (s *devicesState) clone() state { return &devicesState{s.trial.Clone()} }
+func (s *devicesState) clone() state { return &devicesState{s.eachNode, s.trial.Clone()} }

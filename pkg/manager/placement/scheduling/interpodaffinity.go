@@ -1,6 +1,6 @@
 package scheduling
 
-import "maps"
+import "slices"
 
 const (
 	affinityField     = "spec.template.spec.affinity.podAffinity"
@@ -18,147 +18,169 @@ var (
 // domain is a label of nodes with its value.
 type domain struct{ key, value string }
 
-// affinityState counts Pods by the domains in which they matter.
+// othersAffinity is the part of the plugin InterPodAffinity that looks at a node alone: Pods that run
+// may keep the Job's Pods away. It is nil if none does.
+func othersAffinity(j *Job, v view) filter {
+	refused := map[domain]bool{}
+	own := v.Namespaces[j.namespace]
+	for _, n := range v.Nodes {
+		for _, p := range n.guarded {
+			for i := range p.antiAffinity {
+				t := &p.antiAffinity[i]
+				value, has := n.Object.Labels[t.key]
+				if has && v.hinders(p.Lasts) && t.matches(j.namespace, own, j.labels) {
+					refused[domain{t.key, value}] = true
+				}
+			}
+		}
+	}
+	if len(refused) == 0 {
+		return nil
+	}
+	return func(p *place) *Reason {
+		for d := range refused {
+			if value, has := p.node.Object.Labels[d.key]; has && value == d.value {
+				return &othersAntiAffinity
+			}
+		}
+		return nil
+	}
+}
+
+// affinityState knows for each term of the Job in which domains there are Pods that match.
 type affinityState struct {
-	job *Job
-	// refused by the anti-affinity of Pods that run.
-	refused map[domain]bool
-	// avoided by the Job's own anti-affinity.
-	avoided map[domain]bool
-	// wanted by the Job's affinity.
-	wanted map[domain]bool
-	// avoids are the terms by which a Pod of the Job keeps others of it away.
-	avoids []term
+	wanted, avoided []termState
 	// self: a Pod of the Job satisfies the Job's own affinity.
 	self bool
 	// bound: a Pod that the Job wants is there for sure.
 	bound bool
 }
 
+// termState is where Pods match a term.
+type termState struct {
+	topology
+	there []bool
+	// self: the Job's own Pods match.
+	self bool
+}
+
 func interPodAffinity(j *Job, v view) state {
-	s := &affinityState{job: j, refused: map[domain]bool{}, avoided: map[domain]bool{}, wanted: map[domain]bool{}}
-	own := v.Namespaces[j.namespace]
-	s.read(v)
-	for i := range j.antiAffinity {
-		if t := &j.antiAffinity[i]; t.matches(j.namespace, own, j.labels) {
-			s.avoids = append(s.avoids, *t)
-		}
-	}
-	s.self = matchesAll(j.affinity, j.namespace, v, j)
-	if len(s.refused)+len(j.antiAffinity)+len(j.affinity) == 0 {
+	if len(j.affinity)+len(j.antiAffinity) == 0 {
 		return nil
+	}
+	s := &affinityState{wanted: termStates(j, v, j.affinity), avoided: termStates(j, v, j.antiAffinity)}
+	s.self = len(s.wanted) > 0 && !slices.ContainsFunc(s.wanted, func(t termState) bool { return !t.self })
+	s.readWanted(j, v)
+	for i := range s.avoided {
+		s.avoided[i].read(&j.antiAffinity[i], v)
 	}
 	return s
 }
 
-// read takes note of the Pods that run: mostly nothing is to be read of them.
-func (s *affinityState) read(v view) {
-	terms := len(s.job.affinity)+len(s.job.antiAffinity) > 0
-	for _, n := range v.Nodes {
-		for _, p := range n.guarded {
-			s.readGuarded(v, n, p)
-		}
-		if !terms {
-			continue
-		}
-		for _, p := range n.Pods {
-			s.readPod(v, n, p)
-		}
+func termStates(j *Job, v view, terms []term) []termState {
+	states := make([]termState, len(terms))
+	for i := range terms {
+		t := v.topologies.by(terms[i].key)
+		states[i] = termState{t, make([]bool, t.size), terms[i].matches(j.namespace, v.Namespaces[j.namespace], j.labels)}
 	}
+	return states
 }
 
-// readGuarded takes note of a Pod's anti-affinity.
-func (s *affinityState) readGuarded(v view, n *Node, p *Pod) {
-	if !v.hinders(p) {
+// readWanted takes note of the Pods that match all terms of the Job's affinity.
+func (s *affinityState) readWanted(j *Job, v view) {
+	if len(s.wanted) == 0 {
 		return
 	}
-	for i := range p.antiAffinity {
-		if t := &p.antiAffinity[i]; t.matches(s.job.namespace, v.Namespaces[s.job.namespace], s.job.labels) {
-			mark(s.refused, n, t)
+	m := newMatcher(func(k namespaced) bool {
+		for i := range j.affinity {
+			if !j.affinity[i].matches(k.namespace, v.Namespaces[k.namespace], k.labels) {
+				return false
+			}
 		}
-	}
-}
-
-// readPod takes note of a Pod that the Job wants or avoids.
-func (s *affinityState) readPod(v view, n *Node, p *Pod) {
-	if v.hinders(p) {
-		for i := range s.job.antiAffinity {
-			if t := &s.job.antiAffinity[i]; t.matches(p.Namespace, v.Namespaces[p.Namespace], p.Labels) {
-				mark(s.avoided, n, t)
+		return true
+	})
+	for i, n := range v.Nodes {
+		for k := range n.kinds {
+			if alike := &n.kinds[k]; v.helps(alike.lasts) && m.selects(alike.kind) {
+				s.mark(i, v.hinders(alike.lasts))
 			}
 		}
 	}
-	if len(s.job.affinity) > 0 && v.helps(p) && s.job.wants(p, v) {
-		s.mark(n, v.hinders(p))
-	}
-}
-
-// wants reports whether a Pod matches all terms of the Job's affinity.
-func (j *Job) wants(p *Pod, v view) bool {
-	for i := range j.affinity {
-		if !j.affinity[i].matches(p.Namespace, v.Namespaces[p.Namespace], p.Labels) {
-			return false
-		}
-	}
-	return true
-}
-
-func matchesAll(terms []term, namespace string, v view, j *Job) bool {
-	for i := range terms {
-		if !terms[i].matches(namespace, v.Namespaces[namespace], j.labels) {
-			return false
-		}
-	}
-	return len(terms) > 0
 }
 
 // mark says that a Pod that the Job wants is on a node, for sure or perhaps.
-func (s *affinityState) mark(n *Node, sure bool) {
-	for i := range s.job.affinity {
-		if mark(s.wanted, n, &s.job.affinity[i]) && sure {
+func (s *affinityState) mark(node int, sure bool) {
+	for i := range s.wanted {
+		if s.wanted[i].mark(node) && sure {
 			s.bound = true
 		}
 	}
 }
 
-func mark(domains map[domain]bool, n *Node, t *term) bool {
-	value, has := n.Object.Labels[t.key]
-	if has {
-		domains[domain{t.key, value}] = true
+// read takes note of the Pods that match a term of the Job's anti-affinity.
+func (s *termState) read(t *term, v view) {
+	m := newMatcher(func(k namespaced) bool { return t.matches(k.namespace, v.Namespaces[k.namespace], k.labels) })
+	for i, n := range v.Nodes {
+		for k := range n.kinds {
+			if alike := &n.kinds[k]; v.hinders(alike.lasts) && m.selects(alike.kind) {
+				s.mark(i)
+			}
+		}
 	}
-	return has
+}
+
+func (s *termState) mark(node int) bool {
+	domain := s.at[node]
+	if domain == undomained {
+		return false
+	}
+	s.there[domain] = true
+	return true
+}
+
+func (s *affinityState) topologies() []topology {
+	var topologies []topology
+	for _, t := range slices.Concat(s.wanted, s.avoided) {
+		topologies = append(topologies, t.topology)
+	}
+	return topologies
 }
 
 func (s *affinityState) clone() state {
 	c := *s
-	c.avoided, c.wanted = maps.Clone(s.avoided), maps.Clone(s.wanted)
+	c.wanted, c.avoided = slices.Clone(s.wanted), slices.Clone(s.avoided)
+	for _, terms := range [][]termState{c.wanted, c.avoided} {
+		for i := range terms {
+			terms[i].there = slices.Clone(terms[i].there)
+		}
+	}
 	return &c
 }
 
 func (s *affinityState) check(p *place) *Reason {
-	switch {
-	case !s.nearWanted(p.node):
+	if !s.nearWanted(p.index) {
 		return &affinityUnmet
-	case s.nearAvoided(p.node):
-		return &antiAffinityUnmet
-	case s.isRefused(p.node):
-		return &othersAntiAffinity
-	default:
-		return nil
 	}
+	for i := range s.avoided {
+		t := &s.avoided[i]
+		if domain := t.at[p.index]; domain != undomained && t.there[domain] {
+			return &antiAffinityUnmet
+		}
+	}
+	return nil
 }
 
 // nearWanted needs a Pod that the Job wants in each domain, unless there is none anywhere and the
 // Job wants its own.
-func (s *affinityState) nearWanted(n *Node) bool {
+func (s *affinityState) nearWanted(node int) bool {
 	near := true
-	for i := range s.job.affinity {
-		key := s.job.affinity[i].key
-		value, has := n.Object.Labels[key]
-		if !has {
+	for i := range s.wanted {
+		t := &s.wanted[i]
+		domain := t.at[node]
+		if domain == undomained {
 			return false
 		}
-		near = near && s.wanted[domain{key, value}]
+		near = near && t.there[domain]
 	}
 	return near || s.choosesFirst()
 }
@@ -166,33 +188,13 @@ func (s *affinityState) nearWanted(n *Node) bool {
 // choosesFirst: the next Pod decides in which domains all Pods of the Job will be.
 func (s *affinityState) choosesFirst() bool { return s.self && !s.bound }
 
-func (s *affinityState) nearAvoided(n *Node) bool {
-	if len(s.avoided) == 0 {
-		return false
-	}
-	for i := range s.job.antiAffinity {
-		key := s.job.antiAffinity[i].key
-		if value, has := n.Object.Labels[key]; has && s.avoided[domain{key, value}] {
-			return true
-		}
-	}
-	return false
-}
-
-func (s *affinityState) isRefused(n *Node) bool {
-	for d := range s.refused {
-		if value, has := n.Object.Labels[d.key]; has && value == d.value {
-			return true
-		}
-	}
-	return false
-}
-
 func (s *affinityState) add(p *place) {
-	for i := range s.avoids {
-		mark(s.avoided, p.node, &s.avoids[i])
+	for i := range s.avoided {
+		if s.avoided[i].self {
+			s.avoided[i].mark(p.index)
+		}
 	}
 	if s.self {
-		s.mark(p.node, true)
+		s.mark(p.index, true)
 	}
 }

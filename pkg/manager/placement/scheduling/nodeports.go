@@ -57,7 +57,7 @@ func nodePorts(j *Job, v view) filter {
 	}
 	return func(p *place) *Reason {
 		for _, other := range p.node.Pods {
-			if v.hinders(other) && conflict(j.ports, other.ports) {
+			if v.hinders(other.Lasts) && conflict(j.ports, other.ports) {
 				return &noPorts
 			}
 		}

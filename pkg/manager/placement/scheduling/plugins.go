@@ -19,6 +19,7 @@ var plugins = []plugin{
 	{"NodeAffinity", nodeAffinity},
 	{"NodePorts", nodePorts},
 	{"NodeResourcesFit", nodeResourcesFit},
+	{"InterPodAffinity", othersAffinity},
 }
 
 // coupled is a plugin for which it matters where the other Pods of the Job are.
@@ -30,6 +31,8 @@ type coupled struct {
 
 // state is what a coupled plugin knows while the Job's Pods are put on nodes one after the other.
 type state interface {
+	// topologies are those by which nodes differ for the plugin.
+	topologies() []topology
 	check(*place) *Reason
 	// add notes that a Pod of the Job is there.
 	add(*place)
@@ -46,6 +49,8 @@ var coupledPlugins = []coupled{
 // place is a node on which the Job's Pods are tried.
 type place struct {
 	node *Node
+	// index of the node in the Snapshot.
+	index int
 	// slots is how many more Pods of the Job fit by what the node alone has.
 	slots int64
 	// limit is the reason if there are no slots left.

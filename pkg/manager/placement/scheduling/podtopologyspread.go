@@ -1,7 +1,6 @@
 package scheduling
 
 import (
-	"maps"
 	"math"
 	"slices"
 
@@ -60,74 +59,88 @@ type spreadState struct {
 	counts []spreadCounts
 }
 
-// spreadCounts are by the value of the constraint's label.
+// spreadCounts are by domain of the constraint's label.
 type spreadCounts struct {
+	topology
 	// hindering Pods are counted in the domain that a Pod would be in.
-	hindering map[string]int64
-	// helping Pods are counted in the domain with the fewest, by which the others are judged.
-	helping map[string]int64
-	least   int64
+	hindering []int64
+	// helping Pods are counted in the domain with the fewest, by which the others are judged. It is
+	// notIncluded for a domain of which no node counts.
+	helping []int64
+	// included is the number of the other domains.
+	included int64
+	least    int64
 }
+
+// notIncluded is more than any number of Pods: without a domain, nothing is too many.
+const notIncluded = math.MaxInt32
 
 func podTopologySpread(j *Job, v view) state {
 	if len(j.spread) == 0 {
 		return nil
 	}
 	s := &spreadState{job: j, view: v, counts: make([]spreadCounts, len(j.spread))}
-	for i := range s.counts {
-		s.counts[i] = spreadCounts{hindering: map[string]int64{}, helping: map[string]int64{}}
-	}
-	for _, n := range v.Nodes {
-		s.read(n)
+	for i := range j.spread {
+		t := v.topologies.by(j.spread[i].key)
+		s.counts[i] = spreadCounts{topology: t, hindering: make([]int64, t.size), helping: slices.Repeat([]int64{notIncluded}, t.size)}
 	}
 	for i := range s.counts {
+		s.read(&s.counts[i], &j.spread[i])
 		s.counts[i].settle(&j.spread[i])
 	}
 	return s
 }
 
-// read counts a node's Pods. Nodes without all of the labels aren't in any domain.
-func (s *spreadState) read(n *Node) {
-	if !s.labelled(n) {
-		return
-	}
-	for i := range s.job.spread {
-		c, counts := &s.job.spread[i], &s.counts[i]
-		if !s.includes(c, n) {
+// read counts the Pods of all nodes. Nodes without all of the labels aren't in any domain.
+func (s *spreadState) read(counts *spreadCounts, c *constraint) {
+	m := newMatcher(func(k namespaced) bool { return k.namespace == s.job.namespace && c.selector.Matches(k.labels) })
+	for i, n := range s.view.Nodes {
+		if !s.labelled(i) || !s.includes(c, n) {
 			continue
 		}
-		value := n.Object.Labels[c.key]
-		counts.hindering[value] += 0
-		counts.helping[value] += 0
+		domain := counts.at[i]
+		if counts.helping[domain] == notIncluded {
+			counts.helping[domain] = 0
+			counts.included++
+		}
 		if c.selector.Empty() {
 			continue // as the scheduler does: only the Job's own Pods are counted
 		}
-		for _, p := range n.Pods {
-			if p.Leaving || p.Namespace != s.job.namespace || !c.selector.Matches(p.Labels) {
+		for k := range n.kinds {
+			alike := &n.kinds[k]
+			if alike.leaving || !m.selects(alike.kind) {
 				continue
 			}
-			if s.view.hinders(p) {
-				counts.hindering[value]++
+			if s.view.hinders(alike.lasts) {
+				counts.hindering[domain] += alike.count
 			}
-			if s.view.helps(p) {
-				counts.helping[value]++
+			if s.view.helps(alike.lasts) {
+				counts.helping[domain] += alike.count
 			}
 		}
 	}
+}
+
+func (s *spreadState) topologies() []topology {
+	topologies := make([]topology, len(s.counts))
+	for i := range s.counts {
+		topologies[i] = s.counts[i].topology
+	}
+	return topologies
 }
 
 func (s *spreadState) clone() state {
 	c := *s
 	c.counts = slices.Clone(s.counts)
 	for i := range c.counts {
-		c.counts[i].hindering, c.counts[i].helping = maps.Clone(s.counts[i].hindering), maps.Clone(s.counts[i].helping)
+		c.counts[i].hindering, c.counts[i].helping = slices.Clone(s.counts[i].hindering), slices.Clone(s.counts[i].helping)
 	}
 	return &c
 }
 
-func (s *spreadState) labelled(n *Node) bool {
-	for i := range s.job.spread {
-		if _, has := n.Object.Labels[s.job.spread[i].key]; !has {
+func (s *spreadState) labelled(node int) bool {
+	for i := range s.counts {
+		if s.counts[i].at[node] == undomained {
 			return false
 		}
 	}
@@ -141,23 +154,23 @@ func (s *spreadState) includes(c *constraint, n *Node) bool {
 
 // settle finds the smallest count. It is zero while there are fewer domains than there should be.
 func (c *spreadCounts) settle(of *constraint) {
-	c.least = math.MaxInt32 // without a domain, nothing is too many
+	c.least = notIncluded
 	for _, count := range c.helping {
 		c.least = min(c.least, count)
 	}
-	if int64(len(c.helping)) < of.minDomains {
+	if c.included < of.minDomains {
 		c.least = 0
 	}
 }
 
 func (s *spreadState) check(p *place) *Reason {
-	for i := range s.job.spread {
+	for i := range s.counts {
 		c, counts := &s.job.spread[i], &s.counts[i]
-		value, has := p.node.Object.Labels[c.key]
-		if !has {
+		domain := counts.at[p.index]
+		if domain == undomained {
 			return &spreadUnnamed
 		}
-		count := counts.hindering[value]
+		count := counts.hindering[domain]
 		if c.self {
 			count++
 		}
@@ -168,16 +181,18 @@ func (s *spreadState) check(p *place) *Reason {
 	return nil
 }
 
+// add is for a place that check lets pass. It has all the labels, the Job's node affinity selects
+// it, and its taints are tolerated: it counts for every constraint.
 func (s *spreadState) add(p *place) {
-	for i := range s.job.spread {
+	for i := range s.counts {
 		c, counts := &s.job.spread[i], &s.counts[i]
 		// The next cycle of the scheduler counts anew, and an empty selector selects nothing then.
-		if !c.self || c.selector.Empty() || !s.labelled(p.node) || !s.includes(c, p.node) {
+		if !c.self || c.selector.Empty() {
 			continue
 		}
-		value := p.node.Object.Labels[c.key]
-		counts.hindering[value]++
-		counts.helping[value]++
+		domain := counts.at[p.index]
+		counts.hindering[domain]++
+		counts.helping[domain]++
 		counts.settle(c)
 	}
 }

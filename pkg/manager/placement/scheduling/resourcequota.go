@@ -61,7 +61,7 @@ func (s *Snapshot) lasting(namespace string, name corev1.ResourceName) apiresour
 	var sum apiresource.Quantity
 	for _, n := range s.Nodes {
 		for _, p := range n.Pods {
-			if p.Lasts && p.Namespace == namespace {
+			if p.Lasts && p.Value().namespace == namespace {
 				sum.Add(p.Requests.List()[requestOf(name)])
 			}
 		}

@@ -14,6 +14,8 @@ import (
 type Snapshot struct {
 	// Nodes by name.
 	Nodes []*Node
+	// topologies of the Nodes.
+	topologies *topologies
 	// Namespaces has the labels of the worker's namespaces.
 	Namespaces map[string]labels.Set
 	// Devices of the worker. Nil if it has none.
@@ -31,6 +33,7 @@ type Node struct {
 	Pods []*Pod
 	// guarded are those of them that keep other Pods away, and mostly none.
 	guarded []*Pod
+	kinds   []kindCount
 }
 
 // NewSnapshot takes the objects of a worker. Pods without a node, and those that have ended, don't
@@ -45,6 +48,7 @@ func NewSnapshot(nodes []*corev1.Node, pods []*corev1.Pod, namespaces map[string
 		s.Nodes = append(s.Nodes, n)
 	}
 	slices.SortFunc(s.Nodes, func(a, b *Node) int { return cmp.Compare(a.Object.Name, b.Object.Name) })
+	s.topologies = topologiesOf(s.Nodes)
 	for _, object := range pods {
 		if n := byName[object.Spec.NodeName]; n != nil && !ended(object) {
 			n.add(PodOf(object))
@@ -56,6 +60,7 @@ func NewSnapshot(nodes []*corev1.Node, pods []*corev1.Pod, namespaces map[string
 // add puts a Pod on a node that nobody else knows yet.
 func (n *Node) add(p *Pod) {
 	n.Pods = append(n.Pods, p)
+	n.count(p)
 	if len(p.antiAffinity) > 0 {
 		n.guarded = append(n.guarded, p)
 	}
@@ -71,8 +76,7 @@ func ended(pod *corev1.Pod) bool {
 
 // Pod is what other Pods notice of a Pod that runs. Immutable.
 type Pod struct {
-	Namespace string
-	Labels    labels.Set
+	kind
 	// Requests is what it takes of its node.
 	Requests capacity.Resources
 	// Lasts: it doesn't end by itself.
@@ -87,8 +91,7 @@ type Pod struct {
 // PodOf reads a Pod of the worker.
 func PodOf(pod *corev1.Pod) *Pod {
 	return &Pod{
-		Namespace:    pod.Namespace,
-		Labels:       pod.Labels,
+		kind:         kindOf(pod.Namespace, pod.Labels),
 		Requests:     capacity.PodRequests(pod),
 		Lasts:        pod.Spec.RestartPolicy == corev1.RestartPolicyAlways,
 		Leaving:      pod.DeletionTimestamp != nil,

@@ -54,7 +54,7 @@ func termsOf(pod *corev1.Pod, required []corev1.PodAffinityTerm) []term {
 }
 
 // matches judges a Pod by its namespace, that namespace's labels, and its own labels.
-func (t *term) matches(namespace string, ofNamespace, ofPod labels.Set) bool {
+func (t *term) matches(namespace string, ofNamespace labels.Set, ofPod labels.Labels) bool {
 	return (slices.Contains(t.namespaces, namespace) || t.inNamespaces.Matches(ofNamespace)) && t.selector.Matches(ofPod)
 }
 

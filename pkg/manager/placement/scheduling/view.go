@@ -31,11 +31,11 @@ func (v view) free(n *Node) *capacity.Resources {
 	return &n.Idle
 }
 
-// hinders reports whether a Pod is there to be in the Job's way.
-func (v view) hinders(p *Pod) bool { return v.moment == now || p.Lasts }
+// hinders reports whether a Pod, which lasts or doesn't, is there to be in the Job's way.
+func (v view) hinders(lasts bool) bool { return v.moment == now || lasts }
 
-// helps reports whether a Pod is there for what needs it.
-func (v view) helps(p *Pod) bool { return v.moment != idle || p.Lasts }
+// helps reports whether a Pod, which lasts or doesn't, is there for what needs it.
+func (v view) helps(lasts bool) bool { return v.moment != idle || lasts }
 
 // cordoned reports whether the node takes no Pods.
 func (v view) cordoned(n *Node) bool { return n.Object.Spec.Unschedulable && v.moment != ever }

@@ -35,6 +35,7 @@ var (
 // volumesState binds the claims of the Job's Pods.
 type volumesState struct {
 	*Volumes
+	eachNode
 	// refused is why no node takes a Pod; nil if some may.
 	refused *Reason
 	// bound are the volumes that all Pods of the Job use.
@@ -52,7 +53,7 @@ func volumeBinding(j *Job, v view) state {
 	if v.Volumes == nil {
 		return nil
 	}
-	s := &volumesState{Volumes: v.Volumes, used: map[string]*corev1.PersistentVolume{}}
+	s := &volumesState{Volumes: v.Volumes, eachNode: v.eachNode(), used: map[string]*corev1.PersistentVolume{}}
 	for i := range j.spec.Volumes {
 		source := &j.spec.Volumes[i]
 		switch {

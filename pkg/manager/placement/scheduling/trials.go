@@ -1,0 +1,182 @@
+package scheduling
+
+import (
+	"cmp"
+	"slices"
+)
+
+// trials put the Pods on nodes one after the other, several times.
+type trials struct {
+	job *Job
+	// places are nodes, and groups those that are alike for all states: a Pod on one of them means
+	// the same as on another.
+	places []place
+	of     []int32 // the group of each place
+	groups []group
+	states []state
+	wanted int64
+}
+
+// group of places.
+type group struct {
+	// first of them stands for all.
+	first *place
+	slots int64
+}
+
+func newTrials(j *Job, places []place, states []state, wanted int64) *trials {
+	t := &trials{job: j, places: places, states: states, wanted: wanted}
+	t.of, t.groups = groupsOf(places, states)
+	return t
+}
+
+// groupsOf returns the group of each place, too.
+func groupsOf(places []place, states []state) ([]int32, []group) {
+	of, count := make([]int32, len(places)), min(len(places), 1)
+	for _, s := range states {
+		for _, t := range s.topologies() {
+			count = t.divide(places, of, count)
+		}
+	}
+	groups := make([]group, count)
+	for i := range places {
+		g := &groups[of[i]]
+		if g.first == nil {
+			g.first = &places[i]
+		}
+		g.slots += places[i].slots
+	}
+	return of, groups
+}
+
+// order in which one trial prefers groups.
+type order int
+
+// Orders that differ as much as they can: which one the scheduler takes isn't known.
+const (
+	mostSlots order = iota
+	fewestSlots
+	first
+	last
+)
+
+// least tries several orders, and choices of the first Pod that bind the others.
+func (t *trials) least() filling {
+	least := t.try(none, mostSlots)
+	try := func(chosen int, prefer order) {
+		if least.pods == 0 {
+			return
+		}
+		if tried := t.try(chosen, prefer); tried.pods < least.pods {
+			least = tried
+		}
+	}
+	// With a single constraint of topology spread, or devices of nodes, all orders come to the same.
+	if t.wanted > 1 && len(t.job.spread)+len(t.job.affinity)+len(t.job.antiAffinity)+len(t.job.spec.Volumes) > 1 {
+		for _, prefer := range []order{fewestSlots, first, last} {
+			try(none, prefer)
+		}
+	}
+	for _, chosen := range t.firsts() {
+		try(chosen, mostSlots)
+	}
+	return least
+}
+
+// none of the groups.
+const none = -1
+
+// maxFirsts bounds how many choices of the first Pod are tried.
+const maxFirsts = 8
+
+// firsts are the groups that the first Pod may choose for all of the Job. Those with the fewest
+// slots are tried.
+func (t *trials) firsts() []int {
+	i := slices.IndexFunc(t.states, choosesFirst)
+	if t.wanted == 1 || i < 0 {
+		return nil
+	}
+	var firsts []int
+	of, near := groupsOf(t.places, t.states[i:i+1])
+	known := make([]bool, len(near))
+	for p, choice := range of {
+		if !known[choice] && reasonOf(t.states, &t.places[p]) == nil {
+			known[choice] = true
+			firsts = append(firsts, p)
+		}
+	}
+	slices.SortStableFunc(firsts, func(a, b int) int { return cmp.Compare(near[of[a]].slots, near[of[b]].slots) })
+	for i, p := range firsts {
+		firsts[i] = int(t.of[p])
+	}
+	return firsts[:min(len(firsts), maxFirsts)]
+}
+
+func choosesFirst(s state) bool {
+	a, is := s.(*affinityState)
+	return is && a.choosesFirst()
+}
+
+func reasonOf(states []state, p *place) *Reason {
+	for _, s := range states {
+		if reason := s.check(p); reason != nil {
+			return reason
+		}
+	}
+	return nil
+}
+
+// try puts one Pod after the other into the group that is preferred among those that take it. The
+// first goes into a group that was chosen for it, if there is one.
+func (t *trials) try(chosen int, prefer order) filling {
+	groups := slices.Clone(t.groups)
+	states := make([]state, len(t.states))
+	for i, s := range t.states {
+		states[i] = s.clone()
+	}
+	for pods := int64(0); pods < t.wanted; pods++ {
+		best := chosen
+		if chosen == none || pods > 0 {
+			best = choose(groups, states, prefer)
+		}
+		if best == none {
+			return filling{pods, t.reasons(groups, states)}
+		}
+		groups[best].slots--
+		for _, s := range states {
+			s.add(groups[best].first)
+		}
+	}
+	return filling{pods: t.wanted}
+}
+
+func choose(groups []group, states []state, prefer order) int {
+	best := none
+	for i := range groups {
+		if prefer == last {
+			i = len(groups) - 1 - i
+		}
+		g := &groups[i]
+		if g.slots == 0 || best != none && !prefer.better(g, &groups[best]) || reasonOf(states, g.first) != nil {
+			continue
+		}
+		if best = i; prefer == first || prefer == last {
+			break
+		}
+	}
+	return best
+}
+
+func (o order) better(a, b *group) bool { return (o == mostSlots) == (a.slots > b.slots) }
+
+// reasons why nodes take no further Pod.
+func (t *trials) reasons(groups []group, states []state) []*Reason {
+	reasons := make([]*Reason, len(t.places))
+	for i := range t.places {
+		g := &groups[t.of[i]]
+		if reasons[i] = t.places[i].limit; g.slots > 0 {
+			reasons[i] = reasonOf(states, g.first)
+		}
+	}
+	return reasons
+}
