@@ -35,6 +35,7 @@ func TestJobsThatWait(t *testing.T) {
 		{"for a worker that can ever fit it", fitsNowhere},
 		{"for a worker with its labels", selectsNobody},
 		{"for a usable selector", badSelector},
+		{"for Pods that it wants to be near", waitsForPods},
 		{"for a scheduler: moved when nothing ran", movedWhenUnschedulable},
 		{"for a scheduler, with Pods that ran: stays", staysWhenPodsRan},
 		{"for quota: reason shown, then moved", movedWhenRefusedPods},
@@ -74,7 +75,7 @@ func waitsForRoom(t *testing.T) {
 func fitsNowhere(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Submit("huge", requesting("cpu", "1000"))
-	f.EventUntil("huge", "Pending", "too small")
+	f.EventUntil("huge", "Pending", "never fits")
 	f.Delete("huge", metav1.DeletePropagationBackground)
 	f.HubJobGone("huge")
 }
@@ -99,8 +100,7 @@ func badSelector(t *testing.T) {
 	f.HubJobUntil("job", rigtest.Complete)
 }
 
-// besideDatabase makes Pods that go only where a Pod with the label app=db is: placement doesn't
-// look at Pods.
+// besideDatabase makes Pods that go only where a Pod with the label app=db is.
 func besideDatabase(j *batchv1.Job) {
 	j.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
@@ -110,13 +110,34 @@ func besideDatabase(j *batchv1.Job) {
 	}}
 }
 
+// byLabel selects the Job's own namespace by its label: placement doesn't know the labels of the
+// worker's namespaces, and takes the Pod to be there.
+func byLabel(j *batchv1.Job) {
+	term := &j.Spec.Template.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]
+	term.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: j.Namespace}}
+}
+
+func database(f *ferrytest.Ferry) *batchv1.Job {
+	return rigtest.Job(f.NS, "db", rigtest.RunForever(), rigtest.PodLabel("app", "db"))
+}
+
+func waitsForPods(t *testing.T) {
+	f := ferrytest.For(t)
+	f.NamespaceIn("w1")
+	f.Submit("job", ferrytest.OnWorker("w1"), besideDatabase)
+	f.EventUntil("job", "Pending", "never fits: node(s) didn't match pod affinity rules")
+	// The recheck is an hour away: it's the Pod that wakes the Job.
+	f.Create(f.Cluster("w1"), database(f))
+	f.HubJobUntil("job", rigtest.Complete)
+}
+
 func movedWhenUnschedulable(t *testing.T) {
 	f := ferrytest.For(t)
 	f.LeaveWorker("w1")
 	f.NamespaceIn("w2")
-	f.Create(f.Cluster("w2"), rigtest.Job(f.NS, "db", rigtest.RunForever(), rigtest.PodLabel("app", "db")))
+	f.Create(f.Cluster("w2"), database(f))
 	f.MirrorUntil("w2", "db", rigtest.Running(1))
-	f.Submit("job", ferrytest.OnWorker("w1"), besideDatabase)
+	f.Submit("job", ferrytest.OnWorker("w1"), besideDatabase, byLabel)
 	f.EventUntil("job", "PodsWaiting", "didn't match pod affinity")
 	f.Patch("job", `{"metadata":{"annotations":{"jobferry.dev/cluster-selector":"pool=main"}}}`)
 	done := f.HubJobUntil("job", rigtest.Complete)

@@ -45,15 +45,15 @@ func compare(ctx context.Context, out io.Writer, release string, first uint64, p
 	if err := errors.Join(t.judgement(), alone.stop(), ctx.Err()); err != nil || inCluster == 0 {
 		return err
 	}
-	real, err := newCluster(ctx, release)
+	cluster, err := newCluster(ctx, release)
 	if err != nil {
 		return err
 	}
-	r := tally{out: out, title: "cluster of Kubernetes " + release, player: real, counts: map[difference]int{}}
+	r := tally{out: out, title: "cluster of Kubernetes " + release, player: cluster, counts: map[difference]int{}}
 	inBoth := r.playAll(ctx, first, min(inCluster, pairs))
 	err = errors.Join(r.judgement(), sameOutcomes(games, inBoth))
 	cancel()
-	return errors.Join(err, real.stop())
+	return errors.Join(err, cluster.stop())
 }
 
 // sameOutcomes is an error where the scheduler's code, alone, did something else than in a cluster.

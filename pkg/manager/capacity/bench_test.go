@@ -38,7 +38,7 @@ func BenchmarkBurst(b *testing.B) {
 func placeAndRun(b *testing.B, workers []*capacity.Ledger, j *JobBuilder) {
 	clusters := make([]placement.Cluster, len(workers))
 	for w := range workers {
-		clusters[w] = placement.Cluster{Name: fmt.Sprint(w), Ready: true, Capacity: workers[w].Free(nobody)}
+		clusters[w] = placement.Cluster{Name: fmt.Sprint(w), Ready: true, Capacity: snapshot(workers[w].Free(nobody))}
 	}
 	decision := placement.Place(placement.Request{Job: j.Obj()}, clusters)
 	if decision.Cluster == "" {

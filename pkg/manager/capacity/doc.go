@@ -1,7 +1,7 @@
 // Package capacity records the capacity of one worker's nodes, on which placement decides.
 //
 //	informers (slim Nodes, Pods) ──> SetNode, SetPod, … ──┐
-//	                                                      ├─> Ledger ──> Free: Capacity ──> Fit
+//	                                                      ├─> Ledger ──> Free: Capacity ──> package scheduling
 //	manager, as it places a Job  ──> Reserve, Release ────┘        ├──> Totals, Unschedulable
 //	                                                               └──> callback: capacity was freed
 //
@@ -47,9 +47,10 @@
 // A node's Idle leaves out what Pods of restartPolicy Always take: DaemonSets and services don't
 // end, and a Job must not wait until they do.
 //
-// Not modelled: topology spread, other inter-Pod (anti-)affinity, volumes and their topology,
-// dynamic resource claims, preemption, quotas, the overhead that a worker's RuntimeClass adds.
-// Where these keep a placed Job's Pods from being scheduled, the manager moves the Job.
+// What reservations don't consider: topology spread, other inter-Pod (anti-)affinity, volumes and
+// their topology, dynamic resource claims, preemption, quotas, the overhead that a worker's
+// RuntimeClass adds. Package scheduling answers whether a Job fits; a reservation only holds
+// resources for its Pods.
 //
 // A Pod that is being deleted takes capacity until it has ended, but doesn't count for its Job,
 // which will create another. Reservations are by the Job's name, because they are made before the

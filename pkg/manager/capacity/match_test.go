@@ -8,37 +8,37 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestMatch(t *testing.T) {
+func TestSuits(t *testing.T) {
 	tolerateAll := []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
 	tests := []struct {
 		name string
 		pod  corev1.PodSpec
 		node corev1.NodeSpec
-		want Match
+		want bool
 	}{
-		{"plain", corev1.PodSpec{}, corev1.NodeSpec{}, Suits},
-		{"node selector", corev1.PodSpec{NodeSelector: map[string]string{"zone": "a"}}, corev1.NodeSpec{}, Suits},
-		{"node selector mismatch", corev1.PodSpec{NodeSelector: map[string]string{"zone": "b"}}, corev1.NodeSpec{}, Unselected},
-		{"affinity", corev1.PodSpec{Affinity: zoneIn("a", "b")}, corev1.NodeSpec{}, Suits},
-		{"affinity mismatch", corev1.PodSpec{Affinity: zoneIn("b")}, corev1.NodeSpec{}, Unselected},
-		{"affinity that can't be read", corev1.PodSpec{Affinity: zoneIn()}, corev1.NodeSpec{}, Unselected},
-		{"node name", corev1.PodSpec{NodeName: "n"}, corev1.NodeSpec{}, Suits},
-		{"another node's name", corev1.PodSpec{NodeName: "m"}, corev1.NodeSpec{}, Unselected},
-		{"unschedulable", corev1.PodSpec{}, corev1.NodeSpec{Unschedulable: true}, Cordoned},
-		{"unschedulable, tolerated", corev1.PodSpec{Tolerations: tolerateAll}, corev1.NodeSpec{Unschedulable: true}, Suits},
-		{"unschedulable, bound by its template", corev1.PodSpec{NodeName: "n"}, corev1.NodeSpec{Unschedulable: true}, Suits},
-		{"tainted", corev1.PodSpec{}, taint("gpu", corev1.TaintEffectNoSchedule), Tainted},
-		{"tainted, NoExecute", corev1.PodSpec{}, taint("gpu", corev1.TaintEffectNoExecute), Tainted},
-		{"a preference only", corev1.PodSpec{}, taint("gpu", corev1.TaintEffectPreferNoSchedule), Suits},
-		{"tainted, tolerated", corev1.PodSpec{Tolerations: tolerateAll}, taint("gpu", corev1.TaintEffectNoSchedule), Suits},
-		{"tainted, bound by its template", corev1.PodSpec{NodeName: "n"}, taint("gpu", corev1.TaintEffectNoSchedule), Suits},
-		{"tainted, NoExecute, bound by its template", corev1.PodSpec{NodeName: "n"}, taint("gpu", corev1.TaintEffectNoExecute), Tainted},
-		{"unschedulable by taint", corev1.PodSpec{}, taint(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule), Cordoned},
-		{"not ready", corev1.PodSpec{}, taint(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute), Troubled},
-		{"the most lasting obstacle counts", corev1.PodSpec{},
+		{"plain", corev1.PodSpec{}, corev1.NodeSpec{}, true},
+		{"node selector", corev1.PodSpec{NodeSelector: map[string]string{"zone": "a"}}, corev1.NodeSpec{}, true},
+		{"node selector mismatch", corev1.PodSpec{NodeSelector: map[string]string{"zone": "b"}}, corev1.NodeSpec{}, false},
+		{"affinity", corev1.PodSpec{Affinity: zoneIn("a", "b")}, corev1.NodeSpec{}, true},
+		{"affinity mismatch", corev1.PodSpec{Affinity: zoneIn("b")}, corev1.NodeSpec{}, false},
+		{"affinity that can't be read", corev1.PodSpec{Affinity: zoneIn()}, corev1.NodeSpec{}, false},
+		{"node name", corev1.PodSpec{NodeName: "n"}, corev1.NodeSpec{}, true},
+		{"another node's name", corev1.PodSpec{NodeName: "m"}, corev1.NodeSpec{}, false},
+		{"unschedulable", corev1.PodSpec{}, corev1.NodeSpec{Unschedulable: true}, false},
+		{"unschedulable, tolerated", corev1.PodSpec{Tolerations: tolerateAll}, corev1.NodeSpec{Unschedulable: true}, true},
+		{"unschedulable, bound by its template", corev1.PodSpec{NodeName: "n"}, corev1.NodeSpec{Unschedulable: true}, true},
+		{"tainted", corev1.PodSpec{}, taint("gpu", corev1.TaintEffectNoSchedule), false},
+		{"tainted, NoExecute", corev1.PodSpec{}, taint("gpu", corev1.TaintEffectNoExecute), false},
+		{"a preference only", corev1.PodSpec{}, taint("gpu", corev1.TaintEffectPreferNoSchedule), true},
+		{"tainted, tolerated", corev1.PodSpec{Tolerations: tolerateAll}, taint("gpu", corev1.TaintEffectNoSchedule), true},
+		{"tainted, bound by its template", corev1.PodSpec{NodeName: "n"}, taint("gpu", corev1.TaintEffectNoSchedule), true},
+		{"tainted, NoExecute, bound by its template", corev1.PodSpec{NodeName: "n"}, taint("gpu", corev1.TaintEffectNoExecute), false},
+		{"unschedulable by taint", corev1.PodSpec{}, taint(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule), false},
+		{"not ready", corev1.PodSpec{}, taint(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute), false},
+		{"several obstacles", corev1.PodSpec{},
 			corev1.NodeSpec{Unschedulable: true, Taints: []corev1.Taint{
 				{Key: "gpu", Effect: corev1.TaintEffectNoSchedule}, {Key: corev1.TaintNodeNotReady, Effect: corev1.TaintEffectNoSchedule},
-			}}, Tainted},
+			}}, false},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -46,8 +46,8 @@ func TestMatch(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"zone": "a"}}, Spec: test.node,
 			}
 			shape := ShapeOf(&corev1.PodTemplateSpec{Spec: test.pod})
-			if got := shape.Match(node); got != test.want {
-				t.Errorf("got %d, want %d", got, test.want)
+			if got := shape.suits(node); got != test.want {
+				t.Errorf("got %t, want %t", got, test.want)
 			}
 		})
 	}

@@ -166,10 +166,17 @@ func (m *model) checkNotified(t *rapid.T) {
 	m.before = now
 }
 
-// fits decides as placement does.
+// fits decides as placement does: all Pods that are wanted fit now, or as many as the idle nodes hold.
 func fits(c *Capacity, job *batchv1.Job) bool {
-	f := c.Fit(ShapeOf(&job.Spec.Template))
-	return f.Now >= f.Needed(int64(*job.Spec.Parallelism))
+	s := ShapeOf(&job.Spec.Template)
+	var now, idle int64
+	for _, n := range c.Nodes() {
+		if s.suits(n.Object) {
+			now += s.slots(&n.Free)
+			idle += s.slots(&n.Idle)
+		}
+	}
+	return now >= max(min(int64(*job.Spec.Parallelism), idle), 1)
 }
 
 // checkBound: the sums over bound Pods are as if added up anew.
@@ -196,8 +203,8 @@ func (m *model) checkBound(t *rapid.T) {
 		for c, count := range m.Ledger.nodes[name].holders {
 			held = held.Add(c.shape.Unit(), count)
 		}
-		if !n.Allocatable.equal(allocatable) || !n.Idle.equal(allocatable.Add(lasting[name], -1)) ||
-			!n.Free.equal(allocatable.Add(bound[name], -1).Add(held, -1)) {
+		if !n.Allocatable.Equal(allocatable) || !n.Idle.Equal(allocatable.Add(lasting[name], -1)) ||
+			!n.Free.Equal(allocatable.Add(bound[name], -1).Add(held, -1)) {
 			t.Fatalf("%s: %+v\nbound %v, held %v", name, n, bound[name], held)
 		}
 		// Never over capacity: reservations only have what Pods leave of what they ask for.
@@ -220,7 +227,7 @@ func (m *model) checkFreeFor(t *rapid.T) {
 				on := m.Ledger.nodes[n.Object.Name]
 				want = want.Add(job.reservation.shape.Unit(), job.reservation.held[on]+job.reservation.bound[on])
 			}
-			if !n.Free.equal(want) {
+			if !n.Free.Equal(want) {
 				t.Fatalf("%s: free for %s: %v, want %v", n.Object.Name, j.Key().Name, n.Free, want)
 			}
 		}
@@ -241,7 +248,7 @@ func (m *model) checkClaims(t *rapid.T) {
 			t.Fatalf("%+v waits for %d", c, c.unheld)
 		}
 		for n, count := range c.held {
-			if count < 0 || n.holders[c] != count || n.object == nil || c.shape.Match(n.object) != Suits {
+			if count < 0 || n.holders[c] != count || n.object == nil || !c.shape.suits(n.object) {
 				t.Fatalf("%+v holds %d on %s", c, count, n.name)
 			}
 			if c.shape.OnePerNode() && count+c.bound[n] > 1 && count != 0 && c.bound[n] == 0 {

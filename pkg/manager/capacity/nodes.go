@@ -49,7 +49,7 @@ func (n *node) overfull() bool {
 // the idle node would hold changed, and with it how many Pods a Job needs at once.
 func (n *node) freedSince(before *Node) bool {
 	now := n.look()
-	return n.object != before.Object || now.Free.exceeds(before.Free) || !now.Idle.equal(before.Idle)
+	return n.object != before.Object || now.Free.exceeds(before.Free) || !now.Idle.Equal(before.Idle)
 }
 
 // SetNode adds or updates a node. The Ledger keeps the object: the caller must not change it.
@@ -57,7 +57,7 @@ func (l *Ledger) SetNode(object *corev1.Node) {
 	l.update(func() {
 		n := l.node(object.Name)
 		allocatable := ResourcesOf(object.Status.Allocatable)
-		if n.object != nil && sameForPods(n.object, object) && n.allocatable.equal(allocatable) {
+		if n.object != nil && sameForPods(n.object, object) && n.allocatable.Equal(allocatable) {
 			return
 		}
 		l.beforeChange(n)

@@ -11,6 +11,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
+	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
 
 // nobody is the key of no Job.
@@ -28,8 +29,12 @@ func ledgerOf(nodes ...*NodeBuilder) *capacity.Ledger {
 
 // fitsIn reports whether placement would choose a worker with this Capacity.
 func fitsIn(c *capacity.Capacity, j *JobBuilder) bool {
-	worker := placement.Cluster{Name: "w", Ready: true, Capacity: c}
+	worker := placement.Cluster{Name: "w", Ready: true, Capacity: snapshot(c)}
 	return placement.Place(placement.Request{Job: j.Obj()}, []placement.Cluster{worker}).Cluster != ""
+}
+
+func snapshot(c *capacity.Capacity) *scheduling.Snapshot {
+	return scheduling.NewPods(func() {}).Snapshot(c, nobody)
 }
 
 func TestPlacementSeesReservations(t *testing.T) {

@@ -97,7 +97,7 @@ func (p *pod) unchanged(object *corev1.Pod) bool {
 	}
 	switch {
 	case p.node != nil:
-		return !ended(object) && p.takes.equal(PodRequests(object))
+		return !ended(object) && p.takes.Equal(PodRequests(object))
 	case p.waiting != nil:
 		return !ended(object) && object.Spec.NodeName == ""
 	default:

@@ -124,8 +124,8 @@ func (r Resources) isZero() bool {
 	return r.MilliCPU == 0 && r.Memory == 0 && r.EphemeralStorage == 0 && r.Pods == 0
 }
 
-// equal compares amounts; an absent one is zero.
-func (r Resources) equal(o Resources) bool { return r.Add(o, -1).isZero() }
+// Equal compares amounts; an absent one is zero.
+func (r Resources) Equal(o Resources) bool { return r.Add(o, -1).isZero() }
 
 // exceeds reports whether r is larger than o in some resource.
 func (r Resources) exceeds(o Resources) bool {

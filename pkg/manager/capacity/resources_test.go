@@ -25,17 +25,17 @@ func TestResourcesLaws(t *testing.T) {
 		n := rapid.Int64Range(-5, 5).Draw(t, "n")
 		before := a.Add(b, 0)
 		sum := a.Add(b, n)
-		if !sum.Add(b, -n).equal(a) || !before.equal(a) {
+		if !sum.Add(b, -n).Equal(a) || !before.Equal(a) {
 			t.Fatalf("adding %v %d times to %v can't be undone", b, n, a)
 		}
-		if !ResourcesOf(a.List()).equal(a) {
+		if !ResourcesOf(a.List()).Equal(a) {
 			t.Fatalf("%v doesn't survive a round trip", a)
 		}
 		floor := a.atLeastZero()
 		if (Resources{}).exceeds(floor) || floor.exceeds(a) != (Resources{}).exceeds(a) {
 			t.Fatalf("%v at least zero is %v", a, floor)
 		}
-		if !a.equal(b) && !a.exceeds(b) && !b.exceeds(a) {
+		if !a.Equal(b) && !a.exceeds(b) && !b.exceeds(a) {
 			t.Fatalf("%v and %v differ, but none exceeds the other", a, b)
 		}
 		for name, want := range a.List() {

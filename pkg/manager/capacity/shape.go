@@ -70,7 +70,7 @@ func (s *Shape) Unit() Resources { return s.unit }
 // OnePerNode reports whether no two Pods of this Shape can be on one node.
 func (s *Shape) OnePerNode() bool { return s.onePerNode }
 
-// hash covers every field that slots and Match read.
+// hash covers every field that slots and suits read.
 func (s *Shape) hash(spec *corev1.PodSpec) string {
 	// Plain data of API types: marshalling can't fail, and it sorts maps.
 	data, _ := json.Marshal(struct {
@@ -105,33 +105,6 @@ func (s *Shape) slots(free *Resources) int64 {
 		slots = min(slots, 1)
 	}
 	return max(slots, 0)
-}
-
-// Requests lists the resources that the Shape asks for, the number of Pods last.
-func (s *Shape) Requests() []corev1.ResourceName {
-	var names []corev1.ResourceName
-	for _, name := range []corev1.ResourceName{
-		corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage,
-	} {
-		if s.unit.Get(name) > 0 {
-			names = append(names, name)
-		}
-	}
-	for _, o := range s.others {
-		names = append(names, o.name)
-	}
-	return append(names, corev1.ResourcePods)
-}
-
-// totals are empty totals of the resources in a Fit.
-func (s *Shape) totals() []ResourceTotal {
-	totals := []ResourceTotal{{Name: corev1.ResourcePods}, {Name: corev1.ResourceCPU}, {Name: corev1.ResourceMemory}}
-	for _, name := range s.Requests() {
-		if !slices.ContainsFunc(totals, func(t ResourceTotal) bool { return t.Name == name }) {
-			totals = append(totals, ResourceTotal{Name: name})
-		}
-	}
-	return totals
 }
 
 func requiredTerms(spec *corev1.PodSpec) *corev1.NodeSelector {

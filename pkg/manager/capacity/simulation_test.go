@@ -83,7 +83,7 @@ func (s *simulation) place(t *rapid.T) *simJob {
 	}
 	var clusters []placement.Cluster
 	for _, w := range s.workers {
-		clusters = append(clusters, placement.Cluster{Name: w.name, Ready: true, Capacity: w.ledger.Free(nobody)})
+		clusters = append(clusters, placement.Cluster{Name: w.name, Ready: true, Capacity: snapshot(w.ledger.Free(nobody))})
 	}
 	decision := placement.Place(placement.Request{Job: j.Obj()}, clusters)
 	for _, w := range s.workers {

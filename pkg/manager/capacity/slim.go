@@ -18,9 +18,10 @@ var (
 // folded names the one container that a slim Pod has.
 const folded = "folded"
 
-// SlimPod is a transform for informers: of a Pod it keeps what a Ledger reads, a tenth or less. All
-// requests are folded into those of one container. While the Pod waits for a node, it keeps what
-// decides on which nodes it fits. Applied twice it changes nothing more.
+// SlimPod is a transform for informers: of a Pod it keeps what a Ledger reads, and what the scheduler
+// reads of it for other Pods. All requests are folded into those of one container, and the host's
+// ports. While the Pod waits for a node, it keeps what decides on which nodes it fits. Applied twice
+// it changes nothing more.
 func SlimPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -45,33 +46,57 @@ func SlimPod(object any) (any, error) {
 	} else if s := failingContainer(pod); s != nil {
 		slim.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: s.Name, State: corev1.ContainerState{Waiting: s.State.Waiting}}}
 	}
+	slim.Labels = pod.Labels
+	slim.Spec.HostNetwork = pod.Spec.HostNetwork
+	slim.Spec.Affinity = guard(pod.Spec.Affinity)
 	if pod.Spec.NodeName == "" {
 		keepScheduling(slim, pod)
 	}
 	return slim, nil
 }
 
+// guard is what keeps other Pods away.
+func guard(affinity *corev1.Affinity) *corev1.Affinity {
+	if affinity == nil || affinity.PodAntiAffinity == nil || len(affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) == 0 {
+		return nil
+	}
+	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
+	}}
+}
+
 func foldedContainer(pod *corev1.Pod) corev1.Container {
-	return corev1.Container{Name: folded, Resources: corev1.ResourceRequirements{
+	all := corev1.Container{Name: folded, Resources: corev1.ResourceRequirements{
 		Requests: resource.PodRequests(pod, podOptions),
 	}}
+	for i := range pod.Spec.InitContainers {
+		if c := &pod.Spec.InitContainers[i]; ptr.Deref(c.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways {
+			all.Ports = append(all.Ports, hostPorts(c)...)
+		}
+	}
+	for i := range pod.Spec.Containers {
+		all.Ports = append(all.Ports, hostPorts(&pod.Spec.Containers[i])...)
+	}
+	return all
+}
+
+// hostPorts are those of a container that are the host's. The API server has filled them in.
+func hostPorts(c *corev1.Container) []corev1.ContainerPort {
+	var ports []corev1.ContainerPort
+	for _, p := range c.Ports {
+		if p.HostPort > 0 {
+			ports = append(ports, corev1.ContainerPort{HostPort: p.HostPort, ContainerPort: p.ContainerPort, HostIP: p.HostIP, Protocol: p.Protocol})
+		}
+	}
+	return ports
 }
 
 // keepScheduling keeps what the scheduler decides by, and what it said.
 func keepScheduling(slim, pod *corev1.Pod) {
-	slim.Labels = pod.Labels
 	slim.Spec.NodeSelector = pod.Spec.NodeSelector
 	slim.Spec.Tolerations = pod.Spec.Tolerations
 	slim.Spec.SchedulingGates = pod.Spec.SchedulingGates
-	slim.Spec.HostNetwork = pod.Spec.HostNetwork
 	slim.Spec.Affinity = pod.Spec.Affinity
-	for _, container := range pod.Spec.Containers {
-		for _, port := range container.Ports {
-			if port.HostPort > 0 {
-				slim.Spec.Containers[0].Ports = append(slim.Spec.Containers[0].Ports, port)
-			}
-		}
-	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled {
 			slim.Status.Conditions = []corev1.PodCondition{condition}

@@ -11,14 +11,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
 
-// capacityInformers fill a worker's ledger with its Nodes and Pods while spec.capacity asks for
-// that. Only the supervisor calls start, stop and state.
+// capacityInformers fill a worker's ledger, and what is kept of bound Pods, with its Nodes and Pods
+// while spec.capacity asks for that. Only the supervisor calls start, stop and state.
 type capacityInformers struct {
 	connection     *connection
 	api            *rest.RESTClient
 	ledger         *capacity.Ledger
+	bound          *scheduling.Pods
 	changed        func() // as for an informer
 	numbersChanged func() // called on every event
 	// nodes and pods are nil while stopped.
@@ -40,7 +42,9 @@ func newCapacityInformers(c *connection, freed, changed, numbersChanged func()) 
 	if err != nil {
 		return nil, err
 	}
-	return &capacityInformers{connection: c, api: api, ledger: capacity.New(freed), changed: changed, numbersChanged: numbersChanged}, nil
+	return &capacityInformers{
+		connection: c, api: api, ledger: capacity.New(freed), bound: scheduling.NewPods(freed), changed: changed, numbersChanged: numbersChanged,
+	}, nil
 }
 
 // start starts the informers, unless they run.
@@ -56,7 +60,7 @@ func (c *capacityInformers) start(ctx context.Context) {
 	c.pods = newInformer(informerSource{
 		connection: c.connection, api: c.api, resource: "pods",
 		narrow: func(o *metav1.ListOptions) { o.FieldSelector = unfinishedPods },
-		intake: capacityIntake(&corev1.Pod{}, capacity.SlimPod, "unfinished Pods", maxPods, maxPodBytes), handler: counted{c.ledger.PodHandler(), c.numbersChanged},
+		intake: capacityIntake(&corev1.Pod{}, capacity.SlimPod, "unfinished Pods", maxPods, maxPodBytes), handler: counted{withBound{c.ledger.PodHandler(), c.bound}, c.numbersChanged},
 	}, c.changed)
 	c.nodes.start(ctx)
 	c.pods.start(ctx)
@@ -124,6 +128,7 @@ func (c *capacityInformers) stop() {
 	c.nodes.stop()
 	c.pods.stop()
 	c.nodes, c.pods = nil, nil
+	c.bound.Forget()
 	c.ledger.Forget()
 }
 

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
 
 // Worker is the connection to one worker cluster. It stays the same through losses and changes of
@@ -145,6 +146,12 @@ func (w *Worker) Client() client.Client { return w.client }
 // Ledger records the worker's capacity. Placement can use it while View().Capacity.Known;
 // reservations may be made at any time.
 func (w *Worker) Ledger() *capacity.Ledger { return w.capacity.ledger }
+
+// Free is what the worker's scheduler knows, as far as it concerns one Job: neither what is held for
+// the Job nor its own Pods are in its way. It can be used while View().Capacity.Known.
+func (w *Worker) Free(job types.NamespacedName) *scheduling.Snapshot {
+	return w.capacity.bound.Snapshot(w.capacity.ledger.Free(job), job)
+}
 
 // wake makes the supervisor sync.
 func (w *Worker) wake() {

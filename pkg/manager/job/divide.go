@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -12,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
+	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/shards"
 )
@@ -139,7 +140,7 @@ func (s *scheduler) divide(ctx context.Context, rec *record, d *division) (place
 	one := *job
 	one.Spec.Parallelism = ptr.To(min(ptr.Deref(job.Spec.Parallelism, 1), 1))
 	d.request.Job = &one
-	free, followers := map[string]*capacity.Capacity{}, map[string]bool{}
+	free, followers := map[string]*scheduling.Snapshot{}, map[string]bool{}
 	var candidates []placement.Cluster
 	for _, w := range s.workers.list() {
 		s.fillLocked(ctx, w)
@@ -149,12 +150,12 @@ func (s *scheduler) divide(ctx context.Context, rec *record, d *division) (place
 		candidates = append(candidates, c)
 	}
 	decision := placement.Place(d.request, candidates)
-	shape := capacity.ShapeOf(&job.Spec.Template)
+	all := scheduling.NewJob(job)
 	room := func(worker string) int64 {
 		if free[worker] == nil {
 			return int64(ptr.Deref(job.Spec.Parallelism, 1))
 		}
-		return free[worker].Fit(shape).Now
+		return scheduling.Judge(free[worker], all, math.MaxInt32).Now
 	}
 	d.gatherRooms(decision, followers, room)
 	d.stopShards()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
 
 // workerView is what gather reads of a worker. None of its methods writes.
@@ -23,9 +24,9 @@ type workerView interface {
 	Mirror(key types.NamespacedName) (*batchv1.Job, bool)
 	// Unschedulable is what the worker's Pods say of those of a mirror that wait.
 	Unschedulable(mirror types.UID) capacity.Report
-	// Free is the capacity that is free for one Job, whose own reservation counts as free; nil:
-	// not checked.
-	Free(job types.NamespacedName) *capacity.Capacity
+	// Free is what its scheduler knows, as far as it concerns one Job, whose own reservation and Pods
+	// aren't in its way; nil: not checked.
+	Free(job types.NamespacedName) *scheduling.Snapshot
 }
 
 // worker is what the controller uses of a worker.
@@ -78,11 +79,11 @@ func (c connected) Unschedulable(mirror types.UID) capacity.Report {
 }
 
 // Free implements workerView.
-func (c connected) Free(job types.NamespacedName) *capacity.Capacity {
+func (c connected) Free(job types.NamespacedName) *scheduling.Snapshot {
 	if !c.View().Capacity.Known {
 		return nil
 	}
-	return c.Ledger().Free(job)
+	return c.Worker.Free(job)
 }
 
 // views shows gather the workers without what writes.

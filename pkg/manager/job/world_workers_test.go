@@ -18,6 +18,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/shards"
 )
@@ -89,11 +90,11 @@ func (v *fakeWorker) Unschedulable(uid types.UID) capacity.Report {
 	return v.ledger.Unschedulable(uid)
 }
 
-func (v *fakeWorker) Free(key types.NamespacedName) *capacity.Capacity {
+func (v *fakeWorker) Free(key types.NamespacedName) *scheduling.Snapshot {
 	if !v.view.Capacity.Known {
 		return nil
 	}
-	return v.ledger.Free(key)
+	return scheduling.NewPods(func() {}).Snapshot(v.ledger.Free(key), key)
 }
 
 // fakeRegistry has the workers of a world.

@@ -2,11 +2,13 @@ package placement_test
 
 import (
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
+	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
 
 // Cluster builds a cluster.
@@ -83,7 +85,7 @@ func (c *Cluster) Nodes(nodes ...*NodeBuilder) *Cluster {
 	for i, n := range nodes {
 		all[i] = nodeOf(n)
 	}
-	c.cluster.Capacity = capacity.NewCapacity(all)
+	c.cluster.Capacity = scheduling.NewPods(func() {}).Snapshot(capacity.NewCapacity(all), types.NamespacedName{})
 	return c
 }
 

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
 
 // Cluster is a worker cluster as placement sees it.
@@ -35,8 +35,9 @@ type Cluster struct {
 	Drops map[string]bool
 	// JobController that runs the mirrors there. Empty is BuiltIn.
 	JobController v1alpha1.JobController
-	// Capacity of the cluster's nodes. Nil when unknown or not checked: then every Job fits.
-	Capacity *capacity.Capacity
+	// Capacity is what the cluster's scheduler knows. Nil when unknown or not checked: then every Job
+	// fits.
+	Capacity *scheduling.Snapshot
 }
 
 // Version is a Kubernetes minor version.

@@ -12,8 +12,8 @@
 //     could hold if all the Pods that end by themselves had ended. A Job wider than every cluster waits
 //     for an empty cluster rather than forever.
 //
-// Package capacity computes how many Pods of a Job fit in a cluster, and says what it doesn't
-// model. Placement is a good guess; the worker's scheduler decides.
+// Package scheduling answers how many Pods of a Job fit in a cluster, and says what it doesn't model.
+// The worker's scheduler decides.
 //
 // A cluster whose Capacity is nil fits every Job: capacity isn't known yet, or isn't checked,
 // because an autoscaler makes nodes on demand.

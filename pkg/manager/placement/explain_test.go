@@ -27,17 +27,17 @@ func TestExplain(t *testing.T) {
 		{name: "the most frequent first", clusters: []*Cluster{
 			NewCluster("c").Cordoned(), NewCluster("a").Nodes(gpuNode()), NewCluster("b").Nodes(gpuNode()),
 		}, want: "0/3 clusters available: 2 Insufficient nvidia.com/gpu, 1 cordoned.", details: []string{
-			"a: Insufficient nvidia.com/gpu: Pods that must fit at once: 2, that would: 1",
-			"b: Insufficient nvidia.com/gpu: Pods that must fit at once: 2, that would: 1",
+			"a: Insufficient nvidia.com/gpu: Pods that must fit at once: 2, that would: 1; " + tooLittle(1, "nvidia.com/gpu"),
+			"b: Insufficient nvidia.com/gpu: Pods that must fit at once: 2, that would: 1; " + tooLittle(1, "nvidia.com/gpu"),
 			"c: cordoned",
 		}},
 		{name: "equally frequent by name", clusters: []*Cluster{
 			NewCluster("a").NotReady("Unreachable"), NewCluster("b").Nodes(NewNode("n")), NewCluster("c").Nodes(gpuNode()),
-		}, want: "0/3 clusters available: 1 Insufficient nvidia.com/gpu, 1 not ready (Unreachable), 1 too small for one Pod's nvidia.com/gpu.",
+		}, want: "0/3 clusters available: 1 Insufficient nvidia.com/gpu, 1 never fits: Insufficient nvidia.com/gpu, 1 not ready (Unreachable).",
 			details: []string{
 				"a: not ready (Unreachable)",
-				"b: too small for one Pod's nvidia.com/gpu: a Pod fits on no node, even after all Pods that end by themselves have ended",
-				"c: Insufficient nvidia.com/gpu: Pods that must fit at once: 2, that would: 1",
+				"b: never fits: Insufficient nvidia.com/gpu: " + tooLittle(1, "nvidia.com/gpu"),
+				"c: Insufficient nvidia.com/gpu: Pods that must fit at once: 2, that would: 1; " + tooLittle(1, "nvidia.com/gpu"),
 			}},
 		{name: "chosen", clusters: []*Cluster{
 			NewCluster("a").Cordoned(), NewCluster("b"), NewCluster("c").Nodes(NewNode("n").Has("nvidia.com/gpu", "8")),

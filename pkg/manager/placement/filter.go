@@ -1,6 +1,10 @@
 package placement
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
+)
 
 // Reason names the filter that a cluster didn't pass.
 type Reason string
@@ -166,19 +170,16 @@ func checkPassedOver(a *ask, c *Cluster) *objection {
 
 // Where the Job can never run, waiting is no use.
 func checkEverFits(a *ask, c *Cluster) *objection {
-	if a.want == 0 || c.Capacity == nil || a.fitIn(c).Ever > 0 {
+	if a.want == 0 || c.Capacity == nil || a.answerOf(c).Verdict != scheduling.Never {
 		return nil
 	}
-	return a.neverFits(c)
+	return neverFits(a.answerOf(c))
 }
 
 // A Job that can't have all the Pods that it needs at once waits, rather than wait in the cluster.
 func checkFitsNow(a *ask, c *Cluster) *objection {
-	if a.want == 0 || c.Capacity == nil {
+	if a.want == 0 || c.Capacity == nil || a.answerOf(c).Verdict == scheduling.FitsNow {
 		return nil
 	}
-	if f := a.fitIn(c); f.Now >= f.Needed(a.want) {
-		return nil
-	}
-	return a.insufficient(c)
+	return insufficient(a.answerOf(c))
 }

@@ -1,10 +1,12 @@
 package placement_test
 
 import (
+	"fmt"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
@@ -111,63 +113,91 @@ func TestFiltersByState(t *testing.T) {
 	})
 }
 
+// tooLittle is a detail that counts nodes with too little of a resource.
+func tooLittle(nodes int, resource string) string {
+	return fmt.Sprintf("%d Insufficient %s (spec.template.spec.containers[].resources.requests)", nodes, resource)
+}
+
 // TestFiltersByShape has what could never run, even in an empty cluster.
 func TestFiltersByShape(t *testing.T) {
 	checkFilters(t, []filterTest{
 		{name: "no nodes", cluster: NewCluster("c").Nodes(), want: placement.NeverFits, message: "without nodes"},
 		{name: "nothing wanted fits anywhere", job: NewJob("j").Parallelism(0), cluster: NewCluster("c").Nodes()},
 		{name: "Pod too large", job: NewJob("j").Requests("cpu", "5", "memory", "1Gi"), cluster: NewCluster("c").Nodes(NewNode("n")),
-			want: placement.NeverFits, message: "too small for one Pod's cpu",
-			detail: "a Pod fits on no node, even after all Pods that end by themselves have ended"},
+			want: placement.NeverFits, message: "never fits: Insufficient cpu", detail: tooLittle(1, "cpu")},
 		{name: "resource that isn't there", job: NewJob("j").Requests("nvidia.com/gpu", "1"), cluster: NewCluster("c").Nodes(full("n")),
-			want: placement.NeverFits, message: "too small for one Pod's nvidia.com/gpu",
-			detail: "a Pod fits on no node, even after all Pods that end by themselves have ended"},
+			want: placement.NeverFits, message: "never fits: Insufficient nvidia.com/gpu", detail: tooLittle(1, "nvidia.com/gpu")},
 		{name: "capacity taken for good", job: NewJob("j").Requests("cpu", "4"), cluster: NewCluster("c").Nodes(NewNode("n").UsedForGood("cpu", "100m")),
-			want: placement.NeverFits, message: "too small for one Pod's cpu",
-			detail: "a Pod fits on no node, even after all Pods that end by themselves have ended"},
+			want: placement.NeverFits, message: "never fits: Insufficient cpu", detail: tooLittle(1, "cpu")},
 		{name: "node selector", job: NewJob("j").NodeSelector("gpu", "a100"), cluster: NewCluster("c").Nodes(NewNode("n")),
-			want: placement.NeverFits, message: "without a node that matches the Pod's node selector or affinity"},
+			want: placement.NeverFits, message: "never fits: node(s) didn't match Pod's node affinity/selector",
+			detail: "1 node(s) didn't match Pod's node affinity/selector (spec.template.spec.nodeSelector and affinity.nodeAffinity)"},
 		{name: "taints", cluster: NewCluster("c").Nodes(NewNode("n").Taint("gpu", corev1.TaintEffectNoSchedule)),
-			want: placement.NeverFits, message: "with untolerated taints on every node that matches"},
+			want: placement.NeverFits, message: "never fits: node(s) had untolerated taint(s)",
+			detail: "1 node(s) had untolerated taint(s) (spec.template.spec.tolerations)"},
 		{name: "large in two resources on two nodes", job: NewJob("j").Requests("cpu", "4", "memory", "32Gi"),
 			cluster: NewCluster("c").Nodes(NewNode("a"), NewNode("b").Has("cpu", "1", "memory", "64Gi")),
-			want:    placement.NeverFits, message: "too small for one Pod's cpu and memory on the same node",
-			detail: "a Pod fits on no node, even after all Pods that end by themselves have ended"},
+			want:    placement.NeverFits, message: "never fits: Insufficient cpu and Insufficient memory",
+			detail: tooLittle(1, "cpu") + ", " + tooLittle(1, "memory")},
+		{name: "spread over zones that no node is in", job: NewJob("j").With(spreadOverZones), cluster: NewCluster("c").Nodes(NewNode("n")),
+			want: placement.NeverFits, message: "never fits: node(s) didn't match pod topology spread constraints (missing required label)",
+			detail: "1 node(s) didn't match pod topology spread constraints (missing required label) (spec.template.spec.topologySpreadConstraints)"},
 	})
+}
+
+func spreadOverZones(job *batchv1.Job) {
+	job.Spec.Template.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+		MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.DoNotSchedule,
+		LabelSelector: &metav1.LabelSelector{MatchLabels: job.Spec.Template.Labels},
+	}}
 }
 
 // TestFiltersByFreeCapacity has what doesn't fit now.
 func TestFiltersByFreeCapacity(t *testing.T) {
+	atOnce := func(need, now int, reasons string) string {
+		return fmt.Sprintf("Pods that must fit at once: %d, that would: %d; %s", need, now, reasons)
+	}
 	checkFilters(t, []filterTest{
 		{name: "unknown capacity fits", cluster: NewCluster("c")},
 		{name: "enough is free", job: NewJob("j").Pods(4).Requests("cpu", "1"), cluster: NewCluster("c").Nodes(NewNode("n"))},
 
 		{name: "full", job: NewJob("j").Requests("cpu", "1"), cluster: NewCluster("c").Nodes(full("n")),
-			want: placement.Insufficient, message: "Insufficient cpu", detail: "Pods that must fit at once: 1, that would: 0"},
+			want: placement.Insufficient, message: "Insufficient cpu", detail: atOnce(1, 0, tooLittle(1, "cpu"))},
 		{name: "all nodes cordoned", cluster: NewCluster("c").Nodes(NewNode("n").Unschedulable()),
-			want: placement.Insufficient, message: "with unschedulable nodes only"},
-		{name: "all nodes in trouble", cluster: NewCluster("c").Nodes(NewNode("n").Taint(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute)),
-			want: placement.Insufficient, message: "with troubled nodes only (taints of node.kubernetes.io)"},
+			want: placement.Insufficient, message: "node(s) were unschedulable",
+			detail: atOnce(1, 0, "1 node(s) were unschedulable (spec.template.spec.tolerations)")},
+		{name: "all nodes in trouble", cluster: NewCluster("c").Nodes(NewNode("n").
+			Taint(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute).Taint(corev1.TaintNodeNotReady, corev1.TaintEffectNoSchedule)),
+			want: placement.Insufficient, message: "node(s) had untolerated taint(s)",
+			detail: atOnce(1, 0, "1 node(s) had untolerated taint(s) (spec.template.spec.tolerations)")},
+		{name: "a node in trouble that Pods tolerate for some minutes",
+			cluster: NewCluster("c").Nodes(NewNode("n").Taint(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute))},
 		{name: "too many Pods", cluster: NewCluster("c").Nodes(NewNode("n").Used("pods", "110")),
-			want: placement.Insufficient, message: "Insufficient pods", detail: "Pods that must fit at once: 1, that would: 0"},
+			want: placement.Insufficient, message: "Too many pods", detail: atOnce(1, 0, "1 Too many pods")},
 		{name: "half a gang", job: NewJob("j").Pods(3).Requests("cpu", "2", "nvidia.com/gpu", "1"),
 			cluster: NewCluster("c").Nodes(NewNode("a").Has("nvidia.com/gpu", "4").Used("nvidia.com/gpu", "2"), NewNode("b").Has("nvidia.com/gpu", "1").Used("nvidia.com/gpu", "1")),
-			want:    placement.Insufficient, message: "Insufficient nvidia.com/gpu", detail: "Pods that must fit at once: 3, that would: 2"},
+			want:    placement.Insufficient, message: "Insufficient cpu and Insufficient nvidia.com/gpu",
+			detail: atOnce(3, 2, tooLittle(1, "cpu")+", "+tooLittle(1, "nvidia.com/gpu"))},
 		{name: "wider than the cluster, which is empty", job: NewJob("j").Pods(1000).Requests("cpu", "1"),
 			cluster: NewCluster("c").Nodes(NewNode("a").UsedForGood("cpu", "500m"), NewNode("b"))},
 		{name: "wider than the cluster, which isn't empty", job: NewJob("j").Pods(1000).Requests("cpu", "1"),
 			cluster: NewCluster("c").Nodes(NewNode("a").Used("cpu", "500m"), NewNode("b")),
-			want:    placement.Insufficient, message: "Insufficient cpu", detail: "Pods that must fit at once: 8, that would: 7"},
+			want:    placement.Insufficient, message: "Insufficient cpu", detail: atOnce(8, 7, tooLittle(2, "cpu"))},
 		{name: "one per node", job: NewJob("j").Pods(2).OnePerNode(), cluster: NewCluster("c").Nodes(NewNode("a"), NewNode("b"))},
 		{name: "one per node, a node full", job: NewJob("j").Pods(2).OnePerNode().Requests("cpu", "1"),
 			cluster: NewCluster("c").Nodes(NewNode("a"), full("b")),
-			want:    placement.Insufficient, message: "Insufficient nodes with a Pod each", detail: "Pods that must fit at once: 2, that would: 1"},
+			want:    placement.Insufficient, message: "node(s) didn't match pod anti-affinity rules",
+			detail: atOnce(2, 1, tooLittle(1, "cpu")+", 1 node(s) didn't match pod anti-affinity rules (spec.template.spec.affinity.podAntiAffinity)")},
 		{name: "free on different nodes", job: NewJob("j").Requests("cpu", "2", "memory", "8Gi"),
 			cluster: NewCluster("c").Nodes(NewNode("a").Used("cpu", "3"), NewNode("b").Used("memory", "12Gi")),
-			want:    placement.Insufficient, message: "Insufficient cpu and memory on the same node",
-			detail: "Pods that must fit at once: 1, that would: 0"},
+			want:    placement.Insufficient, message: "Insufficient cpu and Insufficient memory",
+			detail: atOnce(1, 0, tooLittle(1, "cpu")+", "+tooLittle(1, "memory"))},
 		{name: "completions left are few", job: NewJob("j").Pods(8).Succeeded(7).Requests("cpu", "2"),
 			cluster: NewCluster("c").Nodes(NewNode("a").Used("cpu", "2"))},
+		{name: "spread over zones, one of them full", job: NewJob("j").Pods(3).Requests("cpu", "1").With(spreadOverZones),
+			cluster: NewCluster("c").Nodes(NewNode("a").Label(corev1.LabelTopologyZone, "a"), full("b").Label(corev1.LabelTopologyZone, "b")),
+			want:    placement.Insufficient, message: "node(s) didn't match pod topology spread constraints",
+			detail: atOnce(3, 1, tooLittle(1, "cpu")+", 1 node(s) didn't match pod topology spread constraints (spec.template.spec.topologySpreadConstraints)")},
 	})
 }
 

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
 
 // Decision is the answer to a Request.
@@ -46,22 +46,22 @@ func (d Decision) MayFitLater() bool {
 // ask is a Request with what is derived from it once for all clusters.
 type ask struct {
 	Request
-	shape    *capacity.Shape
+	job      *scheduling.Job
 	want     int64
 	features []feature
 	rank     map[string]int
-	// fits keeps what filters computed for the scores, by cluster.
-	fits map[string]*capacity.Fit
+	// answers keeps what one filter asked for the next, by cluster.
+	answers map[string]*scheduling.Answer
 }
 
 func newAsk(request Request) *ask {
 	a := &ask{
 		Request:  request,
-		shape:    capacity.ShapeOf(&request.Job.Spec.Template),
+		job:      scheduling.NewJob(request.Job),
 		want:     PodsWanted(request.Job),
 		features: featuresOf(&request.Job.Spec),
 		rank:     make(map[string]int, len(request.Among)),
-		fits:     map[string]*capacity.Fit{},
+		answers:  map[string]*scheduling.Answer{},
 	}
 	for i, name := range request.Among {
 		if _, named := a.rank[name]; !named {
@@ -71,13 +71,14 @@ func newAsk(request Request) *ask {
 	return a
 }
 
-func (a *ask) fitIn(c *Cluster) *capacity.Fit {
-	f, ok := a.fits[c.Name]
+func (a *ask) answerOf(c *Cluster) *scheduling.Answer {
+	answer, ok := a.answers[c.Name]
 	if !ok {
-		f = c.Capacity.Fit(a.shape)
-		a.fits[c.Name] = f
+		judged := scheduling.Judge(c.Capacity, a.job, a.want)
+		answer = &judged
+		a.answers[c.Name] = answer
 	}
-	return f
+	return answer
 }
 
 func (a *ask) reject(c *Cluster) *Rejection {

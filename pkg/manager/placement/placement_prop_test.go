@@ -9,11 +9,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
+	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
 
 // world is a random request and clusters, with the nodes that they were made of.
@@ -110,9 +112,12 @@ func TestOrderOfInputIsIrrelevant(t *testing.T) {
 		want := placement.Place(w.request, w.objs())
 		shuffled := rapid.Permutation(w.objs()).Draw(t, "shuffled")
 		for i := range shuffled {
-			if shuffled[i].Capacity != nil && len(shuffled[i].Capacity.Nodes()) > 0 {
-				nodes := rapid.Permutation(shuffled[i].Capacity.Nodes()).Draw(t, "nodes")
-				shuffled[i].Capacity = capacity.NewCapacity(nodes)
+			if shuffled[i].Capacity != nil && len(shuffled[i].Capacity.Nodes) > 0 {
+				var nodes []*capacity.Node
+				for _, n := range rapid.Permutation(shuffled[i].Capacity.Nodes).Draw(t, "nodes") {
+					nodes = append(nodes, n.Node)
+				}
+				shuffled[i].Capacity = scheduling.NewPods(func() {}).Snapshot(capacity.NewCapacity(nodes), types.NamespacedName{})
 			}
 		}
 		if diff := cmp.Diff(want, placement.Place(w.request, shuffled), sameDecision...); diff != "" {

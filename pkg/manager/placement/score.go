@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"hash/fnv"
 
-	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
 
 // Candidate is a cluster that passed every filter.
@@ -30,7 +30,7 @@ const (
 func (a *ask) candidate(c *Cluster) Candidate {
 	share := int64(unknownShare)
 	if c.Capacity != nil {
-		share = a.freeShare(a.fitIn(c))
+		share = a.freeShare(c)
 	}
 	return Candidate{
 		Cluster: c.Name,
@@ -41,15 +41,17 @@ func (a *ask) candidate(c *Cluster) Candidate {
 }
 
 // freeShare is that of the scarcest resource, over the nodes that suit the Job, once it runs there.
-func (a *ask) freeShare(f *capacity.Fit) int64 {
+func (a *ask) freeShare(c *Cluster) int64 {
 	share := int64(all)
-	pods := min(f.Needed(a.want), a.want)
-	unit := a.shape.Unit()
-	for _, total := range f.Totals {
+	pods := int64(0)
+	if a.want > 0 {
+		pods = a.answerOf(c).Needed()
+	}
+	for _, total := range scheduling.Totals(c.Capacity, a.job) {
 		if total.Allocatable <= 0 {
 			continue
 		}
-		free := total.Free - float64(pods)*float64(unit.Get(total.Name))
+		free := total.Free - float64(pods)*float64(total.Requested)
 		share = min(share, int64(free/total.Allocatable*all))
 	}
 	return max(share, 0)

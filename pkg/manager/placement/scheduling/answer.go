@@ -14,7 +14,7 @@ const (
 	FitsNow Verdict = iota
 	// FitsLater: it will, when Pods have ended or nodes are back.
 	FitsLater
-	// Never: no Pod of the Job fits, whatever ends.
+	// Never: no Pod of the Job fits, whatever ends; or not all of a gang.
 	Never
 )
 
@@ -33,6 +33,29 @@ type Answer struct {
 	// Reasons why nodes don't take one more Pod, the most frequent first: of the view ever for
 	// Never, otherwise of the view now.
 	Reasons []Count
+	// least is how many Pods must fit at once, however many the idle worker holds.
+	least int64
+}
+
+// Needed is how many Pods must fit at once: all, but no more than fit once all Pods that end by
+// themselves have ended. It's at least one, or a gang: otherwise the Job waits for nodes that are back.
+func (a *Answer) Needed() int64 { return max(min(a.Wanted, a.Idle), a.least) }
+
+// Nearest are the reasons of the nodes that were nearest to taking a Pod, in the order of their
+// messages. There is none if the worker has no nodes.
+func (a *Answer) Nearest() []Reason {
+	most := none
+	for i := range a.Reasons {
+		most = max(most, slices.Index(byNearness, a.Reasons[i].Plugin))
+	}
+	var nearest []Reason
+	for i := range a.Reasons {
+		if slices.Index(byNearness, a.Reasons[i].Plugin) == most {
+			nearest = append(nearest, a.Reasons[i].Reason)
+		}
+	}
+	slices.SortFunc(nearest, func(a, b Reason) int { return cmp.Compare(a.Message, b.Message) })
+	return nearest
 }
 
 // Count of nodes with one reason. A reason of the API server's has none.
@@ -51,25 +74,44 @@ func Judge(s *Snapshot, j *Job, wanted int64) Answer {
 	if current.pods == a.now && a.now < wanted {
 		current.reasons = []*Reason{a.limit}
 	}
-	answer := Answer{Wanted: wanted, Now: current.pods, Idle: wanted}
+	answer := Answer{Wanted: wanted, Now: current.pods, Idle: wanted, least: max(min(j.gang, wanted), 1)}
 	if current.pods >= wanted {
 		return answer
 	}
 	answer.Idle = a.fill(view{s, idle}, min(wanted, a.idle)).pods
 	answer.Reasons = current.counts()
 	switch {
-	case current.pods >= max(answer.Idle, 1):
+	case current.pods >= answer.Needed():
 		return answer
-	case answer.Idle > 0:
+	case answer.Idle >= answer.least:
 		answer.Verdict = FitsLater
 		return answer
 	}
-	last := a.fill(view{s, ever}, 1)
 	answer.Verdict = FitsLater
-	if last.pods == 0 {
-		answer.Verdict, answer.Reasons = Never, last.counts()
+	if refused := a.neverFits(view{s, ever}, answer.least); refused != nil {
+		answer.Verdict, answer.Reasons = Never, refused.counts()
 	}
 	return answer
+}
+
+// tooFew is the reason against a gang of which some Pods fit.
+var tooFew = Reason{"GangScheduling", "too few nodes for all Pods of the gang", "spec.scheduling.schedulingPolicy.gang.minCount"}
+
+// neverFits returns why; nil if the Job may fit. Whether all Pods of a gang fit is judged by what each
+// node alone has: which other Pods will be there then isn't known.
+func (a *admitted) neverFits(v view, gang int64) *filling {
+	one := a.fill(v, 1)
+	if one.pods == 0 {
+		return &one
+	}
+	if gang > 1 {
+		all := sum(v, slices.Concat(a.filters(v, suiting), a.filters(v, fitting)), gang)
+		if all.pods < gang {
+			all.reasons = []*Reason{&tooFew}
+			return &all
+		}
+	}
+	return nil
 }
 
 func (f *filling) counts() []Count {

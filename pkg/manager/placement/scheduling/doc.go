@@ -1,7 +1,8 @@
 // Package scheduling answers for one worker what its kube-scheduler would do with the Pods of one
 // Job. It is pure: values in, an Answer out.
 //
-//	Snapshot: nodes, Pods that run there, namespaces ──┐
+//	events of Pods ──> Pods ──┐
+//	capacity.Capacity ────────┴> Snapshot ─────────────┐
 //	                                                   ├──> Judge ──> Answer: FitsNow, FitsLater or Never,
 //	Job: its Pods, which are all alike, and how many ──┘              with the scheduler's own reasons
 //
@@ -16,13 +17,17 @@
 // view idle, if those are fewer: a Job that is wider than the worker waits for an idle worker, and
 // not forever.
 //
+// The Pods of a gang must all fit at once: a worker that can't hold it never fits.
+//
 // # Plugins
 //
 // Each of the scheduler's filter plugins is a file of its name, and a row of the table in plugins.go.
 // A plugin reads what it needs once per Job and view. Then it checks nodes. Most plugins look at a
 // node alone: the number of Pods is then the sum over nodes. The plugins that couple (topology
 // spread, affinity between Pods) take note of each Pod of the Job that is put on a node, and the
-// Pods are tried one after the other.
+// Pods are tried one after the other, in groups of nodes that are alike for these plugins: those of
+// the same topology domains. Selectors look at each kind of Pod once: what Pods with the same
+// namespace and labels have in common.
 //
 // Where the order of nodes decides how many Pods fit, the smallest number counts: the scheduler
 // breaks ties at random. So Answer.Now is what fits in any case.
@@ -31,13 +36,19 @@
 // are applied to the Job, and may bound the number of its Pods. Devices are allocated by Kubernetes'
 // own allocator, through the interface Devices; package devices has it.
 //
+// # Bounds
+//
+// Users write Jobs, and workers say what they have: neither may make an answer expensive. Of a Pod,
+// maxTerms terms of each sort are judged, and Pods beyond maxSteps are taken to fit where there are
+// slots. Both err towards a Job that fits.
+//
 // # What may be wrong
 //
 //   - FitsLater is an upper bound. It may need that some Pods end and others don't.
 //   - Pods of a Job are taken for alike: selectors over the completion index aren't told apart.
 //   - Not modelled: preemption, limits of attached volumes per node, capacity of storage that
 //     drivers publish, volumes of access mode ReadWriteOncePod, scheduling gates of the Job's Pods
-//     (they are taken for removed), gangs.
+//     (they are taken for removed).
 //
 // The judge, e2e/placement, compares the answers with those of the real kube-scheduler.
 package scheduling

@@ -2,6 +2,7 @@ package scheduling
 
 import (
 	"math"
+	"slices"
 )
 
 // filling is what became of the Pods of a Job in one view.
@@ -14,12 +15,12 @@ type filling struct {
 
 // fill counts how many of the wanted Pods find a node.
 func (j *Job) fill(v view, wanted int64) filling {
-	filters, states := j.filters(v), j.states(v)
+	filters, states := slices.Concat(j.filters(v, suiting), j.filters(v, fitting)), j.states(v)
 	if len(states) == 0 {
 		return sum(v, filters, wanted)
 	}
 	places, reasons := placesOf(v, filters)
-	f := newTrials(j, places, states, wanted).least()
+	f := newTrials(j, places, states, wanted).fill()
 	f.reasons = append(f.reasons, reasons...)
 	return f
 }
@@ -59,7 +60,7 @@ func placesOf(v view, filters []filter) ([]place, []*Reason) {
 // newPlace has a bound that keeps sums over nodes from overflowing, whatever a node says that it has.
 func newPlace(v view, i int) place { return place{node: v.Nodes[i], index: i, slots: math.MaxInt32} }
 
-func (j *Job) filters(v view) []filter {
+func (j *Job) filters(v view, plugins []plugin) []filter {
 	var filters []filter
 	for i := range plugins {
 		if f := plugins[i].filter(j, v); f != nil {

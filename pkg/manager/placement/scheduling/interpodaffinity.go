@@ -25,8 +25,7 @@ func othersAffinity(j *Job, v view) filter {
 	own := v.Namespaces[j.namespace]
 	for _, n := range v.Nodes {
 		for _, p := range n.guarded {
-			for i := range p.antiAffinity {
-				t := &p.antiAffinity[i]
+			for _, t := range v.judged(p.antiAffinity) {
 				value, has := n.Object.Labels[t.key]
 				if has && v.hinders(p.Lasts) && t.matches(j.namespace, own, j.labels) {
 					refused[domain{t.key, value}] = true
@@ -65,14 +64,15 @@ type termState struct {
 }
 
 func interPodAffinity(j *Job, v view) state {
-	if len(j.affinity)+len(j.antiAffinity) == 0 {
+	affinity, antiAffinity := v.judged(j.affinity), v.judged(j.antiAffinity)
+	if len(affinity)+len(antiAffinity) == 0 {
 		return nil
 	}
-	s := &affinityState{wanted: termStates(j, v, j.affinity), avoided: termStates(j, v, j.antiAffinity)}
+	s := &affinityState{wanted: termStates(j, v, affinity), avoided: termStates(j, v, antiAffinity)}
 	s.self = len(s.wanted) > 0 && !slices.ContainsFunc(s.wanted, func(t termState) bool { return !t.self })
-	s.readWanted(j, v)
+	s.readWanted(affinity, v)
 	for i := range s.avoided {
-		s.avoided[i].read(&j.antiAffinity[i], v)
+		s.avoided[i].read(&antiAffinity[i], v)
 	}
 	return s
 }
@@ -87,13 +87,13 @@ func termStates(j *Job, v view, terms []term) []termState {
 }
 
 // readWanted takes note of the Pods that match all terms of the Job's affinity.
-func (s *affinityState) readWanted(j *Job, v view) {
-	if len(s.wanted) == 0 {
+func (s *affinityState) readWanted(terms []term, v view) {
+	if len(terms) == 0 {
 		return
 	}
 	m := newMatcher(func(k namespaced) bool {
-		for i := range j.affinity {
-			if !j.affinity[i].matches(k.namespace, v.Namespaces[k.namespace], k.labels) {
+		for i := range terms {
+			if !terms[i].matches(k.namespace, v.Namespaces[k.namespace], k.labels) {
 				return false
 			}
 		}

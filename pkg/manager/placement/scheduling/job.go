@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 )
@@ -25,10 +26,25 @@ type Job struct {
 	affinity     []term
 	antiAffinity []term
 	spread       []constraint
+	// gang is how many Pods must fit at once, whatever else: those of a gang are bound together. One
+	// if they're none.
+	gang int64
 }
 
 // NewJob reads a Job as the hub or the worker has it.
-func NewJob(job *batchv1.Job) *Job { return newJob(podOf(job)) }
+func NewJob(job *batchv1.Job) *Job {
+	j := newJob(podOf(job))
+	j.gang = gangOf(job)
+	return j
+}
+
+func gangOf(job *batchv1.Job) int64 {
+	s := job.Spec.Scheduling
+	if s == nil || s.SchedulingPolicy == nil || s.SchedulingPolicy.Gang == nil {
+		return 1
+	}
+	return max(int64(ptr.Deref(s.SchedulingPolicy.Gang.MinCount, ptr.Deref(job.Spec.Parallelism, 1))), 1)
+}
 
 func newJob(pod *corev1.Pod) *Job {
 	j := &Job{
@@ -50,7 +66,9 @@ func newJob(pod *corev1.Pod) *Job {
 func (j *Job) with(spec *corev1.PodSpec) *Job {
 	pod := &corev1.Pod{Spec: *spec}
 	pod.Namespace, pod.Labels = j.namespace, j.labels
-	return newJob(pod)
+	changed := newJob(pod)
+	changed.gang = j.gang
+	return changed
 }
 
 // podOf is a Pod as the Job controller makes it. The label of the completion index is left out: it

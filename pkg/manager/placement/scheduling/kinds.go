@@ -31,15 +31,15 @@ type kindCount struct {
 	count          int64
 }
 
-func (n *Node) count(p *Pod) {
-	for i := range n.kinds {
-		known := &n.kinds[i]
+func (on *podsOn) count(p *Pod) {
+	for i := range on.kinds {
+		known := &on.kinds[i]
 		if known.kind == p.kind && known.lasts == p.Lasts && known.leaving == p.Leaving {
 			known.count++
 			return
 		}
 	}
-	n.kinds = append(n.kinds, kindCount{p.kind, p.Lasts, p.Leaving, 1})
+	on.kinds = append(on.kinds, kindCount{p.kind, p.Lasts, p.Leaving, 1})
 }
 
 // labelSet is labels as one text, such as "app=a,tier=1,".

@@ -11,12 +11,17 @@ type plugin struct {
 // filter says why the next Pod of a Job can't be on a node; nil if it can.
 type filter func(*place) *Reason
 
-// plugins in the scheduler's order: a node is counted with the first that refuses it.
-var plugins = []plugin{
-	{"NodeUnschedulable", nodeUnschedulable},
+// suiting are the plugins that ask whether the Job's Pods may be on a node, whatever runs there. The
+// most lasting obstacle is first: a node is counted with the first plugin that refuses it.
+var suiting = []plugin{
 	{"NodeName", nodeName},
-	{"TaintToleration", taintToleration},
 	{"NodeAffinity", nodeAffinity},
+	{"TaintToleration", taintToleration},
+	{"NodeUnschedulable", nodeUnschedulable},
+}
+
+// fitting are those that ask whether there is room. They come after the others.
+var fitting = []plugin{
 	{"NodePorts", nodePorts},
 	{"NodeResourcesFit", nodeResourcesFit},
 	{"InterPodAffinity", othersAffinity},
@@ -27,6 +32,12 @@ type coupled struct {
 	name string
 	// state is nil if the plugin has nothing to say about the Job.
 	state func(*Job, view) state
+}
+
+// byNearness has all plugins that refuse nodes: a Job was nearer to a node that a later one refused.
+var byNearness = []string{
+	"NodeName", "NodeAffinity", "TaintToleration", "NodeUnschedulable", "NodePorts", "NodeResourcesFit",
+	"VolumeBinding", "VolumeZone", "PodTopologySpread", "InterPodAffinity", "DynamicResources", "GangScheduling",
 }
 
 // state is what a coupled plugin knows while the Job's Pods are put on nodes one after the other.

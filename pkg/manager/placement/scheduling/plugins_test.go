@@ -1,6 +1,7 @@
 package scheduling
 
 import (
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -218,4 +219,66 @@ func TestInterPodAntiAffinity(t *testing.T) {
 	expect(t, w.judge(apart, 6), FitsLater, 5, othersAntiAffinity.Message)
 	w.pods[0].Spec.RestartPolicy = corev1.RestartPolicyAlways
 	expect(t, w.judge(apart, 6), FitsNow, 5, othersAntiAffinity.Message)
+}
+
+func TestEachPluginHasItsNearness(t *testing.T) {
+	var names []string
+	for _, p := range suiting {
+		names = append(names, p.name)
+	}
+	for _, p := range fitting {
+		names = append(names, p.name)
+	}
+	for _, p := range coupledPlugins {
+		names = append(names, p.name)
+	}
+	for _, name := range names {
+		if !slices.Contains(byNearness, name) {
+			t.Errorf("%s isn't in byNearness", name)
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	w := &world{}
+	w.node("a", "disk=hdd")
+	ssd := jobOf(func(p *corev1.PodTemplateSpec) { p.Spec.NodeSelector = map[string]string{"disk": "ssd"} })
+	for _, row := range []struct {
+		node    string
+		change  func(*corev1.Node)
+		message string
+	}{
+		{"b", func(n *corev1.Node) { n.Labels["disk"] = "hdd" }, unselected.Message},
+		{"c", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}} }, tainted.Message},
+		// Cordoned, too, but it doesn't match anyway.
+		{"d", func(n *corev1.Node) { n.Labels["disk"], n.Spec.Unschedulable = "hdd", true }, tainted.Message},
+		{"e", func(n *corev1.Node) { n.Spec.Unschedulable = true }, cordoned.Message},
+		{"f", func(n *corev1.Node) { n.Status.Allocatable["cpu"] = resource.MustParse("0") }, "Insufficient cpu"},
+	} {
+		row.change(w.node(row.node, "disk=ssd"))
+		answer := w.judge(ssd, 1)
+		if nearest := answer.Nearest(); len(nearest) != 1 || nearest[0].Message != row.message {
+			t.Errorf("with node %s: %v, want %q", row.node, nearest, row.message)
+		}
+	}
+	if nearest := (&world{}).judge(ssd, 1); len(nearest.Nearest()) != 0 || nearest.Verdict != Never {
+		t.Errorf("without nodes: %+v", nearest)
+	}
+}
+
+// Where the labels of namespaces aren't known, terms that select by them refuse nothing.
+func TestAffinityOverUnknownNamespaces(t *testing.T) {
+	w := &world{}
+	w.node("a", "zone=1")
+	term := corev1.PodAffinityTerm{
+		TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}},
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "blue"}},
+	}
+	near := jobOf(func(p *corev1.PodTemplateSpec) {
+		p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term},
+		}}
+	})
+	expect(t, Judge(NewSnapshot(w.nodes, w.pods, nil), near, 1), FitsNow, 1, "")
+	expect(t, w.judge(near, 1), Never, 0, affinityUnmet.Message)
 }

@@ -32,7 +32,7 @@ func constraintsOf(pod *corev1.Pod) []constraint {
 	var constraints []constraint
 	for i := range pod.Spec.TopologySpreadConstraints {
 		c := &pod.Spec.TopologySpreadConstraints[i]
-		if c.WhenUnsatisfiable != corev1.DoNotSchedule {
+		if c.WhenUnsatisfiable != corev1.DoNotSchedule || len(constraints) == maxTerms {
 			continue
 		}
 		selector := selectorOf(c.LabelSelector)

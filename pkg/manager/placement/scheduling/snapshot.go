@@ -16,7 +16,8 @@ type Snapshot struct {
 	Nodes []*Node
 	// topologies of the Nodes.
 	topologies *topologies
-	// Namespaces has the labels of the worker's namespaces.
+	// Namespaces has the labels of the worker's namespaces. Nil if they aren't known: then terms that
+	// select namespaces by labels refuse nothing.
 	Namespaces map[string]labels.Set
 	// Devices of the worker. Nil if it has none.
 	Devices Devices
@@ -26,10 +27,14 @@ type Snapshot struct {
 	Admission *Admission
 }
 
-// Node is one node and the Pods on it. Immutable.
+// Node is one node, what is free there, and the Pods on it. Immutable.
 type Node struct {
-	capacity.Node
-	// Pods that are bound to the node and haven't ended, or that will be there soon.
+	*capacity.Node
+	*podsOn
+}
+
+// podsOn has the Pods that are bound to a node and haven't ended, or that will be there soon.
+type podsOn struct {
 	Pods []*Pod
 	// guarded are those of them that keep other Pods away, and mostly none.
 	guarded []*Pod
@@ -43,30 +48,42 @@ func NewSnapshot(nodes []*corev1.Node, pods []*corev1.Pod, namespaces map[string
 	byName := make(map[string]*Node, len(nodes))
 	for _, object := range nodes {
 		allocatable := capacity.ResourcesOf(object.Status.Allocatable)
-		n := &Node{Node: capacity.Node{Object: object, Allocatable: allocatable, Idle: allocatable, Free: allocatable}}
+		n := &Node{&capacity.Node{Object: object, Allocatable: allocatable, Idle: allocatable, Free: allocatable}, &podsOn{}}
 		byName[object.Name] = n
 		s.Nodes = append(s.Nodes, n)
 	}
 	slices.SortFunc(s.Nodes, func(a, b *Node) int { return cmp.Compare(a.Object.Name, b.Object.Name) })
-	s.topologies = topologiesOf(s.Nodes)
+	s.topologies = topologiesOf(s.objects())
 	for _, object := range pods {
 		if n := byName[object.Spec.NodeName]; n != nil && !ended(object) {
-			n.add(PodOf(object))
+			n.take(PodOf(object))
 		}
 	}
 	return s
 }
 
-// add puts a Pod on a node that nobody else knows yet.
-func (n *Node) add(p *Pod) {
-	n.Pods = append(n.Pods, p)
-	n.count(p)
-	if len(p.antiAffinity) > 0 {
-		n.guarded = append(n.guarded, p)
+func (s *Snapshot) objects() []*corev1.Node {
+	objects := make([]*corev1.Node, len(s.Nodes))
+	for i, n := range s.Nodes {
+		objects[i] = n.Object
 	}
+	return objects
+}
+
+// take puts a Pod on a node that nobody else knows yet.
+func (n *Node) take(p *Pod) {
+	n.add(p)
 	n.Free = n.Free.Add(p.Requests, -1)
 	if p.Lasts {
 		n.Idle = n.Idle.Add(p.Requests, -1)
+	}
+}
+
+func (on *podsOn) add(p *Pod) {
+	on.Pods = append(on.Pods, p)
+	on.count(p)
+	if len(p.antiAffinity) > 0 {
+		on.guarded = append(on.guarded, p)
 	}
 }
 

@@ -15,6 +15,8 @@ type term struct {
 	namespaces []string
 	// inNamespaces selects further namespaces.
 	inNamespaces labels.Selector
+	// byLabels: what it selects depends on the labels of namespaces.
+	byLabels bool
 }
 
 func requiredAffinity(spec *corev1.PodSpec) []corev1.PodAffinityTerm {
@@ -31,7 +33,12 @@ func requiredAntiAffinity(spec *corev1.PodSpec) []corev1.PodAffinityTerm {
 	return spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution
 }
 
+// maxTerms bounds the terms, and the constraints, of one Pod that are judged: whoever writes a Pod
+// chooses how many it has.
+const maxTerms = 8
+
 func termsOf(pod *corev1.Pod, required []corev1.PodAffinityTerm) []term {
+	required = required[:min(len(required), maxTerms)]
 	terms := make([]term, 0, len(required))
 	for i := range required {
 		r := &required[i]
@@ -40,6 +47,7 @@ func termsOf(pod *corev1.Pod, required []corev1.PodAffinityTerm) []term {
 			selector:     selectorOf(r.LabelSelector),
 			namespaces:   r.Namespaces,
 			inNamespaces: selectorOf(r.NamespaceSelector),
+			byLabels:     r.NamespaceSelector != nil && len(r.NamespaceSelector.MatchLabels)+len(r.NamespaceSelector.MatchExpressions) > 0,
 		}
 		if len(r.Namespaces) == 0 && r.NamespaceSelector == nil {
 			t.namespaces = []string{pod.Namespace}
@@ -51,6 +59,14 @@ func termsOf(pod *corev1.Pod, required []corev1.PodAffinityTerm) []term {
 		terms = append(terms, t)
 	}
 	return terms
+}
+
+// judged leaves out the terms over namespaces whose labels aren't known.
+func (v view) judged(terms []term) []term {
+	if v.Namespaces != nil {
+		return terms
+	}
+	return slices.DeleteFunc(slices.Clone(terms), func(t term) bool { return t.byLabels })
 }
 
 // matches judges a Pod by its namespace, that namespace's labels, and its own labels.

@@ -1,10 +1,14 @@
 package scheduling
 
-import "sync"
+import (
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // topologies of nodes. They're kept, because nodes change less often than what runs on them.
 type topologies struct {
-	nodes []*Node
+	nodes []*corev1.Node
 	lock  sync.Mutex
 	known map[string]topology
 }
@@ -12,7 +16,7 @@ type topologies struct {
 // maxTopologies bounds those that are kept: users choose the labels.
 const maxTopologies = 16
 
-func topologiesOf(nodes []*Node) *topologies {
+func topologiesOf(nodes []*corev1.Node) *topologies {
 	return &topologies{nodes: nodes, known: map[string]topology{}}
 }
 
@@ -40,11 +44,11 @@ type topology struct {
 
 const undomained = -1
 
-func topologyOf(nodes []*Node, key string) topology {
+func topologyOf(nodes []*corev1.Node, key string) topology {
 	t := topology{at: make([]int32, len(nodes))}
 	known := map[string]int32{}
 	for i, n := range nodes {
-		value, has := n.Object.Labels[key]
+		value, has := n.Labels[key]
 		if !has {
 			t.at[i] = undomained
 			continue

@@ -60,6 +60,28 @@ const (
 	last
 )
 
+// maxSteps bounds one trial: the Pods that are tried, times the groups.
+const maxSteps = 500_000
+
+// fill tries as many of the Pods as can be afforded. If they all fit, the others are taken to fit
+// wherever there are slots.
+func (t *trials) fill() filling {
+	all := t.wanted
+	t.wanted = min(all, max(maxSteps/int64(max(len(t.groups), 1)), 1))
+	f := t.least()
+	if f.pods == t.wanted && t.wanted < all {
+		slots := int64(0)
+		for i := range t.groups {
+			slots += t.groups[i].slots
+		}
+		f.pods = max(min(all, slots), f.pods)
+		for i := range t.places {
+			f.reasons = append(f.reasons, t.places[i].limit)
+		}
+	}
+	return f
+}
+
 // least tries several orders, and choices of the first Pod that bind the others.
 func (t *trials) least() filling {
 	least := t.try(none, mostSlots)
