@@ -15,20 +15,16 @@ var (
 	}
 )
 
-// domain is a label of nodes with its value.
-type domain struct{ key, value string }
-
 // othersAffinity is the part of the plugin InterPodAffinity that looks at a node alone: Pods that run
 // may keep the Job's Pods away. It is nil if none does.
 func othersAffinity(j *Job, v view) filter {
-	refused := map[domain]bool{}
+	refused := domains{}
 	own := v.Namespaces[j.namespace]
 	for _, n := range v.Nodes {
 		for _, p := range n.guarded {
 			for _, t := range v.judged(p.antiAffinity) {
-				value, has := n.Object.Labels[t.key]
-				if has && v.hinders(p.Lasts) && t.matches(j.namespace, own, j.labels) {
-					refused[domain{t.key, value}] = true
+				if v.hinders(p.Lasts) && t.matches(j.namespace, own, j.labels) {
+					refused.add(n, t.key)
 				}
 			}
 		}
@@ -37,13 +33,34 @@ func othersAffinity(j *Job, v view) filter {
 		return nil
 	}
 	return func(p *place) *Reason {
-		for d := range refused {
-			if value, has := p.node.Object.Labels[d.key]; has && value == d.value {
-				return &othersAntiAffinity
-			}
+		if refused.have(p.node) {
+			return &othersAntiAffinity
 		}
 		return nil
 	}
+}
+
+// domains are values of nodes' labels, by label.
+type domains map[string]map[string]bool
+
+func (d domains) add(n *Node, key string) {
+	value, has := n.Object.Labels[key]
+	if !has {
+		return
+	}
+	if d[key] == nil {
+		d[key] = map[string]bool{}
+	}
+	d[key][value] = true
+}
+
+func (d domains) have(n *Node) bool {
+	for key, values := range d {
+		if value, has := n.Object.Labels[key]; has && values[value] {
+			return true
+		}
+	}
+	return false
 }
 
 // affinityState knows for each term of the Job in which domains there are Pods that match.

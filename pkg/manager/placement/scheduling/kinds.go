@@ -23,23 +23,32 @@ func kindOf(namespace string, labels map[string]string) kind {
 	return kind{unique.Make(namespaced{namespace, labelSetOf(labels)})}
 }
 
-// kindCount counts the Pods of one kind on a node.
-type kindCount struct {
+// countKey has all that Pods must share to be counted together: lasts and leaving are those of Pod.
+type countKey struct {
 	kind
-	// lasts and leaving are those of Pod.
 	lasts, leaving bool
-	count          int64
 }
 
-func (on *podsOn) count(p *Pod) {
-	for i := range on.kinds {
-		known := &on.kinds[i]
-		if known.kind == p.kind && known.lasts == p.Lasts && known.leaving == p.Leaving {
-			known.count++
-			return
+// kindCount counts Pods on a node that are alike.
+type kindCount struct {
+	countKey
+	count int64
+}
+
+func countsOf(pods []*Pod) []kindCount {
+	var counts []kindCount
+	at := make(map[countKey]int, len(pods))
+	for _, p := range pods {
+		key := countKey{p.kind, p.Lasts, p.Leaving}
+		i, known := at[key]
+		if !known {
+			i = len(counts)
+			at[key] = i
+			counts = append(counts, kindCount{countKey: key})
 		}
+		counts[i].count++
 	}
-	on.kinds = append(on.kinds, kindCount{p.kind, p.Lasts, p.Leaving, 1})
+	return counts
 }
 
 // labelSet is labels as one text, such as "app=a,tier=1,".

@@ -194,11 +194,11 @@ func (p *Pods) on(name string, without types.NamespacedName) *podsOn {
 var noPods = &podsOn{}
 
 func (n *node) look(counts func(*boundPod) bool) *podsOn {
-	on := &podsOn{}
+	pods := make([]*Pod, 0, len(n.pods))
 	for _, b := range n.pods {
 		if counts(b) {
-			on.add(b.Pod)
+			pods = append(pods, b.Pod)
 		}
 	}
-	return on
+	return newPodsOn(pods)
 }

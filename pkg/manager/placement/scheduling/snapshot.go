@@ -44,22 +44,31 @@ type podsOn struct {
 // NewSnapshot takes the objects of a worker. Pods without a node, and those that have ended, don't
 // matter; nor do Pods of nodes that don't exist.
 func NewSnapshot(nodes []*corev1.Node, pods []*corev1.Pod, namespaces map[string]labels.Set) *Snapshot {
+	on := map[string][]*Pod{}
+	for _, object := range pods {
+		if !ended(object) {
+			on[object.Spec.NodeName] = append(on[object.Spec.NodeName], PodOf(object))
+		}
+	}
 	s := &Snapshot{Namespaces: namespaces}
-	byName := make(map[string]*Node, len(nodes))
 	for _, object := range nodes {
-		allocatable := capacity.ResourcesOf(object.Status.Allocatable)
-		n := &Node{&capacity.Node{Object: object, Allocatable: allocatable, Idle: allocatable, Free: allocatable}, &podsOn{}}
-		byName[object.Name] = n
-		s.Nodes = append(s.Nodes, n)
+		s.Nodes = append(s.Nodes, nodeOf(object, on[object.Name]))
 	}
 	slices.SortFunc(s.Nodes, func(a, b *Node) int { return cmp.Compare(a.Object.Name, b.Object.Name) })
 	s.topologies = topologiesOf(s.objects())
-	for _, object := range pods {
-		if n := byName[object.Spec.NodeName]; n != nil && !ended(object) {
-			n.take(PodOf(object))
+	return s
+}
+
+func nodeOf(object *corev1.Node, pods []*Pod) *Node {
+	allocatable := capacity.ResourcesOf(object.Status.Allocatable)
+	n := &Node{&capacity.Node{Object: object, Allocatable: allocatable, Idle: allocatable, Free: allocatable}, newPodsOn(pods)}
+	for _, p := range pods {
+		n.Free = n.Free.Add(p.Requests, -1)
+		if p.Lasts {
+			n.Idle = n.Idle.Add(p.Requests, -1)
 		}
 	}
-	return s
+	return n
 }
 
 func (s *Snapshot) objects() []*corev1.Node {
@@ -70,21 +79,14 @@ func (s *Snapshot) objects() []*corev1.Node {
 	return objects
 }
 
-// take puts a Pod on a node that nobody else knows yet.
-func (n *Node) take(p *Pod) {
-	n.add(p)
-	n.Free = n.Free.Add(p.Requests, -1)
-	if p.Lasts {
-		n.Idle = n.Idle.Add(p.Requests, -1)
+func newPodsOn(pods []*Pod) *podsOn {
+	on := &podsOn{Pods: pods, kinds: countsOf(pods)}
+	for _, p := range pods {
+		if len(p.antiAffinity) > 0 {
+			on.guarded = append(on.guarded, p)
+		}
 	}
-}
-
-func (on *podsOn) add(p *Pod) {
-	on.Pods = append(on.Pods, p)
-	on.count(p)
-	if len(p.antiAffinity) > 0 {
-		on.guarded = append(on.guarded, p)
-	}
+	return on
 }
 
 func ended(pod *corev1.Pod) bool {
