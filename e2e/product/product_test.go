@@ -21,7 +21,7 @@ func TestProgramsStart(t *testing.T) {
 	run(t, checkout.Path(), nil, "git", "clone", "--quiet", "--no-tags", ".", clone)
 	commit := strings.TrimSpace(run(t, clone, nil, "git", "rev-parse", "HEAD"))[:7]
 	run(t, clone, nil, "go", "build", "./...")
-	// -trimpath is for speed: packages that have been compiled so are there, by the programs of `make build`.
+	flags := os.Getenv("GOFLAGS") // with others, all would be compiled again
 	for _, build := range []struct {
 		name    string
 		env     []string
@@ -30,8 +30,8 @@ func TestProgramsStart(t *testing.T) {
 	}{
 		{"make build", []string{"VERSION="}, []string{"make", "build"}, "v0.0.0-dev+" + commit},
 		{"make build VERSION=1.2.3", nil, []string{"make", "build", "VERSION=1.2.3"}, "v1.2.3"},
-		{"go build", []string{"GOFLAGS=-trimpath -buildvcs=true"}, []string{"go", "build", "-o", "bin/", "./cmd/..."}, "v0.0.0-2"},
-		{"go install", []string{"GOFLAGS=-trimpath -buildvcs=false", "GOBIN=" + filepath.Join(clone, "bin")}, []string{"go", "install", "./cmd/..."}, "v0.0.0-dev"},
+		{"go build", []string{"GOFLAGS=" + flags + " -buildvcs=true"}, []string{"go", "build", "-o", "bin/", "./cmd/..."}, "v0.0.0-2"},
+		{"go install", []string{"GOFLAGS=" + flags + " -buildvcs=false", "GOBIN=" + filepath.Join(clone, "bin")}, []string{"go", "install", "./cmd/..."}, "v0.0.0-dev"},
 	} {
 		t.Run(build.name, func(t *testing.T) {
 			if err := os.RemoveAll(filepath.Join(clone, "bin")); err != nil {

@@ -83,9 +83,10 @@ func LinkerFlags(kube string) string {
 	return strings.Join(flags, " ")
 }
 
-// buildFlags are the flags of every "go build".
+// buildFlags are the flags of every "go build". The Makefile has the same, so that packages are compiled
+// once for both.
 func buildFlags(kube string) []string {
-	return []string{"-trimpath", "-ldflags", LinkerFlags(kube)}
+	return []string{"-trimpath", "-gcflags=all=-dwarf=false", "-ldflags", LinkerFlags(kube)}
 }
 
 // buildEnv makes the result independent of the caller's workspace and flags.
