@@ -190,8 +190,25 @@ func class(p *corev1.Pod) string {
 	for _, r := range p.OwnerReferences {
 		owner += fmt.Sprintf("%s/%s controller=%v block=%v ", r.Kind, r.Name, ptr.Deref(r.Controller, false), ptr.Deref(r.BlockOwnerDeletion, false))
 	}
-	return fmt.Sprintf("  %03d %s deleting=%s ready=%v restarts=%d/%d %v %shost=%s name=%s env=%v %v %v", workertest.Index(*p)+1, p.Status.Phase, deletion(p), readyCondition(p) != nil,
+	return fmt.Sprintf("  %03d %s%s deleting=%s ready=%v restarts=%d/%d %v %shost=%s name=%s env=%v %v %v", workertest.Index(*p)+1, p.Status.Phase, ends(p), deletion(p), readyCondition(p) != nil,
 		restarts(p.Status.InitContainerStatuses), restarts(p.Status.ContainerStatuses), p.Finalizers, owner, p.Spec.Hostname, p.GenerateName, env, p.Annotations, labels)
+}
+
+// ends are the containers that have ended, with their exit codes, and a disruption: what a failure policy
+// reads. A failure that it ignores isn't one that counts, although the Pods' phase is the same.
+func ends(p *corev1.Pod) string {
+	out := ""
+	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {
+		if end := c.State.Terminated; end != nil {
+			out += fmt.Sprintf(" %s:%d", c.Name, end.ExitCode)
+		}
+	}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {
+			out += " disrupted"
+		}
+	}
+	return out
 }
 
 // deletion is the grace with which a Pod is being deleted, if it is. One without grace is gone once

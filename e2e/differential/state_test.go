@@ -38,3 +38,21 @@ func TestOrder(t *testing.T) {
 		})
 	}
 }
+
+// Which of two Pods of a class an event hits is chance: Pods that count differently aren't of one class.
+func TestFailuresAreOfTheirOwnClass(t *testing.T) {
+	failed := func(code int32, conditions ...corev1.PodCondition) *corev1.Pod {
+		ended := corev1.ContainerStatus{Name: "main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}}}
+		return &corev1.Pod{Status: corev1.PodStatus{
+			Phase: corev1.PodFailed, ContainerStatuses: []corev1.ContainerStatus{ended}, Conditions: conditions,
+		}}
+	}
+	disrupted := corev1.PodCondition{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue}
+	counts, ignored, again := class(failed(1)), class(failed(codeIgnore)), class(failed(1))
+	if counts == ignored || counts == class(failed(1, disrupted)) {
+		t.Errorf("of one class: %q, %q, %q", counts, ignored, class(failed(1, disrupted)))
+	}
+	if counts != again {
+		t.Errorf("of two classes: %q, %q", counts, again)
+	}
+}
