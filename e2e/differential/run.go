@@ -19,7 +19,7 @@ const (
 	steps     = 12               // random events of a script
 	deleteOne = 40               // event in so many is the deletion of the Job
 	timeout   = 30 * time.Second // for both sides to come to rest in the same state
-	lastSteps = 80               // events that drive a Job to its end
+	lastSteps = 3 * largest      // events that drive a Job to its end
 	attempts  = 5                // to run a seed again without Pods of another order of age
 )
 
