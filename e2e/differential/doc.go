@@ -48,6 +48,8 @@
 //   - The counters of a Job that is being deleted, and its events after that: they depend on whether
 //     the garbage collector or the Job controller comes to a Pod first.
 //   - The events of large Jobs: clients drop all but 25 at once about one object.
+//   - An index with a limit of its own that has both a failed and a succeeded Pod, because one of them was
+//     adopted again: the API server refuses the built-in's status. Here, a success wins.
 //   - Pods made by hand with the Job's owner reference, but without its finalizer, which the built-in
 //     doesn't count; see package worker.
 package main

@@ -88,7 +88,7 @@ func (s script) anyEvent(now state) event {
 
 // anyClasses draws the classes of the Pods that the event hits, nil if there are none.
 func (s script) anyClasses(now state, k kind) []string {
-	found := now.fitting(k.fits)
+	found := now.fitting(now.thatFit(k))
 	switch {
 	case len(found) == 0 || k.several && !now.severalMayEnd() || k.adopted && ptr.Deref(now.spec.Suspend, false):
 		return nil
@@ -111,6 +111,16 @@ func (s state) fitting(fits func(corev1.Pod) bool) []string {
 		}
 	}
 	return found
+}
+
+// thatFit are the Pods that the kind of event may hit, in this Job. With a limit for each index, none is
+// adopted that has ended: an index could have failed and succeeded then, which the API server refuses, and
+// the built-in would write the same status for ever.
+func (s state) thatFit(k kind) func(corev1.Pod) bool {
+	if !k.adopted || s.spec.BackoffLimitPerIndex == nil {
+		return k.fits
+	}
+	return func(p corev1.Pod) bool { return workertest.Active(p) && k.fits(p) }
 }
 
 // severalMayEnd reports whether Pods can succeed one after the other without a rest in between:
@@ -147,7 +157,7 @@ var kinds = []kind{
 	{weight: 1, what: "succeed, and stop the sidecar", fits: activeWith(sidecar), do: exitContainers(map[string]int32{sidecar: codeStopped})},
 	{weight: 1, what: "disrupt", fits: workertest.Active, do: exit(codeDisrupted, corev1.DisruptionTarget)},
 	{weight: 2, what: "delete", fits: workertest.Active, do: deletePod},
-	{weight: 3, what: "terminate", fits: deleting, do: terminate},
+	{weight: 3, what: "terminate", fits: ending, do: terminate},
 	{weight: 1, what: "succeed while being deleted", fits: deleting, do: exit(0)},
 	{weight: 2, what: "force-delete", fits: anyPod, do: func(ctx context.Context, s *side, p corev1.Pod) error { return s.Remove(ctx, p) }},
 	{weight: 2, what: "restart", fits: restartable, do: restart},

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
@@ -19,6 +20,9 @@ const elsewhere = "elsewhere"
 func anyPod(corev1.Pod) bool { return true }
 
 func deleting(p corev1.Pod) bool { return p.DeletionTimestamp != nil }
+
+// ending Pods are being deleted, and their kubelet has them still. Others may wait for their finalizer.
+func ending(p corev1.Pod) bool { return deleting(p) && ptr.Deref(p.DeletionGracePeriodSeconds, 0) > 0 }
 
 func pending(p corev1.Pod) bool { return workertest.Active(p) && p.Status.Phase == corev1.PodPending }
 

@@ -115,7 +115,7 @@ func (r *run) delete(ctx context.Context, rng *rand.Rand) error {
 // vanish has the Pods that are being deleted end, for which the deletion of the Job may wait, and
 // waits until the Job is gone.
 func (r *run) vanish(ctx context.Context, now state) error {
-	if classes := now.fitting(deleting); len(classes) > 0 {
+	if classes := now.fitting(ending); len(classes) > 0 {
 		_, err := r.step(ctx, event{what: "terminate", job: r.job, classes: classes, pod: terminate}, gone)
 		return err
 	}
@@ -180,7 +180,7 @@ func (r *run) towardsTheEnd(now state) event {
 		kind
 		several bool
 	}{
-		{kind{what: "terminate", fits: deleting, do: terminate}, now.severalMayTerminate()},
+		{kind{what: "terminate", fits: ending, do: terminate}, now.severalMayTerminate()},
 		{kind{what: "succeed", fits: workertest.Active, do: exit(0)}, now.severalMayEnd()},
 	} {
 		classes := now.fitting(end.fits)
