@@ -72,15 +72,21 @@ func (h held) release() {
 	h.f.PodsGone(h.worker, h.pods)
 }
 
+// runsTwoPods has a Job of two Pods run in the worker that it returns.
+func runsTwoPods(f *ferrytest.Ferry) string {
+	f.Submit("job", rigtest.Parallel(2), rigtest.RunForever())
+	worker := f.AssignedWorker("job")
+	f.LeaveWorker(worker)
+	f.HubJobUntil("job", rigtest.Running(2))
+	return worker
+}
+
 func isDeleted(j *batchv1.Job) bool { return j.DeletionTimestamp != nil }
 
 // In the background, as on one cluster: the Job goes first, and the garbage collector ends its Pods.
 func deleteInBackground(t *testing.T) {
 	f := ferrytest.For(t)
-	f.Submit("job", rigtest.Parallel(2), rigtest.RunForever())
-	worker := f.AssignedWorker("job")
-	f.LeaveWorker(worker)
-	f.HubJobUntil("job", rigtest.Running(2))
+	worker := runsTwoPods(f)
 	pods := hold(f, worker)
 	f.Delete("job", metav1.DeletePropagationBackground)
 	f.HubJobGone("job")
@@ -92,10 +98,7 @@ func deleteInBackground(t *testing.T) {
 // In the foreground, the Job is there until its Pods are gone.
 func deleteInForeground(t *testing.T) {
 	f := ferrytest.For(t)
-	f.Submit("job", rigtest.Parallel(2), rigtest.RunForever())
-	worker := f.AssignedWorker("job")
-	f.LeaveWorker(worker)
-	f.HubJobUntil("job", rigtest.Running(2))
+	worker := runsTwoPods(f)
 	pods := hold(f, worker)
 	f.Delete("job", metav1.DeletePropagationForeground)
 	pods.end()
@@ -108,10 +111,7 @@ func deleteInForeground(t *testing.T) {
 
 func deleteOrphan(t *testing.T) {
 	f := ferrytest.For(t)
-	f.Submit("job", rigtest.Parallel(2), rigtest.RunForever())
-	worker := f.AssignedWorker("job")
-	f.LeaveWorker(worker)
-	f.HubJobUntil("job", rigtest.Running(2))
+	worker := runsTwoPods(f)
 	f.Delete("job", metav1.DeletePropagationOrphan)
 	f.HubJobGone("job")
 	f.MirrorGone(worker, "job")
