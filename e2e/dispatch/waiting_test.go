@@ -75,7 +75,7 @@ func waitsForRoom(t *testing.T) {
 func fitsNowhere(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Submit("huge", requesting("cpu", "1000"))
-	f.EventUntil("huge", "Pending", "never fits")
+	f.EventUntil("huge", "Pending", "never fits: Insufficient cpu")
 	f.Delete("huge", metav1.DeletePropagationBackground)
 	f.HubJobGone("huge")
 }

@@ -22,7 +22,7 @@ func TestCordonKeepsNewJobsAway(t *testing.T) {
 	f.Submit("running", ferrytest.OnWorker("w2"), rigtest.RunFor(3*time.Second))
 	f.Submit("huge", ferrytest.OnWorker("w2"), requesting("cpu", "1000"))
 	f.HubJobUntil("running", rigtest.Running(1))
-	f.EventUntil("huge", "Pending", "never fits")
+	f.EventUntil("huge", "Pending", "never fits: Insufficient cpu")
 
 	f.SetWorker("w2", `{"cordoned":true}`)
 	defer f.SetWorker("w2", `{"cordoned":false}`)
