@@ -21,8 +21,10 @@ func anyPod(corev1.Pod) bool { return true }
 
 func deleting(p corev1.Pod) bool { return p.DeletionTimestamp != nil }
 
-// ending Pods are being deleted, and their kubelet has them still. Others may wait for their finalizer.
-func ending(p corev1.Pod) bool { return deleting(p) && ptr.Deref(p.DeletionGracePeriodSeconds, 0) > 0 }
+// ending Pods are being deleted, and their kubelet isn't done with them. Others wait for their finalizer alone.
+func ending(p corev1.Pod) bool {
+	return deleting(p) && (!workertest.Ended(p) || ptr.Deref(p.DeletionGracePeriodSeconds, 0) > 0)
+}
 
 func pending(p corev1.Pod) bool { return workertest.Active(p) && p.Status.Phase == corev1.PodPending }
 
