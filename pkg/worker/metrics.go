@@ -15,7 +15,8 @@ import (
 // metrics are those of the built-in Job controller, but for behind: same names behind the prefix, same
 // labels, same meaning.
 type metrics struct {
-	syncSeconds, expirySeconds                  *prometheus.HistogramVec
+	syncSeconds                                 *prometheus.HistogramVec
+	expirySeconds                               prometheus.Observer
 	syncs, finished, pods, byPolicy, tracked    *prometheus.CounterVec
 	indexes, created, jobsByExternalControllers *prometheus.CounterVec
 	behind                                      *prometheus.GaugeVec // not of the built-in
@@ -31,7 +32,7 @@ func newMetrics(registry prometheus.Registerer, prefix string) (*metrics, error)
 		syncSeconds: b.histogram(job+"job_sync_duration_seconds", "The time it took to sync a Job, in seconds.",
 			prometheus.ExponentialBuckets(0.004, 2, 15), "completion_mode", "result", "action"),
 		expirySeconds: b.histogram("ttl_after_finished_controller_job_deletion_duration_seconds",
-			"The time from the expiry of a finished Job to its deletion, in seconds.", prometheus.ExponentialBuckets(0.1, 2, 14)),
+			"The time from the expiry of a finished Job to its deletion, in seconds.", prometheus.ExponentialBuckets(0.1, 2, 14)).WithLabelValues(),
 		syncs:    b.counter(job+"job_syncs_total", "The number of syncs of Jobs.", "completion_mode", "result", "action"),
 		finished: b.counter(job+"jobs_finished_total", "The number of finished Jobs.", "completion_mode", "result", "reason"),
 		pods:     b.counter(job+"job_pods_finished_total", "The number of ended Pods that were counted.", "completion_mode", "result"),
@@ -148,7 +149,7 @@ func (m *metrics) jobOfOthers(controller string) {
 }
 
 func (m *metrics) jobExpired(late time.Duration) {
-	m.expirySeconds.WithLabelValues().Observe(late.Seconds())
+	m.expirySeconds.Observe(late.Seconds())
 }
 
 func (m *metrics) cacheBehind(resource string, behind time.Duration) {
