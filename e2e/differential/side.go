@@ -114,8 +114,9 @@ func launchEmbedded(ctx context.Context, dir string, c *rig.Cluster) (*workertes
 	if err != nil {
 		return nil, "", err
 	}
-	p, err := workertest.Start(program, c.Kubeconfig(), filepath.Join(dir, "embedded.log"), "--drop-in", "--concurrent-job-syncs=20",
+	run := workertest.Command(program, c.Kubeconfig(), "--drop-in", "--concurrent-job-syncs=20",
 		"--sync-batch-period="+batch, "--pod-failure-backoff="+backoff, "--max-pod-failure-backoff="+maxBackoff, "--metrics-bind-address="+address)
+	p, err := workertest.Launch(run, filepath.Join(dir, "embedded.log"))
 	return p, "http://" + address + "/metrics", err
 }
 
