@@ -2,58 +2,28 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 )
 
 // program is a player: e2e/placement/scheduler, which is built from a release and runs beside us.
-type program struct {
-	process *exec.Cmd
-	input   io.Closer
-	send    *json.Encoder
-	receive *json.Decoder
-}
+type program struct{ *binaries.Program }
 
 // newProgram builds the scheduler of a release, if its source has changed, and runs it.
-func newProgram(ctx context.Context, release string) (*program, error) {
-	cache, err := binaries.CacheDir()
-	if err != nil {
-		return nil, err
-	}
-	target := filepath.Join(cache, "placement", release, "scheduler")
-	if err := binaries.BuildOwn(ctx, binaries.Release(release), checkout.Path("e2e", "placement", "scheduler"), target); err != nil {
-		return nil, err
-	}
-	p := &program{process: exec.CommandContext(ctx, target)}
-	p.process.Stderr = os.Stderr
-	in, err := p.process.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := p.process.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	p.input, p.send, p.receive = in, json.NewEncoder(in), json.NewDecoder(out)
-	return p, p.process.Start()
+func newProgram(ctx context.Context, release string) (program, error) {
+	p, err := binaries.StartOwn(ctx, binaries.Release(release), "placement/scheduler")
+	return program{p}, err
 }
 
-// stop ends the program, which exits at the end of its input.
-func (p *program) stop() error { return errors.Join(p.input.Close(), p.process.Wait()) }
+func (p program) stop() error { return p.Stop() }
 
 // play asks one game after the other.
-func (p *program) play(_ context.Context, games []*game) {
+func (p program) play(_ context.Context, games []*game) {
 	for _, g := range games {
 		g.err = p.playOne(g)
 	}
@@ -74,7 +44,7 @@ type (
 	}
 )
 
-func (p *program) playOne(g *game) error {
+func (p program) playOne(g *game) error {
 	g.at = g.pair.locate(g.id)
 	namespaces := location(g.id).namespaces()
 	r := request{Namespaces: namespaces, Nodes: g.at.Nodes, Pods: g.at.Pods}
@@ -89,7 +59,7 @@ func (p *program) playOne(g *game) error {
 		r.New = append(r.New, pod)
 	}
 	var a reply
-	if err := errors.Join(p.send.Encode(r), p.receive.Decode(&a)); err != nil {
+	if err := p.Ask(r, &a); err != nil {
 		return fmt.Errorf("the scheduler doesn't answer: %w", err)
 	}
 	if a.Error != "" {

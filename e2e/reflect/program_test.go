@@ -2,22 +2,16 @@ package reflect_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
 
-	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 )
 
@@ -51,13 +45,8 @@ func (p *program) String() string { return fmt.Sprintf("1.%d", p.minor) }
 
 // program is a running e2e/reflect/apiserver.
 type program struct {
+	*binaries.Program
 	minor int // of its Kubernetes, 1.minor
-
-	process *exec.Cmd
-	input   io.Closer
-	lock    sync.Mutex // is held from a request to its answer
-	send    *json.Encoder
-	receive *json.Decoder
 }
 
 // start builds the program of a release, if its source has changed, and runs it.
@@ -66,26 +55,8 @@ func start(release binaries.Release) (*program, error) {
 	if err != nil {
 		return nil, errors.New("want a release such as 1.36")
 	}
-	cache, err := binaries.CacheDir()
-	if err != nil {
-		return nil, err
-	}
-	target := filepath.Join(cache, "reflect", string(release), "apiserver")
-	if err := binaries.BuildOwn(context.Background(), release, checkout.Path("e2e", "reflect", "apiserver"), target); err != nil {
-		return nil, err
-	}
-	p := &program{minor: minor, process: exec.Command(target, gates(minor)...)}
-	p.process.Stderr = os.Stderr
-	in, err := p.process.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := p.process.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	p.input, p.send, p.receive = in, json.NewEncoder(in), json.NewDecoder(out)
-	return p, p.process.Start()
+	own, err := binaries.StartOwn(context.Background(), release, "reflect/apiserver", gates(minor)...)
+	return &program{own, minor}, err
 }
 
 // gates are the feature gates that are switched on: those of fields of a Job which mirrors keep.
@@ -96,10 +67,8 @@ func gates(minor int) []string {
 	return []string{"GenericWorkload", "WorkloadWithJob"}
 }
 
-// stop ends the program, which exits at the end of its input.
 func (p *program) stop() {
-	p.input.Close()
-	if err := p.process.Wait(); err != nil {
+	if err := p.Stop(); err != nil {
 		fmt.Fprintf(os.Stderr, "API server of Kubernetes 1.%d: %v\n", p.minor, err)
 	}
 }
@@ -112,13 +81,11 @@ type request struct {
 
 // ask sends a request. The error is the API server's refusal.
 func (p *program) ask(r request) (*batchv1.Job, error) {
-	p.lock.Lock()
-	defer p.lock.Unlock()
 	var answer struct {
 		Job   *batchv1.Job
 		Error string
 	}
-	if err := errors.Join(p.send.Encode(r), p.receive.Decode(&answer)); err != nil {
+	if err := p.Ask(r, &answer); err != nil {
 		panic(fmt.Sprintf("the API server of Kubernetes 1.%d doesn't answer: %v", p.minor, err))
 	}
 	if answer.Error != "" {
