@@ -16,7 +16,7 @@ import (
 func main() {
 	seeds := flag.Int("seeds", 500, "number of random Jobs")
 	first := flag.Uint64("seed", 1, "the first seed")
-	atOnce := flag.Int("at-once", 40, "number of Jobs at a time")
+	atOnce := flag.Int("at-once", 25, "number of Jobs at a time; with many more, clients drop events")
 	verbose := flag.Bool("v", false, "show the events and states of each seed")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
