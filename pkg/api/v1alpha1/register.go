@@ -17,7 +17,7 @@ var (
 )
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &WorkerCluster{}, &WorkerClusterList{})
+	scheme.AddKnownTypes(GroupVersion, &WorkerCluster{}, &WorkerClusterList{}, &PlacementExplanation{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

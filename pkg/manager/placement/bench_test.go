@@ -2,6 +2,7 @@ package placement_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
@@ -27,5 +28,24 @@ func BenchmarkPlace(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// A Job that waits is the most expensive to explain: all nodes have a reason.
+func BenchmarkExplain(b *testing.B) {
+	var clusters []placement.Cluster
+	for c := range 100 {
+		var nodes []*NodeBuilder
+		for n := range 100 {
+			nodes = append(nodes, NewNode(fmt.Sprintf("n%04d", n)).Has("cpu", "8").Used("cpu", fmt.Sprint(5+n%4)))
+		}
+		clusters = append(clusters, NewCluster(fmt.Sprintf("c%03d", c)).Nodes(nodes...).Obj())
+	}
+	job := NewJob("j").Pods(200).Requests("cpu", "2", "memory", "1Gi").Obj()
+	b.ReportAllocs()
+	for b.Loop() {
+		if e := placement.Explain(placement.Request{Job: job}, placement.Subject{}, slices.Values(clusters)); len(e.Workers) != 100 {
+			b.Fatal(e.Message)
+		}
 	}
 }

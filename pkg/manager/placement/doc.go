@@ -5,6 +5,9 @@
 //	          ├──> first rejection per  ──>  free share × weight ──> Cluster, Candidates,
 //	Clusters ─┘    cluster wins                                      Rejections, Explain()
 //
+// Explain answers for a user, and not for the manager: where a Job could go now, with the numbers. It
+// asks the same filters.
+//
 // # Vocabulary
 //
 //   - want: the Pods that the Job would run at once now: min(parallelism, completions left).

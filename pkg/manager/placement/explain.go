@@ -18,14 +18,19 @@ const maxExplanation = 900
 //
 // The most frequent reason goes first; the rarest are summed up when the line would be too long.
 func (d Decision) Explain() string {
+	if d.Cluster == "" {
+		return d.Available()
+	}
+	return d.Cluster + " chosen, " + d.Available()
+}
+
+// Available is Explain without the choice.
+func (d Decision) Available() string {
 	total := len(d.Candidates) + len(d.Rejections)
 	if total == 0 {
 		return "0/0 clusters available: no cluster is registered."
 	}
 	head := fmt.Sprintf("%d/%d clusters available", len(d.Candidates), total)
-	if d.Cluster != "" {
-		head = fmt.Sprintf("%s chosen, %s", d.Cluster, head)
-	}
 	if len(d.Rejections) == 0 {
 		return head + "."
 	}

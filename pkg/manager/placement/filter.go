@@ -3,6 +3,7 @@ package placement
 import (
 	"fmt"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
 
@@ -53,6 +54,11 @@ type Rejection struct {
 	Message string
 	// Detail adds the numbers; empty when there is nothing to add.
 	Detail string
+	// Plugin of the scheduler, or of the API server's admission, that comes in the way; empty if none
+	// does.
+	Plugin string
+	// Field of the Job that is in the way; empty if it isn't one field.
+	Field string
 }
 
 // filter rules clusters out. It returns nil for those that pass.
@@ -62,7 +68,7 @@ type filter struct {
 }
 
 // objection becomes a Rejection.
-type objection struct{ message, detail string }
+type objection struct{ message, detail, plugin, field string }
 
 // filters in order; a cluster is reported with the first that it doesn't pass. What admins allow and
 // what the user asked for come first, so that a cluster where the Job would never go isn't reported as not ready; what
@@ -115,6 +121,7 @@ func checkSelector(a *ask, c *Cluster) *objection {
 	return &objection{
 		message: "didn't match the cluster selector",
 		detail:  fmt.Sprintf("labels {%s} don't match %q", c.Labels, a.Selector),
+		field:   "metadata.annotations[" + v1alpha1.AnnotationClusterSelector + "]",
 	}
 }
 
@@ -146,7 +153,7 @@ func checkCordon(_ *ask, c *Cluster) *objection {
 func checkFeatures(a *ask, c *Cluster) *objection {
 	for _, path := range a.Recent {
 		if c.Drops[path] {
-			return &objection{message: "dropping " + path, detail: fmt.Sprintf("runs Kubernetes %s", c.Version)}
+			return &objection{message: "dropping " + path, detail: fmt.Sprintf("runs Kubernetes %s", c.Version), field: path}
 		}
 	}
 	missing, lacks := c.Version.lacks(a.features, c.JobController)

@@ -22,20 +22,29 @@ func Place(request Request, clusters []Cluster) Decision {
 	a := newAsk(request)
 	var d Decision
 	for i := range clusters {
-		cluster := &clusters[i]
-		if rejection := a.reject(cluster); rejection != nil {
-			d.Rejections = append(d.Rejections, *rejection)
-			continue
-		}
-		d.Candidates = append(d.Candidates, a.candidate(cluster))
+		a.consider(&clusters[i], &d)
 	}
-	d.Rejections = append(d.Rejections, a.unregistered(clusters)...)
+	a.conclude(&d)
+	return d
+}
+
+// consider adds a cluster to a decision.
+func (a *ask) consider(c *Cluster, d *Decision) {
+	if rejection := a.reject(c); rejection != nil {
+		d.Rejections = append(d.Rejections, *rejection)
+		return
+	}
+	d.Candidates = append(d.Candidates, a.candidate(c))
+}
+
+// conclude makes a decision of what was added.
+func (a *ask) conclude(d *Decision) {
+	d.Rejections = append(d.Rejections, a.unregistered(d)...)
 	slices.SortFunc(d.Rejections, func(a, b Rejection) int { return cmp.Compare(a.Cluster, b.Cluster) })
 	slices.SortFunc(d.Candidates, order)
 	if len(d.Candidates) > 0 {
 		d.Cluster = d.Candidates[0].Cluster
 	}
-	return d
 }
 
 // MayFitLater reports whether some cluster that can't take the Job now may do so by itself later.
@@ -84,20 +93,25 @@ func (a *ask) answerOf(c *Cluster) *scheduling.Answer {
 func (a *ask) reject(c *Cluster) *Rejection {
 	for _, f := range filters {
 		if o := f.check(a, c); o != nil {
-			return &Rejection{Cluster: c.Name, Reason: f.reason, Message: o.message, Detail: o.detail}
+			return &Rejection{
+				Cluster: c.Name, Reason: f.reason, Message: o.message, Detail: o.detail, Plugin: o.plugin, Field: o.field,
+			}
 		}
 	}
 	return nil
 }
 
 // unregistered reports the clusters that the request allows and that don't exist.
-func (a *ask) unregistered(clusters []Cluster) []Rejection {
+func (a *ask) unregistered(d *Decision) []Rejection {
 	missing := map[string]bool{}
 	for name := range a.rank {
 		missing[name] = true
 	}
-	for i := range clusters {
-		delete(missing, clusters[i].Name)
+	for i := range d.Candidates {
+		delete(missing, d.Candidates[i].Cluster)
+	}
+	for i := range d.Rejections {
+		delete(missing, d.Rejections[i].Cluster)
 	}
 	var rejections []Rejection
 	for name := range missing {

@@ -12,7 +12,7 @@ func neverFits(a *scheduling.Answer) *objection {
 	if len(a.Reasons) == 0 {
 		return &objection{message: "without nodes"}
 	}
-	return &objection{message: "never fits: " + nearest(a), detail: details(a)}
+	return objectionOf(a, "never fits: ", details(a))
 }
 
 // insufficient explains why fewer Pods fit now than are needed at once.
@@ -21,18 +21,20 @@ func insufficient(a *scheduling.Answer) *objection {
 	if more := details(a); more != "" {
 		detail += "; " + more
 	}
-	return &objection{message: nearest(a), detail: detail}
+	return objectionOf(a, "", detail)
 }
 
-// nearest has the scheduler's words for the nodes that are nearest to fitting. There are no numbers
-// in it: they change by the minute, and differ between clusters.
-func nearest(a *scheduling.Answer) string {
+// objectionOf has the scheduler's words for the nodes that are nearest to fitting. There are no
+// numbers in them: they change by the minute, and differ between clusters.
+func objectionOf(a *scheduling.Answer, prefix, detail string) *objection {
 	reasons := a.Nearest()
-	messages := make([]string, len(reasons))
+	messages, o := make([]string, len(reasons)), &objection{detail: detail}
 	for i := range reasons {
 		messages[i] = reasons[i].Message
+		o.plugin, o.field = reasons[i].Plugin, reasons[i].Field // those of one plugin read one field
 	}
-	return strings.Join(messages, " and ")
+	o.message = prefix + strings.Join(messages, " and ")
+	return o
 }
 
 // details counts the nodes by their reasons, with the Job's fields.

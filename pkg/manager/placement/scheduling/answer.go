@@ -58,7 +58,7 @@ func (a *Answer) Nearest() []Reason {
 	return nearest
 }
 
-// Count of nodes with one reason. A reason of the API server's has none.
+// Count of nodes with one reason. A reason that isn't a node's has none.
 type Count struct {
 	Reason
 	Nodes int
@@ -117,7 +117,11 @@ func (a *admitted) neverFits(v view, gang int64) *filling {
 func (f *filling) counts() []Count {
 	byReason := map[Reason]int{}
 	for _, r := range f.reasons {
-		byReason[*r]++
+		nodes := 1
+		if !r.ofNodes() {
+			nodes = 0
+		}
+		byReason[*r] += nodes
 	}
 	counts := make([]Count, 0, len(byReason))
 	for _, r := range slices.Collect(maps.Keys(byReason)) {

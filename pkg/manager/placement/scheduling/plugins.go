@@ -1,5 +1,7 @@
 package scheduling
 
+import "slices"
+
 // plugin is one of the scheduler's filter plugins.
 type plugin struct {
 	// name in the scheduler's configuration.
@@ -83,4 +85,10 @@ type Reason struct {
 	Message string
 	// Field of the Job that the plugin read.
 	Field string
+}
+
+// ofNodes reports whether the reason is a node's, and not one of the API server's, or of all nodes
+// together.
+func (r *Reason) ofNodes() bool {
+	return r.Plugin != "GangScheduling" && slices.Contains(byNearness, r.Plugin)
 }
