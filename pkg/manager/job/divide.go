@@ -31,8 +31,13 @@ func (r *Reconciler) divide(ctx context.Context, t *turn, a dispatch.Divide) (re
 	if !r.startup.over() {
 		return result{awaitsCapacity: true}, nil
 	}
+	began := r.clock.Now()
 	decision, next := r.scheduler.divide(ctx, t.record, d)
+	took := r.clock.Since(began)
 	if len(next.Changes(t.Job)) == 0 || len(next.Shards) == 0 && t.Divided == nil {
+		if len(next.Shards) == 0 {
+			t.unscheduled(took, decision)
+		}
 		return r.undivided(ctx, t, a, decision, next), nil
 	}
 	if returned, err := r.areReturned(ctx, t, d.present, next); err != nil || !returned {
@@ -40,6 +45,7 @@ func (r *Reconciler) divide(ctx context.Context, t *turn, a dispatch.Divide) (re
 		return result{}, err
 	}
 	_, err = r.patchPlacement(ctx, t, placementOfShards(t.Job, next, a.Stop))
+	countAttempt(resultOf(err == nil), took)
 	if apierrors.IsNotFound(err) {
 		return result{}, nil // the watch will say so
 	}

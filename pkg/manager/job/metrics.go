@@ -34,6 +34,20 @@ var (
 		Name: "jobferry_placements_total",
 		Help: "Placements written to hub Jobs, by worker.",
 	}, []string{"worker"})
+	// The attempts have the results that kube-scheduler's scheduler_schedule_attempts_total has.
+	placementAttempts = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "jobferry_placement_attempts_total",
+		Help: "Attempts to place Jobs, by result: scheduled, unschedulable, or error if the hub refused the write or the Job was gone.",
+	}, []string{"result"})
+	attemptDuration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "jobferry_placement_attempt_duration_seconds",
+		Help:    "Time to choose a worker, by the result of the attempt.",
+		Buckets: prometheus.ExponentialBuckets(.0001, 2, 15),
+	}, []string{"result"})
+	rejectionsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "jobferry_placement_rejections_total",
+		Help: "Workers that couldn't take a Job when an attempt to place it failed, by the manager's filter and the scheduler's plugin.",
+	}, []string{"reason", "plugin"})
 	movesTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "jobferry_moves_total",
 		Help: "Jobs moved to another worker, by the worker that they left.",
@@ -54,7 +68,7 @@ var (
 
 func init() {
 	metrics.Registry.MustRegister(placementLatency, mirrorLatency, statusLag, statusRejected,
-		placementsTotal, movesTotal, duplicatesTotal, conflictsTotal, carriedTotal)
+		placementsTotal, placementAttempts, attemptDuration, rejectionsTotal, movesTotal, duplicatesTotal, conflictsTotal, carriedTotal)
 }
 
 // forgetMetrics drops the series of a worker that was removed.
@@ -79,6 +93,9 @@ var (
 	unreleasedDesc = prometheus.NewDesc("jobferry_unreleased_mirrors",
 		"Mirrors that a worker should have removed, by worker, namespace and name; at most 100 per worker.",
 		[]string{"worker", "namespace", "name"}, nil)
+	unschedulableDesc = prometheus.NewDesc("jobferry_unschedulable_jobs",
+		"Jobs that wait for a worker, by the manager's filter and the scheduler's plugin; a Job counts once for each that applies.",
+		[]string{"reason", "plugin"}, nil)
 	mirrorsDesc = prometheus.NewDesc("jobferry_mirrors",
 		"Mirrors in the workers, by worker and phase.", []string{"worker", "phase"}, nil)
 )
@@ -88,12 +105,16 @@ func (c *jobsCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- jobsDesc
 	ch <- mirrorsDesc
 	ch <- unreleasedDesc
+	ch <- unschedulableDesc
 }
 
 // Collect implements prometheus.Collector.
 func (c *jobsCollector) Collect(ch chan<- prometheus.Metric) {
 	for is, n := range c.store.counted() {
 		ch <- prometheus.MustNewConstMetric(jobsDesc, prometheus.GaugeValue, float64(n), is.worker, string(is.phase))
+	}
+	for why, n := range c.store.unschedulable() {
+		ch <- prometheus.MustNewConstMetric(unschedulableDesc, prometheus.GaugeValue, float64(n), string(why.reason), why.plugin)
 	}
 	for worker, keys := range c.store.unreleased() {
 		for _, key := range keys[:min(len(keys), maxUnreleased)] {

@@ -28,11 +28,15 @@ func (r *Reconciler) place(ctx context.Context, t *turn, a dispatch.Place) (resu
 	if !r.startup.over() || !r.queues.Synced(t.Job) {
 		return result{awaitsCapacity: true}, nil
 	}
+	began := r.clock.Now()
 	decision := r.scheduler.choose(ctx, request)
+	took := r.clock.Since(began)
 	if decision.Cluster == "" {
+		t.unscheduled(took, decision)
 		return r.unplaced(ctx, t, a, decision), nil
 	}
 	job, err := r.writePlacement(ctx, t, decision.Cluster, moveOf(a, r.clock.Now()))
+	countAttempt(resultOf(job != nil), took)
 	if err != nil || job == nil {
 		t.record.await(false) // or else what is released now would enqueue the Job before its backoff has passed
 		r.scheduler.release(decision.Cluster, t.Key)
@@ -40,7 +44,7 @@ func (r *Reconciler) place(ctx context.Context, t *turn, a dispatch.Place) (resu
 	}
 	t.record.await(false)
 	r.scheduler.reserve(t.record, []dispatch.Reservation{{Worker: decision.Cluster, Job: request.Job}}, false)
-	done := r.tell(ctx, t, r.placed(t, a, job, decision.Cluster))
+	done := r.tell(ctx, t, r.placed(t, a, job, decision))
 	done.changed = true
 	return done, nil
 }
@@ -86,18 +90,18 @@ func (r *Reconciler) unplaced(ctx context.Context, t *turn, a dispatch.Place, de
 }
 
 // placed counts a placement that was written, and says so.
-func (r *Reconciler) placed(t *turn, a dispatch.Place, job *batchv1.Job, worker string) dispatch.Report {
+func (r *Reconciler) placed(t *turn, a dispatch.Place, job *batchv1.Job, decision placement.Decision) dispatch.Report {
 	now := r.clock.Now()
 	if a.Leave == "" {
 		placementLatency.Observe(t.known.age(job, now).Seconds())
-		return dispatch.Report{Reason: v1alpha1.EventPlaced, Message: "Placed on worker " + worker}
+		return dispatch.Report{Reason: v1alpha1.EventPlaced, Message: "Placed on worker " + decision.Cluster + ": " + decision.Available()}
 	}
 	movesTotal.WithLabelValues(a.Leave).Inc()
 	if !a.Must {
 		t.record.passOver(a.Leave, a.Reason, now.Add(r.options.PassOver))
 	}
 	return dispatch.Report{Reason: v1alpha1.EventMoved,
-		Message: fmt.Sprintf("Moved from worker %s to worker %s: %s", a.Leave, worker, a.Reason)}
+		Message: fmt.Sprintf("Moved from worker %s to worker %s: %s", a.Leave, decision.Cluster, a.Reason)}
 }
 
 // restore writes the placement of a Job that has its mirror in another worker than its placement

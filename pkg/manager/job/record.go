@@ -52,6 +52,8 @@ type memory struct {
 	reservedIn []string
 	// rejected are the states of a divided Job and its mirrors whose status the hub rejected.
 	rejected string
+	// obstacles are why the last attempt to place the Job failed; they hold while it waits.
+	obstacles []obstacleKind
 	// placement is the result that Kueue reads; nil: nothing yet.
 	placement *kueue.PlacementResult
 	// reported is what was reported about the Job.

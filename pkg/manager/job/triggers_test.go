@@ -146,6 +146,7 @@ func TestJobsAreCounted(t *testing.T) {
 	want := map[string]float64{
 		"jobs a Running": 1, "jobs  Suspended": 1, "jobs  Pending": 1,
 		"mirrors a Running": 1, "mirrors b Suspended": 1, "mirrors b Placed": 1,
+		"unschedulable_jobs SelectorMismatch": 1,
 	}
 	if got := w.collected(); !maps.Equal(got, want) {
 		t.Errorf("counts %v, want %v", got, want)
@@ -188,7 +189,7 @@ func (w *world) collected() map[string]float64 {
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			name := strings.TrimPrefix(f.GetName(), "jobferry_")
-			for _, label := range []string{"worker", "phase"} {
+			for _, label := range []string{"worker", "phase", "reason"} {
 				for _, l := range m.GetLabel() {
 					if l.GetName() == label {
 						name += " " + l.GetValue()

@@ -1,0 +1,72 @@
+package job
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/jobferry/jobferry/pkg/manager/placement"
+)
+
+// The results of an attempt to place a Job, as kube-scheduler calls them.
+const (
+	scheduled     = "scheduled"
+	unschedulable = "unschedulable"
+	failed        = "error"
+)
+
+func resultOf(written bool) string {
+	if written {
+		return scheduled
+	}
+	return failed
+}
+
+// obstacleKind is why a worker can't take a Job: the manager's filter, and the scheduler's plugin if
+// it comes from one. There are few.
+type obstacleKind struct {
+	reason placement.Reason
+	plugin string
+}
+
+// obstacleKinds counts the workers that couldn't take a Job by why.
+func obstacleKinds(d placement.Decision) map[obstacleKind]int {
+	kinds := map[obstacleKind]int{}
+	for i := range d.Rejections {
+		kinds[obstacleKind{d.Rejections[i].Reason, d.Rejections[i].Plugin}]++
+	}
+	return kinds
+}
+
+// countAttempt counts an attempt to place a Job.
+func countAttempt(result string, took time.Duration) {
+	placementAttempts.WithLabelValues(result).Inc()
+	attemptDuration.WithLabelValues(result).Observe(took.Seconds())
+}
+
+// unscheduled counts an attempt that found no place, and remembers why.
+func (t *turn) unscheduled(took time.Duration, d placement.Decision) {
+	countAttempt(unschedulable, took)
+	kinds := obstacleKinds(d)
+	for kind, n := range kinds {
+		rejectionsTotal.WithLabelValues(string(kind.reason), kind.plugin).Add(float64(n))
+	}
+	t.record.update(func(m *memory) { m.obstacles = slices.Collect(maps.Keys(kinds)) })
+}
+
+// unschedulable counts the Jobs that wait for a worker, by why.
+func (s *store) unschedulable() map[obstacleKind]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := map[obstacleKind]int{}
+	for key := range s.waiting {
+		r := s.records[key]
+		if r == nil || len(r.indexed.workers) > 0 {
+			continue // it runs, and waits for more room
+		}
+		for _, kind := range r.obstacles {
+			counts[kind]++
+		}
+	}
+	return counts
+}
