@@ -37,13 +37,18 @@ func run(ctx context.Context, args []string) error {
 	if err := errors.Join(options.Validate(), admits.Validate()); err != nil {
 		return err
 	}
+	if flags.LeaseLabels, err = aggregated.leaseLabels(ctx, flags); err != nil {
+		return err
+	}
 	mgr, err := flags.Manager(manager.NewScheme(), manager.CacheOptions(options))
 	if err != nil {
 		return err
 	}
-	if err := manager.Setup(ctx, mgr, options); err != nil {
+	jobs, err := manager.Setup(ctx, mgr, options)
+	if err != nil {
 		return err
 	}
+	aggregated.Explainer, aggregated.Lease = jobs, flags.Name
 	if err := aggregated.setup(ctx, mgr, options); err != nil {
 		return err
 	}

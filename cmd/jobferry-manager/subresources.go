@@ -13,6 +13,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager"
 	"github.com/jobferry/jobferry/pkg/manager/servingcert"
 	"github.com/jobferry/jobferry/pkg/manager/subresources"
+	"github.com/jobferry/jobferry/pkg/process"
 )
 
 // off is the address that serves nothing.
@@ -38,6 +39,23 @@ func (f *subresourcesFlags) add(set *pflag.FlagSet) {
 	set.IntVar(&f.StreamsPerUser, "subresources-streams-per-user", 50, "limit of logs and commands that a user has open at a time")
 	set.IntVar(&f.Streams, "subresources-streams", 1000, "limit of logs and commands that all users have open at a time; no namespace gets more than a quarter of those that are free")
 	set.BoolVar(&f.LogArguments, "subresources-log-arguments", false, "log the arguments of commands that users run in containers; they may be secret")
+}
+
+// leaseLabels say where the other replicas reach this one while it leads. None if that can't be found
+// out, as where a proxy leads to the hub: then they can't ask it.
+func (f *subresourcesFlags) leaseLabels(ctx context.Context, flags *process.Flags) (map[string]string, error) {
+	if f.Address == off {
+		return nil, nil
+	}
+	config, err := flags.Config()
+	if err != nil {
+		return nil, err
+	}
+	address, err := subresources.Reachable(ctx, f.Address, config.Host)
+	if err != nil {
+		return nil, nil
+	}
+	return subresources.LeaseLabels(address), nil
 }
 
 func (f *subresourcesFlags) setup(ctx context.Context, mgr ctrl.Manager, hub manager.Options) error {

@@ -127,12 +127,19 @@ func essential(t *testing.T, object *unstructured.Unstructured) any {
 	}
 }
 
-// networkPolicy is what of a NetworkPolicy must be the same. Its selector has labels of Helm's.
+// networkPolicy is what of a NetworkPolicy must be the same. Its selectors have labels of Helm's.
 func networkPolicy(p *networkingv1.NetworkPolicy) any {
 	for _, rule := range p.Spec.Ingress {
 		slices.SortFunc(rule.Ports, func(a, b networkingv1.NetworkPolicyPort) int {
 			return strings.Compare(a.Port.String(), b.Port.String())
 		})
+	}
+	for _, rule := range p.Spec.Egress {
+		for _, peer := range rule.To {
+			if peer.PodSelector != nil {
+				delete(peer.PodSelector.MatchLabels, "app.kubernetes.io/instance")
+			}
+		}
 	}
 	return []any{p.Spec.Ingress, p.Spec.Egress, p.Spec.PolicyTypes}
 }

@@ -99,13 +99,17 @@ func (r *release) register(name string, worker *rig.Cluster) {
 	r.kubectl("wait", "--for=condition=Ready", "workercluster/"+name, "--timeout=60s")
 }
 
-// usersSeePods asks for a Job's Pods as a user with the hub's own role view, and as one without.
+// usersSeePods asks for a Job's Pods, and why it's there, as a user with the hub's own role view, and as one without.
 func (r *release) usersSeePods(ns, job string) {
 	r.t.Helper()
 	r.kubectl("create", "rolebinding", "viewers", "-n", ns, "--clusterrole=view", "--user=reader")
 	path := "/apis/subresources.jobferry.dev/v1alpha1/namespaces/" + ns + "/jobs/" + job + "/pods"
 	if pods := r.kubectl("get", "--raw", path, "--as=reader"); !strings.Contains(pods, `"name":"`+job+`-`) {
 		r.t.Errorf("the Pods are %s", pods)
+	}
+	why := strings.TrimSuffix(path, "pods") + "why"
+	if explanation := r.kubectl("get", "--raw", why, "--as=reader"); !strings.Contains(explanation, `"kind":"PlacementExplanation"`) {
+		r.t.Errorf("the explanation is %s", explanation)
 	}
 	_, err := r.cluster.Kubectl(r.Context(), "", "get", "--raw", path, "--as=stranger")
 	if err == nil || !strings.Contains(err.Error(), "Forbidden") {

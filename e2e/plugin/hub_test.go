@@ -48,7 +48,7 @@ metadata: {name: viewer}
 rules:
 - {apiGroups: [batch], resources: [jobs], verbs: [get, list]}
 - {apiGroups: [""], resources: [events], verbs: [list]}
-- {apiGroups: [subresources.jobferry.dev], resources: [jobs/pods, jobs/log, jobs/events, jobs/mirror], verbs: [get]}
+- {apiGroups: [subresources.jobferry.dev], resources: [jobs/pods, jobs/log, jobs/events, jobs/mirror, jobs/why], verbs: [get]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
@@ -90,6 +90,8 @@ func TestThroughTheHub(t *testing.T) {
 	f.says(f.ok("logs", "shards", "--all-pods", "--limit-bytes", "1000").out, "[pod/shards-0-", "/main] ", "index 0", "index 1")
 	f.says(f.ok("events", "shards").out, "hub ", "Placed", "w1 ", "SuccessfulCreate")
 	f.says(f.ok("describe", "shards").out, "WORKER w1", "SuccessfulCreate")
+	f.says(f.ok("why", "shards").out, "Placed on w1.", "w1 (placed)", "not checked")
+	f.says(f.ok("why", "shards", "-o", "yaml").out, "kind: PlacementExplanation\n", "answer: NotChecked\n")
 	f.fails(1, []string{"cannot", "jobs/exec", "edit (exec)"}, "exec", "shards", "--", "true")
 	f.fails(1, []string{"index"}, "logs", "shards", "--index", "7")
 

@@ -23,6 +23,7 @@ func TestProgram(t *testing.T) {
 	f.LeaveWorker("w1")
 	f.HubJobUntil("job", rigtest.Running(1))
 
+	deleteLease(f)
 	leases := f.Hub.Client().CoordinationV1().Leases(ferrytest.SystemNamespace)
 	_, err := leases.Create(f.Context(), &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Name: "jobferry-manager"},
@@ -41,6 +42,11 @@ func TestProgram(t *testing.T) {
 	if log := reader(f, t).must(f.Context(), f.NS, "job", "log"); !strings.Contains(log, "started") {
 		t.Errorf("log: %q", log)
 	}
+}
+
+// deleteLease removes what an earlier test left.
+func deleteLease(f *ferrytest.Ferry) {
+	f.Kubectl(f.Hub, "", "-n", ferrytest.SystemNamespace, "delete", "lease", "jobferry-manager", "--ignore-not-found")
 }
 
 func TestProgramRefusesHalfACertificate(t *testing.T) {

@@ -48,7 +48,7 @@ func refusesSideEntrances(t *testing.T) {
 		}}}
 		for p, want := range map[string]int{
 			path(f.NS, "job", "pods"): http.StatusUnauthorized, "/apis": http.StatusUnauthorized,
-			"/openapi/v2": http.StatusUnauthorized, "/": http.StatusUnauthorized, "/healthz": http.StatusOK,
+			"/leader/namespaces/" + f.NS + "/jobs/job/why": http.StatusUnauthorized, "/openapi/v2": http.StatusUnauthorized, "/": http.StatusUnauthorized, "/healthz": http.StatusOK,
 		} {
 			request, err := http.NewRequestWithContext(f.Context(), http.MethodGet, "https://"+address+p, nil)
 			u.check(err)

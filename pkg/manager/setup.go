@@ -62,28 +62,29 @@ func slimNamespace(object any) (any, error) {
 }
 
 // Setup adds the registry of workers and the controller of hub Jobs to a manager, whose cache has
-// CacheOptions. It reads the hub once, for its origin.
-func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
+// CacheOptions. It reads the hub once, for its origin. It returns the controller, which explains
+// placements.
+func Setup(ctx context.Context, mgr ctrl.Manager, options Options) (*job.Reconciler, error) {
 	if err := options.Validate(); err != nil {
-		return fmt.Errorf("options: %w", err)
+		return nil, fmt.Errorf("options: %w", err)
 	}
 	hubUID, err := clusters.HubUID(ctx, mgr.GetAPIReader())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if options.Origin == "" {
 		options.Origin = v1alpha1.Origin(hubUID)
 	}
 	cached, err := mgr.GetCache().GetInformer(ctx, &batchv1.Job{}, cache.BlockUntilSynced(false))
 	if err != nil {
-		return fmt.Errorf("jobs: %w", err)
+		return nil, fmt.Errorf("jobs: %w", err)
 	}
 	if _, err := cached.AddEventHandler(options.HeldJobs); err != nil {
-		return fmt.Errorf("jobs: %w", err)
+		return nil, fmt.Errorf("jobs: %w", err)
 	}
 	recorder := events.NewWriter(mgr.GetClient())
 	if err := mgr.Add(recorder); err != nil {
-		return fmt.Errorf("events: %w", err)
+		return nil, fmt.Errorf("events: %w", err)
 	}
 	jobs := job.New(mgr, recorder, options.Options)
 	connection := options.Connection
@@ -92,11 +93,11 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	workers := clusters.NewRegistry(connection)
 	options.Fence.Origin = options.Origin
 	if err := mgr.Add(fence.New(workers, options.Fence)); err != nil {
-		return fmt.Errorf("fence: %w", err)
+		return nil, fmt.Errorf("fence: %w", err)
 	}
 	options.Tokens.Namespace, options.Tokens.Metrics = options.Namespace, connection.Metrics
 	if err := tokens.Setup(mgr, workers, options.Tokens); err != nil {
-		return fmt.Errorf("tokens: %w", err)
+		return nil, fmt.Errorf("tokens: %w", err)
 	}
-	return jobs.SetupWithManager(mgr, workers)
+	return jobs, jobs.SetupWithManager(mgr, workers)
 }

@@ -55,6 +55,7 @@ func newHub(t *testing.T) *fakeHub {
 		subPath + "pods":   &corev1.PodList{Items: []corev1.Pod{pod(1), pod(0)}},
 		subPath + "events": &corev1.EventList{Items: []corev1.Event{eventIn("west", "SuccessfulCreate", "Created pod: shards-0")}},
 		subPath + "mirror": hubJob(),
+		subPath + "why":    whyWest(),
 		subPath + "log":    func(query url.Values) string { return "log of " + query.Encode() + "\n" },
 	}}
 	h.server = httptest.NewServer(h)
@@ -67,6 +68,18 @@ func hubJob() *batchv1.Job {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "shards", UID: "1", Annotations: map[string]string{v1alpha1.AnnotationCluster: "west"}},
 		Spec:       batchv1.JobSpec{ManagedBy: ptr.To(v1alpha1.ManagedByDispatcher), Completions: ptr.To[int32](2)},
 		Status:     batchv1.JobStatus{Active: 2, Ready: ptr.To[int32](2)},
+	}
+}
+
+// whyWest is what the manager says of the Job.
+func whyWest() *v1alpha1.PlacementExplanation {
+	return &v1alpha1.PlacementExplanation{
+		TypeMeta:  metav1.TypeMeta{Kind: "PlacementExplanation", APIVersion: "jobferry.dev/v1alpha1"},
+		Namespace: "team-a", Name: "shards", PodsWanted: 2, Message: "Placed on west. If it were placed now: west chosen, 1/2 clusters available: 1 cordoned.",
+		Workers: []v1alpha1.WorkerExplanation{
+			{Name: "west", Placed: true, Answer: v1alpha1.PlacementFitsNow, Message: "all Pods fit now", PodsNow: ptr.To[int64](2), PodsNeeded: ptr.To[int64](2)},
+			{Name: "east", Answer: v1alpha1.PlacementExcluded, Reason: "Cordoned", Message: "cordoned"},
+		},
 	}
 }
 

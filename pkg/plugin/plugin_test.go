@@ -119,6 +119,9 @@ func TestTables(t *testing.T) {
 		"jobs shards -o json":                        {`"apiVersion": "batch/v1"`, `"kind": "Job"`},
 		"events shards":                              {"hub    job/shards", "west   job/shards", "Created pod: shards-0"},
 		"describe shards":                            {"Worker:           west", "WORKER west", "Created pod: shards-0"},
+		"why shards":                                 {"west (placed)   fits now   2/2", "east            excluded", "1/2 clusters available"},
+		"why shards -o json":                         {`"kind": "PlacementExplanation"`, `"apiVersion": "jobferry.dev/v1alpha1"`, `"answer": "FitsNow"`, `"podsNow": 2`},
+		"why shards -o yaml":                         {"kind: PlacementExplanation\n", "answer: Excluded\n"},
 		"clusters":                                   {"east   Unknown", "west   Unknown"},
 		"clusters -o yaml":                           {"kind: WorkerClusterList", "kind: WorkerCluster\n"},
 		"top":                                        {"WORKER ", "JOB ", "shards   west"},
@@ -160,12 +163,18 @@ func TestErrors(t *testing.T) {
 	}{
 		"forbidden": {func(h *fakeHub) {
 			h.refuse(subPath+"log", http.StatusForbidden, metav1.StatusReasonForbidden, `jobs.subresources.jobferry.dev "shards" is forbidden`, details)
-		}, "logs shards", exitFailed, []string{"is forbidden", "role view (pods, logs, events) or edit (exec)"}},
+		}, "logs shards", exitFailed, []string{"is forbidden", "role view (pods, logs, events, why) or edit (exec)"}},
 		"no aggregated API": {func(h *fakeHub) { delete(h.answers, subPath+"pods") }, "pods shards", exitFailed,
 			[]string{"subresources.enabled=true"}},
 		"no manager": {func(h *fakeHub) {
 			h.refuse(subPath+"pods", http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "service unavailable", nil)
 		}, "pods shards", exitFailed, []string{"kubectl get apiservice"}},
+		"no right to why": {func(h *fakeHub) {
+			h.refuse(subPath+"why", http.StatusForbidden, metav1.StatusReasonForbidden, `jobs.subresources.jobferry.dev "shards" is forbidden`, details)
+		}, "why shards", exitFailed, []string{"is forbidden", "role view"}},
+		"an older manager": {func(h *fakeHub) {
+			h.refuse(subPath+"why", http.StatusNotFound, metav1.StatusReasonNotFound, `there is nothing at "/apis/subresources.jobferry.dev/v1alpha1/..."`, nil)
+		}, "why shards", exitFailed, []string{"older than this plugin"}},
 		"no such Job": {func(h *fakeHub) {
 			h.refuse(jobPath, http.StatusNotFound, metav1.StatusReasonNotFound, `jobs.batch "shards" not found`, &metav1.StatusDetails{Kind: "jobs", Name: "shards"})
 		}, "describe shards", exitFailed, []string{"there is no Job shards in namespace team-a", "kubectl jobferry jobs"}},

@@ -32,7 +32,7 @@ var verbs = []struct {
 }{
 	{"workers", "Register workers:", []func(*cli) *cobra.Command{newRegister, newUnregister, newRotate}},
 	{"operate", "Operate:", []func(*cli) *cobra.Command{newClusters, newCordon, newUncordon, newDrain, newTop}},
-	{"jobs", "Jobs:", []func(*cli) *cobra.Command{newJobs, newDescribe, newPods, newLogs, newEvents, newExec}},
+	{"jobs", "Jobs:", []func(*cli) *cobra.Command{newJobs, newDescribe, newWhy, newPods, newLogs, newEvents, newExec}},
 }
 
 func newCLI(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cli {

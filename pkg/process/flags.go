@@ -23,6 +23,8 @@ type Flags struct {
 	Cluster string
 	// Namespace is that of the Lease.
 	Namespace string
+	// LeaseLabels are those of the Lease while this replica leads.
+	LeaseLabels map[string]string
 	// Impersonate is the user to make all requests as; empty: the one of the kubeconfig, or of the
 	// Pod.
 	Impersonate string

@@ -67,6 +67,7 @@ func (f *Flags) managerOptions() ctrl.Options {
 		LeaderElectionID:              f.Name,
 		LeaderElectionNamespace:       f.Namespace,
 		LeaderElectionReleaseOnCancel: true,
+		LeaderElectionLabels:          f.LeaseLabels,
 		LeaseDuration:                 &f.leaseDuration,
 		RenewDeadline:                 &f.renewDeadline,
 		RetryPeriod:                   &f.retryPeriod,

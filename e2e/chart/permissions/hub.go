@@ -66,6 +66,8 @@ var subresources = []Row{
 	{Part: Subresources, Namespace: Home, Resource: "secrets", Verbs: []string{"get"}, Why: "the worker's kubeconfig"},
 	{Part: Subresources, Namespace: Home, Resource: "secrets", Verbs: []string{"list", "watch", "patch"},
 		Why: "the certificate that it serves with, which all replicas share"},
+	{Part: Subresources, Namespace: Home, Group: "coordination.k8s.io", Resource: "leases", Names: []string{"jobferry-manager"}, Verbs: []string{"get"},
+		Why: "which replica leads: only that one knows the nodes of the workers"},
 	{Part: Subresources, Group: "apiregistration.k8s.io", Resource: "apiservices", Names: []string{"v1alpha1.subresources.jobferry.dev"},
 		Verbs: []string{"list", "watch", "patch"}, Why: "tells the hub that certificate"},
 }

@@ -62,7 +62,7 @@ func (f *Ferry) RunManager(edits ...func(*manager.Options)) *Manager {
 		f.t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background()) // the test's own ends before its cleanups
-	if err := manager.Setup(ctx, mgr, options); err != nil {
+	if _, err := manager.Setup(ctx, mgr, options); err != nil {
 		cancel()
 		f.t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -107,10 +106,6 @@ func (r *Reconciler) division(ctx context.Context, t *turn, a dispatch.Divide) (
 	d := &division{limit: max(limit, 1), stop: a.Stop, restart: a.Restart, behind: a.Behind, workers: map[string]*dispatch.Worker{}}
 	if d.request, err = r.placementRequest(ctx, t, dispatch.Place{}); err != nil {
 		return nil, err
-	}
-	d.request.PassedOver = maps.Clone(d.request.PassedOver)
-	if d.request.PassedOver == nil {
-		d.request.PassedOver = map[string]string{}
 	}
 	for _, w := range t.AssignedWorkers() {
 		d.workers[w.Name] = w

@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"fmt"
-	"maps"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -50,21 +49,14 @@ func (r *Reconciler) place(ctx context.Context, t *turn, a dispatch.Place) (resu
 }
 
 func (r *Reconciler) placementRequest(ctx context.Context, t *turn, a dispatch.Place) (placement.Request, error) {
-	selector, err := placement.ParseSelector(t.Job.Annotations)
+	request, err := r.requestFor(ctx, t.Snapshot)
 	if err != nil {
-		return placement.Request{}, err
-	}
-	namespace := t.Key.Namespace
-	request := placement.Request{
-		Namespace: r.hubNamespaces.labels(ctx, namespace), NamespaceClosed: r.hubNamespaces.closed(ctx, namespace) != "",
-		Job: t.Admission.AsResumed(t.Job), Selector: selector, Among: t.Admission.Workers, PassedOver: t.PassedOver,
+		return request, err
 	}
 	if seen := t.record.read(t.Now).spec; seen.of(t.Job) {
 		request.Recent = seen.recent.Paths()
 	}
 	if a.Leave != "" {
-		request.PassedOver = map[string]string{}
-		maps.Copy(request.PassedOver, t.PassedOver)
 		request.PassedOver[a.Leave] = a.Reason
 	}
 	return request, nil

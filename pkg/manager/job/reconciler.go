@@ -44,6 +44,8 @@ type Reconciler struct {
 	queues        queues
 	limiter       *limiter
 	startup       *startup
+	// explaining has a place for one explanation.
+	explaining chan struct{}
 	// sideBySide calls a function for each of some shards.
 	sideBySide func(n int, call func(i int))
 	// background runs what no Job waits for, and enqueue has a Job reconciled after that.

@@ -52,6 +52,7 @@ func newReconciler(hub client.Client, live, cache client.Reader, recorder events
 		report:        &reporter{recorder: recorder, clock: clock},
 		sideBySide:    concurrently,
 		background:    func(f func()) { go f() },
+		explaining:    make(chan struct{}, 1),
 		hubNamespaces: &hubNamespaces{cache: cache, gate: namespaces.Gate{Own: options.Namespace, All: options.DispatchAllNamespaces}},
 	}
 }

@@ -1,7 +1,7 @@
 // Package subresources serves what the hub doesn't know about a Job: its Pods, their logs and
-// events, the mirror, and commands in its containers. It's an aggregated API: users need only the
-// hub, with their kubectl, their hub user and the hub's RBAC. No user holds credentials of a
-// worker.
+// events, the mirror, commands in its containers, and why it waits. It's an aggregated API: users
+// need only the hub, with their kubectl, their hub user and the hub's RBAC. No user holds
+// credentials of a worker.
 //
 //	user ─▶ hub API server ─▶ authenticate ─▶ authorize ─▶ limit ─▶ find ─▶ pods, log, events, mirror, exec
 //	        (its RBAC first)   front proxy's   SubjectAccess- fair    │               │
@@ -25,9 +25,9 @@
 // the verb may differ (a command needs create, whatever the HTTP method), and the proxy needn't be
 // trusted alone.
 //
-// The server returns only what belongs to the mirror of exactly this hub Job: the mirror carries
-// the hub Job's UID (mirror.Owns), and a Pod has the mirror as its controller. Any other Pod is not
-// found.
+// Of a worker, the server returns only what belongs to the mirror of exactly this hub Job: the
+// mirror carries the hub Job's UID (mirror.Owns), and a Pod has the mirror as its controller. Any
+// other Pod is not found.
 //
 // # Limits
 //
@@ -61,6 +61,16 @@
 // by the same rules (clusters.NewTransport), and drops them when idle. The WorkerCluster shows
 // whether a worker is reachable: no request waits for one that is lost, and a request to one that
 // hangs ends after RequestTimeout.
+//
+// # Why a Job waits
+//
+// One thing can't be answered by every replica: which workers could run a Job. Only the leader knows
+// the workers' nodes and Pods, and it would cost more to have the workers list them for each
+// question. So the replica that is asked authorizes and limits the request, and then asks the leader
+// (leader), whose address is in a label of the Lease by which it was elected. It presents the serving
+// certificate that all replicas share, and accepts no other: who has that key could take the place of
+// the API altogether, so this trusts nobody more. The leader could write explanations to objects
+// instead. But nobody reads most of them, and the numbers change by the second.
 //
 // # Trade-offs
 //

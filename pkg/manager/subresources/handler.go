@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/utils/clock"
 
 	"github.com/jobferry/jobferry/pkg/version"
 )
@@ -20,6 +21,7 @@ type backends struct {
 	authenticate userAuthenticator
 	authorize    authorizer
 	find         *finder
+	leader       *leader
 }
 
 // handler serves the API.
@@ -30,6 +32,7 @@ type handler struct {
 	metrics  *serverMetrics
 	streams  *limiter
 	requests *limiter
+	pace     *pace
 	// stopping is cancelled to end all streams.
 	stopping context.Context
 }
@@ -39,6 +42,7 @@ func newHandler(s *server, b backends) http.Handler {
 		backends: b, options: s.options, logger: s.log, metrics: s.metrics, stopping: s.stopping,
 		streams:  newLimiter("logs and commands", s.options.StreamsPerUser, s.options.Streams),
 		requests: newLimiter("requests", s.options.RequestsPerUser, s.options.Requests),
+		pace:     newPace(clock.RealClock{}, s.options.RequestTimeout),
 	}
 	mux := http.NewServeMux()
 	for _, path := range []string{"/healthz", "/livez", "/readyz"} {
@@ -50,6 +54,7 @@ func newHandler(s *server, b backends) http.Handler {
 			writeJSON(w, http.StatusOK, content)
 		}))
 	}
+	mux.HandleFunc("GET "+peerPath, h.leader.servePeer)
 	mux.Handle(pattern, h.authenticated(h.subresource))
 	mux.Handle("/", h.authenticated(func(w http.ResponseWriter, r *http.Request, _ user.Info) { writeError(w, unknownPath(r)) }))
 	return mux

@@ -26,6 +26,12 @@ type Options struct {
 	// Origin of this hub's mirrors. Default: the UID of its kube-system namespace.
 	Origin v1alpha1.Origin
 
+	// Explainer says in which workers a Job could run, while this replica leads. Nil: it never does, and
+	// asks the one that leads.
+	Explainer Explainer
+	// Lease by which the replicas elect their leader. Default jobferry-manager.
+	Lease string
+
 	// DialTimeout is for a TCP connection to a worker, and again for TLS. Default 5s.
 	DialTimeout time.Duration
 	// RequestTimeout is for one read from a worker or the hub, and for the start of a command.
@@ -83,6 +89,7 @@ func (o *Options) Validate() error {
 }
 
 func (o Options) withDefaults() Options {
+	setDefault(&o.Lease, "jobferry-manager")
 	setDefault(&o.DialTimeout, 5*time.Second)
 	setDefault(&o.RequestTimeout, 15*time.Second)
 	setDefault(&o.StallTimeout, time.Minute)

@@ -21,6 +21,7 @@ import (
 // +kubebuilder:rbac:groups="",namespace=jobferry-system,resources=secrets,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=apiregistration.k8s.io,resources=apiservices,resourceNames=v1alpha1.subresources.jobferry.dev,verbs=list;watch;patch
 // +kubebuilder:rbac:groups="",resources=namespaces,resourceNames=kube-system,verbs=get
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=jobferry-system,resources=leases,resourceNames=jobferry-manager,verbs=get
 // +kubebuilder:rbac:groups=authorization.k8s.io,resources=subjectaccessreviews,verbs=create
 
 // Setup adds the server to a manager, in every replica, leading or not. It reads the hub once, for
@@ -55,6 +56,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 			hub: hub, origin: options.Origin, timeout: options.RequestTimeout,
 			links: newLinks(hub, options),
 		},
+		leader: newLeader(hub, mgr.Elected(), options),
 	})
 	if err := mgr.Add(s); err != nil {
 		return fmt.Errorf("subresources: %w", err)

@@ -45,6 +45,7 @@ func all() []subresource {
 			stream: true, serve: (*handler).log},
 		{name: "mirror", verb: "get", methods: []string{http.MethodGet}, kind: "Job", of: "batch/v1", params: []string{paramWorker}, serve: (*handler).mirror},
 		{name: "pods", verb: "get", methods: []string{http.MethodGet}, kind: "PodList", of: "v1", params: []string{paramWorker}, serve: (*handler).pods},
+		{name: "why", verb: "get", methods: []string{http.MethodGet}, kind: "PlacementExplanation", of: "jobferry.dev/v1alpha1", serve: (*handler).why},
 	}
 }
 

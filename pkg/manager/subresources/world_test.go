@@ -62,7 +62,8 @@ func newWorld(t *testing.T, edits ...func(*Options)) *world {
 	links := newLinks(w.hub, w.server.options)
 	w.api = httptest.NewServer(newHandler(w.server, backends{
 		authenticate: anybody{}, authorize: w,
-		find: &finder{hub: w.hub, origin: origin, timeout: w.server.options.RequestTimeout, links: links},
+		find:   &finder{hub: w.hub, origin: origin, timeout: w.server.options.RequestTimeout, links: links},
+		leader: &leader{Explainer: &explains{}, leads: closed()},
 	}))
 	t.Cleanup(func() {
 		w.server.stop()
@@ -72,6 +73,12 @@ func newWorld(t *testing.T, edits ...func(*Options)) *world {
 		}
 	})
 	return w
+}
+
+func closed() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
 }
 
 // reply is what the API said, read to its end.

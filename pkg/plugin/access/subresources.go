@@ -85,6 +85,12 @@ func (s *Subresources) Mirror(ctx context.Context, worker string) (*batchv1.Job,
 	return mirror, s.read(ctx, "mirror", worker, mirror)
 }
 
+// Why says in which workers the Job could run, and why not in the others.
+func (s *Subresources) Why(ctx context.Context) (*v1alpha1.PlacementExplanation, error) {
+	explanation := &v1alpha1.PlacementExplanation{}
+	return explanation, s.read(ctx, "why", "", explanation)
+}
+
 func (s *Subresources) read(ctx context.Context, subresource, worker string, into any) error {
 	request := s.address(s.rest.Get(), subresource)
 	if worker != "" {

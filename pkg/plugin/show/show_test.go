@@ -116,6 +116,33 @@ func TestTimeline(t *testing.T) {
 	golden(t, "timeline", render(t, Timeline(entries, now)))
 }
 
+func TestWhy(t *testing.T) {
+	e := &v1alpha1.PlacementExplanation{
+		Namespace: "team-a", Name: "train", PodsWanted: 3, OmittedWorkers: 2, Message: "0/5 clusters available: 2 Insufficient cpu,\n1 cordoned.",
+		Workers: []v1alpha1.WorkerExplanation{
+			{Name: "fits", Placed: true, Answer: v1alpha1.PlacementFitsNow, Score: "0.750", PodsNow: ptr.To[int64](3), PodsNeeded: ptr.To[int64](3), Nodes: 12, Message: "all Pods fit now"},
+			{Name: "unlimited", Answer: v1alpha1.PlacementNotChecked, Score: "0.500", Message: "fits: its capacity isn't checked"},
+			{Name: "later", Answer: v1alpha1.PlacementFitsLater, Reason: "Insufficient", Field: "spec.template.spec.tolerations", PodsNow: ptr.To[int64](1), PodsNeeded: ptr.To[int64](3), Nodes: 2,
+				Message: "1 of 3 Pods fit now, no further one: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s).",
+				NodeReasons: []v1alpha1.NodeReason{
+					{Plugin: "NodeResourcesFit", Message: "Insufficient cpu", Field: "spec.template.spec.containers[].resources.requests", Nodes: 1},
+					{Plugin: "TaintToleration", Message: "node(s) had untolerated taint(s)", Field: "spec.template.spec.tolerations", Nodes: 1},
+				},
+				Shortages: []v1alpha1.Shortage{{Resource: "cpu", Requested: resource.MustParse("4"), Most: resource.MustParse("2500m"), Short: resource.MustParse("1500m")}}},
+			{Name: "small", Answer: v1alpha1.PlacementNever, Reason: "NeverFits", PodsNow: ptr.To[int64](0), PodsNeeded: ptr.To[int64](1), Message: "never fits: without nodes"},
+			{Name: "evil", Answer: v1alpha1.PlacementExcluded, Reason: "PassedOver", Message: "\x1b[31mred\nROW  fits now"},
+			{Name: "new", Answer: "Sometimes", Message: "of a newer manager"},
+		},
+	}
+	for name, wide := range map[string]bool{"why": false, "why-wide": true} {
+		var b strings.Builder
+		if err := Why(&b, e, wide, nil); err != nil {
+			t.Fatal(err)
+		}
+		golden(t, name, b.String())
+	}
+}
+
 func TestDescription(t *testing.T) {
 	workers := []v1alpha1.WorkerCluster{
 		worker("cordoned", func(w *v1alpha1.WorkerCluster) { w.Spec.Cordoned = true },

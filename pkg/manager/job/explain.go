@@ -1,0 +1,115 @@
+package job
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"maps"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/placement"
+	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/shards"
+)
+
+// explainTimeout bounds what one explanation takes of the leader, from its turn on.
+const explainTimeout = 5 * time.Second
+
+// Explain says in which workers a Job could run now, and why not in the others. Only the leader can:
+// it knows the workers' nodes and Pods. It writes nothing, and holds up no placement. One explanation
+// is made at a time. Its errors are API statuses.
+func (r *Reconciler) Explain(ctx context.Context, key types.NamespacedName) (*v1alpha1.PlacementExplanation, error) {
+	select {
+	case r.explaining <- struct{}{}:
+	case <-ctx.Done():
+		return nil, errBusy
+	}
+	defer func() { <-r.explaining }()
+	ctx, cancel := context.WithTimeout(ctx, explainTimeout)
+	defer cancel()
+	if !r.startup.over() {
+		return nil, apierrors.NewServiceUnavailable("the manager has just started, and is connecting to the workers: try again")
+	}
+	whole, err := readWhole(ctx, r.live, key)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, err
+	case err != nil: // whatever the hub refuses to the manager, it's no refusal of the user
+		return nil, apierrors.NewInternalError(fmt.Errorf("the hub doesn't answer for Job %q: %w", key, err))
+	}
+	request, subject, err := r.questionOf(ctx, whole)
+	if err != nil {
+		return nil, err
+	}
+	e := placement.Explain(request, subject, r.scheduler.candidates(ctx, key))
+	if ctx.Err() != nil {
+		return nil, errBusy
+	}
+	e.Time = metav1.NewTime(r.clock.Now())
+	return &e, nil
+}
+
+// errBusy: the leader can't answer in time.
+var errBusy = apierrors.NewTimeoutError("the manager is busy with other explanations, or this one takes too long: try again later", 0)
+
+// questionOf is what a placement of the Job would ask for.
+func (r *Reconciler) questionOf(ctx context.Context, whole *mirror.Whole) (placement.Request, placement.Subject, error) {
+	job := whole.Job
+	refuse := func(format string, args ...any) (placement.Request, placement.Subject, error) {
+		return placement.Request{}, placement.Subject{}, apierrors.NewBadRequest(fmt.Sprintf(format, args...))
+	}
+	limit, err := shards.MaxClusters(job)
+	placed := shards.WorkersOf(job)
+	switch {
+	case !mirror.Managed(job):
+		return refuse("Job %q isn't Jobferry's: its spec.managedBy isn't %s", job.Name, v1alpha1.ManagedByDispatcher)
+	case mirror.Finished(job):
+		return refuse("Job %q has ended: it needs no worker any more", job.Name)
+	case err != nil && len(placed) == 0:
+		return refuse("Job %q: %v", job.Name, err)
+	}
+	s := &dispatch.Snapshot{Job: job, Key: keyOf(job), Admission: r.queues.Admission(ctx, job)}
+	if rec := r.store.ofUID(job.UID); rec != nil {
+		s.PassedOver = rec.read(r.clock.Now()).passedOver
+	}
+	request, err := r.requestFor(ctx, s)
+	if err != nil {
+		return refuse("Job %q: %v", job.Name, err)
+	}
+	request.Recent = whole.Recent.Paths()
+	return request, placement.Subject{Placed: placed, Divisible: limit > 1, Suspended: !s.Admission.WantsCapacity(job)}, nil
+}
+
+// requestFor is what the Job of a snapshot asks of a worker, but for its recent fields.
+func (r *Reconciler) requestFor(ctx context.Context, s *dispatch.Snapshot) (placement.Request, error) {
+	selector, err := placement.ParseSelector(s.Job.Annotations)
+	if err != nil {
+		return placement.Request{}, err
+	}
+	namespace, passedOver := s.Key.Namespace, map[string]string{}
+	maps.Copy(passedOver, s.PassedOver)
+	return placement.Request{
+		Namespace: r.hubNamespaces.labels(ctx, namespace), NamespaceClosed: r.hubNamespaces.closed(ctx, namespace) != "",
+		Job: s.Admission.AsResumed(s.Job), Selector: selector, Among: s.Admission.Workers, PassedOver: passedOver,
+	}, nil
+}
+
+// candidates are all workers as one Job sees them that counts nowhere, until the context ends.
+func (s *scheduler) candidates(ctx context.Context, job types.NamespacedName) iter.Seq[placement.Cluster] {
+	return func(yield func(placement.Cluster) bool) {
+		for _, w := range s.workers.list() {
+			s.fill(ctx, w.Name())
+			c := candidate(w, job)
+			c.Drops = s.keepers.drops(w)
+			if ctx.Err() != nil || !yield(c) {
+				return
+			}
+		}
+	}
+}

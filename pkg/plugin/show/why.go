@@ -1,0 +1,105 @@
+package show
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+)
+
+// answers are the words for the manager's, and their tones.
+var answers = map[v1alpha1.PlacementAnswer]cell{
+	v1alpha1.PlacementFitsNow:    {"fits now", toneGood},
+	v1alpha1.PlacementFitsLater:  {"fits later", toneWarn},
+	v1alpha1.PlacementNever:      {"never", toneBad},
+	v1alpha1.PlacementNotChecked: {"not checked", tonePlain},
+	v1alpha1.PlacementExcluded:   {"excluded", toneFaint},
+}
+
+// Why writes an explanation: its line, and a table of the workers.
+func Why(w io.Writer, e *v1alpha1.PlacementExplanation, wide bool, p Palette) error {
+	var b strings.Builder
+	field(&b, "Job", fmt.Sprintf("%s/%s", e.Namespace, e.Name))
+	field(&b, "Pods at once", fmt.Sprint(e.PodsWanted))
+	field(&b, "Answer", oneLine(e.Message))
+	if len(e.Workers) > 0 {
+		b.WriteString("\n")
+		if err := whyTable(e.Workers, wide).Write(&b, p); err != nil {
+			return err
+		}
+	}
+	if e.OmittedWorkers > 0 {
+		fmt.Fprintf(&b, "\n%d more workers aren't listed.\n", e.OmittedWorkers)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func whyTable(workers []v1alpha1.WorkerExplanation, wide bool) Table {
+	t := Table{Header: []string{"WORKER", "ANSWER", "PODS", "SHORT", "WHY"}}
+	if wide {
+		t.Header = append(t.Header, "NODES", "SCORE", "REASON", "PLUGINS", "FIELDS")
+	}
+	for i := range workers {
+		w := &workers[i]
+		name := w.Name
+		if w.Placed {
+			name += " (placed)"
+		}
+		answer, known := answers[w.Answer]
+		if !known { // of a newer manager
+			answer.text = string(w.Answer)
+		}
+		cells := row(name, answer, podsThatFit(w), shortages(w), w.Message)
+		if wide {
+			plugins, fields := pluginsOf(w)
+			cells = append(cells, row(nodes(w), cmp.Or(w.Score, none), cmp.Or(w.Reason, none), plugins, fields)...)
+		}
+		t.Rows = append(t.Rows, cells)
+	}
+	return t
+}
+
+// podsThatFit is how many Pods would fit now, of those that must fit at once.
+func podsThatFit(w *v1alpha1.WorkerExplanation) string {
+	if w.PodsNow == nil || w.PodsNeeded == nil {
+		return none
+	}
+	return fmt.Sprintf("%d/%d", *w.PodsNow, *w.PodsNeeded)
+}
+
+// shortages are by how much the node is short that has most of it.
+func shortages(w *v1alpha1.WorkerExplanation) string {
+	texts := make([]string, len(w.Shortages))
+	for i := range w.Shortages {
+		s := &w.Shortages[i]
+		texts[i] = fmt.Sprintf("%s %s of %s", s.Resource, s.Short.String(), s.Requested.String())
+	}
+	return cmp.Or(strings.Join(texts, ", "), none)
+}
+
+func nodes(w *v1alpha1.WorkerExplanation) string {
+	if w.PodsNow == nil {
+		return none
+	}
+	return fmt.Sprint(w.Nodes)
+}
+
+// pluginsOf are the plugins of an explanation and the fields that they read, each once.
+func pluginsOf(w *v1alpha1.WorkerExplanation) (plugins, fields string) {
+	var names, paths []string
+	add := func(all *[]string, text string) {
+		if text != "" && !slices.Contains(*all, text) {
+			*all = append(*all, text)
+		}
+	}
+	add(&paths, w.Field)
+	for i := range w.NodeReasons {
+		add(&names, w.NodeReasons[i].Plugin)
+		add(&paths, w.NodeReasons[i].Field)
+	}
+	return cmp.Or(strings.Join(names, ", "), none), cmp.Or(strings.Join(paths, ", "), none)
+}
