@@ -104,7 +104,7 @@ func (r *Reconciler) requestFor(ctx context.Context, s *dispatch.Snapshot) (plac
 func (s *scheduler) candidates(ctx context.Context, job types.NamespacedName) iter.Seq[placement.Cluster] {
 	return func(yield func(placement.Cluster) bool) {
 		for _, w := range s.workers.list() {
-			s.fill(ctx, w.Name())
+			s.fill(context.WithoutCancel(ctx), w.Name()) // a ledger without some reservations would stay so
 			c := candidate(w, job)
 			c.Drops = s.keepers.drops(w)
 			if ctx.Err() != nil || !yield(c) {

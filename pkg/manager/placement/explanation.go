@@ -16,10 +16,11 @@ import (
 	"github.com/jobferry/jobferry/pkg/text"
 )
 
-// What an explanation may have: workers choose how many reasons they give, and some of the words.
+// What an explanation may have: workers choose how many reasons they give, and some of the words; a
+// Job chooses how many resources it requests.
 const (
 	maxExplained = 200 // clusters
-	maxReasons   = 10  // of one cluster
+	maxReasons   = 10  // of one cluster, and as many shortages
 	maxWords     = 512 // bytes of one text
 )
 
@@ -100,7 +101,8 @@ func (a *ask) room(c *Cluster, wanted int64) *v1alpha1.WorkerExplanation {
 			Plugin: r.Plugin, Message: text.Clean(r.Message, maxWords), Field: r.Field, Nodes: r.Nodes,
 		})
 	}
-	for _, s := range scheduling.Shortages(c.Capacity, a.job, verdict) {
+	shortages := scheduling.Shortages(c.Capacity, a.job, verdict)
+	for _, s := range shortages[:min(len(shortages), maxReasons)] {
 		w.Shortages = append(w.Shortages, v1alpha1.Shortage{
 			Resource: s.Name, Requested: quantity(s.Name, s.Requested), Most: quantity(s.Name, s.Most),
 			Short: quantity(s.Name, s.Requested-s.Most),

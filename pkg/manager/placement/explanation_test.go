@@ -3,18 +3,21 @@ package placement_test
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
+	"github.com/jobferry/jobferry/pkg/plugin/show"
 )
 
 // explain is Explain for a Job of 3 Pods, each with 2 CPUs.
@@ -202,5 +205,47 @@ func TestExplanationIsBounded(t *testing.T) {
 		if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) || len(text) > 1024 {
 			t.Errorf("%d bytes: %q", len(text), text)
 		}
+	}
+}
+
+// A Job may request as many resources as it likes.
+func TestShortagesAreBounded(t *testing.T) {
+	var requests []string
+	for i := range 500 {
+		requests = append(requests, fmt.Sprintf("example.com/r%03d", i), "1")
+	}
+	got := explain(placement.Request{Job: NewJob("j").Pods(1).Requests(requests...).Obj()}, placement.Subject{}, NewCluster("c").Nodes(NewNode("n")))
+	if n := len(got.Workers[0].Shortages); n != 10 {
+		t.Errorf("%d shortages", n)
+	}
+	if n := len(got.Workers[0].Message); n > 1024 {
+		t.Errorf("a message of %d bytes", n)
+	}
+}
+
+// The example in docs/logs.md is what kubectl jobferry why prints for such workers.
+func TestExampleOfTheDocs(t *testing.T) {
+	docs, err := os.ReadFile("../../../docs/logs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	west := []*NodeBuilder{NewNode("free").Has("cpu", "8").Used("cpu", "3")}
+	for i := range 11 {
+		node := NewNode(fmt.Sprintf("n%02d", i)).Has("cpu", "8").Used("cpu", "6")
+		if i < 7 {
+			node.Taint("nvidia.com/gpu", corev1.TaintEffectNoSchedule)
+		}
+		west = append(west, node)
+	}
+	small := []*NodeBuilder{NewNode("a").Has("cpu", "2"), NewNode("b").Has("cpu", "2"), NewNode("c").Has("cpu", "1")}
+	job := NewJob("train").Pods(3).Requests("cpu", "4").With(func(j *batchv1.Job) { j.Namespace = "team-a" }).Obj()
+	e := explain(placement.Request{Job: job}, placement.Subject{},
+		NewCluster("east").Nodes().Cordoned(), NewCluster("small").Nodes(small...), NewCluster("west").Nodes(west...))
+	var printed strings.Builder
+	if err := show.Why(&printed, &e, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(docs), "```\n"+printed.String()+"```\n") {
+		t.Errorf("it prints:\n%s", printed.String())
 	}
 }

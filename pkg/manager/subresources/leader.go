@@ -13,6 +13,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -86,6 +87,7 @@ type leader struct {
 	lease       client.ObjectKey
 	hub         client.Reader
 	certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	dialTimeout time.Duration
 }
 
 func newLeader(hub client.Reader, elected <-chan struct{}, options Options) *leader {
@@ -93,7 +95,8 @@ func newLeader(hub client.Reader, elected <-chan struct{}, options Options) *lea
 		elected = nil
 	}
 	return &leader{
-		Explainer: options.Explainer, leads: elected, hub: hub, certificate: options.Certificate,
+		Explainer: options.Explainer, leads: elected, hub: hub,
+		certificate: options.Certificate, dialTimeout: options.DialTimeout,
 		lease: client.ObjectKey{Namespace: options.Namespace, Name: options.Lease},
 	}
 }
@@ -125,10 +128,14 @@ func (l *leader) Explain(ctx context.Context, job types.NamespacedName) (*v1alph
 	}
 	explanation, err := l.ask(ctx, address, job)
 	var said apierrors.APIStatus
-	if err != nil && !errors.As(err, &said) {
+	switch {
+	case err == nil || errors.As(err, &said):
+		return explanation, err
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return nil, apierrors.NewTimeoutError("the replica of the manager that leads doesn't answer in time: try again later", 0)
+	default:
 		return nil, unavailable("the replica of the manager that leads doesn't answer: try again: %s", clean(err.Error()))
 	}
-	return explanation, err
 }
 
 // peerPath is what replicas ask each other for.
@@ -147,7 +154,10 @@ func (l *leader) ask(ctx context.Context, address string, job types.NamespacedNa
 	if err != nil {
 		return nil, err
 	}
-	transport := &http.Transport{TLSClientConfig: own.client, DisableKeepAlives: true}
+	transport := &http.Transport{
+		TLSClientConfig: own.client, DisableKeepAlives: true,
+		DialContext: (&net.Dialer{Timeout: l.dialTimeout}).DialContext, TLSHandshakeTimeout: l.dialTimeout,
+	}
 	web := &http.Client{Transport: transport, CheckRedirect: noRedirect}
 	response, err := web.Do(request)
 	if err != nil {

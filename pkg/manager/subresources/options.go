@@ -32,7 +32,7 @@ type Options struct {
 	// Lease by which the replicas elect their leader. Default jobferry-manager.
 	Lease string
 
-	// DialTimeout is for a TCP connection to a worker, and again for TLS. Default 5s.
+	// DialTimeout is for a TCP connection to a worker or another replica, and again for TLS. Default 5s.
 	DialTimeout time.Duration
 	// RequestTimeout is for one read from a worker or the hub, and for the start of a command.
 	// Default 15s.

@@ -21,15 +21,16 @@ type Explainer interface {
 }
 
 // why responds with the explanation of a Job's placement, which the leader makes.
-func (h *handler) why(w *responseWriter, r *http.Request, req *request) error {
+func (h *handler) why(w *responseWriter, _ *http.Request, req *request) error {
 	done, err := h.pace.begin(req.key.Namespace)
 	if err != nil {
 		return err
 	}
-	defer done()
-	ctx, cancel := context.WithTimeout(r.Context(), h.options.RequestTimeout)
+	// It doesn't end with the user's request, or else whoever breaks off could ask again at once.
+	ctx, cancel := context.WithTimeout(h.stopping, h.options.RequestTimeout)
 	defer cancel()
 	explanation, err := h.leader.Explain(ctx, req.key)
+	done(err)
 	if err != nil {
 		return err
 	}
@@ -58,8 +59,9 @@ func newPace(clock clock.PassiveClock, most time.Duration) *pace {
 	return &pace{clock: clock, most: most, pauses: cache.NewLRUExpireCacheWithClock(maxPaces, clock)}
 }
 
-// begin returns what is to be called at the end, or an API status error.
-func (p *pace) begin(namespace string) (done func(), err error) {
+// begin returns what is to be called with the error at the end, or an API status error. There is no
+// pause after an explanation that nobody could begin with.
+func (p *pace) begin(namespace string) (done func(error), err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, pauses := p.pauses.Get(namespace); pauses {
@@ -68,5 +70,11 @@ func (p *pace) begin(namespace string) (done func(), err error) {
 	}
 	began := p.clock.Now()
 	p.pauses.Add(namespace, struct{}{}, p.most)
-	return func() { p.pauses.Add(namespace, struct{}{}, pauseFactor*p.clock.Since(began)) }, nil
+	return func(err error) {
+		if apierrors.IsServiceUnavailable(err) {
+			p.pauses.Remove(namespace)
+			return
+		}
+		p.pauses.Add(namespace, struct{}{}, pauseFactor*p.clock.Since(began))
+	}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/big"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -33,8 +34,11 @@ import (
 // explains answers for Jobs by their names.
 type explains struct{ asked atomic.Int32 }
 
-func (e *explains) Explain(_ context.Context, job types.NamespacedName) (*v1alpha1.PlacementExplanation, error) {
+func (e *explains) Explain(ctx context.Context, job types.NamespacedName) (*v1alpha1.PlacementExplanation, error) {
 	e.asked.Add(1)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if job.Name == "ended" {
 		return nil, apierrors.NewBadRequest("Job \"ended\" has ended")
 	}
@@ -143,6 +147,9 @@ func TestWhyWithoutALeader(t *testing.T) {
 		"another certificate": {func(t *testing.T, of *hub) {
 			elect(of, "other", LeaseLabels(newReplica(t, of, issue(t), true).address(t)))
 		}, "doesn't answer"},
+		"hangs": {func(t *testing.T, of *hub) {
+			elect(of, "hangs", LeaseLabels(hanging(t)))
+		}, "doesn't answer: "},
 		"gone": {func(t *testing.T, of *hub) {
 			gone := newReplica(t, of, certificate, true)
 			gone.server.Close()
@@ -156,6 +163,9 @@ func TestWhyWithoutALeader(t *testing.T) {
 			of := &hub{objects: map[string]client.Object{}}
 			test.lead(t, of)
 			asks := newReplica(t, of, certificate, false)
+			if name == "hangs" {
+				asks.dialTimeout = 10 * time.Millisecond
+			}
 			if name == "no certificate yet" {
 				asks.certificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, errors.New("none yet") }
 			}
@@ -164,6 +174,28 @@ func TestWhyWithoutALeader(t *testing.T) {
 				t.Errorf("%v, want %q", err, test.says)
 			}
 		})
+	}
+}
+
+// hanging is an address at which connections are made, and nothing is answered.
+func hanging(t *testing.T) netip.AddrPort {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	return netip.MustParseAddrPort(listener.Addr().String())
+}
+
+// An explanation that takes too long counts, whoever was too slow: it isn't as if nobody had been there.
+func TestWhyTakesTooLong(t *testing.T) {
+	of := &hub{objects: map[string]client.Object{}}
+	elect(of, "hangs", LeaseLabels(hanging(t)))
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if _, err := newReplica(t, of, issue(t), false).Explain(ctx, aJob); !apierrors.IsTimeout(err) {
+		t.Error(err)
 	}
 }
 
@@ -241,12 +273,30 @@ func TestWhy(t *testing.T) {
 	w.refused("why", http.StatusForbidden, "verb get on jobs/why")
 }
 
+// Whoever goes away doesn't end the explanation: its cost counts all the same. The end of the replica
+// does end it.
+func TestWhyForOneWhoIsGone(t *testing.T) {
+	gone, goes := context.WithCancel(t.Context())
+	goes()
+	for name, stopping := range map[string]context.Context{"serves": t.Context(), "stops": gone} {
+		h := &handler{
+			backends: backends{leader: &leader{Explainer: &explains{}, leads: closed()}},
+			options:  Options{}.withDefaults(), pace: newPace(clocktesting.NewFakePassiveClock(time.Now()), time.Second), stopping: stopping,
+		}
+		r := httptest.NewRequestWithContext(gone, http.MethodGet, "/", nil)
+		err := h.why(&responseWriter{ResponseWriter: httptest.NewRecorder()}, r, &request{key: aJob})
+		if (err == nil) != (name == "serves") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // A namespace has one explanation at a time, and a pause after it that's as long as the explanation
-// was expensive.
+// was expensive. There's none if nobody began with it.
 func TestPace(t *testing.T) {
 	clock := clocktesting.NewFakeClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	p := newPace(clock, 15*time.Second)
-	begin := func(namespace string, allowed bool) func() {
+	begin := func(namespace string, allowed bool) func(error) {
 		t.Helper()
 		done, err := p.begin(namespace)
 		if allowed != (err == nil) || err != nil && !apierrors.IsTooManyRequests(err) {
@@ -256,14 +306,23 @@ func TestPace(t *testing.T) {
 	}
 	done := begin("a", true)
 	begin("a", false)
-	begin("b", true)()
+	begin("b", true)(nil)
 	clock.Step(100 * time.Millisecond)
-	done()
+	done(nil)
 	begin("a", false)
 	clock.Step(1000 * time.Millisecond)
 	begin("a", false)
 	clock.Step(101 * time.Millisecond)
+	done = begin("a", true)
+	clock.Step(5 * time.Second)
+	done(unavailable("no replica leads"))
+	done = begin("a", true)
+	clock.Step(time.Second)
+	done(apierrors.NewTimeoutError("too long", 0))
+	clock.Step(11 * time.Second)
+	begin("a", false)
+	clock.Step(time.Millisecond)
 	begin("a", true)
-	clock.Step(16 * time.Second) // its replica was killed in the middle
+	clock.Step(16 * time.Second) // the explanation has failed badly
 	begin("a", true)
 }
