@@ -1,6 +1,6 @@
 // Package capacity records the capacity of one worker's nodes, on which placement decides.
 //
-//	informers (slim Nodes, Pods) ──> SetNode, SetPod, … ──┐
+//	watches (slim Nodes, Pods) ──> SetNode, SetPod, … ────┐
 //	                                                      ├─> Ledger ──> Free: Capacity ──> package scheduling
 //	manager, as it places a Job  ──> Reserve, Release ────┘        ├──> Totals, Unschedulable
 //	                                                               └──> callback: capacity was freed

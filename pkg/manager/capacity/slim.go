@@ -18,7 +18,7 @@ var (
 // folded names the one container that a slim Pod has.
 const folded = "folded"
 
-// SlimPod is a transform for informers: of a Pod it keeps what a Ledger reads, and what the scheduler
+// SlimPod is a transform: of a Pod it keeps what a Ledger reads, and what the scheduler
 // reads of it for other Pods. All requests are folded into those of one container, and the host's
 // ports. While the Pod waits for a node, it keeps what decides on which nodes it fits. Applied twice
 // it changes nothing more.
@@ -104,7 +104,7 @@ func keepScheduling(slim, pod *corev1.Pod) {
 	}
 }
 
-// SlimNode is a transform for informers: of a Node it keeps name, labels, taints, allocatable and
+// SlimNode is a transform: of a Node it keeps name, labels, taints, allocatable and
 // whether it's schedulable. Applied twice it changes nothing more.
 func SlimNode(object any) (any, error) {
 	node, ok := object.(*corev1.Node)

@@ -55,12 +55,15 @@ func (c *capacityInformers) start(ctx context.Context) {
 	c.nodes = newInformer(informerSource{
 		connection: c.connection, api: c.api, resource: "nodes",
 		narrow: func(*metav1.ListOptions) {},
-		intake: capacityIntake(&corev1.Node{}, capacity.SlimNode, "nodes", maxNodes, maxNodeBytes), handler: counted{c.ledger.NodeHandler(), c.numbersChanged},
+		intake: capacityIntake(&corev1.Node{}, capacity.SlimNode, "nodes", maxNodes, maxNodeBytes),
+		sink:   feed[*corev1.Node]{[]keeper[*corev1.Node]{c.ledger.Nodes()}, c.numbersChanged}.sink,
 	}, c.changed)
+	// Who is told of freed capacity by the ledger sees the bound Pods as they are.
 	c.pods = newInformer(informerSource{
 		connection: c.connection, api: c.api, resource: "pods",
 		narrow: func(o *metav1.ListOptions) { o.FieldSelector = unfinishedPods },
-		intake: capacityIntake(&corev1.Pod{}, capacity.SlimPod, "unfinished Pods", maxPods, maxPodBytes), handler: counted{withBound{c.ledger.PodHandler(), c.bound}, c.numbersChanged},
+		intake: capacityIntake(&corev1.Pod{}, capacity.SlimPod, "unfinished Pods", maxPods, maxPodBytes),
+		sink:   feed[*corev1.Pod]{[]keeper[*corev1.Pod]{c.bound, c.ledger.Pods()}, c.numbersChanged}.sink,
 	}, c.changed)
 	c.nodes.start(ctx)
 	c.pods.start(ctx)
@@ -95,30 +98,6 @@ var unfinishedPods = fields.AndSelectors(
 	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
 	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
 ).String()
-
-// counted calls changed after every event.
-type counted struct {
-	cache.ResourceEventHandler
-	changed func()
-}
-
-// OnAdd handles an addition.
-func (c counted) OnAdd(object any, initial bool) {
-	c.ResourceEventHandler.OnAdd(object, initial)
-	c.changed()
-}
-
-// OnUpdate handles an update.
-func (c counted) OnUpdate(before, after any) {
-	c.ResourceEventHandler.OnUpdate(before, after)
-	c.changed()
-}
-
-// OnDelete handles a deletion.
-func (c counted) OnDelete(object any) {
-	c.ResourceEventHandler.OnDelete(object)
-	c.changed()
-}
 
 // stop ends the informers, and drops their Nodes and Pods from the ledger. Reservations stay.
 func (c *capacityInformers) stop() {

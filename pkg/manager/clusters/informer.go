@@ -9,7 +9,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
@@ -20,17 +19,18 @@ import (
 // watchLogLevel is the verbosity from which the ends of watches are logged.
 const watchLogLevel = 4
 
-// informer caches one resource of a worker. A lost connection doesn't restart it: its requests wait
-// at the gate, and then continue from where they were.
+// informer lists and watches one resource of a worker. A lost connection doesn't restart it: its
+// requests wait at the gate, and then continue from where they were.
 type informer struct {
-	cache.SharedIndexInformer
+	runner runner
+	// handled is done when all objects of the first list have been handled.
+	handled synced
 	// changed is called when the informer has synced, and when it lost or got a permission, or has
 	// too many objects. It must not block.
 	changed func()
 	breaks  func(*BoundError)
 
 	listing, watching failures
-	handled           cache.ResourceEventHandlerRegistration
 	cancel            context.CancelFunc
 	running           sync.WaitGroup
 }
@@ -42,20 +42,27 @@ type informerSource struct {
 	resource   string
 	narrow     func(*metav1.ListOptions)
 	intake     *intake
-	handler    cache.ResourceEventHandler
+	sink       sink
+}
+
+// sink is where the objects go: a cache, or a feed.
+type sink func(cache.ListerWatcher, runtime.Object, cache.WatchErrorHandlerWithContext) (runner, synced)
+
+// runner passes objects from the worker to a sink.
+type runner interface{ RunWithContext(context.Context) }
+
+type synced interface {
+	HasSynced() bool
+	HasSyncedChecker() cache.DoneChecker
 }
 
 func newInformer(from informerSource, changed func()) *informer {
 	i := &informer{changed: changed, breaks: from.connection.breaks}
-	i.SharedIndexInformer = cache.NewSharedIndexInformerWithOptions(i.listWatch(from), from.intake.example, cache.SharedIndexInformerOptions{})
 	// If the end of a watch means a loss, the probe finds it.
 	logEnd := func(ctx context.Context, _ *cache.Reflector, err error) {
 		klog.FromContext(ctx).Info("Watch of a worker cluster ended", "resource", from.resource, "err", err)
 	}
-	var err error
-	i.handled, err = i.AddEventHandler(from.handler)
-	// None of them fails before the informer has been started.
-	utilruntime.Must(errors.Join(err, i.SetWatchErrorHandlerWithContext(logEnd)))
+	i.runner, i.handled = from.sink(i.listWatch(from), from.intake.example, logEnd)
 	return i
 }
 
@@ -177,7 +184,7 @@ func (i *informer) start(ctx context.Context) {
 	ctx, i.cancel = context.WithCancel(ctx)
 	// client-go logs each watch that ends.
 	ctx = klog.NewContext(ctx, klog.FromContext(ctx).V(watchLogLevel))
-	i.running.Go(func() { i.RunWithContext(ctx) })
+	i.running.Go(func() { i.runner.RunWithContext(ctx) })
 	i.running.Go(func() {
 		select {
 		case <-i.handled.HasSyncedChecker().Done():

@@ -1,11 +1,14 @@
 package clusters
 
 import (
+	"errors"
 	"fmt"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -19,23 +22,41 @@ type mirrorCallbacks struct {
 	started func()
 }
 
-// newMirrors makes the informer of the Jobs of this origin in a worker.
+// mirrors are the Jobs of this origin in a worker.
+type mirrors struct {
+	*informer
+	store cache.Indexer
+}
+
 func newMirrors(
 	c *connection, origin v1alpha1.Origin, intake *intake, callbacks mirrorCallbacks, changed func(),
-) (*informer, error) {
+) (*mirrors, error) {
 	api, err := newREST(batchv1.SchemeGroupVersion, c, informerRequest)
 	if err != nil {
 		return nil, err
 	}
 	selector := origin.Selector().String()
-	return newInformer(informerSource{
+	m := &mirrors{}
+	m.informer = newInformer(informerSource{
 		connection: c,
 		api:        api,
 		resource:   "jobs",
 		narrow:     func(o *metav1.ListOptions) { o.LabelSelector = selector },
 		intake:     intake,
-		handler:    mirrorHandler(callbacks),
-	}, changed), nil
+		sink:       m.sink(mirrorHandler(callbacks)),
+	}, changed)
+	return m, nil
+}
+
+func (m *mirrors) sink(handler cache.ResourceEventHandler) sink {
+	return func(from cache.ListerWatcher, example runtime.Object, onEnd cache.WatchErrorHandlerWithContext) (runner, synced) {
+		shared := cache.NewSharedIndexInformerWithOptions(from, example, cache.SharedIndexInformerOptions{})
+		handled, err := shared.AddEventHandler(handler)
+		// None of them fails before the informer has been started.
+		utilruntime.Must(errors.Join(err, shared.SetWatchErrorHandlerWithContext(onEnd)))
+		m.store = shared.GetIndexer()
+		return shared, handled
+	}
 }
 
 func mirrorHandler(callbacks mirrorCallbacks) cache.ResourceEventHandler {

@@ -145,7 +145,7 @@ func (r *Registry) state(name string) *workerState {
 	}
 	w.numbersStale.Store(false) // before reading, so that a later change counts
 	state := &workerState{
-		View: w.View(), mirrors: len(w.mirrors.GetIndexer().ListKeys()), reports: w.reports.all(),
+		View: w.View(), mirrors: len(w.mirrors.store.ListKeys()), reports: w.reports.all(),
 		loss: r.Loss(name),
 	}
 	if state.Capacity.Known {

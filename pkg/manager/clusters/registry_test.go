@@ -147,7 +147,7 @@ func fleet(b *testing.B, workers, mirrors int) (*Registry, []types.NamespacedNam
 		r.sort()
 		for j := range mirrors {
 			job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: fmt.Sprintf("j-%d-%d", i, j)}}
-			if err := w.mirrors.GetIndexer().Add(job); err != nil {
+			if err := w.mirrors.store.Add(job); err != nil {
 				b.Fatal(err)
 			}
 			keys = append(keys, keyOf(job))

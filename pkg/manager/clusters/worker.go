@@ -21,7 +21,7 @@ type Worker struct {
 	options    Options
 	connection *connection
 	client     client.Client
-	mirrors    *informer
+	mirrors    *mirrors
 	intake     *intake // of the mirrors
 	capacity   *capacityInformers
 	prober     *prober
@@ -88,7 +88,7 @@ func (w *Worker) View() View { return *w.view.Load() }
 // Mirror gets a Job of this origin from the cache. It must not be changed. What its absence means
 // depends on Synced.
 func (w *Worker) Mirror(key types.NamespacedName) (*batchv1.Job, bool) {
-	object, found, err := w.mirrors.GetIndexer().GetByKey(key.String())
+	object, found, err := w.mirrors.store.GetByKey(key.String())
 	if err != nil || !found {
 		return nil, false
 	}
@@ -98,7 +98,7 @@ func (w *Worker) Mirror(key types.NamespacedName) (*batchv1.Job, bool) {
 
 // Mirrors are all Jobs of this origin in the cache, in no order. They must not be changed.
 func (w *Worker) Mirrors() []*batchv1.Job {
-	objects := w.mirrors.GetIndexer().List()
+	objects := w.mirrors.store.List()
 	jobs := make([]*batchv1.Job, 0, len(objects))
 	for _, object := range objects {
 		if job, ok := object.(*batchv1.Job); ok {

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // A Job of very many Pods, in a worker that says that it has room for them all, is answered at once.
@@ -41,6 +42,28 @@ func TestTermsAreBounded(t *testing.T) {
 	}
 }
 
+// Of very many kinds of Pods that keep others away, some are judged: the last one isn't.
+func TestGuardsAreBounded(t *testing.T) {
+	for _, row := range []struct {
+		kinds   int
+		verdict Verdict
+	}{{maxGuards - 1, FitsLater}, {maxGuards, FitsNow}} {
+		w := &world{}
+		node := w.node("a", "zone=1")
+		node.Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse("1M"), "pods": resource.MustParse("1M")}
+		for i := range row.kinds {
+			guardedPod(w.pod("a", fmt.Sprintf("kind=%d", i)))
+		}
+		last := w.pod("a", "kind=last")
+		guardedPod(last)
+		last.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].LabelSelector.MatchLabels["app"] = "job"
+		answer := w.judge(jobOf(func(p *corev1.PodTemplateSpec) { p.Labels["app"] = "job" }), 1)
+		if answer.Verdict != row.verdict {
+			t.Errorf("%d other kinds: %v, want %v", row.kinds, answer.Verdict, row.verdict)
+		}
+	}
+}
+
 // A Job of more Pods than are tried, in a worker that has no room for all: there is a reason.
 func TestMorePodsThanAreTried(t *testing.T) {
 	w := &world{}
@@ -54,4 +77,14 @@ func TestMorePodsThanAreTried(t *testing.T) {
 	})
 	w.pod("a", "app=other")
 	expect(t, w.judge(wide, 2_000_000), FitsLater, 1_999_999, "Insufficient cpu")
+}
+
+func spreadOver(p *corev1.PodTemplateSpec, keys ...string) {
+	p.Labels["app"] = "app-0"
+	for _, key := range keys {
+		p.Spec.TopologySpreadConstraints = append(p.Spec.TopologySpreadConstraints, corev1.TopologySpreadConstraint{
+			MaxSkew: 3, TopologyKey: key, WhenUnsatisfiable: corev1.DoNotSchedule,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "app-0"}},
+		})
+	}
 }

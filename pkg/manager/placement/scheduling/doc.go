@@ -27,7 +27,7 @@
 // spread, affinity between Pods) take note of each Pod of the Job that is put on a node, and the
 // Pods are tried one after the other, in groups of nodes that are alike for these plugins: those of
 // the same topology domains. Selectors look at each kind of Pod once: what Pods with the same
-// namespace and labels have in common.
+// namespace, labels and anti-affinity have in common.
 //
 // Where the order of nodes decides how many Pods fit, the smallest number counts: the scheduler
 // breaks ties at random. So Answer.Now is what fits in any case.
@@ -39,8 +39,8 @@
 // # Bounds
 //
 // Users write Jobs, and workers say what they have: neither may make an answer expensive. Of a Pod,
-// maxTerms terms of each sort are judged, and Pods beyond maxSteps are taken to fit where there are
-// slots. Both err towards a Job that fits.
+// maxTerms terms of each sort are judged; of the kinds of Pods that keep others away, maxGuards; and
+// Pods beyond maxSteps are taken to fit where there are slots. All err towards a Job that fits.
 //
 // # What may be wrong
 //

@@ -15,15 +15,28 @@ var (
 	}
 )
 
+// maxGuards bounds the kinds of a worker's Pods whose anti-affinity is judged.
+const maxGuards = 2000
+
 // othersAffinity is the part of the plugin InterPodAffinity that looks at a node alone: Pods that run
 // may keep the Job's Pods away. It is nil if none does.
 func othersAffinity(j *Job, v view) filter {
-	refused := domains{}
+	refused, guards := domains{}, 0
 	own := v.Namespaces[j.namespace]
+	m := v.newMatcher(func(e *kindEntry) bool {
+		guards++
+		return guards <= maxGuards && slices.ContainsFunc(v.judged(e.antiAffinity), func(t term) bool {
+			return t.matches(j.namespace, own, j.labels)
+		})
+	})
 	for _, n := range v.Nodes {
-		for _, p := range n.guarded {
-			for _, t := range v.judged(p.antiAffinity) {
-				if v.hinders(p.Lasts) && t.matches(j.namespace, own, j.labels) {
+		for i := range n.kinds {
+			k := &n.kinds[i]
+			if len(k.antiAffinity) == 0 || !v.hinders(k.lasts) || !m.selects(k.kindEntry) {
+				continue
+			}
+			for _, t := range v.judged(k.antiAffinity) {
+				if t.matches(j.namespace, own, j.labels) {
 					refused.add(n, t.key)
 				}
 			}
@@ -108,7 +121,8 @@ func (s *affinityState) readWanted(terms []term, v view) {
 	if len(terms) == 0 {
 		return
 	}
-	m := newMatcher(func(k namespaced) bool {
+	m := v.newMatcher(func(e *kindEntry) bool {
+		k := e.Value()
 		for i := range terms {
 			if !terms[i].matches(k.namespace, v.Namespaces[k.namespace], k.labels) {
 				return false
@@ -118,7 +132,7 @@ func (s *affinityState) readWanted(terms []term, v view) {
 	})
 	for i, n := range v.Nodes {
 		for k := range n.kinds {
-			if alike := &n.kinds[k]; v.helps(alike.lasts) && m.selects(alike.kind) {
+			if alike := &n.kinds[k]; v.helps(alike.lasts) && m.selects(alike.kindEntry) {
 				s.mark(i, v.hinders(alike.lasts))
 			}
 		}
@@ -136,10 +150,13 @@ func (s *affinityState) mark(node int, sure bool) {
 
 // read takes note of the Pods that match a term of the Job's anti-affinity.
 func (s *termState) read(t *term, v view) {
-	m := newMatcher(func(k namespaced) bool { return t.matches(k.namespace, v.Namespaces[k.namespace], k.labels) })
+	m := v.newMatcher(func(e *kindEntry) bool {
+		k := e.Value()
+		return t.matches(k.namespace, v.Namespaces[k.namespace], k.labels)
+	})
 	for i, n := range v.Nodes {
 		for k := range n.kinds {
-			if alike := &n.kinds[k]; v.hinders(alike.lasts) && m.selects(alike.kind) {
+			if alike := &n.kinds[k]; v.hinders(alike.lasts) && m.selects(alike.kindEntry) {
 				s.mark(i)
 			}
 		}

@@ -54,8 +54,8 @@ func newJob(pod *corev1.Pod) *Job {
 		requests:     capacity.TemplateRequests(&pod.Spec),
 		nodeAffinity: requiredNodeAffinity(pod),
 		ports:        hostPorts(&pod.Spec),
-		affinity:     termsOf(pod, requiredAffinity(&pod.Spec)),
-		antiAffinity: termsOf(pod, requiredAntiAffinity(&pod.Spec)),
+		affinity:     termsOf(pod.Namespace, labels.Set(pod.Labels), requiredAffinity(&pod.Spec)),
+		antiAffinity: termsOf(pod.Namespace, labels.Set(pod.Labels), requiredAntiAffinity(&pod.Spec)),
 		spread:       constraintsOf(pod),
 	}
 	j.insufficient = requestsOf(j.requests)

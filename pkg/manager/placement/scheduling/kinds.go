@@ -1,104 +1,141 @@
 package scheduling
 
 import (
-	"maps"
-	"slices"
-	"strings"
 	"unique"
 
-	"k8s.io/apimachinery/pkg/labels"
+	corev1 "k8s.io/api/core/v1"
 )
 
-// kind is what selectors see of a Pod. Most Pods of a node, and of a worker, share theirs, so that
-// it's kept, and looked at, once.
+// kind is what other Pods notice of a Pod, but for what it takes of its node. Most Pods of a node,
+// and of a worker, share theirs, so that it's kept, and looked at, once.
 type kind struct{ unique.Handle[namespaced] }
 
-// namespaced labels.
+// namespaced labels, and whom the Pod keeps away.
 type namespaced struct {
 	namespace string
 	labels    labelSet
+	// antiAffinity are the required terms, in protobuf.
+	antiAffinity string
 }
 
-func kindOf(namespace string, labels map[string]string) kind {
-	return kind{unique.Make(namespaced{namespace, labelSetOf(labels)})}
+func kindOf(pod *corev1.Pod) kind {
+	n := namespaced{namespace: pod.Namespace, labels: labelSetOf(pod.Labels)}
+	if required := requiredAntiAffinity(&pod.Spec); len(required) > 0 {
+		packed, err := (&corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: required}).Marshal()
+		if err == nil { // it never fails
+			n.antiAffinity = string(packed)
+		}
+	}
+	return kind{unique.Make(n)}
 }
 
-// countKey has all that Pods must share to be counted together: lasts and leaving are those of Pod.
-type countKey struct {
+func (n namespaced) terms() []term {
+	var unpacked corev1.PodAntiAffinity
+	if n.antiAffinity == "" || unpacked.Unmarshal([]byte(n.antiAffinity)) != nil {
+		return nil
+	}
+	return termsOf(n.namespace, n.labels, unpacked.RequiredDuringSchedulingIgnoredDuringExecution)
+}
+
+// kindTable has the kinds of a worker's Pods. They have indexes, as small as can be: what is known of
+// kinds is looked up in slices.
+type kindTable struct {
+	known map[kind]*kindEntry
+	// unused indexes, below size.
+	unused []int32
+	size   int32
+}
+
+// kindEntry is a kind that some Pods have. All but their number is immutable.
+type kindEntry struct {
 	kind
-	lasts, leaving bool
+	index int32
+	// antiAffinity says which Pods these keep away, and is mostly empty.
+	antiAffinity []term
+	pods         int
 }
 
-// kindCount counts Pods on a node that are alike.
+func newKindTable() *kindTable { return &kindTable{known: map[kind]*kindEntry{}} }
+
+func (t *kindTable) add(k kind) {
+	e := t.known[k]
+	if e == nil {
+		e = &kindEntry{kind: k, index: t.next(), antiAffinity: k.Value().terms()}
+		t.known[k] = e
+	}
+	e.pods++
+}
+
+func (t *kindTable) next() int32 {
+	if last := len(t.unused) - 1; last >= 0 {
+		index := t.unused[last]
+		t.unused = t.unused[:last]
+		return index
+	}
+	t.size++
+	return t.size - 1
+}
+
+func (t *kindTable) remove(k kind) {
+	e := t.known[k]
+	if e.pods--; e.pods == 0 {
+		delete(t.known, k)
+		t.unused = append(t.unused, e.index)
+	}
+}
+
+// kindCount counts Pods on a node that are alike: lasts and leaving are those of Pod.
 type kindCount struct {
-	countKey
-	count int64
+	*kindEntry
+	lasts, leaving bool
+	count          int64
 }
 
-func countsOf(pods []*Pod) []kindCount {
+func (t *kindTable) countsOf(pods []*Pod) []kindCount {
+	type alike struct {
+		kind
+		lasts, leaving bool
+	}
 	var counts []kindCount
-	at := make(map[countKey]int, len(pods))
+	at := make(map[alike]int, len(pods))
 	for _, p := range pods {
-		key := countKey{p.kind, p.Lasts, p.Leaving}
+		key := alike{p.kind, p.Lasts, p.Leaving}
 		i, known := at[key]
 		if !known {
 			i = len(counts)
 			at[key] = i
-			counts = append(counts, kindCount{countKey: key})
+			counts = append(counts, kindCount{kindEntry: t.known[p.kind], lasts: p.Lasts, leaving: p.Leaving})
 		}
 		counts[i].count++
 	}
 	return counts
 }
 
-// labelSet is labels as one text, such as "app=a,tier=1,".
-type labelSet string
-
-var _ labels.Labels = labelSet("")
-
-func labelSetOf(set map[string]string) labelSet {
-	var text strings.Builder
-	for _, key := range slices.Sorted(maps.Keys(set)) {
-		text.WriteString(key + "=" + set[key] + ",")
-	}
-	return labelSet(text.String())
-}
-
-// Lookup finds a label. Keys and values have neither "=" nor ",".
-func (s labelSet) Lookup(key string) (value string, exists bool) {
-	for pair := range strings.SplitSeq(string(s), ",") {
-		if k, v, is := strings.Cut(pair, "="); is && k == key {
-			return v, true
-		}
-	}
-	return "", false
-}
-
-// Has reports whether there is the label.
-func (s labelSet) Has(key string) bool {
-	_, has := s.Lookup(key)
-	return has
-}
-
-// Get is the label's value, or empty.
-func (s labelSet) Get(key string) string {
-	value, _ := s.Lookup(key)
-	return value
-}
-
 // matcher asks once for each kind whether it is selected.
 type matcher struct {
-	matches func(namespaced) bool
-	known   map[kind]bool
+	matches func(*kindEntry) bool
+	// known is by the index of the kind.
+	known []selection
 }
 
-func newMatcher(matches func(namespaced) bool) matcher { return matcher{matches, map[kind]bool{}} }
+type selection uint8
 
-func (m matcher) selects(k kind) bool {
-	matches, is := m.known[k]
-	if !is {
-		matches = m.matches(k.Value())
-		m.known[k] = matches
+const (
+	unasked selection = iota
+	selected
+	passedOver
+)
+
+func (v view) newMatcher(matches func(*kindEntry) bool) matcher {
+	return matcher{matches, make([]selection, v.kinds)}
+}
+
+func (m matcher) selects(e *kindEntry) bool {
+	if m.known[e.index] == unasked {
+		m.known[e.index] = passedOver
+		if m.matches(e) {
+			m.known[e.index] = selected
+		}
 	}
-	return matches
+	return m.known[e.index] == selected
 }

@@ -22,6 +22,8 @@ type Pods struct {
 	nodes map[string]*node
 	// jobs counts the Pods of each Job.
 	jobs map[types.NamespacedName]int
+	// kinds of the Pods.
+	kinds *kindTable
 	// last Snapshot, of the Capacity that it was made for; nil after a change.
 	last *Snapshot
 	of   *capacity.Capacity
@@ -54,6 +56,7 @@ func NewPods(onChange func()) *Pods {
 		pods:     map[types.UID]*boundPod{},
 		nodes:    map[string]*node{},
 		jobs:     map[types.NamespacedName]int{},
+		kinds:    newKindTable(),
 	}
 }
 
@@ -63,11 +66,37 @@ func (p *Pods) Set(object *corev1.Pod) {
 	if object.Spec.NodeName != "" && !ended(object) {
 		next = &boundPod{Pod: PodOf(object), node: object.Spec.NodeName, job: jobOfPod(object)}
 	}
-	p.replace(object.UID, next)
+	p.change(object.UID, next)
 }
 
 // Delete removes a Pod.
-func (p *Pods) Delete(uid types.UID) { p.replace(uid, nil) }
+func (p *Pods) Delete(object *corev1.Pod) { p.change(object.UID, nil) }
+
+// Replace sets all Pods that there are, and deletes the others.
+func (p *Pods) Replace(all []*corev1.Pod) {
+	there := make(map[types.UID]bool, len(all))
+	for _, object := range all {
+		there[object.UID] = true
+	}
+	for _, uid := range p.others(there) {
+		p.change(uid, nil)
+	}
+	for _, object := range all {
+		p.Set(object)
+	}
+}
+
+func (p *Pods) others(there map[types.UID]bool) []types.UID {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	var others []types.UID
+	for uid := range p.pods {
+		if !there[uid] {
+			others = append(others, uid)
+		}
+	}
+	return others
+}
 
 // Forget removes all Pods, before they're listed again.
 func (p *Pods) Forget() {
@@ -76,10 +105,11 @@ func (p *Pods) Forget() {
 	clear(p.pods)
 	clear(p.nodes)
 	clear(p.jobs)
+	p.kinds = newKindTable()
 	p.last = nil
 }
 
-func (p *Pods) replace(uid types.UID, next *boundPod) {
+func (p *Pods) change(uid types.UID, next *boundPod) {
 	if p.exchange(uid, next) {
 		p.onChange()
 	}
@@ -108,6 +138,7 @@ func (p *Pods) exchange(uid types.UID, next *boundPod) bool {
 func (p *Pods) add(uid types.UID, pod *boundPod) {
 	p.pods[uid] = pod
 	p.jobs[pod.job]++
+	p.kinds.add(pod.kind)
 	n := p.nodes[pod.node]
 	if n == nil {
 		n = &node{pods: map[types.UID]*boundPod{}}
@@ -119,6 +150,7 @@ func (p *Pods) add(uid types.UID, pod *boundPod) {
 
 func (p *Pods) remove(uid types.UID, pod *boundPod) {
 	delete(p.pods, uid)
+	p.kinds.remove(pod.kind)
 	if p.jobs[pod.job]--; p.jobs[pod.job] == 0 {
 		delete(p.jobs, pod.job)
 	}
@@ -163,7 +195,7 @@ func (p *Pods) Snapshot(c *capacity.Capacity, without types.NamespacedName) *Sna
 func (p *Pods) join(c *capacity.Capacity, without types.NamespacedName) *Snapshot {
 	there := c.Nodes()
 	nodes := make([]Node, len(there))
-	s := &Snapshot{Nodes: make([]*Node, len(there))}
+	s := &Snapshot{Nodes: make([]*Node, len(there)), kinds: p.kinds.size}
 	for i, n := range there {
 		nodes[i] = Node{Node: n, podsOn: p.on(n.Object.Name, without)}
 		s.Nodes[i] = &nodes[i]
@@ -181,24 +213,40 @@ func (p *Pods) on(name string, without types.NamespacedName) *podsOn {
 	if n == nil {
 		return noPods
 	}
-	if without.Name != "" {
-		return n.look(func(b *boundPod) bool { return b.job != without })
+	if n.has(without) {
+		return p.look(n.but(without))
 	}
 	if n.view == nil {
-		n.view = n.look(func(*boundPod) bool { return true })
+		n.view = p.look(n.but(types.NamespacedName{}))
 	}
 	return n.view
 }
 
+func (p *Pods) look(pods []*Pod) *podsOn { return &podsOn{pods, p.kinds.countsOf(pods)} }
+
 // noPods is shared by all nodes without Pods.
 var noPods = &podsOn{}
 
-func (n *node) look(counts func(*boundPod) bool) *podsOn {
+// has reports whether Pods of a Job are there. None has the zero name.
+func (n *node) has(job types.NamespacedName) bool {
+	if job.Name == "" {
+		return false
+	}
+	for _, b := range n.pods {
+		if b.job == job {
+			return true
+		}
+	}
+	return false
+}
+
+// but leaves out the Pods of a Job.
+func (n *node) but(job types.NamespacedName) []*Pod {
 	pods := make([]*Pod, 0, len(n.pods))
 	for _, b := range n.pods {
-		if counts(b) {
+		if job.Name == "" || b.job != job {
 			pods = append(pods, b.Pod)
 		}
 	}
-	return newPodsOn(pods)
+	return pods
 }

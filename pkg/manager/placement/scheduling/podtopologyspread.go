@@ -37,7 +37,7 @@ func constraintsOf(pod *corev1.Pod) []constraint {
 		}
 		selector := selectorOf(c.LabelSelector)
 		if c.LabelSelector != nil {
-			selector = withLabels(selector, pod.Labels, c.MatchLabelKeys, true)
+			selector = withLabels(selector, labels.Set(pod.Labels), c.MatchLabelKeys, true)
 		}
 		constraints = append(constraints, constraint{
 			key:           c.TopologyKey,
@@ -93,7 +93,10 @@ func podTopologySpread(j *Job, v view) state {
 
 // read counts the Pods of all nodes. Nodes without all of the labels aren't in any domain.
 func (s *spreadState) read(counts *spreadCounts, c *constraint) {
-	m := newMatcher(func(k namespaced) bool { return k.namespace == s.job.namespace && c.selector.Matches(k.labels) })
+	m := s.view.newMatcher(func(e *kindEntry) bool {
+		k := e.Value()
+		return k.namespace == s.job.namespace && c.selector.Matches(k.labels)
+	})
 	for i, n := range s.view.Nodes {
 		if !s.labelled(i) || !s.includes(c, n) {
 			continue
@@ -108,7 +111,7 @@ func (s *spreadState) read(counts *spreadCounts, c *constraint) {
 		}
 		for k := range n.kinds {
 			alike := &n.kinds[k]
-			if alike.leaving || !m.selects(alike.kind) {
+			if alike.leaving || !m.selects(alike.kindEntry) {
 				continue
 			}
 			if s.view.hinders(alike.lasts) {
@@ -193,6 +196,8 @@ func (s *spreadState) add(p *place) {
 		domain := counts.at[p.index]
 		counts.hindering[domain]++
 		counts.helping[domain]++
-		counts.settle(c)
+		if counts.helping[domain] == counts.least+1 { // it was one of those with the fewest
+			counts.settle(c)
+		}
 	}
 }

@@ -16,6 +16,8 @@ type Snapshot struct {
 	Nodes []*Node
 	// topologies of the Nodes.
 	topologies *topologies
+	// kinds of Pods have indexes below this.
+	kinds int32
 	// Namespaces has the labels of the worker's namespaces. Nil if they aren't known: then terms that
 	// select namespaces by labels refuse nothing.
 	Namespaces map[string]labels.Set
@@ -35,34 +37,34 @@ type Node struct {
 
 // podsOn has the Pods that are bound to a node and haven't ended, or that will be there soon.
 type podsOn struct {
-	Pods []*Pod
-	// guarded are those of them that keep other Pods away, and mostly none.
-	guarded []*Pod
-	kinds   []kindCount
+	Pods  []*Pod
+	kinds []kindCount
 }
 
 // NewSnapshot takes the objects of a worker. Pods without a node, and those that have ended, don't
 // matter; nor do Pods of nodes that don't exist.
 func NewSnapshot(nodes []*corev1.Node, pods []*corev1.Pod, namespaces map[string]labels.Set) *Snapshot {
-	on := map[string][]*Pod{}
+	on, kinds := map[string][]*Pod{}, newKindTable()
 	for _, object := range pods {
 		if !ended(object) {
-			on[object.Spec.NodeName] = append(on[object.Spec.NodeName], PodOf(object))
+			p := PodOf(object)
+			kinds.add(p.kind)
+			on[object.Spec.NodeName] = append(on[object.Spec.NodeName], p)
 		}
 	}
-	s := &Snapshot{Namespaces: namespaces}
+	s := &Snapshot{Namespaces: namespaces, kinds: kinds.size}
 	for _, object := range nodes {
-		s.Nodes = append(s.Nodes, nodeOf(object, on[object.Name]))
+		s.Nodes = append(s.Nodes, nodeOf(object, &podsOn{on[object.Name], kinds.countsOf(on[object.Name])}))
 	}
 	slices.SortFunc(s.Nodes, func(a, b *Node) int { return cmp.Compare(a.Object.Name, b.Object.Name) })
 	s.topologies = topologiesOf(s.objects())
 	return s
 }
 
-func nodeOf(object *corev1.Node, pods []*Pod) *Node {
+func nodeOf(object *corev1.Node, there *podsOn) *Node {
 	allocatable := capacity.ResourcesOf(object.Status.Allocatable)
-	n := &Node{&capacity.Node{Object: object, Allocatable: allocatable, Idle: allocatable, Free: allocatable}, newPodsOn(pods)}
-	for _, p := range pods {
+	n := &Node{&capacity.Node{Object: object, Allocatable: allocatable, Idle: allocatable, Free: allocatable}, there}
+	for _, p := range there.Pods {
 		n.Free = n.Free.Add(p.Requests, -1)
 		if p.Lasts {
 			n.Idle = n.Idle.Add(p.Requests, -1)
@@ -79,16 +81,6 @@ func (s *Snapshot) objects() []*corev1.Node {
 	return objects
 }
 
-func newPodsOn(pods []*Pod) *podsOn {
-	on := &podsOn{Pods: pods, kinds: countsOf(pods)}
-	for _, p := range pods {
-		if len(p.antiAffinity) > 0 {
-			on.guarded = append(on.guarded, p)
-		}
-	}
-	return on
-}
-
 func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
@@ -103,18 +95,16 @@ type Pod struct {
 	// Leaving: it's being deleted. It takes capacity, but topology spread doesn't count it.
 	Leaving bool
 
-	ports        []port
-	antiAffinity []term
+	ports []port
 }
 
 // PodOf reads a Pod of the worker.
 func PodOf(pod *corev1.Pod) *Pod {
 	return &Pod{
-		kind:         kindOf(pod.Namespace, pod.Labels),
-		Requests:     capacity.PodRequests(pod),
-		Lasts:        pod.Spec.RestartPolicy == corev1.RestartPolicyAlways,
-		Leaving:      pod.DeletionTimestamp != nil,
-		ports:        hostPorts(&pod.Spec),
-		antiAffinity: termsOf(pod, requiredAntiAffinity(&pod.Spec)),
+		kind:     kindOf(pod),
+		Requests: capacity.PodRequests(pod),
+		Lasts:    pod.Spec.RestartPolicy == corev1.RestartPolicyAlways,
+		Leaving:  pod.DeletionTimestamp != nil,
+		ports:    hostPorts(&pod.Spec),
 	}
 }

@@ -37,7 +37,8 @@ func requiredAntiAffinity(spec *corev1.PodSpec) []corev1.PodAffinityTerm {
 // chooses how many it has.
 const maxTerms = 8
 
-func termsOf(pod *corev1.Pod, required []corev1.PodAffinityTerm) []term {
+// termsOf a Pod, by its namespace and labels.
+func termsOf(namespace string, own labels.Labels, required []corev1.PodAffinityTerm) []term {
 	required = required[:min(len(required), maxTerms)]
 	terms := make([]term, 0, len(required))
 	for i := range required {
@@ -50,11 +51,11 @@ func termsOf(pod *corev1.Pod, required []corev1.PodAffinityTerm) []term {
 			byLabels:     r.NamespaceSelector != nil && len(r.NamespaceSelector.MatchLabels)+len(r.NamespaceSelector.MatchExpressions) > 0,
 		}
 		if len(r.Namespaces) == 0 && r.NamespaceSelector == nil {
-			t.namespaces = []string{pod.Namespace}
+			t.namespaces = []string{namespace}
 		}
 		if r.LabelSelector != nil {
-			t.selector = withLabels(t.selector, pod.Labels, r.MatchLabelKeys, true)
-			t.selector = withLabels(t.selector, pod.Labels, r.MismatchLabelKeys, false)
+			t.selector = withLabels(t.selector, own, r.MatchLabelKeys, true)
+			t.selector = withLabels(t.selector, own, r.MismatchLabelKeys, false)
 		}
 		terms = append(terms, t)
 	}
@@ -84,13 +85,13 @@ func selectorOf(s *metav1.LabelSelector) labels.Selector {
 }
 
 // withLabels narrows a selector to Pods that have, or don't have, the same values as this one.
-func withLabels(selector labels.Selector, own labels.Set, keys []string, equal bool) labels.Selector {
+func withLabels(selector labels.Selector, own labels.Labels, keys []string, equal bool) labels.Selector {
 	operator := metav1.LabelSelectorOpIn
 	if !equal {
 		operator = metav1.LabelSelectorOpNotIn
 	}
 	for _, key := range keys {
-		value, has := own[key]
+		value, has := own.Lookup(key)
 		if !has {
 			continue
 		}

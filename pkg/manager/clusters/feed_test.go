@@ -1,0 +1,51 @@
+package clusters
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
+)
+
+// diary is a keeper that writes down what it's told.
+type diary struct{ lines *[]string }
+
+func (d diary) note(format string, names ...any) {
+	*d.lines = append(*d.lines, fmt.Sprintf(format, names...))
+}
+
+func (d diary) Set(pod *corev1.Pod)    { d.note("set %s", pod.Name) }
+func (d diary) Delete(pod *corev1.Pod) { d.note("delete %s", pod.Name) }
+
+func (d diary) Replace(all []*corev1.Pod) {
+	names := make([]string, len(all))
+	for i, pod := range all {
+		names[i] = pod.Name
+	}
+	d.note("replace %s", strings.Join(names, " "))
+}
+
+func TestFeedPassesOnWhatIsOfItsType(t *testing.T) {
+	pod := func(name string) *corev1.Pod { return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}} }
+	var lines []string
+	f := feed[*corev1.Pod]{[]keeper[*corev1.Pod]{diary{&lines}}, func() { lines = append(lines, "changed") }}
+	for _, delta := range []cache.Delta{
+		{Type: cache.ReplacedAll, Object: cache.ReplacedAllInfo{Objects: []any{pod("a"), &corev1.Node{}, pod("b")}}},
+		{Type: cache.Added, Object: pod("c")},
+		{Type: cache.Updated, Object: pod("a")},
+		{Type: cache.Deleted, Object: pod("b")},
+		{Type: cache.Updated, Object: &corev1.Node{}},
+	} {
+		if err := f.process(cache.Deltas{delta}, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := []string{"replace a b", "changed", "set c", "changed", "set a", "changed", "delete b", "changed", "changed"}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

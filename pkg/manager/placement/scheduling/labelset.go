@@ -1,0 +1,44 @@
+package scheduling
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// labelSet is labels as one text, such as "app=a,tier=1,".
+type labelSet string
+
+var _ labels.Labels = labelSet("")
+
+func labelSetOf(set map[string]string) labelSet {
+	var text strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(set)) {
+		text.WriteString(key + "=" + set[key] + ",")
+	}
+	return labelSet(text.String())
+}
+
+// Lookup finds a label. Keys and values have neither "=" nor ",".
+func (s labelSet) Lookup(key string) (value string, exists bool) {
+	for pair := range strings.SplitSeq(string(s), ",") {
+		if k, v, is := strings.Cut(pair, "="); is && k == key {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+// Has reports whether there is the label.
+func (s labelSet) Has(key string) bool {
+	_, has := s.Lookup(key)
+	return has
+}
+
+// Get is the label's value, or empty.
+func (s labelSet) Get(key string) string {
+	value, _ := s.Lookup(key)
+	return value
+}
