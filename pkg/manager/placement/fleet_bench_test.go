@@ -17,7 +17,7 @@ import (
 )
 
 // fleet is 100 workers of 100 nodes in three zones, each with 30 Pods of 15 applications, of which a
-// third is in the Job's namespace.
+// third is in the Job's namespace. One half runs services, the other Jobs of one Pod each.
 func fleet() []placement.Cluster {
 	clusters := make([]placement.Cluster, 100)
 	for i := range clusters {
@@ -60,6 +60,14 @@ func fleetPod(node string, i int) *corev1.Pod {
 	}
 	pod.Spec = oneCPU()
 	pod.Spec.NodeName = node
+	if i < 15 {
+		pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
+		return pod
+	}
+	for _, prefix := range []string{"", "batch.kubernetes.io/"} {
+		pod.Labels[prefix+"job-name"] = fmt.Sprintf("%s-%d", node, i)
+		pod.Labels[prefix+"controller-uid"] = fmt.Sprintf("9a1c7e52-0000-4000-%s-%d", node, i)
+	}
 	return pod
 }
 
@@ -87,7 +95,11 @@ var questions = []question{
 	{"plain", 50, 50, func(*corev1.PodTemplateSpec) {}},
 	{"wider than all workers", 9, wide, func(*corev1.PodTemplateSpec) {}},
 	{"selector", 20, 50, func(p *corev1.PodTemplateSpec) { p.Spec.NodeSelector = map[string]string{"disk": "ssd", "zone": "1"} }},
-	{"spread", 10, 10, func(p *corev1.PodTemplateSpec) { spreadOver(p, "zone") }},
+	{"spread", 6, 10, func(p *corev1.PodTemplateSpec) { spreadOver(p, "zone") }},
+	{"spread of its own", 4, 10, func(p *corev1.PodTemplateSpec) {
+		spreadOver(p, "zone")
+		p.Spec.TopologySpreadConstraints[0].LabelSelector.MatchLabels = map[string]string{"job-name": "job"}
+	}},
 	{"spread over nodes", 3, 50, func(p *corev1.PodTemplateSpec) { spreadOver(p, corev1.LabelHostname) }},
 	{"spread over both", 3, 50, func(p *corev1.PodTemplateSpec) { spreadOver(p, "zone", corev1.LabelHostname) }},
 	{"anti-affinity", 4, 50, func(p *corev1.PodTemplateSpec) {

@@ -105,7 +105,7 @@ func (a *admitted) neverFits(v view, gang int64) *filling {
 		return &one
 	}
 	if gang > 1 {
-		all := sum(v, slices.Concat(a.filters(v, suiting), a.filters(v, fitting)), gang)
+		all := sum(v, a.allFilters(v), gang)
 		if all.pods < gang {
 			all.reasons = []*Reason{&tooFew}
 			return &all
@@ -115,9 +115,12 @@ func (a *admitted) neverFits(v view, gang int64) *filling {
 }
 
 func (f *filling) counts() []Count {
-	byReason := map[Reason]int{}
+	byPointer := map[*Reason]int{}
 	for _, r := range f.reasons {
-		nodes := 1
+		byPointer[r]++
+	}
+	byReason := map[Reason]int{}
+	for r, nodes := range byPointer {
 		if !r.ofNodes() {
 			nodes = 0
 		}

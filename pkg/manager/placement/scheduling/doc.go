@@ -27,7 +27,8 @@
 // spread, affinity between Pods) take note of each Pod of the Job that is put on a node, and the
 // Pods are tried one after the other, in groups of nodes that are alike for these plugins: those of
 // the same topology domains. Selectors look at each kind of Pod once: what Pods with the same
-// namespace, labels and anti-affinity have in common.
+// namespace, labels and anti-affinity have in common. Labels that name one Job or Pod aren't part of
+// it, and are read Pod by Pod.
 //
 // Where the order of nodes decides how many Pods fit, the smallest number counts: the scheduler
 // breaks ties at random. So Answer.Now is what fits in any case.

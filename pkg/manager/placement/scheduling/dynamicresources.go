@@ -49,6 +49,9 @@ func (s *devicesState) check(p *place) *Reason {
 	return nil
 }
 
-func (s *devicesState) add(p *place) { s.trial.Take(p.node.Object) }
+func (s *devicesState) add(p *place) bool {
+	s.trial.Take(p.node.Object)
+	return false
+}
 
 func (s *devicesState) clone() state { return &devicesState{s.eachNode, s.trial.Clone()} }

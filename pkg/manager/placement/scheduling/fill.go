@@ -15,11 +15,14 @@ type filling struct {
 
 // fill counts how many of the wanted Pods find a node.
 func (j *Job) fill(v view, wanted int64) filling {
-	filters, states := slices.Concat(j.filters(v, suiting), j.filters(v, fitting)), j.states(v)
+	filters, states := j.allFilters(v), j.states(v)
 	if len(states) == 0 {
 		return sum(v, filters, wanted)
 	}
 	places, reasons := placesOf(v, filters)
+	if surely(v, places, states) >= wanted {
+		return filling{pods: wanted}
+	}
 	f := newTrials(j, places, states, wanted).fill()
 	f.reasons = append(f.reasons, reasons...)
 	return f
@@ -27,7 +30,7 @@ func (j *Job) fill(v view, wanted int64) filling {
 
 // sum adds up the slots of nodes, until there are enough.
 func sum(v view, filters []filter, wanted int64) filling {
-	var f filling
+	f := filling{reasons: make([]*Reason, 0, len(v.Nodes))}
 	var p place
 	for i := range v.Nodes {
 		p = newPlace(v, i)
@@ -59,6 +62,22 @@ func placesOf(v view, filters []filter) ([]place, []*Reason) {
 
 // newPlace has a bound that keeps sums over nodes from overflowing, whatever a node says that it has.
 func newPlace(v view, i int) place { return place{node: v.Nodes[i], index: i, slots: math.MaxInt32} }
+
+// allFilters are those of the plugins that look at a node alone.
+func (j *Job) allFilters(v view) []filter {
+	return slices.Insert(j.filters(v, fitting), 0, j.suits(v))
+}
+
+// suits is the filter of the plugins that ask whether the Job's Pods may be on a node. They are asked
+// once about nodes that are alike.
+func (j *Job) suits(v view) filter {
+	filters := j.filters(v, suiting)
+	reason := onceOf(j, v, func(node int) *Reason {
+		p := newPlace(v, node)
+		return firstReason(filters, &p)
+	})
+	return func(p *place) *Reason { return reason(p.index) }
+}
 
 func (j *Job) filters(v view, plugins []plugin) []filter {
 	var filters []filter

@@ -21,24 +21,20 @@ const maxGuards = 2000
 // othersAffinity is the part of the plugin InterPodAffinity that looks at a node alone: Pods that run
 // may keep the Job's Pods away. It is nil if none does.
 func othersAffinity(j *Job, v view) filter {
-	refused, guards := domains{}, 0
-	own := v.Namespaces[j.namespace]
-	m := v.newMatcher(func(e *kindEntry) bool {
-		guards++
-		return guards <= maxGuards && slices.ContainsFunc(v.judged(e.antiAffinity), func(t term) bool {
-			return t.matches(j.namespace, own, j.labels)
-		})
-	})
-	for _, n := range v.Nodes {
-		for i := range n.kinds {
-			k := &n.kinds[i]
-			if len(k.antiAffinity) == 0 || !v.hinders(k.lasts) || !m.selects(k.kindEntry) {
+	refused, known := domains{}, map[*kindEntry][]string{}
+	for _, n := range v.guarded {
+		for i := range n.guards {
+			k := &n.guards[i]
+			if !v.hinders(k.lasts) {
 				continue
 			}
-			for _, t := range v.judged(k.antiAffinity) {
-				if t.matches(j.namespace, own, j.labels) {
-					refused.add(n, t.key)
-				}
+			keys, asked := known[k.of]
+			if !asked && len(known) < maxGuards {
+				keys = v.refusing(k.of.antiAffinity, j)
+				known[k.of] = keys
+			}
+			for _, key := range keys {
+				refused.add(n, key)
 			}
 		}
 	}
@@ -51,6 +47,17 @@ func othersAffinity(j *Job, v view) filter {
 		}
 		return nil
 	}
+}
+
+// refusing are the topology keys of the terms that keep the Job away.
+func (v view) refusing(terms []term, j *Job) []string {
+	var keys []string
+	for _, t := range v.judged(terms) {
+		if t.matches(j.namespace, v.Namespaces[j.namespace], j.labels) {
+			keys = append(keys, t.key)
+		}
+	}
+	return keys
 }
 
 // domains are values of nodes' labels, by label.
@@ -121,22 +128,11 @@ func (s *affinityState) readWanted(terms []term, v view) {
 	if len(terms) == 0 {
 		return
 	}
-	m := v.newMatcher(func(e *kindEntry) bool {
-		k := e.Value()
-		for i := range terms {
-			if !terms[i].matches(k.namespace, v.Namespaces[k.namespace], k.labels) {
-				return false
-			}
+	v.eachOf(v.selectBy(terms...), func(node int, k *kindCount) {
+		if v.helps(k.lasts) {
+			s.mark(node, v.hinders(k.lasts))
 		}
-		return true
 	})
-	for i, n := range v.Nodes {
-		for k := range n.kinds {
-			if alike := &n.kinds[k]; v.helps(alike.lasts) && m.selects(alike.kindEntry) {
-				s.mark(i, v.hinders(alike.lasts))
-			}
-		}
-	}
 }
 
 // mark says that a Pod that the Job wants is on a node, for sure or perhaps.
@@ -150,17 +146,11 @@ func (s *affinityState) mark(node int, sure bool) {
 
 // read takes note of the Pods that match a term of the Job's anti-affinity.
 func (s *termState) read(t *term, v view) {
-	m := v.newMatcher(func(e *kindEntry) bool {
-		k := e.Value()
-		return t.matches(k.namespace, v.Namespaces[k.namespace], k.labels)
-	})
-	for i, n := range v.Nodes {
-		for k := range n.kinds {
-			if alike := &n.kinds[k]; v.hinders(alike.lasts) && m.selects(alike.kindEntry) {
-				s.mark(i)
-			}
+	v.eachOf(v.selectBy(*t), func(node int, k *kindCount) {
+		if v.hinders(k.lasts) {
+			s.mark(node)
 		}
-	}
+	})
 }
 
 func (s *termState) mark(node int) bool {
@@ -222,7 +212,7 @@ func (s *affinityState) nearWanted(node int) bool {
 // choosesFirst: the next Pod decides in which domains all Pods of the Job will be.
 func (s *affinityState) choosesFirst() bool { return s.self && !s.bound }
 
-func (s *affinityState) add(p *place) {
+func (s *affinityState) add(p *place) bool {
 	for i := range s.avoided {
 		if s.avoided[i].self {
 			s.avoided[i].mark(p.index)
@@ -231,4 +221,27 @@ func (s *affinityState) add(p *place) {
 	if s.self {
 		s.mark(p.index, true)
 	}
+	return false
+}
+
+// bounds are known unless the first Pod decides where the others may be.
+func (s *affinityState) bounds() ([]bound, bool) {
+	if len(s.wanted) > 0 {
+		return nil, false
+	}
+	bounds := make([]bound, len(s.avoided))
+	for i := range s.avoided {
+		t := &s.avoided[i]
+		atLeast := slices.Repeat([]int64{unlimited}, t.size)
+		for domain := range atLeast {
+			switch {
+			case t.there[domain]:
+				atLeast[domain] = 0
+			case t.self:
+				atLeast[domain] = 1
+			}
+		}
+		bounds[i] = bound{topology: t.topology, atLeast: atLeast}
+	}
+	return bounds, true
 }

@@ -22,6 +22,7 @@ type Job struct {
 	insufficient []request
 
 	nodeAffinity *nodeaffinity.RequiredNodeAffinity
+	reads        nodeRead
 	ports        []port
 	affinity     []term
 	antiAffinity []term
@@ -53,6 +54,7 @@ func newJob(pod *corev1.Pod) *Job {
 		spec:         &pod.Spec,
 		requests:     capacity.TemplateRequests(&pod.Spec),
 		nodeAffinity: requiredNodeAffinity(pod),
+		reads:        nodeReadBy(&pod.Spec),
 		ports:        hostPorts(&pod.Spec),
 		affinity:     termsOf(pod.Namespace, labels.Set(pod.Labels), requiredAffinity(&pod.Spec)),
 		antiAffinity: termsOf(pod.Namespace, labels.Set(pod.Labels), requiredAntiAffinity(&pod.Spec)),

@@ -1,13 +1,17 @@
 package scheduling
 
 import (
+	"slices"
 	"unique"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// kind is what other Pods notice of a Pod, but for what it takes of its node. Most Pods of a node,
-// and of a worker, share theirs, so that it's kept, and looked at, once.
+// kind is what other Pods notice of a Pod, but for its own labels and what it takes of its node. Most
+// Pods of a node, and of a worker, share theirs, so that it's kept, and looked at, once.
 type kind struct{ unique.Handle[namespaced] }
 
 // namespaced labels, and whom the Pod keeps away.
@@ -18,17 +22,34 @@ type namespaced struct {
 	antiAffinity string
 }
 
-func kindOf(pod *corev1.Pod) kind {
-	n := namespaced{namespace: pod.Namespace, labels: labelSetOf(pod.Labels)}
+// ownKeys are of labels in which Pods differ that are alike otherwise: they name one Job, or one Pod.
+var ownKeys = sets.New(
+	batchv1.JobNameLabel, "job-name", batchv1.ControllerUidLabel, "controller-uid",
+	batchv1.JobCompletionIndexAnnotation, appsv1.PodIndexLabel, appsv1.StatefulSetPodNameLabel,
+)
+
+// kindOf returns the Pod's own labels, too.
+func kindOf(pod *corev1.Pod) (kind, unique.Handle[labelSet]) {
+	shared, own := map[string]string{}, map[string]string{}
+	for key, value := range pod.Labels {
+		if ownKeys.Has(key) {
+			own[key] = value
+		} else {
+			shared[key] = value
+		}
+	}
+	n := namespaced{namespace: pod.Namespace, labels: labelSetOf(shared)}
 	if required := requiredAntiAffinity(&pod.Spec); len(required) > 0 {
 		packed, err := (&corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: required}).Marshal()
 		if err == nil { // it never fails
 			n.antiAffinity = string(packed)
 		}
 	}
-	return kind{unique.Make(n)}
+	return kind{unique.Make(n)}, unique.Make(labelSetOf(own))
 }
 
+// terms are those of anti-affinity. Own labels that matchLabelKeys name needn't be known: the API
+// server has put their values into the selectors.
 func (n namespaced) terms() []term {
 	var unpacked corev1.PodAntiAffinity
 	if n.antiAffinity == "" || unpacked.Unmarshal([]byte(n.antiAffinity)) != nil {
@@ -41,9 +62,11 @@ func (n namespaced) terms() []term {
 // kinds is looked up in slices.
 type kindTable struct {
 	known map[kind]*kindEntry
-	// unused indexes, below size.
-	unused []int32
-	size   int32
+	// entries are by their indexes; nil where an index is unused.
+	entries []*kindEntry
+	unused  []int32
+	// listed is a copy of entries; nil after a change.
+	listed []*kindEntry
 }
 
 // kindEntry is a kind that some Pods have. All but their number is immutable.
@@ -61,81 +84,76 @@ func (t *kindTable) add(k kind) {
 	e := t.known[k]
 	if e == nil {
 		e = &kindEntry{kind: k, index: t.next(), antiAffinity: k.Value().terms()}
-		t.known[k] = e
+		t.known[k], t.entries[e.index], t.listed = e, e, nil
 	}
 	e.pods++
 }
 
+// next is an index that is unused.
 func (t *kindTable) next() int32 {
 	if last := len(t.unused) - 1; last >= 0 {
 		index := t.unused[last]
 		t.unused = t.unused[:last]
 		return index
 	}
-	t.size++
-	return t.size - 1
+	t.entries = append(t.entries, nil)
+	return int32(len(t.entries) - 1) //nolint:gosec // not more than Pods
 }
 
 func (t *kindTable) remove(k kind) {
 	e := t.known[k]
 	if e.pods--; e.pods == 0 {
 		delete(t.known, k)
+		t.entries[e.index], t.listed = nil, nil
 		t.unused = append(t.unused, e.index)
 	}
 }
 
-// kindCount counts Pods on a node that are alike: lasts and leaving are those of Pod.
-type kindCount struct {
-	*kindEntry
-	lasts, leaving bool
-	count          int64
+// list is not changed any more.
+func (t *kindTable) list() []*kindEntry {
+	if t.listed == nil {
+		t.listed = slices.Clone(t.entries)
+	}
+	return t.listed
 }
 
-func (t *kindTable) countsOf(pods []*Pod) []kindCount {
+// kindCount counts Pods on a node that are alike: lasts and leaving are those of Pod.
+type kindCount struct {
+	of *kindEntry
+	// index is that of the kind.
+	index          int32
+	count          int32
+	lasts, leaving bool
+}
+
+// look counts the Pods of a node.
+func (t *kindTable) look(pods []*Pod) *podsOn {
 	type alike struct {
 		kind
 		lasts, leaving bool
 	}
-	var counts []kindCount
+	on := &podsOn{Pods: pods}
 	at := make(map[alike]int, len(pods))
 	for _, p := range pods {
 		key := alike{p.kind, p.Lasts, p.Leaving}
 		i, known := at[key]
 		if !known {
-			i = len(counts)
+			i = len(on.kinds)
 			at[key] = i
-			counts = append(counts, kindCount{kindEntry: t.known[p.kind], lasts: p.Lasts, leaving: p.Leaving})
+			e := t.known[p.kind]
+			on.kinds = append(on.kinds, kindCount{of: e, index: e.index, lasts: p.Lasts, leaving: p.Leaving})
 		}
-		counts[i].count++
+		on.kinds[i].count++
 	}
-	return counts
+	on.findGuards()
+	on.findOwned()
+	return on
 }
 
-// matcher asks once for each kind whether it is selected.
-type matcher struct {
-	matches func(*kindEntry) bool
-	// known is by the index of the kind.
-	known []selection
-}
-
-type selection uint8
-
-const (
-	unasked selection = iota
-	selected
-	passedOver
-)
-
-func (v view) newMatcher(matches func(*kindEntry) bool) matcher {
-	return matcher{matches, make([]selection, v.kinds)}
-}
-
-func (m matcher) selects(e *kindEntry) bool {
-	if m.known[e.index] == unasked {
-		m.known[e.index] = passedOver
-		if m.matches(e) {
-			m.known[e.index] = selected
+func (on *podsOn) findGuards() {
+	for _, k := range on.kinds {
+		if len(k.of.antiAffinity) > 0 {
+			on.guards = append(on.guards, k)
 		}
 	}
-	return m.known[e.index] == selected
 }

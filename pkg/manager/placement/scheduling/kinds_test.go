@@ -29,7 +29,7 @@ func TestPodsOfOneKindAreCountedTogether(t *testing.T) {
 	w.pod("a", "app=a").Namespace = "other"
 	w.pod("a", "app=a").Spec.RestartPolicy = corev1.RestartPolicyAlways
 	kinds := NewSnapshot(w.nodes, w.pods, nil).Nodes[0].kinds
-	counts := make([]int64, len(kinds))
+	counts := make([]int32, len(kinds))
 	for i := range kinds {
 		counts[i] = kinds[i].count
 	}

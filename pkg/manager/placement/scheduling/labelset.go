@@ -31,6 +31,16 @@ func (s labelSet) Lookup(key string) (value string, exists bool) {
 	return "", false
 }
 
+func (s labelSet) values() []string {
+	var values []string
+	for pair := range strings.SplitSeq(string(s), ",") {
+		if _, value, is := strings.Cut(pair, "="); is {
+			values = append(values, value)
+		}
+	}
+	return values
+}
+
 // Has reports whether there is the label.
 func (s labelSet) Has(key string) bool {
 	_, has := s.Lookup(key)

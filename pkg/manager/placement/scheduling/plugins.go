@@ -47,8 +47,11 @@ type state interface {
 	// topologies are those by which nodes differ for the plugin.
 	topologies() []topology
 	check(*place) *Reason
-	// add notes that a Pod of the Job is there.
-	add(*place)
+	// add notes that a Pod of the Job is there. It reports whether places that check refused may take
+	// a Pod now.
+	add(*place) bool
+	// bounds are all that check refuses for, where they are known.
+	bounds() (bounds []bound, known bool)
 	clone() state
 }
 

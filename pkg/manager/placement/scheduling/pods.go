@@ -165,7 +165,7 @@ func (p *Pods) remove(uid types.UID, pod *boundPod) {
 // alike reports whether two states of one Pod are the same for others: a Pod's ports, affinity and
 // restart policy don't change.
 func (b *boundPod) alike(o *boundPod) bool {
-	return b.node == o.node && b.job == o.job && b.kind == o.kind && b.Leaving == o.Leaving && b.Requests.Equal(o.Requests)
+	return b.node == o.node && b.job == o.job && b.kind == o.kind && b.own == o.own && b.Leaving == o.Leaving && b.Requests.Equal(o.Requests)
 }
 
 // jobOfPod is the Job that controls a Pod; the zero name if there is none.
@@ -195,7 +195,7 @@ func (p *Pods) Snapshot(c *capacity.Capacity, without types.NamespacedName) *Sna
 func (p *Pods) join(c *capacity.Capacity, without types.NamespacedName) *Snapshot {
 	there := c.Nodes()
 	nodes := make([]Node, len(there))
-	s := &Snapshot{Nodes: make([]*Node, len(there)), kinds: p.kinds.size}
+	s := &Snapshot{Nodes: make([]*Node, len(there)), kinds: p.kinds.list()}
 	for i, n := range there {
 		nodes[i] = Node{Node: n, podsOn: p.on(n.Object.Name, without)}
 		s.Nodes[i] = &nodes[i]
@@ -204,6 +204,7 @@ func (p *Pods) join(c *capacity.Capacity, without types.NamespacedName) *Snapsho
 		p.topologies = topologiesOf(objects)
 	}
 	s.topologies = p.topologies
+	s.findGuards()
 	return s
 }
 
@@ -214,15 +215,13 @@ func (p *Pods) on(name string, without types.NamespacedName) *podsOn {
 		return noPods
 	}
 	if n.has(without) {
-		return p.look(n.but(without))
+		return p.kinds.look(n.but(without))
 	}
 	if n.view == nil {
-		n.view = p.look(n.but(types.NamespacedName{}))
+		n.view = p.kinds.look(n.but(types.NamespacedName{}))
 	}
 	return n.view
 }
-
-func (p *Pods) look(pods []*Pod) *podsOn { return &podsOn{pods, p.kinds.countsOf(pods)} }
 
 // noPods is shared by all nodes without Pods.
 var noPods = &podsOn{}

@@ -35,9 +35,11 @@ func seen(s *Snapshot) map[string][]string {
 	for _, n := range s.Nodes {
 		var kinds []string
 		for _, k := range n.kinds {
-			kinds = append(kinds, fmt.Sprintf("%+v with %d terms, lasts %v leaving %v: %d", k.Value(), len(k.antiAffinity), k.lasts, k.leaving, k.count))
+			kinds = append(kinds, fmt.Sprintf("%+v with %d terms, lasts %v leaving %v: %d", k.of.Value(), len(k.of.antiAffinity), k.lasts, k.leaving, k.count))
 		}
-		kinds = append(kinds, fmt.Sprintf("%d Pods", len(n.Pods)))
+		for _, p := range n.Pods {
+			kinds = append(kinds, fmt.Sprintf("%+v %s", p.Value(), p.own.Value()))
+		}
 		slices.Sort(kinds)
 		all[n.Object.Name] = kinds
 	}
@@ -46,14 +48,14 @@ func seen(s *Snapshot) map[string][]string {
 
 // expectIndexes checks that each kind has an index of its own, and that no more are used than there
 // were kinds at once.
-func expectIndexes(t *rapid.T, s *Snapshot, most int32) {
+func expectIndexes(t *rapid.T, s *Snapshot, most int) {
 	kinds := map[int32]kind{}
 	for _, n := range s.Nodes {
 		for _, k := range n.kinds {
-			if other, is := kinds[k.index]; is && other != k.kind || k.index >= s.kinds || s.kinds > most {
-				t.Errorf("index %d of %d: kinds %v and %v", k.index, s.kinds, other, k.kind)
+			if other, is := kinds[k.index]; is && other != k.of.kind || s.kinds[k.index] != k.of || len(s.kinds) > most {
+				t.Errorf("index %d of %d: kinds %v and %v", k.index, len(s.kinds), other, k.of.kind)
 			}
-			kinds[k.index] = k.kind
+			kinds[k.index] = k.of.kind
 		}
 	}
 }
@@ -106,7 +108,8 @@ func TestPodsAreThoseOfTheLastEvents(t *testing.T) {
 }
 
 func anyPod(t *rapid.T, w *world) *corev1.Pod {
-	pod := w.pod(rapid.SampledFrom([]string{"", "a", "b", "gone"}).Draw(t, "node"), "app="+rapid.SampledFrom([]string{"x", "y"}).Draw(t, "app"))
+	pod := w.pod(rapid.SampledFrom([]string{"", "a", "b", "gone"}).Draw(t, "node"),
+		"app="+rapid.SampledFrom([]string{"x", "y"}).Draw(t, "app"), "job-name="+rapid.SampledFrom([]string{"1", "2"}).Draw(t, "job"))
 	switch rapid.IntRange(0, 3).Draw(t, "peculiarity") {
 	case 0:
 		pod.Status.Phase = corev1.PodSucceeded
@@ -212,7 +215,7 @@ func TestChangesAreTold(t *testing.T) {
 // Slim Pods, as the manager reads them, are to others what the whole ones are.
 func TestSlimPodsAreAlikeForOthers(t *testing.T) {
 	w := &world{}
-	guarded := w.pod("a", "app=x", "tier=1")
+	guarded := w.pod("a", "app=x", "tier=1", "job-name=j")
 	guardedPod(guarded)
 	ports := w.pod("a", "app=x")
 	ports.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 1}, {ContainerPort: 80, HostPort: 8080, HostIP: "10.0.0.1", Protocol: "UDP"}}
@@ -230,7 +233,7 @@ func TestSlimPodsAreAlikeForOthers(t *testing.T) {
 		want, got := PodOf(pod), PodOf(slim.(*corev1.Pod))
 		slices.SortFunc(want.ports, func(a, b port) int { return int(a.number - b.number) })
 		slices.SortFunc(got.ports, func(a, b port) int { return int(a.number - b.number) })
-		if want.kind != got.kind || !slices.Equal(want.ports, got.ports) {
+		if want.kind != got.kind || want.own != got.own || !slices.Equal(want.ports, got.ports) {
 			t.Errorf("%s: whole %+v, slim %+v", pod.Name, want, got)
 		}
 	}

@@ -22,11 +22,15 @@ var (
 type constraint struct {
 	key                        string
 	maxSkew, minDomains        int64
-	selector                   labels.Selector
+	selector                   podSelector
 	honorAffinity, honorTaints bool
 	// self: the Job's own Pods are counted.
 	self bool
 }
+
+// counted: each Pod of the Job counts for the next one. The scheduler counts anew for each, and an
+// empty selector selects nothing then.
+func (c *constraint) counted() bool { return c.self && !c.selector.Empty() }
 
 func constraintsOf(pod *corev1.Pod) []constraint {
 	var constraints []constraint
@@ -43,7 +47,7 @@ func constraintsOf(pod *corev1.Pod) []constraint {
 			key:           c.TopologyKey,
 			maxSkew:       int64(c.MaxSkew),
 			minDomains:    int64(ptr.Deref(c.MinDomains, 1)),
-			selector:      selector,
+			selector:      podSelectorOf(selector),
 			honorAffinity: ptr.Deref(c.NodeAffinityPolicy, corev1.NodeInclusionPolicyHonor) == corev1.NodeInclusionPolicyHonor,
 			honorTaints:   ptr.Deref(c.NodeTaintsPolicy, corev1.NodeInclusionPolicyIgnore) == corev1.NodeInclusionPolicyHonor,
 			self:          selector.Matches(labels.Set(pod.Labels)),
@@ -91,37 +95,33 @@ func podTopologySpread(j *Job, v view) state {
 	return s
 }
 
-// read counts the Pods of all nodes. Nodes without all of the labels aren't in any domain.
+// read counts the Pods of all nodes that count.
 func (s *spreadState) read(counts *spreadCounts, c *constraint) {
-	m := s.view.newMatcher(func(e *kindEntry) bool {
-		k := e.Value()
-		return k.namespace == s.job.namespace && c.selector.Matches(k.labels)
-	})
-	for i, n := range s.view.Nodes {
-		if !s.labelled(i) || !s.includes(c, n) {
-			continue
-		}
-		domain := counts.at[i]
-		if counts.helping[domain] == notIncluded {
+	counting := s.counting(c)
+	for i := range s.view.Nodes {
+		if domain := counts.at[i]; counting(i) && counts.helping[domain] == notIncluded {
 			counts.helping[domain] = 0
 			counts.included++
 		}
-		if c.selector.Empty() {
-			continue // as the scheduler does: only the Job's own Pods are counted
-		}
-		for k := range n.kinds {
-			alike := &n.kinds[k]
-			if alike.leaving || !m.selects(alike.kindEntry) {
-				continue
-			}
-			if s.view.hinders(alike.lasts) {
-				counts.hindering[domain] += alike.count
-			}
-			if s.view.helps(alike.lasts) {
-				counts.helping[domain] += alike.count
-			}
-		}
 	}
+	if c.selector.Empty() {
+		return // as the scheduler does: only the Job's own Pods are counted
+	}
+	selected := s.view.selectPods(func(k namespaced) bool {
+		return k.namespace == s.job.namespace && c.selector.shared.Matches(k.labels)
+	}, &c.selector)
+	s.view.eachOf(selected, func(node int, k *kindCount) {
+		if k.leaving || !counting(node) {
+			return
+		}
+		domain := counts.at[node]
+		if s.view.hinders(k.lasts) {
+			counts.hindering[domain] += int64(k.count)
+		}
+		if s.view.helps(k.lasts) {
+			counts.helping[domain] += int64(k.count)
+		}
+	})
 }
 
 func (s *spreadState) topologies() []topology {
@@ -150,9 +150,17 @@ func (s *spreadState) labelled(node int) bool {
 	return true
 }
 
-// includes reports whether a node counts, by the constraint's node inclusion policies.
-func (s *spreadState) includes(c *constraint, n *Node) bool {
-	return (!c.honorAffinity || s.job.selects(n)) && (!c.honorTaints || s.view.taint(n, s.job) == nil)
+// counting says of nodes whether they count, by the constraint's node inclusion policies. Nodes
+// without all of the labels aren't in any domain.
+func (s *spreadState) counting(c *constraint) func(node int) bool {
+	if (!c.honorAffinity || s.job.nodeAffinity == nil) && !c.honorTaints {
+		return s.labelled
+	}
+	included := onceOf(s.job, s.view, func(node int) bool {
+		n := s.view.Nodes[node]
+		return (!c.honorAffinity || s.job.selects(n)) && (!c.honorTaints || s.view.taint(n, s.job) == nil)
+	})
+	return func(node int) bool { return s.labelled(node) && included(node) }
 }
 
 // settle finds the smallest count. It is zero while there are fewer domains than there should be.
@@ -186,18 +194,53 @@ func (s *spreadState) check(p *place) *Reason {
 
 // add is for a place that check lets pass. It has all the labels, the Job's node affinity selects
 // it, and its taints are tolerated: it counts for every constraint.
-func (s *spreadState) add(p *place) {
+func (s *spreadState) add(p *place) bool {
+	more := false
 	for i := range s.counts {
 		c, counts := &s.job.spread[i], &s.counts[i]
-		// The next cycle of the scheduler counts anew, and an empty selector selects nothing then.
-		if !c.self || c.selector.Empty() {
+		if !c.counted() {
 			continue
 		}
 		domain := counts.at[p.index]
 		counts.hindering[domain]++
 		counts.helping[domain]++
 		if counts.helping[domain] == counts.least+1 { // it was one of those with the fewest
+			before := counts.least
 			counts.settle(c)
+			more = more || counts.least > before
 		}
+	}
+	return more
+}
+
+func (s *spreadState) bounds() ([]bound, bool) {
+	bounds := make([]bound, len(s.counts))
+	for i := range s.counts {
+		c, counts := &s.job.spread[i], &s.counts[i]
+		if c.maxSkew < 1 {
+			return nil, false // the API server refuses it
+		}
+		b := bound{topology: counts.topology, atLeast: make([]int64, counts.size)}
+		if c.counted() {
+			b.rising, b.of = counts, c
+		}
+		for domain := range b.atLeast {
+			b.atLeast[domain] = counts.room(c, domain)
+		}
+		bounds[i] = b
+	}
+	return bounds, true
+}
+
+// room is how many Pods a domain takes while no other has more.
+func (c *spreadCounts) room(of *constraint, domain int) int64 {
+	room := of.maxSkew + c.least - c.hindering[domain]
+	switch {
+	case of.counted():
+		return max(room, 0)
+	case room > 0 || room == 0 && !of.self:
+		return unlimited
+	default:
+		return 0
 	}
 }

@@ -44,10 +44,9 @@ func Shortages(s *Snapshot, j *Job, verdict Verdict) []Shortage {
 // false: no node does. Where devices stand for a resource, they judge.
 func (j *Job) most(v view) (most []int64, some bool) {
 	most = make([]int64, len(j.insufficient))
-	filters := j.filters(v, suiting)
+	suits := j.suits(v)
 	for i, n := range v.Nodes {
-		p := newPlace(v, i)
-		if firstReason(filters, &p) != nil {
+		if p := newPlace(v, i); suits(&p) != nil {
 			continue
 		}
 		some = true

@@ -3,6 +3,7 @@ package scheduling
 import (
 	"cmp"
 	"slices"
+	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -16,8 +17,10 @@ type Snapshot struct {
 	Nodes []*Node
 	// topologies of the Nodes.
 	topologies *topologies
-	// kinds of Pods have indexes below this.
-	kinds int32
+	// kinds of the Pods, by their indexes.
+	kinds []*kindEntry
+	// guarded are the nodes with Pods that keep others away.
+	guarded []*Node
 	// Namespaces has the labels of the worker's namespaces. Nil if they aren't known: then terms that
 	// select namespaces by labels refuse nothing.
 	Namespaces map[string]labels.Set
@@ -39,6 +42,10 @@ type Node struct {
 type podsOn struct {
 	Pods  []*Pod
 	kinds []kindCount
+	// guards are those of the kinds that keep others away.
+	guards []kindCount
+	// owned are hashes of the values of Pods' own labels, in order.
+	owned []uint64
 }
 
 // NewSnapshot takes the objects of a worker. Pods without a node, and those that have ended, don't
@@ -52,13 +59,22 @@ func NewSnapshot(nodes []*corev1.Node, pods []*corev1.Pod, namespaces map[string
 			on[object.Spec.NodeName] = append(on[object.Spec.NodeName], p)
 		}
 	}
-	s := &Snapshot{Namespaces: namespaces, kinds: kinds.size}
+	s := &Snapshot{Namespaces: namespaces, kinds: kinds.list()}
 	for _, object := range nodes {
-		s.Nodes = append(s.Nodes, nodeOf(object, &podsOn{on[object.Name], kinds.countsOf(on[object.Name])}))
+		s.Nodes = append(s.Nodes, nodeOf(object, kinds.look(on[object.Name])))
 	}
 	slices.SortFunc(s.Nodes, func(a, b *Node) int { return cmp.Compare(a.Object.Name, b.Object.Name) })
 	s.topologies = topologiesOf(s.objects())
+	s.findGuards()
 	return s
+}
+
+func (s *Snapshot) findGuards() {
+	for _, n := range s.Nodes {
+		if len(n.guards) > 0 {
+			s.guarded = append(s.guarded, n)
+		}
+	}
 }
 
 func nodeOf(object *corev1.Node, there *podsOn) *Node {
@@ -88,6 +104,7 @@ func ended(pod *corev1.Pod) bool {
 // Pod is what other Pods notice of a Pod that runs. Immutable.
 type Pod struct {
 	kind
+	own unique.Handle[labelSet]
 	// Requests is what it takes of its node.
 	Requests capacity.Resources
 	// Lasts: it doesn't end by itself.
@@ -100,8 +117,10 @@ type Pod struct {
 
 // PodOf reads a Pod of the worker.
 func PodOf(pod *corev1.Pod) *Pod {
+	kind, own := kindOf(pod)
 	return &Pod{
-		kind:     kindOf(pod),
+		kind:     kind,
+		own:      own,
 		Requests: capacity.PodRequests(pod),
 		Lasts:    pod.Spec.RestartPolicy == corev1.RestartPolicyAlways,
 		Leaving:  pod.DeletionTimestamp != nil,

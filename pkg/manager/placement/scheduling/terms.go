@@ -11,7 +11,7 @@ import (
 // term of affinity or anti-affinity between Pods.
 type term struct {
 	key        string
-	selector   labels.Selector
+	selector   podSelector
 	namespaces []string
 	// inNamespaces selects further namespaces.
 	inNamespaces labels.Selector
@@ -45,7 +45,6 @@ func termsOf(namespace string, own labels.Labels, required []corev1.PodAffinityT
 		r := &required[i]
 		t := term{
 			key:          r.TopologyKey,
-			selector:     selectorOf(r.LabelSelector),
 			namespaces:   r.Namespaces,
 			inNamespaces: selectorOf(r.NamespaceSelector),
 			byLabels:     r.NamespaceSelector != nil && len(r.NamespaceSelector.MatchLabels)+len(r.NamespaceSelector.MatchExpressions) > 0,
@@ -53,10 +52,12 @@ func termsOf(namespace string, own labels.Labels, required []corev1.PodAffinityT
 		if len(r.Namespaces) == 0 && r.NamespaceSelector == nil {
 			t.namespaces = []string{namespace}
 		}
+		selector := selectorOf(r.LabelSelector)
 		if r.LabelSelector != nil {
-			t.selector = withLabels(t.selector, own, r.MatchLabelKeys, true)
-			t.selector = withLabels(t.selector, own, r.MismatchLabelKeys, false)
+			selector = withLabels(selector, own, r.MatchLabelKeys, true)
+			selector = withLabels(selector, own, r.MismatchLabelKeys, false)
 		}
+		t.selector = podSelectorOf(selector)
 		terms = append(terms, t)
 	}
 	return terms
@@ -70,9 +71,26 @@ func (v view) judged(terms []term) []term {
 	return slices.DeleteFunc(slices.Clone(terms), func(t term) bool { return t.byLabels })
 }
 
-// matches judges a Pod by its namespace, that namespace's labels, and its own labels.
+// matches judges a Pod by its namespace, that namespace's labels, and its labels.
 func (t *term) matches(namespace string, ofNamespace labels.Set, ofPod labels.Labels) bool {
-	return (slices.Contains(t.namespaces, namespace) || t.inNamespaces.Matches(ofNamespace)) && t.selector.Matches(ofPod)
+	return t.matchesNamespace(namespace, ofNamespace) && t.selector.Matches(ofPod)
+}
+
+func (t *term) matchesNamespace(namespace string, itsLabels labels.Set) bool {
+	return slices.Contains(t.namespaces, namespace) || t.inNamespaces.Matches(itsLabels)
+}
+
+// selectBy chooses the Pods that match all of some terms.
+func (v view) selectBy(terms ...term) *selection {
+	var selectors []*podSelector
+	for i := range terms {
+		selectors = append(selectors, &terms[i].selector)
+	}
+	return v.selectPods(func(k namespaced) bool {
+		return !slices.ContainsFunc(terms, func(t term) bool {
+			return !t.matchesNamespace(k.namespace, v.Namespaces[k.namespace]) || !t.selector.shared.Matches(k.labels)
+		})
+	}, selectors...)
 }
 
 // selectorOf matches nothing where the API server would have refused the selector.

@@ -1,6 +1,7 @@
 package scheduling
 
 import (
+	"strings"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -9,27 +10,75 @@ import (
 // topologies of nodes. They're kept, because nodes change less often than what runs on them.
 type topologies struct {
 	nodes []*corev1.Node
-	lock  sync.Mutex
-	known map[string]topology
+	// repelling divides the nodes by their taints, and by whether they're cordoned.
+	repelling topology
+	lock      sync.Mutex
+	known     map[string]topology
 }
 
 // maxTopologies bounds those that are kept: users choose the labels.
-const maxTopologies = 16
+const maxTopologies = 32
 
 func topologiesOf(nodes []*corev1.Node) *topologies {
-	return &topologies{nodes: nodes, known: map[string]topology{}}
+	t := &topologies{nodes: nodes, known: map[string]topology{}}
+	t.repelling = topologyOf(nodes, func(n *corev1.Node) (string, bool) { return repelling(n), true })
+	return t
+}
+
+// repelling is what keeps Pods away from a node, as one text.
+func repelling(n *corev1.Node) string {
+	var text strings.Builder
+	if n.Spec.Unschedulable {
+		text.WriteByte('!')
+	}
+	for i := range n.Spec.Taints {
+		taint := &n.Spec.Taints[i]
+		for _, part := range []string{taint.Key, taint.Value, string(taint.Effect)} {
+			text.WriteString(part)
+			text.WriteByte(0)
+		}
+	}
+	return text.String()
 }
 
 // by one label of the nodes.
 func (t *topologies) by(key string) topology {
+	return t.keep(key, func() topology {
+		return topologyOf(t.nodes, func(n *corev1.Node) (string, bool) {
+			value, has := n.Labels[key]
+			return value, has
+		})
+	})
+}
+
+// alike has nodes in one domain that are alike for a Pod that reads these labels of them.
+func (t *topologies) alike(keys []string) topology {
+	if len(keys) == 0 {
+		return t.repelling
+	}
+	// No label has a comma.
+	return t.keep(","+strings.Join(keys, ","), func() topology {
+		d := newDivision(len(t.nodes))
+		d.divide(t.repelling, nil)
+		for _, key := range keys {
+			d.divide(t.by(key), nil)
+		}
+		return topology{at: d.of, size: d.groups}
+	})
+}
+
+func (t *topologies) keep(name string, find func() topology) topology {
+	t.lock.Lock()
+	found, is := t.known[name]
+	t.lock.Unlock()
+	if is {
+		return found
+	}
+	found = find()
 	t.lock.Lock()
 	defer t.lock.Unlock()
-	found, is := t.known[key]
-	if !is {
-		found = topologyOf(t.nodes, key)
-		if len(t.known) < maxTopologies {
-			t.known[key] = found
-		}
+	if len(t.known) < maxTopologies {
+		t.known[name] = found
 	}
 	return found
 }
@@ -44,11 +93,11 @@ type topology struct {
 
 const undomained = -1
 
-func topologyOf(nodes []*corev1.Node, key string) topology {
+func topologyOf(nodes []*corev1.Node, value func(*corev1.Node) (string, bool)) topology {
 	t := topology{at: make([]int32, len(nodes))}
 	known := map[string]int32{}
 	for i, n := range nodes {
-		value, has := n.Labels[key]
+		value, has := value(n)
 		if !has {
 			t.at[i] = undomained
 			continue
@@ -77,19 +126,4 @@ func (v view) eachNode() eachNode {
 
 func (e eachNode) topologies() []topology { return []topology{e.topology} }
 
-// divide takes places apart that are of different domains, in each of the groups that they are in,
-// and returns the number of groups.
-func (t topology) divide(places []place, group []int32, groups int) int {
-	type pair struct{ group, domain int32 }
-	known := make(map[pair]int32, groups)
-	for i := range places {
-		p := pair{group[i], t.at[places[i].index]}
-		divided, is := known[p]
-		if !is {
-			divided = int32(len(known)) //nolint:gosec // not more than nodes
-			known[p] = divided
-		}
-		group[i] = divided
-	}
-	return len(known)
-}
+func (eachNode) bounds() ([]bound, bool) { return nil, false }

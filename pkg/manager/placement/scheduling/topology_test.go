@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"pgregory.net/rapid"
 )
 
 func TestDivide(t *testing.T) {
@@ -14,24 +16,45 @@ func TestDivide(t *testing.T) {
 	w.node("d", "rack=1")
 	w.node("e", "zone=x", "rack=1")
 	s := NewSnapshot(w.nodes, nil, nil)
-	places := make([]place, len(s.Nodes))
-	for i := range places {
-		places[i] = newPlace(view{s, now}, i)
-	}
-	group, count := make([]int32, len(places)), 1
+	d := newDivision(len(s.Nodes))
 	for _, step := range []struct {
-		key   string
-		group []int32
+		key string
+		of  []int32
 	}{
 		{"absent", []int32{0, 0, 0, 0, 0}},
 		{"zone", []int32{0, 0, 1, 2, 0}},
 		{"rack", []int32{0, 1, 2, 3, 0}},
 	} {
-		count = s.topologies.by(step.key).divide(places, group, count)
-		if !slices.Equal(group, step.group) || count != int(slices.Max(step.group))+1 {
-			t.Errorf("after %s: %v, %d groups; want %v", step.key, group, count, step.group)
+		d.divide(s.topologies.by(step.key), nil)
+		if !slices.Equal(d.of, step.of) || d.groups != int(slices.Max(step.of))+1 {
+			t.Errorf("after %s: %v, %d groups; want %v", step.key, d.of, d.groups, step.of)
 		}
 	}
+}
+
+// However many groups and domains there are, things are together that were, and are of one domain.
+func TestDivideByMany(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const things = 40
+		d, before := newDivision(things), make([][2]int32, things)
+		for range 2 {
+			by := topology{at: make([]int32, things), size: things}
+			for i := range by.at {
+				by.at[i] = int32(rapid.IntRange(undomained, things-1).Draw(t, "domain")) //nolint:gosec // small
+			}
+			for i := range before {
+				before[i] = [2]int32{d.of[i], by.at[i]}
+			}
+			d.divide(by, nil)
+			for i := range before {
+				for k := range before {
+					if (before[i] == before[k]) != (d.of[i] == d.of[k]) || int(d.of[i]) >= d.groups {
+						t.Fatalf("of %v, %v became %v", before[i], before[k], d.of)
+					}
+				}
+			}
+		}
+	})
 }
 
 // Users choose the labels: a worker keeps no more than some.

@@ -16,10 +16,9 @@ type Total struct {
 func Totals(s *Snapshot, j *Job) []Total {
 	totals := j.noTotals()
 	v := view{s, now}
-	filters := j.filters(v, suiting)
+	suits := j.suits(v)
 	for i, n := range s.Nodes {
-		p := newPlace(v, i)
-		if firstReason(filters, &p) != nil {
+		if p := newPlace(v, i); suits(&p) != nil {
 			continue
 		}
 		for t := range totals {

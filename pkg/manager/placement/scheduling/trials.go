@@ -32,33 +32,22 @@ func newTrials(j *Job, places []place, states []state, wanted int64) *trials {
 
 // groupsOf returns the group of each place, too.
 func groupsOf(places []place, states []state) ([]int32, []group) {
-	of, count := make([]int32, len(places)), min(len(places), 1)
+	d := newDivision(len(places))
 	for _, s := range states {
 		for _, t := range s.topologies() {
-			count = t.divide(places, of, count)
+			d.divide(t, func(i int) int { return places[i].index })
 		}
 	}
-	groups := make([]group, count)
+	groups := make([]group, d.groups)
 	for i := range places {
-		g := &groups[of[i]]
+		g := &groups[d.of[i]]
 		if g.first == nil {
 			g.first = &places[i]
 		}
 		g.slots += places[i].slots
 	}
-	return of, groups
+	return d.of, groups
 }
-
-// order in which one trial prefers groups.
-type order int
-
-// Orders that differ as much as they can: which one the scheduler takes isn't known.
-const (
-	mostSlots order = iota
-	fewestSlots
-	first
-	last
-)
 
 // maxSteps bounds one trial: the Pods that are tried, times the groups.
 const maxSteps = 500_000
@@ -151,45 +140,28 @@ func reasonOf(states []state, p *place) *Reason {
 // try puts one Pod after the other into the group that is preferred among those that take it. The
 // first goes into a group that was chosen for it, if there is one.
 func (t *trials) try(chosen int, prefer order) filling {
-	groups := slices.Clone(t.groups)
 	states := make([]state, len(t.states))
 	for i, s := range t.states {
 		states[i] = s.clone()
 	}
+	q := newQueue(t.groups, prefer)
 	for pods := int64(0); pods < t.wanted; pods++ {
 		best := chosen
 		if chosen == none || pods > 0 {
-			best = choose(groups, states, prefer)
+			best = q.next(states)
 		}
 		if best == none {
-			return filling{pods, t.reasons(groups, states)}
+			return filling{pods, t.reasons(q.groups, states)}
 		}
-		groups[best].slots--
+		q.take(best)
 		for _, s := range states {
-			s.add(groups[best].first)
+			if s.add(q.groups[best].first) {
+				q.retry()
+			}
 		}
 	}
 	return filling{pods: t.wanted}
 }
-
-func choose(groups []group, states []state, prefer order) int {
-	best := none
-	for i := range groups {
-		if prefer == last {
-			i = len(groups) - 1 - i
-		}
-		g := &groups[i]
-		if g.slots == 0 || best != none && !prefer.better(g, &groups[best]) || reasonOf(states, g.first) != nil {
-			continue
-		}
-		if best = i; prefer == first || prefer == last {
-			break
-		}
-	}
-	return best
-}
-
-func (o order) better(a, b *group) bool { return (o == mostSlots) == (a.slots > b.slots) }
 
 // reasons why nodes take no further Pod.
 func (t *trials) reasons(groups []group, states []state) []*Reason {

@@ -165,7 +165,7 @@ func (s *volumesState) provisions(claim *corev1.PersistentVolumeClaim, node *cor
 }
 
 // add binds the claims. What is made for a shared claim can be used wherever its class allows it.
-func (s *volumesState) add(p *place) {
+func (s *volumesState) add(p *place) bool {
 	found, _ := s.match(p.node.Object)
 	var made []*corev1.PersistentVolumeClaim
 	for i, pv := range found {
@@ -180,6 +180,7 @@ func (s *volumesState) add(p *place) {
 		}
 	}
 	s.shared = made
+	return false
 }
 
 func (s *volumesState) clone() state {

@@ -1,0 +1,52 @@
+package scheduling
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// nodeRead is what a Job's Pods read of nodes, besides what keeps Pods away from them and what is
+// free there.
+type nodeRead struct {
+	// names: no two nodes are alike for the Job.
+	names bool
+	// labels by which nodes differ for the Job, in order.
+	labels []string
+}
+
+func nodeReadBy(spec *corev1.PodSpec) nodeRead {
+	read := nodeRead{names: spec.NodeName != ""}
+	for key := range spec.NodeSelector {
+		read.labels = append(read.labels, key)
+	}
+	if a := spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
+		terms := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
+		for i := range terms {
+			read.names = read.names || len(terms[i].MatchFields) > 0
+			for k := range terms[i].MatchExpressions {
+				read.labels = append(read.labels, terms[i].MatchExpressions[k].Key)
+			}
+		}
+	}
+	slices.Sort(read.labels)
+	read.labels = slices.Compact(read.labels)
+	read.names = read.names || len(read.labels) > maxTerms
+	return read
+}
+
+// onceOf asks about one of the nodes that are alike for a Job, for all of them.
+func onceOf[T any](j *Job, v view, ask func(node int) T) func(node int) T {
+	if j.reads.names {
+		return ask
+	}
+	alike := v.topologies.alike(j.reads.labels)
+	asked, answers := make([]bool, alike.size), make([]T, alike.size)
+	return func(node int) T {
+		kind := alike.at[node]
+		if !asked[kind] {
+			asked[kind], answers[kind] = true, ask(node)
+		}
+		return answers[kind]
+	}
+}

@@ -1,0 +1,138 @@
+package scheduling
+
+import (
+	"hash/maphash"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/labels"
+	operator "k8s.io/apimachinery/pkg/selection"
+)
+
+// podSelector selects Pods by their labels. Embedded is the whole selector.
+type podSelector struct {
+	labels.Selector
+	// shared is the part that reads what Pods of one kind share.
+	shared labels.Selector
+	// own is the part that reads their own labels; nil if there is none.
+	own labels.Selector
+}
+
+func podSelectorOf(whole labels.Selector) podSelector {
+	s := podSelector{Selector: whole, shared: whole}
+	requirements, _ := whole.Requirements()
+	var shared, own labels.Requirements
+	for _, r := range requirements {
+		if ownKeys.Has(r.Key()) {
+			own = append(own, r)
+		} else {
+			shared = append(shared, r)
+		}
+	}
+	if len(own) > 0 {
+		s.shared, s.own = labels.NewSelector().Add(shared...), labels.NewSelector().Add(own...)
+	}
+	return s
+}
+
+// selection of Pods that run. It is nil if none is selected.
+type selection struct {
+	// kinds are by their indexes.
+	kinds []bool
+	// own selects some of their Pods; nil: all.
+	own labels.Selector
+	// values are hashes of those of which each of these Pods has one; nil if there are none such.
+	values []uint64
+}
+
+// selectPods asks once for each kind, and keeps the selectors over Pods' own labels.
+func (s *Snapshot) selectPods(matches func(namespaced) bool, by ...*podSelector) *selection {
+	var selected *selection
+	for _, e := range s.kinds {
+		if e != nil && matches(e.Value()) {
+			if selected == nil {
+				selected = &selection{kinds: make([]bool, len(s.kinds))}
+			}
+			selected.kinds[e.index] = true
+		}
+	}
+	if selected == nil {
+		return nil
+	}
+	for _, b := range by {
+		if b.own == nil {
+			continue
+		}
+		requirements, _ := b.own.Requirements()
+		if selected.own == nil {
+			selected.own = labels.NewSelector()
+		}
+		selected.own = selected.own.Add(requirements...)
+		for _, r := range requirements {
+			if o := r.Operator(); o == operator.In || o == operator.Equals || o == operator.DoubleEquals {
+				selected.values = hashes(r.ValuesUnsorted())
+			}
+		}
+	}
+	return selected
+}
+
+// seed of hashes. What two values have in common by it costs time, and changes no answer.
+var seed = maphash.MakeSeed()
+
+func hashes(values []string) []uint64 {
+	all := make([]uint64, len(values))
+	for i, value := range values {
+		all[i] = maphash.String(seed, value)
+	}
+	return all
+}
+
+func (on *podsOn) findOwned() {
+	for _, p := range on.Pods {
+		on.owned = append(on.owned, hashes(p.own.Value().values())...)
+	}
+	slices.Sort(on.owned)
+	on.owned = slices.Clip(slices.Compact(on.owned))
+}
+
+// may reports whether some Pods of a node may be selected.
+func (s *selection) may(n *Node) bool {
+	return s.values == nil || slices.ContainsFunc(s.values, func(value uint64) bool {
+		_, has := slices.BinarySearch(n.owned, value)
+		return has
+	})
+}
+
+// eachOf visits the Pods that are selected, counted by kind, on all nodes.
+func (s *Snapshot) eachOf(selected *selection, visit func(node int, k *kindCount)) {
+	if selected == nil {
+		return
+	}
+	for i, n := range s.Nodes {
+		if !selected.may(n) {
+			continue
+		}
+		for k := range n.kinds {
+			some := &n.kinds[k]
+			if selected.kinds[some.index] && selected.own != nil {
+				narrowed := *some
+				narrowed.count = n.count(some, selected.own)
+				some = &narrowed
+			}
+			if selected.kinds[some.index] && some.count > 0 {
+				visit(i, some)
+			}
+		}
+	}
+}
+
+// count counts the Pods of a kind that a selector over their own labels selects.
+func (n *Node) count(k *kindCount, own labels.Selector) int32 {
+	count := int32(0)
+	for _, p := range n.Pods {
+		if p.kind == k.of.kind && p.Lasts == k.lasts && p.Leaving == k.leaving && own.Matches(p.own.Value()) {
+			count++
+		}
+	}
+	return count
+}
