@@ -78,7 +78,7 @@ func Judge(s *Snapshot, j *Job, wanted int64) Answer {
 	if current.pods >= wanted {
 		return answer
 	}
-	answer.Idle = a.fill(view{s, idle}, min(wanted, a.idle)).pods
+	answer.Idle = a.fitIdle(s, min(wanted, a.idle))
 	answer.Reasons = current.counts()
 	switch {
 	case current.pods >= answer.Needed():

@@ -9,7 +9,8 @@
 // # Three views of a worker
 //
 //   - now: the nodes and Pods as they are.
-//   - idle: every Pod that ends by itself has ended. Pods of restartPolicy Always don't.
+//   - idle: every Pod that ends by itself has ended. Pods of restartPolicy Always don't. Nor does, if
+//     more Pods fit then, one of those on each node that the Job must be near.
 //   - ever: besides, cordoned and troubled nodes are back, and a Pod that ends by itself may still
 //     be there, wherever that helps. What doesn't fit in this view never fits on these nodes.
 //

@@ -1,0 +1,105 @@
+package scheduling
+
+import (
+	"slices"
+
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
+)
+
+// fitIdle counts the wanted Pods that fit in the idle worker. Perhaps they must be near Pods that end
+// by themselves: then more may fit before all of these have ended.
+func (j *Job) fitIdle(s *Snapshot, wanted int64) int64 {
+	pods := j.fill(view{s, idle}, wanted).pods
+	if kept := s.keepingNear(j); pods < wanted && kept != s {
+		pods = max(pods, j.fill(view{kept, idle}, wanted).pods)
+	}
+	return pods
+}
+
+// keepingNear is a Snapshot in which, on each node, one of the Pods that the Job must be near lasts: the
+// one that leaves the Job the most room.
+func (s *Snapshot) keepingNear(j *Job) *Snapshot {
+	v := view{s, idle}
+	terms := v.judged(j.affinity)
+	if len(terms) == 0 || j.nearItself(v) {
+		return s
+	}
+	near := v.selectBy(terms...)
+	if near == nil {
+		return s
+	}
+	kept := *s
+	kept.Nodes, kept.guarded = slices.Clone(s.Nodes), nil
+	for i, n := range s.Nodes {
+		if p := n.toKeep(near, j); p != nil {
+			kept.Nodes[i] = n.keeping(p)
+		}
+	}
+	kept.findGuards()
+	return &kept
+}
+
+// nearItself reports whether the Job's Pods satisfy the Job's own affinity.
+func (j *Job) nearItself(v view) bool {
+	return !slices.ContainsFunc(v.judged(j.affinity), func(t term) bool {
+		return !t.matches(j.namespace, v.Namespaces[j.namespace], j.labels)
+	})
+}
+
+// toKeep is nil if none of the node's Pods is selected, or one is that lasts anyway.
+func (n *Node) toKeep(near *selection, j *Job) *Pod {
+	var best *Pod
+	most := int64(-1)
+	for _, p := range n.selected(near) {
+		free := n.Idle.Add(p.Requests, -1)
+		switch slots := max(j.slots(&free), 0); {
+		case p.Leaving:
+		case p.Lasts:
+			return nil
+		case slots > most:
+			best, most = p, slots
+		}
+	}
+	return best
+}
+
+func (n *Node) selected(s *selection) []*Pod {
+	kinds := map[kind]bool{}
+	for i := range n.kinds {
+		if s.kinds[n.kinds[i].index] {
+			kinds[n.kinds[i].of.kind] = true
+		}
+	}
+	if len(kinds) == 0 {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(n.Pods), func(p *Pod) bool {
+		return !kinds[p.kind] || s.own != nil && !s.own.Matches(p.own.Value())
+	})
+}
+
+// slots is how many of the Job's Pods fit in what is free.
+func (j *Job) slots(free *capacity.Resources) int64 {
+	slots := free.Get(j.insufficient[0].name)
+	for i := range j.insufficient {
+		slots = min(slots, free.Get(j.insufficient[i].name)/j.insufficient[i].amount)
+	}
+	return slots
+}
+
+// keeping is the node with one Pod that lasts.
+func (n *Node) keeping(pod *Pod) *Node {
+	lasting := *pod
+	lasting.Lasts = true
+	on := &podsOn{Pods: slices.Clone(n.Pods), kinds: slices.Clone(n.kinds), owned: n.owned}
+	on.Pods[slices.Index(n.Pods, pod)] = &lasting
+	i := slices.IndexFunc(on.kinds, func(k kindCount) bool { return k.of.kind == pod.kind && !k.lasts && !k.leaving })
+	on.kinds[i].count--
+	one := on.kinds[i]
+	one.lasts, one.count = true, 1
+	on.kinds = append(on.kinds, one)
+	on.findGuards()
+	node := *n.Node
+	node.Idle = node.Idle.Add(pod.Requests, -1)
+	return &Node{&node, on}
+}
