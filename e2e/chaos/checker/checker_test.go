@@ -196,6 +196,9 @@ func TestTwiceOfAReplacedJob(t *testing.T) {
 			w.run("fenced", 0)
 			w.allRun()
 			w.expect(row.want...)
+			if excused := w.checker.Figures().Excused; excused != 0 {
+				t.Errorf("%d Jobs ran in two places", excused)
+			}
 		})
 	}
 }

@@ -71,7 +71,7 @@ func (c *Checker) Answer(at time.Duration, q Question, answer Running) {
 		names = append(names, p.String())
 	}
 	r.note(at, "checker", fmt.Sprintf("is this %s: %s? %s", q.Rule, strings.Join(names, ", "), answer))
-	if answer != AllRun {
+	if answer != AllRun || r.areSuccessive(q) {
 		return
 	}
 	switch excuse := c.excuseOf(r, q, at); {
@@ -92,9 +92,6 @@ func (c *Checker) Answer(at time.Duration, q Question, answer Running) {
 // completed their index. The worker that the Job, or its shard, was moved from must have been out of
 // touch when it was; with a fence, that's no excuse as long as all that the fence needs was up.
 func (c *Checker) excuseOf(r *record, q Question, at time.Duration) string {
-	if r.areSuccessive(q) {
-		return "its user deleted the Job in the background, and created it again"
-	}
 	if excuse := c.madeForADeletedJob(r, q); excuse != "" {
 		return excuse
 	}
