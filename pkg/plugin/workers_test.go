@@ -55,7 +55,7 @@ func (h *fakeHub) says(code int, texts []string, args ...string) {
 func TestJobInSeveralWorkers(t *testing.T) {
 	h := dividedHub(t)
 	h.says(0, []string{"shards   2 workers"}, "jobs")
-	h.says(0, []string{"shards   east,west"}, "jobs", "-o", "wide")
+	h.says(0, []string{"east,west"}, "jobs", "-o", "wide")
 	h.says(0, []string{"shards   2 workers"}, "jobs", "--worker", "west")
 	h.says(0, []string{"No Jobs of Jobferry found"}, "jobs", "--worker", "north")
 	h.says(0, []string{"AGE ", "WORKER\n", "east\nshards-1", "west\n"}, "pods", "shards")

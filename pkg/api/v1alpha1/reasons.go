@@ -1,5 +1,8 @@
 package v1alpha1
 
+// EventController is the reporting controller of all events of the manager.
+const EventController = "jobferry"
+
 // Reasons of the events on hub Jobs.
 const (
 	EventPlaced          = "Placed"

@@ -15,11 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/text"
 )
 
 const (
-	reportingController = "jobferry"
 	// maxEventsWaiting bounds the memory when the hub is slow; further events are dropped.
 	maxEventsWaiting = 20000
 	// eventTimeout is for one write.
@@ -46,7 +46,7 @@ func NewWriter(c client.Client) *Writer {
 	}
 	return &Writer{
 		client:   c,
-		instance: reportingController + "-" + host,
+		instance: v1alpha1.EventController + "-" + host,
 		queue:    make(chan *eventsv1.Event, maxEventsWaiting),
 	}
 }
@@ -87,7 +87,7 @@ func (w *Writer) event(regarding, related runtime.Object, kind, reason, action, 
 			Name:      fmt.Sprintf("%s.%x", about.Name, now.UnixNano()),
 		},
 		EventTime:           now,
-		ReportingController: reportingController,
+		ReportingController: v1alpha1.EventController,
 		ReportingInstance:   w.instance,
 		Regarding:           *about,
 		Related:             also,

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/shards"
 )
@@ -50,11 +51,11 @@ func (d Description) Write(w io.Writer, now time.Time, p Palette) error {
 }
 
 func (d Description) writeHead(b *strings.Builder, p Palette) {
-	state := jobState(d.Job)
+	state := stateCell(jobview.StateOf(d.Job))
 	field(b, "Name", d.Job.Name)
 	field(b, "Namespace", d.Job.Namespace)
 	painted(b, "State", p.paint(state.tone, state.text))
-	if failed := conditionOf(d.Job, batchv1.JobFailed); failed != nil {
+	if failed := jobview.Condition(d.Job, batchv1.JobFailed); failed != nil {
 		field(b, "Reason", oneLine(failed.Reason+": "+failed.Message))
 	}
 }
@@ -97,7 +98,7 @@ func (d Description) placement() *corev1.Event {
 	for i := range d.Events {
 		e := &d.Events[i].Event
 		ours := d.Events[i].From == Hub && slices.Contains(placementReasons, e.Reason)
-		if ours && (last == nil || !eventTime(e).Before(eventTime(last))) {
+		if ours && (last == nil || !jobview.Time(e).Before(jobview.Time(last))) {
 			last = e
 		}
 	}

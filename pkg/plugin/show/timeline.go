@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/jobferry/jobferry/pkg/jobview"
 )
 
 // Hub is the source of the hub's events in a timeline.
@@ -36,7 +38,7 @@ func Entries(from string, events []corev1.Event) []Entry {
 func Timeline(entries []Entry, now time.Time) Table {
 	entries = slices.Clone(entries)
 	slices.SortStableFunc(entries, func(a, b Entry) int {
-		at, bt := eventTime(&a.Event), eventTime(&b.Event)
+		at, bt := jobview.Time(&a.Event), jobview.Time(&b.Event)
 		return cmp.Or(at.Truncate(time.Second).Compare(bt.Truncate(time.Second)), cmp.Compare(rank(a), rank(b)), at.Compare(bt))
 	})
 	t := Table{Header: []string{"AGE", "FROM", "OBJECT", "TYPE", "REASON", "MESSAGE"}}
@@ -60,7 +62,7 @@ func rank(e Entry) int {
 }
 
 func eventAge(e *corev1.Event, now time.Time) string {
-	text := duration.HumanDuration(max(now.Sub(eventTime(e)), 0))
+	text := duration.HumanDuration(max(now.Sub(jobview.Time(e)), 0))
 	times := int(e.Count)
 	if e.Series != nil {
 		times = int(e.Series.Count)

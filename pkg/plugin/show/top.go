@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -36,9 +37,9 @@ func TopJobs(jobs []batchv1.Job, now time.Time, namespaces bool) Table {
 		if mirror.Finished(job) {
 			continue
 		}
-		p := progressOf(job, now)
-		cells := row(job.Name, workersOf(job, false), jobState(job), job.Status.Active, ptr.Deref(job.Status.Ready, 0),
-			succeeded(job), job.Status.Failed, p.rate(), p.eta())
+		p, seen := progressOf(job, now), jobview.Of(job, jobview.Reason{})
+		cells := row(job.Name, seen.Worker(), stateCell(seen.Status.State), job.Status.Active, ptr.Deref(job.Status.Ready, 0),
+			seen.Succeeded(), job.Status.Failed, p.rate(), p.eta())
 		if namespaces {
 			cells = append(row(job.Namespace), cells...)
 		}

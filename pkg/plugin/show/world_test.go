@@ -88,8 +88,9 @@ func waiting(j *batchv1.Job) {
 
 func event(about, kind, reason, message string, ago time.Duration) corev1.Event {
 	return corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: "team-a"},
 		InvolvedObject: corev1.ObjectReference{Kind: "Job", Name: about, Namespace: "team-a", UID: types.UID("uid-" + about)},
-		Type:           kind, Reason: reason, Message: message, LastTimestamp: before(ago),
+		Type:           kind, Reason: reason, Message: message, LastTimestamp: before(ago), ReportingController: v1alpha1.EventController,
 	}
 }
 

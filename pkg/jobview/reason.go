@@ -1,0 +1,93 @@
+package jobview
+
+import (
+	"strings"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/text"
+)
+
+// Subject is the Job that an event is about, as far as its writer could know one.
+type Subject struct {
+	Namespace string
+	UID       types.UID
+}
+
+// SubjectOf returns the subject of a Job.
+func SubjectOf(job *batchv1.Job) Subject { return Subject{job.Namespace, job.UID} }
+
+// Reason is what an event says.
+type Reason struct {
+	Reason, Message string
+	At              time.Time
+}
+
+// waits has the reasons of events after which a Job waits for something, and the states in which it
+// still does.
+var waits = map[string]func(State) bool{
+	v1alpha1.EventPending: func(s State) bool { return s == Pending || s == Suspended }, v1alpha1.EventNotDispatched: isNotRunning,
+	v1alpha1.EventPodsWaiting: isNotRunning, v1alpha1.EventMoving: isNotRunning,
+	v1alpha1.EventMirrorRefused: isNotRunning, v1alpha1.EventConflict: isNotRunning,
+	v1alpha1.EventFailedCarry: isNotRunning, v1alpha1.EventInvalid: isNotRunning,
+	v1alpha1.EventForbidden: isAny, v1alpha1.EventDeferred: isAny, v1alpha1.EventStatusRejected: isAny,
+	v1alpha1.EventOutOfTouch: isAny, v1alpha1.EventLost: isAny,
+}
+
+func isNotRunning(s State) bool { return s != Running }
+func isAny(State) bool          { return true }
+
+// Read returns what an event of Jobferry says about which Job. Others aren't Jobferry's, or not about
+// Jobs.
+func Read(e *corev1.Event) (of Subject, says Reason, ok bool) {
+	if e.InvolvedObject.Kind != "Job" || e.ReportingController != v1alpha1.EventController {
+		return Subject{}, Reason{}, false
+	}
+	return Subject{e.Namespace, e.InvolvedObject.UID}, Reason{e.Reason, e.Message, Time(e)}, true
+}
+
+// Waits reports whether a Job can wait because of the reason.
+func (r Reason) Waits() bool { return waits[r.Reason] != nil }
+
+// Newest returns what the last event of each Job says.
+func Newest(events []corev1.Event) map[Subject]Reason {
+	newest := map[Subject]Reason{}
+	for i := range events {
+		of, says, ok := Read(&events[i])
+		if before, known := newest[of]; ok && (!known || !says.At.Before(before.At)) {
+			newest[of] = says
+		}
+	}
+	return newest
+}
+
+// why returns what an unfinished Job waits for, or how it failed.
+func why(job *batchv1.Job, state State, reason Reason) string {
+	if failed := Condition(job, batchv1.JobFailed); failed != nil {
+		return text.Clean(strings.TrimSuffix(failed.Reason+": "+failed.Message, ": "), text.MaxMessage)
+	}
+	if holds := waits[reason.Reason]; state.IsFinal() || holds == nil || !holds(state) {
+		return ""
+	}
+	return text.Clean(reason.Message, text.MaxMessage)
+}
+
+// Time is when an event last happened. Clients use different fields for it.
+func Time(e *corev1.Event) time.Time {
+	switch {
+	case e.Series != nil && !e.Series.LastObservedTime.IsZero():
+		return e.Series.LastObservedTime.Time
+	case !e.LastTimestamp.IsZero():
+		return e.LastTimestamp.Time
+	case !e.EventTime.IsZero():
+		return e.EventTime.Time
+	case !e.FirstTimestamp.IsZero():
+		return e.FirstTimestamp.Time
+	default:
+		return e.CreationTimestamp.Time
+	}
+}

@@ -1,0 +1,75 @@
+package jobview
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/shards"
+)
+
+// State of a hub Job in a word.
+type State string
+
+// The states.
+const (
+	Complete   State = "Complete"
+	Failed     State = "Failed"
+	Deleting   State = "Deleting"
+	Completing State = "Completing"
+	Failing    State = "Failing"
+	Suspended  State = "Suspended"
+	// Pending: the Job isn't placed.
+	Pending State = "Pending"
+	Moving  State = "Moving"
+	// Starting: the Job is placed, and no Pod is ready.
+	Starting State = "Starting"
+	Running  State = "Running"
+)
+
+// states are checked in order; the first that applies is shown.
+var states = []struct {
+	state   State
+	applies func(*batchv1.Job) bool
+}{
+	{Complete, has(batchv1.JobComplete)},
+	{Failed, has(batchv1.JobFailed)},
+	{Deleting, func(j *batchv1.Job) bool { return j.DeletionTimestamp != nil }},
+	{Completing, has(batchv1.JobSuccessCriteriaMet)},
+	{Failing, has(batchv1.JobFailureTarget)},
+	{Suspended, mirror.Suspended},
+	{Pending, func(j *batchv1.Job) bool { return len(shards.WorkersOf(j)) == 0 }},
+	{Moving, func(j *batchv1.Job) bool {
+		return j.Annotations[v1alpha1.AnnotationMovedFrom] != "" && j.Status.Active == 0
+	}},
+	{Starting, func(j *batchv1.Job) bool { return ptr.Deref(j.Status.Ready, 0) == 0 }},
+}
+
+// StateOf returns the state of a hub Job.
+func StateOf(job *batchv1.Job) State {
+	for _, s := range states {
+		if s.applies(job) {
+			return s.state
+		}
+	}
+	return Running
+}
+
+// IsFinal reports whether a Job never leaves the state.
+func (s State) IsFinal() bool { return s == Complete || s == Failed }
+
+func has(condition batchv1.JobConditionType) func(*batchv1.Job) bool {
+	return func(j *batchv1.Job) bool { return Condition(j, condition) != nil }
+}
+
+// Condition returns a condition of a Job that is true, or nil.
+func Condition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {
+	for i := range job.Status.Conditions {
+		if c := &job.Status.Conditions[i]; c.Type == kind && c.Status == corev1.ConditionTrue {
+			return c
+		}
+	}
+	return nil
+}
