@@ -1,6 +1,9 @@
 package capacity
 
 import (
+	"maps"
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -14,33 +17,18 @@ func (l *Ledger) Nodes() Nodes { return Nodes{l} }
 // Set is SetNode.
 func (n Nodes) Set(object *corev1.Node) { n.ledger.SetNode(object) }
 
-// Delete is DeleteNode.
-func (n Nodes) Delete(object *corev1.Node) { n.ledger.DeleteNode(object.Name) }
+// Remove is DeleteNode.
+func (n Nodes) Remove(name string) { n.ledger.DeleteNode(name) }
 
-// Replace sets all nodes that there are, and deletes the others.
-func (n Nodes) Replace(all []*corev1.Node) {
-	there := make(map[string]bool, len(all))
-	for _, object := range all {
-		there[object.Name] = true
+// Keys are the names of all nodes.
+func (n Nodes) Keys() []string {
+	n.ledger.mu.Lock()
+	defer n.ledger.mu.Unlock()
+	names := make([]string, len(n.ledger.sorted))
+	for i, node := range n.ledger.sorted {
+		names[i] = node.name
 	}
-	for _, name := range n.ledger.nodesBut(there) {
-		n.ledger.DeleteNode(name)
-	}
-	for _, object := range all {
-		n.ledger.SetNode(object)
-	}
-}
-
-func (l *Ledger) nodesBut(there map[string]bool) []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var others []string
-	for _, n := range l.sorted {
-		if !there[n.name] {
-			others = append(others, n.name)
-		}
-	}
-	return others
+	return names
 }
 
 // Pods are a worker's Pods, for those who watch them.
@@ -52,33 +40,14 @@ func (l *Ledger) Pods() Pods { return Pods{l} }
 // Set is SetPod.
 func (p Pods) Set(object *corev1.Pod) { p.ledger.SetPod(object) }
 
-// Delete is DeletePod.
-func (p Pods) Delete(object *corev1.Pod) { p.ledger.DeletePod(object.UID) }
+// Remove is DeletePod.
+func (p Pods) Remove(uid types.UID) { p.ledger.DeletePod(uid) }
 
-// Replace sets all Pods that there are, and deletes the others.
-func (p Pods) Replace(all []*corev1.Pod) {
-	there := make(map[types.UID]bool, len(all))
-	for _, object := range all {
-		there[object.UID] = true
-	}
-	for _, uid := range p.ledger.podsBut(there) {
-		p.ledger.DeletePod(uid)
-	}
-	for _, object := range all {
-		p.ledger.SetPod(object)
-	}
-}
-
-func (l *Ledger) podsBut(there map[types.UID]bool) []types.UID {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	var others []types.UID
-	for uid := range l.pods {
-		if !there[uid] {
-			others = append(others, uid)
-		}
-	}
-	return others
+// Keys are the UIDs of all Pods.
+func (p Pods) Keys() []types.UID {
+	p.ledger.mu.Lock()
+	defer p.ledger.mu.Unlock()
+	return slices.Collect(maps.Keys(p.ledger.pods))
 }
 
 // Forget drops all nodes and Pods, before a new informer lists them again: it doesn't say which

@@ -1,9 +1,10 @@
 package capacity
 
 import (
+	"slices"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 )
@@ -19,23 +20,23 @@ func TestWatchersFeedTheLedger(t *testing.T) {
 	nodes.Set(NewNode("a").Has("cpu", "8").Obj())
 	pods.Set(Bind(pod, "a"))
 	s.free("a=7")
-	pods.Delete(Bind(pod, "a"))
+	pods.Remove(pod.UID)
 	s.free("a=8")
-	nodes.Delete(NewNode("a").Obj())
+	nodes.Remove("a")
 	s.free("")
 }
 
-// A list says which nodes and Pods there are: no event told of the others' end.
-func TestListsReplaceWhatTheLedgerHas(t *testing.T) {
+// The feed removes what a list doesn't have any more.
+func TestTheLedgerSaysWhatItHas(t *testing.T) {
 	s := newStory(t)
-	gone, stays := Bind(NewJob("j").Requests("cpu", "1").Pod("gone"), "a"), Bind(NewJob("j").Requests("cpu", "1").Pod("stays"), "a")
-	comes := Bind(NewJob("k").Requests("cpu", "2").Pod("comes"), "b")
-	s.Nodes().Replace([]*corev1.Node{NewNode("a").Obj(), NewNode("old").Obj()})
-	s.Pods().Replace([]*corev1.Pod{gone, stays})
-	s.free("a=2 old=4")
-	s.Nodes().Replace([]*corev1.Node{NewNode("a").Obj(), NewNode("b").Obj()})
-	s.Pods().Replace([]*corev1.Pod{stays, comes})
-	s.free("a=3 b=2")
-	s.Pods().Replace(nil)
-	s.free("a=4 b=4")
+	s.Nodes().Set(NewNode("b").Obj())
+	s.Nodes().Set(NewNode("a").Obj())
+	pod := NewJob("j").Requests("cpu", "1").Pod("p")
+	s.Pods().Set(Bind(pod, "not known yet"))
+	if got := s.Nodes().Keys(); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("nodes: %v", got)
+	}
+	if got := s.Pods().Keys(); !slices.Equal(got, []types.UID{pod.UID}) {
+		t.Errorf("Pods: %v", got)
+	}
 }

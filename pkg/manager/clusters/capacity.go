@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
@@ -56,17 +57,25 @@ func (c *capacityInformers) start(ctx context.Context) {
 		connection: c.connection, api: c.api, resource: "nodes",
 		narrow: func(*metav1.ListOptions) {},
 		intake: capacityIntake(&corev1.Node{}, capacity.SlimNode, "nodes", maxNodes, maxNodeBytes),
-		sink:   feed[*corev1.Node]{[]keeper[*corev1.Node]{c.ledger.Nodes()}, c.numbersChanged}.sink,
+		sink:   nodeFeed(c.ledger, c.numbersChanged).sink,
 	}, c.changed)
 	// Who is told of freed capacity by the ledger sees the bound Pods as they are.
 	c.pods = newInformer(informerSource{
 		connection: c.connection, api: c.api, resource: "pods",
 		narrow: func(o *metav1.ListOptions) { o.FieldSelector = unfinishedPods },
 		intake: capacityIntake(&corev1.Pod{}, capacity.SlimPod, "unfinished Pods", maxPods, maxPodBytes),
-		sink:   feed[*corev1.Pod]{[]keeper[*corev1.Pod]{c.bound, c.ledger.Pods()}, c.numbersChanged}.sink,
+		sink:   podFeed(c.ledger, c.bound, c.numbersChanged).sink,
 	}, c.changed)
 	c.nodes.start(ctx)
 	c.pods.start(ctx)
+}
+
+func nodeFeed(ledger *capacity.Ledger, changed func()) feed[string, *corev1.Node] {
+	return feed[string, *corev1.Node]{(*corev1.Node).GetName, []keeper[string, *corev1.Node]{ledger.Nodes()}, changed}
+}
+
+func podFeed(ledger *capacity.Ledger, bound *scheduling.Pods, changed func()) feed[types.UID, *corev1.Pod] {
+	return feed[types.UID, *corev1.Pod]{(*corev1.Pod).GetUID, []keeper[types.UID, *corev1.Pod]{bound, ledger.Pods()}, changed}
 }
 
 // What is held of one worker's nodes and Pods: more than Kubernetes supports nodes, and what the

@@ -7,23 +7,25 @@ import (
 
 // feed passes a worker's objects on to those who keep what they need of them. Unlike a cache, it
 // holds none itself.
-type feed[T any] struct {
-	keepers []keeper[T]
+type feed[K comparable, T any] struct {
+	// key is by what keepers know an object.
+	key     func(T) K
+	keepers []keeper[K, T]
 	// changed is called after every event.
 	changed func()
 }
 
 // keeper of what it needs of objects. Its methods are called one after the other.
-type keeper[T any] interface {
+type keeper[K comparable, T any] interface {
 	// Set adds or updates an object.
 	Set(T)
-	// Delete removes one.
-	Delete(T)
-	// Replace adds or updates all objects that there are, and removes the others.
-	Replace([]T)
+	// Remove removes one, which needn't be there.
+	Remove(K)
+	// Keys are those of the objects of which it keeps something.
+	Keys() []K
 }
 
-func (f feed[T]) sink(from cache.ListerWatcher, example runtime.Object, onEnd cache.WatchErrorHandlerWithContext) (runner, synced) {
+func (f feed[K, T]) sink(from cache.ListerWatcher, example runtime.Object, onEnd cache.WatchErrorHandlerWithContext) (runner, synced) {
 	c := cache.New(&cache.Config{
 		// Atomic: a list is one event, for which the queue needn't know what there was before.
 		Queue:                        cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true}),
@@ -35,32 +37,48 @@ func (f feed[T]) sink(from cache.ListerWatcher, example runtime.Object, onEnd ca
 	return c, c
 }
 
-func (f feed[T]) process(popped any, _ bool) error {
+func (f feed[K, T]) process(popped any, _ bool) error {
 	deltas, _ := popped.(cache.Deltas)
 	for i := range deltas {
-		for _, k := range f.keepers {
-			pass(k, &deltas[i])
-		}
+		f.pass(&deltas[i])
 	}
 	f.changed()
 	return nil
 }
 
-func pass[T any](to keeper[T], delta *cache.Delta) {
+func (f feed[K, T]) pass(delta *cache.Delta) {
 	switch object := delta.Object.(type) {
 	case cache.ReplacedAllInfo:
-		all := make([]T, 0, len(object.Objects))
-		for _, o := range object.Objects {
-			if typed, is := o.(T); is {
-				all = append(all, typed)
+		f.replace(object.Objects)
+	case T:
+		for _, k := range f.keepers {
+			if delta.Type == cache.Deleted {
+				k.Remove(f.key(object))
+			} else {
+				k.Set(object)
 			}
 		}
-		to.Replace(all)
-	case T:
-		if delta.Type == cache.Deleted {
-			to.Delete(object)
-		} else {
-			to.Set(object)
+	}
+}
+
+// replace sets all objects that there are, and removes those that keepers had besides: no event told
+// of their end.
+func (f feed[K, T]) replace(objects []any) {
+	all, there := make([]T, 0, len(objects)), make(map[K]bool, len(objects))
+	for _, o := range objects {
+		if typed, is := o.(T); is {
+			all = append(all, typed)
+			there[f.key(typed)] = true
+		}
+	}
+	for _, keeper := range f.keepers {
+		for _, key := range keeper.Keys() {
+			if !there[key] {
+				keeper.Remove(key)
+			}
+		}
+		for _, o := range all {
+			keeper.Set(o)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package clusters
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,21 +17,16 @@ func (d diary) note(format string, names ...any) {
 	*d.lines = append(*d.lines, fmt.Sprintf(format, names...))
 }
 
-func (d diary) Set(pod *corev1.Pod)    { d.note("set %s", pod.Name) }
-func (d diary) Delete(pod *corev1.Pod) { d.note("delete %s", pod.Name) }
-
-func (d diary) Replace(all []*corev1.Pod) {
-	names := make([]string, len(all))
-	for i, pod := range all {
-		names[i] = pod.Name
-	}
-	d.note("replace %s", strings.Join(names, " "))
-}
+func (d diary) Set(pod *corev1.Pod) { d.note("set %s", pod.Name) }
+func (d diary) Remove(name string)  { d.note("remove %s", name) }
+func (d diary) Keys() []string      { return []string{"old", "a"} }
 
 func TestFeedPassesOnWhatIsOfItsType(t *testing.T) {
 	pod := func(name string) *corev1.Pod { return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}} }
 	var lines []string
-	f := feed[*corev1.Pod]{[]keeper[*corev1.Pod]{diary{&lines}}, func() { lines = append(lines, "changed") }}
+	f := feed[string, *corev1.Pod]{
+		(*corev1.Pod).GetName, []keeper[string, *corev1.Pod]{diary{&lines}}, func() { lines = append(lines, "changed") },
+	}
 	for _, delta := range []cache.Delta{
 		{Type: cache.ReplacedAll, Object: cache.ReplacedAllInfo{Objects: []any{pod("a"), &corev1.Node{}, pod("b")}}},
 		{Type: cache.Added, Object: pod("c")},
@@ -44,7 +38,7 @@ func TestFeedPassesOnWhatIsOfItsType(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	want := []string{"replace a b", "changed", "set c", "changed", "set a", "changed", "delete b", "changed", "changed"}
+	want := []string{"remove old", "set a", "set b", "changed", "set c", "changed", "set a", "changed", "remove b", "changed", "changed"}
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

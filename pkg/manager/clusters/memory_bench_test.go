@@ -65,8 +65,8 @@ type workerHeld struct {
 	ledger          *capacity.Ledger
 	bound           *scheduling.Pods
 	ofNodes, ofPods *intake
-	nodes           feed[*corev1.Node]
-	pods            feed[*corev1.Pod]
+	nodes           feed[string, *corev1.Node]
+	pods            feed[types.UID, *corev1.Pod]
 	last            *scheduling.Snapshot
 }
 
@@ -77,19 +77,19 @@ func newWorkerHeld() *workerHeld {
 		ofNodes: capacityIntake(&corev1.Node{}, capacity.SlimNode, "nodes", maxNodes, maxNodeBytes),
 		ofPods:  capacityIntake(&corev1.Pod{}, capacity.SlimPod, "Pods", maxPods, maxPodBytes),
 	}
-	h.nodes = feed[*corev1.Node]{[]keeper[*corev1.Node]{h.ledger.Nodes()}, nothing}
-	h.pods = feed[*corev1.Pod]{[]keeper[*corev1.Pod]{h.bound, h.ledger.Pods()}, nothing}
+	h.nodes = nodeFeed(h.ledger, nothing)
+	h.pods = podFeed(h.ledger, h.bound, nothing)
 	h.ofNodes.clear()
 	h.ofPods.clear()
 	return h
 }
 
 // take passes an object on as it comes from the worker: no text is shared with another one.
-func take[T interface {
+func take[K comparable, T interface {
 	object
 	Marshal() ([]byte, error)
 	Unmarshal([]byte) error
-}](through *intake, to feed[T], sent, received T) {
+}](through *intake, to feed[K, T], sent, received T) {
 	data, err := sent.Marshal()
 	if err == nil {
 		err = received.Unmarshal(data)

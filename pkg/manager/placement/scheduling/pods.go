@@ -1,6 +1,7 @@
 package scheduling
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -69,33 +70,14 @@ func (p *Pods) Set(object *corev1.Pod) {
 	p.change(object.UID, next)
 }
 
-// Delete removes a Pod.
-func (p *Pods) Delete(object *corev1.Pod) { p.change(object.UID, nil) }
+// Remove removes a Pod.
+func (p *Pods) Remove(uid types.UID) { p.change(uid, nil) }
 
-// Replace sets all Pods that there are, and deletes the others.
-func (p *Pods) Replace(all []*corev1.Pod) {
-	there := make(map[types.UID]bool, len(all))
-	for _, object := range all {
-		there[object.UID] = true
-	}
-	for _, uid := range p.others(there) {
-		p.change(uid, nil)
-	}
-	for _, object := range all {
-		p.Set(object)
-	}
-}
-
-func (p *Pods) others(there map[types.UID]bool) []types.UID {
+// Keys are the UIDs of all Pods.
+func (p *Pods) Keys() []types.UID {
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	var others []types.UID
-	for uid := range p.pods {
-		if !there[uid] {
-			others = append(others, uid)
-		}
-	}
-	return others
+	return slices.Collect(maps.Keys(p.pods))
 }
 
 // Forget removes all Pods, before they're listed again.

@@ -2,7 +2,6 @@ package scheduling
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -12,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
@@ -71,13 +71,8 @@ func TestPodsAreThoseOfTheLastEvents(t *testing.T) {
 		for range rapid.IntRange(1, 30).Draw(t, "events") {
 			uid := types.UID(rapid.SampledFrom([]string{"1", "2", "3", "4"}).Draw(t, "uid"))
 			if rapid.IntRange(0, 3).Draw(t, "what") == 0 {
-				pods.Delete(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: uid}})
+				pods.Remove(uid)
 				delete(now, uid)
-				continue
-			}
-			if rapid.IntRange(0, 9).Draw(t, "list") == 0 {
-				delete(now, uid)
-				pods.Replace(slices.Collect(maps.Values(now)))
 				continue
 			}
 			pod := anyPod(t, w)
@@ -95,8 +90,15 @@ func TestPodsAreThoseOfTheLastEvents(t *testing.T) {
 			}
 		}
 		var all []*corev1.Pod
-		for _, pod := range now {
+		var bound []types.UID
+		for uid, pod := range now {
 			all = append(all, pod)
+			if pod.Spec.NodeName != "" && !ended(pod) {
+				bound = append(bound, uid)
+			}
+		}
+		if keys := pods.Keys(); !sets.New(keys...).Equal(sets.New(bound...)) {
+			t.Errorf("keys %v, want %v", keys, bound)
 		}
 		want := NewSnapshot(w.nodes, all, nil)
 		got := pods.Snapshot(capacityOf(want), nobody)
@@ -205,7 +207,7 @@ func TestChangesAreTold(t *testing.T) {
 	relabelled.Labels["app"] = "y"
 	pods.Set(relabelled)
 	expectCalls("other labels", 1)
-	pods.Delete(pod)
+	pods.Remove(pod.UID)
 	expectCalls("nobody has looked again", 1)
 	look()
 	pods.Set(pod)
