@@ -9,8 +9,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
+	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/manager"
 )
@@ -38,7 +40,11 @@ func TestJobsThatWait(t *testing.T) {
 		{"for Pods that it wants to be near", waitsForPods},
 		{"for a scheduler: moved when nothing ran", movedWhenUnschedulable},
 		{"for a scheduler, with Pods that ran: stays", staysWhenPodsRan},
-		{"for quota: reason shown, then moved", movedWhenRefusedPods},
+		{"for quota", waitsForQuota},
+		{"for quota that a Job placed a moment ago has", waitsForQuotaOfAnother},
+		{"for a PriorityClass", waitsForPriorityClass},
+		{"for a RuntimeClass", waitsForRuntimeClass},
+		{"for admission: reason shown, then moved", movedWhenRefusedPods},
 	} {
 		t.Run(test.name, func(t *testing.T) { t.Parallel(); test.run(t) })
 	}
@@ -173,19 +179,84 @@ func staysWhenPodsRan(t *testing.T) {
 	}
 }
 
+// setQuota lets as many Pods be in the namespace in w1, and waits until that holds.
+func setQuota(f *ferrytest.Ferry, pods string) {
+	c := f.Cluster("w1")
+	f.Apply(c, f.NS, `{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"few"},"spec":{"hard":{"pods":"`+pods+`"}}}`)
+	f.Until(rig.Object(c.Client().CoreV1().RESTClient(), "resourcequotas", f.NS, "few"), func(o runtime.Object) bool {
+		q, is := o.(*corev1.ResourceQuota)
+		hard := q.Status.Hard[corev1.ResourcePods]
+		return is && hard.String() == pods
+	})
+}
+
+func waitsForQuota(t *testing.T) {
+	f := ferrytest.For(t)
+	f.LeaveWorker("w1")
+	f.NamespaceIn("w1")
+	setQuota(f, "0")
+	f.Submit("job", ferrytest.OnWorker("w1"), rigtest.Parallel(2))
+	f.EventUntil("job", "Pending", "never fits: exceeded quota: few, requested: pods=1, used: pods=0, limited: pods=0")
+	// The recheck is an hour away: it's the quota that wakes the Job.
+	setQuota(f, "2")
+	f.HubJobUntil("job", rigtest.Complete)
+}
+
+// The quota's status counts no Pod of the first Job when the second is placed.
+func waitsForQuotaOfAnother(t *testing.T) {
+	f := ferrytest.For(t)
+	f.LeaveWorker("w1")
+	f.NamespaceIn("w1")
+	setQuota(f, "3")
+	f.Submit("first", ferrytest.OnWorker("w1"), rigtest.Parallel(2), rigtest.RunForever())
+	f.HubJobUntil("first", ferrytest.IsAt("w1"))
+	f.Submit("second", ferrytest.OnWorker("w1"), rigtest.Parallel(2))
+	f.EventUntil("second", "Pending", "exceeded quota: few")
+	f.HubJobUntil("first", rigtest.Running(2))
+	f.Delete("first", metav1.DeletePropagationBackground)
+	f.HubJobUntil("second", rigtest.Complete)
+	if f.HasEvent("second", "PodsWaiting") {
+		t.Error("it was placed when there was no quota for it")
+	}
+}
+
+func waitsForPriorityClass(t *testing.T) {
+	f := ferrytest.For(t)
+	f.LeaveWorker("w1")
+	f.Submit("job", ferrytest.OnWorker("w1"), func(j *batchv1.Job) { j.Spec.Template.Spec.PriorityClassName = f.NS })
+	f.EventUntil("job", "Pending", "never fits: no PriorityClass with name "+f.NS+" was found")
+	f.Apply(f.Cluster("w1"), "", `{"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":"`+f.NS+`"},"value":1}`)
+	f.HubJobUntil("job", rigtest.Complete)
+}
+
+// The class adds more than a node has to each Pod, until it's another.
+func waitsForRuntimeClass(t *testing.T) {
+	f := ferrytest.For(t)
+	f.LeaveWorker("w1")
+	f.Submit("job", ferrytest.OnWorker("w1"), func(j *batchv1.Job) { j.Spec.Template.Spec.RuntimeClassName = &f.NS })
+	f.EventUntil("job", "Pending", fmt.Sprintf("never fits: RuntimeClass %q not found", f.NS))
+	class := func(cpu string) {
+		f.Apply(f.Cluster("w1"), "", fmt.Sprintf(
+			`{"apiVersion":"node.k8s.io/v1","kind":"RuntimeClass","metadata":{"name":%q},"handler":"h","overhead":{"podFixed":{"cpu":%q}}}`, f.NS, cpu))
+	}
+	class("1000")
+	f.EventUntil("job", "Pending", "never fits: Insufficient cpu")
+	class("1m")
+	f.HubJobUntil("job", rigtest.Complete)
+}
+
 func movedWhenRefusedPods(t *testing.T) {
 	f := ferrytest.For(t)
-	f.NamespaceIn("w1")
+	f.RestrictPods("w1")
 	f.LeaveWorker("w2")
-	f.Apply(f.Cluster("w1"), f.NS, `{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"none"},"spec":{"hard":{"pods":"0"}}}`)
 	f.Submit("job", ferrytest.OnWorker("w1"))
-	f.EventUntil("job", "PodsWaiting", "exceeded quota: none")
+	f.EventUntil("job", "PodsWaiting", "violates PodSecurity")
 	f.Patch("job", `{"metadata":{"annotations":{"jobferry.dev/cluster-selector":"pool=main"}}}`)
 	done := f.HubJobUntil("job", rigtest.Complete)
 	if at := ferrytest.ClusterOf(done); at != "w2" {
 		t.Errorf("ended on %s", at)
 	}
-	f.EventUntil("job", "Moved", "exceeded quota")
+	f.EventUntil("job", "Moved", "violates PodSecurity")
 	f.MirrorGone("w1", "job")
 }
 

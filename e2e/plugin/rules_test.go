@@ -13,12 +13,10 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
-	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager"
@@ -35,6 +33,9 @@ var symptoms = map[string]func(terminal){
 	"patch jobs/status":          terminal.staysSuspended,
 	"create namespaces":          func(f terminal) { f.isRefused("MirrorRefused", "namespaces") },
 	"list nodes":                 terminal.capacityUnknown,
+	"list resourcequotas":        partlyChecked("resourcequotas"),
+	"list priorityclasses":       partlyChecked("priorityclasses"),
+	"list runtimeclasses":        partlyChecked("runtimeclasses"),
 	"list events":                terminal.doesntSayWhy,
 	"get persistentvolumeclaims": terminal.isPlacedWithoutItsClaim,
 	"get configmaps":             func(f terminal) { f.isNotCarried(v1alpha1.CarryConfigMaps, "configmap") },
@@ -162,13 +163,7 @@ func (f terminal) isRefused(reason, text string) {
 // doesntSayWhy has a Job without Pods, for a reason that the hub may not read: that is told, and
 // the Job isn't stuck.
 func (f terminal) doesntSayWhy() {
-	f.NamespaceIn("w1")
-	f.Apply(f.Cluster("w1"), f.NS, `{"apiVersion":"v1","kind":"ResourceQuota","metadata":{"name":"none"},"spec":{"hard":{"pods":"0"}}}`)
-	quotas := f.Cluster("w1").Client().CoreV1().RESTClient()
-	f.Until(rig.Object(quotas, "resourcequotas", f.NS, "none"), func(o runtime.Object) bool {
-		q, ok := o.(*corev1.ResourceQuota)
-		return ok && q.Status.Hard != nil // before, it keeps no Pod out
-	})
+	f.RestrictPods("w1")
 	f.Submit("job", ferrytest.OnWorker("w1"))
 	f.says(f.EventUntil("job", "PodsWaiting", "why can't be read"), "forbidden")
 }
@@ -180,6 +175,18 @@ func (f terminal) capacityUnknown() {
 	})
 	f.Submit("job", ferrytest.OnWorker("w1"))
 	f.HubJobUntil("job", rigtest.Complete)
+}
+
+// partlyChecked places Jobs without what the hub may not read.
+func partlyChecked(resource string) func(terminal) {
+	return func(f terminal) {
+		f.WorkerUntil("w1", func(w *v1alpha1.WorkerCluster) bool {
+			c := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionSchedulable)
+			return c != nil && c.Reason == v1alpha1.ReasonPartlyChecked && strings.Contains(c.Message, "may not list and watch "+resource)
+		})
+		f.Submit("job", ferrytest.OnWorker("w1"))
+		f.HubJobUntil("job", rigtest.Complete)
+	}
 }
 
 // isNotCarried submits a Job that needs an object of a kind that may not be written.

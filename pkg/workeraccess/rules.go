@@ -45,6 +45,12 @@ var rules = []Rule{
 		Why: "creating a Job's namespace", Without: "Jobs of new namespaces are `MirrorRefused`"},
 	{Resources: []string{"nodes", "pods"}, Verbs: []string{"list", "watch"}, Everywhere: true, Need: whenCounts,
 		Why: "free capacity", Without: "the WorkerCluster is `CapacityUnknown`; Jobs are still placed"},
+	{Resources: []string{"resourcequotas", "limitranges"}, Verbs: []string{"list", "watch"}, Everywhere: true, Need: whenCounts,
+		Why: "which Pods the worker would refuse", Without: withoutCheck},
+	{Group: "scheduling.k8s.io", Resources: []string{"priorityclasses"}, Verbs: []string{"list", "watch"}, Everywhere: true, Need: whenCounts,
+		Why: "which Pods the worker would refuse", Without: withoutCheck},
+	{Group: "node.k8s.io", Resources: []string{"runtimeclasses"}, Verbs: []string{"list", "watch"}, Everywhere: true, Need: whenCounts,
+		Why: "what it adds to Pods", Without: withoutCheck},
 	{Resources: []string{"events"}, Verbs: []string{"list"}, Need: always,
 		Why: "why a Job has no Pods; events on the hub", Without: "no reason is shown, and `kubectl jobferry events` reports that the worker refuses it"},
 	{Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"get"}, Need: always,
@@ -69,6 +75,8 @@ var rules = []Rule{
 	{Resources: []string{"pods/exec"}, Verbs: []string{"get", "create"}, Need: whenExec,
 		Why: "commands in a Job's Pods, from the hub", Without: "`kubectl jobferry exec` reports that the worker refuses it"},
 }
+
+const withoutCheck = "the WorkerCluster is `PartlyChecked`; Jobs are placed without this check"
 
 func carried(resource string, kind v1alpha1.CarriedKind) Rule {
 	return Rule{Resources: []string{resource}, Verbs: []string{"get", "create", "update", "patch", "delete"},

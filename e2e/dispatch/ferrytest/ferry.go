@@ -84,7 +84,18 @@ func (f *Ferry) install() {
 // NamespaceIn makes this test's namespace in a worker before Jobferry does.
 func (f *Ferry) NamespaceIn(worker string) {
 	f.t.Helper()
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.NS}}
+	f.namespaceIn(worker, nil)
+}
+
+// RestrictPods does so, and the namespace takes none of the tests' Pods.
+func (f *Ferry) RestrictPods(worker string) {
+	f.t.Helper()
+	f.namespaceIn(worker, map[string]string{"pod-security.kubernetes.io/enforce": "restricted"})
+}
+
+func (f *Ferry) namespaceIn(worker string, labels map[string]string) {
+	f.t.Helper()
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: f.NS, Labels: labels}}
 	if _, err := f.Cluster(worker).Client().CoreV1().Namespaces().Create(f.Context(), ns, metav1.CreateOptions{}); err != nil {
 		f.t.Fatal(err)
 	}

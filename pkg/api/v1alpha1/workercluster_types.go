@@ -218,6 +218,9 @@ const (
 	// ReasonCapacityUnknown: Schedulable=True, but what fits isn't checked, though spec.capacity
 	// asks for it: nodes or Pods can't be watched.
 	ReasonCapacityUnknown = "CapacityUnknown"
+	// ReasonPartlyChecked: Schedulable=True, but some of what decides over Pods there isn't known, such
+	// as quotas.
+	ReasonPartlyChecked = "PartlyChecked"
 	// ReasonCordoned: spec.cordoned is set.
 	ReasonCordoned = "Cordoned"
 	// ReasonNamespaceSelectorInvalid: spec.namespaceSelector can't be read, so no namespace matches.

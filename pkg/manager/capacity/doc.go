@@ -48,8 +48,8 @@
 // end, and a Job must not wait until they do.
 //
 // What reservations don't consider: topology spread, other inter-Pod (anti-)affinity, volumes and
-// their topology, dynamic resource claims, preemption, quotas, the overhead that a worker's
-// RuntimeClass adds. Package scheduling answers whether a Job fits; a reservation only holds
+// their topology, dynamic resource claims, preemption, the overhead that a worker's RuntimeClass adds.
+// Package scheduling answers whether a Job fits; a reservation only holds
 // resources for its Pods.
 //
 // A Pod that is being deleted takes capacity until it has ended, but doesn't count for its Job,

@@ -3,29 +3,28 @@ package clusters
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/placement/objects"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
 
-// capacityInformers fill a worker's ledger, and what is kept of bound Pods, with its Nodes and Pods
-// while spec.capacity asks for that. Only the supervisor calls start, stop and state.
+// capacityInformers fill a worker's ledger, what is kept of bound Pods, and the objects that Pods are
+// judged by, while spec.capacity asks for that. Only the supervisor calls start, stop and state.
 type capacityInformers struct {
-	connection     *connection
-	api            *rest.RESTClient
-	ledger         *capacity.Ledger
-	bound          *scheduling.Pods
-	changed        func() // as for an informer
-	numbersChanged func() // called on every event
-	// nodes and pods are nil while stopped.
-	nodes, pods *informer
+	ledger  *capacity.Ledger
+	bound   *scheduling.Pods
+	objects *objects.Store
+	// kinds of objects: without nodes and Pods nothing is known, the others are known or not.
+	nodes, pods *kind
+	others      []*kind
+	running     bool
 }
 
 // CapacityState says whether the ledger shows what the worker has.
@@ -36,39 +35,33 @@ type CapacityState struct {
 	// Missing says what keeps it from being known; empty if it's known, still being listed, or not
 	// asked for.
 	Missing string
+	// Unchecked says, while it's known, by what Pods aren't judged, and why; mostly empty.
+	Unchecked string
 }
 
 func newCapacityInformers(c *connection, freed, changed, numbersChanged func()) (*capacityInformers, error) {
-	api, err := newREST(corev1.SchemeGroupVersion, c, informerRequest)
-	if err != nil {
-		return nil, err
-	}
-	return &capacityInformers{
-		connection: c, api: api, ledger: capacity.New(freed), bound: scheduling.NewPods(freed), changed: changed, numbersChanged: numbersChanged,
-	}, nil
+	ledger, bound := capacity.New(freed), scheduling.NewPods(freed)
+	i := &capacityInformers{ledger: ledger, bound: bound, objects: objects.New(freed)}
+	gathered := gathering{connection: c, changed: changed}
+	i.nodes = gathered.kind(corev1.SchemeGroupVersion, "nodes", nodeIntake, nodeFeed(ledger, numbersChanged).sink)
+	i.pods = gathered.kind(corev1.SchemeGroupVersion, "pods", podIntake, podFeed(ledger, bound, numbersChanged).sink)
+	i.pods.fields = unfinishedPods
+	i.others = gathered.others(i.objects)
+	return i, gathered.err
 }
 
 // start starts the informers, unless they run.
 func (c *capacityInformers) start(ctx context.Context) {
-	if c.nodes != nil {
+	if c.running {
 		return
 	}
-	c.nodes = newInformer(informerSource{
-		connection: c.connection, api: c.api, resource: "nodes",
-		narrow: func(*metav1.ListOptions) {},
-		intake: capacityIntake(&corev1.Node{}, capacity.SlimNode, "nodes", maxNodes, maxNodeBytes),
-		sink:   nodeFeed(c.ledger, c.numbersChanged).sink,
-	}, c.changed)
-	// Who is told of freed capacity by the ledger sees the bound Pods as they are.
-	c.pods = newInformer(informerSource{
-		connection: c.connection, api: c.api, resource: "pods",
-		narrow: func(o *metav1.ListOptions) { o.FieldSelector = unfinishedPods },
-		intake: capacityIntake(&corev1.Pod{}, capacity.SlimPod, "unfinished Pods", maxPods, maxPodBytes),
-		sink:   podFeed(c.ledger, c.bound, c.numbersChanged).sink,
-	}, c.changed)
-	c.nodes.start(ctx)
-	c.pods.start(ctx)
+	c.running = true
+	for _, k := range c.all() {
+		k.start(ctx)
+	}
 }
+
+func (c *capacityInformers) all() []*kind { return append([]*kind{c.nodes, c.pods}, c.others...) }
 
 func nodeFeed(ledger *capacity.Ledger, changed func()) feed[string, *corev1.Node] {
 	return feed[string, *corev1.Node]{(*corev1.Node).GetName, []keeper[string, *corev1.Node]{ledger.Nodes()}, changed}
@@ -86,6 +79,14 @@ const (
 	maxPods      = 50_000
 	maxPodBytes  = 96 << 20
 )
+
+func nodeIntake() *intake {
+	return capacityIntake(&corev1.Node{}, capacity.SlimNode, "nodes", maxNodes, maxNodeBytes)
+}
+
+func podIntake() *intake {
+	return capacityIntake(&corev1.Pod{}, capacity.SlimPod, "unfinished Pods", maxPods, maxPodBytes)
+}
 
 func capacityIntake(example object, slim cache.TransformFunc, plural string, most int, bytes int64) *intake {
 	return &intake{
@@ -108,31 +109,39 @@ var unfinishedPods = fields.AndSelectors(
 	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
 ).String()
 
-// stop ends the informers, and drops their Nodes and Pods from the ledger. Reservations stay.
+// stop ends the informers, and drops what they have gathered. Reservations stay.
 func (c *capacityInformers) stop() {
-	if c.nodes == nil {
+	if !c.running {
 		return
 	}
-	c.nodes.stop()
-	c.pods.stop()
-	c.nodes, c.pods = nil, nil
+	c.running = false
+	for _, k := range c.all() {
+		k.stop()
+	}
 	c.bound.Forget()
 	c.ledger.Forget()
 }
 
+// state says what is known. A kind of objects that is still being listed is waited for as nodes and
+// Pods are, unless lists of it have failed: Pods are then judged without it.
 func (c *capacityInformers) state() CapacityState {
-	if c.nodes == nil {
+	if !c.running {
 		return CapacityState{}
 	}
-	for resource, i := range map[string]*informer{"nodes": c.nodes, "pods": c.pods} {
-		switch hindrance := i.hindrance(); {
-		case hindrance == nil:
-		case lacksPermission(hindrance.err):
-			return CapacityState{Missing: fmt.Sprintf("the kubeconfig's user may not list and watch %s of all namespaces", resource)}
-		default:
-			return CapacityState{Missing: hindrance.err.Error()}
+	for _, k := range []*kind{c.nodes, c.pods} {
+		if why := k.hindrance(); why != "" {
+			return CapacityState{Missing: why}
 		}
 	}
-	known := c.nodes.synced() && c.pods.synced()
-	return CapacityState{Known: known, Listing: !known}
+	known := c.nodes.informer.synced() && c.pods.informer.synced()
+	var unchecked []string
+	for _, k := range c.others {
+		why := k.hindrance()
+		if why != "" {
+			unchecked = append(unchecked, why)
+		}
+		k.know(why == "" && k.informer.synced())
+		known = known && (k.informer.synced() || k.informer.lastFailure() != nil)
+	}
+	return CapacityState{Known: known, Listing: !known, Unchecked: strings.Join(unchecked, "; ")}
 }

@@ -229,6 +229,7 @@ func TestSchedulable(t *testing.T) {
 	}{
 		{func(*snapshot) {}, metav1.ConditionTrue, v1alpha1.ReasonSchedulable},
 		{func(s *snapshot) { s.worker.Capacity.Missing = "pods" }, metav1.ConditionTrue, v1alpha1.ReasonCapacityUnknown},
+		{func(s *snapshot) { s.worker.Capacity = CapacityState{Known: true, Unchecked: "quotas"} }, metav1.ConditionTrue, v1alpha1.ReasonPartlyChecked},
 		{func(s *snapshot) { s.worker.Spec.Cordoned = true }, metav1.ConditionFalse, v1alpha1.ReasonCordoned},
 		{takes(metav1.LabelSelectorRequirement{Key: "team", Operator: "In", Values: []string{"a"}}), metav1.ConditionTrue, v1alpha1.ReasonSchedulable},
 		{takes(metav1.LabelSelectorRequirement{Key: "a b", Operator: "Exists"}), metav1.ConditionFalse, v1alpha1.ReasonNamespaceSelectorInvalid},

@@ -55,6 +55,22 @@ func affordable(data []byte) bool {
 	return e.left >= 0
 }
 
+// decodedSize is about what an object takes in memory that was decoded. The size in protobuf isn't: a
+// small message can become a large struct.
+func decodedSize(o object) int64 {
+	marshaller, is := o.(interface{ Marshal() ([]byte, error) })
+	if !is {
+		return maxDecodedBytes
+	}
+	data, err := marshaller.Marshal()
+	if err != nil {
+		return maxDecodedBytes
+	}
+	e := estimate{left: maxDecodedBytes}
+	e.message(reflect.TypeOf(o).Elem(), data)
+	return structBytes + maxDecodedBytes - e.left
+}
+
 // affordableEvent is affordable for an event of a watch.
 func affordableEvent(frame []byte) bool {
 	if len(frame) <= alwaysAffordable {

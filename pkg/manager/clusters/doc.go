@@ -17,6 +17,7 @@
 //	Transport   address, trust and credentials of one kubeconfig, and the TCP connections made with them
 //	connection  what clients and informers are built on; the Transport under it can be replaced
 //	gate        open while the worker answers: watches wait at it, calls fail at once
+//	kind        one kind of objects that decides what fits in a worker: nodes, Pods, quotas, …
 //	supervisor  the one goroutine that decides over a connection
 //
 // # When a worker is disconnected

@@ -21,6 +21,8 @@ type intake struct {
 	slim func(object) (slim object, hold bool)
 	// lighten removes more, when half of the bytes are taken; nil: there is no more.
 	lighten func(object)
+	// size of an object in memory; nil: its size in protobuf, and a bit.
+	size func(object) int64
 	// limit is what may be held, in objects and bytes.
 	limit func() (objects int, bytes int64)
 	// excess makes the error for an object that is over the limit.
@@ -92,10 +94,10 @@ func (i *intake) take(from runtime.Object) (object, error) {
 	key := nameOf(o)
 	objects, bytes := i.limit()
 	before, known := i.sizes[key]
-	others, size := i.bytes-before, sizeOf(o)
+	others, size := i.bytes-before, i.sizeOf(o)
 	if i.lighten != nil && others+size > bytes/2 {
 		i.lighten(o)
-		size = sizeOf(o)
+		size = i.sizeOf(o)
 	}
 	if others+size > bytes || !known && len(i.sizes) >= objects {
 		return nil, i.excess()
@@ -154,7 +156,12 @@ func nameOf(o object) types.NamespacedName {
 	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
 }
 
-func sizeOf(o object) int64 { return structBytes + int64(o.Size()) }
+func (i *intake) sizeOf(o object) int64 {
+	if i.size != nil {
+		return i.size(o)
+	}
+	return structBytes + int64(o.Size())
+}
 
 // takenWatch is a watch whose events go through an intake.
 type takenWatch struct {

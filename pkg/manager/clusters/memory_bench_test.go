@@ -74,8 +74,8 @@ func newWorkerHeld() *workerHeld {
 	nothing := func() {}
 	h := &workerHeld{
 		ledger: capacity.New(nothing), bound: scheduling.NewPods(nothing),
-		ofNodes: capacityIntake(&corev1.Node{}, capacity.SlimNode, "nodes", maxNodes, maxNodeBytes),
-		ofPods:  capacityIntake(&corev1.Pod{}, capacity.SlimPod, "Pods", maxPods, maxPodBytes),
+		ofNodes: nodeIntake(),
+		ofPods:  podIntake(),
 	}
 	h.nodes = nodeFeed(h.ledger, nothing)
 	h.pods = podFeed(h.ledger, h.bound, nothing)

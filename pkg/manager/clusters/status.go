@@ -98,6 +98,9 @@ func schedulableCondition(s snapshot) *metav1.Condition {
 		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonCapacityUnknown
 		c.Message = "Jobs are placed without a check of what fits: " + w.Capacity.Missing +
 			"; grant it, or set spec.capacity to Unlimited"
+	case ok && w.Capacity.Unchecked != "":
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonPartlyChecked
+		c.Message = "Jobs are placed without some checks of what fits: " + w.Capacity.Unchecked
 	case ok:
 		c.Status = metav1.ConditionTrue
 		c.Message = "Jobs may be placed here"

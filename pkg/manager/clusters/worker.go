@@ -147,10 +147,22 @@ func (w *Worker) Client() client.Client { return w.client }
 // reservations may be made at any time.
 func (w *Worker) Ledger() *capacity.Ledger { return w.capacity.ledger }
 
-// Free is what the worker's scheduler knows, as far as it concerns one Job: neither what is held for
-// the Job nor its own Pods are in its way. It can be used while View().Capacity.Known.
+// Free is what the worker's API server and scheduler judge one Job's Pods by: neither what is held for
+// the Job nor its own Pods are in its way. Without a name, they are for any Job of the namespace. It can
+// be used while View().Capacity.Known.
 func (w *Worker) Free(job types.NamespacedName) *scheduling.Snapshot {
-	return w.capacity.bound.Snapshot(w.capacity.ledger.Free(job), job)
+	snapshot := *w.capacity.bound.Snapshot(w.capacity.ledger.Free(job), job)
+	snapshot.Admission = w.admission(job)
+	return &snapshot
+}
+
+// admission is what the worker's API server admits Pods of one Job by.
+func (w *Worker) admission(job types.NamespacedName) *scheduling.Admission {
+	a := w.capacity.objects.Admission(job.Namespace)
+	if len(a.Quotas) > 0 {
+		a.Counted, a.Awaited = w.capacity.ledger.Existing(job), w.capacity.ledger.Awaited(job)
+	}
+	return a
 }
 
 // wake makes the supervisor sync.

@@ -43,7 +43,7 @@ func (s *scheduler) choose(ctx context.Context, request placement.Request) place
 	candidates := make([]placement.Cluster, 0, len(all))
 	for _, w := range all {
 		s.fillLocked(ctx, w)
-		c := candidate(w, types.NamespacedName{})
+		c := candidate(w, types.NamespacedName{Namespace: request.Job.Namespace})
 		c.Drops = s.keepers.drops(w)
 		candidates = append(candidates, c)
 	}

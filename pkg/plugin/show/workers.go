@@ -39,6 +39,9 @@ var workerStates = []struct {
 	{toneWarn, when("Ready (CapacityUnknown)", func(w *v1alpha1.WorkerCluster) bool {
 		return schedulableReason(w) == v1alpha1.ReasonCapacityUnknown
 	})},
+	{toneWarn, when("Ready (PartlyChecked)", func(w *v1alpha1.WorkerCluster) bool {
+		return schedulableReason(w) == v1alpha1.ReasonPartlyChecked
+	})},
 	{toneGood, func(*v1alpha1.WorkerCluster) string { return "Ready" }},
 }
 

@@ -207,13 +207,18 @@ func (c *Cluster) serve(w http.ResponseWriter, req *http.Request, path string) {
 	}
 }
 
-var kinds = map[string]string{"jobs": "Job", "nodes": "Node", "pods": "Pod"}
+var kinds = map[string]string{
+	"jobs": "Job", "nodes": "Node", "pods": "Pod", "limitranges": "LimitRange", "resourcequotas": "ResourceQuota",
+	"priorityclasses": "PriorityClass", "runtimeclasses": "RuntimeClass",
+}
 
+// version of a path such as api/v1/pods or apis/batch/v1/jobs.
 func version(path string) string {
-	if strings.HasPrefix(path, "api/") {
-		return "v1"
+	parts := strings.Split(path, "/")
+	if parts[0] == "api" {
+		return parts[1]
 	}
-	return "batch/v1"
+	return parts[1] + "/" + parts[2]
 }
 
 // hold keeps a watch open, in which nothing happens.

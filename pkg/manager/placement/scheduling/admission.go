@@ -7,17 +7,24 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
 )
 
 // Admission is what the worker's API server reads when it admits a Pod. What is nil isn't known,
 // and refuses nothing.
 type Admission struct {
-	PriorityClasses sets.Set[string]
+	// PriorityClasses and RuntimeClasses by name.
+	PriorityClasses map[string]*schedulingv1.PriorityClass
 	RuntimeClasses  map[string]*nodev1.RuntimeClass
 	// LimitRanges and Quotas of the Job's namespace.
 	LimitRanges []*corev1.LimitRange
 	Quotas      []*corev1.ResourceQuota
+	// Counted is how many Pods of the Job itself the Quotas count: it doesn't compete with itself.
+	Counted int64
+	// Awaited is what other Jobs' Pods will take that aren't created yet: no Quota counts it.
+	Awaited capacity.Resources
 }
 
 // admitted is a Job as the API server would make it.
@@ -52,7 +59,7 @@ func (s *Snapshot) admit(j *Job) admitted {
 
 func (a *Admission) priority(spec *corev1.PodSpec) *Reason {
 	name := spec.PriorityClassName
-	if name == "" || a.PriorityClasses == nil || a.PriorityClasses.Has(name) {
+	if name == "" || a.PriorityClasses == nil || a.PriorityClasses[name] != nil {
 		return nil
 	}
 	return &Reason{

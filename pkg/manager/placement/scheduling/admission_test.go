@@ -5,16 +5,22 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
 )
 
 func (w *world) judgeAdmitted(admission *Admission, j *Job, wanted int64) Answer {
 	s := NewSnapshot(w.nodes, w.pods, nil)
 	s.Admission = admission
 	return Judge(s, j, wanted)
+}
+
+func priorityClasses(name string) map[string]*schedulingv1.PriorityClass {
+	return map[string]*schedulingv1.PriorityClass{name: {}}
 }
 
 func list(pairs ...string) corev1.ResourceList {
@@ -30,8 +36,8 @@ func TestPriority(t *testing.T) {
 	w.node("a")
 	job := jobOf(func(p *corev1.PodTemplateSpec) { p.Spec.PriorityClassName = "high" })
 	expect(t, w.judgeAdmitted(&Admission{}, job, 1), FitsNow, 1, "")
-	expect(t, w.judgeAdmitted(&Admission{PriorityClasses: sets.New("high")}, job, 1), FitsNow, 1, "")
-	expect(t, w.judgeAdmitted(&Admission{PriorityClasses: sets.New("low")}, job, 1), Never, 0, "no PriorityClass with name high was found")
+	expect(t, w.judgeAdmitted(&Admission{PriorityClasses: priorityClasses("high")}, job, 1), FitsNow, 1, "")
+	expect(t, w.judgeAdmitted(&Admission{PriorityClasses: priorityClasses("low")}, job, 1), Never, 0, "no PriorityClass with name high was found")
 }
 
 func TestRuntimeClass(t *testing.T) {
@@ -101,6 +107,32 @@ func TestResourceQuota(t *testing.T) {
 	w.pod("a").Spec.RestartPolicy = corev1.RestartPolicyAlways
 	w.pod("a").Spec.RestartPolicy = corev1.RestartPolicyAlways
 	expect(t, ask(list("pods", "5"), list("pods", "2")), FitsNow, 3, "exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=5")
+}
+
+// The status of a quota counts the Job's own Pods, and not yet those of Jobs that were placed a moment
+// ago.
+func TestWhatAQuotaCounts(t *testing.T) {
+	w := &world{}
+	w.node("a")
+	quota := &corev1.ResourceQuota{Status: corev1.ResourceQuotaStatus{Hard: list("requests.cpu", "4", "pods", "9"), Used: list("requests.cpu", "3", "pods", "3")}}
+	admission := &Admission{Quotas: []*corev1.ResourceQuota{quota}}
+	ask := func(want int64) {
+		t.Helper()
+		if got := w.judgeAdmitted(admission, jobOf(plain), 4).Now; got != want {
+			t.Errorf("%d fit, want %d", got, want)
+		}
+	}
+	ask(1)
+	admission.Counted = 2
+	ask(3)
+	admission.Awaited = capacity.Resources{MilliCPU: 2000, Pods: 1}
+	ask(1)
+	admission.Awaited.Pods = 8
+	ask(0)
+	admission.Counted = 1000
+	ask(1)
+	quota.Spec.Scopes = []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeNotBestEffort}
+	ask(4)
 }
 
 func TestScopesOfQuotas(t *testing.T) {

@@ -27,12 +27,28 @@ func (a *admitted) quota(s *Snapshot) {
 				}
 				continue
 			}
-			used := q.Status.Used[name]
+			used := s.Admission.used(q, name, each)
 			reason := &Reason{"ResourceQuota", fmt.Sprintf("exceeded quota: %s, requested: %s=%s, used: %s=%s, limited: %s=%s",
 				q.Name, name, each.String(), name, used.String(), name, hard.String()), requestsField}
 			a.allow(times(hard, used, each), times(hard, s.lasting(a.namespace, name), each), reason)
 		}
 	}
+}
+
+// used is what a quota counts now of others' Pods, and will count soon. Whether it counts Pods that
+// aren't created yet isn't known if it has scopes.
+func (a *Admission) used(q *corev1.ResourceQuota, name corev1.ResourceName, each apiresource.Quantity) apiresource.Quantity {
+	used := q.Status.Used[name].DeepCopy()
+	own := each.DeepCopy()
+	own.Mul(a.Counted)
+	used.Sub(own)
+	if used.Sign() < 0 {
+		used = apiresource.Quantity{}
+	}
+	if len(q.Spec.Scopes) == 0 && q.Spec.ScopeSelector == nil {
+		used.Add(a.Awaited.List()[requestOf(name)])
+	}
+	return used
 }
 
 // allow at most these numbers of Pods.

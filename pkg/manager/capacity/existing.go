@@ -1,0 +1,36 @@
+package capacity
+
+import "k8s.io/apimachinery/pkg/types"
+
+// Existing is how many Pods of a Job there are, whether they have nodes or not. Those that have ended
+// aren't watched.
+func (l *Ledger) Existing(job types.NamespacedName) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.jobs[job].existing()
+}
+
+// Awaited is what the Pods will take that don't exist yet, of all Jobs of the namespace but this one.
+func (l *Ledger) Awaited(but types.NamespacedName) Resources {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var sum Resources
+	for key, j := range l.jobs {
+		if key.Namespace != but.Namespace || key == but || j.reservation == nil {
+			continue
+		}
+		sum = sum.Add(j.reservation.shape.Unit(), max(j.reservation.want-j.existing(), 0))
+	}
+	return sum
+}
+
+func (j *job) existing() int64 {
+	if j == nil {
+		return 0
+	}
+	var n int64
+	for _, g := range j.groups {
+		n += int64(len(g.pods))
+	}
+	return n
+}

@@ -1,0 +1,119 @@
+package clusters
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	"github.com/jobferry/jobferry/pkg/manager/placement/objects"
+)
+
+// kind is one kind of a worker's objects that decides what fits there.
+type kind struct {
+	gathering
+	api      *rest.RESTClient
+	resource string
+	fields   string
+	intake   func() *intake
+	sink     sink
+	// know and forget tell the keeper; they do nothing for nodes and Pods, which have others.
+	know   func(bool)
+	forget func()
+	// informer is nil while stopped.
+	informer *informer
+}
+
+// gathering makes kinds.
+type gathering struct {
+	connection *connection
+	changed    func() // as for an informer
+	err        error
+}
+
+func (g *gathering) kind(gv schema.GroupVersion, resource string, intake func() *intake, to sink) *kind {
+	api, err := newREST(gv, g.connection, informerRequest)
+	if err != nil {
+		g.err = err
+	}
+	return &kind{gathering: *g, api: api, resource: resource, intake: intake, sink: to, know: func(bool) {}, forget: func() {}}
+}
+
+// What is held of one worker's objects, beside its nodes and Pods. Bytes are what they take in memory.
+const (
+	maxClasses    = 1_000
+	maxClassBytes = 4 << 20
+	maxRules      = 10_000 // ResourceQuotas, and LimitRanges
+	maxRuleBytes  = 32 << 20
+)
+
+func (g *gathering) others(store *objects.Store) []*kind {
+	core := corev1.SchemeGroupVersion
+	return []*kind{
+		kindOf(g, schedulingv1.SchemeGroupVersion, "priorityclasses", store.PriorityClasses, &schedulingv1.PriorityClass{},
+			objects.SlimPriorityClass, maxClasses, maxClassBytes),
+		kindOf(g, nodev1.SchemeGroupVersion, "runtimeclasses", store.RuntimeClasses, &nodev1.RuntimeClass{},
+			objects.SlimRuntimeClass, maxClasses, maxClassBytes),
+		kindOf(g, core, "limitranges", store.LimitRanges, &corev1.LimitRange{}, objects.SlimLimitRange, maxRules, maxRuleBytes),
+		kindOf(g, core, "resourcequotas", store.Quotas, &corev1.ResourceQuota{}, objects.SlimQuota, maxRules, maxRuleBytes),
+	}
+}
+
+func kindOf[T object](
+	g *gathering, gv schema.GroupVersion, resource string, keeps *objects.Kind[T], example T, slim func(T) T, most int, bytes int64,
+) *kind {
+	intake := func() *intake {
+		return &intake{
+			example: example,
+			slim: func(o object) (object, bool) {
+				typed, is := o.(T)
+				if !is {
+					return o, false
+				}
+				return slim(typed), true
+			},
+			size:  decodedSize,
+			limit: func() (int, int64) { return most, bytes },
+			excess: func() error {
+				return &excessError{fmt.Sprintf("it has more than %d %s, or they take more than %d MiB", most, resource, bytes>>20)}
+			},
+		}
+	}
+	to := feed[types.NamespacedName, T]{keeps.Key, []keeper[types.NamespacedName, T]{keeps}, func() {}}
+	k := g.kind(gv, resource, intake, to.sink)
+	k.know, k.forget = keeps.Know, keeps.Forget
+	return k
+}
+
+func (k *kind) start(ctx context.Context) {
+	k.informer = newInformer(informerSource{
+		connection: k.connection, api: k.api, resource: k.resource,
+		narrow: func(o *metav1.ListOptions) { o.FieldSelector = k.fields },
+		intake: k.intake(), sink: k.sink,
+	}, k.changed)
+	k.informer.start(ctx)
+}
+
+func (k *kind) stop() {
+	k.informer.stop()
+	k.informer = nil
+	k.forget()
+}
+
+// hindrance says why the objects can't be known; empty if they can.
+func (k *kind) hindrance() string {
+	switch h := k.informer.hindrance(); {
+	case h == nil:
+		return ""
+	case lacksPermission(h.err):
+		return fmt.Sprintf("the kubeconfig's user may not list and watch %s of all namespaces", k.resource)
+	default:
+		return h.err.Error()
+	}
+}

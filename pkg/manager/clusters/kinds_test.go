@@ -1,0 +1,126 @@
+package clusters
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/placement/objects"
+)
+
+// TestAWorkerThatForbidsARule is used without it, and says so.
+func TestAWorkerThatForbidsARule(t *testing.T) {
+	w := newWorld(t)
+	c := w.server.Add("c", "uid", "t")
+	c.Forbid("resourcequotas", true)
+	worker := w.register("w1", c.Kubeconfig("t"))
+	w.untilState(worker, Ready, v1alpha1.ReasonConnected)
+	w.until("the rest is known", func() bool { return worker.View().Capacity.Known })
+	const want = "the kubeconfig's user may not list and watch resourcequotas of all namespaces"
+	if got := worker.View().Capacity; got.Unchecked != want || got.Listing || got.Missing != "" {
+		t.Errorf("%+v", got)
+	}
+	if a := worker.Free(types.NamespacedName{Namespace: "n"}).Admission; a.PriorityClasses == nil {
+		t.Error("the other rules aren't known")
+	}
+	c.Forbid("resourcequotas", false)
+	w.until("it's allowed", func() bool { return worker.View().Capacity.Unchecked == "" })
+}
+
+// TestAWorkerThatFailsToListARule gets Jobs without it.
+func TestAWorkerThatFailsToListARule(t *testing.T) {
+	w := newWorld(t)
+	c := w.server.Add("c", "uid", "t")
+	c.Break("priorityclasses", true)
+	worker := w.register("w1", c.Kubeconfig("t"))
+	w.until("the rest is known", func() bool { return worker.View().Capacity.Known })
+	if a := worker.Free(types.NamespacedName{Namespace: "n"}).Admission; a.PriorityClasses != nil {
+		t.Error("it's known what could not be listed")
+	}
+	c.Break("priorityclasses", false)
+	w.until("it's listed", func() bool { return worker.Free(types.NamespacedName{Namespace: "n"}).Admission.PriorityClasses != nil })
+}
+
+// TestAWorkerWithTooManyQuotas is used without them.
+func TestAWorkerWithTooManyQuotas(t *testing.T) {
+	w := newWorld(t)
+	c := w.server.Add("c", "uid", "t")
+	c.Answer("watch resourcequotas", http.NotFound)
+	c.Answer("get resourcequotas", func(w http.ResponseWriter, req *http.Request) {
+		from := 0
+		_, _ = fmt.Sscan(req.URL.Query().Get("continue"), &from) // the first page has none
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"kind":"ResourceQuotaList","apiVersion":"v1","metadata":{"resourceVersion":"1","continue":"%d"},"items":[`, from+pageSize)
+		for i := range pageSize - 1 {
+			fmt.Fprintf(w, `{"metadata":{"namespace":"n","name":"q%d"},"status":{"hard":{"pods":"0"}}},`, from+i)
+		}
+		fmt.Fprintf(w, `{"metadata":{"namespace":"n","name":"last%d"}}]}`, from)
+	})
+	worker := w.register("w1", c.Kubeconfig("t"))
+	w.until("it's said", func() bool {
+		return strings.Contains(worker.View().Capacity.Unchecked, "it has more than 10000 resourcequotas, or they take more than 32 MiB")
+	})
+	w.untilState(worker, Ready, v1alpha1.ReasonConnected)
+	w.until("the rest is known", func() bool { return worker.View().Capacity.Known })
+	if quotas := worker.Free(types.NamespacedName{Namespace: "n"}).Admission.Quotas; len(quotas) > 0 {
+		t.Errorf("%d quotas are known, though not all", len(quotas))
+	}
+}
+
+// TestRulesTakeLittleMemory has a worker report many of each kind, and large ones, and those that are
+// large only when they're decoded.
+func TestRulesTakeLittleMemory(t *testing.T) {
+	tiny := func(i int) corev1.ResourceList {
+		list := corev1.ResourceList{}
+		for n := range 1000 {
+			list[corev1.ResourceName(fmt.Sprint(i, "-", n))] = resource.Quantity{}
+		}
+		return list
+	}
+	wide := map[string]func(int, metav1.ObjectMeta) object{
+		"priorityclasses": func(_ int, meta metav1.ObjectMeta) object { return &schedulingv1.PriorityClass{ObjectMeta: meta} },
+		"runtimeclasses": func(i int, meta metav1.ObjectMeta) object {
+			return &nodev1.RuntimeClass{ObjectMeta: meta, Overhead: &nodev1.Overhead{PodFixed: tiny(i)}}
+		},
+		"limitranges": func(i int, meta metav1.ObjectMeta) object {
+			return &corev1.LimitRange{ObjectMeta: meta, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Max: tiny(i)}, {}, {}}}}
+		},
+		"resourcequotas": func(i int, meta metav1.ObjectMeta) object {
+			return &corev1.ResourceQuota{ObjectMeta: meta, Status: corev1.ResourceQuotaStatus{Hard: tiny(i)}}
+		},
+	}
+	kinds := (&gathering{connection: newConnection(newMeter("w"), func() {}, 0)}).others(objects.New(func() {}))
+	for _, k := range kinds {
+		made := wide[k.resource]
+		if made == nil {
+			t.Errorf("no objects of %s", k.resource)
+			continue
+		}
+		for name, meta := range map[string]func(int) metav1.ObjectMeta{
+			"wide": func(i int) metav1.ObjectMeta { return metav1.ObjectMeta{Name: fmt.Sprint("o", i)} },
+			"large": func(i int) metav1.ObjectMeta {
+				return metav1.ObjectMeta{Name: strings.Repeat("x", 1_000_000) + fmt.Sprint(i)}
+			},
+		} {
+			t.Run(k.resource+" "+name, func(t *testing.T) {
+				into := k.intake()
+				most, limit := into.limit()
+				taken, bytes, err := takeAll(into, 20_000, func(i int) object { return made(i, meta(i)) })
+				t.Logf("%d are held in %d KiB", len(taken), bytes>>10)
+				if excess := (*excessError)(nil); !errors.As(err, &excess) || len(taken) > most || bytes > limit*5/4 {
+					t.Errorf("%d are held in %d bytes: %v", len(taken), bytes, err)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package objects
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Kind keeps the objects of one kind. Its methods may be called from any goroutine.
+type Kind[T metav1.Object] struct {
+	changed func()
+
+	lock sync.Mutex
+	// objects by namespace and name. Those of cluster scope have no namespace.
+	objects map[string]map[string]T
+	// last is what In returned for a namespace; a change of one of its objects removes it.
+	last map[string]map[string]T
+	// known: all objects have been listed, and their changes are watched.
+	known bool
+}
+
+func newKind[T metav1.Object](changed func()) *Kind[T] {
+	return &Kind[T]{changed: changed, objects: map[string]map[string]T{}, last: map[string]map[string]T{}}
+}
+
+// Key is the name by which an object is kept.
+func (k *Kind[T]) Key(object T) types.NamespacedName {
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
+}
+
+// Set adds or updates an object. It is kept as it is: nobody may change it any more.
+func (k *Kind[T]) Set(object T) {
+	k.change(object.GetNamespace(), func(there map[string]T) { there[object.GetName()] = object })
+}
+
+// Remove removes an object.
+func (k *Kind[T]) Remove(key types.NamespacedName) {
+	k.change(key.Namespace, func(there map[string]T) { delete(there, key.Name) })
+}
+
+func (k *Kind[T]) change(namespace string, change func(map[string]T)) {
+	k.lock.Lock()
+	there := k.objects[namespace]
+	if there == nil {
+		there = map[string]T{}
+		k.objects[namespace] = there
+	}
+	change(there)
+	if len(there) == 0 {
+		delete(k.objects, namespace)
+	}
+	delete(k.last, namespace)
+	k.lock.Unlock()
+	k.changed()
+}
+
+// Keys are those of all objects.
+func (k *Kind[T]) Keys() []types.NamespacedName {
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	var keys []types.NamespacedName
+	for namespace, there := range k.objects {
+		for name := range there {
+			keys = append(keys, types.NamespacedName{Namespace: namespace, Name: name})
+		}
+	}
+	return keys
+}
+
+// Know says whether the objects are known: all have been listed, and their changes are watched.
+func (k *Kind[T]) Know(known bool) {
+	k.lock.Lock()
+	changes := k.known != known
+	k.known = known
+	k.lock.Unlock()
+	if changes {
+		k.changed()
+	}
+}
+
+// Forget removes all objects, before they're listed again.
+func (k *Kind[T]) Forget() {
+	k.lock.Lock()
+	clear(k.objects)
+	clear(k.last)
+	k.known = false
+	k.lock.Unlock()
+	k.changed()
+}
+
+// In returns the objects of a namespace by name; nil if they aren't known. The map must not be changed.
+func (k *Kind[T]) In(namespace string) map[string]T {
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	if !k.known {
+		return nil
+	}
+	there, made := k.last[namespace]
+	if !made {
+		there = map[string]T{}
+		maps.Copy(there, k.objects[namespace])
+		if len(there) > 0 {
+			k.last[namespace] = there
+		}
+	}
+	return there
+}
+
+// listIn returns the objects of a namespace in the order of their names.
+func (k *Kind[T]) listIn(namespace string) []T {
+	there := k.In(namespace)
+	list := make([]T, 0, len(there))
+	for _, name := range slices.Sorted(maps.Keys(there)) {
+		list = append(list, there[name])
+	}
+	return list
+}

@@ -1,0 +1,51 @@
+package objects
+
+import (
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+
+	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
+)
+
+// Store has the objects of one worker.
+type Store struct {
+	PriorityClasses *Kind[*schedulingv1.PriorityClass]
+	RuntimeClasses  *Kind[*nodev1.RuntimeClass]
+	LimitRanges     *Kind[*corev1.LimitRange]
+	Quotas          *Kind[*corev1.ResourceQuota]
+
+	onChange func()
+	// awaited: something was read since the last call of onChange.
+	awaited atomic.Bool
+}
+
+// New makes an empty Store. The callback is called without locks held, and must not block: after the
+// first change that follows a read. Any change can make room for a Job.
+func New(onChange func()) *Store {
+	s := &Store{onChange: onChange}
+	s.PriorityClasses = newKind[*schedulingv1.PriorityClass](s.changed)
+	s.RuntimeClasses = newKind[*nodev1.RuntimeClass](s.changed)
+	s.LimitRanges = newKind[*corev1.LimitRange](s.changed)
+	s.Quotas = newKind[*corev1.ResourceQuota](s.changed)
+	return s
+}
+
+func (s *Store) changed() {
+	if s.awaited.Swap(false) {
+		s.onChange()
+	}
+}
+
+// Admission is what the API server reads when it admits a Pod of a namespace.
+func (s *Store) Admission(namespace string) *scheduling.Admission {
+	s.awaited.Store(true)
+	return &scheduling.Admission{
+		PriorityClasses: s.PriorityClasses.In(""),
+		RuntimeClasses:  s.RuntimeClasses.In(""),
+		LimitRanges:     s.LimitRanges.listIn(namespace),
+		Quotas:          s.Quotas.listIn(namespace),
+	}
+}
