@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager"
 	"github.com/jobferry/jobferry/pkg/manager/admission"
+	"github.com/jobferry/jobferry/pkg/packed"
 	"github.com/jobferry/jobferry/pkg/process"
 )
 
@@ -40,7 +41,7 @@ func run(ctx context.Context, args []string) error {
 	if flags.LeaseLabels, err = aggregated.leaseLabels(ctx, flags); err != nil {
 		return err
 	}
-	mgr, err := flags.Manager(manager.NewScheme(), manager.CacheOptions(options))
+	mgr, err := flags.Manager(manager.NewScheme(), packed.NewCache, manager.CacheOptions(options))
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/jobferry/jobferry/pkg/process"
 	"github.com/jobferry/jobferry/pkg/worker"
@@ -32,7 +33,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	flags.Impersonate = jobs.as
-	mgr, err := flags.Manager(newScheme(), worker.CacheOptions())
+	mgr, err := flags.Manager(newScheme(), cache.New, worker.CacheOptions())
 	if err != nil {
 		return err
 	}

@@ -64,8 +64,11 @@ func TestMirrorsOfThisOriginAreSeen(t *testing.T) {
 	h.Create(h.Cluster("w1"), rigtest.Job(namespace, "foreign"))
 	key := h.mirrored(h.Cluster("w1"), "w1", namespace, "ours")
 	w := h.worker("w1")
-	if got := w.Mirrors(); len(got) != 1 || got[0].Name != "ours" || len(got[0].ManagedFields) > 0 {
+	if got := w.Mirrors(); len(got) != 1 || got[0].Key != key {
 		t.Errorf("mirrors: %v", got)
+	}
+	if m, ok := w.Mirror(key); !ok || len(m.ManagedFields) > 0 {
+		t.Errorf("the mirror is %v", m)
 	}
 	var job batchv1.Job
 	h.check(w.Client().Get(h.Context(), key, &job))

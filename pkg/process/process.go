@@ -38,7 +38,7 @@ func Main(name string, run func(ctx context.Context, args []string) error) {
 
 // Manager makes the controller-runtime manager of the program with its health checks, and sets up
 // the log.
-func (f *Flags) Manager(scheme *runtime.Scheme, cached cache.Options) (ctrl.Manager, error) {
+func (f *Flags) Manager(scheme *runtime.Scheme, newCache cache.NewCacheFunc, cached cache.Options) (ctrl.Manager, error) {
 	logger, err := f.logger(os.Stderr)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (f *Flags) Manager(scheme *runtime.Scheme, cached cache.Options) (ctrl.Mana
 		return nil, err
 	}
 	options := f.managerOptions()
-	options.Scheme, options.Cache = scheme, cached
+	options.Scheme, options.NewCache, options.Cache = scheme, newCache, cached
 	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", f.Cluster, config.Host, err)

@@ -19,6 +19,7 @@ import (
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"github.com/jobferry/jobferry/pkg/manager"
+	"github.com/jobferry/jobferry/pkg/packed"
 )
 
 // UserAgent is what the audit logs know the manager by, in this process or as one of its own.
@@ -53,6 +54,7 @@ func (f *Ferry) RunManager(edits ...func(*manager.Options)) *Manager {
 	}
 	mgr, err := ctrl.NewManager(hub, ctrl.Options{
 		Scheme:     manager.NewScheme(),
+		NewCache:   packed.NewCache,
 		Cache:      manager.CacheOptions(options),
 		Metrics:    metricsserver.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: ptr.To(true)}, // several in one process, one after the other

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/packed"
 )
 
 // mirrorCallbacks are called on events of a worker's mirrors. They must not block.
@@ -53,7 +54,7 @@ func (m *mirrors) sink(handler cache.ResourceEventHandler) sink {
 		shared := cache.NewSharedIndexInformerWithOptions(from, example, cache.SharedIndexInformerOptions{})
 		handled, err := shared.AddEventHandler(handler)
 		// None of them fails before the informer has been started.
-		utilruntime.Must(errors.Join(err, shared.SetWatchErrorHandlerWithContext(onEnd)))
+		utilruntime.Must(errors.Join(err, shared.SetTransform(packed.Pack), shared.SetWatchErrorHandlerWithContext(onEnd)))
 		m.store = shared.GetIndexer()
 		return shared, handled
 	}
@@ -73,8 +74,8 @@ func mirrorHandler(callbacks mirrorCallbacks) cache.ResourceEventHandler {
 }
 
 func hasStarted(object any) bool {
-	job, ok := object.(*batchv1.Job)
-	return ok && job.Status.StartTime != nil
+	job, ok := object.(*packed.Job)
+	return ok && job.Facts().Started
 }
 
 // DefaultMaxMirrors is the default of spec.maxMirrors.
@@ -130,9 +131,9 @@ func keyOf(object any) types.NamespacedName {
 		namespace, name, _ := cache.SplitMetaNamespaceKey(tombstone.Key)
 		return types.NamespacedName{Namespace: namespace, Name: name}
 	}
-	job, ok := object.(*batchv1.Job)
+	job, ok := object.(*packed.Job)
 	if !ok {
 		return types.NamespacedName{}
 	}
-	return types.NamespacedName{Namespace: job.Namespace, Name: job.Name}
+	return job.Facts().Key
 }

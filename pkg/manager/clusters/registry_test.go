@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/jobferry/jobferry/pkg/packed"
 )
 
 // observer records what the registry shows whenever it's called.
@@ -77,8 +79,7 @@ func TestMirrorHoldersFollowTheMirrorsEvents(t *testing.T) {
 		handlers[name] = mirrorHandler(mirrorCallbacks{changed: w.registry.callbacks(name).mirrorChanged})
 	}
 	key := types.NamespacedName{Namespace: "team", Name: "j"}
-	mirror := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
-	other := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "other"}}
+	mirror, other := packedJob(t, key.Namespace, key.Name), packedJob(t, key.Namespace, "other")
 
 	handlers["c"].OnAdd(mirror, true)
 	handlers["a"].OnAdd(other, true)
@@ -102,6 +103,15 @@ func TestMirrorHoldersFollowTheMirrorsEvents(t *testing.T) {
 	if n := len(w.registry.holders); n != 0 {
 		t.Errorf("remembers %d names", n)
 	}
+}
+
+func packedJob(t testing.TB, namespace, name string) any {
+	t.Helper()
+	job, err := packed.Pack(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return job
 }
 
 // BenchmarkMirrorHolders compares the index with a walk over 200 workers, each with 1000 mirrors,
@@ -146,12 +156,12 @@ func fleet(b *testing.B, workers, mirrors int) (*Registry, []types.NamespacedNam
 		r.workers[name] = w
 		r.sort()
 		for j := range mirrors {
-			job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: fmt.Sprintf("j-%d-%d", i, j)}}
-			if err := w.mirrors.store.Add(job); err != nil {
+			key := types.NamespacedName{Namespace: "team", Name: fmt.Sprintf("j-%d-%d", i, j)}
+			if err := w.mirrors.store.Add(packedJob(b, key.Namespace, key.Name)); err != nil {
 				b.Fatal(err)
 			}
-			keys = append(keys, keyOf(job))
-			r.recordMirror(name, keyOf(job), true)
+			keys = append(keys, key)
+			r.recordMirror(name, key, true)
 		}
 	}
 	return r, keys

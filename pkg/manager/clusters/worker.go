@@ -12,6 +12,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/packed"
 )
 
 // Worker is the connection to one worker cluster. It stays the same through losses and changes of
@@ -85,27 +86,29 @@ func (w *Worker) Name() string { return w.name }
 // View is what is known of the worker now.
 func (w *Worker) View() View { return *w.view.Load() }
 
-// Mirror gets a Job of this origin from the cache. It must not be changed. What its absence means
-// depends on Synced.
+// Mirror gets a Job of this origin from the cache. What its absence means depends on Synced.
 func (w *Worker) Mirror(key types.NamespacedName) (*batchv1.Job, bool) {
 	object, found, err := w.mirrors.store.GetByKey(key.String())
 	if err != nil || !found {
 		return nil, false
 	}
-	job, ok := object.(*batchv1.Job)
-	return job, ok
+	job, ok := object.(*packed.Job)
+	if !ok {
+		return nil, false
+	}
+	return job.Unpack(), true
 }
 
-// Mirrors are all Jobs of this origin in the cache, in no order. They must not be changed.
-func (w *Worker) Mirrors() []*batchv1.Job {
+// Mirrors are all Jobs of this origin in the cache, in no order.
+func (w *Worker) Mirrors() []packed.Facts {
 	objects := w.mirrors.store.List()
-	jobs := make([]*batchv1.Job, 0, len(objects))
+	mirrors := make([]packed.Facts, 0, len(objects))
 	for _, object := range objects {
-		if job, ok := object.(*batchv1.Job); ok {
-			jobs = append(jobs, job)
+		if job, ok := object.(*packed.Job); ok {
+			mirrors = append(mirrors, job.Facts())
 		}
 	}
-	return jobs
+	return mirrors
 }
 
 // LastStart is when the worker's Job controller was last seen to start a Job of this origin; zero:

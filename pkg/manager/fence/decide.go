@@ -4,14 +4,13 @@ import (
 	"fmt"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/fence"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/packed"
 )
 
 // step is what is to be done about the Lease in one worker.
@@ -27,7 +26,7 @@ const (
 )
 
 // decide says what is due for a worker.
-func decide(view clusters.View, mirrors []*batchv1.Job) step {
+func decide(view clusters.View, mirrors []packed.Facts) step {
 	embedded := view.Spec.JobController == v1alpha1.JobControllerEmbedded
 	switch {
 	// The loss clock runs: a renewal would put off the closing of the fence, but nothing puts off
@@ -48,9 +47,9 @@ func decide(view clusters.View, mirrors []*batchv1.Job) step {
 	}
 }
 
-func anyEmbedded(mirrors []*batchv1.Job) bool {
+func anyEmbedded(mirrors []packed.Facts) bool {
 	for _, m := range mirrors {
-		if ptr.Deref(m.Spec.ManagedBy, "") == v1alpha1.ManagedByWorker {
+		if m.ManagedBy == v1alpha1.ManagedByWorker {
 			return true
 		}
 	}

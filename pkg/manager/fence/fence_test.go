@@ -8,14 +8,12 @@ import (
 	"testing"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	testingclock "k8s.io/utils/clock/testing"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -23,6 +21,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/fence"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/packed"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -43,15 +42,15 @@ func orphan(v *clusters.View)     { v.Spec.RemovalPolicy = v1alpha1.RemovalOrpha
 func connecting(v *clusters.View) { v.State = clusters.Connecting }
 func lost(v *clusters.View)       { v.State, v.Since = clusters.Disconnected, noon }
 
-func embeddedMirror() *batchv1.Job {
-	return &batchv1.Job{Spec: batchv1.JobSpec{ManagedBy: ptr.To(v1alpha1.ManagedByWorker)}}
+func embeddedMirror() packed.Facts {
+	return packed.Facts{ManagedBy: v1alpha1.ManagedByWorker}
 }
 
 func TestDecide(t *testing.T) {
-	some, none := []*batchv1.Job{{}, embeddedMirror()}, []*batchv1.Job{{}}
+	some, none := []packed.Facts{{}, embeddedMirror()}, []packed.Facts{{}}
 	for name, row := range map[string]struct {
 		view    clusters.View
-		mirrors []*batchv1.Job
+		mirrors []packed.Facts
 		want    step
 	}{
 		"embedded":                              {aView(), nil, renew},
@@ -77,7 +76,7 @@ func TestDecide(t *testing.T) {
 type hub struct {
 	t       *testing.T
 	view    clusters.View
-	mirrors []*batchv1.Job
+	mirrors []packed.Facts
 	timeout time.Duration
 	client  client.Client
 	clock   *testingclock.FakeClock
@@ -90,7 +89,7 @@ type hub struct {
 func (h *hub) Name() string               { return "w1" }
 func (h *hub) View() clusters.View        { return h.view }
 func (h *hub) LostTimeout() time.Duration { return h.timeout }
-func (h *hub) Mirrors() []*batchv1.Job    { return h.mirrors }
+func (h *hub) Mirrors() []packed.Facts    { return h.mirrors }
 func (h *hub) Client() client.Client      { return h.client }
 
 func newHub(t *testing.T) *hub {
@@ -224,7 +223,7 @@ func TestWhatTheConditionSays(t *testing.T) {
 // worker stays after all.
 func TestLeaseIsReleased(t *testing.T) {
 	h := newHub(t)
-	h.mirrors = []*batchv1.Job{embeddedMirror()}
+	h.mirrors = []packed.Facts{embeddedMirror()}
 	h.sync(t.Context())
 	removing(&h.view)
 	h.sync(t.Context())

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +19,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/fence"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/namespaces"
+	"github.com/jobferry/jobferry/pkg/packed"
 )
 
 // worker is what a renewer needs of a *clusters.Worker.
@@ -27,7 +27,7 @@ type worker interface {
 	Name() string
 	View() clusters.View
 	LostTimeout() time.Duration
-	Mirrors() []*batchv1.Job
+	Mirrors() []packed.Facts
 	Client() client.Client
 }
 

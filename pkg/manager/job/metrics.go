@@ -2,10 +2,9 @@ package job
 
 import (
 	"github.com/prometheus/client_golang/prometheus"
-	batchv1 "k8s.io/api/batch/v1"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/packed"
 )
 
 var latencyBuckets = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}
@@ -131,15 +130,15 @@ func (c *jobsCollector) Collect(ch chan<- prometheus.Metric) {
 // maxUnreleased bounds the series of one worker: it chooses how many there are.
 const maxUnreleased = 100
 
-func mirrorPhases(mirrors []*batchv1.Job) map[Phase]int {
+func mirrorPhases(mirrors []packed.Facts) map[Phase]int {
 	count := map[Phase]int{}
 	for _, m := range mirrors {
 		switch {
-		case mirror.Finished(m):
+		case m.Finished:
 			count[PhaseFinished]++
-		case mirror.Suspended(m):
+		case m.Suspended:
 			count[PhaseSuspended]++
-		case m.Status.StartTime == nil:
+		case !m.Started:
 			count[PhasePlaced]++
 		default:
 			count[PhaseRunning]++

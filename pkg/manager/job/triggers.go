@@ -84,7 +84,7 @@ func (t *triggers) WorkerChanged(worker string) {
 	t.Enqueue(t.store.mirroredIn(worker)...)
 	if w, ok := t.workers.get(worker); ok {
 		for _, m := range w.Mirrors() {
-			t.Enqueue(keyOf(m))
+			t.Enqueue(m.Key)
 		}
 	} else {
 		t.forgetWorker(worker)

@@ -10,6 +10,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/packed"
 )
 
 // workerView is what gather reads of a worker. None of its methods writes.
@@ -20,7 +21,7 @@ type workerView interface {
 	Synced() bool
 	// LastStart is when its Job controller was last seen to start a mirror.
 	LastStart() time.Time
-	// Mirror reads the cache of the worker's mirrors. It must not be modified.
+	// Mirror reads the cache of the worker's mirrors.
 	Mirror(key types.NamespacedName) (*batchv1.Job, bool)
 	// Unschedulable is what the worker's Pods say of those of a mirror that wait.
 	Unschedulable(mirror types.UID) capacity.Report
@@ -34,7 +35,7 @@ type worker interface {
 	workerView
 	Client() client.Client
 	Ledger() *capacity.Ledger
-	Mirrors() []*batchv1.Job
+	Mirrors() []packed.Facts
 }
 
 // workers is what the controller uses of the registry of workers.

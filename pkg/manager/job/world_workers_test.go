@@ -20,6 +20,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/packed"
 	"github.com/jobferry/jobferry/pkg/shards"
 )
 
@@ -75,7 +76,13 @@ func (v *fakeWorker) Synced() bool             { return !v.isAway() }
 func (v *fakeWorker) LastStart() time.Time     { return time.Time{} }
 func (v *fakeWorker) Client() client.Client    { return v.world.client(v.api) }
 func (v *fakeWorker) Ledger() *capacity.Ledger { return v.ledger }
-func (v *fakeWorker) Mirrors() []*batchv1.Job  { return slices.Collect(maps.Values(v.seen)) }
+func (v *fakeWorker) Mirrors() []packed.Facts {
+	var facts []packed.Facts
+	for _, m := range v.seen {
+		facts = append(facts, packed.FactsOf(m))
+	}
+	return facts
+}
 
 func (v *fakeWorker) Mirror(key types.NamespacedName) (*batchv1.Job, bool) {
 	m, ok := v.seen[key]

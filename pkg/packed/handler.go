@@ -1,0 +1,27 @@
+package packed
+
+import "k8s.io/client-go/tools/cache"
+
+// Handler passes the events of an informer of packed Jobs to a handler of batchv1.Jobs.
+func Handler(to cache.ResourceEventHandler) cache.ResourceEventHandler { return handler{to} }
+
+type handler struct{ to cache.ResourceEventHandler }
+
+func (h handler) OnAdd(object any, isInInitialList bool) {
+	h.to.OnAdd(unpacked(object), isInInitialList)
+}
+func (h handler) OnUpdate(before, after any) { h.to.OnUpdate(unpacked(before), unpacked(after)) }
+func (h handler) OnDelete(object any)        { h.to.OnDelete(unpacked(object)) }
+
+// unpacked returns what a handler of batchv1.Jobs is to see of an event's object.
+func unpacked(object any) any {
+	switch o := object.(type) {
+	case *Job:
+		return o.Unpack()
+	case cache.DeletedFinalStateUnknown:
+		o.Obj = unpacked(o.Obj)
+		return o
+	default:
+		return object
+	}
+}

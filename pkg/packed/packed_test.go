@@ -1,0 +1,115 @@
+package packed
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
+)
+
+var begin = time.Date(2026, 3, 1, 10, 0, 0, 0, time.UTC)
+
+func pack(t testing.TB, job *batchv1.Job) *Job {
+	t.Helper()
+	object, err := Pack(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, is := object.(*Job)
+	if !is {
+		t.Fatalf("a Job became a %T", object)
+	}
+	return p
+}
+
+func running() *batchv1.Job {
+	return mirrortest.New("j").ManagedBy("jobferry.dev/dispatcher").Label("team", "a").Indexed(5).Started(begin).Pods(2, 1, 0).Counted(1, 1).CompletedIndexes("0").Obj()
+}
+
+func TestAJobIsUnpackedAsItWas(t *testing.T) {
+	for name, job := range map[string]*batchv1.Job{
+		"running":   running(),
+		"finished":  mirrortest.From(running()).Completed(begin.Add(time.Minute)).True(batchv1.JobComplete, "", begin).Obj(),
+		"suspended": mirrortest.New("j").Suspend(true).Obj(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := job.DeepCopy()
+			p := pack(t, job)
+			first := p.Unpack()
+			if !equality.Semantic.DeepEqual(first, before) {
+				t.Errorf("-packed +unpacked:\n%s", cmp.Diff(before, first))
+			}
+			first.Name, first.Status.Active = "changed", 7
+			if again := p.Unpack(); !equality.Semantic.DeepEqual(again, before) {
+				t.Errorf("a change of what was unpacked is in the store:\n%s", cmp.Diff(before, again))
+			}
+			if p.Facts() != FactsOf(before) {
+				t.Errorf("facts are %+v, want %+v", p.Facts(), FactsOf(before))
+			}
+		})
+	}
+}
+
+func TestFacts(t *testing.T) {
+	key := types.NamespacedName{Namespace: running().Namespace, Name: "j"}
+	for name, row := range map[string]struct {
+		job  *batchv1.Job
+		want Facts
+	}{
+		"new":       {mirrortest.New("j").Obj(), Facts{Key: key}},
+		"managed":   {mirrortest.New("j").ManagedBy("m").Obj(), Facts{Key: key, ManagedBy: "m"}},
+		"suspended": {mirrortest.New("j").Suspend(true).Obj(), Facts{Key: key, Suspended: true}},
+		"running":   {mirrortest.New("j").Started(begin).Obj(), Facts{Key: key, Started: true}},
+		"finished":  {mirrortest.New("j").Started(begin).True(batchv1.JobComplete, "", begin).Obj(), Facts{Key: key, Started: true, Finished: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := FactsOf(row.job); got != row.want {
+				t.Errorf("got %+v, want %+v", got, row.want)
+			}
+		})
+	}
+}
+
+func TestAnInformerFindsNameAndVersion(t *testing.T) {
+	job := running()
+	job.ResourceVersion = "17"
+	p := pack(t, job)
+	name, err := cache.ObjectToName(p)
+	if err != nil || name.String() != job.Namespace+"/j" {
+		t.Errorf("the name is %s (%v)", name, err)
+	}
+	if is, err := meta.Accessor(p); err != nil || is.GetResourceVersion() != "17" {
+		t.Errorf("the version is %v (%v)", is, err)
+	}
+	if again, err := Pack(p); err != nil || again != any(p) {
+		t.Errorf("packed again it is %v (%v)", again, err)
+	}
+}
+
+// seen records what a handler of batchv1.Jobs is told.
+type seen struct{ events []any }
+
+func (s *seen) OnAdd(object any, _ bool)   { s.events = append(s.events, object) }
+func (s *seen) OnUpdate(before, after any) { s.events = append(s.events, before, after) }
+func (s *seen) OnDelete(object any)        { s.events = append(s.events, object) }
+
+func TestHandlersSeeJobs(t *testing.T) {
+	was, is := running(), mirrortest.From(running()).Pods(1, 1, 0).Obj()
+	to := &seen{}
+	h := Handler(to)
+	h.OnAdd(pack(t, was), true)
+	h.OnUpdate(pack(t, was), pack(t, is))
+	h.OnDelete(cache.DeletedFinalStateUnknown{Key: "k", Obj: pack(t, is)})
+	h.OnDelete(cache.DeletedFinalStateUnknown{Key: "k"})
+	want := []any{was, was, is, cache.DeletedFinalStateUnknown{Key: "k", Obj: is}, cache.DeletedFinalStateUnknown{Key: "k"}}
+	if !equality.Semantic.DeepEqual(to.events, want) {
+		t.Errorf("-want +got:\n%s", cmp.Diff(want, to.events))
+	}
+}
