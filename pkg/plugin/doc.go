@@ -3,6 +3,7 @@
 //
 //	arguments ─> verb ─┬─ gather: access ──> hub, worker     (objects)
 //	                   └─ render: show ────> terminal         (pure, golden files)
+//	             dashboard: hub, view, templates ────> browser
 //	             register, rotate, unregister:
 //	                 registration ─> objects of hub and worker (pure) ─> access
 //

@@ -31,7 +31,7 @@ var verbs = []struct {
 	make         []func(*cli) *cobra.Command
 }{
 	{"workers", "Register workers:", []func(*cli) *cobra.Command{newRegister, newUnregister, newRotate}},
-	{"operate", "Operate:", []func(*cli) *cobra.Command{newClusters, newCordon, newUncordon, newDrain, newTop}},
+	{"operate", "Operate:", []func(*cli) *cobra.Command{newClusters, newCordon, newUncordon, newDrain, newTop, newDashboard}},
 	{"jobs", "Jobs:", []func(*cli) *cobra.Command{newJobs, newDescribe, newWhy, newPods, newLogs, newEvents, newExec}},
 }
 

@@ -17,6 +17,7 @@ import (
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
@@ -28,6 +29,7 @@ func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	utilruntime.Must(kueue.AddToScheme(scheme))
 	return scheme
 }
 
@@ -49,12 +51,19 @@ func newMapper() meta.RESTMapper {
 	add(meta.RESTScopeRoot, corev1.SchemeGroupVersion, "Namespace")
 	add(meta.RESTScopeRoot, rbacv1.SchemeGroupVersion, "ClusterRole", "ClusterRoleBinding")
 	add(meta.RESTScopeRoot, v1alpha1.GroupVersion, "WorkerCluster")
+	add(meta.RESTScopeRoot, kueue.SchemeGroupVersion, "ClusterQueue")
+	add(meta.RESTScopeNamespace, kueue.SchemeGroupVersion, "LocalQueue")
 	return m
 }
 
 // NewClient makes a client of a cluster. It sends nothing yet.
 func NewClient(config *rest.Config) (client.Client, error) {
 	return client.New(config, client.Options{Scheme: Scheme, Mapper: mapper})
+}
+
+// NewWatchClient makes one that can watch, too.
+func NewWatchClient(config *rest.Config) (client.WithWatch, error) {
+	return client.NewWithWatch(config, client.Options{Scheme: Scheme, Mapper: mapper})
 }
 
 // UID returns a cluster's identity: the UID of its namespace kube-system.

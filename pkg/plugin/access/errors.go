@@ -20,10 +20,16 @@ func (e *advised) Unwrap() error { return e.error }
 
 // Advise adds to an error what to do about it. nil stays nil, and the first advice stays.
 func Advise(err error, advice string) error {
-	if already := (*advised)(nil); err == nil || errors.As(err, &already) {
+	if err == nil || Advised(err) {
 		return err
 	}
 	return &advised{err, advice}
+}
+
+// Advised reports whether an error says what to do about it.
+func Advised(err error) bool {
+	var already *advised
+	return errors.As(err, &already)
 }
 
 // advices are checked in order; the first that applies is given.

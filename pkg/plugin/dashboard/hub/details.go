@@ -1,0 +1,145 @@
+package hub
+
+import (
+	"context"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/plugin/access"
+	"github.com/jobferry/jobferry/pkg/plugin/dashboard/view"
+	"github.com/jobferry/jobferry/pkg/shards"
+)
+
+const (
+	// detailAge is for how long what was read of a Job's workers is shown.
+	detailAge = 2 * time.Second
+	// detailTimeout bounds the requests for it.
+	detailTimeout = 15 * time.Second
+	// detailsKept is how many Jobs are remembered.
+	detailsKept = 8
+)
+
+// detailCache has what was read last of the Jobs that somebody looks at.
+type detailCache struct {
+	mu   sync.Mutex
+	kept []*detail // the last used first
+}
+
+type detail struct {
+	key types.NamespacedName
+	uid types.UID
+
+	mu sync.Mutex
+	at time.Time
+	view.JobInput
+}
+
+// of returns the place for a Job.
+func (c *detailCache) of(key types.NamespacedName, uid types.UID) *detail {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := slices.IndexFunc(c.kept, func(d *detail) bool { return d.key == key && d.uid == uid })
+	d := &detail{key: key, uid: uid}
+	if at >= 0 {
+		d = c.kept[at]
+		c.kept = slices.Delete(c.kept, at, at+1)
+	}
+	c.kept = slices.Insert(c.kept, 0, d)
+	c.kept = c.kept[:min(len(c.kept), detailsKept)]
+	return d
+}
+
+// Details returns all that is known of a Job.
+func (h *Hub) Details(ctx context.Context, job *batchv1.Job) view.JobInput {
+	key := types.NamespacedName{Namespace: job.Namespace, Name: job.Name}
+	d := h.details.of(key, job.UID)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if h.clock.Since(d.at) >= detailAge {
+		d.JobInput = h.readDetails(ctx, key, job)
+		if ctx.Err() == nil { // else the answer is about the browser that has gone
+			d.at = h.clock.Now()
+		}
+	}
+	in := d.JobInput
+	in.Job, in.HubEvents = job, h.Events(job)
+	if health := h.events.Health(); health.State == Forbidden || health.State == Disconnected {
+		in.Missing.Events = append(slices.Clone(in.Missing.Events), "hub: "+health.Message)
+	}
+	return in
+}
+
+// readDetails asks for the three parts at once.
+func (h *Hub) readDetails(ctx context.Context, key types.NamespacedName, job *batchv1.Job) (in view.JobInput) {
+	ctx, cancel := context.WithTimeout(ctx, detailTimeout)
+	defer cancel()
+	subresources, err := access.NewSubresources(h.config, key)
+	if err != nil {
+		in.Missing.Pods = []string{err.Error()}
+		return in
+	}
+	var reading sync.WaitGroup
+	if len(shards.WorkersOf(job)) > 0 {
+		reading.Go(func() { in.Pods, in.Missing.Pods = podsOf(ctx, subresources) })
+		reading.Go(func() { in.WorkerEvents, in.Missing.Events = eventsOf(ctx, subresources) })
+	}
+	if !mirror.Finished(job) {
+		reading.Go(func() {
+			why, err := subresources.Why(ctx)
+			if err != nil {
+				in.Missing.Why = missing(err)
+				return
+			}
+			in.Why = why
+		})
+	}
+	reading.Wait()
+	return in
+}
+
+func podsOf(ctx context.Context, s *access.Subresources) ([]corev1.Pod, []string) {
+	list, err := s.Pods(ctx, "")
+	if err != nil {
+		return nil, missing(err)
+	}
+	for i := range list.Items {
+		trimPod(&list.Items[i])
+	}
+	return list.Items, list.Warnings
+}
+
+func eventsOf(ctx context.Context, s *access.Subresources) ([]corev1.Event, []string) {
+	list, err := s.Events(ctx)
+	if err != nil {
+		return nil, missing(err)
+	}
+	for i := range list.Items {
+		list.Items[i].ManagedFields = nil
+	}
+	return list.Items, list.Warnings
+}
+
+// missing is the text for an error; a mirror that isn't there yet, or any more, is none.
+func missing(err error) []string {
+	if apierrors.IsNotFound(err) && !access.Advised(err) {
+		return nil
+	}
+	return []string{err.Error()}
+}
+
+// Log opens the log of one container, and follows it.
+func (h *Hub) Log(ctx context.Context, job types.NamespacedName, choice access.PodChoice, options *corev1.PodLogOptions) (io.ReadCloser, error) {
+	subresources, err := access.NewSubresources(h.config, job)
+	if err != nil {
+		return nil, err
+	}
+	return subresources.Log(ctx, choice, options)
+}

@@ -1,0 +1,140 @@
+package hub
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/plugin/access"
+)
+
+// State is how a feed does.
+type State string
+
+// The states of a feed.
+const (
+	Loading      State = "Loading"
+	Live         State = "Live"
+	Forbidden    State = "Forbidden"
+	Disconnected State = "Disconnected"
+)
+
+// Health is the state of a feed, since when, and why.
+type Health struct {
+	State   State
+	Since   time.Time
+	Message string
+}
+
+// source is what a feed watches.
+type source struct {
+	object    client.Object
+	list      func() client.ObjectList
+	namespace string
+	fields    fields.Selector
+	// trim drops what no page needs.
+	trim     cache.TransformFunc
+	indexers cache.Indexers
+}
+
+// feed keeps the objects of a source.
+type feed struct {
+	source
+	client   client.WithWatch
+	clock    clock.PassiveClock
+	changed  func()
+	informer cache.SharedIndexInformer
+
+	mu     sync.Mutex
+	health Health
+}
+
+func newFeed(c client.WithWatch, s source, clock clock.PassiveClock, changed func()) (*feed, error) {
+	f := &feed{source: s, client: c, clock: clock, changed: changed, health: Health{State: Loading, Since: clock.Now()}}
+	f.informer = cache.NewSharedIndexInformer(&cache.ListWatch{ListWithContextFunc: f.listAll, WatchFuncWithContext: f.watch}, s.object, 0, s.indexers)
+	if err := f.informer.SetTransform(s.trim); err != nil {
+		return nil, err
+	}
+	// The default handler logs to the terminal; the page has the error instead.
+	quiet := func(_ context.Context, _ *cache.Reflector, err error) { f.note(err) }
+	if err := f.informer.SetWatchErrorHandlerWithContext(quiet); err != nil {
+		return nil, err
+	}
+	_, err := f.informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc: func(any) { changed() }, UpdateFunc: func(any, any) { changed() }, DeleteFunc: func(any) { changed() },
+	})
+	return f, err
+}
+
+// run watches until the context ends.
+func (f *feed) run(ctx context.Context) {
+	var telling sync.WaitGroup
+	telling.Go(func() { // that it isn't loading any more
+		select {
+		case <-f.informer.HasSyncedChecker().Done():
+			f.changed()
+		case <-ctx.Done():
+		}
+	})
+	f.informer.RunWithContext(ctx)
+	telling.Wait()
+}
+
+func (f *feed) options(raw metav1.ListOptions) *client.ListOptions {
+	return &client.ListOptions{Namespace: f.namespace, FieldSelector: f.fields, Limit: raw.Limit, Continue: raw.Continue, Raw: &raw}
+}
+
+func (f *feed) listAll(ctx context.Context, raw metav1.ListOptions) (runtime.Object, error) {
+	list := f.list()
+	err := f.client.List(ctx, list, f.options(raw))
+	f.note(err)
+	return list, err
+}
+
+func (f *feed) watch(ctx context.Context, raw metav1.ListOptions) (watch.Interface, error) {
+	w, err := f.client.Watch(ctx, f.list(), f.options(raw))
+	f.note(err)
+	return w, err
+}
+
+// note derives the health from the last answer. An expired watch is no trouble: the next one follows.
+func (f *feed) note(err error) {
+	next := Health{State: Live}
+	switch {
+	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err):
+		return
+	case apierrors.IsForbidden(err):
+		next = Health{State: Forbidden, Message: access.Explain(err).Error()}
+	case err != nil:
+		next = Health{State: Disconnected, Message: access.Explain(err).Error()}
+	}
+	f.mu.Lock()
+	differs := f.health.State != next.State
+	if differs {
+		next.Since = f.clock.Now()
+		f.health = next
+	}
+	f.mu.Unlock()
+	if differs {
+		f.changed()
+	}
+}
+
+// Health returns Loading until all objects were read once.
+func (f *feed) Health() Health {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.health.State == Live && !f.informer.HasSynced() {
+		return Health{State: Loading, Since: f.health.Since}
+	}
+	return f.health
+}

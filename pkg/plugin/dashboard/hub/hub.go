@@ -1,0 +1,157 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/jobview"
+	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/plugin/access"
+)
+
+// Hub is what a user may see of a hub.
+type Hub struct {
+	config    *rest.Config
+	client    client.WithWatch
+	clock     clock.PassiveClock
+	namespace string
+
+	jobs, events, workers *feed
+	details               detailCache
+
+	mu   sync.Mutex
+	next chan struct{}
+}
+
+// New makes a Hub of the Jobs in a namespace, or, if that is empty, in all.
+func New(config *rest.Config, namespace string, clock clock.PassiveClock) (*Hub, error) {
+	c, err := access.NewWatchClient(config)
+	if err != nil {
+		return nil, err
+	}
+	h := &Hub{config: config, client: c, clock: clock, namespace: namespace, next: make(chan struct{})}
+	sources := []struct {
+		into **feed
+		source
+	}{
+		{&h.jobs, source{object: &batchv1.Job{}, list: func() client.ObjectList { return &batchv1.JobList{} }, namespace: namespace, trim: trimJob}},
+		{&h.workers, source{object: &v1alpha1.WorkerCluster{}, list: func() client.ObjectList { return &v1alpha1.WorkerClusterList{} }, trim: trimWorker}},
+		{&h.events, source{object: &corev1.Event{}, list: func() client.ObjectList { return &corev1.EventList{} }, namespace: namespace, trim: trimEvent,
+			fields: fields.OneTermEqualSelector("involvedObject.kind", "Job"), indexers: cache.Indexers{bySubject: subjectOf}}},
+	}
+	for _, s := range sources {
+		if *s.into, err = newFeed(c, s.source, clock, h.notify); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// bySubject is the index of events by what they are about.
+const bySubject = "subject"
+
+func subjectOf(object any) ([]string, error) {
+	e, ok := object.(*corev1.Event)
+	if !ok {
+		return nil, fmt.Errorf("%T is no event", object)
+	}
+	return []string{subjectKey(e.Namespace, e.InvolvedObject.UID)}, nil
+}
+
+// subjectKey has the namespace: users can write events about any UID, but only in their namespaces.
+func subjectKey(namespace string, uid types.UID) string { return namespace + "/" + string(uid) }
+
+// Run watches until the context ends.
+func (h *Hub) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	for _, f := range []*feed{h.jobs, h.events, h.workers} {
+		running.Go(func() { f.run(ctx) })
+	}
+	running.Wait()
+}
+
+// Namespace is the one whose Jobs are shown; empty: all.
+func (h *Hub) Namespace() string { return h.namespace }
+
+// Changed returns a channel that is closed at the next change of anything.
+func (h *Hub) Changed() <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.next
+}
+
+func (h *Hub) notify() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	close(h.next)
+	h.next = make(chan struct{})
+}
+
+// JobsHealth is the health of the Jobs.
+func (h *Hub) JobsHealth() Health { return h.jobs.Health() }
+
+// EventsHealth is the health of the events.
+func (h *Hub) EventsHealth() Health { return h.events.Health() }
+
+// WorkersHealth is the health of the workers.
+func (h *Hub) WorkersHealth() Health { return h.workers.Health() }
+
+// Jobs returns the Jobs that Jobferry runs. They are shared: don't change them.
+func (h *Hub) Jobs() []*batchv1.Job {
+	var jobs []*batchv1.Job
+	for _, object := range h.jobs.informer.GetStore().List() {
+		if job, ok := object.(*batchv1.Job); ok && mirror.Managed(job) {
+			jobs = append(jobs, job)
+		}
+	}
+	return jobs
+}
+
+// Job returns one of them, or nil.
+func (h *Hub) Job(key types.NamespacedName) *batchv1.Job {
+	object, _, err := h.jobs.informer.GetStore().GetByKey(key.String())
+	job, ok := object.(*batchv1.Job)
+	if err != nil || !ok || !mirror.Managed(job) {
+		return nil
+	}
+	return job
+}
+
+// Workers returns the workers. They are shared: don't change them.
+func (h *Hub) Workers() []*v1alpha1.WorkerCluster {
+	var workers []*v1alpha1.WorkerCluster
+	for _, object := range h.workers.informer.GetStore().List() {
+		if worker, ok := object.(*v1alpha1.WorkerCluster); ok {
+			workers = append(workers, worker)
+		}
+	}
+	return workers
+}
+
+// Events returns the hub's events about a Job, whoever wrote them.
+func (h *Hub) Events(job *batchv1.Job) []corev1.Event {
+	objects, _ := h.events.informer.GetIndexer().ByIndex(bySubject, subjectKey(job.Namespace, job.UID)) // the index is there
+	events := make([]corev1.Event, 0, len(objects))
+	for _, object := range objects {
+		if e, ok := object.(*corev1.Event); ok {
+			events = append(events, *e)
+		}
+	}
+	return events
+}
+
+// Newest returns what Jobferry's newest event of a Job says.
+func (h *Hub) Newest(job *batchv1.Job) jobview.Reason {
+	return jobview.Newest(h.Events(job))[jobview.SubjectOf(job)]
+}

@@ -1,0 +1,261 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+)
+
+// api answers lists as a hub would, holds watches open, and counts the requests.
+type api struct {
+	answers map[string]any // by path
+
+	mu    sync.Mutex
+	asked map[string]int
+}
+
+func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.mu.Lock()
+	a.asked[r.URL.Path]++
+	answer, known := a.answers[r.URL.Path]
+	a.mu.Unlock()
+	if r.URL.Query().Get("sendInitialEvents") != "" { // it can't stream lists
+		answer = &apierrors.NewInvalid(schema.GroupKind{}, "", nil).ErrStatus
+	} else if !known {
+		answer = &apierrors.NewForbidden(schema.GroupResource{Resource: "things"}, "", nil).ErrStatus
+	} else if r.URL.Query().Has("watch") {
+		w.WriteHeader(http.StatusOK)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if status, is := answer.(*metav1.Status); is {
+		w.WriteHeader(int(status.Code))
+	}
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+func (a *api) count(path string) int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.asked[path]
+}
+
+func (a *api) forbid(path string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.answers, path)
+}
+
+const (
+	jobsPath    = "/apis/batch/v1/jobs"
+	eventsPath  = "/api/v1/events"
+	workersPath = "/apis/jobferry.dev/v1alpha1/workerclusters"
+	whyPath     = "/apis/subresources.jobferry.dev/v1alpha1/namespaces/team-a/jobs/pi/why"
+)
+
+func theJob() *batchv1.Job {
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "team-a", Name: "pi", UID: "1", ManagedFields: []metav1.ManagedFieldsEntry{{}},
+			Annotations: map[string]string{corev1.LastAppliedConfigAnnotation: "{}", v1alpha1.AnnotationOnClusterLost: "Wait"},
+		},
+		Spec: batchv1.JobSpec{
+			ManagedBy: ptr.To(v1alpha1.ManagedByDispatcher),
+			Template:  corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "main", Image: "perl"}}}},
+		},
+	}
+}
+
+func answers() map[string]any {
+	event := func(namespace, reason string) corev1.Event {
+		return corev1.Event{
+			ObjectMeta:          metav1.ObjectMeta{Namespace: namespace, Name: reason, Labels: map[string]string{"a": "b"}},
+			InvolvedObject:      corev1.ObjectReference{Kind: "Job", Namespace: "team-a", Name: "pi", UID: "1"},
+			ReportingController: v1alpha1.EventController, Reason: reason,
+		}
+	}
+	return map[string]any{
+		jobsPath:    &batchv1.JobList{Items: []batchv1.Job{*theJob(), {ObjectMeta: metav1.ObjectMeta{Namespace: "team-a", Name: "other", Labels: map[string]string{"a": "b"}}}}},
+		eventsPath:  &corev1.EventList{Items: []corev1.Event{event("team-a", "Pending"), event("team-b", "Forged")}},
+		workersPath: &v1alpha1.WorkerClusterList{Items: []v1alpha1.WorkerCluster{{ObjectMeta: metav1.ObjectMeta{Name: "west"}}}},
+		whyPath:     &v1alpha1.PlacementExplanation{Message: "0/1 clusters available"},
+	}
+}
+
+// run runs a Hub at an API server until the test ends.
+func run(t *testing.T, a *api) (*Hub, *httptest.Server, *clocktesting.FakePassiveClock) {
+	t.Helper()
+	a.asked = map[string]int{}
+	server := httptest.NewServer(a)
+	clock := clocktesting.NewFakePassiveClock(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	h, err := New(&rest.Config{Host: server.URL, WarningHandler: rest.NoWarnings{}}, "", clock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { h.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+		server.CloseClientConnections()
+		server.Close()
+	})
+	return h, server, clock
+}
+
+// until waits for a condition, which a change brings about.
+func until(t *testing.T, h *Hub, what string, condition func() bool) {
+	t.Helper()
+	limit := time.After(30 * time.Second)
+	for {
+		changed := h.Changed()
+		if condition() {
+			return
+		}
+		select {
+		case <-changed:
+		case <-limit:
+			t.Fatalf("%s: jobs %+v, events %+v, workers %+v", what, h.JobsHealth(), h.EventsHealth(), h.WorkersHealth())
+		}
+	}
+}
+
+func allLive(h *Hub) func() bool {
+	return func() bool {
+		return h.JobsHealth().State == Live && h.EventsHealth().State == Live && h.WorkersHealth().State == Live && len(h.Jobs()) == 1 && len(h.Workers()) == 1
+	}
+}
+
+func TestFeeds(t *testing.T) {
+	h, _, _ := run(t, &api{answers: answers()})
+	until(t, h, "all is read", allLive(h))
+	job := h.Job(types.NamespacedName{Namespace: "team-a", Name: "pi"})
+	if job == nil || job.ManagedFields != nil || len(job.Spec.Template.Spec.Containers) != 0 || len(job.Annotations) != 1 {
+		t.Errorf("%+v", job)
+	}
+	if h.Job(types.NamespacedName{Namespace: "team-a", Name: "other"}) != nil {
+		t.Error("a Job that isn't Jobferry's is shown")
+	}
+	until(t, h, "events", func() bool { return len(h.Events(job)) > 0 })
+	events := h.Events(job)
+	if len(events) != 1 || events[0].Reason != "Pending" || events[0].Labels != nil {
+		t.Errorf("%+v: of the Job's own namespace, trimmed", events)
+	}
+	if h.Newest(job).Reason != "Pending" {
+		t.Errorf("%+v", h.Newest(job))
+	}
+}
+
+// What is forbidden doesn't hide the rest.
+func TestForbidden(t *testing.T) {
+	a := &api{answers: answers()}
+	delete(a.answers, workersPath)
+	h, _, _ := run(t, a)
+	until(t, h, "workers are forbidden", func() bool { return h.WorkersHealth().State == Forbidden })
+	until(t, h, "Jobs are read", func() bool { return h.JobsHealth().State == Live && len(h.Jobs()) == 1 })
+	if text := h.WorkersHealth().Message; !strings.Contains(text, "ask the cluster's admin") {
+		t.Errorf("%q doesn't say what to do", text)
+	}
+}
+
+// A hub that has gone leaves what was known of it.
+func TestDisconnected(t *testing.T) {
+	h, server, _ := run(t, &api{answers: answers()})
+	until(t, h, "all is read", allLive(h))
+	_ = server.Listener.Close()
+	server.CloseClientConnections()
+	until(t, h, "the hub has gone", func() bool { return h.JobsHealth().State == Disconnected })
+	if len(h.Jobs()) != 1 {
+		t.Error("the Jobs are gone, too")
+	}
+}
+
+// What workers have is read again only after a while.
+func TestDetails(t *testing.T) {
+	a := &api{answers: answers()}
+	h, _, clock := run(t, a)
+	until(t, h, "all is read", allLive(h))
+	job := h.Jobs()[0]
+	in := h.Details(t.Context(), job)
+	if in.Why == nil || in.Why.Message != "0/1 clusters available" || in.Missing.Pods != nil || in.Job != job {
+		t.Errorf("%+v", in)
+	}
+	h.Details(t.Context(), job)
+	if n := a.count(whyPath); n != 1 {
+		t.Errorf("asked %d times at once", n)
+	}
+	clock.SetTime(clock.Now().Add(detailAge))
+	h.Details(t.Context(), job)
+	if n := a.count(whyPath); n != 2 {
+		t.Errorf("asked %d times after a while", n)
+	}
+	a.forbid(whyPath)
+	clock.SetTime(clock.Now().Add(detailAge))
+	if in := h.Details(t.Context(), job); in.Why != nil || len(in.Missing.Why) != 1 {
+		t.Errorf("forbidden: %+v", in)
+	}
+}
+
+func TestDetailsAreBounded(t *testing.T) {
+	var c detailCache
+	first := c.of(types.NamespacedName{Name: "0"}, "0")
+	for _, name := range strings.Split("123456", "") {
+		c.of(types.NamespacedName{Name: name}, types.UID(name))
+	}
+	if c.of(types.NamespacedName{Name: "0"}, "0") != first {
+		t.Error("what was looked at is forgotten")
+	}
+	if c.of(types.NamespacedName{Name: "0"}, "another") == first {
+		t.Error("a Job has what was read of the one before it")
+	}
+	for _, name := range strings.Split("abcdefgh", "") {
+		c.of(types.NamespacedName{Name: name}, types.UID(name))
+	}
+	if len(c.kept) != detailsKept || c.of(types.NamespacedName{Name: "0"}, "0") == first {
+		t.Error("all is kept for ever")
+	}
+}
+
+func TestTrimPod(t *testing.T) {
+	pod := corev1.Pod{Spec: corev1.PodSpec{NodeName: "n", Containers: []corev1.Container{{Name: "main", Image: "perl"}}}}
+	trimPod(&pod)
+	if pod.Spec.NodeName != "n" || pod.Spec.Containers[0].Name != "main" || pod.Spec.Containers[0].Image != "" {
+		t.Errorf("%+v", pod.Spec)
+	}
+}
+
+// Without Kueue there are no queues, and the page says so.
+func TestQueues(t *testing.T) {
+	a := &api{answers: map[string]any{}}
+	none := &apierrors.NewNotFound(schema.GroupResource{}, "").ErrStatus
+	for _, resource := range []string{"clusterqueues", "localqueues"} {
+		a.answers["/apis/kueue.x-k8s.io/v1beta2/"+resource] = none
+	}
+	h, _, _ := run(t, a)
+	if h.HasQueues(t.Context()) {
+		t.Error("the hub has queues")
+	}
+	if q := h.Queues(t.Context()); len(q.Missing) != 1 || q.ClusterQueues != nil {
+		t.Errorf("%+v", q)
+	}
+}

@@ -1,0 +1,190 @@
+package dashboard
+
+import (
+	"bufio"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/plugin/dashboard/hub"
+	"github.com/jobferry/jobferry/pkg/plugin/dashboard/view"
+)
+
+// Only the user's own browser gets an answer.
+func TestGuard(t *testing.T) {
+	b := open(t, newWorld())
+	for _, row := range []struct {
+		name string
+		edit func(*http.Request)
+		want int
+	}{
+		{"with the cookie", func(*http.Request) {}, http.StatusOK},
+		{"without the cookie", func(r *http.Request) { r.Header.Del("Cookie") }, http.StatusUnauthorized},
+		{"with the cookie of another port", func(r *http.Request) {
+			r.Header.Set("Cookie", "jobferry-dashboard-1="+b.server.token)
+		}, http.StatusUnauthorized},
+		{"with a wrong token", func(r *http.Request) {
+			r.Header.Del("Cookie")
+			r.URL.RawQuery = "token=x"
+		}, http.StatusUnauthorized},
+		{"by a name that leads here", func(r *http.Request) { r.Host = "evil.example:" + b.port() }, http.StatusMisdirectedRequest},
+		{"to write", func(r *http.Request) { r.Method = http.MethodPost }, http.StatusMethodNotAllowed},
+		{"assets without the cookie", func(r *http.Request) {
+			r.URL.Path = "/assets/app.js"
+			r.Header.Del("Cookie")
+		}, http.StatusUnauthorized},
+	} {
+		r := b.request("/")
+		row.edit(r)
+		response := b.do(r)
+		_ = response.Body.Close()
+		if response.StatusCode != row.want {
+			t.Errorf("%s: %s, want %d", row.name, response.Status, row.want)
+		}
+		if csp := response.Header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "default-src 'none'; script-src 'self';") {
+			t.Errorf("%s: Content-Security-Policy %q", row.name, csp)
+		}
+	}
+}
+
+// The token is exchanged for a cookie, and leaves the address.
+func TestToken(t *testing.T) {
+	b := open(t, newWorld())
+	for path, want := range map[string]string{
+		"/jobs?state=Running&token=": "/jobs?state=Running",
+		"//evil.example/?token=":     "/evil.example/",
+	} {
+		r := b.request(path + b.server.token)
+		r.Header.Del("Cookie")
+		response := b.do(r)
+		_ = response.Body.Close()
+		if got := response.Header.Get("Location"); response.StatusCode != http.StatusSeeOther || got != want {
+			t.Errorf("%s: %s to %q, want %q", path, response.Status, got, want)
+		}
+		cookie := response.Cookies()[0]
+		if cookie.Name != b.cookie.Name || cookie.Value != b.server.token || !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode {
+			t.Errorf("%s: %v", path, cookie)
+		}
+	}
+}
+
+func TestPages(t *testing.T) {
+	w := newWorld()
+	w.jobs = append(fleet(150), job("waits", func(j *batchv1.Job) { j.Annotations, j.Status = nil, batchv1.JobStatus{} }))
+	w.workers = []*v1alpha1.WorkerCluster{worker("west", metav1.ConditionTrue, ""), worker("east", metav1.ConditionFalse, "<b>no route</b>")}
+	b := open(t, w)
+	b.shows("/", 200, "3 nodes", "10 of 40", "12Gi free", "Not ready since", "&lt;b&gt;no route", `href="/jobs?state=Running"`, "<b>150</b>")
+	b.shows("/jobs", 200, "1–100 of 151", `id="job-team-a/waits"`, `href="/jobs?page=2"`, "not placed (1)")
+	b.shows("/jobs?page=2", 200, "101–151 of 151", `href="/jobs?page=1"`)
+	b.shows("/jobs?q=job-0007", 200, "1 of 151", `value="job-0007"`, `id="job-team-a/job-0007"`)
+	b.shows("/jobs?state=Pending&worker=none", 200, "1 of 151", `aria-current="true" href="/jobs?worker=none"`)
+	b.shows("/jobs?q=nothing", 200, "No Job matches")
+	b.shows("/elsewhere", 404, "no such page")
+	b.shows("/jobs/team-a/nobody", 404, "no such Job")
+}
+
+// Empty, loading, forbidden and disconnected.
+func TestStates(t *testing.T) {
+	w := newWorld()
+	b := open(t, w)
+	b.shows("/", 200, "kubectl jobferry register")
+	b.shows("/jobs", 200, "jobferry.dev/dispatch=enabled")
+	w.health = hub.Health{State: hub.Loading}
+	b.shows("/jobs", 200, `id="loading"`)
+	b.shows("/jobs/team-a/a", 200, `id="loading"`)
+	w.health = hub.Health{State: hub.Forbidden, Message: `cannot list "jobs"`}
+	b.shows("/jobs", 200, `id="forbidden"`, "role <code>view</code>")
+	b.shows("/", 200, "its workers", "/jobs")
+	w.jobs = fleet(1)
+	w.health = hub.Health{State: hub.Disconnected, Since: now.Add(-time.Minute), Message: "connection refused"}
+	b.shows("/jobs", 200, `id="disconnected"`, ">60s</time>", "job-0000")
+}
+
+func TestJobPage(t *testing.T) {
+	w := newWorld()
+	w.jobs = []*batchv1.Job{job("shards", indexed("0-2,5"))}
+	w.details = view.JobInput{
+		Pods:      []corev1.Pod{pod("shards-3-x")},
+		HubEvents: []corev1.Event{{InvolvedObject: corev1.ObjectReference{Kind: "Job", Name: "shards"}, ReportingController: v1alpha1.EventController, Reason: "Placed", Message: "Placed on worker west: <script>", LastTimestamp: before(595 * time.Second)}},
+		Why: &v1alpha1.PlacementExplanation{Message: "Placed on west.", Workers: []v1alpha1.WorkerExplanation{
+			{Name: "east", Answer: v1alpha1.PlacementFitsLater, Message: "Insufficient cpu", PodsNow: ptr.To[int64](1), PodsNeeded: ptr.To[int64](3)}}},
+		Missing: view.Missing{Pods: []string{"worker east doesn't answer"}},
+	}
+	w.logs["west/shards-3-x/main"] = "one line\n"
+	b := open(t, w)
+	body := b.shows("/jobs/team-a/shards", 200, "Running for 9m", "Waiting for 5s", `data-src="/jobs/team-a/shards/indexes"`, "completed <b>4</b>",
+		"1 of 3", "Insufficient cpu", "worker east doesn&#39;t answer", "Placed on worker west: &lt;script&gt;", `href="/jobs/team-a/shards?on=west&amp;pod=shards-3-x#log"`)
+	if strings.Contains(body, `id="log"`) {
+		t.Error("a log is shown that nobody asked for")
+	}
+	b.shows("/jobs/team-a/shards?on=west&pod=shards-3-x", 200, `data-src="/jobs/team-a/shards/log?container=main&amp;pod=shards-3-x&amp;worker=west"`)
+	b.shows("/jobs/team-a/shards/log?container=main&pod=shards-3-x&worker=west", 200, "one line\n")
+	b.shows("/jobs/team-a/shards/log?container=main&pod=other&worker=west", 502, "no such log")
+	b.shows("/jobs/team-a/shards/indexes", 200, `"runs":[[3,2,0],[2,0,0],[1,2,0],[4,0,0]]`, `"workers":["west"]`)
+	b.shows("/jobs/team-a/nobody/indexes", 404)
+}
+
+// The stream sends the page, and each version that differs.
+func TestStream(t *testing.T) {
+	w := newWorld()
+	b := open(t, w)
+	response := b.do(b.request("/stream?page=%2Fjobs"))
+	defer response.Body.Close()
+	if kind := response.Header.Get("Content-Type"); kind != "text/event-stream" {
+		t.Fatalf("Content-Type %q", kind)
+	}
+	lines := bufio.NewScanner(response.Body)
+	lines.Buffer(nil, 1<<20)
+	if first := nextPage(t, lines); !strings.Contains(first, "No Jobs yet") {
+		t.Errorf("%s", first)
+	}
+	b.untilWaits()
+	w.change(func() {}) // nothing that the page shows
+	b.clock.Step(quiet)
+	b.untilWaits()
+	w.change(func() { w.jobs = fleet(1) })
+	b.clock.Step(quiet)
+	if second := nextPage(t, lines); !strings.Contains(second, "job-0000") {
+		t.Errorf("%s", second)
+	}
+}
+
+func TestStreamOfNoPage(t *testing.T) {
+	b := open(t, newWorld())
+	b.shows("/stream?page=http%3A%2F%2Fevil.example%2F", http.StatusBadRequest)
+	b.shows("/stream", http.StatusBadRequest)
+}
+
+// untilWaits returns when the stream rests: it has its ticker and the timer of the rest.
+func (b *browser) untilWaits() {
+	b.t.Helper()
+	for b.clock.Waiters() < 2 {
+		if b.t.Context().Err() != nil {
+			b.t.Fatal("the stream doesn't wait")
+		}
+	}
+}
+
+// nextPage returns the next page of a stream, and passes over signs of life.
+func nextPage(t *testing.T, lines *bufio.Scanner) string {
+	t.Helper()
+	for lines.Scan() {
+		if data, is := strings.CutPrefix(lines.Text(), "data: "); is {
+			var page struct{ Title, HTML string }
+			if err := json.Unmarshal([]byte(data), &page); err != nil {
+				t.Fatal(err)
+			}
+			return page.HTML
+		}
+	}
+	t.Fatalf("the stream has ended: %v", lines.Err())
+	return ""
+}

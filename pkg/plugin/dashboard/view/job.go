@@ -1,0 +1,98 @@
+package view
+
+import (
+	"cmp"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/jobview"
+	"github.com/jobferry/jobferry/pkg/shards"
+)
+
+// JobInput is what is known of one Job.
+type JobInput struct {
+	Job *batchv1.Job
+	// HubEvents are about the Job, WorkerEvents about its mirrors and Pods.
+	HubEvents, WorkerEvents []corev1.Event
+	Pods                    []corev1.Pod
+	Why                     *v1alpha1.PlacementExplanation
+	// Missing says what couldn't be read, and why.
+	Missing Missing
+}
+
+// Missing has a text for each part of a Job's page that is incomplete.
+type Missing struct{ Events, Pods, Why []string }
+
+// Job is the page of one Job.
+type Job struct {
+	JobRow
+	Finished bool
+	// Bad: the Job failed, or will, for the reason in JobRow.Why.
+	Bad      bool
+	Facts    []Fact
+	Timeline Timeline
+	Indexes  *IndexMap
+	// IndexesOmitted is the number of indexes that are too many to draw.
+	IndexesOmitted int
+	Events         []Event
+	EventsOmitted  int
+	Pods           []Pod
+	PodsOmitted    int
+	Why            *Why
+	Missing        Missing
+}
+
+// Fact is a name with a value.
+type Fact struct{ Name, Value string }
+
+// NewJob makes the page of a Job.
+func NewJob(in JobInput, now time.Time) Job {
+	entries := entriesOf(in)
+	page := Job{
+		JobRow:   jobRow(factsOf(in.Job), jobview.Newest(in.HubEvents)[jobview.SubjectOf(in.Job)], now),
+		Facts:    jobFacts(in.Job),
+		Timeline: NewTimeline(in.Job, entries, in.Pods, now),
+		Indexes:  NewIndexMap(in.Job, in.Pods),
+		Missing:  in.Missing,
+	}
+	page.Bad = page.State.Tone == "bad"
+	page.Finished = jobview.StateOf(in.Job).IsFinal()
+	if page.Indexes == nil && shards.Indexed(in.Job) {
+		page.IndexesOmitted = int(ptr.Deref(in.Job.Spec.Completions, 0))
+	}
+	page.Events, page.EventsOmitted = eventRows(entries)
+	page.Pods, page.PodsOmitted = podRows(in.Pods)
+	if in.Why != nil && !page.Finished {
+		page.Why = newWhy(in.Why)
+	}
+	return page
+}
+
+// queueLabel is Kueue's.
+const queueLabel = "kueue.x-k8s.io/queue-name"
+
+// jobFacts lists what the user asked for, and what Jobferry notes of the placement. What isn't set
+// is left out.
+func jobFacts(job *batchv1.Job) []Fact {
+	facts := []Fact{
+		{"Parallelism", number(job.Spec.Parallelism)},
+		{"Completions", number(job.Spec.Completions)},
+		{"Completion mode", string(ptr.Deref(job.Spec.CompletionMode, ""))},
+		{"Moved from", job.Annotations[v1alpha1.AnnotationMovedFrom]},
+		{"Cluster selector", job.Annotations[v1alpha1.AnnotationClusterSelector]},
+		{"On cluster lost", cmp.Or(job.Annotations[v1alpha1.AnnotationOnClusterLost], v1alpha1.OnClusterLostResume)},
+		{"Max clusters", job.Annotations[v1alpha1.AnnotationMaxClusters]},
+		{"Queue", job.Labels[queueLabel]},
+	}
+	var known []Fact
+	for _, fact := range facts {
+		if fact.Value != "" {
+			known = append(known, fact)
+		}
+	}
+	return known
+}

@@ -1,0 +1,109 @@
+package view
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/jobferry/jobferry/pkg/jobview"
+	"github.com/jobferry/jobferry/pkg/plugin/show"
+)
+
+// PageSize is how many Jobs a page shows.
+const PageSize = 100
+
+// Jobs is one page of the list of Jobs.
+type Jobs struct {
+	Filter Filter
+	Rows   []JobRow
+	// Total Jobs there are, and Matching of them are selected.
+	Total, Matching int
+	// Page counts from 1 to Pages. First and Last are the numbers of its rows, from 1.
+	Page, Pages, First, Last int
+	// The choices of the filter.
+	Namespaces, States, Workers []Choice
+}
+
+// JobRow is one Job in the list.
+type JobRow struct {
+	Namespace, Name string
+	State           show.Word
+	Workers         []string
+	Succeeded       string
+	// Percent of the completions; -1: their number isn't fixed.
+	Percent      int
+	Active       int32
+	Failed       int32
+	Created      time.Time
+	Took         string
+	Why          string
+	Started      time.Time
+	StillRunning bool
+}
+
+// stateRank orders Jobs: what needs attention first, what has ended last.
+var stateRank = map[jobview.State]int{
+	jobview.Failing: 0, jobview.Moving: 1, jobview.Pending: 2, jobview.Starting: 3, jobview.Running: 4, jobview.Completing: 5,
+	jobview.Deleting: 6, jobview.Suspended: 7, jobview.Failed: 8, jobview.Complete: 9,
+}
+
+// ListJobs makes a page of the list. newest returns what the newest event of a Job says.
+func ListJobs(jobs []*batchv1.Job, filter Filter, page int, newest func(*batchv1.Job) jobview.Reason, now time.Time) Jobs {
+	selected, n := filter.sift(jobs)
+	slices.SortFunc(selected, func(a, b facts) int {
+		return cmp.Or(cmp.Compare(stateRank[a.state], stateRank[b.state]),
+			b.job.CreationTimestamp.Compare(a.job.CreationTimestamp.Time),
+			cmp.Compare(a.job.Namespace, b.job.Namespace), cmp.Compare(a.job.Name, b.job.Name))
+	})
+	list := Jobs{
+		Filter: filter, Total: len(jobs), Matching: len(selected), Pages: max(1, (len(selected)+PageSize-1)/PageSize),
+		Namespaces: choices(n.namespaces, filter.Namespace), States: stateChoices(n.states, filter.State), Workers: choices(n.workers, filter.Worker),
+	}
+	list.Page = min(max(page, 1), list.Pages)
+	start := (list.Page - 1) * PageSize
+	end := min(start+PageSize, len(selected))
+	list.First, list.Last = min(start+1, end), end
+	for _, j := range selected[start:end] {
+		list.Rows = append(list.Rows, jobRow(j, newest(j.job), now))
+	}
+	return list
+}
+
+func jobRow(j facts, reason jobview.Reason, now time.Time) JobRow {
+	job := jobview.Of(j.job, reason)
+	row := JobRow{
+		Namespace: job.Namespace, Name: job.Name, State: show.JobState(job.Status.State), Workers: job.Status.Workers,
+		Succeeded: job.Succeeded(), Percent: percent(&job.Status), Active: job.Status.Active, Failed: job.Status.Failed,
+		Created: job.CreationTimestamp.Time, Why: job.Status.Why,
+	}
+	if took, started := job.Took(now); started {
+		row.Took = duration.HumanDuration(took)
+	}
+	if job.Status.StartTime != nil && job.Status.EndTime == nil {
+		row.Started, row.StillRunning = job.Status.StartTime.Time, true
+	}
+	return row
+}
+
+// percent of the completions that have succeeded; -1: their number isn't fixed.
+func percent(job *jobview.Status) int {
+	if job.Completions == nil {
+		return -1
+	}
+	return int(100 * int64(job.Succeeded) / int64(max(*job.Completions, 1)))
+}
+
+// stateChoices are in the order of the list, with the tones of the states.
+func stateChoices(n map[string]int, chosen string) []Choice {
+	all := choices(n, chosen)
+	slices.SortStableFunc(all, func(a, b Choice) int {
+		return cmp.Compare(stateRank[jobview.State(a.Value)], stateRank[jobview.State(b.Value)])
+	})
+	for i := range all {
+		all[i].Tone = show.JobState(jobview.State(all[i].Value)).Tone
+	}
+	return all
+}

@@ -1,0 +1,118 @@
+package view
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/plugin/show"
+)
+
+// Worker is the card of one worker.
+type Worker struct {
+	Name  string
+	State show.Word
+	// Since is when the worker stopped being Ready; zero: it is.
+	Since time.Time
+	// Lost reports that its Jobs continue elsewhere.
+	Lost bool
+	// Problem says in words what is wrong.
+	Problem     string
+	Jobs        int32
+	Nodes       int32
+	Version     string
+	Controller  string
+	Weight      int32
+	Labels      string
+	LastContact time.Time
+	Resources   []Resource
+}
+
+// Resource is the use of one resource of a worker.
+type Resource struct {
+	Name string
+	// Used, Total and Free are for reading.
+	Used, Total, Free string
+	// Percent of the total that is used.
+	Percent int
+	// Tone is warn from 80% on, and bad from 95%.
+	Tone string
+}
+
+// Workers makes the cards of workers: those with a problem first, then by name.
+func Workers(items []*v1alpha1.WorkerCluster) []Worker {
+	cards := make([]Worker, 0, len(items))
+	for _, w := range items {
+		cards = append(cards, workerCard(w))
+	}
+	slices.SortFunc(cards, func(a, b Worker) int {
+		return cmp.Or(cmp.Compare(urgency[a.State.Tone], urgency[b.State.Tone]), cmp.Compare(a.Name, b.Name))
+	})
+	return cards
+}
+
+// urgency orders what needs attention before what doesn't.
+var urgency = map[string]int{"bad": -2, "warn": -1}
+
+func workerCard(w *v1alpha1.WorkerCluster) Worker {
+	card := Worker{
+		Name: w.Name, State: show.WorkerState(w),
+		Lost: meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionLost),
+		Jobs: w.Status.Jobs, Nodes: w.Status.Nodes, Version: w.Status.KubernetesVersion,
+		Controller: string(w.Spec.JobController), Weight: w.Spec.Weight, Labels: labels.Set(w.Labels).String(),
+		Resources: resources(w),
+	}
+	if w.Status.LastContactTime != nil {
+		card.LastContact = w.Status.LastContactTime.Time
+	}
+	if ready := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionReady); ready != nil && ready.Status != metav1.ConditionTrue {
+		card.Since, card.Problem = ready.LastTransitionTime.Time, show.Printable(ready.Message)
+	} else if takes := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionSchedulable); takes != nil && takes.Status != metav1.ConditionTrue {
+		card.Problem = show.Printable(takes.Message)
+	}
+	return card
+}
+
+// resources lists CPU, memory and extended resources, such as GPUs; pods and storage, which seldom
+// decide, are left out.
+func resources(w *v1alpha1.WorkerCluster) []Resource {
+	names := slices.SortedFunc(maps.Keys(w.Status.Allocatable), func(a, b corev1.ResourceName) int {
+		return cmp.Or(cmp.Compare(resourceOrder[a], resourceOrder[b]), cmp.Compare(a, b))
+	})
+	var rows []Resource
+	for _, name := range names {
+		total, used := w.Status.Allocatable[name], w.Status.Requested[name]
+		if total.IsZero() || resourceOrder[name] == 0 && !strings.Contains(string(name), "/") {
+			continue
+		}
+		free := total.DeepCopy()
+		free.Sub(used)
+		share := used.AsApproximateFloat64() / total.AsApproximateFloat64()
+		rows = append(rows, Resource{
+			Name: string(name), Used: show.Amount(name, used), Total: show.Amount(name, total), Free: show.Amount(name, free),
+			Percent: int(100 * min(max(share, 0), 1)), Tone: pressure(share),
+		})
+	}
+	return rows
+}
+
+var resourceOrder = map[corev1.ResourceName]int{corev1.ResourceCPU: -2, corev1.ResourceMemory: -1}
+
+func pressure(share float64) string {
+	switch {
+	case share >= 0.95:
+		return "bad"
+	case share >= 0.8:
+		return "warn"
+	default:
+		return "good"
+	}
+}
