@@ -10,8 +10,12 @@
 // Pods, without a cluster around it. It's built once per Kubernetes release, from that release's
 // packages, and plays thousands of pairs in a minute.
 //
-// The first pairs are played in a real cluster, too, with an API server and a scheduler. So the
-// program itself is held: whether there is a node for the first Pod must come out the same.
+// A quarter of the pairs have devices: ResourceSlices, DeviceClasses, claims of Pods that run, and a
+// Job that wants claims or extended resources. The program makes the claims of new Pods from
+// templates, as kube-controller-manager does, and the scheduler's own plugins reserve the devices.
+//
+// The first pairs without devices are played in a real cluster, too, with an API server and a scheduler.
+// So the program itself is held: whether there is a node for the first Pod must come out the same.
 //
 // In the cluster, many pairs share one API server and one scheduler at a time. Each has two
 // namespaces of its own, and its nodes carry a label that the Job's Pods select. Zones and host names

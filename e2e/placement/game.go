@@ -22,6 +22,8 @@ type game struct {
 	pair *pair
 	id   string
 	seed uint64
+	// minor is the scheduler's release: Kubernetes 1.minor.
+	minor int
 	// at is the pair under its id, which keeps it apart from others.
 	at   *pair
 	want int64
@@ -39,7 +41,9 @@ type game struct {
 // ask is for our answer, when the pair is as the scheduler has it.
 func (g *game) ask(namespaces map[string]labels.Set) {
 	g.want = int64(*g.at.Job.Spec.Parallelism)
-	g.answer = scheduling.Judge(scheduling.NewSnapshot(g.at.Nodes, g.at.Pods, namespaces), scheduling.NewJob(g.at.Job), g.want)
+	snapshot := scheduling.NewSnapshot(g.at.Nodes, g.at.Pods, namespaces)
+	snapshot.Devices = g.at.judged(g.at.Pods, g.minor)
+	g.answer = scheduling.Judge(snapshot, scheduling.NewJob(g.at.Job), g.want)
 }
 
 // difference is empty where the scheduler agrees.

@@ -8,8 +8,11 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/version"
 )
 
 func main() {
@@ -36,12 +39,16 @@ func main() {
 func compare(ctx context.Context, out io.Writer, release string, first uint64, pairs, inCluster int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	minor, err := minorOf(release)
+	if err != nil {
+		return err
+	}
 	alone, err := newProgram(ctx, release)
 	if err != nil {
 		return err
 	}
-	t := tally{out: out, title: "code of Kubernetes " + release, player: alone, counts: map[difference]int{}}
-	games := t.playAll(ctx, first, pairs)
+	t := tally{out: out, title: "code of Kubernetes " + release, player: alone, minor: minor, counts: map[difference]int{}}
+	games := t.playAll(ctx, seeds(first, pairs, func(*pair) bool { return true }))
 	if err := errors.Join(t.judgement(), alone.stop(), ctx.Err()); err != nil || inCluster == 0 {
 		return err
 	}
@@ -49,19 +56,32 @@ func compare(ctx context.Context, out io.Writer, release string, first uint64, p
 	if err != nil {
 		return err
 	}
-	r := tally{out: out, title: "cluster of Kubernetes " + release, player: cluster, counts: map[difference]int{}}
-	inBoth := r.playAll(ctx, first, min(inCluster, pairs))
+	r := tally{out: out, title: "cluster of Kubernetes " + release, player: cluster, minor: minor, counts: map[difference]int{}}
+	plain := seeds(first, pairs, (*pair).plain)
+	inBoth := r.playAll(ctx, plain[:min(inCluster, len(plain))])
 	err = errors.Join(r.judgement(), sameOutcomes(games, inBoth))
 	cancel()
 	return errors.Join(err, cluster.stop())
+}
+
+func minorOf(release string) (int, error) {
+	version, err := version.ParseGeneric(release)
+	if err != nil {
+		return 0, err
+	}
+	return int(version.Minor()), nil //nolint:gosec // small
 }
 
 // sameOutcomes is an error where the scheduler's code, alone, did something else than in a cluster.
 // Which of several nodes it takes is random, but not whether there is one for the first Pod.
 func sameOutcomes(alone, inCluster []*game) error {
 	var errs []error
-	for i, g := range inCluster {
-		if a := alone[i]; g.err == nil && (a.bound > 0 != (g.bound > 0) || a.empty != g.empty) {
+	bySeed := map[uint64]*game{}
+	for _, a := range alone {
+		bySeed[a.seed] = a
+	}
+	for _, g := range inCluster {
+		if a := bySeed[g.seed]; g.err == nil && (a.bound > 0 != (g.bound > 0) || a.empty != g.empty) {
 			errs = append(errs, fmt.Errorf("seed %d: the scheduler's code binds %d Pods alone (empty cluster %v), and %d in a cluster (%v)",
 				g.seed, a.bound, a.empty, g.bound, g.empty))
 		}
@@ -77,6 +97,7 @@ type tally struct {
 	out      io.Writer
 	title    string
 	player   player
+	minor    int // of the player's release
 	played   int
 	verdicts [3]int
 	counts   map[difference]int
@@ -85,15 +106,28 @@ type tally struct {
 	errs   []error
 }
 
+// seeds from the first one on, of pairs that are wanted.
+func seeds(first uint64, pairs int, wanted func(*pair) bool) []uint64 {
+	var list []uint64
+	for seed := first; seed < first+uint64(pairs); seed++ { //nolint:gosec // not negative
+		if wanted(random(seed)) {
+			list = append(list, seed)
+		}
+	}
+	return list
+}
+
 // playAll plays the pairs of some seeds.
-func (t *tally) playAll(ctx context.Context, first uint64, pairs int) []*game {
+func (t *tally) playAll(ctx context.Context, seeds []uint64) []*game {
 	began := time.Now()
 	var all []*game
-	for from := 0; from < pairs && ctx.Err() == nil; from += batch {
-		games := make([]*game, min(batch, pairs-from))
-		for i := range games {
-			seed := first + uint64(from+i)
-			games[i] = &game{pair: random(seed), id: fmt.Sprintf("pair%d", i), seed: seed}
+	for some := range slices.Chunk(seeds, batch) {
+		if ctx.Err() != nil {
+			break
+		}
+		games := make([]*game, len(some))
+		for i, seed := range some {
+			games[i] = &game{pair: random(seed), id: fmt.Sprintf("pair%d", i), seed: seed, minor: t.minor}
 		}
 		t.player.play(ctx, games)
 		for _, g := range games {
@@ -104,7 +138,7 @@ func (t *tally) playAll(ctx context.Context, first uint64, pairs int) []*game {
 	}
 	took := time.Since(began)
 	fmt.Fprintf(t.out, "%s: %d pairs (seeds %d to %d) in %v, %.1f a second: %v; differences: %v\n",
-		t.title, t.played, first, first+uint64(pairs)-1, took.Round(time.Second/10), float64(t.played)/took.Seconds(), t.verdicts, t.counts)
+		t.title, t.played, seeds[0], seeds[len(seeds)-1], took.Round(time.Second/10), float64(t.played)/took.Seconds(), t.verdicts, t.counts)
 	return all
 }
 

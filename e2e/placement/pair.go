@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -15,6 +16,7 @@ type pair struct {
 	Nodes []*corev1.Node
 	Pods  []*corev1.Pod // bound to Nodes
 	Job   *batchv1.Job
+	deviceObjects
 }
 
 // The namespaces of a pair: the Job's, and another.
@@ -33,15 +35,11 @@ const (
 
 // copyOf is a deep copy.
 func (p *pair) copyOf() *pair {
-	c := &pair{Job: p.Job.DeepCopy()}
-	for _, n := range p.Nodes {
-		c.Nodes = append(c.Nodes, n.DeepCopy())
-	}
-	for _, pod := range p.Pods {
-		c.Pods = append(c.Pods, pod.DeepCopy())
-	}
-	return c
+	return &pair{copies(p.Nodes), copies(p.Pods), p.Job.DeepCopy(), p.deviceObjects.copyOf()}
 }
+
+// plain reports whether the pair has nodes and Pods only.
+func (p *pair) plain() bool { return len(p.DeviceClasses) == 0 }
 
 // pod is one of the Job's, which isn't created yet.
 func (p *pair) pod() *corev1.Pod {
@@ -78,6 +76,8 @@ func (p *pair) locate(id string) *pair {
 			labels[l.key(key)] = l.value(key, value)
 		}
 		n.Labels = labels
+		l.resources(n.Status.Allocatable)
+		l.resources(n.Status.Capacity)
 	}
 	for _, pod := range c.Pods {
 		pod.Namespace = l.name(pod.Namespace)
@@ -88,6 +88,7 @@ func (p *pair) locate(id string) *pair {
 	spec := &c.Job.Spec.Template.Spec
 	l.spec(spec)
 	spec.NodeSelector[pairLabel] = id
+	l.devices(&c.deviceObjects)
 	return c
 }
 
@@ -129,6 +130,12 @@ func (l location) spec(spec *corev1.PodSpec) {
 		selector[l.key(key)] = l.value(key, value)
 	}
 	spec.NodeSelector = selector
+	for i := range spec.InitContainers {
+		l.container(&spec.InitContainers[i])
+	}
+	for i := range spec.Containers {
+		l.container(&spec.Containers[i])
+	}
 	for i := range spec.TopologySpreadConstraints {
 		c := &spec.TopologySpreadConstraints[i]
 		c.TopologyKey = l.key(c.TopologyKey)
@@ -146,6 +153,18 @@ func (l location) spec(spec *corev1.PodSpec) {
 	}
 	if a := spec.Affinity.PodAntiAffinity; a != nil {
 		l.podTerms(a.RequiredDuringSchedulingIgnoredDuringExecution)
+	}
+}
+
+func (l location) container(c *corev1.Container) {
+	l.resources(c.Resources.Requests)
+	l.resources(c.Resources.Limits)
+}
+
+func (l location) resources(list corev1.ResourceList) {
+	for name, amount := range maps.Clone(list) {
+		delete(list, name)
+		list[l.resource(name)] = amount
 	}
 }
 
@@ -187,6 +206,18 @@ func (p *pair) String() string {
 	}
 	for _, pod := range p.Pods {
 		write(&out, fmt.Sprintf("pod %s/%s", pod.Namespace, pod.Name), map[string]any{"labels": pod.Labels, "spec": pod.Spec})
+	}
+	for _, s := range p.ResourceSlices {
+		write(&out, "resourceslice "+s.Name, s.Spec)
+	}
+	for _, c := range p.DeviceClasses {
+		write(&out, "deviceclass "+c.Name, c.Spec)
+	}
+	for _, c := range p.ResourceClaims {
+		write(&out, fmt.Sprintf("resourceclaim %s/%s", c.Namespace, c.Name), map[string]any{"spec": c.Spec, "status": c.Status})
+	}
+	for _, t := range p.ResourceClaimTemplates {
+		write(&out, fmt.Sprintf("resourceclaimtemplate %s/%s", t.Namespace, t.Name), t.Spec.Spec)
 	}
 	write(&out, "job "+p.Job.Namespace, p.Job.Spec)
 	return out.String()

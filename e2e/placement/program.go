@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
@@ -35,9 +36,11 @@ type (
 		Namespaces      []*corev1.Namespace
 		Nodes, Restored []*corev1.Node
 		Pods, New       []*corev1.Pod
+		deviceObjects
 	}
 	reply struct {
 		Pods           []*corev1.Pod
+		ResourceClaims []*resourcev1.ResourceClaim
 		Bound          int64
 		Empty          bool
 		Message, Error string
@@ -46,8 +49,9 @@ type (
 
 func (p program) playOne(g *game) error {
 	g.at = g.pair.locate(g.id)
+	g.at.asIn(g.minor)
 	namespaces := location(g.id).namespaces()
-	r := request{Namespaces: namespaces, Nodes: g.at.Nodes, Pods: g.at.Pods}
+	r := request{Namespaces: namespaces, Nodes: g.at.Nodes, Pods: g.at.Pods, deviceObjects: g.at.deviceObjects}
 	for _, node := range g.at.Nodes {
 		if back := node.DeepCopy(); restore(back) {
 			r.Restored = append(r.Restored, back)
@@ -65,7 +69,7 @@ func (p program) playOne(g *game) error {
 	if a.Error != "" {
 		return errors.New(a.Error)
 	}
-	g.at.Pods, g.bound, g.empty, g.message = a.Pods, a.Bound, a.Empty, a.Message
+	g.at.Pods, g.at.ResourceClaims, g.bound, g.empty, g.message = a.Pods, a.ResourceClaims, a.Bound, a.Empty, a.Message
 	labelsOf := map[string]labels.Set{}
 	for _, ns := range namespaces {
 		labelsOf[ns.Name] = ns.Labels

@@ -25,6 +25,9 @@ func random(seed uint64) *pair {
 		p.Pods = append(p.Pods, s.pod(fmt.Sprintf("p%d", i), p.Nodes[s.IntN(len(p.Nodes))].Name))
 	}
 	p.Job = s.job()
+	if s.chance(25) {
+		s.devices(p)
+	}
 	return p
 }
 

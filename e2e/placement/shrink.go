@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 )
 
@@ -23,7 +24,7 @@ func shrink(ctx context.Context, s player, id string, g *game) *game {
 
 func smaller(ctx context.Context, s player, id string, g *game, found difference) *game {
 	for _, candidate := range steps(g.pair) {
-		next := &game{pair: candidate, id: id}
+		next := &game{pair: candidate, id: id, minor: g.minor}
 		s.play(ctx, []*game{next})
 		if next.err == nil && next.difference() == found {
 			return next
@@ -60,7 +61,7 @@ func steps(p *pair) []*pair {
 			less(func(c *pair) { c.Nodes[i].Spec.Unschedulable = false })
 		}
 	}
-	return append(pairs, specSteps(p)...)
+	return slices.Concat(pairs, specSteps(p), p.deviceSteps())
 }
 
 func (p *pair) removeNode(i int) {
@@ -108,6 +109,7 @@ var parts = []part{
 		func(s *corev1.PodSpec) { s.Containers[0].Resources = corev1.ResourceRequirements{} },
 	},
 	{func(s *corev1.PodSpec) bool { return len(s.NodeSelector) > 0 }, func(s *corev1.PodSpec) { s.NodeSelector = nil }},
+	{func(s *corev1.PodSpec) bool { return len(s.ResourceClaims) > 0 }, func(s *corev1.PodSpec) { s.ResourceClaims = s.ResourceClaims[1:] }},
 	{func(s *corev1.PodSpec) bool { return len(s.Tolerations) > 0 }, func(s *corev1.PodSpec) { s.Tolerations = nil }},
 	{func(s *corev1.PodSpec) bool { return len(s.TopologySpreadConstraints) > 0 }, func(s *corev1.PodSpec) {
 		s.TopologySpreadConstraints = s.TopologySpreadConstraints[1:]
@@ -124,4 +126,26 @@ var parts = []part{
 		func(s *corev1.PodSpec) bool { return s.Affinity != nil && s.Affinity.PodAntiAffinity != nil },
 		func(s *corev1.PodSpec) { s.Affinity.PodAntiAffinity = nil },
 	},
+}
+
+// deviceSteps take objects away.
+func (p *pair) deviceSteps() []*pair {
+	return slices.Concat(
+		fewer(p, func(c *pair) *[]*resourcev1.ResourceSlice { return &c.ResourceSlices }),
+		fewer(p, func(c *pair) *[]*resourcev1.ResourceClaim { return &c.ResourceClaims }),
+		fewer(p, func(c *pair) *[]*resourcev1.ResourceClaimTemplate { return &c.ResourceClaimTemplates }),
+		fewer(p, func(c *pair) *[]*resourcev1.DeviceClass { return &c.DeviceClasses }),
+	)
+}
+
+// fewer are the pairs that lack one of some objects.
+func fewer[T any](p *pair, of func(*pair) *[]T) []*pair {
+	var pairs []*pair
+	for i := range *of(p) {
+		c := p.copyOf()
+		list := of(c)
+		*list = slices.Delete(*list, i, i+1)
+		pairs = append(pairs, c)
+	}
+	return pairs
 }

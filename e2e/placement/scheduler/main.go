@@ -14,14 +14,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/klog/v2"
 )
 
 // request is one worker, at two moments, with the Pods of one Job.
 type request struct {
-	Namespaces []*corev1.Namespace
+	objects
+	ResourceClaimTemplates []*resourcev1.ResourceClaimTemplate
 	// Nodes as they are now.
 	Nodes []*corev1.Node
 	// Restored are those of them that were cordoned or troubled, when they are back.
@@ -36,6 +39,8 @@ type request struct {
 type answer struct {
 	// Pods that run, as a client sees them.
 	Pods []*corev1.Pod `json:",omitempty"`
+	// ResourceClaims that were there before, with the UIDs of these Pods.
+	ResourceClaims []*resourcev1.ResourceClaim `json:",omitempty"`
 	// Bound of the new Pods, in the cluster as it is.
 	Bound int64
 	// Empty: one of them is bound once the Pods that end by themselves have ended and the nodes are
@@ -80,15 +85,26 @@ func handle(ctx context.Context, r *request) (answer, error) {
 	if err := errors.Join(create(r.Pods), create(r.New)); err != nil {
 		return a, err
 	}
-	a.Pods = r.Pods
-	bound, message, err := schedule(ctx, r.Namespaces, r.Nodes, r.Pods, r.New)
+	reserve(r.ResourceClaims, r.Pods)
+	a.Pods, a.ResourceClaims = r.Pods, r.ResourceClaims
+	r.ResourceClaims = slices.Concat(r.ResourceClaims, claimsOf(r.New, r.ResourceClaimTemplates))
+	current := scene{r.Nodes, r.Pods, r.New, r.objects}
+	bound, message, err := current.schedule(ctx)
 	a.Bound, a.Message = bound, message
 	if err != nil || bound > 0 || len(r.New) == 0 {
 		return a, err
 	}
-	bound, _, err = schedule(ctx, r.Namespaces, restored(r), lasting(r.Pods), r.New[:1])
+	bound, _, err = r.empty().schedule(ctx)
 	a.Empty = bound > 0
 	return a, err
+}
+
+// empty is the worker at its best, with one new Pod.
+func (r *request) empty() *scene {
+	left := lasting(r.Pods)
+	s := &scene{restored(r), left, r.New[:1], r.objects}
+	s.ResourceClaims = deallocated(r.ResourceClaims, left)
+	return s
 }
 
 // restored are all nodes, when those that were cordoned or troubled are back.

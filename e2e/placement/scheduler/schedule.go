@@ -4,56 +4,59 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 )
 
+// scene is a worker at one moment.
+type scene struct {
+	nodes []*corev1.Node
+	// running Pods, and new ones that are to be scheduled.
+	running, new []*corev1.Pod
+	objects
+}
+
 // schedule binds one Pod after the other, and counts those for which there was a node.
-func schedule(
-	ctx context.Context, namespaces []*corev1.Namespace, nodes []*corev1.Node, running, pods []*corev1.Pod,
-) (bound int64, message string, err error) {
+func (sc *scene) schedule(ctx context.Context) (bound int64, message string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s, err := newScheduler(ctx, namespaces)
+	s, err := newScheduler(ctx, &sc.objects)
 	if err != nil {
 		return 0, "", err
 	}
 	logger := klog.FromContext(ctx)
-	for _, n := range nodes {
+	for _, n := range sc.nodes {
 		s.Cache.AddNode(logger, n)
 	}
-	for _, p := range running {
+	for _, p := range sc.running {
 		if err := s.Cache.AddPod(logger, p); err != nil {
 			return 0, "", err
 		}
 	}
-	for _, p := range pods {
-		node, err := s.nodeFor(ctx, p)
-		if refusal, is := errors.AsType[*framework.FitError](err); is {
-			message = refusal.Error()
-			continue
-		} else if errors.Is(err, scheduler.ErrNoNodesAvailable) {
-			message = err.Error()
-			continue
-		} else if err != nil {
+	for _, p := range sc.new {
+		refusal, err := s.bind(ctx, p)
+		if err != nil {
 			return bound, message, err
+		}
+		if refusal != "" {
+			message = refusal
+			continue
 		}
 		bound++
-		there := p.DeepCopy()
-		there.Spec.NodeName = node
-		if err := s.Cache.AddPod(logger, there); err != nil {
-			return bound, message, err
-		}
 	}
 	return bound, message, nil
 }
@@ -64,29 +67,68 @@ type oneWorker struct {
 	framework framework.Framework
 }
 
-func newScheduler(ctx context.Context, namespaces []*corev1.Namespace) (*oneWorker, error) {
-	objects := make([]runtime.Object, 0, len(namespaces))
-	for _, n := range namespaces {
-		objects = append(objects, n)
-	}
-	client := fake.NewClientset(objects...)
+func newScheduler(ctx context.Context, known *objects) (*oneWorker, error) {
+	client := fake.NewClientset(known.written()...)
 	factory := informers.NewSharedInformerFactory(client, 0)
-	recorder := profile.NewRecorderFactory(events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()}))
-	s, err := scheduler.New(ctx, client, factory, nil, recorder)
+	if err := known.tell(factory); err != nil {
+		return nil, err
+	}
+	profiles, err := profilesOfOne()
 	if err != nil {
 		return nil, err
 	}
-	known := factory.Core().V1().Namespaces().Informer().GetIndexer()
-	for _, n := range namespaces {
-		if err := known.Add(n); err != nil {
-			return nil, err
-		}
+	recorder := profile.NewRecorderFactory(events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()}))
+	s, err := scheduler.New(ctx, client, factory, nil, recorder, scheduler.WithProfiles(profiles...))
+	if err != nil {
+		return nil, err
 	}
 	return &oneWorker{s, s.Profiles[corev1.DefaultSchedulerName]}, nil
 }
 
+// profilesOfOne are the default ones, but for the wait until a controller has bound volumes: what the
+// scheduler assumes is as good.
+func profilesOfOne() ([]config.KubeSchedulerProfile, error) {
+	defaults, err := latest.Default()
+	if err != nil {
+		return nil, err
+	}
+	for i := range defaults.Profiles {
+		preBind := &defaults.Profiles[i].Plugins.PreBind
+		preBind.Disabled = append(preBind.Disabled, config.Plugin{Name: names.VolumeBinding})
+	}
+	return defaults.Profiles, nil
+}
+
+// bind returns why there is no node for a Pod.
+func (s *oneWorker) bind(ctx context.Context, pod *corev1.Pod) (refusal string, err error) {
+	state := framework.NewCycleState()
+	node, err := s.nodeFor(ctx, state, pod)
+	if refused, is := errors.AsType[*framework.FitError](err); is {
+		return refused.Error(), nil
+	} else if errors.Is(err, scheduler.ErrNoNodesAvailable) || errors.Is(err, errPlugin) {
+		return err.Error(), nil
+	} else if err != nil {
+		return "", err
+	}
+	there := pod.DeepCopy()
+	there.Spec.NodeName = node
+	if err := s.framework.RunReservePluginsReserve(ctx, state, there, node).AsError(); err != nil {
+		return "", fmt.Errorf("reserve: %w", err)
+	}
+	// Only claims that Pods share must be written: those of one Pod are known to be pending.
+	if slices.ContainsFunc(pod.Spec.ResourceClaims, func(c corev1.PodResourceClaim) bool { return c.ResourceClaimName != nil }) {
+		if err := s.framework.RunPreBindPlugins(ctx, state, there, node).AsError(); err != nil {
+			return "", fmt.Errorf("bind: %w", err)
+		}
+	}
+	return "", s.Cache.AddPod(klog.FromContext(ctx), there)
+}
+
+// errPlugin is an error of a plugin: the scheduler tries the Pod again later, and fails again.
+var errPlugin = errors.New("a plugin failed")
+
 // nodeFor is the scheduler's choice.
-func (s *oneWorker) nodeFor(ctx context.Context, pod *corev1.Pod) (string, error) {
+func (s *oneWorker) nodeFor(ctx context.Context, state fwk.CycleState, pod *corev1.Pod) (string, error) {
 	snapshot, is := s.framework.SnapshotSharedLister().(*cache.Snapshot)
 	if !is {
 		return "", fmt.Errorf("the scheduler's snapshot is a %T", s.framework.SnapshotSharedLister())
@@ -101,11 +143,14 @@ func (s *oneWorker) nodeFor(ctx context.Context, pod *corev1.Pod) (string, error
 	var result scheduler.ScheduleResult
 	switch schedulePod := any(s.SchedulePod).(type) {
 	case func(context.Context, framework.Framework, fwk.CycleState, *corev1.Pod) (scheduler.ScheduleResult, error): // until 1.34
-		result, err = schedulePod(ctx, s.framework, framework.NewCycleState(), pod)
+		result, err = schedulePod(ctx, s.framework, state, pod)
 	case func(context.Context, framework.Framework, fwk.CycleState, *framework.QueuedPodInfo) (scheduler.ScheduleResult, error):
-		result, err = schedulePod(ctx, s.framework, framework.NewCycleState(), &framework.QueuedPodInfo{PodInfo: info})
+		result, err = schedulePod(ctx, s.framework, state, &framework.QueuedPodInfo{PodInfo: info})
 	default:
 		return "", fmt.Errorf("this release's SchedulePod is a %T", schedulePod)
+	}
+	if err != nil && strings.HasPrefix(err.Error(), "running ") {
+		err = fmt.Errorf("%w: %w", errPlugin, err)
 	}
 	return result.SuggestedHost, err
 }

@@ -39,6 +39,8 @@ type Devices struct {
 	claims    map[types.NamespacedName]*resourcev1.ResourceClaim
 	templates map[types.NamespacedName]*resourcev1.ResourceClaimTemplate
 	compiled  *cel.Cache
+	// spans: there are devices that several nodes reach.
+	spans bool
 }
 
 // compiledSelectors is how many CEL expressions a worker's Devices keep.
@@ -46,6 +48,9 @@ const compiledSelectors = 100
 
 // New takes the objects of a worker, which the caller must not change any more.
 func New(objects Objects) *Devices {
+	if objects.Minor < completeSince {
+		objects.Slices = completed(objects.Slices)
+	}
 	d := &Devices{
 		objects:   objects,
 		features:  featuresOf(objects.Minor),
@@ -57,6 +62,7 @@ func New(objects Objects) *Devices {
 	if objects.Minor >= extendedSince {
 		d.readClasses()
 	}
+	d.spans = slices.ContainsFunc(objects.Slices, func(s *resourcev1.ResourceSlice) bool { return s.Spec.NodeName == nil })
 	for _, claim := range objects.Claims {
 		d.claims[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}] = claim
 	}
@@ -64,6 +70,30 @@ func New(objects Objects) *Devices {
 		d.templates[types.NamespacedName{Namespace: template.Namespace, Name: template.Name}] = template
 	}
 	return d
+}
+
+// completeSince is the first release that allocates no device of a pool that is being published.
+const completeSince = 35
+
+// completed pools consist of the slices that are there.
+func completed(all []*resourcev1.ResourceSlice) []*resourcev1.ResourceSlice {
+	type generation struct {
+		driver, pool string
+		number       int64
+	}
+	of := func(s *resourcev1.ResourceSlice) generation {
+		return generation{s.Spec.Driver, s.Spec.Pool.Name, s.Spec.Pool.Generation}
+	}
+	counts := map[generation]int64{}
+	for _, s := range all {
+		counts[of(s)]++
+	}
+	complete := make([]*resourcev1.ResourceSlice, len(all))
+	for i, s := range all {
+		complete[i] = s.DeepCopy()
+		complete[i].Spec.Pool.ResourceSliceCount = counts[of(s)]
+	}
+	return complete
 }
 
 // extendedSince is the first release with DRAExtendedResource on.

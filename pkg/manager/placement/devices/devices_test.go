@@ -2,6 +2,7 @@ package devices
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -56,11 +57,28 @@ func (o *Objects) allocated(node, device string, pod types.UID) {
 	})
 }
 
+// oneDevice is a claim that isn't allocated yet.
+func oneDevice(name string) *resourcev1.ResourceClaim {
+	return &resourcev1.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name)},
+		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
+			Requests: []resourcev1.DeviceRequest{{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{
+				DeviceClassName: "gpus", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1,
+			}}},
+		}},
+	}
+}
+
 func judge(o Objects, wanted int64, change func(*corev1.PodSpec)) scheduling.Answer {
+	return judgeOn(o, map[string]string{"a": "10", "b": "10", "c": "10"}, wanted, change)
+}
+
+// judgeOn judges a Job on nodes with some CPU.
+func judgeOn(o Objects, cpu map[string]string, wanted int64, change func(*corev1.PodSpec)) scheduling.Answer {
 	var nodes []*corev1.Node
-	for _, name := range []string{"a", "b", "c"} {
-		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		node.Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse("10"), "pods": resource.MustParse("10")}
+	for name, amount := range cpu {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
+		node.Status.Allocatable = corev1.ResourceList{"cpu": resource.MustParse(amount), "pods": resource.MustParse("10")}
 		nodes = append(nodes, node)
 	}
 	snapshot := scheduling.NewSnapshot(nodes, nil, nil)
@@ -128,17 +146,97 @@ func TestClaimTemplate(t *testing.T) {
 // All Pods of the Job use the devices that the first one got.
 func TestSharedClaim(t *testing.T) {
 	o := worker()
-	o.Claims = []*resourcev1.ResourceClaim{{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "one", UID: "one"},
-		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
-			Requests: []resourcev1.DeviceRequest{{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{
-				DeviceClassName: "gpus", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1,
-			}}},
-		}},
-	}}
+	o.Claims = []*resourcev1.ResourceClaim{oneDevice("one")}
 	shared := func(s *corev1.PodSpec) {
 		s.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: ptr.To("one")}}
 	}
 	expect(t, judge(o, 10, shared), scheduling.FitsNow, 10)
 	expect(t, judge(o, 11, shared), scheduling.FitsNow, 10) // more don't fit on the one node
+}
+
+// A claim that all Pods share is allocated anew, elsewhere perhaps, when the Pods that have it end.
+func TestSharedClaimOfOthers(t *testing.T) {
+	o := worker()
+	shared := func(s *corev1.PodSpec) {
+		s.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: ptr.To("claim-0")}}
+		s.NodeSelector = map[string]string{corev1.LabelHostname: "b"}
+	}
+	o.allocated("a", "gpu-0", "ends")
+	o.Claims[0].Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{
+		DeviceClassName: "gpus", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1,
+	}}}
+	o.Claims[0].Status.Allocation.NodeSelector = &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+		MatchFields: []corev1.NodeSelectorRequirement{{Key: "metadata.name", Operator: corev1.NodeSelectorOpIn, Values: []string{"a"}}},
+	}}}
+	expect(t, judge(o, 1, shared), scheduling.FitsLater, 0)
+	o.Claims[0].Status.ReservedFor[0].UID = "lasts"
+	expect(t, judge(o, 1, shared), scheduling.Never, 0)
+}
+
+// An error with the devices of one node ends the scheduler's attempt, whatever others have.
+func TestSelectorThatFails(t *testing.T) {
+	o := worker()
+	for i := range o.Slices[0].Spec.Devices {
+		o.Slices[0].Spec.Devices[i].Attributes = map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"model": {StringValue: ptr.To("x")}}
+	}
+	o.Classes[0].Spec.Selectors[0].CEL.Expression = `device.attributes["example.com"].model == "x"`
+	answer := judge(o, 1, asking("1"))
+	expect(t, answer, scheduling.FitsLater, 0) // without node b, it fits
+	if !strings.Contains(answer.Reasons[0].Message, "no such key: model") {
+		t.Errorf("got reason %q", answer.Reasons[0].Message)
+	}
+}
+
+// A driver publishes a pool of two slices one after the other.
+func TestIncompletePool(t *testing.T) {
+	for minor, now := range map[int]int64{34: 1, 37: 0} {
+		o := worker()
+		o.Minor = minor
+		o.Slices[0].Spec.Pool.ResourceSliceCount = 2
+		o.Slices = o.Slices[:1]
+		o.Claims = []*resourcev1.ResourceClaim{oneDevice("one")}
+		a := judge(o, 1, func(s *corev1.PodSpec) {
+			s.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: ptr.To("one")}}
+		})
+		if a.Now != now {
+			t.Errorf("1.%d: got %d now, %v", minor, a.Now, a.Reasons)
+		}
+	}
+}
+
+// Where the first Pod is, the others must be: perhaps on the node with the least room.
+func TestSharedClaimOnASmallNode(t *testing.T) {
+	o := worker()
+	o.Claims = []*resourcev1.ResourceClaim{oneDevice("one")}
+	shared := func(s *corev1.PodSpec) {
+		s.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: ptr.To("one")}}
+		s.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("1")}
+	}
+	expect(t, judgeOn(o, map[string]string{"a": "10", "b": "3"}, 4, shared), scheduling.FitsNow, 3) // more may never fit
+}
+
+// The allocator's search ends, however many combinations there are.
+func TestManyCombinations(t *testing.T) {
+	o := worker()
+	o.Classes[0].Spec.Selectors = nil
+	slice := o.Slices[0]
+	slice.Spec.Devices = nil
+	for i := range 30 {
+		slice.Spec.Devices = append(slice.Spec.Devices, resourcev1.Device{
+			Name:       fmt.Sprintf("gpu-%d", i),
+			Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"index": {IntValue: ptr.To(int64(i % 7))}},
+		})
+	}
+	o.Templates = []*resourcev1.ResourceClaimTemplate{{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "eight"},
+		Spec: resourcev1.ResourceClaimTemplateSpec{Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
+			Requests: []resourcev1.DeviceRequest{{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{
+				DeviceClassName: "gpus", AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 8,
+			}}},
+			Constraints: []resourcev1.DeviceConstraint{{DistinctAttribute: ptr.To(resourcev1.FullyQualifiedName("example.com/index"))}},
+		}}},
+	}}
+	expect(t, judge(o, 1, func(s *corev1.PodSpec) {
+		s.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr.To("eight")}}
+	}), scheduling.FitsNow, 1) // not found out in time
 }

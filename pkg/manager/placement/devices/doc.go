@@ -9,5 +9,8 @@
 // A Pod's claims are those of its spec.resourceClaims, and one for the extended resources that a
 // DeviceClass stands for, where the node itself has none of them.
 //
+// An error, such as one of a CEL expression, ends the scheduler's attempt whatever other nodes have, so
+// that all nodes are asked. The search on one node is bounded: what takes longer is taken to fit.
+//
 // Not modelled: DeviceTaintRules, and binding conditions of devices.
 package devices

@@ -2,6 +2,7 @@ package devices
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -32,6 +33,8 @@ type trial struct {
 	allocator structured.Allocator
 	// outcomes by node, until a change.
 	outcomes map[string]outcome
+	// broken is the error of a node after which the scheduler gives up.
+	broken string
 }
 
 // outcome of the next Pod on one node.
@@ -52,13 +55,13 @@ func (d *Devices) Trial(namespace string, spec *corev1.PodSpec, idle bool) sched
 		return nil
 	}
 	for i := range spec.ResourceClaims {
-		t.read(&spec.ResourceClaims[i])
+		t.read(&spec.ResourceClaims[i], idle)
 	}
 	t.state = d.allocated(idle)
 	return t
 }
 
-func (t *trial) read(c *corev1.PodResourceClaim) {
+func (t *trial) read(c *corev1.PodResourceClaim, idle bool) {
 	switch {
 	case c.ResourceClaimTemplateName != nil:
 		key := types.NamespacedName{Namespace: t.namespace, Name: *c.ResourceClaimTemplateName}
@@ -75,8 +78,18 @@ func (t *trial) read(c *corev1.PodResourceClaim) {
 			t.missing = fmt.Sprintf("resourceclaim %q not found", key.Name)
 			return
 		}
+		if idle && !t.lasts(claim) {
+			claim = unallocated(claim)
+		}
 		t.shared[key.Name] = claim
 	}
+}
+
+// unallocated is the claim when the Pods that have it have ended.
+func unallocated(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
+	claim = claim.DeepCopy()
+	claim.Status.Allocation = nil
+	return claim
 }
 
 // claim is one that doesn't exist. Claims of one Pod are told apart by their UID.
@@ -99,6 +112,20 @@ func (t *trial) Refuses(node *corev1.Node) string {
 	return found.refusal
 }
 
+// Broken is the error of a node after which the scheduler doesn't look at others.
+func (t *trial) Broken() string { return t.broken }
+
+// Coupled reports whether it matters on other nodes what a Pod has: devices that several nodes reach, or
+// a shared claim, which is allocated where the first Pod is.
+func (t *trial) Coupled() bool {
+	for _, claim := range t.shared {
+		if claim.Status.Allocation == nil {
+			return true
+		}
+	}
+	return t.spans
+}
+
 // allocate asks the allocator for the claims of the next Pod.
 func (t *trial) allocate(node *corev1.Node) outcome {
 	var claims []*resourcev1.ResourceClaim
@@ -118,7 +145,7 @@ func (t *trial) allocate(node *corev1.Node) outcome {
 	if len(claims) == 0 {
 		return outcome{}
 	}
-	// The allocator ends by itself, and logs nothing without a logger in the context.
+	// The allocator logs nothing without a logger in the context.
 	ctx := context.Background()
 	if t.allocator == nil {
 		allocator, err := structured.NewAllocator(ctx, t.features, t.state, t.Devices, t.objects.Slices, t.compiled)
@@ -127,9 +154,15 @@ func (t *trial) allocate(node *corev1.Node) outcome {
 		}
 		t.allocator = allocator
 	}
-	results, err := t.allocator.Allocate(ctx, node, claims)
-	if err != nil {
+	results, err := t.allocator.Allocate(&steps{Context: ctx, left: maxSteps}, node, claims)
+	switch {
+	case errors.Is(err, errTooManySteps):
+		return outcome{}
+	case errors.Is(err, structured.ErrFailedAllocationOnNode):
 		return outcome{refusal: err.Error()}
+	case err != nil:
+		t.broken = err.Error()
+		return outcome{refusal: t.broken}
 	}
 	if len(results) != len(claims) {
 		return outcome{refusal: "cannot allocate all claims"}

@@ -17,6 +17,11 @@ type Devices interface {
 type DeviceTrial interface {
 	// Refuses says why the next Pod can't have its devices on a node; it is empty if it can.
 	Refuses(*corev1.Node) string
+	// Broken is an error that came with one of the nodes so far, and with which the scheduler gives up
+	// the Pod, whatever other nodes have; it is empty if there was none.
+	Broken() string
+	// Coupled reports whether it matters on other nodes which devices the next Pod has.
+	Coupled() bool
 	// Take gives the next Pod its devices on a node that doesn't refuse it.
 	Take(*corev1.Node)
 	// Clone is a trial that goes on from here by itself.
@@ -44,6 +49,21 @@ func dynamicResources(j *Job, v view) state {
 
 func (s *devicesState) check(p *place) *Reason {
 	if message := s.trial.Refuses(p.node.Object); message != "" {
+		return &Reason{"DynamicResources", message, devicesField}
+	}
+	return nil
+}
+
+// fails asks about all places, as the scheduler does: an error with one of them is the end. In the view
+// ever, what errs may be gone.
+func (s *devicesState) fails(v view, places []place, states []state) *Reason {
+	if v.moment == ever {
+		return nil
+	}
+	for i := range places {
+		reasonOf(states, &places[i])
+	}
+	if message := s.trial.Broken(); message != "" {
 		return &Reason{"DynamicResources", message, devicesField}
 	}
 	return nil

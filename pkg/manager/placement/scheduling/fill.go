@@ -23,9 +23,22 @@ func (j *Job) fill(v view, wanted int64) filling {
 	if surely(v, places, states) >= wanted {
 		return filling{pods: wanted}
 	}
+	if reason := failing(v, places, states); reason != nil {
+		return filling{reasons: append(slices.Repeat([]*Reason{reason}, len(places)), reasons...)}
+	}
 	f := newTrials(j, places, states, wanted).fill()
 	f.reasons = append(f.reasons, reasons...)
 	return f
+}
+
+// failing is why the scheduler gives up the Job's Pods; nil if it doesn't.
+func failing(v view, places []place, states []state) *Reason {
+	for _, s := range states {
+		if d, is := s.(*devicesState); is {
+			return d.fails(v, places, states)
+		}
+	}
+	return nil
 }
 
 // sum adds up the slots of nodes, until there are enough.

@@ -82,8 +82,7 @@ func (t *trials) least() filling {
 			least = tried
 		}
 	}
-	// With a single constraint of topology spread, or devices of nodes, all orders come to the same.
-	if t.wanted > 1 && len(t.job.spread)+len(t.job.affinity)+len(t.job.antiAffinity)+len(t.job.spec.Volumes) > 1 {
+	if t.wanted > 1 && t.ordersDiffer() {
 		for _, prefer := range []order{fewestSlots, first, last} {
 			try(none, prefer)
 		}
@@ -92,6 +91,16 @@ func (t *trials) least() filling {
 		try(chosen, mostSlots)
 	}
 	return least
+}
+
+// ordersDiffer reports whether it may matter which nodes come first. With a single constraint of topology
+// spread, or devices of single nodes, all orders come to the same.
+func (t *trials) ordersDiffer() bool {
+	devices := slices.ContainsFunc(t.states, func(s state) bool {
+		d, is := s.(*devicesState)
+		return is && d.trial.Coupled()
+	})
+	return devices || len(t.job.spread)+len(t.job.affinity)+len(t.job.antiAffinity)+len(t.job.spec.Volumes) > 1
 }
 
 // none of the groups.
