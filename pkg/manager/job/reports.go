@@ -101,4 +101,7 @@ func (r *reported) keep(current []dispatch.Report) {
 			delete(r.texts, reason)
 		}
 	}
+	if len(r.texts) == 0 {
+		r.texts = nil // nearly always, and an empty map isn't small
+	}
 }
