@@ -28,7 +28,7 @@ type subresourcesFlags struct {
 
 func (f *subresourcesFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.Address, "subresources-bind-address", off,
-		"address of the aggregated API for logs, Pods and commands, such as :6443; 0 disables it")
+		"address of the aggregated API for dispatchedjobs, logs, Pods and commands, such as :6443; 0 disables it")
 	set.StringVar(&f.service, "subresources-service", "jobferry-subresources",
 		"Service of the APIService; the certificate is for its names")
 	set.StringVar(&f.secret, "subresources-cert-secret", "jobferry-subresources-cert",
@@ -38,6 +38,8 @@ func (f *subresourcesFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.keyFile, "subresources-key-file", "", "private key of --subresources-cert-file")
 	set.IntVar(&f.StreamsPerUser, "subresources-streams-per-user", 50, "limit of logs and commands that a user has open at a time")
 	set.IntVar(&f.Streams, "subresources-streams", 1000, "limit of logs and commands that all users have open at a time; no namespace gets more than a quarter of those that are free")
+	set.IntVar(&f.WatchesPerUser, "subresources-watches-per-user", 10, "limit of watches of dispatchedjobs that a user has open at a time")
+	set.IntVar(&f.Watches, "subresources-watches", 100, "limit of watches of dispatchedjobs that all users have open at a time; no namespace gets more than a quarter of those that are free")
 	set.BoolVar(&f.LogArguments, "subresources-log-arguments", false, "log the arguments of commands that users run in containers; they may be secret")
 }
 

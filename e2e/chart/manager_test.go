@@ -99,7 +99,7 @@ func (r *release) register(name string, worker *rig.Cluster) {
 	r.kubectl("wait", "--for=condition=Ready", "workercluster/"+name, "--timeout=60s")
 }
 
-// usersSeePods asks for a Job's Pods, and why it's there, as a user with the hub's own role view, and as one without.
+// usersSeePods asks for a Job's Pods, the table of Jobs, and why it's there, as a user with the hub's own role view, and as one without.
 func (r *release) usersSeePods(ns, job string) {
 	r.t.Helper()
 	r.kubectl("create", "rolebinding", "viewers", "-n", ns, "--clusterrole=view", "--user=reader")
@@ -111,6 +111,10 @@ func (r *release) usersSeePods(ns, job string) {
 	if explanation := r.kubectl("get", "--raw", why, "--as=reader"); !strings.Contains(explanation, `"kind":"PlacementExplanation"`) {
 		r.t.Errorf("the explanation is %s", explanation)
 	}
+	if table := r.kubectl("get", "dispatchedjobs", "-n", ns, "--as=reader"); !strings.Contains(table, job) {
+		r.t.Errorf("the table is %s", table)
+	}
+	r.kubectl("wait", "dispatchedjob", job, "-n", ns, "--as=reader", "--for=jsonpath={.status.state}=Running", "--timeout=60s")
 	_, err := r.cluster.Kubectl(r.Context(), "", "get", "--raw", path, "--as=stranger")
 	if err == nil || !strings.Contains(err.Error(), "Forbidden") {
 		r.t.Errorf("who has no role gets %v", err)

@@ -35,7 +35,8 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: subresources-server}
 rules:
-- {apiGroups: [batch], resources: [jobs], verbs: [get]}
+- {apiGroups: [batch], resources: [jobs], verbs: [get, list, watch]}
+- {apiGroups: [""], resources: [events], verbs: [list, watch]}
 - {apiGroups: [jobferry.dev], resources: [workerclusters], verbs: [get]}
 - {apiGroups: [""], resources: [namespaces], resourceNames: [kube-system], verbs: [get]}
 - {apiGroups: [authorization.k8s.io], resources: [subjectaccessreviews], verbs: [create]}

@@ -57,7 +57,9 @@ func carried(resource string) Row {
 // subresources are what the aggregated API takes, in every replica. Some of it the leader has
 // anyway; a replica that serves needs it all the same, so it's listed in full.
 var subresources = []Row{
-	{Part: Subresources, Group: "batch", Resource: "jobs", Verbs: []string{"get"}, Why: "the Job that is asked about"},
+	{Part: Subresources, Group: "batch", Resource: "jobs", Verbs: []string{"get", "list", "watch"},
+		Why: "the Job that is asked about; the table of Jobs (dispatchedjobs) for users who may see it"},
+	{Part: Subresources, Resource: "events", Verbs: []string{"list", "watch"}, Why: "its own events, which say why Jobs wait, for the table of Jobs"},
 	{Part: Subresources, Group: "jobferry.dev", Resource: "workerclusters", Verbs: []string{"get"}, Why: "its worker, and whether that's connected"},
 	{Part: Subresources, Resource: "namespaces", Names: []string{"kube-system"}, Verbs: []string{"get"},
 		Why: "its UID is the id of this hub in the workers"},

@@ -11,6 +11,8 @@ var users = []Row{
 	{Part: View, Group: "subresources.jobferry.dev", Resource: "jobs/events", Verbs: []string{"get"}, Why: "kubectl jobferry events, describe"},
 	{Part: View, Group: "subresources.jobferry.dev", Resource: "jobs/mirror", Verbs: []string{"get"}, Why: "kubectl jobferry describe"},
 	{Part: View, Group: "subresources.jobferry.dev", Resource: "jobs/why", Verbs: []string{"get"}, Why: "kubectl jobferry why"},
+	{Part: View, Group: "subresources.jobferry.dev", Resource: "dispatchedjobs", Verbs: []string{"get", "list", "watch"},
+		Why: "kubectl get dispatchedjobs"},
 	{Part: Edit, Group: "subresources.jobferry.dev", Resource: "jobs/exec", Verbs: []string{"get", "create"},
 		Why: "kubectl jobferry exec: the manager asks for create, the hub's API server for get where a WebSocket begins"},
 	{Part: Admin, Group: "jobferry.dev", Resource: "workerclusters", Verbs: []string{"create", "update", "patch", "delete"},

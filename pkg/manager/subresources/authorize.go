@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
@@ -71,9 +72,13 @@ func (r *accessReviewer) check(ctx context.Context, req *request) error {
 }
 
 func forbidden(req *request) error {
-	jobs := schema.GroupResource{Group: Group, Resource: "jobs/" + req.sub.name}
-	return apierrors.NewForbidden(jobs, req.key.Name, fmt.Errorf("user %q may not %s it in namespace %q: a Role with verb %s on %s in API group %s is missing",
-		req.user.GetName(), req.sub.verb, req.key.Namespace, req.sub.verb, jobs.Resource, Group))
+	what := schema.GroupResource{Group: Group, Resource: req.sub.resource()}
+	where, role := fmt.Sprintf("in namespace %q", req.key.Namespace), "Role"
+	if req.key.Namespace == "" {
+		where, role = "in all namespaces", "ClusterRole"
+	}
+	return apierrors.NewForbidden(what, req.key.Name, fmt.Errorf("user %q may not %s it %s: a %s with verb %s on %s in API group %s is missing",
+		req.user.GetName(), req.sub.verb, where, role, req.sub.verb, what.Resource, Group))
 }
 
 // reviewKey is of the same size however long the names are that a user has.
@@ -84,6 +89,7 @@ func reviewKey(review *authorizationv1.SubjectAccessReview) ([sha256.Size]byte, 
 
 func reviewOf(req *request) *authorizationv1.SubjectAccessReview {
 	u := req.user
+	resource, sub, _ := strings.Cut(req.sub.resource(), "/")
 	extra := make(map[string]authorizationv1.ExtraValue, len(u.GetExtra()))
 	for key, values := range u.GetExtra() {
 		extra[key] = values
@@ -92,7 +98,7 @@ func reviewOf(req *request) *authorizationv1.SubjectAccessReview {
 		User: u.GetName(), UID: u.GetUID(), Groups: u.GetGroups(), Extra: extra,
 		ResourceAttributes: &authorizationv1.ResourceAttributes{
 			Namespace: req.key.Namespace, Name: req.key.Name, Verb: req.sub.verb,
-			Group: Group, Version: Version, Resource: "jobs", Subresource: req.sub.name,
+			Group: Group, Version: Version, Resource: resource, Subresource: sub,
 		},
 	}}
 }

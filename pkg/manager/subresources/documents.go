@@ -40,12 +40,16 @@ func group() metav1.APIGroup {
 	}
 }
 
-// resources lists the subresources, and not jobs: those are batch/v1's.
+// resources lists dispatchedjobs and the subresources, and not jobs: those are batch/v1's.
 func resources() metav1.APIResourceList {
 	list := metav1.APIResourceList{
 		TypeMeta:     metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"},
 		GroupVersion: Group + "/" + Version,
 	}
+	list.APIResources = append(list.APIResources, metav1.APIResource{
+		Name: dispatchedJobsName, SingularName: "dispatchedjob", ShortNames: []string{"dj"}, Namespaced: true,
+		Kind: "DispatchedJob", Verbs: []string{"get", "list", "watch"},
+	})
 	for _, s := range all() {
 		of, err := schema.ParseGroupVersion(s.of)
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/utils/clock"
 
+	"github.com/jobferry/jobferry/pkg/manager/subresources/dispatchedjobs"
 	"github.com/jobferry/jobferry/pkg/version"
 )
 
@@ -22,6 +23,7 @@ type backends struct {
 	authorize    authorizer
 	find         *finder
 	leader       *leader
+	jobs         *dispatchedjobs.Server
 }
 
 // handler serves the API.
@@ -31,6 +33,7 @@ type handler struct {
 	logger   logr.Logger
 	metrics  *serverMetrics
 	streams  *limiter
+	watches  *limiter
 	requests *limiter
 	pace     *pace
 	// stopping is cancelled to end all streams.
@@ -41,6 +44,7 @@ func newHandler(s *server, b backends) http.Handler {
 	h := &handler{
 		backends: b, options: s.options, logger: s.log, metrics: s.metrics, stopping: s.stopping,
 		streams:  newLimiter("logs and commands", s.options.StreamsPerUser, s.options.Streams),
+		watches:  newLimiter("watches", s.options.WatchesPerUser, s.options.Watches),
 		requests: newLimiter("requests", s.options.RequestsPerUser, s.options.Requests),
 		pace:     newPace(clock.RealClock{}, s.options.RequestTimeout),
 	}
@@ -56,6 +60,9 @@ func newHandler(s *server, b backends) http.Handler {
 	}
 	mux.HandleFunc("GET "+peerPath, h.leader.servePeer)
 	mux.Handle(pattern, h.authenticated(h.subresource))
+	for _, path := range dispatchedJobsPatterns {
+		mux.Handle(path, h.authenticated(h.dispatchedJobs))
+	}
 	mux.Handle("/", h.authenticated(func(w http.ResponseWriter, r *http.Request, _ user.Info) { writeError(w, unknownPath(r)) }))
 	return mux
 }
@@ -81,8 +88,12 @@ func (h *handler) subresource(w http.ResponseWriter, r *http.Request, u user.Inf
 		writeError(w, err)
 		return
 	}
+	h.respond(w, r, req, began)
+}
+
+func (h *handler) respond(w http.ResponseWriter, r *http.Request, req *request, began time.Time) {
 	out := &responseWriter{ResponseWriter: w}
-	defer func() { h.metrics.observe(req.sub.name, out.code, time.Since(began)) }()
+	defer func() { h.metrics.observe(req.sub, out.code, time.Since(began)) }()
 	if err := h.serve(out, r, req); err != nil {
 		h.fail(out, r, req, err)
 	}
@@ -96,11 +107,7 @@ func (h *handler) serve(w *responseWriter, r *http.Request, req *request) error 
 	if err := req.checkParams(); err != nil {
 		return err
 	}
-	limit := h.requests
-	if req.sub.stream {
-		limit = h.streams
-	}
-	release, err := limit.acquire(req.user.GetName(), fmt.Sprintf("namespace %q", req.key.Namespace))
+	release, err := h.limiter(req.sub).acquire(req.user.GetName(), holder(req))
 	if err != nil {
 		return err
 	}
@@ -113,6 +120,26 @@ func (h *handler) serve(w *responseWriter, r *http.Request, req *request) error 
 	}
 	h.logger.V(1).Info("request", "user", req.user.GetName(), "job", req.key, "subresource", req.sub.name)
 	return req.sub.serve(h, w, r.WithContext(ctx), req)
+}
+
+// limiter has the places for a kind of requests.
+func (h *handler) limiter(s subresource) *limiter {
+	switch {
+	case s.stream && s.whole:
+		return h.watches
+	case s.stream:
+		return h.streams
+	default:
+		return h.requests
+	}
+}
+
+// holder is who gets a fair share of the places.
+func holder(req *request) string {
+	if req.key.Namespace == "" {
+		return "the sum of all namespaces"
+	}
+	return fmt.Sprintf("namespace %q", req.key.Namespace)
 }
 
 func (h *handler) authorized(ctx context.Context, req *request) error {

@@ -18,16 +18,16 @@ func newServerMetrics() *serverMetrics {
 	return &serverMetrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "jobferry_subresource_requests_total",
-			Help: "Requests for a Job's Pods, logs and the like that have been answered, by subresource and HTTP code.",
+			Help: "Requests for Jobs as a table, a Job's Pods, logs and the like that have been answered, by subresource and HTTP code.",
 		}, []string{"subresource", "code"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "jobferry_subresource_request_duration_seconds",
-			Help:    "Time to the end of the answer, but for logs and commands.",
+			Help:    "Time to the end of the answer, but for logs, commands and watches.",
 			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 15, 60},
 		}, []string{"subresource"}),
 		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "jobferry_subresource_streams",
-			Help: "Logs and commands that are open now.",
+			Help: "Logs, commands and watches that are open now.",
 		}, []string{"subresource"}),
 	}
 }
@@ -37,10 +37,10 @@ func (m *serverMetrics) collectors() []prometheus.Collector {
 }
 
 // observe counts a response; code 0 stands for a client that went away before.
-func (m *serverMetrics) observe(name string, code int, took time.Duration) {
-	m.requests.WithLabelValues(name, strconv.Itoa(code)).Inc()
-	if s, _ := lookUp(name); !s.stream {
-		m.duration.WithLabelValues(name).Observe(took.Seconds())
+func (m *serverMetrics) observe(s subresource, code int, took time.Duration) {
+	m.requests.WithLabelValues(s.name, strconv.Itoa(code)).Inc()
+	if !s.stream {
+		m.duration.WithLabelValues(s.name).Observe(took.Seconds())
 	}
 }
 

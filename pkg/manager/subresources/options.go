@@ -47,6 +47,11 @@ type Options struct {
 	StreamsPerUser int
 	// Streams bounds those of all users; the namespaces share them. Default 1000.
 	Streams int
+	// WatchesPerUser bounds the watches of dispatchedjobs that a user has open in this replica. Default 10.
+	WatchesPerUser int
+	// Watches bounds those of all users; the namespaces share them. Each is a watch on the hub, too.
+	// Default 100.
+	Watches int
 	// RequestsPerUser and Requests do the same for all else. Defaults 20 and 100.
 	RequestsPerUser, Requests int
 
@@ -71,6 +76,7 @@ func (o *Options) Validate() error {
 	}
 	for name, n := range map[string]int{
 		"streams per user": o.StreamsPerUser, "streams": o.Streams,
+		"watches per user": o.WatchesPerUser, "watches": o.Watches,
 		"requests per user": o.RequestsPerUser, "requests": o.Requests,
 	} {
 		if n < 0 {
@@ -96,6 +102,8 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.ShutdownTimeout, 10*time.Second)
 	setDefault(&o.StreamsPerUser, 50)
 	setDefault(&o.Streams, 1000)
+	setDefault(&o.WatchesPerUser, 10)
+	setDefault(&o.Watches, 100)
 	setDefault(&o.RequestsPerUser, 20)
 	setDefault(&o.Requests, 100)
 	if o.Metrics == nil {

@@ -155,34 +155,39 @@ func TestOpenAPI(t *testing.T) {
 	if err := json.Unmarshal(openAPI, &document); err != nil {
 		t.Fatal(err)
 	}
-	if len(document.Paths) != len(all()) {
+	if len(document.Paths) != len(all())+len(dispatchedJobsPatterns) {
 		t.Errorf("%d paths", len(document.Paths))
 	}
 	for _, s := range all() {
 		for _, method := range s.methods {
-			raw, ok := document.Paths[strings.NewReplacer("{subresource}", s.name).Replace(pattern)][strings.ToLower(method)]
-			if !ok {
-				t.Errorf("%s of %s isn't described", method, s.name)
-				continue
-			}
-			var operation struct {
-				Parameters []struct{ Name string } `json:"parameters"`
-			}
-			if err := json.Unmarshal(raw, &operation); err != nil {
-				t.Fatal(err)
-			}
-			query := url.Values{}
-			for _, p := range operation.Parameters {
-				query.Set(p.Name, "1")
-			}
-			if err := (&request{sub: s, query: query}).checkParams(); err != nil {
-				t.Errorf("%s: described, but %v", s.name, err)
-			}
-			for _, name := range s.params {
-				if !query.Has(name) {
-					t.Errorf("%s: %s isn't described", s.name, name)
-				}
-			}
+			describes(t, s, document.Paths[strings.NewReplacer("{subresource}", s.name).Replace(pattern)][strings.ToLower(method)])
+		}
+	}
+	for i, verb := range []string{"list", "list", "get"} {
+		describes(t, dispatchedJobs(verb), document.Paths[dispatchedJobsPatterns[i]]["get"])
+	}
+}
+
+// describes expects an operation to have the parameters of what serves it.
+func describes(t *testing.T, s subresource, raw []byte) {
+	t.Helper()
+	var operation struct {
+		Parameters []struct{ Name string } `json:"parameters"`
+	}
+	if err := json.Unmarshal(raw, &operation); err != nil {
+		t.Errorf("%s isn't described: %v", s.name, err)
+		return
+	}
+	query := url.Values{}
+	for _, p := range operation.Parameters {
+		query.Set(p.Name, "1")
+	}
+	if err := (&request{sub: s, query: query}).checkParams(); err != nil {
+		t.Errorf("%s: described, but %v", s.name, err)
+	}
+	for _, name := range s.params {
+		if !query.Has(name) {
+			t.Errorf("%s: %s isn't described", s.name, name)
 		}
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apiserver/pkg/authentication/user"
+
+	"github.com/jobferry/jobferry/pkg/manager/subresources/dispatchedjobs"
 )
 
 // apiRoot is the path of the API.
@@ -22,6 +24,8 @@ type request struct {
 	key   types.NamespacedName
 	sub   subresource
 	query url.Values
+	// list has the options of a list or watch of dispatchedjobs.
+	list *dispatchedjobs.Options
 	// user is whom the hub authenticated.
 	user user.Info
 }

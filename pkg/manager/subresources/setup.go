@@ -3,12 +3,14 @@ package subresources
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"k8s.io/client-go/kubernetes"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/subresources/dispatchedjobs"
 )
 
 // These are all rights that the server needs on the hub, also those that other packages need, too.
@@ -16,7 +18,8 @@ import (
 // in kube-system, which every cluster has. Package servingcert writes its certificate to a Secret,
 // and to the APIService.
 //
-// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get
+// +kubebuilder:rbac:groups=batch,resources=jobs,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=events,verbs=list;watch
 // +kubebuilder:rbac:groups=jobferry.dev,resources=workerclusters,verbs=get
 // +kubebuilder:rbac:groups="",namespace=jobferry-system,resources=secrets,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=apiregistration.k8s.io,resources=apiservices,resourceNames=v1alpha1.subresources.jobferry.dev,verbs=list;watch;patch
@@ -48,7 +51,13 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		return fmt.Errorf("subresources: %w", err)
 	}
 	s := newServer(options, mgr.GetLogger().WithName("subresources"))
-	s.background = front.run
+	jobs := dispatchedjobs.New(clientset, options.RequestTimeout, s.log)
+	s.background = func(ctx context.Context) {
+		var both sync.WaitGroup
+		both.Go(func() { front.run(ctx) })
+		both.Go(func() { jobs.Run(ctx) })
+		both.Wait()
+	}
 	s.handler = newHandler(s, backends{
 		authenticate: front,
 		authorize:    newAccessReviewer(clientset.AuthorizationV1().SubjectAccessReviews()),
@@ -57,6 +66,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 			links: newLinks(hub, options),
 		},
 		leader: newLeader(hub, mgr.Elected(), options),
+		jobs:   jobs,
 	})
 	if err := mgr.Add(s); err != nil {
 		return fmt.Errorf("subresources: %w", err)

@@ -30,7 +30,9 @@ type subresource struct {
 	of   string // API group and version of the kind
 	// stream: a request without an end of its own, which has its own limits.
 	stream bool
-	serve  func(*handler, *responseWriter, *http.Request, *request) error
+	// whole: it's no subresource of Jobs, but a resource.
+	whole bool
+	serve func(*handler, *responseWriter, *http.Request, *request) error
 }
 
 // all returns the subresources in alphabetical order. A variable would be an initialization cycle:
@@ -47,6 +49,14 @@ func all() []subresource {
 		{name: "pods", verb: "get", methods: []string{http.MethodGet}, kind: "PodList", of: "v1", params: []string{paramWorker}, serve: (*handler).pods},
 		{name: "why", verb: "get", methods: []string{http.MethodGet}, kind: "PlacementExplanation", of: "jobferry.dev/v1alpha1", serve: (*handler).why},
 	}
+}
+
+// resource is how the hub's RBAC calls it.
+func (s subresource) resource() string {
+	if s.whole {
+		return s.name
+	}
+	return "jobs/" + s.name
 }
 
 // verbs are those that the hub's API server authorizes before it proxies a request, by its method.

@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/subresources/dispatchedjobs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -46,11 +47,13 @@ type world struct {
 	server *server
 	// authorize decides who may do what. Without it, everybody may do everything.
 	authorize authorizer
+	// jobs can be asked after table.
+	jobs *dispatchedjobs.Server
 }
 
 func newWorld(t *testing.T, edits ...func(*Options)) *world {
 	t.Helper()
-	w := &world{t: t, worker: newWorker(t), hub: &hub{objects: map[string]client.Object{}}}
+	w := &world{t: t, worker: newWorker(t), hub: &hub{objects: map[string]client.Object{}}, jobs: &dispatchedjobs.Server{}}
 	w.hub.put(hubJob())
 	w.hub.put(workerCluster(metav1.ConditionTrue, ""))
 	w.hub.put(w.worker.secret("1"))
@@ -64,6 +67,7 @@ func newWorld(t *testing.T, edits ...func(*Options)) *world {
 		authenticate: anybody{}, authorize: w,
 		find:   &finder{hub: w.hub, origin: origin, timeout: w.server.options.RequestTimeout, links: links},
 		leader: &leader{Explainer: &explains{}, leads: closed()},
+		jobs:   w.jobs,
 	}))
 	t.Cleanup(func() {
 		w.server.stop()

@@ -1,0 +1,94 @@
+package dispatchedjobs
+
+import (
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/jobferry/jobferry/pkg/jobview"
+)
+
+// change is a Job whose reason has changed, and the name that the event has for it.
+type change struct {
+	jobview.Subject
+
+	name string
+}
+
+// feed tells a watch of the Jobs of a namespace, or of all, whose reasons have changed. A Job is in it
+// once, however often that happens.
+type feed struct {
+	namespace string
+	from      *Reasons
+	changed   chan struct{} // has room for one
+
+	mu      sync.Mutex
+	changes map[change]struct{}
+}
+
+func (r *Reasons) subscribe(namespace string) *feed {
+	f := &feed{namespace: namespace, from: r, changed: make(chan struct{}, 1), changes: map[change]struct{}{}}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.feeds[f] = struct{}{}
+	return f
+}
+
+func (f *feed) end() {
+	f.from.mu.Lock()
+	defer f.from.mu.Unlock()
+	delete(f.from.feeds, f)
+}
+
+func (f *feed) add(c change) {
+	if f.namespace != "" && f.namespace != c.Namespace {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.changes) < maxReasons {
+		f.changes[c] = struct{}{}
+	}
+	f.signal()
+}
+
+// take returns some of the changes. The channel tells of the others once more.
+func (f *feed) take(most int) []change {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var taken []change
+	for c := range f.changes {
+		if len(taken) == most {
+			f.signal()
+			break
+		}
+		taken = append(taken, c)
+		delete(f.changes, c)
+	}
+	return taken
+}
+
+func (f *feed) signal() {
+	select {
+	case f.changed <- struct{}{}:
+	default:
+	}
+}
+
+// listing has the newest reason of each Job while the events are listed, which are in no order. Only
+// one for which a Job can wait has a text.
+type listing map[jobview.Subject]said
+
+func (l listing) add(events []corev1.Event) {
+	for i := range events {
+		s, reason, ok := jobview.Read(&events[i])
+		before, known := l[s]
+		if !ok || known && reason.At.Before(before.reason.At) || !known && len(l) >= maxListed {
+			continue
+		}
+		if !reason.Waits() {
+			reason.Message = ""
+		}
+		l[s] = said{reason, events[i].InvolvedObject.Name}
+	}
+}

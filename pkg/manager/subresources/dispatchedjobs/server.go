@@ -1,0 +1,106 @@
+package dispatchedjobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/go-logr/logr"
+	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
+
+	"github.com/jobferry/jobferry/pkg/jobview"
+	"github.com/jobferry/jobferry/pkg/mirror"
+)
+
+var resource = schema.GroupResource{Group: "subresources.jobferry.dev", Resource: "dispatchedjobs"}
+
+const (
+	// pageSize is how many Jobs are read at a time.
+	pageSize = 500
+	// reasonsWait is how long a request waits for the reasons, which the first one has read.
+	reasonsWait = 5 * time.Second
+	// writeTimeout is for one write to a client that doesn't read.
+	writeTimeout = 30 * time.Second
+)
+
+// Server answers requests that are authorized. Its caller sets the headers, and writes errors, unless the
+// response has begun.
+type Server struct {
+	hub     batchclient.JobsGetter
+	reasons *Reasons
+	timeout time.Duration // of a request to the hub
+}
+
+// New returns a Server. Its Reasons must be run.
+func New(hub kubernetes.Interface, timeout time.Duration, log logr.Logger) *Server {
+	return &Server{hub: hub.BatchV1(), reasons: newReasons(hub.CoreV1(), timeout, log), timeout: timeout}
+}
+
+// Run holds the reasons while anybody asks, until the context ends.
+func (s *Server) Run(ctx context.Context) { s.reasons.run(ctx) }
+
+// Get responds with one Job.
+func (s *Server) Get(w http.ResponseWriter, r *http.Request, key types.NamespacedName, query url.Values) error {
+	f, err := formOf(r.Header, query)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), s.timeout)
+	defer cancel()
+	job, err := s.hub.Jobs(key.Namespace).Get(ctx, key.Name, metav1.GetOptions{ResourceVersion: query.Get("resourceVersion")})
+	if err == nil && !mirror.Managed(job) || apierrors.IsNotFound(err) {
+		return apierrors.NewNotFound(resource, key.Name)
+	}
+	if err != nil {
+		return fromHub(err)
+	}
+	defer s.useReasons(ctx, w)()
+	seen := s.view(job)
+	object, err := f.one(&seen, time.Now(), true)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(w).Encode(object)
+}
+
+// useReasons waits until the reasons are known, or else warns the client that they aren't.
+func (s *Server) useReasons(ctx context.Context, w http.ResponseWriter) (release func()) {
+	known, release := s.reasons.use()
+	ctx, cancel := context.WithTimeout(ctx, reasonsWait)
+	defer cancel()
+	select {
+	case <-known:
+	case <-ctx.Done():
+		w.Header().Add("Warning", `299 - "the reasons why Jobs wait aren't known yet: try again"`)
+	}
+	return release
+}
+
+func (s *Server) view(job *batchv1.Job) jobview.DispatchedJob {
+	return jobview.Of(job, s.reasons.of(jobview.SubjectOf(job)))
+}
+
+// fromHub passes on what the hub says about the request. A refusal concerns the manager's rights.
+func fromHub(err error) error {
+	var said apierrors.APIStatus
+	if errors.As(err, &said) {
+		switch said.Status().Code {
+		case http.StatusBadRequest, http.StatusGone, http.StatusUnprocessableEntity, http.StatusTooManyRequests:
+			return err
+		}
+	}
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	return apierrors.NewInternalError(fmt.Errorf("the hub doesn't answer for Jobs: %w", err))
+}
