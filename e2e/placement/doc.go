@@ -14,8 +14,11 @@
 // Job that wants claims or extended resources. The program makes the claims of new Pods from
 // templates, as kube-controller-manager does, and the scheduler's own plugins reserve the devices.
 //
-// The first pairs without devices are played in a real cluster, too, with an API server and a scheduler.
-// So the program itself is held: whether there is a node for the first Pod must come out the same.
+// Another quarter have ResourceQuotas and LimitRanges in the Job's namespace: the API server's own
+// plugins refuse Pods there, or change them.
+//
+// The first pairs with nodes and Pods only are played in a real cluster, too, with an API server and a
+// scheduler. So the program itself is held: whether there is a node for the first Pod must come out the same.
 //
 // In the cluster, many pairs share one API server and one scheduler at a time. Each has two
 // namespaces of its own, and its nodes carry a label that the Job's Pods select. Zones and host names

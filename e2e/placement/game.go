@@ -43,6 +43,7 @@ func (g *game) ask(namespaces map[string]labels.Set) {
 	g.want = int64(*g.at.Job.Spec.Parallelism)
 	snapshot := scheduling.NewSnapshot(g.at.Nodes, g.at.Pods, namespaces)
 	snapshot.Devices = g.at.judged(g.at.Pods, g.minor)
+	snapshot.Admission = g.at.admission()
 	g.answer = scheduling.Judge(snapshot, scheduling.NewJob(g.at.Job), g.want)
 }
 

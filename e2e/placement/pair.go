@@ -17,6 +17,7 @@ type pair struct {
 	Pods  []*corev1.Pod // bound to Nodes
 	Job   *batchv1.Job
 	deviceObjects
+	namespaceLimits
 }
 
 // The namespaces of a pair: the Job's, and another.
@@ -35,11 +36,13 @@ const (
 
 // copyOf is a deep copy.
 func (p *pair) copyOf() *pair {
-	return &pair{copies(p.Nodes), copies(p.Pods), p.Job.DeepCopy(), p.deviceObjects.copyOf()}
+	return &pair{copies(p.Nodes), copies(p.Pods), p.Job.DeepCopy(), p.deviceObjects.copyOf(), p.namespaceLimits.copyOf()}
 }
 
 // plain reports whether the pair has nodes and Pods only.
-func (p *pair) plain() bool { return len(p.DeviceClasses) == 0 }
+func (p *pair) plain() bool {
+	return len(p.DeviceClasses)+len(p.LimitRanges)+len(p.ResourceQuotas) == 0
+}
 
 // pod is one of the Job's, which isn't created yet.
 func (p *pair) pod() *corev1.Pod {
@@ -89,6 +92,7 @@ func (p *pair) locate(id string) *pair {
 	l.spec(spec)
 	spec.NodeSelector[pairLabel] = id
 	l.devices(&c.deviceObjects)
+	l.limits(&c.namespaceLimits)
 	return c
 }
 
@@ -218,6 +222,12 @@ func (p *pair) String() string {
 	}
 	for _, t := range p.ResourceClaimTemplates {
 		write(&out, fmt.Sprintf("resourceclaimtemplate %s/%s", t.Namespace, t.Name), t.Spec.Spec)
+	}
+	for _, r := range p.LimitRanges {
+		write(&out, "limitrange "+r.Name, r.Spec)
+	}
+	for _, q := range p.ResourceQuotas {
+		write(&out, "resourcequota "+q.Name, q.Spec)
 	}
 	write(&out, "job "+p.Job.Namespace, p.Job.Spec)
 	return out.String()

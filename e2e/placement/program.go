@@ -37,10 +37,12 @@ type (
 		Nodes, Restored []*corev1.Node
 		Pods, New       []*corev1.Pod
 		deviceObjects
+		namespaceLimits
 	}
 	reply struct {
 		Pods           []*corev1.Pod
 		ResourceClaims []*resourcev1.ResourceClaim
+		namespaceLimits
 		Bound          int64
 		Empty          bool
 		Message, Error string
@@ -51,7 +53,7 @@ func (p program) playOne(g *game) error {
 	g.at = g.pair.locate(g.id)
 	g.at.asIn(g.minor)
 	namespaces := location(g.id).namespaces()
-	r := request{Namespaces: namespaces, Nodes: g.at.Nodes, Pods: g.at.Pods, deviceObjects: g.at.deviceObjects}
+	r := request{Namespaces: namespaces, Nodes: g.at.Nodes, Pods: g.at.Pods, deviceObjects: g.at.deviceObjects, namespaceLimits: g.at.namespaceLimits}
 	for _, node := range g.at.Nodes {
 		if back := node.DeepCopy(); restore(back) {
 			r.Restored = append(r.Restored, back)
@@ -69,7 +71,8 @@ func (p program) playOne(g *game) error {
 	if a.Error != "" {
 		return errors.New(a.Error)
 	}
-	g.at.Pods, g.at.ResourceClaims, g.bound, g.empty, g.message = a.Pods, a.ResourceClaims, a.Bound, a.Empty, a.Message
+	g.at.Pods, g.at.ResourceClaims, g.at.namespaceLimits = a.Pods, a.ResourceClaims, a.namespaceLimits
+	g.bound, g.empty, g.message = a.Bound, a.Empty, a.Message
 	labelsOf := map[string]labels.Set{}
 	for _, ns := range namespaces {
 		labelsOf[ns.Name] = ns.Labels

@@ -28,6 +28,9 @@ func random(seed uint64) *pair {
 	if s.chance(25) {
 		s.devices(p)
 	}
+	if s.chance(25) {
+		s.limits(p)
+	}
 	return p
 }
 

@@ -61,7 +61,7 @@ func steps(p *pair) []*pair {
 			less(func(c *pair) { c.Nodes[i].Spec.Unschedulable = false })
 		}
 	}
-	return slices.Concat(pairs, specSteps(p), p.deviceSteps())
+	return slices.Concat(pairs, specSteps(p), p.objectSteps())
 }
 
 func (p *pair) removeNode(i int) {
@@ -128,13 +128,15 @@ var parts = []part{
 	},
 }
 
-// deviceSteps take objects away.
-func (p *pair) deviceSteps() []*pair {
+// objectSteps take other objects away.
+func (p *pair) objectSteps() []*pair {
 	return slices.Concat(
 		fewer(p, func(c *pair) *[]*resourcev1.ResourceSlice { return &c.ResourceSlices }),
 		fewer(p, func(c *pair) *[]*resourcev1.ResourceClaim { return &c.ResourceClaims }),
 		fewer(p, func(c *pair) *[]*resourcev1.ResourceClaimTemplate { return &c.ResourceClaimTemplates }),
 		fewer(p, func(c *pair) *[]*resourcev1.DeviceClass { return &c.DeviceClasses }),
+		fewer(p, func(c *pair) *[]*corev1.LimitRange { return &c.LimitRanges }),
+		fewer(p, func(c *pair) *[]*corev1.ResourceQuota { return &c.ResourceQuotas }),
 	)
 }
 

@@ -5,8 +5,6 @@ import (
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apiserver/pkg/admission"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -15,6 +13,7 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
 	"k8s.io/kubernetes/pkg/registry/core/pod"
 	"k8s.io/kubernetes/plugin/pkg/admission/defaulttolerationseconds"
+	"k8s.io/kubernetes/plugin/pkg/admission/limitranger"
 )
 
 var tolerations = newTolerations()
@@ -26,24 +25,27 @@ func newTolerations() *defaulttolerationseconds.Plugin {
 }
 
 // create makes of Pods what an API server stores of them.
-func create(pods []*corev1.Pod) error {
+func create(pods []*corev1.Pod, limits *limitranger.LimitRanger) error {
 	for _, p := range pods {
-		if err := createPod(p); err != nil {
+		if err := createPod(p, limits); err != nil {
 			return fmt.Errorf("create Pod %s/%s: %w", p.Namespace, p.Name, err)
 		}
 	}
 	return nil
 }
 
-func createPod(p *corev1.Pod) error {
+func createPod(p *corev1.Pod, limits *limitranger.LimitRanger) error {
 	legacyscheme.Scheme.Default(p)
 	var internal core.Pod
 	if err := legacyscheme.Scheme.Convert(p, &internal, nil); err != nil {
 		return err
 	}
-	attributes := admission.NewAttributesRecord(&internal, nil, core.Kind("Pod").WithVersion(""), p.Namespace, p.Name,
-		core.Resource("pods").WithVersion(""), "", admission.Create, &metav1.CreateOptions{}, false, nil)
+	attributes := attributesOf(&internal)
 	if err := tolerations.Admit(context.Background(), attributes, nil); err != nil {
+		return err
+	}
+	validate, err := limited(limits, attributes)
+	if err != nil {
 		return err
 	}
 	ctx := genericapirequest.WithNamespace(context.Background(), p.Namespace)
@@ -52,6 +54,12 @@ func createPod(p *corev1.Pod) error {
 	})
 	rest.FillObjectMetaSystemFields(&internal)
 	if err := rest.BeforeCreate(pod.Strategy, ctx, &internal); err != nil {
+		if limits != nil {
+			return refused{err} // such as a request above the limit that was filled in
+		}
+		return err
+	}
+	if err := validate(); err != nil {
 		return err
 	}
 	*p = corev1.Pod{}

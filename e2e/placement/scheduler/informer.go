@@ -50,3 +50,6 @@ func (i *informer) AddEventHandlerWithOptions(
 	}
 	return i.SharedIndexInformer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
 }
+
+// HasSynced is for those who wait for the objects.
+func (i *informer) HasSynced() bool { return true }

@@ -8,6 +8,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +25,7 @@ import (
 // request is one worker, at two moments, with the Pods of one Job.
 type request struct {
 	objects
+	namespaceLimits
 	ResourceClaimTemplates []*resourcev1.ResourceClaimTemplate
 	// Nodes as they are now.
 	Nodes []*corev1.Node
@@ -41,6 +43,8 @@ type answer struct {
 	Pods []*corev1.Pod `json:",omitempty"`
 	// ResourceClaims that were there before, with the UIDs of these Pods.
 	ResourceClaims []*resourcev1.ResourceClaim `json:",omitempty"`
+	// namespaceLimits with their defaults and status.
+	namespaceLimits
 	// Bound of the new Pods, in the cluster as it is.
 	Bound int64
 	// Empty: one of them is bound once the Pods that end by themselves have ended and the nodes are
@@ -81,30 +85,66 @@ func serve(in io.Reader, out io.Writer) error {
 }
 
 func handle(ctx context.Context, r *request) (answer, error) {
-	var a answer
-	if err := errors.Join(create(r.Pods), create(r.New)); err != nil {
+	a, err := r.prepare()
+	if refusal, is := errors.AsType[refused](err); is {
+		a.Message = refusal.Error()
+		return a, nil
+	}
+	if err != nil || len(r.New) == 0 {
 		return a, err
 	}
-	reserve(r.ResourceClaims, r.Pods)
-	a.Pods, a.ResourceClaims = r.Pods, r.ResourceClaims
-	r.ResourceClaims = slices.Concat(r.ResourceClaims, claimsOf(r.New, r.ResourceClaimTemplates))
-	current := scene{r.Nodes, r.Pods, r.New, r.objects}
-	bound, message, err := current.schedule(ctx)
-	a.Bound, a.Message = bound, message
-	if err != nil || bound > 0 || len(r.New) == 0 {
+	admitted, refusal, err := r.admit(r.New)
+	if err != nil {
 		return a, err
 	}
-	bound, _, err = r.empty().schedule(ctx)
+	current := scene{r.Nodes, r.Pods, admitted, r.objects}
+	a.Bound, a.Message, err = current.schedule(ctx)
+	a.Message = cmp.Or(a.Message, refusal)
+	if err != nil || a.Bound > 0 {
+		return a, err
+	}
+	empty, err := r.empty()
+	if err != nil {
+		return a, err
+	}
+	bound, _, err := empty.schedule(ctx)
 	a.Empty = bound > 0
 	return a, err
 }
 
+// prepare creates all objects, and answers with those that there were before.
+func (r *request) prepare() (answer, error) {
+	var a answer
+	limits, err := r.limitRanger()
+	if err := errors.Join(err, create(r.Pods, nil), r.used(r.Pods)); err != nil {
+		return a, err
+	}
+	reserve(r.ResourceClaims, r.Pods)
+	a.Pods, a.ResourceClaims = r.Pods, r.ResourceClaims
+	a.LimitRanges = r.LimitRanges
+	for _, q := range r.ResourceQuotas {
+		a.ResourceQuotas = append(a.ResourceQuotas, q.DeepCopy())
+	}
+	if len(r.LimitRanges) == 0 {
+		limits = nil
+	}
+	if err := create(r.New, limits); err != nil {
+		return a, err
+	}
+	r.ResourceClaims = slices.Concat(r.ResourceClaims, claimsOf(r.New, r.ResourceClaimTemplates))
+	return a, nil
+}
+
 // empty is the worker at its best, with one new Pod.
-func (r *request) empty() *scene {
+func (r *request) empty() (*scene, error) {
 	left := lasting(r.Pods)
-	s := &scene{restored(r), left, r.New[:1], r.objects}
+	if err := r.used(left); err != nil {
+		return nil, err
+	}
+	admitted, _, err := r.admit(r.New[:1])
+	s := &scene{restored(r), left, admitted, r.objects}
 	s.ResourceClaims = deallocated(r.ResourceClaims, left)
-	return s
+	return s, err
 }
 
 // restored are all nodes, when those that were cordoned or troubled are back.

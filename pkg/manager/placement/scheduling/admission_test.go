@@ -79,6 +79,7 @@ func TestLimitRanger(t *testing.T) {
 		{"below the minimum", corev1.LimitRangeItem{Type: container, Min: list("cpu", "2")}, jobOf(plain), Never, 0, "minimum cpu usage per Container is 2, but request is 1"},
 		{"above the maximum", corev1.LimitRangeItem{Type: container, Max: list("cpu", "2"), Default: list("cpu", "3")}, jobOf(plain), Never, 0, "maximum cpu usage per Container is 2, but limit is 3"},
 		{"without a limit", corev1.LimitRangeItem{Type: corev1.LimitTypePod, Max: list("cpu", "2")}, jobOf(plain), Never, 0, "maximum cpu usage per Pod is 2.  No limit is specified"},
+		{"a request above the default limit", corev1.LimitRangeItem{Type: container, Default: list("cpu", "500m")}, jobOf(plain), Never, 0, "main: request of 1 must be less than or equal to cpu limit of 500m"},
 		{"in range", corev1.LimitRangeItem{Type: container, Min: list("cpu", "1"), MaxLimitRequestRatio: list("cpu", "3"), Default: list("cpu", "3")}, jobOf(plain), FitsNow, 4, "Insufficient cpu"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -101,12 +102,32 @@ func TestResourceQuota(t *testing.T) {
 	expect(t, ask(list("requests.cpu", "6"), list("requests.cpu", "2500m")), FitsLater, 3,
 		"exceeded quota: q, requested: requests.cpu=1, used: requests.cpu=2500m, limited: requests.cpu=6")
 	expect(t, ask(list("pods", "0"), list("pods", "0")), Never, 0, "exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0")
-	expect(t, ask(list("limits.cpu", "5"), nil), Never, 0, "failed quota: q: must specify limits.cpu")
+	expect(t, ask(list("limits.cpu", "5"), nil), Never, 0, "failed quota: q: must specify limits.cpu for: main")
 	expect(t, ask(list("configmaps", "0"), nil), FitsNow, 5, "")
 	// What a service takes of the quota won't be given back: then 3 Pods are as many as ever.
 	w.pod("a").Spec.RestartPolicy = corev1.RestartPolicyAlways
 	w.pod("a").Spec.RestartPolicy = corev1.RestartPolicyAlways
 	expect(t, ask(list("pods", "5"), list("pods", "2")), FitsNow, 3, "exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=5")
+	// Which of them a quota with scopes counts isn't known.
+	quota.Spec.Scopes = []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeNotTerminating}
+	expect(t, ask(list("pods", "2"), list("pods", "2")), FitsLater, 0, "exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2")
+}
+
+// Each container must say what it takes of what a quota counts, unless the Pod says it for all.
+func TestContainerThatSaysNothing(t *testing.T) {
+	w := &world{}
+	w.node("a")
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q"}}
+	quota.Status.Hard = list("requests.cpu", "5")
+	admission := &Admission{Quotas: []*corev1.ResourceQuota{quota}}
+	with := func(resources *corev1.ResourceRequirements) *Job {
+		return jobOf(func(p *corev1.PodTemplateSpec) {
+			p.Spec.InitContainers = []corev1.Container{{Name: "init"}}
+			p.Spec.Resources = resources
+		})
+	}
+	expect(t, w.judgeAdmitted(admission, with(nil), 1), Never, 0, "failed quota: q: must specify requests.cpu for: init")
+	expect(t, w.judgeAdmitted(admission, with(&corev1.ResourceRequirements{Requests: list("cpu", "1")}), 1), FitsNow, 1, "")
 }
 
 // The status of a quota counts the Job's own Pods, and not yet those of Jobs that were placed a moment

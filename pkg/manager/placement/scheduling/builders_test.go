@@ -62,7 +62,7 @@ func jobOf(change func(*corev1.PodTemplateSpec)) *Job {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "job", Namespace: "ns", UID: "uid"}}
 	template := &job.Spec.Template
 	template.Labels = map[string]string{}
-	template.Spec.Containers = []corev1.Container{{}}
+	template.Spec.Containers = []corev1.Container{{Name: "main"}}
 	template.Spec.RestartPolicy = corev1.RestartPolicyNever
 	cpu(&template.Spec, "1")
 	change(template)

@@ -31,6 +31,9 @@ func (a *Admission) limitRanger(spec *corev1.PodSpec) *Reason {
 			}
 		}
 	}
+	if message := aboveLimit(each); message != "" {
+		return &Reason{"LimitRanger", message, "spec.template.spec.containers[].resources"}
+	}
 	for _, limitRange := range a.LimitRanges {
 		for i := range limitRange.Spec.Limits {
 			if message := outOfRange(&limitRange.Spec.Limits[i], spec, each); message != "" {
@@ -39,6 +42,18 @@ func (a *Admission) limitRanger(spec *corev1.PodSpec) *Reason {
 		}
 	}
 	return nil
+}
+
+// aboveLimit finds a request that is above the limit that was filled in.
+func aboveLimit(each func(func(*corev1.Container))) (message string) {
+	each(func(c *corev1.Container) {
+		for name, limit := range c.Resources.Limits {
+			if request := c.Resources.Requests[name]; request.Cmp(limit) > 0 {
+				message = fmt.Sprintf("%s: request of %s must be less than or equal to %s limit of %s", c.Name, request.String(), name, limit.String())
+			}
+		}
+	})
+	return message
 }
 
 // filled adds what a list lacks.

@@ -2,6 +2,7 @@ package scheduling
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -17,20 +18,20 @@ func (a *admitted) quota(s *Snapshot) {
 		if !scoped(q, pod) {
 			continue
 		}
+		if missing := unspecified(q, a.spec); missing != "" {
+			a.refused = &Reason{"ResourceQuota", fmt.Sprintf("failed quota: %s: must specify %s", q.Name, missing), requestsField}
+			return
+		}
 		usage := usageOf(pod)
 		for name, hard := range q.Status.Hard {
 			each, counted := usage[name]
 			if !counted {
-				if computed(name) {
-					a.refused = &Reason{"ResourceQuota", fmt.Sprintf("failed quota: %s: must specify %s", q.Name, name), requestsField}
-					return
-				}
 				continue
 			}
 			used := s.Admission.used(q, name, each)
 			reason := &Reason{"ResourceQuota", fmt.Sprintf("exceeded quota: %s, requested: %s=%s, used: %s=%s, limited: %s=%s",
 				q.Name, name, each.String(), name, used.String(), name, hard.String()), requestsField}
-			a.allow(times(hard, used, each), times(hard, s.lasting(a.namespace, name), each), reason)
+			a.allow(times(hard, used, each), times(hard, s.lasting(a.namespace, q, name), each), reason)
 		}
 	}
 }
@@ -72,9 +73,13 @@ func times(hard, used, each apiresource.Quantity) int64 {
 	return max(int64(left.AsApproximateFloat64()/each.AsApproximateFloat64()+1e-9), 0)
 }
 
-// lasting is what the namespace's Pods that don't end take of a quota. Limits aren't known here.
-func (s *Snapshot) lasting(namespace string, name corev1.ResourceName) apiresource.Quantity {
+// lasting is what the namespace's Pods that don't end take of a quota, as far as that is known here: not
+// their limits, and not which of them a quota's scopes count.
+func (s *Snapshot) lasting(namespace string, q *corev1.ResourceQuota, name corev1.ResourceName) apiresource.Quantity {
 	var sum apiresource.Quantity
+	if len(q.Spec.Scopes) > 0 || q.Spec.ScopeSelector != nil {
+		return sum
+	}
 	for _, n := range s.Nodes {
 		for _, p := range n.Pods {
 			if p.Lasts && p.Value().namespace == namespace {
@@ -103,14 +108,39 @@ func usageOf(pod *corev1.Pod) corev1.ResourceList {
 		}
 	}
 	for name, amount := range resource.PodLimits(pod, resource.PodResourcesOptions{}) {
-		usage["limits."+name] = amount
+		usage[limitsPrefix+name] = amount
 	}
 	return usage
 }
 
 var one = apiresource.MustParse("1")
 
-// computed reports whether each Pod must say how much it takes of a resource.
+// unspecified is a resource that a quota counts and of which some container doesn't say how much it
+// takes. A Pod that says it for all of its containers together is free to.
+func unspecified(q *corev1.ResourceQuota, spec *corev1.PodSpec) string {
+	if spec.Resources != nil && len(spec.Resources.Requests)+len(spec.Resources.Limits) > 0 {
+		return ""
+	}
+	for _, name := range slices.Sorted(maps.Keys(q.Status.Hard)) {
+		if !computed(name) {
+			continue
+		}
+		for _, c := range slices.Concat(spec.Containers, spec.InitContainers) {
+			list, of := c.Resources.Requests, corev1.ResourceName(strings.TrimPrefix(string(name), corev1.DefaultResourceRequestsPrefix))
+			if limited, is := strings.CutPrefix(string(name), limitsPrefix); is {
+				list, of = c.Resources.Limits, corev1.ResourceName(limited)
+			}
+			if _, has := list[of]; !has {
+				return fmt.Sprintf("%s for: %s", name, c.Name)
+			}
+		}
+	}
+	return ""
+}
+
+const limitsPrefix = "limits."
+
+// computed reports whether each container must say how much it takes of a resource.
 func computed(name corev1.ResourceName) bool {
 	switch name {
 	case corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceRequestsCPU, corev1.ResourceRequestsMemory,
