@@ -15,7 +15,8 @@ import (
 // Extended resources that only one worker has, each for tests of one kind, so that tests in
 // parallel don't take each other's room.
 const (
-	seats = "example.org/seat" // of w1: 4
+	seats  = "example.org/seat"  // of w1: 4
+	berths = "example.org/berth" // of w1: 4, for Jobs that wait in order
 )
 
 func TestMain(m *testing.M) {
@@ -27,7 +28,7 @@ func TestMain(m *testing.M) {
 	rigtest.Main(m,
 		rig.Options{Name: ferrytest.HubName, Release: binaries.Hub(binaries.Current), Audit: true},
 		rig.Options{Name: "w1", Release: binaries.Worker(binaries.Current), Audit: true, Nodes: []rig.Nodes{
-			{Count: 2, Extended: map[string]string{seats: "2"}},
+			{Count: 2, Extended: map[string]string{seats: "2", berths: "2"}},
 			{Prefix: "special", Labels: map[string]string{"tier": "special"}},
 		}},
 		rig.Options{Name: "w2", Release: binaries.Worker(binaries.Current), FaultProxy: true, Nodes: []rig.Nodes{{Count: 2}}},

@@ -4,6 +4,7 @@
 //	job          the controller of hub Jobs
 //	dispatch     what is to be done about a Job (pure)
 //	placement    which worker takes a Job (pure)
+//	             placement/waiting: which of the Jobs that wait goes first (pure)
 //	capacity     the free capacity of each worker, with reservations
 //	clusters     the registry of workers and their connections
 //	carry        the objects that are carried along with Jobs

@@ -21,6 +21,8 @@ var hub = []Row{
 		Why: "the worker's status, once it has passed the rules"},
 	{Part: Manager, Resource: "namespaces", Names: []string{"kube-system"}, Verbs: []string{"get"},
 		Why: "its UID is the id of this hub in the workers"},
+	{Part: Manager, Group: "scheduling.k8s.io", Resource: "priorityclasses", Verbs: []string{"list", "watch"},
+		Why: "which of the Jobs that wait goes first"},
 	{Part: Manager, Resource: "namespaces", Verbs: []string{"list", "watch"},
 		Why: "their labels: whose Jobs are dispatched, to which workers, and with which Pod Security there"},
 	{Part: Manager, Group: "jobferry.dev", Resource: "workerclusters", Verbs: []string{"list", "watch"},

@@ -5,8 +5,16 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// suits reports whether a Pod may be on a node, whatever is free there.
-func (s *Shape) suits(node *corev1.Node) bool {
+// Slots is how many Pods of this Shape fit on a node in what is free there.
+func (s *Shape) Slots(node *corev1.Node, free *Resources) int64 {
+	if fits := s.slots(free); fits > 0 && s.Suits(node) {
+		return fits
+	}
+	return 0
+}
+
+// Suits reports whether a Pod may be on a node, whatever is free there.
+func (s *Shape) Suits(node *corev1.Node) bool {
 	if !s.selects(node) {
 		return false
 	}

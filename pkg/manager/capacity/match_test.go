@@ -46,7 +46,7 @@ func TestSuits(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"zone": "a"}}, Spec: test.node,
 			}
 			shape := ShapeOf(&corev1.PodTemplateSpec{Spec: test.pod})
-			if got := shape.suits(node); got != test.want {
+			if got := shape.Suits(node); got != test.want {
 				t.Errorf("got %t, want %t", got, test.want)
 			}
 		})

@@ -171,7 +171,7 @@ func fits(c *Capacity, job *batchv1.Job) bool {
 	s := ShapeOf(&job.Spec.Template)
 	var now, idle int64
 	for _, n := range c.Nodes() {
-		if s.suits(n.Object) {
+		if s.Suits(n.Object) {
 			now += s.slots(&n.Free)
 			idle += s.slots(&n.Idle)
 		}
@@ -248,7 +248,7 @@ func (m *model) checkClaims(t *rapid.T) {
 			t.Fatalf("%+v waits for %d", c, c.unheld)
 		}
 		for n, count := range c.held {
-			if count < 0 || n.holders[c] != count || n.object == nil || !c.shape.suits(n.object) {
+			if count < 0 || n.holders[c] != count || n.object == nil || !c.shape.Suits(n.object) {
 				t.Fatalf("%+v holds %d on %s", c, count, n.name)
 			}
 			if c.shape.OnePerNode() && count+c.bound[n] > 1 && count != 0 && c.bound[n] == 0 {

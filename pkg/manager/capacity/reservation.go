@@ -54,7 +54,7 @@ func (c *reservation) fits(n *node) int64 {
 	}
 	view := n.look()
 	// Free slots first: in a full cluster this saves the match of selectors.
-	if fits := c.shape.slots(&view.Free); fits > 0 && n.object != nil && c.shape.suits(n.object) {
+	if fits := c.shape.slots(&view.Free); fits > 0 && n.object != nil && c.shape.Suits(n.object) {
 		return fits
 	}
 	return 0

@@ -64,6 +64,9 @@ func shapeOf(pod *corev1.Pod, unit Resources) *Shape {
 	return s
 }
 
+// Key is equal for Shapes of which any number of Pods fits on the same nodes.
+func (s *Shape) Key() string { return s.key }
+
 // Unit is what one Pod takes of its node.
 func (s *Shape) Unit() Resources { return s.unit }
 

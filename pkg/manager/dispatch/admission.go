@@ -14,6 +14,8 @@ import (
 // Admission is what Kueue on the hub decides about a Job: which workers are allowed, and whether it
 // is to be placed now. Its zero value is that of a Job without an AdmissionCheck of Jobferry.
 type Admission struct {
+	// Queued: Kueue manages the Job, and decides when it starts.
+	Queued bool
 	// Checked: the Job's Workload has an AdmissionCheck of Jobferry. When its worker is lost, Kueue
 	// takes the quota back and suspends such a Job, so it isn't moved while it counts as running.
 	Checked bool

@@ -70,3 +70,17 @@ func (s *store) unschedulable() map[obstacleKind]int {
 	}
 	return counts
 }
+
+// countWait counts a Job that goes for the first time, and whether that is as soon as was expected.
+func countWait(w *waiter, age time.Duration, now time.Time) {
+	pendingDuration.WithLabelValues(w.class.name).Observe(age.Seconds())
+	r := w.reserved
+	if r == nil || r.First.IsZero() {
+		return
+	}
+	result := "missed"
+	if expected := r.First.Sub(r.Made); !now.After(r.First.Add(expected / 10)) {
+		result = "kept"
+	}
+	reservationsTotal.WithLabelValues(result).Inc()
+}

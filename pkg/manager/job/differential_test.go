@@ -101,7 +101,7 @@ func (s *jobStory) playDivided(t *testing.T, ends allowedEnds) *batchv1.JobStatu
 	w := newWorld(t)
 	clear(w.workers)
 	run := newRun(s)
-	p := player{jobStory: s, run: run, clock: w.clock, step: w.step, rest: w.run}
+	p := player{jobStory: s, run: run, clock: w.clock.FakeClock, step: w.step, rest: w.run}
 	for i, worker := range s.workers {
 		v := w.addWorker(fmt.Sprintf("w%d", i), worker.cpus)
 		if worker.embedded {

@@ -31,7 +31,9 @@ func (r *Reconciler) divide(ctx context.Context, t *turn, a dispatch.Divide) (re
 		return result{awaitsCapacity: true}, nil
 	}
 	began := r.clock.Now()
-	decision, next := r.scheduler.divide(ctx, t.record, d)
+	w := r.newWaiter(ctx, t, d.request)
+	w.Divisible = true
+	decision, next := r.scheduler.divide(ctx, t.record, d, w)
 	took := r.clock.Since(began)
 	if len(next.Changes(t.Job)) == 0 || len(next.Shards) == 0 && t.Divided == nil {
 		if len(next.Shards) == 0 {
@@ -134,29 +136,29 @@ func (r *Reconciler) division(ctx context.Context, t *turn, a dispatch.Divide) (
 
 // divide divides a Job by the room that workers have, and reserves that for it before the next Job is
 // looked at.
-func (s *scheduler) divide(ctx context.Context, rec *record, d *division) (placement.Decision, shards.Placement) {
+func (s *scheduler) divide(ctx context.Context, rec *record, d *division, w *waiter) (placement.Decision, shards.Placement) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	job := d.request.Job
 	one := *job
 	one.Spec.Parallelism = ptr.To(min(ptr.Deref(job.Spec.Parallelism, 1), 1))
 	d.request.Job = &one
+	w.request.Job = &one
+	candidates := s.candidatesLocked(ctx, w, s.admits(w))
 	free, followers := map[string]*scheduling.Snapshot{}, map[string]bool{}
-	var candidates []placement.Cluster
-	for _, w := range s.workers.list() {
-		s.fillLocked(ctx, w)
-		c := candidate(w, rec.key)
-		c.Drops = s.keepers.drops(w)
-		free[w.Name()], followers[w.Name()] = c.Capacity, shards.Follows(job, w.View().Spec.JobController)
-		candidates = append(candidates, c)
+	for i := range candidates {
+		c := &candidates[i]
+		free[c.Name], followers[c.Name] = c.Capacity, shards.Follows(job, c.JobController)
 	}
 	decision := placement.Place(d.request, candidates)
+	s.joinLocked(w, decision)
 	all := scheduling.NewJob(job)
 	room := func(worker string) int64 {
+		admitted := min(s.line.Admits(&w.Job, worker, s.clock.Now()), math.MaxInt32)
 		if free[worker] == nil {
-			return int64(ptr.Deref(job.Spec.Parallelism, 1))
+			return min(parallelismOf(job), admitted)
 		}
-		return scheduling.Judge(free[worker], all, math.MaxInt32).Now
+		return scheduling.Judge(free[worker], all, admitted).Now
 	}
 	d.gatherRooms(decision, followers, room)
 	d.stopShards()
@@ -164,6 +166,9 @@ func (s *scheduler) divide(ctx context.Context, rec *record, d *division) (place
 	var reservations []dispatch.Reservation
 	for _, shard := range next.Shards {
 		reservations = append(reservations, dispatch.Reservation{Worker: shard.Worker, Job: shards.Part(job, shard, followers[shard.Worker])})
+		if _, was := d.present.In(shard.Worker); !was {
+			s.line.Take(&w.Job, shard.Worker, int64(shard.Parallelism), s.clock.Now())
+		}
 	}
 	if len(next.Shards) > 0 {
 		s.reserveLocked(rec, reservations, false)

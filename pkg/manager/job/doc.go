@@ -15,12 +15,15 @@
 //   - gather.go reads. What it reads from has no method that writes.
 //   - apply.go carries a plan out: place.go, divide.go and hub.go write to the hub; create.go, mirrors.go,
 //     verify.go and carry.go write to workers; scheduler.go reserves capacity.
+//   - line.go has the Jobs that wait for room, in the order of package waiting; walk.go goes through them when
+//     freed.go says so, and has those reconciled that go.
 //   - store.go has one record (record.go) of each Job, which observe.go brings up to date.
 //
 // # What is remembered
 //
 // Nothing that can't be derived again from the objects, but for what record says. Reservations of
-// capacity are made again from the hub's Jobs after a restart.
+// capacity are made again from the hub's Jobs after a restart, and so is the line: no Job is placed
+// before all that wait were judged. Which worker was reserved for one of them may change by that.
 //
 // # When the hub itself is read
 //

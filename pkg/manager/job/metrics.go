@@ -47,6 +47,15 @@ var (
 		Name: "jobferry_placement_rejections_total",
 		Help: "Workers that couldn't take a Job when an attempt to place it failed, by the manager's filter and the scheduler's plugin.",
 	}, []string{"reason", "plugin"})
+	pendingDuration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "jobferry_pending_duration_seconds",
+		Help:    "Time from a hub Job's creation to its first placement, by the PriorityClass of its Pods (empty: none).",
+		Buckets: prometheus.ExponentialBuckets(.1, 4, 11),
+	}, []string{"priority_class"})
+	reservationsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "jobferry_reservations_total",
+		Help: "Reservations of Jobs that waited, by result: kept if the Job went within 1.1 times the time that was expected at first, otherwise missed.",
+	}, []string{"result"})
 	movesTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "jobferry_moves_total",
 		Help: "Jobs moved to another worker, by the worker that they left.",
@@ -67,7 +76,7 @@ var (
 
 func init() {
 	metrics.Registry.MustRegister(placementLatency, mirrorLatency, statusLag, statusRejected,
-		placementsTotal, placementAttempts, attemptDuration, rejectionsTotal, movesTotal, duplicatesTotal, conflictsTotal, carriedTotal)
+		placementsTotal, placementAttempts, attemptDuration, rejectionsTotal, pendingDuration, reservationsTotal, movesTotal, duplicatesTotal, conflictsTotal, carriedTotal)
 }
 
 // forgetMetrics drops the series of a worker that was removed.
@@ -82,13 +91,16 @@ func forgetMetrics(worker string) {
 
 // jobsCollector counts the hub's Jobs, and the workers' mirrors, when it's asked to.
 type jobsCollector struct {
-	store   *store
-	workers workers
+	store     *store
+	workers   workers
+	scheduler *scheduler
 }
 
 var (
 	jobsDesc = prometheus.NewDesc("jobferry_jobs",
 		"Dispatched Jobs on the hub, by worker (empty: not placed) and phase.", []string{"worker", "phase"}, nil)
+	pendingDesc = prometheus.NewDesc("jobferry_pending_jobs",
+		"Jobs that wait in line for room in a worker, by the PriorityClass of their Pods (empty: none).", []string{"priority_class"}, nil)
 	unreleasedDesc = prometheus.NewDesc("jobferry_unreleased_mirrors",
 		"Mirrors that a worker should have removed, by worker, namespace and name; at most 100 per worker.",
 		[]string{"worker", "namespace", "name"}, nil)
@@ -102,6 +114,7 @@ var (
 // Describe implements prometheus.Collector.
 func (c *jobsCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- jobsDesc
+	ch <- pendingDesc
 	ch <- mirrorsDesc
 	ch <- unreleasedDesc
 	ch <- unschedulableDesc
@@ -111,6 +124,9 @@ func (c *jobsCollector) Describe(ch chan<- *prometheus.Desc) {
 func (c *jobsCollector) Collect(ch chan<- prometheus.Metric) {
 	for is, n := range c.store.counted() {
 		ch <- prometheus.MustNewConstMetric(jobsDesc, prometheus.GaugeValue, float64(n), is.worker, string(is.phase))
+	}
+	for class, n := range c.scheduler.pending() {
+		ch <- prometheus.MustNewConstMetric(pendingDesc, prometheus.GaugeValue, float64(n), class)
 	}
 	for why, n := range c.store.unschedulable() {
 		ch <- prometheus.MustNewConstMetric(unschedulableDesc, prometheus.GaugeValue, float64(n), string(why.reason), why.plugin)

@@ -28,9 +28,12 @@ func (r *Reconciler) place(ctx context.Context, t *turn, a dispatch.Place) (resu
 		return result{awaitsCapacity: true}, nil
 	}
 	began := r.clock.Now()
-	decision := r.scheduler.choose(ctx, request)
+	w, decision, isTurn := r.scheduler.choose(ctx, r.newWaiter(ctx, t, request))
 	took := r.clock.Since(began)
-	if decision.Cluster == "" {
+	switch {
+	case !isTurn:
+		return result{awaitsCapacity: true}, nil
+	case decision.Cluster == "":
 		t.unscheduled(took, decision)
 		return r.unplaced(ctx, t, a, decision), nil
 	}
@@ -43,9 +46,18 @@ func (r *Reconciler) place(ctx context.Context, t *turn, a dispatch.Place) (resu
 	}
 	t.record.await(false)
 	r.scheduler.reserve(t.record, []dispatch.Reservation{{Worker: decision.Cluster, Job: request.Job}}, false)
+	if a.Leave == "" {
+		countWait(w, t.known.age(job, r.clock.Now()), r.clock.Now())
+	}
 	done := r.tell(ctx, t, r.placed(t, a, job, decision))
 	done.changed = true
 	return done, nil
+}
+
+func (r *Reconciler) newWaiter(ctx context.Context, t *turn, request placement.Request) *waiter {
+	w := newWaiter(request, priorityClassOf(ctx, r.cache, request.Job))
+	w.Exempt = t.Admission.Queued
+	return w
 }
 
 func (r *Reconciler) placementRequest(ctx context.Context, t *turn, a dispatch.Place) (placement.Request, error) {

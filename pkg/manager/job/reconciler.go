@@ -80,6 +80,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	case <-ctx.Done():
 		return ctrl.Result{}, nil
 	}
+	defer r.scheduler.settle(request.NamespacedName)
 	for range maxSteps {
 		if ctx.Err() != nil {
 			return ctrl.Result{}, nil // the next leader continues
@@ -124,6 +125,7 @@ func (r *Reconciler) look(ctx context.Context, key types.NamespacedName) *turn {
 func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Result {
 	if !plan.AwaitsCapacity && !result.awaitsCapacity {
 		t.record.await(false)
+		r.scheduler.leave(t.Key)
 	}
 	if !plan.AwaitsNamespace {
 		t.record.holdBack(false)
@@ -189,6 +191,7 @@ func (r *Reconciler) forget(key types.NamespacedName, uid types.UID) {
 	for _, worker := range rec.reservation() {
 		r.scheduler.release(worker, rec.key)
 	}
+	r.scheduler.leave(key)
 	r.copier.Tracker.Forget(rec.key)
 	for _, worker := range rec.placedOn() {
 		r.workers.PlacementsChanged(worker)

@@ -7,12 +7,14 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
+	"github.com/jobferry/jobferry/pkg/manager/placement/waiting"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/shards"
 )
@@ -28,30 +30,50 @@ type scheduler struct {
 	// admission is what Kueue decides about a Job.
 	admission func(context.Context, *batchv1.Job) dispatch.Admission
 
+	clock clock.PassiveClock
+	// freed has the Jobs that wait looked at; mayWalk reports whether Jobs may be placed at all.
+	freed   *freed
+	mayWalk func() bool
+	// enqueue has Jobs reconciled.
+	enqueue func(...types.NamespacedName)
+
 	// filled are the ledgers, by worker, that have the reservations of the Jobs placed before.
 	filled sync.Map
 
 	mu sync.Mutex // held while a worker is chosen, or a ledger is filled
+	// line has the Jobs that wait, and waiters what they ask for; also those that a walk has chosen a
+	// worker for.
+	line    waiting.Line
+	waiters map[types.NamespacedName]*waiter
+	// unjudged are the Jobs that wait and weren't judged since the start, and undecided is the Job whose
+	// decision those behind it wait for; nil: none.
+	unjudged  map[types.NamespacedName]struct{}
+	undecided *types.NamespacedName
 }
 
 // choose finds a worker for a Job, and reserves capacity for it there before the next Job is looked
-// at. What the Job holds elsewhere is kept until its placement is written.
-func (s *scheduler) choose(ctx context.Context, request placement.Request) placement.Decision {
+// at. What the Job holds elsewhere is kept until its placement is written. A Job that finds none waits
+// in line. False: it isn't the Job's turn.
+func (s *scheduler) choose(ctx context.Context, next *waiter) (*waiter, placement.Decision, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := s.workers.list()
-	candidates := make([]placement.Cluster, 0, len(all))
-	for _, w := range all {
-		s.fillLocked(ctx, w)
-		c := candidate(w, types.NamespacedName{Namespace: request.Job.Namespace})
-		c.Drops = s.keepers.drops(w)
-		candidates = append(candidates, c)
+	if w := s.takeChosenLocked(&next.request); w != nil {
+		return w, *w.chosen, true
 	}
-	decision := placement.Place(request, candidates)
-	if w, ok := s.workers.get(decision.Cluster); ok {
-		reserve(w, request.Job)
+	decision, isTurn := s.turnLocked(ctx, next)
+	v, ok := s.workers.get(decision.Cluster)
+	if !isTurn || !ok {
+		s.joinLocked(next, decision)
+		return next, decision, isTurn || len(decision.Candidates) == 0
 	}
-	return decision
+	next.reserved = s.line.Reservation(&next.Job)
+	s.leaveLocked(next.Key, nil)
+	s.line.Take(&next.Job, v.Name(), next.Pods, s.clock.Now())
+	if s.line.Avoids(&next.Job, v.Name()) {
+		s.freed.add(v.Name()) // the one behind it may fit elsewhere first
+	}
+	reserve(v, next.request.Job)
+	return next, decision, true
 }
 
 // reserve holds capacity for a Job's Pods in some workers, and releases what the Job held elsewhere.

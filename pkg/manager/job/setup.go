@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	batchv1 "k8s.io/api/batch/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
@@ -63,7 +64,7 @@ func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *tri
 	r.workers, r.queues = workers, queues
 	r.enqueue = t.Enqueue
 	r.limiter = newLimiter(r.options.WorkerConcurrency, t.enqueueDeferred)
-	r.startup = newStartup(workers, t.EnqueueUnplaced)
+	r.startup = newStartup(workers, r.judgeFirst, t.enqueueAfterStart)
 	r.gatherer = &gatherer{
 		hub: r.cache, whole: newWholeJobs(r.live), namespaces: r.hubNamespaces, workers: views{workers}, admission: queues.Admission, origin: r.options.Origin,
 		timing: r.options.Timing, passOver: r.options.PassOver,
@@ -74,8 +75,25 @@ func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *tri
 	}
 	r.scheduler = &scheduler{
 		workers: workers, store: r.store, job: r.gatherer.cachedJob, keepers: r.keepers, admission: queues.Admission,
+		clock: r.clock, mayWalk: r.startup.over, enqueue: t.Enqueue, waiters: map[types.NamespacedName]*waiter{},
+		freed: &freed{clock: r.clock, waiting: r.store.waitingJobs, look: t.lookAtWaiters},
 	}
 	return t
+}
+
+// judgeFirst has no Job placed after a start before all that wait were judged: the cache has them.
+func (r *Reconciler) judgeFirst() {
+	var jobs batchv1.JobList
+	if err := r.cache.List(context.Background(), &jobs, client.UnsafeDisableDeepCopy); err != nil {
+		return // they're judged as they come
+	}
+	var keys []types.NamespacedName
+	for i := range jobs.Items {
+		if job := &jobs.Items[i]; mirror.Managed(job) && job.DeletionTimestamp == nil && phaseOf(job) == PhasePending {
+			keys = append(keys, keyOf(job))
+		}
+	}
+	r.scheduler.judgeFirst(keys)
 }
 
 // SetupWithManager adds the registry of workers, the integration with Kueue and the controller to a
@@ -87,8 +105,11 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, registered *clusters.Reg
 	if err := r.setupCarry(mgr, t); err != nil {
 		return fmt.Errorf("carried objects: %w", err)
 	}
-	if err := errors.Join(mgr.Add(r.startup), mgr.Add(collect(&jobsCollector{r.store, r.workers}))); err != nil {
+	if err := errors.Join(mgr.Add(r.startup), mgr.Add(collect(&jobsCollector{r.store, r.workers, r.scheduler}))); err != nil {
 		return fmt.Errorf("jobs: %w", err)
+	}
+	if _, err := mgr.GetCache().GetInformer(context.Background(), &schedulingv1.PriorityClass{}, cache.BlockUntilSynced(false)); err != nil {
+		return fmt.Errorf("priority classes: %w", err)
 	}
 	if err := kueues.SetupWithManager(mgr, t, r.options.Namespace); err != nil {
 		return fmt.Errorf("kueue: %w", err)

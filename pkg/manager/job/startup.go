@@ -16,14 +16,15 @@ const startupTimeout = 5 * time.Second
 // after it, so that they don't all go to the worker that happens to answer first.
 type startup struct {
 	workers workers
-	done    func()
-	ended   chan struct{}
-	changed chan struct{} // has room for one
-	once    sync.Once
+	// ready is called before Jobs may be placed, and done after.
+	ready, done func()
+	ended       chan struct{}
+	changed     chan struct{} // has room for one
+	once        sync.Once
 }
 
-func newStartup(workers workers, done func()) *startup {
-	return &startup{workers: workers, done: done, ended: make(chan struct{}), changed: make(chan struct{}, 1)}
+func newStartup(workers workers, ready, done func()) *startup {
+	return &startup{workers: workers, ready: ready, done: done, ended: make(chan struct{}), changed: make(chan struct{}, 1)}
 }
 
 // over reports whether Jobs may be placed.
@@ -62,6 +63,7 @@ func (s *startup) Start(ctx context.Context) error {
 		}
 	}
 	s.once.Do(func() {
+		s.ready()
 		close(s.ended)
 		s.done()
 	})

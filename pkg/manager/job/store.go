@@ -253,6 +253,13 @@ func (s *store) unreleased() map[string][]types.NamespacedName {
 	return all
 }
 
+// waitingJobs is how many Jobs wait for capacity.
+func (s *store) waitingJobs() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.waiting)
+}
+
 // waiters returns the Jobs that wait for capacity.
 func (s *store) waiters() []types.NamespacedName {
 	s.mu.Lock()

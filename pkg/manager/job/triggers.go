@@ -2,8 +2,6 @@ package job
 
 import (
 	"context"
-	"sync"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,18 +21,7 @@ import (
 type triggers struct {
 	*Reconciler
 	queue queue.Queue
-
-	mu sync.Mutex
-	// capacityFreed: the Jobs that wait for capacity will be enqueued soon.
-	capacityFreed bool
 }
-
-// The time from the first free capacity until the Jobs that wait are enqueued: trying all of them
-// costs some 50 µs each.
-const (
-	batchFreed       = 10 * time.Millisecond
-	batchFreedPerJob = 200 * time.Microsecond
-)
 
 // Enqueue has Jobs reconciled.
 func (t *triggers) Enqueue(keys ...types.NamespacedName) {
@@ -56,6 +43,12 @@ func (t *triggers) enqueueDeferred(keys ...types.NamespacedName) {
 
 // EnqueueUnplaced has all Jobs reconciled that wait for capacity.
 func (t *triggers) EnqueueUnplaced() { t.Enqueue(t.store.waiters()...) }
+
+// enqueueAfterStart has all Jobs reconciled that wait, also those that were never judged.
+func (t *triggers) enqueueAfterStart() {
+	t.EnqueueUnplaced()
+	t.Enqueue(t.scheduler.notJudged()...)
+}
 
 // PlacementResult implements kueue.JobController.
 func (t *triggers) PlacementResult(uid types.UID) (kueue.PlacementResult, bool) {
@@ -81,6 +74,7 @@ func (t *triggers) MirrorChanged(worker string, key types.NamespacedName) {
 // WorkerChanged implements clusters.Listener.
 func (t *triggers) WorkerChanged(worker string) {
 	t.startup.workerChanged()
+	t.scheduler.workerChanged(worker)
 	t.Enqueue(t.store.mirroredIn(worker)...)
 	if w, ok := t.workers.get(worker); ok {
 		for _, m := range w.Mirrors() {
@@ -93,21 +87,18 @@ func (t *triggers) WorkerChanged(worker string) {
 	t.EnqueueUnplaced()
 }
 
-// CapacityFreed implements clusters.Listener. The more Jobs wait, the longer freed capacity is
-// gathered before they are all tried again.
-func (t *triggers) CapacityFreed(string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.capacityFreed {
-		return
+// CapacityFreed implements clusters.Listener.
+func (t *triggers) CapacityFreed(worker string) { t.scheduler.freed.add(worker) }
+
+// lookAtWaiters has those Jobs reconciled that may go, in order, and those that wait in no line: they
+// are placed already.
+func (t *triggers) lookAtWaiters() {
+	t.scheduler.walk()
+	for _, key := range t.store.waiters() {
+		if !t.scheduler.isInLine(key) {
+			t.Enqueue(key)
+		}
 	}
-	t.capacityFreed = true
-	t.clock.AfterFunc(batchFreed+time.Duration(len(t.store.waiters()))*batchFreedPerJob, func() {
-		t.mu.Lock()
-		t.capacityFreed = false
-		t.mu.Unlock()
-		t.EnqueueUnplaced()
-	})
 }
 
 // jobEvents handles the watch of the hub's Jobs.

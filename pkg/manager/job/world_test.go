@@ -9,10 +9,10 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
-	testingclock "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
@@ -33,7 +33,7 @@ var jobKey = types.NamespacedName{Namespace: "team", Name: "train"}
 // manager's watches show lags behind: it is delivered when the manager has nothing left to do.
 type world struct {
 	*testing.T
-	clock *testingclock.FakeClock
+	clock *stepClock
 	hub   *apiServer
 	seen  jobs // the manager's cache of the hub's Jobs
 	// lightJobs: the caches hold no Pod templates.
@@ -42,6 +42,7 @@ type world struct {
 	kueue     fakeQueues
 	// namespace has the labels of the Jobs' namespace, hub and cache alike.
 	namespace map[string]string
+	classes   priorityClasses
 
 	// The manager's process.
 	*Reconciler
@@ -50,6 +51,8 @@ type world struct {
 	backoff  workqueue.TypedRateLimiter[ctrl.Request]
 	due      map[types.NamespacedName]time.Time // to be reconciled without any event
 	killed   bool
+	// cacheSyncs: a process places Jobs when it has seen all.
+	cacheSyncs bool
 	// startedBy is the context in which the first placements wait for the workers.
 	startedBy context.Context
 
@@ -72,7 +75,7 @@ type world struct {
 // newWorld has the workers a and b with 8 CPUs each, and a manager that has just started.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	w := &world{T: t, clock: testingclock.NewFakeClock(noon), workers: map[string]*fakeWorker{}}
+	w := &world{T: t, clock: newStepClock(), workers: map[string]*fakeWorker{}}
 	w.startedBy = t.Context()
 	w.hub = newAPIServer("hub", w.clock)
 	w.namespace = map[string]string{v1alpha1.LabelDispatch: v1alpha1.DispatchAllowed}
@@ -108,6 +111,9 @@ func (w *world) start() {
 	for _, v := range w.registered() {
 		v.connect()
 	}
+	if w.cacheSyncs {
+		w.deliver()
+	}
 	if err := w.startup.Start(w.startedBy); err != nil {
 		w.Fatal(err)
 	}
@@ -117,6 +123,9 @@ func (w *world) start() {
 type hubCache struct{ w *world }
 
 func (c hubCache) Get(ctx context.Context, key client.ObjectKey, into client.Object, o ...client.GetOption) error {
+	if class, ok := into.(*schedulingv1.PriorityClass); ok {
+		return c.w.classes.get(key.Name, class)
+	}
 	if namespace, ok := into.(*metav1.PartialObjectMetadata); ok {
 		namespace.Name, namespace.Labels = key.Name, c.w.namespace
 		return nil
@@ -130,6 +139,10 @@ func (c hubCache) Get(ctx context.Context, key client.ObjectKey, into client.Obj
 }
 
 func (c hubCache) List(ctx context.Context, into client.ObjectList, o ...client.ListOption) error {
+	if classes, ok := into.(*schedulingv1.PriorityClassList); ok {
+		classes.Items = c.w.classes
+		return nil
+	}
 	return c.w.seen.List(ctx, into, o...)
 }
 

@@ -156,11 +156,13 @@ func (s *session) admission(ctx context.Context, job *batchv1.Job, w *kueue.Work
 	if w == nil {
 		return dispatch.Admission{}
 	}
-	return admissionOf(job, w, s.checksOf(ctx, w), func(name string) *kueue.ResourceFlavor {
+	admission := admissionOf(job, w, s.checksOf(ctx, w), func(name string) *kueue.ResourceFlavor {
 		flavor := &kueue.ResourceFlavor{}
 		if !s.get(ctx, name, flavor) {
 			return nil
 		}
 		return flavor
 	})
+	admission.Queued = true
+	return admission
 }

@@ -46,6 +46,12 @@ func (c *Cluster) Cordoned() *Cluster {
 	return c
 }
 
+// Reserved for another Job.
+func (c *Cluster) Reserved() *Cluster {
+	c.cluster.Reserved = true
+	return c
+}
+
 // Weight of the cluster's score.
 func (c *Cluster) Weight(weight int32) *Cluster {
 	c.cluster.Weight = weight

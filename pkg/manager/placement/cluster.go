@@ -27,6 +27,8 @@ type Cluster struct {
 	Cordoned bool
 	// Full: it has as many Jobs as it may have, and takes no new ones either.
 	Full bool
+	// Reserved: what is free there is for a Job that goes before the one that asks.
+	Reserved bool
 	// Weight multiplies the cluster's score. Below 1 counts as 1, the default.
 	Weight int32
 	// Version of Kubernetes there. Zero when unknown: then no Job is refused for its features.

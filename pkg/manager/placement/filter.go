@@ -33,13 +33,15 @@ const (
 	NeverFits Reason = "NeverFits"
 	// Insufficient: too little is free now.
 	Insufficient Reason = "Insufficient"
+	// Reserved: what is free is reserved for a Job that goes before this one.
+	Reserved Reason = "Reserved"
 )
 
 // Passing reports whether the obstacle may disappear without a change of the Job, the cluster's
 // settings or its nodes.
 func (r Reason) Passing() bool {
 	switch r {
-	case NotReady, Cordoned, Insufficient:
+	case NotReady, Cordoned, Insufficient, Reserved:
 		return true
 	default:
 		return false
@@ -59,6 +61,8 @@ type Rejection struct {
 	Plugin string
 	// Field of the Job that is in the way; empty if it isn't one field.
 	Field string
+	// Needed is how many Pods must fit at once; zero if they weren't counted.
+	Needed int64
 }
 
 // filter rules clusters out. It returns nil for those that pass.
@@ -68,7 +72,10 @@ type filter struct {
 }
 
 // objection becomes a Rejection.
-type objection struct{ message, detail, plugin, field string }
+type objection struct {
+	message, detail, plugin, field string
+	needed                         int64
+}
 
 // filters in order; a cluster is reported with the first that it doesn't pass. What admins allow and
 // what the user asked for come first, so that a cluster where the Job would never go isn't reported as not ready; what
@@ -84,6 +91,7 @@ var filters = []filter{
 	{PassedOver, checkPassedOver},
 	{NeverFits, checkEverFits},
 	{Insufficient, checkFitsNow},
+	{Reserved, checkReserved},
 }
 
 // A Job that was placed while its namespace was dispatched stays where it is.
@@ -188,5 +196,19 @@ func checkFitsNow(a *ask, c *Cluster) *objection {
 	if a.want == 0 || c.Capacity == nil || a.answerOf(c).Verdict == scheduling.FitsNow {
 		return nil
 	}
-	return insufficient(a.answerOf(c))
+	o := insufficient(a.answerOf(c))
+	o.needed = a.answerOf(c).Needed()
+	return o
+}
+
+// A Job that would take the room of one that goes before it waits.
+func checkReserved(a *ask, c *Cluster) *objection {
+	if !c.Reserved {
+		return nil
+	}
+	o := &objection{message: "reserved for a Job that goes before this one"}
+	if a.want > 0 && c.Capacity != nil {
+		o.needed = a.answerOf(c).Needed()
+	}
+	return o
 }

@@ -158,6 +158,11 @@ func TestFiltersByFreeCapacity(t *testing.T) {
 		return fmt.Sprintf("Pods that must fit at once: %d, that would: %d; %s", need, now, reasons)
 	}
 	checkFilters(t, []filterTest{
+		{name: "reserved", job: NewJob("j").Requests("cpu", "1"), cluster: NewCluster("c").Nodes(NewNode("n")).Reserved(),
+			want: placement.Reserved, message: "reserved for a Job that goes before this one"},
+		{name: "insufficient goes before reserved", job: NewJob("j").Requests("cpu", "1"), cluster: NewCluster("c").Nodes(full("n")).Reserved(),
+			want: placement.Insufficient, message: "Insufficient cpu",
+			detail: "Pods that must fit at once: 1, that would: 0; 1 Insufficient cpu (spec.template.spec.containers[].resources.requests)"},
 		{name: "unknown capacity fits", cluster: NewCluster("c")},
 		{name: "enough is free", job: NewJob("j").Pods(4).Requests("cpu", "1"), cluster: NewCluster("c").Nodes(NewNode("n"))},
 
@@ -205,7 +210,7 @@ func successPolicy(job *batchv1.Job) { job.Spec.SuccessPolicy = &batchv1.Success
 
 func TestReasonsThatPass(t *testing.T) {
 	passing := map[placement.Reason]bool{
-		placement.NotReady: true, placement.Cordoned: true, placement.Insufficient: true,
+		placement.NotReady: true, placement.Cordoned: true, placement.Insufficient: true, placement.Reserved: true,
 		placement.Unlisted: false, placement.Unregistered: false, placement.SelectorMismatch: false,
 		placement.FeatureMissing: false, placement.PassedOver: false, placement.NeverFits: false,
 	}

@@ -94,7 +94,7 @@ func (a *ask) reject(c *Cluster) *Rejection {
 	for _, f := range filters {
 		if o := f.check(a, c); o != nil {
 			return &Rejection{
-				Cluster: c.Name, Reason: f.reason, Message: o.message, Detail: o.detail, Plugin: o.plugin, Field: o.field,
+				Cluster: c.Name, Reason: f.reason, Message: o.message, Detail: o.detail, Plugin: o.plugin, Field: o.field, Needed: o.needed,
 			}
 		}
 	}

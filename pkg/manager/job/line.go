@@ -1,0 +1,223 @@
+package job
+
+import (
+	"context"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/placement"
+	"github.com/jobferry/jobferry/pkg/manager/placement/waiting"
+)
+
+// waiter is a Job that asks for room, and may have to wait for it.
+type waiter struct {
+	waiting.Job
+	request placement.Request
+	class   priorityClass
+	// chosen is the worker that a walk has found for it, and holds capacity in; nil: none yet.
+	chosen *placement.Decision
+	// reserved is the reservation that it had until then.
+	reserved *waiting.Reservation
+	// asked is freed.count when it last decided for itself.
+	asked uint64
+}
+
+// endGrace is how long after its deadline a Job's last Pod has ended, and its successor is let in.
+const endGrace = 30 * time.Second
+
+// newWaiter reads what the order needs of a Job.
+func newWaiter(request placement.Request, class priorityClass) *waiter {
+	job := request.Job
+	w := &waiter{request: request, class: class, Job: waiting.Job{
+		Key: keyOf(job), UID: job.UID, Priority: class.value, Created: job.CreationTimestamp.Time,
+		Shape: capacity.ShapeOf(&job.Spec.Template), Pods: placement.PodsWanted(job),
+	}}
+	if deadline := job.Spec.ActiveDeadlineSeconds; deadline != nil {
+		w.Runtime = time.Duration(*deadline)*time.Second + endGrace
+	}
+	return w
+}
+
+// turnLocked decides about a Job, without holding anything for it, and says whether it's the Job's turn:
+// those that wait are looked at first when something was freed.
+func (s *scheduler) turnLocked(ctx context.Context, w *waiter) (placement.Decision, bool) {
+	decision := s.placeLocked(ctx, w, s.admits(w), func(worker string) bool { return s.line.Avoids(&w.Job, worker) })
+	others := s.line.Len()
+	if s.line.Get(w.Key) != nil {
+		others--
+	}
+	return decision, w.Exempt || len(s.unjudged) == 0 && (others == 0 || !s.freed.is())
+}
+
+func (s *scheduler) admits(w *waiter) func(string) int64 {
+	return func(worker string) int64 { return s.line.Admits(&w.Job, worker, s.clock.Now()) }
+}
+
+// placeLocked decides about a Job.
+func (s *scheduler) placeLocked(ctx context.Context, w *waiter, admits func(string) int64, avoid func(string) bool) placement.Decision {
+	decision := placement.Place(w.request, s.candidatesLocked(ctx, w, admits))
+	if w.Exempt {
+		return decision
+	}
+	for _, c := range decision.Candidates {
+		if !avoid(c.Cluster) {
+			decision.Cluster = c.Cluster
+			break
+		}
+	}
+	return decision
+}
+
+func (s *scheduler) candidatesLocked(ctx context.Context, w *waiter, admits func(string) int64) []placement.Cluster {
+	all := s.workers.list()
+	candidates := make([]placement.Cluster, 0, len(all))
+	least := w.Pods
+	if w.Divisible {
+		least = 1
+	}
+	for _, v := range all {
+		s.fillLocked(ctx, v)
+		c := candidate(v, w.held())
+		c.Drops = s.keepers.drops(v)
+		c.Reserved = admits(v.Name()) < least
+		candidates = append(candidates, c)
+	}
+	return candidates
+}
+
+// held is whose Pods and reservation count as free: those of a Job in several workers, and of no other
+// Job of the namespace.
+func (w *waiter) held() types.NamespacedName {
+	if w.Divisible {
+		return w.Key
+	}
+	return types.NamespacedName{Namespace: w.Key.Namespace}
+}
+
+// joinLocked lets a Job wait in line for the workers that may have room for it one day.
+func (s *scheduler) joinLocked(w *waiter, decision placement.Decision) {
+	s.leaveLocked(w.Key, w)
+	s.setNeeds(w, decision)
+	w.asked = s.freed.count()
+	s.waiters[w.Key] = w
+	if s.line.Add(&w.Job) {
+		s.freed.add()
+	}
+	if w.Exempt || w.Divisible {
+		return
+	}
+	for _, c := range decision.Candidates { // it fits, and waits for its turn
+		s.freed.add(c.Cluster)
+	}
+}
+
+// setNeeds takes over in which workers there may be room for a Job, and how many Pods must fit there.
+func (s *scheduler) setNeeds(w *waiter, decision placement.Decision) {
+	w.Needs = map[string]int64{}
+	for _, c := range decision.Candidates {
+		w.Needs[c.Cluster] = 0
+	}
+	for i := range decision.Rejections {
+		switch r := &decision.Rejections[i]; r.Reason {
+		case placement.Insufficient, placement.Reserved:
+			w.Needs[r.Cluster] = s.needIn(r, w.Shape)
+		case placement.NeverFits: // until it has other nodes or Pods
+			w.Needs[r.Cluster] = waiting.NotRoom
+		}
+	}
+}
+
+// needIn is how many Pods must fit in a worker, if it's by their Shape that they fit.
+func (s *scheduler) needIn(r *placement.Rejection, shape *capacity.Shape) int64 {
+	if v, ok := s.workers.get(r.Cluster); ok && mayFitIdle(v.Ledger(), shape, r.Needed) {
+		return r.Needed
+	}
+	return waiting.NotRoom
+}
+
+func mayFitIdle(ledger *capacity.Ledger, shape *capacity.Shape, pods int64) bool {
+	for _, node := range ledger.Free(types.NamespacedName{}).Nodes() {
+		if pods -= shape.Slots(node.Object, &node.Idle); pods <= 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// leave takes a Job out of the line that waits no more, or goes.
+func (s *scheduler) leave(key types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leaveLocked(key, nil)
+}
+
+// leaveLocked keeps the reservation if the Job joins again.
+func (s *scheduler) leaveLocked(key types.NamespacedName, again *waiter) {
+	w := s.waiters[key]
+	if w == nil {
+		return
+	}
+	delete(s.waiters, key)
+	s.line.Remove(key)
+	if w.chosen != nil {
+		s.release(w.chosen.Cluster, key)
+	}
+	if again != nil && again.UID == w.UID {
+		return
+	}
+	if r := s.line.Release(&w.Job); r != nil {
+		s.freed.add(r.Worker)
+	}
+}
+
+// takeChosenLocked returns what a walk has chosen for a Job; nil: nothing, or the Job is another by now.
+func (s *scheduler) takeChosenLocked(request *placement.Request) *waiter {
+	w := s.waiters[keyOf(request.Job)]
+	if w == nil || w.chosen == nil || w.UID != request.Job.UID || w.request.Job.ResourceVersion != request.Job.ResourceVersion {
+		return nil
+	}
+	if v, ok := s.workers.get(w.chosen.Cluster); !ok || !candidate(v, types.NamespacedName{}).Ready || request.PassedOver[w.chosen.Cluster] != "" {
+		return nil
+	}
+	delete(s.waiters, w.Key)
+	return w
+}
+
+// priorityClass is the PriorityClass of a Job's Pods on the hub. The zero value is that of Pods
+// without one.
+type priorityClass struct {
+	name  string
+	value int32
+}
+
+// priorityClassOf reads it from the cache. A class that doesn't exist on the hub counts as none.
+func priorityClassOf(ctx context.Context, cache client.Reader, job *batchv1.Job) priorityClass {
+	if name := job.Spec.Template.Spec.PriorityClassName; name != "" {
+		var class schedulingv1.PriorityClass
+		if err := cache.Get(ctx, types.NamespacedName{Name: name}, &class); err != nil {
+			return priorityClass{}
+		}
+		return priorityClass{class.Name, class.Value}
+	}
+	var all schedulingv1.PriorityClassList
+	if err := cache.List(ctx, &all, client.UnsafeDisableDeepCopy); err != nil {
+		return priorityClass{}
+	}
+	standard := priorityClass{}
+	for i := range all.Items { // of several defaults the API server takes the lowest
+		c := &all.Items[i]
+		if c.GlobalDefault && (standard.name == "" || c.Value < standard.value) {
+			standard = priorityClass{c.Name, c.Value}
+		}
+	}
+	return standard
+}
+
+// parallelismOf is how many Pods a shard runs at once.
+func parallelismOf(job *batchv1.Job) int64 { return int64(ptr.Deref(job.Spec.Parallelism, 1)) }

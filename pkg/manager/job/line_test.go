@@ -1,0 +1,204 @@
+package job
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/shards"
+)
+
+// pods has a Job run so many Pods, each on a CPU, and deadline gives it so long.
+func pods(n int32) func(*batchv1.Job) {
+	return func(job *batchv1.Job) { *job.Spec.Parallelism, *job.Spec.Completions = n, n }
+}
+
+func deadline(d time.Duration) func(*batchv1.Job) {
+	return func(job *batchv1.Job) { job.Spec.ActiveDeadlineSeconds = ptr.To(int64(d.Seconds())) }
+}
+
+func ofClass(name string) func(*batchv1.Job) {
+	return func(job *batchv1.Job) { job.Spec.Template.Spec.PriorityClassName = name }
+}
+
+// queues submits Jobs, one each second.
+func (w *world) queues(jobs ...*batchv1.Job) {
+	w.Helper()
+	for _, job := range jobs {
+		w.submits(job)
+		w.step(time.Second)
+	}
+}
+
+func inTeam(name string) types.NamespacedName {
+	return types.NamespacedName{Namespace: jobKey.Namespace, Name: name}
+}
+
+// ends has Jobs complete in their workers.
+func (w *world) ends(names ...string) {
+	w.Helper()
+	for _, name := range names {
+		at := w.placedOn(name)
+		w.logf(at, "%s completes", name)
+		w.worker(at).api.change(inTeam(name), func(job *batchv1.Job) { job.Status.Succeeded = *job.Spec.Completions })
+	}
+	w.step(time.Second)
+}
+
+// placedOn is where a Job is.
+func (w *world) placedOn(name string) string {
+	workers := shards.WorkersOf(w.hub.jobs[inTeam(name)])
+	if len(workers) == 0 {
+		return ""
+	}
+	return workers[0]
+}
+
+func (w *world) wantPlaced(want map[string]string) {
+	w.Helper()
+	for name, worker := range want {
+		if got := w.placedOn(name); got != worker {
+			w.fail("%s is on %q, want %q", name, got, worker)
+		}
+	}
+}
+
+// newFullWorld has one worker, on whose 8 CPUs run the Jobs small-1 to small-8.
+func newFullWorld(t *testing.T) *world {
+	w := newWorld(t)
+	w.worker("b").drains(true)
+	for i := range 8 {
+		w.queues(aJob(fmt.Sprintf("small-%d", i+1), pods(1), deadline(time.Hour)))
+	}
+	return w
+}
+
+// A wide Job isn't passed by a stream of small ones that would run for longer than it has to wait.
+func TestWideJobIsNotPassed(t *testing.T) {
+	w := newFullWorld(t)
+	w.queues(aJob("wide", pods(8)), aJob("later", pods(1)), aJob("brief", pods(1), deadline(time.Minute)))
+	for i := range 8 {
+		w.ends(fmt.Sprintf("small-%d", i+1))
+		if i < 7 {
+			w.wantPlaced(map[string]string{"wide": "", "later": "", "brief": "a"})
+			w.queues(aJob(fmt.Sprintf("stream-%d", i), pods(1)))
+		}
+	}
+	w.wantPlaced(map[string]string{"wide": ""}) // for brief still runs
+	w.ends("brief")
+	w.wantPlaced(map[string]string{"wide": "a", "later": "", "stream-0": ""})
+	w.ends("wide")
+	w.wantPlaced(map[string]string{"later": "a", "stream-0": "a"})
+}
+
+// Jobs go by priority, then by age.
+func TestPriorityGoesFirst(t *testing.T) {
+	w := newFullWorld(t)
+	w.classes = priorityClasses{
+		{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 100},
+		{ObjectMeta: metav1.ObjectMeta{Name: "standard"}, Value: 10, GlobalDefault: true},
+		{ObjectMeta: metav1.ObjectMeta{Name: "low"}, Value: 1},
+	}
+	w.queues(aJob("low", pods(1), ofClass("low")), aJob("unknown", pods(1), ofClass("none")), aJob("first", pods(1)),
+		aJob("second", pods(1)), aJob("high", pods(1), ofClass("high")))
+	for i, next := range []string{"high", "first", "second", "low", "unknown"} {
+		w.wantPlaced(map[string]string{next: ""})
+		w.ends(fmt.Sprintf("small-%d", i+1))
+		w.wantPlaced(map[string]string{next: "a"})
+	}
+}
+
+// After a start no Job goes before all that wait were judged.
+func TestOrderSurvivesARestart(t *testing.T) {
+	w := newFullWorld(t)
+	w.classes = priorityClasses{{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 100}}
+	w.queues(aJob("a-late", pods(1)), aJob("b-wide", pods(8), ofClass("high")), aJob("c-high", pods(1), ofClass("high")))
+	w.killed = true
+	for i := range 8 {
+		w.worker("a").api.change(inTeam(fmt.Sprintf("small-%d", i+1)), func(job *batchv1.Job) { job.Status.Succeeded = 1 })
+	}
+	w.cacheSyncs = true
+	w.step(time.Minute)
+	w.wantPlaced(map[string]string{"a-late": "", "b-wide": "a", "c-high": ""})
+}
+
+// What Kueue starts heeds no reservation and has none.
+func TestKueueDecides(t *testing.T) {
+	w := newFullWorld(t)
+	w.queues(aJob("wide", pods(8)))
+	w.kueue.admissions["queued"] = dispatch.Admission{Queued: true}
+	w.queues(aJob("queued", pods(1)), aJob("later", pods(1)))
+	w.ends("small-1")
+	w.wantPlaced(map[string]string{"wide": "", "queued": "a", "later": ""})
+}
+
+// A Job that isn't there any more, or doesn't want room, keeps nobody from it.
+func TestReservationEndsWithItsJob(t *testing.T) {
+	for name, ends := range map[string]func(*world){
+		"deleted": func(w *world) {
+			if err := w.hub.delete(inTeam("wide"), client.DeleteOptions{}); err != nil {
+				w.Fatal(err)
+			}
+		},
+		"suspended": func(w *world) { w.hub.change(inTeam("wide"), suspended(true)) },
+		"smaller":   func(w *world) { w.hub.change(inTeam("wide"), func(job *batchv1.Job) { *job.Spec.Parallelism = 1 }) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newFullWorld(t)
+			w.queues(aJob("wide", pods(8)), aJob("later", pods(1)))
+			w.ends("small-1")
+			w.wantPlaced(map[string]string{"later": ""})
+			ends(w)
+			w.step(time.Second)
+			if name == "smaller" {
+				w.wantPlaced(map[string]string{"wide": "a", "later": ""})
+				w.ends("small-2")
+			}
+			w.wantPlaced(map[string]string{"later": "a"})
+		})
+	}
+}
+
+// A Job in several workers takes nothing of what is reserved.
+func TestDividedJobHeedsReservations(t *testing.T) {
+	w := newFullWorld(t)
+	w.parallelism = 4
+	w.queues(aJob("wide", pods(8)), aJob("divided", pods(4), func(job *batchv1.Job) {
+		job.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
+	}, annotated(v1alpha1.AnnotationMaxClusters, "All")))
+	w.ends("small-1", "small-2")
+	w.wantPlaced(map[string]string{"wide": "", "divided": ""})
+	if err := w.hub.delete(inTeam("wide"), client.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.step(time.Second)
+	w.wantPlaced(map[string]string{"divided": "a"})
+}
+
+// Jobs that a change can't help aren't looked at, and at rest nobody is.
+func TestOnlyWhoMayGoIsLookedAt(t *testing.T) {
+	w := newFullWorld(t)
+	w.queues(aJob("wide", pods(8)), aJob("other", pods(7)), aJob("third", pods(6)))
+	w.step(time.Hour)
+	w.queue.requests = nil
+	w.worker("a").api.change(inTeam("small-1"), func(job *batchv1.Job) { job.Status.Succeeded = 1 })
+	w.run()
+	w.clock.Step(time.Second)
+	if slices.ContainsFunc(w.queue.requests, func(r ctrl.Request) bool { return r.Name != "small-1" }) {
+		w.fail("%v are enqueued", w.queue.requests)
+	}
+	w.run()
+	if w.clock.Step(time.Hour); w.clock.HasWaiters() || len(w.queue.requests) > 0 {
+		w.fail("%v are enqueued at rest", w.queue.requests)
+	}
+}

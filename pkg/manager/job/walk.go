@@ -1,0 +1,175 @@
+package job
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/placement/waiting"
+)
+
+// walk looks at the Jobs that wait, in order, and has those reconciled that go: capacity is reserved for
+// them. Where a Job decides for itself, in its own reconcile, the others wait for that.
+func (s *scheduler) walk() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.unjudged) > 0 || s.undecided != nil || !s.mayWalk() {
+		return // settle walks
+	}
+	changed := s.freed.take()
+	if s.line.Walk(s.clock.Now(), changed, &walker{scheduler: s}) {
+		s.freed.again(changed)
+	}
+}
+
+// walker is what a walk asks and does, under the scheduler's lock.
+type walker struct{ *scheduler }
+
+var _ waiting.Workers = &walker{}
+
+// Nodes implements waiting.Workers.
+func (w *walker) Nodes(worker string) ([]*capacity.Node, bool) {
+	v, ok := w.workers.get(worker)
+	if !ok || !v.View().Capacity.Known {
+		return nil, false
+	}
+	w.fillLocked(context.Background(), v)
+	return v.Ledger().Free(types.NamespacedName{}).Nodes(), true
+}
+
+// minGuess is the shortest time that a Job without a deadline is expected to run on.
+const minGuess = time.Minute
+
+// Ends implements waiting.Workers. A Job without a deadline is expected to run for as long again as it
+// has run: most Jobs that have run for long run for longer.
+func (w *walker) Ends(worker string) (ends []waiting.End) {
+	v, ok := w.workers.get(worker)
+	if !ok {
+		return nil
+	}
+	now := w.clock.Now()
+	for _, o := range v.Ledger().Occupants() {
+		at, certain := w.endOf(o.Job, now)
+		for node, pods := range o.Pods {
+			ends = append(ends, waiting.End{At: at, Certain: certain, Node: node, Frees: capacity.Resources{}.Add(o.Unit, pods)})
+		}
+	}
+	return ends
+}
+
+func (s *scheduler) endOf(key types.NamespacedName, now time.Time) (at time.Time, certain bool) {
+	started, job := now, s.job(context.Background(), key)
+	if job == nil {
+		return now.Add(minGuess), false
+	}
+	if job.Status.StartTime != nil {
+		started = job.Status.StartTime.Time
+	}
+	if deadline := job.Spec.ActiveDeadlineSeconds; deadline != nil {
+		at = started.Add(time.Duration(*deadline)*time.Second + endGrace)
+		return at, at.After(now)
+	}
+	return now.Add(max(now.Sub(started), minGuess)), false
+}
+
+// Place implements waiting.Workers.
+func (w *walker) Place(job *waiting.Job, admits func(string) int64, avoid func(string) bool) waiting.Outcome {
+	entry := w.waiters[job.Key]
+	if job.Exempt || job.Divisible {
+		return w.ask(entry)
+	}
+	decision := w.placeLocked(context.Background(), entry, admits, avoid)
+	if decision.Cluster == "" {
+		w.setNeeds(entry, decision)
+		return waiting.Outcome{}
+	}
+	v, ok := w.workers.get(decision.Cluster)
+	if !ok {
+		return waiting.Outcome{}
+	}
+	reserve(v, entry.request.Job)
+	entry.chosen, entry.reserved = &decision, w.line.Reservation(job)
+	w.enqueue(job.Key)
+	return waiting.Outcome{Worker: decision.Cluster}
+}
+
+// ask has a Job reconciled that decides for itself, once whatever happened.
+func (w *walker) ask(entry *waiter) waiting.Outcome {
+	if entry.asked == w.freed.count() {
+		return waiting.Outcome{}
+	}
+	entry.asked = w.freed.count()
+	w.enqueue(entry.Key)
+	if entry.Exempt {
+		return waiting.Outcome{}
+	}
+	w.undecided = &entry.Key
+	return waiting.Outcome{Undecided: true}
+}
+
+// settle is called when a Job was reconciled: it was judged, if it hadn't been since the start, and has
+// decided for itself.
+func (s *scheduler) settle(key types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.undecided != nil && *s.undecided == key {
+		s.undecided = nil
+		s.freed.resume()
+	}
+	if _, was := s.unjudged[key]; was {
+		if delete(s.unjudged, key); len(s.unjudged) == 0 {
+			s.freed.resume()
+		}
+	}
+}
+
+// judgeFirst has no Job chosen before some were judged once: after a start nobody knows who goes first.
+func (s *scheduler) judgeFirst(keys []types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unjudged = map[types.NamespacedName]struct{}{}
+	for _, key := range keys {
+		s.unjudged[key] = struct{}{}
+	}
+}
+
+// notJudged are the Jobs that weren't judged since the start.
+func (s *scheduler) notJudged() []types.NamespacedName {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.unjudged))
+}
+
+// workerChanged: whether a Job fits in a worker isn't known any more.
+func (s *scheduler) workerChanged(worker string) {
+	s.mu.Lock()
+	for _, w := range s.waiters {
+		w.Needs[worker] = 0
+	}
+	s.mu.Unlock()
+	s.freed.add(worker)
+}
+
+// isInLine reports whether a walk looks at a Job, or has chosen a worker for it.
+func (s *scheduler) isInLine(key types.NamespacedName) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waiters[key] != nil
+}
+
+// pending counts the Jobs that wait in line by PriorityClass.
+func (s *scheduler) pending() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := map[string]int{}
+	for key, w := range s.waiters {
+		if s.line.Get(key) != nil {
+			counts[w.class.name]++
+		}
+	}
+	return counts
+}

@@ -1,0 +1,35 @@
+// Package waiting orders the Jobs that wait for room in a worker: by priority, then by age. It is
+// pure: values in, values out.
+//
+//	Jobs that wait ──> Line.Walk ──> those that go: Workers.Place
+//	                    │    ▲
+//	                    ▼    └─── Workers.Nodes, Workers.Ends: what is free, and what is expected to end
+//	                  Reservations ──> Line.Admits: may a Job start in a worker without delaying one before it?
+//
+// A walk looks at the Jobs in order, and places those that fit. A Job that lacks resources gets a
+// reservation: the worker in which it will fit first, and when. A worker has one reservation at most.
+// Jobs behind it may still start there (backfill), if they are stopped by their own deadline before
+// that time, or if they leave enough for it.
+//
+// # Laws
+//
+//   - While everything ends when it's expected to, and no node disappears, no Job starts later than
+//     its reservation says because of a Job behind it.
+//   - A Job that fits in a worker that admits it isn't passed by one behind it.
+//   - The result depends on neither the order of the input nor on chance.
+//   - A walk makes at most one reservation per worker, and tries no Job that none of the changed
+//     workers can help.
+//
+// # Which Pods keep a Job from its room
+//
+// The worker's scheduler decides on which node a Pod goes. So a reservation isn't made of nodes: it
+// counts how many Pods of its Job would fit at its time, beyond those that must. Each Pod that starts
+// before and runs longer is taken to cost as many of them as it can at most.
+//
+// # What isn't considered
+//
+// Resources, node selectors, taints and required node affinity decide when a Job will fit. A Job that
+// waits for something else, say a quota, gets no reservation, and delays nobody. When a Job has no
+// deadline, how long its Pods will run is a guess (Certain is false), which the caller makes. A
+// reservation whose time is over is made anew, perhaps in another worker.
+package waiting

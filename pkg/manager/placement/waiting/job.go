@@ -1,0 +1,81 @@
+package waiting
+
+import (
+	"cmp"
+	"math"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
+)
+
+// Job is a Job that waits for room, as the order sees it.
+type Job struct {
+	Key types.NamespacedName
+	UID types.UID
+	// Priority is the value of its PriorityClass. Higher goes first.
+	Priority int32
+	// Created is its creationTimestamp. Of equal priorities the older goes first.
+	Created time.Time
+	// Shape of its Pods, and Pods is how many of them it would run at once.
+	Shape *capacity.Shape
+	Pods  int64
+	// Runtime is the longest that it can run; zero: not known.
+	Runtime time.Duration
+	// Needs is, by worker, how many of its Pods must fit there at once. Only these workers may have
+	// room for it one day. Zero: that isn't known. NotRoom: it lacks something else there than room.
+	// Either way the worker is asked whenever it has changed.
+	Needs map[string]int64
+	// Exempt: another queue decides when it starts. It heeds no reservation, and gets none.
+	Exempt bool
+	// Divisible: it goes on with as many Pods as fit, and gets no reservation.
+	Divisible bool
+}
+
+// NotRoom is what a Job needs of a worker where it's not room that it lacks.
+const NotRoom = -1
+
+// Compare puts the Job first that goes first. It is total for Jobs of different UIDs.
+func Compare(a, b *Job) int {
+	return cmp.Or(
+		cmp.Compare(b.Priority, a.Priority),
+		a.Created.Compare(b.Created),
+		cmp.Compare(a.Key.Namespace, b.Key.Namespace),
+		cmp.Compare(a.Key.Name, b.Key.Name),
+		cmp.Compare(a.UID, b.UID),
+	)
+}
+
+// need is how many Pods must fit at once in a worker.
+func (j *Job) need(worker string) int64 {
+	if need := j.Needs[worker]; need > 0 {
+		return need
+	}
+	return max(j.Pods, 1)
+}
+
+// loss is how many Pods of a Shape at most have no place any more on a node on which one Pod of
+// another Shape is.
+func loss(of, by *capacity.Shape) int64 {
+	if of.OnePerNode() {
+		return 1
+	}
+	of1, by1 := of.Unit(), by.Unit()
+	most := max(
+		times(by1.MilliCPU, of1.MilliCPU), times(by1.Memory, of1.Memory),
+		times(by1.EphemeralStorage, of1.EphemeralStorage), times(by1.Pods, of1.Pods),
+	)
+	for name, amount := range of1.Others {
+		most = max(most, times(by1.Others[name], amount))
+	}
+	return most
+}
+
+// times is how often a whole unit is begun in an amount.
+func times(amount, unit int64) int64 {
+	if unit <= 0 {
+		return 0
+	}
+	return min((amount+unit-1)/unit, math.MaxInt32)
+}

@@ -1,0 +1,108 @@
+package waiting
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
+)
+
+// End is when Pods on one node are expected to have ended.
+type End struct {
+	At time.Time
+	// Certain: they are stopped then at the latest.
+	Certain bool
+	// Node is the index of the node, and Frees is what they take of it.
+	Node  int
+	Frees capacity.Resources
+}
+
+// room is what one worker has, as it is during one walk. What was computed is kept.
+type room struct {
+	worker  string
+	workers Workers
+	nodes   []*capacity.Node
+	ends    []End // in order; nil: not asked for yet
+	free    map[string]int64
+	fits    map[string]fit
+}
+
+// fit is when a Job fits in a room for the first time.
+type fit struct {
+	// ever: it does, at the latest when all Pods that end by themselves have ended.
+	ever bool
+	// at is when; zero: not known. certain: at the latest.
+	at      time.Time
+	certain bool
+	// spare is how many more Pods of the Job would fit then.
+	spare int64
+	// lacks is how many Pods don't fit by then although they must; zero if at is known.
+	lacks int64
+}
+
+// slots is how many Pods of a Shape fit now.
+func (r *room) slots(shape *capacity.Shape) int64 {
+	n, known := r.free[shape.Key()]
+	if !known {
+		for _, node := range r.nodes {
+			n += shape.Slots(node.Object, &node.Free)
+		}
+		r.free[shape.Key()] = n
+	}
+	return n
+}
+
+// fit computes when a Job fits.
+func (r *room) fit(job *Job, now time.Time) fit {
+	need := job.need(r.worker)
+	key := strconv.FormatInt(need, 10) + job.Shape.Key()
+	f, known := r.fits[key]
+	if !known {
+		f = r.sweep(job.Shape, need, now)
+		r.fits[key] = f
+	}
+	return f
+}
+
+// sweep goes through the expected ends until enough Pods fit.
+func (r *room) sweep(shape *capacity.Shape, need int64, now time.Time) fit {
+	free, on := make([]capacity.Resources, len(r.nodes)), make([]int64, len(r.nodes))
+	var total, idle int64
+	for i, node := range r.nodes {
+		free[i], on[i] = node.Free, shape.Slots(node.Object, &node.Free)
+		total += on[i]
+		idle += shape.Slots(node.Object, &node.Idle)
+	}
+	f := fit{ever: idle >= need, at: now, certain: true}
+	ends := r.sortedEnds()
+	for i := 0; total < need && i < len(ends); {
+		f.at = ends[i].At
+		for ; i < len(ends) && !ends[i].At.After(f.at); i++ { // all that end at this time
+			n := ends[i].Node
+			free[n] = free[n].Add(ends[i].Frees, 1)
+			total -= on[n]
+			on[n] = shape.Slots(r.nodes[n].Object, &free[n])
+			total += on[n]
+			f.certain = f.certain && ends[i].Certain
+		}
+	}
+	f.spare = total - need
+	if f.spare < 0 { // what else must end isn't known to
+		f.at, f.certain, f.lacks, f.spare = time.Time{}, false, -f.spare, max(idle-need, 0)
+	}
+	return f
+}
+
+func (r *room) sortedEnds() []End {
+	if r.ends == nil {
+		r.ends = r.workers.Ends(r.worker)
+		slices.SortFunc(r.ends, func(a, b End) int { return a.At.Compare(b.At) })
+	}
+	return r.ends
+}
+
+// suitsBoth reports whether Pods of both Shapes may be on some node.
+func (r *room) suitsBoth(a, b *capacity.Shape) bool {
+	return slices.ContainsFunc(r.nodes, func(n *capacity.Node) bool { return a.Suits(n.Object) && b.Suits(n.Object) })
+}

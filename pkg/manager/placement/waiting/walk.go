@@ -1,0 +1,124 @@
+package waiting
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// walk is one look at all Jobs of a line, in order.
+type walk struct {
+	now      time.Time
+	workers  Workers
+	changed  map[string]bool
+	rooms    map[string]*room
+	reserved map[string]*Reservation
+	// claimed are the workers that the Jobs with a reservation could use.
+	claimed map[string]bool
+}
+
+// Walk tries the Jobs that the changed workers may have room for, in order, and takes those out of
+// the line that were placed. Those that wait get reservations. It reports whether it stopped at a Job
+// that is undecided: then it's to be walked again, with the same workers, when that is known.
+func (l *Line) Walk(now time.Time, changed map[string]bool, workers Workers) (undecided bool) {
+	w := &walk{now: now, workers: workers, changed: map[string]bool{}, rooms: map[string]*room{}, reserved: map[string]*Reservation{}, claimed: map[string]bool{}}
+	maps.Copy(w.changed, changed)
+	before := l.reserved
+	of := make(map[*Job]*Reservation, len(before))
+	for _, r := range before {
+		of[r.Job] = r
+	}
+	jobs := l.jobs
+	waiting := jobs[:0:0]
+	for i, job := range jobs {
+		outcome := w.try(before, job)
+		if outcome.Undecided {
+			waiting = append(waiting, jobs[i:]...)
+			w.keepOthers(before, jobs[i:])
+			undecided = true
+			break
+		}
+		had := of[job]
+		if outcome.Worker != "" {
+			delete(l.byKey, job.Key)
+			delete(w.rooms, outcome.Worker)
+		} else {
+			waiting = append(waiting, job)
+			if r := w.reserve(job, had); r != nil {
+				w.hold(r)
+			}
+		}
+		if had != nil && w.reserved[had.Worker] != had {
+			w.changed[had.Worker] = true // for those behind it
+		}
+	}
+	l.jobs, l.reserved = waiting, w.reserved
+	return undecided
+}
+
+func (w *walk) hold(r *Reservation) {
+	w.reserved[r.Worker] = r
+	for worker, need := range r.Job.Needs {
+		w.claimed[worker] = w.claimed[worker] || need != NotRoom
+	}
+}
+
+// keepOthers keeps the reservations of Jobs that weren't looked at.
+func (w *walk) keepOthers(before map[string]*Reservation, jobs []*Job) {
+	for worker, r := range before {
+		_, left := slices.BinarySearchFunc(jobs, r.Job, Compare)
+		if left && w.reserved[worker] == nil {
+			w.reserved[worker] = r
+		}
+	}
+}
+
+// try places a Job if one of the changed workers may have room. It heeds the reservations of the Jobs
+// before it, which were made in this walk, and avoids those of the ones behind it.
+func (w *walk) try(before map[string]*Reservation, job *Job) Outcome {
+	ahead, behind := Line{reserved: w.reserved}, Line{reserved: before}
+	admits := func(worker string) int64 { return ahead.Admits(job, worker, w.now) }
+	if !w.mayGo(job, admits) {
+		return Outcome{}
+	}
+	outcome := w.workers.Place(job, admits, func(worker string) bool { return behind.Avoids(job, worker) })
+	if outcome.Worker != "" {
+		ahead.Take(job, outcome.Worker, job.Pods, w.now)
+	}
+	return outcome
+}
+
+func (w *walk) mayGo(job *Job, admits func(string) int64) bool {
+	for worker := range w.changed {
+		need, possible := job.Needs[worker]
+		if !possible {
+			continue
+		}
+		room := w.room(worker)
+		fits := need <= 0 || room == nil || room.slots(job.Shape) >= need
+		if fits && admits(worker) >= job.least() {
+			return true
+		}
+	}
+	return false
+}
+
+// least is how many Pods must be admitted for the Job to go.
+func (j *Job) least() int64 {
+	if j.Divisible {
+		return 1
+	}
+	return j.Pods
+}
+
+// room is what a worker has; nil: that isn't known.
+func (w *walk) room(worker string) *room {
+	r, known := w.rooms[worker]
+	if !known {
+		if nodes, ok := w.workers.Nodes(worker); ok {
+			r = &room{worker: worker, workers: w.workers, nodes: nodes, free: map[string]int64{}, fits: map[string]fit{}}
+		}
+		w.rooms[worker] = r
+	}
+	return r
+}
