@@ -19,6 +19,19 @@ const (
 	JobControllerEmbedded JobController = "Embedded"
 )
 
+// PreemptionMode says which Pods of a worker may have to go for a Job that is placed there.
+//
+// +kubebuilder:validation:Enum=Never;LowerPriority
+type PreemptionMode string
+
+const (
+	// PreemptionNever places Jobs where there is room beside what runs.
+	PreemptionNever PreemptionMode = "Never"
+	// PreemptionLowerPriority places Jobs also where there is room once the worker's scheduler has
+	// preempted Pods of a lower priority.
+	PreemptionLowerPriority PreemptionMode = "LowerPriority"
+)
+
 // CapacityMode says how the manager finds out what fits in a worker.
 //
 // +kubebuilder:validation:Enum=Nodes;Unlimited
@@ -101,6 +114,14 @@ type WorkerClusterSpec struct {
 	// +optional
 	// +kubebuilder:default=Nodes
 	Capacity CapacityMode `json:"capacity,omitempty"`
+
+	// preemption says whether a Job is placed here when its Pods fit only once the worker's scheduler
+	// has preempted others, of a lower priority by the PriorityClasses of this worker. A worker where
+	// the Job fits without goes first. Only capacity Nodes looks at it.
+	//
+	// +optional
+	// +kubebuilder:default=Never
+	Preemption PreemptionMode `json:"preemption,omitempty"`
 
 	// namespaceSelector selects the namespaces of the hub whose Jobs this worker takes, by their
 	// labels; kubernetes.io/metadata.name is the name. Not set: all namespaces that are dispatched. A

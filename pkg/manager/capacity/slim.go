@@ -34,6 +34,7 @@ func SlimPod(object any) (any, error) {
 		Spec: corev1.PodSpec{
 			NodeName:      pod.Spec.NodeName,
 			RestartPolicy: pod.Spec.RestartPolicy,
+			Priority:      pod.Spec.Priority,
 			Containers:    []corev1.Container{foldedContainer(pod)},
 		},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase},

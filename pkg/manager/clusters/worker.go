@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 	"github.com/jobferry/jobferry/pkg/packed"
@@ -156,6 +157,7 @@ func (w *Worker) Ledger() *capacity.Ledger { return w.capacity.ledger }
 func (w *Worker) Free(job types.NamespacedName) *scheduling.Snapshot {
 	snapshot := *w.capacity.bound.Snapshot(w.capacity.ledger.Free(job), job)
 	snapshot.Admission = w.admission(job)
+	snapshot.Preemption = w.View().Spec.Preemption == v1alpha1.PreemptionLowerPriority
 	return &snapshot
 }
 

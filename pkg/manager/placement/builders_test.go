@@ -1,8 +1,12 @@
 package placement_test
 
 import (
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
@@ -92,6 +96,23 @@ func (c *Cluster) Nodes(nodes ...*NodeBuilder) *Cluster {
 		all[i] = nodeOf(n)
 	}
 	c.cluster.Capacity = scheduling.NewPods(func() {}).Snapshot(capacity.NewCapacity(all), types.NamespacedName{})
+	return c
+}
+
+// Preempting lets Jobs preempt a Pod of a low priority, which has what is used of a node.
+func (c *Cluster) Preempting(node string, pairs ...string) *Cluster {
+	pods := scheduling.NewPods(func() {})
+	pods.Set(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "low", UID: "low"}, Spec: corev1.PodSpec{
+		NodeName: node, Priority: ptr.To[int32](-1), RestartPolicy: corev1.RestartPolicyNever,
+		Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: Quantities(pairs...)}}},
+	}})
+	var nodes []*capacity.Node
+	for _, n := range c.cluster.Capacity.Nodes {
+		nodes = append(nodes, n.Node)
+	}
+	s := *pods.Snapshot(capacity.NewCapacity(nodes), types.NamespacedName{})
+	s.Preemption, s.Admission = true, &scheduling.Admission{PriorityClasses: map[string]*schedulingv1.PriorityClass{}}
+	c.cluster.Capacity = &s
 	return c
 }
 

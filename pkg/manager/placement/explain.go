@@ -61,6 +61,9 @@ func (d Decision) Details() []string {
 		if i == 0 {
 			state = "chosen"
 		}
+		if c.Preempts {
+			state += preempting
+		}
 		lines = append(lines, fmt.Sprintf("%s: %s, score %.3f", c.Cluster, state, float64(c.Score)/all))
 	}
 	for _, r := range d.Rejections {

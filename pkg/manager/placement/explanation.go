@@ -109,9 +109,15 @@ func (a *ask) room(c *Cluster, wanted int64) *v1alpha1.WorkerExplanation {
 		})
 	}
 	w.Message = roomMessage(w, wanted)
+	if answer.Preempts {
+		w.Message += preempting
+	}
 	w.NodeReasons = w.NodeReasons[:min(len(w.NodeReasons), maxReasons)]
 	return w
 }
+
+// preempting is said of numbers that are right once Pods of a lower priority have gone.
+const preempting = ", after preemption of Pods of a lower priority"
 
 var answers = map[scheduling.Verdict]v1alpha1.PlacementAnswer{
 	scheduling.FitsNow: v1alpha1.PlacementFitsNow, scheduling.FitsLater: v1alpha1.PlacementFitsLater,

@@ -12,8 +12,10 @@ type Candidate struct {
 	Cluster string
 	// Rank is the cluster's position in Request.Among; zero without one. Lower goes first.
 	Rank int
+	// Preempts: Pods of a lower priority have to go. Those where none has to go first, within a rank.
+	Preempts bool
 	// Score is the share of the cluster that stays free with the Job in it, in millionths, times
-	// the cluster's weight. Higher goes first, within a rank.
+	// the cluster's weight. Higher goes first, of those that are alike so far.
 	Score int64
 	// draw decides between equals: it depends on the Job and the cluster only, and spreads Jobs.
 	draw uint64
@@ -33,10 +35,11 @@ func (a *ask) candidate(c *Cluster) Candidate {
 		share = a.freeShare(c)
 	}
 	return Candidate{
-		Cluster: c.Name,
-		Rank:    a.rank[c.Name],
-		Score:   share * int64(max(c.Weight, 1)),
-		draw:    draw(string(a.Job.UID), c.Name),
+		Cluster:  c.Name,
+		Rank:     a.rank[c.Name],
+		Preempts: a.answers[c.Name] != nil && a.answers[c.Name].Preempts,
+		Score:    share * int64(max(c.Weight, 1)),
+		draw:     draw(string(a.Job.UID), c.Name),
 	}
 }
 
@@ -62,10 +65,23 @@ func (a *ask) freeShare(c *Cluster) int64 {
 func order(a, b Candidate) int {
 	return cmp.Or(
 		cmp.Compare(a.Rank, b.Rank),
+		compareBool(a.Preempts, b.Preempts),
 		cmp.Compare(b.Score, a.Score),
 		cmp.Compare(b.draw, a.draw),
 		cmp.Compare(a.Cluster, b.Cluster),
 	)
+}
+
+// compareBool puts false before true.
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	default:
+		return 1
+	}
 }
 
 func draw(job, cluster string) uint64 {

@@ -55,6 +55,10 @@ func TestScores(t *testing.T) {
 			NewCluster("unknown"),
 			NewCluster("idle").Nodes(NewNode("n")),
 		}, want: []string{"idle", "unknown", "busy"}},
+		{name: "room before preemption", job: NewJob("j").Requests("cpu", "3"), clusters: []*Cluster{
+			NewCluster("preempting").Weight(1000).Nodes(NewNode("n").Has("cpu", "64").Used("cpu", "62")).Preempting("n", "cpu", "62"),
+			NewCluster("free").Nodes(NewNode("n").Has("cpu", "4")),
+		}, want: []string{"free", "preempting"}},
 		{name: "preference goes before scores", job: NewJob("j").Requests("cpu", "1"), among: []string{"busy", "gone", "idle", "busy"},
 			clusters: []*Cluster{
 				NewCluster("idle").Nodes(NewNode("n")),

@@ -7,9 +7,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// SlimPriorityClass keeps the name: whether there is such a class.
+// SlimPriorityClass keeps which priority Pods have of it, and whether they preempt others.
 func SlimPriorityClass(class *schedulingv1.PriorityClass) *schedulingv1.PriorityClass {
-	return &schedulingv1.PriorityClass{ObjectMeta: slimMeta(&class.ObjectMeta)}
+	return &schedulingv1.PriorityClass{
+		ObjectMeta: slimMeta(&class.ObjectMeta), Value: class.Value, GlobalDefault: class.GlobalDefault, PreemptionPolicy: class.PreemptionPolicy,
+	}
 }
 
 // SlimRuntimeClass keeps what it adds to Pods.

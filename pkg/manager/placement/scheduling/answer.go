@@ -30,6 +30,8 @@ type Answer struct {
 	// Idle is how many fit once all Pods that end by themselves have ended. It is known unless all
 	// fit now.
 	Idle int64
+	// Preempts: the verdict and the numbers are those after Pods of a lower priority were preempted.
+	Preempts bool
 	// Reasons why nodes don't take one more Pod, the most frequent first: of the view ever for
 	// Never, otherwise of the view now.
 	Reasons []Count
@@ -70,11 +72,23 @@ func Judge(s *Snapshot, j *Job, wanted int64) Answer {
 	if a.refused != nil {
 		return Answer{Verdict: Never, Wanted: wanted, Reasons: []Count{{Reason: *a.refused}}}
 	}
+	answer := a.judge(s, wanted)
+	if answer.Verdict == FitsNow || !s.Preemption {
+		return answer
+	}
+	if by, may := a.preempting(s, wanted); may && by.Verdict < answer.Verdict {
+		return by
+	}
+	return answer
+}
+
+// judge answers for a Job that the API server admits.
+func (a *admitted) judge(s *Snapshot, wanted int64) Answer {
 	current := a.fill(view{s, now}, min(wanted, a.now))
 	if current.pods == a.now && a.now < wanted {
 		current.reasons = []*Reason{a.limit}
 	}
-	answer := Answer{Wanted: wanted, Now: current.pods, Idle: wanted, least: max(min(j.gang, wanted), 1)}
+	answer := Answer{Wanted: wanted, Now: current.pods, Idle: wanted, least: max(min(a.gang, wanted), 1)}
 	if current.pods >= wanted {
 		return answer
 	}

@@ -38,6 +38,9 @@
 // are applied to the Job, and may bound the number of its Pods. Devices are allocated by Kubernetes'
 // own allocator, through the interface Devices; package devices has it.
 //
+// With Snapshot.Preemption, a Job that doesn't fit is judged once more without the Pods of a lower
+// priority. Where it fits then, the scheduler makes room for it.
+//
 // # Bounds
 //
 // Users write Jobs, and workers say what they have: neither may make an answer expensive. Of a Pod,
@@ -48,7 +51,7 @@
 //
 //   - FitsLater is an upper bound. It may need that some Pods end and others don't.
 //   - Pods of a Job are taken for alike: selectors over the completion index aren't told apart.
-//   - Not modelled: preemption, limits of attached volumes per node, capacity of storage that
+//   - Not modelled: limits of attached volumes per node, capacity of storage that
 //     drivers publish, volumes of access mode ReadWriteOncePod, scheduling gates of the Job's Pods
 //     (they are taken for removed).
 //

@@ -127,7 +127,10 @@ type kindCount struct {
 }
 
 // look counts the Pods of a node.
-func (t *kindTable) look(pods []*Pod) *podsOn {
+func (t *kindTable) look(pods []*Pod) *podsOn { return podsOf(pods, t.known) }
+
+// podsOf counts Pods of known kinds.
+func podsOf(pods []*Pod, known map[kind]*kindEntry) *podsOn {
 	type alike struct {
 		kind
 		lasts, leaving bool
@@ -136,11 +139,11 @@ func (t *kindTable) look(pods []*Pod) *podsOn {
 	at := make(map[alike]int, len(pods))
 	for _, p := range pods {
 		key := alike{p.kind, p.Lasts, p.Leaving}
-		i, known := at[key]
-		if !known {
+		i, has := at[key]
+		if !has {
 			i = len(on.kinds)
 			at[key] = i
-			e := t.known[p.kind]
+			e := known[p.kind]
 			on.kinds = append(on.kinds, kindCount{of: e, index: e.index, lasts: p.Lasts, leaving: p.Leaving})
 		}
 		on.kinds[i].count++

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 )
@@ -30,6 +31,8 @@ type Snapshot struct {
 	Volumes *Volumes
 	// Admission of Pods in the Job's namespace. Nil if it isn't known.
 	Admission *Admission
+	// Preemption: Pods of a lower priority than the Job's aren't in its way.
+	Preemption bool
 }
 
 // Node is one node, what is free there, and the Pods on it. Immutable.
@@ -111,6 +114,8 @@ type Pod struct {
 	Lasts bool
 	// Leaving: it's being deleted. It takes capacity, but topology spread doesn't count it.
 	Leaving bool
+	// Priority as the API server has resolved it.
+	Priority int32
 
 	ports []port
 }
@@ -124,6 +129,7 @@ func PodOf(pod *corev1.Pod) *Pod {
 		Requests: capacity.PodRequests(pod),
 		Lasts:    pod.Spec.RestartPolicy == corev1.RestartPolicyAlways,
 		Leaving:  pod.DeletionTimestamp != nil,
+		Priority: ptr.Deref(pod.Spec.Priority, 0),
 		ports:    hostPorts(&pod.Spec),
 	}
 }
