@@ -42,7 +42,7 @@ func addTiming(set *pflag.FlagSet, o *manager.Options) {
 	set.DurationVar(&t.ProgressFloor, "progress-floor", t.ProgressFloor,
 		"least time between two status writes of a Job that only report progress; longer while the hub is busy, unless it's 0")
 	set.DurationVar(&t.StuckNotice, "stuck-notice", t.StuckNotice,
-		"how long a Job may have no running Pod before an event shows the worker's reason")
+		"how long a Job may have no Pod before an event shows the worker's reason; at most 2s if it has Pods, and the worker says why none can start")
 	set.DurationVar(&t.StuckTimeout, "stuck-timeout", t.StuckTimeout,
 		"how long a Job may have no running Pod before it's moved to another worker; only if none has run yet")
 	set.DurationVar(&t.ReleaseTimeout, "release-timeout", t.ReleaseTimeout,

@@ -297,3 +297,6 @@ func (p *placed) WorkerChanged(string) {}
 
 // CapacityFreed is of no interest.
 func (p *placed) CapacityFreed(string) {}
+
+// PodsStuck is of no interest.
+func (p *placed) PodsStuck(string, types.NamespacedName) {}

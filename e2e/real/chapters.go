@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"text/template"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -93,18 +94,46 @@ func (s *Story) ends(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	return s.inBoth(ctx, "an image that can't be pulled is told by an event on the hub", func(ctx context.Context, worker string) error {
-		return s.told(ctx, "misspelled-"+worker, "PodsWaiting", "1 Pods can't be started: container main: ")
+	return s.inBoth(ctx, "an image that can't be pulled is told by an event on the hub, at once", func(ctx context.Context, worker string) error {
+		job := "misspelled-" + worker
+		told, err := s.told(ctx, job, "PodsWaiting", "1 Pods can't be started: container main: ")
+		if err != nil {
+			return err
+		}
+		said, err := s.failedToPull(ctx, worker, job)
+		if after := told.Sub(said); err == nil && after > atOnce {
+			err = fmt.Errorf("it was told %s after the kubelet's report, want at most %s", after, atOnce)
+		}
+		return err
 	})
 }
 
-// told waits for an event about a Job on the hub.
-func (s *Story) told(ctx context.Context, job, reason, text string) error {
-	_, err := rig.Objects(s.clusters[Hub].Client().EventsV1().RESTClient(), "events", "team").Until(ctx, func(o runtime.Object) bool {
+// atOnce is how soon a kubelet's report is told on the hub: 5 s, and what is cut off the times of its
+// events.
+const atOnce = 6 * time.Second
+
+// told waits for an event about a Job on the hub, and returns its time.
+func (s *Story) told(ctx context.Context, job, reason, text string) (time.Time, error) {
+	found, err := rig.Objects(s.clusters[Hub].Client().EventsV1().RESTClient(), "events", "team").Until(ctx, func(o runtime.Object) bool {
 		e, ok := o.(*eventsv1.Event)
 		return ok && e.Regarding.Name == job && e.Reason == reason && strings.Contains(e.Note, text)
 	})
-	return err
+	if err != nil {
+		return time.Time{}, err
+	}
+	return found.(*eventsv1.Event).EventTime.Time, nil
+}
+
+// failedToPull is when a worker's kubelet first failed to pull the image of a Job's Pod.
+func (s *Story) failedToPull(ctx context.Context, worker, job string) (time.Time, error) {
+	found, err := rig.Objects(s.clusters[worker].Client().CoreV1().RESTClient(), "events", "team").Until(ctx, func(o runtime.Object) bool {
+		e, ok := o.(*corev1.Event)
+		return ok && strings.HasPrefix(e.InvolvedObject.Name, job+"-") && e.Reason == "Failed"
+	})
+	if err != nil {
+		return time.Time{}, err
+	}
+	return found.(*corev1.Event).FirstTimestamp.Time, nil
 }
 
 // pi's digits, as far as bc's last one is right.

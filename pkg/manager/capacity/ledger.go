@@ -11,6 +11,8 @@ import (
 // Ledger records the capacity of one worker. Its methods may be called from any goroutine.
 type Ledger struct {
 	onFreed func()
+	// onStuck is called with a Job when one of its Pods can't start, which could before.
+	onStuck func(job types.NamespacedName)
 
 	mu sync.Mutex
 	// nodes by name, and those of them that exist in order of name.
@@ -38,6 +40,7 @@ type Ledger struct {
 func New(onFreed func()) *Ledger {
 	return &Ledger{
 		onFreed: onFreed,
+		onStuck: func(types.NamespacedName) {},
 		nodes:   map[string]*node{},
 		pods:    map[types.UID]*pod{},
 		jobs:    map[types.NamespacedName]*job{},
@@ -45,6 +48,11 @@ func New(onFreed func()) *Ledger {
 		changed: map[*node]*Node{},
 	}
 }
+
+// OnStuck has the callback called with a Job when the scheduler or a kubelet first says of one of its
+// Pods that it can't start, unless a Pod of the Job has run. The same holds for it as for that of New. It
+// must be set before the Ledger is used.
+func (l *Ledger) OnStuck(callback func(job types.NamespacedName)) { l.onStuck = callback }
 
 // Free is what is free for a Job now. What is held for the Job itself counts as free, and what its
 // own Pods take, so that it doesn't compete with itself; what is held for others isn't free. No Job

@@ -37,25 +37,43 @@ type unschedulable struct {
 
 // SetPod adds or updates a Pod.
 func (l *Ledger) SetPod(object *corev1.Pod) {
+	var stuck *job // is it since now
 	l.update(func() {
 		old, known := l.pods[object.UID]
+		was := old.isStuck()
+		p := old
 		if known && old.unchanged(object) {
-			l.report(old, object)
-			return
+			l.report(p, object)
+		} else {
+			p = l.replace(old, object)
 		}
-		p := l.read(object)
-		if known {
-			l.uncount(old)
-		}
-		l.pods[p.uid] = p
-		l.count(p)
-		l.report(p, object)
-		l.rebalance(old, p)
-		if known {
-			l.forgetGroup(old.group)
+		if !was && p.isStuck() && !p.group.ran {
+			stuck = p.group.job
 		}
 	})
+	if stuck != nil {
+		l.onStuck(stuck.key)
+	}
 }
+
+// replace puts a Pod in the place of what was known of it; nil: nothing was.
+func (l *Ledger) replace(old *pod, object *corev1.Pod) *pod {
+	p := l.read(object)
+	if old != nil {
+		l.uncount(old)
+	}
+	l.pods[p.uid] = p
+	l.count(p)
+	l.report(p, object)
+	l.rebalance(old, p)
+	if old != nil {
+		l.forgetGroup(old.group)
+	}
+	return p
+}
+
+// isStuck reports whether somebody said that the Pod can't start.
+func (p *pod) isStuck() bool { return p != nil && (p.unschedulable != nil || p.startError != "") }
 
 // DeletePod removes a Pod.
 func (l *Ledger) DeletePod(uid types.UID) {

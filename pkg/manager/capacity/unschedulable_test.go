@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
@@ -124,6 +125,44 @@ func TestContainerRan(t *testing.T) {
 		} {
 			if got := everRan(&corev1.Pod{Status: status}); got != test.want {
 				t.Errorf("%s %s: got %t", kind, test.name, got)
+			}
+		}
+	}
+}
+
+// A Job's callback is called when a Pod of it gets stuck, and once.
+func TestOnStuck(t *testing.T) {
+	j, other := NewJob("j").Pods(2), NewJob("other").Pods(1)
+	const no = corev1.PodReasonUnschedulable
+	lone := j.Pod("lone")
+	lone.OwnerReferences = nil
+	type step struct {
+		pod  *corev1.Pod
+		want int // calls so far
+	}
+	for name, steps := range map[string][]step{
+		"no node, whatever is said of it then": {{j.Pod("p"), 0}, {failed(j.Pod("p"), 1, no, "0/3 nodes"), 1}, {failed(j.Pod("p"), 2, no, "0/4 nodes"), 1}},
+		"no image, again and again": {
+			{Bind(j.Pod("p"), "a"), 0}, {notStarting(j.Pod("p"), "ErrImagePull", "not found"), 1}, {notStarting(j.Pod("p"), "ImagePullBackOff", "wait"), 1},
+		},
+		"stuck from the start, as after a restart": {{notStarting(j.Pod("p"), "ErrImagePull", "not found"), 1}},
+		"no node, then no image":                   {{failed(j.Pod("p"), 1, no, "0/3 nodes"), 1}, {Bind(j.Pod("p"), "a"), 1}, {notStarting(j.Pod("p"), "ErrImagePull", "not found"), 2}},
+		"another Pod, too":                         {{failed(j.Pod("p"), 1, no, "0/3 nodes"), 1}, {failed(j.Pod("q"), 1, no, "0/3 nodes"), 2}},
+		"after one ran":                            {{started(j.Pod("p")), 0}, {failed(j.Pod("q"), 1, no, "0/3 nodes"), 0}},
+		"on its way":                               {{notStarting(j.Pod("p"), "ContainerCreating", ""), 0}},
+		"of no Job":                                {{failed(lone, 1, no, "0/3 nodes"), 0}},
+	} {
+		l, calls := New(func() {}), 0
+		l.OnStuck(func(key types.NamespacedName) {
+			if calls++; key != j.Key() {
+				t.Errorf("%s: called with %s", name, key)
+			}
+			l.Unschedulable("x") // no lock is held
+		})
+		l.SetPod(other.Pod("o"))
+		for i, s := range steps {
+			if l.SetPod(s.pod); calls != s.want {
+				t.Errorf("%s, step %d: %d calls, want %d", name, i, calls, s.want)
 			}
 		}
 	}

@@ -39,12 +39,13 @@ type CapacityState struct {
 	Unchecked string
 }
 
-func newCapacityInformers(c *connection, freed, changed, numbersChanged func()) (*capacityInformers, error) {
-	ledger, bound := capacity.New(freed), scheduling.NewPods(freed)
-	i := &capacityInformers{ledger: ledger, bound: bound, objects: objects.New(freed)}
+func newCapacityInformers(c *connection, call callbacks, changed func()) (*capacityInformers, error) {
+	ledger, bound := capacity.New(call.capacityFreed), scheduling.NewPods(call.capacityFreed)
+	ledger.OnStuck(call.podsStuck)
+	i := &capacityInformers{ledger: ledger, bound: bound, objects: objects.New(call.capacityFreed)}
 	gathered := gathering{connection: c, changed: changed}
-	i.nodes = gathered.kind(corev1.SchemeGroupVersion, "nodes", nodeIntake, nodeFeed(ledger, numbersChanged).sink)
-	i.pods = gathered.kind(corev1.SchemeGroupVersion, "pods", podIntake, podFeed(ledger, bound, numbersChanged).sink)
+	i.nodes = gathered.kind(corev1.SchemeGroupVersion, "nodes", nodeIntake, nodeFeed(ledger, call.numbersChanged).sink)
+	i.pods = gathered.kind(corev1.SchemeGroupVersion, "pods", podIntake, podFeed(ledger, bound, call.numbersChanged).sink)
 	i.pods.fields = unfinishedPods
 	i.others = gathered.others(i.objects)
 	return i, gathered.err

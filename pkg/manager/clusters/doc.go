@@ -9,7 +9,7 @@
 //	             Worker: supervisor ── probes ─┐      settings, target
 //	               │     informers ── watches ─┼─ gate ─ connection ─ Transport ──> API server
 //	               │     client ── calls ──────┘
-//	               └─────> Listener: MirrorChanged, WorkerChanged, CapacityFreed
+//	               └─────> Listener: MirrorChanged, WorkerChanged, CapacityFreed, PodsStuck
 //
 // # Vocabulary
 //

@@ -18,7 +18,7 @@ func TestRenewedTokensEndNoQuarantine(t *testing.T) {
 	options := w.registry.options
 	options.ProbeInterval = time.Hour
 	nothing := func() {}
-	worker, err := newWorker("w1", options, callbacks{func(types.NamespacedName, bool) {}, nothing, nothing, nothing})
+	worker, err := newWorker("w1", options, callbacks{func(types.NamespacedName, bool) {}, nothing, func(types.NamespacedName) {}, nothing, nothing})
 	if err != nil {
 		t.Fatal(err)
 	}

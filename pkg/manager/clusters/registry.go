@@ -192,6 +192,11 @@ func (r *Registry) callbacks(name string) callbacks {
 				l.CapacityFreed(name)
 			}
 		},
+		podsStuck: func(key types.NamespacedName) {
+			for _, l := range r.listeners {
+				l.PodsStuck(name, key)
+			}
+		},
 		numbersChanged: func() { r.numbersChanged(name) },
 		changed: func() {
 			for _, l := range r.listeners {

@@ -41,6 +41,8 @@ func (o *observer) WorkerChanged(worker string) {
 
 func (o *observer) CapacityFreed(string) {}
 
+func (o *observer) PodsStuck(string, types.NamespacedName) {}
+
 func names(workers []*Worker) string {
 	all := []string{}
 	for _, w := range workers {

@@ -50,6 +50,7 @@ type Worker struct {
 type callbacks struct {
 	mirrorChanged  func(key types.NamespacedName, exists bool)
 	capacityFreed  func()
+	podsStuck      func(types.NamespacedName)
 	numbersChanged func()
 	changed        func()
 }
@@ -71,7 +72,7 @@ func newWorker(name string, options Options, call callbacks) (*Worker, error) {
 	if w.mirrors, err = newMirrors(w.connection, options.Origin, w.intake, mirrorCallbacks{w.mirrorChanged(call.mirrorChanged), w.started}, w.wake); err != nil {
 		return nil, err
 	}
-	if w.capacity, err = newCapacityInformers(w.connection, call.capacityFreed, w.wake, call.numbersChanged); err != nil {
+	if w.capacity, err = newCapacityInformers(w.connection, call, w.wake); err != nil {
 		return nil, err
 	}
 	if w.prober, err = newProber(w.connection, options); err != nil {

@@ -54,6 +54,7 @@ func newWorld(t *testing.T) *world {
 func (w *world) MirrorChanged(string, types.NamespacedName) { w.changed() }
 func (w *world) WorkerChanged(string)                       { w.changed() }
 func (w *world) CapacityFreed(string)                       { w.changed() }
+func (w *world) PodsStuck(string, types.NamespacedName)     {}
 
 func (w *world) changed() {
 	select {

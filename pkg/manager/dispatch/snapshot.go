@@ -176,8 +176,8 @@ type Timing struct {
 	// progress, and the longest that the announcement of its end waits for the end itself; more
 	// while many status writes are in flight. Default 500ms.
 	ProgressFloor time.Duration
-	// StuckNotice is how long a mirror may be without a running Pod before the reason is shown on
-	// the hub Job. Default 30s.
+	// StuckNotice is how long a mirror may be without a Pod before the reason is shown on the hub
+	// Job; at most 2s if there are Pods, of which the worker says why none can start. Default 30s.
 	StuckNotice time.Duration
 	// StuckTimeout is how long a mirror may be without a running Pod before its Job is moved to
 	// another worker. Default 5m.

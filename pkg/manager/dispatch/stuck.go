@@ -19,11 +19,13 @@ func unstick(s *Snapshot, w *Worker) Plan {
 		return Plan{}
 	}
 	since, why := s.stuckSince(w), w.waitingWhy()
-	if why == "" || since.IsZero() {
-		// The scheduler's verdict on a Pod does not change the mirror: look for it.
-		return Plan{After: s.Timing.StuckNotice}
+	if why == "" {
+		return Plan{After: s.Timing.StuckNotice} // nothing of the mirror need change before its Pods run
 	}
-	if notice := since.Add(s.Timing.StuckNotice).Sub(s.Now); notice > 0 {
+	if since.IsZero() { // it begins to wait
+		return Plan{After: s.stuckNotice(w)}
+	}
+	if notice := since.Add(s.stuckNotice(w)).Sub(s.Now); notice > 0 {
 		return Plan{After: notice}
 	}
 	if w.startedWithoutPods() && !w.Pods.Asked {
@@ -41,6 +43,19 @@ func unstick(s *Snapshot, w *Worker) Plan {
 	plan.Actions = []Action{Place{Leave: w.Name, Reason: why}}
 	plan.AwaitsCapacity = true
 	return plan
+}
+
+// saidNotice is how long Pods may be unable to start before the reason is shown. It leaves out what
+// passes by itself: Pods that the scheduler has no node for in the moment in which others end.
+const saidNotice = 2 * time.Second
+
+// stuckNotice is how long a mirror may wait before the reason is shown. What the scheduler or a kubelet says
+// is shown soon. That there are no Pods yet mostly means that the Job controller is busy.
+func (s *Snapshot) stuckNotice(w *Worker) time.Duration {
+	if w.isPodless() {
+		return s.Timing.StuckNotice
+	}
+	return min(s.Timing.StuckNotice, saidNotice)
 }
 
 // stuckSince is since when nothing happens to a mirror that waits; zero: it does not wait. While

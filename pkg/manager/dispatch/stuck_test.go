@@ -40,7 +40,12 @@ func TestPodsThatWait(t *testing.T) {
 	for name, row := range map[string]lookRow{
 		"a shard of which no Pod ran":             {hub: hubJob(placedOn("a"), shard), mirror: mirrorOf(hubJob(), shard), given: ofOthers, then: []string{"move from a"}, reports: "0/3 nodes are available"},
 		"a shard of which Pods failed: it stays":  {hub: hubJob(placedOn("a"), tried), mirror: mirrorOf(hubJob(), tried), given: ofOthers, after: DefaultTiming().Recheck},
-		"Pods wait, not yet news":                 {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(10 * time.Second), after: 20 * time.Second},
+		"Pods wait, not yet news":                 {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Second), after: time.Second},
+		"Pods wait since now":                     {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) { unschedulable(0)(s); s.Assigned.Pods.WaitingSince = time.Time{} }, after: 2 * time.Second},
+		"Pods can't start, not yet news":          {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: notStarting(500 * time.Millisecond), after: 1500 * time.Millisecond},
+		"Pods can't start, news":                  {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: notStarting(2 * time.Second), after: 5 * time.Minute, reports: "ErrImagePull"},
+		"no Pods yet, no news for long":           {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(10*time.Second, time.Hour), after: 20 * time.Second},
+		"no Pods since now":                       {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(0, time.Hour), after: 30 * time.Second},
 		"Pods wait, told":                         {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Minute), after: 4 * time.Minute, reports: "0/3 nodes are available"},
 		"Pods wait too long":                      {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(6 * time.Minute), then: []string{"move from a"}, reports: "0/3 nodes are available"},
 		"Pods that can't be started, told":        {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: notStarting(time.Minute), after: 5 * time.Minute, reports: "2 Pods can't be started: container main: ErrImagePull: not found"},

@@ -142,6 +142,9 @@ func (k *Keeper) MirrorChanged(name string, _ types.NamespacedName) {
 // CapacityFreed implements clusters.Listener.
 func (k *Keeper) CapacityFreed(string) {}
 
+// PodsStuck implements clusters.Listener.
+func (k *Keeper) PodsStuck(string, types.NamespacedName) {}
+
 func (k *Keeper) wake(name string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

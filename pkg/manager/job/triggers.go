@@ -101,6 +101,10 @@ func (t *triggers) lookAtWaiters() {
 	}
 }
 
+// PodsStuck implements clusters.Listener. Nothing of the mirror changes when the scheduler or a kubelet says
+// that a Pod of it can't start.
+func (t *triggers) PodsStuck(_ string, key types.NamespacedName) { t.Enqueue(key) }
+
 // jobEvents handles the watch of the hub's Jobs.
 func (t *triggers) jobEvents() handler.TypedEventHandler[*batchv1.Job, ctrl.Request] {
 	type q = handler.TypedFuncs[*batchv1.Job, ctrl.Request]

@@ -66,6 +66,7 @@ func (v *fakeWorker) connect() {
 		v.freed++
 		v.world.triggers.CapacityFreed(v.Name())
 	})
+	v.ledger.OnStuck(func(key types.NamespacedName) { v.world.triggers.PodsStuck(v.Name(), key) })
 	v.ledger.SetNode(capacitytest.NewNode("node").Has("cpu", fmt.Sprint(v.cpus), "pods", "110").Obj())
 }
 
