@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
@@ -81,7 +82,29 @@ func (c *cli) printJobs(ctx context.Context, hub client.Client, jobs []batchv1.J
 	if namespace != "" {
 		nothing = fmt.Sprintf("No Jobs of Jobferry found in namespace %s.", namespace)
 	}
-	return c.table(show.Jobs(jobs, events, c.now(), show.JobColumns{Namespace: namespace == "", Wide: wide}), nothing)
+	columns := show.JobColumns{Namespace: namespace == "", Wide: wide}
+	if namespace != "" {
+		columns.Line = c.lineOf(ctx, jobs)
+	}
+	return c.table(show.Jobs(jobs, events, c.now(), columns), nothing)
+}
+
+// lineOf asks the manager where the Jobs of the namespace are in the line of those that wait. An answer
+// to one of them has the others. Without an answer, the table doesn't say.
+func (c *cli) lineOf(ctx context.Context, jobs []batchv1.Job) []v1alpha1.WaitingJob {
+	i := slices.IndexFunc(jobs, func(job batchv1.Job) bool { return jobview.StateOf(&job) == jobview.Pending })
+	if i < 0 {
+		return nil
+	}
+	subresources, err := c.subresources(jobs[i].Name)
+	if err != nil {
+		return nil
+	}
+	explanation, err := subresources.Why(ctx)
+	if err != nil {
+		return nil
+	}
+	return explanation.Line
 }
 
 // listJobs returns the Jobs of Jobferry that the flags and arguments select, and their namespace,

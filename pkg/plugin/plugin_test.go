@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -266,6 +267,24 @@ func TestErrorOfTheManager(t *testing.T) {
 	h := newHub(t)
 	h.refuse(subPath+"pods", http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, `worker "west" is disconnected`, nil)
 	if got := h.run("pods", "shards"); got.err != "error: worker \"west\" is disconnected\n" || got.code != exitFailed {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Of Jobs that wait, the manager says where they are in line. Without an answer, the table has the rest.
+func TestJobsInLine(t *testing.T) {
+	h := newHub(t)
+	waits := hubJob()
+	waits.Annotations, waits.Status = nil, batchv1.JobStatus{}
+	h.answers["/apis/batch/v1/namespaces/team-a/jobs"] = &batchv1.JobList{Items: []batchv1.Job{*waits}}
+	e := whyWest()
+	e.Line = []v1alpha1.WaitingJob{{Name: "shards", WaitingExplanation: v1alpha1.WaitingExplanation{Place: 3, Of: 9}}}
+	h.answers[subPath+"why"] = e
+	if got := h.run("jobs"); !strings.Contains(got.out, "In line: 3 of 9.") {
+		t.Errorf("%+v", got)
+	}
+	h.refuse(subPath+"why", http.StatusForbidden, metav1.StatusReasonForbidden, "forbidden", nil)
+	if got := h.run("jobs"); strings.Contains(got.out, "In line") || !strings.Contains(got.out, "shards") || got.code != 0 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -40,10 +40,36 @@ type PlacementExplanation struct {
 	Message string `json:"message"`
 	// podsWanted is how many Pods the Job would run at once.
 	PodsWanted int64 `json:"podsWanted"`
+	// waiting says where the Job is among those that wait for room; absent if it isn't among them.
+	Waiting *WaitingExplanation `json:"waiting,omitempty"`
+	// line are the Jobs of the namespace that wait for room, in order, 500 at most.
+	Line []WaitingJob `json:"line,omitempty"`
 	// workers, the best for the Job first.
 	Workers []WorkerExplanation `json:"workers"`
 	// omittedWorkers is how many workers aren't listed, because the answer would be too long.
 	OmittedWorkers int `json:"omittedWorkers,omitempty"`
+}
+
+// WaitingExplanation says where a Job is among those that wait for room.
+type WaitingExplanation struct {
+	// place in the line, from 1.
+	Place int `json:"place"`
+	// of is how many Jobs wait.
+	Of int `json:"of"`
+	// worker where the Job will fit first; empty if none is reserved for it.
+	Worker string `json:"worker,omitempty"`
+	// expectedStart is when it will fit there; absent if that isn't known.
+	ExpectedStart *metav1.Time `json:"expectedStart,omitempty"`
+	// latest: it starts then at the latest, unless Jobs of higher priority take the room. Otherwise
+	// some of what runs there has no deadline, and expectedStart is a guess.
+	Latest bool `json:"latest,omitempty"`
+}
+
+// WaitingJob is a Job that waits for room.
+type WaitingJob struct {
+	// name of the Job.
+	Name               string `json:"name"`
+	WaitingExplanation `json:",inline"`
 }
 
 // WorkerExplanation says whether one worker could run the Job now, and why not.

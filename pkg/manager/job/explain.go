@@ -51,6 +51,7 @@ func (r *Reconciler) Explain(ctx context.Context, key types.NamespacedName) (*v1
 	if ctx.Err() != nil {
 		return nil, errBusy
 	}
+	e.Waiting, e.Line = r.scheduler.lineOf(key)
 	e.Time = metav1.NewTime(r.clock.Now())
 	return &e, nil
 }
@@ -106,7 +107,7 @@ func (s *scheduler) candidates(ctx context.Context, job types.NamespacedName) it
 		for _, w := range s.workers.list() {
 			s.fill(context.WithoutCancel(ctx), w.Name()) // a ledger without some reservations would stay so
 			c := candidate(w, job)
-			c.Drops = s.keepers.drops(w)
+			c.Drops, c.Reserved = s.keepers.drops(w), s.isReserved(job, w.Name())
 			if ctx.Err() != nil || !yield(c) {
 				return
 			}

@@ -77,15 +77,11 @@ func (s *scheduler) placeLocked(ctx context.Context, w *waiter, admits func(stri
 func (s *scheduler) candidatesLocked(ctx context.Context, w *waiter, admits func(string) int64) []placement.Cluster {
 	all := s.workers.list()
 	candidates := make([]placement.Cluster, 0, len(all))
-	least := w.Pods
-	if w.Divisible {
-		least = 1
-	}
 	for _, v := range all {
 		s.fillLocked(ctx, v)
 		c := candidate(v, w.held())
 		c.Drops = s.keepers.drops(v)
-		c.Reserved = admits(v.Name()) < least
+		c.Reserved = admits(v.Name()) < w.Least()
 		candidates = append(candidates, c)
 	}
 	return candidates
@@ -187,6 +183,13 @@ func (s *scheduler) takeChosenLocked(request *placement.Request) *waiter {
 	}
 	delete(s.waiters, w.Key)
 	return w
+}
+
+// dropChosenLocked gives back what a walk has chosen for a Job that is another by now.
+func (s *scheduler) dropChosenLocked(key types.NamespacedName) {
+	if w := s.waiters[key]; w != nil && w.chosen != nil {
+		s.leaveLocked(key, nil)
+	}
 }
 
 // priorityClass is the PriorityClass of a Job's Pods on the hub. The zero value is that of Pods

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -200,5 +201,53 @@ func TestOnlyWhoMayGoIsLookedAt(t *testing.T) {
 	w.run()
 	if w.clock.Step(time.Hour); w.clock.HasWaiters() || len(w.queue.requests) > 0 {
 		w.fail("%v are enqueued at rest", w.queue.requests)
+	}
+}
+
+// An explanation says where a Job is in the line, when it's expected to go, and what is kept from it.
+func TestExplainSaysWhereInLine(t *testing.T) {
+	w := newFullWorld(t)
+	w.queues(aJob("wide", pods(8)), aJob("later", pods(1)))
+	w.ends("small-1")
+	wide, err := w.Explain(w.Context(), inTeam("wide"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// small-8 is the last that started, 7 s after noon.
+	start := metav1.NewTime(noon.Add(7*time.Second + time.Hour + endGrace))
+	if want := (v1alpha1.WaitingExplanation{Place: 1, Of: 2, Worker: "a", ExpectedStart: &start, Latest: true}); !equality.Semantic.DeepEqual(wide.Waiting, &want) {
+		t.Errorf("wide: %+v, want %+v", wide.Waiting, want)
+	}
+	later, err := w.Explain(w.Context(), inTeam("later"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := (v1alpha1.WaitingExplanation{Place: 2, Of: 2}); !equality.Semantic.DeepEqual(later.Waiting, &want) {
+		t.Errorf("later: %+v, want %+v", later.Waiting, want)
+	}
+	if l := later.Line; len(l) != 2 || l[0].Name != "wide" || l[1].Name != "later" || l[1].Place != 2 {
+		t.Errorf("the line is %+v", l)
+	}
+	if a := later.Workers[0]; a.Name != "a" || a.Answer != v1alpha1.PlacementFitsLater || a.Reason != "Reserved" {
+		t.Errorf("later in a: %+v, want it to be reserved", a)
+	}
+	if placed, err := w.Explain(w.Context(), inTeam("small-2")); err != nil || placed.Waiting != nil {
+		t.Errorf("small-2: %+v, %v", placed, err)
+	}
+}
+
+// A Job that is another when its turn comes goes as it is then, and holds nothing twice.
+func TestJobChangesWhenItsTurnComes(t *testing.T) {
+	w := newFullWorld(t)
+	w.queues(aJob("next", pods(1)))
+	w.worker("a").api.change(inTeam("small-1"), func(job *batchv1.Job) { job.Status.Succeeded = 1 })
+	w.run()
+	w.clock.Step(time.Second) // a walk has chosen a worker for it
+	w.hub.change(inTeam("next"), annotated("note", "edited"))
+	w.deliver()
+	w.step(time.Second)
+	w.wantPlaced(map[string]string{"next": "a"})
+	if free := w.worker("a").Free(jobKey).Nodes[0].Free.MilliCPU; free != 0 {
+		w.fail("%d of a are free, want 0", free)
 	}
 }

@@ -48,6 +48,7 @@ func (t *triggers) EnqueueUnplaced() { t.Enqueue(t.store.waiters()...) }
 func (t *triggers) enqueueAfterStart() {
 	t.EnqueueUnplaced()
 	t.Enqueue(t.scheduler.notJudged()...)
+	t.scheduler.freed.resume()
 }
 
 // PlacementResult implements kueue.JobController.

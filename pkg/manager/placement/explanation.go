@@ -169,7 +169,11 @@ func passed(w *v1alpha1.WorkerExplanation, c Candidate) v1alpha1.WorkerExplanati
 
 // rejected is a cluster that a filter ruled out. Room that was asked for says more than its filter.
 func rejected(w *v1alpha1.WorkerExplanation, r Rejection) v1alpha1.WorkerExplanation {
-	if r.Reason != NeverFits && r.Reason != Insufficient {
+	switch r.Reason {
+	case NeverFits, Insufficient:
+	case Reserved:
+		w.Answer, w.Message = v1alpha1.PlacementFitsLater, r.Message
+	default:
 		w = &v1alpha1.WorkerExplanation{Name: r.Cluster, Answer: v1alpha1.PlacementExcluded, Message: text.Clean(r.Message, maxWords)}
 	}
 	w.Reason, w.Field = string(r.Reason), r.Field

@@ -7,11 +7,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -242,6 +244,8 @@ func TestExampleOfTheDocs(t *testing.T) {
 	e := explain(placement.Request{Job: job}, placement.Subject{},
 		NewCluster("east").Nodes().Cordoned(), NewCluster("small").Nodes(small...), NewCluster("west").Nodes(west...))
 	var printed strings.Builder
+	start := metav1.NewTime(e.Time.Add(5 * time.Minute))
+	e.Waiting = &v1alpha1.WaitingExplanation{Place: 2, Of: 7, Worker: "west", ExpectedStart: &start, Latest: true}
 	if err := show.Why(&printed, &e, false, nil); err != nil {
 		t.Fatal(err)
 	}

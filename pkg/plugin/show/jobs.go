@@ -7,12 +7,15 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
 )
 
 // JobColumns are the optional columns of Jobs.
 type JobColumns struct {
 	Namespace, Wide bool
+	// Line has the places of Jobs that wait for room, all of one namespace.
+	Line []v1alpha1.WaitingJob
 }
 
 // Jobs is the table of hub Jobs. The events, of any Job, tell why one waits.
@@ -29,6 +32,11 @@ func Jobs(jobs []batchv1.Job, events []corev1.Event, now time.Time, columns JobC
 	newest := jobview.Newest(events)
 	for i := range jobs {
 		job := jobview.Of(&jobs[i], newest[jobview.SubjectOf(&jobs[i])])
+		for w := range columns.Line {
+			if line := &columns.Line[w]; line.Name == job.Name && job.Status.State == jobview.Pending {
+				job.Status.Why = strings.TrimSuffix("In line: "+inLine(&line.WaitingExplanation, now)+". "+job.Status.Why, " ")
+			}
+		}
 		t.Rows = append(t.Rows, jobRow(&job, now, columns))
 	}
 	return t

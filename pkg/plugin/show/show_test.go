@@ -118,7 +118,9 @@ func TestTimeline(t *testing.T) {
 
 func TestWhy(t *testing.T) {
 	e := &v1alpha1.PlacementExplanation{
-		Namespace: "team-a", Name: "train", PodsWanted: 3, OmittedWorkers: 2, Message: "0/5 clusters available: 2 Insufficient cpu,\n1 cordoned.",
+		Namespace: "team-a", Name: "train", PodsWanted: 3, OmittedWorkers: 2, Time: metav1.NewTime(now),
+		Waiting: &v1alpha1.WaitingExplanation{Place: 2, Of: 7, Worker: "later", ExpectedStart: ptr.To(metav1.NewTime(now.Add(5 * time.Minute))), Latest: true},
+		Message: "0/5 clusters available: 2 Insufficient cpu,\n1 cordoned.",
 		Workers: []v1alpha1.WorkerExplanation{
 			{Name: "fits", Placed: true, Answer: v1alpha1.PlacementFitsNow, Score: "0.750", PodsNow: ptr.To[int64](3), PodsNeeded: ptr.To[int64](3), Nodes: 12, Message: "all Pods fit now"},
 			{Name: "unlimited", Answer: v1alpha1.PlacementNotChecked, Score: "0.500", Message: "fits: its capacity isn't checked"},
@@ -243,5 +245,20 @@ func TestNothingControlsTheTerminal(t *testing.T) {
 	}
 	if got := out.String(); strings.ContainsAny(got, "\x1b\x07\u009b\u202e") || strings.Count(got, "title") != 6 {
 		t.Errorf("%q", got)
+	}
+}
+
+func TestInLine(t *testing.T) {
+	at, past := ptr.To(metav1.NewTime(now.Add(3*time.Minute))), ptr.To(metav1.NewTime(now.Add(-time.Hour)))
+	for want, w := range map[string]v1alpha1.WaitingExplanation{
+		"2 of 7": {Place: 2, Of: 7},
+		"1 of 1, expected on west, not known when":     {Place: 1, Of: 1, Worker: "west"},
+		"1 of 1, expected on west in 3m at the latest": {Place: 1, Of: 1, Worker: "west", ExpectedStart: at, Latest: true},
+		"1 of 1, expected on west in about 3m":         {Place: 1, Of: 1, Worker: "west", ExpectedStart: at},
+		"1 of 1, expected on west in about 0s":         {Place: 1, Of: 1, Worker: "west", ExpectedStart: past},
+	} {
+		if got := inLine(&w, now); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
 	}
 }

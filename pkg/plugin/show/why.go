@@ -6,6 +6,9 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
@@ -25,6 +28,9 @@ func Why(w io.Writer, e *v1alpha1.PlacementExplanation, wide bool, p Palette) er
 	field(&b, "Job", fmt.Sprintf("%s/%s", e.Namespace, e.Name))
 	field(&b, "Pods at once", fmt.Sprint(e.PodsWanted))
 	field(&b, "Answer", oneLine(e.Message))
+	if e.Waiting != nil {
+		field(&b, "In line", inLine(e.Waiting, e.Time.Time))
+	}
 	if len(e.Workers) > 0 {
 		b.WriteString("\n")
 		if err := whyTable(e.Workers, wide).Write(&b, p); err != nil {
@@ -36,6 +42,23 @@ func Why(w io.Writer, e *v1alpha1.PlacementExplanation, wide bool, p Palette) er
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// inLine is "2 of 7, expected on west in 5m at the latest".
+func inLine(w *v1alpha1.WaitingExplanation, now time.Time) string {
+	s := fmt.Sprintf("%d of %d", w.Place, w.Of)
+	if w.Worker == "" {
+		return s
+	}
+	s += ", expected on " + oneLine(w.Worker)
+	switch {
+	case w.ExpectedStart == nil:
+		return s + ", not known when"
+	case w.Latest:
+		return s + " in " + duration.HumanDuration(max(w.ExpectedStart.Sub(now), 0)) + " at the latest"
+	default:
+		return s + " in about " + duration.HumanDuration(max(w.ExpectedStart.Sub(now), 0))
+	}
 }
 
 func whyTable(workers []v1alpha1.WorkerExplanation, wide bool) Table {

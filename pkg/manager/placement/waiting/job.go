@@ -55,6 +55,14 @@ func (j *Job) need(worker string) int64 {
 	return max(j.Pods, 1)
 }
 
+// Least is how many Pods must be admitted for the Job to go.
+func (j *Job) Least() int64 {
+	if j.Divisible {
+		return 1
+	}
+	return j.Pods
+}
+
 // loss is how many Pods of a Shape at most have no place any more on a node on which one Pod of
 // another Shape is.
 func loss(of, by *capacity.Shape) int64 {

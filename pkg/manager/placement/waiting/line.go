@@ -1,6 +1,7 @@
 package waiting
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -41,6 +42,9 @@ func (l *Line) Len() int { return len(l.jobs) }
 
 // Get returns a Job that waits; nil: it doesn't.
 func (l *Line) Get(key types.NamespacedName) *Job { return l.byKey[key] }
+
+// Jobs are all that wait, in order.
+func (l *Line) Jobs() iter.Seq[*Job] { return slices.Values(l.jobs) }
 
 // Reservation of a Job; nil: it has none.
 func (l *Line) Reservation(job *Job) *Reservation {

@@ -96,19 +96,11 @@ func (w *walk) mayGo(job *Job, admits func(string) int64) bool {
 		}
 		room := w.room(worker)
 		fits := need <= 0 || room == nil || room.slots(job.Shape) >= need
-		if fits && admits(worker) >= job.least() {
+		if fits && admits(worker) >= job.Least() {
 			return true
 		}
 	}
 	return false
-}
-
-// least is how many Pods must be admitted for the Job to go.
-func (j *Job) least() int64 {
-	if j.Divisible {
-		return 1
-	}
-	return j.Pods
 }
 
 // room is what a worker has; nil: that isn't known.
