@@ -36,6 +36,7 @@ var symptoms = map[string]func(terminal){
 	"list resourcequotas":        partlyChecked("resourcequotas"),
 	"list priorityclasses":       partlyChecked("priorityclasses"),
 	"list runtimeclasses":        partlyChecked("runtimeclasses"),
+	"list deviceclasses":         partlyChecked("deviceclasses"),
 	"list events":                terminal.doesntSayWhy,
 	"get persistentvolumeclaims": terminal.isPlacedWithoutItsClaim,
 	"get configmaps":             func(f terminal) { f.isNotCarried(v1alpha1.CarryConfigMaps, "configmap") },

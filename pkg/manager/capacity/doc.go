@@ -48,7 +48,7 @@
 // end, and a Job must not wait until they do.
 //
 // What reservations don't consider: topology spread, other inter-Pod (anti-)affinity, volumes and
-// their topology, dynamic resource claims, preemption, the overhead that a worker's RuntimeClass adds.
+// their topology, devices that are claimed, preemption, the overhead that a worker's RuntimeClass adds.
 // Package scheduling answers whether a Job fits; a reservation only holds
 // resources for its Pods.
 //

@@ -2,8 +2,10 @@ package capacity
 
 import (
 	"maps"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
@@ -43,6 +45,13 @@ func ResourcesOf(list corev1.ResourceList) Resources {
 		}
 	}
 	return r
+}
+
+// Extended reports whether a resource is one that Kubernetes itself doesn't know. One that names its
+// DeviceClass is, too.
+func Extended(name corev1.ResourceName) bool {
+	prefix, _, qualified := strings.Cut(string(name), "/")
+	return qualified && (!strings.HasSuffix("."+prefix, ".kubernetes.io") || prefix+"/" == resourcev1.ResourceDeviceClassPrefix)
 }
 
 // most bounds one amount, so that sums of up to a thousand never overflow: 9 PB, 9 million million

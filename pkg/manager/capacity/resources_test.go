@@ -46,3 +46,14 @@ func TestResourcesLaws(t *testing.T) {
 		}
 	})
 }
+
+func TestExtended(t *testing.T) {
+	for name, want := range map[corev1.ResourceName]bool{
+		"nvidia.com/gpu": true, "deviceclass.resource.kubernetes.io/gpu": true,
+		"cpu": false, "hugepages-2Mi": false, "kubernetes.io/x": false, "node.kubernetes.io/x": false, "mykubernetes.io/x": true,
+	} {
+		if Extended(name) != want {
+			t.Errorf("%s: %t", name, !want)
+		}
+	}
+}

@@ -25,6 +25,8 @@ type capacityInformers struct {
 	nodes, pods *kind
 	others      []*kind
 	running     bool
+	// known: all that's needed was known before. Kinds that are needed since don't change that.
+	known bool
 }
 
 // CapacityState says whether the ledger shows what the worker has.
@@ -43,7 +45,7 @@ func newCapacityInformers(c *connection, call callbacks, changed func()) (*capac
 	ledger, bound := capacity.New(call.capacityFreed), scheduling.NewPods(call.capacityFreed)
 	ledger.OnStuck(call.podsStuck)
 	i := &capacityInformers{ledger: ledger, bound: bound, objects: objects.New(call.capacityFreed)}
-	gathered := gathering{connection: c, changed: changed}
+	gathered := gathering{connection: c, changed: changed, event: func() {}}
 	i.nodes = gathered.kind(corev1.SchemeGroupVersion, "nodes", nodeIntake, nodeFeed(ledger, call.numbersChanged).sink)
 	i.pods = gathered.kind(corev1.SchemeGroupVersion, "pods", podIntake, podFeed(ledger, bound, call.numbersChanged).sink)
 	i.pods.fields = unfinishedPods
@@ -51,14 +53,13 @@ func newCapacityInformers(c *connection, call callbacks, changed func()) (*capac
 	return i, gathered.err
 }
 
-// start starts the informers, unless they run.
+// start starts the informers that are needed, unless they run.
 func (c *capacityInformers) start(ctx context.Context) {
-	if c.running {
-		return
-	}
 	c.running = true
 	for _, k := range c.all() {
-		k.start(ctx)
+		if k.needed() {
+			k.start(ctx)
+		}
 	}
 }
 
@@ -115,7 +116,7 @@ func (c *capacityInformers) stop() {
 	if !c.running {
 		return
 	}
-	c.running = false
+	c.running, c.known = false, false
 	for _, k := range c.all() {
 		k.stop()
 	}
@@ -134,15 +135,15 @@ func (c *capacityInformers) state() CapacityState {
 			return CapacityState{Missing: why}
 		}
 	}
-	known := c.nodes.informer.synced() && c.pods.informer.synced()
+	settled := c.nodes.informer.synced() && c.pods.informer.synced()
 	var unchecked []string
 	for _, k := range c.others {
-		why := k.hindrance()
+		why, is := k.look()
 		if why != "" {
 			unchecked = append(unchecked, why)
 		}
-		k.know(why == "" && k.informer.synced())
-		known = known && (k.informer.synced() || k.informer.lastFailure() != nil)
+		settled = settled && is
 	}
-	return CapacityState{Known: known, Listing: !known, Unchecked: strings.Join(unchecked, "; ")}
+	c.known = c.known || settled
+	return CapacityState{Known: c.known, Listing: !c.known, Unchecked: strings.Join(unchecked, "; ")}
 }

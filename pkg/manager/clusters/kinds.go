@@ -1,11 +1,14 @@
 package clusters
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,8 +24,10 @@ type kind struct {
 	api      *rest.RESTClient
 	resource string
 	fields   string
-	intake   func() *intake
-	sink     sink
+	// needed reports whether it has to be watched. Once it was, it stays so.
+	needed func() bool
+	intake func() *intake
+	sink   sink
 	// know and forget tell the keeper; they do nothing for nodes and Pods, which have others.
 	know   func(bool)
 	forget func()
@@ -34,6 +39,7 @@ type kind struct {
 type gathering struct {
 	connection *connection
 	changed    func() // as for an informer
+	event      func() // called on every event
 	err        error
 }
 
@@ -42,7 +48,8 @@ func (g *gathering) kind(gv schema.GroupVersion, resource string, intake func() 
 	if err != nil {
 		g.err = err
 	}
-	return &kind{gathering: *g, api: api, resource: resource, intake: intake, sink: to, know: func(bool) {}, forget: func() {}}
+	return &kind{gathering: *g, api: api, resource: resource, intake: intake, sink: to, know: func(bool) {}, forget: func() {},
+		needed: func() bool { return true }}
 }
 
 // What is held of one worker's objects, beside its nodes and Pods. Bytes are what they take in memory.
@@ -53,9 +60,19 @@ const (
 	maxRuleBytes  = 32 << 20
 )
 
+// What is held besides of a worker with devices.
+const (
+	maxSlices        = 20_000
+	maxSliceBytes    = 64 << 20
+	maxClaims        = 20_000
+	maxClaimBytes    = 32 << 20
+	maxTemplates     = 5_000
+	maxTemplateBytes = 8 << 20
+)
+
 func (g *gathering) others(store *objects.Store) []*kind {
-	core := corev1.SchemeGroupVersion
-	return []*kind{
+	core, dra := corev1.SchemeGroupVersion, resourcev1.SchemeGroupVersion
+	always := []*kind{
 		kindOf(g, schedulingv1.SchemeGroupVersion, "priorityclasses", store.PriorityClasses, &schedulingv1.PriorityClass{},
 			objects.SlimPriorityClass, maxClasses, maxClassBytes),
 		kindOf(g, nodev1.SchemeGroupVersion, "runtimeclasses", store.RuntimeClasses, &nodev1.RuntimeClass{},
@@ -63,6 +80,20 @@ func (g *gathering) others(store *objects.Store) []*kind {
 		kindOf(g, core, "limitranges", store.LimitRanges, &corev1.LimitRange{}, objects.SlimLimitRange, maxRules, maxRuleBytes),
 		kindOf(g, core, "resourcequotas", store.Quotas, &corev1.ResourceQuota{}, objects.SlimQuota, maxRules, maxRuleBytes),
 	}
+	// Without a class, nobody gets a device. Most workers have none, and a watch takes some memory.
+	alert := &gathering{connection: g.connection, changed: g.changed, event: g.changed}
+	classes := kindOf(alert, dra, "deviceclasses", store.DeviceClasses, &resourcev1.DeviceClass{}, objects.SlimDeviceClass, maxClasses, maxClassBytes)
+	forDevices := []*kind{
+		kindOf(g, dra, "resourceslices", store.ResourceSlices, &resourcev1.ResourceSlice{}, objects.SlimResourceSlice, maxSlices, maxSliceBytes),
+		kindOf(g, dra, "resourceclaims", store.ResourceClaims, &resourcev1.ResourceClaim{}, objects.SlimResourceClaim, maxClaims, maxClaimBytes),
+		kindOf(g, dra, "resourceclaimtemplates", store.ResourceClaimTemplates, &resourcev1.ResourceClaimTemplate{},
+			objects.SlimResourceClaimTemplate, maxTemplates, maxTemplateBytes),
+	}
+	g.err = cmp.Or(g.err, alert.err)
+	for _, k := range forDevices {
+		k.needed = store.HasDeviceClasses
+	}
+	return slices.Concat(always, []*kind{classes}, forDevices)
 }
 
 func kindOf[T object](
@@ -85,13 +116,17 @@ func kindOf[T object](
 			},
 		}
 	}
-	to := feed[types.NamespacedName, T]{keeps.Key, []keeper[types.NamespacedName, T]{keeps}, func() {}}
+	to := feed[types.NamespacedName, T]{keeps.Key, []keeper[types.NamespacedName, T]{keeps}, g.event}
 	k := g.kind(gv, resource, intake, to.sink)
 	k.know, k.forget = keeps.Know, keeps.Forget
 	return k
 }
 
+// start starts the informer, unless it runs.
 func (k *kind) start(ctx context.Context) {
+	if k.informer != nil {
+		return
+	}
 	k.informer = newInformer(informerSource{
 		connection: k.connection, api: k.api, resource: k.resource,
 		narrow: func(o *metav1.ListOptions) { o.FieldSelector = k.fields },
@@ -101,9 +136,23 @@ func (k *kind) start(ctx context.Context) {
 }
 
 func (k *kind) stop() {
+	if k.informer == nil {
+		return
+	}
 	k.informer.stop()
 	k.informer = nil
 	k.forget()
+}
+
+// look tells the keeper whether the objects are known, and says why they can't be; empty if they can. They
+// are settled when they have been listed, or lists have failed, or when they aren't needed.
+func (k *kind) look() (why string, settled bool) {
+	if k.informer == nil {
+		return "", !k.needed()
+	}
+	why = k.hindrance()
+	k.know(k.informer.synced() && why == "")
+	return why, k.informer.synced() || k.informer.listing.Load() != nil
 }
 
 // hindrance says why the objects can't be known; empty if they can.

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/placement/objects"
+	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
 
 // TestAWorkerThatForbidsARule is used without it, and says so.
@@ -48,7 +51,35 @@ func TestAWorkerThatFailsToListARule(t *testing.T) {
 		t.Error("it's known what could not be listed")
 	}
 	c.Break("priorityclasses", false)
-	w.until("it's listed", func() bool { return worker.Free(types.NamespacedName{Namespace: "n"}).Admission.PriorityClasses != nil })
+	w.until("it's listed", func() bool {
+		return worker.Free(types.NamespacedName{Namespace: "n"}).Admission.PriorityClasses != nil
+	})
+}
+
+// TestDevicesAreWatchedWhereThereAreClasses, and not in most workers.
+func TestDevicesAreWatchedWhereThereAreClasses(t *testing.T) {
+	w := newWorld(t)
+	without, with := w.server.Add("without", "uid-1", "t"), w.server.Add("with", "uid-2", "t")
+	with.Answer("watch deviceclasses", http.NotFound)
+	with.Answer("get deviceclasses", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"kind":"DeviceClassList","apiVersion":"resource.k8s.io/v1","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"gpus"}}]}`)
+	})
+	free := func(worker *Worker) *scheduling.Snapshot { return worker.Free(types.NamespacedName{Namespace: "n"}) }
+	none, some := w.register("w1", without.Kubeconfig("t")), w.register("w2", with.Kubeconfig("t"))
+	for _, worker := range []*Worker{none, some} {
+		w.until("all is known", func() bool { return worker.View().Capacity.Known && worker.View().Version != "" })
+	}
+	if got := free(none); got.Devices != nil || got.DevicesUnknown || without.Requests("watch resourceslices") > 0 {
+		t.Errorf("without classes: %v, unknown: %t", got.Devices, got.DevicesUnknown)
+	}
+	if got := free(some); got.Devices == nil || got.DevicesUnknown {
+		t.Errorf("with classes: %v, unknown: %t", got.Devices, got.DevicesUnknown)
+	}
+	with.Forbid("resourceclaims", true)
+	w.server.Cut()
+	w.until("they aren't known any more", func() bool { got := free(some); return got.Devices == nil && got.DevicesUnknown })
+	w.until("it's said", func() bool { return strings.Contains(some.View().Capacity.Unchecked, "resourceclaims") })
 }
 
 // TestAWorkerWithTooManyQuotas is used without them.
@@ -98,6 +129,34 @@ func TestRulesTakeLittleMemory(t *testing.T) {
 		"resourcequotas": func(i int, meta metav1.ObjectMeta) object {
 			return &corev1.ResourceQuota{ObjectMeta: meta, Status: corev1.ResourceQuotaStatus{Hard: tiny(i)}}
 		},
+	}
+	selector := func(i int) []resourcev1.DeviceSelector {
+		return slices.Repeat([]resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: fmt.Sprint(i)}}}, 30)
+	}
+	spec := func(i int) resourcev1.ResourceClaimSpec {
+		return resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
+			Requests: slices.Repeat([]resourcev1.DeviceRequest{{Exactly: &resourcev1.ExactDeviceRequest{Selectors: selector(i)}}}, 30),
+		}}
+	}
+	wide["deviceclasses"] = func(i int, meta metav1.ObjectMeta) object {
+		return &resourcev1.DeviceClass{ObjectMeta: meta, Spec: resourcev1.DeviceClassSpec{Selectors: selector(i)}}
+	}
+	wide["resourceslices"] = func(i int, meta metav1.ObjectMeta) object {
+		slice := &resourcev1.ResourceSlice{ObjectMeta: meta}
+		for n := range 100 {
+			device := resourcev1.Device{Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{}}
+			for a := range 10 {
+				device.Attributes[resourcev1.QualifiedName(fmt.Sprint(i, "-", n, "-", a))] = resourcev1.DeviceAttribute{}
+			}
+			slice.Spec.Devices = append(slice.Spec.Devices, device)
+		}
+		return slice
+	}
+	wide["resourceclaims"] = func(i int, meta metav1.ObjectMeta) object {
+		return &resourcev1.ResourceClaim{ObjectMeta: meta, Spec: spec(i)}
+	}
+	wide["resourceclaimtemplates"] = func(i int, meta metav1.ObjectMeta) object {
+		return &resourcev1.ResourceClaimTemplate{ObjectMeta: meta, Spec: resourcev1.ResourceClaimTemplateSpec{Spec: spec(i)}}
 	}
 	kinds := (&gathering{connection: newConnection(newMeter("w"), func() {}, 0)}).others(objects.New(func() {}))
 	for _, k := range kinds {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/placement"
+	"github.com/jobferry/jobferry/pkg/manager/placement/devices"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 	"github.com/jobferry/jobferry/pkg/packed"
 )
@@ -159,6 +161,12 @@ func (w *Worker) Free(job types.NamespacedName) *scheduling.Snapshot {
 	snapshot := *w.capacity.bound.Snapshot(w.capacity.ledger.Free(job), job)
 	snapshot.Admission = w.admission(job)
 	snapshot.Preemption = w.View().Spec.Preemption == v1alpha1.PreemptionLowerPriority
+	version, _ := placement.ParseVersion(w.View().Version) // unknown: an old one
+	found, known := w.capacity.objects.Devices(int(version.Minor), w.capacity.bound, job)
+	if found != nil { // a nil of its type would be none
+		snapshot.Devices = found
+	}
+	snapshot.DevicesUnknown = !known && version.Minor >= devices.ExtendedSince
 	return &snapshot
 }
 

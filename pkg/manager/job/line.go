@@ -24,6 +24,8 @@ type waiter struct {
 	chosen *placement.Decision
 	// reserved is the reservation that it had until then.
 	reserved *waiting.Reservation
+	// said is why it waits, as it was last reported.
+	said string
 	// asked is freed.count when it last decided for itself.
 	asked uint64
 }
@@ -100,6 +102,7 @@ func (w *waiter) held() types.NamespacedName {
 func (s *scheduler) joinLocked(w *waiter, decision placement.Decision) {
 	s.leaveLocked(w.Key, w)
 	s.setNeeds(w, decision)
+	w.said = decision.Named()
 	w.asked = s.freed.count()
 	s.waiters[w.Key] = w
 	if s.line.Add(&w.Job) {
@@ -131,11 +134,15 @@ func (s *scheduler) setNeeds(w *waiter, decision placement.Decision) {
 
 // needIn is how many Pods must fit in a worker, if it's by their Shape that they fit.
 func (s *scheduler) needIn(r *placement.Rejection, shape *capacity.Shape) int64 {
-	if v, ok := s.workers.get(r.Cluster); ok && mayFitIdle(v.Ledger(), shape, r.Needed) {
+	if v, ok := s.workers.get(r.Cluster); ok && !byOthers[r.Plugin] && mayFitIdle(v.Ledger(), shape, r.Needed) {
 		return r.Needed
 	}
 	return waiting.NotRoom
 }
+
+// byOthers are the plugins for which it doesn't matter what nodes have free: to hold that for the Job would
+// only keep others away.
+var byOthers = map[string]bool{"ResourceQuota": true, "DynamicResources": true}
 
 func mayFitIdle(ledger *capacity.Ledger, shape *capacity.Shape, pods int64) bool {
 	for _, node := range ledger.Free(types.NamespacedName{}).Nodes() {

@@ -88,6 +88,10 @@ func (w *walker) Place(job *waiting.Job, admits func(string) int64, avoid func(s
 	decision := w.placeLocked(context.Background(), entry, admits, avoid)
 	if decision.Cluster == "" {
 		w.setNeeds(entry, decision)
+		if said := decision.Named(); said != entry.said {
+			entry.said = said
+			w.enqueue(job.Key) // to report that
+		}
 		return waiting.Outcome{}
 	}
 	v, ok := w.workers.get(decision.Cluster)

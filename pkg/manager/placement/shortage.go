@@ -30,7 +30,7 @@ func objectionOf(a *scheduling.Answer, prefix, detail string) *objection {
 	reasons := a.Nearest()
 	messages, o := make([]string, len(reasons)), &objection{detail: detail}
 	for i := range reasons {
-		messages[i] = reasons[i].Message
+		messages[i] = reasons[i].Brief()
 		o.plugin, o.field = reasons[i].Plugin, reasons[i].Field // those of one plugin read one field
 	}
 	o.message = prefix + strings.Join(messages, " and ")

@@ -209,7 +209,8 @@ func (c *Cluster) serve(w http.ResponseWriter, req *http.Request, path string) {
 
 var kinds = map[string]string{
 	"jobs": "Job", "nodes": "Node", "pods": "Pod", "limitranges": "LimitRange", "resourcequotas": "ResourceQuota",
-	"priorityclasses": "PriorityClass", "runtimeclasses": "RuntimeClass",
+	"priorityclasses": "PriorityClass", "runtimeclasses": "RuntimeClass", "deviceclasses": "DeviceClass",
+	"resourceslices": "ResourceSlice", "resourceclaims": "ResourceClaim", "resourceclaimtemplates": "ResourceClaimTemplate",
 }
 
 // version of a path such as api/v1/pods or apis/batch/v1/jobs.

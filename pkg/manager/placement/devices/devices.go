@@ -43,6 +43,15 @@ type Devices struct {
 	spans bool
 }
 
+// With has other objects of the same worker, and keeps the CEL expressions that were compiled.
+func (d *Devices) With(objects Objects) *Devices {
+	next := New(objects)
+	if objects.Minor == d.objects.Minor {
+		next.compiled = d.compiled
+	}
+	return next
+}
+
 // compiledSelectors is how many CEL expressions a worker's Devices keep.
 const compiledSelectors = 100
 
@@ -59,7 +68,7 @@ func New(objects Objects) *Devices {
 		templates: map[types.NamespacedName]*resourcev1.ResourceClaimTemplate{},
 	}
 	d.compiled = cel.NewCache(compiledSelectors, cel.Features{EnableConsumableCapacity: d.features.ConsumableCapacity})
-	if objects.Minor >= extendedSince {
+	if objects.Minor >= ExtendedSince {
 		d.readClasses()
 	}
 	d.spans = slices.ContainsFunc(objects.Slices, func(s *resourcev1.ResourceSlice) bool { return s.Spec.NodeName == nil })
@@ -96,8 +105,8 @@ func completed(all []*resourcev1.ResourceSlice) []*resourcev1.ResourceSlice {
 	return complete
 }
 
-// extendedSince is the first release with DRAExtendedResource on.
-const extendedSince = 36
+// ExtendedSince is the first release, 1.ExtendedSince, with DRAExtendedResource on.
+const ExtendedSince = 36
 
 // featuresOf a release are those that are on by default.
 func featuresOf(minor int) structured.Features {

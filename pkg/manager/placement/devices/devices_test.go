@@ -240,3 +240,33 @@ func TestManyCombinations(t *testing.T) {
 		s.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr.To("eight")}}
 	}), scheduling.FitsNow, 1) // not found out in time
 }
+
+// All searches for a Job end, however many nodes there are.
+func TestManyNodesWithManyCombinations(t *testing.T) {
+	o := worker()
+	cpu := map[string]string{}
+	slice := o.Slices[0]
+	o.Slices = nil
+	for i := range 30 {
+		slice.Spec.Devices = append(slice.Spec.Devices, resourcev1.Device{Name: fmt.Sprint("more-", i)})
+	}
+	for i := range 1000 {
+		of := slice.DeepCopy()
+		of.Name = fmt.Sprint("n", i)
+		of.Spec.NodeName, of.Spec.Pool.Name, cpu[of.Name] = &of.Name, of.Name, "10"
+		o.Slices = append(o.Slices, of)
+	}
+	template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "many"}}
+	for i := range 15 {
+		request := oneDevice("").Spec.Devices.Requests[0]
+		request.Name, request.Exactly = fmt.Sprint("r", i), request.Exactly.DeepCopy()
+		template.Spec.Spec.Devices.Requests = append(template.Spec.Spec.Devices.Requests, request)
+	}
+	template.Spec.Spec.Devices.Requests[14].Exactly.Selectors = []resourcev1.DeviceSelector{ // found out last
+		{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "none"`}},
+	}
+	o.Templates = []*resourcev1.ResourceClaimTemplate{template}
+	expect(t, judgeOn(o, cpu, 1000, func(s *corev1.PodSpec) {
+		s.ResourceClaims = []corev1.PodResourceClaim{{Name: "many", ResourceClaimTemplateName: ptr.To("many")}}
+	}), scheduling.FitsNow, 1000)
+}

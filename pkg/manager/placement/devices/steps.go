@@ -9,6 +9,13 @@ import (
 // user's claim may have very many. What isn't found by then is taken to fit.
 const maxSteps = 20_000
 
+// maxTrialSteps bounds all searches for one Job together. For each node, the allocator looks through all
+// slices, of which so many count as a step.
+const (
+	maxTrialSteps = 60_000
+	slicesPerStep = 40
+)
+
 var errTooManySteps = errors.New("too many steps")
 
 // steps is a context that is done after a number of steps, in each of which the allocator asks for its

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/dynamic-resource-allocation/structured"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
@@ -25,6 +26,8 @@ type trial struct {
 	// shared are the claims that all Pods share, by name; those that aren't allocated yet have no
 	// allocation.
 	shared map[string]*resourcev1.ResourceClaim
+	// left is how many steps all searches of this trial and its clones may still take.
+	left *int
 	// missing says which object the Pods would wait for.
 	missing string
 
@@ -49,7 +52,7 @@ type outcome struct {
 func (d *Devices) Trial(namespace string, spec *corev1.PodSpec, idle bool) scheduling.DeviceTrial {
 	t := &trial{
 		Devices: d, namespace: namespace, extended: d.extendedOf(spec),
-		shared: map[string]*resourcev1.ResourceClaim{}, outcomes: map[string]outcome{},
+		shared: map[string]*resourcev1.ResourceClaim{}, outcomes: map[string]outcome{}, left: ptr.To(maxTrialSteps),
 	}
 	if t.extended == nil && len(spec.ResourceClaims) == 0 {
 		return nil
@@ -147,6 +150,9 @@ func (t *trial) allocate(node *corev1.Node) outcome {
 	}
 	// The allocator logs nothing without a logger in the context.
 	ctx := context.Background()
+	if *t.left <= 0 {
+		return outcome{}
+	}
 	if t.allocator == nil {
 		allocator, err := structured.NewAllocator(ctx, t.features, t.state, t.Devices, t.objects.Slices, t.compiled)
 		if err != nil {
@@ -154,7 +160,10 @@ func (t *trial) allocate(node *corev1.Node) outcome {
 		}
 		t.allocator = allocator
 	}
-	results, err := t.allocator.Allocate(&steps{Context: ctx, left: maxSteps}, node, claims)
+	search := &steps{Context: ctx, left: min(maxSteps, *t.left)}
+	*t.left -= search.left
+	results, err := t.allocator.Allocate(search, node, claims)
+	*t.left += max(search.left, 0) - 1 - len(t.objects.Slices)/slicesPerStep
 	switch {
 	case errors.Is(err, errTooManySteps):
 		return outcome{}

@@ -1,8 +1,10 @@
-// Package objects keeps what a worker's API server decides by when it admits Pods, beside the nodes
-// and Pods.
+// Package objects keeps what a worker's API server and scheduler decide by, beside the nodes and Pods.
 //
-//	watches (slim objects) ──> Kind: Set, Remove ──> Store ──> Admission of one namespace ──> package scheduling
+//	                                                   ┌──> Admission of one namespace ──┐
+//	watches (slim objects) ──> Kind: Set, Remove ──> Store ──> Devices ──────────────────┴──> package scheduling
 //	                                                   └──> callback: something changed
+//
+// Devices are watched in workers that have DeviceClasses: without one, nobody gets a device.
 //
 // # What is not known
 //

@@ -109,6 +109,32 @@ func (k *Kind[T]) In(namespace string) map[string]T {
 	return there
 }
 
+func (k *Kind[T]) isEmpty() bool {
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	return len(k.objects) == 0
+}
+
+func (k *Kind[T]) isKnown() bool {
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	return k.known
+}
+
+// list returns all objects, in the order of their namespaces and names.
+func (k *Kind[T]) list() []T {
+	k.lock.Lock()
+	defer k.lock.Unlock()
+	var list []T
+	for _, namespace := range slices.Sorted(maps.Keys(k.objects)) {
+		there := k.objects[namespace]
+		for _, name := range slices.Sorted(maps.Keys(there)) {
+			list = append(list, there[name])
+		}
+	}
+	return list
+}
+
 // listIn returns the objects of a namespace in the order of their names.
 func (k *Kind[T]) listIn(namespace string) []T {
 	there := k.In(namespace)

@@ -5,11 +5,15 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/manager/placement/objects"
+	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
 
 func quota(namespace, name string) *corev1.ResourceQuota {
@@ -85,4 +89,54 @@ func TestChangesAreToldOnceAfterARead(t *testing.T) {
 	s.Admission("a")
 	s.Quotas.Know(false)
 	expect("it refuses nothing any more", 2)
+}
+
+// A Job's own claims aren't in its way.
+func TestDevicesWithoutThoseOfAJob(t *testing.T) {
+	s, pods := objects.New(func() {}), scheduling.NewPods(func() {})
+	nobody, own := types.NamespacedName{Namespace: "n"}, types.NamespacedName{Namespace: "n", Name: "own"}
+	fits := func(job types.NamespacedName) bool {
+		t.Helper()
+		d, known := s.Devices(36, pods, job)
+		if d == nil || !known {
+			t.Fatal("the devices aren't known")
+		}
+		count := resource.MustParse("1")
+		spec := &corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"example.com/gpu": count}}}}}
+		return d.Trial("n", spec, false).Refuses(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}) == ""
+	}
+	isNil := func(when string, want bool) {
+		t.Helper()
+		if d, known := s.Devices(36, pods, nobody); d != nil || known != want {
+			t.Errorf("%s: %v, known: %t", when, d, known)
+		}
+	}
+	isNil("nothing is known", false)
+	s.DeviceClasses.Know(true)
+	isNil("there are no classes", true)
+	s.DeviceClasses.Set(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpus"}, Spec: resourcev1.DeviceClassSpec{
+		ExtendedResourceName: ptr.To("example.com/gpu"),
+	}})
+	s.ResourceSlices.Know(true)
+	s.ResourceClaims.Know(true)
+	isNil("the templates aren't known", false)
+	s.ResourceClaimTemplates.Know(true)
+	s.ResourceSlices.Set(&resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: resourcev1.ResourceSliceSpec{
+		Driver: "d", NodeName: ptr.To("a"), Pool: resourcev1.ResourcePool{Name: "a", ResourceSliceCount: 1}, Devices: []resourcev1.Device{{Name: "gpu"}},
+	}})
+	if !fits(nobody) {
+		t.Error("the device is free")
+	}
+	pods.Set(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p", UID: "p", OwnerReferences: []metav1.OwnerReference{{
+		APIVersion: "batch/v1", Kind: "Job", Name: "own", Controller: ptr.To(true),
+	}}}, Spec: corev1.PodSpec{NodeName: "a"}})
+	s.ResourceClaims.Set(&resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"}, Status: resourcev1.ResourceClaimStatus{
+		ReservedFor: []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", UID: "p"}},
+		Allocation: &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
+			Results: []resourcev1.DeviceRequestAllocationResult{{Driver: "d", Pool: "a", Device: "gpu"}},
+		}},
+	}})
+	if fits(nobody) || !fits(own) {
+		t.Error("the device is the Job's own Pod's")
+	}
 }

@@ -3,6 +3,7 @@ package objects
 import (
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -30,6 +31,37 @@ func SlimQuota(quota *corev1.ResourceQuota) *corev1.ResourceQuota {
 		ObjectMeta: slimMeta(&quota.ObjectMeta),
 		Spec:       corev1.ResourceQuotaSpec{Scopes: quota.Spec.Scopes, ScopeSelector: quota.Spec.ScopeSelector},
 		Status:     quota.Status,
+	}
+}
+
+// SlimDeviceClass keeps the spec, and which class is the newest.
+func SlimDeviceClass(class *resourcev1.DeviceClass) *resourcev1.DeviceClass {
+	slim := &resourcev1.DeviceClass{ObjectMeta: slimMeta(&class.ObjectMeta), Spec: class.Spec}
+	slim.CreationTimestamp = class.CreationTimestamp
+	return slim
+}
+
+// SlimResourceSlice keeps the devices.
+func SlimResourceSlice(slice *resourcev1.ResourceSlice) *resourcev1.ResourceSlice {
+	return &resourcev1.ResourceSlice{ObjectMeta: slimMeta(&slice.ObjectMeta), Spec: slice.Spec}
+}
+
+// SlimResourceClaim keeps what is asked for, and which devices are allocated, to whom and for which nodes.
+func SlimResourceClaim(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
+	slim := &resourcev1.ResourceClaim{ObjectMeta: slimMeta(&claim.ObjectMeta), Spec: claim.Spec}
+	slim.UID, slim.Status.ReservedFor = claim.UID, claim.Status.ReservedFor
+	if from := claim.Status.Allocation; from != nil {
+		slim.Status.Allocation = &resourcev1.AllocationResult{
+			Devices: resourcev1.DeviceAllocationResult{Results: from.Devices.Results}, NodeSelector: from.NodeSelector,
+		}
+	}
+	return slim
+}
+
+// SlimResourceClaimTemplate keeps what the claims ask for.
+func SlimResourceClaimTemplate(template *resourcev1.ResourceClaimTemplate) *resourcev1.ResourceClaimTemplate {
+	return &resourcev1.ResourceClaimTemplate{
+		ObjectMeta: slimMeta(&template.ObjectMeta), Spec: resourcev1.ResourceClaimTemplateSpec{Spec: template.Spec.Spec},
 	}
 }
 

@@ -1,12 +1,15 @@
 package objects
 
 import (
+	"sync"
 	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 
+	"github.com/jobferry/jobferry/pkg/manager/placement/devices"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
 
@@ -16,6 +19,17 @@ type Store struct {
 	RuntimeClasses  *Kind[*nodev1.RuntimeClass]
 	LimitRanges     *Kind[*corev1.LimitRange]
 	Quotas          *Kind[*corev1.ResourceQuota]
+
+	DeviceClasses          *Kind[*resourcev1.DeviceClass]
+	ResourceSlices         *Kind[*resourcev1.ResourceSlice]
+	ResourceClaims         *Kind[*resourcev1.ResourceClaim]
+	ResourceClaimTemplates *Kind[*resourcev1.ResourceClaimTemplate]
+
+	lock sync.Mutex
+	// devices were made of the objects as they are; nil after a change of these. compiled are the last
+	// that were made.
+	devices, compiled *devices.Devices
+	minor             int
 
 	onChange func()
 	// awaited: something was read since the last call of onChange.
@@ -30,6 +44,10 @@ func New(onChange func()) *Store {
 	s.RuntimeClasses = newKind[*nodev1.RuntimeClass](s.changed)
 	s.LimitRanges = newKind[*corev1.LimitRange](s.changed)
 	s.Quotas = newKind[*corev1.ResourceQuota](s.changed)
+	s.DeviceClasses = newKind[*resourcev1.DeviceClass](s.devicesChanged)
+	s.ResourceSlices = newKind[*resourcev1.ResourceSlice](s.devicesChanged)
+	s.ResourceClaims = newKind[*resourcev1.ResourceClaim](s.devicesChanged)
+	s.ResourceClaimTemplates = newKind[*resourcev1.ResourceClaimTemplate](s.devicesChanged)
 	return s
 }
 

@@ -37,9 +37,16 @@ func requestsOf(r capacity.Resources) []request {
 	return requests
 }
 
-// byDevices reports whether devices stand for a resource on a node: then DynamicResources judges.
+// byDevices reports whether devices stand for a resource on a node: then DynamicResources judges. Where
+// it isn't known, they may do so some day.
 func (v view) byDevices(n *Node, name corev1.ResourceName) bool {
-	return v.Devices != nil && v.Devices.Backs(name) && n.Allocatable.Get(name) == 0
+	if n.Allocatable.Get(name) > 0 {
+		return false
+	}
+	if v.Devices == nil {
+		return v.DevicesUnknown && v.moment == ever && capacity.Extended(name)
+	}
+	return v.Devices.Backs(name)
 }
 
 func nodeResourcesFit(j *Job, v view) filter {

@@ -1,6 +1,9 @@
 package scheduling
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // plugin is one of the scheduler's filter plugins.
 type plugin struct {
@@ -88,6 +91,15 @@ type Reason struct {
 	Message string
 	// Field of the Job that the plugin read.
 	Field string
+}
+
+// Brief is the message without numbers that change with every Pod: those of a quota.
+func (r *Reason) Brief() string {
+	if r.Plugin != quotaPlugin {
+		return r.Message
+	}
+	brief, _, _ := strings.Cut(r.Message, requested)
+	return brief
 }
 
 // ofNodes reports whether the reason is a node's, and not one of the API server's, or of all nodes

@@ -80,6 +80,17 @@ func (p *Pods) Keys() []types.UID {
 	return slices.Collect(maps.Keys(p.pods))
 }
 
+// Owner is the Job that controls a Pod; the zero name if there is none. Lasts: the Pod doesn't end by
+// itself.
+func (p *Pods) Owner(uid types.UID) (job types.NamespacedName, lasts bool) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if pod := p.pods[uid]; pod != nil {
+		return pod.job, pod.Lasts
+	}
+	return types.NamespacedName{}, false
+}
+
 // Forget removes all Pods, before they're listed again.
 func (p *Pods) Forget() {
 	p.lock.Lock()

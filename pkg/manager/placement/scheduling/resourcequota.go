@@ -11,6 +11,12 @@ import (
 	"k8s.io/component-helpers/resource"
 )
 
+const (
+	quotaPlugin = "ResourceQuota"
+	// requested is where the numbers begin.
+	requested = ", requested: "
+)
+
 // quota finds how many Pods the quotas of the namespace leave.
 func (a *admitted) quota(s *Snapshot) {
 	pod := &corev1.Pod{Spec: *a.spec}
@@ -19,7 +25,7 @@ func (a *admitted) quota(s *Snapshot) {
 			continue
 		}
 		if missing := unspecified(q, a.spec); missing != "" {
-			a.refused = &Reason{"ResourceQuota", fmt.Sprintf("failed quota: %s: must specify %s", q.Name, missing), requestsField}
+			a.refused = &Reason{quotaPlugin, fmt.Sprintf("failed quota: %s: must specify %s", q.Name, missing), requestsField}
 			return
 		}
 		usage := usageOf(pod)
@@ -29,7 +35,7 @@ func (a *admitted) quota(s *Snapshot) {
 				continue
 			}
 			used := s.Admission.used(q, name, each)
-			reason := &Reason{"ResourceQuota", fmt.Sprintf("exceeded quota: %s, requested: %s=%s, used: %s=%s, limited: %s=%s",
+			reason := &Reason{quotaPlugin, fmt.Sprintf("exceeded quota: %s"+requested+"%s=%s, used: %s=%s, limited: %s=%s",
 				q.Name, name, each.String(), name, used.String(), name, hard.String()), requestsField}
 			a.allow(times(hard, used, each), times(hard, s.lasting(a.namespace, q, name), each), reason)
 		}

@@ -25,8 +25,10 @@ type Snapshot struct {
 	// Namespaces has the labels of the worker's namespaces. Nil if they aren't known: then terms that
 	// select namespaces by labels refuse nothing.
 	Namespaces map[string]labels.Set
-	// Devices of the worker. Nil if it has none.
+	// Devices of the worker. Nil if it has none, or they aren't known.
 	Devices Devices
+	// DevicesUnknown: the worker may have devices for extended resources that no node has.
+	DevicesUnknown bool
 	// Volumes of the worker. Nil if they aren't known: then they refuse nothing.
 	Volumes *Volumes
 	// Admission of Pods in the Job's namespace. Nil if it isn't known.
