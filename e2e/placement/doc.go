@@ -10,15 +10,24 @@
 // Pods, without a cluster around it. It's built once per Kubernetes release, from that release's
 // packages, and plays thousands of pairs in a minute.
 //
-// A quarter of the pairs have devices: ResourceSlices, DeviceClasses, claims of Pods that run, and a
-// Job that wants claims or extended resources. The program makes the claims of new Pods from
-// templates, as kube-controller-manager does, and the scheduler's own plugins reserve the devices.
+// # Kinds of pairs
 //
-// Another quarter have ResourceQuotas and LimitRanges in the Job's namespace: the API server's own
-// plugins refuse Pods there, or change them.
+// All have nodes, Pods that run, and a Job. A quarter of them have what follows, each drawn for itself,
+// so that some pairs have all.
+//
+//   - Devices: ResourceSlices, DeviceClasses, claims of Pods that run, and a Job that wants claims or
+//     extended resources. The program makes the claims of new Pods from templates, as
+//     kube-controller-manager does, and the scheduler's own plugins reserve the devices.
+//   - ResourceQuotas and LimitRanges in the Job's namespace: the API server's own plugins refuse Pods
+//     there, or change them.
+//   - Volumes: bound, unbound and missing claims, volumes of a node, classes whose driver makes volumes,
+//     limits of attached volumes, and claims of one Pod at a time. The program makes the claims of
+//     ephemeral volumes. It makes volumes and binds them, too, wherever the class allows it: that is
+//     what drivers and kube-controller-manager do.
 //
 // The first pairs with nodes and Pods only are played in a real cluster, too, with an API server and a
-// scheduler. So the program itself is held: whether there is a node for the first Pod must come out the same.
+// scheduler. So the program itself is held: whether there is a node for the first Pod must come out
+// the same.
 //
 // In the cluster, many pairs share one API server and one scheduler at a time. Each has two
 // namespaces of its own, and its nodes carry a label that the Job's Pods select. Zones and host names

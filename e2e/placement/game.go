@@ -44,6 +44,9 @@ func (g *game) ask(namespaces map[string]labels.Set) {
 	snapshot := scheduling.NewSnapshot(g.at.Nodes, g.at.Pods, namespaces)
 	snapshot.Devices = g.at.judged(g.at.Pods, g.minor)
 	snapshot.Admission = g.at.admission()
+	if len(g.at.StorageClasses) > 0 {
+		snapshot.Volumes = g.at.volumes()
+	}
 	g.answer = scheduling.Judge(snapshot, scheduling.NewJob(g.at.Job), g.want)
 }
 

@@ -18,6 +18,7 @@ type pair struct {
 	Job   *batchv1.Job
 	deviceObjects
 	namespaceLimits
+	volumeObjects
 }
 
 // The namespaces of a pair: the Job's, and another.
@@ -36,12 +37,12 @@ const (
 
 // copyOf is a deep copy.
 func (p *pair) copyOf() *pair {
-	return &pair{copies(p.Nodes), copies(p.Pods), p.Job.DeepCopy(), p.deviceObjects.copyOf(), p.namespaceLimits.copyOf()}
+	return &pair{copies(p.Nodes), copies(p.Pods), p.Job.DeepCopy(), p.deviceObjects.copyOf(), p.namespaceLimits.copyOf(), p.volumeObjects.copyOf()}
 }
 
 // plain reports whether the pair has nodes and Pods only.
 func (p *pair) plain() bool {
-	return len(p.DeviceClasses)+len(p.LimitRanges)+len(p.ResourceQuotas) == 0
+	return len(p.DeviceClasses)+len(p.LimitRanges)+len(p.ResourceQuotas)+len(p.StorageClasses) == 0
 }
 
 // pod is one of the Job's, which isn't created yet.
@@ -93,6 +94,7 @@ func (p *pair) locate(id string) *pair {
 	spec.NodeSelector[pairLabel] = id
 	l.devices(&c.deviceObjects)
 	l.limits(&c.namespaceLimits)
+	l.volumes(&c.volumeObjects)
 	return c
 }
 
@@ -229,8 +231,28 @@ func (p *pair) String() string {
 	for _, q := range p.ResourceQuotas {
 		write(&out, "resourcequota "+q.Name, q.Spec)
 	}
+	p.writeVolumes(&out)
 	write(&out, "job "+p.Job.Namespace, p.Job.Spec)
 	return out.String()
+}
+
+func (p *pair) writeVolumes(out *strings.Builder) {
+	for _, c := range p.StorageClasses {
+		write(out, "storageclass "+c.Name, c)
+	}
+	for _, v := range p.PersistentVolumes {
+		write(out, "persistentvolume "+v.Name, map[string]any{"labels": v.Labels, "spec": v.Spec, "phase": v.Status.Phase})
+	}
+	for _, c := range p.PersistentVolumeClaims {
+		write(out, fmt.Sprintf("persistentvolumeclaim %s/%s", c.Namespace, c.Name),
+			map[string]any{"annotations": c.Annotations, "spec": c.Spec, "phase": c.Status.Phase})
+	}
+	for _, n := range p.CSINodes {
+		write(out, "csinode "+n.Name, n.Spec)
+	}
+	for _, d := range p.CSIDrivers {
+		write(out, "csidriver "+d.Name, d.Spec)
+	}
 }
 
 func write(out *strings.Builder, title string, value any) {

@@ -38,6 +38,7 @@ type (
 		Pods, New       []*corev1.Pod
 		deviceObjects
 		namespaceLimits
+		volumeObjects
 	}
 	reply struct {
 		Pods           []*corev1.Pod
@@ -53,7 +54,10 @@ func (p program) playOne(g *game) error {
 	g.at = g.pair.locate(g.id)
 	g.at.asIn(g.minor)
 	namespaces := location(g.id).namespaces()
-	r := request{Namespaces: namespaces, Nodes: g.at.Nodes, Pods: g.at.Pods, deviceObjects: g.at.deviceObjects, namespaceLimits: g.at.namespaceLimits}
+	r := request{
+		Namespaces: namespaces, Nodes: g.at.Nodes, Pods: g.at.Pods,
+		deviceObjects: g.at.deviceObjects, namespaceLimits: g.at.namespaceLimits, volumeObjects: g.at.volumeObjects,
+	}
 	for _, node := range g.at.Nodes {
 		if back := node.DeepCopy(); restore(back) {
 			r.Restored = append(r.Restored, back)

@@ -31,6 +31,9 @@ func random(seed uint64) *pair {
 	if s.chance(25) {
 		s.limits(p)
 	}
+	if s.chance(25) {
+		s.volumes(p)
+	}
 	return p
 }
 

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/utils/ptr"
 )
 
@@ -110,6 +111,7 @@ var parts = []part{
 	},
 	{func(s *corev1.PodSpec) bool { return len(s.NodeSelector) > 0 }, func(s *corev1.PodSpec) { s.NodeSelector = nil }},
 	{func(s *corev1.PodSpec) bool { return len(s.ResourceClaims) > 0 }, func(s *corev1.PodSpec) { s.ResourceClaims = s.ResourceClaims[1:] }},
+	{func(s *corev1.PodSpec) bool { return len(s.Volumes) > 0 }, func(s *corev1.PodSpec) { s.Volumes = s.Volumes[1:] }},
 	{func(s *corev1.PodSpec) bool { return len(s.Tolerations) > 0 }, func(s *corev1.PodSpec) { s.Tolerations = nil }},
 	{func(s *corev1.PodSpec) bool { return len(s.TopologySpreadConstraints) > 0 }, func(s *corev1.PodSpec) {
 		s.TopologySpreadConstraints = s.TopologySpreadConstraints[1:]
@@ -135,6 +137,10 @@ func (p *pair) objectSteps() []*pair {
 		fewer(p, func(c *pair) *[]*resourcev1.ResourceClaim { return &c.ResourceClaims }),
 		fewer(p, func(c *pair) *[]*resourcev1.ResourceClaimTemplate { return &c.ResourceClaimTemplates }),
 		fewer(p, func(c *pair) *[]*resourcev1.DeviceClass { return &c.DeviceClasses }),
+		fewer(p, func(c *pair) *[]*corev1.PersistentVolume { return &c.PersistentVolumes }),
+		fewer(p, func(c *pair) *[]*corev1.PersistentVolumeClaim { return &c.PersistentVolumeClaims }),
+		fewer(p, func(c *pair) *[]*storagev1.CSINode { return &c.CSINodes }),
+		fewer(p, func(c *pair) *[]*storagev1.CSIDriver { return &c.CSIDrivers }),
 		fewer(p, func(c *pair) *[]*corev1.LimitRange { return &c.LimitRanges }),
 		fewer(p, func(c *pair) *[]*corev1.ResourceQuota { return &c.ResourceQuotas }),
 	)

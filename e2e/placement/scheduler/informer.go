@@ -51,5 +51,22 @@ func (i *informer) AddEventHandlerWithOptions(
 	return i.SharedIndexInformer.AddEventHandler(cache.ResourceEventHandlerFuncs{})
 }
 
+// set adds an object, or makes another one of it.
+func set[T runtime.Object](factory informers.SharedInformerFactory, object T) error {
+	i := factory.InformerFor(object, nil).(*informer)
+	before, has, err := i.GetStore().Get(object)
+	if err == nil {
+		err = i.GetStore().Update(object)
+	}
+	for _, h := range i.handlers {
+		if has {
+			h.OnUpdate(before, object)
+		} else {
+			h.OnAdd(object, false)
+		}
+	}
+	return err
+}
+
 // HasSynced is for those who wait for the objects.
 func (i *informer) HasSynced() bool { return true }

@@ -120,6 +120,7 @@ func (r *request) prepare() (answer, error) {
 		return a, err
 	}
 	reserve(r.ResourceClaims, r.Pods)
+	r.identify()
 	a.Pods, a.ResourceClaims = r.Pods, r.ResourceClaims
 	a.LimitRanges = r.LimitRanges
 	for _, q := range r.ResourceQuotas {
@@ -131,6 +132,7 @@ func (r *request) prepare() (answer, error) {
 	if err := create(r.New, limits); err != nil {
 		return a, err
 	}
+	r.PersistentVolumeClaims = slices.Concat(r.PersistentVolumeClaims, claimsOfVolumes(r.New))
 	r.ResourceClaims = slices.Concat(r.ResourceClaims, claimsOf(r.New, r.ResourceClaimTemplates))
 	return a, nil
 }

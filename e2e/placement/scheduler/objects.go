@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 )
@@ -15,6 +16,7 @@ type objects struct {
 	DeviceClasses  []*resourcev1.DeviceClass
 	ResourceSlices []*resourcev1.ResourceSlice
 	ResourceClaims []*resourcev1.ResourceClaim
+	volumeObjects
 }
 
 // tell gives the objects to the informers of a scheduler that isn't made yet.
@@ -24,6 +26,11 @@ func (o *objects) tell(factory informers.SharedInformerFactory) error {
 		know(factory, &resourcev1.DeviceClass{}, o.DeviceClasses),
 		know(factory, &resourcev1.ResourceSlice{}, o.ResourceSlices),
 		know(factory, &resourcev1.ResourceClaim{}, o.ResourceClaims),
+		know(factory, &corev1.PersistentVolume{}, o.PersistentVolumes),
+		know(factory, &corev1.PersistentVolumeClaim{}, o.PersistentVolumeClaims),
+		know(factory, &storagev1.StorageClass{}, o.StorageClasses),
+		know(factory, &storagev1.CSINode{}, o.CSINodes),
+		know(factory, &storagev1.CSIDriver{}, o.CSIDrivers),
 	)
 }
 

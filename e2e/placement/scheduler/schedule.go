@@ -19,6 +19,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 )
 
@@ -65,6 +67,10 @@ func (sc *scene) schedule(ctx context.Context) (bound int64, message string, err
 type oneWorker struct {
 	*scheduler.Scheduler
 	framework framework.Framework
+	informers informers.SharedInformerFactory
+	known     *objects
+	// made are the claims for which volumes are to be made.
+	made []*corev1.PersistentVolumeClaim
 }
 
 func newScheduler(ctx context.Context, known *objects) (*oneWorker, error) {
@@ -78,23 +84,36 @@ func newScheduler(ctx context.Context, known *objects) (*oneWorker, error) {
 		return nil, err
 	}
 	recorder := profile.NewRecorderFactory(events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()}))
-	s, err := scheduler.New(ctx, client, factory, nil, recorder, scheduler.WithProfiles(profiles...))
+	w := &oneWorker{informers: factory, known: known}
+	s, err := scheduler.New(ctx, client, factory, nil, recorder, scheduler.WithProfiles(profiles...),
+		scheduler.WithFrameworkOutOfTreeRegistry(frameworkruntime.Registry{volumePlugin: noting(volumebinding.New, &w.made)}))
 	if err != nil {
 		return nil, err
 	}
-	return &oneWorker{s, s.Profiles[corev1.DefaultSchedulerName]}, nil
+	w.Scheduler, w.framework = s, s.Profiles[corev1.DefaultSchedulerName]
+	return w, nil
 }
 
-// profilesOfOne are the default ones, but for the wait until a controller has bound volumes: what the
-// scheduler assumes is as good.
+// profilesOfOne are the default ones, with our VolumeBinding, which doesn't wait until a controller has
+// bound volumes.
 func profilesOfOne() ([]config.KubeSchedulerProfile, error) {
 	defaults, err := latest.Default()
 	if err != nil {
 		return nil, err
 	}
 	for i := range defaults.Profiles {
-		preBind := &defaults.Profiles[i].Plugins.PreBind
-		preBind.Disabled = append(preBind.Disabled, config.Plugin{Name: names.VolumeBinding})
+		plugins := defaults.Profiles[i].Plugins
+		for k := range plugins.MultiPoint.Enabled {
+			if p := &plugins.MultiPoint.Enabled[k]; p.Name == names.VolumeBinding {
+				p.Name = volumePlugin
+			}
+		}
+		for k := range defaults.Profiles[i].PluginConfig {
+			if c := &defaults.Profiles[i].PluginConfig[k]; c.Name == names.VolumeBinding {
+				c.Name = volumePlugin
+			}
+		}
+		plugins.PreBind.Disabled = append(plugins.PreBind.Disabled, config.Plugin{Name: volumePlugin})
 	}
 	return defaults.Profiles, nil
 }
@@ -115,6 +134,9 @@ func (s *oneWorker) bind(ctx context.Context, pod *corev1.Pod) (refusal string, 
 	if err := s.framework.RunReservePluginsReserve(ctx, state, there, node).AsError(); err != nil {
 		return "", fmt.Errorf("reserve: %w", err)
 	}
+	if err := s.provision(); err != nil {
+		return "", err
+	}
 	// Only claims that Pods share must be written: those of one Pod are known to be pending.
 	if slices.ContainsFunc(pod.Spec.ResourceClaims, func(c corev1.PodResourceClaim) bool { return c.ResourceClaimName != nil }) {
 		if err := s.framework.RunPreBindPlugins(ctx, state, there, node).AsError(); err != nil {
@@ -122,6 +144,22 @@ func (s *oneWorker) bind(ctx context.Context, pod *corev1.Pod) (refusal string, 
 		}
 	}
 	return "", s.Cache.AddPod(klog.FromContext(ctx), there)
+}
+
+// provision makes the volumes that the last Pod needs.
+func (s *oneWorker) provision() error {
+	for _, claim := range s.made {
+		for _, class := range s.known.StorageClasses {
+			if class.Name == *claim.Spec.StorageClassName {
+				pv, bound := provision(claim, class)
+				if err := errors.Join(set(s.informers, pv), set(s.informers, bound)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	s.made = nil
+	return nil
 }
 
 // errPlugin is an error of a plugin: the scheduler tries the Pod again later, and fails again.

@@ -131,7 +131,9 @@ func (a *admitted) neverFits(v view, gang int64) *filling {
 func (f *filling) counts() []Count {
 	byPointer := map[*Reason]int{}
 	for _, r := range f.reasons {
-		byPointer[r]++
+		if r != nil { // nil: a node that took none, and would now
+			byPointer[r]++
+		}
 	}
 	byReason := map[Reason]int{}
 	for r, nodes := range byPointer {

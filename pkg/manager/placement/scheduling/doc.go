@@ -51,9 +51,11 @@
 //
 //   - FitsLater is an upper bound. It may need that some Pods end and others don't.
 //   - Pods of a Job are taken for alike: selectors over the completion index aren't told apart.
-//   - Not modelled: limits of attached volumes per node, capacity of storage that
-//     drivers publish, volumes of access mode ReadWriteOncePod, scheduling gates of the Job's Pods
-//     (they are taken for removed).
+//   - A volume that is made for a claim of all Pods can be used wherever its class allows it. A driver
+//     may make it for one zone, or one node.
+//   - Not modelled: capacity of storage that drivers publish, VolumeAttachments without a Pod, volumes of
+//     in-tree drivers that a node has once only, quotas that count claims, scheduling gates of the Job's
+//     Pods (they are taken for removed).
 //
 // The judge, e2e/placement, compares the answers with those of the real kube-scheduler.
 package scheduling

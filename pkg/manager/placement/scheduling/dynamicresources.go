@@ -69,9 +69,14 @@ func (s *devicesState) fails(v view, places []place, states []state) *Reason {
 	return nil
 }
 
+// coupled reports whether it matters which nodes come first.
+func (s *devicesState) coupled() bool { return s.trial.Coupled() }
+
+// add allocates a shared claim with the first Pod: then other nodes may have what they need, too.
 func (s *devicesState) add(p *place) bool {
+	coupled := s.trial.Coupled()
 	s.trial.Take(p.node.Object)
-	return false
+	return coupled
 }
 
 func (s *devicesState) clone() state { return &devicesState{s.eachNode, s.trial.Clone()} }

@@ -29,6 +29,7 @@ var suiting = []plugin{
 var fitting = []plugin{
 	{"NodePorts", nodePorts},
 	{"NodeResourcesFit", nodeResourcesFit},
+	{"NodeVolumeLimits", nodeVolumeLimits},
 	{"InterPodAffinity", othersAffinity},
 }
 
@@ -42,7 +43,7 @@ type coupled struct {
 // byNearness has all plugins that refuse nodes: a Job was nearer to a node that a later one refused.
 var byNearness = []string{
 	"NodeName", "NodeAffinity", "TaintToleration", "NodeUnschedulable", "NodePorts", "NodeResourcesFit",
-	"VolumeBinding", "VolumeZone", "PodTopologySpread", "InterPodAffinity", "DynamicResources", "GangScheduling",
+	"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "PodTopologySpread", "InterPodAffinity", "DynamicResources", "GangScheduling",
 }
 
 // state is what a coupled plugin knows while the Job's Pods are put on nodes one after the other.
@@ -59,6 +60,7 @@ type state interface {
 }
 
 var coupledPlugins = []coupled{
+	{"VolumeRestrictions", volumeRestrictions},
 	{"VolumeBinding", volumeBinding},
 	{"PodTopologySpread", podTopologySpread},
 	{"InterPodAffinity", interPodAffinity},

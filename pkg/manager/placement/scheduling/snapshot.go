@@ -120,6 +120,8 @@ type Pod struct {
 	Priority int32
 
 	ports []port
+	// claims are the names of those that its volumes have.
+	claims []string
 }
 
 // PodOf reads a Pod of the worker.
@@ -133,5 +135,6 @@ func PodOf(pod *corev1.Pod) *Pod {
 		Leaving:  pod.DeletionTimestamp != nil,
 		Priority: ptr.Deref(pod.Spec.Priority, 0),
 		ports:    hostPorts(&pod.Spec),
+		claims:   claimsOfPod(pod),
 	}
 }

@@ -96,11 +96,11 @@ func (t *trials) least() filling {
 // ordersDiffer reports whether it may matter which nodes come first. With a single constraint of topology
 // spread, or devices of single nodes, all orders come to the same.
 func (t *trials) ordersDiffer() bool {
-	devices := slices.ContainsFunc(t.states, func(s state) bool {
-		d, is := s.(*devicesState)
-		return is && d.trial.Coupled()
+	coupled := slices.ContainsFunc(t.states, func(s state) bool {
+		c, is := s.(interface{ coupled() bool })
+		return is && c.coupled()
 	})
-	return devices || len(t.job.spread)+len(t.job.affinity)+len(t.job.antiAffinity)+len(t.job.spec.Volumes) > 1
+	return coupled || len(t.job.spread)+len(t.job.affinity)+len(t.job.antiAffinity) > 1
 }
 
 // none of the groups.

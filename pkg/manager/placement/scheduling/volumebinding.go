@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-helpers/storage/volume"
 	"k8s.io/utils/ptr"
@@ -21,6 +22,9 @@ type Volumes struct {
 	Volumes map[string]*corev1.PersistentVolume
 	// Classes by name.
 	Classes map[string]*storagev1.StorageClass
+	// Nodes and Drivers by name: how many volumes each node can have attached. Nil if that isn't known.
+	Nodes   map[string]*storagev1.CSINode
+	Drivers map[string]*storagev1.CSIDriver
 }
 
 const volumesField = "spec.template.spec.volumes"
@@ -42,8 +46,12 @@ type volumesState struct {
 	bound []*corev1.PersistentVolume
 	// shared are the claims of all Pods that are bound with the first one.
 	shared []*corev1.PersistentVolumeClaim
+	// made are those of them for which a volume has been made.
+	made []*corev1.PersistentVolumeClaim
 	// own are the claims that each Pod has for itself.
 	own []*corev1.PersistentVolumeClaim
+	// all volumes.
+	all []*corev1.PersistentVolume
 	// used are the volumes that Pods of the Job were bound to.
 	used map[string]*corev1.PersistentVolume
 }
@@ -53,7 +61,10 @@ func volumeBinding(j *Job, v view) state {
 	if v.Volumes == nil {
 		return nil
 	}
-	s := &volumesState{Volumes: v.Volumes, eachNode: v.eachNode(), used: map[string]*corev1.PersistentVolume{}}
+	s := &volumesState{
+		Volumes: v.Volumes, eachNode: v.eachNode(), all: slices.Collect(maps.Values(v.Volumes.Volumes)),
+		used: map[string]*corev1.PersistentVolume{},
+	}
 	for i := range j.spec.Volumes {
 		source := &j.spec.Volumes[i]
 		switch {
@@ -122,30 +133,55 @@ func (s *volumesState) check(p *place) *Reason {
 			return &otherZone
 		}
 	}
+	if slices.ContainsFunc(s.made, func(c *corev1.PersistentVolumeClaim) bool { return !s.provisions(c, node) }) {
+		return &volumeElsewhere
+	}
 	if _, found := s.match(node); !found {
 		return &noVolume
 	}
 	return nil
 }
 
-// match finds volumes for all claims that would be bound with a Pod on this node. A claim for which
-// a volume would be made there has none.
-func (s *volumesState) match(node *corev1.Node) ([]*corev1.PersistentVolume, bool) {
+// binding of a claim to a volume; nil if one would be made.
+type binding struct {
+	claim  *corev1.PersistentVolumeClaim
+	pv     *corev1.PersistentVolume
+	shared bool
+}
+
+// match finds volumes for all claims that would be bound with a Pod on this node: for the smallest
+// first. One that was to be made for another node isn't found.
+func (s *volumesState) match(node *corev1.Node) ([]binding, bool) {
+	bindings := make([]binding, 0, len(s.shared)+len(s.own))
+	for _, claim := range s.shared {
+		bindings = append(bindings, binding{claim: claim, shared: true})
+	}
+	for _, claim := range s.own {
+		bindings = append(bindings, binding{claim: claim})
+	}
+	slices.SortStableFunc(bindings, func(a, b binding) int { return requested(a.claim).Cmp(*requested(b.claim)) })
 	used := maps.Clone(s.used)
-	var found []*corev1.PersistentVolume
-	for _, claim := range slices.Concat(s.shared, s.own) {
-		pv, err := volume.FindMatchingVolume(claim, slices.Collect(maps.Values(s.Volumes.Volumes)), node, used, true, true)
-		switch {
-		case err == nil && pv != nil:
-			used[pv.Name] = pv
-			found = append(found, pv)
-		case !s.provisions(claim, node):
+	for i := range bindings {
+		b := &bindings[i]
+		chosen, is := b.claim.Annotations[volume.AnnSelectedNode]
+		if is && chosen != node.Name {
 			return nil, false
-		default:
-			found = append(found, nil)
+		}
+		if !is {
+			if pv, err := volume.FindMatchingVolume(b.claim, s.all, node, used, true, true); err == nil && pv != nil {
+				used[pv.Name], b.pv = pv, pv
+				continue
+			}
+		}
+		if !s.provisions(b.claim, node) {
+			return nil, false
 		}
 	}
-	return found, true
+	return bindings, true
+}
+
+func requested(claim *corev1.PersistentVolumeClaim) *resource.Quantity {
+	return claim.Spec.Resources.Requests.Storage()
 }
 
 // provisions reports whether a volume can be made for a node.
@@ -164,28 +200,32 @@ func (s *volumesState) provisions(claim *corev1.PersistentVolumeClaim, node *cor
 	})
 }
 
-// add binds the claims. What is made for a shared claim can be used wherever its class allows it.
+// add binds the claims. What is made for a shared claim can be used wherever its class allows it: on nodes,
+// too, that the scheduler hadn't selected.
 func (s *volumesState) add(p *place) bool {
-	found, _ := s.match(p.node.Object)
-	var made []*corev1.PersistentVolumeClaim
-	for i, pv := range found {
-		switch {
-		case pv == nil && i < len(s.shared):
-			made = append(made, s.shared[i])
-		case pv != nil && i < len(s.shared):
-			s.bound = append(s.bound, pv)
+	bindings, _ := s.match(p.node.Object)
+	first := len(s.shared) > 0
+	for _, b := range bindings {
+		if b.pv != nil {
+			s.used[b.pv.Name] = b.pv
 		}
-		if pv != nil {
-			s.used[pv.Name] = pv
+		switch {
+		case b.shared && b.pv != nil:
+			s.bound = append(s.bound, b.pv)
+		case b.shared:
+			s.made = append(s.made, b.claim)
 		}
 	}
-	s.shared = made
-	return false
+	s.shared = nil
+	return first
 }
+
+// coupled reports whether it matters which nodes come first: claims aren't bound yet.
+func (s *volumesState) coupled() bool { return len(s.shared)+len(s.own) > 0 }
 
 func (s *volumesState) clone() state {
 	c := *s
-	c.bound, c.used = slices.Clone(s.bound), maps.Clone(s.used)
+	c.bound, c.made, c.used = slices.Clone(s.bound), slices.Clone(s.made), maps.Clone(s.used)
 	return &c
 }
 

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-helpers/storage/volume"
 	"k8s.io/utils/ptr"
 )
 
@@ -109,4 +110,49 @@ func TestEphemeralVolumes(t *testing.T) {
 	volumes.local("three", "b")
 	expect(t, w.judgeStored(volumes, each, 3), FitsNow, 3, "")
 	expect(t, w.judgeStored(volumes, each, 4), FitsNow, 3, noVolume.Message) // more never fit
+}
+
+// Small claims get the small volumes, in whatever order the Pod has them.
+func TestSmallClaimsFirst(t *testing.T) {
+	w := &world{}
+	w.node("a")
+	volumes, claim := storage("kubernetes.io/no-provisioner")
+	volumes.local("large", "a").Spec.Capacity = list("storage", "5Gi")
+	volumes.local("small", "a")
+	volumes.local("tiny", "a").Spec.Capacity = list("storage", "1Mi")
+	s := NewSnapshot(w.nodes, w.pods, nil)
+	s.Volumes = volumes
+	job := jobOf(func(p *corev1.PodTemplateSpec) {
+		for _, name := range []string{"4Gi", "2Gi", "1Mi"} {
+			c := claim.Spec.DeepCopy()
+			c.Resources.Requests = list("storage", name)
+			p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
+				Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: *c}},
+			}})
+		}
+	})
+	expect(t, Judge(s, job, 1), FitsNow, 1, "")
+}
+
+// A volume is being made for the node that the scheduler chose.
+func TestClaimWithASelectedNode(t *testing.T) {
+	w := &world{}
+	w.node("a")
+	w.node("b")
+	volumes, claim := storage("example.com")
+	claim.Annotations = map[string]string{volume.AnnSelectedNode: "b"}
+	expect(t, w.judgeStored(volumes, data, 8), FitsNow, 8, "") // when it's there, the class allows it on node a
+	w.nodes[1].Spec.Unschedulable = true
+	expect(t, w.judgeStored(volumes, data, 1), FitsLater, 0, noVolume.Message)
+}
+
+// The first Pod may choose the node with the least room for all.
+func TestFirstPodChoosesTheVolume(t *testing.T) {
+	w := &world{}
+	w.node("a")
+	w.node("b").Status.Allocatable["cpu"] = resource.MustParse("2")
+	volumes, _ := storage("kubernetes.io/no-provisioner")
+	volumes.local("on-a", "a")
+	volumes.local("on-b", "b")
+	expect(t, w.judgeStored(volumes, data, 4), FitsNow, 2, "Insufficient cpu")
 }

@@ -1,0 +1,84 @@
+package main
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
+)
+
+// volumeObjects are the objects of volumes in a pair. They're only played by the program, so that classes
+// and volumes keep their names.
+type volumeObjects struct {
+	PersistentVolumes      []*corev1.PersistentVolume
+	PersistentVolumeClaims []*corev1.PersistentVolumeClaim
+	StorageClasses         []*storagev1.StorageClass
+	CSINodes               []*storagev1.CSINode
+	CSIDrivers             []*storagev1.CSIDriver
+}
+
+func (o *volumeObjects) copyOf() volumeObjects {
+	return volumeObjects{
+		copies(o.PersistentVolumes), copies(o.PersistentVolumeClaims), copies(o.StorageClasses), copies(o.CSINodes), copies(o.CSIDrivers),
+	}
+}
+
+// volumes are as our judge knows them.
+func (o *volumeObjects) volumes() *scheduling.Volumes {
+	v := &scheduling.Volumes{
+		Claims:  map[types.NamespacedName]*corev1.PersistentVolumeClaim{},
+		Volumes: map[string]*corev1.PersistentVolume{}, Classes: map[string]*storagev1.StorageClass{},
+		Nodes: map[string]*storagev1.CSINode{}, Drivers: map[string]*storagev1.CSIDriver{},
+	}
+	for _, c := range o.PersistentVolumeClaims {
+		v.Claims[types.NamespacedName{Namespace: c.Namespace, Name: c.Name}] = c
+	}
+	for _, pv := range o.PersistentVolumes {
+		v.Volumes[pv.Name] = pv
+	}
+	for _, c := range o.StorageClasses {
+		v.Classes[c.Name] = c
+	}
+	for _, n := range o.CSINodes {
+		v.Nodes[n.Name] = n
+	}
+	for _, d := range o.CSIDrivers {
+		v.Drivers[d.Name] = d
+	}
+	return v
+}
+
+func (l location) volumes(o *volumeObjects) {
+	for _, pv := range o.PersistentVolumes {
+		if pv.Spec.NodeAffinity != nil {
+			l.nodeSelector(pv.Spec.NodeAffinity.Required)
+		}
+		for key, value := range pv.Labels {
+			pv.Labels[key] = l.value(key, value)
+		}
+		if pv.Spec.ClaimRef != nil {
+			pv.Spec.ClaimRef.Namespace = l.name(pv.Spec.ClaimRef.Namespace)
+			pv.Spec.ClaimRef.UID = types.UID(pv.Spec.ClaimRef.Namespace + "/" + pv.Spec.ClaimRef.Name) // as the program has it
+		}
+	}
+	for _, c := range o.PersistentVolumeClaims {
+		c.Namespace = l.name(c.Namespace)
+		c.UID = types.UID(c.Namespace + "/" + c.Name)
+		if node, has := c.Annotations[selectedNode]; has {
+			c.Annotations[selectedNode] = l.name(node)
+		}
+	}
+	for _, c := range o.StorageClasses {
+		for _, t := range c.AllowedTopologies {
+			for _, e := range t.MatchLabelExpressions {
+				for i := range e.Values {
+					e.Values[i] = l.value(e.Key, e.Values[i])
+				}
+			}
+		}
+	}
+	for _, n := range o.CSINodes {
+		n.Name = l.name(n.Name)
+	}
+}

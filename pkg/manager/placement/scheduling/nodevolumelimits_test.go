@@ -1,0 +1,63 @@
+package scheduling
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/utils/ptr"
+)
+
+// limited gives node a a driver with a limit of attached volumes.
+func limited(volumes *Volumes, driver string, count int32) {
+	volumes.Nodes = map[string]*storagev1.CSINode{"a": {Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{
+		Name: driver, Allocatable: &storagev1.VolumeNodeResources{Count: &count},
+	}}}}}
+}
+
+func TestAttachedVolumes(t *testing.T) {
+	w := &world{}
+	w.node("a")
+	volumes, claim := storage("example.com")
+	each := corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: claim.Spec}}}
+	limited(volumes, "other.example.com", 0)
+	expect(t, w.judgeStored(volumes, each, 4), FitsNow, 4, "")
+	limited(volumes, "example.com", 2)
+	expect(t, w.judgeStored(volumes, each, 3), FitsNow, 2, tooManyVolumes.Message) // three never fit
+	expect(t, w.judgeStored(volumes, data, 4), FitsNow, 4, "")                     // they share one
+	pod := mounting(w.pod("a"))
+	expect(t, w.judgeStored(volumes, each, 2), FitsLater, 1, tooManyVolumes.Message)
+	limited(volumes, "example.com", 1)
+	expect(t, w.judgeStored(volumes, each, 1), FitsLater, 0, tooManyVolumes.Message)
+	expect(t, w.judgeStored(volumes, data, 2), FitsNow, 2, "") // which is attached
+	pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
+	expect(t, w.judgeStored(volumes, each, 1), Never, 0, tooManyVolumes.Message)
+	limited(volumes, "example.com", 0)
+	expect(t, w.judgeStored(volumes, data, 1), Never, 0, tooManyVolumes.Message)
+}
+
+// A volume that exists counts for the driver that it has.
+func TestAttachedVolumeThatExists(t *testing.T) {
+	w := &world{}
+	w.node("a")
+	volumes, claim := storage("example.com")
+	claim.Spec.VolumeName = "pv"
+	volumes.local("pv", "a").Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: "other.example.com", VolumeHandle: "h"}
+	limited(volumes, "example.com", 0)
+	expect(t, w.judgeStored(volumes, data, 1), FitsNow, 1, "")
+	limited(volumes, "other.example.com", 0)
+	expect(t, w.judgeStored(volumes, data, 1), Never, 0, tooManyVolumes.Message)
+	volumes.Volumes["pv"].Spec.CSI = nil
+	expect(t, w.judgeStored(volumes, data, 1), FitsNow, 1, "")
+}
+
+func TestDriverThatMustBeOnTheNode(t *testing.T) {
+	w := &world{}
+	w.node("a")
+	w.node("b")
+	volumes, _ := storage("example.com")
+	limited(volumes, "example.com", 9)
+	expect(t, w.judgeStored(volumes, data, 8), FitsNow, 8, "")
+	volumes.Drivers = map[string]*storagev1.CSIDriver{"example.com": {Spec: storagev1.CSIDriverSpec{PreventPodSchedulingIfMissing: ptr.To(true)}}}
+	expect(t, w.judgeStored(volumes, data, 5), FitsNow, 4, noDriver.Message) // on node b
+}
