@@ -125,8 +125,10 @@ func TestOrderSurvivesARestart(t *testing.T) {
 	w.classes = priorityClasses{{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 100}}
 	w.queues(aJob("a-late", pods(1)), aJob("b-wide", pods(8), ofClass("high")), aJob("c-high", pods(1), ofClass("high")))
 	w.killed = true
-	for i := range 8 {
-		w.worker("a").api.change(inTeam(fmt.Sprintf("small-%d", i+1)), func(job *batchv1.Job) { job.Status.Succeeded = 1 })
+	for i := range 8 { // while there is no manager, all that ran is gone
+		key := inTeam(fmt.Sprintf("small-%d", i+1))
+		delete(w.hub.jobs, key)
+		delete(w.worker("a").api.jobs, key)
 	}
 	w.cacheSyncs = true
 	w.step(time.Minute)
@@ -184,6 +186,25 @@ func TestDividedJobHeedsReservations(t *testing.T) {
 	}
 	w.step(time.Second)
 	w.wantPlaced(map[string]string{"divided": "a"})
+}
+
+// It may take what the Job with the reservation leaves.
+func TestDividedJobTakesWhatIsLeft(t *testing.T) {
+	w := newWorld(t)
+	w.worker("b").drains(true)
+	w.parallelism = 4
+	for _, name := range []string{"four", "other"} { // both have until the same time
+		w.submits(aJob(name, pods(4), deadline(time.Hour)))
+	}
+	w.step(time.Second)
+	w.queues(aJob("wide", pods(7)), aJob("train", pods(4), func(job *batchv1.Job) {
+		job.Spec.CompletionMode = ptr.To(batchv1.IndexedCompletion)
+	}, annotated(v1alpha1.AnnotationMaxClusters, "All")))
+	w.ends("four")
+	w.wantPlaced(map[string]string{"wide": "", "train": "a"})
+	if placement, err := shards.Read(w.hub.jobs[jobKey]); err != nil || placement.Parallelism() != 1 {
+		w.fail("%+v, %v, want one Pod at once", placement, err)
+	}
 }
 
 // Jobs that a change can't help aren't looked at, and at rest nobody is.
@@ -245,7 +266,7 @@ func TestJobChangesWhenItsTurnComes(t *testing.T) {
 	w.clock.Step(time.Second) // a walk has chosen a worker for it
 	w.hub.change(inTeam("next"), annotated("note", "edited"))
 	w.deliver()
-	w.step(time.Second)
+	w.run()
 	w.wantPlaced(map[string]string{"next": "a"})
 	if free := w.worker("a").Free(jobKey).Nodes[0].Free.MilliCPU; free != 0 {
 		w.fail("%d of a are free, want 0", free)

@@ -109,7 +109,7 @@ func TestPrioritiesAreNotInverted(t *testing.T) {
 		simulate(f, slices.Clone(jobs), &lineQueue{}, 1000*time.Hour)
 		for i, job := range f.started {
 			for _, later := range f.started[i+1:] {
-				if waited := later.Created.Before(job.start); waited && later.start.After(job.start) && waiting.Compare(&later.Job, &job.Job) < 0 {
+				if waited := later.Created.Before(job.start); waited && later.start.After(job.start) && later.Priority > job.Priority {
 					t.Fatalf("seed %d: %s of priority %d started before %s of priority %d", seed, job.Key.Name, job.Priority, later.Key.Name, later.Priority)
 				}
 			}
