@@ -159,7 +159,7 @@ func (s *volumesState) match(node *corev1.Node) ([]binding, bool) {
 	for _, claim := range s.own {
 		bindings = append(bindings, binding{claim: claim})
 	}
-	slices.SortStableFunc(bindings, func(a, b binding) int { return requested(a.claim).Cmp(*requested(b.claim)) })
+	slices.SortStableFunc(bindings, func(a, b binding) int { return requestedStorage(a.claim).Cmp(*requestedStorage(b.claim)) })
 	used := maps.Clone(s.used)
 	for i := range bindings {
 		b := &bindings[i]
@@ -180,7 +180,7 @@ func (s *volumesState) match(node *corev1.Node) ([]binding, bool) {
 	return bindings, true
 }
 
-func requested(claim *corev1.PersistentVolumeClaim) *resource.Quantity {
+func requestedStorage(claim *corev1.PersistentVolumeClaim) *resource.Quantity {
 	return claim.Spec.Resources.Requests.Storage()
 }
 
