@@ -28,6 +28,7 @@ type Hub struct {
 	namespace string
 
 	jobs, events, workers *feed
+	probe                 *probe
 	details               detailCache
 
 	mu   sync.Mutex
@@ -41,6 +42,9 @@ func New(config *rest.Config, namespace string, clock clock.PassiveClock) (*Hub,
 		return nil, err
 	}
 	h := &Hub{config: config, client: c, clock: clock, namespace: namespace, next: make(chan struct{})}
+	if h.probe, err = newProbe(config, clock, h.notify); err != nil {
+		return nil, err
+	}
 	sources := []struct {
 		into **feed
 		source
@@ -78,6 +82,7 @@ func (h *Hub) Run(ctx context.Context) {
 	for _, f := range []*feed{h.jobs, h.events, h.workers} {
 		running.Go(func() { f.run(ctx) })
 	}
+	running.Go(func() { h.probe.run(ctx) })
 	running.Wait()
 }
 
@@ -99,13 +104,13 @@ func (h *Hub) notify() {
 }
 
 // JobsHealth is the health of the Jobs.
-func (h *Hub) JobsHealth() Health { return h.jobs.Health() }
+func (h *Hub) JobsHealth() Health { return h.probe.over(h.jobs.Health()) }
 
 // EventsHealth is the health of the events.
-func (h *Hub) EventsHealth() Health { return h.events.Health() }
+func (h *Hub) EventsHealth() Health { return h.probe.over(h.events.Health()) }
 
 // WorkersHealth is the health of the workers.
-func (h *Hub) WorkersHealth() Health { return h.workers.Health() }
+func (h *Hub) WorkersHealth() Health { return h.probe.over(h.workers.Health()) }
 
 // Jobs returns the Jobs that Jobferry runs. They are shared: don't change them.
 func (h *Hub) Jobs() []*batchv1.Job {

@@ -27,15 +27,20 @@ import (
 type api struct {
 	answers map[string]any // by path
 
-	mu    sync.Mutex
-	asked map[string]int
+	mu     sync.Mutex
+	asked  map[string]int
+	closed bool // connections are, as soon as they are made
 }
 
 func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	a.asked[r.URL.Path]++
+	closed := a.closed
 	answer, known := a.answers[r.URL.Path]
 	a.mu.Unlock()
+	if closed {
+		panic(http.ErrAbortHandler)
+	}
 	if r.URL.Query().Get("sendInitialEvents") != "" { // it can't stream lists
 		answer = &apierrors.NewInvalid(schema.GroupKind{}, "", nil).ErrStatus
 	} else if !known {
@@ -111,6 +116,7 @@ func run(t *testing.T, a *api) (*Hub, *httptest.Server, *clocktesting.FakePassiv
 	if err != nil {
 		t.Fatal(err)
 	}
+	h.probe.interval = 50 * time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { h.Run(ctx) })
@@ -188,6 +194,22 @@ func TestDisconnected(t *testing.T) {
 	if len(h.Jobs()) != 1 {
 		t.Error("the Jobs are gone, too")
 	}
+}
+
+// So does one whose connections are closed as soon as they are made, which no watch reports.
+func TestClosedConnections(t *testing.T) {
+	a := &api{answers: answers()}
+	h, server, _ := run(t, a)
+	until(t, h, "all is read", allLive(h))
+	a.mu.Lock()
+	a.closed = true
+	a.mu.Unlock()
+	server.CloseClientConnections()
+	until(t, h, "the hub has gone", func() bool { return h.JobsHealth().State == Disconnected })
+	a.mu.Lock()
+	a.closed = false
+	a.mu.Unlock()
+	until(t, h, "the hub is back", allLive(h))
 }
 
 // What workers have is read again only after a while.

@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
@@ -131,8 +132,7 @@ func (h history) fromAnnotations() (all []change) {
 	}
 	workers := shards.WorkersOf(h.job)
 	from := h.job.Annotations[v1alpha1.AnnotationMovedFrom]
-	movedAt, err := time.Parse(time.RFC3339, h.job.Annotations[v1alpha1.AnnotationMovedAt])
-	if from != "" && err == nil {
+	if movedAt, moved := h.movedAt(); from != "" && moved {
 		all = append(all, change{at, placeOn(from)}, change{at, run(from)}, change{movedAt, leave(from)})
 		at = movedAt
 	}
@@ -142,7 +142,14 @@ func (h history) fromAnnotations() (all []change) {
 	return all
 }
 
-// firstRuns are the starts of the first Pod in each worker.
+// movedAt is when the Job moved last.
+func (h history) movedAt() (at time.Time, moved bool) {
+	at, err := time.Parse(time.RFC3339, h.job.Annotations[v1alpha1.AnnotationMovedAt])
+	return at, err == nil
+}
+
+// firstRuns are the starts of the first Pod in each worker. Of a worker that is lost they can't be
+// read, but the Job itself knows when it started in its first one.
 func (h history) firstRuns() (all []change) {
 	first := map[string]time.Time{}
 	note := func(worker string, at time.Time) {
@@ -160,9 +167,15 @@ func (h history) firstRuns() (all []change) {
 			note(e.From, cmp.Or(e.Event.FirstTimestamp.Time, jobview.Time(&e.Event)))
 		}
 	}
-	if workers := shards.WorkersOf(h.job); len(first) == 0 && h.job.Status.StartTime != nil {
-		for _, worker := range workers {
-			note(worker, h.job.Status.StartTime.Time)
+	if started := h.job.Status.StartTime; started != nil {
+		if len(first) == 0 && (ptr.Deref(h.job.Status.Ready, 0) > 0 || jobview.StateOf(h.job).IsFinal()) {
+			movedAt, _ := h.movedAt()
+			for _, worker := range shards.WorkersOf(h.job) {
+				note(worker, later(started.Time, movedAt))
+			}
+		}
+		if _, known := first[h.firstWorker()]; !known {
+			note(h.firstWorker(), started.Time)
 		}
 	}
 	for worker, at := range first {
@@ -170,6 +183,17 @@ func (h history) firstRuns() (all []change) {
 	}
 	slices.SortFunc(all, func(a, b change) int { return a.at.Compare(b.at) })
 	return all
+}
+
+// firstWorker is where the Job was placed first; empty: it isn't known.
+func (h history) firstWorker() string {
+	for i := range h.events {
+		_, says, ours := jobview.Read(&h.events[i].Event)
+		if workers := workersIn(says.Message); ours && says.Reason == v1alpha1.EventMirrored && len(workers) > 0 {
+			return workers[0]
+		}
+	}
+	return h.job.Annotations[v1alpha1.AnnotationMovedFrom]
 }
 
 // minWidth keeps a short span visible, in percent.

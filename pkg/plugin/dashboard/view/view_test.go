@@ -154,6 +154,17 @@ func TestTimeline(t *testing.T) {
 			event("OutOfTouch", `Worker east is out of touch`, 60*time.Second), event("Moved", "Moved from worker east to worker west: lost", 40*time.Second)},
 			[]corev1.Pod{started("west", 30*time.Second)},
 			"hub: Waiting 0-10\neast: Starting 10-12 Running 12-40 Out of touch 40-60\nwest: Starting 60-70 Running 70-100\n"},
+		{"moved from a worker of which nothing can be read", job("a"), []corev1.Event{
+			event("Placed", "Placed on worker east: 1/2", 90*time.Second), event("Mirrored", "Created in worker east", 89*time.Second),
+			event("Moved", "Moved from worker east to worker west: lost", 40*time.Second), event("Mirrored", "Created in worker west", 40*time.Second)},
+			[]corev1.Pod{started("west", 30*time.Second)},
+			"hub: Waiting 0-10\neast: Starting 10-20 Running 20-60\nwest: Starting 60-70 Running 70-100\n"},
+		{"moved a moment ago", job("a", func(j *batchv1.Job) {
+			j.Annotations[v1alpha1.AnnotationMovedFrom], j.Status.Ready = "east", nil
+		}), []corev1.Event{
+			event("Placed", "Placed on worker east: 1/2", 90*time.Second), event("Mirrored", "Created in worker east", 89*time.Second),
+			event("Moved", "Moved from worker east to worker west: lost", 2*time.Second)}, nil,
+			"hub: Waiting 0-10\neast: Starting 10-20 Running 20-98\nwest: Starting 98-100\n"},
 		{"suspended and resumed", job("a"), []corev1.Event{
 			event("Placed", "Placed on worker west: 2/2", 90*time.Second), event("Suspended", "Job suspended", 50*time.Second), event("Resumed", "Job resumed", 20*time.Second)},
 			[]corev1.Pod{started("west", 85*time.Second)}, "hub: Waiting 0-10\nwest: Starting 10-15 Running 15-50 Suspended 50-80 Running 80-100\n"},
