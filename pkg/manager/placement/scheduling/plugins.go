@@ -100,7 +100,7 @@ func (r *Reason) Brief() string {
 	if r.Plugin != quotaPlugin {
 		return r.Message
 	}
-	brief, _, _ := strings.Cut(r.Message, requested)
+	brief, _, _ := strings.Cut(r.Message, numbersAfter)
 	return brief
 }
 

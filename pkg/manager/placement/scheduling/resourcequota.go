@@ -13,8 +13,8 @@ import (
 
 const (
 	quotaPlugin = "ResourceQuota"
-	// requested is where the numbers begin.
-	requested = ", requested: "
+	// numbersAfter is where the numbers of a message begin.
+	numbersAfter = ", requested: "
 )
 
 // quota finds how many Pods the quotas of the namespace leave.
@@ -35,7 +35,7 @@ func (a *admitted) quota(s *Snapshot) {
 				continue
 			}
 			used := s.Admission.used(q, name, each)
-			reason := &Reason{quotaPlugin, fmt.Sprintf("exceeded quota: %s"+requested+"%s=%s, used: %s=%s, limited: %s=%s",
+			reason := &Reason{quotaPlugin, fmt.Sprintf("exceeded quota: %s"+numbersAfter+"%s=%s, used: %s=%s, limited: %s=%s",
 				q.Name, name, each.String(), name, used.String(), name, hard.String()), requestsField}
 			a.allow(times(hard, used, each), times(hard, s.lasting(a.namespace, q, name), each), reason)
 		}
