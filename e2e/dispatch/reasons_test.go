@@ -34,26 +34,57 @@ func TestReasonsAtOnce(t *testing.T) {
 	} {
 		t.Run("kubelet: "+name, func(t *testing.T) { t.Parallel(); kubeletSays(t, reason.reason, reason.message) })
 	}
+	t.Run("kubelet: a volume", func(t *testing.T) { t.Parallel(); kubeletCantMount(t) })
 	t.Run("scheduler", func(t *testing.T) { t.Parallel(); schedulerSays(t) })
+}
+
+// bound submits a Job, and returns its Pod, which a node has got and doesn't start.
+func bound(f *ferrytest.Ferry) *corev1.Pod {
+	f.Submit("job", ferrytest.OnWorker("w1"), rigtest.PodLabel(rig.LabelStartAfter, "1h"))
+	f.LeaveWorker("w1")
+	pod := f.Until(rig.Objects(f.Cluster("w1").Client().CoreV1().RESTClient(), "pods", f.NS), func(o runtime.Object) bool {
+		p, ok := o.(*corev1.Pod)
+		return ok && p.Spec.NodeName != ""
+	}).(*corev1.Pod)
+	f.HubJobUntil("job", func(j *batchv1.Job) bool { return j.Status.Active == 1 })
+	return pod
+}
+
+// say changes a Pod's status as its kubelet would, and returns when.
+func say(f *ferrytest.Ferry, t *testing.T, pod *corev1.Pod, status string) time.Time {
+	t.Helper()
+	said := time.Now()
+	_, err := f.Cluster("w1").Client().CoreV1().Pods(f.NS).Patch(f.Context(), pod.Name, types.StrategicMergePatchType,
+		[]byte(`{"status":`+status+`}`), metav1.PatchOptions{}, "status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return said
+}
+
+// kubeletCantMount has a kubelet say so as kubelets do: in an event alone.
+func kubeletCantMount(t *testing.T) {
+	f := ferrytest.For(t)
+	pod := bound(f)
+	event := &corev1.Event{
+		ObjectMeta:     metav1.ObjectMeta{Namespace: f.NS, Name: "mount"},
+		InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: f.NS, Name: pod.Name, UID: pod.UID},
+		Type:           corev1.EventTypeWarning, Reason: "FailedMount", Message: `MountVolume.SetUp failed: configmap "settings" not found`,
+		LastTimestamp: metav1.Now(),
+	}
+	if _, err := f.Cluster("w1").Client().CoreV1().Events(f.NS).Create(f.Context(), event, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	said := say(f, t, pod, `{"conditions":[{"type":"PodReadyToStartContainers","status":"False"}]}`)
+	isSoon(t, said, toldAt(f, "job", "Pods can't be started: "+event.Message))
 }
 
 // kubeletSays has a kubelet say why a container can't start, long after the mirror last changed.
 func kubeletSays(t *testing.T, reason, message string) {
 	f := ferrytest.For(t)
-	f.Submit("job", ferrytest.OnWorker("w1"), rigtest.PodLabel(rig.LabelStartAfter, "1h"))
-	f.LeaveWorker("w1")
-	worker := f.Cluster("w1")
-	pod := f.Until(rig.Objects(worker.Client().CoreV1().RESTClient(), "pods", f.NS), func(o runtime.Object) bool {
-		p, ok := o.(*corev1.Pod)
-		return ok && p.Spec.NodeName != ""
-	}).(*corev1.Pod)
-	f.HubJobUntil("job", func(j *batchv1.Job) bool { return j.Status.Active == 1 })
-	said := time.Now()
-	patch := fmt.Sprintf(`{"status":{"containerStatuses":[{"name":%q,"image":"x","imageID":"","ready":false,"restartCount":0,"state":{"waiting":{"reason":%q,"message":%q}}}]}}`,
-		pod.Spec.Containers[0].Name, reason, message)
-	if _, err := worker.Client().CoreV1().Pods(f.NS).Patch(f.Context(), pod.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
-		t.Fatal(err)
-	}
+	pod := bound(f)
+	said := say(f, t, pod, fmt.Sprintf(`{"containerStatuses":[{"name":%q,"image":"x","imageID":"","ready":false,"restartCount":0,"state":{"waiting":{"reason":%q,"message":%q}}}]}`,
+		pod.Spec.Containers[0].Name, reason, message))
 	isSoon(t, said, toldAt(f, "job", "1 Pods can't be started: container main: "+reason+": "+message))
 }
 

@@ -94,7 +94,7 @@ func (s *Story) ends(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	return s.inBoth(ctx, "an image that can't be pulled is told by an event on the hub, at once", func(ctx context.Context, worker string) error {
+	err := s.inBoth(ctx, "an image that can't be pulled is told by an event on the hub, at once", func(ctx context.Context, worker string) error {
 		job := "misspelled-" + worker
 		told, err := s.told(ctx, job, "PodsWaiting", "1 Pods can't be started: container main: ")
 		if err != nil {
@@ -104,6 +104,13 @@ func (s *Story) ends(ctx context.Context) error {
 		if after := told.Sub(said); err == nil && after > atOnce {
 			err = fmt.Errorf("it was told %s after the kubelet's report, want at most %s", after, atOnce)
 		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return s.inBoth(ctx, "a ConfigMap that isn't there to be mounted is told, too", func(ctx context.Context, worker string) error {
+		_, err := s.told(ctx, "unmounted-"+worker, "PodsWaiting", `configmap "nowhere" not found`)
 		return err
 	})
 }
@@ -224,9 +231,11 @@ func (s *Story) remove(ctx context.Context) error {
 	}
 	if err := s.inBoth(ctx, "no Job and no Pod is left", func(ctx context.Context, worker string) error {
 		out, err := s.run(ctx, "", "kubectl", "--context", worker, "get", "jobs,pods", "-n", "team", "-o", "name")
-		if err == nil && out != "" {
-			err = fmt.Errorf("left in %s: %s", worker, out)
+		if err != nil || out == "" {
+			return err
 		}
+		// A kubelet that is pulling an image of a Pod looks after that before it removes the Pod.
+		_, err = s.run(ctx, "", append(strings.Fields("kubectl --context "+worker+" wait -n team --for=delete --timeout=1m"), strings.Fields(out)...)...)
 		return err
 	}); err != nil {
 		return err

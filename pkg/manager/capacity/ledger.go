@@ -11,7 +11,7 @@ import (
 // Ledger records the capacity of one worker. Its methods may be called from any goroutine.
 type Ledger struct {
 	onFreed func()
-	// onStuck is called with a Job when one of its Pods can't start, which could before.
+	// onStuck is called with a Job when one of its Pods is found to wait.
 	onStuck func(job types.NamespacedName)
 
 	mu sync.Mutex
@@ -50,7 +50,7 @@ func New(onFreed func()) *Ledger {
 }
 
 // OnStuck has the callback called with a Job when the scheduler or a kubelet first says of one of its
-// Pods that it can't start, unless a Pod of the Job has run. The same holds for it as for that of New. It
+// Pods that it can't start, or can't yet, unless a Pod of the Job has run. The same holds for it as for that of New. It
 // must be set before the Ledger is used.
 func (l *Ledger) OnStuck(callback func(job types.NamespacedName)) { l.onStuck = callback }
 

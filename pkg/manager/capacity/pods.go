@@ -27,6 +27,8 @@ type pod struct {
 	unschedulable *unschedulable
 	// startError is why its node can't start it; empty: nothing is known of one.
 	startError string
+	// preparing: its node has begun with it.
+	preparing bool
 }
 
 // unschedulable is what the scheduler says of a Pod that it found no node for.
@@ -72,8 +74,10 @@ func (l *Ledger) replace(old *pod, object *corev1.Pod) *pod {
 	return p
 }
 
-// isStuck reports whether somebody said that the Pod can't start.
-func (p *pod) isStuck() bool { return p != nil && (p.unschedulable != nil || p.startError != "") }
+// isStuck reports whether somebody said that the Pod can't start, or can't yet.
+func (p *pod) isStuck() bool {
+	return p != nil && (p.unschedulable != nil || p.startError != "" || p.preparing)
+}
 
 // DeletePod removes a Pod.
 func (l *Ledger) DeletePod(uid types.UID) {

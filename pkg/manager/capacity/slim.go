@@ -46,6 +46,8 @@ func SlimPod(object any) (any, error) {
 		slim.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: folded, Started: ptr.To(true)}}
 	} else if s := failingContainer(pod); s != nil {
 		slim.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: s.Name, State: corev1.ContainerState{Waiting: s.State.Waiting}}}
+	} else if isBeingPrepared(pod) {
+		slim.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReadyToStartContainers, Status: corev1.ConditionFalse}}
 	}
 	slim.Labels = pod.Labels
 	slim.Spec.HostNetwork = pod.Spec.HostNetwork

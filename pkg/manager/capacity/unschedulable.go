@@ -26,6 +26,9 @@ type Report struct {
 	NotStarting int
 	// StartError is what the kubelet says of one of them, with the container.
 	StartError string
+	// Preparing is a Pod that its node is still preparing: sandbox, network, volumes; empty: there is none. What
+	// is in the way, if anything, is in the worker's events only.
+	Preparing types.UID
 	// EverRan: a container of any Pod of the Job ever ran, as far as the Ledger saw.
 	EverRan bool
 }
@@ -46,6 +49,9 @@ func (l *Ledger) Unschedulable(job types.UID) Report {
 		}
 		if p.unschedulable != nil {
 			failures = append(failures, p)
+		}
+		if p.preparing {
+			report.Preparing = max(report.Preparing, p.uid)
 		}
 		if p.startError != "" {
 			report.NotStarting++
@@ -70,6 +76,7 @@ func (l *Ledger) report(p *pod, object *corev1.Pod) {
 	}
 	p.group.ran = p.group.ran || everRan(object)
 	p.unschedulable, p.startError = nil, ""
+	p.preparing = isBeingPrepared(object) && !p.leaving
 	if s := failingContainer(object); s != nil && p.node != nil && !p.leaving {
 		p.startError = fmt.Sprintf("container %s: %s: %s", s.Name, s.State.Waiting.Reason, s.State.Waiting.Message)
 	}
@@ -87,6 +94,13 @@ func (l *Ledger) report(p *pod, object *corev1.Pod) {
 		}
 		p.unschedulable = &unschedulable{since: since, message: condition.Message}
 	}
+}
+
+// isBeingPrepared reports whether a node has got the Pod, and nothing of it can be started yet.
+func isBeingPrepared(object *corev1.Pod) bool {
+	return object.Spec.NodeName != "" && !everRan(object) && slices.ContainsFunc(object.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReadyToStartContainers && c.Status == corev1.ConditionFalse
+	})
 }
 
 // everRan reports whether a container of the Pod ran, init containers included: they may have done

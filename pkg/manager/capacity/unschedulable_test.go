@@ -45,6 +45,14 @@ func notStarting(pod *corev1.Pod, reason, message string) *corev1.Pod {
 	return next
 }
 
+// prepared is bound to a node that prepares it, or has.
+func prepared(pod *corev1.Pod, done corev1.ConditionStatus) *corev1.Pod {
+	next := Bind(pod, "a")
+	next.UID = "prepared"
+	next.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReadyToStartContainers, Status: done}}
+	return next
+}
+
 func TestUnschedulable(t *testing.T) {
 	j := NewJob("j").Pods(3)
 	const no = corev1.PodReasonUnschedulable
@@ -70,6 +78,9 @@ func TestUnschedulable(t *testing.T) {
 			Report{Bound: 2, NotStarting: 2, StartError: "container main: ImagePullBackOff: not found"}},
 		{"an image at last", []*corev1.Pod{notStarting(j.Pod("p"), "ImagePullBackOff", "not found"), started(j.Pod("p"))}, Report{Bound: 1, EverRan: true}},
 		{"on its way", []*corev1.Pod{notStarting(j.Pod("p"), "ContainerCreating", "")}, Report{Bound: 1}},
+		{"its node prepares it", []*corev1.Pod{prepared(j.Pod("p"), corev1.ConditionFalse)}, Report{Bound: 1, Preparing: "prepared"}},
+		{"its node has prepared it", []*corev1.Pod{prepared(j.Pod("p"), corev1.ConditionTrue)}, Report{Bound: 1}},
+		{"it prepares what is leaving", []*corev1.Pod{leaving(prepared(j.Pod("p"), corev1.ConditionFalse))}, Report{Bound: 1}},
 		{"no image, and leaving", []*corev1.Pod{leaving(notStarting(j.Pod("p"), "ImagePullBackOff", "not found"))}, Report{Bound: 1}},
 		{"running", []*corev1.Pod{In(Bind(j.Pod("p"), "a"), corev1.PodRunning)}, Report{Bound: 1, EverRan: true}},
 		{"started", []*corev1.Pod{started(j.Pod("p"))}, Report{Bound: 1, EverRan: true}},
@@ -149,6 +160,7 @@ func TestOnStuck(t *testing.T) {
 		"no node, then no image":                   {{failed(j.Pod("p"), 1, no, "0/3 nodes"), 1}, {Bind(j.Pod("p"), "a"), 1}, {notStarting(j.Pod("p"), "ErrImagePull", "not found"), 2}},
 		"another Pod, too":                         {{failed(j.Pod("p"), 1, no, "0/3 nodes"), 1}, {failed(j.Pod("q"), 1, no, "0/3 nodes"), 2}},
 		"after one ran":                            {{started(j.Pod("p")), 0}, {failed(j.Pod("q"), 1, no, "0/3 nodes"), 0}},
+		"its node prepares it":                     {{prepared(j.Pod("p"), corev1.ConditionFalse), 1}},
 		"on its way":                               {{notStarting(j.Pod("p"), "ContainerCreating", ""), 0}},
 		"of no Job":                                {{failed(lone, 1, no, "0/3 nodes"), 0}},
 	} {

@@ -86,7 +86,7 @@ type Listener interface {
 	// CapacityFreed: a Job that didn't fit in a worker may fit now. See capacity.Ledger: it's said
 	// once until the next call of Free.
 	CapacityFreed(worker string)
-	// PodsStuck: a Pod of a mirror can't start, which could before. See capacity.Ledger. The worker says
+	// PodsStuck: a Pod of a mirror is found to wait for its node, or on it. See capacity.Ledger. The worker says
 	// of which Job.
 	PodsStuck(worker string, key types.NamespacedName)
 }

@@ -38,7 +38,10 @@ func words(action Action) string {
 		return "suspend in " + a.Name
 	case UnfenceMirror:
 		return "unfence in " + a.Name
-	case ReadCreateErrors:
+	case ReadErrors:
+		if a.Pod != "" {
+			return fmt.Sprintf("read errors of Pod %s in %s", a.Pod, a.Name)
+		}
 		return "read create errors in " + a.Name
 	case DisownMirror:
 		return "disown in " + a.Name

@@ -207,9 +207,13 @@ type SuspendMirror struct{ At }
 // that the Job is placed on this worker.
 type UnfenceMirror struct{ At }
 
-// ReadCreateErrors reads from a worker's events why its Job controller cannot create a mirror's
-// Pods.
-type ReadCreateErrors struct{ At }
+// ReadErrors reads from a worker's events why its Job controller cannot create a mirror's Pods, or why
+// a node cannot prepare one of them.
+type ReadErrors struct {
+	At
+
+	Pod types.UID // empty: there are none
+}
 
 // DisownMirror removes the hub's label and annotations from a mirror.
 type DisownMirror struct{ At }

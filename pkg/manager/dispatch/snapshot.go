@@ -152,9 +152,12 @@ type PodsReport struct {
 	StartError  string
 	// EverRan: a container of the mirror's Pods has run.
 	EverRan bool
-	// Asked: the worker's events were read for why there are no Pods; CreateError is what they say.
-	Asked       bool
-	CreateError string
+	// Preparing is one of the Pods that their nodes are still preparing; empty: there is none.
+	Preparing types.UID
+	// Asked: the worker's events were read for why there are no Pods, or why that one is still being
+	// prepared; Answer is what they say.
+	Asked  bool
+	Answer string
 }
 
 // Carry is what is known of the objects that are carried along with a Job to a worker.

@@ -29,10 +29,16 @@ func unstick(s *Snapshot, w *Worker) Plan {
 		return Plan{After: notice}
 	}
 	if w.startedWithoutPods() && !w.Pods.Asked {
-		return Plan{Actions: []Action{ReadCreateErrors{At{w.Name, w.Mirror}}}}
+		return Plan{Actions: []Action{ReadErrors{At: At{w.Name, w.Mirror}}}}
+	}
+	if w.isPreparing() && !w.Pods.Asked {
+		return Plan{Actions: []Action{ReadErrors{At{w.Name, w.Mirror}, w.Pods.Preparing}}}
+	}
+	if w.isPreparing() && w.Pods.Answer == "" {
+		return Plan{After: s.Timing.StuckNotice} // it's slow
 	}
 	plan := Plan{Reports: []Report{warn(v1alpha1.EventPodsWaiting, "Worker "+w.Name+": "+why)}}
-	if w.isNotStarting() {
+	if w.isNotStarting() || w.isPreparing() {
 		plan.After = s.Timing.StuckTimeout // a start changes the mirror; the kubelet's reason does not
 		return plan
 	}
@@ -49,11 +55,18 @@ func unstick(s *Snapshot, w *Worker) Plan {
 // passes by itself: Pods that the scheduler has no node for in the moment in which others end.
 const saidNotice = 2 * time.Second
 
+// preparedNotice is how long a node may prepare a Pod before the worker's events are read for what is in the
+// way. Nearly all take less: images are pulled later.
+const preparedNotice = 3 * time.Second
+
 // stuckNotice is how long a mirror may wait before the reason is shown. What the scheduler or a kubelet says
 // is shown soon. That there are no Pods yet mostly means that the Job controller is busy.
 func (s *Snapshot) stuckNotice(w *Worker) time.Duration {
 	if w.isPodless() {
 		return s.Timing.StuckNotice
+	}
+	if w.isPreparing() {
+		return min(s.Timing.StuckNotice, preparedNotice)
 	}
 	return min(s.Timing.StuckNotice, saidNotice)
 }
@@ -95,11 +108,13 @@ func (w *Worker) IsWaiting() bool {
 func (w *Worker) waitingWhy() string {
 	switch {
 	case w.isPodless():
-		return podlessWhy(w.Mirror, w.Pods.CreateError)
+		return podlessWhy(w.Mirror, w.Pods.Answer)
 	case w.Pods.Known && w.Pods.Unschedulable > 0:
 		return fmt.Sprintf("%d Pods can't be scheduled: %s", w.Pods.Unschedulable, w.Pods.Message)
 	case w.isNotStarting():
 		return fmt.Sprintf("%d Pods can't be started: %s", w.Pods.NotStarting, w.Pods.StartError)
+	case w.isPreparing():
+		return "Pods can't be started: " + w.Pods.Answer
 	default:
 		return ""
 	}
@@ -108,6 +123,11 @@ func (w *Worker) waitingWhy() string {
 // isNotStarting reports whether all Pods have nodes, and the nodes cannot start some.
 func (w *Worker) isNotStarting() bool {
 	return !w.isPodless() && w.Pods.Unschedulable == 0 && w.Pods.NotStarting > 0
+}
+
+// isPreparing reports whether nodes prepare Pods, and nothing else is known to be in the way.
+func (w *Worker) isPreparing() bool {
+	return !w.isPodless() && w.Pods.Unschedulable == 0 && w.Pods.NotStarting == 0 && w.Pods.Preparing != ""
 }
 
 // isPodless reports whether the mirror has no Pods at all.

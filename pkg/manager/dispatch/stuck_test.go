@@ -13,7 +13,7 @@ func TestPodsThatWait(t *testing.T) {
 	podless := func(s *Snapshot) { s.Assigned.Pods.WaitingSince = noon.Add(-10 * time.Minute) }
 	refused := func(s *Snapshot) {
 		podless(s)
-		s.Assigned.Pods.Asked, s.Assigned.Pods.CreateError = true, "exceeded quota"
+		s.Assigned.Pods.Asked, s.Assigned.Pods.Answer = true, "exceeded quota"
 	}
 	unschedulable := func(since time.Duration) func(*Snapshot) {
 		return func(s *Snapshot) {
@@ -30,6 +30,14 @@ func TestPodsThatWait(t *testing.T) {
 			s.Assigned.Pods = PodsReport{Known: true, NotStarting: 2, WaitingSince: noon.Add(-since), StartError: "container main: ErrImagePull: not found"}
 		}
 	}
+	preparing := func(since time.Duration, answer ...string) func(*Snapshot) {
+		return func(s *Snapshot) {
+			s.Assigned.Pods = PodsReport{Known: true, Preparing: "p", WaitingSince: noon.Add(-since), Asked: len(answer) > 0}
+			if len(answer) > 0 {
+				s.Assigned.Pods.Answer = answer[0]
+			}
+		}
+	}
 	noPods := func(j *batchv1.Job) {
 		j.Status = batchv1.JobStatus{StartTime: ptr.To(metav1.NewTime(noon.Add(-10 * time.Minute))), Active: 0, Ready: ptr.To[int32](0), Terminating: ptr.To[int32](0)}
 	}
@@ -38,12 +46,17 @@ func TestPodsThatWait(t *testing.T) {
 	shard := func(j *batchv1.Job) { pending(j); j.Status.Succeeded = 3 }
 	tried := func(j *batchv1.Job) { shard(j); j.Status.Failed = 1 }
 	for name, row := range map[string]lookRow{
-		"a shard of which no Pod ran":             {hub: hubJob(placedOn("a"), shard), mirror: mirrorOf(hubJob(), shard), given: ofOthers, then: []string{"move from a"}, reports: "0/3 nodes are available"},
-		"a shard of which Pods failed: it stays":  {hub: hubJob(placedOn("a"), tried), mirror: mirrorOf(hubJob(), tried), given: ofOthers, after: DefaultTiming().Recheck},
-		"Pods wait, not yet news":                 {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Second), after: time.Second},
-		"Pods wait since now":                     {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) { unschedulable(0)(s); s.Assigned.Pods.WaitingSince = time.Time{} }, after: 2 * time.Second},
-		"Pods can't start, not yet news":          {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: notStarting(500 * time.Millisecond), after: 1500 * time.Millisecond},
-		"Pods can't start, news":                  {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: notStarting(2 * time.Second), after: 5 * time.Minute, reports: "ErrImagePull"},
+		"a shard of which no Pod ran":            {hub: hubJob(placedOn("a"), shard), mirror: mirrorOf(hubJob(), shard), given: ofOthers, then: []string{"move from a"}, reports: "0/3 nodes are available"},
+		"a shard of which Pods failed: it stays": {hub: hubJob(placedOn("a"), tried), mirror: mirrorOf(hubJob(), tried), given: ofOthers, after: DefaultTiming().Recheck},
+		"Pods wait, not yet news":                {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Second), after: time.Second},
+		"Pods wait since now":                    {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) { unschedulable(0)(s); s.Assigned.Pods.WaitingSince = time.Time{} }, after: 2 * time.Second},
+		"Pods can't start, not yet news":         {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: notStarting(500 * time.Millisecond), after: 1500 * time.Millisecond},
+		"Pods can't start, news":                 {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: notStarting(2 * time.Second), after: 5 * time.Minute, reports: "ErrImagePull"},
+		"its node prepares a Pod":                {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: preparing(time.Second), after: 2 * time.Second},
+		"for long: why?":                         {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: preparing(3 * time.Second), then: []string{"read errors of Pod p in a"}},
+		"it's slow":                              {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: preparing(time.Hour, ""), after: 30 * time.Second},
+		"a volume is missing: it stays, and is told": {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: preparing(time.Hour, `configmap "x" not found`), after: 5 * time.Minute,
+			reports: `Pods can't be started: configmap "x" not found`},
 		"no Pods yet, no news for long":           {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(10*time.Second, time.Hour), after: 20 * time.Second},
 		"no Pods since now":                       {hub: hubJob(placedOn("a")), mirror: mirrorOf(hubJob()), given: queued(0, time.Hour), after: 30 * time.Second},
 		"Pods wait, told":                         {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Minute), after: 4 * time.Minute, reports: "0/3 nodes are available"},

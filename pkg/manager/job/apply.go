@@ -150,8 +150,8 @@ func (r *Reconciler) actIn(ctx context.Context, t *turn, w worker, action dispat
 		return r.suspendMirror(ctx, t, w, a)
 	case dispatch.UnfenceMirror:
 		return r.unfenceMirror(ctx, t, w, a)
-	case dispatch.ReadCreateErrors:
-		return r.readCreateErrors(ctx, t, w, a)
+	case dispatch.ReadErrors:
+		return r.readErrors(ctx, t, w, a)
 	case dispatch.DisownMirror:
 		return r.disownMirror(ctx, t, w, a)
 	default:

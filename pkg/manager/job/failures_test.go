@@ -75,7 +75,7 @@ var failingActions = []failing{
 		runs(w)
 		w.worker("a").api.change(jobKey, annotated(v1alpha1.AnnotationFenced, "2026-03-01T12:00:01Z"))
 	}, "a patch", v1alpha1.EventForbidden, false, false, false},
-	{dispatch.ReadCreateErrors{}, hasNoPods, "a list", v1alpha1.EventPodsWaiting, true, false, false},
+	{dispatch.ReadErrors{}, hasNoPods, "a list", v1alpha1.EventPodsWaiting, true, false, false},
 	{dispatch.DisownMirror{}, func(w *world) {
 		runs(w)
 		w.worker("a").isRemoved(v1alpha1.RemovalOrphan)

@@ -185,10 +185,7 @@ func (g *gatherer) pods(s *dispatch.Snapshot, w *dispatch.Worker, m mirrorMemory
 	if w.Mirror == nil {
 		return dispatch.PodsReport{}
 	}
-	p := dispatch.PodsReport{
-		Asked:       m.asked == w.Mirror.UID && s.Now.Sub(m.askedAt) < g.timing.StuckTimeout,
-		CreateError: m.createError,
-	}
+	p := dispatch.PodsReport{}
 	if m.waiting == w.Mirror.UID {
 		p.WaitingSince = m.waitingSince
 	}
@@ -197,6 +194,14 @@ func (g *gatherer) pods(s *dispatch.Snapshot, w *dispatch.Worker, m mirrorMemory
 		p.Known, p.EverRan = true, report.EverRan
 		p.Unschedulable, p.Message = report.Unschedulable, report.Message
 		p.NotStarting, p.StartError = report.NotStarting, report.StartError
+		p.Preparing = report.Preparing
+	}
+	about := w.Mirror.UID
+	if w.Mirror.Status.Active > 0 {
+		about = p.Preparing
+	}
+	if about != "" && m.asked == about {
+		p.Asked, p.Answer = s.Now.Sub(m.askedAt) < g.timing.StuckTimeout, m.answer
 	}
 	return p
 }

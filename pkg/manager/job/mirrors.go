@@ -208,15 +208,20 @@ func (r *Reconciler) wroteMirror(rec *record, w worker, answer *batchv1.Job) err
 // they couldn't create.
 const failedCreate = "FailedCreate"
 
-// readCreateErrors reads from a worker's events why a mirror has no Pods: quotas, admission and
-// missing objects show nowhere else. They are read once for a mirror.
-func (r *Reconciler) readCreateErrors(ctx context.Context, t *turn, w worker, a dispatch.ReadCreateErrors) (result, error) {
+// readErrors reads from a worker's events why a mirror has no Pods: quotas, admission and missing
+// objects show nowhere else; or why a Pod of it isn't prepared: nor do volumes. They are read once for
+// a mirror or Pod.
+func (r *Reconciler) readErrors(ctx context.Context, t *turn, w worker, a dispatch.ReadErrors) (result, error) {
+	about, of := a.Mirror.UID, fields.Set{"reason": failedCreate}
+	if a.Pod != "" {
+		about, of = a.Pod, fields.Set{"type": corev1.EventTypeWarning}
+	}
+	of["involvedObject.uid"] = string(about)
 	var events corev1.EventList
-	err := w.Client().List(ctx, &events, client.InNamespace(a.Mirror.Namespace), client.MatchingFieldsSelector{
-		Selector: fields.SelectorFromSet(fields.Set{"involvedObject.uid": string(a.Mirror.UID), "reason": failedCreate}),
-	})
+	err := w.Client().List(ctx, &events, client.InNamespace(a.Mirror.Namespace), client.MatchingFieldsSelector{Selector: fields.SelectorFromSet(of)})
 	answer := latestMessage(events.Items)
 	switch {
+	case apierrors.IsForbidden(err) && a.Pod != "": // then it isn't told
 	case apierrors.IsForbidden(err):
 		// That is an answer, too: the Job isn't to wait for one, but to move in its time.
 		answer = "the Job has no Pods, and why can't be read: " + err.Error()
@@ -224,7 +229,7 @@ func (r *Reconciler) readCreateErrors(ctx context.Context, t *turn, w worker, a 
 		return result{}, &workerError{w.Name(), err}
 	}
 	now := r.clock.Now()
-	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.asked, m.askedAt, m.createError = a.Mirror.UID, now, answer })
+	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.asked, m.askedAt, m.answer = about, now, answer })
 	return changed, nil
 }
 

@@ -86,11 +86,11 @@ type mirrorMemory struct {
 	unmetAt time.Time
 	// patches and creations count the writes for what the mirror is to be.
 	patches, creations attempts
-	// asked is the mirror whose missing Pods the worker's events were read for, askedAt when, and
-	// createError what they say.
-	asked       types.UID
-	askedAt     time.Time
-	createError string
+	// asked is the mirror or Pod that the worker's events were read for, askedAt when, and answer what
+	// they say of it.
+	asked   types.UID
+	askedAt time.Time
+	answer  string
 	// waiting is the mirror that waits for its first Pod to run, and since when.
 	waiting      types.UID
 	waitingSince time.Time

@@ -87,7 +87,7 @@ func TestForgottenStaysForgotten(t *testing.T) {
 	}
 	rec.await(true)
 	rec.passOver("a", "refused", noon.Add(time.Hour))
-	rec.updateMirror("a", func(m *mirrorMemory) { m.createError = "quota" })
+	rec.updateMirror("a", func(m *mirrorMemory) { m.answer = "quota" })
 	if changed := rec.wrote(running(job), noon); changed != nil {
 		t.Errorf("a write's answer changed %v", changed)
 	}
