@@ -20,6 +20,8 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -269,8 +271,8 @@ func TestLargeJobsOfATenantOfAWorker(t *testing.T) {
 	}
 }
 
-// TestLargeJobsOfATenantOfTheHub has a tenant create large suspended Jobs. The manager's memory stays
-// bounded, and such a Job runs when it's resumed, is suspended and resumed again, as any other.
+// TestLargeJobsOfATenantOfTheHub has a tenant create large Jobs that are suspended, or wait for room. The
+// manager's memory stays bounded, and such a Job runs when it's resumed, is suspended and resumed again, as any other.
 func TestLargeJobsOfATenantOfTheHub(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Allow(3 * time.Minute)
@@ -278,9 +280,16 @@ func TestLargeJobsOfATenantOfTheHub(t *testing.T) {
 	f.Register("w1")
 	peak := heapPeak()
 	for i := range 80 {
-		f.Submit(fmt.Sprint("large-", i), rigtest.Suspended(), large(1_200_000), ferrytest.OnWorker("w1"), rigtest.RunForever())
+		waits := rigtest.Suspended()
+		if i%2 == 1 {
+			waits = func(j *batchv1.Job) {
+				j.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1000")}
+			}
+		}
+		f.Submit(fmt.Sprint("large-", i), waits, large(1_200_000), ferrytest.OnWorker("w1"), rigtest.RunForever())
 	}
-	f.HubJobUntil("large-79", ferrytest.Suspended)
+	f.HubJobUntil("large-78", ferrytest.Suspended)
+	f.EventUntil("large-79", "Pending", "never fits: Insufficient cpu")
 	f.Patch("large-0", `{"spec":{"suspend":false}}`)
 	f.HubJobUntil("large-0", rigtest.Running(1))
 	f.Patch("large-0", `{"spec":{"suspend":true}}`)

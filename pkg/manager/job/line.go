@@ -5,6 +5,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
@@ -18,7 +19,11 @@ import (
 // waiter is a Job that asks for room, and may have to wait for it.
 type waiter struct {
 	waiting.Job
+	// request has no Job while it waits: there may be many of them, of any size.
 	request placement.Request
+	// version is the Job's resourceVersion. A large one decides for itself, however it would fit.
+	version string
+	large   bool
 	class   priorityClass
 	// chosen is the worker that a walk has found for it, and holds capacity in; nil: none yet.
 	chosen *placement.Decision
@@ -36,9 +41,10 @@ const endGrace = 30 * time.Second
 // newWaiter reads what the order needs of a Job.
 func newWaiter(request placement.Request, class priorityClass) *waiter {
 	job := request.Job
-	w := &waiter{request: request, class: class, Job: waiting.Job{
+	large := job.Spec.Template.Size() > maxInLine
+	w := &waiter{request: request, class: class, version: job.ResourceVersion, large: large, Job: waiting.Job{
 		Key: keyOf(job), UID: job.UID, Priority: class.value, Created: job.CreationTimestamp.Time,
-		Shape: capacity.ShapeOf(&job.Spec.Template), Pods: placement.PodsWanted(job),
+		Shape: shapeInLine(&job.Spec.Template, large), Pods: placement.PodsWanted(job),
 	}}
 	if deadline := job.Spec.ActiveDeadlineSeconds; deadline != nil {
 		w.Runtime = time.Duration(*deadline)*time.Second + endGrace
@@ -46,10 +52,27 @@ func newWaiter(request placement.Request, class priorityClass) *waiter {
 	return w
 }
 
+// maxInLine is the size of a Pod template, in bytes of protobuf, up to which a Job that waits can get a
+// reservation, and a walk chooses for it.
+const maxInLine = 64 << 10
+
+// shapeInLine is the shape of a Job's Pods; of a large Job what they request, and not which nodes they
+// want.
+func shapeInLine(template *corev1.PodTemplateSpec, large bool) *capacity.Shape {
+	if !large {
+		return capacity.ShapeOf(template)
+	}
+	requests := capacity.TemplateRequests(&template.Spec).List()
+	delete(requests, corev1.ResourcePods)
+	return capacity.ShapeOf(&corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: requests}}},
+	}})
+}
+
 // turnLocked decides about a Job, without holding anything for it, and says whether it's the Job's turn:
 // those that wait are looked at first when something was freed.
 func (s *scheduler) turnLocked(ctx context.Context, w *waiter) (placement.Decision, bool) {
-	decision := s.placeLocked(ctx, w, s.admits(w), func(worker string) bool { return s.line.Avoids(&w.Job, worker) })
+	decision := s.placeLocked(ctx, w, w.request, s.admits(w), func(worker string) bool { return s.line.Avoids(&w.Job, worker) })
 	others := s.line.Len()
 	if s.line.Get(w.Key) != nil {
 		others--
@@ -62,8 +85,10 @@ func (s *scheduler) admits(w *waiter) func(string) int64 {
 }
 
 // placeLocked decides about a Job.
-func (s *scheduler) placeLocked(ctx context.Context, w *waiter, admits func(string) int64, avoid func(string) bool) placement.Decision {
-	decision := placement.Place(w.request, s.candidatesLocked(ctx, w, admits))
+func (s *scheduler) placeLocked(
+	ctx context.Context, w *waiter, request placement.Request, admits func(string) int64, avoid func(string) bool,
+) placement.Decision {
+	decision := placement.Place(request, s.candidatesLocked(ctx, w, admits))
 	if w.Exempt {
 		return decision
 	}
@@ -103,7 +128,7 @@ func (s *scheduler) joinLocked(w *waiter, decision placement.Decision) {
 	s.leaveLocked(w.Key, w)
 	s.setNeeds(w, decision)
 	w.said = decision.Named()
-	w.asked = s.freed.count()
+	w.asked, w.request.Job = s.freed.count(), nil
 	s.waiters[w.Key] = w
 	if s.line.Add(&w.Job) {
 		s.freed.add()
@@ -125,6 +150,10 @@ func (s *scheduler) setNeeds(w *waiter, decision placement.Decision) {
 	for i := range decision.Rejections {
 		switch r := &decision.Rejections[i]; r.Reason {
 		case placement.Insufficient, placement.Reserved:
+			if w.large {
+				w.Needs[r.Cluster] = waiting.NotRoom
+				continue
+			}
 			w.Needs[r.Cluster] = s.needIn(r, w.Shape)
 		case placement.NeverFits: // until it has other nodes or Pods
 			w.Needs[r.Cluster] = waiting.NotRoom
@@ -182,7 +211,7 @@ func (s *scheduler) leaveLocked(key types.NamespacedName, again *waiter) {
 // takeChosenLocked returns what a walk has chosen for a Job; nil: nothing, or the Job is another by now.
 func (s *scheduler) takeChosenLocked(request *placement.Request) *waiter {
 	w := s.waiters[keyOf(request.Job)]
-	if w == nil || w.chosen == nil || w.UID != request.Job.UID || w.request.Job.ResourceVersion != request.Job.ResourceVersion {
+	if w == nil || w.chosen == nil || w.UID != request.Job.UID || w.version != request.Job.ResourceVersion {
 		return nil
 	}
 	if v, ok := s.workers.get(w.chosen.Cluster); !ok || !candidate(v, types.NamespacedName{}).Ready || request.PassedOver[w.chosen.Cluster] != "" {

@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -271,4 +272,25 @@ func TestJobChangesWhenItsTurnComes(t *testing.T) {
 	if free := w.worker("a").Free(jobKey).Nodes[0].Free.MilliCPU; free != 0 {
 		w.fail("%d of a are free, want 0", free)
 	}
+}
+
+// A Job that waits isn't held, of any size. A large one goes when there is room, holds up nobody, and has
+// no reservation.
+func TestLargeJobInLine(t *testing.T) {
+	large := func(job *batchv1.Job) {
+		job.Spec.Template.Spec.Containers[0].Args = []string{strings.Repeat("x", maxInLine)}
+	}
+	w := newFullWorld(t)
+	w.queues(aJob("large", pods(2), large), aJob("small", pods(1)))
+	for _, name := range []string{"large", "small"} {
+		if waiter := w.scheduler.waiters[inTeam(name)]; waiter == nil || waiter.request.Job != nil {
+			w.fail("%s waits with %+v", name, waiter)
+		}
+	}
+	w.ends("small-1")
+	w.wantPlaced(map[string]string{"large": "", "small": "a"})
+	w.ends("small-2")
+	w.wantPlaced(map[string]string{"large": ""})
+	w.ends("small-3")
+	w.wantPlaced(map[string]string{"large": "a"})
 }

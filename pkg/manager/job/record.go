@@ -25,6 +25,7 @@ type record struct {
 	// uid and indexed are the hub Job as the store's indexes have it; empty: none was seen.
 	uid     types.UID
 	indexed placed
+	run     run
 	memory
 }
 

@@ -9,6 +9,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/shards"
@@ -51,6 +52,20 @@ type status struct {
 type placed struct {
 	workers []string
 	phase   Phase
+}
+
+// run is when a hub Job has started, and how long it may run; zero: it hasn't, and there is no limit.
+type run struct {
+	started  time.Time
+	deadline time.Duration
+}
+
+func runOf(job *batchv1.Job) run {
+	r := run{deadline: time.Duration(ptr.Deref(job.Spec.ActiveDeadlineSeconds, 0)) * time.Second}
+	if job.Status.StartTime != nil {
+		r.started = job.Status.StartTime.Time
+	}
+	return r
 }
 
 // statuses are those that a Job is counted as: one for each worker.
@@ -109,6 +124,16 @@ func (s *store) openLocked(key types.NamespacedName) *record {
 	return r
 }
 
+// runOf is that of the hub Job of a name; zero: none is known.
+func (s *store) runOf(key types.NamespacedName) run {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r := s.records[key]; r != nil {
+		return r.run
+	}
+	return run{}
+}
+
 // ofUID returns the record of a hub Job; nil: there is none.
 func (s *store) ofUID(uid types.UID) *record {
 	s.mu.Lock()
@@ -122,6 +147,7 @@ func (s *store) indexLocked(r *record, job *batchv1.Job) (changed []string) {
 	if s.records[r.key] != r {
 		return nil // forgotten: a write's answer came after the deletion
 	}
+	r.run = runOf(job)
 	next := placed{shards.WorkersOf(job), phaseOf(job)}
 	if r.uid == job.UID && r.indexed.phase == next.phase && slices.Equal(r.indexed.workers, next.workers) {
 		return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/placement/waiting"
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 // walk looks at the Jobs that wait, in order, and has those reconciled that go: capacity is reserved for
@@ -65,18 +66,15 @@ func (w *walker) Ends(worker string) (ends []waiting.End) {
 }
 
 func (s *scheduler) endOf(key types.NamespacedName, now time.Time) (at time.Time, certain bool) {
-	started, job := now, s.job(context.Background(), key)
-	if job == nil {
-		return now.Add(minGuess), false
+	run := s.store.runOf(key)
+	if run.started.IsZero() {
+		run.started = now
 	}
-	if job.Status.StartTime != nil {
-		started = job.Status.StartTime.Time
-	}
-	if deadline := job.Spec.ActiveDeadlineSeconds; deadline != nil {
-		at = started.Add(time.Duration(*deadline)*time.Second + endGrace)
+	if run.deadline > 0 {
+		at = run.started.Add(run.deadline + endGrace)
 		return at, at.After(now)
 	}
-	return now.Add(max(now.Sub(started), minGuess)), false
+	return now.Add(max(now.Sub(run.started), minGuess)), false
 }
 
 // Place implements waiting.Workers.
@@ -85,7 +83,11 @@ func (w *walker) Place(job *waiting.Job, admits func(string) int64, avoid func(s
 	if job.Exempt || job.Divisible {
 		return w.ask(entry)
 	}
-	decision := w.placeLocked(context.Background(), entry, admits, avoid)
+	ctx, request := context.Background(), entry.request
+	if request.Job = w.job(ctx, job.Key); entry.large || request.Job == nil || request.Job.ResourceVersion != entry.version || mirror.Light(request.Job) {
+		return w.askLater(entry)
+	}
+	decision := w.placeLocked(ctx, entry, request, admits, avoid)
 	if decision.Cluster == "" {
 		w.setNeeds(entry, decision)
 		if said := decision.Named(); said != entry.said {
@@ -98,24 +100,29 @@ func (w *walker) Place(job *waiting.Job, admits func(string) int64, avoid func(s
 	if !ok {
 		return waiting.Outcome{}
 	}
-	reserve(v, entry.request.Job)
+	reserve(v, request.Job)
 	entry.chosen, entry.reserved = &decision, w.line.Reservation(job)
 	w.enqueue(job.Key)
 	return waiting.Outcome{Worker: decision.Cluster}
 }
 
-// ask has a Job reconciled that decides for itself, once whatever happened.
+// ask has a Job reconciled that decides for itself, once whatever happened. Those behind it wait for that.
 func (w *walker) ask(entry *waiter) waiting.Outcome {
-	if entry.asked == w.freed.count() {
-		return waiting.Outcome{}
+	if entry.asked == w.freed.count() || entry.Exempt {
+		return w.askLater(entry)
 	}
-	entry.asked = w.freed.count()
-	w.enqueue(entry.Key)
-	if entry.Exempt {
-		return waiting.Outcome{}
-	}
+	w.askLater(entry)
 	w.undecided = &entry.Key
 	return waiting.Outcome{Undecided: true}
+}
+
+// askLater is ask for a Job that the others don't wait for: it's large, or has just changed.
+func (w *walker) askLater(entry *waiter) waiting.Outcome {
+	if entry.asked != w.freed.count() {
+		entry.asked = w.freed.count()
+		w.enqueue(entry.Key)
+	}
+	return waiting.Outcome{}
 }
 
 // settle is called when a Job was reconciled: it was judged, if it hadn't been since the start, and has
