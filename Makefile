@@ -184,6 +184,10 @@ placement-judge: ## Random clusters and Jobs: our answer and kube-scheduler's de
 differential-shards: ## One Job controller and the manager, which divides them, get the same Jobs in memory, and must agree (STORIES=10000 SEED=1)
 	$(GO) test -count 1 -timeout 60m -run TestDividedEndsAsWhole ./pkg/manager/job -args -stories $(STORIES) -story $(SEED)
 
+.PHONY: bench-dashboard
+bench-dashboard: build ## The dashboard with 5,000 Jobs and 100,000 indexes in Chromium: time to show a page, memory; `make test` has a short form
+	JOBFERRY_BIN=$(CURDIR)/bin $(GO) -C e2e test -count 1 -timeout 20m -v -run TestManyJobs ./dashboard -args -jobs 5000 -indexes 100000
+
 .PHONY: bench-worker
 bench-worker: ## Measure the embedded Job controller beside the built-in
 	$(GO) -C e2e run ./worker/bench $(BENCH)
@@ -233,6 +237,10 @@ generate: ## Write the files that are derived from the code
 	cp config/webhook/role.yaml charts/jobferry/files/rbac/admission.yaml
 	cp config/metrics-auth/role.yaml charts/jobferry-worker/files/rbac/metrics-auth.yaml
 	cp config/worker/role.yaml charts/jobferry-worker/files/rbac/worker.yaml
+
+.PHONY: dashboard-pictures
+dashboard-pictures: build ## Take the pictures of docs/dashboard.md, in Chromium (Debian package chromium)
+	JOBFERRY_BIN=$(CURDIR)/bin $(GO) -C e2e test -count 1 -timeout 20m -run TestDashboard ./dashboard -args -pictures $(CURDIR)/docs/pictures
 
 .PHONY: pin-images
 pin-images: ## Pin the Dockerfile's base images by the digests that their tags have now (asks the registries, through docker)

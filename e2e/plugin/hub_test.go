@@ -1,12 +1,9 @@
 package plugin
 
 import (
-	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,26 +16,6 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/workeraccess"
 )
-
-// aggregation has the hub's API server pass requests on to the manager, which puts its own
-// authority into the APIService. Without a kube-proxy a Service's own address leads nowhere: one
-// with an external name is what the API server connects to itself.
-const aggregation = `
-apiVersion: v1
-kind: Service
-metadata: {name: jobferry-subresources, namespace: jobferry-system}
-spec: {type: ExternalName, externalName: 127.0.0.1}
----
-apiVersion: apiregistration.k8s.io/v1
-kind: APIService
-metadata: {name: v1alpha1.subresources.jobferry.dev}
-spec:
-  group: subresources.jobferry.dev
-  version: v1alpha1
-  groupPriorityMinimum: 1000
-  versionPriority: 15
-  service: {name: jobferry-subresources, namespace: jobferry-system, port: %d}
-`
 
 // viewer may see Jobs and what belongs to them; editor may run commands, too.
 const viewer = `
@@ -73,7 +50,7 @@ subjects: [{kind: User, name: editor, apiGroup: rbac.authorization.k8s.io}]
 // worker; and each permission of the hub in the worker that this needs.
 func TestThroughTheHub(t *testing.T) {
 	admin := terminalFor(t)
-	admin.serveSubresources()
+	admin.StartManagerWithAPI()
 	admin.register("w1", "--capacity", "Unlimited") // counting what is free would need to list Pods as well
 	admin.Apply(admin.Hub, admin.NS, viewer)
 	admin.Submit("shards", ferrytest.OnWorker("w1"), rigtest.Indexed(2), rigtest.Parallel(2), rigtest.RunForever())
@@ -127,33 +104,6 @@ var podSymptoms = map[string][]string{
 	"get pods":      {"pods", "shards"},
 	"get pods/log":  {"logs", "shards", "--index", "0", "--limit-bytes", "10"},
 	"get pods/exec": {"exec", "shards", "--index", "0", "--", "true"},
-}
-
-// serveSubresources runs the manager as a process that serves the aggregated API, too.
-func (f terminal) serveSubresources() {
-	f.t.Helper()
-	address := freeAddress(f.t)
-	_, port, err := net.SplitHostPort(address)
-	f.check(err)
-	number, err := strconv.Atoi(port)
-	f.check(err)
-	f.Apply(f.Hub, "", fmt.Sprintf(aggregation, number))
-	f.StartManager("--subresources-bind-address=" + address)
-	f.Kubectl(f.Hub, "", "wait", "--for=condition=Available", "apiservice/v1alpha1.subresources.jobferry.dev", "--timeout=60s")
-}
-
-// freeAddress is below the range of outgoing connections.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	for port := 21000; port < 32000; port++ {
-		l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			defer l.Close()
-			return l.Addr().String()
-		}
-	}
-	t.Fatal("no port is free")
-	return ""
 }
 
 // as is the terminal of another user of the hub, who knows no worker.
