@@ -10,7 +10,6 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
@@ -174,7 +173,8 @@ func partIn(w worker, job *batchv1.Job) *batchv1.Job {
 }
 
 func reserve(w worker, job *batchv1.Job) {
-	w.Ledger().Reserve(keyOf(job), capacity.ShapeOf(&job.Spec.Template), placement.PodsWanted(job))
+	free := w.Free(types.NamespacedName{Namespace: job.Namespace})
+	w.Ledger().Reserve(keyOf(job), shapeIn(free, &job.Spec.Template), placement.PodsWanted(job))
 }
 
 // fits reports whether a Job that is to be resumed fits in the worker that it's placed on, if what

@@ -1,0 +1,43 @@
+package job
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
+)
+
+// gpus are devices that stand for one extended resource.
+type gpus struct{ scheduling.Devices }
+
+func (gpus) Backs(name corev1.ResourceName) bool { return name == "example.com/gpu" }
+
+func TestNodesAreHeldForWhatDevicesStandFor(t *testing.T) {
+	one := resource.MustParse("1")
+	template := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
+		Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": one, "example.com/gpu": one, "example.com/other": one}},
+	}}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	without := scheduling.NewSnapshot([]*corev1.Node{node}, nil, nil)
+	backed := *without
+	backed.Devices = gpus{}
+	node = node.DeepCopy()
+	node.Status.Allocatable = corev1.ResourceList{"example.com/gpu": one}
+	both := scheduling.NewSnapshot([]*corev1.Node{node}, nil, nil)
+	both.Devices = gpus{}
+	for name, row := range map[string]struct {
+		free *scheduling.Snapshot
+		gpus int64
+	}{"capacity not known": {nil, 1}, "no devices": {without, 1}, "devices only": {&backed, 0}, "a node has some, too": {both, 1}} {
+		unit := shapeIn(row.free, template).Unit()
+		if unit.Get("example.com/gpu") != row.gpus || unit.MilliCPU != 1000 || unit.Get("example.com/other") != 1 {
+			t.Errorf("%s: %+v", name, unit)
+		}
+	}
+	if len(template.Spec.Containers[0].Resources.Limits) != 3 {
+		t.Error("the Job was changed")
+	}
+}
