@@ -235,7 +235,7 @@ func (s *Story) remove(ctx context.Context) error {
 			return err
 		}
 		// A kubelet that is pulling an image of a Pod looks after that before it removes the Pod.
-		_, err = s.run(ctx, "", append(strings.Fields("kubectl --context "+worker+" wait -n team --for=delete --timeout=1m"), strings.Fields(out)...)...)
+		_, err = s.run(ctx, "", append(strings.Fields("kubectl --context "+worker+" wait -n team --for=delete --timeout=2m"), strings.Fields(out)...)...)
 		return err
 	}); err != nil {
 		return err
