@@ -114,14 +114,14 @@ func TestJobPage(t *testing.T) {
 	w.details = view.JobInput{
 		Pods:      []corev1.Pod{pod("shards-3-x")},
 		HubEvents: []corev1.Event{{InvolvedObject: corev1.ObjectReference{Kind: "Job", Name: "shards"}, ReportingController: v1alpha1.EventController, Reason: "Placed", Message: "Placed on worker west: <script>", LastTimestamp: before(595 * time.Second)}},
-		Why: &v1alpha1.PlacementExplanation{Message: "Placed on west.", Workers: []v1alpha1.WorkerExplanation{
+		Why: &v1alpha1.PlacementExplanation{Message: "Placed on west.", Waiting: &v1alpha1.WaitingExplanation{Place: 3, Of: 7}, Workers: []v1alpha1.WorkerExplanation{
 			{Name: "east", Answer: v1alpha1.PlacementFitsLater, Message: "Insufficient cpu", PodsNow: ptr.To[int64](1), PodsNeeded: ptr.To[int64](3)}}},
 		Missing: view.Missing{Pods: []string{"worker east doesn't answer"}},
 	}
 	w.logs["west/shards-3-x/main"] = "one line\n"
 	b := open(t, w)
 	body := b.shows("/jobs/team-a/shards", 200, "Running for 9m", "Waiting for 5s", `data-src="/jobs/team-a/shards/indexes"`, "completed <b>4</b>",
-		"1 of 3", "Insufficient cpu", "worker east doesn&#39;t answer", "Placed on worker west: &lt;script&gt;", `href="/jobs/team-a/shards?on=west&amp;pod=shards-3-x#log"`)
+		"1 of 3", "In line: 3 of 7", "Insufficient cpu", "worker east doesn&#39;t answer", "Placed on worker west: &lt;script&gt;", `href="/jobs/team-a/shards?on=west&amp;pod=shards-3-x#log"`)
 	if strings.Contains(body, `id="log"`) {
 		t.Error("a log is shown that nobody asked for")
 	}

@@ -1,6 +1,8 @@
 package show
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -32,6 +34,9 @@ func Answer(answer v1alpha1.PlacementAnswer) Word {
 	}
 	return Word{Text: Printable(string(answer))} // of a newer manager
 }
+
+// InLine is a Job's place among those that wait for room, and when it's expected to start.
+func InLine(w *v1alpha1.WaitingExplanation, now time.Time) string { return inLine(w, now) }
 
 // Amount rounds a quantity to a short text: 3.5, 24Gi.
 func Amount(name corev1.ResourceName, q resource.Quantity) string { return amount(name, q) }

@@ -101,8 +101,9 @@ func podRank(pod *corev1.Pod) int {
 
 // Why is in which workers a Job could run now, and why not in the others.
 type Why struct {
-	Message    string
-	Time       time.Time
+	Message string
+	// InLine is the Job's place among those that wait; empty: it isn't among them.
+	InLine     string
 	PodsWanted int64
 	Workers    []WhyWorker
 	Omitted    int
@@ -120,7 +121,10 @@ type WhyWorker struct {
 }
 
 func newWhy(e *v1alpha1.PlacementExplanation) *Why {
-	why := &Why{Message: show.Printable(e.Message), Time: e.Time.Time, PodsWanted: e.PodsWanted, Omitted: e.OmittedWorkers}
+	why := &Why{Message: show.Printable(e.Message), PodsWanted: e.PodsWanted, Omitted: e.OmittedWorkers}
+	if e.Waiting != nil {
+		why.InLine = show.InLine(e.Waiting, e.Time.Time)
+	}
 	for i := range e.Workers {
 		why.Workers = append(why.Workers, whyWorker(&e.Workers[i]))
 	}

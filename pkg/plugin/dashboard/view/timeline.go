@@ -167,22 +167,28 @@ func (h history) firstRuns() (all []change) {
 			note(e.From, cmp.Or(e.Event.FirstTimestamp.Time, jobview.Time(&e.Event)))
 		}
 	}
-	if started := h.job.Status.StartTime; started != nil {
-		if len(first) == 0 && (ptr.Deref(h.job.Status.Ready, 0) > 0 || jobview.StateOf(h.job).IsFinal()) {
-			movedAt, _ := h.movedAt()
-			for _, worker := range shards.WorkersOf(h.job) {
-				note(worker, later(started.Time, movedAt))
-			}
-		}
-		if _, known := first[h.firstWorker()]; !known {
-			note(h.firstWorker(), started.Time)
-		}
+	if h.job.Status.StartTime != nil {
+		h.guessRuns(first, note)
 	}
 	for worker, at := range first {
 		all = append(all, change{at, run(worker)})
 	}
 	slices.SortFunc(all, func(a, b change) int { return a.at.Compare(b.at) })
 	return all
+}
+
+// guessRuns notes what the Job itself knows of when it ran, where nothing else does.
+func (h history) guessRuns(known map[string]time.Time, note func(worker string, at time.Time)) {
+	started := h.job.Status.StartTime.Time
+	if len(known) == 0 && (ptr.Deref(h.job.Status.Ready, 0) > 0 || jobview.StateOf(h.job).IsFinal()) {
+		movedAt, _ := h.movedAt()
+		for _, worker := range shards.WorkersOf(h.job) {
+			note(worker, later(started, movedAt))
+		}
+	}
+	if _, seen := known[h.firstWorker()]; !seen {
+		note(h.firstWorker(), started)
+	}
 }
 
 // firstWorker is where the Job was placed first; empty: it isn't known.
