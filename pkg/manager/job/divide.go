@@ -143,7 +143,7 @@ func (s *scheduler) divide(ctx context.Context, rec *record, d *division, w *wai
 	one := *job
 	one.Spec.Parallelism = ptr.To(min(ptr.Deref(job.Spec.Parallelism, 1), 1))
 	d.request.Job = &one
-	w.request.Job = &one
+	w.request.Job, w.asked = &one, s.freed.count()
 	candidates := s.candidatesLocked(ctx, w, s.admits(w))
 	free, followers := map[string]*scheduling.Snapshot{}, map[string]bool{}
 	for i := range candidates {

@@ -31,7 +31,7 @@ type waiter struct {
 	reserved *waiting.Reservation
 	// said is why it waits, as it was last reported.
 	said string
-	// asked is freed.count when it last decided for itself.
+	// asked is freed.count before it was last judged: until more happens, the answer is the same.
 	asked uint64
 }
 
@@ -128,7 +128,7 @@ func (s *scheduler) joinLocked(w *waiter, decision placement.Decision) {
 	s.leaveLocked(w.Key, w)
 	s.setNeeds(w, decision)
 	w.said = decision.Named()
-	w.asked, w.request.Job = s.freed.count(), nil
+	w.request.Job = nil
 	s.waiters[w.Key] = w
 	if s.line.Add(&w.Job) {
 		s.freed.add()

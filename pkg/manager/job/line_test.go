@@ -294,3 +294,24 @@ func TestLargeJobInLine(t *testing.T) {
 	w.ends("small-3")
 	w.wantPlaced(map[string]string{"large": "a"})
 }
+
+// A walk judges some Jobs, and the next one goes on behind them.
+func TestWalkGoesOn(t *testing.T) {
+	w := newFullWorld(t)
+	for i := range maxTries + 5 {
+		w.submits(aJob(fmt.Sprintf("huge-%03d", i), cpus("100")))
+	}
+	w.step(time.Second)
+	w.queues(aJob("last", pods(1)))
+	at := w.clock.Now()
+	w.ends("small-1")
+	w.step(time.Second)
+	w.wantPlaced(map[string]string{"last": "a", "huge-000": "", "huge-104": ""})
+	if start := w.hub.jobs[inTeam("last")].Status.StartTime; start == nil || start.Sub(at) > 3*time.Second {
+		w.fail("it started at %v", start)
+	}
+	w.step(time.Minute)
+	if w.clock.HasWaiters() {
+		w.fail("there is no rest")
+	}
+}

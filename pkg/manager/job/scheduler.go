@@ -60,6 +60,7 @@ func (s *scheduler) choose(ctx context.Context, next *waiter) (*waiter, placemen
 		return w, *w.chosen, true
 	}
 	s.dropChosenLocked(next.Key)
+	next.asked = s.freed.count()
 	decision, isTurn := s.turnLocked(ctx, next)
 	v, ok := s.workers.get(decision.Cluster)
 	if !isTurn || !ok {

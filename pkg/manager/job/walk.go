@@ -25,13 +25,30 @@ func (s *scheduler) walk() {
 		return // settle walks
 	}
 	changed := s.freed.take()
-	if s.line.Walk(s.clock.Now(), changed, &walker{scheduler: s}) {
+	before := maps.Clone(s.line.Reservations())
+	stopped := s.line.Walk(s.clock.Now(), changed, &walker{scheduler: s, tries: maxTries})
+	for worker, r := range before { // what was kept for it may be free for those that were judged before
+		if now := s.line.Reservations()[worker]; now == nil || now.Job.UID != r.Job.UID {
+			s.freed.add(worker)
+		}
+	}
+	if stopped {
 		s.freed.again(changed)
+	}
+	if stopped && s.undecided == nil {
+		s.freed.resume()
 	}
 }
 
+// maxTries bounds how many Jobs a walk judges while all other Jobs wait for the scheduler. The next walk
+// continues.
+const maxTries = 100
+
 // walker is what a walk asks and does, under the scheduler's lock.
-type walker struct{ *scheduler }
+type walker struct {
+	*scheduler
+	tries int
+}
 
 var _ waiting.Workers = &walker{}
 
@@ -71,21 +88,32 @@ func (s *scheduler) endOf(key types.NamespacedName, now time.Time) (at time.Time
 		run.started = now
 	}
 	if run.deadline > 0 {
-		at = run.started.Add(run.deadline + endGrace)
-		return at, at.After(now)
+		if at = run.started.Add(run.deadline + endGrace); at.After(now) {
+			return at, true
+		}
+		return now.Add(minGuess), false
 	}
 	return now.Add(max(now.Sub(run.started), minGuess)), false
 }
 
 // Place implements waiting.Workers.
 func (w *walker) Place(job *waiting.Job, admits func(string) int64, avoid func(string) bool) waiting.Outcome {
-	entry := w.waiters[job.Key]
+	entry, count := w.waiters[job.Key], w.freed.count()
+	switch {
+	case entry.asked == count:
+		return waiting.Outcome{}
+	case w.tries == 0:
+		return waiting.Outcome{Undecided: true}
+	}
+	w.tries--
+	entry.asked = count
 	if job.Exempt || job.Divisible {
 		return w.ask(entry)
 	}
 	ctx, request := context.Background(), entry.request
 	if request.Job = w.job(ctx, job.Key); entry.large || request.Job == nil || request.Job.ResourceVersion != entry.version || mirror.Light(request.Job) {
-		return w.askLater(entry)
+		w.enqueue(job.Key) // the others don't wait for it: it's large, or has just changed
+		return waiting.Outcome{}
 	}
 	decision := w.placeLocked(ctx, entry, request, admits, avoid)
 	if decision.Cluster == "" {
@@ -106,23 +134,14 @@ func (w *walker) Place(job *waiting.Job, admits func(string) int64, avoid func(s
 	return waiting.Outcome{Worker: decision.Cluster}
 }
 
-// ask has a Job reconciled that decides for itself, once whatever happened. Those behind it wait for that.
+// ask has a Job reconciled that decides for itself.
 func (w *walker) ask(entry *waiter) waiting.Outcome {
-	if entry.asked == w.freed.count() || entry.Exempt {
-		return w.askLater(entry)
+	w.enqueue(entry.Key)
+	if entry.Exempt {
+		return waiting.Outcome{}
 	}
-	w.askLater(entry)
 	w.undecided = &entry.Key
 	return waiting.Outcome{Undecided: true}
-}
-
-// askLater is ask for a Job that the others don't wait for: it's large, or has just changed.
-func (w *walker) askLater(entry *waiter) waiting.Outcome {
-	if entry.asked != w.freed.count() {
-		entry.asked = w.freed.count()
-		w.enqueue(entry.Key)
-	}
-	return waiting.Outcome{}
 }
 
 // settle is called when a Job was reconciled: it was judged, if it hadn't been since the start, and has

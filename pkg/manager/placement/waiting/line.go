@@ -33,7 +33,7 @@ type Workers interface {
 type Outcome struct {
 	// Worker that took the Job; empty: none.
 	Worker string
-	// Undecided: whether the Job takes room will be known later, and those behind it wait for that.
+	// Undecided: whether the Job takes room will be known later. The walk ends there.
 	Undecided bool
 }
 
@@ -76,8 +76,8 @@ func (l *Line) Add(job *Job) bool {
 	if job.Exempt || job.Divisible {
 		return false
 	}
-	for worker := range job.Needs {
-		if !l.isClaimed(worker, job) {
+	for worker, need := range job.Needs {
+		if need != NotRoom && !l.isClaimed(worker, job) {
 			return true
 		}
 	}
