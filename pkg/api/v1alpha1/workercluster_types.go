@@ -117,10 +117,9 @@ type WorkerClusterSpec struct {
 
 	// preemption says whether a Job is placed here when its Pods fit only once the worker's scheduler
 	// has preempted others, of a lower priority by the PriorityClasses of this worker. A worker where
-	// the Job fits without goes first. Only capacity Nodes looks at it.
+	// the Job fits without goes first. Only capacity Nodes looks at it. Not set: Never.
 	//
 	// +optional
-	// +kubebuilder:default=Never
 	Preemption PreemptionMode `json:"preemption,omitempty"`
 
 	// namespaceSelector selects the namespaces of the hub whose Jobs this worker takes, by their
