@@ -25,6 +25,9 @@
 //     ephemeral volumes. It makes volumes and binds them, too, wherever the class allows it: that is
 //     what drivers and kube-controller-manager do.
 //
+// In a quarter of the pairs Pods have priorities, and the worker's admin lets Jobs preempt. The program
+// has the scheduler preempt, and takes its victims away.
+//
 // The first pairs with nodes and Pods only are played in a real cluster, too, with an API server and a
 // scheduler. So the program itself is held: whether there is a node for the first Pod must come out
 // the same.

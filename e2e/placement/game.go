@@ -44,6 +44,7 @@ func (g *game) ask(namespaces map[string]labels.Set) {
 	snapshot := scheduling.NewSnapshot(g.at.Nodes, g.at.Pods, namespaces)
 	snapshot.Devices = g.at.judged(g.at.Pods, g.minor)
 	snapshot.Admission = g.at.admission()
+	snapshot.Admission.PriorityClasses, snapshot.Preemption = g.at.classes(), g.at.Class != nil
 	if len(g.at.StorageClasses) > 0 {
 		snapshot.Volumes = g.at.volumes()
 	}

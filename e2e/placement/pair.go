@@ -19,6 +19,7 @@ type pair struct {
 	deviceObjects
 	namespaceLimits
 	volumeObjects
+	priorities
 }
 
 // The namespaces of a pair: the Job's, and another.
@@ -37,12 +38,12 @@ const (
 
 // copyOf is a deep copy.
 func (p *pair) copyOf() *pair {
-	return &pair{copies(p.Nodes), copies(p.Pods), p.Job.DeepCopy(), p.deviceObjects.copyOf(), p.namespaceLimits.copyOf(), p.volumeObjects.copyOf()}
+	return &pair{copies(p.Nodes), copies(p.Pods), p.Job.DeepCopy(), p.deviceObjects.copyOf(), p.namespaceLimits.copyOf(), p.volumeObjects.copyOf(), p.priorities}
 }
 
 // plain reports whether the pair has nodes and Pods only.
 func (p *pair) plain() bool {
-	return len(p.DeviceClasses)+len(p.LimitRanges)+len(p.ResourceQuotas)+len(p.StorageClasses) == 0
+	return p.Class == nil && len(p.DeviceClasses)+len(p.LimitRanges)+len(p.ResourceQuotas)+len(p.StorageClasses) == 0
 }
 
 // pod is one of the Job's, which isn't created yet.
@@ -50,6 +51,7 @@ func (p *pair) pod() *corev1.Pod {
 	template := p.Job.Spec.Template.DeepCopy()
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
 	pod.Namespace, pod.GenerateName = p.Job.Namespace, "job-"
+	p.resolve(&pod.Spec)
 	return pod
 }
 
@@ -232,6 +234,9 @@ func (p *pair) String() string {
 		write(&out, "resourcequota "+q.Name, q.Spec)
 	}
 	p.writeVolumes(&out)
+	if p.Class != nil {
+		write(&out, "priorityclass "+p.Class.Name, map[string]any{"value": p.Class.Value, "preemptionPolicy": p.Class.PreemptionPolicy})
+	}
 	write(&out, "job "+p.Job.Namespace, p.Job.Spec)
 	return out.String()
 }

@@ -36,6 +36,7 @@ type (
 		Namespaces      []*corev1.Namespace
 		Nodes, Restored []*corev1.Node
 		Pods, New       []*corev1.Pod
+		Preemption      bool
 		deviceObjects
 		namespaceLimits
 		volumeObjects
@@ -55,7 +56,7 @@ func (p program) playOne(g *game) error {
 	g.at.asIn(g.minor)
 	namespaces := location(g.id).namespaces()
 	r := request{
-		Namespaces: namespaces, Nodes: g.at.Nodes, Pods: g.at.Pods,
+		Namespaces: namespaces, Nodes: g.at.Nodes, Pods: g.at.Pods, Preemption: g.at.Class != nil,
 		deviceObjects: g.at.deviceObjects, namespaceLimits: g.at.namespaceLimits, volumeObjects: g.at.volumeObjects,
 	}
 	for _, node := range g.at.Nodes {

@@ -34,6 +34,9 @@ func random(seed uint64) *pair {
 	if s.chance(25) {
 		s.volumes(p)
 	}
+	if s.chance(25) {
+		s.priorities(p)
+	}
 	return p
 }
 

@@ -62,6 +62,9 @@ func steps(p *pair) []*pair {
 			less(func(c *pair) { c.Nodes[i].Spec.Unschedulable = false })
 		}
 	}
+	if p.Class != nil {
+		less(func(c *pair) { c.Class, c.Job.Spec.Template.Spec.PriorityClassName = nil, "" })
+	}
 	return slices.Concat(pairs, specSteps(p), p.objectSteps())
 }
 

@@ -35,6 +35,8 @@ type request struct {
 	Pods []*corev1.Pod
 	// New Pods to schedule.
 	New []*corev1.Pod
+	// Preemption: they may preempt others.
+	Preemption bool
 }
 
 // answer says what became of the new Pods.
@@ -59,7 +61,7 @@ type answer struct {
 func main() {
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
-	if err := serve(os.Stdin, os.Stdout); err != nil {
+	if err := errors.Join(preemptAtOnce(), serve(os.Stdin, os.Stdout)); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -97,7 +99,7 @@ func handle(ctx context.Context, r *request) (answer, error) {
 	if err != nil {
 		return a, err
 	}
-	current := scene{r.Nodes, r.Pods, admitted, r.objects}
+	current := scene{r.Nodes, r.Pods, admitted, r.Preemption, r.objects}
 	a.Bound, a.Message, err = current.schedule(ctx)
 	a.Message = cmp.Or(a.Message, refusal)
 	if err != nil || a.Bound > 0 {
@@ -144,7 +146,7 @@ func (r *request) empty() (*scene, error) {
 		return nil, err
 	}
 	admitted, _, err := r.admit(r.New[:1])
-	s := &scene{restored(r), left, admitted, r.objects}
+	s := &scene{restored(r), left, admitted, r.Preemption, r.objects}
 	s.ResourceClaims = deallocated(r.ResourceClaims, left)
 	return s, err
 }

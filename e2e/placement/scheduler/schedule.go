@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/events"
@@ -29,6 +30,8 @@ type scene struct {
 	nodes []*corev1.Node
 	// running Pods, and new ones that are to be scheduled.
 	running, new []*corev1.Pod
+	// preemption: new Pods may preempt others.
+	preemption bool
 	objects
 }
 
@@ -46,6 +49,11 @@ func (sc *scene) schedule(ctx context.Context) (bound int64, message string, err
 	}
 	for _, p := range sc.running {
 		if err := s.Cache.AddPod(logger, p); err != nil {
+			return 0, "", err
+		}
+	}
+	if sc.preemption {
+		if err := s.mayPreempt(sc.running); err != nil {
 			return 0, "", err
 		}
 	}
@@ -67,6 +75,9 @@ func (sc *scene) schedule(ctx context.Context) (bound int64, message string, err
 type oneWorker struct {
 	*scheduler.Scheduler
 	framework framework.Framework
+	client    *fake.Clientset
+	// victims are the Pods that may be preempted, by their UIDs; nil: none may.
+	victims   map[types.UID]*corev1.Pod
 	informers informers.SharedInformerFactory
 	known     *objects
 	// made are the claims for which volumes are to be made.
@@ -84,7 +95,7 @@ func newScheduler(ctx context.Context, known *objects) (*oneWorker, error) {
 		return nil, err
 	}
 	recorder := profile.NewRecorderFactory(events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()}))
-	w := &oneWorker{informers: factory, known: known}
+	w := &oneWorker{client: client, informers: factory, known: known}
 	s, err := scheduler.New(ctx, client, factory, nil, recorder, scheduler.WithProfiles(profiles...),
 		scheduler.WithFrameworkOutOfTreeRegistry(frameworkruntime.Registry{volumePlugin: noting(volumebinding.New, &w.made)}))
 	if err != nil {
@@ -123,7 +134,10 @@ func (s *oneWorker) bind(ctx context.Context, pod *corev1.Pod) (refusal string, 
 	state := framework.NewCycleState()
 	node, err := s.nodeFor(ctx, state, pod)
 	if refused, is := errors.AsType[*framework.FitError](err); is {
-		return refused.Error(), nil
+		if made, err := s.preempt(ctx, state, pod, refused); !made || err != nil {
+			return refused.Error(), err
+		}
+		return s.bind(ctx, pod)
 	} else if errors.Is(err, scheduler.ErrNoNodesAvailable) || errors.Is(err, errPlugin) {
 		return err.Error(), nil
 	} else if err != nil {

@@ -76,10 +76,7 @@ func Judge(s *Snapshot, j *Job, wanted int64) Answer {
 	if answer.Verdict == FitsNow || !s.Preemption {
 		return answer
 	}
-	if by, may := a.preempting(s, wanted); may && by.Verdict < answer.Verdict {
-		return by
-	}
-	return answer
+	return a.preempting(s, wanted, answer)
 }
 
 // judge answers for a Job that the API server admits.

@@ -38,8 +38,8 @@
 // are applied to the Job, and may bound the number of its Pods. Devices are allocated by Kubernetes'
 // own allocator, through the interface Devices; package devices has it.
 //
-// With Snapshot.Preemption, a Job that doesn't fit is judged once more without the Pods of a lower
-// priority. Where it fits then, the scheduler makes room for it.
+// With Snapshot.Preemption, a Job that doesn't fit is judged once more with what the Pods of a lower
+// priority take free. Where it fits then, the scheduler makes room for it.
 //
 // # Bounds
 //

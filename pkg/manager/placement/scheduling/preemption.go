@@ -1,30 +1,44 @@
 package scheduling
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
 )
 
-// preempting answers as if the Pods that the Job may preempt were gone; false: there is none, or it
-// may preempt none.
+// preempting is the answer for a Job that doesn't fit beside what runs, if it may preempt Pods.
 //
-// The scheduler removes what keeps one Pod away, and keeps of that what fits beside it after all. So it
-// preempts no more than this takes away. It prefers to respect PodDisruptionBudgets, and doesn't
-// have to. Claims and volumes of the Pods that would go are taken to stay in use, and a gang is taken
-// to preempt nothing.
-func (a *admitted) preempting(s *Snapshot, wanted int64) (Answer, bool) {
+// The scheduler removes what keeps one Pod away from one node, and keeps of that what fits beside it
+// after all. It removes nothing from other nodes. So which of the Pods will go isn't known: what they
+// take of their nodes is free, and the Job fits now only if it does both with them and without them.
+// PodDisruptionBudgets are only preferred. Ports, claims and volumes of the Pods are taken to stay in
+// use, and a gang is taken to preempt nothing.
+func (a *admitted) preempting(s *Snapshot, wanted int64, beside Answer) Answer {
 	priority, may := s.Admission.preemptor(a.spec)
 	if !may || a.gang > 1 {
-		return Answer{}, false
+		return beside
 	}
-	without, changed := s.from(priority)
+	pods, noPods, changed := s.from(priority)
 	if !changed {
-		return Answer{}, false
+		return beside
 	}
-	answer := a.judge(without, wanted)
-	answer.Preempts = true
-	return answer, true
+	with, without := a.judge(pods, wanted), a.judge(noPods, wanted)
+	best, worst := with, without
+	if worst.Verdict < best.Verdict || worst.Verdict == best.Verdict && worst.Now > best.Now {
+		best, worst = worst, best
+	}
+	switch {
+	case worst.Verdict == FitsNow:
+		worst.Preempts = true
+		return worst
+	case best.Verdict < beside.Verdict, len(a.affinity)+len(a.antiAffinity)+len(a.spread)+len(s.guarded) > 0:
+		beside.Verdict = FitsLater // it may need that some of them go and others don't
+	}
+	return beside
 }
 
 // preemptor is the priority that the API server gives a Pod, and whether the Pod may preempt others.
@@ -54,44 +68,50 @@ func (a *Admission) defaultPriority() *schedulingv1.PriorityClass {
 	return lowest
 }
 
-// from is the Snapshot without the Pods of a lower priority; false: there is none.
-func (s *Snapshot) from(priority int32) (*Snapshot, bool) {
-	without := *s
-	without.Nodes, without.guarded = make([]*Node, len(s.Nodes)), nil
-	changed := false
+// from frees what Pods of a lower priority take, with the Pods and without them; false: there is none.
+func (s *Snapshot) from(priority int32) (with, without *Snapshot, changed bool) {
+	with, without = s.copyOf(), s.copyOf()
 	for i, n := range s.Nodes {
-		without.Nodes[i] = n.from(priority)
-		changed = changed || without.Nodes[i] != n
+		freed, kept := n.from(priority)
+		if len(kept) == len(n.Pods) {
+			continue
+		}
+		changed = true
+		with.Nodes[i], without.Nodes[i] = &Node{freed, n.podsOn}, &Node{freed, n.only(kept)}
 	}
+	with.findGuards()
 	without.findGuards()
-	return &without, changed
+	return with, without, changed
 }
 
-// from is the node without the Pods of a lower priority.
-func (n *Node) from(priority int32) *Node {
-	lower := 0
-	for _, p := range n.Pods {
-		if p.Priority < priority {
-			lower++
-		}
-	}
-	if lower == 0 {
-		return n
-	}
-	here, entries := *n.Node, map[kind]*kindEntry{}
-	for i := range n.kinds {
-		entries[n.kinds[i].of.kind] = n.kinds[i].of
-	}
-	kept := make([]*Pod, 0, len(n.Pods)-lower)
+// copyOf is the Snapshot without its guards.
+func (s *Snapshot) copyOf() *Snapshot {
+	c := *s
+	c.Nodes, c.guarded = slices.Clone(s.Nodes), nil
+	return &c
+}
+
+// from is the node when Pods of a lower priority take nothing, and the others.
+func (n *Node) from(priority int32) (freed *capacity.Node, kept []*Pod) {
+	node := *n.Node
 	for _, p := range n.Pods {
 		if p.Priority >= priority {
 			kept = append(kept, p)
 			continue
 		}
-		here.Free = here.Free.Add(p.Requests, 1)
+		node.Free = node.Free.Add(p.Requests, 1)
 		if p.Lasts {
-			here.Idle = here.Idle.Add(p.Requests, 1)
+			node.Idle = node.Idle.Add(p.Requests, 1)
 		}
 	}
-	return &Node{&here, podsOf(kept, entries)}
+	return &node, kept
+}
+
+// only counts some of the Pods.
+func (on *podsOn) only(pods []*Pod) *podsOn {
+	entries := map[kind]*kindEntry{}
+	for i := range on.kinds {
+		entries[on.kinds[i].of.kind] = on.kinds[i].of
+	}
+	return podsOf(pods, entries)
 }
