@@ -26,6 +26,7 @@ func TestProductIsUpgraded(t *testing.T) {
 	s.scale(4)
 	s.failIndex(1)
 	s.suspend(halted)
+	kept.set("preemption", "LowerPriority") // the previous release has no such setting
 	kept.set(laterField, "kept")
 	kept.expectAll()
 	kept.expectKept()
