@@ -32,7 +32,9 @@ E2E_TIMEOUT ?= 25m
 # Without JOBFERRY_BIN, each package builds them in the time of its tests.
 # Packages of them at a time: each has clusters of its own, and waits more than it works.
 E2E_PARALLEL ?= 3
+BASE ?= main
 JOBS ?= 500
+DURATION ?= 20m
 INDEXES ?= 100000
 SEEDS ?= 500
 PAIRS ?= 10000
@@ -134,6 +136,20 @@ bench: ## Measure the dispatcher beside plain Jobs in one cluster (JOBS=500; mor
 	@$(GO) build -C e2e -o ../bin/bench ./cmd/bench
 	@exec bin/bench -jobs $(JOBS) $(BENCH)
 
+.PHONY: bench-check
+bench-check: ## Compare the manager with that of the merge base with BASE=main, by turns: requests, allocations, CPU; fails on what is worse than noise
+	@GO='$(GO)' tools/bench-check $(BASE) -jobs 200 -rounds 3 $(BENCH)
+
+.PHONY: bench-scale
+bench-scale: ## A real hub, 100 simulated workers, 50,000 live Jobs: memory, a leader's start and end, lost and slow workers (more flags in BENCH, see bin/bench-scale -help)
+	@$(GO) build -C e2e -o ../bin/bench-scale ./cmd/bench-scale
+	@exec bin/bench-scale $(BENCH)
+
+.PHONY: soak
+soak: ## Jobs come steadily for DURATION=20m, at four fifths of what the machine does, while leaders end and credentials change: memory, goroutines, lag, what's lost (more flags in BENCH, see bin/bench-soak -help)
+	@$(GO) build -C e2e -o ../bin/bench-soak ./cmd/bench-soak
+	@exec bin/bench-soak -duration $(DURATION) $(BENCH)
+
 .PHONY: bench-span
 bench-span: ## One Job over five workers, one drained and one lost on the way, beside one cluster (INDEXES=100000: 105 minutes; more flags in BENCH, see bin/bench-span -help)
 	@$(GO) build -C e2e -o ../bin/bench-span ./cmd/bench-span
@@ -231,6 +247,7 @@ generate: ## Write the files that are derived from the code
 	$(call rbac,metrics-auth,./pkg/process,config/metrics-auth)
 	$(CRD_REF_DOCS) --source-path=pkg/api --config=tools/crd-ref-docs/config.yaml --renderer=markdown --output-path=docs/api.md --log-level=ERROR
 	cp config/crd/jobferry.dev_*.yaml charts/jobferry/files/crd/
+	cp $(filter-out %/kustomization.yaml,$(wildcard config/admission/*/*.yaml)) charts/jobferry/files/admission/
 	cp config/rbac/role.yaml charts/jobferry/files/rbac/manager.yaml
 	cp config/rbac/users.yaml charts/jobferry/files/rbac/users.yaml
 	for part in carry subresources kueue metrics-auth; do cp config/$$part/role.yaml charts/jobferry/files/rbac/$$part.yaml; done
@@ -241,6 +258,14 @@ generate: ## Write the files that are derived from the code
 .PHONY: dashboard-pictures
 dashboard-pictures: build ## Take the pictures of docs/dashboard.md, in Chromium (Debian package chromium)
 	JOBFERRY_BIN=$(CURDIR)/bin $(GO) -C e2e test -count 1 -timeout 20m -run TestDashboard ./dashboard -args -pictures $(CURDIR)/docs/pictures
+
+.PHONY: grafana-picture
+grafana-picture: ## Draw the panels of Grafana's dashboard from a chaos run (SEED=1 JOBS=1000 FAULTS=100), in Chromium
+	$(GO) build -C e2e -o ../bin/chaos ./cmd/chaos
+	bin/chaos -seed $(SEED) -jobs $(if $(filter file,$(origin JOBS)),1000,$(JOBS)) -faults $(FAULTS) -samples $(CURDIR)/bin/samples.txt $(CHAOS)
+	$(GO) build -C e2e/alerts -o $(CURDIR)/bin/picture ./picture
+	bin/picture -samples bin/samples.txt -out bin/grafana.svg
+	chromium --headless --no-sandbox --hide-scrollbars --window-size=1200,1720 --screenshot=$(CURDIR)/docs/pictures/grafana.png file://$(CURDIR)/bin/grafana.svg
 
 .PHONY: pin-images
 pin-images: ## Pin the Dockerfile's base images by the digests that their tags have now (asks the registries, through docker)

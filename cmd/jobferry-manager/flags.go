@@ -44,7 +44,7 @@ func addTiming(set *pflag.FlagSet, o *manager.Options) {
 	set.DurationVar(&t.StuckNotice, "stuck-notice", t.StuckNotice,
 		"how long a Job may have no Pod before an event shows the worker's reason; at most 2s if it has Pods, and the worker says why none can start")
 	set.DurationVar(&t.StuckTimeout, "stuck-timeout", t.StuckTimeout,
-		"how long a Job may have no running Pod before it's moved to another worker; only if none has run yet")
+		"how long a Job may have no running Pod before it's moved to another worker, if neither the Job nor the worker says otherwise; only if none has run yet")
 	set.DurationVar(&t.ReleaseTimeout, "release-timeout", t.ReleaseTimeout,
 		"how long, beside the Pods' grace period, a worker may take to remove the mirror of a Job that is deleted or moved away; then the hub waits for it no longer")
 	set.DurationVar(&t.Recheck, "recheck", t.Recheck, "how often an unfinished Job is reconciled without any event")
@@ -63,6 +63,13 @@ func addKueue(set *pflag.FlagSet, o *manager.Options) {
 		"how long a Job whose quota was released stays out of the queue; it doubles each time")
 	set.DurationVar(&k.MaxRequeueAfter, "kueue-max-requeue-after", k.MaxRequeueAfter,
 		"longest time that a Job whose quota was released stays out of the queue")
+}
+
+func addTracing(set *pflag.FlagSet, o *manager.Options) {
+	set.StringVar(&o.Tracing.Endpoint, "tracing-endpoint", o.Tracing.Endpoint,
+		"OpenTelemetry collector that gets the traces of Jobs, such as localhost:4317, by OTLP over gRPC without TLS; default: no traces")
+	set.Int32Var(&o.Tracing.SamplingRatePerMillion, "tracing-sampling-rate-per-million", o.Tracing.SamplingRatePerMillion,
+		"of how many Jobs per million there are traces")
 }
 
 func addAdmission(set *pflag.FlagSet, o *admission.Options) {

@@ -28,6 +28,7 @@ func run(ctx context.Context, args []string) error {
 		addNamespaces(set, &options)
 		addTiming(set, &options)
 		addKueue(set, &options)
+		addTracing(set, &options)
 		aggregated.add(set)
 		addAdmission(set, &admits)
 	})

@@ -4,6 +4,7 @@
 //	Run ──▶ clusters (a hub, workers; package rig) ──▶ manager (the real program, a process)
 //	          │
 //	          ├─ floor      N Jobs straight into one worker
+//	          ├─ bound      N Jobs, the writes that any dispatcher makes for them, by a loop that does nothing else
 //	          ├─ singles    one Job at a time: create -> mirror
 //	          ├─ flood      N Jobs at once: all Complete, lag, CPU
 //	          ├─ quiet      nobody does anything: what does the manager ask for?
@@ -26,6 +27,22 @@
 // Pods give the most Pods per second, the same for both; by default the workers that are left at the
 // end have room for it. Choose them so that the machine, which all control planes share, isn't the limit: the figures
 // say how many of its cores were busy.
+//
+// RunScale measures a manager with a real hub and many simulated workers (package clustertest). One Job is
+// dispatched, and copied thousands of times: into the hub's etcd, and into the workers.
+//
+//	few Jobs ──▶ memory ──▶ many ──▶ memory ──▶ start again: needless writes? ──▶ leader ends, watches
+//	break, a worker is slow, workers are lost and come back
+//
+// RunSoak has Jobs come steadily, at four fifths of what the machine does at its fastest. Users resume some,
+// edit some and delete some, and a CronJob makes others. Credentials of workers are replaced, and the leader
+// ends every few minutes. It judges the trend of the leaders' memory and goroutines, how late statuses are
+// (apart from the time in which nobody leads), and what was lost:
+//
+//	300 Jobs at once ──▶ rate ──▶ load, leaders, rotations ──▶ last Jobs ──▶ ends, events, what is left
+//
+// With Options.Against, Run measures two managers by turns, and tells which figures of the one are worse than
+// the other's by more than rounds of one program differ: see tools/bench-check.
 //
 // # What is measured, exactly
 //

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/jobferry/jobferry/e2e/bench/measure"
+	"github.com/jobferry/jobferry/e2e/bench/report"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
@@ -33,31 +35,49 @@ type site struct {
 	embedded bool
 }
 
+// startFleet starts a hub and workers, with audit logs.
 func startFleet(ctx context.Context, o Options) (*fleet, error) {
-	all := []rig.Options{{Name: "hub", Audit: true}}
+	all := []rig.Options{{Name: "hub"}}
 	for n := range o.Workers {
-		all = append(all, rig.Options{
-			Name: fmt.Sprintf("worker-%d", n+1), Audit: true,
-			Nodes: []rig.Nodes{{Count: nodesPerWorker, CPU: "4k", Memory: "4Ti", Pods: o.Jobs + o.Singles + o.Resting}},
-			Pods:  rig.PodDefaults{RunFor: time.Millisecond},
-		})
+		all = append(all, plainWorker(n, o.Jobs+o.Singles+o.Resting))
 	}
-	if o.Profiles != "" {
-		for i := range all {
+	for i := range all {
+		all[i].Audit = true
+		if o.Profiles != "" {
 			all[i].APIServerFlags = []string{"--profiling=true"}
 		}
 	}
-	clusters, err := rig.StartAll(ctx, all...)
+	return newFleet(ctx, all[:1], all[1:]...)
+}
+
+// plainWorker is a cluster with room for so many Pods on each of its nodes, which end at once.
+func plainWorker(n, pods int) rig.Options {
+	return rig.Options{
+		Name:  fmt.Sprintf("worker-%d", n+1),
+		Nodes: []rig.Nodes{{Count: nodesPerWorker, CPU: "4k", Memory: "4Ti", Pods: pods}},
+		Pods:  rig.PodDefaults{RunFor: time.Millisecond},
+	}
+}
+
+// newFleet starts workers, and a hub or none.
+func newFleet(ctx context.Context, hub []rig.Options, workers ...rig.Options) (*fleet, error) {
+	clusters, err := rig.StartAll(ctx, slices.Concat(hub, workers)...)
 	if err != nil {
 		return nil, err
 	}
-	sites := make([]*site, len(clusters))
+	f := &fleet{}
 	for i, c := range clusters {
-		if sites[i], err = newSite(c); err != nil {
+		s, err := newSite(c)
+		if err != nil {
 			return nil, errors.Join(err, rig.StopAll(clusters...))
 		}
+		if i < len(hub) {
+			f.hub = s
+		} else {
+			f.workers = append(f.workers, s)
+		}
 	}
-	return &fleet{hub: sites[0], workers: sites[1:]}, nil
+	return f, nil
 }
 
 // newSite makes a client that takes as little of the machine as it can: it shares the cores with
@@ -86,27 +106,23 @@ func (f *fleet) stop() error {
 	return rig.StopAll(clusters...)
 }
 
-// cpu is what the processes of the clusters have used so far, by cluster and program.
-func (f *fleet) cpu() (map[string]time.Duration, error) {
-	used := map[string]time.Duration{}
+// cpu is what the processes of the clusters have used so far.
+func (f *fleet) cpu() (report.CPU, error) {
+	used := report.CPU{Clusters: map[string]time.Duration{}}
 	for _, s := range f.all() {
 		for _, c := range s.Components() {
 			u, err := measure.UsageOf(c.PID())
 			if err != nil {
-				return nil, fmt.Errorf("%s of %s: %w", c.Name, s.Name(), err)
+				return used, fmt.Errorf("%s of %s: %w", c.Name, s.Name(), err)
 			}
-			used[s.Name()+" "+c.Name] = u.CPU
+			of := report.InWorkers
+			if s == f.hub {
+				of = report.OnHub
+			}
+			used.Clusters[of+c.Name] += u.CPU
 		}
 	}
 	return used, nil
-}
-
-func (f *fleet) cpuSince(before map[string]time.Duration) (map[string]time.Duration, error) {
-	used, err := f.cpu()
-	for program := range used {
-		used[program] -= before[program]
-	}
-	return used, err
 }
 
 // makeNamespace makes a namespace in some clusters, ready for Pods, and for Jobs that are dispatched.

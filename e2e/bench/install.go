@@ -2,18 +2,35 @@ package bench
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/e2e/checkout"
+	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 const managerNamespace = v1alpha1.SystemNamespace
+
+// installed is the manager's program, what it needs, and where its log goes.
+type installed struct{ program, kubeconfig, dir string }
+
+// installManager installs the manager, and builds it if there's no program.
+func installManager(ctx context.Context, f *fleet, program, dir string) (_ installed, err error) {
+	if program == "" {
+		if program, err = product.Build(ctx, dir, "jobferry-manager"); err != nil {
+			return installed{}, err
+		}
+	}
+	kubeconfig, err := install(ctx, f, dir)
+	return installed{program, kubeconfig, dir}, err
+}
 
 // install puts what the manager needs on the hub, and registers the workers. It returns the
 // manager's kubeconfig.
@@ -63,6 +80,20 @@ func register(ctx context.Context, hub, worker *site) error {
 		Data: map[string][]byte{"kubeconfig": content},
 	}
 	_, err = hub.client.CoreV1().Secrets(managerNamespace).Create(ctx, secret, metav1.CreateOptions{})
+	return err
+}
+
+// rotate gives the hub credentials of another user of a worker.
+func rotate(ctx context.Context, hub, worker *site, user string) error {
+	content, err := worker.UserKubeconfigBytes(user, managerGroup)
+	if err != nil {
+		return err
+	}
+	patch, err := json.Marshal(map[string]any{"data": map[string][]byte{"kubeconfig": content}})
+	if err != nil {
+		return err
+	}
+	_, err = hub.client.CoreV1().Secrets(managerNamespace).Patch(ctx, worker.Name(), types.MergePatchType, patch, metav1.PatchOptions{})
 	return err
 }
 

@@ -28,14 +28,16 @@ type manager struct {
 	cmd   *exec.Cmd
 	log   string
 	ended chan struct{} // closed when the process has been waited for
+	// profiles is the address where it serves its profiles; empty: it serves none.
+	profiles string
 }
 
 // startManager runs the manager. It is killed if this program ends without stopping it.
-func startManager(product installed, o Options) (*manager, error) {
-	m := &manager{log: filepath.Join(product.dir, "manager.log"), ended: make(chan struct{})}
+func startManager(product installed, profiles string, more []string) (*manager, error) {
+	m := &manager{log: filepath.Join(product.dir, "manager.log"), ended: make(chan struct{}), profiles: profiles}
 	flags := []string{"--kubeconfig=" + product.kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0"}
-	if o.Profiles != "" {
-		flags = append(flags, "--pprof-bind-address="+profilesAddress)
+	if profiles != "" {
+		flags = append(flags, "--pprof-bind-address="+profiles)
 	}
 	log, err := os.Create(m.log)
 	if err != nil {
@@ -46,7 +48,7 @@ func startManager(product installed, o Options) (*manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	m.cmd = exec.Command(product.program, append(flags, o.ManagerFlags...)...)
+	m.cmd = exec.Command(product.program, append(flags, more...)...)
 	m.cmd.Stdout, m.cmd.Stderr = log, log
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us
 	if err := m.cmd.Start(); err != nil {

@@ -18,6 +18,8 @@ type Options struct {
 	Workers int
 	// Floor is whether the Jobs are also submitted to a worker without Jobferry. Default true.
 	Floor bool
+	// Bound is whether the lower bound is measured, too. Default false.
+	Bound bool
 	// Quiet is how long the manager is watched at rest; 0: not at all. Default 60s.
 	Quiet time.Duration
 	// Resting is how many Jobs run all along, so that there is something to rest on. Default 10.
@@ -26,6 +28,8 @@ type Options struct {
 	Submitters int
 	// Manager is the program to measure. Empty: it's built from the source around.
 	Manager string
+	// Against is another manager to compare with: both are measured in each round. Empty: none.
+	Against string
 	// ManagerFlags are added to the manager's command line, and win.
 	ManagerFlags []string
 	// Profiles is a folder for profiles: CPU of the API servers and the manager at the beginning of

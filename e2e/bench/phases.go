@@ -2,8 +2,8 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/jobferry/jobferry/e2e/bench/measure"
@@ -13,6 +13,8 @@ import (
 // Namespaces of the phases.
 const (
 	floorNamespace   = "bench-floor"
+	boundNamespace   = "bench-bound"
+	writesNamespace  = "bench-writes"
 	singlesNamespace = "bench-singles"
 	restNamespace    = "bench-rest"
 	floodNamespace   = "bench-flood"
@@ -30,30 +32,56 @@ func (r *run) floor(ctx context.Context) error {
 		return err
 	}
 	defer stop()
-	cpu, err := r.fleet.cpu()
-	if err != nil {
+	if r.round.Floor, _, err = r.burst(ctx, "floor", floorNamespace, worker, jobs); err != nil {
 		return err
 	}
-	profiled := r.profile(ctx, "floor")
-	began, all := time.Now(), names(r.options.Jobs)
-	if _, err := worker.create(ctx, r.options.Submitters, floorNamespace, all); err != nil {
-		return err
-	}
-	submitted := time.Since(began)
-	if err := jobs.Await(ctx, len(all), measure.Complete); err != nil {
-		return err
-	}
-	r.round.Floor = &report.Burst{Submitted: submitted, Complete: time.Since(began)}
-	if r.round.Floor.ClustersCPU, err = r.fleet.cpuSince(cpu); err != nil {
-		return err
-	}
-	if err := <-profiled; err != nil {
-		return err
-	}
-	if err := worker.remove(ctx, r.options.Submitters, floorNamespace, all); err != nil {
+	if err := worker.remove(ctx, r.options.Submitters, floorNamespace, names(r.options.Jobs)); err != nil {
 		return err
 	}
 	return jobs.AwaitGone(ctx)
+}
+
+// burst submits all Jobs at once, and returns when all are Complete, with when each was sent.
+func (r *run) burst(
+	ctx context.Context, phase, namespace string, to *site, jobs *measure.Timeline, options ...option,
+) (*report.Burst, map[string]time.Time, error) {
+	before, err := r.cpu()
+	if err != nil {
+		return nil, nil, err
+	}
+	profiled := r.profile(ctx, phase)
+	b, began := &report.Burst{}, time.Now()
+	sent, err := to.create(ctx, r.options.Submitters, namespace, names(r.options.Jobs), options...)
+	if err != nil {
+		return nil, nil, err
+	}
+	b.Submitted = time.Since(began)
+	if err := jobs.Await(ctx, r.options.Jobs, measure.Complete); err != nil {
+		return nil, nil, fmt.Errorf("%d of %d Jobs are Complete: %w", jobs.Reached(measure.Complete), r.options.Jobs, err)
+	}
+	b.Complete = time.Since(began)
+	after, err := r.cpu()
+	if err != nil {
+		return nil, nil, err
+	}
+	b.CPU = after.Since(before)
+	return b, sent, <-profiled
+}
+
+// cpu is what all processes have used so far.
+func (r *run) cpu() (report.CPU, error) {
+	used, err := r.fleet.cpu()
+	if err != nil {
+		return used, err
+	}
+	self, err := measure.UsageOf(os.Getpid())
+	used.Bench = self.CPU
+	if err != nil || r.manager == nil {
+		return used, err
+	}
+	manager, err := r.manager.usage()
+	used.Manager = manager.CPU
+	return used, err
 }
 
 // warmUp waits until the manager that was just started dispatches: one Job goes all the way.
@@ -105,40 +133,19 @@ func (r *run) rest(ctx context.Context) error {
 	return jobs.Await(ctx, len(all), measure.Ready)
 }
 
-// flood submits all Jobs at once.
+// flood submits all Jobs to the hub.
 func (r *run) flood(ctx context.Context, v *views) error {
-	clusters, err := r.fleet.cpu()
+	flood, sent, err := r.burst(ctx, "flood", floodNamespace, r.fleet.hub, v.hub, dispatched)
 	if err != nil {
 		return err
 	}
-	before, err := r.manager.usage()
-	if err != nil {
-		return err
-	}
-	profiled := r.profile(ctx, "flood")
-	began, all := time.Now(), names(r.options.Jobs)
-	sent, err := r.fleet.hub.create(ctx, r.options.Submitters, floodNamespace, all, dispatched)
-	if err != nil {
-		return err
-	}
-	r.round.Flood.Submitted = time.Since(began)
-	if err := v.hub.Await(ctx, len(all), measure.Complete); err != nil {
-		return fmt.Errorf("%d of %d Jobs are Complete: %w", v.hub.Reached(measure.Complete), len(all), err)
-	}
-	r.round.Flood.Complete = time.Since(began)
+	r.round.Flood = *flood
 	r.round.AtOnce = report.Latencies{
 		Mirror: measure.QuantilesOf(v.sinceSent(sent, measure.Created)),
 		Lag:    measure.QuantilesOf(v.lag()),
 	}
-	after, err := r.manager.usage()
-	if err != nil {
-		return err
-	}
-	r.round.ManagerCPU = after.CPU - before.CPU
-	if r.round.Flood.ClustersCPU, err = r.fleet.cpuSince(clusters); err != nil {
-		return err
-	}
-	return errors.Join(<-profiled, r.profileHeap(ctx))
+	r.round.Overtaken = measure.Overtaken(v.hub, v.workers...)
+	return r.profileHeap(ctx)
 }
 
 // quiet does nothing, and notes when.

@@ -11,13 +11,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-const (
-	// profilesAddress is where the manager serves its profiles, when they're wanted.
-	profilesAddress = "127.0.0.1:16060"
-	// profileSeconds is how long CPU is profiled from a phase's begin, about the time that 500 Jobs
-	// take without Jobferry.
-	profileSeconds = 8
-)
+// profileSeconds is how long CPU is profiled from a phase's begin, about the time that 500 Jobs
+// take without Jobferry.
+const profileSeconds = 8
 
 // profile profiles the CPU that the API servers and the manager, if it runs, use from now on. It
 // does nothing if no profiles are wanted. The channel gives its end.
@@ -35,7 +31,7 @@ func (r *run) profile(ctx context.Context, phase string) <-chan error {
 		save(s.Name(), s.client.CoreV1().RESTClient())
 	}
 	if r.manager != nil {
-		manager, err := managerProfiles()
+		manager, err := r.manager.profilesOf()
 		if err != nil {
 			done <- err
 			return done
@@ -51,7 +47,7 @@ func (r *run) profileHeap(ctx context.Context) error {
 	if r.options.Profiles == "" {
 		return nil
 	}
-	manager, err := managerProfiles()
+	manager, err := r.manager.profilesOf()
 	if err != nil {
 		return err
 	}
@@ -71,10 +67,16 @@ func (r *run) saveProfile(ctx context.Context, file string, from rest.Interface,
 	return os.WriteFile(filepath.Join(r.options.Profiles, file+".pprof"), content, 0o644)
 }
 
-// managerProfiles is a client of the manager's own address for profiles.
-func managerProfiles() (rest.Interface, error) {
+// profilesOf is a client of the address where a manager serves its profiles.
+func (m *manager) profilesOf() (rest.Interface, error) {
 	return rest.UnversionedRESTClientFor(&rest.Config{
-		Host:          "http://" + profilesAddress,
+		Host:          "http://" + m.profiles,
 		ContentConfig: rest.ContentConfig{NegotiatedSerializer: scheme.Codecs.WithoutConversion()},
 	})
+}
+
+// reserveProfiles finds an address for a manager's profiles, which is free until the clusters are stopped.
+func (f *fleet) reserveProfiles() (string, error) {
+	port, err := f.hub.ReservePort()
+	return fmt.Sprintf("127.0.0.1:%d", port), err
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/bench/audit"
 	"github.com/jobferry/jobferry/e2e/bench/report"
-	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
 )
 
@@ -19,8 +18,10 @@ type run struct {
 	options Options
 	fleet   *fleet
 	manager *manager // that of this round
-	round   *report.Round
-	result  report.Result
+	// profiles is where the managers serve theirs; empty: nowhere.
+	profiles string
+	round    *report.Round
+	result   report.Result
 
 	quietFrom, quietTo time.Time
 }
@@ -43,40 +44,36 @@ func Run(ctx context.Context, options Options) (_ *report.Result, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, r.fleet.stop()) }()
-	for _, namespace := range []string{floorNamespace, singlesNamespace, restNamespace, floodNamespace} {
+	for _, namespace := range []string{floorNamespace, boundNamespace, writesNamespace, singlesNamespace, restNamespace, floodNamespace} {
 		if err := makeNamespace(ctx, namespace, r.fleet.all()...); err != nil {
 			return nil, err
 		}
 	}
-	product, err := r.prepare(ctx, dir)
+	product, err := installManager(ctx, r.fleet, options.Manager, dir)
 	if err != nil {
 		return nil, err
 	}
-	r.result.Rounds = make([]report.Round, options.Rounds)
-	for n := range r.result.Rounds {
-		r.round = &r.result.Rounds[n]
-		if err := r.do(ctx, product, n); err != nil {
-			return nil, fmt.Errorf("round %d: %w", n+1, err)
+	if options.Profiles != "" || options.Against != "" {
+		if r.profiles, err = r.fleet.reserveProfiles(); err != nil {
+			return nil, err
+		}
+	}
+	if options.Bound {
+		options.Progress("writes: one kind after the other")
+		if err := r.eachWrites(ctx); err != nil {
+			return nil, fmt.Errorf("writes: %w", err)
+		}
+	}
+	for n := range options.Rounds {
+		for _, t := range r.turns(product, n) {
+			r.result.Rounds = append(r.result.Rounds, report.Round{IsBase: t.isBase})
+			r.round = &r.result.Rounds[len(r.result.Rounds)-1]
+			if err := r.do(ctx, t.product, n); err != nil {
+				return nil, fmt.Errorf("round %d: %w", n+1, err)
+			}
 		}
 	}
 	return &r.result, r.conclude()
-}
-
-// installed is the manager's program, what it needs, and where its log goes.
-type installed struct{ program, kubeconfig, dir string }
-
-// prepare builds and installs the manager.
-func (r *run) prepare(ctx context.Context, dir string) (installed, error) {
-	program := r.options.Manager
-	if program == "" {
-		r.options.Progress("building the manager")
-		var err error
-		if program, err = product.Build(ctx, dir, "jobferry-manager"); err != nil {
-			return installed{}, err
-		}
-	}
-	kubeconfig, err := install(ctx, r.fleet, dir)
-	return installed{program, kubeconfig, dir}, err
 }
 
 // do goes one round. The manager starts after the floor, whose Jobs it would watch. What is
@@ -88,7 +85,13 @@ func (r *run) do(ctx context.Context, product installed, n int) (err error) {
 			return fmt.Errorf("floor: %w", err)
 		}
 	}
-	if r.manager, err = startManager(product, r.options); err != nil {
+	if r.options.Bound {
+		r.options.Progress("bound: the least writes for %d Jobs", r.options.Jobs)
+		if err := r.bound(ctx); err != nil {
+			return fmt.Errorf("bound: %w", err)
+		}
+	}
+	if r.manager, err = startManager(product, r.profiles, r.options.ManagerFlags); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.manager.stop()); r.manager = nil }()
@@ -97,10 +100,14 @@ func (r *run) do(ctx context.Context, product installed, n int) (err error) {
 	if err := awaitWorkers(ctx, r.fleet); err != nil {
 		return err
 	}
-	if err := r.warmUp(ctx, n); err != nil {
+	if err := r.warmUp(ctx, len(r.result.Rounds)); err != nil {
 		return fmt.Errorf("warm-up: %w", err)
 	}
+	began := time.Now()
 	if err := r.phases(ctx, n == r.options.Rounds-1); err != nil {
+		return err
+	}
+	if err := errors.Join(r.account(ctx), r.countRound(began)); err != nil {
 		return err
 	}
 	usage, err := r.manager.usage()

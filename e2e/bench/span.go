@@ -70,7 +70,7 @@ func RunSpan(ctx context.Context, o SpanOptions) (_ *report.Span, err error) {
 func (s *span) inOne(ctx context.Context) (_ *report.Sweep, err error) {
 	o := s.options
 	o.Progress("starting one cluster with room for %d Pods", o.Workers*o.room())
-	if s.fleet, err = startEmbedded(ctx, s.controllerFile, o, "", embeddedCluster(o, "whole", o.Workers*o.room())); err != nil {
+	if s.fleet, err = startEmbedded(ctx, s.controllerFile, o, nil, embeddedCluster(o, "whole", o.Workers*o.room())); err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.fleet.stop()) }()
@@ -87,16 +87,15 @@ func (s *span) overWorkers(ctx context.Context) (err error) {
 	for n := range o.Workers {
 		workers = append(workers, embeddedCluster(o, fmt.Sprintf("worker-%d", n+1), o.room()))
 	}
-	if s.fleet, err = startEmbedded(ctx, s.controllerFile, o, "hub", workers...); err != nil {
+	if s.fleet, err = startEmbedded(ctx, s.controllerFile, o, []rig.Options{{Name: "hub", Audit: true}}, workers...); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.fleet.stop()) }()
-	kubeconfig, err := install(ctx, s.fleet, s.dir)
+	product, err := installManager(ctx, s.fleet, s.managerProgram, s.dir)
 	if err != nil {
 		return err
 	}
-	s.manager, err = startManager(installed{s.managerProgram, kubeconfig, s.dir}, Options{ManagerFlags: o.managerFlags()})
-	if err != nil {
+	if s.manager, err = startManager(product, "", o.managerFlags()); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.manager.stop()) }()
@@ -175,9 +174,11 @@ func (s *span) sweep(ctx context.Context, in *site, namespace string, n int, fau
 	if measure.StageOf(&ended.Status) != measure.Complete {
 		return nil, fmt.Errorf("the Job has failed: %+v", ended.Status)
 	}
-	if result.ClustersCPU, err = s.fleet.cpuSince(cpu); err != nil {
+	after, err := s.fleet.cpu()
+	if err != nil {
 		return nil, err
 	}
+	result.CPU = after.Since(cpu)
 	s.countPods(view, ended, n, result)
 	return result, nil
 }

@@ -24,38 +24,19 @@ func embeddedCluster(o SpanOptions, name string, room int) rig.Options {
 	}
 }
 
-// startEmbedded starts clusters with the embedded Job controller, and a hub if one is named.
-func startEmbedded(ctx context.Context, program string, o SpanOptions, hub string, workers ...rig.Options) (_ *fleet, err error) {
-	all := workers
-	if hub != "" {
-		all = append(all, rig.Options{Name: hub, Audit: true})
-	}
-	clusters, err := rig.StartAll(ctx, all...)
+// startEmbedded starts clusters with the embedded Job controller, and a hub or none.
+func startEmbedded(ctx context.Context, program string, o SpanOptions, hub []rig.Options, workers ...rig.Options) (*fleet, error) {
+	f, err := newFleet(ctx, hub, workers...)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, rig.StopAll(clusters...))
-		}
-	}()
-	f := &fleet{}
-	for i, c := range clusters {
-		s, err := newSite(c)
-		if err != nil {
-			return nil, err
-		}
-		if i == len(workers) {
-			f.hub = s
-			continue
-		}
+	for _, s := range f.workers {
 		s.embedded = true
-		f.workers = append(f.workers, s)
-		controller := c.AddProgram(workerProgram, program, "--kubeconfig="+c.Kubeconfig(), "--leader-elect=false",
+		controller := s.AddProgram(workerProgram, program, "--kubeconfig="+s.Kubeconfig(), "--leader-elect=false",
 			"--metrics-bind-address=0", "--health-probe-bind-address=0", "--kube-api-qps=2000", "--kube-api-burst=4000",
 			"--fence-after="+(o.LostAfter/3).String())
 		if err := controller.Start(); err != nil {
-			return nil, err
+			return nil, errors.Join(err, f.stop())
 		}
 	}
 	return f, nil

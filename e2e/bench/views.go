@@ -50,6 +50,15 @@ func (v *views) sinceSent(sent map[string]time.Time, stage measure.Stage) []time
 // lag is how long each change of a mirror's status took to be shown on the hub.
 func (v *views) lag() []time.Duration {
 	var all []time.Duration
+	for _, d := range v.delays() {
+		all = append(all, d.Took)
+	}
+	return all
+}
+
+// delays are the same, with the times of the changes.
+func (v *views) delays() []measure.Delay {
+	var all []measure.Delay
 	for _, w := range v.workers {
 		all = append(all, measure.Lag(w, v.hub)...)
 	}

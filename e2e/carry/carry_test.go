@@ -34,8 +34,6 @@ func TestCarry(t *testing.T) {
 		"RegistrationsStay":              registrationsStay,
 		"RefusedByTheWorker":             refusedByTheWorker,
 		"MovesWithTheJob":                movesWithTheJob,
-		"ClaimIsOnlyThere":               claimIsOnlyThere,
-		"ClaimIsNowhere":                 claimIsNowhere,
 		"SuspendedWhileSomethingMissing": suspendedWhileMissing,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -231,29 +229,6 @@ func movesWithTheJob(f ferry) {
 		return slices.Equal(owners(c), []string{"job"}) && c.OwnerReferences[0].UID != first.UID
 	})
 	f.MirrorUntil("w1", "job", rigtest.Running(1))
-}
-
-func claimIsOnlyThere(f ferry) {
-	f.NamespaceIn("w2")
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"}, Spec: corev1.PersistentVolumeClaimSpec{
-		AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
-		Resources:   corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
-	}}
-	_, err := f.Cluster("w2").Client().CoreV1().PersistentVolumeClaims(f.NS).Create(f.Context(), claim, metav1.CreateOptions{})
-	f.check(err)
-	f.Submit("job", withClaim("data"))
-	f.MirrorUntil("w2", "job", ferrytest.Exists)
-	f.EventUntil("job", v1alpha1.EventMirrorRefused, `Worker w1: persistentvolumeclaim "data" not found in namespace `+f.NS)
-	f.HubJobUntil("job", ferrytest.IsAt("w2"))
-}
-
-func claimIsNowhere(f ferry) {
-	f.Submit("job", withClaim("data"))
-	for _, worker := range []string{"w1", "w2"} {
-		f.EventUntil("job", v1alpha1.EventMirrorRefused, "Worker "+worker+`: persistentvolumeclaim "data" not found`)
-	}
-	f.MirrorGone("w1", "job")
-	f.MirrorGone("w2", "job")
 }
 
 func suspendedWhileMissing(f ferry) {

@@ -29,6 +29,8 @@ type Options struct {
 	// FaultKinds and JobKinds are the only ones that there are; none: all.
 	FaultKinds []schedule.Kind
 	JobKinds   []string
+	// Samples is a file that receives the managers' metrics; empty: none does.
+	Samples string
 	// Progress receives a line for what happens.
 	Progress func(format string, arguments ...any)
 }

@@ -47,6 +47,8 @@ type run struct {
 	plan     Plan
 	fleet    *fleet.Fleet
 	recorder *recorder
+	// complete and others are the ledgers before the Jobs were removed.
+	complete, others checker.Ledger
 }
 
 // Run makes a run, and returns what came out.
@@ -90,6 +92,17 @@ func (r *run) live(ctx context.Context) (*report.Result, error) {
 	if err := r.recorder.open(watching, r.fleet, &watches); err != nil {
 		return nil, err
 	}
+	if r.options.Samples != "" {
+		file, err := os.Create(r.options.Samples)
+		if err != nil {
+			return nil, err
+		}
+		watches.Go(func() {
+			if err := errors.Join(sample(watching, r.fleet.Managers, file), file.Close()); err != nil {
+				r.options.Progress("the samples are incomplete: %v", err)
+			}
+		})
+	}
 	began := time.Now()
 	for _, phase := range []struct {
 		name string
@@ -130,12 +143,16 @@ func (r *run) settle(ctx context.Context) error {
 		r.options.Progress("%d Jobs have not ended in %s", len(r.recorder.pending()), r.options.Settle)
 	}
 	until(ctx, catchUp, func() bool { return false })
-	r.recorder.do(func(c *checker.Checker, at time.Duration) { c.CheckEnds(at) })
+	r.recorder.do(func(c *checker.Checker, at time.Duration) {
+		c.CheckEnds(at)
+		r.complete, r.others = c.Ledgers()
+	})
 	return ctx.Err()
 }
 
 func (r *run) result(took time.Duration) *report.Result {
-	result := &report.Result{Seed: r.options.Seed, Jobs: r.options.Jobs, Took: took, Faults: r.plan.Faults}
+	result := &report.Result{Seed: r.options.Seed, Jobs: r.options.Jobs, Took: took, Faults: r.plan.Faults,
+		Complete: r.complete, Others: r.others}
 	r.recorder.do(func(c *checker.Checker, _ time.Duration) {
 		result.Figures, result.Violations = c.Figures(), c.Violations()
 		result.Lines, result.Troubles = c.Lines, c.Troubles

@@ -253,6 +253,13 @@ type placed struct {
 	heard      map[string]chan struct{}
 }
 
+// Counted implements clusters.Placements: nothing has to be counted first.
+func (p *placed) Counted() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
 // Unfinished is the number that set was told.
 func (p *placed) Unfinished(worker string) int {
 	p.mu.Lock()

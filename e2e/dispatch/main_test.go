@@ -28,13 +28,13 @@ func TestMain(m *testing.M) {
 	rigtest.Main(m,
 		rig.Options{Name: ferrytest.HubName, Release: binaries.Hub(binaries.Current), Audit: true},
 		rig.Options{
-			Name: "w1", Release: binaries.Worker(binaries.Current), Audit: true, Controllers: []string{"resourceclaim-controller"},
+			Name: "w1", Release: binaries.Worker(binaries.Current), Audit: true, Controllers: []string{"resourceclaim-controller", "persistentvolume-binder-controller"},
 			Nodes: []rig.Nodes{
 				{Count: 2, Extended: map[string]string{seats: "2", berths: "2"}},
 				{Prefix: "special", Labels: map[string]string{"tier": "special"}},
 			},
 		},
-		rig.Options{Name: "w2", Release: binaries.Worker(binaries.Current), FaultProxy: true, Nodes: []rig.Nodes{{Count: 2}}},
+		rig.Options{Name: "w2", Release: binaries.Worker(binaries.Current), FaultProxy: true, Nodes: []rig.Nodes{{Count: 2}}, Controllers: []string{"persistentvolume-binder-controller"}},
 		// Without a Job controller: the test says how the Jobs there go.
 		rig.Options{Name: "puppet", Release: binaries.Worker(binaries.Current), JobController: rig.None, Audit: true},
 	)

@@ -1,7 +1,9 @@
 package dispatch_test
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -79,26 +81,39 @@ func priorityGoesFirst(t *testing.T) {
 	class := `{"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{"name":"urgent"},"value":1000}`
 	f.Apply(f.Hub, f.NS, class)
 	f.Apply(f.Cluster("w1"), f.NS, class)
-	all := []rigtest.Option{berth, rigtest.Parallel(4), rigtest.RunFor(1100 * time.Millisecond)}
 	f.Submit("holder", berth, rigtest.Parallel(4), rigtest.RunForever())
 	f.HubJobUntil("holder", rigtest.Running(4))
-	names := []string{"first", "second", "urgent"}
-	for _, name := range names {
-		options := all
-		if name == "urgent" {
+	// All need all berths, but for the last, which would fit first.
+	names := []string{}
+	for i := range 50 {
+		name, pods := fmt.Sprintf("job-%02d", i), int32(4)
+		if i == 49 {
+			pods = 1
+		}
+		options := []rigtest.Option{berth, rigtest.Parallel(pods), rigtest.RunFor(300 * time.Millisecond)}
+		if i%3 == 2 {
 			options = append(options, func(j *batchv1.Job) { j.Spec.Template.Spec.PriorityClassName = "urgent" })
 		}
 		f.Submit(name, options...)
+		names = append(names, name)
+	}
+	for _, name := range names {
 		f.EventUntil(name, "Pending", "Insufficient "+berths)
 	}
 	process.Kill()
 	f.Delete("holder", metav1.DeletePropagationBackground) // the next manager finds the room
 	f.StartManager()
-	starts := map[string]time.Time{}
+	jobs := make([]*batchv1.Job, 0, len(names))
 	for _, name := range names {
-		starts[name] = startOf(t, f.HubJobUntil(name, rigtest.Complete))
+		jobs = append(jobs, f.HubJobUntil(name, rigtest.Complete))
 	}
-	if !starts["urgent"].Before(starts["first"]) || !starts["first"].Before(starts["second"]) {
-		t.Errorf("started in another order: %v", starts)
+	slices.SortFunc(jobs, func(a, b *batchv1.Job) int {
+		return cmp.Or(cmp.Compare(b.Spec.Template.Spec.PriorityClassName, a.Spec.Template.Spec.PriorityClassName),
+			a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	for i := range jobs[1:] {
+		if startOf(t, jobs[i+1]).Before(startOf(t, jobs[i])) { // of one second they may both be
+			t.Errorf("%s started before %s", jobs[i+1].Name, jobs[i].Name)
+		}
 	}
 }

@@ -91,7 +91,7 @@ func kubeletSays(t *testing.T, reason, message string) {
 // schedulerSays has the scheduler of a worker find no node, for a reason that the manager doesn't check.
 func schedulerSays(t *testing.T) {
 	f := ferrytest.For(t)
-	f.Submit("job", ferrytest.OnWorker("w2"), besideDatabase, byLabel)
+	f.Submit("job", ferrytest.OnWorker("w2"), inLabelled)
 	f.LeaveWorker("w2")
 	pod := f.Until(rig.Objects(f.Cluster("w2").Client().CoreV1().RESTClient(), "pods", f.NS), func(o runtime.Object) bool {
 		p, ok := o.(*corev1.Pod)

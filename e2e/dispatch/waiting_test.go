@@ -38,6 +38,7 @@ func TestJobsThatWait(t *testing.T) {
 		{"for a worker with its labels", selectsNobody},
 		{"for a usable selector", badSelector},
 		{"for Pods that it wants to be near", waitsForPods},
+		{"for the label of its namespace", waitsForItsLabel},
 		{"for a scheduler: moved when nothing ran", movedWhenUnschedulable},
 		{"for a scheduler, with Pods that ran: stays", staysWhenPodsRan},
 		{"for quota", waitsForQuota},
@@ -116,11 +117,13 @@ func besideDatabase(j *batchv1.Job) {
 	}}
 }
 
-// byLabel selects the Job's own namespace by its label: placement doesn't know the labels of the
-// worker's namespaces, and takes the Pod to be there.
-func byLabel(j *batchv1.Job) {
+// inLabelled makes Pods that want each other in a namespace with a label. Placement doesn't know which labels a
+// namespace will have that the worker lacks. No other namespace has that label.
+func inLabelled(j *batchv1.Job) {
+	besideDatabase(j)
+	j.Spec.Template.Labels["app"] = "db"
 	term := &j.Spec.Template.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0]
-	term.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: j.Namespace}}
+	term.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": j.Namespace}}
 }
 
 func database(f *ferrytest.Ferry) *batchv1.Job {
@@ -137,13 +140,22 @@ func waitsForPods(t *testing.T) {
 	f.HubJobUntil("job", rigtest.Complete)
 }
 
+// waitsForItsLabel knows the label of the namespace that the worker has.
+func waitsForItsLabel(t *testing.T) {
+	f := ferrytest.For(t)
+	f.NamespaceIn("w1")
+	f.Submit("job", ferrytest.OnWorker("w1"), inLabelled)
+	f.EventUntil("job", "Pending", "never fits: node(s) didn't match pod affinity rules")
+	f.Kubectl(f.Cluster("w1"), "", "label", "namespace", f.NS, "team="+f.NS)
+	f.HubJobUntil("job", rigtest.Complete)
+}
+
 func movedWhenUnschedulable(t *testing.T) {
 	f := ferrytest.For(t)
 	f.LeaveWorker("w1")
 	f.NamespaceIn("w2")
-	f.Create(f.Cluster("w2"), database(f))
-	f.MirrorUntil("w2", "db", rigtest.Running(1))
-	f.Submit("job", ferrytest.OnWorker("w1"), besideDatabase, byLabel)
+	f.Kubectl(f.Cluster("w2"), "", "label", "namespace", f.NS, "team="+f.NS)
+	f.Submit("job", ferrytest.OnWorker("w1"), inLabelled)
 	f.EventUntil("job", "PodsWaiting", "didn't match pod affinity")
 	f.Patch("job", `{"metadata":{"annotations":{"jobferry.dev/cluster-selector":"pool=main"}}}`)
 	done := f.HubJobUntil("job", rigtest.Complete)

@@ -3,6 +3,7 @@ package dispatch_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -136,4 +137,33 @@ func removalOrphans(t *testing.T, f *ferrytest.Ferry) {
 	}
 	f.WorkerGone("w2")
 	f.PatchIn(f.Cluster("w2"), types.MergePatchType, "running", suspend)
+}
+
+// Of two workers with room, a Job goes to the one that is cheaper for its requests.
+func TestCheaperWorkerGoesFirst(t *testing.T) {
+	f := ferrytest.For(t)
+	f.RunManager()
+	f.Register("w1", "w2")
+	defer f.SetWorker("w1", `{"cost":null}`)
+	defer f.SetWorker("w2", `{"cost":null}`)
+	for _, price := range []string{`"-1"`, `-1`, `"much"`} {
+		_, err := f.Hub.Kubectl(f.Context(), "", "patch", "workercluster", "w1", "--type=merge", "-p", `{"spec":{"cost":{"cpu":`+price+`}}}`)
+		if err == nil || !strings.Contains(err.Error(), "spec.cost") {
+			t.Errorf("price %s: error %v", price, err)
+		}
+	}
+	for other, want := range map[string]string{"w1": "w2", "w2": "w1"} {
+		f.SetWorker(want, `{"cost":{"cpu":"0.5"}}`)
+		f.SetWorker(other, `{"cost":{"cpu":1}}`)
+		for _, worker := range []string{want, other} {
+			f.WorkerUntil(worker, func(w *v1alpha1.WorkerCluster) bool { return w.Status.ObservedGeneration == w.Generation })
+		}
+		for i := range 3 {
+			name := fmt.Sprintf("%s-%d", want, i)
+			f.Submit(name, requesting("cpu", "10m"))
+			if at := ferrytest.ClusterOf(f.HubJobUntil(name, rigtest.Complete)); at != want {
+				t.Errorf("%s ran on %s", name, at)
+			}
+		}
+	}
 }

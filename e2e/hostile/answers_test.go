@@ -13,6 +13,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -162,6 +163,7 @@ func heapPeak() (peak func() int64) {
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapInuse)
 	}
+	percent := debug.SetGCPercent(25) // what is held counts, and not when Go collects the rest
 	runtime.GC()
 	first := inUse()
 	var highest atomic.Int64
@@ -182,6 +184,7 @@ func heapPeak() (peak func() int64) {
 	return func() int64 {
 		close(done)
 		<-ended
+		debug.SetGCPercent(percent)
 		return highest.Load()
 	}
 }

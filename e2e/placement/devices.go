@@ -50,13 +50,15 @@ func (d *deviceObjects) judged(pods []*corev1.Pod, minor int) *devices.Devices {
 // asIn takes away what an API server of a release doesn't store.
 func (p *pair) asIn(minor int) {
 	p.deviceObjects.asIn(minor)
-	if minor < driversSince {
-		p.CSIDrivers = nil
+	for _, d := range p.CSIDrivers {
+		if minor < preventsSince {
+			d.Spec.PreventPodSchedulingIfMissing = nil
+		}
 	}
 }
 
-// driversSince is the first release with CSIDrivers that say whether they must be on a node.
-const driversSince = 37
+// preventsSince is the first release with CSIDrivers that say whether they must be on a node.
+const preventsSince = 37
 
 func (d *deviceObjects) asIn(minor int) {
 	if minor >= sharedSince {

@@ -19,14 +19,36 @@
 //     extended resources. The program makes the claims of new Pods from templates, as
 //     kube-controller-manager does, and the scheduler's own plugins reserve the devices.
 //   - ResourceQuotas and LimitRanges in the Job's namespace: the API server's own plugins refuse Pods
-//     there, or change them.
+//     there, or change them, and refuse the claims that are made for Pods.
 //   - Volumes: bound, unbound and missing claims, volumes of a node, classes whose driver makes volumes,
-//     limits of attached volumes, and claims of one Pod at a time. The program makes the claims of
+//     limits of attached volumes, storage that is left, and claims of one Pod at a time. The program makes the claims of
 //     ephemeral volumes. It makes volumes and binds them, too, wherever the class allows it: that is
 //     what drivers and kube-controller-manager do.
 //
-// In a quarter of the pairs Pods have priorities, and the worker's admin lets Jobs preempt. The program
-// has the scheduler preempt, and takes its victims away.
+// In a quarter of the pairs Pods have PriorityClasses, perhaps one that doesn't exist, and the worker's
+// admin lets Jobs preempt. The program has the scheduler preempt, and takes its victims away. In 15% of the
+// pairs the Job names a RuntimeClass, which may have an overhead, a node selector and tolerations, or not
+// exist. The API server's own plugins read the classes.
+//
+// A new kind of objects has a struct like classObjects, its file of random ones, a line in random, and a
+// place in the request to the program.
+//
+// # What no pair has
+//
+//	what                                          why
+//	scheduling gates                              our answer is for Pods whose gates are gone
+//	gangs                                         they are alpha; the scheduler waits for all of them
+//	in-place resizes of Pods that run             the program creates Pods, and has no kubelet
+//	PodDisruptionBudgets                          the scheduler only prefers to heed them
+//	VolumeAttachments without a Pod               we don't read them
+//	volumes of in-tree drivers that a node        we don't judge them
+//	has once only
+//	DeviceTaintRules, binding conditions of       off by default
+//	devices
+//	scheduler extenders, other profiles,          each worker's own
+//	webhooks
+//	quotas of claims for extended resources       the program doesn't create these claims
+//	nodes that an autoscaler adds                 no autoscaler is there
 //
 // The first pairs with nodes and Pods only are played in a real cluster, too, with an API server and a
 // scheduler. So the program itself is held: whether there is a node for the first Pod must come out

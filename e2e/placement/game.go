@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/labels"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
@@ -39,12 +39,17 @@ type game struct {
 }
 
 // ask is for our answer, when the pair is as the scheduler has it.
-func (g *game) ask(namespaces map[string]labels.Set) {
+func (g *game) ask(namespaces []*corev1.Namespace) {
 	g.want = int64(*g.at.Job.Spec.Parallelism)
-	snapshot := scheduling.NewSnapshot(g.at.Nodes, g.at.Pods, namespaces)
+	known := map[string]*corev1.Namespace{}
+	for _, ns := range namespaces {
+		known[ns.Name] = ns
+	}
+	snapshot := scheduling.NewSnapshot(g.at.Nodes, g.at.Pods, known)
 	snapshot.Devices = g.at.judged(g.at.Pods, g.minor)
 	snapshot.Admission = g.at.admission()
-	snapshot.Admission.PriorityClasses, snapshot.Preemption = g.at.classes(), g.at.Class != nil
+	g.at.known(snapshot.Admission)
+	snapshot.Preemption = g.at.Preemption
 	if len(g.at.StorageClasses) > 0 {
 		snapshot.Volumes = g.at.volumes()
 	}

@@ -8,6 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 )
 
@@ -19,7 +20,7 @@ type pair struct {
 	deviceObjects
 	namespaceLimits
 	volumeObjects
-	priorities
+	classObjects
 }
 
 // The namespaces of a pair: the Job's, and another.
@@ -38,12 +39,12 @@ const (
 
 // copyOf is a deep copy.
 func (p *pair) copyOf() *pair {
-	return &pair{copies(p.Nodes), copies(p.Pods), p.Job.DeepCopy(), p.deviceObjects.copyOf(), p.namespaceLimits.copyOf(), p.volumeObjects.copyOf(), p.priorities}
+	return &pair{copies(p.Nodes), copies(p.Pods), p.Job.DeepCopy(), p.deviceObjects.copyOf(), p.namespaceLimits.copyOf(), p.volumeObjects.copyOf(), p.classObjects.copyOf()}
 }
 
 // plain reports whether the pair has nodes and Pods only.
 func (p *pair) plain() bool {
-	return p.Class == nil && len(p.DeviceClasses)+len(p.LimitRanges)+len(p.ResourceQuotas)+len(p.StorageClasses) == 0
+	return len(p.PriorityClasses)+len(p.RuntimeClasses)+len(p.DeviceClasses)+len(p.LimitRanges)+len(p.ResourceQuotas)+len(p.StorageClasses) == 0
 }
 
 // pod is one of the Job's, which isn't created yet.
@@ -51,7 +52,6 @@ func (p *pair) pod() *corev1.Pod {
 	template := p.Job.Spec.Template.DeepCopy()
 	pod := &corev1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
 	pod.Namespace, pod.GenerateName = p.Job.Namespace, "job-"
-	p.resolve(&pod.Spec)
 	return pod
 }
 
@@ -97,6 +97,7 @@ func (p *pair) locate(id string) *pair {
 	l.devices(&c.deviceObjects)
 	l.limits(&c.namespaceLimits)
 	l.volumes(&c.volumeObjects)
+	l.classes(&c.classObjects)
 	return c
 }
 
@@ -132,12 +133,22 @@ func (l location) value(key, value string) string {
 	}
 }
 
-func (l location) spec(spec *corev1.PodSpec) {
+func (l location) selector(from map[string]string) map[string]string {
 	selector := map[string]string{}
-	for key, value := range spec.NodeSelector {
+	for key, value := range from {
 		selector[l.key(key)] = l.value(key, value)
 	}
-	spec.NodeSelector = selector
+	return selector
+}
+
+func (l location) spec(spec *corev1.PodSpec) {
+	spec.NodeSelector = l.selector(spec.NodeSelector)
+	if spec.PriorityClassName != "" {
+		spec.PriorityClassName = l.name(spec.PriorityClassName)
+	}
+	if spec.RuntimeClassName != nil {
+		spec.RuntimeClassName = ptr.To(l.name(*spec.RuntimeClassName))
+	}
 	for i := range spec.InitContainers {
 		l.container(&spec.InitContainers[i])
 	}
@@ -234,8 +245,11 @@ func (p *pair) String() string {
 		write(&out, "resourcequota "+q.Name, q.Spec)
 	}
 	p.writeVolumes(&out)
-	if p.Class != nil {
-		write(&out, "priorityclass "+p.Class.Name, map[string]any{"value": p.Class.Value, "preemptionPolicy": p.Class.PreemptionPolicy})
+	for _, c := range p.PriorityClasses {
+		write(&out, "priorityclass "+c.Name, map[string]any{"value": c.Value, "preemptionPolicy": c.PreemptionPolicy, "globalDefault": c.GlobalDefault})
+	}
+	for _, c := range p.RuntimeClasses {
+		write(&out, "runtimeclass "+c.Name, map[string]any{"overhead": c.Overhead, "scheduling": c.Scheduling})
 	}
 	write(&out, "job "+p.Job.Namespace, p.Job.Spec)
 	return out.String()
@@ -257,6 +271,9 @@ func (p *pair) writeVolumes(out *strings.Builder) {
 	}
 	for _, d := range p.CSIDrivers {
 		write(out, "csidriver "+d.Name, d.Spec)
+	}
+	for _, c := range p.CSIStorageCapacities {
+		write(out, "csistoragecapacity "+c.Name, c)
 	}
 }
 

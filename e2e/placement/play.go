@@ -63,7 +63,7 @@ func fail(games []*game, err error) {
 // build creates the pair's cluster, and asks for our answer.
 func (s *cluster) build(ctx context.Context, g *game) error {
 	g.at = g.pair.locate(g.id)
-	namespaces := map[string]labels.Set{}
+	var namespaces []*corev1.Namespace
 	for _, ns := range location(g.id).namespaces() {
 		made, err := s.client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
@@ -72,7 +72,7 @@ func (s *cluster) build(ctx context.Context, g *game) error {
 		if err != nil {
 			return err
 		}
-		namespaces[made.Name] = made.Labels
+		namespaces = append(namespaces, made)
 	}
 	for i, node := range g.at.Nodes {
 		made, err := s.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{})

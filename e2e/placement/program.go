@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 )
@@ -36,10 +35,10 @@ type (
 		Namespaces      []*corev1.Namespace
 		Nodes, Restored []*corev1.Node
 		Pods, New       []*corev1.Pod
-		Preemption      bool
 		deviceObjects
 		namespaceLimits
 		volumeObjects
+		classObjects
 	}
 	reply struct {
 		Pods           []*corev1.Pod
@@ -56,8 +55,8 @@ func (p program) playOne(g *game) error {
 	g.at.asIn(g.minor)
 	namespaces := location(g.id).namespaces()
 	r := request{
-		Namespaces: namespaces, Nodes: g.at.Nodes, Pods: g.at.Pods, Preemption: g.at.Class != nil,
-		deviceObjects: g.at.deviceObjects, namespaceLimits: g.at.namespaceLimits, volumeObjects: g.at.volumeObjects,
+		Namespaces: namespaces, Nodes: g.at.Nodes, Pods: g.at.Pods,
+		deviceObjects: g.at.deviceObjects, namespaceLimits: g.at.namespaceLimits, volumeObjects: g.at.volumeObjects, classObjects: g.at.classObjects,
 	}
 	for _, node := range g.at.Nodes {
 		if back := node.DeepCopy(); restore(back) {
@@ -78,10 +77,6 @@ func (p program) playOne(g *game) error {
 	}
 	g.at.Pods, g.at.ResourceClaims, g.at.namespaceLimits = a.Pods, a.ResourceClaims, a.namespaceLimits
 	g.bound, g.empty, g.message = a.Bound, a.Empty, a.Message
-	labelsOf := map[string]labels.Set{}
-	for _, ns := range namespaces {
-		labelsOf[ns.Name] = ns.Labels
-	}
-	g.ask(labelsOf)
+	g.ask(namespaces)
 	return nil
 }

@@ -29,13 +29,16 @@ func random(seed uint64) *pair {
 		s.devices(p)
 	}
 	if s.chance(25) {
+		s.volumes(p)
+	}
+	if s.chance(25) || s.chance(35) && p.claims() {
 		s.limits(p)
 	}
 	if s.chance(25) {
-		s.volumes(p)
-	}
-	if s.chance(25) {
 		s.priorities(p)
+	}
+	if s.chance(15) {
+		s.runtimes(p)
 	}
 	return p
 }
@@ -240,17 +243,37 @@ func (s source) appSelector() *metav1.LabelSelector {
 
 func (s source) podTerm() corev1.PodAffinityTerm {
 	t := corev1.PodAffinityTerm{LabelSelector: s.selector(), TopologyKey: s.of(corev1.LabelHostname, zoneKey, rackKey)}
-	switch s.IntN(6) {
+	switch s.IntN(7) {
 	case 0:
 		t.Namespaces = []string{s.of(own, other)}
 	case 1:
 		t.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{kindLabel: s.of(own, other)}}
+	case 4:
+		t.NamespaceSelector = s.namespaces()
+		if s.chance(30) {
+			t.Namespaces = []string{s.of(own, other)}
+		}
 	case 2:
 		t.LabelSelector, t.MatchLabelKeys = s.appSelector(), []string{s.of("tier", "absent")}
 	case 3:
 		t.LabelSelector, t.MismatchLabelKeys = s.appSelector(), []string{"tier"}
 	}
 	return t
+}
+
+// namespaces are selected by labels that they have or lack.
+func (s source) namespaces() *metav1.LabelSelector {
+	key := s.of(kindLabel, "lacking")
+	switch s.IntN(4) {
+	case 0:
+		return &metav1.LabelSelector{} // all
+	case 1:
+		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: metav1.LabelSelectorOpExists}}}
+	case 2:
+		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: metav1.LabelSelectorOpDoesNotExist}}}
+	default:
+		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: key, Operator: metav1.LabelSelectorOpNotIn, Values: []string{own}}}}
+	}
 }
 
 // spread adds a constraint. Keys must differ.

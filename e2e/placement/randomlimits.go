@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,6 +24,9 @@ func (s source) limits(p *pair) {
 	}
 	if s.chance(30) {
 		p.ResourceQuotas = append(p.ResourceQuotas, s.quota("q1"))
+	}
+	for _, q := range p.ResourceQuotas {
+		s.countClaims(p, q)
 	}
 	if s.chance(50) || len(p.ResourceQuotas) == 0 {
 		p.LimitRanges = append(p.LimitRanges, s.limitRange())
@@ -61,6 +66,31 @@ func (s source) quota(name string) *corev1.ResourceQuota {
 		}
 	}
 	return q
+}
+
+// claims reports whether claims are made for the Job's Pods.
+func (p *pair) claims() bool {
+	spec := &p.Job.Spec.Template.Spec
+	return slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Ephemeral != nil }) ||
+		slices.ContainsFunc(spec.ResourceClaims, func(c corev1.PodResourceClaim) bool { return c.ResourceClaimTemplateName != nil })
+}
+
+// countClaims has a quota count the claims of volumes and devices, if there are any.
+func (s source) countClaims(p *pair, q *corev1.ResourceQuota) {
+	if len(q.Spec.Scopes) > 0 {
+		return // with which they aren't allowed
+	}
+	if len(p.StorageClasses) > 0 && s.chance(80) {
+		name := s.of("persistentvolumeclaims", "count/persistentvolumeclaims", "local.storageclass.storage.k8s.io/persistentvolumeclaims")
+		q.Spec.Hard[corev1.ResourceName(name)] = resource.MustParse(s.of("0", "4", "5", "6", "8"))
+		name = s.of("requests.storage", "local.storageclass.storage.k8s.io/requests.storage", "dynamic.storageclass.storage.k8s.io/requests.storage")
+		q.Spec.Hard[corev1.ResourceName(name)] = resource.MustParse(s.of("1Gi", "8Gi", "15Gi", "30Gi"))
+	}
+	if len(p.DeviceClasses) > 0 && s.chance(80) {
+		name := s.of("count/resourceclaims.resource.k8s.io", "any"+corev1.ResourceClaimsPerClass, "model"+corev1.ResourceClaimsPerClass,
+			corev1.ResourceImplicitExtendedClaimsPerClass+"any", corev1.ResourceImplicitExtendedClaimsPerClass+"model")
+		q.Spec.Hard[corev1.ResourceName(name)] = resource.MustParse(s.of("0", "2", "4", "6"))
+	}
 }
 
 func (s source) scope() corev1.ResourceQuotaScope {

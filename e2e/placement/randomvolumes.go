@@ -28,9 +28,11 @@ func (s source) volumes(p *pair) {
 			o.CSINodes = append(o.CSINodes, s.csiNode(n.Name))
 		}
 	}
-	if s.chance(20) {
-		o.CSIDrivers = []*storagev1.CSIDriver{{ObjectMeta: metav1.ObjectMeta{Name: storageDriver}}}
-		o.CSIDrivers[0].Spec.PreventPodSchedulingIfMissing = ptr.To(true)
+	if s.chance(40) {
+		driver := &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: storageDriver}}
+		driver.Spec.PreventPodSchedulingIfMissing = ptr.To(s.chance(50))
+		driver.Spec.StorageCapacity = ptr.To(s.chance(60))
+		o.CSIDrivers, o.CSIStorageCapacities = []*storagev1.CSIDriver{driver}, s.storageCapacities(p.Nodes)
 	}
 	s.bound(p, "data", own)
 	late, made, pending := s.volumeClaim("late", "local"), s.volumeClaim("new", "dynamic"), s.volumeClaim("pending", "immediate")
@@ -65,7 +67,7 @@ func claimed(name string) corev1.VolumeSource {
 }
 
 func (s source) volume() corev1.VolumeSource {
-	switch name := s.of("data", "data", "late", "late", "new", "new", "pending", "absent", "local", "local", "dynamic"); name {
+	switch name := s.of("data", "data", "late", "late", "new", "new", "pending", "absent", "local", "local", "dynamic", "dynamic", "dynamic"); name {
 	case "local", "dynamic":
 		spec := s.volumeClaim("", name).Spec
 		return corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: spec}}}
@@ -150,4 +152,27 @@ func (s source) csiNode(name string) *storagev1.CSINode {
 		n.Spec.Drivers[0].Allocatable = &storagev1.VolumeNodeResources{Count: ptr.To(int32(s.IntN(4)))}
 	}
 	return n
+}
+
+// storageCapacities are what a driver has left: for each node, or for each zone.
+func (s source) storageCapacities(nodes []*corev1.Node) []*storagev1.CSIStorageCapacity {
+	var all []*storagev1.CSIStorageCapacity
+	publish := func(key, value string) {
+		c := &storagev1.CSIStorageCapacity{
+			ObjectMeta: metav1.ObjectMeta{Namespace: own, Name: fmt.Sprint("space-", len(all))}, StorageClassName: s.of("dynamic", "dynamic", "immediate"),
+			NodeTopology: &metav1.LabelSelector{MatchLabels: map[string]string{key: value}},
+			Capacity:     ptr.To(resource.MustParse(s.of("0", "2Gi", "5Gi", "20Gi"))),
+		}
+		if s.chance(20) {
+			c.MaximumVolumeSize = ptr.To(resource.MustParse(s.of("1Gi", "2Gi")))
+		}
+		all = append(all, c)
+	}
+	for _, zone := range []string{"a", "b", "c"} {
+		publish(zoneKey, zone)
+	}
+	for _, n := range nodes {
+		publish(corev1.LabelHostname, n.Name)
+	}
+	return all[:s.IntN(len(all)+1)]
 }

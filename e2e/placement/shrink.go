@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	nodev1 "k8s.io/api/node/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/utils/ptr"
 )
@@ -62,8 +64,8 @@ func steps(p *pair) []*pair {
 			less(func(c *pair) { c.Nodes[i].Spec.Unschedulable = false })
 		}
 	}
-	if p.Class != nil {
-		less(func(c *pair) { c.Class, c.Job.Spec.Template.Spec.PriorityClassName = nil, "" })
+	if p.Preemption {
+		less(func(c *pair) { c.Preemption = false })
 	}
 	return slices.Concat(pairs, specSteps(p), p.objectSteps())
 }
@@ -115,6 +117,8 @@ var parts = []part{
 	{func(s *corev1.PodSpec) bool { return len(s.NodeSelector) > 0 }, func(s *corev1.PodSpec) { s.NodeSelector = nil }},
 	{func(s *corev1.PodSpec) bool { return len(s.ResourceClaims) > 0 }, func(s *corev1.PodSpec) { s.ResourceClaims = s.ResourceClaims[1:] }},
 	{func(s *corev1.PodSpec) bool { return len(s.Volumes) > 0 }, func(s *corev1.PodSpec) { s.Volumes = s.Volumes[1:] }},
+	{func(s *corev1.PodSpec) bool { return s.PriorityClassName != "" }, func(s *corev1.PodSpec) { s.PriorityClassName = "" }},
+	{func(s *corev1.PodSpec) bool { return s.RuntimeClassName != nil }, func(s *corev1.PodSpec) { s.RuntimeClassName = nil }},
 	{func(s *corev1.PodSpec) bool { return len(s.Tolerations) > 0 }, func(s *corev1.PodSpec) { s.Tolerations = nil }},
 	{func(s *corev1.PodSpec) bool { return len(s.TopologySpreadConstraints) > 0 }, func(s *corev1.PodSpec) {
 		s.TopologySpreadConstraints = s.TopologySpreadConstraints[1:]
@@ -144,6 +148,9 @@ func (p *pair) objectSteps() []*pair {
 		fewer(p, func(c *pair) *[]*corev1.PersistentVolumeClaim { return &c.PersistentVolumeClaims }),
 		fewer(p, func(c *pair) *[]*storagev1.CSINode { return &c.CSINodes }),
 		fewer(p, func(c *pair) *[]*storagev1.CSIDriver { return &c.CSIDrivers }),
+		fewer(p, func(c *pair) *[]*storagev1.CSIStorageCapacity { return &c.CSIStorageCapacities }),
+		fewer(p, func(c *pair) *[]*schedulingv1.PriorityClass { return &c.PriorityClasses }),
+		fewer(p, func(c *pair) *[]*nodev1.RuntimeClass { return &c.RuntimeClasses }),
 		fewer(p, func(c *pair) *[]*corev1.LimitRange { return &c.LimitRanges }),
 		fewer(p, func(c *pair) *[]*corev1.ResourceQuota { return &c.ResourceQuotas }),
 	)

@@ -16,23 +16,29 @@ type volumeObjects struct {
 	StorageClasses         []*storagev1.StorageClass
 	CSINodes               []*storagev1.CSINode
 	CSIDrivers             []*storagev1.CSIDriver
+	CSIStorageCapacities   []*storagev1.CSIStorageCapacity
 }
 
 func (o *volumeObjects) copyOf() volumeObjects {
 	return volumeObjects{
 		copies(o.PersistentVolumes), copies(o.PersistentVolumeClaims), copies(o.StorageClasses), copies(o.CSINodes), copies(o.CSIDrivers),
+		copies(o.CSIStorageCapacities),
 	}
 }
 
 // volumes are as our judge knows them.
 func (o *volumeObjects) volumes() *scheduling.Volumes {
 	v := &scheduling.Volumes{
-		Claims:  map[types.NamespacedName]*corev1.PersistentVolumeClaim{},
+		Claims:  map[string]map[string]*corev1.PersistentVolumeClaim{},
 		Volumes: map[string]*corev1.PersistentVolume{}, Classes: map[string]*storagev1.StorageClass{},
 		Nodes: map[string]*storagev1.CSINode{}, Drivers: map[string]*storagev1.CSIDriver{},
+		Capacities: map[string][]*storagev1.CSIStorageCapacity{},
 	}
 	for _, c := range o.PersistentVolumeClaims {
-		v.Claims[types.NamespacedName{Namespace: c.Namespace, Name: c.Name}] = c
+		if v.Claims[c.Namespace] == nil {
+			v.Claims[c.Namespace] = map[string]*corev1.PersistentVolumeClaim{}
+		}
+		v.Claims[c.Namespace][c.Name] = c
 	}
 	for _, pv := range o.PersistentVolumes {
 		v.Volumes[pv.Name] = pv
@@ -45,6 +51,9 @@ func (o *volumeObjects) volumes() *scheduling.Volumes {
 	}
 	for _, d := range o.CSIDrivers {
 		v.Drivers[d.Name] = d
+	}
+	for _, c := range o.CSIStorageCapacities {
+		v.Capacities[c.StorageClassName] = append(v.Capacities[c.StorageClassName], c)
 	}
 	return v
 }
@@ -80,5 +89,10 @@ func (l location) volumes(o *volumeObjects) {
 	}
 	for _, n := range o.CSINodes {
 		n.Name = l.name(n.Name)
+	}
+	for _, c := range o.CSIStorageCapacities {
+		for key, value := range c.NodeTopology.MatchLabels {
+			c.NodeTopology.MatchLabels[key] = l.value(key, value)
+		}
 	}
 }

@@ -1,6 +1,9 @@
 package plugin
 
 import (
+	"bufio"
+	"context"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,7 +40,7 @@ apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata: {name: editor}
 rules:
-- {apiGroups: [subresources.jobferry.dev], resources: [jobs/exec], verbs: [get, create]}
+- {apiGroups: [subresources.jobferry.dev], resources: [jobs/exec, jobs/attach, jobs/portforward], verbs: [get, create]}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
@@ -69,7 +72,7 @@ func TestThroughTheHub(t *testing.T) {
 	f.says(f.ok("describe", "shards").out, "WORKER w1", "SuccessfulCreate")
 	f.says(f.ok("why", "shards").out, "Placed on w1.", "w1 (placed)", "not checked")
 	f.says(f.ok("why", "shards", "-o", "yaml").out, "kind: PlacementExplanation\n", "answer: NotChecked\n")
-	f.fails(1, []string{"cannot", "jobs/exec", "edit (exec)"}, "exec", "shards", "--", "true")
+	f.fails(1, []string{"cannot", "jobs/exec", "edit (exec, "}, "exec", "shards", "--", "true")
 	f.fails(1, []string{"index"}, "logs", "shards", "--index", "7")
 
 	e := admin.as("editor")
@@ -77,6 +80,8 @@ func TestThroughTheHub(t *testing.T) {
 	if o := e.with("hello\n", "exec", "shards", "--index", "0", "-i", "--", "sh", "-c", "cat; exit 7"); o.code != 7 || o.out != "hello\n" {
 		t.Errorf("%+v", o)
 	}
+	e.says(e.ok("attach", "shards", "--index", "1").out, "attached to main of shards-1-")
+	e.copies("shards")
 	admin.asKubectl("jobferry", "logs", "done")
 
 	nobody := admin.as("nobody")
@@ -92,6 +97,10 @@ func TestThroughTheHub(t *testing.T) {
 		e.fails(1, []string{`worker "w1" refuses this to the hub`}, args...)
 		admin.ok("register", "w1", "--worker-context", "w1", "--labels", "name=w1,pool=main")
 		admin.untilAllowed("w1", rule)
+		if args[0] == "port-forward" { // it goes on until it's ended
+			e.forwards("shards")
+			continue
+		}
 		e.ok(args...)
 	}
 	admin.Delete("shards", metav1.DeletePropagationBackground)
@@ -100,10 +109,53 @@ func TestThroughTheHub(t *testing.T) {
 
 // podSymptoms are the commands that fail without a rule.
 var podSymptoms = map[string][]string{
-	"list events":   {"events", "shards"},
-	"get pods":      {"pods", "shards"},
-	"get pods/log":  {"logs", "shards", "--index", "0", "--limit-bytes", "10"},
-	"get pods/exec": {"exec", "shards", "--index", "0", "--", "true"},
+	"list events":          {"events", "shards"},
+	"get pods":             {"pods", "shards"},
+	"get pods/log":         {"logs", "shards", "--index", "0", "--limit-bytes", "10"},
+	"get pods/exec":        {"exec", "shards", "--index", "0", "--", "true"},
+	"get pods/attach":      {"attach", "shards", "--index", "0"},
+	"get pods/portforward": {"port-forward", "shards", "--index", "0", ":80"},
+}
+
+// copies copies a directory into a container and back. Commands in the rig's containers run on this
+// machine: the other end is a directory here, too.
+func (f terminal) copies(job string) {
+	f.t.Helper()
+	local, container := f.t.TempDir(), f.t.TempDir()
+	f.check(os.MkdirAll(filepath.Join(local, "in", "deep"), 0o755))
+	f.check(os.WriteFile(filepath.Join(local, "in", "deep", "file"), []byte("content"), 0o600))
+	f.check(os.Symlink("file", filepath.Join(local, "in", "deep", "link")))
+	f.ok("cp", filepath.Join(local, "in"), job+":"+container, "--index", "1")
+	out := f.ok("cp", job+":"+filepath.Join(container, "in"), filepath.Join(local, "back"), "--index", "1")
+	f.says(out.err, "skipped, for it's neither a file nor a directory: ./in/deep/link")
+	content, err := os.ReadFile(filepath.Join(local, "back", "deep", "file"))
+	f.check(err)
+	f.says(string(content), "content")
+	f.fails(1, []string{"tar in the container", "nothing"}, "cp", job+":"+filepath.Join(container, "nothing"), local)
+	f.fails(1, []string{"tar in the container", "nothing"}, "cp", filepath.Join(local, "in"), job+":"+filepath.Join(container, "nothing"))
+}
+
+// forwards connects to a port of a Pod by a port of this machine.
+func (f terminal) forwards(job string) {
+	f.t.Helper()
+	program, err := product.Program("kubectl-jobferry")
+	f.check(err)
+	ctx, cancel := context.WithCancel(f.Context())
+	cmd := exec.CommandContext(ctx, program, "port-forward", job, ":6060", "--index", "1", "--address", "127.0.0.1")
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+f.kubeconfig, "HOME="+f.t.TempDir())
+	out, err := cmd.StdoutPipe()
+	f.check(err)
+	f.check(cmd.Start())
+	defer func() { cancel(); _ = cmd.Wait() }()
+	line, err := bufio.NewReader(out).ReadString('\n')
+	f.check(err)
+	address, _, _ := strings.Cut(strings.TrimPrefix(line, "Forwarding from "), " ")
+	conn, err := net.Dial("tcp", address)
+	f.check(err)
+	defer conn.Close()
+	line, err = bufio.NewReader(conn).ReadString('\n')
+	f.check(err)
+	f.says(line, "port 6060 of shards-1-")
 }
 
 // as is the terminal of another user of the hub, who knows no worker.

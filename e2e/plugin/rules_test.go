@@ -27,31 +27,37 @@ import (
 // symptoms are what the table says that shows without a rule, by its name. Those without one are in
 // TestThroughTheHub.
 var symptoms = map[string]func(terminal){
-	"get namespaces":             func(f terminal) { f.WorkerUntil("w1", ferrytest.NotReady(v1alpha1.ReasonForbidden)) },
-	"list jobs":                  func(f terminal) { f.WorkerUntil("w1", ferrytest.NotReady(v1alpha1.ReasonForbidden)) },
-	"get jobs":                   func(f terminal) { f.NamespaceIn("w1"); f.isRefused("MirrorRefused", "cannot create resource") },
-	"patch jobs/status":          terminal.staysSuspended,
-	"create namespaces":          func(f terminal) { f.isRefused("MirrorRefused", "namespaces") },
-	"list nodes":                 terminal.capacityUnknown,
-	"list resourcequotas":        partlyChecked("resourcequotas"),
-	"list priorityclasses":       partlyChecked("priorityclasses"),
-	"list runtimeclasses":        partlyChecked("runtimeclasses"),
-	"list deviceclasses":         partlyChecked("deviceclasses"),
-	"list events":                terminal.doesntSayWhy,
-	"get persistentvolumeclaims": terminal.isPlacedWithoutItsClaim,
-	"get configmaps":             func(f terminal) { f.isNotCarried(v1alpha1.CarryConfigMaps, "configmap") },
-	"get secrets":                func(f terminal) { f.isNotCarried(v1alpha1.CarrySecrets, "secret") },
-	"get serviceaccounts":        func(f terminal) { f.isNotCarried(v1alpha1.CarryServiceAccounts, "serviceaccount") },
-	"patch leases":               terminal.hasNoFence,
+	"get namespaces":       func(f terminal) { f.WorkerUntil("w1", ferrytest.NotReady(v1alpha1.ReasonForbidden)) },
+	"list jobs":            func(f terminal) { f.WorkerUntil("w1", ferrytest.NotReady(v1alpha1.ReasonForbidden)) },
+	"get jobs":             func(f terminal) { f.NamespaceIn("w1"); f.isRefused("MirrorRefused", "cannot create resource") },
+	"patch jobs/status":    terminal.staysSuspended,
+	"create namespaces":    func(f terminal) { f.isRefused("MirrorRefused", "namespaces") },
+	"list nodes":           terminal.capacityUnknown,
+	"list resourcequotas":  partlyChecked("resourcequotas"),
+	"list namespaces":      terminal.isPlacedWithoutNamespaces,
+	"list priorityclasses": partlyChecked("priorityclasses"),
+	"list runtimeclasses":  partlyChecked("runtimeclasses"),
+	"list deviceclasses":   partlyChecked("deviceclasses"),
+	"list nodepools":       func(f terminal) { f.saysSchedulable("w1", "may not list nodepools.karpenter.sh") },
+	"get configmaps cluster-autoscaler-status": terminal.asksAgain,
+	"list events":                 terminal.doesntSayWhy,
+	"list persistentvolumeclaims": terminal.isPlacedWithoutItsClaim,
+	"list storageclasses":         terminal.isPlacedWithoutItsClaim,
+	"get configmaps":              func(f terminal) { f.isNotCarried(v1alpha1.CarryConfigMaps, "configmap") },
+	"get secrets":                 func(f terminal) { f.isNotCarried(v1alpha1.CarrySecrets, "secret") },
+	"get serviceaccounts":         func(f terminal) { f.isNotCarried(v1alpha1.CarryServiceAccounts, "serviceaccount") },
+	"patch leases":                terminal.hasNoFence,
 	"create serviceaccounts/token": func(f terminal) {
 		f.WorkerUntil("w1", func(w *v1alpha1.WorkerCluster) bool {
 			c := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionTokenRenewed)
 			return c != nil && c.Reason == v1alpha1.ReasonRenewalFailed
 		})
 	},
-	"get pods":      nil,
-	"get pods/log":  nil,
-	"get pods/exec": nil,
+	"get pods":             nil,
+	"get pods/log":         nil,
+	"get pods/exec":        nil,
+	"get pods/attach":      nil,
+	"get pods/portforward": nil,
 }
 
 // A role without a rule of the table: something fails, and it's said what is missing. So there's no
@@ -59,6 +65,9 @@ var symptoms = map[string]func(terminal){
 func TestEveryRule(t *testing.T) {
 	for _, rule := range workeraccess.For(everything(t)) {
 		name := rule.Verbs[0] + " " + rule.Resources[0]
+		if _, named := symptoms[name+" "+strings.Join(rule.Names, " ")]; named {
+			name += " " + strings.Join(rule.Names, " ")
+		}
 		symptom, known := symptoms[name]
 		if !known {
 			t.Errorf("what shows without %q?", name)
@@ -69,7 +78,10 @@ func TestEveryRule(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := terminalFor(t)
 			m := f.RunManager()
-			more := []string{"--carry", "ConfigMap,Secret,ServiceAccount"}
+			more := []string{"--carry", "ConfigMap,Secret,ServiceAccount", "--capacity", "Autoscaled"}
+			if rule.Resources[0] == "configmaps" && len(rule.Names) > 0 {
+				more = more[2:] // who carries ConfigMaps may get all of them
+			}
 			if rule.Namespace != "" {
 				more = append(more, "--job-controller", "Embedded")
 			}
@@ -91,6 +103,16 @@ func everything(t *testing.T) workeraccess.Settings {
 	s.Account = registration.BaseName(terminalFor(t).hubUID())
 	s.Origin = v1alpha1.Origin(terminalFor(t).hubUID())
 	return s
+}
+
+// asksAgain has a Job placed for a node group that has just failed.
+func (f terminal) asksAgain() {
+	f.t.Helper()
+	f.Apply(f.Cluster("w1"), metav1.NamespaceSystem, `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"cluster-autoscaler-status"},
+		"data":{"status":"nodeGroups: [{name: grows, health: {maxSize: 1}, scaleUp: {status: Backoff}}]"}}`)
+	f.SetWorker("w1", `{"autoscaling":{"nodeTemplates":[{"name":"grows","labels":{"grows":"yes"},"allocatable":{"cpu":"4"},"maxNodes":1}]}}`)
+	f.Submit("again", func(j *batchv1.Job) { j.Spec.Template.Spec.NodeSelector = map[string]string{"grows": "yes"} })
+	f.EventUntil("again", "Placed", "after scale-up")
 }
 
 // deleteJobs leaves nothing that would keep a worker.
@@ -181,13 +203,21 @@ func (f terminal) capacityUnknown() {
 // partlyChecked places Jobs without what the hub may not read.
 func partlyChecked(resource string) func(terminal) {
 	return func(f terminal) {
-		f.WorkerUntil("w1", func(w *v1alpha1.WorkerCluster) bool {
-			c := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionSchedulable)
-			return c != nil && c.Reason == v1alpha1.ReasonPartlyChecked && strings.Contains(c.Message, "may not list and watch "+resource)
-		})
+		f.isPartlyChecked(resource)
 		f.Submit("job", ferrytest.OnWorker("w1"))
 		f.HubJobUntil("job", rigtest.Complete)
 	}
+}
+
+func (f terminal) isPartlyChecked(resource string) {
+	f.saysSchedulable("w1", "may not list and watch "+resource)
+}
+
+func (f terminal) saysSchedulable(worker, text string) {
+	f.WorkerUntil(worker, func(w *v1alpha1.WorkerCluster) bool {
+		c := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionSchedulable)
+		return c != nil && c.Reason == v1alpha1.ReasonPartlyChecked && strings.Contains(c.Message, text)
+	})
 }
 
 // isNotCarried submits a Job that needs an object of a kind that may not be written.
@@ -216,7 +246,7 @@ func from(source corev1.EnvFromSource) func(*corev1.PodSpec) {
 	return func(s *corev1.PodSpec) { s.Containers[0].EnvFrom = append(s.Containers[0].EnvFrom, source) }
 }
 
-// isPlacedWithoutItsClaim: with the rule, the worker would be passed over.
+// isPlacedWithoutItsClaim: with the rule, the Job would wait on the hub.
 func (f terminal) isPlacedWithoutItsClaim() {
 	f.Submit("job", ferrytest.OnWorker("w1"), func(j *batchv1.Job) {
 		j.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
@@ -224,6 +254,25 @@ func (f terminal) isPlacedWithoutItsClaim() {
 	})
 	f.MirrorUntil("w1", "job", ferrytest.Exists)
 	f.says(f.EventUntil("job", "PodsWaiting", "missing"), "persistentvolumeclaim")
+	f.isPartlyChecked("")
+}
+
+// isPlacedWithoutNamespaces: with the rule, the Job would wait on the hub.
+func (f terminal) isPlacedWithoutNamespaces() {
+	f.NamespaceIn("w1")
+	f.Create(f.Cluster("w1"), rigtest.Job(f.NS, "db", rigtest.RunForever(), rigtest.PodLabel("app", "db")))
+	f.Submit("job", ferrytest.OnWorker("w1"), func(j *batchv1.Job) {
+		j.Spec.Template.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+				LabelSelector:     &metav1.LabelSelector{MatchLabels: map[string]string{"app": "db"}},
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "nobody"}},
+				TopologyKey:       corev1.LabelHostname,
+			}},
+		}}
+	})
+	f.MirrorUntil("w1", "job", ferrytest.Exists)
+	f.says(f.EventUntil("job", "PodsWaiting", "didn't match pod affinity"), "affinity")
+	f.isPartlyChecked("namespaces")
 }
 
 func (f terminal) hasNoFence() {

@@ -159,11 +159,7 @@ func (s *Story) logs(ctx context.Context) error {
 	}
 	return s.inBoth(ctx, "kubectl jobferry logs -f follows a Pod to its end", func(ctx context.Context, worker string) error {
 		job := "follow-" + worker
-		manifest := strings.ReplaceAll(followed, "WORKER", worker)
-		if _, err := s.run(ctx, manifest, "kubectl", "create", "-f", "-"); err != nil {
-			return err
-		}
-		if err := s.all("kubectl wait --timeout=2m --for=jsonpath={.status.ready}=1 job/" + job)(ctx); err != nil {
+		if err := s.start(ctx, followed, worker, job); err != nil {
 			return err
 		}
 		return s.shows(ctx, "line 5", "kubectl jobferry logs -f "+job)
@@ -190,7 +186,7 @@ spec:
 func (s *Story) suspend(ctx context.Context) error {
 	err := s.inBoth(ctx, "kubectl jobferry exec", func(ctx context.Context, worker string) error {
 		job := "graceful-" + worker
-		if err := s.all("kubectl wait --timeout=2m --for=jsonpath={.status.ready}=1 job/" + job)(ctx); err != nil {
+		if err := s.isReady(ctx, job); err != nil {
 			return err
 		}
 		return s.shows(ctx, job, "kubectl jobferry exec "+job+" -- hostname")

@@ -23,7 +23,7 @@ type Chapter func(*Story, context.Context) error
 // Chapters are those of the story of docs/.
 var Chapters = []Chapter{
 	(*Story).Install, (*Story).RegisterWest, (*Story).RegisterEdge,
-	(*Story).submit, (*Story).ends, (*Story).logs, (*Story).suspend, (*Story).remove,
+	(*Story).submit, (*Story).ends, (*Story).logs, (*Story).sessions, (*Story).suspend, (*Story).remove,
 }
 
 // Tell is the work of the sandbox's first process: it makes the world of the materials in dir, and
@@ -114,6 +114,19 @@ func (s *Story) shows(ctx context.Context, want, command string) error {
 		err = fmt.Errorf("%s: want %q in:\n%s", command, want, out)
 	}
 	return err
+}
+
+// start creates a Job for a worker, whose name stands for WORKER in the manifest, and waits until its Pod is ready.
+func (s *Story) start(ctx context.Context, manifest, worker, job string) error {
+	if _, err := s.run(ctx, strings.ReplaceAll(manifest, "WORKER", worker), "kubectl", "create", "-f", "-"); err != nil {
+		return err
+	}
+	return s.isReady(ctx, job)
+}
+
+// isReady waits until a Pod of a Job is ready.
+func (s *Story) isReady(ctx context.Context, job string) error {
+	return s.all("kubectl wait --timeout=2m --for=jsonpath={.status.ready}=1 job/" + job)(ctx)
 }
 
 // inBoth does the same for both workers at once.

@@ -244,6 +244,9 @@ func (c *Cluster) Component(name string) *Component {
 // Components lists the cluster's components.
 func (c *Cluster) Components() []*Component { return c.components }
 
+// EtcdURL is where the cluster's etcd serves, without credentials.
+func (c *Cluster) EtcdURL() string { return "http://" + c.etcdPort.Address() }
+
 // HasProxy says whether the cluster was started with Options.FaultProxy.
 func (c *Cluster) HasProxy() bool { return c.proxy != nil }
 

@@ -120,7 +120,7 @@ func TestLimits(t *testing.T) {
 	onBoth(f)
 	u := reader(f, t)
 	_, open := u.follow(f.Context(), f.NS, "w1")
-	u.refused(f.Context(), http.StatusTooManyRequests, `user "reader" has 1 logs and commands open here, which is the limit for a user`, f.NS, "w1", "log")
+	u.refused(f.Context(), http.StatusTooManyRequests, `user "reader" has 1 streams open here, which is the limit for a user`, f.NS, "w1", "log")
 	u.must(f.Context(), f.NS, "w1", "pods") // isn't a stream
 	other := login(f, t, "other").grant(f, f.NS, "get: jobs/log")
 	other.must(f.Context(), f.NS, "w1", "log")

@@ -28,7 +28,7 @@ func TestATenantLeavesStreamsToOthers(t *testing.T) {
 	login(f, t, "greedy-1").grant(f, tenant.NS, "get: jobs/log").follow(f.Context(), tenant.NS, "job")
 	login(f, t, "greedy-2").grant(f, tenant.NS, "get: jobs/log").follow(f.Context(), tenant.NS, "job")
 	login(f, t, "greedy-3").grant(f, tenant.NS, "get: jobs/log").refused(f.Context(), http.StatusTooManyRequests,
-		fmt.Sprintf("namespace %q has 2 logs and commands open here, and 8 of 10 places are free", tenant.NS), tenant.NS, "job", "log")
+		fmt.Sprintf("namespace %q has 2 streams open here, and 8 of 10 places are free", tenant.NS), tenant.NS, "job", "log")
 	modest.must(f.Context(), f.NS, "job", "log")
 
 	// This user passes the hub's API server, whose word for a WebSocket is get, but not the manager.

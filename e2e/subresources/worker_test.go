@@ -24,7 +24,7 @@ func TestWorkerPermissions(t *testing.T) {
 	f.Submit("job", ferrytest.OnWorker("w1"), rigtest.RunForever())
 	f.LeaveWorker("w1")
 	f.HubJobUntil("job", rigtest.Running(1))
-	u := reader(f, t).grant(f, f.NS, "get: jobs/log, jobs/pods, jobs/events, jobs/mirror", "get, create: jobs/exec")
+	u := reader(f, t).grant(f, f.NS, "get: jobs/log, jobs/pods, jobs/events, jobs/mirror", "get, create: jobs/exec, jobs/attach, jobs/portforward")
 	ctx := f.Context()
 	defer f.ReplaceSecret("w1", f.Cluster("w1").KubeconfigBytes()) // for other tests
 
@@ -43,9 +43,16 @@ func TestWorkerPermissions(t *testing.T) {
 	u.must(ctx, f.NS, "job", "log")
 	u.must(ctx, f.NS, "job", "events")
 	u.cut(u.exec(ctx, nil, nil, f.NS, "job", "command=true"), refuses)
+	u.cut(u.streams(ctx, "WebSocket", "attach", nil, nil, f.NS, "job"), refuses)
+	_, err := u.forward(f.NS, "job", "WebSocket")
+	u.cut(err, refuses)
 
 	limit(f, t, "all", workeraccess.Everything())
 	u.check(u.exec(ctx, nil, nil, f.NS, "job", "command=true"))
+	u.check(u.streams(ctx, "WebSocket", "attach", nil, nil, f.NS, "job"))
+	conn, err := u.forward(f.NS, "job", "WebSocket")
+	u.check(err)
+	conn.Close()
 }
 
 // limit exchanges the kubeconfig of w1 for one of a ServiceAccount with these permissions.

@@ -26,7 +26,13 @@ func TestProductIsUpgraded(t *testing.T) {
 	s.scale(4)
 	s.failIndex(1)
 	s.suspend(halted)
-	kept.set("preemption", "LowerPriority") // the previous release has no such setting
+	kept.set("preemption", "LowerPriority") // the previous release has no such settings
+	kept.set("cost", map[string]any{"cpu": "30m"})
+	kept.set("podStartTimeout", "10m0s")
+	kept.set("autoscaling", map[string]any{
+		"limits":        map[string]any{"cpu": "400"},
+		"nodeTemplates": []any{map[string]any{"name": "general", "maxNodes": 20.0, "allocatable": map[string]any{"cpu": "15"}}},
+	})
 	kept.set(laterField, "kept")
 	kept.expectAll()
 	kept.expectKept()

@@ -5,9 +5,13 @@
 //	dispatch     what is to be done about a Job (pure)
 //	placement    which worker takes a Job (pure)
 //	             placement/waiting: which of the Jobs that wait goes first (pure)
+//	             placement/stockout: where Pods of which shape don't start (pure)
 //	capacity     the free capacity of each worker, with reservations
 //	clusters     the registry of workers and their connections
+//	podtimes     for how long the Pods of each Job have run in a worker
 //	carry        the objects that are carried along with Jobs
+//	namespaces   what the hub's namespaces mean for their Jobs (pure, but for its gate)
+//	tokens       the tokens by which the hub logs in to its workers
 //	fence        the Leases that stop a lost worker's Jobs
 //	kueue        the integration with Kueue on the hub
 //	events       the events on the hub

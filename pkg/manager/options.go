@@ -13,6 +13,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/manager/namespaces"
 	"github.com/jobferry/jobferry/pkg/manager/tokens"
+	"github.com/jobferry/jobferry/pkg/tracing"
+	"github.com/jobferry/jobferry/pkg/tracing/spans"
+	"github.com/jobferry/jobferry/pkg/version"
 )
 
 // Options are the settings of the manager.
@@ -24,13 +27,16 @@ type Options struct {
 	Fence fence.Options
 	// Tokens is the renewal of the workers' tokens; Setup sets its namespace and metrics.
 	Tokens tokens.Options
+	// Tracing is where traces go; Setup sets the hub's id.
+	Tracing tracing.Options
 	// Connection are the limits and time-outs of the connections to workers; Setup sets the rest.
 	Connection clusters.Options
 }
 
 // DefaultOptions returns the defaults.
 func DefaultOptions() Options {
-	return Options{HeldJobs: NewHeldJobs(), Options: job.Options{
+	traces := tracing.Options{SamplingRatePerMillion: spans.Million, Service: "jobferry-manager", Version: version.Get()}
+	return Options{HeldJobs: NewHeldJobs(), Tracing: traces, Options: job.Options{
 		Namespace:         v1alpha1.SystemNamespace,
 		Concurrency:       128,
 		WorkerConcurrency: 16,
@@ -66,6 +72,7 @@ func (o *Options) Validate() error {
 	if err := o.Fence.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("fence: %w", err))
 	}
+	errs = append(errs, o.Tracing.Validate())
 	if err := o.Kueue.Validate(); err != nil {
 		errs = append(errs, fmt.Errorf("kueue: %w", err))
 	}

@@ -13,5 +13,5 @@ package manager
 // Leader election:
 //
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=jobferry-system,resources=leases,verbs=create
-// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=jobferry-system,resources=leases,resourceNames=jobferry-manager,verbs=get;update
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=jobferry-system,resources=leases,resourceNames=jobferry-manager,verbs=get;update;watch
 // +kubebuilder:rbac:groups="",namespace=jobferry-system,resources=events,verbs=create;patch

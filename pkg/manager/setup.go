@@ -22,6 +22,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/fence"
 	"github.com/jobferry/jobferry/pkg/manager/job"
+	"github.com/jobferry/jobferry/pkg/tracing"
 )
 
 // NewScheme returns a scheme with all that the manager reads and writes.
@@ -85,6 +86,10 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) (*job.Reconci
 	recorder := events.NewWriter(mgr.GetClient())
 	if err := mgr.Add(recorder); err != nil {
 		return nil, fmt.Errorf("events: %w", err)
+	}
+	options.Tracing.Hub = string(options.Origin)
+	if options.Tracer, err = tracing.Setup(ctx, mgr, options.Tracing); err != nil {
+		return nil, err
 	}
 	jobs := job.New(mgr, recorder, options.Options)
 	connection := options.Connection

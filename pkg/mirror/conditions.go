@@ -44,6 +44,16 @@ const (
 // Finished reports whether a Job is Complete or Failed.
 func Finished(job *batchv1.Job) bool { return finished(&job.Status) }
 
+// EndedAt is when a Job became Complete or Failed; zero: it hasn't.
+func EndedAt(job *batchv1.Job) time.Time {
+	for _, end := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
+		if isTrue(&job.Status, end) {
+			return findCondition(&job.Status, end).LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
 func finished(s *batchv1.JobStatus) bool {
 	return isTrue(s, batchv1.JobComplete) || isTrue(s, batchv1.JobFailed)
 }

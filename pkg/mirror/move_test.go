@@ -93,7 +93,7 @@ func TestPlacementAnnotations(t *testing.T) {
 	movedOn := func(more map[string]any) map[string]any {
 		all := map[string]any{
 			v1alpha1.AnnotationCluster: "c", v1alpha1.AnnotationMovedFrom: "b", v1alpha1.AnnotationMovedAt: secondMove,
-			v1alpha1.AnnotationMovedWith: `{"succeeded":2,"completedIndexes":"0,3"}`, v1alpha1.AnnotationDeadlineSpent: "180",
+			v1alpha1.AnnotationMovedWith: `{"succeeded":2,"failed":1,"completedIndexes":"0,3"}`, v1alpha1.AnnotationDeadlineSpent: "180",
 		}
 		maps.Copy(all, more)
 		return all
@@ -224,6 +224,29 @@ func TestStopped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := Stopped(c.mirror.Obj()); got != c.want {
 				t.Errorf("%v, want %v", got, c.want)
+			}
+		})
+	}
+}
+
+// A moved Job's mirror begins with what ended in other workers, unless it begins from zero.
+func TestEndedBefore(t *testing.T) {
+	moved := func() *mirrortest.Job {
+		return mirrortest.New("job").Annotation(v1alpha1.AnnotationMovedWith, `{"succeeded":2,"failed":1}`)
+	}
+	for name, row := range map[string]struct {
+		hub, mirror *mirrortest.Job
+		want        Ended
+	}{
+		"never moved": {mirrortest.New("job"), mirrortest.New("job"), Ended{}},
+		"moved":       {moved(), mirrortest.New("job"), Ended{2, 1}},
+		"from zero":   {moved(), mirrortest.New("job").Annotation(v1alpha1.AnnotationFreshStart, "x"), Ended{}},
+		"work queue":  {moved().Do(func(job *batchv1.Job) { job.Spec.Completions = nil }), mirrortest.New("job"), Ended{}},
+		"edited":      {mirrortest.New("job").Annotation(v1alpha1.AnnotationMovedWith, "2"), mirrortest.New("job"), Ended{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := EndedBefore(row.hub.Obj(), row.mirror.Obj()); got != row.want {
+				t.Errorf("%+v, want %+v", got, row.want)
 			}
 		})
 	}

@@ -25,9 +25,9 @@ type Repeated struct {
 // completed in both workers looks like one that the hub knew of before. And a worker that is lost
 // can't be asked.
 func RepeatedBy(hub, stale *batchv1.Job) Repeated {
-	var with batchv1.JobStatus
-	if json.Unmarshal([]byte(hub.Annotations[v1alpha1.AnnotationMovedWith]), &with) != nil {
-		return Repeated{} // it never moved, or someone edited the annotation
+	with, moved := readMovedWith(hub)
+	if !moved {
+		return Repeated{}
 	}
 	knew, has := readIndexes(&with, intervals.NoLimit), readIndexes(&stale.Status, intervals.NoLimit)
 	switch {
@@ -45,14 +45,33 @@ func RepeatedBy(hub, stale *batchv1.Job) Repeated {
 // Moved reports whether a hub Job was moved away from a worker.
 func Moved(hub *batchv1.Job) bool { return hub.Annotations[v1alpha1.AnnotationMovedWith] != "" }
 
+// Ended counts Pods that have ended.
+type Ended struct{ Succeeded, Failed int32 }
+
+// EndedBefore are the Pods of a moved Job that its mirror counts and that ended in other workers: those
+// that it was seeded with.
+func EndedBefore(hub, mirror *batchv1.Job) Ended {
+	with, moved := readMovedWith(hub)
+	if !moved || FreshStart(mirror) || workQueue(hub) {
+		return Ended{}
+	}
+	return Ended{with.Succeeded, with.Failed}
+}
+
+// readMovedWith is false if the Job never moved, or someone edited the annotation.
+func readMovedWith(hub *batchv1.Job) (with batchv1.JobStatus, is bool) {
+	err := json.Unmarshal([]byte(hub.Annotations[v1alpha1.AnnotationMovedWith]), &with)
+	return with, err == nil
+}
+
 // maxMovedIndexes bounds the text of the indexes that a hub Job keeps of its last move, in bytes.
 // Beyond it, repeated completions are counted, not named.
 const maxMovedIndexes = 2048
 
 // movedWith is the text of AnnotationMovedWith: the part of the hub Job's status that counts what
-// has completed.
+// has ended.
 func movedWith(hub *batchv1.Job) string {
-	with := batchv1.JobStatus{Succeeded: hub.Status.Succeeded}
+	with := batchv1.JobStatus{Succeeded: hub.Status.Succeeded, Failed: hub.Status.Failed}
 	if len(hub.Status.CompletedIndexes) <= maxMovedIndexes {
 		with.CompletedIndexes = hub.Status.CompletedIndexes
 	}

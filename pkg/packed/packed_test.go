@@ -102,6 +102,7 @@ func (s *seen) OnDelete(object any)        { s.events = append(s.events, object)
 
 func TestHandlersSeeJobs(t *testing.T) {
 	was, is := running(), mirrortest.From(running()).Pods(1, 1, 0).Obj()
+	is.ResourceVersion = "2"
 	to := &seen{}
 	h := Handler(to)
 	h.OnAdd(pack(t, was), true)
@@ -111,5 +112,24 @@ func TestHandlersSeeJobs(t *testing.T) {
 	want := []any{was, was, is, cache.DeletedFinalStateUnknown{Key: "k", Obj: is}, cache.DeletedFinalStateUnknown{Key: "k"}}
 	if !equality.Semantic.DeepEqual(to.events, want) {
 		t.Errorf("-want +got:\n%s", cmp.Diff(want, to.events))
+	}
+}
+
+// A list after a watch that couldn't be continued has nearly all Jobs as they were.
+func TestHandlersDoNotSeeUnchangedJobs(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, after string
+		want          int
+	}{
+		"the same version":   {"1", "1", 0},
+		"another version":    {"1", "2", 2},
+		"nobody knows if so": {"", "", 2},
+	} {
+		before, after, to := running(), running(), &seen{}
+		before.ResourceVersion, after.ResourceVersion = c.before, c.after
+		Handler(to).OnUpdate(pack(t, before), pack(t, after))
+		if len(to.events) != c.want {
+			t.Errorf("%s: the handler got %d objects, want %d", name, len(to.events), c.want)
+		}
 	}
 }

@@ -82,29 +82,37 @@ func (c *cli) printJobs(ctx context.Context, hub client.Client, jobs []batchv1.J
 	if namespace != "" {
 		nothing = fmt.Sprintf("No Jobs of Jobferry found in namespace %s.", namespace)
 	}
-	columns := show.JobColumns{Namespace: namespace == "", Wide: wide}
-	if namespace != "" {
-		columns.Line = c.lineOf(ctx, jobs)
-	}
+	columns := show.JobColumns{Namespace: namespace == "", Wide: wide, Line: c.lineOf(ctx, jobs)}
 	return c.table(show.Jobs(jobs, events, c.now(), columns), nothing)
 }
 
-// lineOf asks the manager where the Jobs of the namespace are in the line of those that wait. An answer
-// to one of them has the others. Without an answer, the table doesn't say.
-func (c *cli) lineOf(ctx context.Context, jobs []batchv1.Job) []v1alpha1.WaitingJob {
-	i := slices.IndexFunc(jobs, func(job batchv1.Job) bool { return jobview.StateOf(&job) == jobview.Pending })
-	if i < 0 {
-		return nil
+// maxLines bounds the namespaces that the manager is asked about for one table.
+const maxLines = 20
+
+// lineOf asks the manager where Jobs are in the line of those that wait. An answer to one of them has the
+// others of its namespace. Without an answer, the table doesn't say.
+func (c *cli) lineOf(ctx context.Context, jobs []batchv1.Job) map[types.NamespacedName]v1alpha1.WaitingExplanation {
+	asked, line := map[string]bool{}, map[types.NamespacedName]v1alpha1.WaitingExplanation{}
+	config, err := c.hubConfig()
+	for i := range jobs {
+		job := &jobs[i]
+		if err != nil || len(asked) == maxLines || asked[job.Namespace] || jobview.StateOf(job) != jobview.Pending {
+			continue
+		}
+		asked[job.Namespace] = true
+		var subresources *access.Subresources
+		if subresources, err = access.NewSubresources(config, client.ObjectKeyFromObject(job)); err != nil {
+			continue
+		}
+		explanation, unanswered := subresources.Why(ctx)
+		if unanswered != nil {
+			continue
+		}
+		for _, w := range explanation.Line {
+			line[types.NamespacedName{Namespace: job.Namespace, Name: w.Name}] = w.WaitingExplanation
+		}
 	}
-	subresources, err := c.subresources(jobs[i].Name)
-	if err != nil {
-		return nil
-	}
-	explanation, err := subresources.Why(ctx)
-	if err != nil {
-		return nil
-	}
-	return explanation.Line
+	return line
 }
 
 // listJobs returns the Jobs of Jobferry that the flags and arguments select, and their namespace,

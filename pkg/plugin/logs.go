@@ -62,7 +62,7 @@ func (f *logsFlags) add(c *cli, cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.BoolVar(&f.allPods, "all-pods", false, "Print the logs of all Pods of the Job, and set --prefix")
 	set.BoolVar(&f.prefix, "prefix", false, "Begin each line with its Pod and container")
-	set.StringVarP(&f.options.Container, "container", "c", "", "Container (default: the Pod's only or default one)")
+	addContainer(cmd, &f.options.Container)
 	set.BoolVarP(&f.options.Follow, "follow", "f", false, "Follow the log until the container ends")
 	set.BoolVarP(&f.options.Previous, "previous", "p", false, "Print the log of the container's previous run")
 	set.BoolVar(&f.options.Timestamps, "timestamps", false, "Begin each line with its time")

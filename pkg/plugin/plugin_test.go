@@ -110,6 +110,16 @@ func TestExec(t *testing.T) {
 	}
 }
 
+// Attach has the streams that are asked for, and no command.
+func TestAttach(t *testing.T) {
+	h := newHub(t)
+	got := h.with("hello\n", "attach", "shards", "--pod", "shards-1", "-i")
+	want := said{"asked: pod=shards-1&stderr=true&stdin=true&stdout=true\nin: hello\n", "trouble\n", 7}
+	if got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
 func TestTables(t *testing.T) {
 	for args, want := range map[string][]string{
 		"pods shards":         {"NAME ", "shards-0   0", "shards-1   1", "Running"},
@@ -164,7 +174,7 @@ func TestErrors(t *testing.T) {
 	}{
 		"forbidden": {func(h *fakeHub) {
 			h.refuse(subPath+"log", http.StatusForbidden, metav1.StatusReasonForbidden, `jobs.subresources.jobferry.dev "shards" is forbidden`, details)
-		}, "logs shards", exitFailed, []string{"is forbidden", "role view (pods, logs, events, why) or edit (exec)"}},
+		}, "logs shards", exitFailed, []string{"is forbidden", "role view (pods, logs, events, why) or edit (exec, attach, port-forward, cp)"}},
 		"no aggregated API": {func(h *fakeHub) { delete(h.answers, subPath+"pods") }, "pods shards", exitFailed,
 			[]string{"subresources.enabled=true"}},
 		"no manager": {func(h *fakeHub) {
@@ -280,7 +290,16 @@ func TestJobsInLine(t *testing.T) {
 	e := whyWest()
 	e.Line = []v1alpha1.WaitingJob{{Name: "shards", WaitingExplanation: v1alpha1.WaitingExplanation{Place: 3, Of: 9}}}
 	h.answers[subPath+"why"] = e
+	elsewhere := waits.DeepCopy()
+	elsewhere.Namespace = "team-b"
+	h.answers["/apis/batch/v1/jobs"] = &batchv1.JobList{Items: []batchv1.Job{*waits, *elsewhere}}
+	other := whyWest()
+	other.Line = []v1alpha1.WaitingJob{{Name: "shards", WaitingExplanation: v1alpha1.WaitingExplanation{Place: 5, Of: 9}}}
+	h.answers[strings.Replace(subPath, "team-a", "team-b", 1)+"why"] = other
 	if got := h.run("jobs"); !strings.Contains(got.out, "In line: 3 of 9.") {
+		t.Errorf("%+v", got)
+	}
+	if got := h.run("jobs", "-A"); !strings.Contains(got.out, "In line: 3 of 9.") || !strings.Contains(got.out, "In line: 5 of 9.") {
 		t.Errorf("%+v", got)
 	}
 	h.refuse(subPath+"why", http.StatusForbidden, metav1.StatusReasonForbidden, "forbidden", nil)

@@ -85,7 +85,7 @@ func (f *registerFlags) add(cmd *cobra.Command) {
 	set.StringSliceVar(&f.carry, "carry", nil, "Kinds that the manager copies to the worker along with Jobs: "+strings.Join(kindsToCarry, ", "))
 	set.BoolVar(&f.noNamespaces, "no-create-namespaces", false, "Don't let the manager create namespaces in the worker")
 	set.StringVar(&f.jobController, "job-controller", "", "Controller that runs the Jobs in the worker: BuiltIn (default) or Embedded")
-	set.StringVar(&f.capacity, "capacity", "", "How the manager counts free capacity: Nodes (default), or Unlimited for workers that add nodes on demand")
+	set.StringVar(&f.capacity, "capacity", "", "How the manager counts free capacity: Nodes (default), Autoscaled for workers that add nodes on demand, or Unlimited to count nothing")
 	set.StringSliceVar(&f.podAccess, "pod-access", podAccesses, "What users can do through the hub with the Pods of their Jobs: logs, exec, or none")
 	set.StringToStringVar(&f.labels, "labels", nil, "Labels of the WorkerCluster, for the cluster selectors of Jobs")
 	set.DurationVar(&f.tokenDuration, "token-duration", defaultTokenDuration, "Lifetime of the hub's token, which the manager renews. 0: a token that doesn't expire")
@@ -97,7 +97,7 @@ func (f *registerFlags) add(cmd *cobra.Command) {
 var (
 	kindsToCarry   = []string{string(v1alpha1.CarryConfigMaps), string(v1alpha1.CarrySecrets), string(v1alpha1.CarryServiceAccounts)}
 	jobControllers = []string{string(v1alpha1.JobControllerBuiltIn), string(v1alpha1.JobControllerEmbedded)}
-	capacityModes  = []string{string(v1alpha1.CapacityNodes), string(v1alpha1.CapacityUnlimited)}
+	capacityModes  = []string{string(v1alpha1.CapacityNodes), string(v1alpha1.CapacityAutoscaled), string(v1alpha1.CapacityUnlimited)}
 	podAccesses    = []string{accessLogs, accessExec}
 )
 

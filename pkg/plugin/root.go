@@ -31,8 +31,8 @@ var verbs = []struct {
 	make         []func(*cli) *cobra.Command
 }{
 	{"workers", "Register workers:", []func(*cli) *cobra.Command{newRegister, newUnregister, newRotate}},
-	{"operate", "Operate:", []func(*cli) *cobra.Command{newClusters, newCordon, newUncordon, newDrain, newTop, newDashboard}},
-	{"jobs", "Jobs:", []func(*cli) *cobra.Command{newJobs, newDescribe, newWhy, newPods, newLogs, newEvents, newExec}},
+	{"operate", "Operate:", []func(*cli) *cobra.Command{newClusters, newCordon, newUncordon, newDrain, newTop, newUsage, newDashboard}},
+	{"jobs", "Jobs:", []func(*cli) *cobra.Command{newJobs, newDescribe, newWhy, newPods, newLogs, newEvents, newExec, newAttach, newPortForward, newCopy}},
 }
 
 func newCLI(streams genericiooptions.IOStreams, clock clock.PassiveClock) *cli {

@@ -3,5 +3,7 @@
 //
 //	arguments ──Parse──▶ Flags ──Manager──▶ ctrl.Manager, with health checks
 //
+// A standby acquires the Lease as soon as the leader has released it: see lock.
+//
 // An error in the arguments is one line. A process has no other configuration.
 package process

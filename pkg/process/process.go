@@ -51,10 +51,16 @@ func (f *Flags) Manager(scheme *runtime.Scheme, newCache cache.NewCacheFunc, cac
 	}
 	options := f.managerOptions()
 	options.Scheme, options.NewCache, options.Cache = scheme, newCache, cached
+	lock, err := f.newLock(config)
+	if err != nil {
+		return nil, err
+	}
+	options.LeaderElectionResourceLockInterface = lock
 	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", f.Cluster, config.Host, err)
 	}
+	lock.LockConfig.EventRecorder = mgr.GetEventRecorderFor(lock.Identity()) //nolint:staticcheck // leader election knows no other
 	return mgr, errors.Join(mgr.AddHealthzCheck("ping", healthz.Ping), mgr.AddReadyzCheck("ping", healthz.Ping))
 }
 
@@ -65,9 +71,7 @@ func (f *Flags) managerOptions() ctrl.Options {
 		PprofBindAddress:              f.profileAddress,
 		LeaderElection:                f.leaderElect,
 		LeaderElectionID:              f.Name,
-		LeaderElectionNamespace:       f.Namespace,
 		LeaderElectionReleaseOnCancel: true,
-		LeaderElectionLabels:          f.LeaseLabels,
 		LeaseDuration:                 &f.leaseDuration,
 		RenewDeadline:                 &f.renewDeadline,
 		RetryPeriod:                   &f.retryPeriod,

@@ -15,6 +15,8 @@ package worker
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=jobferry-system,resources=leases,verbs=create
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=jobferry-system,resources=leases,resourceNames=jobferry-worker,verbs=get;update
 //
+// A standby watches that Lease, which the line for the fence allows.
+//
 // The fence: the hubs' Leases are called jobferry-fence-<origin>; one that somebody has deleted is
 // created again, which the line for leader election allows.
 //

@@ -47,6 +47,8 @@ var rules = []Rule{
 		Why: "free capacity", Without: "the WorkerCluster is `CapacityUnknown`; Jobs are still placed"},
 	{Resources: []string{"resourcequotas", "limitranges"}, Verbs: []string{"list", "watch"}, Everywhere: true, Need: whenCounts,
 		Why: "which Pods the worker would refuse", Without: withoutCheck},
+	{Resources: []string{"namespaces"}, Verbs: []string{"list", "watch"}, Everywhere: true, Need: whenCounts,
+		Why: "affinity that selects namespaces by their labels", Without: withoutNamespaces},
 	{Group: "scheduling.k8s.io", Resources: []string{"priorityclasses"}, Verbs: []string{"list", "watch"}, Everywhere: true, Need: whenCounts,
 		Why: "which Pods the worker would refuse", Without: withoutCheck},
 	{Group: "node.k8s.io", Resources: []string{"runtimeclasses"}, Verbs: []string{"list", "watch"}, Everywhere: true, Need: whenCounts,
@@ -54,10 +56,17 @@ var rules = []Rule{
 	{Group: "resource.k8s.io", Resources: []string{"deviceclasses", "resourceslices", "resourceclaims", "resourceclaimtemplates"},
 		Verbs: []string{"list", "watch"}, Everywhere: true, Need: whenCounts,
 		Why: "free devices (DRA)", Without: withoutCheck},
+	{Group: "karpenter.sh", Resources: []string{"nodepools"}, Verbs: []string{"list"}, Everywhere: true, Need: whenGrows,
+		Why: "which nodes Karpenter can add", Without: "only `spec.autoscaling` says which nodes can be added"},
+	{Resources: []string{"configmaps"}, Names: []string{"cluster-autoscaler-status"}, Verbs: []string{"get"}, Everywhere: true, Need: whenGrows,
+		Why: "which node groups cluster-autoscaler can't extend", Without: "a node group that has just failed is asked for nodes again"},
+	{Resources: []string{"persistentvolumeclaims", "persistentvolumes"}, Verbs: []string{"list", "watch"}, Everywhere: true, Need: always,
+		Why: "a Job is placed where its claims are", Without: withoutVolumes},
+	{Group: "storage.k8s.io", Resources: []string{"storageclasses", "csinodes", "csidrivers", "csistoragecapacities"},
+		Verbs: []string{"list", "watch"}, Everywhere: true, Need: always,
+		Why: "where volumes can be made and attached", Without: withoutVolumes},
 	{Resources: []string{"events"}, Verbs: []string{"list"}, Need: always,
 		Why: "why a Job has no Pods; events on the hub", Without: "no reason is shown, and `kubectl jobferry events` reports that the worker refuses it"},
-	{Resources: []string{"persistentvolumeclaims"}, Verbs: []string{"get"}, Need: always,
-		Why: "a Job is placed where its claims are", Without: "claims aren't checked, and Pods may wait for them"},
 	carried("configmaps", v1alpha1.CarryConfigMaps),
 	carried("secrets", v1alpha1.CarrySecrets),
 	carried("serviceaccounts", v1alpha1.CarryServiceAccounts),
@@ -77,7 +86,15 @@ var rules = []Rule{
 		Why: "logs, on the hub", Without: "`kubectl jobferry logs` reports that the worker refuses it"},
 	{Resources: []string{"pods/exec"}, Verbs: []string{"get", "create"}, Need: whenExec,
 		Why: "commands in a Job's Pods, from the hub", Without: "`kubectl jobferry exec` reports that the worker refuses it"},
+	{Resources: []string{"pods/attach"}, Verbs: []string{"get", "create"}, Need: whenExec,
+		Why: "attaching to a Job's Pods, from the hub", Without: "`kubectl jobferry attach` reports that the worker refuses it"},
+	{Resources: []string{"pods/portforward"}, Verbs: []string{"get", "create"}, Need: whenExec,
+		Why: "connecting to ports of a Job's Pods, from the hub", Without: "`kubectl jobferry port-forward` reports that the worker refuses it"},
 }
+
+const withoutVolumes = "from the first Job with claims on, the WorkerCluster is `PartlyChecked`; Jobs are placed without this check"
+
+const withoutNamespaces = "from the first Job or Pod with such affinity on, the WorkerCluster is `PartlyChecked`; Jobs are placed without this check"
 
 const withoutCheck = "the WorkerCluster is `PartlyChecked`; Jobs are placed without this check"
 

@@ -23,10 +23,10 @@ func TestFor(t *testing.T) {
 		"embedded":   {func(s *workeraccess.Settings) { s.JobController = v1alpha1.JobControllerEmbedded }, []string{"leases"}},
 		"expires":    {func(s *workeraccess.Settings) { s.Expires = true }, []string{"serviceaccounts/token"}},
 		"namespaces": {func(s *workeraccess.Settings) { s.CreateNamespaces = true }, []string{"namespaces"}},
-		"capacity": {func(s *workeraccess.Settings) { s.Capacity = "" }, []string{"deviceclasses", "limitranges", "nodes", "pods", "priorityclasses",
+		"capacity": {func(s *workeraccess.Settings) { s.Capacity = "" }, []string{"deviceclasses", "limitranges", "namespaces", "nodes", "pods", "priorityclasses",
 			"resourceclaims", "resourceclaimtemplates", "resourcequotas", "resourceslices", "runtimeclasses"}},
 		"logs": {func(s *workeraccess.Settings) { s.Logs = true }, []string{"pods", "pods/log"}},
-		"exec": {func(s *workeraccess.Settings) { s.Exec = true }, []string{"pods", "pods/exec"}},
+		"exec": {func(s *workeraccess.Settings) { s.Exec = true }, []string{"pods", "pods/attach", "pods/exec", "pods/portforward"}},
 		"config maps": {func(s *workeraccess.Settings) { s.Carry = []v1alpha1.CarriedKind{v1alpha1.CarryConfigMaps} },
 			[]string{"configmaps"}},
 		"secrets and accounts": {func(s *workeraccess.Settings) {

@@ -25,7 +25,8 @@ type Settings struct {
 	Carry []v1alpha1.CarriedKind
 	// Logs lets users of the hub list the Pods of their Jobs, and read their logs.
 	Logs bool
-	// Exec lets users of the hub run commands in the Pods of their Jobs.
+	// Exec lets users of the hub enter the Pods of their Jobs: run commands there, attach, and connect to
+	// ports.
 	Exec bool
 }
 
@@ -37,7 +38,7 @@ func Everything() Settings {
 		Expires:          true,
 		JobController:    v1alpha1.JobControllerEmbedded,
 		CreateNamespaces: true,
-		Capacity:         v1alpha1.CapacityNodes,
+		Capacity:         v1alpha1.CapacityAutoscaled,
 		Carry:            []v1alpha1.CarriedKind{v1alpha1.CarryConfigMaps, v1alpha1.CarrySecrets, v1alpha1.CarryServiceAccounts},
 		Logs:             true,
 		Exec:             true,
@@ -58,7 +59,8 @@ func (n Need) Met(s Settings) bool { return n.met == nil || n.met(s) }
 var (
 	always      = Need{}
 	whenCreates = Need{"`createNamespaces`", func(s Settings) bool { return s.CreateNamespaces }}
-	whenCounts  = Need{"`capacity: Nodes`", func(s Settings) bool { return s.Capacity != v1alpha1.CapacityUnlimited }}
+	whenCounts  = Need{"`capacity: Nodes` or `Autoscaled`", func(s Settings) bool { return s.Capacity != v1alpha1.CapacityUnlimited }}
+	whenGrows   = Need{"`capacity: Autoscaled`", func(s Settings) bool { return s.Capacity == v1alpha1.CapacityAutoscaled }}
 	whenFenced  = Need{"`jobController: Embedded`", func(s Settings) bool { return s.JobController == v1alpha1.JobControllerEmbedded }}
 	whenExpires = Need{"a token that expires", func(s Settings) bool { return s.Expires }}
 	whenLogs    = Need{"logs", func(s Settings) bool { return s.Logs }}

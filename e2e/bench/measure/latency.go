@@ -16,16 +16,22 @@ func SinceSent(sent map[string]time.Time, t *Timeline, stage Stage) []time.Durat
 	return all
 }
 
+// Delay is how long something took, and when it began.
+type Delay struct {
+	Since time.Time
+	Took  time.Duration
+}
+
 // Lag returns, for each stage after Created at which a Job was seen in the source, how long it took
 // until the follower showed as much. What the follower never showed is left out.
 //
 // Two watches have delays of their own: a follower that seems to be ahead isn't behind.
-func Lag(source, follower *Timeline) []time.Duration {
+func Lag(source, follower *Timeline) []Delay {
 	source.mu.Lock()
 	defer source.mu.Unlock()
 	follower.mu.Lock()
 	defer follower.mu.Unlock()
-	var all []time.Duration
+	var all []Delay
 	for job, s := range source.jobs {
 		f := follower.jobs[job]
 		if f == nil {
@@ -33,7 +39,7 @@ func Lag(source, follower *Timeline) []time.Duration {
 		}
 		for stage := Started; stage <= min(s.stage, f.stage); stage++ {
 			if s.seen[stage] {
-				all = append(all, max(f.first[stage].Sub(s.first[stage]), 0))
+				all = append(all, Delay{s.first[stage], max(f.first[stage].Sub(s.first[stage]), 0)})
 			}
 		}
 	}

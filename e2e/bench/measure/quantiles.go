@@ -18,8 +18,8 @@ func QuantilesOf(durations []time.Duration) Quantiles {
 		return Quantiles{}
 	}
 	sorted := slices.Sorted(slices.Values(durations))
-	rank := func(percent int) time.Duration {
-		return sorted[max((len(sorted)*percent+99)/100, 1)-1]
-	}
-	return Quantiles{Count: len(sorted), P50: rank(50), P90: rank(90), P99: rank(99), Max: rank(100)}
+	return Quantiles{Count: len(sorted), P50: rank(sorted, 50), P90: rank(sorted, 90), P99: rank(sorted, 99), Max: rank(sorted, 100)}
 }
+
+// rank is the value below or at which so many percent are.
+func rank[T any](sorted []T, percent int) T { return sorted[max((len(sorted)*percent+99)/100, 1)-1] }

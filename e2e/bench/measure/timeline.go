@@ -92,6 +92,13 @@ func (t *Timeline) Reached(stage Stage) int {
 	return t.reached[stage]
 }
 
+// There is the number of Jobs that exist.
+func (t *Timeline) There() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.there
+}
+
 func (t *Timeline) await(ctx context.Context, holds func() bool) error {
 	for {
 		t.mu.Lock()

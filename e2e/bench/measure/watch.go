@@ -16,9 +16,18 @@ import (
 // Watch fills a Timeline with a namespace's Jobs, from when it returns until stop is called.
 func Watch(ctx context.Context, client kubernetes.Interface, namespace string) (t *Timeline, stop func(), err error) {
 	t = NewTimeline()
+	stop, err = WatchJobs(ctx, client, namespace, slim, t.handler())
+	return t, stop, err
+}
+
+// WatchJobs tells a handler of a namespace's Jobs, from when it returns until stop is called. A transform
+// may be nil.
+func WatchJobs(
+	ctx context.Context, client kubernetes.Interface, namespace string, transform cache.TransformFunc, handler cache.ResourceEventHandler,
+) (stop func(), err error) {
 	lw := cache.NewListWatchFromClient(client.BatchV1().RESTClient(), "jobs", namespace, fields.Everything())
 	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
-		ListerWatcher: lw, ObjectType: &batchv1.Job{}, Transform: slim, Handler: t.handler(),
+		ListerWatcher: lw, ObjectType: &batchv1.Job{}, Transform: transform, Handler: handler,
 	})
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -26,9 +35,9 @@ func Watch(ctx context.Context, client kubernetes.Interface, namespace string) (
 	stop = func() { cancel(); running.Wait() }
 	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
 		stop()
-		return nil, nil, fmt.Errorf("watch Jobs: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("watch Jobs: %w", context.Cause(ctx))
 	}
-	return t, stop, nil
+	return stop, nil
 }
 
 // slim keeps of a Job what is measured: thousands of them are held.

@@ -14,6 +14,8 @@ import (
 func Markdown(out io.Writer, r *Result) error {
 	p := &page{}
 	p.figures(r)
+	p.cpu(r)
+	p.writes(r)
 	p.requests(r)
 	p.quiet(r)
 	p.goals(r)
@@ -51,14 +53,17 @@ func (p *page) figures(r *Result) {
 	p.row("Jobs per second", decimals(1)(typical.Flood.Rate(r.Jobs)), floor(func(b *Burst) string { return decimals(1)(b.Rate(r.Jobs)) }), "0.9 to 3.1")
 	p.row("create -> mirror, one at a time, p50 / p90 / p99", quantiles(r.Singles.Mirror), "", "p50 212 to 339 ms")
 	p.row("create -> mirror, all at once, p50 / p90 / p99", quantiles(typical.AtOnce.Mirror), "", "")
+	o := typical.Overtaken
+	p.row("places that a Job fell back, from the order of creation to that of mirrors, p50 / p99 / most",
+		fmt.Sprintf("%d / %d / %d", o.P50, o.P99, o.Most), "", "")
 	p.row("worker status -> hub status, one at a time, p50 / p90 / p99", quantiles(r.Singles.Lag), "", "")
 	p.row("worker status -> hub status, all at once, p50 / p90 / p99", quantiles(typical.AtOnce.Lag), "", "")
 	p.row("requests of the manager per Job, whole life", decimals(2)(requests), "", "68 to 79")
 	p.row("events per Job", decimals(2)(events), "", "(included)")
 	p.row("requests of the manager in "+r.Quiet.String()+" of quiet", rest(r), "", "")
-	p.row("manager: CPU until all Complete", seconds(typical.ManagerCPU), "", "32 to 53 s")
+	p.row("manager: CPU until all Complete", seconds(typical.Flood.CPU.Manager), "", "32 to 53 s")
 	p.row("manager: peak memory", megabytes(float64(r.PeakMemory)), "", "128 to 148 MB")
-	p.row("all clusters: CPU until all Complete", seconds(typical.Flood.CPU()), floor(func(b *Burst) string { return seconds(b.CPU()) }), "")
+	p.row("all clusters: CPU until all Complete", seconds(typical.Flood.CPU.All()), floor(func(b *Burst) string { return seconds(b.CPU.All()) }), "")
 	p.row("deleted, until all are gone from the hub", seconds(typical.Removal), "", "")
 	p.line("")
 }

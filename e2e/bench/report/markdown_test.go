@@ -28,18 +28,25 @@ func good() *Result {
 	return &Result{
 		Jobs: 500, Resting: 10, Workers: 2, Cores: 2,
 		Rounds: []Round{{
-			Floor: &Burst{Submitted: 2 * time.Second, Complete: 10 * time.Second, ClustersCPU: map[string]time.Duration{"worker-1 etcd": 16 * time.Second}},
-			Flood: Burst{Submitted: 3 * time.Second, Complete: 16 * time.Second, ClustersCPU: map[string]time.Duration{
-				"hub etcd": 9 * time.Second, "worker-1 etcd": 17500 * time.Millisecond,
+			Floor: &Burst{Submitted: 2 * time.Second, Complete: 10 * time.Second, CPU: CPU{Clusters: map[string]time.Duration{"workers: etcd": 17500 * time.Millisecond}}},
+			Bound: &Burst{Submitted: 2 * time.Second, Complete: 14 * time.Second, CPU: CPU{
+				Clusters: map[string]time.Duration{"hub: etcd": 7 * time.Second, "workers: etcd": 17 * time.Second}, Bench: 2 * time.Second,
 			}},
-			Removal:    6 * time.Second,
-			AtOnce:     Latencies{Mirror: ms(900, 2000, 2500), Lag: ms(120, 300, 700)},
-			ManagerCPU: 2600 * time.Millisecond,
+			Flood: Burst{Submitted: 3 * time.Second, Complete: 16 * time.Second, CPU: CPU{
+				Clusters: map[string]time.Duration{"hub: etcd": 9 * time.Second, "workers: etcd": 17500 * time.Millisecond},
+				Manager:  2600 * time.Millisecond, Bench: time.Second,
+			}},
+			Removal:   6 * time.Second,
+			Overtaken: measure.Places{P50: 1, P99: 20, Most: 30},
+			AtOnce:    Latencies{Mirror: ms(1700, 2000, 2500), Lag: ms(120, 300, 700)},
 		}},
 		Singles:    Latencies{Mirror: ms(17, 24, 31), Lag: ms(8, 14, 90)},
 		PeakMemory: 116e6,
+		Writes: []Write{{Name: "PATCH", CPU: CPU{Clusters: map[string]time.Duration{
+			"hub: kube-apiserver": time.Second, "hub: etcd": 250 * time.Millisecond,
+		}}}},
 		Requests: []audit.Count{
-			{Kind: kind("hub", "create", "events"), Requests: 1000},
+			{Kind: kind("hub", "create", "events"), Requests: 500},
 			{Kind: kind("hub", "patch", "jobs"), Requests: 1000, Failed: 1},
 			{Kind: kind("hub", "patch", "jobs/status"), Requests: 1050},
 			{Kind: kind("workers", "create", "jobs"), Requests: 500},
@@ -95,7 +102,10 @@ func TestMissed(t *testing.T) {
 		"events per Job":                       func(r *Result) { r.Requests[0].Requests++ },
 		"requests at rest":                     func(r *Result) { r.QuietRequests = []audit.Count{{Requests: 1}} },
 		"peak memory of the manager":           func(r *Result) { r.PeakMemory = 300e6 + 1 },
-		"all Complete, against the floor":      func(r *Result) { r.Rounds[0].Floor.Complete = 7 * time.Second },
+		"CPU of the clusters, against":         func(r *Result) { r.Rounds[0].Flood.CPU.Clusters["hub: etcd"] *= 2 },
+		"all Complete, against the floor":      func(r *Result) { r.Rounds[0].Floor.Complete = 9 * time.Second },
+		"places that a Job fell back":          func(r *Result) { r.Rounds[0].Overtaken.P99 = 129 },
+		"create -> mirror, all at once":        func(r *Result) { r.Rounds[0].AtOnce.Mirror.P99 *= 2 },
 		"create -> mirror, one at a time, p50": func(r *Result) { r.Singles.Mirror.P50 = 41 * time.Millisecond },
 	} {
 		r := good()

@@ -23,6 +23,8 @@ type Result struct {
 	Singles Latencies
 	// PeakMemory is the most memory that the manager held, in bytes.
 	PeakMemory int64
+	// Writes are what each write to the hub for all Jobs costs; none: not measured.
+	Writes []Write `json:",omitempty"`
 	// Requests of the manager for the Jobs of all rounds, for their whole lives.
 	Requests []audit.Count
 	// Quiet is how long nothing happened, and QuietRequests what the manager asked for then all the
@@ -34,16 +36,28 @@ type Result struct {
 
 // Round is the Jobs straight into one cluster, and then by way of the hub.
 type Round struct {
-	// Floor is the Jobs straight into one cluster; nil: not measured.
+	// Floor is the Jobs straight into one cluster, Bound the writes that any dispatcher makes for them; nil:
+	// not measured.
 	Floor *Burst `json:",omitempty"`
+	Bound *Burst `json:",omitempty"`
 	// Flood is the Jobs by way of the hub.
 	Flood Burst
-	// ManagerCPU is the manager's CPU time until all were Complete.
-	ManagerCPU time.Duration
 	// AtOnce are the latencies of the flood.
 	AtOnce Latencies
+	// Overtaken is by how many places Jobs of the flood fell back from their creation to their mirrors'.
+	Overtaken measure.Places
+	// IsBase: it's a round of the program that the other is compared with. Used is what the manager used;
+	// it's measured only to compare.
+	IsBase bool `json:",omitempty"`
+	Used   Used
 	// Removal is the time from the first delete until the hub has let all Jobs go.
 	Removal time.Duration
+}
+
+// Write is a kind of write to the hub, and what all programs used for as many as there are Jobs.
+type Write struct {
+	Name string
+	CPU  CPU
 }
 
 // Burst is a number of Jobs at once.
@@ -51,8 +65,8 @@ type Burst struct {
 	// Submitted is the time until the last of them was created, Complete until the last was
 	// Complete.
 	Submitted, Complete time.Duration
-	// ClustersCPU is what the processes of all clusters used meanwhile, by cluster and program.
-	ClustersCPU map[string]time.Duration
+	// CPU is what all processes used meanwhile.
+	CPU CPU
 }
 
 // Latencies are times of single Jobs.
@@ -85,14 +99,6 @@ func (r *Result) sorted() []Round {
 
 // Rate is the number of Jobs per second from the first create to the last Complete.
 func (b *Burst) Rate(jobs int) float64 { return float64(jobs) / b.Complete.Seconds() }
-
-// CPU is what the clusters used in all.
-func (b *Burst) CPU() (sum time.Duration) {
-	for _, used := range b.ClustersCPU {
-		sum += used
-	}
-	return sum
-}
 
 // Submitted is the number of Jobs of all rounds.
 func (r *Result) Submitted() int { return r.Jobs * len(r.Rounds) }

@@ -45,8 +45,8 @@ type Sweep struct {
 	Divisions, Moved int
 	// Memory is the most that the manager held meanwhile.
 	Memory int64
-	// ClustersCPU is what the processes of all clusters used, by cluster and program.
-	ClustersCPU map[string]time.Duration
+	// CPU is what the processes of all clusters used.
+	CPU CPU
 }
 
 // Exact reports whether each index completed exactly once, by its Pods and by the Job's status.
@@ -58,13 +58,7 @@ func (s *Sweep) Exact() bool {
 func (s *Sweep) Rate() float64 { return float64(s.Indexes.Indexes) / s.Makespan.Seconds() }
 
 // cores are those that were busy.
-func (s *Sweep) cores() float64 {
-	var sum time.Duration
-	for _, used := range s.ClustersCPU {
-		sum += used
-	}
-	return sum.Seconds() / s.Makespan.Seconds()
-}
+func (s *Sweep) cores() float64 { return s.CPU.All().Seconds() / s.Makespan.Seconds() }
 
 // Per1000 is the number of requests and of events of the manager per 1,000 indexes.
 func (s *Span) Per1000() (requests, events float64) {

@@ -53,6 +53,7 @@ const (
 	Lost     Rule = "Lost"
 	Orphan   Rule = "Orphan"
 	Rejected Rule = "Rejected"
+	Account  Rule = "Account"
 )
 
 // Violation is something that must not be.

@@ -51,6 +51,7 @@ func (c *Checker) checkEnd(at time.Duration, r *record) {
 		c.violate(at, Ends, r, "%s", strings.Join(wrong, "; "))
 	}
 	c.checkCount(at, r)
+	c.checkAccount(at, r)
 }
 
 // checkCount holds what the hub says against the Pods that really succeeded. In a Job that was

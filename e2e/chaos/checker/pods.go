@@ -30,6 +30,7 @@ func (c *Checker) observeMirror(r *record, e Event) {
 // observePod takes in a Pod of a Job, and asks whether it runs in two places, or in vain.
 func (c *Checker) observePod(r *record, e Event) []Question {
 	p, fresh := r.pod(e)
+	p.observeTimes(e)
 	succeeds := !e.Gone && e.Pod.Status.Phase == corev1.PodSucceeded
 	p.running = !e.Gone && e.Pod.Status.Phase == corev1.PodRunning
 	p.stopping = e.Pod.DeletionTimestamp != nil

@@ -69,6 +69,12 @@ type pod struct {
 	// halted: it succeeded when its mirror was suspended already, so that it was about to be
 	// deleted.
 	halted bool
+
+	// boundAt is when it was first seen with a node, ran for how long it had one; over: it ended, and
+	// gone: it isn't there any more.
+	boundAt    *time.Duration
+	ran        time.Duration
+	over, gone bool
 }
 
 func newRecord(s *story.Story) *record {

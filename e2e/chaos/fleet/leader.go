@@ -1,8 +1,8 @@
 package fleet
 
 import (
-	"bufio"
 	"context"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -19,22 +19,27 @@ func (f *Fleet) Leader(ctx context.Context) *Manager {
 }
 
 func (m *Manager) leads(ctx context.Context) bool {
+	text, err := m.Metrics(ctx)
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "leader_election_master_status{") && strings.HasSuffix(strings.TrimSpace(line), " 1") {
+			return err == nil
+		}
+	}
+	return false
+}
+
+// Metrics are what the manager serves now, as text.
+func (m *Manager) Metrics(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.metrics+"/metrics", nil)
 	if err != nil {
-		return false
+		return nil, err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return false
+		return nil, err
 	}
 	defer response.Body.Close()
-	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
-		line := lines.Text()
-		if strings.HasPrefix(line, "leader_election_master_status{") && strings.HasSuffix(line, " 1") {
-			return true
-		}
-	}
-	return false
+	return io.ReadAll(response.Body)
 }

@@ -35,11 +35,23 @@ func Table(out io.Writer, r *Result) error {
 	row("Jobs moved, moves", fmt.Sprintf("%d, %d", r.Figures.Moved, r.Figures.Moves))
 	row("indexes run again, as their worker was lost before it could tell", r.Figures.Reruns)
 	row("Jobs in two places at once, without a working fence", r.Figures.Excused)
+	row("account of Jobs whose Pods are all there", ledger(r.Complete))
+	row("account of Jobs of which Pods were deleted", ledger(r.Others))
 	row("lost", r.count(checker.Lost, checker.Vanished))
 	row("duplicated", r.count(checker.Twice, checker.Again))
 	row("orphans", r.count(checker.Orphan))
 	row("violations, those included", len(r.Violations))
 	return w.Flush()
+}
+
+// ledger is what Pods say, and what the hub says of them.
+func ledger(l checker.Ledger) string {
+	text := fmt.Sprintf("%d Jobs: Pods ran for %.1f s, the accounts say %.1f s (%+.3f%%)",
+		l.Jobs, l.Pods, l.Accounted, 100*(l.Accounted-l.Pods)/max(l.Pods, 1))
+	if l.Worst != "" {
+		text += fmt.Sprintf("; most off is %s by %+.1f s", l.Worst, l.By)
+	}
+	return text
 }
 
 // around is how much of the time before a Job's first line, and after its last, its faults are

@@ -5,6 +5,9 @@ import "slices"
 // repeated is why an event is patched.
 const repeated = "only when the same thing is told again within minutes"
 
+// standby is why a verb isn't used where one replica runs.
+const standby = "only where a second replica waits to lead: see pkg/process"
+
 // table is in the order of the documentation.
 var table = slices.Concat(hub, carry, subresources, admission, kueue, metrics, worker, dropIn, users)
 
@@ -39,8 +42,9 @@ var hub = []Row{
 		Why: "the finalizer on registrations, which keeps the credentials until the worker is removed"},
 	{Part: Manager, Namespace: Home, Group: "coordination.k8s.io", Resource: "leases", Verbs: []string{"create"},
 		Why: "leader election: the Lease, at the first start"},
-	{Part: Manager, Namespace: Home, Group: "coordination.k8s.io", Resource: "leases", Names: []string{"jobferry-manager"}, Verbs: []string{"get", "update"},
-		Why: "leader election: one manager dispatches at a time"},
+	{Part: Manager, Namespace: Home, Group: "coordination.k8s.io", Resource: "leases", Names: []string{"jobferry-manager"}, Verbs: []string{"get", "update", "watch"},
+		Why:    "leader election: one manager dispatches at a time, and another takes over at once",
+		Unseen: map[string]string{"watch": standby}},
 	{Part: Manager, Namespace: Home, Resource: "events", Verbs: []string{"create", "patch"},
 		Why: "leader election: who leads", Unseen: map[string]string{"patch": repeated}},
 }
@@ -71,7 +75,7 @@ var subresources = []Row{
 	{Part: Subresources, Namespace: Home, Resource: "secrets", Verbs: []string{"list", "watch", "patch"},
 		Why: "the certificate that it serves with, which all replicas share"},
 	{Part: Subresources, Namespace: Home, Group: "coordination.k8s.io", Resource: "leases", Names: []string{"jobferry-manager"}, Verbs: []string{"get"},
-		Why: "which replica leads: only that one knows the nodes of the workers"},
+		Why: "which replica leads: only that one knows what is about to be placed where"},
 	{Part: Subresources, Group: "apiregistration.k8s.io", Resource: "apiservices", Names: []string{"v1alpha1.subresources.jobferry.dev"},
 		Verbs: []string{"list", "watch", "patch"}, Why: "tells the hub that certificate"},
 }

@@ -42,7 +42,7 @@ var worker = []Row{
 	{Part: Worker, Namespace: Home, Group: "coordination.k8s.io", Resource: "leases", Names: []string{"jobferry-worker"}, Verbs: []string{"get", "update"},
 		Why: "leader election: one controller works at a time"},
 	{Part: Worker, Namespace: Home, Group: "coordination.k8s.io", Resource: "leases", Verbs: []string{"list", "watch"},
-		Why: "the fence: which hubs there are, and whether they're connected"},
+		Why: "the fence: which hubs there are, and whether they're connected; leader election: a standby takes over at once"},
 	{Part: Worker, Namespace: Home, Group: "coordination.k8s.io", Resource: "leases", Verbs: []string{"patch"},
 		Why: "the fence: tells a hub after how long its Jobs are stopped", Unseen: map[string]string{"patch": fenced}},
 	{Part: Worker, Group: "batch", Resource: "jobs", Verbs: []string{"patch"},

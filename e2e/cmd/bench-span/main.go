@@ -5,39 +5,28 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"flag"
-	"fmt"
-	"os"
-	"os/signal"
-	"strings"
-	"syscall"
 
 	"github.com/jobferry/jobferry/e2e/bench"
+	"github.com/jobferry/jobferry/e2e/bench/command"
 	"github.com/jobferry/jobferry/e2e/bench/report"
 )
 
-// choices are the command line.
-type choices struct {
-	options bench.SpanOptions
-	json    string
-	check   bool
-}
-
 func main() {
-	c := choices{options: bench.DefaultSpanOptions()}
-	c.parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, c); err != nil {
-		fmt.Fprintln(os.Stderr, "bench-span:", err)
-		os.Exit(1)
+	o := bench.DefaultSpanOptions()
+	options(&o)
+	c := command.Command[report.Span]{
+		Name:     "bench-span",
+		Run:      func(ctx context.Context) (*report.Span, error) { return bench.RunSpan(ctx, o) },
+		Markdown: report.SpanMarkdown,
+		Missed:   report.MissedOf,
 	}
+	o.Progress = c.Progress
+	c.Main()
 }
 
-func (c *choices) parse() {
-	o := &c.options
+// options adds the flags for the options.
+func options(o *bench.SpanOptions) {
 	flag.IntVar(&o.Indexes, "indexes", o.Indexes, "indexes of the Job")
 	flag.IntVar(&o.Workers, "workers", o.Workers, "number of worker clusters")
 	flag.IntVar(&o.Parallelism, "parallelism", o.Parallelism, "parallelism of the Job")
@@ -49,37 +38,5 @@ func (c *choices) parse() {
 	flag.BoolVar(&o.Whole, "whole", o.Whole, "also run the Job in one cluster with the room of all, to compare")
 	flag.IntVar(&o.Small, "small", o.Small, "indexes of the Job that the manager's memory is compared with; 0: none")
 	flag.StringVar(&o.Programs, "programs", o.Programs, "folder with jobferry-manager and jobferry-worker; default: built from the source")
-	flag.Func("manager-flag", "flag for the manager, such as --log-level=debug; may be repeated", func(s string) error {
-		o.ManagerFlags = append(o.ManagerFlags, s)
-		return nil
-	})
-	flag.StringVar(&c.json, "json", c.json, "file to write the figures to, as JSON")
-	flag.BoolVar(&c.check, "check", c.check, "exit with an error if a goal is missed")
-	flag.Parse()
-	o.Progress = func(format string, arguments ...any) {
-		fmt.Fprintf(os.Stderr, "bench-span: "+format+"\n", arguments...)
-	}
-}
-
-func run(ctx context.Context, c choices) error {
-	result, err := bench.RunSpan(ctx, c.options)
-	if err != nil {
-		return err
-	}
-	if err := report.SpanMarkdown(os.Stdout, result); err != nil {
-		return err
-	}
-	if c.json != "" {
-		text, err := json.MarshalIndent(result, "", "  ")
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(c.json, append(text, '\n'), 0o644); err != nil {
-			return err
-		}
-	}
-	if missed := report.MissedOf(result); c.check && len(missed) > 0 {
-		return errors.New("goals missed: " + strings.Join(missed, "; "))
-	}
-	return nil
+	command.ManagerFlags(&o.ManagerFlags)
 }

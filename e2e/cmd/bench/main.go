@@ -4,78 +4,46 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"flag"
-	"fmt"
-	"os"
-	"os/signal"
-	"strings"
-	"syscall"
+	"io"
 
 	"github.com/jobferry/jobferry/e2e/bench"
+	"github.com/jobferry/jobferry/e2e/bench/command"
 	"github.com/jobferry/jobferry/e2e/bench/report"
 )
 
-// choices are the command line.
-type choices struct {
-	options bench.Options
-	json    string
-	check   bool
-}
-
 func main() {
-	c := choices{options: bench.DefaultOptions()}
-	c.parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := run(ctx, c); err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
+	o := bench.DefaultOptions()
+	options(&o)
+	c := command.Command[report.Result]{
+		Name: "bench",
+		Run:  func(ctx context.Context) (*report.Result, error) { return bench.Run(ctx, o) },
+		Markdown: func(out io.Writer, r *report.Result) error {
+			if o.Against != "" {
+				return report.AgainstMarkdown(out, r)
+			}
+			return report.Markdown(out, r)
+		},
+		Worse:  report.Worse,
+		Missed: report.Missed,
 	}
+	o.Progress = c.Progress
+	c.Main()
 }
 
-func (c *choices) parse() {
-	o := &c.options
+// options adds the flags for the options.
+func options(o *bench.Options) {
 	flag.IntVar(&o.Jobs, "jobs", o.Jobs, "Jobs submitted at once")
 	flag.IntVar(&o.Rounds, "rounds", o.Rounds, "how often they are, one after another, by turns with the floor")
 	flag.IntVar(&o.Singles, "singles", o.Singles, "Jobs submitted one at a time; 0: none")
 	flag.IntVar(&o.Workers, "workers", o.Workers, "number of worker clusters")
 	flag.BoolVar(&o.Floor, "floor", o.Floor, "also submit the Jobs straight into one cluster, to compare")
+	flag.BoolVar(&o.Bound, "bound", o.Bound, "also send the writes that any dispatcher makes for these Jobs, and nothing else, to compare")
 	flag.DurationVar(&o.Quiet, "quiet", o.Quiet, "how long the manager is watched at rest; 0: not at all")
 	flag.IntVar(&o.Resting, "resting", o.Resting, "Jobs that run all along")
 	flag.IntVar(&o.Submitters, "submitters", o.Submitters, "creates and deletes under way at a time")
 	flag.StringVar(&o.Manager, "manager", o.Manager, "manager's program; default: built from the source")
+	flag.StringVar(&o.Against, "against", o.Against, "another manager's program to compare with, by turns; fails if the first is worse by more than noise")
 	flag.StringVar(&o.Profiles, "profiles", o.Profiles, "existing folder for profiles: CPU of API servers and manager as floor and flood begin, the manager's heap after it")
-	flag.Func("manager-flag", "flag for the manager, such as --log-level=debug; may be repeated", func(s string) error {
-		o.ManagerFlags = append(o.ManagerFlags, s)
-		return nil
-	})
-	flag.StringVar(&c.json, "json", c.json, "file to write the figures to, as JSON")
-	flag.BoolVar(&c.check, "check", c.check, "exit with an error if a goal is missed")
-	flag.Parse()
-	o.Progress = func(format string, arguments ...any) { fmt.Fprintf(os.Stderr, "bench: "+format+"\n", arguments...) }
-}
-
-func run(ctx context.Context, c choices) error {
-	result, err := bench.Run(ctx, c.options)
-	if err != nil {
-		return err
-	}
-	if err := report.Markdown(os.Stdout, result); err != nil {
-		return err
-	}
-	if c.json != "" {
-		text, err := json.MarshalIndent(result, "", "  ")
-		if err != nil {
-			return err
-		}
-		if err := os.WriteFile(c.json, append(text, '\n'), 0o644); err != nil {
-			return err
-		}
-	}
-	if missed := report.Missed(result); c.check && len(missed) > 0 {
-		return errors.New("goals missed: " + strings.Join(missed, "; "))
-	}
-	return nil
+	command.ManagerFlags(&o.ManagerFlags)
 }

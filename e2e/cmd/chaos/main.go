@@ -62,6 +62,7 @@ func (c *choices) parse() {
 		o.JobKinds = strings.Split(s, ",")
 		return nil
 	})
+	flag.StringVar(&o.Samples, "samples", "", "record the managers' metrics in this file, for make grafana-picture")
 	flag.IntVar(&c.lines, "time-lines", 5, "of how many Jobs with violations the time line is printed")
 	flag.BoolVar(&c.print, "print", false, "print the schedule, and do nothing")
 	flag.Parse()

@@ -1,17 +1,20 @@
 package main
 
 import (
-	"context"
-	"fmt"
+	"errors"
+	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
 	quota "k8s.io/apiserver/pkg/quota/v1"
+	"k8s.io/apiserver/pkg/quota/v1/generic"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
@@ -19,7 +22,6 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 	evaluator "k8s.io/kubernetes/pkg/quota/v1/evaluator/core"
 	"k8s.io/kubernetes/plugin/pkg/admission/limitranger"
-	"k8s.io/utils/clock"
 )
 
 // namespaceLimits are what an API server's admission reads of a namespace.
@@ -28,8 +30,12 @@ type namespaceLimits struct {
 	ResourceQuotas []*corev1.ResourceQuota
 }
 
-// limitRanger is the API server's plugin, for these LimitRanges. It fills in their defaults.
-func (l *namespaceLimits) limitRanger() (*limitranger.LimitRanger, error) {
+// limitRanger is the API server's plugin, for these LimitRanges; none, if there are none. It fills in their
+// defaults.
+func (l *namespaceLimits) limitRanger() (plugins, error) {
+	if len(l.LimitRanges) == 0 {
+		return nil, nil
+	}
 	for _, r := range l.LimitRanges {
 		legacyscheme.Scheme.Default(r)
 	}
@@ -44,7 +50,7 @@ func (l *namespaceLimits) limitRanger() (*limitranger.LimitRanger, error) {
 	}
 	plugin.SetExternalKubeInformerFactory(factory)
 	plugin.SetExternalKubeClientSet(client)
-	return plugin, plugin.ValidateInitialization()
+	return plugins{plugin}, plugin.ValidateInitialization()
 }
 
 // attributesOf the creation of a Pod.
@@ -53,47 +59,87 @@ func attributesOf(p *core.Pod) admission.Attributes {
 		core.Resource("pods").WithVersion(""), "", admission.Create, &metav1.CreateOptions{}, false, nil)
 }
 
-// used fills in the status of the quotas, with these Pods.
-func (l *namespaceLimits) used(pods []*corev1.Pod) error {
-	counter := counting(pods)
+// used fills in the status of the quotas, with these objects.
+func (l *namespaceLimits) used(pods []*corev1.Pod, o *objects) error {
+	if len(l.ResourceQuotas) == 0 {
+		return nil
+	}
+	counters, err := counting(pods, o)
+	if err != nil {
+		return err
+	}
 	for _, q := range l.ResourceQuotas {
-		stats, err := counter.UsageStats(quota.UsageStatsOptions{
-			Namespace: q.Namespace, Scopes: q.Spec.Scopes, ScopeSelector: q.Spec.ScopeSelector, Resources: quota.ResourceNames(q.Spec.Hard),
-		})
-		if err != nil {
+		q.Status.Hard = q.Spec.Hard.DeepCopy()
+		if q.Status.Used, err = quota.CalculateUsage(q.Namespace, q.Spec.Scopes, q.Spec.Hard, counters, q.Spec.ScopeSelector); err != nil {
 			return err
 		}
-		q.Status.Hard, q.Status.Used = q.Spec.Hard.DeepCopy(), stats.Used
 	}
 	return nil
 }
 
-// admit returns the Pods that the quotas leave room for, one after the other, and why others are refused.
-func (l *namespaceLimits) admit(pods []*corev1.Pod) (admitted []*corev1.Pod, refusal string, err error) {
-	counter := counting(nil)
+// quotaAdmission is what the quotas leave room for, one object after the other.
+type quotaAdmission struct {
+	quotas   []*corev1.ResourceQuota
+	counters quota.Registry
+	// refusal is why the last one was refused.
+	refusal string
+}
+
+func (l *namespaceLimits) quotaAdmission(o *objects) (*quotaAdmission, error) {
+	counters, err := counting(nil, o)
+	return &quotaAdmission{quotas: l.ResourceQuotas, counters: counters}, err
+}
+
+// pods are those that are admitted.
+func (a *quotaAdmission) pods(pods []*corev1.Pod) (admitted []*corev1.Pod, err error) {
 	for _, p := range pods {
 		var internal core.Pod
 		if err := legacyscheme.Scheme.Convert(p, &internal, nil); err != nil {
-			return nil, "", err
+			return nil, err
 		}
-		mine := slices.DeleteFunc(values(l.ResourceQuotas), func(q corev1.ResourceQuota) bool { return q.Namespace != p.Namespace })
-		after, err := resourcequota.CheckRequest(mine, attributesOf(&internal), counter, nil)
-		if apierrors.IsForbidden(err) {
-			refusal = err.Error()
-			continue
-		} else if err != nil {
-			return nil, "", err
+		is, err := a.admits(attributesOf(&internal))
+		if err != nil {
+			return nil, err
 		}
-		for i := range after {
-			for _, q := range l.ResourceQuotas {
-				if q.Name == after[i].Name && q.Namespace == after[i].Namespace {
-					q.Status = after[i].Status
-				}
+		if is {
+			admitted = append(admitted, p)
+		}
+	}
+	return admitted, nil
+}
+
+// admittedClaims are those that are admitted, of one kind.
+func admittedClaims[T interface {
+	runtime.Object
+	metav1.Object
+}](a *quotaAdmission, claims []T, kind schema.GroupVersionKind, resource schema.GroupVersionResource) (admitted []T, err error) {
+	for _, c := range claims {
+		is, err := a.admits(admission.NewAttributesRecord(c, nil, kind, c.GetNamespace(), c.GetName(), resource, "", admission.Create, &metav1.CreateOptions{}, false, nil))
+		if err != nil {
+			return nil, err
+		}
+		if is {
+			admitted = append(admitted, c)
+		}
+	}
+	return admitted, nil
+}
+
+func (a *quotaAdmission) admits(attributes admission.Attributes) (bool, error) {
+	mine := slices.DeleteFunc(values(a.quotas), func(q corev1.ResourceQuota) bool { return q.Namespace != attributes.GetNamespace() })
+	after, err := resourcequota.CheckRequest(mine, attributes, a.counters.Get(attributes.GetResource().GroupResource()), nil)
+	if apierrors.IsForbidden(err) {
+		a.refusal = err.Error()
+		return false, nil
+	}
+	for i := range after {
+		for _, q := range a.quotas {
+			if q.Name == after[i].Name && q.Namespace == after[i].Namespace {
+				q.Status = after[i].Status
 			}
 		}
-		admitted = append(admitted, p)
 	}
-	return admitted, refusal, nil
+	return err == nil, err
 }
 
 func values[T any](list []*T) []T {
@@ -104,34 +150,34 @@ func values[T any](list []*T) []T {
 	return all
 }
 
-// counting counts what Pods take of quotas.
-func counting(pods []*corev1.Pod) quota.Evaluator {
-	return evaluator.NewPodEvaluator(func(schema.GroupVersionResource) (cache.GenericLister, error) {
+// counting counts what Pods and claims take of quotas.
+func counting(pods []*corev1.Pod, o *objects) (quota.Registry, error) {
+	factory := informers.NewSharedInformerFactory(fake.NewClientset(), 0)
+	err := errors.Join(know(factory, &corev1.Pod{}, pods), know(factory, &resourcev1.DeviceClass{}, o.DeviceClasses),
+		know(factory, &resourcev1.ResourceClaim{}, o.ResourceClaims), know(factory, &corev1.PersistentVolumeClaim{}, o.PersistentVolumeClaims))
+	if err != nil {
+		return nil, err
+	}
+	known := map[string]runtime.Object{"pods": &corev1.Pod{}, "resourceclaims": &resourcev1.ResourceClaim{}, "persistentvolumeclaims": &corev1.PersistentVolumeClaim{}}
+	lister := func(r schema.GroupVersionResource) (cache.GenericLister, error) {
 		indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-		for _, p := range pods {
-			if err := indexer.Add(p); err != nil {
-				return nil, err
-			}
+		if of := known[r.Resource]; of != nil {
+			indexer = factory.InformerFor(of, nil).GetIndexer()
 		}
-		return cache.NewGenericLister(indexer, schema.GroupResource{Resource: "pods"}), nil
-	}, clock.RealClock{})
+		return cache.NewGenericLister(indexer, r.GroupResource()), nil
+	}
+	// What it takes, and whether it fails, depends on the release.
+	makes := reflect.ValueOf(evaluator.NewEvaluators)
+	arguments := []reflect.Value{reflect.ValueOf(quota.ListerForResourceFunc(lister)), reflect.ValueOf(factory)}
+	for i := len(arguments); i < makes.Type().NumIn(); i++ {
+		arguments = append(arguments, reflect.Zero(makes.Type().In(i)))
+	}
+	made := makes.Call(arguments[:makes.Type().NumIn()])
+	if failed := made[len(made)-1]; len(made) > 1 && !failed.IsNil() {
+		return nil, failed.Interface().(error)
+	}
+	return generic.NewRegistry(made[0].Interface().([]quota.Evaluator)), nil
 }
 
-// refused is why the API server refuses a Pod for its LimitRanges.
+// refused is why the API server refuses a Pod for its LimitRanges or classes.
 type refused struct{ error }
-
-// limited runs the mutating half of the plugin, if there is one, and returns the other half.
-func limited(l *limitranger.LimitRanger, attributes admission.Attributes) (validate func() error, err error) {
-	if l == nil {
-		return func() error { return nil }, nil
-	}
-	if err := l.Admit(context.Background(), attributes, nil); err != nil {
-		return nil, refused{fmt.Errorf("admit: %w", err)}
-	}
-	return func() error {
-		if err := l.Validate(context.Background(), attributes, nil); err != nil {
-			return refused{err}
-		}
-		return nil
-	}, nil
-}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -24,27 +25,32 @@ func reserve(claims []*resourcev1.ResourceClaim, pods []*corev1.Pod) {
 	}
 }
 
-// claimsOf makes the claims of new Pods from templates, as kube-controller-manager does.
-func claimsOf(pods []*corev1.Pod, templates []*resourcev1.ResourceClaimTemplate) []*resourcev1.ResourceClaim {
+// claimsOf makes the claims of a new Pod from templates, as kube-controller-manager does.
+func claimsOf(pod *corev1.Pod, templates []*resourcev1.ResourceClaimTemplate) []*resourcev1.ResourceClaim {
 	var claims []*resourcev1.ResourceClaim
-	for _, pod := range pods {
-		for _, r := range pod.Spec.ResourceClaims {
-			at := slices.IndexFunc(templates, func(t *resourcev1.ResourceClaimTemplate) bool {
-				return r.ResourceClaimTemplateName != nil && t.Name == *r.ResourceClaimTemplateName && t.Namespace == pod.Namespace
-			})
-			if at < 0 {
-				continue
-			}
-			claim := &resourcev1.ResourceClaim{Spec: *templates[at].Spec.Spec.DeepCopy()}
-			claim.Namespace, claim.Name = pod.Namespace, pod.Name+"-"+r.Name
-			claim.UID, claim.ResourceVersion = types.UID(claim.Namespace+"/"+claim.Name), "1"
-			claim.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(pod, corev1.SchemeGroupVersion.WithKind("Pod"))}
-			claims = append(claims, claim)
-			pod.Status.ResourceClaimStatuses = append(pod.Status.ResourceClaimStatuses,
-				corev1.PodResourceClaimStatus{Name: r.Name, ResourceClaimName: &claim.Name})
+	for _, r := range pod.Spec.ResourceClaims {
+		at := slices.IndexFunc(templates, func(t *resourcev1.ResourceClaimTemplate) bool {
+			return r.ResourceClaimTemplateName != nil && t.Name == *r.ResourceClaimTemplateName && t.Namespace == pod.Namespace
+		})
+		if at < 0 {
+			continue
 		}
+		claim := &resourcev1.ResourceClaim{Spec: *templates[at].Spec.Spec.DeepCopy()}
+		claim.Namespace, claim.Name = pod.Namespace, pod.Name+"-"+r.Name
+		claim.UID, claim.ResourceVersion = types.UID(claim.Namespace+"/"+claim.Name), "1"
+		claim.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(pod, corev1.SchemeGroupVersion.WithKind("Pod"))}
+		claims = append(claims, claim)
 	}
 	return claims
+}
+
+// tell a Pod which of its claims have been made.
+func tell(pod *corev1.Pod, claims []*resourcev1.ResourceClaim) {
+	pod.Status.ResourceClaimStatuses = nil
+	for _, c := range claims {
+		pod.Status.ResourceClaimStatuses = append(pod.Status.ResourceClaimStatuses,
+			corev1.PodResourceClaimStatus{Name: strings.TrimPrefix(c.Name, pod.Name+"-"), ResourceClaimName: &c.Name})
+	}
 }
 
 // deallocated are the claims as they are when of all Pods only some are left.

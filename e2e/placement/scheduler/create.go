@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apiserver/pkg/admission"
 	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -13,7 +15,6 @@ import (
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
 	"k8s.io/kubernetes/pkg/registry/core/pod"
 	"k8s.io/kubernetes/plugin/pkg/admission/defaulttolerationseconds"
-	"k8s.io/kubernetes/plugin/pkg/admission/limitranger"
 )
 
 var tolerations = newTolerations()
@@ -24,44 +25,49 @@ func newTolerations() *defaulttolerationseconds.Plugin {
 	return p
 }
 
+// plugins of the API server's admission, in their order.
+type plugins []admission.Interface
+
 // create makes of Pods what an API server stores of them.
-func create(pods []*corev1.Pod, limits *limitranger.LimitRanger) error {
+func create(pods []*corev1.Pod, by plugins) error {
 	for _, p := range pods {
-		if err := createPod(p, limits); err != nil {
+		if err := by.create(p); err != nil {
 			return fmt.Errorf("create Pod %s/%s: %w", p.Namespace, p.Name, err)
 		}
 	}
 	return nil
 }
 
-func createPod(p *corev1.Pod, limits *limitranger.LimitRanger) error {
-	legacyscheme.Scheme.Default(p)
+func (p plugins) create(object *corev1.Pod) error {
+	legacyscheme.Scheme.Default(object)
 	var internal core.Pod
-	if err := legacyscheme.Scheme.Convert(p, &internal, nil); err != nil {
+	if err := legacyscheme.Scheme.Convert(object, &internal, nil); err != nil {
 		return err
 	}
 	attributes := attributesOf(&internal)
-	if err := tolerations.Admit(context.Background(), attributes, nil); err != nil {
-		return err
+	all := append(slices.Clone(p), tolerations)
+	for _, plugin := range all {
+		if m, is := plugin.(admission.MutationInterface); is {
+			if err := m.Admit(context.Background(), attributes, nil); err != nil {
+				return err
+			}
+		}
 	}
-	validate, err := limited(limits, attributes)
-	if err != nil {
-		return err
-	}
-	ctx := genericapirequest.WithNamespace(context.Background(), p.Namespace)
+	ctx := genericapirequest.WithNamespace(context.Background(), object.Namespace)
 	ctx = genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{
 		IsResourceRequest: true, APIVersion: corev1.SchemeGroupVersion.Version, Resource: "pods",
 	})
 	rest.FillObjectMetaSystemFields(&internal)
 	if err := rest.BeforeCreate(pod.Strategy, ctx, &internal); err != nil {
-		if limits != nil {
-			return refused{err} // such as a request above the limit that was filled in
+		return err
+	}
+	for _, plugin := range all {
+		if v, is := plugin.(admission.ValidationInterface); is {
+			if err := v.Validate(context.Background(), attributes, nil); err != nil {
+				return err
+			}
 		}
-		return err
 	}
-	if err := validate(); err != nil {
-		return err
-	}
-	*p = corev1.Pod{}
-	return legacyscheme.Scheme.Convert(&internal, p, nil)
+	*object = corev1.Pod{}
+	return legacyscheme.Scheme.Convert(&internal, object, nil)
 }

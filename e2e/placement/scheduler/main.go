@@ -26,6 +26,7 @@ import (
 type request struct {
 	objects
 	namespaceLimits
+	classObjects
 	ResourceClaimTemplates []*resourcev1.ResourceClaimTemplate
 	// Nodes as they are now.
 	Nodes []*corev1.Node
@@ -35,8 +36,6 @@ type request struct {
 	Pods []*corev1.Pod
 	// New Pods to schedule.
 	New []*corev1.Pod
-	// Preemption: they may preempt others.
-	Preemption bool
 }
 
 // answer says what became of the new Pods.
@@ -95,11 +94,10 @@ func handle(ctx context.Context, r *request) (answer, error) {
 	if err != nil || len(r.New) == 0 {
 		return a, err
 	}
-	admitted, refusal, err := r.admit(r.New)
+	current, refusal, err := r.admit(r.New, scene{r.Nodes, r.Pods, nil, r.Preemption, r.objects})
 	if err != nil {
 		return a, err
 	}
-	current := scene{r.Nodes, r.Pods, admitted, r.Preemption, r.objects}
 	a.Bound, a.Message, err = current.schedule(ctx)
 	a.Message = cmp.Or(a.Message, refusal)
 	if err != nil || a.Bound > 0 {
@@ -117,8 +115,12 @@ func handle(ctx context.Context, r *request) (answer, error) {
 // prepare creates all objects, and answers with those that there were before.
 func (r *request) prepare() (answer, error) {
 	var a answer
+	classes, err := r.classObjects.plugins()
+	if err != nil {
+		return a, err
+	}
 	limits, err := r.limitRanger()
-	if err := errors.Join(err, create(r.Pods, nil), r.used(r.Pods)); err != nil {
+	if err := errors.Join(err, create(r.Pods, classes), r.used(r.Pods, &r.objects)); err != nil {
 		return a, err
 	}
 	reserve(r.ResourceClaims, r.Pods)
@@ -128,26 +130,51 @@ func (r *request) prepare() (answer, error) {
 	for _, q := range r.ResourceQuotas {
 		a.ResourceQuotas = append(a.ResourceQuotas, q.DeepCopy())
 	}
-	if len(r.LimitRanges) == 0 {
-		limits = nil
-	}
-	if err := create(r.New, limits); err != nil {
+	if err := create(r.New, slices.Concat(limits, classes)); err != nil {
+		if len(limits)+len(classes) > 0 {
+			err = refused{err} // such as a request above the limit that was filled in
+		}
 		return a, err
 	}
-	r.PersistentVolumeClaims = slices.Concat(r.PersistentVolumeClaims, claimsOfVolumes(r.New))
-	r.ResourceClaims = slices.Concat(r.ResourceClaims, claimsOf(r.New, r.ResourceClaimTemplates))
 	return a, nil
+}
+
+// admit adds to a scene the Pods that the quotas leave room for, then the claims that are made for these. It returns
+// why others were refused.
+func (r *request) admit(pods []*corev1.Pod, sc scene) (_ *scene, refusal string, err error) {
+	by, err := r.quotaAdmission(&sc.objects)
+	if err != nil {
+		return nil, "", err
+	}
+	if sc.new, err = by.pods(pods); err != nil {
+		return nil, "", err
+	}
+	for _, pod := range sc.new {
+		volumes, err := admittedClaims(by, claimsOfVolumes(pod), corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"),
+			corev1.SchemeGroupVersion.WithResource("persistentvolumeclaims"))
+		if err != nil {
+			return nil, "", err
+		}
+		claims, err := admittedClaims(by, claimsOf(pod, r.ResourceClaimTemplates), resourcev1.SchemeGroupVersion.WithKind("ResourceClaim"),
+			resourcev1.SchemeGroupVersion.WithResource("resourceclaims"))
+		if err != nil {
+			return nil, "", err
+		}
+		tell(pod, claims)
+		sc.PersistentVolumeClaims, sc.ResourceClaims = slices.Concat(sc.PersistentVolumeClaims, volumes), slices.Concat(sc.ResourceClaims, claims)
+	}
+	return &sc, by.refusal, nil
 }
 
 // empty is the worker at its best, with one new Pod.
 func (r *request) empty() (*scene, error) {
 	left := lasting(r.Pods)
-	if err := r.used(left); err != nil {
+	o := r.objects
+	o.ResourceClaims = deallocated(r.ResourceClaims, left)
+	if err := r.used(left, &o); err != nil {
 		return nil, err
 	}
-	admitted, _, err := r.admit(r.New[:1])
-	s := &scene{restored(r), left, admitted, r.Preemption, r.objects}
-	s.ResourceClaims = deallocated(r.ResourceClaims, left)
+	s, _, err := r.admit(r.New[:1], scene{restored(r), left, nil, r.Preemption, o})
 	return s, err
 }
 

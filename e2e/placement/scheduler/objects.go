@@ -31,6 +31,7 @@ func (o *objects) tell(factory informers.SharedInformerFactory) error {
 		know(factory, &storagev1.StorageClass{}, o.StorageClasses),
 		know(factory, &storagev1.CSINode{}, o.CSINodes),
 		know(factory, &storagev1.CSIDriver{}, o.CSIDrivers),
+		know(factory, &storagev1.CSIStorageCapacity{}, o.CSIStorageCapacities),
 	)
 }
 

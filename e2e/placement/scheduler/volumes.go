@@ -22,6 +22,7 @@ type volumeObjects struct {
 	StorageClasses         []*storagev1.StorageClass
 	CSINodes               []*storagev1.CSINode
 	CSIDrivers             []*storagev1.CSIDriver
+	CSIStorageCapacities   []*storagev1.CSIStorageCapacity
 }
 
 // identify gives the objects what an API server does.
@@ -39,20 +40,18 @@ func (o *volumeObjects) identify() {
 	}
 }
 
-// claimsOfVolumes makes the claims of new Pods' ephemeral volumes, as kube-controller-manager does.
-func claimsOfVolumes(pods []*corev1.Pod) []*corev1.PersistentVolumeClaim {
+// claimsOfVolumes makes the claims of a new Pod's ephemeral volumes, as kube-controller-manager does.
+func claimsOfVolumes(pod *corev1.Pod) []*corev1.PersistentVolumeClaim {
 	var claims []*corev1.PersistentVolumeClaim
-	for _, pod := range pods {
-		for _, v := range pod.Spec.Volumes {
-			if v.Ephemeral == nil {
-				continue
-			}
-			claim := &corev1.PersistentVolumeClaim{Spec: *v.Ephemeral.VolumeClaimTemplate.Spec.DeepCopy()}
-			claim.Namespace, claim.Name = pod.Namespace, pod.Name+"-"+v.Name
-			claim.UID, claim.ResourceVersion = types.UID(claim.Namespace+"/"+claim.Name), "1"
-			claim.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(pod, corev1.SchemeGroupVersion.WithKind("Pod"))}
-			claims = append(claims, claim)
+	for _, v := range pod.Spec.Volumes {
+		if v.Ephemeral == nil {
+			continue
 		}
+		claim := &corev1.PersistentVolumeClaim{Spec: *v.Ephemeral.VolumeClaimTemplate.Spec.DeepCopy()}
+		claim.Namespace, claim.Name = pod.Namespace, pod.Name+"-"+v.Name
+		claim.UID, claim.ResourceVersion = types.UID(claim.Namespace+"/"+claim.Name), "1"
+		claim.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(pod, corev1.SchemeGroupVersion.WithKind("Pod"))}
+		claims = append(claims, claim)
 	}
 	return claims
 }

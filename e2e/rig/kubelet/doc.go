@@ -1,10 +1,10 @@
 // Package kubelet is the part of a kubelet that a worker's API server calls: logs of containers,
-// and commands in them. kwok simulates the rest of the nodes. It has such a server of its own, but
-// one that reads logs from files that somebody would have to write for each Pod, and that never
-// ends a log that is followed.
+// commands in them, and connections to their ports. kwok simulates the rest of the nodes. It has such
+// a server of its own, but one that reads logs from files that somebody would have to write for each
+// Pod, and that never ends a log that is followed.
 //
-//	pods/log, pods/exec ──▶ kube-apiserver ──▶ Server ──▶ Pod, read from the API server ──▶ Lines
-//	                                                └───▶ a process on this machine
+//	pods/log, exec, attach, portforward ──▶ kube-apiserver ──▶ Server ──▶ Pod, read from the API server ──▶ Lines
+//	                                                             └──────▶ a process on this machine, or an echo
 //
 // # What containers say
 //
@@ -16,4 +16,9 @@
 //
 // They run on this machine, as the user of the tests, with JOB_COMPLETION_INDEX and HOSTNAME as in
 // the Pod. There is no terminal: with tty they run all the same.
+//
+// # What they answer
+//
+// Who attaches to a container, or connects to any port of a Pod, is told which one it is, and hears what
+// they say.
 package kubelet

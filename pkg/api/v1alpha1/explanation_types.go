@@ -12,6 +12,8 @@ type PlacementAnswer string
 const (
 	// PlacementFitsNow: the worker's scheduler finds nodes now for all Pods that must run at once.
 	PlacementFitsNow PlacementAnswer = "FitsNow"
+	// PlacementFitsAfterScaleUp: it will find them once the worker's autoscaler has added nodes.
+	PlacementFitsAfterScaleUp PlacementAnswer = "FitsAfterScaleUp"
 	// PlacementFitsLater: it will find them when Pods have ended, or nodes are back.
 	PlacementFitsLater PlacementAnswer = "FitsLater"
 	// PlacementNever: the worker's nodes, or the rules of its API server, never allow the Job.
@@ -79,7 +81,7 @@ type WorkerExplanation struct {
 	// placed: the Job, or a shard of it, is placed on this worker. The other fields say what would
 	// hold if it weren't: its own Pods don't count.
 	Placed bool `json:"placed,omitempty"`
-	// answer is FitsNow, FitsLater, Never, NotChecked or Excluded.
+	// answer is FitsNow, FitsAfterScaleUp, FitsLater, Never, NotChecked or Excluded.
 	Answer PlacementAnswer `json:"answer"`
 	// reason names the manager's filter that the worker doesn't pass; empty if it passes all.
 	Reason string `json:"reason,omitempty"`
@@ -90,10 +92,16 @@ type WorkerExplanation struct {
 	// score decides between workers that fit: the higher is preferred. It is the share of the worker
 	// that would stay free, times the worker's weight.
 	Score string `json:"score,omitempty"`
+	// costPerHour is what the Job's Pods cost there for an hour, if they all run; empty: the worker has
+	// no prices. The cheaper worker is preferred to one with a higher score.
+	CostPerHour string `json:"costPerHour,omitempty"`
 	// podsNeeded is how many Pods must fit at once; absent if that wasn't checked.
 	PodsNeeded *int64 `json:"podsNeeded,omitempty"`
 	// podsNow is how many Pods would fit now; absent if that wasn't checked.
 	PodsNow *int64 `json:"podsNow,omitempty"`
+	// podsAfterScaleUp is how many Pods would fit once the worker's autoscaler has added nodes; absent
+	// if it adds none for them.
+	PodsAfterScaleUp *int64 `json:"podsAfterScaleUp,omitempty"`
 	// nodes is how many nodes were looked at.
 	Nodes int `json:"nodes,omitempty"`
 	// nodeReasons counts the nodes by why they take no further Pod of the Job; each node counts once.

@@ -29,11 +29,21 @@ const (
 const (
 	// AnnotationClusterSelector is a label selector over WorkerClusters.
 	AnnotationClusterSelector = "jobferry.dev/cluster-selector"
+	// AnnotationClusterPreference orders WorkerClusters in steps, each of which may open after a wait:
+	// "tier=owned; region=eu after 5m; * after 30m". With "; return after 10m" a Job that runs goes back
+	// to a worker of an earlier step. See package preference.
+	AnnotationClusterPreference = "jobferry.dev/cluster-preference"
 	// AnnotationOnClusterLost is Resume (default), Restart or Wait.
 	AnnotationOnClusterLost = "jobferry.dev/on-cluster-lost"
+	// AnnotationPodStartTimeout is how long a worker may have no running Pod of the Job before the Job
+	// is moved to another, as a Go duration. Without it, the worker's spec.podStartTimeout counts.
+	AnnotationPodStartTimeout = "jobferry.dev/pod-start-timeout"
 	// AnnotationMaxClusters lets a Job run on several workers at once: on that many at most, or
 	// MaxClustersAll. Without it a Job runs on one. See package shards.
 	AnnotationMaxClusters = "jobferry.dev/max-clusters"
+	// AnnotationTraceParent is the W3C trace context of whoever creates the Job. The Job's own trace has a
+	// link to it.
+	AnnotationTraceParent = "jobferry.dev/traceparent"
 	// LabelDispatch on a namespace of the hub has its Jobs dispatched: DispatchEnabled or
 	// DispatchAllowed. Jobs of other namespaces are left alone.
 	LabelDispatch = "jobferry.dev/dispatch"
@@ -83,6 +93,9 @@ const (
 	// AnnotationShardsState is a JSON object with what else the hub keeps of the shards; see
 	// shards.Placement.
 	AnnotationShardsState = "jobferry.dev/shards-state"
+	// AnnotationUsage is the account of the Job: for how long its Pods ran in which worker. A JSON
+	// list; see usage.Account.
+	AnnotationUsage = "jobferry.dev/usage"
 )
 
 // Names on mirrors.

@@ -34,16 +34,72 @@ const (
 
 // CapacityMode says how the manager finds out what fits in a worker.
 //
-// +kubebuilder:validation:Enum=Nodes;Unlimited
+// +kubebuilder:validation:Enum=Nodes;Autoscaled;Unlimited
 type CapacityMode string
 
 const (
 	// CapacityNodes counts what the worker's nodes can hold beside the Pods that run on them.
 	CapacityNodes CapacityMode = "Nodes"
-	// CapacityUnlimited skips the check: for workers that add nodes on demand, or whose nodes the
-	// manager may not read.
+	// CapacityAutoscaled counts the nodes, too, that the worker's autoscaler can add.
+	CapacityAutoscaled CapacityMode = "Autoscaled"
+	// CapacityUnlimited skips the check of nodes and Pods: for workers whose nodes the manager may not
+	// read. Claims are looked at all the same.
 	CapacityUnlimited CapacityMode = "Unlimited"
 )
+
+// Autoscaling says which nodes a worker's autoscaler can add.
+type Autoscaling struct {
+	// nodeTemplates are the kinds of nodes that can be added.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=50
+	NodeTemplates []NodeTemplate `json:"nodeTemplates,omitempty"`
+
+	// limits are what the worker's nodes may have together, those that there are included: an
+	// amount for each resource that is limited.
+	//
+	// +optional
+	Limits corev1.ResourceList `json:"limits,omitempty"`
+}
+
+// NodeTemplate is one kind of nodes that an autoscaler adds.
+type NodeTemplate struct {
+	// name of the node group, or of the NodePool.
+	//
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+
+	// allocatable is what a new node has for the Pods of Jobs: its allocatable less what DaemonSets
+	// take. Without pods, it takes 110.
+	//
+	// +required
+	Allocatable corev1.ResourceList `json:"allocatable"`
+
+	// labels of such a node. A node that has all of them counts as one of this template; if it has
+	// those of several, of the one with the most.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	Labels map[string]string `json:"labels,omitempty"`
+
+	// taints of such a node that stay: not those that it has while it starts.
+	//
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	Taints []corev1.Taint `json:"taints,omitempty"`
+
+	// maxNodes is how many such nodes the worker may have, those that there are included.
+	//
+	// +required
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=15000
+	MaxNodes int32 `json:"maxNodes"`
+}
 
 // RemovalPolicy says what becomes of a worker's Jobs when its registration Secret is deleted. Until
 // that is done, a finalizer keeps the Secret, and with it the credentials that the work needs.
@@ -109,15 +165,38 @@ type WorkerClusterSpec struct {
 	// +kubebuilder:validation:Maximum=1000
 	Weight int32 `json:"weight,omitempty"`
 
+	// cost is what resources of this worker cost for an hour: a CPU, a GiB of memory, ephemeral storage
+	// or huge pages, one of anything else. Between workers where a Job can start alike, the cheaper one
+	// for its requests is preferred, whatever their scores. What isn't listed costs nothing. The hub
+	// knows no currency: use the same one for all workers.
+	//
+	// +optional
+	Cost Cost `json:"cost,omitempty"`
+
 	// capacity says how the manager finds out what fits here.
 	//
 	// +optional
 	// +kubebuilder:default=Nodes
 	Capacity CapacityMode `json:"capacity,omitempty"`
 
+	// autoscaling says which nodes the worker's autoscaler can add. Only capacity Autoscaled looks at
+	// it.
+	//
+	// +optional
+	Autoscaling *Autoscaling `json:"autoscaling,omitempty"`
+
+	// podStartTimeout is how long a Job that is placed here may have no running Pod before it's moved
+	// to another worker; a Job's annotation jobferry.dev/pod-start-timeout says otherwise for that Job.
+	// Not set: the manager's flag --stuck-timeout, 5m by default; with capacity Autoscaled 10m at least.
+	// At least 1s.
+	//
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="podStartTimeout must be at least 1s"
+	PodStartTimeout *metav1.Duration `json:"podStartTimeout,omitempty"`
+
 	// preemption says whether a Job is placed here when its Pods fit only once the worker's scheduler
-	// has preempted others, of a lower priority by the PriorityClasses of this worker. A worker where
-	// the Job fits without goes first. Only capacity Nodes looks at it. Not set: Never.
+	// has preempted others, of a lower priority by the PriorityClasses of this worker. Of workers
+	// where the Job fits now, those without preemption go first. Capacity Unlimited doesn't look at it. Not set: Never.
 	//
 	// +optional
 	Preemption PreemptionMode `json:"preemption,omitempty"`
@@ -239,7 +318,7 @@ const (
 	// asks for it: nodes or Pods can't be watched.
 	ReasonCapacityUnknown = "CapacityUnknown"
 	// ReasonPartlyChecked: Schedulable=True, but some of what decides over Pods there isn't known, such
-	// as quotas.
+	// as quotas, or which nodes its autoscaler can add.
 	ReasonPartlyChecked = "PartlyChecked"
 	// ReasonCordoned: spec.cordoned is set.
 	ReasonCordoned = "Cordoned"

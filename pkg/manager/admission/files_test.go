@@ -19,15 +19,15 @@ func readFile(t *testing.T, path ...string) string {
 	return string(text)
 }
 
-// Helm reads only what is in the chart, kustomize only what is beside its own file: there are two
-// copies.
-func TestKustomizeHasWhatTheChartHas(t *testing.T) {
+// Helm reads only what is in the chart, kustomize only what is beside its own file: `make generate` copies
+// from there.
+func TestChartHasWhatKustomizeHas(t *testing.T) {
 	for file, folder := range map[string]string{
 		"jobs-policy.yaml": "checks", "managed-by-policy.yaml": "checks", "manager-policy.yaml": "checks",
 		"dispatch-policy.yaml": "policy", "dispatch-webhook.yaml": "webhook", "manager-webhook-policy.yaml": "webhook",
 	} {
 		if readFile(t, "charts", "jobferry", "files", "admission", file) != readFile(t, "config", "admission", folder, file) {
-			t.Errorf("config/admission/%s/%s differs from charts/jobferry/files/admission: copy it from there", folder, file)
+			t.Errorf("config/admission/%s/%s differs from charts/jobferry/files/admission: run make generate", folder, file)
 		}
 		if !strings.Contains(readFile(t, "config", "admission", folder, "kustomization.yaml"), "- "+file) {
 			t.Errorf("config/admission/%s/kustomization.yaml doesn't list %s", folder, file)

@@ -69,20 +69,6 @@ func TestJobsPolicy(t *testing.T) {
 	}
 }
 
-// Every annotation that Jobferry writes is refused from users, whatever is added to package mirror.
-func TestBookkeepingIsTheManagers(t *testing.T) {
-	p := loadPolicy(t, "jobs-policy.yaml")
-	for _, key := range []string{
-		v1alpha1.AnnotationCluster, v1alpha1.AnnotationMovedFrom, v1alpha1.AnnotationHubUID, v1alpha1.AnnotationProjected,
-		v1alpha1.AnnotationFreshStart, v1alpha1.AnnotationDeadlineSpent, v1alpha1.AnnotationShards, v1alpha1.AnnotationShardsState,
-		"jobferry.dev/what-comes-next",
-	} {
-		if got := p.denied(request{object: newJob(v1alpha1.ManagedByDispatcher, key, "x")}); len(got) != 1 || !strings.Contains(got[0], key+": only Jobferry") {
-			t.Errorf("%s: denied %q", key, got)
-		}
-	}
-}
-
 // The policy's regular expression is the grammar that the manager reads selectors by.
 func TestSelectorGrammar(t *testing.T) {
 	p := loadPolicy(t, "jobs-policy.yaml")

@@ -104,7 +104,7 @@ func (l *Ledger) job(key types.NamespacedName) *job {
 
 // groupOf is where a Job's Pod belongs; nil for other Pods.
 func (l *Ledger) groupOf(object *corev1.Pod) *group {
-	owner, ok := ownerJob(object)
+	owner, ok := OwnerJob(object)
 	if !ok {
 		return nil
 	}
@@ -120,15 +120,15 @@ func (l *Ledger) groupOf(object *corev1.Pod) *group {
 
 // owns reports whether the Pod is of this group; a nil group has the Pods that no Job controls.
 func (g *group) owns(object *corev1.Pod) bool {
-	owner, ok := ownerJob(object)
+	owner, ok := OwnerJob(object)
 	if g == nil || !ok {
 		return g == nil && !ok
 	}
 	return g.uid == owner.UID
 }
 
-// ownerJob is the Job that controls a Pod.
-func ownerJob(object *corev1.Pod) (*metav1.OwnerReference, bool) {
+// OwnerJob is the Job that controls a Pod.
+func OwnerJob(object *corev1.Pod) (*metav1.OwnerReference, bool) {
 	owner := metav1.GetControllerOf(object)
 	if owner == nil || owner.Kind != "Job" || owner.APIVersion != "batch/v1" {
 		return nil, false

@@ -24,6 +24,10 @@ type Ledger struct {
 	groups map[types.UID]*group
 	// queues of reservations that don't fit yet, one per shape, the oldest first.
 	queues []*queue
+	// demands of the queues; nil when they changed since they were computed.
+	demands *Demands
+	// eased: some Pods lack room no more. It frees what an autoscaler may add; grows: there is one.
+	eased, grows bool
 	// nextNumber numbers reservations, so that the oldest is first.
 	nextNumber uint64
 
@@ -136,5 +140,7 @@ func (l *Ledger) settle() bool {
 		l.forgetNode(n)
 	}
 	clear(l.changed)
+	freed = freed || l.eased && l.grows
+	l.eased = false
 	return freed
 }

@@ -172,8 +172,8 @@ func fits(c *Capacity, job *batchv1.Job) bool {
 	var now, idle int64
 	for _, n := range c.Nodes() {
 		if s.Suits(n.Object) {
-			now += s.slots(&n.Free)
-			idle += s.slots(&n.Idle)
+			now += s.Room(&n.Free)
+			idle += s.Room(&n.Idle)
 		}
 	}
 	return now >= max(min(int64(*job.Spec.Parallelism), idle), 1)
@@ -184,7 +184,7 @@ func (m *model) checkBound(t *rapid.T) {
 	bound, lasting := map[string]Resources{}, map[string]Resources{}
 	for _, pod := range m.pods {
 		name := pod.Spec.NodeName
-		if name == "" || ended(pod) {
+		if name == "" || Ended(pod) {
 			continue
 		}
 		bound[name] = bound[name].Add(PodRequests(pod), 1)
@@ -283,13 +283,13 @@ func (m *model) reservations() []*reservation {
 func (m *model) checkReservations(t *rapid.T) {
 	bound := map[types.NamespacedName]int64{}
 	for _, pod := range m.pods {
-		owner, ok := ownerJob(pod)
+		owner, ok := OwnerJob(pod)
 		key := types.NamespacedName{Namespace: pod.Namespace}
 		if ok {
 			key.Name = owner.Name
 		}
 		_, reserved := m.want[key]
-		active := !ended(pod) && pod.DeletionTimestamp == nil
+		active := !Ended(pod) && pod.DeletionTimestamp == nil
 		if active && pod.Spec.NodeName != "" && ok {
 			bound[key]++
 		}

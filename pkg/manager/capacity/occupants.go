@@ -7,28 +7,24 @@ type Occupant struct {
 	Job types.NamespacedName
 	// Unit is what each of its Pods takes.
 	Unit Resources
-	// Pods by the index of the node in Free.
-	Pods map[int]int64
+	// Pods by the name of their node.
+	Pods map[string]int64
 }
 
 // Occupants are the Jobs with a reservation that take room on some node.
 func (l *Ledger) Occupants() []Occupant {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	index := make(map[*node]int, len(l.sorted))
-	for i, n := range l.sorted {
-		index[n] = i
-	}
 	var all []Occupant
 	for key, j := range l.jobs {
 		if j.reservation == nil {
 			continue
 		}
-		o := Occupant{Job: key, Unit: j.reservation.shape.Unit(), Pods: map[int]int64{}}
+		o := Occupant{Job: key, Unit: j.reservation.shape.Unit(), Pods: map[string]int64{}}
 		for _, taken := range []slots{j.reservation.bound, j.reservation.held} {
 			for n, count := range taken {
-				if i, exists := index[n]; exists {
-					o.Pods[i] += count
+				if _, exists := l.position(n.name); exists {
+					o.Pods[n.name] += count
 				}
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 )
 
-// The Pods of a Job with a reservation are on nodes by their index in Free: those that are bound, and
+// The Pods of a Job with a reservation are on nodes by their names: those that are bound, and
 // those that will be.
 func TestOccupants(t *testing.T) {
 	l := capacity.New(func() {})
@@ -27,11 +27,11 @@ func TestOccupants(t *testing.T) {
 	for n := range maps.Values(all[0].Pods) {
 		sum += n
 	}
-	if sum != 3 || all[0].Pods[2] < 1 || all[0].Pods[1] > 1 {
+	if sum != 3 || all[0].Pods["c"] < 1 || all[0].Pods["b"] > 1 {
 		t.Errorf("Pods %v, want 3, one of them on the third node", all[0].Pods)
 	}
 	l.DeleteNode("c")
-	if got := l.Occupants()[0].Pods; got[2] != 0 {
+	if got := l.Occupants()[0].Pods; got["c"] != 0 {
 		t.Errorf("Pods %v are on a node that is gone", got)
 	}
 	l.Release(job.Key())

@@ -101,7 +101,7 @@ func (l *Ledger) read(object *corev1.Pod) *pod {
 		group:   l.groupOf(object),
 	}
 	switch {
-	case ended(object):
+	case Ended(object):
 	case object.Spec.NodeName != "":
 		p.node = l.node(object.Spec.NodeName)
 		p.takes = PodRequests(object)
@@ -119,15 +119,16 @@ func (p *pod) unchanged(object *corev1.Pod) bool {
 	}
 	switch {
 	case p.node != nil:
-		return !ended(object) && p.takes.Equal(PodRequests(object))
+		return !Ended(object) && p.takes.Equal(PodRequests(object))
 	case p.waiting != nil:
-		return !ended(object) && object.Spec.NodeName == ""
+		return !Ended(object) && object.Spec.NodeName == ""
 	default:
-		return ended(object)
+		return Ended(object)
 	}
 }
 
-func ended(object *corev1.Pod) bool {
+// Ended reports whether all containers of a Pod have ended for good.
+func Ended(object *corev1.Pod) bool {
 	return object.Status.Phase == corev1.PodSucceeded || object.Status.Phase == corev1.PodFailed
 }
 

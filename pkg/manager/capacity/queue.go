@@ -14,6 +14,10 @@ type queue struct {
 
 // updateQueue queues a reservation that lacks slots, and takes it off the queue otherwise.
 func (l *Ledger) updateQueue(c *reservation) {
+	if c.unheld != c.queued {
+		l.eased = l.eased || c.unheld < c.queued
+		l.demands, c.queued = nil, c.unheld
+	}
 	switch {
 	case c.unheld > 0 && c.waits == nil:
 		c.waits = l.queueOf(c.shape.key).reservations.PushBack(c)

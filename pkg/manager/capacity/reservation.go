@@ -20,6 +20,8 @@ type reservation struct {
 	bound  slots
 	held   slots
 	unheld int64
+	// queued is unheld as the Ledger's demands have it.
+	queued int64
 	// waits is the place in its queue; nil when it isn't in one.
 	waits *list.Element
 }
@@ -54,7 +56,7 @@ func (c *reservation) fits(n *node) int64 {
 	}
 	view := n.look()
 	// Free slots first: in a full cluster this saves the match of selectors.
-	if fits := c.shape.slots(&view.Free); fits > 0 && n.object != nil && c.shape.Suits(n.object) {
+	if fits := c.shape.Room(&view.Free); fits > 0 && n.object != nil && c.shape.Suits(n.object) {
 		return fits
 	}
 	return 0

@@ -77,16 +77,26 @@ func milli(q resource.Quantity) int64 {
 // List converts to API quantities. Zero amounts of Others are kept: a node that lists an extended
 // resource with none left is not a node without it.
 func (r Resources) List() corev1.ResourceList {
-	list := corev1.ResourceList{
-		corev1.ResourceCPU:              *resource.NewMilliQuantity(r.MilliCPU, resource.DecimalSI),
-		corev1.ResourceMemory:           *resource.NewQuantity(r.Memory, resource.BinarySI),
-		corev1.ResourceEphemeralStorage: *resource.NewQuantity(r.EphemeralStorage, resource.BinarySI),
-		corev1.ResourcePods:             *resource.NewQuantity(r.Pods, resource.DecimalSI),
+	list := corev1.ResourceList{}
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, corev1.ResourcePods} {
+		list[name] = Quantity(name, r.Get(name))
 	}
 	for name, amount := range r.Others {
-		list[name] = *resource.NewQuantity(amount, resource.DecimalSI)
+		list[name] = Quantity(name, amount)
 	}
 	return list
+}
+
+// Quantity is an amount of a resource as users write it.
+func Quantity(name corev1.ResourceName, amount int64) resource.Quantity {
+	switch {
+	case name == corev1.ResourceCPU:
+		return *resource.NewMilliQuantity(amount, resource.DecimalSI)
+	case name == corev1.ResourceMemory, name == corev1.ResourceEphemeralStorage, strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix):
+		return *resource.NewQuantity(amount, resource.BinarySI)
+	default:
+		return *resource.NewQuantity(amount, resource.DecimalSI)
+	}
 }
 
 // Add is r + n × o.
@@ -105,6 +115,22 @@ func (r Resources) Add(o Resources, n int64) Resources {
 	}
 	r.Others = others
 	return r
+}
+
+// Max is the larger amount of each resource.
+func (r Resources) Max(o Resources) Resources {
+	larger := Resources{
+		MilliCPU: max(r.MilliCPU, o.MilliCPU), Memory: max(r.Memory, o.Memory),
+		EphemeralStorage: max(r.EphemeralStorage, o.EphemeralStorage), Pods: max(r.Pods, o.Pods),
+		Others: maps.Clone(r.Others),
+	}
+	for name, amount := range o.Others {
+		if larger.Others == nil {
+			larger.Others = map[corev1.ResourceName]int64{}
+		}
+		larger.Others[name] = max(larger.Others[name], amount)
+	}
+	return larger
 }
 
 // Get is the amount of one resource.

@@ -88,8 +88,8 @@ func (s *Shape) hash(spec *corev1.PodSpec) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// slots is how many Pods of this Shape fit in what is free on one node that they match.
-func (s *Shape) slots(free *Resources) int64 {
+// Room is how many Pods of this Shape fit in what is free on one node that suits them.
+func (s *Shape) Room(free *Resources) int64 {
 	// The bound keeps sums over nodes from overflowing, whatever a node says that it has.
 	slots := min(free.Pods, math.MaxInt32)
 	if s.unit.MilliCPU > 0 {
@@ -120,18 +120,7 @@ func requiredTerms(spec *corev1.PodSpec) *corev1.NodeSelector {
 // excludesItself reports whether two Pods like this one can't be on the same node: they hold a port
 // of the host, or require anti-affinity by hostname to Pods with their own labels.
 func excludesItself(pod *corev1.Pod) bool {
-	return holdsHostPort(&pod.Spec) || avoidsItself(pod)
-}
-
-func holdsHostPort(spec *corev1.PodSpec) bool {
-	for _, container := range spec.Containers {
-		for _, port := range container.Ports {
-			if port.HostPort > 0 || spec.HostNetwork && port.ContainerPort > 0 {
-				return true
-			}
-		}
-	}
-	return false
+	return len(HostPorts(&pod.Spec)) > 0 || avoidsItself(pod)
 }
 
 func avoidsItself(pod *corev1.Pod) bool {

@@ -184,7 +184,7 @@ func TestSlots(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			free := ResourcesOf(test.node.Obj().Status.Allocatable).Add(ResourcesOf(test.node.Taken), -1)
-			if got := shape(test.job).slots(&free); got != test.want {
+			if got := shape(test.job).Room(&free); got != test.want {
 				t.Errorf("got %d, want %d", got, test.want)
 			}
 		})

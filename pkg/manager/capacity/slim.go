@@ -8,6 +8,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-helpers/resource"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/manager/podtimes"
 )
 
 var (
@@ -39,6 +41,9 @@ func SlimPod(object any) (any, error) {
 		},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase},
 	}
+	if start := podtimes.Start(pod); !start.IsZero() {
+		slim.Status.StartTime = &metav1.Time{Time: start}
+	}
 	if owner := metav1.GetControllerOf(pod); owner != nil {
 		slim.OwnerReferences = []metav1.OwnerReference{*owner}
 	}
@@ -52,10 +57,27 @@ func SlimPod(object any) (any, error) {
 	slim.Labels = pod.Labels
 	slim.Spec.HostNetwork = pod.Spec.HostNetwork
 	slim.Spec.Affinity = guard(pod.Spec.Affinity)
+	slim.Spec.Volumes = claims(pod.Spec.Volumes)
 	if pod.Spec.NodeName == "" {
 		keepScheduling(slim, pod)
 	}
 	return slim, nil
+}
+
+// claims are the volumes with claims, by the names of these.
+func claims(volumes []corev1.Volume) []corev1.Volume {
+	var slim []corev1.Volume
+	for i := range volumes {
+		switch source := &volumes[i]; {
+		case source.PersistentVolumeClaim != nil:
+			slim = append(slim, corev1.Volume{VolumeSource: corev1.VolumeSource{
+				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: source.PersistentVolumeClaim.ClaimName},
+			}})
+		case source.Ephemeral != nil:
+			slim = append(slim, corev1.Volume{Name: source.Name, VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}})
+		}
+	}
+	return slim
 }
 
 // guard is what keeps other Pods away.
@@ -72,26 +94,10 @@ func foldedContainer(pod *corev1.Pod) corev1.Container {
 	all := corev1.Container{Name: folded, Resources: corev1.ResourceRequirements{
 		Requests: resource.PodRequests(pod, podOptions),
 	}}
-	for i := range pod.Spec.InitContainers {
-		if c := &pod.Spec.InitContainers[i]; ptr.Deref(c.RestartPolicy, "") == corev1.ContainerRestartPolicyAlways {
-			all.Ports = append(all.Ports, hostPorts(c)...)
-		}
-	}
-	for i := range pod.Spec.Containers {
-		all.Ports = append(all.Ports, hostPorts(&pod.Spec.Containers[i])...)
+	for _, p := range HostPorts(&pod.Spec) {
+		all.Ports = append(all.Ports, corev1.ContainerPort{HostPort: p.Number, ContainerPort: p.Number, HostIP: p.IP, Protocol: p.Protocol})
 	}
 	return all
-}
-
-// hostPorts are those of a container that are the host's. The API server has filled them in.
-func hostPorts(c *corev1.Container) []corev1.ContainerPort {
-	var ports []corev1.ContainerPort
-	for _, p := range c.Ports {
-		if p.HostPort > 0 {
-			ports = append(ports, corev1.ContainerPort{HostPort: p.HostPort, ContainerPort: p.ContainerPort, HostIP: p.HostIP, Protocol: p.Protocol})
-		}
-	}
-	return ports
 }
 
 // keepScheduling keeps what the scheduler decides by, and what it said.

@@ -31,7 +31,7 @@
 // RoleBindings, and not the ServiceAccount "default", which each namespace has. A ServiceAccount's
 // imagePullSecrets are carried as well, if Secrets are.
 //
-// PersistentVolumeClaims are only checked: a worker without one can't take the Job.
+// PersistentVolumeClaims are never carried: placement chooses a worker that has them.
 //
 // # When a source is missing
 //
@@ -58,7 +58,6 @@
 //
 //	hub     get, list, watch   configmaps, secrets, serviceaccounts   (list and watch: metadata only)
 //	worker  get, create, update, patch, delete   the same
-//	worker  get   persistentvolumeclaims   (without it, claims aren't checked)
 //
 // Without them the mirror stays suspended, and an event on the hub Job says why (hub), or the Job
 // is placed on another worker (worker).

@@ -1,8 +1,6 @@
 package carry
 
 import (
-	"slices"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 )
@@ -38,19 +36,6 @@ func PullSecrets(account *corev1.ServiceAccount) []Ref {
 	refs := refSet{}
 	refs.addPullSecrets(account.ImagePullSecrets)
 	return refs.sorted()
-}
-
-// Claims returns the names of the PersistentVolumeClaims that the Pods of a template refer to,
-// sorted, without those that are made from an ephemeral volume's template.
-func Claims(template *corev1.PodTemplateSpec) []string {
-	var names []string
-	for _, volume := range template.Spec.Volumes {
-		if volume.PersistentVolumeClaim != nil {
-			names = append(names, volume.PersistentVolumeClaim.ClaimName)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
 }
 
 // addPullSecrets adds optional references: the kubelet pulls without missing ones.

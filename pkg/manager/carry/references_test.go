@@ -88,17 +88,6 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-func TestClaims(t *testing.T) {
-	claim := func(name string) corev1.Volume {
-		return corev1.Volume{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name}}}
-	}
-	ephemeral := corev1.Volume{VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}}
-	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Volumes: []corev1.Volume{claim("b"), ephemeral, claim("a"), claim("b")}}}
-	if got := Claims(&template); !slices.Equal(got, []string{"a", "b"}) {
-		t.Errorf("got %q", got)
-	}
-}
-
 func TestKinds(t *testing.T) {
 	template := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		ServiceAccountName: "a",

@@ -11,9 +11,15 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// apply does what the plan says, in its order. It stops at the first failure: the next reconcile
-// decides again.
+// apply does what the plan says, in its order; a standby only connects the worker. It stops at the first
+// failure: the next reconcile decides again.
 func (r *reconciler) apply(ctx context.Context, s snapshot, p plan) error {
+	if !s.leads {
+		if p.create != nil {
+			return nil
+		}
+		return r.connect(s.name, p.connect)
+	}
 	if p.addFinalizer {
 		if err := r.patchFinalizers(ctx, s.secret, controllerutil.AddFinalizer); err != nil {
 			return err

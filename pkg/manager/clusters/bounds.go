@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/quantities"
 )
 
 // Bounds of a worker's answers, in bytes. An object has at most 1.5 MiB in etcd, and hardly more
@@ -43,6 +44,13 @@ func tooLarge(req *http.Request, what string, limit int) *BoundError {
 		what, req.Method, req.URL.Path, limit>>20, maxDecodedBytes>>20)}
 }
 
+func tooCostly(req *http.Request) *BoundError {
+	return &BoundError{v1alpha1.ReasonAnswerTooLarge, fmt.Sprintf(
+		"the answer to %s %s has a quantity of more than %d characters, or with an exponent of more than %d digits, "+
+			"which no API server sends: check what answers at the kubeconfig's server",
+		req.Method, req.URL.Path, quantities.MaxBytes, quantities.MaxExponentDigits)}
+}
+
 // refuseEncoded refuses an answer that is compressed, or encoded in another way that wasn't asked
 // for: a few bytes of it could become any number.
 func refuseEncoded(resp *http.Response) error {
@@ -70,7 +78,15 @@ func bound(class requestClass, resp *http.Response, broken func(*BoundError)) {
 		broken = func(*BoundError) {}
 	}
 	from := resp.Body
-	body := &boundedBody{ReadCloser: from, broken: broken, err: tooLarge(resp.Request, what, limit)}
+	body := &boundedBody{ReadCloser: from, broken: broken, explain: func(err error) *BoundError {
+		switch {
+		case errors.Is(err, errTooLarge):
+			return tooLarge(resp.Request, what, limit)
+		case errors.Is(err, errCostly):
+			return tooCostly(resp.Request)
+		}
+		return nil
+	}}
 	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // unreadable: client-go takes it for JSON
 	switch {
 	case mediaType != runtime.ContentTypeProtobuf:
@@ -89,27 +105,30 @@ var maxBytes = map[requestClass]int{
 	informerRequest: maxPageBytes,
 }
 
-// errBroken is returned instead of bytes that break a bound.
-var errBroken = errors.New("a bound is broken")
+// These are returned instead of bytes that break a bound.
+var (
+	errTooLarge = errors.New("too large")
+	errCostly   = errors.New("a quantity that takes too long")
+)
 
 // boundedBody is the body of an answer up to its bound.
 type boundedBody struct {
 	io.ReadCloser
-	// next returns further bytes, all of which are within the bounds, or errBroken.
-	next   func() ([]byte, error)
-	read   []byte // and not asked for yet
-	err    *BoundError
-	broken func(*BoundError)
-	ended  error
+	// next returns further bytes, all of which are within the bounds, or an error that explain makes another of.
+	next    func() ([]byte, error)
+	read    []byte // and not asked for yet
+	explain func(error) *BoundError
+	broken  func(*BoundError)
+	ended   error
 }
 
 // Read reads from the body, and fails once a bound is broken.
 func (b *boundedBody) Read(p []byte) (int, error) {
 	for len(b.read) == 0 && b.ended == nil {
 		b.read, b.ended = b.next()
-		if errors.Is(b.ended, errBroken) {
-			b.read, b.ended = nil, b.err
-			b.broken(b.err)
+		if err := b.explain(b.ended); err != nil {
+			b.read, b.ended = nil, err
+			b.broken(err)
 		}
 	}
 	n := copy(p, b.read)
@@ -123,10 +142,13 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 // readObject reads all of an answer in protobuf.
 func readObject(from io.Reader, limit int) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(from, int64(limit)+1))
-	switch {
-	case len(data) > limit || !affordable(data):
-		return nil, errBroken
-	case err == nil:
+	if len(data) > limit {
+		return nil, errTooLarge
+	}
+	if err := checkObject(data); err != nil {
+		return nil, err
+	}
+	if err == nil {
 		err = io.EOF
 	}
 	return data, err
@@ -140,15 +162,15 @@ func readFrame(from io.Reader) ([]byte, error) {
 	}
 	length := binary.BigEndian.Uint32(header[:])
 	if length > maxEventBytes {
-		return nil, errBroken
+		return nil, errTooLarge
 	}
 	var frame bytes.Buffer
 	frame.Write(header[:])
 	if _, err := io.CopyN(&frame, from, int64(length)); err != nil {
 		return nil, err
 	}
-	if !affordableEvent(frame.Bytes()[len(header):]) {
-		return nil, errBroken
+	if err := checkEvent(frame.Bytes()[len(header):]); err != nil {
+		return nil, err
 	}
 	return frame.Bytes(), nil
 }
@@ -164,25 +186,49 @@ type valueReader struct {
 	eachAnew bool
 	buffer   [32 << 10]byte
 
-	length, elements, depth int
-	outside                 Structure
+	value           bytes.Buffer // as far as it's read
+	elements, depth int
+	outside         Structure
 }
 
+// next returns a value, or several, or all at its end. Nothing decodes a value that has no end.
 func (r *valueReader) next() ([]byte, error) {
-	n, err := r.from.Read(r.buffer[:])
-	for _, b := range r.buffer[:n] {
-		r.count(b)
-		if r.length > r.limit || r.elements > maxElements {
-			return nil, errBroken
+	var values []byte
+	for len(values) == 0 {
+		n, err := r.from.Read(r.buffer[:])
+		for _, b := range r.buffer[:n] {
+			r.value.WriteByte(b)
+			whole := r.count(b)
+			if r.value.Len() > r.limit || r.elements > maxElements {
+				return nil, errTooLarge
+			}
+			if !whole || !r.eachAnew {
+				continue
+			}
+			if HasCostlyQuantity(r.value.Bytes()) {
+				return nil, errCostly
+			}
+			values = append(values, r.value.Bytes()...)
+			r.value.Reset()
+			r.elements = 0
+		}
+		switch {
+		case err == nil:
+		case r.eachAnew:
+			return append(values, r.value.Bytes()...), err
+		case HasCostlyQuantity(r.value.Bytes()):
+			return nil, errCostly
+		default:
+			return r.value.Bytes(), err
 		}
 	}
-	return r.buffer[:n], err
+	return values, nil
 }
 
-func (r *valueReader) count(b byte) {
-	r.length++
+// count takes the next byte, and reports whether a value ends with it.
+func (r *valueReader) count(b byte) bool {
 	if !r.outside.Has(b) {
-		return
+		return false
 	}
 	switch b {
 	case ',':
@@ -191,10 +237,10 @@ func (r *valueReader) count(b byte) {
 		r.depth++
 		r.elements++
 	case '}', ']':
-		if r.depth--; r.depth == 0 && r.eachAnew {
-			r.length, r.elements = 0, 0
-		}
+		r.depth--
+		return r.depth == 0
 	}
+	return false
 }
 
 // Structure tells the bytes of a JSON text that give it its structure from those of its strings. The

@@ -93,6 +93,7 @@ func TestAWorkerWhoseAnswersHaveNoEnd(t *testing.T) {
 		"event in protobuf":   {"watch jobs", a.write(protobufType+";stream=watch", frame(1<<31), "x"), v1alpha1.ReasonAnswerTooLarge, "an event of the answer", maxEventBytes},
 		"nothing but spaces":  {"watch jobs", a.write(jsonType, "", " "), v1alpha1.ReasonAnswerTooLarge, "an event of the answer", maxEventBytes},
 		"event of many lines": {"watch jobs", a.write(jsonType, "{", "\n"), v1alpha1.ReasonAnswerTooLarge, "an event of the answer", maxEventBytes},
+		"quantity that hangs": {"watch nodes", a.write(jsonType, `{"type":"ADDED","object":{"kind":"Node","apiVersion":"v1","metadata":{"name":"n"},"status":{"allocatable":{"cpu":"1e999999999"}}}}`, " "), v1alpha1.ReasonAnswerTooLarge, "/api/v1/nodes has a quantity of more than 64 characters", maxEventBytes},
 		"event of a Node":     {"watch nodes", a.write(jsonType, "{", " "), v1alpha1.ReasonAnswerTooLarge, "/api/v1/nodes", maxEventBytes},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -13,6 +14,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/placement/objects"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/manager/podtimes"
 )
 
 // capacityInformers fill a worker's ledger, what is kept of bound Pods, and the objects that Pods are
@@ -21,10 +23,15 @@ type capacityInformers struct {
 	ledger  *capacity.Ledger
 	bound   *scheduling.Pods
 	objects *objects.Store
+	times   *podtimes.Store
 	// kinds of objects: without nodes and Pods nothing is known, the others are known or not.
 	nodes, pods *kind
 	others      []*kind
-	running     bool
+	volumes     *onDemand
+	namespaces  *onDemand
+	// ended are the Pods that have ended: they take nothing, and only their times are kept.
+	ended   *kind
+	running bool
 	// known: all that's needed was known before. Kinds that are needed since don't change that.
 	known bool
 }
@@ -39,17 +46,23 @@ type CapacityState struct {
 	Missing string
 	// Unchecked says, while it's known, by what Pods aren't judged, and why; mostly empty.
 	Unchecked string
+	// TimesKnown: the times of all Pods are, of those that have ended, too. TimesListing: they will be.
+	TimesKnown, TimesListing bool
 }
 
-func newCapacityInformers(c *connection, call callbacks, changed func()) (*capacityInformers, error) {
+func newCapacityInformers(c *connection, call callbacks, changed func(), now func() time.Time) (*capacityInformers, error) {
 	ledger, bound := capacity.New(call.capacityFreed), scheduling.NewPods(call.capacityFreed)
 	ledger.OnStuck(call.podsStuck)
-	i := &capacityInformers{ledger: ledger, bound: bound, objects: objects.New(call.capacityFreed)}
+	i := &capacityInformers{ledger: ledger, bound: bound, objects: objects.New(call.capacityFreed), times: podtimes.New(now, c.clock.ahead)}
 	gathered := gathering{connection: c, changed: changed, event: func() {}}
 	i.nodes = gathered.kind(corev1.SchemeGroupVersion, "nodes", nodeIntake, nodeFeed(ledger, call.numbersChanged).sink)
-	i.pods = gathered.kind(corev1.SchemeGroupVersion, "pods", podIntake, podFeed(ledger, bound, call.numbersChanged).sink)
+	i.pods = gathered.kind(corev1.SchemeGroupVersion, "pods", podIntake, podFeed(ledger, bound, i.times, call.numbersChanged).sink)
 	i.pods.fields = unfinishedPods
+	i.ended = gathered.kind(corev1.SchemeGroupVersion, "pods", endedIntake, endedFeed(i.times).sink)
+	i.ended.fields = endedPods
 	i.others = gathered.others(i.objects)
+	i.volumes = &onDemand{kinds: gathered.volumes(i.objects), freed: call.capacityFreed, wake: changed}
+	i.namespaces = &onDemand{kinds: gathered.namespaces(i.objects), freed: call.capacityFreed, wake: changed}
 	return i, gathered.err
 }
 
@@ -61,25 +74,34 @@ func (c *capacityInformers) start(ctx context.Context) {
 			k.start(ctx)
 		}
 	}
+	c.namespaces.start(ctx)
 }
 
-func (c *capacityInformers) all() []*kind { return append([]*kind{c.nodes, c.pods}, c.others...) }
+func (c *capacityInformers) all() []*kind {
+	return append([]*kind{c.nodes, c.pods, c.ended}, c.others...)
+}
 
 func nodeFeed(ledger *capacity.Ledger, changed func()) feed[string, *corev1.Node] {
 	return feed[string, *corev1.Node]{(*corev1.Node).GetName, []keeper[string, *corev1.Node]{ledger.Nodes()}, changed}
 }
 
-func podFeed(ledger *capacity.Ledger, bound *scheduling.Pods, changed func()) feed[types.UID, *corev1.Pod] {
-	return feed[types.UID, *corev1.Pod]{(*corev1.Pod).GetUID, []keeper[types.UID, *corev1.Pod]{bound, ledger.Pods()}, changed}
+func podFeed(ledger *capacity.Ledger, bound *scheduling.Pods, times *podtimes.Store, changed func()) feed[types.UID, *corev1.Pod] {
+	return feed[types.UID, *corev1.Pod]{(*corev1.Pod).GetUID, []keeper[types.UID, *corev1.Pod]{bound, ledger.Pods(), times.Running()}, changed}
+}
+
+func endedFeed(times *podtimes.Store) feed[types.UID, *corev1.Pod] {
+	return feed[types.UID, *corev1.Pod]{(*corev1.Pod).GetUID, []keeper[types.UID, *corev1.Pod]{times.Ended()}, func() {}}
 }
 
 // What is held of one worker's nodes and Pods: more than Kubernetes supports nodes, and what the
 // manager's memory allows.
 const (
-	maxNodes     = 10_000
-	maxNodeBytes = 32 << 20
-	maxPods      = 50_000
-	maxPodBytes  = 96 << 20
+	maxNodes         = 10_000
+	maxNodeBytes     = 32 << 20
+	maxPods          = 50_000
+	maxPodBytes      = 96 << 20
+	maxEndedPods     = 100_000
+	maxEndedPodBytes = 64 << 20
 )
 
 func nodeIntake() *intake {
@@ -87,7 +109,41 @@ func nodeIntake() *intake {
 }
 
 func podIntake() *intake {
-	return capacityIntake(&corev1.Pod{}, capacity.SlimPod, "unfinished Pods", maxPods, maxPodBytes)
+	i := capacityIntake(&corev1.Pod{}, capacity.SlimPod, "unfinished Pods", maxPods, maxPodBytes)
+	i.size = func(o object) int64 {
+		size := structBytes + int64(o.Size())
+		if pod, is := o.(*corev1.Pod); is {
+			size += claimBytes * int64(len(pod.Spec.Volumes))
+		}
+		return size
+	}
+	return i
+}
+
+// claimBytes is about what a volume takes of a Pod that is being listed: in protobuf, it may have six bytes.
+const claimBytes = 384
+
+// endedPodBytes is about what is held of a Pod that has ended, beside its texts.
+const endedPodBytes = 256
+
+// endedIntake counts the Pods, and what is held of them. One that is over the limit ends the account of this worker, and
+// nothing else.
+func endedIntake() *intake {
+	return &intake{
+		example: &corev1.Pod{},
+		slim: func(o object) (object, bool) {
+			pod, is := o.(*corev1.Pod)
+			if !is {
+				return o, false
+			}
+			return podtimes.Slim(pod), true
+		},
+		size:  func(o object) int64 { return endedPodBytes + int64(o.Size()) },
+		limit: func() (int, int64) { return maxEndedPods, maxEndedPodBytes },
+		excess: func() error {
+			return &excessError{fmt.Sprintf("it has more than %d Pods that have ended, or %d MiB of them", maxEndedPods, maxEndedPodBytes>>20)}
+		},
+	}
 }
 
 func capacityIntake(example object, slim cache.TransformFunc, plural string, most int, bytes int64) *intake {
@@ -111,6 +167,13 @@ var unfinishedPods = fields.AndSelectors(
 	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
 ).String()
 
+// endedPods selects the Pods that have ended.
+var endedPods = fields.AndSelectors(
+	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodPending)),
+	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodRunning)),
+	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodUnknown)),
+).String()
+
 // stop ends the informers, and drops what they have gathered. Reservations stay.
 func (c *capacityInformers) stop() {
 	if !c.running {
@@ -120,30 +183,40 @@ func (c *capacityInformers) stop() {
 	for _, k := range c.all() {
 		k.stop()
 	}
+	c.namespaces.stop()
 	c.bound.Forget()
+	c.times.Forget()
 	c.ledger.Forget()
+}
+
+// lookAtTimes says whether the times of all Pods are known, or are being listed.
+func (c *capacityInformers) lookAtTimes(state *CapacityState) {
+	if c.pods.hindrance() != "" || c.ended.hindrance() != "" {
+		return
+	}
+	state.TimesKnown = c.pods.informer.synced() && c.ended.informer.synced()
+	state.TimesListing = !state.TimesKnown
+	if state.TimesKnown {
+		c.times.Listed()
+	}
 }
 
 // state says what is known. A kind of objects that is still being listed is waited for as nodes and
 // Pods are, unless lists of it have failed: Pods are then judged without it.
 func (c *capacityInformers) state() CapacityState {
+	unchecked := c.volumes.look()
 	if !c.running {
-		return CapacityState{}
+		return CapacityState{Unchecked: strings.Join(unchecked, "; ")}
 	}
 	for _, k := range []*kind{c.nodes, c.pods} {
 		if why := k.hindrance(); why != "" {
 			return CapacityState{Missing: why}
 		}
 	}
-	settled := c.nodes.informer.synced() && c.pods.informer.synced()
-	var unchecked []string
-	for _, k := range c.others {
-		why, is := k.look()
-		if why != "" {
-			unchecked = append(unchecked, why)
-		}
-		settled = settled && is
-	}
-	c.known = c.known || settled
-	return CapacityState{Known: c.known, Listing: !c.known, Unchecked: strings.Join(unchecked, "; ")}
+	unchecked = append(c.namespaces.look(), unchecked...)
+	others, settled := lookAt(c.others)
+	c.known = c.known || settled && c.nodes.informer.synced() && c.pods.informer.synced()
+	state := CapacityState{Known: c.known, Listing: !c.known, Unchecked: strings.Join(append(others, unchecked...), "; ")}
+	c.lookAtTimes(&state)
+	return state
 }

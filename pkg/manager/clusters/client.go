@@ -24,15 +24,14 @@ var mapper = staticMapper()
 func staticMapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper(nil)
 	for kind, gv := range map[string]schema.GroupVersion{
-		"Job":                   batchv1.SchemeGroupVersion,
-		"Pod":                   corev1.SchemeGroupVersion,
-		"ConfigMap":             corev1.SchemeGroupVersion,
-		"Secret":                corev1.SchemeGroupVersion,
-		"ServiceAccount":        corev1.SchemeGroupVersion,
-		"PersistentVolumeClaim": corev1.SchemeGroupVersion,
-		"Event":                 corev1.SchemeGroupVersion,
-		"ResourceQuota":         corev1.SchemeGroupVersion,
-		"Lease":                 coordinationv1.SchemeGroupVersion,
+		"Job":            batchv1.SchemeGroupVersion,
+		"Pod":            corev1.SchemeGroupVersion,
+		"ConfigMap":      corev1.SchemeGroupVersion,
+		"Secret":         corev1.SchemeGroupVersion,
+		"ServiceAccount": corev1.SchemeGroupVersion,
+		"Event":          corev1.SchemeGroupVersion,
+		"ResourceQuota":  corev1.SchemeGroupVersion,
+		"Lease":          coordinationv1.SchemeGroupVersion,
 	} {
 		m.Add(gv.WithKind(kind), meta.RESTScopeNamespace)
 	}

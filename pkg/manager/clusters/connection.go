@@ -22,6 +22,7 @@ const slowAfter = 2 * time.Second
 type connection struct {
 	gate         *gate
 	meter        *meter
+	clock        workerClock
 	requestProbe func() // never blocks
 	listTimeout  time.Duration
 
@@ -88,9 +89,11 @@ func (c *connection) roundTrip(class requestClass, req *http.Request) (*http.Res
 		slow := time.AfterFunc(slowAfter, c.requestProbe)
 		defer slow.Stop()
 	}
+	before := time.Now()
 	resp, err := t.RoundTrip(req)
 	c.meter.request(req, resp, err)
 	if err == nil {
+		c.clock.see(resp, before, time.Now())
 		bound(class, resp, c.breaks)
 		return resp, nil
 	}

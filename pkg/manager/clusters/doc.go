@@ -6,9 +6,10 @@
 //	Worker-  │        ▲                            └──> Registry: ensure, remove
 //	Cluster ─┘        │ Views, numbers                      │
 //	                  │                                     ▼
-//	             Worker: supervisor ── probes ─┐      settings, target
-//	               │     informers ── watches ─┼─ gate ─ connection ─ Transport ──> API server
-//	               │     client ── calls ──────┘
+//	             Worker: supervisor ── probes ──────┐      settings, target
+//	               │     informers ── watches ──────┼─ gate ─ connection ─ Transport ──> API server
+//	               │     autoscalerReader ── polls ─┤             │
+//	               │     client ── calls ───────────┘             └ workerClock: the header Date of answers
 //	               └─────> Listener: MirrorChanged, WorkerChanged, CapacityFreed, PodsStuck
 //
 // # Vocabulary
@@ -52,10 +53,18 @@
 // # Answers without an end
 //
 // Each answer of a worker is read up to a bound (see bound), and decoded only if that takes little
-// memory (see affordable); lists are read in pages, and slimmed page by page. A worker that breaks
+// memory, and has no quantity that nobody can count with (see checkObject); lists are read in pages, and
+// slimmed page by page. A worker that breaks
 // a bound is in quarantine: nothing is sent to it for a while, then it's tried, and it's Ready
 // again when no bound was broken for as long. A list is bounded as a whole, too: it has each object
 // once, few that aren't held, and an end in time.
+//
+// # A standby
+//
+// A replica that doesn't lead connects the workers, too, so that it's in control soon after it leads. It
+// writes nothing to the hub, and calls no Listener. When it leads, it keeps the workers that it never lost
+// and that are the clusters that the hub knows; the others are connected anew, as after a start: what it
+// alone found out about them proves nothing (see lead).
 //
 // # What survives
 //

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/text"
 )
 
@@ -100,6 +101,16 @@ func (i *identities) record(uid types.UID, worker string) string {
 		i.workers[uid] = worker
 	}
 	return i.workers[uid]
+}
+
+// recordAll assigns the clusters that are known already: otherwise the worker that is reached first could
+// get the cluster of another.
+func (i *identities) recordAll(known []v1alpha1.WorkerCluster) {
+	for n := range known {
+		if uid := known[n].Status.ClusterUID; uid != "" {
+			i.record(uid, known[n].Name)
+		}
+	}
 }
 
 // forget drops the clusters of a worker.

@@ -29,7 +29,7 @@ type intake struct {
 	excess func() error
 
 	mu    sync.Mutex
-	sizes map[types.NamespacedName]int64
+	sizes map[types.NamespacedName]heldObject
 	bytes int64
 	// former is how many objects the cache holds until it's replaced.
 	former int
@@ -37,6 +37,12 @@ type intake struct {
 	pending bool
 	// read counts all objects that were taken in, also those that aren't held.
 	read int64
+}
+
+// heldObject is what is known of an object that the cache holds.
+type heldObject struct {
+	uid  types.UID
+	size int64
 }
 
 // structBytes is about what an object takes beside what its size in protobuf counts.
@@ -53,7 +59,7 @@ type object interface {
 func (i *intake) clear() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.former, i.sizes, i.bytes = max(i.former, len(i.sizes)), map[types.NamespacedName]int64{}, 0
+	i.former, i.sizes, i.bytes = max(i.former, len(i.sizes)), map[types.NamespacedName]heldObject{}, 0
 	i.pending = true
 }
 
@@ -94,7 +100,10 @@ func (i *intake) take(from runtime.Object) (object, error) {
 	key := nameOf(o)
 	objects, bytes := i.limit()
 	before, known := i.sizes[key]
-	others, size := i.bytes-before, i.sizeOf(o)
+	if known && before.uid != o.GetUID() {
+		return nil, otherUID(key)
+	}
+	others, size := i.bytes-before.size, i.sizeOf(o)
 	if i.lighten != nil && others+size > bytes/2 {
 		i.lighten(o)
 		size = i.sizeOf(o)
@@ -102,19 +111,28 @@ func (i *intake) take(from runtime.Object) (object, error) {
 	if others+size > bytes || !known && len(i.sizes) >= objects {
 		return nil, i.excess()
 	}
-	i.sizes[key], i.bytes = size, others+size
+	i.sizes[key], i.bytes = heldObject{o.GetUID(), size}, others+size
 	return o, nil
 }
 
 // leave counts an object no more, and reports whether it was held.
-func (i *intake) leave(o object) (held bool) {
+func (i *intake) leave(o object) (held bool, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	key := nameOf(o)
-	size, held := i.sizes[key]
-	i.bytes -= size
+	before, held := i.sizes[key]
+	if held && before.uid != o.GetUID() {
+		return false, otherUID(key)
+	}
+	i.bytes -= before.size
 	delete(i.sizes, key)
-	return held
+	return held, nil
+}
+
+// otherUID is the error for an object whose former namesake wasn't deleted. No API server sends that. Who
+// keeps objects by their UIDs would keep the former one.
+func otherUID(name types.NamespacedName) error {
+	return fmt.Errorf("the worker sends %.300q with another UID before it was deleted", name)
 }
 
 // pass makes of an event of the watch what the cache is to see; false: nothing.
@@ -137,8 +155,10 @@ func (i *intake) pass(event watch.Event) (passed watch.Event, pass bool, err err
 		}
 		event.Type = watch.Deleted // it isn't one of ours any more
 	}
-	event.Object, _ = i.slim(given)
-	return event, i.leave(given), nil
+	slim, _ := i.slim(given)
+	event.Object = slim
+	pass, err = i.leave(slim)
+	return event, pass, err
 }
 
 // endsInitial reports whether all objects that there were at the begin of the watch have come.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,11 +16,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -105,7 +106,8 @@ func withLargeRecord(job *batchv1.Job) *batchv1.Job {
 
 // TestManyPodsTakeLittleMemory has a worker report a million Pods, and large ones.
 func TestManyPodsTakeLittleMemory(t *testing.T) {
-	into := capacityIntake(&corev1.Pod{}, capacity.SlimPod, "unfinished Pods", maxPods, maxPodBytes)
+	into := podIntake()
+	mounts := corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{}}
 	for name, pod := range map[string]func(int) object{
 		"a million": func(i int) object { return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p", i)}} },
 		"large": func(i int) object {
@@ -113,12 +115,80 @@ func TestManyPodsTakeLittleMemory(t *testing.T) {
 				Name: fmt.Sprint("p", i), Labels: map[string]string{"l": strings.Repeat("x", 1_000_000)},
 			}}
 		},
+		"with volumes": func(i int) object {
+			return &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("p", i)},
+				Spec:       corev1.PodSpec{Volumes: slices.Repeat([]corev1.Volume{{VolumeSource: mounts}}, 1000)},
+			}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			taken, bytes, err := takeAll(into, 1_000_000, pod)
 			t.Logf("%d Pods are held in %d KiB", len(taken), bytes>>10)
 			if excess := (*excessError)(nil); !errors.As(err, &excess) || len(taken) > maxPods || bytes > 160<<20 {
 				t.Errorf("%d Pods are held in %d bytes: %v", len(taken), bytes, err)
+			}
+		})
+	}
+}
+
+// TestManyEndedPodsTakeLittleMemory has a worker report Pods with long texts that have ended.
+func TestManyEndedPodsTakeLittleMemory(t *testing.T) {
+	long := strings.Repeat("x", 100_000)
+	for name, row := range map[string]struct {
+		change func(*corev1.Pod)
+		held   int
+	}{
+		"common":          {func(*corev1.Pod) {}, maxEndedPods},
+		"a long UID":      {func(p *corev1.Pod) { p.UID += types.UID(long) }, 100},
+		"a long name":     {func(p *corev1.Pod) { p.Name += long }, 100},
+		"a long owner":    {func(p *corev1.Pod) { p.OwnerReferences[0].UID += types.UID(long) }, 100},
+		"a long node":     {func(p *corev1.Pod) { p.Spec.NodeName = long }, 100},
+		"an owner's name": {func(p *corev1.Pod) { p.OwnerReferences[0].Name = long }, maxEndedPods},
+	} {
+		t.Run(name, func(t *testing.T) {
+			taken, bytes, err := takeAll(endedIntake(), 150_000, func(i int) object {
+				p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+					Namespace: "namespace-of-a-tenant", Name: fmt.Sprintf("a-job-of-some-tenant-%d-abcde", i), ResourceVersion: fmt.Sprint(i),
+					UID: types.UID(fmt.Sprintf("01234567-89ab-cdef-0123-%012d", i)),
+					OwnerReferences: []metav1.OwnerReference{{
+						APIVersion: "batch/v1", Kind: "Job", Name: "a-job-of-some-tenant", Controller: ptr.To(true),
+						UID: types.UID(fmt.Sprintf("11234567-89ab-cdef-0123-%012d", i)),
+					}},
+				}}
+				p.Spec.NodeName, p.Status.Phase = "a-node-of-some-pool-0", corev1.PodSucceeded
+				row.change(p)
+				return p
+			})
+			t.Logf("%d Pods are held in %d KiB", len(taken), bytes>>10)
+			if excess := (*excessError)(nil); !errors.As(err, &excess) || len(taken) < row.held || len(taken) > maxEndedPods || bytes > 256<<20 {
+				t.Errorf("%d Pods are held in %d bytes, want %d: %v", len(taken), bytes, row.held, err)
+			}
+		})
+	}
+}
+
+// TestAnotherUIDOfAName has a worker change the UIDs of Pods, which are kept by them.
+func TestAnotherUIDOfAName(t *testing.T) {
+	pod := func(uid types.UID) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p", UID: uid}}
+	}
+	for name, into := range map[string]*intake{"unfinished": podIntake(), "ended": endedIntake()} {
+		t.Run(name, func(t *testing.T) {
+			for _, kind := range []watch.EventType{watch.Added, watch.Modified, watch.Deleted} {
+				into.clear()
+				if _, err := into.take(pod("former")); err != nil {
+					t.Fatal(err)
+				}
+				if _, pass, err := into.pass(watch.Event{Type: kind, Object: pod("latter")}); pass || err == nil {
+					t.Errorf("%s is passed: %t, %v", kind, pass, err)
+				}
+				if _, pass, err := into.pass(watch.Event{Type: watch.Deleted, Object: pod("former")}); !pass || err != nil {
+					t.Errorf("its own deletion after %s is passed: %t, %v", kind, pass, err)
+				}
+				if _, pass, err := into.pass(watch.Event{Type: watch.Added, Object: pod("latter")}); !pass || err != nil {
+					t.Errorf("its successor is passed: %t, %v", pass, err)
+				}
 			}
 		})
 	}
@@ -232,7 +302,13 @@ func TestAWorkerWithTooManyPods(t *testing.T) {
 	w := newWorld(t)
 	c := w.server.Add("c", "uid", "t")
 	c.Answer("watch pods", http.NotFound)
+	var pages atomic.Int64
 	c.Answer("get pods", func(w http.ResponseWriter, req *http.Request) {
+		if req.URL.Query().Get("fieldSelector") != unfinishedPods {
+			http.NotFound(w, req)
+			return
+		}
+		pages.Add(1)
 		from, limit := 0, 0
 		_, _ = fmt.Sscan(req.URL.Query().Get("continue"), &from) // the first page has none
 		_, _ = fmt.Sscan(req.URL.Query().Get("limit"), &limit)
@@ -248,7 +324,7 @@ func TestAWorkerWithTooManyPods(t *testing.T) {
 		return strings.Contains(worker.View().Capacity.Missing, "more than 50000 unfinished Pods")
 	})
 	w.untilState(worker, Ready, v1alpha1.ReasonConnected)
-	if n := c.Requests("get pods"); n != maxPods/pageSize+1 {
+	if n := pages.Load(); n != maxPods/pageSize+1 {
 		t.Errorf("%d pages were read", n)
 	}
 }

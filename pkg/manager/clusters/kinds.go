@@ -151,8 +151,22 @@ func (k *kind) look() (why string, settled bool) {
 		return "", !k.needed()
 	}
 	why = k.hindrance()
-	k.know(k.informer.synced() && why == "")
-	return why, k.informer.synced() || k.informer.listing.Load() != nil
+	synced, failing := k.informer.synced(), k.informer.listing.Load() != nil
+	k.know(synced && why == "") // whoever sees it settled knows that already
+	return why, synced || failing
+}
+
+// lookAt looks at several kinds.
+func lookAt(kinds []*kind) (unchecked []string, settled bool) {
+	settled = true
+	for _, k := range kinds {
+		why, is := k.look()
+		if why != "" {
+			unchecked = append(unchecked, why)
+		}
+		settled = settled && is
+	}
+	return unchecked, settled
 }
 
 // hindrance says why the objects can't be known; empty if they can.

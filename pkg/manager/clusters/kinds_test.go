@@ -8,11 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	corev1 "k8s.io/api/core/v1"
-	nodev1 "k8s.io/api/node/v1"
-	resourcev1 "k8s.io/api/resource/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -33,7 +28,7 @@ func TestAWorkerThatForbidsARule(t *testing.T) {
 	if got := worker.View().Capacity; got.Unchecked != want || got.Listing || got.Missing != "" {
 		t.Errorf("%+v", got)
 	}
-	if a := worker.Free(types.NamespacedName{Namespace: "n"}).Admission; a.PriorityClasses == nil {
+	if a := worker.Free(types.NamespacedName{Namespace: "n"}, scheduling.Reads{}).Admission; a.PriorityClasses == nil {
 		t.Error("the other rules aren't known")
 	}
 	c.Forbid("resourcequotas", false)
@@ -47,12 +42,12 @@ func TestAWorkerThatFailsToListARule(t *testing.T) {
 	c.Break("priorityclasses", true)
 	worker := w.register("w1", c.Kubeconfig("t"))
 	w.until("the rest is known", func() bool { return worker.View().Capacity.Known })
-	if a := worker.Free(types.NamespacedName{Namespace: "n"}).Admission; a.PriorityClasses != nil {
+	if a := worker.Free(types.NamespacedName{Namespace: "n"}, scheduling.Reads{}).Admission; a.PriorityClasses != nil {
 		t.Error("it's known what could not be listed")
 	}
 	c.Break("priorityclasses", false)
 	w.until("it's listed", func() bool {
-		return worker.Free(types.NamespacedName{Namespace: "n"}).Admission.PriorityClasses != nil
+		return worker.Free(types.NamespacedName{Namespace: "n"}, scheduling.Reads{}).Admission.PriorityClasses != nil
 	})
 }
 
@@ -65,7 +60,9 @@ func TestDevicesAreWatchedWhereThereAreClasses(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"kind":"DeviceClassList","apiVersion":"resource.k8s.io/v1","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"gpus"}}]}`)
 	})
-	free := func(worker *Worker) *scheduling.Snapshot { return worker.Free(types.NamespacedName{Namespace: "n"}) }
+	free := func(worker *Worker) *scheduling.Snapshot {
+		return worker.Free(types.NamespacedName{Namespace: "n"}, scheduling.Reads{})
+	}
 	none, some := w.register("w1", without.Kubeconfig("t")), w.register("w2", with.Kubeconfig("t"))
 	for _, worker := range []*Worker{none, some} {
 		w.until("all is known", func() bool { return worker.View().Capacity.Known && worker.View().Version != "" })
@@ -103,7 +100,7 @@ func TestAWorkerWithTooManyQuotas(t *testing.T) {
 	})
 	w.untilState(worker, Ready, v1alpha1.ReasonConnected)
 	w.until("the rest is known", func() bool { return worker.View().Capacity.Known })
-	if quotas := worker.Free(types.NamespacedName{Namespace: "n"}).Admission.Quotas; len(quotas) > 0 {
+	if quotas := worker.Free(types.NamespacedName{Namespace: "n"}, scheduling.Reads{}).Admission.Quotas; len(quotas) > 0 {
 		t.Errorf("%d quotas are known, though not all", len(quotas))
 	}
 }
@@ -111,56 +108,9 @@ func TestAWorkerWithTooManyQuotas(t *testing.T) {
 // TestRulesTakeLittleMemory has a worker report many of each kind, and large ones, and those that are
 // large only when they're decoded.
 func TestRulesTakeLittleMemory(t *testing.T) {
-	tiny := func(i int) corev1.ResourceList {
-		list := corev1.ResourceList{}
-		for n := range 1000 {
-			list[corev1.ResourceName(fmt.Sprint(i, "-", n))] = resource.Quantity{}
-		}
-		return list
-	}
-	wide := map[string]func(int, metav1.ObjectMeta) object{
-		"priorityclasses": func(_ int, meta metav1.ObjectMeta) object { return &schedulingv1.PriorityClass{ObjectMeta: meta} },
-		"runtimeclasses": func(i int, meta metav1.ObjectMeta) object {
-			return &nodev1.RuntimeClass{ObjectMeta: meta, Overhead: &nodev1.Overhead{PodFixed: tiny(i)}}
-		},
-		"limitranges": func(i int, meta metav1.ObjectMeta) object {
-			return &corev1.LimitRange{ObjectMeta: meta, Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Max: tiny(i)}, {}, {}}}}
-		},
-		"resourcequotas": func(i int, meta metav1.ObjectMeta) object {
-			return &corev1.ResourceQuota{ObjectMeta: meta, Status: corev1.ResourceQuotaStatus{Hard: tiny(i)}}
-		},
-	}
-	selector := func(i int) []resourcev1.DeviceSelector {
-		return slices.Repeat([]resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: fmt.Sprint(i)}}}, 30)
-	}
-	spec := func(i int) resourcev1.ResourceClaimSpec {
-		return resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
-			Requests: slices.Repeat([]resourcev1.DeviceRequest{{Exactly: &resourcev1.ExactDeviceRequest{Selectors: selector(i)}}}, 30),
-		}}
-	}
-	wide["deviceclasses"] = func(i int, meta metav1.ObjectMeta) object {
-		return &resourcev1.DeviceClass{ObjectMeta: meta, Spec: resourcev1.DeviceClassSpec{Selectors: selector(i)}}
-	}
-	wide["resourceslices"] = func(i int, meta metav1.ObjectMeta) object {
-		slice := &resourcev1.ResourceSlice{ObjectMeta: meta}
-		for n := range 100 {
-			device := resourcev1.Device{Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{}}
-			for a := range 10 {
-				device.Attributes[resourcev1.QualifiedName(fmt.Sprint(i, "-", n, "-", a))] = resourcev1.DeviceAttribute{}
-			}
-			slice.Spec.Devices = append(slice.Spec.Devices, device)
-		}
-		return slice
-	}
-	wide["resourceclaims"] = func(i int, meta metav1.ObjectMeta) object {
-		return &resourcev1.ResourceClaim{ObjectMeta: meta, Spec: spec(i)}
-	}
-	wide["resourceclaimtemplates"] = func(i int, meta metav1.ObjectMeta) object {
-		return &resourcev1.ResourceClaimTemplate{ObjectMeta: meta, Spec: resourcev1.ResourceClaimTemplateSpec{Spec: spec(i)}}
-	}
-	kinds := (&gathering{connection: newConnection(newMeter("w"), func() {}, 0)}).others(objects.New(func() {}))
-	for _, k := range kinds {
-		made := wide[k.resource]
+	all, store := &gathering{connection: newConnection(newMeter("w"), func() {}, 0)}, objects.New(func() {})
+	for _, k := range slices.Concat(all.others(store), all.namespaces(store), all.volumes(store)) {
+		made := wideObjects[k.resource]
 		if made == nil {
 			t.Errorf("no objects of %s", k.resource)
 			continue

@@ -119,7 +119,7 @@ func TestAStandbyWasntIsolated(t *testing.T) {
 	r := NewRegistry(Options{Clock: now})
 	t.Cleanup(r.queue.ShutDown)
 	now.Step(10 * time.Hour)
-	r.loadKnown(nil)
+	r.lead(nil)
 	now.Step(time.Second)
 	if changed, began := r.isolation.record(true, now.Now()); !changed || !began.Equal(noon.Add(10*time.Hour)) {
 		t.Errorf("isolated since %s (%v)", began, changed)

@@ -101,8 +101,11 @@ type collector struct{ registry *Registry }
 // Describe sends nothing, as the metrics change with the workers.
 func (c collector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect sends the metrics of the workers.
+// Collect sends the metrics of the workers; a standby has none.
 func (c collector) Collect(ch chan<- prometheus.Metric) {
+	if !c.registry.leadership.leads() {
+		return
+	}
 	isolated := false
 	for _, w := range c.registry.List() {
 		loss := c.registry.Loss(w.Name()).State

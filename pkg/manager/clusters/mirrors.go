@@ -64,6 +64,9 @@ func mirrorHandler(callbacks mirrorCallbacks) cache.ResourceEventHandler {
 	return cache.ResourceEventHandlerFuncs{
 		AddFunc: func(object any) { callbacks.changed(keyOf(object), true) },
 		UpdateFunc: func(before, object any) {
+			if packed.Same(before, object) {
+				return
+			}
 			if !hasStarted(before) && hasStarted(object) {
 				callbacks.started()
 			}

@@ -74,6 +74,8 @@ type Placements interface {
 	// Unfinished counts the hub Jobs that are placed on a worker and haven't finished. It must not
 	// block.
 	Unfinished(worker string) int
+	// Counted is closed when all Jobs have been seen. Until then, nobody leads.
+	Counted() <-chan struct{}
 }
 
 // Listener is called on changes, once the Registry and its workers show them. Its methods are

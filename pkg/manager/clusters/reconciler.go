@@ -2,11 +2,13 @@ package clusters
 
 import (
 	"context"
+	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,8 +42,8 @@ func RegistrationSelector() labels.Selector {
 	return labels.SelectorFromSet(labels.Set{v1alpha1.LabelWorkerCluster: "true"})
 }
 
-// SetupWithManager adds the reconciler, the connections and their metrics to the manager. Both run
-// on the leader only.
+// SetupWithManager adds the reconciler, the connections and their metrics to the manager. On a standby, the
+// workers are connected, too.
 func (r *Registry) SetupWithManager(mgr ctrl.Manager) error {
 	recorder := r.options.Recorder
 	if recorder == nil {
@@ -57,7 +59,7 @@ func (r *Registry) SetupWithManager(mgr ctrl.Manager) error {
 	if err := r.options.Metrics.Register(collector{r}); err != nil {
 		return err
 	}
-	if err := mgr.Add(r); err != nil {
+	if err := errors.Join(mgr.Add(r), mgr.Add(rec)); err != nil {
 		return err
 	}
 	mine := predicate.NewPredicateFuncs(func(o client.Object) bool { return registers(o, r.options.Namespace) })
@@ -65,7 +67,7 @@ func (r *Registry) SetupWithManager(mgr ctrl.Manager) error {
 		Named(controllerName).
 		For(&v1alpha1.WorkerCluster{}).
 		Watches(&corev1.Secret{}, handler.EnqueueRequestsFromMapFunc(rec.workersOf), builder.WithPredicates(mine)).
-		WithOptions(controller.Options{NewQueue: queue.Use(r.queue)}).
+		WithOptions(controller.Options{NewQueue: queue.Use(r.queue), NeedLeaderElection: ptr.To(false)}).
 		Complete(rec)
 }
 
@@ -101,6 +103,8 @@ func (r *reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err := r.apply(ctx, s, p); err != nil {
 		return ctrl.Result{}, err
 	}
-	r.registry.startup.registered(req.Name)
+	if s.leads {
+		r.registry.startup.registered(req.Name)
+	}
 	return ctrl.Result{RequeueAfter: p.requeueAfter}, nil
 }

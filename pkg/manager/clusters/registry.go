@@ -21,6 +21,7 @@ type Registry struct {
 	identities *identities
 	listeners  []Listener
 	queue      queue.Queue
+	leadership leadership
 	startup    *startup
 	isolation  isolation
 
@@ -39,6 +40,7 @@ func NewRegistry(options Options) *Registry {
 		options:    options,
 		identities: newIdentities(),
 		queue:      queue.New(controllerName, nil),
+		leadership: newLeadership(),
 		startup:    newStartup(),
 		workers:    map[string]*Worker{},
 		holders:    map[types.NamespacedName][]*Worker{},
@@ -65,8 +67,8 @@ func (r *Registry) List() []*Worker {
 	return r.sorted
 }
 
-// Loaded is closed when all WorkerClusters that there were when the manager started are registered,
-// though perhaps not connected.
+// Loaded is closed when all WorkerClusters that there were when this replica began to lead are registered,
+// though perhaps not connected. It isn't on a standby.
 func (r *Registry) Loaded() <-chan struct{} { return r.startup.complete }
 
 // PlacementsChanged has a worker's Jobs counted again: at once if it's being removed, else soon. It
@@ -81,7 +83,7 @@ func (r *Registry) PlacementsChanged(worker string) {
 
 // numbersChanged has a worker's numbers read soon, once for all calls until then.
 func (r *Registry) numbersChanged(worker string) {
-	if w, ok := r.Get(worker); ok && !w.numbersStale.Swap(true) {
+	if w, ok := r.Get(worker); ok && r.leadership.leads() && !w.numbersStale.Swap(true) {
 		r.queue.AddAfter(request(worker), r.options.StatusInterval)
 	}
 }
@@ -182,29 +184,27 @@ func (r *Registry) callbacks(name string) callbacks {
 	return callbacks{
 		mirrorChanged: func(key types.NamespacedName, exists bool) {
 			r.recordMirror(name, key, exists)
-			for _, l := range r.listeners {
-				l.MirrorChanged(name, key)
-			}
+			r.tell(func(l Listener) { l.MirrorChanged(name, key) })
 			r.mirrorsChanged(name)
 		},
-		capacityFreed: func() {
-			for _, l := range r.listeners {
-				l.CapacityFreed(name)
-			}
-		},
-		podsStuck: func(key types.NamespacedName) {
-			for _, l := range r.listeners {
-				l.PodsStuck(name, key)
-			}
-		},
+		capacityFreed:  func() { r.tell(func(l Listener) { l.CapacityFreed(name) }) },
+		podsStuck:      func(key types.NamespacedName) { r.tell(func(l Listener) { l.PodsStuck(name, key) }) },
 		numbersChanged: func() { r.numbersChanged(name) },
 		changed: func() {
-			for _, l := range r.listeners {
-				l.WorkerChanged(name)
-			}
+			r.tell(func(l Listener) { l.WorkerChanged(name) })
 			r.queue.Add(request(name))
 			r.updateIsolation()
 		},
+	}
+}
+
+// tell calls the Listeners, while this replica leads.
+func (r *Registry) tell(call func(Listener)) {
+	if !r.leadership.leads() {
+		return
+	}
+	for _, l := range r.listeners {
+		call(l)
 	}
 }
 
@@ -214,6 +214,9 @@ func (r *Registry) mirrorsChanged(name string) {
 		r.queue.Add(request(name))
 	}
 }
+
+// NeedLeaderElection says that a standby has connections, too.
+func (r *Registry) NeedLeaderElection() bool { return false }
 
 // Start keeps the connections until the context ends, then closes them, and returns when nothing of
 // them runs any more. The manager calls it.

@@ -2,6 +2,7 @@ package clusters
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 
@@ -37,6 +38,13 @@ func (o *observer) WorkerChanged(worker string) {
 		worker += " unregistered"
 	}
 	o.workers = append(o.workers, worker+" of "+names(o.registry.List()))
+}
+
+// heard is what WorkerChanged was called for.
+func (o *observer) heard() []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.workers)
 }
 
 func (o *observer) CapacityFreed(string) {}

@@ -19,6 +19,8 @@ import (
 type snapshot struct {
 	name string
 	now  time.Time
+	// leads: this replica led when it began to read; otherwise nothing is to be written.
+	leads bool
 	// secret is nil if there is none that registers a worker.
 	secret *corev1.Secret
 	// unlabelled is the Secret that registered the worker until its label was taken away.
@@ -45,12 +47,12 @@ type workerState struct {
 }
 
 func (r *reconciler) gather(ctx context.Context, name string) (snapshot, error) {
-	s := snapshot{name: name, now: r.registry.options.Clock.Now()}
+	s := snapshot{name: name, now: r.registry.options.Clock.Now(), leads: r.registry.leadership.leads()}
 	var all v1alpha1.WorkerClusterList
 	if err := r.client.List(ctx, &all); err != nil {
 		return s, err
 	}
-	r.registry.loadKnown(all.Items)
+	r.registry.identities.recordAll(all.Items)
 	secretName := name
 	for i := range all.Items {
 		if all.Items[i].Name == name {

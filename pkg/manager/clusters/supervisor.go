@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -93,7 +94,7 @@ func (s *supervisor) sync(ctx context.Context) time.Duration {
 	if ctx.Err() == nil {
 		s.runInformers(ctx)
 		s.lookAtListing()
-		s.observe(s.readiness(), s.capacity.state())
+		s.observe(s.readiness(), s.capacityState())
 	}
 	return max(s.due.Sub(s.now()), 0)
 }
@@ -246,6 +247,24 @@ func (s *supervisor) runInformers(ctx context.Context) {
 	case s.last.state == Ready:
 		s.capacity.start(ctx)
 	}
+	switch grows := s.View().Spec.Capacity == v1alpha1.CapacityAutoscaled; {
+	case !grows:
+		s.autoscaler.stop()
+	case s.capacity.known:
+		s.autoscaler.start(ctx)
+	}
+	if s.last.state == Ready {
+		s.capacity.volumes.start(ctx)
+	}
+}
+
+// capacityState is what is known of the worker's capacity.
+func (s *supervisor) capacityState() CapacityState {
+	state, view := s.capacity.state(), s.View()
+	if why := s.autoscaler.missing(&view.Spec); why != "" && state.Known {
+		state.Unchecked = strings.TrimPrefix(state.Unchecked+"; "+why, "; ")
+	}
+	return state
 }
 
 // readiness takes the informers into account: a worker that answers is Ready once its mirrors are
@@ -282,8 +301,10 @@ func (s *supervisor) readiness() observation {
 // close ends the informers and the connection.
 func (s *supervisor) close() {
 	s.connection.disconnect()
+	s.autoscaler.stop()
 	s.mirrors.stop()
 	s.capacity.stop()
+	s.capacity.volumes.stop()
 	s.connection.replace(nil)
 	s.identities.forget(s.name)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/placement/devices"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 	"github.com/jobferry/jobferry/pkg/packed"
+	"github.com/jobferry/jobferry/pkg/usage"
 )
 
 // Worker is the connection to one worker cluster. It stays the same through losses and changes of
@@ -28,6 +29,8 @@ type Worker struct {
 	mirrors    *mirrors
 	intake     *intake // of the mirrors
 	capacity   *capacityInformers
+	autoscaler *autoscalerReader
+	room       roomCache
 	prober     *prober
 	changed    func() // called when the View has changed; never blocks
 
@@ -74,7 +77,11 @@ func newWorker(name string, options Options, call callbacks) (*Worker, error) {
 	if w.mirrors, err = newMirrors(w.connection, options.Origin, w.intake, mirrorCallbacks{w.mirrorChanged(call.mirrorChanged), w.started}, w.wake); err != nil {
 		return nil, err
 	}
-	if w.capacity, err = newCapacityInformers(w.connection, call, w.wake); err != nil {
+	if w.capacity, err = newCapacityInformers(w.connection, call, w.wake, w.now); err != nil {
+		return nil, err
+	}
+	said, grown := func() { call.changed(); w.wake() }, func() { call.capacityFreed(); w.wake() }
+	if w.autoscaler, err = newAutoscalerReader(w.connection, w.capacity.ledger, options, said, grown); err != nil {
 		return nil, err
 	}
 	if w.prober, err = newProber(w.connection, options); err != nil {
@@ -154,13 +161,45 @@ func (w *Worker) Client() client.Client { return w.client }
 // reservations may be made at any time.
 func (w *Worker) Ledger() *capacity.Ledger { return w.capacity.ledger }
 
+// PodTimes are those of a Job's Pods, by the UID of the mirror.
+func (w *Worker) PodTimes(mirror types.UID) usage.Times { return w.capacity.times.Times(mirror) }
+
+// PodTimesThen are the times that PodTimes had then, of the Pods that are still there.
+func (w *Worker) PodTimesThen(mirror types.UID, then usage.Then) usage.Times {
+	return w.capacity.times.TimesThen(mirror, then)
+}
+
 // Free is what the worker's API server and scheduler judge one Job's Pods by: neither what is held for
-// the Job nor its own Pods are in its way. Without a name, they are for any Job of the namespace. It can
-// be used while View().Capacity.Known.
-func (w *Worker) Free(job types.NamespacedName) *scheduling.Snapshot {
+// the Job nor its own Pods are in its way. Without a name, they are for any Job of the namespace. It is nil
+// if nothing is known that matters. What not every Job reads is gathered from the first one on that does.
+func (w *Worker) Free(job types.NamespacedName, reads scheduling.Reads) *scheduling.Snapshot {
+	var free *scheduling.Snapshot
+	if w.View().Capacity.Known {
+		free = w.counted(job)
+		if (reads.Namespaces || w.capacity.bound.SelectNamespaces()) && w.capacity.namespaces.ask() {
+			free.Listing = &scheduling.NamespacesListing
+		}
+	}
+	if !reads.Claims {
+		return free
+	}
+	if free == nil {
+		free = &scheduling.Snapshot{NodesUnknown: true}
+	}
+	if w.capacity.volumes.ask() {
+		free.Listing = &scheduling.VolumesListing
+		return free
+	}
+	free.Volumes = w.capacity.objects.Volumes()
+	return free
+}
+
+// counted is what is known of a worker whose capacity is known, but for what not every Job reads.
+func (w *Worker) counted(job types.NamespacedName) *scheduling.Snapshot {
 	snapshot := *w.capacity.bound.Snapshot(w.capacity.ledger.Free(job), job)
-	snapshot.Admission = w.admission(job)
+	snapshot.Admission, snapshot.Namespaces = w.admission(job), w.capacity.objects.Namespaces.In("")
 	snapshot.Preemption = w.View().Spec.Preemption == v1alpha1.PreemptionLowerPriority
+	snapshot.Autoscaling = w.Room(job)
 	version, _ := placement.ParseVersion(w.View().Version) // unknown: an old one
 	found, known := w.capacity.objects.Devices(int(version.Minor), w.capacity.bound, job)
 	if found != nil { // a nil of its type would be none

@@ -22,6 +22,15 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	w := newStandby(t)
+	w.registry.AddListener(w)
+	w.registry.lead(nil)
+	return w
+}
+
+// newStandby is a world whose registry doesn't lead.
+func newStandby(t *testing.T) *world {
+	t.Helper()
 	w := &world{t: t, changes: make(chan struct{}, 1)}
 	w.server = clustertest.NewServer(w.changed)
 	w.registry = NewRegistry(Options{
@@ -31,7 +40,6 @@ func newWorld(t *testing.T) *world {
 		RequestTimeout: 2 * time.Second,
 		Metrics:        prometheus.NewRegistry(),
 	})
-	w.registry.AddListener(w)
 	ctx, stop := context.WithCancel(context.Background())
 	stopped := make(chan struct{})
 	go func() {

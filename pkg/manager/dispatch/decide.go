@@ -123,6 +123,9 @@ func Decide(s *Snapshot) Plan {
 	if waitsForOthers(plan.Situation) && plan.After == 0 && !plan.AwaitsCapacity {
 		plan.After = s.Timing.Recheck // a worker that is removed sends no event of its mirror
 	}
+	if len(plan.Actions) == 0 && len(s.Used.Observations) > 0 && plan.Situation != Deleting {
+		plan.completeAccount(s)
+	}
 	plan.Reserve = s.reservations()
 	return plan
 }
@@ -224,7 +227,7 @@ func (s *Snapshot) writeOwnStatus(report Report) Plan {
 		return Plan{}
 	}
 	return Plan{
-		Actions: []Action{WriteStatus{Patch: mirror.StatusPatch(s.Job, &next.Status, nil)}},
+		Actions: []Action{s.statusWrite(&next.Status, nil)},
 		Reports: []Report{report},
 		Again:   true,
 	}

@@ -76,7 +76,8 @@ func mirrorOf(hub *batchv1.Job, changes ...func(*batchv1.Job)) *batchv1.Job {
 // at is a connected worker.
 func at(name string, m *batchv1.Job, changes ...func(*Worker)) Worker {
 	w := Worker{
-		Name: name, Registered: true, Synced: true, JobController: v1alpha1.JobControllerBuiltIn, Minor: 36,
+		StartTimeout: DefaultTiming().StuckTimeout,
+		Name:         name, Registered: true, Synced: true, JobController: v1alpha1.JobControllerBuiltIn, Minor: 36,
 		Mirror: m, Fits: true,
 	}
 	for _, change := range changes {

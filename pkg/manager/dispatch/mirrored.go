@@ -22,6 +22,8 @@ func planMissing(s *Snapshot, w *Worker) Plan {
 	target.FreshStart, target.DeadlineSpent = mirror.FreshStart(s.Job), mirror.DeadlineSpent(s.Job, s.Now)
 	target.Suspended = mirror.NeedsSeed(s.Job) || len(w.Carry.Kinds) > 0
 	_, problem := onClusterLost(s)
+	_, invalid := podStartTimeout(s.Job)
+	problem = append(problem, invalid...)
 	m := mirror.Project(s.Job, target)
 	plan := Plan{Reports: append(problem, note(v1alpha1.EventMirrored, "Created in worker "+w.Name)), Again: true}
 	if former := s.former(); former != nil {
@@ -70,7 +72,7 @@ func (s *Snapshot) steps() []func(*Snapshot, *Worker) Plan {
 	if s.Part != nil {
 		return []func(*Snapshot, *Worker) Plan{unfence, endPart, seed, carryObjects, align, unstick, relocate}
 	}
-	return []func(*Snapshot, *Worker) Plan{unfence, seed, reflect, reopen, carryObjects, align, unstick, relocate}
+	return []func(*Snapshot, *Worker) Plan{unfence, seed, reflect, reopen, carryObjects, align, unstick, relocate, goBack}
 }
 
 // unfence confirms to the worker's Job controller that a Job that it has fenced may continue: it is

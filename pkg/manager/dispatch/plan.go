@@ -9,6 +9,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/usage"
 )
 
 // Plan is what is to be done about a Job now.
@@ -71,10 +72,20 @@ type Place struct {
 	// Must: the Job cannot or should not stay, so an event says if no other worker fits. Without
 	// it, the worker is passed over for a while: the scheduler would not see the reason by itself.
 	Must bool
+	// TimedOut: the worker had no node for the Job's Pods for as long as its own timeout says.
+	TimedOut bool
 	// RanUntil is when the Job is known to have run last in the worker that it leaves; zero: now.
 	RanUntil time.Time
 	// FreshStart: the Job starts from zero.
 	FreshStart bool
+}
+
+// GoBack moves the Job to a worker that it prefers to its own, if one has had room for it for some time.
+type GoBack struct {
+	// Leave is the worker that it's on.
+	Leave string
+	// For is how long a worker must have had room.
+	For time.Duration
 }
 
 // Restore writes the placement of a Job that runs in a worker which its placement does not name:
@@ -107,14 +118,20 @@ type Leave struct {
 	Must bool
 }
 
-// WriteStatus writes the hub Job's status.
-type WriteStatus struct{ Patch []byte }
+// WriteStatus writes the hub Job's status, and its account; nil: there is none.
+type WriteStatus struct {
+	Patch   []byte
+	Account usage.Account
+}
 
 // RemoveFinalizer removes the finalizer from the hub Job.
 type RemoveFinalizer struct{}
 
 // Worker implements Action: these write to the hub.
 func (Place) Worker() string { return "" }
+
+// Worker implements Action.
+func (GoBack) Worker() string { return "" }
 
 // Worker implements Action.
 func (Restore) Worker() string { return "" }

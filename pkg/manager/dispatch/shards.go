@@ -117,7 +117,7 @@ func (s *Snapshot) reflectShards() Plan {
 		next := s.writeStatus(verdict, s.isStopping())
 		for i, action := range next.Actions {
 			if _, ok := action.(WriteStatus); ok {
-				next.Actions[i] = WriteStatus{Patch: mirror.StatusPatch(s.Job, &verdict.Status, placement.Changes(s.Job))}
+				next.Actions[i] = s.statusWrite(&verdict.Status, placement.Changes(s.Job))
 			}
 		}
 		next.Reports = append(next.Reports, plan.Reports...)

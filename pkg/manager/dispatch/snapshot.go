@@ -55,6 +55,10 @@ type Snapshot struct {
 	NotDispatched string
 	// Admission is what Kueue decides about the Job.
 	Admission Admission
+	// Used is what the Job's Pods used.
+	Used Used
+	// Return is what is known of a Job that is to go back to a worker that it prefers; nil: it isn't.
+	Return *Return
 	// Timing are the options that decisions depend on.
 	Timing Timing
 }
@@ -98,10 +102,15 @@ type Worker struct {
 
 	// The fields below are set for the assigned worker only.
 
-	// OfOthers is how many completions the mirror counts that aren't in its shard.
-	OfOthers int32
+	// Elsewhere are the Pods that the mirror counts and that ended in other workers: those of other shards,
+	// and those that a moved Job brought along.
+	Elsewhere mirror.Ended
 	// Fits: the worker has free capacity for the Pods of a Job that is to be resumed.
 	Fits bool
+	// StartTimeout is how long the first Pod of a Job may take to run there.
+	StartTimeout time.Duration
+	// Stockout: Pods of the Job's shape didn't start there for that long, and no other Job is trying.
+	Stockout bool
 	// Pods is what is known of the mirror's Pods that do not run.
 	Pods PodsReport
 	// Carry is what is known of the objects that are carried along with the Job.

@@ -26,7 +26,7 @@ func (s *Snapshot) writeStatus(next mirror.Next, awaited bool) Plan {
 	if wait := s.statusWait(next); wait > 0 && !awaited {
 		return Plan{After: min(wait, max(s.Timing.ProgressFloor, recheckBusy)), Behind: true}
 	}
-	return Plan{Actions: []Action{WriteStatus{Patch: mirror.StatusPatch(s.Job, &next.Status, nil)}}}
+	return Plan{Actions: []Action{s.statusWrite(&next.Status, nil)}}
 }
 
 // statusWait is how long a status can wait for the next change. A change of the Job's state does not

@@ -42,13 +42,44 @@ func unstick(s *Snapshot, w *Worker) Plan {
 		plan.After = s.Timing.StuckTimeout // a start changes the mirror; the kubelet's reason does not
 		return plan
 	}
-	if timeout := since.Add(s.Timing.StuckTimeout).Sub(s.Now); timeout > 0 {
+	if timeout := since.Add(s.startTimeout(w)).Sub(s.Now); timeout > 0 {
 		plan.After = timeout
 		return plan
 	}
-	plan.Actions = []Action{Place{Leave: w.Name, Reason: why}}
+	plan.Actions = []Action{Place{Leave: w.Name, Reason: why, TimedOut: s.isTimedOut(w, since)}}
 	plan.AwaitsCapacity = true
 	return plan
+}
+
+// startTimeout is how long the first Pod of the Job may take to run in a worker: what the Job's user says,
+// or else the worker's admin. Where other Jobs of its shape have waited as long already, it's no use.
+func (s *Snapshot) startTimeout(w *Worker) time.Duration {
+	if w.Stockout && w.Pods.Unschedulable > 0 {
+		return min(s.Timing.StuckNotice, w.StartTimeout)
+	}
+	if own, _ := podStartTimeout(s.Job); own > 0 {
+		return own
+	}
+	return w.StartTimeout
+}
+
+// podStartTimeout reads what the Job's user says; 0: nothing that can be followed.
+func podStartTimeout(job *batchv1.Job) (timeout time.Duration, problem []Report) {
+	text, is := job.Annotations[v1alpha1.AnnotationPodStartTimeout]
+	if !is {
+		return 0, nil
+	}
+	if timeout, err := time.ParseDuration(text); err == nil && timeout > 0 {
+		return timeout, nil
+	}
+	return 0, []Report{warn(v1alpha1.EventInvalid, fmt.Sprintf(
+		"annotation %s: %q is no time such as 10m or 1h30m: the worker's counts", v1alpha1.AnnotationPodStartTimeout, text))}
+}
+
+// isTimedOut reports whether the worker's scheduler has found no node for the Job's Pods for as long as
+// its admin says that this may take, however short the user's patience is.
+func (s *Snapshot) isTimedOut(w *Worker, since time.Time) bool {
+	return !w.isPodless() && w.Pods.Unschedulable > 0 && s.Now.Sub(since) >= w.StartTimeout
 }
 
 // saidNotice is how long Pods may be unable to start before the reason is shown. It leaves out what
@@ -79,16 +110,19 @@ func (s *Snapshot) stuckSince(w *Worker) time.Time {
 	if since.IsZero() || w.Mirror.Status.StartTime != nil || !w.LastStart.After(since) {
 		return since
 	}
-	if latest := since.Add(s.Timing.StuckTimeout); w.LastStart.After(latest) {
+	if latest := since.Add(s.startTimeout(w)); w.LastStart.After(latest) {
 		return latest
 	}
 	return w.LastStart
 }
 
-// ran reports whether a Pod of the mirror runs, or ran.
+// Ran reports whether the worker has a mirror of which a Pod runs, or ran.
+func (w *Worker) Ran() bool { return w.Mirror != nil && w.ran() }
+
+// ran is Ran of a mirror.
 func (w *Worker) ran() bool {
 	status := &w.Mirror.Status
-	return status.Succeeded > w.OfOthers || status.Failed > 0 || ptr.Deref(status.Ready, 0) > 0 ||
+	return status.Succeeded > w.Elsewhere.Succeeded || status.Failed > w.Elsewhere.Failed || ptr.Deref(status.Ready, 0) > 0 ||
 		ptr.Deref(status.Terminating, 0) > 0 || w.Pods.EverRan
 }
 

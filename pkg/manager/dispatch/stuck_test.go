@@ -1,12 +1,16 @@
 package dispatch
 
 import (
+	"strings"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
 func TestPodsThatWait(t *testing.T) {
@@ -42,10 +46,17 @@ func TestPodsThatWait(t *testing.T) {
 		j.Status = batchv1.JobStatus{StartTime: ptr.To(metav1.NewTime(noon.Add(-10 * time.Minute))), Active: 0, Ready: ptr.To[int32](0), Terminating: ptr.To[int32](0)}
 	}
 	pending := func(j *batchv1.Job) { noPods(j); j.Status.Active = 2 }
-	ofOthers := func(s *Snapshot) { unschedulable(6 * time.Minute)(s); s.Assigned.OfOthers = 3 }
+	ofOthers := func(s *Snapshot) { unschedulable(6 * time.Minute)(s); s.Assigned.Elsewhere.Succeeded = 3 }
 	shard := func(j *batchv1.Job) { pending(j); j.Status.Succeeded = 3 }
 	tried := func(j *batchv1.Job) { shard(j); j.Status.Failed = 1 }
+	moved := func(s *Snapshot) {
+		unschedulable(6 * time.Minute)(s)
+		s.Assigned.Elsewhere = mirror.Ended{Succeeded: 3, Failed: 1}
+	}
+	triedMore := func(j *batchv1.Job) { tried(j); j.Status.Failed = 2 }
 	for name, row := range map[string]lookRow{
+		"a moved Job of which no Pod ran there":  {hub: hubJob(placedOn("a"), tried), mirror: mirrorOf(hubJob(), tried), given: moved, then: []string{"move from a"}, reports: "0/3 nodes are available"},
+		"one of which a Pod failed there: stays": {hub: hubJob(placedOn("a"), triedMore), mirror: mirrorOf(hubJob(), triedMore), given: moved, after: DefaultTiming().Recheck},
 		"a shard of which no Pod ran":            {hub: hubJob(placedOn("a"), shard), mirror: mirrorOf(hubJob(), shard), given: ofOthers, then: []string{"move from a"}, reports: "0/3 nodes are available"},
 		"a shard of which Pods failed: it stays": {hub: hubJob(placedOn("a"), tried), mirror: mirrorOf(hubJob(), tried), given: ofOthers, after: DefaultTiming().Recheck},
 		"Pods wait, not yet news":                {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Second), after: time.Second},
@@ -72,9 +83,74 @@ func TestPodsThatWait(t *testing.T) {
 		"started without Pods isn't in a queue":   {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), given: queued(10*time.Minute, 0), then: []string{"read create errors in a"}},
 		"no Pods: why?":                           {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), given: podless, then: []string{"read create errors in a"}},
 		"no Pods for too long":                    {hub: hubJob(placedOn("a"), noPods), mirror: mirrorOf(hubJob(), noPods), given: refused, then: []string{"move from a"}, reports: "can't be created: exceeded quota"},
+		"Pods wait where others did in vain":      {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) { unschedulable(time.Minute)(s); s.Assigned.Stockout = true }, then: []string{"move from a"}, reports: "0/3 nodes are available"},
+		"the Job has more patience":               {hub: hubJob(placedOn("a"), pending, patience("1h")), mirror: mirrorOf(hubJob(), pending), given: unschedulable(6 * time.Minute), after: DefaultTiming().Recheck, reports: "0/3 nodes are available"},
+		"the Job has less":                        {hub: hubJob(placedOn("a"), pending, patience("1m")), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Minute), then: []string{"move from a"}, reports: "0/3 nodes are available"},
+		"the Job's patience is no time":           {hub: hubJob(placedOn("a"), pending, patience("-1m")), mirror: mirrorOf(hubJob(), pending), given: unschedulable(time.Minute), after: 4 * time.Minute, reports: "0/3 nodes are available"},
 		"one ran once: it stays": {hub: hubJob(placedOn("a"), pending), mirror: mirrorOf(hubJob(), pending), given: func(s *Snapshot) { unschedulable(time.Hour)(s); s.Assigned.Pods.EverRan = true },
 			after: DefaultTiming().Recheck},
 	} {
 		t.Run(name, row.check)
+	}
+}
+
+func patience(d string) func(*batchv1.Job) {
+	return func(job *batchv1.Job) {
+		if job.Annotations == nil {
+			job.Annotations = map[string]string{}
+		}
+		job.Annotations[v1alpha1.AnnotationPodStartTimeout] = d
+	}
+}
+
+// A time that can't be followed is said once, with the mirror.
+func TestInvalidPodStartTimeout(t *testing.T) {
+	for text, want := range map[string]string{
+		"-1m": "\"-1m\" is no time such as 10m", "5": "\"5\" is no time such as 10m", "": "\"\" is no time such as 10m", "90s": "",
+	} {
+		plan := Decide(look(hubJob(placedOn("a"), patience(text)), at("a", nil)))
+		var told []string
+		for _, report := range plan.Reports {
+			if report.Reason == v1alpha1.EventInvalid {
+				told = append(told, report.Message)
+			}
+		}
+		if want == "" && told != nil || want != "" && (len(told) != 1 || !strings.Contains(told[0], want)) {
+			t.Errorf("%q: told %q, want %q", text, told, want)
+		}
+	}
+}
+
+// Only what the worker's scheduler says for as long as its admin allows counts against the worker.
+func TestWhatCountsAgainstAWorker(t *testing.T) {
+	for name, row := range map[string]struct {
+		patience string
+		pods     PodsReport
+		active   int32
+		want     bool
+	}{
+		"no node":                   {"", PodsReport{Known: true, Unschedulable: 1}, 1, true},
+		"no node, an hurried Job":   {"1m", PodsReport{Known: true, Unschedulable: 1}, 1, false},
+		"no Pods, by its admission": {"", PodsReport{Asked: true, Answer: "exceeded quota"}, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			waited := 6 * time.Minute
+			if row.patience != "" {
+				waited = 2 * time.Minute
+			}
+			m := mirrorOf(hubJob(), func(j *batchv1.Job) {
+				j.Status = batchv1.JobStatus{StartTime: ptr.To(metav1.NewTime(noon.Add(-10 * time.Minute))), Active: row.active, Ready: ptr.To[int32](0), Terminating: ptr.To[int32](0)}
+			})
+			s := look(hubJob(placedOn("a"), patience(row.patience)), at("a", m))
+			s.Assigned.Pods = row.pods
+			s.Assigned.Pods.WaitingSince = noon.Add(-waited)
+			plan := unstick(s, s.Assigned)
+			if len(plan.Actions) != 1 {
+				t.Fatalf("actions %v, want a move", plan.Actions)
+			}
+			if move, is := plan.Actions[0].(Place); !is || move.TimedOut != row.want {
+				t.Errorf("%+v, want TimedOut %t", plan.Actions[0], row.want)
+			}
+		})
 	}
 }

@@ -83,6 +83,11 @@ func New(registry *clusters.Registry, options Options) *Keeper {
 
 // Start renews the Leases until the context ends, and returns when nothing of it runs any more.
 func (k *Keeper) Start(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-k.registry.Leading():
+	}
 	var goroutines sync.WaitGroup
 	defer goroutines.Wait()
 	for {

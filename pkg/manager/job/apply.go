@@ -16,6 +16,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/text"
+	"github.com/jobferry/jobferry/pkg/tracing/spans"
+	"github.com/jobferry/jobferry/pkg/wake"
 )
 
 // result is what applying a plan came to.
@@ -27,6 +29,8 @@ type result struct {
 	void bool
 	// awaitsCapacity: no worker can take the Job now.
 	awaitsCapacity bool
+	// after is when the next step of the Job's preference opens; zero: never.
+	after time.Duration
 	// reports were made by actions.
 	reports []dispatch.Report
 }
@@ -39,6 +43,7 @@ var (
 func (r *result) add(other result) {
 	r.changed = r.changed || other.changed
 	r.awaitsCapacity = r.awaitsCapacity || other.awaitsCapacity
+	r.after = wake.Soonest(r.after, other.after)
 	r.reports = append(r.reports, other.reports...)
 }
 
@@ -108,6 +113,8 @@ func (r *Reconciler) act(ctx context.Context, t *turn, action dispatch.Action) (
 	switch a := action.(type) {
 	case dispatch.Place:
 		return r.place(ctx, t, a)
+	case dispatch.GoBack:
+		return r.goBack(ctx, t, a)
 	case dispatch.Restore:
 		return r.restore(ctx, t, a)
 	case dispatch.Divide:
@@ -181,6 +188,7 @@ func (r *Reconciler) remember(ctx context.Context, t *turn, plan dispatch.Plan) 
 		r.placementIs(t, kueue.PlacementResult{ReservedAt: t.Admission.ReservedAt, Worker: t.Assigned.Name})
 	}
 	for _, w := range t.AssignedWorkers() {
+		r.scheduler.stockouts.of(t.Job).look(w)
 		t.rememberWaiting(w)
 	}
 	return true
@@ -241,17 +249,23 @@ func (r *Reconciler) writeStatus(ctx context.Context, t *turn, a dispatch.WriteS
 	if err != nil {
 		return result{}, err
 	}
-	now := r.clock.Now()
-	var changedAt time.Time
+	r.accountant.count(t.Job, a.Account)
+	var changedAt, now time.Time
 	t.record.update(func(m *memory) {
-		m.statusWritten = now
+		now, m.statusWritten = m.answered, m.answered
 		changedAt, m.mirrorChanged = m.mirrorChanged, time.Time{}
 	})
-	for _, w := range t.AssignedWorkers() {
-		if !changedAt.IsZero() {
-			statusLag.WithLabelValues(w.Name).Observe(now.Sub(changedAt).Seconds())
-		}
+	if changedAt.IsZero() {
+		return changed, nil
 	}
+	for _, w := range t.AssignedWorkers() {
+		statusLag.WithLabelValues(w.Name).Observe(now.Sub(changedAt).Seconds())
+	}
+	span := spans.Span{Name: spans.Reflecting, Start: changedAt, End: now}
+	if shown := t.Reflected(); shown != nil {
+		span.Worker = shown.Name
+	}
+	r.tracer.Did(t.Job, span)
 	return changed, nil
 }
 

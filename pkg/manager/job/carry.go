@@ -3,15 +3,10 @@ package job
 import (
 	"context"
 	"errors"
-	"fmt"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 )
@@ -42,22 +37,4 @@ func carryRefusal(worker string, err *copier.WorkerError) error {
 func (r *Reconciler) isRegistration(secret *corev1.Secret) bool {
 	_, labelled := secret.Labels[v1alpha1.LabelWorkerCluster]
 	return labelled && secret.Namespace == r.options.Namespace
-}
-
-// checkVolumeClaims asks a worker for the PersistentVolumeClaims that a Job refers to. They hold
-// data, which isn't carried.
-func (r *Reconciler) checkVolumeClaims(ctx context.Context, w worker, job *batchv1.Job) error {
-	for _, name := range carry.Claims(&job.Spec.Template) {
-		var claim corev1.PersistentVolumeClaim
-		err := w.Client().Get(ctx, types.NamespacedName{Namespace: job.Namespace, Name: name}, &claim)
-		switch {
-		case apierrors.IsNotFound(err), err == nil && claim.DeletionTimestamp != nil:
-			return &refusalError{worker: w.Name(), reason: v1alpha1.EventMirrorRefused,
-				text: fmt.Sprintf("persistentvolumeclaim %q not found in namespace %s", name, job.Namespace)}
-		case apierrors.IsForbidden(err): // the worker's scheduler will tell
-		case err != nil:
-			return &workerError{w.Name(), err}
-		}
-	}
-	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -71,11 +73,16 @@ func mounts(job *batchv1.Job) {
 	}}}
 }
 
+// hasClaim gives the worker a claim, and no other; what others have is known, too.
 func (v *fakeWorker) hasClaim() {
-	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "data"}}
-	if err := v.api.others.Create(v.world.Context(), claim); err != nil {
-		v.world.Fatal(err)
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "late"}, Provisioner: "p"}
+	class.VolumeBindingMode = ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)
+	claim := &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &class.Name}}
+	for _, w := range v.world.registered() {
+		w.volumes = &scheduling.Volumes{Classes: map[string]*storagev1.StorageClass{class.Name: class}}
 	}
+	v.volumes.Claims = map[string]map[string]*corev1.PersistentVolumeClaim{"team": {"data": claim}}
+	v.world.triggers.CapacityFreed(v.Name())
 }
 
 // refusesOnce has one request fail.
@@ -98,21 +105,24 @@ var newMirrors = map[string]corner{
 	"a PersistentVolumeClaim is elsewhere": {func(w *world) {
 		w.worker("b").hasClaim()
 		w.submits(aJob("train", mounts))
-	}, "event: MirrorRefused\nhub: patch cluster=b", "a: create", "b"},
-	"PersistentVolumeClaims can't be read": {func(w *world) {
-		w.worker("a").hasClaim()
-		w.refusesOnce("a get", apierrors.NewForbidden(schema.GroupResource{Resource: "persistentvolumeclaims"}, "data", nil))
+	}, "hub: patch cluster=b", "a: create", "b"},
+	"a PersistentVolumeClaim is elsewhere, and no nodes are known": {func(w *world) {
+		w.worker("a").view.Capacity.Known, w.worker("b").view.Capacity.Known = false, false
+		w.worker("b").hasClaim()
 		w.submits(aJob("train", mounts))
-	}, "a: create", "b: create", "a"},
-	"PersistentVolumeClaims are read slowly": {func(w *world) {
-		w.worker("a").hasClaim()
-		w.refusesOnce("a get", slow)
+	}, "hub: patch cluster=b", "a: create", "b"},
+	"a PersistentVolumeClaim comes later": {func(w *world) {
+		w.worker("b").hasClaim()
+		w.worker("b").volumes.Claims = nil
 		w.submits(aJob("train", mounts))
-	}, "a: create", "b: create", "a"},
+		w.step(time.Second)
+		w.worker("a").hasClaim()
+	}, "event: Pending", "b: create", "a"},
+	"PersistentVolumeClaims can't be read": {func(w *world) { w.submits(aJob("train", mounts)) }, "a: create", "b: create", "a"},
 	"what has the name goes away": {func(w *world) {
 		w.refusesOnce("a create", apierrors.NewAlreadyExists(jobsResource, "train"))
 		w.submits(aJob("train"))
-	}, "a: create: AlreadyExists\na: create\nevent: Mirrored", "", "a"},
+	}, "a: create: AlreadyExists\na: create", "", "a"},
 	"what has the name can't be read": {func(w *world) {
 		w.worker("a").has(aJob("train"))
 		w.refusesOnce("a get", slow)
@@ -205,7 +215,7 @@ func TestStatusIsRejected(t *testing.T) {
 		return apierrors.NewInvalid(schema.GroupKind{Kind: "Job"}, "train", nil)
 	}
 	w.step(time.Hour)
-	if want := []string{v1alpha1.EventPlaced, v1alpha1.EventMirrored, v1alpha1.EventStatusRejected}; !slices.Equal(reasons(w.events), want) || tries != 1 {
+	if want := []string{v1alpha1.EventPlaced, v1alpha1.EventStatusRejected}; !slices.Equal(reasons(w.events), want) || tries != 1 {
 		w.fail("%d tries, events %v", tries, w.events)
 	}
 	w.refuses = nil

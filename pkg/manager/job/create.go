@@ -20,16 +20,15 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/recent"
 	"github.com/jobferry/jobferry/pkg/text"
+	"github.com/jobferry/jobferry/pkg/tracing/spans"
 )
 
 // createMirror creates a mirror. A mirror of the name that is there already is ours if the answer to
 // an earlier create was lost.
 func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a dispatch.CreateMirror) (result, error) {
+	began := r.clock.Now()
 	whole, err := r.wholeWanted(ctx, t, w.Name())
 	if err != nil {
-		return result{}, err
-	}
-	if err := r.checkVolumeClaims(ctx, w, a.Mirror); err != nil {
 		return result{}, err
 	}
 	mirror.SelectPods(t.Job, a.Mirror, string(uuid.NewUUID()))
@@ -44,6 +43,7 @@ func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a disp
 	if err := r.wroteMirror(t.record, w, created); err != nil {
 		return result{}, err
 	}
+	r.traced(t, spans.Span{Name: spans.Mirroring, Worker: w.Name(), Start: began})
 	t.record.updateMirror(w.Name(), func(m *mirrorMemory) { m.creations = m.creations.next(t.Snapshot, now) })
 	if t.Job.Status.StartTime == nil {
 		mirrorLatency.Observe(t.known.age(t.Job, now).Seconds())

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 const (
@@ -62,6 +64,23 @@ func TestDeletionIsNoEcho(t *testing.T) {
 	s.open(keyOf(job)).wrote(job, noon)
 	if echo, _ := s.observe(job, noon); echo {
 		t.Error("the deletion is taken for an echo")
+	}
+}
+
+// The metrics count the Pods that run when their Job is deleted: nobody writes its account again.
+func TestPodsOfADeletedJobCount(t *testing.T) {
+	w := newWorld(t)
+	runs(w)
+	w.hub.jobs[jobKey].Annotations[v1alpha1.AnnotationUsage] = `[{"worker":"a","uid":"u","seconds":5,"pods":2,"since":1000,"at":1060}]`
+	used := func() float64 {
+		return counted(t, "jobferry_usage_resource_seconds_total", jobKey.Namespace, "pods", "a")
+	}
+	before := used()
+	w.deletes(background)
+	w.deliver()
+	w.step(time.Second)
+	if got := used() - before; got != 120 {
+		w.fail("%v Pod-seconds were counted, want 120", got)
 	}
 }
 

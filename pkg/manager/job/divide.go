@@ -17,6 +17,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/shards"
+	"github.com/jobferry/jobferry/pkg/tracing/spans"
 )
 
 // divide brings a Job's shards in line with what remains and with the room that there is, and writes
@@ -39,13 +40,19 @@ func (r *Reconciler) divide(ctx context.Context, t *turn, a dispatch.Divide) (re
 		if len(next.Shards) == 0 {
 			t.unscheduled(took, decision)
 		}
-		return r.undivided(ctx, t, a, decision, next), nil
+		done := r.undivided(ctx, t, a, decision, next)
+		if done.awaitsCapacity {
+			done.after = d.request.Preference.Opens(d.request.Since, r.clock.Now())
+		}
+		return done, nil
 	}
 	if returned, err := r.areReturned(ctx, t, d.present, next); err != nil || !returned {
 		t.record.await(false)
 		return result{}, err
 	}
-	_, err = r.patchPlacement(ctx, t, placementOfShards(t.Job, next, a.Stop))
+	annotations := placementOfShards(t.Job, next, a.Stop)
+	account := t.addAccount(annotations)
+	_, err = r.patchPlacement(ctx, t, placementPatch(t.Job, annotations))
 	countAttempt(resultOf(err == nil), took)
 	if apierrors.IsNotFound(err) {
 		return result{}, nil // the watch will say so
@@ -54,6 +61,8 @@ func (r *Reconciler) divide(ctx context.Context, t *turn, a dispatch.Divide) (re
 		t.record.await(false)
 		return result{}, err
 	}
+	r.traced(t, spans.Span{Name: spans.Placing, Start: began})
+	r.accountant.count(t.Job, account)
 	done := r.divided(ctx, t, a, d, next)
 	done.changed = true
 	return done, nil
@@ -144,7 +153,7 @@ func (s *scheduler) divide(ctx context.Context, rec *record, d *division, w *wai
 	one.Spec.Parallelism = ptr.To(min(ptr.Deref(job.Spec.Parallelism, 1), 1))
 	d.request.Job = &one
 	w.request.Job, w.asked = &one, s.freed.count()
-	candidates := s.candidatesLocked(ctx, w, s.admits(w))
+	candidates := s.candidatesLocked(ctx, w, &one, s.admits(w))
 	free, followers := map[string]*scheduling.Snapshot{}, map[string]bool{}
 	for i := range candidates {
 		c := &candidates[i]
@@ -155,7 +164,7 @@ func (s *scheduler) divide(ctx context.Context, rec *record, d *division, w *wai
 	all := scheduling.NewJob(job)
 	room := func(worker string) int64 {
 		admitted := min(s.line.Admits(&w.Job, worker, s.clock.Now()), math.MaxInt32)
-		if free[worker] == nil {
+		if free[worker] == nil || free[worker].NodesUnknown {
 			return min(parallelismOf(job), admitted)
 		}
 		return scheduling.Judge(free[worker], all, admitted).Now
@@ -281,9 +290,9 @@ func (r *Reconciler) divided(ctx context.Context, t *turn, a dispatch.Divide, d 
 	return r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventPlaced, Message: shards.Explain(t.Job, next, d.rooms)})
 }
 
-// placementOfShards is the patch that writes shards to the hub Job. The cluster selector counts as
+// placementOfShards are the annotations that write shards to the hub Job. The cluster selector counts as
 // followed when all shards that it doesn't allow any more are stopping.
-func placementOfShards(job *batchv1.Job, next shards.Placement, stop []dispatch.Leave) []byte {
+func placementOfShards(job *batchv1.Job, next shards.Placement, stop []dispatch.Leave) map[string]any {
 	annotations := map[string]any{}
 	for key, value := range next.Changes(job) {
 		annotations[key] = value
@@ -300,5 +309,5 @@ func placementOfShards(job *batchv1.Job, next shards.Placement, stop []dispatch.
 	default:
 		annotations[v1alpha1.AnnotationPlacedFor] = selector
 	}
-	return placementPatch(job, annotations)
+	return annotations
 }

@@ -16,14 +16,22 @@
 //   - apply.go carries a plan out: place.go, divide.go and hub.go write to the hub; create.go, mirrors.go,
 //     verify.go and carry.go write to workers; scheduler.go reserves capacity.
 //   - line.go has the Jobs that wait for room, in the order of package waiting; walk.go goes through them when
-//     freed.go says so, and has those reconciled that go.
+//     freed.go says so, and has those reconciled that go. Where many are to be judged, a round takes several
+//     walks: each judges some, and every Job of a namespace has its turn before any of that has a second one.
+//   - return.go has the Jobs that run and wait for room in a worker that they prefer to theirs.
+//   - stockouts.go has the workers to which Jobs of a shape aren't sent, as no node came for such Pods.
+//   - usage.go and accountant.go keep the account of a Job: for how long its Pods ran.
 //   - store.go has one record (record.go) of each Job, which observe.go brings up to date.
 //
 // # What is remembered
 //
-// Nothing that can't be derived again from the objects, but for what record says. Reservations of
+// Nothing that can't be derived again from the objects, but for what record and stockouts say, and how long Jobs
+// ran that are deleted by now (store.runtimes). Reservations of
 // capacity are made again from the hub's Jobs after a restart, and so is the line: no Job is placed
 // before all that wait were judged. Which worker was reserved for one of them may change by that.
+//
+// A standby sees the hub's Jobs, too, and has their records. Its queue is empty until it leads: then all Jobs
+// are enqueued, as after a start.
 //
 // # When the hub itself is read
 //

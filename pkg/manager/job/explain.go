@@ -7,6 +7,8 @@ import (
 	"maps"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,6 +16,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
+	"github.com/jobferry/jobferry/pkg/manager/placement/preference"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/shards"
 )
@@ -22,7 +25,7 @@ import (
 const explainTimeout = 5 * time.Second
 
 // Explain says in which workers a Job could run now, and why not in the others. Only the leader can:
-// it knows the workers' nodes and Pods. It writes nothing, and holds up no placement. One explanation
+// it knows which Jobs are about to be placed. It writes nothing, and holds up no placement. One explanation
 // is made at a time. Its errors are API statuses.
 func (r *Reconciler) Explain(ctx context.Context, key types.NamespacedName) (*v1alpha1.PlacementExplanation, error) {
 	select {
@@ -47,7 +50,7 @@ func (r *Reconciler) Explain(ctx context.Context, key types.NamespacedName) (*v1
 	if err != nil {
 		return nil, err
 	}
-	e := placement.Explain(request, subject, r.scheduler.candidates(ctx, key))
+	e := placement.Explain(request, subject, r.scheduler.candidates(ctx, request.Job))
 	if ctx.Err() != nil {
 		return nil, errBusy
 	}
@@ -75,7 +78,7 @@ func (r *Reconciler) questionOf(ctx context.Context, whole *mirror.Whole) (place
 	case err != nil && len(placed) == 0:
 		return refuse("Job %q: %v", job.Name, err)
 	}
-	s := &dispatch.Snapshot{Job: job, Key: keyOf(job), Admission: r.queues.Admission(ctx, job)}
+	s := &dispatch.Snapshot{Now: r.clock.Now(), Job: job, Key: keyOf(job), Admission: r.queues.Admission(ctx, job)}
 	if rec := r.store.ofUID(job.UID); rec != nil {
 		s.PassedOver = rec.read(r.clock.Now()).passedOver
 	}
@@ -93,21 +96,46 @@ func (r *Reconciler) requestFor(ctx context.Context, s *dispatch.Snapshot) (plac
 	if err != nil {
 		return placement.Request{}, err
 	}
+	preferred, err := preference.Parse(s.Job.Annotations)
+	if err != nil {
+		return placement.Request{}, err
+	}
 	namespace, passedOver := s.Key.Namespace, map[string]string{}
 	maps.Copy(passedOver, s.PassedOver)
 	return placement.Request{
 		Namespace: r.hubNamespaces.labels(ctx, namespace), NamespaceClosed: r.hubNamespaces.closed(ctx, namespace) != "",
+		Preference: preferred, Since: waitsSince(s), Now: s.Now,
 		Job: s.Admission.AsResumed(s.Job), Selector: selector, Among: s.Admission.Workers, PassedOver: passedOver,
 	}, nil
 }
 
+// waitsSince is when a Job began to wait for a worker: when it was created, or resumed, if it has had none
+// since. A Job of Kueue has waited there: all steps of its preference are open.
+func waitsSince(s *dispatch.Snapshot) time.Time {
+	if s.Admission.Queued {
+		return time.Time{}
+	}
+	since := s.Job.CreationTimestamp.Time
+	if len(shards.WorkersOf(s.Job)) > 0 {
+		return since // what follows may be of a worker
+	}
+	for _, c := range s.Job.Status.Conditions {
+		if c.Type == batchv1.JobSuspended && c.Status == corev1.ConditionFalse && c.LastTransitionTime.After(since) {
+			since = c.LastTransitionTime.Time
+		}
+	}
+	return since
+}
+
 // candidates are all workers as one Job sees them that counts nowhere, until the context ends.
-func (s *scheduler) candidates(ctx context.Context, job types.NamespacedName) iter.Seq[placement.Cluster] {
+func (s *scheduler) candidates(ctx context.Context, job *batchv1.Job) iter.Seq[placement.Cluster] {
+	key, out := keyOf(job), s.stockouts.of(job)
 	return func(yield func(placement.Cluster) bool) {
 		for _, w := range s.workers.list() {
 			s.fill(context.WithoutCancel(ctx), w.Name()) // a ledger without some reservations would stay so
-			c := candidate(w, job)
-			c.Drops, c.Reserved = s.keepers.drops(w), s.isReserved(job, w.Name())
+			c := candidate(w, key, job)
+			c.Drops, c.Reserved = s.keepers.drops(w), s.isReserved(key, w.Name())
+			c.StockedOut = out.isOut(w.Name())
 			if ctx.Err() != nil || !yield(c) {
 				return
 			}

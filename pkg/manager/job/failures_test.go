@@ -39,6 +39,14 @@ type failing struct {
 
 var failingActions = []failing{
 	{dispatch.Place{}, func(w *world) { w.submits(aJob("train")) }, "hub patch", v1alpha1.EventForbidden, false, false, false},
+	{dispatch.GoBack{}, func(w *world) {
+		w.worker("a").view.Labels = map[string]string{"tier": "owned"}
+		w.worker("a").drains(true)
+		w.submits(aJob("train", prefers("tier=owned; *; return after 0s")))
+		w.step(time.Second)
+		w.worker("a").drains(false)
+		w.clock.Step(time.Second)
+	}, "hub patch", v1alpha1.EventForbidden, false, false, false},
 	{dispatch.Restore{}, given(dispatch.PlacementMissing), "hub patch", v1alpha1.EventForbidden, false, false, false},
 	{dispatch.WriteStatus{}, func(w *world) {
 		runs(w)

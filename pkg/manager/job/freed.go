@@ -1,6 +1,7 @@
 package job
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -21,9 +22,11 @@ type freed struct {
 	waiting func() int
 	look    func()
 
-	mu        sync.Mutex
-	workers   map[string]bool
-	scheduled bool
+	mu sync.Mutex
+	// round has the workers that those who wait are being looked at for; nil: they aren't. It takes several
+	// walks if there is much to judge. workers are those that have changed since.
+	round, workers map[string]bool
+	scheduled      bool
 	// events counts what has happened to workers.
 	events uint64
 }
@@ -33,18 +36,11 @@ func (f *freed) add(workers ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.events++
-	f.addLocked(workers...)
-}
-
-func (f *freed) addLocked(workers ...string) {
 	if f.workers == nil {
 		f.workers = map[string]bool{}
 	}
 	for _, worker := range workers {
 		f.workers[worker] = true
-	}
-	if f.scheduled {
-		return
 	}
 	f.scheduleLocked()
 }
@@ -53,12 +49,13 @@ func (f *freed) addLocked(workers ...string) {
 func (f *freed) resume() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.scheduled {
-		f.scheduleLocked()
-	}
+	f.scheduleLocked()
 }
 
 func (f *freed) scheduleLocked() {
+	if f.scheduled {
+		return
+	}
 	f.scheduled = true
 	f.clock.AfterFunc(batchFreed+time.Duration(f.waiting())*batchFreedPerJob, func() {
 		f.mu.Lock()
@@ -68,32 +65,37 @@ func (f *freed) scheduleLocked() {
 	})
 }
 
-// again has them looked at as soon as what they waited for is known: nothing has happened to workers.
-func (f *freed) again(workers map[string]bool) {
+// take returns the workers that a walk is for, and the count of events.
+func (f *freed) take() (workers map[string]bool, events uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.workers == nil {
-		f.workers = map[string]bool{}
+	if f.round == nil {
+		f.round, f.workers = f.workers, nil
+		if f.round == nil {
+			f.round = map[string]bool{}
+		}
 	}
-	for worker := range workers {
-		f.workers[worker] = true
-	}
+	workers = map[string]bool{}
+	maps.Copy(workers, f.round)
+	maps.Copy(workers, f.workers)
+	return workers, f.events
 }
 
-// take returns the workers that have changed since it was last called.
-func (f *freed) take() map[string]bool {
+// done ends a round: all who wait were looked at. The next one is for what has changed since.
+func (f *freed) done() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	taken := f.workers
-	f.workers = map[string]bool{}
-	return taken
+	f.round = nil
+	if len(f.workers) > 0 {
+		f.scheduleLocked()
+	}
 }
 
 // is reports whether Jobs that wait are still to be looked at for some worker.
 func (f *freed) is() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.workers) > 0
+	return len(f.workers)+len(f.round) > 0
 }
 
 // count is how often something has happened to workers.

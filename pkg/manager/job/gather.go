@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
@@ -39,9 +40,12 @@ type gatherer struct {
 	admission  func(context.Context, *batchv1.Job) dispatch.Admission
 	carried    func(job types.NamespacedName, mirror types.UID) (record copier.Record, current bool)
 	inFlight   func() int
-	origin     v1alpha1.Origin
-	timing     dispatch.Timing
-	passOver   time.Duration
+	// awaitsReturn reports whether a Job waits for room in a worker that it prefers to its own.
+	awaitsReturn func(types.NamespacedName) bool
+	origin       v1alpha1.Origin
+	timing       dispatch.Timing
+	passOver     time.Duration
+	stockouts    *stockouts
 }
 
 // gather makes the snapshot of the Job of this name. It returns the hub Job, too, if it was read past
@@ -65,10 +69,12 @@ func (g *gatherer) gather(ctx context.Context, key types.NamespacedName, k known
 	case s.Job == nil:
 	case assigned != "":
 		s.Assigned = g.assigned(s, assigned, k)
+		s.Return = g.returning(s, &k)
 	case shards.IsPlaced(s.Job):
 		s.Divided = g.divided(s, k)
 	}
 	s.Others = g.others(s, from, k)
+	s.Used.Observations = g.used(s)
 	if w := s.Reflected(); w != nil && w.Mirror != nil && s.Job != nil {
 		rejected := k.mirrors[w.Name].rejected
 		w.StatusRejected = rejected != "" && rejected == states(s.Job, w.Mirror)
@@ -171,13 +177,40 @@ func (g *gatherer) assigned(s *dispatch.Snapshot, name string, k known) *dispatc
 	}
 	w, m, view := g.worker(v, s, k), k.mirrors[name], v.View()
 	w.Unwanted = unwantedAt(s.Job, view, name)
+	w.StartTimeout = startTimeoutOf(&view.Spec, g.timing.StuckTimeout)
+	w.Stockout = g.stockouts.of(s.Job).isOutForAll(name)
 	w.Patches, w.Creations = m.patches.of(s, s.Now), m.creations.of(s, s.Now)
 	if s.Now.Sub(m.unmetAt) < g.passOver {
 		w.Unmet = m.unmet
 	}
 	w.Fits = !s.MayResumeIn(&w) || fits(s.Admission.AsResumed(s.Job), v)
+	if w.Mirror != nil && s.Part == nil {
+		w.Elsewhere = mirror.EndedBefore(s.Job, w.Mirror)
+	}
 	w.Pods, w.Carry = g.pods(s, &w, m, v), g.carry(s, &w, view)
+	w.Stockout = w.Stockout || w.Pods.Unschedulable > 0 && addsNoNodes(v, s.Job)
 	return &w
+}
+
+// addsNoNodes reports whether a worker's autoscaler says that it adds no nodes for a Job's Pods for now.
+func addsNoNodes(v workerView, job *batchv1.Job) bool {
+	room := v.Room(types.NamespacedName{})
+	return room != nil && room.IsPaused(capacity.ShapeOf(&job.Spec.Template))
+}
+
+// scaleUpTimeout is how long the first Pod of a Job may take to run in a worker that adds nodes for it.
+const scaleUpTimeout = 10 * time.Minute
+
+// startTimeoutOf is how long it may take in a worker, if its Job doesn't say otherwise.
+func startTimeoutOf(spec *v1alpha1.WorkerClusterSpec, byDefault time.Duration) time.Duration {
+	switch {
+	case spec.PodStartTimeout != nil:
+		return spec.PodStartTimeout.Duration
+	case spec.Capacity == v1alpha1.CapacityAutoscaled:
+		return max(scaleUpTimeout, byDefault)
+	default:
+		return byDefault
+	}
 }
 
 // pods reads what is known of the mirror's Pods.
@@ -254,7 +287,7 @@ func (g *gatherer) part(s *dispatch.Snapshot, shard shards.Shard, k known) *disp
 	part.Job = shards.Part(s.Job, shard, follows)
 	part.Assigned = g.assigned(&part, shard.Worker, k)
 	if !follows {
-		part.Assigned.OfOthers = ptr.Deref(s.Job.Spec.Completions, 0) - int32(shard.Len())
+		part.Assigned.Elsewhere.Succeeded = ptr.Deref(s.Job.Spec.Completions, 0) - int32(shard.Len())
 	}
 	return &part
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	batchv1 "k8s.io/api/batch/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -75,7 +74,9 @@ func (r *Reconciler) patchStatus(ctx context.Context, t *turn, patch []byte) err
 }
 
 func (r *Reconciler) wroteHub(t *turn, answer *batchv1.Job) {
-	for _, worker := range t.record.wrote(answer, r.clock.Now()) {
+	now := r.clock.Now()
+	r.tracer.Changed(t.Job, answer, now)
+	for _, worker := range t.record.wrote(answer, now) {
 		r.workers.PlacementsChanged(worker)
 	}
 }
@@ -85,10 +86,10 @@ func (r *Reconciler) removeFinalizer(ctx context.Context, t *turn) (result, erro
 	meta := exactly(t.Job)
 	meta["finalizers"] = slices.DeleteFunc(slices.Clone(t.Job.Finalizers), func(f string) bool { return f == v1alpha1.FinalizerMirror })
 	_, err := r.patchJob(ctx, t, metadataPatch(meta))
-	if apierrors.IsNotFound(err) {
-		return result{}, nil
+	if err == nil && t.Job.DeletionTimestamp != nil {
+		r.accountant.count(t.Job, t.Account().Closed()) // nobody will write it
 	}
-	return result{}, err
+	return result{}, client.IgnoreNotFound(err)
 }
 
 func named(job *batchv1.Job) *batchv1.Job {

@@ -2,6 +2,7 @@ package job
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
+	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 	"github.com/jobferry/jobferry/pkg/manager/placement/waiting"
 )
 
@@ -24,6 +26,8 @@ type waiter struct {
 	// version is the Job's resourceVersion. A large one decides for itself, however it would fit.
 	version string
 	large   bool
+	// altered: a RuntimeClass of the worker may alter what its Pods tolerate.
+	altered bool
 	class   priorityClass
 	// chosen is the worker that a walk has found for it, and holds capacity in; nil: none yet.
 	chosen *placement.Decision
@@ -42,7 +46,8 @@ const endGrace = 30 * time.Second
 func newWaiter(request placement.Request, class priorityClass) *waiter {
 	job := request.Job
 	large := job.Spec.Template.Size() > maxInLine
-	w := &waiter{request: request, class: class, version: job.ResourceVersion, large: large, Job: waiting.Job{
+	altered := job.Spec.Template.Spec.RuntimeClassName != nil
+	w := &waiter{request: request, class: class, version: job.ResourceVersion, large: large, altered: altered, Job: waiting.Job{
 		Key: keyOf(job), UID: job.UID, Priority: class.value, Created: job.CreationTimestamp.Time,
 		Shape: shapeInLine(&job.Spec.Template, large), Pods: placement.PodsWanted(job),
 	}}
@@ -88,11 +93,14 @@ func (s *scheduler) admits(w *waiter) func(string) int64 {
 func (s *scheduler) placeLocked(
 	ctx context.Context, w *waiter, request placement.Request, admits func(string) int64, avoid func(string) bool,
 ) placement.Decision {
-	decision := placement.Place(request, s.candidatesLocked(ctx, w, admits))
+	decision := placement.Place(request, s.candidatesLocked(ctx, w, request.Job, admits))
 	if w.Exempt {
 		return decision
 	}
 	for _, c := range decision.Candidates {
+		if c.Step > decision.Candidates[0].Step {
+			break // what the user prefers goes before what one behind it would like to have
+		}
 		if !avoid(c.Cluster) {
 			decision.Cluster = c.Cluster
 			break
@@ -101,13 +109,14 @@ func (s *scheduler) placeLocked(
 	return decision
 }
 
-func (s *scheduler) candidatesLocked(ctx context.Context, w *waiter, admits func(string) int64) []placement.Cluster {
-	all := s.workers.list()
+func (s *scheduler) candidatesLocked(ctx context.Context, w *waiter, job *batchv1.Job, admits func(string) int64) []placement.Cluster {
+	all, out := s.workers.list(), s.stockouts.of(job)
 	candidates := make([]placement.Cluster, 0, len(all))
 	for _, v := range all {
 		s.fillLocked(ctx, v)
-		c := candidate(v, w.held())
+		c := candidate(v, w.held(), job)
 		c.Drops = s.keepers.drops(v)
+		c.StockedOut = out.isOut(v.Name()) || w.request.RoomNow && out.isDoubtful(v.Name())
 		c.Reserved = admits(v.Name()) < w.Least()
 		candidates = append(candidates, c)
 	}
@@ -143,38 +152,57 @@ func (s *scheduler) joinLocked(w *waiter, decision placement.Decision) {
 
 // setNeeds takes over in which workers there may be room for a Job, and how many Pods must fit there.
 func (s *scheduler) setNeeds(w *waiter, decision placement.Decision) {
-	w.Needs = map[string]int64{}
-	for _, c := range decision.Candidates {
-		w.Needs[c.Cluster] = 0
+	w.Needs = map[string]waiting.Need{}
+	for i := range decision.Candidates {
+		c, need := &decision.Candidates[i], waiting.Need{}
+		if v, ok := s.workers.get(c.Cluster); ok && w.fitsByShape(v) {
+			need.Pods = c.Needed
+		}
+		w.Needs[c.Cluster] = need
 	}
 	for i := range decision.Rejections {
 		switch r := &decision.Rejections[i]; r.Reason {
-		case placement.Insufficient, placement.Reserved:
-			if w.large {
-				w.Needs[r.Cluster] = waiting.NotRoom
-				continue
-			}
-			w.Needs[r.Cluster] = s.needIn(r, w.Shape)
-		case placement.NeverFits: // until it has other nodes or Pods
-			w.Needs[r.Cluster] = waiting.NotRoom
+		case placement.Insufficient, placement.Reserved, placement.NeverFits:
+			w.Needs[r.Cluster] = s.needIn(r, w)
+		case placement.StockedOut: // until it's to be tried again
+			w.Needs[r.Cluster] = waiting.Need{Lacks: waiting.Other}
 		}
 	}
 }
 
-// needIn is how many Pods must fit in a worker, if it's by their Shape that they fit.
-func (s *scheduler) needIn(r *placement.Rejection, shape *capacity.Shape) int64 {
-	if v, ok := s.workers.get(r.Cluster); ok && !byOthers[r.Plugin] && mayFitIdle(v.Ledger(), shape, r.Needed) {
-		return r.Needed
+// needIn is what a Job lacks in a worker that rejects it.
+func (s *scheduler) needIn(r *placement.Rejection, w *waiter) waiting.Need {
+	v, ok := s.workers.get(r.Cluster)
+	if !ok || w.large || byOthers[r.Plugin] {
+		return waiting.Need{Lacks: waiting.Other}
 	}
-	return waiting.NotRoom
+	need := max(r.Needed, 1)
+	switch fits := mayFitIdle(v, w.Shape, need); {
+	case fits && r.Reason != placement.NeverFits:
+		return waiting.Need{Pods: r.Needed}
+	case !fits && w.fitsByShape(v):
+		return waiting.Need{Lacks: waiting.Nodes, Pods: need}
+	default:
+		return waiting.Need{Lacks: waiting.Other}
+	}
+}
+
+// fitsByShape reports whether a Job's Pods fit in a worker only where they do by their Shape: there is
+// neither a RuntimeClass nor preemption, and no device can stand for what they request, now or when a driver
+// publishes some.
+func (w *waiter) fitsByShape(v worker) bool {
+	free := v.Free(types.NamespacedName{}, scheduling.Reads{})
+	return !w.large && !w.altered && free != nil && !free.Preemption && len(w.Shape.Unit().Others) == 0
 }
 
 // byOthers are the plugins for which it doesn't matter what nodes have free: to hold that for the Job would
 // only keep others away.
-var byOthers = map[string]bool{"ResourceQuota": true, "DynamicResources": true}
+var byOthers = map[string]bool{
+	"ResourceQuota": true, "DynamicResources": true, "VolumeBinding": true, "VolumeZone": true, "VolumeRestrictions": true, "NodeVolumeLimits": true,
+}
 
-func mayFitIdle(ledger *capacity.Ledger, shape *capacity.Shape, pods int64) bool {
-	for _, node := range ledger.Free(types.NamespacedName{}).Nodes() {
+func mayFitIdle(v worker, shape *capacity.Shape, pods int64) bool {
+	for _, node := range slices.Concat(v.Ledger().Free(types.NamespacedName{}).Nodes(), added(v, shape)) {
 		if pods -= shape.Slots(node.Object, &node.Idle); pods <= 0 {
 			return true
 		}
@@ -214,7 +242,7 @@ func (s *scheduler) takeChosenLocked(request *placement.Request) *waiter {
 	if w == nil || w.chosen == nil || w.UID != request.Job.UID || w.version != request.Job.ResourceVersion {
 		return nil
 	}
-	if v, ok := s.workers.get(w.chosen.Cluster); !ok || !candidate(v, types.NamespacedName{}).Ready || request.PassedOver[w.chosen.Cluster] != "" {
+	if v, ok := s.workers.get(w.chosen.Cluster); !ok || !candidate(v, types.NamespacedName{}, request.Job).Ready || request.PassedOver[w.chosen.Cluster] != "" {
 		return nil
 	}
 	delete(s.waiters, w.Key)

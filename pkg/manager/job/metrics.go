@@ -60,6 +60,10 @@ var (
 		Name: "jobferry_moves_total",
 		Help: "Jobs moved to another worker, by the worker that they left.",
 	}, []string{"worker"})
+	startTimeouts = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "jobferry_pod_start_timeouts_total",
+		Help: "How often a worker was passed over from then on, because no Pod of a Job found a node in time: it was asked to scale up in vain.",
+	}, []string{"worker"})
 	duplicatesTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "jobferry_duplicate_completions_total",
 		Help: "Completions that the hub did not know of when the Job was moved, found when the worker was back.",
@@ -68,6 +72,18 @@ var (
 		Name: "jobferry_conflicts_total",
 		Help: "Jobs that a worker couldn't take: name taken, or refused by its admission.",
 	}, []string{"worker", "reason"})
+	usageTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "jobferry_usage_resource_seconds_total",
+		Help: "What the Pods of Jobs requested, times how long they ran, by namespace, worker and resource; counted when a Pod has ended.",
+	}, []string{"namespace", "worker", "resource"})
+	repeatedTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "jobferry_usage_repeated_resource_seconds_total",
+		Help: "The part of jobferry_usage_resource_seconds_total that was lost and done again elsewhere.",
+	}, []string{"namespace", "worker", "resource"})
+	costTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "jobferry_usage_cost_total",
+		Help: "What that cost by the prices of the workers when it was counted.",
+	}, []string{"namespace", "worker"})
 	carriedTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "jobferry_carried_objects_total",
 		Help: "Writes to workers of objects that Jobs refer to, by worker, kind and operation.",
@@ -76,7 +92,8 @@ var (
 
 func init() {
 	metrics.Registry.MustRegister(placementLatency, mirrorLatency, statusLag, statusRejected,
-		placementsTotal, placementAttempts, attemptDuration, rejectionsTotal, pendingDuration, reservationsTotal, movesTotal, duplicatesTotal, conflictsTotal, carriedTotal)
+		placementsTotal, placementAttempts, attemptDuration, rejectionsTotal, pendingDuration, reservationsTotal, movesTotal, startTimeouts, duplicatesTotal, conflictsTotal, carriedTotal,
+		usageTotal, repeatedTotal, costTotal)
 }
 
 // forgetMetrics drops the series of a worker that was removed.
@@ -84,7 +101,7 @@ func forgetMetrics(worker string) {
 	of := prometheus.Labels{"worker": worker}
 	for _, vec := range []interface {
 		DeletePartialMatch(prometheus.Labels) int
-	}{statusLag, placementsTotal, movesTotal, duplicatesTotal, conflictsTotal, carriedTotal} {
+	}{statusLag, placementsTotal, movesTotal, startTimeouts, duplicatesTotal, conflictsTotal, carriedTotal, usageTotal, repeatedTotal, costTotal} {
 		vec.DeletePartialMatch(of)
 	}
 }

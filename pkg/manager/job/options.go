@@ -7,6 +7,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/manager/namespaces"
+	"github.com/jobferry/jobferry/pkg/tracing"
 )
 
 // Options are the settings of the controller of hub Jobs.
@@ -32,4 +33,6 @@ type Options struct {
 	Kueue kueue.Options
 	// Timing are the delays of decisions.
 	Timing dispatch.Timing
+	// Tracer makes the traces of Jobs; nil: none.
+	Tracer *tracing.Tracer
 }

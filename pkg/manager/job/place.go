@@ -14,6 +14,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/tracing/spans"
 )
 
 // place chooses a worker and writes the choice to the hub Job; the write fails if the Job has changed
@@ -27,31 +28,49 @@ func (r *Reconciler) place(ctx context.Context, t *turn, a dispatch.Place) (resu
 	if !r.startup.over() || !r.queues.Synced(t.Job) {
 		return result{awaitsCapacity: true}, nil
 	}
+	if leaves, ok := r.workers.get(a.Leave); ok && a.TimedOut {
+		spec := leaves.View().Spec
+		r.scheduler.stockouts.failed(a.Leave, request.Job, startTimeoutOf(&spec, r.options.Timing.StuckTimeout))
+	}
 	began := r.clock.Now()
 	w, decision, isTurn := r.scheduler.choose(ctx, r.newWaiter(ctx, t, request))
-	took := r.clock.Since(began)
+	took, opens := r.clock.Since(began), request.Preference.Opens(request.Since, r.clock.Now())
 	switch {
 	case !isTurn:
-		return result{awaitsCapacity: true}, nil
+		return result{awaitsCapacity: true, after: opens}, nil
 	case decision.Cluster == "":
 		t.unscheduled(took, decision)
-		return r.unplaced(ctx, t, a, decision), nil
+		done := r.unplaced(ctx, t, a, decision)
+		done.after = opens
+		return done, nil
 	}
-	job, err := r.writePlacement(ctx, t, decision.Cluster, moveOf(a, r.clock.Now()))
+	job, err := r.bind(ctx, t, a, request.Job, decision)
 	countAttempt(resultOf(job != nil), took)
-	if err != nil || job == nil {
-		t.record.await(false) // or else what is released now would enqueue the Job before its backoff has passed
-		r.scheduler.release(decision.Cluster, t.Key)
+	if job == nil {
 		return result{}, err
 	}
-	t.record.await(false)
-	r.scheduler.reserve(t.record, []dispatch.Reservation{{Worker: decision.Cluster, Job: request.Job}}, false)
+	r.traced(t, spans.Span{Name: spans.Placing, Worker: decision.Cluster, Start: began})
 	if a.Leave == "" {
 		countWait(w, t.known.age(job, r.clock.Now()), r.clock.Now())
 	}
 	done := r.tell(ctx, t, r.placed(t, a, job, decision))
 	done.changed = true
 	return done, nil
+}
+
+// bind writes a placement for which capacity is reserved, and returns the Job as the hub answered; nil:
+// nothing was written.
+func (r *Reconciler) bind(
+	ctx context.Context, t *turn, a dispatch.Place, request *batchv1.Job, decision placement.Decision,
+) (*batchv1.Job, error) {
+	job, err := r.writePlacement(ctx, t, decision.Cluster, moveOf(a, r.clock.Now()))
+	t.record.await(false) // before anything is released, or that would enqueue the Job before its backoff has passed
+	if err != nil || job == nil {
+		r.scheduler.release(decision.Cluster, t.Key)
+		return nil, err
+	}
+	r.scheduler.reserve(t.record, []dispatch.Reservation{{Worker: decision.Cluster, Job: request}}, false)
+	return job, nil
 }
 
 func (r *Reconciler) newWaiter(ctx context.Context, t *turn, request placement.Request) *waiter {
@@ -93,19 +112,26 @@ func (r *Reconciler) unplaced(ctx context.Context, t *turn, a dispatch.Place, de
 	return done
 }
 
+// traced makes the span of what has been done for a Job until now.
+func (r *Reconciler) traced(t *turn, span spans.Span) {
+	span.End = r.clock.Now()
+	r.tracer.Did(t.Job, span)
+}
+
 // placed counts a placement that was written, and says so.
 func (r *Reconciler) placed(t *turn, a dispatch.Place, job *batchv1.Job, decision placement.Decision) dispatch.Report {
 	now := r.clock.Now()
 	if a.Leave == "" {
 		placementLatency.Observe(t.known.age(job, now).Seconds())
-		return dispatch.Report{Reason: v1alpha1.EventPlaced, Message: "Placed on worker " + decision.Cluster + ": " + decision.Available()}
+		return dispatch.Report{Reason: v1alpha1.EventPlaced, Message: "Placed on worker " + decision.Cluster + decision.Proviso() + ": " + decision.Available()}
 	}
 	movesTotal.WithLabelValues(a.Leave).Inc()
+	r.traced(t, spans.Span{Name: spans.Moving, Worker: decision.Cluster, From: a.Leave, Start: moveOf(a, now).RanUntil})
 	if !a.Must {
 		t.record.passOver(a.Leave, a.Reason, now.Add(r.options.PassOver))
 	}
 	return dispatch.Report{Reason: v1alpha1.EventMoved,
-		Message: fmt.Sprintf("Moved from worker %s to worker %s: %s", a.Leave, decision.Cluster, a.Reason)}
+		Message: fmt.Sprintf("Moved from worker %s to worker %s: %s", a.Leave, decision.Cluster+decision.Proviso(), a.Reason)}
 }
 
 // restore writes the placement of a Job that has its mirror in another worker than its placement
@@ -118,7 +144,7 @@ func (r *Reconciler) restore(ctx context.Context, t *turn, a dispatch.Restore) (
 	report := dispatch.Report{Reason: v1alpha1.EventPlaced, Message: "The placement on worker " + a.To + " was missing, and is restored"}
 	if t.Assigned != nil {
 		report = dispatch.Report{Reason: v1alpha1.EventMoved,
-			Message: fmt.Sprintf("Returned from worker %s to worker %s, %s", t.Assigned.Name, a.To, a.Reason)}
+			Message: fmt.Sprintf("Moved from worker %s back to worker %s, %s", t.Assigned.Name, a.To, a.Reason)}
 	}
 	done := r.tell(ctx, t, report)
 	done.changed = true
@@ -127,11 +153,14 @@ func (r *Reconciler) restore(ctx context.Context, t *turn, a dispatch.Restore) (
 
 // writePlacement returns the Job as the hub answered; nil: it is gone.
 func (r *Reconciler) writePlacement(ctx context.Context, t *turn, worker string, move *mirror.Move) (*batchv1.Job, error) {
-	job, err := r.patchPlacement(ctx, t, placementPatch(t.Job, mirror.PlacementAnnotations(t.Job, worker, move)))
+	annotations := mirror.PlacementAnnotations(t.Job, worker, move)
+	account := t.addAccount(annotations)
+	job, err := r.patchPlacement(ctx, t, placementPatch(t.Job, annotations))
 	if apierrors.IsNotFound(err) {
 		return nil, nil // the watch will say so
 	}
 	if err == nil {
+		r.accountant.count(t.Job, account)
 		placementsTotal.WithLabelValues(worker).Inc()
 	}
 	return job, err

@@ -16,6 +16,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/tracing"
 	"github.com/jobferry/jobferry/pkg/wake"
 )
 
@@ -43,7 +44,10 @@ type Reconciler struct {
 	copier        *copier.Copier
 	queues        queues
 	limiter       *limiter
+	tracer        *tracing.Tracer
+	accountant    *accountant
 	startup       *startup
+	jobsSeen      chan struct{} // closed when the store has all Jobs that the hub has
 	// explaining has a place for one explanation.
 	explaining chan struct{}
 	// sideBySide calls a function for each of some shards.
@@ -118,6 +122,7 @@ func (r *Reconciler) look(ctx context.Context, key types.NamespacedName) *turn {
 		r.forget(key, uid) // the event of its deletion is late; the cache has the next Job of the name
 		return r.look(ctx, key)
 	}
+	t.Used.Before = r.usedBefore(rec, t)
 	return t
 }
 
@@ -126,6 +131,9 @@ func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Res
 	if !plan.AwaitsCapacity && !result.awaitsCapacity {
 		t.record.await(false)
 		r.scheduler.leave(t.Key)
+	}
+	if t.Return == nil {
+		r.scheduler.stay(t.Key)
 	}
 	if !plan.AwaitsNamespace {
 		t.record.holdBack(false)
@@ -148,7 +156,7 @@ func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Res
 	if (t.Job == nil || !mirror.Managed(t.Job)) && len(t.Others) == 0 {
 		r.store.forget(t.Key, "")
 	}
-	after := plan.After
+	after := wake.Soonest(plan.After, result.after)
 	if t.known.awaitsMirror(t.Now) { // a mirror that the cache never shows may be gone without an event
 		after = wake.Soonest(after, ownWriteExpires)
 	}
@@ -192,6 +200,7 @@ func (r *Reconciler) forget(key types.NamespacedName, uid types.UID) {
 		r.scheduler.release(worker, rec.key)
 	}
 	r.scheduler.leave(key)
+	r.scheduler.stay(key)
 	r.copier.Tracker.Forget(rec.key)
 	for _, worker := range rec.placedOn() {
 		r.workers.PlacementsChanged(worker)
@@ -203,5 +212,6 @@ func (r *Reconciler) forgetWorker(worker string) {
 	r.store.forgetWorker(worker)
 	r.scheduler.forget(worker)
 	r.keepers.forget(worker)
+	r.accountant.forget(worker)
 	forgetMetrics(worker)
 }

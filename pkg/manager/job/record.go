@@ -57,8 +57,12 @@ type memory struct {
 	obstacles []obstacleKind
 	// placement is the result that Kueue reads; nil: nothing yet.
 	placement *kueue.PlacementResult
+	// returning is about a worker that the Job prefers to its own.
+	returning returning
 	// reported is what was reported about the Job.
 	reported reported
+	// usedBefore is, by mirror, the time of the Pods that were gone before this process saw the mirror.
+	usedBefore map[types.UID]usedBefore
 	// mirrors is what is remembered of the Job's mirrors, by worker.
 	mirrors map[string]*mirrorMemory
 }
@@ -191,7 +195,7 @@ func (r *record) read(now time.Time) known {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
 	plain := r.memory
-	plain.mirrors, plain.passedOver, plain.reported = nil, nil, reported{}
+	plain.mirrors, plain.passedOver, plain.reported, plain.usedBefore = nil, nil, reported{}, nil
 	k := known{memory: plain}
 	for worker, m := range r.mirrors {
 		if k.mirrors == nil {

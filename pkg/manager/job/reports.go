@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/text"
 )
@@ -49,9 +50,12 @@ func (r *reporter) report(log logr.Logger, rec *record, job *batchv1.Job, report
 	}
 	for _, report := range reports {
 		report.Message = text.Clean(report.Message, text.MaxMessage)
-		isNew, show := false, false
+		isNew, show, plain := false, false, false
 		now := r.clock.Now()
-		rec.update(func(m *memory) { isNew, show = m.reported.add(report, now) })
+		rec.update(func(m *memory) {
+			plain = job.Annotations[v1alpha1.AnnotationShards] == "" && m.reported.saysSo(report)
+			isNew, show = m.reported.add(report, now)
+		})
 		if isNew && report.Rule != "" {
 			statusRejected.WithLabelValues(string(report.Rule)).Inc()
 		}
@@ -63,8 +67,31 @@ func (r *reporter) report(log logr.Logger, rec *record, job *batchv1.Job, report
 			kind = corev1.EventTypeWarning
 		}
 		log.Info(report.Message, "reason", report.Reason)
+		if plain {
+			continue
+		}
 		r.recorder.Eventf(job, nil, kind, report.Reason, "Dispatch", "%s", report.Message)
 	}
+}
+
+// saysSo reports whether a report goes without an event: a mirror is created where the last event has placed
+// the Job, and nothing noteworthy has happened between. A Job that goes the plain way has one event. One that
+// was moved has another: its mirror may have to wait for the end of the former.
+func (r *reported) saysSo(report dispatch.Report) bool {
+	if report.Reason != v1alpha1.EventMirrored {
+		return false
+	}
+	placed := false
+	for reason := range r.texts {
+		switch reason {
+		case v1alpha1.EventPlaced:
+			placed = true
+		case v1alpha1.EventPending, v1alpha1.EventMirrored:
+		default:
+			return false
+		}
+	}
+	return placed
 }
 
 // add says whether a report is new, and whether to show it now.

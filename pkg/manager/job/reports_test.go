@@ -72,3 +72,33 @@ func TestReporterSparesTheHub(t *testing.T) {
 		t.Errorf("%d events: what isn't a warning was held back", got)
 	}
 }
+
+// A Job that goes the plain way has one event.
+func TestAMirrorGoesWithoutSaying(t *testing.T) {
+	report := func(reason string) dispatch.Report { return dispatch.Report{Reason: reason, Message: reason} }
+	for name, c := range map[string]struct {
+		before []string
+		shards string
+		want   bool
+	}{
+		"placed":                       {before: []string{v1alpha1.EventPlaced}},
+		"moved":                        {before: []string{v1alpha1.EventPlaced, v1alpha1.EventMoved}, want: true},
+		"placed after it waited":       {before: []string{v1alpha1.EventPending, v1alpha1.EventPlaced}},
+		"placed by an earlier manager": {want: true},
+		"something was in the way":     {before: []string{v1alpha1.EventPlaced, v1alpha1.EventConflict}, want: true},
+		"one of several":               {before: []string{v1alpha1.EventPlaced}, shards: "a=0-4;b=5-9", want: true},
+	} {
+		recorder := events.NewFakeRecorder(10)
+		r := &reporter{recorder, testingclock.NewFakePassiveClock(noon)}
+		rec := newStore().open(types.NamespacedName{Name: "train"})
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "uid", Annotations: map[string]string{v1alpha1.AnnotationShards: c.shards}}}
+		for _, reason := range c.before {
+			r.report(logr.Discard(), rec, job, report(reason))
+			<-recorder.Events
+		}
+		r.report(logr.Discard(), rec, job, report(v1alpha1.EventMirrored))
+		if said := len(recorder.Events) > 0; said != c.want {
+			t.Errorf("%s: said %t, want %t", name, said, c.want)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,6 +14,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
+	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 	"github.com/jobferry/jobferry/pkg/manager/placement/waiting"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/shards"
@@ -26,6 +28,9 @@ type scheduler struct {
 	// job reads a hub Job from the cache; nil: there is none.
 	job     func(context.Context, types.NamespacedName) *batchv1.Job
 	keepers *keepers
+	// stockouts are where Jobs aren't sent for a while; defaultStartTimeout is the timeout of workers that say nothing.
+	stockouts           *stockouts
+	defaultStartTimeout time.Duration
 	// admission is what Kueue decides about a Job.
 	admission func(context.Context, *batchv1.Job) dispatch.Admission
 
@@ -44,10 +49,18 @@ type scheduler struct {
 	// worker for.
 	line    waiting.Line
 	waiters map[types.NamespacedName]*waiter
+	// returning are the Jobs that run and wait for room in a worker that they prefer to theirs.
+	returning map[types.NamespacedName]*waiter
 	// unjudged are the Jobs that wait and weren't judged since the start, and undecided is the Job whose
 	// decision those behind it wait for; nil: none.
 	unjudged  map[types.NamespacedName]struct{}
 	undecided *types.NamespacedName
+	// inVain counts the Jobs by namespace that were judged in vain since all were looked at.
+	inVain map[string]int
+	// began is freed.count when that began. The namespaces that weren't through then are behind, and go on
+	// from the count with which they began: nobody else waits for them to be judged anew.
+	began  uint64
+	behind map[string]uint64
 }
 
 // choose finds a worker for a Job, and reserves capacity for it there before the next Job is looked
@@ -73,7 +86,7 @@ func (s *scheduler) choose(ctx context.Context, next *waiter) (*waiter, placemen
 	if s.line.Avoids(&next.Job, v.Name()) {
 		s.freed.add(v.Name()) // the one behind it may fit elsewhere first
 	}
-	reserve(v, next.request.Job)
+	s.takeLocked(v, next.request.Job)
 	return next, decision, true
 }
 
@@ -162,7 +175,10 @@ func (s *scheduler) fillLocked(ctx context.Context, w worker) {
 }
 
 // forget drops a worker that was removed.
-func (s *scheduler) forget(worker string) { s.filled.Delete(worker) }
+func (s *scheduler) forget(worker string) {
+	s.filled.Delete(worker)
+	s.stockouts.forget(worker)
+}
 
 // partIn is the Job that a worker runs of a hub Job: all of it, or a shard.
 func partIn(w worker, job *batchv1.Job) *batchv1.Job {
@@ -173,21 +189,32 @@ func partIn(w worker, job *batchv1.Job) *batchv1.Job {
 	return job
 }
 
+// takeLocked holds capacity for a Job in the worker that was chosen for it.
+func (s *scheduler) takeLocked(w worker, job *batchv1.Job) {
+	spec := w.View().Spec
+	s.stockouts.of(job).chosen(w.Name(), startTimeoutOf(&spec, s.defaultStartTimeout))
+	reserve(w, job)
+}
+
 func reserve(w worker, job *batchv1.Job) {
-	free := w.Free(types.NamespacedName{Namespace: job.Namespace})
+	free := w.Free(types.NamespacedName{Namespace: job.Namespace}, scheduling.Reads{})
 	w.Ledger().Reserve(keyOf(job), shapeIn(free, &job.Spec.Template), placement.PodsWanted(job))
 }
 
 // fits reports whether a Job that is to be resumed fits in the worker that it's placed on, if what
 // it holds there counts as free.
 func fits(job *batchv1.Job, v workerView) bool {
-	c := candidate(v, keyOf(job))
+	c := candidate(v, keyOf(job), job)
 	c.Cordoned, c.Full, c.Namespaces = false, false, nil // what is placed may stay
+	if c.Capacity != nil {
+		c.Capacity.Listing = nil // it doesn't leave for that
+	}
 	return c.Capacity == nil || placement.Place(placement.Request{Job: job}, []placement.Cluster{c}).Cluster != ""
 }
 
-// candidate is a worker as placement sees it for one Job, if that is placed there.
-func candidate(v workerView, job types.NamespacedName) placement.Cluster {
+// candidate is a worker as placement sees it for one Job, for which what another one holds may count as
+// free.
+func candidate(v workerView, held types.NamespacedName, job *batchv1.Job) placement.Cluster {
 	view := v.View()
 	version, _ := placement.ParseVersion(view.Version) // unknown: nothing is refused for its age
 	takes, _ := view.Namespaces()                      // invalid: none, and the condition Schedulable says so
@@ -207,9 +234,10 @@ func candidate(v workerView, job types.NamespacedName) placement.Cluster {
 		Cordoned:      view.Spec.Cordoned || view.Spec.Drain,
 		Full:          view.Full,
 		Weight:        view.Spec.Weight,
+		Cost:          view.Spec.Cost,
 		Version:       version,
 		JobController: view.Spec.JobController,
-		Capacity:      v.Free(job),
+		Capacity:      v.Free(held, scheduling.ReadsOf(&job.Spec.Template.Spec)),
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,9 +26,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/manager/namespaces"
-	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/queue"
-	"github.com/jobferry/jobferry/pkg/shards"
 )
 
 // requests is the work queue that controller-runtime hands to event handlers.
@@ -49,11 +48,13 @@ func newReconciler(hub client.Client, live, cache client.Reader, recorder events
 	return &Reconciler{
 		options: options, clock: clock, client: hub, live: live, cache: cache,
 		store:         newStore(),
+		tracer:        options.Tracer,
 		keepers:       newKeepers(clock, keeperExpires),
 		report:        &reporter{recorder: recorder, clock: clock},
 		sideBySide:    concurrently,
 		background:    func(f func()) { go f() },
 		explaining:    make(chan struct{}, 1),
+		jobsSeen:      make(chan struct{}),
 		hubNamespaces: &hubNamespaces{cache: cache, gate: namespaces.Gate{Own: options.Namespace, All: options.DispatchAllNamespaces}},
 	}
 }
@@ -63,41 +64,34 @@ func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *tri
 	t := &triggers{Reconciler: r, queue: q}
 	r.workers, r.queues = workers, queues
 	r.enqueue = t.Enqueue
+	r.accountant = newAccountant(costOf(workers))
 	r.limiter = newLimiter(r.options.WorkerConcurrency, t.enqueueDeferred)
-	r.startup = newStartup(workers, r.judgeFirst, t.enqueueAfterStart)
+	r.startup = newStartup(workers, t.enqueueAll, func() { r.scheduler.judgeFirst(r.store.unplaced()) }, t.enqueueAfterStart)
+	out := &stockouts{
+		clock:   r.clock,
+		onBegin: func(worker string) { t.Enqueue(t.store.waitingIn(worker)...) },
+		onEnd:   func(worker string) { t.scheduler.workerChanged(worker) },
+	}
 	r.gatherer = &gatherer{
-		hub: r.cache, whole: newWholeJobs(r.live), namespaces: r.hubNamespaces, workers: views{workers}, admission: queues.Admission, origin: r.options.Origin,
+		stockouts: out,
+		hub:       r.cache, whole: newWholeJobs(r.live), namespaces: r.hubNamespaces, workers: views{workers}, admission: queues.Admission, origin: r.options.Origin,
 		timing: r.options.Timing, passOver: r.options.PassOver,
 		carried: func(job types.NamespacedName, mirror types.UID) (copier.Record, bool) {
 			return r.copier.Tracker.Get(job, mirror)
 		},
-		inFlight: func() int { return int(r.inFlight.Load()) },
+		inFlight:     func() int { return int(r.inFlight.Load()) },
+		awaitsReturn: func(key types.NamespacedName) bool { return r.scheduler.awaitsReturn(key) },
 	}
 	r.scheduler = &scheduler{
-		workers: workers, store: r.store, job: r.gatherer.cachedJob, keepers: r.keepers, admission: queues.Admission,
-		clock: r.clock, mayWalk: r.startup.over, enqueue: t.Enqueue, waiters: map[types.NamespacedName]*waiter{},
+		workers: workers, store: r.store, stockouts: out, defaultStartTimeout: r.options.Timing.StuckTimeout, job: r.gatherer.cachedJob, keepers: r.keepers, admission: queues.Admission,
+		clock: r.clock, mayWalk: r.startup.over, enqueue: t.Enqueue, waiters: map[types.NamespacedName]*waiter{}, returning: map[types.NamespacedName]*waiter{}, inVain: map[string]int{},
 		freed: &freed{clock: r.clock, waiting: r.store.waitingJobs, look: t.lookAtWaiters},
 	}
 	return t
 }
 
-// judgeFirst has no Job placed after a start before all that wait were judged: the cache has them.
-func (r *Reconciler) judgeFirst() {
-	var jobs batchv1.JobList
-	if err := r.cache.List(context.Background(), &jobs, client.UnsafeDisableDeepCopy); err != nil {
-		return // they're judged as they come
-	}
-	var keys []types.NamespacedName
-	for i := range jobs.Items {
-		if job := &jobs.Items[i]; mirror.Managed(job) && job.DeletionTimestamp == nil && phaseOf(job) == PhasePending {
-			keys = append(keys, keyOf(job))
-		}
-	}
-	r.scheduler.judgeFirst(keys)
-}
-
 // SetupWithManager adds the registry of workers, the integration with Kueue and the controller to a
-// manager.
+// manager. A standby sees the hub's Jobs, too.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, registered *clusters.Registry) error {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](minRetry, maxRetry)
 	q, kueues := queue.New("job", limiter), kueue.New(r.options.Kueue)
@@ -121,13 +115,14 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, registered *clusters.Reg
 	c, err := controller.New("job", mgr, controller.Options{
 		MaxConcurrentReconciles: r.options.Concurrency,
 		NewQueue:                queue.Use(q),
+		EnableWarmup:            ptr.To(true),
 		Reconciler:              r,
 	})
 	if err != nil {
 		return fmt.Errorf("jobs: %w", err)
 	}
 	for _, from := range []source.Source{
-		source.Kind(mgr.GetCache(), &batchv1.Job{}, t.jobEvents()),
+		seenAll{source.Kind(mgr.GetCache(), &batchv1.Job{}, t.jobEvents()), r.jobsSeen},
 		source.Kind(mgr.GetCache(), namespaceMetadata(), t.namespaceEvents()),
 	} {
 		if err := c.Watch(from); err != nil {
@@ -150,25 +145,25 @@ func (r *Reconciler) setupCarry(mgr ctrl.Manager, t *triggers) error {
 	return mgr.Add(watch)
 }
 
-// Unfinished implements clusters.Placements. A worker is removed when it's zero, so then the cache
-// itself is read: after a start the index may not be complete.
-func (r *Reconciler) Unfinished(worker string) int {
-	n := r.store.unfinished(worker)
-	if w, ok := r.workers.get(worker); n > 0 || !ok || !w.View().Removing {
-		return n
+// Unfinished implements clusters.Placements.
+func (r *Reconciler) Unfinished(worker string) int { return r.store.unfinished(worker) }
+
+// Counted implements clusters.Placements.
+func (r *Reconciler) Counted() <-chan struct{} { return r.jobsSeen }
+
+// seenAll is the watch of the hub's Jobs, and closes a channel when the store has all of them.
+type seenAll struct {
+	source.SyncingSource
+	done chan struct{}
+}
+
+// WaitForSync implements source.SyncingSource. The controller calls it once.
+func (s seenAll) WaitForSync(ctx context.Context) error {
+	if err := s.SyncingSource.WaitForSync(ctx); err != nil {
+		return err //nolint:wrapcheck // it's the source's own
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	var jobs batchv1.JobList
-	if err := r.cache.List(ctx, &jobs, client.UnsafeDisableDeepCopy); err != nil {
-		return 1 // not known: it's asked again
-	}
-	for i := range jobs.Items {
-		if shards.IsOn(&jobs.Items[i], worker) && !mirror.Finished(&jobs.Items[i]) {
-			n++
-		}
-	}
-	return n
+	close(s.done)
+	return nil
 }
 
 // collect serves a collector for as long as the manager runs.

@@ -13,6 +13,8 @@ import (
 // gpus are devices that stand for one extended resource.
 type gpus struct{ scheduling.Devices }
 
+func (gpus) Claimed(string, *corev1.PodSpec) corev1.ResourceList { return nil }
+
 func (gpus) Backs(name corev1.ResourceName) bool { return name == "example.com/gpu" }
 
 func TestNodesAreHeldForWhatDevicesStandFor(t *testing.T) {

@@ -95,7 +95,7 @@ var jobSituations = []situation{
 		[]string{"hub: status conditions=[Suspended] ready=0 terminating=0", "event: Suspended"}},
 	{dispatch.Unplaced, func(w *world) { w.submits(aJob("train")) }, []string{
 		"hub: patch cluster=a finalizers=[jobferry.dev/mirror]", "event: Placed",
-		"a: create", "event: Mirrored", "hub: status active=2 ready=2 startTime=12:00:00 terminating=0",
+		"a: create", "hub: status active=2 ready=2 startTime=12:00:00 terminating=0",
 	}},
 }
 

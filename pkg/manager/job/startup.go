@@ -16,21 +16,29 @@ const startupTimeout = 5 * time.Second
 // after it, so that they don't all go to the worker that happens to answer first.
 type startup struct {
 	workers workers
-	// ready is called before Jobs may be placed, and done after.
-	ready, done func()
-	ended       chan struct{}
-	changed     chan struct{} // has room for one
-	once        sync.Once
+	// begin is called when this replica leads, ready before Jobs may be placed, and done after.
+	begin, ready, done func()
+	begun, ended       chan struct{}
+	changed            chan struct{} // has room for one
+	beginOnce, endOnce sync.Once
 }
 
-func newStartup(workers workers, ready, done func()) *startup {
-	return &startup{workers: workers, ready: ready, done: done, ended: make(chan struct{}), changed: make(chan struct{}, 1)}
+func newStartup(workers workers, begin, ready, done func()) *startup {
+	return &startup{
+		workers: workers, begin: begin, ready: ready, done: done,
+		begun: make(chan struct{}), ended: make(chan struct{}), changed: make(chan struct{}, 1),
+	}
 }
+
+// leads reports whether this replica leads.
+func (s *startup) leads() bool { return isClosed(s.begun) }
 
 // over reports whether Jobs may be placed.
-func (s *startup) over() bool {
+func (s *startup) over() bool { return isClosed(s.ended) }
+
+func isClosed(c <-chan struct{}) bool {
 	select {
-	case <-s.ended:
+	case <-c:
 		return true
 	default:
 		return false
@@ -44,8 +52,12 @@ func (s *startup) workerChanged() {
 	}
 }
 
-// Start waits for the workers; the manager calls it.
+// Start waits for the workers; the manager calls it on the leader.
 func (s *startup) Start(ctx context.Context) error {
+	s.beginOnce.Do(func() {
+		close(s.begun)
+		s.begin()
+	})
 	select {
 	case <-s.workers.Loaded():
 	case <-ctx.Done():
@@ -62,7 +74,7 @@ func (s *startup) Start(ctx context.Context) error {
 			return nil
 		}
 	}
-	s.once.Do(func() {
+	s.endOnce.Do(func() {
 		s.ready()
 		close(s.ended)
 		s.done()

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/manager/placement/waiting"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/shards"
 )
@@ -91,6 +92,8 @@ type store struct {
 	// onWorker has the Jobs placed on a worker, counts the Jobs by worker and phase.
 	onWorker map[string]map[types.NamespacedName]struct{}
 	counts   map[status]int
+	// runtimes of the Jobs that have completed, by namespace.
+	runtimes map[string]*waiting.Runtimes
 	// waiting are the Jobs to be reconciled when a worker has more free capacity, or another state.
 	waiting map[types.NamespacedName]struct{}
 	// heldBack are the Jobs to be reconciled when the labels of their namespace change.
@@ -103,6 +106,7 @@ func newStore() *store {
 		byUID:    map[types.UID]*record{},
 		onWorker: map[string]map[types.NamespacedName]struct{}{},
 		counts:   map[status]int{},
+		runtimes: map[string]*waiting.Runtimes{},
 		waiting:  map[types.NamespacedName]struct{}{},
 		heldBack: map[types.NamespacedName]struct{}{},
 	}
@@ -134,6 +138,39 @@ func (s *store) runOf(key types.NamespacedName) run {
 	return run{}
 }
 
+// maxNamespaces bounds those whose runtimes are remembered: of more, any is forgotten.
+const maxNamespaces = 10_000
+
+// learnLocked remembers how long a Job ran that has completed.
+func (s *store) learnLocked(job *batchv1.Job) {
+	started, ended := job.Status.StartTime, job.Status.CompletionTime
+	if started == nil || ended == nil || !ended.After(started.Time) {
+		return
+	}
+	known := s.runtimes[job.Namespace]
+	if known == nil {
+		if len(s.runtimes) == maxNamespaces {
+			for forgotten := range s.runtimes {
+				delete(s.runtimes, forgotten)
+				break
+			}
+		}
+		known = &waiting.Runtimes{}
+		s.runtimes[job.Namespace] = known
+	}
+	known.Add(ended.Sub(started.Time))
+}
+
+// usualRuntime is how long a namespace's Jobs run; zero: too few have completed.
+func (s *store) usualRuntime(namespace string) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.runtimes[namespace]; known != nil {
+		return known.Usual()
+	}
+	return 0
+}
+
 // ofUID returns the record of a hub Job; nil: there is none.
 func (s *store) ofUID(uid types.UID) *record {
 	s.mu.Lock()
@@ -151,6 +188,9 @@ func (s *store) indexLocked(r *record, job *batchv1.Job) (changed []string) {
 	next := placed{shards.WorkersOf(job), phaseOf(job)}
 	if r.uid == job.UID && r.indexed.phase == next.phase && slices.Equal(r.indexed.workers, next.workers) {
 		return nil
+	}
+	if next.phase == PhaseFinished && (r.uid != job.UID || r.indexed.phase != PhaseFinished) {
+		s.learnLocked(job)
 	}
 	before := s.unindexLocked(r)
 	r.uid, r.indexed = job.UID, next
@@ -208,11 +248,44 @@ func (s *store) forgetWorker(worker string) {
 	}
 }
 
+// all returns the names of all records.
+func (s *store) all() []types.NamespacedName {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.records))
+}
+
+// unplaced returns the Jobs that are to be placed.
+func (s *store) unplaced() []types.NamespacedName {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var keys []types.NamespacedName
+	for key, r := range s.records {
+		if r.indexed.phase == PhasePending && r.deletion == "" {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
 // on returns the Jobs placed on a worker.
 func (s *store) on(worker string) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.onWorker[worker]))
+}
+
+// waitingIn returns the Jobs with a mirror that waits for its first Pod in a worker.
+func (s *store) waitingIn(worker string) []types.NamespacedName {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var keys []types.NamespacedName
+	for key := range s.onWorker[worker] {
+		if r := s.records[key]; r != nil && r.mirrors[worker] != nil && r.mirrors[worker].waiting != "" {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // mirroredIn returns the Jobs with a mirror that this process has written to in a worker.

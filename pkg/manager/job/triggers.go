@@ -23,16 +23,36 @@ type triggers struct {
 	queue queue.Queue
 }
 
+// Priorities of Jobs in the queue, beside zero.
+const (
+	// deferredPriority is that of Jobs that had their turn and were deferred: they come before others.
+	deferredPriority = 1
+	// startPriority is that of what comes while workers are still being connected after a start. That is
+	// all there is, and nearly all of it is as it should be: what happens later comes first.
+	startPriority = -1
+)
+
 // Enqueue has Jobs reconciled.
 func (t *triggers) Enqueue(keys ...types.NamespacedName) {
+	priority := 0
+	if !t.startup.over() {
+		priority = startPriority
+	}
 	for _, key := range keys {
-		t.queue.Add(ctrl.Request{NamespacedName: key})
+		t.queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, ctrl.Request{NamespacedName: key})
 	}
 }
 
-// deferredPriority is that of Jobs that had their turn and were deferred: they come before those
-// that are new, whose priority is zero.
-const deferredPriority = 1
+// enqueueSeen has a Job of the hub reconciled that the watch shows. A standby leaves that to enqueueAll:
+// nobody works on its queue, where names would pile up.
+func (t *triggers) enqueueSeen(key types.NamespacedName) {
+	if t.startup.leads() {
+		t.Enqueue(key)
+	}
+}
+
+// enqueueAll has all Jobs of the hub reconciled that were seen until this replica led.
+func (t *triggers) enqueueAll() { t.Enqueue(t.store.all()...) }
 
 // enqueueDeferred has Jobs reconciled that were deferred at their turn.
 func (t *triggers) enqueueDeferred(keys ...types.NamespacedName) {
@@ -130,13 +150,13 @@ func (t *triggers) jobSeen(job *batchv1.Job) {
 		t.workers.PlacementsChanged(worker)
 	}
 	if !echo {
-		t.Enqueue(keyOf(job))
+		t.enqueueSeen(keyOf(job))
 	}
 }
 
 func (t *triggers) jobGone(job *batchv1.Job) {
 	if mirror.Managed(job) {
 		t.forget(keyOf(job), job.UID)
-		t.Enqueue(keyOf(job))
+		t.enqueueSeen(keyOf(job))
 	}
 }

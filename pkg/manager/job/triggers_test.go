@@ -17,6 +17,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/queue"
 )
 
 // wide is a Job that takes a whole worker.
@@ -31,7 +32,7 @@ func TestFreedCapacityEnqueuesJobs(t *testing.T) {
 		w.submits(aJob(name, wide))
 	}
 	w.step(time.Minute)
-	if got := reasons(w.events[2:]); !slices.Equal(got, []string{v1alpha1.EventPending, v1alpha1.EventPending}) {
+	if got := reasons(w.events[1:]); !slices.Equal(got, []string{v1alpha1.EventPending, v1alpha1.EventPending}) {
 		w.fail("events %v, want two Jobs to be pending", w.events)
 	}
 	w.worker("a").completes(3)
@@ -202,23 +203,33 @@ func (w *world) collected() map[string]float64 {
 	return counts
 }
 
-// A worker can be removed when none of its Jobs is unfinished, also when the store knows of none yet.
+// A worker can be removed when none of its Jobs is unfinished.
 func TestUnfinished(t *testing.T) {
 	w := newWorld(t)
 	runs(w)
 	if got := w.Unfinished("a"); got != 1 {
 		t.Errorf("%d unfinished on a, want 1", got)
 	}
-	w.store = newStore() // as after a start
-	if got := w.Unfinished("a"); got != 0 {
-		t.Errorf("%d unfinished on a, want 0", got)
-	}
-	w.worker("a").view.Removing = true
-	if got := w.Unfinished("a"); got != 1 {
-		t.Errorf("%d unfinished on a that is removed, want 1", got)
-	}
 	if got := w.Unfinished("nowhere"); got != 0 {
 		t.Errorf("%d unfinished on no worker", got)
+	}
+}
+
+// A standby sees the hub's Jobs, and enqueues them when it leads: its queue doesn't grow until then.
+func TestAStandbySeesJobs(t *testing.T) {
+	w := newWorld(t)
+	runs(w)
+	w.triggers.startup = newStartup(w.triggers.workers, w.triggers.enqueueAll, func() {}, func() {})
+	w.queue, w.store.records, w.seen = fakeQueue{}, map[types.NamespacedName]*record{}, jobs{}
+	w.deliver()
+	if got := len(w.queue.requests); got > 0 {
+		t.Errorf("a standby has %d requests in its queue", got)
+	}
+	if err := w.startup.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.queue.next().NamespacedName; got != jobKey {
+		t.Errorf("enqueued %s when it leads", got)
 	}
 }
 
@@ -260,5 +271,24 @@ func TestDeferredJobsComeFirst(t *testing.T) {
 	w.triggers.enqueueDeferred(types.NamespacedName{Name: "z"})
 	if got := w.queue.next().Name; got != "z" {
 		t.Errorf("%s comes first", got)
+	}
+}
+
+// Thousands of Jobs are looked at after a start; what comes when Jobs may be placed doesn't wait for them.
+func TestWhatComesAfterTheStartComesFirst(t *testing.T) {
+	w := newWorld(t)
+	q := queue.New("test", nil)
+	t.Cleanup(q.ShutDown)
+	w.triggers.queue, w.startup = q, newStartup(w.triggers.workers, func() {}, func() {}, func() {})
+	w.triggers.Enqueue(types.NamespacedName{Name: "a"}, types.NamespacedName{Name: "b"})
+	close(w.startup.ended)
+	w.triggers.Enqueue(types.NamespacedName{Name: "z"}, types.NamespacedName{Name: "b"})
+	var got []string
+	for range 3 {
+		next, _ := q.Get()
+		got = append(got, next.Name)
+	}
+	if !slices.Equal(got, []string{"z", "b", "a"}) && !slices.Equal(got, []string{"b", "z", "a"}) {
+		t.Errorf("reconciled %q", got)
 	}
 }

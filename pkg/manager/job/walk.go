@@ -24,30 +24,55 @@ func (s *scheduler) walk() {
 	if len(s.unjudged) > 0 || s.undecided != nil || !s.mayWalk() {
 		return // settle walks
 	}
-	changed := s.freed.take()
-	before := maps.Clone(s.line.Reservations())
-	stopped := s.line.Walk(s.clock.Now(), changed, &walker{scheduler: s, tries: maxTries})
+	changed, events := s.freed.take()
+	if len(s.inVain) == 0 {
+		s.began = events
+	}
+	usual := map[string]time.Duration{}
+	for job := range s.line.Jobs() {
+		runtime, known := usual[job.Key.Namespace]
+		if !known {
+			runtime = s.store.usualRuntime(job.Key.Namespace)
+			usual[job.Key.Namespace] = runtime
+		}
+		job.Usual = runtime
+	}
+	before, w := maps.Clone(s.line.Reservations()), &walker{scheduler: s, tries: maxTries, postponed: map[string]uint64{}}
+	stopped := s.line.Walk(s.clock.Now(), changed, w)
 	for worker, r := range before { // what was kept for it may be free for those that were judged before
 		if now := s.line.Reservations()[worker]; now == nil || now.Job.UID != r.Job.UID {
 			s.freed.add(worker)
 		}
 	}
-	if stopped {
-		s.freed.again(changed)
+	if !stopped {
+		clear(s.inVain)
+		s.behind = w.postponed
+		s.wakeReturningLocked(changed)
 	}
-	if stopped && s.undecided == nil {
+	switch {
+	case s.undecided != nil: // settle resumes
+	case stopped || len(w.postponed) > 0:
 		s.freed.resume()
+	default:
+		s.freed.done()
 	}
 }
 
-// maxTries bounds how many Jobs a walk judges while all other Jobs wait for the scheduler. The next walk
-// continues.
-const maxTries = 100
+const (
+	// maxTries bounds how many Jobs a walk judges while all other Jobs wait for the scheduler. The next walk
+	// continues.
+	maxTries = 100
+	// maxInVain bounds how many Jobs of one namespace are judged in vain until those of the others were
+	// looked at: a user can make many that can't be ruled out without that.
+	maxInVain = 10
+)
 
 // walker is what a walk asks and does, under the scheduler's lock.
 type walker struct {
 	*scheduler
 	tries int
+	// postponed are the namespaces that have Jobs to be judged yet, and since which count of events.
+	postponed map[string]uint64
 }
 
 var _ waiting.Workers = &walker{}
@@ -62,11 +87,23 @@ func (w *walker) Nodes(worker string) ([]*capacity.Node, bool) {
 	return v.Ledger().Free(types.NamespacedName{}).Nodes(), true
 }
 
-// minGuess is the shortest time that a Job without a deadline is expected to run on.
-const minGuess = time.Minute
+// Added implements waiting.Workers.
+func (w *walker) Added(worker string, shape *capacity.Shape) []*capacity.Node {
+	if v, ok := w.workers.get(worker); ok {
+		return added(v, shape)
+	}
+	return nil
+}
 
-// Ends implements waiting.Workers. A Job without a deadline is expected to run for as long again as it
-// has run: most Jobs that have run for long run for longer.
+// added are the nodes that a worker's autoscaler may add for Pods of a Shape.
+func added(w worker, shape *capacity.Shape) []*capacity.Node {
+	if room := w.Room(types.NamespacedName{}); room != nil {
+		return room.Nodes(shape, waiting.Unlimited)
+	}
+	return nil
+}
+
+// Ends implements waiting.Workers.
 func (w *walker) Ends(worker string) (ends []waiting.End) {
 	v, ok := w.workers.get(worker)
 	if !ok {
@@ -87,26 +124,40 @@ func (s *scheduler) endOf(key types.NamespacedName, now time.Time) (at time.Time
 	if run.started.IsZero() {
 		run.started = now
 	}
-	if run.deadline > 0 {
-		if at = run.started.Add(run.deadline + endGrace); at.After(now) {
-			return at, true
-		}
-		return now.Add(minGuess), false
+	if at = run.started.Add(run.deadline + endGrace); run.deadline > 0 && at.After(now) {
+		return at, true
 	}
-	return now.Add(max(now.Sub(run.started), minGuess)), false
+	return waiting.Guess(run.started, now, s.store.usualRuntime(key.Namespace)), false
 }
 
 // Place implements waiting.Workers.
 func (w *walker) Place(job *waiting.Job, admits func(string) int64, avoid func(string) bool) waiting.Outcome {
-	entry, count := w.waiters[job.Key], w.freed.count()
+	entry := w.waiters[job.Key]
+	began, behind := w.behind[job.Key.Namespace]
+	if !behind {
+		began = w.began
+	}
 	switch {
-	case entry.asked == count:
+	case entry.asked >= began: // it has had its turn, however much happens meanwhile
+		return waiting.Outcome{}
+	case w.inVain[job.Key.Namespace] == maxInVain:
+		w.postponed[job.Key.Namespace] = began
 		return waiting.Outcome{}
 	case w.tries == 0:
 		return waiting.Outcome{Undecided: true}
 	}
 	w.tries--
-	entry.asked = count
+	entry.asked = w.freed.count()
+	outcome := w.judge(entry, admits, avoid)
+	if outcome.Worker == "" {
+		w.inVain[job.Key.Namespace]++
+	}
+	return outcome
+}
+
+// judge places a Job that may have room now, or has it reconciled.
+func (w *walker) judge(entry *waiter, admits func(string) int64, avoid func(string) bool) waiting.Outcome {
+	job := &entry.Job
 	if job.Exempt || job.Divisible {
 		return w.ask(entry)
 	}
@@ -128,7 +179,7 @@ func (w *walker) Place(job *waiting.Job, admits func(string) int64, avoid func(s
 	if !ok {
 		return waiting.Outcome{}
 	}
-	reserve(v, request.Job)
+	w.takeLocked(v, request.Job)
 	entry.chosen, entry.reserved = &decision, w.line.Reservation(job)
 	w.enqueue(job.Key)
 	return waiting.Outcome{Worker: decision.Cluster}
@@ -181,7 +232,10 @@ func (s *scheduler) notJudged() []types.NamespacedName {
 func (s *scheduler) workerChanged(worker string) {
 	s.mu.Lock()
 	for _, w := range s.waiters {
-		w.Needs[worker] = 0
+		w.Needs[worker] = waiting.Need{}
+	}
+	for _, w := range s.returning {
+		w.Needs[worker] = waiting.Need{}
 	}
 	s.mu.Unlock()
 	s.freed.add(worker)

@@ -9,8 +9,10 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/placement/autoscaling"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 	"github.com/jobferry/jobferry/pkg/packed"
+	"github.com/jobferry/jobferry/pkg/usage"
 )
 
 // workerView is what gather reads of a worker. None of its methods writes.
@@ -25,9 +27,16 @@ type workerView interface {
 	Mirror(key types.NamespacedName) (*batchv1.Job, bool)
 	// Unschedulable is what the worker's Pods say of those of a mirror that wait.
 	Unschedulable(mirror types.UID) capacity.Report
+	// PodTimes are those of a mirror's Pods.
+	PodTimes(mirror types.UID) usage.Times
+	// PodTimesThen are the times that PodTimes had then, of the Pods that are still there.
+	PodTimesThen(mirror types.UID, then usage.Then) usage.Times
 	// Free is what its scheduler knows, as far as it concerns one Job, whose own reservation and Pods
-	// aren't in its way; nil: not checked.
-	Free(job types.NamespacedName) *scheduling.Snapshot
+	// aren't in its way, and what that Job reads besides; nil: not checked.
+	Free(job types.NamespacedName, reads scheduling.Reads) *scheduling.Snapshot
+	// Room is what its autoscaler may still add, if one Job's Pods that wait there don't count; nil:
+	// nothing.
+	Room(job types.NamespacedName) *autoscaling.Room
 }
 
 // worker is what the controller uses of a worker.
@@ -40,7 +49,7 @@ type worker interface {
 
 // workers is what the controller uses of the registry of workers.
 type workers interface {
-	// Loaded is closed when all WorkerClusters are known.
+	// Loaded is closed when this replica leads, and all WorkerClusters are known.
 	Loaded() <-chan struct{}
 	get(name string) (worker, bool)
 	list() []worker
@@ -77,14 +86,6 @@ type connected struct{ *clusters.Worker }
 // Unschedulable implements workerView.
 func (c connected) Unschedulable(mirror types.UID) capacity.Report {
 	return c.Ledger().Unschedulable(mirror)
-}
-
-// Free implements workerView.
-func (c connected) Free(job types.NamespacedName) *scheduling.Snapshot {
-	if !c.View().Capacity.Known {
-		return nil
-	}
-	return c.Worker.Free(job)
 }
 
 // views shows gather the workers without what writes.

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"slices"
 	"time"
 
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -14,12 +15,24 @@ import (
 type stepClock struct {
 	*testingclock.FakeClock
 	due []func()
+	// timers are when functions are due.
+	timers []time.Time
 }
 
 func newStepClock() *stepClock { return &stepClock{FakeClock: testingclock.NewFakeClock(noon)} }
 
 func (c *stepClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	c.timers = append(c.timers, c.Now().Add(d))
 	return c.FakeClock.AfterFunc(d, func() { c.due = append(c.due, f) })
+}
+
+// next is when the first function is due; false: none is.
+func (c *stepClock) next() (time.Time, bool) {
+	c.timers = slices.DeleteFunc(c.timers, func(at time.Time) bool { return !at.After(c.Now()) })
+	if len(c.timers) == 0 {
+		return time.Time{}, false
+	}
+	return slices.MinFunc(c.timers, time.Time.Compare), true
 }
 
 func (c *stepClock) SetTime(t time.Time) {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
@@ -97,6 +98,9 @@ func patchWords(object client.Object, p client.Patch) string {
 	if meta, ok := patch["metadata"].(map[string]any); ok {
 		delete(meta, "uid")
 		delete(meta, "resourceVersion")
+		if annotations, ok := meta["annotations"].(map[string]any); ok {
+			delete(annotations, v1alpha1.AnnotationUsage) // the stories are about other things
+		}
 	}
 	words := []string{"patch" + nameOf(object)}
 	if _, ok := patch["status"]; ok {

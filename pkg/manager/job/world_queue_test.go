@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
@@ -42,12 +43,12 @@ func (q *fakeQueue) AddWithOpts(o priorityqueue.AddOpts, requests ...ctrl.Reques
 	for _, r := range requests {
 		switch {
 		case slices.Contains(q.requests, r):
-		case o.Priority != nil:
+		case ptr.Deref(o.Priority, 0) > 0:
 			q.requests = slices.Insert(q.requests, q.first, r)
 			q.first++
 		default:
-			q.requests = append(q.requests, r)
-			slices.SortFunc(q.requests[q.first:], func(a, b ctrl.Request) int { return strings.Compare(a.String(), b.String()) })
+			i, _ := slices.BinarySearchFunc(q.requests[q.first:], r, func(a, b ctrl.Request) int { return strings.Compare(a.String(), b.String()) })
+			q.requests = slices.Insert(q.requests, q.first+i, r)
 		}
 	}
 }

@@ -32,7 +32,7 @@ var jobKey = types.NamespacedName{Namespace: "team", Name: "train"}
 // world is a hub, some workers and a manager, all in memory, with a clock that is stepped. What the
 // manager's watches show lags behind: it is delivered when the manager has nothing left to do.
 type world struct {
-	*testing.T
+	testing.TB
 	clock *stepClock
 	hub   *apiServer
 	seen  jobs // the manager's cache of the hub's Jobs
@@ -73,9 +73,9 @@ type world struct {
 }
 
 // newWorld has the workers a and b with 8 CPUs each, and a manager that has just started.
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{T: t, clock: newStepClock(), workers: map[string]*fakeWorker{}}
+	w := &world{TB: t, clock: newStepClock(), workers: map[string]*fakeWorker{}}
 	w.startedBy = t.Context()
 	w.hub = newAPIServer("hub", w.clock)
 	w.namespace = map[string]string{v1alpha1.LabelDispatch: v1alpha1.DispatchAllowed}
@@ -276,8 +276,8 @@ func (w *world) step(d time.Duration) {
 				next = at
 			}
 		}
-		if soon := w.clock.Now().Add(10 * time.Millisecond); w.clock.HasWaiters() && soon.Before(next) {
-			next = soon
+		if at, is := w.clock.next(); is && at.Before(next) {
+			next = at
 		}
 		w.clock.SetTime(next)
 		for key, at := range w.due {

@@ -18,10 +18,12 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/placement/autoscaling"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/packed"
 	"github.com/jobferry/jobferry/pkg/shards"
+	"github.com/jobferry/jobferry/pkg/usage"
 )
 
 // lostAfter is the workerLostTimeout of all workers.
@@ -40,11 +42,18 @@ type fakeWorker struct {
 	// seen is the manager's cache of its mirrors, ledger what the manager knows of its capacity.
 	seen   jobs
 	ledger *capacity.Ledger
-	freed  int // how often the ledger said that capacity was freed
+	// volumes are those that are known; nil: none are.
+	volumes *scheduling.Volumes
+	freed   int // how often the ledger said that capacity was freed
 	// fenced: its Pods stop when it is away for as long as it takes to be lost.
 	fenced bool
 	// running are the indexes of the Job that have Pods.
 	running intervals.Set
+	// out: it adds no nodes, so that no Pod of a Job starts that hasn't started before.
+	out     bool
+	started map[types.UID]bool
+	// observed is what its autoscaler says; nil: nothing.
+	observed *autoscaling.Observed
 	// pods are the worker's controllers and the Job's Pods, where those are modelled.
 	pods *podCluster
 }
@@ -98,11 +107,28 @@ func (v *fakeWorker) Unschedulable(uid types.UID) capacity.Report {
 	return v.ledger.Unschedulable(uid)
 }
 
-func (v *fakeWorker) Free(key types.NamespacedName) *scheduling.Snapshot {
-	if !v.view.Capacity.Known {
+func (v *fakeWorker) PodTimes(types.UID) usage.Times { return usage.Times{} }
+
+func (v *fakeWorker) PodTimesThen(types.UID, usage.Then) usage.Times { return usage.Times{} }
+
+func (v *fakeWorker) Free(key types.NamespacedName, reads scheduling.Reads) *scheduling.Snapshot {
+	free := &scheduling.Snapshot{NodesUnknown: true}
+	if v.view.Capacity.Known {
+		*free = *scheduling.NewPods(func() {}).Snapshot(v.ledger.Free(key), key)
+		free.Autoscaling = v.Room(key)
+	}
+	if reads.Claims {
+		free.Volumes = v.volumes
+	}
+	return free
+}
+
+func (v *fakeWorker) Room(key types.NamespacedName) *autoscaling.Room {
+	growth := autoscaling.GrowthOf(v.view.Spec.Autoscaling, v.observed)
+	if growth == nil {
 		return nil
 	}
-	return scheduling.NewPods(func() {}).Snapshot(v.ledger.Free(key), key)
+	return autoscaling.NewRoom(growth, v.ledger.Free(types.NamespacedName{}).Nodes(), v.ledger.Demands(key).List)
 }
 
 // fakeRegistry has the workers of a world.
@@ -212,6 +238,13 @@ func (v *fakeWorker) sync(job *batchv1.Job) {
 		}
 		s.Active = min(*job.Spec.Parallelism, *job.Spec.Completions-s.Succeeded)
 		s.Ready = ptr.To(s.Active)
+		if v.out && !v.started[job.UID] {
+			s.Ready = ptr.To[int32](0)
+			v.ledger.SetPod(pendingPod(job))
+		} else if v.started != nil {
+			v.started[job.UID] = true
+			v.ledger.DeletePod(pendingPod(job).UID)
+		}
 	}
 	s.Terminating = ptr.To[int32](0)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
+	"github.com/jobferry/jobferry/pkg/manager/placement/autoscaling"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
 
@@ -59,6 +60,12 @@ func (c *Cluster) Reserved() *Cluster {
 // Weight of the cluster's score.
 func (c *Cluster) Weight(weight int32) *Cluster {
 	c.cluster.Weight = weight
+	return c
+}
+
+// Costs are pairs of a resource and its price.
+func (c *Cluster) Costs(pairs ...string) *Cluster {
+	c.cluster.Cost = v1alpha1.Cost(Quantities(pairs...))
 	return c
 }
 
@@ -112,6 +119,16 @@ func (c *Cluster) Preempting(node string, pairs ...string) *Cluster {
 	}
 	s := *pods.Snapshot(capacity.NewCapacity(nodes), types.NamespacedName{})
 	s.Preemption, s.Admission = true, &scheduling.Admission{PriorityClasses: map[string]*schedulingv1.PriorityClass{}}
+	c.cluster.Capacity = &s
+	return c
+}
+
+// Growing has an autoscaler, which adds up to so many nodes with so many CPUs.
+func (c *Cluster) Growing(maxNodes int32, cpu string) *Cluster {
+	s := *c.cluster.Capacity
+	s.Autoscaling = autoscaling.NewRoom(autoscaling.GrowthOf(&v1alpha1.Autoscaling{NodeTemplates: []v1alpha1.NodeTemplate{
+		{Name: "new", Labels: map[string]string{"new": ""}, MaxNodes: maxNodes, Allocatable: Quantities("cpu", cpu, "memory", "16Gi")},
+	}}, nil), nil, nil)
 	c.cluster.Capacity = &s
 	return c
 }

@@ -29,16 +29,20 @@ type Cluster struct {
 	Full bool
 	// Reserved: what is free there is for a Job that goes before the one that asks.
 	Reserved bool
+	// StockedOut: Pods like those of the Job that asks didn't start there in time.
+	StockedOut bool
 	// Weight multiplies the cluster's score. Below 1 counts as 1, the default.
 	Weight int32
+	// Cost of its resources. Of those where the Job can start alike, the cheapest goes first.
+	Cost v1alpha1.Cost
 	// Version of Kubernetes there. Zero when unknown: then no Job is refused for its features.
 	Version Version
 	// Drops are the paths of recent fields that the cluster was found to drop of a Job's spec.
 	Drops map[string]bool
 	// JobController that runs the mirrors there. Empty is BuiltIn.
 	JobController v1alpha1.JobController
-	// Capacity is what the cluster's scheduler knows. Nil when unknown or not checked: then every Job
-	// fits.
+	// Capacity is what the cluster's scheduler knows, as far as it concerns the Job. Nil when unknown or
+	// not checked: then every Job fits.
 	Capacity *scheduling.Snapshot
 }
 

@@ -21,7 +21,18 @@ func (d Decision) Explain() string {
 	if d.Cluster == "" {
 		return d.Available()
 	}
-	return d.Cluster + " chosen, " + d.Available()
+	return d.Cluster + " chosen" + d.Proviso() + ", " + d.Available()
+}
+
+// Proviso is what has to happen in the chosen cluster before all Pods that are needed find room; empty:
+// nothing.
+func (d Decision) Proviso() string {
+	for _, c := range d.Candidates {
+		if c.Cluster == d.Cluster && c.ScaleUp {
+			return scalingUp
+		}
+	}
+	return ""
 }
 
 // Available is Explain without the choice.
@@ -60,6 +71,9 @@ func (d Decision) Details() []string {
 		state := "fits"
 		if i == 0 {
 			state = "chosen"
+		}
+		if c.ScaleUp {
+			state += scalingUp
 		}
 		if c.Preempts {
 			state += preempting

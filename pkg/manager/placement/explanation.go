@@ -4,14 +4,15 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 	"github.com/jobferry/jobferry/pkg/text"
 )
@@ -50,6 +51,7 @@ func Explain(request Request, subject Subject, clusters iter.Seq[Cluster]) v1alp
 	for c := range clusters {
 		a.consider(&c, &d)
 		rooms[c.Name] = a.room(&c, e.PodsWanted)
+		rooms[c.Name].CostPerHour = a.costOf(&c, e.PodsWanted)
 	}
 	a.conclude(&d)
 	e.Message = text.Clean(subject.introduction()+d.Explain(), text.MaxMessage)
@@ -61,6 +63,14 @@ func Explain(request Request, subject Subject, clusters iter.Seq[Cluster]) v1alp
 	}
 	finish(&e, subject)
 	return e
+}
+
+// costOf is what the Pods cost in a cluster for an hour, if it has prices.
+func (a *ask) costOf(c *Cluster, pods int64) string {
+	if len(c.Cost) == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(math.Round(a.cost(c)*float64(pods)*1e4)/1e4, 'f', -1, 64)
 }
 
 // introduction says what a placement is as long as there is none to be made.
@@ -85,27 +95,30 @@ func (a *ask) room(c *Cluster, wanted int64) *v1alpha1.WorkerExplanation {
 	case answer == nil && wanted == 0:
 		w.Answer, w.Message = v1alpha1.PlacementFitsNow, "fits: the Job runs no Pods"
 		return w
-	case answer == nil:
+	case answer == nil, c.Capacity.NodesUnknown && answer.Verdict == scheduling.FitsNow:
 		return w
 	}
 	verdict, needed := answer.Verdict, answer.Needed()
-	if verdict == scheduling.FitsNow && a.want < wanted {
+	if verdict <= scheduling.FitsAfterScaleUp && a.want < wanted {
 		all := scheduling.Judge(c.Capacity, a.job, wanted)
 		answer = &all
 	}
-	w.Answer, w.Nodes = answers[verdict], len(c.Capacity.Nodes)
+	w.Answer, w.Nodes = answers[verdict], len(answer.Looked.Nodes)
 	w.PodsNeeded, w.PodsNow = &needed, &answer.Now
+	if answer.AfterScaleUp > 0 {
+		w.PodsAfterScaleUp = &answer.AfterScaleUp
+	}
 	for i := range answer.Reasons {
 		r := &answer.Reasons[i]
 		w.NodeReasons = append(w.NodeReasons, v1alpha1.NodeReason{
 			Plugin: r.Plugin, Message: text.Clean(r.Message, maxWords), Field: r.Field, Nodes: r.Nodes,
 		})
 	}
-	shortages := scheduling.Shortages(c.Capacity, a.job, verdict)
+	shortages := scheduling.Shortages(answer.Looked, a.job, verdict)
 	for _, s := range shortages[:min(len(shortages), maxReasons)] {
 		w.Shortages = append(w.Shortages, v1alpha1.Shortage{
-			Resource: s.Name, Requested: quantity(s.Name, s.Requested), Most: quantity(s.Name, s.Most),
-			Short: quantity(s.Name, s.Requested-s.Most),
+			Resource: s.Name, Requested: capacity.Quantity(s.Name, s.Requested), Most: capacity.Quantity(s.Name, s.Most),
+			Short: capacity.Quantity(s.Name, s.Requested-s.Most),
 		})
 	}
 	w.Message = roomMessage(w, wanted)
@@ -119,9 +132,13 @@ func (a *ask) room(c *Cluster, wanted int64) *v1alpha1.WorkerExplanation {
 // preempting is said of numbers that are right once Pods of a lower priority have gone.
 const preempting = ", after preemption of Pods of a lower priority"
 
+// scalingUp is said of a cluster where not all Pods fit before its autoscaler has added nodes.
+const scalingUp = ", after scale-up"
+
 var answers = map[scheduling.Verdict]v1alpha1.PlacementAnswer{
-	scheduling.FitsNow: v1alpha1.PlacementFitsNow, scheduling.FitsLater: v1alpha1.PlacementFitsLater,
-	scheduling.Never: v1alpha1.PlacementNever,
+	scheduling.FitsNow: v1alpha1.PlacementFitsNow, scheduling.FitsAfterScaleUp: v1alpha1.PlacementFitsAfterScaleUp,
+	scheduling.FitsLater: v1alpha1.PlacementFitsLater,
+	scheduling.Never:     v1alpha1.PlacementNever,
 }
 
 // roomMessage is in the manner of the scheduler's "0/3 nodes are available: 2 Insufficient cpu, ...".
@@ -133,6 +150,8 @@ func roomMessage(w *v1alpha1.WorkerExplanation, wanted int64) string {
 		head = "never fits"
 	case *w.PodsNow >= wanted:
 		return "all Pods fit now"
+	case w.PodsAfterScaleUp != nil:
+		return fmt.Sprintf("%s, %d once the autoscaler has added nodes", now, *w.PodsAfterScaleUp)
 	case *w.PodsNow > 0 || w.Answer == v1alpha1.PlacementFitsNow:
 		head = now + ", no further one"
 	default:
@@ -178,18 +197,6 @@ func rejected(w *v1alpha1.WorkerExplanation, r Rejection) v1alpha1.WorkerExplana
 	}
 	w.Reason, w.Field = string(r.Reason), r.Field
 	return *w
-}
-
-// quantity is an amount as users write it.
-func quantity(name corev1.ResourceName, amount int64) resource.Quantity {
-	switch {
-	case name == corev1.ResourceCPU:
-		return *resource.NewMilliQuantity(amount, resource.DecimalSI)
-	case name == corev1.ResourceMemory || name == corev1.ResourceEphemeralStorage || strings.HasPrefix(string(name), corev1.ResourceHugePagesPrefix):
-		return *resource.NewQuantity(amount, resource.BinarySI)
-	default:
-		return *resource.NewQuantity(amount, resource.DecimalSI)
-	}
 }
 
 // finish puts the clusters that fit later before those that don't fit, and bounds the answer.

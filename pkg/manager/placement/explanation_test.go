@@ -53,18 +53,33 @@ func linesOf(e v1alpha1.PlacementExplanation) []string {
 	return all
 }
 
+// explained is a Job and its clusters, and what is said of them.
+type explained struct {
+	name     string
+	request  placement.Request
+	subject  placement.Subject
+	clusters []*Cluster
+	message  string
+	want     []string
+}
+
+func (e explained) check(t *testing.T) {
+	got := explain(e.request, e.subject, e.clusters...)
+	if got.Message != e.message {
+		t.Errorf("got  %s\nwant %s", got.Message, e.message)
+	}
+	if diff := cmp.Diff(e.want, linesOf(got)); diff != "" {
+		t.Errorf("workers (-want +got):\n%s", diff)
+	}
+}
+
+func freeNode() *NodeBuilder { return NewNode("n").Has("cpu", "8") }
+func busyNode() *NodeBuilder { return NewNode("n").Has("cpu", "4").Used("cpu", "3") }
+func halfNode() *NodeBuilder { return NewNode("o").Has("cpu", "4").Used("cpu", "2") }
+
 func TestExplanation(t *testing.T) {
-	free := NewNode("n").Has("cpu", "8")
-	busy := NewNode("n").Has("cpu", "4").Used("cpu", "3")
-	half := NewNode("o").Has("cpu", "4").Used("cpu", "2")
-	tests := []struct {
-		name     string
-		request  placement.Request
-		subject  placement.Subject
-		clusters []*Cluster
-		message  string
-		want     []string
-	}{
+	free, busy, half := freeNode(), busyNode(), halfNode()
+	for _, test := range []explained{
 		{
 			name:     "every answer, the best first",
 			request:  placement.Request{PassedOver: map[string]string{"passed": "has a Job of this name that isn't ours"}},
@@ -92,6 +107,25 @@ func TestExplanation(t *testing.T) {
 			want:    []string{"c FitsNow 2/2: 2 of 3 Pods fit now, no further one: 0/1 nodes are available: 1 Insufficient cpu."},
 		},
 		{
+			name: "an autoscaler", clusters: []*Cluster{NewCluster("full").Nodes(busy).Growing(0, "4"), NewCluster("grows").Nodes(busy, half).Growing(9, "4"),
+				NewCluster("none").Nodes().Growing(2, "1")},
+			message: "grows chosen, after scale-up, 1/3 clusters available: 1 Insufficient cpu, 1 never fits: Insufficient cpu.",
+			want: []string{
+				"grows FitsAfterScaleUp 1/3: 1 of 3 Pods fit now, 3 once the autoscaler has added nodes",
+				"full FitsLater 0/2 short cpu 1 of 2: no Pod fits now: 0/1 nodes are available: 1 Insufficient cpu.",
+				"none Never 0/1 short cpu 1 of 2: never fits: 0/1 nodes are available: 1 Insufficient cpu.",
+			},
+		},
+	} {
+		t.Run(test.name, test.check)
+	}
+}
+
+// TestExplanationOfTheJob: what the Job is matters to what is said.
+func TestExplanationOfTheJob(t *testing.T) {
+	free, busy, half := freeNode(), busyNode(), halfNode()
+	for _, test := range []explained{
+		{
 			name: "divided", subject: placement.Subject{Divisible: true}, clusters: []*Cluster{NewCluster("c").Nodes(busy, half)},
 			message: "c chosen, 1/1 clusters available.",
 			want:    []string{"c FitsNow 1/1: 1 of 3 Pods fit now, no further one: 0/2 nodes are available: 2 Insufficient cpu."},
@@ -116,17 +150,8 @@ func TestExplanation(t *testing.T) {
 			message: "a chosen, 1/1 clusters available.", want: []string{"a FitsNow: fits: the Job runs no Pods"},
 		},
 		{name: "no cluster", message: "0/0 clusters available: no cluster is registered.", want: []string{}},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			got := explain(test.request, test.subject, test.clusters...)
-			if got.Message != test.message {
-				t.Errorf("got  %s\nwant %s", got.Message, test.message)
-			}
-			if diff := cmp.Diff(test.want, linesOf(got)); diff != "" {
-				t.Errorf("workers (-want +got):\n%s", diff)
-			}
-		})
+	} {
+		t.Run(test.name, test.check)
 	}
 }
 
@@ -251,5 +276,19 @@ func TestExampleOfTheDocs(t *testing.T) {
 	}
 	if !strings.Contains(string(docs), "```\n"+printed.String()+"```\n") {
 		t.Errorf("it prints:\n%s", printed.String())
+	}
+}
+
+// TestExplainsCost has three Pods of two CPUs.
+func TestExplainsCost(t *testing.T) {
+	e := explain(placement.Request{}, placement.Subject{},
+		NewCluster("a").Costs("cpu", "0.03").Nodes(NewNode("n").Has("cpu", "64")), NewCluster("b").Nodes(NewNode("n").Has("cpu", "64")),
+		NewCluster("c").Costs("cpu", "1").Nodes(NewNode("n").Has("cpu", "1")), NewCluster("d").Costs("cpu", "1").Cordoned())
+	got := ""
+	for _, w := range e.Workers {
+		got += w.Name + ":" + w.CostPerHour + " "
+	}
+	if want := "b: a:0.18 c:6 d: "; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

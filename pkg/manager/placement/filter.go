@@ -2,8 +2,10 @@ package placement
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/placement/preference"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
 
@@ -21,6 +23,8 @@ const (
 	Unregistered Reason = "Unregistered"
 	// SelectorMismatch: the Job's cluster selector doesn't match the cluster's labels.
 	SelectorMismatch Reason = "SelectorMismatch"
+	// PreferenceMismatch: no step of the Job's cluster preference matches the cluster's labels.
+	PreferenceMismatch Reason = "PreferenceMismatch"
 	// NotReady: the cluster isn't ready.
 	NotReady Reason = "NotReady"
 	// Cordoned: the cluster takes no new Jobs.
@@ -29,6 +33,10 @@ const (
 	FeatureMissing Reason = "FeatureMissing"
 	// PassedOver: the caller ruled the cluster out for this Job, say for a clash of names.
 	PassedOver Reason = "PassedOver"
+	// NotPreferred: the cluster's step of the Job's cluster preference isn't open yet.
+	NotPreferred Reason = "NotPreferred"
+	// StockedOut: Pods like the Job's didn't start there in time.
+	StockedOut Reason = "StockedOut"
 	// NeverFits: no Pod of the Job would fit, even if all Pods that end by themselves had ended.
 	NeverFits Reason = "NeverFits"
 	// Insufficient: too little is free now.
@@ -41,7 +49,7 @@ const (
 // settings or its nodes.
 func (r Reason) Passing() bool {
 	switch r {
-	case NotReady, Cordoned, Insufficient, Reserved:
+	case NotReady, Cordoned, NotPreferred, StockedOut, Insufficient, Reserved:
 		return true
 	default:
 		return false
@@ -85,10 +93,13 @@ var filters = []filter{
 	{NamespaceMismatch, checkNamespace},
 	{Unlisted, checkListed},
 	{SelectorMismatch, checkSelector},
+	{PreferenceMismatch, checkPreference},
 	{NotReady, checkReady},
 	{Cordoned, checkCordon},
 	{FeatureMissing, checkFeatures},
 	{PassedOver, checkPassedOver},
+	{NotPreferred, checkStep},
+	{StockedOut, checkStockedOut},
 	{NeverFits, checkEverFits},
 	{Insufficient, checkFitsNow},
 	{Reserved, checkReserved},
@@ -130,6 +141,30 @@ func checkSelector(a *ask, c *Cluster) *objection {
 		message: "didn't match the cluster selector",
 		detail:  fmt.Sprintf("labels {%s} don't match %q", c.Labels, a.Selector),
 		field:   "metadata.annotations[" + v1alpha1.AnnotationClusterSelector + "]",
+	}
+}
+
+// A preference names all clusters that the user wants.
+func checkPreference(a *ask, c *Cluster) *objection {
+	if step, _ := a.Preference.StepOf(c.Labels, a.Since); step != preference.None {
+		return nil
+	}
+	return &objection{
+		message: "didn't match the cluster preference",
+		detail:  fmt.Sprintf("labels {%s}", c.Labels),
+		field:   "metadata.annotations[" + v1alpha1.AnnotationClusterPreference + "]",
+	}
+}
+
+// The Job waits for the clusters of earlier steps first.
+func checkStep(a *ask, c *Cluster) *objection {
+	_, opens := a.Preference.StepOf(c.Labels, a.Since)
+	if !opens.After(a.Now) {
+		return nil
+	}
+	return &objection{
+		message: "not preferred until " + opens.UTC().Format(time.RFC3339),
+		field:   "metadata.annotations[" + v1alpha1.AnnotationClusterPreference + "]",
 	}
 }
 
@@ -183,6 +218,14 @@ func checkPassedOver(a *ask, c *Cluster) *objection {
 	return &objection{message: reason}
 }
 
+// Another Job has waited there for its Pods already.
+func checkStockedOut(_ *ask, c *Cluster) *objection {
+	if !c.StockedOut {
+		return nil
+	}
+	return &objection{message: "passed over: Pods like these didn't start there in time"}
+}
+
 // Where the Job can never run, waiting is no use.
 func checkEverFits(a *ask, c *Cluster) *objection {
 	if a.want == 0 || c.Capacity == nil || a.answerOf(c).Verdict != scheduling.Never {
@@ -193,12 +236,19 @@ func checkEverFits(a *ask, c *Cluster) *objection {
 
 // A Job that can't have all the Pods that it needs at once waits, rather than wait in the cluster.
 func checkFitsNow(a *ask, c *Cluster) *objection {
-	if a.want == 0 || c.Capacity == nil || a.answerOf(c).Verdict == scheduling.FitsNow {
+	if a.want == 0 || c.Capacity == nil || a.suits(a.answerOf(c)) {
 		return nil
 	}
 	o := insufficient(a.answerOf(c))
 	o.needed = a.answerOf(c).Needed()
 	return o
+}
+
+func (a *ask) suits(answer *scheduling.Answer) bool {
+	if a.RoomNow {
+		return answer.Verdict == scheduling.FitsNow && !answer.Preempts
+	}
+	return answer.Verdict <= scheduling.FitsAfterScaleUp
 }
 
 // A Job that would take the room of one that goes before it waits.

@@ -3,14 +3,17 @@ package placement_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
+	"github.com/jobferry/jobferry/pkg/manager/placement/preference"
 )
 
 // filterTest has one cluster, c, that is rejected, or isn't.
@@ -59,6 +62,7 @@ func TestFiltersByRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	ours := labels.Set{"team": "a"}
+	prefers := preferring(t, "region=eu; region=us after 5m", 4*time.Minute+59*time.Second)
 	checkFilters(t, []filterTest{
 		{name: "of a namespace that isn't dispatched", request: placement.Request{Namespace: ours, NamespaceClosed: true}, cluster: NewCluster("c"),
 			want: placement.NamespaceClosed, message: "not for Jobs of a namespace that isn't dispatched"},
@@ -87,9 +91,29 @@ func TestFiltersByRequest(t *testing.T) {
 			want: placement.SelectorMismatch, message: "didn't match the cluster selector",
 			detail: `labels {} don't match "region=eu"`},
 
+		{name: "preferred", request: prefers, cluster: NewCluster("c").Label("region", "eu")},
+		{name: "not preferred yet", request: prefers, cluster: NewCluster("c").Label("region", "us").Nodes(),
+			want: placement.NotPreferred, message: "not preferred until 2026-01-01T12:05:00Z"},
+		{name: "preferred by now", request: preferring(t, "region=eu; region=us after 5m", 5*time.Minute), cluster: NewCluster("c").Label("region", "us")},
+		{name: "not preferred, cordoned", request: prefers, cluster: NewCluster("c").Label("region", "us").Cordoned(),
+			want: placement.Cordoned, message: "cordoned"},
+		{name: "of no step", request: prefers, cluster: NewCluster("c").NotReady("Unreachable"),
+			want: placement.PreferenceMismatch, message: "didn't match the cluster preference", detail: "labels {}"},
+
 		{name: "passed over", request: placement.Request{PassedOver: map[string]string{"c": "has a Job of this name that isn't ours"}},
 			cluster: NewCluster("c").Nodes(), want: placement.PassedOver, message: "has a Job of this name that isn't ours"},
 	})
+}
+
+// preferring is a request of a Job that waits since noon.
+func preferring(t *testing.T, value string, waited time.Duration) placement.Request {
+	t.Helper()
+	p, err := preference.Parse(map[string]string{v1alpha1.AnnotationClusterPreference: value})
+	if err != nil {
+		t.Fatal(err)
+	}
+	since := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	return placement.Request{Preference: p, Since: since, Now: since.Add(waited)}
 }
 
 // TestFiltersByState has clusters that take no Jobs, or not these.
@@ -218,5 +242,21 @@ func TestReasonsThatPass(t *testing.T) {
 		if got := reason.Passing(); got != want {
 			t.Errorf("%s passes: %t, want %t", reason, got, want)
 		}
+	}
+}
+
+// What runs elsewhere wants room that is there.
+func TestRoomNow(t *testing.T) {
+	clusters := []placement.Cluster{
+		NewCluster("grows").Nodes(NewNode("n").Has("cpu", "4").Used("cpu", "4")).Growing(9, "4").Obj(),
+		NewCluster("preempts").Nodes(NewNode("n").Has("cpu", "4").Used("cpu", "4")).Preempting("n", "cpu", "4").Obj(),
+	}
+	request := placement.Request{Job: NewJob("j").Requests("cpu", "2").Obj(), RoomNow: true}
+	d := placement.Place(request, clusters)
+	if len(d.Candidates) > 0 || d.Rejections[0].Reason != placement.Insufficient || d.Rejections[0].Needed != 1 {
+		t.Errorf("%+v, want that both are too full for one Pod", d)
+	}
+	if request.RoomNow = false; len(placement.Place(request, clusters).Candidates) != 2 {
+		t.Error("neither grows nor preempts")
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
 
@@ -20,7 +22,7 @@ type Decision struct {
 // Place decides where a Job goes. The order of clusters doesn't matter; their names must differ.
 func Place(request Request, clusters []Cluster) Decision {
 	a := newAsk(request)
-	var d Decision
+	d := Decision{Candidates: make([]Candidate, 0, len(clusters))}
 	for i := range clusters {
 		a.consider(&clusters[i], &d)
 	}
@@ -59,6 +61,7 @@ type ask struct {
 	want     int64
 	features []feature
 	rank     map[string]int
+	requests corev1.ResourceList // of one Pod; nil: not asked for yet
 	// answers keeps what one filter asked for the next, by cluster.
 	answers map[string]*scheduling.Answer
 }

@@ -2,7 +2,9 @@ package placement_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -12,9 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
+	"github.com/jobferry/jobferry/pkg/manager/placement/preference"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
 
@@ -50,6 +54,13 @@ func anyWorld(t *rapid.T) *world {
 	w.request.Job = job.Obj()
 	if rapid.Bool().Draw(t, "selective") {
 		w.request.Selector = labels.SelectorFromSet(labels.Set{"region": "eu"})
+	}
+	if value := rapid.SampledFrom([]string{"", "region=us; region=eu", "region=eu; region=us after 5m", "region=eu after 1m"}).Draw(t, "preference"); value != "" {
+		p, err := preference.Parse(map[string]string{v1alpha1.AnnotationClusterPreference: value})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.request.Preference, w.request.Now = p, w.request.Since.Add(time.Duration(rapid.IntRange(0, 10).Draw(t, "waited"))*time.Minute)
 	}
 	w.request.Among = rapid.SampledFrom([][]string{nil, nil, {"c1", "c0", "c9"}}).Draw(t, "among")
 	for i := range rapid.IntRange(0, 5).Draw(t, "clusters") {
@@ -122,6 +133,23 @@ func TestOrderOfInputIsIrrelevant(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, placement.Place(w.request, shuffled), sameDecision...); diff != "" {
 			t.Fatalf("(-in order +shuffled):\n%s", diff)
+		}
+	})
+}
+
+// A Job goes where it's wanted by now, and to a cluster of a later step only if none of an earlier one fits.
+func TestStepsAreHeeded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := anyWorld(t)
+		w.request.Among = nil
+		d := placement.Place(w.request, w.objs())
+		for _, c := range w.objs() {
+			step, opens := w.request.Preference.StepOf(c.Labels, w.request.Since)
+			may := step != preference.None && !opens.After(w.request.Now)
+			i := slices.IndexFunc(d.Candidates, func(o placement.Candidate) bool { return o.Cluster == c.Name })
+			if i >= 0 && (!may || step < d.Candidates[0].Step) {
+				t.Fatalf("%s is of step %d, which opens at %s: %v", c.Name, step, opens, d.Details())
+			}
 		}
 	})
 }

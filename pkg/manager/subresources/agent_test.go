@@ -53,7 +53,7 @@ func TestRequestsToAWorkerNameTheUser(t *testing.T) {
 		}
 	}
 	w.worker.on(execPath, func(out http.ResponseWriter, _ *http.Request) { writeError(out, notYet("no")) })
-	answer, _, _ := w.upgrade()
+	answer, _, _ := w.upgrade("exec")
 	answer.Body.Close()
 	heard := w.worker.heard()
 	if len(heard) < 10 {
@@ -76,10 +76,10 @@ func TestArgumentsAreLoggedOnlyOnDemand(t *testing.T) {
 	for _, asked := range []bool{false, true} {
 		var lines []string
 		h := &handler{options: Options{LogArguments: asked}, logger: funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})}
-		h.logCommand(&request{
+		h.logSession(&request{
 			user: &user.DefaultInfo{Name: "alice"}, key: types.NamespacedName{Namespace: "team", Name: "pi"},
 			query: map[string][]string{"command": {"mysql", "--password=hunter2"}},
-		}, "w", "pi-x", "main")
+		}, &chosen{location: &location{link: &link{worker: "w"}}, pod: pod("pi-x")}, "main")
 		if len(lines) != 1 || strings.Contains(lines[0], "hunter2") != asked || strings.Contains(lines[0], "mysql") != asked {
 			t.Errorf("asked for %v: logged %q", asked, lines)
 			continue

@@ -1,6 +1,7 @@
 package subresources
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,9 @@ const (
 // errTooLarge is returned for an answer that is over a bound. The rest isn't read.
 var errTooLarge = errors.New("the answer is too large")
 
+// errCostly is returned for an answer that would take too long to decode.
+var errCostly = errors.New("the answer has a quantity that no API server sends")
+
 // bounded names the user in requests, and limits what is read of answers. Logs have no limit: they
 // pass through.
 type bounded struct{ http.RoundTripper }
@@ -45,8 +49,10 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp.Header.Del("Retry-After") // the clients would obey, however long it is
 	switch {
 	case resp.StatusCode == http.StatusSwitchingProtocols:
+	case resp.StatusCode >= http.StatusMultipleChoices && req.Header.Get("Upgrade") != "":
+		resp.Body = newBoundedBody(resp.Body, maxErrorBytes) // see upgradeRefused
 	case resp.StatusCode >= http.StatusMultipleChoices:
-		resp.Body = &boundedBody{ReadCloser: resp.Body, bytes: maxErrorBytes, values: maxAnswerValues}
+		resp.Body = &checkedBody{from: newBoundedBody(resp.Body, maxErrorBytes)}
 	case isLog(req.URL.Path):
 	default:
 		return boundObject(resp)
@@ -61,15 +67,41 @@ func boundObject(resp *http.Response) (*http.Response, error) {
 		_ = resp.Body.Close() // nothing of it is used
 		return nil, fmt.Errorf("it answers in %q, which wasn't asked for", shorten(mediaType))
 	}
-	resp.Body = &boundedBody{ReadCloser: resp.Body, bytes: maxAnswerBytes, values: maxAnswerValues}
+	resp.Body = &checkedBody{from: newBoundedBody(resp.Body, maxAnswerBytes)}
 	return resp, nil
 }
+
+// checkedBody is the body of an answer that is read in whole before it's decoded.
+type checkedBody struct {
+	from *boundedBody
+	all  *bytes.Reader // nil: not read yet
+}
+
+func (b *checkedBody) Read(p []byte) (int, error) {
+	if b.all == nil {
+		text, err := io.ReadAll(b.from)
+		if err == nil && clusters.HasCostlyQuantity(text) {
+			err = errCostly
+		}
+		if err != nil {
+			return 0, err
+		}
+		b.all = bytes.NewReader(text)
+	}
+	return b.all.Read(p)
+}
+
+func (b *checkedBody) Close() error { return b.from.Close() }
 
 // boundedBody is the body of an answer up to its bounds.
 type boundedBody struct {
 	io.ReadCloser
 	bytes, values int // that may follow
 	outside       clusters.Structure
+}
+
+func newBoundedBody(body io.ReadCloser, bytes int) *boundedBody {
+	return &boundedBody{ReadCloser: body, bytes: bytes, values: maxAnswerValues}
 }
 
 func (b *boundedBody) Read(p []byte) (int, error) {

@@ -37,6 +37,20 @@ func TestManySmallObjectsAreRefused(t *testing.T) {
 	}
 }
 
+// A worker's quantity that keeps whoever decodes it busy for ever isn't decoded, in an error, either.
+func TestQuantitiesThatHangAreRefused(t *testing.T) {
+	pods := `{"kind":"PodList","apiVersion":"v1","items":[{"spec":{"containers":[{"resources":{"limits":{"cpu":"123456789012345678901e999999999"}}}]}}]}`
+	for _, code := range []int{http.StatusOK, http.StatusNotFound} {
+		w := newWorld(t)
+		w.worker.on(podsPath, func(out http.ResponseWriter, _ *http.Request) {
+			out.Header().Set("Content-Type", "application/json")
+			out.WriteHeader(code)
+			fmt.Fprint(out, pods)
+		})
+		w.refused("pods", http.StatusBadGateway, "has a quantity that no API server sends")
+	}
+}
+
 // Objects are counted, not what texts hold.
 func TestTextsCountAsBytes(t *testing.T) {
 	w := newWorld(t)

@@ -112,28 +112,33 @@ func (r rank) better(a, b *corev1.Pod) bool {
 	) > 0
 }
 
-// containerOf chooses a container of a Pod as kubectl does, but never guesses.
-func containerOf(pod *corev1.Pod, asked string) (string, error) {
-	var names []string
-	for i := range pod.Spec.InitContainers {
-		names = append(names, pod.Spec.InitContainers[i].Name)
-	}
-	for i := range pod.Spec.Containers {
-		names = append(names, pod.Spec.Containers[i].Name)
-	}
+// containersOf returns all containers of a Pod.
+func containersOf(pod *corev1.Pod) []corev1.Container {
+	all := slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers)
 	for i := range pod.Spec.EphemeralContainers {
-		names = append(names, pod.Spec.EphemeralContainers[i].Name)
+		all = append(all, corev1.Container(pod.Spec.EphemeralContainers[i].EphemeralContainerCommon))
 	}
+	return all
+}
+
+// containerOf chooses a container of a Pod as kubectl does, but never guesses.
+func containerOf(pod *corev1.Pod, asked string) (*corev1.Container, error) {
+	all := containersOf(pod)
+	names := make([]string, len(all))
+	for i := range all {
+		names[i] = all[i].Name
+	}
+	found := func(name string) (*corev1.Container, error) { return &all[slices.Index(names, name)], nil }
 	switch byDefault := pod.Annotations[defaultContainer]; {
 	case slices.Contains(names, asked):
-		return asked, nil
+		return found(asked)
 	case asked != "":
-		return "", apierrors.NewBadRequest(fmt.Sprintf("container: Pod %q has no %q, but %s", pod.Name, asked, strings.Join(names, ", ")))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("container: Pod %q has no %q, but %s", pod.Name, asked, strings.Join(names, ", ")))
 	case slices.Contains(names, byDefault):
-		return byDefault, nil
+		return found(byDefault)
 	case len(pod.Spec.Containers) == 1:
-		return pod.Spec.Containers[0].Name, nil
+		return found(pod.Spec.Containers[0].Name)
 	default:
-		return "", apierrors.NewBadRequest(fmt.Sprintf("container: Pod %q has several, name one of %s", pod.Name, strings.Join(names, ", ")))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("container: Pod %q has several, name one of %s", pod.Name, strings.Join(names, ", ")))
 	}
 }

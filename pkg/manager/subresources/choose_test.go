@@ -61,8 +61,8 @@ func TestContainerOf(t *testing.T) {
 	}
 	for name, row := range rows {
 		got, err := containerOf(row.pod, row.asked)
-		if got != row.want || (err == nil) != (row.error == "") || err != nil && !strings.Contains(err.Error(), row.error) {
-			t.Errorf("%s: %q, %v", name, got, err)
+		if err == nil && got.Name != row.want || (err == nil) != (row.error == "") || err != nil && !strings.Contains(err.Error(), row.error) {
+			t.Errorf("%s: %v, %v", name, got, err)
 		}
 	}
 }

@@ -1,9 +1,9 @@
 // Package subresources serves what the hub doesn't know about a Job: its Pods, their logs and
-// events, the mirror, commands in its containers, and why it waits. It's an aggregated API: users
+// events, the mirror, connections into its containers, and why it waits. It's an aggregated API: users
 // need only the hub, with their kubectl, their hub user and the hub's RBAC. No user holds
 // credentials of a worker.
 //
-//	user ─▶ hub API server ─▶ authenticate ─▶ authorize ─▶ limit ─▶ find ─▶ pods, log, events, mirror, exec
+//	user ─▶ hub API server ─▶ authenticate ─▶ authorize ─▶ limit ─▶ find ─▶ pods, log, events, mirror, session
 //	        (its RBAC first)   front proxy's   SubjectAccess- fair    │               │
 //	                           certificate     Review         shares  ▼               ▼
 //	                                                       hub Job, WorkerCluster,  link ─▶ worker's API server
@@ -14,7 +14,8 @@
 //	subresource  one row of the table in subresource.go: name, verb, parameters, handler
 //	location     a mirror that is proven to be the hub Job's, and the link to its worker
 //	link         a light connection to one worker: no cache, no goroutine, no probe
-//	stream       a request without an end of its own: a log, a command
+//	stream       a request without an end of its own: a log, a session
+//	session      a connection into a Pod that the manager proxies: exec, attach, portforward
 //
 // # Authentication and authorization
 //

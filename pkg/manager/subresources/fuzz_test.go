@@ -97,8 +97,12 @@ func FuzzParameters(f *testing.F) {
 			return
 		}
 		_, _, ofLog := parseLog(query)
-		_, _, ofExec := parseExec(fuzzedRequest(), query)
-		for _, err := range []error{ofLog, ofExec} {
+		errs := []error{ofLog}
+		for _, s := range []session{execSession, attachSession, portForwardSession} {
+			_, _, err := s.parse(fuzzedRequest(), query)
+			errs = append(errs, err)
+		}
+		for _, err := range errs {
 			var said apierrors.APIStatus
 			if err != nil && (!errors.As(err, &said) || said.Status().Code != http.StatusBadRequest || !isPlain(said.Status().Message)) {
 				t.Errorf("%q: %v", raw, err)

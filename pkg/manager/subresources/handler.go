@@ -43,7 +43,7 @@ type handler struct {
 func newHandler(s *server, b backends) http.Handler {
 	h := &handler{
 		backends: b, options: s.options, logger: s.log, metrics: s.metrics, stopping: s.stopping,
-		streams:  newLimiter("logs and commands", s.options.StreamsPerUser, s.options.Streams),
+		streams:  newLimiter("streams", s.options.StreamsPerUser, s.options.Streams),
 		watches:  newLimiter("watches", s.options.WatchesPerUser, s.options.Watches),
 		requests: newLimiter("requests", s.options.RequestsPerUser, s.options.Requests),
 		pace:     newPace(clock.RealClock{}, s.options.RequestTimeout),

@@ -17,9 +17,10 @@ import (
 )
 
 const (
-	podsPath = "/api/v1/namespaces/team/pods"
-	logPath  = podsPath + "/job-a/log"
-	execPath = podsPath + "/job-a/exec"
+	podsPath   = "/api/v1/namespaces/team/pods"
+	jobPodPath = podsPath + "/job-a/"
+	logPath    = jobPodPath + "log"
+	execPath   = jobPodPath + "exec"
 )
 
 func TestAnswersOfAWorkerAreBounded(t *testing.T) {
@@ -119,7 +120,7 @@ func TestUpgradePassesOnlyTheProtocol(t *testing.T) {
 		fmt.Fprintf(rw, "heard %s", line)
 		_ = rw.Flush()
 	})
-	answer, in, conn := w.upgrade()
+	answer, in, conn := w.upgrade("exec")
 	if answer.StatusCode != http.StatusSwitchingProtocols {
 		t.Fatalf("%v", answer)
 	}

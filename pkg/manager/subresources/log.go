@@ -34,9 +34,11 @@ func (h *handler) log(w *responseWriter, r *http.Request, req *request) error {
 	if pod.Spec.NodeName == "" { // an API server would return an empty log
 		return notYet("Pod %q in worker %q isn't scheduled on a node yet: it has no log", pod.Name, at.worker)
 	}
-	if options.Container, err = containerOf(pod, which.container); err != nil {
+	container, err := containerOf(pod, which.container)
+	if err != nil {
 		return err
 	}
+	options.Container = container.Name
 	at.name(w)
 	return h.stream(w, r, at.link, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, options)
 }

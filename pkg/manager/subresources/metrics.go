@@ -22,12 +22,12 @@ func newServerMetrics() *serverMetrics {
 		}, []string{"subresource", "code"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "jobferry_subresource_request_duration_seconds",
-			Help:    "Time to the end of the answer, but for logs, commands and watches.",
+			Help:    "Time to the end of the answer, but for logs, sessions and watches.",
 			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 15, 60},
 		}, []string{"subresource"}),
 		streams: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "jobferry_subresource_streams",
-			Help: "Logs, commands and watches that are open now.",
+			Help: "Logs, sessions (exec, attach, portforward) and watches that are open now.",
 		}, []string{"subresource"}),
 	}
 }

@@ -43,7 +43,7 @@ type Options struct {
 	// once. Default 10s.
 	ShutdownTimeout time.Duration
 
-	// StreamsPerUser bounds the logs and commands that a user has open in this replica. Default 50.
+	// StreamsPerUser bounds the logs and sessions that a user has open in this replica. Default 50.
 	StreamsPerUser int
 	// Streams bounds those of all users; the namespaces share them. Default 1000.
 	Streams int

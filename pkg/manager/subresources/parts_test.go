@@ -86,6 +86,7 @@ func TestFromWorker(t *testing.T) {
 	}{
 		"in time":   {context.DeadlineExceeded, http.StatusGatewayTimeout},
 		"too large": {errTooLarge, http.StatusBadGateway},
+		"costly":    {errCostly, http.StatusBadGateway},
 		"network":   {errors.New("connection refused"), http.StatusServiceUnavailable},
 		"conflict":  {notYet("x"), http.StatusConflict},
 	}
@@ -220,9 +221,10 @@ func TestDiscovery(t *testing.T) {
 			t.Errorf("%s: the manager says that its version is %q", path, said)
 		}
 	}
-	for _, r := range resources().APIResources {
-		if r.Name == "jobs/exec" && !slices.Equal(r.Verbs, []string{"get", "create"}) {
-			t.Errorf("verbs of exec: %v", r.Verbs)
+	for session := range sessions {
+		i := slices.IndexFunc(resources().APIResources, func(r metav1.APIResource) bool { return r.Name == "jobs/"+session })
+		if i < 0 || !slices.Equal(resources().APIResources[i].Verbs, []string{"get", "create"}) {
+			t.Errorf("%s isn't there with get and create", session)
 		}
 	}
 }

@@ -58,6 +58,8 @@ func fromWorker(worker, request string, err error) error {
 	case errors.Is(err, errTooLarge):
 		return statusError(http.StatusBadGateway, metav1.StatusReasonInternalError,
 			"the answer of worker %q (%s) is larger than %d MiB, or has more than %d objects", worker, request, maxAnswerBytes>>20, maxAnswerValues)
+	case errors.Is(err, errCostly):
+		return statusError(http.StatusBadGateway, metav1.StatusReasonInternalError, "worker %q (%s): %s", worker, request, errCostly)
 	default:
 		return unavailable("worker %q can't be reached (%s): %s", worker, request, clean(err.Error()))
 	}

@@ -39,16 +39,24 @@ type subresource struct {
 // the handlers use it.
 func all() []subresource {
 	return []subresource{
+		connection(attachSession, "PodAttachOptions", slices.Concat(podParams, streamParams)),
 		{name: "events", verb: "get", methods: []string{http.MethodGet}, kind: "EventList", of: "v1", params: []string{paramWorker}, serve: (*handler).events},
-		{name: "exec", verb: "create", methods: []string{http.MethodGet, http.MethodPost}, kind: "PodExecOptions", of: "v1",
-			params: slices.Concat(podParams, []string{"command"}, execStreams), stream: true, serve: (*handler).exec},
+		connection(execSession, "PodExecOptions", slices.Concat(podParams, []string{"command"}, streamParams)),
 		{name: "log", verb: "get", methods: []string{http.MethodGet}, kind: "PodLogOptions", of: "v1",
 			params: slices.Concat(podParams, []string{"follow", "previous", "timestamps", "sinceSeconds", "sinceTime", "tailLines", "limitBytes"}),
 			stream: true, serve: (*handler).log},
 		{name: "mirror", verb: "get", methods: []string{http.MethodGet}, kind: "Job", of: "batch/v1", params: []string{paramWorker}, serve: (*handler).mirror},
 		{name: "pods", verb: "get", methods: []string{http.MethodGet}, kind: "PodList", of: "v1", params: []string{paramWorker}, serve: (*handler).pods},
+		connection(portForwardSession, "PodPortForwardOptions", []string{paramWorker, paramPod, paramIndex}),
 		{name: "why", verb: "get", methods: []string{http.MethodGet}, kind: "PlacementExplanation", of: "jobferry.dev/v1alpha1", serve: (*handler).why},
 	}
+}
+
+// connection is the row of a session: a WebSocket begins with GET, SPDY with POST.
+func connection(s session, kind string, params []string) subresource {
+	return subresource{name: s.name, verb: "create", methods: []string{http.MethodGet, http.MethodPost}, kind: kind, of: "v1",
+		params: params, stream: true,
+		serve: func(h *handler, w *responseWriter, r *http.Request, req *request) error { return s.serve(h, w, r, req) }}
 }
 
 // resource is how the hub's RBAC calls it.

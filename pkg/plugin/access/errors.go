@@ -46,7 +46,7 @@ var advices = []struct {
 	{managerMissing,
 		"jobferry-manager doesn't answer: see kubectl get apiservice v1alpha1.subresources.jobferry.dev, and kubectl -n jobferry-system get pods"},
 	{subresourceForbidden,
-		"you lack that permission on the hub: ask its admin for the role view (pods, logs, events, why) or edit (exec) in this namespace"},
+		"you lack that permission on the hub: ask its admin for the role view (pods, logs, events, why) or edit (exec, attach, port-forward, cp) in this namespace"},
 	{kindMissing, "the hub has no WorkerClusters: is it the right context, and is Jobferry installed there?"},
 	{apierrors.IsUnauthorized, "the cluster doesn't accept your credentials: see kubectl config current-context"},
 	{apierrors.IsForbidden, "you lack that permission: ask the cluster's admin"},

@@ -125,10 +125,10 @@ func (s *Subresources) Log(ctx context.Context, choice PodChoice, options *corev
 	return stream, Explain(err)
 }
 
-// ExecURL returns the address that runs a command in a container of a Pod. It expects an upgrade to
-// WebSocket or SPDY.
-func (s *Subresources) ExecURL(choice PodChoice, options *corev1.PodExecOptions) *url.URL {
-	return s.podRequest(s.rest.Post(), "exec", choice, options).URL()
+// SessionURL returns the address of a connection into a Pod: exec, attach or portforward, with its
+// options for Pods. It expects an upgrade to WebSocket or SPDY.
+func (s *Subresources) SessionURL(subresource string, choice PodChoice, options runtime.Object) *url.URL {
+	return s.podRequest(s.rest.Post(), subresource, choice, options).URL()
 }
 
 // podRequest passes the options by the names that the API of Pods has for them.

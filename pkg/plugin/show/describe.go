@@ -17,6 +17,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
+	"github.com/jobferry/jobferry/pkg/manager/placement/preference"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/shards"
 )
@@ -78,6 +79,9 @@ func (d Description) writePlacement(b *strings.Builder, now time.Time, p Palette
 		field(b, "Moved from", from+" (it starts only after that worker has no mirror of it)")
 	}
 	field(b, "Selector", cmp.Or(d.Job.Annotations[v1alpha1.AnnotationClusterSelector], none))
+	if preferred := d.Job.Annotations[v1alpha1.AnnotationClusterPreference]; preferred != "" {
+		field(b, "Preference", preferred)
+	}
 	field(b, "On cluster lost", cmp.Or(d.Job.Annotations[v1alpha1.AnnotationOnClusterLost], "Resume (default)"))
 	if last := d.placement(); last != nil {
 		field(b, "Placement", fmt.Sprintf("%s, %s ago: %s", last.Reason, eventAge(last, now), oneLine(last.Message)))
@@ -126,6 +130,8 @@ func placeable(job *batchv1.Job, w *v1alpha1.WorkerCluster) cell {
 		return cell{fmt.Sprintf("the selector is invalid: %v", err), toneBad}
 	case !selector.Matches(labels.Set(w.Labels)):
 		return cell{"doesn't match the selector", toneFaint}
+	case !isPreferred(job, w):
+		return cell{"doesn't match the preference", toneFaint}
 	case !meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionReady):
 		return cell{"not ready", toneBad}
 	case !meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionSchedulable):
@@ -133,6 +139,14 @@ func placeable(job *batchv1.Job, w *v1alpha1.WorkerCluster) cell {
 	default:
 		return cell{text: "can be chosen, if the Job fits"}
 	}
+}
+
+// isPreferred reports whether some step of a Job's preference selects a worker. One that can't be read is
+// told in an event.
+func isPreferred(job *batchv1.Job, w *v1alpha1.WorkerCluster) bool {
+	p, err := preference.Parse(job.Annotations)
+	step, _ := p.StepOf(w.Labels, time.Time{})
+	return err != nil || step != preference.None
 }
 
 // statusRows are the lines of the two statuses.

@@ -7,6 +7,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
 )
@@ -14,8 +16,8 @@ import (
 // JobColumns are the optional columns of Jobs.
 type JobColumns struct {
 	Namespace, Wide bool
-	// Line has the places of Jobs that wait for room, all of one namespace.
-	Line []v1alpha1.WaitingJob
+	// Line has the places of Jobs that wait for room.
+	Line map[types.NamespacedName]v1alpha1.WaitingExplanation
 }
 
 // Jobs is the table of hub Jobs. The events, of any Job, tell why one waits.
@@ -32,10 +34,9 @@ func Jobs(jobs []batchv1.Job, events []corev1.Event, now time.Time, columns JobC
 	newest := jobview.Newest(events)
 	for i := range jobs {
 		job := jobview.Of(&jobs[i], newest[jobview.SubjectOf(&jobs[i])])
-		for w := range columns.Line {
-			if line := &columns.Line[w]; line.Name == job.Name && job.Status.State == jobview.Pending {
-				job.Status.Why = strings.TrimSuffix("In line: "+inLine(&line.WaitingExplanation, now)+". "+job.Status.Why, " ")
-			}
+		place, waits := columns.Line[types.NamespacedName{Namespace: job.Namespace, Name: job.Name}]
+		if waits && job.Status.State == jobview.Pending {
+			job.Status.Why = strings.TrimSuffix("In line: "+inLine(&place, now)+". "+job.Status.Why, " ")
 		}
 		t.Rows = append(t.Rows, jobRow(&job, now, columns))
 	}

@@ -33,7 +33,9 @@ func someWorkers() []v1alpha1.WorkerCluster {
 		worker("too-many-mirrors", with(v1alpha1.ConditionSchedulable, metav1.ConditionFalse, v1alpha1.ReasonTooManyMirrors, "")),
 		worker("unknown-capacity", with(v1alpha1.ConditionSchedulable, metav1.ConditionTrue, v1alpha1.ReasonCapacityUnknown, ""),
 			func(w *v1alpha1.WorkerCluster) { w.Status.Allocatable, w.Status.Requested = nil, nil }),
-		worker("west"),
+		worker("west", func(w *v1alpha1.WorkerCluster) {
+			w.Spec.Cost = v1alpha1.Cost{"nvidia.com/gpu": resource.MustParse("2.50"), "cpu": resource.MustParse("30m")}
+		}),
 	}
 }
 
@@ -122,7 +124,7 @@ func TestWhy(t *testing.T) {
 		Waiting: &v1alpha1.WaitingExplanation{Place: 2, Of: 7, Worker: "later", ExpectedStart: ptr.To(metav1.NewTime(now.Add(5 * time.Minute))), Latest: true},
 		Message: "0/5 clusters available: 2 Insufficient cpu,\n1 cordoned.",
 		Workers: []v1alpha1.WorkerExplanation{
-			{Name: "fits", Placed: true, Answer: v1alpha1.PlacementFitsNow, Score: "0.750", PodsNow: ptr.To[int64](3), PodsNeeded: ptr.To[int64](3), Nodes: 12, Message: "all Pods fit now"},
+			{Name: "fits", Placed: true, Answer: v1alpha1.PlacementFitsNow, CostPerHour: "0.48", Score: "0.750", PodsNow: ptr.To[int64](3), PodsNeeded: ptr.To[int64](3), Nodes: 12, Message: "all Pods fit now"},
 			{Name: "unlimited", Answer: v1alpha1.PlacementNotChecked, Score: "0.500", Message: "fits: its capacity isn't checked"},
 			{Name: "later", Answer: v1alpha1.PlacementFitsLater, Reason: "Insufficient", Field: "spec.template.spec.tolerations", PodsNow: ptr.To[int64](1), PodsNeeded: ptr.To[int64](3), Nodes: 2,
 				Message: "1 of 3 Pods fit now, no further one: 0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s).",
@@ -151,11 +153,12 @@ func TestDescription(t *testing.T) {
 			with(v1alpha1.ConditionSchedulable, metav1.ConditionFalse, v1alpha1.ReasonCordoned, "")),
 		worker("gone", with(v1alpha1.ConditionReady, metav1.ConditionFalse, v1alpha1.ReasonUnreachable, "")),
 		worker("north", func(w *v1alpha1.WorkerCluster) { w.Labels = map[string]string{"region": "us"} }),
+		worker("rented", func(w *v1alpha1.WorkerCluster) { w.Labels["tier"] = "rented" }),
 		worker("west"),
 	}
 	at, copied, pending := job("runs"), job("runs"), job("waits", waiting)
 	copied.Status.Succeeded, copied.Status.Ready = 5, ptr.To[int32](3)
-	pending.Annotations = map[string]string{v1alpha1.AnnotationClusterSelector: "region=eu"}
+	pending.Annotations = map[string]string{v1alpha1.AnnotationClusterSelector: "region=eu", v1alpha1.AnnotationClusterPreference: "!tier; gpu after 5m"}
 	broken := job("broken", ended(batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit"))
 	wide, number, edited := job("wide", divided), job("number", divided), job("edited", divided)
 	number.Spec.CompletionMode = nil

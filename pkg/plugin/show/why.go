@@ -15,11 +15,12 @@ import (
 
 // answers are the words for the manager's, and their tones.
 var answers = map[v1alpha1.PlacementAnswer]cell{
-	v1alpha1.PlacementFitsNow:    {"fits now", toneGood},
-	v1alpha1.PlacementFitsLater:  {"fits later", toneWarn},
-	v1alpha1.PlacementNever:      {"never", toneBad},
-	v1alpha1.PlacementNotChecked: {"not checked", tonePlain},
-	v1alpha1.PlacementExcluded:   {"excluded", toneFaint},
+	v1alpha1.PlacementFitsNow:          {"fits now", toneGood},
+	v1alpha1.PlacementFitsAfterScaleUp: {"after scale-up", toneGood},
+	v1alpha1.PlacementFitsLater:        {"fits later", toneWarn},
+	v1alpha1.PlacementNever:            {"never", toneBad},
+	v1alpha1.PlacementNotChecked:       {"not checked", tonePlain},
+	v1alpha1.PlacementExcluded:         {"excluded", toneFaint},
 }
 
 // Why writes an explanation: its line, and a table of the workers.
@@ -64,7 +65,7 @@ func inLine(w *v1alpha1.WaitingExplanation, now time.Time) string {
 func whyTable(workers []v1alpha1.WorkerExplanation, wide bool) Table {
 	t := Table{Header: []string{"WORKER", "ANSWER", "PODS", "SHORT", "WHY"}}
 	if wide {
-		t.Header = append(t.Header, "NODES", "SCORE", "REASON", "PLUGINS", "FIELDS")
+		t.Header = append(t.Header, "NODES", "COST/H", "SCORE", "REASON", "PLUGINS", "FIELDS")
 	}
 	for i := range workers {
 		w := &workers[i]
@@ -79,7 +80,7 @@ func whyTable(workers []v1alpha1.WorkerExplanation, wide bool) Table {
 		cells := row(name, answer, podsThatFit(w), shortages(w), w.Message)
 		if wide {
 			plugins, fields := pluginsOf(w)
-			cells = append(cells, row(nodes(w), cmp.Or(w.Score, none), cmp.Or(w.Reason, none), plugins, fields)...)
+			cells = append(cells, row(nodes(w), cmp.Or(w.CostPerHour, none), cmp.Or(w.Score, none), cmp.Or(w.Reason, none), plugins, fields)...)
 		}
 		t.Rows = append(t.Rows, cells)
 	}

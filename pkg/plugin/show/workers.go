@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -101,7 +102,7 @@ func workerState(w *v1alpha1.WorkerCluster) cell {
 func Workers(items []v1alpha1.WorkerCluster, now time.Time, wide bool) Table {
 	t := Table{Header: []string{"NAME", "STATE", "VERSION", "NODES", "CPU", "MEMORY", "JOBS", "AGE"}}
 	if wide {
-		t.Header = append(t.Header, "OTHER RESOURCES", "CONTROLLER", "WEIGHT", "LAST CONTACT", "LABELS", "MESSAGE")
+		t.Header = append(t.Header, "OTHER RESOURCES", "CONTROLLER", "WEIGHT", "COST/H", "LAST CONTACT", "LABELS", "MESSAGE")
 	}
 	for i := range items {
 		w := &items[i]
@@ -124,8 +125,8 @@ func wideWorker(w *v1alpha1.WorkerCluster, now time.Time) []cell {
 	if c := meta.FindStatusCondition(w.Status.Conditions, v1alpha1.ConditionReady); c != nil {
 		message = c.Message
 	}
-	return row(otherResources(w), cmp.Or(string(w.Spec.JobController), none), w.Spec.Weight, contact,
-		labels.FormatLabels(w.Labels), message)
+	return row(otherResources(w), cmp.Or(string(w.Spec.JobController), none), w.Spec.Weight,
+		cmp.Or(Cost(w.Spec.Cost), none), contact, labels.FormatLabels(w.Labels), message)
 }
 
 // otherResources lists the use of extended resources, such as GPUs.
@@ -138,4 +139,14 @@ func otherResources(w *v1alpha1.WorkerCluster) string {
 		}
 	}
 	return cmp.Or(strings.Join(texts, ", "), none)
+}
+
+// Cost lists the prices of a worker's resources, such as "cpu 0.03, memory 0.004".
+func Cost(cost v1alpha1.Cost) string {
+	texts := make([]string, 0, len(cost))
+	for _, name := range slices.Sorted(maps.Keys(cost)) {
+		price := cost[name]
+		texts = append(texts, fmt.Sprintf("%s %s", name, strconv.FormatFloat(price.AsApproximateFloat64(), 'f', -1, 64)))
+	}
+	return strings.Join(texts, ", ")
 }

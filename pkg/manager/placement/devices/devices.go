@@ -3,13 +3,13 @@ package devices
 import (
 	"cmp"
 	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
@@ -31,25 +31,33 @@ type Objects struct {
 	Minor int
 }
 
-// Devices of a worker. Immutable.
+// Devices of a worker. What they are is immutable, what is known of them grows.
 type Devices struct {
 	objects   Objects
 	features  structured.Features
 	backs     map[corev1.ResourceName]*resourcev1.DeviceClass
 	claims    map[types.NamespacedName]*resourcev1.ResourceClaim
 	templates map[types.NamespacedName]*resourcev1.ResourceClaimTemplate
-	compiled  *cel.Cache
-	// spans: there are devices that several nodes reach.
-	spans bool
+	inventory *inventory
+	memo      *memo
+	// now and idle are the devices that claims hold now, and in an idle worker.
+	now, idle func() *holding
 }
 
-// With has other objects of the same worker, and keeps the CEL expressions that were compiled.
+// With has other objects of the same worker, and keeps what is known of those that are the same.
 func (d *Devices) With(objects Objects) *Devices {
-	next := New(objects)
-	if objects.Minor == d.objects.Minor {
-		next.compiled = d.compiled
+	if objects.Minor != d.objects.Minor {
+		return New(objects)
 	}
-	return next
+	m := d.memo
+	if !slices.Equal(objects.Classes, d.objects.Classes) || m.isFull() {
+		m = newMemo(m.compiled)
+	}
+	inv := d.inventory
+	if !slices.Equal(objects.Slices, inv.published) {
+		inv = newInventory(objects.Slices, objects.Minor, inv)
+	}
+	return newDevices(objects, inv, m)
 }
 
 // compiledSelectors is how many CEL expressions a worker's Devices keep.
@@ -57,52 +65,32 @@ const compiledSelectors = 100
 
 // New takes the objects of a worker, which the caller must not change any more.
 func New(objects Objects) *Devices {
-	if objects.Minor < completeSince {
-		objects.Slices = completed(objects.Slices)
-	}
+	compiled := cel.NewCache(compiledSelectors, cel.Features{EnableConsumableCapacity: featuresOf(objects.Minor).ConsumableCapacity})
+	return newDevices(objects, newInventory(objects.Slices, objects.Minor, &inventory{}), newMemo(compiled))
+}
+
+func newDevices(objects Objects, inv *inventory, m *memo) *Devices {
 	d := &Devices{
 		objects:   objects,
 		features:  featuresOf(objects.Minor),
 		backs:     map[corev1.ResourceName]*resourcev1.DeviceClass{},
-		claims:    map[types.NamespacedName]*resourcev1.ResourceClaim{},
-		templates: map[types.NamespacedName]*resourcev1.ResourceClaimTemplate{},
+		claims:    make(map[types.NamespacedName]*resourcev1.ResourceClaim, len(objects.Claims)),
+		templates: make(map[types.NamespacedName]*resourcev1.ResourceClaimTemplate, len(objects.Templates)),
+		inventory: inv,
+		memo:      m,
 	}
-	d.compiled = cel.NewCache(compiledSelectors, cel.Features{EnableConsumableCapacity: d.features.ConsumableCapacity})
 	if objects.Minor >= ExtendedSince {
 		d.readClasses()
 	}
-	d.spans = slices.ContainsFunc(objects.Slices, func(s *resourcev1.ResourceSlice) bool { return s.Spec.NodeName == nil })
 	for _, claim := range objects.Claims {
 		d.claims[types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}] = claim
 	}
 	for _, template := range objects.Templates {
 		d.templates[types.NamespacedName{Namespace: template.Namespace, Name: template.Name}] = template
 	}
+	d.now = sync.OnceValue(func() *holding { return d.hold(false) })
+	d.idle = sync.OnceValue(func() *holding { return d.hold(true) })
 	return d
-}
-
-// completeSince is the first release that allocates no device of a pool that is being published.
-const completeSince = 35
-
-// completed pools consist of the slices that are there.
-func completed(all []*resourcev1.ResourceSlice) []*resourcev1.ResourceSlice {
-	type generation struct {
-		driver, pool string
-		number       int64
-	}
-	of := func(s *resourcev1.ResourceSlice) generation {
-		return generation{s.Spec.Driver, s.Spec.Pool.Name, s.Spec.Pool.Generation}
-	}
-	counts := map[generation]int64{}
-	for _, s := range all {
-		counts[of(s)]++
-	}
-	complete := make([]*resourcev1.ResourceSlice, len(all))
-	for i, s := range all {
-		complete[i] = s.DeepCopy()
-		complete[i].Spec.Pool.ResourceSliceCount = counts[of(s)]
-	}
-	return complete
 }
 
 // ExtendedSince is the first release, 1.ExtendedSince, with DRAExtendedResource on.
@@ -147,44 +135,4 @@ func (d *Devices) Get(name string) (*resourcev1.DeviceClass, error) {
 		}
 	}
 	return nil, apierrors.NewNotFound(schema.GroupResource{Group: resourcev1.GroupName, Resource: "deviceclasses"}, name)
-}
-
-// allocated are the devices that claims hold; in an idle worker, claims of Pods that last.
-func (d *Devices) allocated(idle bool) structured.AllocatedState {
-	state := structured.AllocatedState{
-		AllocatedDevices:         sets.New[structured.DeviceID](),
-		AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
-		AggregatedCapacity:       structured.NewConsumedCapacityCollection(),
-	}
-	for _, claim := range d.objects.Claims {
-		if claim.Status.Allocation != nil && (!idle || d.lasts(claim)) {
-			d.take(&state, claim.Status.Allocation)
-		}
-	}
-	return state
-}
-
-// lasts reports whether a Pod that doesn't end has the claim reserved.
-func (d *Devices) lasts(claim *resourcev1.ResourceClaim) bool {
-	return slices.ContainsFunc(claim.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool {
-		return r.Resource != "pods" || d.objects.Lasts(r.UID)
-	})
-}
-
-// take marks the devices of an allocation. Administrators' access doesn't take a device.
-func (d *Devices) take(state *structured.AllocatedState, allocation *resourcev1.AllocationResult) {
-	for _, result := range allocation.Devices.Results {
-		if ptr.Deref(result.AdminAccess, false) {
-			continue
-		}
-		id := structured.MakeDeviceID(result.Driver, result.Pool, result.Device)
-		if !d.features.ConsumableCapacity || result.ShareID == nil {
-			state.AllocatedDevices.Insert(id)
-			continue
-		}
-		state.AllocatedSharedDeviceIDs.Insert(structured.MakeSharedDeviceID(id, result.ShareID))
-		if result.ConsumedCapacity != nil {
-			state.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(id, result.ConsumedCapacity))
-		}
-	}
 }

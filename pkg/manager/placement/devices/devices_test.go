@@ -187,19 +187,33 @@ func TestSelectorThatFails(t *testing.T) {
 	}
 }
 
-// A driver publishes a pool of two slices one after the other.
+// A driver publishes a pool of two slices one after the other. Older releases allocate devices of it, unless
+// a claim is for all devices.
 func TestIncompletePool(t *testing.T) {
-	for minor, now := range map[int]int64{34: 1, 37: 0} {
+	for _, row := range []struct {
+		minor  int
+		slices int64
+		mode   resourcev1.DeviceAllocationMode
+		now    int64
+	}{
+		{34, 2, resourcev1.DeviceAllocationModeExactCount, 1},
+		{34, 2, resourcev1.DeviceAllocationModeAll, 0},
+		{34, 1, resourcev1.DeviceAllocationModeAll, 1},
+		{37, 2, resourcev1.DeviceAllocationModeExactCount, 0},
+		{37, 2, resourcev1.DeviceAllocationModeAll, 0},
+	} {
 		o := worker()
-		o.Minor = minor
-		o.Slices[0].Spec.Pool.ResourceSliceCount = 2
+		o.Minor = row.minor
+		o.Slices[0].Spec.Pool.ResourceSliceCount = row.slices
 		o.Slices = o.Slices[:1]
-		o.Claims = []*resourcev1.ResourceClaim{oneDevice("one")}
+		claim := oneDevice("one")
+		claim.Spec.Devices.Requests[0].Exactly.AllocationMode = row.mode
+		o.Claims = []*resourcev1.ResourceClaim{claim}
 		a := judge(o, 1, func(s *corev1.PodSpec) {
 			s.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: ptr.To("one")}}
 		})
-		if a.Now != now {
-			t.Errorf("1.%d: got %d now, %v", minor, a.Now, a.Reasons)
+		if a.Now != row.now {
+			t.Errorf("%+v: got %d now, %v", row, a.Now, a.Reasons)
 		}
 	}
 }
@@ -213,6 +227,22 @@ func TestSharedClaimOnASmallNode(t *testing.T) {
 		s.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("1")}
 	}
 	expect(t, judgeOn(o, map[string]string{"a": "10", "b": "3"}, 4, shared), scheduling.FitsNow, 3) // more may never fit
+}
+
+// The first Pod takes one device for all Pods and one for itself, so that none is left on its node.
+func TestSharedClaimAndOneOfEachPod(t *testing.T) {
+	o := worker()
+	o.Claims = []*resourcev1.ResourceClaim{oneDevice("one")}
+	o.Templates = []*resourcev1.ResourceClaimTemplate{{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "each"},
+		Spec:       resourcev1.ResourceClaimTemplateSpec{Spec: oneDevice("").Spec},
+	}}
+	both := func(s *corev1.PodSpec) {
+		s.ResourceClaims = []corev1.PodResourceClaim{
+			{Name: "shared", ResourceClaimName: ptr.To("one")}, {Name: "own", ResourceClaimTemplateName: ptr.To("each")},
+		}
+	}
+	expect(t, judge(o, 2, both), scheduling.FitsNow, 1) // more never fit
 }
 
 // The allocator's search ends, however many combinations there are.

@@ -2,7 +2,6 @@ package devices
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -11,33 +10,61 @@ import (
 
 // extended are a Pod's requests of extended resources that a DeviceClass stands for.
 type extended struct {
-	// requests for devices, by resource.
-	requests map[corev1.ResourceName][]resourcev1.DeviceRequest
+	// names of the resources, in order.
+	names []corev1.ResourceName
+	// requests for devices, by the index of the name.
+	requests [][]resourcev1.DeviceRequest
 }
+
+// maxExtended bounds the resources of one Pod that are judged, with a bit for each.
+const maxExtended = 64
 
 // extendedOf is nil if there are no such requests.
 func (d *Devices) extendedOf(spec *corev1.PodSpec) *extended {
-	e := &extended{requests: map[corev1.ResourceName][]resourcev1.DeviceRequest{}}
-	for name, class := range d.backs {
-		if requests := requestsOf(spec, name, class.Name); len(requests) > 0 {
-			e.requests[name] = requests
+	var e extended
+	for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+		for i := range containers {
+			for _, list := range []corev1.ResourceList{containers[i].Resources.Requests, containers[i].Resources.Limits} {
+				for name := range list {
+					if d.Backs(name) {
+						e.names = append(e.names, name)
+					}
+				}
+			}
 		}
 	}
-	if len(e.requests) == 0 {
+	if len(e.names) == 0 {
 		return nil
 	}
-	return e
+	slices.Sort(e.names)
+	e.names = slices.Compact(e.names)
+	e.names = e.names[:min(len(e.names), maxExtended)]
+	for _, name := range e.names {
+		e.requests = append(e.requests, requestsOf(spec, name, d.backs[name].Name))
+	}
+	return &e
 }
 
-// requestsFor a node are those for which its allocatable has nothing.
-func (e *extended) requestsFor(node *corev1.Node) []resourcev1.DeviceRequest {
+// lacking says of which of the resources a node's allocatable has nothing, with a bit for each.
+func (e *extended) lacking(node *corev1.Node) uint64 {
+	lacks := uint64(0)
 	if e == nil {
-		return nil
+		return lacks
 	}
-	var requests []resourcev1.DeviceRequest
-	for _, name := range slices.Sorted(maps.Keys(e.requests)) {
+	for i, name := range e.names {
 		if amount := node.Status.Allocatable[name]; amount.IsZero() {
-			requests = append(requests, e.requests[name]...)
+			lacks |= 1 << i
+		}
+	}
+	return lacks
+}
+
+// requestsFor what a node lacks.
+func (e *extended) requestsFor(lacks uint64) []resourcev1.DeviceRequest {
+	var requests []resourcev1.DeviceRequest
+	for i := 0; lacks > 0; i, lacks = i+1, lacks>>1 {
+		if lacks&1 > 0 {
+			requests = append(requests, e.requests[i]...)
 		}
 	}
 	return requests

@@ -2,16 +2,18 @@ package devices
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/dynamic-resource-allocation/structured"
-	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
@@ -19,48 +21,65 @@ import (
 // trial gives devices to Pods of one spec.
 type trial struct {
 	*Devices
+	*holding
 	namespace string
 	extended  *extended
 	// templates are the claims that each Pod has for itself.
 	templates []*resourcev1.ResourceClaim
-	// shared are the claims that all Pods share, by name; those that aren't allocated yet have no
-	// allocation.
-	shared map[string]*resourcev1.ResourceClaim
-	// left is how many steps all searches of this trial and its clones may still take.
-	left *int
+	// shared are the claims that all Pods share and that aren't allocated yet; reserved are the nodes of
+	// those that are.
+	shared   []*resourcev1.ResourceClaim
+	reserved []reservation
 	// missing says which object the Pods would wait for.
 	missing string
-
-	state structured.AllocatedState
-	// allocator for the state; nil after a change of it.
-	allocator structured.Allocator
-	// outcomes by node, until a change.
-	outcomes map[string]outcome
+	// wishes of the next Pod, by the extended resources that a node lacks.
+	wishes map[uint64]*wish
+	// left is how much work this trial and its clones may still do.
+	left *int
 	// broken is the error of a node after which the scheduler gives up.
 	broken string
+
+	// states of the devices on which Pods were tried: those of a node, or, where several nodes reach some, all.
+	states map[string]*structured.AllocatedState
+	// outcomes by node, until a change of the states.
+	outcomes map[string]outcome
 }
 
-// outcome of the next Pod on one node.
-type outcome struct {
-	refusal string
-	// claims that it would have allocated there.
-	claims  []*resourcev1.ResourceClaim
-	results []resourcev1.AllocationResult
+// reservation is of one node, or of those that are selected.
+type reservation struct {
+	node     string
+	selector *nodeaffinity.NodeSelector
+}
+
+// wish is what the next Pod wants on some nodes.
+type wish struct {
+	claims []*resourcev1.ResourceClaim
+	key    digest
+	// evaluation is the work of evaluating one device; tooMany: there are so many selectors that nobody
+	// is asked.
+	evaluation int
+	tooMany    bool
+	// all: some request is for all devices.
+	all bool
+	// answers that are known, by the nodes' numbers.
+	answers map[int32]answer
 }
 
 // Trial is nil if Pods of this spec need no devices.
 func (d *Devices) Trial(namespace string, spec *corev1.PodSpec, idle bool) scheduling.DeviceTrial {
-	t := &trial{
-		Devices: d, namespace: namespace, extended: d.extendedOf(spec),
-		shared: map[string]*resourcev1.ResourceClaim{}, outcomes: map[string]outcome{}, left: ptr.To(maxTrialSteps),
-	}
-	if t.extended == nil && len(spec.ResourceClaims) == 0 {
+	e := d.extendedOf(spec)
+	if e == nil && len(spec.ResourceClaims) == 0 {
 		return nil
+	}
+	left := d.memo.allow()
+	t := &trial{Devices: d, holding: d.now(), namespace: namespace, extended: e, wishes: map[uint64]*wish{}, left: &left}
+	t.states, t.outcomes = map[string]*structured.AllocatedState{}, map[string]outcome{}
+	if idle {
+		t.holding = d.idle()
 	}
 	for i := range spec.ResourceClaims {
 		t.read(&spec.ResourceClaims[i], idle)
 	}
-	t.state = d.allocated(idle)
 	return t
 }
 
@@ -76,15 +95,17 @@ func (t *trial) read(c *corev1.PodResourceClaim, idle bool) {
 		t.templates = append(t.templates, t.claim(c.Name, template.Spec.Spec))
 	case c.ResourceClaimName != nil:
 		key := types.NamespacedName{Namespace: t.namespace, Name: *c.ResourceClaimName}
-		claim := t.claims[key]
-		if claim == nil {
+		switch claim := t.claims[key]; {
+		case claim == nil:
 			t.missing = fmt.Sprintf("resourceclaim %q not found", key.Name)
-			return
+		case slices.ContainsFunc(t.shared, func(o *resourcev1.ResourceClaim) bool { return o.Name == key.Name }):
+		case claim.Status.Allocation == nil:
+			t.shared = append(t.shared, claim)
+		case idle && !t.lasts(claim):
+			t.shared = append(t.shared, unallocated(claim))
+		default:
+			t.reserve(claim.Status.Allocation)
 		}
-		if idle && !t.lasts(claim) {
-			claim = unallocated(claim)
-		}
-		t.shared[key.Name] = claim
 	}
 }
 
@@ -95,6 +116,47 @@ func unallocated(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	return claim
 }
 
+// reserve keeps the Pods on the nodes of an allocation.
+func (t *trial) reserve(allocation *resourcev1.AllocationResult) {
+	if allocation.NodeSelector == nil {
+		return
+	}
+	if node := nodeNamed(allocation.NodeSelector); node != "" {
+		t.reserved = append(t.reserved, reservation{node: node})
+		return
+	}
+	selector, err := nodeaffinity.NewNodeSelector(allocation.NodeSelector)
+	if err != nil {
+		t.missing = notAvailable // on any node
+		return
+	}
+	t.reserved = append(t.reserved, reservation{selector: selector})
+}
+
+// nodeNamed is the one node that is selected by its name; empty: it isn't so simple.
+func nodeNamed(s *corev1.NodeSelector) string {
+	if len(s.NodeSelectorTerms) != 1 || len(s.NodeSelectorTerms[0].MatchExpressions) > 0 || len(s.NodeSelectorTerms[0].MatchFields) != 1 {
+		return ""
+	}
+	field := &s.NodeSelectorTerms[0].MatchFields[0]
+	if field.Key != metav1.ObjectNameField || field.Operator != corev1.NodeSelectorOpIn || len(field.Values) != 1 {
+		return ""
+	}
+	return field.Values[0]
+}
+
+func (r *reservation) refuses(node *corev1.Node) bool {
+	if r.selector == nil {
+		return r.node != node.Name
+	}
+	return !r.selector.Match(node)
+}
+
+const (
+	notAvailable   = "resourceclaim not available on the node"
+	notAllocatable = "cannot allocate all claims"
+)
+
 // claim is one that doesn't exist. Claims of one Pod are told apart by their UID.
 func (t *trial) claim(name string, spec resourcev1.ResourceClaimSpec) *resourcev1.ResourceClaim {
 	claim := &resourcev1.ResourceClaim{Spec: spec}
@@ -102,89 +164,166 @@ func (t *trial) claim(name string, spec resourcev1.ResourceClaimSpec) *resourcev
 	return claim
 }
 
-// Refuses says why the next Pod can't have its devices on a node.
-func (t *trial) Refuses(node *corev1.Node) string {
-	if t.missing != "" {
-		return t.missing
-	}
-	found, known := t.outcomes[node.Name]
-	if !known {
-		found = t.allocate(node)
-		t.outcomes[node.Name] = found
-	}
-	return found.refusal
-}
-
 // Broken is the error of a node after which the scheduler doesn't look at others.
 func (t *trial) Broken() string { return t.broken }
 
 // Coupled reports whether it matters on other nodes what a Pod has: devices that several nodes reach, or
 // a shared claim, which is allocated where the first Pod is.
-func (t *trial) Coupled() bool {
-	for _, claim := range t.shared {
-		if claim.Status.Allocation == nil {
-			return true
-		}
+func (t *trial) Coupled() bool { return len(t.shared) > 0 || len(t.inventory.shared) > 0 }
+
+// Stays reports whether a node that has a Pod has devices for the next: the Pods need only what they share.
+func (t *trial) Stays() bool { return t.extended == nil && len(t.templates) == 0 }
+
+// unavailable says why no Pod can be on a node, whatever devices are free; empty: they may.
+func (t *trial) unavailable(node *corev1.Node) string {
+	if t.missing != "" {
+		return t.missing
 	}
-	return t.spans
+	if slices.ContainsFunc(t.reserved, func(r reservation) bool { return r.refuses(node) }) {
+		return notAvailable
+	}
+	return ""
 }
 
-// allocate asks the allocator for the claims of the next Pod.
-func (t *trial) allocate(node *corev1.Node) outcome {
-	var claims []*resourcev1.ResourceClaim
-	for _, claim := range t.shared {
-		if claim.Status.Allocation == nil {
-			claims = append(claims, claim)
-		} else if !available(claim.Status.Allocation, node) {
-			return outcome{refusal: "resourceclaim not available on the node"}
-		}
+// wishOn a node; nil: the next Pod wants no device there.
+func (t *trial) wishOn(node *corev1.Node) *wish {
+	lacks := t.extended.lacking(node)
+	w, known := t.wishes[lacks]
+	if !known {
+		w = t.wish(t.extended.requestsFor(lacks))
+		t.wishes[lacks] = w
 	}
-	claims = append(claims, t.templates...)
-	if requests := t.extended.requestsFor(node); len(requests) > 0 {
-		claims = append(claims, t.claim("<extended-resources>", resourcev1.ResourceClaimSpec{
+	return w
+}
+
+func (t *trial) wish(requests []resourcev1.DeviceRequest) *wish {
+	w := &wish{claims: slices.Concat(t.shared, t.templates), answers: map[int32]answer{}}
+	if len(requests) > 0 {
+		w.claims = append(w.claims, t.claim("<extended-resources>", resourcev1.ResourceClaimSpec{
 			Devices: resourcev1.DeviceClaim{Requests: requests},
 		}))
 	}
-	if len(claims) == 0 {
-		return outcome{}
+	if len(w.claims) == 0 {
+		return nil
 	}
-	// The allocator logs nothing without a logger in the context.
-	ctx := context.Background()
-	if *t.left <= 0 {
-		return outcome{}
-	}
-	if t.allocator == nil {
-		allocator, err := structured.NewAllocator(ctx, t.features, t.state, t.Devices, t.objects.Slices, t.compiled)
-		if err != nil {
-			return outcome{refusal: err.Error()}
+	hash := sha256.New()
+	for _, claim := range w.claims {
+		w.all = w.all || wantsAll(&claim.Spec)
+		packed, err := claim.Spec.Marshal()
+		if err != nil { // it never fails
+			w.tooMany = true
 		}
-		t.allocator = allocator
+		one := sha256.Sum256(packed)
+		hash.Write(one[:])
 	}
-	search := &steps{Context: ctx, left: min(maxSteps, *t.left)}
-	*t.left -= search.left
-	results, err := t.allocator.Allocate(search, node, claims)
-	*t.left += max(search.left, 0) - 1 - len(t.objects.Slices)/slicesPerStep
+	hash.Sum(w.key[:0])
+	evaluation, few := t.evaluation(w.claims, t.left)
+	w.evaluation, w.tooMany = evaluation, w.tooMany || !few
+	return w
+}
+
+// outcome of the next Pod on one node.
+type outcome struct {
+	refusal string
+	broken  bool
+	// unknown: it took too much work to find out. Then the Pod is taken to fit. starved: that was the work
+	// for other nodes.
+	unknown, starved bool
+	// unsearched: it's known that the Pod has devices, and not which.
+	unsearched bool
+	// claims that it would have allocated there.
+	claims  []*resourcev1.ResourceClaim
+	results []resourcev1.AllocationResult
+}
+
+// search asks the allocator for the claims of the next Pod.
+func (t *trial) search(node *corev1.Node, w *wish, near []*resourcev1.ResourceSlice, state *structured.AllocatedState) outcome {
+	if *t.left <= 0 {
+		return outcome{starved: true}
+	}
+	// No device is evaluated twice. The allocator logs nothing without a logger in the context.
+	b := &budget{Context: context.Background(), left: searchWork - deviceCount(near)*(deviceWork+w.evaluation)}
+	if w.tooMany || b.left < 0 {
+		return outcome{unknown: true}
+	}
+	defer func() { t.spend(searchWork - b.left) }()
+	allocator, err := structured.NewAllocator(b.Context, t.features, *state, t.Devices, t.inventory.asAllocated(near, w.all), t.memo.compiled)
+	if err != nil {
+		return outcome{refusal: err.Error()}
+	}
+	results, err := allocator.Allocate(b, node, w.claims)
 	switch {
-	case errors.Is(err, errTooManySteps):
-		return outcome{}
+	case errors.Is(err, errTooMuchWork):
+		return outcome{unknown: true}
 	case errors.Is(err, structured.ErrFailedAllocationOnNode):
 		return outcome{refusal: err.Error()}
 	case err != nil:
-		t.broken = err.Error()
-		return outcome{refusal: t.broken}
+		return outcome{refusal: err.Error(), broken: true}
+	case len(results) != len(w.claims):
+		return outcome{refusal: notAllocatable}
+	default:
+		return outcome{claims: w.claims, results: results}
 	}
-	if len(results) != len(claims) {
-		return outcome{refusal: "cannot allocate all claims"}
-	}
-	return outcome{claims: claims, results: results}
 }
 
-func available(allocation *resourcev1.AllocationResult, node *corev1.Node) bool {
-	if allocation.NodeSelector == nil {
-		return true
+func (t *trial) spend(work int) {
+	before := *t.left
+	if *t.left -= work; before > 0 && *t.left <= 0 {
+		t.memo.usedUp()
 	}
-	selector, err := nodeaffinity.NewNodeSelector(allocation.NodeSelector)
-	return err == nil && selector.Match(node)
+}
+
+// stateOf the devices that a node reaches.
+func (t *trial) stateOf(node *corev1.Node) *structured.AllocatedState {
+	at, of := t.at(node)
+	if t.states[at] == nil {
+		state := t.state(of)
+		t.states[at] = &state
+	}
+	return t.states[at]
+}
+
+// at is where the state is that counts for a node, and what is held there.
+func (t *trial) at(node *corev1.Node) (string, held) {
+	if len(t.inventory.shared) > 0 {
+		return "", t.held
+	}
+	if n := t.inventory.nodes[node.Name]; n != nil {
+		return node.Name, t.of(n.pools)
+	}
+	return node.Name, nil
+}
+
+// Refuses says why the next Pod can't have its devices on a node.
+func (t *trial) Refuses(node *corev1.Node) string {
+	if refusal := t.unavailable(node); refusal != "" {
+		return refusal
+	}
+	found, known := t.outcomes[node.Name]
+	if !known {
+		found = t.next(node)
+		t.outcomes[node.Name] = found
+	}
+	if found.broken {
+		t.broken = found.refusal
+	}
+	return found.refusal
+}
+
+// next is the outcome of the next Pod on a node. Where no Pod was tried and nobody else reaches the devices, it's
+// known from nodes that are alike.
+func (t *trial) next(node *corev1.Node) outcome {
+	w := t.wishOn(node)
+	if w == nil {
+		return outcome{}
+	}
+	if len(t.inventory.shared) == 0 && t.states[node.Name] == nil {
+		if a := t.answerOn(node, w, 1); a.pods == 0 {
+			return outcome{refusal: a.refusal, broken: a.broken}
+		}
+		return outcome{unsearched: true}
+	}
+	return t.search(node, w, t.inventory.near(node.Name), t.stateOf(node))
 }
 
 // Take gives the next Pod its devices on a node.
@@ -193,26 +332,37 @@ func (t *trial) Take(node *corev1.Node) {
 		return
 	}
 	taken := t.outcomes[node.Name]
-	t.outcomes = map[string]outcome{}
-	t.allocator = nil
+	if taken.unsearched {
+		taken = t.search(node, t.wishOn(node), t.inventory.near(node.Name), t.stateOf(node))
+	}
+	clear(t.outcomes)
 	for i := range taken.claims {
-		t.take(&t.state, &taken.results[i])
-		if name := taken.claims[i].Name; t.shared[name] == taken.claims[i] {
-			allocated := taken.claims[i].DeepCopy()
-			allocated.Status.Allocation = &taken.results[i]
-			t.shared[name] = allocated
+		t.takeAll(t.stateOf(node), &taken.results[i])
+		if at := slices.Index(t.shared, taken.claims[i]); at >= 0 {
+			t.shared = slices.Delete(slices.Clone(t.shared), at, at+1)
+			t.wishes = map[uint64]*wish{}
+			t.reserve(&taken.results[i])
 		}
+	}
+}
+
+func (d *Devices) takeAll(state *structured.AllocatedState, allocation *resourcev1.AllocationResult) {
+	for i := range allocation.Devices.Results {
+		d.take(state, &allocation.Devices.Results[i])
 	}
 }
 
 // Clone is a trial that goes on from here by itself.
 func (t *trial) Clone() scheduling.DeviceTrial {
 	c := *t
-	c.shared, c.outcomes = maps.Clone(t.shared), maps.Clone(t.outcomes)
-	c.state = structured.AllocatedState{
-		AllocatedDevices:         t.state.AllocatedDevices.Clone(),
-		AllocatedSharedDeviceIDs: t.state.AllocatedSharedDeviceIDs.Clone(),
-		AggregatedCapacity:       t.state.AggregatedCapacity.Clone(),
+	c.outcomes, c.wishes, c.reserved = maps.Clone(t.outcomes), maps.Clone(t.wishes), slices.Clone(t.reserved)
+	c.states = make(map[string]*structured.AllocatedState, len(t.states))
+	for at, state := range t.states {
+		c.states[at] = &structured.AllocatedState{
+			AllocatedDevices:         state.AllocatedDevices.Clone(),
+			AllocatedSharedDeviceIDs: state.AllocatedSharedDeviceIDs.Clone(),
+			AggregatedCapacity:       state.AggregatedCapacity.Clone(),
+		}
 	}
 	return &c
 }

@@ -1,10 +1,12 @@
 // Package objects keeps what a worker's API server and scheduler decide by, beside the nodes and Pods.
 //
 //	                                                   ┌──> Admission of one namespace ──┐
-//	watches (slim objects) ──> Kind: Set, Remove ──> Store ──> Devices ──────────────────┴──> package scheduling
+//	watches (slim objects) ──> Kind: Set, Remove ──> Store ──> Devices, Volumes ─────────┴──> package scheduling
 //	                                                   └──> callback: something changed
 //
-// Devices are watched in workers that have DeviceClasses: without one, nobody gets a device.
+// Devices are watched in workers that have DeviceClasses: without one, nobody gets a device. Volumes
+// are read from the first Job on that uses claims, and namespaces from the first one on whose affinity, or that of a
+// Pod that runs, selects by their labels.
 //
 // # What is not known
 //

@@ -109,6 +109,18 @@ func (k *Kind[T]) In(namespace string) map[string]T {
 	return there
 }
 
+// all returns what In returns, by namespace. The objects are known.
+func (k *Kind[T]) all() map[string]map[string]T {
+	k.lock.Lock()
+	namespaces := slices.Collect(maps.Keys(k.objects))
+	k.lock.Unlock()
+	all := make(map[string]map[string]T, len(namespaces))
+	for _, namespace := range namespaces {
+		all[namespace] = k.In(namespace)
+	}
+	return all
+}
+
 func (k *Kind[T]) isEmpty() bool {
 	k.lock.Lock()
 	defer k.lock.Unlock()

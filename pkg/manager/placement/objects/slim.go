@@ -34,6 +34,13 @@ func SlimQuota(quota *corev1.ResourceQuota) *corev1.ResourceQuota {
 	}
 }
 
+// SlimNamespace keeps the labels.
+func SlimNamespace(namespace *corev1.Namespace) *corev1.Namespace {
+	slim := &corev1.Namespace{ObjectMeta: slimMeta(&namespace.ObjectMeta)}
+	slim.Labels = namespace.Labels
+	return slim
+}
+
 // SlimDeviceClass keeps the spec, and which class is the newest.
 func SlimDeviceClass(class *resourcev1.DeviceClass) *resourcev1.DeviceClass {
 	slim := &resourcev1.DeviceClass{ObjectMeta: slimMeta(&class.ObjectMeta), Spec: class.Spec}

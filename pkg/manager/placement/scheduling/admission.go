@@ -1,6 +1,7 @@
 package scheduling
 
 import (
+	"encoding/binary"
 	"fmt"
 	"maps"
 	"math"
@@ -32,29 +33,76 @@ type admitted struct {
 	*Job
 	// refused is why it admits no Pod of the Job, ever; nil if it does.
 	refused *Reason
-	// now and idle are how many Pods it admits.
-	now, idle int64
-	// limit is the reason for that.
-	limit *Reason
+	// now is how many Pods it admits, and limit the share for which it's no more.
+	now   int64
+	limit int
+	// shares are what quotas leave.
+	shares []share
 }
 
 // admit applies the API server's admission plugins, in their order.
 func (s *Snapshot) admit(j *Job) admitted {
-	a := admitted{Job: j, now: math.MaxInt64, idle: math.MaxInt64}
+	a := admitted{Job: j, now: math.MaxInt64}
 	if s.Admission == nil {
 		return a
 	}
+	if a.refused = s.Admission.priority(j.spec); a.refused == nil {
+		a.Job, a.refused = j.changedBy(s.Admission)
+	}
+	if a.refused == nil {
+		a.quota(s)
+	}
+	return a
+}
+
+// changed is what plugins make of a Job's Pods.
+type changed struct {
+	*Job
+	refused *Reason
+}
+
+// changedBy is the Job as LimitRanger and RuntimeClass leave it, or why they refuse it.
+func (j *Job) changedBy(a *Admission) (*Job, *Reason) {
+	key := a.changing(j.spec)
+	if key == "" {
+		return j, nil
+	}
+	c := j.changes.get(key, func() changed { return j.change(a) })
+	return c.Job, c.refused
+}
+
+func (j *Job) change(a *Admission) changed {
 	spec := j.spec.DeepCopy()
-	for _, plugin := range []func(*Admission, *corev1.PodSpec) *Reason{
-		(*Admission).priority, (*Admission).limitRanger, (*Admission).runtimeClass,
-	} {
-		if a.refused = plugin(s.Admission, spec); a.refused != nil {
-			return a
+	for _, plugin := range []func(*Admission, *corev1.PodSpec) *Reason{(*Admission).limitRanger, (*Admission).runtimeClass} {
+		if refused := plugin(a, spec); refused != nil {
+			return changed{j, refused}
 		}
 	}
-	a.Job = j.with(spec)
-	a.quota(s)
-	return a
+	return changed{j.with(spec), nil}
+}
+
+// changing is what may change a Pod, as one text.
+func (a *Admission) changing(spec *corev1.PodSpec) string {
+	var text []byte
+	for _, r := range a.LimitRanges {
+		text = appendObject(text, &r.Spec)
+	}
+	if spec.RuntimeClassName != nil && a.RuntimeClasses != nil {
+		text = append(text, "class"...)
+		if class := a.RuntimeClasses[*spec.RuntimeClassName]; class != nil {
+			text = appendObject(text, &nodev1.RuntimeClass{Overhead: class.Overhead, Scheduling: class.Scheduling})
+		}
+	}
+	return string(text)
+}
+
+// appendObject appends an object, with its length.
+func appendObject(text []byte, object interface{ Marshal() ([]byte, error) }) []byte {
+	packed, err := object.Marshal()
+	if err != nil { // it never fails
+		packed = []byte(err.Error())
+	}
+	return append(binary.AppendUvarint(text, uint64(len(packed))), packed...)
 }
 
 func (a *Admission) priority(spec *corev1.PodSpec) *Reason {

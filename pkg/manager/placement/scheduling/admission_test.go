@@ -53,7 +53,7 @@ func TestRuntimeClass(t *testing.T) {
 	admission := &Admission{RuntimeClasses: map[string]*nodev1.RuntimeClass{}}
 	expect(t, w.judgeAdmitted(admission, job, 1), Never, 0, `RuntimeClass "kata" not found`)
 	admission.RuntimeClasses["kata"] = class
-	expect(t, w.judgeAdmitted(admission, job, 1), Never, 0, unselected.Message)
+	expect(t, w.judgeAdmitted(admission, job, 1), Never, 0, obstacles[capacity.Unselected].Message)
 	w.nodes[0].Labels["kata"] = "yes"
 	w.pod("a")
 	expect(t, w.judgeAdmitted(admission, job, 2), FitsLater, 1, "Insufficient cpu")
@@ -111,6 +111,47 @@ func TestResourceQuota(t *testing.T) {
 	// Which of them a quota with scopes counts isn't known.
 	quota.Spec.Scopes = []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeNotTerminating}
 	expect(t, ask(list("pods", "2"), list("pods", "2")), FitsLater, 0, "exceeded quota: q, requested: pods=1, used: pods=2, limited: pods=2")
+}
+
+// Quotas count the claims that are made for Pods, by their class, too.
+func TestQuotasOfClaims(t *testing.T) {
+	w := &world{}
+	w.node("a")
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Name: "q"}}
+	admission := &Admission{Quotas: []*corev1.ResourceQuota{quota}}
+	claim := func(class, size string) corev1.Volume {
+		return corev1.Volume{VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{
+			VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: corev1.PersistentVolumeClaimSpec{
+				StorageClassName: &class, Resources: corev1.VolumeResourceRequirements{Requests: list("storage", size)},
+			}},
+		}}}
+	}
+	job := jobOf(func(p *corev1.PodTemplateSpec) {
+		p.Spec.Volumes = []corev1.Volume{claim("gold", "2Gi"), claim("gold", "1Gi"), claim("silver", "1Gi"), {VolumeSource: data}}
+	})
+	for _, row := range []struct {
+		name corev1.ResourceName
+		hard string
+		now  int64
+		each string
+	}{
+		{"persistentvolumeclaims", "7", 2, "3"},
+		{"count/persistentvolumeclaims", "5", 1, "3"},
+		{"requests.storage", "11Gi", 2, "4Gi"},
+		{"gold.storageclass.storage.k8s.io/requests.storage", "6Gi", 2, "3Gi"},
+		{"gold.storageclass.storage.k8s.io/persistentvolumeclaims", "3", 1, "2"},
+		{"silver.storageclass.storage.k8s.io/persistentvolumeclaims", "2", 2, "1"},
+	} {
+		quota.Status.Hard, quota.Status.Used, quota.Spec.Scopes = list(string(row.name), row.hard), list(string(row.name), "0"), nil
+		expect(t, w.judgeAdmitted(admission, job, 3), FitsNow, row.now,
+			"exceeded quota: q, requested: "+string(row.name)+"="+row.each+", used: "+string(row.name)+"=0, limited: "+string(row.name)+"="+row.hard)
+		quota.Spec.Scopes = []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeNotTerminating}
+		expect(t, w.judgeAdmitted(admission, job, 3), FitsNow, 3, "")
+	}
+	quota.Status.Hard, quota.Spec.Scopes = list("requests.storage", "3Gi"), nil
+	if a := w.judgeAdmitted(admission, job, 3); a.Verdict != Never || a.Reasons[0].Field != claimsField {
+		t.Errorf("more than there is ever: %+v", a)
+	}
 }
 
 // Each container must say what it takes of what a quota counts, unless the Pod says it for all.

@@ -2,6 +2,7 @@ package scheduling
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -11,8 +12,9 @@ import (
 type nodeRead struct {
 	// names: no two nodes are alike for the Job.
 	names bool
-	// labels by which nodes differ for the Job, in order.
+	// labels by which nodes differ for the Job, in order, and as one text.
 	labels []string
+	key    string
 }
 
 func nodeReadBy(spec *corev1.PodSpec) nodeRead {
@@ -31,8 +33,17 @@ func nodeReadBy(spec *corev1.PodSpec) nodeRead {
 	}
 	slices.Sort(read.labels)
 	read.labels = slices.Compact(read.labels)
+	read.key = "," + strings.Join(read.labels, ",") // no label has a comma
 	read.names = read.names || len(read.labels) > maxTerms
 	return read
+}
+
+// alike has nodes in one domain that suit the Job's Pods alike, whatever runs there.
+func (j *Job) alike(v view) topology {
+	if j.reads.names {
+		return v.eachNode().topology
+	}
+	return v.topologies.alike(&j.reads)
 }
 
 // onceOf asks about one of the nodes that are alike for a Job, for all of them.
@@ -40,7 +51,7 @@ func onceOf[T any](j *Job, v view, ask func(node int) T) func(node int) T {
 	if j.reads.names {
 		return ask
 	}
-	alike := v.topologies.alike(j.reads.labels)
+	alike := j.alike(v)
 	asked, answers := make([]bool, alike.size), make([]T, alike.size)
 	return func(node int) T {
 		kind := alike.at[node]

@@ -16,10 +16,10 @@ func TestAlikeNodesGetOneAnswer(t *testing.T) {
 		}
 		job := jobOf(func(p *corev1.PodTemplateSpec) { anyNodeChoice(t, &p.Spec) })
 		v := view{NewSnapshot(w.nodes, nil, nil), rapid.SampledFrom([]moment{now, idle, ever}).Draw(t, "moment")}
-		suits, filters := job.suits(v), job.filters(v, suiting)
+		suits := job.suits(v)
 		for i := range v.Nodes {
 			p := newPlace(v, i)
-			if got, want := suits(&p), firstReason(filters, &p); got != want {
+			if got, want := suits(&p), obstacles[job.shape.Obstacle(p.node.Object, v.moment == ever)]; got != want {
 				t.Errorf("node %s: %v, want %v", v.Nodes[i].Object.Name, got, want)
 			}
 		}

@@ -12,13 +12,17 @@ type Verdict int
 const (
 	// FitsNow: the scheduler will find nodes for all Pods that are needed at once.
 	FitsNow Verdict = iota
+	// FitsAfterScaleUp: it will, once the worker's autoscaler has added nodes.
+	FitsAfterScaleUp
 	// FitsLater: it will, when Pods have ended or nodes are back.
 	FitsLater
 	// Never: no Pod of the Job fits, whatever ends; or not all of a gang.
 	Never
 )
 
-func (v Verdict) String() string { return [...]string{"FitsNow", "FitsLater", "Never"}[v] }
+func (v Verdict) String() string {
+	return [...]string{"FitsNow", "FitsAfterScaleUp", "FitsLater", "Never"}[v]
+}
 
 // Answer for one Job and one worker.
 type Answer struct {
@@ -30,11 +34,16 @@ type Answer struct {
 	// Idle is how many fit once all Pods that end by themselves have ended. It is known unless all
 	// fit now.
 	Idle int64
+	// AfterScaleUp is how many fit once nodes were added; zero if that doesn't help.
+	AfterScaleUp int64
 	// Preempts: the verdict and the numbers are those after Pods of a lower priority were preempted.
 	Preempts bool
 	// Reasons why nodes don't take one more Pod, the most frequent first: of the view ever for
 	// Never, otherwise of the view now.
 	Reasons []Count
+	// Looked is the Snapshot that the Reasons are of: the worker's, perhaps with nodes that its autoscaler
+	// could add.
+	Looked *Snapshot
 	// least is how many Pods must fit at once, however many the idle worker holds.
 	least int64
 }
@@ -68,28 +77,38 @@ type Count struct {
 
 // Judge answers for a Job that wants a number of Pods at once.
 func Judge(s *Snapshot, j *Job, wanted int64) Answer {
+	if answer := s.beforeNodes(j, wanted); answer != nil {
+		return *answer
+	}
 	a := s.admit(j)
 	if a.refused != nil {
-		return Answer{Verdict: Never, Wanted: wanted, Reasons: []Count{{Reason: *a.refused}}}
+		return Answer{Looked: s, Verdict: Never, Wanted: wanted, Reasons: []Count{{Reason: *a.refused}}}
 	}
 	answer := a.judge(s, wanted)
-	if answer.Verdict == FitsNow || !s.Preemption {
+	if answer.Verdict != FitsNow && s.Preemption {
+		answer = a.preempting(s, wanted, answer)
+	}
+	if s.Autoscaling == nil || answer.Verdict == FitsNow && (answer.Preempts || answer.Now >= wanted) {
 		return answer
 	}
-	return a.preempting(s, wanted, answer)
+	return a.scalingUp(s, wanted, answer)
 }
 
 // judge answers for a Job that the API server admits.
 func (a *admitted) judge(s *Snapshot, wanted int64) Answer {
 	current := a.fill(view{s, now}, min(wanted, a.now))
 	if current.pods == a.now && a.now < wanted {
-		current.reasons = []*Reason{a.limit}
+		current.reasons = []*Reason{a.shares[a.limit].reason()}
 	}
-	answer := Answer{Wanted: wanted, Now: current.pods, Idle: wanted, least: max(min(a.gang, wanted), 1)}
+	answer := Answer{Looked: s, Wanted: wanted, Now: current.pods, Idle: wanted, least: max(min(a.gang, wanted), 1)}
 	if current.pods >= wanted {
 		return answer
 	}
-	answer.Idle = a.fitIdle(s, min(wanted, a.idle))
+	admitted, refused := a.whenIdle(s)
+	if admitted == 0 {
+		return Answer{Verdict: Never, Wanted: wanted, Reasons: []Count{{Reason: *refused}}}
+	}
+	answer.Idle = a.fitIdle(s, min(wanted, admitted))
 	answer.Reasons = current.counts()
 	switch {
 	case current.pods >= answer.Needed():
@@ -116,7 +135,7 @@ func (a *admitted) neverFits(v view, gang int64) *filling {
 		return &one
 	}
 	if gang > 1 {
-		all := sum(v, a.allFilters(v), gang)
+		all := sum(v, a.allFilters(v), gang, false)
 		if all.pods < gang {
 			all.reasons = []*Reason{&tooFew}
 			return &all

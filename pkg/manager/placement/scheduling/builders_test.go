@@ -71,8 +71,15 @@ func jobOf(change func(*corev1.PodTemplateSpec)) *Job {
 
 // judge asks for a number of Pods.
 func (w *world) judge(j *Job, wanted int64) Answer {
-	namespaces := map[string]labels.Set{"ns": {"team": "red"}, "other": {"team": "blue"}}
+	namespaces := map[string]*corev1.Namespace{"ns": namespace("ns", "team=red"), "other": namespace("other", "team=blue")}
 	return Judge(NewSnapshot(w.nodes, w.pods, namespaces), j, wanted)
+}
+
+// namespace with labels, as an API server has it.
+func namespace(name string, pairs ...string) *corev1.Namespace {
+	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: set(pairs)}}
+	made.Labels[corev1.LabelMetadataName] = name
+	return made
 }
 
 // expect compares what counts of an Answer: the verdict, how many fit now, and the first reason.

@@ -2,9 +2,9 @@
 // Job. It is pure: values in, an Answer out.
 //
 //	events of Pods ──> Pods ──┐
-//	capacity.Capacity ────────┴> Snapshot ─────────────┐
-//	                                                   ├──> Judge ──> Answer: FitsNow, FitsLater or Never,
-//	Job: its Pods, which are all alike, and how many ──┘              with the scheduler's own reasons
+//	capacity.Capacity ────────┴> Snapshot ─────────────┐              Answer: FitsNow, FitsAfterScaleUp,
+//	                                                   ├──> Judge ──> FitsLater or Never, with the scheduler's
+//	Job: its Pods, which are all alike, and how many ──┘              own reasons
 //
 // # Three views of a worker
 //
@@ -22,7 +22,9 @@
 //
 // # Plugins
 //
-// Each of the scheduler's filter plugins is a file of its name, and a row of the table in plugins.go.
+// The table in plugins.go has a row for each of the scheduler's filter plugins. Whether a node suits the Job,
+// whatever runs there, is answered by capacity.Shape, for reservations, too: suiting.go has the words of those
+// plugins. Each of the others is a file of its name.
 // A plugin reads what it needs once per Job and view. Then it checks nodes. Most plugins look at a
 // node alone: the number of Pods is then the sum over nodes. The plugins that couple (topology
 // spread, affinity between Pods) take note of each Pod of the Job that is put on a node, and the
@@ -41,10 +43,15 @@
 // With Snapshot.Preemption, a Job that doesn't fit is judged once more with what the Pods of a lower
 // priority take free. Where it fits then, the scheduler makes room for it.
 //
+// With Snapshot.Autoscaling, a Job of which not all Pods fit now is judged once more with the nodes that
+// package autoscaling makes up for it, beside those that there are. A worker that can add nodes is idle
+// when all of these are there: a Job wider than its nodes waits for them.
+//
 // # Bounds
 //
 // Users write Jobs, and workers say what they have: neither may make an answer expensive. Of a Pod,
-// maxTerms terms of each sort are judged; of the kinds of Pods that keep others away, maxGuards; and
+// maxTerms terms of each sort are judged; of the kinds of Pods that keep others away, maxGuards; volumes
+// are compared with nodes maxVolumeSteps times; and
 // Pods beyond maxSteps are taken to fit where there are slots. All err towards a Job that fits.
 //
 // # What may be wrong
@@ -53,9 +60,12 @@
 //   - Pods of a Job are taken for alike: selectors over the completion index aren't told apart.
 //   - A volume that is made for a claim of all Pods can be used wherever its class allows it. A driver
 //     may make it for one zone, or one node.
-//   - Not modelled: capacity of storage that drivers publish, VolumeAttachments without a Pod, volumes of
-//     in-tree drivers that a node has once only, quotas that count claims, scheduling gates of the Job's
-//     Pods (they are taken for removed).
+//   - Storage that a driver publishes as free counts for each Pod by itself, as for the scheduler. So more
+//     Pods may be bound than there is storage for.
+//   - What claims take of quotas that aren't made for a Pod is taken to be given back some day.
+//   - Not modelled: VolumeAttachments without a Pod, volumes of in-tree drivers that a node has once only,
+//     quotas of the class that is the default for a claim, of VolumeAttributesClasses, and of devices that the
+//     scheduler claims for extended resources, scheduling gates of the Job's Pods (they are taken for removed).
 //
 // The judge, e2e/placement, compares the answers with those of the real kube-scheduler.
 package scheduling

@@ -8,6 +8,8 @@ type Devices interface {
 	// Backs reports whether a DeviceClass stands for an extended resource, so that nodes needn't
 	// have it in their allocatable.
 	Backs(corev1.ResourceName) bool
+	// Claimed is what quotas count of the claims that are made for one Pod from templates.
+	Claimed(namespace string, spec *corev1.PodSpec) corev1.ResourceList
 	// Trial tries to give devices to Pods of one spec. In an idle worker, only Pods that don't end
 	// have devices. It is nil if such Pods need none.
 	Trial(namespace string, spec *corev1.PodSpec, idle bool) DeviceTrial
@@ -15,13 +17,18 @@ type Devices interface {
 
 // DeviceTrial gives devices to one Pod after the other.
 type DeviceTrial interface {
+	// Coupled reports whether it matters on other nodes which devices the next Pod has.
+	Coupled() bool
+	// Stays reports whether a node that took a Pod takes the next one, too.
+	Stays() bool
+	// Slots is how many Pods find their devices on a node, at most so many, and why no more do. It is not
+	// for a trial that is coupled.
+	Slots(node *corev1.Node, most int64) (pods int64, refusal string)
 	// Refuses says why the next Pod can't have its devices on a node; it is empty if it can.
 	Refuses(*corev1.Node) string
 	// Broken is an error that came with one of the nodes so far, and with which the scheduler gives up
 	// the Pod, whatever other nodes have; it is empty if there was none.
 	Broken() string
-	// Coupled reports whether it matters on other nodes which devices the next Pod has.
-	Coupled() bool
 	// Take gives the next Pod its devices on a node that doesn't refuse it.
 	Take(*corev1.Node)
 	// Clone is a trial that goes on from here by itself.
@@ -30,21 +37,37 @@ type DeviceTrial interface {
 
 const devicesField = "spec.template.spec.resourceClaims or containers[].resources.requests"
 
-// devicesState passes the Pods on to a trial.
-type devicesState struct {
-	eachNode
-	trial DeviceTrial
-}
-
-func dynamicResources(j *Job, v view) state {
+// trial is nil if the Job's Pods need no devices, or these aren't known.
+func (v view) trial(j *Job) DeviceTrial {
 	if v.Devices == nil {
 		return nil
 	}
-	trial := v.Devices.Trial(j.namespace, j.spec, v.moment != now)
-	if trial == nil {
+	return v.Devices.Trial(j.namespace, j.spec, v.moment != now)
+}
+
+// deviceSlots is the part of the plugin DynamicResources that looks at a node alone.
+func deviceSlots(trial DeviceTrial) filter {
+	reasons := map[string]*Reason{}
+	return func(p *place) *Reason {
+		pods, refusal := trial.Slots(p.node.Object, p.slots)
+		if refusal == "" {
+			return nil
+		}
+		if reasons[refusal] == nil {
+			reasons[refusal] = &Reason{"DynamicResources", refusal, devicesField}
+		}
+		if pods == 0 {
+			return reasons[refusal]
+		}
+		p.allow(pods, reasons[refusal])
 		return nil
 	}
-	return &devicesState{v.eachNode(), trial}
+}
+
+// devicesState passes the Pods on to a trial that is coupled.
+type devicesState struct {
+	eachNode
+	trial DeviceTrial
 }
 
 func (s *devicesState) check(p *place) *Reason {
@@ -62,9 +85,9 @@ func (s *devicesState) fails(v view, places []place, states []state) *Reason {
 	}
 	for i := range places {
 		reasonOf(states, &places[i])
-	}
-	if message := s.trial.Broken(); message != "" {
-		return &Reason{"DynamicResources", message, devicesField}
+		if message := s.trial.Broken(); message != "" {
+			return &Reason{"DynamicResources", message, devicesField}
+		}
 	}
 	return nil
 }
@@ -78,5 +101,7 @@ func (s *devicesState) add(p *place) bool {
 	s.trial.Take(p.node.Object)
 	return coupled
 }
+
+func (s *devicesState) stays() bool { return s.trial.Stays() }
 
 func (s *devicesState) clone() state { return &devicesState{s.eachNode, s.trial.Clone()} }

@@ -16,8 +16,24 @@ type filling struct {
 // fill counts how many of the wanted Pods find a node.
 func (j *Job) fill(v view, wanted int64) filling {
 	filters, states := j.allFilters(v), j.states(v)
+	trial := v.trial(j)
+	if trial != nil && !trial.Coupled() {
+		f := j.put(v, append(filters, deviceSlots(trial)), states, wanted, true)
+		if trial.Broken() == "" || v.moment == ever {
+			return f
+		}
+	}
+	if trial != nil { // coupled by an error on some node, too
+		states = append(states, &devicesState{v.eachNode(), trial.Clone()})
+	}
+	return j.put(v, filters, states, wanted, false)
+}
+
+// put counts how many of the wanted Pods can be put on nodes. All nodes are asked if it matters what those
+// say that aren't needed.
+func (j *Job) put(v view, filters []filter, states []state, wanted int64, all bool) filling {
 	if len(states) == 0 {
-		return sum(v, filters, wanted)
+		return sum(v, filters, wanted, all)
 	}
 	places, reasons := placesOf(v, filters)
 	if surely(v, places, states) >= wanted {
@@ -25,6 +41,9 @@ func (j *Job) fill(v view, wanted int64) filling {
 	}
 	if reason := failing(v, places, states); reason != nil {
 		return filling{reasons: append(slices.Repeat([]*Reason{reason}, len(places)), reasons...)}
+	}
+	if together(places, states, wanted) {
+		return filling{pods: wanted}
 	}
 	f := newTrials(j, places, states, wanted).fill()
 	f.reasons = append(f.reasons, reasons...)
@@ -41,9 +60,9 @@ func failing(v view, places []place, states []state) *Reason {
 	return nil
 }
 
-// sum adds up the slots of nodes, until there are enough.
-func sum(v view, filters []filter, wanted int64) filling {
-	f := filling{reasons: make([]*Reason, 0, len(v.Nodes))}
+// sum adds up the slots of nodes, until there are enough, or of all.
+func sum(v view, filters []filter, wanted int64, all bool) filling {
+	var f filling
 	var p place
 	for i := range v.Nodes {
 		p = newPlace(v, i)
@@ -52,9 +71,12 @@ func sum(v view, filters []filter, wanted int64) filling {
 			continue
 		}
 		f.reasons = append(f.reasons, p.limit)
-		if f.pods += p.slots; f.pods >= wanted {
-			return filling{pods: wanted}
+		if f.pods += p.slots; f.pods >= wanted && !all {
+			break
 		}
+	}
+	if f.pods >= wanted {
+		return filling{pods: wanted}
 	}
 	return f
 }
@@ -78,24 +100,13 @@ func newPlace(v view, i int) place { return place{node: v.Nodes[i], index: i, sl
 
 // allFilters are those of the plugins that look at a node alone.
 func (j *Job) allFilters(v view) []filter {
-	return slices.Insert(j.filters(v, fitting), 0, j.suits(v))
+	return slices.Insert(j.filters(v), 0, j.suits(v))
 }
 
-// suits is the filter of the plugins that ask whether the Job's Pods may be on a node. They are asked
-// once about nodes that are alike.
-func (j *Job) suits(v view) filter {
-	filters := j.filters(v, suiting)
-	reason := onceOf(j, v, func(node int) *Reason {
-		p := newPlace(v, node)
-		return firstReason(filters, &p)
-	})
-	return func(p *place) *Reason { return reason(p.index) }
-}
-
-func (j *Job) filters(v view, plugins []plugin) []filter {
+func (j *Job) filters(v view) []filter {
 	var filters []filter
-	for i := range plugins {
-		if f := plugins[i].filter(j, v); f != nil {
+	for i := range fitting {
+		if f := fitting[i].filter(j, v); f != nil {
 			filters = append(filters, f)
 		}
 	}

@@ -52,9 +52,9 @@ func othersAffinity(j *Job, v view) filter {
 // refusing are the topology keys of the terms that keep the Job away.
 func (v view) refusing(terms []term, j *Job) []string {
 	var keys []string
-	for _, t := range v.judged(terms) {
-		if t.matches(j.namespace, v.Namespaces[j.namespace], j.labels) {
-			keys = append(keys, t.key)
+	for i := range terms {
+		if v.matches(&terms[i], j) == yes {
+			keys = append(keys, terms[i].key)
 		}
 	}
 	return keys
@@ -96,20 +96,19 @@ type affinityState struct {
 type termState struct {
 	topology
 	there []bool
-	// self: the Job's own Pods match.
-	self bool
+	// self says whether the Job's own Pods match.
+	self certainty
 }
 
 func interPodAffinity(j *Job, v view) state {
-	affinity, antiAffinity := v.judged(j.affinity), v.judged(j.antiAffinity)
-	if len(affinity)+len(antiAffinity) == 0 {
+	if len(j.affinity)+len(j.antiAffinity) == 0 {
 		return nil
 	}
-	s := &affinityState{wanted: termStates(j, v, affinity), avoided: termStates(j, v, antiAffinity)}
-	s.self = len(s.wanted) > 0 && !slices.ContainsFunc(s.wanted, func(t termState) bool { return !t.self })
-	s.readWanted(affinity, v)
+	s := &affinityState{wanted: termStates(j, v, j.affinity), avoided: termStates(j, v, j.antiAffinity)}
+	s.self = len(s.wanted) > 0 && !slices.ContainsFunc(s.wanted, func(t termState) bool { return t.self == no })
+	s.readWanted(j.affinity, v)
 	for i := range s.avoided {
-		s.avoided[i].read(&antiAffinity[i], v)
+		s.avoided[i].read(&j.antiAffinity[i], v)
 	}
 	return s
 }
@@ -118,19 +117,19 @@ func termStates(j *Job, v view, terms []term) []termState {
 	states := make([]termState, len(terms))
 	for i := range terms {
 		t := v.topologies.by(terms[i].key)
-		states[i] = termState{t, make([]bool, t.size), terms[i].matches(j.namespace, v.Namespaces[j.namespace], j.labels)}
+		states[i] = termState{t, make([]bool, t.size), v.matches(&terms[i], j)}
 	}
 	return states
 }
 
-// readWanted takes note of the Pods that match all terms of the Job's affinity.
+// readWanted takes note of the Pods that match all terms of the Job's affinity, at least perhaps.
 func (s *affinityState) readWanted(terms []term, v view) {
 	if len(terms) == 0 {
 		return
 	}
-	v.eachOf(v.selectBy(terms...), func(node int, k *kindCount) {
+	v.eachOf(v.selectBy(perhaps, terms...), func(node int, k *kindCount) {
 		if v.helps(k.lasts) {
-			s.mark(node, v.hinders(k.lasts))
+			s.mark(node, !s.bound && v.hinders(k.lasts) && v.cover(terms, k.of.Value().namespace) == yes)
 		}
 	})
 }
@@ -146,7 +145,7 @@ func (s *affinityState) mark(node int, sure bool) {
 
 // read takes note of the Pods that match a term of the Job's anti-affinity.
 func (s *termState) read(t *term, v view) {
-	v.eachOf(v.selectBy(*t), func(node int, k *kindCount) {
+	v.eachOf(v.selectBy(yes, *t), func(node int, k *kindCount) {
 		if v.hinders(k.lasts) {
 			s.mark(node)
 		}
@@ -214,7 +213,7 @@ func (s *affinityState) choosesFirst() bool { return s.self && !s.bound }
 
 func (s *affinityState) add(p *place) bool {
 	for i := range s.avoided {
-		if s.avoided[i].self {
+		if s.avoided[i].self == yes {
 			s.avoided[i].mark(p.index)
 		}
 	}
@@ -222,6 +221,11 @@ func (s *affinityState) add(p *place) bool {
 		s.mark(p.index, true)
 	}
 	return false
+}
+
+// stays: the Pods are near each other there.
+func (s *affinityState) stays() bool {
+	return !slices.ContainsFunc(s.avoided, func(t termState) bool { return t.self == yes })
 }
 
 // bounds are known unless the first Pod decides where the others may be.
@@ -237,7 +241,7 @@ func (s *affinityState) bounds() ([]bound, bool) {
 			switch {
 			case t.there[domain]:
 				atLeast[domain] = 0
-			case t.self:
+			case t.self == yes:
 				atLeast[domain] = 1
 			}
 		}

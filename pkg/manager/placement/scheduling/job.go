@@ -2,11 +2,11 @@ package scheduling
 
 import (
 	"slices"
+	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
@@ -17,19 +17,23 @@ type Job struct {
 	namespace string
 	labels    labels.Set
 	spec      *corev1.PodSpec
-	requests  capacity.Resources
+	// shape is by what nodes suit them, and what they request of those.
+	shape *capacity.Shape
 	// insufficient are the requested resources, with the scheduler's words if there is too little.
 	insufficient []request
 
-	nodeAffinity *nodeaffinity.RequiredNodeAffinity
 	reads        nodeRead
-	ports        []port
+	ports        []capacity.HostPort
 	affinity     []term
 	antiAffinity []term
 	spread       []constraint
 	// gang is how many Pods must fit at once, whatever else: those of a gang are bound together. One
 	// if they're none.
 	gang int64
+	// changes by admission plugins: many workers have the same LimitRanges and RuntimeClasses.
+	changes *kept[string, changed]
+	// usage of quotas by each Pod.
+	usage func() corev1.ResourceList
 }
 
 // NewJob reads a Job as the hub or the worker has it.
@@ -52,15 +56,16 @@ func newJob(pod *corev1.Pod) *Job {
 		namespace:    pod.Namespace,
 		labels:       pod.Labels,
 		spec:         &pod.Spec,
-		requests:     capacity.TemplateRequests(&pod.Spec),
-		nodeAffinity: requiredNodeAffinity(pod),
+		shape:        capacity.ShapeOf(&corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}),
 		reads:        nodeReadBy(&pod.Spec),
-		ports:        hostPorts(&pod.Spec),
+		ports:        capacity.HostPorts(&pod.Spec),
 		affinity:     termsOf(pod.Namespace, labels.Set(pod.Labels), requiredAffinity(&pod.Spec)),
 		antiAffinity: termsOf(pod.Namespace, labels.Set(pod.Labels), requiredAntiAffinity(&pod.Spec)),
 		spread:       constraintsOf(pod),
+		changes:      &kept[string, changed]{},
+		usage:        sync.OnceValue(func() corev1.ResourceList { return usageOf(&corev1.Pod{Spec: pod.Spec}) }),
 	}
-	j.insufficient = requestsOf(j.requests)
+	j.insufficient = requestsOf(j.shape.Unit())
 	return j
 }
 
@@ -89,6 +94,7 @@ func podOf(job *batchv1.Job) *corev1.Pod {
 		pod.Labels[key] = string(job.UID)
 	}
 	tolerateUnready(&pod.Spec)
+	fillRequests(&pod.Spec)
 	return pod
 }
 
@@ -105,8 +111,4 @@ func tolerateUnready(spec *corev1.PodSpec) {
 			})
 		}
 	}
-}
-
-func (j *Job) tolerates(taint *corev1.Taint) bool {
-	return capacity.Tolerates(j.spec.Tolerations, taint)
 }

@@ -67,6 +67,8 @@ type kindTable struct {
 	unused  []int32
 	// listed is a copy of entries; nil after a change.
 	listed []*kindEntry
+	// selecting is how many kinds keep others away by the labels of their namespaces.
+	selecting int
 }
 
 // kindEntry is a kind that some Pods have. All but their number is immutable.
@@ -78,6 +80,14 @@ type kindEntry struct {
 	pods         int
 }
 
+// selecting is one if some term reads the labels of namespaces, otherwise zero.
+func (e *kindEntry) selecting() int {
+	if slices.ContainsFunc(e.antiAffinity, func(t term) bool { return readsLabels(t.inNamespaces) }) {
+		return 1
+	}
+	return 0
+}
+
 func newKindTable() *kindTable { return &kindTable{known: map[kind]*kindEntry{}} }
 
 func (t *kindTable) add(k kind) {
@@ -85,6 +95,7 @@ func (t *kindTable) add(k kind) {
 	if e == nil {
 		e = &kindEntry{kind: k, index: t.next(), antiAffinity: k.Value().terms()}
 		t.known[k], t.entries[e.index], t.listed = e, e, nil
+		t.selecting += e.selecting()
 	}
 	e.pods++
 }
@@ -104,6 +115,7 @@ func (t *kindTable) remove(k kind) {
 	e := t.known[k]
 	if e.pods--; e.pods == 0 {
 		delete(t.known, k)
+		t.selecting -= e.selecting()
 		t.entries[e.index], t.listed = nil, nil
 		t.unused = append(t.unused, e.index)
 	}
@@ -147,6 +159,9 @@ func podsOf(pods []*Pod, known map[kind]*kindEntry) *podsOn {
 			on.kinds = append(on.kinds, kindCount{of: e, index: e.index, lasts: p.Lasts, leaving: p.Leaving})
 		}
 		on.kinds[i].count++
+		if len(p.claims) > 0 {
+			on.claiming = append(on.claiming, p)
+		}
 	}
 	on.findGuards()
 	on.findOwned()

@@ -11,16 +11,7 @@ import (
 
 // limitRanger fills in defaults of containers, and refuses what is out of range.
 func (a *Admission) limitRanger(spec *corev1.PodSpec) *Reason {
-	each := func(visit func(*corev1.Container)) {
-		for i := range spec.InitContainers {
-			visit(&spec.InitContainers[i])
-		}
-		for i := range spec.Containers {
-			visit(&spec.Containers[i])
-		}
-	}
-	// The API server makes requests of limits before it admits.
-	each(func(c *corev1.Container) { c.Resources.Requests = filled(c.Resources.Requests, c.Resources.Limits) })
+	each := containersOf(spec)
 	for _, limitRange := range a.LimitRanges {
 		for i := range limitRange.Spec.Limits {
 			if item := &limitRange.Spec.Limits[i]; item.Type == corev1.LimitTypeContainer {
@@ -42,6 +33,23 @@ func (a *Admission) limitRanger(spec *corev1.PodSpec) *Reason {
 		}
 	}
 	return nil
+}
+
+// containersOf visits all containers.
+func containersOf(spec *corev1.PodSpec) func(visit func(*corev1.Container)) {
+	return func(visit func(*corev1.Container)) {
+		for i := range spec.InitContainers {
+			visit(&spec.InitContainers[i])
+		}
+		for i := range spec.Containers {
+			visit(&spec.Containers[i])
+		}
+	}
+}
+
+// fillRequests makes requests of limits, as the API server does before it admits a Pod.
+func fillRequests(spec *corev1.PodSpec) {
+	containersOf(spec)(func(c *corev1.Container) { c.Resources.Requests = filled(c.Resources.Requests, c.Resources.Limits) })
 }
 
 // aboveLimit finds a request that is above the limit that was filled in.

@@ -2,8 +2,6 @@ package scheduling
 
 import (
 	"slices"
-
-	"github.com/jobferry/jobferry/pkg/manager/capacity"
 )
 
 // fitIdle counts the wanted Pods that fit in the idle worker. Perhaps they must be near Pods that end
@@ -20,11 +18,10 @@ func (j *Job) fitIdle(s *Snapshot, wanted int64) int64 {
 // one that leaves the Job the most room.
 func (s *Snapshot) keepingNear(j *Job) *Snapshot {
 	v := view{s, idle}
-	terms := v.judged(j.affinity)
-	if len(terms) == 0 || j.nearItself(v) {
+	if len(j.affinity) == 0 || j.nearItself(v) {
 		return s
 	}
-	near := v.selectBy(terms...)
+	near := v.selectBy(perhaps, j.affinity...)
 	if near == nil {
 		return s
 	}
@@ -41,9 +38,7 @@ func (s *Snapshot) keepingNear(j *Job) *Snapshot {
 
 // nearItself reports whether the Job's Pods satisfy the Job's own affinity.
 func (j *Job) nearItself(v view) bool {
-	return !slices.ContainsFunc(v.judged(j.affinity), func(t term) bool {
-		return !t.matches(j.namespace, v.Namespaces[j.namespace], j.labels)
-	})
+	return !slices.ContainsFunc(j.affinity, func(t term) bool { return v.matches(&t, j) == no })
 }
 
 // toKeep is nil if none of the node's Pods is selected, or one is that lasts anyway.
@@ -52,7 +47,7 @@ func (n *Node) toKeep(near *selection, j *Job) *Pod {
 	most := int64(-1)
 	for _, p := range n.selected(near) {
 		free := n.Idle.Add(p.Requests, -1)
-		switch slots := max(j.slots(&free), 0); {
+		switch slots := j.shape.Room(&free); {
 		case p.Leaving:
 		case p.Lasts:
 			return nil
@@ -78,21 +73,15 @@ func (n *Node) selected(s *selection) []*Pod {
 	})
 }
 
-// slots is how many of the Job's Pods fit in what is free.
-func (j *Job) slots(free *capacity.Resources) int64 {
-	slots := free.Get(j.insufficient[0].name)
-	for i := range j.insufficient {
-		slots = min(slots, free.Get(j.insufficient[i].name)/j.insufficient[i].amount)
-	}
-	return slots
-}
-
 // keeping is the node with one Pod that lasts.
 func (n *Node) keeping(pod *Pod) *Node {
 	lasting := *pod
 	lasting.Lasts = true
-	on := &podsOn{Pods: slices.Clone(n.Pods), kinds: slices.Clone(n.kinds), owned: n.owned}
+	on := &podsOn{Pods: slices.Clone(n.Pods), kinds: slices.Clone(n.kinds), owned: n.owned, claiming: slices.Clone(n.claiming)}
 	on.Pods[slices.Index(n.Pods, pod)] = &lasting
+	if c := slices.Index(n.claiming, pod); c >= 0 {
+		on.claiming[c] = &lasting
+	}
 	i := slices.IndexFunc(on.kinds, func(k kindCount) bool { return k.of.kind == pod.kind && !k.lasts && !k.leaving })
 	on.kinds[i].count--
 	one := on.kinds[i]

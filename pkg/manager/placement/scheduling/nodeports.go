@@ -1,53 +1,9 @@
 package scheduling
 
-import (
-	"cmp"
-
-	corev1 "k8s.io/api/core/v1"
-)
+import "github.com/jobferry/jobferry/pkg/manager/capacity"
 
 var noPorts = Reason{
 	"NodePorts", "node(s) didn't have free ports for the requested pod ports", "spec.template.spec.containers[].ports",
-}
-
-// port of the host that a Pod holds.
-type port struct {
-	ip       string
-	protocol corev1.Protocol
-	number   int32
-}
-
-const anyIP = "0.0.0.0"
-
-// conflicts reports whether one host can't serve both.
-func (p port) conflicts(o port) bool {
-	return p.number == o.number && p.protocol == o.protocol && (p.ip == o.ip || p.ip == anyIP || o.ip == anyIP)
-}
-
-// hostPorts are those of containers and sidecars. With the host's network, ports of containers are
-// the host's.
-func hostPorts(spec *corev1.PodSpec) []port {
-	var ports []port
-	add := func(c *corev1.Container) {
-		for _, p := range c.Ports {
-			number := p.HostPort
-			if spec.HostNetwork && number == 0 {
-				number = p.ContainerPort
-			}
-			if number > 0 {
-				ports = append(ports, port{cmp.Or(p.HostIP, anyIP), cmp.Or(p.Protocol, corev1.ProtocolTCP), number})
-			}
-		}
-	}
-	for i := range spec.Containers {
-		add(&spec.Containers[i])
-	}
-	for i := range spec.InitContainers {
-		if policy := spec.InitContainers[i].RestartPolicy; policy != nil && *policy == corev1.ContainerRestartPolicyAlways {
-			add(&spec.InitContainers[i])
-		}
-	}
-	return ports
 }
 
 // nodePorts gives each Pod of the Job a node of its own: they all hold the same ports.
@@ -66,10 +22,10 @@ func nodePorts(j *Job, v view) filter {
 	}
 }
 
-func conflict(a, b []port) bool {
+func conflict(a, b []capacity.HostPort) bool {
 	for _, p := range a {
 		for _, o := range b {
-			if p.conflicts(o) {
+			if p.Conflicts(o) {
 				return true
 			}
 		}

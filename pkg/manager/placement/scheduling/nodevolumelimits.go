@@ -1,6 +1,8 @@
 package scheduling
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,67 +18,112 @@ var (
 // attachable is a volume of a CSI driver. Its handle is made up if it doesn't exist yet.
 type attachable struct{ driver, handle string }
 
+// attachments are what the Pods of a Job attach by one driver.
+type attachments struct {
+	driver string
+	// shared by all Pods.
+	shared []attachable
+	// own is how many each of them has for itself.
+	own int64
+}
+
 // nodeVolumeLimits counts the volumes that are attached to a node, as its Pods tell. VolumeAttachments
 // and volumes of in-tree drivers aren't counted.
 func nodeVolumeLimits(j *Job, v view) filter {
 	if v.Volumes == nil || len(v.Volumes.Nodes) == 0 && len(v.Volumes.Drivers) == 0 {
 		return nil
 	}
-	shared, own := v.Volumes.wanted(j)
-	if len(shared)+len(own) == 0 {
+	wanted := v.Volumes.wanted(j)
+	if len(wanted) == 0 {
 		return nil
 	}
 	return func(p *place) *Reason {
 		csi := v.Volumes.Nodes[p.node.Object.Name]
-		for driver := range drivers(shared, own) {
-			if v.Volumes.lacks(csi, driver) {
+		for i := range wanted {
+			if v.Volumes.lacks(csi, wanted[i].driver) {
 				return &noDriver
 			}
 		}
-		limits := limitsOf(csi)
-		if len(limits) == 0 {
-			return nil
-		}
-		counts := v.attached(p.node, shared)
-		for driver := range drivers(shared, own) {
-			limit, limited := limits[driver]
-			if !limited {
-				continue
-			}
-			left := limit - int64(counts[driver])
-			if left < own[driver] || left < 0 {
-				return &tooManyVolumes
-			}
-			if own[driver] > 0 {
-				p.allow(left/own[driver], &tooManyVolumes)
+		for i := range wanted {
+			if reason := v.limit(p, csi, &wanted[i]); reason != nil {
+				return reason
 			}
 		}
 		return nil
 	}
 }
 
-// wanted are the volumes that all Pods of a Job share, and how many each of them has for itself, by driver.
-func (v *Volumes) wanted(j *Job) (shared map[attachable]bool, own map[string]int64) {
-	shared, own = map[attachable]bool{}, map[string]int64{}
+// limit compares what is attached by one driver with what a node can have.
+func (v view) limit(p *place, csi *storagev1.CSINode, a *attachments) *Reason {
+	limit, limited := limitOf(csi, a.driver)
+	if !limited {
+		return nil
+	}
+	count, more := v.attached(p.node, a)
+	if a.own == 0 && !more {
+		return nil // however many are attached
+	}
+	left := limit - count
+	if left < a.own || left < 0 {
+		return &tooManyVolumes
+	}
+	if a.own > 0 {
+		p.allow(left/a.own, &tooManyVolumes)
+	}
+	return nil
+}
+
+// wanted are the attachments of a Job, by driver.
+func (v *Volumes) wanted(j *Job) []attachments {
+	var wanted []attachments
+	by := func(driver string) *attachments {
+		i := slices.IndexFunc(wanted, func(a attachments) bool { return a.driver == driver })
+		if i < 0 {
+			i, wanted = len(wanted), append(wanted, attachments{driver: driver})
+		}
+		return &wanted[i]
+	}
 	for i := range j.spec.Volumes {
 		switch source := &j.spec.Volumes[i]; {
 		case source.PersistentVolumeClaim != nil:
-			if a, is := v.attachableOf(types.NamespacedName{Namespace: j.namespace, Name: source.PersistentVolumeClaim.ClaimName}); is {
-				shared[a] = true
+			a, is := v.attachableOf(types.NamespacedName{Namespace: j.namespace, Name: source.PersistentVolumeClaim.ClaimName})
+			if is && v.limits(a.driver) && !slices.Contains(by(a.driver).shared, a) {
+				by(a.driver).shared = append(by(a.driver).shared, a)
 			}
 		case source.Ephemeral != nil:
 			claim := &corev1.PersistentVolumeClaim{Spec: source.Ephemeral.VolumeClaimTemplate.Spec}
-			if class := v.Classes[volume.GetPersistentVolumeClaimClass(claim)]; class != nil {
-				own[class.Provisioner]++
+			if class := v.Classes[volume.GetPersistentVolumeClaimClass(claim)]; class != nil && v.limits(class.Provisioner) {
+				by(class.Provisioner).own++
 			}
 		}
 	}
-	return shared, own
+	return wanted
+}
+
+// limits reports whether it matters for a driver's volumes what nodes have of it.
+func (v *Volumes) limits(driver string) bool {
+	d := v.Drivers[driver]
+	return v.limited()[driver] || d != nil && ptr.Deref(d.Spec.PreventPodSchedulingIfMissing, false)
+}
+
+// limited are the drivers of which some node says how many volumes it attaches.
+func (v *Volumes) limited() map[string]bool {
+	v.onceLimited.Do(func() {
+		v.limitedDrivers = map[string]bool{}
+		for _, csi := range v.Nodes {
+			for i := range csi.Spec.Drivers {
+				if d := &csi.Spec.Drivers[i]; d.Allocatable != nil && d.Allocatable.Count != nil {
+					v.limitedDrivers[d.Name] = true
+				}
+			}
+		}
+	})
+	return v.limitedDrivers
 }
 
 // attachableOf a claim is the volume that it's bound to, or one that its class will make.
 func (v *Volumes) attachableOf(key types.NamespacedName) (attachable, bool) {
-	claim := v.Claims[key]
+	claim := v.claim(key)
 	if claim == nil {
 		return attachable{}, false
 	}
@@ -91,17 +138,6 @@ func (v *Volumes) attachableOf(key types.NamespacedName) (attachable, bool) {
 		return attachable{}, false
 	}
 	return attachable{class.Provisioner, key.String()}, true
-}
-
-func drivers(shared map[attachable]bool, own map[string]int64) map[string]bool {
-	all := map[string]bool{}
-	for a := range shared {
-		all[a.driver] = true
-	}
-	for driver := range own {
-		all[driver] = true
-	}
-	return all
 }
 
 // lacks reports whether a driver must be on a node, and isn't.
@@ -120,41 +156,39 @@ func (v *Volumes) lacks(csi *storagev1.CSINode, driver string) bool {
 	return true
 }
 
-func limitsOf(csi *storagev1.CSINode) map[string]int64 {
-	limits := map[string]int64{}
+func limitOf(csi *storagev1.CSINode, driver string) (limit int64, limited bool) {
 	if csi == nil {
-		return limits
+		return 0, false
 	}
 	for i := range csi.Spec.Drivers {
-		if d := &csi.Spec.Drivers[i]; d.Allocatable != nil && d.Allocatable.Count != nil {
-			limits[d.Name] = int64(*d.Allocatable.Count)
+		if d := &csi.Spec.Drivers[i]; d.Name == driver && d.Allocatable != nil && d.Allocatable.Count != nil {
+			return int64(*d.Allocatable.Count), true
 		}
 	}
-	return limits
+	return 0, false
 }
 
-// attached counts, by driver, the volumes of a node's Pods that are in the way, with those that all Pods
-// of the Job share.
-func (v view) attached(n *Node, shared map[attachable]bool) map[string]int {
-	seen, counts := map[attachable]bool{}, map[string]int{}
-	count := func(a attachable) {
-		if !seen[a] {
-			seen[a] = true
-			counts[a.driver]++
-		}
-	}
-	for a := range shared {
-		count(a)
-	}
-	for _, p := range n.Pods {
-		if !v.hinders(p.Lasts) {
-			continue
-		}
+// attached counts a driver's volumes of a node's Pods that are in the way, with those that all Pods of the
+// Job share. There are more if some of the latter aren't attached before.
+func (v view) attached(n *Node, by *attachments) (count int64, more bool) {
+	inTheWay, there := map[attachable]bool{}, map[attachable]bool{}
+	for _, p := range n.claiming {
 		for _, claim := range p.claims {
-			if a, is := v.Volumes.attachableOf(types.NamespacedName{Namespace: p.Value().namespace, Name: claim}); is {
-				count(a)
+			a, is := v.Volumes.attachableOf(types.NamespacedName{Namespace: p.Value().namespace, Name: claim})
+			if !is || a.driver != by.driver {
+				continue
+			}
+			if v.hinders(p.Lasts) {
+				inTheWay[a] = true
+			}
+			if v.helps(p.Lasts) {
+				there[a] = true
 			}
 		}
 	}
-	return counts
+	for _, a := range by.shared {
+		inTheWay[a] = true
+		more = more || !there[a]
+	}
+	return int64(len(inTheWay)), more
 }

@@ -33,6 +33,8 @@ func TestAttachedVolumes(t *testing.T) {
 	pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
 	expect(t, w.judgeStored(volumes, each, 1), Never, 0, tooManyVolumes.Message)
 	limited(volumes, "example.com", 0)
+	expect(t, w.judgeStored(volumes, data, 1), FitsNow, 1, "") // nothing more is attached
+	pod.Spec.Volumes = nil
 	expect(t, w.judgeStored(volumes, data, 1), Never, 0, tooManyVolumes.Message)
 }
 

@@ -16,20 +16,12 @@ type plugin struct {
 // filter says why the next Pod of a Job can't be on a node; nil if it can.
 type filter func(*place) *Reason
 
-// suiting are the plugins that ask whether the Job's Pods may be on a node, whatever runs there. The
-// most lasting obstacle is first: a node is counted with the first plugin that refuses it.
-var suiting = []plugin{
-	{"NodeName", nodeName},
-	{"NodeAffinity", nodeAffinity},
-	{"TaintToleration", taintToleration},
-	{"NodeUnschedulable", nodeUnschedulable},
-}
-
-// fitting are those that ask whether there is room. They come after the others.
+// fitting are those that ask whether there is room. They come after those that ask whether a node suits.
 var fitting = []plugin{
 	{"NodePorts", nodePorts},
 	{"NodeResourcesFit", nodeResourcesFit},
 	{"NodeVolumeLimits", nodeVolumeLimits},
+	{"VolumeBinding", volumesOnNode},
 	{"InterPodAffinity", othersAffinity},
 }
 
@@ -44,6 +36,7 @@ type coupled struct {
 var byNearness = []string{
 	"NodeName", "NodeAffinity", "TaintToleration", "NodeUnschedulable", "NodePorts", "NodeResourcesFit",
 	"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "PodTopologySpread", "InterPodAffinity", "DynamicResources", "GangScheduling",
+	autoscaler,
 }
 
 // state is what a coupled plugin knows while the Job's Pods are put on nodes one after the other.
@@ -56,15 +49,18 @@ type state interface {
 	add(*place) bool
 	// bounds are all that check refuses for, where they are known.
 	bounds() (bounds []bound, known bool)
+	// stays reports whether a place that took a Pod takes the next one, too, as long as it has slots.
+	stays() bool
 	clone() state
 }
 
+// coupledPlugins come after those that look at a node alone. VolumeBinding is either, and so is DynamicResources,
+// the last: see fill.
 var coupledPlugins = []coupled{
 	{"VolumeRestrictions", volumeRestrictions},
-	{"VolumeBinding", volumeBinding},
+	{"VolumeBinding", volumesTogether},
 	{"PodTopologySpread", podTopologySpread},
 	{"InterPodAffinity", interPodAffinity},
-	{"DynamicResources", dynamicResources},
 }
 
 // place is a node on which the Job's Pods are tried.
@@ -107,5 +103,5 @@ func (r *Reason) Brief() string {
 // ofNodes reports whether the reason is a node's, and not one of the API server's, or of all nodes
 // together.
 func (r *Reason) ofNodes() bool {
-	return r.Plugin != "GangScheduling" && slices.Contains(byNearness, r.Plugin)
+	return r.Plugin != "GangScheduling" && r.Plugin != autoscaler && slices.Contains(byNearness, r.Plugin)
 }

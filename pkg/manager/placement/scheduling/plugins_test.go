@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
 )
 
 func plain(*corev1.PodTemplateSpec) {}
@@ -67,11 +69,11 @@ func TestTaintToleration(t *testing.T) {
 		verdict Verdict
 		reason  string
 	}{
-		{"dedicated", corev1.TaintEffectNoSchedule, Never, tainted.Message},
-		{"dedicated", corev1.TaintEffectNoExecute, Never, tainted.Message},
+		{"dedicated", corev1.TaintEffectNoSchedule, Never, obstacles[capacity.Tainted].Message},
+		{"dedicated", corev1.TaintEffectNoExecute, Never, obstacles[capacity.Tainted].Message},
 		{"dedicated", corev1.TaintEffectPreferNoSchedule, FitsNow, ""},
 		// The node will be well again.
-		{corev1.TaintNodeNotReady, corev1.TaintEffectNoSchedule, FitsLater, tainted.Message},
+		{corev1.TaintNodeNotReady, corev1.TaintEffectNoSchedule, FitsLater, obstacles[capacity.Tainted].Message},
 		// The API server makes Pods tolerate this.
 		{corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute, FitsNow, ""},
 	} {
@@ -89,21 +91,21 @@ func TestNodeName(t *testing.T) {
 	named := jobOf(func(p *corev1.PodTemplateSpec) { p.Spec.NodeName = "b" })
 	w := &world{}
 	w.node("a")
-	expect(t, w.judge(named, 1), Never, 0, otherName.Message)
+	expect(t, w.judge(named, 1), Never, 0, obstacles[capacity.OtherName].Message)
 	// The scheduler, which reads these, isn't asked.
 	b := w.node("b")
 	b.Spec.Unschedulable = true
 	b.Spec.Taints = []corev1.Taint{{Key: "dedicated", Effect: corev1.TaintEffectNoSchedule}}
 	expect(t, w.judge(named, 1), FitsNow, 1, "")
 	b.Spec.Taints[0].Effect = corev1.TaintEffectNoExecute
-	expect(t, w.judge(named, 1), Never, 0, otherName.Message)
+	expect(t, w.judge(named, 1), Never, 0, obstacles[capacity.OtherName].Message)
 }
 
 func TestNodeAffinity(t *testing.T) {
 	w := &world{}
 	w.node("a", "disk=hdd")
 	selecting := jobOf(func(p *corev1.PodTemplateSpec) { p.Spec.NodeSelector = map[string]string{"disk": "ssd"} })
-	expect(t, w.judge(selecting, 1), Never, 0, unselected.Message)
+	expect(t, w.judge(selecting, 1), Never, 0, obstacles[capacity.Unselected].Message)
 	w.node("b", "disk=ssd")
 	expect(t, w.judge(selecting, 4), FitsNow, 4, "")
 	named := jobOf(func(p *corev1.PodTemplateSpec) {
@@ -223,8 +225,8 @@ func TestInterPodAntiAffinity(t *testing.T) {
 
 func TestEachPluginHasItsNearness(t *testing.T) {
 	var names []string
-	for _, p := range suiting {
-		names = append(names, p.name)
+	for _, r := range obstacles {
+		names = append(names, r.Plugin)
 	}
 	for _, p := range fitting {
 		names = append(names, p.name)
@@ -248,11 +250,11 @@ func TestNearest(t *testing.T) {
 		change  func(*corev1.Node)
 		message string
 	}{
-		{"b", func(n *corev1.Node) { n.Labels["disk"] = "hdd" }, unselected.Message},
-		{"c", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}} }, tainted.Message},
+		{"b", func(n *corev1.Node) { n.Labels["disk"] = "hdd" }, obstacles[capacity.Unselected].Message},
+		{"c", func(n *corev1.Node) { n.Spec.Taints = []corev1.Taint{{Key: "k", Effect: corev1.TaintEffectNoSchedule}} }, obstacles[capacity.Tainted].Message},
 		// Cordoned, too, but it doesn't match anyway.
-		{"d", func(n *corev1.Node) { n.Labels["disk"], n.Spec.Unschedulable = "hdd", true }, tainted.Message},
-		{"e", func(n *corev1.Node) { n.Spec.Unschedulable = true }, cordoned.Message},
+		{"d", func(n *corev1.Node) { n.Labels["disk"], n.Spec.Unschedulable = "hdd", true }, obstacles[capacity.Tainted].Message},
+		{"e", func(n *corev1.Node) { n.Spec.Unschedulable = true }, obstacles[capacity.Cordoned].Message},
 		{"f", func(n *corev1.Node) { n.Status.Allocatable["cpu"] = resource.MustParse("0") }, "Insufficient cpu"},
 	} {
 		row.change(w.node(row.node, "disk=ssd"))
@@ -264,21 +266,4 @@ func TestNearest(t *testing.T) {
 	if nearest := (&world{}).judge(ssd, 1); len(nearest.Nearest()) != 0 || nearest.Verdict != Never {
 		t.Errorf("without nodes: %+v", nearest)
 	}
-}
-
-// Where the labels of namespaces aren't known, terms that select by them refuse nothing.
-func TestAffinityOverUnknownNamespaces(t *testing.T) {
-	w := &world{}
-	w.node("a", "zone=1")
-	term := corev1.PodAffinityTerm{
-		TopologyKey: "zone", LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}},
-		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "blue"}},
-	}
-	near := jobOf(func(p *corev1.PodTemplateSpec) {
-		p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term},
-		}}
-	})
-	expect(t, Judge(NewSnapshot(w.nodes, w.pods, nil), near, 1), FitsNow, 1, "")
-	expect(t, w.judge(near, 1), Never, 0, affinityUnmet.Message)
 }

@@ -5,9 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
@@ -64,7 +62,7 @@ func NewPods(onChange func()) *Pods {
 // Set adds or updates a Pod. One that has no node, or has ended, isn't kept.
 func (p *Pods) Set(object *corev1.Pod) {
 	var next *boundPod
-	if object.Spec.NodeName != "" && !ended(object) {
+	if object.Spec.NodeName != "" && !capacity.Ended(object) {
 		next = &boundPod{Pod: PodOf(object), node: object.Spec.NodeName, job: jobOfPod(object)}
 	}
 	p.change(object.UID, next)
@@ -163,8 +161,8 @@ func (b *boundPod) alike(o *boundPod) bool {
 
 // jobOfPod is the Job that controls a Pod; the zero name if there is none.
 func jobOfPod(object *corev1.Pod) types.NamespacedName {
-	owner := metav1.GetControllerOf(object)
-	if owner == nil || owner.Kind != "Job" || owner.APIVersion != batchv1.SchemeGroupVersion.String() {
+	owner, is := capacity.OwnerJob(object)
+	if !is {
 		return types.NamespacedName{}
 	}
 	return types.NamespacedName{Namespace: object.Namespace, Name: owner.Name}
@@ -188,7 +186,7 @@ func (p *Pods) Snapshot(c *capacity.Capacity, without types.NamespacedName) *Sna
 func (p *Pods) join(c *capacity.Capacity, without types.NamespacedName) *Snapshot {
 	there := c.Nodes()
 	nodes := make([]Node, len(there))
-	s := &Snapshot{Nodes: make([]*Node, len(there)), kinds: p.kinds.list()}
+	s := &Snapshot{Nodes: make([]*Node, len(there)), kinds: p.kinds.list(), sums: &sums{}}
 	for i, n := range there {
 		nodes[i] = Node{Node: n, podsOn: p.on(n.Object.Name, without)}
 		s.Nodes[i] = &nodes[i]

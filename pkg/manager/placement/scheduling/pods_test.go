@@ -93,7 +93,7 @@ func TestPodsAreThoseOfTheLastEvents(t *testing.T) {
 		var bound []types.UID
 		for uid, pod := range now {
 			all = append(all, pod)
-			if pod.Spec.NodeName != "" && !ended(pod) {
+			if pod.Spec.NodeName != "" && !capacity.Ended(pod) {
 				bound = append(bound, uid)
 			}
 		}
@@ -227,15 +227,18 @@ func TestSlimPodsAreAlikeForOthers(t *testing.T) {
 	network := w.pod("a")
 	network.Spec.HostNetwork = true
 	network.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
-	for _, pod := range []*corev1.Pod{guarded, ports, network} {
+	claims := mounting(w.pod("a"))
+	claims.Spec.Volumes = append(claims.Spec.Volumes, corev1.Volume{Name: "other"},
+		corev1.Volume{Name: "own", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}})
+	for _, pod := range []*corev1.Pod{guarded, ports, network, claims} {
 		slim, err := capacity.SlimPod(pod.DeepCopy())
 		if err != nil {
 			t.Fatal(err)
 		}
 		want, got := PodOf(pod), PodOf(slim.(*corev1.Pod))
-		slices.SortFunc(want.ports, func(a, b port) int { return int(a.number - b.number) })
-		slices.SortFunc(got.ports, func(a, b port) int { return int(a.number - b.number) })
-		if want.kind != got.kind || want.own != got.own || !slices.Equal(want.ports, got.ports) {
+		slices.SortFunc(want.ports, func(a, b capacity.HostPort) int { return int(a.Number - b.Number) })
+		slices.SortFunc(got.ports, func(a, b capacity.HostPort) int { return int(a.Number - b.Number) })
+		if want.kind != got.kind || want.own != got.own || !slices.Equal(want.ports, got.ports) || !slices.Equal(want.claims, got.claims) {
 			t.Errorf("%s: whole %+v, slim %+v", pod.Name, want, got)
 		}
 	}

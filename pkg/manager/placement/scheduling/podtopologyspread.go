@@ -153,12 +153,12 @@ func (s *spreadState) labelled(node int) bool {
 // counting says of nodes whether they count, by the constraint's node inclusion policies. Nodes
 // without all of the labels aren't in any domain.
 func (s *spreadState) counting(c *constraint) func(node int) bool {
-	if (!c.honorAffinity || s.job.nodeAffinity == nil) && !c.honorTaints {
+	if (!c.honorAffinity || !s.job.shape.Selective()) && !c.honorTaints {
 		return s.labelled
 	}
 	included := onceOf(s.job, s.view, func(node int) bool {
-		n := s.view.Nodes[node]
-		return (!c.honorAffinity || s.job.selects(n)) && (!c.honorTaints || s.view.taint(n, s.job) == nil)
+		n := s.view.Nodes[node].Object
+		return (!c.honorAffinity || s.job.shape.Selects(n)) && (!c.honorTaints || !s.job.shape.Repelled(n, s.view.moment == ever))
 	})
 	return func(node int) bool { return s.labelled(node) && included(node) }
 }
@@ -212,6 +212,8 @@ func (s *spreadState) add(p *place) bool {
 	}
 	return more
 }
+
+func (*spreadState) stays() bool { return false }
 
 func (s *spreadState) bounds() ([]bound, bool) {
 	bounds := make([]bound, len(s.counts))

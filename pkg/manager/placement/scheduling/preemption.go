@@ -87,7 +87,7 @@ func (s *Snapshot) from(priority int32) (with, without *Snapshot, changed bool) 
 // copyOf is the Snapshot without its guards.
 func (s *Snapshot) copyOf() *Snapshot {
 	c := *s
-	c.Nodes, c.guarded = slices.Clone(s.Nodes), nil
+	c.Nodes, c.guarded, c.sums = slices.Clone(s.Nodes), nil, &sums{}
 	return &c
 }
 

@@ -2,13 +2,15 @@ package scheduling
 
 import (
 	"fmt"
-	"maps"
+	"math"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/component-helpers/resource"
+
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
 )
 
 const (
@@ -17,29 +19,74 @@ const (
 	numbersAfter = ", requested: "
 )
 
-// quota finds how many Pods the quotas of the namespace leave.
+// share is what one quota leaves for the Job of one resource.
+type share struct {
+	quota *corev1.ResourceQuota
+	name  corev1.ResourceName
+	// each Pod takes so much.
+	each, used, hard apiresource.Quantity
+	// field of the Job that asks for it.
+	field string
+}
+
+func (h *share) reason() *Reason {
+	return &Reason{quotaPlugin, fmt.Sprintf("exceeded quota: %s"+numbersAfter+"%s=%s, used: %s=%s, limited: %s=%s",
+		h.quota.Name, h.name, h.each.String(), h.name, h.used.String(), h.name, h.hard.String()), h.field}
+}
+
+// quota finds how many Pods the quotas of the namespace leave now.
 func (a *admitted) quota(s *Snapshot) {
-	pod := &corev1.Pod{Spec: *a.spec}
+	if len(s.Admission.Quotas) == 0 {
+		return
+	}
+	pod, usage, made := &corev1.Pod{Spec: *a.spec}, a.usage(), s.claimed(a.Job)
 	for _, q := range s.Admission.Quotas {
 		if !scoped(q, pod) {
 			continue
+		}
+		claims := made
+		if hasScopes(q) {
+			claims = nil // it counts Pods only
 		}
 		if missing := unspecified(q, a.spec); missing != "" {
 			a.refused = &Reason{quotaPlugin, fmt.Sprintf("failed quota: %s: must specify %s", q.Name, missing), requestsField}
 			return
 		}
-		usage := usageOf(pod)
+		a.shares = slices.Grow(a.shares, len(q.Status.Hard))
 		for name, hard := range q.Status.Hard {
 			each, counted := usage[name]
+			field := requestsField
+			if more, has := claims[name]; has {
+				each = each.DeepCopy()
+				each.Add(more)
+				counted, field = true, claimsField
+			}
 			if !counted {
 				continue
 			}
-			used := s.Admission.used(q, name, each)
-			reason := &Reason{quotaPlugin, fmt.Sprintf("exceeded quota: %s"+numbersAfter+"%s=%s, used: %s=%s, limited: %s=%s",
-				q.Name, name, each.String(), name, used.String(), name, hard.String()), requestsField}
-			a.allow(times(hard, used, each), times(hard, s.lasting(a.namespace, q, name), each), reason)
+			h := share{q, name, each, s.Admission.used(q, name, each), hard, field}
+			a.shares = append(a.shares, h)
+			if left := times(hard, h.used, each); left < a.now {
+				a.now, a.limit = left, len(a.shares)-1
+			}
 		}
 	}
+}
+
+// whenIdle finds how many Pods the quotas leave when all Pods that end by themselves have ended.
+func (a *admitted) whenIdle(s *Snapshot) (pods int64, limit *Reason) {
+	pods = math.MaxInt64
+	var least *share
+	for i := range a.shares {
+		h := &a.shares[i]
+		if left := times(h.hard, s.lasting(a.namespace, h.quota, h.name), h.each); left < pods {
+			pods, least = left, h
+		}
+	}
+	if least != nil {
+		limit = least.reason()
+	}
+	return pods, limit
 }
 
 // used is what a quota counts now of others' Pods, and will count soon. Whether it counts Pods that
@@ -52,21 +99,10 @@ func (a *Admission) used(q *corev1.ResourceQuota, name corev1.ResourceName, each
 	if used.Sign() < 0 {
 		used = apiresource.Quantity{}
 	}
-	if len(q.Spec.Scopes) == 0 && q.Spec.ScopeSelector == nil {
-		used.Add(a.Awaited.List()[requestOf(name)])
+	if !hasScopes(q) {
+		used.Add(capacity.Quantity(requestOf(name), a.Awaited.Get(requestOf(name))))
 	}
 	return used
-}
-
-// allow at most these numbers of Pods.
-func (a *admitted) allow(now, idle int64, reason *Reason) {
-	if now < a.now {
-		a.now, a.limit = now, reason
-	}
-	a.idle = min(a.idle, idle)
-	if a.idle == 0 {
-		a.refused = reason
-	}
 }
 
 // times is how many more Pods fit; a Pod that takes nothing always does.
@@ -82,18 +118,26 @@ func times(hard, used, each apiresource.Quantity) int64 {
 // lasting is what the namespace's Pods that don't end take of a quota, as far as that is known here: not
 // their limits, and not which of them a quota's scopes count.
 func (s *Snapshot) lasting(namespace string, q *corev1.ResourceQuota, name corev1.ResourceName) apiresource.Quantity {
-	var sum apiresource.Quantity
-	if len(q.Spec.Scopes) > 0 || q.Spec.ScopeSelector != nil {
-		return sum
+	if hasScopes(q) {
+		return apiresource.Quantity{}
 	}
-	for _, n := range s.Nodes {
-		for _, p := range n.Pods {
-			if p.Lasts && p.Value().namespace == namespace {
-				sum.Add(p.Requests.List()[requestOf(name)])
+	sum := s.lastingIn(namespace)
+	return capacity.Quantity(requestOf(name), sum.Get(requestOf(name)))
+}
+
+// lastingIn is what the Pods of a namespace request that don't end.
+func (s *Snapshot) lastingIn(namespace string) capacity.Resources {
+	return s.sums.lasting.get(namespace, func() capacity.Resources {
+		var sum capacity.Resources
+		for _, n := range s.Nodes {
+			for _, p := range n.Pods {
+				if p.Lasts && p.Value().namespace == namespace {
+					sum = sum.Add(p.Requests, 1)
+				}
 			}
 		}
-	}
-	return sum
+		return sum
+	})
 }
 
 func requestOf(name corev1.ResourceName) corev1.ResourceName {
@@ -127,21 +171,36 @@ func unspecified(q *corev1.ResourceQuota, spec *corev1.PodSpec) string {
 	if spec.Resources != nil && len(spec.Resources.Requests)+len(spec.Resources.Limits) > 0 {
 		return ""
 	}
-	for _, name := range slices.Sorted(maps.Keys(q.Status.Hard)) {
-		if !computed(name) {
-			continue
-		}
-		for _, c := range slices.Concat(spec.Containers, spec.InitContainers) {
-			list, of := c.Resources.Requests, corev1.ResourceName(strings.TrimPrefix(string(name), corev1.DefaultResourceRequestsPrefix))
-			if limited, is := strings.CutPrefix(string(name), limitsPrefix); is {
-				list, of = c.Resources.Limits, corev1.ResourceName(limited)
-			}
-			if _, has := list[of]; !has {
-				return fmt.Sprintf("%s for: %s", name, c.Name)
+	first, container := corev1.ResourceName(""), ""
+	for name := range q.Status.Hard {
+		if computed(name) && (first == "" || name < first) {
+			if c := lacking(spec, name); c != nil {
+				first, container = name, c.Name
 			}
 		}
 	}
-	return ""
+	if first == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s for: %s", first, container)
+}
+
+// lacking is a container that doesn't say how much it takes of a quota's resource; nil: all do.
+func lacking(spec *corev1.PodSpec, name corev1.ResourceName) *corev1.Container {
+	limited, limits := strings.CutPrefix(string(name), limitsPrefix)
+	requested := strings.TrimPrefix(string(name), corev1.DefaultResourceRequestsPrefix)
+	for _, containers := range [...][]corev1.Container{spec.Containers, spec.InitContainers} {
+		for i := range containers {
+			list, of := containers[i].Resources.Requests, requested
+			if limits {
+				list, of = containers[i].Resources.Limits, limited
+			}
+			if _, has := list[corev1.ResourceName(of)]; !has {
+				return &containers[i]
+			}
+		}
+	}
+	return nil
 }
 
 const limitsPrefix = "limits."
@@ -155,6 +214,10 @@ func computed(name corev1.ResourceName) bool {
 	default:
 		return false
 	}
+}
+
+func hasScopes(q *corev1.ResourceQuota) bool {
+	return len(q.Spec.Scopes) > 0 || q.Spec.ScopeSelector != nil
 }
 
 // scoped reports whether a quota counts a Pod.

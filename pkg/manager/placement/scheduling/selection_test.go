@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"pgregory.net/rapid"
+
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
 )
 
 // Selectors that are asked about kinds of Pods, and about the Pods' own labels, select the Pods that
@@ -33,11 +35,11 @@ func TestKindsAreSelectedAsTheirPods(t *testing.T) {
 		terms := termsOf("ns", labels.Set{}, required)
 
 		got, want := map[string]int{}, map[string]int{}
-		v.eachOf(v.selectBy(terms...), func(node int, k *kindCount) { got[v.Nodes[node].Object.Name] += int(k.count) })
+		v.eachOf(v.selectBy(yes, terms...), func(node int, k *kindCount) { got[v.Nodes[node].Object.Name] += int(k.count) })
 		for _, pod := range w.pods {
-			matches := !ended(pod) && (pod.Spec.NodeName == "a" || pod.Spec.NodeName == "b")
+			matches := !capacity.Ended(pod) && (pod.Spec.NodeName == "a" || pod.Spec.NodeName == "b")
 			for i := range terms {
-				matches = matches && terms[i].matches(pod.Namespace, nil, labels.Set(pod.Labels))
+				matches = matches && terms[i].covers(pod.Namespace, nil) == yes && terms[i].selector.Matches(labels.Set(pod.Labels))
 			}
 			if matches {
 				want[pod.Spec.NodeName]++

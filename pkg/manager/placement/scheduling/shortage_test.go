@@ -6,6 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
 )
 
 // What is short is that of which no node that suits the Job has enough; of what can run never, what
@@ -42,7 +44,7 @@ func TestShortages(t *testing.T) {
 
 // Reasons of the API server, and of all nodes together, count no nodes.
 func TestReasonsThatAreNotOfNodes(t *testing.T) {
-	f := filling{reasons: []*Reason{{Plugin: "ResourceQuota"}, &tooFew, &tainted, &tainted}}
+	f := filling{reasons: []*Reason{{Plugin: "ResourceQuota"}, &tooFew, obstacles[capacity.Tainted], obstacles[capacity.Tainted]}}
 	got := map[string]int{}
 	for _, c := range f.counts() {
 		got[c.Plugin] = c.Nodes

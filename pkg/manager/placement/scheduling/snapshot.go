@@ -6,10 +6,10 @@ import (
 	"unique"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/placement/autoscaling"
 )
 
 // Snapshot is what the scheduler of one worker knows. Immutable.
@@ -22,19 +22,27 @@ type Snapshot struct {
 	kinds []*kindEntry
 	// guarded are the nodes with Pods that keep others away.
 	guarded []*Node
-	// Namespaces has the labels of the worker's namespaces. Nil if they aren't known: then terms that
-	// select namespaces by labels refuse nothing.
-	Namespaces map[string]labels.Set
+	// sums over nodes and Pods.
+	sums *sums
+	// Namespaces of the worker, by name, for their labels. Where they aren't known, and where the Job's isn't
+	// there yet, terms that read more of them than the name refuse nothing.
+	Namespaces map[string]*corev1.Namespace
 	// Devices of the worker. Nil if it has none, or they aren't known.
 	Devices Devices
 	// DevicesUnknown: the worker may have devices for extended resources that no node has.
 	DevicesUnknown bool
+	// NodesUnknown: every Pod fits, unless its volumes are in the way.
+	NodesUnknown bool
 	// Volumes of the worker. Nil if they aren't known: then they refuse nothing.
 	Volumes *Volumes
+	// Listing is set while something is being listed that the Job waits for: VolumesListing or NamespacesListing.
+	Listing *Reason
 	// Admission of Pods in the Job's namespace. Nil if it isn't known.
 	Admission *Admission
 	// Preemption: Pods of a lower priority than the Job's aren't in its way.
 	Preemption bool
+	// Autoscaling is what the worker's autoscaler may still add. Nil if it adds nothing.
+	Autoscaling *autoscaling.Room
 }
 
 // Node is one node, what is free there, and the Pods on it. Immutable.
@@ -49,22 +57,24 @@ type podsOn struct {
 	kinds []kindCount
 	// guards are those of the kinds that keep others away.
 	guards []kindCount
+	// claiming are the Pods whose volumes have claims.
+	claiming []*Pod
 	// owned are hashes of the values of Pods' own labels, in order.
 	owned []uint64
 }
 
 // NewSnapshot takes the objects of a worker. Pods without a node, and those that have ended, don't
 // matter; nor do Pods of nodes that don't exist.
-func NewSnapshot(nodes []*corev1.Node, pods []*corev1.Pod, namespaces map[string]labels.Set) *Snapshot {
+func NewSnapshot(nodes []*corev1.Node, pods []*corev1.Pod, namespaces map[string]*corev1.Namespace) *Snapshot {
 	on, kinds := map[string][]*Pod{}, newKindTable()
 	for _, object := range pods {
-		if !ended(object) {
+		if !capacity.Ended(object) {
 			p := PodOf(object)
 			kinds.add(p.kind)
 			on[object.Spec.NodeName] = append(on[object.Spec.NodeName], p)
 		}
 	}
-	s := &Snapshot{Namespaces: namespaces, kinds: kinds.list()}
+	s := &Snapshot{Namespaces: namespaces, kinds: kinds.list(), sums: &sums{}}
 	for _, object := range nodes {
 		s.Nodes = append(s.Nodes, nodeOf(object, kinds.look(on[object.Name])))
 	}
@@ -102,10 +112,6 @@ func (s *Snapshot) objects() []*corev1.Node {
 	return objects
 }
 
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
 // Pod is what other Pods notice of a Pod that runs. Immutable.
 type Pod struct {
 	kind
@@ -119,7 +125,7 @@ type Pod struct {
 	// Priority as the API server has resolved it.
 	Priority int32
 
-	ports []port
+	ports []capacity.HostPort
 	// claims are the names of those that its volumes have.
 	claims []string
 }
@@ -134,7 +140,7 @@ func PodOf(pod *corev1.Pod) *Pod {
 		Lasts:    pod.Spec.RestartPolicy == corev1.RestartPolicyAlways,
 		Leaving:  pod.DeletionTimestamp != nil,
 		Priority: ptr.Deref(pod.Spec.Priority, 0),
-		ports:    hostPorts(&pod.Spec),
+		ports:    capacity.HostPorts(&pod.Spec),
 		claims:   claimsOfPod(pod),
 	}
 }

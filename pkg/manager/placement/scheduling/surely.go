@@ -83,6 +83,25 @@ func (c *spreadCounts) fewest(of *constraint, rooms []int64) int64 {
 	return full.least
 }
 
+// together reports whether all Pods find a place, wherever the first one is: at least with that one.
+func together(places []place, states []state, wanted int64) bool {
+	if slices.ContainsFunc(states, func(s state) bool { return !s.stays() }) {
+		return false
+	}
+	some := false
+	for i := range places {
+		p := &places[i]
+		if small := p.slots < wanted; small || !some {
+			takes := reasonOf(states, p) == nil
+			if small && takes {
+				return false
+			}
+			some = some || takes
+		}
+	}
+	return some
+}
+
 // boundsOf divides the bounds of all states into two: the outer one, which rises, has few domains;
 // the inner one stands for all others. They are nil if some aren't known, or are of too many
 // topologies.

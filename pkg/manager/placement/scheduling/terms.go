@@ -15,8 +15,6 @@ type term struct {
 	namespaces []string
 	// inNamespaces selects further namespaces.
 	inNamespaces labels.Selector
-	// byLabels: what it selects depends on the labels of namespaces.
-	byLabels bool
 }
 
 func requiredAffinity(spec *corev1.PodSpec) []corev1.PodAffinityTerm {
@@ -47,7 +45,6 @@ func termsOf(namespace string, own labels.Labels, required []corev1.PodAffinityT
 			key:          r.TopologyKey,
 			namespaces:   r.Namespaces,
 			inNamespaces: selectorOf(r.NamespaceSelector),
-			byLabels:     r.NamespaceSelector != nil && len(r.NamespaceSelector.MatchLabels)+len(r.NamespaceSelector.MatchExpressions) > 0,
 		}
 		if len(r.Namespaces) == 0 && r.NamespaceSelector == nil {
 			t.namespaces = []string{namespace}
@@ -63,33 +60,22 @@ func termsOf(namespace string, own labels.Labels, required []corev1.PodAffinityT
 	return terms
 }
 
-// judged leaves out the terms over namespaces whose labels aren't known.
-func (v view) judged(terms []term) []term {
-	if v.Namespaces != nil {
-		return terms
+// matches says whether a term selects the Job's own Pods.
+func (s *Snapshot) matches(t *term, j *Job) certainty {
+	if !t.selector.Matches(j.labels) {
+		return no
 	}
-	return slices.DeleteFunc(slices.Clone(terms), func(t term) bool { return t.byLabels })
+	return t.covers(j.namespace, s.Namespaces)
 }
 
-// matches judges a Pod by its namespace, that namespace's labels, and its labels.
-func (t *term) matches(namespace string, ofNamespace labels.Set, ofPod labels.Labels) bool {
-	return t.matchesNamespace(namespace, ofNamespace) && t.selector.Matches(ofPod)
-}
-
-func (t *term) matchesNamespace(namespace string, itsLabels labels.Set) bool {
-	return slices.Contains(t.namespaces, namespace) || t.inNamespaces.Matches(itsLabels)
-}
-
-// selectBy chooses the Pods that match all of some terms.
-func (v view) selectBy(terms ...term) *selection {
+// selectBy chooses the Pods that match all of some terms, for sure or perhaps.
+func (v view) selectBy(least certainty, terms ...term) *selection {
 	var selectors []*podSelector
 	for i := range terms {
 		selectors = append(selectors, &terms[i].selector)
 	}
 	return v.selectPods(func(k namespaced) bool {
-		return !slices.ContainsFunc(terms, func(t term) bool {
-			return !t.matchesNamespace(k.namespace, v.Namespaces[k.namespace]) || !t.selector.shared.Matches(k.labels)
-		})
+		return v.cover(terms, k.namespace) >= least && !slices.ContainsFunc(terms, func(t term) bool { return !t.selector.shared.Matches(k.labels) })
 	}, selectors...)
 }
 

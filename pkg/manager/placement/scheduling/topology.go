@@ -2,7 +2,6 @@ package scheduling
 
 import (
 	"strings"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -12,15 +11,11 @@ type topologies struct {
 	nodes []*corev1.Node
 	// repelling divides the nodes by their taints, and by whether they're cordoned.
 	repelling topology
-	lock      sync.Mutex
-	known     map[string]topology
+	known     kept[string, topology]
 }
 
-// maxTopologies bounds those that are kept: users choose the labels.
-const maxTopologies = 32
-
 func topologiesOf(nodes []*corev1.Node) *topologies {
-	t := &topologies{nodes: nodes, known: map[string]topology{}}
+	t := &topologies{nodes: nodes}
 	t.repelling = topologyOf(nodes, func(n *corev1.Node) (string, bool) { return repelling(n), true })
 	return t
 }
@@ -43,7 +38,7 @@ func repelling(n *corev1.Node) string {
 
 // by one label of the nodes.
 func (t *topologies) by(key string) topology {
-	return t.keep(key, func() topology {
+	return t.known.get(key, func() topology {
 		return topologyOf(t.nodes, func(n *corev1.Node) (string, bool) {
 			value, has := n.Labels[key]
 			return value, has
@@ -51,36 +46,19 @@ func (t *topologies) by(key string) topology {
 	})
 }
 
-// alike has nodes in one domain that are alike for a Pod that reads these labels of them.
-func (t *topologies) alike(keys []string) topology {
-	if len(keys) == 0 {
+// alike has nodes in one domain that are alike for a Pod that reads this of them.
+func (t *topologies) alike(reads *nodeRead) topology {
+	if len(reads.labels) == 0 {
 		return t.repelling
 	}
-	// No label has a comma.
-	return t.keep(","+strings.Join(keys, ","), func() topology {
+	return t.known.get(reads.key, func() topology {
 		d := newDivision(len(t.nodes))
 		d.divide(t.repelling, nil)
-		for _, key := range keys {
+		for _, key := range reads.labels {
 			d.divide(t.by(key), nil)
 		}
 		return topology{at: d.of, size: d.groups}
 	})
-}
-
-func (t *topologies) keep(name string, find func() topology) topology {
-	t.lock.Lock()
-	found, is := t.known[name]
-	t.lock.Unlock()
-	if is {
-		return found
-	}
-	found = find()
-	t.lock.Lock()
-	defer t.lock.Unlock()
-	if len(t.known) < maxTopologies {
-		t.known[name] = found
-	}
-	return found
 }
 
 // topology divides the nodes by one of their labels into domains.
@@ -92,6 +70,20 @@ type topology struct {
 }
 
 const undomained = -1
+
+// apart reports whether no two nodes are in one domain.
+func (t topology) apart() bool {
+	known := make([]bool, t.size)
+	for _, domain := range t.at {
+		if domain != undomained && known[domain] {
+			return false
+		}
+		if domain != undomained {
+			known[domain] = true
+		}
+	}
+	return true
+}
 
 func topologyOf(nodes []*corev1.Node, value func(*corev1.Node) (string, bool)) topology {
 	t := topology{at: make([]int32, len(nodes))}
@@ -127,3 +119,5 @@ func (v view) eachNode() eachNode {
 func (e eachNode) topologies() []topology { return []topology{e.topology} }
 
 func (eachNode) bounds() ([]bound, bool) { return nil, false }
+
+func (eachNode) stays() bool { return false }

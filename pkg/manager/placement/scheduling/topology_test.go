@@ -1,7 +1,6 @@
 package scheduling
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 
@@ -55,17 +54,4 @@ func TestDivideByMany(t *testing.T) {
 			}
 		}
 	})
-}
-
-// Users choose the labels: a worker keeps no more than some.
-func TestTopologiesAreBounded(t *testing.T) {
-	w := &world{}
-	w.node("a")
-	known := NewSnapshot(w.nodes, nil, nil).topologies
-	for i := range 2 * maxTopologies {
-		known.by(fmt.Sprint(i))
-	}
-	if len(known.known) != maxTopologies {
-		t.Errorf("%d topologies are kept, want %d", len(known.known), maxTopologies)
-	}
 }

@@ -34,3 +34,32 @@ func TestTotals(t *testing.T) {
 		}
 	}
 }
+
+// What is kept for one Job isn't another one's: they read other labels, or tolerate other taints.
+func TestTotalsOfEachJob(t *testing.T) {
+	w := &world{}
+	w.node("a", "disk=ssd", "zone=1")
+	w.node("b", "disk=hdd", "zone=1")
+	w.node("c", "disk=ssd", "zone=2").Spec.Taints = []corev1.Taint{{Key: "dedicated", Effect: corev1.TaintEffectNoSchedule}}
+	s := NewSnapshot(w.nodes, w.pods, nil)
+	for _, c := range []struct {
+		change func(*corev1.PodTemplateSpec)
+		nodes  float64
+	}{
+		{func(*corev1.PodTemplateSpec) {}, 2},
+		{func(p *corev1.PodTemplateSpec) {
+			p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
+		}, 3},
+		{func(p *corev1.PodTemplateSpec) { p.Spec.NodeSelector = map[string]string{"disk": "ssd"} }, 1},
+		{func(p *corev1.PodTemplateSpec) { p.Spec.NodeSelector = map[string]string{"disk": "hdd"} }, 1},
+		{func(p *corev1.PodTemplateSpec) { p.Spec.NodeSelector = map[string]string{"zone": "1"} }, 2},
+		{func(p *corev1.PodTemplateSpec) { p.Spec.NodeName = "c" }, 1},
+	} {
+		job := jobOf(c.change)
+		for range 2 {
+			if got := Totals(s, job)[0].Allocatable / 110; got != c.nodes {
+				t.Errorf("selector %v of node %q: %v nodes, want %v", job.spec.NodeSelector, job.spec.NodeName, got, c.nodes)
+			}
+		}
+	}
+}

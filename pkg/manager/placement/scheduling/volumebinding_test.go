@@ -7,7 +7,6 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-helpers/storage/volume"
 	"k8s.io/utils/ptr"
 )
@@ -22,7 +21,7 @@ func storage(provisioner string) (*Volumes, *corev1.PersistentVolumeClaim) {
 		},
 	}
 	return &Volumes{
-		Claims:  map[types.NamespacedName]*corev1.PersistentVolumeClaim{{Namespace: "ns", Name: "data"}: claim},
+		Claims:  map[string]map[string]*corev1.PersistentVolumeClaim{"ns": {"data": claim}},
 		Volumes: map[string]*corev1.PersistentVolume{},
 		Classes: map[string]*storagev1.StorageClass{"late": {
 			ObjectMeta: metav1.ObjectMeta{Name: "late"}, Provisioner: provisioner,
@@ -49,7 +48,10 @@ func (v *Volumes) local(name, node string) *corev1.PersistentVolume {
 
 func (w *world) judgeStored(volumes *Volumes, source corev1.VolumeSource, wanted int64) Answer {
 	s := NewSnapshot(w.nodes, w.pods, nil)
-	s.Volumes = volumes
+	s.Volumes = &Volumes{ // tests change theirs
+		Claims: volumes.Claims, Volumes: volumes.Volumes, Classes: volumes.Classes,
+		Nodes: volumes.Nodes, Drivers: volumes.Drivers, Capacities: volumes.Capacities,
+	}
 	return Judge(s, jobOf(func(p *corev1.PodTemplateSpec) { p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: source}} }), wanted)
 }
 
@@ -72,7 +74,7 @@ func TestBoundClaim(t *testing.T) {
 	expect(t, w.judgeStored(volumes, data, 4), FitsNow, 4, "")
 	pv.Labels[corev1.LabelFailureDomainBetaZone] = "3"
 	expect(t, w.judgeStored(volumes, data, 4), Never, 0, otherZone.Message)
-	delete(volumes.Claims, types.NamespacedName{Namespace: "ns", Name: "data"})
+	delete(volumes.Claims["ns"], "data")
 	expect(t, w.judgeStored(volumes, data, 1), Never, 0, `persistentvolumeclaim "data" not found`)
 }
 
@@ -92,7 +94,7 @@ func TestClaimThatWaitsForItsFirstPod(t *testing.T) {
 	volumes.local("on-a", "a").Spec.Capacity["storage"] = resource.MustParse("1Mi")
 	expect(t, w.judgeStored(volumes, data, 4), FitsNow, 4, "")
 	volumes.Classes["late"].VolumeBindingMode = ptr.To(storagev1.VolumeBindingImmediate)
-	expect(t, w.judgeStored(volumes, data, 1), Never, 0, "pod has unbound immediate PersistentVolumeClaims")
+	expect(t, w.judgeStored(volumes, data, 1), FitsLater, 0, "pod has unbound immediate PersistentVolumeClaims")
 	claim.Spec.StorageClassName = ptr.To("other")
 	expect(t, w.judgeStored(volumes, data, 1), Never, 0, `storageclass "other" not found`)
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 var claimInUse = Reason{
@@ -23,7 +22,7 @@ func volumeRestrictions(j *Job, v view) state {
 	}
 	var exclusive []string
 	for _, name := range claimsOf(j.spec) {
-		claim := v.Volumes.Claims[types.NamespacedName{Namespace: j.namespace, Name: name}]
+		claim := v.Volumes.Claims[j.namespace][name]
 		if claim != nil && slices.Contains(claim.Spec.AccessModes, corev1.ReadWriteOncePod) {
 			exclusive = append(exclusive, name)
 		}
@@ -59,8 +58,8 @@ func claimsOfPod(pod *corev1.Pod) []string {
 // uses reports whether a Pod that is in the way has one of these claims.
 func (v view) uses(namespace string, claims []string) bool {
 	for _, n := range v.Nodes {
-		for _, p := range n.Pods {
-			if len(p.claims) > 0 && v.hinders(p.Lasts) && p.Value().namespace == namespace &&
+		for _, p := range n.claiming {
+			if v.hinders(p.Lasts) && p.Value().namespace == namespace &&
 				slices.ContainsFunc(p.claims, func(c string) bool { return slices.Contains(claims, c) }) {
 				return true
 			}

@@ -15,10 +15,10 @@
 //
 //   - While everything ends when it's expected to, and no node disappears, no Job starts later than
 //     its reservation says because of a Job behind it.
-//   - A Job that fits in a worker that admits it isn't passed by one behind it.
+//   - A Job that fits in a worker that admits it isn't passed by one behind it, unless Place puts off to try it.
 //   - The result depends on neither the order of the input nor on chance.
 //   - A walk makes at most one reservation per worker, and tries no Job that none of the changed
-//     workers can help.
+//     workers can help, as far as its Needs say that.
 //
 // # Which Pods keep a Job from its room
 //
@@ -30,6 +30,7 @@
 //
 // Resources, node selectors, taints and required node affinity decide when a Job will fit. A Job that
 // waits for something else, say a quota, gets no reservation, and delays nobody. When a Job has no
-// deadline, how long its Pods will run is a guess (Certain is false), which the caller makes. A
-// reservation whose time is over is made anew, perhaps in another worker.
+// deadline, how long its Pods will run is a guess (Certain is false), by how long Jobs of its kind ran (Runtimes). A
+// Job is let in on such a guess about itself only where the reservation is a guess, too. A reservation whose time is over is
+// made anew, perhaps in another worker.
 package waiting

@@ -23,18 +23,34 @@ type Job struct {
 	Pods  int64
 	// Runtime is the longest that it can run; zero: not known.
 	Runtime time.Duration
-	// Needs is, by worker, how many of its Pods must fit there at once. Only these workers may have
-	// room for it one day. Zero: that isn't known. NotRoom: it lacks something else there than room.
-	// Either way the worker is asked whenever it has changed.
-	Needs map[string]int64
+	// Usual is how long it is expected to run if Runtime isn't known; zero: nobody can say.
+	Usual time.Duration
+	// Needs is what it lacks, by worker. Only these workers may have room for it one day.
+	Needs map[string]Need
 	// Exempt: another queue decides when it starts. It heeds no reservation, and gets none.
 	Exempt bool
 	// Divisible: it goes on with as many Pods as fit, and gets no reservation.
 	Divisible bool
 }
 
-// NotRoom is what a Job needs of a worker where it's not room that it lacks.
-const NotRoom = -1
+// Need is what a Job lacks in a worker. Unless that may be there now, a walk doesn't try the Job.
+type Need struct {
+	Lacks Lack
+	// Pods is how many Pods must fit at once; zero: that isn't known, and the Job is tried at each change.
+	Pods int64
+}
+
+// Lack is a kind of what a Job lacks.
+type Lack uint8
+
+const (
+	// Room: enough is free for the Pods once others have ended. Only for that there are reservations.
+	Room Lack = iota
+	// Nodes: the Pods wouldn't fit if nothing ran in the worker.
+	Nodes
+	// Other: something that isn't known here. The Job is tried at each change.
+	Other
+)
 
 // Compare puts the Job first that goes first. It is total for Jobs of different UIDs.
 func Compare(a, b *Job) int {
@@ -49,8 +65,8 @@ func Compare(a, b *Job) int {
 
 // need is how many Pods must fit at once in a worker.
 func (j *Job) need(worker string) int64 {
-	if need := j.Needs[worker]; need > 0 {
-		return need
+	if need := j.Needs[worker]; need.Pods > 0 {
+		return need.Pods
 	}
 	return max(j.Pods, 1)
 }

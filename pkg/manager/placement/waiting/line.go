@@ -21,6 +21,8 @@ type Line struct {
 type Workers interface {
 	// Nodes are a worker's, with what is free now; false: every Job fits, or none.
 	Nodes(worker string) ([]*capacity.Node, bool)
+	// Added are the nodes that its autoscaler may add for Pods of a Shape.
+	Added(worker string, shape *capacity.Shape) []*capacity.Node
 	// Ends are the expected ends of what runs there, in any order.
 	Ends(worker string) []End
 	// Place tries to place a Job. It must pass over the workers that don't admit the Job's Pods, and
@@ -77,7 +79,7 @@ func (l *Line) Add(job *Job) bool {
 		return false
 	}
 	for worker, need := range job.Needs {
-		if need != NotRoom && !l.isClaimed(worker, job) {
+		if need.Lacks == Room && !l.isClaimed(worker, job) {
 			return true
 		}
 	}
@@ -87,7 +89,7 @@ func (l *Line) Add(job *Job) bool {
 // isClaimed reports whether a Job with a reservation that is before another could use a worker.
 func (l *Line) isClaimed(worker string, by *Job) bool {
 	for _, r := range l.reserved {
-		if need, could := r.Job.Needs[worker]; could && need != NotRoom && Compare(r.Job, by) < 0 {
+		if need, could := r.Job.Needs[worker]; could && need.Lacks == Room && Compare(r.Job, by) < 0 {
 			return true
 		}
 	}

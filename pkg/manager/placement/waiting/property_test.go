@@ -4,9 +4,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/placement/waiting"
 )
 
@@ -34,16 +38,52 @@ func someFleet(seed uint64) *fleet {
 
 const seeds = 300
 
+// behind has seen all nodes but the last one, which came while what runs there was asked for.
+type behind struct{ *fleet }
+
+func (b behind) Nodes(worker string) ([]*capacity.Node, bool) {
+	nodes, known := b.fleet.Nodes(worker)
+	return nodes[:len(nodes)-1], known
+}
+
+// What runs on a node that nobody has seen yet frees no room on another.
+func TestANodeComesDuringAWalk(t *testing.T) {
+	f := &fleet{now: noon, rand: rand.New(rand.NewPCG(1, 1)), workers: []*simWorker{newSimWorker("w", 3, "8")}}
+	for i := range 3 {
+		job := newSimJob(i, 0, 0, 1, "8")
+		job.Runtime, job.start, job.nodes = time.Duration(3-i)*time.Hour, noon, []int{i}
+		node := f.workers[0].nodes[i]
+		node.Free = node.Free.Add(job.Shape.Unit(), -1)
+		f.workers[0].running = append(f.workers[0].running, job)
+	}
+	wide := newSimJob(9, 0, 0, 2, "8")
+	wide.Needs["w"] = waiting.Need{Lacks: waiting.Room, Pods: 2}
+	var line waiting.Line
+	line.Add(&wide.Job)
+	line.Walk(noon, nil, behind{f})
+	if r := line.Reservations()["w"]; r == nil || !r.Start.Equal(noon.Add(3*time.Hour)) {
+		t.Errorf("reservation %+v, want one in 3 hours", r)
+	}
+}
+
 // No Job starts later than its reservation says because of a Job behind it. All Jobs have the same
 // priority here and arrive in the order of their age. One before it may still take its room.
 func TestNoJobIsDelayedByABackfill(t *testing.T) {
-	promises, backfills := 0, 0
+	promises, brief, spared := 0, 0, 0
 	for seed := range uint64(seeds) {
 		f := someFleet(seed)
 		jobs := someJobs(f.rand, 80, 1)
-		var last time.Time
 		q := &lineQueue{}
-		f.starts = q.overtaken
+		f.starts = func(job *simJob, w *simWorker) {
+			q.overtaken(job, w)
+			switch r := q.Reservations()[w.name]; {
+			case r == nil || waiting.Compare(&job.Job, r.Job) <= 0 || !job.Created.Equal(f.now): // a walk makes others
+			case f.now.Add(job.Runtime).After(r.Start):
+				spared++
+			default:
+				brief++
+			}
+		}
 		simulate(f, slices.Clone(jobs), q, 1000*time.Hour)
 		for _, job := range f.started {
 			if !job.promised.IsZero() {
@@ -52,10 +92,6 @@ func TestNoJobIsDelayedByABackfill(t *testing.T) {
 			if job.start.After(job.promised) && !job.promised.IsZero() {
 				t.Fatalf("seed %d: %s started %s after its reservation", seed, job.Key.Name, job.start.Sub(job.promised))
 			}
-			if job.Created.Before(last) {
-				backfills++
-			}
-			last = job.Created
 		}
 		for _, job := range jobs {
 			if len(job.Needs) > 0 && job.start.IsZero() {
@@ -63,8 +99,8 @@ func TestNoJobIsDelayedByABackfill(t *testing.T) {
 			}
 		}
 	}
-	if promises < 1000 || backfills < 1000 {
-		t.Errorf("%d reservations and %d Jobs that went before older ones show little", promises, backfills)
+	if promises < 1000 || brief < 1000 || spared < 300 {
+		t.Errorf("%d reservations, and %d brief and %d other Jobs that went before them, show little", promises, brief, spared)
 	}
 }
 
@@ -79,8 +115,9 @@ func TestNoJobIsPassedByOneBehindIt(t *testing.T) {
 					continue
 				}
 				for worker := range job.Needs {
-					w := f.worker(worker)
-					if w.fits(&job.Job) && q.Admits(&job.Job, worker, f.now) >= job.Pods {
+					w, r := f.worker(worker), q.Reservations()[worker]
+					brief := r != nil && !f.now.Add(job.Runtime).After(r.Start)
+					if w.fits(&job.Job) && (brief || q.Admits(&job.Job, worker, f.now) >= job.Pods) {
 						t.Fatalf("seed %d: %s waits, and fits in %s", seed, job.Key.Name, worker)
 					}
 					first := true
@@ -113,6 +150,30 @@ func TestPrioritiesAreNotInverted(t *testing.T) {
 					t.Fatalf("seed %d: %s of priority %d started before %s of priority %d", seed, job.Key.Name, job.Priority, later.Key.Name, later.Priority)
 				}
 			}
+		}
+	}
+}
+
+// The same Jobs in the same workers start at the same times in the same places, and are promised the same.
+func TestSameJobsGoTheSameWay(t *testing.T) {
+	story := func(seed uint64) string {
+		f, q, told := someFleet(seed), &lineQueue{}, &strings.Builder{}
+		q.checked = func(f *fleet) {
+			for _, w := range f.workers {
+				if r := q.Reservations()[w.name]; r != nil {
+					fmt.Fprintln(told, f.now, w.name, "is reserved for", r.Job.Key.Name, "at", r.Start, r.Certain)
+				}
+			}
+		}
+		simulate(f, someJobs(f.rand, 80, 3), q, 1000*time.Hour)
+		for _, job := range f.started {
+			fmt.Fprintln(told, job.start, job.Key.Name, "in", job.on.name)
+		}
+		return told.String()
+	}
+	for seed := range uint64(seeds) {
+		if first, again := story(seed), story(seed); first != again {
+			t.Fatalf("seed %d: %s\nand then\n%s", seed, first, again)
 		}
 	}
 }
@@ -150,5 +211,72 @@ func TestOrderOfInputIsIrrelevant(t *testing.T) {
 				t.Fatalf("seed %d: %s\nand then\n%s", seed, want, got)
 			}
 		}
+	}
+}
+
+// A reservation doesn't move to a later time, as long as everything ends when it was expected to and nobody
+// comes who goes before.
+func TestReservationsAreSteady(t *testing.T) {
+	kept, sooner := 0, 0
+	for seed := range uint64(seeds) {
+		f, q := someFleet(seed), &lineQueue{}
+		known := map[types.NamespacedName]time.Time{}
+		q.checked = func(*fleet) {
+			for worker, r := range q.Reservations() {
+				before, had := known[r.Job.Key]
+				switch {
+				case had && r.Start.After(before):
+					t.Fatalf("seed %d: %s was to start in %s by %s, and now by %s", seed, r.Job.Key.Name, worker, before, r.Start)
+				case had && r.Start.Before(before):
+					sooner++
+				case had:
+					kept++
+				}
+				known[r.Job.Key] = r.Start
+			}
+		}
+		simulate(f, someJobs(f.rand, 80, 1), q, 1000*time.Hour)
+	}
+	if kept < 1000 || sooner < 100 {
+		t.Errorf("%d reservations that were kept, and %d that came sooner, show little", kept, sooner)
+	}
+}
+
+// When a Job starts, no Job that goes before it waits for the same room: either that one doesn't fit there, or
+// the room is reserved for one that goes before both.
+func TestOnlyWhatCannotGoIsPassed(t *testing.T) {
+	type pass struct {
+		job, other *waiting.Job
+		in         string
+	}
+	passed := 0
+	for seed := range uint64(seeds) {
+		f, q := someFleet(seed), &lineQueue{}
+		var fitting []pass // to be explained by the reservations that the same walk makes
+		f.starts = func(job *simJob, w *simWorker) {
+			for other := range q.Jobs() {
+				if waiting.Compare(other, &job.Job) >= 0 {
+					break
+				}
+				if passed++; w.fits(other) && f.jobs[other.Key].start.IsZero() {
+					fitting = append(fitting, pass{&job.Job, other, w.name})
+				}
+			}
+			if !q.walking {
+				q.checked(f)
+			}
+		}
+		q.checked = func(*fleet) {
+			for _, p := range fitting {
+				if r := q.Reservations()[p.in]; r == nil || waiting.Compare(r.Job, p.other) >= 0 {
+					t.Fatalf("seed %d: %s started in %s before %s, which fits there", seed, p.job.Key.Name, p.in, p.other.Key.Name)
+				}
+			}
+			fitting = nil
+		}
+		simulate(f, someJobs(f.rand, 80, 3), q, 1000*time.Hour)
+	}
+	if passed < 1000 {
+		t.Errorf("%d Jobs that were passed show little", passed)
 	}
 }

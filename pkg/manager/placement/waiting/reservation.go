@@ -39,9 +39,14 @@ func (r *Reservation) admits(job *Job, now time.Time) int64 {
 	return r.spare / lost
 }
 
-// endsBefore reports whether a Job that starts now has ended by the Start.
+// endsBefore reports whether a Job that starts now has ended by the Start. A Start that is certain isn't put
+// at risk by a guess.
 func (r *Reservation) endsBefore(job *Job, now time.Time) bool {
-	return job.Runtime > 0 && !now.Add(job.Runtime).After(r.Start)
+	runs := job.Runtime
+	if runs == 0 && !r.Certain {
+		runs = job.Usual
+	}
+	return runs > 0 && !now.Add(runs).After(r.Start)
 }
 
 // take counts Pods of a Job behind it that start in the worker.
@@ -99,7 +104,7 @@ func (w *walk) fits(job *Job) map[string]fit {
 	all := map[string]fit{}
 	for worker, need := range job.Needs {
 		r := w.room(worker)
-		if need == NotRoom || w.claimed[worker] || r == nil || r.slots(job.Shape) >= job.need(worker) {
+		if need.Lacks != Room || w.claimed[worker] || r == nil || r.slots(job.Shape) >= job.need(worker) {
 			continue
 		}
 		if f := r.fit(job, w.now); f.ever {
@@ -135,7 +140,7 @@ func (w *walk) isKept(r *Reservation) bool {
 	}
 	room := w.room(r.Worker)
 	need, possible := r.Job.Needs[r.Worker]
-	if !possible || need == NotRoom || room == nil || room.slots(r.Job.Shape) >= r.Job.need(r.Worker) {
+	if !possible || need.Lacks != Room || room == nil || room.slots(r.Job.Shape) >= r.Job.need(r.Worker) {
 		return false
 	}
 	f := room.fit(r.Job, w.now)

@@ -13,8 +13,8 @@ type End struct {
 	At time.Time
 	// Certain: they are stopped then at the latest.
 	Certain bool
-	// Node is the index of the node, and Frees is what they take of it.
-	Node  int
+	// Node is the name of the node, and Frees is what they take of it.
+	Node  string
 	Frees capacity.Resources
 }
 
@@ -23,9 +23,11 @@ type room struct {
 	worker  string
 	workers Workers
 	nodes   []*capacity.Node
+	byName  map[string]int
 	ends    []End // in order; nil: not asked for yet
-	free    map[string]int64
-	fits    map[string]fit
+	// free and all are how many Pods of a Shape fit, by its key: now, and if nothing ran.
+	free, all map[string]int64
+	fits      map[string]fit
 }
 
 // fit is when a Job fits in a room for the first time.
@@ -43,14 +45,30 @@ type fit struct {
 
 // slots is how many Pods of a Shape fit now.
 func (r *room) slots(shape *capacity.Shape) int64 {
-	n, known := r.free[shape.Key()]
-	if !known {
-		for _, node := range r.nodes {
-			n += shape.Slots(node.Object, &node.Free)
+	return r.count(r.free, shape, func(node *capacity.Node) *capacity.Resources { return &node.Free })
+}
+
+// idle is how many Pods of a Shape would fit if nothing ran that ends by itself.
+func (r *room) idle(shape *capacity.Shape) int64 {
+	return r.count(r.all, shape, func(node *capacity.Node) *capacity.Resources { return &node.Idle })
+}
+
+// count adds up how many Pods fit in what each node has, unless that is known.
+func (r *room) count(known map[string]int64, shape *capacity.Shape, of func(*capacity.Node) *capacity.Resources) int64 {
+	n, is := known[shape.Key()]
+	if !is {
+		for _, node := range r.nodesFor(shape) {
+			n += shape.Slots(node.Object, of(node))
 		}
-		r.free[shape.Key()] = n
+		known[shape.Key()] = n
 	}
 	return n
+}
+
+// nodesFor are the nodes that there are, and then those that may be added for Pods of a Shape: they
+// have room as soon as they're asked for.
+func (r *room) nodesFor(shape *capacity.Shape) []*capacity.Node {
+	return slices.Concat(r.nodes, r.workers.Added(r.worker, shape))
 }
 
 // fit computes when a Job fits.
@@ -67,22 +85,26 @@ func (r *room) fit(job *Job, now time.Time) fit {
 
 // sweep goes through the expected ends until enough Pods fit.
 func (r *room) sweep(shape *capacity.Shape, need int64, now time.Time) fit {
-	free, on := make([]capacity.Resources, len(r.nodes)), make([]int64, len(r.nodes))
+	nodes := r.nodesFor(shape)
+	free, on := make([]capacity.Resources, len(nodes)), make([]int64, len(nodes))
 	var total, idle int64
-	for i, node := range r.nodes {
+	for i, node := range nodes {
 		free[i], on[i] = node.Free, shape.Slots(node.Object, &node.Free)
 		total += on[i]
 		idle += shape.Slots(node.Object, &node.Idle)
 	}
 	f := fit{ever: idle >= need, at: now, certain: true}
-	ends := r.sortedEnds()
+	ends, position := r.sortedEnds(), r.positions()
 	for i := 0; total < need && i < len(ends); {
 		f.at = ends[i].At
 		for ; i < len(ends) && !ends[i].At.After(f.at); i++ { // all that end at this time
-			n := ends[i].Node
+			n, is := position[ends[i].Node]
+			if !is {
+				continue // it came after the others were looked at
+			}
 			free[n] = free[n].Add(ends[i].Frees, 1)
 			total -= on[n]
-			on[n] = shape.Slots(r.nodes[n].Object, &free[n])
+			on[n] = shape.Slots(nodes[n].Object, &free[n])
 			total += on[n]
 			f.certain = f.certain && ends[i].Certain
 		}
@@ -92,6 +114,17 @@ func (r *room) sweep(shape *capacity.Shape, need int64, now time.Time) fit {
 		f.at, f.certain, f.lacks, f.spare = time.Time{}, false, -f.spare, max(idle-need, 0)
 	}
 	return f
+}
+
+// positions of the worker's nodes, by their names.
+func (r *room) positions() map[string]int {
+	if r.byName == nil {
+		r.byName = make(map[string]int, len(r.nodes))
+		for i, node := range r.nodes {
+			r.byName[node.Object.Name] = i
+		}
+	}
+	return r.byName
 }
 
 func (r *room) sortedEnds() []End {
@@ -104,5 +137,5 @@ func (r *room) sortedEnds() []End {
 
 // suitsBoth reports whether Pods of both Shapes may be on some node.
 func (r *room) suitsBoth(a, b *capacity.Shape) bool {
-	return slices.ContainsFunc(r.nodes, func(n *capacity.Node) bool { return a.Suits(n.Object) && b.Suits(n.Object) })
+	return slices.ContainsFunc(r.nodesFor(a), func(n *capacity.Node) bool { return a.Suits(n.Object) && b.Suits(n.Object) })
 }

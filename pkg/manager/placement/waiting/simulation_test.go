@@ -31,7 +31,7 @@ func newSimJob(n int, priority int32, arrives time.Duration, pods int64, cpu str
 	name := fmt.Sprintf("job-%05d", n)
 	return &simJob{arrives: arrives, Job: waiting.Job{
 		Key: types.NamespacedName{Namespace: "team", Name: name}, UID: types.UID(name), Priority: priority, Created: noon.Add(arrives),
-		Shape: shapeOf(cpu), Pods: pods, Needs: map[string]int64{},
+		Shape: shapeOf(cpu), Pods: pods, Needs: map[string]waiting.Need{},
 	}}
 }
 
@@ -93,6 +93,8 @@ type fleet struct {
 	warm, horizon time.Duration
 	// starts is called before a Job starts.
 	starts func(*simJob, *simWorker)
+	// ran is how long the Jobs ran that have ended.
+	ran waiting.Runtimes
 	// started are the Jobs in the order in which they started.
 	started []*simJob
 }
@@ -107,15 +109,18 @@ func (f *fleet) Nodes(worker string) ([]*capacity.Node, bool) {
 	return slices.Clone(f.worker(worker).nodes), true
 }
 
+// Added implements waiting.Workers.
+func (*fleet) Added(string, *capacity.Shape) []*capacity.Node { return nil }
+
 // Ends implements waiting.Workers.
 func (f *fleet) Ends(worker string) (ends []waiting.End) {
 	for _, job := range f.worker(worker).running {
 		for _, node := range job.nodes {
 			at, certain := job.start.Add(job.Runtime), true
-			if job.Runtime == 0 { // as long again as it has run
-				at, certain = f.now.Add(max(f.now.Sub(job.start), time.Minute)), false
+			if job.Runtime == 0 {
+				at, certain = waiting.Guess(job.start, f.now, f.ran.Usual()), false
 			}
-			ends = append(ends, waiting.End{At: at, Certain: certain, Node: node, Frees: job.Shape.Unit()})
+			ends = append(ends, waiting.End{At: at, Certain: certain, Node: f.worker(worker).nodes[node].Object.Name, Frees: job.Shape.Unit()})
 		}
 	}
 	return ends
@@ -124,6 +129,7 @@ func (f *fleet) Ends(worker string) (ends []waiting.End) {
 // Place implements waiting.Workers: in the worker with the most free slots.
 func (f *fleet) Place(job *waiting.Job, admits func(string) int64, avoid func(string) bool) waiting.Outcome {
 	f.tried++
+	job.Usual = f.ran.Usual()
 	var best *simWorker
 	better := func(w *simWorker) bool {
 		if avoid(w.name) != avoid(best.name) {
@@ -175,6 +181,7 @@ func (f *fleet) end() map[string]bool {
 				w.change(node, job.Shape.Unit(), 1)
 			}
 			changed[w.name] = true
+			f.ran.Add(job.runs)
 			return true
 		})
 	}
@@ -243,6 +250,7 @@ func (f *fleet) use(until time.Time) {
 type lineQueue struct {
 	waiting.Line
 	checked func(*fleet)
+	walking bool
 	holders map[string]*simJob // of the reservations, by worker
 }
 
@@ -256,6 +264,7 @@ func (q *lineQueue) overtaken(job *simJob, w *simWorker) {
 func (q *lineQueue) len() int { return q.Len() }
 
 func (q *lineQueue) arrive(f *fleet, job *simJob) {
+	job.Usual = f.ran.Usual()
 	outcome := f.Place(&job.Job,
 		func(worker string) int64 { return q.Admits(&job.Job, worker, f.now) },
 		func(worker string) bool { return q.Avoids(&job.Job, worker) })
@@ -271,7 +280,9 @@ func (q *lineQueue) arrive(f *fleet, job *simJob) {
 }
 
 func (q *lineQueue) freed(f *fleet, changed map[string]bool) {
+	q.walking = true
 	q.Walk(f.now, changed, f)
+	q.walking = false
 	before := q.holders
 	q.holders = map[string]*simJob{}
 	for worker, job := range before { // one before it may have the worker now
@@ -298,7 +309,7 @@ func byKey(jobs []*simJob, f *fleet) map[types.NamespacedName]*simJob {
 		all[job.Key] = job
 		for _, w := range f.workers {
 			if w.slots(job.Shape, true) >= job.Pods {
-				job.Needs[w.name] = job.Pods
+				job.Needs[w.name] = waiting.Need{Pods: job.Pods}
 			}
 		}
 	}

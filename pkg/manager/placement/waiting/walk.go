@@ -59,7 +59,7 @@ func (l *Line) Walk(now time.Time, changed map[string]bool, workers Workers) (un
 func (w *walk) hold(r *Reservation) {
 	w.reserved[r.Worker] = r
 	for worker, need := range r.Job.Needs {
-		w.claimed[worker] = w.claimed[worker] || need != NotRoom
+		w.claimed[worker] = w.claimed[worker] || need.Lacks == Room
 	}
 }
 
@@ -90,17 +90,24 @@ func (w *walk) try(before map[string]*Reservation, job *Job) Outcome {
 
 func (w *walk) mayGo(job *Job, admits func(string) int64) bool {
 	for worker := range w.changed {
-		need, possible := job.Needs[worker]
-		if !possible {
-			continue
-		}
-		room := w.room(worker)
-		fits := need <= 0 || room == nil || room.slots(job.Shape) >= need
-		if fits && admits(worker) >= job.Least() {
+		if need, possible := job.Needs[worker]; possible && w.mayHave(job, worker, need) && admits(worker) >= job.Least() {
 			return true
 		}
 	}
 	return false
+}
+
+// mayHave reports whether a worker may have what a Job needs there.
+func (w *walk) mayHave(job *Job, worker string, need Need) bool {
+	room := w.room(worker)
+	switch {
+	case room == nil || need.Lacks == Other || need.Pods <= 0:
+		return true
+	case need.Lacks == Nodes:
+		return room.idle(job.Shape) >= need.Pods
+	default:
+		return room.slots(job.Shape) >= need.Pods
+	}
 }
 
 // room is what a worker has; nil: that isn't known.
@@ -108,7 +115,7 @@ func (w *walk) room(worker string) *room {
 	r, known := w.rooms[worker]
 	if !known {
 		if nodes, ok := w.workers.Nodes(worker); ok {
-			r = &room{worker: worker, workers: w.workers, nodes: nodes, free: map[string]int64{}, fits: map[string]fit{}}
+			r = &room{worker: worker, workers: w.workers, nodes: nodes, free: map[string]int64{}, all: map[string]int64{}, fits: map[string]fit{}}
 		}
 		w.rooms[worker] = r
 	}

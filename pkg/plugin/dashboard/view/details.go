@@ -111,9 +111,11 @@ type Why struct {
 
 // WhyWorker is the answer about one worker.
 type WhyWorker struct {
-	Name, Message, Fit, Score string
-	Placed                    bool
-	Answer                    show.Word
+	Name, Message, Fit string
+	// Cost of the Job's Pods for an hour; empty: the worker has no prices.
+	Cost   string
+	Placed bool
+	Answer show.Word
 	// Short says of which resource how much is missing.
 	Short []string
 	// Nodes says why nodes take no further Pod.
@@ -132,7 +134,7 @@ func newWhy(e *v1alpha1.PlacementExplanation) *Why {
 }
 
 func whyWorker(w *v1alpha1.WorkerExplanation) WhyWorker {
-	row := WhyWorker{Name: w.Name, Message: show.Printable(w.Message), Score: w.Score, Placed: w.Placed, Answer: show.Answer(w.Answer)}
+	row := WhyWorker{Name: w.Name, Message: show.Printable(w.Message), Cost: show.Printable(w.CostPerHour), Placed: w.Placed, Answer: show.Answer(w.Answer)}
 	if w.PodsNow != nil && w.PodsNeeded != nil {
 		row.Fit = fmt.Sprintf("%d of %d", *w.PodsNow, *w.PodsNeeded)
 	}

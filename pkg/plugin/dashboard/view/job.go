@@ -84,6 +84,7 @@ func jobFacts(job *batchv1.Job) []Fact {
 		{"Completion mode", string(ptr.Deref(job.Spec.CompletionMode, ""))},
 		{"Moved from", job.Annotations[v1alpha1.AnnotationMovedFrom]},
 		{"Cluster selector", job.Annotations[v1alpha1.AnnotationClusterSelector]},
+		{"Cluster preference", job.Annotations[v1alpha1.AnnotationClusterPreference]},
 		{"On cluster lost", cmp.Or(job.Annotations[v1alpha1.AnnotationOnClusterLost], v1alpha1.OnClusterLostResume)},
 		{"Max clusters", job.Annotations[v1alpha1.AnnotationMaxClusters]},
 		{"Queue", job.Labels[queueLabel]},

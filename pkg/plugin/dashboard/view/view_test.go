@@ -254,12 +254,15 @@ func TestWorkers(t *testing.T) {
 		list := func(cpu string) corev1.ResourceList {
 			return corev1.ResourceList{"nvidia.com/gpu": resource.MustParse(cpu), corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourcePods: resource.MustParse(cpu)}
 		}
-		w.Status.Allocatable, w.Status.Requested = list("10"), list(used)
+		w.Status.Allocatable, w.Status.Requested, w.Spec.Cost = list("10"), list(used), v1alpha1.Cost{"cpu": resource.MustParse("0.03")}
 		return w
 	}
 	cards := Workers([]*v1alpha1.WorkerCluster{worker("a", metav1.ConditionTrue, "8"), worker("b", metav1.ConditionFalse, "0")})
 	if cards[0].Name != "b" || !cards[0].Since.Equal(now.Add(-time.Minute)) || cards[0].Problem != "no answer" {
 		t.Errorf("what has a problem comes first: %+v", cards[0])
+	}
+	if cards[0].Cost != "cpu 0.03" {
+		t.Errorf("its cost is %q", cards[0].Cost)
 	}
 	want := []Resource{{"cpu", "8", "10", "2", 80, "warn"}, {"nvidia.com/gpu", "8", "10", "2", 80, "warn"}}
 	if diff := cmp.Diff(want, cards[1].Resources); diff != "" {

@@ -25,12 +25,14 @@ type Worker struct {
 	// Lost reports that its Jobs continue elsewhere.
 	Lost bool
 	// Problem says in words what is wrong.
-	Problem     string
-	Jobs        int32
-	Nodes       int32
-	Version     string
-	Controller  string
-	Weight      int32
+	Problem    string
+	Jobs       int32
+	Nodes      int32
+	Version    string
+	Controller string
+	Weight     int32
+	// Cost of its resources per hour; empty: it has no prices.
+	Cost        string
 	Labels      string
 	LastContact time.Time
 	Resources   []Resource
@@ -67,7 +69,7 @@ func workerCard(w *v1alpha1.WorkerCluster) Worker {
 		Name: w.Name, State: show.WorkerState(w),
 		Lost: meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionLost),
 		Jobs: w.Status.Jobs, Nodes: w.Status.Nodes, Version: w.Status.KubernetesVersion,
-		Controller: string(w.Spec.JobController), Weight: w.Spec.Weight, Labels: labels.Set(w.Labels).String(),
+		Controller: string(w.Spec.JobController), Weight: w.Spec.Weight, Cost: show.Cost(w.Spec.Cost), Labels: labels.Set(w.Labels).String(),
 		Resources: resources(w),
 	}
 	if w.Status.LastContactTime != nil {

@@ -1,0 +1,192 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/jobferry/jobferry/e2e/bench/measure"
+	"github.com/jobferry/jobferry/e2e/bench/report"
+	"github.com/jobferry/jobferry/e2e/rig"
+	"github.com/jobferry/jobferry/pkg/manager/clusters/clustertest"
+)
+
+const scaleNamespace = "bench-scale"
+
+// scale is one run of the benchmark of many workers.
+type scale struct {
+	options ScaleOptions
+	product installed
+	hub     *site
+	server  *clustertest.Server
+	workers []*clustertest.Cluster
+	tasks   sync.WaitGroup
+	seen    *sightings
+	live    *pattern
+	done    *pattern
+	// jobs is how many of the live Jobs there are, probes how many were submitted to see whether the
+	// manager is in control.
+	jobs, probes int
+	// profiles are where each of the two managers serves its own.
+	profiles [2]string
+	result   report.Scale
+}
+
+// RunScale measures a manager with a real hub and many simulated workers.
+func RunScale(ctx context.Context, o ScaleOptions) (_ *report.Scale, err error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "jobferry-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	s := &scale{options: o, seen: newSightings(), result: report.Scale{
+		Workers: o.Workers, Jobs: o.Jobs, Finished: o.Finished, Cores: runtime.NumCPU(),
+	}}
+	o.Progress("starting a hub, and %d simulated workers with room for %d Pods each", o.Workers, o.room())
+	f, err := newFleet(ctx, []rig.Options{{Name: "hub", Audit: true}})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.stop()) }()
+	s.hub = f.hub
+	s.server = clustertest.NewServer(func() {})
+	defer s.server.Close()
+	running, stop := context.WithCancel(ctx)
+	defer s.tasks.Wait()
+	defer stop()
+	if err := s.prepare(running, dir); err != nil {
+		return nil, err
+	}
+	return &s.result, s.measure(ctx)
+}
+
+// prepare installs the manager, registers the workers, and has the Jobs dispatched from which others are
+// copied.
+func (s *scale) prepare(ctx context.Context, dir string) (err error) {
+	f := &fleet{hub: s.hub}
+	for i := range s.profiles {
+		if s.profiles[i], err = f.reserveProfiles(); err != nil {
+			return err
+		}
+	}
+	if s.product, err = installManager(ctx, f, s.options.Manager, dir); err != nil {
+		return err
+	}
+	if err := makeNamespace(ctx, scaleNamespace, s.hub); err != nil {
+		return err
+	}
+	for n := range s.options.Workers {
+		if err := s.addWorker(ctx, n); err != nil {
+			return err
+		}
+	}
+	m, err := s.start(0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, m.stop()) }()
+	ctx, cancel := m.whileRuns(ctx)
+	defer cancel()
+	if s.live, err = s.dispatchPattern(ctx, "pattern-live", func(j *batchv1.Job) bool {
+		return measure.StageOf(&j.Status) == measure.Ready
+	}); err != nil {
+		return err
+	}
+	s.done, err = s.dispatchPattern(ctx, "pattern-done", func(j *batchv1.Job) bool {
+		return measure.StageOf(&j.Status) == measure.Complete
+	}, func(j *batchv1.Job) { j.Labels[labelEnds] = "yes" })
+	if err != nil {
+		return err
+	}
+	return s.awaitRegistered(ctx)
+}
+
+// awaitRegistered returns when all workers are Ready: a Job on a worker that
+// isn't registered would be moved.
+func (s *scale) awaitRegistered(ctx context.Context) error {
+	if err := until(ctx, func() bool {
+		return !slices.ContainsFunc(s.workers, func(c *clustertest.Cluster) bool { return c.Requests("watch pods") == 0 })
+	}); err != nil {
+		return err
+	}
+	_, err := s.hub.Kubectl(ctx, "", "wait", "--for=condition=Ready", "workerclusters", "--all", "--timeout=120s")
+	return err
+}
+
+// start starts the first manager or the second.
+func (s *scale) start(number int) (*manager, error) {
+	flags := append([]string{"--worker-lost-timeout=" + s.options.LostAfter.String()}, s.options.ManagerFlags...)
+	product := s.product
+	product.dir = fmt.Sprintf("%s/%d", product.dir, number)
+	if err := os.MkdirAll(product.dir, 0o755); err != nil {
+		return nil, err
+	}
+	return startManager(product, s.profiles[number], flags)
+}
+
+// fill adds copies of the patterns, on the hub and in the workers, while no manager runs.
+func (s *scale) fill(ctx context.Context, live, finished int) error {
+	s.options.Progress("%d live and %d finished Jobs are copied", live, finished)
+	var jobs []*batchv1.Job
+	add := func(p *pattern, prefix string, n int) {
+		worker := s.placed(n)
+		c := p.copyOf(prefix, n, worker.Name())
+		jobs = append(jobs, c.hub)
+		worker.Put("jobs", c.mirror)
+		if c.pod != nil {
+			worker.Put("pods", c.pod)
+		}
+	}
+	for ; s.jobs < live; s.jobs++ {
+		add(s.live, livePrefix, s.jobs)
+	}
+	for n := range finished {
+		add(s.done, "done", n)
+	}
+	return storeJobs(ctx, s.hub.EtcdURL(), jobs)
+}
+
+// measure goes from few Jobs to many, and then breaks what can break.
+func (s *scale) measure(ctx context.Context) error {
+	o := s.options
+	few, err := s.resident(ctx, o.Few, 0)
+	if err != nil {
+		return err
+	}
+	many, err := s.resident(ctx, o.Jobs, 0)
+	if err != nil {
+		return err
+	}
+	r := &s.result
+	if o.Jobs > o.Few {
+		r.Add("heap for each live Job, with its Pod", float64(many.heap-few.heap)/float64(o.Jobs-o.Few), report.Kilobyte, 6e3)
+	}
+	r.Add("heap with all live Jobs", float64(many.heap), report.Megabyte, 0)
+	r.Add("resident memory with all live Jobs, peak", float64(many.peak), report.Megabyte, 500e6)
+	if o.Finished > 0 {
+		all, err := s.resident(ctx, o.Jobs, o.Finished)
+		if err != nil {
+			return err
+		}
+		r.Add("heap for each finished Job", float64(all.heap-many.heap)/float64(o.Finished), report.Kilobyte, 1e3)
+	}
+	again, err := s.resident(ctx, o.Jobs, 0) // nothing has changed
+	if err != nil {
+		return err
+	}
+	r.AddTime("a leader's start until it's in control", again.control, 30*time.Second)
+	r.AddNone("needless writes to the hub at its start", again.hubWrites)
+	r.AddNone("needless writes to workers at its start", again.workerWrites)
+	r.AddTime("CPU of its start", again.cpu, 0)
+	return s.faults(ctx)
+}

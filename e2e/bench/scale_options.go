@@ -1,0 +1,62 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ScaleOptions choose what is measured of many workers.
+type ScaleOptions struct {
+	// Workers is the number of simulated workers. Default 100.
+	Workers int
+	// Jobs run all along, on all workers alike. Default 50,000. Few of them are there when the manager's
+	// memory is measured for the first time. Default 5,000.
+	Jobs, Few int
+	// Finished are besides. Default 20,000.
+	Finished int
+	// Lost is how many workers are lost at once, after so long without an answer. Defaults 10 and 20 s.
+	Lost      int
+	LostAfter time.Duration
+	// Singles are submitted at a time of their own, with and without a slow worker that answers
+	// after Slow. Defaults 200 and 5 s.
+	Singles int
+	Slow    time.Duration
+	// Manager is the program to measure. Empty: it's built from the source around.
+	Manager string
+	// ManagerFlags are added to the manager's command line, and win.
+	ManagerFlags []string
+	// Progress receives a line for what happens. Default: nobody.
+	Progress func(format string, arguments ...any)
+}
+
+// DefaultScaleOptions returns the defaults.
+func DefaultScaleOptions() ScaleOptions {
+	return ScaleOptions{
+		Workers: 100, Jobs: 50_000, Few: 5_000, Finished: 20_000, Lost: 10, LostAfter: 20 * time.Second,
+		Singles: 200, Slow: 5 * time.Second, Progress: func(string, ...any) {},
+	}
+}
+
+// Validate reports all that can't be used.
+func (o *ScaleOptions) Validate() error {
+	var errs []error
+	refuse := func(is bool, format string, arguments ...any) {
+		if is {
+			errs = append(errs, fmt.Errorf(format, arguments...))
+		}
+	}
+	refuse(o.Workers < 2, "workers: must be at least 2, not %d", o.Workers)
+	refuse(o.Few < o.Workers || o.Few > o.Jobs, "few: must be between the workers (%d) and the Jobs (%d), not %d", o.Workers, o.Jobs, o.Few)
+	refuse(o.Finished < 0, "finished: must not be negative, but is %d", o.Finished)
+	refuse(o.Lost < 0 || o.Lost > o.Workers/2, "lost: must be between 0 and half of the workers, not %d", o.Lost)
+	refuse(o.LostAfter < time.Second, "lost-after: must be at least 1s, but is %s", o.LostAfter)
+	refuse(o.Singles < 1, "singles: must be at least 1, not %d", o.Singles)
+	refuse(o.Slow < 0, "slow: must not be negative, but is %s", o.Slow)
+	return errors.Join(errs...)
+}
+
+// room is how many Pods fit in each worker: when some are lost, the others have a tenth more than it takes.
+func (o *ScaleOptions) room() int {
+	return divideUp(o.Jobs*11, (o.Workers-o.Lost)*10) + divideUp(2*o.Singles, o.Workers) + 8
+}

@@ -1,0 +1,59 @@
+package bench
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/jobferry/jobferry/e2e/bench/report"
+)
+
+func TestScaleOptions(t *testing.T) {
+	if o := DefaultScaleOptions(); o.Validate() != nil {
+		t.Errorf("the defaults can't be used: %v", o.Validate())
+	}
+	for name, spoil := range map[string]func(*ScaleOptions){
+		"one worker":    func(o *ScaleOptions) { o.Workers = 1 },
+		"too few":       func(o *ScaleOptions) { o.Few = o.Workers - 1 },
+		"more than all": func(o *ScaleOptions) { o.Few = o.Jobs + 1 },
+		"finished":      func(o *ScaleOptions) { o.Finished = -1 },
+		"most are lost": func(o *ScaleOptions) { o.Lost = o.Workers - 1 },
+		"lost at once":  func(o *ScaleOptions) { o.LostAfter = 0 },
+		"no singles":    func(o *ScaleOptions) { o.Singles = 0 },
+		"slow":          func(o *ScaleOptions) { o.Slow = -1 },
+	} {
+		o := DefaultScaleOptions()
+		spoil(&o)
+		if o.Validate() == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// Six workers with 600 Jobs: a manager's start writes nothing, broken watches cost no memory, and a lost
+// worker's Jobs move to workers that have room, without a storm of writes. `make bench-scale` is the long
+// form, which judges times and sizes, too.
+func TestScale(t *testing.T) {
+	o := DefaultScaleOptions()
+	o.Workers, o.Jobs, o.Few, o.Finished, o.Lost, o.Singles = 6, 600, 60, 60, 1, 20
+	o.LostAfter, o.Slow, o.Progress = 10*time.Second, 3*time.Second, t.Logf
+	if programs := os.Getenv("JOBFERRY_BIN"); programs != "" {
+		o.Manager = filepath.Join(programs, "jobferry-manager")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
+	defer cancel()
+	result, err := RunScale(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := report.ScaleMarkdown(t.Output(), result); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range result.Figures {
+		if (f.Unit == report.Count || f.Unit == report.Ratio) && f.Missed() {
+			t.Errorf("%s: %v, at most %v", f.Name, f.Value, f.Most)
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/jobferry/jobferry/e2e/bench/measure"
+)
+
+// leaders are two managers, of which one leads. When it has ended, the other one leads, and a new one is
+// started to stand by.
+type leaders struct {
+	options SoakOptions
+	product installed
+	hub     *site
+	changes []leaderChange
+
+	mu      sync.Mutex
+	started int
+	leading *manager
+	standby *manager
+	since   time.Time // of which leading leads
+	// heap and goroutines are those of each leader.
+	heap, goroutines [][]measure.Sample
+}
+
+// leaderChange is from when a leader was told to end until the next one has placed a Job.
+type leaderChange struct{ began, ended time.Time }
+
+// affects reports whether the hub was still to show a change of a Job at some time of the leaders' change.
+func (c leaderChange) affects(d measure.Delay) bool {
+	return d.Since.Before(c.ended) && d.Since.Add(d.Took).After(c.began)
+}
+
+func startLeaders(ctx context.Context, product installed, f *fleet, o SoakOptions) (_ *leaders, err error) {
+	l := &leaders{options: o, product: product, hub: f.hub}
+	if l.leading, err = l.start(); err != nil {
+		return nil, err
+	}
+	if err = awaitWorkers(ctx, f); err == nil {
+		err = l.awaitControl(ctx)
+	}
+	if err == nil {
+		l.standby, err = l.start()
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.stop())
+	}
+	l.begin()
+	return l, nil
+}
+
+// start starts one more manager.
+func (l *leaders) start() (*manager, error) {
+	l.started++
+	product := l.product
+	product.dir = fmt.Sprintf("%s/%d", product.dir, l.started)
+	if err := os.MkdirAll(product.dir, 0o755); err != nil {
+		return nil, err
+	}
+	profiles, err := (&fleet{hub: l.hub}).reserveProfiles()
+	if err != nil {
+		return nil, err
+	}
+	return startManager(product, profiles, l.options.ManagerFlags)
+}
+
+// begin notes that there is another leader.
+func (l *leaders) begin() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.since = time.Now()
+	l.heap, l.goroutines = append(l.heap, nil), append(l.goroutines, nil)
+}
+
+// change has the leader end.
+func (l *leaders) change(ctx context.Context, n int) error {
+	l.mu.Lock()
+	old := l.leading
+	l.leading, l.standby, l.since = l.standby, nil, time.Now().Add(time.Hour) // it doesn't lead yet
+	l.mu.Unlock()
+	l.options.Progress("leader %d ends", n+1)
+	began, stopped := time.Now(), make(chan error, 1)
+	go func() { stopped <- old.stop() }()
+	err := l.awaitControl(ctx)
+	c := leaderChange{began, time.Now()}
+	if err := errors.Join(err, <-stopped); err != nil {
+		return err
+	}
+	l.changes = append(l.changes, c)
+	l.begin()
+	l.options.Progress("the next one has placed a Job after %s", c.ended.Sub(began).Round(time.Millisecond))
+	l.standby, err = l.start()
+	return err
+}
+
+// awaitControl returns when a Job that is submitted now has been placed, and removes it.
+func (l *leaders) awaitControl(ctx context.Context) error {
+	jobs, stop, err := measure.Watch(ctx, l.hub.client, burstNamespace)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	name := []string{fmt.Sprintf("control-%d", l.started)}
+	if _, err := l.hub.create(ctx, 1, burstNamespace, name, dispatched); err != nil {
+		return err
+	}
+	if err := jobs.AwaitJob(ctx, name[0], measure.Started); err != nil {
+		return err
+	}
+	return l.hub.remove(ctx, 1, burstNamespace, name)
+}
+
+// longest is how long the longest change took.
+func (l *leaders) longest() (longest time.Duration) {
+	for _, c := range l.changes {
+		longest = max(longest, c.ended.Sub(c.began))
+	}
+	return longest
+}
+
+// sample takes samples of the leader's memory, once it has led for a while.
+func (l *leaders) sample(ctx context.Context) error {
+	return every(ctx, l.options.Samples, func(ctx context.Context, _ int) error {
+		l.mu.Lock()
+		defer l.mu.Unlock() // it isn't ended meanwhile
+		if time.Since(l.since) < l.options.Settle {
+			return nil
+		}
+		stats, err := memStats(ctx, l.leading.profiles)
+		if err != nil {
+			return err
+		}
+		goroutines, err := goroutinesOf(ctx, l.leading.profiles)
+		if err != nil {
+			return err
+		}
+		last, now := len(l.heap)-1, time.Now()
+		l.heap[last] = append(l.heap[last], measure.Sample{At: now, Value: float64(stats["HeapAlloc"])})
+		l.goroutines[last] = append(l.goroutines[last], measure.Sample{At: now, Value: float64(goroutines)})
+		return nil
+	})
+}
+
+func (l *leaders) stop() (err error) {
+	for _, m := range []*manager{l.leading, l.standby} {
+		if m != nil {
+			err = errors.Join(err, m.stop())
+		}
+	}
+	return err
+}

@@ -1,0 +1,64 @@
+package bench
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// SoakOptions choose what a steady load is like.
+type SoakOptions struct {
+	// Duration is how long Jobs are submitted. Default 20 m.
+	Duration time.Duration
+	// Rate is how many in a second. Default: four fifths of what the machine does at its fastest, found out
+	// by as many Jobs at once as Burst says, 300 by default.
+	Rate  float64
+	Burst int
+	// Leaders is how long each manager leads, and Rotations the time from one change of a worker's
+	// credentials to the next. Defaults 5 m and 1 m.
+	Leaders, Rotations time.Duration
+	// Samples is the time from one sample of the leader's memory to the next; the first is taken when
+	// it has led so long. Defaults 5 s and 45 s.
+	Samples, Settle time.Duration
+	// TTL is how long finished Jobs are kept. Default 20 s.
+	TTL time.Duration
+	// Workers is the number of worker clusters. Default 2.
+	Workers int
+	// Manager is the program to measure. Empty: it's built from the source around.
+	Manager string
+	// ManagerFlags are added to the managers' command lines, and win.
+	ManagerFlags []string
+	// Progress receives a line for what happens. Default: nobody.
+	Progress func(format string, arguments ...any)
+}
+
+// DefaultSoakOptions returns the defaults.
+func DefaultSoakOptions() SoakOptions {
+	return SoakOptions{
+		Duration: 20 * time.Minute, Burst: 300, Leaders: 5 * time.Minute, Rotations: time.Minute,
+		Samples: 5 * time.Second, Settle: 45 * time.Second, TTL: 20 * time.Second, Workers: 2,
+		Progress: func(string, ...any) {},
+	}
+}
+
+// Validate reports all that can't be used.
+func (o *SoakOptions) Validate() error {
+	var errs []error
+	for name, d := range map[string]time.Duration{
+		"duration": o.Duration, "leaders": o.Leaders, "rotations": o.Rotations, "samples": o.Samples, "ttl": o.TTL,
+	} {
+		if d < time.Second {
+			errs = append(errs, fmt.Errorf("%s: must be at least 1s, but is %s", name, d))
+		}
+	}
+	if o.Rate < 0 || o.Rate > 1000 {
+		errs = append(errs, fmt.Errorf("rate: must be between 0 and 1000, but is %g", o.Rate))
+	}
+	if o.Burst < 1 || o.Workers < 1 {
+		errs = append(errs, fmt.Errorf("burst and workers: must be at least 1, but are %d and %d", o.Burst, o.Workers))
+	}
+	if o.Settle < 0 {
+		errs = append(errs, fmt.Errorf("settle: must not be negative, but is %s", o.Settle))
+	}
+	return errors.Join(errs...)
+}

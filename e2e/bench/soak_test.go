@@ -1,0 +1,59 @@
+package bench
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/jobferry/jobferry/e2e/bench/report"
+)
+
+func TestSoakOptions(t *testing.T) {
+	if o := DefaultSoakOptions(); o.Validate() != nil {
+		t.Errorf("the defaults can't be used: %v", o.Validate())
+	}
+	for name, spoil := range map[string]func(*SoakOptions){
+		"duration":   func(o *SoakOptions) { o.Duration = 0 },
+		"leaders":    func(o *SoakOptions) { o.Leaders = 0 },
+		"rotations":  func(o *SoakOptions) { o.Rotations = 0 },
+		"samples":    func(o *SoakOptions) { o.Samples = 0 },
+		"ttl":        func(o *SoakOptions) { o.TTL = 0 },
+		"rate":       func(o *SoakOptions) { o.Rate = -1 },
+		"burst":      func(o *SoakOptions) { o.Burst = 0 },
+		"no workers": func(o *SoakOptions) { o.Workers = 0 },
+		"settle":     func(o *SoakOptions) { o.Settle = -1 },
+	} {
+		o := DefaultSoakOptions()
+		spoil(&o)
+		if o.Validate() == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// Jobs come for 40 seconds, while two leaders end and credentials change: none is lost, each has its event, and
+// nothing is left. `make soak` is the long form, which judges times and memory, too.
+func TestSoak(t *testing.T) {
+	o := DefaultSoakOptions()
+	o.Duration, o.Rate, o.Leaders, o.Rotations = 40*time.Second, 4, 15*time.Second, 6*time.Second
+	o.TTL, o.Samples, o.Settle, o.Progress = 3*time.Second, time.Second, 0, t.Logf
+	if programs := os.Getenv("JOBFERRY_BIN"); programs != "" {
+		o.Manager = filepath.Join(programs, "jobferry-manager")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
+	defer cancel()
+	result, err := RunSoak(ctx, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := report.SoakMarkdown(t.Output(), result); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range result.Figures {
+		if f.None && f.Missed() {
+			t.Errorf("%s: %v", f.Name, f.Value)
+		}
+	}
+}

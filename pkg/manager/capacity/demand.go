@@ -1,0 +1,45 @@
+package capacity
+
+import "k8s.io/apimachinery/pkg/types"
+
+// Demand is Pods of one Shape that no node has room for.
+type Demand struct {
+	Shape *Shape
+	Pods  int64
+}
+
+// Demands are those of one worker. Immutable: as long as they don't change, the Ledger returns the
+// same ones.
+type Demands struct{ List []Demand }
+
+// Demands are the Pods that no node has room for, but for those of one Job: an autoscaler adds nodes for
+// them. No Job has the zero key. Calling it once has the Ledger notify when there is less of it, too.
+func (l *Ledger) Demands(but types.NamespacedName) *Demands {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.grows = true
+	if j := l.jobs[but]; j != nil && j.reservation != nil && j.reservation.unheld > 0 {
+		return l.demandsBut(j.reservation)
+	}
+	if l.demands == nil {
+		l.demands = l.demandsBut(nil)
+	}
+	return l.demands
+}
+
+func (l *Ledger) demandsBut(left *reservation) *Demands {
+	d := &Demands{}
+	for _, q := range l.queues {
+		demand := Demand{}
+		for e := q.reservations.Front(); e != nil; e = e.Next() {
+			if c := e.Value.(*reservation); c != left {
+				demand.Shape = c.shape
+				demand.Pods += c.unheld
+			}
+		}
+		if demand.Pods > 0 {
+			d.List = append(d.List, demand)
+		}
+	}
+	return d
+}

@@ -1,0 +1,58 @@
+package clusters
+
+import (
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/placement/autoscaling"
+)
+
+// roomCache keeps what a worker's autoscaler may still add, as long as nothing has changed.
+type roomCache struct {
+	mu       sync.Mutex
+	spec     *v1alpha1.Autoscaling
+	observed *autoscaling.Observed
+	growth   *autoscaling.Growth
+	nodes    *capacity.Capacity
+	demands  *capacity.Demands
+	room     *autoscaling.Room
+}
+
+// Room is what the worker's autoscaler may still add, if one Job's Pods that wait there don't count; nil:
+// nothing. No Job has the zero name.
+func (w *Worker) Room(job types.NamespacedName) *autoscaling.Room {
+	spec := w.View().Spec
+	if spec.Capacity != v1alpha1.CapacityAutoscaled {
+		return nil
+	}
+	growth := w.room.growthOf(spec.Autoscaling, w.autoscaler.observed.Load())
+	if growth == nil {
+		return nil
+	}
+	ledger := w.Ledger()
+	return w.room.of(growth, ledger.Free(types.NamespacedName{}), ledger.Demands(job))
+}
+
+func (c *roomCache) growthOf(spec *v1alpha1.Autoscaling, observed *autoscaling.Observed) *autoscaling.Growth {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.growth == nil || c.spec != spec || c.observed != observed {
+		c.spec, c.observed, c.growth, c.room = spec, observed, autoscaling.GrowthOf(spec, observed), nil
+	}
+	return c.growth
+}
+
+func (c *roomCache) of(growth *autoscaling.Growth, nodes *capacity.Capacity, demands *capacity.Demands) *autoscaling.Room {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.growth != growth {
+		return autoscaling.NewRoom(growth, nodes.Nodes(), demands.List) // it has just changed
+	}
+	if c.room == nil || c.nodes != nodes || c.demands != demands {
+		c.nodes, c.demands, c.room = nodes, demands, autoscaling.NewRoom(growth, nodes.Nodes(), demands.List)
+	}
+	return c.room
+}

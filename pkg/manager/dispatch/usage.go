@@ -1,0 +1,93 @@
+package dispatch
+
+import (
+	"maps"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/usage"
+	"github.com/jobferry/jobferry/pkg/wake"
+)
+
+// Used is what is known of the Pods of a Job's mirrors, in all workers.
+type Used struct {
+	Observations []usage.Observation
+	// Before is, by mirror, the time of the Pods that were gone before this process saw the mirror.
+	Before map[types.UID]usage.Before
+}
+
+// When a Job's account is looked at again for Pods that are still there, or not known: after an eighth of the
+// time that has passed.
+const (
+	openAtLeast = 2 * time.Second
+	openAtMost  = time.Hour
+	openFor     = 24 * time.Hour
+)
+
+// behindFor is for how long after a Job's end the watches of its Pods may be behind that of its mirror.
+const behindFor = time.Minute
+
+// Account is the Job's account as it is now.
+func (s *Snapshot) Account() usage.Account { return s.account(false) }
+
+// account is the Job's account as it is now, or as it is written with the Job's end.
+func (s *Snapshot) account(ends bool) usage.Account {
+	var requests corev1.ResourceList
+	if !mirror.Light(s.Job) {
+		requests = capacity.TemplateRequests(&s.Job.Spec.Template.Spec).List()
+	}
+	return usage.Read(s.Job).Next(usage.Job{
+		Job: s.Job, Requests: requests,
+		Unfinished: !mirror.Finished(s.Job), Afresh: mirror.FreshStart(s.Job),
+		Ends: ends, Ended: mirror.EndedAt(s.Job),
+	}, s.Used.Observations, s.Used.Before, s.Now)
+}
+
+// statusWrite is the write of a status and of the account, with other annotations that belong to it.
+func (s *Snapshot) statusWrite(next *batchv1.JobStatus, annotations map[string]string) WriteStatus {
+	a := WriteStatus{}
+	if account := s.account(mirror.Finished(&batchv1.Job{Status: *next})); len(account) > 0 {
+		a.Account = account
+		annotations = maps.Clone(annotations)
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[v1alpha1.AnnotationUsage] = account.String()
+	}
+	a.Patch = mirror.StatusPatch(s.Job, next, annotations)
+	return a
+}
+
+// completeAccount has the plan write what is learnt of Pods that no status is written for: of those that the
+// Job has left, and of all when it has ended.
+func (p *Plan) completeAccount(s *Snapshot) {
+	ended := mirror.Finished(s.Job)
+	before, next := usage.Read(s.Job), s.Account()
+	if before.Lacks(next, ended) {
+		p.Actions, p.Again = append(p.Actions, s.statusWrite(&s.Job.Status, nil)), true
+		return
+	}
+	since := before.Open(next, s.Used.Observations, ended)
+	if open := s.Now.Sub(since); !since.IsZero() && open < openFor {
+		p.After = wake.Soonest(p.After, min(max(open/8, openAtLeast), openAtMost))
+	}
+	if age := s.Now.Sub(s.LastStatusWrite); ended && age < behindFor && s.hasUnseenPods() {
+		p.After = wake.Soonest(p.After, max(age/2, openAtLeast))
+	}
+}
+
+// hasUnseenPods reports whether more Pods have ended than this process has seen.
+func (s *Snapshot) hasUnseenPods() bool {
+	unseen, inTouch := int64(s.Job.Status.Succeeded)+int64(s.Job.Status.Failed), false
+	for i := range s.Used.Observations {
+		o := &s.Used.Observations[i]
+		unseen, inTouch = unseen-o.Count, inTouch || o.InTouch
+	}
+	return unseen > 0 && inTouch
+}

@@ -1,0 +1,54 @@
+package dispatch
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/usage"
+)
+
+// The account of a finished Job is looked at again until the ends of its Pods are known.
+func TestCompleteAccount(t *testing.T) {
+	end := time.Unix(1_000_000, 0)
+	seen := func(count, running int64, seconds time.Duration) usage.Observation {
+		return usage.Observation{Worker: "west", UID: "m", Current: true, InTouch: true,
+			Times: usage.Times{Count: count, Running: running, Since: end.Add(-time.Minute), Ended: seconds * time.Second}}
+	}
+	for name, row := range map[string]struct {
+		seen   usage.Observation
+		later  time.Duration
+		after  time.Duration
+		writes bool
+	}{
+		"all is known":                     {seen: seen(3, 0, 30)},
+		"a Pod's end isn't seen yet":       {seen: seen(2, 0, 30), after: openAtLeast},
+		"nor half a minute later":          {seen: seen(2, 0, 30), later: 30 * time.Second, after: 15 * time.Second},
+		"nor ever":                         {seen: seen(2, 0, 30), later: 2 * time.Minute},
+		"it's seen":                        {seen: seen(3, 0, 40), writes: true},
+		"a Pod still runs":                 {seen: seen(3, 1, 30), after: openAtLeast},
+		"and an hour later":                {seen: seen(3, 1, 30), later: time.Hour, after: time.Hour / 8},
+		"and two days later":               {seen: seen(3, 1, 30), later: 48 * time.Hour},
+		"the worker is out of touch":       {seen: usage.Observation{Worker: "west", UID: "m", Current: true, Awaited: true}, after: openAtLeast},
+		"the worker's Pods aren't watched": {seen: usage.Observation{Worker: "west", UID: "m", Current: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := &batchv1.Job{}
+			j.CreationTimestamp = metav1.NewTime(end.Add(-time.Hour))
+			j.Status = batchv1.JobStatus{Succeeded: 2, Failed: 1, Conditions: []batchv1.JobCondition{
+				{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(end)}}}
+			at := usage.Moment(end.Unix())
+			j.Annotations = map[string]string{v1alpha1.AnnotationUsage: usage.Account{{Worker: "west", UID: "m", Seconds: 30, At: at, Ended: at}}.String()}
+			s := &Snapshot{Now: end.Add(row.later), Job: j, LastStatusWrite: end, Used: Used{Observations: []usage.Observation{row.seen}}}
+			var plan Plan
+			plan.completeAccount(s)
+			if plan.After != row.after || (len(plan.Actions) > 0) != row.writes {
+				t.Errorf("after %v, %d writes", plan.After, len(plan.Actions))
+			}
+		})
+	}
+}

@@ -1,0 +1,74 @@
+package job
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/usage"
+)
+
+// timedWorker shows the times of one mirror's Pods.
+type timedWorker struct {
+	worker
+	workers
+	times usage.Times
+}
+
+func (v *timedWorker) get(string) (worker, bool)                          { return v, true }
+func (v *timedWorker) viewHolders(types.NamespacedName) []workerView      { return nil }
+func (v *timedWorker) view(string) (workerView, bool)                     { return v, true }
+func (v *timedWorker) Synced() bool                                       { return true }
+func (v *timedWorker) PodTimes(types.UID) usage.Times                     { return v.times }
+func (v *timedWorker) PodTimesThen(_ types.UID, _ usage.Then) usage.Times { return v.times }
+func (v *timedWorker) View() clusters.View {
+	return clusters.View{Capacity: clusters.CapacityState{TimesKnown: true}}
+}
+
+// Pods count once, also if a manager's view doesn't show them yet when it first looks at the account: they are gone
+// only when it hasn't shown them for a while.
+func TestPodsThatAreNotShownYetCountOnce(t *testing.T) {
+	listed := usage.Times{Count: 2, Ended: 8 * time.Second, View: 1}
+	one, missing := usage.Times{Count: 1, Ended: 5 * time.Second, View: 1}, usage.Before{Seconds: 3, Count: 1}
+	for name, row := range map[string]struct {
+		first, then  usage.Times
+		later        time.Duration
+		early, after usage.Before
+		settledFirst bool
+	}{
+		"they are there":                {first: listed, then: listed, settledFirst: true},
+		"they haven't been listed":      {first: usage.Times{}, then: listed},
+		"the watch is behind":           {first: usage.Times{View: 1}, then: listed, later: time.Second, early: usage.Before{Seconds: 8, Count: 2}},
+		"one is gone":                   {first: one, then: one, later: unseenFor, early: missing, after: missing},
+		"all is listed again meanwhile": {first: usage.Times{View: 2}, then: listed, later: unseenFor, early: usage.Before{Seconds: 8, Count: 2}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := time.Unix(1_000_000, 0)
+			account := usage.Account{{Worker: "west", UID: "m", Seconds: 8, Count: 2, At: usage.Moment(now.Unix())}}
+			j := &batchv1.Job{}
+			j.Annotations = map[string]string{v1alpha1.AnnotationUsage: account.String()}
+			v := &timedWorker{}
+			r, g, rec := &Reconciler{workers: v}, &gatherer{workers: v}, newStore().open(types.NamespacedName{Name: "j"})
+			look := func(times usage.Times) (usage.Before, usage.Observation) {
+				v.times = times
+				o := g.observation(usage.Observation{Worker: "west", UID: "m", Current: true})
+				s := &dispatch.Snapshot{Job: j, Now: now, Used: dispatch.Used{Observations: []usage.Observation{o}}}
+				before := r.usedBefore(rec, &turn{Snapshot: s})
+				return before["m"], s.Used.Observations[0]
+			}
+			before, o := look(row.first)
+			if before != row.early || o.InTouch != row.settledFirst || o.Awaited == row.settledFirst {
+				t.Errorf("first: %+v, observed %+v", before, o)
+			}
+			now = now.Add(row.later)
+			if before, o := look(row.then); before != row.after || !o.InTouch || o.Awaited {
+				t.Errorf("then: %+v, observed %+v", before, o)
+			}
+		})
+	}
+}

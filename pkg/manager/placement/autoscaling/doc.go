@@ -1,0 +1,31 @@
+// Package autoscaling computes what a worker's autoscaler may still add. It is pure: values in, made-up
+// nodes out.
+//
+//	NodePools, cluster-autoscaler's status ─┐
+//	the nodes that there are ───────────────┴─> Observe ─┐
+//	spec.autoscaling ────────────────────────────────────┴─> GrowthOf: groups of nodes, templates, limits ─┐
+//	the nodes that there are ──────────────────────────────────────────────────────────────────────────────┼─> NewRoom ──> Room.Nodes
+//	Pods for which no node has room (capacity.Demand) ─────────────────────────────────────────────────────┘
+//
+// A NodePool doesn't say how large its nodes are, as Karpenter chooses them by catalogues of its clouds. Its
+// nodes show it, and what they showed is remembered for as long as the NodePool is there.
+//
+// A Room has the nodes that were asked for already, by Pods that wait there, and knows how many more
+// there may be. Nodes adds those that one Job could have besides. So no worker is asked for more than
+// its limits, whoever asks.
+//
+// # What may be wrong
+//
+// Which of several templates the autoscaler chooses isn't known: for Pods that wait, the first that
+// suits is taken, and for a Job, one node of each in turn, until each has as many as the Job needs or
+// the limits are reached. So a Job whose Pods must all be in one zone may be said not to fit where
+// the limits allow just enough. Made-up nodes have no devices that are claimed, and no volumes.
+//
+// Of a NodePool's sizes, only those that were seen are expected, in each zone and capacity type that it allows.
+// Karpenter's limits count what a node has in all, and here its allocatable counts.
+//
+// A worker says which groups there are and how large, and any user has Pods wait: neither may make an answer
+// expensive. So a worker has at most MaxPools NodePools, MaxGroups node groups and maxTemplates templates, and
+// a Room makes up maxNodes nodes, and looks at maxDemands shapes of Pods that wait. More
+// of them err towards a Job that fits.
+package autoscaling

@@ -1,0 +1,74 @@
+package devices
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+)
+
+// claimCount is a quota's name for the number of claims.
+const claimCount = corev1.ResourceName("count/resourceclaims." + resourcev1.GroupName)
+
+// Claimed is what quotas count of the claims that are made for one Pod from templates. What the scheduler claims
+// for extended resources depends on the node, and isn't part of it.
+func (d *Devices) Claimed(namespace string, spec *corev1.PodSpec) corev1.ResourceList {
+	usage := usage{}
+	for i := range spec.ResourceClaims {
+		name := ptr.Deref(spec.ResourceClaims[i].ResourceClaimTemplateName, "")
+		if template := d.templates[types.NamespacedName{Namespace: namespace, Name: name}]; template != nil {
+			usage[claimCount]++
+			d.addDevices(usage, &template.Spec.Spec)
+		}
+	}
+	list := corev1.ResourceList{}
+	for name, count := range usage {
+		list[name] = *resource.NewQuantity(count, resource.DecimalSI)
+	}
+	return list
+}
+
+// usage counts claims and devices by quotas' names.
+type usage map[corev1.ResourceName]int64
+
+// addDevices adds those of one claim, by class. Of alternatives, the one with the most devices of a class counts.
+func (d *Devices) addDevices(usage usage, spec *resourcev1.ResourceClaimSpec) {
+	for i := range spec.Devices.Requests {
+		r := &spec.Devices.Requests[i]
+		most := map[string]int64{}
+		if r.Exactly != nil {
+			most[r.Exactly.DeviceClassName] = atMost(r.Exactly.AllocationMode, r.Exactly.Count)
+		}
+		for k := range r.FirstAvailable {
+			s := &r.FirstAvailable[k]
+			most[s.DeviceClassName] = max(most[s.DeviceClassName], atMost(s.AllocationMode, s.Count))
+		}
+		for class, count := range most {
+			d.addClass(usage, class, count)
+		}
+	}
+}
+
+// addClass counts devices of a class, and of the extended resource that it stands for.
+func (d *Devices) addClass(usage usage, name string, count int64) {
+	usage[corev1.ResourceName(name+corev1.ResourceClaimsPerClass)] += count
+	class, err := d.Get(name)
+	if err != nil || d.objects.Minor < ExtendedSince || ptr.Deref(class.Spec.ExtendedResourceName, "") == "" {
+		return
+	}
+	usage[corev1.ResourceName(corev1.ResourceImplicitExtendedClaimsPerClass+name)] += count
+	usage[corev1.ResourceName(corev1.DefaultResourceRequestsPrefix+*class.Spec.ExtendedResourceName)] += count
+}
+
+// atMost is how many devices a quota counts for a request: of one for all devices, as many as a claim can have.
+func atMost(mode resourcev1.DeviceAllocationMode, count int64) int64 {
+	switch mode {
+	case resourcev1.DeviceAllocationModeAll:
+		return resourcev1.AllocationResultsMaxSize
+	case resourcev1.DeviceAllocationModeExactCount:
+		return count
+	default:
+		return 0
+	}
+}

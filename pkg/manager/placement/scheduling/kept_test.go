@@ -1,0 +1,19 @@
+package scheduling
+
+import "testing"
+
+// Users choose the labels, and workers what they have: no more than some is kept.
+func TestKeptIsBounded(t *testing.T) {
+	var k kept[int, int]
+	found := 0
+	for range 2 {
+		for key := range 2 * maxKept {
+			if got := k.get(key, func() int { found++; return -key }); got != -key {
+				t.Fatalf("%d: got %d", key, got)
+			}
+		}
+	}
+	if len(k.known) != maxKept || found != 3*maxKept {
+		t.Errorf("%d are kept, %d were found out; want %d and %d", len(k.known), found, maxKept, 3*maxKept)
+	}
+}

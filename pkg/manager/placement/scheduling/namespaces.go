@@ -1,0 +1,87 @@
+package scheduling
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// NamespacesListing is the reason to wait for the labels of namespaces.
+var NamespacesListing = Reason{"InterPodAffinity", "the worker's namespaces are being listed", "spec.template.spec.affinity"}
+
+// certainty says how much is known of a namespace that a term may select by its labels.
+type certainty int
+
+const (
+	no certainty = iota
+	perhaps
+	yes
+)
+
+// covers says whether a term looks for Pods in a namespace. One that isn't there, or whose labels aren't known, has
+// at least the label of its name.
+func (t *term) covers(namespace string, known map[string]*corev1.Namespace) certainty {
+	if slices.Contains(t.namespaces, namespace) {
+		return yes
+	}
+	requirements, selectable := t.inNamespaces.Requirements()
+	if !selectable {
+		return no
+	}
+	own := labels.Set{corev1.LabelMetadataName: namespace}
+	object := known[namespace]
+	if object != nil {
+		own = object.Labels
+	}
+	answer := yes
+	for i := range requirements {
+		switch r := &requirements[i]; {
+		case object == nil && r.Key() != corev1.LabelMetadataName:
+			answer = perhaps
+		case !r.Matches(own):
+			return no
+		}
+	}
+	return answer
+}
+
+// cover says whether all of some terms look for Pods in a namespace.
+func (s *Snapshot) cover(terms []term, namespace string) certainty {
+	least := yes
+	for i := range terms {
+		least = min(least, terms[i].covers(namespace, s.Namespaces))
+	}
+	return least
+}
+
+// readsLabels reports whether a selector reads labels of namespaces that aren't known by their names.
+func readsLabels(inNamespaces labels.Selector) bool {
+	requirements, _ := inNamespaces.Requirements()
+	return slices.ContainsFunc(requirements, func(r labels.Requirement) bool { return r.Key() != corev1.LabelMetadataName })
+}
+
+// SelectNamespaces reports whether some of the Pods keep others away by the labels of their namespaces.
+func (p *Pods) SelectNamespaces() bool {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	return p.kinds.selecting > 0
+}
+
+// Reads are what the Pods of one Job are judged by that is gathered only where some Job needs it.
+type Reads struct {
+	// Claims: PersistentVolumeClaims, and all about volumes.
+	Claims bool
+	// Namespaces: the labels of namespaces.
+	Namespaces bool
+}
+
+// ReadsOf the Pods of a spec.
+func ReadsOf(spec *corev1.PodSpec) Reads {
+	return Reads{
+		Claims: usesClaims(spec),
+		Namespaces: slices.ContainsFunc(slices.Concat(requiredAffinity(spec), requiredAntiAffinity(spec)), func(t corev1.PodAffinityTerm) bool {
+			return readsLabels(selectorOf(t.NamespaceSelector))
+		}),
+	}
+}

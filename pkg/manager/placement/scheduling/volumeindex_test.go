@@ -1,0 +1,97 @@
+package scheduling
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+func ephemeral(claim *corev1.PersistentVolumeClaim) corev1.VolumeSource {
+	return corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{VolumeClaimTemplate: &corev1.PersistentVolumeClaimTemplate{Spec: claim.Spec}}}
+}
+
+// Many nodes with volumes of their own are no obstacle to an exact answer.
+func TestManyLocalVolumes(t *testing.T) {
+	w := &world{}
+	volumes, claim := storage("kubernetes.io/no-provisioner")
+	for n := range 300 {
+		name := fmt.Sprint("n", n)
+		w.node(name)
+		volumes.local(name, name)
+	}
+	pv := volumes.local("n0", "n0") // it is bound
+	pv.Status.Phase, pv.Spec.ClaimRef = corev1.VolumeBound, &corev1.ObjectReference{Namespace: "ns", Name: "v"}
+	expect(t, w.judgeStored(volumes, ephemeral(claim), 299), FitsNow, 299, "")
+	expect(t, w.judgeStored(volumes, ephemeral(claim), 400), FitsNow, 299, noVolume.Message) // more never fit
+}
+
+// A worker may say that it has very many nodes and volumes, which all have to be compared: a Job is then
+// taken to fit, in a time that doesn't grow with them.
+func TestAWorkerWithVeryManyVolumes(t *testing.T) {
+	w := &world{}
+	volumes, claim := storage("example.com")
+	for n := range 5_000 {
+		w.node(fmt.Sprint("n", n))
+	}
+	tooSmall := metav1.LabelSelector{}
+	volumes.Drivers = map[string]*storagev1.CSIDriver{"example.com": {Spec: storagev1.CSIDriverSpec{StorageCapacity: ptr.To(true)}}}
+	volumes.Capacities = map[string][]*storagev1.CSIStorageCapacity{"late": slices.Repeat(
+		[]*storagev1.CSIStorageCapacity{{StorageClassName: "late", Capacity: ptr.To(list("storage", "1Ki")["storage"]), NodeTopology: &tooSmall}}, 20_000)}
+	for v := range 20_000 {
+		pv := volumes.local(fmt.Sprint("v", v), "nowhere")
+		term := &pv.Spec.NodeAffinity.Required.NodeSelectorTerms[0]
+		term.MatchExpressions[0].Operator, term.MatchExpressions[0].Values = corev1.NodeSelectorOpDoesNotExist, nil
+	}
+	for name, source := range map[string]corev1.VolumeSource{"one for all": data, "one each": ephemeral(claim)} {
+		began := time.Now()
+		got := w.judgeStored(volumes, source, 100)
+		if took := time.Since(began); took > 10*time.Second || got.Verdict != FitsNow {
+			t.Errorf("%s: %v after %s: %v", name, got.Verdict, took, got.Reasons)
+		} else {
+			t.Logf("%s: %s", name, took)
+		}
+	}
+}
+
+// A volume that several nodes can use serves one Pod, however it names the nodes.
+func TestVolumesOfSeveralNodes(t *testing.T) {
+	zone := func(values ...string) []corev1.NodeSelectorRequirement {
+		return []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: values}}
+	}
+	names := []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{"a", "b"}}}
+	all := []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpExists}}
+	const none = "kubernetes.io/no-provisioner"
+	for _, c := range []struct {
+		name        string
+		of          []corev1.NodeSelectorRequirement
+		now         int64
+		volumes     int
+		provisioner string
+	}{
+		{"of a zone", zone("1"), 1, 1, none},
+		{"two of a zone", zone("1"), 2, 2, none},
+		{"of another zone", zone("2"), 0, 1, none},
+		{"of several zones", zone("1", "2"), 1, 1, none},
+		{"one of which can't be", zone("1", "-"), 0, 1, none},
+		{"of nodes by name", names, 1, 1, none},
+		{"of all with a label", all, 1, 1, none},
+		{"of a zone, where more are made", zone("1"), 3, 1, "example.com"},
+	} {
+		w := &world{}
+		w.node("a", "zone=1")
+		w.node("b", "zone=1")
+		volumes, claim := storage(c.provisioner)
+		for i := range c.volumes {
+			volumes.local(fmt.Sprint("v", i), "").Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions = c.of
+		}
+		if got := w.judgeStored(volumes, ephemeral(claim), 3); got.Now != c.now {
+			t.Errorf("%s: %d Pods fit now, want %d", c.name, got.Now, c.now)
+		}
+	}
+}

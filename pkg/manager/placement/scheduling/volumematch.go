@@ -1,0 +1,190 @@
+package scheduling
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/component-helpers/storage/volume"
+)
+
+func (s *volumesState) check(p *place) *Reason {
+	if reason := s.unreachable(p.node.Object); reason != nil {
+		return reason
+	}
+	_, reason := s.next(p.node.Object)
+	return reason
+}
+
+// next are the bindings of the next Pod on a node.
+func (s *volumesState) next(node *corev1.Node) ([]binding, *Reason) {
+	bindings, reason := s.bindings(node)
+	if reason == nil {
+		reason = s.match(bindings, node, s.used)
+	}
+	return bindings, reason
+}
+
+// unreachable says why a node can't use the volumes that all Pods of the Job use.
+func (s *volumesState) unreachable(node *corev1.Node) *Reason {
+	if s.refused != nil {
+		return s.refused
+	}
+	if !s.steps.take(len(s.bound) + len(s.made)) {
+		return nil
+	}
+	for i := range s.bound {
+		if reason := s.bound[i].refuses(node); reason != nil {
+			return reason
+		}
+	}
+	if slices.ContainsFunc(s.made, func(c *corev1.PersistentVolumeClaim) bool { return !s.provisions(c, node) }) {
+		return &volumeElsewhere
+	}
+	return nil
+}
+
+// count allows as many Pods as find volumes on a node, if they take none from other nodes.
+func (s *volumesState) count(p *place) *Reason {
+	bindings, reason := s.bindings(p.node.Object)
+	if reason != nil {
+		return reason
+	}
+	used := map[string]*corev1.PersistentVolume{}
+	for pods := int64(0); pods < p.slots; pods++ {
+		reason := s.match(bindings, p.node.Object, used)
+		if reason != nil && pods == 0 {
+			return reason
+		}
+		if reason != nil {
+			p.allow(pods, reason)
+			break
+		}
+		before := len(used)
+		for _, b := range bindings {
+			if b.pv != nil {
+				used[b.pv.Name] = b.pv
+			}
+		}
+		if len(used) == before {
+			break // volumes are made, for any number of Pods
+		}
+	}
+	return nil
+}
+
+// binding of a claim on a node: to one of the candidates, or to a volume that would be made.
+type binding struct {
+	claim      *corev1.PersistentVolumeClaim
+	candidates []*corev1.PersistentVolume
+	pv         *corev1.PersistentVolume
+	shared     bool
+	// assumed: whether there is a volume wasn't looked at.
+	assumed bool
+}
+
+// bindings are those of all claims that would be bound with a Pod on a node, the smallest first. One that was to
+// be made for another node isn't found.
+func (s *volumesState) bindings(node *corev1.Node) ([]binding, *Reason) {
+	bindings := make([]binding, 0, len(s.shared)+len(s.own))
+	for _, claim := range s.shared {
+		bindings = append(bindings, binding{claim: claim, shared: true})
+	}
+	for _, claim := range s.own {
+		bindings = append(bindings, binding{claim: claim})
+	}
+	slices.SortStableFunc(bindings, func(a, b binding) int { return requestedStorage(a.claim).Cmp(*requestedStorage(b.claim)) })
+	for i := range bindings {
+		b := &bindings[i]
+		chosen, is := b.claim.Annotations[volume.AnnSelectedNode]
+		if is && chosen != node.Name {
+			return nil, &noVolume
+		}
+		if !is {
+			b.candidates = s.candidates().usable(b.claim, !b.shared, node)
+		}
+	}
+	return bindings, nil
+}
+
+// match finds volumes for all bindings, but none that is used.
+func (s *volumesState) match(bindings []binding, node *corev1.Node, used map[string]*corev1.PersistentVolume) *Reason {
+	if len(bindings) > 1 {
+		used = maps.Clone(used)
+	}
+	for i := range bindings {
+		b := &bindings[i]
+		if s.choose(b, node, used); b.pv != nil && len(bindings) > 1 {
+			used[b.pv.Name] = b.pv
+		}
+		switch {
+		case b.pv != nil, b.assumed:
+		case !s.provisions(b.claim, node):
+			return &noVolume
+		case s.spaceCounts && !s.hasSpace(b.claim, node):
+			return &noSpace
+		}
+	}
+	return nil
+}
+
+func (s *volumesState) choose(b *binding, node *corev1.Node, used map[string]*corev1.PersistentVolume) {
+	b.pv = nil
+	steps := len(b.candidates) + len(s.Capacities[volume.GetPersistentVolumeClaimClass(b.claim)])
+	if b.assumed = !s.steps.take(steps); b.assumed {
+		return
+	}
+	if pv, err := volume.FindMatchingVolume(b.claim, b.candidates, node, used, true, true); err == nil {
+		b.pv = pv
+	}
+}
+
+func requestedStorage(claim *corev1.PersistentVolumeClaim) *resource.Quantity {
+	return claim.Spec.Resources.Requests.Storage()
+}
+
+// provisions reports whether a volume can be made for a node.
+func (s *volumesState) provisions(claim *corev1.PersistentVolumeClaim, node *corev1.Node) bool {
+	class := s.Classes[volume.GetPersistentVolumeClaimClass(claim)]
+	if class.Provisioner == "" || class.Provisioner == "kubernetes.io/no-provisioner" {
+		return false
+	}
+	return len(class.AllowedTopologies) == 0 || slices.ContainsFunc(class.AllowedTopologies, func(t corev1.TopologySelectorTerm) bool {
+		for _, e := range t.MatchLabelExpressions {
+			if value, has := node.Labels[e.Key]; !has || !slices.Contains(e.Values, value) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// add binds the claims. What is made for a shared claim can be used wherever its class allows it: on nodes,
+// too, that the scheduler hadn't selected.
+func (s *volumesState) add(p *place) bool {
+	bindings, _ := s.next(p.node.Object)
+	first := len(s.shared) > 0
+	for _, b := range bindings {
+		if b.pv != nil {
+			s.used[b.pv.Name] = b.pv
+		}
+		switch {
+		case b.shared && b.pv != nil:
+			s.bound = append(s.bound, reachOf(s.Volumes.Volumes[b.pv.Name]))
+		case b.shared && !b.assumed:
+			s.made = append(s.made, b.claim)
+		}
+	}
+	s.shared = nil
+	return first
+}
+
+// coupled reports that it matters which nodes come first: claims aren't bound yet.
+func (*volumesState) coupled() bool { return true }
+
+func (s *volumesState) clone() state {
+	c := *s
+	c.bound, c.made, c.used = slices.Clone(s.bound), slices.Clone(s.made), maps.Clone(s.used)
+	return &c
+}

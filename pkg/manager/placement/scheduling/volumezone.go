@@ -1,0 +1,77 @@
+package scheduling
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+)
+
+var otherZone = Reason{"VolumeZone", "node(s) had no available volume zone", volumesField}
+
+// reach is from where a volume can be used.
+type reach struct {
+	// affinity is nil if that is everywhere.
+	affinity *nodeaffinity.LazyErrorNodeSelector
+	// zones are the volume's labels of zones and regions.
+	zones map[string][]string
+}
+
+func reachOf(pv *corev1.PersistentVolume) reach {
+	var r reach
+	if a := pv.Spec.NodeAffinity; a != nil && a.Required != nil {
+		r.affinity = nodeaffinity.NewLazyErrorNodeSelector(a.Required)
+	}
+	for key := range zoneLabels {
+		if values, has := pv.Labels[key]; has {
+			if r.zones == nil {
+				r.zones = map[string][]string{}
+			}
+			r.zones[key] = strings.Split(values, "__")
+		}
+	}
+	return r
+}
+
+// refuses says why a volume can't be used on a node. Only the node's labels count for that.
+func (r *reach) refuses(node *corev1.Node) *Reason {
+	if r.affinity != nil {
+		if is, err := r.affinity.Match(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: node.Labels}}); !is || err != nil {
+			return &volumeElsewhere
+		}
+	}
+	if len(r.zones) > 0 && !r.inZone(node) {
+		return &otherZone
+	}
+	return nil
+}
+
+// zoneLabels of volumes, with the label of nodes that may stand for it.
+var zoneLabels = map[string]string{
+	corev1.LabelTopologyZone: corev1.LabelTopologyZone, corev1.LabelFailureDomainBetaZone: corev1.LabelTopologyZone,
+	corev1.LabelTopologyRegion: corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaRegion: corev1.LabelTopologyRegion,
+}
+
+// inZone compares a volume's zone with a node's, where the node has any.
+func (r *reach) inZone(node *corev1.Node) bool {
+	zoned := false
+	for key := range zoneLabels {
+		_, has := node.Labels[key]
+		zoned = zoned || has
+	}
+	if !zoned {
+		return true
+	}
+	for key, values := range r.zones {
+		value, has := node.Labels[key]
+		if !has {
+			value, has = node.Labels[zoneLabels[key]]
+		}
+		if !has || !slices.Contains(values, value) {
+			return false
+		}
+	}
+	return true
+}

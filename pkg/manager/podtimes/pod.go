@@ -1,0 +1,62 @@
+package podtimes
+
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Start is when a node was assigned to a Pod; zero: none is, or it isn't known.
+func Start(pod *corev1.Pod) time.Time {
+	if pod.Spec.NodeName == "" {
+		return time.Time{}
+	}
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue {
+			return c.LastTransitionTime.Time
+		}
+	}
+	if pod.Status.StartTime != nil {
+		return pod.Status.StartTime.Time
+	}
+	return pod.CreationTimestamp.Time
+}
+
+// End is when the last container of a Pod in a final phase ended. Of one whose containers never ran, it
+// is when its last condition changed.
+func End(pod *corev1.Pod) time.Time {
+	var end time.Time
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for i := range statuses {
+			if ended := statuses[i].State.Terminated; ended != nil && ended.FinishedAt.After(end) {
+				end = ended.FinishedAt.Time
+			}
+		}
+	}
+	if !end.IsZero() {
+		return end
+	}
+	for i := range pod.Status.Conditions {
+		if at := pod.Status.Conditions[i].LastTransitionTime; at.After(end) {
+			end = at.Time
+		}
+	}
+	return end
+}
+
+// Slim is what is read of a Pod that has ended.
+func Slim(pod *corev1.Pod) *corev1.Pod {
+	slim := &corev1.Pod{TypeMeta: pod.TypeMeta, ObjectMeta: metav1.ObjectMeta{
+		Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+	}}
+	if owner := metav1.GetControllerOf(pod); owner != nil {
+		slim.OwnerReferences = []metav1.OwnerReference{{Kind: owner.Kind, UID: owner.UID, Controller: owner.Controller}}
+	}
+	slim.Spec.NodeName, slim.Status.Phase = pod.Spec.NodeName, pod.Status.Phase
+	if start := Start(pod); !start.IsZero() {
+		slim.Status.StartTime = &metav1.Time{Time: start}
+	}
+	slim.Status.Conditions = []corev1.PodCondition{{LastTransitionTime: metav1.NewTime(End(pod))}}
+	return slim
+}

@@ -1,0 +1,122 @@
+package archive
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// Limits bound what is unpacked.
+type Limits struct {
+	Bytes   int64
+	Members int
+}
+
+// Result is what was unpacked or packed.
+type Result struct {
+	Files int
+	Bytes int64
+	// Skipped are members that are neither files nor directories, at most maxSkipped.
+	Skipped []string
+}
+
+const maxSkipped = 20
+
+// errLimit is returned for a stream that is over a limit.
+var errLimit = errors.New("the limit is reached")
+
+// Target says where members go: the member from becomes to, below the root.
+type Target struct {
+	Root *os.Root
+	// From is the name that was asked for; "." stands for all members.
+	From string
+	// To is the name that it gets.
+	To string
+}
+
+// Unpack writes the files of a tar stream. After an error, what has been written stays.
+func Unpack(from io.Reader, to Target, limits Limits) (Result, error) {
+	in := tar.NewReader(from)
+	var done Result
+	for members := 0; ; members++ {
+		header, err := in.Next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return done, nil
+		case err != nil:
+			return done, fmt.Errorf("the archive breaks off: %w", err)
+		case members == limits.Members:
+			return done, fmt.Errorf("%w: more than %d files", errLimit, limits.Members)
+		}
+		if err := to.unpack(in, header, limits.Bytes, &done); err != nil {
+			return done, err
+		}
+	}
+}
+
+// unpack writes one member.
+func (t Target) unpack(in io.Reader, header *tar.Header, limit int64, done *Result) error {
+	name, err := t.place(header.Name)
+	if err != nil {
+		return err
+	}
+	switch header.Typeflag {
+	case tar.TypeDir:
+		return t.Root.MkdirAll(name, 0o755)
+	case tar.TypeReg, tar.TypeGNUSparse:
+		written, err := t.write(name, in, header.FileInfo().Mode().Perm(), limit-done.Bytes)
+		done.Files++
+		done.Bytes += written
+		return err
+	case tar.TypeXGlobalHeader:
+		return nil
+	default:
+		if len(done.Skipped) < maxSkipped {
+			done.Skipped = append(done.Skipped, header.Name)
+		}
+		return nil
+	}
+}
+
+// place returns the name below the root for a member.
+func (t Target) place(member string) (string, error) {
+	cleaned := path.Clean(member)
+	rest, below := strings.CutPrefix(cleaned, t.From+"/")
+	switch {
+	case t.From == ".":
+		rest = cleaned
+	case cleaned == t.From:
+		rest = "."
+	case !below:
+		return "", fmt.Errorf("the archive has %q, which isn't below %q, that was asked for", member, t.From)
+	}
+	name := filepath.Join(t.To, filepath.FromSlash(rest))
+	if !filepath.IsLocal(filepath.FromSlash(rest)) || !filepath.IsLocal(name) {
+		return "", fmt.Errorf("the archive has %q, which would be outside of the directory", member)
+	}
+	return name, nil
+}
+
+// write writes a file of at most limit bytes.
+func (t Target) write(name string, from io.Reader, mode fs.FileMode, limit int64) (int64, error) {
+	if err := t.Root.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		return 0, err
+	}
+	file, err := t.Root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, mode|0o600)
+	if err != nil {
+		return 0, err
+	}
+	written, err := io.Copy(file, io.LimitReader(from, limit))
+	if err == nil && written == limit {
+		if n, _ := io.ReadFull(from, make([]byte, 1)); n > 0 { // its error is the next member's
+			err = fmt.Errorf("%w: more bytes", errLimit)
+		}
+	}
+	return written, errors.Join(err, file.Close())
+}

@@ -1,0 +1,122 @@
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/jobferry/jobferry/pkg/plugin/access"
+	"github.com/jobferry/jobferry/pkg/plugin/show"
+	accounts "github.com/jobferry/jobferry/pkg/usage"
+)
+
+const (
+	// maxAnswer bounds what is read of an answer of Prometheus.
+	maxAnswer = 16 << 20
+	// queryTimeout is how long Prometheus may take.
+	queryTimeout = time.Minute
+)
+
+// fromPrometheus reads by how much the metrics of usage have increased.
+func fromPrometheus(ctx context.Context, address, namespace, worker string, since time.Duration) ([]show.NamespaceUsage, error) {
+	var all []show.NamespaceUsage
+	for _, metric := range []struct {
+		name string
+		add  func(*accounts.Usage, float64)
+	}{
+		{"jobferry_usage_resource_seconds_total", func(u *accounts.Usage, v float64) { u.Total = v }},
+		{"jobferry_usage_repeated_resource_seconds_total", func(u *accounts.Usage, v float64) { u.Repeated = v }},
+	} {
+		series, err := query(ctx, address, increase(metric.name, namespace, worker, since))
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range series {
+			value, err := s.value()
+			if err != nil {
+				return nil, err
+			}
+			metric.add(find(&all, s.Metric), value)
+		}
+	}
+	return all, nil
+}
+
+// increase is the query of a metric's increase, by its labels.
+func increase(metric, namespace, worker string, since time.Duration) string {
+	of := ""
+	if namespace != "" {
+		of += "namespace=" + strconv.Quote(namespace) + ","
+	}
+	if worker != "" {
+		of += "worker=" + strconv.Quote(worker)
+	}
+	return fmt.Sprintf("sum by (namespace, worker, resource) (increase(%s{%s}[%ds])) > 0", metric, of, int64(since.Seconds()))
+}
+
+func find(all *[]show.NamespaceUsage, of map[string]string) *accounts.Usage {
+	for i := range *all {
+		if u := &(*all)[i]; u.Namespace == of["namespace"] && u.Worker == of["worker"] && string(u.Resource) == of["resource"] {
+			return &u.Usage
+		}
+	}
+	u := show.NamespaceUsage{Namespace: of["namespace"], Usage: accounts.Usage{Worker: of["worker"], Resource: corev1.ResourceName(of["resource"])}}
+	*all = append(*all, u)
+	return &(*all)[len(*all)-1].Usage
+}
+
+// series is one of a vector that Prometheus answers.
+type series struct {
+	Metric map[string]string `json:"metric"`
+	Value  []any             `json:"value"`
+}
+
+func (s *series) value() (float64, error) {
+	if len(s.Value) == 2 {
+		if text, is := s.Value[1].(string); is {
+			return strconv.ParseFloat(text, 64)
+		}
+	}
+	return 0, fmt.Errorf("the answer of Prometheus has a value that is none: %v", s.Value)
+}
+
+func query(ctx context.Context, address, promQL string) ([]series, error) {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	at, err := url.Parse(address)
+	if err != nil || at.Host == "" {
+		return nil, access.Advise(fmt.Errorf("--prometheus: %q is no URL", address), "such as http://localhost:9090")
+	}
+	at = at.JoinPath("api", "v1", "query")
+	at.RawQuery = url.Values{"query": {promQL}}.Encode()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("ask Prometheus: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }() // it was read
+	var answer struct {
+		Status string `json:"status"`
+		Error  string `json:"error"`
+		Data   struct {
+			Result []series `json:"result"`
+		} `json:"data"`
+	}
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(&answer); err != nil {
+		return nil, fmt.Errorf("the Prometheus at %s answers %s, which is no result: %w", at.Host, response.Status, err)
+	}
+	if answer.Status != "success" {
+		return nil, fmt.Errorf("the Prometheus at %s answers %s: %s", at.Host, response.Status, show.Printable(answer.Error))
+	}
+	return answer.Data.Result, nil
+}

@@ -1,0 +1,154 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/kubectl/pkg/util/templates"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/plugin/access"
+	"github.com/jobferry/jobferry/pkg/plugin/show"
+	accounts "github.com/jobferry/jobferry/pkg/usage"
+)
+
+// usageFlags are those of the verb.
+type usageFlags struct {
+	jobsFlags
+	since      string
+	prometheus string
+}
+
+func newUsage(c *cli) *cobra.Command {
+	f := &usageFlags{}
+	cmd := &cobra.Command{
+		Use:   "usage",
+		Short: "Show what Jobs used: resource-hours by worker, and their cost",
+		Long: templates.LongDesc(`
+			Show what the Pods of Jobs requested, times how long they ran, by worker and resource. REPEATED is the part of it
+			that was lost with a worker, or otherwise left there, and done again elsewhere. COST is by the present prices of
+			the workers (spec.cost).
+
+			It is read from the Jobs that are there: those that run, whole, and those that ended within the time. Jobs that
+			were deleted don't count. With --prometheus it is read from there: what Pods used that ended within the time,
+			also of deleted Jobs.`),
+		Example: templates.Examples(`
+			# The last week of this namespace
+			kubectl jobferry usage --since 7d
+
+			# All namespaces, from Prometheus
+			kubectl jobferry usage -A --since 30d --prometheus http://localhost:9090`),
+		Args: positional(0, 0, "no argument"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.usage(cmd, f) },
+	}
+	f.add(c, cmd)
+	cmd.Flags().Lookup("worker").Usage = "Show only what was used in this worker"
+	cmd.Flags().StringVar(&f.since, "since", "7d", "For how long back, such as 12h or 7d")
+	cmd.Flags().StringVar(&f.prometheus, "prometheus", "", "URL of a Prometheus that has the manager's metrics")
+	return cmd
+}
+
+func (c *cli) usage(cmd *cobra.Command, f *usageFlags) error {
+	since, err := durationOf(f.since)
+	if err != nil {
+		return usage(cmd, "--since: %w", err)
+	}
+	hub, err := c.hubClient()
+	if err != nil {
+		return err
+	}
+	used, err := c.used(cmd, hub, f, since)
+	if err != nil {
+		return err
+	}
+	if err := c.addCosts(cmd.Context(), hub, used); err != nil {
+		return err
+	}
+	return c.table(show.Usage(used, f.all), "No usage found.")
+}
+
+// used is what was used, from Prometheus or from the Jobs.
+func (c *cli) used(cmd *cobra.Command, hub client.Client, f *usageFlags, since time.Duration) ([]show.NamespaceUsage, error) {
+	if f.prometheus == "" {
+		jobs := f.jobsFlags
+		jobs.worker = "" // what moved on has used the worker, too
+		list, _, err := c.listJobs(cmd, hub, &jobs, nil)
+		if err != nil {
+			return nil, err
+		}
+		return usedBy(list.Items, workerName(f.worker), c.now(), since), nil
+	}
+	if f.selector != "" {
+		return nil, usage(cmd, "--selector: Prometheus doesn't know the labels of Jobs")
+	}
+	namespace := ""
+	if !f.all {
+		var err error
+		if namespace, err = c.namespace(); err != nil {
+			return nil, err
+		}
+	}
+	return fromPrometheus(cmd.Context(), f.prometheus, namespace, workerName(f.worker), since)
+}
+
+// usedBy adds up the accounts of Jobs that ran within some time.
+func usedBy(jobs []batchv1.Job, worker string, now time.Time, since time.Duration) []show.NamespaceUsage {
+	byNamespace := map[string][]accounts.Usage{}
+	for i := range jobs {
+		job := &jobs[i]
+		if end := mirror.EndedAt(job); !end.IsZero() && now.Sub(end) > since {
+			continue
+		}
+		for _, u := range accounts.Read(job).At(now) {
+			if worker == "" || u.Worker == worker {
+				byNamespace[job.Namespace] = accounts.Add(byNamespace[job.Namespace], u)
+			}
+		}
+	}
+	var all []show.NamespaceUsage
+	for namespace, used := range byNamespace {
+		for _, u := range used {
+			all = append(all, show.NamespaceUsage{Namespace: namespace, Usage: u})
+		}
+	}
+	return all
+}
+
+// addCosts adds the costs, unless the user lacks permission to list the workers.
+func (c *cli) addCosts(ctx context.Context, hub client.Client, used []show.NamespaceUsage) error {
+	var workers v1alpha1.WorkerClusterList
+	if err := hub.List(ctx, &workers); err != nil {
+		c.say("The costs can't be told: %v", access.Explain(err))
+		return nil
+	}
+	prices := map[string]v1alpha1.Cost{}
+	for i := range workers.Items {
+		prices[workers.Items[i].Name] = workers.Items[i].Spec.Cost
+	}
+	for i := range used {
+		used[i].Cost = used[i].Usage.Cost(prices[used[i].Worker])
+	}
+	return nil
+}
+
+// durationOf reads a duration, which may be in days.
+func durationOf(text string) (time.Duration, error) {
+	if days, is := strings.CutSuffix(text, "d"); is {
+		n, err := strconv.ParseUint(days, 10, 16)
+		if err == nil && n > 0 {
+			return time.Duration(n) * 24 * time.Hour, nil
+		}
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d < time.Second {
+		return 0, fmt.Errorf("%q is no time such as 12h or 7d", text)
+	}
+	return d, nil
+}

@@ -1,0 +1,65 @@
+package quantities
+
+import (
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"pgregory.net/rapid"
+)
+
+func TestIsCostly(t *testing.T) {
+	for text, want := range map[string]bool{
+		"1": false, "-1.5": false, "9223372036854775807": false, "100m": false, "5Ei": false, "5E": false, "1e3": false, "12E-6": false,
+		"1e99": false, "1e100": true, "1e-999": true, "1E+999999999": true, "  1e999999999 ": true, "123456789012345678901e1000000": true,
+		strings.Repeat("9", MaxBytes): false, strings.Repeat("9", MaxBytes+1): true, "0." + strings.Repeat("0", 1000) + "1": true,
+	} {
+		if got := IsCostly(text); got != want {
+			t.Errorf("%q: %t, want %t", text, got, want)
+		}
+	}
+}
+
+// What is costly is found in what is around it, and what isn't can be counted with at once.
+func TestCostlyIsFound(t *testing.T) {
+	part := rapid.SampledFrom([]string{"1", "99", "000", ".", "e", "E", "+", "-", "Ki", "m", " ", strings.Repeat("7", 60)})
+	rapid.Check(t, func(t *rapid.T) {
+		text := strings.Join(rapid.SliceOfN(part, 0, 8).Draw(t, "parts"), "")
+		if !IsCostly(text) {
+			if q, err := resource.ParseQuantity(strings.TrimSpace(text)); err == nil {
+				_, _ = q.CmpInt64(5), q.String()
+			}
+			return
+		}
+		if _, err := resource.ParseQuantity(exponent.ReplaceAllString(strings.TrimSpace(text), "e1")); err == nil && !MayHaveCostly([]byte(`{"x":"`+text+`"}`)) {
+			t.Fatalf("%q isn't found", text)
+		}
+	})
+}
+
+var exponent = regexp.MustCompile(`[eE][+-]?[0-9]+$`)
+
+func TestHasCostlyJSON(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"metadata":{"labels":{"version":"1e9999999"},"uid":"1e123456"},"spec":{"containers":[{"args":["1e9999"]}]}}`: false,
+		`{"spec":{"containers":[{"resources":{"limits":{"cpu":"1e9999999"}}}]}}`:                                       true,
+		`{"spec":{"containers":[{"resources":{"limits":{"cpu":1e9999999}}}]}}`:                                         true,
+		`{"SPEC":{"containers":[{"resources":{"limits":{"cpu":"1e9999999"}}}]}}`:                                       true,
+		`{"spec":{"containers":[{"resources":{"limits":{"cpu":"1e9999999","cpu":"1"}}}]}}`:                             true,
+		`{"spec":{"overhead":{"cpu":"1"},"volumes":[{"emptyDir":{"sizeLimit":"1e9999999"}}]}}`:                         true,
+		`{"spec":{"unknown":{"cpu":"1e9999999"}}}`:                                                                     false,
+		`{"spec":`: false,
+	} {
+		if got := HasCostlyJSON([]byte(text), reflect.TypeFor[corev1.Pod]()); got != want {
+			t.Errorf("%s: %t, want %t", text, got, want)
+		}
+	}
+	for text, want := range map[string]bool{`{"a":["1e999"]}`: true, `{"a":"1e999Ki"}`: true, `{"1e999":"x"}`: false, `{"a":"x1e999"}`: false} {
+		if got := HasCostlyJSON([]byte(text), nil); got != want {
+			t.Errorf("%s, without a type: %t, want %t", text, got, want)
+		}
+	}
+}

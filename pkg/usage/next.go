@@ -1,0 +1,272 @@
+package usage
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+)
+
+// Observation is what is known of one mirror's Pods.
+type Observation struct {
+	Worker string
+	UID    types.UID
+	// Current: the Job is placed on the worker, and this is its mirror there. Former: it was moved from
+	// the worker, and this is its mirror. Elsewhere: the Job isn't placed on the worker.
+	Current, Former, Elsewhere bool
+	// InTouch: the worker is connected, and all its Pods are known.
+	InTouch bool
+	// Awaited: they will be known when the worker is connected, or its Pods are listed.
+	Awaited bool
+	Times
+}
+
+// isOpen reports whether more will be learnt of the Pods that there are.
+func (o *Observation) isOpen() bool { return o.Awaited || o.InTouch && o.Running > 0 }
+
+// isNew reports whether the account is to have the mirror, if it doesn't yet: there are Pods, or may be. Of others
+// than the Job's own the hub knows nothing.
+func (o *Observation) isNew(ends bool) bool {
+	return (o.Current || o.Former) && (o.Awaited || o.InTouch && (ends || o.Running > 0 || o.Ended > 0))
+}
+
+// Times are those of a mirror's Pods. All are as this process saw them: what was gone before it
+// started isn't in them.
+type Times struct {
+	// Ended is the time of all Pods that have ended, and Count how many they are. Succeeded is the part of those
+	// that succeeded.
+	Ended, Succeeded time.Duration
+	Count            int64
+	// Running counts the Pods that have a node, and Since is the mean of when they got it, by the
+	// worker's clock. Newest is when the last of all Pods got its.
+	Running       int64
+	Since, Newest time.Time
+	// Ahead is how far the hub's clock is ahead of the worker's.
+	Ahead time.Duration
+	// View is another number each time that all Pods have been listed; zero: they haven't.
+	View int64
+}
+
+// until is the time of all Pods at some time of the worker's clock.
+func (t *Times) until(at time.Time) Seconds {
+	return seconds(t.Ended) + Seconds(t.Running)*seconds(max(at.Sub(t.Since), 0))
+}
+
+// Before is the time of a mirror's Pods that this process hasn't seen, as they were gone before, and how many
+// they are.
+type Before struct {
+	Seconds, Succeeded Seconds
+	Count              int64
+}
+
+// Then is what an account is compared with what is seen of its mirror later: of the Pods that got their nodes
+// until Newest, and as they were At some time, both by the worker's clock.
+type Then struct{ At, Newest time.Time }
+
+// Then is when the hub last knew the mirror's Pods.
+func (m *Mirror) Then() Then { return Then{(m.At - Moment(m.Ahead)).time(), m.Newest.time()} }
+
+// Before is what the account knows of the mirror, less what this process sees of it: the times of the same Pods
+// as they were when the account was written. Pods that ran then, and are gone now, count until then. Clocks
+// and watches err, and so do times. So nothing is missing unless there are fewer Pods.
+func (m *Mirror) Before(then Times) Before {
+	gone := m.Count + m.Pods - then.Count - then.Running
+	if gone <= 0 {
+		return Before{}
+	}
+	return Before{
+		Seconds:   max(m.known()-then.until(m.Then().At), 0),
+		Succeeded: max(m.Succeeded-seconds(then.Succeeded), 0),
+		Count:     gone,
+	}
+}
+
+// Job is what the hub says of a Job.
+type Job struct {
+	*batchv1.Job
+	// Requests of one Pod; nil: not known now.
+	Requests corev1.ResourceList
+	// Unfinished: it may still run. Afresh: its next mirror starts from zero.
+	Unfinished, Afresh bool
+	// Ends: the account is written with its end.
+	Ends bool
+	// Ended is when it ended, by a worker's clock; zero: it hasn't.
+	Ended time.Time
+}
+
+// afterEnd is for how long Pods may count after their Job's end.
+const afterEnd = 5 * time.Minute
+
+// slack is what whole seconds and watches that come one after the other may differ by.
+const slack = 5 * time.Second
+
+// Next is the account after some observations. Before has what was gone before this process saw the
+// mirrors.
+func (a Account) Next(job Job, seen []Observation, before map[types.UID]Before, now time.Time) Account {
+	next, at := slices.Clone(a), a.lastMoment(job, momentOf(now))
+	for i := range seen {
+		o := &seen[i]
+		if next.index(o.UID) < 0 && o.isNew(job.Ends) {
+			next = append(next, Mirror{Worker: o.Worker, UID: o.UID, At: momentOf(job.CreationTimestamp.Time), Left: o.Former})
+		}
+		if i := next.index(o.UID); i >= 0 {
+			next[i].observe(job, o, before[o.UID], next.limit(i, job.Job, at), at)
+		}
+	}
+	next = next.supersede(job, seen).fold()
+	if ended := a.ended(); ended > 0 || job.Ends {
+		for i := range next {
+			next[i].Ended = cmp.Or(next[i].Ended, ended, at)
+		}
+	}
+	return next
+}
+
+// lastMoment is the last one that counts: a Job that has ended is as old as it was a little later.
+func (a Account) lastMoment(job Job, now Moment) Moment {
+	ended := a.ended()
+	if ended == 0 && !job.Ended.IsZero() {
+		ended = momentOf(job.Ended)
+	}
+	if ended == 0 {
+		return now
+	}
+	return min(now, ended+Moment(afterEnd.Seconds()))
+}
+
+// ended is when the hub wrote that the Job has ended; zero: it hasn't.
+func (a Account) ended() (ended Moment) {
+	for i := range a {
+		ended = max(ended, a[i].Ended)
+	}
+	return ended
+}
+
+func (m *Mirror) observe(job Job, o *Observation, before Before, limit Seconds, now Moment) {
+	if job.Requests != nil && !m.Left {
+		m.Requests = bounded(larger(m.Requests, job.Requests))
+	}
+	if !o.InTouch {
+		return
+	}
+	m.Seconds = max(m.Seconds, min(before.Seconds+seconds(o.Ended), limit))
+	if !m.Left {
+		m.Succeeded = max(m.Succeeded, min(before.Succeeded+seconds(o.Succeeded), m.Seconds))
+	}
+	m.Count = max(m.Count, before.Count+o.Count)
+	if !o.Newest.IsZero() {
+		m.Newest = max(m.Newest, momentOf(o.Newest))
+	}
+	m.Pods, m.Since = min(max(o.Running, 0), pods(job.Job)), 0
+	if m.Pods > 0 {
+		room := max(limit-m.Seconds, 0) / Seconds(m.Pods)
+		created := momentOf(job.CreationTimestamp.Add(-slack))
+		m.Since = min(max(momentOf(o.Since.Add(o.Ahead)), created, now-Moment(room)), now)
+	}
+	m.At, m.Ahead = now, seconds(o.Ahead)
+}
+
+// limit is what the seconds of a mirror may be at some time: as if the Job had had as many Pods in the worker
+// since its creation, less those of its other mirrors there.
+func (a Account) limit(i int, job *batchv1.Job, now Moment) Seconds {
+	age := max(now-momentOf(job.CreationTimestamp.Time), 0)
+	limit := Seconds(max(pods(job), a[i].Pods)) * Seconds(age+Moment(slack.Seconds()))
+	for k := range a {
+		if k != i && a[k].Worker == a[i].Worker {
+			limit -= a[k].Settled()
+		}
+	}
+	return max(limit, 0)
+}
+
+// Lacks reports whether the next account settles something that this one doesn't: of the mirrors that the
+// Job has left, and of all when it has ended.
+func (a Account) Lacks(next Account, ended bool) bool {
+	return slices.ContainsFunc(next, func(m Mirror) bool {
+		was := a.Of(m.UID)
+		return (ended || m.Left) && (m.Seconds > was.Seconds || m.Pods == 0 && was.Pods > 0)
+	})
+}
+
+// Open is when the hub last wrote what it knew of the mirrors of which more will be learnt, of those that
+// Lacks looks at; zero: there is none.
+func (a Account) Open(next Account, seen []Observation, ended bool) (since time.Time) {
+	for i := range seen {
+		m := next.Of(seen[i].UID)
+		if m.UID == "" || !ended && !m.Left || !seen[i].isOpen() {
+			continue
+		}
+		if at := cmp.Or(a.Of(m.UID).At, m.At).time(); at.After(since) {
+			since = at
+		}
+	}
+	return since
+}
+
+// pods is how many Pods of the Job may run at once: as many as it wants or had, and those that are
+// being replaced.
+func pods(job *batchv1.Job) int64 {
+	had := int64(job.Status.Active) + int64(ptr.Deref(job.Status.Terminating, 0))
+	return 2 * max(int64(ptr.Deref(job.Spec.Parallelism, 1)), had, 1)
+}
+
+// supersede marks the mirrors that an unfinished Job has left: it isn't placed on the worker any more,
+// or has another mirror there. It may come back to one.
+func (a Account) supersede(job Job, seen []Observation) Account {
+	if !job.Unfinished {
+		return a
+	}
+	for i := range a {
+		m := &a[i]
+		superseded := slices.ContainsFunc(seen, func(o Observation) bool {
+			return o.UID == m.UID && o.Elsewhere || o.Worker == m.Worker && o.Current && o.UID != m.UID
+		})
+		returned := slices.ContainsFunc(seen, func(o Observation) bool { return o.UID == m.UID && o.Current })
+		if m.Left = m.Left && !returned; m.Left || !superseded {
+			continue
+		}
+		m.Left = true
+		if job.Afresh {
+			m.Succeeded = 0
+		}
+	}
+	return a
+}
+
+// seconds in thousandths, which is more than Pods' own times have.
+func seconds(d time.Duration) Seconds { return Seconds(math.Round(d.Seconds()*1000) / 1000) }
+
+// larger has of each resource the larger amount: a user who edits the requests of a suspended Job
+// makes none of its time cheaper.
+func larger(a, b corev1.ResourceList) corev1.ResourceList {
+	all := maps.Clone(b)
+	for name, quantity := range a {
+		if other, has := all[name]; !has || other.Cmp(quantity) < 0 {
+			all[name] = quantity
+		}
+	}
+	return all
+}
+
+// bounded are the resources that count: those that Kubernetes knows, then the others by name.
+func bounded(list corev1.ResourceList) corev1.ResourceList {
+	names := make([]corev1.ResourceName, 0, len(list))
+	for name, quantity := range list {
+		if !quantity.IsZero() && name != corev1.ResourcePods {
+			names = append(names, name)
+		}
+	}
+	known := []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage}
+	slices.SortFunc(names, func(a, b corev1.ResourceName) int { return rank(known, a, b) })
+	kept := corev1.ResourceList{}
+	for _, name := range names[:min(len(names), MaxResources)] {
+		kept[name] = list[name]
+	}
+	return kept
+}
