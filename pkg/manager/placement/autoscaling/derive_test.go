@@ -193,7 +193,7 @@ func TestHostileAutoscalerIsCheap(t *testing.T) {
 	if len(groups) > autoscaling.MaxGroups || groups["a"].MaxNodes > 15_000 {
 		t.Errorf("%d node groups, %+v", len(groups), groups["a"])
 	}
-	if took := time.Since(begun); took > 20*time.Second {
+	if took := time.Since(begun); took > time.Minute {
 		t.Errorf("it took %s", took)
 	}
 }

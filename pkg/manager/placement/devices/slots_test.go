@@ -238,7 +238,7 @@ func TestHostileWorkers(t *testing.T) {
 				longest = max(longest, time.Since(began))
 				d = d.With(o)
 			}
-			if longest > 10*time.Second { // some tenths on an idle machine
+			if longest > time.Minute { // some tenths on an idle machine
 				t.Errorf("the longest answer took %v", longest)
 			}
 			if len(d.memo.answers) > maxAnswers || len(d.memo.numbers) > maxNumbers {

@@ -51,7 +51,7 @@ func TestAWorkerWithVeryManyVolumes(t *testing.T) {
 	for name, source := range map[string]corev1.VolumeSource{"one for all": data, "one each": ephemeral(claim)} {
 		began := time.Now()
 		got := w.judgeStored(volumes, source, 100)
-		if took := time.Since(began); took > 10*time.Second || got.Verdict != FitsNow {
+		if took := time.Since(began); took > time.Minute || got.Verdict != FitsNow {
 			t.Errorf("%s: %v after %s: %v", name, got.Verdict, took, got.Reasons)
 		} else {
 			t.Logf("%s: %s", name, took)
