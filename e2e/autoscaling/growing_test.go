@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
+	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/manager"
 )
@@ -27,22 +28,37 @@ func TestJobsGoToAWorkerThatGrows(t *testing.T) {
 	s := open(t, most)
 	s.RunManager(slow)
 	s.registers(s.template(most))
-	s.submit("wide", rigtest.Parallel(2), rigtest.RunFor(4*time.Second))
+	s.submit("wide", rigtest.Parallel(2), rigtest.RunForever())
 	s.EventUntil("wide", "Placed", "Placed on worker w1, after scale-up")
 	s.HubJobUntil("wide", rigtest.Running(2))
-	for i := range 3 {
-		s.submit(fmt.Sprint("next-", i), rigtest.RunFor(4*time.Second))
+	for i := range most {
+		name := fmt.Sprint("next-", i)
+		s.submit(name, rigtest.RunForever())
+		s.EventUntil(name, "Placed", "Placed on worker w2, after scale-up")
 	}
-	s.EventUntil("next-2", "Pending", "0/2 clusters available")
-	if at := s.endedAt("wide"); at != "w1" {
-		t.Errorf("wide ran on %s", at)
-	}
-	for i, want := range []string{"w2", "w2", "w1"} {
-		if at := s.endedAt(fmt.Sprint("next-", i)); at != want {
-			t.Errorf("next-%d ran on %s, want %s", i, at, want)
+	s.submit("last")
+	s.EventUntil("last", "Pending", "0/2 clusters available")
+	s.endPods("w1")
+	for _, name := range []string{"wide", "last"} {
+		if at := s.endedAt(name); at != "w1" {
+			t.Errorf("%s ran on %s", name, at)
 		}
 	}
+	for i := range most {
+		s.HubJobUntil(fmt.Sprint("next-", i), rigtest.Running(1))
+	}
+	s.endPods("w2")
+	for i := range most {
+		s.endedAt(fmt.Sprint("next-", i))
+	}
 	s.report(t, most)
+}
+
+// endPods ends all Pods in a worker.
+func (s *scene) endPods(worker string) {
+	for _, pod := range s.Pods(s.Cluster(worker)) {
+		s.PatchPod(worker, pod.Name, fmt.Sprintf(`{"metadata":{"labels":{%q:"1ms"}}}`, rig.LabelRunFor))
+	}
 }
 
 // A worker gets no nodes. The first Job waits there for its podStartTimeout, across a restart of the manager, and

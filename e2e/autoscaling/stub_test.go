@@ -19,7 +19,7 @@ import (
 const (
 	// nodeDelay is the time from when a Pod waits until its node is there.
 	nodeDelay = 2 * time.Second
-	// nodeIdle is how long a node stays without a Pod.
+	// nodeIdle is how long a node stays for which there is no Pod.
 	nodeIdle = 3 * time.Second
 	// pace is how often the autoscaler looks.
 	pace = 200 * time.Millisecond
@@ -140,7 +140,7 @@ func (a *autoscaler) decide(pods []corev1.Pod, now time.Time) (add, remove []str
 		switch {
 		case busy[name]:
 			n.idle = now
-		case now.Sub(n.idle) < nodeIdle:
+		case now.Sub(n.idle) < nodeIdle || free < len(waits): // kube-scheduler may take its time
 			free++
 		default:
 			if !n.used {

@@ -48,12 +48,12 @@ func TestUsageSurvivesTheManager(t *testing.T) {
 	manager := f.StartManager()
 	f.Register("w1")
 	f.LeaveWorker("w1")
+	submitted := time.Now()
 	f.Submit("job", ferrytest.OnWorker("w1"), rigtest.Parallel(2), rigtest.RunFor(8*time.Second))
 	f.HubJobUntil("job", rigtest.Running(2))
-	seen := time.Now()
 	f.Patch("job", `{"spec":{"suspend":true}}`)
 	before := f.HubJobUntil("job", func(j *batchv1.Job) bool { return j.Status.Active == 0 && settled(j) > 0 })
-	if most := 2 * (time.Since(seen).Seconds() + 5); settled(before) > most {
+	if most := 2 * (time.Since(submitted).Seconds() + 1); settled(before) > most {
 		t.Errorf("%v seconds, of at most %v", settled(before), most)
 	}
 	manager.Kill()
