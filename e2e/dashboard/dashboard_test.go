@@ -145,7 +145,7 @@ func (s *scene) losesWorker(d *served) {
 		return meta.IsStatusConditionTrue(w.Status.Conditions, v1alpha1.ConditionLost)
 	})
 	s.Visit(d.base + "/")
-	s.Until("#worker-west", "Lost", "its Jobs continue elsewhere", "Not ready since")
+	s.Until("#worker-west", "Lost", "its Jobs continue elsewhere", "Not ready for", "its last answer is")
 	s.Until("#worker-east", "Ready", "of 32", "unfinished")
 	s.Is(`document.querySelector(".card").id == "worker-west"`)
 	s.looks("workers")

@@ -25,7 +25,7 @@ type Repeated struct {
 // completed in both workers looks like one that the hub knew of before. And a worker that is lost
 // can't be asked.
 func RepeatedBy(hub, stale *batchv1.Job) Repeated {
-	with, moved := readMovedWith(hub)
+	with, moved := MovedWith(hub)
 	if !moved {
 		return Repeated{}
 	}
@@ -51,15 +51,16 @@ type Ended struct{ Succeeded, Failed int32 }
 // EndedBefore are the Pods of a moved Job that its mirror counts and that ended in other workers: those
 // that it was seeded with.
 func EndedBefore(hub, mirror *batchv1.Job) Ended {
-	with, moved := readMovedWith(hub)
+	with, moved := MovedWith(hub)
 	if !moved || FreshStart(mirror) || workQueue(hub) {
 		return Ended{}
 	}
 	return Ended{with.Succeeded, with.Failed}
 }
 
-// readMovedWith is false if the Job never moved, or someone edited the annotation.
-func readMovedWith(hub *batchv1.Job) (with batchv1.JobStatus, is bool) {
+// MovedWith is the progress that the hub knew of when it last moved the Job. It is false if the Job never
+// moved, or someone edited the annotation. Indexes are left out if they are too many.
+func MovedWith(hub *batchv1.Job) (with batchv1.JobStatus, is bool) {
 	err := json.Unmarshal([]byte(hub.Annotations[v1alpha1.AnnotationMovedWith]), &with)
 	return with, err == nil
 }

@@ -81,7 +81,7 @@ func TestPages(t *testing.T) {
 	w.jobs = append(fleet(150), job("waits", func(j *batchv1.Job) { j.Annotations, j.Status = nil, batchv1.JobStatus{} }))
 	w.workers = []*v1alpha1.WorkerCluster{worker("west", metav1.ConditionTrue, ""), worker("east", metav1.ConditionFalse, "<b>no route</b>")}
 	b := open(t, w)
-	b.shows("/", 200, "3 nodes", "10 of 40", "12Gi free", "Not ready since", "&lt;b&gt;no route", `href="/jobs?state=Running"`, "<b>150</b>")
+	b.shows("/", 200, "3 nodes", "10 of 40", "12Gi free", "Not ready for <time", "its last answer is <time", "&lt;b&gt;no route", `href="/jobs?state=Running"`, "<b>150</b>")
 	b.shows("/jobs", 200, "1–100 of 151", `id="job-team-a/waits"`, `href="/jobs?page=2"`, "not placed (1)")
 	b.shows("/jobs?page=2", 200, "101–151 of 151", `href="/jobs?page=1"`)
 	b.shows("/jobs?q=job-0007", 200, "1 of 151", `value="job-0007"`, `id="job-team-a/job-0007"`)

@@ -142,6 +142,7 @@ func worker(name string, ready metav1.ConditionStatus, message string) *v1alpha1
 	w.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("40"), corev1.ResourceMemory: resource.MustParse("96Gi"), "nvidia.com/gpu": resource.MustParse("8")}
 	w.Status.Requested = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10"), corev1.ResourceMemory: resource.MustParse("84Gi"), "nvidia.com/gpu": resource.MustParse("8")}
 	w.Status.Nodes, w.Status.Jobs, w.Status.KubernetesVersion = 3, 2, "v1.36.3"
+	w.Status.LastContactTime = ptr.To(before(70 * time.Second))
 	meta.SetStatusCondition(&w.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionReady, Status: ready, Reason: "Connected", Message: message, LastTransitionTime: before(time.Minute)})
 	meta.SetStatusCondition(&w.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionSchedulable, Status: ready, Reason: "Schedulable"})
 	return w

@@ -12,9 +12,11 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/intervals"
+	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
 	"github.com/jobferry/jobferry/pkg/shards"
+	"github.com/jobferry/jobferry/pkg/usage"
 )
 
 // IndexState is what has become of an index.
@@ -86,12 +88,12 @@ type indexBuilder struct {
 	names   []string
 }
 
-// place sets the workers of indexes by the placement. Of a Job that has moved as a whole, it isn't
-// known which index ran where.
+// place sets the workers of indexes by the placement.
 func (b *indexBuilder) place(job *batchv1.Job) {
 	if workers := shards.WorkersOf(job); !shards.IsPlaced(job) {
-		if len(workers) == 1 && job.Annotations[v1alpha1.AnnotationMovedFrom] == "" {
+		if len(workers) == 1 {
 			b.workers = slices.Repeat([]int16{b.number(workers[0])}, len(b.workers))
+			b.placeBefore(job)
 		}
 		return
 	}
@@ -104,6 +106,37 @@ func (b *indexBuilder) place(job *batchv1.Job) {
 		for _, i := range shard.Indexes.Below(len(b.states)).First(len(b.states)) {
 			b.workers[i] = worker
 		}
+	}
+}
+
+// placeBefore sets the worker of the indexes that had ended when a Job last moved as a whole, where it
+// is known.
+func (b *indexBuilder) placeBefore(job *batchv1.Job) {
+	from := job.Annotations[v1alpha1.AnnotationMovedFrom]
+	with, moved := mirror.MovedWith(job)
+	if from == "" && !moved {
+		return
+	}
+	b.assign(ptr.Deref(job.Status.FailedIndexes, ""), -1) // before or after the move
+	switch {
+	case !moved, with.CompletedIndexes == "" && with.Succeeded > 0:
+		b.assign(job.Status.CompletedIndexes, -1)
+	case with.CompletedIndexes == "":
+	case onlyBefore(job, from):
+		b.assign(with.CompletedIndexes, b.number(from))
+	default:
+		b.assign(with.CompletedIndexes, -1)
+	}
+}
+
+// onlyBefore reports whether a Job was in no other worker before its last move, by its account.
+func onlyBefore(job *batchv1.Job, from string) bool {
+	return from != "" && !slices.ContainsFunc(usage.Read(job), func(m usage.Mirror) bool { return m.Left && m.Worker != from })
+}
+
+func (b *indexBuilder) assign(indexes string, worker int16) {
+	for _, i := range intervals.ParseLenient(indexes, len(b.workers)).First(len(b.workers)) {
+		b.workers[i] = worker
 	}
 }
 

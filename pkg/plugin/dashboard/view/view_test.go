@@ -18,6 +18,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
+	"github.com/jobferry/jobferry/pkg/usage"
 )
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -239,9 +240,36 @@ func TestIndexMap(t *testing.T) {
 	if NewIndexMap(job("a"), nil) != nil {
 		t.Error("a Job without indexes has a map")
 	}
-	moved := NewIndexMap(job("a", completed("0"), func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationMovedFrom] = "east" }), nil)
-	if moved.Runs[0] != [3]int{1, 2, -1} {
-		t.Errorf("%v: it isn't known where an index ran before the move", moved.Runs)
+}
+
+// Of a Job that has moved, it's known where an index ended as far as its annotations tell.
+func TestIndexMapOfMoved(t *testing.T) {
+	moved := func(with string, account usage.Account) func(*batchv1.Job) {
+		return func(j *batchv1.Job) {
+			j.Annotations[v1alpha1.AnnotationMovedFrom], j.Annotations[v1alpha1.AnnotationUsage] = "east", account.String()
+			if with != "" {
+				j.Annotations[v1alpha1.AnnotationMovedWith] = with
+			}
+			j.Status.FailedIndexes = ptr.To("9")
+		}
+	}
+	const three = `{"succeeded":3,"completedIndexes":"0-2"}`
+	fromEast := usage.Account{{Worker: "east", Seconds: 9, Left: true}, {Worker: "west", Seconds: 3}}
+	fromTwo := append(usage.Account{{Worker: "north", Seconds: 9, Left: true}}, fromEast...)
+	for name, row := range map[string]struct {
+		edit func(*batchv1.Job)
+		want [][3]int // west is 0, east is 1
+	}{
+		"from its first worker":      {moved(three, fromEast), [][3]int{{3, 2, 1}, {2, 2, 0}, {4, 0, 0}, {1, 3, -1}}},
+		"from its second one":        {moved(three, fromTwo), [][3]int{{3, 2, -1}, {2, 2, 0}, {4, 0, 0}, {1, 3, -1}}},
+		"before any index had ended": {moved("{}", nil), [][3]int{{5, 2, 0}, {4, 0, 0}, {1, 3, -1}}},
+		"with too many indexes":      {moved(`{"succeeded":3}`, fromEast), [][3]int{{5, 2, -1}, {4, 0, 0}, {1, 3, -1}}},
+		"by an older hub":            {moved("", fromEast), [][3]int{{5, 2, -1}, {4, 0, 0}, {1, 3, -1}}},
+	} {
+		m := NewIndexMap(job("a", completed("0-4"), row.edit), nil)
+		if diff := cmp.Diff(row.want, m.Runs); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 
