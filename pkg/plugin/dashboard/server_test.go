@@ -130,6 +130,8 @@ func TestJobPage(t *testing.T) {
 	b.shows("/jobs/team-a/shards/log?container=main&pod=other&worker=west", 502, "no such log")
 	b.shows("/jobs/team-a/shards/indexes", 200, `"runs":[[3,2,0],[2,0,0],[1,2,0],[4,0,0]]`, `"workers":["west"]`)
 	b.shows("/jobs/team-a/nobody/indexes", 404)
+	w.details = view.JobInput{Reading: true}
+	b.shows("/jobs/team-a/shards", 200, "Reading from west …")
 }
 
 // The stream sends the page, and each version that differs.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,6 +24,9 @@ const (
 	detailAge = 2 * time.Second
 	// detailTimeout bounds the requests for it.
 	detailTimeout = 15 * time.Second
+	// detailPatience is how long a page waits for them. Then it shows what is known, as a worker that
+	// doesn't answer must not hold up the rest.
+	detailPatience = time.Second
 	// detailsKept is how many Jobs are remembered.
 	detailsKept = 8
 )
@@ -33,21 +37,37 @@ type detailCache struct {
 	kept []*detail // the last used first
 }
 
+// detail is about a Job in certain workers: one that moves is asked for anew, even if the worker that
+// it has left doesn't answer.
 type detail struct {
-	key types.NamespacedName
-	uid types.UID
+	subject
 
 	mu sync.Mutex
+	// at is when JobInput was read; zero: it never was.
 	at time.Time
 	view.JobInput
+	// reading is closed when the requests that are under way have been answered; nil: there are none.
+	reading chan struct{}
+	// late: a page didn't wait for them.
+	late bool
+}
+
+type subject struct {
+	types.NamespacedName
+	uid     types.UID
+	workers string
+}
+
+func subjectOfDetail(job *batchv1.Job) subject {
+	return subject{types.NamespacedName{Namespace: job.Namespace, Name: job.Name}, job.UID, strings.Join(shards.WorkersOf(job), ",")}
 }
 
 // of returns the place for a Job.
-func (c *detailCache) of(key types.NamespacedName, uid types.UID) *detail {
+func (c *detailCache) of(s subject) *detail {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at := slices.IndexFunc(c.kept, func(d *detail) bool { return d.key == key && d.uid == uid })
-	d := &detail{key: key, uid: uid}
+	at := slices.IndexFunc(c.kept, func(d *detail) bool { return d.subject == s })
+	d := &detail{subject: s}
 	if at >= 0 {
 		d = c.kept[at]
 		c.kept = slices.Delete(c.kept, at, at+1)
@@ -59,21 +79,60 @@ func (c *detailCache) of(key types.NamespacedName, uid types.UID) *detail {
 
 // Details returns all that is known of a Job.
 func (h *Hub) Details(ctx context.Context, job *batchv1.Job) view.JobInput {
-	key := types.NamespacedName{Namespace: job.Namespace, Name: job.Name}
-	d := h.details.of(key, job.UID)
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if h.clock.Since(d.at) >= detailAge {
-		d.JobInput = h.readDetails(ctx, key, job)
-		if ctx.Err() == nil { // else the answer is about the browser that has gone
-			d.at = h.clock.Now()
-		}
+	d := h.details.of(subjectOfDetail(job))
+	patience, cancel := context.WithTimeout(ctx, detailPatience)
+	defer cancel()
+	select {
+	case <-h.refresh(ctx, d, job):
+	case <-patience.Done():
 	}
-	in := d.JobInput
+	in := d.known()
 	in.Job, in.HubEvents = job, h.Events(job)
 	if health := h.EventsHealth(); health.State == Forbidden || health.State == Disconnected {
 		in.Missing.Events = append(slices.Clone(in.Missing.Events), "hub: "+health.Message)
 	}
+	return in
+}
+
+// refresh reads again what is too old. The channel is closed when that is done.
+func (h *Hub) refresh(ctx context.Context, d *detail, job *batchv1.Job) <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.reading != nil {
+		return d.reading
+	}
+	done := make(chan struct{})
+	if h.clock.Since(d.at) < detailAge {
+		close(done)
+		return done
+	}
+	d.reading = done
+	go func() {
+		in := h.readDetails(context.WithoutCancel(ctx), d.NamespacedName, job) // others may look at it, too
+		if d.take(in, h.clock.Now()) {
+			h.notify()
+		}
+		close(done)
+	}()
+	return done
+}
+
+// take keeps what was read, and reports whether a page hasn't waited for it.
+func (d *detail) take(in view.JobInput, now time.Time) (late bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	late = d.late
+	d.JobInput, d.at, d.reading, d.late = in, now, nil, false
+	return late
+}
+
+// known is what was read last.
+func (d *detail) known() view.JobInput {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.late = d.reading != nil
+	in := d.JobInput
+	in.Reading = d.at.IsZero()
 	return in
 }
 

@@ -11,5 +11,6 @@
 //
 // A feed keeps of an object only what the pages need: of a Job not its Pod template, of an event not
 // its metadata. So thousands of Jobs take a few MB. What workers have is read when somebody looks at
-// it, at most every two seconds, however many browser tabs are open.
+// it, at most every two seconds, however many browser tabs are open. A page waits a second for it, then
+// shows what was known: a worker that doesn't answer holds up nothing else.
 package hub

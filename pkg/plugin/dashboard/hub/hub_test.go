@@ -25,7 +25,8 @@ import (
 
 // api answers lists as a hub would, holds watches open, and counts the requests.
 type api struct {
-	answers map[string]any // by path
+	answers map[string]any           // by path
+	slow    map[string]chan struct{} // paths that answer only when the channel is closed
 
 	mu     sync.Mutex
 	asked  map[string]int
@@ -40,6 +41,9 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.mu.Unlock()
 	if closed {
 		panic(http.ErrAbortHandler)
+	}
+	if release := a.slow[r.URL.Path]; release != nil {
+		<-release
 	}
 	if r.URL.Query().Get("sendInitialEvents") != "" { // it can't stream lists
 		answer = &apierrors.NewInvalid(schema.GroupKind{}, "", nil).ErrStatus
@@ -238,22 +242,49 @@ func TestDetails(t *testing.T) {
 	}
 }
 
+// A worker that doesn't answer holds up nothing: its part of the page comes later.
+func TestDetailsOfASlowWorker(t *testing.T) {
+	release := make(chan struct{})
+	a := &api{answers: answers(), slow: map[string]chan struct{}{whyPath: release}}
+	h, _, _ := run(t, a)
+	until(t, h, "all is read", allLive(h))
+	job := h.Jobs()[0]
+	if in := h.Details(t.Context(), job); !in.Reading || in.Why != nil || in.Job != job {
+		t.Errorf("%+v", in)
+	}
+	h.Details(t.Context(), job)
+	if n := a.count(whyPath); n != 1 {
+		t.Errorf("asked %d times before there was an answer", n)
+	}
+	close(release)
+	until(t, h, "the answer", func() bool {
+		in := h.Details(t.Context(), job)
+		return !in.Reading && in.Why != nil
+	})
+}
+
 func TestDetailsAreBounded(t *testing.T) {
 	var c detailCache
-	first := c.of(types.NamespacedName{Name: "0"}, "0")
-	for _, name := range strings.Split("123456", "") {
-		c.of(types.NamespacedName{Name: name}, types.UID(name))
+	named := func(name, uid, workers string) subject {
+		return subject{types.NamespacedName{Name: name}, types.UID(uid), workers}
 	}
-	if c.of(types.NamespacedName{Name: "0"}, "0") != first {
+	first := c.of(named("0", "0", "west"))
+	for _, name := range strings.Split("123456", "") {
+		c.of(named(name, name, ""))
+	}
+	if c.of(named("0", "0", "west")) != first {
 		t.Error("what was looked at is forgotten")
 	}
-	if c.of(types.NamespacedName{Name: "0"}, "another") == first {
+	if c.of(named("0", "another", "west")) == first {
 		t.Error("a Job has what was read of the one before it")
 	}
-	for _, name := range strings.Split("abcdefgh", "") {
-		c.of(types.NamespacedName{Name: name}, types.UID(name))
+	if c.of(named("0", "0", "east")) == first {
+		t.Error("a Job that has moved has what was read of its former worker")
 	}
-	if len(c.kept) != detailsKept || c.of(types.NamespacedName{Name: "0"}, "0") == first {
+	for _, name := range strings.Split("abcdefgh", "") {
+		c.of(named(name, name, ""))
+	}
+	if len(c.kept) != detailsKept || c.of(named("0", "0", "west")) == first {
 		t.Error("all is kept for ever")
 	}
 }

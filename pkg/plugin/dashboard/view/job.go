@@ -22,6 +22,8 @@ type JobInput struct {
 	Why                     *v1alpha1.PlacementExplanation
 	// Missing says what couldn't be read, and why.
 	Missing Missing
+	// Reading: the workers haven't answered yet.
+	Reading bool
 }
 
 // Missing has a text for each part of a Job's page that is incomplete.
@@ -44,6 +46,8 @@ type Job struct {
 	PodsOmitted    int
 	Why            *Why
 	Missing        Missing
+	// Reading: Pods and events of workers aren't known yet.
+	Reading bool
 }
 
 // Fact is a name with a value.
@@ -58,6 +62,7 @@ func NewJob(in JobInput, now time.Time) Job {
 		Timeline: NewTimeline(in.Job, entries, in.Pods, now),
 		Indexes:  NewIndexMap(in.Job, in.Pods),
 		Missing:  in.Missing,
+		Reading:  in.Reading,
 	}
 	page.Bad = page.State.Tone == "bad"
 	page.Finished = jobview.StateOf(in.Job).IsFinal()
