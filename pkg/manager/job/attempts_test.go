@@ -48,7 +48,7 @@ func TestAttemptMetrics(t *testing.T) {
 	}
 }
 
-// counted is a counter's value for the values of its labels, in the order of their names.
+// counted is a counter's value, or a histogram's sum, for the values of its labels, in the order of their names.
 func counted(t *testing.T, name string, values ...string) float64 {
 	t.Helper()
 	families, err := metrics.Registry.Gather()
@@ -62,7 +62,7 @@ func counted(t *testing.T, name string, values ...string) float64 {
 				has = append(has, label.GetValue())
 			}
 			if family.GetName() == name && slices.Equal(has, values) {
-				return series.GetCounter().GetValue()
+				return series.GetCounter().GetValue() + series.GetHistogram().GetSampleSum()
 			}
 		}
 	}

@@ -106,11 +106,25 @@ func TestWideJobIsNotPassed(t *testing.T) {
 	w.wantPlaced(map[string]string{"later": "a", "stream-0": "a"})
 }
 
-// A Job without a deadline is expected to run for as long as others of its namespace did, also after a restart.
+// A Job without a deadline is expected to run for as long as others of its namespace did in its worker, also after a
+// restart, whatever other workers say.
 func TestRuntimesAreLearned(t *testing.T) {
 	w := newWorld(t)
-	w.worker("b").drains(true)
+	w.worker("b").early = 1000 * time.Hour
+	w.worker("a").drains(true)
 	names := []string{}
+	for i := range 8 {
+		names = append(names, fmt.Sprintf("liar-%d", i))
+		w.submits(aJob(names[i], pods(1)))
+	}
+	w.step(time.Minute)
+	w.ends(names...)
+	if ran := w.hub.jobs[inTeam("liar-7")].Status; ran.CompletionTime.Sub(ran.StartTime.Time) < 1000*time.Hour {
+		w.fail("b doesn't lie: %+v", ran)
+	}
+	w.worker("a").drains(false)
+	w.worker("b").drains(true)
+	names = nil
 	for i := range 8 {
 		names = append(names, fmt.Sprintf("past-%d", i))
 		w.submits(aJob(names[i], pods(1)))

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/pkg/manager/placement/waiting"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/shards"
 )
@@ -92,8 +91,7 @@ type store struct {
 	// onWorker has the Jobs placed on a worker, counts the Jobs by worker and phase.
 	onWorker map[string]map[types.NamespacedName]struct{}
 	counts   map[status]int
-	// runtimes of the Jobs that have completed, by namespace.
-	runtimes map[string]*waiting.Runtimes
+	runtimes runtimes
 	// waiting are the Jobs to be reconciled when a worker has more free capacity, or another state.
 	waiting map[types.NamespacedName]struct{}
 	// heldBack are the Jobs to be reconciled when the labels of their namespace change.
@@ -106,7 +104,7 @@ func newStore() *store {
 		byUID:    map[types.UID]*record{},
 		onWorker: map[string]map[types.NamespacedName]struct{}{},
 		counts:   map[status]int{},
-		runtimes: map[string]*waiting.Runtimes{},
+		runtimes: runtimes{},
 		waiting:  map[types.NamespacedName]struct{}{},
 		heldBack: map[types.NamespacedName]struct{}{},
 	}
@@ -138,39 +136,6 @@ func (s *store) runOf(key types.NamespacedName) run {
 	return run{}
 }
 
-// maxNamespaces bounds those whose runtimes are remembered: of more, any is forgotten.
-const maxNamespaces = 10_000
-
-// learnLocked remembers how long a Job ran that has completed.
-func (s *store) learnLocked(job *batchv1.Job) {
-	started, ended := job.Status.StartTime, job.Status.CompletionTime
-	if started == nil || ended == nil || !ended.After(started.Time) {
-		return
-	}
-	known := s.runtimes[job.Namespace]
-	if known == nil {
-		if len(s.runtimes) == maxNamespaces {
-			for forgotten := range s.runtimes {
-				delete(s.runtimes, forgotten)
-				break
-			}
-		}
-		known = &waiting.Runtimes{}
-		s.runtimes[job.Namespace] = known
-	}
-	known.Add(ended.Sub(started.Time))
-}
-
-// usualRuntime is how long a namespace's Jobs run; zero: too few have completed.
-func (s *store) usualRuntime(namespace string) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if known := s.runtimes[namespace]; known != nil {
-		return known.Usual()
-	}
-	return 0
-}
-
 // ofUID returns the record of a hub Job; nil: there is none.
 func (s *store) ofUID(uid types.UID) *record {
 	s.mu.Lock()
@@ -190,7 +155,7 @@ func (s *store) indexLocked(r *record, job *batchv1.Job) (changed []string) {
 		return nil
 	}
 	if next.phase == PhaseFinished && (r.uid != job.UID || r.indexed.phase != PhaseFinished) {
-		s.learnLocked(job)
+		s.runtimes.learn(job, next.workers)
 	}
 	before := s.unindexLocked(r)
 	r.uid, r.indexed = job.UID, next
@@ -246,6 +211,7 @@ func (s *store) forgetWorker(worker string) {
 	for _, r := range s.records {
 		delete(r.mirrors, worker)
 	}
+	delete(s.runtimes, worker)
 }
 
 // all returns the names of all records.

@@ -28,14 +28,14 @@ func (s *scheduler) walk() {
 	if len(s.inVain) == 0 {
 		s.began = events
 	}
-	usual := map[string]time.Duration{}
+	usual := map[string]map[string]time.Duration{}
 	for job := range s.line.Jobs() {
-		runtime, known := usual[job.Key.Namespace]
+		runtimes, known := usual[job.Key.Namespace]
 		if !known {
-			runtime = s.store.usualRuntime(job.Key.Namespace)
-			usual[job.Key.Namespace] = runtime
+			runtimes = s.store.usualRuntimes(job.Key.Namespace)
+			usual[job.Key.Namespace] = runtimes
 		}
-		job.Usual = runtime
+		job.Usual = runtimes
 	}
 	before, w := maps.Clone(s.line.Reservations()), &walker{scheduler: s, tries: maxTries, postponed: map[string]uint64{}}
 	stopped := s.line.Walk(s.clock.Now(), changed, w)
@@ -111,7 +111,7 @@ func (w *walker) Ends(worker string) (ends []waiting.End) {
 	}
 	now := w.clock.Now()
 	for _, o := range v.Ledger().Occupants() {
-		at, certain := w.endOf(o.Job, now)
+		at, certain := w.endOf(worker, o.Job, now)
 		for node, pods := range o.Pods {
 			ends = append(ends, waiting.End{At: at, Certain: certain, Node: node, Frees: capacity.Resources{}.Add(o.Unit, pods)})
 		}
@@ -119,7 +119,7 @@ func (w *walker) Ends(worker string) (ends []waiting.End) {
 	return ends
 }
 
-func (s *scheduler) endOf(key types.NamespacedName, now time.Time) (at time.Time, certain bool) {
+func (s *scheduler) endOf(worker string, key types.NamespacedName, now time.Time) (at time.Time, certain bool) {
 	run := s.store.runOf(key)
 	if run.started.IsZero() {
 		run.started = now
@@ -127,7 +127,7 @@ func (s *scheduler) endOf(key types.NamespacedName, now time.Time) (at time.Time
 	if at = run.started.Add(run.deadline + endGrace); run.deadline > 0 && at.After(now) {
 		return at, true
 	}
-	return waiting.Guess(run.started, now, s.store.usualRuntime(key.Namespace)), false
+	return waiting.Guess(run.started, now, s.store.usualRuntime(worker, key.Namespace)), false
 }
 
 // Place implements waiting.Workers.

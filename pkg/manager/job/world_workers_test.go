@@ -52,6 +52,8 @@ type fakeWorker struct {
 	// out: it adds no nodes, so that no Pod of a Job starts that hasn't started before.
 	out     bool
 	started map[types.UID]bool
+	// early is by how much its Jobs started earlier than they did, as it says.
+	early time.Duration
 	// observed is what its autoscaler says; nil: nothing.
 	observed *autoscaling.Observed
 	// pods are the worker's controllers and the Job's Pods, where those are modelled.
@@ -231,7 +233,7 @@ func (v *fakeWorker) sync(job *batchv1.Job) {
 		v.condition(job, batchv1.JobComplete, corev1.ConditionTrue)
 	default:
 		if s.StartTime == nil {
-			s.StartTime = ptr.To(metav1.NewTime(v.world.clock.Now()))
+			s.StartTime = ptr.To(metav1.NewTime(v.world.clock.Now().Add(-v.early)))
 		}
 		if len(s.Conditions) > 0 {
 			v.condition(job, batchv1.JobSuspended, corev1.ConditionFalse)

@@ -10,8 +10,12 @@ import (
 
 const autoscaler = "Autoscaler"
 
-// atLimits is the reason of a worker that would add nodes for the Job if it had fewer.
-var atLimits = Reason{autoscaler, "the autoscaler's limits are reached", ""}
+// Reasons of a worker whose autoscaler can add nodes for the Job: it would if it had fewer, or it adds none for a
+// while, because that has failed.
+var (
+	atLimits = Reason{autoscaler, "the autoscaler's limits are reached", ""}
+	paused   = Reason{autoscaler, "the autoscaler adds no nodes for now", ""}
+)
 
 // scalingUp is the answer for a Job that doesn't have all its Pods fit on the nodes that there are.
 func (a *admitted) scalingUp(s *Snapshot, wanted int64, there Answer) Answer {
@@ -36,8 +40,12 @@ func (a *admitted) scalingUp(s *Snapshot, wanted int64, there Answer) Answer {
 	empty := s.with(nodes)
 	refused := a.neverFits(view{empty, ever}, there.least)
 	if refused == nil {
+		why := atLimits
+		if s.Autoscaling.IsPaused(a.shape) {
+			why = paused
+		}
 		there.Verdict = FitsLater
-		there.Reasons = append(there.Reasons, Count{Reason: atLimits})
+		there.Reasons = append(there.Reasons, Count{Reason: why})
 		return there
 	}
 	there.Looked, there.Reasons = empty, refused.counts()

@@ -24,13 +24,15 @@ func zones(maxNodes int32, names ...string) *v1alpha1.Autoscaling {
 	return spec
 }
 
-func (w *world) judgeScaling(spec *v1alpha1.Autoscaling, demands []capacity.Demand, j *Job, wanted int64) Answer {
+func (w *world) judgeScaling(
+	spec *v1alpha1.Autoscaling, observed *autoscaling.Observed, demands []capacity.Demand, j *Job, wanted int64,
+) Answer {
 	s := NewSnapshot(w.nodes, w.pods, nil)
 	var nodes []*capacity.Node
 	for _, n := range s.Nodes {
 		nodes = append(nodes, n.Node)
 	}
-	s.Autoscaling = autoscaling.NewRoom(autoscaling.GrowthOf(spec, nil), nodes, demands)
+	s.Autoscaling = autoscaling.NewRoom(autoscaling.GrowthOf(spec, observed), nodes, demands)
 	return Judge(s, j, wanted)
 }
 
@@ -76,11 +78,29 @@ func TestScaleUp(t *testing.T) {
 		"a gang that is too large":      {&world{}, zones(2, "a"), nil, gang(9, nil), 9, Never, 0, 0, tooFew.Message},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := row.world.judgeScaling(row.spec, row.demands, row.job, row.wanted)
+			a := row.world.judgeScaling(row.spec, nil, row.demands, row.job, row.wanted)
 			expect(t, a, row.verdict, row.now, row.reason)
 			if a.AfterScaleUp != row.after {
 				t.Errorf("%d Pods after scale-up, want %d", a.AfterScaleUp, row.after)
 			}
+		})
+	}
+}
+
+// While all groups that suit are in backoff it's said so, whatever the limits are.
+func TestScaleUpIsPaused(t *testing.T) {
+	backoff := &autoscaling.Observed{Groups: map[string]autoscaling.NodeGroup{"a": {MaxNodes: 9, Backoff: true}}}
+	for name, row := range map[string]struct {
+		spec    *v1alpha1.Autoscaling
+		verdict Verdict
+		reason  string
+	}{
+		"the only one": {zones(2, "a"), FitsLater, paused.Message},
+		"one of two":   {zones(2, "a", "b"), FitsAfterScaleUp, ""},
+		"another one":  {zones(0, "b"), FitsLater, atLimits.Message},
+	} {
+		t.Run(name, func(t *testing.T) {
+			expect(t, (&world{}).judgeScaling(row.spec, backoff, nil, jobOf(plain), 1), row.verdict, 0, row.reason)
 		})
 	}
 }

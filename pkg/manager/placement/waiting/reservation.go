@@ -44,7 +44,7 @@ func (r *Reservation) admits(job *Job, now time.Time) int64 {
 func (r *Reservation) endsBefore(job *Job, now time.Time) bool {
 	runs := job.Runtime
 	if runs == 0 && !r.Certain {
-		runs = job.Usual
+		runs = job.Usual[r.Worker]
 	}
 	return runs > 0 && !now.Add(runs).After(r.Start)
 }

@@ -104,6 +104,15 @@ func (f *fleet) worker(name string) *simWorker {
 	return f.workers[i]
 }
 
+// usual is how long the Jobs ran that have ended, wherever they did.
+func (f *fleet) usual() map[string]time.Duration {
+	usual := map[string]time.Duration{}
+	for _, w := range f.workers {
+		usual[w.name] = f.ran.Usual()
+	}
+	return usual
+}
+
 // Nodes implements waiting.Workers.
 func (f *fleet) Nodes(worker string) ([]*capacity.Node, bool) {
 	return slices.Clone(f.worker(worker).nodes), true
@@ -129,7 +138,7 @@ func (f *fleet) Ends(worker string) (ends []waiting.End) {
 // Place implements waiting.Workers: in the worker with the most free slots.
 func (f *fleet) Place(job *waiting.Job, admits func(string) int64, avoid func(string) bool) waiting.Outcome {
 	f.tried++
-	job.Usual = f.ran.Usual()
+	job.Usual = f.usual()
 	var best *simWorker
 	better := func(w *simWorker) bool {
 		if avoid(w.name) != avoid(best.name) {
@@ -264,7 +273,7 @@ func (q *lineQueue) overtaken(job *simJob, w *simWorker) {
 func (q *lineQueue) len() int { return q.Len() }
 
 func (q *lineQueue) arrive(f *fleet, job *simJob) {
-	job.Usual = f.ran.Usual()
+	job.Usual = f.usual()
 	outcome := f.Place(&job.Job,
 		func(worker string) int64 { return q.Admits(&job.Job, worker, f.now) },
 		func(worker string) bool { return q.Avoids(&job.Job, worker) })

@@ -1,0 +1,66 @@
+package job
+
+import (
+	"testing"
+	"time"
+
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// A Job that goes when it was expected to has kept its reservation, and one for which others ran for longer than
+// guessed has missed it.
+func TestReservationMetrics(t *testing.T) {
+	for _, row := range []struct {
+		name, result, other string
+		long                time.Duration
+	}{
+		{"those that run end at once", "kept", "missed", 0},
+		{"those that run end much later than guessed", "missed", "kept", time.Hour},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.worker("b").drains(true)
+			w.queues(aJob("runs", pods(8)), aJob("wide", pods(8)))
+			count := func(result string) float64 { return counted(t, "jobferry_reservations_total", result) }
+			is, isnt := count(row.result), count(row.other)
+			w.step(row.long)
+			w.ends("runs")
+			w.wantPlaced(map[string]string{"wide": "a"})
+			if count(row.result)-is != 1 || count(row.other) != isnt {
+				w.fail("%v are %s and %v %s", count(row.result)-is, row.result, count(row.other)-isnt, row.other)
+			}
+		})
+	}
+}
+
+// How long a Job waits for its first placement is counted by its PriorityClass.
+func TestPendingMetrics(t *testing.T) {
+	w := newFullWorld(t)
+	w.classes = priorityClasses{schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 100}}
+	seconds := func(class string) float64 { return counted(t, "jobferry_pending_duration_seconds", class) }
+	high, none := seconds("high"), seconds("")
+	w.queues(aJob("urgent", pods(1), ofClass("high")))
+	w.step(30 * time.Minute)
+	w.ends("small-1")
+	w.wantPlaced(map[string]string{"urgent": "a"})
+	if took := seconds("high") - high; took < 1800 || took > 1860 || seconds("") != none {
+		w.fail("it counts as %v s, and those without a class as %v s", took, seconds("")-none)
+	}
+}
+
+// A stockout is counted once, however many Jobs wait there.
+func TestStockoutMetrics(t *testing.T) {
+	w := newStockoutWorld(t)
+	before := counted(t, "jobferry_pod_start_timeouts_total", "a")
+	w.queues(aJob("first", onNew), aJob("second", onNew))
+	w.minutes(9)
+	if n := counted(t, "jobferry_pod_start_timeouts_total", "a"); n != before {
+		w.fail("%v are counted before the timeout", n-before)
+	}
+	w.minutes(2)
+	w.wantPlaced(map[string]string{"first": "b", "second": "b"})
+	if n := counted(t, "jobferry_pod_start_timeouts_total", "a"); n-before != 1 {
+		w.fail("%v are counted, want 1", n-before)
+	}
+}
