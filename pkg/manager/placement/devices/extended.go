@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
 )
 
 // extended are a Pod's requests of extended resources that a DeviceClass stands for.
@@ -46,13 +48,13 @@ func (d *Devices) extendedOf(spec *corev1.PodSpec) *extended {
 }
 
 // lacking says of which of the resources a node's allocatable has nothing, with a bit for each.
-func (e *extended) lacking(node *corev1.Node) uint64 {
+func (e *extended) lacking(node *capacity.Node) uint64 {
 	lacks := uint64(0)
 	if e == nil {
 		return lacks
 	}
 	for i, name := range e.names {
-		if amount := node.Status.Allocatable[name]; amount.IsZero() {
+		if node.Allocatable.Get(name) == 0 {
 			lacks |= 1 << i
 		}
 	}

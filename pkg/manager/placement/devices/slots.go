@@ -4,8 +4,9 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
 )
 
 // maxCounted bounds how many Pods are counted on one node: any number may share a device.
@@ -13,7 +14,7 @@ const maxCounted = 256
 
 // Slots counts, up to most, how many Pods one after the other find their devices on a node, and says why
 // the next one doesn't. It holds while the trial isn't coupled.
-func (t *trial) Slots(node *corev1.Node, most int64) (pods int64, refusal string) {
+func (t *trial) Slots(node *capacity.Node, most int64) (pods int64, refusal string) {
 	if refusal := t.unavailable(node); refusal != "" {
 		return 0, refusal
 	}
@@ -32,8 +33,8 @@ func (t *trial) Slots(node *corev1.Node, most int64) (pods int64, refusal string
 }
 
 // answerOn a node is known if one that is alike was asked for as many Pods.
-func (t *trial) answerOn(node *corev1.Node, w *wish, most int64) answer {
-	number := t.alike[node.Name]
+func (t *trial) answerOn(node *capacity.Node, w *wish, most int64) answer {
+	number := t.alike[node.Object.Name]
 	a, known := w.answers[number]
 	if !known {
 		a, known = t.memo.answer(question{w.key, number})
@@ -51,11 +52,11 @@ func (t *trial) answerOn(node *corev1.Node, w *wish, most int64) answer {
 
 // count asks the allocator. The answer lasts if it depends on nothing but the claims and the devices of
 // nodes that are alike.
-func (t *trial) count(node *corev1.Node, w *wish, most int64) (a answer, lasting bool) {
+func (t *trial) count(node *capacity.Node, w *wish, most int64) (a answer, lasting bool) {
 	var near []*resourcev1.ResourceSlice
 	var pools []pool
-	numbered := t.alike[node.Name] != noNumber
-	if n := t.inventory.nodes[node.Name]; n != nil {
+	numbered := t.alike[node.Object.Name] != noNumber
+	if n := t.inventory.nodes[node.Object.Name]; n != nil {
 		near, pools = n.slices, n.pools
 	}
 	state := t.state(t.of(pools))

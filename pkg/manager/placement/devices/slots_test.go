@@ -21,8 +21,8 @@ import (
 // no use.
 type oneByOne struct{ *Devices }
 
-func (o oneByOne) Trial(namespace string, spec *corev1.PodSpec, idle bool) scheduling.DeviceTrial {
-	if t := o.Devices.Trial(namespace, spec, idle); t != nil {
+func (o oneByOne) Trial(namespace string, spec *corev1.PodSpec, at scheduling.Moment) scheduling.DeviceTrial {
+	if t := o.Devices.Trial(namespace, spec, at); t != nil {
 		return coupledTrial{t}
 	}
 	return nil
@@ -136,11 +136,11 @@ func TestNodesThatAreAlike(t *testing.T) {
 // A pool that several nodes share couples them.
 func TestPoolOfTwoNodes(t *testing.T) {
 	o := worker()
-	if trial := New(o).Trial("ns", podSpec(asking("1")), false); trial.Coupled() {
+	if trial := New(o).Trial("ns", podSpec(asking("1")), scheduling.Now); trial.Coupled() {
 		t.Error("nodes with devices of their own are coupled")
 	}
 	o.Slices[1].Spec.Pool.Name = o.Slices[0].Spec.Pool.Name
-	if trial := New(o).Trial("ns", podSpec(asking("1")), false); !trial.Coupled() {
+	if trial := New(o).Trial("ns", podSpec(asking("1")), scheduling.Now); !trial.Coupled() {
 		t.Error("nodes that share a pool aren't coupled")
 	}
 }

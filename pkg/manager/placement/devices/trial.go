@@ -4,17 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/dynamic-resource-allocation/structured"
 
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
 
@@ -22,6 +19,7 @@ import (
 type trial struct {
 	*Devices
 	*holding
+	at        scheduling.Moment
 	namespace string
 	extended  *extended
 	// templates are the claims that each Pod has for itself.
@@ -45,12 +43,6 @@ type trial struct {
 	outcomes map[string]outcome
 }
 
-// reservation is of one node, or of those that are selected.
-type reservation struct {
-	node     string
-	selector *nodeaffinity.NodeSelector
-}
-
 // wish is what the next Pod wants on some nodes.
 type wish struct {
 	claims []*resourcev1.ResourceClaim
@@ -66,103 +58,27 @@ type wish struct {
 }
 
 // Trial is nil if Pods of this spec need no devices.
-func (d *Devices) Trial(namespace string, spec *corev1.PodSpec, idle bool) scheduling.DeviceTrial {
+func (d *Devices) Trial(namespace string, spec *corev1.PodSpec, at scheduling.Moment) scheduling.DeviceTrial {
 	e := d.extendedOf(spec)
 	if e == nil && len(spec.ResourceClaims) == 0 {
 		return nil
 	}
 	left := d.memo.allow()
-	t := &trial{Devices: d, holding: d.now(), namespace: namespace, extended: e, wishes: map[uint64]*wish{}, left: &left}
+	t := &trial{Devices: d, holding: d.now(), at: at, namespace: namespace, extended: e, wishes: map[uint64]*wish{}, left: &left}
 	t.states, t.outcomes = map[string]*structured.AllocatedState{}, map[string]outcome{}
-	if idle {
+	if at != scheduling.Now {
 		t.holding = d.idle()
 	}
 	for i := range spec.ResourceClaims {
-		t.read(&spec.ResourceClaims[i], idle)
+		t.read(&spec.ResourceClaims[i])
 	}
 	return t
-}
-
-func (t *trial) read(c *corev1.PodResourceClaim, idle bool) {
-	switch {
-	case c.ResourceClaimTemplateName != nil:
-		key := types.NamespacedName{Namespace: t.namespace, Name: *c.ResourceClaimTemplateName}
-		template := t.Devices.templates[key]
-		if template == nil {
-			t.missing = fmt.Sprintf("resourceclaimtemplate %q not found", key.Name)
-			return
-		}
-		t.templates = append(t.templates, t.claim(c.Name, template.Spec.Spec))
-	case c.ResourceClaimName != nil:
-		key := types.NamespacedName{Namespace: t.namespace, Name: *c.ResourceClaimName}
-		switch claim := t.claims[key]; {
-		case claim == nil:
-			t.missing = fmt.Sprintf("resourceclaim %q not found", key.Name)
-		case slices.ContainsFunc(t.shared, func(o *resourcev1.ResourceClaim) bool { return o.Name == key.Name }):
-		case claim.Status.Allocation == nil:
-			t.shared = append(t.shared, claim)
-		case idle && !t.lasts(claim):
-			t.shared = append(t.shared, unallocated(claim))
-		default:
-			t.reserve(claim.Status.Allocation)
-		}
-	}
-}
-
-// unallocated is the claim when the Pods that have it have ended.
-func unallocated(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
-	claim = claim.DeepCopy()
-	claim.Status.Allocation = nil
-	return claim
-}
-
-// reserve keeps the Pods on the nodes of an allocation.
-func (t *trial) reserve(allocation *resourcev1.AllocationResult) {
-	if allocation.NodeSelector == nil {
-		return
-	}
-	if node := nodeNamed(allocation.NodeSelector); node != "" {
-		t.reserved = append(t.reserved, reservation{node: node})
-		return
-	}
-	selector, err := nodeaffinity.NewNodeSelector(allocation.NodeSelector)
-	if err != nil {
-		t.missing = notAvailable // on any node
-		return
-	}
-	t.reserved = append(t.reserved, reservation{selector: selector})
-}
-
-// nodeNamed is the one node that is selected by its name; empty: it isn't so simple.
-func nodeNamed(s *corev1.NodeSelector) string {
-	if len(s.NodeSelectorTerms) != 1 || len(s.NodeSelectorTerms[0].MatchExpressions) > 0 || len(s.NodeSelectorTerms[0].MatchFields) != 1 {
-		return ""
-	}
-	field := &s.NodeSelectorTerms[0].MatchFields[0]
-	if field.Key != metav1.ObjectNameField || field.Operator != corev1.NodeSelectorOpIn || len(field.Values) != 1 {
-		return ""
-	}
-	return field.Values[0]
-}
-
-func (r *reservation) refuses(node *corev1.Node) bool {
-	if r.selector == nil {
-		return r.node != node.Name
-	}
-	return !r.selector.Match(node)
 }
 
 const (
 	notAvailable   = "resourceclaim not available on the node"
 	notAllocatable = "cannot allocate all claims"
 )
-
-// claim is one that doesn't exist. Claims of one Pod are told apart by their UID.
-func (t *trial) claim(name string, spec resourcev1.ResourceClaimSpec) *resourcev1.ResourceClaim {
-	claim := &resourcev1.ResourceClaim{Spec: spec}
-	claim.Namespace, claim.Name, claim.UID = t.namespace, name, types.UID(name)
-	return claim
-}
 
 // Broken is the error of a node after which the scheduler doesn't look at others.
 func (t *trial) Broken() string { return t.broken }
@@ -175,18 +91,18 @@ func (t *trial) Coupled() bool { return len(t.shared) > 0 || len(t.inventory.sha
 func (t *trial) Stays() bool { return t.extended == nil && len(t.templates) == 0 }
 
 // unavailable says why no Pod can be on a node, whatever devices are free; empty: they may.
-func (t *trial) unavailable(node *corev1.Node) string {
+func (t *trial) unavailable(node *capacity.Node) string {
 	if t.missing != "" {
 		return t.missing
 	}
-	if slices.ContainsFunc(t.reserved, func(r reservation) bool { return r.refuses(node) }) {
+	if slices.ContainsFunc(t.reserved, func(r reservation) bool { return r.refuses(node.Object) }) {
 		return notAvailable
 	}
 	return ""
 }
 
 // wishOn a node; nil: the next Pod wants no device there.
-func (t *trial) wishOn(node *corev1.Node) *wish {
+func (t *trial) wishOn(node *capacity.Node) *wish {
 	lacks := t.extended.lacking(node)
 	w, known := t.wishes[lacks]
 	if !known {
@@ -237,7 +153,7 @@ type outcome struct {
 }
 
 // search asks the allocator for the claims of the next Pod.
-func (t *trial) search(node *corev1.Node, w *wish, near []*resourcev1.ResourceSlice, state *structured.AllocatedState) outcome {
+func (t *trial) search(node *capacity.Node, w *wish, near []*resourcev1.ResourceSlice, state *structured.AllocatedState) outcome {
 	if *t.left <= 0 {
 		return outcome{starved: true}
 	}
@@ -251,7 +167,7 @@ func (t *trial) search(node *corev1.Node, w *wish, near []*resourcev1.ResourceSl
 	if err != nil {
 		return outcome{refusal: err.Error()}
 	}
-	results, err := allocator.Allocate(b, node, w.claims)
+	results, err := allocator.Allocate(b, node.Object, w.claims)
 	switch {
 	case errors.Is(err, errTooMuchWork):
 		return outcome{unknown: true}
@@ -274,8 +190,8 @@ func (t *trial) spend(work int) {
 }
 
 // stateOf the devices that a node reaches.
-func (t *trial) stateOf(node *corev1.Node) *structured.AllocatedState {
-	at, of := t.at(node)
+func (t *trial) stateOf(node *capacity.Node) *structured.AllocatedState {
+	at, of := t.stateAt(node)
 	if t.states[at] == nil {
 		state := t.state(of)
 		t.states[at] = &state
@@ -283,26 +199,26 @@ func (t *trial) stateOf(node *corev1.Node) *structured.AllocatedState {
 	return t.states[at]
 }
 
-// at is where the state is that counts for a node, and what is held there.
-func (t *trial) at(node *corev1.Node) (string, held) {
+// stateAt is where the state is that counts for a node, and what is held there.
+func (t *trial) stateAt(node *capacity.Node) (string, held) {
 	if len(t.inventory.shared) > 0 {
 		return "", t.held
 	}
-	if n := t.inventory.nodes[node.Name]; n != nil {
-		return node.Name, t.of(n.pools)
+	if n := t.inventory.nodes[node.Object.Name]; n != nil {
+		return node.Object.Name, t.of(n.pools)
 	}
-	return node.Name, nil
+	return node.Object.Name, nil
 }
 
 // Refuses says why the next Pod can't have its devices on a node.
-func (t *trial) Refuses(node *corev1.Node) string {
+func (t *trial) Refuses(node *capacity.Node) string {
 	if refusal := t.unavailable(node); refusal != "" {
 		return refusal
 	}
-	found, known := t.outcomes[node.Name]
+	found, known := t.outcomes[node.Object.Name]
 	if !known {
 		found = t.next(node)
-		t.outcomes[node.Name] = found
+		t.outcomes[node.Object.Name] = found
 	}
 	if found.broken {
 		t.broken = found.refusal
@@ -312,28 +228,28 @@ func (t *trial) Refuses(node *corev1.Node) string {
 
 // next is the outcome of the next Pod on a node. Where no Pod was tried and nobody else reaches the devices, it's
 // known from nodes that are alike.
-func (t *trial) next(node *corev1.Node) outcome {
+func (t *trial) next(node *capacity.Node) outcome {
 	w := t.wishOn(node)
 	if w == nil {
 		return outcome{}
 	}
-	if len(t.inventory.shared) == 0 && t.states[node.Name] == nil {
+	if len(t.inventory.shared) == 0 && t.states[node.Object.Name] == nil {
 		if a := t.answerOn(node, w, 1); a.pods == 0 {
 			return outcome{refusal: a.refusal, broken: a.broken}
 		}
 		return outcome{unsearched: true}
 	}
-	return t.search(node, w, t.inventory.near(node.Name), t.stateOf(node))
+	return t.search(node, w, t.inventory.near(node.Object.Name), t.stateOf(node))
 }
 
 // Take gives the next Pod its devices on a node.
-func (t *trial) Take(node *corev1.Node) {
+func (t *trial) Take(node *capacity.Node) {
 	if t.Refuses(node) != "" {
 		return
 	}
-	taken := t.outcomes[node.Name]
+	taken := t.outcomes[node.Object.Name]
 	if taken.unsearched {
-		taken = t.search(node, t.wishOn(node), t.inventory.near(node.Name), t.stateOf(node))
+		taken = t.search(node, t.wishOn(node), t.inventory.near(node.Object.Name), t.stateOf(node))
 	}
 	clear(t.outcomes)
 	for i := range taken.claims {

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/placement/objects"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
@@ -103,7 +104,7 @@ func TestDevicesWithoutThoseOfAJob(t *testing.T) {
 		}
 		count := resource.MustParse("1")
 		spec := &corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"example.com/gpu": count}}}}}
-		return d.Trial("n", spec, false).Refuses(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}) == ""
+		return d.Trial("n", spec, scheduling.Now).Refuses(&capacity.Node{Object: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}) == ""
 	}
 	isNil := func(when string, want bool) {
 		t.Helper()

@@ -15,11 +15,11 @@ func TestAlikeNodesGetOneAnswer(t *testing.T) {
 			anyNode(t, w, name)
 		}
 		job := jobOf(func(p *corev1.PodTemplateSpec) { anyNodeChoice(t, &p.Spec) })
-		v := view{NewSnapshot(w.nodes, nil, nil), rapid.SampledFrom([]moment{now, idle, ever}).Draw(t, "moment")}
+		v := view{NewSnapshot(w.nodes, nil, nil), rapid.SampledFrom([]Moment{Now, Idle, Ever}).Draw(t, "moment")}
 		suits := job.suits(v)
 		for i := range v.Nodes {
 			p := newPlace(v, i)
-			if got, want := suits(&p), obstacles[job.shape.Obstacle(p.node.Object, v.moment == ever)]; got != want {
+			if got, want := suits(&p), obstacles[job.shape.Obstacle(p.node.Object, v.moment == Ever)]; got != want {
 				t.Errorf("node %s: %v, want %v", v.Nodes[i].Object.Name, got, want)
 			}
 		}

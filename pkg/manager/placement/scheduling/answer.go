@@ -96,7 +96,7 @@ func Judge(s *Snapshot, j *Job, wanted int64) Answer {
 
 // judge answers for a Job that the API server admits.
 func (a *admitted) judge(s *Snapshot, wanted int64) Answer {
-	current := a.fill(view{s, now}, min(wanted, a.now))
+	current := a.fill(view{s, Now}, min(wanted, a.now))
 	if current.pods == a.now && a.now < wanted {
 		current.reasons = []*Reason{a.shares[a.limit].reason()}
 	}
@@ -118,7 +118,7 @@ func (a *admitted) judge(s *Snapshot, wanted int64) Answer {
 		return answer
 	}
 	answer.Verdict = FitsLater
-	if refused := a.neverFits(view{s, ever}, answer.least); refused != nil {
+	if refused := a.neverFits(view{s, Ever}, answer.least); refused != nil {
 		answer.Verdict, answer.Reasons = Never, refused.counts()
 	}
 	return answer

@@ -1,6 +1,10 @@
 package scheduling
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
+)
 
 // Devices are what DynamicResources knows of a worker: its ResourceSlices, and which of their
 // devices are allocated. Package devices has them.
@@ -12,7 +16,7 @@ type Devices interface {
 	Claimed(namespace string, spec *corev1.PodSpec) corev1.ResourceList
 	// Trial tries to give devices to Pods of one spec. In an idle worker, only Pods that don't end
 	// have devices. It is nil if such Pods need none.
-	Trial(namespace string, spec *corev1.PodSpec, idle bool) DeviceTrial
+	Trial(namespace string, spec *corev1.PodSpec, at Moment) DeviceTrial
 }
 
 // DeviceTrial gives devices to one Pod after the other.
@@ -23,14 +27,14 @@ type DeviceTrial interface {
 	Stays() bool
 	// Slots is how many Pods find their devices on a node, at most so many, and why no more do. It is not
 	// for a trial that is coupled.
-	Slots(node *corev1.Node, most int64) (pods int64, refusal string)
+	Slots(node *capacity.Node, most int64) (pods int64, refusal string)
 	// Refuses says why the next Pod can't have its devices on a node; it is empty if it can.
-	Refuses(*corev1.Node) string
+	Refuses(*capacity.Node) string
 	// Broken is an error that came with one of the nodes so far, and with which the scheduler gives up
 	// the Pod, whatever other nodes have; it is empty if there was none.
 	Broken() string
 	// Take gives the next Pod its devices on a node that doesn't refuse it.
-	Take(*corev1.Node)
+	Take(*capacity.Node)
 	// Clone is a trial that goes on from here by itself.
 	Clone() DeviceTrial
 }
@@ -42,14 +46,14 @@ func (v view) trial(j *Job) DeviceTrial {
 	if v.Devices == nil {
 		return nil
 	}
-	return v.Devices.Trial(j.namespace, j.spec, v.moment != now)
+	return v.Devices.Trial(j.namespace, j.spec, v.moment)
 }
 
 // deviceSlots is the part of the plugin DynamicResources that looks at a node alone.
 func deviceSlots(trial DeviceTrial) filter {
 	reasons := map[string]*Reason{}
 	return func(p *place) *Reason {
-		pods, refusal := trial.Slots(p.node.Object, p.slots)
+		pods, refusal := trial.Slots(p.node.Node, p.slots)
 		if refusal == "" {
 			return nil
 		}
@@ -71,7 +75,7 @@ type devicesState struct {
 }
 
 func (s *devicesState) check(p *place) *Reason {
-	if message := s.trial.Refuses(p.node.Object); message != "" {
+	if message := s.trial.Refuses(p.node.Node); message != "" {
 		return &Reason{"DynamicResources", message, devicesField}
 	}
 	return nil
@@ -80,7 +84,7 @@ func (s *devicesState) check(p *place) *Reason {
 // fails asks about all places, as the scheduler does: an error with one of them is the end. In the view
 // ever, what errs may be gone.
 func (s *devicesState) fails(v view, places []place, states []state) *Reason {
-	if v.moment == ever {
+	if v.moment == Ever {
 		return nil
 	}
 	for i := range places {
@@ -98,7 +102,7 @@ func (s *devicesState) coupled() bool { return s.trial.Coupled() }
 // add allocates a shared claim with the first Pod: then other nodes may have what they need, too.
 func (s *devicesState) add(p *place) bool {
 	coupled := s.trial.Coupled()
-	s.trial.Take(p.node.Object)
+	s.trial.Take(p.node.Node)
 	return coupled
 }
 

@@ -19,7 +19,7 @@ func (j *Job) fill(v view, wanted int64) filling {
 	trial := v.trial(j)
 	if trial != nil && !trial.Coupled() {
 		f := j.put(v, append(filters, deviceSlots(trial)), states, wanted, true)
-		if trial.Broken() == "" || v.moment == ever {
+		if trial.Broken() == "" || v.moment == Ever {
 			return f
 		}
 	}

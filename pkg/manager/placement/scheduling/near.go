@@ -7,9 +7,9 @@ import (
 // fitIdle counts the wanted Pods that fit in the idle worker. Perhaps they must be near Pods that end
 // by themselves: then more may fit before all of these have ended.
 func (j *Job) fitIdle(s *Snapshot, wanted int64) int64 {
-	pods := j.fill(view{s, idle}, wanted).pods
+	pods := j.fill(view{s, Idle}, wanted).pods
 	if kept := s.keepingNear(j); pods < wanted && kept != s {
-		pods = max(pods, j.fill(view{kept, idle}, wanted).pods)
+		pods = max(pods, j.fill(view{kept, Idle}, wanted).pods)
 	}
 	return pods
 }
@@ -17,7 +17,7 @@ func (j *Job) fitIdle(s *Snapshot, wanted int64) int64 {
 // keepingNear is a Snapshot in which, on each node, one of the Pods that the Job must be near lasts: the
 // one that leaves the Job the most room.
 func (s *Snapshot) keepingNear(j *Job) *Snapshot {
-	v := view{s, idle}
+	v := view{s, Idle}
 	if len(j.affinity) == 0 || j.nearItself(v) {
 		return s
 	}

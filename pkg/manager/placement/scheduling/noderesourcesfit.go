@@ -44,7 +44,7 @@ func (v view) byDevices(n *Node, name corev1.ResourceName) bool {
 		return false
 	}
 	if v.Devices == nil {
-		return v.DevicesUnknown && v.moment == ever && capacity.Extended(name)
+		return v.DevicesUnknown && v.moment == Ever && capacity.Extended(name)
 	}
 	return v.Devices.Backs(name)
 }

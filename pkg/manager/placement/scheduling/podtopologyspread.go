@@ -158,7 +158,7 @@ func (s *spreadState) counting(c *constraint) func(node int) bool {
 	}
 	included := onceOf(s.job, s.view, func(node int) bool {
 		n := s.view.Nodes[node].Object
-		return (!c.honorAffinity || s.job.shape.Selects(n)) && (!c.honorTaints || !s.job.shape.Repelled(n, s.view.moment == ever))
+		return (!c.honorAffinity || s.job.shape.Selects(n)) && (!c.honorTaints || !s.job.shape.Repelled(n, s.view.moment == Ever))
 	})
 	return func(node int) bool { return s.labelled(node) && included(node) }
 }

@@ -27,7 +27,7 @@ func TestKindsAreSelectedAsTheirPods(t *testing.T) {
 				pod.Spec.RestartPolicy = corev1.RestartPolicyAlways
 			}
 		}
-		v := view{NewSnapshot(w.nodes, w.pods, nil), now}
+		v := view{NewSnapshot(w.nodes, w.pods, nil), Now}
 		var required []corev1.PodAffinityTerm
 		for range rapid.IntRange(1, 2).Draw(t, "terms") {
 			required = append(required, corev1.PodAffinityTerm{LabelSelector: anySelector(t)})

@@ -19,9 +19,9 @@ func Shortages(s *Snapshot, j *Job, verdict Verdict) []Shortage {
 	if verdict == FitsNow {
 		return nil
 	}
-	v := view{s, now}
+	v := view{s, Now}
 	if verdict == Never {
-		v.moment = ever
+		v.moment = Ever
 	}
 	a := s.admit(j)
 	if a.refused != nil {

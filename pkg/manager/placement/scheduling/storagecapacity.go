@@ -32,9 +32,9 @@ func (v *Volumes) hasSpace(claim *corev1.PersistentVolumeClaim, node *corev1.Nod
 // that end may free some, and so may somebody who deletes a claim.
 func (v view) spaceCounts() bool {
 	switch v.moment {
-	case now:
+	case Now:
 		return true
-	case ever:
+	case Ever:
 		return false
 	default:
 		return !slices.ContainsFunc(v.Nodes, func(n *Node) bool {

@@ -16,7 +16,7 @@ var obstacles = map[capacity.Obstacle]*Reason{
 // suits is the filter of these plugins. They are asked once about nodes that are alike.
 func (j *Job) suits(v view) filter {
 	reason := onceOf(j, v, func(node int) *Reason {
-		return obstacles[j.shape.Obstacle(v.Nodes[node].Object, v.moment == ever)]
+		return obstacles[j.shape.Obstacle(v.Nodes[node].Object, v.moment == Ever)]
 	})
 	return func(p *place) *Reason { return reason(p.index) }
 }

@@ -33,7 +33,7 @@ type room struct{ free, allocatable float64 }
 // Totals are those of the resources that the Job requests, and always of Pods, CPU and memory.
 func Totals(s *Snapshot, j *Job) []Total {
 	totals := j.noTotals()
-	alike := j.alike(view{s, now})
+	alike := j.alike(view{s, Now})
 	asked, suits := make([]bool, alike.size), make([]bool, alike.size)
 	for node, domain := range alike.at {
 		if !asked[domain] {

@@ -4,31 +4,32 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 )
 
-// moment chooses a view of a Snapshot.
-type moment int
+// Moment chooses a view of a Snapshot.
+type Moment int
 
+// The three views: see the package's doc.
 const (
-	now moment = iota
-	idle
-	ever
+	Now Moment = iota
+	Idle
+	Ever
 )
 
 // view is a Snapshot at a moment.
 type view struct {
 	*Snapshot
-	moment moment
+	moment Moment
 }
 
 // free is what a node has left for the Job.
 func (v view) free(n *Node) *capacity.Resources {
-	if v.moment == now {
+	if v.moment == Now {
 		return &n.Free
 	}
 	return &n.Idle
 }
 
 // hinders reports whether a Pod, which lasts or doesn't, is there to be in the Job's way.
-func (v view) hinders(lasts bool) bool { return v.moment == now || lasts }
+func (v view) hinders(lasts bool) bool { return v.moment == Now || lasts }
 
 // helps reports whether a Pod, which lasts or doesn't, is there for what needs it.
-func (v view) helps(lasts bool) bool { return v.moment != idle || lasts }
+func (v view) helps(lasts bool) bool { return v.moment != Idle || lasts }

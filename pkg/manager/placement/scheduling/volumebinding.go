@@ -22,7 +22,7 @@ var (
 type volumesState struct {
 	*Volumes
 	eachNode
-	moment moment
+	moment Moment
 	// refused is why no node takes a Pod; nil if some may.
 	refused *Reason
 	// bound are the volumes that all Pods of the Job use.
@@ -131,7 +131,7 @@ func (s *volumesState) readUnbound(claim *corev1.PersistentVolumeClaim, claims *
 		s.refuse("storageclass %q not found", name)
 	case class != nil && ptr.Deref(class.VolumeBindingMode, storagev1.VolumeBindingImmediate) == storagev1.VolumeBindingWaitForFirstConsumer:
 		*claims = append(*claims, claim)
-	case claims == &s.shared && s.moment != ever:
+	case claims == &s.shared && s.moment != Ever:
 		s.refuse("pod has unbound immediate PersistentVolumeClaims")
 	}
 }

@@ -62,10 +62,10 @@ func (s *Snapshot) beforeNodes(j *Job, wanted int64) *Answer {
 	case !s.NodesUnknown:
 		return nil
 	}
-	if binding := bindingOf(j, view{s, ever}); binding != nil && binding.refused != nil {
+	if binding := bindingOf(j, view{s, Ever}); binding != nil && binding.refused != nil {
 		return refuse(Never, binding.refused)
 	}
-	if binding := bindingOf(j, view{s, now}); binding != nil && binding.refused != nil {
+	if binding := bindingOf(j, view{s, Now}); binding != nil && binding.refused != nil {
 		return refuse(FitsLater, binding.refused)
 	}
 	return &Answer{Looked: s, Wanted: wanted, Now: wanted, Idle: wanted, least: least}
