@@ -29,7 +29,8 @@ type capacityInformers struct {
 	others      []*kind
 	volumes     *onDemand
 	namespaces  *onDemand
-	// ended are the Pods that have ended: they take nothing, and only their times are kept.
+	// ended are the Pods that have ended: they take nothing, and only their times are kept. They are listed when
+	// those that run have been. So a Pod that is there is in one of the first lists.
 	ended   *kind
 	running bool
 	// known: all that's needed was known before. Kinds that are needed since don't change that.
@@ -60,6 +61,7 @@ func newCapacityInformers(c *connection, call callbacks, changed func(), now fun
 	i.pods.fields = unfinishedPods
 	i.ended = gathered.kind(corev1.SchemeGroupVersion, "pods", endedIntake, endedFeed(i.times).sink)
 	i.ended.fields = endedPods
+	i.ended.needed = i.pods.synced
 	i.others = gathered.others(i.objects)
 	i.volumes = &onDemand{kinds: gathered.volumes(i.objects), freed: call.capacityFreed, wake: changed}
 	i.namespaces = &onDemand{kinds: gathered.namespaces(i.objects), freed: call.capacityFreed, wake: changed}
@@ -86,11 +88,14 @@ func nodeFeed(ledger *capacity.Ledger, changed func()) feed[string, *corev1.Node
 }
 
 func podFeed(ledger *capacity.Ledger, bound *scheduling.Pods, times *podtimes.Store, changed func()) feed[types.UID, *corev1.Pod] {
-	return feed[types.UID, *corev1.Pod]{(*corev1.Pod).GetUID, []keeper[types.UID, *corev1.Pod]{bound, ledger.Pods(), times.Running()}, changed}
+	running := times.Running()
+	heard := func() { running.Heard(); changed() }
+	return feed[types.UID, *corev1.Pod]{(*corev1.Pod).GetUID, []keeper[types.UID, *corev1.Pod]{bound, ledger.Pods(), running}, heard}
 }
 
 func endedFeed(times *podtimes.Store) feed[types.UID, *corev1.Pod] {
-	return feed[types.UID, *corev1.Pod]{(*corev1.Pod).GetUID, []keeper[types.UID, *corev1.Pod]{times.Ended()}, func() {}}
+	ended := times.Ended()
+	return feed[types.UID, *corev1.Pod]{(*corev1.Pod).GetUID, []keeper[types.UID, *corev1.Pod]{ended}, ended.Heard}
 }
 
 // What is held of one worker's nodes and Pods: more than Kubernetes supports nodes, and what the
@@ -194,7 +199,7 @@ func (c *capacityInformers) lookAtTimes(state *CapacityState) {
 	if c.pods.hindrance() != "" || c.ended.hindrance() != "" {
 		return
 	}
-	state.TimesKnown = c.pods.informer.synced() && c.ended.informer.synced()
+	state.TimesKnown = c.ended.synced()
 	state.TimesListing = !state.TimesKnown
 	if state.TimesKnown {
 		c.times.Listed()

@@ -11,7 +11,7 @@ type feed[K comparable, T any] struct {
 	// key is by what keepers know an object.
 	key     func(T) K
 	keepers []keeper[K, T]
-	// changed is called after every event.
+	// changed is called after every event, and when the API server says that there was none.
 	changed func()
 }
 
@@ -28,7 +28,9 @@ type keeper[K comparable, T any] interface {
 func (f feed[K, T]) sink(from cache.ListerWatcher, example runtime.Object, onEnd cache.WatchErrorHandlerWithContext) (runner, synced) {
 	c := cache.New(&cache.Config{
 		// Atomic: a list is one event, for which the queue needn't know what there was before.
-		Queue:                        cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true, UnlockWhileProcessing: true}),
+		Queue: cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{
+			AtomicEvents: true, UnlockWhileProcessing: true, EmitDeltaTypeBookmark: true,
+		}),
 		ListerWatcher:                from,
 		ObjectType:                   example,
 		Process:                      f.process,

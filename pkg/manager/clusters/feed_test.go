@@ -33,12 +33,13 @@ func TestFeedPassesOnWhatIsOfItsType(t *testing.T) {
 		{Type: cache.Updated, Object: pod("a")},
 		{Type: cache.Deleted, Object: pod("b")},
 		{Type: cache.Updated, Object: &corev1.Node{}},
+		{Type: cache.Bookmark, Object: cache.BookmarkInfo{}},
 	} {
 		if err := f.process(cache.Deltas{delta}, false); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := []string{"remove old", "set a", "set b", "changed", "set c", "changed", "set a", "changed", "remove b", "changed", "changed"}
+	want := []string{"remove old", "set a", "set b", "changed", "set c", "changed", "set a", "changed", "remove b", "changed", "changed", "changed"}
 	if diff := cmp.Diff(want, lines); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -169,8 +169,14 @@ func lookAt(kinds []*kind) (unchecked []string, settled bool) {
 	return unchecked, settled
 }
 
+// synced reports whether all objects of the first list have been handled.
+func (k *kind) synced() bool { return k.informer != nil && k.informer.synced() }
+
 // hindrance says why the objects can't be known; empty if they can.
 func (k *kind) hindrance() string {
+	if k.informer == nil {
+		return ""
+	}
 	switch h := k.informer.hindrance(); {
 	case h == nil:
 		return ""

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -77,6 +78,36 @@ func TestDevicesAreWatchedWhereThereAreClasses(t *testing.T) {
 	w.server.Cut()
 	w.until("they aren't known any more", func() bool { got := free(some); return got.Devices == nil && got.DevicesUnknown })
 	w.until("it's said", func() bool { return strings.Contains(some.View().Capacity.Unchecked, "resourceclaims") })
+}
+
+// A Pod that ends meanwhile is in the second list at the latest.
+func TestPodsThatEndedAreListedAfterThoseThatRun(t *testing.T) {
+	w := newWorld(t)
+	c := w.server.Add("c", "uid", "t")
+	begin := make(chan struct{})
+	var answered atomic.Bool
+	c.Answer("watch pods", http.NotFound)
+	c.Answer("get pods", func(w http.ResponseWriter, req *http.Request) {
+		switch isOfEnded := req.URL.Query().Get("fieldSelector") == endedPods; {
+		case isOfEnded && !answered.Load():
+			t.Error("those that ended are listed first")
+		case !isOfEnded:
+			select {
+			case <-begin:
+			case <-req.Context().Done():
+			}
+			answered.Store(true)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`)
+	})
+	worker := w.register("w1", c.Kubeconfig("t"))
+	w.until("what is listed beside Pods is", func() bool { return worker.View().Capacity.Listing && c.Requests("watch resourcequotas") > 0 })
+	if state := worker.View().Capacity; state.TimesKnown || !state.TimesListing {
+		t.Errorf("before: %+v", state)
+	}
+	close(begin)
+	w.until("the times are known", func() bool { return worker.View().Capacity.TimesKnown })
 }
 
 // TestAWorkerWithTooManyQuotas is used without them.

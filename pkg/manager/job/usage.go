@@ -2,7 +2,6 @@ package job
 
 import (
 	"maps"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -56,22 +55,15 @@ func (g *gatherer) observation(o usage.Observation) usage.Observation {
 	return o
 }
 
-// unseenFor is for how long a view may not show Pods yet that the last one did. Then they are gone.
-const unseenFor = time.Minute
-
 // usedBefore is the time of a mirror's Pods that were gone before this process saw them.
 type usedBefore struct {
 	usage.Before
-	// view of the Pods, see usage.Times, and since when the mirror is looked at in it.
-	view  int64
-	since time.Time
-	// settled: it doesn't change any more.
-	settled bool
+	// view of the Pods, see usage.Times.
+	view int64
 }
 
 // usedBefore returns, for the mirrors of a Job, the time of the Pods that were gone before this process
-// saw the mirror: as the hub Job had it then. While Pods of the account may still be shown, the mirror isn't
-// in touch: to count them as gone, and then again, would be too much.
+// saw the mirror: as the hub Job had it then. A mirror isn't in touch while that isn't known.
 func (r *Reconciler) usedBefore(rec *record, t *turn) map[types.UID]usage.Before {
 	if len(t.Used.Observations) == 0 {
 		return nil
@@ -82,10 +74,10 @@ func (r *Reconciler) usedBefore(rec *record, t *turn) map[types.UID]usage.Before
 	for i := range t.Used.Observations {
 		o := &t.Used.Observations[i]
 		was := known[o.UID]
-		if o.InTouch && (!was.settled || was.view != o.View) {
-			was = r.compare(o, account.Of(o.UID), was, t.Now)
+		if o.InTouch && was.view != o.View {
+			was = r.compare(o, account.Of(o.UID))
 			news[o.UID] = was
-			o.InTouch, o.Awaited = was.settled, !was.settled
+			o.InTouch, o.Awaited = was.view == o.View, was.view != o.View
 		}
 		before[o.UID] = was.Before
 	}
@@ -100,15 +92,12 @@ func (r *Reconciler) usedBefore(rec *record, t *turn) map[types.UID]usage.Before
 	return before
 }
 
-// compare compares the account of a mirror with what is seen of it in a view.
-func (r *Reconciler) compare(o *usage.Observation, m usage.Mirror, was usedBefore, now time.Time) usedBefore {
-	if was.view != o.View {
-		was = usedBefore{view: o.View, since: now}
+// compare compares the account of a mirror with what is seen of it.
+func (r *Reconciler) compare(o *usage.Observation, m usage.Mirror) usedBefore {
+	w, ok := r.workers.get(o.Worker)
+	if !ok {
+		return usedBefore{}
 	}
-	if w, ok := r.workers.get(o.Worker); ok {
-		then := w.PodTimesThen(o.UID, m.Then())
-		was.Before = m.Before(then)
-		was.settled = then.View == o.View && (was.Count == 0 || now.Sub(was.since) >= unseenFor)
-	}
-	return was
+	then := w.PodTimesThen(o.UID, m.Then())
+	return usedBefore{m.Before(then), then.View}
 }

@@ -17,8 +17,10 @@ import (
 const (
 	// maxGone is of how many Jobs without Pods the sums are kept.
 	maxGone = 10_000
-	// settleAfter is how long the watch of Pods that ended may be behind that of Pods that run.
-	settleAfter = 2 * time.Minute
+	// settleAfter is how long one watch may be behind the other while both tell something. Of one that tells
+	// nothing, settleAtMost is: within that time, an API server ends it, and it begins anew.
+	settleAfter  = 2 * time.Minute
+	settleAtMost = 15 * time.Minute
 	// maxPods is of how many Pods something is kept: of more than the watches let in. Those that departed
 	// are settled early for it.
 	maxPods = 200_000
@@ -39,6 +41,8 @@ type Store struct {
 	// unsettled are Pods of which neither watch knows any more, the oldest first, each once. Some may have
 	// come back.
 	unsettled []departure
+	// heard is when the watch of Pods that run last told something, endHeard when that of Pods that ended did.
+	heard, endHeard time.Time
 	// gone are the Jobs that have no Pods any more, the oldest first.
 	gone []types.UID
 	// view is the number of what is seen since all Pods were listed; zero: they haven't been.
@@ -212,6 +216,9 @@ func (r Running) Remove(uid types.UID) {
 	s.depart(uid, p)
 }
 
+// Heard says that the watch has told something, if only that nothing has changed.
+func (r Running) Heard() { r.store.hear(&r.store.heard) }
+
 // Keys are the Pods that run.
 func (r Running) Keys() []types.UID {
 	return r.store.keys(func(p *pod) bool { return p.running })
@@ -250,6 +257,9 @@ func (e Ended) Remove(uid types.UID) {
 	}
 }
 
+// Heard says that the watch has told something, if only that nothing has changed.
+func (e Ended) Heard() { e.store.hear(&e.store.endHeard) }
+
 // Keys are the Pods that have ended.
 func (e Ended) Keys() []types.UID {
 	return e.store.keys(func(p *pod) bool { return p.listed })
@@ -270,6 +280,12 @@ func (s *Store) Forget() {
 	defer s.mu.Unlock()
 	s.pods, s.jobs, s.unsettled, s.gone = map[types.UID]*pod{}, map[types.UID]*job{}, nil, nil
 	s.view = 0
+}
+
+func (s *Store) hear(last *time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	*last = s.now()
 }
 
 func (s *Store) keys(is func(*pod) bool) []types.UID {
@@ -342,10 +358,14 @@ func (s *Store) depart(uid types.UID, p *pod) {
 	s.settle()
 }
 
-// settle drops the Pods that are gone for good, and keeps their time.
+// settle drops the Pods that are gone for good, and keeps their time: no watch that is behind may show one
+// again, and have it count twice.
 func (s *Store) settle() {
-	now := s.now()
-	for len(s.unsettled) > 0 && now.Sub(s.unsettled[0].at) >= settleAfter {
+	now, heard := s.now(), earlier(s.heard, s.endHeard)
+	for len(s.unsettled) > 0 {
+		if at := s.unsettled[0].at; heard.Sub(at) < settleAfter && now.Sub(at) < settleAtMost {
+			return
+		}
 		s.settleOldest()
 	}
 }

@@ -33,7 +33,12 @@ func newStory(t *testing.T) *story {
 	return s
 }
 
-func (s *story) pass(d time.Duration) { s.now = s.now.Add(d) }
+// pass lets some time go by, in which both watches tell something.
+func (s *story) pass(d time.Duration) {
+	s.now = s.now.Add(d)
+	s.Running().Heard()
+	s.Ended().Heard()
+}
 
 // running is a Pod that got its node at some time.
 func running(uid types.UID, at time.Time) *corev1.Pod {
@@ -101,6 +106,55 @@ func TestTheOtherOrder(t *testing.T) {
 	s.Running().Remove("p")
 	s.pass(time.Hour)
 	s.expect(usage.Times{Ended: 50 * time.Second})
+}
+
+// One watch tells nothing for longer than it takes to settle a Pod: half of its connection is gone. Then it begins anew.
+func TestAWatchThatIsBehindCountsNothingTwice(t *testing.T) {
+	p := running("p", began)
+	end := over(p, began.Add(50*time.Second), corev1.PodFailed)
+	leaving := p.DeepCopy()
+	leaving.DeletionTimestamp = ptr.To(metav1.NewTime(began.Add(time.Hour)))
+	for name, row := range map[string]struct{ first, late func(*story) }{
+		"of Pods that ended": {
+			func(s *story) { s.Running().Set(p); s.pass(time.Minute); s.Running().Remove("p") },
+			func(s *story) { s.Ended().Set(end); s.Ended().Heard() },
+		},
+		"of Pods that ended, and it was deleted": {
+			func(s *story) { s.Running().Set(leaving); s.pass(time.Minute); s.Running().Remove("p") },
+			func(s *story) { s.Ended().Set(end); s.Ended().Heard() },
+		},
+		"of Pods that run": {
+			func(s *story) { s.Ended().Set(end); s.pass(time.Minute); s.Ended().Remove("p") },
+			func(s *story) { s.Running().Set(p); s.Running().Heard(); s.Running().Remove("p") },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t)
+			row.first(s)
+			s.now = s.now.Add(settleAtMost - time.Second)
+			s.Times(theJob)
+			row.late(s)
+			s.Ended().Remove("p")
+			s.pass(settleAfter)
+			s.expect(usage.Times{Ended: 50 * time.Second, Count: 1})
+			if len(s.pods) > 0 {
+				t.Errorf("%d Pods are held", len(s.pods))
+			}
+		})
+	}
+}
+
+// A watch that never tells anything again doesn't fill the memory.
+func TestAWatchThatIsGoneHoldsNothing(t *testing.T) {
+	s := newStory(t)
+	s.Running().Set(running("p", began))
+	s.pass(time.Minute)
+	s.Running().Remove("p")
+	s.now = s.now.Add(settleAtMost)
+	s.expect(usage.Times{Ended: time.Minute})
+	if len(s.pods) > 0 {
+		t.Errorf("%d Pods are held", len(s.pods))
+	}
 }
 
 // A Pod that is deleted before it ends counts until it was to be gone, or was seen to be.
