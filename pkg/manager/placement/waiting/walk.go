@@ -105,6 +105,8 @@ func (w *walk) mayHave(job *Job, worker string, need Need) bool {
 		return true
 	case need.Lacks == Nodes:
 		return room.idle(job.Shape) >= need.Pods
+	case room.idle(job.Shape) < need.Pods: // nodes have gone: it needs fewer Pods there by now, or never fits
+		return true
 	default:
 		return room.slots(job.Shape) >= need.Pods
 	}

@@ -1,0 +1,21 @@
+package job
+
+import (
+	"testing"
+	"time"
+
+	"github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
+)
+
+// A Job that is wider than a worker needs all of it. When nodes go while it waits, it needs what is left.
+func TestNodesThatGoAreNotNeeded(t *testing.T) {
+	w := newFullWorld(t)
+	w.worker("a").ledger.SetNode(capacitytest.NewNode("extra").Has("cpu", "8", "pods", "110").Obj())
+	w.queues(aJob("wide", pods(16), deadline(time.Hour)))
+	w.wantPlaced(map[string]string{"wide": ""})
+	w.worker("a").ledger.DeleteNode("extra")
+	w.step(time.Minute)
+	w.queues(aJob("later", pods(1)))
+	w.ends("small-1", "small-2", "small-3", "small-4", "small-5", "small-6", "small-7", "small-8")
+	w.wantPlaced(map[string]string{"wide": "a", "later": ""})
+}
