@@ -17,7 +17,7 @@ import (
 type Job struct {
 	facts           Facts
 	resourceVersion string
-	proto           []byte
+	compressed      []byte // protobuf
 }
 
 // Facts are what is asked of all Jobs at once.
@@ -55,7 +55,7 @@ func Pack(object any) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("pack Job %s/%s: %w", job.Namespace, job.Name, err)
 	}
-	return &Job{FactsOf(job), job.ResourceVersion, proto}, nil
+	return &Job{FactsOf(job), job.ResourceVersion, jobCodec.compress(proto)}, nil
 }
 
 // Facts are those of the Job.
@@ -64,7 +64,11 @@ func (j *Job) Facts() Facts { return j.facts }
 // Unpack returns the Job, with its kind. Nobody else has it.
 func (j *Job) Unpack() *batchv1.Job {
 	var job batchv1.Job
-	if err := job.Unmarshal(j.proto); err != nil {
+	proto, err := jobCodec.decompress(j.compressed)
+	if err == nil {
+		err = job.Unmarshal(proto)
+	}
+	if err != nil {
 		panic(fmt.Sprintf("unpack Job %s: %v", j.facts.Key, err)) // can't be: Pack has written it
 	}
 	job.SetGroupVersionKind(jobKind)

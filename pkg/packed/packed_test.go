@@ -1,11 +1,16 @@
 package packed
 
 import (
+	"encoding/hex"
+	"math/rand/v2"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
@@ -54,6 +59,36 @@ func TestAJobIsUnpackedAsItWas(t *testing.T) {
 				t.Errorf("facts are %+v, want %+v", p.Facts(), FactsOf(before))
 			}
 		})
+	}
+}
+
+// What differs from the dictionary in all is held as well, only larger.
+func TestAJobUnlikeTheUsualIsUnpackedAsItWas(t *testing.T) {
+	noise := make([]byte, 300_000)
+	rand.NewChaCha8([32]byte{}).Read(noise) //nolint:errcheck // it never fails
+	for name, text := range map[string]string{"noise": hex.EncodeToString(noise), "one letter": strings.Repeat("x", 1_000_000), "nothing": ""} {
+		job := &batchv1.Job{}
+		job.Spec.Template.Spec.Containers = []corev1.Container{{Args: []string{text}}}
+		var all sync.WaitGroup
+		for range 4 { // informers pack and unpack side by side
+			all.Go(func() {
+				object, err := Pack(job)
+				p, is := object.(*Job)
+				if err != nil || !is {
+					t.Errorf("%s: %T, %v", name, object, err)
+				} else if again := p.Unpack(); !equality.Semantic.DeepEqual(again.Spec, job.Spec) {
+					t.Errorf("%s: the Job has changed", name)
+				}
+			})
+		}
+		all.Wait()
+	}
+}
+
+func TestAUsualJobTakesLittle(t *testing.T) {
+	job := usual(1)
+	if whole, held := job.Size(), len(pack(t, job).compressed); held > whole/2 {
+		t.Errorf("%d bytes of protobuf are held in %d", whole, held)
 	}
 }
 

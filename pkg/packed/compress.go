@@ -1,0 +1,40 @@
+package packed
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// dictionaryID is only compared: the bytes never leave the process.
+const dictionaryID = 1
+
+// codec compresses one Job at a time, from any goroutine. Most bytes of a Job are names and defaults, which
+// are in the dictionary.
+type codec struct {
+	encoder *zstd.Encoder
+	decoder *zstd.Decoder
+}
+
+var jobCodec = newCodec(usualBytes())
+
+func newCodec(dictionary []byte) codec {
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderDictRaw(dictionaryID, dictionary), zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true), zstd.WithLowerEncoderMem(true))
+	if err != nil {
+		panic(fmt.Sprintf("zstd: %v", err)) // can't be: the options are constants
+	}
+	decoder, err := zstd.NewReader(nil, zstd.WithDecoderDictRaw(dictionaryID, dictionary), zstd.WithDecoderLowmem(true))
+	if err != nil {
+		panic(fmt.Sprintf("zstd: %v", err)) // likewise
+	}
+	return codec{encoder, decoder}
+}
+
+// compress returns a slice without spare room.
+func (c codec) compress(data []byte) []byte { return bytes.Clone(c.encoder.EncodeAll(data, nil)) }
+
+func (c codec) decompress(data []byte) ([]byte, error) {
+	return c.decoder.DecodeAll(data, nil) //nolint:wrapcheck // the caller says which Job
+}
