@@ -2,7 +2,6 @@ package capacity
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,14 +14,16 @@ type job struct {
 	key types.NamespacedName
 	// reservation is nil if the manager has made none.
 	reservation *reservation
-	groups      map[types.UID]*group
+	groups      []*group // nearly always one
 }
 
 // group is one Job's Pods.
 type group struct {
-	uid  types.UID
-	job  *job
-	pods map[types.UID]*pod
+	uid types.UID
+	job *job
+	// place is where it is among the groups of its job.
+	place int
+	pods  []*pod // often one
 	// ran: at least one of its Pods ever ran, perhaps one that is gone.
 	ran bool
 }
@@ -75,7 +76,7 @@ func (l *Ledger) Release(key types.NamespacedName) {
 		for _, p := range slices.SortedFunc(j.pods, func(a, b *pod) int { return cmp.Compare(a.uid, b.uid) }) {
 			l.reserveFor(p)
 		}
-		for _, g := range slices.Collect(maps.Values(j.groups)) {
+		for _, g := range slices.Clone(j.groups) {
 			l.forgetGroup(g)
 		}
 		l.forgetJob(j)
@@ -96,7 +97,7 @@ func (j *job) pods(yield func(*pod) bool) {
 func (l *Ledger) job(key types.NamespacedName) *job {
 	j, ok := l.jobs[key]
 	if !ok {
-		j = &job{key: key, groups: map[types.UID]*group{}}
+		j = &job{key: key}
 		l.jobs[key] = j
 	}
 	return j
@@ -111,8 +112,8 @@ func (l *Ledger) groupOf(object *corev1.Pod) *group {
 	g, ok := l.groups[owner.UID]
 	if !ok {
 		j := l.job(types.NamespacedName{Namespace: object.Namespace, Name: owner.Name})
-		g = &group{uid: owner.UID, job: j, pods: map[types.UID]*pod{}}
-		j.groups[owner.UID] = g
+		g = &group{uid: owner.UID, job: j}
+		j.add(g)
 		l.groups[owner.UID] = g
 	}
 	return g
@@ -125,6 +126,34 @@ func (g *group) owns(object *corev1.Pod) bool {
 		return g == nil && !ok
 	}
 	return g.uid == owner.UID
+}
+
+// add puts a group among those of the name.
+func (j *job) add(g *group) {
+	g.place = len(j.groups)
+	j.groups = append(j.groups, g)
+}
+
+// remove is the reverse of add. Another group gets its place.
+func (j *job) remove(g *group) {
+	last := len(j.groups) - 1
+	j.groups[g.place], j.groups[last].place = j.groups[last], g.place
+	j.groups[last] = nil
+	j.groups = j.groups[:last]
+}
+
+// add counts a Pod among the group's.
+func (g *group) add(p *pod) {
+	p.place = len(g.pods)
+	g.pods = append(g.pods, p)
+}
+
+// remove is the reverse of add. Another Pod gets its place.
+func (g *group) remove(p *pod) {
+	last := len(g.pods) - 1
+	g.pods[p.place], g.pods[last].place = g.pods[last], p.place
+	g.pods[last] = nil
+	g.pods = g.pods[:last]
 }
 
 // OwnerJob is the Job that controls a Pod.
@@ -143,7 +172,7 @@ func (l *Ledger) forgetGroup(g *group) {
 		return
 	}
 	delete(l.groups, g.uid)
-	delete(g.job.groups, g.uid)
+	g.job.remove(g)
 	l.forgetJob(g.job)
 }
 

@@ -17,8 +17,9 @@ type pod struct {
 	lasts bool
 	// leaving: it's being deleted, so that its Job will want another.
 	leaving bool
-	// group of the Job that owns it; nil for others.
+	// group of the Job that owns it, and where it is among the Pods of that; nil for others.
 	group *group
+	place int
 	// waiting is its Shape while it waits for a node and may have one.
 	waiting *Shape
 	// own reservation, if it waits and its Job has none.
@@ -135,7 +136,7 @@ func Ended(object *corev1.Pod) bool {
 // count puts a Pod on its node and among its Job's.
 func (l *Ledger) count(p *pod) {
 	if p.group != nil {
-		p.group.pods[p.uid] = p
+		p.group.add(p)
 	}
 	if p.node == nil {
 		return
@@ -149,7 +150,7 @@ func (l *Ledger) count(p *pod) {
 // uncount is the reverse of count, and ends the Pod's own reservation.
 func (l *Ledger) uncount(p *pod) {
 	if p.group != nil {
-		delete(p.group.pods, p.uid)
+		p.group.remove(p)
 	}
 	if p.own != nil {
 		l.drop(p.own)
