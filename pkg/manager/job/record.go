@@ -61,8 +61,8 @@ type memory struct {
 	returning returning
 	// reported is what was reported about the Job.
 	reported reported
-	// usedBefore is, by mirror, the time of the Pods that were gone before this process saw the mirror.
-	usedBefore map[types.UID]usedBefore
+	// usedBefore is the time of the Pods that were gone before this process saw their mirror.
+	usedBefore []usedBefore
 	// mirrors is what is remembered of the Job's mirrors, by worker.
 	mirrors map[string]*mirrorMemory
 }

@@ -1,7 +1,7 @@
 package job
 
 import (
-	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -57,6 +57,7 @@ func (g *gatherer) observation(o usage.Observation) usage.Observation {
 
 // usedBefore is the time of a mirror's Pods that were gone before this process saw them.
 type usedBefore struct {
+	mirror types.UID
 	usage.Before
 	// view of the Pods, see usage.Times.
 	view int64
@@ -68,26 +69,24 @@ func (r *Reconciler) usedBefore(rec *record, t *turn) map[types.UID]usage.Before
 	if len(t.Used.Observations) == 0 {
 		return nil
 	}
-	var known map[types.UID]usedBefore
-	rec.update(func(m *memory) { known = maps.Clone(m.usedBefore) })
-	account, before, news := usage.Read(t.Job), map[types.UID]usage.Before{}, map[types.UID]usedBefore{}
+	var known []usedBefore
+	rec.update(func(m *memory) { known = slices.Clone(m.usedBefore) })
+	account, before, changed := usage.Read(t.Job), map[types.UID]usage.Before{}, false
 	for i := range t.Used.Observations {
 		o := &t.Used.Observations[i]
-		was := known[o.UID]
+		at := slices.IndexFunc(known, func(u usedBefore) bool { return u.mirror == o.UID })
+		if at < 0 {
+			at, known = len(known), append(known, usedBefore{mirror: o.UID})
+		}
+		was := &known[at]
 		if o.InTouch && was.view != o.View {
-			was = r.compare(o, account.Of(o.UID))
-			news[o.UID] = was
+			*was, changed = r.compare(o, account.Of(o.UID)), true
 			o.InTouch, o.Awaited = was.view == o.View, was.view != o.View
 		}
 		before[o.UID] = was.Before
 	}
-	if len(news) > 0 {
-		rec.update(func(m *memory) {
-			if m.usedBefore == nil {
-				m.usedBefore = map[types.UID]usedBefore{}
-			}
-			maps.Copy(m.usedBefore, news)
-		})
+	if changed {
+		rec.update(func(m *memory) { m.usedBefore = known })
 	}
 	return before
 }
@@ -96,8 +95,8 @@ func (r *Reconciler) usedBefore(rec *record, t *turn) map[types.UID]usage.Before
 func (r *Reconciler) compare(o *usage.Observation, m usage.Mirror) usedBefore {
 	w, ok := r.workers.get(o.Worker)
 	if !ok {
-		return usedBefore{}
+		return usedBefore{mirror: o.UID}
 	}
 	then := w.PodTimesThen(o.UID, m.Then())
-	return usedBefore{m.Before(then), then.View}
+	return usedBefore{o.UID, m.Before(then), then.View}
 }
