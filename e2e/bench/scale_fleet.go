@@ -158,12 +158,11 @@ func (p *pattern) copyOf(prefix string, n int, worker string) *pattern {
 	c.mirror.Name, c.mirror.UID = name, uid("22222222")
 	replace := func(in map[string]string, before, after string) {
 		for key, value := range in {
-			if value == before {
-				in[key] = after
-			}
+			in[key] = strings.ReplaceAll(value, before, after)
 		}
 	}
 	replace(c.hub.Annotations, p.worker, worker)
+	replace(c.hub.Annotations, string(p.mirror.UID), string(c.mirror.UID)) // in the account
 	replace(c.mirror.Annotations, string(p.hub.UID), string(c.hub.UID))
 	for _, in := range []map[string]string{c.hub.Spec.Selector.MatchLabels, c.hub.Spec.Template.Labels} {
 		replace(in, string(p.hub.UID), string(c.hub.UID))
