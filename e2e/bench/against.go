@@ -6,6 +6,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/bench/audit"
 	"github.com/jobferry/jobferry/e2e/bench/report"
+	"github.com/jobferry/jobferry/e2e/memstats"
 )
 
 // turns are the programs of one round, in order: whichever is first this time is second the next.
@@ -33,7 +34,7 @@ func (r *run) account(ctx context.Context) error {
 	if r.options.Against == "" {
 		return nil
 	}
-	stats, err := memStats(ctx, r.manager.profiles)
+	stats, err := memstats.Read(ctx, r.manager.profiles)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jobferry/jobferry/e2e/bench/audit"
+	"github.com/jobferry/jobferry/e2e/memstats"
 	"github.com/jobferry/jobferry/e2e/rig"
 )
 
@@ -46,7 +47,7 @@ func (s *scale) resident(ctx context.Context, live, finished int) (_ resident, e
 		return r, err
 	}
 	r.peak, r.cpu = usage.PeakRSS, usage.CPU
-	stats, err := memStats(ctx, s.profiles[0])
+	stats, err := memstats.Read(ctx, s.profiles[0])
 	if err != nil {
 		return r, err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/jobferry/jobferry/e2e/bench/measure"
+	"github.com/jobferry/jobferry/e2e/memstats"
 )
 
 // leaders are two managers, of which one leads. When it has ended, the other one leads, and a new one is
@@ -131,11 +132,11 @@ func (l *leaders) sample(ctx context.Context) error {
 		if time.Since(l.since) < l.options.Settle {
 			return nil
 		}
-		stats, err := memStats(ctx, l.leading.profiles)
+		stats, err := memstats.Read(ctx, l.leading.profiles)
 		if err != nil {
 			return err
 		}
-		goroutines, err := goroutinesOf(ctx, l.leading.profiles)
+		goroutines, err := memstats.Goroutines(ctx, l.leading.profiles)
 		if err != nil {
 			return err
 		}

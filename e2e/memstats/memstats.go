@@ -1,4 +1,5 @@
-package bench
+// Package memstats reads what a manager that serves its profiles says of its memory.
+package memstats
 
 import (
 	"bufio"
@@ -11,9 +12,9 @@ import (
 	"strings"
 )
 
-// memStats are the runtime.MemStats of a manager that serves its profiles, by their fields, after a
-// collection.
-func memStats(ctx context.Context, address string) (map[string]int64, error) {
+// Read returns the runtime.MemStats of a manager that serves its profiles at an address, by their
+// fields, after a collection.
+func Read(ctx context.Context, address string) (map[string]int64, error) {
 	text, err := profileText(ctx, address, "heap?gc=1&debug=1")
 	if err != nil {
 		return nil, err
@@ -33,8 +34,8 @@ func memStats(ctx context.Context, address string) (map[string]int64, error) {
 	return stats, lines.Err()
 }
 
-// goroutinesOf is how many goroutines such a manager has.
-func goroutinesOf(ctx context.Context, address string) (n int, err error) {
+// Goroutines is how many goroutines such a manager has.
+func Goroutines(ctx context.Context, address string) (n int, err error) {
 	text, err := profileText(ctx, address, "goroutine?debug=1")
 	if err != nil {
 		return 0, err
