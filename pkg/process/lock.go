@@ -17,6 +17,9 @@ import (
 	"k8s.io/utils/clock"
 )
 
+// watchPause is the time from the begin of a watch that ended by itself until the Lease is read again.
+const watchPause = time.Second
+
 // lock is the Lease of the leader. A standby acquires it as soon as the leader has released it: Get
 // watches the Lease meanwhile, and returns when there is something to acquire. client-go would look
 // again after 2 to 4.4 s.
@@ -24,6 +27,7 @@ type lock struct {
 	*resourcelock.LeaseLock
 	watches coordinationclient.LeaseInterface
 	clock   clock.Clock
+	sleep   func(context.Context, time.Duration) error
 
 	// led: this process holds the Lease, or has held it. Then Get doesn't wait: whoever lost the Lease
 	// must learn that at once.
@@ -58,7 +62,7 @@ func (f *Flags) newLock(config *rest.Config) (*lock, error) {
 			LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
 			Labels:     f.LeaseLabels,
 		},
-		watches: watches.Leases(f.Namespace), clock: clock.RealClock{},
+		watches: watches.Leases(f.Namespace), clock: clock.RealClock{}, sleep: sleep,
 	}, nil
 }
 
@@ -89,8 +93,10 @@ func (l *lock) observe(r *resourcelock.LeaderElectionRecord) time.Time {
 	return l.since.Add(time.Duration(r.LeaseDurationSeconds) * time.Second)
 }
 
-// await watches the Lease until it's released, deleted, or has expired, or the watch ends.
+// await watches the Lease until it's released, deleted, or has expired. It returns, too, if the watch ends, but
+// not within watchPause of its begin.
 func (l *lock) await(ctx context.Context, expires time.Time) error {
+	again := l.clock.Now().Add(watchPause)
 	w, err := l.watches.Watch(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, l.LeaseMeta.Name).String(),
 	})
@@ -109,7 +115,10 @@ func (l *lock) await(ctx context.Context, expires time.Time) error {
 		case e, open := <-w.ResultChan():
 			timer.Stop()
 			lease, is := e.Object.(*coordinationv1.Lease)
-			if !open || !is || e.Type == watch.Deleted {
+			if !open || !is {
+				return l.sleep(ctx, again.Sub(l.clock.Now()))
+			}
+			if e.Type == watch.Deleted {
 				return nil
 			}
 			record := resourcelock.LeaseSpecToLeaderElectionRecord(&lease.Spec)
@@ -118,6 +127,17 @@ func (l *lock) await(ctx context.Context, expires time.Time) error {
 			}
 			expires = l.observe(record)
 		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
 	}
 }
 

@@ -36,13 +36,15 @@ type standby struct {
 	clock  *clocktesting.FakeClock
 	events *watch.FakeWatcher // sending blocks until the last event has been seen
 	got    chan *resourcelock.LeaderElectionRecord
+	pauses chan time.Duration // has how long a pause is that has begun
+	goOn   chan struct{}      // ends it
 }
 
 func newStandby(t *testing.T, lease *coordinationv1.Lease) *standby {
 	t.Helper()
 	s := &standby{
 		hub: fake.NewClientset(lease), clock: clocktesting.NewFakeClock(noon), events: watch.NewFake(),
-		got: make(chan *resourcelock.LeaderElectionRecord, 1),
+		got: make(chan *resourcelock.LeaderElectionRecord, 1), pauses: make(chan time.Duration), goOn: make(chan struct{}),
 	}
 	s.hub.PrependWatchReactor("leases", clienttesting.DefaultWatchReactor(s.events, nil))
 	s.lock = &lock{
@@ -51,6 +53,7 @@ func newStandby(t *testing.T, lease *coordinationv1.Lease) *standby {
 			LockConfig: resourcelock.ResourceLockConfig{Identity: "me"},
 		},
 		watches: s.hub.CoordinationV1().Leases("system"), clock: s.clock,
+		sleep: func(_ context.Context, d time.Duration) error { s.pauses <- d; <-s.goOn; return nil },
 	}
 	return s
 }
@@ -58,20 +61,34 @@ func newStandby(t *testing.T, lease *coordinationv1.Lease) *standby {
 // waits has the standby wait, and returns when it does.
 func (s *standby) waits(t *testing.T) {
 	t.Helper()
-	go func() {
-		record, _, err := s.Get(t.Context())
-		if err != nil {
-			t.Error(err)
-		}
-		s.got <- record
-	}()
+	go s.get(t)
 	s.seen(leaseOf("other", noon))
+}
+
+func (s *standby) get(t *testing.T) {
+	record, _, err := s.Get(t.Context())
+	if err != nil {
+		t.Error(err)
+	}
+	s.got <- record
 }
 
 // seen has the standby see an event, and returns when it has.
 func (s *standby) seen(lease *coordinationv1.Lease) {
 	s.events.Modify(lease)
 	s.events.Modify(lease)
+}
+
+// pause returns when the standby makes a pause, and how long it is.
+func (s *standby) pause(t *testing.T) time.Duration {
+	t.Helper()
+	select {
+	case d := <-s.pauses:
+		return d
+	case <-time.After(20 * time.Second):
+		t.Fatal("the standby makes no pause")
+		return 0
+	}
 }
 
 func (s *standby) store(t *testing.T, lease *coordinationv1.Lease) {
@@ -135,8 +152,30 @@ func TestAStandbyTakesOverWhatHasExpired(t *testing.T) {
 func TestAWatchOfTheLeaseEnds(t *testing.T) {
 	s := newStandby(t, leaseOf("other", noon))
 	s.waits(t)
+	s.clock.Step(2 * time.Second)
 	s.store(t, leaseOf("", noon))
 	s.events.Stop()
+	if d := s.pause(t); d > 0 {
+		t.Errorf("the Lease is read %v after a watch of two seconds", d)
+	}
+	close(s.goOn)
+	s.mayAcquire(t)
+}
+
+// Where each watch ends at once, the Lease is read once a second.
+func TestWatchesOfTheLeaseThatEndAtOnce(t *testing.T) {
+	s := newStandby(t, leaseOf("other", noon))
+	s.events.Stop()
+	go s.get(t)
+	for range 3 {
+		if d := s.pause(t); d != watchPause {
+			t.Fatalf("the Lease is read again after %v", d)
+		}
+		s.goOn <- struct{}{}
+	}
+	s.pause(t)
+	s.store(t, leaseOf("", noon))
+	close(s.goOn)
 	s.mayAcquire(t)
 }
 
