@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
 	accounts "github.com/jobferry/jobferry/pkg/usage"
@@ -102,13 +101,10 @@ func (c *cli) used(cmd *cobra.Command, hub client.Client, f *usageFlags, since t
 func usedBy(jobs []batchv1.Job, worker string, now time.Time, since time.Duration) []show.NamespaceUsage {
 	byNamespace := map[string][]accounts.Usage{}
 	for i := range jobs {
-		job := &jobs[i]
-		if end := mirror.EndedAt(job); !end.IsZero() && now.Sub(end) > since {
-			continue
-		}
-		for _, u := range accounts.Read(job).At(now) {
+		namespace := jobs[i].Namespace
+		for _, u := range show.UsedBy(&jobs[i], now, since) {
 			if worker == "" || u.Worker == worker {
-				byNamespace[job.Namespace] = accounts.Add(byNamespace[job.Namespace], u)
+				byNamespace[namespace] = accounts.Add(byNamespace[namespace], u)
 			}
 		}
 	}

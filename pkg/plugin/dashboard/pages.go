@@ -34,11 +34,14 @@ type page struct {
 	Jobs     view.Jobs
 	Job      view.Job
 	Log      *logOf
+	Usage    view.Usage
 	Queues   view.Queues
 
 	status int
 	// polled: what the page shows changes without a change of the hub's objects.
 	polled bool
+	// calm: it's made again only when it's polled, as it takes much.
+	calm bool
 }
 
 // logOf is the log that a Job's page shows.
@@ -61,6 +64,8 @@ func (s *Server) page(ctx context.Context, address *url.URL) *page {
 		s.jobs(p)
 	case len(path) == 3 && path[0] == "jobs":
 		s.job(ctx, p, types.NamespacedName{Namespace: path[1], Name: path[2]})
+	case len(path) == 1 && path[0] == "usage":
+		s.usage(p)
 	case len(path) == 1 && path[0] == "queues":
 		p.Body, p.Title, p.Section, p.polled = "queues", "Queues", "queues", true
 		p.Health = hub.Health{State: hub.Live}
@@ -91,6 +96,13 @@ func (s *Server) jobs(p *page) {
 	p.addTrouble("events", s.hub.EventsHealth())
 }
 
+func (s *Server) usage(p *page) {
+	p.Body, p.Title, p.Section, p.polled, p.calm = "usage", "Usage", "usage", true, true
+	p.Health = s.hub.JobsHealth()
+	p.Usage = view.NewUsage(s.hub.Jobs(), s.hub.Workers(), p.Address.Query().Get("since"), p.Now)
+	p.addTrouble("prices of the workers", s.hub.WorkersHealth())
+}
+
 func (s *Server) job(ctx context.Context, p *page, key types.NamespacedName) {
 	p.Body, p.Title, p.Section = "job", key.Name, "jobs"
 	p.Health = s.hub.JobsHealth()
@@ -103,7 +115,9 @@ func (s *Server) job(ctx context.Context, p *page, key types.NamespacedName) {
 		}
 		return
 	}
-	p.Job = view.NewJob(s.hub.Details(ctx, job), p.Now)
+	in := s.hub.Details(ctx, job)
+	in.Workers = s.hub.Workers()
+	p.Job = view.NewJob(in, p.Now)
 	p.polled = !p.Job.Finished
 	p.Log = chosenLog(p.Address, p.Job.Pods)
 }

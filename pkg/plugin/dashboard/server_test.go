@@ -10,12 +10,14 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/plugin/dashboard/hub"
 	"github.com/jobferry/jobferry/pkg/plugin/dashboard/view"
+	"github.com/jobferry/jobferry/pkg/usage"
 )
 
 // Only the user's own browser gets an answer.
@@ -91,6 +93,21 @@ func TestPages(t *testing.T) {
 	b.shows("/jobs/team-a/nobody", 404, "no such Job")
 }
 
+func TestUsagePage(t *testing.T) {
+	w := newWorld()
+	b := open(t, w)
+	b.shows("/usage", 200, "Nothing was used in this time")
+	account := usage.Account{{Worker: "west", UID: "m", Seconds: 7200, Requests: corev1.ResourceList{"cpu": resource.MustParse("3")}}}
+	w.jobs = []*batchv1.Job{job("train", func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationUsage] = account.String() })}
+	w.workers = []*v1alpha1.WorkerCluster{worker("west", metav1.ConditionTrue, "")}
+	b.shows("/usage?since=30d", 200, "No worker has prices", `id="since-30d" href="/usage?since=30d" aria-current="true"`, `href="/jobs?namespace=team-a"`, `href="/jobs?worker=west"`, `href="/jobs/team-a/train"`)
+	w.workers[0].Spec.Cost = v1alpha1.Cost{"cpu": resource.MustParse("0.5")}
+	b.shows("/usage", 200, ">6.00<", ">3.00<")
+	b.shows("/jobs/team-a/train", 200, `id="usage"`, ">6.00<", ">3.00<")
+	w.health = hub.Health{State: hub.Forbidden, Message: `cannot list "jobs"`}
+	b.shows("/usage", 200, `id="forbidden"`, "prices of the workers")
+}
+
 // Empty, loading, forbidden and disconnected.
 func TestStates(t *testing.T) {
 	w := newWorld()
@@ -155,6 +172,27 @@ func TestStream(t *testing.T) {
 	w.change(func() { w.jobs = fleet(1) })
 	b.clock.Step(quiet)
 	if second := nextPage(t, lines); !strings.Contains(second, "job-0000") {
+		t.Errorf("%s", second)
+	}
+}
+
+// The page of the usage takes much: it isn't made again at each change, but at the next tick.
+func TestCalmStream(t *testing.T) {
+	w := newWorld()
+	b := open(t, w)
+	response := b.do(b.request("/stream?page=%2Fusage"))
+	defer response.Body.Close()
+	lines := bufio.NewScanner(response.Body)
+	lines.Buffer(nil, 1<<20)
+	nextPage(t, lines)
+	account := usage.Account{{Worker: "west", UID: "m", Seconds: 7200}}
+	b.untilWaits()
+	w.change(func() {
+		w.jobs = []*batchv1.Job{job("train", func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationUsage] = account.String() })}
+	})
+	b.clock.Step(quiet)
+	b.clock.Step(poll)
+	if second := nextPage(t, lines); !strings.Contains(second, "train") {
 		t.Errorf("%s", second)
 	}
 }

@@ -47,6 +47,9 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 
 // wait returns when the page may have changed; false: nobody waits for it any more.
 func (s *Server) wait(r *http.Request, p *page, changed <-chan struct{}, tick <-chan time.Time) bool {
+	if p.calm {
+		changed = nil
+	}
 	rest := s.options.Clock.NewTimer(quiet)
 	defer rest.Stop()
 	select {

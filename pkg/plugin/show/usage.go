@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
 	accounts "github.com/jobferry/jobferry/pkg/usage"
 )
 
@@ -19,6 +22,14 @@ type NamespaceUsage struct {
 	Cost float64
 }
 
+// UsedBy is what a Job used by its account, if it runs, or ended within some time.
+func UsedBy(job *batchv1.Job, now time.Time, since time.Duration) []accounts.Usage {
+	if end := mirror.EndedAt(job); !end.IsZero() && now.Sub(end) > since {
+		return nil
+	}
+	return accounts.Read(job).At(now)
+}
+
 // Usage is the table of what namespaces used, in hours. Without namespaces the column is left out.
 func Usage(all []NamespaceUsage, namespaces bool) Table {
 	t := Table{Header: []string{"WORKER", "RESOURCE", "HOURS", "REPEATED", "COST"}}
@@ -27,12 +38,11 @@ func Usage(all []NamespaceUsage, namespaces bool) Table {
 	}
 	slices.SortStableFunc(all, func(a, b NamespaceUsage) int { return strings.Compare(a.Namespace, b.Namespace) })
 	for _, u := range all {
-		name, unit := resourceAndUnit(u.Resource)
 		cost := none
 		if u.Cost > 0 {
-			cost = fmt.Sprintf("%.2f", u.Cost)
+			cost = Short(u.Cost)
 		}
-		cells := row(Printable(u.Worker), name, hours(u.Total/unit), hours(u.Repeated/unit), cost)
+		cells := row(Printable(u.Worker), ResourceTitle(u.Resource), Hours(u.Resource, u.Total), Hours(u.Resource, u.Repeated), cost)
 		if namespaces {
 			cells = append(row(Printable(u.Namespace)), cells...)
 		}
@@ -41,23 +51,31 @@ func Usage(all []NamespaceUsage, namespaces bool) Table {
 	return t
 }
 
-// resourceAndUnit is how a resource is named, and by what its amount is divided.
-func resourceAndUnit(name corev1.ResourceName) (title string, unit float64) {
-	title, unit = Printable(string(name)), v1alpha1.UnitOf(name)
-	if unit > 1 {
+// ResourceTitle is how a resource is named, with the unit of its hours.
+func ResourceTitle(name corev1.ResourceName) string {
+	title := Printable(string(name))
+	if v1alpha1.UnitOf(name) > 1 {
 		title += " (GiB)"
 	}
-	return title, unit
+	return title
 }
 
-// hours of some seconds, with two digits that say something.
-func hours(seconds float64) string {
-	switch h := seconds / 3600; {
-	case h == 0:
+// Hours are the hours of some seconds of a resource.
+func Hours(name corev1.ResourceName, seconds float64) string {
+	return Short(seconds / v1alpha1.UnitOf(name) / time.Hour.Seconds())
+}
+
+// Short writes a number with two digits that say something.
+func Short(n float64) string {
+	const least = 0.001
+	switch {
+	case n == 0:
 		return "0"
-	case h < 1:
-		return fmt.Sprintf("%.2g", h)
+	case n < least:
+		return "<0.001"
+	case n < 1:
+		return fmt.Sprintf("%.2g", n)
 	default:
-		return fmt.Sprintf("%.2f", h)
+		return fmt.Sprintf("%.2f", n)
 	}
 }

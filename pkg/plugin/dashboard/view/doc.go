@@ -4,6 +4,7 @@
 //	WorkerClusters ───────────────────────────> Workers
 //	Jobs, newest events, Filter ──────────────> Jobs: one page of rows, and the counts to filter by
 //	Job, events, Pods, explanation ───────────> Job: Timeline, IndexMap, events, Pods, workers
+//	Jobs' accounts, prices of workers ────────> Usage
 //	ClusterQueues, LocalQueues, Workloads ────> Queues
 //
 // States and reasons have the words of package show, so that the dashboard and the terminal agree.

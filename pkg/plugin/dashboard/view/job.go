@@ -20,6 +20,8 @@ type JobInput struct {
 	HubEvents, WorkerEvents []corev1.Event
 	Pods                    []corev1.Pod
 	Why                     *v1alpha1.PlacementExplanation
+	// Workers have the prices.
+	Workers []*v1alpha1.WorkerCluster
 	// Missing says what couldn't be read, and why.
 	Missing Missing
 	// Reading: the workers haven't answered yet.
@@ -45,6 +47,7 @@ type Job struct {
 	Pods           []Pod
 	PodsOmitted    int
 	Why            *Why
+	Usage          UsageTable
 	Missing        Missing
 	// Reading: Pods and events of workers aren't known yet.
 	Reading bool
@@ -61,6 +64,7 @@ func NewJob(in JobInput, now time.Time) Job {
 		Facts:    jobFacts(in.Job),
 		Timeline: NewTimeline(in.Job, entries, in.Pods, now),
 		Indexes:  NewIndexMap(in.Job, in.Pods),
+		Usage:    usageOf(in.Job, in.Workers, now),
 		Missing:  in.Missing,
 		Reading:  in.Reading,
 	}
@@ -73,6 +77,9 @@ func NewJob(in JobInput, now time.Time) Job {
 	page.Pods, page.PodsOmitted = podRows(in.Pods)
 	if in.Why != nil && !page.Finished {
 		page.Why = newWhy(in.Why)
+		if page.JobRow.Why == "" && jobview.StateOf(in.Job) == jobview.Pending { // its event has expired
+			page.JobRow.Why = page.Why.Message
+		}
 	}
 	return page
 }

@@ -183,7 +183,7 @@ func (h history) guessRuns(known map[string]time.Time, note func(worker string, 
 	if len(known) == 0 && (ptr.Deref(h.job.Status.Ready, 0) > 0 || jobview.StateOf(h.job).IsFinal()) {
 		movedAt, _ := h.movedAt()
 		for _, worker := range shards.WorkersOf(h.job) {
-			note(worker, later(started, movedAt))
+			note(worker, slices.MaxFunc([]time.Time{started, movedAt}, time.Time.Compare))
 		}
 	}
 	if _, seen := known[h.firstWorker()]; !seen {

@@ -44,7 +44,7 @@ func (l *Lane) open() *Span {
 
 func (l *Lane) leave(at time.Time) {
 	if s := l.open(); s != nil {
-		s.To = later(at, s.From)
+		s.To = slices.MaxFunc([]time.Time{at, s.From}, time.Time.Compare)
 	}
 }
 
@@ -81,7 +81,7 @@ func (t *tracks) close() []Lane {
 		last := len(*spans) - 1
 		kept := (*spans)[:0]
 		for j, s := range *spans {
-			if s.From = earlier(s.From, t.end); s.To.After(t.end) {
+			if s.From = slices.MinFunc([]time.Time{s.From, t.end}, time.Time.Compare); s.To.After(t.end) {
 				s.To = t.end
 			}
 			if j == last || s.To.After(s.From) {
@@ -91,20 +91,6 @@ func (t *tracks) close() []Lane {
 		*spans = kept
 	}
 	return slices.DeleteFunc(t.lanes, func(l Lane) bool { return len(l.Spans) == 0 })
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
 }
 
 // resume continues the suspended lanes. A Job that is placed had Pods before, or has them soon.
