@@ -18,11 +18,19 @@ const (
 	arrivals   = 30 * time.Second
 	nodeDelay  = 3 * time.Minute
 	nodeIdle   = 10 * time.Minute
-	patience   = 10 * time.Minute
 	goesOut    = 6 * time.Hour // on average, after the last time
 	isOutFor   = time.Hour     // on average
 	roundEvery = 5 * time.Minute
 	roundSize  = 3
+)
+
+// What cluster-autoscaler does by default when its cloud has said that it has no nodes: it doesn't ask again
+// for a while, which doubles with each further failure, and says so in its status.
+const (
+	failsAfter   = time.Minute
+	firstBackoff = 5 * time.Minute
+	maxBackoff   = 30 * time.Minute
+	readEvery    = 30 * time.Second // by the manager
 )
 
 // period is when a worker gets no nodes of a kind.
@@ -49,14 +57,32 @@ func exponential(r *rand.Rand, mean time.Duration) time.Duration {
 	return time.Duration(r.ExpFloat64() * float64(mean))
 }
 
-// asks is when a node comes that is asked for at a time: its making begins when there is no stockout.
-func (c *cloud) asks(w, s int, at time.Duration) (begins, comes time.Duration) {
+// end is when a stockout ends; now if there is none.
+func (c *cloud) end(w, s int, now time.Duration) time.Duration {
 	for _, p := range c[w][s] {
-		if at >= p.from && at < p.to {
-			at = p.to
+		if now >= p.from && now < p.to {
+			return p.to
 		}
 	}
-	return at, at + nodeDelay
+	return now
+}
+
+// autoscaler is that of one worker for one kind of nodes.
+type autoscaler struct {
+	// failing is when the cloud will have said that it has none; zero: nothing is asked for in vain.
+	failing time.Duration
+	// fails counts the failures one after the other, and until is how long it waits for that.
+	fails int
+	until time.Duration
+	// says: the manager has read that it waits.
+	says bool
+}
+
+// ask is a Job's for a node.
+type ask struct {
+	since time.Duration
+	// comes is when the node does; zero: its making hasn't begun.
+	comes time.Duration
 }
 
 // traceJob is a Job of one Pod.
@@ -66,16 +92,15 @@ type traceJob struct {
 	at     time.Duration
 	run    time.Duration
 	random uint64
-	// asked is since when a node is asked for in each worker where the Job waits.
-	asked map[int]time.Duration
-	since time.Duration
+	// asked are its asks in each worker where it waits.
+	asked map[int]*ask
 	start time.Duration // zero: not yet
 }
 
 func traceJobs(r *rand.Rand) (jobs []*traceJob) {
 	for at := time.Duration(0); at < day; at += exponential(r, arrivals) {
 		jobs = append(jobs, &traceJob{
-			key: named(fmt.Sprint(len(jobs))), shape: r.IntN(shapes), at: at, asked: map[int]time.Duration{}, random: r.Uint64(),
+			key: named(fmt.Sprint(len(jobs))), shape: r.IntN(shapes), at: at.Truncate(tick) + tick, asked: map[int]*ask{}, random: r.Uint64(),
 			run: 10*time.Minute + time.Duration(r.Int64N(int64(50*time.Minute))),
 		})
 	}
@@ -85,7 +110,11 @@ func traceJobs(r *rand.Rand) (jobs []*traceJob) {
 // play is one system's day.
 type play struct {
 	*cloud
-	now time.Duration
+	// backoff: the workers have cluster-autoscaler. Otherwise they ask for nodes until one comes, and say nothing.
+	backoff  bool
+	scalers  [traceSize][shapes]autoscaler
+	patience time.Duration
+	now      time.Duration
 	// idle are the nodes without a Job, and busy has until when the others have one.
 	idle       [traceSize][shapes][]idleNode
 	busy       [traceSize][shapes][]time.Duration
@@ -107,30 +136,67 @@ func (p *play) clock() time.Time { return time.Unix(0, 0).Add(p.now) }
 
 func (p *play) ask(job *traceJob, worker int) {
 	if _, is := job.asked[worker]; !is {
-		job.asked[worker], job.since = p.now, p.now
+		job.asked[worker] = &ask{since: p.now}
+	}
+}
+
+// scale has the autoscalers ask for nodes for the Jobs that wait.
+func (p *play) scale(waiting []*traceJob) {
+	var pending [traceSize][shapes][]*ask
+	for _, job := range waiting {
+		for w, a := range job.asked {
+			if a.comes == 0 {
+				pending[w][job.shape] = append(pending[w][job.shape], a)
+			}
+		}
+	}
+	for w := range traceSize {
+		for s := range shapes {
+			p.scaleUp(w, s, pending[w][s])
+		}
+	}
+}
+
+func (p *play) scaleUp(w, s int, pending []*ask) {
+	a, isOut := &p.scalers[w][s], p.end(w, s, p.now) > p.now
+	if a.failing > 0 && p.now >= a.failing {
+		a.until, a.failing = p.now+min(firstBackoff<<a.fails, maxBackoff), 0
+		a.fails++
+	}
+	if p.now%readEvery == 0 {
+		a.says = p.now < a.until
+	}
+	switch {
+	case len(pending) == 0 || a.failing > 0 || p.now < a.until:
+	case !isOut:
+		a.fails = 0
+		for _, ask := range pending {
+			ask.comes = p.now + nodeDelay
+		}
+	case p.backoff:
+		a.failing = p.now + failsAfter
 	}
 }
 
 // withdraw gives up a worker. A node that is being made for the Job comes, for another or in vain.
 func (p *play) withdraw(job *traceJob, worker int) {
-	begins, comes := p.asks(worker, job.shape, job.asked[worker])
+	a := job.asked[worker]
 	delete(job.asked, worker)
-	if begins < p.now {
+	if a.comes > 0 {
 		p.made++
-		p.idle[worker][job.shape] = append(p.idle[worker][job.shape], idleNode{from: comes})
+		p.idle[worker][job.shape] = append(p.idle[worker][job.shape], idleNode{from: a.comes})
 	}
 }
 
 // tries starts a Job if one of its workers has a node.
 func (p *play) tries(job *traceJob) {
 	for w := range traceSize {
-		since, is := job.asked[w]
+		a, is := job.asked[w]
 		if !is {
 			continue
 		}
-		_, comes := p.asks(w, job.shape, since)
 		free := p.freeAt(w, job.shape)
-		if comes > p.now && free < 0 {
+		if (a.comes == 0 || a.comes > p.now) && free < 0 {
 			continue
 		}
 		if free >= 0 {
@@ -140,7 +206,7 @@ func (p *play) tries(job *traceJob) {
 			delete(job.asked, w)
 		}
 		for other := range traceSize {
-			if _, is := job.asked[other]; is && (other != w || free >= 0) {
+			if _, is := job.asked[other]; is {
 				p.withdraw(job, other)
 			}
 		}
@@ -203,6 +269,7 @@ func (p *play) run(jobs []*traceJob, next system) {
 			}
 		}
 		waiting = still
+		p.scale(waiting)
 	}
 }
 
@@ -217,7 +284,7 @@ func (p *play) best(job *traceJob, measure func(w int) time.Duration) (best int)
 	return best
 }
 
-// clairvoyant knows when each node will come.
+// clairvoyant knows when a worker gets nodes again.
 func clairvoyant(p *play, job *traceJob) {
 	if len(job.asked) > 0 {
 		return
@@ -226,19 +293,18 @@ func clairvoyant(p *play, job *traceJob) {
 		if p.freeAt(w, job.shape) >= 0 {
 			return 0
 		}
-		_, comes := p.asks(w, job.shape, p.now)
-		return comes
+		return max(p.end(w, job.shape, p.now), p.scalers[w][job.shape].until)
 	}))
 }
 
-// jobferry is what this package says, and room now before scale-up.
+// jobferry is what this package and the autoscalers say, and room now before scale-up.
 func jobferry(p *play, job *traceJob) {
 	shape := fmt.Sprint(job.shape)
 	leaves := -1
-	for w := range job.asked {
-		out := p.record.IsOutForAll(fmt.Sprint(w), shape, p.clock())
-		if p.now-job.since >= patience {
-			p.record.Failed(fmt.Sprint(w), shape, job.key, patience, p.clock())
+	for w, a := range job.asked {
+		out := p.record.IsOutForAll(fmt.Sprint(w), shape, p.clock()) || p.scalers[w][job.shape].says
+		if p.now-a.since >= p.patience {
+			p.record.Failed(fmt.Sprint(w), shape, job.key, p.patience, p.clock())
 			out = true
 		}
 		if out {
@@ -255,6 +321,8 @@ func jobferry(p *play, job *traceJob) {
 			return never
 		case p.freeAt(w, job.shape) >= 0:
 			return 0
+		case p.scalers[w][job.shape].says:
+			return never
 		default:
 			return 1
 		}
@@ -266,7 +334,7 @@ func jobferry(p *play, job *traceJob) {
 	if leaves >= 0 {
 		p.withdraw(job, leaves)
 	}
-	p.record.Chosen(fmt.Sprint(best), shape, job.key, patience, p.clock())
+	p.record.Chosen(fmt.Sprint(best), shape, job.key, p.patience, p.clock())
 	p.ask(job, best)
 }
 
@@ -285,29 +353,44 @@ func incremental(p *play, job *traceJob) {
 	}
 }
 
-// BenchmarkStockouts plays ten days to four systems.
+// BenchmarkStockouts plays ten days to four systems, with workers whose autoscalers say nothing, and with some that say
+// that no node came.
 func BenchmarkStockouts(b *testing.B) {
 	for _, s := range []struct {
 		name string
 		next system
-	}{{"clairvoyant", clairvoyant}, {"jobferry", jobferry}, {"AllAtOnce", allAtOnce}, {"Incremental", incremental}} {
-		b.Run(s.name, func(b *testing.B) {
-			var jobs, made, vain int
-			var wait time.Duration
-			for b.Loop() {
-				jobs, made, vain, wait = 0, 0, 0, 0
-				for seed := range uint64(10) {
-					r := rand.New(rand.NewPCG(seed, 1))
-					p, all := &play{cloud: newCloud(r)}, traceJobs(r)
-					p.run(all, s.next)
-					jobs, made, vain, wait = jobs+len(all), made+p.made, vain+p.vain, wait+p.wait
-				}
-			}
-			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(wait.Seconds()/float64(jobs), "s-to-first-pod")
-			b.ReportMetric(float64(made), "nodes")
-			b.ReportMetric(float64(vain), "in-vain")
-			b.ReportMetric(float64(jobs), "jobs")
-		})
+		with play
+	}{
+		{"clairvoyant", clairvoyant, play{}},
+		{"jobferry", jobferry, play{patience: 10 * time.Minute}},
+		{"jobferry, podStartTimeout 5m", jobferry, play{patience: 5 * time.Minute}},
+		{"jobferry, backoff", jobferry, play{patience: 10 * time.Minute, backoff: true}},
+		{"AllAtOnce", allAtOnce, play{}},
+		{"AllAtOnce, backoff", allAtOnce, play{backoff: true}},
+		{"Incremental", incremental, play{}},
+		{"Incremental, backoff", incremental, play{backoff: true}},
+	} {
+		b.Run(s.name, func(b *testing.B) { benchmarkDays(b, s.with, s.next) })
 	}
+}
+
+func benchmarkDays(b *testing.B, with play, next system) {
+	var jobs, made, vain int
+	var wait time.Duration
+	for b.Loop() {
+		jobs, made, vain, wait = 0, 0, 0, 0
+		for seed := range uint64(10) {
+			r := rand.New(rand.NewPCG(seed, 1))
+			p := with
+			p.cloud = newCloud(r)
+			all := traceJobs(r)
+			p.run(all, next)
+			jobs, made, vain, wait = jobs+len(all), made+p.made, vain+p.vain, wait+p.wait
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	b.ReportMetric(wait.Seconds()/float64(jobs), "s-to-first-pod")
+	b.ReportMetric(float64(made), "nodes")
+	b.ReportMetric(float64(vain), "in-vain")
+	b.ReportMetric(float64(jobs), "jobs")
 }
