@@ -257,7 +257,7 @@ generate: ## Write the files that are derived from the code
 
 .PHONY: dashboard-pictures
 dashboard-pictures: build ## Take the pictures of docs/dashboard.md, in Chromium (Debian package chromium)
-	JOBFERRY_BIN=$(CURDIR)/bin $(GO) -C e2e test -count 1 -timeout 20m -run TestDashboard ./dashboard -args -pictures $(CURDIR)/docs/pictures
+	JOBFERRY_BIN=$(CURDIR)/bin $(GO) -C e2e test -count 1 -timeout 20m -run 'TestDashboard|TestQueues' ./dashboard -args -pictures $(CURDIR)/docs/pictures
 
 .PHONY: grafana-picture
 grafana-picture: ## Draw the panels of Grafana's dashboard from a chaos run (SEED=1 JOBS=1000 FAULTS=100), in Chromium

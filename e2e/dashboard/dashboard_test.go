@@ -14,12 +14,15 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
+// allowed is how long the test may take on a slow machine.
+const allowed = 10 * time.Minute
+
 // All pages, while Jobs wait, run, fail and end, and a worker is lost.
 func TestDashboard(t *testing.T) {
 	s := open(t)
-	s.Allow(6 * time.Minute)
-	s.settle()
-	s.StartManagerWithAPI("--worker-lost-timeout=4s", "--worker-probe-timeout=1s")
+	s.Allow(allowed)
+	s.settle("team-a")
+	s.StartManagerWithAPI("--worker-lost-timeout=15s", "--worker-probe-timeout=5s")
 	d := s.serve()
 	s.Visit(d.URL)
 	s.Until("#empty", "No workers yet", "kubectl jobferry register")
@@ -34,6 +37,7 @@ func TestDashboard(t *testing.T) {
 	s.jobsPage(d)
 	s.jobPages(d)
 	s.losesWorker(d)
+	s.usagePage(d)
 	s.losesHub(d)
 	s.forbidden()
 }
@@ -48,7 +52,7 @@ func (s *scene) submitAll() {
 	s.Submit("evaluate", ferrytest.OnWorker("east"), rigtest.RunForever(), requests("cpu", "4"))
 	s.SetWorker("east", `{"cordoned":true}`)
 	s.WorkerUntil("east", func(w *v1alpha1.WorkerCluster) bool { return w.Spec.Cordoned && !ferrytest.Ready(w) })
-	s.Submit("train", rigtest.Indexed(90), parallelism(3), rigtest.RunFor(5*time.Second))
+	s.Submit("train", rigtest.Indexed(400), parallelism(3), rigtest.RunFor(5*time.Second)) // longer than allowed: it's to move
 	s.HubJobUntil("train", ferrytest.IsAt("west"))
 	s.SetWorker("east", `{"cordoned":false}`)
 	s.Submit("sweep", rigtest.Indexed(400), parallelism(40), rigtest.RunFor(6*time.Second), requests("cpu", "1"), func(j *batchv1.Job) {
@@ -139,6 +143,8 @@ func (s *scene) losesWorker(d *served) {
 	s.HubJobUntil("train", rigtest.Running(3))
 	s.Until("#events", "Moved from worker west to worker east", "Placed on worker west")
 	s.Is(`[...document.querySelectorAll(".lane svg[aria-label]")].some((lane) => lane.ariaLabel.startsWith("east: ") && lane.ariaLabel.includes("Running"))`)
+	s.Is(`/running\s+[1-9]/.test(document.querySelector("#indexes .legend").innerText)`)
+	s.Until("#indexes table", "east")
 	s.looks("job-moved")
 
 	s.WorkerUntil("west", func(w *v1alpha1.WorkerCluster) bool {
@@ -157,6 +163,22 @@ func (s *scene) losesWorker(d *served) {
 	s.Visit(d.base + "/")
 	s.Press(kb.Tab, kb.Tab, kb.Tab, kb.Tab, kb.Enter)
 	s.Is(`location.pathname == "/jobs"`)
+}
+
+// usagePage shows what Jobs used in both workers, and what that costs in one of them.
+func (s *scene) usagePage(d *served) {
+	s.t.Helper()
+	s.SetWorker("east", `{"cost":{"cpu":"0.04"}}`)
+	s.Visit(d.base + "/usage")
+	s.Until("#usage-namespaces", s.NS, "cpu", "pods", "Cost")
+	s.Until("#usage-workers", "east", "west", "All")
+	s.Until("#usage-jobs", "evaluate", "sweep", "train")
+	s.Is(`location.search == "" && document.querySelector("#since-7d[aria-current]")`)
+	s.looks("usage")
+	s.Script(`document.getElementById("since-24h").click()`, nil)
+	s.Is(`location.search == "?since=24h" && document.querySelector("#since-24h[aria-current]")`)
+	s.Visit(d.base + "/jobs/" + s.NS + "/train")
+	s.Until("#usage", "west", "east", "pods")
 }
 
 // losesHub cuts the dashboard off from the hub, and ends the dashboard.
@@ -205,6 +227,8 @@ func (s *scene) forbidden() {
 	s.Until("#page", "train", "Something is missing", "events")
 	s.Visit(d.base + "/jobs/" + s.NS + "/train")
 	s.Until("#pods", "Not all could be read", "role view")
+	s.Visit(d.base + "/usage")
+	s.Until("#page", "Something is missing", "prices of the workers", "train")
 
 	d = s.serveFor("nobody")
 	s.Visit(d.URL)

@@ -4,6 +4,8 @@
 //	Chromium ──> kubectl-jobferry dashboard ──> proxy ──> hub ──> jobferry-manager ──> w1, w2
 //	(browser)    (a process, as users run it)   (breaks)                               (w1 goes dark)
 //
-// With -pictures, the test writes the pictures of docs/dashboard.md. Where there is no Chromium and it
+// Kueue joins the hub for the page of its queues.
+//
+// With -pictures, the tests write the pictures of docs/dashboard.md. Where there is no Chromium and it
 // can't be installed, the tests say so loudly, and are skipped.
 package dashboard

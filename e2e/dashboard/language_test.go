@@ -35,9 +35,9 @@ func open(t *testing.T) *scene {
 }
 
 // settle has the Jobs in a namespace with a name that looks well in pictures.
-func (s *scene) settle() {
+func (s *scene) settle(namespace string) {
 	s.t.Helper()
-	s.NS = "team-a"
+	s.NS = namespace
 	s.Kubectl(s.Hub, "", "create", "namespace", s.NS)
 	s.Kubectl(s.Hub, "", "label", "namespace", s.NS, v1alpha1.LabelDispatch+"="+v1alpha1.DispatchAllowed)
 }
@@ -85,6 +85,7 @@ func (s *scene) start(kubeconfig []byte, args ...string) *served {
 			s.t.Errorf("the dashboard ended with %v:\n%s", err, errors)
 		}
 	})
+	s.t.Cleanup(s.Leave)
 	address, err := bufio.NewReader(printed).ReadString('\n')
 	if err != nil {
 		s.t.Fatalf("no address: %v\n%s", err, errors)

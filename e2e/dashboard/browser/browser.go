@@ -31,7 +31,7 @@ type Browser struct {
 }
 
 // patience is how long a page may take for what it is to show.
-const patience = 60 * time.Second
+const patience = 2 * time.Minute
 
 // Open starts Chromium.
 func Open(t testing.TB) *Browser {
@@ -118,6 +118,13 @@ func (b *Browser) Visit(address string) {
 	b.host = parsed.Host
 	b.mu.Unlock()
 	b.do("visit "+address, chromedp.Navigate(address))
+}
+
+// Leave closes the page, as one does before its server ends: a stream that breaks off is an error of the
+// console.
+func (b *Browser) Leave() {
+	b.t.Helper()
+	b.do("leave", chromedp.Navigate("about:blank"))
 }
 
 // Reload reloads the page.
