@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"k8s.io/utils/clock"
 )
 
 func TestWorkerClock(t *testing.T) {
@@ -32,5 +34,23 @@ func TestWorkerClock(t *testing.T) {
 	c.see(&http.Response{}, now, now)
 	if c.ahead() != was {
 		t.Error("an answer without a date has changed it")
+	}
+}
+
+// ahead is a clock that is ahead of the machine's.
+type ahead struct {
+	clock.Clock
+	by time.Duration
+}
+
+func (c ahead) Now() time.Time { return c.Clock.Now().Add(c.by) }
+
+// The hub's clock is the manager's, and not that of the machine.
+func TestWorkerClockIsComparedWithTheManagers(t *testing.T) {
+	w := newStandby(t, func(o *Options) { o.Clock = ahead{clock.RealClock{}, 24 * time.Hour} })
+	worker := w.register("a", w.server.Add("a", "uid-a", "t").Kubeconfig("t"))
+	w.untilSeen(worker, Ready)
+	if d := worker.connection.clock.ahead(); d < 23*time.Hour {
+		t.Errorf("the hub's clock is ahead by %v, want a day", d)
 	}
 }

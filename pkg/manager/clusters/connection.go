@@ -22,8 +22,9 @@ const slowAfter = 2 * time.Second
 type connection struct {
 	gate         *gate
 	meter        *meter
-	clock        workerClock
-	requestProbe func() // never blocks
+	now          func() time.Time
+	clock        workerClock // the worker's
+	requestProbe func()      // never blocks
 	listTimeout  time.Duration
 
 	transport atomic.Pointer[Transport]
@@ -43,8 +44,8 @@ const (
 	probeRequest
 )
 
-func newConnection(meter *meter, requestProbe func(), listTimeout time.Duration) *connection {
-	return &connection{gate: newGate(), meter: meter, requestProbe: requestProbe, listTimeout: listTimeout}
+func newConnection(meter *meter, now func() time.Time, requestProbe func(), listTimeout time.Duration) *connection {
+	return &connection{gate: newGate(), meter: meter, now: now, requestProbe: requestProbe, listTimeout: listTimeout}
 }
 
 // replace changes the transport. Requests on the old one fail.
@@ -89,11 +90,11 @@ func (c *connection) roundTrip(class requestClass, req *http.Request) (*http.Res
 		slow := time.AfterFunc(slowAfter, c.requestProbe)
 		defer slow.Stop()
 	}
-	before := time.Now()
+	before := c.now()
 	resp, err := t.RoundTrip(req)
 	c.meter.request(req, resp, err)
 	if err == nil {
-		c.clock.see(resp, before, time.Now())
+		c.clock.see(resp, before, c.now())
 		bound(class, resp, c.breaks)
 		return resp, nil
 	}

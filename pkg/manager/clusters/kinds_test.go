@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -139,7 +140,7 @@ func TestAWorkerWithTooManyQuotas(t *testing.T) {
 // TestRulesTakeLittleMemory has a worker report many of each kind, and large ones, and those that are
 // large only when they're decoded.
 func TestRulesTakeLittleMemory(t *testing.T) {
-	all, store := &gathering{connection: newConnection(newMeter("w"), func() {}, 0)}, objects.New(func() {})
+	all, store := &gathering{connection: newConnection(newMeter("w"), time.Now, func() {}, 0)}, objects.New(func() {})
 	for _, k := range slices.Concat(all.others(store), all.namespaces(store), all.volumes(store)) {
 		made := wideObjects[k.resource]
 		if made == nil {

@@ -29,17 +29,21 @@ func newWorld(t *testing.T) *world {
 }
 
 // newStandby is a world whose registry doesn't lead.
-func newStandby(t *testing.T) *world {
+func newStandby(t *testing.T, edits ...func(*Options)) *world {
 	t.Helper()
 	w := &world{t: t, changes: make(chan struct{}, 1)}
 	w.server = clustertest.NewServer(w.changed)
-	w.registry = NewRegistry(Options{
+	options := Options{
 		Namespace: "jobferry-system", Origin: "origin", HubUID: "hub",
 		ProbeInterval: 200 * time.Millisecond, ProbeTimeout: 300 * time.Millisecond,
 		RetryDelay: 10 * time.Millisecond, MaxBackoff: 100 * time.Millisecond,
 		RequestTimeout: 2 * time.Second,
 		Metrics:        prometheus.NewRegistry(),
-	})
+	}
+	for _, edit := range edits {
+		edit(&options)
+	}
+	w.registry = NewRegistry(options)
 	ctx, stop := context.WithCancel(context.Background())
 	stopped := make(chan struct{})
 	go func() {
