@@ -30,8 +30,8 @@ func newStartup(workers workers, begin, ready, done func()) *startup {
 	}
 }
 
-// leads reports whether this replica leads.
-func (s *startup) leads() bool { return isClosed(s.begun) }
+// elected reports whether this replica is the leader, whose Jobs are enqueued.
+func (s *startup) elected() bool { return isClosed(s.begun) }
 
 // over reports whether Jobs may be placed.
 func (s *startup) over() bool { return isClosed(s.ended) }

@@ -46,7 +46,7 @@ func (t *triggers) Enqueue(keys ...types.NamespacedName) {
 // enqueueSeen has a Job of the hub reconciled that the watch shows. A standby leaves that to enqueueAll:
 // nobody works on its queue, where names would pile up.
 func (t *triggers) enqueueSeen(key types.NamespacedName) {
-	if t.startup.leads() {
+	if t.startup.elected() {
 		t.Enqueue(key)
 	}
 }
