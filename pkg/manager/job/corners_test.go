@@ -226,6 +226,26 @@ func TestStatusIsRejected(t *testing.T) {
 	}
 }
 
+// Most Jobs that there are have ended. Nothing is remembered of their mirrors.
+func TestNothingIsRememberedOfAnEndedMirror(t *testing.T) {
+	w := newWorld(t)
+	w.submits(aJob("train"))
+	w.step(time.Second)
+	if m := w.store.open(jobKey).mirrors["a"]; m == nil || m.creations.Count != 1 {
+		w.fail("of a mirror that runs, the manager remembers %+v", m)
+	}
+	w.worker("a").completes(4)
+	w.step(time.Minute)
+	if m := w.store.open(jobKey).mirrors; m != nil {
+		w.fail("of a mirror that has ended, the manager remembers %+v", m["a"])
+	}
+	w.deletes(metav1.DeletePropagationBackground)
+	w.step(time.Minute)
+	if len(w.store.records)+len(w.worker("a").api.jobs) > 0 {
+		w.fail("the Job and its mirror weren't removed:\n%s", w.state())
+	}
+}
+
 // The worker's events say why a Job has no Pods.
 func TestPodsThatCannotBeCreated(t *testing.T) {
 	w := newWorld(t)

@@ -77,6 +77,13 @@ type turn struct {
 	unread error
 }
 
+// hasEnded reports whether nothing happens to the Job any more until it's deleted: its only mirror has ended, too.
+func (t *turn) hasEnded() bool {
+	w := t.Assigned
+	return t.Job != nil && t.Job.DeletionTimestamp == nil && mirror.Finished(t.Job) && len(t.Others) == 0 &&
+		w != nil && w.Mirror != nil && mirror.Finished(w.Mirror)
+}
+
 // Reconcile takes as many steps as can be taken now.
 func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Result, error) {
 	select {
@@ -145,6 +152,9 @@ func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Res
 		}
 		if t.Job != t.known.hub.job && m.hub == t.known.hub {
 			m.hub = ownWrite{} // the event came before the answer: no other will drop it
+		}
+		if t.hasEnded() {
+			m.forgetMirrors()
 		}
 	})
 	if t.Job == nil || mirror.Finished(t.Job) {

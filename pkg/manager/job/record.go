@@ -2,6 +2,7 @@ package job
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 	"time"
 
@@ -188,6 +189,18 @@ func (k *known) awaitsMirror(now time.Time) bool {
 		}
 	}
 	return false
+}
+
+// forgetMirrors drops what is remembered of mirrors that nobody writes to any more, unless one is still to
+// be removed.
+func (m *memory) forgetMirrors() {
+	maps.DeleteFunc(m.mirrors, func(_ string, of *mirrorMemory) bool {
+		return of.write == (ownWrite{}) && of.cleanups == (dispatch.Attempts{}) && of.release == (releaseClock{}) &&
+			!of.isCleaned && !of.unreleased && of.rejected == ""
+	})
+	if len(m.mirrors) == 0 {
+		m.mirrors = nil // an empty map isn't small
+	}
 }
 
 // read returns a copy of the memory.
