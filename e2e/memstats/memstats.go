@@ -13,9 +13,13 @@ import (
 )
 
 // Read returns the runtime.MemStats of a manager that serves its profiles at an address, by their
-// fields, after a collection.
+// fields, after two collections: pools keep what they hold through the first one.
 func Read(ctx context.Context, address string) (map[string]int64, error) {
-	text, err := profileText(ctx, address, "heap?gc=1&debug=1")
+	const collected = "heap?gc=1&debug=1"
+	if _, err := profileText(ctx, address, collected); err != nil {
+		return nil, err
+	}
+	text, err := profileText(ctx, address, collected)
 	if err != nil {
 		return nil, err
 	}

@@ -7,8 +7,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// dictionaryID is only compared: the bytes never leave the process.
-const dictionaryID = 1
+const (
+	// dictionaryID is only compared: the bytes never leave the process.
+	dictionaryID = 1
+	// window is how far apart repetitions are found, dictionary included. Each encoder has buffers of twice
+	// its size.
+	window = 64 << 10
+)
 
 // codec compresses one Job at a time, from any goroutine. Most bytes of a Job are names and defaults, which
 // are in the dictionary.
@@ -21,7 +26,7 @@ var jobCodec = newCodec(usualBytes())
 
 func newCodec(dictionary []byte) codec {
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderDictRaw(dictionaryID, dictionary), zstd.WithEncoderLevel(zstd.SpeedFastest),
-		zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true), zstd.WithLowerEncoderMem(true))
+		zstd.WithWindowSize(window), zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true))
 	if err != nil {
 		panic(fmt.Sprintf("zstd: %v", err)) // can't be: the options are constants
 	}
