@@ -15,8 +15,8 @@ const (
 	window = 64 << 10
 )
 
-// codec compresses one Job at a time, from any goroutine. Most bytes of a Job are names and defaults, which
-// are in the dictionary.
+// codec compresses Jobs. Any goroutine may use it. Most bytes of a Job are names and defaults, which are in
+// the dictionary.
 type codec struct {
 	encoder *zstd.Encoder
 	decoder *zstd.Decoder

@@ -13,8 +13,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// usualBytes are two Jobs, with what hub Jobs and mirrors have. Of what isn't in them, only the memory that a
-// Job takes depends.
+// usualBytes are two Jobs, with what hub Jobs and mirrors have. What isn't in them only takes more memory.
 func usualBytes() []byte {
 	hub, mirror := usualJob(), usualJob()
 	hub.Finalizers = []string{v1alpha1.FinalizerMirror}

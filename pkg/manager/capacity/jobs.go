@@ -21,9 +21,9 @@ type job struct {
 type group struct {
 	uid types.UID
 	job *job
-	// place is where it is among the groups of its job.
-	place int
-	pods  []*pod // often one
+	// position is where it is among the groups of its job.
+	position int
+	pods     []*pod // often one
 	// ran: at least one of its Pods ever ran, perhaps one that is gone.
 	ran bool
 }
@@ -128,30 +128,30 @@ func (g *group) owns(object *corev1.Pod) bool {
 	return g.uid == owner.UID
 }
 
-// add puts a group among those of the name.
+// add counts a group among the job's.
 func (j *job) add(g *group) {
-	g.place = len(j.groups)
+	g.position = len(j.groups)
 	j.groups = append(j.groups, g)
 }
 
-// remove is the reverse of add. Another group gets its place.
+// remove is the reverse of add. Another group gets its position.
 func (j *job) remove(g *group) {
 	last := len(j.groups) - 1
-	j.groups[g.place], j.groups[last].place = j.groups[last], g.place
+	j.groups[g.position], j.groups[last].position = j.groups[last], g.position
 	j.groups[last] = nil
 	j.groups = j.groups[:last]
 }
 
 // add counts a Pod among the group's.
 func (g *group) add(p *pod) {
-	p.place = len(g.pods)
+	p.position = len(g.pods)
 	g.pods = append(g.pods, p)
 }
 
-// remove is the reverse of add. Another Pod gets its place.
+// remove is the reverse of add. Another Pod gets its position.
 func (g *group) remove(p *pod) {
 	last := len(g.pods) - 1
-	g.pods[p.place], g.pods[last].place = g.pods[last], p.place
+	g.pods[p.position], g.pods[last].position = g.pods[last], p.position
 	g.pods[last] = nil
 	g.pods = g.pods[:last]
 }

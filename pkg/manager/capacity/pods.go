@@ -18,8 +18,8 @@ type pod struct {
 	// leaving: it's being deleted, so that its Job will want another.
 	leaving bool
 	// group of the Job that owns it, and where it is among the Pods of that; nil for others.
-	group *group
-	place int
+	group    *group
+	position int
 	// waiting is its Shape while it waits for a node and may have one.
 	waiting *Shape
 	// own reservation, if it waits and its Job has none.
