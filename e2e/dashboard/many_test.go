@@ -10,12 +10,14 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/usage"
 )
 
 // largest the plugin's memory may become.
@@ -35,6 +37,7 @@ func TestManyJobs(t *testing.T) {
 		{"Jobs", "/jobs", "document.querySelectorAll('tbody tr').length == 100"},
 		{"Jobs, filtered", "/jobs?state=Failed&q=job-0", "document.querySelectorAll('tbody tr').length > 5"},
 		{"Jobs, the last page", fmt.Sprintf("/jobs?page=%d", (*jobs+99)/100), "document.querySelector('[rel=prev]')"},
+		{"Usage", "/usage", "document.querySelectorAll('#usage-jobs tbody tr').length == 20"},
 		{"a Job with many indexes", "/jobs/" + s.NS + "/largest", "document.querySelector('.map').dataset.drawn"},
 	} {
 		took := s.load(d.base+page.path, page.shown)
@@ -87,6 +90,12 @@ func (s *scene) createMany() {
 	}
 }
 
+// account is what each Job has used that isn't waiting: of a mirror that it has left, and of another one.
+var account = usage.Account{
+	{Worker: "north", UID: "1", Seconds: 900, Left: true, Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}},
+	{Worker: "west", UID: "2", Seconds: 3600, Succeeded: 1800, Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}},
+}
+
 // inState gives a Job one of four states: it waits, runs, failed or is complete.
 func inState(state int) rigtest.Option {
 	return func(j *batchv1.Job) {
@@ -94,6 +103,7 @@ func inState(state int) rigtest.Option {
 			return
 		}
 		j.Annotations[v1alpha1.AnnotationCluster] = []string{"west", "east"}[state%2]
+		j.Annotations[v1alpha1.AnnotationUsage] = account.String()
 		now := metav1.Now()
 		j.Status = batchv1.JobStatus{StartTime: &now, Active: 2, Ready: ptr.To[int32](2)}
 		condition := func(kind batchv1.JobConditionType, reason string) batchv1.JobCondition {

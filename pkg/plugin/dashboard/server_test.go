@@ -186,14 +186,18 @@ func TestCalmStream(t *testing.T) {
 	lines.Buffer(nil, 1<<20)
 	nextPage(t, lines)
 	account := usage.Account{{Worker: "west", UID: "m", Seconds: 7200}}
+	runs := func(name string) {
+		w.change(func() {
+			w.jobs = []*batchv1.Job{job(name, func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationUsage] = account.String() })}
+		})
+	}
 	b.untilWaits()
-	w.change(func() {
-		w.jobs = []*batchv1.Job{job("train", func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationUsage] = account.String() })}
-	})
+	runs("first")
 	b.clock.Step(quiet)
+	runs("second")
 	b.clock.Step(poll)
-	if second := nextPage(t, lines); !strings.Contains(second, "train") {
-		t.Errorf("%s", second)
+	if next := nextPage(t, lines); !strings.Contains(next, "second") {
+		t.Errorf("%s", next)
 	}
 }
 

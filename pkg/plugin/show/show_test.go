@@ -265,3 +265,11 @@ func TestInLine(t *testing.T) {
 		}
 	}
 }
+
+func TestShort(t *testing.T) {
+	for n, want := range map[float64]string{0: "0", 0.0004: "<0.001", 0.001: "0.001", 0.0456: "0.046", 0.5: "0.5", 1: "1.00", 1234.567: "1234.57"} {
+		if got := Short(n); got != want {
+			t.Errorf("%v: %q, want %q", n, got, want)
+		}
+	}
+}

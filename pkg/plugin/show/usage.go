@@ -23,8 +23,8 @@ type NamespaceUsage struct {
 }
 
 // UsedBy is what a Job used by its account, if it runs, or ended within some time.
-func UsedBy(job *batchv1.Job, now time.Time, since time.Duration) []accounts.Usage {
-	if end := mirror.EndedAt(job); !end.IsZero() && now.Sub(end) > since {
+func UsedBy(job *batchv1.Job, now time.Time, within time.Duration) []accounts.Usage {
+	if end := mirror.EndedAt(job); !end.IsZero() && now.Sub(end) > within {
 		return nil
 	}
 	return accounts.Read(job).At(now)
@@ -65,13 +65,12 @@ func Hours(name corev1.ResourceName, seconds float64) string {
 	return Short(seconds / v1alpha1.UnitOf(name) / time.Hour.Seconds())
 }
 
-// Short writes a number with two digits that say something.
+// Short writes a number with two digits after the point, or with the first two that aren't 0.
 func Short(n float64) string {
-	const least = 0.001
 	switch {
 	case n == 0:
 		return "0"
-	case n < least:
+	case n < 0.001:
 		return "<0.001"
 	case n < 1:
 		return fmt.Sprintf("%.2g", n)

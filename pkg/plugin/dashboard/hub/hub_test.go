@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/plugin/dashboard/view"
 )
 
 // api answers lists as a hub would, holds watches open, and counts the requests.
@@ -222,7 +223,11 @@ func TestDetails(t *testing.T) {
 	h, _, clock := run(t, a)
 	until(t, h, "all is read", allLive(h))
 	job := h.Jobs()[0]
-	in := h.Details(t.Context(), job)
+	var in view.JobInput
+	until(t, h, "the answer", func() bool {
+		in = h.Details(t.Context(), job)
+		return !in.Reading
+	})
 	if in.Why == nil || in.Why.Message != "0/1 clusters available" || in.Missing.Pods != nil || in.Job != job {
 		t.Errorf("%+v", in)
 	}
@@ -231,15 +236,16 @@ func TestDetails(t *testing.T) {
 		t.Errorf("asked %d times at once", n)
 	}
 	clock.SetTime(clock.Now().Add(detailAge))
-	h.Details(t.Context(), job)
-	if n := a.count(whyPath); n != 2 {
-		t.Errorf("asked %d times after a while", n)
-	}
+	until(t, h, "it's asked again after a while", func() bool {
+		h.Details(t.Context(), job)
+		return a.count(whyPath) == 2
+	})
 	a.forbid(whyPath)
-	clock.SetTime(clock.Now().Add(detailAge))
-	if in := h.Details(t.Context(), job); in.Why != nil || len(in.Missing.Why) != 1 {
-		t.Errorf("forbidden: %+v", in)
-	}
+	until(t, h, "it's forbidden", func() bool {
+		clock.SetTime(clock.Now().Add(detailAge))
+		in := h.Details(t.Context(), job)
+		return in.Why == nil && len(in.Missing.Why) == 1
+	})
 }
 
 // A worker that doesn't answer holds up nothing: its part of the page comes later.

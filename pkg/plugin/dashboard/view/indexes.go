@@ -129,9 +129,17 @@ func (b *indexBuilder) placeBefore(job *batchv1.Job) {
 	}
 }
 
-// onlyBefore reports whether a Job was in no other worker before its last move, by its account.
+// onlyBefore reports whether a Job was in just this worker before its last move, by its account. Not every
+// worker has one.
 func onlyBefore(job *batchv1.Job, from string) bool {
-	return from != "" && !slices.ContainsFunc(usage.Read(job), func(m usage.Mirror) bool { return m.Left && m.Worker != from })
+	known := false
+	for _, m := range usage.Read(job) {
+		if m.Left && m.Worker != from {
+			return false
+		}
+		known = known || m.Left
+	}
+	return known
 }
 
 func (b *indexBuilder) assign(indexes string, worker int16) {

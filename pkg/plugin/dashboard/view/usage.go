@@ -28,8 +28,8 @@ var sinces = []Since{
 	{Value: "30d", Text: "30 days", For: 30 * 24 * time.Hour},
 }
 
-// maxUsers is how many Jobs are listed of those that used something.
-const maxUsers = 20
+// maxListed is how many Jobs are listed of those that used something.
+const maxListed = 20
 
 // Usage is the page of what Jobs used.
 type Usage struct {
@@ -79,14 +79,14 @@ func NewUsage(jobs []*batchv1.Job, workers []*v1alpha1.WorkerCluster, since stri
 	for _, job := range jobs {
 		for _, u := range show.UsedBy(job, now, sinces[chosen].For) {
 			cost := u.Cost(prices[u.Worker])
-			namespaces.add(user{namespace: job.Namespace}, u, cost)
-			ofWorkers.add(user{name: show.Printable(u.Worker)}, u, cost)
-			ofJobs.add(user{job.Namespace, job.Name}, u, cost)
+			namespaces.add(rowKey{namespace: job.Namespace}, u, cost)
+			ofWorkers.add(rowKey{name: show.Printable(u.Worker)}, u, cost)
+			ofJobs.add(rowKey{job.Namespace, job.Name}, u, cost)
 		}
 	}
 	page.Jobs = len(ofJobs)
 	page.ByNamespace, page.ByWorker = namespaces.table("Namespace", 0), ofWorkers.table("Worker", 0)
-	page.ByJob = ofJobs.table("Job", maxUsers)
+	page.ByJob = ofJobs.table("Job", maxListed)
 	return page
 }
 
@@ -94,7 +94,7 @@ func NewUsage(jobs []*batchv1.Job, workers []*v1alpha1.WorkerCluster, since stri
 func usageOf(job *batchv1.Job, workers []*v1alpha1.WorkerCluster, now time.Time) UsageTable {
 	prices, byWorker := pricesOf(workers), tallies{}
 	for _, u := range usage.Read(job).At(now) {
-		byWorker.add(user{name: show.Printable(u.Worker)}, u, u.Cost(prices[u.Worker]))
+		byWorker.add(rowKey{name: show.Printable(u.Worker)}, u, u.Cost(prices[u.Worker]))
 	}
 	return byWorker.table("Worker", 0)
 }
@@ -107,8 +107,8 @@ func pricesOf(workers []*v1alpha1.WorkerCluster) map[string]v1alpha1.Cost {
 	return prices
 }
 
-// user is who used something: a namespace, a worker or a Job.
-type user struct{ namespace, name string }
+// rowKey names a row: a namespace, a worker or a Job.
+type rowKey struct{ namespace, name string }
 
 // tally is what one of them used.
 type tally struct {
@@ -123,9 +123,9 @@ func (t *tally) add(u usage.Usage, cost float64) {
 	t.cost += cost
 }
 
-type tallies map[user]*tally
+type tallies map[rowKey]*tally
 
-func (all tallies) add(by user, u usage.Usage, cost float64) {
+func (all tallies) add(by rowKey, u usage.Usage, cost float64) {
 	if all[by] == nil {
 		all[by] = &tally{resources: map[corev1.ResourceName]usage.Usage{}}
 	}
@@ -149,18 +149,18 @@ func (all tallies) table(of string, limit int) UsageTable {
 	for _, name := range names {
 		table.Resources = append(table.Resources, show.ResourceTitle(name))
 	}
-	users := slices.SortedFunc(maps.Keys(all), func(a, b user) int {
+	keys := slices.SortedFunc(maps.Keys(all), func(a, b rowKey) int {
 		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
 	})
 	if limit > 0 {
-		slices.SortStableFunc(users, func(a, b user) int { return all[b].compare(all[a], names) })
-		users = users[:min(len(users), limit)]
+		slices.SortStableFunc(keys, func(a, b rowKey) int { return all[b].compare(all[a], names) })
+		keys = keys[:min(len(keys), limit)]
 	}
-	for _, by := range users {
+	for _, by := range keys {
 		table.Rows = append(table.Rows, all[by].row(by, names))
 	}
 	if limit == 0 && len(all) > 1 {
-		total := sum.row(user{name: "All"}, names)
+		total := sum.row(rowKey{name: "All"}, names)
 		table.Total = &total
 	}
 	return table
@@ -178,7 +178,7 @@ func (t *tally) compare(other *tally, names []corev1.ResourceName) int {
 	return order
 }
 
-func (t *tally) row(by user, names []corev1.ResourceName) UsageRow {
+func (t *tally) row(by rowKey, names []corev1.ResourceName) UsageRow {
 	row := UsageRow{Namespace: by.namespace, Name: by.name}
 	for _, name := range names {
 		used := t.resources[name]

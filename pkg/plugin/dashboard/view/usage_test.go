@@ -84,11 +84,11 @@ team-b/b [{2.00 } {0 } {1.00 }] 1.00
 // Of many Jobs, those that used the most are listed.
 func TestUsageOfManyJobs(t *testing.T) {
 	var jobs []*batchv1.Job
-	for i := range maxUsers + 2 {
-		jobs = append(jobs, job(fmt.Sprintf("j%02d", i), used(i == maxUsers+1)))
+	for i := range maxListed + 2 {
+		jobs = append(jobs, job(fmt.Sprintf("j%02d", i), used(i == maxListed+1)))
 	}
 	table := NewUsage(jobs, nil, "", now).ByJob
-	if len(table.Rows) != maxUsers || table.Rows[0].Name != "j21" || table.Rows[1].Name != "j00" {
+	if len(table.Rows) != maxListed || table.Rows[0].Name != "j21" || table.Rows[1].Name != "j00" {
 		t.Errorf("%d rows, the first are %+v", len(table.Rows), table.Rows[:2])
 	}
 }

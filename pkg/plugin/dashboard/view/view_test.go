@@ -268,6 +268,7 @@ func TestIndexMapOfMoved(t *testing.T) {
 	}{
 		"from its first worker":      {moved(three, fromEast), [][3]int{{3, 2, 1}, {2, 2, 0}, {4, 0, 0}, {1, 3, -1}}},
 		"from its second one":        {moved(three, fromTwo), [][3]int{{3, 2, -1}, {2, 2, 0}, {4, 0, 0}, {1, 3, -1}}},
+		"without an account":         {moved(three, nil), [][3]int{{3, 2, -1}, {2, 2, 0}, {4, 0, 0}, {1, 3, -1}}},
 		"before any index had ended": {moved("{}", nil), [][3]int{{5, 2, 0}, {4, 0, 0}, {1, 3, -1}}},
 		"with too many indexes":      {moved(`{"succeeded":3}`, fromEast), [][3]int{{5, 2, -1}, {4, 0, 0}, {1, 3, -1}}},
 		"by an older hub":            {moved("", fromEast), [][3]int{{5, 2, -1}, {4, 0, 0}, {1, 3, -1}}},
