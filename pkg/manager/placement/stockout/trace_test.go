@@ -362,8 +362,10 @@ func BenchmarkStockouts(b *testing.B) {
 		with play
 	}{
 		{"clairvoyant", clairvoyant, play{}},
+		{"clairvoyant, backoff", clairvoyant, play{backoff: true}},
 		{"jobferry", jobferry, play{patience: 10 * time.Minute}},
 		{"jobferry, podStartTimeout 5m", jobferry, play{patience: 5 * time.Minute}},
+		{"jobferry, podStartTimeout 3m10s", jobferry, play{patience: 190 * time.Second}},
 		{"jobferry, backoff", jobferry, play{patience: 10 * time.Minute, backoff: true}},
 		{"AllAtOnce", allAtOnce, play{}},
 		{"AllAtOnce, backoff", allAtOnce, play{backoff: true}},

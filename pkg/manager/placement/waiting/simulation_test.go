@@ -49,6 +49,8 @@ type simWorker struct {
 	name    string
 	nodes   []*capacity.Node
 	running []*simJob
+	// ran is how long the Jobs ran that have ended.
+	ran waiting.Runtimes
 }
 
 func newSimWorker(name string, nodes int, cpu string) *simWorker {
@@ -93,8 +95,6 @@ type fleet struct {
 	warm, horizon time.Duration
 	// starts is called before a Job starts.
 	starts func(*simJob, *simWorker)
-	// ran is how long the Jobs ran that have ended.
-	ran waiting.Runtimes
 	// started are the Jobs in the order in which they started.
 	started []*simJob
 }
@@ -104,11 +104,11 @@ func (f *fleet) worker(name string) *simWorker {
 	return f.workers[i]
 }
 
-// usual is how long the Jobs ran that have ended, wherever they did.
+// usual is how long the Jobs ran that have ended, by worker.
 func (f *fleet) usual() map[string]time.Duration {
 	usual := map[string]time.Duration{}
 	for _, w := range f.workers {
-		usual[w.name] = f.ran.Usual()
+		usual[w.name] = w.ran.Usual()
 	}
 	return usual
 }
@@ -127,7 +127,7 @@ func (f *fleet) Ends(worker string) (ends []waiting.End) {
 		for _, node := range job.nodes {
 			at, certain := job.start.Add(job.Runtime), true
 			if job.Runtime == 0 {
-				at, certain = waiting.Guess(job.start, f.now, f.ran.Usual()), false
+				at, certain = waiting.Guess(job.start, f.now, f.worker(worker).ran.Usual()), false
 			}
 			ends = append(ends, waiting.End{At: at, Certain: certain, Node: f.worker(worker).nodes[node].Object.Name, Frees: job.Shape.Unit()})
 		}
@@ -190,7 +190,7 @@ func (f *fleet) end() map[string]bool {
 				w.change(node, job.Shape.Unit(), 1)
 			}
 			changed[w.name] = true
-			f.ran.Add(job.runs)
+			w.ran.Add(job.runs)
 			return true
 		})
 	}
