@@ -20,6 +20,7 @@
 //     walks: each judges some, and every Job of a namespace has its turn before any of that has a second one.
 //   - return.go has the Jobs that run and wait for room in a worker that they prefer to theirs.
 //   - stockouts.go has the workers to which Jobs of a shape aren't sent, as no node came for such Pods.
+//   - runtimes.go has how long Jobs ran, by worker and namespace, which is what others are expected to take.
 //   - usage.go and accountant.go keep the account of a Job: for how long its Pods ran.
 //   - store.go has one record (record.go) of each Job, which observe.go brings up to date.
 //
