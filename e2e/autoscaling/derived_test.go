@@ -76,8 +76,8 @@ func TestNodePoolsShowWhatCanBeAdded(t *testing.T) {
 // podStartTimeout.
 func TestNodeGroupInBackoffIsPassedOver(t *testing.T) {
 	s := open(t, 4)
+	s.says("Backoff") // before a manager, which knows the workers of the test before, reads that there is nothing
 	s.RunManager(slow)
-	s.says("Backoff")
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context()) // it's over before the cleanup
 		if err := s.Cluster("w1").Client().CoreV1().ConfigMaps(metav1.NamespaceSystem).Delete(ctx, "cluster-autoscaler-status", metav1.DeleteOptions{}); err != nil {
@@ -105,6 +105,8 @@ func TestNodeGroupInBackoffIsPassedOver(t *testing.T) {
 	}
 	s.w1.isOut(false)
 	s.says("NoActivity")
+	s.submit("more", inW1, rigtest.Parallel(2)) // goes there when that has been read
+	s.HubJobUntil("more", rigtest.Complete)
 	s.HubJobUntil("stays", rigtest.Complete)
 	s.w2.untilEmpty(s.Context(), t)
 	s.submit("third")
