@@ -122,6 +122,21 @@ func TestAWorkerWhoseAnswersHaveNoEnd(t *testing.T) {
 	}
 }
 
+// TestALargeHeader: it isn't held, though the rest of the answer is as it should be.
+func TestALargeHeader(t *testing.T) {
+	w := newWorld(t)
+	c := w.server.Add("c", "uid", "t")
+	c.Answer("get kube-system", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", jsonType)
+		w.Header().Set("Filling", strings.Repeat("x", 128<<10))
+		fmt.Fprint(w, `{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"kube-system","uid":"uid"}}`)
+	})
+	worker := w.register("w1", c.Kubeconfig("t"))
+	w.until("it's refused", func() bool { return worker.View().State == Disconnected })
+	c.Answer("get kube-system", nil)
+	w.untilState(worker, Ready, v1alpha1.ReasonConnected)
+}
+
 // TestAListWithoutAnEnd: pages are asked for with fewer objects each time, at last with one.
 func TestAListWithoutAnEnd(t *testing.T) {
 	w := newWorld(t)

@@ -198,6 +198,22 @@ func TestHostileAutoscalerIsCheap(t *testing.T) {
 	}
 }
 
+// A NodePool has a bounded number of sizes, however many kinds of nodes come and go.
+func TestManySizesOfANodePool(t *testing.T) {
+	const most = 10 * 4 // sizes, each in two zones, spot or not
+	var o *autoscaling.Observed
+	for round := range 3 {
+		var nodes []*capacity.Node
+		for i := range 100 {
+			nodes = append(nodes, ofPool("p", fmt.Sprint(round, "-", i), "0"))
+		}
+		o = observe(t, o, nodes, pool("p", "", ""))
+		if n := len(autoscaling.GrowthOf(nil, o).Groups[0].Templates); n != most {
+			t.Errorf("%d templates, want %d", n, most)
+		}
+	}
+}
+
 // A status of a few kilobytes doesn't become gigabytes.
 func TestStatusWithAliases(t *testing.T) {
 	text := "nodeGroups: []\na: &x \"" + strings.Repeat("a", 20_000) + "\"\nb: [" + strings.Repeat("*x,", 10_000) + "]"
