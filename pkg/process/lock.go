@@ -17,7 +17,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// watchPause is the time from the begin of a watch that ended by itself until the Lease is read again.
+// watchPause is the least time from the start of a watch until the Lease is read again, if the watch ends by itself.
 const watchPause = time.Second
 
 // lock is the Lease of the leader. A standby acquires it as soon as the leader has released it: Get
@@ -93,8 +93,8 @@ func (l *lock) observe(r *resourcelock.LeaderElectionRecord) time.Time {
 	return l.since.Add(time.Duration(r.LeaseDurationSeconds) * time.Second)
 }
 
-// await watches the Lease until it's released, deleted, or has expired. It returns, too, if the watch ends, but
-// not within watchPause of its begin.
+// await watches the Lease until it's released, deleted, or has expired. It also returns when the watch ends by
+// itself, but not within watchPause of its start.
 func (l *lock) await(ctx context.Context, expires time.Time) error {
 	again := l.clock.Now().Add(watchPause)
 	w, err := l.watches.Watch(ctx, metav1.ListOptions{

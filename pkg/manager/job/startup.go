@@ -30,7 +30,7 @@ func newStartup(workers workers, begin, ready, done func()) *startup {
 	}
 }
 
-// elected reports whether this replica is the leader, whose Jobs are enqueued.
+// elected reports whether this replica leads: only then are Jobs enqueued.
 func (s *startup) elected() bool { return isClosed(s.begun) }
 
 // over reports whether Jobs may be placed.
