@@ -13,8 +13,8 @@ import (
 // that decides about no other worker.
 type runtimes map[string]map[string]*waiting.Runtimes
 
-// maxNamespaces bounds those that are remembered of a worker: of more, any is forgotten.
-const maxNamespaces = 10_000
+// maxNamespaces bounds those that are remembered of a worker, some 0.6 KB each: of more, any is forgotten.
+const maxNamespaces = 1_000
 
 // learn remembers how long a Job ran that has completed, if no other worker had a share in that.
 func (r runtimes) learn(job *batchv1.Job, workers []string) {
