@@ -9,12 +9,22 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/placement/waiting"
 )
 
-// runtimes are how long Jobs ran that have completed, by worker and namespace. A worker says when its Jobs ran, so
+// runtimes are how long Jobs ran that have completed, by namespace and worker. A worker says when its Jobs ran, so
 // that decides about no other worker.
-type runtimes map[string]map[string]*waiting.Runtimes
+type runtimes map[string]*namespaceRuntimes
 
-// maxNamespaces bounds those that are remembered of a worker, some 0.6 KB each: of more, any is forgotten.
-const maxNamespaces = 1_000
+type namespaceRuntimes struct {
+	workers map[string]*waiting.Runtimes
+
+	// usual has those workers of which enough is known. It's replaced, never changed: others hold it.
+	usual map[string]time.Duration
+}
+
+// These bound what is remembered, some 0.6 KB for each namespace and worker: of more, any is forgotten.
+const (
+	maxRuntimeNamespaces = 1_000
+	maxRuntimeWorkers    = 500
+)
 
 // learn remembers how long a Job ran that has completed, if no other worker had a share in that.
 func (r runtimes) learn(job *batchv1.Job, workers []string) {
@@ -22,45 +32,58 @@ func (r runtimes) learn(job *batchv1.Job, workers []string) {
 	if started == nil || ended == nil || !ended.After(started.Time) || len(workers) != 1 || job.Annotations[v1alpha1.AnnotationMovedFrom] != "" {
 		return
 	}
-	in := r[workers[0]]
+	in := r[job.Namespace]
 	if in == nil {
-		in = map[string]*waiting.Runtimes{}
-		r[workers[0]] = in
+		forgetAny(r, maxRuntimeNamespaces-1)
+		in = &namespaceRuntimes{workers: map[string]*waiting.Runtimes{}}
+		r[job.Namespace] = in
 	}
-	if in[job.Namespace] == nil {
-		if len(in) == maxNamespaces {
-			for forgotten := range in {
-				delete(in, forgotten)
-				break
-			}
+	worker := workers[0]
+	if in.workers[worker] == nil {
+		forgetAny(in.workers, maxRuntimeWorkers-1)
+		in.workers[worker] = &waiting.Runtimes{}
+	}
+	in.workers[worker].Add(ended.Sub(started.Time))
+	if usual := in.workers[worker].Usual(); usual != in.usual[worker] {
+		in.know()
+	}
+}
+
+// know makes usual anew.
+func (n *namespaceRuntimes) know() {
+	n.usual = make(map[string]time.Duration, len(n.workers))
+	for worker, known := range n.workers {
+		if usual := known.Usual(); usual > 0 {
+			n.usual[worker] = usual
 		}
-		in[job.Namespace] = &waiting.Runtimes{}
 	}
-	in[job.Namespace].Add(ended.Sub(started.Time))
 }
 
-// usual is how long a namespace's Jobs run in a worker; zero: too few have completed.
-func (r runtimes) usual(worker, namespace string) time.Duration {
-	if known := r[worker][namespace]; known != nil {
-		return known.Usual()
+// forget drops what is known of a worker.
+func (r runtimes) forget(worker string) {
+	for _, in := range r {
+		if in.workers[worker] != nil {
+			delete(in.workers, worker)
+			in.know()
+		}
 	}
-	return 0
 }
 
-// usualRuntime is how long a namespace's Jobs run in a worker; zero: that isn't known.
-func (s *store) usualRuntime(worker, namespace string) time.Duration {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.runtimes.usual(worker, namespace)
+func forgetAny[V any](all map[string]V, left int) {
+	for key := range all {
+		if len(all) <= left {
+			return
+		}
+		delete(all, key)
+	}
 }
 
-// usualRuntimes are how long a namespace's Jobs run, by worker.
+// usualRuntimes are how long a namespace's Jobs run, by worker; of the others, that isn't known. Only to read.
 func (s *store) usualRuntimes(namespace string) map[string]time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	usual := make(map[string]time.Duration, len(s.runtimes))
-	for worker := range s.runtimes {
-		usual[worker] = s.runtimes.usual(worker, namespace)
+	if in := s.runtimes[namespace]; in != nil {
+		return in.usual
 	}
-	return usual
+	return nil
 }

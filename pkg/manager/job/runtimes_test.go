@@ -1,0 +1,50 @@
+package job
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+// A tenant who makes up workers and namespaces has no more of the manager's memory than others, and what
+// someone reads isn't changed by what is learned or forgotten later.
+func TestRuntimesAreBounded(t *testing.T) {
+	s := newStore()
+	completed := func(namespace string) *batchv1.Job {
+		job := &batchv1.Job{}
+		job.Namespace = namespace
+		job.Status.StartTime = ptr.To(metav1.NewTime(time.Unix(0, 0)))
+		job.Status.CompletionTime = ptr.To(metav1.NewTime(time.Unix(60, 0)))
+		return job
+	}
+	for range 100 {
+		s.runtimes.learn(completed("team"), []string{"w1"})
+	}
+	read := s.usualRuntimes("team")
+	if read["w1"] != time.Minute {
+		t.Fatalf("%v", read)
+	}
+	for n := range 2 * maxRuntimeWorkers {
+		s.runtimes.learn(completed("team"), []string{fmt.Sprint("made-up-", n)})
+	}
+	if n := len(s.runtimes["team"].workers); n != maxRuntimeWorkers {
+		t.Errorf("%d workers are remembered", n)
+	}
+	for range 100 {
+		s.runtimes.learn(completed("team"), []string{"w2"})
+	}
+	s.forgetWorker("w2")
+	if now := s.usualRuntimes("team"); now["w2"] != 0 || read["w1"] != time.Minute || len(read) != 1 {
+		t.Errorf("%v, read before: %v", now, read)
+	}
+	for n := range 2 * maxRuntimeNamespaces {
+		s.runtimes.learn(completed(fmt.Sprint("n", n)), []string{"w1"})
+	}
+	if n := len(s.runtimes); n != maxRuntimeNamespaces {
+		t.Errorf("%d namespaces are remembered", n)
+	}
+}
