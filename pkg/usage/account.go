@@ -84,6 +84,9 @@ func Read(job *batchv1.Job) Account {
 // makesSense reports whether the hub may have written the account of a mirror.
 func (m *Mirror) makesSense() bool {
 	const sane = 1e15
+	if len(m.Requests) > MaxResources {
+		return false
+	}
 	for _, number := range []float64{
 		float64(m.Seconds), float64(m.Succeeded), float64(m.Count), float64(m.Pods), float64(m.Since), float64(m.At), float64(m.Ended),
 		float64(m.Newest), math.Abs(float64(m.Ahead)),

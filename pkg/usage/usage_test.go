@@ -305,6 +305,7 @@ func TestAnAccountThatSomebodyEdited(t *testing.T) {
 		"", "x", `{"worker":1}`, `[{"seconds":"1e400"}]`, `[{"seconds":1e16}]`, `[{"seconds":-1}]`, `[{"succeeded":1e308}]`,
 		`[{"pods":-1}]`, `[{"pods":9e18}]`, `[{"at":9000000000000000000}]`, `[{"requests":{"cpu":"-1"}}]`,
 		`[{"requests":{"cpu":"1e999999999"}}]`, `[{"REQUESTS":{"cpu":"1e999999999"}}]`,
+		`[{"left":true,"requests":{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1}}]`,
 	} {
 		job.Annotations = map[string]string{v1alpha1.AnnotationUsage: text}
 		if a := Read(job); len(a) > 0 {
