@@ -167,7 +167,7 @@ func (t *trial) search(node *capacity.Node, w *wish, near []*resourcev1.Resource
 	if err != nil {
 		return outcome{refusal: err.Error()}
 	}
-	results, err := allocator.Allocate(b, node.Object, w.claims)
+	results, err := allocate(b, allocator, node, w.claims)
 	switch {
 	case errors.Is(err, errTooMuchWork):
 		return outcome{unknown: true}
@@ -180,6 +180,21 @@ func (t *trial) search(node *capacity.Node, w *wish, near []*resourcev1.Resource
 	default:
 		return outcome{claims: w.claims, results: results}
 	}
+}
+
+// errMadeUp is returned for objects that no API server stores: a request of nothing, a selector without an expression.
+var errMadeUp = errors.New("the worker's devices or claims aren't valid")
+
+// allocate asks the allocator, which takes for granted what API servers validate, and panics otherwise.
+func allocate(
+	b *budget, allocator structured.Allocator, node *capacity.Node, claims []*resourcev1.ResourceClaim,
+) (results []resourcev1.AllocationResult, err error) {
+	defer func() {
+		if recover() != nil {
+			results, err = nil, errMadeUp
+		}
+	}()
+	return allocator.Allocate(b, node.Object, claims)
 }
 
 func (t *trial) spend(work int) {
