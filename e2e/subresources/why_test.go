@@ -28,6 +28,15 @@ func requesting(cpu string) rigtest.Option {
 	}
 }
 
+// claiming has each Pod use a PersistentVolumeClaim.
+func claiming(name string) rigtest.Option {
+	return func(j *batchv1.Job) {
+		j.Spec.Template.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name},
+		}}}
+	}
+}
+
 // explanation asks why a Job is where it is.
 func (u *user) explanation(f *ferrytest.Ferry, job string) *v1alpha1.PlacementExplanation {
 	u.t.Helper()
@@ -99,6 +108,15 @@ func TestWhy(t *testing.T) {
 	for _, w := range waits.Workers {
 		if w.Answer != v1alpha1.PlacementNever || len(w.Shortages) != 1 || w.Nodes == 0 || w.NodeReasons[0].Nodes != w.Nodes ||
 			!strings.Contains(w.Message, "nodes are available: ") || !strings.Contains(w.Message, " Insufficient cpu.") {
+			t.Errorf("%+v", w)
+		}
+	}
+
+	f.Submit("claims", claiming("nowhere"))
+	f.EventUntil("claims", "Pending", `2 never fits: persistentvolumeclaim "nowhere" not found`)
+	for _, w := range u.explanation(f, "claims").Workers {
+		if w.Answer != v1alpha1.PlacementNever || len(w.NodeReasons) != 1 || w.NodeReasons[0].Plugin != "VolumeBinding" ||
+			w.NodeReasons[0].Nodes != w.Nodes || !strings.Contains(w.Message, `persistentvolumeclaim "nowhere" not found`) {
 			t.Errorf("%+v", w)
 		}
 	}
