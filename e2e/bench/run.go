@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"time"
 
 	"github.com/jobferry/jobferry/e2e/bench/audit"
+	"github.com/jobferry/jobferry/e2e/bench/measure"
 	"github.com/jobferry/jobferry/e2e/bench/report"
 	"github.com/jobferry/jobferry/e2e/rig"
 )
@@ -37,7 +37,7 @@ func Run(ctx context.Context, options Options) (_ *report.Result, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	r := &run{options: options, result: report.Result{
-		Jobs: options.Jobs, Workers: options.Workers, Resting: options.Resting, Cores: runtime.NumCPU(), Quiet: options.Quiet,
+		Jobs: options.Jobs, Workers: options.Workers, Resting: options.Resting, Machine: measure.Machine(), Quiet: options.Quiet,
 	}}
 	options.Progress("starting a hub and %d workers", options.Workers)
 	if r.fleet, err = startFleet(ctx, options); err != nil {

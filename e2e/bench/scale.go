@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -50,7 +49,7 @@ func RunScale(ctx context.Context, o ScaleOptions) (_ *report.Scale, err error) 
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	s := &scale{options: o, seen: newSightings(), result: report.Scale{
-		Workers: o.Workers, Jobs: o.Jobs, Finished: o.Finished, Cores: runtime.NumCPU(),
+		Workers: o.Workers, Jobs: o.Jobs, Finished: o.Finished, Machine: measure.Machine(),
 	}}
 	o.Progress("starting a hub, and %d simulated workers with room for %d Pods each", o.Workers, o.room())
 	f, err := newFleet(ctx, []rig.Options{{Name: "hub", Audit: true}})

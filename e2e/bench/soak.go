@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"slices"
 	"time"
 
@@ -42,7 +41,7 @@ func RunSoak(ctx context.Context, o SoakOptions) (_ *report.Soak, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	s := &soak{options: o, result: report.Soak{Workers: o.Workers, Cores: runtime.NumCPU(), Duration: o.Duration}}
+	s := &soak{options: o, result: report.Soak{Workers: o.Workers, Machine: measure.Machine(), Duration: o.Duration}}
 	o.Progress("starting a hub and %d workers", o.Workers)
 	var workers []rig.Options
 	for n := range o.Workers {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"runtime"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -50,7 +49,7 @@ func RunSpan(ctx context.Context, o SpanOptions) (_ *report.Span, err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	s := &span{options: o, dir: dir, result: report.Span{
 		Indexes: o.Indexes, Workers: o.Workers, Parallelism: o.Parallelism, Room: o.room(), RunFor: o.RunFor,
-		LostAfter: o.LostAfter, Small: o.Small, Cores: runtime.NumCPU(),
+		LostAfter: o.LostAfter, Small: o.Small, Machine: measure.Machine(),
 	}}
 	if s.managerProgram, s.controllerFile, err = spanPrograms(ctx, o, dir); err != nil {
 		return nil, err

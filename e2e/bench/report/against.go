@@ -101,8 +101,8 @@ func Worse(r *Result) (worse []string) {
 // AgainstMarkdown writes how two programs compare.
 func AgainstMarkdown(out io.Writer, r *Result) error {
 	p := &page{}
-	p.line("### %d Jobs at once, %d workers, %d cores for everything; medians of %d rounds by turns\n",
-		r.Jobs, r.Workers, r.Cores, len(r.Rounds)/2)
+	p.line("### %d Jobs at once, %d workers, %s for everything; medians of %d rounds by turns\n",
+		r.Jobs, r.Workers, r.Machine, len(r.Rounds)/2)
 	p.table("", "base (spread)", "head (spread)", "ratio", "noise", "")
 	for _, a := range r.pairings() {
 		cell := func(of []float64) string { return fmt.Sprintf("%s (%.0f%%)", a.unit.show(median(of)), 100*spread(of)) }

@@ -36,7 +36,7 @@ func (p *page) table(header ...string) {
 func (p *page) row(cells ...string) { p.line("| %s |", strings.Join(cells, " | ")) }
 
 func (p *page) figures(r *Result) {
-	p.line("### %d Jobs, %d workers, %d cores for everything%s\n", r.Jobs, r.Workers, r.Cores, rounds(r))
+	p.line("### %d Jobs, %d workers, %s for everything%s\n", r.Jobs, r.Workers, r.Machine, rounds(r))
 	p.table("", "Jobferry", "floor: one cluster", "MultiKueue (500 Jobs)")
 	requests, events := r.PerJob()
 	typical := r.Typical()

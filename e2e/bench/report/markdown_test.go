@@ -26,7 +26,7 @@ func good() *Result {
 		return audit.Kind{Cluster: cluster, Verb: verb, Resource: resource}
 	}
 	return &Result{
-		Jobs: 500, Resting: 10, Workers: 2, Cores: 2,
+		Jobs: 500, Resting: 10, Workers: 2, Machine: "2 cores (x86)",
 		Rounds: []Round{{
 			Floor: &Burst{Submitted: 2 * time.Second, Complete: 10 * time.Second, CPU: CPU{Clusters: map[string]time.Duration{"workers: etcd": 17500 * time.Millisecond}}},
 			Bound: &Burst{Submitted: 2 * time.Second, Complete: 14 * time.Second, CPU: CPU{

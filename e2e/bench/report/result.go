@@ -14,9 +14,10 @@ import (
 type Result struct {
 	// Jobs were submitted at once. Resting ones run all along.
 	Jobs, Resting int
-	// Workers is the number of clusters, Cores the number of the machine's, shared by all
-	// processes.
-	Workers, Cores int
+	// Workers is the number of clusters.
+	Workers int
+	// Machine is what ran it all, see measure.Machine.
+	Machine string
 	// Rounds are the Jobs at once, again and again; at least one.
 	Rounds []Round
 	// Singles are the latencies of one Job at a time.

@@ -18,7 +18,8 @@ type Span struct {
 	// Pods fit in each worker.
 	Indexes, Workers, Parallelism, Room int
 	RunFor, LostAfter                   time.Duration
-	Cores                               int
+	// Machine is what ran it all, see measure.Machine.
+	Machine string
 	// Whole is the Job in one cluster with the room of all; nil: not measured.
 	Whole *Sweep `json:",omitempty"`
 	// Spanned is the Job over the workers.
@@ -113,8 +114,8 @@ func (s *Span) ratio() float64 {
 // SpanMarkdown writes a run as Markdown.
 func SpanMarkdown(out io.Writer, s *Span) error {
 	p := &page{}
-	p.line("### %d indexes, %d at once, %s each, over %d workers with room for %d Pods each, %d cores for everything\n",
-		s.Indexes, s.Parallelism, s.RunFor, s.Workers, s.Room, s.Cores)
+	p.line("### %d indexes, %d at once, %s each, over %d workers with room for %d Pods each, %s for everything\n",
+		s.Indexes, s.Parallelism, s.RunFor, s.Workers, s.Room, s.Machine)
 	p.table("", "over the workers", "one cluster with the room of all")
 	whole := func(show func(*Sweep) string) string {
 		if s.Whole == nil {
