@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
@@ -43,6 +44,7 @@ func NewCache(config *rest.Config, options cache.Options) (cache.Cache, error) {
 	}
 	jobs.Transform = after(jobs.Transform)
 	byObject[&batchv1.Job{}], options.ByObject = jobs, byObject
+	options.NewInformer = withoutIndexes(options.NewInformer)
 	base, err := cache.New(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("cache: %w", err)
@@ -61,6 +63,22 @@ func after(transform toolscache.TransformFunc) toolscache.TransformFunc {
 			return nil, err
 		}
 		return Pack(slim)
+	}
+}
+
+type newInformer = func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer
+
+// withoutIndexes has informers made by another function, or client-go's, those of Jobs without indexes: the
+// one by namespaces takes 30 bytes for each, and List reads all Jobs.
+func withoutIndexes(by newInformer) newInformer {
+	if by == nil {
+		by = toolscache.NewSharedIndexInformer
+	}
+	return func(from toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexes toolscache.Indexers) toolscache.SharedIndexInformer {
+		if _, is := example.(*batchv1.Job); is {
+			indexes = toolscache.Indexers{}
+		}
+		return by(from, example, resync, indexes)
 	}
 }
 
@@ -101,7 +119,7 @@ func (c *Cache) List(ctx context.Context, into client.ObjectList, options ...cli
 	list.Items = nil
 	for _, object := range store.List() {
 		var job batchv1.Job
-		if p, is := object.(*Job); is && of.Namespace != "" && p.facts.Key.Namespace != of.Namespace {
+		if p, is := object.(*Job); is && of.Namespace != "" && p.Facts().Key.Namespace != of.Namespace {
 			continue
 		}
 		if err := read(object, &job); err != nil {

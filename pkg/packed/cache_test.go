@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	fcache "k8s.io/client-go/tools/cache/testing"
@@ -167,5 +169,19 @@ func TestJobsArePackedAfterTheTransformOfTheOptions(t *testing.T) {
 	failed := errors.New("failed")
 	if _, err := after(func(any) (any, error) { return nil, failed })(running()); !errors.Is(err, failed) {
 		t.Errorf("the transform's error became %v", err)
+	}
+}
+
+func TestOnlyJobsHaveNoIndexes(t *testing.T) {
+	var got toolscache.Indexers
+	create := withoutIndexes(func(_ toolscache.ListerWatcher, _ runtime.Object, _ time.Duration, indexes toolscache.Indexers) toolscache.SharedIndexInformer {
+		got = indexes
+		return nil
+	})
+	for want, example := range []runtime.Object{&batchv1.Job{}, &corev1.Secret{}} {
+		create(nil, example, 0, toolscache.Indexers{toolscache.NamespaceIndex: nil})
+		if len(got) != want {
+			t.Errorf("an informer of %T has %d indexes, want %d", example, len(got), want)
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package packed
 
 import (
-	"bytes"
 	"fmt"
 
 	"github.com/klauspost/compress/zstd"
@@ -37,8 +36,7 @@ func newCodec(dictionary []byte) codec {
 	return codec{encoder, decoder}
 }
 
-// compress returns a slice without spare room.
-func (c codec) compress(data []byte) []byte { return bytes.Clone(c.encoder.EncodeAll(data, nil)) }
+func (c codec) compress(data []byte) []byte { return c.encoder.EncodeAll(data, nil) }
 
 func (c codec) decompress(data []byte) ([]byte, error) {
 	return c.decoder.DecodeAll(data, nil) //nolint:wrapcheck // the caller says which Job

@@ -25,7 +25,7 @@ func (h handler) OnDelete(object any) { h.to.OnDelete(unpacked(object)) }
 func Same(before, after any) bool {
 	was, ok := before.(*Job)
 	is, same := after.(*Job)
-	return ok && same && was.resourceVersion != "" && was.resourceVersion == is.resourceVersion
+	return ok && same && was.resourceVersion() != "" && was.resourceVersion() == is.resourceVersion()
 }
 
 // unpacked returns what a handler of batchv1.Jobs is to see of an event's object.

@@ -2,6 +2,8 @@ package packed
 
 import (
 	"fmt"
+	"math"
+	"strings"
 	"unique"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -13,15 +15,29 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// Job is a Job as an informer's store holds it. It isn't changed.
+// Job is a Job as an informer's store holds it, in two allocations. It isn't changed.
 type Job struct {
-	facts           Facts
-	resourceVersion string
-	compressed      []byte // protobuf
+	// data is namespace/name, the resource version, and the rest in compressed protobuf, without a
+	// separator.
+	data      string
+	managedBy unique.Handle[string]
+	// namespace, key and version are where these end in data.
+	namespace, key, version uint16
+	states                  states
 }
+
+// states are the bits of Facts.
+type states uint8
+
+const (
+	started states = 1 << iota
+	suspended
+	finished
+)
 
 // Facts are what is asked of all Jobs at once.
 type Facts struct {
+	// Key shares its memory with the Job: what keeps it for longer clones it.
 	Key types.NamespacedName
 	// ManagedBy is spec.managedBy; empty: it isn't set.
 	ManagedBy string
@@ -32,8 +48,8 @@ type Facts struct {
 // FactsOf returns the facts of a Job.
 func FactsOf(job *batchv1.Job) Facts {
 	return Facts{
-		Key:       types.NamespacedName{Namespace: unique.Make(job.Namespace).Value(), Name: job.Name},
-		ManagedBy: unique.Make(ptr.Deref(job.Spec.ManagedBy, "")).Value(),
+		Key:       types.NamespacedName{Namespace: job.Namespace, Name: job.Name},
+		ManagedBy: ptr.Deref(job.Spec.ManagedBy, ""),
 		Started:   job.Status.StartTime != nil,
 		Suspended: mirror.Suspended(job),
 		Finished:  mirror.Finished(job),
@@ -51,31 +67,70 @@ func Pack(object any) (any, error) {
 	if !ok {
 		return object, nil
 	}
-	proto, err := job.Marshal()
+	key := cache.NewObjectName(job.Namespace, job.Name).String()
+	prefix := key + job.ResourceVersion
+	if len(prefix) > math.MaxUint16 {
+		return nil, fmt.Errorf("pack Job %.300q: its name or version is too long", prefix)
+	}
+	rest := *job
+	rest.Namespace, rest.Name, rest.ResourceVersion = "", "", ""
+	proto, err := rest.Marshal()
 	if err != nil {
 		return nil, fmt.Errorf("pack Job %s/%s: %w", job.Namespace, job.Name, err)
 	}
-	return &Job{FactsOf(job), job.ResourceVersion, jobCodec.compress(proto)}, nil
+	facts := FactsOf(job)
+	return &Job{
+		data:      prefix + string(jobCodec.compress(proto)),
+		managedBy: unique.Make(facts.ManagedBy),
+		namespace: uint16(len(job.Namespace)), key: uint16(len(key)), version: uint16(len(prefix)), //nolint:gosec // compared above
+		states: bits(facts),
+	}, nil
+}
+
+func bits(of Facts) (s states) {
+	if of.Started {
+		s |= started
+	}
+	if of.Suspended {
+		s |= suspended
+	}
+	if of.Finished {
+		s |= finished
+	}
+	return s
 }
 
 // Facts are those of the Job.
-func (j *Job) Facts() Facts { return j.facts }
+func (j *Job) Facts() Facts {
+	is := func(state states) bool { return j.states&state != 0 }
+	name := strings.TrimPrefix(j.data[j.namespace:j.key], "/")
+	return Facts{
+		Key:       types.NamespacedName{Namespace: j.data[:j.namespace], Name: name},
+		ManagedBy: j.managedBy.Value(), Started: is(started), Suspended: is(suspended), Finished: is(finished),
+	}
+}
+
+func (j *Job) resourceVersion() string { return j.data[j.key:j.version] }
 
 // Unpack returns the Job, with its kind. Nobody else has it.
 func (j *Job) Unpack() *batchv1.Job {
 	var job batchv1.Job
-	proto, err := jobCodec.decompress(j.compressed)
+	proto, err := jobCodec.decompress([]byte(j.data[j.version:]))
 	if err == nil {
 		err = job.Unmarshal(proto)
 	}
+	key := j.Facts().Key
 	if err != nil {
-		panic(fmt.Sprintf("unpack Job %s: %v", j.facts.Key, err)) // can't be: Pack has written it
+		panic(fmt.Sprintf("unpack Job %s: %v", key, err)) // can't be: Pack has written it
 	}
+	job.Namespace, job.Name = strings.Clone(key.Namespace), strings.Clone(key.Name)
+	job.ResourceVersion = strings.Clone(j.resourceVersion())
 	job.SetGroupVersionKind(jobKind)
 	return &job
 }
 
-// GetObjectMeta has what an informer asks of an object: its name and version.
+// GetObjectMeta has what an informer asks of an object: its key and version. The key is one name without a
+// namespace, so that the informer's key of it, namespace/name, takes no memory of its own.
 func (j *Job) GetObjectMeta() metav1.Object {
-	return &metav1.ObjectMeta{Namespace: j.facts.Key.Namespace, Name: j.facts.Key.Name, ResourceVersion: j.resourceVersion}
+	return &metav1.ObjectMeta{Name: j.data[:j.key], ResourceVersion: j.resourceVersion()}
 }

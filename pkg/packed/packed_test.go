@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
@@ -87,7 +88,7 @@ func TestAJobUnlikeTheUsualIsUnpackedAsItWas(t *testing.T) {
 
 func TestAUsualJobTakesLittle(t *testing.T) {
 	job := usual(1)
-	if whole, held := job.Size(), len(pack(t, job).compressed); held > whole/2 {
+	if whole, held := job.Size(), len(pack(t, job).data); held > whole/2 {
 		t.Errorf("%d bytes of protobuf are held in %d", whole, held)
 	}
 }
@@ -166,5 +167,23 @@ func TestHandlersDoNotSeeUnchangedJobs(t *testing.T) {
 		if len(to.events) != c.want {
 			t.Errorf("%s: the handler got %d objects, want %d", name, len(to.events), c.want)
 		}
+	}
+}
+
+// A worker decides over the names of its Jobs.
+func TestANameThatNoAPIServerAcceptsIsRefused(t *testing.T) {
+	if _, err := Pack(mirrortest.New(strings.Repeat("x", 1<<16)).Obj()); err == nil {
+		t.Error("a name of 64 KiB was packed")
+	}
+}
+
+func TestAnInformerHasTheKeyOnlyOnce(t *testing.T) {
+	p := pack(t, running())
+	if n := testing.AllocsPerRun(10, func() { _ = p.Facts() }); n != 0 {
+		t.Errorf("the name of a Job takes %v allocations", n)
+	}
+	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(p)
+	if err != nil || unsafe.StringData(key) != unsafe.StringData(p.data) {
+		t.Errorf("the key %s isn't that of the Job (%v)", key, err)
 	}
 }
