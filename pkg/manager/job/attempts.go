@@ -1,10 +1,13 @@
 package job
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"time"
 
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
 )
 
@@ -61,7 +64,7 @@ func (s *store) unschedulable() map[obstacleKind]int {
 	counts := map[obstacleKind]int{}
 	for key := range s.waiting {
 		r := s.records[key]
-		if r == nil || len(r.indexed.workers) > 0 {
+		if r == nil || r.indexed.Value().names != "" {
 			continue // it runs, and waits for more room
 		}
 		for _, kind := range r.obstacles {
@@ -83,4 +86,33 @@ func countWait(w *waiter, age time.Duration, now time.Time) {
 		result = "kept"
 	}
 	reservationsTotal.WithLabelValues(result).Inc()
+}
+
+// attempts are made for one generation of a hub Job, and in a shard's worker for one form of the
+// shard.
+type attempts struct {
+	dispatch.Attempts
+	wanted string
+}
+
+// of returns the attempts for the hub Job, or the shard, as it is.
+func (a attempts) of(s *dispatch.Snapshot, now time.Time) dispatch.Attempts {
+	if a.wanted != wanted(s) {
+		return dispatch.Attempts{}
+	}
+	return a.UnlessExpired(now)
+}
+
+// next counts one more.
+func (a attempts) next(s *dispatch.Snapshot, now time.Time) attempts {
+	return attempts{a.of(s, now).Next(now), wanted(s)}
+}
+
+// wanted names what a mirror is to be. The hub changes a shard without a new generation of its Job.
+func wanted(s *dispatch.Snapshot) string {
+	text := strconv.FormatInt(s.Job.Generation, 10)
+	if s.Part != nil {
+		text += fmt.Sprintf("/%s/%d", s.Part.Asked(), s.Part.Parallelism)
+	}
+	return text
 }

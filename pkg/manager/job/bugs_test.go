@@ -102,7 +102,7 @@ func TestAnswersAfterTheEnd(t *testing.T) {
 				}
 			}
 			w.step(20 * time.Minute)
-			if s := w.store; len(s.records)+len(s.byUID)+len(s.counts)+len(s.onWorker)+len(s.waiting) != 0 {
+			if s := w.store; len(s.records)+len(s.counts)+len(s.onWorker)+len(s.waiting) != 0 {
 				w.fail("the store keeps %+v", s)
 			}
 			if w.state() != "" {

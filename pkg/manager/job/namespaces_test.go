@@ -101,7 +101,7 @@ func TestNamespaceNotDispatchedGivesNoQuotaAway(t *testing.T) {
 	w.admits(dispatch.Admission{Checked: true, QuotaReserved: true, ReservedAt: noon})
 	w.submits(aJob("train", suspended(true), annotated(v1alpha1.AnnotationCluster, "a")))
 	w.step(time.Minute)
-	result, known := w.triggers.PlacementResult(w.hub.jobs[jobKey].UID)
+	result, known := w.triggers.PlacementResult(jobKey, w.hub.jobs[jobKey].UID)
 	if !known || result.Worker != "" || result.MayFitLater || !strings.Contains(result.Reason, "is not dispatched") {
 		w.fail("the result is %+v", result)
 	}

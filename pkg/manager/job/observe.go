@@ -19,13 +19,17 @@ func (s *store) observe(job *batchv1.Job, now time.Time) (echo bool, changed []s
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.openLocked(keyOf(job))
-	if r.firstSeen.IsZero() {
-		r.firstSeen = now
-	}
-	before := r.deletion
-	r.deletion = deletionOf(job, before, r.uid == job.UID)
-	echo = r.hub.observe(job) && r.deletion == before
-	return echo, s.indexLocked(r, job)
+	seen := r.uid == job.UID
+	changed = s.indexLocked(r, job)
+	r.updateLocked(func(m *memory) {
+		if m.firstSeen.IsZero() && !mirror.Finished(job) {
+			m.firstSeen = now
+		}
+		before := m.deletion
+		m.deletion, m.run = deletionOf(job, before, seen), runOf(job)
+		echo = m.hub.observe(job) && m.deletion == before
+	})
+	return echo, changed
 }
 
 // deletionOf is the propagation policy with which a hub Job is being deleted. A finalizer shows it, which
@@ -55,13 +59,18 @@ func deletionOf(job *batchv1.Job, before metav1.DeletionPropagation, seen bool) 
 func (r *record) wrote(job *batchv1.Job, now time.Time) (changed []string) {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
-	r.answered, r.hubRefusals = now, 0
-	if job.DeletionTimestamp != nil && len(job.Finalizers) == 0 {
-		return nil
+	isLast := job.DeletionTimestamp != nil && len(job.Finalizers) == 0
+	if !isLast {
+		mirror.Slim(job)
+		changed = r.store.indexLocked(r, job)
 	}
-	mirror.Slim(job)
-	r.hub = ownWrite{job: job, at: now}
-	return r.store.indexLocked(r, job)
+	r.updateLocked(func(m *memory) {
+		m.answered, m.hubRefusals = now, 0
+		if !isLast {
+			m.hub, m.run = ownWrite{job: job, at: now}, runOf(job)
+		}
+	})
+	return changed
 }
 
 // observeMirror takes over a mirror from the watch of a worker; nil: it is gone. It reports whether
@@ -77,8 +86,8 @@ func (s *store) observeMirror(worker string, key types.NamespacedName, m *batchv
 			return true
 		}
 	}
-	if r.mirrorChanged.IsZero() {
-		r.mirrorChanged = now
+	if r.mirrorChanged.IsZero() && r.indexed.Value().phase != PhaseFinished {
+		r.updateLocked(func(m *memory) { m.mirrorChanged = now })
 	}
 	return false
 }

@@ -145,6 +145,7 @@ func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Res
 	if !plan.AwaitsNamespace {
 		t.record.holdBack(false)
 	}
+	after := t.nextLook(plan, result)
 	t.record.update(func(m *memory) {
 		m.reported.keep(append(result.reports, plan.Reports...))
 		if !plan.Behind {
@@ -155,6 +156,9 @@ func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Res
 		}
 		if t.hasEnded() {
 			m.forgetMirrors()
+			if after == 0 {
+				m.forgetLife()
+			}
 		}
 	})
 	if t.Job == nil || mirror.Finished(t.Job) {
@@ -166,11 +170,16 @@ func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Res
 	if (t.Job == nil || !mirror.Managed(t.Job)) && len(t.Others) == 0 {
 		r.store.forget(t.Key, "")
 	}
+	return ctrl.Result{RequeueAfter: after}
+}
+
+// nextLook is when to reconcile again without an event; zero: never.
+func (t *turn) nextLook(plan dispatch.Plan, result result) time.Duration {
 	after := wake.Soonest(plan.After, result.after)
 	if t.known.awaitsMirror(t.Now) { // a mirror that the cache never shows may be gone without an event
 		after = wake.Soonest(after, ownWriteExpires)
 	}
-	return ctrl.Result{RequeueAfter: after}
+	return after
 }
 
 // afterError says when to try again.

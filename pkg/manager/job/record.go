@@ -1,10 +1,10 @@
 package job
 
 import (
-	"fmt"
 	"maps"
-	"strconv"
+	"reflect"
 	"time"
+	"unique"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -25,14 +25,17 @@ type record struct {
 	key   types.NamespacedName
 	// uid and indexed are the hub Job as the store's indexes have it; empty: none was seen.
 	uid     types.UID
-	indexed placed
-	run     run
-	memory
+	indexed unique.Handle[placed]
+	*memory
 }
+
+// nothing is the memory of a record without any, as that of most finished Jobs. It isn't written to.
+var nothing = &memory{}
 
 // memory is the part of a record that a reconcile reads and writes.
 type memory struct {
-	// firstSeen is when this process first saw the hub Job.
+	run run
+	// firstSeen is when this process first saw the hub Job unfinished.
 	firstSeen time.Time
 	// hub is the last write to the hub Job, and answered when the hub last answered one.
 	hub      ownWrite
@@ -111,35 +114,6 @@ type mirrorMemory struct {
 	rejected string
 }
 
-// attempts are made for one generation of a hub Job, and in a shard's worker for one form of the
-// shard.
-type attempts struct {
-	dispatch.Attempts
-	wanted string
-}
-
-// of returns the attempts for the hub Job, or the shard, as it is.
-func (a attempts) of(s *dispatch.Snapshot, now time.Time) dispatch.Attempts {
-	if a.wanted != wanted(s) {
-		return dispatch.Attempts{}
-	}
-	return a.UnlessExpired(now)
-}
-
-// next counts one more.
-func (a attempts) next(s *dispatch.Snapshot, now time.Time) attempts {
-	return attempts{a.of(s, now).Next(now), wanted(s)}
-}
-
-// wanted names what a mirror is to be. The hub changes a shard without a new generation of its Job.
-func wanted(s *dispatch.Snapshot) string {
-	text := strconv.FormatInt(s.Job.Generation, 10)
-	if s.Part != nil {
-		text += fmt.Sprintf("/%s/%d", s.Part.Asked(), s.Part.Parallelism)
-	}
-	return text
-}
-
 // states names the states of a hub Job and its mirrors that a status follows from.
 func states(hub *batchv1.Job, mirrors ...*batchv1.Job) string {
 	text := hub.ResourceVersion
@@ -153,7 +127,17 @@ func states(hub *batchv1.Job, mirrors ...*batchv1.Job) string {
 func (r *record) update(change func(*memory)) {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
-	change(&r.memory)
+	r.updateLocked(change)
+}
+
+func (r *record) updateLocked(change func(*memory)) {
+	if r.memory == nothing {
+		r.memory = &memory{}
+	}
+	change(r.memory)
+	if r.indexed.Value().phase == PhaseFinished && reflect.ValueOf(r.memory).Elem().IsZero() {
+		r.memory = nothing
+	}
 }
 
 // sawWhole takes over the recent fields of a hub Job.
@@ -191,6 +175,14 @@ func (k *known) awaitsMirror(now time.Time) bool {
 	return false
 }
 
+// forgetLife drops what only matters while a hub Job or its Pods may change: nothing more is awaited of them.
+// What the hub shows later is compared with its account anew, as after a restart.
+func (m *memory) forgetLife() {
+	m.firstSeen, m.answered, m.statusWritten, m.mirrorChanged = time.Time{}, time.Time{}, time.Time{}, time.Time{}
+	m.spec, m.returning = seenSpec{}, returning{}
+	m.passedOver, m.obstacles, m.usedBefore, m.rejected = nil, nil, nil, ""
+}
+
 // forgetMirrors drops what is remembered of mirrors that nobody writes to any more, unless one is still to
 // be removed.
 func (m *memory) forgetMirrors() {
@@ -207,7 +199,7 @@ func (m *memory) forgetMirrors() {
 func (r *record) read(now time.Time) known {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
-	plain := r.memory
+	plain := *r.memory
 	plain.mirrors, plain.passedOver, plain.reported, plain.usedBefore = nil, nil, reported{}, nil
 	k := known{memory: plain}
 	for worker, m := range r.mirrors {
@@ -277,7 +269,7 @@ func (r *record) indexedUID() types.UID {
 func (r *record) placedOn() []string {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
-	return r.indexed.workers
+	return r.indexed.Value().workers()
 }
 
 // reservation are the workers that hold capacity for the Job.

@@ -6,79 +6,11 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unique"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
-
-	"github.com/jobferry/jobferry/pkg/mirror"
-	"github.com/jobferry/jobferry/pkg/shards"
 )
-
-// Phase is where a hub Job is, as counted in metrics.
-type Phase string
-
-// The phases of a hub Job.
-const (
-	PhasePending   Phase = "Pending"
-	PhaseSuspended Phase = "Suspended"
-	PhasePlaced    Phase = "Placed"
-	PhaseRunning   Phase = "Running"
-	PhaseFinished  Phase = "Finished"
-)
-
-func phaseOf(job *batchv1.Job) Phase {
-	switch {
-	case mirror.Finished(job):
-		return PhaseFinished
-	case mirror.Suspended(job):
-		return PhaseSuspended
-	case len(shards.WorkersOf(job)) == 0:
-		return PhasePending
-	case job.Status.StartTime == nil:
-		return PhasePlaced
-	default:
-		return PhaseRunning
-	}
-}
-
-// status is a worker and the phase of a hub Job that is placed there; empty: of one that isn't placed.
-type status struct {
-	worker string
-	phase  Phase
-}
-
-// placed is the phase of a hub Job, and the workers that it is placed on.
-type placed struct {
-	workers []string
-	phase   Phase
-}
-
-// run is when a hub Job has started, and how long it may run; zero: it hasn't, and there is no limit.
-type run struct {
-	started  time.Time
-	deadline time.Duration
-}
-
-func runOf(job *batchv1.Job) run {
-	r := run{deadline: time.Duration(ptr.Deref(job.Spec.ActiveDeadlineSeconds, 0)) * time.Second}
-	if job.Status.StartTime != nil {
-		r.started = job.Status.StartTime.Time
-	}
-	return r
-}
-
-// statuses are those that a Job is counted as: one for each worker.
-func (p placed) statuses() []status {
-	if len(p.workers) == 0 {
-		return []status{{"", p.phase}}
-	}
-	var all []status
-	for _, worker := range p.workers {
-		all = append(all, status{worker, p.phase})
-	}
-	return all
-}
 
 // store holds the records of all Jobs, one for each, and indexes over them. The watches of the hub
 // and of the workers open records; the watch of the hub forgets them. A reconcile that is under way
@@ -87,9 +19,8 @@ func (p placed) statuses() []status {
 type store struct {
 	mu      sync.Mutex
 	records map[types.NamespacedName]*record
-	byUID   map[types.UID]*record
 	// onWorker has the Jobs placed on a worker, counts the Jobs by worker and phase.
-	onWorker map[string]map[types.NamespacedName]struct{}
+	onWorker map[string]map[*record]struct{}
 	counts   map[status]int
 	runtimes runtimes
 	// waiting are the Jobs to be reconciled when a worker has more free capacity, or another state.
@@ -101,8 +32,7 @@ type store struct {
 func newStore() *store {
 	return &store{
 		records:  map[types.NamespacedName]*record{},
-		byUID:    map[types.UID]*record{},
-		onWorker: map[string]map[types.NamespacedName]struct{}{},
+		onWorker: map[string]map[*record]struct{}{},
 		counts:   map[status]int{},
 		runtimes: runtimes{},
 		waiting:  map[types.NamespacedName]struct{}{},
@@ -120,7 +50,9 @@ func (s *store) open(key types.NamespacedName) *record {
 func (s *store) openLocked(key types.NamespacedName) *record {
 	r := s.records[key]
 	if r == nil {
-		r = &record{store: s, key: key}
+		// The name may be part of a larger text, which isn't kept for it.
+		key = types.NamespacedName{Namespace: unique.Make(key.Namespace).Value(), Name: strings.Clone(key.Name)}
+		r = &record{store: s, key: key, indexed: nowhere, memory: nothing}
 		s.records[key] = r
 	}
 	return r
@@ -136,11 +68,14 @@ func (s *store) runOf(key types.NamespacedName) run {
 	return run{}
 }
 
-// ofUID returns the record of a hub Job; nil: there is none.
-func (s *store) ofUID(uid types.UID) *record {
+// of returns the record of a hub Job; nil: there is none.
+func (s *store) of(key types.NamespacedName, uid types.UID) *record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.byUID[uid]
+	if r := s.records[key]; r != nil && r.uid == uid {
+		return r
+	}
+	return nil
 }
 
 // indexLocked takes over the worker and the phase of a hub Job, and returns the workers whose Jobs
@@ -149,43 +84,39 @@ func (s *store) indexLocked(r *record, job *batchv1.Job) (changed []string) {
 	if s.records[r.key] != r {
 		return nil // forgotten: a write's answer came after the deletion
 	}
-	r.run = runOf(job)
-	next := placed{shards.WorkersOf(job), phaseOf(job)}
-	if r.uid == job.UID && r.indexed.phase == next.phase && slices.Equal(r.indexed.workers, next.workers) {
+	before, next := r.indexed.Value(), placedOf(job)
+	if r.uid == job.UID && r.indexed == next {
 		return nil
 	}
-	if next.phase == PhaseFinished && (r.uid != job.UID || r.indexed.phase != PhaseFinished) {
-		s.runtimes.learn(job, next.workers)
+	if next.Value().phase == PhaseFinished && (r.uid != job.UID || before.phase != PhaseFinished) {
+		s.runtimes.learn(job, next.Value().workers())
 	}
-	before := s.unindexLocked(r)
+	s.unindexLocked(r)
 	r.uid, r.indexed = job.UID, next
-	s.byUID[r.uid] = r
-	for _, is := range next.statuses() {
+	for _, is := range next.Value().statuses() {
 		if s.onWorker[is.worker] == nil {
-			s.onWorker[is.worker] = map[types.NamespacedName]struct{}{}
+			s.onWorker[is.worker] = map[*record]struct{}{}
 		}
-		s.onWorker[is.worker][r.key] = struct{}{}
+		s.onWorker[is.worker][r] = struct{}{}
 		s.counts[is]++
 	}
-	changed = slices.Concat(before, next.workers)
+	changed = slices.Concat(before.workers(), next.Value().workers())
 	slices.Sort(changed)
 	return slices.Compact(changed)
 }
 
-func (s *store) unindexLocked(r *record) (workers []string) {
+func (s *store) unindexLocked(r *record) {
 	if r.uid == "" {
-		return nil
+		return
 	}
-	delete(s.byUID, r.uid)
-	for _, was := range r.indexed.statuses() {
-		if delete(s.onWorker[was.worker], r.key); len(s.onWorker[was.worker]) == 0 {
+	for _, was := range r.indexed.Value().statuses() {
+		if delete(s.onWorker[was.worker], r); len(s.onWorker[was.worker]) == 0 {
 			delete(s.onWorker, was.worker)
 		}
 		if s.counts[was]--; s.counts[was] == 0 {
 			delete(s.counts, was)
 		}
 	}
-	return r.indexed.workers
 }
 
 // forget drops a record, unless the name is that of another hub Job by now. It returns the record
@@ -227,7 +158,7 @@ func (s *store) unplaced() []types.NamespacedName {
 	defer s.mu.Unlock()
 	var keys []types.NamespacedName
 	for key, r := range s.records {
-		if r.indexed.phase == PhasePending && r.deletion == "" {
+		if r.indexed.Value().phase == PhasePending && r.deletion == "" {
 			keys = append(keys, key)
 		}
 	}
@@ -238,7 +169,11 @@ func (s *store) unplaced() []types.NamespacedName {
 func (s *store) on(worker string) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Collect(maps.Keys(s.onWorker[worker]))
+	keys := make([]types.NamespacedName, 0, len(s.onWorker[worker]))
+	for r := range s.onWorker[worker] {
+		keys = append(keys, r.key)
+	}
+	return keys
 }
 
 // waitingIn returns the Jobs with a mirror that waits for its first Pod in a worker.
@@ -246,9 +181,9 @@ func (s *store) waitingIn(worker string) []types.NamespacedName {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var keys []types.NamespacedName
-	for key := range s.onWorker[worker] {
-		if r := s.records[key]; r != nil && r.mirrors[worker] != nil && r.mirrors[worker].waiting != "" {
-			keys = append(keys, key)
+	for r := range s.onWorker[worker] {
+		if m := r.mirrors[worker]; m != nil && m.waiting != "" {
+			keys = append(keys, r.key)
 		}
 	}
 	return keys

@@ -2,6 +2,7 @@ package job
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -67,7 +68,7 @@ func TestStoreIndexes(t *testing.T) {
 		s.forget(keyOf(job), job.UID)
 		s.forget(keyOf(job), "")
 	}
-	if len(s.records)+len(s.byUID)+len(s.counts)+len(s.onWorker)+len(s.waiting) != 0 {
+	if len(s.records)+len(s.counts)+len(s.onWorker)+len(s.waiting) != 0 {
 		t.Errorf("left behind: %+v", s)
 	}
 }
@@ -91,7 +92,7 @@ func TestForgottenStaysForgotten(t *testing.T) {
 	if changed := rec.wrote(running(job), noon); changed != nil {
 		t.Errorf("a write's answer changed %v", changed)
 	}
-	if len(s.records)+len(s.byUID)+len(s.counts)+len(s.onWorker)+len(s.waiting) != 0 {
+	if len(s.records)+len(s.counts)+len(s.onWorker)+len(s.waiting) != 0 {
 		t.Errorf("came back: %+v", s)
 	}
 	if k := s.open(keyOf(job)).read(noon); k.passedOver != nil || k.mirrors != nil || k.hub.job != nil {
@@ -140,5 +141,31 @@ func TestObservedMirrors(t *testing.T) {
 	s.forgetWorker("a")
 	if len(rec.read(noon).mirrors) > 0 {
 		t.Error("a worker that was removed is remembered")
+	}
+}
+
+// Of a Job that has ended, with its mirror, only the name, the UID and the place are remembered: until something
+// happens to it, and again after that.
+func TestHardlyAnythingIsRememberedOfAFinishedJob(t *testing.T) {
+	w := newWorld(t)
+	w.submits(aJob("train"))
+	w.step(time.Second)
+	w.worker("a").completes(4)
+	w.step(2 * time.Minute)
+	isNothing := func(when string) {
+		t.Helper()
+		r := w.store.records[jobKey]
+		if r == nil || r.indexed.Value() != (placed{"a", PhaseFinished}) || r.memory != nothing || !reflect.ValueOf(*nothing).IsZero() {
+			t.Errorf("%s: %+v is remembered, in %+v", when, r.memory, r)
+		}
+	}
+	isNothing("after the end")
+	w.edits("adds a label", func(job *batchv1.Job) { job.Labels = map[string]string{"seen": "yes"} })
+	w.step(time.Second)
+	isNothing("after an edit")
+	w.deletes(metav1.DeletePropagationBackground)
+	w.step(time.Minute)
+	if len(w.store.records) > 0 || w.hub.jobs[jobKey] != nil || !reflect.ValueOf(*nothing).IsZero() {
+		w.fail("the Job is left")
 	}
 }

@@ -72,8 +72,8 @@ func (t *triggers) enqueueAfterStart() {
 }
 
 // PlacementResult implements kueue.JobController.
-func (t *triggers) PlacementResult(uid types.UID) (kueue.PlacementResult, bool) {
-	rec := t.store.ofUID(uid)
+func (t *triggers) PlacementResult(key types.NamespacedName, uid types.UID) (kueue.PlacementResult, bool) {
+	rec := t.store.of(key, uid)
 	if rec == nil {
 		return kueue.PlacementResult{}, false
 	}

@@ -115,7 +115,7 @@ func TestQueuesHearOfPlacements(t *testing.T) {
 	isQueued(w)
 	w.run()
 	uid := w.hub.jobs[jobKey].UID
-	if p, ok := w.triggers.PlacementResult(uid); !ok || p.Worker != "a" || p.ReservedAt != noon {
+	if p, ok := w.triggers.PlacementResult(jobKey, uid); !ok || p.Worker != "a" || p.ReservedAt != noon {
 		t.Errorf("the placement is %+v, %v", p, ok)
 	}
 	w.triggers.Enqueue(jobKey)
@@ -125,10 +125,10 @@ func TestQueuesHearOfPlacements(t *testing.T) {
 	}
 	w.admits(dispatch.Admission{Checked: true, QuotaReserved: true, ReservedAt: noon, Workers: []string{"c"}})
 	w.run()
-	if p, _ := w.triggers.PlacementResult(uid); p.Worker != "" || !strings.Contains(p.Reason, "c") {
+	if p, _ := w.triggers.PlacementResult(jobKey, uid); p.Worker != "" || !strings.Contains(p.Reason, "c") {
 		t.Errorf("the placement is %+v", p)
 	}
-	if _, ok := w.triggers.PlacementResult("another"); ok {
+	if _, ok := w.triggers.PlacementResult(jobKey, "another"); ok {
 		t.Error("there is a placement of no Job")
 	}
 }

@@ -62,7 +62,7 @@ func (h *hub) EnqueueUnplaced() {
 	h.enqueued++
 }
 
-func (h *hub) PlacementResult(types.UID) (PlacementResult, bool) {
+func (h *hub) PlacementResult(types.NamespacedName, types.UID) (PlacementResult, bool) {
 	return PlacementResult{}, false
 }
 

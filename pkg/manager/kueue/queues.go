@@ -19,7 +19,7 @@ type JobController interface {
 	// EnqueueUnplaced does so for all Jobs that wait for a worker.
 	EnqueueUnplaced()
 	// PlacementResult is the last one of a Job; false: there is none yet.
-	PlacementResult(job types.UID) (PlacementResult, bool)
+	PlacementResult(job types.NamespacedName, uid types.UID) (PlacementResult, bool)
 }
 
 // PlacementResult is the result of the last attempt to place a Job that has reserved quota.

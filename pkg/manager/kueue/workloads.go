@@ -84,7 +84,8 @@ func (r *workloadReconciler) gather(ctx context.Context, w *kueue.Workload, stat
 		return s, nil
 	}
 	var job batchv1.Job
-	err := r.hub.Get(ctx, types.NamespacedName{Namespace: w.Namespace, Name: owner.Name}, &job)
+	key := types.NamespacedName{Namespace: w.Namespace, Name: owner.Name}
+	err := r.hub.Get(ctx, key, &job)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
@@ -93,7 +94,7 @@ func (r *workloadReconciler) gather(ctx context.Context, w *kueue.Workload, stat
 	}
 	s.job = &job
 	s.admission = r.admission(ctx, &job, w)
-	if result, known := r.jobs.PlacementResult(job.UID); known {
+	if result, known := r.jobs.PlacementResult(key, job.UID); known {
 		s.result = &result
 	}
 	s.assigned, err = r.workers(ctx, s.workers())
