@@ -2,6 +2,7 @@ package clusters
 
 import (
 	"fmt"
+	"hash/maphash"
 	"net/http"
 	"reflect"
 	"sync"
@@ -29,7 +30,7 @@ type intake struct {
 	excess func() error
 
 	mu    sync.Mutex
-	sizes map[types.NamespacedName]heldObject
+	sizes map[digest]heldObject
 	bytes int64
 	// former is how many objects the cache holds until it's replaced.
 	former int
@@ -41,9 +42,17 @@ type intake struct {
 
 // heldObject is what is known of an object that the cache holds.
 type heldObject struct {
-	uid  types.UID
+	uid  digest
 	size int64
 }
+
+// digest stands for a name or a UID, which would take more memory than some objects do. As the seed is the
+// process's own, no worker can make two that have the same.
+type digest uint64
+
+var digestSeed = maphash.MakeSeed()
+
+func digestOf[T comparable](of T) digest { return digest(maphash.Comparable(digestSeed, of)) }
 
 // structBytes is about what an object takes beside what its size in protobuf counts.
 const structBytes = 1 << 10
@@ -59,7 +68,7 @@ type object interface {
 func (i *intake) clear() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.former, i.sizes, i.bytes = max(i.former, len(i.sizes)), map[types.NamespacedName]heldObject{}, 0
+	i.former, i.sizes, i.bytes = max(i.former, len(i.sizes)), map[digest]heldObject{}, 0
 	i.pending = true
 }
 
@@ -97,11 +106,11 @@ func (i *intake) take(from runtime.Object) (object, error) {
 	if !hold {
 		return nil, nil
 	}
-	key := nameOf(o)
+	key, uid := digestOf(nameOf(o)), digestOf(o.GetUID())
 	objects, bytes := i.limit()
 	before, known := i.sizes[key]
-	if known && before.uid != o.GetUID() {
-		return nil, otherUID(key)
+	if known && before.uid != uid {
+		return nil, otherUID(nameOf(o))
 	}
 	others, size := i.bytes-before.size, i.sizeOf(o)
 	if i.lighten != nil && others+size > bytes/2 {
@@ -111,7 +120,7 @@ func (i *intake) take(from runtime.Object) (object, error) {
 	if others+size > bytes || !known && len(i.sizes) >= objects {
 		return nil, i.excess()
 	}
-	i.sizes[key], i.bytes = heldObject{o.GetUID(), size}, others+size
+	i.sizes[key], i.bytes = heldObject{uid, size}, others+size
 	return o, nil
 }
 
@@ -119,10 +128,10 @@ func (i *intake) take(from runtime.Object) (object, error) {
 func (i *intake) leave(o object) (held bool, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	key := nameOf(o)
+	key := digestOf(nameOf(o))
 	before, held := i.sizes[key]
-	if held && before.uid != o.GetUID() {
-		return false, otherUID(key)
+	if held && before.uid != digestOf(o.GetUID()) {
+		return false, otherUID(nameOf(o))
 	}
 	i.bytes -= before.size
 	delete(i.sizes, key)

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
@@ -36,7 +35,7 @@ func listAll(
 	// API servers before 1.31 heed the limit only in a list without a resource version.
 	options.ResourceVersion, options.ResourceVersionMatch, options.Limit = "", "", pageSize
 	into.clear()
-	all := &listed{intake: into, names: map[types.NamespacedName]struct{}{}}
+	all := &listed{intake: into, names: map[digest]struct{}{}}
 	for {
 		page, err := list(ctx, options)
 		if broken := (*BoundError)(nil); errors.As(err, &broken) && options.Limit > 1 {
@@ -71,7 +70,7 @@ type listed struct {
 	intake *intake
 	// names are those of the objects that are held. They can't be taken from the intake: a watch that
 	// is ending may still add to that.
-	names map[types.NamespacedName]struct{}
+	names map[digest]struct{}
 	read  int
 }
 
@@ -87,9 +86,9 @@ func (l *listed) add(item runtime.Object) error {
 		}
 		return nil
 	}
-	name := nameOf(o)
+	name := digestOf(nameOf(o))
 	if _, twice := l.names[name]; twice {
-		return endless("it has %.300q twice", name)
+		return endless("it has %.300q twice", nameOf(o))
 	}
 	l.names[name] = struct{}{}
 	l.Items = append(l.Items, o)
