@@ -32,8 +32,9 @@ type manager struct {
 	profiles string
 }
 
-// startManager runs the manager. It is killed if this program ends without stopping it.
-func startManager(product installed, profiles string, more []string) (*manager, error) {
+// startManager runs the manager, with more flags and more environment. It is killed if this program ends without
+// stopping it.
+func startManager(product installed, profiles string, more []string, environment ...string) (*manager, error) {
 	m := &manager{log: filepath.Join(product.dir, "manager.log"), ended: make(chan struct{}), profiles: profiles}
 	flags := []string{"--kubeconfig=" + product.kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0"}
 	if profiles != "" {
@@ -50,6 +51,7 @@ func startManager(product installed, profiles string, more []string) (*manager, 
 	}
 	m.cmd = exec.Command(product.program, append(flags, more...)...)
 	m.cmd.Stdout, m.cmd.Stderr = log, log
+	m.cmd.Env = append(m.cmd.Environ(), environment...)
 	m.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us
 	if err := m.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the manager: %w", err)

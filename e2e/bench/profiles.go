@@ -56,6 +56,10 @@ func (r *run) profileHeap(ctx context.Context) error {
 
 // saveProfile writes one profile to a file; seconds are for those that are taken over a time.
 func (r *run) saveProfile(ctx context.Context, file string, from rest.Interface, profile string, seconds int) error {
+	return saveProfile(ctx, filepath.Join(r.options.Profiles, file), from, profile, seconds)
+}
+
+func saveProfile(ctx context.Context, file string, from rest.Interface, profile string, seconds int) error {
 	request := from.Get().AbsPath("/debug/pprof/" + profile)
 	if seconds > 0 {
 		request = request.Param("seconds", fmt.Sprint(seconds))
@@ -64,7 +68,7 @@ func (r *run) saveProfile(ctx context.Context, file string, from rest.Interface,
 	if err != nil {
 		return fmt.Errorf("profile %s: %w", file, err)
 	}
-	return os.WriteFile(filepath.Join(r.options.Profiles, file+".pprof"), content, 0o644)
+	return os.WriteFile(file+".pprof", content, 0o644)
 }
 
 // profilesOf is a client of the address where a manager serves its profiles.

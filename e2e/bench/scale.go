@@ -19,6 +19,9 @@ import (
 
 const scaleNamespace = "bench-scale"
 
+// errTimeOver is why a run ends that has taken as long as it may.
+var errTimeOver = errors.New("the time of the run is over")
+
 // scale is one run of the benchmark of many workers.
 type scale struct {
 	options ScaleOptions
@@ -43,13 +46,16 @@ func RunScale(ctx context.Context, o ScaleOptions) (_ *report.Scale, err error) 
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeoutCause(ctx, o.TimeLimit, errTimeOver)
+	defer cancel()
 	dir, err := os.MkdirTemp("", "jobferry-bench-")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	s := &scale{options: o, seen: newSightings(), result: report.Scale{
-		Workers: o.Workers, Jobs: o.Jobs, Finished: o.Finished, Machine: measure.Machine(),
+		Workers: o.Workers, Jobs: o.Jobs, Finished: o.Finished, Machine: measure.Machine(), MemoryLimit: o.MemoryLimit,
+		Measured: report.Measured{Told: func(figure string) { o.Progress("%s", figure) }},
 	}}
 	o.Progress("starting a hub, and %d simulated workers with room for %d Pods each", o.Workers, o.room())
 	f, err := newFleet(ctx, []rig.Options{{Name: "hub", Audit: true}})
@@ -130,7 +136,11 @@ func (s *scale) start(number int) (*manager, error) {
 	if err := os.MkdirAll(product.dir, 0o755); err != nil {
 		return nil, err
 	}
-	return startManager(product, s.profiles[number], flags)
+	var environment []string
+	if s.options.MemoryLimit != "" {
+		environment = append(environment, "GOMEMLIMIT="+s.options.MemoryLimit)
+	}
+	return startManager(product, s.profiles[number], flags, environment...)
 }
 
 // fill adds copies of the patterns, on the hub and in the workers, while no manager runs.
@@ -155,9 +165,24 @@ func (s *scale) fill(ctx context.Context, live, finished int) error {
 	return storeJobs(ctx, s.hub.EtcdURL(), jobs)
 }
 
-// measure goes from few Jobs to many, and then breaks what can break.
+// measure goes from few Jobs to many, and then breaks what can break. When the time is over, what was measured
+// until then is the result.
 func (s *scale) measure(ctx context.Context) error {
-	o := s.options
+	err := s.starts(ctx)
+	if err == nil {
+		err = s.faults(ctx)
+	}
+	if errors.Is(context.Cause(ctx), errTimeOver) {
+		s.options.Progress("the time is over (-time-limit), so figures are missing: %v", err)
+		s.result.Unfinished = true
+		return nil
+	}
+	return err
+}
+
+// starts measures managers that start with few Jobs, with many, with finished ones besides, and again.
+func (s *scale) starts(ctx context.Context) error {
+	o, r := s.options, &s.result
 	few, err := s.resident(ctx, o.Few, 0)
 	if err != nil {
 		return err
@@ -166,18 +191,19 @@ func (s *scale) measure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := &s.result
 	if o.Jobs > o.Few {
 		r.Add("heap for each live Job, with its Pod", float64(many.heap-few.heap)/float64(o.Jobs-o.Few), report.Kilobyte, 6e3)
 	}
 	r.Add("heap with all live Jobs", float64(many.heap), report.Megabyte, 0)
 	r.Add("resident memory with all live Jobs, peak", float64(many.peak), report.Megabyte, 500e6)
+	r.Add("goroutines for each worker", float64(many.goroutines)/float64(o.Workers), report.Count, 0)
 	if o.Finished > 0 {
 		all, err := s.resident(ctx, o.Jobs, o.Finished)
 		if err != nil {
 			return err
 		}
 		r.Add("heap for each finished Job", float64(all.heap-many.heap)/float64(o.Finished), report.Kilobyte, 1e3)
+		r.Add("resident memory with these, peak", float64(all.peak), report.Megabyte, 0)
 	}
 	again, err := s.resident(ctx, o.Jobs, 0) // nothing has changed
 	if err != nil {
@@ -187,5 +213,5 @@ func (s *scale) measure(ctx context.Context) error {
 	r.AddNone("needless writes to the hub at its start", again.hubWrites)
 	r.AddNone("needless writes to workers at its start", again.workerWrites)
 	r.AddTime("CPU of its start", again.cpu, 0)
-	return s.faults(ctx)
+	return nil
 }

@@ -30,7 +30,7 @@ func (s *scale) faults(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, m.stop()) }()
 	ctx, cancel := m.whileRuns(ctx)
 	defer cancel()
-	if err := errors.Join(awaitRest(ctx, first), awaitRest(ctx, m)); err != nil {
+	if err := errors.Join(s.awaitRest(ctx, first), s.awaitRest(ctx, m)); err != nil {
 		return errors.Join(err, first.stop())
 	}
 	for _, step := range []func() error{
@@ -39,7 +39,7 @@ func (s *scale) faults(ctx context.Context) (err error) {
 		func() error { return s.slowWorker(ctx) },
 		func() error { return s.loseWorkers(ctx, m) },
 	} {
-		if err := errors.Join(step(), awaitRest(ctx, m)); err != nil {
+		if err := errors.Join(step(), s.awaitRest(ctx, m)); err != nil {
 			return err
 		}
 	}
@@ -92,7 +92,7 @@ func (s *scale) breakWatches(ctx context.Context, m *manager) error {
 	}); err != nil {
 		return err
 	}
-	if err := awaitRest(ctx, m); err != nil {
+	if err := s.awaitRest(ctx, m); err != nil {
 		return err
 	}
 	after, err := m.usage()
@@ -186,7 +186,7 @@ func (s *scale) loseWorkers(ctx context.Context, m *manager) error {
 			last = is.at
 		}
 	}
-	if err := awaitRest(ctx, m); err != nil {
+	if err := s.awaitRest(ctx, m); err != nil {
 		return err
 	}
 	after, err := m.usage()

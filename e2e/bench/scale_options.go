@@ -3,6 +3,7 @@ package bench
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"time"
 )
 
@@ -22,6 +23,12 @@ type ScaleOptions struct {
 	// after Slow. Defaults 200 and 5 s.
 	Singles int
 	Slow    time.Duration
+	// MemoryLimit is the manager's GOMEMLIMIT, such as 450MiB, and not this program's. Empty: none.
+	MemoryLimit string
+	// TimeLimit is how long a run may take. What was measured until then is printed. Default 25 minutes.
+	TimeLimit time.Duration
+	// Profiles is the directory for heap profiles of the manager after each start. Empty: none are taken.
+	Profiles string
 	// Manager is the program to measure. Empty: it's built from the source around.
 	Manager string
 	// ManagerFlags are added to the manager's command line, and win.
@@ -34,9 +41,12 @@ type ScaleOptions struct {
 func DefaultScaleOptions() ScaleOptions {
 	return ScaleOptions{
 		Workers: 100, Jobs: 50_000, Few: 5_000, Finished: 20_000, Lost: 10, LostAfter: 20 * time.Second,
-		Singles: 200, Slow: 5 * time.Second, Progress: func(string, ...any) {},
+		Singles: 200, Slow: 5 * time.Second, TimeLimit: 25 * time.Minute, Progress: func(string, ...any) {},
 	}
 }
+
+// memoryLimits are values of GOMEMLIMIT.
+var memoryLimits = regexp.MustCompile(`^[0-9]+([KMGT]iB|B)?$`)
 
 // Validate reports all that can't be used.
 func (o *ScaleOptions) Validate() error {
@@ -53,6 +63,9 @@ func (o *ScaleOptions) Validate() error {
 	refuse(o.LostAfter < time.Second, "lost-after: must be at least 1s, but is %s", o.LostAfter)
 	refuse(o.Singles < 1, "singles: must be at least 1, not %d", o.Singles)
 	refuse(o.Slow < 0, "slow: must not be negative, but is %s", o.Slow)
+	refuse(o.MemoryLimit != "" && !memoryLimits.MatchString(o.MemoryLimit),
+		"memory-limit: must be a number of bytes, or of KiB, MiB or GiB, such as 450MiB, not %q", o.MemoryLimit)
+	refuse(o.TimeLimit <= 0, "time-limit: must be positive, but is %s", o.TimeLimit)
 	return errors.Join(errs...)
 }
 

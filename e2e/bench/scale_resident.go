@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 // resident is what a manager took to get in control, and what it holds then.
 type resident struct {
 	heap, peak              int64
+	goroutines              int
 	control, cpu            time.Duration
 	hubWrites, workerWrites int
 }
@@ -39,7 +41,7 @@ func (s *scale) resident(ctx context.Context, live, finished int) (_ resident, e
 		return r, err
 	}
 	r.control = at.Sub(began)
-	if err := awaitRest(ctx, m); err != nil {
+	if err := s.awaitRest(ctx, m); err != nil {
 		return r, err
 	}
 	usage, err := m.usage()
@@ -47,11 +49,9 @@ func (s *scale) resident(ctx context.Context, live, finished int) (_ resident, e
 		return r, err
 	}
 	r.peak, r.cpu = usage.PeakRSS, usage.CPU
-	stats, err := memstats.Read(ctx, s.profiles[0])
-	if err != nil {
+	if err := s.readMemory(ctx, m, &r, fmt.Sprintf("heap-%d-live-%d-finished", live, finished)); err != nil {
 		return r, err
 	}
-	r.heap = stats["HeapAlloc"]
 	written, err := s.hubWrites(began)
 	r.hubWrites, r.workerWrites = len(written), s.workerWrites()-workers-1 // one for the Job of inControl
 	for i, w := range written {
@@ -59,9 +59,32 @@ func (s *scale) resident(ctx context.Context, live, finished int) (_ resident, e
 			s.options.Progress("needless: %s %s", w.Verb, w.URI)
 		}
 	}
-	s.options.Progress("%d live, %d finished: in control after %s, %s of CPU, heap %d MB, peak %d MB, %d and %d needless writes",
-		live, finished, r.control, r.cpu, r.heap/1e6, r.peak/1e6, r.hubWrites, r.workerWrites)
+	s.options.Progress("%d live, %d finished: in control after %s, %s of CPU, heap %d MB, peak %d MB, %d goroutines, %d and %d needless writes",
+		live, finished, r.control, r.cpu, r.heap/1e6, r.peak/1e6, r.goroutines, r.hubWrites, r.workerWrites)
 	return r, err
+}
+
+// readMemory reads what a manager says of its memory, and what was taken from the system for it, and saves the
+// profile of its heap, if profiles are wanted.
+func (s *scale) readMemory(ctx context.Context, m *manager, r *resident, profile string) error {
+	stats, err := memstats.Read(ctx, m.profiles)
+	if err != nil {
+		return err
+	}
+	r.heap = stats["HeapAlloc"]
+	if r.goroutines, err = memstats.Goroutines(ctx, m.profiles); err != nil {
+		return err
+	}
+	s.options.Progress("allocated so far %d MB in %d objects, %d collections; of the system: heap %d MB, stacks %d MB, collector %d MB, other %d MB",
+		stats["TotalAlloc"]/1e6, stats["Mallocs"], stats["NumGC"], stats["HeapSys"]/1e6, stats["Stack"]/1e6, stats["GCSys"]/1e6, stats["OtherSys"]/1e6)
+	if s.options.Profiles == "" {
+		return nil
+	}
+	from, err := m.profilesOf()
+	if err != nil {
+		return err
+	}
+	return saveProfile(ctx, filepath.Join(s.options.Profiles, profile), from, "heap", 0)
 }
 
 // inControl submits a Job, and says when a worker has started it.
@@ -81,11 +104,19 @@ func (s *scale) inControl(ctx context.Context) (time.Time, error) {
 // controlPrefix is that of the Jobs that show whether a manager is in control.
 const controlPrefix = "control-"
 
-// awaitRest returns when a manager is at rest.
-func awaitRest(ctx context.Context, m *manager) error {
-	const rest, calm = 30 * time.Millisecond, 3
-	last := time.Duration(0)
-	for quiet := 0; quiet < calm; {
+const (
+	// restMost is what a manager uses of a core at rest, and restEach what it uses more for each worker, which it
+	// probes.
+	restMost, restEach = 30 * time.Millisecond, time.Millisecond
+	// restAfter is how long a manager may take until it's at rest: what is measured without is told.
+	restAfter = 2 * time.Minute
+)
+
+// awaitRest returns when a manager is at rest, or has had the time for it.
+func (s *scale) awaitRest(ctx context.Context, m *manager) error {
+	const calm = 3
+	most, last := restMost+time.Duration(s.options.Workers)*restEach, time.Duration(0)
+	for quiet, began := 0, time.Now(); quiet < calm; {
 		if err := pause(ctx, time.Second); err != nil {
 			return err
 		}
@@ -93,8 +124,13 @@ func awaitRest(ctx context.Context, m *manager) error {
 		if err != nil {
 			return err
 		}
-		if quiet++; usage.CPU-last > rest {
+		used := usage.CPU - last
+		if quiet++; used > most {
 			quiet = 0
+		}
+		if time.Since(began) > restAfter {
+			s.options.Progress("not at rest after %s: it used %s of CPU in the last second, where %s are at rest", restAfter, used, most)
+			return nil
 		}
 		last = usage.CPU
 	}

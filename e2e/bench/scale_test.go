@@ -2,8 +2,10 @@ package bench
 
 import (
 	"context"
+	"math"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -23,12 +25,36 @@ func TestScaleOptions(t *testing.T) {
 		"lost at once":  func(o *ScaleOptions) { o.LostAfter = 0 },
 		"no singles":    func(o *ScaleOptions) { o.Singles = 0 },
 		"slow":          func(o *ScaleOptions) { o.Slow = -1 },
+		"no unit of Go": func(o *ScaleOptions) { o.MemoryLimit = "450Mi" },
+		"no time":       func(o *ScaleOptions) { o.TimeLimit = 0 },
 	} {
 		o := DefaultScaleOptions()
 		spoil(&o)
 		if o.Validate() == nil {
 			t.Errorf("%s: no error", name)
 		}
+	}
+}
+
+// The limit is the manager's alone: this process, in which the workers are, collects garbage as ever.
+func TestScaleLimitsTheManagersMemory(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "manager")
+	if err := os.WriteFile(program, []byte("#!/bin/sh\necho limit=$GOMEMLIMIT\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	o := DefaultScaleOptions()
+	o.MemoryLimit = "450MiB"
+	s := &scale{options: o, product: installed{dir: t.TempDir(), program: program}}
+	m, err := s.start(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-m.ended
+	if said, err := os.ReadFile(m.log); err != nil || string(said) != "limit=450MiB\n" {
+		t.Errorf("the manager says %q (%v)", said, err)
+	}
+	if limit := debug.SetMemoryLimit(-1); os.Getenv("GOMEMLIMIT") == "" && limit != math.MaxInt64 {
+		t.Errorf("the limit of this process is %d", limit)
 	}
 }
 

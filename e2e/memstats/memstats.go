@@ -28,6 +28,7 @@ func Read(ctx context.Context, address string) (map[string]int64, error) {
 	lines.Buffer(nil, 1<<20) // some fields are arrays
 	for lines.Scan() {
 		name, value, found := strings.Cut(strings.TrimPrefix(lines.Text(), "# "), " = ")
+		value, _, _ = strings.Cut(value, " / ") // in use / taken from the system
 		if n, err := strconv.ParseInt(value, 10, 64); found && err == nil {
 			stats[name] = n
 		}

@@ -7,7 +7,11 @@ import (
 )
 
 // Measured is what a run has measured, one figure after the other.
-type Measured struct{ Figures []Figure }
+type Measured struct {
+	Figures []Figure
+	// Told is told each figure as soon as it's measured. Nil: nobody is.
+	Told func(figure string) `json:"-"`
+}
 
 // Figure is one measured value, and what it has to be at most; 0 is no goal, see None.
 type Figure struct {
@@ -49,7 +53,14 @@ func (u Unit) show(v float64) string {
 
 // Add adds a figure with a goal; most 0: without.
 func (m *Measured) Add(name string, value float64, unit Unit, most float64) {
-	m.Figures = append(m.Figures, Figure{Name: name, Value: value, Unit: unit, Most: most})
+	m.add(Figure{Name: name, Value: value, Unit: unit, Most: most})
+}
+
+func (m *Measured) add(f Figure) {
+	m.Figures = append(m.Figures, f)
+	if m.Told != nil {
+		m.Told(f.Name + ": " + f.Unit.show(f.Value))
+	}
 }
 
 // AddTime adds a time.
@@ -59,7 +70,7 @@ func (m *Measured) AddTime(name string, value, most time.Duration) {
 
 // AddNone adds a number that has to be 0.
 func (m *Measured) AddNone(name string, value int) {
-	m.Figures = append(m.Figures, Figure{Name: name, Value: float64(value), None: true})
+	m.add(Figure{Name: name, Value: float64(value), None: true})
 }
 
 // Missed reports whether there is a goal that the value misses.

@@ -1,16 +1,39 @@
 package report
 
-import "io"
+import (
+	"fmt"
+	"io"
+)
 
 // Scale is what one run has measured of many workers.
 type Scale struct {
 	Workers, Jobs, Finished int
 	// Machine is what ran it all, see measure.Machine.
 	Machine string
+	// MemoryLimit is the manager's GOMEMLIMIT. Empty: it had none.
+	MemoryLimit string `json:",omitempty"`
+	// Unfinished: the time was over before all was measured.
+	Unfinished bool `json:",omitempty"`
 	Measured
 }
 
 // ScaleMarkdown writes a run as Markdown.
 func ScaleMarkdown(out io.Writer, s *Scale) error {
-	return s.markdown(out, "%d workers, %d live and %d finished Jobs, %s for everything", s.Workers, s.Jobs, s.Finished, s.Machine)
+	title := fmt.Sprintf("%d workers, %d live and %d finished Jobs, %s for everything", s.Workers, s.Jobs, s.Finished, s.Machine)
+	if s.MemoryLimit != "" {
+		title += ", GOMEMLIMIT=" + s.MemoryLimit
+	}
+	if s.Unfinished {
+		title += "; ended by -time-limit"
+	}
+	return s.markdown(out, "%s", title)
+}
+
+// MissedGoals names the goals that a run misses, or didn't come to.
+func (s *Scale) MissedGoals() []string {
+	missed := s.Measured.MissedGoals()
+	if s.Unfinished {
+		missed = append(missed, "the time was over before all was measured")
+	}
+	return missed
 }

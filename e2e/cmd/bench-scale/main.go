@@ -34,6 +34,9 @@ func options(o *bench.ScaleOptions) {
 	flag.DurationVar(&o.LostAfter, "lost-after", o.LostAfter, "the manager's worker-lost-timeout")
 	flag.IntVar(&o.Singles, "singles", o.Singles, "Jobs submitted one after another, with and without a slow worker")
 	flag.DurationVar(&o.Slow, "slow", o.Slow, "how late the slow worker answers")
+	flag.StringVar(&o.MemoryLimit, "memory-limit", o.MemoryLimit, "GOMEMLIMIT of the managers, such as 450MiB; empty: none")
+	flag.DurationVar(&o.TimeLimit, "time-limit", o.TimeLimit, "how long a run may take; what was measured until then is printed")
+	flag.StringVar(&o.Profiles, "profiles", o.Profiles, "directory for heap profiles of the manager after each start; empty: none")
 	flag.StringVar(&o.Manager, "manager", o.Manager, "manager's program; default: built from the source")
 	command.ManagerFlags(&o.ManagerFlags)
 }
