@@ -94,7 +94,7 @@ func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *tri
 // manager. A standby sees the hub's Jobs, too.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, registered *clusters.Registry) error {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[ctrl.Request](minRetry, maxRetry)
-	q, kueues := queue.New("job", limiter), kueue.New(r.options.Kueue)
+	q, kueues := queue.WithBacklog(queue.New("job", limiter)), kueue.New(r.options.Kueue)
 	t := r.connect(registry{registered}, kueues, q)
 	if err := r.setupCarry(mgr, t); err != nil {
 		return fmt.Errorf("carried objects: %w", err)
