@@ -33,9 +33,9 @@ type scale struct {
 	seen    *sightings
 	live    *pattern
 	done    *pattern
-	// jobs is how many of the live Jobs there are, probes how many were submitted to see whether the
+	// jobs is how many of the live Jobs there are, ended how many of the finished ones, and probes how many were submitted to see whether the
 	// manager is in control.
-	jobs, probes int
+	jobs, ended, probes int
 	// profiles are where each of the two managers serves its own.
 	profiles [2]string
 	result   report.Scale
@@ -159,8 +159,8 @@ func (s *scale) fill(ctx context.Context, live, finished int) error {
 	for ; s.jobs < live; s.jobs++ {
 		add(s.live, livePrefix, s.jobs)
 	}
-	for n := range finished {
-		add(s.done, "done", n)
+	for ; s.ended < finished; s.ended++ {
+		add(s.done, "done", s.ended)
 	}
 	return storeJobs(ctx, s.hub.EtcdURL(), jobs)
 }
@@ -205,7 +205,7 @@ func (s *scale) starts(ctx context.Context) error {
 		r.Add("heap for each finished Job", float64(all.heap-many.heap)/float64(o.Finished), report.Kilobyte, 1e3)
 		r.Add("resident memory with these, peak", float64(all.peak), report.Megabyte, 0)
 	}
-	again, err := s.resident(ctx, o.Jobs, 0) // nothing has changed
+	again, err := s.resident(ctx, o.Jobs, o.Finished) // nothing has changed
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func (s *scale) resident(ctx context.Context, live, finished int) (_ resident, e
 		return r, err
 	}
 	r.peak, r.cpu = usage.PeakRSS, usage.CPU
-	if err := s.readMemory(ctx, m, &r, fmt.Sprintf("heap-%d-live-%d-finished", live, finished)); err != nil {
+	if err := s.readMemory(ctx, m, &r, fmt.Sprintf("heap-%d-%d-live-%d-finished", s.probes, live, finished)); err != nil {
 		return r, err
 	}
 	written, err := s.hubWrites(began)

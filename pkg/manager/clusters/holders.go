@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/digest"
 )
 
 // MirrorHolders gives the workers whose cache holds a Job of this name and origin, sorted by name.
@@ -12,20 +14,23 @@ import (
 func (r *Registry) MirrorHolders(key types.NamespacedName) []*Worker {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return r.holders[key]
+	return r.holders[digest.Of(key)]
 }
 
 // recordMirror keeps the index of MirrorHolders, by the events of a worker's cache.
-func (r *Registry) recordMirror(worker string, key types.NamespacedName, exists bool) {
-	if _, recorded := holder(r.MirrorHolders(key), worker); recorded == exists {
+func (r *Registry) recordMirror(worker string, name types.NamespacedName, exists bool) {
+	if _, recorded := holder(r.MirrorHolders(name), worker); recorded == exists {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	key := digest.Of(name)
 	holders := r.holders[key]
 	i, recorded := holder(holders, worker)
 	w, registered := r.workers[worker]
 	switch {
+	case exists && !recorded && registered && len(holders) == 0:
+		r.holders[key] = w.alone
 	case exists && !recorded && registered:
 		r.holders[key] = slices.Insert(slices.Clone(holders), i, w)
 	case !exists && recorded:
@@ -34,7 +39,7 @@ func (r *Registry) recordMirror(worker string, key types.NamespacedName, exists 
 }
 
 // removeHolder takes one worker off a name's list; the caller holds the lock.
-func (r *Registry) removeHolder(key types.NamespacedName, i int) {
+func (r *Registry) removeHolder(key digest.Digest, i int) {
 	if holders := r.holders[key]; len(holders) > 1 {
 		r.holders[key] = slices.Delete(slices.Clone(holders), i, i+1)
 		return

@@ -2,7 +2,6 @@ package clusters
 
 import (
 	"fmt"
-	"hash/maphash"
 	"net/http"
 	"reflect"
 	"sync"
@@ -11,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/jobferry/jobferry/pkg/digest"
 )
 
 // intake decides what an informer lets into its cache. It slims each object, and counts what the
@@ -30,7 +31,7 @@ type intake struct {
 	excess func() error
 
 	mu    sync.Mutex
-	sizes map[digest]heldObject
+	sizes map[digest.Digest]heldObject
 	bytes int64
 	// former is how many objects the cache holds until it's replaced.
 	former int
@@ -42,17 +43,9 @@ type intake struct {
 
 // heldObject is what is known of an object that the cache holds.
 type heldObject struct {
-	uid  digest
+	uid  digest.Digest
 	size int64
 }
-
-// digest stands for a name or a UID, which would take more memory than some objects do. As the seed is the
-// process's own, no worker can make two that have the same.
-type digest uint64
-
-var digestSeed = maphash.MakeSeed()
-
-func digestOf[T comparable](of T) digest { return digest(maphash.Comparable(digestSeed, of)) }
 
 // structBytes is about what an object takes beside what its size in protobuf counts.
 const structBytes = 1 << 10
@@ -68,7 +61,7 @@ type object interface {
 func (i *intake) clear() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.former, i.sizes, i.bytes = max(i.former, len(i.sizes)), map[digest]heldObject{}, 0
+	i.former, i.sizes, i.bytes = max(i.former, len(i.sizes)), map[digest.Digest]heldObject{}, 0
 	i.pending = true
 }
 
@@ -106,7 +99,7 @@ func (i *intake) take(from runtime.Object) (object, error) {
 	if !hold {
 		return nil, nil
 	}
-	key, uid := digestOf(nameOf(o)), digestOf(o.GetUID())
+	key, uid := digest.Of(nameOf(o)), digest.Of(o.GetUID())
 	objects, bytes := i.limit()
 	before, known := i.sizes[key]
 	if known && before.uid != uid {
@@ -128,9 +121,9 @@ func (i *intake) take(from runtime.Object) (object, error) {
 func (i *intake) leave(o object) (held bool, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	key := digestOf(nameOf(o))
+	key := digest.Of(nameOf(o))
 	before, held := i.sizes[key]
-	if held && before.uid != digestOf(o.GetUID()) {
+	if held && before.uid != digest.Of(o.GetUID()) {
 		return false, otherUID(nameOf(o))
 	}
 	i.bytes -= before.size

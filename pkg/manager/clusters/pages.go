@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/digest"
 )
 
 // pageSize is how many objects are asked for at once, and pageShrinks by what that is divided when
@@ -35,7 +36,7 @@ func listAll(
 	// API servers before 1.31 heed the limit only in a list without a resource version.
 	options.ResourceVersion, options.ResourceVersionMatch, options.Limit = "", "", pageSize
 	into.clear()
-	all := &listed{intake: into, names: map[digest]struct{}{}}
+	all := &listed{intake: into, names: map[digest.Digest]struct{}{}}
 	for {
 		page, err := list(ctx, options)
 		if broken := (*BoundError)(nil); errors.As(err, &broken) && options.Limit > 1 {
@@ -70,7 +71,7 @@ type listed struct {
 	intake *intake
 	// names are those of the objects that are held. They can't be taken from the intake: a watch that
 	// is ending may still add to that.
-	names map[digest]struct{}
+	names map[digest.Digest]struct{}
 	read  int
 }
 
@@ -86,7 +87,7 @@ func (l *listed) add(item runtime.Object) error {
 		}
 		return nil
 	}
-	name := digestOf(nameOf(o))
+	name := digest.Of(nameOf(o))
 	if _, twice := l.names[name]; twice {
 		return endless("it has %.300q twice", nameOf(o))
 	}

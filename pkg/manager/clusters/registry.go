@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/digest"
 	"github.com/jobferry/jobferry/pkg/queue"
 )
 
@@ -29,7 +30,7 @@ type Registry struct {
 	workers map[string]*Worker
 	sorted  []*Worker
 	// holders are the workers that hold a mirror of a name, sorted. The slices are never changed.
-	holders map[types.NamespacedName][]*Worker
+	holders map[digest.Digest][]*Worker
 	closed  bool
 }
 
@@ -43,7 +44,7 @@ func NewRegistry(options Options) *Registry {
 		leadership: newLeadership(),
 		startup:    newStartup(),
 		workers:    map[string]*Worker{},
-		holders:    map[types.NamespacedName][]*Worker{},
+		holders:    map[digest.Digest][]*Worker{},
 	}
 }
 

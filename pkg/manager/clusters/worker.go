@@ -36,6 +36,8 @@ type Worker struct {
 	reports      reports
 	// lastStart is when the Job controller was last seen to start a mirror.
 	lastStart atomic.Pointer[time.Time]
+	// alone is the list of this worker, which all Jobs share that only it holds.
+	alone []*Worker
 
 	mu      sync.Mutex // guards what follows; never held while calling out
 	current View
@@ -64,6 +66,7 @@ func newWorker(name string, options Options, call callbacks) (*Worker, error) {
 		woken:   make(chan struct{}, 1),
 		done:    make(chan struct{}),
 	}
+	w.alone = []*Worker{w}
 	w.connection = newConnection(newMeter(name), w.now, w.requestProbe, options.listTime().all)
 	var err error
 	if w.client, err = newClient(w.connection, options); err != nil {

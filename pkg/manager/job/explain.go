@@ -79,7 +79,7 @@ func (r *Reconciler) questionOf(ctx context.Context, whole *mirror.Whole) (place
 		return refuse("Job %q: %v", job.Name, err)
 	}
 	s := &dispatch.Snapshot{Now: r.clock.Now(), Job: job, Key: keyOf(job), Admission: r.queues.Admission(ctx, job)}
-	if rec := r.store.of(keyOf(job), job.UID); rec != nil {
+	if rec := r.store.of(keyOf(job), idOf(job)); rec != nil {
 		s.PassedOver = rec.read(r.clock.Now()).passedOver
 	}
 	request, err := r.requestFor(ctx, s)

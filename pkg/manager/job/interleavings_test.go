@@ -99,8 +99,8 @@ func TestTwoJobsOfOneNameShareNoRecord(t *testing.T) {
 	w.triggers.jobEvents().Create(t.Context(), event.TypedCreateEvent[*batchv1.Job]{Object: next}, nil)
 	w.step(time.Second)
 	rec := w.store.open(jobKey)
-	if deletion := rec.read(w.clock.Now()).deletion; rec.indexedUID() != next.UID || deletion != "" {
-		w.fail("the record of %s, deleted %q; want that of %s", rec.indexedUID(), deletion, next.UID)
+	if deletion := rec.read(w.clock.Now()).deletion; rec.indexedID() != idOf(next) || deletion != "" {
+		w.fail("the record of another Job than %s, deleted %q", next.UID, deletion)
 	}
 }
 

@@ -19,7 +19,7 @@ func (s *store) observe(job *batchv1.Job, now time.Time) (echo bool, changed []s
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.openLocked(keyOf(job))
-	seen := r.uid == job.UID
+	seen := r.id == idOf(job)
 	changed = s.indexLocked(r, job)
 	r.updateLocked(func(m *memory) {
 		if m.firstSeen.IsZero() && !mirror.Finished(job) {

@@ -125,8 +125,8 @@ func (r *Reconciler) look(ctx context.Context, key types.NamespacedName) *turn {
 	if t.Snapshot, whole, t.unread = r.gatherer.gather(ctx, key, k, now); whole != nil {
 		rec.sawWhole(whole)
 	}
-	if uid := rec.indexedUID(); t.Job != nil && uid != "" && uid != t.Job.UID {
-		r.forget(key, uid) // the event of its deletion is late; the cache has the next Job of the name
+	if id := rec.indexedID(); t.Job != nil && id != unseen && id != idOf(t.Job) {
+		r.forget(key, id) // the event of its deletion is late; the cache has the next Job of the name
 		return r.look(ctx, key)
 	}
 	t.Used.Before = r.usedBefore(rec, t)
@@ -168,7 +168,7 @@ func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Res
 		r.scheduler.releaseAll(t.Key) // also what a reconcile reserved while its Job was forgotten
 	}
 	if (t.Job == nil || !mirror.Managed(t.Job)) && len(t.Others) == 0 {
-		r.store.forget(t.Key, "")
+		r.store.forget(t.Key, unseen)
 	}
 	return ctrl.Result{RequeueAfter: after}
 }
@@ -210,8 +210,8 @@ func hubBackoff(t *turn) (wait time.Duration) {
 }
 
 // forget drops what is remembered of a hub Job that is gone.
-func (r *Reconciler) forget(key types.NamespacedName, uid types.UID) {
-	rec := r.store.forget(key, uid)
+func (r *Reconciler) forget(key types.NamespacedName, id jobID) {
+	rec := r.store.forget(key, id)
 	if rec == nil {
 		return
 	}

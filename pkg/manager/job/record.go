@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobferry/jobferry/pkg/digest"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -23,11 +24,18 @@ import (
 type record struct {
 	store *store
 	key   types.NamespacedName
-	// uid and indexed are the hub Job as the store's indexes have it; empty: none was seen.
-	uid     types.UID
+	// id and indexed are the hub Job as the store's indexes have it; unseen: none was seen.
+	id      jobID
 	indexed unique.Handle[placed]
 	*memory
 }
+
+// jobID tells a hub Job from others of its name: the digest of its UID.
+type jobID digest.Digest
+
+const unseen jobID = 0
+
+func idOf(job *batchv1.Job) jobID { return jobID(digest.Of(job.UID)) }
 
 // nothing is the memory of a record without any, as that of most finished Jobs. It isn't written to.
 var nothing = &memory{}
@@ -258,11 +266,11 @@ func (m *memory) age(job *batchv1.Job, now time.Time) time.Duration {
 	return now.Sub(created)
 }
 
-// indexedUID is the hub Job that the record is about; empty: none was seen.
-func (r *record) indexedUID() types.UID {
+// indexedID is the hub Job that the record is about.
+func (r *record) indexedID() jobID {
 	r.store.mu.Lock()
 	defer r.store.mu.Unlock()
-	return r.uid
+	return r.id
 }
 
 // placedOn are the workers that the hub Job is placed on.

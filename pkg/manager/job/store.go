@@ -69,10 +69,10 @@ func (s *store) runOf(key types.NamespacedName) run {
 }
 
 // of returns the record of a hub Job; nil: there is none.
-func (s *store) of(key types.NamespacedName, uid types.UID) *record {
+func (s *store) of(key types.NamespacedName, id jobID) *record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r := s.records[key]; r != nil && r.uid == uid {
+	if r := s.records[key]; r != nil && r.id == id {
 		return r
 	}
 	return nil
@@ -85,14 +85,14 @@ func (s *store) indexLocked(r *record, job *batchv1.Job) (changed []string) {
 		return nil // forgotten: a write's answer came after the deletion
 	}
 	before, next := r.indexed.Value(), placedOf(job)
-	if r.uid == job.UID && r.indexed == next {
+	if r.id == idOf(job) && r.indexed == next {
 		return nil
 	}
-	if next.Value().phase == PhaseFinished && (r.uid != job.UID || before.phase != PhaseFinished) {
+	if next.Value().phase == PhaseFinished && (r.id != idOf(job) || before.phase != PhaseFinished) {
 		s.runtimes.learn(job, next.Value().workers())
 	}
 	s.unindexLocked(r)
-	r.uid, r.indexed = job.UID, next
+	r.id, r.indexed = idOf(job), next
 	for _, is := range next.Value().statuses() {
 		if s.onWorker[is.worker] == nil {
 			s.onWorker[is.worker] = map[*record]struct{}{}
@@ -106,7 +106,7 @@ func (s *store) indexLocked(r *record, job *batchv1.Job) (changed []string) {
 }
 
 func (s *store) unindexLocked(r *record) {
-	if r.uid == "" {
+	if r.id == unseen {
 		return
 	}
 	for _, was := range r.indexed.Value().statuses() {
@@ -121,11 +121,11 @@ func (s *store) unindexLocked(r *record) {
 
 // forget drops a record, unless the name is that of another hub Job by now. It returns the record
 // as it was; nil: there was none.
-func (s *store) forget(key types.NamespacedName, uid types.UID) *record {
+func (s *store) forget(key types.NamespacedName, id jobID) *record {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.records[key]
-	if r == nil || r.uid != uid {
+	if r == nil || r.id != id {
 		return nil
 	}
 	s.unindexLocked(r)

@@ -65,8 +65,8 @@ func TestStoreIndexes(t *testing.T) {
 	for _, name := range []string{"one", "two", "three", "three"} {
 		job := onWorker(name, "")
 		s.open(keyOf(job)).await(true)
-		s.forget(keyOf(job), job.UID)
-		s.forget(keyOf(job), "")
+		s.forget(keyOf(job), idOf(job))
+		s.forget(keyOf(job), unseen)
 	}
 	if len(s.records)+len(s.counts)+len(s.onWorker)+len(s.waiting) != 0 {
 		t.Errorf("left behind: %+v", s)
@@ -80,10 +80,10 @@ func TestForgottenStaysForgotten(t *testing.T) {
 	job := onWorker("one", "a")
 	s.observe(job, noon)
 	rec := s.open(keyOf(job))
-	if s.forget(keyOf(job), "another") != nil {
+	if s.forget(keyOf(job), idOf(&batchv1.Job{})) != nil {
 		t.Error("a Job is forgotten for another of its name")
 	}
-	if s.forget(keyOf(job), job.UID) != rec {
+	if s.forget(keyOf(job), idOf(job)) != rec {
 		t.Error("the record isn't forgotten")
 	}
 	rec.await(true)

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
+	"github.com/jobferry/jobferry/pkg/digest"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/queue"
@@ -73,7 +74,7 @@ func (t *triggers) enqueueAfterStart() {
 
 // PlacementResult implements kueue.JobController.
 func (t *triggers) PlacementResult(key types.NamespacedName, uid types.UID) (kueue.PlacementResult, bool) {
-	rec := t.store.of(key, uid)
+	rec := t.store.of(key, jobID(digest.Of(uid)))
 	if rec == nil {
 		return kueue.PlacementResult{}, false
 	}
@@ -156,7 +157,7 @@ func (t *triggers) jobSeen(job *batchv1.Job) {
 
 func (t *triggers) jobGone(job *batchv1.Job) {
 	if mirror.Managed(job) {
-		t.forget(keyOf(job), job.UID)
+		t.forget(keyOf(job), idOf(job))
 		t.enqueueSeen(keyOf(job))
 	}
 }
