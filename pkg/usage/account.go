@@ -44,6 +44,8 @@ type Mirror struct {
 	Seconds Seconds `json:"seconds"`
 	// Succeeded is the part of Seconds of Pods that succeeded while the Job had a use for that.
 	Succeeded Seconds `json:"succeeded,omitempty"`
+	// Unknown are seconds for which Pods may have run besides: nobody knows when they ended.
+	Unknown Seconds `json:"unknown,omitempty"`
 	// Count is how many Pods have ended.
 	Count int64 `json:"count,omitempty"`
 	// Pods that run, and the mean of when they got their nodes.
@@ -51,8 +53,6 @@ type Mirror struct {
 	Since Moment `json:"since,omitempty"`
 	// At is when the hub last knew the mirror's Pods.
 	At Moment `json:"at"`
-	// Ahead is how far the hub's clock was ahead of the worker's then.
-	Ahead Seconds `json:"ahead,omitempty"`
 	// Newest is when the last of the Pods got its node, by the worker's clock.
 	Newest Moment `json:"newest,omitempty"`
 	// Left: the Job has left the mirror before its end.
@@ -89,7 +89,7 @@ func (m *Mirror) makesSense() bool {
 	}
 	for _, number := range []float64{
 		float64(m.Seconds), float64(m.Succeeded), float64(m.Count), float64(m.Pods), float64(m.Since), float64(m.At), float64(m.Ended),
-		float64(m.Newest), math.Abs(float64(m.Ahead)),
+		float64(m.Newest), float64(m.Unknown),
 	} {
 		if number < 0 || number > sane {
 			return false
@@ -179,6 +179,7 @@ func (a Account) fold() Account {
 		}
 		m, settled := &a[into], old.Settled()
 		m.Seconds, m.Succeeded, m.Count = m.Seconds+settled, m.Succeeded+old.Succeeded, m.Count+old.Count+old.Pods
+		m.Unknown += old.Unknown
 	}
 	return a
 }

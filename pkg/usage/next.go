@@ -40,20 +40,18 @@ func (o *Observation) isNew(ends bool) bool {
 // started isn't in them.
 type Times struct {
 	// Ended is the time of all Pods that have ended, and Count how many they are. Succeeded is the part of those
-	// that succeeded.
-	Ended, Succeeded time.Duration
-	Count            int64
-	// Running counts the Pods that have a node, and Since is the mean of when they got it, by the
-	// worker's clock. Newest is when the last of all Pods got its.
+	// that succeeded. Unknown is for how long some of them may have run besides.
+	Ended, Succeeded, Unknown time.Duration
+	Count                     int64
+	// Running counts the Pods that have a node, and Since is the mean of when they got it. Newest is when the last
+	// of all Pods got its, by the worker's clock.
 	Running       int64
 	Since, Newest time.Time
-	// Ahead is how far the hub's clock is ahead of the worker's.
-	Ahead time.Duration
 	// View is another number each time that all Pods have been listed; zero: they haven't.
 	View int64
 }
 
-// until is the time of all Pods at some time of the worker's clock.
+// until is the time of all Pods at some time.
 func (t *Times) until(at time.Time) Seconds {
 	return seconds(t.Ended) + Seconds(t.Running)*seconds(max(at.Sub(t.Since), 0))
 }
@@ -61,30 +59,29 @@ func (t *Times) until(at time.Time) Seconds {
 // Before is the time of a mirror's Pods that this process hasn't seen, as they were gone before, and how many
 // they are.
 type Before struct {
-	Seconds, Succeeded Seconds
-	Count              int64
+	Seconds, Succeeded, Unknown Seconds
+	Count                       int64
 }
 
 // Then is what an account is compared with what is seen of its mirror later: of the Pods that got their nodes
-// until Newest, and as they were At some time, both by the worker's clock.
+// until Newest, by the worker's clock, and as they were At some time.
 type Then struct{ At, Newest time.Time }
 
 // Then is when the hub last knew the mirror's Pods.
-func (m *Mirror) Then() Then { return Then{(m.At - Moment(m.Ahead)).time(), m.Newest.time()} }
+func (m *Mirror) Then() Then { return Then{m.At.time(), m.Newest.time()} }
 
-// Before is what the account knows of the mirror, less what this process sees of it: the times of the same Pods
-// as they were when the account was written. Pods that ran then, and are gone now, count until then. Clocks
-// and watches err, and so do times. So nothing is missing unless there are fewer Pods.
-func (m *Mirror) Before(then Times) Before {
-	gone := m.Count + m.Pods - then.Count - then.Running
-	if gone <= 0 {
-		return Before{}
+// Before is what the account knows of the mirror, less what this process sees of it now: the times of the same
+// Pods as they were when the account was written. Nothing is missing unless there are fewer Pods: clocks err, and so
+// do times. Of those that ran then, and are gone now, nobody knows until when they did.
+func (m *Mirror) Before(then Times, now time.Time) Before {
+	before := Before{Unknown: m.Unknown}
+	if gone := m.Count + m.Pods - then.Count - then.Running; gone > 0 {
+		before.Seconds = max(m.known()-then.until(m.At.time()), 0)
+		before.Succeeded = max(m.Succeeded-seconds(then.Succeeded), 0)
+		before.Unknown += Seconds(min(gone, m.Pods)) * Seconds(max(momentOf(now)-m.At, 0))
+		before.Count = gone
 	}
-	return Before{
-		Seconds:   max(m.known()-then.until(m.Then().At), 0),
-		Succeeded: max(m.Succeeded-seconds(then.Succeeded), 0),
-		Count:     gone,
-	}
+	return before
 }
 
 // Job is what the hub says of a Job.
@@ -160,6 +157,7 @@ func (m *Mirror) observe(job Job, o *Observation, before Before, limit Seconds, 
 		m.Succeeded = max(m.Succeeded, min(before.Succeeded+seconds(o.Succeeded), m.Seconds))
 	}
 	m.Count = max(m.Count, before.Count+o.Count)
+	m.Unknown = max(m.Unknown, min(before.Unknown+seconds(o.Unknown), limit-m.Seconds))
 	if !o.Newest.IsZero() {
 		m.Newest = max(m.Newest, momentOf(o.Newest))
 	}
@@ -167,19 +165,19 @@ func (m *Mirror) observe(job Job, o *Observation, before Before, limit Seconds, 
 	if m.Pods > 0 {
 		room := max(limit-m.Seconds, 0) / Seconds(m.Pods)
 		created := momentOf(job.CreationTimestamp.Add(-slack))
-		m.Since = min(max(momentOf(o.Since.Add(o.Ahead)), created, now-Moment(room)), now)
+		m.Since = min(max(momentOf(o.Since), created, now-Moment(room)), now)
 	}
-	m.At, m.Ahead = now, seconds(o.Ahead)
+	m.At = now
 }
 
 // limit is what the seconds of a mirror may be at some time: as if the Job had had as many Pods in the worker
-// since its creation, less those of its other mirrors there.
+// since its creation, less those of its other mirrors there. So are those that aren't known.
 func (a Account) limit(i int, job *batchv1.Job, now Moment) Seconds {
 	age := max(now-momentOf(job.CreationTimestamp.Time), 0)
 	limit := Seconds(max(pods(job), a[i].Pods)) * Seconds(age+Moment(slack.Seconds()))
 	for k := range a {
 		if k != i && a[k].Worker == a[i].Worker {
-			limit -= a[k].Settled()
+			limit -= a[k].Settled() + a[k].Unknown
 		}
 	}
 	return max(limit, 0)
@@ -190,7 +188,7 @@ func (a Account) limit(i int, job *batchv1.Job, now Moment) Seconds {
 func (a Account) Lacks(next Account, ended bool) bool {
 	return slices.ContainsFunc(next, func(m Mirror) bool {
 		was := a.Of(m.UID)
-		return (ended || m.Left) && (m.Seconds > was.Seconds || m.Pods == 0 && was.Pods > 0)
+		return (ended || m.Left) && (m.Seconds > was.Seconds || m.Unknown > was.Unknown || m.Pods == 0 && was.Pods > 0)
 	})
 }
 
@@ -203,6 +201,21 @@ func (a Account) Open(next Account, seen []Observation, ended bool) (since time.
 			continue
 		}
 		if at := cmp.Or(a.Of(m.UID).At, m.At).time(); at.After(since) {
+			since = at
+		}
+	}
+	return since
+}
+
+// Stale is when the hub first wrote what it knew of mirrors with Pods that run, as they are in sight; zero: there is
+// none. What runs on since then would be unknown if the manager ended now.
+func (a Account) Stale(seen []Observation) (since time.Time) {
+	for i := range seen {
+		m := a.Of(seen[i].UID)
+		if m.UID == "" || m.Left || m.Pods == 0 || !seen[i].InTouch {
+			continue
+		}
+		if at := m.At.time(); since.IsZero() || at.Before(since) {
 			since = at
 		}
 	}

@@ -14,8 +14,8 @@ import (
 type Usage struct {
 	Worker   string
 	Resource corev1.ResourceName
-	// Total, and the part of it that was done again elsewhere.
-	Total, Repeated float64
+	// Total, and the part of it that was done again elsewhere. Unknown is what may be missing in Total.
+	Total, Repeated, Unknown float64
 }
 
 // Cost is what the resource-seconds cost.
@@ -36,17 +36,21 @@ func (a Account) sum(of func(*Mirror) Seconds) []Usage {
 	for i := range a {
 		m := &a[i]
 		total := of(m)
-		if total == 0 {
+		if total == 0 && m.Unknown == 0 {
 			continue
 		}
-		repeated := m.Repeated(total)
-		all = Add(all, Usage{m.Worker, corev1.ResourcePods, float64(total), float64(repeated)})
+		pods := Usage{m.Worker, corev1.ResourcePods, float64(total), float64(m.Repeated(total)), float64(m.Unknown)}
+		all = Add(all, pods)
 		for name, quantity := range m.Requests {
-			amount := quantity.AsApproximateFloat64()
-			all = Add(all, Usage{m.Worker, name, float64(total) * amount, float64(repeated) * amount})
+			all = Add(all, pods.times(name, quantity.AsApproximateFloat64()))
 		}
 	}
 	return all
+}
+
+// times is the usage of a resource of which each Pod has some amount.
+func (u Usage) times(name corev1.ResourceName, amount float64) Usage {
+	return Usage{u.Worker, name, u.Total * amount, u.Repeated * amount, u.Unknown * amount}
 }
 
 // Add adds a usage to those of its worker and resource.
@@ -57,7 +61,7 @@ func Add(all []Usage, u Usage) []Usage {
 	if !found {
 		return slices.Insert(all, i, u)
 	}
-	all[i].Total, all[i].Repeated = all[i].Total+u.Total, all[i].Repeated+u.Repeated
+	all[i].Total, all[i].Repeated, all[i].Unknown = all[i].Total+u.Total, all[i].Repeated+u.Repeated, all[i].Unknown+u.Unknown
 	return all
 }
 
@@ -68,11 +72,11 @@ func Growth(before, after Account) []Usage {
 	for _, u := range after.Settled() {
 		for _, b := range was {
 			if b.Worker == u.Worker && b.Resource == u.Resource {
-				u.Total, u.Repeated = u.Total-b.Total, u.Repeated-b.Repeated
+				u.Total, u.Repeated, u.Unknown = u.Total-b.Total, u.Repeated-b.Repeated, u.Unknown-b.Unknown
 			}
 		}
-		u.Total, u.Repeated = max(u.Total, 0), max(u.Repeated, 0)
-		if u.Total > 0 || u.Repeated > 0 {
+		u.Total, u.Repeated, u.Unknown = max(u.Total, 0), max(u.Repeated, 0), max(u.Unknown, 0)
+		if u.Total > 0 || u.Repeated > 0 || u.Unknown > 0 {
 			grown = append(grown, u)
 		}
 	}

@@ -145,39 +145,71 @@ func TestAFinishedJobStays(t *testing.T) {
 }
 
 // The next manager sees those Pods only that are still there. What the account says of others isn't lost: two
-// ran for 20 s and 30 s when it was written, and two had ended.
+// ran for 20 s and 30 s when it was written, and two had ended. Until when those ran that are gone isn't known.
 func TestTheManagerRestarts(t *testing.T) {
 	s := newStory(t, 10)
 	s.pass(time.Minute)
-	const ahead = time.Hour
-	there := s.now.Add(-ahead)
+	then := s.now
 	written := ended(50, 20)
-	written.Count, written.Running, written.Since, written.Ahead = 2, 2, there.Add(-25*time.Second), ahead
-	written.Newest = there.Add(-20 * time.Second)
+	written.Count, written.Running, written.Since = 2, 2, then.Add(-25*time.Second)
+	written.Newest = then.Add(-time.Hour)
 	s.see(current("west", "m", written))
+	s.pass(time.Minute)
 	for name, row := range map[string]struct {
-		then, now Times
-		want      float64
+		then, now     Times
+		want, unknown float64
 	}{
-		"all are there":          {Times{Count: 2, Ended: 50 * time.Second, Running: 2, Since: there.Add(-25 * time.Second)}, ended(110, 80), 110},
-		"those that ended went":  {Times{Running: 2, Since: there.Add(-25 * time.Second)}, ended(60, 60), 110},
-		"one that ran went":      {Times{Count: 2, Ended: 50 * time.Second, Running: 1, Since: there.Add(-20 * time.Second)}, ended(75, 20), 105},
-		"all ended before":       {Times{Count: 4, Ended: 90 * time.Second}, ended(90, 80), 90},
-		"the clock was set":      {Times{Running: 4, Since: there}, ended(110, 80), 110},
-		"all went":               {Times{}, Times{}, 100},
-		"all went, one has come": {Times{}, ended(7, 0), 107},
+		"all are there":          {Times{Count: 2, Ended: 50 * time.Second, Running: 2, Since: then.Add(-25 * time.Second)}, ended(110, 80), 110, 0},
+		"those that ended went":  {Times{Running: 2, Since: then.Add(-25 * time.Second)}, ended(60, 60), 110, 120},
+		"one that ran went":      {Times{Count: 2, Ended: 50 * time.Second, Running: 1, Since: then.Add(-20 * time.Second)}, ended(75, 20), 105, 60},
+		"all ended before":       {Times{Count: 4, Ended: 90 * time.Second}, ended(90, 80), 90, 0},
+		"the clock was set":      {Times{Running: 4, Since: then}, ended(110, 80), 110, 0},
+		"all went":               {Times{}, Times{}, 100, 120},
+		"all went, one has come": {Times{}, ended(7, 0), 107, 120},
 	} {
 		t.Run(name, func(t *testing.T) {
 			again := *s
 			again.t = t
 			m := s.account.Of("m")
-			if then := m.Then(); !then.At.Equal(there) || !then.Newest.Equal(written.Newest) {
-				t.Errorf("the account is of %v, want %s", then, there)
+			if got := m.Then(); !got.At.Equal(then) || !got.Newest.Equal(written.Newest) {
+				t.Errorf("the account is of %v, want %s", got, then)
 			}
-			again.before = map[types.UID]Before{"m": m.Before(row.then)}
+			again.before = map[types.UID]Before{"m": m.Before(row.then, again.now)}
 			again.see(current("west", "m", row.now))
 			again.expect("west", "pods", row.want, 0)
+			again.expectUnknown(row.unknown)
 		})
+	}
+}
+
+func (s *story) expectUnknown(want float64) {
+	s.t.Helper()
+	var got float64
+	for _, u := range s.account.At(s.now) {
+		if u.Resource == corev1.ResourcePods {
+			got += u.Unknown
+		}
+	}
+	if got != want {
+		s.t.Errorf("%v s are unknown, want %v: %s", got, want, s.account)
+	}
+}
+
+// What is unknown is kept over restarts, and when the Job leaves.
+func TestUnknownTimesAddUp(t *testing.T) {
+	s := newStory(t, 10)
+	s.pass(10 * time.Minute)
+	vanished := Times{Count: 1, Ended: 20 * time.Second, Unknown: 40 * time.Second}
+	s.see(current("west", "m", vanished))
+	s.expectUnknown(40)
+	m := s.account.Of("m")
+	s.before["m"] = m.Before(Times{}, s.now)
+	s.see(current("west", "m", vanished))
+	s.expectUnknown(80)
+	s.see(left("west", "m", false, Times{}))
+	s.expectUnknown(80)
+	if grown := Growth(nil, s.account); grown[0].Unknown != 40 || grown[0].Resource != "cpu" {
+		t.Errorf("it has grown by %+v", grown)
 	}
 }
 
@@ -189,7 +221,7 @@ func TestWhatSucceededIsKept(t *testing.T) {
 	written.Count, there.Count = 5, 1
 	s.see(current("west", "m", written))
 	m := s.account.Of("m")
-	s.before["m"] = m.Before(there)
+	s.before["m"] = m.Before(there, s.now)
 	s.see(current("west", "m", ended(12, 7)))
 	s.see(left("west", "m", true, ended(12, 7)))
 	s.expect("west", "pods", 52, 30)
@@ -230,19 +262,19 @@ func TestAWorkerLies(t *testing.T) {
 			if random.IntN(5) == 0 {
 				s.see(current("liar", types.UID(fmt.Sprint("l", s.now.Unix())), Times{Ended: number()}), current("honest", "h", ended(7, 7)))
 			}
-			lie := Times{Ended: number(), Succeeded: number(), Running: int64(number()), Since: time.Unix(int64(number()), 0)}
+			lie := Times{Ended: number(), Succeeded: number(), Unknown: number(), Running: int64(number()), Since: time.Unix(int64(number()), 0)}
 			s.see(current("liar", "l", lie), current("honest", "h", ended(7, 7)))
 			s.expect("honest", "pods", 7, 0)
 			s.see(left("stranger", "s", true, lie), current("honest", "h", ended(7, 7))) // no mirror of ours
 			most := 6 * (s.now.Sub(created) + slack).Seconds()
-			var total, settled float64
+			var total, settled, unknown float64
 			for _, m := range s.account {
 				if m.Worker == "liar" {
-					total, settled = total+float64(m.Until(s.now)), settled+float64(m.Settled())
+					total, settled, unknown = total+float64(m.Until(s.now)), settled+float64(m.Settled()), unknown+float64(m.Unknown)
 				}
 			}
-			if total < 0 || total > most || settled > most {
-				t.Fatalf("seed %d: %v seconds, %v settled; bound %v", seed, total, settled, most)
+			if total < 0 || max(total, settled, unknown) > most {
+				t.Fatalf("seed %d: %v seconds, %v settled, %v unknown; bound %v", seed, total, settled, unknown, most)
 			}
 		}
 	}
@@ -303,7 +335,7 @@ func TestAnAccountThatSomebodyEdited(t *testing.T) {
 	job := &batchv1.Job{}
 	for _, text := range []string{
 		"", "x", `{"worker":1}`, `[{"seconds":"1e400"}]`, `[{"seconds":1e16}]`, `[{"seconds":-1}]`, `[{"succeeded":1e308}]`,
-		`[{"pods":-1}]`, `[{"pods":9e18}]`, `[{"at":9000000000000000000}]`, `[{"requests":{"cpu":"-1"}}]`,
+		`[{"pods":-1}]`, `[{"unknown":-1}]`, `[{"pods":9e18}]`, `[{"at":9000000000000000000}]`, `[{"requests":{"cpu":"-1"}}]`,
 		`[{"requests":{"cpu":"1e999999999"}}]`, `[{"REQUESTS":{"cpu":"1e999999999"}}]`,
 		`[{"left":true,"requests":{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1}}]`,
 	} {
@@ -364,6 +396,7 @@ func TestLateNews(t *testing.T) {
 		"it left, and its Pod runs":       {o: left("west", "m", true, runs), open: true},
 		"it left, and its Pod has ended":  {o: left("west", "m", true, over), lacks: true},
 		"its Pod vanished after its end":  {o: current("west", "m", Times{}), ended: true, lacks: true},
+		"some time is unknown":            {o: current("west", "m", Times{Running: 1, Since: s.now, Unknown: time.Second}), ended: true, lacks: true, open: true},
 	} {
 		if lacks, open := look(row.ended, row.o); lacks != row.lacks || open != row.open {
 			t.Errorf("%s: lacks %t, open %t", name, lacks, open)

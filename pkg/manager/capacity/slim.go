@@ -8,8 +8,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-helpers/resource"
 	"k8s.io/utils/ptr"
-
-	"github.com/jobferry/jobferry/pkg/manager/podtimes"
 )
 
 var (
@@ -40,9 +38,6 @@ func SlimPod(object any) (any, error) {
 			Containers:    []corev1.Container{foldedContainer(pod)},
 		},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase},
-	}
-	if start := podtimes.Start(pod); !start.IsZero() {
-		slim.Status.StartTime = &metav1.Time{Time: start}
 	}
 	if owner := metav1.GetControllerOf(pod); owner != nil {
 		slim.OwnerReferences = []metav1.OwnerReference{*owner}

@@ -29,10 +29,10 @@ type capacityInformers struct {
 	others      []*kind
 	volumes     *onDemand
 	namespaces  *onDemand
-	// ended are the Pods that have ended: they take nothing, and only their times are kept. They are listed when
-	// those that run have been. So a Pod that is there is in one of the first lists.
-	ended   *kind
-	running bool
+	// podTimes are all Pods of Jobs, those that have ended, too. They take nothing, and only their times are kept.
+	// They are listed when those that run have been: placement waits for these only.
+	podTimes *kind
+	running  bool
 	// known: all that's needed was known before. Kinds that are needed since don't change that.
 	known bool
 }
@@ -57,11 +57,10 @@ func newCapacityInformers(c *connection, call callbacks, changed func(), now fun
 	i := &capacityInformers{ledger: ledger, bound: bound, objects: objects.New(call.capacityFreed), times: podtimes.New(now, c.clock.ahead)}
 	gathered := gathering{connection: c, changed: changed, event: func() {}}
 	i.nodes = gathered.kind(corev1.SchemeGroupVersion, "nodes", nodeIntake, nodeFeed(ledger, call.numbersChanged).sink)
-	i.pods = gathered.kind(corev1.SchemeGroupVersion, "pods", podIntake, podFeed(ledger, bound, i.times, call.numbersChanged).sink)
+	i.pods = gathered.kind(corev1.SchemeGroupVersion, "pods", podIntake, podFeed(ledger, bound, call.numbersChanged).sink)
 	i.pods.fields = unfinishedPods
-	i.ended = gathered.kind(corev1.SchemeGroupVersion, "pods", endedIntake, endedFeed(i.times).sink)
-	i.ended.fields = endedPods
-	i.ended.needed = i.pods.synced
+	i.podTimes = gathered.kind(corev1.SchemeGroupVersion, "pods", timesIntake, timesFeed(i.times).sink)
+	i.podTimes.needed = i.pods.synced
 	i.others = gathered.others(i.objects)
 	i.volumes = &onDemand{kinds: gathered.volumes(i.objects), freed: call.capacityFreed, wake: changed}
 	i.namespaces = &onDemand{kinds: gathered.namespaces(i.objects), freed: call.capacityFreed, wake: changed}
@@ -80,33 +79,30 @@ func (c *capacityInformers) start(ctx context.Context) {
 }
 
 func (c *capacityInformers) all() []*kind {
-	return append([]*kind{c.nodes, c.pods, c.ended}, c.others...)
+	return append([]*kind{c.nodes, c.pods, c.podTimes}, c.others...)
 }
 
 func nodeFeed(ledger *capacity.Ledger, changed func()) feed[string, *corev1.Node] {
 	return feed[string, *corev1.Node]{(*corev1.Node).GetName, []keeper[string, *corev1.Node]{ledger.Nodes()}, changed}
 }
 
-func podFeed(ledger *capacity.Ledger, bound *scheduling.Pods, times *podtimes.Store, changed func()) feed[types.UID, *corev1.Pod] {
-	running := times.Running()
-	heard := func() { running.Heard(); changed() }
-	return feed[types.UID, *corev1.Pod]{(*corev1.Pod).GetUID, []keeper[types.UID, *corev1.Pod]{bound, ledger.Pods(), running}, heard}
+func podFeed(ledger *capacity.Ledger, bound *scheduling.Pods, changed func()) feed[types.UID, *corev1.Pod] {
+	return feed[types.UID, *corev1.Pod]{(*corev1.Pod).GetUID, []keeper[types.UID, *corev1.Pod]{bound, ledger.Pods()}, changed}
 }
 
-func endedFeed(times *podtimes.Store) feed[types.UID, *corev1.Pod] {
-	ended := times.Ended()
-	return feed[types.UID, *corev1.Pod]{(*corev1.Pod).GetUID, []keeper[types.UID, *corev1.Pod]{ended}, ended.Heard}
+func timesFeed(times *podtimes.Store) feed[types.UID, *corev1.Pod] {
+	return feed[types.UID, *corev1.Pod]{(*corev1.Pod).GetUID, []keeper[types.UID, *corev1.Pod]{times}, times.Heard}
 }
 
 // What is held of one worker's nodes and Pods: more than Kubernetes supports nodes, and what the
 // manager's memory allows.
 const (
-	maxNodes         = 10_000
-	maxNodeBytes     = 32 << 20
-	maxPods          = 50_000
-	maxPodBytes      = 96 << 20
-	maxEndedPods     = 100_000
-	maxEndedPodBytes = 64 << 20
+	maxNodes      = 10_000
+	maxNodeBytes  = 32 << 20
+	maxPods       = 50_000
+	maxPodBytes   = 96 << 20
+	maxTimes      = 150_000
+	maxTimesBytes = 96 << 20
 )
 
 func nodeIntake() *intake {
@@ -128,12 +124,12 @@ func podIntake() *intake {
 // claimBytes is about what a volume takes of a Pod that is being listed: in protobuf, it may have six bytes.
 const claimBytes = 384
 
-// endedPodBytes is about what is held of a Pod that has ended, beside its texts.
-const endedPodBytes = 256
+// timesBytes is about what is held of the times of a Pod, beside its texts.
+const timesBytes = 256
 
-// endedIntake counts the Pods, and what is held of them. One that is over the limit ends the account of this worker, and
-// nothing else.
-func endedIntake() *intake {
+// timesIntake counts the Pods of Jobs, and what is held of them. One that is over the limit ends the account of this
+// worker, and nothing else.
+func timesIntake() *intake {
 	return &intake{
 		example: &corev1.Pod{},
 		slim: func(o object) (object, bool) {
@@ -141,12 +137,12 @@ func endedIntake() *intake {
 			if !is {
 				return o, false
 			}
-			return podtimes.Slim(pod), true
+			return podtimes.Slim(pod)
 		},
-		size:  func(o object) int64 { return endedPodBytes + int64(o.Size()) },
-		limit: func() (int, int64) { return maxEndedPods, maxEndedPodBytes },
+		size:  func(o object) int64 { return timesBytes + int64(o.Size()) },
+		limit: func() (int, int64) { return maxTimes, maxTimesBytes },
 		excess: func() error {
-			return &excessError{fmt.Sprintf("it has more than %d Pods that have ended, or %d MiB of them", maxEndedPods, maxEndedPodBytes>>20)}
+			return &excessError{fmt.Sprintf("it has more than %d Pods of Jobs, or %d MiB of them", maxTimes, maxTimesBytes>>20)}
 		},
 	}
 }
@@ -172,13 +168,6 @@ var unfinishedPods = fields.AndSelectors(
 	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
 ).String()
 
-// endedPods selects the Pods that have ended.
-var endedPods = fields.AndSelectors(
-	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodPending)),
-	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodRunning)),
-	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodUnknown)),
-).String()
-
 // stop ends the informers, and drops what they have gathered. Reservations stay.
 func (c *capacityInformers) stop() {
 	if !c.running {
@@ -196,10 +185,10 @@ func (c *capacityInformers) stop() {
 
 // lookAtTimes says whether the times of all Pods are known, or are being listed.
 func (c *capacityInformers) lookAtTimes(state *CapacityState) {
-	if c.pods.hindrance() != "" || c.ended.hindrance() != "" {
+	if c.podTimes.hindrance() != "" {
 		return
 	}
-	state.TimesKnown = c.ended.synced()
+	state.TimesKnown = c.podTimes.synced()
 	state.TimesListing = !state.TimesKnown
 	if state.TimesKnown {
 		c.times.Listed()

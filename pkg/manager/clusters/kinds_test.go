@@ -81,18 +81,18 @@ func TestDevicesAreWatchedWhereThereAreClasses(t *testing.T) {
 	w.until("it's said", func() bool { return strings.Contains(some.View().Capacity.Unchecked, "resourceclaims") })
 }
 
-// A Pod that ends meanwhile is in the second list at the latest.
-func TestPodsThatEndedAreListedAfterThoseThatRun(t *testing.T) {
+// Placement waits for the Pods that take room, and for no others.
+func TestTheTimesOfPodsAreListedAfterThoseThatTakeRoom(t *testing.T) {
 	w := newWorld(t)
 	c := w.server.Add("c", "uid", "t")
 	begin := make(chan struct{})
 	var answered atomic.Bool
 	c.Answer("watch pods", http.NotFound)
 	c.Answer("get pods", func(w http.ResponseWriter, req *http.Request) {
-		switch isOfEnded := req.URL.Query().Get("fieldSelector") == endedPods; {
-		case isOfEnded && !answered.Load():
-			t.Error("those that ended are listed first")
-		case !isOfEnded:
+		switch isOfTimes := req.URL.Query().Get("fieldSelector") == ""; {
+		case isOfTimes && !answered.Load():
+			t.Error("they are listed first")
+		case !isOfTimes:
 			select {
 			case <-begin:
 			case <-req.Context().Done():

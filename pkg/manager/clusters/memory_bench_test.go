@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -15,7 +14,6 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
-	"github.com/jobferry/jobferry/pkg/manager/podtimes"
 )
 
 // BenchmarkMemory says what the manager holds of a worker's nodes and Pods, with the Snapshot of the
@@ -80,7 +78,7 @@ func newWorkerHeld() *workerHeld {
 		ofPods:  podIntake(),
 	}
 	h.nodes = nodeFeed(h.ledger, nothing)
-	h.pods = podFeed(h.ledger, h.bound, podtimes.New(time.Now, func() time.Duration { return 0 }), nothing)
+	h.pods = podFeed(h.ledger, h.bound, nothing)
 	h.ofNodes.clear()
 	h.ofPods.clear()
 	return h

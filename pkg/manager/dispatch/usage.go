@@ -30,6 +30,10 @@ const (
 	openFor     = 24 * time.Hour
 )
 
+// staleAtLeast is for how long the account of a Job that runs may be older than what is known, or an eighth of the
+// time for which the Job has been there: each is a write. What a manager knows besides ends with it.
+const staleAtLeast = time.Hour
+
 // behindFor is for how long after a Job's end the watches of its Pods may be behind that of its mirror.
 const behindFor = time.Minute
 
@@ -65,14 +69,16 @@ func (s *Snapshot) statusWrite(next *batchv1.JobStatus, annotations map[string]s
 }
 
 // completeAccount has the plan write what is learnt of Pods that no status is written for: of those that the
-// Job has left, and of all when it has ended.
+// Job has left, of all when it has ended, and now and then of those that run on.
 func (p *Plan) completeAccount(s *Snapshot) {
 	ended := mirror.Finished(s.Job)
 	before, next := usage.Read(s.Job), s.Account()
-	if before.Lacks(next, ended) {
+	refresh := s.refreshAt(before)
+	if before.Lacks(next, ended) || !refresh.IsZero() && !refresh.After(s.Now) {
 		p.Actions, p.Again = append(p.Actions, s.statusWrite(&s.Job.Status, nil)), true
 		return
 	}
+	p.After = wake.Soonest(p.After, wake.Until(refresh, s.Now))
 	since := before.Open(next, s.Used.Observations, ended)
 	if open := s.Now.Sub(since); !since.IsZero() && open < openFor {
 		p.After = wake.Soonest(p.After, min(max(open/8, openAtLeast), openAtMost))
@@ -80,6 +86,15 @@ func (p *Plan) completeAccount(s *Snapshot) {
 	if age := s.Now.Sub(s.LastStatusWrite); ended && age < behindFor && s.hasUnseenPods() {
 		p.After = wake.Soonest(p.After, max(age/2, openAtLeast))
 	}
+}
+
+// refreshAt is when the account of Pods that run on is to be written again; zero: never.
+func (s *Snapshot) refreshAt(written usage.Account) time.Time {
+	since := written.Stale(s.Used.Observations)
+	if since.IsZero() || mirror.Finished(s.Job) {
+		return time.Time{}
+	}
+	return since.Add(max(staleAtLeast, since.Sub(s.Job.CreationTimestamp.Time)/8))
 }
 
 // hasUnseenPods reports whether more Pods have ended than this process has seen.

@@ -52,3 +52,37 @@ func TestCompleteAccount(t *testing.T) {
 		})
 	}
 }
+
+// What Pods that run on have used is written now and then, lest it end with the manager.
+func TestTheAccountOfARunningJobIsRefreshed(t *testing.T) {
+	created := time.Unix(1_000_000, 0)
+	for name, row := range map[string]struct {
+		written, now time.Duration
+		running      int64
+		outOfTouch   bool
+		after        time.Duration
+		writes       bool
+	}{
+		"it was written a minute ago":     {written: time.Minute, now: 2 * time.Minute, running: 1, after: 59 * time.Minute},
+		"it was written an hour ago":      {written: time.Minute, now: 61 * time.Minute, running: 1, writes: true},
+		"the Job has been there for long": {written: 80 * time.Hour, now: 82 * time.Hour, running: 1, after: 8 * time.Hour},
+		"and for longer":                  {written: 80 * time.Hour, now: 90 * time.Hour, running: 1, writes: true},
+		"nothing runs":                    {written: time.Minute, now: 61 * time.Minute},
+		"nothing is known":                {written: time.Minute, now: 61 * time.Minute, running: 1, outOfTouch: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := &batchv1.Job{}
+			j.CreationTimestamp = metav1.NewTime(created)
+			at := usage.Moment(created.Add(row.written).Unix())
+			j.Annotations = map[string]string{v1alpha1.AnnotationUsage: usage.Account{{Worker: "west", UID: "m", Pods: row.running, Since: at, At: at}}.String()}
+			o := usage.Observation{Worker: "west", UID: "m", Current: true, InTouch: !row.outOfTouch,
+				Times: usage.Times{Running: row.running, Since: created.Add(row.written)}}
+			s := &Snapshot{Now: created.Add(row.now), Job: j, Used: Used{Observations: []usage.Observation{o}}}
+			var plan Plan
+			plan.completeAccount(s)
+			if plan.After != row.after || (len(plan.Actions) > 0) != row.writes {
+				t.Errorf("after %v, %d writes", plan.After, len(plan.Actions))
+			}
+		})
+	}
+}

@@ -2,6 +2,7 @@ package job
 
 import (
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -80,7 +81,7 @@ func (r *Reconciler) usedBefore(rec *record, t *turn) map[types.UID]usage.Before
 		}
 		was := &known[at]
 		if o.InTouch && was.view != o.View {
-			*was, changed = r.compare(o, account.Of(o.UID)), true
+			*was, changed = r.compare(o, account.Of(o.UID), t.Now), true
 			o.InTouch, o.Awaited = was.view == o.View, was.view != o.View
 		}
 		before[o.UID] = was.Before
@@ -92,11 +93,11 @@ func (r *Reconciler) usedBefore(rec *record, t *turn) map[types.UID]usage.Before
 }
 
 // compare compares the account of a mirror with what is seen of it.
-func (r *Reconciler) compare(o *usage.Observation, m usage.Mirror) usedBefore {
+func (r *Reconciler) compare(o *usage.Observation, m usage.Mirror, now time.Time) usedBefore {
 	w, ok := r.workers.get(o.Worker)
 	if !ok {
 		return usedBefore{mirror: o.UID}
 	}
 	then := w.PodTimesThen(o.UID, m.Then())
-	return usedBefore{o.UID, m.Before(then), then.View}
+	return usedBefore{o.UID, m.Before(then, now), then.View}
 }

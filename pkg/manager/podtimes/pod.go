@@ -45,18 +45,27 @@ func End(pod *corev1.Pod) time.Time {
 	return end
 }
 
-// Slim is what is read of a Pod that has ended.
-func Slim(pod *corev1.Pod) *corev1.Pod {
+// Over reports whether the Pod is in a final phase.
+func Over(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// Slim is what a Store reads of a Pod; false: nothing. Applied twice it changes nothing more.
+func Slim(pod *corev1.Pod) (*corev1.Pod, bool) {
 	slim := &corev1.Pod{TypeMeta: pod.TypeMeta, ObjectMeta: metav1.ObjectMeta{
 		Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 	}}
-	if owner := metav1.GetControllerOf(pod); owner != nil {
-		slim.OwnerReferences = []metav1.OwnerReference{{Kind: owner.Kind, UID: owner.UID, Controller: owner.Controller}}
+	owner := metav1.GetControllerOf(pod)
+	if owner == nil || owner.Kind != "Job" {
+		return slim, false
 	}
+	slim.OwnerReferences = []metav1.OwnerReference{{Kind: owner.Kind, UID: owner.UID, Controller: owner.Controller}}
 	slim.Spec.NodeName, slim.Status.Phase = pod.Spec.NodeName, pod.Status.Phase
 	if start := Start(pod); !start.IsZero() {
 		slim.Status.StartTime = &metav1.Time{Time: start}
 	}
-	slim.Status.Conditions = []corev1.PodCondition{{LastTransitionTime: metav1.NewTime(End(pod))}}
-	return slim
+	if Over(pod) {
+		slim.Status.Conditions = []corev1.PodCondition{{LastTransitionTime: metav1.NewTime(End(pod))}}
+	}
+	return slim, true
 }

@@ -33,11 +33,10 @@ func newStory(t *testing.T) *story {
 	return s
 }
 
-// pass lets some time go by, in which both watches tell something.
+// pass lets some time go by, until the watch tells something.
 func (s *story) pass(d time.Duration) {
 	s.now = s.now.Add(d)
-	s.Running().Heard()
-	s.Ended().Heard()
+	s.Heard()
 }
 
 // running is a Pod that got its node at some time.
@@ -58,7 +57,12 @@ func over(p *corev1.Pod, at time.Time, phase corev1.PodPhase) *corev1.Pod {
 		{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(at)}}},
 		{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(at.Add(-time.Second))}}},
 	}
-	return Slim(Slim(p))
+	return slim(slim(p))
+}
+
+func slim(p *corev1.Pod) *corev1.Pod {
+	slim, _ := Slim(p)
+	return slim
 }
 
 func (s *story) expect(want usage.Times) {
@@ -70,7 +74,7 @@ func (s *story) expect(want usage.Times) {
 	if want.Count == 0 {
 		got.Count = 0 // the row isn't about it
 	}
-	want.Ahead, want.Newest = s.ahead, got.Newest
+	want.Newest = got.Newest
 	if got != want {
 		s.t.Errorf("times are %+v, want %+v", got, want)
 	}
@@ -79,107 +83,40 @@ func (s *story) expect(want usage.Times) {
 func TestAPodRunsAndEnds(t *testing.T) {
 	s := newStory(t)
 	p := running("p", began)
-	s.Running().Set(p)
+	s.Set(p)
 	s.expect(usage.Times{Running: 1, Since: began})
 	s.pass(time.Minute)
-	s.Running().Remove("p")
-	s.pass(time.Second)
-	s.expect(usage.Times{Running: 1, Since: began.Add(time.Second)}) // for a minute, until the other watch says how
-	s.Ended().Set(over(p, began.Add(50*time.Second), corev1.PodSucceeded))
+	end := over(p, began.Add(50*time.Second), corev1.PodSucceeded)
+	s.Set(end)
 	s.expect(usage.Times{Ended: 50 * time.Second, Succeeded: 50 * time.Second})
-	s.Ended().Remove("p")
-	s.expect(usage.Times{Ended: 50 * time.Second, Succeeded: 50 * time.Second})
-	s.pass(settleAfter)
-	if s.Times(theJob); len(s.pods) != 0 {
+	s.Set(end)
+	s.pass(time.Minute)
+	s.Remove("p")
+	s.expect(usage.Times{Ended: 50 * time.Second, Succeeded: 50 * time.Second, Count: 1})
+	if len(s.pods) != 0 {
 		t.Errorf("%d Pods are held", len(s.pods))
 	}
 }
 
-// The watch of Pods that ended is first.
-func TestTheOtherOrder(t *testing.T) {
-	s := newStory(t)
-	p := running("p", began)
-	s.Running().Set(p)
-	s.pass(time.Minute)
-	s.Ended().Set(over(p, began.Add(50*time.Second), corev1.PodFailed))
-	s.Running().Set(p)
-	s.Running().Remove("p")
-	s.pass(time.Hour)
-	s.expect(usage.Times{Ended: 50 * time.Second})
-}
-
-// One watch tells nothing for longer than it takes to settle a Pod: half of its connection is gone. Then it begins anew.
-func TestAWatchThatIsBehindCountsNothingTwice(t *testing.T) {
-	p := running("p", began)
-	end := over(p, began.Add(50*time.Second), corev1.PodFailed)
-	leaving := p.DeepCopy()
-	leaving.DeletionTimestamp = ptr.To(metav1.NewTime(began.Add(time.Hour)))
-	for name, row := range map[string]struct{ first, late func(*story) }{
-		"of Pods that ended": {
-			func(s *story) { s.Running().Set(p); s.pass(time.Minute); s.Running().Remove("p") },
-			func(s *story) { s.Ended().Set(end); s.Ended().Heard() },
-		},
-		"of Pods that ended, and it was deleted": {
-			func(s *story) { s.Running().Set(leaving); s.pass(time.Minute); s.Running().Remove("p") },
-			func(s *story) { s.Ended().Set(end); s.Ended().Heard() },
-		},
-		"of Pods that run": {
-			func(s *story) { s.Ended().Set(end); s.pass(time.Minute); s.Ended().Remove("p") },
-			func(s *story) { s.Running().Set(p); s.Running().Heard(); s.Running().Remove("p") },
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newStory(t)
-			row.first(s)
-			s.now = s.now.Add(settleAtMost - time.Second)
-			s.Times(theJob)
-			row.late(s)
-			s.Ended().Remove("p")
-			s.pass(settleAfter)
-			s.expect(usage.Times{Ended: 50 * time.Second, Count: 1})
-			if len(s.pods) > 0 {
-				t.Errorf("%d Pods are held", len(s.pods))
-			}
-		})
-	}
-}
-
-// A watch that never tells anything again doesn't fill the memory.
-func TestAWatchThatIsGoneHoldsNothing(t *testing.T) {
-	s := newStory(t)
-	s.Running().Set(running("p", began))
-	s.pass(time.Minute)
-	s.Running().Remove("p")
-	s.now = s.now.Add(settleAtMost)
-	s.expect(usage.Times{Ended: time.Minute})
-	if len(s.pods) > 0 {
-		t.Errorf("%d Pods are held", len(s.pods))
-	}
-}
-
-// A Pod that is deleted before it ends counts until it was to be gone, or was seen to be.
+// A Pod whose end nobody tells is known to have run until the watch last told something. Until it's seen to be gone, it
+// may have.
 func TestAPodVanishes(t *testing.T) {
-	for name, row := range map[string]struct {
-		grace, gone, want time.Duration
-	}{
-		"at once":            {30 * time.Second, 2 * time.Second, 12 * time.Second},
-		"while out of touch": {30 * time.Second, time.Hour, 40 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newStory(t)
-			p := running("p", began)
-			s.Running().Set(p)
-			s.pass(10 * time.Second)
-			p = p.DeepCopy()
-			p.DeletionTimestamp = ptr.To(metav1.NewTime(s.now.Add(row.grace)))
-			s.Running().Set(p)
-			s.pass(row.gone)
-			s.Running().Remove("p")
-			s.expect(usage.Times{Ended: row.want})
-			s.pass(settleAfter)
-			s.expect(usage.Times{Ended: row.want})
-		})
-	}
+	s := newStory(t)
+	s.Set(running("p", began))
+	s.pass(10 * time.Second)
+	s.now = s.now.Add(time.Hour)
+	s.Remove("p")
+	s.expect(usage.Times{Ended: 10 * time.Second, Unknown: time.Hour, Count: 1})
+}
+
+// The worker's clock is set while a Pod runs that vanishes.
+func TestAVanishedPodsTimeIsByTheHubsClock(t *testing.T) {
+	s := newStory(t)
+	s.Set(running("p", began))
+	s.pass(10 * time.Second)
+	s.ahead = time.Hour
+	s.Remove("p")
+	s.expect(usage.Times{Ended: 10 * time.Second, Count: 1})
 }
 
 // The worker's clock is an hour behind or ahead.
@@ -188,11 +125,10 @@ func TestClocksDiffer(t *testing.T) {
 		t.Run(fmt.Sprint(ahead), func(t *testing.T) {
 			s := newStory(t)
 			s.ahead = ahead
-			s.Running().Set(running("p", began.Add(-ahead)))
+			s.Set(running("p", began.Add(-ahead)))
 			s.pass(time.Minute)
-			s.expect(usage.Times{Running: 1, Since: began.Add(-ahead)})
-			s.Running().Remove("p")
-			s.pass(settleAfter)
+			s.expect(usage.Times{Running: 1, Since: began})
+			s.Remove("p")
 			s.expect(usage.Times{Ended: time.Minute})
 		})
 	}
@@ -201,10 +137,10 @@ func TestClocksDiffer(t *testing.T) {
 // Times that make no sense count as zero, or as the most that there can be.
 func TestLies(t *testing.T) {
 	s := newStory(t)
-	s.Ended().Set(over(running("backwards", began), began.Add(-time.Hour), corev1.PodFailed))
+	s.Set(over(running("backwards", began), began.Add(-time.Hour), corev1.PodFailed))
 	s.expect(usage.Times{})
 	for i := range 3 {
-		s.Ended().Set(over(running(types.UID(fmt.Sprint(i)), time.Unix(0, 0)), time.Unix(1<<40, 0), corev1.PodFailed))
+		s.Set(over(running(types.UID(fmt.Sprint(i)), time.Unix(0, 0)), time.Unix(1<<40, 0), corev1.PodFailed))
 	}
 	s.expect(usage.Times{Ended: 3 * maxTime})
 }
@@ -213,12 +149,12 @@ func TestPodsOfOthersTakeNoMemory(t *testing.T) {
 	s := newStory(t)
 	p := running("p", began)
 	p.OwnerReferences[0].Kind = "ReplicaSet"
-	s.Running().Set(p)
-	s.Ended().Set(over(p, began, corev1.PodFailed))
+	s.Set(p)
+	s.Set(over(p, began, corev1.PodFailed))
 	if len(s.pods)+len(s.jobs) != 0 {
 		t.Error("it is held")
 	}
-	s.Running().Set(&corev1.Pod{ObjectMeta: running("q", began).ObjectMeta}) // no node
+	s.Set(&corev1.Pod{ObjectMeta: running("q", began).ObjectMeta}) // no node
 	if len(s.pods) != 0 {
 		t.Error("a Pod without a node is held")
 	}
@@ -229,11 +165,9 @@ func TestJobsThatAreGoneAreBounded(t *testing.T) {
 	for i := range maxGone + 10 {
 		p := running(types.UID(fmt.Sprint(i)), began)
 		p.OwnerReferences[0].UID = types.UID(fmt.Sprint("job", i))
-		s.Running().Set(p)
-		s.Running().Remove(p.UID)
+		s.Set(p)
+		s.Remove(p.UID)
 	}
-	s.pass(settleAfter)
-	s.Times("any")
 	if len(s.jobs) != maxGone || len(s.gone) != maxGone || len(s.pods) != 0 {
 		t.Errorf("%d Jobs, %d gone, %d Pods", len(s.jobs), len(s.gone), len(s.pods))
 	}
@@ -249,81 +183,37 @@ func TestAWorkerThatMakesUpPods(t *testing.T) {
 		most  int
 	}{
 		"with long UIDs": {10, func(s *Store, i int) {
-			s.Running().Set(running(types.UID(fmt.Sprint(long, i)), began))
+			s.Set(running(types.UID(fmt.Sprint(long, i)), began))
 		}, 0},
 		"of Jobs with long UIDs": {10, func(s *Store, i int) {
 			p := pod(i)
 			p.OwnerReferences[0].UID = long
-			s.Ended().Set(over(p, began, corev1.PodFailed))
+			s.Set(over(p, began, corev1.PodFailed))
 		}, 0},
 		"that go at once": {maxPods + 1000, func(s *Store, i int) {
-			s.Running().Set(pod(i))
-			s.Running().Remove(pod(i).UID)
-		}, maxPods},
+			s.Set(pod(i))
+			s.Remove(pod(i).UID)
+		}, 0},
 		"that are there twice": {maxPods + 1000, func(s *Store, i int) {
-			s.Ended().Set(over(pod(i), began, corev1.PodFailed))
+			s.Set(over(pod(i), began, corev1.PodFailed))
 			if i%2 == 0 {
-				s.Running().Set(pod(i))
+				s.Set(pod(i))
 			}
 		}, maxPods},
 		"one that comes and goes": {1000, func(s *Store, _ int) {
-			s.Running().Set(pod(1))
-			s.Running().Remove("p1")
-		}, 1},
+			s.Set(pod(1))
+			s.Remove("p1")
+		}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStory(t)
 			for i := range row.times {
 				row.send(s.Store, i)
 			}
-			if len(s.pods) > row.most || len(s.unsettled) > row.most || len(s.jobs) > 1 {
-				t.Errorf("%d Pods, %d unsettled, %d Jobs; want up to %d", len(s.pods), len(s.unsettled), len(s.jobs), row.most)
+			if len(s.pods) > row.most || len(s.gone) > maxGone || len(s.jobs) > 1 {
+				t.Errorf("%d Pods, %d Jobs, %d gone; want up to %d Pods", len(s.pods), len(s.jobs), len(s.gone), row.most)
 			}
 		})
-	}
-}
-
-// A Pod that is settled early counts like any other.
-func TestPodsAreSettledEarly(t *testing.T) {
-	s := newStory(t)
-	first := running("first", began)
-	s.Running().Set(first)
-	s.pass(time.Minute)
-	s.Running().Remove("first")
-	for i := range maxPods {
-		s.Running().Set(running(types.UID(fmt.Sprint(i)), s.now))
-	}
-	got := s.Times(theJob)
-	if got.Ended != time.Minute || got.Running != maxPods {
-		t.Errorf("times are %+v", got)
-	}
-}
-
-// Whatever the order of the two watches, and however often they list again, each Pod counts once.
-func TestEachPodCountsOnce(t *testing.T) {
-	for seed := range uint64(200) {
-		random := rand.New(rand.NewPCG(seed, 1)) //nolint:gosec // a test's choice
-		s, want := newStory(t), usage.Times{Count: 20}
-		for i := range 20 {
-			p := running(types.UID(fmt.Sprint(i)), began.Add(time.Duration(random.IntN(9))*time.Second))
-			ran := time.Duration(random.IntN(100)) * time.Second
-			end := over(p, Start(p).Add(ran), corev1.PodSucceeded)
-			want.Ended, want.Succeeded = want.Ended+ran, want.Succeeded+ran
-			events := []func(){
-				func() { s.Running().Set(p); s.Running().Remove(p.UID) },
-				func() { s.Ended().Set(end); s.Ended().Set(end) },
-			}
-			random.Shuffle(len(events), func(i, j int) { events[i], events[j] = events[j], events[i] })
-			for _, event := range events {
-				event()
-				s.pass(time.Duration(random.IntN(10)) * time.Second)
-			}
-			if random.IntN(2) == 0 {
-				s.Ended().Remove(p.UID)
-			}
-		}
-		s.pass(settleAfter)
-		s.expect(want)
 	}
 }
 
@@ -343,17 +233,16 @@ func TestTimesAt(t *testing.T) {
 			for p, end := range ends {
 				switch there := began.Add(now - s.ahead); {
 				case end == now && !Start(p).After(there):
-					s.Ended().Set(over(p, there, corev1.PodSucceeded))
-					s.Running().Remove(p.UID)
+					s.Set(over(p, there, corev1.PodSucceeded))
 				case end > now && Start(p).Equal(there):
-					s.Running().Set(p)
+					s.Set(p)
 				}
 			}
 			was[now] = s.Times(theJob)
 			s.pass(time.Second)
 		}
 		for now, want := range was {
-			at := began.Add(now - s.ahead)
+			at := began.Add(now)
 			got := s.TimesThen(theJob, usage.Then{At: at, Newest: want.Newest})
 			ran := func(t usage.Times) time.Duration { return t.Ended + time.Duration(t.Running)*at.Sub(t.Since) }
 			if d := ran(got) - ran(want); d.Abs() > time.Millisecond || got.Succeeded != want.Succeeded || got.Count != want.Count {
@@ -368,7 +257,7 @@ func TestThenIsByThePodsOwnTimes(t *testing.T) {
 	s := newStory(t)
 	for i := range 4 {
 		p := running(types.UID(fmt.Sprint(i)), began.Add(time.Duration(i)*time.Minute))
-		s.Ended().Set(over(p, Start(p).Add(time.Second), corev1.PodSucceeded))
+		s.Set(over(p, Start(p).Add(time.Second), corev1.PodSucceeded))
 	}
 	for _, set := range []time.Duration{-time.Hour, 0, time.Hour} {
 		at := began.Add(2*time.Minute + time.Second)
@@ -381,7 +270,7 @@ func TestThenIsByThePodsOwnTimes(t *testing.T) {
 // What is listed after all was forgotten is another view, and before that there is none.
 func TestViews(t *testing.T) {
 	s, other := newStory(t), newStory(t)
-	s.Running().Set(running("p", began))
+	s.Set(running("p", began))
 	s.expect(usage.Times{Running: 1})
 	seen := map[int64]bool{0: true}
 	for _, store := range []*Store{s.Store, other.Store, s.Store} {
