@@ -33,6 +33,7 @@ func fromPrometheus(ctx context.Context, address, namespace, worker string, sinc
 	}{
 		{"jobferry_usage_resource_seconds_total", func(u *accounts.Usage, v float64) { u.Total = v }},
 		{"jobferry_usage_repeated_resource_seconds_total", func(u *accounts.Usage, v float64) { u.Repeated = v }},
+		{"jobferry_usage_unknown_resource_seconds_total", func(u *accounts.Usage, v float64) { u.Unknown = v }},
 	} {
 		series, err := query(ctx, address, increase(metric.name, namespace, worker, since))
 		if err != nil {

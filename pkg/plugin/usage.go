@@ -32,8 +32,9 @@ func newUsage(c *cli) *cobra.Command {
 		Short: "Show what Jobs used: resource-hours by worker, and their cost",
 		Long: templates.LongDesc(`
 			Show what the Pods of Jobs requested, times how long they ran, by worker and resource. REPEATED is the part of it
-			that was lost with a worker, or otherwise left there, and done again elsewhere. COST is by the present prices of
-			the workers (spec.cost).
+			that was lost with a worker, or otherwise left there, and done again elsewhere. UNKNOWN is what may be missing in
+			HOURS: of Pods that vanished while their worker was out of touch, the hub doesn't know when they ended. COST is by
+			the present prices of the workers (spec.cost).
 
 			It is read from the Jobs that are there: those that run, whole, and those that ended within the time. Jobs that
 			were deleted don't count. With --prometheus it is read from there: what Pods used that ended within the time,

@@ -28,7 +28,7 @@ func usageHub(t *testing.T) *fakeHub {
 				LastTransitionTime: metav1.NewTime(now.AddDate(0, 0, -age))}}
 		}
 		job.Annotations = map[string]string{v1alpha1.AnnotationUsage: accounts.Account{
-			{Worker: "west", UID: "m", Seconds: 36000, Succeeded: 18000, Left: age >= 0, At: accounts.Moment(now.Unix()),
+			{Worker: "west", UID: "m", Seconds: 36000, Succeeded: 18000, Unknown: 3600, Left: age >= 0, At: accounts.Moment(now.Unix()),
 				Requests: corev1.ResourceList{"cpu": resource.MustParse("2"), "memory": resource.MustParse("1Gi")}},
 		}.String()}
 		list.Items = append(list.Items, *job)
@@ -43,7 +43,7 @@ func usageHub(t *testing.T) *fakeHub {
 
 func TestUsageOfJobs(t *testing.T) {
 	h := usageHub(t)
-	h.tells(0, []string{"WORKER RESOURCE HOURS REPEATED COST", "west cpu 40.00 10.00 20.00", "west memory (GiB) 20.00 5.00 -", "west pods 20.00 5.00 -"}, "usage")
+	h.tells(0, []string{"WORKER RESOURCE HOURS REPEATED UNKNOWN COST", "west cpu 40.00 10.00 4.00 20.00", "west memory (GiB) 20.00 5.00 2.00 -", "west pods 20.00 5.00 2.00 -"}, "usage")
 	h.tells(0, []string{"west pods 30.00 10.00"}, "usage", "--since", "30d")
 	h.tells(0, []string{"west pods 10.00 0"}, "usage", "--since", "1h")
 	h.tells(0, []string{"NAMESPACE WORKER", "team-a west pods 20.00"}, "usage", "-A")
@@ -63,9 +63,9 @@ func TestUsageFromPrometheus(t *testing.T) {
 		_, _ = fmt.Fprint(w, answer)
 	}))
 	defer server.Close()
-	h.tells(0, []string{"west cpu 2.00 2.00 1.00"}, "usage", "--prometheus", server.URL+"/prefix/")
+	h.tells(0, []string{"west cpu 2.00 2.00 2.00 1.00"}, "usage", "--prometheus", server.URL+"/prefix/")
 	want := `/prefix/api/v1/query sum by (namespace, worker, resource) (increase(jobferry_usage_resource_seconds_total{namespace="team-a",}[604800s])) > 0`
-	if len(queries) != 2 || queries[0] != want {
+	if len(queries) != 3 || queries[0] != want {
 		t.Errorf("queries %q, want %q", queries, want)
 	}
 	answer = `{"status":"error","error":"bad \u001b query"}`

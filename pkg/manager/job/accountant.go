@@ -35,6 +35,7 @@ func (a *accountant) count(job *batchv1.Job, written usage.Account) {
 		namespace := a.namespace(u.Worker, job.Namespace)
 		usageTotal.WithLabelValues(namespace, u.Worker, string(u.Resource)).Add(u.Total)
 		repeatedTotal.WithLabelValues(namespace, u.Worker, string(u.Resource)).Add(u.Repeated)
+		unknownTotal.WithLabelValues(namespace, u.Worker, string(u.Resource)).Add(u.Unknown)
 		if cost := u.Cost(a.cost(u.Worker)); cost > 0 {
 			costTotal.WithLabelValues(namespace, u.Worker).Add(cost)
 		}

@@ -80,6 +80,10 @@ var (
 		Name: "jobferry_usage_repeated_resource_seconds_total",
 		Help: "The part of jobferry_usage_resource_seconds_total that was lost and done again elsewhere.",
 	}, []string{"namespace", "worker", "resource"})
+	unknownTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "jobferry_usage_unknown_resource_seconds_total",
+		Help: "By how much jobferry_usage_resource_seconds_total may be too low: of Pods that vanished out of sight, nobody knows when they ended.",
+	}, []string{"namespace", "worker", "resource"})
 	costTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "jobferry_usage_cost_total",
 		Help: "What that cost by the prices of the workers when it was counted.",
@@ -93,7 +97,7 @@ var (
 func init() {
 	metrics.Registry.MustRegister(placementLatency, mirrorLatency, statusLag, statusRejected,
 		placementsTotal, placementAttempts, attemptDuration, rejectionsTotal, pendingDuration, reservationsTotal, movesTotal, startTimeouts, duplicatesTotal, conflictsTotal, carriedTotal,
-		usageTotal, repeatedTotal, costTotal)
+		usageTotal, repeatedTotal, unknownTotal, costTotal)
 }
 
 // forgetMetrics drops the series of a worker that was removed.
@@ -101,7 +105,7 @@ func forgetMetrics(worker string) {
 	of := prometheus.Labels{"worker": worker}
 	for _, vec := range []interface {
 		DeletePartialMatch(prometheus.Labels) int
-	}{statusLag, placementsTotal, movesTotal, startTimeouts, duplicatesTotal, conflictsTotal, carriedTotal, usageTotal, repeatedTotal, costTotal} {
+	}{statusLag, placementsTotal, movesTotal, startTimeouts, duplicatesTotal, conflictsTotal, carriedTotal, usageTotal, repeatedTotal, unknownTotal, costTotal} {
 		vec.DeletePartialMatch(of)
 	}
 }

@@ -32,7 +32,7 @@ func UsedBy(job *batchv1.Job, now time.Time, within time.Duration) []accounts.Us
 
 // Usage is the table of what namespaces used, in hours. Without namespaces the column is left out.
 func Usage(all []NamespaceUsage, namespaces bool) Table {
-	t := Table{Header: []string{"WORKER", "RESOURCE", "HOURS", "REPEATED", "COST"}}
+	t := Table{Header: []string{"WORKER", "RESOURCE", "HOURS", "REPEATED", "UNKNOWN", "COST"}}
 	if namespaces {
 		t.Header = append([]string{"NAMESPACE"}, t.Header...)
 	}
@@ -42,7 +42,8 @@ func Usage(all []NamespaceUsage, namespaces bool) Table {
 		if u.Cost > 0 {
 			cost = Short(u.Cost)
 		}
-		cells := row(Printable(u.Worker), ResourceTitle(u.Resource), Hours(u.Resource, u.Total), Hours(u.Resource, u.Repeated), cost)
+		cells := row(Printable(u.Worker), ResourceTitle(u.Resource), Hours(u.Resource, u.Total), Hours(u.Resource, u.Repeated),
+			Hours(u.Resource, u.Unknown), cost)
 		if namespaces {
 			cells = append(row(Printable(u.Namespace)), cells...)
 		}

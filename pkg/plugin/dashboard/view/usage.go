@@ -64,6 +64,8 @@ type UsageCell struct {
 	Hours string
 	// Repeated is the part of it that was done again elsewhere; empty: nothing was.
 	Repeated string
+	// Unknown is what may be missing in Hours; empty: nothing may.
+	Unknown string
 }
 
 // NewUsage makes the page of what Jobs used that run, or ended within the chosen time.
@@ -118,7 +120,7 @@ type tally struct {
 
 func (t *tally) add(u usage.Usage, cost float64) {
 	sum := t.resources[u.Resource]
-	sum.Total, sum.Repeated = sum.Total+u.Total, sum.Repeated+u.Repeated
+	sum.Total, sum.Repeated, sum.Unknown = sum.Total+u.Total, sum.Repeated+u.Repeated, sum.Unknown+u.Unknown
 	t.resources[u.Resource] = sum
 	t.cost += cost
 }
@@ -185,6 +187,9 @@ func (t *tally) row(by rowKey, names []corev1.ResourceName) UsageRow {
 		cell := UsageCell{Hours: show.Hours(name, used.Total)}
 		if used.Repeated > 0 {
 			cell.Repeated = show.Hours(name, used.Repeated)
+		}
+		if used.Unknown > 0 {
+			cell.Unknown = show.Hours(name, used.Unknown)
 		}
 		row.Cells = append(row.Cells, cell)
 	}

@@ -17,11 +17,11 @@ import (
 )
 
 // used gives a Job the account of an hour in west with 2 CPUs, and, if it moved, of a half one before
-// that, with a GPU in east.
+// that, with a GPU in east, and maybe a quarter more.
 func used(moved bool) func(*batchv1.Job) {
 	account := usage.Account{{Worker: "west", UID: "w", Seconds: 3600, Requests: corev1.ResourceList{"cpu": resource.MustParse("2")}}}
 	if moved {
-		account = append(account, usage.Mirror{Worker: "east", UID: "e", Seconds: 1800, Left: true,
+		account = append(account, usage.Mirror{Worker: "east", UID: "e", Seconds: 1800, Unknown: 900, Left: true,
 			Requests: corev1.ResourceList{"cpu": resource.MustParse("2"), "nvidia.com/gpu": resource.MustParse("1")}})
 	}
 	return func(j *batchv1.Job) { j.Annotations[v1alpha1.AnnotationUsage] = account.String() }
@@ -54,20 +54,20 @@ func TestUsage(t *testing.T) {
 		want  string
 	}{
 		{page.ByNamespace, `Namespace [cpu nvidia.com/gpu pods]
-team-a [{3.00 1.00} {0.5 0.5} {1.50 0.5}] 1.00
-team-b [{2.00 } {0 } {1.00 }] 1.00
-All [{5.00 1.00} {0.5 0.5} {2.50 0.5}] 2.00
+team-a [{3.00 1.00 0.5} {0.5 0.5 0.25} {1.50 0.5 0.25}] 1.00
+team-b [{2.00  } {0  } {1.00  }] 1.00
+All [{5.00 1.00 0.5} {0.5 0.5 0.25} {2.50 0.5 0.25}] 2.00
 `},
 		{page.ByWorker, `Worker [cpu nvidia.com/gpu pods]
-east [{1.00 1.00} {0.5 0.5} {0.5 0.5}] 
-west [{4.00 } {0 } {2.00 }] 2.00
-All [{5.00 1.00} {0.5 0.5} {2.50 0.5}] 2.00
+east [{1.00 1.00 0.5} {0.5 0.5 0.25} {0.5 0.5 0.25}] 
+west [{4.00  } {0  } {2.00  }] 2.00
+All [{5.00 1.00 0.5} {0.5 0.5 0.25} {2.50 0.5 0.25}] 2.00
 `},
 		{page.ByJob, `Job [cpu nvidia.com/gpu pods]
-team-a/a [{3.00 1.00} {0.5 0.5} {1.50 0.5}] 1.00
-team-b/b [{2.00 } {0 } {1.00 }] 1.00
+team-a/a [{3.00 1.00 0.5} {0.5 0.5 0.25} {1.50 0.5 0.25}] 1.00
+team-b/b [{2.00  } {0  } {1.00  }] 1.00
 `},
-		{NewJob(JobInput{Job: jobs[1]}, now).Usage, "Worker [cpu pods]\nwest [{2.00 } {1.00 }] \n"},
+		{NewJob(JobInput{Job: jobs[1]}, now).Usage, "Worker [cpu pods]\nwest [{2.00  } {1.00  }] \n"},
 	} {
 		if diff := cmp.Diff(row.want, row.table.text()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.table.Of, diff)
