@@ -47,8 +47,8 @@ type run struct {
 	plan     Plan
 	fleet    *fleet.Fleet
 	recorder *recorder
-	// complete and others are the ledgers before the Jobs were removed.
-	complete, others checker.Ledger
+	// ledger is that before the Jobs were removed.
+	ledger checker.Ledger
 }
 
 // Run makes a run, and returns what came out.
@@ -145,14 +145,13 @@ func (r *run) settle(ctx context.Context) error {
 	until(ctx, catchUp, func() bool { return false })
 	r.recorder.do(func(c *checker.Checker, at time.Duration) {
 		c.CheckEnds(at)
-		r.complete, r.others = c.Ledgers()
+		r.ledger = c.Ledger()
 	})
 	return ctx.Err()
 }
 
 func (r *run) result(took time.Duration) *report.Result {
-	result := &report.Result{Seed: r.options.Seed, Jobs: r.options.Jobs, Took: took, Faults: r.plan.Faults,
-		Complete: r.complete, Others: r.others}
+	result := &report.Result{Seed: r.options.Seed, Jobs: r.options.Jobs, Took: took, Faults: r.plan.Faults, Ledger: r.ledger}
 	r.recorder.do(func(c *checker.Checker, _ time.Duration) {
 		result.Figures, result.Violations = c.Figures(), c.Violations()
 		result.Lines, result.Troubles = c.Lines, c.Troubles
@@ -160,8 +159,9 @@ func (r *run) result(took time.Duration) *report.Result {
 	return result
 }
 
-// catchUp is how long all watches have to show what the last one has shown.
-const catchUp = 3 * time.Second
+// catchUp is how long all watches have to show what the last one has shown, and the manager to complete the accounts
+// of the last Jobs: it looks at them again a few seconds after their ends.
+const catchUp = 10 * time.Second
 
 // pollEvery is how often the end of something is looked for that nobody reports.
 const pollEvery = 200 * time.Millisecond

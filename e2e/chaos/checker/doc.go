@@ -21,9 +21,9 @@
 //   - Isolated: while all workers are unreachable, no Job is moved, and no index leaves its shard, but on request: it's
 //     the hub that is lost.
 //
-// And when all faults are over: Ends: each Job has ended as its story says; Account: what a Job used is
-// what its Pods say, if all of them are still there; Orphans: with all Jobs
-// deleted, nothing of them is left anywhere.
+// And when all faults are over: Ends: each Job has ended as its story says; Account: the account of each Job has no
+// more than its Pods ran, and lacks no more than it says is unknown, which is no more than was out of sight; Orphans:
+// with all Jobs deleted, nothing of them is left anywhere.
 //
 // # A Job in one worker is a Job with one shard
 //

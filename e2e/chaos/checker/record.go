@@ -70,11 +70,15 @@ type pod struct {
 	// deleted.
 	halted bool
 
-	// boundAt is when it was first seen with a node, ran for how long it had one; over: it ended, and
-	// gone: it isn't there any more.
-	boundAt    *time.Duration
-	ran        time.Duration
-	over, gone bool
+	// boundAt is when it was first seen with a node; nil: it wasn't. goneAt is when it was seen to be gone; nil: it's there.
+	boundAt, goneAt *time.Duration
+	// start is when it got the node, by its own times.
+	start time.Time
+	// ran is for how long it had the node, least and most for how long it may have.
+	ran, least, most time.Duration
+	// over: its end was told, when it had been seen with a node for the time watched.
+	over    bool
+	watched time.Duration
 }
 
 func newRecord(s *story.Story) *record {

@@ -19,6 +19,14 @@ type Trouble struct {
 // Forever is the end of what hasn't ended.
 const Forever = time.Duration(1<<63 - 1)
 
+// felt is until when the fault has consequences.
+func (t Trouble) felt() time.Duration {
+	if t.To == Forever {
+		return Forever
+	}
+	return t.To + aftermath(t.Fault.Kind)
+}
+
 // aftermath is how long a fault is felt after its end: servers start, connections are found dead,
 // watches come back. Kubernetes' components look for an API server that was away for longer after
 // up to a minute.
@@ -119,11 +127,7 @@ func (c *Checker) crippled(worker string, moved, now time.Duration) string {
 
 func (c *Checker) find(worker string, from, to time.Duration, what func(schedule.Kind) bool) string {
 	for _, t := range c.trouble {
-		over := t.To
-		if over != Forever {
-			over += aftermath(t.Fault.Kind)
-		}
-		if hits(t.Fault, worker) && what(t.Fault.Kind) && t.From <= to && over >= from {
+		if hits(t.Fault, worker) && what(t.Fault.Kind) && t.From <= to && t.felt() >= from {
 			return fmt.Sprintf("excused by %s at %s", t.Fault, stamp(t.From))
 		}
 	}

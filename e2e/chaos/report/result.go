@@ -15,8 +15,8 @@ type Result struct {
 	Faults     []schedule.Fault
 	Figures    checker.Figures
 	Violations []checker.Violation
-	// Complete and Others compare the accounts of Jobs with their Pods.
-	Complete, Others checker.Ledger
+	// Ledger compares the accounts of Jobs with their Pods.
+	Ledger checker.Ledger
 	// Lines are the time line of a Job.
 	Lines func(job string) []checker.Line
 	// Troubles are the faults between two times.

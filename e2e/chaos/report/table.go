@@ -35,23 +35,32 @@ func Table(out io.Writer, r *Result) error {
 	row("Jobs moved, moves", fmt.Sprintf("%d, %d", r.Figures.Moved, r.Figures.Moves))
 	row("indexes run again, as their worker was lost before it could tell", r.Figures.Reruns)
 	row("Jobs in two places at once, without a working fence", r.Figures.Excused)
-	row("account of Jobs whose Pods are all there", ledger(r.Complete))
-	row("account of Jobs of which Pods were deleted", ledger(r.Others))
+	row("account", account(r.Ledger))
+	row("  without unknown time", fmt.Sprintf("%d of %d Jobs", r.Ledger.Exact, r.Ledger.Jobs))
 	row("lost", r.count(checker.Lost, checker.Vanished))
 	row("duplicated", r.count(checker.Twice, checker.Again))
 	row("orphans", r.count(checker.Orphan))
 	row("violations, those included", len(r.Violations))
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	return accounts(out, r)
 }
 
-// ledger is what Pods say, and what the hub says of them.
-func ledger(l checker.Ledger) string {
-	text := fmt.Sprintf("%d Jobs: Pods ran for %.1f s, the accounts say %.1f s (%+.3f%%)",
-		l.Jobs, l.Pods, l.Accounted, 100*(l.Accounted-l.Pods)/max(l.Pods, 1))
-	if l.Worst != "" {
-		text += fmt.Sprintf("; most off is %s by %+.1f s", l.Worst, l.By)
+// account is what Pods say, and what the hub says of them.
+func account(l checker.Ledger) string {
+	return fmt.Sprintf("Pods ran for %.1f s (%.1f to %.1f s, as clocks were set), the accounts say %.1f s (%+.3f%%), and up to %.1f s unknown",
+		l.Pods, l.Least, l.Most, l.Accounted, 100*(l.Accounted-l.Pods)/max(l.Pods, 1), l.Unknown)
+}
+
+// accounts prints the Jobs whose accounts differ from their Pods.
+func accounts(out io.Writer, r *Result) error {
+	for _, d := range r.Ledger.Differing {
+		if _, err := fmt.Fprintf(out, "  %s\n", d); err != nil {
+			return err
+		}
 	}
-	return text
+	return nil
 }
 
 // around is how much of the time before a Job's first line, and after its last, its faults are
