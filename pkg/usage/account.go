@@ -53,6 +53,8 @@ type Mirror struct {
 	Since Moment `json:"since,omitempty"`
 	// At is when the hub last knew the mirror's Pods.
 	At Moment `json:"at"`
+	// Ahead is how far the hub's clock was ahead of the worker's then.
+	Ahead Seconds `json:"ahead,omitempty"`
 	// Newest is when the last of the Pods got its node, by the worker's clock.
 	Newest Moment `json:"newest,omitempty"`
 	// Left: the Job has left the mirror before its end.
@@ -89,7 +91,7 @@ func (m *Mirror) makesSense() bool {
 	}
 	for _, number := range []float64{
 		float64(m.Seconds), float64(m.Succeeded), float64(m.Count), float64(m.Pods), float64(m.Since), float64(m.At), float64(m.Ended),
-		float64(m.Newest), float64(m.Unknown),
+		float64(m.Newest), float64(m.Unknown), math.Abs(float64(m.Ahead)),
 	} {
 		if number < 0 || number > sane {
 			return false

@@ -23,8 +23,8 @@
 // survives the manager, the mirror, and the worker. Pods vanish, and a manager that starts sees those
 // only that are still there. What the account says more than that manager sees of the same moment is the
 // time of Pods that are gone: it's kept, and the time of all others is read from them again. For that, the
-// account has the moment, how many Pods there were, and when the last of them got its node, by the worker's clock.
-// Clocks are set, and watches are behind: nothing counts as gone unless there are fewer Pods of that time. Rather than
+// account has the moment, what the worker's clock said then, how many Pods there were, and when the last
+// of them got its node. Clocks are set, and watches are behind: nothing counts as gone unless there are fewer Pods of that time. Rather than
 // too much, an account has too little.
 //
 // What is learnt when no status is written any more, as the Job has ended or left the mirror, is written

@@ -43,15 +43,17 @@ type Times struct {
 	// that succeeded. Unknown is for how long some of them may have run besides.
 	Ended, Succeeded, Unknown time.Duration
 	Count                     int64
-	// Running counts the Pods that have a node, and Since is the mean of when they got it. Newest is when the last
-	// of all Pods got its, by the worker's clock.
+	// Running counts the Pods that have a node, and Since is the mean of when they got it, by the
+	// worker's clock. Newest is when the last of all Pods got its.
 	Running       int64
 	Since, Newest time.Time
+	// Ahead is how far the hub's clock is ahead of the worker's.
+	Ahead time.Duration
 	// View is another number each time that all Pods have been listed; zero: they haven't.
 	View int64
 }
 
-// until is the time of all Pods at some time.
+// until is the time of all Pods at some time of the worker's clock.
 func (t *Times) until(at time.Time) Seconds {
 	return seconds(t.Ended) + Seconds(t.Running)*seconds(max(at.Sub(t.Since), 0))
 }
@@ -64,11 +66,11 @@ type Before struct {
 }
 
 // Then is what an account is compared with what is seen of its mirror later: of the Pods that got their nodes
-// until Newest, by the worker's clock, and as they were At some time.
+// until Newest, and as they were At some time, both by the worker's clock.
 type Then struct{ At, Newest time.Time }
 
 // Then is when the hub last knew the mirror's Pods.
-func (m *Mirror) Then() Then { return Then{m.At.time(), m.Newest.time()} }
+func (m *Mirror) Then() Then { return Then{(m.At - Moment(m.Ahead)).time(), m.Newest.time()} }
 
 // Before is what the account knows of the mirror, less what this process sees of it now: the times of the same
 // Pods as they were when the account was written. Nothing is missing unless there are fewer Pods: clocks err, and so
@@ -76,7 +78,7 @@ func (m *Mirror) Then() Then { return Then{m.At.time(), m.Newest.time()} }
 func (m *Mirror) Before(then Times, now time.Time) Before {
 	before := Before{Unknown: m.Unknown}
 	if gone := m.Count + m.Pods - then.Count - then.Running; gone > 0 {
-		before.Seconds = max(m.known()-then.until(m.At.time()), 0)
+		before.Seconds = max(m.known()-then.until(m.Then().At), 0)
 		before.Succeeded = max(m.Succeeded-seconds(then.Succeeded), 0)
 		before.Unknown += Seconds(min(gone, m.Pods)) * Seconds(max(momentOf(now)-m.At, 0))
 		before.Count = gone
@@ -165,9 +167,9 @@ func (m *Mirror) observe(job Job, o *Observation, before Before, limit Seconds, 
 	if m.Pods > 0 {
 		room := max(limit-m.Seconds, 0) / Seconds(m.Pods)
 		created := momentOf(job.CreationTimestamp.Add(-slack))
-		m.Since = min(max(momentOf(o.Since), created, now-Moment(room)), now)
+		m.Since = min(max(momentOf(o.Since.Add(o.Ahead)), created, now-Moment(room)), now)
 	}
-	m.At = now
+	m.At, m.Ahead = now, seconds(o.Ahead)
 }
 
 // limit is what the seconds of a mirror may be at some time: as if the Job had had as many Pods in the worker

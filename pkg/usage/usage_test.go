@@ -149,9 +149,10 @@ func TestAFinishedJobStays(t *testing.T) {
 func TestTheManagerRestarts(t *testing.T) {
 	s := newStory(t, 10)
 	s.pass(time.Minute)
-	then := s.now
+	const ahead = time.Hour
+	then := s.now.Add(-ahead)
 	written := ended(50, 20)
-	written.Count, written.Running, written.Since = 2, 2, then.Add(-25*time.Second)
+	written.Count, written.Running, written.Since, written.Ahead = 2, 2, then.Add(-25*time.Second), ahead
 	written.Newest = then.Add(-time.Hour)
 	s.see(current("west", "m", written))
 	s.pass(time.Minute)

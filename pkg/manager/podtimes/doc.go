@@ -6,8 +6,8 @@
 // worker's clocks. A watch that was interrupted goes on where it was, and so tells of each end. Only
 // where it can't, as the API server was restarted, a Pod may be gone when all are listed again, and
 // nobody has told of its end. It counts until the watch last told something. From then until it was seen to be
-// gone, it may have run: that is its unknown time. Of these the hub's clock tells, as a worker's may be set.
+// gone, it may have run: that is its unknown time. These are by the hub's clock.
 //
-// Memory: some 250 bytes for each Pod of a Job that is in the worker, ended or not. It is kept of
+// Memory: some 180 bytes for each Pod of a Job that is in the worker, ended or not. It is kept of
 // maxPods Pods at most. The sums of Jobs whose Pods are gone are kept for the last maxGone of them.
 package podtimes

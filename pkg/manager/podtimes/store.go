@@ -47,7 +47,8 @@ var views atomic.Int64
 // pod is what is known of one Pod with a node.
 type pod struct {
 	job *job
-	// bound is when it got its node, by the worker's clock. Start is the same by the hub's.
+	// bound is when it got its node, by its own times: the worker's clock, in whole seconds. Start is the same by the
+	// hub's clock, at the latest.
 	bound, start time.Time
 	// ran is for how long, when it has ended.
 	ran              time.Duration
@@ -60,7 +61,7 @@ type pod struct {
 type job struct {
 	uid   types.UID
 	times usage.Times
-	// starts is the sum of when the Pods that run got their nodes, in milliseconds since 1970.
+	// starts is the sum of when the Pods that run got their nodes, by their own times, in milliseconds since 1970.
 	starts int64
 	first  *pod
 }
@@ -80,7 +81,7 @@ func (s *Store) Times(uid types.UID) usage.Times {
 		t = j.times
 		t.Since = mean(j.starts, t.Running)
 	}
-	t.View = s.view
+	t.Ahead, t.View = s.ahead(), s.view
 	return t
 }
 
@@ -102,7 +103,7 @@ func (j *job) then(then usage.Then) usage.Times {
 	var starts int64
 	for p := j.first; p != nil; p = p.next {
 		isNew := p.bound.After(then.Newest)
-		if p.ended && !isNew && !then.At.Before(p.start.Add(p.ran)) {
+		if p.ended && !isNew && !then.At.Before(p.bound.Add(p.ran)) {
 			continue
 		}
 		if p.ended {
@@ -112,7 +113,7 @@ func (j *job) then(then usage.Then) usage.Times {
 		}
 		if !isNew {
 			t.Running++
-			starts += earlier(p.start, then.At).UnixMilli()
+			starts += earlier(p.bound, then.At).UnixMilli()
 		}
 	}
 	t.Since = mean(starts, t.Running)
@@ -206,13 +207,13 @@ func (s *Store) add(object *corev1.Pod) *pod {
 	now, ahead := s.now(), s.ahead()
 	there := now.Add(-ahead)
 	p := &pod{job: j, bound: earlier(later(bound, there.Add(-maxTime)), there.Add(maxTime)), next: j.first}
-	p.start = earlier(p.bound.Add(ahead), now)
+	p.start = earlier(p.bound.Add(ahead+time.Second), now)
 	if p.next != nil {
 		p.next.previous = p
 	}
 	j.first, j.times.Newest = p, later(j.times.Newest, p.bound)
 	j.times.Running++
-	j.starts += p.start.UnixMilli()
+	j.starts += p.bound.UnixMilli()
 	s.pods[object.UID] = p
 	return p
 }
@@ -244,7 +245,7 @@ func (p *pod) end(ran time.Duration) {
 	p.ended, p.ran = true, min(max(ran, 0), maxTime)
 	t := &p.job.times
 	t.Running--
-	p.job.starts -= p.start.UnixMilli()
+	p.job.starts -= p.bound.UnixMilli()
 	t.Count++
 	t.Ended += p.ran
 	t.Succeeded += p.success()

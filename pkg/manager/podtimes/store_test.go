@@ -74,7 +74,7 @@ func (s *story) expect(want usage.Times) {
 	if want.Count == 0 {
 		got.Count = 0 // the row isn't about it
 	}
-	want.Newest = got.Newest
+	want.Ahead, want.Newest = s.ahead, got.Newest
 	if got != want {
 		s.t.Errorf("times are %+v, want %+v", got, want)
 	}
@@ -127,7 +127,7 @@ func TestClocksDiffer(t *testing.T) {
 			s.ahead = ahead
 			s.Set(running("p", began.Add(-ahead)))
 			s.pass(time.Minute)
-			s.expect(usage.Times{Running: 1, Since: began})
+			s.expect(usage.Times{Running: 1, Since: began.Add(-ahead)})
 			s.Remove("p")
 			s.expect(usage.Times{Ended: time.Minute})
 		})
@@ -241,8 +241,10 @@ func TestTimesAt(t *testing.T) {
 			was[now] = s.Times(theJob)
 			s.pass(time.Second)
 		}
+		ahead := s.ahead
+		s.ahead = 0 // the worker's clock is set
 		for now, want := range was {
-			at := began.Add(now)
+			at := began.Add(now - ahead)
 			got := s.TimesThen(theJob, usage.Then{At: at, Newest: want.Newest})
 			ran := func(t usage.Times) time.Duration { return t.Ended + time.Duration(t.Running)*at.Sub(t.Since) }
 			if d := ran(got) - ran(want); d.Abs() > time.Millisecond || got.Succeeded != want.Succeeded || got.Count != want.Count {
