@@ -32,7 +32,7 @@ const (
 
 // staleAtLeast is for how long the account of a Job that runs may be older than what is known, or an eighth of the
 // time for which the Job has been there: each is a write. What a manager knows besides ends with it.
-const staleAtLeast = time.Hour
+const staleAtLeast = 6 * time.Hour
 
 // behindFor is for how long after a Job's end the watches of its Pods may be behind that of its mirror.
 const behindFor = time.Minute

@@ -63,12 +63,12 @@ func TestTheAccountOfARunningJobIsRefreshed(t *testing.T) {
 		after        time.Duration
 		writes       bool
 	}{
-		"it was written a minute ago":     {written: time.Minute, now: 2 * time.Minute, running: 1, after: 59 * time.Minute},
-		"it was written an hour ago":      {written: time.Minute, now: 61 * time.Minute, running: 1, writes: true},
+		"it was written a minute ago":     {written: time.Minute, now: 2 * time.Minute, running: 1, after: 6*time.Hour - time.Minute},
+		"it was written six hours ago":    {written: time.Minute, now: 361 * time.Minute, running: 1, writes: true},
 		"the Job has been there for long": {written: 80 * time.Hour, now: 82 * time.Hour, running: 1, after: 8 * time.Hour},
 		"and for longer":                  {written: 80 * time.Hour, now: 90 * time.Hour, running: 1, writes: true},
-		"nothing runs":                    {written: time.Minute, now: 61 * time.Minute},
-		"nothing is known":                {written: time.Minute, now: 61 * time.Minute, running: 1, outOfTouch: true},
+		"nothing runs":                    {written: time.Minute, now: 361 * time.Minute},
+		"nothing is known":                {written: time.Minute, now: 361 * time.Minute, running: 1, outOfTouch: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			j := &batchv1.Job{}
