@@ -34,6 +34,8 @@
 //	few Jobs ──▶ memory ──▶ many ──▶ memory ──▶ start again: needless writes? ──▶ leader ends, watches
 //	break, a worker is slow, workers are lost and come back
 //
+// Each figure is told as soon as it's there. After ScaleOptions.TimeLimit, those that are there are the result.
+//
 // RunSoak has Jobs come steadily, at four fifths of what the machine does at its fastest. Users resume some,
 // edit some and delete some, and a CronJob makes others. Credentials of workers are replaced, and the leader
 // ends every few minutes. It judges the trend of the leaders' memory and goroutines, how late statuses are
