@@ -175,7 +175,7 @@ func TestTheManagerRestarts(t *testing.T) {
 			if got := m.Then(); !got.At.Equal(then) || !got.Newest.Equal(written.Newest) {
 				t.Errorf("the account is of %v, want %s", got, then)
 			}
-			again.before = map[types.UID]Before{"m": m.Before(row.then, again.now)}
+			again.before = map[types.UID]Before{"m": m.Before(row.then, &Observation{}, 10, again.now)}
 			again.see(current("west", "m", row.now))
 			again.expect("west", "pods", row.want, 0)
 			again.expectUnknown(row.unknown)
@@ -196,6 +196,36 @@ func (s *story) expectUnknown(want float64) {
 	}
 }
 
+// Pods may have come and gone while nobody saw the worker, if it fenced the mirror meanwhile.
+func TestPodsThatNobodySaw(t *testing.T) {
+	s := newStory(t, 2)
+	s.pass(time.Minute)
+	const ahead = time.Hour
+	s.see(current("west", "m", Times{Running: 1, Since: s.now.Add(-ahead - 10*time.Second), Ahead: ahead, Newest: s.now.Add(-ahead)}))
+	written := s.now
+	s.pass(time.Minute)
+	there := s.now.Add(-ahead)
+	known := Times{Running: 1, Since: there.Add(-70 * time.Second), Ahead: ahead}
+	for name, row := range map[string]struct {
+		fenced  time.Time
+		account Mirror
+		seen    Times
+		want    Seconds
+	}{
+		"it wasn't fenced":             {account: s.account.Of("m"), seen: known},
+		"it was fenced before":         {account: s.account.Of("m"), seen: known, fenced: written.Add(-ahead - time.Minute)},
+		"it was fenced":                {account: s.account.Of("m"), seen: known, fenced: there, want: 60},
+		"it has no account":            {seen: Times{Ahead: ahead}, fenced: there, want: 60},
+		"all that it may have is seen": {account: s.account.Of("m"), seen: Times{Running: 2, Since: known.Since, Ahead: ahead}, fenced: there},
+	} {
+		o := Observation{Created: there.Add(-30 * time.Second), Fenced: row.fenced, Times: row.seen}
+		then := Times{Running: min(row.seen.Running, 1), Since: known.Since}
+		if got := row.account.Before(then, &o, 2, s.now).Unknown; got != row.want {
+			t.Errorf("%s: %v s are unknown, want %v", name, got, row.want)
+		}
+	}
+}
+
 // What is unknown is kept over restarts, and when the Job leaves.
 func TestUnknownTimesAddUp(t *testing.T) {
 	s := newStory(t, 10)
@@ -204,7 +234,7 @@ func TestUnknownTimesAddUp(t *testing.T) {
 	s.see(current("west", "m", vanished))
 	s.expectUnknown(40)
 	m := s.account.Of("m")
-	s.before["m"] = m.Before(Times{}, s.now)
+	s.before["m"] = m.Before(Times{}, &Observation{}, 10, s.now)
 	s.see(current("west", "m", vanished))
 	s.expectUnknown(80)
 	s.see(left("west", "m", false, Times{}))
@@ -222,7 +252,7 @@ func TestWhatSucceededIsKept(t *testing.T) {
 	written.Count, there.Count = 5, 1
 	s.see(current("west", "m", written))
 	m := s.account.Of("m")
-	s.before["m"] = m.Before(there, s.now)
+	s.before["m"] = m.Before(there, &Observation{}, 10, s.now)
 	s.see(current("west", "m", ended(12, 7)))
 	s.see(left("west", "m", true, ended(12, 7)))
 	s.expect("west", "pods", 52, 30)

@@ -211,16 +211,22 @@ func (c *Checker) checkAccount(at time.Duration, r *record) {
 	}
 }
 
-// blindSeconds are those in which the hub may not have seen the Job's Pods, times how many there may have been.
+// blindSeconds are those in which the hub may not have seen the Job's Pods, times how many there may have been in each
+// worker.
 func (c *Checker) blindSeconds(r *record) float64 {
-	var spans []span
+	workers := map[string]bool{}
 	for _, p := range r.boundPods() {
-		for _, t := range c.blindness(p.where, 0, Forever) {
+		workers[p.where] = true
+	}
+	var blind time.Duration
+	for worker := range workers {
+		var spans []span
+		for _, t := range c.blindness(worker, 0, Forever) {
 			spans = append(spans, span{t.From, t.felt()})
 		}
+		blind += union(spans)
 	}
-	parallelism := max(ptr.Deref(r.hub.Spec.Parallelism, 1), 1)
-	return union(spans).Seconds() * float64(parallelism)
+	return blind.Seconds() * float64(max(ptr.Deref(r.hub.Spec.Parallelism, 1), 1))
 }
 
 // blindness are the faults that may have kept the hub from seeing Pods of a worker between two times: of the worker,

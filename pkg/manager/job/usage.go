@@ -4,7 +4,9 @@ import (
 	"slices"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
@@ -28,15 +30,21 @@ func (g *gatherer) used(s *dispatch.Snapshot) []usage.Observation {
 	}
 	for _, w := range s.AssignedWorkers() {
 		if w.Mirror != nil {
-			add(usage.Observation{Worker: w.Name, UID: w.Mirror.UID, Current: true})
+			add(usage.Observation{Worker: w.Name, UID: w.Mirror.UID, Current: true, Created: w.Mirror.CreationTimestamp.Time, Fenced: fencedAt(w.Mirror)})
 		}
 	}
 	for _, m := range usage.Read(s.Job) {
-		add(usage.Observation{Worker: m.Worker, UID: m.UID, Elsewhere: !shards.IsOn(s.Job, m.Worker)})
+		o := usage.Observation{Worker: m.Worker, UID: m.UID, Elsewhere: !shards.IsOn(s.Job, m.Worker)}
+		for i := range s.Others {
+			if other := s.Others[i].Mirror; other != nil && other.UID == m.UID {
+				o.Created, o.Fenced = other.CreationTimestamp.Time, fencedAt(other)
+			}
+		}
+		add(o)
 	}
 	for i := range s.Others {
 		if w := &s.Others[i]; w.Mirror != nil && w.Name == s.Job.Annotations[v1alpha1.AnnotationMovedFrom] {
-			add(usage.Observation{Worker: w.Name, UID: w.Mirror.UID, Former: true, Elsewhere: true})
+			add(usage.Observation{Worker: w.Name, UID: w.Mirror.UID, Former: true, Elsewhere: true, Created: w.Mirror.CreationTimestamp.Time, Fenced: fencedAt(w.Mirror)})
 		}
 	}
 	return seen
@@ -54,6 +62,19 @@ func (g *gatherer) observation(o usage.Observation) usage.Observation {
 		o.InTouch, o.Awaited = o.View != 0, o.View == 0
 	}
 	return o
+}
+
+// fencedAt is when a mirror was last fenced, or confirmed after that; zero: it never was.
+func fencedAt(m *batchv1.Job) (at time.Time) {
+	for i := range m.Status.Conditions {
+		if c := &m.Status.Conditions[i]; c.Type == v1alpha1.ConditionJobFenced {
+			at = c.LastTransitionTime.Time
+		}
+	}
+	if fenced, err := time.Parse(time.RFC3339, m.Annotations[v1alpha1.AnnotationFenced]); err == nil && fenced.After(at) {
+		at = fenced
+	}
+	return at
 }
 
 // usedBefore is the time of a mirror's Pods that were gone before this process saw them.
@@ -81,7 +102,7 @@ func (r *Reconciler) usedBefore(rec *record, t *turn) map[types.UID]usage.Before
 		}
 		was := &known[at]
 		if o.InTouch && was.view != o.View {
-			*was, changed = r.compare(o, account.Of(o.UID), t.Now), true
+			*was, changed = r.compare(o, account.Of(o.UID), t), true
 			o.InTouch, o.Awaited = was.view == o.View, was.view != o.View
 		}
 		before[o.UID] = was.Before
@@ -93,11 +114,11 @@ func (r *Reconciler) usedBefore(rec *record, t *turn) map[types.UID]usage.Before
 }
 
 // compare compares the account of a mirror with what is seen of it.
-func (r *Reconciler) compare(o *usage.Observation, m usage.Mirror, now time.Time) usedBefore {
+func (r *Reconciler) compare(o *usage.Observation, m usage.Mirror, t *turn) usedBefore {
 	w, ok := r.workers.get(o.Worker)
 	if !ok {
 		return usedBefore{mirror: o.UID}
 	}
 	then := w.PodTimesThen(o.UID, m.Then())
-	return usedBefore{o.UID, m.Before(then, now), then.View}
+	return usedBefore{o.UID, m.Before(then, o, ptr.Deref(t.Job.Spec.Parallelism, 1), t.Now), then.View}
 }

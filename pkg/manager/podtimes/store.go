@@ -86,11 +86,14 @@ func (s *Store) Times(uid types.UID) usage.Times {
 }
 
 // TimesThen are the times that Times had then, of the Pods that are still there, and of those that went since
-// they were listed.
+// they were listed. Their View is zero if the watch has told nothing since then: another manager knew more.
 func (s *Store) TimesThen(uid types.UID, then usage.Then) usage.Times {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := usage.Times{}
+	if s.heard.Before(then.Written) {
+		return t
+	}
 	if j := s.jobs[uid]; j != nil {
 		t = j.then(then)
 	}
@@ -138,7 +141,11 @@ func (s *Store) Set(object *corev1.Pod) {
 			return
 		}
 	}
-	if Over(object) && !p.ended {
+	if p.ended {
+		return
+	}
+	p.bind(s.sane(Start(object)))
+	if Over(object) {
 		p.succeeded = object.Status.Phase == corev1.PodSucceeded
 		p.end(End(object).Sub(p.bound))
 	}
@@ -204,10 +211,8 @@ func (s *Store) add(object *corev1.Pod) *pod {
 		j = &job{uid: owner.UID}
 		s.jobs[owner.UID] = j
 	}
-	now, ahead := s.now(), s.ahead()
-	there := now.Add(-ahead)
-	p := &pod{job: j, bound: earlier(later(bound, there.Add(-maxTime)), there.Add(maxTime)), next: j.first}
-	p.start = earlier(p.bound.Add(ahead+time.Second), now)
+	p := &pod{job: j, next: j.first, bound: s.sane(bound)}
+	p.start = earlier(p.bound.Add(s.ahead()+time.Second), s.now())
 	if p.next != nil {
 		p.next.previous = p
 	}
@@ -216,6 +221,18 @@ func (s *Store) add(object *corev1.Pod) *pod {
 	j.starts += p.bound.UnixMilli()
 	s.pods[object.UID] = p
 	return p
+}
+
+// sane is a time that isn't too far from now, both by the worker's clock.
+func (s *Store) sane(at time.Time) time.Time {
+	there := s.now().Add(-s.ahead())
+	return earlier(later(at, there.Add(-maxTime)), there.Add(maxTime))
+}
+
+// bind corrects when the Pod got its node: a scheduler that lost its API server may write that twice.
+func (p *pod) bind(at time.Time) {
+	p.job.starts += at.UnixMilli() - p.bound.UnixMilli()
+	p.bound, p.job.times.Newest = at, later(p.job.times.Newest, at)
 }
 
 // unlink takes a Pod that is gone out of its Job, and drops the Job that has been without Pods for longest.

@@ -289,3 +289,28 @@ func TestViews(t *testing.T) {
 		}
 	}
 }
+
+// A manager that lost the lead knows less than the one that wrote the account.
+func TestAWatchThatIsBehindTheAccount(t *testing.T) {
+	s := newStory(t)
+	s.Listed()
+	s.Heard()
+	then := usage.Then{Written: s.now.Add(time.Minute)}
+	if view := s.TimesThen(theJob, then).View; view != 0 {
+		t.Errorf("view %d", view)
+	}
+	s.pass(time.Minute)
+	if s.TimesThen(theJob, then).View == 0 {
+		t.Error("it isn't behind any more")
+	}
+}
+
+// A scheduler that lost its API server says later that the Pod got its node at another time.
+func TestANodeIsAssignedTwice(t *testing.T) {
+	s := newStory(t)
+	s.Set(running("p", began))
+	s.Set(running("p", began.Add(5*time.Second)))
+	s.expect(usage.Times{Running: 1, Since: began.Add(5 * time.Second)})
+	s.Set(over(running("p", began.Add(5*time.Second)), began.Add(20*time.Second), corev1.PodSucceeded))
+	s.expect(usage.Times{Ended: 15 * time.Second, Succeeded: 15 * time.Second})
+}
