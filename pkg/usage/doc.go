@@ -36,7 +36,8 @@
 //
 // A Pod that is gone when all are listed again, and of whose end nobody has told, counts for as long as it was
 // known to run: by the watch, or, if another manager saw it, by the account. From then until it was seen to be gone, it
-// may have run. That is the mirror's unknown time: the account has too little by at most that.
+// may have run. That is the mirror's unknown time: the account has too little by at most that. Of Pods that came and
+// went meanwhile nobody knows. Where a fence may have deleted some, as many count as unknown as there may have been.
 //
 // # Bounds
 //

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -69,5 +70,21 @@ func TestPodsThatAreGoneBeforeTheFirstLook(t *testing.T) {
 				t.Errorf("then: %+v, observed %+v", before, o)
 			}
 		})
+	}
+}
+
+func TestFencedAt(t *testing.T) {
+	fenced, confirmed := time.Unix(1_000_000, 0).UTC(), time.Unix(1_000_060, 0).UTC()
+	m := &batchv1.Job{}
+	if at := fencedAt(m); !at.IsZero() {
+		t.Errorf("a mirror that never was is said to be fenced at %s", at)
+	}
+	m.Annotations = map[string]string{v1alpha1.AnnotationFenced: fenced.Format(time.RFC3339)}
+	if at := fencedAt(m); !at.Equal(fenced) {
+		t.Errorf("at %s, want %s", at, fenced)
+	}
+	m.Status.Conditions = []batchv1.JobCondition{{Type: v1alpha1.ConditionJobFenced, LastTransitionTime: metav1.NewTime(confirmed)}}
+	if at := fencedAt(m); !at.Equal(confirmed) {
+		t.Errorf("at %s, want %s", at, confirmed)
 	}
 }
