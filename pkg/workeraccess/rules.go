@@ -58,6 +58,8 @@ var rules = []Rule{
 		Why: "free devices (DRA)", Without: withoutCheck},
 	{Group: "karpenter.sh", Resources: []string{"nodepools"}, Verbs: []string{"list"}, Everywhere: true, Need: whenGrows,
 		Why: "which nodes Karpenter can add", Without: "only `spec.autoscaling` says which nodes can be added"},
+	{Group: "karpenter.sh", Resources: []string{"nodeclaims"}, Verbs: []string{"watch"}, Everywhere: true, Need: whenGrows,
+		Why: "which nodes Karpenter can't get", Without: "the WorkerCluster is `PartlyChecked`; Jobs wait for such nodes for `podStartTimeout`"},
 	{Resources: []string{"configmaps"}, Names: []string{"cluster-autoscaler-status"}, Verbs: []string{"get"}, Everywhere: true, Need: whenGrows,
 		Why: "which node groups cluster-autoscaler can't extend", Without: "a node group that has just failed is asked for nodes again"},
 	{Resources: []string{"persistentvolumeclaims", "persistentvolumes"}, Verbs: []string{"list", "watch"}, Everywhere: true, Need: always,

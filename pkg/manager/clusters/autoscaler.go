@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,11 +23,13 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/placement/autoscaling"
 )
 
-// autoscalerReader reads now and then what a worker shows of its autoscaler, with capacity Autoscaled. It watches
-// nothing: cluster-autoscaler writes its status every few seconds, and most workers have one autoscaler or
-// the other. Only the supervisor calls start and stop.
+// autoscalerReader reads what a worker shows of its autoscaler, with capacity Autoscaled: NodePools and
+// cluster-autoscaler's status now and then, as that is written every few seconds, and most workers have one autoscaler
+// or the other. It watches what becomes of NodeClaims where there are NodePools. Only the supervisor calls start
+// and stop.
 type autoscalerReader struct {
 	karpenter, core *rest.RESTClient
+	claims          claimWatch
 	ledger          *capacity.Ledger
 	clock           clock.Clock
 	every, timeout  time.Duration
@@ -35,14 +38,24 @@ type autoscalerReader struct {
 	changed, grown func()
 
 	observed atomic.Pointer[autoscaling.Observed]
-	// forbidden: the hub may not list NodePools.
-	forbidden atomic.Bool
-	cancel    context.CancelFunc
-	running   sync.WaitGroup
+	// forbidden: the hub may not list NodePools; claimsForbidden: it may not watch NodeClaims.
+	forbidden, claimsForbidden atomic.Bool
+	cancel                     context.CancelFunc
+	running                    sync.WaitGroup
+
+	// What follows belongs to the goroutine that reads.
+	launches autoscaling.Launches
+	// watches: NodeClaims are watched. news: one was seen since the last turn, which was at turned.
+	watches, news bool
+	turned        time.Time
 }
 
 // autoscalerIntervals is how many probe intervals are between two reads.
 const autoscalerIntervals = 3
+
+// turnInterval is the least time between two looks at what NodeClaims say: a worker may have any number of them,
+// and each change has Jobs looked at.
+const turnInterval = 5 * time.Second
 
 // poolsPerPage bounds an answer: a NodePool may name hundreds of instance types. Of maxPools that are read,
 // those with the largest weight count.
@@ -52,15 +65,29 @@ const (
 )
 
 func newAutoscalerReader(c *connection, ledger *capacity.Ledger, options Options, changed, grown func()) (*autoscalerReader, error) {
-	karpenter, err := newREST(schema.GroupVersion{Group: "karpenter.sh", Version: "v1"}, c, jobRequest)
+	group := schema.GroupVersion{Group: "karpenter.sh", Version: "v1"}
+	karpenter, err := newREST(group, c, jobRequest)
+	if err != nil {
+		return nil, err
+	}
+	claims, err := newREST(group, c, informerRequest)
 	if err != nil {
 		return nil, err
 	}
 	core, err := newREST(corev1.SchemeGroupVersion, c, jobRequest)
-	return &autoscalerReader{
+	r := &autoscalerReader{
 		karpenter: karpenter, core: core, ledger: ledger, clock: options.Clock, changed: changed, grown: grown,
 		every: autoscalerIntervals * options.ProbeInterval, timeout: options.RequestTimeout,
-	}, err
+	}
+	r.claims = claimWatch{api: claims, clock: r.clock, retry: r.every, again: options.RetryDelay, begun: r.claimsBegun}
+	return r, err
+}
+
+// claimsBegun notes whether NodeClaims may be watched.
+func (r *autoscalerReader) claimsBegun(err error) {
+	if forbidden := apierrors.IsForbidden(err); r.claimsForbidden.Swap(forbidden) != forbidden {
+		r.changed()
+	}
 }
 
 // start reads until stop, unless it does so already.
@@ -69,15 +96,7 @@ func (r *autoscalerReader) start(ctx context.Context) {
 		return
 	}
 	ctx, r.cancel = context.WithCancel(ctx)
-	r.running.Go(func() {
-		for ctx.Err() == nil {
-			r.read(ctx)
-			select {
-			case <-ctx.Done():
-			case <-r.clock.After(r.every):
-			}
-		}
-	})
+	r.running.Go(func() { r.run(ctx) })
 }
 
 // stop ends the reads. What was observed stays known.
@@ -85,8 +104,53 @@ func (r *autoscalerReader) stop() {
 	if r.cancel != nil {
 		r.cancel()
 		r.running.Wait()
-		r.cancel = nil
+		r.cancel, r.watches = nil, false
 	}
+}
+
+func (r *autoscalerReader) run(ctx context.Context) {
+	claims := make(chan autoscaling.NodeClaim)
+	for reads := r.clock.After(0); ; {
+		now := r.clock.Now()
+		due := r.due(now)
+		var turn <-chan time.Time
+		switch {
+		case due.IsZero():
+		case !now.Before(due):
+			r.news, r.turned = false, now
+			r.observe(r.observed.Load())
+			continue
+		default:
+			turn = r.clock.After(due.Sub(now))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case claim := <-claims:
+			r.launches.See(&claim, r.clock.Now())
+			r.news = true
+		case <-turn:
+		case <-reads:
+			r.read(ctx)
+			reads = r.clock.After(r.every)
+		}
+		if o := r.observed.Load(); o != nil && len(o.Pools) > 0 && !r.watches {
+			r.watches = true
+			r.running.Go(func() { r.claims.run(ctx, claims) })
+		}
+	}
+}
+
+// due is when to look at what NodeClaims say; zero: not before there is another one.
+func (r *autoscalerReader) due(now time.Time) time.Time {
+	at, soonest := r.launches.Next(r.turned), r.turned.Add(turnInterval)
+	if r.news {
+		at = now
+	}
+	if at.IsZero() || at.After(soonest) {
+		return at
+	}
+	return soonest
 }
 
 // read observes the worker once. What can't be read now is as it was before.
@@ -98,12 +162,23 @@ func (r *autoscalerReader) read(ctx context.Context) {
 	if isUnknown(poolsErr) || isUnknown(groupsErr) {
 		return
 	}
-	forbidden, before := apierrors.IsForbidden(poolsErr), r.observed.Load()
-	next := autoscaling.Observe(before, pools, groups, r.ledger.Free(types.NamespacedName{}).Nodes())
-	if reflect.DeepEqual(before, next) && forbidden == r.forbidden.Load() {
+	forbidden := apierrors.IsForbidden(poolsErr)
+	if before := r.forbidden.Swap(forbidden); before != forbidden {
+		defer r.changed()
+	}
+	r.observe(autoscaling.Observe(r.observed.Load(), pools, groups, r.ledger.Free(types.NamespacedName{}).Nodes()))
+}
+
+// observe records what is observed, with the machines that don't come for now.
+func (r *autoscalerReader) observe(next *autoscaling.Observed) {
+	if next == nil {
+		return // nothing was read yet
+	}
+	before := r.observed.Load()
+	next = next.With(r.launches.Out(r.clock.Now()))
+	if reflect.DeepEqual(before, next) {
 		return
 	}
-	r.forbidden.Store(forbidden)
 	r.observed.Store(next)
 	if next.SaysTheSame(before) {
 		r.grown()
@@ -155,7 +230,10 @@ func (r *autoscalerReader) missing(spec *v1alpha1.WorkerClusterSpec) string {
 	}
 	why := observed.Missing(spec.Autoscaling)
 	if why != "" && r.forbidden.Load() {
-		return why + ", and the kubeconfig's user may not list nodepools.karpenter.sh"
+		why += ", and the kubeconfig's user may not list nodepools.karpenter.sh"
 	}
-	return why
+	if r.claimsForbidden.Load() {
+		why += "; nodes that Karpenter can't make are expected for podStartTimeout: the kubeconfig's user may not watch nodeclaims.karpenter.sh"
+	}
+	return strings.TrimPrefix(why, "; ")
 }

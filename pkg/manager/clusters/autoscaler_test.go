@@ -3,8 +3,13 @@ package clusters
 import (
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/placement/autoscaling"
@@ -28,5 +33,122 @@ func TestNodePoolsWithoutAnEnd(t *testing.T) {
 	w.until("they're read", func() bool { return worker.autoscaler.observed.Load() != nil })
 	if n := len(worker.autoscaler.observed.Load().Pools); n != autoscaling.MaxPools {
 		t.Errorf("%d NodePools are known, want %d", n, autoscaling.MaxPools)
+	}
+}
+
+// claimsAnswer answers a watch of NodeClaims with events, and stays open.
+func claimsAnswer(events ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, req *http.Request) {
+		w.Header().Set("Content-Type", jsonType)
+		for _, event := range events {
+			fmt.Fprint(w, event)
+		}
+		_ = http.NewResponseController(w).Flush() // the client is there, or the test ends anyway
+		<-req.Context().Done()
+	}
+}
+
+// failedClaim is an event of a NodeClaim that goes without a machine.
+func failedClaim(uid, more string) string {
+	return fmt.Sprintf(`{"type":"MODIFIED","object":{"metadata":{"uid":%q,"deletionTimestamp":"2026-01-01T00:00:00Z",
+		"labels":{"karpenter.sh/nodepool":"p"}},"spec":{"requirements":[%s]}}}`, uid, more)
+}
+
+// faster is by how much the time passes faster in a fastClock.
+const faster = 100
+
+type fastClock struct {
+	clock.RealClock
+	began time.Time
+}
+
+// Now implements clock.Clock.
+func (c fastClock) Now() time.Time { return c.began.Add(faster * time.Since(c.began)) }
+
+// Since implements clock.Clock.
+func (c fastClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
+
+// After implements clock.Clock.
+func (c fastClock) After(d time.Duration) <-chan time.Time { return c.RealClock.After(d / faster) }
+
+// NewTimer implements clock.Clock.
+func (c fastClock) NewTimer(d time.Duration) clock.Timer {
+	return fastTimer{c.RealClock.NewTimer(d / faster)}
+}
+
+type fastTimer struct{ clock.Timer }
+
+// Reset implements clock.Timer.
+func (t fastTimer) Reset(d time.Duration) bool { return t.Timer.Reset(d / faster) }
+
+// newClaimsWorld has a worker with a NodePool, and a fast clock.
+func newClaimsWorld(t *testing.T, claims http.HandlerFunc) (*world, *Worker) {
+	t.Helper()
+	w := newStandby(t, func(o *Options) {
+		o.Clock, o.ProbeInterval, o.RetryDelay, o.MaxBackoff = fastClock{began: time.Now()}, 10*time.Second, time.Second, 10*time.Second
+	})
+	w.registry.AddListener(w)
+	w.registry.lead(nil)
+	c := w.server.Add("c", "uid", "t")
+	c.Answer("get nodepools", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", jsonType)
+		fmt.Fprint(w, `{"metadata":{},"items":[{"metadata":{"name":"p"}}]}`)
+	})
+	c.Answer("watch nodeclaims", claims)
+	return w, w.configure("w1", c.Kubeconfig("t"), Settings{Spec: v1alpha1.WorkerClusterSpec{Capacity: v1alpha1.CapacityAutoscaled}}, known{})
+}
+
+// outs is how many machines don't come.
+func (w *Worker) outs() int {
+	if o := w.autoscaler.observed.Load(); o != nil {
+		return len(o.Out)
+	}
+	return 0
+}
+
+// TestNodeClaimsThatFail: what Karpenter can't get is out, and for a while.
+func TestNodeClaimsThatFail(t *testing.T) {
+	var asked atomic.Pointer[url.Values]
+	w, worker := newClaimsWorld(t, func(w http.ResponseWriter, req *http.Request) {
+		query := req.URL.Query()
+		asked.Store(&query)
+		claimsAnswer(`{"type":"ADDED","object":{"metadata":{"uid":"1","labels":{"karpenter.sh/nodepool":"p"}}}}`,
+			failedClaim("1", ""), `{"type":"BOOKMARK","object":7}`)(w, req)
+	})
+	w.until("it's out", func() bool { return worker.outs() == 1 })
+	if got := asked.Load().Get("labelSelector"); got != autoscaling.UnmadeClaims {
+		t.Errorf("asked for %q", got)
+	}
+	w.until("it isn't any more", func() bool { return worker.outs() == 0 })
+}
+
+// TestNodeClaimsOfAHostileWorker: however many fail in whatever ways, few are remembered; one that is too large
+// puts the worker in quarantine.
+func TestNodeClaimsOfAHostileWorker(t *testing.T) {
+	var events []string
+	for i := range 2000 {
+		events = append(events, failedClaim(fmt.Sprint(i), fmt.Sprintf(`{"key":"topology.kubernetes.io/zone","operator":"In","values":["z%d"]}`, i)))
+	}
+	w, worker := newClaimsWorld(t, claimsAnswer(append(events, `nonsense`)...))
+	w.until("they're out", func() bool { return worker.outs() > 0 })
+	if n := worker.outs(); n > 50 {
+		t.Errorf("%d are out", n)
+	}
+	w, worker = newClaimsWorld(t, claimsAnswer(failedClaim("1", `{"key":"`+strings.Repeat("a", maxEventBytes)+`"}`)))
+	w.until("it's in quarantine", func() bool { return worker.View().Reason == v1alpha1.ReasonAnswerTooLarge })
+}
+
+// TestNodeClaimsThatMayNotBeWatched: that's said, and the NodePools count all the same.
+func TestNodeClaimsThatMayNotBeWatched(t *testing.T) {
+	w, worker := newClaimsWorld(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", jsonType)
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
+	})
+	w.until("it's said", func() bool {
+		return strings.Contains(worker.View().Capacity.Unchecked, "watch nodeclaims.karpenter.sh")
+	})
+	if n := len(worker.autoscaler.observed.Load().Pools); n != 1 {
+		t.Errorf("%d NodePools are known", n)
 	}
 }

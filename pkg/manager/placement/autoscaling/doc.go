@@ -1,8 +1,9 @@
 // Package autoscaling computes what a worker's autoscaler may still add. It is pure: values in, made-up
 // nodes out.
 //
-//	NodePools, cluster-autoscaler's status ─┐
-//	the nodes that there are ───────────────┴─> Observe ─┐
+//	NodeClaims ─> Launches: machines that don't come ────┐
+//	NodePools, cluster-autoscaler's status ─┐            │
+//	the nodes that there are ───────────────┴─> Observe ─┤
 //	spec.autoscaling ────────────────────────────────────┴─> GrowthOf: groups of nodes, templates, limits ─┐
 //	the nodes that there are ──────────────────────────────────────────────────────────────────────────────┼─> NewRoom ──> Room.Nodes
 //	Pods for which no node has room (capacity.Demand) ─────────────────────────────────────────────────────┘
@@ -14,6 +15,14 @@
 // there may be. Nodes adds those that one Job could have besides. So no worker is asked for more than
 // its limits, whoever asks.
 //
+// # When no node comes
+//
+// Karpenter makes a NodeClaim for a node, and deletes it at once when its cloud has no machine for it. It says
+// nothing of that in its NodePools. The NodeClaim's requirements name the instance types, zones and capacity types
+// that were tried. No nodes are expected of these for a while (see Launches); others of the same NodePool are.
+// So a user whose Pods want what is never there closes no NodePool for others. A NodeClaim that has got its machine
+// ends that.
+//
 // # What may be wrong
 //
 // Which of several templates the autoscaler chooses isn't known: for Pods that wait, the first that
@@ -21,11 +30,15 @@
 // the limits are reached. So a Job whose Pods must all be in one zone may be said not to fit where
 // the limits allow just enough. Made-up nodes have no devices that are claimed, and no volumes.
 //
+// Of a NodeClaim that is limited by something else than a list of values, nobody knows what was tried: it counts
+// for nothing. A template in spec.autoscaling that doesn't name its instance type or zone may be any: it's out if
+// any of the NodePool's is.
+//
 // Of a NodePool's sizes, only those that were seen are expected, in each zone and capacity type that it allows.
 // Karpenter's limits count what a node has in all, and here its allocatable counts.
 //
 // A worker says which groups there are and how large, and any user has Pods wait: neither may make an answer
-// expensive. So a worker has at most MaxPools NodePools, MaxGroups node groups and maxTemplates templates, and
-// a Room makes up maxNodes nodes, and looks at maxDemands shapes of Pods that wait. More
-// of them err towards a Job that fits.
+// expensive. So a worker has at most MaxPools NodePools, MaxGroups node groups, maxTemplates templates and
+// maxFailures of NodeClaims, and a Room makes up maxNodes nodes, and looks at maxDemands shapes of Pods that
+// wait. More of them err towards a Job that fits.
 package autoscaling

@@ -38,6 +38,8 @@ type Template struct {
 	Object *corev1.Node
 	// Allocatable is what it has for the Pods of Jobs, and Whole what counts against limits.
 	Allocatable, Whole capacity.Resources
+	// Paused: no such node comes for now.
+	Paused bool
 }
 
 // Limits has an amount for each resource that is limited.
@@ -93,6 +95,9 @@ func (o *Observed) groupOf(pool *NodePool, said *v1alpha1.NodeTemplate, most int
 		group.Templates = o.templatesOf(pool, most)
 	}
 	group.Paused = !pool.Adds
+	for i := range group.Templates {
+		group.Templates[i].Paused = o.isOut(pool.Name, group.Templates[i].Object.Labels)
+	}
 	return group
 }
 

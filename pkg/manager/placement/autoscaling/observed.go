@@ -26,6 +26,8 @@ type Observed struct {
 	Pools []NodePool
 	// Groups are cluster-autoscaler's, by name.
 	Groups map[string]NodeGroup
+	// Out are the machines that Karpenter doesn't get for now.
+	Out []Offers
 	// sizes of the nodes that each pool has, or had, by instance type.
 	sizes map[string]map[string]size
 }
@@ -65,6 +67,18 @@ func Observe(before *Observed, pools []NodePool, groups map[string]NodeGroup, no
 	return o
 }
 
+// With is the same with other machines that Karpenter doesn't get.
+func (o *Observed) With(out []Offers) *Observed {
+	with := *o
+	with.Out = out
+	return &with
+}
+
+// isOut reports whether Karpenter doesn't get the machine for a node of a pool.
+func (o *Observed) isOut(pool string, labels map[string]string) bool {
+	return slices.ContainsFunc(o.Out, func(out Offers) bool { return out.Pool == pool && out.have(labels) })
+}
+
 // sizesOf are those of a pool's nodes. Of alike nodes, the emptiest shows what is left for Jobs beside what runs
 // on all of them, such as DaemonSets.
 func sizesOf(pool *NodePool, nodes []*capacity.Node) map[string]size {
@@ -90,7 +104,8 @@ func remember(sizes, before map[string]size) {
 
 // SaysTheSame reports whether the autoscaler says the same as before, whatever the nodes show.
 func (o *Observed) SaysTheSame(before *Observed) bool {
-	return before != nil && reflect.DeepEqual(o.Pools, before.Pools) && maps.Equal(o.Groups, before.Groups)
+	return before != nil && reflect.DeepEqual(o.Pools, before.Pools) && maps.Equal(o.Groups, before.Groups) &&
+		slices.EqualFunc(o.Out, before.Out, func(a, b Offers) bool { return a.equal(&b) })
 }
 
 // templatesOf are the nodes that a pool may add, up to a number.

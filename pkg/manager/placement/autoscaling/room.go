@@ -88,7 +88,7 @@ func (r *Room) All() []*capacity.Node {
 // for now.
 func (r *Room) IsPaused(shape *capacity.Shape) bool {
 	suiting := r.growth.suiting(shape)
-	return len(suiting) > 0 && !slices.ContainsFunc(suiting, func(c candidate) bool { return !r.growth.Groups[c.group].Paused })
+	return len(suiting) > 0 && !slices.ContainsFunc(suiting, func(c candidate) bool { return !r.growth.isPaused(&c) })
 }
 
 // candidate is a template on whose nodes Pods of a Shape may be.
@@ -111,6 +111,8 @@ func (g *Growth) suiting(shape *capacity.Shape) []candidate {
 	}
 	return suiting
 }
+
+func (g *Growth) isPaused(c *candidate) bool { return c.Paused || g.Groups[c.group].Paused }
 
 // ask counts the nodes for Pods that wait. Only one that has room for more is made up.
 func (r *Room) ask(shape *capacity.Shape, pods int64) {
@@ -147,7 +149,7 @@ func taking(n *capacity.Node, shape *capacity.Shape, pods int64) *capacity.Node 
 // more is how many nodes of a template may still be added.
 func (u *used) more(g *Growth, c *candidate) int64 {
 	group, there := &g.Groups[c.group], &u.groups[c.group]
-	if group.Paused {
+	if g.isPaused(c) {
 		return 0
 	}
 	return min(

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/manager/placement/autoscaling"
 )
 
 // The trace: a day of Jobs of one Pod, which takes a whole node, in workers that add nodes.
@@ -31,6 +33,23 @@ const (
 	firstBackoff = 5 * time.Minute
 	maxBackoff   = 30 * time.Minute
 	readEvery    = 30 * time.Second // by the manager
+)
+
+// What Karpenter does: its cloud says within seconds that it has none, and Karpenter deletes the NodeClaim. It
+// doesn't ask for such machines again for a while, but for as long as Pods wait.
+const (
+	claimFails  = tick
+	unavailable = 3 * time.Minute
+)
+
+// kind of the workers' autoscalers.
+type kind int
+
+const (
+	// silent ones ask for nodes until one comes, and say nothing.
+	silent kind = iota
+	clusterAutoscaler
+	karpenter
 )
 
 // period is when a worker gets no nodes of a kind.
@@ -74,8 +93,17 @@ type autoscaler struct {
 	// fails counts the failures one after the other, and until is how long it waits for that.
 	fails int
 	until time.Duration
-	// says: the manager has read that it waits.
+	// says: the manager has read that it waits, or concluded that from what was deleted.
 	says bool
+	// launches is what the manager knows of Karpenter's NodeClaims, of which there were so many.
+	launches autoscaling.Launches
+	claims   int
+}
+
+// claim has the manager see what has become of a NodeClaim.
+func (a *autoscaler) claim(outcome autoscaling.Outcome, now time.Time) {
+	a.claims++
+	a.launches.See(&autoscaling.NodeClaim{UID: types.UID(fmt.Sprint(a.claims)), Outcome: outcome}, now)
 }
 
 // ask is a Job's for a node.
@@ -110,8 +138,7 @@ func traceJobs(r *rand.Rand) (jobs []*traceJob) {
 // play is one system's day.
 type play struct {
 	*cloud
-	// backoff: the workers have cluster-autoscaler. Otherwise they ask for nodes until one comes, and say nothing.
-	backoff  bool
+	with     kind
 	scalers  [traceSize][shapes]autoscaler
 	patience time.Duration
 	now      time.Duration
@@ -160,22 +187,39 @@ func (p *play) scale(waiting []*traceJob) {
 func (p *play) scaleUp(w, s int, pending []*ask) {
 	a, isOut := &p.scalers[w][s], p.end(w, s, p.now) > p.now
 	if a.failing > 0 && p.now >= a.failing {
-		a.until, a.failing = p.now+min(firstBackoff<<a.fails, maxBackoff), 0
-		a.fails++
+		p.fails(a)
 	}
-	if p.now%readEvery == 0 {
+	switch {
+	case p.with == karpenter:
+		a.says = len(a.launches.Out(p.clock())) > 0
+	case p.now%readEvery == 0:
 		a.says = p.now < a.until
 	}
 	switch {
 	case len(pending) == 0 || a.failing > 0 || p.now < a.until:
 	case !isOut:
 		a.fails = 0
+		a.claim(autoscaling.Made, p.clock())
 		for _, ask := range pending {
 			ask.comes = p.now + nodeDelay
 		}
-	case p.backoff:
+	case p.with == clusterAutoscaler:
 		a.failing = p.now + failsAfter
+	case p.with == karpenter:
+		a.failing = p.now + claimFails
 	}
+}
+
+// fails is when the cloud has said that it has none.
+func (p *play) fails(a *autoscaler) {
+	a.failing = 0
+	if p.with == karpenter {
+		a.until = p.now + unavailable
+		a.claim(autoscaling.Failed, p.clock())
+		return
+	}
+	a.until = p.now + min(firstBackoff<<a.fails, maxBackoff)
+	a.fails++
 }
 
 // withdraw gives up a worker. A node that is being made for the Job comes, for another or in vain.
@@ -353,8 +397,8 @@ func incremental(p *play, job *traceJob) {
 	}
 }
 
-// BenchmarkStockouts plays ten days to four systems, with workers whose autoscalers say nothing, and with some that say
-// that no node came.
+// BenchmarkStockouts plays ten days to four systems, with workers whose autoscalers say nothing, and with some that
+// say that no node came.
 func BenchmarkStockouts(b *testing.B) {
 	for _, s := range []struct {
 		name string
@@ -362,15 +406,19 @@ func BenchmarkStockouts(b *testing.B) {
 		with play
 	}{
 		{"clairvoyant", clairvoyant, play{}},
-		{"clairvoyant, backoff", clairvoyant, play{backoff: true}},
+		{"clairvoyant, cluster-autoscaler", clairvoyant, play{with: clusterAutoscaler}},
+		{"clairvoyant, Karpenter", clairvoyant, play{with: karpenter}},
 		{"jobferry", jobferry, play{patience: 10 * time.Minute}},
 		{"jobferry, podStartTimeout 5m", jobferry, play{patience: 5 * time.Minute}},
 		{"jobferry, podStartTimeout 3m10s", jobferry, play{patience: 190 * time.Second}},
-		{"jobferry, backoff", jobferry, play{patience: 10 * time.Minute, backoff: true}},
+		{"jobferry, cluster-autoscaler", jobferry, play{patience: 10 * time.Minute, with: clusterAutoscaler}},
+		{"jobferry, Karpenter", jobferry, play{patience: 10 * time.Minute, with: karpenter}},
 		{"AllAtOnce", allAtOnce, play{}},
-		{"AllAtOnce, backoff", allAtOnce, play{backoff: true}},
+		{"AllAtOnce, cluster-autoscaler", allAtOnce, play{with: clusterAutoscaler}},
+		{"AllAtOnce, Karpenter", allAtOnce, play{with: karpenter}},
 		{"Incremental", incremental, play{}},
-		{"Incremental, backoff", incremental, play{backoff: true}},
+		{"Incremental, cluster-autoscaler", incremental, play{with: clusterAutoscaler}},
+		{"Incremental, Karpenter", incremental, play{with: karpenter}},
 	} {
 		b.Run(s.name, func(b *testing.B) { benchmarkDays(b, s.with, s.next) })
 	}

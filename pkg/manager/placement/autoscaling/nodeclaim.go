@@ -1,0 +1,143 @@
+package autoscaling
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+// UnmadeClaims selects the NodeClaims that have no machine yet: Karpenter labels a NodeClaim with the instance
+// type once it has one.
+const UnmadeClaims = "!" + corev1.LabelInstanceTypeStable
+
+// maxValues bounds the values of a requirement; Karpenter names up to 600 instance types.
+const maxValues = 1000
+
+// NodeClaim is a node that Karpenter is about to make, as a worker says. Immutable.
+type NodeClaim struct {
+	UID types.UID
+	// Offers are the machines that it may become.
+	Offers Offers
+	// Outcome is what has become of it.
+	Outcome Outcome
+}
+
+// Outcome of a NodeClaim.
+type Outcome int
+
+// Outcomes of NodeClaims.
+const (
+	// Pending: its machine is being made.
+	Pending Outcome = iota
+	// Made: it has a machine.
+	Made
+	// Failed: it's deleted without ever having had a machine. Karpenter does so when its cloud has none.
+	Failed
+)
+
+// Offers are machines of a NodePool, by the values of the labels that a cloud sells them by. A label that isn't
+// there may have any value.
+type Offers struct {
+	Pool   string
+	Values map[string][]string // sorted
+}
+
+// offered are the labels that a cloud sells machines by.
+var offered = append([]string{corev1.LabelInstanceTypeStable}, varied...)
+
+// nodeClaim is what is read of the object.
+type nodeClaim struct {
+	Metadata metav1.ObjectMeta `json:"metadata"`
+	Spec     struct {
+		Requirements []corev1.NodeSelectorRequirement `json:"requirements"`
+	} `json:"spec"`
+	Status struct {
+		ProviderID string             `json:"providerID"`
+		Conditions []metav1.Condition `json:"conditions"`
+	} `json:"status"`
+}
+
+// ReadNodeClaim reads an event of a watch of UnmadeClaims (karpenter.sh/v1), as JSON. False: it isn't a valid
+// NodeClaim of a NodePool, or not one whose Offers can be told.
+func ReadNodeClaim(event watch.EventType, object []byte) (NodeClaim, bool) {
+	var read nodeClaim
+	if err := json.Unmarshal(object, &read); err != nil {
+		return NodeClaim{}, false
+	}
+	offers, is := read.offers()
+	return NodeClaim{UID: read.Metadata.UID, Offers: offers, Outcome: read.outcome(event)}, is
+}
+
+func (c *nodeClaim) outcome(event watch.EventType) Outcome {
+	launched := slices.ContainsFunc(c.Status.Conditions, func(c metav1.Condition) bool {
+		return c.Type == "Launched" && c.Status == metav1.ConditionTrue
+	})
+	switch {
+	case launched || c.Status.ProviderID != "":
+		return Made
+	case c.Metadata.DeletionTimestamp != nil:
+		return Failed
+	case event == watch.Deleted: // it isn't selected any more
+		return Made
+	default:
+		return Pending
+	}
+}
+
+func (c *nodeClaim) offers() (Offers, bool) {
+	o := Offers{Pool: c.Metadata.Labels[LabelNodePool], Values: map[string][]string{}}
+	if c.Metadata.UID == "" || len(validation.IsDNS1123Subdomain(o.Pool)) > 0 || len(c.Spec.Requirements) > maxTerms {
+		return o, false
+	}
+	for _, r := range c.Spec.Requirements {
+		switch {
+		case !slices.Contains(offered, r.Key), r.Operator == corev1.NodeSelectorOpExists:
+		case r.Operator != corev1.NodeSelectorOpIn || o.Values[r.Key] != nil || !areLabels(r.Values):
+			return o, false
+		default:
+			o.Values[r.Key] = slices.Sorted(slices.Values(r.Values))
+		}
+	}
+	return o, true
+}
+
+func areLabels(values []string) bool {
+	return len(values) > 0 && len(values) <= maxValues && !slices.ContainsFunc(values, func(v string) bool {
+		return len(v) > validation.LabelValueMaxLength
+	})
+}
+
+// have reports whether a node with some labels may be one of the machines.
+func (o *Offers) have(labels map[string]string) bool {
+	for key, values := range o.Values {
+		value, is := labels[key]
+		if _, found := slices.BinarySearch(values, value); is && !found {
+			return false
+		}
+	}
+	return true
+}
+
+// overlap reports whether a machine may be one of both.
+func (o *Offers) overlap(with *Offers) bool {
+	for key, values := range o.Values {
+		others := with.Values[key]
+		if len(others) > 0 && !slices.ContainsFunc(values, func(v string) bool {
+			_, found := slices.BinarySearch(others, v)
+			return found
+		}) {
+			return false
+		}
+	}
+	return o.Pool == with.Pool
+}
+
+func (o *Offers) equal(other *Offers) bool {
+	return o.Pool == other.Pool && maps.EqualFunc(o.Values, other.Values, slices.Equal)
+}
