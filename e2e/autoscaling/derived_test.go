@@ -14,11 +14,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// crd is Karpenter's NodePool, without its schema.
-const crd = `{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":{"name":"nodepools.karpenter.sh"},"spec":{
-	"group":"karpenter.sh","scope":"Cluster","names":{"kind":"NodePool","plural":"nodepools","singular":"nodepool"},
-	"versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":{"type":"object","x-kubernetes-preserve-unknown-fields":true}}}]}}`
-
 // nodePool has w1 say what Karpenter may add, and whether it can now.
 func (s *scene) nodePool(limits, ready string) {
 	s.Apply(s.Cluster("w1"), "", `{"apiVersion":"karpenter.sh/v1","kind":"NodePool","metadata":{"name":"`+s.pool+`"},"spec":{"limits":`+limits+`,
@@ -38,8 +33,7 @@ func (s *scene) said(worker, text string) {
 func TestNodePoolsShowWhatCanBeAdded(t *testing.T) {
 	s := open(t, 2)
 	s.RunManager(slow)
-	s.Apply(s.Cluster("w1"), "", crd)
-	s.Kubectl(s.Cluster("w1"), "", "wait", "--for=condition=Established", "crd/nodepools.karpenter.sh", "--timeout=30s")
+	s.AddKarpenter("w1")
 	s.nodePool(`{"cpu":"8"}`, "True")
 	s.registers("null")
 	s.said("w1", "NodePools "+s.pool+": no node of them has been seen")

@@ -11,6 +11,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager"
 )
 
@@ -108,4 +109,31 @@ func (s *scene) report(t *testing.T, most int) {
 			t.Errorf("%s made %d nodes, %d at once, and %d of them in vain", a.cluster.Name(), made, peak, vain)
 		}
 	}
+}
+
+// A manager that is killed after a stockout leaves to the next one what it has found out: no Job goes there to find it
+// out again, until the time is over.
+func TestStockoutOutlivesAKilledManager(t *testing.T) {
+	const most = 8
+	s := open(t, most)
+	killed := s.StartManager()
+	s.registers(s.template(most))
+	s.SetWorker("w1", `{"podStartTimeout":"1m"}`)
+	s.w1.isOut(true)
+	s.submit("first")
+	s.EventUntil("first", "Moved", "Pods can't be scheduled")
+	s.WorkerUntil("w1", func(w *v1alpha1.WorkerCluster) bool { return len(w.Status.Stockouts) == 1 })
+	killed.Kill()
+	s.StartManager()
+	s.submit("second")
+	s.EventUntil("second", "Placed", "Placed on worker w2, after scale-up: 1/2 clusters available: 1 passed over: Pods like these didn't start there in time")
+	s.w1.isOut(false)
+	s.submit("later", inW1)
+	for name, want := range map[string]string{"first": "w2", "second": "w2", "later": "w1"} {
+		if at := s.endedAt(name); at != want {
+			t.Errorf("%s ran on %s, want %s", name, at, want)
+		}
+	}
+	s.WorkerUntil("w1", func(w *v1alpha1.WorkerCluster) bool { return len(w.Status.Stockouts) == 0 })
+	s.report(t, most)
 }

@@ -46,9 +46,12 @@ func open(t *testing.T, most int) *scene {
 }
 
 // template says in a WorkerCluster that so many nodes of the pool can be added.
-func (s *scene) template(most int) string {
-	return fmt.Sprintf(`{"nodeTemplates":[{"name":"grows","labels":{%q:%q},"allocatable":{"cpu":%q,"memory":"16Gi"},"maxNodes":%d}]}`,
-		poolLabel, s.pool, nodeCPU, most)
+func (s *scene) template(most int) string { return s.templateOf("grows", most) }
+
+// templateOf is one with the name of a NodePool or node group.
+func (s *scene) templateOf(name string, most int) string {
+	return fmt.Sprintf(`{"nodeTemplates":[{"name":%q,"labels":{%q:%q},"allocatable":{"cpu":%q,"memory":"16Gi"},"maxNodes":%d}]}`,
+		name, poolLabel, s.pool, nodeCPU, most)
 }
 
 // registers has both workers say what can be added.

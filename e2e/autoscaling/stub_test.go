@@ -23,6 +23,8 @@ const (
 	nodeIdle = 3 * time.Second
 	// pace is how often the autoscaler looks.
 	pace = 200 * time.Millisecond
+	// claimEvery is how often it makes a NodeClaim, while it has no machines.
+	claimEvery = 5 * time.Second
 	// nodeCPU is a new node's: a Pod of these tests takes all of it.
 	nodeCPU = "4"
 )
@@ -38,6 +40,10 @@ type autoscaler struct {
 	// most is how many nodes it may have; out: it gets none.
 	most int
 	out  bool
+	// karpenter: while out, it makes NodeClaims, the last time at failed. claimed counts them.
+	karpenter bool
+	failed    time.Time
+	claimed   int
 	// made counts its nodes, vain those that went without ever having had a Pod, and peak is how many there
 	// were at once.
 	made, vain, peak int
@@ -86,6 +92,12 @@ func (a *autoscaler) isOut(is bool) {
 	a.out = is
 }
 
+func (a *autoscaler) isKarpenter(is bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.karpenter = is
+}
+
 func (a *autoscaler) counts() (made, vain, peak int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -100,7 +112,16 @@ func (a *autoscaler) sync(ctx context.Context, now time.Time) error {
 	}
 	a.mu.Lock()
 	add, remove := a.decide(pods.Items, now)
+	fails := a.karpenter && a.out && len(a.waits) > 0 && now.Sub(a.failed) >= claimEvery
+	if fails {
+		a.failed = now
+	}
 	a.mu.Unlock()
+	if fails {
+		if err := a.claimFails(ctx); err != nil {
+			return err
+		}
+	}
 	nodes := a.cluster.Client().CoreV1().Nodes()
 	for _, name := range add {
 		if _, err := nodes.Create(ctx, a.node(name), metav1.CreateOptions{}); err != nil {

@@ -260,6 +260,12 @@ func (p *placed) Counted() <-chan struct{} {
 	return done
 }
 
+// Stockouts implements clusters.Placements: there are none.
+func (p *placed) Stockouts(string) []v1alpha1.Stockout { return nil }
+
+// RestoreStockouts implements clusters.Placements.
+func (p *placed) RestoreStockouts(string, []v1alpha1.Stockout) {}
+
 // Unfinished is the number that set was told.
 func (p *placed) Unfinished(worker string) int {
 	p.mu.Lock()

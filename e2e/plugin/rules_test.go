@@ -39,6 +39,7 @@ var symptoms = map[string]func(terminal){
 	"list runtimeclasses":  partlyChecked("runtimeclasses"),
 	"list deviceclasses":   partlyChecked("deviceclasses"),
 	"list nodepools":       func(f terminal) { f.saysSchedulable("w1", "may not list nodepools.karpenter.sh") },
+	"watch nodeclaims":     terminal.expectsNodes,
 	"get configmaps cluster-autoscaler-status": terminal.asksAgain,
 	"list events":                 terminal.doesntSayWhy,
 	"list persistentvolumeclaims": terminal.isPlacedWithoutItsClaim,
@@ -113,6 +114,15 @@ func (f terminal) asksAgain() {
 	f.SetWorker("w1", `{"autoscaling":{"nodeTemplates":[{"name":"grows","labels":{"grows":"yes"},"allocatable":{"cpu":"4"},"maxNodes":1}]}}`)
 	f.Submit("again", func(j *batchv1.Job) { j.Spec.Template.Spec.NodeSelector = map[string]string{"grows": "yes"} })
 	f.EventUntil("again", "Placed", "after scale-up")
+}
+
+// expectsNodes has a worker with a NodePool, whose NodeClaims say nothing.
+func (f terminal) expectsNodes() {
+	f.t.Helper()
+	f.AddKarpenter("w1")
+	f.Apply(f.Cluster("w1"), "", `{"apiVersion":"karpenter.sh/v1","kind":"NodePool","metadata":{"name":"grows"},"spec":{}}`)
+	f.t.Cleanup(func() { f.Kubectl(f.Cluster("w1"), "", "delete", "nodepools.karpenter.sh", "grows") })
+	f.saysSchedulable("w1", "may not watch nodeclaims.karpenter.sh")
 }
 
 // deleteJobs leaves nothing that would keep a worker.

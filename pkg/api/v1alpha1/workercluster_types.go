@@ -399,6 +399,15 @@ type WorkerClusterStatus struct {
 	// +optional
 	Free corev1.ResourceList `json:"free,omitempty"`
 
+	// stockouts are where Jobs aren't sent for a while, because no Pod like theirs started in time. The
+	// manager goes on with them after a restart.
+	//
+	// +optional
+	// +listType=map
+	// +listMapKey=shape
+	// +kubebuilder:validation:MaxItems=50
+	Stockouts []Stockout `json:"stockouts,omitempty"`
+
 	// lastContactTime is when the worker last answered, as of the last change of this status: it
 	// isn't written for its own sake.
 	//
@@ -409,6 +418,34 @@ type WorkerClusterStatus struct {
 	//
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+}
+
+// MaxStockouts bounds the Stockouts in a WorkerCluster's status.
+const MaxStockouts = 50
+
+// Stockout is that no Pod of some shape started in a worker in time.
+type Stockout struct {
+	// shape is a hash of what the scheduler looks at in such Pods.
+	//
+	// +required
+	// +kubebuilder:validation:MaxLength=64
+	Shape string `json:"shape"`
+
+	// failures is how often that was so, one after the other.
+	//
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	Failures int32 `json:"failures"`
+
+	// until is until when Jobs with such Pods aren't sent there.
+	//
+	// +required
+	Until metav1.Time `json:"until"`
+
+	// trying is true while one Job is there to find out whether it's over.
+	//
+	// +optional
+	Trying bool `json:"trying,omitempty"`
 }
 
 // WorkerCluster is a cluster that runs Jobs for the hub.

@@ -45,6 +45,9 @@ func (r *reconciler) Start(ctx context.Context) error {
 	if err := r.client.List(ctx, &secrets, client.InNamespace(r.registry.options.Namespace)); err != nil {
 		return fmt.Errorf("registrations: %w", err)
 	}
+	for i := range clusters.Items {
+		r.registry.options.Placements.RestoreStockouts(clusters.Items[i].Name, clusters.Items[i].Status.Stockouts)
+	}
 	r.registry.lead(clusters.Items)
 	for i := range secrets.Items {
 		for _, due := range r.workersOf(ctx, &secrets.Items[i]) {

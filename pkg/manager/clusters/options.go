@@ -69,11 +69,15 @@ type Options struct {
 	Clock clock.Clock
 }
 
-// Placements counts the Jobs that keep a worker from being removed.
+// Placements counts the Jobs that keep a worker from being removed, and knows what they have found out about it.
 type Placements interface {
 	// Unfinished counts the hub Jobs that are placed on a worker and haven't finished. It must not
 	// block.
 	Unfinished(worker string) int
+	// Stockouts are those of a worker, for its status. It must not block.
+	Stockouts(worker string) []v1alpha1.Stockout
+	// RestoreStockouts says which ones a worker's status has, before this replica leads.
+	RestoreStockouts(worker string, all []v1alpha1.Stockout)
 	// Counted is closed when all Jobs have been seen. Until then, nobody leads.
 	Counted() <-chan struct{}
 }

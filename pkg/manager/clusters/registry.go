@@ -82,6 +82,10 @@ func (r *Registry) PlacementsChanged(worker string) {
 	r.numbersChanged(worker)
 }
 
+// StockoutsChanged has those of a worker written to its status, at once if that was written long enough ago. It
+// never blocks.
+func (r *Registry) StockoutsChanged(worker string) { r.queue.Add(request(worker)) }
+
 // numbersChanged has a worker's numbers read soon, once for all calls until then.
 func (r *Registry) numbersChanged(worker string) {
 	if w, ok := r.Get(worker); ok && r.leadership.leads() && !w.numbersStale.Swap(true) {

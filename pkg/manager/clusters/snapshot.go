@@ -33,6 +33,8 @@ type snapshot struct {
 	worker *workerState
 	// unfinished counts the hub Jobs that are placed on the worker.
 	unfinished int
+	// stockouts are the shapes of Pods for which it's out of nodes.
+	stockouts []v1alpha1.Stockout
 	// lastWrite is when the status was last written by this process.
 	lastWrite time.Time
 }
@@ -75,6 +77,7 @@ func (r *reconciler) gather(ctx context.Context, name string) (snapshot, error) 
 		}
 	}
 	s.unfinished = r.registry.options.Placements.Unfinished(name)
+	s.stockouts = r.registry.options.Placements.Stockouts(name)
 	s.lastWrite = r.writes.last(name)
 	s.worker = r.registry.state(name)
 	return s, nil

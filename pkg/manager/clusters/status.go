@@ -23,6 +23,7 @@ func nextStatus(s snapshot) v1alpha1.WorkerClusterStatus {
 	w := s.worker
 	next.ObservedGeneration = s.cluster.Generation
 	next.Jobs = int32(s.unfinished) //nolint:gosec // no hub has 2^31 Jobs
+	next.Stockouts = s.stockouts
 	setCondition(&next, s, readyCondition(s))
 	setCondition(&next, s, schedulableCondition(s))
 	setCondition(&next, s, lostCondition(s))
@@ -126,7 +127,7 @@ type statusUrgency int
 
 const (
 	statusSame statusUrgency = iota
-	// statusNumbers: only numbers differ, which may wait.
+	// statusNumbers: only numbers differ, or Stockouts, of which many may come at once: they may wait.
 	statusNumbers
 	// statusUrgent: something differs that people or programs act on. That numbers are known at all
 	// is such a thing.
@@ -142,7 +143,7 @@ func compareStatus(before, after v1alpha1.WorkerClusterStatus) statusUrgency {
 		return statusUrgent
 	}
 	for _, s := range []*v1alpha1.WorkerClusterStatus{&before, &after} {
-		s.Jobs, s.Nodes, s.Allocatable, s.Requested, s.Free = 0, 0, nil, nil, nil
+		s.Jobs, s.Nodes, s.Allocatable, s.Requested, s.Free, s.Stockouts = 0, 0, nil, nil, nil, nil
 	}
 	if equality.Semantic.DeepEqual(before, after) {
 		return statusNumbers

@@ -50,6 +50,7 @@ func TestCompareStatus(t *testing.T) {
 		"the same, as written": {func(s *v1alpha1.WorkerClusterStatus) { s.Free = cpu("4000m") }, statusSame},
 		"other numbers":        {func(s *v1alpha1.WorkerClusterStatus) { s.Nodes, s.Free = 1, cpu("0") }, statusNumbers},
 		"more Jobs":            {func(s *v1alpha1.WorkerClusterStatus) { s.Jobs++ }, statusNumbers},
+		"out of nodes":         {func(s *v1alpha1.WorkerClusterStatus) { s.Stockouts = []v1alpha1.Stockout{{Shape: "a"}} }, statusNumbers},
 		"capacity not known":   {func(s *v1alpha1.WorkerClusterStatus) { s.Nodes, s.Free = 0, nil }, statusUrgent},
 		"another version":      {func(s *v1alpha1.WorkerClusterStatus) { s.KubernetesVersion = "v1.36.4" }, statusUrgent},
 	} {
@@ -63,5 +64,14 @@ func TestCompareStatus(t *testing.T) {
 				t.Errorf("the other way round: %d, want %d", got, row.want)
 			}
 		})
+	}
+}
+
+// TestStockoutsAreInTheStatus, as they're known now.
+func TestStockoutsAreInTheStatus(t *testing.T) {
+	s := snapshot{cluster: &v1alpha1.WorkerCluster{}, worker: &workerState{}, stockouts: []v1alpha1.Stockout{{Shape: "a", Failures: 1}}}
+	s.cluster.Status.Stockouts = []v1alpha1.Stockout{{Shape: "b"}}
+	if got := nextStatus(s).Stockouts; len(got) != 1 || got[0].Shape != "a" {
+		t.Errorf("%+v", got)
 	}
 }

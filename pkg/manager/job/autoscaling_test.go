@@ -157,6 +157,42 @@ func TestStockoutIsMetOnce(t *testing.T) {
 	w.wantPlaced(map[string]string{"last": "a", "after": "a"})
 }
 
+// A manager that starts knows where the one before sent no Jobs, for how long, and who tried. A tenant who writes on
+// his Jobs what Jobferry does keeps nobody from a worker.
+func TestStockoutOutlivesTheManager(t *testing.T) {
+	w := newStockoutWorld(t)
+	w.queues(aJob("first", onNew))
+	w.minutes(11)
+	w.start()
+	w.queues(aJob("second", onNew))
+	w.wantPlaced(map[string]string{"first": "b", "second": "b"})
+
+	w.minutes(11)
+	w.queues(aJob("tries", onNew))
+	w.wantPlaced(map[string]string{"tries": "a"})
+	w.start()
+	w.minutes(5)
+	w.queues(aJob("third", onNew))
+	w.wantPlaced(map[string]string{"tries": "a", "third": "b"})
+	w.minutes(6)
+	w.start()
+	w.minutes(15) // it's out for 20 minutes now
+	w.queues(aJob("fourth", onNew))
+	w.wantPlaced(map[string]string{"tries": "b", "fourth": "b"})
+	w.minutes(10)
+	w.worker("a").isOut(false)
+	w.queues(aJob("last", onNew))
+	w.wantPlaced(map[string]string{"last": "a"})
+	w.start()
+	w.queues(aJob("after", onNew), aJob("forged", onNew, func(job *batchv1.Job) {
+		job.Annotations = map[string]string{v1alpha1.AnnotationMovedFrom: "a", v1alpha1.AnnotationMovedAt: w.clock.Now().Format(time.RFC3339)}
+	}), aJob("behind", onNew))
+	w.wantPlaced(map[string]string{"after": "a", "behind": "a"})
+	if n := len(w.worker("a").stockouts); n != 0 {
+		t.Errorf("%+v are in the status", w.worker("a").stockouts)
+	}
+}
+
 // Jobs that wait in a worker which turns out to be out don't wait for as long again.
 func TestOthersDontWaitOutAStockout(t *testing.T) {
 	w := newStockoutWorld(t)

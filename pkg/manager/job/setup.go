@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
@@ -71,6 +72,8 @@ func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *tri
 		clock:   r.clock,
 		onBegin: func(worker string) { t.Enqueue(t.store.waitingIn(worker)...) },
 		onEnd:   func(worker string) { t.scheduler.workerChanged(worker) },
+
+		onChange: workers.StockoutsChanged,
 	}
 	r.gatherer = &gatherer{
 		stockouts: out,
@@ -147,6 +150,16 @@ func (r *Reconciler) setupCarry(mgr ctrl.Manager, t *triggers) error {
 
 // Unfinished implements clusters.Placements.
 func (r *Reconciler) Unfinished(worker string) int { return r.store.unfinished(worker) }
+
+// Stockouts implements clusters.Placements.
+func (r *Reconciler) Stockouts(worker string) []v1alpha1.Stockout {
+	return r.scheduler.stockouts.entries(worker)
+}
+
+// RestoreStockouts implements clusters.Placements.
+func (r *Reconciler) RestoreStockouts(worker string, all []v1alpha1.Stockout) {
+	r.scheduler.stockouts.restore(worker, all)
+}
 
 // Counted implements clusters.Placements.
 func (r *Reconciler) Counted() <-chan struct{} { return r.jobsSeen }

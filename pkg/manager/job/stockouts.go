@@ -1,12 +1,15 @@
 package job
 
 import (
+	"math"
 	"sync"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/placement/stockout"
 )
@@ -14,8 +17,9 @@ import (
 // stockouts are the shapes of Pods that workers didn't start in time.
 type stockouts struct {
 	clock clock.WithDelayedExecution
-	// onBegin is called when a worker is out for another shape, and onEnd when it may be tried again.
-	onBegin, onEnd func(worker string)
+	// onBegin is called when a worker is out for another shape, onEnd when it may be tried again, and onChange when
+	// its Entries are others.
+	onBegin, onEnd, onChange func(worker string)
 
 	mu     sync.Mutex
 	record stockout.Record
@@ -79,6 +83,7 @@ func (s *stockoutsOf) chosen(worker string, timeout time.Duration) {
 	until, tries := s.record.Chosen(worker, s.shape, keyOf(s.job), timeout, s.clock.Now())
 	s.mu.Unlock()
 	if tries {
+		s.onChange(worker)
 		s.endAt(worker, until)
 	}
 }
@@ -91,6 +96,7 @@ func (s *stockouts) failed(worker string, job *batchv1.Job, timeout time.Duratio
 	s.mu.Unlock()
 	if is {
 		startTimeouts.WithLabelValues(worker).Inc()
+		s.onChange(worker)
 		s.onBegin(worker)
 		s.endAt(worker, until)
 	}
@@ -107,6 +113,7 @@ func (s *stockoutsOf) look(w *dispatch.Worker) {
 	is = is && s.record.Started(w.Name, s.shape)
 	s.mu.Unlock()
 	if is {
+		s.onChange(w.Name)
 		s.onEnd(w.Name)
 	}
 }
@@ -119,4 +126,34 @@ func (s *stockouts) forget(worker string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.record.Forget(worker)
+}
+
+// entries are those of a worker, as its status has them.
+func (s *stockouts) entries(worker string) (all []v1alpha1.Stockout) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.record.Entries(worker, s.clock.Now()) {
+		all = append(all, v1alpha1.Stockout{
+			Shape: e.Shape, Failures: int32(min(e.Failures, math.MaxInt32)), //nolint:gosec // it's bounded
+			Until: metav1.NewTime(e.Until.Truncate(time.Second)), Trying: e.Trying,
+		})
+	}
+	return all
+}
+
+// restore takes over what a worker's status has.
+func (s *stockouts) restore(worker string, all []v1alpha1.Stockout) {
+	now := s.clock.Now()
+	var entries []stockout.Entry
+	for _, o := range all {
+		entries = append(entries, stockout.Entry{Shape: o.Shape, Failures: int(o.Failures), Until: o.Until.Time, Trying: o.Trying})
+	}
+	s.mu.Lock()
+	s.record.Restore(worker, entries, now)
+	s.mu.Unlock()
+	for _, e := range entries {
+		if e.Until.After(now) {
+			s.endAt(worker, e.Until)
+		}
+	}
 }

@@ -58,6 +58,8 @@ type workers interface {
 	Loss(worker string) clusters.Loss
 	// PlacementsChanged is called when the number of Jobs on a worker has changed.
 	PlacementsChanged(worker string)
+	// StockoutsChanged is called when a worker is out for other shapes of Pods than before.
+	StockoutsChanged(worker string)
 }
 
 // registry adapts a clusters.Registry.

@@ -110,6 +110,7 @@ func (w *world) start() {
 	}
 	for _, v := range w.registered() {
 		v.connect()
+		w.RestoreStockouts(v.Name(), v.stockouts)
 	}
 	if w.cacheSyncs {
 		w.deliver()

@@ -52,6 +52,8 @@ type fakeWorker struct {
 	// out: it adds no nodes, so that no Pod of a Job starts that hasn't started before.
 	out     bool
 	started map[types.UID]bool
+	// stockouts are those in the status of its WorkerCluster.
+	stockouts []v1alpha1.Stockout
 	// early is by how much its Jobs started earlier than they did, as it says.
 	early time.Duration
 	// observed is what its autoscaler says; nil: nothing.
@@ -172,6 +174,11 @@ func (r *fakeRegistry) holders(key types.NamespacedName) []worker {
 // PlacementsChanged implements workers.
 func (r *fakeRegistry) PlacementsChanged(worker string) {
 	r.world.placementsChanged = append(r.world.placementsChanged, worker)
+}
+
+// StockoutsChanged implements workers: they're in the worker's status.
+func (r *fakeRegistry) StockoutsChanged(worker string) {
+	r.world.worker(worker).stockouts = r.world.Stockouts(worker)
 }
 
 // Loss implements workers: a worker that is away for long enough is lost while another is connected.

@@ -13,5 +13,6 @@
 // Jobs of that shape alone. Of more than maxShapes in a worker, those of the namespace with the most are
 // forgotten first.
 //
-// Nothing of it is stored: after a restart of the manager, one Job of each shape finds it out again.
+// What outlives the manager are Entries, in the status of the WorkerCluster, which neither tenants nor workers
+// write. Which Job tries isn't among them: the others wait for the end of its time.
 package stockout

@@ -1,6 +1,8 @@
 package stockout
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -94,6 +96,55 @@ func (r *Record) Started(worker, shape string) bool {
 	}
 	r.drop(worker, shape)
 	return true
+}
+
+// Entry is what is known about one shape in one worker.
+type Entry struct {
+	Shape    string
+	Failures int
+	Until    time.Time
+	// Trying: one Job is there to find out.
+	Trying bool
+}
+
+// MaxEntries bounds those of one worker that outlive the manager.
+const MaxEntries = 50
+
+// Entries are what is worth to be known of a worker after a restart, by shape. Of the namespace with the most,
+// some are left out first.
+func (r *Record) Entries(worker string, now time.Time) []Entry {
+	kept := maps.Clone(r.workers[worker])
+	for shape := range kept {
+		if !r.IsDoubtful(worker, shape, now) {
+			delete(kept, shape)
+		}
+	}
+	for len(kept) > MaxEntries {
+		delete(kept, leastWorth(kept))
+	}
+	var entries []Entry
+	for _, shape := range slices.Sorted(maps.Keys(kept)) {
+		e := kept[shape]
+		entries = append(entries, Entry{Shape: shape, Failures: e.times, Until: e.until, Trying: e.tries != types.NamespacedName{}})
+	}
+	return entries
+}
+
+// unknown stands for the Job that tries, of which only Entries tell.
+var unknown = types.NamespacedName{Name: "/"}
+
+// Restore records what Entries told before a restart, unless more is known.
+func (r *Record) Restore(worker string, entries []Entry, now time.Time) {
+	for _, known := range entries[:min(len(entries), MaxEntries)] {
+		if r.get(worker, known.Shape) != nil {
+			continue
+		}
+		e := &entry{times: known.Failures, until: known.Until}
+		if known.Trying {
+			e.tries = unknown
+		}
+		r.put(worker, known.Shape, e, now)
+	}
 }
 
 // Forget drops all about a worker.

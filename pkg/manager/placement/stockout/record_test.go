@@ -2,6 +2,8 @@ package stockout
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,5 +122,56 @@ func TestShapes(t *testing.T) {
 			t.Errorf("%s makes the shape of %s", name, other)
 		}
 		seen[of(change)] = name
+	}
+}
+
+// What Entries tell is known after a restart: until when, for how long the next time, and that somebody tries.
+func TestEntriesOutliveARestart(t *testing.T) {
+	const timeout = 10 * time.Minute
+	now := time.Unix(0, 0)
+	var before, after Record
+	for range 2 {
+		now, _ = before.Failed("w", "often", named("first"), timeout, now)
+	}
+	end, _ := before.Failed("w", "once", named("first"), timeout, now)
+	before.Chosen("w", "often", named("tries"), timeout, now)
+	before.Failed("w", "long ago", named("first"), time.Minute, now.Add(-2*maxWhile))
+	after.Restore("w", before.Entries("w", now), now)
+	if got := after.Entries("w", now); len(got) != 2 || !slices.Equal(got, before.Entries("w", now)) {
+		t.Errorf("restored %+v", got)
+	}
+	if !after.IsOut("w", "once", named("next"), end.Add(-1)) || after.IsOut("w", "once", named("next"), end) || !after.IsOutForAll("w", "once", now) {
+		t.Error("it isn't out until then")
+	}
+	if after.IsOutForAll("w", "often", now) || !after.IsOut("w", "often", named("next"), now) {
+		t.Error("it isn't known that somebody tries")
+	}
+	if until, is := after.Failed("w", "often", named("tries"), timeout, now.Add(timeout)); !is || until.Sub(now) != timeout+4*timeout {
+		t.Errorf("out again until %s after, %t", until.Sub(now), is)
+	}
+	after.Restore("w", []Entry{{Shape: "often", Failures: 9, Until: now.Add(time.Hour)}}, now)
+	if e := after.Entries("w", now); e[0].Failures != 3 {
+		t.Errorf("what is known was replaced by what was: %+v", e)
+	}
+}
+
+// Of very many shapes of one namespace and few of others, those of the others outlive a restart.
+func TestEntriesAreBounded(t *testing.T) {
+	var r Record
+	now := time.Unix(0, 0)
+	for i := range maxShapes - 10 {
+		r.Failed("w", fmt.Sprintf("many-%d", i), types.NamespacedName{Namespace: "many", Name: "j"}, time.Hour, now)
+	}
+	for i := range 10 {
+		r.Failed("w", fmt.Sprintf("few-%d", i), types.NamespacedName{Namespace: "few", Name: "j"}, time.Minute, now)
+	}
+	entries := r.Entries("w", now)
+	if len(entries) != MaxEntries || !strings.HasPrefix(entries[9].Shape, "few-") || len(r.workers["w"]) != maxShapes {
+		t.Errorf("%d of %d entries, the tenth %+v", len(entries), len(r.workers["w"]), entries[9])
+	}
+	var after Record
+	after.Restore("w", append(entries, entries...), now)
+	if n := len(after.Entries("w", now)); n != MaxEntries {
+		t.Errorf("%d were restored", n)
 	}
 }
