@@ -118,7 +118,7 @@ func TestStockoutOutlivesAKilledManager(t *testing.T) {
 	s := open(t, most)
 	killed := s.StartManager()
 	s.registers(s.template(most))
-	s.SetWorker("w1", `{"podStartTimeout":"1m"}`)
+	s.SetWorker("w1", `{"podStartTimeout":"30s"}`)
 	s.w1.isOut(true)
 	s.submit("first")
 	s.EventUntil("first", "Moved", "Pods can't be scheduled")

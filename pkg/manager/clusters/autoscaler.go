@@ -20,6 +20,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/panics"
 	"github.com/jobferry/jobferry/pkg/manager/placement/autoscaling"
 )
 
@@ -28,6 +29,7 @@ import (
 // or the other. It watches what becomes of NodeClaims where there are NodePools. Only the supervisor calls start
 // and stop.
 type autoscalerReader struct {
+	worker          string
 	karpenter, core *rest.RESTClient
 	claims          claimWatch
 	ledger          *capacity.Ledger
@@ -64,7 +66,7 @@ const (
 	maxPools     = 10 * autoscaling.MaxPools
 )
 
-func newAutoscalerReader(c *connection, ledger *capacity.Ledger, options Options, changed, grown func()) (*autoscalerReader, error) {
+func newAutoscalerReader(worker string, c *connection, ledger *capacity.Ledger, options Options, changed, grown func()) (*autoscalerReader, error) {
 	group := schema.GroupVersion{Group: "karpenter.sh", Version: "v1"}
 	karpenter, err := newREST(group, c, jobRequest)
 	if err != nil {
@@ -76,7 +78,7 @@ func newAutoscalerReader(c *connection, ledger *capacity.Ledger, options Options
 	}
 	core, err := newREST(corev1.SchemeGroupVersion, c, jobRequest)
 	r := &autoscalerReader{
-		karpenter: karpenter, core: core, ledger: ledger, clock: options.Clock, changed: changed, grown: grown,
+		worker: worker, karpenter: karpenter, core: core, ledger: ledger, clock: options.Clock, changed: changed, grown: grown,
 		every: autoscalerIntervals * options.ProbeInterval, timeout: options.RequestTimeout,
 	}
 	r.claims = claimWatch{api: claims, clock: r.clock, retry: r.every, again: options.RetryDelay, begun: r.claimsBegun}
@@ -118,7 +120,7 @@ func (r *autoscalerReader) run(ctx context.Context) {
 		case due.IsZero():
 		case !now.Before(due):
 			r.news, r.turned = false, now
-			r.observe(r.observed.Load())
+			panics.Contain(r.worker, func() { r.observe(r.observed.Load()) })
 			continue
 		default:
 			turn = r.clock.After(due.Sub(now))
@@ -131,12 +133,12 @@ func (r *autoscalerReader) run(ctx context.Context) {
 			r.news = true
 		case <-turn:
 		case <-reads:
-			r.read(ctx)
+			panics.Contain(r.worker, func() { r.read(ctx) }) // it holds no lock
 			reads = r.clock.After(r.every)
 		}
 		if o := r.observed.Load(); o != nil && len(o.Pools) > 0 && !r.watches {
 			r.watches = true
-			r.running.Go(func() { r.claims.run(ctx, claims) })
+			r.running.Go(func() { r.claims.run(ctx, r.worker, claims) })
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
+	"github.com/jobferry/jobferry/pkg/manager/panics"
 	"github.com/jobferry/jobferry/pkg/manager/placement/autoscaling"
 )
 
@@ -26,12 +27,14 @@ type claimWatch struct {
 }
 
 // run passes on NodeClaims until the context ends.
-func (c *claimWatch) run(ctx context.Context, claims chan<- autoscaling.NodeClaim) {
+func (c *claimWatch) run(ctx context.Context, worker string, claims chan<- autoscaling.NodeClaim) {
 	for ctx.Err() == nil {
-		pause := c.again
-		if !c.follow(ctx, claims) {
-			pause = c.retry
-		}
+		pause := c.retry
+		panics.Contain(worker, func() {
+			if c.follow(ctx, claims) {
+				pause = c.again
+			}
+		})
 		select {
 		case <-ctx.Done():
 		case <-c.clock.After(pause):

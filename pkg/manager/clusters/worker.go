@@ -80,7 +80,7 @@ func newWorker(name string, options Options, call callbacks) (*Worker, error) {
 		return nil, err
 	}
 	said, grown := func() { call.changed(); w.wake() }, func() { call.capacityFreed(); w.wake() }
-	if w.autoscaler, err = newAutoscalerReader(w.connection, w.capacity.ledger, options, said, grown); err != nil {
+	if w.autoscaler, err = newAutoscalerReader(name, w.connection, w.capacity.ledger, options, said, grown); err != nil {
 		return nil, err
 	}
 	if w.prober, err = newProber(w.connection, options); err != nil {

@@ -159,7 +159,7 @@ func (s *scheduler) divide(ctx context.Context, rec *record, d *division, w *wai
 		c := &candidates[i]
 		free[c.Name], followers[c.Name] = c.Capacity, shards.Follows(job, c.JobController)
 	}
-	decision := placement.Place(d.request, candidates)
+	decision := place(d.request, candidates)
 	s.joinLocked(w, decision)
 	all := scheduling.NewJob(job)
 	room := func(worker string) int64 {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 	"github.com/jobferry/jobferry/pkg/text"
 )
 
@@ -341,4 +342,35 @@ func TestCleanupThatPanics(t *testing.T) {
 	if !w.running("a") || tries < 5 || tries > 20 {
 		w.fail("%d tries in ten minutes:\n%s", tries, w.state())
 	}
+}
+
+// madeUpDevices has whoever allocates a worker's devices panic.
+type madeUpDevices struct{ scheduling.Devices }
+
+// Backs implements scheduling.Devices.
+func (madeUpDevices) Backs(corev1.ResourceName) bool { return false }
+
+// What a worker has made up, and makes whoever judges it panic, keeps Jobs from that worker, and no Job from another:
+// neither those that are placed at once, nor those that wait, run in several workers, or are resumed.
+func TestAWorkerThatCantBeJudged(t *testing.T) {
+	w := newWorld(t)
+	w.queues(aJob("full", pods(8)), aJob("before", pods(8)))
+	w.wantPlaced(map[string]string{"full": "a", "before": "b"})
+	w.queues(aJob("waits", pods(8)), aJob("divided", pods(2), func(job *batchv1.Job) {
+		job.Annotations = map[string]string{v1alpha1.AnnotationMaxClusters: "All"}
+	}))
+	w.worker("a").devices = madeUpDevices{}
+	w.ends("full")
+	w.wantPlaced(map[string]string{"waits": ""})
+	e, err := w.Explain(t.Context(), inTeam("waits"))
+	if err != nil || !strings.Contains(e.Message, "1 the worker's objects can't be judged") {
+		t.Errorf("explained as %q, %v", e.Message, err)
+	}
+	w.ends("before")
+	w.wantPlaced(map[string]string{"waits": "b"})
+	w.ends("waits")
+	w.wantPlaced(map[string]string{"divided": "b"})
+	w.worker("a").devices = nil
+	w.queues(aJob("after", pods(8)))
+	w.wantPlaced(map[string]string{"after": "a"})
 }

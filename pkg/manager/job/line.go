@@ -93,7 +93,7 @@ func (s *scheduler) admits(w *waiter) func(string) int64 {
 func (s *scheduler) placeLocked(
 	ctx context.Context, w *waiter, request placement.Request, admits func(string) int64, avoid func(string) bool,
 ) placement.Decision {
-	decision := placement.Place(request, s.candidatesLocked(ctx, w, request.Job, admits))
+	decision := place(request, s.candidatesLocked(ctx, w, request.Job, admits))
 	if w.Exempt {
 		return decision
 	}
@@ -198,7 +198,7 @@ func (w *waiter) fitsByShape(v worker) bool {
 // byOthers are the plugins for which it doesn't matter what nodes have free: to hold that for the Job would
 // only keep others away.
 var byOthers = map[string]bool{
-	"ResourceQuota": true, "DynamicResources": true, "VolumeBinding": true, "VolumeZone": true, "VolumeRestrictions": true, "NodeVolumeLimits": true,
+	"Judging": true, "ResourceQuota": true, "DynamicResources": true, "VolumeBinding": true, "VolumeZone": true, "VolumeRestrictions": true, "NodeVolumeLimits": true,
 }
 
 func mayFitIdle(v worker, shape *capacity.Shape, pods int64) bool {

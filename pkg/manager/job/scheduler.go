@@ -13,6 +13,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/panics"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 	"github.com/jobferry/jobferry/pkg/manager/placement/waiting"
@@ -178,6 +179,7 @@ func (s *scheduler) fillLocked(ctx context.Context, w worker) {
 func (s *scheduler) forget(worker string) {
 	s.filled.Delete(worker)
 	s.stockouts.forget(worker)
+	panics.Forget(worker)
 }
 
 // partIn is the Job that a worker runs of a hub Job: all of it, or a shard.
@@ -209,7 +211,18 @@ func fits(job *batchv1.Job, v workerView) bool {
 	if c.Capacity != nil {
 		c.Capacity.Listing = nil // it doesn't leave for that
 	}
-	return c.Capacity == nil || placement.Place(placement.Request{Job: job}, []placement.Cluster{c}).Cluster != ""
+	return c.Capacity == nil && c.NotReady != cantJudge || place(placement.Request{Job: job}, []placement.Cluster{c}).Cluster != ""
+}
+
+// place decides about a Job, and reports the workers that can't be judged.
+func place(request placement.Request, all []placement.Cluster) placement.Decision {
+	decision := placement.Place(request, all)
+	for i := range decision.Rejections {
+		if r := &decision.Rejections[i]; r.Panic != "" {
+			panics.Report(r.Cluster, r.Panic)
+		}
+	}
+	return decision
 }
 
 // candidate is a worker as placement sees it for one Job, for which what another one holds may count as
@@ -225,6 +238,10 @@ func candidate(v workerView, held types.NamespacedName, job *batchv1.Job) placem
 	case ready && isListing(view):
 		ready, why = false, notYetListed
 	}
+	var free *scheduling.Snapshot
+	if !panics.Contain(v.Name(), func() { free = v.Free(held, scheduling.ReadsOf(&job.Spec.Template.Spec)) }) {
+		ready, why = false, cantJudge
+	}
 	return placement.Cluster{
 		Name:          v.Name(),
 		Labels:        view.Labels,
@@ -237,9 +254,12 @@ func candidate(v workerView, held types.NamespacedName, job *batchv1.Job) placem
 		Cost:          view.Spec.Cost,
 		Version:       version,
 		JobController: view.Spec.JobController,
-		Capacity:      v.Free(held, scheduling.ReadsOf(&job.Spec.Template.Spec)),
+		Capacity:      free,
 	}
 }
+
+// cantJudge is why a worker takes no Job whose objects make the manager panic.
+const cantJudge = "its objects can't be judged"
 
 // notYetListed is why a connected worker takes no new Jobs yet.
 const notYetListed = "its nodes and Pods are being listed"

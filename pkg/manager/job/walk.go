@@ -12,6 +12,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/panics"
 	"github.com/jobferry/jobferry/pkg/manager/placement/waiting"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
@@ -96,11 +97,13 @@ func (w *walker) Added(worker string, shape *capacity.Shape) []*capacity.Node {
 }
 
 // added are the nodes that a worker's autoscaler may add for Pods of a Shape.
-func added(w worker, shape *capacity.Shape) []*capacity.Node {
-	if room := w.Room(types.NamespacedName{}); room != nil {
-		return room.Nodes(shape, waiting.Unlimited)
-	}
-	return nil
+func added(w worker, shape *capacity.Shape) (nodes []*capacity.Node) {
+	panics.Contain(w.Name(), func() {
+		if room := w.Room(types.NamespacedName{}); room != nil {
+			nodes = room.Nodes(shape, waiting.Unlimited)
+		}
+	})
+	return nodes
 }
 
 // Ends implements waiting.Workers.

@@ -42,6 +42,8 @@ type fakeWorker struct {
 	// seen is the manager's cache of its mirrors, ledger what the manager knows of its capacity.
 	seen   jobs
 	ledger *capacity.Ledger
+	// devices are those that it has; nil: none.
+	devices scheduling.Devices
 	// volumes are those that are known; nil: none are.
 	volumes *scheduling.Volumes
 	freed   int // how often the ledger said that capacity was freed
@@ -120,6 +122,7 @@ func (v *fakeWorker) Free(key types.NamespacedName, reads scheduling.Reads) *sch
 	if v.view.Capacity.Known {
 		*free = *scheduling.NewPods(func() {}).Snapshot(v.ledger.Free(key), key)
 		free.Autoscaling = v.Room(key)
+		free.Devices = v.devices
 	}
 	if reads.Claims {
 		free.Volumes = v.volumes

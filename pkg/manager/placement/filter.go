@@ -71,6 +71,8 @@ type Rejection struct {
 	Field string
 	// Needed is how many Pods must fit at once; zero if they weren't counted.
 	Needed int64
+	// Panic is what judging the cluster ended in; nearly always empty.
+	Panic string
 }
 
 // filter rules clusters out. It returns nil for those that pass.

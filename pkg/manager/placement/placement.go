@@ -96,9 +96,13 @@ func (a *ask) answerOf(c *Cluster) *scheduling.Answer {
 func (a *ask) reject(c *Cluster) *Rejection {
 	for _, f := range filters {
 		if o := f.check(a, c); o != nil {
-			return &Rejection{
+			r := &Rejection{
 				Cluster: c.Name, Reason: f.reason, Message: o.message, Detail: o.detail, Plugin: o.plugin, Field: o.field, Needed: o.needed,
 			}
+			if answer := a.answers[c.Name]; answer != nil {
+				r.Panic = answer.Panic
+			}
+			return r
 		}
 	}
 	return nil

@@ -2,7 +2,9 @@ package scheduling
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
+	"runtime/debug"
 	"slices"
 )
 
@@ -44,6 +46,9 @@ type Answer struct {
 	// Looked is the Snapshot that the Reasons are of: the worker's, perhaps with nodes that its autoscaler
 	// could add.
 	Looked *Snapshot
+	// Panic is what judging ended in, with the stack, mostly because of objects that no API server stores. The Job
+	// waits then, and nothing was counted. It's empty otherwise.
+	Panic string
 	// least is how many Pods must fit at once, however many the idle worker holds.
 	least int64
 }
@@ -75,8 +80,24 @@ type Count struct {
 	Nodes int
 }
 
-// Judge answers for a Job that wants a number of Pods at once.
-func Judge(s *Snapshot, j *Job, wanted int64) Answer {
+// Judge answers for a Job that wants a number of Pods at once. What a worker has made up ends nothing but this
+// one answer: locks on the way are released by defer, or guard nothing that can panic.
+func Judge(s *Snapshot, j *Job, wanted int64) (answer Answer) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			answer = Answer{
+				Looked: NewSnapshot(nil, nil, nil), Verdict: FitsLater, Wanted: wanted, least: 1, Reasons: []Count{{Reason: cantJudge}},
+				Panic: fmt.Sprintf("%v\n%s", cause, debug.Stack()),
+			}
+		}
+	}()
+	return judge(s, j, wanted)
+}
+
+// cantJudge is why a Job doesn't go to a worker that nobody can judge.
+var cantJudge = Reason{"Judging", "the worker's objects can't be judged", ""}
+
+func judge(s *Snapshot, j *Job, wanted int64) Answer {
 	if answer := s.beforeNodes(j, wanted); answer != nil {
 		return *answer
 	}
