@@ -82,7 +82,7 @@ func countWait(w *waiter, age time.Duration, now time.Time) {
 		return
 	}
 	result := "missed"
-	if expected := r.First.Sub(r.Made); !now.After(r.First.Add(expected / 10)) {
+	if expected := r.First.Sub(r.Told); !now.After(r.First.Add(expected / 10)) {
 		result = "kept"
 	}
 	reservationsTotal.WithLabelValues(result).Inc()

@@ -147,6 +147,24 @@ func TestRuntimesAreLearned(t *testing.T) {
 	}
 }
 
+// When nobody can say when those end that run, the room is kept without a time.
+func TestReservationWithoutATime(t *testing.T) {
+	w := newWorld(t)
+	w.worker("b").drains(true)
+	w.queues(aJob("runs", pods(7)), aJob("brief", pods(1), deadline(time.Hour)), aJob("wide", pods(8)), aJob("later", pods(1)))
+	for _, when := range []string{"at first", "an hour later"} {
+		wide, err := w.Explain(w.Context(), inTeam("wide"))
+		if want := (v1alpha1.WaitingExplanation{Place: 1, Of: 2, Worker: "a"}); err != nil || !equality.Semantic.DeepEqual(wide.Waiting, &want) {
+			w.fail("%s: %+v, %v, want %+v", when, wide.Waiting, err, want)
+		}
+		w.step(time.Hour)
+	}
+	w.ends("brief")
+	w.wantPlaced(map[string]string{"wide": "", "later": ""})
+	w.ends("runs")
+	w.wantPlaced(map[string]string{"wide": "a", "later": ""})
+}
+
 // Jobs go by priority, then by age.
 func TestPriorityGoesFirst(t *testing.T) {
 	w := newFullWorld(t)

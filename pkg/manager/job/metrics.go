@@ -54,7 +54,7 @@ var (
 	}, []string{"priority_class"})
 	reservationsTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "jobferry_reservations_total",
-		Help: "Reservations of Jobs that waited, by result: kept if the Job went within 1.1 times the time that was expected at first, otherwise missed.",
+		Help: "Reservations of Jobs that waited, by result: kept if the Job went within 1.1 times the time that was expected when one was first known, otherwise missed.",
 	}, []string{"result"})
 	movesTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "jobferry_moves_total",

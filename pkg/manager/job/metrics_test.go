@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -12,23 +13,26 @@ import (
 // guessed has missed it.
 func TestReservationMetrics(t *testing.T) {
 	for _, row := range []struct {
-		name, result, other string
-		long                time.Duration
+		name         string
+		runs         func(*batchv1.Job)
+		long         time.Duration
+		kept, missed float64
 	}{
-		{"those that run end at once", "kept", "missed", 0},
-		{"those that run end much later than guessed", "missed", "kept", time.Hour},
+		{"those that run end at once", deadline(time.Minute), 0, 1, 0},
+		{"those that run end much later than they may", deadline(time.Minute), time.Hour, 0, 1},
+		{"nobody can say when those end that run", pods(8), time.Hour, 0, 0},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w := newWorld(t)
 			w.worker("b").drains(true)
-			w.queues(aJob("runs", pods(8)), aJob("wide", pods(8)))
+			w.queues(aJob("runs", pods(8), row.runs), aJob("wide", pods(8)))
 			count := func(result string) float64 { return counted(t, "jobferry_reservations_total", result) }
-			is, isnt := count(row.result), count(row.other)
+			kept, missed := count("kept"), count("missed")
 			w.step(row.long)
 			w.ends("runs")
 			w.wantPlaced(map[string]string{"wide": "a"})
-			if count(row.result)-is != 1 || count(row.other) != isnt {
-				w.fail("%v are %s and %v %s", count(row.result)-is, row.result, count(row.other)-isnt, row.other)
+			if kept, missed = count("kept")-kept, count("missed")-missed; kept != row.kept || missed != row.missed {
+				w.fail("%v are kept and %v missed, want %v and %v", kept, missed, row.kept, row.missed)
 			}
 		})
 	}

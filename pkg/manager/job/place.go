@@ -75,7 +75,7 @@ func (r *Reconciler) bind(
 
 func (r *Reconciler) newWaiter(ctx context.Context, t *turn, request placement.Request) *waiter {
 	w := newWaiter(request, priorityClassOf(ctx, r.cache, request.Job))
-	w.Exempt = t.Admission.Queued
+	w.Exempt, w.Usual = t.Admission.Queued, r.store.usualRuntimes(t.Key.Namespace)
 	return w
 }
 

@@ -1,8 +1,6 @@
 package job
 
 import (
-	"time"
-
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -17,10 +15,10 @@ type namespaceRuntimes struct {
 	workers map[string]*waiting.Runtimes
 
 	// usual has those workers of which enough is known. It's replaced, never changed: others hold it.
-	usual map[string]time.Duration
+	usual map[string]waiting.Usual
 }
 
-// These bound what is remembered, some 0.6 KB for each namespace and worker: of more, any is forgotten.
+// These bound what is remembered, some 1.1 KB for each namespace and worker: of more, any is forgotten.
 const (
 	maxRuntimeNamespaces = 1_000
 	maxRuntimeWorkers    = 500
@@ -43,7 +41,7 @@ func (r runtimes) learn(job *batchv1.Job, workers []string) {
 		forgetAny(in.workers, maxRuntimeWorkers-1)
 		in.workers[worker] = &waiting.Runtimes{}
 	}
-	in.workers[worker].Add(ended.Sub(started.Time))
+	in.workers[worker].Add(started.Time, ended.Sub(started.Time))
 	if usual := in.workers[worker].Usual(); usual != in.usual[worker] {
 		in.know()
 	}
@@ -51,9 +49,9 @@ func (r runtimes) learn(job *batchv1.Job, workers []string) {
 
 // know makes usual anew.
 func (n *namespaceRuntimes) know() {
-	n.usual = make(map[string]time.Duration, len(n.workers))
+	n.usual = make(map[string]waiting.Usual, len(n.workers))
 	for worker, known := range n.workers {
-		if usual := known.Usual(); usual > 0 {
+		if usual := known.Usual(); usual.Longest > 0 {
 			n.usual[worker] = usual
 		}
 	}
@@ -79,7 +77,7 @@ func forgetAny[V any](all map[string]V, left int) {
 }
 
 // usualRuntimes are how long a namespace's Jobs run, by worker; of the others, that isn't known. Only to read.
-func (s *store) usualRuntimes(namespace string) map[string]time.Duration {
+func (s *store) usualRuntimes(namespace string) map[string]waiting.Usual {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if in := s.runtimes[namespace]; in != nil {

@@ -25,7 +25,7 @@ func TestRuntimesAreBounded(t *testing.T) {
 		s.runtimes.learn(completed("team"), []string{"w1"})
 	}
 	read := s.usualRuntimes("team")
-	if read["w1"] != time.Minute {
+	if read["w1"].Longest != time.Minute {
 		t.Fatalf("%v", read)
 	}
 	for n := range 2 * maxRuntimeWorkers {
@@ -38,7 +38,7 @@ func TestRuntimesAreBounded(t *testing.T) {
 		s.runtimes.learn(completed("team"), []string{"w2"})
 	}
 	s.forgetWorker("w2")
-	if now := s.usualRuntimes("team"); now["w2"] != 0 || read["w1"] != time.Minute || len(read) != 1 {
+	if now := s.usualRuntimes("team"); now["w2"].Longest != 0 || read["w1"].Longest != time.Minute || len(read) != 1 {
 		t.Errorf("%v, read before: %v", now, read)
 	}
 	for n := range 2 * maxRuntimeNamespaces {

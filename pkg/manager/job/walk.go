@@ -29,7 +29,7 @@ func (s *scheduler) walk() {
 	if len(s.inVain) == 0 {
 		s.began = events
 	}
-	usual := map[string]map[string]time.Duration{} // by namespace
+	usual := map[string]map[string]waiting.Usual{} // by namespace
 	for job := range s.line.Jobs() {
 		of, known := usual[job.Key.Namespace]
 		if !known {
@@ -114,23 +114,24 @@ func (w *walker) Ends(worker string) (ends []waiting.End) {
 	}
 	now := w.clock.Now()
 	for _, o := range v.Ledger().Occupants() {
-		at, certain := w.endOf(worker, o.Job, now)
+		expected := w.endOf(worker, o.Job, now)
 		for node, pods := range o.Pods {
-			ends = append(ends, waiting.End{At: at, Certain: certain, Node: node, Frees: capacity.Resources{}.Add(o.Unit, pods)})
+			ends = append(ends, waiting.End{Expected: expected, Node: node, Frees: capacity.Resources{}.Add(o.Unit, pods)})
 		}
 	}
 	return ends
 }
 
-func (s *scheduler) endOf(worker string, key types.NamespacedName, now time.Time) (at time.Time, certain bool) {
-	run := s.store.runOf(key)
-	if run.started.IsZero() {
-		run.started = now
+func (s *scheduler) endOf(worker string, key types.NamespacedName, now time.Time) waiting.Expected {
+	of := s.store.runOf(key)
+	run := waiting.Run{Started: of.started, Deadline: of.deadline}
+	if run.Started.IsZero() {
+		run.Started = now
 	}
-	if at = run.started.Add(run.deadline + endGrace); run.deadline > 0 && at.After(now) {
-		return at, true
+	if run.Deadline > 0 {
+		run.Deadline += endGrace
 	}
-	return waiting.Guess(run.started, now, s.store.usualRuntimes(key.Namespace)[worker]), false
+	return run.End(s.store.usualRuntimes(key.Namespace)[worker], now)
 }
 
 // Place implements waiting.Workers.

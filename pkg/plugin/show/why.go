@@ -51,15 +51,15 @@ func inLine(w *v1alpha1.WaitingExplanation, now time.Time) string {
 	if w.Worker == "" {
 		return s
 	}
-	s += ", expected on " + oneLine(w.Worker)
-	switch {
-	case w.ExpectedStart == nil:
-		return s + ", not known when"
-	case w.Latest:
-		return s + " in " + duration.HumanDuration(max(w.ExpectedStart.Sub(now), 0)) + " at the latest"
-	default:
-		return s + " in about " + duration.HumanDuration(max(w.ExpectedStart.Sub(now), 0))
+	if w.ExpectedStart == nil {
+		return s + ", reserved on " + oneLine(w.Worker) + ", time not known yet"
 	}
+	in := duration.HumanDuration(max(w.ExpectedStart.Sub(now), 0))
+	s += ", expected on " + oneLine(w.Worker)
+	if w.Latest {
+		return s + " in " + in + " at the latest"
+	}
+	return s + " in about " + in
 }
 
 func whyTable(workers []v1alpha1.WorkerExplanation, wide bool) Table {

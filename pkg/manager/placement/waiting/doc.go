@@ -7,9 +7,9 @@
 //	                  Reservations ──> Line.Admits: may a Job start in a worker without delaying one before it?
 //
 // A walk looks at the Jobs in order, and places those that fit. A Job that lacks resources gets a
-// reservation: the worker in which it will fit first, and when. A worker has one reservation at most.
-// Jobs behind it may still start there (backfill), if they are stopped by their own deadline before
-// that time, or if they leave enough for it.
+// reservation: the worker in which it will fit first, and when, if that is known. A worker has one
+// reservation at most. Jobs behind it may still start there (backfill), if they are stopped by their own
+// deadline before that time, or if they leave enough for it.
 //
 // # Laws
 //
@@ -26,11 +26,17 @@
 // counts how many Pods of its Job would fit at its time, beyond those that must. Each Pod that starts
 // before and runs longer is taken to cost as many of them as it can at most.
 //
+// # What is known of a time
+//
+// A time has a Basis. Deadlines bound it. Where a Job has none, its end is a guess, by how long Jobs of its kind ran
+// (Runtimes). A Job is let in on such a guess about itself only where the reservation is a guess, too. Where too
+// little is known, or a Job has run for longer, nobody can say. A reservation that depends on that keeps its worker,
+// and tells no Start. What may go before it is bounded by a time that doubles: to let nobody in would leave a worker
+// idle for as long as one Job runs there, and to let in all that end some day would starve its holder.
+//
 // # What isn't considered
 //
 // Resources, node selectors, taints and required node affinity decide when a Job will fit. A Job that
-// waits for something else, say a quota, gets no reservation, and delays nobody. When a Job has no
-// deadline, how long its Pods will run is a guess (Certain is false), by how long Jobs of its kind ran (Runtimes). A
-// Job is let in on such a guess about itself only where the reservation is a guess, too. A reservation whose time is over is
+// waits for something else, say a quota, gets no reservation, and delays nobody. A reservation whose time is over is
 // made anew, perhaps in another worker.
 package waiting

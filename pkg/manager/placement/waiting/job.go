@@ -23,8 +23,8 @@ type Job struct {
 	Pods  int64
 	// Runtime is the longest that it can run; zero: not known.
 	Runtime time.Duration
-	// Usual is how long it is expected to run, by worker, if Runtime isn't known; zero: nobody can say.
-	Usual map[string]time.Duration
+	// Usual is how long Jobs of its kind run, by worker; zero: nobody can say.
+	Usual map[string]Usual
 	// Needs is what it lacks, by worker. Only these workers may have room for it one day.
 	Needs map[string]Need
 	// Exempt: another queue decides when it starts. It heeds no reservation, and gets none.

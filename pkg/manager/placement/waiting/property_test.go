@@ -27,6 +27,16 @@ func someJobs(r *rand.Rand, n int, priorities int32) []*simJob {
 	return jobs
 }
 
+// endless takes the deadline from every other Job.
+func endless(jobs []*simJob) []*simJob {
+	for i := range jobs {
+		if i%2 == 0 {
+			jobs[i].Runtime = 0
+		}
+	}
+	return jobs
+}
+
 func someFleet(seed uint64) *fleet {
 	r := rand.New(rand.NewPCG(seed, 1))
 	f := &fleet{rand: r}
@@ -107,6 +117,7 @@ func TestNoJobIsDelayedByABackfill(t *testing.T) {
 // After each walk no Job waits that fits in a worker that admits it, and the first Job of those that
 // may use a worker has a reservation, there or elsewhere.
 func TestNoJobIsPassedByOneBehindIt(t *testing.T) {
+	timeless := 0
 	for seed := range uint64(seeds) {
 		f, q := someFleet(seed), &lineQueue{}
 		q.checked = func(f *fleet) {
@@ -116,7 +127,10 @@ func TestNoJobIsPassedByOneBehindIt(t *testing.T) {
 				}
 				for worker := range job.Needs {
 					w, r := f.worker(worker), q.Reservations()[worker]
-					brief := r != nil && !f.now.Add(job.Runtime).After(r.Start)
+					brief := r != nil && job.Runtime > 0 && !f.now.Add(job.Runtime).After(r.Start)
+					if r != nil && r.Start.IsZero() {
+						timeless++
+					}
 					if w.fits(&job.Job) && (brief || q.Admits(&job.Job, worker, f.now) >= job.Pods) {
 						t.Fatalf("seed %d: %s waits, and fits in %s", seed, job.Key.Name, worker)
 					}
@@ -131,7 +145,84 @@ func TestNoJobIsPassedByOneBehindIt(t *testing.T) {
 				}
 			}
 		}
-		simulate(f, someJobs(f.rand, 80, 3), q, 1000*time.Hour)
+		jobs := someJobs(f.rand, 80, 3)
+		if seed%2 == 0 {
+			jobs = endless(jobs)
+		}
+		simulate(f, jobs, q, 1000*time.Hour)
+	}
+	if timeless < 1000 {
+		t.Errorf("%d reservations without a time show little", timeless)
+	}
+}
+
+// A time is told only if the room comes by what is known.
+func TestNoTimeIsMadeOfNothing(t *testing.T) {
+	told, untold := 0, 0
+	for seed := range uint64(seeds) {
+		f, q := someFleet(seed), &lineQueue{}
+		q.checked = func(f *fleet) {
+			for worker, r := range q.Reservations() {
+				switch {
+				case r.Start.IsZero():
+					untold++
+					continue
+				case !r.Told.Equal(f.now) || !r.First.Equal(r.Start):
+					continue // it was told before
+				}
+				told++
+				var room int64
+				for _, node := range f.worker(worker).nodes {
+					free := node.Free
+					for _, end := range f.Ends(worker) {
+						if end.Node == node.Object.Name && end.Basis != waiting.ByNothing && !end.At.After(r.Start) {
+							free = free.Add(end.Frees, 1)
+						}
+					}
+					room += r.Job.Shape.Slots(node.Object, &free)
+				}
+				if room < r.Job.Pods {
+					t.Fatalf("seed %d: %s is to start in %s by %s, where %d of %d Pods are known to fit then", seed, r.Job.Key.Name, worker, r.Start, room, r.Job.Pods)
+				}
+			}
+		}
+		simulate(f, endless(someJobs(f.rand, 80, 1)), q, 1000*time.Hour)
+	}
+	if told < 1000 || untold < 1000 {
+		t.Errorf("%d reservations with a time, and %d without, show little", told, untold)
+	}
+}
+
+// The first Job of the line starts soon, though nobody can say when: its worker is left to it until those have ended
+// that ran there, or once as long again.
+func TestNobodyStarvesWithoutATime(t *testing.T) {
+	const longest = 310 * time.Second // of someJobs
+	timeless := 0
+	for seed := range uint64(seeds) {
+		f, q := someFleet(seed), &lineQueue{}
+		var first *waiting.Job
+		var since time.Time
+		q.checked = func(f *fleet) {
+			for job := range q.Jobs() {
+				if len(job.Needs) == 0 {
+					continue // it's too wide for each worker
+				}
+				if job != first {
+					first, since = job, f.now
+				}
+				if r := q.Reservation(job); r != nil && r.Start.IsZero() {
+					timeless++
+				}
+				if waits := f.now.Sub(since); waits > 2*longest {
+					t.Fatalf("seed %d: %s is the first for %s", seed, job.Key.Name, waits)
+				}
+				return
+			}
+		}
+		simulate(f, endless(someJobs(f.rand, 300, 1)), q, 1000*time.Hour)
+	}
+	if timeless < 1000 {
+		t.Errorf("%d reservations without a time show little", timeless)
 	}
 }
 

@@ -15,8 +15,11 @@ type Reservation struct {
 	// Start is when the Job is expected to start, at the latest if Certain; zero: not known.
 	Start   time.Time
 	Certain bool
-	// Made is when the Job first had a reservation, and First the Start that was expected then.
-	Made, First time.Time
+	// Told is when a Start was first known for the Job, and First that Start; zero: none was.
+	Told, First time.Time
+	// until is when what starts in its place must have ended: the Start, or, if that isn't known, a guess; zero:
+	// there is none.
+	until time.Time
 	// spare is how many more Pods of the Job would fit at its Start.
 	spare int64
 	// room is the worker's, and losses are by Shape of what was asked about.
@@ -39,14 +42,14 @@ func (r *Reservation) admits(job *Job, now time.Time) int64 {
 	return r.spare / lost
 }
 
-// endsBefore reports whether a Job that starts now has ended by the Start. A Start that is certain isn't put
-// at risk by a guess.
+// endsBefore reports whether a Job that starts now has ended by the time at which the room is wanted. A Start that
+// is certain isn't put at risk by a guess.
 func (r *Reservation) endsBefore(job *Job, now time.Time) bool {
 	runs := job.Runtime
 	if runs == 0 && !r.Certain {
-		runs = job.Usual[r.Worker]
+		runs = job.Usual[r.Worker].at(now)
 	}
-	return runs > 0 && !now.Add(runs).After(r.Start)
+	return runs > 0 && !now.Add(runs).After(r.until)
 }
 
 // take counts Pods of a Job behind it that start in the worker.
@@ -95,7 +98,9 @@ func (w *walk) reserve(job *Job, had *Reservation) *Reservation {
 		first = had.Worker
 	}
 	next := w.newReservation(job, first, fits[first])
-	next.Made, next.First = had.Made, had.First
+	if !had.First.IsZero() {
+		next.Told, next.First = had.Told, had.First
+	}
 	return next
 }
 
@@ -115,9 +120,19 @@ func (w *walk) fits(job *Job) map[string]fit {
 }
 
 func (w *walk) newReservation(job *Job, worker string, f fit) *Reservation {
-	return &Reservation{
-		Job: job, Worker: worker, Start: f.at, Certain: f.certain, Made: w.now, First: f.at, spare: f.spare,
-		room: w.room(worker), losses: map[string]int64{},
+	r := &Reservation{Job: job, Worker: worker, room: w.room(worker), losses: map[string]int64{}}
+	r.expect(f)
+	if !r.Start.IsZero() {
+		r.Told, r.First = w.now, r.Start
+	}
+	return r
+}
+
+// expect takes over when the Job will fit. A time that is made of nothing isn't told.
+func (r *Reservation) expect(f fit) {
+	r.Start, r.Certain, r.until, r.spare = time.Time{}, f.basis == ByDeadline, f.at, f.spare
+	if f.basis < ByNothing {
+		r.Start = f.at
 	}
 }
 
@@ -127,7 +142,7 @@ func (f fit) isWorthKeeping(best fit, now time.Time) bool {
 	if best.at.IsZero() || f.at.IsZero() {
 		return f.at.Equal(best.at)
 	}
-	return !(f.certain && best.certain) && f.at.Sub(now) <= 2*best.at.Sub(now)
+	return !(f.basis == ByDeadline && best.basis == ByDeadline) && f.at.Sub(now) <= 2*best.at.Sub(now)
 }
 
 // isKept reports whether a reservation still holds, and brings it up to date.
@@ -144,13 +159,13 @@ func (w *walk) isKept(r *Reservation) bool {
 		return false
 	}
 	f := room.fit(r.Job, w.now)
-	late := f.at.IsZero() || f.at.After(r.Start)
+	late := f.basis == ByNothing || f.at.After(r.Start)
 	if !f.ever || late && r.Certain { // one before it has taken room, or the worker has less
 		return false
 	}
 	r.room, r.losses, r.spare = room, map[string]int64{}, 0
 	if !late {
-		r.Start, r.Certain, r.spare = f.at, f.certain, f.spare
+		r.expect(f)
 	}
 	return true
 }
@@ -158,6 +173,8 @@ func (w *walk) isKept(r *Reservation) bool {
 // before reports whether one worker is to be preferred to another.
 func (f fit) before(o fit, worker, other string) bool {
 	switch {
+	case (f.basis == ByNothing) != (o.basis == ByNothing):
+		return o.basis == ByNothing
 	case f.at.IsZero() != o.at.IsZero():
 		return o.at.IsZero()
 	case !f.at.Equal(o.at):

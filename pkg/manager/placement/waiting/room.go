@@ -1,6 +1,7 @@
 package waiting
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -10,12 +11,18 @@ import (
 
 // End is when Pods on one node are expected to have ended.
 type End struct {
-	At time.Time
-	// Certain: they are stopped then at the latest.
-	Certain bool
+	Expected
 	// Node is the name of the node, and Frees is what they take of it.
 	Node  string
 	Frees capacity.Resources
+}
+
+// class has what is known before what nobody can say.
+func (e *Expected) class() int {
+	if e.Basis == ByNothing {
+		return 1
+	}
+	return 0
 }
 
 // room is what one worker has, as it is during one walk. What was computed is kept.
@@ -34,12 +41,12 @@ type room struct {
 type fit struct {
 	// ever: it does, at the latest when all Pods that end by themselves have ended.
 	ever bool
-	// at is when; zero: not known. certain: at the latest.
-	at      time.Time
-	certain bool
+	// at is when, on which basis; zero: not even a guess.
+	at    time.Time
+	basis Basis
 	// spare is how many more Pods of the Job would fit then.
 	spare int64
-	// lacks is how many Pods don't fit by then although they must; zero if at is known.
+	// lacks is how many Pods don't fit by then although they must; zero if there is a time.
 	lacks int64
 }
 
@@ -83,7 +90,8 @@ func (r *room) fit(job *Job, now time.Time) fit {
 	return f
 }
 
-// sweep goes through the expected ends until enough Pods fit.
+// sweep goes through the expected ends until enough Pods fit. What nobody can say is only asked for if the rest
+// isn't enough.
 func (r *room) sweep(shape *capacity.Shape, need int64, now time.Time) fit {
 	nodes := r.nodesFor(shape)
 	free, on := make([]capacity.Resources, len(nodes)), make([]int64, len(nodes))
@@ -93,11 +101,13 @@ func (r *room) sweep(shape *capacity.Shape, need int64, now time.Time) fit {
 		total += on[i]
 		idle += shape.Slots(node.Object, &node.Idle)
 	}
-	f := fit{ever: idle >= need, at: now, certain: true}
+	f := fit{ever: idle >= need, at: now, basis: ByDeadline}
 	ends, position := r.sortedEnds(), r.positions()
 	for i := 0; total < need && i < len(ends); {
-		f.at = ends[i].At
-		for ; i < len(ends) && !ends[i].At.After(f.at); i++ { // all that end at this time
+		if ends[i].At.After(f.at) {
+			f.at = ends[i].At
+		}
+		for class := ends[i].class(); i < len(ends) && ends[i].class() == class && !ends[i].At.After(f.at); i++ { // all that have ended
 			n, is := position[ends[i].Node]
 			if !is {
 				continue // it came after the others were looked at
@@ -106,12 +116,12 @@ func (r *room) sweep(shape *capacity.Shape, need int64, now time.Time) fit {
 			total -= on[n]
 			on[n] = shape.Slots(nodes[n].Object, &free[n])
 			total += on[n]
-			f.certain = f.certain && ends[i].Certain
+			f.basis = max(f.basis, ends[i].Basis)
 		}
 	}
 	f.spare = total - need
 	if f.spare < 0 { // what else must end isn't known to
-		f.at, f.certain, f.lacks, f.spare = time.Time{}, false, -f.spare, max(idle-need, 0)
+		f.at, f.basis, f.lacks, f.spare = time.Time{}, ByNothing, -f.spare, max(idle-need, 0)
 	}
 	return f
 }
@@ -130,7 +140,7 @@ func (r *room) positions() map[string]int {
 func (r *room) sortedEnds() []End {
 	if r.ends == nil {
 		r.ends = r.workers.Ends(r.worker)
-		slices.SortFunc(r.ends, func(a, b End) int { return a.At.Compare(b.At) })
+		slices.SortFunc(r.ends, func(a, b End) int { return cmp.Or(cmp.Compare(a.class(), b.class()), a.At.Compare(b.At)) })
 	}
 	return r.ends
 }

@@ -7,33 +7,47 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/placement/waiting"
 )
 
+// Jobs of one to seven minutes begin together, so that the short ones complete first. Nothing is said before the long
+// ones would have completed, either.
 func TestUsualRuntime(t *testing.T) {
 	var r waiting.Runtimes
 	for i := range 7 {
-		if r.Add(time.Duration(i+1) * time.Minute); r.Usual() != 0 {
-			t.Errorf("%d Jobs say %s", i+1, r.Usual())
+		if r.Add(noon, time.Duration(i+1)*time.Minute); r.Usual() != (waiting.Usual{}) {
+			t.Errorf("%d Jobs say %v", i+1, r.Usual())
 		}
 	}
-	if r.Add(time.Minute); r.Usual() != 7*time.Minute {
-		t.Errorf("usual is %s, want the longest", r.Usual())
+	if r.Add(noon.Add(time.Hour), time.Minute); r.Usual() != (waiting.Usual{Longest: 7 * time.Minute, From: noon.Add(67 * time.Minute)}) {
+		t.Errorf("usual is %v, want the longest, when the eighth could have taken as long", r.Usual())
 	}
 	for range 64 {
-		r.Add(time.Minute)
+		r.Add(noon, time.Minute)
 	}
-	if r.Usual() != time.Minute {
-		t.Errorf("usual is %s, want that of the last ones", r.Usual())
+	if r.Usual() != (waiting.Usual{Longest: time.Minute, From: noon.Add(time.Minute)}) {
+		t.Errorf("usual is %v, want that of the last ones", r.Usual())
 	}
 }
 
-func TestGuess(t *testing.T) {
-	for _, c := range []struct{ ran, usual, more time.Duration }{
-		{ran: 0, usual: 0, more: time.Minute},
-		{ran: 5 * time.Minute, usual: 0, more: 5 * time.Minute},
-		{ran: 5 * time.Minute, usual: 7 * time.Minute, more: 2 * time.Minute},
-		{ran: 8 * time.Minute, usual: 7 * time.Minute, more: 8 * time.Minute},
+func TestEnds(t *testing.T) {
+	seven := waiting.Usual{Longest: 7 * time.Minute, From: noon}
+	for _, c := range []struct {
+		name          string
+		ran, deadline time.Duration
+		usual         waiting.Usual
+		more          time.Duration
+		basis         waiting.Basis
+	}{
+		{name: "by its deadline", ran: time.Minute, deadline: time.Hour, usual: seven, more: 59 * time.Minute},
+		{name: "as others do", ran: 5 * time.Minute, usual: seven, more: 2 * time.Minute, basis: waiting.ByUsual},
+		{name: "longer than others", ran: 10 * time.Minute, usual: seven, more: 3 * time.Minute, basis: waiting.ByNothing},
+		{name: "a little longer than others", ran: 7 * time.Minute, usual: seven, more: time.Minute, basis: waiting.ByNothing},
+		{name: "it has just begun", more: time.Minute, basis: waiting.ByNothing},
+		{name: "nothing is known", ran: 5 * time.Minute, more: 5 * time.Minute, basis: waiting.ByNothing},
+		{name: "too little is known", ran: 5 * time.Minute, usual: waiting.Usual{Longest: 7 * time.Minute, From: noon.Add(1)}, more: 5 * time.Minute, basis: waiting.ByNothing},
+		{name: "beyond its deadline", ran: 2 * time.Hour, deadline: time.Hour, more: 2 * time.Hour, basis: waiting.ByNothing},
 	} {
-		if got := waiting.Guess(noon.Add(-c.ran), noon, c.usual).Sub(noon); got != c.more {
-			t.Errorf("after %s of usually %s it ends in %s, want %s", c.ran, c.usual, got, c.more)
+		run := waiting.Run{Started: noon.Add(-c.ran), Deadline: c.deadline}
+		if got := run.End(c.usual, noon); got.At.Sub(noon) != c.more || got.Basis != c.basis {
+			t.Errorf("%s: it ends in %s, %d, want %s, %d", c.name, got.At.Sub(noon), got.Basis, c.more, c.basis)
 		}
 	}
 }

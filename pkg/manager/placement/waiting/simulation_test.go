@@ -105,8 +105,8 @@ func (f *fleet) worker(name string) *simWorker {
 }
 
 // usual is how long the Jobs ran that have ended, by worker.
-func (f *fleet) usual() map[string]time.Duration {
-	usual := map[string]time.Duration{}
+func (f *fleet) usual() map[string]waiting.Usual {
+	usual := map[string]waiting.Usual{}
 	for _, w := range f.workers {
 		usual[w.name] = w.ran.Usual()
 	}
@@ -123,13 +123,11 @@ func (*fleet) Added(string, *capacity.Shape) []*capacity.Node { return nil }
 
 // Ends implements waiting.Workers.
 func (f *fleet) Ends(worker string) (ends []waiting.End) {
-	for _, job := range f.worker(worker).running {
+	w := f.worker(worker)
+	for _, job := range w.running {
+		expected := waiting.Run{Started: job.start, Deadline: job.Runtime}.End(w.ran.Usual(), f.now)
 		for _, node := range job.nodes {
-			at, certain := job.start.Add(job.Runtime), true
-			if job.Runtime == 0 {
-				at, certain = waiting.Guess(job.start, f.now, f.worker(worker).ran.Usual()), false
-			}
-			ends = append(ends, waiting.End{At: at, Certain: certain, Node: f.worker(worker).nodes[node].Object.Name, Frees: job.Shape.Unit()})
+			ends = append(ends, waiting.End{Expected: expected, Node: w.nodes[node].Object.Name, Frees: job.Shape.Unit()})
 		}
 	}
 	return ends
@@ -190,7 +188,7 @@ func (f *fleet) end() map[string]bool {
 				w.change(node, job.Shape.Unit(), 1)
 			}
 			changed[w.name] = true
-			w.ran.Add(job.runs)
+			w.ran.Add(job.start, job.runs)
 			return true
 		})
 	}

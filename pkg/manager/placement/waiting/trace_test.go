@@ -162,6 +162,15 @@ func play(seed uint64, l load, q queue) (o outcome) {
 	return o
 }
 
+// What docs/waiting.md says of the trace.
+func TestTrace(t *testing.T) {
+	for _, load := range loads[:3] {
+		if o := play(1, load, &lineQueue{}); o.used < .95 || o.wideStarted < 15 || o.late > 1.1 {
+			t.Errorf("%s: %+v", load.name, o)
+		}
+	}
+}
+
 var systems = []struct {
 	name string
 	new  func() queue
