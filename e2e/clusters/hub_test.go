@@ -26,6 +26,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 )
 
@@ -309,7 +310,7 @@ func (p *placed) MirrorChanged(_ string, key types.NamespacedName) {
 func (p *placed) WorkerChanged(string) {}
 
 // CapacityFreed is of no interest.
-func (p *placed) CapacityFreed(string) {}
+func (p *placed) CapacityFreed(string, change.Change) {}
 
 // PodsStuck is of no interest.
 func (p *placed) PodsStuck(string, types.NamespacedName) {}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
 )
 
@@ -16,7 +17,7 @@ func BenchmarkBurst(b *testing.B) {
 		b.Run(fmt.Sprintf("nodes=%d/placed=%d", size.nodes, size.placed), func(b *testing.B) {
 			workers := make([]*capacity.Ledger, 4)
 			for w := range workers {
-				workers[w] = capacity.New(func() {})
+				workers[w] = capacity.New(func(change.Change) {})
 				for n := range size.nodes {
 					workers[w].SetNode(NewNode(fmt.Sprintf("n%04d", n)).Has("cpu", "64").Obj())
 				}

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
+
+	"github.com/jobferry/jobferry/pkg/manager/change"
 )
 
 // TestManyGoroutines has informers, the manager and readers at a Ledger at the same time. The
@@ -17,7 +19,7 @@ func TestManyGoroutines(t *testing.T) {
 	var calls atomic.Int64
 	var l *Ledger
 	ready := make(chan struct{})
-	l = New(func() {
+	l = New(func(change.Change) {
 		<-ready
 		calls.Add(1)
 		l.Free(nobody)

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
+
+	"github.com/jobferry/jobferry/pkg/manager/change"
 )
 
 // demanded is how many Pods lack room, by the CPUs of each.
@@ -17,7 +19,7 @@ func demanded(d *Demands) map[int64]int64 {
 
 func TestDemandsAreThePodsWithoutRoom(t *testing.T) {
 	freed := 0
-	l := New(func() { freed++ })
+	l := New(func(change.Change) { freed++ })
 	l.SetNode(NewNode("n").Obj())
 	a, b := NewJob("a").Requests("cpu", "2").Pods(5), NewJob("b").Requests("cpu", "8")
 	l.Reserve(a.Key(), shape(a), 5)

@@ -27,8 +27,9 @@
 //
 // # Freed capacity
 //
-// The callback is called when something was freed on a node, or when nodes changed, at most once
-// until the next call of Free. A caller that must miss no notification records first that a Job
+// The callback is called when something was freed on a node, or when nodes changed, at most once for each
+// of these kinds until the next call of Free; and when less is awaited of a namespace's Jobs, once until
+// the next call of Awaited. A caller that must miss no notification records first that a Job
 // waits, and then calls Free for it.
 //
 // # What counts

@@ -7,10 +7,11 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 )
 
 func TestPodsThatDontExistYetAreAwaited(t *testing.T) {
-	l := capacity.New(func() {})
+	l := capacity.New(func(change.Change) {})
 	key := func(namespace, name string) types.NamespacedName {
 		return types.NamespacedName{Namespace: namespace, Name: name}
 	}
@@ -34,5 +35,36 @@ func TestPodsThatDontExistYetAreAwaited(t *testing.T) {
 	}
 	if n := l.Existing(key(ns, "")); n != 0 {
 		t.Errorf("%d of nobody", n)
+	}
+}
+
+// When less is awaited, a quota may have more left. It's told once after each read, for that namespace.
+func TestLessIsAwaited(t *testing.T) {
+	var told []change.Change
+	l := capacity.New(func(c change.Change) {
+		if c.Kinds == change.Admission {
+			told = append(told, c)
+		}
+	})
+	job := NewJob("j").Requests("cpu", "1")
+	pod := job.Pod("waiting")
+	key := types.NamespacedName{Namespace: pod.Namespace, Name: "j"}
+	shape := capacity.ShapeOf(&job.Obj().Spec.Template)
+	for _, c := range []struct {
+		name    string
+		happens func()
+		want    int
+	}{
+		{"it's reserved, of which nobody is helped", func() { l.Reserve(types.NamespacedName{Namespace: "other", Name: "j"}, shape, 5) }, 0},
+		{"fewer Pods are reserved", func() { l.Reserve(key, shape, 5); l.Reserve(key, shape, 2) }, 1},
+		{"one of them is there", func() { l.SetPod(pod); l.SetPod(pod) }, 1},
+		{"the Job is gone", func() { l.Release(key) }, 1},
+		{"it's gone already", func() { l.Release(key) }, 0},
+	} {
+		l.Awaited(types.NamespacedName{Namespace: pod.Namespace})
+		told = nil
+		if c.happens(); len(told) != c.want || len(told) > 0 && told[0].Namespace != pod.Namespace {
+			t.Errorf("%s: %v are told, want %d", c.name, told, c.want)
+		}
 	}
 }

@@ -37,6 +37,7 @@ func (l *Ledger) Reserve(key types.NamespacedName, shape *Shape, count int64) {
 		if j.reservation != nil && j.reservation.want == max(count, 0) && j.reservation.shape.key == shape.key {
 			return
 		}
+		l.fewerAwaited(j)
 		if j.reservation != nil && j.reservation.shape.key != shape.key {
 			l.drop(j.reservation)
 			j.reservation = nil
@@ -71,6 +72,7 @@ func (l *Ledger) Release(key types.NamespacedName) {
 		if !ok || j.reservation == nil {
 			return
 		}
+		l.fewerAwaited(j)
 		l.drop(j.reservation)
 		j.reservation = nil
 		for _, p := range slices.SortedFunc(j.pods, func(a, b *pod) int { return cmp.Compare(a.uid, b.uid) }) {

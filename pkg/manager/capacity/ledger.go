@@ -6,11 +6,13 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/manager/change"
 )
 
 // Ledger records the capacity of one worker. Its methods may be called from any goroutine.
 type Ledger struct {
-	onFreed func()
+	onFreed func(change.Change)
 	// onStuck is called with a Job when one of its Pods is found to wait.
 	onStuck func(job types.NamespacedName)
 
@@ -35,13 +37,17 @@ type Ledger struct {
 	changed map[*node]*Node
 	// free is nil when a node changed since it was computed.
 	free *Capacity
-	// notified is set from a call of onFreed to the next call of Free.
-	notified bool
+	// notified are the kinds of onFreed's calls since the last call of Free.
+	notified change.Kinds
+	// reads are the namespaces of the calls of Awaited, until that falls there, and fell are those where it did since
+	// the last settle.
+	reads change.Set
+	fell  []string
 }
 
 // New makes an empty Ledger. The callback is called without locks held, and must not block; see the
 // package's documentation for when.
-func New(onFreed func()) *Ledger {
+func New(onFreed func(change.Change)) *Ledger {
 	return &Ledger{
 		onFreed: onFreed,
 		onStuck: func(types.NamespacedName) {},
@@ -64,7 +70,7 @@ func (l *Ledger) OnStuck(callback func(job types.NamespacedName)) { l.onStuck = 
 func (l *Ledger) Free(job types.NamespacedName) *Capacity {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.notified = false
+	l.notified = 0
 	if l.free == nil {
 		nodes := make([]*Node, len(l.sorted))
 		for i, n := range l.sorted {
@@ -97,15 +103,19 @@ func (l *Ledger) without(c *reservation) *Capacity {
 
 // update makes a change under the lock, then moves reservations accordingly, and calls onFreed if
 // capacity was freed by that.
-func (l *Ledger) update(change func()) {
+func (l *Ledger) update(do func()) {
 	l.mu.Lock()
-	change()
-	freed := l.settle()
-	notify := freed && !l.notified
-	l.notified = l.notified || freed
+	do()
+	freed := l.settle() &^ l.notified
+	l.notified |= freed
+	fell := l.fell
+	l.fell = nil
 	l.mu.Unlock()
-	if notify {
-		l.onFreed()
+	if freed != 0 {
+		l.onFreed(change.Change{Kinds: freed})
+	}
+	for _, namespace := range fell {
+		l.onFreed(change.Change{Kinds: change.Admission, Namespace: namespace})
 	}
 }
 
@@ -119,8 +129,8 @@ func (l *Ledger) beforeChange(n *node) {
 }
 
 // settle moves reservations off nodes where they don't fit any more, gives freed capacity to those
-// that wait, and reports whether some is left for others.
-func (l *Ledger) settle() bool {
+// that wait, and returns what may help others.
+func (l *Ledger) settle() (freed change.Kinds) {
 	changed := make([]*node, 0, len(l.changed))
 	for n := range l.changed {
 		changed = append(changed, n)
@@ -134,13 +144,14 @@ func (l *Ledger) settle() bool {
 	for _, n := range changed {
 		l.offer(n)
 	}
-	freed := false
 	for n, before := range l.changed {
-		freed = freed || n.freedSince(before)
+		freed |= n.freedSince(before)
 		l.forgetNode(n)
 	}
 	clear(l.changed)
-	freed = freed || l.eased && l.grows
+	if l.eased && l.grows {
+		freed |= change.Room
+	}
 	l.eased = false
 	return freed
 }

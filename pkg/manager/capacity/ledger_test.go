@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
+
+	"github.com/jobferry/jobferry/pkg/manager/change"
 )
 
 // story is a Ledger with verbs for what happens in a worker, and a count of calls of its callback.
@@ -21,7 +23,7 @@ type story struct {
 
 func newStory(t *testing.T, nodes ...*NodeBuilder) *story {
 	s := &story{t: t}
-	s.Ledger = New(func() { s.calls++ })
+	s.Ledger = New(func(change.Change) { s.calls++ })
 	for _, n := range nodes {
 		s.SetNode(n.Obj())
 	}

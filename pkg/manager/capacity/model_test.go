@@ -10,6 +10,8 @@ import (
 	"pgregory.net/rapid"
 
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
+
+	"github.com/jobferry/jobferry/pkg/manager/change"
 )
 
 // model is what a Ledger was given, kept in the simplest way, to hold the Ledger against after
@@ -130,7 +132,7 @@ func (m *model) forget(*rapid.T) {
 func TestLedgerAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &model{nodes: map[string]*corev1.Node{}, pods: map[types.UID]*corev1.Pod{}, want: map[types.NamespacedName]int64{}}
-		m.Ledger = New(func() { m.called = true })
+		m.Ledger = New(func(change.Change) { m.called = true })
 		m.before = m.Free(nobody)
 		t.Repeat(map[string]func(*rapid.T){
 			"": m.check, "set node": m.setNode, "delete node": m.deleteNode, "create pod": m.createPod,

@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/jobferry/jobferry/pkg/manager/change"
 )
 
 // node is the record of one node.
@@ -45,11 +47,17 @@ func (n *node) overfull() bool {
 	return Resources{}.exceeds(n.look().Free)
 }
 
-// freedSince reports whether a Job that didn't fit before may fit now: there is more free, or what
-// the idle node would hold changed, and with it how many Pods a Job needs at once.
-func (n *node) freedSince(before *Node) bool {
+// freedSince says by what a Job that didn't fit before may fit now: there is more free, or what the idle node
+// would hold changed, and with it how many Pods a Job needs at once.
+func (n *node) freedSince(before *Node) (freed change.Kinds) {
 	now := n.look()
-	return n.object != before.Object || now.Free.exceeds(before.Free) || !now.Idle.Equal(before.Idle)
+	if now.Free.exceeds(before.Free) {
+		freed |= change.Room
+	}
+	if n.object != before.Object || !now.Idle.Equal(before.Idle) {
+		freed |= change.Nodes
+	}
+	return freed
 }
 
 // SetNode adds or updates a node. The Ledger keeps the object: the caller must not change it.

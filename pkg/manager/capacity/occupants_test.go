@@ -6,12 +6,13 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 )
 
 // The Pods of a Job with a reservation are on nodes by their names: those that are bound, and
 // those that will be.
 func TestOccupants(t *testing.T) {
-	l := capacity.New(func() {})
+	l := capacity.New(func(change.Change) {})
 	for _, name := range []string{"a", "b", "c"} {
 		l.SetNode(NewNode(name).Has("cpu", "2", "pods", "110").Obj())
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
@@ -20,7 +21,7 @@ var nobody types.NamespacedName
 func shape(j *JobBuilder) *capacity.Shape { return capacity.ShapeOf(&j.Obj().Spec.Template) }
 
 func ledgerOf(nodes ...*NodeBuilder) *capacity.Ledger {
-	l := capacity.New(func() {})
+	l := capacity.New(func(change.Change) {})
 	for _, n := range nodes {
 		l.SetNode(n.Obj())
 	}
@@ -34,7 +35,7 @@ func fitsIn(c *capacity.Capacity, j *JobBuilder) bool {
 }
 
 func snapshot(c *capacity.Capacity) *scheduling.Snapshot {
-	return scheduling.NewPods(func() {}).Snapshot(c, nobody)
+	return scheduling.NewPods(func(change.Change) {}).Snapshot(c, nobody)
 }
 
 func TestPlacementSeesReservations(t *testing.T) {
@@ -97,7 +98,7 @@ func nodesOf(l *capacity.Ledger, cpus int64) []*capacity.Node {
 // TestChecksWithoutAChangeNotifyNobody: what a reconcile asks and reserves again notifies nobody.
 func TestChecksWithoutAChangeNotifyNobody(t *testing.T) {
 	calls := 0
-	l := capacity.New(func() { calls++ })
+	l := capacity.New(func(change.Change) { calls++ })
 	l.SetNode(NewNode("a").Obj())
 	j := NewJob("j").Pods(3).Requests("cpu", "2")
 	l.Reserve(j.Key(), shape(j), 3) // one more than there is

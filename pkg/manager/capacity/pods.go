@@ -69,6 +69,9 @@ func (l *Ledger) replace(old *pod, object *corev1.Pod) *pod {
 	l.count(p)
 	l.report(p, object)
 	l.rebalance(old, p)
+	if old == nil && p.group != nil {
+		l.fewerAwaited(p.group.job)
+	}
 	if old != nil {
 		l.forgetGroup(old.group)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
 )
 
@@ -47,7 +48,7 @@ type simJob struct {
 func newSimulation(t *rapid.T) *simulation {
 	s := &simulation{}
 	for w := range rapid.IntRange(1, 3).Draw(t, "workers") {
-		worker := &simWorker{name: fmt.Sprint("w", w), ledger: capacity.New(func() {})}
+		worker := &simWorker{name: fmt.Sprint("w", w), ledger: capacity.New(func(change.Change) {})}
 		for n := range rapid.IntRange(1, 3).Draw(t, "nodes") {
 			worker.addNode(simNode{
 				name: fmt.Sprint("n", n),

@@ -11,6 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
+
+	"github.com/jobferry/jobferry/pkg/manager/change"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -164,7 +166,7 @@ func TestOnStuck(t *testing.T) {
 		"on its way":                               {{notStarting(j.Pod("p"), "ContainerCreating", ""), 0}},
 		"of no Job":                                {{failed(lone, 1, no, "0/3 nodes"), 0}},
 	} {
-		l, calls := New(func() {}), 0
+		l, calls := New(func(change.Change) {}), 0
 		l.OnStuck(func(key types.NamespacedName) {
 			if calls++; key != j.Key() {
 				t.Errorf("%s: called with %s", name, key)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/placement/objects"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 	"github.com/jobferry/jobferry/pkg/manager/podtimes"
@@ -62,9 +63,14 @@ func newCapacityInformers(c *connection, call callbacks, changed func(), now fun
 	i.podTimes = gathered.kind(corev1.SchemeGroupVersion, "pods", timesIntake, timesFeed(i.times).sink)
 	i.podTimes.needed = i.pods.synced
 	i.others = gathered.others(i.objects)
-	i.volumes = &onDemand{kinds: gathered.volumes(i.objects), freed: call.capacityFreed, wake: changed}
-	i.namespaces = &onDemand{kinds: gathered.namespaces(i.objects), freed: call.capacityFreed, wake: changed}
+	i.volumes = &onDemand{kinds: gathered.volumes(i.objects), freed: wasListed(call, change.Volumes), wake: changed}
+	i.namespaces = &onDemand{kinds: gathered.namespaces(i.objects), freed: wasListed(call, change.Pods), wake: changed}
 	return i, gathered.err
+}
+
+// wasListed tells that objects were listed which Jobs wait for.
+func wasListed(call callbacks, kinds change.Kinds) func() {
+	return func() { call.capacityFreed(change.Change{Kinds: kinds}) }
 }
 
 // start starts the informers that are needed, unless they run.

@@ -37,7 +37,7 @@ func (w *Worker) Free(job types.NamespacedName, reads scheduling.Reads) *schedul
 // counted is what is known of a worker whose capacity is known, but for what not every Job reads.
 func (w *Worker) counted(job types.NamespacedName) *scheduling.Snapshot {
 	snapshot := *w.capacity.bound.Snapshot(w.capacity.ledger.Free(job), job)
-	snapshot.Admission, snapshot.Namespaces = w.admission(job), w.capacity.objects.Namespaces.In("")
+	snapshot.Admission, snapshot.Namespaces = w.admission(job), w.capacity.objects.NamespaceLabels()
 	snapshot.Preemption = w.View().Spec.Preemption == v1alpha1.PreemptionLowerPriority
 	snapshot.Autoscaling = w.Room(job)
 	version, _ := placement.ParseVersion(w.View().Version) // unknown: an old one

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/placement/objects"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
@@ -140,7 +141,7 @@ func TestAWorkerWithTooManyQuotas(t *testing.T) {
 // TestRulesTakeLittleMemory has a worker report many of each kind, and large ones, and those that are
 // large only when they're decoded.
 func TestRulesTakeLittleMemory(t *testing.T) {
-	all, store := &gathering{connection: newConnection(newMeter("w"), time.Now, func() {}, 0)}, objects.New(func() {})
+	all, store := &gathering{connection: newConnection(newMeter("w"), time.Now, func() {}, 0)}, objects.New(func(change.Change) {})
 	for _, k := range slices.Concat(all.others(store), all.namespaces(store), all.volumes(store)) {
 		made := wideObjects[k.resource]
 		if made == nil {

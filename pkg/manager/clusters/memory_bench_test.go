@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
 
@@ -73,7 +74,7 @@ type workerHeld struct {
 func newWorkerHeld() *workerHeld {
 	nothing := func() {}
 	h := &workerHeld{
-		ledger: capacity.New(nothing), bound: scheduling.NewPods(nothing),
+		ledger: capacity.New(func(change.Change) {}), bound: scheduling.NewPods(func(change.Change) {}),
 		ofNodes: nodeIntake(),
 		ofPods:  podIntake(),
 	}

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 )
 
 // DefaultWorkerLostTimeout is the default of Options.WorkerLostTimeout.
@@ -89,9 +90,9 @@ type Listener interface {
 	MirrorChanged(worker string, key types.NamespacedName)
 	// WorkerChanged: a worker was registered or removed, or its View changed.
 	WorkerChanged(worker string)
-	// CapacityFreed: a Job that didn't fit in a worker may fit now. See capacity.Ledger: it's said
-	// once until the next call of Free.
-	CapacityFreed(worker string)
+	// CapacityFreed: a Job that a worker couldn't take may be helped by a change there. See package change: it's said
+	// once until somebody reads that again.
+	CapacityFreed(worker string, c change.Change)
 	// PodsStuck: a Pod of a mirror is found to wait for its node, or on it. See capacity.Ledger. The worker says
 	// of which Job.
 	PodsStuck(worker string, key types.NamespacedName)

@@ -8,6 +8,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 )
 
 // TestRenewedTokensEndNoQuarantine has a worker that is in quarantine get new credentials, as one
@@ -18,7 +19,7 @@ func TestRenewedTokensEndNoQuarantine(t *testing.T) {
 	options := w.registry.options
 	options.ProbeInterval = time.Hour
 	nothing := func() {}
-	worker, err := newWorker("w1", options, callbacks{func(types.NamespacedName, bool) {}, nothing, func(types.NamespacedName) {}, nothing, nothing})
+	worker, err := newWorker("w1", options, callbacks{func(types.NamespacedName, bool) {}, func(change.Change) {}, func(types.NamespacedName) {}, nothing, nothing})
 	if err != nil {
 		t.Fatal(err)
 	}

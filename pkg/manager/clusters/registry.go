@@ -10,6 +10,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/digest"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/queue"
 )
 
@@ -192,7 +193,7 @@ func (r *Registry) callbacks(name string) callbacks {
 			r.tell(func(l Listener) { l.MirrorChanged(name, key) })
 			r.mirrorsChanged(name)
 		},
-		capacityFreed:  func() { r.tell(func(l Listener) { l.CapacityFreed(name) }) },
+		capacityFreed:  func(c change.Change) { r.tell(func(l Listener) { l.CapacityFreed(name, c) }) },
 		podsStuck:      func(key types.NamespacedName) { r.tell(func(l Listener) { l.PodsStuck(name, key) }) },
 		numbersChanged: func() { r.numbersChanged(name) },
 		changed: func() {

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/packed"
 )
 
@@ -47,7 +48,7 @@ func (o *observer) heard() []string {
 	return slices.Clone(o.workers)
 }
 
-func (o *observer) CapacityFreed(string) {}
+func (o *observer) CapacityFreed(string, change.Change) {}
 
 func (o *observer) PodsStuck(string, types.NamespacedName) {}
 

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/packed"
 	"github.com/jobferry/jobferry/pkg/usage"
 )
@@ -52,7 +53,7 @@ type Worker struct {
 // callbacks are called on a worker's events. They must not block.
 type callbacks struct {
 	mirrorChanged  func(key types.NamespacedName, exists bool)
-	capacityFreed  func()
+	capacityFreed  func(change.Change)
 	podsStuck      func(types.NamespacedName)
 	numbersChanged func()
 	changed        func()
@@ -79,7 +80,7 @@ func newWorker(name string, options Options, call callbacks) (*Worker, error) {
 	if w.capacity, err = newCapacityInformers(w.connection, call, w.wake, w.now); err != nil {
 		return nil, err
 	}
-	said, grown := func() { call.changed(); w.wake() }, func() { call.capacityFreed(); w.wake() }
+	said, grown := func() { call.changed(); w.wake() }, func() { call.capacityFreed(change.Change{Kinds: change.All}); w.wake() }
 	if w.autoscaler, err = newAutoscalerReader(name, w.connection, w.capacity.ledger, options, said, grown); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/clustertest"
 )
 
@@ -65,7 +66,7 @@ func newStandby(t *testing.T, edits ...func(*Options)) *world {
 // server.
 func (w *world) MirrorChanged(string, types.NamespacedName) { w.changed() }
 func (w *world) WorkerChanged(string)                       { w.changed() }
-func (w *world) CapacityFreed(string)                       { w.changed() }
+func (w *world) CapacityFreed(string, change.Change)        { w.changed() }
 func (w *world) PodsStuck(string, types.NamespacedName)     {}
 
 func (w *world) changed() {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/fence"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 )
 
@@ -145,7 +146,7 @@ func (k *Keeper) MirrorChanged(name string, _ types.NamespacedName) {
 }
 
 // CapacityFreed implements clusters.Listener.
-func (k *Keeper) CapacityFreed(string) {}
+func (k *Keeper) CapacityFreed(string, change.Change) {}
 
 // PodsStuck implements clusters.Listener.
 func (k *Keeper) PodsStuck(string, types.NamespacedName) {}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
@@ -82,7 +83,7 @@ func (v *fakeWorker) hasClaim() {
 		w.volumes = &scheduling.Volumes{Classes: map[string]*storagev1.StorageClass{class.Name: class}}
 	}
 	v.volumes.Claims = map[string]map[string]*corev1.PersistentVolumeClaim{"team": {"data": claim}}
-	v.world.triggers.CapacityFreed(v.Name())
+	v.world.triggers.CapacityFreed(v.Name(), change.Change{Kinds: change.Volumes})
 }
 
 // refusesOnce has one request fail.

@@ -1,11 +1,12 @@
 package job
 
 import (
-	"maps"
 	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/jobferry/jobferry/pkg/manager/change"
 )
 
 // The time from the first free capacity until the Jobs that wait are looked at: more of it may be freed
@@ -15,7 +16,7 @@ const (
 	batchFreedPerJob = 20 * time.Microsecond
 )
 
-// freed has the workers that have changed for the Jobs that wait, and soon has these looked at.
+// freed has what has changed in workers for the Jobs that wait, and soon has these looked at.
 type freed struct {
 	clock clock.WithDelayedExecution
 	// waiting is how many Jobs wait, and look looks at them.
@@ -23,24 +24,24 @@ type freed struct {
 	look    func()
 
 	mu sync.Mutex
-	// round has the workers that those who wait are being looked at for; nil: they aren't. It takes several
-	// walks if there is much to judge. workers are those that have changed since.
-	round, workers map[string]bool
-	scheduled      bool
+	// round has the changes that those who wait are being looked at for; nil: they aren't. It takes several
+	// walks if there is much to judge. since are the changes since.
+	round, since change.Sets
+	scheduled    bool
 	// events counts what has happened to workers.
 	events uint64
 }
 
-// add has the Jobs that wait looked at for some workers.
-func (f *freed) add(workers ...string) {
+// add has the Jobs that wait looked at for a change of some workers.
+func (f *freed) add(c change.Change, workers ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.events++
-	if f.workers == nil {
-		f.workers = map[string]bool{}
+	if f.since == nil {
+		f.since = change.Sets{}
 	}
 	for _, worker := range workers {
-		f.workers[worker] = true
+		f.since.Add(worker, c)
 	}
 	f.scheduleLocked()
 }
@@ -65,20 +66,19 @@ func (f *freed) scheduleLocked() {
 	})
 }
 
-// take returns the workers that a walk is for, and the count of events.
-func (f *freed) take() (workers map[string]bool, events uint64) {
+// take returns the changes that a walk is for, and the count of events.
+func (f *freed) take() (changed change.Sets, events uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.round == nil {
-		f.round, f.workers = f.workers, nil
+		f.round, f.since = f.since, nil
 		if f.round == nil {
-			f.round = map[string]bool{}
+			f.round = change.Sets{}
 		}
 	}
-	workers = map[string]bool{}
-	maps.Copy(workers, f.round)
-	maps.Copy(workers, f.workers)
-	return workers, f.events
+	changed = f.round.Clone()
+	changed.Join(f.since)
+	return changed, f.events
 }
 
 // done ends a round: all who wait were looked at. The next one is for what has changed since.
@@ -86,7 +86,7 @@ func (f *freed) done() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.round = nil
-	if len(f.workers) > 0 {
+	if len(f.since) > 0 {
 		f.scheduleLocked()
 	}
 }
@@ -95,7 +95,7 @@ func (f *freed) done() {
 func (f *freed) is() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.workers)+len(f.round) > 0
+	return len(f.since)+len(f.round) > 0
 }
 
 // count is how often something has happened to workers.

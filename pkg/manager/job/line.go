@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 	"github.com/jobferry/jobferry/pkg/manager/placement/waiting"
@@ -132,6 +133,9 @@ func (w *waiter) held() types.NamespacedName {
 	return types.NamespacedName{Namespace: w.Key.Namespace}
 }
 
+// moreRoom is a change by what the manager holds for Jobs.
+var moreRoom = change.Change{Kinds: change.Room}
+
 // joinLocked lets a Job wait in line for the workers that may have room for it one day.
 func (s *scheduler) joinLocked(w *waiter, decision placement.Decision) {
 	s.leaveLocked(w.Key, w)
@@ -140,13 +144,13 @@ func (s *scheduler) joinLocked(w *waiter, decision placement.Decision) {
 	w.request.Job = nil
 	s.waiters[w.Key] = w
 	if s.line.Add(&w.Job) {
-		s.freed.add()
+		s.freed.add(change.Change{})
 	}
 	if w.Exempt || w.Divisible {
 		return
 	}
 	for _, c := range decision.Candidates { // it fits, and waits for its turn
-		s.freed.add(c.Cluster)
+		s.freed.add(moreRoom, c.Cluster)
 	}
 }
 
@@ -173,18 +177,28 @@ func (s *scheduler) setNeeds(w *waiter, decision placement.Decision) {
 // needIn is what a Job lacks in a worker that rejects it.
 func (s *scheduler) needIn(r *placement.Rejection, w *waiter) waiting.Need {
 	v, ok := s.workers.get(r.Cluster)
-	if !ok || w.large || byOthers[r.Plugin] {
-		return waiting.Need{Lacks: waiting.Other}
+	helpedBy := r.HelpedBy
+	if helpedBy != 0 && len(w.Shape.Unit().Others) > 0 {
+		helpedBy |= change.Devices // some may stand for what it requests
+	}
+	if !ok || w.large || isIndifferent(scheduling.ThatHelp(r.Plugin)) {
+		return waiting.Need{Lacks: waiting.Other, HelpedBy: helpedBy}
 	}
 	need := max(r.Needed, 1)
 	switch fits := mayFitIdle(v, w.Shape, need); {
 	case fits && r.Reason != placement.NeverFits:
-		return waiting.Need{Pods: r.Needed}
+		return waiting.Need{Pods: r.Needed, HelpedBy: helpedBy}
 	case !fits && w.fitsByShape(v):
-		return waiting.Need{Lacks: waiting.Nodes, Pods: need}
+		return waiting.Need{Lacks: waiting.Nodes, Pods: need, HelpedBy: helpedBy}
 	default:
-		return waiting.Need{Lacks: waiting.Other}
+		return waiting.Need{Lacks: waiting.Other, HelpedBy: helpedBy}
 	}
+}
+
+// isIndifferent reports whether it doesn't matter what nodes have free: to hold that for the Job would only keep
+// others away.
+func isIndifferent(helpedBy change.Kinds) bool {
+	return helpedBy&^change.Nodes != 0 && helpedBy&change.Room == 0
 }
 
 // fitsByShape reports whether a Job's Pods fit in a worker only where they do by their Shape: there is
@@ -193,12 +207,6 @@ func (s *scheduler) needIn(r *placement.Rejection, w *waiter) waiting.Need {
 func (w *waiter) fitsByShape(v worker) bool {
 	free := v.Free(types.NamespacedName{}, scheduling.Reads{})
 	return !w.large && !w.altered && free != nil && !free.Preemption && len(w.Shape.Unit().Others) == 0
-}
-
-// byOthers are the plugins for which it doesn't matter what nodes have free: to hold that for the Job would
-// only keep others away.
-var byOthers = map[string]bool{
-	"Judging": true, "ResourceQuota": true, "DynamicResources": true, "VolumeBinding": true, "VolumeZone": true, "VolumeRestrictions": true, "NodeVolumeLimits": true,
 }
 
 func mayFitIdle(v worker, shape *capacity.Shape, pods int64) bool {
@@ -232,7 +240,7 @@ func (s *scheduler) leaveLocked(key types.NamespacedName, again *waiter) {
 		return
 	}
 	if r := s.line.Release(&w.Job); r != nil {
-		s.freed.add(r.Worker)
+		s.freed.add(moreRoom, r.Worker)
 	}
 }
 

@@ -7,10 +7,14 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
+	"github.com/jobferry/jobferry/pkg/manager/placement/devices"
 )
 
 // newCrowdedWorld has full workers of 99 nodes with 8 CPUs each. In each of them the Job "part" holds one
@@ -113,6 +117,48 @@ func neverFits(i int) *batchv1.Job {
 	return aJob(fmt.Sprintf("job-%05d", i), pods(int32(1+i%100)), cpus("100"))
 }
 
+// ofQuota are Jobs for which a quota leaves nothing, ofDevices such for which there are none, ofExtended such that
+// request a resource that no node has, and nearOthers such that want to be near Pods that don't run.
+func ofQuota(i int) *batchv1.Job    { return aJob(fmt.Sprintf("job-%05d", i)) }
+func nearOthers(i int) *batchv1.Job { return aJob(fmt.Sprintf("job-%05d", i), near) }
+
+func ofDevices(i int) *batchv1.Job {
+	job := aJob(fmt.Sprintf("job-%05d", i))
+	job.Spec.Template.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr.To("gpu")}}
+	return job
+}
+
+func ofExtended(i int) *batchv1.Job {
+	job := aJob(fmt.Sprintf("job-%05d", i))
+	container := &job.Spec.Template.Spec.Containers[0].Resources
+	container.Requests["example.com/gpu"] = resource.MustParse("1")
+	container.Limits = corev1.ResourceList{"example.com/gpu": resource.MustParse("1")}
+	return job
+}
+
+// noQuota leaves nothing of a quota in a worker.
+func noQuota(v *fakeWorker) {
+	one := corev1.ResourceList{corev1.ResourceRequestsCPU: resource.MustParse("1")}
+	quota := &corev1.ResourceQuota{Status: corev1.ResourceQuotaStatus{Hard: one, Used: one}}
+	quota.Name = "quota"
+	v.quotas = []*corev1.ResourceQuota{quota}
+}
+
+// noDevices has a worker know what ofDevices asks for, and have none.
+func noDevices(v *fakeWorker) {
+	template, class := &resourcev1.ResourceClaimTemplate{}, &resourcev1.DeviceClass{}
+	template.Namespace, template.Name, class.Name = jobKey.Namespace, "gpu", "gpu"
+	template.Spec.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{
+		DeviceClassName: class.Name, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1,
+	}}}
+	v.devices = devices.New(devices.Objects{
+		Classes: []*resourcev1.DeviceClass{class}, Templates: []*resourcev1.ResourceClaimTemplate{template},
+		Lasts: func(types.UID) bool { return false }, Minor: 36,
+	})
+}
+
+func noMore(*fakeWorker) {}
+
 // Of the Jobs that wait, those are judged and enqueued that go, and no others.
 func TestOnlyWhoGoesIsJudged(t *testing.T) {
 	for name, job := range map[string]crowd{"of seven shapes": ofSevenShapes, "each of its own shape": ofOwnShape} {
@@ -145,23 +191,34 @@ func TestOnlyWhoGoesIsJudged(t *testing.T) {
 // them.
 func BenchmarkJobsThatWait(b *testing.B) {
 	for _, c := range []struct {
-		name string
-		jobs crowd
-		change
+		name    string
+		jobs    crowd
+		happens incident
+		lacks   func(*fakeWorker)
 	}{
-		{"seven shapes, none goes", ofSevenShapes, room},
-		{"seven shapes, some go", ofSevenShapes, someRoom},
-		{"each its own shape, none goes", ofOwnShape, room},
-		{"each its own shape, some go", ofOwnShape, someRoom},
-		{"none ever fits", neverFits, room},
-		{"none ever fits, and a node comes", neverFits, node},
+		{"seven shapes, none goes", ofSevenShapes, room, noMore},
+		{"seven shapes, some go", ofSevenShapes, someRoom, noMore},
+		{"each its own shape, none goes", ofOwnShape, room, noMore},
+		{"each its own shape, some go", ofOwnShape, someRoom, noMore},
+		{"none ever fits", neverFits, room, noMore},
+		{"none ever fits, and a node comes", neverFits, node, noMore},
+		{"no quota is left", ofQuota, room, noQuota},
+		{"there are no devices", ofDevices, room, noDevices},
+		{"no node has the extended resource", ofExtended, room, noMore},
+		{"there are no Pods to be near", nearOthers, room, noMore},
 	} {
-		b.Run(c.name, func(b *testing.B) { benchmarkLooks(b, c.jobs, c.change) })
+		b.Run(c.name, func(b *testing.B) {
+			w := newCrowdedWorld(b, 10)
+			for _, v := range w.workers {
+				c.lacks(v)
+			}
+			benchmarkLooks(b, w, c.jobs, c.happens)
+		})
 	}
 }
 
-// change is what happens to a worker, the nth time.
-type change func(w *world, worker string, n int)
+// incident is what happens to a worker, the nth time.
+type incident func(w *world, worker string, n int)
 
 // someRoom is enough for some Jobs, and room for none.
 func someRoom(w *world, worker string, n int) { w.frees(worker, fmt.Sprintf("runs-%d", n/10)) }
@@ -172,16 +229,16 @@ func node(w *world, worker string, n int) {
 	w.looks()
 }
 
-func benchmarkLooks(b *testing.B, jobs crowd, change change) {
+func benchmarkLooks(b *testing.B, w *world, jobs crowd, happens incident) {
 	const waiters = 10_000
-	w, n, l := newCrowdedWorld(b, 10), 0, judgements{}
+	n, l := 0, judgements{}
 	w.waits(waiters, jobs)
 	for b.Loop() {
 		b.StopTimer()
 		worker := fmt.Sprintf("w%d", n%10)
 		before := w.asked()
 		b.StartTimer()
-		change(w, worker, n)
+		happens(w, worker, n)
 		b.StopTimer()
 		l.count(w, before)
 		w.run()

@@ -19,3 +19,17 @@ func TestNodesThatGoAreNotNeeded(t *testing.T) {
 	w.ends("small-1", "small-2", "small-3", "small-4", "small-5", "small-6", "small-7", "small-8")
 	w.wantPlaced(map[string]string{"wide": "a", "later": ""})
 }
+
+// The same for a Job that goes back to a worker that it prefers.
+func TestNodesThatGoAreNotNeededToGoBack(t *testing.T) {
+	w := newTieredWorld(t)
+	w.worker("a").ledger.SetNode(capacitytest.NewNode("extra").Has("cpu", "8", "pods", "110").Obj())
+	w.queues(aJob("train", pods(16), prefers(ownedSoon)))
+	w.wantPlaced(map[string]string{"train": "b"})
+	w.step(15 * time.Minute)
+	w.worker("a").ledger.DeleteNode("extra")
+	w.step(time.Minute)
+	w.ends("holder")
+	w.step(11 * time.Minute)
+	w.wantPlaced(map[string]string{"train": "a"})
+}

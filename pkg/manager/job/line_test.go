@@ -18,6 +18,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 	"github.com/jobferry/jobferry/pkg/shards"
@@ -408,7 +409,7 @@ func TestJobsInVainHoldUpNobody(t *testing.T) {
 				if walks > 2*teams*maxInVain/maxTries+2 {
 					w.fail("it isn't chosen in %d walks", walks)
 				}
-				w.triggers.CapacityFreed("a") // something happens all the time
+				w.triggers.CapacityFreed("a", change.Change{Kinds: change.All}) // something happens all the time
 				w.clock.Step(batchFreed + 301*batchFreedPerJob)
 			}
 			for i := range 300 {
@@ -434,10 +435,10 @@ func TestRoomComesWhileJobsAreJudged(t *testing.T) {
 	walk := func() { w.clock.Step(batchFreed + (jobs+1)*batchFreedPerJob) }
 	last := w.scheduler.waiters[inTeam("last")]
 	before := last.asked
-	w.triggers.CapacityFreed("a")
+	w.triggers.CapacityFreed("a", change.Change{Kinds: change.All})
 	walk()
 	first := last.asked
-	w.triggers.CapacityFreed("a")
+	w.triggers.CapacityFreed("a", change.Change{Kinds: change.All})
 	walk()
 	if second := last.asked; first == before || second == first || len(w.scheduler.behind) == 0 {
 		w.fail("it was judged at %d, %d and %d; behind: %v", before, first, second, w.scheduler.behind)
@@ -449,16 +450,16 @@ func TestRoomComesAtTheEndOfARound(t *testing.T) {
 	looks := 0
 	clock := newStepClock()
 	f := &freed{clock: clock, waiting: func() int { return 0 }, look: func() { looks++ }}
-	f.add("a")
+	f.add(moreRoom, "a")
 	clock.Step(batchFreed)
 	f.take()
 	f.resume() // the walk stops
-	f.add("b")
+	f.add(moreRoom, "b")
 	clock.Step(batchFreed)
 	f.take()
 	f.done()
 	clock.Step(batchFreed)
-	if workers, _ := f.take(); looks != 3 || !workers["b"] {
+	if workers, _ := f.take(); looks != 3 || workers["b"] == nil {
 		t.Errorf("%d looks, the last at %v", looks, workers)
 	}
 	f.done()
@@ -485,7 +486,7 @@ func TestDividedJobsInVainHoldUpNobody(t *testing.T) {
 		if walks > maxInVain+2 {
 			w.fail("it isn't placed after %d walks", walks)
 		}
-		w.triggers.CapacityFreed("a")
+		w.triggers.CapacityFreed("a", change.Change{Kinds: change.All})
 		w.clock.Step(batchFreed + (5*maxInVain+1)*batchFreedPerJob)
 		w.run()
 	}
@@ -504,7 +505,7 @@ func TestEverybodyHasATurn(t *testing.T) {
 	w.worker("a").ledger.Release(inTeam("small-1"))
 	before := w.asked()
 	for range 100/maxInVain + 1 {
-		w.triggers.CapacityFreed("a")
+		w.triggers.CapacityFreed("a", change.Change{Kinds: change.All})
 		w.clock.Step(batchFreed + 101*batchFreedPerJob)
 	}
 	for name, asked := range w.asked() {

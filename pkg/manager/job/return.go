@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
 	"github.com/jobferry/jobferry/pkg/manager/placement/preference"
@@ -108,9 +109,9 @@ func (r *Reconciler) moveBack(
 type returnState int
 
 const (
-	// awaitsRoom: it waits for room, and the next walk that finds some has it reconciled.
+	// awaitsRoom: it waits for room, or something else that is known, and a walk that may bring it has it reconciled.
 	awaitsRoom returnState = iota
-	// awaitsOther: it lacks something else, of which no walk knows.
+	// awaitsOther: it lacks something of which no walk knows.
 	awaitsOther
 	// stays: there is room, but not for long enough, or those that wait are looked at first.
 	stays
@@ -138,7 +139,7 @@ func (s *scheduler) goBack(ctx context.Context, w *waiter, isTime bool) (placeme
 		w.request.Job = nil
 		s.returning[w.Key] = w
 		for _, need := range w.Needs {
-			if need.Lacks != waiting.Room {
+			if !need.IsKnown() {
 				return decision, awaitsOther
 			}
 		}
@@ -151,13 +152,13 @@ func (s *scheduler) goBack(ctx context.Context, w *waiter, isTime bool) (placeme
 	}
 }
 
-// wakeReturningLocked has the Jobs reconciled for which there is room now in a worker that they prefer. It
-// asks each worker once about Pods that are alike.
-func (s *scheduler) wakeReturningLocked(changed map[string]bool) {
-	slots := map[string]int64{}
+// wakeReturningLocked has the Jobs reconciled that wait for a worker that they prefer, if what has changed there may
+// help them.
+func (s *scheduler) wakeReturningLocked(changed change.Sets) {
+	helped := waiting.Helped(changed, &walker{scheduler: s})
 	for key, w := range s.returning {
 		for worker := range changed {
-			if !s.mayHaveRoomLocked(w, worker, slots) {
+			if need := w.Needs[worker]; !need.IsKnown() || s.line.Reservations()[worker] != nil || !helped(&w.Job, worker) {
 				continue
 			}
 			delete(s.returning, key)
@@ -166,23 +167,6 @@ func (s *scheduler) wakeReturningLocked(changed map[string]bool) {
 			break
 		}
 	}
-}
-
-func (s *scheduler) mayHaveRoomLocked(w *waiter, worker string, slots map[string]int64) bool {
-	need, may := w.Needs[worker]
-	if !may || need.Lacks != waiting.Room || s.line.Reservations()[worker] != nil {
-		return false
-	}
-	of := worker + "/" + w.Shape.Key()
-	free, known := slots[of]
-	if !known {
-		nodes, _ := (&walker{scheduler: s}).Nodes(worker)
-		for _, node := range nodes {
-			free += w.Shape.Slots(node.Object, &node.Free)
-		}
-		slots[of] = free
-	}
-	return need.Pods == 0 || free >= need.Pods
 }
 
 // stay forgets that a Job waited for a worker that it prefers.

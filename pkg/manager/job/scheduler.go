@@ -85,7 +85,7 @@ func (s *scheduler) choose(ctx context.Context, next *waiter) (*waiter, placemen
 	s.leaveLocked(next.Key, nil)
 	s.line.Take(&next.Job, v.Name(), next.Pods, s.clock.Now())
 	if s.line.Avoids(&next.Job, v.Name()) {
-		s.freed.add(v.Name()) // the one behind it may fit elsewhere first
+		s.freed.add(moreRoom, v.Name()) // the one behind it may fit elsewhere first
 	}
 	s.takeLocked(v, next.request.Job)
 	return next, decision, true

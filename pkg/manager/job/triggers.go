@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 
 	"github.com/jobferry/jobferry/pkg/digest"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/queue"
@@ -110,7 +111,7 @@ func (t *triggers) WorkerChanged(worker string) {
 }
 
 // CapacityFreed implements clusters.Listener.
-func (t *triggers) CapacityFreed(worker string) { t.scheduler.freed.add(worker) }
+func (t *triggers) CapacityFreed(worker string, c change.Change) { t.scheduler.freed.add(c, worker) }
 
 // lookAtWaiters has those Jobs reconciled that may go, in order, and those that wait in no line: they
 // are placed already.

@@ -40,7 +40,7 @@ func TestFreedCapacityEnqueuesJobs(t *testing.T) {
 	if !w.clock.HasWaiters() {
 		w.fail("the Jobs that wait aren't enqueued soon")
 	}
-	w.triggers.CapacityFreed("b") // they are already
+	w.triggers.CapacityFreed("b", moreRoom) // they are already
 	w.clock.Step(batchFreed)
 	if len(w.queue.requests) > 0 {
 		w.fail("enqueued %v at once", w.queue.requests)

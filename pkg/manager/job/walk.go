@@ -12,6 +12,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/panics"
 	"github.com/jobferry/jobferry/pkg/manager/placement/waiting"
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -42,7 +43,7 @@ func (s *scheduler) walk() {
 	stopped := s.line.Walk(s.clock.Now(), changed, w)
 	for worker, r := range before { // what was kept for it may be free for those that were judged before
 		if now := s.line.Reservations()[worker]; now == nil || now.Job.UID != r.Job.UID {
-			s.freed.add(worker)
+			s.freed.add(moreRoom, worker)
 		}
 	}
 	if !stopped {
@@ -242,7 +243,7 @@ func (s *scheduler) workerChanged(worker string) {
 		w.Needs[worker] = waiting.Need{}
 	}
 	s.mu.Unlock()
-	s.freed.add(worker)
+	s.freed.add(change.Change{Kinds: change.All}, worker)
 }
 
 // isInLine reports whether a walk looks at a Job, or has chosen a worker for it.

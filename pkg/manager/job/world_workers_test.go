@@ -17,6 +17,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/intervals"
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/placement/autoscaling"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
@@ -42,7 +43,8 @@ type fakeWorker struct {
 	// seen is the manager's cache of its mirrors, ledger what the manager knows of its capacity.
 	seen   jobs
 	ledger *capacity.Ledger
-	// devices are those that it has; nil: none.
+	// quotas are those of all namespaces alike, and devices those that are known; nil: none are.
+	quotas  []*corev1.ResourceQuota
 	devices scheduling.Devices
 	// volumes are those that are known; nil: none are.
 	volumes *scheduling.Volumes
@@ -77,9 +79,9 @@ func (w *world) addWorker(name string, cpus int) *fakeWorker {
 // connect is what a new process does for a worker.
 func (v *fakeWorker) connect() {
 	v.seen = jobs{}
-	v.ledger = capacity.New(func() {
+	v.ledger = capacity.New(func(c change.Change) {
 		v.freed++
-		v.world.triggers.CapacityFreed(v.Name())
+		v.world.triggers.CapacityFreed(v.Name(), c)
 	})
 	v.ledger.OnStuck(func(key types.NamespacedName) { v.world.triggers.PodsStuck(v.Name(), key) })
 	v.ledger.SetNode(capacitytest.NewNode("node").Has("cpu", fmt.Sprint(v.cpus), "pods", "110").Obj())
@@ -120,9 +122,11 @@ func (v *fakeWorker) PodTimesThen(types.UID, usage.Then) usage.Times { return us
 func (v *fakeWorker) Free(key types.NamespacedName, reads scheduling.Reads) *scheduling.Snapshot {
 	free := &scheduling.Snapshot{NodesUnknown: true}
 	if v.view.Capacity.Known {
-		*free = *scheduling.NewPods(func() {}).Snapshot(v.ledger.Free(key), key)
-		free.Autoscaling = v.Room(key)
-		free.Devices = v.devices
+		*free = *scheduling.NewPods(func(change.Change) {}).Snapshot(v.ledger.Free(key), key)
+		free.Autoscaling, free.Devices = v.Room(key), v.devices
+		if v.quotas != nil {
+			free.Admission = &scheduling.Admission{Quotas: v.quotas}
+		}
 	}
 	if reads.Claims {
 		free.Volumes = v.volumes

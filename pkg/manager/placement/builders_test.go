@@ -11,6 +11,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
 	"github.com/jobferry/jobferry/pkg/manager/placement/autoscaling"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
@@ -102,13 +103,13 @@ func (c *Cluster) Nodes(nodes ...*NodeBuilder) *Cluster {
 	for i, n := range nodes {
 		all[i] = nodeOf(n)
 	}
-	c.cluster.Capacity = scheduling.NewPods(func() {}).Snapshot(capacity.NewCapacity(all), types.NamespacedName{})
+	c.cluster.Capacity = scheduling.NewPods(func(change.Change) {}).Snapshot(capacity.NewCapacity(all), types.NamespacedName{})
 	return c
 }
 
 // Preempting lets Jobs preempt a Pod of a low priority, which has what is used of a node.
 func (c *Cluster) Preempting(node string, pairs ...string) *Cluster {
-	pods := scheduling.NewPods(func() {})
+	pods := scheduling.NewPods(func(change.Change) {})
 	pods.Set(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "low", UID: "low"}, Spec: corev1.PodSpec{
 		NodeName: node, Priority: ptr.To[int32](-1), RestartPolicy: corev1.RestartPolicyNever,
 		Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: Quantities(pairs...)}}},

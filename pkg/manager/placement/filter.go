@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/placement/preference"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
@@ -73,6 +74,8 @@ type Rejection struct {
 	Needed int64
 	// Panic is what judging the cluster ended in; nearly always empty.
 	Panic string
+	// HelpedBy are the kinds of changes in the cluster that may help the Job; zero: any may.
+	HelpedBy change.Kinds
 }
 
 // filter rules clusters out. It returns nil for those that pass.
@@ -85,6 +88,7 @@ type filter struct {
 type objection struct {
 	message, detail, plugin, field string
 	needed                         int64
+	helpedBy                       change.Kinds
 }
 
 // filters in order; a cluster is reported with the first that it doesn't pass. What admins allow and
@@ -233,7 +237,9 @@ func checkEverFits(a *ask, c *Cluster) *objection {
 	if a.want == 0 || c.Capacity == nil || a.answerOf(c).Verdict != scheduling.Never {
 		return nil
 	}
-	return neverFits(a.answerOf(c))
+	o := neverFits(a.answerOf(c))
+	o.helpedBy = a.answerOf(c).HelpedBy(c.Capacity)
+	return o
 }
 
 // A Job that can't have all the Pods that it needs at once waits, rather than wait in the cluster.
@@ -242,7 +248,7 @@ func checkFitsNow(a *ask, c *Cluster) *objection {
 		return nil
 	}
 	o := insufficient(a.answerOf(c))
-	o.needed = a.answerOf(c).Needed()
+	o.needed, o.helpedBy = a.answerOf(c).Needed(), a.answerOf(c).HelpedBy(c.Capacity)
 	return o
 }
 

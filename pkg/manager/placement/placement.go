@@ -97,7 +97,7 @@ func (a *ask) reject(c *Cluster) *Rejection {
 	for _, f := range filters {
 		if o := f.check(a, c); o != nil {
 			r := &Rejection{
-				Cluster: c.Name, Reason: f.reason, Message: o.message, Detail: o.detail, Plugin: o.plugin, Field: o.field, Needed: o.needed,
+				Cluster: c.Name, Reason: f.reason, Message: o.message, Detail: o.detail, Plugin: o.plugin, Field: o.field, Needed: o.needed, HelpedBy: o.helpedBy,
 			}
 			if answer := a.answers[c.Name]; answer != nil {
 				r.Panic = answer.Panic

@@ -17,6 +17,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
 	"github.com/jobferry/jobferry/pkg/manager/placement/preference"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
@@ -128,7 +129,7 @@ func TestOrderOfInputIsIrrelevant(t *testing.T) {
 				for _, n := range rapid.Permutation(shuffled[i].Capacity.Nodes).Draw(t, "nodes") {
 					nodes = append(nodes, n.Node)
 				}
-				shuffled[i].Capacity = scheduling.NewPods(func() {}).Snapshot(capacity.NewCapacity(nodes), types.NamespacedName{})
+				shuffled[i].Capacity = scheduling.NewPods(func(change.Change) {}).Snapshot(capacity.NewCapacity(nodes), types.NamespacedName{})
 			}
 		}
 		if diff := cmp.Diff(want, placement.Place(w.request, shuffled), sameDecision...); diff != "" {

@@ -6,16 +6,10 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/placement/devices"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
-
-func (s *Store) devicesChanged() {
-	s.lock.Lock()
-	s.devices = nil
-	s.lock.Unlock()
-	s.changed()
-}
 
 // HasDeviceClasses reports whether the worker is known to have some.
 func (s *Store) HasDeviceClasses() bool { return !s.DeviceClasses.isEmpty() }
@@ -24,9 +18,9 @@ func (s *Store) HasDeviceClasses() bool { return !s.DeviceClasses.isEmpty() }
 // aren't known. What Pods of one Job have counts as free for it: it doesn't compete with itself. No Job
 // has a key without a name.
 func (s *Store) Devices(minor int, pods *scheduling.Pods, without types.NamespacedName) (found *devices.Devices, known bool) {
-	s.awaited.Store(true)
 	s.lock.Lock()
 	defer s.lock.Unlock()
+	s.awaited.Add(change.Change{Kinds: change.Devices})
 	if !s.DeviceClasses.isKnown() {
 		return nil, false
 	}

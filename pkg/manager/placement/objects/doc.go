@@ -2,7 +2,7 @@
 //
 //	                                                   ┌──> Admission of one namespace ──┐
 //	watches (slim objects) ──> Kind: Set, Remove ──> Store ──> Devices, Volumes ─────────┴──> package scheduling
-//	                                                   └──> callback: something changed
+//	                                                   └──> callback: what changed
 //
 // Devices are watched in workers that have DeviceClasses: without one, nobody gets a device. Volumes
 // are read from the first Job on that uses claims, and namespaces from the first one on whose affinity, or that of a

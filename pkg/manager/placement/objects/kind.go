@@ -11,7 +11,7 @@ import (
 
 // Kind keeps the objects of one kind. Its methods may be called from any goroutine.
 type Kind[T metav1.Object] struct {
-	changed func()
+	changed func(namespace string)
 
 	lock sync.Mutex
 	// objects by namespace and name. Those of cluster scope have no namespace.
@@ -22,7 +22,7 @@ type Kind[T metav1.Object] struct {
 	known bool
 }
 
-func newKind[T metav1.Object](changed func()) *Kind[T] {
+func newKind[T metav1.Object](changed func(namespace string)) *Kind[T] {
 	return &Kind[T]{changed: changed, objects: map[string]map[string]T{}, last: map[string]map[string]T{}}
 }
 
@@ -54,7 +54,7 @@ func (k *Kind[T]) change(namespace string, change func(map[string]T)) {
 	}
 	delete(k.last, namespace)
 	k.lock.Unlock()
-	k.changed()
+	k.changed(namespace)
 }
 
 // Keys are those of all objects.
@@ -77,7 +77,7 @@ func (k *Kind[T]) Know(known bool) {
 	k.known = known
 	k.lock.Unlock()
 	if changes {
-		k.changed()
+		k.changed("")
 	}
 }
 
@@ -88,7 +88,7 @@ func (k *Kind[T]) Forget() {
 	clear(k.last)
 	k.known = false
 	k.lock.Unlock()
-	k.changed()
+	k.changed("")
 }
 
 // In returns the objects of a namespace by name; nil if they aren't known. The map must not be changed.

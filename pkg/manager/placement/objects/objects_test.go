@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/placement/objects"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
@@ -22,7 +23,7 @@ func quota(namespace, name string) *corev1.ResourceQuota {
 }
 
 func TestAdmissionHasTheRulesOfItsNamespace(t *testing.T) {
-	s := objects.New(func() {})
+	s := objects.New(func(change.Change) {})
 	s.Quotas.Know(true)
 	for _, q := range []*corev1.ResourceQuota{quota("a", "y"), quota("b", "other"), quota("a", "x"), quota("a", "gone")} {
 		s.Quotas.Set(q)
@@ -55,7 +56,7 @@ func TestAdmissionHasTheRulesOfItsNamespace(t *testing.T) {
 
 // A class that isn't there refuses Jobs; a kind that isn't known doesn't.
 func TestWhatIsUnknownIsNil(t *testing.T) {
-	s := objects.New(func() {})
+	s := objects.New(func(change.Change) {})
 	if s.Admission("a").PriorityClasses != nil {
 		t.Error("known before it was listed")
 	}
@@ -71,7 +72,7 @@ func TestWhatIsUnknownIsNil(t *testing.T) {
 
 func TestChangesAreToldOnceAfterARead(t *testing.T) {
 	calls := 0
-	s := objects.New(func() { calls++ })
+	s := objects.New(func(change.Change) { calls++ })
 	expect := func(when string, want int) {
 		t.Helper()
 		if calls != want {
@@ -92,9 +93,51 @@ func TestChangesAreToldOnceAfterARead(t *testing.T) {
 	expect("it refuses nothing any more", 2)
 }
 
+// Each change is told to those whom it may help, until they have read again: not to other namespaces, nor to those
+// who lack something else.
+func TestChangesAreToldByKind(t *testing.T) {
+	var told []change.Change
+	s, pods := objects.New(func(c change.Change) { told = append(told, c) }), scheduling.NewPods(func(change.Change) {})
+	read := func() {
+		s.Admission("a")
+		s.Admission("b")
+		s.Devices(36, pods, types.NamespacedName{})
+		s.Volumes()
+		s.NamespaceLabels()
+	}
+	ofA, ofB := change.Change{Kinds: change.Admission, Namespace: "a"}, change.Change{Kinds: change.Admission, Namespace: "b"}
+	for _, c := range []struct {
+		name    string
+		happens func()
+		want    []change.Change
+	}{
+		{"quotas", func() { s.Quotas.Set(quota("a", "x")); s.Quotas.Set(quota("a", "y")); s.Quotas.Set(quota("b", "x")) }, []change.Change{ofA, ofB}},
+		{"a quota of a namespace without Jobs", func() { s.Quotas.Set(quota("c", "x")) }, nil},
+		{"limits", func() {
+			s.LimitRanges.Set(&corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "x"}})
+		}, []change.Change{ofA}},
+		{"a class, and then a quota", func() {
+			s.PriorityClasses.Set(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}})
+			s.Quotas.Set(quota("a", "x"))
+		}, []change.Change{{Kinds: change.Admission}}},
+		{"devices", func() {
+			s.ResourceClaims.Set(&resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "c", Name: "x"}})
+			s.ResourceSlices.Know(true)
+		}, []change.Change{{Kinds: change.Devices}}},
+		{"volumes", func() { s.StorageClasses.Know(true) }, []change.Change{{Kinds: change.Volumes}}},
+		{"namespaces", func() { s.Namespaces.Set(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}}) }, []change.Change{{Kinds: change.Pods}}},
+	} {
+		read()
+		told = nil
+		if c.happens(); !slices.Equal(told, c.want) {
+			t.Errorf("%s: %v are told, want %v", c.name, told, c.want)
+		}
+	}
+}
+
 // A Job's own claims aren't in its way.
 func TestDevicesWithoutThoseOfAJob(t *testing.T) {
-	s, pods := objects.New(func() {}), scheduling.NewPods(func() {})
+	s, pods := objects.New(func(change.Change) {}), scheduling.NewPods(func(change.Change) {})
 	nobody, own := types.NamespacedName{Namespace: "n"}, types.NamespacedName{Namespace: "n", Name: "own"}
 	fits := func(job types.NamespacedName) bool {
 		t.Helper()

@@ -2,7 +2,6 @@ package objects
 
 import (
 	"sync"
-	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
@@ -10,6 +9,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/placement/devices"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
@@ -43,20 +43,20 @@ type Store struct {
 	// volumes were made of the objects as they are; nil after a change of these.
 	volumes *scheduling.Volumes
 
-	onChange func()
-	// awaited: something was read since the last call of onChange.
-	awaited, volumesAwaited atomic.Bool
+	onChange func(change.Change)
+	// awaited is what was read since the last call of onChange for it.
+	awaited change.Set
 }
 
 // New makes an empty Store. The callback is called without locks held, and must not block: after the
-// first change that follows a read. Any change can make room for a Job.
-func New(onChange func()) *Store {
+// first change of something that follows a read of it.
+func New(onChange func(change.Change)) *Store {
 	s := &Store{onChange: onChange}
-	s.PriorityClasses = newKind[*schedulingv1.PriorityClass](s.changed)
-	s.RuntimeClasses = newKind[*nodev1.RuntimeClass](s.changed)
-	s.LimitRanges = newKind[*corev1.LimitRange](s.changed)
-	s.Quotas = newKind[*corev1.ResourceQuota](s.changed)
-	s.Namespaces = newKind[*corev1.Namespace](s.changed)
+	s.PriorityClasses = newKind[*schedulingv1.PriorityClass](s.admissionChanged)
+	s.RuntimeClasses = newKind[*nodev1.RuntimeClass](s.admissionChanged)
+	s.LimitRanges = newKind[*corev1.LimitRange](s.admissionChanged)
+	s.Quotas = newKind[*corev1.ResourceQuota](s.admissionChanged)
+	s.Namespaces = newKind[*corev1.Namespace](s.namespacesChanged)
 	s.DeviceClasses = newKind[*resourcev1.DeviceClass](s.devicesChanged)
 	s.ResourceSlices = newKind[*resourcev1.ResourceSlice](s.devicesChanged)
 	s.ResourceClaims = newKind[*resourcev1.ResourceClaim](s.devicesChanged)
@@ -70,19 +70,53 @@ func New(onChange func()) *Store {
 	return s
 }
 
-func (s *Store) changed() {
-	if s.awaited.Swap(false) {
-		s.onChange()
+func (s *Store) await(c change.Change) {
+	s.lock.Lock()
+	s.awaited.Add(c)
+	s.lock.Unlock()
+}
+
+// changed forgets what was made of the objects, and tells of the change if somebody awaits it.
+func (s *Store) changed(c change.Change, forget func()) {
+	s.lock.Lock()
+	forget()
+	awaited := s.awaited.Take(c)
+	s.lock.Unlock()
+	if awaited {
+		s.onChange(c)
 	}
+}
+
+// admissionChanged: only Jobs of the object's namespace are admitted by it, or those of all.
+func (s *Store) admissionChanged(namespace string) {
+	s.changed(change.Change{Kinds: change.Admission, Namespace: namespace}, func() {})
+}
+
+func (s *Store) namespacesChanged(string) {
+	s.changed(change.Change{Kinds: change.Pods}, func() {})
+}
+
+func (s *Store) devicesChanged(string) {
+	s.changed(change.Change{Kinds: change.Devices}, func() { s.devices = nil })
+}
+
+func (s *Store) volumesChanged(string) {
+	s.changed(change.Change{Kinds: change.Volumes}, func() { s.volumes = nil })
 }
 
 // Admission is what the API server reads when it admits a Pod of a namespace.
 func (s *Store) Admission(namespace string) *scheduling.Admission {
-	s.awaited.Store(true)
+	s.await(change.Change{Kinds: change.Admission, Namespace: namespace})
 	return &scheduling.Admission{
 		PriorityClasses: s.PriorityClasses.In(""),
 		RuntimeClasses:  s.RuntimeClasses.In(""),
 		LimitRanges:     s.LimitRanges.listIn(namespace),
 		Quotas:          s.Quotas.listIn(namespace),
 	}
+}
+
+// NamespaceLabels are the namespaces by whose labels affinity selects; nil: they aren't known.
+func (s *Store) NamespaceLabels() map[string]*corev1.Namespace {
+	s.await(change.Change{Kinds: change.Pods})
+	return s.Namespaces.In("")
 }

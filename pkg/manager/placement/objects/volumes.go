@@ -8,24 +8,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/storage/volume"
 
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
 
-// volumesChanged tells only those who wait for volumes: in some workers they come and go with every Pod.
-func (s *Store) volumesChanged() {
-	s.lock.Lock()
-	s.volumes = nil
-	s.lock.Unlock()
-	if s.volumesAwaited.Swap(false) {
-		s.onChange()
-	}
-}
-
 // Volumes are those of the worker; nil if they aren't known.
 func (s *Store) Volumes() *scheduling.Volumes {
-	s.volumesAwaited.Store(true)
 	s.lock.Lock()
 	defer s.lock.Unlock()
+	s.awaited.Add(change.Change{Kinds: change.Volumes})
 	if s.volumes == nil {
 		s.volumes = &scheduling.Volumes{
 			Claims: s.Claims.all(), Volumes: s.PersistentVolumes.In(""), Classes: s.StorageClasses.In(""),

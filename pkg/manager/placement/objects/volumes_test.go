@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/placement/objects"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 )
@@ -26,7 +27,7 @@ func late() (*storagev1.StorageClass, *corev1.PersistentVolumeClaim) {
 // What is kept of volumes is enough for the scheduler, and those who wait for volumes are told of changes.
 func TestVolumes(t *testing.T) {
 	changes := 0
-	s := objects.New(func() { changes++ })
+	s := objects.New(func(change.Change) { changes++ })
 	class, claim := late()
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{corev1.LabelHostname: "a"}}}
 	node.Status.Allocatable = corev1.ResourceList{"pods": resource.MustParse("9")}

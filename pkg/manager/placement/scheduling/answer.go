@@ -94,8 +94,11 @@ func Judge(s *Snapshot, j *Job, wanted int64) (answer Answer) {
 	return judge(s, j, wanted)
 }
 
-// cantJudge is why a Job doesn't go to a worker that nobody can judge.
-var cantJudge = Reason{"Judging", "the worker's objects can't be judged", ""}
+// judging stands for a plugin that refuses all workers that nobody can judge.
+const judging = "Judging"
+
+// cantJudge is why a Job doesn't go to such a worker.
+var cantJudge = Reason{judging, "the worker's objects can't be judged", ""}
 
 func judge(s *Snapshot, j *Job, wanted int64) Answer {
 	if answer := s.beforeNodes(j, wanted); answer != nil {

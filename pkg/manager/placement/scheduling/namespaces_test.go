@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/jobferry/jobferry/pkg/manager/change"
 )
 
 // among selects the Pods "app=a" in a zone, of the namespaces with some labels.
@@ -100,7 +102,7 @@ func TestReadsOf(t *testing.T) {
 
 // The Pods select namespaces for as long as one of them does.
 func TestPodsThatSelectNamespaces(t *testing.T) {
-	pods, w := NewPods(func() {}), &world{}
+	pods, w := NewPods(func(change.Change) {}), &world{}
 	plain, guard := w.pod("a"), w.pod("a")
 	plain.UID, guard.UID = "plain", "guard"
 	guard.Spec.Affinity = farFrom(among("team=red"))

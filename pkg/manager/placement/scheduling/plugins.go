@@ -3,6 +3,8 @@ package scheduling
 import (
 	"slices"
 	"strings"
+
+	"github.com/jobferry/jobferry/pkg/manager/change"
 )
 
 // plugin is one of the scheduler's filter plugins.
@@ -37,6 +39,53 @@ var byNearness = []string{
 	"NodeName", "NodeAffinity", "TaintToleration", "NodeUnschedulable", "NodePorts", "NodeResourcesFit",
 	"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "PodTopologySpread", "InterPodAffinity", "DynamicResources", "GangScheduling",
 	autoscaler,
+}
+
+// helpedBy are the kinds of changes by which a plugin may take a Job that it refuses. Nodes are
+// among them for each: how many Pods a Job needs at once depends on them.
+var helpedBy = map[string]change.Kinds{
+	"NodeName":          change.Nodes,
+	"NodeAffinity":      change.Nodes,
+	"TaintToleration":   change.Nodes,
+	"NodeUnschedulable": change.Nodes,
+	"NodeResourcesFit":  change.Nodes | change.Room,
+	"NodePorts":         change.Nodes | change.Room | change.Pods,
+	"PodTopologySpread": change.Nodes | change.Pods,
+	"InterPodAffinity":  change.Nodes | change.Pods,
+	"DynamicResources":  change.Nodes | change.Devices,
+
+	"VolumeRestrictions": change.Nodes | change.Volumes | change.Pods,
+	"NodeVolumeLimits":   change.Nodes | change.Volumes | change.Pods,
+	"VolumeBinding":      change.Nodes | change.Volumes,
+	"VolumeZone":         change.Nodes | change.Volumes,
+
+	quotaPlugin:    change.Nodes | change.Admission,
+	"LimitRanger":  change.Nodes | change.Admission,
+	"RuntimeClass": change.Nodes | change.Admission,
+	"Priority":     change.Nodes | change.Admission,
+
+	judging: change.All &^ change.Room, // until there are other objects
+}
+
+// ThatHelp are the kinds of changes by which a plugin may take a Job that it refuses; zero: that isn't known.
+func ThatHelp(plugin string) change.Kinds { return helpedBy[plugin] }
+
+// HelpedBy are the kinds of changes that may help a Job for which a worker has this answer.
+func (a *Answer) HelpedBy(s *Snapshot) (kinds change.Kinds) {
+	if s.Preemption || s.Autoscaling != nil || s.Listing != nil || len(a.Reasons) == 0 {
+		return change.All
+	}
+	for i := range a.Reasons {
+		of, known := helpedBy[a.Reasons[i].Plugin]
+		if !known {
+			return change.All
+		}
+		kinds |= of
+	}
+	if a.Verdict == Never { // whatever ends
+		kinds &^= change.Room
+	}
+	return kinds
 }
 
 // state is what a coupled plugin knows while the Job's Pods are put on nodes one after the other.

@@ -9,12 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 )
 
 // Pods are those of one worker that are bound to nodes. Its methods may be called from any
 // goroutine. A change costs its own size, and the next Snapshot the size of the nodes that changed.
 type Pods struct {
-	onChange func()
+	onChange func(change.Change)
 
 	lock  sync.Mutex
 	pods  map[types.UID]*boundPod
@@ -49,7 +50,7 @@ type node struct {
 // NewPods makes the store of a worker without Pods. The callback is called without locks held, and
 // must not block: after the first change that follows a Snapshot. Pods that come can make room for a
 // Job, too: it wants to be near them, or spreads over the same domains.
-func NewPods(onChange func()) *Pods {
+func NewPods(onChange func(change.Change)) *Pods {
 	return &Pods{
 		onChange: onChange,
 		pods:     map[types.UID]*boundPod{},
@@ -65,11 +66,11 @@ func (p *Pods) Set(object *corev1.Pod) {
 	if object.Spec.NodeName != "" && !capacity.Ended(object) {
 		next = &boundPod{Pod: PodOf(object), node: object.Spec.NodeName, job: jobOfPod(object)}
 	}
-	p.change(object.UID, next)
+	p.update(object.UID, next)
 }
 
 // Remove removes a Pod.
-func (p *Pods) Remove(uid types.UID) { p.change(uid, nil) }
+func (p *Pods) Remove(uid types.UID) { p.update(uid, nil) }
 
 // Keys are the UIDs of all Pods.
 func (p *Pods) Keys() []types.UID {
@@ -100,9 +101,9 @@ func (p *Pods) Forget() {
 	p.last = nil
 }
 
-func (p *Pods) change(uid types.UID, next *boundPod) {
+func (p *Pods) update(uid types.UID, next *boundPod) {
 	if p.exchange(uid, next) {
-		p.onChange()
+		p.onChange(change.Change{Kinds: change.Pods})
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 )
 
 var nobody types.NamespacedName
@@ -67,7 +68,7 @@ func TestPodsAreThoseOfTheLastEvents(t *testing.T) {
 		for _, name := range []string{"a", "b"} {
 			w.node(name)
 		}
-		pods, now := NewPods(func() {}), map[types.UID]*corev1.Pod{}
+		pods, now := NewPods(func(change.Change) {}), map[types.UID]*corev1.Pod{}
 		for range rapid.IntRange(1, 30).Draw(t, "events") {
 			uid := types.UID(rapid.SampledFrom([]string{"1", "2", "3", "4"}).Draw(t, "uid"))
 			if rapid.IntRange(0, 3).Draw(t, "what") == 0 {
@@ -142,7 +143,7 @@ func ofJob(pod *corev1.Pod, name string) *corev1.Pod {
 func TestSnapshotWithoutAJob(t *testing.T) {
 	w := &world{}
 	w.node("a")
-	pods := NewPods(func() {})
+	pods := NewPods(func(change.Change) {})
 	pods.Set(ofJob(w.pod("a", "app=x"), "mine"))
 	pods.Set(ofJob(w.pod("a", "app=x"), "other"))
 	c := capacityOf(NewSnapshot(w.nodes, nil, nil))
@@ -164,7 +165,7 @@ func TestSnapshotWithoutAJob(t *testing.T) {
 func TestSnapshotsAreKept(t *testing.T) {
 	w := &world{}
 	w.node("a", "zone=x")
-	pods := NewPods(func() {})
+	pods := NewPods(func(change.Change) {})
 	pod := w.pod("a", "app=x")
 	pods.Set(pod)
 	c := capacityOf(NewSnapshot(w.nodes, nil, nil))
@@ -189,7 +190,7 @@ func TestSnapshotsAreKept(t *testing.T) {
 func TestChangesAreTold(t *testing.T) {
 	w := &world{}
 	calls := 0
-	pods := NewPods(func() { calls++ })
+	pods := NewPods(func(change.Change) { calls++ })
 	expectCalls := func(when string, want int) {
 		t.Helper()
 		if calls != want {

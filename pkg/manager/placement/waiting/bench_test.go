@@ -35,7 +35,7 @@ func BenchmarkWalk(b *testing.B) {
 	for _, job := range jobs {
 		q.Add(&job.Job)
 	}
-	changed := map[string]bool{"w3": true}
+	changed := freed("w3")
 	b.ReportAllocs()
 	for b.Loop() {
 		if q.Walk(f.now, changed, f); q.Len() != waiters || f.tried > 0 {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 )
 
 // Job is a Job that waits for room, as the order sees it.
@@ -36,8 +37,15 @@ type Job struct {
 // Need is what a Job lacks in a worker. Unless that may be there now, a walk doesn't try the Job.
 type Need struct {
 	Lacks Lack
-	// Pods is how many Pods must fit at once; zero: that isn't known, and the Job is tried at each change.
+	// Pods is how many Pods must fit at once; zero: that isn't known, and the Job is tried whatever is free.
 	Pods int64
+	// HelpedBy are the kinds of changes that may help; zero: any may.
+	HelpedBy change.Kinds
+}
+
+// IsKnown reports whether it's known what can help. Otherwise each change may.
+func (n *Need) IsKnown() bool {
+	return n.Lacks == Room || n.HelpedBy != 0 && n.HelpedBy != change.All
 }
 
 // Lack is a kind of what a Job lacks.
@@ -48,7 +56,7 @@ const (
 	Room Lack = iota
 	// Nodes: the Pods wouldn't fit if nothing ran in the worker.
 	Nodes
-	// Other: something that isn't known here. The Job is tried at each change.
+	// Other: something that isn't known here. The Job is tried at each change that may help.
 	Other
 )
 

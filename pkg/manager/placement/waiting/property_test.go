@@ -281,11 +281,11 @@ func TestOrderOfInputIsIrrelevant(t *testing.T) {
 			for _, i := range rand.Perm(len(jobs)) {
 				line.Add(&jobs[i].Job)
 			}
-			all := map[string]bool{}
+			var all []string
 			for _, w := range f.workers {
-				all[w.name] = true
+				all = append(all, w.name)
 			}
-			line.Walk(f.now, all, f)
+			line.Walk(f.now, freed(all...), f)
 			got := ""
 			for _, job := range f.started {
 				got += job.Key.Name + " in " + job.on.name + "\n"

@@ -150,7 +150,7 @@ func (w *walk) isKept(r *Reservation) bool {
 	if w.claimed[r.Worker] || r.Start.IsZero() || w.now.After(r.Start) {
 		return false
 	}
-	if !w.changed[r.Worker] {
+	if w.changed[r.Worker] == nil {
 		return true
 	}
 	room := w.room(r.Worker)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/placement/waiting"
 )
 
@@ -177,8 +178,8 @@ func (f *fleet) start(job *simJob, w *simWorker) {
 }
 
 // end ends what has run its time, and returns the workers that have changed.
-func (f *fleet) end() map[string]bool {
-	changed := map[string]bool{}
+func (f *fleet) end() change.Sets {
+	changed := change.Sets{}
 	for _, w := range f.workers {
 		w.running = slices.DeleteFunc(w.running, func(job *simJob) bool {
 			if job.end.After(f.now) {
@@ -187,7 +188,7 @@ func (f *fleet) end() map[string]bool {
 			for _, node := range job.nodes {
 				w.change(node, job.Shape.Unit(), 1)
 			}
-			changed[w.name] = true
+			changed.Add(w.name, change.Change{Kinds: change.Room})
 			w.ran.Add(job.start, job.runs)
 			return true
 		})
@@ -195,10 +196,19 @@ func (f *fleet) end() map[string]bool {
 	return changed
 }
 
+// freed is room in some workers.
+func freed(workers ...string) change.Sets {
+	changed := change.Sets{}
+	for _, worker := range workers {
+		changed.Add(worker, change.Change{Kinds: change.Room})
+	}
+	return changed
+}
+
 // queue decides which Jobs go when.
 type queue interface {
 	arrive(*fleet, *simJob)
-	freed(*fleet, map[string]bool)
+	freed(*fleet, change.Sets)
 	len() int
 }
 
@@ -279,14 +289,14 @@ func (q *lineQueue) arrive(f *fleet, job *simJob) {
 	case outcome.Worker != "":
 		q.Take(&job.Job, outcome.Worker, job.Pods, f.now)
 		if r := q.Reservations()[outcome.Worker]; r != nil && waiting.Compare(&job.Job, r.Job) < 0 {
-			q.freed(f, map[string]bool{outcome.Worker: true})
+			q.freed(f, freed(outcome.Worker))
 		}
 	case q.Add(&job.Job):
 		q.freed(f, nil)
 	}
 }
 
-func (q *lineQueue) freed(f *fleet, changed map[string]bool) {
+func (q *lineQueue) freed(f *fleet, changed change.Sets) {
 	q.walking = true
 	q.Walk(f.now, changed, f)
 	q.walking = false

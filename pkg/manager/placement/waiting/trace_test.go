@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/placement/waiting"
 )
 
@@ -98,7 +99,7 @@ func unlimited(string) int64 { return waiting.Unlimited }
 
 func never(string) bool { return false }
 
-func (q *simpleQueue) freed(f *fleet, _ map[string]bool) {
+func (q *simpleQueue) freed(f *fleet, _ change.Sets) {
 	jobs := slices.Clone(q.jobs)
 	if q.shuffled {
 		f.rand.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })

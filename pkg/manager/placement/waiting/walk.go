@@ -1,17 +1,16 @@
 package waiting
 
 import (
-	"maps"
 	"slices"
 	"time"
+
+	"github.com/jobferry/jobferry/pkg/manager/change"
 )
 
 // walk is one look at all Jobs of a line, in order.
 type walk struct {
+	rooms
 	now      time.Time
-	workers  Workers
-	changed  map[string]bool
-	rooms    map[string]*room
 	reserved map[string]*Reservation
 	// claimed are the workers that the Jobs with a reservation could use.
 	claimed map[string]bool
@@ -20,9 +19,8 @@ type walk struct {
 // Walk tries the Jobs that the changed workers may have room for, in order, and takes those out of
 // the line that were placed. Those that wait get reservations. It reports whether it stopped at a Job
 // that is undecided: then it's to be walked again, with the same workers, when that is known.
-func (l *Line) Walk(now time.Time, changed map[string]bool, workers Workers) (undecided bool) {
-	w := &walk{now: now, workers: workers, changed: map[string]bool{}, rooms: map[string]*room{}, reserved: map[string]*Reservation{}, claimed: map[string]bool{}}
-	maps.Copy(w.changed, changed)
+func (l *Line) Walk(now time.Time, changed change.Sets, workers Workers) (undecided bool) {
+	w := &walk{now: now, rooms: roomsOf(changed, workers), reserved: map[string]*Reservation{}, claimed: map[string]bool{}}
 	before := l.reserved
 	of := make(map[*Job]*Reservation, len(before))
 	for _, r := range before {
@@ -41,7 +39,7 @@ func (l *Line) Walk(now time.Time, changed map[string]bool, workers Workers) (un
 		had := of[job]
 		if outcome.Worker != "" {
 			delete(l.byKey, job.Key)
-			delete(w.rooms, outcome.Worker)
+			delete(w.known, outcome.Worker)
 		} else {
 			waiting = append(waiting, job)
 			if r := w.reserve(job, had); r != nil {
@@ -49,7 +47,7 @@ func (l *Line) Walk(now time.Time, changed map[string]bool, workers Workers) (un
 			}
 		}
 		if had != nil && w.reserved[had.Worker] != had {
-			w.changed[had.Worker] = true // for those behind it
+			w.changed.Add(had.Worker, change.Change{Kinds: change.Room}) // for those behind it
 		}
 	}
 	l.jobs, l.reserved = waiting, w.reserved
@@ -90,36 +88,9 @@ func (w *walk) try(before map[string]*Reservation, job *Job) Outcome {
 
 func (w *walk) mayGo(job *Job, admits func(string) int64) bool {
 	for worker := range w.changed {
-		if need, possible := job.Needs[worker]; possible && w.mayHave(job, worker, need) && admits(worker) >= job.Least() {
+		if w.mayHelp(job, worker) && admits(worker) >= job.Least() {
 			return true
 		}
 	}
 	return false
-}
-
-// mayHave reports whether a worker may have what a Job needs there.
-func (w *walk) mayHave(job *Job, worker string, need Need) bool {
-	room := w.room(worker)
-	switch {
-	case room == nil || need.Lacks == Other || need.Pods <= 0:
-		return true
-	case need.Lacks == Nodes:
-		return room.idle(job.Shape) >= need.Pods
-	case room.idle(job.Shape) < need.Pods: // nodes have gone: it needs fewer Pods there by now, or never fits
-		return true
-	default:
-		return room.slots(job.Shape) >= need.Pods
-	}
-}
-
-// room is what a worker has; nil: that isn't known.
-func (w *walk) room(worker string) *room {
-	r, known := w.rooms[worker]
-	if !known {
-		if nodes, ok := w.workers.Nodes(worker); ok {
-			r = &room{worker: worker, workers: w.workers, nodes: nodes, free: map[string]int64{}, all: map[string]int64{}, fits: map[string]fit{}}
-		}
-		w.rooms[worker] = r
-	}
-	return r
 }
