@@ -30,7 +30,7 @@ type load struct {
 	slack float64
 }
 
-var loads = []load{{"exact", .9, 0, 1}, {"deadlines", .9, 0, 2}, {"no-deadlines", .9, 0, 0}, {"priorities", .9, .1, 2}}
+var loads = []load{{"exact", .9, 0, 1}, {"deadlines", .9, 0, 2}, {"no-deadlines", .9, 0, 0}, {"priorities", .9, .1, 2}, {"priorities-exact", .9, .1, 1}}
 
 // trace makes the Jobs.
 func trace(seed uint64, l load) (jobs []*simJob) {
