@@ -13,7 +13,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/change"
-	"github.com/jobferry/jobferry/pkg/manager/panics"
 	"github.com/jobferry/jobferry/pkg/manager/placement/waiting"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
@@ -95,16 +94,6 @@ func (w *walker) Added(worker string, shape *capacity.Shape) []*capacity.Node {
 		return added(v, shape)
 	}
 	return nil
-}
-
-// added are the nodes that a worker's autoscaler may add for Pods of a Shape.
-func added(w worker, shape *capacity.Shape) (nodes []*capacity.Node) {
-	panics.Contain(w.Name(), func() {
-		if room := w.Room(types.NamespacedName{}); room != nil {
-			nodes = room.Nodes(shape, waiting.Unlimited)
-		}
-	})
-	return nodes
 }
 
 // Ends implements waiting.Workers.

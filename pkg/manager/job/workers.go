@@ -9,8 +9,10 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/panics"
 	"github.com/jobferry/jobferry/pkg/manager/placement/autoscaling"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/manager/placement/waiting"
 	"github.com/jobferry/jobferry/pkg/packed"
 	"github.com/jobferry/jobferry/pkg/usage"
 )
@@ -101,4 +103,14 @@ func (v views) viewHolders(key types.NamespacedName) []workerView {
 		all = append(all, w)
 	}
 	return all
+}
+
+// added are the nodes that a worker's autoscaler may add for Pods of a Shape.
+func added(w worker, shape *capacity.Shape) (nodes []*capacity.Node) {
+	panics.Contain(w.Name(), func() {
+		if room := w.Room(types.NamespacedName{}); room != nil {
+			nodes = room.Nodes(shape, waiting.Unlimited)
+		}
+	})
+	return nodes
 }
