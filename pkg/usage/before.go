@@ -13,18 +13,23 @@ type Before struct {
 }
 
 // Then is what an account is compared with what is seen of its mirror later: of the Pods that got their nodes
-// until Newest, and as they were At some time, both by the worker's clock. Written is that time by the hub's.
-type Then struct{ At, Newest, Written time.Time }
+// until Newest, and as they were At some time, both by the worker's clock.
+type Then struct{ At, Newest time.Time }
 
 // Then is when the hub last knew the mirror's Pods.
 func (m *Mirror) Then() Then {
-	return Then{(m.At - Moment(m.Ahead)).time(), m.Newest.time(), m.At.time()}
+	return Then{(m.At - Moment(m.Ahead)).time(), m.Newest.time()}
 }
 
 // Before is what the account knows of the mirror, less what this process sees of it now: the times of the same
 // Pods as they were when the account was written. Nothing is missing unless there are fewer Pods: clocks err, and so
-// do times. Of those that ran then, and are gone now, nobody knows until when they did.
+// do times. Of those that ran then, and are gone now, nobody knows until when they did. An account that was written
+// since all Pods were listed is another manager's: this one has lost the lead, or its predecessor is about to notice. It
+// has seen all Pods of since then, or will: its watch may be behind.
 func (m *Mirror) Before(then Times, o *Observation, atOnce int32, now time.Time) Before {
+	if !then.Listed.IsZero() && m.At > momentOf(then.Listed) {
+		return Before{Unknown: m.Unknown}
+	}
 	before := Before{Unknown: m.Unknown + m.unseen(then, o, atOnce, now)}
 	if gone := m.Count + m.Pods - then.Count - then.Running; gone > 0 {
 		before.Seconds = max(m.known()-then.until(m.Then().At), 0)

@@ -54,6 +54,8 @@ type Times struct {
 	Ahead time.Duration
 	// View is another number each time that all Pods have been listed; zero: they haven't.
 	View int64
+	// Listed is when they were, by the hub's clock.
+	Listed time.Time
 }
 
 // until is the time of all Pods at some time of the worker's clock.

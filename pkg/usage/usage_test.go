@@ -167,6 +167,7 @@ func TestTheManagerRestarts(t *testing.T) {
 		"the clock was set":      {Times{Running: 4, Since: then}, ended(110, 80), 110, 0},
 		"all went":               {Times{}, Times{}, 100, 120},
 		"all went, one has come": {Times{}, ended(7, 0), 107, 120},
+		"another manager wrote":  {Times{Listed: s.now.Add(-90 * time.Second)}, ended(110, 80), 110, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			again := *s

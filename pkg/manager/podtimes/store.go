@@ -38,7 +38,8 @@ type Store struct {
 	// heard is when the watch last told something.
 	heard time.Time
 	// view is the number of what is seen since all Pods were listed; zero: they haven't been.
-	view int64
+	view   int64
+	listed time.Time
 }
 
 // views are how many there were in this process.
@@ -86,18 +87,15 @@ func (s *Store) Times(uid types.UID) usage.Times {
 }
 
 // TimesThen are the times that Times had then, of the Pods that are still there, and of those that went since
-// they were listed. Their View is zero if the watch has told nothing since then: another manager knew more.
+// they were listed.
 func (s *Store) TimesThen(uid types.UID, then usage.Then) usage.Times {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := usage.Times{}
-	if s.heard.Before(then.Written) {
-		return t
-	}
 	if j := s.jobs[uid]; j != nil {
 		t = j.then(then)
 	}
-	t.View = s.view
+	t.View, t.Listed = s.view, s.listed
 	return t
 }
 
@@ -189,7 +187,7 @@ func (s *Store) Listed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.view == 0 {
-		s.view = views.Add(1)
+		s.view, s.listed = views.Add(1), s.now()
 	}
 }
 

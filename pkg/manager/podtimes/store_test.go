@@ -290,21 +290,6 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// A manager that lost the lead knows less than the one that wrote the account.
-func TestAWatchThatIsBehindTheAccount(t *testing.T) {
-	s := newStory(t)
-	s.Listed()
-	s.Heard()
-	then := usage.Then{Written: s.now.Add(time.Minute)}
-	if view := s.TimesThen(theJob, then).View; view != 0 {
-		t.Errorf("view %d", view)
-	}
-	s.pass(time.Minute)
-	if s.TimesThen(theJob, then).View == 0 {
-		t.Error("it isn't behind any more")
-	}
-}
-
 // A scheduler that lost its API server says later that the Pod got its node at another time.
 func TestANodeIsAssignedTwice(t *testing.T) {
 	s := newStory(t)
