@@ -62,7 +62,7 @@ func (b *backlog) Done(r reconcile.Request) {
 // another call.
 func (b *backlog) flow() {
 	for len(b.waiting) > 0 {
-		room := min(maxReady-b.Queue.Len(), len(b.waiting))
+		room := min(maxReady-b.Len(), len(b.waiting))
 		if room <= 0 {
 			return
 		}
