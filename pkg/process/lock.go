@@ -28,6 +28,7 @@ type lock struct {
 	watches coordinationclient.LeaseInterface
 	clock   clock.Clock
 	sleep   func(context.Context, time.Duration) error
+	term    *term
 
 	// led: this process holds the Lease, or has held it. Then Get doesn't wait: whoever lost the Lease
 	// must learn that at once.
@@ -62,7 +63,7 @@ func (f *Flags) newLock(config *rest.Config) (*lock, error) {
 			LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
 			Labels:     f.LeaseLabels,
 		},
-		watches: watches.Leases(f.Namespace), clock: clock.RealClock{}, sleep: sleep,
+		watches: watches.Leases(f.Namespace), clock: clock.RealClock{}, sleep: sleep, term: &term{clock: clock.RealClock{}},
 	}, nil
 }
 
@@ -143,16 +144,25 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 // Create implements resourcelock.Interface.
 func (l *lock) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
-	err := l.LeaseLock.Create(ctx, l.asOfNow(r))
-	l.led = l.led || err == nil
-	return err //nolint:wrapcheck // it's the lock's own
+	return l.hold(r, func(r resourcelock.LeaderElectionRecord) error { return l.LeaseLock.Create(ctx, r) })
 }
 
 // Update implements resourcelock.Interface.
 func (l *lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
-	err := l.LeaseLock.Update(ctx, l.asOfNow(r))
-	l.led = l.led || err == nil
-	return err //nolint:wrapcheck // it's the lock's own
+	return l.hold(r, func(r resourcelock.LeaderElectionRecord) error { return l.LeaseLock.Update(ctx, r) })
+}
+
+// hold writes the record of a Lease that is acquired, renewed or released.
+func (l *lock) hold(r resourcelock.LeaderElectionRecord, write func(resourcelock.LeaderElectionRecord) error) error {
+	began := l.clock.Now()
+	if err := write(l.asOfNow(r)); err != nil {
+		return err
+	}
+	l.led = true
+	if r.HolderIdentity != "" {
+		l.term.renew(began, time.Duration(r.LeaseDurationSeconds)*time.Second)
+	}
+	return nil
 }
 
 // asOfNow corrects the times of the record with which this process acquires the Lease: they are from before

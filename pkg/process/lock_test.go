@@ -52,7 +52,7 @@ func newStandby(t *testing.T, lease *coordinationv1.Lease) *standby {
 			LeaseMeta: metav1.ObjectMeta{Namespace: "system", Name: "ferry"}, Client: s.hub.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: "me"},
 		},
-		watches: s.hub.CoordinationV1().Leases("system"), clock: s.clock,
+		watches: s.hub.CoordinationV1().Leases("system"), clock: s.clock, term: &term{clock: s.clock},
 		sleep: func(_ context.Context, d time.Duration) error { s.pauses <- d; <-s.goOn; return nil },
 	}
 	return s

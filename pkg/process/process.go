@@ -56,6 +56,7 @@ func (f *Flags) Manager(scheme *runtime.Scheme, newCache cache.NewCacheFunc, cac
 		return nil, err
 	}
 	options.LeaderElectionResourceLockInterface = lock
+	config.Wrap(lock.term.guard) // after the lock has made its own clients
 	mgr, err := ctrl.NewManager(config, options)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", f.Cluster, config.Host, err)
