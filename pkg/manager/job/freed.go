@@ -91,11 +91,12 @@ func (f *freed) done() {
 	}
 }
 
-// is reports whether Jobs that wait are still to be looked at for some worker.
+// is reports whether Jobs that wait are still to be looked at: something was freed for them, or one that has come
+// is to have a reservation.
 func (f *freed) is() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return len(f.since)+len(f.round) > 0
+	return f.scheduled || len(f.since)+len(f.round) > 0
 }
 
 // count is how often something has happened to workers.

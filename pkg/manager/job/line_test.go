@@ -166,6 +166,18 @@ func TestReservationWithoutATime(t *testing.T) {
 	w.wantPlaced(map[string]string{"wide": "a", "later": ""})
 }
 
+// A Job that comes right after one that is to have a reservation doesn't slip in before that's made.
+func TestNoJobSlipsInBeforeAReservation(t *testing.T) {
+	w := newWorld(t)
+	w.worker("b").drains(true)
+	w.queues(aJob("runs", pods(7), deadline(time.Hour)))
+	w.submits(aJob("wide", pods(8)))
+	w.run()
+	w.submits(aJob("younger", pods(1)))
+	w.step(time.Second)
+	w.wantPlaced(map[string]string{"wide": "", "younger": ""})
+}
+
 // Jobs go by priority, then by age.
 func TestPriorityGoesFirst(t *testing.T) {
 	w := newFullWorld(t)
