@@ -15,10 +15,11 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager"
 )
 
-// Both tests need all of the berths.
+// All tests need all of the berths.
 func TestJobsWaitInOrder(t *testing.T) {
 	t.Run("a wide Job starts under a stream of small ones", wideJobStarts)
 	t.Run("priority goes first, also after a restart", priorityGoesFirst)
+	t.Run("a reservation outlives the manager", reservationOutlivesManager)
 }
 
 // berth is a Pod on one of the four berths.
@@ -116,4 +117,55 @@ func priorityGoesFirst(t *testing.T) {
 			t.Errorf("%s started before %s", jobs[i+1].Name, jobs[i].Name)
 		}
 	}
+}
+
+// The manager is killed twice, and room becomes free while there is none: first for the small Jobs that came later,
+// then for the wide one, which has waited for all berths.
+func reservationOutlivesManager(t *testing.T) {
+	f := ferrytest.For(t)
+	process := f.StartManager()
+	f.Register("w1", "w2")
+	f.LeaveWorker("w1")
+	for i := range 4 {
+		name := fmt.Sprintf("holder-%d", i)
+		f.Submit(name, berth, rigtest.RunForever(), deadline(time.Hour))
+		f.HubJobUntil(name, rigtest.Running(1))
+	}
+	f.Submit("wide", berth, rigtest.Parallel(4), rigtest.RunFor(time.Second))
+	f.EventUntil("wide", "Pending", "Insufficient "+berths)
+	later := []string{"younger-0", "younger-1", "younger-2"}
+	for _, name := range later {
+		f.Submit(name, berth, rigtest.RunFor(time.Second))
+		f.EventUntil(name, "Pending", "Insufficient "+berths)
+	}
+	process.Kill()
+	endIn(f, "w1", "holder-0")
+	endIn(f, "w1", "holder-1")
+	process = f.StartManager()
+	for _, name := range []string{"holder-0", "holder-1"} {
+		f.HubJobUntil(name, rigtest.Complete)
+	}
+	f.Submit("youngest", berth, rigtest.RunFor(time.Second))
+	f.EventUntil("youngest", "Pending", "reserved for a Job that goes before this one")
+	later = append(later, "youngest")
+	process.Kill()
+	endIn(f, "w1", "holder-2")
+	endIn(f, "w1", "holder-3")
+	f.StartManager()
+	wide := f.HubJobUntil("wide", rigtest.Complete)
+	for _, name := range later {
+		if job := f.HubJobUntil(name, rigtest.Complete); startOf(t, job).Before(wide.Status.CompletionTime.Time) {
+			t.Errorf("%s started at %s, before wide had ended at %s", name, job.Status.StartTime, wide.Status.CompletionTime)
+		}
+	}
+}
+
+// endIn has a Job of one Pod complete in its worker, and waits for that.
+func endIn(f *ferrytest.Ferry, worker, name string) {
+	for _, pod := range f.Pods(f.Cluster(worker)) {
+		if pod.Labels[batchv1.JobNameLabel] == name {
+			f.EndPod(worker, pod.Name)
+		}
+	}
+	f.MirrorUntil(worker, name, rigtest.Complete)
 }

@@ -147,6 +147,16 @@ func (f *Ferry) PatchPod(worker, name, patch string) {
 	}
 }
 
+// EndPod ends a Pod in a worker well, as its kubelet would.
+func (f *Ferry) EndPod(worker, name string) {
+	f.t.Helper()
+	const ended = `{"status":{"phase":"Succeeded"}}`
+	_, err := f.Cluster(worker).Client().CoreV1().Pods(f.NS).Patch(f.Context(), name, types.MergePatchType, []byte(ended), metav1.PatchOptions{}, "status")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+}
+
 // PodsUntil waits until a condition holds for each of some Pods in a worker; nil: the Pod is gone.
 func (f *Ferry) PodsUntil(worker string, pods []corev1.Pod, condition func(*corev1.Pod) bool) {
 	f.t.Helper()
