@@ -121,8 +121,8 @@ func (f terminal) expectsNodes() {
 	f.t.Helper()
 	f.AddKarpenter("w1")
 	f.Apply(f.Cluster("w1"), "", `{"apiVersion":"karpenter.sh/v1","kind":"NodePool","metadata":{"name":"grows"},"spec":{}}`)
-	f.t.Cleanup(func() { f.Kubectl(f.Cluster("w1"), "", "delete", "nodepools.karpenter.sh", "grows") })
 	f.saysSchedulable("w1", "may not watch nodeclaims.karpenter.sh")
+	f.Kubectl(f.Cluster("w1"), "", "delete", "nodepools.karpenter.sh", "grows")
 }
 
 // deleteJobs leaves nothing that would keep a worker.
