@@ -50,8 +50,8 @@ func claimsAnswer(events ...string) http.HandlerFunc {
 
 // failedClaim is an event of a NodeClaim that goes without a machine.
 func failedClaim(uid, more string) string {
-	return fmt.Sprintf(`{"type":"MODIFIED","object":{"metadata":{"uid":%q,"deletionTimestamp":"2026-01-01T00:00:00Z",
-		"labels":{"karpenter.sh/nodepool":"p"}},"spec":{"requirements":[%s]}}}`, uid, more)
+	return fmt.Sprintf(`{"type":"MODIFIED","object":{"metadata":{"uid":%q,"deletionTimestamp":%q,
+		"labels":{"karpenter.sh/nodepool":"p"}},"spec":{"requirements":[%s]}}}`, uid, time.Now().Format(time.RFC3339), more)
 }
 
 // faster is by how much the time passes faster in a fastClock.

@@ -21,7 +21,7 @@
 // nothing of that in its NodePools. The NodeClaim's requirements name the instance types, zones and capacity types
 // that were tried. No nodes are expected of these for a while (see Launches); others of the same NodePool are.
 // So a user whose Pods want what is never there closes no NodePool for others. A NodeClaim that has got its machine
-// ends that.
+// ends that, if it could only become one of these: which of them it became, isn't seen.
 //
 // # What may be wrong
 //
@@ -31,8 +31,11 @@
 // the limits allow just enough. Made-up nodes have no devices that are claimed, and no volumes.
 //
 // Of a NodeClaim that is limited by something else than a list of values, nobody knows what was tried: it counts
-// for nothing. A template in spec.autoscaling that doesn't name its instance type or zone may be any: it's out if
-// any of the NodePool's is.
+// for nothing. One that isn't selected any more has got its machine. A NodeClaim without finalizers, which isn't
+// Karpenter's, looks the same when it's deleted: it ends failures of such machines, and the next one tells again.
+//
+// A template in spec.autoscaling that doesn't name its instance type or zone may be any: it's out if any of the
+// NodePool's is.
 //
 // Of a NodePool's sizes, only those that were seen are expected, in each zone and capacity type that it allows.
 // Karpenter's limits count what a node has in all, and here its allocatable counts.

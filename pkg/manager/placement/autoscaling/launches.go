@@ -1,11 +1,8 @@
 package autoscaling
 
 import (
-	"cmp"
 	"slices"
 	"time"
-
-	"k8s.io/apimachinery/pkg/types"
 )
 
 const (
@@ -26,9 +23,8 @@ type Launches struct{ failures []failure }
 // failure is about machines that it couldn't get.
 type failure struct {
 	offers Offers
-	// claim is the last NodeClaim that failed, and first is when the first one in a row did.
-	claim types.UID
-	first time.Time
+	// first is when the first NodeClaim in a row failed, and deleted is when the last one that counted was.
+	first, deleted time.Time
 	// pause is for how long no such machines are expected, and until is its end.
 	pause time.Duration
 	until time.Time
@@ -38,9 +34,12 @@ type failure struct {
 func (l *Launches) See(c *NodeClaim, now time.Time) {
 	switch c.Outcome {
 	case Made:
-		l.failures = slices.DeleteFunc(l.failures, func(f failure) bool { return f.offers.overlap(&c.Offers) })
+		// One that may have become another machine says nothing of those that failed.
+		l.failures = slices.DeleteFunc(l.failures, func(f failure) bool { return f.offers.contain(&c.Offers) })
 	case Failed:
-		l.failed(c, now)
+		if now.Sub(c.Deleted) <= maxPause { // something else keeps it from going: it counted when it was deleted
+			l.failed(c, now)
+		}
 	case Pending:
 	}
 }
@@ -50,16 +49,20 @@ func (l *Launches) failed(c *NodeClaim, now time.Time) {
 	i := slices.IndexFunc(l.failures, func(f failure) bool { return f.offers.equal(&c.Offers) })
 	if i < 0 {
 		if len(l.failures) == maxFailures {
-			l.failures = slices.DeleteFunc(l.failures, l.endsFirst())
+			first := l.endsFirst()
+			l.failures = slices.Delete(l.failures, first, first+1)
 		}
 		i = len(l.failures)
 		l.failures = append(l.failures, failure{offers: c.Offers, first: now})
 	}
 	f := &l.failures[i]
-	if f.claim == c.UID {
-		return // several events tell of one
+	if !c.Deleted.After(f.deleted) {
+		return // another event of a NodeClaim that counted, or of one that failed together with it
 	}
-	f.claim = c.UID
+	f.deleted = c.Deleted
+	if f.deleted.After(now) { // the worker's clock is ahead, or it makes that up: later ones are to count
+		f.deleted = now
+	}
 	if !now.Before(f.until) {
 		f.pause = min(max(2*f.pause, firstPause), maxPause)
 		f.until = now.Add(f.pause)
@@ -69,11 +72,13 @@ func (l *Launches) failed(c *NodeClaim, now time.Time) {
 	}
 }
 
-func (l *Launches) endsFirst() func(failure) bool {
-	first := slices.MinFunc(l.failures, func(a, b failure) int {
-		return cmp.Or(a.until.Compare(b.until), cmp.Compare(a.claim, b.claim))
-	}).claim
-	return func(f failure) bool { return f.claim == first }
+func (l *Launches) endsFirst() (first int) {
+	for i := range l.failures {
+		if l.failures[i].until.Before(l.failures[first].until) {
+			first = i
+		}
+	}
+	return first
 }
 
 // Out are the machines that aren't expected now.

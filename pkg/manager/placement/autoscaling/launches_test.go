@@ -33,7 +33,11 @@ func claim(uid, deleted, status string, requirements ...string) string {
 		uid, deleted, strings.Join(all, ","), status)
 }
 
-const deleted = `,"deletionTimestamp":"2026-01-01T00:00:00Z"`
+var deleted = deletedAt(time.Unix(0, 0))
+
+func deletedAt(at time.Time) string {
+	return fmt.Sprintf(`,"deletionTimestamp":%q`, at.UTC().Format(time.RFC3339))
+}
 
 func readClaim(t *testing.T, event watch.EventType, object string) *autoscaling.NodeClaim {
 	t.Helper()
@@ -84,11 +88,9 @@ func TestReadNodeClaim(t *testing.T) {
 func TestFailedLaunches(t *testing.T) {
 	var l autoscaling.Launches
 	start := time.Unix(0, 0)
-	n := 0
 	fails := func(at time.Duration, requirements ...string) {
-		n++
 		for _, event := range []watch.EventType{watch.Modified, watch.Modified, watch.Deleted} {
-			l.See(readClaim(t, event, claim(fmt.Sprint(n), deleted, pending, requirements...)), start.Add(at))
+			l.See(readClaim(t, event, claim("1", deletedAt(start.Add(at)), pending, requirements...)), start.Add(at))
 		}
 	}
 	// out expects how many are out, and when that changes.
@@ -125,6 +127,32 @@ func TestFailedLaunches(t *testing.T) {
 	out(26*time.Hour+time.Minute, 1, 26*time.Hour+3*time.Minute)
 }
 
+// However often NodeClaims that are being deleted are seen, by turns and in each new watch, they have failed once.
+func TestFailedLaunchesThatStay(t *testing.T) {
+	var l autoscaling.Launches
+	start := time.Unix(0, 0)
+	for at := time.Duration(0); at < 2*time.Hour; at += time.Minute {
+		for i := range 20 {
+			l.See(readClaim(t, watch.Modified, claim(fmt.Sprint(i), deletedAt(start.Add(time.Duration(i%2)*10*time.Second)), pending)), start.Add(at))
+		}
+		if got := l.Out(start.Add(at)); len(got) > 0 && at > 4*time.Minute {
+			t.Fatalf("after %s, %v is out", at, got)
+		}
+	}
+}
+
+// A worker whose clock is ahead, or that makes up times, has its next failures counted all the same.
+func TestFailedLaunchesOfAClockThatIsAhead(t *testing.T) {
+	var l autoscaling.Launches
+	start := time.Unix(0, 0)
+	for _, at := range []time.Duration{0, 5 * time.Minute} {
+		l.See(readClaim(t, watch.Deleted, claim("1", deletedAt(start.Add(24*time.Hour)), pending)), start.Add(at))
+	}
+	if got := l.Next(start.Add(5 * time.Minute)); !got.Equal(start.Add(11 * time.Minute)) {
+		t.Errorf("it's out until %s after the second failure, want 6 minutes", got.Sub(start.Add(5*time.Minute)))
+	}
+}
+
 // A NodeClaim says something about the machines that it may have become, and about no others of its NodePool.
 func TestFailedLaunchesConcernTheirOffers(t *testing.T) {
 	const kind, zone, capacityType = "node.kubernetes.io/instance-type", "topology.kubernetes.io/zone", "karpenter.sh/capacity-type"
@@ -157,7 +185,9 @@ func TestFailedLaunchesConcernTheirOffers(t *testing.T) {
 		"a template that says nothing":   {[]string{kind + "=large", zone + "=a"}, nil, said, one, true},
 		"one was made since":             {[]string{kind + "=tiny,small"}, []string{kind + "=small"}, nil, smallOnes, false},
 		"one of another type was made":   {[]string{kind + "=small"}, []string{kind + "=large"}, nil, smallOnes, true},
-		"one of any type was made in b":  {[]string{kind + "=small"}, []string{zone + "=b"}, nil, smallOnes, false},
+		"it or another one was made":     {[]string{kind + "=small"}, []string{kind + "=large,small"}, nil, smallOnes, true},
+		"one of any type was made in b":  {[]string{kind + "=small"}, []string{zone + "=b"}, nil, smallOnes, true},
+		"its type was made in b":         {[]string{kind + "=small"}, []string{zone + "=b", kind + "=small"}, nil, smallOnes, false},
 		"one in another zone was made":   {[]string{zone + "=b"}, []string{zone + "=a"}, nil, inB, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/watch"
 )
@@ -21,11 +21,12 @@ const maxValues = 1000
 
 // NodeClaim is a node that Karpenter is about to make, as a worker says. Immutable.
 type NodeClaim struct {
-	UID types.UID
 	// Offers are the machines that it may become.
 	Offers Offers
 	// Outcome is what has become of it.
 	Outcome Outcome
+	// Deleted is when it was, by the worker's clock; zero: it wasn't.
+	Deleted time.Time
 }
 
 // Outcome of a NodeClaim.
@@ -71,7 +72,11 @@ func ReadNodeClaim(event watch.EventType, object []byte) (NodeClaim, bool) {
 		return NodeClaim{}, false
 	}
 	offers, is := read.offers()
-	return NodeClaim{UID: read.Metadata.UID, Offers: offers, Outcome: read.outcome(event)}, is
+	claim := NodeClaim{Offers: offers, Outcome: read.outcome(event)}
+	if at := read.Metadata.DeletionTimestamp; at != nil {
+		claim.Deleted = at.Time
+	}
+	return claim, is
 }
 
 func (c *nodeClaim) outcome(event watch.EventType) Outcome {
@@ -124,18 +129,18 @@ func (o *Offers) have(labels map[string]string) bool {
 	return true
 }
 
-// overlap reports whether a machine may be one of both.
-func (o *Offers) overlap(with *Offers) bool {
+// contain reports whether each machine of others is one of these.
+func (o *Offers) contain(others *Offers) bool {
 	for key, values := range o.Values {
-		others := with.Values[key]
-		if len(others) > 0 && !slices.ContainsFunc(values, func(v string) bool {
-			_, found := slices.BinarySearch(others, v)
-			return found
+		of := others.Values[key]
+		if len(of) == 0 || slices.ContainsFunc(of, func(v string) bool {
+			_, found := slices.BinarySearch(values, v)
+			return !found
 		}) {
 			return false
 		}
 	}
-	return o.Pool == with.Pool
+	return o.Pool == others.Pool
 }
 
 func (o *Offers) equal(other *Offers) bool {

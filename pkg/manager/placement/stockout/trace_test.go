@@ -95,15 +95,13 @@ type autoscaler struct {
 	until time.Duration
 	// says: the manager has read that it waits, or concluded that from what was deleted.
 	says bool
-	// launches is what the manager knows of Karpenter's NodeClaims, of which there were so many.
+	// launches is what the manager knows of Karpenter's NodeClaims.
 	launches autoscaling.Launches
-	claims   int
 }
 
 // claim has the manager see what has become of a NodeClaim.
 func (a *autoscaler) claim(outcome autoscaling.Outcome, now time.Time) {
-	a.claims++
-	a.launches.See(&autoscaling.NodeClaim{UID: types.UID(fmt.Sprint(a.claims)), Outcome: outcome}, now)
+	a.launches.See(&autoscaling.NodeClaim{Outcome: outcome, Deleted: now}, now)
 }
 
 // ask is a Job's for a node.
