@@ -64,6 +64,18 @@ func New(onFreed func(change.Change)) *Ledger {
 // must be set before the Ledger is used.
 func (l *Ledger) OnStuck(callback func(job types.NamespacedName)) { l.onStuck = callback }
 
+// Unscheduled are the Jobs of which no Pod has run, and for one of whose Pods the scheduler has no node.
+func (l *Ledger) Unscheduled() (jobs []types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, g := range l.groups {
+		if !g.ran && slices.ContainsFunc(g.pods, func(p *pod) bool { return p.unschedulable != nil }) {
+			jobs = append(jobs, g.job.key)
+		}
+	}
+	return jobs
+}
+
 // Free is what is free for a Job now. What is held for the Job itself counts as free, and what its
 // own Pods take, so that it doesn't compete with itself; what is held for others isn't free. No Job
 // has the zero key. Free changes nothing, and costs little while nothing changes.

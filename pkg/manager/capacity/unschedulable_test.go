@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -177,6 +178,10 @@ func TestOnStuck(t *testing.T) {
 		for i, s := range steps {
 			if l.SetPod(s.pod); calls != s.want {
 				t.Errorf("%s, step %d: %d calls, want %d", name, i, calls, s.want)
+			}
+			waits := s.want > 0 && slices.ContainsFunc(s.pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Reason == no })
+			if got := l.Unscheduled(); len(got) == 1 != waits || waits && got[0] != j.Key() {
+				t.Errorf("%s, step %d: %v wait for nodes", name, i, got)
 			}
 		}
 	}

@@ -35,9 +35,7 @@ type autoscalerReader struct {
 	ledger          *capacity.Ledger
 	clock           clock.Clock
 	every, timeout  time.Duration
-	// changed is called when the worker says something else than before, and grown when only its nodes show
-	// something else.
-	changed, grown func()
+	autoscalerCallbacks
 
 	observed atomic.Pointer[autoscaling.Observed]
 	// forbidden: the hub may not list NodePools; claimsForbidden: it may not watch NodeClaims.
@@ -47,16 +45,29 @@ type autoscalerReader struct {
 
 	// What follows belongs to the goroutine that reads.
 	launches autoscaling.Launches
-	// watches: NodeClaims are watched. news: one was seen since the last turn, which was at turned.
-	watches, news bool
-	turned        time.Time
+	// unwatch ends the watch of NodeClaims; nil: there is none.
+	unwatch context.CancelFunc
+	// news: a NodeClaim was seen since the last turn, which was at turned.
+	news   bool
+	turned time.Time
+}
+
+// autoscalerCallbacks are called when something else is known of a worker's autoscaler.
+type autoscalerCallbacks struct {
+	// changed is called when the autoscaler is another than before.
+	changed func()
+	// grown is called when only its nodes show something else, or other machines don't come. How often that is, is up
+	// to whoever makes Pods in the worker.
+	grown func()
+	// stuck is called with each Job whose Pods wait for a node, when more machines don't come.
+	stuck func(types.NamespacedName)
 }
 
 // autoscalerIntervals is how many probe intervals are between two reads.
 const autoscalerIntervals = 3
 
 // turnInterval is the least time between two looks at what NodeClaims say: a worker may have any number of them,
-// and each change has Jobs looked at.
+// and each change has Jobs that wait looked at.
 const turnInterval = 5 * time.Second
 
 // poolsPerPage bounds an answer: a NodePool may name hundreds of instance types. Of maxPools that are read,
@@ -66,7 +77,7 @@ const (
 	maxPools     = 10 * autoscaling.MaxPools
 )
 
-func newAutoscalerReader(worker string, c *connection, ledger *capacity.Ledger, options Options, changed, grown func()) (*autoscalerReader, error) {
+func newAutoscalerReader(worker string, c *connection, ledger *capacity.Ledger, options Options, call autoscalerCallbacks) (*autoscalerReader, error) {
 	group := schema.GroupVersion{Group: "karpenter.sh", Version: "v1"}
 	karpenter, err := newREST(group, c, jobRequest)
 	if err != nil {
@@ -78,7 +89,7 @@ func newAutoscalerReader(worker string, c *connection, ledger *capacity.Ledger, 
 	}
 	core, err := newREST(corev1.SchemeGroupVersion, c, jobRequest)
 	r := &autoscalerReader{
-		worker: worker, karpenter: karpenter, core: core, ledger: ledger, clock: options.Clock, changed: changed, grown: grown,
+		worker: worker, karpenter: karpenter, core: core, ledger: ledger, clock: options.Clock, autoscalerCallbacks: call,
 		every: autoscalerIntervals * options.ProbeInterval, timeout: options.RequestTimeout,
 	}
 	r.claims = claimWatch{api: claims, clock: r.clock, retry: r.every, again: options.RetryDelay, begun: r.claimsBegun}
@@ -106,7 +117,7 @@ func (r *autoscalerReader) stop() {
 	if r.cancel != nil {
 		r.cancel()
 		r.running.Wait()
-		r.cancel, r.watches = nil, false
+		r.cancel, r.unwatch = nil, nil
 	}
 }
 
@@ -136,11 +147,26 @@ func (r *autoscalerReader) run(ctx context.Context) {
 			panics.Contain(r.worker, func() { r.read(ctx) }) // it holds no lock
 			reads = r.clock.After(r.every)
 		}
-		if o := r.observed.Load(); o != nil && len(o.Pools) > 0 && !r.watches {
-			r.watches = true
-			r.running.Go(func() { r.claims.run(ctx, r.worker, claims) })
-		}
+		r.watchClaims(ctx, claims)
 	}
+}
+
+// watchClaims begins the watch of NodeClaims when there are NodePools, and ends it when there are none.
+func (r *autoscalerReader) watchClaims(ctx context.Context, claims chan<- autoscaling.NodeClaim) {
+	switch wanted := r.hasPools(); {
+	case wanted && r.unwatch == nil:
+		ctx, r.unwatch = context.WithCancel(ctx)
+		r.running.Go(func() { r.claims.run(ctx, r.worker, claims) })
+	case !wanted && r.unwatch != nil:
+		r.unwatch()
+		r.unwatch = nil
+	}
+}
+
+// hasPools reports whether the worker has Karpenter's NodePools.
+func (r *autoscalerReader) hasPools() bool {
+	o := r.observed.Load()
+	return o != nil && len(o.Pools) > 0
 }
 
 // due is when to look at what NodeClaims say; zero: not before there is another one.
@@ -182,10 +208,15 @@ func (r *autoscalerReader) observe(next *autoscaling.Observed) {
 		return
 	}
 	r.observed.Store(next)
-	if next.SaysTheSame(before) {
-		r.grown()
-	} else {
+	if !next.SaysTheSame(before) {
 		r.changed()
+		return
+	}
+	r.grown()
+	if next.LacksMore(before) { // those that have been sent there may go elsewhere
+		for _, job := range r.ledger.Unscheduled() {
+			r.stuck(job)
+		}
 	}
 }
 
@@ -234,7 +265,7 @@ func (r *autoscalerReader) missing(spec *v1alpha1.WorkerClusterSpec) string {
 	if why != "" && r.forbidden.Load() {
 		why += ", and the kubeconfig's user may not list nodepools.karpenter.sh"
 	}
-	if r.claimsForbidden.Load() {
+	if len(observed.Pools) > 0 && r.claimsForbidden.Load() {
 		why += "; nodes that Karpenter can't make are expected for podStartTimeout: the kubeconfig's user may not watch nodeclaims.karpenter.sh"
 	}
 	return strings.TrimPrefix(why, "; ")

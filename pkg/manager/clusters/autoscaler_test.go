@@ -9,9 +9,15 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/capacity"
+	"github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
+	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/placement/autoscaling"
 )
 
@@ -81,8 +87,14 @@ type fastTimer struct{ clock.Timer }
 // Reset implements clock.Timer.
 func (t fastTimer) Reset(d time.Duration) bool { return t.Timer.Reset(d / faster) }
 
-// newClaimsWorld has a worker with a NodePool, and a fast clock.
-func newClaimsWorld(t *testing.T, claims http.HandlerFunc) (*world, *Worker) {
+// onePool answers with a NodePool.
+func onePool(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", jsonType)
+	fmt.Fprint(w, `{"metadata":{},"items":[{"metadata":{"name":"p"}}]}`)
+}
+
+// newClaimsWorld has a worker with Karpenter, and a fast clock.
+func newClaimsWorld(t *testing.T, pools, claims http.HandlerFunc) (*world, *Worker) {
 	t.Helper()
 	w := newStandby(t, func(o *Options) {
 		o.Clock, o.ProbeInterval, o.RetryDelay, o.MaxBackoff = fastClock{began: time.Now()}, 10*time.Second, time.Second, 10*time.Second
@@ -90,10 +102,7 @@ func newClaimsWorld(t *testing.T, claims http.HandlerFunc) (*world, *Worker) {
 	w.registry.AddListener(w)
 	w.registry.lead(nil)
 	c := w.server.Add("c", "uid", "t")
-	c.Answer("get nodepools", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", jsonType)
-		fmt.Fprint(w, `{"metadata":{},"items":[{"metadata":{"name":"p"}}]}`)
-	})
+	c.Answer("get nodepools", pools)
 	c.Answer("watch nodeclaims", claims)
 	return w, w.configure("w1", c.Kubeconfig("t"), Settings{Spec: v1alpha1.WorkerClusterSpec{Capacity: v1alpha1.CapacityAutoscaled}}, known{})
 }
@@ -109,7 +118,7 @@ func (w *Worker) outs() int {
 // TestNodeClaimsThatFail: what Karpenter can't get is out, and for a while.
 func TestNodeClaimsThatFail(t *testing.T) {
 	var asked atomic.Pointer[url.Values]
-	w, worker := newClaimsWorld(t, func(w http.ResponseWriter, req *http.Request) {
+	w, worker := newClaimsWorld(t, onePool, func(w http.ResponseWriter, req *http.Request) {
 		query := req.URL.Query()
 		asked.Store(&query)
 		claimsAnswer(`{"type":"ADDED","object":{"metadata":{"uid":"1","labels":{"karpenter.sh/nodepool":"p"}}}}`,
@@ -129,18 +138,18 @@ func TestNodeClaimsOfAHostileWorker(t *testing.T) {
 	for i := range 2000 {
 		events = append(events, failedClaim(fmt.Sprint(i), fmt.Sprintf(`{"key":"topology.kubernetes.io/zone","operator":"In","values":["z%d"]}`, i)))
 	}
-	w, worker := newClaimsWorld(t, claimsAnswer(append(events, `nonsense`)...))
+	w, worker := newClaimsWorld(t, onePool, claimsAnswer(append(events, `nonsense`)...))
 	w.until("they're out", func() bool { return worker.outs() > 0 })
 	if n := worker.outs(); n > 50 {
 		t.Errorf("%d are out", n)
 	}
-	w, worker = newClaimsWorld(t, claimsAnswer(failedClaim("1", `{"key":"`+strings.Repeat("a", maxEventBytes)+`"}`)))
+	w, worker = newClaimsWorld(t, onePool, claimsAnswer(failedClaim("1", `{"key":"`+strings.Repeat("a", maxEventBytes)+`"}`)))
 	w.until("it's in quarantine", func() bool { return worker.View().Reason == v1alpha1.ReasonAnswerTooLarge })
 }
 
 // TestNodeClaimsThatMayNotBeWatched: that's said, and the NodePools count all the same.
 func TestNodeClaimsThatMayNotBeWatched(t *testing.T) {
-	w, worker := newClaimsWorld(t, func(w http.ResponseWriter, _ *http.Request) {
+	w, worker := newClaimsWorld(t, onePool, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", jsonType)
 		w.WriteHeader(http.StatusForbidden)
 		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403}`)
@@ -150,5 +159,60 @@ func TestNodeClaimsThatMayNotBeWatched(t *testing.T) {
 	})
 	if n := len(worker.autoscaler.observed.Load().Pools); n != 1 {
 		t.Errorf("%d NodePools are known", n)
+	}
+}
+
+// TestNodeClaimsWithoutNodePools: when Karpenter has gone, they aren't watched any more, and nothing is said of them.
+func TestNodeClaimsWithoutNodePools(t *testing.T) {
+	var begun, ended, none atomic.Bool
+	w, worker := newClaimsWorld(t, func(w http.ResponseWriter, req *http.Request) {
+		if !none.Load() {
+			onePool(w, req)
+			return
+		}
+		w.Header().Set("Content-Type", jsonType)
+		fmt.Fprint(w, `{"metadata":{},"items":[]}`)
+	}, func(w http.ResponseWriter, req *http.Request) {
+		begun.Store(true)
+		claimsAnswer()(w, req)
+		ended.Store(true)
+	})
+	w.until("they're watched", begun.Load)
+	none.Store(true)
+	w.until("the watch has ended", ended.Load)
+	worker.autoscaler.claimsForbidden.Store(true) // as it was when there were NodePools
+	if why := worker.autoscaler.missing(&v1alpha1.WorkerClusterSpec{Capacity: v1alpha1.CapacityAutoscaled}); !strings.Contains(why, "has no NodePools") || strings.Contains(why, "nodeclaims") {
+		t.Errorf("said %q", why)
+	}
+}
+
+// TestMachinesThatDontCome are no change of the worker: whoever makes Pods there decides how often there are others.
+// Jobs that may fit again are looked at, and those whose Pods wait for such a machine.
+func TestMachinesThatDontCome(t *testing.T) {
+	job := capacitytest.NewJob("j")
+	pod := job.Pod("p")
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
+	clock, ledger := clocktesting.NewFakeClock(time.Unix(0, 0)), capacity.New(func(change.Change) {})
+	ledger.SetPod(pod)
+	var changed, grown, stuck int
+	r := &autoscalerReader{clock: clock, ledger: ledger, autoscalerCallbacks: autoscalerCallbacks{
+		changed: func() { changed++ },
+		grown:   func() { grown++ },
+		stuck: func(key types.NamespacedName) {
+			if stuck++; key != job.Key() {
+				t.Errorf("%s is stuck", key)
+			}
+		},
+	}}
+	r.observe(autoscaling.Observe(nil, nil, nil, nil))
+	r.launches.See(&autoscaling.NodeClaim{Offers: autoscaling.Offers{Pool: "p"}, Outcome: autoscaling.Failed, Deleted: clock.Now()}, clock.Now())
+	for i, want := range []struct {
+		step                  time.Duration
+		changed, grown, stuck int
+	}{{0, 1, 0, 0}, {time.Minute, 1, 1, 1}, {time.Second, 1, 1, 1}, {time.Hour, 1, 2, 1}} {
+		clock.Step(want.step)
+		if r.observe(r.observed.Load()); changed != want.changed || grown != want.grown || stuck != want.stuck {
+			t.Errorf("%d: changed %d, grown %d, stuck %d; want %+v", i, changed, grown, stuck, want)
+		}
 	}
 }

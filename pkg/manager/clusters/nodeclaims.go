@@ -22,7 +22,7 @@ type claimWatch struct {
 	clock clock.Clock
 	// retry is the pause after a watch that failed, and again after one that ended.
 	retry, again time.Duration
-	// begun is called when a watch has begun, or couldn't.
+	// begun is called when a watch has begun, or couldn't, unless it isn't wanted any more.
 	begun func(error)
 }
 
@@ -46,7 +46,9 @@ func (c *claimWatch) run(ctx context.Context, worker string, claims chan<- autos
 func (c *claimWatch) follow(ctx context.Context, claims chan<- autoscaling.NodeClaim) bool {
 	body, err := c.api.Get().Resource("nodeclaims").MaxRetries(0).SetHeader("Accept", runtime.ContentTypeJSON).
 		Param("watch", "true").Param("labelSelector", autoscaling.UnmadeClaims).Stream(ctx)
-	c.begun(err)
+	if ctx.Err() == nil {
+		c.begun(err)
+	}
 	if err != nil {
 		return false
 	}

@@ -93,8 +93,8 @@ type Listener interface {
 	// CapacityFreed: a Job that a worker couldn't take may be helped by a change there. See package change: it's said
 	// once until somebody reads that again.
 	CapacityFreed(worker string, c change.Change)
-	// PodsStuck: a Pod of a mirror is found to wait for its node, or on it. See capacity.Ledger. The worker says
-	// of which Job.
+	// PodsStuck: a Pod of a mirror is found to wait for its node, or on it, or such a node doesn't come for now. See
+	// capacity.Ledger. The worker says of which Job.
 	PodsStuck(worker string, key types.NamespacedName)
 }
 

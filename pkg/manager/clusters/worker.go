@@ -80,8 +80,11 @@ func newWorker(name string, options Options, call callbacks) (*Worker, error) {
 	if w.capacity, err = newCapacityInformers(w.connection, call, w.wake, w.now); err != nil {
 		return nil, err
 	}
-	said, grown := func() { call.changed(); w.wake() }, func() { call.capacityFreed(change.Change{Kinds: change.All}); w.wake() }
-	if w.autoscaler, err = newAutoscalerReader(name, w.connection, w.capacity.ledger, options, said, grown); err != nil {
+	if w.autoscaler, err = newAutoscalerReader(name, w.connection, w.capacity.ledger, options, autoscalerCallbacks{
+		changed: func() { call.changed(); w.wake() },
+		grown:   func() { call.capacityFreed(change.Change{Kinds: change.All}); w.wake() },
+		stuck:   call.podsStuck,
+	}); err != nil {
 		return nil, err
 	}
 	if w.prober, err = newProber(w.connection, options); err != nil {

@@ -199,8 +199,8 @@ func TestFailedLaunchesConcernTheirOffers(t *testing.T) {
 			}
 			before := observe(t, nil, nodes, pool("general", "", ""), pool("other", "", ""))
 			observed := before.With(l.Out(now.Add(time.Minute)))
-			if len(observed.Out) > 0 == observed.SaysTheSame(before) {
-				t.Errorf("%d are out, and the worker says the same: %t", len(observed.Out), observed.SaysTheSame(before))
+			if is := len(observed.Out) > 0; observed.LacksMore(before) != is || before.LacksMore(observed) || !observed.SaysTheSame(before) {
+				t.Errorf("%d are out, and the worker lacks more: %t", len(observed.Out), observed.LacksMore(before))
 			}
 			room := autoscaling.NewRoom(autoscaling.GrowthOf(row.spec, observed), nil, nil)
 			if added := room.Nodes(shape(row.job), math.MaxInt64); (len(added) == 0) != row.out || room.IsPaused(shape(row.job)) != row.out {

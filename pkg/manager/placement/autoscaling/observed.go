@@ -102,10 +102,17 @@ func remember(sizes, before map[string]size) {
 	}
 }
 
-// SaysTheSame reports whether the autoscaler says the same as before, whatever the nodes show.
+// SaysTheSame reports whether the autoscaler is as it was before, whatever the nodes show, and whatever machines
+// don't come for now.
 func (o *Observed) SaysTheSame(before *Observed) bool {
-	return before != nil && reflect.DeepEqual(o.Pools, before.Pools) && maps.Equal(o.Groups, before.Groups) &&
-		slices.EqualFunc(o.Out, before.Out, func(a, b Offers) bool { return a.equal(&b) })
+	return before != nil && reflect.DeepEqual(o.Pools, before.Pools) && maps.Equal(o.Groups, before.Groups)
+}
+
+// LacksMore reports whether there are machines that don't come for now, and weren't out before.
+func (o *Observed) LacksMore(before *Observed) bool {
+	return slices.ContainsFunc(o.Out, func(out Offers) bool {
+		return before == nil || !slices.ContainsFunc(before.Out, func(was Offers) bool { return was.equal(&out) })
+	})
 }
 
 // templatesOf are the nodes that a pool may add, up to a number.
