@@ -12,39 +12,39 @@ import (
 // goroutines that work on them.
 const maxReady = 1024
 
-// WithBacklog returns a queue in which few requests of a priority below 0 are at a time. The others wait in order
-// outside, where they take a third of the memory, and none when they're gone: the queue's own maps stay as
-// large as they ever were. A request with a delay doesn't wait outside.
+// held is the priority of requests that a backlog has held back.
+const held = -1
+
+// WithBacklog returns a queue in which few requests of a priority below 0 are at a time. The others wait outside, where
+// they take a third of the memory, and none when they're gone: the queue's own maps stay as large as they ever were.
+// All of them come after those of priority 0, in the order in which they were added, whatever their own priority. A
+// request with a delay doesn't wait outside.
 func WithBacklog(q Queue) Queue { return &backlog{Queue: q} }
 
 type backlog struct {
 	Queue
 
 	mu sync.Mutex
-	// waiting are the requests outside, in order, each once, and priorities what they have; nil: there are none.
-	waiting    []reconcile.Request
-	priorities map[reconcile.Request]int
+	// waiting are the requests outside, in order, each once, and known are the same; nil: there are none.
+	waiting []reconcile.Request
+	known   map[reconcile.Request]struct{}
 }
 
 // AddWithOpts implements Queue.
 func (b *backlog) AddWithOpts(o priorityqueue.AddOpts, requests ...reconcile.Request) {
-	priority := ptr.Deref(o.Priority, 0)
-	if priority >= 0 || o.After > 0 || o.RateLimited {
+	if ptr.Deref(o.Priority, 0) >= 0 || o.After > 0 || o.RateLimited {
 		b.Queue.AddWithOpts(o, requests...)
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.known == nil {
+		b.known = map[reconcile.Request]struct{}{}
+	}
 	for _, r := range requests {
-		if b.priorities == nil {
-			b.priorities = map[reconcile.Request]int{}
-		}
-		before, known := b.priorities[r]
-		if !known {
+		if _, known := b.known[r]; !known {
 			b.waiting = append(b.waiting, r)
-		}
-		if !known || priority > before {
-			b.priorities[r] = priority
+			b.known[r] = struct{}{}
 		}
 	}
 	b.flow()
@@ -67,10 +67,10 @@ func (b *backlog) flow() {
 			return
 		}
 		for _, r := range b.waiting[:room] {
-			b.Queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(b.priorities[r])}, r)
-			delete(b.priorities, r)
+			b.Queue.AddWithOpts(priorityqueue.AddOpts{Priority: ptr.To(held)}, r)
+			delete(b.known, r)
 		}
 		b.waiting = b.waiting[room:]
 	}
-	b.waiting, b.priorities = nil, nil
+	b.waiting, b.known = nil, nil
 }
