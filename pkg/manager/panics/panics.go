@@ -1,6 +1,11 @@
 // Package panics keeps what one worker has made up from ending the manager: a panic in what judges or reads its
 // objects is counted and logged with its stack, and concerns that worker alone.
 //
+// What is counted belongs to the process, as all metrics do, and so does when a stack was last logged, by the real
+// clock, which decides nothing else. So Contain can be called wherever a worker's objects are read, and nothing has to
+// be passed there. A Report of a worker that comes after Forget brings its series back for as long as the process
+// runs: there is at most one for each name of a worker.
+//
 // Who calls Contain must not hold a lock in f that isn't released by defer: the worker, or others, would stand still.
 package panics
 
