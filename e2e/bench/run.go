@@ -64,16 +64,24 @@ func Run(ctx context.Context, options Options) (_ *report.Result, err error) {
 			return nil, fmt.Errorf("writes: %w", err)
 		}
 	}
-	for n := range options.Rounds {
+	if err := r.rounds(ctx, product); err != nil {
+		return nil, err
+	}
+	return &r.result, r.conclude()
+}
+
+// rounds goes all rounds, with each of the managers.
+func (r *run) rounds(ctx context.Context, product installed) error {
+	for n := range r.options.Rounds {
 		for _, t := range r.turns(product, n) {
 			r.result.Rounds = append(r.result.Rounds, report.Round{IsBase: t.isBase})
 			r.round = &r.result.Rounds[len(r.result.Rounds)-1]
 			if err := r.do(ctx, t.product, n); err != nil {
-				return nil, fmt.Errorf("round %d: %w", n+1, err)
+				return fmt.Errorf("round %d: %w", n+1, err)
 			}
 		}
 	}
-	return &r.result, r.conclude()
+	return nil
 }
 
 // do goes one round. The manager starts after the floor, whose Jobs it would watch. What is

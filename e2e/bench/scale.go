@@ -33,8 +33,8 @@ type scale struct {
 	seen    *sightings
 	live    *pattern
 	done    *pattern
-	// jobs is how many of the live Jobs there are, ended how many of the finished ones, and probes how many were submitted to see whether the
-	// manager is in control.
+	// jobs is how many of the live Jobs there are, ended how many of the finished ones, and probes how many were
+	// submitted to see whether the manager is in control.
 	jobs, ended, probes int
 	// profiles are where each of the two managers serves its own.
 	profiles [2]string

@@ -160,12 +160,7 @@ func (s *scale) loseWorkers(ctx context.Context, m *manager) error {
 	if o.Lost == 0 {
 		return nil
 	}
-	var jobs []string
-	for n := range o.Jobs {
-		if n%o.Workers < o.Lost {
-			jobs = append(jobs, liveName(n))
-		}
-	}
+	jobs := s.jobsToMove()
 	o.Progress("%d workers with %d Jobs are lost", o.Lost, len(jobs))
 	writes := s.workerWrites()
 	usage, err := m.usage()
@@ -176,15 +171,9 @@ func (s *scale) loseWorkers(ctx context.Context, m *manager) error {
 	for _, c := range s.workers[:o.Lost] {
 		c.Hang()
 	}
-	seen, err := s.seen.await(ctx, jobs...)
+	last, err := s.lastOf(ctx, jobs)
 	if err != nil {
 		return err
-	}
-	var last time.Time
-	for _, is := range seen {
-		if is.at.After(last) {
-			last = is.at
-		}
 	}
 	if err := s.awaitRest(ctx, m); err != nil {
 		return err
@@ -194,20 +183,45 @@ func (s *scale) loseWorkers(ctx context.Context, m *manager) error {
 		return err
 	}
 	written, err := s.hubWrites(began)
-	overfull := 0
-	for _, c := range s.workers[o.Lost:] {
-		if c.Count("pods") > o.room()+simulatedNodes {
-			overfull++
-		}
-	}
 	r := &s.result
 	r.AddTime(fmt.Sprintf("%d workers lost at once: all %d Jobs run elsewhere, after %s of grace", o.Lost, len(jobs), o.LostAfter),
 		last.Sub(began)-o.LostAfter, 90*time.Second)
-	r.AddNone("workers that got more than they have room for", overfull)
+	r.AddNone("workers that got more than they have room for", s.overfull())
 	r.Add("writes to the hub for each of these Jobs, with events", float64(len(written))/float64(len(jobs)), report.Count, 8)
 	r.Add("writes to workers for each of these Jobs", float64(s.workerWrites()-writes)/float64(len(jobs)), report.Count, 4)
 	r.AddTime("CPU of the manager for that", after.CPU-usage.CPU, 0)
 	return errors.Join(err, s.giveBack(ctx))
+}
+
+// jobsToMove are the live Jobs in the workers that are lost.
+func (s *scale) jobsToMove() (jobs []string) {
+	for n := range s.options.Jobs {
+		if n%s.options.Workers < s.options.Lost {
+			jobs = append(jobs, liveName(n))
+		}
+	}
+	return jobs
+}
+
+// lastOf says when the last one of some Jobs was started.
+func (s *scale) lastOf(ctx context.Context, jobs []string) (last time.Time, err error) {
+	seen, err := s.seen.await(ctx, jobs...)
+	for _, is := range seen {
+		if is.at.After(last) {
+			last = is.at
+		}
+	}
+	return last, err
+}
+
+// overfull counts the workers, of those that aren't lost, with more Pods than they have room for.
+func (s *scale) overfull() (n int) {
+	for _, c := range s.workers[s.options.Lost:] {
+		if c.Count("pods") > s.options.room()+simulatedNodes {
+			n++
+		}
+	}
+	return n
 }
 
 // giveBack has the lost workers answer again: their stale mirrors are removed.

@@ -108,7 +108,7 @@ const (
 	// restMost is what a manager uses of a core at rest, and restEach what it uses more for each worker, which it
 	// probes.
 	restMost, restEach = 30 * time.Millisecond, time.Millisecond
-	// restAfter is how long a manager may take until it's at rest: what is measured without is told.
+	// restAfter is how long a manager may take until it's at rest: the result says if something was measured without.
 	restAfter = 2 * time.Minute
 )
 
@@ -130,6 +130,7 @@ func (s *scale) awaitRest(ctx context.Context, m *manager) error {
 		}
 		if time.Since(began) > restAfter {
 			s.options.Progress("not at rest after %s: it used %s of CPU in the last second, where %s are at rest", restAfter, used, most)
+			s.result.NotAtRest = true
 			return nil
 		}
 		last = usage.CPU

@@ -14,6 +14,8 @@ type Scale struct {
 	MemoryLimit string `json:",omitempty"`
 	// Unfinished: the time was over before all was measured.
 	Unfinished bool `json:",omitempty"`
+	// NotAtRest: a manager still worked when some figures were measured that are those of one at rest.
+	NotAtRest bool `json:",omitempty"`
 	Measured
 }
 
@@ -26,6 +28,9 @@ func ScaleMarkdown(out io.Writer, s *Scale) error {
 	if s.Unfinished {
 		title += "; ended by -time-limit"
 	}
+	if s.NotAtRest {
+		title += "; measured before a manager was at rest"
+	}
 	return s.markdown(out, "%s", title)
 }
 
@@ -34,6 +39,9 @@ func (s *Scale) MissedGoals() []string {
 	missed := s.Measured.MissedGoals()
 	if s.Unfinished {
 		missed = append(missed, "the time was over before all was measured")
+	}
+	if s.NotAtRest {
+		missed = append(missed, "a manager wasn't at rest when it was measured")
 	}
 	return missed
 }

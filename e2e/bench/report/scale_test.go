@@ -21,11 +21,15 @@ func TestScale(t *testing.T) {
 	if missed := s.MissedGoals(); len(missed) != 2 {
 		t.Errorf("missed %q, want what wasn't measured, too", missed)
 	}
+	s.NotAtRest = true
+	if missed := s.MissedGoals(); len(missed) != 3 {
+		t.Errorf("missed %q, want what was measured too early, too", missed)
+	}
 	var page strings.Builder
 	if err := ScaleMarkdown(&page, s); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"GOMEMLIMIT=450MiB", "ended by -time-limit", "**missed**"} {
+	for _, want := range []string{"GOMEMLIMIT=450MiB", "ended by -time-limit", "before a manager was at rest", "**missed**"} {
 		if !strings.Contains(page.String(), want) {
 			t.Errorf("%s doesn't say %q", page.String(), want)
 		}

@@ -107,7 +107,8 @@ func (r *room) sweep(shape *capacity.Shape, need int64, now time.Time) fit {
 		if ends[i].At.After(f.at) {
 			f.at = ends[i].At
 		}
-		for class := ends[i].class(); i < len(ends) && ends[i].class() == class && !ends[i].At.After(f.at); i++ { // all that have ended
+		// All that have ended by then.
+		for class := ends[i].class(); i < len(ends) && ends[i].class() == class && !ends[i].At.After(f.at); i++ {
 			n, is := position[ends[i].Node]
 			if !is {
 				continue // it came after the others were looked at
