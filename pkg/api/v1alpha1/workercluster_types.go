@@ -420,7 +420,7 @@ type WorkerClusterStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 }
 
-// MaxStockouts bounds the Stockouts in a WorkerCluster's status.
+// MaxStockouts bounds the Stockouts in a WorkerCluster's status, as their MaxItems does.
 const MaxStockouts = 50
 
 // Stockout is that no Pod of some shape started in a worker in time.
@@ -441,6 +441,13 @@ type Stockout struct {
 	//
 	// +required
 	Until metav1.Time `json:"until"`
+
+	// namespace is that of the Job that failed first: of too many, those of the namespace with the most are left
+	// out first.
+	//
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Namespace string `json:"namespace,omitempty"`
 
 	// trying is true while one Job is there to find out whether it's over.
 	//

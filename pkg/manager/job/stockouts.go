@@ -134,7 +134,7 @@ func (s *stockouts) entries(worker string) (all []v1alpha1.Stockout) {
 	defer s.mu.Unlock()
 	for _, e := range s.record.Entries(worker, s.clock.Now()) {
 		all = append(all, v1alpha1.Stockout{
-			Shape: e.Shape, Failures: int32(min(e.Failures, math.MaxInt32)), //nolint:gosec // it's bounded
+			Shape: e.Shape, Namespace: e.Namespace, Failures: int32(min(e.Failures, math.MaxInt32)), //nolint:gosec // it's bounded
 			Until: metav1.NewTime(e.Until.Truncate(time.Second)), Trying: e.Trying,
 		})
 	}
@@ -146,7 +146,9 @@ func (s *stockouts) restore(worker string, all []v1alpha1.Stockout) {
 	now := s.clock.Now()
 	var entries []stockout.Entry
 	for _, o := range all {
-		entries = append(entries, stockout.Entry{Shape: o.Shape, Failures: int(o.Failures), Until: o.Until.Time, Trying: o.Trying})
+		entries = append(entries, stockout.Entry{
+			Shape: o.Shape, Namespace: o.Namespace, Failures: int(o.Failures), Until: o.Until.Time, Trying: o.Trying,
+		})
 	}
 	s.mu.Lock()
 	s.record.Restore(worker, entries, now)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
 const (
@@ -100,18 +102,17 @@ func (r *Record) Started(worker, shape string) bool {
 
 // Entry is what is known about one shape in one worker.
 type Entry struct {
-	Shape    string
-	Failures int
-	Until    time.Time
+	Shape string
+	// Namespace of the Job that failed first.
+	Namespace string
+	Failures  int
+	Until     time.Time
 	// Trying: one Job is there to find out.
 	Trying bool
 }
 
-// MaxEntries bounds those of one worker that outlive the manager.
-const MaxEntries = 50
-
-// Entries are what is worth to be known of a worker after a restart, by shape. Of the namespace with the most,
-// some are left out first.
+// Entries are what is worth to be known of a worker after a restart, by shape. Of more than MaxStockouts, those of
+// the namespace with the most are left out first.
 func (r *Record) Entries(worker string, now time.Time) []Entry {
 	kept := maps.Clone(r.workers[worker])
 	for shape := range kept {
@@ -119,13 +120,15 @@ func (r *Record) Entries(worker string, now time.Time) []Entry {
 			delete(kept, shape)
 		}
 	}
-	for len(kept) > MaxEntries {
+	for len(kept) > v1alpha1.MaxStockouts {
 		delete(kept, leastWorth(kept))
 	}
 	var entries []Entry
 	for _, shape := range slices.Sorted(maps.Keys(kept)) {
 		e := kept[shape]
-		entries = append(entries, Entry{Shape: shape, Failures: e.times, Until: e.until, Trying: e.tries != types.NamespacedName{}})
+		entries = append(entries, Entry{
+			Shape: shape, Namespace: e.namespace, Failures: e.times, Until: e.until, Trying: e.tries != types.NamespacedName{},
+		})
 	}
 	return entries
 }
@@ -135,11 +138,11 @@ var unknown = types.NamespacedName{Name: "/"}
 
 // Restore records what Entries told before a restart, unless more is known.
 func (r *Record) Restore(worker string, entries []Entry, now time.Time) {
-	for _, known := range entries[:min(len(entries), MaxEntries)] {
+	for _, known := range entries[:min(len(entries), v1alpha1.MaxStockouts)] {
 		if r.get(worker, known.Shape) != nil {
 			continue
 		}
-		e := &entry{times: known.Failures, until: known.Until}
+		e := &entry{namespace: known.Namespace, times: known.Failures, until: known.Until}
 		if known.Trying {
 			e.tries = unknown
 		}

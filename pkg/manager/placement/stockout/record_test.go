@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	. "github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
 )
 
@@ -166,12 +167,18 @@ func TestEntriesAreBounded(t *testing.T) {
 		r.Failed("w", fmt.Sprintf("few-%d", i), types.NamespacedName{Namespace: "few", Name: "j"}, time.Minute, now)
 	}
 	entries := r.Entries("w", now)
-	if len(entries) != MaxEntries || !strings.HasPrefix(entries[9].Shape, "few-") || len(r.workers["w"]) != maxShapes {
+	if len(entries) != v1alpha1.MaxStockouts || !strings.HasPrefix(entries[9].Shape, "few-") || len(r.workers["w"]) != maxShapes {
 		t.Errorf("%d of %d entries, the tenth %+v", len(entries), len(r.workers["w"]), entries[9])
 	}
 	var after Record
 	after.Restore("w", append(entries, entries...), now)
-	if n := len(after.Entries("w", now)); n != MaxEntries {
+	if n := len(after.Entries("w", now)); n != v1alpha1.MaxStockouts {
 		t.Errorf("%d were restored", n)
+	}
+	for i := range maxShapes { // the tenants after a restart are those before
+		after.Failed("w", fmt.Sprintf("more-%d", i), types.NamespacedName{Namespace: "many", Name: "j"}, time.Hour, now)
+	}
+	if got := after.Entries("w", now); len(got) < 10 || !strings.HasPrefix(got[9].Shape, "few-") {
+		t.Errorf("those of a namespace with few were left out: %+v", got)
 	}
 }
