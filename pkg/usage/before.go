@@ -1,9 +1,6 @@
 package usage
 
-import (
-	"cmp"
-	"time"
-)
+import "time"
 
 // Before is the time of a mirror's Pods that this process hasn't seen, as they were gone before, and how many
 // they are.
@@ -21,32 +18,46 @@ func (m *Mirror) Then() Then {
 	return Then{(m.At - Moment(m.Ahead)).time(), m.Newest.time()}
 }
 
-// Before is what the account knows of the mirror, less what this process sees of it now: the times of the same
-// Pods as they were when the account was written. Nothing is missing unless there are fewer Pods: clocks err, and so
-// do times. Of those that ran then, and are gone now, nobody knows until when they did. An account that was written
-// since all Pods were listed is another manager's: this one has lost the lead, or its predecessor is about to notice. It
-// has seen all Pods of since then, or will: its watch may be behind.
-func (m *Mirror) Before(then Times, o *Observation, atOnce int32, now time.Time) Before {
-	if !then.Listed.IsZero() && m.At > momentOf(then.Listed) {
-		return Before{Unknown: m.Unknown}
+// Before is what the account knows of the mirror, less what this process sees of it now. Then has the times of the same
+// Pods as they were when the account was written, and listed those of all Pods as they were when all were listed.
+// Nothing is missing unless there are fewer Pods: clocks err, and so do times. Of those that ran then, and are gone
+// now, nobody knows until when they did: they were gone when all were listed.
+//
+// An account that was written since all Pods were listed has what this process has seen: another manager wrote it, or
+// this one, which forgets what it compared when the Job has ended. So has an account of the last moment that counts.
+// The unknown time of Pods that this process saw vanish is in it, and isn't added again.
+func (m *Mirror) Before(then, listed Times, o *Observation, now time.Time) Before {
+	last, unknown := m.lastMoment(momentOf(now)), m.Unknown
+	isSince := !then.Listed.IsZero() && m.At > momentOf(then.Listed)
+	if isSince || m.At >= last {
+		unknown = max(m.Unknown-seconds(o.Unknown), 0)
 	}
-	before := Before{Unknown: m.Unknown + m.unseen(then, o, atOnce, now)}
+	if isSince {
+		return Before{Unknown: unknown}
+	}
+	if !then.Listed.IsZero() {
+		last = min(last, momentOf(then.Listed))
+	}
+	before := Before{Unknown: unknown + m.unseen(then, listed, o, last)}
 	if gone := m.Count + m.Pods - then.Count - then.Running; gone > 0 {
 		before.Seconds = max(m.known()-then.until(m.Then().At), 0)
 		before.Succeeded = max(m.Succeeded-seconds(then.Succeeded), 0)
-		ran := Seconds(min(gone, m.Pods)) * Seconds(max(momentOf(now)-m.At, 0))
-		before.Unknown, before.Count = max(before.Unknown, m.Unknown+ran), gone
+		ran := Seconds(min(gone, m.Pods)) * Seconds(max(last-m.At, 0))
+		before.Unknown, before.Count = max(before.Unknown, unknown+ran), gone
 	}
 	return before
 }
 
-// unseen is for how long Pods may have run that came and went since the account was written: a fence deletes all. There
-// were so many at once, and those that are there are known.
-func (m *Mirror) unseen(then Times, o *Observation, atOnce int32, now time.Time) Seconds {
-	written := cmp.Or(m.At, momentOf(o.Created.Add(o.Ahead)))
-	if o.Fenced.IsZero() || momentOf(o.Fenced.Add(o.Ahead+slack)) < written {
+// unseen is for how long Pods may have run that came and went between the account, or the mirror's creation, and the
+// list of all Pods: a fence deletes all. There were so many at once, and those that are there are known.
+func (m *Mirror) unseen(then, listed Times, o *Observation, until Moment) Seconds {
+	since := max(m.At, momentOf(o.Created.Add(o.Ahead)))
+	if o.Fenced.IsZero() || momentOf(o.Fenced.Add(o.Ahead+slack)) < since {
 		return 0
 	}
-	known := o.until(now.Add(-o.Ahead)) - then.until(m.Then().At)
-	return max(Seconds(max(int64(atOnce), m.Pods))*Seconds(max(momentOf(now)-written, 0))-max(known, 0), 0)
+	known := listed.until((until - Moment(seconds(o.Ahead))).time()) - then.until(m.Then().At)
+	return max(Seconds(max(int64(o.AtOnce), m.Pods))*Seconds(max(until-since, 0))-max(known, 0), 0)
 }
+
+// lastMoment is the last one until now that counts in the account.
+func (m *Mirror) lastMoment(now Moment) Moment { return lastMoment(m.Ended, now) }

@@ -27,6 +27,8 @@ type Observation struct {
 	// Created is when the mirror was, and Fenced when it was last fenced, both by the worker's clock; zero: it wasn't,
 	// or there is no mirror.
 	Created, Fenced time.Time
+	// AtOnce is how many Pods the mirror may have at once, without those that are being replaced.
+	AtOnce int32
 	Times
 }
 
@@ -92,7 +94,7 @@ func (a Account) Next(job Job, seen []Observation, before map[types.UID]Before, 
 			next = append(next, Mirror{Worker: o.Worker, UID: o.UID, At: momentOf(job.CreationTimestamp.Time), Left: o.Former})
 		}
 		if i := next.index(o.UID); i >= 0 {
-			next[i].observe(job, o, before[o.UID], next.limit(i, job.Job, at), at)
+			next[i].observe(job, o, before[o.UID], next.bounds(i, job.Job, at), at)
 		}
 	}
 	next = next.supersede(job, seen).fold()
@@ -110,6 +112,10 @@ func (a Account) lastMoment(job Job, now Moment) Moment {
 	if ended == 0 && !job.Ended.IsZero() {
 		ended = momentOf(job.Ended)
 	}
+	return lastMoment(ended, now)
+}
+
+func lastMoment(ended, now Moment) Moment {
 	if ended == 0 {
 		return now
 	}
@@ -124,42 +130,47 @@ func (a Account) ended() (ended Moment) {
 	return ended
 }
 
-func (m *Mirror) observe(job Job, o *Observation, before Before, limit Seconds, now Moment) {
+func (m *Mirror) observe(job Job, o *Observation, before Before, most bounds, now Moment) {
 	if job.Requests != nil && !m.Left {
 		m.Requests = bounded(larger(m.Requests, job.Requests))
 	}
 	if !o.InTouch {
 		return
 	}
-	m.Seconds = max(m.Seconds, min(before.Seconds+seconds(o.Ended), limit))
+	m.Seconds = max(m.Seconds, min(before.Seconds+seconds(o.Ended), most.seconds))
 	if !m.Left {
 		m.Succeeded = max(m.Succeeded, min(before.Succeeded+seconds(o.Succeeded), m.Seconds))
 	}
 	m.Count = max(m.Count, before.Count+o.Count)
-	m.Unknown = max(m.Unknown, min(before.Unknown+seconds(o.Unknown), limit-m.Seconds))
+	m.Unknown = max(m.Unknown, min(before.Unknown+seconds(o.Unknown), most.unknown-m.Seconds))
 	if !o.Newest.IsZero() {
 		m.Newest = max(m.Newest, momentOf(o.Newest))
 	}
 	m.Pods, m.Since = min(max(o.Running, 0), pods(job.Job)), 0
 	if m.Pods > 0 {
-		room := max(limit-m.Seconds, 0) / Seconds(m.Pods)
+		room := max(most.seconds-m.Seconds, 0) / Seconds(m.Pods)
 		created := momentOf(job.CreationTimestamp.Add(-slack))
 		m.Since = min(max(momentOf(o.Since.Add(o.Ahead)), created, now-Moment(room)), now)
 	}
 	m.At, m.Ahead = now, seconds(o.Ahead)
 }
 
-// limit is what the seconds of a mirror may be at some time: as if the Job had had as many Pods in the worker
-// since its creation, less those of its other mirrors there. So are those that aren't known.
-func (a Account) limit(i int, job *batchv1.Job, now Moment) Seconds {
+// bounds are what the seconds of a mirror may be, and those that are known and unknown together.
+type bounds struct{ seconds, unknown Seconds }
+
+// bounds are those of a mirror at some time: as if the Job had had as many Pods in the worker since its creation, less
+// those of its other mirrors there. What may have run there bounds what else may have, and not what is seen.
+func (a Account) bounds(i int, job *batchv1.Job, now Moment) bounds {
 	age := max(now-momentOf(job.CreationTimestamp.Time), 0)
-	limit := Seconds(max(pods(job), a[i].Pods)) * Seconds(age+Moment(slack.Seconds()))
+	most := Seconds(max(pods(job), a[i].Pods)) * Seconds(age+Moment(slack.Seconds()))
+	b := bounds{most, most}
 	for k := range a {
 		if k != i && a[k].Worker == a[i].Worker {
-			limit -= a[k].Settled() + a[k].Unknown
+			b.seconds -= a[k].Settled()
+			b.unknown -= a[k].Settled() + a[k].Unknown
 		}
 	}
-	return max(limit, 0)
+	return bounds{max(b.seconds, 0), max(b.unknown, 0)}
 }
 
 // Lacks reports whether the next account settles something that this one doesn't: of the mirrors that the

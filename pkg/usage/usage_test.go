@@ -1,6 +1,7 @@
 package usage
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -176,7 +177,7 @@ func TestTheManagerRestarts(t *testing.T) {
 			if got := m.Then(); !got.At.Equal(then) || !got.Newest.Equal(written.Newest) {
 				t.Errorf("the account is of %v, want %s", got, then)
 			}
-			again.before = map[types.UID]Before{"m": m.Before(row.then, &Observation{}, 10, again.now)}
+			again.before = map[types.UID]Before{"m": m.Before(row.then, row.then, &Observation{}, again.now)}
 			again.see(current("west", "m", row.now))
 			again.expect("west", "pods", row.want, 0)
 			again.expectUnknown(row.unknown)
@@ -211,17 +212,28 @@ func TestPodsThatNobodySaw(t *testing.T) {
 		fenced  time.Time
 		account Mirror
 		seen    Times
+		atOnce  int32
+		listed  time.Duration
 		want    Seconds
 	}{
-		"it wasn't fenced":             {account: s.account.Of("m"), seen: known},
-		"it was fenced before":         {account: s.account.Of("m"), seen: known, fenced: written.Add(-ahead - time.Minute)},
-		"it was fenced":                {account: s.account.Of("m"), seen: known, fenced: there, want: 60},
-		"it has no account":            {seen: Times{Ahead: ahead}, fenced: there, want: 60},
-		"all that it may have is seen": {account: s.account.Of("m"), seen: Times{Running: 2, Since: known.Since, Ahead: ahead}, fenced: there},
+		"it wasn't fenced":              {account: s.account.Of("m"), seen: known},
+		"it was fenced before":          {account: s.account.Of("m"), seen: known, fenced: written.Add(-ahead - time.Minute)},
+		"it was fenced":                 {account: s.account.Of("m"), seen: known, fenced: there, want: 60},
+		"it has no account":             {seen: Times{Ahead: ahead}, fenced: there, want: 60},
+		"it has part of the Job's Pods": {seen: Times{Ahead: ahead}, atOnce: 1, fenced: there, want: 30},
+		"it was created since":          {account: Mirror{At: momentOf(created)}, seen: Times{Ahead: ahead}, fenced: there, want: 60},
+		"all were listed before":        {account: s.account.Of("m"), seen: known, fenced: there, listed: 20 * time.Second, want: 20},
+		"all that it may have is seen":  {account: s.account.Of("m"), seen: Times{Running: 2, Since: known.Since, Ahead: ahead}, fenced: there},
 	} {
-		o := Observation{Created: there.Add(-30 * time.Second), Fenced: row.fenced, Times: row.seen}
+		o := Observation{Created: created.Add(-ahead), Fenced: row.fenced, AtOnce: cmp.Or(row.atOnce, 2), Times: row.seen}
 		then := Times{Running: min(row.seen.Running, 1), Since: known.Since}
-		if got := row.account.Before(then, &o, 2, s.now).Unknown; got != row.want {
+		if row.account.UID == "" {
+			o.Created = there.Add(-30 * time.Second)
+		}
+		if row.listed != 0 {
+			then.Listed = written.Add(row.listed)
+		}
+		if got := row.account.Before(then, row.seen, &o, s.now).Unknown; got != row.want {
 			t.Errorf("%s: %v s are unknown, want %v", name, got, row.want)
 		}
 	}
@@ -235,7 +247,7 @@ func TestUnknownTimesAddUp(t *testing.T) {
 	s.see(current("west", "m", vanished))
 	s.expectUnknown(40)
 	m := s.account.Of("m")
-	s.before["m"] = m.Before(Times{}, &Observation{}, 10, s.now)
+	s.before["m"] = m.Before(Times{}, Times{}, &Observation{}, s.now)
 	s.see(current("west", "m", vanished))
 	s.expectUnknown(80)
 	s.see(left("west", "m", false, Times{}))
@@ -243,6 +255,60 @@ func TestUnknownTimesAddUp(t *testing.T) {
 	if grown := Growth(nil, s.account); grown[0].Unknown != 40 || grown[0].Resource != "cpu" {
 		t.Errorf("it has grown by %+v", grown)
 	}
+}
+
+// An account has the unknown time of the Pods that this process saw vanish if it was written since these were listed, or
+// as late as any. It doesn't grow when it's compared anew: the Job has ended, or another manager wrote it.
+func TestUnknownTimesCountOnce(t *testing.T) {
+	for name, row := range map[string]struct {
+		// ended is how long before the list the Job did; zero: it runs.
+		ended         time.Duration
+		account, seen int
+		isOlder       bool
+		want          float64
+	}{
+		"it's in the account":               {account: 40, seen: 40, want: 40},
+		"as is another's":                   {account: 70, seen: 40, want: 70},
+		"it's more than in the account":     {account: 30, seen: 40, want: 40},
+		"it isn't in the account":           {account: 30, seen: 40, isOlder: true, want: 70},
+		"the Job ended long before":         {account: 40, seen: 40, ended: time.Hour, want: 40},
+		"the Job ended, the account is old": {account: 30, seen: 40, ended: time.Minute, isOlder: true, want: 70},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t, 10)
+			s.pass(2 * time.Hour)
+			listed := s.now
+			s.pass(time.Minute)
+			m := Mirror{Worker: "west", UID: "m", Unknown: Seconds(row.account), Count: 1, At: momentOf(s.now)}
+			if row.isOlder {
+				m.At = momentOf(listed.Add(-30 * time.Second))
+			}
+			if row.ended != 0 {
+				m.Ended, s.job.Unfinished = momentOf(listed.Add(-row.ended)), false
+				m.At = min(m.At, m.Ended+Moment(afterEnd.Seconds()))
+			}
+			s.account = Account{m}
+			o := current("west", "m", Times{Count: 1, Unknown: time.Duration(row.seen) * time.Second})
+			for range 3 { // it's compared anew before each write
+				then := Times{Count: 1, Listed: listed}
+				m := s.account.Of("m")
+				s.before["m"] = m.Before(then, then, &o, s.now)
+				s.see(o)
+				s.expectUnknown(row.want)
+				s.pass(time.Minute)
+			}
+		})
+	}
+}
+
+// What may have run in a mirror that the Job left doesn't lower what is seen to run in the next one there.
+func TestUnknownTimesBoundOnlyWhatIsUnknown(t *testing.T) {
+	s := newStory(t, 1)
+	s.pass(time.Minute)
+	s.account = Account{{Worker: "west", UID: "m", Unknown: 120, At: momentOf(s.now), Left: true}}
+	s.see(current("west", "n", Times{Ended: 50 * time.Second, Unknown: time.Hour}))
+	s.expect("west", "pods", 50, 0)
+	s.expectUnknown(120)
 }
 
 // What succeeded isn't repeated, also if its Pods are gone.
@@ -253,7 +319,7 @@ func TestWhatSucceededIsKept(t *testing.T) {
 	written.Count, there.Count = 5, 1
 	s.see(current("west", "m", written))
 	m := s.account.Of("m")
-	s.before["m"] = m.Before(there, &Observation{}, 10, s.now)
+	s.before["m"] = m.Before(there, there, &Observation{}, s.now)
 	s.see(current("west", "m", ended(12, 7)))
 	s.see(left("west", "m", true, ended(12, 7)))
 	s.expect("west", "pods", 52, 30)

@@ -21,7 +21,7 @@ func (g *gatherer) used(s *dispatch.Snapshot) []usage.Observation {
 		return nil
 	}
 	var seen []usage.Observation
-	known := map[types.UID]bool{}
+	known, others := map[types.UID]bool{}, mirrorsOf(s.Others)
 	add := func(o usage.Observation) {
 		if !known[o.UID] {
 			known[o.UID] = true
@@ -30,24 +30,38 @@ func (g *gatherer) used(s *dispatch.Snapshot) []usage.Observation {
 	}
 	for _, w := range s.AssignedWorkers() {
 		if w.Mirror != nil {
-			add(usage.Observation{Worker: w.Name, UID: w.Mirror.UID, Current: true, Created: w.Mirror.CreationTimestamp.Time, Fenced: fencedAt(w.Mirror)})
+			add(seenOf(s.Job, w.Name, w.Mirror, usage.Observation{Current: true}))
 		}
 	}
 	for _, m := range usage.Read(s.Job) {
 		o := usage.Observation{Worker: m.Worker, UID: m.UID, Elsewhere: !shards.IsOn(s.Job, m.Worker)}
-		for i := range s.Others {
-			if other := s.Others[i].Mirror; other != nil && other.UID == m.UID {
-				o.Created, o.Fenced = other.CreationTimestamp.Time, fencedAt(other)
-			}
+		if other := others[m.Worker]; other != nil && other.UID == m.UID {
+			o = seenOf(s.Job, m.Worker, other, o)
 		}
 		add(o)
 	}
-	for i := range s.Others {
-		if w := &s.Others[i]; w.Mirror != nil && w.Name == s.Job.Annotations[v1alpha1.AnnotationMovedFrom] {
-			add(usage.Observation{Worker: w.Name, UID: w.Mirror.UID, Former: true, Elsewhere: true, Created: w.Mirror.CreationTimestamp.Time, Fenced: fencedAt(w.Mirror)})
-		}
+	left := s.Job.Annotations[v1alpha1.AnnotationMovedFrom]
+	if former := others[left]; former != nil {
+		add(seenOf(s.Job, left, former, usage.Observation{Former: true, Elsewhere: true}))
 	}
 	return seen
+}
+
+// mirrorsOf are the mirrors in some workers, by worker.
+func mirrorsOf(workers []dispatch.Worker) map[string]*batchv1.Job {
+	mirrors := make(map[string]*batchv1.Job, len(workers))
+	for i := range workers {
+		mirrors[workers[i].Name] = workers[i].Mirror
+	}
+	return mirrors
+}
+
+// seenOf adds to an observation what a mirror shows of itself. It may have as many Pods at once as it says, which is
+// its shard's part of a divided Job, and as the Job may have: the placement may have no such shard any more.
+func seenOf(hub *batchv1.Job, worker string, m *batchv1.Job, o usage.Observation) usage.Observation {
+	o.Worker, o.UID, o.Created, o.Fenced = worker, m.UID, m.CreationTimestamp.Time, fencedAt(m)
+	o.AtOnce = max(min(ptr.Deref(m.Spec.Parallelism, 1), ptr.Deref(hub.Spec.Parallelism, 1)), 0)
+	return o
 }
 
 func (g *gatherer) observation(o usage.Observation) usage.Observation {
@@ -120,5 +134,7 @@ func (r *Reconciler) compare(o *usage.Observation, m usage.Mirror, t *turn) used
 		return usedBefore{mirror: o.UID}
 	}
 	then := w.PodTimesThen(o.UID, m.Then())
-	return usedBefore{o.UID, m.Before(then, o, ptr.Deref(t.Job.Spec.Parallelism, 1), t.Now), then.View}
+	at := then.Listed.Add(-o.Ahead)
+	listed := w.PodTimesThen(o.UID, usage.Then{At: at, Newest: at})
+	return usedBefore{o.UID, m.Before(then, listed, o, t.Now), then.View}
 }

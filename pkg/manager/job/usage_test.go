@@ -4,9 +4,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
@@ -70,6 +73,49 @@ func TestPodsThatAreGoneBeforeTheFirstLook(t *testing.T) {
 				t.Errorf("then: %+v, observed %+v", before, o)
 			}
 		})
+	}
+}
+
+// A Job that has ended is compared with its account anew at each reconcile, as a manager does that takes the lead.
+func TestTheAccountOfAFinishedJobStays(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	j := &batchv1.Job{}
+	j.CreationTimestamp = metav1.NewTime(now.Add(-time.Hour))
+	j.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now)}}
+	written := usage.Account{{Worker: "west", UID: "m", Count: 1, Unknown: 40, At: usage.Moment(now.Unix()), Ended: usage.Moment(now.Unix())}}
+	j.Annotations = map[string]string{v1alpha1.AnnotationUsage: written.String()}
+	v := &timedWorker{times: usage.Times{Count: 1, Unknown: 40 * time.Second, View: 1, Listed: now.Add(-time.Minute)}}
+	r, g, rec := &Reconciler{workers: v}, &gatherer{workers: v}, newStore().open(types.NamespacedName{Name: "j"})
+	for range 2 {
+		s := &dispatch.Snapshot{Job: j, Now: now.Add(time.Minute)}
+		s.Used.Observations = g.used(s)
+		s.Used.Before = r.usedBefore(rec, &turn{Snapshot: s})
+		if next := s.Account(); written.Lacks(next, true) || next[0].Unknown != 40 {
+			t.Errorf("the account is %s, and next %s", written, next)
+		}
+		rec.update((*memory).forgetLife)
+	}
+}
+
+// A mirror may have as many Pods at once as its worker is to run of a divided Job, also when the Job has left it.
+func TestHowManyPodsAMirrorMayHave(t *testing.T) {
+	mirrorOf := func(uid types.UID, parallelism int32) *batchv1.Job {
+		m := &batchv1.Job{}
+		m.UID, m.Spec.Parallelism = uid, &parallelism
+		return m
+	}
+	j := &batchv1.Job{Spec: batchv1.JobSpec{Parallelism: ptr.To[int32](10)}}
+	account := usage.Account{{Worker: "lost", UID: "l"}, {Worker: "east", UID: "l"}}
+	j.Annotations = map[string]string{v1alpha1.AnnotationUsage: account.String(), v1alpha1.AnnotationMovedFrom: "former"}
+	s := &dispatch.Snapshot{Job: j, Assigned: &dispatch.Worker{Name: "west", Mirror: mirrorOf("w", 7)}, Others: []dispatch.Worker{
+		{Name: "lost", Mirror: mirrorOf("l", 3)}, {Name: "former", Mirror: mirrorOf("f", 1000)}, {Name: "none"},
+	}}
+	got := map[types.UID]int32{}
+	for _, o := range (&gatherer{workers: &timedWorker{}}).used(s) {
+		got[o.UID] = o.AtOnce
+	}
+	if diff := cmp.Diff(map[types.UID]int32{"w": 7, "l": 3, "f": 10}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
