@@ -19,10 +19,16 @@ type feed[K comparable, T any] struct {
 type keeper[K comparable, T any] interface {
 	// Set adds or updates an object.
 	Set(T)
-	// Remove removes one, which needn't be there.
+	// Remove removes one, which needn't be there. Of a deleter, it's one that was missing when all were listed.
 	Remove(K)
 	// Keys are those of the objects of which it keeps something.
 	Keys() []K
+}
+
+// deleter is a keeper that makes a difference between what the watch says is deleted, and what is found missing.
+type deleter[T any] interface {
+	// Delete removes an object, which needn't be there, as it was last.
+	Delete(T)
 }
 
 func (f feed[K, T]) sink(from cache.ListerWatcher, example runtime.Object, onEnd cache.WatchErrorHandlerWithContext) (runner, synced) {
@@ -54,10 +60,14 @@ func (f feed[K, T]) pass(delta *cache.Delta) {
 		f.replace(object.Objects)
 	case T:
 		for _, k := range f.keepers {
-			if delta.Type == cache.Deleted {
-				k.Remove(f.key(object))
-			} else {
+			d, reads := k.(deleter[T])
+			switch {
+			case delta.Type != cache.Deleted:
 				k.Set(object)
+			case reads:
+				d.Delete(object)
+			default:
+				k.Remove(f.key(object))
 			}
 		}
 	}

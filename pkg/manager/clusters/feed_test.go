@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/jobferry/jobferry/pkg/manager/podtimes"
 )
 
 // diary is a keeper that writes down what it's told.
@@ -44,3 +46,26 @@ func TestFeedPassesOnWhatIsOfItsType(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// reader is a keeper that reads what is deleted.
+type reader struct{ diary }
+
+func (r reader) Delete(pod *corev1.Pod) { r.note("read %s", pod.Name) }
+
+func TestFeedTellsWhatIsDeletedFromWhatIsMissing(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
+	var lines []string
+	f := feed[string, *corev1.Pod]{(*corev1.Pod).GetName, []keeper[string, *corev1.Pod]{reader{diary{&lines}}}, func() {}}
+	for _, delta := range []cache.Delta{
+		{Type: cache.Deleted, Object: pod},
+		{Type: cache.ReplacedAll, Object: cache.ReplacedAllInfo{Objects: []any{pod}}},
+	} {
+		f.pass(&delta)
+	}
+	if diff := cmp.Diff([]string{"read a", "remove old", "set a"}, lines); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The times of Pods differ by that: see package podtimes.
+var _ deleter[*corev1.Pod] = (*podtimes.Store)(nil)

@@ -54,6 +54,7 @@ func Over(pod *corev1.Pod) bool {
 func Slim(pod *corev1.Pod) (*corev1.Pod, bool) {
 	slim := &corev1.Pod{TypeMeta: pod.TypeMeta, ObjectMeta: metav1.ObjectMeta{
 		Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+		DeletionTimestamp: pod.DeletionTimestamp,
 	}}
 	owner := metav1.GetControllerOf(pod)
 	if owner == nil || owner.Kind != "Job" {

@@ -34,9 +34,8 @@ type Store struct {
 	pods map[types.UID]*pod
 	jobs map[types.UID]*job
 	// gone are the Jobs that have no Pods any more, the oldest first.
-	gone []types.UID
-	// heard is when the watch last told something.
-	heard time.Time
+	gone  []types.UID
+	heard heard
 	// view is the number of what is seen since all Pods were listed; zero: they haven't been.
 	view   int64
 	listed time.Time
@@ -139,6 +138,11 @@ func (s *Store) Set(object *corev1.Pod) {
 			return
 		}
 	}
+	s.read(p, object)
+}
+
+// read updates a Pod.
+func (s *Store) read(p *pod, object *corev1.Pod) {
 	if p.ended {
 		return
 	}
@@ -149,20 +153,41 @@ func (s *Store) Set(object *corev1.Pod) {
 	}
 }
 
-// Remove removes a Pod that is gone. Of one whose end wasn't told, it's only known that it ran when the watch
-// last told something.
-func (s *Store) Remove(uid types.UID) {
+// Delete removes a Pod that the watch says is deleted, as it was last. One whose end wasn't told ran until now, or until
+// it had to be gone.
+func (s *Store) Delete(object *corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := s.pods[uid]
+	p := s.pods[object.UID]
 	if p == nil {
 		return
 	}
+	s.read(p, object)
+	now := s.now()
+	until := now
+	if at := object.DeletionTimestamp; at != nil {
+		until = earlier(s.hubs(at.Time), now)
+	}
+	s.remove(object.UID, p, s.heard.last(now), until)
+}
+
+// Remove removes a Pod that was missing when all were listed. Of one whose end wasn't told, it's only known that it ran
+// when the watch last told something.
+func (s *Store) Remove(uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.pods[uid]; p != nil {
+		s.remove(uid, p, s.heard.at, s.now())
+	}
+}
+
+// remove removes a Pod. One whose end wasn't told is known to have run until some time, and may have for longer, until
+// another one. Both are by the hub's clock.
+func (s *Store) remove(uid types.UID, p *pod, known, until time.Time) {
 	if !p.ended {
-		now := s.now()
-		last := later(earlier(s.heard, now), p.start)
-		p.end(last.Sub(p.start))
-		p.job.times.Unknown += max(now.Sub(last), 0)
+		known = later(earlier(known, until), p.start)
+		p.end(known.Sub(p.start))
+		p.job.times.Unknown += max(until.Sub(known), 0)
 	}
 	delete(s.pods, uid)
 	s.unlink(p)
@@ -179,7 +204,7 @@ func (s *Store) Keys() []types.UID {
 func (s *Store) Heard() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.heard = s.now()
+	s.heard.tell(s.now())
 }
 
 // Listed says that all Pods have been listed. What was seen before isn't all.
@@ -195,7 +220,7 @@ func (s *Store) Listed() {
 func (s *Store) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pods, s.jobs, s.gone, s.view = map[types.UID]*pod{}, map[types.UID]*job{}, nil, 0
+	s.pods, s.jobs, s.gone, s.view, s.heard = map[types.UID]*pod{}, map[types.UID]*job{}, nil, 0, heard{}
 }
 
 // add adds a Pod of a Job; nil: no Job controls it, it has no node, or it isn't to be kept.
@@ -210,7 +235,7 @@ func (s *Store) add(object *corev1.Pod) *pod {
 		s.jobs[owner.UID] = j
 	}
 	p := &pod{job: j, next: j.first, bound: s.sane(bound)}
-	p.start = earlier(p.bound.Add(s.ahead()+time.Second), s.now())
+	p.start = earlier(s.hubs(p.bound), s.now())
 	if p.next != nil {
 		p.next.previous = p
 	}
@@ -220,6 +245,9 @@ func (s *Store) add(object *corev1.Pod) *pod {
 	s.pods[object.UID] = p
 	return p
 }
+
+// hubs is by the hub's clock what the worker wrote in whole seconds, at the latest.
+func (s *Store) hubs(at time.Time) time.Time { return at.Add(s.ahead() + time.Second) }
 
 // sane is a time that isn't too far from now, both by the worker's clock.
 func (s *Store) sane(at time.Time) time.Time {

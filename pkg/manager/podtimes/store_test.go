@@ -109,6 +109,63 @@ func TestAPodVanishes(t *testing.T) {
 	s.expect(usage.Times{Ended: 10 * time.Second, Unknown: time.Hour, Count: 1})
 }
 
+// The watch tells that a Pod is deleted whose end it didn't tell. It ran until then, or until it had to be gone. How much
+// of that is known depends on whether the watch was interrupted.
+func TestAPodIsDeleted(t *testing.T) {
+	for name, row := range map[string]struct {
+		// silent is for how long the watch has told nothing, and late for how long it has told of old events since.
+		silent, late time.Duration
+		// deletion is when the Pod has to be gone, after its start; zero: never.
+		deletion, ahead time.Duration
+		ran, unknown    time.Duration
+	}{
+		"of a quiet worker":                      {silent: time.Minute, ran: 70 * time.Second},
+		"before it had to be gone":               {silent: time.Minute, deletion: 90 * time.Second, ran: 70 * time.Second},
+		"after it had to be gone":                {silent: time.Minute, deletion: 40 * time.Second, ran: 40 * time.Second},
+		"by force":                               {silent: time.Minute, deletion: 70 * time.Second, ran: 70 * time.Second},
+		"in a worker with another clock":         {silent: time.Minute, deletion: 40 * time.Second, ahead: time.Hour, ran: 40 * time.Second},
+		"the watch was interrupted":              {silent: 10 * time.Minute, ran: 10 * time.Second, unknown: 10 * time.Minute},
+		"it was, and the Pod had to be gone":     {silent: 10 * time.Minute, deletion: 40 * time.Second, ran: 10 * time.Second, unknown: 30 * time.Second},
+		"it was, the Pod had to be gone before":  {silent: 10 * time.Minute, deletion: 5 * time.Second, ran: 5 * time.Second},
+		"not the first event after interruption": {silent: 10 * time.Minute, late: 5 * time.Second, ran: 10 * time.Second, unknown: 605 * time.Second},
+		"long after an interruption":             {silent: 10 * time.Minute, late: time.Minute, ran: 670 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStory(t)
+			s.ahead = row.ahead
+			bound := began.Add(-row.ahead)
+			p := running("p", bound)
+			s.pass(time.Second) // the Pod's own time is in whole seconds
+			s.Set(p)
+			s.pass(10 * time.Second)
+			s.now = s.now.Add(row.silent)
+			if row.late != 0 {
+				s.Heard()
+				s.now = s.now.Add(row.late)
+			}
+			if row.deletion != 0 {
+				p.DeletionTimestamp = ptr.To(metav1.NewTime(bound.Add(row.deletion)))
+			}
+			s.Delete(slim(p))
+			s.Delete(slim(p))
+			s.expect(usage.Times{Ended: row.ran, Unknown: row.unknown, Count: 1})
+			if len(s.pods) != 0 {
+				t.Errorf("%d Pods are held", len(s.pods))
+			}
+		})
+	}
+}
+
+// The last that the watch tells of a deleted Pod is its end.
+func TestADeletedPodTellsItsEnd(t *testing.T) {
+	s := newStory(t)
+	p := running("p", began)
+	s.Set(p)
+	s.pass(time.Minute)
+	s.Delete(over(p, began.Add(30*time.Second), corev1.PodSucceeded))
+	s.expect(usage.Times{Ended: 30 * time.Second, Succeeded: 30 * time.Second, Count: 1})
+}
+
 // The worker's clock is set while a Pod runs that vanishes.
 func TestAVanishedPodsTimeIsByTheHubsClock(t *testing.T) {
 	s := newStory(t)
