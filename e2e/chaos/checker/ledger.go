@@ -206,14 +206,14 @@ func (c *Checker) checkAccount(at time.Duration, r *record) {
 	if d.Accounted > d.Most+slack || d.Accounted+d.Unknown < d.Least-slack {
 		c.violate(at, Account, r, "%s: %s", d, usage.Read(r.hub))
 	}
-	if most := c.blindSeconds(r); d.Unknown > most+slack {
+	if most := c.blindSeconds(at, r); d.Unknown > most+slack {
 		c.violate(at, Account, r, "%.1f s are unknown, and it was out of sight for %.1f s: %s", d.Unknown, most, usage.Read(r.hub))
 	}
 }
 
-// blindSeconds are those in which the hub may not have seen the Job's Pods, times how many there may have been in each
+// blindSeconds are those until some time in which the hub may not have seen the Job's Pods, times how many there may have been in each
 // worker.
-func (c *Checker) blindSeconds(r *record) float64 {
+func (c *Checker) blindSeconds(at time.Duration, r *record) float64 {
 	workers := map[string]bool{}
 	for _, p := range r.boundPods() {
 		workers[p.where] = true
@@ -221,8 +221,8 @@ func (c *Checker) blindSeconds(r *record) float64 {
 	var blind time.Duration
 	for worker := range workers {
 		var spans []span
-		for _, t := range c.blindness(worker, 0, Forever) {
-			spans = append(spans, span{t.From, t.felt()})
+		for _, t := range c.blindness(worker, 0, at) {
+			spans = append(spans, span{t.From, min(t.felt(), at)})
 		}
 		blind += union(spans)
 	}

@@ -54,6 +54,7 @@ func TestAccounts(t *testing.T) {
 				heal := w.fault("open", schedule.BlackHoleLink)
 				w.pass(30 * time.Second)
 				heal()
+				w.pass(20 * time.Second)
 			}
 			w.ranFor(100 * time.Second)
 			w.hub(completed("0", 1))
@@ -134,5 +135,26 @@ func TestPodsThatAreNotSure(t *testing.T) {
 func TestUnion(t *testing.T) {
 	if got := union([]span{{5, 7}, {1, 3}, {2, 4}, {6, 6}, {20, 30}}); got != 15 {
 		t.Errorf("%d, want 15", got)
+	}
+}
+
+// Faults that aren't over, in several workers, are felt until now.
+func TestBlindSecondsOfFaultsThatLast(t *testing.T) {
+	w := newWorld(t)
+	w.parallelism = 1
+	w.place("open")
+	w.ranFor(100 * time.Second)
+	r := w.checker.records["job"]
+	for _, p := range r.pods {
+		other := *p
+		other.where = "other"
+		r.pods["other"] = &other
+		break
+	}
+	w.fault("open", schedule.BlackHoleLink)
+	w.fault("other", schedule.BlackHoleLink)
+	w.pass(30 * time.Second)
+	if got := w.checker.blindSeconds(w.at, r); got != 60 {
+		t.Errorf("%v s, want 60", got)
 	}
 }
