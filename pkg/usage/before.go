@@ -25,20 +25,24 @@ func (m *Mirror) Then() Then {
 //
 // An account that was written since all Pods were listed has what this process has seen: another manager wrote it, or
 // this one, which forgets what it compared when the Job has ended. So has an account of the last moment that counts.
-// The unknown time of Pods that this process saw vanish is in it, and isn't added again.
+// The unknown time of Pods that this process saw vanish is in it, and isn't added again. Nothing counts as gone while
+// this process hasn't seen the newest Pod of the account: its watch is behind.
 func (m *Mirror) Before(then, listed Times, o *Observation, now time.Time) Before {
 	last, unknown := m.lastMoment(momentOf(now)), m.Unknown
 	isSince := !then.Listed.IsZero() && m.At > momentOf(then.Listed)
 	if isSince || m.At >= last {
 		unknown = max(m.Unknown-seconds(o.Unknown), 0)
 	}
-	if isSince {
+	if isSince && momentOf(o.Newest) < m.Newest {
 		return Before{Unknown: unknown}
 	}
 	if !then.Listed.IsZero() {
 		last = min(last, momentOf(then.Listed))
 	}
-	before := Before{Unknown: unknown + m.unseen(then, listed, o, last)}
+	before := Before{Unknown: unknown}
+	if !isSince {
+		before.Unknown += m.unseen(then, listed, o, last)
+	}
 	if gone := m.Count + m.Pods - then.Count - then.Running; gone > 0 {
 		before.Seconds = max(m.known()-then.until(m.Then().At), 0)
 		before.Succeeded = max(m.Succeeded-seconds(then.Succeeded), 0)

@@ -301,6 +301,21 @@ func TestUnknownTimesCountOnce(t *testing.T) {
 	}
 }
 
+// A manager that takes the lead has listed Pods after others were gone, and before the last account was written.
+func TestAStandbyTakesOver(t *testing.T) {
+	s := newStory(t, 10)
+	s.pass(10 * time.Minute)
+	newest := s.now.Add(-time.Minute)
+	s.account = Account{{Worker: "west", UID: "m", Seconds: 14, Count: 2, Pods: 1, Since: momentOf(newest), At: momentOf(s.now), Newest: momentOf(newest)}}
+	m := s.account.Of("m")
+	then := Times{Running: 1, Since: newest, Listed: s.now.Add(-5 * time.Minute)}
+	o := current("west", "m", Times{Ended: 80 * time.Second, Count: 1, Newest: newest})
+	s.before["m"] = m.Before(then, then, &o, s.now)
+	s.see(o)
+	s.expect("west", "pods", 94, 0)
+	s.expectUnknown(0)
+}
+
 // What may have run in a mirror that the Job left doesn't lower what is seen to run in the next one there.
 func TestUnknownTimesBoundOnlyWhatIsUnknown(t *testing.T) {
 	s := newStory(t, 1)
