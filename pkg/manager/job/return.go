@@ -157,8 +157,12 @@ func (s *scheduler) goBack(ctx context.Context, w *waiter, isTime bool) (placeme
 func (s *scheduler) wakeReturningLocked(changed change.Sets) {
 	helped := waiting.Helped(changed, &walker{scheduler: s})
 	for key, w := range s.returning {
-		for worker := range changed {
-			if need := w.Needs[worker]; !need.IsKnown() || s.line.Reservations()[worker] != nil || !helped(&w.Job, worker) {
+		for worker, changes := range changed {
+			if need := w.Needs[worker]; !need.IsKnown() || !helped(&w.Job, worker) {
+				continue
+			}
+			if s.line.Reservations()[worker] != nil {
+				w.Miss(worker, changes)
 				continue
 			}
 			delete(s.returning, key)

@@ -37,6 +37,9 @@
 // # What isn't considered
 //
 // Resources, node selectors, taints and required node affinity decide when a Job will fit. A Job that
-// waits for something else, say a quota, gets no reservation, and delays nobody. A reservation whose time is over is
-// made anew, perhaps in another worker.
+// waits for something else, say a quota, gets no reservation, and delays nobody. If that comes while a worker is reserved
+// for another Job, it's remembered (Need.Missed), and counts when the reservation has gone.
+//
+// A reservation whose time is over is made anew, perhaps in another worker. One without a time is also made anew when
+// a worker has changed that its Job could use, as a time may be known there.
 package waiting

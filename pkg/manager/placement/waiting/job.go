@@ -41,6 +41,17 @@ type Need struct {
 	Pods int64
 	// HelpedBy are the kinds of changes that may help; zero: any may.
 	HelpedBy change.Kinds
+	// Missed are the kinds of those that came while a reservation kept the Job out. They count with the next change:
+	// that the reservation has gone is one.
+	Missed change.Kinds
+}
+
+// Miss remembers what has changed in a worker from which a reservation keeps the Job.
+func (j *Job) Miss(worker string, changes *change.Set) {
+	if need, possible := j.Needs[worker]; possible {
+		need.Missed |= changes.Of(j.Key.Namespace)
+		j.Needs[worker] = need
+	}
 }
 
 // IsKnown reports whether it's known what can help. Otherwise each change may.

@@ -58,14 +58,7 @@ func (b behind) Nodes(worker string) ([]*capacity.Node, bool) {
 
 // What runs on a node that nobody has seen yet frees no room on another.
 func TestANodeComesDuringAWalk(t *testing.T) {
-	f := &fleet{now: noon, rand: rand.New(rand.NewPCG(1, 1)), workers: []*simWorker{newSimWorker("w", 3, "8")}}
-	for i := range 3 {
-		job := newSimJob(i, 0, 0, 1, "8")
-		job.Runtime, job.start, job.nodes = time.Duration(3-i)*time.Hour, noon, []int{i}
-		node := f.workers[0].nodes[i]
-		node.Free = node.Free.Add(job.Shape.Unit(), -1)
-		f.workers[0].running = append(f.workers[0].running, job)
-	}
+	f := newFullFleet()
 	wide := newSimJob(9, 0, 0, 2, "8")
 	wide.Needs["w"] = waiting.Need{Lacks: waiting.Room, Pods: 2}
 	var line waiting.Line

@@ -25,6 +25,9 @@ func Helped(changed change.Sets, workers Workers) func(job *Job, worker string) 
 func (r *rooms) mayHelp(job *Job, worker string) bool {
 	need, possible := job.Needs[worker]
 	helps := r.changed[worker].Of(job.Key.Namespace)
+	if helps != 0 {
+		helps |= need.Missed
+	}
 	if need.HelpedBy != 0 {
 		helps &= need.HelpedBy
 	}

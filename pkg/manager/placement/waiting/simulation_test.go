@@ -100,6 +100,19 @@ type fleet struct {
 	started []*simJob
 }
 
+// newFullFleet has one worker, on whose three nodes Jobs end in one to three hours.
+func newFullFleet() *fleet {
+	f := &fleet{now: noon, rand: rand.New(rand.NewPCG(1, 1)), workers: []*simWorker{newSimWorker("w", 3, "8")}}
+	for i := range 3 {
+		job := newSimJob(i, 0, 0, 1, "8")
+		job.Runtime, job.start, job.nodes = time.Duration(3-i)*time.Hour, noon, []int{i}
+		node := f.workers[0].nodes[i]
+		node.Free = node.Free.Add(job.Shape.Unit(), -1)
+		f.workers[0].running = append(f.workers[0].running, job)
+	}
+	return f
+}
+
 func (f *fleet) worker(name string) *simWorker {
 	i := slices.IndexFunc(f.workers, func(w *simWorker) bool { return w.name == name })
 	return f.workers[i]

@@ -47,7 +47,7 @@ func (l *Line) Walk(now time.Time, changed change.Sets, workers Workers) (undeci
 			}
 		}
 		if had != nil && w.reserved[had.Worker] != had {
-			w.changed.Add(had.Worker, change.Change{Kinds: change.Room}) // for those behind it
+			w.changed.Add(had.Worker, change.Change{Kinds: change.Room}) // for those behind it: it may admit more
 		}
 	}
 	l.jobs, l.reserved = waiting, w.reserved
@@ -86,11 +86,16 @@ func (w *walk) try(before map[string]*Reservation, job *Job) Outcome {
 	return outcome
 }
 
-func (w *walk) mayGo(job *Job, admits func(string) int64) bool {
-	for worker := range w.changed {
-		if w.mayHelp(job, worker) && admits(worker) >= job.Least() {
-			return true
+// mayGo reports whether a worker that may help a Job admits it. All are looked at: the Job remembers what it misses.
+func (w *walk) mayGo(job *Job, admits func(string) int64) (may bool) {
+	for worker, changes := range w.changed {
+		switch {
+		case !w.mayHelp(job, worker):
+		case admits(worker) >= job.Least():
+			may = true
+		default:
+			job.Miss(worker, changes)
 		}
 	}
-	return false
+	return may
 }
