@@ -15,7 +15,7 @@ type Runtimes struct {
 
 // runtime is that of a Job that has completed.
 type runtime struct {
-	started int64 // in nanoseconds since 1970
+	started int64 // in seconds since 1970: a worker may say any year
 	took    time.Duration
 }
 
@@ -30,9 +30,9 @@ const (
 // Add remembers a Job that has completed.
 func (r *Runtimes) Add(started time.Time, took time.Duration) {
 	if len(r.last) < maxRuntimes {
-		r.last = append(r.last, runtime{started.UnixNano(), took})
+		r.last = append(r.last, runtime{started.Unix(), took})
 	} else {
-		r.last[r.next] = runtime{started.UnixNano(), took}
+		r.last[r.next] = runtime{started.Unix(), took}
 		r.next = (r.next + 1) % maxRuntimes
 	}
 	if len(r.last) >= minRuntimes {
@@ -43,7 +43,7 @@ func (r *Runtimes) Add(started time.Time, took time.Duration) {
 func (r *Runtimes) usualNow() Usual {
 	sorted := slices.SortedFunc(slices.Values(r.last), func(a, b runtime) int { return cmp.Compare(a.started, b.started) })
 	longest := slices.MaxFunc(sorted, func(a, b runtime) int { return cmp.Compare(a.took, b.took) }).took
-	now := Usual{longest, time.Unix(0, sorted[minRuntimes-1].started).UTC().Add(longest)}
+	now := Usual{longest, time.Unix(sorted[minRuntimes-1].started, 0).UTC().Add(longest)}
 	if longest <= r.usual.Longest && r.usual.From.Before(now.From) {
 		now.From = r.usual.From // what was known isn't forgotten because others have begun
 	}

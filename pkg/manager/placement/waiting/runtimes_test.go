@@ -27,6 +27,20 @@ func TestUsualRuntime(t *testing.T) {
 	}
 }
 
+// A worker may say that its Jobs began in any year.
+func TestRuntimesOfAnyYear(t *testing.T) {
+	for _, year := range []int{1, 1600, 2300, 9999} {
+		var r waiting.Runtimes
+		began := time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
+		for range 8 {
+			r.Add(began, time.Minute)
+		}
+		if r.Usual().From != began.Add(time.Minute) {
+			t.Errorf("year %d: known from %s", year, r.Usual().From)
+		}
+	}
+}
+
 func TestEnds(t *testing.T) {
 	seven := waiting.Usual{Longest: 7 * time.Minute, From: noon}
 	for _, c := range []struct {
