@@ -13,6 +13,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/panics"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
 	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 	"github.com/jobferry/jobferry/pkg/mirror"
@@ -167,7 +168,11 @@ func (s *scheduler) divide(ctx context.Context, rec *record, d *division, w *wai
 		if free[worker] == nil || free[worker].NodesUnknown {
 			return min(parallelismOf(job), admitted)
 		}
-		return scheduling.Judge(free[worker], all, admitted).Now
+		answer := scheduling.Judge(free[worker], all, admitted)
+		if answer.Panic != "" {
+			panics.Report(worker, answer.Panic)
+		}
+		return answer.Now
 	}
 	d.gatherRooms(decision, followers, room)
 	d.stopShards()

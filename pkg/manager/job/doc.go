@@ -18,7 +18,7 @@
 //   - line.go has the Jobs that wait for room, in the order of package waiting; walk.go goes through them when
 //     freed.go says so, and has those reconciled that go. Where many are to be judged, a round takes several
 //     walks: each judges some, and every Job of a namespace has its turn before any of that has a second one.
-//     explainline.go says where each Job is.
+//     needs.go has what each Job lacks in each worker, and explainline.go says where each Job is.
 //   - return.go has the Jobs that run and wait for room in a worker that they prefer to theirs.
 //   - stockouts.go has the workers to which Jobs of a shape aren't sent, as no node came for such Pods.
 //   - runtimes.go has how long Jobs ran, by worker and namespace, which is what others are expected to take.

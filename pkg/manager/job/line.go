@@ -2,7 +2,6 @@ package job
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -15,7 +14,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/placement"
-	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
 	"github.com/jobferry/jobferry/pkg/manager/placement/waiting"
 )
 
@@ -152,70 +150,6 @@ func (s *scheduler) joinLocked(w *waiter, decision placement.Decision) {
 	for _, c := range decision.Candidates { // it fits, and waits for its turn
 		s.freed.add(moreRoom, c.Cluster)
 	}
-}
-
-// setNeeds takes over in which workers there may be room for a Job, and how many Pods must fit there.
-func (s *scheduler) setNeeds(w *waiter, decision placement.Decision) {
-	w.Needs = map[string]waiting.Need{}
-	for i := range decision.Candidates {
-		c, need := &decision.Candidates[i], waiting.Need{}
-		if v, ok := s.workers.get(c.Cluster); ok && w.fitsByShape(v) {
-			need.Pods = c.Needed
-		}
-		w.Needs[c.Cluster] = need
-	}
-	for i := range decision.Rejections {
-		switch r := &decision.Rejections[i]; r.Reason {
-		case placement.Insufficient, placement.Reserved, placement.NeverFits:
-			w.Needs[r.Cluster] = s.needIn(r, w)
-		case placement.StockedOut: // until it's to be tried again
-			w.Needs[r.Cluster] = waiting.Need{Lacks: waiting.Other}
-		}
-	}
-}
-
-// needIn is what a Job lacks in a worker that rejects it.
-func (s *scheduler) needIn(r *placement.Rejection, w *waiter) waiting.Need {
-	v, ok := s.workers.get(r.Cluster)
-	helpedBy := r.HelpedBy
-	if helpedBy != 0 && len(w.Shape.Unit().Others) > 0 {
-		helpedBy |= change.Devices // some may stand for what it requests
-	}
-	if !ok || w.large || isIndifferent(scheduling.ThatHelp(r.Plugin)) {
-		return waiting.Need{Lacks: waiting.Other, HelpedBy: helpedBy}
-	}
-	need := max(r.Needed, 1)
-	switch fits := mayFitIdle(v, w.Shape, need); {
-	case fits && r.Reason != placement.NeverFits:
-		return waiting.Need{Pods: r.Needed, HelpedBy: helpedBy}
-	case !fits && w.fitsByShape(v):
-		return waiting.Need{Lacks: waiting.Nodes, Pods: need, HelpedBy: helpedBy}
-	default:
-		return waiting.Need{Lacks: waiting.Other, HelpedBy: helpedBy}
-	}
-}
-
-// isIndifferent reports whether it doesn't matter what nodes have free: to hold that for the Job would only keep
-// others away.
-func isIndifferent(helpedBy change.Kinds) bool {
-	return helpedBy&^change.Nodes != 0 && helpedBy&change.Room == 0
-}
-
-// fitsByShape reports whether a Job's Pods fit in a worker only where they do by their Shape: there is
-// neither a RuntimeClass nor preemption, and no device can stand for what they request, now or when a driver
-// publishes some.
-func (w *waiter) fitsByShape(v worker) bool {
-	free := v.Free(types.NamespacedName{}, scheduling.Reads{})
-	return !w.large && !w.altered && free != nil && !free.Preemption && len(w.Shape.Unit().Others) == 0
-}
-
-func mayFitIdle(v worker, shape *capacity.Shape, pods int64) bool {
-	for _, node := range slices.Concat(v.Ledger().Free(types.NamespacedName{}).Nodes(), added(v, shape)) {
-		if pods -= shape.Slots(node.Object, &node.Idle); pods <= 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // leave takes a Job out of the line that waits no more, or goes.

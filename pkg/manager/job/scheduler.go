@@ -199,7 +199,7 @@ func (s *scheduler) takeLocked(w worker, job *batchv1.Job) {
 }
 
 func reserve(w worker, job *batchv1.Job) {
-	free := w.Free(types.NamespacedName{Namespace: job.Namespace}, scheduling.Reads{})
+	free := freeIn(w, types.NamespacedName{Namespace: job.Namespace}, scheduling.Reads{})
 	w.Ledger().Reserve(keyOf(job), shapeIn(free, &job.Spec.Template), placement.PodsWanted(job))
 }
 
@@ -211,7 +211,7 @@ func fits(job *batchv1.Job, v workerView) bool {
 	if c.Capacity != nil {
 		c.Capacity.Listing = nil // it doesn't leave for that
 	}
-	return c.Capacity == nil && c.NotReady != cantJudge || place(placement.Request{Job: job}, []placement.Cluster{c}).Cluster != ""
+	return c.Capacity == nil || place(placement.Request{Job: job}, []placement.Cluster{c}).Cluster != ""
 }
 
 // place decides about a Job, and reports the workers that can't be judged.
@@ -238,10 +238,6 @@ func candidate(v workerView, held types.NamespacedName, job *batchv1.Job) placem
 	case ready && isListing(view):
 		ready, why = false, notYetListed
 	}
-	var free *scheduling.Snapshot
-	if !panics.Contain(v.Name(), func() { free = v.Free(held, scheduling.ReadsOf(&job.Spec.Template.Spec)) }) {
-		ready, why = false, cantJudge
-	}
 	return placement.Cluster{
 		Name:          v.Name(),
 		Labels:        view.Labels,
@@ -254,12 +250,9 @@ func candidate(v workerView, held types.NamespacedName, job *batchv1.Job) placem
 		Cost:          view.Spec.Cost,
 		Version:       version,
 		JobController: view.Spec.JobController,
-		Capacity:      free,
+		Capacity:      freeIn(v, held, scheduling.ReadsOf(&job.Spec.Template.Spec)),
 	}
 }
-
-// cantJudge is why a worker takes no Job whose objects make the manager panic.
-const cantJudge = "its objects can't be judged"
 
 // notYetListed is why a connected worker takes no new Jobs yet.
 const notYetListed = "its nodes and Pods are being listed"

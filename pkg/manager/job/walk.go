@@ -82,7 +82,7 @@ func (w *walker) Nodes(worker string) ([]*capacity.Node, bool) {
 		return nil, false
 	}
 	w.fillLocked(context.Background(), v)
-	return v.Ledger().Free(types.NamespacedName{}).Nodes(), true
+	return nodesOf(v), true
 }
 
 // Added implements waiting.Workers.

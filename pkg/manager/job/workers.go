@@ -105,6 +105,21 @@ func (v views) viewHolders(key types.NamespacedName) []workerView {
 	return all
 }
 
+// freeIn is what a worker's scheduler knows, as Free has it. What can't be read takes no Job.
+func freeIn(w workerView, held types.NamespacedName, reads scheduling.Reads) (free *scheduling.Snapshot) {
+	if !panics.Contain(w.Name(), func() { free = w.Free(held, reads) }) {
+		free = scheduling.NewSnapshot(nil, nil, nil)
+		free.CantJudge = true
+	}
+	return free
+}
+
+// nodesOf are a worker's, with what is free now; none if that can't be read.
+func nodesOf(w worker) (nodes []*capacity.Node) {
+	panics.Contain(w.Name(), func() { nodes = w.Ledger().Free(types.NamespacedName{}).Nodes() })
+	return nodes
+}
+
 // added are the nodes that a worker's autoscaler may add for Pods of a Shape.
 func added(w worker, shape *capacity.Shape) (nodes []*capacity.Node) {
 	panics.Contain(w.Name(), func() {

@@ -46,6 +46,8 @@ type fakeWorker struct {
 	// quotas are those of all namespaces alike, and devices those that are known; nil: none are.
 	quotas  []*corev1.ResourceQuota
 	devices scheduling.Devices
+	// unreadable: what it has made up makes whoever reads it panic.
+	unreadable bool
 	// volumes are those that are known; nil: none are.
 	volumes *scheduling.Volumes
 	freed   int // how often the ledger said that capacity was freed
@@ -120,6 +122,9 @@ func (v *fakeWorker) PodTimes(types.UID) usage.Times { return usage.Times{} }
 func (v *fakeWorker) PodTimesThen(types.UID, usage.Then) usage.Times { return usage.Times{} }
 
 func (v *fakeWorker) Free(key types.NamespacedName, reads scheduling.Reads) *scheduling.Snapshot {
+	if v.unreadable {
+		panic("made up")
+	}
 	free := &scheduling.Snapshot{NodesUnknown: true}
 	if v.view.Capacity.Known {
 		*free = *scheduling.NewPods(func(change.Change) {}).Snapshot(v.ledger.Free(key), key)

@@ -1,6 +1,13 @@
 // Package panics keeps what one worker has made up from ending the manager: a panic in what judges or reads its
 // objects is counted and logged with its stack, and concerns that worker alone.
 //
+// That covers what is read of a worker for one Job, the judgement of that, the nodes that its autoscaler may add, and
+// what the autoscaler says. It doesn't cover what a walk through the Jobs that wait computes of nodes and of expected
+// ends: these are plain values.
+//
+// The scheduler's lock is held where a worker is judged, and a stack is logged under it: once a minute for a worker at
+// most. A judgement for an explanation alone says so to its user, and is neither counted nor logged.
+//
 // What is counted belongs to the process, as all metrics do, and so does when a stack was last logged, by the real
 // clock, which decides nothing else. So Contain can be called wherever a worker's objects are read, and nothing has to
 // be passed there. A Report of a worker that comes after Forget brings its series back for as long as the process

@@ -37,6 +37,8 @@ type Snapshot struct {
 	Volumes *Volumes
 	// Listing is set while something is being listed that the Job waits for: VolumesListing or NamespacesListing.
 	Listing *Reason
+	// CantJudge: what the worker has can't be read, and no Job fits until it changes.
+	CantJudge bool
 	// Admission of Pods in the Job's namespace. Nil if it isn't known.
 	Admission *Admission
 	// Preemption: Pods of a lower priority than the Job's aren't in its way.

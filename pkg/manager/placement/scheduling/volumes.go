@@ -57,6 +57,8 @@ func (s *Snapshot) beforeNodes(j *Job, wanted int64) *Answer {
 		return &Answer{Looked: s, Verdict: verdict, Wanted: wanted, Idle: wanted, Reasons: []Count{{Reason: *reason}}, least: least}
 	}
 	switch {
+	case s.CantJudge:
+		return refuse(FitsLater, &cantJudge)
 	case s.Listing != nil:
 		return refuse(FitsLater, s.Listing)
 	case !s.NodesUnknown:
