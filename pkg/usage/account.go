@@ -27,6 +27,8 @@ const (
 	// MaxResources is how many resources of a Pod count: those that Kubernetes knows, then the others
 	// by name.
 	MaxResources = 8
+	// sane is more than any number in an account is.
+	sane = 1e15
 )
 
 // Account is what a hub Job used, by mirror.
@@ -85,7 +87,6 @@ func Read(job *batchv1.Job) Account {
 
 // makesSense reports whether the hub may have written the account of a mirror.
 func (m *Mirror) makesSense() bool {
-	const sane = 1e15
 	if len(m.Requests) > MaxResources {
 		return false
 	}
@@ -105,16 +106,25 @@ func (m *Mirror) makesSense() bool {
 	return true
 }
 
+// ID tells mirrors apart. A worker writes the UIDs of its own, which may be those of another worker's.
+type ID struct {
+	Worker string
+	UID    types.UID
+}
+
+// ID of the mirror.
+func (m *Mirror) ID() ID { return ID{m.Worker, m.UID} }
+
 // Of is the account of one mirror; empty: it has none.
-func (a Account) Of(uid types.UID) Mirror {
-	if i := a.index(uid); i >= 0 {
+func (a Account) Of(id ID) Mirror {
+	if i := a.index(id); i >= 0 {
 		return a[i]
 	}
 	return Mirror{}
 }
 
-func (a Account) index(uid types.UID) int {
-	return slices.IndexFunc(a, func(m Mirror) bool { return m.UID == uid })
+func (a Account) index(id ID) int {
+	return slices.IndexFunc(a, func(m Mirror) bool { return m.ID() == id })
 }
 
 // String is the account as an annotation; empty: it isn't one that Read and Next make.

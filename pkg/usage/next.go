@@ -32,6 +32,9 @@ type Observation struct {
 	Times
 }
 
+// ID of the mirror.
+func (o *Observation) ID() ID { return ID{o.Worker, o.UID} }
+
 // isOpen reports whether more will be learnt of the Pods that there are.
 func (o *Observation) isOpen() bool { return o.Awaited || o.InTouch && o.Running > 0 }
 
@@ -86,15 +89,15 @@ const slack = 5 * time.Second
 
 // Next is the account after some observations. Before has what was gone before this process saw the
 // mirrors.
-func (a Account) Next(job Job, seen []Observation, before map[types.UID]Before, now time.Time) Account {
+func (a Account) Next(job Job, seen []Observation, before map[ID]Before, now time.Time) Account {
 	next, at := slices.Clone(a), a.lastMoment(job, momentOf(now))
 	for i := range seen {
 		o := &seen[i]
-		if next.index(o.UID) < 0 && o.isNew(job.Ends) {
+		if next.index(o.ID()) < 0 && o.isNew(job.Ends) {
 			next = append(next, Mirror{Worker: o.Worker, UID: o.UID, At: momentOf(job.CreationTimestamp.Time), Left: o.Former})
 		}
-		if i := next.index(o.UID); i >= 0 {
-			next[i].observe(job, o, before[o.UID], next.bounds(i, job.Job, at), at)
+		if i := next.index(o.ID()); i >= 0 {
+			next[i].observe(job, o, before[o.ID()], next.bounds(i, job.Job, at), at)
 		}
 	}
 	next = next.supersede(job, seen).fold()
@@ -162,7 +165,7 @@ type bounds struct{ seconds, unknown Seconds }
 // those of its other mirrors there. What may have run there bounds what else may have, and not what is seen.
 func (a Account) bounds(i int, job *batchv1.Job, now Moment) bounds {
 	age := max(now-momentOf(job.CreationTimestamp.Time), 0)
-	most := Seconds(max(pods(job), a[i].Pods)) * Seconds(age+Moment(slack.Seconds()))
+	most := min(Seconds(max(pods(job), a[i].Pods))*Seconds(age+Moment(slack.Seconds())), sane)
 	b := bounds{most, most}
 	for k := range a {
 		if k != i && a[k].Worker == a[i].Worker {
@@ -177,20 +180,25 @@ func (a Account) bounds(i int, job *batchv1.Job, now Moment) bounds {
 // Job has left, and of all when it has ended.
 func (a Account) Lacks(next Account, ended bool) bool {
 	return slices.ContainsFunc(next, func(m Mirror) bool {
-		was := a.Of(m.UID)
-		return (ended || m.Left) && (m.Seconds > was.Seconds || m.Unknown > was.Unknown || m.Pods == 0 && was.Pods > 0)
+		was := a.Of(m.ID())
+		grown := exceeds(m.Seconds, was.Seconds) || exceeds(m.Unknown, was.Unknown)
+		return (ended || m.Left) && (grown || m.Pods == 0 && was.Pods > 0)
 	})
 }
+
+// exceeds reports whether seconds are more than they were by enough to be worth a write: Kubernetes' times are in whole
+// seconds, and a worker may have them grow by as little as it likes.
+func exceeds(is, was Seconds) bool { return is-was >= max(1, was/5000) }
 
 // Open is when the hub last wrote what it knew of the mirrors of which more will be learnt, of those that
 // Lacks looks at; zero: there is none.
 func (a Account) Open(next Account, seen []Observation, ended bool) (since time.Time) {
 	for i := range seen {
-		m := next.Of(seen[i].UID)
+		m := next.Of(seen[i].ID())
 		if m.UID == "" || !ended && !m.Left || !seen[i].isOpen() {
 			continue
 		}
-		if at := cmp.Or(a.Of(m.UID).At, m.At).time(); at.After(since) {
+		if at := cmp.Or(a.Of(m.ID()).At, m.At).time(); at.After(since) {
 			since = at
 		}
 	}
@@ -201,7 +209,7 @@ func (a Account) Open(next Account, seen []Observation, ended bool) (since time.
 // none. What runs on since then would be unknown if the manager ended now.
 func (a Account) Stale(seen []Observation) (since time.Time) {
 	for i := range seen {
-		m := a.Of(seen[i].UID)
+		m := a.Of(seen[i].ID())
 		if m.UID == "" || m.Left || m.Pods == 0 || !seen[i].InTouch {
 			continue
 		}
@@ -228,9 +236,9 @@ func (a Account) supersede(job Job, seen []Observation) Account {
 	for i := range a {
 		m := &a[i]
 		superseded := slices.ContainsFunc(seen, func(o Observation) bool {
-			return o.UID == m.UID && o.Elsewhere || o.Worker == m.Worker && o.Current && o.UID != m.UID
+			return o.ID() == m.ID() && o.Elsewhere || o.Worker == m.Worker && o.Current && o.UID != m.UID
 		})
-		returned := slices.ContainsFunc(seen, func(o Observation) bool { return o.UID == m.UID && o.Current })
+		returned := slices.ContainsFunc(seen, func(o Observation) bool { return o.ID() == m.ID() && o.Current })
 		if m.Left = m.Left && !returned; m.Left || !superseded {
 			continue
 		}

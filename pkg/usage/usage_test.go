@@ -26,7 +26,7 @@ type story struct {
 	job     Job
 	account Account
 	now     time.Time
-	before  map[types.UID]Before
+	before  map[ID]Before
 }
 
 func newStory(t *testing.T, parallelism int32) *story {
@@ -34,7 +34,7 @@ func newStory(t *testing.T, parallelism int32) *story {
 	j.CreationTimestamp = metav1.NewTime(created)
 	j.Spec.Parallelism = ptr.To(parallelism)
 	requests := corev1.ResourceList{"cpu": resource.MustParse("500m"), "memory": resource.MustParse("1Gi"), "pods": resource.MustParse("1")}
-	return &story{t: t, job: Job{Job: j, Requests: requests, Unfinished: true}, now: created, before: map[types.UID]Before{}}
+	return &story{t: t, job: Job{Job: j, Requests: requests, Unfinished: true}, now: created, before: map[ID]Before{}}
 }
 
 func (s *story) pass(d time.Duration) { s.now = s.now.Add(d) }
@@ -173,11 +173,11 @@ func TestTheManagerRestarts(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			again := *s
 			again.t = t
-			m := s.account.Of("m")
+			m := s.account.Of(ID{"west", "m"})
 			if got := m.Then(); !got.At.Equal(then) || !got.Newest.Equal(written.Newest) {
 				t.Errorf("the account is of %v, want %s", got, then)
 			}
-			again.before = map[types.UID]Before{"m": m.Before(row.then, row.then, &Observation{}, again.now)}
+			again.before = map[ID]Before{{"west", "m"}: m.Before(row.then, row.then, &Observation{}, again.now)}
 			again.see(current("west", "m", row.now))
 			again.expect("west", "pods", row.want, 0)
 			again.expectUnknown(row.unknown)
@@ -216,14 +216,14 @@ func TestPodsThatNobodySaw(t *testing.T) {
 		listed  time.Duration
 		want    Seconds
 	}{
-		"it wasn't fenced":              {account: s.account.Of("m"), seen: known},
-		"it was fenced before":          {account: s.account.Of("m"), seen: known, fenced: written.Add(-ahead - time.Minute)},
-		"it was fenced":                 {account: s.account.Of("m"), seen: known, fenced: there, want: 60},
+		"it wasn't fenced":              {account: s.account.Of(ID{"west", "m"}), seen: known},
+		"it was fenced before":          {account: s.account.Of(ID{"west", "m"}), seen: known, fenced: written.Add(-ahead - time.Minute)},
+		"it was fenced":                 {account: s.account.Of(ID{"west", "m"}), seen: known, fenced: there, want: 60},
 		"it has no account":             {seen: Times{Ahead: ahead}, fenced: there, want: 60},
 		"it has part of the Job's Pods": {seen: Times{Ahead: ahead}, atOnce: 1, fenced: there, want: 30},
 		"it was created since":          {account: Mirror{At: momentOf(created)}, seen: Times{Ahead: ahead}, fenced: there, want: 60},
-		"all were listed before":        {account: s.account.Of("m"), seen: known, fenced: there, listed: 20 * time.Second, want: 20},
-		"all that it may have is seen":  {account: s.account.Of("m"), seen: Times{Running: 2, Since: known.Since, Ahead: ahead}, fenced: there},
+		"all were listed before":        {account: s.account.Of(ID{"west", "m"}), seen: known, fenced: there, listed: 20 * time.Second, want: 20},
+		"all that it may have is seen":  {account: s.account.Of(ID{"west", "m"}), seen: Times{Running: 2, Since: known.Since, Ahead: ahead}, fenced: there},
 	} {
 		o := Observation{Created: created.Add(-ahead), Fenced: row.fenced, AtOnce: cmp.Or(row.atOnce, 2), Times: row.seen}
 		then := Times{Running: min(row.seen.Running, 1), Since: known.Since}
@@ -246,8 +246,8 @@ func TestUnknownTimesAddUp(t *testing.T) {
 	vanished := Times{Count: 1, Ended: 20 * time.Second, Unknown: 40 * time.Second}
 	s.see(current("west", "m", vanished))
 	s.expectUnknown(40)
-	m := s.account.Of("m")
-	s.before["m"] = m.Before(Times{}, Times{}, &Observation{}, s.now)
+	m := s.account.Of(ID{"west", "m"})
+	s.before[ID{"west", "m"}] = m.Before(Times{}, Times{}, &Observation{}, s.now)
 	s.see(current("west", "m", vanished))
 	s.expectUnknown(80)
 	s.see(left("west", "m", false, Times{}))
@@ -291,8 +291,8 @@ func TestUnknownTimesCountOnce(t *testing.T) {
 			o := current("west", "m", Times{Count: 1, Unknown: time.Duration(row.seen) * time.Second})
 			for range 3 { // it's compared anew before each write
 				then := Times{Count: 1, Listed: listed}
-				m := s.account.Of("m")
-				s.before["m"] = m.Before(then, then, &o, s.now)
+				m := s.account.Of(ID{"west", "m"})
+				s.before[ID{"west", "m"}] = m.Before(then, then, &o, s.now)
 				s.see(o)
 				s.expectUnknown(row.want)
 				s.pass(time.Minute)
@@ -307,10 +307,10 @@ func TestAStandbyTakesOver(t *testing.T) {
 	s.pass(10 * time.Minute)
 	newest := s.now.Add(-time.Minute)
 	s.account = Account{{Worker: "west", UID: "m", Seconds: 14, Count: 2, Pods: 1, Since: momentOf(newest), At: momentOf(s.now), Newest: momentOf(newest)}}
-	m := s.account.Of("m")
+	m := s.account.Of(ID{"west", "m"})
 	then := Times{Running: 1, Since: newest, Listed: s.now.Add(-5 * time.Minute)}
 	o := current("west", "m", Times{Ended: 80 * time.Second, Count: 1, Newest: newest})
-	s.before["m"] = m.Before(then, then, &o, s.now)
+	s.before[ID{"west", "m"}] = m.Before(then, then, &o, s.now)
 	s.see(o)
 	s.expect("west", "pods", 94, 0)
 	s.expectUnknown(0)
@@ -333,8 +333,8 @@ func TestWhatSucceededIsKept(t *testing.T) {
 	written, there := ended(50, 20), ended(10, 5)
 	written.Count, there.Count = 5, 1
 	s.see(current("west", "m", written))
-	m := s.account.Of("m")
-	s.before["m"] = m.Before(there, there, &Observation{}, s.now)
+	m := s.account.Of(ID{"west", "m"})
+	s.before[ID{"west", "m"}] = m.Before(there, there, &Observation{}, s.now)
 	s.see(current("west", "m", ended(12, 7)))
 	s.see(left("west", "m", true, ended(12, 7)))
 	s.expect("west", "pods", 52, 30)
@@ -559,5 +559,42 @@ func TestAJobIsDeleted(t *testing.T) {
 	}
 	if len(Growth(before, s.account.Closed())) == 0 {
 		t.Error("it hasn't grown")
+	}
+}
+
+// A worker may give its mirror the UID of another worker's.
+func TestAForgedUIDChargesNobodyElse(t *testing.T) {
+	s := newStory(t, 1)
+	s.pass(time.Minute)
+	s.see(current("honest", "m", ended(10, 10)))
+	s.pass(time.Hour)
+	s.see(current("liar", "m", ended(1000, 0)), left("honest", "m", true, ended(10, 10)))
+	s.expect("honest", "pods", 10, 0)
+	s.expect("liar", "pods", 1000, 0)
+}
+
+// However many Pods a Job may have, and for however long: its account can be read again.
+func TestWhatIsUnknownErasesNothing(t *testing.T) {
+	s := newStory(t, math.MaxInt32)
+	s.pass(time.Minute)
+	s.see(current("west", "m", ended(10, 10)))
+	s.pass(30 * 24 * time.Hour)
+	s.before[ID{"west", "m"}] = Before{Seconds: 10, Unknown: 1e18, Count: 1}
+	s.see(current("west", "m", Times{}))
+	s.expect("west", "pods", 10, 0)
+}
+
+// A worker that drips what its Pods ran isn't worth a write each time.
+func TestAnAccountLacksNothingSmall(t *testing.T) {
+	mirror := func(seconds Seconds) Account {
+		return Account{{Worker: "west", UID: "m", Seconds: seconds, Left: true}}
+	}
+	for _, row := range []struct {
+		was, is Seconds
+		lacks   bool
+	}{{10, 10.999, false}, {10, 11, true}, {1e6, 1e6 + 199, false}, {1e6, 1e6 + 200, true}} {
+		if lacks := mirror(row.was).Lacks(mirror(row.is), false); lacks != row.lacks {
+			t.Errorf("%v, and then %v: %v", row.was, row.is, lacks)
+		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
@@ -19,7 +18,7 @@ import (
 type Used struct {
 	Observations []usage.Observation
 	// Before is, by mirror, the time of the Pods that were gone before this process saw the mirror.
-	Before map[types.UID]usage.Before
+	Before map[usage.ID]usage.Before
 }
 
 // When a Job's account is looked at again for Pods that are still there, or not known: after an eighth of the
@@ -93,6 +92,9 @@ func (s *Snapshot) refreshAt(written usage.Account) time.Time {
 	since := written.Stale(s.Used.Observations)
 	if since.IsZero() || mirror.Finished(s.Job) {
 		return time.Time{}
+	}
+	if s.LastStatusWrite.After(since) { // whatever the account says of when that was
+		since = s.LastStatusWrite
 	}
 	return since.Add(max(staleAtLeast, since.Sub(s.Job.CreationTimestamp.Time)/8))
 }

@@ -58,6 +58,7 @@ func TestTheAccountOfARunningJobIsRefreshed(t *testing.T) {
 	created := time.Unix(1_000_000, 0)
 	for name, row := range map[string]struct {
 		written, now time.Duration
+		status       time.Duration // when a status was written last
 		running      int64
 		outOfTouch   bool
 		after        time.Duration
@@ -67,6 +68,7 @@ func TestTheAccountOfARunningJobIsRefreshed(t *testing.T) {
 		"it was written six hours ago":    {written: time.Minute, now: 361 * time.Minute, running: 1, writes: true},
 		"the Job has been there for long": {written: 80 * time.Hour, now: 82 * time.Hour, running: 1, after: 8 * time.Hour},
 		"and for longer":                  {written: 80 * time.Hour, now: 90 * time.Hour, running: 1, writes: true},
+		"it says that it's older":         {written: time.Minute, status: 361 * time.Minute, now: 361 * time.Minute, running: 1, after: 6 * time.Hour},
 		"nothing runs":                    {written: time.Minute, now: 361 * time.Minute},
 		"nothing is known":                {written: time.Minute, now: 361 * time.Minute, running: 1, outOfTouch: true},
 	} {
@@ -77,7 +79,7 @@ func TestTheAccountOfARunningJobIsRefreshed(t *testing.T) {
 			j.Annotations = map[string]string{v1alpha1.AnnotationUsage: usage.Account{{Worker: "west", UID: "m", Pods: row.running, Since: at, At: at}}.String()}
 			o := usage.Observation{Worker: "west", UID: "m", Current: true, InTouch: !row.outOfTouch,
 				Times: usage.Times{Running: row.running, Since: created.Add(row.written)}}
-			s := &Snapshot{Now: created.Add(row.now), Job: j, Used: Used{Observations: []usage.Observation{o}}}
+			s := &Snapshot{Now: created.Add(row.now), LastStatusWrite: created.Add(row.status), Job: j, Used: Used{Observations: []usage.Observation{o}}}
 			var plan Plan
 			plan.completeAccount(s)
 			if plan.After != row.after || (len(plan.Actions) > 0) != row.writes {

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -21,10 +20,10 @@ func (g *gatherer) used(s *dispatch.Snapshot) []usage.Observation {
 		return nil
 	}
 	var seen []usage.Observation
-	known, others := map[types.UID]bool{}, mirrorsOf(s.Others)
+	known, others := map[usage.ID]bool{}, mirrorsOf(s.Others)
 	add := func(o usage.Observation) {
-		if !known[o.UID] {
-			known[o.UID] = true
+		if !known[o.ID()] {
+			known[o.ID()] = true
 			seen = append(seen, g.observation(o))
 		}
 	}
@@ -93,7 +92,7 @@ func fencedAt(m *batchv1.Job) (at time.Time) {
 
 // usedBefore is the time of a mirror's Pods that were gone before this process saw them.
 type usedBefore struct {
-	mirror types.UID
+	mirror usage.ID
 	usage.Before
 	// view of the Pods, see usage.Times.
 	view int64
@@ -101,25 +100,25 @@ type usedBefore struct {
 
 // usedBefore returns, for the mirrors of a Job, the time of the Pods that were gone before this process
 // saw the mirror: as the hub Job had it then. A mirror isn't in touch while that isn't known.
-func (r *Reconciler) usedBefore(rec *record, t *turn) map[types.UID]usage.Before {
+func (r *Reconciler) usedBefore(rec *record, t *turn) map[usage.ID]usage.Before {
 	if len(t.Used.Observations) == 0 {
 		return nil
 	}
 	var known []usedBefore
 	rec.update(func(m *memory) { known = slices.Clone(m.usedBefore) })
-	account, before, changed := usage.Read(t.Job), map[types.UID]usage.Before{}, false
+	account, before, changed := usage.Read(t.Job), map[usage.ID]usage.Before{}, false
 	for i := range t.Used.Observations {
 		o := &t.Used.Observations[i]
-		at := slices.IndexFunc(known, func(u usedBefore) bool { return u.mirror == o.UID })
+		at := slices.IndexFunc(known, func(u usedBefore) bool { return u.mirror == o.ID() })
 		if at < 0 {
-			at, known = len(known), append(known, usedBefore{mirror: o.UID})
+			at, known = len(known), append(known, usedBefore{mirror: o.ID()})
 		}
 		was := &known[at]
 		if o.InTouch && was.view != o.View {
-			*was, changed = r.compare(o, account.Of(o.UID), t), true
+			*was, changed = r.compare(o, account.Of(o.ID()), t), true
 			o.InTouch, o.Awaited = was.view == o.View, was.view != o.View
 		}
-		before[o.UID] = was.Before
+		before[o.ID()] = was.Before
 	}
 	if changed {
 		rec.update(func(m *memory) { m.usedBefore = known })
@@ -131,10 +130,10 @@ func (r *Reconciler) usedBefore(rec *record, t *turn) map[types.UID]usage.Before
 func (r *Reconciler) compare(o *usage.Observation, m usage.Mirror, t *turn) usedBefore {
 	w, ok := r.workers.get(o.Worker)
 	if !ok {
-		return usedBefore{mirror: o.UID}
+		return usedBefore{mirror: o.ID()}
 	}
 	then := w.PodTimesThen(o.UID, m.Then())
 	at := then.Listed.Add(-o.Ahead)
 	listed := w.PodTimesThen(o.UID, usage.Then{At: at, Newest: at})
-	return usedBefore{o.UID, m.Before(then, listed, o, t.Now), then.View}
+	return usedBefore{o.ID(), m.Before(then, listed, o, t.Now), then.View}
 }

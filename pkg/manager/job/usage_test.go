@@ -63,7 +63,7 @@ func TestPodsThatAreGoneBeforeTheFirstLook(t *testing.T) {
 				o := g.observation(usage.Observation{Worker: "west", UID: "m", Current: true})
 				s := &dispatch.Snapshot{Job: j, Now: now, Used: dispatch.Used{Observations: []usage.Observation{o}}}
 				before := r.usedBefore(rec, &turn{Snapshot: s})
-				return before["m"], s.Used.Observations[0]
+				return before[usage.ID{Worker: "west", UID: "m"}], s.Used.Observations[0]
 			}
 			before, o := look(row.first)
 			if before != row.early || o.InTouch == row.awaited || o.Awaited != row.awaited {
@@ -110,11 +110,11 @@ func TestHowManyPodsAMirrorMayHave(t *testing.T) {
 	s := &dispatch.Snapshot{Job: j, Assigned: &dispatch.Worker{Name: "west", Mirror: mirrorOf("w", 7)}, Others: []dispatch.Worker{
 		{Name: "lost", Mirror: mirrorOf("l", 3)}, {Name: "former", Mirror: mirrorOf("f", 1000)}, {Name: "none"},
 	}}
-	got := map[types.UID]int32{}
+	got := map[string]int32{}
 	for _, o := range (&gatherer{workers: &timedWorker{}}).used(s) {
-		got[o.UID] = o.AtOnce
+		got[o.Worker] = o.AtOnce
 	}
-	if diff := cmp.Diff(map[types.UID]int32{"w": 7, "l": 3, "f": 10}, got); diff != "" {
+	if diff := cmp.Diff(map[string]int32{"west": 7, "lost": 3, "former": 10, "east": 0}, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
