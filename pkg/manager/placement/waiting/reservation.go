@@ -97,9 +97,6 @@ func (w *walk) reserve(job *Job, had *Reservation) *Reservation {
 	if f, is := fits[had.Worker]; is && f.isWorthKeeping(fits[first], w.now) {
 		first = had.Worker
 	}
-	if first == had.Worker && fits[first].basis == ByNothing && w.isAsBefore(had) {
-		return had
-	}
 	next := w.newReservation(job, first, fits[first])
 	if !had.First.IsZero() {
 		next.Told, next.First = had.Told, had.First
@@ -140,11 +137,8 @@ func (r *Reservation) expect(f fit) {
 }
 
 // isWorthKeeping reports whether a worker that was kept free for a Job stays the one although another
-// is expected to be free before. Guesses change all the time, but a time that is known is better than none.
+// is expected to be free before. Guesses change all the time.
 func (f fit) isWorthKeeping(best fit, now time.Time) bool {
-	if f.basis == ByNothing && best.basis != ByNothing {
-		return false
-	}
 	if best.at.IsZero() || f.at.IsZero() {
 		return f.at.Equal(best.at)
 	}
@@ -153,13 +147,7 @@ func (f fit) isWorthKeeping(best fit, now time.Time) bool {
 
 // isKept reports whether a reservation still holds, and brings it up to date.
 func (w *walk) isKept(r *Reservation) bool {
-	if w.claimed[r.Worker] {
-		return false
-	}
-	if r.Start.IsZero() {
-		return w.isAsBefore(r) && !w.mayBeSooner(r.Job)
-	}
-	if w.now.After(r.Start) {
+	if w.claimed[r.Worker] || r.Start.IsZero() || w.now.After(r.Start) {
 		return false
 	}
 	if w.changed[r.Worker] == nil {
@@ -180,21 +168,6 @@ func (w *walk) isKept(r *Reservation) bool {
 		r.expect(f)
 	}
 	return true
-}
-
-// isAsBefore reports whether the worker is as it was when it was reserved, and the time isn't over, if there is one.
-func (w *walk) isAsBefore(r *Reservation) bool {
-	return w.changed[r.Worker] == nil && (r.until.IsZero() || !w.now.After(r.until))
-}
-
-// mayBeSooner reports whether some worker has changed in which a Job lacks room.
-func (w *walk) mayBeSooner(job *Job) bool {
-	for worker := range w.changed {
-		if need, possible := job.Needs[worker]; possible && need.Lacks == Room {
-			return true
-		}
-	}
-	return false
 }
 
 // before reports whether one worker is to be preferred to another.
