@@ -151,6 +151,14 @@ func (r *recorder) End(f schedule.Fault) {
 	r.do(func(c *checker.Checker, at time.Duration) { c.End(at, f) })
 }
 
+// ended is called when a process has ended by itself.
+func (r *recorder) ended(cluster, process string) {
+	r.remark("%s of %s ended by itself", process, cluster)
+	if cluster == "hub" { // it's a manager
+		r.do(func(c *checker.Checker, at time.Duration) { c.Ended(at, process) })
+	}
+}
+
 // Failed implements inject.Log.
 func (r *recorder) Failed(f schedule.Fault, err error) { r.remark("%s: %v", f, err) }
 

@@ -70,7 +70,7 @@ func Run(ctx context.Context, options Options) (_ *report.Result, err error) {
 	options.Progress("building, and starting a hub, two managers and three workers")
 	r.fleet, err = fleet.Start(ctx, fleet.Options{
 		Dir: dir, LostAfter: options.LostAfter, FenceAfter: options.FenceAfter,
-		Ended: func(cluster, process string) { r.recorder.remark("%s of %s ended by itself", process, cluster) },
+		Ended: r.recorder.ended,
 	})
 	if err != nil {
 		return nil, err

@@ -211,12 +211,15 @@ func (c *Checker) checkAccount(at time.Duration, r *record) {
 	}
 }
 
-// blindSeconds are those until some time in which the hub may not have seen the Job's Pods, times how many there may have been in each
-// worker.
+// blindSeconds are those until some time in which the hub may not have seen the Job's Pods, times how many there may
+// have been in each worker. In a worker that the account names, it may have had to reckon with Pods that got no node.
 func (c *Checker) blindSeconds(at time.Duration, r *record) float64 {
 	workers := map[string]bool{}
 	for _, p := range r.boundPods() {
 		workers[p.where] = true
+	}
+	for _, m := range usage.Read(r.hub) {
+		workers[m.Worker] = true
 	}
 	var blind time.Duration
 	for worker := range workers {

@@ -31,6 +31,7 @@ func TestAccounts(t *testing.T) {
 	for name, row := range map[string]struct {
 		said, unknown usage.Seconds
 		gone, blind   bool
+		leaderless    bool
 		want          []Rule
 	}{
 		"right":                                  {said: 100},
@@ -44,6 +45,7 @@ func TestAccounts(t *testing.T) {
 		"it says that it may lack some":          {said: 50, unknown: 50, gone: true, blind: true},
 		"it may lack less than it does":          {said: 50, unknown: 40, gone: true, blind: true, want: []Rule{Account}},
 		"it may lack some without a reason":      {said: 100, unknown: 10, gone: true, want: []Rule{Account}},
+		"no manager led for a while":             {said: 90, unknown: 10, gone: true, leaderless: true},
 		"it may lack more than was out of sight": {said: 50, unknown: 500, gone: true, blind: true, want: []Rule{Account}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -54,6 +56,10 @@ func TestAccounts(t *testing.T) {
 				heal := w.fault("open", schedule.BlackHoleLink)
 				w.pass(30 * time.Second)
 				heal()
+				w.pass(20 * time.Second)
+			}
+			if row.leaderless {
+				w.checker.Ended(w.at, "manager-1")
 				w.pass(20 * time.Second)
 			}
 			w.ranFor(100 * time.Second)

@@ -131,6 +131,9 @@ func (o *Offers) have(labels map[string]string) bool {
 
 // contain reports whether each machine of others is one of these.
 func (o *Offers) contain(others *Offers) bool {
+	if o.Pool != others.Pool {
+		return false
+	}
 	for key, values := range o.Values {
 		of := others.Values[key]
 		if len(of) == 0 || slices.ContainsFunc(of, func(v string) bool {
@@ -140,7 +143,7 @@ func (o *Offers) contain(others *Offers) bool {
 			return false
 		}
 	}
-	return o.Pool == others.Pool
+	return true
 }
 
 func (o *Offers) equal(other *Offers) bool {
