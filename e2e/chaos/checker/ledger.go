@@ -151,7 +151,11 @@ func (c *Checker) Ledger() (l Ledger) {
 func (c *Checker) difference(r *record) Difference {
 	d := Difference{Job: r.story.Name}
 	for _, p := range r.boundPods() {
-		d.Pods, d.Least, d.Most = d.Pods+p.ran.Seconds(), d.Least+p.least.Seconds(), d.Most+p.most.Seconds()
+		least, most := p.least, p.most
+		if c.clockWasSet(p) { // what the Pod says may be more than the hub believes of so young a Job
+			least, most = min(least, p.watched), max(most, p.watched)
+		}
+		d.Pods, d.Least, d.Most = d.Pods+p.ran.Seconds(), d.Least+least.Seconds(), d.Most+most.Seconds()
 	}
 	for _, u := range usage.Read(r.hub).Settled() {
 		if u.Resource == corev1.ResourcePods {
@@ -160,6 +164,15 @@ func (c *Checker) difference(r *record) Difference {
 	}
 	d.Gone = c.fates(r)
 	return d
+}
+
+// clockWasSet reports whether the clock of a Pod's worker was set while it ran.
+func (c *Checker) clockWasSet(p *pod) bool {
+	from, to := *p.boundAt, *p.boundAt+p.watched
+	return slices.ContainsFunc(c.trouble, func(t Trouble) bool {
+		during := func(at time.Duration) bool { return at >= from-settling && at <= to+settling }
+		return t.Fault.Kind == schedule.SetClock && t.Fault.Target == p.where && (during(t.From) || during(t.To))
+	})
 }
 
 // boundPods are the hub Job's Pods that got a node.

@@ -32,6 +32,7 @@ func TestAccounts(t *testing.T) {
 		said, unknown usage.Seconds
 		gone, blind   bool
 		leaderless    bool
+		clock         bool
 		want          []Rule
 	}{
 		"right":                                  {said: 100},
@@ -45,6 +46,7 @@ func TestAccounts(t *testing.T) {
 		"it says that it may lack some":          {said: 50, unknown: 50, gone: true, blind: true},
 		"it may lack less than it does":          {said: 50, unknown: 40, gone: true, blind: true, want: []Rule{Account}},
 		"it may lack some without a reason":      {said: 100, unknown: 10, gone: true, want: []Rule{Account}},
+		"the worker's clock was set":             {said: 7, clock: true},
 		"no manager led for a while":             {said: 90, unknown: 10, gone: true, leaderless: true},
 		"it may lack more than was out of sight": {said: 50, unknown: 500, gone: true, blind: true, want: []Rule{Account}},
 	} {
@@ -57,6 +59,9 @@ func TestAccounts(t *testing.T) {
 				w.pass(30 * time.Second)
 				heal()
 				w.pass(20 * time.Second)
+			}
+			if row.clock {
+				w.fault("open", schedule.SetClock)
 			}
 			if row.leaderless {
 				w.checker.Ended(w.at, "manager-1")
