@@ -138,7 +138,7 @@ var moreRoom = change.Change{Kinds: change.Room}
 func (s *scheduler) joinLocked(w *waiter, decision placement.Decision) {
 	s.leaveLocked(w.Key, w)
 	s.setNeeds(w, decision)
-	w.said = decision.Named()
+	w.said, w.Untold = decision.Named(), len(decision.Candidates) > 0
 	w.request.Job = nil
 	s.waiters[w.Key] = w
 	if s.line.Add(&w.Job) {

@@ -176,6 +176,9 @@ func TestNoJobSlipsInBeforeAReservation(t *testing.T) {
 	w.submits(aJob("younger", pods(1)))
 	w.step(time.Second)
 	w.wantPlaced(map[string]string{"wide": "", "younger": ""})
+	if told := strings.Join(w.log, "\n"); !strings.Contains(told, "1 reserved for a Job that goes before this one") {
+		w.fail("nobody has said why younger waits")
+	}
 }
 
 // Jobs go by priority, then by age.

@@ -158,6 +158,7 @@ func (w *walker) judge(entry *waiter, admits func(string) int64, avoid func(stri
 		return waiting.Outcome{}
 	}
 	decision := w.placeLocked(ctx, entry, request, admits, avoid)
+	entry.Untold = false
 	if decision.Cluster == "" {
 		w.setNeeds(entry, decision)
 		if said := decision.Named(); said != entry.said {

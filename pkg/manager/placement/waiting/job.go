@@ -30,6 +30,9 @@ type Job struct {
 	Needs map[string]Need
 	// Exempt: another queue decides when it starts. It heeds no reservation, and gets none.
 	Exempt bool
+	// Untold: it fits, and came while others were to be looked at first. So it's tried also where it isn't admitted: then
+	// that is why it waits, and somebody has to say so.
+	Untold bool
 	// Divisible: it goes on with as many Pods as fit, and gets no reservation.
 	Divisible bool
 }

@@ -94,6 +94,7 @@ func (w *walk) mayGo(job *Job, admits func(string) int64) (may bool) {
 		case admits(worker) >= job.Least():
 			may = true
 		default:
+			may = may || job.Untold
 			job.Miss(worker, changes)
 		}
 	}
