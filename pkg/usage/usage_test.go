@@ -1,7 +1,6 @@
 package usage
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -145,46 +144,6 @@ func TestAFinishedJobStays(t *testing.T) {
 	s.expect("west", "cpu", 25, 0)
 }
 
-// The next manager sees those Pods only that are still there. What the account says of others isn't lost: two
-// ran for 20 s and 30 s when it was written, and two had ended. Until when those ran that are gone isn't known.
-func TestTheManagerRestarts(t *testing.T) {
-	s := newStory(t, 10)
-	s.pass(time.Minute)
-	const ahead = time.Hour
-	then := s.now.Add(-ahead)
-	written := ended(50, 20)
-	written.Count, written.Running, written.Since, written.Ahead = 2, 2, then.Add(-25*time.Second), ahead
-	written.Newest = then.Add(-time.Hour)
-	s.see(current("west", "m", written))
-	s.pass(time.Minute)
-	for name, row := range map[string]struct {
-		then, now     Times
-		want, unknown float64
-	}{
-		"all are there":          {Times{Count: 2, Ended: 50 * time.Second, Running: 2, Since: then.Add(-25 * time.Second)}, ended(110, 80), 110, 0},
-		"those that ended went":  {Times{Running: 2, Since: then.Add(-25 * time.Second)}, ended(60, 60), 110, 120},
-		"one that ran went":      {Times{Count: 2, Ended: 50 * time.Second, Running: 1, Since: then.Add(-20 * time.Second)}, ended(75, 20), 105, 60},
-		"all ended before":       {Times{Count: 4, Ended: 90 * time.Second}, ended(90, 80), 90, 0},
-		"the clock was set":      {Times{Running: 4, Since: then}, ended(110, 80), 110, 0},
-		"all went":               {Times{}, Times{}, 100, 120},
-		"all went, one has come": {Times{}, ended(7, 0), 107, 120},
-		"another manager wrote":  {Times{Listed: s.now.Add(-90 * time.Second)}, ended(110, 80), 110, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			again := *s
-			again.t = t
-			m := s.account.Of(ID{"west", "m"})
-			if got := m.Then(); !got.At.Equal(then) || !got.Newest.Equal(written.Newest) {
-				t.Errorf("the account is of %v, want %s", got, then)
-			}
-			again.before = map[ID]Before{{"west", "m"}: m.Before(row.then, row.then, &Observation{}, again.now)}
-			again.see(current("west", "m", row.now))
-			again.expect("west", "pods", row.want, 0)
-			again.expectUnknown(row.unknown)
-		})
-	}
-}
-
 func (s *story) expectUnknown(want float64) {
 	s.t.Helper()
 	var got float64
@@ -196,124 +155,6 @@ func (s *story) expectUnknown(want float64) {
 	if got != want {
 		s.t.Errorf("%v s are unknown, want %v: %s", got, want, s.account)
 	}
-}
-
-// Pods may have come and gone while nobody saw the worker, if it fenced the mirror meanwhile.
-func TestPodsThatNobodySaw(t *testing.T) {
-	s := newStory(t, 2)
-	s.pass(time.Minute)
-	const ahead = time.Hour
-	s.see(current("west", "m", Times{Running: 1, Since: s.now.Add(-ahead - 10*time.Second), Ahead: ahead, Newest: s.now.Add(-ahead)}))
-	written := s.now
-	s.pass(time.Minute)
-	there := s.now.Add(-ahead)
-	known := Times{Running: 1, Since: there.Add(-70 * time.Second), Ahead: ahead}
-	for name, row := range map[string]struct {
-		fenced  time.Time
-		account Mirror
-		seen    Times
-		atOnce  int32
-		listed  time.Duration
-		want    Seconds
-	}{
-		"it wasn't fenced":              {account: s.account.Of(ID{"west", "m"}), seen: known},
-		"it was fenced before":          {account: s.account.Of(ID{"west", "m"}), seen: known, fenced: written.Add(-ahead - time.Minute)},
-		"it was fenced":                 {account: s.account.Of(ID{"west", "m"}), seen: known, fenced: there, want: 60},
-		"it has no account":             {seen: Times{Ahead: ahead}, fenced: there, want: 60},
-		"it has part of the Job's Pods": {seen: Times{Ahead: ahead}, atOnce: 1, fenced: there, want: 30},
-		"it was created since":          {account: Mirror{At: momentOf(created)}, seen: Times{Ahead: ahead}, fenced: there, want: 60},
-		"all were listed before":        {account: s.account.Of(ID{"west", "m"}), seen: known, fenced: there, listed: 20 * time.Second, want: 20},
-		"all that it may have is seen":  {account: s.account.Of(ID{"west", "m"}), seen: Times{Running: 2, Since: known.Since, Ahead: ahead}, fenced: there},
-	} {
-		o := Observation{Created: created.Add(-ahead), Fenced: row.fenced, AtOnce: cmp.Or(row.atOnce, 2), Times: row.seen}
-		then := Times{Running: min(row.seen.Running, 1), Since: known.Since}
-		if row.account.UID == "" {
-			o.Created = there.Add(-30 * time.Second)
-		}
-		if row.listed != 0 {
-			then.Listed = written.Add(row.listed)
-		}
-		if got := row.account.Before(then, row.seen, &o, s.now).Unknown; got != row.want {
-			t.Errorf("%s: %v s are unknown, want %v", name, got, row.want)
-		}
-	}
-}
-
-// What is unknown is kept over restarts, and when the Job leaves.
-func TestUnknownTimesAddUp(t *testing.T) {
-	s := newStory(t, 10)
-	s.pass(10 * time.Minute)
-	vanished := Times{Count: 1, Ended: 20 * time.Second, Unknown: 40 * time.Second}
-	s.see(current("west", "m", vanished))
-	s.expectUnknown(40)
-	m := s.account.Of(ID{"west", "m"})
-	s.before[ID{"west", "m"}] = m.Before(Times{}, Times{}, &Observation{}, s.now)
-	s.see(current("west", "m", vanished))
-	s.expectUnknown(80)
-	s.see(left("west", "m", false, Times{}))
-	s.expectUnknown(80)
-	if grown := Growth(nil, s.account); grown[0].Unknown != 40 || grown[0].Resource != "cpu" {
-		t.Errorf("it has grown by %+v", grown)
-	}
-}
-
-// An account has the unknown time of the Pods that this process saw vanish if it was written since these were listed, or
-// as late as any. It doesn't grow when it's compared anew: the Job has ended, or another manager wrote it.
-func TestUnknownTimesCountOnce(t *testing.T) {
-	for name, row := range map[string]struct {
-		// ended is how long before the list the Job did; zero: it runs.
-		ended         time.Duration
-		account, seen int
-		isOlder       bool
-		want          float64
-	}{
-		"it's in the account":               {account: 40, seen: 40, want: 40},
-		"as is another's":                   {account: 70, seen: 40, want: 70},
-		"it's more than in the account":     {account: 30, seen: 40, want: 40},
-		"it isn't in the account":           {account: 30, seen: 40, isOlder: true, want: 70},
-		"the Job ended long before":         {account: 40, seen: 40, ended: time.Hour, want: 40},
-		"the Job ended, the account is old": {account: 30, seen: 40, ended: time.Minute, isOlder: true, want: 70},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := newStory(t, 10)
-			s.pass(2 * time.Hour)
-			listed := s.now
-			s.pass(time.Minute)
-			m := Mirror{Worker: "west", UID: "m", Unknown: Seconds(row.account), Count: 1, At: momentOf(s.now)}
-			if row.isOlder {
-				m.At = momentOf(listed.Add(-30 * time.Second))
-			}
-			if row.ended != 0 {
-				m.Ended, s.job.Unfinished = momentOf(listed.Add(-row.ended)), false
-				m.At = min(m.At, m.Ended+Moment(afterEnd.Seconds()))
-			}
-			s.account = Account{m}
-			o := current("west", "m", Times{Count: 1, Unknown: time.Duration(row.seen) * time.Second})
-			for range 3 { // it's compared anew before each write
-				then := Times{Count: 1, Listed: listed}
-				m := s.account.Of(ID{"west", "m"})
-				s.before[ID{"west", "m"}] = m.Before(then, then, &o, s.now)
-				s.see(o)
-				s.expectUnknown(row.want)
-				s.pass(time.Minute)
-			}
-		})
-	}
-}
-
-// A manager that takes the lead has listed Pods after others were gone, and before the last account was written.
-func TestAStandbyTakesOver(t *testing.T) {
-	s := newStory(t, 10)
-	s.pass(10 * time.Minute)
-	newest := s.now.Add(-time.Minute)
-	s.account = Account{{Worker: "west", UID: "m", Seconds: 14, Count: 2, Pods: 1, Since: momentOf(newest), At: momentOf(s.now), Newest: momentOf(newest)}}
-	m := s.account.Of(ID{"west", "m"})
-	then := Times{Running: 1, Since: newest, Listed: s.now.Add(-5 * time.Minute)}
-	o := current("west", "m", Times{Ended: 80 * time.Second, Count: 1, Newest: newest})
-	s.before[ID{"west", "m"}] = m.Before(then, then, &o, s.now)
-	s.see(o)
-	s.expect("west", "pods", 94, 0)
-	s.expectUnknown(0)
 }
 
 // What may have run in a mirror that the Job left doesn't lower what is seen to run in the next one there.
@@ -559,42 +400,5 @@ func TestAJobIsDeleted(t *testing.T) {
 	}
 	if len(Growth(before, s.account.Closed())) == 0 {
 		t.Error("it hasn't grown")
-	}
-}
-
-// A worker may give its mirror the UID of another worker's.
-func TestAForgedUIDChargesNobodyElse(t *testing.T) {
-	s := newStory(t, 1)
-	s.pass(time.Minute)
-	s.see(current("honest", "m", ended(10, 10)))
-	s.pass(time.Hour)
-	s.see(current("liar", "m", ended(1000, 0)), left("honest", "m", true, ended(10, 10)))
-	s.expect("honest", "pods", 10, 0)
-	s.expect("liar", "pods", 1000, 0)
-}
-
-// However many Pods a Job may have, and for however long: its account can be read again.
-func TestWhatIsUnknownErasesNothing(t *testing.T) {
-	s := newStory(t, math.MaxInt32)
-	s.pass(time.Minute)
-	s.see(current("west", "m", ended(10, 10)))
-	s.pass(30 * 24 * time.Hour)
-	s.before[ID{"west", "m"}] = Before{Seconds: 10, Unknown: 1e18, Count: 1}
-	s.see(current("west", "m", Times{}))
-	s.expect("west", "pods", 10, 0)
-}
-
-// A worker that drips what its Pods ran isn't worth a write each time.
-func TestAnAccountLacksNothingSmall(t *testing.T) {
-	mirror := func(seconds Seconds) Account {
-		return Account{{Worker: "west", UID: "m", Seconds: seconds, Left: true}}
-	}
-	for _, row := range []struct {
-		was, is Seconds
-		lacks   bool
-	}{{10, 10.999, false}, {10, 11, true}, {1e6, 1e6 + 199, false}, {1e6, 1e6 + 200, true}} {
-		if lacks := mirror(row.was).Lacks(mirror(row.is), false); lacks != row.lacks {
-			t.Errorf("%v, and then %v: %v", row.was, row.is, lacks)
-		}
 	}
 }
