@@ -33,3 +33,17 @@ func TestNodesThatGoAreNotNeededToGoBack(t *testing.T) {
 	w.step(11 * time.Minute)
 	w.wantPlaced(map[string]string{"train": "a"})
 }
+
+// A Job that wouldn't fit in an idle worker is judged when there are nodes for it.
+func TestNodesThatComeHelp(t *testing.T) {
+	w := newFullWorld(t)
+	w.queues(aJob("huge", pods(1), cpus("100")))
+	before := w.asked()
+	w.ends("small-1")
+	if asked := w.asked(); asked["huge"] != before["huge"] {
+		w.fail("it's judged though it can't fit")
+	}
+	w.worker("a").ledger.SetNode(capacitytest.NewNode("large").Has("cpu", "128", "pods", "110").Obj())
+	w.step(time.Second)
+	w.wantPlaced(map[string]string{"huge": "a"})
+}

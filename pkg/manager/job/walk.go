@@ -121,18 +121,25 @@ func (s *scheduler) endOf(worker string, key types.NamespacedName, now time.Time
 	return run.End(s.store.usualRuntimes(key.Namespace)[worker], now)
 }
 
+// beganFor is freed.count when the round began for a namespace.
+func (s *scheduler) beganFor(namespace string) uint64 {
+	if began, behind := s.behind[namespace]; behind {
+		return began
+	}
+	return s.began
+}
+
+// HadTurn implements waiting.Workers.
+func (w *walker) HadTurn(job *waiting.Job) bool {
+	return w.waiters[job.Key].asked >= w.beganFor(job.Key.Namespace)
+}
+
 // Place implements waiting.Workers.
 func (w *walker) Place(job *waiting.Job, admits func(string) int64, avoid func(string) bool) waiting.Outcome {
 	entry := w.waiters[job.Key]
-	began, behind := w.behind[job.Key.Namespace]
-	if !behind {
-		began = w.began
-	}
 	switch {
-	case entry.asked >= began: // it has had its turn, however much happens meanwhile
-		return waiting.Outcome{}
 	case w.inVain[job.Key.Namespace] == maxInVain:
-		w.postponed[job.Key.Namespace] = began
+		w.postponed[job.Key.Namespace] = w.beganFor(job.Key.Namespace)
 		return waiting.Outcome{}
 	case w.tries == 0:
 		return waiting.Outcome{Undecided: true}
@@ -165,7 +172,7 @@ func (w *walker) judge(entry *waiter, admits func(string) int64, avoid func(stri
 			entry.said = said
 			w.enqueue(job.Key) // to report that
 		}
-		return waiting.Outcome{}
+		return waiting.Outcome{Refused: true}
 	}
 	v, ok := w.workers.get(decision.Cluster)
 	if !ok {

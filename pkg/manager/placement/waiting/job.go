@@ -35,6 +35,8 @@ type Job struct {
 	Untold bool
 	// Divisible: it goes on with as many Pods as fit, and gets no reservation.
 	Divisible bool
+	// misjudged: when it was last tried, it was refused although it fitted by its Needs.
+	misjudged bool
 }
 
 // Need is what a Job lacks in a worker. Unless that may be there now, a walk doesn't try the Job.
@@ -60,6 +62,10 @@ func (j *Job) Miss(worker string, changes *change.Set) {
 // IsKnown reports whether it's known what can help. Otherwise each change may.
 func (n *Need) IsKnown() bool {
 	return n.Lacks == Room || n.HelpedBy != 0 && n.HelpedBy != change.All
+}
+
+func (n *Need) isHelpedBy(kinds change.Kinds) bool {
+	return n.HelpedBy == 0 || n.HelpedBy&kinds != 0
 }
 
 // Lack is a kind of what a Job lacks.

@@ -25,6 +25,9 @@ type Workers interface {
 	Added(worker string, shape *capacity.Shape) []*capacity.Node
 	// Ends are the expected ends of what runs there, in any order.
 	Ends(worker string) []End
+	// HadTurn reports whether a Job was tried since what has changed. It's tried again only if it fits by now: those
+	// behind it would take the room that has come since.
+	HadTurn(job *Job) bool
 	// Place tries to place a Job. It must pass over the workers that don't admit the Job's Pods, and
 	// takes one that is reserved for a Job behind it only if no other fits. If none does, it updates
 	// the Job's Needs.
@@ -35,6 +38,8 @@ type Workers interface {
 type Outcome struct {
 	// Worker that took the Job; empty: none.
 	Worker string
+	// Refused: it was judged, and no worker can take it.
+	Refused bool
 	// Undecided: whether the Job takes room will be known later. The walk ends there.
 	Undecided bool
 }

@@ -60,6 +60,18 @@ func (r *room) idle(shape *capacity.Shape) int64 {
 	return r.count(r.all, shape, func(node *capacity.Node) *capacity.Resources { return &node.Idle })
 }
 
+// has reports whether what Pods of a Shape need is there; false, too, if that isn't known.
+func (r *room) has(need *Need, shape *capacity.Shape) bool {
+	switch {
+	case need.Lacks == Other || need.Pods <= 0:
+		return false
+	case need.Lacks == Nodes:
+		return r.idle(shape) >= need.Pods
+	default:
+		return r.slots(shape) >= need.Pods
+	}
+}
+
 // count adds up how many Pods fit in what each node has, unless that is known.
 func (r *room) count(known map[string]int64, shape *capacity.Shape, of func(*capacity.Node) *capacity.Resources) int64 {
 	n, is := known[shape.Key()]

@@ -38,12 +38,10 @@ func (r *rooms) mayHelp(job *Job, worker string) bool {
 	switch {
 	case room == nil || need.Lacks == Other || need.Pods <= 0 || helps&^(change.Room|change.Nodes) != 0:
 		return true
-	case need.Lacks == Nodes:
-		return room.idle(job.Shape) >= need.Pods
-	case room.idle(job.Shape) < need.Pods: // nodes have gone: it needs fewer Pods there by now, or never fits
+	case need.Lacks == Room && room.idle(job.Shape) < need.Pods: // nodes have gone: it needs fewer Pods there by now, or never fits
 		return true
 	default:
-		return room.slots(job.Shape) >= need.Pods
+		return room.has(&need, job.Shape)
 	}
 }
 

@@ -147,6 +147,9 @@ func (f *fleet) Ends(worker string) (ends []waiting.End) {
 	return ends
 }
 
+// HadTurn implements waiting.Workers.
+func (*fleet) HadTurn(*waiting.Job) bool { return false }
+
 // Place implements waiting.Workers: in the worker with the most free slots.
 func (f *fleet) Place(job *waiting.Job, admits func(string) int64, avoid func(string) bool) waiting.Outcome {
 	f.tried++

@@ -76,10 +76,11 @@ func (w *walk) keepOthers(before map[string]*Reservation, jobs []*Job) {
 func (w *walk) try(before map[string]*Reservation, job *Job) Outcome {
 	ahead, behind := Line{reserved: w.reserved}, Line{reserved: before}
 	admits := func(worker string) int64 { return ahead.Admits(job, worker, w.now) }
-	if !w.mayGo(job, admits) {
+	if !w.mayGo(job, admits) || w.workers.HadTurn(job) && !w.mayHaveAnother(job, admits) {
 		return Outcome{}
 	}
 	outcome := w.workers.Place(job, admits, func(worker string) bool { return behind.Avoids(job, worker) })
+	job.misjudged = outcome.Refused && w.fitsNow(job, admits)
 	if outcome.Worker != "" {
 		ahead.Take(job, outcome.Worker, job.Pods, w.now)
 	}
@@ -99,4 +100,22 @@ func (w *walk) mayGo(job *Job, admits func(string) int64) (may bool) {
 		}
 	}
 	return may
+}
+
+// mayHaveAnother reports whether a Job has another turn. One that decides for itself has not: it would be asked again
+// as soon as it has decided.
+func (w *walk) mayHaveAnother(job *Job, admits func(string) int64) bool {
+	return !job.Exempt && !job.Divisible && !job.misjudged && w.fitsNow(job, admits)
+}
+
+// fitsNow reports whether a worker that admits a Job has by now what the Job was last found to lack there.
+func (w *walk) fitsNow(job *Job, admits func(string) int64) bool {
+	for worker, need := range job.Needs {
+		if need.isHelpedBy(change.Room|change.Nodes) && admits(worker) >= job.Least() {
+			if room := w.room(worker); room != nil && room.has(&need, job.Shape) {
+				return true
+			}
+		}
+	}
+	return false
 }
