@@ -1,6 +1,9 @@
 package usage
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Before is the time of a mirror's Pods that this process hasn't seen, as they were gone before, and how many
 // they are.
@@ -10,13 +13,24 @@ type Before struct {
 }
 
 // Then is what an account is compared with what is seen of its mirror later: of the Pods that got their nodes
-// until Newest, and as they were At some time, both by the worker's clock.
-type Then struct{ At, Newest time.Time }
-
-// Then is when the hub last knew the mirror's Pods.
-func (m *Mirror) Then() Then {
-	return Then{(m.At - Moment(m.Ahead)).time(), m.Newest.time()}
+// until Newest, and as they were At some time, both by the worker's clock. At most so many of them were Running.
+type Then struct {
+	At, Newest time.Time
+	Running    int64
 }
+
+// Then is when the hub last knew the mirror's Pods. If the worker's clock was set since, their own times don't tell how
+// many ran then, but the account does.
+func (m *Mirror) Then(o *Observation) Then {
+	then := Then{At: m.at(), Newest: m.Newest.time(), Running: math.MaxInt64}
+	if set := seconds(o.Ahead) - m.Ahead; math.Abs(float64(set)) > slack.Seconds() {
+		then.Running = m.Pods
+	}
+	return then
+}
+
+// at is when that was, by the worker's clock.
+func (m *Mirror) at() time.Time { return (m.At - Moment(m.Ahead)).time() }
 
 // Before is what the account knows of the mirror, less what this process sees of it now. Then has the times of the same
 // Pods as they were when the account was written, and listed those of all Pods as they were when all were listed.
@@ -44,7 +58,7 @@ func (m *Mirror) Before(then, listed Times, o *Observation, now time.Time) Befor
 		before.Unknown += m.unseen(then, listed, o, last)
 	}
 	if gone := m.Count + m.Pods - then.Count - then.Running; gone > 0 {
-		before.Seconds = max(m.known()-then.until(m.Then().At), 0)
+		before.Seconds = max(m.known()-then.until(m.at()), 0)
 		before.Succeeded = max(m.Succeeded-seconds(then.Succeeded), 0)
 		ran := Seconds(min(gone, m.Pods)) * Seconds(max(last-m.At, 0))
 		before.Unknown, before.Count = max(before.Unknown, unknown+ran), gone
@@ -59,7 +73,7 @@ func (m *Mirror) unseen(then, listed Times, o *Observation, until Moment) Second
 	if o.Fenced.IsZero() || momentOf(o.Fenced.Add(o.Ahead+slack)) < since {
 		return 0
 	}
-	known := listed.until((until - Moment(seconds(o.Ahead))).time()) - then.until(m.Then().At)
+	known := listed.until((until - Moment(seconds(o.Ahead))).time()) - then.until(m.at())
 	return max(Seconds(max(int64(o.AtOnce), m.Pods))*Seconds(max(until-since, 0))-max(known, 0), 0)
 }
 

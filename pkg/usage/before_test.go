@@ -2,6 +2,7 @@ package usage
 
 import (
 	"cmp"
+	"math"
 	"testing"
 	"time"
 )
@@ -35,8 +36,10 @@ func TestTheManagerRestarts(t *testing.T) {
 			again := *s
 			again.t = t
 			m := s.account.Of(ID{"west", "m"})
-			if got := m.Then(); !got.At.Equal(then) || !got.Newest.Equal(written.Newest) {
-				t.Errorf("the account is of %v, want %s", got, then)
+			for now, ran := range map[time.Duration]int64{ahead: math.MaxInt64, ahead - 6*time.Second: 2, ahead + 6*time.Second: 2} {
+				if got := m.Then(&Observation{Times: Times{Ahead: now}}); got != (Then{then, written.Newest, ran}) {
+					t.Errorf("with a clock that is %s ahead, the account is of %v", now, got)
+				}
 			}
 			again.before = map[ID]Before{{"west", "m"}: m.Before(row.then, row.then, &Observation{}, again.now)}
 			again.see(current("west", "m", row.now))

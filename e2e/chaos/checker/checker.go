@@ -78,6 +78,9 @@ type Figures struct {
 	Excused int
 	// Reruns is how many indexes completed again after their worker was lost.
 	Reruns int
+	// Twins is how many indexes completed twice as Kubernetes' own Job controller had created two Pods for them, which
+	// its documentation allows.
+	Twins int
 }
 
 // Checker holds what was seen. It isn't safe for concurrent use.

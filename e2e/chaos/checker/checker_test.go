@@ -235,6 +235,26 @@ func TestAgain(t *testing.T) {
 	})
 }
 
+// Kubernetes' own Job controller may create two Pods for an index; ours may not, and neither may run one again.
+func TestTwins(t *testing.T) {
+	for worker, want := range map[string][]Rule{"open": nil, "fenced": {Again}} {
+		w := newWorld(t)
+		w.place(worker)
+		first, second := w.run(worker, 2), w.run(worker, 2)
+		w.succeed(second)
+		w.succeed(first)
+		w.expect(want...)
+		if n := w.checker.Figures().Twins; (n == 1) != (want == nil) {
+			t.Errorf("%d twins in %s", n, worker)
+		}
+	}
+	w := newWorld(t)
+	w.place("open")
+	w.succeed(w.run("open", 2))
+	w.succeed(w.run("open", 2))
+	w.expect(Again)
+}
+
 // What completes again after a move is excused by the loss of the worker, and by nothing else.
 func TestAgainAfterAMove(t *testing.T) {
 	t.Run("the worker was lost before it could tell", func(t *testing.T) {

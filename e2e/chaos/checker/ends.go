@@ -59,6 +59,7 @@ func (c *Checker) checkEnd(at time.Duration, r *record) {
 func (c *Checker) checkCount(at time.Duration, r *record) {
 	said := int(r.ended.Status.Succeeded)
 	all, seen := r.succeededPods()
+	seen -= r.twins
 	switch {
 	case all < said && len(r.moves) == 0:
 		c.violate(at, Ends, r, "the hub says that %d Pods succeeded, but %d did", said, all)

@@ -98,6 +98,12 @@ func (c *Checker) checkRerun(r *record, p *pod, at time.Duration) {
 		if other == p || !other.succeeded || other.index != p.index || !r.sameJob(p, other) {
 			continue
 		}
+		if !c.workers[p.where].Fenced && (p.twin == other || other.twin == p) {
+			c.figures.Twins++
+			r.twins++
+			r.note(at, "checker", fmt.Sprintf("index %d has completed in two Pods at once: Kubernetes' own Job controller had created both", p.index))
+			continue
+		}
 		excuse := c.excuseOfRerun(r, other, p)
 		if excuse == "" {
 			c.violate(at, Again, r, "index %d completes in Pod %s of %s, after Pod %s of %s", p.index, p.name, p.where, other.name, other.where)

@@ -38,6 +38,8 @@ type record struct {
 	scaled  bool         // its user has changed its parallelism
 	homes   homes
 	moves   []move
+	// twins is how many indexes completed in two Pods at once.
+	twins int
 	// interrupted: Pods were asked to stop, by a suspension, a fence or a move.
 	interrupted bool
 	// disturbed: a worker was out of touch while the Job was there.
@@ -69,6 +71,8 @@ type pod struct {
 	// halted: it succeeded when its mirror was suspended already, so that it was about to be
 	// deleted.
 	halted bool
+	// twin is a Pod of the same mirror and index that was there when this one came; nil: there was none.
+	twin *pod
 
 	// boundAt is when it was first seen with a node; nil: it wasn't. goneAt is when it was seen to be gone; nil: it's there.
 	boundAt, goneAt *time.Duration
@@ -115,8 +119,19 @@ func (r *record) pod(e Event) (p *pod, fresh bool) {
 	if owner := metav1.GetControllerOf(e.Pod); owner != nil {
 		p.owner = owner.UID
 	}
+	p.twin = r.twinOf(p)
 	r.pods[p.uid] = p
 	return p, true
+}
+
+// twinOf is a Pod of the same mirror and index that is there; nil: there is none.
+func (r *record) twinOf(p *pod) *pod {
+	for _, other := range r.pods {
+		if p.index >= 0 && other.owner == p.owner && other.index == p.index && other.goneAt == nil && !other.ended && !other.stopping {
+			return other
+		}
+	}
+	return nil
 }
 
 func indexOf(p *corev1.Pod) int {

@@ -34,6 +34,7 @@ func Table(out io.Writer, r *Result) error {
 	row("of them, for longer than it takes to be lost", losing)
 	row("Jobs moved, moves", fmt.Sprintf("%d, %d", r.Figures.Moved, r.Figures.Moves))
 	row("indexes run again, as their worker was lost before it could tell", r.Figures.Reruns)
+	row("indexes run twice at once by Kubernetes' own Job controller", r.Figures.Twins)
 	row("Jobs in two places at once, without a working fence", r.Figures.Excused)
 	row("account", account(r.Ledger))
 	row("  without unknown time", fmt.Sprintf("%d of %d Jobs", r.Ledger.Exact, r.Ledger.Jobs))

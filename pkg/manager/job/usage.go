@@ -1,6 +1,7 @@
 package job
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -132,8 +133,8 @@ func (r *Reconciler) compare(o *usage.Observation, m usage.Mirror, t *turn) used
 	if !ok {
 		return usedBefore{mirror: o.ID()}
 	}
-	then := w.PodTimesThen(o.UID, m.Then())
+	then := w.PodTimesThen(o.UID, m.Then(o))
 	at := then.Listed.Add(-o.Ahead)
-	listed := w.PodTimesThen(o.UID, usage.Then{At: at, Newest: at})
+	listed := w.PodTimesThen(o.UID, usage.Then{At: at, Newest: at, Running: math.MaxInt64})
 	return usedBefore{o.ID(), m.Before(then, listed, o, t.Now), then.View}
 }

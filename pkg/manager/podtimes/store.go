@@ -85,49 +85,6 @@ func (s *Store) Times(uid types.UID) usage.Times {
 	return t
 }
 
-// TimesThen are the times that Times had then, of the Pods that are still there, and of those that went since
-// they were listed.
-func (s *Store) TimesThen(uid types.UID, then usage.Then) usage.Times {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	t := usage.Times{}
-	if j := s.jobs[uid]; j != nil {
-		t = j.then(then)
-	}
-	t.View, t.Listed = s.view, s.listed
-	return t
-}
-
-func (j *job) then(then usage.Then) usage.Times {
-	t := usage.Times{Ended: j.times.Ended, Succeeded: j.times.Succeeded, Count: j.times.Count}
-	var starts int64
-	for p := j.first; p != nil; p = p.next {
-		isNew := p.bound.After(then.Newest)
-		if p.ended && !isNew && !then.At.Before(p.bound.Add(p.ran)) {
-			continue
-		}
-		if p.ended {
-			t.Count--
-			t.Ended -= p.ran
-			t.Succeeded -= p.success()
-		}
-		if !isNew {
-			t.Running++
-			starts += earlier(p.bound, then.At).UnixMilli()
-		}
-	}
-	t.Since = mean(starts, t.Running)
-	return t
-}
-
-// mean of some times, of which the sum is in milliseconds since 1970; zero: there are none.
-func mean(sum, count int64) time.Time {
-	if count == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(sum / count).Add(time.Duration(sum%count) * time.Millisecond / time.Duration(count))
-}
-
 // Set adds or updates a Pod.
 func (s *Store) Set(object *corev1.Pod) {
 	s.mu.Lock()

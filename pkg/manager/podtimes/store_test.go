@@ -2,6 +2,7 @@ package podtimes
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -302,7 +303,7 @@ func TestTimesAt(t *testing.T) {
 		s.ahead = 0 // the worker's clock is set
 		for now, want := range was {
 			at := began.Add(now - ahead)
-			got := s.TimesThen(theJob, usage.Then{At: at, Newest: want.Newest})
+			got := s.TimesThen(theJob, usage.Then{At: at, Newest: want.Newest, Running: want.Running})
 			ran := func(t usage.Times) time.Duration { return t.Ended + time.Duration(t.Running)*at.Sub(t.Since) }
 			if d := ran(got) - ran(want); d.Abs() > time.Millisecond || got.Succeeded != want.Succeeded || got.Count != want.Count {
 				t.Fatalf("seed %d, %v: times are %+v, were %+v", seed, now, got, want)
@@ -322,6 +323,30 @@ func TestThenIsByThePodsOwnTimes(t *testing.T) {
 		at := began.Add(2*time.Minute + time.Second)
 		if got := s.TimesThen(theJob, usage.Then{At: at.Add(set), Newest: at.Add(-time.Second)}); got.Count+got.Running != 3 {
 			t.Errorf("%v: times are %+v, want those of 3 Pods", set, got)
+		}
+	}
+}
+
+// A worker's clock is set back. By their own times, Pods that had ended before it was seem to end later than the account
+// was written, also when the clock is set forward again.
+func TestAClockIsSetBack(t *testing.T) {
+	const set = 40 * time.Second
+	s := newStory(t)
+	for i, by := range []time.Duration{0, 0, set, set} {
+		p := running(types.UID(fmt.Sprint(i)), began.Add(time.Duration(i)*5*time.Second-by))
+		s.Set(over(p, Start(p).Add(3*time.Second), corev1.PodSucceeded))
+	}
+	s.Set(running("last", began.Add(20*time.Second-set)))
+	then := usage.Then{At: began.Add(22*time.Second - set), Newest: began.Add(5 * time.Second), Running: math.MaxInt64}
+	for _, c := range []struct {
+		back          time.Duration
+		running       int64
+		counted, runs int64
+	}{{set, math.MaxInt64, 4, 1}, {0, 1, 4, 1}, {0, 2, 3, 2}, {0, math.MaxInt64, 2, 3}} {
+		s.now, s.ahead, then.Running = began.Add(22*time.Second), c.back, c.running
+		got := s.TimesThen(theJob, then)
+		if got.Ended != time.Duration(c.counted)*3*time.Second || got.Count != c.counted || got.Running != c.runs {
+			t.Errorf("%+v: times are %+v", c, got)
 		}
 	}
 }
