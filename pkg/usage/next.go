@@ -27,6 +27,8 @@ type Observation struct {
 	// Created is when the mirror was, and Fenced when it was last fenced, both by the worker's clock; zero: it wasn't,
 	// or there is no mirror.
 	Created, Fenced time.Time
+	// Started: the mirror says that it has or had Pods.
+	Started bool
 	// AtOnce is how many Pods the mirror may have at once, without those that are being replaced.
 	AtOnce int32
 	Times
@@ -41,7 +43,7 @@ func (o *Observation) isOpen() bool { return o.Awaited || o.InTouch && o.Running
 // isNew reports whether the account is to have the mirror, if it doesn't yet: there are Pods, or may be. Of others
 // than the Job's own the hub knows nothing.
 func (o *Observation) isNew(ends bool) bool {
-	return (o.Current || o.Former) && (o.Awaited || o.InTouch && (ends || o.Running > 0 || o.Ended > 0))
+	return (o.Current || o.Former) && (o.Awaited || o.InTouch && (ends || o.Started || o.Running > 0 || o.Ended > 0))
 }
 
 // Times are those of a mirror's Pods. All are as this process saw them: what was gone before it

@@ -373,6 +373,19 @@ func TestAMirrorThatIsNotInTouch(t *testing.T) {
 	s.expect("east", "pods", 7, 7)
 }
 
+// What a mirror says of its Pods is known before the watch of these shows them: it is left before.
+func TestAMirrorThatIsLeftBeforeItsPodsAreSeen(t *testing.T) {
+	s := newStory(t, 2)
+	s.pass(time.Minute)
+	started := current("west", "m", Times{})
+	started.Started = true
+	s.see(started)
+	s.see(left("west", "m", true, Times{}))
+	s.pass(time.Second)
+	s.see(left("west", "m", true, ended(9, 0)))
+	s.expect("west", "pods", 9, 9)
+}
+
 // The worker's clock is behind by longer than the Job's Pods may count after its end.
 func TestTheEndIsByTheHubsClock(t *testing.T) {
 	s := newStory(t, 1)

@@ -2,6 +2,7 @@ package checker
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/shards"
+	"github.com/jobferry/jobferry/pkg/usage"
 )
 
 // describeJob says a Job of the hub or a worker in a line.
@@ -57,6 +59,23 @@ func describeStatus(s *batchv1.JobStatus) string {
 		add(c.Status == corev1.ConditionTrue, "%s(%s)", c.Type, c.Reason)
 	}
 	return strings.Join(words, " ")
+}
+
+// describeAccount says the account of a mirror. Moments of the hub are in seconds since the last full hour.
+func describeAccount(m *usage.Mirror) string {
+	const hour = 3600
+	text := fmt.Sprintf("%.3f s of %d Pods", m.Seconds, m.Count)
+	if m.Unknown > 0 {
+		text += fmt.Sprintf(", %.3f s unknown", m.Unknown)
+	}
+	if m.Pods > 0 {
+		text += fmt.Sprintf(", %d since %.3f", m.Pods, math.Mod(float64(m.Since), hour))
+	}
+	text += fmt.Sprintf(", at %.3f, %.3f ahead", math.Mod(float64(m.At), hour), m.Ahead)
+	if m.Left {
+		text += ", left"
+	}
+	return text
 }
 
 func describePod(e Event, p *pod) string {

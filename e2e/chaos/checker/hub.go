@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/e2e/chaos/story"
+	"github.com/jobferry/jobferry/pkg/usage"
 )
 
 // observeHubJob takes in a hub Job.
@@ -24,6 +25,9 @@ func (c *Checker) observeHubJob(r *record, e Event) {
 		return
 	}
 	r.noteChange(e.At, e.Where, "Job", describeJob(e.Job))
+	for _, m := range usage.Read(e.Job) {
+		r.noteChange(e.At, e.Where, fmt.Sprintf("account of %s %.4s", m.Worker, m.UID), describeAccount(&m))
+	}
 	if r.hub != nil && r.hub.UID == e.Job.UID {
 		for _, wrong := range regressions(r.hub, e.Job, r.halted) {
 			c.violate(e.At, Back, r, "%s", wrong)

@@ -61,6 +61,7 @@ func mirrorsOf(workers []dispatch.Worker) map[string]*batchv1.Job {
 func seenOf(hub *batchv1.Job, worker string, m *batchv1.Job, o usage.Observation) usage.Observation {
 	o.Worker, o.UID, o.Created, o.Fenced = worker, m.UID, m.CreationTimestamp.Time, fencedAt(m)
 	o.AtOnce = max(min(ptr.Deref(m.Spec.Parallelism, 1), ptr.Deref(hub.Spec.Parallelism, 1)), 0)
+	o.Started = m.Status.StartTime != nil || m.Status.Active+m.Status.Succeeded+m.Status.Failed > 0
 	return o
 }
 
