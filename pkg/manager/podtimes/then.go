@@ -28,7 +28,12 @@ const clockError = 2 * time.Second
 // then is what was known then. Now is the worker's time, at the latest.
 func (j *job) then(then usage.Then, now time.Time) usage.Times {
 	t := usage.Times{Ended: j.times.Ended, Succeeded: j.times.Succeeded, Count: j.times.Count}
-	var ran []*pod
+	var ended []*pod // since then, as they say
+	var starts int64
+	ran := func(p *pod) {
+		t.Running++
+		starts += earlier(p.bound, then.At).UnixMilli()
+	}
 	for p := j.first; p != nil; p = p.next {
 		isNew := p.bound.After(then.Newest)
 		switch {
@@ -36,46 +41,29 @@ func (j *job) then(then usage.Then, now time.Time) usage.Times {
 			discount(&t, p)
 		case isNew, p.ended && !then.At.Before(p.until()):
 		case p.ended && p.until().After(now): // before its worker's clock was set back
+		case p.ended:
+			ended = append(ended, p)
 		default:
-			ran = append(ran, p)
+			ran(p)
 		}
 	}
-	var starts int64
-	for _, p := range leastEnded(ran, then.Running) {
-		if p.ended {
-			discount(&t, p)
-		}
-		t.Running++
-		starts += earlier(p.bound, then.At).UnixMilli()
+	for _, p := range lastToEnd(ended, then.Running-t.Running) {
+		discount(&t, p)
+		ran(p)
 	}
 	t.Since = mean(starts, t.Running)
 	return t
 }
 
-// leastEnded are those Pods that ran then, if at most so many did. The others of those that say so ended before: the
-// worker's clock was set back since, and they were the first to end.
-func leastEnded(ran []*pod, most int64) []*pod {
-	surplus := int64(len(ran)) - most
+// lastToEnd are those Pods that did last, so many at most. If more say that they ended since, the worker's clock was set
+// back, and the others had ended before.
+func lastToEnd(ended []*pod, most int64) []*pod {
+	surplus := int64(len(ended)) - max(most, 0)
 	if surplus <= 0 {
-		return ran
+		return ended
 	}
-	slices.SortStableFunc(ran, func(a, b *pod) int {
-		switch {
-		case a.ended && b.ended:
-			return a.until().Compare(b.until())
-		case a.ended:
-			return -1
-		case b.ended:
-			return 1
-		default:
-			return 0
-		}
-	})
-	ended := slices.IndexFunc(ran, func(p *pod) bool { return !p.ended })
-	if ended < 0 {
-		ended = len(ran)
-	}
-	return ran[min(int(surplus), ended):]
+	slices.SortFunc(ended, func(a, b *pod) int { return a.until().Compare(b.until()) })
+	return ended[surplus:]
 }
 
 // discount takes a Pod that has ended by now out of the sums.
