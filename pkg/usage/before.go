@@ -41,6 +41,9 @@ func (m *Mirror) at() time.Time { return (m.At - Moment(m.Ahead)).time() }
 // this one, which forgets what it compared when the Job has ended. So has an account of the last moment that counts.
 // The unknown time of Pods that this process saw vanish is in it, and isn't added again. Nothing counts as gone while
 // this process hasn't seen the newest Pod of the account: its watch is behind.
+//
+// A scheduler whose API server lost a write gives a Pod its node again. Such a Pod may be one that ran when the account
+// was written. So may one be that waited for a node then. It's unknown which.
 func (m *Mirror) Before(then, listed Times, o *Observation, now time.Time) Before {
 	last, unknown := m.lastMoment(momentOf(now)), m.Unknown
 	isSince := !then.Listed.IsZero() && m.At > momentOf(then.Listed)
@@ -58,10 +61,13 @@ func (m *Mirror) Before(then, listed Times, o *Observation, now time.Time) Befor
 		before.Unknown += m.unseen(then, listed, o, last)
 	}
 	if gone := m.Count + m.Pods - then.Count - then.Running; gone > 0 {
-		before.Seconds = max(m.known()-then.until(m.at()), 0)
+		missing := max(m.known()-then.until(m.at()), 0)
+		again := min(then.Later, gone, m.Pods)
+		doubtful := min(missing, Seconds(again)*Seconds(max(m.At-m.Since, 0)))
+		before.Seconds, before.Count = missing-doubtful, gone-again
 		before.Succeeded = max(m.Succeeded-seconds(then.Succeeded), 0)
 		ran := Seconds(min(gone, m.Pods)) * Seconds(max(last-m.At, 0))
-		before.Unknown, before.Count = max(before.Unknown, unknown+ran), gone
+		before.Unknown = max(before.Unknown, unknown+ran+doubtful)
 	}
 	return before
 }

@@ -23,9 +23,13 @@ func TestTheManagerRestarts(t *testing.T) {
 		then, now     Times
 		want, unknown float64
 	}{
-		"all are there":          {Times{Count: 2, Ended: 50 * time.Second, Running: 2, Since: then.Add(-25 * time.Second)}, ended(110, 80), 110, 0},
-		"those that ended went":  {Times{Running: 2, Since: then.Add(-25 * time.Second)}, ended(60, 60), 110, 120},
-		"one that ran went":      {Times{Count: 2, Ended: 50 * time.Second, Running: 1, Since: then.Add(-20 * time.Second)}, ended(75, 20), 105, 60},
+		"all are there":         {Times{Count: 2, Ended: 50 * time.Second, Running: 2, Since: then.Add(-25 * time.Second)}, ended(110, 80), 110, 0},
+		"those that ended went": {Times{Running: 2, Since: then.Add(-25 * time.Second)}, ended(60, 60), 110, 120},
+		"one that ran went":     {Times{Count: 2, Ended: 50 * time.Second, Running: 1, Since: then.Add(-20 * time.Second)}, ended(75, 20), 105, 60},
+		"one that ran went, or has another node": {
+			Times{Count: 2, Ended: 50 * time.Second, Running: 1, Since: then.Add(-20 * time.Second), Later: 1}, ended(75, 20), 80, 85,
+		},
+		"more had no node":       {Times{Count: 2, Ended: 50 * time.Second, Running: 2, Since: then.Add(-25 * time.Second), Later: 5}, ended(110, 80), 110, 0},
 		"all ended before":       {Times{Count: 4, Ended: 90 * time.Second}, ended(90, 80), 90, 0},
 		"the clock was set":      {Times{Running: 4, Since: then}, ended(110, 80), 110, 0},
 		"all went":               {Times{}, Times{}, 100, 120},

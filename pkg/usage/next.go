@@ -22,13 +22,15 @@ type Observation struct {
 	Current, Former, Elsewhere bool
 	// InTouch: the worker is connected, and all its Pods are known.
 	InTouch bool
-	// Awaited: they will be known when the worker is connected, or its Pods are listed.
+	// Awaited: they will be known when the worker is connected, its Pods are listed, or a watch has caught up.
 	Awaited bool
 	// Created is when the mirror was, and Fenced when it was last fenced, both by the worker's clock; zero: it wasn't,
 	// or there is no mirror.
 	Created, Fenced time.Time
-	// Started: the mirror says that it has or had Pods.
+	// Started: the mirror says that it has or had Pods. Alive is how many of them it says are in no final phase; nil: it
+	// doesn't say.
 	Started bool
+	Alive   *int64
 	// AtOnce is how many Pods the mirror may have at once, without those that are being replaced.
 	AtOnce int32
 	Times
@@ -36,6 +38,10 @@ type Observation struct {
 
 // ID of the mirror.
 func (o *Observation) ID() ID { return ID{o.Worker, o.UID} }
+
+// IsBehind reports whether the watch of Pods shows more Pods that run than the mirror has, so one of the two has yet to
+// tell what the other has told: a manager that was stopped catches up.
+func (o *Observation) IsBehind() bool { return o.Alive != nil && o.Running > *o.Alive }
 
 // isOpen reports whether more will be learnt of the Pods that there are.
 func (o *Observation) isOpen() bool { return o.Awaited || o.InTouch && o.Running > 0 }
@@ -57,6 +63,8 @@ type Times struct {
 	// worker's clock. Newest is when the last of all Pods got its.
 	Running       int64
 	Since, Newest time.Time
+	// Later counts, of a time that is past, the Pods that had been created then, and say that they got their nodes later.
+	Later int64
 	// Ahead is how far the hub's clock is ahead of the worker's.
 	Ahead time.Duration
 	// View is another number each time that all Pods have been listed; zero: they haven't.
@@ -192,15 +200,16 @@ func (a Account) Lacks(next Account, ended bool) bool {
 // seconds, and a worker may have them grow by as little as it likes.
 func exceeds(is, was Seconds) bool { return is-was >= max(1, was/5000) }
 
-// Open is when the hub last wrote what it knew of the mirrors of which more will be learnt, of those that
-// Lacks looks at; zero: there is none.
+// Open is when the hub last wrote what it knew of the mirrors of which more will be learnt, or that the Job has ended,
+// of those that Lacks looks at; zero: there is none.
 func (a Account) Open(next Account, seen []Observation, ended bool) (since time.Time) {
 	for i := range seen {
 		m := next.Of(seen[i].ID())
 		if m.UID == "" || !ended && !m.Left || !seen[i].isOpen() {
 			continue
 		}
-		if at := cmp.Or(a.Of(m.ID()).At, m.At).time(); at.After(since) {
+		was := a.Of(m.ID())
+		if at := max(cmp.Or(was.At, m.At), was.Ended).time(); at.After(since) {
 			since = at
 		}
 	}

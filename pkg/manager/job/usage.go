@@ -62,6 +62,9 @@ func seenOf(hub *batchv1.Job, worker string, m *batchv1.Job, o usage.Observation
 	o.Worker, o.UID, o.Created, o.Fenced = worker, m.UID, m.CreationTimestamp.Time, fencedAt(m)
 	o.AtOnce = max(min(ptr.Deref(m.Spec.Parallelism, 1), ptr.Deref(hub.Spec.Parallelism, 1)), 0)
 	o.Started = m.Status.StartTime != nil || m.Status.Active+m.Status.Succeeded+m.Status.Failed > 0
+	if m.Status.Terminating != nil {
+		o.Alive = ptr.To(max(int64(m.Status.Active)+int64(*m.Status.Terminating), 0))
+	}
 	return o
 }
 
@@ -74,7 +77,8 @@ func (g *gatherer) observation(o usage.Observation) usage.Observation {
 	o.Awaited = !v.Synced() || state.TimesListing
 	if v.Synced() && state.TimesKnown {
 		o.Times = v.PodTimes(o.UID)
-		o.InTouch, o.Awaited = o.View != 0, o.View == 0
+		o.InTouch = o.View != 0 && !o.IsBehind()
+		o.Awaited = !o.InTouch
 	}
 	return o
 }

@@ -97,6 +97,50 @@ func TestTheAccountOfAFinishedJobStays(t *testing.T) {
 	}
 }
 
+// A manager that was stopped hears of its mirrors before it hears of their Pods. What it writes then is another one's
+// truth when it has ended, so the account stays as it is until both watches agree.
+func TestThePodsWatchIsBehind(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	at := usage.Moment(now.Unix())
+	written := usage.Account{{Worker: "west", UID: "m", Pods: 2, Since: at - 200_010, At: at - 200_000, Ended: at - 10}}
+	j := &batchv1.Job{}
+	j.CreationTimestamp = metav1.NewTime(now.Add(-300_000 * time.Second))
+	j.Annotations = map[string]string{v1alpha1.AnnotationUsage: written.String()}
+	running := usage.Times{Running: 2, Since: now.Add(-200_010 * time.Second), View: 1, Listed: now.Add(-250_000 * time.Second)}
+	ended := usage.Times{Count: 2, Ended: 400_022 * time.Second, View: 1, Listed: running.Listed}
+	for name, row := range map[string]struct {
+		status batchv1.JobStatus
+		times  usage.Times
+		behind bool
+	}{
+		"both run":                         {status: batchv1.JobStatus{Active: 2, Terminating: ptr.To[int32](0)}, times: running},
+		"they end":                         {status: batchv1.JobStatus{Active: 1, Terminating: ptr.To[int32](1)}, times: running},
+		"the mirror says that one ended":   {status: batchv1.JobStatus{Active: 1, Terminating: ptr.To[int32](0)}, times: running, behind: true},
+		"the mirror has ended":             {status: batchv1.JobStatus{Succeeded: 2, Terminating: ptr.To[int32](0)}, times: running, behind: true},
+		"the mirror has, and so have they": {status: batchv1.JobStatus{Succeeded: 2, Terminating: ptr.To[int32](0)}, times: ended},
+		"the mirror says less than none":   {status: batchv1.JobStatus{Active: -7, Terminating: ptr.To[int32](0)}, times: ended},
+		"the mirror is behind":             {status: batchv1.JobStatus{Active: 2, Terminating: ptr.To[int32](0)}, times: ended},
+		"the mirror doesn't say it all":    {status: batchv1.JobStatus{Succeeded: 2}, times: running},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &batchv1.Job{Status: row.status}
+			m.UID = "m"
+			v := &timedWorker{times: row.times}
+			r, g, rec := &Reconciler{workers: v}, &gatherer{workers: v}, newStore().open(types.NamespacedName{Name: "j"})
+			s := &dispatch.Snapshot{Job: j, Now: now, Assigned: &dispatch.Worker{Name: "west", Mirror: m}}
+			s.Used.Observations = g.used(s)
+			s.Used.Before = r.usedBefore(rec, &turn{Snapshot: s})
+			next := s.Account()
+			if stays := cmp.Equal(next.Of(written[0].ID()), written[0]); stays != row.behind {
+				t.Errorf("the account is %s, and was %s", next, written)
+			}
+			if since := written.Open(next, s.Used.Observations, true); row.behind && now.Sub(since) > time.Minute {
+				t.Errorf("the account is open since %s, where the Job has just ended", since)
+			}
+		})
+	}
+}
+
 // A mirror may have as many Pods at once as its worker is to run of a divided Job, also when the Job has left it.
 func TestHowManyPodsAMirrorMayHave(t *testing.T) {
 	mirrorOf := func(uid types.UID, parallelism int32) *batchv1.Job {

@@ -54,7 +54,7 @@ func Over(pod *corev1.Pod) bool {
 func Slim(pod *corev1.Pod) (*corev1.Pod, bool) {
 	slim := &corev1.Pod{TypeMeta: pod.TypeMeta, ObjectMeta: metav1.ObjectMeta{
 		Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
-		DeletionTimestamp: pod.DeletionTimestamp,
+		CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp,
 	}}
 	owner := metav1.GetControllerOf(pod)
 	if owner == nil || owner.Kind != "Job" {

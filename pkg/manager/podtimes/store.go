@@ -50,6 +50,8 @@ type pod struct {
 	// bound is when it got its node, by its own times: the worker's clock, in whole seconds. Start is the same by the
 	// hub's clock, at the latest.
 	bound, start time.Time
+	// created is when its API server did, in seconds since 1970.
+	created int64
 	// ran is for how long, when it has ended.
 	ran              time.Duration
 	ended, succeeded bool
@@ -191,7 +193,7 @@ func (s *Store) add(object *corev1.Pod) *pod {
 		j = &job{uid: owner.UID}
 		s.jobs[owner.UID] = j
 	}
-	p := &pod{job: j, next: j.first, bound: s.sane(bound)}
+	p := &pod{job: j, next: j.first, bound: s.sane(bound), created: object.CreationTimestamp.Unix()}
 	p.start = earlier(s.hubs(p.bound), s.now())
 	if p.next != nil {
 		p.next.previous = p

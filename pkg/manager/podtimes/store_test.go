@@ -327,6 +327,20 @@ func TestThenIsByThePodsOwnTimes(t *testing.T) {
 	}
 }
 
+// A scheduler whose API server lost what it wrote gives a Pod its node again, later: it may be a Pod of that time.
+func TestAPodGetsItsNodeLater(t *testing.T) {
+	s := newStory(t)
+	for uid, created := range map[types.UID]time.Duration{"again": -time.Second, "the same second": 0, "new": time.Second} {
+		p := running(uid, began.Add(12*time.Second))
+		p.CreationTimestamp = metav1.NewTime(began.Add(created))
+		slim, _ := Slim(p)
+		s.Set(slim)
+	}
+	if got := s.TimesThen(theJob, usage.Then{At: began.Add(15 * time.Second), Newest: began, Running: 1}); got.Later != 2 || got.Running != 0 {
+		t.Errorf("times are %+v, want those of no Pod, and of 2 later", got)
+	}
+}
+
 // A worker's clock is set back. By their own times, Pods that had ended before it was seem to end later than the account
 // was written, also when the clock is set forward again.
 func TestAClockIsSetBack(t *testing.T) {

@@ -36,6 +36,9 @@ func (j *job) then(then usage.Then, now time.Time) usage.Times {
 	}
 	for p := j.first; p != nil; p = p.next {
 		isNew := p.bound.After(then.Newest)
+		if isNew && p.created <= then.Newest.Unix() {
+			t.Later++
+		}
 		switch {
 		case isNew && p.ended:
 			discount(&t, p)
