@@ -11,6 +11,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/packed"
 )
 
 // HeldJobs limits what the cache of the hub holds of Jobs. A light Job, which has no Pod template,
@@ -19,14 +20,17 @@ import (
 //
 // It's the transform of the cache, and a handler of its events. One serves one manager.
 type HeldJobs struct {
-	// PerNamespace is how much is held of the unfinished Jobs of one namespace that aren't light, by
-	// their size in protobuf.
+	// PerNamespace is how much is held of the unfinished Jobs of one namespace that aren't light, as they are
+	// packed. One that is larger than largeJob counts as it is when it's unpacked: a few bytes of it become any number.
 	PerNamespace resource.QuantityValue
 
 	mu         sync.Mutex
 	namespaces map[string]int64
 	sizes      map[types.UID]int64
 }
+
+// largeJob is up to which size, in bytes of protobuf, many Jobs may be unpacked at once.
+const largeJob = 64 << 10
 
 var _ toolscache.ResourceEventHandler = &HeldJobs{}
 
@@ -46,7 +50,7 @@ func (h *HeldJobs) validate() error {
 }
 
 // transform keeps of Jobs that aren't ours only what tells that they aren't, and of ours what is
-// read.
+// read. One that is held whole is packed.
 func (h *HeldJobs) transform(object any) (any, error) {
 	j, ok := object.(*batchv1.Job)
 	if !ok {
@@ -63,18 +67,34 @@ func (h *HeldJobs) transform(object any) (any, error) {
 		}, nil
 	}
 	mirror.Slim(j)
-	if mirror.Light(j) || mirror.Suspended(j) || !h.hold(j) {
-		h.release(j)
-		mirror.Lighten(j)
+	if !mirror.Light(j) && !mirror.Suspended(j) {
+		whole, err := h.whole(j)
+		if whole != nil || err != nil {
+			return whole, err
+		}
 	}
+	h.release(j)
+	mirror.Lighten(j)
 	return j, nil
 }
 
+// whole packs a Job with its template; nil: the memory of its namespace doesn't suffice.
+func (h *HeldJobs) whole(j *batchv1.Job) (*packed.Job, error) {
+	size := int64(j.Size())
+	if size > largeJob && !h.hold(j, size) {
+		return nil, nil //nolint:nilnil // it isn't held
+	}
+	whole, err := packed.New(j)
+	if err != nil || size <= largeJob && !h.hold(j, int64(whole.Size())) {
+		return nil, err
+	}
+	return whole, nil
+}
+
 // hold counts a Job, and reports whether its namespace's memory suffices.
-func (h *HeldJobs) hold(j *batchv1.Job) bool {
+func (h *HeldJobs) hold(j *batchv1.Job, size int64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	size := int64(j.Size())
 	after := h.namespaces[j.Namespace] - h.sizes[j.UID] + size
 	if after > h.PerNamespace.Value() {
 		return false

@@ -16,6 +16,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
+	"github.com/jobferry/jobferry/pkg/packed"
 )
 
 // hubJob is a Job of a tenant whose template has so many bytes.
@@ -30,11 +31,18 @@ func hubJob(namespace string, i, bytes int) *batchv1.Job {
 func hold(t *testing.T, h *HeldJobs, j *batchv1.Job) *batchv1.Job {
 	t.Helper()
 	object, err := h.transform(j)
-	held, ok := object.(*batchv1.Job)
-	if err != nil || !ok {
-		t.Fatalf("%T: %v", object, err)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return held
+	switch held := object.(type) {
+	case *packed.Job:
+		return held.Unpack()
+	case *batchv1.Job:
+		return held
+	default:
+		t.Fatalf("a Job became a %T", object)
+		return nil
+	}
 }
 
 func heap() int64 {
@@ -62,12 +70,16 @@ func TestOneTenantsJobsTakeLittleMemory(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := NewHeldJobs()
-			var held []*batchv1.Job
+			var held []any
 			before := heap()
 			for i := range row.jobs {
 				j := hubJob("tenant", i, row.bytes)
 				row.change(j)
-				held = append(held, hold(t, h, j))
+				object, err := h.transform(j)
+				if err != nil {
+					t.Fatal(err)
+				}
+				held = append(held, object)
 			}
 			bytes := heap() - before
 			t.Logf("%d Jobs are held in %d KiB", len(held), bytes>>10)
@@ -82,11 +94,33 @@ func TestOneTenantsJobsTakeLittleMemory(t *testing.T) {
 	}
 }
 
+// TestHowManyJobsAreHeldWhole has a tenant make Jobs that are nothing when they're packed.
+func TestHowManyJobsAreHeldWhole(t *testing.T) {
+	for name, row := range map[string]struct{ bytes, jobs, whole int }{
+		"50,000 usual ones":      {1000, 50_000, 50_000},
+		"of nearly 64 KiB":       {55_000, 1000, 1000},
+		"each more than 64 KiB":  {140_000, 400, 32 << 20 / 154_300},
+		"each as large as it is": {1_400_000, 30, 32 << 20 / 1_540_300},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h, whole := NewHeldJobs(), 0
+			for i := range row.jobs {
+				if !mirror.Light(hold(t, h, hubJob("tenant", i, row.bytes))) {
+					whole++
+				}
+			}
+			if whole != row.whole {
+				t.Errorf("%d of %d Jobs are held with their templates, want %d", whole, row.jobs, row.whole)
+			}
+		})
+	}
+}
+
 // TestHeldJobsAreCounted follows the Jobs of a namespace that may hold two.
 func TestHeldJobsAreCounted(t *testing.T) {
 	h := NewHeldJobs()
-	h.PerNamespace.Quantity = *resource.NewQuantity(25_000, resource.BinarySI)
-	job := func(i int) *batchv1.Job { return hubJob("n", i, 10_000) }
+	h.PerNamespace.Quantity = *resource.NewQuantity(250_000, resource.BinarySI)
+	job := func(i int) *batchv1.Job { return hubJob("n", i, 100_000) }
 	isLight := func(step string, j *batchv1.Job, want bool) {
 		t.Helper()
 		if got := mirror.Light(hold(t, h, j)); got != want {

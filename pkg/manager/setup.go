@@ -35,7 +35,7 @@ func NewScheme() *runtime.Scheme {
 }
 
 // CacheOptions limits the manager's cache of the hub to what it needs: of Jobs see HeldJobs, of
-// namespaces the labels, and of Secrets only the registrations.
+// namespaces the labels, and of Secrets only the registrations. They are for packed.NewCache: some Jobs are packed.
 func CacheOptions(options Options) cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),

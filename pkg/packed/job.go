@@ -61,12 +61,16 @@ var (
 	_ metav1.ObjectMetaAccessor = &Job{}
 )
 
-// Pack is the transform of an informer of Jobs. It returns all but Jobs as they are.
+// Pack is the transform of an informer of Jobs. It returns all but batchv1.Jobs as they are.
 func Pack(object any) (any, error) {
-	job, ok := object.(*batchv1.Job)
-	if !ok {
-		return object, nil
+	if job, ok := object.(*batchv1.Job); ok {
+		return New(job)
 	}
+	return object, nil
+}
+
+// New packs a Job. It fails if its namespace, name and version have 64 KiB together.
+func New(job *batchv1.Job) (*Job, error) {
 	key := cache.NewObjectName(job.Namespace, job.Name).String()
 	prefix := key + job.ResourceVersion
 	if len(prefix) > math.MaxUint16 {
@@ -99,6 +103,9 @@ func bits(of Facts) (s states) {
 	}
 	return s
 }
+
+// Size is how many bytes are held of the Job, less what each has.
+func (j *Job) Size() int { return len(j.data) }
 
 // Facts are those of the Job.
 func (j *Job) Facts() Facts {
