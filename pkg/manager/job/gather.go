@@ -109,7 +109,7 @@ func (g *gatherer) isEdited(s *dispatch.Snapshot, k known) bool {
 		if !ok {
 			continue
 		}
-		m := heldBy(v, s.Key, k.mirrors[worker].write, s.Now)
+		m := k.mirrorIn(v, s)
 		if m == nil || mirror.Owns(g.origin, s.Job.UID, m) != mirror.Ours || mirror.Finished(m) {
 			continue
 		}
@@ -149,7 +149,7 @@ func (g *gatherer) worker(v workerView, s *dispatch.Snapshot, k known) dispatch.
 		Cleanups:      m.cleanups.UnlessExpired(s.Now),
 		ReleaseSince:  m.release.since(s.Now),
 	}
-	s.Hold(&w, heldBy(v, s.Key, m.write, s.Now))
+	s.Hold(&w, k.mirrorIn(v, s))
 	if view.Removing {
 		w.Removal = view.Spec.RemovalPolicy
 	}
@@ -161,6 +161,14 @@ func (g *gatherer) worker(v workerView, s *dispatch.Snapshot, k known) dispatch.
 		}
 	}
 	return w
+}
+
+// mirrorIn is a worker's Job of this name and origin, as it was when it was first seen; nil: there is none.
+func (k *known) mirrorIn(v workerView, s *dispatch.Snapshot) *batchv1.Job {
+	if k.seen[v.Name()] == nil {
+		k.seen[v.Name()] = heldBy(v, s.Key, k.mirrors[v.Name()].write, s.Now)
+	}
+	return k.seen[v.Name()]
 }
 
 // heldBy returns a worker's Job of this name and origin; nil: there is none.
@@ -280,7 +288,7 @@ func (g *gatherer) part(s *dispatch.Snapshot, shard shards.Shard, k known) *disp
 	follows := false
 	if v, ok := g.workers.view(shard.Worker); ok {
 		follows = shards.Follows(s.Job, v.View().Spec.JobController)
-		if m := heldBy(v, s.Key, k.mirrors[shard.Worker].write, s.Now); m != nil {
+		if m := k.mirrorIn(v, s); m != nil {
 			follows = shards.IsFollowing(m)
 		}
 	}

@@ -171,6 +171,8 @@ type known struct {
 	memory
 	mirrors    map[string]mirrorMemory
 	passedOver map[string]string
+	// seen are the Job's mirrors as they were first read, by worker.
+	seen map[string]*batchv1.Job
 }
 
 // awaitsMirror reports whether a worker's cache doesn't show a mirror yet as this process wrote it.
@@ -209,7 +211,7 @@ func (r *record) read(now time.Time) known {
 	defer r.store.mu.Unlock()
 	plain := *r.memory
 	plain.mirrors, plain.passedOver, plain.reported, plain.usedBefore = nil, nil, reported{}, nil
-	k := known{memory: plain}
+	k := known{memory: plain, seen: map[string]*batchv1.Job{}}
 	for worker, m := range r.mirrors {
 		if k.mirrors == nil {
 			k.mirrors = make(map[string]mirrorMemory, len(r.mirrors))
