@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -98,34 +97,51 @@ func gang(job *batchv1.Job) *schedulingv1alpha3.WorkloadPodGroupGangSchedulingPo
 	return s.SchedulingPolicy.Gang
 }
 
-// inPlace are the fields of the spec that Drift compares itself; the worker keeps no difference in
-// them.
-var inPlace = [][]string{
-	{"suspend"}, {"ttlSecondsAfterFinished"}, {"maxFailedIndexes"}, {"backoffLimit"}, {"podReplacementPolicy"},
-	{"activeDeadlineSeconds"}, {"parallelism"}, {"managedBy"}, {"selector"}, {"manualSelector"},
-	{"scheduling", "schedulingPolicy", "gang", "minCount"},
+// kept is a spec without the fields that Drift compares itself; the worker keeps no difference in them.
+func kept(of *batchv1.JobSpec) batchv1.JobSpec {
+	spec := *of
+	spec.Suspend, spec.Parallelism, spec.ManagedBy, spec.Selector, spec.ManualSelector = nil, nil, nil, nil, nil
+	spec.TTLSecondsAfterFinished, spec.ActiveDeadlineSeconds, spec.PodReplacementPolicy = nil, nil, nil
+	spec.BackoffLimit, spec.MaxFailedIndexes = nil, nil
+	if g := gang(&batchv1.Job{Spec: spec}); g != nil && g.MinCount != nil {
+		spec.Scheduling = spec.Scheduling.DeepCopy()
+		spec.Scheduling.SchedulingPolicy.Gang.MinCount = nil
+	}
+	return spec
 }
 
 // foreign names the changes of the worker's admission that the hub can't undo. It ignores defaults
 // and additions (sidecars, tolerations, labels, env).
 func (d *drift) foreign() []Note {
-	wanted, got := d.projected.Spec, d.want.Spec
+	wanted, got := kept(&d.projected.Spec), kept(&d.want.Spec)
 	if indexed(d.hub) {
-		wanted.Completions = nil
+		wanted.Completions, got.Completions = nil, nil
 	}
-	if equality.Semantic.DeepEqual(wanted.Template.Spec, got.Template.Spec) { // nearly always
+	if labels := &wanted.Template.Labels; hasAll(got.Template.Labels, *labels) {
+		*labels, got.Template.Labels = nil, nil
+	}
+	if equality.Semantic.DeepEqual(wanted, got) { // nearly always
+		return nil
+	}
+	if equality.Semantic.DeepEqual(wanted.Template.Spec, got.Template.Spec) {
 		wanted.Template.Spec, got.Template.Spec = corev1.PodSpec{}, corev1.PodSpec{}
 	}
-	wantedTree, gotTree := tree(&wanted), tree(&got)
-	for _, field := range inPlace {
-		unstructured.RemoveNestedField(wantedTree, field...)
-	}
 	var fields []string
-	notCovered("spec", wantedTree, gotTree, &fields)
+	notCovered("spec", tree(&wanted), tree(&got), &fields)
 	slices.Sort(fields)
 	var notes []Note
 	for _, f := range fields {
 		notes = append(notes, Note{Field: f, Message: "changed by the worker's admission"})
 	}
 	return notes
+}
+
+// hasAll reports whether a map has all of another one.
+func hasAll(of, other map[string]string) bool {
+	for key, value := range other {
+		if is, has := of[key]; !has || is != value {
+			return false
+		}
+	}
+	return true
 }
