@@ -199,7 +199,10 @@ func (s *scheduler) takeLocked(w worker, job *batchv1.Job) {
 }
 
 func reserve(w worker, job *batchv1.Job) {
-	free := freeIn(w, types.NamespacedName{Namespace: job.Namespace}, scheduling.Reads{})
+	var free *scheduling.Snapshot
+	if hasExtended(&job.Spec.Template.Spec) { // which devices may stand for; it takes time for each node
+		free = freeIn(w, types.NamespacedName{Namespace: job.Namespace}, scheduling.Reads{})
+	}
 	w.Ledger().Reserve(keyOf(job), shapeIn(free, &job.Spec.Template), placement.PodsWanted(job))
 }
 

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"iter"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,13 +17,35 @@ func shapeIn(free *scheduling.Snapshot, template *corev1.PodTemplateSpec) *capac
 		return capacity.ShapeOf(template)
 	}
 	held := template.DeepCopy()
-	for _, containers := range [][]corev1.Container{held.Spec.InitContainers, held.Spec.Containers} {
-		for i := range containers {
-			dropBacked(free, containers[i].Resources.Requests)
-			dropBacked(free, containers[i].Resources.Limits)
-		}
+	for list := range resourcesIn(&held.Spec) {
+		dropBacked(free, list)
 	}
 	return capacity.ShapeOf(held)
+}
+
+// resourcesIn are the requests and limits of all containers.
+func resourcesIn(spec *corev1.PodSpec) iter.Seq[corev1.ResourceList] {
+	return func(yield func(corev1.ResourceList) bool) {
+		for _, containers := range [][]corev1.Container{spec.InitContainers, spec.Containers} {
+			for i := range containers {
+				if r := &containers[i].Resources; !yield(r.Requests) || !yield(r.Limits) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// hasExtended reports whether a container wants an extended resource.
+func hasExtended(spec *corev1.PodSpec) bool {
+	for list := range resourcesIn(spec) {
+		for name := range list {
+			if capacity.Extended(name) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func dropBacked(free *scheduling.Snapshot, list corev1.ResourceList) {

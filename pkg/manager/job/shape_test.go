@@ -30,6 +30,11 @@ func TestNodesAreHeldForWhatDevicesStandFor(t *testing.T) {
 	node.Status.Allocatable = corev1.ResourceList{"example.com/gpu": one}
 	both := scheduling.NewSnapshot([]*corev1.Node{node}, nil, nil)
 	both.Devices = gpus{}
+	if plain := (&corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
+		Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": one, "hugepages-2Mi": one}},
+	}}}}); !hasExtended(&template.Spec) || hasExtended(&plain.Spec) {
+		t.Error("devices may stand for GPUs, and not for cores")
+	}
 	for name, row := range map[string]struct {
 		free *scheduling.Snapshot
 		gpus int64
