@@ -154,6 +154,9 @@ func readObject(from io.Reader, limit int) ([]byte, error) {
 	return data, err
 }
 
+// usualFrame is how large most events are at most: no more memory is taken before the bytes have come.
+const usualFrame = 16 << 10
+
 // readFrame reads an event of a watch in protobuf, which has its length in four bytes before it.
 func readFrame(from io.Reader) ([]byte, error) {
 	var header [4]byte
@@ -165,6 +168,7 @@ func readFrame(from io.Reader) ([]byte, error) {
 		return nil, errTooLarge
 	}
 	var frame bytes.Buffer
+	frame.Grow(len(header) + int(min(length, usualFrame)) + bytes.MinRead)
 	frame.Write(header[:])
 	if _, err := io.CopyN(&frame, from, int64(length)); err != nil {
 		return nil, err
