@@ -164,7 +164,7 @@ func (p *pattern) copyOf(prefix string, n int, worker string) *pattern {
 	replace(c.hub.Annotations, p.worker, worker)
 	replace(c.hub.Annotations, string(p.mirror.UID), string(c.mirror.UID)) // in the account
 	replace(c.mirror.Annotations, string(p.hub.UID), string(c.hub.UID))
-	for _, in := range []map[string]string{c.hub.Spec.Selector.MatchLabels, c.hub.Spec.Template.Labels} {
+	for _, in := range []map[string]string{c.hub.Spec.Selector.MatchLabels, c.hub.Spec.Template.Labels, c.mirror.Spec.Template.Labels} {
 		replace(in, string(p.hub.UID), string(c.hub.UID))
 		replace(in, p.hub.Name, name)
 	}

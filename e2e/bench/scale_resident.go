@@ -56,10 +56,10 @@ func (s *scale) resident(ctx context.Context, live, finished int) (_ resident, e
 	r.hubWrites, r.workerWrites = len(written), s.workerWrites()-workers-1 // one for the Job of inControl
 	for i, w := range written {
 		if i < 10 {
-			s.options.Progress("needless: %s %s", w.Verb, w.URI)
+			s.options.Progress("written: %s %s", w.Verb, w.URI)
 		}
 	}
-	s.options.Progress("%d live, %d finished: in control after %s, %s of CPU, heap %d MB, peak %d MB, %d goroutines, %d and %d needless writes",
+	s.options.Progress("%d live, %d finished: in control after %s, %s of CPU, heap %d MB, peak %d MB, %d goroutines, %d writes to the hub and %d to workers",
 		live, finished, r.control, r.cpu, r.heap/1e6, r.peak/1e6, r.goroutines, r.hubWrites, r.workerWrites)
 	return r, err
 }
