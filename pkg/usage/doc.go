@@ -39,7 +39,8 @@
 // long as it was known to run: by the watch, or, if another manager saw it, by the account. From
 // then until it was seen to be gone, it may have run. That is the mirror's unknown time: the
 // account has too little by at most that. Of Pods that came and went meanwhile nobody knows. Where
-// a fence may have deleted some, as many count as unknown as there may have been.
+// a fence may have deleted some, as many count as unknown as there may have been. A Pod that was there
+// when the account was written, and says that it got its node later, may be one that the account had.
 //
 // # Bounds
 //
