@@ -152,7 +152,7 @@ func (p *pattern) copyOf(prefix string, n int, worker string) *pattern {
 	name := copyName(prefix, n)
 	c := &pattern{worker: worker, hub: p.hub.DeepCopy(), mirror: p.mirror.DeepCopy(), pod: p.pod.DeepCopy()}
 	uid := func(of string) types.UID {
-		return types.UID(fmt.Sprintf("%s-%04x-4000-8000-%012d", of, len(prefix), n))
+		return types.UID(fmt.Sprintf("%s-%x-4000-8000-%012d", of, prefix[:2], n))
 	}
 	c.hub.Name, c.hub.UID, c.hub.ResourceVersion = name, uid("11111111"), ""
 	c.mirror.Name, c.mirror.UID = name, uid("22222222")
