@@ -84,7 +84,8 @@ func (s *soak) run(ctx context.Context) error {
 	return s.judge(ctx, v)
 }
 
-// chooseRate finds out how many Jobs per second the machine does, and takes four fifths of that.
+// chooseRate finds out how many Jobs per second the machine does, from their creation until they are removed, and takes
+// four fifths of that.
 func (s *soak) chooseRate(ctx context.Context) error {
 	if s.result.Rate = s.options.Rate; s.result.Rate > 0 {
 		return nil
@@ -95,12 +96,18 @@ func (s *soak) chooseRate(ctx context.Context) error {
 	}
 	defer v.stop()
 	r := &run{fleet: s.fleet, options: Options{Jobs: s.options.Burst, Submitters: DefaultOptions().Submitters}}
-	burst, _, err := r.burst(ctx, "burst", burstNamespace, s.fleet.hub, v.hub, dispatched)
-	if err != nil {
+	began := time.Now()
+	if _, _, err := r.burst(ctx, "burst", burstNamespace, s.fleet.hub, v.hub, dispatched); err != nil {
 		return err
 	}
-	s.result.Rate = burst.Rate(s.options.Burst) * 4 / 5
-	return r.fleet.hub.remove(ctx, r.options.Submitters, burstNamespace, names(s.options.Burst))
+	if err := r.fleet.hub.remove(ctx, r.options.Submitters, burstNamespace, names(s.options.Burst)); err != nil {
+		return err
+	}
+	if err := v.hub.AwaitGone(ctx); err != nil {
+		return err
+	}
+	s.result.Rate = float64(s.options.Burst) / time.Since(began).Seconds() * 4 / 5
+	return nil
 }
 
 // bearLoad returns when all Jobs were submitted.
