@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1alpha3 "k8s.io/api/scheduling/v1alpha3"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -74,7 +75,7 @@ func (d *drift) scale() {
 // minCount sets the size of a gang, the one field of spec.scheduling that can change. The API server
 // wants it to be within the parallelism, also while scale takes its two patches.
 func (d *drift) minCount() {
-	hub, is := gang(d.hub), gang(d.want)
+	hub, is := gang(&d.hub.Spec), gang(&d.want.Spec)
 	if hub == nil || is == nil {
 		return
 	}
@@ -84,13 +85,13 @@ func (d *drift) minCount() {
 	}
 	if !ptr.Equal(is.MinCount, wanted) {
 		d.want.Spec.Scheduling = d.want.Spec.Scheduling.DeepCopy()
-		gang(d.want).MinCount = wanted
+		gang(&d.want.Spec).MinCount = wanted
 	}
 }
 
 // gang returns the policy of a Job whose Pods are scheduled all at once, nil if they aren't.
-func gang(job *batchv1.Job) *schedulingv1alpha3.WorkloadPodGroupGangSchedulingPolicy {
-	s := job.Spec.Scheduling
+func gang(spec *batchv1.JobSpec) *schedulingv1alpha3.WorkloadPodGroupGangSchedulingPolicy {
+	s := spec.Scheduling
 	if s == nil || s.SchedulingPolicy == nil {
 		return nil
 	}
@@ -103,7 +104,7 @@ func kept(of *batchv1.JobSpec) batchv1.JobSpec {
 	spec.Suspend, spec.Parallelism, spec.ManagedBy, spec.Selector, spec.ManualSelector = nil, nil, nil, nil, nil
 	spec.TTLSecondsAfterFinished, spec.ActiveDeadlineSeconds, spec.PodReplacementPolicy = nil, nil, nil
 	spec.BackoffLimit, spec.MaxFailedIndexes = nil, nil
-	if g := gang(&batchv1.Job{Spec: spec}); g != nil && g.MinCount != nil {
+	if g := gang(of); g != nil && g.MinCount != nil {
 		spec.Scheduling = spec.Scheduling.DeepCopy()
 		spec.Scheduling.SchedulingPolicy.Gang.MinCount = nil
 	}
@@ -117,8 +118,8 @@ func (d *drift) foreign() []Note {
 	if indexed(d.hub) {
 		wanted.Completions, got.Completions = nil, nil
 	}
-	if labels := &wanted.Template.Labels; hasAll(got.Template.Labels, *labels) {
-		*labels, got.Template.Labels = nil, nil
+	if labels.ValidatedSetSelector(wanted.Template.Labels).Matches(labels.Set(got.Template.Labels)) {
+		wanted.Template.Labels, got.Template.Labels = nil, nil
 	}
 	if equality.Semantic.DeepEqual(wanted, got) { // nearly always
 		return nil
@@ -134,14 +135,4 @@ func (d *drift) foreign() []Note {
 		notes = append(notes, Note{Field: f, Message: "changed by the worker's admission"})
 	}
 	return notes
-}
-
-// hasAll reports whether a map has all of another one.
-func hasAll(of, other map[string]string) bool {
-	for key, value := range other {
-		if is, has := of[key]; !has || is != value {
-			return false
-		}
-	}
-	return true
 }

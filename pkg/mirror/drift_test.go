@@ -191,14 +191,14 @@ func TestDriftOfAGang(t *testing.T) {
 			t.Fatalf("got %#v", act)
 		}
 		m = applyBytes(t, m, patch.Bytes())
-		if got := gang(m).MinCount; *got != want || *m.Spec.Parallelism != want {
+		if got := gang(&m.Spec).MinCount; *got != want || *m.Spec.Parallelism != want {
 			t.Errorf("minCount %d of %d Pods, want %d", *got, *m.Spec.Parallelism, want)
 		}
 	}
 	ganged(0)(hub)
 	m = applyBytes(t, m, Drift(hub, m, aTarget).(Patch).Bytes())
-	if gang(m).MinCount != nil {
-		t.Errorf("minCount is %d, and unset on the hub", *gang(m).MinCount)
+	if gang(&m.Spec).MinCount != nil {
+		t.Errorf("minCount is %d, and unset on the hub", *gang(&m.Spec).MinCount)
 	}
 	if act := Drift(hub, m, aTarget); !cmp.Equal(act, Action(None{})) {
 		t.Errorf("then %#v", act)

@@ -52,6 +52,7 @@ type gatherer struct {
 // the cache.
 func (g *gatherer) gather(ctx context.Context, key types.NamespacedName, k known, now time.Time) (*dispatch.Snapshot, *mirror.Whole, error) {
 	s := &dispatch.Snapshot{Now: now, Origin: g.origin, Key: key, Timing: g.timing, WritesInFlight: g.inFlight()}
+	k.seen = map[string]*batchv1.Job{}
 	s.Job = k.hub.latest(g.cachedJob(ctx, key), now)
 	var assigned, from string
 	var whole *mirror.Whole

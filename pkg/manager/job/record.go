@@ -211,7 +211,7 @@ func (r *record) read(now time.Time) known {
 	defer r.store.mu.Unlock()
 	plain := *r.memory
 	plain.mirrors, plain.passedOver, plain.reported, plain.usedBefore = nil, nil, reported{}, nil
-	k := known{memory: plain, seen: map[string]*batchv1.Job{}}
+	k := known{memory: plain}
 	for worker, m := range r.mirrors {
 		if k.mirrors == nil {
 			k.mirrors = make(map[string]mirrorMemory, len(r.mirrors))

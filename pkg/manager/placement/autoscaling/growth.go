@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/capacity"
@@ -135,20 +136,11 @@ func (g *Growth) groupOf(node *corev1.Node) int {
 	best, most := -1, -1
 	for i := range g.Groups {
 		wanted := g.Groups[i].Labels
-		if len(wanted) > most && hasAll(node.Labels, wanted) {
+		if len(wanted) > most && labels.ValidatedSetSelector(wanted).Matches(labels.Set(node.Labels)) {
 			best, most = i, len(wanted)
 		}
 	}
 	return best
-}
-
-func hasAll(labels, wanted map[string]string) bool {
-	for key, value := range wanted {
-		if has, is := labels[key]; !is || has != value {
-			return false
-		}
-	}
-	return true
 }
 
 // more is how many times an amount may be added to what is used.
