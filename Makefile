@@ -244,7 +244,7 @@ generate: ## Write the files that are derived from the code
 	$(call rbac,admission,./pkg/manager/admission,config/webhook)
 	$(call rbac,kueue,./pkg/manager/kueue,config/kueue)
 	$(call rbac,worker,./pkg/worker,config/worker)
-	$(call rbac,metrics-auth,./pkg/process,config/metrics-auth)
+	$(call rbac,metrics-auth,./pkg/util/process,config/metrics-auth)
 	$(CRD_REF_DOCS) --source-path=pkg/api --config=tools/crd-ref-docs/config.yaml --renderer=markdown --output-path=docs/api.md --log-level=ERROR
 	cp config/crd/jobferry.dev_*.yaml charts/jobferry/files/crd/
 	cp $(filter-out %/kustomization.yaml,$(wildcard config/admission/*/*.yaml)) charts/jobferry/files/admission/

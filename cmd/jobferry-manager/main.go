@@ -11,8 +11,8 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager"
 	"github.com/jobferry/jobferry/pkg/manager/admission"
-	"github.com/jobferry/jobferry/pkg/packed"
-	"github.com/jobferry/jobferry/pkg/process"
+	"github.com/jobferry/jobferry/pkg/manager/packed"
+	"github.com/jobferry/jobferry/pkg/util/process"
 )
 
 const summary = "jobferry-manager dispatches the Jobs of a hub cluster to worker clusters."

@@ -13,7 +13,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager"
 	"github.com/jobferry/jobferry/pkg/manager/servingcert"
 	"github.com/jobferry/jobferry/pkg/manager/subresources"
-	"github.com/jobferry/jobferry/pkg/process"
+	"github.com/jobferry/jobferry/pkg/util/process"
 )
 
 // off is the address that serves nothing.

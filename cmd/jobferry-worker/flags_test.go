@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/jobferry/jobferry/pkg/process"
+	"github.com/jobferry/jobferry/pkg/util/process"
 	"github.com/jobferry/jobferry/pkg/worker"
 )
 

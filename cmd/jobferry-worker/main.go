@@ -15,7 +15,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
-	"github.com/jobferry/jobferry/pkg/process"
+	"github.com/jobferry/jobferry/pkg/util/process"
 	"github.com/jobferry/jobferry/pkg/worker"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/placement/autoscaling"
+	"github.com/jobferry/jobferry/pkg/placement/autoscaling"
 )
 
 func TestMain(m *testing.M) {

@@ -16,7 +16,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/bench/report"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/intervals"
+	"github.com/jobferry/jobferry/pkg/mirror/intervals"
 )
 
 const (

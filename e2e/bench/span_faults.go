@@ -10,8 +10,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
-	"github.com/jobferry/jobferry/pkg/intervals"
-	"github.com/jobferry/jobferry/pkg/shards"
+	"github.com/jobferry/jobferry/pkg/mirror/intervals"
+	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
 // progressEvery is how often a run says how far it is.

@@ -16,8 +16,8 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/bench/indexes"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/intervals"
-	"github.com/jobferry/jobferry/pkg/shards"
+	"github.com/jobferry/jobferry/pkg/mirror/intervals"
+	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
 // spanView is what is seen of one Job: of its Pods in all clusters, and of the Job itself.

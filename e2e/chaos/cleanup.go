@@ -14,7 +14,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/chaos/checker"
 	"github.com/jobferry/jobferry/e2e/chaos/fleet"
-	"github.com/jobferry/jobferry/pkg/fence"
+	"github.com/jobferry/jobferry/pkg/worker/fence"
 )
 
 // removalTime is how long it may take until nothing is left.

@@ -14,7 +14,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/chaos/fleet"
 	"github.com/jobferry/jobferry/e2e/chaos/story"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/shards"
+	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
 // users play the stories, straight at the hub's API server. While that is away, they try again.

@@ -17,7 +17,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/usage"
+	"github.com/jobferry/jobferry/pkg/manager/usage"
 )
 
 // largest the plugin's memory may become.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/pkg/manager/podtimes"
-	"github.com/jobferry/jobferry/pkg/usage"
+	"github.com/jobferry/jobferry/pkg/manager/usage"
+	"github.com/jobferry/jobferry/pkg/manager/usage/podtimes"
 )
 
 // A Job's account is what its Pods in the worker say, and the metrics count it once.

@@ -4,7 +4,7 @@ import (
 	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 
-	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement/scheduling"
 )
 
 // classObjects are those that Pods name: what the API server adds to them, and whom they may preempt.

@@ -8,7 +8,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/jobferry/jobferry/pkg/manager/placement/devices"
+	"github.com/jobferry/jobferry/pkg/placement/devices"
 )
 
 // deviceObjects are the objects of dynamic resource allocation in a pair.

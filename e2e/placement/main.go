@@ -14,7 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/version"
 
-	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement/scheduling"
 )
 
 func main() {

@@ -5,7 +5,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement/scheduling"
 )
 
 // volumeObjects are the objects of volumes in a pair. They're only played by the program, so that classes

@@ -9,7 +9,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/boundtoken"
+	"github.com/jobferry/jobferry/pkg/util/boundtoken"
 )
 
 // A token is exchanged while a Job runs; the old one is revoked, and only when the hub uses the new

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
-	"github.com/jobferry/jobferry/pkg/version"
+	"github.com/jobferry/jobferry/pkg/util/version"
 )
 
 func forbidsWhatIsNotGranted(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 
+	"github.com/jobferry/jobferry/pkg/manager/packed"
 	"github.com/jobferry/jobferry/pkg/mirror"
-	"github.com/jobferry/jobferry/pkg/packed"
 )
 
 // HeldJobs limits what the cache of the hub holds of Jobs. A light Job, which has no Pod template,

@@ -5,17 +5,17 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jobferry/jobferry/pkg/api/namespaces"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/fence"
 	"github.com/jobferry/jobferry/pkg/manager/job"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
-	"github.com/jobferry/jobferry/pkg/manager/namespaces"
 	"github.com/jobferry/jobferry/pkg/manager/tokens"
-	"github.com/jobferry/jobferry/pkg/tracing"
-	"github.com/jobferry/jobferry/pkg/tracing/spans"
-	"github.com/jobferry/jobferry/pkg/version"
+	"github.com/jobferry/jobferry/pkg/manager/tracing"
+	"github.com/jobferry/jobferry/pkg/manager/tracing/spans"
+	"github.com/jobferry/jobferry/pkg/util/version"
 )
 
 // Options are the settings of the manager.

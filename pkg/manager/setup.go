@@ -22,7 +22,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/fence"
 	"github.com/jobferry/jobferry/pkg/manager/job"
-	"github.com/jobferry/jobferry/pkg/tracing"
+	"github.com/jobferry/jobferry/pkg/manager/tracing"
 )
 
 // NewScheme returns a scheme with all that the manager reads and writes.

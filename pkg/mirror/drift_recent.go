@@ -9,7 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/recent"
+	"github.com/jobferry/jobferry/pkg/mirror/recent"
 )
 
 // PatchRecent means that recent fields are to be changed in place, which takes the hub Job as its API

@@ -11,7 +11,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/recent"
+	"github.com/jobferry/jobferry/pkg/mirror/recent"
 )
 
 // wholeWith is a hub Job with recent fields: one of the spec, and one of the container.

@@ -4,7 +4,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/pkg/intervals"
+	"github.com/jobferry/jobferry/pkg/mirror/intervals"
 )
 
 // indexSets are the parsed indexes of a status. A set that can't be read is empty, and its fault is

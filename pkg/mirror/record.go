@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/recent"
+	"github.com/jobferry/jobferry/pkg/mirror/recent"
 )
 
 // record is the value of v1alpha1.AnnotationProjected: what the manager last wrote to a mirror. It

@@ -6,7 +6,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/intervals"
+	"github.com/jobferry/jobferry/pkg/mirror/intervals"
 )
 
 // Repeated are the completions of a stale mirror that its Job makes again elsewhere.

@@ -9,7 +9,7 @@ import (
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/jobferry/jobferry/pkg/plugin/access"
-	"github.com/jobferry/jobferry/pkg/text"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/jobferry/jobferry/pkg/plugin/access"
-	"github.com/jobferry/jobferry/pkg/version"
+	"github.com/jobferry/jobferry/pkg/util/version"
 )
 
 func TestSkewBetween(t *testing.T) {

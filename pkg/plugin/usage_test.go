@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	accounts "github.com/jobferry/jobferry/pkg/usage"
+	accounts "github.com/jobferry/jobferry/pkg/manager/usage"
 )
 
 // usageHub has a Job that runs, one that ended three days ago, and one that ended two weeks ago.

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jobferry/jobferry/pkg/wake"
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
 const (

@@ -24,8 +24,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/fence"
-	"github.com/jobferry/jobferry/pkg/wake"
+	"github.com/jobferry/jobferry/pkg/util/wake"
+	"github.com/jobferry/jobferry/pkg/worker/fence"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 

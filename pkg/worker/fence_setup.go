@@ -11,7 +11,7 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/fence"
+	"github.com/jobferry/jobferry/pkg/worker/fence"
 )
 
 // addFence adds the fencer to the manager; it returns nil if the options switch it off. The fencer

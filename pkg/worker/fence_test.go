@@ -24,7 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/fence"
+	"github.com/jobferry/jobferry/pkg/worker/fence"
 )
 
 // hubs are Leases in a worker, and the fencer that watches them.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/fence"
+	"github.com/jobferry/jobferry/pkg/worker/fence"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 

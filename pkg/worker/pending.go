@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/jobferry/jobferry/pkg/ownwrite"
+	"github.com/jobferry/jobferry/pkg/util/ownwrite"
 
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )

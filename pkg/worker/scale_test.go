@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/jobferry/jobferry/pkg/wake"
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
 // Of more surplus Pods than the default allows per sync, each sync deletes as many as that, the next

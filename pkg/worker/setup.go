@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/jobferry/jobferry/pkg/queue"
+	"github.com/jobferry/jobferry/pkg/util/queue"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 

@@ -47,9 +47,9 @@ func toy(t *testing.T) string {
 		}
 	}
 	write("go.mod", "module github.com/jobferry/jobferry\n\ngo 1.26.0\n")
-	write("pkg/version/version.go", "package version\n\nvar release string\n\nfunc Get() string { return release }\n")
+	write("pkg/util/version/version.go", "package version\n\nvar release string\n\nfunc Get() string { return release }\n")
 	for _, program := range append(slices.Clone(inClusters), plugin) {
-		write("cmd/"+program+"/main.go", "package main\n\nimport \"github.com/jobferry/jobferry/pkg/version\"\n\nfunc main() { print(version.Get()) }\n")
+		write("cmd/"+program+"/main.go", "package main\n\nimport \"github.com/jobferry/jobferry/pkg/util/version\"\n\nfunc main() { print(version.Get()) }\n")
 	}
 	write("CHANGELOG.md", "## v0.9.1-rc.1\n\nThe notes.\n")
 	git(t, dir, "init", "--quiet")

@@ -1,6 +1,6 @@
 package checker
 
-import "github.com/jobferry/jobferry/pkg/intervals"
+import "github.com/jobferry/jobferry/pkg/mirror/intervals"
 
 // covers reports whether one set of indexes holds all of another; texts that can't be read hold
 // nothing.

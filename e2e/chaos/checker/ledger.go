@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/e2e/chaos/schedule"
-	"github.com/jobferry/jobferry/pkg/usage"
+	"github.com/jobferry/jobferry/pkg/manager/usage"
 )
 
 // Ledger compares what Pods say of their times with the accounts of their hub Jobs, in Pod-seconds.

@@ -11,7 +11,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/chaos/schedule"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/usage"
+	"github.com/jobferry/jobferry/pkg/manager/usage"
 )
 
 // ranFor has a Pod run for some time, by its own times.

@@ -16,7 +16,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/chaos/schedule"
 	"github.com/jobferry/jobferry/e2e/chaos/story"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/shards"
+	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
 // world tells a checker what happens to one Job, "job", of four indexes. "fenced" and "open" are

@@ -6,7 +6,7 @@ import "slices"
 const repeated = "only when the same thing is told again within minutes"
 
 // standby is why a verb isn't used where one replica runs.
-const standby = "only where a second replica waits to lead: see pkg/process"
+const standby = "only where a second replica waits to lead: see pkg/util/process"
 
 // table is in the order of the documentation.
 var table = slices.Concat(hub, carry, subresources, admission, kueue, metrics, worker, dropIn, users)

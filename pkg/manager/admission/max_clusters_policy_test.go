@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/shards"
+	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
 // spanning makes a Job that asks for so many clusters.

@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/placement/preference"
+	"github.com/jobferry/jobferry/pkg/placement/preference"
 )
 
 const preferred = v1alpha1.AnnotationClusterPreference

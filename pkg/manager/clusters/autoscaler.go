@@ -19,9 +19,9 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/panics"
-	"github.com/jobferry/jobferry/pkg/manager/placement/autoscaling"
+	"github.com/jobferry/jobferry/pkg/placement/autoscaling"
+	"github.com/jobferry/jobferry/pkg/placement/capacity"
 )
 
 // autoscalerReader reads what a worker shows of its autoscaler, with capacity Autoscaled: NodePools and

@@ -15,10 +15,10 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/capacity"
-	"github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
-	"github.com/jobferry/jobferry/pkg/manager/change"
-	"github.com/jobferry/jobferry/pkg/manager/placement/autoscaling"
+	"github.com/jobferry/jobferry/pkg/placement/autoscaling"
+	"github.com/jobferry/jobferry/pkg/placement/capacity"
+	"github.com/jobferry/jobferry/pkg/placement/capacity/capacitytest"
+	"github.com/jobferry/jobferry/pkg/placement/change"
 )
 
 // TestNodePoolsWithoutAnEnd: of a list whose pages never end, the first ones count.

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/capacity"
-	"github.com/jobferry/jobferry/pkg/manager/placement/autoscaling"
+	"github.com/jobferry/jobferry/pkg/placement/autoscaling"
+	"github.com/jobferry/jobferry/pkg/placement/capacity"
 )
 
 // roomCache keeps what a worker's autoscaler may still add, as long as nothing has changed.

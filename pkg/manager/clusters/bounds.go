@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/quantities"
+	"github.com/jobferry/jobferry/pkg/util/quantities"
 )
 
 // Bounds of a worker's answers, in bytes. An object has at most 1.5 MiB in etcd, and hardly more

@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/jobferry/jobferry/pkg/manager/capacity"
-	"github.com/jobferry/jobferry/pkg/manager/change"
-	"github.com/jobferry/jobferry/pkg/manager/placement/objects"
-	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
-	"github.com/jobferry/jobferry/pkg/manager/podtimes"
+	"github.com/jobferry/jobferry/pkg/manager/usage/podtimes"
+	"github.com/jobferry/jobferry/pkg/placement/capacity"
+	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement/objects"
+	"github.com/jobferry/jobferry/pkg/placement/scheduling"
 )
 
 // capacityInformers fill a worker's ledger, what is kept of bound Pods, and the objects that Pods are

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/jobferry/jobferry/pkg/quantities"
+	"github.com/jobferry/jobferry/pkg/util/quantities"
 )
 
 // maxDecodedBytes bounds what an answer, or an event of a watch, may become in memory: in protobuf

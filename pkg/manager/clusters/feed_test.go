@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/jobferry/jobferry/pkg/manager/podtimes"
+	"github.com/jobferry/jobferry/pkg/manager/usage/podtimes"
 )
 
 // diary is a keeper that writes down what it's told.

@@ -4,9 +4,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/placement"
-	"github.com/jobferry/jobferry/pkg/manager/placement/devices"
-	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/placement/devices"
+	"github.com/jobferry/jobferry/pkg/placement/scheduling"
 )
 
 // Free is what the worker's API server and scheduler judge one Job's Pods by: neither what is held for

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/jobferry/jobferry/pkg/digest"
+	"github.com/jobferry/jobferry/pkg/util/digest"
 )
 
 // MirrorHolders gives the workers whose cache holds a Job of this name and origin, sorted by name.

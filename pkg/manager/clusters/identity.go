@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/text"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // HubUID reads the UID of the hub's namespace kube-system, which identifies the cluster. It is the

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/jobferry/jobferry/pkg/digest"
+	"github.com/jobferry/jobferry/pkg/util/digest"
 )
 
 // intake decides what an informer lets into its cache. It slims each object, and counts what the

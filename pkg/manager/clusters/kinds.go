@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
-	"github.com/jobferry/jobferry/pkg/manager/placement/objects"
+	"github.com/jobferry/jobferry/pkg/placement/objects"
 )
 
 // kind is one kind of a worker's objects that decides what fits there.

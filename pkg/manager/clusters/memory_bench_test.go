@@ -12,9 +12,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/pkg/manager/capacity"
-	"github.com/jobferry/jobferry/pkg/manager/change"
-	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement/capacity"
+	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement/scheduling"
 )
 
 // BenchmarkMemory says what the manager holds of a worker's nodes and Pods, with the Snapshot of the

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/jobferry/jobferry/pkg/manager/panics"
-	"github.com/jobferry/jobferry/pkg/manager/placement/autoscaling"
+	"github.com/jobferry/jobferry/pkg/placement/autoscaling"
 )
 
 // claimWatch watches the nodes that Karpenter is about to make. There is no cache, and no list: of those that it

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/jobferry/jobferry/pkg/manager/placement/objects"
+	"github.com/jobferry/jobferry/pkg/placement/objects"
 )
 
 // onDemand gathers kinds from the first Job on that needs them, and namespaces also from the worker's first Pod on

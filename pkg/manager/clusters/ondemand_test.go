@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement/scheduling"
 )
 
 var anyJob = types.NamespacedName{Namespace: "n"}

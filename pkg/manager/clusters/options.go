@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/change"
+	"github.com/jobferry/jobferry/pkg/placement/change"
 )
 
 // DefaultWorkerLostTimeout is the default of Options.WorkerLostTimeout.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/digest"
+	"github.com/jobferry/jobferry/pkg/util/digest"
 )
 
 // pageSize is how many objects are asked for at once, and pageShrinks by what that is divided when

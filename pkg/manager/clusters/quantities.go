@@ -6,7 +6,7 @@ import (
 	kjson "k8s.io/apimachinery/pkg/runtime/serializer/json"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/jobferry/jobferry/pkg/quantities"
+	"github.com/jobferry/jobferry/pkg/util/quantities"
 )
 
 // HasCostlyQuantity reports whether an object in JSON has a quantity that mayn't be decoded. Of a kind that

@@ -8,7 +8,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/change"
+	"github.com/jobferry/jobferry/pkg/placement/change"
 )
 
 // TestRenewedTokensEndNoQuarantine has a worker that is in quarantine get new credentials, as one

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/queue"
+	"github.com/jobferry/jobferry/pkg/util/queue"
 )
 
 // +kubebuilder:rbac:groups=jobferry.dev,resources=workerclusters,verbs=list;watch;create;delete

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/jobferry/jobferry/pkg/manager/change"
-	"github.com/jobferry/jobferry/pkg/packed"
+	"github.com/jobferry/jobferry/pkg/manager/packed"
+	"github.com/jobferry/jobferry/pkg/placement/change"
 )
 
 // observer records what the registry shows whenever it's called.

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/clustertest"
+	"github.com/jobferry/jobferry/pkg/placement/change"
 )
 
 // world is a registry without a reconciler, and a server with clusters to connect to.

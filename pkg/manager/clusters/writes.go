@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jobferry/jobferry/pkg/ownwrite"
+	"github.com/jobferry/jobferry/pkg/util/ownwrite"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )

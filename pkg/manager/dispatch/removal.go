@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/wake"
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
 // planDeleting deletes the mirror as the hub Job is being deleted, and removes the hub Job's finalizer

@@ -7,8 +7,8 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
-	"github.com/jobferry/jobferry/pkg/shards"
-	"github.com/jobferry/jobferry/pkg/wake"
+	"github.com/jobferry/jobferry/pkg/mirror/shards"
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
 // Divided is the placement of a Job in shards.

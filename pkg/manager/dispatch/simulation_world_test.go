@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/intervals"
 	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/mirror/intervals"
 )
 
 // simWorker is a worker with its Job controller, which goes on while it's cut off.

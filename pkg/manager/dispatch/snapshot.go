@@ -12,7 +12,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/mirror"
-	"github.com/jobferry/jobferry/pkg/recent"
+	"github.com/jobferry/jobferry/pkg/mirror/recent"
 )
 
 // Snapshot is all that a decision is made from: values, read once.

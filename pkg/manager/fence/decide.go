@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/fence"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
-	"github.com/jobferry/jobferry/pkg/packed"
+	"github.com/jobferry/jobferry/pkg/manager/packed"
+	"github.com/jobferry/jobferry/pkg/worker/fence"
 )
 
 // step is what is to be done about the Lease in one worker.

@@ -1,5 +1,5 @@
 // Package fence renews the hub's Lease in each worker with the embedded Job controller. Package
-// pkg/fence has the timeline, and the worker's side.
+// pkg/worker/fence has the timeline, and the worker's side.
 //
 //	clusters.Listener ──▶ Keeper: a renewer for each worker, a goroutine each
 //	                        │ every Interval, and when the worker changes:

@@ -15,11 +15,11 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/api/namespaces"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/fence"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
-	"github.com/jobferry/jobferry/pkg/manager/namespaces"
-	"github.com/jobferry/jobferry/pkg/packed"
+	"github.com/jobferry/jobferry/pkg/manager/packed"
+	"github.com/jobferry/jobferry/pkg/worker/fence"
 )
 
 // worker is what a renewer needs of a *clusters.Worker.

@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/usage"
+	"github.com/jobferry/jobferry/pkg/manager/usage"
 )
 
 // These bound what the metrics of usage tell apart in one worker. What other namespaces use counts for the

@@ -14,10 +14,10 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
+	"github.com/jobferry/jobferry/pkg/manager/tracing/spans"
 	"github.com/jobferry/jobferry/pkg/mirror"
-	"github.com/jobferry/jobferry/pkg/text"
-	"github.com/jobferry/jobferry/pkg/tracing/spans"
-	"github.com/jobferry/jobferry/pkg/wake"
+	"github.com/jobferry/jobferry/pkg/util/text"
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
 // result is what applying a plan came to.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
-	"github.com/jobferry/jobferry/pkg/manager/placement"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // The results of an attempt to place a Job, as kube-scheduler calls them.

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
-	"github.com/jobferry/jobferry/pkg/manager/placement/autoscaling"
+	"github.com/jobferry/jobferry/pkg/placement/autoscaling"
+	"github.com/jobferry/jobferry/pkg/placement/capacity/capacitytest"
 )
 
 // grows lets a worker's autoscaler add nodes with 4 CPUs, up to so many.

@@ -17,10 +17,10 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/tracing/spans"
 	"github.com/jobferry/jobferry/pkg/mirror"
-	"github.com/jobferry/jobferry/pkg/recent"
-	"github.com/jobferry/jobferry/pkg/text"
-	"github.com/jobferry/jobferry/pkg/tracing/spans"
+	"github.com/jobferry/jobferry/pkg/mirror/recent"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // createMirror creates a mirror. A mirror of the name that is there already is ours if the answer to

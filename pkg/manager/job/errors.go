@@ -8,7 +8,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
-	"github.com/jobferry/jobferry/pkg/text"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // handling says what to do about an error.

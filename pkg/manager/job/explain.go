@@ -15,10 +15,10 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
-	"github.com/jobferry/jobferry/pkg/manager/placement"
-	"github.com/jobferry/jobferry/pkg/manager/placement/preference"
 	"github.com/jobferry/jobferry/pkg/mirror"
-	"github.com/jobferry/jobferry/pkg/shards"
+	"github.com/jobferry/jobferry/pkg/mirror/shards"
+	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/placement/preference"
 )
 
 // explainTimeout bounds what one explanation takes of the leader, from its turn on.

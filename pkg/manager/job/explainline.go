@@ -6,7 +6,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/placement/waiting"
+	"github.com/jobferry/jobferry/pkg/placement/waiting"
 )
 
 // maxLine bounds how many Jobs an explanation lists.

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/jobferry/jobferry/pkg/manager/change"
+	"github.com/jobferry/jobferry/pkg/placement/change"
 )
 
 // The time from the first free capacity until the Jobs that wait are looked at: more of it may be freed

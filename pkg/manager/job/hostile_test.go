@@ -16,8 +16,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
-	"github.com/jobferry/jobferry/pkg/text"
+	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // forged is a Job that somebody in a worker made to look like a mirror of this hub, and that can't be

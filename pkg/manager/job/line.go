@@ -11,10 +11,10 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/jobferry/jobferry/pkg/manager/capacity"
-	"github.com/jobferry/jobferry/pkg/manager/change"
-	"github.com/jobferry/jobferry/pkg/manager/placement"
-	"github.com/jobferry/jobferry/pkg/manager/placement/waiting"
+	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/placement/capacity"
+	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement/waiting"
 )
 
 // waiter is a Job that asks for room, and may have to wait for it.

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/pkg/manager/capacity"
-	"github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
-	"github.com/jobferry/jobferry/pkg/manager/placement/devices"
+	"github.com/jobferry/jobferry/pkg/placement/capacity"
+	"github.com/jobferry/jobferry/pkg/placement/capacity/capacitytest"
+	"github.com/jobferry/jobferry/pkg/placement/devices"
 )
 
 // newCrowdedWorld has full workers of 99 nodes with 8 CPUs each. In each of them the Job "part" holds one

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jobferry/jobferry/pkg/manager/change"
+	"github.com/jobferry/jobferry/pkg/placement/change"
 )
 
 // A Job that lacks something is judged when that may have come, for Jobs of its namespace, and not otherwise.

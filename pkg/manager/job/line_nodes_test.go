@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jobferry/jobferry/pkg/manager/capacity/capacitytest"
+	"github.com/jobferry/jobferry/pkg/placement/capacity/capacitytest"
 )
 
 // A Job that is wider than a worker needs all of it. When nodes go while it waits, it needs what is left.

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/change"
+	"github.com/jobferry/jobferry/pkg/placement/change"
 )
 
 // near has a Job want to be near Pods that don't exist, which nothing but its judgement shows.

@@ -17,8 +17,8 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
-	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
-	"github.com/jobferry/jobferry/pkg/shards"
+	"github.com/jobferry/jobferry/pkg/mirror/shards"
+	"github.com/jobferry/jobferry/pkg/placement/scheduling"
 )
 
 // pods has a Job run so many Pods, each on a CPU, and deadline gives it so long.

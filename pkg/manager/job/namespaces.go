@@ -15,8 +15,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/jobferry/jobferry/pkg/api/namespaces"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
-	"github.com/jobferry/jobferry/pkg/manager/namespaces"
 )
 
 // hubNamespaces reads the namespaces of the hub from the cache, which has their metadata.

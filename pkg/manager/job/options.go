@@ -3,11 +3,11 @@ package job
 import (
 	"time"
 
+	"github.com/jobferry/jobferry/pkg/api/namespaces"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
-	"github.com/jobferry/jobferry/pkg/manager/namespaces"
-	"github.com/jobferry/jobferry/pkg/tracing"
+	"github.com/jobferry/jobferry/pkg/manager/tracing"
 )
 
 // Options are the settings of the controller of hub Jobs.

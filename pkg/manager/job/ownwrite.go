@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/jobferry/jobferry/pkg/ownwrite"
+	"github.com/jobferry/jobferry/pkg/util/ownwrite"
 )
 
 // ownWriteExpires is how long a write is remembered if the cache never shows it: the object may

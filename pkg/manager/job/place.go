@@ -12,9 +12,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
-	"github.com/jobferry/jobferry/pkg/manager/placement"
+	"github.com/jobferry/jobferry/pkg/manager/tracing/spans"
 	"github.com/jobferry/jobferry/pkg/mirror"
-	"github.com/jobferry/jobferry/pkg/tracing/spans"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // place chooses a worker and writes the choice to the hub Job; the write fails if the Job has changed

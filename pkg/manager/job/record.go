@@ -10,11 +10,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/jobferry/jobferry/pkg/digest"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/mirror"
-	"github.com/jobferry/jobferry/pkg/recent"
+	"github.com/jobferry/jobferry/pkg/mirror/recent"
+	"github.com/jobferry/jobferry/pkg/util/digest"
 )
 
 // record is all that the manager remembers of one hub Job between two reconciles, and of its

@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/change"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
-	"github.com/jobferry/jobferry/pkg/manager/placement"
-	"github.com/jobferry/jobferry/pkg/manager/placement/preference"
-	"github.com/jobferry/jobferry/pkg/manager/placement/waiting"
 	"github.com/jobferry/jobferry/pkg/mirror"
-	"github.com/jobferry/jobferry/pkg/wake"
+	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement/preference"
+	"github.com/jobferry/jobferry/pkg/placement/waiting"
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
 // returning is what is remembered of a Job that is to go back to a worker that it prefers. After a restart

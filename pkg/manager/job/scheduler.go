@@ -14,11 +14,11 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/panics"
-	"github.com/jobferry/jobferry/pkg/manager/placement"
-	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
-	"github.com/jobferry/jobferry/pkg/manager/placement/waiting"
 	"github.com/jobferry/jobferry/pkg/mirror"
-	"github.com/jobferry/jobferry/pkg/shards"
+	"github.com/jobferry/jobferry/pkg/mirror/shards"
+	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement/waiting"
 )
 
 // scheduler chooses workers, one Job at a time, and reserves capacity for Jobs in the workers'

@@ -22,12 +22,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/jobferry/jobferry/pkg/api/namespaces"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
-	"github.com/jobferry/jobferry/pkg/manager/namespaces"
-	"github.com/jobferry/jobferry/pkg/queue"
+	"github.com/jobferry/jobferry/pkg/util/queue"
 )
 
 // requests is the work queue that controller-runtime hands to event handlers.

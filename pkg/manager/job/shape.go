@@ -6,8 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/jobferry/jobferry/pkg/manager/capacity"
-	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement/capacity"
+	"github.com/jobferry/jobferry/pkg/placement/scheduling"
 )
 
 // shapeIn is what is held in a worker for each of a Job's Pods. It leaves out the extended resources that

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement/scheduling"
 )
 
 // gpus are devices that stand for one extended resource.

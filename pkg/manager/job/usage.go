@@ -10,8 +10,8 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
-	"github.com/jobferry/jobferry/pkg/shards"
-	"github.com/jobferry/jobferry/pkg/usage"
+	"github.com/jobferry/jobferry/pkg/manager/usage"
+	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
 // used reads the times of the Pods of all mirrors that the Job has or had: of those that it is placed with,

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror"
-	"github.com/jobferry/jobferry/pkg/shards"
+	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
 // wholeJobs reads Jobs from the hub that its cache holds without their Pod templates, or whose recent

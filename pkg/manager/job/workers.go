@@ -7,14 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/jobferry/jobferry/pkg/manager/capacity"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/packed"
 	"github.com/jobferry/jobferry/pkg/manager/panics"
-	"github.com/jobferry/jobferry/pkg/manager/placement/autoscaling"
-	"github.com/jobferry/jobferry/pkg/manager/placement/scheduling"
-	"github.com/jobferry/jobferry/pkg/manager/placement/waiting"
-	"github.com/jobferry/jobferry/pkg/packed"
-	"github.com/jobferry/jobferry/pkg/usage"
+	"github.com/jobferry/jobferry/pkg/manager/usage"
+	"github.com/jobferry/jobferry/pkg/placement/autoscaling"
+	"github.com/jobferry/jobferry/pkg/placement/capacity"
+	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement/waiting"
 )
 
 // workerView is what gather reads of a worker. None of its methods writes.

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
-	"github.com/jobferry/jobferry/pkg/queue"
+	"github.com/jobferry/jobferry/pkg/util/queue"
 )
 
 // fakeQueues is Kueue on the hub.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jobferry/jobferry/pkg/wake"
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
 // snapshot is what a decision is made from.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/jobferry/jobferry/pkg/version"
+	"github.com/jobferry/jobferry/pkg/util/version"
 )
 
 // maxAgentUser bounds a user's name in the User-Agent, in bytes before they are escaped. With it, and

@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/jobferry/jobferry/pkg/version"
+	"github.com/jobferry/jobferry/pkg/util/version"
 )
 
 func TestLinksAreKeptAndExchanged(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/jobferry/jobferry/pkg/text"
+	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
 // failure makes a status: apimachinery's constructors would put a resource's name into the message.

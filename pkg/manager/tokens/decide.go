@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/boundtoken"
+	"github.com/jobferry/jobferry/pkg/util/boundtoken"
 )
 
 // renewal is what is to be done about the token of a registration Secret.

@@ -15,9 +15,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/plugin/dashboard/hub"
 	"github.com/jobferry/jobferry/pkg/plugin/dashboard/view"
-	"github.com/jobferry/jobferry/pkg/usage"
 )
 
 // Only the user's own browser gets an answer.

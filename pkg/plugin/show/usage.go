@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	accounts "github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror"
-	accounts "github.com/jobferry/jobferry/pkg/usage"
 )
 
 // NamespaceUsage is what a namespace used of one resource of one worker.

@@ -3,7 +3,7 @@ package plan
 import (
 	"time"
 
-	"github.com/jobferry/jobferry/pkg/wake"
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
 // indexDelay is how long the next Pod of an index has to wait: with backoffLimitPerIndex each index

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/pkg/intervals"
-	"github.com/jobferry/jobferry/pkg/outcome"
-	"github.com/jobferry/jobferry/pkg/wake"
+	"github.com/jobferry/jobferry/pkg/mirror/intervals"
+	"github.com/jobferry/jobferry/pkg/mirror/outcome"
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
 // Snapshot is all a sync knows. Nothing in it is changed.

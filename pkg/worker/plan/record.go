@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/pkg/outcome"
+	"github.com/jobferry/jobferry/pkg/mirror/outcome"
 )
 
 // Result is how the plan's requests went.

@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/intervals"
+	"github.com/jobferry/jobferry/pkg/mirror/intervals"
 )
 
 // hub divides the indexes of one Job over some workers, and moves them at random, as the handshake

@@ -5,7 +5,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/pkg/outcome"
+	"github.com/jobferry/jobferry/pkg/mirror/outcome"
 )
 
 func failure(reason, message string) *outcome.Outcome {

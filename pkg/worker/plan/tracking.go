@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"github.com/jobferry/jobferry/pkg/outcome"
+	"github.com/jobferry/jobferry/pkg/mirror/outcome"
 )
 
 // track lists the Pods that have ended as uncounted, and picks those to untrack once that is

@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
-	"github.com/jobferry/jobferry/pkg/usage"
 )
 
 // Since is a time for which the usage is shown.

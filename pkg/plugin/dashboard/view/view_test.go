@@ -17,8 +17,8 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
+	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
-	"github.com/jobferry/jobferry/pkg/usage"
 )
 
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

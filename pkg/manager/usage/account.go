@@ -1,0 +1,211 @@
+package usage
+
+import (
+	"encoding/json"
+	"maps"
+	"math"
+	"reflect"
+	"slices"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/quantities"
+)
+
+// Bounds of an account.
+const (
+	// MaxMirrors is how many mirrors it has that the Job has left. The time of the oldest is added to
+	// that of another one in the same worker.
+	MaxMirrors = 16
+	// most is how many it has in all.
+	most = 256
+	// MaxResources is how many resources of a Pod count: those that Kubernetes knows, then the others
+	// by name.
+	MaxResources = 8
+	// sane is more than any number in an account is.
+	sane = 1e15
+)
+
+// Account is what a hub Job used, by mirror.
+type Account []Mirror
+
+// Mirror is the account of one mirror.
+type Mirror struct {
+	// Worker is where it is or was.
+	Worker string `json:"worker"`
+	// UID of the mirror.
+	UID types.UID `json:"uid"`
+	// Requests of one Pod.
+	Requests corev1.ResourceList `json:"requests,omitempty"`
+	// Seconds for which Pods ran that have ended.
+	Seconds Seconds `json:"seconds"`
+	// Succeeded is the part of Seconds of Pods that succeeded while the Job had a use for that.
+	Succeeded Seconds `json:"succeeded,omitempty"`
+	// Unknown are seconds for which Pods may have run besides: nobody knows when they ended.
+	Unknown Seconds `json:"unknown,omitempty"`
+	// Count is how many Pods have ended.
+	Count int64 `json:"count,omitempty"`
+	// Pods that run, and the mean of when they got their nodes.
+	Pods  int64  `json:"pods,omitempty"`
+	Since Moment `json:"since,omitempty"`
+	// At is when the hub last knew the mirror's Pods.
+	At Moment `json:"at"`
+	// Ahead is how far the hub's clock was ahead of the worker's then.
+	Ahead Seconds `json:"ahead,omitempty"`
+	// Newest is when the last of the Pods got its node, by the worker's clock.
+	Newest Moment `json:"newest,omitempty"`
+	// Left: the Job has left the mirror before its end.
+	Left bool `json:"left,omitempty"`
+	// Ended is when the hub wrote that the Job has ended.
+	Ended Moment `json:"ended,omitempty"`
+}
+
+// Seconds for which a Pod ran, or several together.
+type Seconds float64
+
+// Moment is a time by the hub's clock, in seconds since 1970.
+type Moment float64
+
+func momentOf(t time.Time) Moment { return Moment(t.Unix()) + Moment(t.Nanosecond()/1e6)/1e3 }
+
+func (m Moment) time() time.Time { return time.UnixMilli(int64(math.Round(float64(m) * 1e3))) }
+
+// Read returns the account on a hub Job. One that can't be read is empty: somebody edited it.
+func Read(job *batchv1.Job) Account {
+	var a Account
+	text := job.Annotations[v1alpha1.AnnotationUsage]
+	if text == "" || quantities.HasCostlyJSON([]byte(text), reflect.TypeFor[Account]()) || json.Unmarshal([]byte(text), &a) != nil {
+		return nil
+	}
+	return slices.DeleteFunc(a[:min(len(a), most)], func(m Mirror) bool { return !m.makesSense() })
+}
+
+// makesSense reports whether the hub may have written the account of a mirror.
+func (m *Mirror) makesSense() bool {
+	if len(m.Requests) > MaxResources {
+		return false
+	}
+	for _, number := range []float64{
+		float64(m.Seconds), float64(m.Succeeded), float64(m.Count), float64(m.Pods), float64(m.Since), float64(m.At), float64(m.Ended),
+		float64(m.Newest), float64(m.Unknown), math.Abs(float64(m.Ahead)),
+	} {
+		if number < 0 || number > sane {
+			return false
+		}
+	}
+	for _, quantity := range m.Requests {
+		if quantity.Sign() < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// ID tells mirrors apart. A worker writes the UIDs of its own, which may be those of another worker's.
+type ID struct {
+	Worker string
+	UID    types.UID
+}
+
+// ID of the mirror.
+func (m *Mirror) ID() ID { return ID{m.Worker, m.UID} }
+
+// Of is the account of one mirror; empty: it has none.
+func (a Account) Of(id ID) Mirror {
+	if i := a.index(id); i >= 0 {
+		return a[i]
+	}
+	return Mirror{}
+}
+
+func (a Account) index(id ID) int {
+	return slices.IndexFunc(a, func(m Mirror) bool { return m.ID() == id })
+}
+
+// String is the account as an annotation; empty: it isn't one that Read and Next make.
+func (a Account) String() string {
+	text, err := json.Marshal(a)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+// Closed is the account when nothing more will be learnt: Pods that run count for as long as the hub knew
+// them to.
+func (a Account) Closed() Account {
+	closed := slices.Clone(a)
+	for i := range closed {
+		m := &closed[i]
+		m.Seconds, m.Count, m.Pods, m.Since = m.known(), m.Count+m.Pods, 0, 0
+	}
+	return closed
+}
+
+// Settled are the seconds that don't change any more if nothing else is learnt of the mirror: those
+// of Pods that run count when the Job has left them, for as long as the hub knew them to run.
+func (m *Mirror) Settled() Seconds {
+	if !m.Left {
+		return m.Seconds
+	}
+	return m.known()
+}
+
+// Until are the seconds at some time, with those of Pods that run until then.
+func (m *Mirror) Until(now time.Time) Seconds {
+	if m.Left {
+		return m.known()
+	}
+	return m.until(momentOf(now))
+}
+
+// known are the seconds when the hub last knew the mirror's Pods.
+func (m *Mirror) known() Seconds { return m.until(m.At) }
+
+func (m *Mirror) until(at Moment) Seconds {
+	return m.Seconds + Seconds(m.Pods)*Seconds(max(at-m.Since, 0))
+}
+
+// Repeated is the part of some of the mirror's seconds that was done again elsewhere.
+func (m *Mirror) Repeated(of Seconds) Seconds {
+	if !m.Left {
+		return 0
+	}
+	return max(of-m.Succeeded, 0)
+}
+
+// fold adds the oldest mirrors that the Job has left to others while there are too many.
+func (a Account) fold() Account {
+	for a.left() > MaxMirrors || len(a) > most {
+		oldest := max(slices.IndexFunc(a, func(m Mirror) bool { return m.Left }), 0)
+		old := a[oldest]
+		a = slices.Delete(slices.Clone(a), oldest, oldest+1)
+		into := slices.IndexFunc(a, func(m Mirror) bool { return m.Left && m.Worker == old.Worker && m.requests(old.Requests) })
+		if into < 0 {
+			continue
+		}
+		m, settled := &a[into], old.Settled()
+		m.Seconds, m.Succeeded, m.Count = m.Seconds+settled, m.Succeeded+old.Succeeded, m.Count+old.Count+old.Pods
+		m.Unknown += old.Unknown
+	}
+	return a
+}
+
+func (a Account) left() (count int) {
+	for i := range a {
+		if a[i].Left {
+			count++
+		}
+	}
+	return count
+}
+
+// requests reports whether these are the mirror's.
+func (m *Mirror) requests(list corev1.ResourceList) bool {
+	return maps.EqualFunc(m.Requests, list, func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 })
+}

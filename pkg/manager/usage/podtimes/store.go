@@ -1,0 +1,276 @@
+package podtimes
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/manager/usage"
+)
+
+const (
+	// maxGone is of how many Jobs without Pods the sums are kept.
+	maxGone = 10_000
+	// maxPods is how many Pods are kept: more than the watch lets in.
+	maxPods = 200_000
+	// maxUID is how many bytes a UID may have; others are no API server's.
+	maxUID = 64
+	// maxTime bounds a Pod's time, which its worker decides.
+	maxTime = 10 * 365 * 24 * time.Hour
+)
+
+// Store has the times of one worker's Pods. Its methods may be called from any goroutine.
+type Store struct {
+	now   func() time.Time
+	ahead func() time.Duration
+
+	mu   sync.Mutex
+	pods map[types.UID]*pod
+	jobs map[types.UID]*job
+	// gone are the Jobs that have no Pods any more, the oldest first.
+	gone  []types.UID
+	heard heard
+	// view is the number of what is seen since all Pods were listed; zero: they haven't been.
+	view   int64
+	listed time.Time
+}
+
+// views are how many there were in this process.
+var views atomic.Int64
+
+// pod is what is known of one Pod with a node.
+type pod struct {
+	job *job
+	// bound is when it got its node, by its own times: the worker's clock, in whole seconds. Start is the same by the
+	// hub's clock, at the latest.
+	bound, start time.Time
+	// created is when its API server did, in seconds since 1970.
+	created int64
+	// ran is for how long, when it has ended.
+	ran              time.Duration
+	ended, succeeded bool
+	// previous and next Pod of the Job.
+	previous, next *pod
+}
+
+// job is the sums of one Job's Pods, and those of them that are there.
+type job struct {
+	uid   types.UID
+	times usage.Times
+	// starts is the sum of when the Pods that run got their nodes, by their own times, in milliseconds since 1970.
+	starts int64
+	first  *pod
+}
+
+// New makes the store of a worker without Pods. Now is the hub's clock, and ahead is how far it's ahead of the
+// worker's.
+func New(now func() time.Time, ahead func() time.Duration) *Store {
+	return &Store{now: now, ahead: ahead, pods: map[types.UID]*pod{}, jobs: map[types.UID]*job{}}
+}
+
+// Times are those of a Job's Pods, by the UID of the Job in the worker.
+func (s *Store) Times(uid types.UID) usage.Times {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := usage.Times{}
+	if j := s.jobs[uid]; j != nil {
+		t = j.times
+		t.Since = mean(j.starts, t.Running)
+	}
+	t.Ahead, t.View = s.ahead(), s.view
+	return t
+}
+
+// Set adds or updates a Pod.
+func (s *Store) Set(object *corev1.Pod) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.pods[object.UID]
+	if p == nil {
+		if p = s.add(object); p == nil {
+			return
+		}
+	}
+	s.read(p, object)
+}
+
+// read updates a Pod.
+func (s *Store) read(p *pod, object *corev1.Pod) {
+	if p.ended {
+		return
+	}
+	p.bind(s.sane(Start(object)))
+	if Over(object) {
+		p.succeeded = object.Status.Phase == corev1.PodSucceeded
+		p.end(End(object).Sub(p.bound))
+	}
+}
+
+// Delete removes a Pod that the watch says is deleted, as it was last. One whose end wasn't told ran until now, or until
+// it had to be gone.
+func (s *Store) Delete(object *corev1.Pod) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.pods[object.UID]
+	if p == nil {
+		return
+	}
+	s.read(p, object)
+	now := s.now()
+	until := now
+	if at := object.DeletionTimestamp; at != nil {
+		until = earlier(s.hubs(at.Time), now)
+	}
+	s.remove(object.UID, p, s.heard.last(now), until)
+}
+
+// Remove removes a Pod that was missing when all were listed. Of one whose end wasn't told, it's only known that it ran
+// when the watch last told something.
+func (s *Store) Remove(uid types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.pods[uid]; p != nil {
+		s.remove(uid, p, s.heard.at, s.now())
+	}
+}
+
+// remove removes a Pod. One whose end wasn't told is known to have run until some time, and may have for longer, until
+// another one. Both are by the hub's clock.
+func (s *Store) remove(uid types.UID, p *pod, known, until time.Time) {
+	if !p.ended {
+		known = later(earlier(known, until), p.start)
+		p.end(known.Sub(p.start))
+		p.job.times.Unknown += max(until.Sub(known), 0)
+	}
+	delete(s.pods, uid)
+	s.unlink(p)
+}
+
+// Keys are the Pods that are there.
+func (s *Store) Keys() []types.UID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Keys(s.pods))
+}
+
+// Heard says that the watch has told something, if only that nothing has changed.
+func (s *Store) Heard() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heard.tell(s.now())
+}
+
+// Listed says that all Pods have been listed. What was seen before isn't all.
+func (s *Store) Listed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.view == 0 {
+		s.view, s.listed = views.Add(1), s.now()
+	}
+}
+
+// Forget drops all Pods, before a new watch lists them again.
+func (s *Store) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pods, s.jobs, s.gone, s.view, s.heard = map[types.UID]*pod{}, map[types.UID]*job{}, nil, 0, heard{}
+}
+
+// add adds a Pod of a Job; nil: no Job controls it, it has no node, or it isn't to be kept.
+func (s *Store) add(object *corev1.Pod) *pod {
+	owner, bound := metav1.GetControllerOf(object), Start(object)
+	if owner == nil || owner.Kind != "Job" || bound.IsZero() || len(owner.UID) > maxUID || len(object.UID) > maxUID || len(s.pods) >= maxPods {
+		return nil
+	}
+	j := s.jobs[owner.UID]
+	if j == nil {
+		j = &job{uid: owner.UID}
+		s.jobs[owner.UID] = j
+	}
+	p := &pod{job: j, next: j.first, bound: s.sane(bound), created: object.CreationTimestamp.Unix()}
+	p.start = earlier(s.hubs(p.bound), s.now())
+	if p.next != nil {
+		p.next.previous = p
+	}
+	j.first, j.times.Newest = p, later(j.times.Newest, p.bound)
+	j.times.Running++
+	j.starts += p.bound.UnixMilli()
+	s.pods[object.UID] = p
+	return p
+}
+
+// hubs is by the hub's clock what the worker wrote in whole seconds, at the latest.
+func (s *Store) hubs(at time.Time) time.Time { return at.Add(s.ahead() + time.Second) }
+
+// sane is a time that isn't too far from now, both by the worker's clock.
+func (s *Store) sane(at time.Time) time.Time {
+	there := s.now().Add(-s.ahead())
+	return earlier(later(at, there.Add(-maxTime)), there.Add(maxTime))
+}
+
+// bind corrects when the Pod got its node: a scheduler that lost its API server may write that twice.
+func (p *pod) bind(at time.Time) {
+	p.job.starts += at.UnixMilli() - p.bound.UnixMilli()
+	p.bound, p.job.times.Newest = at, later(p.job.times.Newest, at)
+}
+
+// unlink takes a Pod that is gone out of its Job, and drops the Job that has been without Pods for longest.
+func (s *Store) unlink(p *pod) {
+	j := p.job
+	if p.previous != nil {
+		p.previous.next = p.next
+	} else {
+		j.first = p.next
+	}
+	if p.next != nil {
+		p.next.previous = p.previous
+	}
+	if j.first != nil {
+		return
+	}
+	s.gone = append(s.gone, j.uid)
+	for ; len(s.gone) > maxGone; s.gone = s.gone[1:] {
+		if old := s.jobs[s.gone[0]]; old != nil && old.first == nil {
+			delete(s.jobs, s.gone[0])
+		}
+	}
+}
+
+// end counts a Pod as ended.
+func (p *pod) end(ran time.Duration) {
+	p.ended, p.ran = true, min(max(ran, 0), maxTime)
+	t := &p.job.times
+	t.Running--
+	p.job.starts -= p.bound.UnixMilli()
+	t.Count++
+	t.Ended += p.ran
+	t.Succeeded += p.success()
+}
+
+// success is for how long the Pod ran if it succeeded.
+func (p *pod) success() time.Duration {
+	if p.succeeded {
+		return p.ran
+	}
+	return 0
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

@@ -1,0 +1,88 @@
+package podtimes
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/manager/usage"
+)
+
+// TimesThen are the times that Times had then, of the Pods that are still there, and of those that went since
+// they were listed.
+func (s *Store) TimesThen(uid types.UID, then usage.Then) usage.Times {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := usage.Times{}
+	if j := s.jobs[uid]; j != nil {
+		t = j.then(then, s.now().Add(clockError-s.ahead()))
+	}
+	t.View, t.Listed = s.view, s.listed
+	return t
+}
+
+// clockError is by how much a worker's time may be off that wasn't set: the estimate of its clock, and whole seconds.
+const clockError = 2 * time.Second
+
+// then is what was known then. Now is the worker's time, at the latest.
+func (j *job) then(then usage.Then, now time.Time) usage.Times {
+	t := usage.Times{Ended: j.times.Ended, Succeeded: j.times.Succeeded, Count: j.times.Count}
+	var ended []*pod // since then, as they say
+	var starts int64
+	ran := func(p *pod) {
+		t.Running++
+		starts += earlier(p.bound, then.At).UnixMilli()
+	}
+	for p := j.first; p != nil; p = p.next {
+		isNew := p.bound.After(then.Newest)
+		if isNew && p.created <= then.Newest.Unix() {
+			t.Later++
+		}
+		switch {
+		case isNew && p.ended:
+			discount(&t, p)
+		case isNew, p.ended && !then.At.Before(p.until()):
+		case p.ended && p.until().After(now): // before its worker's clock was set back
+		case p.ended:
+			ended = append(ended, p)
+		default:
+			ran(p)
+		}
+	}
+	for _, p := range lastToEnd(ended, then.Running-t.Running) {
+		discount(&t, p)
+		ran(p)
+	}
+	t.Since = mean(starts, t.Running)
+	return t
+}
+
+// lastToEnd are those Pods that did last, so many at most. If more say that they ended since, the worker's clock was set
+// back, and the others had ended before.
+func lastToEnd(ended []*pod, most int64) []*pod {
+	surplus := int64(len(ended)) - max(most, 0)
+	if surplus <= 0 {
+		return ended
+	}
+	slices.SortFunc(ended, func(a, b *pod) int { return a.until().Compare(b.until()) })
+	return ended[surplus:]
+}
+
+// discount takes a Pod that has ended by now out of the sums.
+func discount(t *usage.Times, p *pod) {
+	t.Count--
+	t.Ended -= p.ran
+	t.Succeeded -= p.success()
+}
+
+// until is when a Pod that has ended did, by its own times.
+func (p *pod) until() time.Time { return p.bound.Add(p.ran) }
+
+// mean of some times, of which the sum is in milliseconds since 1970; zero: there are none.
+func mean(sum, count int64) time.Time {
+	if count == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(sum / count).Add(time.Duration(sum%count) * time.Millisecond / time.Duration(count))
+}

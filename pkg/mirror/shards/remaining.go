@@ -1,0 +1,50 @@
+package shards
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/mirror/intervals"
+)
+
+// settledIndexes are the indexes that have completed or failed by the hub Job's status.
+func settledIndexes(job *batchv1.Job) intervals.Set {
+	n := completions(job)
+	return intervals.ParseLenient(job.Status.CompletedIndexes, n).
+		Union(intervals.ParseLenient(ptr.Deref(job.Status.FailedIndexes, ""), n))
+}
+
+func completions(job *batchv1.Job) int { return int(ptr.Deref(job.Spec.Completions, 0)) }
+
+// Remaining is what a shard still has to do, by the hub Job's status.
+func Remaining(job *batchv1.Job, shard Shard) Amount {
+	if Indexed(job) {
+		return Amount{Indexes: shard.Indexes.Below(completions(job)).Minus(settledIndexes(job))}
+	}
+	return Amount{Number: max(shard.Number-int(shard.Succeeded), 0)}
+}
+
+// Unassigned is what the Job still has to do and no shard has.
+func (p Placement) Unassigned(job *batchv1.Job) Amount {
+	return p.unassigned(job, intervals.Range(0, completions(job)).Minus(settledIndexes(job)))
+}
+
+func (p Placement) unassigned(job *batchv1.Job, open intervals.Set) Amount {
+	if Indexed(job) {
+		return Amount{Indexes: open.Minus(p.indexes())}
+	}
+	free := completions(job) - int(p.Settled.Succeeded)
+	for _, s := range p.Shards {
+		free -= s.Number
+	}
+	return Amount{Number: max(free, 0)}
+}
+
+// indexes are those in any shard.
+func (p Placement) indexes() intervals.Set {
+	var all intervals.Set
+	for _, s := range p.Shards {
+		all = all.Union(s.Indexes)
+	}
+	return all
+}

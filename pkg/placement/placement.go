@@ -1,0 +1,128 @@
+package placement
+
+import (
+	"cmp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+)
+
+// Decision is the answer to a Request.
+type Decision struct {
+	// Cluster that the Job goes to; empty when none fits.
+	Cluster string
+	// Candidates that fit, best first.
+	Candidates []Candidate
+	// Rejections of the others, by name.
+	Rejections []Rejection
+}
+
+// Place decides where a Job goes. The order of clusters doesn't matter; their names must differ.
+func Place(request Request, clusters []Cluster) Decision {
+	a := newAsk(request)
+	d := Decision{Candidates: make([]Candidate, 0, len(clusters))}
+	for i := range clusters {
+		a.consider(&clusters[i], &d)
+	}
+	a.conclude(&d)
+	return d
+}
+
+// consider adds a cluster to a decision.
+func (a *ask) consider(c *Cluster, d *Decision) {
+	if rejection := a.reject(c); rejection != nil {
+		d.Rejections = append(d.Rejections, *rejection)
+		return
+	}
+	d.Candidates = append(d.Candidates, a.candidate(c))
+}
+
+// conclude makes a decision of what was added.
+func (a *ask) conclude(d *Decision) {
+	d.Rejections = append(d.Rejections, a.unregistered(d)...)
+	slices.SortFunc(d.Rejections, func(a, b Rejection) int { return cmp.Compare(a.Cluster, b.Cluster) })
+	slices.SortFunc(d.Candidates, order)
+	if len(d.Candidates) > 0 {
+		d.Cluster = d.Candidates[0].Cluster
+	}
+}
+
+// MayFitLater reports whether some cluster that can't take the Job now may do so by itself later.
+func (d Decision) MayFitLater() bool {
+	return slices.ContainsFunc(d.Rejections, func(r Rejection) bool { return r.Reason.Passing() })
+}
+
+// ask is a Request with what is derived from it once for all clusters.
+type ask struct {
+	Request
+	job      *scheduling.Job
+	want     int64
+	features []feature
+	rank     map[string]int
+	requests corev1.ResourceList // of one Pod; nil: not asked for yet
+	// answers keeps what one filter asked for the next, by cluster.
+	answers map[string]*scheduling.Answer
+}
+
+func newAsk(request Request) *ask {
+	a := &ask{
+		Request:  request,
+		job:      scheduling.NewJob(request.Job),
+		want:     PodsWanted(request.Job),
+		features: featuresOf(&request.Job.Spec),
+		rank:     make(map[string]int, len(request.Among)),
+		answers:  map[string]*scheduling.Answer{},
+	}
+	for i, name := range request.Among {
+		if _, named := a.rank[name]; !named {
+			a.rank[name] = i
+		}
+	}
+	return a
+}
+
+func (a *ask) answerOf(c *Cluster) *scheduling.Answer {
+	answer, ok := a.answers[c.Name]
+	if !ok {
+		judged := scheduling.Judge(c.Capacity, a.job, a.want)
+		answer = &judged
+		a.answers[c.Name] = answer
+	}
+	return answer
+}
+
+func (a *ask) reject(c *Cluster) *Rejection {
+	for _, f := range filters {
+		if o := f.check(a, c); o != nil {
+			r := &Rejection{
+				Cluster: c.Name, Reason: f.reason, Message: o.message, Detail: o.detail, Plugin: o.plugin, Field: o.field, Needed: o.needed, HelpedBy: o.helpedBy,
+			}
+			if answer := a.answers[c.Name]; answer != nil {
+				r.Panic = answer.Panic
+			}
+			return r
+		}
+	}
+	return nil
+}
+
+// unregistered reports the clusters that the request allows and that don't exist.
+func (a *ask) unregistered(d *Decision) []Rejection {
+	missing := map[string]bool{}
+	for name := range a.rank {
+		missing[name] = true
+	}
+	for i := range d.Candidates {
+		delete(missing, d.Candidates[i].Cluster)
+	}
+	for i := range d.Rejections {
+		delete(missing, d.Rejections[i].Cluster)
+	}
+	var rejections []Rejection
+	for name := range missing {
+		rejections = append(rejections, Rejection{Cluster: name, Reason: Unregistered, Message: "not registered"})
+	}
+	return rejections
+}

@@ -1,0 +1,40 @@
+package placement_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/placement"
+)
+
+func TestParseSelector(t *testing.T) {
+	for _, annotations := range []map[string]string{nil, {}, {v1alpha1.AnnotationClusterSelector: ""}} {
+		if selector, err := placement.ParseSelector(annotations); selector != nil || err != nil {
+			t.Errorf("%v: got %v, %v", annotations, selector, err)
+		}
+	}
+	selector, err := placement.ParseSelector(map[string]string{v1alpha1.AnnotationClusterSelector: "region=eu, gpu in (a100, h100)"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !selector.Matches(labels.Set{"region": "eu", "gpu": "h100"}) || selector.Matches(labels.Set{"region": "eu"}) {
+		t.Errorf("%v doesn't select what it says", selector)
+	}
+}
+
+func TestParseSelectorTellsTheWayOut(t *testing.T) {
+	_, err := placement.ParseSelector(map[string]string{v1alpha1.AnnotationClusterSelector: "gpu in a100"})
+	var invalid *placement.SelectorError
+	if !errors.As(err, &invalid) || invalid.Value != "gpu in a100" || errors.Unwrap(err) == nil {
+		t.Fatalf("got %v", err)
+	}
+	for _, part := range []string{"jobferry.dev/cluster-selector", `"gpu in a100"`, `set it to one such as "region=eu`, "remove it"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q doesn't say %q", err, part)
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package waiting
+
+import (
+	"math"
+	"time"
+
+	"github.com/jobferry/jobferry/pkg/placement/capacity"
+)
+
+// Reservation is the worker in which a Job that waits will fit first. Jobs behind it start there only
+// if it still fits by its Start.
+type Reservation struct {
+	Job    *Job
+	Worker string
+	// Start is when the Job is expected to start, at the latest if Certain; zero: not known.
+	Start   time.Time
+	Certain bool
+	// Told is when a Start was first known for the Job, and First that Start; zero: none was.
+	Told, First time.Time
+	// until is when what starts in its place must have ended: the Start, or, if that isn't known, a guess; zero:
+	// there is none.
+	until time.Time
+	// spare is how many more Pods of the Job would fit at its Start.
+	spare int64
+	// room is the worker's, and losses are by Shape of what was asked about.
+	room   *room
+	losses map[string]int64
+}
+
+// Unlimited is any number of Pods.
+const Unlimited = math.MaxInt64
+
+// admits is how many Pods of a Job behind it may start in the worker now.
+func (r *Reservation) admits(job *Job, now time.Time) int64 {
+	if r.endsBefore(job, now) {
+		return Unlimited
+	}
+	lost := r.loss(job.Shape)
+	if lost == 0 {
+		return Unlimited
+	}
+	return r.spare / lost
+}
+
+// endsBefore reports whether a Job that starts now has ended by the time at which the room is wanted. A Start that
+// is certain isn't put at risk by a guess.
+func (r *Reservation) endsBefore(job *Job, now time.Time) bool {
+	runs := job.Runtime
+	if runs == 0 && !r.Certain {
+		runs = job.Usual[r.Worker].at(now)
+	}
+	return runs > 0 && !now.Add(runs).After(r.until)
+}
+
+// take counts Pods of a Job behind it that start in the worker.
+func (r *Reservation) take(job *Job, pods int64, now time.Time) {
+	if !r.endsBefore(job, now) {
+		r.spare = max(r.spare-pods*r.loss(job.Shape), 0)
+	}
+}
+
+// loss is by how many Pods less the Job may have for one Pod of another Shape.
+func (r *Reservation) loss(by *capacity.Shape) int64 {
+	lost, known := r.losses[by.Key()]
+	if !known {
+		if r.room.suitsBoth(r.Job.Shape, by) {
+			lost = loss(r.Job.Shape, by)
+		}
+		r.losses[by.Key()] = lost
+	}
+	return lost
+}
+
+// reserve finds the worker in which a Job will fit first, of those that no Job with a reservation before
+// it could use. It keeps the one that it had until that time is over, so that what has ended there for
+// it isn't in vain; nil: there is none, or it's not resources that the Job lacks.
+func (w *walk) reserve(job *Job, had *Reservation) *Reservation {
+	if job.Exempt || job.Divisible {
+		return nil
+	}
+	if had != nil && w.isKept(had) {
+		return had
+	}
+	fits := w.fits(job)
+	first := ""
+	for worker, f := range fits {
+		if first == "" || f.before(fits[first], worker, first) {
+			first = worker
+		}
+	}
+	if first == "" {
+		return nil
+	}
+	if had == nil {
+		return w.newReservation(job, first, fits[first])
+	}
+	if f, is := fits[had.Worker]; is && f.isWorthKeeping(fits[first], w.now) {
+		first = had.Worker
+	}
+	next := w.newReservation(job, first, fits[first])
+	if !had.First.IsZero() {
+		next.Told, next.First = had.Told, had.First
+	}
+	return next
+}
+
+// fits is when a Job will fit in the workers that it lacks room in, and that it may have.
+func (w *walk) fits(job *Job) map[string]fit {
+	all := map[string]fit{}
+	for worker, need := range job.Needs {
+		r := w.room(worker)
+		if need.Lacks != Room || w.claimed[worker] || r == nil || r.slots(job.Shape) >= job.need(worker) {
+			continue
+		}
+		if f := r.fit(job, w.now); f.ever {
+			all[worker] = f
+		}
+	}
+	return all
+}
+
+func (w *walk) newReservation(job *Job, worker string, f fit) *Reservation {
+	r := &Reservation{Job: job, Worker: worker, room: w.room(worker), losses: map[string]int64{}}
+	r.expect(f)
+	if !r.Start.IsZero() {
+		r.Told, r.First = w.now, r.Start
+	}
+	return r
+}
+
+// expect takes over when the Job will fit. A time that is made of nothing isn't told.
+func (r *Reservation) expect(f fit) {
+	r.Start, r.Certain, r.until, r.spare = time.Time{}, f.basis == ByDeadline, f.at, f.spare
+	if f.basis < ByNothing {
+		r.Start = f.at
+	}
+}
+
+// isWorthKeeping reports whether a worker that was kept free for a Job stays the one although another
+// is expected to be free before. Guesses change all the time.
+func (f fit) isWorthKeeping(best fit, now time.Time) bool {
+	if best.at.IsZero() || f.at.IsZero() {
+		return f.at.Equal(best.at)
+	}
+	return !(f.basis == ByDeadline && best.basis == ByDeadline) && f.at.Sub(now) <= 2*best.at.Sub(now)
+}
+
+// isKept reports whether a reservation still holds, and brings it up to date.
+func (w *walk) isKept(r *Reservation) bool {
+	if w.claimed[r.Worker] || r.Start.IsZero() || w.now.After(r.Start) {
+		return false
+	}
+	if w.changed[r.Worker] == nil {
+		return true
+	}
+	room := w.room(r.Worker)
+	need, possible := r.Job.Needs[r.Worker]
+	if !possible || need.Lacks != Room || room == nil || room.slots(r.Job.Shape) >= r.Job.need(r.Worker) {
+		return false
+	}
+	f := room.fit(r.Job, w.now)
+	late := f.basis == ByNothing || f.at.After(r.Start)
+	if !f.ever || late && r.Certain { // one before it has taken room, or the worker has less
+		return false
+	}
+	r.room, r.losses, r.spare = room, map[string]int64{}, 0
+	if !late {
+		r.expect(f)
+	}
+	return true
+}
+
+// before reports whether one worker is to be preferred to another.
+func (f fit) before(o fit, worker, other string) bool {
+	switch {
+	case (f.basis == ByNothing) != (o.basis == ByNothing):
+		return o.basis == ByNothing
+	case f.at.IsZero() != o.at.IsZero():
+		return o.at.IsZero()
+	case !f.at.Equal(o.at):
+		return f.at.Before(o.at)
+	case f.lacks != o.lacks:
+		return f.lacks < o.lacks
+	default:
+		return worker < other
+	}
+}

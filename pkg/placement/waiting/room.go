@@ -1,0 +1,164 @@
+package waiting
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/jobferry/jobferry/pkg/placement/capacity"
+)
+
+// End is when Pods on one node are expected to have ended.
+type End struct {
+	Expected
+	// Node is the name of the node, and Frees is what they take of it.
+	Node  string
+	Frees capacity.Resources
+}
+
+// class has what is known before what nobody can say.
+func (e *Expected) class() int {
+	if e.Basis == ByNothing {
+		return 1
+	}
+	return 0
+}
+
+// room is what one worker has, as it is during one walk. What was computed is kept.
+type room struct {
+	worker  string
+	workers Workers
+	nodes   []*capacity.Node
+	byName  map[string]int
+	ends    []End // in order; nil: not asked for yet
+	// free and all are how many Pods of a Shape fit, by its key: now, and if nothing ran.
+	free, all map[string]int64
+	fits      map[string]fit
+}
+
+// fit is when a Job fits in a room for the first time.
+type fit struct {
+	// ever: it does, at the latest when all Pods that end by themselves have ended.
+	ever bool
+	// at is when, on which basis; zero: not even a guess.
+	at    time.Time
+	basis Basis
+	// spare is how many more Pods of the Job would fit then.
+	spare int64
+	// lacks is how many Pods don't fit by then although they must; zero if there is a time.
+	lacks int64
+}
+
+// slots is how many Pods of a Shape fit now.
+func (r *room) slots(shape *capacity.Shape) int64 {
+	return r.count(r.free, shape, func(node *capacity.Node) *capacity.Resources { return &node.Free })
+}
+
+// idle is how many Pods of a Shape would fit if nothing ran that ends by itself.
+func (r *room) idle(shape *capacity.Shape) int64 {
+	return r.count(r.all, shape, func(node *capacity.Node) *capacity.Resources { return &node.Idle })
+}
+
+// has reports whether what Pods of a Shape need is there; false, too, if that isn't known.
+func (r *room) has(need *Need, shape *capacity.Shape) bool {
+	switch {
+	case need.Lacks == Other || need.Pods <= 0:
+		return false
+	case need.Lacks == Nodes:
+		return r.idle(shape) >= need.Pods
+	default:
+		return r.slots(shape) >= need.Pods
+	}
+}
+
+// count adds up how many Pods fit in what each node has, unless that is known.
+func (r *room) count(known map[string]int64, shape *capacity.Shape, of func(*capacity.Node) *capacity.Resources) int64 {
+	n, is := known[shape.Key()]
+	if !is {
+		for _, node := range r.nodesFor(shape) {
+			n += shape.Slots(node.Object, of(node))
+		}
+		known[shape.Key()] = n
+	}
+	return n
+}
+
+// nodesFor are the nodes that there are, and then those that may be added for Pods of a Shape: they
+// have room as soon as they're asked for.
+func (r *room) nodesFor(shape *capacity.Shape) []*capacity.Node {
+	return slices.Concat(r.nodes, r.workers.Added(r.worker, shape))
+}
+
+// fit computes when a Job fits.
+func (r *room) fit(job *Job, now time.Time) fit {
+	need := job.need(r.worker)
+	key := strconv.FormatInt(need, 10) + job.Shape.Key()
+	f, known := r.fits[key]
+	if !known {
+		f = r.sweep(job.Shape, need, now)
+		r.fits[key] = f
+	}
+	return f
+}
+
+// sweep goes through the expected ends until enough Pods fit. What nobody can say is only asked for if the rest
+// isn't enough.
+func (r *room) sweep(shape *capacity.Shape, need int64, now time.Time) fit {
+	nodes := r.nodesFor(shape)
+	free, on := make([]capacity.Resources, len(nodes)), make([]int64, len(nodes))
+	var total, idle int64
+	for i, node := range nodes {
+		free[i], on[i] = node.Free, shape.Slots(node.Object, &node.Free)
+		total += on[i]
+		idle += shape.Slots(node.Object, &node.Idle)
+	}
+	f := fit{ever: idle >= need, at: now, basis: ByDeadline}
+	ends, position := r.sortedEnds(), r.positions()
+	for i := 0; total < need && i < len(ends); {
+		if ends[i].At.After(f.at) {
+			f.at = ends[i].At
+		}
+		// All that have ended by then.
+		for class := ends[i].class(); i < len(ends) && ends[i].class() == class && !ends[i].At.After(f.at); i++ {
+			n, is := position[ends[i].Node]
+			if !is {
+				continue // it came after the others were looked at
+			}
+			free[n] = free[n].Add(ends[i].Frees, 1)
+			total -= on[n]
+			on[n] = shape.Slots(nodes[n].Object, &free[n])
+			total += on[n]
+			f.basis = max(f.basis, ends[i].Basis)
+		}
+	}
+	f.spare = total - need
+	if f.spare < 0 { // what else must end isn't known to
+		f.at, f.basis, f.lacks, f.spare = time.Time{}, ByNothing, -f.spare, max(idle-need, 0)
+	}
+	return f
+}
+
+// positions of the worker's nodes, by their names.
+func (r *room) positions() map[string]int {
+	if r.byName == nil {
+		r.byName = make(map[string]int, len(r.nodes))
+		for i, node := range r.nodes {
+			r.byName[node.Object.Name] = i
+		}
+	}
+	return r.byName
+}
+
+func (r *room) sortedEnds() []End {
+	if r.ends == nil {
+		r.ends = r.workers.Ends(r.worker)
+		slices.SortFunc(r.ends, func(a, b End) int { return cmp.Or(cmp.Compare(a.class(), b.class()), a.At.Compare(b.At)) })
+	}
+	return r.ends
+}
+
+// suitsBoth reports whether Pods of both Shapes may be on some node.
+func (r *room) suitsBoth(a, b *capacity.Shape) bool {
+	return slices.ContainsFunc(r.nodesFor(a), func(n *capacity.Node) bool { return a.Suits(n.Object) && b.Suits(n.Object) })
+}

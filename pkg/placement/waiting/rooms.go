@@ -1,0 +1,58 @@
+package waiting
+
+import (
+	"github.com/jobferry/jobferry/pkg/placement/change"
+)
+
+// rooms are what workers have, of which some have changed. What was computed is kept.
+type rooms struct {
+	workers Workers
+	changed change.Sets
+	known   map[string]*room
+}
+
+func roomsOf(changed change.Sets, workers Workers) rooms {
+	return rooms{workers: workers, changed: changed.Clone(), known: map[string]*room{}}
+}
+
+// Helped is asked for some Jobs, whether they wait in a Line or not, which of them the changes of workers may help.
+func Helped(changed change.Sets, workers Workers) func(job *Job, worker string) bool {
+	r := roomsOf(changed, workers)
+	return r.mayHelp
+}
+
+// mayHelp reports whether what has changed in a worker may be what a Job needs there.
+func (r *rooms) mayHelp(job *Job, worker string) bool {
+	need, possible := job.Needs[worker]
+	helps := r.changed[worker].Of(job.Key.Namespace)
+	if helps != 0 {
+		helps |= need.Missed
+	}
+	if need.HelpedBy != 0 {
+		helps &= need.HelpedBy
+	}
+	if !possible || helps == 0 {
+		return false
+	}
+	room := r.room(worker)
+	switch {
+	case room == nil || need.Lacks == Other || need.Pods <= 0 || helps&^(change.Room|change.Nodes) != 0:
+		return true
+	case need.Lacks == Room && room.idle(job.Shape) < need.Pods: // nodes have gone: it needs fewer Pods there by now, or never fits
+		return true
+	default:
+		return room.has(&need, job.Shape)
+	}
+}
+
+// room is what a worker has; nil: that isn't known.
+func (r *rooms) room(worker string) *room {
+	of, known := r.known[worker]
+	if !known {
+		if nodes, ok := r.workers.Nodes(worker); ok {
+			of = &room{worker: worker, workers: r.workers, nodes: nodes, free: map[string]int64{}, all: map[string]int64{}, fits: map[string]fit{}}
+		}
+		r.known[worker] = of
+	}
+	return of
+}
