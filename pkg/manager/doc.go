@@ -3,14 +3,13 @@
 //
 //	job          the controller of hub Jobs
 //	dispatch     what is to be done about a Job (pure)
-//	placement    which worker takes a Job (pure)
-//	             placement/waiting: which of the Jobs that wait goes first (pure)
-//	             placement/stockout: where Pods of which shape don't start (pure)
-//	capacity     the free capacity of each worker, with reservations
+//	line         the Jobs that wait for room, in order, and reservations in the workers; it asks
+//	             pkg/placement, which says whether a Job fits a worker, and which is best (pure)
 //	clusters     the registry of workers and their connections
-//	podtimes     for how long the Pods of each Job have run in a worker
+//	usage        for how long the Pods of each Job have run (pure), usage/podtimes: in one worker
 //	carry        the objects that are carried along with Jobs
-//	namespaces   what the hub's namespaces mean for their Jobs (pure, but for its gate)
+//	packed       how Jobs are held in caches
+//	tracing      traces of Jobs
 //	tokens       the tokens by which the hub logs in to its workers
 //	fence        the Leases that stop a lost worker's Jobs
 //	kueue        the integration with Kueue on the hub
@@ -28,7 +27,7 @@
 //  4. dispatch.Decide finds the situation: Unplaced, then MirrorMissing.
 //  5. dispatch.planMissing makes the plan, with mirror.Project.
 //  6. job.Reconciler.apply carries out its actions.
-//  7. job.Reconciler.place chooses the worker (placement.Place) and patches the hub Job.
+//  7. job.Reconciler.place asks for a worker (line.Line.Ask) and patches the hub Job.
 //  8. job.Reconciler.createMirror creates the mirror in the worker.
 //
 // # From a worker's status to the hub's

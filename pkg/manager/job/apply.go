@@ -181,14 +181,14 @@ func (r *Reconciler) remember(ctx context.Context, t *turn, plan dispatch.Plan) 
 		return false
 	}
 	resumes := t.Assigned != nil && t.MayResumeIn(t.Assigned)
-	if !r.scheduler.reserve(t.record, plan.Reserve, resumes) {
+	if !r.line.Reserve(reserver{t.record}, plan.Reserve, resumes) {
 		return false
 	}
 	if t.Assigned != nil && len(plan.Reserve) > 0 && t.Admission.Allows(t.Assigned.Name) {
 		r.placementIs(t, kueue.PlacementResult{ReservedAt: t.Admission.ReservedAt, Worker: t.Assigned.Name})
 	}
 	for _, w := range t.AssignedWorkers() {
-		r.scheduler.stockouts.of(t.Job).look(w)
+		r.line.Observe(t.Job, w)
 		t.rememberWaiting(w)
 	}
 	return true

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/placement/waiting"
 )
 
 // The results of an attempt to place a Job, as kube-scheduler calls them.
@@ -75,9 +76,8 @@ func (s *store) unschedulable() map[obstacleKind]int {
 }
 
 // countWait counts a Job that goes for the first time, and whether that is as soon as was expected.
-func countWait(w *waiter, age time.Duration, now time.Time) {
-	pendingDuration.WithLabelValues(w.class.name).Observe(age.Seconds())
-	r := w.reserved
+func countWait(class string, r *waiting.Reservation, age time.Duration, now time.Time) {
+	pendingDuration.WithLabelValues(class).Observe(age.Seconds())
 	if r == nil || r.First.IsZero() {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/line"
 )
 
 const (
@@ -43,7 +44,7 @@ func TestDeletionIsObserved(t *testing.T) {
 		"seen orphaning at first":            {[]*batchv1.Job{orphaned, deleted()}, orphaning},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStore()
+			s := newStore(line.NewRuntimes())
 			for _, job := range row.seen {
 				s.observe(job, noon)
 			}
@@ -56,7 +57,7 @@ func TestDeletionIsObserved(t *testing.T) {
 
 // The first that is seen of a deletion is the answer to a write.
 func TestDeletionIsNoEcho(t *testing.T) {
-	s := newStore()
+	s := newStore(line.NewRuntimes())
 	job := onWorker("one", "a")
 	s.observe(job, noon)
 	job = job.DeepCopy()

@@ -4,7 +4,7 @@
 //	hub Jobs (watch) ───┐                                      ┌─▶ hub: placement, status, finalizer
 //	mirrors  (watch) ───┼─▶ queue ─▶ look ─▶ Decide ─▶ apply ──┤
 //	workers' state   ───┤           (Snapshot)  (Plan)         └─▶ worker: mirror
-//	freed capacity   ───┘
+//	line (its turn)  ───┘
 //
 // The key of the queue is the hub Job's namespace and name, which the mirror shares. Whatever
 // happens, on the hub or in a worker, one reconcile of that name gathers both objects, does what
@@ -14,23 +14,17 @@
 //     startup.go delays the first placements until the workers are connected.
 //   - gather.go reads. What it reads from has no method that writes.
 //   - apply.go carries a plan out: place.go, divide.go and hub.go write to the hub; create.go, mirrors.go,
-//     verify.go and carry.go write to workers; scheduler.go reserves capacity.
-//   - line.go has the Jobs that wait for room, in the order of package waiting; walk.go goes through them when
-//     freed.go says so, and has those reconciled that go. Where many are to be judged, a round takes several
-//     walks: each judges some, and every Job of a namespace has its turn before any of that has a second one.
-//     needs.go has what each Job lacks in each worker, and explainline.go says where each Job is.
-//   - return.go has the Jobs that run and wait for room in a worker that they prefer to theirs.
-//   - stockouts.go has the workers to which Jobs of a shape aren't sent, as no node came for such Pods.
-//   - runtimes.go has how long Jobs ran, by worker and namespace, which is what others are expected to take.
+//     verify.go and carry.go write to workers.
+//   - line.go shows package line, which chooses workers and has the Jobs that wait for room, what it
+//     needs of the workers and of the hub's Jobs. return.go asks it about Jobs that prefer another worker
+//     to theirs.
 //   - usage.go and accountant.go keep the account of a Job: for how long its Pods ran.
 //   - store.go has one record (record.go) of each Job, which observe.go brings up to date.
 //
 // # What is remembered
 //
-// Nothing that can't be derived again from the objects, but for what record and stockouts say, and how long Jobs
-// ran that are deleted by now (store.runtimes). Reservations of
-// capacity are made again from the hub's Jobs after a restart, and so is the line: no Job is placed
-// before all that wait were judged. Which worker was reserved for one of them may change by that.
+// Nothing that can't be derived again from the objects, but for what the records say, and what the line
+// remembers (see package line).
 //
 // A standby sees the hub's Jobs, too, and has their records. Its queue is empty until it leads: then all Jobs
 // are enqueued, as after a start.

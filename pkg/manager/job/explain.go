@@ -3,7 +3,6 @@ package job
 import (
 	"context"
 	"fmt"
-	"iter"
 	"maps"
 	"time"
 
@@ -50,11 +49,11 @@ func (r *Reconciler) Explain(ctx context.Context, key types.NamespacedName) (*v1
 	if err != nil {
 		return nil, err
 	}
-	e := placement.Explain(request, subject, r.scheduler.candidates(ctx, request.Job))
+	e := placement.Explain(request, subject, r.line.Candidates(ctx, request.Job))
 	if ctx.Err() != nil {
 		return nil, errBusy
 	}
-	e.Waiting, e.Line = r.scheduler.lineOf(key)
+	e.Waiting, e.Line = r.line.Explain(key)
 	e.Time = metav1.NewTime(r.clock.Now())
 	return &e, nil
 }
@@ -125,20 +124,4 @@ func waitsSince(s *dispatch.Snapshot) time.Time {
 		}
 	}
 	return since
-}
-
-// candidates are all workers as one Job sees them that counts nowhere, until the context ends.
-func (s *scheduler) candidates(ctx context.Context, job *batchv1.Job) iter.Seq[placement.Cluster] {
-	key, out := keyOf(job), s.stockouts.of(job)
-	return func(yield func(placement.Cluster) bool) {
-		for _, w := range s.workers.list() {
-			s.fill(context.WithoutCancel(ctx), w.Name()) // a ledger without some reservations would stay so
-			c := candidate(w, key, job)
-			c.Drops, c.Reserved = s.keepers.drops(w), s.isReserved(key, w.Name())
-			c.StockedOut = out.isOut(w.Name())
-			if ctx.Err() != nil || !yield(c) {
-				return
-			}
-		}
-	}
 }

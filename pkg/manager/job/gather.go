@@ -20,6 +20,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/line"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/placement"
@@ -40,12 +41,10 @@ type gatherer struct {
 	admission  func(context.Context, *batchv1.Job) dispatch.Admission
 	carried    func(job types.NamespacedName, mirror types.UID) (record copier.Record, current bool)
 	inFlight   func() int
-	// awaitsReturn reports whether a Job waits for room in a worker that it prefers to its own.
-	awaitsReturn func(types.NamespacedName) bool
-	origin       v1alpha1.Origin
-	timing       dispatch.Timing
-	passOver     time.Duration
-	stockouts    *stockouts
+	origin     v1alpha1.Origin
+	timing     dispatch.Timing
+	passOver   time.Duration
+	line       *line.Line
 }
 
 // gather makes the snapshot of the Job of this name. It returns the hub Job, too, if it was read past
@@ -186,13 +185,13 @@ func (g *gatherer) assigned(s *dispatch.Snapshot, name string, k known) *dispatc
 	}
 	w, m, view := g.worker(v, s, k), k.mirrors[name], v.View()
 	w.Unwanted = unwantedAt(s.Job, view, name)
-	w.StartTimeout = startTimeoutOf(&view.Spec, g.timing.StuckTimeout)
-	w.Stockout = g.stockouts.of(s.Job).isOutForAll(name)
+	w.StartTimeout = line.StartTimeoutOf(&view.Spec, g.timing.StuckTimeout)
+	w.Stockout = g.line.IsStockedOut(s.Job, name)
 	w.Patches, w.Creations = m.patches.of(s, s.Now), m.creations.of(s, s.Now)
 	if s.Now.Sub(m.unmetAt) < g.passOver {
 		w.Unmet = m.unmet
 	}
-	w.Fits = !s.MayResumeIn(&w) || fits(s.Admission.AsResumed(s.Job), v)
+	w.Fits = !s.MayResumeIn(&w) || line.Fits(s.Admission.AsResumed(s.Job), v)
 	if w.Mirror != nil && s.Part == nil {
 		w.Elsewhere = mirror.EndedBefore(s.Job, w.Mirror)
 	}
@@ -205,21 +204,6 @@ func (g *gatherer) assigned(s *dispatch.Snapshot, name string, k known) *dispatc
 func addsNoNodes(v workerView, job *batchv1.Job) bool {
 	room := v.Room(types.NamespacedName{})
 	return room != nil && room.IsPaused(capacity.ShapeOf(&job.Spec.Template))
-}
-
-// scaleUpTimeout is how long the first Pod of a Job may take to run in a worker that adds nodes for it.
-const scaleUpTimeout = 10 * time.Minute
-
-// startTimeoutOf is how long it may take in a worker, if its Job doesn't say otherwise.
-func startTimeoutOf(spec *v1alpha1.WorkerClusterSpec, byDefault time.Duration) time.Duration {
-	switch {
-	case spec.PodStartTimeout != nil:
-		return spec.PodStartTimeout.Duration
-	case spec.Capacity == v1alpha1.CapacityAutoscaled:
-		return max(scaleUpTimeout, byDefault)
-	default:
-		return byDefault
-	}
 }
 
 // pods reads what is known of the mirror's Pods.

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/utils/clock"
 
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/mirror/recent"
 )
 
@@ -30,6 +31,12 @@ type keeper struct {
 	drops map[string]time.Time
 }
 
+// versioned is what is read of a worker to know whether it's still the same.
+type versioned interface {
+	Name() string
+	View() clusters.View
+}
+
 // keeperExpires is longer than a worker is passed over for a Job, so that a Job that no worker keeps
 // isn't placed on each of them again and again.
 const keeperExpires = 30 * time.Minute
@@ -42,7 +49,7 @@ func newKeepers(clock clock.PassiveClock, expires time.Duration) *keepers {
 }
 
 // ofLocked returns what is remembered of a worker as it is connected now.
-func (k *keepers) ofLocked(v workerView) *keeper {
+func (k *keepers) ofLocked(v versioned) *keeper {
 	view := v.View()
 	known := k.workers[v.Name()]
 	if known == nil || known.version != view.Version || !known.since.Equal(view.Observed) {
@@ -93,7 +100,7 @@ func (k *keepers) ask(v workerView, sent recent.Fields) (dropped []string, all b
 }
 
 // drops returns all paths that a worker is known to drop.
-func (k *keepers) drops(v workerView) map[string]bool {
+func (k *keepers) drops(v versioned) map[string]bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	known := k.ofLocked(v)

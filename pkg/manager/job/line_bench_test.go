@@ -56,8 +56,8 @@ func (w *world) waits(n int, each func(i int) *batchv1.Job) {
 		}
 	}
 	w.step(time.Minute)
-	if w.scheduler.line.Len() != n {
-		w.fail("%d Jobs wait, want %d", w.scheduler.line.Len(), n)
+	if waits := len(w.line.Waits()); waits != n {
+		w.fail("%d Jobs wait, want %d", waits, n)
 	}
 	w.log, w.queue.requests = nil, nil
 }
@@ -70,7 +70,7 @@ func (w *world) frees(worker, name string) {
 
 // looks has those that wait looked at until no more can be said.
 func (w *world) looks() {
-	for more := true; more; more = w.scheduler.freed.is() {
+	for more := true; more; more = !w.line.IsAtRest() {
 		w.clock.Step(time.Second)
 	}
 }
@@ -78,8 +78,8 @@ func (w *world) looks() {
 // asked is when each Job that waits was judged last.
 func (w *world) asked() map[string]uint64 {
 	all := map[string]uint64{}
-	for key, waiter := range w.scheduler.waiters {
-		all[key.Name] = waiter.asked
+	for key, wait := range w.line.Waits() {
+		all[key.Name] = wait.Judged
 	}
 	return all
 }
@@ -90,11 +90,11 @@ type judgements struct{ judged, went, enqueued int }
 // count adds what has happened since a time when Jobs were asked.
 func (l *judgements) count(w *world, before map[string]uint64) {
 	l.enqueued += len(w.queue.requests)
-	for key, waiter := range w.scheduler.waiters {
-		if waiter.asked != before[key.Name] {
+	for key, wait := range w.line.Waits() {
+		if wait.Judged != before[key.Name] {
 			l.judged++
 		}
-		if waiter.chosen != nil {
+		if !wait.InLine {
 			l.went++
 		}
 	}

@@ -28,6 +28,19 @@ func ofTeam(namespace string) func(*batchv1.Job) {
 	return func(job *batchv1.Job) { job.Namespace = namespace }
 }
 
+// What the line promises: a walk judges at most maxTries Jobs, and at most maxInVain Jobs of one namespace
+// in vain.
+const (
+	maxTries  = 100
+	maxInVain = 10
+)
+
+// walks has one walk go through the line.
+func (w *world) walks() {
+	at, _ := w.clock.next()
+	w.clock.SetTime(at)
+}
+
 // A round of walks judges everybody, and then there is rest.
 func TestRoundGoesOn(t *testing.T) {
 	w := newFullWorld(t)
@@ -62,17 +75,17 @@ func TestJobsInVainHoldUpNobody(t *testing.T) {
 			w.queues(aJob("last", pods(1)))
 			w.worker("a").ledger.Release(inTeam("small-1"))
 			walks := 0
-			for ; w.scheduler.waiters[inTeam("last")].chosen == nil; walks++ {
+			for ; w.line.Waits()[inTeam("last")].InLine; walks++ {
 				if walks > 2*teams*maxInVain/maxTries+2 {
 					w.fail("it isn't chosen in %d walks", walks)
 				}
 				w.triggers.CapacityFreed("a", change.Change{Kinds: change.All}) // something happens all the time
-				w.clock.Step(batchFreed + 301*batchFreedPerJob)
+				w.walks()
 			}
 			for i := range 300 {
 				key := types.NamespacedName{Namespace: fmt.Sprintf("mallory-%02d", i%teams), Name: fmt.Sprintf("alone-%03d", i)}
-				if waiter := w.scheduler.waiters[key]; waiter == nil || waiter.chosen != nil {
-					w.fail("%s: %+v", key, waiter)
+				if wait := w.line.Waits()[key]; !wait.InLine {
+					w.fail("%s: %+v", key, wait)
 				}
 			}
 		})
@@ -89,16 +102,15 @@ func TestRoomComesWhileJobsAreJudged(t *testing.T) {
 	}
 	w.step(time.Minute)
 	w.queues(aJob("last", near))
-	walk := func() { w.clock.Step(batchFreed + (jobs+1)*batchFreedPerJob) }
-	last := w.scheduler.waiters[inTeam("last")]
-	before := last.asked
+	judged := func() uint64 { return w.line.Waits()[inTeam("last")].Judged }
+	before := judged()
 	w.triggers.CapacityFreed("a", change.Change{Kinds: change.All})
-	walk()
-	first := last.asked
+	w.walks()
+	first := judged()
 	w.triggers.CapacityFreed("a", change.Change{Kinds: change.All})
-	walk()
-	if second := last.asked; first == before || second == first || len(w.scheduler.behind) == 0 {
-		w.fail("it was judged at %d, %d and %d; behind: %v", before, first, second, w.scheduler.behind)
+	w.walks()
+	if second := judged(); first == before || second == first || w.line.IsAtRest() {
+		w.fail("it was judged at %d, %d and %d; at rest: %v", before, first, second, w.line.IsAtRest())
 	}
 }
 
@@ -110,44 +122,20 @@ func TestRoomComesForTheFirst(t *testing.T) {
 		w.submits(aJob(fmt.Sprintf("wide-%03d", i), pods(8)))
 	}
 	w.step(time.Minute)
-	w.scheduler.workerChanged("b") // all are judged
-	walk := func() { w.clock.Step(batchFreed + (5*maxInVain+1)*batchFreedPerJob) }
-	walk()
-	if len(w.scheduler.behind) == 0 {
+	w.line.WorkerChanged("b") // all are judged
+	w.walks()
+	if w.line.IsAtRest() {
 		w.fail("the first walk has judged all")
 	}
 	for i := range 8 {
 		w.worker("a").ledger.Release(inTeam(fmt.Sprintf("small-%d", i+1)))
 	}
-	w.triggers.CapacityFreed("a", moreRoom)
-	walk()
-	for key, waiter := range w.scheduler.waiters {
-		if first := key.Name == "wide-000"; first != (waiter.chosen != nil) {
-			w.fail("%s: chosen: %v", key.Name, waiter.chosen)
+	w.triggers.CapacityFreed("a", change.Change{Kinds: change.Room})
+	w.walks()
+	for key, wait := range w.line.Waits() {
+		if first := key.Name == "wide-000"; first == wait.InLine {
+			w.fail("%s: %+v", key.Name, wait)
 		}
-	}
-}
-
-// What is freed before the last walk of a round is looked at for those who were judged before.
-func TestRoomComesAtTheEndOfARound(t *testing.T) {
-	looks := 0
-	clock := newStepClock()
-	f := &freed{clock: clock, waiting: func() int { return 0 }, look: func() { looks++ }}
-	f.add(moreRoom, "a")
-	clock.Step(batchFreed)
-	f.take()
-	f.resume() // the walk stops
-	f.add(moreRoom, "b")
-	clock.Step(batchFreed)
-	f.take()
-	f.done()
-	clock.Step(batchFreed)
-	if workers, _ := f.take(); looks != 3 || workers["b"] == nil {
-		t.Errorf("%d looks, the last at %v", looks, workers)
-	}
-	f.done()
-	if f.is() || clock.HasWaiters() {
-		t.Error("there is no rest")
 	}
 }
 
@@ -170,7 +158,7 @@ func TestDividedJobsInVainHoldUpNobody(t *testing.T) {
 			w.fail("it isn't placed after %d walks", walks)
 		}
 		w.triggers.CapacityFreed("a", change.Change{Kinds: change.All})
-		w.clock.Step(batchFreed + (5*maxInVain+1)*batchFreedPerJob)
+		w.walks()
 		w.run()
 	}
 	if walks < maxInVain/2 {
@@ -189,7 +177,7 @@ func TestEverybodyHasATurn(t *testing.T) {
 	before := w.asked()
 	for range 100/maxInVain + 1 {
 		w.triggers.CapacityFreed("a", change.Change{Kinds: change.All})
-		w.clock.Step(batchFreed + 101*batchFreedPerJob)
+		w.walks()
 	}
 	for name, asked := range w.asked() {
 		if asked == before[name] {

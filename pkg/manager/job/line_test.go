@@ -251,7 +251,7 @@ func TestExplainSaysWhereInLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	// small-8 is the last that started, 7 s after noon.
-	start := metav1.NewTime(noon.Add(7*time.Second + time.Hour + endGrace))
+	start := metav1.NewTime(noon.Add(7*time.Second + time.Hour + 30*time.Second)) // and half a minute for its last Pod
 	if want := (v1alpha1.WaitingExplanation{Place: 1, Of: 2, Worker: "a", ExpectedStart: &start, Latest: true}); !equality.Semantic.DeepEqual(wide.Waiting, &want) {
 		t.Errorf("wide: %+v, want %+v", wide.Waiting, want)
 	}
@@ -293,13 +293,13 @@ func TestJobChangesWhenItsTurnComes(t *testing.T) {
 // no reservation.
 func TestLargeJobInLine(t *testing.T) {
 	large := func(job *batchv1.Job) {
-		job.Spec.Template.Spec.Containers[0].Args = []string{strings.Repeat("x", maxInLine)}
+		job.Spec.Template.Spec.Containers[0].Args = []string{strings.Repeat("x", 64<<10)}
 	}
 	w := newFullWorld(t)
 	w.queues(aJob("large", pods(2), large), aJob("small", pods(1)))
 	for _, name := range []string{"large", "small"} {
-		if waiter := w.scheduler.waiters[inTeam(name)]; waiter == nil || waiter.request.Job != nil {
-			w.fail("%s waits with %+v", name, waiter)
+		if wait := w.line.Waits()[inTeam(name)]; !wait.InLine || wait.Held {
+			w.fail("%s: %+v", name, wait)
 		}
 	}
 	w.ends("small-1")

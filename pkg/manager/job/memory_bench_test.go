@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/line"
 	"github.com/jobferry/jobferry/pkg/manager/packed"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
@@ -60,7 +61,7 @@ func newHeld() *held {
 	stored := func() cache.Indexer {
 		return cache.NewIndexer(cache.DeletionHandlingMetaNamespaceKeyFunc, cache.Indexers{})
 	}
-	return &held{stored(), stored(), newStore()}
+	return &held{stored(), stored(), newStore(line.NewRuntimes())}
 }
 
 // add adds a Job as the watches of hub and worker show it.

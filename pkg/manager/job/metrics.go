@@ -4,6 +4,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/jobferry/jobferry/pkg/manager/line"
 	"github.com/jobferry/jobferry/pkg/manager/packed"
 )
 
@@ -60,10 +61,6 @@ var (
 		Name: "jobferry_moves_total",
 		Help: "Jobs moved to another worker, by the worker that they left.",
 	}, []string{"worker"})
-	startTimeouts = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "jobferry_pod_start_timeouts_total",
-		Help: "How often a worker was passed over from then on, because no Pod of a Job found a node in time: it was asked to scale up in vain.",
-	}, []string{"worker"})
 	duplicatesTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "jobferry_duplicate_completions_total",
 		Help: "Completions that the hub did not know of when the Job was moved, found when the worker was back.",
@@ -96,7 +93,7 @@ var (
 
 func init() {
 	metrics.Registry.MustRegister(placementLatency, mirrorLatency, statusLag, statusRejected,
-		placementsTotal, placementAttempts, attemptDuration, rejectionsTotal, pendingDuration, reservationsTotal, movesTotal, startTimeouts, duplicatesTotal, conflictsTotal, carriedTotal,
+		placementsTotal, placementAttempts, attemptDuration, rejectionsTotal, pendingDuration, reservationsTotal, movesTotal, duplicatesTotal, conflictsTotal, carriedTotal,
 		usageTotal, repeatedTotal, unknownTotal, costTotal)
 }
 
@@ -105,16 +102,16 @@ func forgetMetrics(worker string) {
 	of := prometheus.Labels{"worker": worker}
 	for _, vec := range []interface {
 		DeletePartialMatch(prometheus.Labels) int
-	}{statusLag, placementsTotal, movesTotal, startTimeouts, duplicatesTotal, conflictsTotal, carriedTotal, usageTotal, repeatedTotal, unknownTotal, costTotal} {
+	}{statusLag, placementsTotal, movesTotal, duplicatesTotal, conflictsTotal, carriedTotal, usageTotal, repeatedTotal, unknownTotal, costTotal} {
 		vec.DeletePartialMatch(of)
 	}
 }
 
 // jobsCollector counts the hub's Jobs, and the workers' mirrors, when it's asked to.
 type jobsCollector struct {
-	store     *store
-	workers   workers
-	scheduler *scheduler
+	store   *store
+	workers workers
+	line    *line.Line
 }
 
 var (
@@ -146,7 +143,13 @@ func (c *jobsCollector) Collect(ch chan<- prometheus.Metric) {
 	for is, n := range c.store.counted() {
 		ch <- prometheus.MustNewConstMetric(jobsDesc, prometheus.GaugeValue, float64(n), is.worker, string(is.phase))
 	}
-	for class, n := range c.scheduler.pending() {
+	pending := map[string]int{}
+	for _, w := range c.line.Waits() {
+		if w.InLine {
+			pending[w.Class]++
+		}
+	}
+	for class, n := range pending {
 		ch <- prometheus.MustNewConstMetric(pendingDesc, prometheus.GaugeValue, float64(n), class)
 	}
 	for why, n := range c.store.unschedulable() {

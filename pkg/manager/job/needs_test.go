@@ -50,8 +50,8 @@ func TestPodsThatKeepApartLackRoom(t *testing.T) {
 			node("two")
 			w.queues(aJob("apart", pods(2), apart))
 			w.wantPlaced(map[string]string{"full": "a", "apart": ""})
-			need := w.scheduler.waiters[inTeam("apart")].Needs["a"]
-			if r := w.scheduler.line.Reservations()["a"]; need.Lacks != waiting.Room || need.Pods != 2 || (r == nil) != (name == "evenly") {
+			need := w.line.Waits()[inTeam("apart")].Needs["a"]
+			if r := w.line.Reservations()["a"]; need.Lacks != waiting.Room || need.Pods != 2 || (r == nil) != (name == "evenly") {
 				w.fail("it needs %+v, and the reservation is %+v", need, r)
 			}
 		})
@@ -72,28 +72,4 @@ func TestAWorkerThatCanBeReadAgain(t *testing.T) {
 	w.triggers.CapacityFreed("a", change.Change{Kinds: change.Devices})
 	w.step(time.Second)
 	w.wantPlaced(map[string]string{"waits": "a"})
-}
-
-// What a Job that would go back lacks comes while the worker is reserved: it's looked at when that is over.
-func TestReturnsToWhatCameUnderAReservation(t *testing.T) {
-	w := newFullWorld(t)
-	w.queues(aJob("wide", pods(8)))
-	s, wide := w.scheduler, w.scheduler.waiters[inTeam("wide")]
-	if s.line.Reservations()["a"] == nil {
-		t.Fatal("there is no reservation")
-	}
-	away := &waiter{Job: waiting.Job{
-		Key: inTeam("away"), Pods: 1, Shape: wide.Shape, Needs: map[string]waiting.Need{"a": {Lacks: waiting.Other, HelpedBy: change.Admission}},
-	}}
-	s.returning[away.Key] = away
-	w.triggers.CapacityFreed("a", change.Change{Kinds: change.Admission})
-	w.step(time.Second)
-	if s.returning[away.Key] == nil {
-		t.Error("it's looked at under the reservation")
-	}
-	s.leave(inTeam("wide"))
-	w.step(time.Second)
-	if s.returning[away.Key] != nil {
-		t.Error("it isn't looked at when the reservation has gone")
-	}
 }

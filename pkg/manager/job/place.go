@@ -12,6 +12,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
+	"github.com/jobferry/jobferry/pkg/manager/line"
 	"github.com/jobferry/jobferry/pkg/manager/tracing/spans"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/placement"
@@ -28,15 +29,16 @@ func (r *Reconciler) place(ctx context.Context, t *turn, a dispatch.Place) (resu
 	if !r.startup.over() || !r.queues.Synced(t.Job) {
 		return result{awaitsCapacity: true}, nil
 	}
-	if leaves, ok := r.workers.get(a.Leave); ok && a.TimedOut {
-		spec := leaves.View().Spec
-		r.scheduler.stockouts.failed(a.Leave, request.Job, startTimeoutOf(&spec, r.options.Timing.StuckTimeout))
+	if a.TimedOut {
+		r.line.StartTimedOut(a.Leave, request.Job)
 	}
 	began := r.clock.Now()
-	w, decision, isTurn := r.scheduler.choose(ctx, r.newWaiter(ctx, t, request))
+	question := r.question(ctx, t, request)
+	answer := r.line.Ask(ctx, question)
+	decision := answer.Decision
 	took, opens := r.clock.Since(began), request.Preference.Opens(request.Since, r.clock.Now())
 	switch {
-	case !isTurn:
+	case !answer.IsTurn:
 		return result{awaitsCapacity: true, after: opens}, nil
 	case decision.Cluster == "":
 		t.unscheduled(took, decision)
@@ -51,7 +53,7 @@ func (r *Reconciler) place(ctx context.Context, t *turn, a dispatch.Place) (resu
 	}
 	r.traced(t, spans.Span{Name: spans.Placing, Worker: decision.Cluster, Start: began})
 	if a.Leave == "" {
-		countWait(w, t.known.age(job, r.clock.Now()), r.clock.Now())
+		countWait(question.Class.Name, answer.Reservation, t.known.age(job, r.clock.Now()), r.clock.Now())
 	}
 	done := r.tell(ctx, t, r.placed(t, a, job, decision))
 	done.changed = true
@@ -66,17 +68,15 @@ func (r *Reconciler) bind(
 	job, err := r.writePlacement(ctx, t, decision.Cluster, moveOf(a, r.clock.Now()))
 	t.record.await(false) // before anything is released, or that would enqueue the Job before its backoff has passed
 	if err != nil || job == nil {
-		r.scheduler.release(decision.Cluster, t.Key)
+		r.line.Release(decision.Cluster, t.Key)
 		return nil, err
 	}
-	r.scheduler.reserve(t.record, []dispatch.Reservation{{Worker: decision.Cluster, Job: request}}, false)
+	r.line.Reserve(reserver{t.record}, []dispatch.Reservation{{Worker: decision.Cluster, Job: request}}, false)
 	return job, nil
 }
 
-func (r *Reconciler) newWaiter(ctx context.Context, t *turn, request placement.Request) *waiter {
-	w := newWaiter(request, priorityClassOf(ctx, r.cache, request.Job))
-	w.Exempt, w.Usual = t.Admission.Queued, r.store.usualRuntimes(t.Key.Namespace)
-	return w
+func (r *Reconciler) question(ctx context.Context, t *turn, request placement.Request) line.Question {
+	return line.Question{Request: request, Class: priorityClassOf(ctx, r.cache, request.Job), Exempt: t.Admission.Queued}
 }
 
 func (r *Reconciler) placementRequest(ctx context.Context, t *turn, a dispatch.Place) (placement.Request, error) {

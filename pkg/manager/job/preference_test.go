@@ -112,13 +112,13 @@ func TestReservationIsWherePreferred(t *testing.T) {
 	w.queues(aJob("wide", pods(8), prefers(ownedFirst)))
 	w.queues(aJob("small", pods(1), prefers("tier=rented")))
 	w.wantPlaced(map[string]string{"small": "b"})
-	if r := w.scheduler.line.Reservations(); len(r) != 1 || r["a"] == nil {
+	if r := w.line.Reservations(); len(r) != 1 || r["a"] == nil {
 		w.fail("reservations %+v, want one in a", r)
 	}
 	w.stepTo(6 * time.Minute)
 	w.ends("small", "rented")
 	w.wantPlaced(map[string]string{"wide": "b"})
-	if r := w.scheduler.line.Reservations(); len(r) != 0 {
+	if r := w.line.Reservations(); len(r) != 0 {
 		w.fail("reservations %+v, want none", r)
 	}
 }
@@ -161,10 +161,10 @@ func TestPreferredWorkerIsNotAvoided(t *testing.T) {
 	w.queues(aJob("other", pods(1), prefers("tier=rented")), aJob("wide", pods(8)))
 	w.hub.change(inTeam("holder"), func(job *batchv1.Job) { *job.Spec.Parallelism = 7 })
 	w.step(time.Second)
-	if r := w.scheduler.line.Reservations(); r["b"] == nil && r["a"] == nil {
+	if r := w.line.Reservations(); r["b"] == nil && r["a"] == nil {
 		w.fail("reservations %+v", r)
 	}
-	for worker := range w.scheduler.line.Reservations() {
+	for worker := range w.line.Reservations() {
 		tier := w.worker(worker).view.Labels["tier"]
 		w.queues(aJob("first", pods(1), ofClass("high"), prefers("tier="+tier+"; *")))
 		w.wantPlaced(map[string]string{"first": worker})
@@ -291,14 +291,14 @@ func TestNobodyIsLookedAtWhileThereIsNoRoom(t *testing.T) {
 		}
 	}
 	w.run()
-	if !w.scheduler.awaitsReturn(jobKey) {
+	if !w.line.AwaitsReturn(jobKey) {
 		w.fail("it doesn't wait")
 	}
 	if err := w.hub.delete(jobKey, client.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	w.step(time.Second)
-	if len(w.scheduler.returning) != 0 {
-		w.fail("%v still wait", w.scheduler.returning)
+	if waits := w.line.Waits(); len(waits) != 0 {
+		w.fail("%v still wait", waits)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
+	"github.com/jobferry/jobferry/pkg/manager/line"
 	"github.com/jobferry/jobferry/pkg/manager/tracing"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/util/wake"
@@ -37,7 +38,7 @@ type Reconciler struct {
 	workers       workers
 	store         *store
 	gatherer      *gatherer
-	scheduler     *scheduler
+	line          *line.Line
 	keepers       *keepers
 	report        *reporter
 	hubNamespaces *hubNamespaces
@@ -91,7 +92,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.
 	case <-ctx.Done():
 		return ctrl.Result{}, nil
 	}
-	defer r.scheduler.settle(request.NamespacedName)
+	defer r.line.Settle(request.NamespacedName)
 	for range maxSteps {
 		if ctx.Err() != nil {
 			return ctrl.Result{}, nil // the next leader continues
@@ -118,7 +119,7 @@ func (r *Reconciler) look(ctx context.Context, key types.NamespacedName) *turn {
 	now, rec := r.clock.Now(), r.store.open(key)
 	k := rec.read(now)
 	for _, worker := range rec.placedOn() {
-		r.scheduler.fill(ctx, worker)
+		r.line.Fill(ctx, worker)
 	}
 	t := &turn{record: rec, known: k}
 	var whole *mirror.Whole
@@ -137,10 +138,10 @@ func (r *Reconciler) look(ctx context.Context, key types.NamespacedName) *turn {
 func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Result {
 	if !plan.AwaitsCapacity && !result.awaitsCapacity {
 		t.record.await(false)
-		r.scheduler.leave(t.Key)
+		r.line.Withdraw(t.Key)
 	}
 	if t.Return == nil {
-		r.scheduler.stay(t.Key)
+		r.line.StopReturn(t.Key)
 	}
 	if !plan.AwaitsNamespace {
 		t.record.holdBack(false)
@@ -165,7 +166,7 @@ func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Res
 		r.copier.Tracker.Forget(t.Key)
 	}
 	if t.Job == nil {
-		r.scheduler.releaseAll(t.Key) // also what a reconcile reserved while its Job was forgotten
+		r.line.ReleaseAll(t.Key) // also what a reconcile reserved while its Job was forgotten
 	}
 	if (t.Job == nil || !mirror.Managed(t.Job)) && len(t.Others) == 0 {
 		r.store.forget(t.Key, unseen)
@@ -216,10 +217,10 @@ func (r *Reconciler) forget(key types.NamespacedName, id jobID) {
 		return
 	}
 	for _, worker := range rec.reservation() {
-		r.scheduler.release(worker, rec.key)
+		r.line.Release(worker, rec.key)
 	}
-	r.scheduler.leave(key)
-	r.scheduler.stay(key)
+	r.line.Withdraw(key)
+	r.line.StopReturn(key)
 	r.copier.Tracker.Forget(rec.key)
 	for _, worker := range rec.placedOn() {
 		r.workers.PlacementsChanged(worker)
@@ -229,7 +230,7 @@ func (r *Reconciler) forget(key types.NamespacedName, id jobID) {
 // forgetWorker drops what is remembered of a worker that was removed.
 func (r *Reconciler) forgetWorker(worker string) {
 	r.store.forgetWorker(worker)
-	r.scheduler.forget(worker)
+	r.line.ForgetWorker(worker)
 	r.keepers.forget(worker)
 	r.accountant.forget(worker)
 	forgetMetrics(worker)

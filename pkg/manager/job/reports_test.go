@@ -14,12 +14,13 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/line"
 )
 
 func TestReporterTellsNewsOnly(t *testing.T) {
 	recorder := events.NewFakeRecorder(10)
 	r := &reporter{recorder, testingclock.NewFakePassiveClock(noon)}
-	rec := newStore().open(types.NamespacedName{Name: "train"})
+	rec := newStore(line.NewRuntimes()).open(types.NamespacedName{Name: "train"})
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}
 	tell := func(message string) {
 		r.report(logr.Discard(), rec, job, dispatch.Report{Reason: v1alpha1.EventPending, Message: message, Warning: true})
@@ -49,7 +50,7 @@ func TestReporterSparesTheHub(t *testing.T) {
 	recorder := events.NewFakeRecorder(1000)
 	now := testingclock.NewFakePassiveClock(noon)
 	r := &reporter{recorder, now}
-	rec := newStore().open(types.NamespacedName{Name: "train"})
+	rec := newStore(line.NewRuntimes()).open(types.NamespacedName{Name: "train"})
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}
 	lie := func(text string) {
 		r.report(logr.Discard(), rec, job, dispatch.Report{Reason: v1alpha1.EventStatusRejected, Message: text, Warning: true})
@@ -90,7 +91,7 @@ func TestAMirrorGoesWithoutSaying(t *testing.T) {
 	} {
 		recorder := events.NewFakeRecorder(10)
 		r := &reporter{recorder, testingclock.NewFakePassiveClock(noon)}
-		rec := newStore().open(types.NamespacedName{Name: "train"})
+		rec := newStore(line.NewRuntimes()).open(types.NamespacedName{Name: "train"})
 		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{UID: "uid", Annotations: map[string]string{v1alpha1.AnnotationShards: c.shards}}}
 		for _, reason := range c.before {
 			r.report(logr.Discard(), rec, job, report(reason))

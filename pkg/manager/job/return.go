@@ -6,15 +6,13 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/line"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/placement"
-	"github.com/jobferry/jobferry/pkg/placement/change"
 	"github.com/jobferry/jobferry/pkg/placement/preference"
-	"github.com/jobferry/jobferry/pkg/placement/waiting"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
@@ -51,7 +49,7 @@ func (g *gatherer) returning(s *dispatch.Snapshot, k *known) *dispatch.Return {
 	}
 	return &dispatch.Return{
 		For: wait, After: wake.Until(at, s.Now),
-		Due: !at.After(s.Now) && (!k.returning.next.IsZero() || !g.awaitsReturn(s.Key)),
+		Due: !at.After(s.Now) && (!k.returning.next.IsZero() || !g.line.AwaitsReturn(s.Key)),
 	}
 }
 
@@ -71,19 +69,19 @@ func (r *Reconciler) goBack(ctx context.Context, t *turn, a dispatch.GoBack) (re
 	if known.since.IsZero() {
 		known.since = now
 	}
-	decision, answer := r.scheduler.goBack(ctx, r.newWaiter(ctx, t, request), now.Sub(known.since) >= a.For)
+	decision, answer := r.line.GoBack(ctx, r.question(ctx, t, request), now.Sub(known.since) >= a.For)
 	switch answer {
-	case awaitsRoom:
+	case line.AwaitsRoom:
 		known = returning{}
-	case awaitsOther:
+	case line.AwaitsOther:
 		known = returning{next: now.Add(max(a.For, time.Minute))}
-	case stays:
+	case line.Stays:
 		look := now.Add(max(a.For/looksPerWait, soonestLook))
 		if over := known.since.Add(a.For); over.Before(look) && over.After(now) {
 			look = over
 		}
 		known.next = look
-	case goes:
+	case line.Goes:
 		return r.moveBack(ctx, t, a, request.Job, decision)
 	}
 	t.record.update(func(m *memory) { m.returning = known })
@@ -103,86 +101,4 @@ func (r *Reconciler) moveBack(
 	done := r.tell(ctx, t, r.placed(t, move, job, decision))
 	done.changed = true
 	return done, nil
-}
-
-// returnState is what becomes of a Job that would go back.
-type returnState int
-
-const (
-	// awaitsRoom: it waits for room, or something else that is known, and a walk that may bring it has it reconciled.
-	awaitsRoom returnState = iota
-	// awaitsOther: it lacks something of which no walk knows.
-	awaitsOther
-	// stays: there is room, but not for long enough, or those that wait are looked at first.
-	stays
-	// goes: capacity is reserved for it.
-	goes
-)
-
-// goBack looks for a worker that a Job prefers to its own, and holds capacity there if the Job is to go. It
-// takes nothing that is reserved, whoever it's for. A Job that finds none waits for that.
-func (s *scheduler) goBack(ctx context.Context, w *waiter, isTime bool) (placement.Decision, returnState) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.returning, w.Key)
-	admits := func(worker string) int64 {
-		if s.line.Reservations()[worker] != nil {
-			return 0
-		}
-		return waiting.Unlimited
-	}
-	decision := s.placeLocked(ctx, w, w.request, admits, func(string) bool { return false })
-	v, ok := s.workers.get(decision.Cluster)
-	switch {
-	case !ok:
-		s.setNeeds(w, decision)
-		w.request.Job = nil
-		s.returning[w.Key] = w
-		for _, need := range w.Needs {
-			if !need.IsKnown() {
-				return decision, awaitsOther
-			}
-		}
-		return decision, awaitsRoom
-	case !isTime || len(s.unjudged) > 0 || s.freed.is():
-		return decision, stays
-	default:
-		s.takeLocked(v, w.request.Job)
-		return decision, goes
-	}
-}
-
-// wakeReturningLocked has the Jobs reconciled that wait for a worker that they prefer, if what has changed there may
-// help them.
-func (s *scheduler) wakeReturningLocked(changed change.Sets) {
-	helped := waiting.Helped(changed, &walker{scheduler: s})
-	for key, w := range s.returning {
-		for worker, changes := range changed {
-			if need := w.Needs[worker]; !need.IsKnown() || !helped(&w.Job, worker) {
-				continue
-			}
-			if s.line.Reservations()[worker] != nil {
-				w.Miss(worker, changes)
-				continue
-			}
-			delete(s.returning, key)
-			s.store.open(key).update(func(m *memory) { m.returning.next = time.Time{} })
-			s.enqueue(key)
-			break
-		}
-	}
-}
-
-// stay forgets that a Job waited for a worker that it prefers.
-func (s *scheduler) stay(key types.NamespacedName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.returning, key)
-}
-
-// awaitsReturn reports whether a Job waits for room in a worker that it prefers.
-func (s *scheduler) awaitsReturn(key types.NamespacedName) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.returning[key] != nil
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
+	"github.com/jobferry/jobferry/pkg/manager/line"
 	"github.com/jobferry/jobferry/pkg/util/queue"
 )
 
@@ -48,7 +49,7 @@ func New(mgr ctrl.Manager, recorder events.EventRecorder, options Options) *Reco
 func newReconciler(hub client.Client, live, cache client.Reader, recorder events.EventRecorder, clock clock.WithDelayedExecution, options Options) *Reconciler {
 	return &Reconciler{
 		options: options, clock: clock, client: hub, live: live, cache: cache,
-		store:         newStore(),
+		store:         newStore(line.NewRuntimes()),
 		tracer:        options.Tracer,
 		keepers:       newKeepers(clock, keeperExpires),
 		report:        &reporter{recorder: recorder, clock: clock},
@@ -67,28 +68,16 @@ func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *tri
 	r.enqueue = t.Enqueue
 	r.accountant = newAccountant(costOf(workers))
 	r.limiter = newLimiter(r.options.WorkerConcurrency, t.enqueueDeferred)
-	r.startup = newStartup(workers, t.enqueueAll, func() { r.scheduler.judgeFirst(r.store.unplaced()) }, t.enqueueAfterStart)
-	out := &stockouts{
-		clock:   r.clock,
-		onBegin: func(worker string) { t.Enqueue(t.store.waitingIn(worker)...) },
-		onEnd:   func(worker string) { t.scheduler.workerChanged(worker) },
-
-		onChange: workers.StockoutsChanged,
-	}
+	r.startup = newStartup(workers, t.enqueueAll, func() { r.line.JudgeFirst(r.store.unplaced()) }, t.enqueueAfterStart)
+	r.line = line.New(lineWorkers{workers, r.keepers}, &lineJobs{Reconciler: r, triggers: t}, r.store.runtimes, r.clock, r.options.Timing.StuckTimeout)
 	r.gatherer = &gatherer{
-		stockouts: out,
-		hub:       r.cache, whole: newWholeJobs(r.live), namespaces: r.hubNamespaces, workers: views{workers}, admission: queues.Admission, origin: r.options.Origin,
+		line: r.line,
+		hub:  r.cache, whole: newWholeJobs(r.live), namespaces: r.hubNamespaces, workers: views{workers}, admission: queues.Admission, origin: r.options.Origin,
 		timing: r.options.Timing, passOver: r.options.PassOver,
 		carried: func(job types.NamespacedName, mirror types.UID) (copier.Record, bool) {
 			return r.copier.Tracker.Get(job, mirror)
 		},
-		inFlight:     func() int { return int(r.inFlight.Load()) },
-		awaitsReturn: func(key types.NamespacedName) bool { return r.scheduler.awaitsReturn(key) },
-	}
-	r.scheduler = &scheduler{
-		workers: workers, store: r.store, stockouts: out, defaultStartTimeout: r.options.Timing.StuckTimeout, job: r.gatherer.cachedJob, keepers: r.keepers, admission: queues.Admission,
-		clock: r.clock, mayWalk: r.startup.over, enqueue: t.Enqueue, waiters: map[types.NamespacedName]*waiter{}, returning: map[types.NamespacedName]*waiter{}, inVain: map[string]int{},
-		freed: &freed{clock: r.clock, waiting: r.store.waitingJobs, look: t.lookAtWaiters},
+		inFlight: func() int { return int(r.inFlight.Load()) },
 	}
 	return t
 }
@@ -102,7 +91,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, registered *clusters.Reg
 	if err := r.setupCarry(mgr, t); err != nil {
 		return fmt.Errorf("carried objects: %w", err)
 	}
-	if err := errors.Join(mgr.Add(r.startup), mgr.Add(collect(&jobsCollector{r.store, r.workers, r.scheduler}))); err != nil {
+	if err := errors.Join(mgr.Add(r.startup), mgr.Add(collect(&jobsCollector{r.store, r.workers, r.line}))); err != nil {
 		return fmt.Errorf("jobs: %w", err)
 	}
 	if _, err := mgr.GetCache().GetInformer(context.Background(), &schedulingv1.PriorityClass{}, cache.BlockUntilSynced(false)); err != nil {
@@ -153,12 +142,12 @@ func (r *Reconciler) Unfinished(worker string) int { return r.store.unfinished(w
 
 // Stockouts implements clusters.Placements.
 func (r *Reconciler) Stockouts(worker string) []v1alpha1.Stockout {
-	return r.scheduler.stockouts.entries(worker)
+	return r.line.Stockouts(worker)
 }
 
 // RestoreStockouts implements clusters.Placements.
 func (r *Reconciler) RestoreStockouts(worker string, all []v1alpha1.Stockout) {
-	r.scheduler.stockouts.restore(worker, all)
+	r.line.RestoreStockouts(worker, all)
 }
 
 // Counted implements clusters.Placements.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/line"
 )
 
 // startupTimeout bounds how long the first placements after a start wait for workers that haven't
@@ -84,7 +85,7 @@ func (s *startup) Start(ctx context.Context) error {
 
 func (s *startup) isConnecting() bool {
 	for _, w := range s.workers.list() {
-		if view := w.View(); view.State == clusters.Connecting || isListing(view) {
+		if view := w.View(); view.State == clusters.Connecting || line.IsListing(view) {
 			return true
 		}
 	}

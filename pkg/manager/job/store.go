@@ -10,6 +10,8 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/manager/line"
 )
 
 // store holds the records of all Jobs, one for each, and indexes over them. The watches of the hub
@@ -22,19 +24,19 @@ type store struct {
 	// onWorker has the Jobs placed on a worker, counts the Jobs by worker and phase.
 	onWorker map[string]map[*record]struct{}
 	counts   map[status]int
-	runtimes runtimes
+	runtimes *line.Runtimes
 	// waiting are the Jobs to be reconciled when a worker has more free capacity, or another state.
 	waiting map[types.NamespacedName]struct{}
 	// heldBack are the Jobs to be reconciled when the labels of their namespace change.
 	heldBack map[types.NamespacedName]struct{}
 }
 
-func newStore() *store {
+func newStore(runtimes *line.Runtimes) *store {
 	return &store{
 		records:  map[types.NamespacedName]*record{},
 		onWorker: map[string]map[*record]struct{}{},
 		counts:   map[status]int{},
-		runtimes: runtimes{},
+		runtimes: runtimes,
 		waiting:  map[types.NamespacedName]struct{}{},
 		heldBack: map[types.NamespacedName]struct{}{},
 	}
@@ -89,7 +91,7 @@ func (s *store) indexLocked(r *record, job *batchv1.Job) (changed []string) {
 		return nil
 	}
 	if next.Value().phase == PhaseFinished && (r.id != idOf(job) || before.phase != PhaseFinished) {
-		s.runtimes.learn(job, next.Value().workers())
+		s.runtimes.Learn(job, next.Value().workers())
 	}
 	s.unindexLocked(r)
 	r.id, r.indexed = idOf(job), next
@@ -142,7 +144,6 @@ func (s *store) forgetWorker(worker string) {
 	for _, r := range s.records {
 		delete(r.mirrors, worker)
 	}
-	s.runtimes.forget(worker)
 }
 
 // all returns the names of all records.

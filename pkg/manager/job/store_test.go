@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/line"
 )
 
 // onWorker is a Job on a worker that hasn't started; "" isn't placed.
@@ -36,7 +37,7 @@ func running(job *batchv1.Job) *batchv1.Job {
 }
 
 func TestStoreIndexes(t *testing.T) {
-	s := newStore()
+	s := newStore(line.NewRuntimes())
 	see := func(job *batchv1.Job) []string {
 		_, changed := s.observe(job, noon)
 		return changed
@@ -76,7 +77,7 @@ func TestStoreIndexes(t *testing.T) {
 // A reconcile that is under way when its Job is forgotten brings nothing of the Job back, nor does
 // the answer to a write that races with the deletion.
 func TestForgottenStaysForgotten(t *testing.T) {
-	s := newStore()
+	s := newStore(line.NewRuntimes())
 	job := onWorker("one", "a")
 	s.observe(job, noon)
 	rec := s.open(keyOf(job))
@@ -101,7 +102,7 @@ func TestForgottenStaysForgotten(t *testing.T) {
 }
 
 func TestPassedOverExpires(t *testing.T) {
-	rec := newStore().open(types.NamespacedName{Name: "one"})
+	rec := newStore(line.NewRuntimes()).open(types.NamespacedName{Name: "one"})
 	rec.passOver("a", "name taken", noon.Add(time.Minute))
 	rec.passOver("b", "refused", noon.Add(time.Hour))
 	if got, want := rec.read(noon).passedOver, map[string]string{"a": "name taken", "b": "refused"}; !maps.Equal(got, want) {
@@ -113,7 +114,7 @@ func TestPassedOverExpires(t *testing.T) {
 }
 
 func TestRecordObserves(t *testing.T) {
-	s := newStore()
+	s := newStore(line.NewRuntimes())
 	job := onWorker("one", "a")
 	job.CreationTimestamp = metav1.NewTime(noon)
 	s.observe(job, noon.Add(900*time.Millisecond))
@@ -124,7 +125,7 @@ func TestRecordObserves(t *testing.T) {
 }
 
 func TestObservedMirrors(t *testing.T) {
-	s := newStore()
+	s := newStore(line.NewRuntimes())
 	key, mirror := keyOf(state("m", "")), state("m", "10")
 	rec := s.open(key)
 	rec.updateMirror("a", func(m *mirrorMemory) { m.write = ownWrite{job: mirror, at: noon} })

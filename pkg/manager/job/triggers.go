@@ -69,8 +69,8 @@ func (t *triggers) EnqueueUnplaced() { t.Enqueue(t.store.waiters()...) }
 // enqueueAfterStart has all Jobs reconciled that wait, also those that were never judged.
 func (t *triggers) enqueueAfterStart() {
 	t.EnqueueUnplaced()
-	t.Enqueue(t.scheduler.notJudged()...)
-	t.scheduler.freed.resume()
+	t.Enqueue(t.line.NotJudged()...)
+	t.line.Resume()
 }
 
 // PlacementResult implements kueue.JobController.
@@ -97,7 +97,7 @@ func (t *triggers) MirrorChanged(worker string, key types.NamespacedName) {
 // WorkerChanged implements clusters.Listener.
 func (t *triggers) WorkerChanged(worker string) {
 	t.startup.workerChanged()
-	t.scheduler.workerChanged(worker)
+	t.line.WorkerChanged(worker)
 	t.Enqueue(t.store.mirroredIn(worker)...)
 	if w, ok := t.workers.get(worker); ok {
 		for _, m := range w.Mirrors() {
@@ -111,18 +111,7 @@ func (t *triggers) WorkerChanged(worker string) {
 }
 
 // CapacityFreed implements clusters.Listener.
-func (t *triggers) CapacityFreed(worker string, c change.Change) { t.scheduler.freed.add(c, worker) }
-
-// lookAtWaiters has those Jobs reconciled that may go, in order, and those that wait in no line: they
-// are placed already.
-func (t *triggers) lookAtWaiters() {
-	t.scheduler.walk()
-	for _, key := range t.store.waiters() {
-		if !t.scheduler.isInLine(key) {
-			t.Enqueue(key)
-		}
-	}
-}
+func (t *triggers) CapacityFreed(worker string, c change.Change) { t.line.Changed(worker, c) }
 
 // PodsStuck implements clusters.Listener. Nothing of the mirror changes when the scheduler or a kubelet says
 // that a Pod of it can't start.

@@ -17,6 +17,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/placement/change"
 	"github.com/jobferry/jobferry/pkg/util/queue"
 )
 
@@ -40,12 +41,12 @@ func TestFreedCapacityEnqueuesJobs(t *testing.T) {
 	if !w.clock.HasWaiters() {
 		w.fail("the Jobs that wait aren't enqueued soon")
 	}
-	w.triggers.CapacityFreed("b", moreRoom) // they are already
-	w.clock.Step(batchFreed)
+	w.triggers.CapacityFreed("b", change.Change{Kinds: change.Room}) // they are already
+	w.clock.Step(10 * time.Millisecond)
 	if len(w.queue.requests) > 0 {
 		w.fail("enqueued %v at once", w.queue.requests)
 	}
-	w.clock.Step(2 * batchFreedPerJob)
+	w.clock.Step(40 * time.Microsecond) // 20 for each Job that waits
 	if got := len(w.queue.requests); got != 1 {
 		w.fail("%d Jobs are enqueued, want the one that has room", got)
 	}
@@ -181,7 +182,7 @@ func marked(job *batchv1.Job) {
 func (w *world) collected() map[string]float64 {
 	w.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(&jobsCollector{w.store, w.Reconciler.workers, w.scheduler})
+	registry.MustRegister(&jobsCollector{w.store, w.Reconciler.workers, w.line})
 	families, err := registry.Gather()
 	if err != nil {
 		w.Fatal(err)
@@ -239,9 +240,6 @@ func TestRemovedWorkerIsForgotten(t *testing.T) {
 	runs(w)
 	w.worker("a").isGone()
 	w.run()
-	if _, filled := w.scheduler.filled.Load("a"); filled {
-		t.Error("its ledger is remembered")
-	}
 	if m, ok := w.store.open(jobKey).read(w.clock.Now()).mirrors["a"]; ok {
 		t.Errorf("of its mirrors is remembered %+v", m)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/line"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 )
 
@@ -57,7 +58,7 @@ func TestPodsThatAreGoneBeforeTheFirstLook(t *testing.T) {
 			j := &batchv1.Job{}
 			j.Annotations = map[string]string{v1alpha1.AnnotationUsage: account.String()}
 			v := &timedWorker{}
-			r, g, rec := &Reconciler{workers: v}, &gatherer{workers: v}, newStore().open(types.NamespacedName{Name: "j"})
+			r, g, rec := &Reconciler{workers: v}, &gatherer{workers: v}, newStore(line.NewRuntimes()).open(types.NamespacedName{Name: "j"})
 			look := func(times usage.Times) (usage.Before, usage.Observation) {
 				v.times = times
 				o := g.observation(usage.Observation{Worker: "west", UID: "m", Current: true})
@@ -85,7 +86,7 @@ func TestTheAccountOfAFinishedJobStays(t *testing.T) {
 	written := usage.Account{{Worker: "west", UID: "m", Count: 1, Unknown: 40, At: usage.Moment(now.Unix()), Ended: usage.Moment(now.Unix())}}
 	j.Annotations = map[string]string{v1alpha1.AnnotationUsage: written.String()}
 	v := &timedWorker{times: usage.Times{Count: 1, Unknown: 40 * time.Second, View: 1, Listed: now.Add(-time.Minute)}}
-	r, g, rec := &Reconciler{workers: v}, &gatherer{workers: v}, newStore().open(types.NamespacedName{Name: "j"})
+	r, g, rec := &Reconciler{workers: v}, &gatherer{workers: v}, newStore(line.NewRuntimes()).open(types.NamespacedName{Name: "j"})
 	for range 2 {
 		s := &dispatch.Snapshot{Job: j, Now: now.Add(time.Minute)}
 		s.Used.Observations = g.used(s)
@@ -126,7 +127,7 @@ func TestThePodsWatchIsBehind(t *testing.T) {
 			m := &batchv1.Job{Status: row.status}
 			m.UID = "m"
 			v := &timedWorker{times: row.times}
-			r, g, rec := &Reconciler{workers: v}, &gatherer{workers: v}, newStore().open(types.NamespacedName{Name: "j"})
+			r, g, rec := &Reconciler{workers: v}, &gatherer{workers: v}, newStore(line.NewRuntimes()).open(types.NamespacedName{Name: "j"})
 			s := &dispatch.Snapshot{Job: j, Now: now, Assigned: &dispatch.Worker{Name: "west", Mirror: m}}
 			s.Used.Observations = g.used(s)
 			s.Used.Before = r.usedBefore(rec, &turn{Snapshot: s})

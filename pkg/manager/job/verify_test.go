@@ -17,6 +17,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/line"
 )
 
 // What the cache says of a Job may be old: before a mirror is created, the hub itself is read.
@@ -74,7 +75,7 @@ func TestVerifyWantedTrustsAFreshAnswer(t *testing.T) {
 func verify(t *testing.T, hub client.Reader, cached *batchv1.Job, age time.Duration) bool {
 	t.Helper()
 	r := &Reconciler{live: hub, clock: testingclock.NewFakeClock(noon)}
-	rec := newStore().open(keyOf(cached))
+	rec := newStore(line.NewRuntimes()).open(keyOf(cached))
 	rec.update(func(m *memory) { m.answered = noon.Add(-age) })
 	err := r.verifyWanted(t.Context(), &turn{Snapshot: &dispatch.Snapshot{Key: keyOf(cached), Job: cached}, record: rec}, "a")
 	if err != nil && !errors.Is(err, errStale) {

@@ -9,12 +9,10 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/packed"
-	"github.com/jobferry/jobferry/pkg/manager/panics"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/placement/autoscaling"
 	"github.com/jobferry/jobferry/pkg/placement/capacity"
 	"github.com/jobferry/jobferry/pkg/placement/scheduling"
-	"github.com/jobferry/jobferry/pkg/placement/waiting"
 )
 
 // workerView is what gather reads of a worker. None of its methods writes.
@@ -103,29 +101,4 @@ func (v views) viewHolders(key types.NamespacedName) []workerView {
 		all = append(all, w)
 	}
 	return all
-}
-
-// freeIn is what a worker's scheduler knows, as Free has it. What can't be read takes no Job.
-func freeIn(w workerView, held types.NamespacedName, reads scheduling.Reads) (free *scheduling.Snapshot) {
-	if !panics.Contain(w.Name(), func() { free = w.Free(held, reads) }) {
-		free = scheduling.NewSnapshot(nil, nil, nil)
-		free.CantJudge = true
-	}
-	return free
-}
-
-// nodesOf are a worker's, with what is free now; none if that can't be read.
-func nodesOf(w worker) (nodes []*capacity.Node) {
-	panics.Contain(w.Name(), func() { nodes = w.Ledger().Free(types.NamespacedName{}).Nodes() })
-	return nodes
-}
-
-// added are the nodes that a worker's autoscaler may add for Pods of a Shape.
-func added(w worker, shape *capacity.Shape) (nodes []*capacity.Node) {
-	panics.Contain(w.Name(), func() {
-		if room := w.Room(types.NamespacedName{}); room != nil {
-			nodes = room.Nodes(shape, waiting.Unlimited)
-		}
-	})
-	return nodes
 }

@@ -1,4 +1,4 @@
-package job
+package line
 
 import (
 	"context"
@@ -16,48 +16,48 @@ import (
 
 // walk looks at the Jobs that wait, in order, and has those reconciled that go: capacity is reserved for
 // them. Where a Job decides for itself, in its own reconcile, the others wait for that.
-func (s *scheduler) walk() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.unjudged) > 0 || s.undecided != nil || !s.mayWalk() {
-		return // settle walks
+func (l *Line) walk() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.unjudged) > 0 || l.undecided != nil || !l.jobs.MayPlace() {
+		return // Settle walks
 	}
-	changed, events := s.freed.take()
-	if len(s.inVain) == 0 {
-		s.began = events
+	changed, events := l.freed.take()
+	if len(l.inVain) == 0 {
+		l.began = events
 	}
 	usual := map[string]map[string]waiting.Usual{} // by namespace
-	for job := range s.line.Jobs() {
+	for job := range l.order.Jobs() {
 		of, known := usual[job.Key.Namespace]
 		if !known {
-			of = s.store.usualRuntimes(job.Key.Namespace)
+			of = l.runtimes.Usual(job.Key.Namespace)
 			usual[job.Key.Namespace] = of
 		}
 		job.Usual = of
 	}
-	before, w := maps.Clone(s.line.Reservations()), &walker{scheduler: s, tries: maxTries, postponed: map[string]uint64{}}
-	stopped := s.line.Walk(s.clock.Now(), changed, w)
+	before, w := maps.Clone(l.order.Reservations()), &walker{Line: l, tries: maxTries, postponed: map[string]uint64{}}
+	stopped := l.order.Walk(l.clock.Now(), changed, w)
 	for worker, r := range before { // what was kept for it may be free for those that were judged before
-		if now := s.line.Reservations()[worker]; now == nil || now.Job.UID != r.Job.UID {
-			s.freed.add(moreRoom, worker)
+		if now := l.order.Reservations()[worker]; now == nil || now.Job.UID != r.Job.UID {
+			l.freed.add(moreRoom, worker)
 		}
 	}
 	if !stopped {
-		clear(s.inVain)
-		s.behind = w.postponed
-		s.wakeReturningLocked(changed)
+		clear(l.inVain)
+		l.behind = w.postponed
+		l.wakeReturningLocked(changed)
 	}
 	switch {
-	case s.undecided != nil: // settle resumes
+	case l.undecided != nil: // Settle resumes
 	case stopped || len(w.postponed) > 0:
-		s.freed.resume()
+		l.freed.resume()
 	default:
-		s.freed.done()
+		l.freed.done()
 	}
 }
 
 const (
-	// maxTries bounds how many Jobs a walk judges while all other Jobs wait for the scheduler. The next walk
+	// maxTries bounds how many Jobs a walk judges while all other Jobs wait for the line. The next walk
 	// continues.
 	maxTries = 100
 	// maxInVain bounds how many Jobs of one namespace are judged in vain until those of the others were
@@ -65,9 +65,9 @@ const (
 	maxInVain = 10
 )
 
-// walker is what a walk asks and does, under the scheduler's lock.
+// walker is what a walk asks and does, under the line's lock.
 type walker struct {
-	*scheduler
+	*Line
 	tries int
 	// postponed are the namespaces that have Jobs to be judged yet, and since which count of events.
 	postponed map[string]uint64
@@ -77,7 +77,7 @@ var _ waiting.Workers = &walker{}
 
 // Nodes implements waiting.Workers.
 func (w *walker) Nodes(worker string) ([]*capacity.Node, bool) {
-	v, ok := w.workers.get(worker)
+	v, ok := w.workers.Worker(worker)
 	if !ok || !v.View().Capacity.Known {
 		return nil, false
 	}
@@ -87,7 +87,7 @@ func (w *walker) Nodes(worker string) ([]*capacity.Node, bool) {
 
 // Added implements waiting.Workers.
 func (w *walker) Added(worker string, shape *capacity.Shape) []*capacity.Node {
-	if v, ok := w.workers.get(worker); ok {
+	if v, ok := w.workers.Worker(worker); ok {
 		return added(v, shape)
 	}
 	return nil
@@ -95,7 +95,7 @@ func (w *walker) Added(worker string, shape *capacity.Shape) []*capacity.Node {
 
 // Ends implements waiting.Workers.
 func (w *walker) Ends(worker string) (ends []waiting.End) {
-	v, ok := w.workers.get(worker)
+	v, ok := w.workers.Worker(worker)
 	if !ok {
 		return nil
 	}
@@ -109,24 +109,24 @@ func (w *walker) Ends(worker string) (ends []waiting.End) {
 	return ends
 }
 
-func (s *scheduler) endOf(worker string, key types.NamespacedName, now time.Time) waiting.Expected {
-	of := s.store.runOf(key)
-	run := waiting.Run{Started: of.started, Deadline: of.deadline}
+func (l *Line) endOf(worker string, key types.NamespacedName, now time.Time) waiting.Expected {
+	var run waiting.Run
+	run.Started, run.Deadline = l.jobs.Run(key)
 	if run.Started.IsZero() {
 		run.Started = now
 	}
 	if run.Deadline > 0 {
 		run.Deadline += endGrace
 	}
-	return run.End(s.store.usualRuntimes(key.Namespace)[worker], now)
+	return run.End(l.runtimes.Usual(key.Namespace)[worker], now)
 }
 
 // beganFor is freed.count when the round began for a namespace.
-func (s *scheduler) beganFor(namespace string) uint64 {
-	if began, behind := s.behind[namespace]; behind {
+func (l *Line) beganFor(namespace string) uint64 {
+	if began, behind := l.behind[namespace]; behind {
 		return began
 	}
-	return s.began
+	return l.began
 }
 
 // HadTurn implements waiting.Workers.
@@ -154,14 +154,14 @@ func (w *walker) Place(job *waiting.Job, admits func(string) int64, avoid func(s
 }
 
 // judge places a Job that may have room now, or has it reconciled.
-func (w *walker) judge(entry *waiter, admits func(string) int64, avoid func(string) bool) waiting.Outcome {
+func (w *walker) judge(entry *entry, admits func(string) int64, avoid func(string) bool) waiting.Outcome {
 	job := &entry.Job
 	if job.Exempt || job.Divisible {
 		return w.ask(entry)
 	}
 	ctx, request := context.Background(), entry.request
-	if request.Job = w.job(ctx, job.Key); entry.large || request.Job == nil || request.Job.ResourceVersion != entry.version || mirror.Light(request.Job) {
-		w.enqueue(job.Key) // the others don't wait for it: it's large, or has just changed
+	if request.Job = w.jobs.Cached(ctx, job.Key); entry.large || request.Job == nil || request.Job.ResourceVersion != entry.version || mirror.Light(request.Job) {
+		w.jobs.Enqueue(job.Key) // the others don't wait for it: it's large, or has just changed
 		return waiting.Outcome{}
 	}
 	decision := w.placeLocked(ctx, entry, request, admits, avoid)
@@ -170,23 +170,23 @@ func (w *walker) judge(entry *waiter, admits func(string) int64, avoid func(stri
 		w.setNeeds(entry, decision)
 		if said := decision.Named(); said != entry.said {
 			entry.said = said
-			w.enqueue(job.Key) // to report that
+			w.jobs.Enqueue(job.Key) // to report that
 		}
 		return waiting.Outcome{Refused: true}
 	}
-	v, ok := w.workers.get(decision.Cluster)
+	v, ok := w.workers.Worker(decision.Cluster)
 	if !ok {
 		return waiting.Outcome{}
 	}
 	w.takeLocked(v, request.Job)
-	entry.chosen, entry.reserved = &decision, w.line.Reservation(job)
-	w.enqueue(job.Key)
+	entry.chosen, entry.reserved = &decision, w.order.Reservation(job)
+	w.jobs.Enqueue(job.Key)
 	return waiting.Outcome{Worker: decision.Cluster}
 }
 
 // ask has a Job reconciled that decides for itself.
-func (w *walker) ask(entry *waiter) waiting.Outcome {
-	w.enqueue(entry.Key)
+func (w *walker) ask(entry *entry) waiting.Outcome {
+	w.jobs.Enqueue(entry.Key)
 	if entry.Exempt {
 		return waiting.Outcome{}
 	}
@@ -194,55 +194,61 @@ func (w *walker) ask(entry *waiter) waiting.Outcome {
 	return waiting.Outcome{Undecided: true}
 }
 
-// settle is called when a Job was reconciled: it was judged, if it hadn't been since the start, and has
+// Settle is called when a Job was reconciled: it was judged, if it hadn't been since the start, and has
 // decided for itself.
-func (s *scheduler) settle(key types.NamespacedName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.undecided != nil && *s.undecided == key {
-		s.undecided = nil
-		s.freed.resume()
+func (l *Line) Settle(key types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.undecided != nil && *l.undecided == key {
+		l.undecided = nil
+		l.freed.resume()
 	}
-	if _, was := s.unjudged[key]; was {
-		if delete(s.unjudged, key); len(s.unjudged) == 0 {
-			s.freed.resume()
+	if _, was := l.unjudged[key]; was {
+		if delete(l.unjudged, key); len(l.unjudged) == 0 {
+			l.freed.resume()
 		}
 	}
 }
 
-// judgeFirst has no Job chosen before some were judged once: after a start nobody knows who goes first.
-func (s *scheduler) judgeFirst(keys []types.NamespacedName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.unjudged = map[types.NamespacedName]struct{}{}
+// JudgeFirst has no Job chosen before some were judged once: after a start nobody knows who goes first.
+func (l *Line) JudgeFirst(keys []types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unjudged = map[types.NamespacedName]struct{}{}
 	for _, key := range keys {
-		s.unjudged[key] = struct{}{}
+		l.unjudged[key] = struct{}{}
 	}
 }
 
-// notJudged are the Jobs that weren't judged since the start.
-func (s *scheduler) notJudged() []types.NamespacedName {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Collect(maps.Keys(s.unjudged))
+// NotJudged are the Jobs that weren't judged since the start.
+func (l *Line) NotJudged() []types.NamespacedName {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.unjudged))
 }
 
-// workerChanged: whether a Job fits in a worker isn't known any more.
-func (s *scheduler) workerChanged(worker string) {
-	s.mu.Lock()
-	for _, w := range s.waiters {
+// WorkerChanged: whether a Job fits in a worker isn't known any more.
+func (l *Line) WorkerChanged(worker string) {
+	l.mu.Lock()
+	for _, w := range l.waiters {
 		w.Needs[worker] = waiting.Need{}
 	}
-	for _, w := range s.returning {
+	for _, w := range l.returning {
 		w.Needs[worker] = waiting.Need{}
 	}
-	s.mu.Unlock()
-	s.freed.add(change.Change{Kinds: change.All}, worker)
+	l.mu.Unlock()
+	l.freed.add(change.Change{Kinds: change.All}, worker)
 }
 
 // isInLine reports whether a walk looks at a Job, or has chosen a worker for it.
-func (s *scheduler) isInLine(key types.NamespacedName) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.waiters[key] != nil
+func (l *Line) isInLine(key types.NamespacedName) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.waiters[key] != nil
 }
+
+// Changed has the Jobs that wait looked at for a change of a worker.
+func (l *Line) Changed(worker string, c change.Change) { l.freed.add(c, worker) }
+
+// Resume has the Jobs that wait looked at soon.
+func (l *Line) Resume() { l.freed.resume() }

@@ -1,4 +1,4 @@
-package job
+package line
 
 import (
 	"slices"
@@ -13,11 +13,11 @@ import (
 )
 
 // setNeeds takes over in which workers there may be room for a Job, and how many Pods must fit there.
-func (s *scheduler) setNeeds(w *waiter, decision placement.Decision) {
+func (l *Line) setNeeds(w *entry, decision placement.Decision) {
 	w.Needs = map[string]waiting.Need{}
 	for i := range decision.Candidates {
 		c, need := &decision.Candidates[i], waiting.Need{}
-		if v, ok := s.workers.get(c.Cluster); ok && w.fitsByShape(v) {
+		if v, ok := l.workers.Worker(c.Cluster); ok && w.fitsByShape(v) {
 			need.Pods = c.Needed
 		}
 		w.Needs[c.Cluster] = need
@@ -25,7 +25,7 @@ func (s *scheduler) setNeeds(w *waiter, decision placement.Decision) {
 	for i := range decision.Rejections {
 		switch r := &decision.Rejections[i]; r.Reason {
 		case placement.Insufficient, placement.Reserved, placement.NeverFits:
-			w.Needs[r.Cluster] = s.needIn(r, w)
+			w.Needs[r.Cluster] = l.needIn(r, w)
 		case placement.StockedOut: // until it's to be tried again
 			w.Needs[r.Cluster] = waiting.Need{Lacks: waiting.Other}
 		}
@@ -33,8 +33,8 @@ func (s *scheduler) setNeeds(w *waiter, decision placement.Decision) {
 }
 
 // needIn is what a Job lacks in a worker that rejects it.
-func (s *scheduler) needIn(r *placement.Rejection, w *waiter) waiting.Need {
-	v, ok := s.workers.get(r.Cluster)
+func (l *Line) needIn(r *placement.Rejection, w *entry) waiting.Need {
+	v, ok := l.workers.Worker(r.Cluster)
 	helpedBy := r.HelpedBy
 	if helpedBy != 0 && len(w.Shape.Unit().Others) > 0 {
 		helpedBy |= change.Devices // some may stand for what it requests
@@ -62,12 +62,12 @@ func isIndifferent(helpedBy change.Kinds) bool {
 // fitsByShape reports whether a Job's Pods fit in a worker only where they do by their Shape: there is
 // neither a RuntimeClass nor preemption, and no device can stand for what they request, now or when a driver
 // publishes some.
-func (w *waiter) fitsByShape(v worker) bool {
+func (w *entry) fitsByShape(v Worker) bool {
 	free := freeIn(v, types.NamespacedName{}, scheduling.Reads{})
 	return !w.large && !w.altered && free != nil && !free.CantJudge && !free.Preemption && len(w.Shape.Unit().Others) == 0
 }
 
-func mayFitIdle(v worker, shape *capacity.Shape, pods int64) bool {
+func mayFitIdle(v Worker, shape *capacity.Shape, pods int64) bool {
 	for _, node := range slices.Concat(nodesOf(v), added(v, shape)) {
 		if pods -= shape.Slots(node.Object, &node.Idle); pods <= 0 {
 			return true

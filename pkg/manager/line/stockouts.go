@@ -1,4 +1,4 @@
-package job
+package line
 
 import (
 	"math"
@@ -16,36 +16,34 @@ import (
 
 // stockouts are the shapes of Pods that workers didn't start in time.
 type stockouts struct {
+	line  *Line
 	clock clock.WithDelayedExecution
-	// onBegin is called when a worker is out for another shape, onEnd when it may be tried again, and onChange when
-	// its Entries are others.
-	onBegin, onEnd, onChange func(worker string)
 
 	mu     sync.Mutex
 	record stockout.Record
 }
 
 // of is what is known for one Job.
-func (s *stockouts) of(job *batchv1.Job) *stockoutsOf {
+func (s *stockouts) of(job *batchv1.Job) *jobStockouts {
 	s.mu.Lock()
 	none := s.record.IsEmpty()
 	s.mu.Unlock()
-	o := &stockoutsOf{stockouts: s, job: job}
+	o := &jobStockouts{stockouts: s, job: job}
 	if !none {
 		o.shape = stockout.Fingerprint(job) // without the lock: it takes a while
 	}
 	return o
 }
 
-// stockoutsOf are those that concern one Job; nearly always there are none, and the shape is empty.
-type stockoutsOf struct {
+// jobStockouts are those that concern one Job; nearly always there are none, and the shape is empty.
+type jobStockouts struct {
 	*stockouts
 	job   *batchv1.Job
 	shape string
 }
 
 // isOut reports whether the Job isn't to be sent to a worker.
-func (s *stockoutsOf) isOut(worker string) bool {
+func (s *jobStockouts) isOut(worker string) bool {
 	if s.shape == "" {
 		return false
 	}
@@ -55,7 +53,7 @@ func (s *stockoutsOf) isOut(worker string) bool {
 }
 
 // isDoubtful reports whether the Job isn't to be sent to a worker while it runs in another.
-func (s *stockoutsOf) isDoubtful(worker string) bool {
+func (s *jobStockouts) isDoubtful(worker string) bool {
 	if s.shape == "" {
 		return false
 	}
@@ -65,7 +63,7 @@ func (s *stockoutsOf) isDoubtful(worker string) bool {
 }
 
 // isOutForAll reports whether it's no use to wait in a worker.
-func (s *stockoutsOf) isOutForAll(worker string) bool {
+func (s *jobStockouts) isOutForAll(worker string) bool {
 	if s.shape == "" {
 		return false
 	}
@@ -75,7 +73,7 @@ func (s *stockoutsOf) isOutForAll(worker string) bool {
 }
 
 // chosen records that the Job is sent to a worker.
-func (s *stockoutsOf) chosen(worker string, timeout time.Duration) {
+func (s *jobStockouts) chosen(worker string, timeout time.Duration) {
 	if s.shape == "" {
 		return
 	}
@@ -83,7 +81,7 @@ func (s *stockoutsOf) chosen(worker string, timeout time.Duration) {
 	until, tries := s.record.Chosen(worker, s.shape, keyOf(s.job), timeout, s.clock.Now())
 	s.mu.Unlock()
 	if tries {
-		s.onChange(worker)
+		s.line.workers.StockoutsChanged(worker)
 		s.endAt(worker, until)
 	}
 }
@@ -96,15 +94,15 @@ func (s *stockouts) failed(worker string, job *batchv1.Job, timeout time.Duratio
 	s.mu.Unlock()
 	if is {
 		startTimeouts.WithLabelValues(worker).Inc()
-		s.onChange(worker)
-		s.onBegin(worker)
+		s.line.workers.StockoutsChanged(worker)
+		s.line.jobs.Enqueue(s.line.jobs.AwaitingPods(worker)...)
 		s.endAt(worker, until)
 	}
 }
 
 // look records that a Pod of the Job has started in a worker, if it waited there, or was sent there to
 // try.
-func (s *stockoutsOf) look(w *dispatch.Worker) {
+func (s *jobStockouts) look(w *dispatch.Worker) {
 	if s.shape == "" || !w.Ran() {
 		return
 	}
@@ -113,13 +111,13 @@ func (s *stockoutsOf) look(w *dispatch.Worker) {
 	is = is && s.record.Started(w.Name, s.shape)
 	s.mu.Unlock()
 	if is {
-		s.onChange(w.Name)
-		s.onEnd(w.Name)
+		s.line.workers.StockoutsChanged(w.Name)
+		s.line.WorkerChanged(w.Name)
 	}
 }
 
 func (s *stockouts) endAt(worker string, until time.Time) {
-	s.clock.AfterFunc(until.Sub(s.clock.Now()), func() { s.onEnd(worker) })
+	s.clock.AfterFunc(until.Sub(s.clock.Now()), func() { s.line.WorkerChanged(worker) })
 }
 
 func (s *stockouts) forget(worker string) {
@@ -158,4 +156,28 @@ func (s *stockouts) restore(worker string, all []v1alpha1.Stockout) {
 			s.endAt(worker, e.Until)
 		}
 	}
+}
+
+// Stockouts are those of a worker, as its status has them.
+func (l *Line) Stockouts(worker string) []v1alpha1.Stockout { return l.stockouts.entries(worker) }
+
+// RestoreStockouts takes over what a worker's status has.
+func (l *Line) RestoreStockouts(worker string, all []v1alpha1.Stockout) {
+	l.stockouts.restore(worker, all)
+}
+
+// StartTimedOut records that no Pod of a Job has started in a worker in time.
+func (l *Line) StartTimedOut(worker string, job *batchv1.Job) {
+	if v, ok := l.workers.Worker(worker); ok {
+		spec := v.View().Spec
+		l.stockouts.failed(worker, job, StartTimeoutOf(&spec, l.startTimeout))
+	}
+}
+
+// Observe records whether a Pod of a Job has started in a worker.
+func (l *Line) Observe(job *batchv1.Job, w *dispatch.Worker) { l.stockouts.of(job).look(w) }
+
+// IsStockedOut reports whether it's no use for a Job to wait in a worker.
+func (l *Line) IsStockedOut(job *batchv1.Job, worker string) bool {
+	return l.stockouts.of(job).isOutForAll(worker)
 }

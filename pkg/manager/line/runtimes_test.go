@@ -1,4 +1,4 @@
-package job
+package line
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 // A tenant who makes up workers and namespaces has no more of the manager's memory than others, and what
 // someone reads isn't changed by what is learned or forgotten later.
 func TestRuntimesAreBounded(t *testing.T) {
-	s := newStore()
+	r := NewRuntimes()
 	completed := func(namespace string) *batchv1.Job {
 		job := &batchv1.Job{}
 		job.Namespace = namespace
@@ -22,29 +22,29 @@ func TestRuntimesAreBounded(t *testing.T) {
 		return job
 	}
 	for range 100 {
-		s.runtimes.learn(completed("team"), []string{"w1"})
+		r.Learn(completed("team"), []string{"w1"})
 	}
-	read := s.usualRuntimes("team")
+	read := r.Usual("team")
 	if read["w1"].Longest != time.Minute {
 		t.Fatalf("%v", read)
 	}
 	for n := range 2 * maxRuntimeWorkers {
-		s.runtimes.learn(completed("team"), []string{fmt.Sprint("made-up-", n)})
+		r.Learn(completed("team"), []string{fmt.Sprint("made-up-", n)})
 	}
-	if n := len(s.runtimes["team"].workers); n != maxRuntimeWorkers {
+	if n := len(r.namespaces["team"].workers); n != maxRuntimeWorkers {
 		t.Errorf("%d workers are remembered", n)
 	}
 	for range 100 {
-		s.runtimes.learn(completed("team"), []string{"w2"})
+		r.Learn(completed("team"), []string{"w2"})
 	}
-	s.forgetWorker("w2")
-	if now := s.usualRuntimes("team"); now["w2"].Longest != 0 || read["w1"].Longest != time.Minute || len(read) != 1 {
+	r.forget("w2")
+	if now := r.Usual("team"); now["w2"].Longest != 0 || read["w1"].Longest != time.Minute || len(read) != 1 {
 		t.Errorf("%v, read before: %v", now, read)
 	}
 	for n := range 2 * maxRuntimeNamespaces {
-		s.runtimes.learn(completed(fmt.Sprint("n", n)), []string{"w1"})
+		r.Learn(completed(fmt.Sprint("n", n)), []string{"w1"})
 	}
-	if n := len(s.runtimes); n != maxRuntimeNamespaces {
+	if n := len(r.namespaces); n != maxRuntimeNamespaces {
 		t.Errorf("%d namespaces are remembered", n)
 	}
 }

@@ -1,15 +1,23 @@
-package job
+package line
 
 import (
+	"sync"
+
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/placement/waiting"
 )
 
-// runtimes are how long Jobs ran that have completed, by namespace and worker. A worker says when its Jobs ran, so
+// Runtimes are how long Jobs ran that have completed, by namespace and worker. A worker says when its Jobs ran, so
 // that decides about no other worker.
-type runtimes map[string]*namespaceRuntimes
+type Runtimes struct {
+	mu         sync.Mutex
+	namespaces map[string]*namespaceRuntimes
+}
+
+// NewRuntimes returns Runtimes of no Job.
+func NewRuntimes() *Runtimes { return &Runtimes{namespaces: map[string]*namespaceRuntimes{}} }
 
 type namespaceRuntimes struct {
 	workers map[string]*waiting.Runtimes
@@ -24,17 +32,19 @@ const (
 	maxRuntimeWorkers    = 500
 )
 
-// learn remembers how long a Job ran that has completed, if no other worker had a share in that.
-func (r runtimes) learn(job *batchv1.Job, workers []string) {
+// Learn remembers how long a Job ran that has completed, if no other worker had a share in that.
+func (r *Runtimes) Learn(job *batchv1.Job, workers []string) {
 	started, ended := job.Status.StartTime, job.Status.CompletionTime
 	if started == nil || ended == nil || !ended.After(started.Time) || len(workers) != 1 || job.Annotations[v1alpha1.AnnotationMovedFrom] != "" {
 		return
 	}
-	in := r[job.Namespace]
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	in := r.namespaces[job.Namespace]
 	if in == nil {
-		forgetAny(r, maxRuntimeNamespaces-1)
+		forgetAny(r.namespaces, maxRuntimeNamespaces-1)
 		in = &namespaceRuntimes{workers: map[string]*waiting.Runtimes{}}
-		r[job.Namespace] = in
+		r.namespaces[job.Namespace] = in
 	}
 	worker := workers[0]
 	if in.workers[worker] == nil {
@@ -58,8 +68,10 @@ func (n *namespaceRuntimes) know() {
 }
 
 // forget drops what is known of a worker.
-func (r runtimes) forget(worker string) {
-	for _, in := range r {
+func (r *Runtimes) forget(worker string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, in := range r.namespaces {
 		if in.workers[worker] != nil {
 			delete(in.workers, worker)
 			in.know()
@@ -76,11 +88,11 @@ func forgetAny[V any](all map[string]V, left int) {
 	}
 }
 
-// usualRuntimes are how long a namespace's Jobs run, by worker; of the others, that isn't known. Only to read.
-func (s *store) usualRuntimes(namespace string) map[string]waiting.Usual {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if in := s.runtimes[namespace]; in != nil {
+// Usual is how long a namespace's Jobs run, by worker; of the others, that isn't known. Only to read.
+func (r *Runtimes) Usual(namespace string) map[string]waiting.Usual {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if in := r.namespaces[namespace]; in != nil {
 		return in.usual
 	}
 	return nil

@@ -1,0 +1,130 @@
+package line
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/panics"
+	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/mirror/shards"
+	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+)
+
+// Division is what a Job is divided by.
+type Division struct {
+	// Present is the placement on the hub Job, and Wanted what is left of it.
+	Present, Wanted shards.Placement
+	Stop            []dispatch.Leave
+	Restart         []string
+	Workers         map[string]*dispatch.Worker // those with a mirror of the Job, and those of its shards
+	Limit           int
+	// Behind: the hub Job doesn't show yet what its mirrors have completed.
+	Behind bool
+	// Rooms are what the Job was divided by.
+	Rooms []shards.Room
+}
+
+// Divide divides a Job by the room that workers have, and reserves that for it before the next Job is
+// looked at.
+func (l *Line) Divide(ctx context.Context, of Reserver, d *Division, q Question) (placement.Decision, shards.Placement) {
+	w, job := l.newEntry(q), q.Job
+	w.Divisible = true
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	one := *job
+	one.Spec.Parallelism = ptr.To(min(ptr.Deref(job.Spec.Parallelism, 1), 1))
+	w.request.Job, w.asked = &one, l.freed.count()
+	request := w.request
+	candidates := l.candidatesLocked(ctx, w, &one, l.admits(w))
+	free, followers := map[string]*scheduling.Snapshot{}, map[string]bool{}
+	for i := range candidates {
+		c := &candidates[i]
+		free[c.Name], followers[c.Name] = c.Capacity, shards.Follows(job, c.JobController)
+	}
+	decision := place(request, candidates)
+	l.joinLocked(w, decision)
+	all := scheduling.NewJob(job)
+	room := func(worker string) int64 {
+		admitted := min(l.order.Admits(&w.Job, worker, l.clock.Now()), math.MaxInt32)
+		if free[worker] == nil || free[worker].NodesUnknown {
+			return min(parallelismOf(job), admitted)
+		}
+		answer := scheduling.Judge(free[worker], all, admitted)
+		if answer.Panic != "" {
+			panics.Report(worker, answer.Panic)
+		}
+		return answer.Now
+	}
+	d.gatherRooms(decision, followers, room)
+	d.stopShards()
+	next := shards.Divide(job, d.Wanted, d.Rooms, d.Limit)
+	var reservations []dispatch.Reservation
+	for _, shard := range next.Shards {
+		reservations = append(reservations, dispatch.Reservation{Worker: shard.Worker, Job: shards.Part(job, shard, followers[shard.Worker])})
+		if _, was := d.Present.In(shard.Worker); !was {
+			l.order.Take(&w.Job, shard.Worker, int64(shard.Parallelism), l.clock.Now())
+		}
+	}
+	if len(next.Shards) > 0 {
+		l.reserveLocked(of, reservations, false)
+	}
+	return decision, next
+}
+
+// gatherRooms sets the rooms: those of the workers that can take Pods of the Job, best first, then
+// those of workers that may do so later, and of the others with shards.
+func (d *Division) gatherRooms(decision placement.Decision, followers map[string]bool, room func(string) int64) {
+	open := map[string]bool{}
+	for _, c := range decision.Candidates {
+		open[c.Cluster] = true
+		d.Rooms = append(d.Rooms, d.room(c.Cluster, followers[c.Cluster], true, room(c.Cluster)))
+	}
+	for _, r := range decision.Rejections {
+		if _, has := d.Wanted.In(r.Cluster); !has && r.Reason.Passing() {
+			open[r.Cluster] = true
+			d.Rooms = append(d.Rooms, d.room(r.Cluster, followers[r.Cluster], r.Reason == placement.Insufficient, 0))
+		}
+	}
+	for _, shard := range d.Wanted.Shards {
+		if !open[shard.Worker] {
+			d.Rooms = append(d.Rooms, d.room(shard.Worker, followers[shard.Worker], false, int64(shard.Parallelism)))
+		}
+	}
+}
+
+func (d *Division) room(name string, follows, open bool, pods int64) shards.Room {
+	room := shards.Room{Worker: name, Pods: pods, Open: open, Elastic: follows, Idle: true}
+	w := d.Workers[name]
+	if w == nil || w.Mirror == nil {
+		room.Idle = w == nil || w.Synced
+		return room
+	}
+	m := w.Mirror
+	room.Elastic = shards.IsFollowing(m)
+	room.Idle = w.Synced && mirror.Finished(m)
+	shard, is := d.Wanted.In(name)
+	if room.Elastic && w.Synced && !d.Behind && is {
+		room.Held, room.Known = shard.Held(m)
+	}
+	return room
+}
+
+// stopShards marks the shards that are to leave their workers, as far as another worker can take Pods
+// of the Job: without one a shard continues where it is. Those that are to be restarted are marked in
+// any case.
+func (d *Division) stopShards() {
+	leaves := func(worker string) bool {
+		return slices.ContainsFunc(d.Stop, func(l dispatch.Leave) bool { return l.Worker == worker })
+	}
+	elsewhere := slices.ContainsFunc(d.Rooms, func(r shards.Room) bool { return r.Open && r.Pods > 0 && !leaves(r.Worker) })
+	d.Wanted.Shards = slices.Clone(d.Wanted.Shards)
+	for i := range d.Wanted.Shards {
+		s := &d.Wanted.Shards[i]
+		s.Stopping = s.Stopping || elsewhere && leaves(s.Worker) || slices.Contains(d.Restart, s.Worker)
+	}
+}

@@ -1,0 +1,217 @@
+package line
+
+import (
+	"context"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/placement/capacity"
+	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement/waiting"
+)
+
+// entry is a Job that asks for room, and may have to wait for it.
+type entry struct {
+	waiting.Job
+	// request has no Job while it waits: there may be many of them, of any size.
+	request placement.Request
+	// version is the Job's resourceVersion. A large one decides for itself, however it would fit.
+	version string
+	large   bool
+	// altered: a RuntimeClass of the worker may alter what its Pods tolerate.
+	altered bool
+	// class is the name of its PriorityClass.
+	class string
+	// chosen is the worker that a walk has found for it, and holds capacity in; nil: none yet.
+	chosen *placement.Decision
+	// reserved is the reservation that it had until then.
+	reserved *waiting.Reservation
+	// said is why it waits, as it was last reported.
+	said string
+	// asked is freed.count before it was last judged: until more happens, the answer is the same.
+	asked uint64
+}
+
+// endGrace is how long after its deadline a Job's last Pod has ended, and its successor is let in.
+const endGrace = 30 * time.Second
+
+// Question is a Job that asks for room.
+type Question struct {
+	placement.Request
+	Class PriorityClass
+	// Exempt: Kueue has decided that the Job goes. It waits for nobody.
+	Exempt bool
+}
+
+// PriorityClass is the PriorityClass of a Job's Pods on the hub. The zero value is that of Pods
+// without one.
+type PriorityClass struct {
+	Name  string
+	Value int32
+}
+
+// newEntry reads what the order needs of a Job.
+func (l *Line) newEntry(q Question) *entry {
+	job := q.Job
+	large := job.Spec.Template.Size() > maxInLine
+	altered := job.Spec.Template.Spec.RuntimeClassName != nil
+	w := &entry{request: q.Request, class: q.Class.Name, version: job.ResourceVersion, large: large, altered: altered, Job: waiting.Job{
+		Key: keyOf(job), UID: job.UID, Priority: q.Class.Value, Created: job.CreationTimestamp.Time,
+		Shape: shapeInLine(&job.Spec.Template, large), Pods: placement.PodsWanted(job),
+		Exempt: q.Exempt, Usual: l.runtimes.Usual(job.Namespace),
+	}}
+	if deadline := job.Spec.ActiveDeadlineSeconds; deadline != nil {
+		w.Runtime = time.Duration(*deadline)*time.Second + endGrace
+	}
+	return w
+}
+
+// maxInLine is the size of a Pod template, in bytes of protobuf, up to which a Job that waits can get a
+// reservation, and a walk chooses for it.
+const maxInLine = 64 << 10
+
+// shapeInLine is the shape of a Job's Pods; of a large Job what they request, and not which nodes they
+// want.
+func shapeInLine(template *corev1.PodTemplateSpec, large bool) *capacity.Shape {
+	if !large {
+		return capacity.ShapeOf(template)
+	}
+	requests := capacity.TemplateRequests(&template.Spec).List()
+	delete(requests, corev1.ResourcePods)
+	return capacity.ShapeOf(&corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: requests}}},
+	}})
+}
+
+// turnLocked decides about a Job, without holding anything for it, and says whether it's the Job's turn:
+// those that wait are looked at first when something was freed.
+func (l *Line) turnLocked(ctx context.Context, w *entry) (placement.Decision, bool) {
+	decision := l.placeLocked(ctx, w, w.request, l.admits(w), func(worker string) bool { return l.order.Avoids(&w.Job, worker) })
+	others := l.order.Len()
+	if l.order.Get(w.Key) != nil {
+		others--
+	}
+	return decision, w.Exempt || len(l.unjudged) == 0 && (others == 0 || !l.freed.is())
+}
+
+func (l *Line) admits(w *entry) func(string) int64 {
+	return func(worker string) int64 { return l.order.Admits(&w.Job, worker, l.clock.Now()) }
+}
+
+// placeLocked decides about a Job.
+func (l *Line) placeLocked(
+	ctx context.Context, w *entry, request placement.Request, admits func(string) int64, avoid func(string) bool,
+) placement.Decision {
+	decision := place(request, l.candidatesLocked(ctx, w, request.Job, admits))
+	if w.Exempt {
+		return decision
+	}
+	for _, c := range decision.Candidates {
+		if c.Step > decision.Candidates[0].Step {
+			break // what the user prefers goes before what one behind it would like to have
+		}
+		if !avoid(c.Cluster) {
+			decision.Cluster = c.Cluster
+			break
+		}
+	}
+	return decision
+}
+
+func (l *Line) candidatesLocked(ctx context.Context, w *entry, job *batchv1.Job, admits func(string) int64) []placement.Cluster {
+	all, out := l.workers.Workers(), l.stockouts.of(job)
+	candidates := make([]placement.Cluster, 0, len(all))
+	for _, v := range all {
+		l.fillLocked(ctx, v)
+		c := candidate(v, w.held(), job)
+		c.Drops = l.workers.Drops(v)
+		c.StockedOut = out.isOut(v.Name()) || w.request.RoomNow && out.isDoubtful(v.Name())
+		c.Reserved = admits(v.Name()) < w.Least()
+		candidates = append(candidates, c)
+	}
+	return candidates
+}
+
+// held is whose Pods and reservation count as free: those of a Job in several workers, and of no other
+// Job of the namespace.
+func (w *entry) held() types.NamespacedName {
+	if w.Divisible {
+		return w.Key
+	}
+	return types.NamespacedName{Namespace: w.Key.Namespace}
+}
+
+// moreRoom is a change by what the manager holds for Jobs.
+var moreRoom = change.Change{Kinds: change.Room}
+
+// joinLocked lets a Job wait in line for the workers that may have room for it one day.
+func (l *Line) joinLocked(w *entry, decision placement.Decision) {
+	l.withdrawLocked(w.Key, w)
+	l.setNeeds(w, decision)
+	w.said, w.Untold = decision.Named(), len(decision.Candidates) > 0
+	w.request.Job = nil
+	l.waiters[w.Key] = w
+	if l.order.Add(&w.Job) {
+		l.freed.add(change.Change{})
+	}
+	if w.Exempt || w.Divisible {
+		return
+	}
+	for _, c := range decision.Candidates { // it fits, and waits for its turn
+		l.freed.add(moreRoom, c.Cluster)
+	}
+}
+
+// Withdraw takes a Job out of the line that waits no more, or goes.
+func (l *Line) Withdraw(key types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.withdrawLocked(key, nil)
+}
+
+// withdrawLocked keeps the reservation if the Job joins again.
+func (l *Line) withdrawLocked(key types.NamespacedName, again *entry) {
+	w := l.waiters[key]
+	if w == nil {
+		return
+	}
+	delete(l.waiters, key)
+	l.order.Remove(key)
+	if w.chosen != nil {
+		l.Release(w.chosen.Cluster, key)
+	}
+	if again != nil && again.UID == w.UID {
+		return
+	}
+	if r := l.order.Release(&w.Job); r != nil {
+		l.freed.add(moreRoom, r.Worker)
+	}
+}
+
+// takeChosenLocked returns what a walk has chosen for a Job; nil: nothing, or the Job is another by now.
+func (l *Line) takeChosenLocked(request *placement.Request) *entry {
+	w := l.waiters[keyOf(request.Job)]
+	if w == nil || w.chosen == nil || w.UID != request.Job.UID || w.version != request.Job.ResourceVersion {
+		return nil
+	}
+	if v, ok := l.workers.Worker(w.chosen.Cluster); !ok || !candidate(v, types.NamespacedName{}, request.Job).Ready || request.PassedOver[w.chosen.Cluster] != "" {
+		return nil
+	}
+	delete(l.waiters, w.Key)
+	return w
+}
+
+// dropChosenLocked gives back what a walk has chosen for a Job that is another by now.
+func (l *Line) dropChosenLocked(key types.NamespacedName) {
+	if w := l.waiters[key]; w != nil && w.chosen != nil {
+		l.withdrawLocked(key, nil)
+	}
+}
+
+// parallelismOf is how many Pods a shard runs at once.
+func parallelismOf(job *batchv1.Job) int64 { return int64(ptr.Deref(job.Spec.Parallelism, 1)) }

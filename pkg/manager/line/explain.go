@@ -1,0 +1,117 @@
+package line
+
+import (
+	"context"
+	"iter"
+	"maps"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/placement/waiting"
+)
+
+// maxLine bounds how many Jobs an explanation lists.
+const maxLine = 500
+
+// Explain says where a Job is in the line, with the other Jobs of its namespace; nil: it isn't in it.
+func (l *Line) Explain(key types.NamespacedName) (of *v1alpha1.WaitingExplanation, all []v1alpha1.WaitingJob) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	place := 0
+	for job := range l.order.Jobs() {
+		place++
+		if job.Key.Namespace != key.Namespace || job.Key != key && len(all) == maxLine {
+			continue
+		}
+		e := l.explainLocked(job, place)
+		if job.Key == key {
+			of = &e
+		}
+		if len(all) < maxLine {
+			all = append(all, v1alpha1.WaitingJob{Name: job.Key.Name, WaitingExplanation: e})
+		}
+	}
+	if of == nil {
+		return nil, nil
+	}
+	return of, all
+}
+
+func (l *Line) explainLocked(job *waiting.Job, place int) v1alpha1.WaitingExplanation {
+	e := v1alpha1.WaitingExplanation{Place: place, Of: l.order.Len()}
+	if r := l.order.Reservation(job); r != nil {
+		e.Worker, e.Latest = r.Worker, r.Certain
+		if !r.Start.IsZero() {
+			e.ExpectedStart = ptr.To(metav1.NewTime(r.Start))
+		}
+	}
+	return e
+}
+
+// isReserved reports whether a worker's room is kept from a Job that waits.
+func (l *Line) isReserved(key types.NamespacedName, worker string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	job := l.order.Get(key)
+	return job != nil && l.order.Admits(job, worker, l.clock.Now()) < job.Least()
+}
+
+// Wait is how a Job waits.
+type Wait struct {
+	// Class is the name of the PriorityClass of the Job's Pods.
+	Class string
+	// InLine: it waits in line, and no walk has chosen a worker for it yet. Returning: it runs, and waits
+	// for room in a worker that it prefers to its own.
+	InLine, Returning bool
+	// Judged is how many changes there had been when the Job was last judged.
+	Judged uint64
+	// Needs are what it lacks, by worker.
+	Needs map[string]waiting.Need
+	// Held: the line holds the whole Job.
+	Held bool
+}
+
+// Waits are all Jobs that wait, and those that a walk has chosen a worker for.
+func (l *Line) Waits() map[types.NamespacedName]Wait {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := make(map[types.NamespacedName]Wait, len(l.waiters)+len(l.returning))
+	for key, w := range l.returning {
+		all[key] = Wait{Class: w.class, Returning: true, Judged: w.asked, Needs: w.Needs, Held: w.request.Job != nil}
+	}
+	for key, w := range l.waiters {
+		all[key] = Wait{Class: w.class, InLine: l.order.Get(key) != nil, Judged: w.asked, Needs: w.Needs, Held: w.request.Job != nil}
+	}
+	return all
+}
+
+// Reservations are those of the Jobs in line, by worker.
+func (l *Line) Reservations() map[string]*waiting.Reservation {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return maps.Clone(l.order.Reservations())
+}
+
+// IsAtRest reports whether all Jobs that wait were looked at since the last change.
+func (l *Line) IsAtRest() bool { return !l.freed.is() }
+
+// Candidates are all workers as a Job sees them whose question isn't counted, until the context ends.
+func (l *Line) Candidates(ctx context.Context, job *batchv1.Job) iter.Seq[placement.Cluster] {
+	key, out := keyOf(job), l.stockouts.of(job)
+	return func(yield func(placement.Cluster) bool) {
+		for _, w := range l.workers.Workers() {
+			l.Fill(context.WithoutCancel(ctx), w.Name()) // a ledger without some reservations would stay so
+			c := candidate(w, key, job)
+			c.Drops, c.Reserved = l.workers.Drops(w), l.isReserved(key, w.Name())
+			c.StockedOut = out.isOut(w.Name())
+			if ctx.Err() != nil || !yield(c) {
+				return
+			}
+		}
+	}
+}

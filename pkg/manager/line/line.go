@@ -1,0 +1,309 @@
+package line
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/panics"
+	"github.com/jobferry/jobferry/pkg/mirror"
+	"github.com/jobferry/jobferry/pkg/mirror/shards"
+	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement/waiting"
+)
+
+// Line is the Jobs that wait for room in a worker. It chooses workers, one Job at a time, and reserves
+// capacity for Jobs in the workers' ledgers.
+type Line struct {
+	workers Workers
+	jobs    Jobs
+	clock   clock.PassiveClock
+	// startTimeout is how long the first Pod of a Job may take in workers that say nothing.
+	startTimeout time.Duration
+	runtimes     *Runtimes
+	stockouts    *stockouts
+	// freed has the Jobs that wait looked at.
+	freed *freed
+
+	// filled are the ledgers, by worker, that have the reservations of the Jobs placed before.
+	filled sync.Map
+
+	mu sync.Mutex // held while a worker is chosen, or a ledger is filled
+	// order has the Jobs that wait, and waiters what they ask for; also those that a walk has chosen a
+	// worker for.
+	order   waiting.Line
+	waiters map[types.NamespacedName]*entry
+	// returning are the Jobs that run and wait for room in a worker that they prefer to theirs.
+	returning map[types.NamespacedName]*entry
+	// unjudged are the Jobs that wait and weren't judged since the start, and undecided is the Job whose
+	// decision those behind it wait for; nil: none.
+	unjudged  map[types.NamespacedName]struct{}
+	undecided *types.NamespacedName
+	// inVain counts the Jobs by namespace that were judged in vain since all were looked at.
+	inVain map[string]int
+	// began is freed.count when that began. The namespaces that weren't through then are behind, and go on
+	// from the count with which they began: nobody else waits for them to be judged anew.
+	began  uint64
+	behind map[string]uint64
+}
+
+// New returns a line without any Job.
+func New(workers Workers, jobs Jobs, runtimes *Runtimes, clock clock.WithDelayedExecution, startTimeout time.Duration) *Line {
+	l := &Line{
+		workers: workers, jobs: jobs, runtimes: runtimes, clock: clock, startTimeout: startTimeout,
+		waiters: map[types.NamespacedName]*entry{}, returning: map[types.NamespacedName]*entry{}, inVain: map[string]int{},
+	}
+	l.stockouts = &stockouts{line: l, clock: clock}
+	l.freed = &freed{clock: clock, waiting: jobs.CountAwaitingCapacity, look: l.look}
+	return l
+}
+
+// look has those Jobs reconciled that may go, in order, and those that wait in no line: they are placed
+// already.
+func (l *Line) look() {
+	l.walk()
+	for _, key := range l.jobs.AwaitingCapacity() {
+		if !l.isInLine(key) {
+			l.jobs.Enqueue(key)
+		}
+	}
+}
+
+// Answer is what a Job gets that asks for room.
+type Answer struct {
+	placement.Decision
+	// IsTurn is false if other Jobs go first.
+	IsTurn bool
+	// Reservation is the one that the Job had until now; nil: none.
+	Reservation *waiting.Reservation
+}
+
+// Ask finds a worker for a Job, and reserves capacity for it there before the next Job is looked at.
+// What the Job holds elsewhere is kept until its placement is written. A Job that finds none waits in
+// line.
+func (l *Line) Ask(ctx context.Context, q Question) Answer {
+	next := l.newEntry(q)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if w := l.takeChosenLocked(&next.request); w != nil {
+		return Answer{*w.chosen, true, w.reserved}
+	}
+	l.dropChosenLocked(next.Key)
+	next.asked = l.freed.count()
+	decision, isTurn := l.turnLocked(ctx, next)
+	v, ok := l.workers.Worker(decision.Cluster)
+	if !isTurn || !ok {
+		l.joinLocked(next, decision)
+		return Answer{Decision: decision, IsTurn: isTurn || len(decision.Candidates) == 0}
+	}
+	reserved := l.order.Reservation(&next.Job)
+	l.withdrawLocked(next.Key, nil)
+	l.order.Take(&next.Job, v.Name(), next.Pods, l.clock.Now())
+	if l.order.Avoids(&next.Job, v.Name()) {
+		l.freed.add(moreRoom, v.Name()) // the one behind it may fit elsewhere first
+	}
+	l.takeLocked(v, next.request.Job)
+	return Answer{decision, true, reserved}
+}
+
+// Reserve holds capacity for a Job's Pods in some workers, and releases what the Job held elsewhere.
+// False: the Job is to be resumed there, and another one took the capacity since it was found to fit.
+func (l *Line) Reserve(of Reserver, reservations []dispatch.Reservation, resumes bool) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.reserveLocked(of, reservations, resumes)
+}
+
+func (l *Line) reserveLocked(of Reserver, reservations []dispatch.Reservation, resumes bool) bool {
+	before := of.ReservedIn()
+	var in []string
+	for _, reservation := range reservations {
+		w, ok := l.workers.Worker(reservation.Worker)
+		if ok && resumes && !slices.Contains(before, reservation.Worker) && !Fits(reservation.Job, w) {
+			return false
+		}
+		in = append(in, reservation.Worker)
+	}
+	if !slices.Equal(before, in) {
+		of.SetReservedIn(in)
+	}
+	for _, worker := range before {
+		if !slices.Contains(in, worker) {
+			l.Release(worker, of.Key())
+		}
+	}
+	for _, reservation := range reservations {
+		if w, ok := l.workers.Worker(reservation.Worker); ok {
+			reserve(w, reservation.Job)
+		}
+	}
+	return true
+}
+
+// ReleaseAll releases what a Job that is gone holds in any worker.
+func (l *Line) ReleaseAll(key types.NamespacedName) {
+	for _, w := range l.workers.Workers() {
+		w.Ledger().Release(key)
+	}
+}
+
+// Release releases what a Job holds in a worker.
+func (l *Line) Release(worker string, key types.NamespacedName) {
+	if w, ok := l.workers.Worker(worker); ok {
+		w.Ledger().Release(key)
+	}
+}
+
+// Fill makes the reservations of the Jobs that are placed on a worker, when its ledger is new.
+func (l *Line) Fill(ctx context.Context, name string) {
+	if w, ok := l.workers.Worker(name); ok && !l.isFilled(w) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.fillLocked(ctx, w)
+	}
+}
+
+func (l *Line) isFilled(w Worker) bool {
+	ledger, _ := l.filled.Load(w.Name())
+	return ledger == w.Ledger()
+}
+
+func (l *Line) fillLocked(ctx context.Context, w Worker) {
+	if l.isFilled(w) {
+		return
+	}
+	defer l.filled.Store(w.Name(), w.Ledger())
+	for _, key := range l.jobs.PlacedOn(w.Name()) {
+		job := l.jobs.Cached(ctx, key)
+		if job == nil || mirror.Light(job) {
+			continue // what it holds isn't known, but its Pods show that soon, if it runs
+		}
+		admission := l.jobs.Admission(ctx, job)
+		if !admission.WantsCapacity(job) {
+			continue
+		}
+		if of := l.jobs.Reserver(key); !slices.Contains(of.ReservedIn(), w.Name()) {
+			of.SetReservedIn(append(slices.Clone(of.ReservedIn()), w.Name()))
+		}
+		reserve(w, partIn(w, admission.AsResumed(job)))
+	}
+}
+
+// ForgetWorker drops what is remembered of a worker that was removed.
+func (l *Line) ForgetWorker(worker string) {
+	l.runtimes.forget(worker)
+	l.filled.Delete(worker)
+	l.stockouts.forget(worker)
+	panics.Forget(worker)
+	startTimeouts.DeleteLabelValues(worker)
+}
+
+// partIn is the Job that a worker runs of a hub Job: all of it, or a shard.
+func partIn(w Worker, job *batchv1.Job) *batchv1.Job {
+	placement, err := shards.Read(job)
+	if shard, is := placement.In(w.Name()); err == nil && is {
+		return shards.Part(job, shard, shards.Follows(job, w.View().Spec.JobController))
+	}
+	return job
+}
+
+// takeLocked holds capacity for a Job in the worker that was chosen for it.
+func (l *Line) takeLocked(w Worker, job *batchv1.Job) {
+	spec := w.View().Spec
+	l.stockouts.of(job).chosen(w.Name(), StartTimeoutOf(&spec, l.startTimeout))
+	reserve(w, job)
+}
+
+func reserve(w Worker, job *batchv1.Job) {
+	var free *scheduling.Snapshot
+	if hasExtended(&job.Spec.Template.Spec) { // which devices may stand for; it takes time for each node
+		free = freeIn(w, types.NamespacedName{Namespace: job.Namespace}, scheduling.Reads{})
+	}
+	w.Ledger().Reserve(keyOf(job), shapeIn(free, &job.Spec.Template), placement.PodsWanted(job))
+}
+
+// Fits reports whether a Job that is to be resumed fits in the worker that it's placed on, if what
+// it holds there counts as free.
+func Fits(job *batchv1.Job, v WorkerReader) bool {
+	c := candidate(v, keyOf(job), job)
+	c.Cordoned, c.Full, c.Namespaces = false, false, nil // what is placed may stay
+	if c.Capacity != nil {
+		c.Capacity.Listing = nil // it doesn't leave for that
+	}
+	return c.Capacity == nil || place(placement.Request{Job: job}, []placement.Cluster{c}).Cluster != ""
+}
+
+// place decides about a Job, and reports the workers that can't be judged.
+func place(request placement.Request, all []placement.Cluster) placement.Decision {
+	decision := placement.Place(request, all)
+	for i := range decision.Rejections {
+		if r := &decision.Rejections[i]; r.Panic != "" {
+			panics.Report(r.Cluster, r.Panic)
+		}
+	}
+	return decision
+}
+
+// candidate is a worker as placement sees it for one Job, for which what another one holds may count as
+// free.
+func candidate(v WorkerReader, held types.NamespacedName, job *batchv1.Job) placement.Cluster {
+	view := v.View()
+	version, _ := placement.ParseVersion(view.Version) // unknown: nothing is refused for its age
+	takes, _ := view.Namespaces()                      // invalid: none, and the condition Schedulable says so
+	ready, why := view.State == clusters.Ready, view.Reason
+	switch {
+	case view.Removing:
+		ready, why = false, v1alpha1.ReasonRemoving
+	case ready && IsListing(view):
+		ready, why = false, notYetListed
+	}
+	return placement.Cluster{
+		Name:          v.Name(),
+		Labels:        view.Labels,
+		Namespaces:    takes,
+		Ready:         ready,
+		NotReady:      why,
+		Cordoned:      view.Spec.Cordoned || view.Spec.Drain,
+		Full:          view.Full,
+		Weight:        view.Spec.Weight,
+		Cost:          view.Spec.Cost,
+		Version:       version,
+		JobController: view.Spec.JobController,
+		Capacity:      freeIn(v, held, scheduling.ReadsOf(&job.Spec.Template.Spec)),
+	}
+}
+
+// notYetListed is why a connected worker takes no new Jobs yet.
+const notYetListed = "its nodes and Pods are being listed"
+
+// IsListing reports whether a connected worker takes no new Jobs yet.
+func IsListing(view clusters.View) bool { return view.State == clusters.Ready && view.Capacity.Listing }
+
+// scaleUpTimeout is how long the first Pod of a Job may take to run in a worker that adds nodes for it.
+const scaleUpTimeout = 10 * time.Minute
+
+// StartTimeoutOf is how long the first Pod of a Job may take to run in a worker, if its Job doesn't say
+// otherwise.
+func StartTimeoutOf(spec *v1alpha1.WorkerClusterSpec, byDefault time.Duration) time.Duration {
+	switch {
+	case spec.PodStartTimeout != nil:
+		return spec.PodStartTimeout.Duration
+	case spec.Capacity == v1alpha1.CapacityAutoscaled:
+		return max(scaleUpTimeout, byDefault)
+	default:
+		return byDefault
+	}
+}
+
+func keyOf(job *batchv1.Job) types.NamespacedName {
+	return types.NamespacedName{Namespace: job.Namespace, Name: job.Name}
+}

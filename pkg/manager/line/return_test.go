@@ -1,0 +1,122 @@
+package line
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/jobferry/jobferry/pkg/manager/clusters"
+	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
+	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/placement/autoscaling"
+	"github.com/jobferry/jobferry/pkg/placement/capacity"
+	"github.com/jobferry/jobferry/pkg/placement/capacity/capacitytest"
+	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement/waiting"
+)
+
+// hall is a line with one worker, a, that has 8 CPUs, and with what the line had enqueued.
+type hall struct {
+	*Line
+	jobs     map[types.NamespacedName]*batchv1.Job
+	ledger   *capacity.Ledger
+	enqueued []types.NamespacedName
+}
+
+func newHall() *hall {
+	h := &hall{jobs: map[types.NamespacedName]*batchv1.Job{}, ledger: capacity.New(func(change.Change) {})}
+	h.ledger.SetNode(capacitytest.NewNode("node").Has("cpu", "8", "pods", "110").Obj())
+	clock := clocktesting.NewFakeClock(time.Unix(1_700_000_000, 0))
+	h.Line = New(h, h, NewRuntimes(), clock, time.Minute)
+	return h
+}
+
+func (h *hall) Name() string { return "a" }
+func (h *hall) View() clusters.View {
+	v := clusters.View{}
+	v.State, v.Version, v.Capacity.Known = clusters.Ready, "v1.36.0", true
+	return v
+}
+func (h *hall) Free(job types.NamespacedName, _ scheduling.Reads) *scheduling.Snapshot {
+	return scheduling.NewPods(func(change.Change) {}).Snapshot(h.ledger.Free(job), job)
+}
+func (h *hall) Room(types.NamespacedName) *autoscaling.Room { return nil }
+func (h *hall) Ledger() *capacity.Ledger                    { return h.ledger }
+func (h *hall) Worker(name string) (Worker, bool)           { return h, name == "a" }
+func (h *hall) Workers() []Worker                           { return []Worker{h} }
+func (h *hall) Drops(WorkerReader) map[string]bool          { return nil }
+func (h *hall) StockoutsChanged(string)                     {}
+
+func (h *hall) Cached(_ context.Context, key types.NamespacedName) *batchv1.Job { return h.jobs[key] }
+func (h *hall) Admission(context.Context, *batchv1.Job) dispatch.Admission {
+	return dispatch.Admission{}
+}
+func (h *hall) PlacedOn(string) []types.NamespacedName                   { return nil }
+func (h *hall) AwaitingPods(string) []types.NamespacedName               { return nil }
+func (h *hall) AwaitingCapacity() []types.NamespacedName                 { return nil }
+func (h *hall) CountAwaitingCapacity() int                               { return 0 }
+func (h *hall) Run(types.NamespacedName) (at time.Time, _ time.Duration) { return at, 0 }
+func (h *hall) Reserver(types.NamespacedName) Reserver                   { return nil }
+func (h *hall) ReturnsNow(types.NamespacedName)                          {}
+func (h *hall) MayPlace() bool                                           { return true }
+func (h *hall) Enqueue(keys ...types.NamespacedName)                     { h.enqueued = append(h.enqueued, keys...) }
+
+// asks has a Job ask for room that runs so many Pods at once, each on a CPU.
+func (h *hall) asks(t *testing.T, name string, pods int32) Answer {
+	job := mirrortest.New(name).Completions(pods).Parallelism(pods).Obj()
+	job.UID = types.UID(name)
+	job.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+	h.jobs[keyOf(job)] = job
+	return h.Ask(t.Context(), Question{Request: placement.Request{Job: job}})
+}
+
+// What a Job that would go back lacks comes while the worker is reserved: it's looked at when that is over.
+func TestReturnsToWhatCameUnderAReservation(t *testing.T) {
+	h := newHall()
+	if small := h.asks(t, "small", 1); small.Cluster != "a" {
+		t.Fatalf("%+v", small)
+	}
+	h.asks(t, "wide", 8)
+	h.walk()
+	wide := keyOf(h.jobs[types.NamespacedName{Namespace: "team", Name: "wide"}])
+	if h.Reservations()["a"] == nil {
+		t.Fatal("there is no reservation")
+	}
+	away := &entry{Job: waiting.Job{
+		Key: types.NamespacedName{Namespace: "team", Name: "away"}, Pods: 1, Shape: h.waiters[wide].Shape,
+		Needs: map[string]waiting.Need{"a": {Lacks: waiting.Other, HelpedBy: change.Admission}},
+	}}
+	h.returning[away.Key] = away
+	h.Changed("a", change.Change{Kinds: change.Admission})
+	h.walk()
+	if !h.AwaitsReturn(away.Key) {
+		t.Error("it's looked at under the reservation")
+	}
+	h.Withdraw(wide)
+	h.walk()
+	if h.AwaitsReturn(away.Key) || !slices.Contains(h.enqueued, away.Key) {
+		t.Error("it isn't looked at when the reservation has gone")
+	}
+}
+
+// Nothing is remembered of a worker that was removed.
+func TestRemovedWorkerIsForgotten(t *testing.T) {
+	h := newHall()
+	h.Fill(t.Context(), "a")
+	if !h.isFilled(h) {
+		t.Fatal("its ledger isn't filled")
+	}
+	h.ForgetWorker("a")
+	if h.isFilled(h) {
+		t.Error("its ledger is remembered")
+	}
+}
