@@ -17,6 +17,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/plugin/access"
 	"github.com/jobferry/jobferry/pkg/plugin/registration"
 	"github.com/jobferry/jobferry/pkg/util/boundtoken"
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
 type rotateFlags struct {
@@ -153,7 +154,10 @@ const (
 func (r *registrar) waitUsed(ctx context.Context, fresh credentials) error {
 	if !fresh.expires.IsZero() {
 		r.say("The token expires at %s. Waiting %s before the old one is revoked.", fresh.expires.UTC().Format(time.RFC3339), boundGrace)
-		return pause(ctx, boundGrace)
+		if err := wake.Sleep(ctx, boundGrace); err != nil {
+			return &pendingError{access.Advise(err, "the old token wasn't revoked: rotate again")}
+		}
+		return nil
 	}
 	key := types.NamespacedName{Namespace: v1alpha1.SystemNamespace, Name: r.request.Account}
 	err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
@@ -169,17 +173,6 @@ func (r *registrar) waitUsed(ctx context.Context, fresh credentials) error {
 		return fmt.Errorf("worker: read Secret %s: %w", key, access.Explain(err))
 	}
 	return nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return &pendingError{access.Advise(ctx.Err(), "the old token wasn't revoked: rotate again")}
-	}
 }
 
 // removeAccounts revokes the tokens of a hub in a worker, except those of one account.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -13,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -104,7 +104,7 @@ func (s *jobSync) untrack(ctx context.Context, pods []*corev1.Pod) (sets.Set[typ
 		if err := s.pods.untrack(ctx, pods[i], ""); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("remove the finalizer of Pod %s: %w", pods[i].Name, err)
 		}
-		s.known.noteUntracked(pods[i].UID)
+		s.known.note(s.known.untracked, pods[i].UID)
 		return nil
 	})
 	untracked := make(sets.Set[types.UID], len(pods))
@@ -148,26 +148,6 @@ const maxParallel = 100
 // parallel calls do for 0 to n-1, and returns their errors in that order.
 func parallel(n int, do func(int) error) []error {
 	errs := make([]error, n)
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, maxParallel)
-	for i := range n {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			errs[i] = do(i)
-		})
-	}
-	wg.Wait()
+	workqueue.ParallelizeUntil(context.Background(), maxParallel, n, func(i int) { errs[i] = do(i) })
 	return errs
-}
-
-// failures counts the requests that failed.
-func failures(errs []error) int {
-	n := 0
-	for _, err := range errs {
-		if err != nil {
-			n++
-		}
-	}
-	return n
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/record"
 	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/lru"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -108,7 +109,7 @@ func (c *cluster) start(o Options) {
 		client: cl, live: c.api, cached: listedPods{c.t, func() client.Reader { return c.jobs.client }}, pods: pods, events: c.events, metrics: m, options: o, clock: clock.PassiveClock(c.clock),
 		memory: &memory{jobs: map[types.NamespacedName]*pending{}}, queue: &delays{},
 	}
-	c.orphans = &orphans{client: cl, live: c.api, cached: listedPods{c.t, func() client.Reader { return c.orphans.client }}, pods: pods, options: o}
+	c.orphans = &orphans{client: cl, live: c.api, cached: listedPods{c.t, func() client.Reader { return c.orphans.client }}, pods: pods, options: o, gone: lru.New(goneJobs)}
 }
 
 // listedPods takes what a reconciler's client reads for the cache.

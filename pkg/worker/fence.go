@@ -69,7 +69,7 @@ func (f *fencer) stops(job *batchv1.Job) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if isFenceable(job) && plan.Finished(job) == nil && f.tracker.Expect(origin, f.clock.Now()) {
-		f.notify()
+		wake.Signal(f.changed)
 	}
 	return f.tracker.Closed(origin)
 }
@@ -130,7 +130,7 @@ func (f *fencer) sync(ctx context.Context) time.Duration {
 		f.log.Info("The hub's Lease has expired: its Jobs are stopped until the hub renews it and confirms them", "origin", origin, "fenceAfter", f.after)
 		f.enqueueJobs(ctx, origin)
 	}
-	if f.isLeader() {
+	if wake.IsClosed(f.elected) {
 		f.warnLate()
 		f.publishAfter(ctx)
 	}
@@ -198,15 +198,6 @@ func (f *fencer) observeDeleted(object *coordinationv1.Lease) {
 	f.unpublished.Delete(lease.Origin)
 }
 
-func (f *fencer) isLeader() bool {
-	select {
-	case <-f.elected:
-		return true
-	default:
-		return false
-	}
-}
-
 // publishAfter writes into the hubs' Leases when the fence closes. A failure is tried again at the
 // next renewal.
 func (f *fencer) publishAfter(ctx context.Context) {
@@ -250,12 +241,4 @@ func (f *fencer) warnLate() {
 		}, corev1.EventTypeWarning, "FenceTooLate", err.Error())
 	}
 	maps.DeleteFunc(f.warned, func(origin v1alpha1.Origin, _ string) bool { return late[origin] == nil })
-}
-
-// notify makes the loop sync.
-func (f *fencer) notify() {
-	select {
-	case f.changed <- struct{}{}:
-	default: // it will sync anyway
-	}
 }

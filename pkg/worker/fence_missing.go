@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
 // restoreRetry is the time between two tries to create a Lease.
@@ -35,7 +36,7 @@ func (f *fencer) followMissing(ctx context.Context) time.Duration {
 		switch {
 		case !origins.Has(origin):
 			f.forget(origin)
-		case f.isLeader() && f.observed(origin) && !f.restore(ctx, origin):
+		case wake.IsClosed(f.elected) && f.observed(origin) && !f.restore(ctx, origin):
 			retry = restoreRetry
 		}
 	}

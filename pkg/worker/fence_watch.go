@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
 // watch observes the Leases with the label of an origin. Those of other programs change every few
@@ -45,7 +46,7 @@ func (f *fencer) handle(object any, do func(*coordinationv1.Lease)) {
 	}
 	if lease, ok := object.(*coordinationv1.Lease); ok {
 		do(lease)
-		f.notify()
+		wake.Signal(f.changed)
 	}
 }
 

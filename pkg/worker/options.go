@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -80,24 +81,17 @@ func (o Options) withDefaults() Options {
 	if len(o.ManagedBy) == 0 {
 		o.ManagedBy = []string{v1alpha1.ManagedByWorker}
 	}
-	setDefault(&o.TrackingFinalizer, v1alpha1.FinalizerJobTracking)
-	setDefault(&o.Concurrency, 5)
-	setDefault(&o.PodFailureBackoff, 10*time.Second)
-	setDefault(&o.MaxPodFailureBackoff, 6*time.Minute)
-	setDefault(&o.SyncBatchPeriod, time.Second)
-	setDefault(&o.MaxUncountedPods, 500)
-	setDefault(&o.MaxPodCreateDeletePerSync, 500)
-	setDefault(&o.MetricsPrefix, "jobferry_")
-	setDefault(&o.Namespace, v1alpha1.SystemNamespace)
-	setDefault(&o.FenceAfter, fence.DefaultAfter)
+	o.TrackingFinalizer = cmp.Or(o.TrackingFinalizer, v1alpha1.FinalizerJobTracking)
+	o.Concurrency = cmp.Or(o.Concurrency, 5)
+	o.PodFailureBackoff = cmp.Or(o.PodFailureBackoff, 10*time.Second)
+	o.MaxPodFailureBackoff = cmp.Or(o.MaxPodFailureBackoff, 6*time.Minute)
+	o.SyncBatchPeriod = cmp.Or(o.SyncBatchPeriod, time.Second)
+	o.MaxUncountedPods = cmp.Or(o.MaxUncountedPods, 500)
+	o.MaxPodCreateDeletePerSync = cmp.Or(o.MaxPodCreateDeletePerSync, 500)
+	o.MetricsPrefix = cmp.Or(o.MetricsPrefix, "jobferry_")
+	o.Namespace = cmp.Or(o.Namespace, v1alpha1.SystemNamespace)
+	o.FenceAfter = cmp.Or(o.FenceAfter, fence.DefaultAfter)
 	return o
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // Validate returns what is wrong with the options, nil if nothing is.

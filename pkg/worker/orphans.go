@@ -3,14 +3,13 @@ package worker
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -18,6 +17,9 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
+
+// goneJobs is of how many Jobs orphans remembers that they are gone.
+const goneJobs = 1000
 
 // orphans untracks Pods that no Job will count any more: their Job is gone or has finished, or they
 // have lost its owner reference. Otherwise they could never be deleted.
@@ -28,8 +30,7 @@ type orphans struct {
 	pods    podWriter
 	options Options
 
-	lock sync.Mutex
-	gone sets.Set[types.UID] // Jobs the API server has said are gone
+	gone *lru.Cache // UIDs of the last Jobs that the API server has said are gone
 }
 
 func (o *orphans) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
@@ -69,7 +70,7 @@ func (o *orphans) needed(ctx context.Context, p *corev1.Pod) (bool, error) {
 // jobOf returns the Job with that reference's UID, nil if it's gone. The cache of Jobs may be
 // behind the one of Pods, so the API server is asked about a missing Job.
 func (o *orphans) jobOf(ctx context.Context, p *corev1.Pod, ref *metav1.OwnerReference) (*batchv1.Job, error) {
-	if o.isGone(ref.UID) {
+	if _, gone := o.gone.Get(ref.UID); gone {
 		return nil, nil
 	}
 	for _, reader := range []client.Reader{o.client, o.live} {
@@ -82,25 +83,8 @@ func (o *orphans) jobOf(ctx context.Context, p *corev1.Pod, ref *metav1.OwnerRef
 			return nil, fmt.Errorf("get the Job of an orphaned Pod: %w", err)
 		}
 	}
-	o.noteGone(ref.UID)
+	o.gone.Add(ref.UID, nil)
 	return nil, nil
-}
-
-func (o *orphans) isGone(uid types.UID) bool {
-	o.lock.Lock()
-	defer o.lock.Unlock()
-	return o.gone.Has(uid)
-}
-
-// noteGone spares the API server a request per Pod. A UID never comes back: the set is emptied only
-// to bound its size.
-func (o *orphans) noteGone(uid types.UID) {
-	o.lock.Lock()
-	defer o.lock.Unlock()
-	if o.gone == nil || o.gone.Len() > 1000 {
-		o.gone = sets.New[types.UID]()
-	}
-	o.gone.Insert(uid)
 }
 
 // podEvents enqueues tracked Pods that seem orphaned.

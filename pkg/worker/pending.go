@@ -51,7 +51,7 @@ func (m *memory) podEnded(key types.NamespacedName, uid types.UID) bool {
 // podGone takes note that the cache no longer shows a Pod of the Job.
 func (m *memory) podGone(key types.NamespacedName, uid, pod types.UID) {
 	if p := m.find(key, uid); p != nil {
-		p.noteGone(pod)
+		p.note(p.gone, pod)
 	}
 }
 
@@ -175,26 +175,9 @@ func (p *pending) noteAdopted(pod *corev1.Pod) {
 	p.untracked.Delete(pod.UID)
 }
 
-func (p *pending) noteGone(uid types.UID) {
+// note adds the UID of a Pod to one of the sets.
+func (p *pending) note(of sets.Set[types.UID], pod types.UID) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
-	p.gone.Insert(uid)
-}
-
-func (p *pending) noteDeleted(uid types.UID) {
-	p.lock.Lock()
-	defer p.lock.Unlock()
-	p.deleted.Insert(uid)
-}
-
-func (p *pending) noteUntracked(uid types.UID) {
-	p.lock.Lock()
-	defer p.lock.Unlock()
-	p.untracked.Insert(uid)
-}
-
-func (p *pending) noteGivenUp(uid types.UID) {
-	p.lock.Lock()
-	defer p.lock.Unlock()
-	p.givenUp.Insert(uid)
+	of.Insert(pod)
 }

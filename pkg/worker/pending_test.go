@@ -21,7 +21,7 @@ func TestAdoptedPodsArePending(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := (&memory{jobs: map[types.NamespacedName]*pending{}}).of(aJob())
-			p.noteUntracked("a")
+			p.note(p.untracked, "a")
 			p.noteAdopted(aPod("a", version("10")))
 			p.observe(row.cached)
 			writes := p.writes()

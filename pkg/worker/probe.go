@@ -16,6 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
 // probe notices another Job controller that runs the Jobs that this one runs in the built-in's
@@ -64,7 +66,7 @@ func (p *probe) Start(ctx context.Context) error {
 		return err
 	}
 	close(p.passed)
-	for sleep(ctx, p.every) == nil {
+	for wake.Sleep(ctx, p.every) == nil {
 		if err := p.check(ctx); err != nil {
 			return err
 		}
@@ -89,7 +91,7 @@ func (p *probe) begin(ctx context.Context) error {
 		if err := p.check(ctx); err != nil {
 			return err
 		}
-		if p.warned || time.Since(began) >= p.wait || sleep(ctx, p.wait/30) != nil {
+		if p.warned || time.Since(began) >= p.wait || wake.Sleep(ctx, p.wait/30) != nil {
 			return nil
 		}
 	}

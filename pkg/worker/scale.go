@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -28,7 +29,7 @@ func (s *jobSync) createPods(ctx context.Context, pods []*corev1.Pod, why plan.C
 		batch := pods[:min(size, len(pods))]
 		pods = pods[len(batch):]
 		errs := parallel(len(batch), func(i int) error { return s.createPod(ctx, batch[i], template) })
-		failed := failures(errs)
+		failed := len(slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil }))
 		created += len(batch) - failed
 		s.metrics.podsCreated(why, len(batch)-failed, failed)
 		if err := cmp.Or(errs...); err != nil {
@@ -88,7 +89,7 @@ func (s *jobSync) deletePod(ctx context.Context, d plan.Deletion) error {
 		if err := s.untrackUnended(ctx, d.Pod); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("remove the finalizer of Pod %s: %w", d.Pod.Name, err)
 		}
-		s.known.noteUntracked(d.Pod.UID)
+		s.known.note(s.known.untracked, d.Pod.UID)
 	}
 	err := s.pods.delete(ctx, d.Pod)
 	switch {
@@ -97,11 +98,11 @@ func (s *jobSync) deletePod(ctx context.Context, d plan.Deletion) error {
 	case client.IgnoreNotFound(err) != nil:
 		s.events.Eventf(s.job, corev1.EventTypeWarning, "FailedDelete", "Error deleting: %v", err)
 		if d.Untrack {
-			s.known.noteGivenUp(d.Pod.UID)
+			s.known.note(s.known.givenUp, d.Pod.UID)
 		}
 		return fmt.Errorf("delete Pod %s: %w", d.Pod.Name, err)
 	}
-	s.known.noteDeleted(d.Pod.UID)
+	s.known.note(s.known.deleted, d.Pod.UID)
 	return nil
 }
 

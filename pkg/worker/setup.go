@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/lru"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -84,7 +85,7 @@ func addJobs(mgr manager.Manager, t *takeover, o Options, m *metrics) error {
 
 func addOrphans(mgr manager.Manager, t *takeover, o Options, m *metrics) error {
 	r := &orphans{
-		client: mgr.GetClient(), live: mgr.GetAPIReader(), cached: t, options: o,
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), cached: t, options: o, gone: lru.New(goneJobs),
 		pods: podWriter{client: mgr.GetClient(), finalizer: o.TrackingFinalizer},
 	}
 	return builder.ControllerManagedBy(mgr).Named(o.names().orphans).

@@ -20,6 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
 // takeover holds back the controllers of a process that has just become the leader until its caches
@@ -96,7 +98,7 @@ func (t *takeover) prepare(ctx context.Context) error {
 			break
 		}
 		log.FromContext(ctx).Error(err, "The newest versions of Jobs and Pods can't be read, and no Job is synced before")
-		if err := sleep(ctx, 10*t.retry); err != nil {
+		if err := wake.Sleep(ctx, 10*t.retry); err != nil {
 			return err
 		}
 	}
@@ -172,21 +174,9 @@ func (t *takeover) await(ctx context.Context, k watchedKind, m *metrics) error {
 			log.FromContext(ctx).Info("No Job is synced: the cache is older than what an earlier process may have written, and its watch brings nothing",
 				"resource", k.name, "resourceVersion", has, "newest", newest, "seconds", int(behind.Seconds()))
 		}
-		if err := sleep(ctx, t.retry); err != nil {
+		if err := wake.Sleep(ctx, t.retry); err != nil {
 			return fmt.Errorf("the cache of %s stays at resourceVersion %s, and the API server has %s: %w", k.name, has, newest, err)
 		}
-	}
-}
-
-// sleep fails if ctx ends before.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 

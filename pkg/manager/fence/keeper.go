@@ -12,6 +12,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/util/wake"
 	"github.com/jobferry/jobferry/pkg/worker/fence"
 )
 
@@ -131,10 +132,7 @@ func (k *Keeper) sync(ctx context.Context, goroutines *sync.WaitGroup) {
 // once.
 func (k *Keeper) WorkerChanged(name string) {
 	k.wake(name)
-	select {
-	case k.changed <- struct{}{}:
-	default: // it will sync anyway
-	}
+	wake.Signal(k.changed)
 }
 
 // MirrorChanged implements clusters.Listener: the Lease is deleted after the last mirror of a

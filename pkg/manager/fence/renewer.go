@@ -19,6 +19,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/packed"
+	"github.com/jobferry/jobferry/pkg/util/wake"
 	"github.com/jobferry/jobferry/pkg/worker/fence"
 )
 
@@ -154,8 +155,5 @@ func (r *renewer) release(ctx context.Context, view clusters.View) error {
 
 // wake makes run sync.
 func (r *renewer) wake() {
-	select {
-	case r.woken <- struct{}{}:
-	default: // it will sync anyway
-	}
+	wake.Signal(r.woken)
 }

@@ -13,6 +13,8 @@ import (
 	"k8s.io/client-go/metadata/metadatainformer"
 	toolscache "k8s.io/client-go/tools/cache"
 	kueue "sigs.k8s.io/kueue/apis/kueue/v1beta2"
+
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,verbs=list;watch
@@ -43,12 +45,7 @@ func newCRDWatch(client metadata.Interface, log logr.Logger) (*crdWatch, error) 
 				" instead: bind the ClusterRole jobferry-kueue, which the chart makes with kueue.enabled=true, or set --kueue-disabled")
 		}
 	}
-	notify := func() {
-		select {
-		case w.changed <- struct{}{}:
-		default:
-		}
-	}
+	notify := func() { wake.Signal(w.changed) }
 	if err := w.informer.SetWatchErrorHandlerWithContext(onError); err != nil {
 		return nil, fmt.Errorf("watch of CRDs: %w", err)
 	}

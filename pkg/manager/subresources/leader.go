@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
 // labelAddress of the manager's Lease is where the other replicas reach the leader's server.
@@ -101,18 +102,9 @@ func newLeader(hub client.Reader, elected <-chan struct{}, options Options) *lea
 	}
 }
 
-func (l *leader) isLeader() bool {
-	select {
-	case <-l.leads:
-		return true
-	default:
-		return false
-	}
-}
-
 // Explain implements Explainer.
 func (l *leader) Explain(ctx context.Context, job types.NamespacedName) (*v1alpha1.PlacementExplanation, error) {
-	if l.isLeader() {
+	if wake.IsClosed(l.leads) {
 		return l.Explainer.Explain(ctx, job)
 	}
 	var lease coordinationv1.Lease
@@ -223,7 +215,7 @@ func (l *leader) servePeer(w http.ResponseWriter, r *http.Request) {
 		writeError(w, statusError(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "this is for the other replicas of the manager only"))
 		return
 	}
-	if !l.isLeader() {
+	if !wake.IsClosed(l.leads) {
 		writeError(w, unavailable("this replica of the manager doesn't lead any more: try again"))
 		return
 	}

@@ -1,6 +1,7 @@
 package subresources
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -95,26 +96,19 @@ func (o *Options) Validate() error {
 }
 
 func (o Options) withDefaults() Options {
-	setDefault(&o.Lease, "jobferry-manager")
-	setDefault(&o.DialTimeout, 5*time.Second)
-	setDefault(&o.RequestTimeout, 15*time.Second)
-	setDefault(&o.StallTimeout, time.Minute)
-	setDefault(&o.ShutdownTimeout, 10*time.Second)
-	setDefault(&o.StreamsPerUser, 50)
-	setDefault(&o.Streams, 1000)
-	setDefault(&o.WatchesPerUser, 10)
-	setDefault(&o.Watches, 100)
-	setDefault(&o.RequestsPerUser, 20)
-	setDefault(&o.Requests, 100)
+	o.Lease = cmp.Or(o.Lease, "jobferry-manager")
+	o.DialTimeout = cmp.Or(o.DialTimeout, 5*time.Second)
+	o.RequestTimeout = cmp.Or(o.RequestTimeout, 15*time.Second)
+	o.StallTimeout = cmp.Or(o.StallTimeout, time.Minute)
+	o.ShutdownTimeout = cmp.Or(o.ShutdownTimeout, 10*time.Second)
+	o.StreamsPerUser = cmp.Or(o.StreamsPerUser, 50)
+	o.Streams = cmp.Or(o.Streams, 1000)
+	o.WatchesPerUser = cmp.Or(o.WatchesPerUser, 10)
+	o.Watches = cmp.Or(o.Watches, 100)
+	o.RequestsPerUser = cmp.Or(o.RequestsPerUser, 20)
+	o.Requests = cmp.Or(o.Requests, 100)
 	if o.Metrics == nil {
 		o.Metrics = metrics.Registry
 	}
 	return o
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }

@@ -15,6 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/clock"
+
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
 // watchPause is the least time from the start of a watch until the Lease is read again, if the watch ends by itself.
@@ -63,7 +65,7 @@ func (f *Flags) newLock(config *rest.Config) (*lock, error) {
 			LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
 			Labels:     f.LeaseLabels,
 		},
-		watches: watches.Leases(f.Namespace), clock: clock.RealClock{}, sleep: sleep, term: &term{clock: clock.RealClock{}},
+		watches: watches.Leases(f.Namespace), clock: clock.RealClock{}, sleep: wake.Sleep, term: &term{clock: clock.RealClock{}},
 	}, nil
 }
 
@@ -128,17 +130,6 @@ func (l *lock) await(ctx context.Context, expires time.Time) error {
 			}
 			expires = l.observe(record)
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
 	}
 }
 

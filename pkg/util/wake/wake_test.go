@@ -1,6 +1,8 @@
 package wake
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -72,5 +74,33 @@ func TestInAndUntil(t *testing.T) {
 	}
 	if got := Until(time.Time{}, now); got != never {
 		t.Errorf("until no time: %s", got)
+	}
+}
+
+func TestSignal(t *testing.T) {
+	loop := make(chan struct{}, 1)
+	Signal(loop)
+	Signal(loop) // doesn't wait for the loop
+	<-loop
+	if len(loop) > 0 {
+		t.Error("two signals are more than one")
+	}
+	if IsClosed(loop) || IsClosed(nil) {
+		t.Error("an open channel is closed")
+	}
+	close(loop)
+	if !IsClosed(loop) {
+		t.Error("a closed channel is open")
+	}
+}
+
+func TestSleepEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	if err := Sleep(ctx, 1); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	if err := Sleep(ctx, time.Hour); !errors.Is(err, context.Canceled) {
+		t.Errorf("it ends with %v", err)
 	}
 }

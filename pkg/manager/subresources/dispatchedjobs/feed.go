@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/jobferry/jobferry/pkg/jobview"
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
 // change is a Job whose reason has changed, and the name that the event has for it.
@@ -49,7 +50,7 @@ func (f *feed) add(c change) {
 	if len(f.changes) < maxReasons {
 		f.changes[c] = struct{}{}
 	}
-	f.signal()
+	wake.Signal(f.changed)
 }
 
 // take returns some of the changes. The channel tells of the others once more.
@@ -59,20 +60,13 @@ func (f *feed) take(most int) []change {
 	var taken []change
 	for c := range f.changes {
 		if len(taken) == most {
-			f.signal()
+			wake.Signal(f.changed)
 			break
 		}
 		taken = append(taken, c)
 		delete(f.changes, c)
 	}
 	return taken
-}
-
-func (f *feed) signal() {
-	select {
-	case f.changed <- struct{}{}:
-	default:
-	}
 }
 
 // listing has the newest reason of each Job while the events are listed, which are in no order. Only

@@ -17,6 +17,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/jobview"
+	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
 const (
@@ -52,20 +53,13 @@ func (r *Reasons) use() (known <-chan struct{}, release func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.users++
-	r.want()
+	wake.Signal(r.wanted)
 	return r.known, sync.OnceFunc(func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.users--
 		r.used = time.Now()
 	})
-}
-
-func (r *Reasons) want() {
-	select {
-	case r.wanted <- struct{}{}:
-	default:
-	}
 }
 
 func (r *Reasons) of(s jobview.Subject) jobview.Reason {
@@ -117,7 +111,7 @@ func (r *Reasons) forget() {
 	defer r.mu.Unlock()
 	r.held, r.known = newHeld(), make(chan struct{})
 	if r.users > 0 { // one came at the last moment
-		r.want()
+		wake.Signal(r.wanted)
 	}
 }
 
