@@ -12,6 +12,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/fence"
 	"github.com/jobferry/jobferry/pkg/manager/job"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
+	"github.com/jobferry/jobferry/pkg/manager/packed"
 	"github.com/jobferry/jobferry/pkg/manager/tokens"
 	"github.com/jobferry/jobferry/pkg/manager/tracing"
 	"github.com/jobferry/jobferry/pkg/manager/tracing/spans"
@@ -21,8 +22,8 @@ import (
 // Options are the settings of the manager.
 type Options struct {
 	job.Options
-	// HeldJobs limits the cache of the hub's Jobs.
-	HeldJobs *HeldJobs
+	// HubJobs limits the cache of the hub's Jobs.
+	HubJobs *packed.HubJobs
 	// Fence are the Leases that the hub keeps in its workers; Setup sets their origin.
 	Fence fence.Options
 	// Tokens is the renewal of the workers' tokens; Setup sets its namespace and metrics.
@@ -36,7 +37,7 @@ type Options struct {
 // DefaultOptions returns the defaults.
 func DefaultOptions() Options {
 	traces := tracing.Options{SamplingRatePerMillion: spans.Million, Service: "jobferry-manager", Version: version.Get()}
-	return Options{HeldJobs: NewHeldJobs(), Tracing: traces, Options: job.Options{
+	return Options{HubJobs: packed.NewHubJobs(), Tracing: traces, Options: job.Options{
 		Namespace:         v1alpha1.SystemNamespace,
 		Concurrency:       128,
 		WorkerConcurrency: 16,
@@ -66,7 +67,7 @@ func (o *Options) Validate() error {
 	}
 	errs = append(errs, o.DefaultPodSecurity.Validate())
 	errs = append(errs, o.checkDurations()...)
-	if err := o.HeldJobs.validate(); err != nil {
+	if err := o.HubJobs.Validate(); err != nil {
 		errs = append(errs, err)
 	}
 	if err := o.Fence.Validate(); err != nil {

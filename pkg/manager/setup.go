@@ -34,13 +34,13 @@ func NewScheme() *runtime.Scheme {
 	return scheme
 }
 
-// CacheOptions limits the manager's cache of the hub to what it needs: of Jobs see HeldJobs, of
+// CacheOptions limits the manager's cache of the hub to what it needs: of Jobs see packed.HubJobs, of
 // namespaces the labels, and of Secrets only the registrations. They are for packed.NewCache: some Jobs are packed.
 func CacheOptions(options Options) cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
-			&batchv1.Job{}:      {Transform: options.HeldJobs.transform},
+			&batchv1.Job{}:      {Transform: options.HubJobs.Transform},
 			&corev1.Namespace{}: {Transform: slimNamespace},
 			&corev1.Secret{}: {
 				Namespaces: map[string]cache.Config{options.Namespace: {}},
@@ -80,7 +80,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) (*job.Reconci
 	if err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)
 	}
-	if _, err := cached.AddEventHandler(options.HeldJobs); err != nil {
+	if _, err := cached.AddEventHandler(options.HubJobs); err != nil {
 		return nil, fmt.Errorf("jobs: %w", err)
 	}
 	recorder := events.NewWriter(mgr.GetClient())

@@ -8,7 +8,8 @@
 //	                                          └──> Facts: of all Jobs at once, without unpacking
 //
 // Cache is controller-runtime's cache with its Jobs packed. Its readers and handlers see batchv1.Jobs,
-// which are theirs: nothing is shared with the store.
+// which are theirs: nothing is shared with the store. HubJobs decides which hub Jobs it holds whole, and
+// which ones light, without their Pod templates. Each worker's informer packs its mirrors by Pack.
 //
 // Unpacking takes some 10 microseconds for a Job of the usual size. What visits all Jobs often asks
 // for their Facts.

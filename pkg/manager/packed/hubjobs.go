@@ -1,4 +1,4 @@
-package manager
+package packed
 
 import (
 	"errors"
@@ -10,16 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 
-	"github.com/jobferry/jobferry/pkg/manager/packed"
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// HeldJobs limits what the cache of the hub holds of Jobs. A light Job, which has no Pod template,
+// HubJobs limits what the cache of the hub holds of Jobs. A light Job, which has no Pod template,
 // is held of those that are suspended or have ended, and of those for which the memory of their
 // namespace doesn't suffice. The controller reads it again when it needs the template.
 //
-// It's the transform of the cache, and a handler of its events. One serves one manager.
-type HeldJobs struct {
+// Its Transform is that of the cache, and it handles the cache's events. One serves one manager.
+type HubJobs struct {
 	// PerNamespace is how much is held of the unfinished Jobs of one namespace that aren't light, as they are
 	// packed. One that is larger than largeJob counts as it is when it's unpacked: a few bytes of it become any number.
 	PerNamespace resource.QuantityValue
@@ -32,26 +31,27 @@ type HeldJobs struct {
 // largeJob is up to which size, in bytes of protobuf, many Jobs may be unpacked at once.
 const largeJob = 64 << 10
 
-var _ toolscache.ResourceEventHandler = &HeldJobs{}
+var _ toolscache.ResourceEventHandler = &HubJobs{}
 
-// NewHeldJobs returns one with the default limit.
-func NewHeldJobs() *HeldJobs {
-	return &HeldJobs{
+// NewHubJobs returns one with the default limit.
+func NewHubJobs() *HubJobs {
+	return &HubJobs{
 		PerNamespace: resource.QuantityValue{Quantity: resource.MustParse("32Mi")},
 		namespaces:   map[string]int64{}, sizes: map[types.UID]int64{},
 	}
 }
 
-func (h *HeldJobs) validate() error {
+// Validate reports a limit that can't be.
+func (h *HubJobs) Validate() error {
 	if h.PerNamespace.Sign() < 0 {
 		return errors.New("job memory per namespace: must not be negative, but is " + h.PerNamespace.String())
 	}
 	return nil
 }
 
-// transform keeps of Jobs that aren't ours only what tells that they aren't, and of ours what is
+// Transform keeps of Jobs that aren't ours only what tells that they aren't, and of ours what is
 // read. One that is held whole is packed.
-func (h *HeldJobs) transform(object any) (any, error) {
+func (h *HubJobs) Transform(object any) (any, error) {
 	j, ok := object.(*batchv1.Job)
 	if !ok {
 		return object, nil
@@ -79,12 +79,12 @@ func (h *HeldJobs) transform(object any) (any, error) {
 }
 
 // whole packs a Job with its template; nil: the memory of its namespace doesn't suffice.
-func (h *HeldJobs) whole(j *batchv1.Job) (*packed.Job, error) {
+func (h *HubJobs) whole(j *batchv1.Job) (*Job, error) {
 	size := int64(j.Size())
 	if size > largeJob && !h.hold(j, size) {
 		return nil, nil //nolint:nilnil // it isn't held
 	}
-	whole, err := packed.New(j)
+	whole, err := New(j)
 	if err != nil || size <= largeJob && !h.hold(j, int64(whole.Size())) {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func (h *HeldJobs) whole(j *batchv1.Job) (*packed.Job, error) {
 }
 
 // hold counts a Job, and reports whether its namespace's memory suffices.
-func (h *HeldJobs) hold(j *batchv1.Job, size int64) bool {
+func (h *HubJobs) hold(j *batchv1.Job, size int64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	after := h.namespaces[j.Namespace] - h.sizes[j.UID] + size
@@ -103,7 +103,7 @@ func (h *HeldJobs) hold(j *batchv1.Job, size int64) bool {
 	return true
 }
 
-func (h *HeldJobs) release(j *batchv1.Job) {
+func (h *HubJobs) release(j *batchv1.Job) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	size, held := h.sizes[j.UID]
@@ -117,10 +117,10 @@ func (h *HeldJobs) release(j *batchv1.Job) {
 }
 
 // OnAdd has nothing to do: the transform has seen the Job.
-func (h *HeldJobs) OnAdd(any, bool) {}
+func (h *HubJobs) OnAdd(any, bool) {}
 
 // OnUpdate counts a Job no more that another one of its name has replaced while there was no watch.
-func (h *HeldJobs) OnUpdate(before, after any) {
+func (h *HubJobs) OnUpdate(before, after any) {
 	was, ok := before.(*batchv1.Job)
 	if is, also := after.(*batchv1.Job); ok && also && was.UID != is.UID {
 		h.release(was)
@@ -128,7 +128,7 @@ func (h *HeldJobs) OnUpdate(before, after any) {
 }
 
 // OnDelete counts a Job no more.
-func (h *HeldJobs) OnDelete(object any) {
+func (h *HubJobs) OnDelete(object any) {
 	if tombstone, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 		object = tombstone.Obj
 	}

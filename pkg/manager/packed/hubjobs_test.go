@@ -1,4 +1,4 @@
-package manager
+package packed
 
 import (
 	"fmt"
@@ -14,7 +14,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/packed"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 )
@@ -28,14 +27,14 @@ func hubJob(namespace string, i, bytes int) *batchv1.Job {
 	return j
 }
 
-func hold(t *testing.T, h *HeldJobs, j *batchv1.Job) *batchv1.Job {
+func hold(t *testing.T, h *HubJobs, j *batchv1.Job) *batchv1.Job {
 	t.Helper()
-	object, err := h.transform(j)
+	object, err := h.Transform(j)
 	if err != nil {
 		t.Fatal(err)
 	}
 	switch held := object.(type) {
-	case *packed.Job:
+	case *Job:
 		return held.Unpack()
 	case *batchv1.Job:
 		return held
@@ -45,7 +44,7 @@ func hold(t *testing.T, h *HeldJobs, j *batchv1.Job) *batchv1.Job {
 	}
 }
 
-func heap() int64 {
+func heapBytes() int64 {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -69,19 +68,19 @@ func TestOneTenantsJobsTakeLittleMemory(t *testing.T) {
 		"not ours":        {700, 1_400_000, func(j *batchv1.Job) { j.Spec.ManagedBy = nil }, 4 << 20},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := NewHeldJobs()
+			h := NewHubJobs()
 			var held []any
-			before := heap()
+			before := heapBytes()
 			for i := range row.jobs {
 				j := hubJob("tenant", i, row.bytes)
 				row.change(j)
-				object, err := h.transform(j)
+				object, err := h.Transform(j)
 				if err != nil {
 					t.Fatal(err)
 				}
 				held = append(held, object)
 			}
-			bytes := heap() - before
+			bytes := heapBytes() - before
 			t.Logf("%d Jobs are held in %d KiB", len(held), bytes>>10)
 			if bytes > row.most {
 				t.Errorf("%d Jobs are held in %d bytes, want %d", len(held), bytes, row.most)
@@ -94,7 +93,7 @@ func TestOneTenantsJobsTakeLittleMemory(t *testing.T) {
 	}
 }
 
-// TestHowManyJobsAreHeldWhole has a tenant make Jobs that are nothing when they're packed.
+// TestHowManyJobsAreHeldWhole has a tenant make Jobs that are nothing when they're
 func TestHowManyJobsAreHeldWhole(t *testing.T) {
 	for name, row := range map[string]struct{ bytes, jobs, whole int }{
 		"50,000 usual ones":      {1000, 50_000, 50_000},
@@ -103,7 +102,7 @@ func TestHowManyJobsAreHeldWhole(t *testing.T) {
 		"each as large as it is": {1_400_000, 30, 32 << 20 / 1_540_300},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, whole := NewHeldJobs(), 0
+			h, whole := NewHubJobs(), 0
 			for i := range row.jobs {
 				if !mirror.Light(hold(t, h, hubJob("tenant", i, row.bytes))) {
 					whole++
@@ -116,9 +115,9 @@ func TestHowManyJobsAreHeldWhole(t *testing.T) {
 	}
 }
 
-// TestHeldJobsAreCounted follows the Jobs of a namespace that may hold two.
-func TestHeldJobsAreCounted(t *testing.T) {
-	h := NewHeldJobs()
+// TestHubJobsAreCounted follows the Jobs of a namespace that may hold two.
+func TestHubJobsAreCounted(t *testing.T) {
+	h := NewHubJobs()
 	h.PerNamespace.Quantity = *resource.NewQuantity(250_000, resource.BinarySI)
 	job := func(i int) *batchv1.Job { return hubJob("n", i, 100_000) }
 	isLight := func(step string, j *batchv1.Job, want bool) {
