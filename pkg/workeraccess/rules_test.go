@@ -97,7 +97,7 @@ func TestRoles(t *testing.T) {
 	if first := inAll[0]; !slices.Equal(first.ResourceNames, []string{"kube-system"}) {
 		t.Errorf("the first rule is about %v", first.ResourceNames)
 	}
-	if got := strings.Count(workeraccess.Table(), "\n"); got != len(all)+2 {
+	if got := strings.Count(table(), "\n"); got != len(all)+2 {
 		t.Errorf("the table has %d lines", got)
 	}
 }
@@ -144,12 +144,12 @@ func TestDocumented(t *testing.T) {
 		t.Fatalf("%s lacks the marks around the table", file)
 	}
 	if *update {
-		if err := os.WriteFile(file, []byte(before+begin+workeraccess.Table()+end+after), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(before+begin+table()+end+after), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return
 	}
-	if diff := cmp.Diff(documented, workeraccess.Table()); diff != "" {
+	if diff := cmp.Diff(documented, table()); diff != "" {
 		t.Errorf("%s (-documented +table; -update writes it):\n%s", file, diff)
 	}
 }

@@ -1,6 +1,8 @@
 package carry
 
 import (
+	"reflect"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 )
@@ -11,23 +13,13 @@ const defaultServiceAccount = "default"
 // References returns what the Pods of a template need of the kinds that can be carried, each object
 // once, sorted by kind and name.
 func References(template *corev1.PodTemplateSpec) []Ref {
-	spec, refs := &template.Spec, refSet{}
+	spec, refs := template.Spec, refSet{}
 	if spec.ServiceAccountName != defaultServiceAccount {
 		refs.add(ServiceAccount, spec.ServiceAccountName, false)
 	}
 	refs.addPullSecrets(spec.ImagePullSecrets)
-	for i := range spec.Volumes {
-		refs.addVolume(&spec.Volumes[i])
-	}
-	for i := range spec.InitContainers {
-		refs.addContainer(spec.InitContainers[i].EnvFrom, spec.InitContainers[i].Env)
-	}
-	for i := range spec.Containers {
-		refs.addContainer(spec.Containers[i].EnvFrom, spec.Containers[i].Env)
-	}
-	for i := range spec.EphemeralContainers {
-		refs.addContainer(spec.EphemeralContainers[i].EnvFrom, spec.EphemeralContainers[i].Env)
-	}
+	spec.ImagePullSecrets = nil
+	refs.visit(reflect.ValueOf(&spec))
 	return refs.sorted()
 }
 
@@ -45,85 +37,56 @@ func (s refSet) addPullSecrets(secrets []corev1.LocalObjectReference) {
 	}
 }
 
-func (s refSet) addContainer(from []corev1.EnvFromSource, env []corev1.EnvVar) {
-	for _, source := range from {
-		if c := source.ConfigMapRef; c != nil {
-			s.add(ConfigMap, c.Name, ptr.Deref(c.Optional, false))
+// visit adds the references in a part of a Pod's spec, of all containers and volumes, by their types.
+func (s refSet) visit(part reflect.Value) {
+	switch part.Kind() {
+	case reflect.Pointer:
+		if !part.IsNil() && !s.addOf(part.Interface()) {
+			s.visit(part.Elem())
 		}
-		if c := source.SecretRef; c != nil {
-			s.add(Secret, c.Name, ptr.Deref(c.Optional, false))
+	case reflect.Slice:
+		for i := range part.Len() {
+			s.visit(part.Index(i))
 		}
-	}
-	for _, variable := range env {
-		if variable.ValueFrom == nil {
-			continue
+	case reflect.Struct:
+		for i := range part.NumField() {
+			switch field := part.Field(i); {
+			case !part.Type().Field(i).IsExported():
+			case field.Kind() == reflect.Struct:
+				s.visit(field.Addr())
+			default:
+				s.visit(field)
+			}
 		}
-		if c := variable.ValueFrom.ConfigMapKeyRef; c != nil {
-			s.add(ConfigMap, c.Name, ptr.Deref(c.Optional, false))
-		}
-		if c := variable.ValueFrom.SecretKeyRef; c != nil {
-			s.add(Secret, c.Name, ptr.Deref(c.Optional, false))
-		}
+	default: // a leaf, or a map, which has none
 	}
 }
 
-func (s refSet) addVolume(volume *corev1.Volume) {
-	if c := volume.ConfigMap; c != nil {
-		s.add(ConfigMap, c.Name, ptr.Deref(c.Optional, false))
+// addOf adds what is a reference itself, and reports whether it's one.
+func (s refSet) addOf(part any) bool {
+	switch r := part.(type) {
+	case *corev1.ConfigMapEnvSource:
+		s.add(ConfigMap, r.Name, ptr.Deref(r.Optional, false))
+	case *corev1.ConfigMapKeySelector:
+		s.add(ConfigMap, r.Name, ptr.Deref(r.Optional, false))
+	case *corev1.ConfigMapVolumeSource:
+		s.add(ConfigMap, r.Name, ptr.Deref(r.Optional, false))
+	case *corev1.ConfigMapProjection:
+		s.add(ConfigMap, r.Name, ptr.Deref(r.Optional, false))
+	case *corev1.SecretEnvSource:
+		s.add(Secret, r.Name, ptr.Deref(r.Optional, false))
+	case *corev1.SecretKeySelector:
+		s.add(Secret, r.Name, ptr.Deref(r.Optional, false))
+	case *corev1.SecretVolumeSource:
+		s.add(Secret, r.SecretName, ptr.Deref(r.Optional, false))
+	case *corev1.SecretProjection:
+		s.add(Secret, r.Name, ptr.Deref(r.Optional, false))
+	case *corev1.AzureFileVolumeSource:
+		s.add(Secret, r.SecretName, false)
+	case *corev1.LocalObjectReference: // that a volume's driver is given
+		s.add(Secret, r.Name, false)
+	default:
+		return false
 	}
-	if c := volume.Secret; c != nil {
-		s.add(Secret, c.SecretName, ptr.Deref(c.Optional, false))
-	}
-	if volume.Projected != nil {
-		s.addProjections(volume.Projected.Sources)
-	}
-	if c := volume.AzureFile; c != nil {
-		s.add(Secret, c.SecretName, false)
-	}
-	for _, secret := range driverSecrets(&volume.VolumeSource) {
-		if secret != nil {
-			s.add(Secret, secret.Name, false)
-		}
-	}
-}
-
-func (s refSet) addProjections(sources []corev1.VolumeProjection) {
-	for _, source := range sources {
-		if c := source.ConfigMap; c != nil {
-			s.add(ConfigMap, c.Name, ptr.Deref(c.Optional, false))
-		}
-		if c := source.Secret; c != nil {
-			s.add(Secret, c.Name, ptr.Deref(c.Optional, false))
-		}
-	}
-}
-
-// driverSecrets are the Secrets that a volume's driver is given; nil where there is none.
-func driverSecrets(v *corev1.VolumeSource) []*corev1.LocalObjectReference {
-	var secrets []*corev1.LocalObjectReference
-	if v.CSI != nil {
-		secrets = append(secrets, v.CSI.NodePublishSecretRef)
-	}
-	if v.FlexVolume != nil {
-		secrets = append(secrets, v.FlexVolume.SecretRef)
-	}
-	if v.ISCSI != nil {
-		secrets = append(secrets, v.ISCSI.SecretRef)
-	}
-	if v.RBD != nil {
-		secrets = append(secrets, v.RBD.SecretRef)
-	}
-	if v.CephFS != nil {
-		secrets = append(secrets, v.CephFS.SecretRef)
-	}
-	if v.Cinder != nil {
-		secrets = append(secrets, v.Cinder.SecretRef)
-	}
-	if v.ScaleIO != nil {
-		secrets = append(secrets, v.ScaleIO.SecretRef)
-	}
-	if v.StorageOS != nil {
-		secrets = append(secrets, v.StorageOS.SecretRef)
-	}
-	return secrets
+	return true
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/jobview"
 )
 
 // Bounds of what is read for a response, and of the response.
@@ -123,12 +123,8 @@ func (at *location) listEvents(ctx context.Context, narrow fields.Set, ours func
 }
 
 func (at *location) eventChunk(ctx context.Context, options metav1.ListOptions) (*corev1.EventList, error) {
-	ctx, cancel := context.WithTimeout(ctx, at.timeout)
-	defer cancel()
-	var chunk *corev1.EventList
-	err := at.read(ctx, func(ctx context.Context) (err error) {
-		chunk, err = at.core.Events(at.job.Namespace).List(ctx, options)
-		return err
+	chunk, err := read(ctx, at.link, at.timeout, func(ctx context.Context) (*corev1.EventList, error) {
+		return at.core.Events(at.job.Namespace).List(ctx, options)
 	})
 	if err == nil && len(chunk.Items) > int(options.Limit) {
 		return nil, errTooLarge
@@ -139,21 +135,7 @@ func (at *location) eventChunk(ctx context.Context, options metav1.ListOptions) 
 // newest sorts events by time, and keeps the last ones.
 func newest(events []corev1.Event, most int) []corev1.Event {
 	slices.SortStableFunc(events, func(a, b corev1.Event) int {
-		return cmp.Or(lastSeen(&a).Compare(lastSeen(&b)), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(jobview.Time(&a).Compare(jobview.Time(&b)), cmp.Compare(a.Name, b.Name))
 	})
 	return append([]corev1.Event{}, events[max(0, len(events)-most):]...)
-}
-
-// lastSeen is when an event last happened; the field depends on the writer.
-func lastSeen(e *corev1.Event) time.Time {
-	switch {
-	case e.Series != nil:
-		return e.Series.LastObservedTime.Time
-	case !e.LastTimestamp.IsZero():
-		return e.LastTimestamp.Time
-	case !e.EventTime.IsZero():
-		return e.EventTime.Time
-	default:
-		return e.CreationTimestamp.Time
-	}
 }

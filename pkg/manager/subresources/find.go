@@ -72,10 +72,8 @@ func (p *placed) at(ctx context.Context, worker string) (*location, error) {
 	if err != nil {
 		return nil, err
 	}
-	var found *batchv1.Job
-	err = l.read(ctx, func(ctx context.Context) (err error) {
-		found, err = l.batch.Jobs(p.job.Namespace).Get(ctx, p.job.Name, metav1.GetOptions{})
-		return err
+	found, err := read(ctx, l, p.timeout, func(ctx context.Context) (*batchv1.Job, error) {
+		return l.batch.Jobs(p.job.Namespace).Get(ctx, p.job.Name, metav1.GetOptions{})
 	})
 	if apierrors.IsNotFound(err) {
 		return nil, noMirror(p.job, worker)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	batchclient "k8s.io/client-go/kubernetes/typed/batch/v1"
@@ -72,12 +73,14 @@ func newLink(worker string, kubeconfig []byte, options Options) (*link, error) {
 // noRedirect takes a redirect for the answer: a worker may not send the manager elsewhere.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// read makes a request whose answer is decoded, when it's its turn.
-func (l *link) read(ctx context.Context, request func(context.Context) error) error {
+// read makes one request whose answer is decoded, within a time, when fewer than maxReads are under way.
+func read[T any](ctx context.Context, l *link, within time.Duration, request func(context.Context) (T, error)) (answer T, err error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
 	select {
 	case l.reads <- struct{}{}:
 	case <-ctx.Done():
-		return ctx.Err()
+		return answer, ctx.Err()
 	}
 	defer func() { <-l.reads }()
 	return request(ctx)

@@ -129,12 +129,8 @@ func (at *location) eachChunk(ctx context.Context, w podChoice, do func(*corev1.
 }
 
 func (at *location) podChunk(ctx context.Context, options metav1.ListOptions) (*corev1.PodList, error) {
-	ctx, cancel := context.WithTimeout(ctx, at.timeout)
-	defer cancel()
-	var chunk *corev1.PodList
-	err := at.read(ctx, func(ctx context.Context) (err error) {
-		chunk, err = at.core.Pods(at.job.Namespace).List(ctx, options)
-		return err
+	chunk, err := read(ctx, at.link, at.timeout, func(ctx context.Context) (*corev1.PodList, error) {
+		return at.core.Pods(at.job.Namespace).List(ctx, options)
 	})
 	if err == nil && len(chunk.Items) > int(options.Limit) {
 		return nil, errTooLarge
@@ -178,12 +174,8 @@ func (at *location) pod(ctx context.Context, w podChoice, r rank) (*corev1.Pod, 
 }
 
 func (at *location) named(ctx context.Context, name string) (*corev1.Pod, error) {
-	ctx, cancel := context.WithTimeout(ctx, at.timeout)
-	defer cancel()
-	var pod *corev1.Pod
-	err := at.read(ctx, func(ctx context.Context) (err error) {
-		pod, err = at.core.Pods(at.job.Namespace).Get(ctx, name, metav1.GetOptions{})
-		return err
+	pod, err := read(ctx, at.link, at.timeout, func(ctx context.Context) (*corev1.Pod, error) {
+		return at.core.Pods(at.job.Namespace).Get(ctx, name, metav1.GetOptions{})
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, fromWorker(at.worker, fmt.Sprintf("reading Pod %q", name), err)

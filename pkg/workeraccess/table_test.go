@@ -1,25 +1,27 @@
-package workeraccess
+package workeraccess_test
 
 import (
 	"fmt"
 	"strings"
+
+	"github.com/jobferry/jobferry/pkg/workeraccess"
 )
 
-// Table is the documentation's table of all rules, in Markdown.
-func Table() string {
+// table is the documentation's table of all rules, in Markdown.
+func table() string {
 	var b strings.Builder
 	b.WriteString("| verbs | on | needed | why | without it |\n|---|---|---|---|---|\n")
-	for _, r := range rules {
+	for _, r := range workeraccess.Rules() {
 		need := r.Need.Text
 		if need == "" {
 			need = "always"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", strings.Join(r.Verbs, ", "), r.object(), need, r.Why, r.Without)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", strings.Join(r.Verbs, ", "), object(r), need, r.Why, r.Without)
 	}
 	return b.String()
 }
 
-func (r Rule) object() string {
+func object(r workeraccess.Rule) string {
 	text := strings.Join(r.Resources, ", ")
 	if r.Group != "" {
 		text += "." + r.Group
