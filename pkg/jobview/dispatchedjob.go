@@ -8,6 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
@@ -76,7 +77,7 @@ func ended(job *batchv1.Job) *metav1.Time {
 	if job.Status.CompletionTime != nil {
 		return job.Status.CompletionTime
 	}
-	if failed := Condition(job, batchv1.JobFailed); failed != nil {
+	if failed := mirror.TrueCondition(&job.Status, batchv1.JobFailed); failed != nil {
 		return &failed.LastTransitionTime
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
@@ -67,7 +68,7 @@ func Newest(events []corev1.Event) map[Subject]Reason {
 
 // why returns what an unfinished Job waits for, or how it failed.
 func why(job *batchv1.Job, state State, reason Reason) string {
-	if failed := Condition(job, batchv1.JobFailed); failed != nil {
+	if failed := mirror.TrueCondition(&job.Status, batchv1.JobFailed); failed != nil {
 		return text.Clean(strings.TrimSuffix(failed.Reason+": "+failed.Message, ": "), text.MaxMessage)
 	}
 	if holds := waits[reason.Reason]; state.IsFinal() || holds == nil || !holds(state) {

@@ -2,7 +2,6 @@ package jobview
 
 import (
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -61,15 +60,5 @@ func StateOf(job *batchv1.Job) State {
 func (s State) IsFinal() bool { return s == Complete || s == Failed }
 
 func has(condition batchv1.JobConditionType) func(*batchv1.Job) bool {
-	return func(j *batchv1.Job) bool { return Condition(j, condition) != nil }
-}
-
-// Condition returns a condition of a Job that is true, or nil.
-func Condition(job *batchv1.Job, kind batchv1.JobConditionType) *batchv1.JobCondition {
-	for i := range job.Status.Conditions {
-		if c := &job.Status.Conditions[i]; c.Type == kind && c.Status == corev1.ConditionTrue {
-			return c
-		}
-	}
-	return nil
+	return func(j *batchv1.Job) bool { return mirror.TrueCondition(&j.Status, condition) != nil }
 }

@@ -47,8 +47,8 @@ func Finished(job *batchv1.Job) bool { return finished(&job.Status) }
 // EndedAt is when a Job became Complete or Failed; zero: it hasn't.
 func EndedAt(job *batchv1.Job) time.Time {
 	for _, end := range []batchv1.JobConditionType{batchv1.JobComplete, batchv1.JobFailed} {
-		if isTrue(&job.Status, end) {
-			return findCondition(&job.Status, end).LastTransitionTime.Time
+		if c := TrueCondition(&job.Status, end); c != nil {
+			return c.LastTransitionTime.Time
 		}
 	}
 	return time.Time{}
@@ -82,15 +82,18 @@ func findCondition(s *batchv1.JobStatus, t batchv1.JobConditionType) *batchv1.Jo
 	return nil
 }
 
-// isTrue looks at every entry of the type, as the API server does.
-func isTrue(s *batchv1.JobStatus, t batchv1.JobConditionType) bool {
+// TrueCondition returns the condition of a type that is True, or nil. It looks at every entry of the
+// type, as the API server does.
+func TrueCondition(s *batchv1.JobStatus, t batchv1.JobConditionType) *batchv1.JobCondition {
 	for i := range s.Conditions {
 		if s.Conditions[i].Type == t && s.Conditions[i].Status == corev1.ConditionTrue {
-			return true
+			return &s.Conditions[i]
 		}
 	}
-	return false
+	return nil
 }
+
+func isTrue(s *batchv1.JobStatus, t batchv1.JobConditionType) bool { return TrueCondition(s, t) != nil }
 
 // setCondition sets a condition. The times stay if nothing else changes, so that the same input
 // gives the same status at any time.

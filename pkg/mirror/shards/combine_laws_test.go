@@ -221,7 +221,7 @@ func (w *liars) checkEnd(t *rapid.T, combined *batchv1.Job) {
 	if unfinished && mirror.Finished(combined) {
 		t.Fatalf("it ends while a shard hasn't: %+v", combined.Status)
 	}
-	isSuspended := condition(&combined.Status, batchv1.JobSuspended) != nil
+	isSuspended := mirror.TrueCondition(&combined.Status, batchv1.JobSuspended) != nil
 	if isSuspended && (runs || !mirror.Suspended(w.hub)) {
 		t.Fatalf("it is suspended while a shard may run: %+v", combined.Status)
 	}

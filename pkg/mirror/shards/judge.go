@@ -5,7 +5,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -47,7 +46,7 @@ func (c *combination) end() {
 
 func recorded(c *combination) (outcome.Outcome, bool) {
 	for _, t := range []batchv1.JobConditionType{batchv1.JobSuccessCriteriaMet, batchv1.JobFailureTarget} {
-		if found := condition(&c.hub.Status, t); found != nil {
+		if found := mirror.TrueCondition(&c.hub.Status, t); found != nil {
 			return outcome.Outcome{Interim: t, Reason: found.Reason, Message: found.Message}, true
 		}
 	}
@@ -57,20 +56,10 @@ func recorded(c *combination) (outcome.Outcome, bool) {
 // Ending returns the condition that leads to the hub Job's end, which is written to all mirrors; nil:
 // there is none.
 func Ending(hub *batchv1.Job) *batchv1.JobCondition {
-	if success := condition(&hub.Status, batchv1.JobSuccessCriteriaMet); success != nil {
+	if success := mirror.TrueCondition(&hub.Status, batchv1.JobSuccessCriteriaMet); success != nil {
 		return success
 	}
-	return condition(&hub.Status, batchv1.JobFailureTarget)
-}
-
-// condition returns the condition of a type if it is True.
-func condition(s *batchv1.JobStatus, t batchv1.JobConditionType) *batchv1.JobCondition {
-	for i := range s.Conditions {
-		if s.Conditions[i].Type == t && s.Conditions[i].Status == corev1.ConditionTrue {
-			return &s.Conditions[i]
-		}
-	}
-	return nil
+	return mirror.TrueCondition(&hub.Status, batchv1.JobFailureTarget)
 }
 
 // failedInShard: the first shard that fails for another reason than its own indexes fails the Job.
@@ -80,9 +69,9 @@ func failedInShard(c *combination) (outcome.Outcome, bool) {
 		if m.Job == nil || !m.has(m.Job) {
 			continue
 		}
-		failed := condition(&m.Job.Status, batchv1.JobFailureTarget)
+		failed := mirror.TrueCondition(&m.Job.Status, batchv1.JobFailureTarget)
 		if failed == nil {
-			failed = condition(&m.Job.Status, batchv1.JobFailed)
+			failed = mirror.TrueCondition(&m.Job.Status, batchv1.JobFailed)
 		}
 		if failed == nil || failed.Reason == batchv1.JobReasonFailedIndexes {
 			continue

@@ -56,7 +56,7 @@ func (d Description) writeHead(b *strings.Builder, p Palette) {
 	field(b, "Name", d.Job.Name)
 	field(b, "Namespace", d.Job.Namespace)
 	painted(b, "State", p.paint(state.tone, state.text))
-	if failed := jobview.Condition(d.Job, batchv1.JobFailed); failed != nil {
+	if failed := mirror.TrueCondition(&d.Job.Status, batchv1.JobFailed); failed != nil {
 		field(b, "Reason", oneLine(failed.Reason+": "+failed.Message))
 	}
 }

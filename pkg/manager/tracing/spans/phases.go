@@ -56,7 +56,7 @@ func Phases(before, after *batchv1.Job, now time.Time) []Span {
 	}
 	for _, worker := range was {
 		start := startOf(before, after)
-		if !start.IsZero() && (outcome != "" || isSuspended(after) || !slices.Contains(is, worker)) {
+		if !start.IsZero() && (outcome != "" || mirror.TrueCondition(&after.Status, batchv1.JobSuspended) != nil || !slices.Contains(is, worker)) {
 			ended = append(ended, Span{Name: Running, Worker: worker, Start: start, End: now})
 		}
 	}
@@ -116,10 +116,4 @@ func startOf(before, after *batchv1.Job) time.Time {
 		return moved
 	}
 	return started.Time
-}
-
-func isSuspended(job *batchv1.Job) bool {
-	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
-		return c.Type == batchv1.JobSuspended && c.Status == corev1.ConditionTrue
-	})
 }
