@@ -11,8 +11,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// apply does what the plan says, in its order; a standby only connects the worker. It stops at the first
-// failure: the next reconcile decides again.
+// apply does what the plan says, in its order; a standby only connects the worker. It stops at the
+// first failure: the next reconcile decides again.
 func (r *reconciler) apply(ctx context.Context, s snapshot, p plan) error {
 	if !s.leads {
 		if p.create != nil {

@@ -8,9 +8,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
@@ -36,7 +38,7 @@ type plan struct {
 
 type connect struct {
 	settings Settings
-	target   *target
+	target   *link.Target
 	before   known
 }
 
@@ -46,6 +48,14 @@ type event struct {
 	reason  string
 	action  string
 	message string
+}
+
+// known is what the hub knows of a worker from before this process.
+type known struct {
+	clusterUID types.UID
+	// since is when the worker was first found not to be Ready, and clock the loss clock; zero if
+	// it was Ready.
+	since, clock time.Time
 }
 
 // decide is the whole reconciler, but for reading and writing.
@@ -77,7 +87,7 @@ func withoutSecret(s snapshot, options Options) plan {
 	}
 	problem := fmt.Sprintf("Secret %s/%s is gone: create it again, with the label %s=true; or, to move the Jobs away, delete this WorkerCluster",
 		options.Namespace, s.cluster.Spec.KubeconfigSecret, v1alpha1.LabelWorkerCluster)
-	p := serve(s, options, noTarget(v1alpha1.ReasonSecretMissing, problem))
+	p := serve(s, options, link.Nowhere(v1alpha1.ReasonSecretMissing, problem))
 	p.removeFinalizer = s.unlabelled
 	return p
 }
@@ -110,16 +120,16 @@ func removing(s snapshot, options Options) plan {
 	return p
 }
 
-func targetIn(secret *corev1.Secret) *target {
+func targetIn(secret *corev1.Secret) *link.Target {
 	raw, ok := secret.Data[v1alpha1.KubeconfigKey]
 	if !ok {
-		return noTarget(v1alpha1.ReasonKubeconfigMissing, fmt.Sprintf("it has no key %q: put the worker's kubeconfig there", v1alpha1.KubeconfigKey))
+		return link.Nowhere(v1alpha1.ReasonKubeconfigMissing, fmt.Sprintf("it has no key %q: put the worker's kubeconfig there", v1alpha1.KubeconfigKey))
 	}
-	return targetOf(raw)
+	return link.To(raw)
 }
 
 // serve connects the worker and keeps the status.
-func serve(s snapshot, options Options, target *target) plan {
+func serve(s snapshot, options Options, target *link.Target) plan {
 	p := plan{connect: &connect{
 		target:   target,
 		before:   knownBefore(s),

@@ -4,35 +4,15 @@
 //	Secret ──┐                                     ┌──> WorkerCluster status, events
 //	         ├─> reconciler: gather, decide, apply ┤
 //	Worker-  │        ▲                            └──> Registry: ensure, remove
-//	Cluster ─┘        │ Views, numbers                      │
+//	Cluster ─┘        │ Views, numbers                      │ Settings, Target
 //	                  │                                     ▼
-//	             Worker: supervisor ── probes ──────┐      settings, target
-//	               │     informers ── watches ──────┼─ gate ─ connection ─ Transport ──> API server
-//	               │     autoscalerReader ── polls ─┤             │
-//	               │     client ── calls ───────────┘             └ workerClock: the header Date of answers
+//	             Worker: supervise ─┬─> internal/feed: informers, polls
+//	               │                └─> internal/link: probes, gate, bounds ──> API server
 //	               └─────> Listener: MirrorChanged, WorkerChanged, CapacityFreed, PodsStuck
 //
-// # Vocabulary
-//
-//	target      what a connection shall lead to: a kubeconfig, or why there is none
-//	Transport   address, trust and credentials of one kubeconfig, and the TCP connections made with them
-//	connection  what clients and informers are built on; the Transport under it can be replaced
-//	gate        open while the worker answers: watches wait at it, calls fail at once
-//	kind        one kind of objects that decides what fits in a worker: nodes, Pods, quotas, …
-//	supervisor  the one goroutine that decides over a connection
-//
-// # When a worker is disconnected
-//
-// Only probes decide that. A watch that ends, or a request that fails or takes longer than two
-// seconds, causes the next probe at once. After a first failed probe all TCP connections are
-// closed; a second probe, RetryDelay later, dials again. If that fails, too, the worker is
-// Disconnected since the first of the two. It's then probed with growing delays up to MaxBackoff. A
-// black hole is found within ProbeInterval + 2 ProbeTimeout + RetryDelay while the worker gets no
-// requests, and within 2s + 2 ProbeTimeout + RetryDelay otherwise.
-//
-// A worker whose probes succeed, but whose Jobs can't be watched for three probe intervals, is
-// Disconnected from then on, too: what is known of it gets old. So is one whose Jobs take too long
-// to be listed (see listing), until they have been.
+// A Registry has one Worker for each WorkerCluster. A Worker has a link, which is the connection,
+// and a feed, which watches the worker through the link. One goroutine per Worker decides over both
+// (supervise). It publishes what it finds as the Worker's View.
 //
 // # When a worker is lost
 //
@@ -50,32 +30,18 @@
 //
 // A worker that comes and goes has its clock set back each time it's Ready.
 //
-// # Answers without an end
-//
-// Each answer of a worker is read up to a bound (see bound), and decoded only if that takes little
-// memory, and has no quantity that nobody can count with (see checkObject); lists are read in pages, and
-// slimmed page by page. A worker that breaks
-// a bound is in quarantine: nothing is sent to it for a while, then it's tried, and it's Ready
-// again when no bound was broken for as long. A list is bounded as a whole, too: it has each object
-// once, few that aren't held, and an end in time.
-//
 // # A standby
 //
-// A replica that doesn't lead connects the workers, too, so that it's in control soon after it leads. It
-// writes nothing to the hub, and calls no Listener. When it leads, it keeps the workers that it never lost
-// and that are the clusters that the hub knows; the others are connected anew, as after a start: what it
-// alone found out about them proves nothing (see lead).
+// A replica that doesn't lead connects the workers, too, so that it places Jobs soon after it
+// begins to lead. Until then it writes nothing to the hub, and calls no Listener. When it begins to
+// lead, it keeps each worker that it has never lost and whose cluster is the one that the hub
+// knows. It connects the others anew, as after a start: what it alone found out about them proves
+// nothing (see lead).
 //
 // # What survives
 //
-// Losses and rotated credentials leave caches, reservations and placements as they are. Requests
-// that are running when a Transport is replaced fail: their outcome is unknown, as with any broken
-// connection. Another cluster behind the same name is refused before the gate opens, so that its
-// objects never mix with those of the first.
-//
-// # Trade-offs
-//
-// Clients know a fixed set of kinds and do no discovery. Probes read the kube-system namespace, a
-// permission that a worker's credentials need. A worker that is refused for what it is (the hub
-// itself, a cluster that has another name already, another one than before) is probed every minute.
+// Losses and new credentials leave caches, reservations and placements as they are. Requests that
+// run when the kubeconfig is replaced fail: their outcome is unknown, as with any broken
+// connection. Another cluster behind the same name is refused before anything else is sent to it,
+// so that its objects never mix with those of the first.
 package clusters

@@ -8,21 +8,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/feed"
+	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
 )
 
 // State is what a connection is in.
-type State string
+type State = link.State
 
+// The states of a connection.
 const (
-	// Connecting: there was no answer yet, good or bad, since the manager started or the kubeconfig
-	// changed; or the mirrors are being listed.
-	Connecting State = "Connecting"
-	// Ready: the worker answers, and its mirrors are known.
-	Ready State = "Ready"
-	// Disconnected: the worker doesn't answer, or not in a useful way.
-	Disconnected State = "Disconnected"
-	// Refused: the worker isn't used, whether or not it answers.
-	Refused State = "Refused"
+	Connecting   = link.Connecting
+	Ready        = link.Ready
+	Disconnected = link.Disconnected
+	Refused      = link.Refused
 )
 
 // Health is what is known of a connection. It changes by observations only.
@@ -47,41 +45,27 @@ type Health struct {
 	ClusterUID types.UID
 }
 
-// observation is what one attempt to connect found.
-type observation struct {
-	state   State
-	reason  string
-	message string
-	// at is when the attempt began: for a failure, that is when the loss did.
-	at time.Time
-	// answered: the worker itself answered.
-	answered bool
-	// version and clusterUID are empty if they weren't read.
-	version    string
-	clusterUID types.UID
-}
-
 // after is the health after an observation.
-func (h Health) after(o observation) Health {
+func (h Health) after(o link.Observation) Health {
 	next := h
-	next.State, next.Reason, next.Message = o.state, o.reason, o.message
-	if o.answered {
-		next.LastContact = o.at
+	next.State, next.Reason, next.Message = o.State, o.Reason, o.Message
+	if o.Answered {
+		next.LastContact = o.At
 	}
-	if o.version != "" {
-		next.Version = o.version
+	if o.Version != "" {
+		next.Version = o.Version
 	}
-	if o.clusterUID != "" {
-		next.ClusterUID = o.clusterUID
+	if o.ClusterUID != "" {
+		next.ClusterUID = o.ClusterUID
 	}
-	if h.Observed.IsZero() || reachability(h.State) != reachability(o.state) {
-		next.Observed = o.at
+	if h.Observed.IsZero() || reachability(h.State) != reachability(o.State) {
+		next.Observed = o.At
 	}
 	switch {
-	case o.state == Ready:
+	case o.State == Ready:
 		next.Since, next.LossClock = time.Time{}, time.Time{}
-	case h.Since.IsZero() && o.state != Connecting:
-		next.Since, next.LossClock = o.at, o.at
+	case h.Since.IsZero() && o.State != Connecting:
+		next.Since, next.LossClock = o.At, o.At
 	}
 	return next
 }
@@ -117,6 +101,9 @@ type Settings struct {
 func (s Settings) equal(other Settings) bool {
 	return s.Removing == other.Removing && maps.Equal(s.Labels, other.Labels) && reflect.DeepEqual(s.Spec, other.Spec)
 }
+
+// CapacityState says whether the ledger shows what the worker has.
+type CapacityState = feed.CapacityState
 
 // View is a worker at one moment. It's shared: callers must not change it.
 type View struct {

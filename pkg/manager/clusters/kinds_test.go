@@ -1,21 +1,15 @@
 package clusters
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/placement/change"
-	"github.com/jobferry/jobferry/pkg/placement/objects"
 	"github.com/jobferry/jobferry/pkg/placement/scheduling"
 )
 
@@ -121,8 +115,8 @@ func TestAWorkerWithTooManyQuotas(t *testing.T) {
 		from := 0
 		_, _ = fmt.Sscan(req.URL.Query().Get("continue"), &from) // the first page has none
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"kind":"ResourceQuotaList","apiVersion":"v1","metadata":{"resourceVersion":"1","continue":"%d"},"items":[`, from+pageSize)
-		for i := range pageSize - 1 {
+		fmt.Fprintf(w, `{"kind":"ResourceQuotaList","apiVersion":"v1","metadata":{"resourceVersion":"1","continue":"%d"},"items":[`, from+500)
+		for i := range 500 - 1 {
 			fmt.Fprintf(w, `{"metadata":{"namespace":"n","name":"q%d"},"status":{"hard":{"pods":"0"}}},`, from+i)
 		}
 		fmt.Fprintf(w, `{"metadata":{"namespace":"n","name":"last%d"}}]}`, from)
@@ -135,34 +129,5 @@ func TestAWorkerWithTooManyQuotas(t *testing.T) {
 	w.until("the rest is known", func() bool { return worker.View().Capacity.Known })
 	if quotas := worker.Free(types.NamespacedName{Namespace: "n"}, scheduling.Reads{}).Admission.Quotas; len(quotas) > 0 {
 		t.Errorf("%d quotas are known, though not all", len(quotas))
-	}
-}
-
-// TestRulesTakeLittleMemory has a worker report many of each kind, and large ones, and those that are
-// large only when they're decoded.
-func TestRulesTakeLittleMemory(t *testing.T) {
-	all, store := &gathering{connection: newConnection(newMeter("w"), time.Now, func() {}, 0)}, objects.New(func(change.Change) {})
-	for _, k := range slices.Concat(all.others(store), all.namespaces(store), all.volumes(store)) {
-		made := wideObjects[k.resource]
-		if made == nil {
-			t.Errorf("no objects of %s", k.resource)
-			continue
-		}
-		for name, meta := range map[string]func(int) metav1.ObjectMeta{
-			"wide": func(i int) metav1.ObjectMeta { return metav1.ObjectMeta{Name: fmt.Sprint("o", i)} },
-			"large": func(i int) metav1.ObjectMeta {
-				return metav1.ObjectMeta{Name: strings.Repeat("x", 1_000_000) + fmt.Sprint(i)}
-			},
-		} {
-			t.Run(k.resource+" "+name, func(t *testing.T) {
-				into := k.intake()
-				most, limit := into.limit()
-				taken, bytes, err := takeAll(into, 20_000, func(i int) object { return made(i, meta(i)) })
-				t.Logf("%d are held in %d KiB", len(taken), bytes>>10)
-				if excess := (*excessError)(nil); !errors.As(err, &excess) || len(taken) > most || bytes > limit*5/4 {
-					t.Errorf("%d are held in %d bytes: %v", len(taken), bytes, err)
-				}
-			})
-		}
 	}
 }

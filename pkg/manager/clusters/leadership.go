@@ -10,8 +10,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// leadership says whether this replica leads. A standby connects the workers and watches them, so that
-// it's in control soon after it leads. It writes nothing, and no Listener hears of a worker.
+// leadership says whether this replica leads. A standby connects the workers and watches them, so
+// that it's in control soon after it leads. It writes nothing, and no Listener hears of a worker.
 type leadership struct{ begun chan struct{} }
 
 func newLeadership() leadership { return leadership{make(chan struct{})} }
@@ -26,8 +26,8 @@ func (l leadership) leads() bool {
 	}
 }
 
-// Leading is closed when this replica leads. From then on, List has no worker that this replica had lost as a
-// standby, or taken for another cluster than the hub knows.
+// Leading is closed when this replica leads. From then on, List has no worker that this replica had
+// lost as a standby, or taken for another cluster than the hub knows.
 func (r *Registry) Leading() <-chan struct{} { return r.leadership.begun }
 
 // Start begins to lead, once all Jobs have been counted; the manager calls it on the leader.
@@ -57,9 +57,9 @@ func (r *reconciler) Start(ctx context.Context) error {
 	return nil
 }
 
-// lead begins the time in which this replica leads. What it found out as a standby about a worker that
-// isn't as the last leader left it proves nothing: the leader may have reached that worker, and renewed
-// its fence, until now. Such a worker is connected anew, from what the hub knows of it.
+// lead begins the time in which this replica leads. What it found out as a standby about a worker
+// that isn't as the last leader left it proves nothing: the leader may have reached that worker,
+// and renewed its fence, until now. Such a worker is connected anew, from what the hub knows of it.
 func (r *Registry) lead(all []v1alpha1.WorkerCluster) {
 	for _, w := range r.List() {
 		if !confirmed(w.View(), all, w.name) {
@@ -79,8 +79,8 @@ func (r *Registry) lead(all []v1alpha1.WorkerCluster) {
 	}
 }
 
-// confirmed reports whether a standby has lost a worker at no time, and it's the cluster that the hub knows
-// by its name.
+// confirmed reports whether a standby has lost a worker at no time, and it's the cluster that the
+// hub knows by its name.
 func confirmed(v View, all []v1alpha1.WorkerCluster, name string) bool {
 	for i := range all {
 		if all[i].Name == name {

@@ -16,8 +16,8 @@ func leftBy(name string, uid types.UID) v1alpha1.WorkerCluster {
 	return wc
 }
 
-// A standby connects the workers, and tells nobody. When it leads, its Listeners hear of each worker, and
-// it keeps the connections.
+// A standby connects the workers, and tells nobody. When it leads, its Listeners hear of each
+// worker, and it keeps the connections.
 func TestAStandbyIsConnected(t *testing.T) {
 	w := newStandby(t)
 	o := &observer{registry: w.registry}
@@ -43,8 +43,8 @@ func TestAStandbyIsConnected(t *testing.T) {
 	<-w.registry.Loaded()
 }
 
-// What a standby alone has found out proves nothing: the last leader may have reached the worker all the
-// time, and it may have refused the cluster that the standby has connected.
+// What a standby alone has found out proves nothing: the last leader may have reached the worker
+// all the time, and it may have refused the cluster that the standby has connected.
 func TestAStandbysFindingsProveNothing(t *testing.T) {
 	for name, row := range map[string]struct {
 		away bool

@@ -204,7 +204,7 @@ func TestAWatchThatFailsIsALoss(t *testing.T) {
 	c.Break("jobs", true)
 	w.server.Cut()
 	view := w.untilState(worker, Disconnected, v1alpha1.ReasonUnreachable)
-	if limit := watchFailureLimit * w.registry.options.ProbeInterval; view.LossClock.Sub(before) < limit {
+	if limit := 3 * w.registry.options.ProbeInterval; view.LossClock.Sub(before) < limit {
 		t.Errorf("since %s, which is less than %s after the watch failed: the fence was kept until then", view.LossClock, limit)
 	}
 	if view.LastContact.Before(view.LossClock) {

@@ -16,8 +16,8 @@ import (
 
 var anyJob = types.NamespacedName{Namespace: "n"}
 
-// TestVolumesAreReadFromTheFirstJobWithClaimsOn, whether the nodes are or not, and that Job is tried again
-// when they are known.
+// TestVolumesAreReadFromTheFirstJobWithClaimsOn, whether the nodes are or not, and that Job is
+// tried again when they are known.
 func TestVolumesAreReadFromTheFirstJobWithClaimsOn(t *testing.T) {
 	for _, mode := range []v1alpha1.CapacityMode{v1alpha1.CapacityNodes, v1alpha1.CapacityUnlimited} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -77,7 +77,8 @@ func TestAWorkerThatFailsToListVolumes(t *testing.T) {
 	})
 }
 
-// TestNamespacesAreReadWhereTheirLabelsCount: from the first Job on that selects by them, or with a Pod that does.
+// TestNamespacesAreReadWhereTheirLabelsCount: from the first Job on that selects by them, or with a
+// Pod that does.
 func TestNamespacesAreReadWhereTheirLabelsCount(t *testing.T) {
 	for _, byPod := range []bool{false, true} {
 		t.Run(fmt.Sprint("by a Pod ", byPod), func(t *testing.T) {

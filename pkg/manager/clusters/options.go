@@ -12,6 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/feed"
+	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
 	"github.com/jobferry/jobferry/pkg/placement/change"
 )
 
@@ -34,9 +36,9 @@ type Options struct {
 	Burst int
 	// DialTimeout is for the TCP connection, and again for TLS. Default 5s.
 	DialTimeout time.Duration
-	// RequestTimeout is for one read or write. Lists and watches of the caches must begin within four
-	// times as long; a list goes on for as long as objects come, at least one in five times as long
-	// and all in forty times. Default 15s.
+	// RequestTimeout is for one read or write. Lists and watches of the caches must begin within
+	// four times as long; a list goes on for as long as objects come, at least one in five times as
+	// long and all in forty times. Default 15s.
 	RequestTimeout time.Duration
 	// ProbeInterval is the time between two probes. Default 10s.
 	ProbeInterval time.Duration
@@ -70,7 +72,8 @@ type Options struct {
 	Clock clock.Clock
 }
 
-// Placements counts the Jobs that keep a worker from being removed, and knows what they have found out about it.
+// Placements counts the Jobs that keep a worker from being removed, and knows what they have found
+// out about it.
 type Placements interface {
 	// Unfinished counts the hub Jobs that are placed on a worker and haven't finished. It must not
 	// block.
@@ -90,11 +93,11 @@ type Listener interface {
 	MirrorChanged(worker string, key types.NamespacedName)
 	// WorkerChanged: a worker was registered or removed, or its View changed.
 	WorkerChanged(worker string)
-	// CapacityFreed: a Job that a worker couldn't take may be helped by a change there. See package change: it's said
-	// once until somebody reads that again.
+	// CapacityFreed: a Job that a worker couldn't take may be helped by a change there. See package
+	// change: it's said once until somebody reads that again.
 	CapacityFreed(worker string, c change.Change)
-	// PodsStuck: a Pod of a mirror is found to wait for its node, or on it, or such a node doesn't come for now. See
-	// capacity.Ledger. The worker says of which Job.
+	// PodsStuck: a Pod of a mirror is found to wait for its node, or on it, or such a node doesn't
+	// come for now. See capacity.Ledger. The worker says of which Job.
 	PodsStuck(worker string, key types.NamespacedName)
 }
 
@@ -120,10 +123,21 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// listTime lets the largest list come over a slow link: 75 seconds for one object or page, and 10
-// minutes for all by default.
-func (o Options) listTime() listTime {
-	return listTime{quiet: 5 * o.RequestTimeout, all: 40 * o.RequestTimeout}
+func (o Options) ofLink(worker string) link.Options {
+	return link.Options{
+		Worker: worker, QPS: o.QPS, Burst: o.Burst,
+		DialTimeout: o.DialTimeout, RequestTimeout: o.RequestTimeout,
+		ProbeInterval: o.ProbeInterval, ProbeTimeout: o.ProbeTimeout,
+		RetryDelay: o.RetryDelay, MaxBackoff: o.MaxBackoff,
+		Scheme: o.Scheme, Clock: o.Clock,
+	}
+}
+
+func (o Options) ofFeed(worker string) feed.Options {
+	return feed.Options{
+		Worker: worker, Origin: o.Origin, Clock: o.Clock,
+		ProbeInterval: o.ProbeInterval, RequestTimeout: o.RequestTimeout, RetryDelay: o.RetryDelay,
+	}
 }
 
 func setDefault[T comparable](field *T, value T) {

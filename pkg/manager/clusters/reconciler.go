@@ -42,8 +42,8 @@ func RegistrationSelector() labels.Selector {
 	return labels.SelectorFromSet(labels.Set{v1alpha1.LabelWorkerCluster: "true"})
 }
 
-// SetupWithManager adds the reconciler, the connections and their metrics to the manager. On a standby, the
-// workers are connected, too.
+// SetupWithManager adds the reconciler, the connections and their metrics to the manager. On a
+// standby, the workers are connected, too.
 func (r *Registry) SetupWithManager(mgr ctrl.Manager) error {
 	recorder := r.options.Recorder
 	if recorder == nil {

@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/feed"
+	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
 	"github.com/jobferry/jobferry/pkg/placement/change"
 	"github.com/jobferry/jobferry/pkg/util/digest"
 	"github.com/jobferry/jobferry/pkg/util/queue"
@@ -69,8 +71,8 @@ func (r *Registry) List() []*Worker {
 	return r.sorted
 }
 
-// Loaded is closed when all WorkerClusters that there were when this replica began to lead are registered,
-// though perhaps not connected. It isn't on a standby.
+// Loaded is closed when all WorkerClusters that there were when this replica began to lead are
+// registered, though perhaps not connected. It isn't on a standby.
 func (r *Registry) Loaded() <-chan struct{} { return r.startup.complete }
 
 // PlacementsChanged has a worker's Jobs counted again: at once if it's being removed, else soon. It
@@ -83,8 +85,8 @@ func (r *Registry) PlacementsChanged(worker string) {
 	r.numbersChanged(worker)
 }
 
-// StockoutsChanged has those of a worker written to its status, at once if that was written long enough ago. It
-// never blocks.
+// StockoutsChanged has those of a worker written to its status, at once if that was written long
+// enough ago. It never blocks.
 func (r *Registry) StockoutsChanged(worker string) { r.queue.Add(request(worker)) }
 
 // numbersChanged has a worker's numbers read soon, once for all calls until then.
@@ -96,7 +98,7 @@ func (r *Registry) numbersChanged(worker string) {
 
 // ensure makes the worker what the hub says, and creates it if it isn't there. A new worker is
 // registered before the listeners are called.
-func (r *Registry) ensure(name string, settings Settings, target *target, before known) error {
+func (r *Registry) ensure(name string, settings Settings, target *link.Target, before known) error {
 	w, created, err := r.obtain(name, before)
 	if err != nil {
 		return err
@@ -117,7 +119,7 @@ func (r *Registry) obtain(name string, before known) (w *Worker, created bool, e
 	if w, ok := r.Get(name); ok {
 		return w, false, nil
 	}
-	if w, err = newWorker(name, r.options, r.callbacks(name)); err != nil {
+	if w, err = newWorker(name, r.options, r.callbacks(name), func() { r.workerChanged(name) }, r.identities); err != nil {
 		return nil, false, err
 	}
 	w.current.Health = Health{
@@ -141,7 +143,7 @@ func (r *Registry) launch(w *Worker) (launched bool) {
 	w.cancel = cancel
 	r.workers[w.name] = w
 	r.sort()
-	go (&supervisor{Worker: w, identities: r.identities}).run(ctx)
+	go w.supervise(ctx, r.identities)
 	return true
 }
 
@@ -153,7 +155,7 @@ func (r *Registry) state(name string) *workerState {
 	}
 	w.numbersStale.Store(false) // before reading, so that a later change counts
 	state := &workerState{
-		View: w.View(), mirrors: len(w.mirrors.store.ListKeys()), reports: w.reports.all(),
+		View: w.View(), mirrors: w.feed.Cached(), reports: w.reports.all(),
 		loss: r.Loss(name),
 	}
 	if state.Capacity.Known {
@@ -186,22 +188,24 @@ func (r *Registry) remove(name string) {
 	}
 }
 
-func (r *Registry) callbacks(name string) callbacks {
-	return callbacks{
-		mirrorChanged: func(key types.NamespacedName, exists bool) {
+func (r *Registry) callbacks(name string) feed.Callbacks {
+	return feed.Callbacks{
+		MirrorChanged: func(key types.NamespacedName, exists bool) {
 			r.recordMirror(name, key, exists)
 			r.tell(func(l Listener) { l.MirrorChanged(name, key) })
 			r.mirrorsChanged(name)
 		},
-		capacityFreed:  func(c change.Change) { r.tell(func(l Listener) { l.CapacityFreed(name, c) }) },
-		podsStuck:      func(key types.NamespacedName) { r.tell(func(l Listener) { l.PodsStuck(name, key) }) },
-		numbersChanged: func() { r.numbersChanged(name) },
-		changed: func() {
-			r.tell(func(l Listener) { l.WorkerChanged(name) })
-			r.queue.Add(request(name))
-			r.updateIsolation()
-		},
+		CapacityFreed:  func(c change.Change) { r.tell(func(l Listener) { l.CapacityFreed(name, c) }) },
+		PodsStuck:      func(key types.NamespacedName) { r.tell(func(l Listener) { l.PodsStuck(name, key) }) },
+		NumbersChanged: func() { r.numbersChanged(name) },
 	}
+}
+
+// workerChanged is called when the View of a worker has changed.
+func (r *Registry) workerChanged(name string) {
+	r.tell(func(l Listener) { l.WorkerChanged(name) })
+	r.queue.Add(request(name))
+	r.updateIsolation()
 }
 
 // tell calls the Listeners, while this replica leads.

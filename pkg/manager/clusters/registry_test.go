@@ -8,12 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
-	batchv1 "k8s.io/api/batch/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
-	"github.com/jobferry/jobferry/pkg/manager/packed"
 	"github.com/jobferry/jobferry/pkg/placement/change"
 )
 
@@ -84,24 +80,23 @@ func TestMirrorHoldersFollowTheMirrorsEvents(t *testing.T) {
 	w := newWorld(t)
 	o := &observer{registry: w.registry}
 	w.registry.AddListener(o)
-	handlers := map[string]cache.ResourceEventHandler{}
+	changed := map[string]func(key types.NamespacedName, exists bool){}
 	for _, name := range []string{"c", "a", "b"} {
 		w.register(name, []byte("rubbish"))
-		handlers[name] = mirrorHandler(mirrorCallbacks{changed: w.registry.callbacks(name).mirrorChanged})
+		changed[name] = w.registry.callbacks(name).MirrorChanged
 	}
 	key := types.NamespacedName{Namespace: "team", Name: "j"}
-	mirror, other := packedJob(t, key.Namespace, key.Name), packedJob(t, key.Namespace, "other")
 
-	handlers["c"].OnAdd(mirror, true)
-	handlers["a"].OnAdd(other, true)
+	changed["c"](key, true)
+	changed["a"](types.NamespacedName{Namespace: "team", Name: "other"}, true)
 	before := w.registry.MirrorHolders(key)
-	handlers["a"].OnAdd(mirror, false)
-	handlers["a"].OnUpdate(mirror, mirror)
-	handlers["b"].OnAdd(mirror, false)
-	handlers["c"].OnDelete(cache.DeletedFinalStateUnknown{Key: "team/j"})
-	handlers["c"].OnDelete(mirror)
+	changed["a"](key, true)
+	changed["a"](key, true)
+	changed["b"](key, true)
+	changed["c"](key, false)
+	changed["c"](key, false)
 	w.registry.remove("a")
-	handlers["a"].OnAdd(mirror, false) // too late
+	changed["a"](key, true) // too late
 
 	want := []string{"[c]", "[a]", "[a c]", "[a c]", "[a b c]", "[a b]", "[a b]", "[b]"}
 	if diff := cmp.Diff(want, o.holders); diff != "" {
@@ -110,70 +105,33 @@ func TestMirrorHoldersFollowTheMirrorsEvents(t *testing.T) {
 	if got := names(before); got != "[c]" {
 		t.Errorf("an earlier answer became %s", got)
 	}
-	handlers["b"].OnDelete(mirror)
+	changed["b"](key, false)
 	if n := len(w.registry.holders); n != 0 {
 		t.Errorf("remembers %d names", n)
 	}
 }
 
-func packedJob(t testing.TB, namespace, name string) any {
-	t.Helper()
-	job, err := packed.Pack(&batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return job
-}
-
-// BenchmarkMirrorHolders compares the index with a walk over 200 workers, each with 1000 mirrors,
-// from several goroutines.
+// BenchmarkMirrorHolders reads the index of 200 workers, each with 1000 mirrors, from several
+// goroutines.
 func BenchmarkMirrorHolders(b *testing.B) {
-	registry, keys := fleet(b, 200, 1000)
-	ways := map[string]func(types.NamespacedName) int{
-		"walk": func(key types.NamespacedName) (n int) {
-			for _, w := range registry.List() {
-				if _, ok := w.Mirror(key); ok {
-					n++
-				}
-			}
-			return n
-		},
-		"index": func(key types.NamespacedName) int { return len(registry.MirrorHolders(key)) },
-	}
-	for name, count := range ways {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			b.RunParallel(func(pb *testing.PB) {
-				for i := 0; pb.Next(); i++ {
-					if n := count(keys[i%len(keys)]); n != 1 {
-						b.Errorf("%d holders", n)
-					}
-				}
-			})
-		})
-	}
-}
-
-// fleet is a registry of workers that aren't connected, with mirrors in their caches.
-func fleet(b *testing.B, workers, mirrors int) (*Registry, []types.NamespacedName) {
 	r := NewRegistry(Options{Namespace: "jobferry-system", Origin: "origin", HubUID: "hub", Metrics: prometheus.NewRegistry()})
 	var keys []types.NamespacedName
-	for i := range workers {
+	for i := range 200 {
 		name := fmt.Sprintf("w%03d", i)
-		w, err := newWorker(name, r.options, r.callbacks(name))
-		if err != nil {
-			b.Fatal(err)
-		}
-		r.workers[name] = w
-		r.sort()
-		for j := range mirrors {
+		r.workers[name] = &Worker{name: name}
+		r.workers[name].alone = []*Worker{r.workers[name]}
+		for j := range 1000 {
 			key := types.NamespacedName{Namespace: "team", Name: fmt.Sprintf("j-%d-%d", i, j)}
-			if err := w.mirrors.store.Add(packedJob(b, key.Namespace, key.Name)); err != nil {
-				b.Fatal(err)
-			}
 			keys = append(keys, key)
 			r.recordMirror(name, key, true)
 		}
 	}
-	return r, keys
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for i := 0; pb.Next(); i++ {
+			if n := len(r.MirrorHolders(keys[i%len(keys)])); n != 1 {
+				b.Errorf("%d holders", n)
+			}
+		}
+	})
 }

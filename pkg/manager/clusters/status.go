@@ -127,7 +127,8 @@ type statusUrgency int
 
 const (
 	statusSame statusUrgency = iota
-	// statusNumbers: only numbers differ, or Stockouts, of which many may come at once: they may wait.
+	// statusNumbers: only numbers differ, or Stockouts, of which many may come at once: they may
+	// wait.
 	statusNumbers
 	// statusUrgent: something differs that people or programs act on. That numbers are known at all
 	// is such a thing.
@@ -160,8 +161,8 @@ const (
 // rounded makes quantities readable and steady: bytes are rounded down to whole MiB, and all are
 // written in their canonical form, such as 12500m or 48Gi.
 //
-// Names of resources are the worker's: those that aren't valid are left out, and so are those beyond
-// maxResources in alphabetical order.
+// Names of resources are the worker's: those that aren't valid are left out, and so are those
+// beyond maxResources in alphabetical order.
 func rounded(list corev1.ResourceList) corev1.ResourceList {
 	names := slices.DeleteFunc(slices.Sorted(maps.Keys(list)), func(n corev1.ResourceName) bool {
 		return len(validation.IsQualifiedName(string(n))) > 0

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
@@ -198,10 +199,20 @@ func TestNodesThatMayNotBeRead(t *testing.T) {
 	w.until("it's no matter any more", func() bool { return worker.View().Capacity == CapacityState{} })
 }
 
-func TestBackoff(t *testing.T) {
-	for failures, want := range map[int]time.Duration{0: 1, 1: 1, 2: 2, 3: 4, 6: 30, 60: 30} {
-		if got := backoff(time.Second, 30*time.Second, failures); got != want*time.Second {
-			t.Errorf("after %d failures: %v, want %v", failures, got, want*time.Second)
-		}
+// ahead is a clock that is ahead of the machine's.
+type ahead struct {
+	clock.Clock
+	by time.Duration
+}
+
+func (c ahead) Now() time.Time { return c.Clock.Now().Add(c.by) }
+
+// The hub's clock is the manager's, and not that of the machine.
+func TestWorkerClockIsComparedWithTheManagers(t *testing.T) {
+	w := newStandby(t, func(o *Options) { o.Clock = ahead{clock.RealClock{}, 24 * time.Hour} })
+	worker := w.register("a", w.server.Add("a", "uid-a", "t").Kubeconfig("t"))
+	w.untilSeen(worker, Ready)
+	if d := worker.link.ClockAhead(); d < 23*time.Hour {
+		t.Errorf("the hub's clock is ahead by %v, want a day", d)
 	}
 }

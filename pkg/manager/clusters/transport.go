@@ -1,179 +1,38 @@
 package clusters
 
 import (
-	"context"
-	"errors"
-	"net"
-	"net/http"
-	"net/url"
-	"strings"
-	"sync"
-	"time"
-
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
+
+	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
+)
+
+// What connections to a worker have in common, whoever makes them.
+type (
+	// Transport carries requests to one worker.
+	Transport = link.Transport
+	// TransportOptions bound the connections of a Transport.
+	TransportOptions = link.TransportOptions
+	// Structure tells the bytes of a JSON text that give it its structure from those of its
+	// strings.
+	Structure = link.Structure
 )
 
 // AnyHost stands for the address of the worker in requests to a Transport.
-const AnyHost = "https://worker.invalid"
+const AnyHost = link.AnyHost
 
-const (
-	userAgent       = "jobferry-manager"
-	idleConnTimeout = 30 * time.Second // probes keep one connection longer
-	keepAlive       = 30 * time.Second
-)
+// ErrNotConnected is returned by a Worker's client, without a request being sent, while the worker
+// doesn't answer or isn't to be used. Wait for Listener.WorkerChanged.
+var ErrNotConnected = link.ErrNotConnected
 
-// errRevoked is returned by a dial for credentials that were replaced.
-var errRevoked = errors.New("these credentials have been replaced")
-
-// TransportOptions bound the connections of a Transport. What is zero has no bound.
-type TransportOptions struct {
-	// DialTimeout is for the TCP connection, and again for TLS.
-	DialTimeout time.Duration
-	// ResponseHeaderTimeout is for the begin of an answer.
-	ResponseHeaderTimeout  time.Duration
-	MaxConns, MaxIdleConns int
-	MaxResponseHeaderBytes int64
-	// HTTP1 rules out HTTP/2: a connection can be upgraded then, and a stream that isn't read
-	// delays no other.
-	HTTP1 bool
-}
-
-// Transport carries requests to one worker: it has the address, trust and credentials of one
-// kubeconfig, and the connections made with them.
-//
-// It isn't one of client-go's cache, which is shared by equal configurations and never forgets one.
-type Transport struct {
-	server    *url.URL
-	send      http.RoundTripper
-	closeIdle func()
-	dialer    net.Dialer
-
-	mu sync.Mutex
-	// open has every TCP connection. Closing them is the only way to end a watch whose other end
-	// has vanished in silence, or that was opened with old credentials.
-	open    map[*trackedConn]struct{}
-	revoked bool
-}
+// ParseKubeconfig turns the kubeconfig of a registration Secret into a client configuration, or
+// says why it's refused.
+func ParseKubeconfig(raw []byte) (*rest.Config, error) { return link.ParseKubeconfig(raw) }
 
 // NewTransport makes a Transport from the kubeconfig of a registration Secret, by the rules of
-// ParseKubeconfig. It sends nothing. Every error is a *KubeconfigError.
+// ParseKubeconfig. It sends nothing.
 func NewTransport(kubeconfig []byte, options TransportOptions) (*Transport, error) {
-	config, err := ParseKubeconfig(kubeconfig)
-	if err != nil {
-		return nil, err
-	}
-	t := &Transport{
-		dialer: net.Dialer{Timeout: options.DialTimeout, KeepAlive: keepAlive},
-		open:   map[*trackedConn]struct{}{},
-	}
-	if t.server, err = url.Parse(config.Host); err != nil {
-		return nil, invalid("", "the server's URL: %v", err)
-	}
-	base, err := t.newBase(config, options)
-	if err != nil {
-		return nil, invalid("", "%v", err)
-	}
-	t.closeIdle = base.CloseIdleConnections
-	config.UserAgent = userAgent
-	if t.send, err = rest.HTTPWrappersForConfig(config, base); err != nil {
-		return nil, invalid("", "%v", err)
-	}
-	return t, nil
+	return link.NewTransport(kubeconfig, options)
 }
 
-func (t *Transport) newBase(config *rest.Config, options TransportOptions) (*http.Transport, error) {
-	if options.HTTP1 {
-		config.NextProtos = []string{"http/1.1"}
-	}
-	tlsConfig, err := rest.TLSConfigFor(config)
-	if err != nil {
-		return nil, err
-	}
-	return utilnet.SetTransportDefaults(&http.Transport{
-		Proxy:                  config.Proxy,
-		DialContext:            t.dial,
-		TLSClientConfig:        tlsConfig,
-		TLSHandshakeTimeout:    options.DialTimeout,
-		ResponseHeaderTimeout:  options.ResponseHeaderTimeout,
-		MaxConnsPerHost:        options.MaxConns,
-		MaxIdleConnsPerHost:    options.MaxIdleConns,
-		MaxResponseHeaderBytes: options.MaxResponseHeaderBytes,
-		IdleConnTimeout:        idleConnTimeout,
-		DisableCompression:     true, // see refuseEncoded
-	}), nil
-}
-
-// RoundTrip sends a request for any host to the worker. It asks for no compression, and returns a
-// *BoundError for an answer that is compressed.
-func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	sent := req.Clone(req.Context())
-	sent.URL.Scheme = t.server.Scheme
-	sent.URL.Host = t.server.Host
-	sent.Host = ""
-	if prefix := strings.TrimSuffix(t.server.Path, "/"); prefix != "" {
-		sent.URL.Path = prefix + sent.URL.Path
-		if sent.URL.RawPath != "" {
-			sent.URL.RawPath = prefix + sent.URL.RawPath
-		}
-	}
-	resp, err := t.send.RoundTrip(sent)
-	if err != nil {
-		return nil, err
-	}
-	if err := refuseEncoded(resp); err != nil {
-		return nil, err
-	}
-	return resp, nil
-}
-
-// CloseIdleConnections closes the connections that carry no request.
-func (t *Transport) CloseIdleConnections() { t.closeIdle() }
-
-// closeAll closes all connections, so that the next request dials.
-func (t *Transport) closeAll() {
-	t.mu.Lock()
-	open := t.open
-	t.open = map[*trackedConn]struct{}{}
-	t.mu.Unlock()
-	for conn := range open {
-		_ = conn.Conn.Close() // what it carried fails, which is the purpose
-	}
-	t.closeIdle()
-}
-
-// revoke closes all connections, and lets no other be opened.
-func (t *Transport) revoke() {
-	t.mu.Lock()
-	t.revoked = true
-	t.mu.Unlock()
-	t.closeAll()
-}
-
-// dial opens a connection, and remembers it until it's closed.
-func (t *Transport) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	conn, err := t.dialer.DialContext(ctx, network, address)
-	if err != nil {
-		return nil, err
-	}
-	tracked := &trackedConn{Conn: conn, owner: t}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.revoked {
-		return nil, errors.Join(errRevoked, conn.Close())
-	}
-	t.open[tracked] = struct{}{}
-	return tracked, nil
-}
-
-type trackedConn struct {
-	net.Conn
-	owner *Transport
-}
-
-func (c *trackedConn) Close() error {
-	c.owner.mu.Lock()
-	delete(c.owner.open, c)
-	c.owner.mu.Unlock()
-	return c.Conn.Close()
-}
+// HasCostlyQuantity reports whether an object in JSON has a quantity that mayn't be decoded.
+func HasCostlyQuantity(object []byte) bool { return link.HasCostlyQuantity(object) }

@@ -2,6 +2,7 @@ package clusters
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,88 +11,82 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/feed"
+	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
 	"github.com/jobferry/jobferry/pkg/manager/packed"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
+	"github.com/jobferry/jobferry/pkg/placement/autoscaling"
 	"github.com/jobferry/jobferry/pkg/placement/capacity"
-	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement/scheduling"
 )
 
 // Worker is the connection to one worker cluster. It stays the same through losses and changes of
 // the kubeconfig; a removed worker's fails all requests.
 type Worker struct {
-	name       string
-	options    Options
-	connection *connection
-	client     client.Client
-	mirrors    *mirrors
-	intake     *intake // of the mirrors
-	capacity   *capacityInformers
-	autoscaler *autoscalerReader
-	room       roomCache
-	prober     *prober
-	changed    func() // called when the View has changed; never blocks
+	name    string
+	options Options
+	link    *link.Link
+	feed    *feed.Feed
+	changed func() // called when the View has changed; never blocks
 
 	view atomic.Pointer[View]
 	// numbersStale: numbers have changed since the reconciler last read them.
 	numbersStale atomic.Bool
 	reports      reports
-	// lastStart is when the Job controller was last seen to start a mirror.
-	lastStart atomic.Pointer[time.Time]
 	// alone is the list of this worker, which all Jobs share that only it holds.
 	alone []*Worker
 
 	mu      sync.Mutex // guards what follows; never held while calling out
 	current View
-	target  *target
 
-	woken          chan struct{} // buffered, for one
-	probeRequested atomic.Bool
-	cancel         context.CancelFunc
-	done           chan struct{}
+	woken  chan struct{} // buffered, for one
+	cancel context.CancelFunc
+	done   chan struct{}
 }
 
-// callbacks are called on a worker's events. They must not block.
-type callbacks struct {
-	mirrorChanged  func(key types.NamespacedName, exists bool)
-	capacityFreed  func(change.Change)
-	podsStuck      func(types.NamespacedName)
-	numbersChanged func()
-	changed        func()
-}
-
-func newWorker(name string, options Options, call callbacks) (*Worker, error) {
+func newWorker(name string, options Options, call feed.Callbacks, changed func(), identities *identities) (*Worker, error) {
 	w := &Worker{
 		name:    name,
 		options: options,
-		changed: call.changed,
+		changed: changed,
 		woken:   make(chan struct{}, 1),
 		done:    make(chan struct{}),
 	}
 	w.alone = []*Worker{w}
-	w.connection = newConnection(newMeter(name), w.now, w.requestProbe, options.listTime().all)
-	var err error
-	if w.client, err = newClient(w.connection, options); err != nil {
-		return nil, err
-	}
-	w.intake = mirrorIntake(w.maxMirrors)
-	if w.mirrors, err = newMirrors(w.connection, options.Origin, w.intake, mirrorCallbacks{w.mirrorChanged(call.mirrorChanged), w.started}, w.wake); err != nil {
-		return nil, err
-	}
-	if w.capacity, err = newCapacityInformers(w.connection, call, w.wake, w.now); err != nil {
-		return nil, err
-	}
-	if w.autoscaler, err = newAutoscalerReader(name, w.connection, w.capacity.ledger, options, autoscalerCallbacks{
-		changed: func() { call.changed(); w.wake() },
-		grown:   func() { call.capacityFreed(change.Change{Kinds: change.All}); w.wake() },
-		stuck:   call.podsStuck,
-	}); err != nil {
-		return nil, err
-	}
-	if w.prober, err = newProber(w.connection, options); err != nil {
-		return nil, err
-	}
 	w.view.Store(&View{})
-	return w, nil
+	toLink := options.ofLink(name)
+	toLink.Wake = w.wake
+	toLink.Mismatch = func(cluster types.UID) (reason, message string) { return w.mismatch(cluster, identities) }
+	var err error
+	if w.link, err = link.New(toLink); err != nil {
+		return nil, err
+	}
+	toFeed := options.ofFeed(name)
+	toFeed.MaxMirrors = w.maxMirrors
+	call.MirrorChanged, call.AutoscalerChanged, call.Wake = w.mirrorChanged(call.MirrorChanged), changed, w.wake
+	w.feed, err = feed.New(w.link, toFeed, call)
+	return w, err
+}
+
+// mismatch says why the cluster that answers isn't to be used; an empty reason if it is.
+func (w *Worker) mismatch(found types.UID, identities *identities) (reason, message string) {
+	w.mu.Lock()
+	known := w.current.ClusterUID
+	w.mu.Unlock()
+	switch {
+	case found == w.options.HubUID:
+		return v1alpha1.ReasonIsHub, "the kubeconfig leads to the hub itself: a worker must be another cluster"
+	case known != "" && found != known:
+		return v1alpha1.ReasonClusterChanged, fmt.Sprintf("the kubeconfig leads to cluster %s, before it was %s: "+
+			"register the other one under another name; if the cluster was built anew, delete the Secret, "+
+			"with spec.removalPolicy Orphan, and create it again", found, known)
+	}
+	if other := identities.record(found, w.name); other != w.name {
+		return v1alpha1.ReasonDuplicate, fmt.Sprintf("the kubeconfig leads to the cluster that is registered as %q: "+
+			"delete one of the two Secrets", other)
+	}
+	return "", ""
 }
 
 // Name is the name of the WorkerCluster and of the registration Secret.
@@ -101,38 +96,14 @@ func (w *Worker) Name() string { return w.name }
 func (w *Worker) View() View { return *w.view.Load() }
 
 // Mirror gets a Job of this origin from the cache. What its absence means depends on Synced.
-func (w *Worker) Mirror(key types.NamespacedName) (*batchv1.Job, bool) {
-	object, found, err := w.mirrors.store.GetByKey(key.String())
-	if err != nil || !found {
-		return nil, false
-	}
-	job, ok := object.(*packed.Job)
-	if !ok {
-		return nil, false
-	}
-	return job.Unpack(), true
-}
+func (w *Worker) Mirror(key types.NamespacedName) (*batchv1.Job, bool) { return w.feed.Mirror(key) }
 
 // Mirrors are all Jobs of this origin in the cache, in no order.
-func (w *Worker) Mirrors() []packed.Facts {
-	objects := w.mirrors.store.List()
-	mirrors := make([]packed.Facts, 0, len(objects))
-	for _, object := range objects {
-		if job, ok := object.(*packed.Job); ok {
-			mirrors = append(mirrors, job.Facts())
-		}
-	}
-	return mirrors
-}
+func (w *Worker) Mirrors() []packed.Facts { return w.feed.Mirrors() }
 
 // LastStart is when the worker's Job controller was last seen to start a Job of this origin; zero:
 // not yet by this process.
-func (w *Worker) LastStart() time.Time {
-	if at := w.lastStart.Load(); at != nil {
-		return *at
-	}
-	return time.Time{}
-}
+func (w *Worker) LastStart() time.Time { return w.feed.LastStart() }
 
 // mirrorChanged calls on, and wakes the supervisor when the worker is full, or no more.
 func (w *Worker) mirrorChanged(call func(types.NamespacedName, bool)) func(types.NamespacedName, bool) {
@@ -144,12 +115,6 @@ func (w *Worker) mirrorChanged(call func(types.NamespacedName, bool)) func(types
 	}
 }
 
-// started records that the Job controller has started a Job.
-func (w *Worker) started() {
-	now := w.now()
-	w.lastStart.Store(&now)
-}
-
 // Synced reports whether the worker is Ready, which includes that the mirrors have been listed:
 // only then does the absence of one mean that there is none. The cache may lag behind the caller's
 // own writes, as any cache does.
@@ -158,18 +123,34 @@ func (w *Worker) Synced() bool { return w.view.Load().State == Ready }
 // Client reads and writes in the worker, without a cache. Requests are limited to Options.QPS, end
 // after Options.RequestTimeout, and fail at once with ErrNotConnected while the worker isn't
 // connected.
-func (w *Worker) Client() client.Client { return w.client }
+func (w *Worker) Client() client.Client { return w.link.Client() }
 
 // Ledger records the worker's capacity. Placement can use it while View().Capacity.Known;
 // reservations may be made at any time.
-func (w *Worker) Ledger() *capacity.Ledger { return w.capacity.ledger }
+func (w *Worker) Ledger() *capacity.Ledger { return w.feed.Ledger() }
+
+// Free is what the worker's API server and scheduler judge one Job's Pods by: neither what is held
+// for the Job nor its own Pods are in its way. Without a name, they are for any Job of the
+// namespace. It is nil if nothing is known that matters. What not every Job reads is gathered from
+// the first one on that does.
+func (w *Worker) Free(job types.NamespacedName, reads scheduling.Reads) *scheduling.Snapshot {
+	v := w.View()
+	return w.feed.Free(job, reads, feed.Worker{Spec: v.Spec, Version: v.Version, Known: v.Capacity.Known})
+}
+
+// Room is what the worker's autoscaler may still add, if one Job's Pods that wait there don't
+// count; nil: nothing. No Job has the zero name.
+func (w *Worker) Room(job types.NamespacedName) *autoscaling.Room {
+	spec := w.View().Spec
+	return w.feed.Room(job, &spec)
+}
 
 // PodTimes are those of a Job's Pods, by the UID of the mirror.
-func (w *Worker) PodTimes(mirror types.UID) usage.Times { return w.capacity.times.Times(mirror) }
+func (w *Worker) PodTimes(mirror types.UID) usage.Times { return w.feed.Times().Times(mirror) }
 
 // PodTimesThen are the times that PodTimes had then, of the Pods that are still there.
 func (w *Worker) PodTimesThen(mirror types.UID, then usage.Then) usage.Times {
-	return w.capacity.times.TimesThen(mirror, then)
+	return w.feed.Times().TimesThen(mirror, then)
 }
 
 // wake makes the supervisor sync.
@@ -180,31 +161,18 @@ func (w *Worker) wake() {
 	}
 }
 
-// requestProbe makes the supervisor probe.
-func (w *Worker) requestProbe() {
-	w.probeRequested.Store(true)
-	w.wake()
-}
-
 // configure sets what the hub says, and reports whether that is something else than before.
-func (w *Worker) configure(settings Settings, next *target) (changed bool) {
+func (w *Worker) configure(settings Settings, next *link.Target) (changed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	same := w.current.equal(settings)
 	w.current.Settings = settings
-	if !w.target.equal(next) {
-		same = false
-		if w.target != nil {
-			w.target.cancel()
-		}
-		w.target = next
-	}
 	w.publish()
-	return !same
+	return w.link.Lead(next) || !same
 }
 
 // observe records what the supervisor found.
-func (w *Worker) observe(o observation, capacity CapacityState) {
+func (w *Worker) observe(o link.Observation, capacity feed.CapacityState) {
 	full := w.isFull()
 	w.mu.Lock()
 	before := w.current
@@ -213,7 +181,7 @@ func (w *Worker) observe(o observation, capacity CapacityState) {
 	w.publish()
 	w.mu.Unlock()
 	if before.State == Ready && after.State != Ready {
-		w.connection.meter.losses.Inc()
+		w.link.CountLoss()
 	}
 	if !before.sameToOthers(after.Health) || before.Capacity != capacity || before.Full != full {
 		w.changed()
@@ -260,7 +228,7 @@ func (w *Worker) maxMirrors() int {
 	if own := w.View().Spec.MaxMirrors; own != nil {
 		return int(*own)
 	}
-	return DefaultMaxMirrors
+	return feed.DefaultMaxMirrors
 }
 
 // isFull reports whether the worker has as many mirrors as it may have. Once it's full, it stays so
@@ -270,7 +238,5 @@ func (w *Worker) isFull() bool {
 	if w.View().Full {
 		most -= most / 20
 	}
-	return w.intake.held() >= most
+	return w.feed.Held() >= most
 }
-
-func (w *Worker) now() time.Time { return w.options.Clock.Now() }

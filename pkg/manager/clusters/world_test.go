@@ -10,6 +10,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/clustertest"
+	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
 	"github.com/jobferry/jobferry/pkg/placement/change"
 )
 
@@ -84,7 +85,7 @@ func (w *world) register(name string, kubeconfig []byte) *Worker {
 
 func (w *world) configure(name string, kubeconfig []byte, settings Settings, before known) *Worker {
 	w.t.Helper()
-	if err := w.registry.ensure(name, settings, targetOf(kubeconfig), before); err != nil {
+	if err := w.registry.ensure(name, settings, link.To(kubeconfig), before); err != nil {
 		w.t.Fatal(err)
 	}
 	worker, ok := w.registry.Get(name)

@@ -57,9 +57,10 @@
 //
 // # Every replica serves
 //
-// The registry of package clusters exists in the leader only, and a Service spreads requests over
-// all replicas. So each replica has links of its own. It makes them on demand from the same Secrets
-// by the same rules (clusters.NewTransport), and drops them when idle. The WorkerCluster shows
+// A Service spreads requests over all replicas. Each replica has links of its own beside the connections
+// of package clusters, whose rate limit and bounds are for Jobs: no user's request delays those, and a
+// session needs HTTP/1.1. A replica makes its links on demand from the same Secrets by the same rules
+// (clusters.NewTransport), and drops them when idle. The WorkerCluster shows
 // whether a worker is reachable: no request waits for one that is lost, and a request to one that
 // hangs ends after RequestTimeout.
 //

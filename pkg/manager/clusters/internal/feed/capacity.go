@@ -1,0 +1,211 @@
+package feed
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
+	"github.com/jobferry/jobferry/pkg/manager/usage/podtimes"
+	"github.com/jobferry/jobferry/pkg/placement/capacity"
+	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement/objects"
+	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+)
+
+// capacityInformers fill a worker's ledger, what is kept of bound Pods, and the objects that Pods
+// are judged by, while spec.capacity asks for that. Only the supervisor calls start, stop and
+// state.
+type capacityInformers struct {
+	ledger  *capacity.Ledger
+	bound   *scheduling.Pods
+	objects *objects.Store
+	times   *podtimes.Store
+	// kinds of objects: without nodes and Pods nothing is known, the others are known or not.
+	nodes, pods *kind
+	others      []*kind
+	volumes     *onDemand
+	namespaces  *onDemand
+	// podTimes are all Pods of Jobs, those that have ended, too. They take nothing, and only their
+	// times are kept. They are listed when those that run have been: placement waits for these
+	// only.
+	podTimes *kind
+	running  bool
+	// known: all that's needed was known before. Kinds that are needed since don't change that.
+	known bool
+}
+
+func newCapacityInformers(l *link.Link, options Options, call Callbacks) (*capacityInformers, error) {
+	ledger, bound := capacity.New(call.CapacityFreed), scheduling.NewPods(call.CapacityFreed)
+	ledger.OnStuck(call.PodsStuck)
+	i := &capacityInformers{ledger: ledger, bound: bound, objects: objects.New(call.CapacityFreed), times: podtimes.New(options.Clock.Now, l.ClockAhead)}
+	gathered := gathering{link: l, listTimeout: listTimeOf(options.RequestTimeout).all, changed: call.Wake, event: func() {}}
+	i.nodes = gathered.kind(corev1.SchemeGroupVersion, "nodes", nodeIntake, nodesTo(ledger, call.NumbersChanged).sink)
+	i.pods = gathered.kind(corev1.SchemeGroupVersion, "pods", podIntake, podsTo(ledger, bound, call.NumbersChanged).sink)
+	i.pods.fields = unfinishedPods
+	i.podTimes = gathered.kind(corev1.SchemeGroupVersion, "pods", timesIntake, timesTo(i.times).sink)
+	i.podTimes.needed = i.pods.synced
+	i.others = gathered.others(i.objects)
+	i.volumes = &onDemand{kinds: gathered.volumes(i.objects), freed: wasListed(call, change.Volumes), wake: call.Wake}
+	i.namespaces = &onDemand{kinds: gathered.namespaces(i.objects), freed: wasListed(call, change.Pods), wake: call.Wake}
+	return i, gathered.err
+}
+
+// wasListed tells that objects were listed which Jobs wait for.
+func wasListed(call Callbacks, kinds change.Kinds) func() {
+	return func() { call.CapacityFreed(change.Change{Kinds: kinds}) }
+}
+
+// start starts the informers that are needed, unless they run.
+func (c *capacityInformers) start(ctx context.Context) {
+	c.running = true
+	for _, k := range c.all() {
+		if k.needed() {
+			k.start(ctx)
+		}
+	}
+	c.namespaces.start(ctx)
+}
+
+func (c *capacityInformers) all() []*kind {
+	return append([]*kind{c.nodes, c.pods, c.podTimes}, c.others...)
+}
+
+func nodesTo(ledger *capacity.Ledger, changed func()) fanOut[string, *corev1.Node] {
+	return fanOut[string, *corev1.Node]{(*corev1.Node).GetName, []store[string, *corev1.Node]{ledger.Nodes()}, changed}
+}
+
+func podsTo(ledger *capacity.Ledger, bound *scheduling.Pods, changed func()) fanOut[types.UID, *corev1.Pod] {
+	return fanOut[types.UID, *corev1.Pod]{(*corev1.Pod).GetUID, []store[types.UID, *corev1.Pod]{bound, ledger.Pods()}, changed}
+}
+
+func timesTo(times *podtimes.Store) fanOut[types.UID, *corev1.Pod] {
+	return fanOut[types.UID, *corev1.Pod]{(*corev1.Pod).GetUID, []store[types.UID, *corev1.Pod]{times}, times.Heard}
+}
+
+// What is held of one worker's nodes and Pods: more than Kubernetes supports nodes, and what the
+// manager's memory allows.
+const (
+	maxNodes      = 10_000
+	maxNodeBytes  = 32 << 20
+	maxPods       = 50_000
+	maxPodBytes   = 96 << 20
+	maxTimes      = 150_000
+	maxTimesBytes = 96 << 20
+)
+
+func nodeIntake() *intake {
+	return capacityIntake(&corev1.Node{}, capacity.SlimNode, "nodes", maxNodes, maxNodeBytes)
+}
+
+func podIntake() *intake {
+	i := capacityIntake(&corev1.Pod{}, capacity.SlimPod, "unfinished Pods", maxPods, maxPodBytes)
+	i.size = func(o object) int64 {
+		size := structBytes + int64(o.Size())
+		if pod, is := o.(*corev1.Pod); is {
+			size += claimBytes * int64(len(pod.Spec.Volumes))
+		}
+		return size
+	}
+	return i
+}
+
+// claimBytes is about what a volume takes of a Pod that is being listed: in protobuf, it may have
+// six bytes.
+const claimBytes = 384
+
+// timesBytes is about what is held of the times of a Pod, beside its texts.
+const timesBytes = 256
+
+// timesIntake counts the Pods of Jobs, and what is held of them. One that is over the limit ends
+// the account of this worker, and nothing else.
+func timesIntake() *intake {
+	return &intake{
+		example: &corev1.Pod{},
+		slim: func(o object) (object, bool) {
+			pod, is := o.(*corev1.Pod)
+			if !is {
+				return o, false
+			}
+			return podtimes.Slim(pod)
+		},
+		size:  func(o object) int64 { return timesBytes + int64(o.Size()) },
+		limit: func() (int, int64) { return maxTimes, maxTimesBytes },
+		excess: func() error {
+			return &excessError{fmt.Sprintf("it has more than %d Pods of Jobs, or %d MiB of them", maxTimes, maxTimesBytes>>20)}
+		},
+	}
+}
+
+func capacityIntake(example object, slim cache.TransformFunc, plural string, most int, bytes int64) *intake {
+	return &intake{
+		example: example,
+		slim: func(o object) (object, bool) {
+			small, err := slim(o)
+			typed, ok := small.(object)
+			return typed, ok && err == nil
+		},
+		limit: func() (int, int64) { return most, bytes },
+		excess: func() error {
+			return &excessError{fmt.Sprintf("it has more than %d %s, or %d MiB of them", most, plural, bytes>>20)}
+		},
+	}
+}
+
+// unfinishedPods selects the Pods that take capacity.
+var unfinishedPods = fields.AndSelectors(
+	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodSucceeded)),
+	fields.OneTermNotEqualSelector("status.phase", string(corev1.PodFailed)),
+).String()
+
+// stop ends the informers, and drops what they have gathered. Reservations stay.
+func (c *capacityInformers) stop() {
+	if !c.running {
+		return
+	}
+	c.running, c.known = false, false
+	for _, k := range c.all() {
+		k.stop()
+	}
+	c.namespaces.stop()
+	c.bound.Forget()
+	c.times.Forget()
+	c.ledger.Forget()
+}
+
+// lookAtTimes says whether the times of all Pods are known, or are being listed.
+func (c *capacityInformers) lookAtTimes(state *CapacityState) {
+	if c.podTimes.hindrance() != "" {
+		return
+	}
+	state.TimesKnown = c.podTimes.synced()
+	state.TimesListing = !state.TimesKnown
+	if state.TimesKnown {
+		c.times.Listed()
+	}
+}
+
+// state says what is known. A kind of objects that is still being listed is waited for as nodes and
+// Pods are, unless lists of it have failed: Pods are then judged without it.
+func (c *capacityInformers) state() CapacityState {
+	unchecked := c.volumes.look()
+	if !c.running {
+		return CapacityState{Unchecked: strings.Join(unchecked, "; ")}
+	}
+	for _, k := range []*kind{c.nodes, c.pods} {
+		if why := k.hindrance(); why != "" {
+			return CapacityState{Missing: why}
+		}
+	}
+	unchecked = append(c.namespaces.look(), unchecked...)
+	others, settled := lookAt(c.others)
+	c.known = c.known || settled && c.nodes.informer.synced() && c.pods.informer.synced()
+	state := CapacityState{Known: c.known, Listing: !c.known, Unchecked: strings.Join(append(others, unchecked...), "; ")}
+	c.lookAtTimes(&state)
+	return state
+}

@@ -1,0 +1,221 @@
+package feed
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
+	"github.com/jobferry/jobferry/pkg/manager/packed"
+	"github.com/jobferry/jobferry/pkg/manager/usage/podtimes"
+	"github.com/jobferry/jobferry/pkg/placement/capacity"
+	"github.com/jobferry/jobferry/pkg/placement/change"
+)
+
+// watchFailureLimit is for how many probe intervals the watch of the mirrors may fail while probes
+// succeed. What is known of them is old by then.
+const watchFailureLimit = 3
+
+// Options of a Feed. The times are those of clusters.Options.
+type Options struct {
+	// Worker is the name of the worker.
+	Worker string
+	// Origin of the mirrors.
+	Origin v1alpha1.Origin
+	// MaxMirrors is how many mirrors the worker may have.
+	MaxMirrors                                func() int
+	ProbeInterval, RequestTimeout, RetryDelay time.Duration
+	Clock                                     clock.Clock
+}
+
+// Callbacks are called on a worker's events. They must not block.
+type Callbacks struct {
+	MirrorChanged func(key types.NamespacedName, exists bool)
+	CapacityFreed func(change.Change)
+	PodsStuck     func(types.NamespacedName)
+	// NumbersChanged: there is another number of nodes, or they have more or less in use.
+	NumbersChanged func()
+	// AutoscalerChanged: what the worker's autoscaler may add is something else.
+	AutoscalerChanged func()
+	// Wake has Run called soon.
+	Wake func()
+}
+
+// Feed watches a worker. One goroutine calls Run, Readiness, State and Stop.
+type Feed struct {
+	link       *link.Link
+	options    Options
+	mirrors    *mirrors
+	intake     *intake // of the mirrors
+	capacity   *capacityInformers
+	autoscaler *autoscalerReader
+	room       roomCache
+	// lastStart is when the Job controller was last seen to start a mirror.
+	lastStart atomic.Pointer[time.Time]
+
+	listing listing // of the mirrors
+	// servers is as of the link, when listing began.
+	servers int
+}
+
+// New makes a Feed that doesn't run yet.
+func New(l *link.Link, options Options, call Callbacks) (*Feed, error) {
+	f := &Feed{link: l, options: options, intake: mirrorIntake(options.MaxMirrors)}
+	var err error
+	ofMirrors := mirrorCallbacks{changed: call.MirrorChanged, started: f.started}
+	if f.mirrors, err = newMirrors(l, f.listTime().all, options.Origin, f.intake, ofMirrors, call.Wake); err != nil {
+		return nil, err
+	}
+	if f.capacity, err = newCapacityInformers(l, options, call); err != nil {
+		return nil, err
+	}
+	f.autoscaler, err = newAutoscalerReader(l, f.capacity.ledger, options, autoscalerCallbacks{
+		changed: func() { call.AutoscalerChanged(); call.Wake() },
+		grown:   func() { call.CapacityFreed(change.Change{Kinds: change.All}); call.Wake() },
+		stuck:   call.PodsStuck,
+	})
+	return f, err
+}
+
+func (f *Feed) listTime() listTime { return listTimeOf(f.options.RequestTimeout) }
+
+// started records that the Job controller has started a Job.
+func (f *Feed) started() {
+	now := f.options.Clock.Now()
+	f.lastStart.Store(&now)
+}
+
+// Run starts and stops the informers as spec.capacity says, once the worker has been connected. It
+// begins a quarantine when the mirrors take too long to be listed: that closes the connections, and
+// lets the informer try again.
+func (f *Feed) Run(ctx context.Context, mode v1alpha1.CapacityMode) {
+	open := f.link.Open()
+	if open && !f.mirrors.started() {
+		f.mirrors.start(ctx)
+	}
+	switch {
+	case mode == v1alpha1.CapacityUnlimited:
+		f.capacity.stop()
+	case open:
+		f.capacity.start(ctx)
+	}
+	switch {
+	case mode != v1alpha1.CapacityAutoscaled:
+		f.autoscaler.stop()
+	case f.capacity.known:
+		f.autoscaler.start(ctx)
+	}
+	if open {
+		f.capacity.volumes.start(ctx)
+	}
+	f.lookAtListing(open)
+}
+
+func (f *Feed) lookAtListing(open bool) {
+	if servers := f.link.Servers(); servers != f.servers {
+		f.servers, f.listing = servers, listing{}
+	}
+	pending, read := f.intake.progress()
+	pending = f.mirrors.started() && (pending || !f.mirrors.synced())
+	if f.listing.look(f.options.Clock.Now(), open, pending, read, f.listTime()) {
+		f.link.Quarantine(f.listing.overdue)
+	}
+}
+
+// Readiness is what the link has found, and the informers: a worker that answers is Ready once its
+// mirrors are known, and for as long as their changes are. A loss by that begins now, not with the
+// first failure: until now the fence's Lease has been renewed.
+func (f *Feed) Readiness() link.Observation {
+	found := f.link.Observation()
+	if found.State != link.Ready {
+		return found
+	}
+	now, failure := f.options.Clock.Now(), f.mirrors.lastFailure()
+	stale := failure != nil && now.Sub(failure.since) >= watchFailureLimit*f.options.ProbeInterval
+	switch {
+	case failure != nil && link.LacksPermission(failure.err):
+		found.State, found.At = link.Disconnected, now
+		found.Reason, found.Message = link.Explain(failure.err)
+	case f.listing.overdue != nil:
+		found.State, found.At = link.Disconnected, now
+		found.Reason, found.Message = link.Explain(f.listing.overdue)
+	case f.mirrors.synced() && !stale:
+	case failure != nil:
+		found.State, found.At = link.Disconnected, now
+		found.Reason, found.Message = link.Explain(failure.err)
+		found.Message = "Jobs can't be watched: " + found.Message
+	default:
+		found.State, found.Reason, found.Message = link.Connecting, v1alpha1.ReasonConnecting, "its Jobs are being listed"
+	}
+	return found
+}
+
+// State is what is known of the worker's capacity.
+func (f *Feed) State(spec *v1alpha1.WorkerClusterSpec) CapacityState {
+	state := f.capacity.state()
+	if why := f.autoscaler.missing(spec); why != "" && state.Known {
+		state.Unchecked = strings.TrimPrefix(state.Unchecked+"; "+why, "; ")
+	}
+	return state
+}
+
+// Stop ends the informers, and returns when nothing of them runs any more. The link has to be
+// closed before.
+func (f *Feed) Stop() {
+	f.autoscaler.stop()
+	f.mirrors.stop()
+	f.capacity.stop()
+	f.capacity.volumes.stop()
+}
+
+// Mirror gets a Job of this origin from the cache.
+func (f *Feed) Mirror(key types.NamespacedName) (*batchv1.Job, bool) {
+	object, found, err := f.mirrors.store.GetByKey(key.String())
+	if err != nil || !found {
+		return nil, false
+	}
+	job, ok := object.(*packed.Job)
+	if !ok {
+		return nil, false
+	}
+	return job.Unpack(), true
+}
+
+// Mirrors are all Jobs of this origin in the cache, in no order.
+func (f *Feed) Mirrors() []packed.Facts {
+	objects := f.mirrors.store.List()
+	mirrors := make([]packed.Facts, 0, len(objects))
+	for _, object := range objects {
+		if job, ok := object.(*packed.Job); ok {
+			mirrors = append(mirrors, job.Facts())
+		}
+	}
+	return mirrors
+}
+
+// Cached counts the mirrors in the cache.
+func (f *Feed) Cached() int { return len(f.mirrors.store.ListKeys()) }
+
+// Held counts the mirrors that were taken in, which the cache may not have yet.
+func (f *Feed) Held() int { return f.intake.held() }
+
+// LastStart is when the worker's Job controller was last seen to start a mirror; zero: not yet by
+// this process.
+func (f *Feed) LastStart() time.Time {
+	if at := f.lastStart.Load(); at != nil {
+		return *at
+	}
+	return time.Time{}
+}
+
+// Ledger records the worker's capacity.
+func (f *Feed) Ledger() *capacity.Ledger { return f.capacity.ledger }
+
+// Times are those of the Pods of Jobs.
+func (f *Feed) Times() *podtimes.Store { return f.capacity.times }

@@ -1,0 +1,237 @@
+package feed
+
+import (
+	"fmt"
+	"net/http"
+	"reflect"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/jobferry/jobferry/pkg/util/digest"
+)
+
+// intake decides what an informer lets into its cache. It slims each object, and counts what the
+// cache holds: a worker can't fill the manager's memory.
+type intake struct {
+	// example has the type of the objects; others are refused.
+	example object
+	// slim removes from an object what isn't read; false: it isn't to be held at all.
+	slim func(object) (slim object, hold bool)
+	// lighten removes more, when half of the bytes are taken; nil: there is no more.
+	lighten func(object)
+	// size of an object in memory; nil: its size in protobuf, and a bit.
+	size func(object) int64
+	// limit is what may be held, in objects and bytes.
+	limit func() (objects int, bytes int64)
+	// excess makes the error for an object that is over the limit.
+	excess func() error
+
+	mu    sync.Mutex
+	sizes map[digest.Digest]heldObject
+	bytes int64
+	// former is how many objects the cache holds until it's replaced.
+	former int
+	// pending: what was cleared isn't complete yet.
+	pending bool
+	// read counts all objects that were taken in, also those that aren't held.
+	read int64
+}
+
+// heldObject is what is known of an object that the cache holds.
+type heldObject struct {
+	uid  digest.Digest
+	size int64
+}
+
+// structBytes is about what an object takes beside what its size in protobuf counts.
+const structBytes = 1 << 10
+
+// object is what the API types have in common here.
+type object interface {
+	runtime.Object
+	metav1.Object
+	Size() int
+}
+
+// clear begins anew: the cache will be replaced by what is taken from now on.
+func (i *intake) clear() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.former, i.sizes, i.bytes = max(i.former, len(i.sizes)), map[digest.Digest]heldObject{}, 0
+	i.pending = true
+}
+
+// complete ends what clear began: all objects that there are have been taken.
+func (i *intake) complete() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.former, i.pending = 0, false
+}
+
+// progress reports whether objects of a list are still to come, and how many were read in all.
+func (i *intake) progress() (pending bool, read int64) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.pending, i.read
+}
+
+// held counts the objects.
+func (i *intake) held() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return max(i.former, len(i.sizes))
+}
+
+// take returns an object as the cache is to hold it; nil: it isn't to be held.
+func (i *intake) take(from runtime.Object) (object, error) {
+	given, ok := i.typed(from)
+	if !ok {
+		return nil, fmt.Errorf("a %T where a %T was asked for", from, i.example)
+	}
+	o, hold := i.slim(given)
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.read++
+	if !hold {
+		return nil, nil
+	}
+	key, uid := digest.Of(nameOf(o)), digest.Of(o.GetUID())
+	objects, bytes := i.limit()
+	before, known := i.sizes[key]
+	if known && before.uid != uid {
+		return nil, otherUID(nameOf(o))
+	}
+	others, size := i.bytes-before.size, i.sizeOf(o)
+	if i.lighten != nil && others+size > bytes/2 {
+		i.lighten(o)
+		size = i.sizeOf(o)
+	}
+	if others+size > bytes || !known && len(i.sizes) >= objects {
+		return nil, i.excess()
+	}
+	i.sizes[key], i.bytes = heldObject{uid, size}, others+size
+	return o, nil
+}
+
+// leave counts an object no more, and reports whether it was held.
+func (i *intake) leave(o object) (held bool, err error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	key := digest.Of(nameOf(o))
+	before, held := i.sizes[key]
+	if held && before.uid != digest.Of(o.GetUID()) {
+		return false, otherUID(nameOf(o))
+	}
+	i.bytes -= before.size
+	delete(i.sizes, key)
+	return held, nil
+}
+
+// otherUID is the error for an object whose former namesake wasn't deleted. No API server sends
+// that. Who keeps objects by their UIDs would keep the former one.
+func otherUID(name types.NamespacedName) error {
+	return fmt.Errorf("the worker sends %.300q with another UID before it was deleted", name)
+}
+
+// pass makes of an event of the watch what the cache is to see; false: nothing.
+func (i *intake) pass(event watch.Event) (passed watch.Event, pass bool, err error) {
+	if event.Type == watch.Bookmark || event.Type == watch.Error {
+		if endsInitial(event) {
+			i.complete()
+		}
+		return event, true, nil
+	}
+	given, ok := i.typed(event.Object)
+	if !ok {
+		return event, false, nil
+	}
+	if event.Type != watch.Deleted {
+		o, err := i.take(given)
+		if o != nil || err != nil {
+			event.Object = o
+			return event, err == nil, err
+		}
+		event.Type = watch.Deleted // it isn't one of ours any more
+	}
+	slim, _ := i.slim(given)
+	event.Object = slim
+	pass, err = i.leave(slim)
+	return event, pass, err
+}
+
+// endsInitial reports whether all objects that there were at the begin of the watch have come.
+func endsInitial(event watch.Event) bool {
+	o, ok := event.Object.(metav1.Object)
+	return ok && event.Type == watch.Bookmark && o.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
+}
+
+func (i *intake) typed(from runtime.Object) (object, bool) {
+	o, ok := from.(object)
+	return o, ok && reflect.TypeOf(from) == reflect.TypeOf(i.example)
+}
+
+func nameOf(o object) types.NamespacedName {
+	return types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+}
+
+func (i *intake) sizeOf(o object) int64 {
+	if i.size != nil {
+		return i.size(o)
+	}
+	return structBytes + int64(o.Size())
+}
+
+// takenWatch is a watch whose events go through an intake.
+type takenWatch struct {
+	from   watch.Interface
+	intake *intake
+	failed func(error)
+	result chan watch.Event
+	done   chan struct{}
+	stop   sync.Once
+}
+
+// watch takes the objects of a watch. What can't be taken ends it, and is passed to failed.
+func (i *intake) watch(from watch.Interface, failed func(error)) watch.Interface {
+	w := &takenWatch{from: from, intake: i, failed: failed, result: make(chan watch.Event), done: make(chan struct{})}
+	go w.run()
+	return w
+}
+
+// Stop ends the watch.
+func (w *takenWatch) Stop() {
+	w.stop.Do(func() { close(w.done) })
+	w.from.Stop()
+}
+
+// ResultChan has the events.
+func (w *takenWatch) ResultChan() <-chan watch.Event { return w.result }
+
+func (w *takenWatch) run() {
+	defer close(w.result)
+	defer w.from.Stop()
+	for event := range w.from.ResultChan() {
+		passed, pass, err := w.intake.pass(event)
+		if err != nil {
+			w.failed(err)
+			passed, pass = watch.Event{Type: watch.Error, Object: &metav1.Status{
+				Status: metav1.StatusFailure, Code: http.StatusInsufficientStorage, Message: err.Error(),
+			}}, true
+		}
+		if !pass {
+			continue
+		}
+		select {
+		case w.result <- passed:
+		case <-w.done:
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}

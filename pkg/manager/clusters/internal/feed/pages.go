@@ -1,0 +1,104 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
+	"github.com/jobferry/jobferry/pkg/util/digest"
+)
+
+// pageSize is how many objects are asked for at once, and pageShrinks by what that is divided when
+// the page is too large.
+const (
+	pageSize    = 500
+	pageShrinks = 8
+)
+
+// maxNotHeld bounds the objects of a list that aren't held. They take time, but no memory, so it's
+// far above what somebody in a worker makes by mistake; those that are held have the intake's
+// bound.
+const maxNotHeld = 100_000
+
+// listAll reads a list page by page, and takes in each page before it asks for the next: what is
+// held at a time is slim objects and one page. A page of large objects is asked for again with
+// fewer; the bound is broken when one object alone does that. It's broken, too, by a list that has
+// no end: it has an object twice, or too many that aren't held.
+func listAll(
+	ctx context.Context, options metav1.ListOptions, into *intake,
+	list func(context.Context, metav1.ListOptions) (runtime.Object, error),
+) (runtime.Object, error) {
+	// API servers before 1.31 heed the limit only in a list without a resource version.
+	options.ResourceVersion, options.ResourceVersionMatch, options.Limit = "", "", pageSize
+	into.clear()
+	all := &listed{intake: into, names: map[digest.Digest]struct{}{}}
+	for {
+		page, err := list(ctx, options)
+		if broken := (*link.BoundError)(nil); errors.As(err, &broken) && options.Limit > 1 {
+			options.Limit = max(options.Limit/pageShrinks, 1)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		about, err := meta.ListAccessor(page)
+		if err != nil {
+			return nil, fmt.Errorf("read the answer to a list: %w", err)
+		}
+		before := all.read
+		if err := meta.EachListItemWithAlloc(page, all.add); err != nil {
+			return nil, fmt.Errorf("read the answer to a list: %w", err)
+		}
+		all.ResourceVersion, options.Continue = about.GetResourceVersion(), about.GetContinue()
+		switch {
+		case options.Continue == "":
+			into.complete()
+			return &all.List, nil
+		case all.read == before:
+			return nil, errors.New("the answer to a list is an empty page, after which there are more")
+		}
+	}
+}
+
+// listed is what has been read of a list.
+type listed struct {
+	internalversion.List
+	intake *intake
+	// names are those of the objects that are held. They can't be taken from the intake: a watch
+	// that is ending may still add to that.
+	names map[digest.Digest]struct{}
+	read  int
+}
+
+func (l *listed) add(item runtime.Object) error {
+	l.read++
+	o, err := l.intake.take(item)
+	if err != nil {
+		return err
+	}
+	if o == nil {
+		if l.read-len(l.Items) > maxNotHeld {
+			return endless("it has more than %d objects that aren't the hub's", maxNotHeld)
+		}
+		return nil
+	}
+	name := digest.Of(nameOf(o))
+	if _, twice := l.names[name]; twice {
+		return endless("it has %.300q twice", nameOf(o))
+	}
+	l.names[name] = struct{}{}
+	l.Items = append(l.Items, o)
+	return nil
+}
+
+func endless(format string, arg any) *link.BoundError {
+	return &link.BoundError{Reason: v1alpha1.ReasonAnswerTooLarge, Message: fmt.Sprintf(
+		"the answer to a list seems to have no end: "+format+": check what answers at the kubeconfig's server", arg)}
+}

@@ -1,0 +1,269 @@
+package link
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/quantities"
+)
+
+// Bounds of a worker's answers, in bytes. An object has at most 1.5 MiB in etcd, and hardly more
+// than twice that as JSON.
+const (
+	maxProbeBytes  = 1 << 20
+	maxObjectBytes = 4 << 20
+	maxPageBytes   = 16 << 20
+	maxEventBytes  = 4 << 20
+	maxHeaderBytes = 64 << 10
+)
+
+// BoundError is returned for an answer of a worker that breaks a bound. The rest of the answer
+// isn't read.
+type BoundError struct {
+	// Reason is one of the condition Ready.
+	Reason string
+	// Message says what broke which bound, and what to do.
+	Message string
+}
+
+// Error returns the message.
+func (e *BoundError) Error() string { return e.Message }
+
+func tooLarge(req *http.Request, what string, limit int) *BoundError {
+	return &BoundError{v1alpha1.ReasonAnswerTooLarge, fmt.Sprintf(
+		"%s to %s %s is larger than %d MiB, or %d MiB when it's decoded, which no API server sends: "+
+			"check what answers at the kubeconfig's server",
+		what, req.Method, req.URL.Path, limit>>20, maxDecodedBytes>>20)}
+}
+
+func tooCostly(req *http.Request) *BoundError {
+	return &BoundError{v1alpha1.ReasonAnswerTooLarge, fmt.Sprintf(
+		"the answer to %s %s has a quantity of more than %d characters, or with an exponent of more than %d digits, "+
+			"which no API server sends: check what answers at the kubeconfig's server",
+		req.Method, req.URL.Path, quantities.MaxBytes, quantities.MaxExponentDigits)}
+}
+
+// refuseEncoded refuses an answer that is compressed, or encoded in another way that wasn't asked
+// for: a few bytes of it could become any number.
+func refuseEncoded(resp *http.Response) error {
+	encoding := resp.Header.Get("Content-Encoding")
+	if encoding == "" || encoding == "identity" {
+		return nil
+	}
+	_ = resp.Body.Close() // nothing of it is used
+	return &BoundError{v1alpha1.ReasonAnswerEncoded, fmt.Sprintf(
+		"the answer to %s %s has the Content-Encoding %.20q, which the manager doesn't ask for: check what answers at the kubeconfig's server",
+		resp.Request.Method, resp.Request.URL.Path, encoding)}
+}
+
+// bound limits what is read of an answer, by the class of its request, and what it becomes when
+// it's decoded. An event of a watch counts as an answer. The error is also passed to broken,
+// because client-go makes a mere text of it in a watch; that of a list isn't, because the list may
+// be read in smaller pages.
+func bound(class requestClass, resp *http.Response, broken func(*BoundError)) {
+	watches := verb(resp.Request) == "watch" && resp.StatusCode == http.StatusOK
+	limit, what := maxBytes[class], "the answer"
+	switch {
+	case watches:
+		limit, what = maxEventBytes, "an event of the answer"
+	case class == informerRequest:
+		broken = func(*BoundError) {}
+	}
+	from := resp.Body
+	body := &boundedBody{ReadCloser: from, broken: broken, explain: func(err error) *BoundError {
+		switch {
+		case errors.Is(err, errTooLarge):
+			return tooLarge(resp.Request, what, limit)
+		case errors.Is(err, errCostly):
+			return tooCostly(resp.Request)
+		}
+		return nil
+	}}
+	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // unreadable: client-go takes it for JSON
+	switch {
+	case mediaType != runtime.ContentTypeProtobuf:
+		body.next = (&valueReader{from: from, limit: limit, eachAnew: watches}).next
+	case watches:
+		body.next = func() ([]byte, error) { return readFrame(from) }
+	default:
+		body.next = func() ([]byte, error) { return readObject(from, limit) }
+	}
+	resp.Body = body
+}
+
+var maxBytes = map[requestClass]int{
+	probeRequest:    maxProbeBytes,
+	jobRequest:      maxObjectBytes,
+	informerRequest: maxPageBytes,
+}
+
+// These are returned instead of bytes that break a bound.
+var (
+	errTooLarge = errors.New("too large")
+	errCostly   = errors.New("a quantity that takes too long")
+)
+
+// boundedBody is the body of an answer up to its bound.
+type boundedBody struct {
+	io.ReadCloser
+	// next returns further bytes, all of which are within the bounds, or an error that explain
+	// makes another of.
+	next    func() ([]byte, error)
+	read    []byte // and not asked for yet
+	explain func(error) *BoundError
+	broken  func(*BoundError)
+	ended   error
+}
+
+// Read reads from the body, and fails once a bound is broken.
+func (b *boundedBody) Read(p []byte) (int, error) {
+	for len(b.read) == 0 && b.ended == nil {
+		b.read, b.ended = b.next()
+		if err := b.explain(b.ended); err != nil {
+			b.read, b.ended = nil, err
+			b.broken(err)
+		}
+	}
+	n := copy(p, b.read)
+	b.read = b.read[n:]
+	if n == 0 && len(p) > 0 {
+		return 0, b.ended
+	}
+	return n, nil
+}
+
+// readObject reads all of an answer in protobuf.
+func readObject(from io.Reader, limit int) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(from, int64(limit)+1))
+	if len(data) > limit {
+		return nil, errTooLarge
+	}
+	if err := checkObject(data); err != nil {
+		return nil, err
+	}
+	if err == nil {
+		err = io.EOF
+	}
+	return data, err
+}
+
+// usualFrame is how large most events are at most: no more memory is taken before the bytes have
+// come.
+const usualFrame = 16 << 10
+
+// readFrame reads an event of a watch in protobuf, which has its length in four bytes before it.
+func readFrame(from io.Reader) ([]byte, error) {
+	var header [4]byte
+	if _, err := io.ReadFull(from, header[:]); err != nil {
+		return nil, err
+	}
+	length := binary.BigEndian.Uint32(header[:])
+	if length > maxEventBytes {
+		return nil, errTooLarge
+	}
+	var frame bytes.Buffer
+	frame.Grow(len(header) + int(min(length, usualFrame)) + bytes.MinRead)
+	frame.Write(header[:])
+	if _, err := io.CopyN(&frame, from, int64(length)); err != nil {
+		return nil, err
+	}
+	if err := checkEvent(frame.Bytes()[len(header):]); err != nil {
+		return nil, err
+	}
+	return frame.Bytes(), nil
+}
+
+// maxElements bounds the elements of a JSON value: each can become a struct.
+const maxElements = maxDecodedBytes / (2 << 10)
+
+// valueReader reads JSON, and counts the bytes and elements: of all, or of each value with what is
+// before it.
+type valueReader struct {
+	from     io.Reader
+	limit    int
+	eachAnew bool
+	buffer   [32 << 10]byte
+
+	value           bytes.Buffer // as far as it's read
+	elements, depth int
+	outside         Structure
+}
+
+// next returns a value, or several, or all at its end. Nothing decodes a value that has no end.
+func (r *valueReader) next() ([]byte, error) {
+	var values []byte
+	for len(values) == 0 {
+		n, err := r.from.Read(r.buffer[:])
+		for _, b := range r.buffer[:n] {
+			r.value.WriteByte(b)
+			whole := r.count(b)
+			if r.value.Len() > r.limit || r.elements > maxElements {
+				return nil, errTooLarge
+			}
+			if !whole || !r.eachAnew {
+				continue
+			}
+			if HasCostlyQuantity(r.value.Bytes()) {
+				return nil, errCostly
+			}
+			values = append(values, r.value.Bytes()...)
+			r.value.Reset()
+			r.elements = 0
+		}
+		switch {
+		case err == nil:
+		case r.eachAnew:
+			return append(values, r.value.Bytes()...), err
+		case HasCostlyQuantity(r.value.Bytes()):
+			return nil, errCostly
+		default:
+			return r.value.Bytes(), err
+		}
+	}
+	return values, nil
+}
+
+// count takes the next byte, and reports whether a value ends with it.
+func (r *valueReader) count(b byte) bool {
+	if !r.outside.Has(b) {
+		return false
+	}
+	switch b {
+	case ',':
+		r.elements++
+	case '{', '[':
+		r.depth++
+		r.elements++
+	case '}', ']':
+		r.depth--
+		return r.depth == 0
+	}
+	return false
+}
+
+// Structure tells the bytes of a JSON text that give it its structure from those of its strings.
+// The zero value is at the begin of a text.
+type Structure struct{ inString, escape bool }
+
+// Has takes the next byte of the text, and reports whether it is outside of strings.
+func (s *Structure) Has(b byte) bool {
+	switch {
+	case s.escape:
+		s.escape = false
+	case s.inString:
+		s.escape, s.inString = b == '\\', b != '"'
+	case b == '"':
+		s.inString = true
+	default:
+		return true
+	}
+	return false
+}

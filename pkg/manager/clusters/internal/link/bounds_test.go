@@ -1,0 +1,203 @@
+package link
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/client-go/kubernetes/scheme"
+)
+
+func frame(length uint32) string {
+	return string(binary.BigEndian.AppendUint32(nil, length))
+}
+
+// answer is one of a worker's, of which so many bytes come at a time.
+func answer(t *testing.T, path, contentType, body string, piece int) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, AnyHost+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp := &http.Response{
+		StatusCode: http.StatusOK, Request: req, Header: http.Header{"Content-Type": {contentType}},
+		Body: io.NopCloser(pieces{strings.NewReader(body), piece}),
+	}
+	t.Cleanup(func() { resp.Body.Close() })
+	return resp
+}
+
+type pieces struct {
+	io.Reader
+	size int
+}
+
+func (p pieces) Read(b []byte) (int, error) { return p.Reader.Read(b[:min(p.size, len(b))]) }
+
+const (
+	jsonType     = "application/json"
+	protobufType = "application/vnd.kubernetes.protobuf"
+)
+
+// TestManySmallEventsAreNoLargeOne has long watches of small events pass as they are, in pieces of
+// any size.
+func TestManySmallEventsAreNoLargeOne(t *testing.T) {
+	object := `{"type":"ADDED","object":{"a":["}\"",{"b":"\\"}]}}` + "\n"
+	for contentType, event := range map[string]string{jsonType: object, protobufType + ";stream=watch": frame(uint32(len(object))) + object} {
+		t.Run(contentType, func(t *testing.T) {
+			stream := strings.Repeat(event, 2*maxEventBytes/len(event))
+			for _, piece := range []int{1, 3, 4096, len(stream)} {
+				resp := answer(t, "/x?watch=true", contentType, stream, piece) //nolint:bodyclose // answer closes it
+				bound(informerRequest, resp, func(err *BoundError) { t.Errorf("in pieces of %d: %v", piece, err) })
+				if got, err := io.ReadAll(resp.Body); err != nil || string(got) != stream {
+					t.Errorf("in pieces of %d: %d bytes pass, want %d: %v", piece, len(got), len(stream), err)
+				}
+			}
+		})
+	}
+}
+
+// inProtobuf encodes an object as an API server does.
+func inProtobuf(t *testing.T, object apiruntime.Object) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	if err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Encode(object, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+// repeated is an object in protobuf, of which the fields on a path from the list on are repeated in
+// two bytes each: the least that decodes into a struct.
+func repeated(t *testing.T, kind string, path ...byte) []byte {
+	t.Helper()
+	const bytesOf = 2
+	content := bytes.Repeat([]byte{path[len(path)-1]<<3 | bytesOf, 0}, 1_000_000)
+	for _, number := range slices.Backward(path[:len(path)-1]) {
+		content = append(binary.AppendUvarint([]byte{number<<3 | bytesOf}, uint64(len(content))), content...)
+	}
+	envelope := apiruntime.Unknown{TypeMeta: apiruntime.TypeMeta{APIVersion: "batch/v1", Kind: kind}, Raw: content}
+	raw, err := envelope.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(slices.Clone(magic), raw...)
+}
+
+// TestAFewBytesThatBecomeMany: two megabytes that would become gigabytes aren't decoded.
+func TestAFewBytesThatBecomeMany(t *testing.T) {
+	event := func(raw []byte) string {
+		content, err := (&metav1.WatchEvent{Type: "ADDED", Object: apiruntime.RawExtension{Raw: raw}}).Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return frame(uint32(len(content))) + string(content) //nolint:gosec // a few megabytes
+	}
+	jobs, containers := repeated(t, "JobList", 2), repeated(t, "Job", 2, 6, 2, 2)
+	for name, row := range map[string]struct{ path, contentType, body string }{
+		"empty Jobs":                 {"/x", protobufType, string(jobs)},
+		"empty containers":           {"/x", protobufType, string(containers)},
+		"empty containers in events": {"/x?watch=true", protobufType + ";stream=watch", event(containers)},
+		"empty Jobs in JSON":         {"/x", jsonType, `{"items":[` + strings.Repeat("{},", 500_000) + "{}]}"},
+		"nulls in JSON events":       {"/x?watch=true", jsonType, `{"object":[` + strings.Repeat("null,", 500_000) + "null]}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			resp := answer(t, row.path, row.contentType, row.body, 1<<20) //nolint:bodyclose // answer closes it
+			bound(jobRequest, resp, func(*BoundError) {})
+			var broken *BoundError
+			if got, err := io.ReadAll(resp.Body); !errors.As(err, &broken) {
+				t.Errorf("%d bytes pass: %v", len(got), err)
+			}
+		})
+	}
+}
+
+// jobOf has a template of so many bytes.
+func jobOf(number, bytes int) *batchv1.Job {
+	return &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "tenant", Name: fmt.Sprint("j", number), ResourceVersion: fmt.Sprint(number + 2),
+			Labels:      map[string]string{"theirs": strings.Repeat("x", 63)},
+			Annotations: map[string]string{"theirs": strings.Repeat("x", bytes/10)},
+		},
+		Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+			RestartPolicy: corev1.RestartPolicyNever,
+			Containers:    []corev1.Container{{Name: "c", Args: []string{strings.Repeat("x", bytes)}}},
+		}}},
+	}
+}
+
+// heap is what is in use now.
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+// TestLargeObjectsAreAffordable: what an honest API server sends passes, and the estimate isn't
+// below what is decoded.
+func TestLargeObjectsAreAffordable(t *testing.T) {
+	jobs, largest := &batchv1.JobList{}, jobOf(0, 1_500_000)
+	jobs.TypeMeta = metav1.TypeMeta{APIVersion: "batch/v1", Kind: "JobList"}
+	largest.TypeMeta = metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"}
+	for i := range 500 {
+		job := jobOf(i, 10_000)
+		container := &job.Spec.Template.Spec.Containers[0]
+		container.Env = slices.Repeat([]corev1.EnvVar{{Name: "n", Value: "v"}}, 20)
+		container.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
+		jobs.Items = append(jobs.Items, *job)
+	}
+	for name, object := range map[string]apiruntime.Object{
+		"a page of Jobs": jobs, "a Job of the greatest size": largest,
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := inProtobuf(t, object)
+			resp := answer(t, "/x", protobufType, string(data), 1<<20) //nolint:bodyclose // answer closes it
+			bound(informerRequest, resp, func(*BoundError) {})
+			if got, err := io.ReadAll(resp.Body); err != nil || !bytes.Equal(got, data) {
+				t.Fatalf("%d of %d bytes pass: %v", len(got), len(data), err)
+			}
+			before := heap()
+			decoded, _, err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Decode(data, nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			took := heap() - before
+			runtime.KeepAlive(decoded)
+			left := estimateOf(t, data)
+			if charged := uint64(maxDecodedBytes - left); charged < took { //nolint:gosec // it's positive
+				t.Errorf("%d bytes are charged, %d are taken", charged, took)
+			}
+		})
+	}
+}
+
+func estimateOf(t *testing.T, data []byte) int64 {
+	t.Helper()
+	var envelope apiruntime.Unknown
+	if err := envelope.Unmarshal(data[len(magic):]); err != nil {
+		t.Fatal(err)
+	}
+	object, err := scheme.Scheme.New(batchv1.SchemeGroupVersion.WithKind(envelope.Kind))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := estimate{left: maxDecodedBytes}
+	e.message(reflect.TypeOf(object).Elem(), envelope.Raw)
+	return e.left
+}

@@ -1,0 +1,55 @@
+package link
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/version"
+
+	"github.com/jobferry/jobferry/pkg/util/text"
+)
+
+// Limits of what a cluster says that it is, in bytes.
+const (
+	maxUID     = 64
+	maxVersion = 64
+)
+
+// identity is what a cluster says that it is.
+type identity struct {
+	uid     types.UID
+	version string // empty if it wasn't asked for
+}
+
+// probe gets the identity, or fails within the timeout. The kube-system namespace shows that
+// network, TLS, authentication, authorization and etcd work, as other requests need them; /readyz
+// would show less. It also shows when another cluster answers at the same address.
+func (l *Link) probe(ctx context.Context, withVersion bool) (identity, error) {
+	ctx, cancel := context.WithTimeout(ctx, l.options.ProbeTimeout)
+	defer cancel()
+	start := time.Now()
+	defer func() { l.meter.probe(time.Since(start)) }()
+
+	var system corev1.Namespace
+	err := l.probes.Get().Resource("namespaces").Name(metav1.NamespaceSystem).MaxRetries(0).Do(ctx).Into(&system)
+	if err == nil && len(system.UID) > maxUID {
+		err = fmt.Errorf("the UID of its namespace %s has %d characters, and no API server makes more than %d", metav1.NamespaceSystem, len(system.UID), maxUID)
+	}
+	if err != nil || !withVersion {
+		return identity{uid: system.UID}, err
+	}
+	raw, err := l.probes.Get().AbsPath("/version").MaxRetries(0).Do(ctx).Raw()
+	if err != nil {
+		return identity{}, err
+	}
+	var info version.Info
+	if err := json.Unmarshal(raw, &info); err != nil {
+		return identity{}, fmt.Errorf("read the API server's version: %w", err)
+	}
+	return identity{uid: system.UID, version: text.Clean(info.GitVersion, maxVersion)}, nil
+}
