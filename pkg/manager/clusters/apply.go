@@ -37,7 +37,7 @@ func (r *reconciler) apply(ctx context.Context, s snapshot, p plan) error {
 		if err := r.client.Status().Patch(ctx, next, client.MergeFrom(s.cluster)); err != nil {
 			return client.IgnoreNotFound(err)
 		}
-		r.writes.record(next, s.now)
+		r.writes[s.name] = ownWrite{s.now, next}
 	}
 	return r.remove(ctx, s, p)
 }
@@ -58,7 +58,7 @@ func (r *reconciler) create(ctx context.Context, s snapshot, cluster *v1alpha1.W
 func (r *reconciler) connect(name string, c *connect) error {
 	if c == nil {
 		r.registry.remove(name)
-		r.writes.forget(name)
+		delete(r.writes, name)
 		return nil
 	}
 	return r.registry.ensure(name, c.settings, c.target, c.before)

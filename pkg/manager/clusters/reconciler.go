@@ -33,7 +33,8 @@ type reconciler struct {
 	client   client.Client
 	live     client.Reader
 	recorder events.EventRecorder
-	writes   *writes
+	// writes are by the worker's name. Only Reconcile uses them, one call after the other.
+	writes map[string]ownWrite
 }
 
 // RegistrationSelector selects the registration Secrets. The manager's cache needs no others, which
@@ -54,7 +55,7 @@ func (r *Registry) SetupWithManager(mgr ctrl.Manager) error {
 		client:   mgr.GetClient(),
 		live:     mgr.GetAPIReader(),
 		recorder: recorder,
-		writes:   newWrites(),
+		writes:   map[string]ownWrite{},
 	}
 	if err := r.options.Metrics.Register(collector{r}); err != nil {
 		return err

@@ -58,7 +58,7 @@ func (r *reconciler) gather(ctx context.Context, name string) (snapshot, error) 
 	secretName := name
 	for i := range all.Items {
 		if all.Items[i].Name == name {
-			s.cluster = r.writes.newer(all.Items[i].DeepCopy())
+			s.cluster = r.writes[name].latest(&all.Items[i])
 			secretName = s.cluster.Spec.KubeconfigSecret
 		}
 	}
@@ -78,7 +78,7 @@ func (r *reconciler) gather(ctx context.Context, name string) (snapshot, error) 
 	}
 	s.unfinished = r.registry.options.Placements.Unfinished(name)
 	s.stockouts = r.registry.options.Placements.Stockouts(name)
-	s.lastWrite = r.writes.last(name)
+	s.lastWrite = r.writes[name].at
 	s.worker = r.registry.state(name)
 	return s, nil
 }

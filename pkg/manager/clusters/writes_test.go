@@ -2,7 +2,6 @@ package clusters
 
 import (
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -15,24 +14,16 @@ func TestAStatusThatTheCacheDoesntHaveYetIsntWrittenAgain(t *testing.T) {
 		c.UID, c.ResourceVersion = uid, version
 		return c
 	}
-	w := newWrites()
-	if got := w.newer(cluster("one", "5")); got.ResourceVersion != "5" || !w.last("w1").IsZero() {
-		t.Errorf("before any write: %s, written %s", got.ResourceVersion, w.last("w1"))
+	if got := (ownWrite{}).latest(cluster("one", "5")); got.ResourceVersion != "5" {
+		t.Errorf("before any write: %s", got.ResourceVersion)
 	}
-	w.record(cluster("one", "7"), noon)
+	w := ownWrite{noon, cluster("one", "7")}
 	for cached, want := range map[string]string{"5": "7", "7": "7", "12": "12"} {
-		if got := w.newer(cluster("one", cached)).ResourceVersion; got != want {
+		if got := w.latest(cluster("one", cached)).ResourceVersion; got != want {
 			t.Errorf("the cache has %s: %s, want %s", cached, got, want)
 		}
 	}
-	if got := w.newer(cluster("another", "5")).ResourceVersion; got != "5" {
+	if got := w.latest(cluster("another", "5")).ResourceVersion; got != "5" {
 		t.Errorf("made anew: %s", got)
-	}
-	if at := w.last("w1"); !at.Equal(noon) {
-		t.Errorf("written %s", at.Format(time.TimeOnly))
-	}
-	w.forget("w1")
-	if got := w.newer(cluster("one", "5")).ResourceVersion; got != "5" {
-		t.Errorf("forgotten: %s", got)
 	}
 }

@@ -2,7 +2,6 @@ package feed
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -100,19 +99,20 @@ const (
 )
 
 func nodeIntake() *intake {
-	return capacityIntake(&corev1.Node{}, capacity.SlimNode, "nodes", maxNodes, maxNodeBytes)
+	return newIntake(&corev1.Node{}, slimBy[*corev1.Node](capacity.SlimNode), nil,
+		maxNodes, maxNodeBytes, "it has more than %d nodes, or %d MiB of them")
 }
 
 func podIntake() *intake {
-	i := capacityIntake(&corev1.Pod{}, capacity.SlimPod, "unfinished Pods", maxPods, maxPodBytes)
-	i.size = func(o object) int64 {
+	size := func(o object) int64 {
 		size := structBytes + int64(o.Size())
 		if pod, is := o.(*corev1.Pod); is {
 			size += claimBytes * int64(len(pod.Spec.Volumes))
 		}
 		return size
 	}
-	return i
+	return newIntake(&corev1.Pod{}, slimBy[*corev1.Pod](capacity.SlimPod), size,
+		maxPods, maxPodBytes, "it has more than %d unfinished Pods, or %d MiB of them")
 }
 
 // claimBytes is about what a volume takes of a Pod that is being listed: in protobuf, it may have
@@ -125,35 +125,15 @@ const timesBytes = 256
 // timesIntake counts the Pods of Jobs, and what is held of them. One that is over the limit ends
 // the account of this worker, and nothing else.
 func timesIntake() *intake {
-	return &intake{
-		example: &corev1.Pod{},
-		slim: func(o object) (object, bool) {
-			pod, is := o.(*corev1.Pod)
-			if !is {
-				return o, false
-			}
-			return podtimes.Slim(pod)
-		},
-		size:  func(o object) int64 { return timesBytes + int64(o.Size()) },
-		limit: func() (int, int64) { return maxTimes, maxTimesBytes },
-		excess: func() error {
-			return &excessError{fmt.Sprintf("it has more than %d Pods of Jobs, or %d MiB of them", maxTimes, maxTimesBytes>>20)}
-		},
-	}
+	return newIntake(&corev1.Pod{}, podtimes.Slim, func(o object) int64 { return timesBytes + int64(o.Size()) },
+		maxTimes, maxTimesBytes, "it has more than %d Pods of Jobs, or %d MiB of them")
 }
 
-func capacityIntake(example object, slim cache.TransformFunc, plural string, most int, bytes int64) *intake {
-	return &intake{
-		example: example,
-		slim: func(o object) (object, bool) {
-			small, err := slim(o)
-			typed, ok := small.(object)
-			return typed, ok && err == nil
-		},
-		limit: func() (int, int64) { return most, bytes },
-		excess: func() error {
-			return &excessError{fmt.Sprintf("it has more than %d %s, or %d MiB of them", most, plural, bytes>>20)}
-		},
+func slimBy[T object](slim cache.TransformFunc) func(T) (T, bool) {
+	return func(o T) (T, bool) {
+		small, err := slim(o)
+		typed, ok := small.(T)
+		return typed, ok && err == nil
 	}
 }
 

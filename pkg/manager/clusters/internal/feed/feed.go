@@ -124,7 +124,7 @@ func (f *Feed) lookAtListing(open bool) {
 	pending, read := f.intake.progress()
 	pending = f.mirrors.started() && (pending || !f.mirrors.synced())
 	if f.listing.look(f.options.Clock.Now(), open, pending, read, f.listTime()) {
-		f.link.Quarantine(f.listing.overdue)
+		f.link.Break(f.listing.overdue)
 	}
 }
 

@@ -41,6 +41,26 @@ type intake struct {
 	read int64
 }
 
+// newIntake makes an intake with fixed limits. The message for what is over them is a format with
+// both, in objects and MiB.
+func newIntake[T object](
+	example T, slim func(T) (T, bool), size func(object) int64, most int, bytes int64, over string,
+) *intake {
+	return &intake{
+		example: example,
+		slim: func(o object) (object, bool) {
+			typed, is := o.(T)
+			if !is {
+				return o, false
+			}
+			return slim(typed)
+		},
+		size:   size,
+		limit:  func() (int, int64) { return most, bytes },
+		excess: func() error { return &excessError{fmt.Sprintf(over, most, bytes>>20)} },
+	}
+}
+
 // heldObject is what is known of an object that the cache holds.
 type heldObject struct {
 	uid  digest.Digest

@@ -103,22 +103,10 @@ func (g *gathering) others(store *objects.Store) []*kind {
 func kindOf[T object](
 	g *gathering, gv schema.GroupVersion, resource string, keeps *objects.Kind[T], example T, slim func(T) T, most int, bytes int64,
 ) *kind {
+	size := func(o object) int64 { return structBytes + link.DecodedSize(o) }
 	intake := func() *intake {
-		return &intake{
-			example: example,
-			slim: func(o object) (object, bool) {
-				typed, is := o.(T)
-				if !is {
-					return o, false
-				}
-				return slim(typed), true
-			},
-			size:  func(o object) int64 { return structBytes + link.DecodedSize(o) },
-			limit: func() (int, int64) { return most, bytes },
-			excess: func() error {
-				return &excessError{fmt.Sprintf("it has more than %d %s, or they take more than %d MiB", most, resource, bytes>>20)}
-			},
-		}
+		return newIntake(example, func(o T) (T, bool) { return slim(o), true }, size,
+			most, bytes, "it has more than %d "+resource+", or they take more than %d MiB")
 	}
 	to := fanOut[types.NamespacedName, T]{keeps.Key, []store[types.NamespacedName, T]{keeps}, g.event}
 	k := g.kind(gv, resource, intake, to.sink)

@@ -43,7 +43,7 @@ func (l *Link) Lead(next *Target) (changed bool) {
 func (l *Link) Keep(ctx context.Context) (current bool) {
 	l.replaceTarget()
 	if broken := l.broken.Swap(nil); broken != nil {
-		l.Quarantine(broken)
+		l.beginQuarantine(broken)
 	}
 	if l.probeRequested.Swap(false) {
 		l.probeSoon()

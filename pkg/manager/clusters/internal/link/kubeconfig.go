@@ -18,8 +18,8 @@ import (
 // has a few KiB.
 const maxKubeconfigBytes = 256 << 10
 
-// KubeconfigError says why a kubeconfig isn't used.
-type KubeconfigError struct {
+// kubeconfigError says why a kubeconfig isn't used.
+type kubeconfigError struct {
 	// Reason is a reason of the WorkerCluster's Ready condition.
 	Reason string
 	// Field is where the fault lies, such as users[0].user.exec; empty when it lies in the
@@ -30,7 +30,7 @@ type KubeconfigError struct {
 }
 
 // Error names the field and the problem.
-func (e *KubeconfigError) Error() string {
+func (e *kubeconfigError) Error() string {
 	if e.Field == "" {
 		return e.Problem
 	}
@@ -46,7 +46,7 @@ type selection struct {
 }
 
 // ParseKubeconfig turns the kubeconfig of a registration Secret into a client configuration. Only
-// the current context counts. Every error is a *KubeconfigError.
+// the current context counts. Every error is a *kubeconfigError.
 //
 // A kubeconfig is input from whoever may write Secrets in the manager's namespace, and is used
 // inside the manager's process: what would run programs, read the manager's files, or send
@@ -63,7 +63,7 @@ func ParseKubeconfig(raw []byte) (*rest.Config, error) {
 	}
 	for _, rule := range kubeconfigRules {
 		if field, found := rule.violatedAt(chosen); found {
-			return nil, &KubeconfigError{Reason: rule.reason, Field: field, Problem: rule.problem}
+			return nil, &kubeconfigError{Reason: rule.reason, Field: field, Problem: rule.problem}
 		}
 	}
 	restConfig, err := clientcmd.NewNonInteractiveClientConfig(*config, config.CurrentContext, nil, nil).ClientConfig()
@@ -78,7 +78,7 @@ func ParseKubeconfig(raw []byte) (*rest.Config, error) {
 
 func loadKubeconfig(raw []byte) (*clientcmdapi.Config, error) {
 	if len(strings.TrimSpace(string(raw))) == 0 {
-		return nil, &KubeconfigError{Reason: v1alpha1.ReasonKubeconfigMissing, Problem: "it is empty: put the worker's kubeconfig there"}
+		return nil, &kubeconfigError{Reason: v1alpha1.ReasonKubeconfigMissing, Problem: "it is empty: put the worker's kubeconfig there"}
 	}
 	if len(raw) > maxKubeconfigBytes {
 		return nil, invalid("", "%d bytes are more than the %d allowed: keep one context in it", len(raw), maxKubeconfigBytes)
@@ -174,8 +174,8 @@ func withoutCredentials(u *clientcmdapi.AuthInfo) bool {
 	return u.Token == "" && u.Username == "" && !certificate
 }
 
-func invalid(field, format string, args ...any) *KubeconfigError {
-	return &KubeconfigError{Reason: v1alpha1.ReasonKubeconfigInvalid, Field: field, Problem: fmt.Sprintf(format, args...)}
+func invalid(field, format string, args ...any) *kubeconfigError {
+	return &kubeconfigError{Reason: v1alpha1.ReasonKubeconfigInvalid, Field: field, Problem: fmt.Sprintf(format, args...)}
 }
 
 // firstLine shortens a parser's error, which may quote the whole input.

@@ -98,7 +98,7 @@ func TestParseKubeconfigRefuses(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := ParseKubeconfig(c.raw)
-			var refusal *KubeconfigError
+			var refusal *kubeconfigError
 			if !errors.As(err, &refusal) {
 				t.Fatalf("error %v (%T)", err, err)
 			}
@@ -113,7 +113,7 @@ func FuzzParseKubeconfig(f *testing.F) {
 	f.Add([]byte("apiVersion: v1\nkind: Config\ncurrent-context: x\n"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		config, err := ParseKubeconfig(raw)
-		var refusal *KubeconfigError
+		var refusal *kubeconfigError
 		switch {
 		case err != nil && !errors.As(err, &refusal):
 			t.Errorf("error of type %T", err)

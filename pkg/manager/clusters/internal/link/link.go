@@ -43,8 +43,8 @@ type Options struct {
 }
 
 // Link carries all requests to one worker. Clients and informers are built on it once; the
-// Transport under it can be replaced. One goroutine calls Keep, Open, Observation, Due, Quarantine
-// and Close.
+// Transport under it can be replaced. One goroutine calls Keep, Servers, Open, Observation, Due and
+// Close.
 type Link struct {
 	options Options
 	gate    *gate
@@ -66,7 +66,7 @@ type Link struct {
 	// servers counts the servers that targets have led to.
 	servers int
 	// refusal of that target; nil if there's a transport to try.
-	refusal *KubeconfigError
+	refusal *kubeconfigError
 	// last is what the last attempt to connect found, and due when the next one is.
 	last        Observation
 	due         time.Time
@@ -179,7 +179,7 @@ func (l *Link) roundTrip(class requestClass, req *http.Request) (*http.Response,
 	return nil, err
 }
 
-// Break notes that an answer broke a bound: the next Keep begins a quarantine.
+// Break notes that the worker broke a bound: the next Keep begins a quarantine.
 func (l *Link) Break(err *BoundError) {
 	l.broken.Store(err)
 	l.requestProbe()

@@ -30,8 +30,8 @@ func (q *quarantine) observation(now time.Time) Observation {
 	return Observation{State: Disconnected, Reason: q.cause.Reason, Message: q.cause.Message, At: now}
 }
 
-// Quarantine shuts the gate after a broken bound.
-func (l *Link) Quarantine(cause *BoundError) {
+// beginQuarantine shuts the gate after a broken bound.
+func (l *Link) beginQuarantine(cause *BoundError) {
 	now := l.now()
 	l.quarantine.begin(cause, now, l.options.ProbeInterval)
 	l.due = l.quarantine.opens

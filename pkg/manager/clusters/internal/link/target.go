@@ -19,7 +19,7 @@ const maxIdleConns = 25
 type Target struct {
 	fingerprint [sha256.Size]byte
 	kubeconfig  []byte
-	missing     *KubeconfigError // instead of a kubeconfig
+	missing     *kubeconfigError // instead of a kubeconfig
 
 	// ctx ends when the target is replaced: requests to it stop.
 	ctx    context.Context
@@ -35,7 +35,7 @@ func To(kubeconfig []byte) *Target {
 func Nowhere(reason, problem string) *Target {
 	return newTarget(Target{
 		fingerprint: sha256.Sum256([]byte("none: " + reason + problem)),
-		missing:     &KubeconfigError{Reason: reason, Problem: problem},
+		missing:     &kubeconfigError{Reason: reason, Problem: problem},
 	})
 }
 
@@ -45,7 +45,7 @@ func newTarget(t Target) *Target {
 }
 
 // transport makes the transport to the target, or says why there is none.
-func (t *Target) transport(options Options) (*Transport, *KubeconfigError) {
+func (t *Target) transport(options Options) (*Transport, *kubeconfigError) {
 	if t.missing != nil {
 		return nil, t.missing
 	}
@@ -56,12 +56,12 @@ func (t *Target) transport(options Options) (*Transport, *KubeconfigError) {
 		MaxIdleConns:           maxIdleConns,
 		MaxResponseHeaderBytes: maxHeaderBytes,
 	})
-	var refusal *KubeconfigError
+	var refusal *kubeconfigError
 	switch {
 	case errors.As(err, &refusal):
 		return nil, refusal
 	case err != nil:
-		return nil, &KubeconfigError{Reason: v1alpha1.ReasonKubeconfigInvalid, Problem: err.Error()}
+		return nil, &kubeconfigError{Reason: v1alpha1.ReasonKubeconfigInvalid, Problem: err.Error()}
 	}
 	return transport, nil
 }

@@ -57,7 +57,7 @@ type Transport struct {
 }
 
 // NewTransport makes a Transport from the kubeconfig of a registration Secret, by the rules of
-// ParseKubeconfig. It sends nothing. Every error is a *KubeconfigError.
+// ParseKubeconfig. It sends nothing. Every error is a *kubeconfigError.
 func NewTransport(kubeconfig []byte, options TransportOptions) (*Transport, error) {
 	config, err := ParseKubeconfig(kubeconfig)
 	if err != nil {

@@ -50,7 +50,7 @@ func TestATransportLeadsToItsWorker(t *testing.T) {
 		}
 		transport.mu.Unlock()
 	}
-	var refusal *KubeconfigError
+	var refusal *kubeconfigError
 	if _, err := NewTransport([]byte("rubbish"), TransportOptions{}); !errors.As(err, &refusal) {
 		t.Errorf("a kubeconfig that can't be read: %v", err)
 	}
