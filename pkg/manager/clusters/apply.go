@@ -13,7 +13,7 @@ import (
 
 // apply does what the plan says, in its order; a standby only connects the worker. It stops at the
 // first failure: the next reconcile decides again.
-func (r *reconciler) apply(ctx context.Context, s snapshot, p plan) error {
+func (r *reconciler) apply(ctx context.Context, s gathered, p plan) error {
 	if !s.leads {
 		if p.create != nil {
 			return nil
@@ -44,7 +44,7 @@ func (r *reconciler) apply(ctx context.Context, s snapshot, p plan) error {
 
 // create makes a WorkerCluster; its creation enqueues it again. The cache may be behind: the Secret
 // of a worker that has just been removed gets no other WorkerCluster.
-func (r *reconciler) create(ctx context.Context, s snapshot, cluster *v1alpha1.WorkerCluster) error {
+func (r *reconciler) create(ctx context.Context, s gathered, cluster *v1alpha1.WorkerCluster) error {
 	if s.secret.DeletionTimestamp != nil {
 		var secret corev1.Secret
 		err := r.live.Get(ctx, r.secretKey(s.secret.Name), &secret)
@@ -64,7 +64,7 @@ func (r *reconciler) connect(name string, c *connect) error {
 	return r.registry.ensure(name, c.settings, c.target, c.before)
 }
 
-func (r *reconciler) remove(ctx context.Context, s snapshot, p plan) error {
+func (r *reconciler) remove(ctx context.Context, s gathered, p plan) error {
 	if p.deleteCluster {
 		precondition := client.Preconditions{UID: &s.cluster.UID}
 		if err := r.client.Delete(ctx, s.cluster, precondition); client.IgnoreNotFound(err) != nil {
@@ -91,7 +91,7 @@ func (r *reconciler) patchFinalizers(ctx context.Context, secret *corev1.Secret,
 	return client.IgnoreNotFound(r.client.Patch(ctx, next, patch))
 }
 
-func (r *reconciler) record(s snapshot, e event) {
+func (r *reconciler) record(s gathered, e event) {
 	var about []runtime.Object
 	if s.secret != nil {
 		about = append(about, s.secret)

@@ -59,7 +59,7 @@ type known struct {
 }
 
 // decide is the whole reconciler, but for reading and writing.
-func decide(s snapshot, options Options) plan {
+func decide(s gathered, options Options) plan {
 	switch {
 	case s.servedBy != "":
 		return plan{}
@@ -81,7 +81,7 @@ func released(secret *corev1.Secret) bool {
 
 // withoutSecret keeps the WorkerCluster, so that Jobs placed there stay in place, and reports that
 // they can't be reached.
-func withoutSecret(s snapshot, options Options) plan {
+func withoutSecret(s gathered, options Options) plan {
 	if s.cluster == nil {
 		return plan{}
 	}
@@ -93,7 +93,7 @@ func withoutSecret(s snapshot, options Options) plan {
 }
 
 // registered makes the WorkerCluster and the connection what the Secret says.
-func registered(s snapshot, options Options) plan {
+func registered(s gathered, options Options) plan {
 	p := plan{}
 	if s.cluster != nil {
 		p = serve(s, options, targetIn(s.secret))
@@ -105,7 +105,7 @@ func registered(s snapshot, options Options) plan {
 }
 
 // removing removes the worker once nothing depends on it.
-func removing(s snapshot, options Options) plan {
+func removing(s gathered, options Options) plan {
 	if e, removable := removable(s, options); removable {
 		return plan{deleteCluster: s.cluster != nil, removeFinalizer: s.secret, events: []event{e}}
 	}
@@ -129,7 +129,7 @@ func targetIn(secret *corev1.Secret) *link.Target {
 }
 
 // serve connects the worker and keeps the status.
-func serve(s snapshot, options Options, target *link.Target) plan {
+func serve(s gathered, options Options, target *link.Target) plan {
 	p := plan{connect: &connect{
 		target:   target,
 		before:   knownBefore(s),
@@ -155,7 +155,7 @@ func serve(s snapshot, options Options, target *link.Target) plan {
 
 // knownBefore reads what an earlier process knew: which cluster it was, since when it isn't Ready,
 // and from when on that counts.
-func knownBefore(s snapshot) known {
+func knownBefore(s gathered) known {
 	before := known{clusterUID: s.cluster.Status.ClusterUID, since: s.now, clock: s.now}
 	conditions := s.cluster.Status.Conditions
 	ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
@@ -198,7 +198,7 @@ func notAfter(t, now time.Time) time.Time {
 //
 // The garbage collector doesn't accept a namespaced owner of a cluster-scoped object, so
 // spec.kubeconfigSecret and the finalizer on the Secret connect the two.
-func newCluster(s snapshot) *v1alpha1.WorkerCluster {
+func newCluster(s gathered) *v1alpha1.WorkerCluster {
 	return &v1alpha1.WorkerCluster{
 		ObjectMeta: metav1.ObjectMeta{Name: s.name, Labels: inheritedLabels(s.secret.Labels)},
 		Spec:       v1alpha1.WorkerClusterSpec{KubeconfigSecret: s.secret.Name},

@@ -17,9 +17,9 @@ var (
 	options = Options{Namespace: "jobferry-system"}.withDefaults()
 )
 
-// given builds a snapshot: a worker that's registered and ready, with changes.
-func given(changes ...func(*snapshot)) snapshot {
-	s := snapshot{
+// given is what is gathered of a worker that's registered and ready, with changes.
+func given(changes ...func(*gathered)) gathered {
+	s := gathered{
 		name: "w1", now: noon,
 		secret: &corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "jobferry-system", Name: "w1", Finalizers: []string{v1alpha1.FinalizerWorkerCluster}},
@@ -40,41 +40,41 @@ func given(changes ...func(*snapshot)) snapshot {
 	return s
 }
 
-func noSecret(s *snapshot)  { s.secret = nil }
-func noCluster(s *snapshot) { s.cluster = nil }
-func noWorker(s *snapshot)  { s.worker = nil }
-func newSecret(s *snapshot) { s.secret.Finalizers = nil }
-func deleted(s *snapshot) {
+func noSecret(s *gathered)  { s.secret = nil }
+func noCluster(s *gathered) { s.cluster = nil }
+func noWorker(s *gathered)  { s.worker = nil }
+func newSecret(s *gathered) { s.secret.Finalizers = nil }
+func deleted(s *gathered) {
 	s.secret.DeletionTimestamp = &metav1.Time{Time: noon.Add(-time.Second)}
 	if s.worker != nil {
 		s.worker.Removing = true
 	}
 }
-func withoutOurFinalizer(s *snapshot) { s.secret.Finalizers = []string{"example.com/other"} }
+func withoutOurFinalizer(s *gathered) { s.secret.Finalizers = []string{"example.com/other"} }
 
-func policy(p v1alpha1.RemovalPolicy) func(*snapshot) {
-	return func(s *snapshot) { s.cluster.Spec.RemovalPolicy = p }
+func policy(p v1alpha1.RemovalPolicy) func(*gathered) {
+	return func(s *gathered) { s.cluster.Spec.RemovalPolicy = p }
 }
 
-func jobs(unfinished, mirrors int) func(*snapshot) {
-	return func(s *snapshot) { s.unfinished, s.worker.mirrors = unfinished, mirrors }
+func jobs(unfinished, mirrors int) func(*gathered) {
+	return func(s *gathered) { s.unfinished, s.worker.mirrors = unfinished, mirrors }
 }
 
 // fenceIs is what this process has found out of the fence, fenceWas what the last one had.
-func fenceIs(reason string) func(*snapshot) {
-	return func(s *snapshot) {
+func fenceIs(reason string) func(*gathered) {
+	return func(s *gathered) {
 		s.worker.reports = []metav1.Condition{{Type: v1alpha1.ConditionFenced, Reason: reason}}
 	}
 }
 
-func fenceWas(reason string) func(*snapshot) {
-	return func(s *snapshot) {
+func fenceWas(reason string) func(*gathered) {
+	return func(s *gathered) {
 		s.cluster.Status.Conditions = append(s.cluster.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionFenced, Reason: reason})
 	}
 }
 
-func in(state State, reason string) func(*snapshot) {
-	return func(s *snapshot) {
+func in(state State, reason string) func(*gathered) {
+	return func(s *gathered) {
 		s.worker.State, s.worker.Reason, s.worker.Since = state, reason, noon.Add(-time.Minute)
 	}
 }
@@ -84,7 +84,7 @@ func TestDecide(t *testing.T) {
 	unreachable := in(Disconnected, v1alpha1.ReasonUnreachable)
 	for _, c := range []struct {
 		name string
-		s    snapshot
+		s    gathered
 		want string
 	}{
 		{"nothing there", given(noSecret, noCluster), "disconnect"},
@@ -92,9 +92,9 @@ func TestDecide(t *testing.T) {
 		{"a new Secret", given(newSecret, noCluster, noWorker), "protect create disconnect"},
 		{"a WorkerCluster is deleted", given(noCluster), "create disconnect"},
 		{"the first view isn't there yet", given(noWorker), "connect"},
-		{"another WorkerCluster has the Secret", given(noCluster, func(s *snapshot) { s.servedBy = "x" }), "disconnect"},
+		{"another WorkerCluster has the Secret", given(noCluster, func(s *gathered) { s.servedBy = "x" }), "disconnect"},
 		{"the Secret is gone", given(noSecret), "connect"},
-		{"the Secret lost its label", given(noSecret, func(s *snapshot) { s.unlabelled = &corev1.Secret{} }), "connect unprotect"},
+		{"the Secret lost its label", given(noSecret, func(s *gathered) { s.unlabelled = &corev1.Secret{} }), "connect unprotect"},
 		{"lost", given(unreachable), "connect status event"},
 
 		{"deleted: nothing left", given(deleted), "disconnect delete unprotect event"},
@@ -107,8 +107,8 @@ func TestDecide(t *testing.T) {
 		{"deleted: placed, not mirrored yet", given(deleted, jobs(1, 0)), "connect status"},
 		{"deleted: unreachable, nobody knows", given(deleted, unreachable), "connect status event"},
 		{"deleted, Move: unreachable", given(deleted, unreachable, policy(move)), "connect status event"},
-		{"deleted, before the worker was configured", given(deleted, func(s *snapshot) { s.worker.Removing = false }), "connect"},
-		{"deleted: never reached", given(deleted, noCluster, in(Refused, v1alpha1.ReasonKubeconfigInvalid), func(s *snapshot) { s.worker.ClusterUID = "" }),
+		{"deleted, before the worker was configured", given(deleted, func(s *gathered) { s.worker.Removing = false }), "connect"},
+		{"deleted: never reached", given(deleted, noCluster, in(Refused, v1alpha1.ReasonKubeconfigInvalid), func(s *gathered) { s.worker.ClusterUID = "" }),
 			"disconnect unprotect event"},
 		{"deleted, finalizer removed", given(deleted, withoutOurFinalizer), "connect status"},
 		{"deleted, finalizer removed, no WorkerCluster", given(deleted, withoutOurFinalizer, noCluster), "disconnect"},
@@ -116,13 +116,13 @@ func TestDecide(t *testing.T) {
 		{"Orphan: unreachable", given(deleted, unreachable, policy(orphan), jobs(5, 5)), "disconnect delete unprotect event"},
 		{"Orphan: mirrors are being orphaned", given(deleted, policy(orphan), jobs(5, 5)), "connect status requeue"},
 		{"Orphan: mirrors were orphaned", given(deleted, policy(orphan), jobs(5, 0)), "disconnect delete unprotect event"},
-		{"Orphan: that took too long", given(deleted, policy(orphan), jobs(5, 5), func(s *snapshot) { s.now = noon.Add(time.Hour) }),
+		{"Orphan: that took too long", given(deleted, policy(orphan), jobs(5, 5), func(s *gathered) { s.now = noon.Add(time.Hour) }),
 			"disconnect delete unprotect event"},
 		{"Orphan: not known yet", given(deleted, policy(orphan), in(Connecting, v1alpha1.ReasonConnecting)), "connect status requeue"},
 		{"Wait: the same", given(deleted, policy(wait), in(Connecting, v1alpha1.ReasonConnecting)), "connect status"},
 
-		{"more Jobs, soon after a write", given(jobs(3, 0), func(s *snapshot) { s.lastWrite = noon.Add(-time.Second) }), "connect requeue"},
-		{"more Jobs", given(jobs(3, 0), func(s *snapshot) { s.lastWrite = noon.Add(-time.Minute) }), "connect status"},
+		{"more Jobs, soon after a write", given(jobs(3, 0), func(s *gathered) { s.lastWrite = noon.Add(-time.Second) }), "connect requeue"},
+		{"more Jobs", given(jobs(3, 0), func(s *gathered) { s.lastWrite = noon.Add(-time.Minute) }), "connect status"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if got := describe(decide(c.s, options)); got != c.want {
@@ -150,10 +150,10 @@ func describe(p plan) string {
 }
 
 func TestDecideIsDoneOnceItsStatusIsWritten(t *testing.T) {
-	for _, change := range []func(*snapshot){
+	for _, change := range []func(*gathered){
 		in(Disconnected, v1alpha1.ReasonUnreachable), in(Refused, v1alpha1.ReasonIsHub), in(Connecting, v1alpha1.ReasonConnecting),
-		func(s *snapshot) { s.cluster.Spec.Cordoned, s.worker.Spec.Cordoned = true, true },
-		func(s *snapshot) { s.worker.Capacity.Missing = "no permission" },
+		func(s *gathered) { s.cluster.Spec.Cordoned, s.worker.Spec.Cordoned = true, true },
+		func(s *gathered) { s.worker.Capacity.Missing = "no permission" },
 		jobs(4, 4),
 	} {
 		s := given(change)
@@ -192,8 +192,8 @@ func TestARestartIsNoLoss(t *testing.T) {
 }
 
 // takes has a worker take Jobs of some namespaces only.
-func takes(r metav1.LabelSelectorRequirement) func(*snapshot) {
-	return func(s *snapshot) {
+func takes(r metav1.LabelSelectorRequirement) func(*gathered) {
+	return func(s *gathered) {
 		s.worker.Spec.NamespaceSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{r}}
 	}
 }
@@ -223,14 +223,14 @@ func TestNamespaces(t *testing.T) {
 
 func TestSchedulable(t *testing.T) {
 	for _, c := range []struct {
-		change func(*snapshot)
+		change func(*gathered)
 		status metav1.ConditionStatus
 		reason string
 	}{
-		{func(*snapshot) {}, metav1.ConditionTrue, v1alpha1.ReasonSchedulable},
-		{func(s *snapshot) { s.worker.Capacity.Missing = "pods" }, metav1.ConditionTrue, v1alpha1.ReasonCapacityUnknown},
-		{func(s *snapshot) { s.worker.Capacity = CapacityState{Known: true, Unchecked: "quotas"} }, metav1.ConditionTrue, v1alpha1.ReasonPartlyChecked},
-		{func(s *snapshot) { s.worker.Spec.Cordoned = true }, metav1.ConditionFalse, v1alpha1.ReasonCordoned},
+		{func(*gathered) {}, metav1.ConditionTrue, v1alpha1.ReasonSchedulable},
+		{func(s *gathered) { s.worker.Capacity.Missing = "pods" }, metav1.ConditionTrue, v1alpha1.ReasonCapacityUnknown},
+		{func(s *gathered) { s.worker.Capacity = CapacityState{Known: true, Unchecked: "quotas"} }, metav1.ConditionTrue, v1alpha1.ReasonPartlyChecked},
+		{func(s *gathered) { s.worker.Spec.Cordoned = true }, metav1.ConditionFalse, v1alpha1.ReasonCordoned},
 		{takes(metav1.LabelSelectorRequirement{Key: "team", Operator: "In", Values: []string{"a"}}), metav1.ConditionTrue, v1alpha1.ReasonSchedulable},
 		{takes(metav1.LabelSelectorRequirement{Key: "a b", Operator: "Exists"}), metav1.ConditionFalse, v1alpha1.ReasonNamespaceSelectorInvalid},
 		{in(Disconnected, v1alpha1.ReasonUnreachable), metav1.ConditionFalse, v1alpha1.ReasonNotReady},

@@ -30,7 +30,7 @@ func (r *Registry) recordMirror(worker string, name types.NamespacedName, exists
 	w, registered := r.workers[worker]
 	switch {
 	case exists && !recorded && registered && len(holders) == 0:
-		r.holders[key] = w.alone
+		r.holders[key] = w.soleHolder
 	case exists && !recorded && registered:
 		r.holders[key] = slices.Insert(slices.Clone(holders), i, w)
 	case !exists && recorded:

@@ -218,7 +218,7 @@ func TestLostCondition(t *testing.T) {
 	for state, want := range map[LossState]metav1.ConditionStatus{
 		NotLost: metav1.ConditionFalse, LossPending: metav1.ConditionFalse, Isolated: metav1.ConditionUnknown, Lost: metav1.ConditionTrue,
 	} {
-		s := given(in(Disconnected, v1alpha1.ReasonUnreachable), func(s *snapshot) { s.worker.loss = Loss{State: state, Since: ago(time.Hour)} })
+		s := given(in(Disconnected, v1alpha1.ReasonUnreachable), func(s *gathered) { s.worker.loss = Loss{State: state, Since: ago(time.Hour)} })
 		p := decide(s, options)
 		c := meta.FindStatusCondition(p.status.Conditions, v1alpha1.ConditionLost)
 		if c.Status != want || c.Message == "" {

@@ -119,7 +119,7 @@ func BenchmarkMirrorHolders(b *testing.B) {
 	for i := range 200 {
 		name := fmt.Sprintf("w%03d", i)
 		r.workers[name] = &Worker{name: name}
-		r.workers[name].alone = []*Worker{r.workers[name]}
+		r.workers[name].soleHolder = []*Worker{r.workers[name]}
 		for j := range 1000 {
 			key := types.NamespacedName{Namespace: "team", Name: fmt.Sprintf("j-%d-%d", i, j)}
 			keys = append(keys, key)

@@ -10,7 +10,7 @@ import (
 )
 
 // removable reports whether a worker whose Secret is being deleted can be removed, with the event.
-func removable(s snapshot, options Options) (event, bool) {
+func removable(s gathered, options Options) (event, bool) {
 	for _, rule := range removalRules {
 		if rule.applies(s, options) {
 			return event{kind: rule.kind, reason: "Removed", action: "Remove", message: rule.message(s)}, true
@@ -23,40 +23,40 @@ func removable(s snapshot, options Options) (event, bool) {
 // does, the finalizer stays.
 var removalRules = []struct {
 	kind    string
-	applies func(snapshot, Options) bool
-	message func(snapshot) string
+	applies func(gathered, Options) bool
+	message func(gathered) string
 }{
 	// Nothing was ever placed on a worker that was never connected.
-	{corev1.EventTypeNormal, func(s snapshot, _ Options) bool { return s.unfinished == 0 && neverReached(s) },
-		func(snapshot) string { return "the worker is removed; it was never connected" }},
+	{corev1.EventTypeNormal, func(s gathered, _ Options) bool { return s.unfinished == 0 && neverReached(s) },
+		func(gathered) string { return "the worker is removed; it was never connected" }},
 	// The worker itself shows that nothing is left.
-	{corev1.EventTypeNormal, func(s snapshot, _ Options) bool {
+	{corev1.EventTypeNormal, func(s gathered, _ Options) bool {
 		return empty(s) && (s.unfinished == 0 || orphan(s))
-	}, func(snapshot) string { return "the worker is removed; no Job of this hub is left in it" }},
+	}, func(gathered) string { return "the worker is removed; no Job of this hub is left in it" }},
 	// The admin doesn't want to wait for a worker that can't be reached.
-	{corev1.EventTypeWarning, func(s snapshot, options Options) bool { return orphan(s) && (lost(s) || graceOver(s, options)) },
-		func(s snapshot) string {
+	{corev1.EventTypeWarning, func(s gathered, options Options) bool { return orphan(s) && (lost(s) || graceOver(s, options)) },
+		func(s gathered) string {
 			return fmt.Sprintf("the worker is removed with removalPolicy Orphan; left in it, perhaps running: %d Jobs known of; unfinished on the hub: %d",
 				mirrorsOf(s), s.unfinished)
 		}},
 }
 
-func orphan(s snapshot) bool {
+func orphan(s gathered) bool {
 	return s.cluster != nil && s.cluster.Spec.RemovalPolicy == v1alpha1.RemovalOrphan
 }
 
-func neverReached(s snapshot) bool {
+func neverReached(s gathered) bool {
 	known := s.cluster != nil && s.cluster.Status.ClusterUID != ""
 	return !known && (s.worker == nil || s.worker.ClusterUID == "")
 }
 
-func empty(s snapshot) bool {
+func empty(s gathered) bool {
 	return s.worker != nil && s.worker.Removing && s.worker.State == Ready && s.worker.mirrors == 0 && !leased(s)
 }
 
 // leased reports whether the fence's Lease is still there. Until this process has found out, it is
 // if it was for the last one.
-func leased(s snapshot) bool {
+func leased(s gathered) bool {
 	fenced := meta.FindStatusCondition(s.worker.reports, v1alpha1.ConditionFenced)
 	if fenced == nil && s.cluster != nil {
 		fenced = meta.FindStatusCondition(s.cluster.Status.Conditions, v1alpha1.ConditionFenced)
@@ -64,15 +64,15 @@ func leased(s snapshot) bool {
 	return fenced != nil && fenced.Reason != v1alpha1.ReasonNoFence
 }
 
-func lost(s snapshot) bool {
+func lost(s gathered) bool {
 	return s.worker != nil && (s.worker.State == Disconnected || s.worker.State == Refused)
 }
 
-func graceOver(s snapshot, options Options) bool {
+func graceOver(s gathered, options Options) bool {
 	return !s.now.Before(s.secret.DeletionTimestamp.Add(options.OrphanGrace))
 }
 
-func mirrorsOf(s snapshot) int {
+func mirrorsOf(s gathered) int {
 	if s.worker == nil {
 		return 0
 	}
@@ -80,7 +80,7 @@ func mirrorsOf(s snapshot) int {
 }
 
 // removalMessage says what a removal waits for.
-func removalMessage(s snapshot) string {
+func removalMessage(s gathered) string {
 	policy := s.cluster.Spec.RemovalPolicy
 	waits := fmt.Sprintf("the Secret is being deleted, removalPolicy is %s: %d unfinished Jobs, %d mirrors left",
 		policy, s.unfinished, mirrorsOf(s))

@@ -18,7 +18,7 @@ import (
 )
 
 // nextStatus is the WorkerCluster's status as of now.
-func nextStatus(s snapshot) v1alpha1.WorkerClusterStatus {
+func nextStatus(s gathered) v1alpha1.WorkerClusterStatus {
 	next := *s.cluster.Status.DeepCopy()
 	w := s.worker
 	next.ObservedGeneration = s.cluster.Generation
@@ -52,7 +52,7 @@ func nextStatus(s snapshot) v1alpha1.WorkerClusterStatus {
 	return next
 }
 
-func setCondition(status *v1alpha1.WorkerClusterStatus, s snapshot, c *metav1.Condition) {
+func setCondition(status *v1alpha1.WorkerClusterStatus, s gathered, c *metav1.Condition) {
 	if c != nil {
 		c.ObservedGeneration = s.cluster.Generation
 		c.Message = text.Clean(c.Message, text.MaxMessage) // it may be the worker's
@@ -62,7 +62,7 @@ func setCondition(status *v1alpha1.WorkerClusterStatus, s snapshot, c *metav1.Co
 
 // readyCondition says whether the worker is connected; nil: as before. Until the first observation
 // after a start of the manager, the earlier condition stands: a restart is no loss.
-func readyCondition(s snapshot) *metav1.Condition {
+func readyCondition(s gathered) *metav1.Condition {
 	w := s.worker
 	if w.State == Connecting && meta.FindStatusCondition(s.cluster.Status.Conditions, v1alpha1.ConditionReady) != nil {
 		return nil
@@ -83,7 +83,7 @@ func readyCondition(s snapshot) *metav1.Condition {
 }
 
 // schedulableCondition says whether new Jobs may be placed there; nil: as before.
-func schedulableCondition(s snapshot) *metav1.Condition {
+func schedulableCondition(s gathered) *metav1.Condition {
 	w := s.worker
 	reason, ok := w.Schedulable()
 	if reason == v1alpha1.ReasonNotReady && w.State == Connecting &&
@@ -185,7 +185,7 @@ func rounded(list corev1.ResourceList) corev1.ResourceList {
 
 // readinessEvents report a worker that was connected or disconnected, or is unusable for another
 // reason than before.
-func readinessEvents(s snapshot, next v1alpha1.WorkerClusterStatus) []event {
+func readinessEvents(s gathered, next v1alpha1.WorkerClusterStatus) []event {
 	before := meta.FindStatusCondition(s.cluster.Status.Conditions, v1alpha1.ConditionReady)
 	after := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady)
 	if after == nil || after.Reason == v1alpha1.ReasonConnecting {
@@ -203,7 +203,7 @@ func readinessEvents(s snapshot, next v1alpha1.WorkerClusterStatus) []event {
 
 // lostCondition says whether the worker counts as lost; nil: as before, until the first
 // observation.
-func lostCondition(s snapshot) *metav1.Condition {
+func lostCondition(s gathered) *metav1.Condition {
 	c := &metav1.Condition{
 		Type: v1alpha1.ConditionLost, Status: metav1.ConditionFalse,
 		Reason: v1alpha1.ReasonInTouch, LastTransitionTime: metav1.NewTime(s.now),
@@ -231,7 +231,7 @@ func lostCondition(s snapshot) *metav1.Condition {
 }
 
 // lossEvents report a worker that counts as lost, and an isolated hub.
-func lossEvents(s snapshot, next v1alpha1.WorkerClusterStatus) []event {
+func lossEvents(s gathered, next v1alpha1.WorkerClusterStatus) []event {
 	before := meta.FindStatusCondition(s.cluster.Status.Conditions, v1alpha1.ConditionLost)
 	after := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionLost)
 	if after == nil || after.Status == metav1.ConditionFalse || before != nil && before.Status == after.Status {

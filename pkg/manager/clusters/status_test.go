@@ -69,7 +69,7 @@ func TestCompareStatus(t *testing.T) {
 
 // TestStockoutsAreInTheStatus, as they're known now.
 func TestStockoutsAreInTheStatus(t *testing.T) {
-	s := snapshot{cluster: &v1alpha1.WorkerCluster{}, worker: &workerState{}, stockouts: []v1alpha1.Stockout{{Shape: "a", Failures: 1}}}
+	s := gathered{cluster: &v1alpha1.WorkerCluster{}, worker: &workerState{}, stockouts: []v1alpha1.Stockout{{Shape: "a", Failures: 1}}}
 	s.cluster.Status.Stockouts = []v1alpha1.Stockout{{Shape: "b"}}
 	if got := nextStatus(s).Stockouts; len(got) != 1 || got[0].Shape != "a" {
 		t.Errorf("%+v", got)

@@ -34,8 +34,8 @@ type Worker struct {
 	// numbersStale: numbers have changed since the reconciler last read them.
 	numbersStale atomic.Bool
 	reports      reports
-	// alone is the list of this worker, which all Jobs share that only it holds.
-	alone []*Worker
+	// soleHolder is the list of this worker, which all Jobs share that only it holds.
+	soleHolder []*Worker
 
 	mu      sync.Mutex // guards what follows; never held while calling out
 	current View
@@ -53,7 +53,7 @@ func newWorker(name string, options Options, call feed.Callbacks, changed func()
 		woken:   make(chan struct{}, 1),
 		done:    make(chan struct{}),
 	}
-	w.alone = []*Worker{w}
+	w.soleHolder = []*Worker{w}
 	w.view.Store(&View{})
 	toLink := options.ofLink(name)
 	toLink.Wake = w.wake

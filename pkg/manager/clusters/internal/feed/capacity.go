@@ -107,7 +107,7 @@ func podIntake() *intake {
 	size := func(o object) int64 {
 		size := structBytes + int64(o.Size())
 		if pod, is := o.(*corev1.Pod); is {
-			size += claimBytes * int64(len(pod.Spec.Volumes))
+			size += volumeBytes * int64(len(pod.Spec.Volumes))
 		}
 		return size
 	}
@@ -115,9 +115,9 @@ func podIntake() *intake {
 		maxPods, maxPodBytes, "it has more than %d unfinished Pods, or %d MiB of them")
 }
 
-// claimBytes is about what a volume takes of a Pod that is being listed: in protobuf, it may have
+// volumeBytes is about what a volume takes of a Pod that is being listed: in protobuf, it may have
 // six bytes.
-const claimBytes = 384
+const volumeBytes = 384
 
 // timesBytes is about what is held of the times of a Pod, beside its texts.
 const timesBytes = 256

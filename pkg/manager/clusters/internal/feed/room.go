@@ -27,31 +27,20 @@ func (f *Feed) Room(job types.NamespacedName, spec *v1alpha1.WorkerClusterSpec) 
 	if spec.Capacity != v1alpha1.CapacityAutoscaled {
 		return nil
 	}
-	growth := f.room.growthOf(spec.Autoscaling, f.autoscaler.observed.Load())
-	if growth == nil {
+	observed, ledger := f.autoscaler.observed.Load(), f.Ledger()
+	c := &f.room
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.growth == nil || c.spec != spec.Autoscaling || c.observed != observed {
+		c.spec, c.observed = spec.Autoscaling, observed
+		c.growth, c.room = autoscaling.GrowthOf(spec.Autoscaling, observed), nil
+	}
+	if c.growth == nil {
 		return nil
 	}
-	ledger := f.Ledger()
-	return f.room.of(growth, ledger.Free(types.NamespacedName{}), ledger.Demands(job))
-}
-
-func (c *roomCache) growthOf(spec *v1alpha1.Autoscaling, observed *autoscaling.Observed) *autoscaling.Growth {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.growth == nil || c.spec != spec || c.observed != observed {
-		c.spec, c.observed, c.growth, c.room = spec, observed, autoscaling.GrowthOf(spec, observed), nil
-	}
-	return c.growth
-}
-
-func (c *roomCache) of(growth *autoscaling.Growth, nodes *capacity.Capacity, demands *capacity.Demands) *autoscaling.Room {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.growth != growth {
-		return autoscaling.NewRoom(growth, nodes.Nodes(), demands.List) // it has just changed
-	}
+	nodes, demands := ledger.Free(types.NamespacedName{}), ledger.Demands(job)
 	if c.room == nil || c.nodes != nodes || c.demands != demands {
-		c.nodes, c.demands, c.room = nodes, demands, autoscaling.NewRoom(growth, nodes.Nodes(), demands.List)
+		c.nodes, c.demands, c.room = nodes, demands, autoscaling.NewRoom(c.growth, nodes.Nodes(), demands.List)
 	}
 	return c.room
 }

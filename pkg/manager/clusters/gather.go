@@ -15,8 +15,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement/capacity"
 )
 
-// snapshot is the input of decide.
-type snapshot struct {
+// gathered is what gather has read: the input of decide.
+type gathered struct {
 	name string
 	now  time.Time
 	// leads: this replica led when it began to read; otherwise nothing is to be written.
@@ -39,7 +39,7 @@ type snapshot struct {
 	lastWrite time.Time
 }
 
-// workerState is a worker at the moment of the snapshot.
+// workerState is a worker at the moment of gather.
 type workerState struct {
 	View
 	mirrors int
@@ -48,8 +48,8 @@ type workerState struct {
 	loss    Loss
 }
 
-func (r *reconciler) gather(ctx context.Context, name string) (snapshot, error) {
-	s := snapshot{name: name, now: r.registry.options.Clock.Now(), leads: r.registry.leadership.leads()}
+func (r *reconciler) gather(ctx context.Context, name string) (gathered, error) {
+	s := gathered{name: name, now: r.registry.options.Clock.Now(), leads: r.registry.leadership.leads()}
 	var all v1alpha1.WorkerClusterList
 	if err := r.client.List(ctx, &all); err != nil {
 		return s, err
