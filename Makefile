@@ -8,6 +8,7 @@ CONTROLLER_GEN := $(GO) tool -modfile=tools/controller-gen/go.mod controller-gen
 CRD_REF_DOCS   := $(GO) tool -modfile=tools/crd-ref-docs/go.mod crd-ref-docs
 GOLANGCI_LINT  := $(GO) tool -modfile=$(CURDIR)/tools/golangci-lint/go.mod golangci-lint
 ACTIONLINT     := $(GO) tool -modfile=tools/actionlint/go.mod actionlint
+GOTESTSUM      := $(GO) tool -modfile=$(CURDIR)/tools/gotestsum/go.mod gotestsum
 GOVULNCHECK    := $(GO) tool -modfile=$(CURDIR)/tools/govulncheck/go.mod govulncheck
 RELEASE        := $(GO) -C tools/release run .
 
@@ -24,6 +25,10 @@ export GOFLAGS := -trimpath -gcflags=all=-dwarf=false '-toolexec=env GOGC=400' $
 
 # `make lint` vets. So would go test, and each dependency, too: minutes on a machine without caches.
 TEST := test -vet=off -ldflags=-w
+# gotest runs tests, shows a line for each package, and what has failed once more at the end. Its events
+# are kept in bin/tests, for `make slowest`: $(call gotest,<name of the run>) <arguments of go test>
+gotest = mkdir -p $(CURDIR)/bin/tests && $(GOTESTSUM) --format pkgname --hide-summary skipped \
+	--jsonfile $(CURDIR)/bin/tests/$(1).json -- $(patsubst test,,$(TEST))
 
 # Packages of e2e whose tests run in `make test`, on real API servers.
 E2E ?= ./...
@@ -79,12 +84,12 @@ test: test-unit test-release test-alerts rig-build test-e2e ## All tests: pure o
 .PHONY: test-unit
 test-unit: ## Tests that need no cluster, with the race detector
 	@echo "==> Unit tests (with the race detector; the first run builds for some minutes)"
-	CGO_ENABLED=1 $(GO) $(TEST) -race ./...
+	@export CGO_ENABLED=1; $(call gotest,unit) -race ./...
 
 .PHONY: test-release
 test-release: ## The program that makes releases, with tiny programs in place of Jobferry's
 	@echo "==> Releases"
-	$(GO) -C tools/release $(TEST) ./...
+	@cd tools/release && $(call gotest,release) ./...
 
 .PHONY: test-fuzz
 test-fuzz: ## Fuzz what is read from workers and users: each target for FUZZTIME=1m (`make test-unit` runs the seeds)
@@ -107,7 +112,7 @@ clean-cache: ## Remove the control planes that were fetched or built
 .PHONY: test-e2e
 test-e2e: build ## Tests on real API servers (E2E=./dispatch/... for some of them)
 	@echo "==> Tests on real API servers"
-	JOBFERRY_BIN=$(CURDIR)/bin $(GO) -C e2e $(TEST) -count 1 -p $(E2E_PARALLEL) -timeout $(E2E_TIMEOUT) $(E2E)
+	@cd e2e && export JOBFERRY_BIN=$(CURDIR)/bin && $(call gotest,e2e) -count 1 -p $(E2E_PARALLEL) -timeout $(E2E_TIMEOUT) $(E2E)
 
 .PHONY: test-rules
 test-rules: ## What pkg/mirror lets through, held against the API servers' own validation (RELEASES=1.33,1.34,1.35,1.36,1.37 CHECKS=100); `make test` has two of them
@@ -117,7 +122,12 @@ test-rules: ## What pkg/mirror lets through, held against the API servers' own v
 .PHONY: test-alerts
 test-alerts: ## The charts' alerts and dashboard, with Prometheus' own parser and engine
 	@echo "==> Alerts (the first run compiles Prometheus' engine for some minutes)"
-	$(GO) -C e2e/alerts $(TEST) ./...
+	@cd e2e/alerts && $(call gotest,alerts) ./...
+
+.PHONY: slowest
+slowest: ## The slowest twenty tests of the last runs
+	@echo "==> The slowest twenty tests of the last runs"
+	@cat bin/tests/*.json 2>/dev/null | $(GOTESTSUM) tool slowest --num 20
 
 .PHONY: lint
 lint: ## golangci-lint, with the import rules that keep the pure packages pure
