@@ -227,7 +227,7 @@ func (l *Line) NotJudged() []types.NamespacedName {
 	return slices.Collect(maps.Keys(l.unjudged))
 }
 
-// WorkerChanged: whether a Job fits in a worker isn't known any more.
+// WorkerChanged has all Jobs judged again in a worker: whether they fit there isn't known any more.
 func (l *Line) WorkerChanged(worker string) {
 	l.mu.Lock()
 	for _, w := range l.waiters {
