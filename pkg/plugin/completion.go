@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 // completionTimeout bounds how long a shell waits for a hub that doesn't answer.
@@ -59,7 +60,8 @@ func (c *cli) completeNames(most int, list func(context.Context, client.Client) 
 	}
 }
 
-// complete offers those of the listed names that begin as the word does.
+// complete offers those of the listed names that begin as the word does. A shell may expand what it's
+// offered: kubectl up to 1.33 passes it to compgen -W.
 func complete(cmd *cobra.Command, begun string, list func(context.Context) ([]string, error)) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()
@@ -67,6 +69,6 @@ func complete(cmd *cobra.Command, begun string, list func(context.Context) ([]st
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, begun) })
+	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, begun) || !objectnames.IsPlain(name) })
 	return names, cobra.ShellCompDirectiveNoFileComp
 }

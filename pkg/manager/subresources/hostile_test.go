@@ -251,6 +251,22 @@ func TestPodsByPages(t *testing.T) {
 	}
 }
 
+// Names that no API server stores don't reach users: a shell may run them, and a terminal obeys them.
+func TestMalformedNamesArentPassedOn(t *testing.T) {
+	w := newWorld(t)
+	const shell = "$(touch${IFS}file)"
+	w.worker.object(podsPath, corev1.PodList{Items: []corev1.Pod{
+		*pod("job-a"), *pod(shell), *pod("job-\x1b[2J"),
+		*pod("job-b", func(p *corev1.Pod) { p.Spec.Containers = []corev1.Container{{Name: shell}} }),
+		*pod("job-c", func(p *corev1.Pod) { p.Labels = map[string]string{shell: "x"} }),
+	}})
+	got, err := w.get("pods")
+	var list corev1.PodList
+	if err != nil || json.Unmarshal([]byte(got.content), &list) != nil || len(list.Items) != 1 || list.Items[0].Name != "job-a" {
+		t.Errorf("%d, %q, %v", got.code, got.content, err)
+	}
+}
+
 func TestNoLogBeforeThereIsANode(t *testing.T) {
 	w := newWorld(t)
 	w.worker.object(podsPath, corev1.PodList{Items: []corev1.Pod{*pod("job-a", phase(corev1.PodPending), func(p *corev1.Pod) { p.Spec.NodeName = "" })}})

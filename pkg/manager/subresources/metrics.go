@@ -14,6 +14,12 @@ type serverMetrics struct {
 	streams  *prometheus.GaugeVec
 }
 
+// malformedTotal counts what isn't shown to users. The names of workers are the admins'.
+var malformedTotal = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "jobferry_subresource_malformed_total",
+	Help: "Pods that a worker's API server sent with names that no API server stores, and that weren't passed on, by worker.",
+}, []string{"worker"})
+
 func newServerMetrics() *serverMetrics {
 	return &serverMetrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -33,7 +39,7 @@ func newServerMetrics() *serverMetrics {
 }
 
 func (m *serverMetrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{m.requests, m.duration, m.streams}
+	return []prometheus.Collector{m.requests, m.duration, m.streams, malformedTotal}
 }
 
 // observe counts a response; code 0 stands for a client that went away before.

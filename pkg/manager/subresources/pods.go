@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 // pods responds with the mirrors' Pods as they are in the workers.
@@ -138,16 +139,26 @@ func (at *location) podChunk(ctx context.Context, options metav1.ListOptions) (*
 	return chunk, err
 }
 
-// keepOwn drops Pods that the mirror doesn't control: anybody can set labels.
+// keepOwn drops Pods that the mirror doesn't control: anybody can set labels. It drops those, too, that
+// no API server stores: users' shells and terminals get what Pods are named.
 func (at *location) keepOwn(chunk *corev1.PodList) {
 	own := chunk.Items[:0]
 	for i := range chunk.Items {
-		if metav1.IsControlledBy(&chunk.Items[i], at.job) {
+		if metav1.IsControlledBy(&chunk.Items[i], at.job) && at.isWellFormed(&chunk.Items[i]) {
 			chunk.Items[i].ManagedFields = nil
 			own = append(own, chunk.Items[i])
 		}
 	}
 	chunk.Items = own
+}
+
+// isWellFormed reports whether a Pod's names are such as an API server stores, and counts those that aren't.
+func (at *location) isWellFormed(pod *corev1.Pod) bool {
+	if objectnames.CheckPod(pod) == nil {
+		return true
+	}
+	malformedTotal.WithLabelValues(at.worker).Inc()
+	return false
 }
 
 // pod returns the chosen Pod: by name, or else the first by rank.
@@ -181,7 +192,7 @@ func (at *location) named(ctx context.Context, name string) (*corev1.Pod, error)
 		return nil, fromWorker(at.worker, fmt.Sprintf("reading Pod %q", name), err)
 	}
 	// The user may not learn whether there is another Pod of that name.
-	if err != nil || !metav1.IsControlledBy(pod, at.job) {
+	if err != nil || !metav1.IsControlledBy(pod, at.job) || !at.isWellFormed(pod) {
 		return nil, notFound("Job %q has no Pod %q in worker %q", at.job.Name, name, at.worker)
 	}
 	return pod, nil

@@ -231,6 +231,70 @@ func TestStatusWithAliases(t *testing.T) {
 	}
 }
 
+// What a status may cost is bounded by its length: keys that repeat, that are many, or values that are nothing.
+func TestStatusOfManyKeysIsCheap(t *testing.T) {
+	keys := &strings.Builder{}
+	for i := range 40_000 {
+		fmt.Fprintf(keys, "k%d:\n", i)
+	}
+	for name, text := range map[string]string{
+		"one key, again and again": strings.Repeat("a:\n", 6_000),
+		"the same in a group":      "nodeGroups:\n- {" + strings.Repeat("a: ,", 6_000) + "}",
+		"keys":                     keys.String(),
+		"nothing":                  "nodeGroups: [" + strings.Repeat(",", 400_000),
+		"depth":                    "nodeGroups: " + strings.Repeat("[", 400_000),
+		"dashes":                   "nodeGroups:\n" + strings.Repeat("- ", 200_000),
+		"anchors":                  "nodeGroups: [" + strings.Repeat("&a ,", 100_000),
+		"tags":                     "nodeGroups: [" + strings.Repeat("!!a ,", 90_000),
+		"quotes":                   "nodeGroups: [" + strings.Repeat(`"",`, 100_000),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		groups, _ := autoscaling.ReadNodeGroups(text)
+		runtime.ReadMemStats(&after)
+		if took := after.TotalAlloc - before.TotalAlloc; took > 100<<20 || len(groups) > autoscaling.MaxGroups {
+			t.Errorf("%s: %d MiB were allocated for %d KiB, and %d groups read", name, took>>20, len(text)>>10, len(groups))
+		}
+	}
+}
+
+// As many groups as are read fit into the bounds.
+func TestStatusOfAllGroups(t *testing.T) {
+	text := &strings.Builder{}
+	text.WriteString("time: 2026-11-25 10:00:00.000000000 +0000 UTC\nautoscalerStatus: Running\nnodeGroups:\n")
+	for i := range autoscaling.MaxGroups {
+		fmt.Fprintf(text, `- name: eks-group-%d-6ac9d0a1-4c1e-4d7b-8a5e-0b5f6a7c8d9e
+  health:
+    status: Healthy
+    nodeCounts:
+      registered:
+        total: 1
+        ready: 1
+        notStarted: 0
+      longUnregistered: 0
+      unregistered: 0
+    cloudProviderTarget: 1
+    minSize: 0
+    maxSize: %d
+    lastProbeTime: "2026-11-25T10:00:00.000000000Z"
+    lastTransitionTime: "2026-11-25T10:00:00.000000000Z"
+  scaleUp:
+    status: NoActivity
+    lastProbeTime: "2026-11-25T10:00:00.000000000Z"
+    lastTransitionTime: "2026-11-25T10:00:00.000000000Z"
+  scaleDown:
+    status: NoCandidates
+    lastProbeTime: "2026-11-25T10:00:00.000000000Z"
+    lastTransitionTime: "2026-11-25T10:00:00.000000000Z"
+`, i, i)
+	}
+	groups, err := autoscaling.ReadNodeGroups(text.String())
+	last := groups[fmt.Sprintf("eks-group-%d-6ac9d0a1-4c1e-4d7b-8a5e-0b5f6a7c8d9e", autoscaling.MaxGroups-1)]
+	if err != nil || len(groups) != autoscaling.MaxGroups || last.MaxNodes != autoscaling.MaxGroups-1 {
+		t.Errorf("%d groups of %d bytes, the last %+v: %v", len(groups), text.Len(), last, err)
+	}
+}
+
 // A second NodePool of a name doesn't escape from what the admin says of that name.
 func TestNodePoolOfTheSameName(t *testing.T) {
 	said := &v1alpha1.Autoscaling{NodeTemplates: []v1alpha1.NodeTemplate{{Name: "p", MaxNodes: 2, Allocatable: Quantities("cpu", "4")}}}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/url"
+	"slices"
 	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/objectnames"
 )
 
 // groupVersion is the hub's aggregated API, which the manager serves.
@@ -67,10 +69,13 @@ func WorkerOf(object metav1.Object) string {
 	return object.GetAnnotations()[v1alpha1.AnnotationCluster]
 }
 
-// Pods returns the Pods of the Job, in one worker, or, if that is empty, in all.
+// Pods returns the Pods of the Job, in one worker, or, if that is empty, in all. Those whose names no API
+// server stores are left out: an older manager passes on what a worker sends.
 func (s *Subresources) Pods(ctx context.Context, worker string) (*PodList, error) {
 	pods := &PodList{}
-	return pods, s.read(ctx, "pods", worker, pods)
+	err := s.read(ctx, "pods", worker, pods)
+	pods.Items = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return objectnames.CheckPod(&p) != nil })
+	return pods, err
 }
 
 // Events returns the workers' events of the mirrors and their Pods.

@@ -235,3 +235,27 @@ func FuzzUnpack(f *testing.F) {
 		}
 	})
 }
+
+// A name of many directories makes many: they count as members do.
+func TestDirectoriesCount(t *testing.T) {
+	deep := func(first string) member { return member{name: "r/" + first + strings.Repeat("/d", 40), content: "x"} }
+	_, _, err := unpack(t, "r", stream(t, deep("a")), archive.Limits{Bytes: 1 << 20, Members: 50})
+	if err != nil {
+		t.Errorf("one file in 41 directories: %v", err)
+	}
+	dir, _, err := unpack(t, "r", stream(t, deep("a"), deep("b"), deep("c")), archive.Limits{Bytes: 1 << 20, Members: 50})
+	if made := len(files(t, dir)); err == nil || made > 60 {
+		t.Errorf("%d files and directories were made: %v", made, err)
+	}
+	_, _, err = unpack(t, "r", stream(t, member{name: "r" + strings.Repeat("/d", 40), kind: tar.TypeDir}), archive.Limits{Bytes: 1 << 20, Members: 20})
+	if err == nil {
+		t.Error("a directory in 39 others is made")
+	}
+	var beside []member
+	for i := range 45 {
+		beside = append(beside, member{name: fmt.Sprintf("r/one/two/%d", i), content: "x"})
+	}
+	if _, _, err := unpack(t, "r", stream(t, beside...), archive.Limits{Bytes: 1 << 20, Members: 50}); err != nil {
+		t.Errorf("45 files in one directory: %v", err)
+	}
+}

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Limits bound what is unpacked.
+// Limits bound what is unpacked: bytes, members of the stream, and as many directories that they are in.
 type Limits struct {
 	Bytes   int64
 	Members int
@@ -44,6 +44,7 @@ type Target struct {
 func Unpack(from io.Reader, to Target, limits Limits) (Result, error) {
 	in := tar.NewReader(from)
 	var done Result
+	made := map[string]struct{}{} // the directories that members are in
 	for members := 0; ; members++ {
 		header, err := in.Next()
 		switch {
@@ -53,11 +54,27 @@ func Unpack(from io.Reader, to Target, limits Limits) (Result, error) {
 			return done, fmt.Errorf("the archive breaks off: %w", err)
 		case members == limits.Members:
 			return done, fmt.Errorf("%w: more than %d files", errLimit, limits.Members)
+		case !makes(made, header.Name, limits.Members):
+			return done, fmt.Errorf("%w: more than %d directories", errLimit, limits.Members)
 		}
 		if err := to.unpack(in, header, limits.Bytes, &done); err != nil {
 			return done, err
 		}
 	}
+}
+
+// makes adds the directories that a member is in to those that were made, as long as these are at most
+// so many. One name can be of thousands of directories.
+func makes(made map[string]struct{}, member string, most int) bool {
+	for dir := path.Dir(path.Clean(member)); dir != "." && dir != "/"; dir = path.Dir(dir) {
+		if _, is := made[dir]; is {
+			return true
+		}
+		if made[dir] = struct{}{}; len(made) > most {
+			return false
+		}
+	}
+	return true
 }
 
 // unpack writes one member.
