@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
 	"github.com/jobferry/jobferry/pkg/placement"
-	"github.com/jobferry/jobferry/pkg/placement/waiting"
 )
 
 // The results of an attempt to place a Job, as kube-scheduler calls them.

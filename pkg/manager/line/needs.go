@@ -5,11 +5,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
 	"github.com/jobferry/jobferry/pkg/placement"
 	"github.com/jobferry/jobferry/pkg/placement/capacity"
 	"github.com/jobferry/jobferry/pkg/placement/change"
 	"github.com/jobferry/jobferry/pkg/placement/scheduling"
-	"github.com/jobferry/jobferry/pkg/placement/waiting"
 )
 
 // setNeeds takes over in which workers there may be room for a Job, and how many Pods must fit there.

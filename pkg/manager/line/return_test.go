@@ -14,6 +14,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 	"github.com/jobferry/jobferry/pkg/placement"
 	"github.com/jobferry/jobferry/pkg/placement/autoscaling"
@@ -21,7 +22,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/placement/change"
 	"github.com/jobferry/jobferry/pkg/placement/scheduling"
-	"github.com/jobferry/jobferry/pkg/placement/waiting"
 )
 
 // hall is a line with one worker, a, that has 8 CPUs, and with what the line had enqueued.

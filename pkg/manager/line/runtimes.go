@@ -6,7 +6,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/placement/waiting"
+	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
 )
 
 // Runtimes are how long Jobs ran that have completed, by namespace and worker. A worker says when its Jobs ran, so

@@ -9,11 +9,11 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
+	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
 	"github.com/jobferry/jobferry/pkg/manager/panics"
 	"github.com/jobferry/jobferry/pkg/placement/autoscaling"
 	"github.com/jobferry/jobferry/pkg/placement/capacity"
 	"github.com/jobferry/jobferry/pkg/placement/scheduling"
-	"github.com/jobferry/jobferry/pkg/placement/waiting"
 )
 
 // WorkerReader is what is read of a worker to judge whether a Job fits there.

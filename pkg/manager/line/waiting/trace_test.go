@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
 	"github.com/jobferry/jobferry/pkg/placement/change"
-	"github.com/jobferry/jobferry/pkg/placement/waiting"
 )
 
 // The trace: four workers of 10 nodes with 8 CPUs each. For three hours come more small Jobs than there

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jobferry/jobferry/pkg/placement/waiting"
+	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
 )
 
 // Jobs of one to seven minutes begin together, so that the short ones complete first. Nothing is said before the long
