@@ -11,7 +11,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
-	"github.com/jobferry/jobferry/pkg/placement/stockout"
+	"github.com/jobferry/jobferry/pkg/manager/line/stockout"
 )
 
 // stockouts are the shapes of Pods that workers didn't start in time.
