@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jobferry/jobferry/pkg/api/preference"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/placement/change"
-	"github.com/jobferry/jobferry/pkg/placement/preference"
 	"github.com/jobferry/jobferry/pkg/placement/scheduling"
 )
 

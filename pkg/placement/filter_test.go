@@ -10,10 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/jobferry/jobferry/pkg/api/preference"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/placement"
 	. "github.com/jobferry/jobferry/pkg/placement/capacity/capacitytest"
-	"github.com/jobferry/jobferry/pkg/placement/preference"
 )
 
 // filterTest has one cluster, c, that is rejected, or isn't.

@@ -14,12 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"github.com/jobferry/jobferry/pkg/api/preference"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/placement"
 	"github.com/jobferry/jobferry/pkg/placement/capacity"
 	. "github.com/jobferry/jobferry/pkg/placement/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/placement/change"
-	"github.com/jobferry/jobferry/pkg/placement/preference"
 	"github.com/jobferry/jobferry/pkg/placement/scheduling"
 )
 

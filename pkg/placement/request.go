@@ -1,14 +1,12 @@
 package placement
 
 import (
-	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/placement/preference"
+	"github.com/jobferry/jobferry/pkg/api/preference"
 )
 
 // Request asks for a place for one Job.
@@ -38,33 +36,3 @@ type Request struct {
 	// the explanation, such as "has a Job of this name that isn't ours".
 	PassedOver map[string]string
 }
-
-// ParseSelector reads the cluster selector from a Job's annotations. It is nil, which matches all
-// clusters, when the annotation is absent or empty. The error is for the user's eyes.
-func ParseSelector(annotations map[string]string) (labels.Selector, error) {
-	value, ok := annotations[v1alpha1.AnnotationClusterSelector]
-	if !ok || value == "" {
-		return nil, nil
-	}
-	selector, err := labels.Parse(value)
-	if err != nil {
-		return nil, &SelectorError{Value: value, Err: err}
-	}
-	return selector, nil
-}
-
-// SelectorError says that a Job's cluster selector can't be read. Only an edit of the Job mends it.
-type SelectorError struct {
-	// Value of the annotation.
-	Value string
-	// Err is why it isn't a label selector.
-	Err error
-}
-
-func (e *SelectorError) Error() string {
-	return fmt.Sprintf("annotation %s: %q is not a label selector: %v; "+
-		"set it to one such as \"region=eu,gpu in (a100,h100)\", or remove it to allow every cluster",
-		v1alpha1.AnnotationClusterSelector, e.Value, e.Err)
-}
-
-func (e *SelectorError) Unwrap() error { return e.Err }

@@ -12,12 +12,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/jobferry/jobferry/pkg/api/preference"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/placement"
-	"github.com/jobferry/jobferry/pkg/placement/preference"
 )
 
 // explainTimeout bounds what one explanation takes of the leader, from its turn on.
@@ -91,7 +91,7 @@ func (r *Reconciler) questionOf(ctx context.Context, whole *mirror.Whole) (place
 
 // requestFor is what the Job of a snapshot asks of a worker, but for its recent fields.
 func (r *Reconciler) requestFor(ctx context.Context, s *dispatch.Snapshot) (placement.Request, error) {
-	selector, err := placement.ParseSelector(s.Job.Annotations)
+	selector, err := preference.ParseSelector(s.Job.Annotations)
 	if err != nil {
 		return placement.Request{}, err
 	}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/jobferry/jobferry/pkg/api/preference"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/manager/carry/copier"
@@ -327,7 +328,7 @@ func unwantedAt(job *batchv1.Job, view clusters.View, worker string) string {
 	if selector == job.Annotations[v1alpha1.AnnotationPlacedFor] {
 		return ""
 	}
-	wanted, err := placement.ParseSelector(job.Annotations)
+	wanted, err := preference.ParseSelector(job.Annotations)
 	if err != nil || wanted == nil || wanted.Matches(labels.Set(view.Labels)) {
 		return "" // an invalid selector moves nothing
 	}

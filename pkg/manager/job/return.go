@@ -7,12 +7,12 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 
+	"github.com/jobferry/jobferry/pkg/api/preference"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/line"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/placement"
-	"github.com/jobferry/jobferry/pkg/placement/preference"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 

@@ -1,5 +1,7 @@
-// Package preference reads the annotation jobferry.dev/cluster-preference: which clusters a user wants for
-// a Job, in steps. It is pure.
+// Package preference reads the annotations by which a user chooses clusters for a Job. It is pure.
+//
+// jobferry.dev/cluster-selector is a label selector: the Job goes to no other cluster.
+// jobferry.dev/cluster-preference orders the clusters in steps:
 //
 //	tier=owned; region=eu after 5m; * after 30m; return after 10m
 //

@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/jobferry/jobferry/pkg/api/preference"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/placement/preference"
 )
 
 var since = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

@@ -1,4 +1,4 @@
-package placement_test
+package preference_test
 
 import (
 	"errors"
@@ -7,17 +7,17 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/jobferry/jobferry/pkg/api/preference"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 func TestParseSelector(t *testing.T) {
 	for _, annotations := range []map[string]string{nil, {}, {v1alpha1.AnnotationClusterSelector: ""}} {
-		if selector, err := placement.ParseSelector(annotations); selector != nil || err != nil {
+		if selector, err := preference.ParseSelector(annotations); selector != nil || err != nil {
 			t.Errorf("%v: got %v, %v", annotations, selector, err)
 		}
 	}
-	selector, err := placement.ParseSelector(map[string]string{v1alpha1.AnnotationClusterSelector: "region=eu, gpu in (a100, h100)"})
+	selector, err := preference.ParseSelector(map[string]string{v1alpha1.AnnotationClusterSelector: "region=eu, gpu in (a100, h100)"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,8 +27,8 @@ func TestParseSelector(t *testing.T) {
 }
 
 func TestParseSelectorTellsTheWayOut(t *testing.T) {
-	_, err := placement.ParseSelector(map[string]string{v1alpha1.AnnotationClusterSelector: "gpu in a100"})
-	var invalid *placement.SelectorError
+	_, err := preference.ParseSelector(map[string]string{v1alpha1.AnnotationClusterSelector: "gpu in a100"})
+	var invalid *preference.SelectorError
 	if !errors.As(err, &invalid) || invalid.Value != "gpu in a100" || errors.Unwrap(err) == nil {
 		t.Fatalf("got %v", err)
 	}
