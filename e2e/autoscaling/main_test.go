@@ -12,7 +12,6 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/placement/autoscaling"
 )
 
 func TestMain(m *testing.M) {
@@ -26,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 // poolLabel is what nodes of a pool have, by its name: Karpenter's, so that NodePools are about these.
-const poolLabel = autoscaling.LabelNodePool
+const poolLabel = "karpenter.sh/nodepool"
 
 // scene is two workers that add nodes, of which w1 is cheaper.
 type scene struct {

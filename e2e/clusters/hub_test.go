@@ -27,7 +27,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
-	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 const userAgent = "clusters-test"
@@ -310,7 +310,7 @@ func (p *placed) MirrorChanged(_ string, key types.NamespacedName) {
 func (p *placed) WorkerChanged(string) {}
 
 // CapacityFreed is of no interest.
-func (p *placed) CapacityFreed(string, change.Change) {}
+func (p *placed) CapacityFreed(string, placement.Change) {}
 
 // PodsStuck is of no interest.
 func (p *placed) PodsStuck(string, types.NamespacedName) {}

@@ -4,7 +4,7 @@ import (
 	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 
-	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // classObjects are those that Pods name: what the API server adds to them, and whom they may preempt.
@@ -20,7 +20,7 @@ func (c *classObjects) copyOf() classObjects {
 }
 
 // known is what our judge knows: nothing, where there is none.
-func (c *classObjects) known(a *scheduling.Admission) {
+func (c *classObjects) known(a *placement.Admission) {
 	if len(c.PriorityClasses) > 0 {
 		a.PriorityClasses = map[string]*schedulingv1.PriorityClass{}
 	}

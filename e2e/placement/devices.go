@@ -8,7 +8,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/jobferry/jobferry/pkg/placement/devices"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // deviceObjects are the objects of dynamic resource allocation in a pair.
@@ -35,12 +35,12 @@ func copies[T interface{ DeepCopy() T }](list []T) []T {
 }
 
 // judged are the devices as our judge knows them.
-func (d *deviceObjects) judged(pods []*corev1.Pod, minor int) *devices.Devices {
+func (d *deviceObjects) judged(pods []*corev1.Pod, minor int) *placement.JudgedDevices {
 	lasting := map[types.UID]bool{}
 	for _, p := range pods {
 		lasting[p.UID] = p.Spec.RestartPolicy == corev1.RestartPolicyAlways
 	}
-	return devices.New(devices.Objects{
+	return placement.NewDevices(placement.DeviceObjects{
 		Classes: d.DeviceClasses, Slices: d.ResourceSlices, Claims: d.ResourceClaims, Templates: d.ResourceClaimTemplates,
 		Lasts: func(uid types.UID) bool { return lasting[uid] },
 		Minor: minor,

@@ -1,4 +1,4 @@
-// Command placement is the judge of pkg/placement/scheduling: random clusters and random
+// Command placement is the judge of pkg/placement/internal/scheduling: random clusters and random
 // Jobs, for which our answer is compared with what kube-scheduler does.
 //
 //	seed ──> pair: nodes, Pods that run, a Job ──┬──> scheduling.Judge ──> Answer ──┐

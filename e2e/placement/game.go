@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // player is a scheduler.
@@ -28,7 +28,7 @@ type game struct {
 	at   *pair
 	want int64
 
-	answer scheduling.Answer
+	answer placement.Answer
 	// bound is how many of the Job's Pods the scheduler has bound, empty whether it binds one in
 	// the empty cluster; not known if some were bound before.
 	bound   int64
@@ -45,7 +45,7 @@ func (g *game) ask(namespaces []*corev1.Namespace) {
 	for _, ns := range namespaces {
 		known[ns.Name] = ns
 	}
-	snapshot := scheduling.NewSnapshot(g.at.Nodes, g.at.Pods, known)
+	snapshot := placement.NewSnapshot(g.at.Nodes, g.at.Pods, known)
 	snapshot.Devices = g.at.judged(g.at.Pods, g.minor)
 	snapshot.Admission = g.at.admission()
 	g.at.known(snapshot.Admission)
@@ -53,19 +53,19 @@ func (g *game) ask(namespaces []*corev1.Namespace) {
 	if len(g.at.StorageClasses) > 0 {
 		snapshot.Volumes = g.at.volumes()
 	}
-	g.answer = scheduling.Judge(snapshot, scheduling.NewJob(g.at.Job), g.want)
+	g.answer = placement.Judge(snapshot, placement.NewJob(g.at.Job), g.want)
 }
 
 // difference is empty where the scheduler agrees.
 func (g *game) difference() difference {
 	switch {
-	case g.answer.Verdict == scheduling.Never && (g.bound > 0 || g.empty):
+	case g.answer.Verdict == placement.Never && (g.bound > 0 || g.empty):
 		return falseNever
 	case g.answer.Now >= g.want && g.bound < g.want:
 		return falseNow
 	case g.answer.Now < g.want && g.bound >= g.want:
 		return tooCareful
-	case g.answer.Verdict != scheduling.Never && g.bound == 0 && !g.empty:
+	case g.answer.Verdict != placement.Never && g.bound == 0 && !g.empty:
 		return unproven
 	default:
 		return ""

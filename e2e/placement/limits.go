@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // namespaceLimits are what the API server's admission reads of the Job's namespace.
@@ -20,8 +20,8 @@ func (n *namespaceLimits) copyOf() namespaceLimits {
 }
 
 // admission is as our judge knows it.
-func (n *namespaceLimits) admission() *scheduling.Admission {
-	return &scheduling.Admission{LimitRanges: n.LimitRanges, Quotas: n.ResourceQuotas}
+func (n *namespaceLimits) admission() *placement.Admission {
+	return &placement.Admission{LimitRanges: n.LimitRanges, Quotas: n.ResourceQuotas}
 }
 
 func (l location) limits(n *namespaceLimits) {

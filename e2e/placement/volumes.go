@@ -5,7 +5,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // volumeObjects are the objects of volumes in a pair. They're only played by the program, so that classes
@@ -27,8 +27,8 @@ func (o *volumeObjects) copyOf() volumeObjects {
 }
 
 // volumes are as our judge knows them.
-func (o *volumeObjects) volumes() *scheduling.Volumes {
-	v := &scheduling.Volumes{
+func (o *volumeObjects) volumes() *placement.Volumes {
+	v := &placement.Volumes{
 		Claims:  map[string]map[string]*corev1.PersistentVolumeClaim{},
 		Volumes: map[string]*corev1.PersistentVolume{}, Classes: map[string]*storagev1.StorageClass{},
 		Nodes: map[string]*storagev1.CSINode{}, Drivers: map[string]*storagev1.CSIDriver{},

@@ -10,11 +10,11 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/placement"
-	"github.com/jobferry/jobferry/pkg/placement/autoscaling"
-	"github.com/jobferry/jobferry/pkg/placement/capacity"
-	. "github.com/jobferry/jobferry/pkg/placement/capacity/capacitytest"
-	"github.com/jobferry/jobferry/pkg/placement/change"
-	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement/internal/autoscaling"
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
+	. "github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
+	"github.com/jobferry/jobferry/pkg/placement/internal/change"
+	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
 )
 
 // Cluster builds a cluster.

@@ -6,7 +6,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/jobferry/jobferry/pkg/placement"
-	. "github.com/jobferry/jobferry/pkg/placement/capacity/capacitytest"
+	. "github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
 )
 
 func TestPodsWanted(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/jobferry/jobferry/pkg/placement"
-	. "github.com/jobferry/jobferry/pkg/placement/capacity/capacitytest"
+	. "github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
 )
 
 func gpuNode() *NodeBuilder {

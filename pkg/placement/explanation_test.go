@@ -18,7 +18,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/placement"
-	. "github.com/jobferry/jobferry/pkg/placement/capacity/capacitytest"
+	. "github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/plugin/show"
 )
 

@@ -6,8 +6,8 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/preference"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/placement/change"
-	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement/internal/change"
+	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
 )
 
 // Reason names the filter that a cluster didn't pass.

@@ -13,7 +13,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/preference"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/placement"
-	. "github.com/jobferry/jobferry/pkg/placement/capacity/capacitytest"
+	. "github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
 )
 
 // filterTest has one cluster, c, that is rejected, or isn't.

@@ -13,8 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/placement"
-	"github.com/jobferry/jobferry/pkg/placement/devices"
-	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement/internal/devices"
+	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
 )
 
 // fleet is 100 workers of 100 nodes in three zones, each with 30 Pods of 15 applications, of which a

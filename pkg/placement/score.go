@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"hash/fnv"
 
-	"github.com/jobferry/jobferry/pkg/placement/capacity"
-	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
+	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
 )
 
 // Candidate is a cluster that passed every filter.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/jobferry/jobferry/pkg/placement"
-	. "github.com/jobferry/jobferry/pkg/placement/capacity/capacitytest"
+	. "github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
 )
 
 // ordered has clusters that all fit; want is the order of preference.

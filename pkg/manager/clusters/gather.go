@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/placement/capacity"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // gathered is what gather has read: the input of decide.
@@ -43,7 +43,7 @@ type gathered struct {
 type workerState struct {
 	View
 	mirrors int
-	totals  capacity.Totals
+	totals  placement.Totals
 	reports []metav1.Condition
 	loss    Loss
 }

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // TestAWorkerThatForbidsARule is used without it, and says so.
@@ -25,7 +25,7 @@ func TestAWorkerThatForbidsARule(t *testing.T) {
 	if got := worker.View().Capacity; got.Unchecked != want || got.Listing || got.Missing != "" {
 		t.Errorf("%+v", got)
 	}
-	if a := worker.Free(types.NamespacedName{Namespace: "n"}, scheduling.Reads{}).Admission; a.PriorityClasses == nil {
+	if a := worker.Free(types.NamespacedName{Namespace: "n"}, placement.Reads{}).Admission; a.PriorityClasses == nil {
 		t.Error("the other rules aren't known")
 	}
 	c.Forbid("resourcequotas", false)
@@ -39,12 +39,12 @@ func TestAWorkerThatFailsToListARule(t *testing.T) {
 	c.Break("priorityclasses", true)
 	worker := w.register("w1", c.Kubeconfig("t"))
 	w.until("the rest is known", func() bool { return worker.View().Capacity.Known })
-	if a := worker.Free(types.NamespacedName{Namespace: "n"}, scheduling.Reads{}).Admission; a.PriorityClasses != nil {
+	if a := worker.Free(types.NamespacedName{Namespace: "n"}, placement.Reads{}).Admission; a.PriorityClasses != nil {
 		t.Error("it's known what could not be listed")
 	}
 	c.Break("priorityclasses", false)
 	w.until("it's listed", func() bool {
-		return worker.Free(types.NamespacedName{Namespace: "n"}, scheduling.Reads{}).Admission.PriorityClasses != nil
+		return worker.Free(types.NamespacedName{Namespace: "n"}, placement.Reads{}).Admission.PriorityClasses != nil
 	})
 }
 
@@ -57,8 +57,8 @@ func TestDevicesAreWatchedWhereThereAreClasses(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"kind":"DeviceClassList","apiVersion":"resource.k8s.io/v1","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"gpus"}}]}`)
 	})
-	free := func(worker *Worker) *scheduling.Snapshot {
-		return worker.Free(types.NamespacedName{Namespace: "n"}, scheduling.Reads{})
+	free := func(worker *Worker) *placement.Snapshot {
+		return worker.Free(types.NamespacedName{Namespace: "n"}, placement.Reads{})
 	}
 	none, some := w.register("w1", without.Kubeconfig("t")), w.register("w2", with.Kubeconfig("t"))
 	for _, worker := range []*Worker{none, some} {
@@ -127,7 +127,7 @@ func TestAWorkerWithTooManyQuotas(t *testing.T) {
 	})
 	w.untilState(worker, Ready, v1alpha1.ReasonConnected)
 	w.until("the rest is known", func() bool { return worker.View().Capacity.Known })
-	if quotas := worker.Free(types.NamespacedName{Namespace: "n"}, scheduling.Reads{}).Admission.Quotas; len(quotas) > 0 {
+	if quotas := worker.Free(types.NamespacedName{Namespace: "n"}, placement.Reads{}).Admission.Quotas; len(quotas) > 0 {
 		t.Errorf("%d quotas are known, though not all", len(quotas))
 	}
 }

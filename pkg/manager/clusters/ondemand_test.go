@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 var anyJob = types.NamespacedName{Namespace: "n"}
@@ -33,15 +33,15 @@ func TestVolumesAreReadFromTheFirstJobWithClaimsOn(t *testing.T) {
 			counts := mode == v1alpha1.CapacityNodes
 			w.untilState(worker, Ready, v1alpha1.ReasonConnected)
 			w.until("the rest is known", func() bool { return worker.View().Capacity.Known == counts })
-			free := worker.Free(anyJob, scheduling.Reads{})
+			free := worker.Free(anyJob, placement.Reads{})
 			if (free != nil) != counts || counts && free.Listing != nil || c.Requests("get persistentvolumeclaims")+c.Requests("watch persistentvolumes") > 0 {
 				t.Errorf("nobody has claims: %+v", free)
 			}
-			if free = worker.Free(anyJob, scheduling.Reads{Claims: true}); free.Listing == nil || free.Volumes != nil || free.NodesUnknown == counts {
+			if free = worker.Free(anyJob, placement.Reads{Claims: true}); free.Listing == nil || free.Volumes != nil || free.NodesUnknown == counts {
 				t.Errorf("asked for the first time: %+v", free)
 			}
-			w.until("they're known", func() bool { return worker.Free(anyJob, scheduling.Reads{Claims: true}).Volumes != nil })
-			if free = worker.Free(anyJob, scheduling.Reads{Claims: true}); free.Listing != nil || free.Volumes.Claims["n"]["data"].Spec.VolumeName != "pv" || free.Volumes.Drivers == nil {
+			w.until("they're known", func() bool { return worker.Free(anyJob, placement.Reads{Claims: true}).Volumes != nil })
+			if free = worker.Free(anyJob, placement.Reads{Claims: true}); free.Listing != nil || free.Volumes.Claims["n"]["data"].Spec.VolumeName != "pv" || free.Volumes.Drivers == nil {
 				t.Errorf("known: %+v", free.Volumes)
 			}
 			if got := worker.View().Capacity; got.Unchecked != "" || got.Missing != "" {
@@ -50,7 +50,7 @@ func TestVolumesAreReadFromTheFirstJobWithClaimsOn(t *testing.T) {
 			c.Forbid("storageclasses", true)
 			w.server.Cut()
 			w.until("they aren't known any more", func() bool {
-				f := worker.Free(anyJob, scheduling.Reads{Claims: true})
+				f := worker.Free(anyJob, placement.Reads{Claims: true})
 				return f.Volumes == nil && f.Listing == nil
 			})
 			w.until("it's said", func() bool { return strings.Contains(worker.View().Capacity.Unchecked, "storageclasses") })
@@ -66,13 +66,13 @@ func TestAWorkerThatFailsToListVolumes(t *testing.T) {
 	c.Forbid("csinodes", true)
 	worker := w.register("w1", c.Kubeconfig("t"))
 	w.until("the rest is known", func() bool { return worker.View().Capacity.Known })
-	w.until("they're given up", func() bool { return worker.Free(anyJob, scheduling.Reads{Claims: true}).Listing == nil })
-	if free := worker.Free(anyJob, scheduling.Reads{Claims: true}); free.Volumes != nil || len(free.Nodes) > 0 {
+	w.until("they're given up", func() bool { return worker.Free(anyJob, placement.Reads{Claims: true}).Listing == nil })
+	if free := worker.Free(anyJob, placement.Reads{Claims: true}); free.Volumes != nil || len(free.Nodes) > 0 {
 		t.Errorf("%+v", free)
 	}
 	c.Break("persistentvolumes", false)
 	w.until("the rest of them is known", func() bool {
-		v := worker.Free(anyJob, scheduling.Reads{Claims: true}).Volumes
+		v := worker.Free(anyJob, placement.Reads{Claims: true}).Volumes
 		return v != nil && v.Nodes == nil && v.Drivers != nil
 	})
 }
@@ -87,12 +87,12 @@ func TestNamespacesAreReadWhereTheirLabelsCount(t *testing.T) {
 			c.Put("namespaces", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"team": "red"}, Annotations: map[string]string{"large": "x"}}})
 			worker := w.register("w1", c.Kubeconfig("t"))
 			w.until("the rest is known", func() bool { return worker.View().Capacity.Known })
-			reads := scheduling.Reads{Namespaces: true}
-			if free := worker.Free(anyJob, scheduling.Reads{}); free.Listing != nil || free.Namespaces != nil || c.Requests("watch namespaces") > 0 {
+			reads := placement.Reads{Namespaces: true}
+			if free := worker.Free(anyJob, placement.Reads{}); free.Listing != nil || free.Namespaces != nil || c.Requests("watch namespaces") > 0 {
 				t.Errorf("nobody selects by labels: %+v", free)
 			}
 			if byPod {
-				reads = scheduling.Reads{}
+				reads = placement.Reads{}
 				c.Put("pods", selectingPod())
 				w.until("the Pod is known", func() bool { return worker.Free(anyJob, reads).Listing != nil })
 			} else if free := worker.Free(anyJob, reads); free.Listing == nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/feed"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
-	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // DefaultWorkerLostTimeout is the default of Options.WorkerLostTimeout.
@@ -95,7 +95,7 @@ type Listener interface {
 	WorkerChanged(worker string)
 	// CapacityFreed: a Job that a worker couldn't take may be helped by a change there. See package
 	// change: it's said once until somebody reads that again.
-	CapacityFreed(worker string, c change.Change)
+	CapacityFreed(worker string, c placement.Change)
 	// PodsStuck: a Pod of a mirror is found to wait for its node, or on it, or such a node doesn't
 	// come for now. See capacity.Ledger. The worker says of which Job.
 	PodsStuck(worker string, key types.NamespacedName)

@@ -11,7 +11,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/feed"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
-	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement"
 	"github.com/jobferry/jobferry/pkg/util/digest"
 	"github.com/jobferry/jobferry/pkg/util/queue"
 )
@@ -195,7 +195,7 @@ func (r *Registry) callbacks(name string) feed.Callbacks {
 			r.tell(func(l Listener) { l.MirrorChanged(name, key) })
 			r.mirrorsChanged(name)
 		},
-		CapacityFreed:  func(c change.Change) { r.tell(func(l Listener) { l.CapacityFreed(name, c) }) },
+		CapacityFreed:  func(c placement.Change) { r.tell(func(l Listener) { l.CapacityFreed(name, c) }) },
 		PodsStuck:      func(key types.NamespacedName) { r.tell(func(l Listener) { l.PodsStuck(name, key) }) },
 		NumbersChanged: func() { r.numbersChanged(name) },
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // observer records what the registry shows whenever it's called.
@@ -44,7 +44,7 @@ func (o *observer) heard() []string {
 	return slices.Clone(o.workers)
 }
 
-func (o *observer) CapacityFreed(string, change.Change) {}
+func (o *observer) CapacityFreed(string, placement.Change) {}
 
 func (o *observer) PodsStuck(string, types.NamespacedName) {}
 

@@ -16,9 +16,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
 	"github.com/jobferry/jobferry/pkg/manager/packed"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
-	"github.com/jobferry/jobferry/pkg/placement/autoscaling"
-	"github.com/jobferry/jobferry/pkg/placement/capacity"
-	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // Worker is the connection to one worker cluster. It stays the same through losses and changes of
@@ -127,20 +125,20 @@ func (w *Worker) Client() client.Client { return w.link.Client() }
 
 // Ledger records the worker's capacity. Placement can use it while View().Capacity.Known;
 // reservations may be made at any time.
-func (w *Worker) Ledger() *capacity.Ledger { return w.feed.Ledger() }
+func (w *Worker) Ledger() *placement.Ledger { return w.feed.Ledger() }
 
 // Free is what the worker's API server and scheduler judge one Job's Pods by: neither what is held
 // for the Job nor its own Pods are in its way. Without a name, they are for any Job of the
 // namespace. It is nil if nothing is known that matters. What not every Job reads is gathered from
 // the first one on that does.
-func (w *Worker) Free(job types.NamespacedName, reads scheduling.Reads) *scheduling.Snapshot {
+func (w *Worker) Free(job types.NamespacedName, reads placement.Reads) *placement.Snapshot {
 	v := w.View()
 	return w.feed.Free(job, reads, feed.Worker{Spec: v.Spec, Version: v.Version, Known: v.Capacity.Known})
 }
 
 // Room is what the worker's autoscaler may still add, if one Job's Pods that wait there don't
 // count; nil: nothing. No Job has the zero name.
-func (w *Worker) Room(job types.NamespacedName) *autoscaling.Room {
+func (w *Worker) Room(job types.NamespacedName) *placement.Room {
 	spec := w.View().Spec
 	return w.feed.Room(job, &spec)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/clustertest"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
-	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // world is a registry without a reconciler, and a server with clusters to connect to.
@@ -67,7 +67,7 @@ func newStandby(t *testing.T, edits ...func(*Options)) *world {
 // server.
 func (w *world) MirrorChanged(string, types.NamespacedName) { w.changed() }
 func (w *world) WorkerChanged(string)                       { w.changed() }
-func (w *world) CapacityFreed(string, change.Change)        { w.changed() }
+func (w *world) CapacityFreed(string, placement.Change)     { w.changed() }
 func (w *world) PodsStuck(string, types.NamespacedName)     {}
 
 func (w *world) changed() {

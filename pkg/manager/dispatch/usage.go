@@ -10,7 +10,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 	"github.com/jobferry/jobferry/pkg/mirror"
-	"github.com/jobferry/jobferry/pkg/placement/capacity"
+	"github.com/jobferry/jobferry/pkg/placement"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
@@ -43,7 +43,7 @@ func (s *Snapshot) Account() usage.Account { return s.account(false) }
 func (s *Snapshot) account(ends bool) usage.Account {
 	var requests corev1.ResourceList
 	if !mirror.Light(s.Job) {
-		requests = capacity.TemplateRequests(&s.Job.Spec.Template.Spec).List()
+		requests = placement.TemplateRequests(&s.Job.Spec.Template.Spec).List()
 	}
 	return usage.Read(s.Job).Next(usage.Job{
 		Job: s.Job, Requests: requests,

@@ -11,7 +11,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
-	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 	"github.com/jobferry/jobferry/pkg/worker/fence"
 )
@@ -144,7 +144,7 @@ func (k *Keeper) MirrorChanged(name string, _ types.NamespacedName) {
 }
 
 // CapacityFreed implements clusters.Listener.
-func (k *Keeper) CapacityFreed(string, change.Change) {}
+func (k *Keeper) CapacityFreed(string, placement.Change) {}
 
 // PodsStuck implements clusters.Listener.
 func (k *Keeper) PodsStuck(string, types.NamespacedName) {}

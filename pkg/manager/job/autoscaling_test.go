@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/placement/autoscaling"
-	"github.com/jobferry/jobferry/pkg/placement/capacity/capacitytest"
+	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/placement/placementtest"
 )
 
 // grows lets a worker's autoscaler add nodes with 4 CPUs, up to so many.
@@ -21,7 +21,7 @@ func (v *fakeWorker) grows(maxNodes int32) {
 	v.world.logf(v.Name(), "adds up to %d nodes", maxNodes)
 	v.view.Spec.Capacity = v1alpha1.CapacityAutoscaled
 	v.view.Spec.Autoscaling = &v1alpha1.Autoscaling{NodeTemplates: []v1alpha1.NodeTemplate{{
-		Name: "new", Labels: map[string]string{"new": "yes"}, MaxNodes: maxNodes, Allocatable: capacitytest.Quantities("cpu", "4"),
+		Name: "new", Labels: map[string]string{"new": "yes"}, MaxNodes: maxNodes, Allocatable: placementtest.Quantities("cpu", "4"),
 	}}}
 	v.world.triggers.WorkerChanged(v.Name())
 }
@@ -224,11 +224,11 @@ func TestBackoffIsBelieved(t *testing.T) {
 // says has cluster-autoscaler say so of the worker's node group.
 func (v *fakeWorker) says(scaleUp string) {
 	v.world.logf(v.Name(), "has a node group in %s", scaleUp)
-	groups, err := autoscaling.ReadNodeGroups("nodeGroups: [{name: new, health: {maxSize: 9}, scaleUp: {status: " + scaleUp + "}}]")
+	groups, err := placement.ReadNodeGroups("nodeGroups: [{name: new, health: {maxSize: 9}, scaleUp: {status: " + scaleUp + "}}]")
 	if err != nil {
 		panic(err)
 	}
-	v.observed = autoscaling.Observe(v.observed, nil, groups, nil)
+	v.observed = placement.Observe(v.observed, nil, groups, nil)
 	v.world.triggers.WorkerChanged(v.Name())
 }
 

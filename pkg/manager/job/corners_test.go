@@ -17,8 +17,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
-	"github.com/jobferry/jobferry/pkg/placement/change"
-	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 var (
@@ -80,10 +79,10 @@ func (v *fakeWorker) hasClaim() {
 	class.VolumeBindingMode = ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)
 	claim := &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &class.Name}}
 	for _, w := range v.world.registered() {
-		w.volumes = &scheduling.Volumes{Classes: map[string]*storagev1.StorageClass{class.Name: class}}
+		w.volumes = &placement.Volumes{Classes: map[string]*storagev1.StorageClass{class.Name: class}}
 	}
 	v.volumes.Claims = map[string]map[string]*corev1.PersistentVolumeClaim{"team": {"data": claim}}
-	v.world.triggers.CapacityFreed(v.Name(), change.Change{Kinds: change.Volumes})
+	v.world.triggers.CapacityFreed(v.Name(), placement.Change{Kinds: placement.VolumesChange})
 }
 
 // refusesOnce has one request fail.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
-	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // explained is the message of an explanation and one line for each worker.
@@ -69,7 +69,7 @@ func TestExplainWhatAPlacementDoes(t *testing.T) {
 	if w.writes != writes {
 		t.Errorf("%d writes", w.writes-writes)
 	}
-	if free := w.worker("b").Free(jobKey, scheduling.Reads{}).Nodes[0].Free.MilliCPU; free != 2000 {
+	if free := w.worker("b").Free(jobKey, placement.Reads{}).Nodes[0].Free.MilliCPU; free != 2000 {
 		t.Errorf("%d of b are free: an explanation holds capacity", free)
 	}
 }

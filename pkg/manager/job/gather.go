@@ -25,7 +25,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/placement"
-	"github.com/jobferry/jobferry/pkg/placement/capacity"
 )
 
 // gatherer reads all that is known of a Job, from caches and memory. What it is made of has no
@@ -204,7 +203,7 @@ func (g *gatherer) assigned(s *dispatch.Snapshot, name string, k known) *dispatc
 // addsNoNodes reports whether a worker's autoscaler says that it adds no nodes for a Job's Pods for now.
 func addsNoNodes(v workerView, job *batchv1.Job) bool {
 	room := v.Room(types.NamespacedName{})
-	return room != nil && room.IsPaused(capacity.ShapeOf(&job.Spec.Template))
+	return room != nil && room.IsPaused(placement.ShapeOf(&job.Spec.Template))
 }
 
 // pods reads what is known of the mirror's Pods.

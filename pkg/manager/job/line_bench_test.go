@@ -12,9 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/pkg/placement/capacity"
-	"github.com/jobferry/jobferry/pkg/placement/capacity/capacitytest"
-	"github.com/jobferry/jobferry/pkg/placement/devices"
+	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/placement/placementtest"
 )
 
 // newCrowdedWorld has full workers of 99 nodes with 8 CPUs each. In each of them the Job "part" holds one
@@ -28,7 +27,7 @@ func newCrowdedWorld(tb testing.TB, workers int) *world {
 		v.connect()
 		v.ledger.DeleteNode("node")
 		for n := range 99 {
-			v.ledger.SetNode(capacitytest.NewNode(fmt.Sprintf("node-%02d", n)).Has("cpu", "8", "memory", "64Gi", "pods", "110").Obj())
+			v.ledger.SetNode(placementtest.NewNode(fmt.Sprintf("node-%02d", n)).Has("cpu", "8", "memory", "64Gi", "pods", "110").Obj())
 		}
 		for n := range 49 {
 			v.holds(fmt.Sprintf("runs-%d", n), 8, 2)
@@ -43,7 +42,7 @@ func newCrowdedWorld(tb testing.TB, workers int) *world {
 // holds has a Job hold room for so many Pods with so many CPUs each.
 func (v *fakeWorker) holds(name string, cpu int, pods int64) {
 	job := aJob(name, cpus(fmt.Sprint(cpu)))
-	v.ledger.Reserve(inTeam(name), capacity.ShapeOf(&job.Spec.Template), pods)
+	v.ledger.Reserve(inTeam(name), placement.ShapeOf(&job.Spec.Template), pods)
 }
 
 // waits submits Jobs that find no room.
@@ -151,7 +150,7 @@ func noDevices(v *fakeWorker) {
 	template.Spec.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{
 		DeviceClassName: class.Name, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1,
 	}}}
-	v.devices = devices.New(devices.Objects{
+	v.devices = placement.NewDevices(placement.DeviceObjects{
 		Classes: []*resourcev1.DeviceClass{class}, Templates: []*resourcev1.ResourceClaimTemplate{template},
 		Lasts: func(types.UID) bool { return false }, Minor: 36,
 	})
@@ -225,7 +224,7 @@ func someRoom(w *world, worker string, n int) { w.frees(worker, fmt.Sprintf("run
 func room(w *world, worker string, _ int)     { w.frees(worker, "part") }
 
 func node(w *world, worker string, n int) {
-	w.worker(worker).ledger.SetNode(capacitytest.NewNode(fmt.Sprintf("new-%d", n)).Has("cpu", "1", "memory", "64Gi", "pods", "110").Obj())
+	w.worker(worker).ledger.SetNode(placementtest.NewNode(fmt.Sprintf("new-%d", n)).Has("cpu", "1", "memory", "64Gi", "pods", "110").Obj())
 	w.looks()
 }
 

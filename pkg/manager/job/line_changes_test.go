@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // A Job that lacks something is judged when that may have come, for Jobs of its namespace, and not otherwise.
@@ -13,24 +13,24 @@ func TestOnlyWhatHelpsIsJudged(t *testing.T) {
 		name   string
 		jobs   crowd
 		lacks  func(*fakeWorker)
-		change change.Change
+		change placement.Change
 		judged bool
 	}{
-		{"room, and no quota", ofQuota, noQuota, change.Change{Kinds: change.Room}, false},
-		{"Pods, and no quota", ofQuota, noQuota, change.Change{Kinds: change.Pods}, false},
-		{"devices, and no quota", ofQuota, noQuota, change.Change{Kinds: change.Devices}, false},
-		{"quota", ofQuota, noQuota, change.Change{Kinds: change.Admission, Namespace: jobKey.Namespace}, true},
-		{"quota of another namespace", ofQuota, noQuota, change.Change{Kinds: change.Admission, Namespace: "other"}, false},
-		{"a class of the worker", ofQuota, noQuota, change.Change{Kinds: change.Admission}, true},
-		{"nodes, and no quota", ofQuota, noQuota, change.Change{Kinds: change.Nodes}, true},
-		{"room, and no devices", ofDevices, noDevices, change.Change{Kinds: change.Room}, false},
-		{"devices", ofDevices, noDevices, change.Change{Kinds: change.Devices}, true},
-		{"room, and no extended resource", ofExtended, noMore, change.Change{Kinds: change.Room}, false},
-		{"nodes, perhaps with the extended resource", ofExtended, noMore, change.Change{Kinds: change.Nodes}, true},
-		{"devices that stand for the extended resource", ofExtended, noMore, change.Change{Kinds: change.Devices}, true},
-		{"room, and no Pods to be near", nearOthers, noMore, change.Change{Kinds: change.Room}, false},
-		{"Pods to be near", nearOthers, noMore, change.Change{Kinds: change.Pods}, true},
-		{"volumes, and no room", ofSevenShapes, noMore, change.Change{Kinds: change.Volumes}, false},
+		{"room, and no quota", ofQuota, noQuota, placement.Change{Kinds: placement.RoomChange}, false},
+		{"Pods, and no quota", ofQuota, noQuota, placement.Change{Kinds: placement.PodsChange}, false},
+		{"devices, and no quota", ofQuota, noQuota, placement.Change{Kinds: placement.DevicesChange}, false},
+		{"quota", ofQuota, noQuota, placement.Change{Kinds: placement.AdmissionChange, Namespace: jobKey.Namespace}, true},
+		{"quota of another namespace", ofQuota, noQuota, placement.Change{Kinds: placement.AdmissionChange, Namespace: "other"}, false},
+		{"a class of the worker", ofQuota, noQuota, placement.Change{Kinds: placement.AdmissionChange}, true},
+		{"nodes, and no quota", ofQuota, noQuota, placement.Change{Kinds: placement.NodesChange}, true},
+		{"room, and no devices", ofDevices, noDevices, placement.Change{Kinds: placement.RoomChange}, false},
+		{"devices", ofDevices, noDevices, placement.Change{Kinds: placement.DevicesChange}, true},
+		{"room, and no extended resource", ofExtended, noMore, placement.Change{Kinds: placement.RoomChange}, false},
+		{"nodes, perhaps with the extended resource", ofExtended, noMore, placement.Change{Kinds: placement.NodesChange}, true},
+		{"devices that stand for the extended resource", ofExtended, noMore, placement.Change{Kinds: placement.DevicesChange}, true},
+		{"room, and no Pods to be near", nearOthers, noMore, placement.Change{Kinds: placement.RoomChange}, false},
+		{"Pods to be near", nearOthers, noMore, placement.Change{Kinds: placement.PodsChange}, true},
+		{"volumes, and no room", ofSevenShapes, noMore, placement.Change{Kinds: placement.VolumesChange}, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			w := newFullWorld(t)
@@ -57,7 +57,7 @@ func TestQuotaThatComesHelps(t *testing.T) {
 	w.step(time.Minute)
 	w.wantPlaced(map[string]string{"job-00001": ""})
 	w.worker("a").quotas = nil
-	w.triggers.CapacityFreed("a", change.Change{Kinds: change.Admission, Namespace: jobKey.Namespace})
+	w.triggers.CapacityFreed("a", placement.Change{Kinds: placement.AdmissionChange, Namespace: jobKey.Namespace})
 	w.step(time.Second)
 	w.wantPlaced(map[string]string{"job-00001": "a"})
 }

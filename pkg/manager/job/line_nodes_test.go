@@ -4,13 +4,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jobferry/jobferry/pkg/placement/capacity/capacitytest"
+	"github.com/jobferry/jobferry/pkg/placement/placementtest"
 )
 
 // A Job that is wider than a worker needs all of it. When nodes go while it waits, it needs what is left.
 func TestNodesThatGoAreNotNeeded(t *testing.T) {
 	w := newFullWorld(t)
-	w.worker("a").ledger.SetNode(capacitytest.NewNode("extra").Has("cpu", "8", "pods", "110").Obj())
+	w.worker("a").ledger.SetNode(placementtest.NewNode("extra").Has("cpu", "8", "pods", "110").Obj())
 	w.queues(aJob("wide", pods(16), deadline(time.Hour)))
 	w.wantPlaced(map[string]string{"wide": ""})
 	w.worker("a").ledger.DeleteNode("extra")
@@ -23,7 +23,7 @@ func TestNodesThatGoAreNotNeeded(t *testing.T) {
 // The same for a Job that goes back to a worker that it prefers.
 func TestNodesThatGoAreNotNeededToGoBack(t *testing.T) {
 	w := newTieredWorld(t)
-	w.worker("a").ledger.SetNode(capacitytest.NewNode("extra").Has("cpu", "8", "pods", "110").Obj())
+	w.worker("a").ledger.SetNode(placementtest.NewNode("extra").Has("cpu", "8", "pods", "110").Obj())
 	w.queues(aJob("train", pods(16), prefers(ownedSoon)))
 	w.wantPlaced(map[string]string{"train": "b"})
 	w.step(15 * time.Minute)
@@ -43,7 +43,7 @@ func TestNodesThatComeHelp(t *testing.T) {
 	if asked := w.asked(); asked["huge"] != before["huge"] {
 		w.fail("it's judged though it can't fit")
 	}
-	w.worker("a").ledger.SetNode(capacitytest.NewNode("large").Has("cpu", "128", "pods", "110").Obj())
+	w.worker("a").ledger.SetNode(placementtest.NewNode("large").Has("cpu", "128", "pods", "110").Obj())
 	w.step(time.Second)
 	w.wantPlaced(map[string]string{"huge": "a"})
 }

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // near has a Job want to be near Pods that don't exist, which nothing but its judgement shows.
@@ -79,7 +79,7 @@ func TestJobsInVainHoldUpNobody(t *testing.T) {
 				if walks > 2*teams*maxInVain/maxTries+2 {
 					w.fail("it isn't chosen in %d walks", walks)
 				}
-				w.triggers.CapacityFreed("a", change.Change{Kinds: change.All}) // something happens all the time
+				w.triggers.CapacityFreed("a", placement.Change{Kinds: placement.AnyChange}) // something happens all the time
 				w.walks()
 			}
 			for i := range 300 {
@@ -104,10 +104,10 @@ func TestRoomComesWhileJobsAreJudged(t *testing.T) {
 	w.queues(aJob("last", near))
 	judged := func() uint64 { return w.line.Waits()[inTeam("last")].Judged }
 	before := judged()
-	w.triggers.CapacityFreed("a", change.Change{Kinds: change.All})
+	w.triggers.CapacityFreed("a", placement.Change{Kinds: placement.AnyChange})
 	w.walks()
 	first := judged()
-	w.triggers.CapacityFreed("a", change.Change{Kinds: change.All})
+	w.triggers.CapacityFreed("a", placement.Change{Kinds: placement.AnyChange})
 	w.walks()
 	if second := judged(); first == before || second == first || w.line.IsAtRest() {
 		w.fail("it was judged at %d, %d and %d; at rest: %v", before, first, second, w.line.IsAtRest())
@@ -130,7 +130,7 @@ func TestRoomComesForTheFirst(t *testing.T) {
 	for i := range 8 {
 		w.worker("a").ledger.Release(inTeam(fmt.Sprintf("small-%d", i+1)))
 	}
-	w.triggers.CapacityFreed("a", change.Change{Kinds: change.Room})
+	w.triggers.CapacityFreed("a", placement.Change{Kinds: placement.RoomChange})
 	w.walks()
 	for key, wait := range w.line.Waits() {
 		if first := key.Name == "wide-000"; first == wait.InLine {
@@ -157,7 +157,7 @@ func TestDividedJobsInVainHoldUpNobody(t *testing.T) {
 		if walks > maxInVain+2 {
 			w.fail("it isn't placed after %d walks", walks)
 		}
-		w.triggers.CapacityFreed("a", change.Change{Kinds: change.All})
+		w.triggers.CapacityFreed("a", placement.Change{Kinds: placement.AnyChange})
 		w.walks()
 		w.run()
 	}
@@ -176,7 +176,7 @@ func TestEverybodyHasATurn(t *testing.T) {
 	w.worker("a").ledger.Release(inTeam("small-1"))
 	before := w.asked()
 	for range 100/maxInVain + 1 {
-		w.triggers.CapacityFreed("a", change.Change{Kinds: change.All})
+		w.triggers.CapacityFreed("a", placement.Change{Kinds: placement.AnyChange})
 		w.walks()
 	}
 	for name, asked := range w.asked() {

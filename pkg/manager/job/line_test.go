@@ -18,7 +18,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
-	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // pods has a Job run so many Pods, each on a CPU, and deadline gives it so long.
@@ -284,7 +284,7 @@ func TestJobChangesWhenItsTurnComes(t *testing.T) {
 	w.deliver()
 	w.run()
 	w.wantPlaced(map[string]string{"next": "a"})
-	if free := w.worker("a").Free(jobKey, scheduling.Reads{}).Nodes[0].Free.MilliCPU; free != 0 {
+	if free := w.worker("a").Free(jobKey, placement.Reads{}).Nodes[0].Free.MilliCPU; free != 0 {
 		w.fail("%d of a are free, want 0", free)
 	}
 }

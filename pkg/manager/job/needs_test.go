@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
-	"github.com/jobferry/jobferry/pkg/placement/capacity/capacitytest"
-	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/placement/placementtest"
 )
 
 // ownHost keeps a Job's Pods away from each other, and evenly has as many of them on each host.
@@ -43,7 +43,7 @@ func TestPodsThatKeepApartLackRoom(t *testing.T) {
 				ledger.DeleteNode(node.Object.Name)
 			}
 			node := func(name string) {
-				ledger.SetNode(capacitytest.NewNode(name).Label(corev1.LabelHostname, name).Has("cpu", "8", "pods", "110").Obj())
+				ledger.SetNode(placementtest.NewNode(name).Label(corev1.LabelHostname, name).Has("cpu", "8", "pods", "110").Obj())
 			}
 			node("one")
 			w.queues(aJob("full", pods(8), deadline(time.Hour)))
@@ -69,7 +69,7 @@ func TestAWorkerThatCanBeReadAgain(t *testing.T) {
 	w.step(time.Minute)
 	w.wantPlaced(map[string]string{"waits": ""})
 	w.worker("a").unreadable = false
-	w.triggers.CapacityFreed("a", change.Change{Kinds: change.Devices})
+	w.triggers.CapacityFreed("a", placement.Change{Kinds: placement.DevicesChange})
 	w.step(time.Second)
 	w.wantPlaced(map[string]string{"waits": "a"})
 }

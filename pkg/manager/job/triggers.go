@@ -13,7 +13,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/mirror"
-	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement"
 	"github.com/jobferry/jobferry/pkg/util/digest"
 	"github.com/jobferry/jobferry/pkg/util/queue"
 )
@@ -111,7 +111,7 @@ func (t *triggers) WorkerChanged(worker string) {
 }
 
 // CapacityFreed implements clusters.Listener.
-func (t *triggers) CapacityFreed(worker string, c change.Change) { t.line.Changed(worker, c) }
+func (t *triggers) CapacityFreed(worker string, c placement.Change) { t.line.Changed(worker, c) }
 
 // PodsStuck implements clusters.Listener. Nothing of the mirror changes when the scheduler or a kubelet says
 // that a Pod of it can't start.

@@ -17,7 +17,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
-	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement"
 	"github.com/jobferry/jobferry/pkg/util/queue"
 )
 
@@ -41,7 +41,7 @@ func TestFreedCapacityEnqueuesJobs(t *testing.T) {
 	if !w.clock.HasWaiters() {
 		w.fail("the Jobs that wait aren't enqueued soon")
 	}
-	w.triggers.CapacityFreed("b", change.Change{Kinds: change.Room}) // they are already
+	w.triggers.CapacityFreed("b", placement.Change{Kinds: placement.RoomChange}) // they are already
 	w.clock.Step(10 * time.Millisecond)
 	if len(w.queue.requests) > 0 {
 		w.fail("enqueued %v at once", w.queue.requests)

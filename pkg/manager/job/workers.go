@@ -10,9 +10,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/packed"
 	"github.com/jobferry/jobferry/pkg/manager/usage"
-	"github.com/jobferry/jobferry/pkg/placement/autoscaling"
-	"github.com/jobferry/jobferry/pkg/placement/capacity"
-	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // workerView is what gather reads of a worker. None of its methods writes.
@@ -26,24 +24,24 @@ type workerView interface {
 	// Mirror reads the cache of the worker's mirrors.
 	Mirror(key types.NamespacedName) (*batchv1.Job, bool)
 	// Unschedulable is what the worker's Pods say of those of a mirror that wait.
-	Unschedulable(mirror types.UID) capacity.Report
+	Unschedulable(mirror types.UID) placement.Report
 	// PodTimes are those of a mirror's Pods.
 	PodTimes(mirror types.UID) usage.Times
 	// PodTimesThen are the times that PodTimes had then, of the Pods that are still there.
 	PodTimesThen(mirror types.UID, then usage.Then) usage.Times
 	// Free is what its scheduler knows, as far as it concerns one Job, whose own reservation and Pods
 	// aren't in its way, and what that Job reads besides; nil: not checked.
-	Free(job types.NamespacedName, reads scheduling.Reads) *scheduling.Snapshot
+	Free(job types.NamespacedName, reads placement.Reads) *placement.Snapshot
 	// Room is what its autoscaler may still add, if one Job's Pods that wait there don't count; nil:
 	// nothing.
-	Room(job types.NamespacedName) *autoscaling.Room
+	Room(job types.NamespacedName) *placement.Room
 }
 
 // worker is what the controller uses of a worker.
 type worker interface {
 	workerView
 	Client() client.Client
-	Ledger() *capacity.Ledger
+	Ledger() *placement.Ledger
 	Mirrors() []packed.Facts
 }
 
@@ -86,7 +84,7 @@ func wrap(all []*clusters.Worker) []worker {
 type connected struct{ *clusters.Worker }
 
 // Unschedulable implements workerView.
-func (c connected) Unschedulable(mirror types.UID) capacity.Report {
+func (c connected) Unschedulable(mirror types.UID) placement.Report {
 	return c.Ledger().Unschedulable(mirror)
 }
 

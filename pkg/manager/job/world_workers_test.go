@@ -20,11 +20,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/intervals"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
-	"github.com/jobferry/jobferry/pkg/placement/autoscaling"
-	"github.com/jobferry/jobferry/pkg/placement/capacity"
-	"github.com/jobferry/jobferry/pkg/placement/capacity/capacitytest"
-	"github.com/jobferry/jobferry/pkg/placement/change"
-	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/placement/placementtest"
 )
 
 // lostAfter is the workerLostTimeout of all workers.
@@ -42,14 +39,14 @@ type fakeWorker struct {
 	idle bool
 	// seen is the manager's cache of its mirrors, ledger what the manager knows of its capacity.
 	seen   jobs
-	ledger *capacity.Ledger
+	ledger *placement.Ledger
 	// quotas are those of all namespaces alike, and devices those that are known; nil: none are.
 	quotas  []*corev1.ResourceQuota
-	devices scheduling.Devices
+	devices placement.Devices
 	// unreadable: what it has made up makes whoever reads it panic.
 	unreadable bool
 	// volumes are those that are known; nil: none are.
-	volumes *scheduling.Volumes
+	volumes *placement.Volumes
 	freed   int // how often the ledger said that capacity was freed
 	// fenced: its Pods stop when it is away for as long as it takes to be lost.
 	fenced bool
@@ -63,7 +60,7 @@ type fakeWorker struct {
 	// early is by how much its Jobs started earlier than they did, as it says.
 	early time.Duration
 	// observed is what its autoscaler says; nil: nothing.
-	observed *autoscaling.Observed
+	observed *placement.Observed
 	// pods are the worker's controllers and the Job's Pods, where those are modelled.
 	pods *podCluster
 }
@@ -81,21 +78,21 @@ func (w *world) addWorker(name string, cpus int) *fakeWorker {
 // connect is what a new process does for a worker.
 func (v *fakeWorker) connect() {
 	v.seen = jobs{}
-	v.ledger = capacity.New(func(c change.Change) {
+	v.ledger = placement.NewLedger(func(c placement.Change) {
 		v.freed++
 		v.world.triggers.CapacityFreed(v.Name(), c)
 	})
 	v.ledger.OnStuck(func(key types.NamespacedName) { v.world.triggers.PodsStuck(v.Name(), key) })
-	v.ledger.SetNode(capacitytest.NewNode("node").Has("cpu", fmt.Sprint(v.cpus), "pods", "110").Obj())
+	v.ledger.SetNode(placementtest.NewNode("node").Has("cpu", fmt.Sprint(v.cpus), "pods", "110").Obj())
 }
 
-func (v *fakeWorker) isAway() bool             { return !v.since.IsZero() }
-func (v *fakeWorker) Name() string             { return v.api.name }
-func (v *fakeWorker) View() clusters.View      { return v.view }
-func (v *fakeWorker) Synced() bool             { return !v.isAway() }
-func (v *fakeWorker) LastStart() time.Time     { return time.Time{} }
-func (v *fakeWorker) Client() client.Client    { return v.world.client(v.api) }
-func (v *fakeWorker) Ledger() *capacity.Ledger { return v.ledger }
+func (v *fakeWorker) isAway() bool              { return !v.since.IsZero() }
+func (v *fakeWorker) Name() string              { return v.api.name }
+func (v *fakeWorker) View() clusters.View       { return v.view }
+func (v *fakeWorker) Synced() bool              { return !v.isAway() }
+func (v *fakeWorker) LastStart() time.Time      { return time.Time{} }
+func (v *fakeWorker) Client() client.Client     { return v.world.client(v.api) }
+func (v *fakeWorker) Ledger() *placement.Ledger { return v.ledger }
 func (v *fakeWorker) Mirrors() []packed.Facts {
 	var facts []packed.Facts
 	for _, m := range v.seen {
@@ -113,7 +110,7 @@ func (v *fakeWorker) Mirror(key types.NamespacedName) (*batchv1.Job, bool) {
 	return m, ok
 }
 
-func (v *fakeWorker) Unschedulable(uid types.UID) capacity.Report {
+func (v *fakeWorker) Unschedulable(uid types.UID) placement.Report {
 	return v.ledger.Unschedulable(uid)
 }
 
@@ -121,16 +118,16 @@ func (v *fakeWorker) PodTimes(types.UID) usage.Times { return usage.Times{} }
 
 func (v *fakeWorker) PodTimesThen(types.UID, usage.Then) usage.Times { return usage.Times{} }
 
-func (v *fakeWorker) Free(key types.NamespacedName, reads scheduling.Reads) *scheduling.Snapshot {
+func (v *fakeWorker) Free(key types.NamespacedName, reads placement.Reads) *placement.Snapshot {
 	if v.unreadable {
 		panic("made up")
 	}
-	free := &scheduling.Snapshot{NodesUnknown: true}
+	free := &placement.Snapshot{NodesUnknown: true}
 	if v.view.Capacity.Known {
-		*free = *scheduling.NewPods(func(change.Change) {}).Snapshot(v.ledger.Free(key), key)
+		*free = *placement.NewPods(func(placement.Change) {}).Snapshot(v.ledger.Free(key), key)
 		free.Autoscaling, free.Devices = v.Room(key), v.devices
 		if v.quotas != nil {
-			free.Admission = &scheduling.Admission{Quotas: v.quotas}
+			free.Admission = &placement.Admission{Quotas: v.quotas}
 		}
 	}
 	if reads.Claims {
@@ -139,12 +136,12 @@ func (v *fakeWorker) Free(key types.NamespacedName, reads scheduling.Reads) *sch
 	return free
 }
 
-func (v *fakeWorker) Room(key types.NamespacedName) *autoscaling.Room {
-	growth := autoscaling.GrowthOf(v.view.Spec.Autoscaling, v.observed)
+func (v *fakeWorker) Room(key types.NamespacedName) *placement.Room {
+	growth := placement.GrowthOf(v.view.Spec.Autoscaling, v.observed)
 	if growth == nil {
 		return nil
 	}
-	return autoscaling.NewRoom(growth, v.ledger.Free(types.NamespacedName{}).Nodes(), v.ledger.Demands(key).List)
+	return placement.NewRoom(growth, v.ledger.Free(types.NamespacedName{}).Nodes(), v.ledger.Demands(key).List)
 }
 
 // fakeRegistry has the workers of a world.

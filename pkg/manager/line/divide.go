@@ -12,7 +12,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/placement"
-	"github.com/jobferry/jobferry/pkg/placement/scheduling"
 )
 
 // Division is what a Job is divided by.
@@ -41,20 +40,20 @@ func (l *Line) Divide(ctx context.Context, of Reserver, d *Division, q Question)
 	w.request.Job, w.asked = &one, l.freed.count()
 	request := w.request
 	candidates := l.candidatesLocked(ctx, w, &one, l.admits(w))
-	free, followers := map[string]*scheduling.Snapshot{}, map[string]bool{}
+	free, followers := map[string]*placement.Snapshot{}, map[string]bool{}
 	for i := range candidates {
 		c := &candidates[i]
 		free[c.Name], followers[c.Name] = c.Capacity, shards.Follows(job, c.JobController)
 	}
 	decision := place(request, candidates)
 	l.joinLocked(w, decision)
-	all := scheduling.NewJob(job)
+	all := placement.NewJob(job)
 	room := func(worker string) int64 {
 		admitted := min(l.order.Admits(&w.Job, worker, l.clock.Now()), math.MaxInt32)
 		if free[worker] == nil || free[worker].NodesUnknown {
 			return min(parallelismOf(job), admitted)
 		}
-		answer := scheduling.Judge(free[worker], all, admitted)
+		answer := placement.Judge(free[worker], all, admitted)
 		if answer.Panic != "" {
 			panics.Report(worker, answer.Panic)
 		}

@@ -11,8 +11,6 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
 	"github.com/jobferry/jobferry/pkg/placement"
-	"github.com/jobferry/jobferry/pkg/placement/capacity"
-	"github.com/jobferry/jobferry/pkg/placement/change"
 )
 
 // entry is a Job that asks for room, and may have to wait for it.
@@ -77,13 +75,13 @@ const maxInLine = 64 << 10
 
 // shapeInLine is the shape of a Job's Pods; of a large Job what they request, and not which nodes they
 // want.
-func shapeInLine(template *corev1.PodTemplateSpec, large bool) *capacity.Shape {
+func shapeInLine(template *corev1.PodTemplateSpec, large bool) *placement.Shape {
 	if !large {
-		return capacity.ShapeOf(template)
+		return placement.ShapeOf(template)
 	}
-	requests := capacity.TemplateRequests(&template.Spec).List()
+	requests := placement.TemplateRequests(&template.Spec).List()
 	delete(requests, corev1.ResourcePods)
-	return capacity.ShapeOf(&corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+	return placement.ShapeOf(&corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: requests}}},
 	}})
 }
@@ -147,7 +145,7 @@ func (w *entry) held() types.NamespacedName {
 }
 
 // moreRoom is a change by what the manager holds for Jobs.
-var moreRoom = change.Change{Kinds: change.Room}
+var moreRoom = placement.Change{Kinds: placement.RoomChange}
 
 // joinLocked lets a Job wait in line for the workers that may have room for it one day.
 func (l *Line) joinLocked(w *entry, decision placement.Decision) {
@@ -157,7 +155,7 @@ func (l *Line) joinLocked(w *entry, decision placement.Decision) {
 	w.request.Job = nil
 	l.waiters[w.Key] = w
 	if l.order.Add(&w.Job) {
-		l.freed.add(change.Change{})
+		l.freed.add(placement.Change{})
 	}
 	if w.Exempt || w.Divisible {
 		return

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/utils/clock"
 
-	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // The time from the first free capacity until the Jobs that wait are looked at: more of it may be freed
@@ -26,19 +26,19 @@ type freed struct {
 	mu sync.Mutex
 	// round has the changes that those who wait are being looked at for; nil: they aren't. It takes several
 	// walks if there is much to judge. since are the changes since.
-	round, since change.Sets
+	round, since placement.Changes
 	scheduled    bool
 	// events counts what has happened to workers.
 	events uint64
 }
 
 // add has the Jobs that wait looked at for a change of some workers.
-func (f *freed) add(c change.Change, workers ...string) {
+func (f *freed) add(c placement.Change, workers ...string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.events++
 	if f.since == nil {
-		f.since = change.Sets{}
+		f.since = placement.Changes{}
 	}
 	for _, worker := range workers {
 		f.since.Add(worker, c)
@@ -67,13 +67,13 @@ func (f *freed) scheduleLocked() {
 }
 
 // take returns the changes that a walk is for, and the count of events.
-func (f *freed) take() (changed change.Sets, events uint64) {
+func (f *freed) take() (changed placement.Changes, events uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.round == nil {
 		f.round, f.since = f.since, nil
 		if f.round == nil {
-			f.round = change.Sets{}
+			f.round = placement.Changes{}
 		}
 	}
 	changed = f.round.Clone()

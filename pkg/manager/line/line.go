@@ -18,7 +18,6 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/placement"
-	"github.com/jobferry/jobferry/pkg/placement/scheduling"
 )
 
 // Line is the Jobs that wait for room in a worker. It chooses workers, one Job at a time, and reserves
@@ -224,9 +223,9 @@ func (l *Line) takeLocked(w Worker, job *batchv1.Job) {
 }
 
 func reserve(w Worker, job *batchv1.Job) {
-	var free *scheduling.Snapshot
+	var free *placement.Snapshot
 	if hasExtended(&job.Spec.Template.Spec) { // which devices may stand for; it takes time for each node
-		free = freeIn(w, types.NamespacedName{Namespace: job.Namespace}, scheduling.Reads{})
+		free = freeIn(w, types.NamespacedName{Namespace: job.Namespace}, placement.Reads{})
 	}
 	w.Ledger().Reserve(keyOf(job), shapeIn(free, &job.Spec.Template), placement.PodsWanted(job))
 }
@@ -278,7 +277,7 @@ func candidate(v WorkerReader, held types.NamespacedName, job *batchv1.Job) plac
 		Cost:          view.Spec.Cost,
 		Version:       version,
 		JobController: view.Spec.JobController,
-		Capacity:      freeIn(v, held, scheduling.ReadsOf(&job.Spec.Template.Spec)),
+		Capacity:      freeIn(v, held, placement.ReadsOf(&job.Spec.Template.Spec)),
 	}
 }
 

@@ -7,9 +7,6 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
 	"github.com/jobferry/jobferry/pkg/placement"
-	"github.com/jobferry/jobferry/pkg/placement/capacity"
-	"github.com/jobferry/jobferry/pkg/placement/change"
-	"github.com/jobferry/jobferry/pkg/placement/scheduling"
 )
 
 // setNeeds takes over in which workers there may be room for a Job, and how many Pods must fit there.
@@ -37,9 +34,9 @@ func (l *Line) needIn(r *placement.Rejection, w *entry) waiting.Need {
 	v, ok := l.workers.Worker(r.Cluster)
 	helpedBy := r.HelpedBy
 	if helpedBy != 0 && len(w.Shape.Unit().Others) > 0 {
-		helpedBy |= change.Devices // some may stand for what it requests
+		helpedBy |= placement.DevicesChange // some may stand for what it requests
 	}
-	if !ok || w.large || isIndifferent(scheduling.ThatHelp(r.Plugin)) {
+	if !ok || w.large || isIndifferent(placement.ThatHelp(r.Plugin)) {
 		return waiting.Need{Lacks: waiting.Other, HelpedBy: helpedBy}
 	}
 	need := max(r.Needed, 1)
@@ -55,19 +52,19 @@ func (l *Line) needIn(r *placement.Rejection, w *entry) waiting.Need {
 
 // isIndifferent reports whether it doesn't matter what nodes have free to the plugin that refused the nearest of them:
 // to hold that for the Job would only keep others away. Where other Pods are, does matter, as nodes may be full besides.
-func isIndifferent(helpedBy change.Kinds) bool {
-	return helpedBy&change.Room == 0 && helpedBy&(change.Admission|change.Devices|change.Volumes) != 0
+func isIndifferent(helpedBy placement.ChangeKinds) bool {
+	return helpedBy&placement.RoomChange == 0 && helpedBy&(placement.AdmissionChange|placement.DevicesChange|placement.VolumesChange) != 0
 }
 
 // fitsByShape reports whether a Job's Pods fit in a worker only where they do by their Shape: there is
 // neither a RuntimeClass nor preemption, and no device can stand for what they request, now or when a driver
 // publishes some.
 func (w *entry) fitsByShape(v Worker) bool {
-	free := freeIn(v, types.NamespacedName{}, scheduling.Reads{})
+	free := freeIn(v, types.NamespacedName{}, placement.Reads{})
 	return !w.large && !w.altered && free != nil && !free.CantJudge && !free.Preemption && len(w.Shape.Unit().Others) == 0
 }
 
-func mayFitIdle(v Worker, shape *capacity.Shape, pods int64) bool {
+func mayFitIdle(v Worker, shape *placement.Shape, pods int64) bool {
 	for _, node := range slices.Concat(nodesOf(v), added(v, shape)) {
 		if pods -= shape.Slots(node.Object, &node.Idle); pods <= 0 {
 			return true

@@ -7,7 +7,6 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
 	"github.com/jobferry/jobferry/pkg/placement"
-	"github.com/jobferry/jobferry/pkg/placement/change"
 )
 
 // ReturnState is what becomes of a Job that would go back.
@@ -60,7 +59,7 @@ func (l *Line) GoBack(ctx context.Context, q Question, isTime bool) (placement.D
 
 // wakeReturningLocked has the Jobs reconciled that wait for a worker that they prefer, if what has changed there may
 // help them.
-func (l *Line) wakeReturningLocked(changed change.Sets) {
+func (l *Line) wakeReturningLocked(changed placement.Changes) {
 	helped := waiting.Helped(changed, &walker{Line: l})
 	for key, w := range l.returning {
 		for worker, changes := range changed {

@@ -17,24 +17,20 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
 	"github.com/jobferry/jobferry/pkg/mirror/mirrortest"
 	"github.com/jobferry/jobferry/pkg/placement"
-	"github.com/jobferry/jobferry/pkg/placement/autoscaling"
-	"github.com/jobferry/jobferry/pkg/placement/capacity"
-	"github.com/jobferry/jobferry/pkg/placement/capacity/capacitytest"
-	"github.com/jobferry/jobferry/pkg/placement/change"
-	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement/placementtest"
 )
 
 // hall is a line with one worker, a, that has 8 CPUs, and with what the line had enqueued.
 type hall struct {
 	*Line
 	jobs     map[types.NamespacedName]*batchv1.Job
-	ledger   *capacity.Ledger
+	ledger   *placement.Ledger
 	enqueued []types.NamespacedName
 }
 
 func newHall() *hall {
-	h := &hall{jobs: map[types.NamespacedName]*batchv1.Job{}, ledger: capacity.New(func(change.Change) {})}
-	h.ledger.SetNode(capacitytest.NewNode("node").Has("cpu", "8", "pods", "110").Obj())
+	h := &hall{jobs: map[types.NamespacedName]*batchv1.Job{}, ledger: placement.NewLedger(func(placement.Change) {})}
+	h.ledger.SetNode(placementtest.NewNode("node").Has("cpu", "8", "pods", "110").Obj())
 	clock := clocktesting.NewFakeClock(time.Unix(1_700_000_000, 0))
 	h.Line = New(h, h, NewRuntimes(), clock, time.Minute)
 	return h
@@ -46,15 +42,15 @@ func (h *hall) View() clusters.View {
 	v.State, v.Version, v.Capacity.Known = clusters.Ready, "v1.36.0", true
 	return v
 }
-func (h *hall) Free(job types.NamespacedName, _ scheduling.Reads) *scheduling.Snapshot {
-	return scheduling.NewPods(func(change.Change) {}).Snapshot(h.ledger.Free(job), job)
+func (h *hall) Free(job types.NamespacedName, _ placement.Reads) *placement.Snapshot {
+	return placement.NewPods(func(placement.Change) {}).Snapshot(h.ledger.Free(job), job)
 }
-func (h *hall) Room(types.NamespacedName) *autoscaling.Room { return nil }
-func (h *hall) Ledger() *capacity.Ledger                    { return h.ledger }
-func (h *hall) Worker(name string) (Worker, bool)           { return h, name == "a" }
-func (h *hall) Workers() []Worker                           { return []Worker{h} }
-func (h *hall) Drops(WorkerReader) map[string]bool          { return nil }
-func (h *hall) StockoutsChanged(string)                     {}
+func (h *hall) Room(types.NamespacedName) *placement.Room { return nil }
+func (h *hall) Ledger() *placement.Ledger                 { return h.ledger }
+func (h *hall) Worker(name string) (Worker, bool)         { return h, name == "a" }
+func (h *hall) Workers() []Worker                         { return []Worker{h} }
+func (h *hall) Drops(WorkerReader) map[string]bool        { return nil }
+func (h *hall) StockoutsChanged(string)                   {}
 
 func (h *hall) Cached(_ context.Context, key types.NamespacedName) *batchv1.Job { return h.jobs[key] }
 func (h *hall) Admission(context.Context, *batchv1.Job) dispatch.Admission {
@@ -93,10 +89,10 @@ func TestReturnsToWhatCameUnderAReservation(t *testing.T) {
 	}
 	away := &entry{Job: waiting.Job{
 		Key: types.NamespacedName{Namespace: "team", Name: "away"}, Pods: 1, Shape: h.waiters[wide].Shape,
-		Needs: map[string]waiting.Need{"a": {Lacks: waiting.Other, HelpedBy: change.Admission}},
+		Needs: map[string]waiting.Need{"a": {Lacks: waiting.Other, HelpedBy: placement.AdmissionChange}},
 	}}
 	h.returning[away.Key] = away
-	h.Changed("a", change.Change{Kinds: change.Admission})
+	h.Changed("a", placement.Change{Kinds: placement.AdmissionChange})
 	h.walk()
 	if !h.AwaitsReturn(away.Key) {
 		t.Error("it's looked at under the reservation")

@@ -6,21 +6,20 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/jobferry/jobferry/pkg/placement/capacity"
-	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // shapeIn is what is held in a worker for each of a Job's Pods. It leaves out the extended resources that
 // only devices stand for there: no node has them, so that nothing at all would be held.
-func shapeIn(free *scheduling.Snapshot, template *corev1.PodTemplateSpec) *capacity.Shape {
+func shapeIn(free *placement.Snapshot, template *corev1.PodTemplateSpec) *placement.Shape {
 	if free == nil || free.Devices == nil {
-		return capacity.ShapeOf(template)
+		return placement.ShapeOf(template)
 	}
 	held := template.DeepCopy()
 	for list := range resourcesIn(&held.Spec) {
 		dropBacked(free, list)
 	}
-	return capacity.ShapeOf(held)
+	return placement.ShapeOf(held)
 }
 
 // resourcesIn are the requests and limits of all containers.
@@ -40,7 +39,7 @@ func resourcesIn(spec *corev1.PodSpec) iter.Seq[corev1.ResourceList] {
 func hasExtended(spec *corev1.PodSpec) bool {
 	for list := range resourcesIn(spec) {
 		for name := range list {
-			if capacity.Extended(name) {
+			if placement.Extended(name) {
 				return true
 			}
 		}
@@ -48,9 +47,9 @@ func hasExtended(spec *corev1.PodSpec) bool {
 	return false
 }
 
-func dropBacked(free *scheduling.Snapshot, list corev1.ResourceList) {
+func dropBacked(free *placement.Snapshot, list corev1.ResourceList) {
 	for name := range list {
-		has := func(n *scheduling.Node) bool { return n.Allocatable.Get(name) > 0 }
+		has := func(n *placement.JudgedNode) bool { return n.Allocatable.Get(name) > 0 }
 		if free.Devices.Backs(name) && !slices.ContainsFunc(free.Nodes, has) {
 			delete(list, name)
 		}

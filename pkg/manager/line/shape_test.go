@@ -7,11 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // gpus are devices that stand for one extended resource.
-type gpus struct{ scheduling.Devices }
+type gpus struct{ placement.Devices }
 
 func (gpus) Claimed(string, *corev1.PodSpec) corev1.ResourceList { return nil }
 
@@ -23,12 +23,12 @@ func TestNodesAreHeldForWhatDevicesStandFor(t *testing.T) {
 		Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": one, "example.com/gpu": one, "example.com/other": one}},
 	}}}}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
-	without := scheduling.NewSnapshot([]*corev1.Node{node}, nil, nil)
+	without := placement.NewSnapshot([]*corev1.Node{node}, nil, nil)
 	backed := *without
 	backed.Devices = gpus{}
 	node = node.DeepCopy()
 	node.Status.Allocatable = corev1.ResourceList{"example.com/gpu": one}
-	both := scheduling.NewSnapshot([]*corev1.Node{node}, nil, nil)
+	both := placement.NewSnapshot([]*corev1.Node{node}, nil, nil)
 	both.Devices = gpus{}
 	if plain := (&corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
 		Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": one, "hugepages-2Mi": one}},
@@ -36,7 +36,7 @@ func TestNodesAreHeldForWhatDevicesStandFor(t *testing.T) {
 		t.Error("devices may stand for GPUs, and not for cores")
 	}
 	for name, row := range map[string]struct {
-		free *scheduling.Snapshot
+		free *placement.Snapshot
 		gpus int64
 	}{"capacity not known": {nil, 1}, "no devices": {without, 1}, "devices only": {&backed, 0}, "a node has some, too": {both, 1}} {
 		unit := shapeIn(row.free, template).Unit()

@@ -10,8 +10,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
 	"github.com/jobferry/jobferry/pkg/mirror"
-	"github.com/jobferry/jobferry/pkg/placement/capacity"
-	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // walk looks at the Jobs that wait, in order, and has those reconciled that go: capacity is reserved for
@@ -76,7 +75,7 @@ type walker struct {
 var _ waiting.Workers = &walker{}
 
 // Nodes implements waiting.Workers.
-func (w *walker) Nodes(worker string) ([]*capacity.Node, bool) {
+func (w *walker) Nodes(worker string) ([]*placement.Node, bool) {
 	v, ok := w.workers.Worker(worker)
 	if !ok || !v.View().Capacity.Known {
 		return nil, false
@@ -86,7 +85,7 @@ func (w *walker) Nodes(worker string) ([]*capacity.Node, bool) {
 }
 
 // Added implements waiting.Workers.
-func (w *walker) Added(worker string, shape *capacity.Shape) []*capacity.Node {
+func (w *walker) Added(worker string, shape *placement.Shape) []*placement.Node {
 	if v, ok := w.workers.Worker(worker); ok {
 		return added(v, shape)
 	}
@@ -103,7 +102,7 @@ func (w *walker) Ends(worker string) (ends []waiting.End) {
 	for _, o := range v.Ledger().Occupants() {
 		expected := w.endOf(worker, o.Job, now)
 		for node, pods := range o.Pods {
-			ends = append(ends, waiting.End{Expected: expected, Node: node, Frees: capacity.Resources{}.Add(o.Unit, pods)})
+			ends = append(ends, waiting.End{Expected: expected, Node: node, Frees: placement.Resources{}.Add(o.Unit, pods)})
 		}
 	}
 	return ends
@@ -237,7 +236,7 @@ func (l *Line) WorkerChanged(worker string) {
 		w.Needs[worker] = waiting.Need{}
 	}
 	l.mu.Unlock()
-	l.freed.add(change.Change{Kinds: change.All}, worker)
+	l.freed.add(placement.Change{Kinds: placement.AnyChange}, worker)
 }
 
 // isInLine reports whether a walk looks at a Job, or has chosen a worker for it.
@@ -248,7 +247,7 @@ func (l *Line) isInLine(key types.NamespacedName) bool {
 }
 
 // Changed has the Jobs that wait looked at for a change of a worker.
-func (l *Line) Changed(worker string, c change.Change) { l.freed.add(c, worker) }
+func (l *Line) Changed(worker string, c placement.Change) { l.freed.add(c, worker) }
 
 // Resume has the Jobs that wait looked at soon.
 func (l *Line) Resume() { l.freed.resume() }

@@ -11,9 +11,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
 	"github.com/jobferry/jobferry/pkg/manager/panics"
-	"github.com/jobferry/jobferry/pkg/placement/autoscaling"
-	"github.com/jobferry/jobferry/pkg/placement/capacity"
-	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // WorkerReader is what is read of a worker to judge whether a Job fits there.
@@ -22,16 +20,16 @@ type WorkerReader interface {
 	View() clusters.View
 	// Free is what its scheduler knows, as far as it concerns one Job, whose own reservation and Pods
 	// aren't in its way, and what that Job reads besides; nil: not checked.
-	Free(job types.NamespacedName, reads scheduling.Reads) *scheduling.Snapshot
+	Free(job types.NamespacedName, reads placement.Reads) *placement.Snapshot
 	// Room is what its autoscaler may still add, if one Job's Pods that wait there don't count; nil:
 	// nothing.
-	Room(job types.NamespacedName) *autoscaling.Room
+	Room(job types.NamespacedName) *placement.Room
 }
 
 // Worker is a worker whose capacity the line reserves.
 type Worker interface {
 	WorkerReader
-	Ledger() *capacity.Ledger
+	Ledger() *placement.Ledger
 }
 
 // Workers is what the line uses of the registry of workers.
@@ -79,22 +77,22 @@ type Reserver interface {
 }
 
 // freeIn is what a worker's scheduler knows, as Free has it. What can't be read takes no Job.
-func freeIn(w WorkerReader, held types.NamespacedName, reads scheduling.Reads) (free *scheduling.Snapshot) {
+func freeIn(w WorkerReader, held types.NamespacedName, reads placement.Reads) (free *placement.Snapshot) {
 	if !panics.Contain(w.Name(), func() { free = w.Free(held, reads) }) {
-		free = scheduling.NewSnapshot(nil, nil, nil)
+		free = placement.NewSnapshot(nil, nil, nil)
 		free.CantJudge = true
 	}
 	return free
 }
 
 // nodesOf are a worker's, with what is free now; none if that can't be read.
-func nodesOf(w Worker) (nodes []*capacity.Node) {
+func nodesOf(w Worker) (nodes []*placement.Node) {
 	panics.Contain(w.Name(), func() { nodes = w.Ledger().Free(types.NamespacedName{}).Nodes() })
 	return nodes
 }
 
 // added are the nodes that a worker's autoscaler may add for Pods of a Shape.
-func added(w Worker, shape *capacity.Shape) (nodes []*capacity.Node) {
+func added(w Worker, shape *placement.Shape) (nodes []*placement.Node) {
 	panics.Contain(w.Name(), func() {
 		if room := w.Room(types.NamespacedName{}); room != nil {
 			nodes = room.Nodes(shape, waiting.Unlimited)

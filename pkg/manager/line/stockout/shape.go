@@ -8,7 +8,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/jobferry/jobferry/pkg/placement/capacity"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // Fingerprint names what the scheduler looks at in the Pods of a Job: Jobs with the same name of it find
@@ -30,7 +30,7 @@ func Fingerprint(job *batchv1.Job) string {
 		Scheduling        *batchv1.JobSchedulingConfiguration
 		Namespace         string
 	}{
-		Fits: capacity.ShapeOf(&job.Spec.Template).Key(), Affinity: spec.Affinity, Spread: spec.TopologySpreadConstraints,
+		Fits: placement.ShapeOf(&job.Spec.Template).Key(), Affinity: spec.Affinity, Spread: spec.TopologySpreadConstraints,
 		Scheduler: spec.SchedulerName, Priority: spec.PriorityClassName, Claims: spec.ResourceClaims, Gates: spec.SchedulingGates,
 		HostNetwork: spec.HostNetwork, Scheduling: job.Spec.Scheduling,
 	}

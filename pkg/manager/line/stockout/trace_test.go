@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/jobferry/jobferry/pkg/placement/autoscaling"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // The trace: a day of Jobs of one Pod, which takes a whole node, in workers that add nodes.
@@ -96,12 +96,12 @@ type autoscaler struct {
 	// says: the manager has read that it waits, or concluded that from what was deleted.
 	says bool
 	// launches is what the manager knows of Karpenter's NodeClaims.
-	launches autoscaling.Launches
+	launches placement.Launches
 }
 
 // claim has the manager see what has become of a NodeClaim.
-func (a *autoscaler) claim(outcome autoscaling.Outcome, now time.Time) {
-	a.launches.See(&autoscaling.NodeClaim{Outcome: outcome, Deleted: now}, now)
+func (a *autoscaler) claim(outcome placement.Outcome, now time.Time) {
+	a.launches.See(&placement.NodeClaim{Outcome: outcome, Deleted: now}, now)
 }
 
 // ask is a Job's for a node.
@@ -197,7 +197,7 @@ func (p *play) scaleUp(w, s int, pending []*ask) {
 	case len(pending) == 0 || a.failing > 0 || p.now < a.until:
 	case !isOut:
 		a.fails = 0
-		a.claim(autoscaling.Made, p.clock())
+		a.claim(placement.Made, p.clock())
 		for _, ask := range pending {
 			ask.comes = p.now + nodeDelay
 		}
@@ -213,7 +213,7 @@ func (p *play) fails(a *autoscaler) {
 	a.failing = 0
 	if p.with == karpenter {
 		a.until = p.now + unavailable
-		a.claim(autoscaling.Failed, p.clock())
+		a.claim(placement.Failed, p.clock())
 		return
 	}
 	a.until = p.now + min(firstBackoff<<a.fails, maxBackoff)

@@ -7,8 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/jobferry/jobferry/pkg/placement/capacity"
-	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // Job is a Job that waits for room, as the order sees it.
@@ -20,7 +19,7 @@ type Job struct {
 	// Created is its creationTimestamp. Of equal priorities the older goes first.
 	Created time.Time
 	// Shape of its Pods, and Pods is how many of them it would run at once.
-	Shape *capacity.Shape
+	Shape *placement.Shape
 	Pods  int64
 	// Runtime is the longest that it can run; zero: not known.
 	Runtime time.Duration
@@ -45,14 +44,14 @@ type Need struct {
 	// Pods is how many Pods must fit at once; zero: that isn't known, and the Job is tried whatever is free.
 	Pods int64
 	// HelpedBy are the kinds of changes that may help; zero: any may.
-	HelpedBy change.Kinds
+	HelpedBy placement.ChangeKinds
 	// Missed are the kinds of those that came while a reservation kept the Job out. They count with the next change:
 	// that the reservation has gone is one.
-	Missed change.Kinds
+	Missed placement.ChangeKinds
 }
 
 // Miss remembers what has changed in a worker from which a reservation keeps the Job.
-func (j *Job) Miss(worker string, changes *change.Set) {
+func (j *Job) Miss(worker string, changes *placement.ChangeSet) {
 	if need, possible := j.Needs[worker]; possible {
 		need.Missed |= changes.Of(j.Key.Namespace)
 		j.Needs[worker] = need
@@ -61,10 +60,10 @@ func (j *Job) Miss(worker string, changes *change.Set) {
 
 // IsKnown reports whether it's known what can help. Otherwise each change may.
 func (n *Need) IsKnown() bool {
-	return n.Lacks == Room || n.HelpedBy != 0 && n.HelpedBy != change.All
+	return n.Lacks == Room || n.HelpedBy != 0 && n.HelpedBy != placement.AnyChange
 }
 
-func (n *Need) isHelpedBy(kinds change.Kinds) bool {
+func (n *Need) isHelpedBy(kinds placement.ChangeKinds) bool {
 	return n.HelpedBy == 0 || n.HelpedBy&kinds != 0
 }
 
@@ -109,7 +108,7 @@ func (j *Job) Least() int64 {
 
 // loss is how many Pods of a Shape at most have no place any more on a node on which one Pod of
 // another Shape is.
-func loss(of, by *capacity.Shape) int64 {
+func loss(of, by *placement.Shape) int64 {
 	if of.OnePerNode() {
 		return 1
 	}

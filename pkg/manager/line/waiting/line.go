@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/jobferry/jobferry/pkg/placement/capacity"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // Line has the Jobs that wait, in order, and their reservations. Its zero value is empty.
@@ -20,9 +20,9 @@ type Line struct {
 // Workers is what a walk asks and does.
 type Workers interface {
 	// Nodes are a worker's, with what is free now; false: every Job fits, or none.
-	Nodes(worker string) ([]*capacity.Node, bool)
+	Nodes(worker string) ([]*placement.Node, bool)
 	// Added are the nodes that its autoscaler may add for Pods of a Shape.
-	Added(worker string, shape *capacity.Shape) []*capacity.Node
+	Added(worker string, shape *placement.Shape) []*placement.Node
 	// Ends are the expected ends of what runs there, in any order.
 	Ends(worker string) []End
 	// HadTurn reports whether a Job was tried since what has changed. It's tried again only if it fits by now: those

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
-	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // What a Job lacks comes while its worker is reserved for another Job: it's tried when the reservation has gone, though
@@ -16,18 +16,18 @@ func TestWhatCameUnderAReservationIsRemembered(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		need waiting.Need
-		came change.Kinds
+		came placement.ChangeKinds
 	}{
-		{"quota", waiting.Need{Lacks: waiting.Other, HelpedBy: change.Admission}, change.Admission},
-		{"Pods to be near", waiting.Need{Lacks: waiting.Other, HelpedBy: change.Nodes | change.Pods}, change.Pods},
-		{"volumes", waiting.Need{Lacks: waiting.Other, HelpedBy: change.Volumes}, change.Volumes},
-		{"devices that stand for a resource", waiting.Need{Pods: 1, HelpedBy: change.Room | change.Devices}, change.Devices},
+		{"quota", waiting.Need{Lacks: waiting.Other, HelpedBy: placement.AdmissionChange}, placement.AdmissionChange},
+		{"Pods to be near", waiting.Need{Lacks: waiting.Other, HelpedBy: placement.NodesChange | placement.PodsChange}, placement.PodsChange},
+		{"volumes", waiting.Need{Lacks: waiting.Other, HelpedBy: placement.VolumesChange}, placement.VolumesChange},
+		{"devices that stand for a resource", waiting.Need{Pods: 1, HelpedBy: placement.RoomChange | placement.DevicesChange}, placement.DevicesChange},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFullFleet()
 			var line waiting.Line
 			wide, later := newSimJob(1, 0, 0, 3, "8"), newSimJob(2, 0, time.Second, 1, "8")
-			wide.Needs["w"], later.Needs["w"] = waiting.Need{Pods: 3, HelpedBy: change.Room}, c.need
+			wide.Needs["w"], later.Needs["w"] = waiting.Need{Pods: 3, HelpedBy: placement.RoomChange}, c.need
 			f.jobs = map[types.NamespacedName]*simJob{wide.Key: wide, later.Key: later}
 			line.Add(&wide.Job)
 			line.Add(&later.Job)
@@ -35,8 +35,8 @@ func TestWhatCameUnderAReservationIsRemembered(t *testing.T) {
 			if line.Reservation(&wide.Job) == nil {
 				t.Fatal("the wide Job has no reservation")
 			}
-			came := change.Sets{}
-			came.Add("w", change.Change{Kinds: c.came})
+			came := placement.Changes{}
+			came.Add("w", placement.Change{Kinds: c.came})
 			line.Walk(f.now, came, f)
 			if f.tried > 0 {
 				t.Fatalf("%d Jobs are tried under the reservation", f.tried)
@@ -54,9 +54,9 @@ func TestWhatCameUnderAReservationIsRemembered(t *testing.T) {
 // A Job that missed nothing isn't tried because a reservation goes.
 func TestNothingIsMissedThatHelpsNot(t *testing.T) {
 	job := newSimJob(1, 0, 0, 1, "8")
-	job.Needs["w"] = waiting.Need{Lacks: waiting.Other, HelpedBy: change.Admission}
-	came := change.Set{}
-	came.Add(change.Change{Kinds: change.Admission, Namespace: "other"})
+	job.Needs["w"] = waiting.Need{Lacks: waiting.Other, HelpedBy: placement.AdmissionChange}
+	came := placement.ChangeSet{}
+	came.Add(placement.Change{Kinds: placement.AdmissionChange, Namespace: "other"})
 	job.Miss("w", &came)
 	job.Miss("unknown", &came)
 	if helped := waiting.Helped(freed("w"), newFullFleet()); helped(&job.Job, "w") || len(job.Needs) != 1 {

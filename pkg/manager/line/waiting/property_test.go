@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
-	"github.com/jobferry/jobferry/pkg/placement/capacity"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // someJobs are Jobs of all widths, which run for no longer than they say.
@@ -51,7 +51,7 @@ const seeds = 300
 // behind has seen all nodes but the last one, which came while what runs there was asked for.
 type behind struct{ *fleet }
 
-func (b behind) Nodes(worker string) ([]*capacity.Node, bool) {
+func (b behind) Nodes(worker string) ([]*placement.Node, bool) {
 	nodes, known := b.fleet.Nodes(worker)
 	return nodes[:len(nodes)-1], known
 }

@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/jobferry/jobferry/pkg/placement/capacity"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // Reservation is the worker in which a Job that waits will fit first. Jobs behind it start there only
@@ -60,7 +60,7 @@ func (r *Reservation) take(job *Job, pods int64, now time.Time) {
 }
 
 // loss is by how many Pods less the Job may have for one Pod of another Shape.
-func (r *Reservation) loss(by *capacity.Shape) int64 {
+func (r *Reservation) loss(by *placement.Shape) int64 {
 	lost, known := r.losses[by.Key()]
 	if !known {
 		if r.room.suitsBoth(r.Job.Shape, by) {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/jobferry/jobferry/pkg/placement/capacity"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // End is when Pods on one node are expected to have ended.
@@ -14,7 +14,7 @@ type End struct {
 	Expected
 	// Node is the name of the node, and Frees is what they take of it.
 	Node  string
-	Frees capacity.Resources
+	Frees placement.Resources
 }
 
 // class has what is known before what nobody can say.
@@ -29,7 +29,7 @@ func (e *Expected) class() int {
 type room struct {
 	worker  string
 	workers Workers
-	nodes   []*capacity.Node
+	nodes   []*placement.Node
 	byName  map[string]int
 	ends    []End // in order; nil: not asked for yet
 	// free and all are how many Pods of a Shape fit, by its key: now, and if nothing ran.
@@ -51,17 +51,17 @@ type fit struct {
 }
 
 // slots is how many Pods of a Shape fit now.
-func (r *room) slots(shape *capacity.Shape) int64 {
-	return r.count(r.free, shape, func(node *capacity.Node) *capacity.Resources { return &node.Free })
+func (r *room) slots(shape *placement.Shape) int64 {
+	return r.count(r.free, shape, func(node *placement.Node) *placement.Resources { return &node.Free })
 }
 
 // idle is how many Pods of a Shape would fit if nothing ran that ends by itself.
-func (r *room) idle(shape *capacity.Shape) int64 {
-	return r.count(r.all, shape, func(node *capacity.Node) *capacity.Resources { return &node.Idle })
+func (r *room) idle(shape *placement.Shape) int64 {
+	return r.count(r.all, shape, func(node *placement.Node) *placement.Resources { return &node.Idle })
 }
 
 // has reports whether what Pods of a Shape need is there; false, too, if that isn't known.
-func (r *room) has(need *Need, shape *capacity.Shape) bool {
+func (r *room) has(need *Need, shape *placement.Shape) bool {
 	switch {
 	case need.Lacks == Other || need.Pods <= 0:
 		return false
@@ -73,7 +73,7 @@ func (r *room) has(need *Need, shape *capacity.Shape) bool {
 }
 
 // count adds up how many Pods fit in what each node has, unless that is known.
-func (r *room) count(known map[string]int64, shape *capacity.Shape, of func(*capacity.Node) *capacity.Resources) int64 {
+func (r *room) count(known map[string]int64, shape *placement.Shape, of func(*placement.Node) *placement.Resources) int64 {
 	n, is := known[shape.Key()]
 	if !is {
 		for _, node := range r.nodesFor(shape) {
@@ -86,7 +86,7 @@ func (r *room) count(known map[string]int64, shape *capacity.Shape, of func(*cap
 
 // nodesFor are the nodes that there are, and then those that may be added for Pods of a Shape: they
 // have room as soon as they're asked for.
-func (r *room) nodesFor(shape *capacity.Shape) []*capacity.Node {
+func (r *room) nodesFor(shape *placement.Shape) []*placement.Node {
 	return slices.Concat(r.nodes, r.workers.Added(r.worker, shape))
 }
 
@@ -104,9 +104,9 @@ func (r *room) fit(job *Job, now time.Time) fit {
 
 // sweep goes through the expected ends until enough Pods fit. What nobody can say is only asked for if the rest
 // isn't enough.
-func (r *room) sweep(shape *capacity.Shape, need int64, now time.Time) fit {
+func (r *room) sweep(shape *placement.Shape, need int64, now time.Time) fit {
 	nodes := r.nodesFor(shape)
-	free, on := make([]capacity.Resources, len(nodes)), make([]int64, len(nodes))
+	free, on := make([]placement.Resources, len(nodes)), make([]int64, len(nodes))
 	var total, idle int64
 	for i, node := range nodes {
 		free[i], on[i] = node.Free, shape.Slots(node.Object, &node.Free)
@@ -159,6 +159,6 @@ func (r *room) sortedEnds() []End {
 }
 
 // suitsBoth reports whether Pods of both Shapes may be on some node.
-func (r *room) suitsBoth(a, b *capacity.Shape) bool {
-	return slices.ContainsFunc(r.nodesFor(a), func(n *capacity.Node) bool { return a.Suits(n.Object) && b.Suits(n.Object) })
+func (r *room) suitsBoth(a, b *placement.Shape) bool {
+	return slices.ContainsFunc(r.nodesFor(a), func(n *placement.Node) bool { return a.Suits(n.Object) && b.Suits(n.Object) })
 }

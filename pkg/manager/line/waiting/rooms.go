@@ -1,22 +1,22 @@
 package waiting
 
 import (
-	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // rooms are what workers have, of which some have changed. What was computed is kept.
 type rooms struct {
 	workers Workers
-	changed change.Sets
+	changed placement.Changes
 	known   map[string]*room
 }
 
-func roomsOf(changed change.Sets, workers Workers) rooms {
+func roomsOf(changed placement.Changes, workers Workers) rooms {
 	return rooms{workers: workers, changed: changed.Clone(), known: map[string]*room{}}
 }
 
 // Helped is asked for some Jobs, whether they wait in a Line or not, which of them the changes of workers may help.
-func Helped(changed change.Sets, workers Workers) func(job *Job, worker string) bool {
+func Helped(changed placement.Changes, workers Workers) func(job *Job, worker string) bool {
 	r := roomsOf(changed, workers)
 	return r.mayHelp
 }
@@ -36,7 +36,7 @@ func (r *rooms) mayHelp(job *Job, worker string) bool {
 	}
 	room := r.room(worker)
 	switch {
-	case room == nil || need.Lacks == Other || need.Pods <= 0 || helps&^(change.Room|change.Nodes) != 0:
+	case room == nil || need.Lacks == Other || need.Pods <= 0 || helps&^(placement.RoomChange|placement.NodesChange) != 0:
 		return true
 	case need.Lacks == Room && room.idle(job.Shape) < need.Pods: // nodes have gone: it needs fewer Pods there by now, or never fits
 		return true

@@ -10,9 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
-	"github.com/jobferry/jobferry/pkg/placement/capacity"
-	. "github.com/jobferry/jobferry/pkg/placement/capacity/capacitytest"
-	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement"
+	. "github.com/jobferry/jobferry/pkg/placement/placementtest"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -36,11 +35,11 @@ func newSimJob(n int, priority int32, arrives time.Duration, pods int64, cpu str
 	}}
 }
 
-var shapes = map[string]*capacity.Shape{}
+var shapes = map[string]*placement.Shape{}
 
-func shapeOf(cpu string) *capacity.Shape {
+func shapeOf(cpu string) *placement.Shape {
 	if shapes[cpu] == nil {
-		shapes[cpu] = capacity.ShapeOf(&NewJob("shape").Requests("cpu", cpu).Obj().Spec.Template)
+		shapes[cpu] = placement.ShapeOf(&NewJob("shape").Requests("cpu", cpu).Obj().Spec.Template)
 	}
 	return shapes[cpu]
 }
@@ -48,7 +47,7 @@ func shapeOf(cpu string) *capacity.Shape {
 // simWorker is a worker, whose scheduler puts Pods on nodes at random.
 type simWorker struct {
 	name    string
-	nodes   []*capacity.Node
+	nodes   []*placement.Node
 	running []*simJob
 	// ran is how long the Jobs ran that have ended.
 	ran waiting.Runtimes
@@ -58,15 +57,15 @@ func newSimWorker(name string, nodes int, cpu string) *simWorker {
 	w := &simWorker{name: name}
 	for i := range nodes {
 		object := NewNode(fmt.Sprintf("n%03d", i)).Has("cpu", cpu, "pods", "110").Obj()
-		all := capacity.ResourcesOf(object.Status.Allocatable)
-		w.nodes = append(w.nodes, &capacity.Node{Object: object, Allocatable: all, Idle: all, Free: all})
+		all := placement.ResourcesOf(object.Status.Allocatable)
+		w.nodes = append(w.nodes, &placement.Node{Object: object, Allocatable: all, Idle: all, Free: all})
 	}
 	return w
 }
 
 func (w *simWorker) fits(job *waiting.Job) bool { return w.slots(job.Shape, false) >= job.Pods }
 
-func (w *simWorker) slots(shape *capacity.Shape, idle bool) (n int64) {
+func (w *simWorker) slots(shape *placement.Shape, idle bool) (n int64) {
 	for _, node := range w.nodes {
 		free := &node.Free
 		if idle {
@@ -77,7 +76,7 @@ func (w *simWorker) slots(shape *capacity.Shape, idle bool) (n int64) {
 	return n
 }
 
-func (w *simWorker) change(node int, unit capacity.Resources, n int64) {
+func (w *simWorker) change(node int, unit placement.Resources, n int64) {
 	changed := *w.nodes[node]
 	changed.Free = changed.Free.Add(unit, n)
 	w.nodes[node] = &changed
@@ -128,12 +127,12 @@ func (f *fleet) usual() map[string]waiting.Usual {
 }
 
 // Nodes implements waiting.Workers.
-func (f *fleet) Nodes(worker string) ([]*capacity.Node, bool) {
+func (f *fleet) Nodes(worker string) ([]*placement.Node, bool) {
 	return slices.Clone(f.worker(worker).nodes), true
 }
 
 // Added implements waiting.Workers.
-func (*fleet) Added(string, *capacity.Shape) []*capacity.Node { return nil }
+func (*fleet) Added(string, *placement.Shape) []*placement.Node { return nil }
 
 // Ends implements waiting.Workers.
 func (f *fleet) Ends(worker string) (ends []waiting.End) {
@@ -194,8 +193,8 @@ func (f *fleet) start(job *simJob, w *simWorker) {
 }
 
 // end ends what has run its time, and returns the workers that have changed.
-func (f *fleet) end() change.Sets {
-	changed := change.Sets{}
+func (f *fleet) end() placement.Changes {
+	changed := placement.Changes{}
 	for _, w := range f.workers {
 		w.running = slices.DeleteFunc(w.running, func(job *simJob) bool {
 			if job.end.After(f.now) {
@@ -204,7 +203,7 @@ func (f *fleet) end() change.Sets {
 			for _, node := range job.nodes {
 				w.change(node, job.Shape.Unit(), 1)
 			}
-			changed.Add(w.name, change.Change{Kinds: change.Room})
+			changed.Add(w.name, placement.Change{Kinds: placement.RoomChange})
 			w.ran.Add(job.start, job.runs)
 			return true
 		})
@@ -213,10 +212,10 @@ func (f *fleet) end() change.Sets {
 }
 
 // freed is room in some workers.
-func freed(workers ...string) change.Sets {
-	changed := change.Sets{}
+func freed(workers ...string) placement.Changes {
+	changed := placement.Changes{}
 	for _, worker := range workers {
-		changed.Add(worker, change.Change{Kinds: change.Room})
+		changed.Add(worker, placement.Change{Kinds: placement.RoomChange})
 	}
 	return changed
 }
@@ -224,7 +223,7 @@ func freed(workers ...string) change.Sets {
 // queue decides which Jobs go when.
 type queue interface {
 	arrive(*fleet, *simJob)
-	freed(*fleet, change.Sets)
+	freed(*fleet, placement.Changes)
 	len() int
 }
 
@@ -312,7 +311,7 @@ func (q *lineQueue) arrive(f *fleet, job *simJob) {
 	}
 }
 
-func (q *lineQueue) freed(f *fleet, changed change.Sets) {
+func (q *lineQueue) freed(f *fleet, changed placement.Changes) {
 	q.walking = true
 	q.Walk(f.now, changed, f)
 	q.walking = false

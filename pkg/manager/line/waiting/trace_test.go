@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
-	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // The trace: four workers of 10 nodes with 8 CPUs each. For three hours come more small Jobs than there
@@ -99,7 +99,7 @@ func unlimited(string) int64 { return waiting.Unlimited }
 
 func never(string) bool { return false }
 
-func (q *simpleQueue) freed(f *fleet, _ change.Sets) {
+func (q *simpleQueue) freed(f *fleet, _ placement.Changes) {
 	jobs := slices.Clone(q.jobs)
 	if q.shuffled {
 		f.rand.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })

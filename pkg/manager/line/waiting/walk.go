@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // walk is one look at all Jobs of a line, in order.
@@ -19,7 +19,7 @@ type walk struct {
 // Walk tries the Jobs that the changed workers may have room for, in order, and takes those out of
 // the line that were placed. Those that wait get reservations. It reports whether it stopped at a Job
 // that is undecided: then it's to be walked again, with the same workers, when that is known.
-func (l *Line) Walk(now time.Time, changed change.Sets, workers Workers) (undecided bool) {
+func (l *Line) Walk(now time.Time, changed placement.Changes, workers Workers) (undecided bool) {
 	w := &walk{now: now, rooms: roomsOf(changed, workers), reserved: map[string]*Reservation{}, claimed: map[string]bool{}}
 	before := l.reserved
 	of := make(map[*Job]*Reservation, len(before))
@@ -47,7 +47,7 @@ func (l *Line) Walk(now time.Time, changed change.Sets, workers Workers) (undeci
 			}
 		}
 		if had != nil && w.reserved[had.Worker] != had {
-			w.changed.Add(had.Worker, change.Change{Kinds: change.Room}) // for those behind it: it may admit more
+			w.changed.Add(had.Worker, placement.Change{Kinds: placement.RoomChange}) // for those behind it: it may admit more
 		}
 	}
 	l.jobs, l.reserved = waiting, w.reserved
@@ -111,7 +111,7 @@ func (w *walk) mayHaveAnother(job *Job, admits func(string) int64) bool {
 // fitsNow reports whether a worker that admits a Job has by now what the Job was last found to lack there.
 func (w *walk) fitsNow(job *Job, admits func(string) int64) bool {
 	for worker, need := range job.Needs {
-		if need.isHelpedBy(change.Room|change.Nodes) && admits(worker) >= job.Least() {
+		if need.isHelpedBy(placement.RoomChange|placement.NodesChange) && admits(worker) >= job.Least() {
 			if room := w.room(worker); room != nil && room.has(&need, job.Shape) {
 				return true
 			}

@@ -21,8 +21,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
 	"github.com/jobferry/jobferry/pkg/manager/panics"
-	"github.com/jobferry/jobferry/pkg/placement/autoscaling"
-	"github.com/jobferry/jobferry/pkg/placement/capacity"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // autoscalerReader reads what a worker shows of its autoscaler, with capacity Autoscaled: NodePools
@@ -33,19 +32,19 @@ type autoscalerReader struct {
 	worker          string
 	karpenter, core *rest.RESTClient
 	claims          claimWatch
-	ledger          *capacity.Ledger
+	ledger          *placement.Ledger
 	clock           clock.Clock
 	every, timeout  time.Duration
 	autoscalerCallbacks
 
-	observed atomic.Pointer[autoscaling.Observed]
+	observed atomic.Pointer[placement.Observed]
 	// forbidden: the hub may not list NodePools; claimsForbidden: it may not watch NodeClaims.
 	forbidden, claimsForbidden atomic.Bool
 	cancel                     context.CancelFunc
 	running                    sync.WaitGroup
 
 	// What follows belongs to the goroutine that reads.
-	launches autoscaling.Launches
+	launches placement.Launches
 	// unwatch ends the watch of NodeClaims; nil: there is none.
 	unwatch context.CancelFunc
 	// news: a NodeClaim was seen since the last turn, which was at turned.
@@ -75,10 +74,10 @@ const turnInterval = 5 * time.Second
 // are read, those with the largest weight count.
 const (
 	poolsPerPage = 50
-	maxPools     = 10 * autoscaling.MaxPools
+	maxPools     = 10 * placement.MaxPools
 )
 
-func newAutoscalerReader(l *link.Link, ledger *capacity.Ledger, options Options, call autoscalerCallbacks) (*autoscalerReader, error) {
+func newAutoscalerReader(l *link.Link, ledger *placement.Ledger, options Options, call autoscalerCallbacks) (*autoscalerReader, error) {
 	group := schema.GroupVersion{Group: "karpenter.sh", Version: "v1"}
 	karpenter, err := l.Reader(group)
 	if err != nil {
@@ -123,7 +122,7 @@ func (r *autoscalerReader) stop() {
 }
 
 func (r *autoscalerReader) run(ctx context.Context) {
-	claims := make(chan autoscaling.NodeClaim)
+	claims := make(chan placement.NodeClaim)
 	for reads := r.clock.After(0); ; {
 		now := r.clock.Now()
 		due := r.due(now)
@@ -154,7 +153,7 @@ func (r *autoscalerReader) run(ctx context.Context) {
 
 // watchClaims begins the watch of NodeClaims when there are NodePools, and ends it when there are
 // none.
-func (r *autoscalerReader) watchClaims(ctx context.Context, claims chan<- autoscaling.NodeClaim) {
+func (r *autoscalerReader) watchClaims(ctx context.Context, claims chan<- placement.NodeClaim) {
 	switch wanted := r.hasPools(); {
 	case wanted && r.unwatch == nil:
 		ctx, r.unwatch = context.WithCancel(ctx)
@@ -196,11 +195,11 @@ func (r *autoscalerReader) read(ctx context.Context) {
 	if before := r.forbidden.Swap(forbidden); before != forbidden {
 		defer r.changed()
 	}
-	r.observe(autoscaling.Observe(r.observed.Load(), pools, groups, r.ledger.Free(types.NamespacedName{}).Nodes()))
+	r.observe(placement.Observe(r.observed.Load(), pools, groups, r.ledger.Free(types.NamespacedName{}).Nodes()))
 }
 
 // observe records what is observed, with the machines that don't come for now.
-func (r *autoscalerReader) observe(next *autoscaling.Observed) {
+func (r *autoscalerReader) observe(next *placement.Observed) {
 	if next == nil {
 		return // nothing was read yet
 	}
@@ -228,14 +227,14 @@ func isUnknown(err error) bool {
 	return err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err)
 }
 
-func (r *autoscalerReader) nodePools(ctx context.Context) (pools []autoscaling.NodePool, err error) {
+func (r *autoscalerReader) nodePools(ctx context.Context) (pools []placement.NodePool, err error) {
 	for next := ""; len(pools) < maxPools; {
 		page, err := r.karpenter.Get().Resource("nodepools").MaxRetries(0).SetHeader("Accept", runtime.ContentTypeJSON).
 			Param("limit", strconv.Itoa(poolsPerPage)).Param("continue", next).Do(ctx).Raw()
 		if err != nil {
 			return nil, err
 		}
-		read, more, err := autoscaling.ReadNodePools(page)
+		read, more, err := placement.ReadNodePools(page)
 		if pools = append(pools, read...); err != nil || more == "" || len(read) == 0 {
 			return pools, err
 		}
@@ -244,14 +243,14 @@ func (r *autoscalerReader) nodePools(ctx context.Context) (pools []autoscaling.N
 	return pools, nil
 }
 
-func (r *autoscalerReader) nodeGroups(ctx context.Context) (map[string]autoscaling.NodeGroup, error) {
+func (r *autoscalerReader) nodeGroups(ctx context.Context) (map[string]placement.NodeGroup, error) {
 	var status corev1.ConfigMap
 	err := r.core.Get().Namespace(metav1.NamespaceSystem).Resource("configmaps").Name("cluster-autoscaler-status").
 		MaxRetries(0).Do(ctx).Into(&status)
 	if err != nil {
 		return nil, err
 	}
-	groups, err := autoscaling.ReadNodeGroups(status.Data["status"])
+	groups, err := placement.ReadNodeGroups(status.Data["status"])
 	if err != nil {
 		return nil, nil // it's of an older release, or nonsense
 	}

@@ -11,19 +11,16 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
 	"github.com/jobferry/jobferry/pkg/manager/usage/podtimes"
-	"github.com/jobferry/jobferry/pkg/placement/capacity"
-	"github.com/jobferry/jobferry/pkg/placement/change"
-	"github.com/jobferry/jobferry/pkg/placement/objects"
-	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // capacityInformers fill a worker's ledger, what is kept of bound Pods, and the objects that Pods
 // are judged by, while spec.capacity asks for that. Only the supervisor calls start, stop and
 // state.
 type capacityInformers struct {
-	ledger  *capacity.Ledger
-	bound   *scheduling.Pods
-	objects *objects.Store
+	ledger  *placement.Ledger
+	bound   *placement.Pods
+	objects *placement.Store
 	times   *podtimes.Store
 	// kinds of objects: without nodes and Pods nothing is known, the others are known or not.
 	nodes, pods *kind
@@ -40,9 +37,9 @@ type capacityInformers struct {
 }
 
 func newCapacityInformers(l *link.Link, options Options, call Callbacks) (*capacityInformers, error) {
-	ledger, bound := capacity.New(call.CapacityFreed), scheduling.NewPods(call.CapacityFreed)
+	ledger, bound := placement.NewLedger(call.CapacityFreed), placement.NewPods(call.CapacityFreed)
 	ledger.OnStuck(call.PodsStuck)
-	i := &capacityInformers{ledger: ledger, bound: bound, objects: objects.New(call.CapacityFreed), times: podtimes.New(options.Clock.Now, l.ClockAhead)}
+	i := &capacityInformers{ledger: ledger, bound: bound, objects: placement.NewStore(call.CapacityFreed), times: podtimes.New(options.Clock.Now, l.ClockAhead)}
 	gathered := gathering{link: l, listTimeout: listTimeOf(options.RequestTimeout).all, changed: call.Wake, event: func() {}}
 	i.nodes = gathered.kind(corev1.SchemeGroupVersion, "nodes", nodeIntake, nodesTo(ledger, call.NumbersChanged).sink)
 	i.pods = gathered.kind(corev1.SchemeGroupVersion, "pods", podIntake, podsTo(ledger, bound, call.NumbersChanged).sink)
@@ -50,14 +47,14 @@ func newCapacityInformers(l *link.Link, options Options, call Callbacks) (*capac
 	i.podTimes = gathered.kind(corev1.SchemeGroupVersion, "pods", timesIntake, timesTo(i.times).sink)
 	i.podTimes.needed = i.pods.synced
 	i.others = gathered.others(i.objects)
-	i.volumes = &onDemand{kinds: gathered.volumes(i.objects), freed: wasListed(call, change.Volumes), wake: call.Wake}
-	i.namespaces = &onDemand{kinds: gathered.namespaces(i.objects), freed: wasListed(call, change.Pods), wake: call.Wake}
+	i.volumes = &onDemand{kinds: gathered.volumes(i.objects), freed: wasListed(call, placement.VolumesChange), wake: call.Wake}
+	i.namespaces = &onDemand{kinds: gathered.namespaces(i.objects), freed: wasListed(call, placement.PodsChange), wake: call.Wake}
 	return i, gathered.err
 }
 
 // wasListed tells that objects were listed which Jobs wait for.
-func wasListed(call Callbacks, kinds change.Kinds) func() {
-	return func() { call.CapacityFreed(change.Change{Kinds: kinds}) }
+func wasListed(call Callbacks, kinds placement.ChangeKinds) func() {
+	return func() { call.CapacityFreed(placement.Change{Kinds: kinds}) }
 }
 
 // start starts the informers that are needed, unless they run.
@@ -75,11 +72,11 @@ func (c *capacityInformers) all() []*kind {
 	return append([]*kind{c.nodes, c.pods, c.podTimes}, c.others...)
 }
 
-func nodesTo(ledger *capacity.Ledger, changed func()) fanOut[string, *corev1.Node] {
+func nodesTo(ledger *placement.Ledger, changed func()) fanOut[string, *corev1.Node] {
 	return fanOut[string, *corev1.Node]{(*corev1.Node).GetName, []store[string, *corev1.Node]{ledger.Nodes()}, changed}
 }
 
-func podsTo(ledger *capacity.Ledger, bound *scheduling.Pods, changed func()) fanOut[types.UID, *corev1.Pod] {
+func podsTo(ledger *placement.Ledger, bound *placement.Pods, changed func()) fanOut[types.UID, *corev1.Pod] {
 	return fanOut[types.UID, *corev1.Pod]{(*corev1.Pod).GetUID, []store[types.UID, *corev1.Pod]{bound, ledger.Pods()}, changed}
 }
 
@@ -99,7 +96,7 @@ const (
 )
 
 func nodeIntake() *intake {
-	return newIntake(&corev1.Node{}, slimBy[*corev1.Node](capacity.SlimNode), nil,
+	return newIntake(&corev1.Node{}, slimBy[*corev1.Node](placement.SlimNode), nil,
 		maxNodes, maxNodeBytes, "it has more than %d nodes, or %d MiB of them")
 }
 
@@ -111,7 +108,7 @@ func podIntake() *intake {
 		}
 		return size
 	}
-	return newIntake(&corev1.Pod{}, slimBy[*corev1.Pod](capacity.SlimPod), size,
+	return newIntake(&corev1.Pod{}, slimBy[*corev1.Pod](placement.SlimPod), size,
 		maxPods, maxPodBytes, "it has more than %d unfinished Pods, or %d MiB of them")
 }
 

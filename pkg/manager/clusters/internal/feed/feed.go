@@ -14,8 +14,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
 	"github.com/jobferry/jobferry/pkg/manager/packed"
 	"github.com/jobferry/jobferry/pkg/manager/usage/podtimes"
-	"github.com/jobferry/jobferry/pkg/placement/capacity"
-	"github.com/jobferry/jobferry/pkg/placement/change"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // watchFailureLimit is for how many probe intervals the watch of the mirrors may fail while probes
@@ -37,7 +36,7 @@ type Options struct {
 // Callbacks are called on a worker's events. They must not block.
 type Callbacks struct {
 	MirrorChanged func(key types.NamespacedName, exists bool)
-	CapacityFreed func(change.Change)
+	CapacityFreed func(placement.Change)
 	PodsStuck     func(types.NamespacedName)
 	// NumbersChanged: there is another number of nodes, or they have more or less in use.
 	NumbersChanged func()
@@ -77,7 +76,7 @@ func New(l *link.Link, options Options, call Callbacks) (*Feed, error) {
 	}
 	f.autoscaler, err = newAutoscalerReader(l, f.capacity.ledger, options, autoscalerCallbacks{
 		changed: func() { call.AutoscalerChanged(); call.Wake() },
-		grown:   func() { call.CapacityFreed(change.Change{Kinds: change.All}); call.Wake() },
+		grown:   func() { call.CapacityFreed(placement.Change{Kinds: placement.AnyChange}); call.Wake() },
 		stuck:   call.PodsStuck,
 	})
 	return f, err
@@ -215,7 +214,7 @@ func (f *Feed) LastStart() time.Time {
 }
 
 // Ledger records the worker's capacity.
-func (f *Feed) Ledger() *capacity.Ledger { return f.capacity.ledger }
+func (f *Feed) Ledger() *placement.Ledger { return f.capacity.ledger }
 
 // Times are those of the Pods of Jobs.
 func (f *Feed) Times() *podtimes.Store { return f.capacity.times }

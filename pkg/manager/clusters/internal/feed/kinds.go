@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
-	"github.com/jobferry/jobferry/pkg/placement/objects"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // kind is one kind of a worker's objects that decides what fits there.
@@ -74,24 +74,24 @@ const (
 	maxTemplateBytes = 8 << 20
 )
 
-func (g *gathering) others(store *objects.Store) []*kind {
+func (g *gathering) others(store *placement.Store) []*kind {
 	core, dra := corev1.SchemeGroupVersion, resourcev1.SchemeGroupVersion
 	always := []*kind{
 		kindOf(g, schedulingv1.SchemeGroupVersion, "priorityclasses", store.PriorityClasses, &schedulingv1.PriorityClass{},
-			objects.SlimPriorityClass, maxClasses, maxClassBytes),
+			placement.SlimPriorityClass, maxClasses, maxClassBytes),
 		kindOf(g, nodev1.SchemeGroupVersion, "runtimeclasses", store.RuntimeClasses, &nodev1.RuntimeClass{},
-			objects.SlimRuntimeClass, maxClasses, maxClassBytes),
-		kindOf(g, core, "limitranges", store.LimitRanges, &corev1.LimitRange{}, objects.SlimLimitRange, maxRules, maxRuleBytes),
-		kindOf(g, core, "resourcequotas", store.Quotas, &corev1.ResourceQuota{}, objects.SlimQuota, maxRules, maxRuleBytes),
+			placement.SlimRuntimeClass, maxClasses, maxClassBytes),
+		kindOf(g, core, "limitranges", store.LimitRanges, &corev1.LimitRange{}, placement.SlimLimitRange, maxRules, maxRuleBytes),
+		kindOf(g, core, "resourcequotas", store.Quotas, &corev1.ResourceQuota{}, placement.SlimQuota, maxRules, maxRuleBytes),
 	}
 	// Without a class, nobody gets a device. Most workers have none, and a watch takes some memory.
 	alert := &gathering{link: g.link, listTimeout: g.listTimeout, changed: g.changed, event: g.changed}
-	classes := kindOf(alert, dra, "deviceclasses", store.DeviceClasses, &resourcev1.DeviceClass{}, objects.SlimDeviceClass, maxClasses, maxClassBytes)
+	classes := kindOf(alert, dra, "deviceclasses", store.DeviceClasses, &resourcev1.DeviceClass{}, placement.SlimDeviceClass, maxClasses, maxClassBytes)
 	forDevices := []*kind{
-		kindOf(g, dra, "resourceslices", store.ResourceSlices, &resourcev1.ResourceSlice{}, objects.SlimResourceSlice, maxSlices, maxSliceBytes),
-		kindOf(g, dra, "resourceclaims", store.ResourceClaims, &resourcev1.ResourceClaim{}, objects.SlimResourceClaim, maxClaims, maxClaimBytes),
+		kindOf(g, dra, "resourceslices", store.ResourceSlices, &resourcev1.ResourceSlice{}, placement.SlimResourceSlice, maxSlices, maxSliceBytes),
+		kindOf(g, dra, "resourceclaims", store.ResourceClaims, &resourcev1.ResourceClaim{}, placement.SlimResourceClaim, maxClaims, maxClaimBytes),
 		kindOf(g, dra, "resourceclaimtemplates", store.ResourceClaimTemplates, &resourcev1.ResourceClaimTemplate{},
-			objects.SlimResourceClaimTemplate, maxTemplates, maxTemplateBytes),
+			placement.SlimResourceClaimTemplate, maxTemplates, maxTemplateBytes),
 	}
 	g.err = cmp.Or(g.err, alert.err)
 	for _, k := range forDevices {
@@ -101,7 +101,7 @@ func (g *gathering) others(store *objects.Store) []*kind {
 }
 
 func kindOf[T object](
-	g *gathering, gv schema.GroupVersion, resource string, keeps *objects.Kind[T], example T, slim func(T) T, most int, bytes int64,
+	g *gathering, gv schema.GroupVersion, resource string, keeps *placement.Kind[T], example T, slim func(T) T, most int, bytes int64,
 ) *kind {
 	size := func(o object) int64 { return structBytes + link.DecodedSize(o) }
 	intake := func() *intake {

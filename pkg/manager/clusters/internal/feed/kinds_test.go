@@ -10,8 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
-	"github.com/jobferry/jobferry/pkg/placement/change"
-	"github.com/jobferry/jobferry/pkg/placement/objects"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // TestRulesTakeLittleMemory has a worker report many of each kind, and large ones, and those that
@@ -21,7 +20,7 @@ func TestRulesTakeLittleMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, store := &gathering{link: l}, objects.New(func(change.Change) {})
+	all, store := &gathering{link: l}, placement.NewStore(func(placement.Change) {})
 	for _, k := range slices.Concat(all.others(store), all.namespaces(store), all.volumes(store)) {
 		made := wideObjects[k.resource]
 		if made == nil {

@@ -12,9 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/ptr"
 
-	"github.com/jobferry/jobferry/pkg/placement/capacity"
-	"github.com/jobferry/jobferry/pkg/placement/change"
-	"github.com/jobferry/jobferry/pkg/placement/scheduling"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // BenchmarkMemory says what the manager holds of a worker's nodes and Pods, with the Snapshot of
@@ -63,18 +61,18 @@ func heldOf(nodes, pods int, owner func(*corev1.Pod, int)) int64 {
 
 // workerHeld is all that grows with a worker's nodes and Pods.
 type workerHeld struct {
-	ledger          *capacity.Ledger
-	bound           *scheduling.Pods
+	ledger          *placement.Ledger
+	bound           *placement.Pods
 	ofNodes, ofPods *intake
 	nodes           fanOut[string, *corev1.Node]
 	pods            fanOut[types.UID, *corev1.Pod]
-	last            *scheduling.Snapshot
+	last            *placement.Snapshot
 }
 
 func newWorkerHeld() *workerHeld {
 	nothing := func() {}
 	h := &workerHeld{
-		ledger: capacity.New(func(change.Change) {}), bound: scheduling.NewPods(func(change.Change) {}),
+		ledger: placement.NewLedger(func(placement.Change) {}), bound: placement.NewPods(func(placement.Change) {}),
 		ofNodes: nodeIntake(),
 		ofPods:  podIntake(),
 	}

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/jobferry/jobferry/pkg/manager/panics"
-	"github.com/jobferry/jobferry/pkg/placement/autoscaling"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // claimWatch watches the nodes that Karpenter is about to make. There is no cache, and no list: of
@@ -27,7 +27,7 @@ type claimWatch struct {
 }
 
 // run passes on NodeClaims until the context ends.
-func (c *claimWatch) run(ctx context.Context, worker string, claims chan<- autoscaling.NodeClaim) {
+func (c *claimWatch) run(ctx context.Context, worker string, claims chan<- placement.NodeClaim) {
 	for ctx.Err() == nil {
 		pause := c.retry
 		panics.Contain(worker, func() {
@@ -43,9 +43,9 @@ func (c *claimWatch) run(ctx context.Context, worker string, claims chan<- autos
 }
 
 // follow passes on the events of one watch. False: it couldn't begin.
-func (c *claimWatch) follow(ctx context.Context, claims chan<- autoscaling.NodeClaim) bool {
+func (c *claimWatch) follow(ctx context.Context, claims chan<- placement.NodeClaim) bool {
 	body, err := c.api.Get().Resource("nodeclaims").MaxRetries(0).SetHeader("Accept", runtime.ContentTypeJSON).
-		Param("watch", "true").Param("labelSelector", autoscaling.UnmadeClaims).Stream(ctx)
+		Param("watch", "true").Param("labelSelector", placement.UnmadeClaims).Stream(ctx)
 	if ctx.Err() == nil {
 		c.begun(err)
 	}
@@ -57,7 +57,7 @@ func (c *claimWatch) follow(ctx context.Context, claims chan<- autoscaling.NodeC
 	return true
 }
 
-func (c *claimWatch) pass(ctx context.Context, body io.Reader, claims chan<- autoscaling.NodeClaim) {
+func (c *claimWatch) pass(ctx context.Context, body io.Reader, claims chan<- placement.NodeClaim) {
 	events := json.NewDecoder(body)
 	for {
 		var event struct {
@@ -67,8 +67,8 @@ func (c *claimWatch) pass(ctx context.Context, body io.Reader, claims chan<- aut
 		if events.Decode(&event) != nil || event.Type == watch.Error {
 			return
 		}
-		claim, is := autoscaling.ReadNodeClaim(event.Type, event.Object)
-		if !is || claim.Outcome == autoscaling.Pending {
+		claim, is := placement.ReadNodeClaim(event.Type, event.Object)
+		if !is || claim.Outcome == placement.Pending {
 			continue
 		}
 		select {

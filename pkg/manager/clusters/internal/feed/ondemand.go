@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
-	"github.com/jobferry/jobferry/pkg/placement/objects"
+	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // onDemand gathers kinds from the first Job on that needs them, and namespaces also from the
@@ -40,21 +40,21 @@ const (
 	maxNamespaceBytes = 24 << 20
 )
 
-func (g *gathering) namespaces(store *objects.Store) []*kind {
+func (g *gathering) namespaces(store *placement.Store) []*kind {
 	return []*kind{kindOf(g, corev1.SchemeGroupVersion, "namespaces", store.Namespaces, &corev1.Namespace{},
-		objects.SlimNamespace, maxNamespaces, maxNamespaceBytes)}
+		placement.SlimNamespace, maxNamespaces, maxNamespaceBytes)}
 }
 
-func (g *gathering) volumes(store *objects.Store) []*kind {
+func (g *gathering) volumes(store *placement.Store) []*kind {
 	core, storage := corev1.SchemeGroupVersion, storagev1.SchemeGroupVersion
 	return []*kind{
-		kindOf(g, core, "persistentvolumeclaims", store.Claims, &corev1.PersistentVolumeClaim{}, objects.SlimClaim, maxVolumes, maxVolumeBytes),
-		kindOf(g, core, "persistentvolumes", store.PersistentVolumes, &corev1.PersistentVolume{}, objects.SlimVolume, maxVolumes, maxVolumeBytes),
-		kindOf(g, storage, "storageclasses", store.StorageClasses, &storagev1.StorageClass{}, objects.SlimStorageClass, maxClasses, maxClassBytes),
-		kindOf(g, storage, "csinodes", store.CSINodes, &storagev1.CSINode{}, objects.SlimCSINode, maxNodes, maxCSINodeBytes),
-		kindOf(g, storage, "csidrivers", store.CSIDrivers, &storagev1.CSIDriver{}, objects.SlimCSIDriver, maxClasses, maxClassBytes),
+		kindOf(g, core, "persistentvolumeclaims", store.Claims, &corev1.PersistentVolumeClaim{}, placement.SlimClaim, maxVolumes, maxVolumeBytes),
+		kindOf(g, core, "persistentvolumes", store.PersistentVolumes, &corev1.PersistentVolume{}, placement.SlimVolume, maxVolumes, maxVolumeBytes),
+		kindOf(g, storage, "storageclasses", store.StorageClasses, &storagev1.StorageClass{}, placement.SlimStorageClass, maxClasses, maxClassBytes),
+		kindOf(g, storage, "csinodes", store.CSINodes, &storagev1.CSINode{}, placement.SlimCSINode, maxNodes, maxCSINodeBytes),
+		kindOf(g, storage, "csidrivers", store.CSIDrivers, &storagev1.CSIDriver{}, placement.SlimCSIDriver, maxClasses, maxClassBytes),
 		kindOf(g, storage, "csistoragecapacities", store.CSIStorageCapacities, &storagev1.CSIStorageCapacity{},
-			objects.SlimCSIStorageCapacity, maxCapacities, maxCapacityBytes),
+			placement.SlimCSIStorageCapacity, maxCapacities, maxCapacityBytes),
 	}
 }
 

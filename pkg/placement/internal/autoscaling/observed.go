@@ -1,0 +1,187 @@
+package autoscaling
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
+)
+
+// What is made of one worker's NodePools.
+const (
+	// maxSizes bounds the sizes of nodes that are remembered of each.
+	maxSizes = 10
+	// maxTemplates bounds the templates of all: each is tried for each Job.
+	maxTemplates = 200
+)
+
+// Observed is what a worker shows of its autoscaler. Immutable.
+type Observed struct {
+	// Pools are Karpenter's, those first that it tries first.
+	Pools []NodePool
+	// Groups are cluster-autoscaler's, by name.
+	Groups map[string]NodeGroup
+	// Out are the machines that Karpenter doesn't get for now.
+	Out []Offers
+	// sizes of the nodes that each pool has, or had, by instance type.
+	sizes map[string]map[string]size
+}
+
+// size is a kind of nodes.
+type size struct {
+	whole capacity.Resources
+	// idle is what is left for Jobs.
+	idle   capacity.Resources
+	labels map[string]string
+}
+
+// Observe puts together what was read of a worker. A size of nodes that was known before stays known: a pool
+// may have none now.
+func Observe(before *Observed, pools []NodePool, groups map[string]NodeGroup, nodes []*capacity.Node) *Observed {
+	names := map[string]bool{}
+	pools = slices.DeleteFunc(slices.SortedFunc(slices.Values(pools), byWeight), func(p NodePool) bool {
+		again := names[p.Name] // no API server has two: the second would escape from the admin's template
+		names[p.Name] = true
+		return again
+	})
+	o := &Observed{Pools: pools[:min(len(pools), MaxPools)], Groups: groups, sizes: map[string]map[string]size{}}
+	byPool := map[string][]*capacity.Node{}
+	for _, n := range nodes {
+		if name := n.Object.Labels[LabelNodePool]; name != "" {
+			byPool[name] = append(byPool[name], n)
+		}
+	}
+	for i := range o.Pools {
+		p := &o.Pools[i]
+		sizes := sizesOf(p, byPool[p.Name])
+		if before != nil {
+			remember(sizes, before.sizes[p.Name])
+		}
+		o.sizes[p.Name] = sizes
+	}
+	return o
+}
+
+// With is the same with other machines that Karpenter doesn't get.
+func (o *Observed) With(out []Offers) *Observed {
+	with := *o
+	with.Out = out
+	return &with
+}
+
+// isOut reports whether Karpenter doesn't get the machine for a node of a pool.
+func (o *Observed) isOut(pool string, labels map[string]string) bool {
+	return slices.ContainsFunc(o.Out, func(out Offers) bool { return out.Pool == pool && out.have(labels) })
+}
+
+// sizesOf are those of a pool's nodes. Of alike nodes, the emptiest shows what is left for Jobs beside what runs
+// on all of them, such as DaemonSets.
+func sizesOf(pool *NodePool, nodes []*capacity.Node) map[string]size {
+	sizes := map[string]size{}
+	for _, n := range nodes {
+		kind := n.Object.Labels[corev1.LabelInstanceTypeStable]
+		known, is := sizes[kind]
+		if !pool.suits(n.Object) || !is && len(sizes) >= maxSizes {
+			continue
+		}
+		sizes[kind] = size{whole: known.whole.Max(n.Allocatable), idle: known.idle.Max(n.Idle), labels: n.Object.Labels}
+	}
+	return sizes
+}
+
+func remember(sizes, before map[string]size) {
+	for _, kind := range slices.Sorted(maps.Keys(before)) {
+		if _, is := sizes[kind]; !is && len(sizes) < maxSizes {
+			sizes[kind] = before[kind]
+		}
+	}
+}
+
+// SaysTheSame reports whether the autoscaler is as it was before, whatever the nodes show, and whatever machines
+// don't come for now.
+func (o *Observed) SaysTheSame(before *Observed) bool {
+	return before != nil && reflect.DeepEqual(o.Pools, before.Pools) && maps.Equal(o.Groups, before.Groups)
+}
+
+// LacksMore reports whether there are machines that don't come for now, and weren't out before.
+func (o *Observed) LacksMore(before *Observed) bool {
+	return slices.ContainsFunc(o.Out, func(out Offers) bool {
+		return before == nil || !slices.ContainsFunc(before.Out, func(was Offers) bool { return was.equal(&out) })
+	})
+}
+
+// templatesOf are the nodes that a pool may add, up to a number.
+func (o *Observed) templatesOf(pool *NodePool, most int) (templates []Template) {
+	sizes := o.sizes[pool.Name]
+	for _, kind := range slices.Sorted(maps.Keys(sizes)) {
+		s := sizes[kind]
+		for _, labels := range pool.variants(s.labels) {
+			if len(templates) == most {
+				return templates
+			}
+			t := newTemplate(pool.Name, labels, pool.Taints, s.idle)
+			t.Whole = s.whole
+			templates = append(templates, t)
+		}
+	}
+	return templates
+}
+
+// varied are the labels by which nodes of one size differ.
+var varied = []string{corev1.LabelTopologyZone, "karpenter.sh/capacity-type"}
+
+// variants are the labels of nodes like one, of each zone and so on that the pool allows.
+func (p *NodePool) variants(of map[string]string) []map[string]string {
+	base := maps.Clone(of)
+	delete(base, corev1.LabelHostname)
+	maps.Copy(base, p.Labels)
+	variants := []map[string]string{base}
+	for _, key := range varied {
+		values := p.Choices[key]
+		if len(values) == 0 {
+			continue
+		}
+		var more []map[string]string
+		for _, labels := range variants {
+			for _, value := range values[:min(len(values), maxSizes)] {
+				next := maps.Clone(labels)
+				next[key] = value
+				more = append(more, next)
+			}
+		}
+		variants = more
+	}
+	return variants
+}
+
+// maxNamed bounds the pools that Missing names.
+const maxNamed = 5
+
+// Missing says of what no nodes can be expected, and why; mostly empty.
+func (o *Observed) Missing(spec *v1alpha1.Autoscaling) string {
+	said := map[string]bool{}
+	if spec != nil {
+		for i := range spec.NodeTemplates {
+			said[spec.NodeTemplates[i].Name] = true
+		}
+	}
+	if len(said)+len(o.Pools) == 0 {
+		return "no nodes can be added: the worker has no NodePools, and spec.autoscaling has no nodeTemplates"
+	}
+	var unsized []string
+	for i := range o.Pools {
+		if p := &o.Pools[i]; p.Adds && !said[p.Name] && len(o.sizes[p.Name]) == 0 {
+			unsized = append(unsized, p.Name)
+		}
+	}
+	if len(unsized) == 0 {
+		return ""
+	}
+	return "no nodes are expected of NodePools " + strings.Join(unsized[:min(len(unsized), maxNamed)], ", ") +
+		": no node of them has been seen, and spec.autoscaling has no nodeTemplates of these names"
+}

@@ -1,0 +1,173 @@
+package autoscaling
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
+)
+
+const (
+	// maxNodes bounds the nodes that are made up for one answer.
+	maxNodes = 500
+	// maxDemands bounds the shapes of Pods that wait.
+	maxDemands = 200
+)
+
+// Room is what may still be added. Immutable.
+type Room struct {
+	growth *Growth
+	// asked are nodes for Pods that wait, which have room for more.
+	asked []*capacity.Node
+	used
+}
+
+// used is what there is already, or was asked for.
+type used struct {
+	all    capacity.Resources
+	groups []usedGroup
+	// made counts the nodes that were made up, to name them.
+	made int
+}
+
+type usedGroup struct {
+	nodes int64
+	all   capacity.Resources
+}
+
+// NewRoom takes the nodes that there are, and the Pods that none of them has room for: nodes were, or
+// will be, asked for these first.
+func NewRoom(g *Growth, nodes []*capacity.Node, demands []capacity.Demand) *Room {
+	r := &Room{growth: g, used: used{groups: make([]usedGroup, len(g.Groups))}}
+	for _, n := range nodes {
+		r.count(g.groupOf(n.Object), &n.Allocatable, 1)
+	}
+	for i := range demands[:min(len(demands), maxDemands)] {
+		r.ask(demands[i].Shape, demands[i].Pods)
+	}
+	return r
+}
+
+// Empty is the room of a worker that has no nodes yet.
+func (r *Room) Empty() *Room { return NewRoom(r.growth, nil, nil) }
+
+// Nodes are those that some Pods of a Shape could have, beside the nodes that there are: what is left of
+// those that were asked for, and as many more as the limits allow and the Pods need.
+func (r *Room) Nodes(shape *capacity.Shape, pods int64) []*capacity.Node {
+	u := used{r.all, slices.Clone(r.groups), r.made}
+	nodes := slices.Clone(r.asked)
+	suiting := r.growth.suiting(shape)
+	for added := true; added; {
+		added = false
+		for i := range suiting {
+			s := &suiting[i]
+			if s.room >= pods || len(nodes) >= maxNodes || u.more(r.growth, s) == 0 {
+				continue
+			}
+			s.room += s.slots
+			u.count(s.group, &s.Whole, 1)
+			nodes, added = append(nodes, u.make(s)), true
+		}
+	}
+	return nodes
+}
+
+// All are one node of each template, for what keeps a Job from all of them.
+func (r *Room) All() []*capacity.Node {
+	var u used
+	var nodes []*capacity.Node
+	for i := range r.growth.Groups {
+		for t := range r.growth.Groups[i].Templates {
+			nodes = append(nodes, u.make(&candidate{Template: &r.growth.Groups[i].Templates[t], group: i}))
+		}
+	}
+	return nodes[:min(len(nodes), maxNodes)]
+}
+
+// IsPaused reports whether there are groups of nodes for Pods of a Shape, and the autoscaler adds to none of them
+// for now.
+func (r *Room) IsPaused(shape *capacity.Shape) bool {
+	suiting := r.growth.suiting(shape)
+	return len(suiting) > 0 && !slices.ContainsFunc(suiting, func(c candidate) bool { return !r.growth.isPaused(&c) })
+}
+
+// candidate is a template on whose nodes Pods of a Shape may be.
+type candidate struct {
+	*Template
+	group int
+	// slots is how many of them a new node has room for, and room how many those that were added have.
+	slots, room int64
+}
+
+func (g *Growth) suiting(shape *capacity.Shape) []candidate {
+	var suiting []candidate
+	for i := range g.Groups {
+		for t := range g.Groups[i].Templates {
+			template := &g.Groups[i].Templates[t]
+			if slots := shape.Slots(template.Object, &template.Allocatable); slots > 0 {
+				suiting = append(suiting, candidate{Template: template, group: i, slots: slots})
+			}
+		}
+	}
+	return suiting
+}
+
+func (g *Growth) isPaused(c *candidate) bool { return c.Paused || g.Groups[c.group].Paused }
+
+// ask counts the nodes for Pods that wait. Only one that has room for more is made up.
+func (r *Room) ask(shape *capacity.Shape, pods int64) {
+	for i, n := range r.asked {
+		if pods == 0 {
+			return
+		}
+		if taken := min(shape.Slots(n.Object, &n.Free), pods); taken > 0 {
+			r.asked[i] = taking(n, shape, taken)
+			pods -= taken
+		}
+	}
+	suiting := r.growth.suiting(shape)
+	for i := range suiting {
+		s := &suiting[i]
+		full := min(pods/s.slots, r.more(r.growth, s))
+		r.count(s.group, &s.Whole, full)
+		pods -= full * s.slots
+		if rest := min(pods, s.slots-1); rest > 0 && r.more(r.growth, s) > 0 && len(r.asked) < maxNodes {
+			r.count(s.group, &s.Whole, 1)
+			r.asked = append(r.asked, taking(r.make(s), shape, rest))
+			pods -= rest
+		}
+	}
+}
+
+// taking is a made-up node with some Pods on it.
+func taking(n *capacity.Node, shape *capacity.Shape, pods int64) *capacity.Node {
+	taken := *n
+	taken.Free = n.Free.Add(shape.Unit(), -pods)
+	return &taken
+}
+
+// more is how many nodes of a template may still be added.
+func (u *used) more(g *Growth, c *candidate) int64 {
+	group, there := &g.Groups[c.group], &u.groups[c.group]
+	if g.isPaused(c) {
+		return 0
+	}
+	return min(
+		max(group.Nodes-there.nodes, 0), group.Limits.more(&there.all, &c.Whole), g.Limits.more(&u.all, &c.Whole),
+	)
+}
+
+func (u *used) count(group int, whole *capacity.Resources, nodes int64) {
+	u.all = u.all.Add(*whole, nodes)
+	if group >= 0 {
+		there := &u.groups[group]
+		there.nodes += nodes
+		there.all = there.all.Add(*whole, nodes)
+	}
+}
+
+// make makes up a node. No real one has such a name.
+func (u *used) make(c *candidate) *capacity.Node {
+	u.made++
+	return c.nodeOf(fmt.Sprintf("%s/%d", c.Object.Name, u.made))
+}

@@ -1,0 +1,50 @@
+package capacity
+
+import (
+	"testing"
+
+	. "github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
+
+	"github.com/jobferry/jobferry/pkg/placement/internal/change"
+)
+
+// demanded is how many Pods lack room, by the CPUs of each.
+func demanded(d *Demands) map[int64]int64 {
+	pods := map[int64]int64{}
+	for i := range d.List {
+		pods[d.List[i].Shape.Unit().MilliCPU/1000] += d.List[i].Pods
+	}
+	return pods
+}
+
+func TestDemandsAreThePodsWithoutRoom(t *testing.T) {
+	freed := 0
+	l := New(func(change.Change) { freed++ })
+	l.SetNode(NewNode("n").Obj())
+	a, b := NewJob("a").Requests("cpu", "2").Pods(5), NewJob("b").Requests("cpu", "8")
+	l.Reserve(a.Key(), shape(a), 5)
+	l.Reserve(b.Key(), shape(b), 1)
+
+	d := l.Demands(nobody)
+	if got := demanded(d); len(got) != 2 || got[2] != 3 || got[8] != 1 {
+		t.Fatalf("demands %v, want 3 Pods of 2 CPUs and one of 8", got)
+	}
+	if l.Demands(nobody) != d {
+		t.Error("they are computed again though nothing has changed")
+	}
+	if got := demanded(l.Demands(b.Key())); len(got) != 1 || got[2] != 3 {
+		t.Errorf("demands %v for b, want those of a alone", got)
+	}
+	l.Free(nobody)
+	before := freed
+	l.Release(b.Key())
+	if got := demanded(l.Demands(nobody)); len(got) != 1 || freed == before {
+		t.Errorf("demands %v, notified %d times; want one, and a notification: nodes may be added for others", got, freed-before)
+	}
+	l.Free(nobody)
+	before = freed
+	l.SetNode(NewNode("m").Has("cpu", "6").Obj())
+	if got := demanded(l.Demands(nobody)); len(got) != 0 || freed == before {
+		t.Errorf("demands %v after the node came, want none", got)
+	}
+}

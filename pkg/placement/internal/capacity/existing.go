@@ -1,0 +1,48 @@
+package capacity
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/placement/internal/change"
+)
+
+// Existing is how many Pods of a Job there are, whether they have nodes or not. Those that have ended
+// aren't watched.
+func (l *Ledger) Existing(job types.NamespacedName) int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.jobs[job].existing()
+}
+
+// Awaited is what the Pods will take that don't exist yet, of all Jobs of the namespace but this one.
+func (l *Ledger) Awaited(but types.NamespacedName) Resources {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reads.Add(change.Change{Kinds: change.Admission, Namespace: but.Namespace})
+	var sum Resources
+	for key, j := range l.jobs {
+		if key.Namespace != but.Namespace || key == but || j.reservation == nil {
+			continue
+		}
+		sum = sum.Add(j.reservation.shape.Unit(), max(j.reservation.want-j.existing(), 0))
+	}
+	return sum
+}
+
+// fewerAwaited must be called when what is awaited of a Job may have become less: a quota has more left.
+func (l *Ledger) fewerAwaited(j *job) {
+	if j.reservation != nil && l.reads.Take(change.Change{Kinds: change.Admission, Namespace: j.key.Namespace}) {
+		l.fell = append(l.fell, j.key.Namespace)
+	}
+}
+
+func (j *job) existing() int64 {
+	if j == nil {
+		return 0
+	}
+	var n int64
+	for _, g := range j.groups {
+		n += int64(len(g.pods))
+	}
+	return n
+}

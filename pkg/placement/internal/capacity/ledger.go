@@ -1,0 +1,169 @@
+package capacity
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/jobferry/jobferry/pkg/placement/internal/change"
+)
+
+// Ledger records the capacity of one worker. Its methods may be called from any goroutine.
+type Ledger struct {
+	onFreed func(change.Change)
+	// onStuck is called with a Job when one of its Pods is found to wait.
+	onStuck func(job types.NamespacedName)
+
+	mu sync.Mutex
+	// nodes by name, and those of them that exist in order of name.
+	nodes  map[string]*node
+	sorted []*node
+	pods   map[types.UID]*pod
+	jobs   map[types.NamespacedName]*job
+	// groups are the Pods of one Job, by the Job's UID.
+	groups map[types.UID]*group
+	// queues of reservations that don't fit yet, one per shape, the oldest first.
+	queues []*queue
+	// demands of the queues; nil when they changed since they were computed.
+	demands *Demands
+	// eased: some Pods lack room no more. It frees what an autoscaler may add; grows: there is one.
+	eased, grows bool
+	// nextNumber numbers reservations, so that the oldest is first.
+	nextNumber uint64
+
+	// changed are the nodes changed since the last settle, as they were then.
+	changed map[*node]*Node
+	// free is nil when a node changed since it was computed.
+	free *Capacity
+	// notified are the kinds of onFreed's calls since the last call of Free.
+	notified change.Kinds
+	// reads are the namespaces of the calls of Awaited, until that falls there, and fell are those where it did since
+	// the last settle.
+	reads change.Set
+	fell  []string
+}
+
+// New makes an empty Ledger. The callback is called without locks held, and must not block; see the
+// package's documentation for when.
+func New(onFreed func(change.Change)) *Ledger {
+	return &Ledger{
+		onFreed: onFreed,
+		onStuck: func(types.NamespacedName) {},
+		nodes:   map[string]*node{},
+		pods:    map[types.UID]*pod{},
+		jobs:    map[types.NamespacedName]*job{},
+		groups:  map[types.UID]*group{},
+		changed: map[*node]*Node{},
+	}
+}
+
+// OnStuck has the callback called with a Job when the scheduler or a kubelet first says of one of its
+// Pods that it can't start, or can't yet, unless a Pod of the Job has run. The same holds for it as for that of New. It
+// must be set before the Ledger is used.
+func (l *Ledger) OnStuck(callback func(job types.NamespacedName)) { l.onStuck = callback }
+
+// Unscheduled are the Jobs of which no Pod has run, and for one of whose Pods the scheduler has no node.
+func (l *Ledger) Unscheduled() (jobs []types.NamespacedName) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, g := range l.groups {
+		if !g.ran && slices.ContainsFunc(g.pods, func(p *pod) bool { return p.unschedulable != nil }) {
+			jobs = append(jobs, g.job.key)
+		}
+	}
+	return jobs
+}
+
+// Free is what is free for a Job now. What is held for the Job itself counts as free, and what its
+// own Pods take, so that it doesn't compete with itself; what is held for others isn't free. No Job
+// has the zero key. Free changes nothing, and costs little while nothing changes.
+func (l *Ledger) Free(job types.NamespacedName) *Capacity {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.notified = 0
+	if l.free == nil {
+		nodes := make([]*Node, len(l.sorted))
+		for i, n := range l.sorted {
+			nodes[i] = n.look()
+		}
+		l.free = NewCapacity(nodes)
+	}
+	if j := l.jobs[job]; j != nil && j.reservation != nil && len(j.reservation.held)+len(j.reservation.bound) > 0 {
+		return l.without(j.reservation)
+	}
+	return l.free
+}
+
+// without is what is free if nothing is held for a reservation, and none of its Pods runs.
+func (l *Ledger) without(c *reservation) *Capacity {
+	nodes := slices.Clone(l.free.nodes)
+	for _, taken := range []slots{c.held, c.bound} {
+		for n, count := range taken {
+			i, is := l.position(n.name)
+			if !is {
+				continue // its Pods are known before it
+			}
+			freed := *nodes[i]
+			freed.Free = freed.Free.Add(c.shape.Unit(), count)
+			nodes[i] = &freed
+		}
+	}
+	return &Capacity{nodes: nodes}
+}
+
+// update makes a change under the lock, then moves reservations accordingly, and calls onFreed if
+// capacity was freed by that.
+func (l *Ledger) update(do func()) {
+	l.mu.Lock()
+	do()
+	freed := l.settle() &^ l.notified
+	l.notified |= freed
+	fell := l.fell
+	l.fell = nil
+	l.mu.Unlock()
+	if freed != 0 {
+		l.onFreed(change.Change{Kinds: freed})
+	}
+	for _, namespace := range fell {
+		l.onFreed(change.Change{Kinds: change.Admission, Namespace: namespace})
+	}
+}
+
+// beforeChange must be called before every change of a node.
+func (l *Ledger) beforeChange(n *node) {
+	if _, ok := l.changed[n]; !ok {
+		l.changed[n] = n.look()
+	}
+	n.view = nil
+	l.free = nil
+}
+
+// settle moves reservations off nodes where they don't fit any more, gives freed capacity to those
+// that wait, and returns what may help others.
+func (l *Ledger) settle() (freed change.Kinds) {
+	changed := make([]*node, 0, len(l.changed))
+	for n := range l.changed {
+		changed = append(changed, n)
+	}
+	slices.SortFunc(changed, func(a, b *node) int { return cmp.Compare(a.name, b.name) })
+	for _, n := range changed {
+		if n.overfull() || n.object != l.changed[n].Object {
+			l.reallocate(n)
+		}
+	}
+	for _, n := range changed {
+		l.offer(n)
+	}
+	for n, before := range l.changed {
+		freed |= n.freedSince(before)
+		l.forgetNode(n)
+	}
+	clear(l.changed)
+	if l.eased && l.grows {
+		freed |= change.Room
+	}
+	l.eased = false
+	return freed
+}

@@ -1,0 +1,42 @@
+package capacity_test
+
+import (
+	"maps"
+	"testing"
+
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
+	. "github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
+	"github.com/jobferry/jobferry/pkg/placement/internal/change"
+)
+
+// The Pods of a Job with a reservation are on nodes by their names: those that are bound, and
+// those that will be.
+func TestOccupants(t *testing.T) {
+	l := capacity.New(func(change.Change) {})
+	for _, name := range []string{"a", "b", "c"} {
+		l.SetNode(NewNode(name).Has("cpu", "2", "pods", "110").Obj())
+	}
+	job, other := NewJob("job").Pods(3).Requests("cpu", "1"), NewJob("other").Requests("cpu", "1")
+	l.SetPod(Bind(other.Pod("foreign"), "b"))
+	l.Reserve(job.Key(), capacity.ShapeOf(&job.Obj().Spec.Template), 3)
+	l.SetPod(Bind(job.Pod("own"), "c"))
+	all := l.Occupants()
+	if len(all) != 1 || all[0].Job != job.Key() || all[0].Unit.MilliCPU != 1000 {
+		t.Fatalf("occupants %+v, want one Job", all)
+	}
+	sum := int64(0)
+	for n := range maps.Values(all[0].Pods) {
+		sum += n
+	}
+	if sum != 3 || all[0].Pods["c"] < 1 || all[0].Pods["b"] > 1 {
+		t.Errorf("Pods %v, want 3, one of them on the third node", all[0].Pods)
+	}
+	l.DeleteNode("c")
+	if got := l.Occupants()[0].Pods; got["c"] != 0 {
+		t.Errorf("Pods %v are on a node that is gone", got)
+	}
+	l.Release(job.Key())
+	if got := l.Occupants(); len(got) > 0 {
+		t.Errorf("occupants %+v after the release", got)
+	}
+}

@@ -1,0 +1,262 @@
+package devices
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
+)
+
+// oneByOne has all Pods tried one after the other: devices that are known, and nodes that are alike, are of
+// no use.
+type oneByOne struct{ *Devices }
+
+func (o oneByOne) Trial(namespace string, spec *corev1.PodSpec, at scheduling.Moment) scheduling.DeviceTrial {
+	if t := o.Devices.Trial(namespace, spec, at); t != nil {
+		return coupledTrial{t}
+	}
+	return nil
+}
+
+type coupledTrial struct{ scheduling.DeviceTrial }
+
+func (coupledTrial) Coupled() bool                   { return true }
+func (c coupledTrial) Clone() scheduling.DeviceTrial { return coupledTrial{c.DeviceTrial.Clone()} }
+
+// What is counted per node is what comes of trying one Pod after the other, whatever was known before.
+func TestSlotsAreWhatTrialsFind(t *testing.T) {
+	for seed := range uint64(300) {
+		chance := rand.New(rand.NewPCG(seed, 1))
+		o, nodes := someDevices(chance)
+		known := New(o)
+		for range 4 {
+			spec := someDevicesWanted(chance)
+			wanted := 1 + chance.Int64N(12)
+			fast := judgeDevices(nodes, known, spec, wanted)
+			slow := judgeDevices(nodes, oneByOne{New(o)}, spec, wanted)
+			if fast.Verdict != slow.Verdict || fast.Now != slow.Now || fast.Idle != slow.Idle {
+				t.Fatalf("seed %d: %v, %d now, %d idle, %v; one by one %v, %d now, %d idle, %v", seed,
+					fast.Verdict, fast.Now, fast.Idle, fast.Reasons, slow.Verdict, slow.Now, slow.Idle, slow.Reasons)
+			}
+			node := fmt.Sprint("n", chance.IntN(len(nodes)))
+			o.allocated(node, fmt.Sprint("d", chance.IntN(4)), "ends")
+			known = known.With(o)
+		}
+	}
+}
+
+func judgeDevices(nodes []*corev1.Node, d scheduling.Devices, spec corev1.PodSpec, wanted int64) scheduling.Answer {
+	snapshot := scheduling.NewSnapshot(nodes, nil, nil)
+	snapshot.Devices = d
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "job"}}
+	job.Spec.Template.Spec = spec
+	return scheduling.Judge(snapshot, scheduling.NewJob(job), wanted)
+}
+
+func someDevices(chance *rand.Rand) (Objects, []*corev1.Node) {
+	o := worker()
+	o.Slices = nil
+	var nodes []*corev1.Node
+	for n := range 1 + chance.IntN(6) {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", n)}}
+		node.Status.Allocatable = corev1.ResourceList{"pods": resource.MustParse(fmt.Sprint(1 + chance.IntN(5)))}
+		nodes = append(nodes, node)
+		slice := &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: node.Name}, Spec: resourcev1.ResourceSliceSpec{
+			Driver: "example.com", NodeName: ptr.To(node.Name), Pool: resourcev1.ResourcePool{Name: node.Name, ResourceSliceCount: 1},
+		}}
+		for d := range chance.IntN(4) {
+			slice.Spec.Devices = append(slice.Spec.Devices, resourcev1.Device{
+				Name:       fmt.Sprint("d", d),
+				Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"model": {IntValue: ptr.To(chance.Int64N(2))}},
+			})
+		}
+		if len(slice.Spec.Devices) > 0 {
+			o.Slices = append(o.Slices, slice)
+		}
+	}
+	for _, count := range []int64{1, 2} {
+		claim := oneDevice("").Spec
+		claim.Devices.Requests[0].Exactly.Count = count
+		claim.Devices.Constraints = []resourcev1.DeviceConstraint{{MatchAttribute: ptr.To(resourcev1.FullyQualifiedName("example.com/model"))}}
+		template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprint("alike-", count)}}
+		template.Spec.Spec = claim
+		o.Templates = append(o.Templates, template)
+	}
+	return o, nodes
+}
+
+func someDevicesWanted(chance *rand.Rand) corev1.PodSpec {
+	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}
+	if chance.IntN(2) == 0 {
+		asking(fmt.Sprint(1 + chance.IntN(2)))(&spec)
+		return spec
+	}
+	name := fmt.Sprint("alike-", 1+chance.IntN(2))
+	spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: &name}}
+	return spec
+}
+
+// What is known of a node holds for those that are alike, and after a change elsewhere.
+func TestNodesThatAreAlike(t *testing.T) {
+	o := worker()
+	d := New(o)
+	if a, b := d.now().alike["a"], d.now().alike["b"]; a != b {
+		t.Error("nodes with the same devices aren't alike")
+	}
+	o.allocated("a", "gpu-0", "ends")
+	d = d.With(o)
+	if a, b := d.now().alike["a"], d.now().alike["b"]; a == b {
+		t.Error("a node with one device less is like the other")
+	}
+	if a, b := d.idle().alike["a"], d.idle().alike["b"]; a != b {
+		t.Error("nodes whose Pods end aren't alike in an idle worker")
+	}
+	known := d.memo
+	o.Slices = append([]*resourcev1.ResourceSlice{}, o.Slices...)
+	o.Slices[0] = o.Slices[0].DeepCopy()
+	if d = d.With(o); d.memo != known {
+		t.Error("what is known is lost with a change of a slice")
+	}
+	o.Classes = []*resourcev1.DeviceClass{o.Classes[0].DeepCopy()}
+	if d = d.With(o); d.memo == known {
+		t.Error("what is known outlives a change of the classes")
+	}
+}
+
+// A pool that several nodes share couples them.
+func TestPoolOfTwoNodes(t *testing.T) {
+	o := worker()
+	if trial := New(o).Trial("ns", podSpec(asking("1")), scheduling.Now); trial.Coupled() {
+		t.Error("nodes with devices of their own are coupled")
+	}
+	o.Slices[1].Spec.Pool.Name = o.Slices[0].Spec.Pool.Name
+	if trial := New(o).Trial("ns", podSpec(asking("1")), scheduling.Now); !trial.Coupled() {
+		t.Error("nodes that share a pool aren't coupled")
+	}
+}
+
+func podSpec(change func(*corev1.PodSpec)) *corev1.PodSpec {
+	spec := &corev1.PodSpec{Containers: []corev1.Container{{Name: "main"}}}
+	change(spec)
+	return spec
+}
+
+// hostile workers are as expensive as can be: each node is another, with very many devices, selectors that
+// take as long as they may, or claims with too many combinations.
+var hostile = map[string]func(*Objects){
+	"selectors that take long": func(o *Objects) {
+		deep := `device.attributes["example.com"].all(a, true)`
+		for _, name := range []string{"b", "c", "d"} {
+			deep = fmt.Sprintf(`device.attributes["example.com"].all(%s, %s)`, name, deep)
+		}
+		o.Classes[0].Spec.Selectors[0].CEL.Expression = deep
+		for _, s := range o.Slices {
+			for i := range s.Spec.Devices {
+				for a := range 30 {
+					s.Spec.Devices[i].Attributes[resourcev1.QualifiedName(fmt.Sprint("a", a))] = resourcev1.DeviceAttribute{BoolValue: ptr.To(true)}
+				}
+			}
+		}
+	},
+	"very many selectors": func(o *Objects) {
+		for i := range 3000 {
+			o.Classes[0].Spec.Selectors = append(o.Classes[0].Spec.Selectors, resourcev1.DeviceSelector{
+				CEL: &resourcev1.CELDeviceSelector{Expression: fmt.Sprintf(`device.driver != "%d"`, i)},
+			})
+		}
+	},
+	"selectors that don't compile": func(o *Objects) { o.Classes[0].Spec.Selectors[0].CEL.Expression = "no such variable" },
+	"very many devices": func(o *Objects) {
+		for _, s := range o.Slices {
+			for i := range 2000 {
+				s.Spec.Devices = append(s.Spec.Devices, resourcev1.Device{Name: fmt.Sprint("more-", i)})
+			}
+		}
+	},
+	"very many combinations": func(o *Objects) {
+		o.Classes[0].Spec.Selectors = nil
+		for _, s := range o.Slices {
+			for i := range 30 {
+				s.Spec.Devices = append(s.Spec.Devices, resourcev1.Device{Name: fmt.Sprint("more-", i), Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"index": {IntValue: ptr.To(int64(i % 7))}}})
+			}
+		}
+		o.Templates[0].Spec.Spec.Devices.Requests[0].Exactly.Count = 8
+		o.Templates[0].Spec.Spec.Devices.Constraints = []resourcev1.DeviceConstraint{{DistinctAttribute: ptr.To(resourcev1.FullyQualifiedName("example.com/index"))}}
+	},
+	"nodes that share all devices": func(o *Objects) {
+		for _, s := range o.Slices {
+			s.Spec.NodeName, s.Spec.AllNodes = nil, ptr.To(true)
+		}
+	},
+}
+
+func hostileWorker(change func(*Objects)) (Objects, []*corev1.Node) {
+	o := worker()
+	o.Slices = nil
+	var nodes []*corev1.Node
+	for n := range 500 {
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("n", n)}}
+		node.Status.Allocatable = corev1.ResourceList{"pods": resource.MustParse("110")}
+		nodes = append(nodes, node)
+		o.Slices = append(o.Slices, &resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: node.Name}, Spec: resourcev1.ResourceSliceSpec{
+			Driver: "example.com", NodeName: ptr.To(node.Name), Pool: resourcev1.ResourcePool{Name: node.Name, ResourceSliceCount: 1},
+			Devices: []resourcev1.Device{{Name: "gpu", Attributes: map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{
+				"node": {IntValue: ptr.To(int64(n))}, // no two are alike
+			}}},
+		}})
+	}
+	o.Templates = []*resourcev1.ResourceClaimTemplate{{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "t"}}}
+	o.Templates[0].Spec.Spec = oneDevice("").Spec
+	change(&o)
+	return o, nodes
+}
+
+var byTemplate = podSpec(func(s *corev1.PodSpec) {
+	s.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: ptr.To("t")}}
+})
+
+// A worker can't make its answers take long. Without bounds, each of these takes minutes or more.
+func TestHostileWorkers(t *testing.T) {
+	for name, change := range hostile {
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			o, nodes := hostileWorker(change)
+			d := New(o)
+			longest := time.Duration(0)
+			for range 3 {
+				began := time.Now()
+				judgeDevices(nodes, d, *byTemplate, 1000)
+				longest = max(longest, time.Since(began))
+				d = d.With(o)
+			}
+			if longest > time.Minute { // some tenths on an idle machine
+				t.Errorf("the longest answer took %v", longest)
+			}
+			if len(d.memo.answers) > maxAnswers || len(d.memo.numbers) > maxNumbers {
+				t.Errorf("%d answers of %d nodes are kept", len(d.memo.answers), len(d.memo.numbers))
+			}
+		})
+	}
+}
+
+// BenchmarkHostile asks one worker that does its worst.
+func BenchmarkHostile(b *testing.B) {
+	for name, change := range hostile {
+		b.Run(name, func(b *testing.B) {
+			o, nodes := hostileWorker(change)
+			b.ReportAllocs()
+			for b.Loop() {
+				judgeDevices(nodes, New(o), *byTemplate, 1000)
+			}
+		})
+	}
+}

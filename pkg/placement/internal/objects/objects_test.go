@@ -1,0 +1,186 @@
+package objects_test
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
+	"github.com/jobferry/jobferry/pkg/placement/internal/change"
+	"github.com/jobferry/jobferry/pkg/placement/internal/objects"
+	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
+)
+
+func quota(namespace, name string) *corev1.ResourceQuota {
+	return &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+}
+
+func TestAdmissionHasTheRulesOfItsNamespace(t *testing.T) {
+	s := objects.New(func(change.Change) {})
+	s.Quotas.Know(true)
+	for _, q := range []*corev1.ResourceQuota{quota("a", "y"), quota("b", "other"), quota("a", "x"), quota("a", "gone")} {
+		s.Quotas.Set(q)
+	}
+	s.Quotas.Remove(types.NamespacedName{Namespace: "a", Name: "gone"})
+	expect := func(when string, want ...string) {
+		t.Helper()
+		var got []string
+		for _, q := range s.Admission("a").Quotas {
+			got = append(got, q.Name)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", when, got, want)
+		}
+	}
+	expect("in order of names", "x", "y")
+	s.Quotas.Set(quota("a", "z"))
+	expect("after a change", "x", "y", "z")
+	s.Quotas.Know(false)
+	expect("not known any more")
+	s.Quotas.Know(true)
+	expect("known again", "x", "y", "z")
+	s.Quotas.Forget()
+	s.Quotas.Know(true)
+	expect("forgotten")
+	if keys := s.Quotas.Keys(); len(keys) > 0 {
+		t.Errorf("forgotten, but there: %v", keys)
+	}
+}
+
+// A class that isn't there refuses Jobs; a kind that isn't known doesn't.
+func TestWhatIsUnknownIsNil(t *testing.T) {
+	s := objects.New(func(change.Change) {})
+	if s.Admission("a").PriorityClasses != nil {
+		t.Error("known before it was listed")
+	}
+	s.PriorityClasses.Know(true)
+	if s.Admission("a").PriorityClasses == nil {
+		t.Error("there are none, which is known")
+	}
+	s.PriorityClasses.Set(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}})
+	if s.Admission("a").PriorityClasses["high"] == nil {
+		t.Error("there is one")
+	}
+}
+
+func TestChangesAreToldOnceAfterARead(t *testing.T) {
+	calls := 0
+	s := objects.New(func(change.Change) { calls++ })
+	expect := func(when string, want int) {
+		t.Helper()
+		if calls != want {
+			t.Errorf("%s: %d calls, want %d", when, calls, want)
+		}
+	}
+	s.Quotas.Know(true)
+	s.Quotas.Set(quota("a", "x"))
+	expect("nobody has read", 0)
+	s.Admission("a")
+	s.Quotas.Know(true)
+	expect("nothing changed", 0)
+	s.Quotas.Set(quota("a", "x"))
+	s.Quotas.Set(quota("a", "x"))
+	expect("two changes", 1)
+	s.Admission("a")
+	s.Quotas.Know(false)
+	expect("it refuses nothing any more", 2)
+}
+
+// Each change is told to those whom it may help, until they have read again: not to other namespaces, nor to those
+// who lack something else.
+func TestChangesAreToldByKind(t *testing.T) {
+	var told []change.Change
+	s, pods := objects.New(func(c change.Change) { told = append(told, c) }), scheduling.NewPods(func(change.Change) {})
+	read := func() {
+		s.Admission("a")
+		s.Admission("b")
+		s.Devices(36, pods, types.NamespacedName{})
+		s.Volumes()
+		s.NamespaceLabels()
+	}
+	ofA, ofB := change.Change{Kinds: change.Admission, Namespace: "a"}, change.Change{Kinds: change.Admission, Namespace: "b"}
+	for _, c := range []struct {
+		name    string
+		happens func()
+		want    []change.Change
+	}{
+		{"quotas", func() { s.Quotas.Set(quota("a", "x")); s.Quotas.Set(quota("a", "y")); s.Quotas.Set(quota("b", "x")) }, []change.Change{ofA, ofB}},
+		{"a quota of a namespace without Jobs", func() { s.Quotas.Set(quota("c", "x")) }, nil},
+		{"limits", func() {
+			s.LimitRanges.Set(&corev1.LimitRange{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "x"}})
+		}, []change.Change{ofA}},
+		{"a class, and then a quota", func() {
+			s.PriorityClasses.Set(&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "high"}})
+			s.Quotas.Set(quota("a", "x"))
+		}, []change.Change{{Kinds: change.Admission}}},
+		{"devices", func() {
+			s.ResourceClaims.Set(&resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "c", Name: "x"}})
+			s.ResourceSlices.Know(true)
+		}, []change.Change{{Kinds: change.Devices}}},
+		{"volumes", func() { s.StorageClasses.Know(true) }, []change.Change{{Kinds: change.Volumes}}},
+		{"namespaces", func() { s.Namespaces.Set(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}}) }, []change.Change{{Kinds: change.Pods}}},
+	} {
+		read()
+		told = nil
+		if c.happens(); !slices.Equal(told, c.want) {
+			t.Errorf("%s: %v are told, want %v", c.name, told, c.want)
+		}
+	}
+}
+
+// A Job's own claims aren't in its way.
+func TestDevicesWithoutThoseOfAJob(t *testing.T) {
+	s, pods := objects.New(func(change.Change) {}), scheduling.NewPods(func(change.Change) {})
+	nobody, own := types.NamespacedName{Namespace: "n"}, types.NamespacedName{Namespace: "n", Name: "own"}
+	fits := func(job types.NamespacedName) bool {
+		t.Helper()
+		d, known := s.Devices(36, pods, job)
+		if d == nil || !known {
+			t.Fatal("the devices aren't known")
+		}
+		count := resource.MustParse("1")
+		spec := &corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"example.com/gpu": count}}}}}
+		return d.Trial("n", spec, scheduling.Now).Refuses(&capacity.Node{Object: &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}) == ""
+	}
+	isNil := func(when string, want bool) {
+		t.Helper()
+		if d, known := s.Devices(36, pods, nobody); d != nil || known != want {
+			t.Errorf("%s: %v, known: %t", when, d, known)
+		}
+	}
+	isNil("nothing is known", false)
+	s.DeviceClasses.Know(true)
+	isNil("there are no classes", true)
+	s.DeviceClasses.Set(&resourcev1.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpus"}, Spec: resourcev1.DeviceClassSpec{
+		ExtendedResourceName: ptr.To("example.com/gpu"),
+	}})
+	s.ResourceSlices.Know(true)
+	s.ResourceClaims.Know(true)
+	isNil("the templates aren't known", false)
+	s.ResourceClaimTemplates.Know(true)
+	s.ResourceSlices.Set(&resourcev1.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: resourcev1.ResourceSliceSpec{
+		Driver: "d", NodeName: ptr.To("a"), Pool: resourcev1.ResourcePool{Name: "a", ResourceSliceCount: 1}, Devices: []resourcev1.Device{{Name: "gpu"}},
+	}})
+	if !fits(nobody) {
+		t.Error("the device is free")
+	}
+	pods.Set(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "p", UID: "p", OwnerReferences: []metav1.OwnerReference{{
+		APIVersion: "batch/v1", Kind: "Job", Name: "own", Controller: ptr.To(true),
+	}}}, Spec: corev1.PodSpec{NodeName: "a"}})
+	s.ResourceClaims.Set(&resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "c"}, Status: resourcev1.ResourceClaimStatus{
+		ReservedFor: []resourcev1.ResourceClaimConsumerReference{{Resource: "pods", UID: "p"}},
+		Allocation: &resourcev1.AllocationResult{Devices: resourcev1.DeviceAllocationResult{
+			Results: []resourcev1.DeviceRequestAllocationResult{{Driver: "d", Pool: "a", Device: "gpu"}},
+		}},
+	}})
+	if fits(nobody) || !fits(own) {
+		t.Error("the device is the Job's own Pod's")
+	}
+}

@@ -1,0 +1,142 @@
+package objects
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-helpers/storage/volume"
+
+	"github.com/jobferry/jobferry/pkg/placement/internal/change"
+	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
+)
+
+// Volumes are those of the worker; nil if they aren't known.
+func (s *Store) Volumes() *scheduling.Volumes {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.awaited.Add(change.Change{Kinds: change.Volumes})
+	if s.volumes == nil {
+		s.volumes = &scheduling.Volumes{
+			Claims: s.Claims.all(), Volumes: s.PersistentVolumes.In(""), Classes: s.StorageClasses.In(""),
+			Nodes: s.CSINodes.In(""), Drivers: s.CSIDrivers.In(""), Capacities: s.capacities(),
+		}
+	}
+	if !s.Claims.isKnown() || !s.PersistentVolumes.isKnown() || !s.StorageClasses.isKnown() {
+		return nil
+	}
+	return s.volumes
+}
+
+func (s *Store) capacities() map[string][]*storagev1.CSIStorageCapacity {
+	if !s.CSIStorageCapacities.isKnown() {
+		return nil
+	}
+	byClass := map[string][]*storagev1.CSIStorageCapacity{}
+	for _, c := range s.CSIStorageCapacities.list() {
+		byClass[c.StorageClassName] = append(byClass[c.StorageClassName], c)
+	}
+	return byClass
+}
+
+// SlimClaim keeps to what it's bound, or what can be bound to it.
+func SlimClaim(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClaim {
+	slim := &corev1.PersistentVolumeClaim{ObjectMeta: slimMeta(&claim.ObjectMeta)}
+	slim.UID, slim.DeletionTimestamp = claim.UID, claim.DeletionTimestamp
+	slim.Annotations = only(claim.Annotations, volume.AnnSelectedNode, corev1.BetaStorageClassAnnotation)
+	slim.Status.Phase = claim.Status.Phase
+	slim.Spec = corev1.PersistentVolumeClaimSpec{
+		AccessModes: claim.Spec.AccessModes, StorageClassName: claim.Spec.StorageClassName, VolumeName: claim.Spec.VolumeName,
+	}
+	if claim.Spec.VolumeName == "" {
+		slim.Spec.Selector, slim.Spec.Resources.Requests = claim.Spec.Selector, claim.Spec.Resources.Requests
+		slim.Spec.VolumeMode, slim.Spec.VolumeAttributesClassName = claim.Spec.VolumeMode, claim.Spec.VolumeAttributesClassName
+	}
+	return slim
+}
+
+// maxTopologyBytes bounds what is compared with each node, in protobuf: that of a volume in ten zones has 300.
+// What is larger is taken to suit all nodes.
+const maxTopologyBytes = 4 << 10
+
+func affordable(affinity *corev1.VolumeNodeAffinity) *corev1.VolumeNodeAffinity {
+	if affinity.Size() > maxTopologyBytes {
+		return nil
+	}
+	return affinity
+}
+
+// SlimVolume keeps where it can be used, by which driver, and by which claims.
+func SlimVolume(pv *corev1.PersistentVolume) *corev1.PersistentVolume {
+	slim := &corev1.PersistentVolume{ObjectMeta: slimMeta(&pv.ObjectMeta)}
+	slim.Labels, slim.DeletionTimestamp = pv.Labels, pv.DeletionTimestamp
+	slim.Annotations = only(pv.Annotations, corev1.BetaStorageClassAnnotation)
+	slim.Status.Phase = pv.Status.Phase
+	slim.Spec = corev1.PersistentVolumeSpec{
+		Capacity: pv.Spec.Capacity, AccessModes: pv.Spec.AccessModes, StorageClassName: pv.Spec.StorageClassName,
+		VolumeMode: pv.Spec.VolumeMode, NodeAffinity: affordable(pv.Spec.NodeAffinity), VolumeAttributesClassName: pv.Spec.VolumeAttributesClassName,
+	}
+	if to := pv.Spec.ClaimRef; to != nil {
+		slim.Spec.ClaimRef = &corev1.ObjectReference{Namespace: to.Namespace, Name: to.Name, UID: to.UID}
+	}
+	if from := pv.Spec.CSI; from != nil {
+		slim.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: from.Driver, VolumeHandle: from.VolumeHandle}
+	}
+	return slim
+}
+
+// SlimStorageClass keeps when and where a volume is made, and by whom.
+func SlimStorageClass(class *storagev1.StorageClass) *storagev1.StorageClass {
+	slim := &storagev1.StorageClass{
+		ObjectMeta: slimMeta(&class.ObjectMeta), Provisioner: class.Provisioner, VolumeBindingMode: class.VolumeBindingMode,
+	}
+	if (&storagev1.StorageClass{AllowedTopologies: class.AllowedTopologies}).Size() <= maxTopologyBytes {
+		slim.AllowedTopologies = class.AllowedTopologies
+	}
+	return slim
+}
+
+// SlimCSINode keeps which drivers it has, and how many volumes they attach.
+func SlimCSINode(node *storagev1.CSINode) *storagev1.CSINode {
+	slim := &storagev1.CSINode{ObjectMeta: slimMeta(&node.ObjectMeta)}
+	for i := range node.Spec.Drivers {
+		d := &node.Spec.Drivers[i]
+		slim.Spec.Drivers = append(slim.Spec.Drivers, storagev1.CSINodeDriver{Name: d.Name, Allocatable: d.Allocatable})
+	}
+	slim.Spec.Drivers = slices.Clip(slim.Spec.Drivers)
+	return slim
+}
+
+// SlimCSIDriver keeps what the scheduler has to heed.
+func SlimCSIDriver(driver *storagev1.CSIDriver) *storagev1.CSIDriver {
+	return &storagev1.CSIDriver{ObjectMeta: slimMeta(&driver.ObjectMeta), Spec: storagev1.CSIDriverSpec{
+		StorageCapacity: driver.Spec.StorageCapacity, PreventPodSchedulingIfMissing: driver.Spec.PreventPodSchedulingIfMissing,
+	}}
+}
+
+// SlimCSIStorageCapacity keeps how much is left, and for which nodes.
+func SlimCSIStorageCapacity(c *storagev1.CSIStorageCapacity) *storagev1.CSIStorageCapacity {
+	slim := &storagev1.CSIStorageCapacity{
+		ObjectMeta: slimMeta(&c.ObjectMeta), NodeTopology: c.NodeTopology, StorageClassName: c.StorageClassName,
+		Capacity: c.Capacity, MaximumVolumeSize: c.MaximumVolumeSize,
+	}
+	if c.NodeTopology.Size() > maxTopologyBytes {
+		slim.NodeTopology = &metav1.LabelSelector{}
+	}
+	return slim
+}
+
+// only some of the annotations; nil if there are none of them.
+func only(annotations map[string]string, keys ...string) map[string]string {
+	var kept map[string]string
+	for _, key := range keys {
+		if value, has := annotations[key]; has {
+			if kept == nil {
+				kept = map[string]string{}
+			}
+			kept[key] = value
+		}
+	}
+	return kept
+}

@@ -1,0 +1,92 @@
+package objects_test
+
+import (
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/placement/internal/change"
+	"github.com/jobferry/jobferry/pkg/placement/internal/objects"
+	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
+)
+
+func late() (*storagev1.StorageClass, *corev1.PersistentVolumeClaim) {
+	class := &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "late"}, Provisioner: "kubernetes.io/no-provisioner"}
+	class.VolumeBindingMode = ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "data"}}
+	claim.Spec.StorageClassName, claim.Spec.AccessModes = ptr.To("late"), []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	claim.Spec.Resources.Requests = corev1.ResourceList{"storage": resource.MustParse("1Gi")}
+	return class, claim
+}
+
+// What is kept of volumes is enough for the scheduler, and those who wait for volumes are told of changes.
+func TestVolumes(t *testing.T) {
+	changes := 0
+	s := objects.New(func(change.Change) { changes++ })
+	class, claim := late()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a", Labels: map[string]string{corev1.LabelHostname: "a"}}}
+	node.Status.Allocatable = corev1.ResourceList{"pods": resource.MustParse("9")}
+	expect := func(want scheduling.Verdict, told int) {
+		t.Helper()
+		if changes != told {
+			t.Errorf("told %d times, want %d", changes, told)
+		}
+		snapshot := scheduling.NewSnapshot([]*corev1.Node{node}, nil, nil)
+		snapshot.Volumes = s.Volumes()
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "n"}}
+		job.Spec.Template.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
+		}}}
+		if got := scheduling.Judge(snapshot, scheduling.NewJob(job), 1); got.Verdict != want {
+			t.Errorf("%v, want %v: %v", got.Verdict, want, got.Reasons)
+		}
+	}
+	expect(scheduling.FitsNow, 0) // nothing is known
+	s.StorageClasses.Know(true)
+	s.PersistentVolumes.Know(true)
+	s.StorageClasses.Set(objects.SlimStorageClass(class))
+	expect(scheduling.FitsNow, 1) // the claims aren't
+	s.Claims.Know(true)
+	expect(scheduling.Never, 2)
+	s.Claims.Set(objects.SlimClaim(claim))
+	expect(scheduling.Never, 3) // there is no volume
+	pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "pv"}, Spec: corev1.PersistentVolumeSpec{
+		StorageClassName: "late", AccessModes: claim.Spec.AccessModes, Capacity: claim.Spec.Resources.Requests,
+	}}
+	pv.Status.Phase = corev1.VolumeAvailable
+	s.PersistentVolumes.Set(objects.SlimVolume(pv))
+	expect(scheduling.FitsNow, 4)
+	s.Admission("n")
+	pv.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "n", Name: "other"}
+	s.PersistentVolumes.Set(objects.SlimVolume(pv))
+	s.PersistentVolumes.Set(objects.SlimVolume(pv))
+	expect(scheduling.Never, 5) // told once
+	s.Claims.Know(false)
+	expect(scheduling.FitsNow, 6)
+}
+
+// What is compared with each node is small, whatever a worker says.
+func TestTopologiesAreBounded(t *testing.T) {
+	many := make([]string, 5000)
+	terms := []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "zone", Operator: corev1.NodeSelectorOpIn, Values: many}}}}
+	pv := &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: terms}}}}
+	class := &storagev1.StorageClass{AllowedTopologies: []corev1.TopologySelectorTerm{{
+		MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: "zone", Values: many}},
+	}}}
+	left := &storagev1.CSIStorageCapacity{NodeTopology: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "zone", Values: many}}}}
+	if objects.SlimVolume(pv).Spec.NodeAffinity != nil || objects.SlimStorageClass(class).AllowedTopologies != nil ||
+		objects.SlimCSIStorageCapacity(left).NodeTopology.Size() > 0 {
+		t.Error("they are kept")
+	}
+	terms[0].MatchExpressions[0].Values, class.AllowedTopologies[0].MatchLabelExpressions[0].Values = many[:10], many[:10]
+	left.NodeTopology.MatchExpressions[0].Values = many[:10]
+	if objects.SlimVolume(pv).Spec.NodeAffinity == nil || objects.SlimStorageClass(class).AllowedTopologies == nil ||
+		objects.SlimCSIStorageCapacity(left).NodeTopology.Size() == 0 {
+		t.Error("those of the usual size aren't kept")
+	}
+}
