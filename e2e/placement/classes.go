@@ -3,8 +3,6 @@ package main
 import (
 	nodev1 "k8s.io/api/node/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-
-	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // classObjects are those that Pods name: what the API server adds to them, and whom they may preempt.
@@ -17,22 +15,6 @@ type classObjects struct {
 
 func (c *classObjects) copyOf() classObjects {
 	return classObjects{copies(c.PriorityClasses), copies(c.RuntimeClasses), c.Preemption}
-}
-
-// known is what our judge knows: nothing, where there is none.
-func (c *classObjects) known(a *placement.Admission) {
-	if len(c.PriorityClasses) > 0 {
-		a.PriorityClasses = map[string]*schedulingv1.PriorityClass{}
-	}
-	for _, class := range c.PriorityClasses {
-		a.PriorityClasses[class.Name] = class
-	}
-	if len(c.RuntimeClasses) > 0 {
-		a.RuntimeClasses = map[string]*nodev1.RuntimeClass{}
-	}
-	for _, class := range c.RuntimeClasses {
-		a.RuntimeClasses[class.Name] = class
-	}
 }
 
 // classes renames what is known in the whole cluster. Pods name it, too.

@@ -6,9 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // deviceObjects are the objects of dynamic resource allocation in a pair.
@@ -32,19 +29,6 @@ func copies[T interface{ DeepCopy() T }](list []T) []T {
 		all = append(all, o.DeepCopy())
 	}
 	return all
-}
-
-// judged are the devices as our judge knows them.
-func (d *deviceObjects) judged(pods []*corev1.Pod, minor int) *placement.JudgedDevices {
-	lasting := map[types.UID]bool{}
-	for _, p := range pods {
-		lasting[p.UID] = p.Spec.RestartPolicy == corev1.RestartPolicyAlways
-	}
-	return placement.NewDevices(placement.DeviceObjects{
-		Classes: d.DeviceClasses, Slices: d.ResourceSlices, Claims: d.ResourceClaims, Templates: d.ResourceClaimTemplates,
-		Lasts: func(uid types.UID) bool { return lasting[uid] },
-		Minor: minor,
-	})
 }
 
 // asIn takes away what an API server of a release doesn't store.

@@ -1,7 +1,7 @@
-// Command placement is the judge of pkg/placement/internal/scheduling: random clusters and random
+// Command placement is the judge of pkg/placement: random clusters and random
 // Jobs, for which our answer is compared with what kube-scheduler does.
 //
-//	seed ──> pair: nodes, Pods that run, a Job ──┬──> scheduling.Judge ──> Answer ──┐
+//	seed ──> pair: nodes, Pods that run, a Job ──┬──> Job.Judge ──> Answer ─────────┐
 //	                                             └──> kube-scheduler's own code ────┴──> difference ──> smallest pair
 //
 // # Two players

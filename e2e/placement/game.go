@@ -41,31 +41,19 @@ type game struct {
 // ask is for our answer, when the pair is as the scheduler has it.
 func (g *game) ask(namespaces []*corev1.Namespace) {
 	g.want = int64(*g.at.Job.Spec.Parallelism)
-	known := map[string]*corev1.Namespace{}
-	for _, ns := range namespaces {
-		known[ns.Name] = ns
-	}
-	snapshot := placement.NewSnapshot(g.at.Nodes, g.at.Pods, known)
-	snapshot.Devices = g.at.judged(g.at.Pods, g.minor)
-	snapshot.Admission = g.at.admission()
-	g.at.known(snapshot.Admission)
-	snapshot.Preemption = g.at.Preemption
-	if len(g.at.StorageClasses) > 0 {
-		snapshot.Volumes = g.at.volumes()
-	}
-	g.answer = placement.Judge(snapshot, placement.NewJob(g.at.Job), g.want)
+	g.answer = placement.NewJob(g.at.Job).Judge(g.at.snapshot(namespaces, g.minor), g.want)
 }
 
 // difference is empty where the scheduler agrees.
 func (g *game) difference() difference {
 	switch {
-	case g.answer.Verdict == placement.Never && (g.bound > 0 || g.empty):
+	case g.answer.NeverFits() && (g.bound > 0 || g.empty):
 		return falseNever
 	case g.answer.Now >= g.want && g.bound < g.want:
 		return falseNow
 	case g.answer.Now < g.want && g.bound >= g.want:
 		return tooCareful
-	case g.answer.Verdict != placement.Never && g.bound == 0 && !g.empty:
+	case !g.answer.NeverFits() && g.bound == 0 && !g.empty:
 		return unproven
 	default:
 		return ""

@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-
-	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // namespaceLimits are what the API server's admission reads of the Job's namespace.
@@ -17,11 +15,6 @@ type namespaceLimits struct {
 
 func (n *namespaceLimits) copyOf() namespaceLimits {
 	return namespaceLimits{copies(n.LimitRanges), copies(n.ResourceQuotas)}
-}
-
-// admission is as our judge knows it.
-func (n *namespaceLimits) admission() *placement.Admission {
-	return &placement.Admission{LimitRanges: n.LimitRanges, Quotas: n.ResourceQuotas}
 }
 
 func (l location) limits(n *namespaceLimits) {

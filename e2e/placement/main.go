@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/version"
-
-	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 func main() {
@@ -49,7 +47,7 @@ func compare(ctx context.Context, out io.Writer, release string, first uint64, p
 	if err != nil {
 		return err
 	}
-	t := tally{out: out, title: "code of Kubernetes " + release, player: alone, minor: minor, verdicts: map[placement.Verdict]int{}, counts: map[difference]int{}}
+	t := tally{out: out, title: "code of Kubernetes " + release, player: alone, minor: minor, verdicts: map[fmt.Stringer]int{}, counts: map[difference]int{}}
 	games := t.playAll(ctx, seeds(first, pairs, func(*pair) bool { return true }))
 	if err := errors.Join(t.judgement(), alone.stop(), ctx.Err()); err != nil || inCluster == 0 {
 		return err
@@ -58,7 +56,7 @@ func compare(ctx context.Context, out io.Writer, release string, first uint64, p
 	if err != nil {
 		return err
 	}
-	r := tally{out: out, title: "cluster of Kubernetes " + release, player: cluster, minor: minor, verdicts: map[placement.Verdict]int{}, counts: map[difference]int{}}
+	r := tally{out: out, title: "cluster of Kubernetes " + release, player: cluster, minor: minor, verdicts: map[fmt.Stringer]int{}, counts: map[difference]int{}}
 	plain := seeds(first, pairs, (*pair).plain)
 	inBoth := r.playAll(ctx, plain[:min(inCluster, len(plain))])
 	err = errors.Join(r.judgement(), sameOutcomes(games, inBoth))
@@ -101,7 +99,7 @@ type tally struct {
 	player   player
 	minor    int // of the player's release
 	played   int
-	verdicts map[placement.Verdict]int
+	verdicts map[fmt.Stringer]int
 	counts   map[difference]int
 	// failed pairs couldn't be played, the first of them for these reasons.
 	failed int

@@ -4,8 +4,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/jobferry/jobferry/pkg/placement"
 )
 
 // volumeObjects are the objects of volumes in a pair. They're only played by the program, so that classes
@@ -24,38 +22,6 @@ func (o *volumeObjects) copyOf() volumeObjects {
 		copies(o.PersistentVolumes), copies(o.PersistentVolumeClaims), copies(o.StorageClasses), copies(o.CSINodes), copies(o.CSIDrivers),
 		copies(o.CSIStorageCapacities),
 	}
-}
-
-// volumes are as our judge knows them.
-func (o *volumeObjects) volumes() *placement.Volumes {
-	v := &placement.Volumes{
-		Claims:  map[string]map[string]*corev1.PersistentVolumeClaim{},
-		Volumes: map[string]*corev1.PersistentVolume{}, Classes: map[string]*storagev1.StorageClass{},
-		Nodes: map[string]*storagev1.CSINode{}, Drivers: map[string]*storagev1.CSIDriver{},
-		Capacities: map[string][]*storagev1.CSIStorageCapacity{},
-	}
-	for _, c := range o.PersistentVolumeClaims {
-		if v.Claims[c.Namespace] == nil {
-			v.Claims[c.Namespace] = map[string]*corev1.PersistentVolumeClaim{}
-		}
-		v.Claims[c.Namespace][c.Name] = c
-	}
-	for _, pv := range o.PersistentVolumes {
-		v.Volumes[pv.Name] = pv
-	}
-	for _, c := range o.StorageClasses {
-		v.Classes[c.Name] = c
-	}
-	for _, n := range o.CSINodes {
-		v.Nodes[n.Name] = n
-	}
-	for _, d := range o.CSIDrivers {
-		v.Drivers[d.Name] = d
-	}
-	for _, c := range o.CSIStorageCapacities {
-		v.Capacities[c.StorageClassName] = append(v.Capacities[c.StorageClassName], c)
-	}
-	return v
 }
 
 func (l location) volumes(o *volumeObjects) {

@@ -15,6 +15,7 @@ import (
 	. "github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
 	"github.com/jobferry/jobferry/pkg/placement/internal/change"
 	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
+	"github.com/jobferry/jobferry/pkg/util/kubeversion"
 )
 
 // Cluster builds a cluster.
@@ -23,7 +24,7 @@ type Cluster struct{ cluster placement.Cluster }
 // NewCluster is ready, of a current version and without known capacity, so that every Job fits.
 func NewCluster(name string) *Cluster {
 	return &Cluster{placement.Cluster{
-		Name: name, Ready: true, Weight: 1, Version: placement.Version{Major: 1, Minor: 36},
+		Name: name, Ready: true, Weight: 1, Version: kubeversion.Version{Major: 1, Minor: 36},
 		JobController: v1alpha1.JobControllerBuiltIn, Labels: labels.Set{},
 	}}
 }
@@ -81,13 +82,13 @@ func (c *Cluster) Dropping(paths ...string) *Cluster {
 
 // Minor version of Kubernetes 1.
 func (c *Cluster) Minor(minor uint) *Cluster {
-	c.cluster.Version = placement.Version{Major: 1, Minor: minor}
+	c.cluster.Version = kubeversion.Version{Major: 1, Minor: minor}
 	return c
 }
 
 // VersionUnknown as before the first contact.
 func (c *Cluster) VersionUnknown() *Cluster {
-	c.cluster.Version = placement.Version{}
+	c.cluster.Version = kubeversion.Version{}
 	return c
 }
 

@@ -1,13 +1,11 @@
 package placement
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
+	"github.com/jobferry/jobferry/pkg/util/kubeversion"
 )
 
 // Cluster is a worker cluster as placement sees it.
@@ -36,7 +34,7 @@ type Cluster struct {
 	// Cost of its resources. Of those where the Job can start alike, the cheapest goes first.
 	Cost v1alpha1.Cost
 	// Version of Kubernetes there. Zero when unknown: then no Job is refused for its features.
-	Version Version
+	Version kubeversion.Version
 	// Drops are the paths of recent fields that the cluster was found to drop of a Job's spec.
 	Drops map[string]bool
 	// JobController that runs the mirrors there. Empty is BuiltIn.
@@ -44,37 +42,4 @@ type Cluster struct {
 	// Capacity is what the cluster's scheduler knows, as far as it concerns the Job. Nil when unknown or
 	// not checked: then every Job fits.
 	Capacity *scheduling.Snapshot
-}
-
-// Version is a Kubernetes minor version.
-type Version struct {
-	Major, Minor uint
-}
-
-// ParseVersion reads a server's git version, such as "v1.33.4" or "v1.33.4-eks-1a2b3c".
-func ParseVersion(gitVersion string) (Version, error) {
-	parsed, err := version.ParseGeneric(gitVersion)
-	if err != nil {
-		return Version{}, fmt.Errorf("kubernetes version %q: %w", gitVersion, err)
-	}
-	return Version{Major: parsed.Major(), Minor: parsed.Minor()}, nil
-}
-
-// IsZero reports whether the version is unknown.
-func (v Version) IsZero() bool { return v == Version{} }
-
-// Less reports whether v came before o.
-func (v Version) Less(o Version) bool {
-	if v.Major != o.Major {
-		return v.Major < o.Major
-	}
-	return v.Minor < o.Minor
-}
-
-// String is "1.33", or "unknown".
-func (v Version) String() string {
-	if v.IsZero() {
-		return "unknown"
-	}
-	return fmt.Sprintf("%d.%d", v.Major, v.Minor)
 }

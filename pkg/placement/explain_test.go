@@ -125,7 +125,7 @@ func clustersIn(t *testing.T, explanation string) int {
 func TestNamedNamesFewClusters(t *testing.T) {
 	few := placement.Decision{Rejections: []placement.Rejection{
 		{Cluster: "east", Reason: placement.Insufficient, Message: "Insufficient cpu", Detail: "3 of 4"},
-		{Cluster: "west", Reason: placement.Cordoned, Message: "cordoned"},
+		{Cluster: "west", Reason: "Cordoned", Message: "cordoned"},
 	}}
 	want := "0/2 clusters available: 1 Insufficient cpu, 1 cordoned. (east: Insufficient cpu; west: cordoned)"
 	if got := few.Named(); got != want {

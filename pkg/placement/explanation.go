@@ -100,7 +100,7 @@ func (a *ask) room(c *Cluster, wanted int64) *v1alpha1.WorkerExplanation {
 	}
 	verdict, needed := answer.Verdict, answer.Needed()
 	if verdict <= scheduling.FitsAfterScaleUp && a.want < wanted {
-		all := scheduling.Judge(c.Capacity, a.job, wanted)
+		all := a.job.Judge(c.Capacity, wanted)
 		answer = &all
 	}
 	w.Answer, w.Nodes = answers[verdict], len(answer.Looked.Nodes)

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/util/kubeversion"
 )
 
 // feature is something in a Job's spec that older API servers drop in silence, so that the Job
@@ -47,17 +48,18 @@ var features = []feature{
 // field would have the built-in run the Job, too.
 var managedBy = feature{name: "managedBy", since: 32}
 
-// lacks is the first feature that the mirror of a Job would need and a version doesn't have.
-func (v Version) lacks(used []feature, controller v1alpha1.JobController) (feature, bool) {
-	if v.IsZero() {
+// lacks is the first feature that the mirror of a Job would need and the cluster's version doesn't have.
+func (c *Cluster) lacks(used []feature) (feature, bool) {
+	if c.Version.IsZero() {
 		return feature{}, false
 	}
 	for _, f := range used {
-		if v.Less(Version{Major: 1, Minor: f.since}) {
+		if c.Version.Less(kubeversion.Version{Major: 1, Minor: f.since}) {
 			return f, true
 		}
 	}
-	return managedBy, controller == v1alpha1.JobControllerEmbedded && v.Less(Version{Major: 1, Minor: managedBy.since})
+	embedded := c.JobController == v1alpha1.JobControllerEmbedded
+	return managedBy, embedded && c.Version.Less(kubeversion.Version{Major: 1, Minor: managedBy.since})
 }
 
 // featuresOf are the features that a Job uses, in the table's order.

@@ -14,28 +14,29 @@ import (
 type Reason string
 
 const (
-	// NamespaceClosed: the Job's namespace on the hub is not dispatched.
-	NamespaceClosed Reason = "NamespaceClosed"
-	// NamespaceMismatch: the cluster takes no Jobs of this namespace.
-	NamespaceMismatch Reason = "NamespaceMismatch"
-	// Unlisted: the request allows other clusters only.
-	Unlisted Reason = "Unlisted"
-	// Unregistered: the request allows the cluster, but there is no such cluster.
-	Unregistered Reason = "Unregistered"
-	// SelectorMismatch: the Job's cluster selector doesn't match the cluster's labels.
-	SelectorMismatch Reason = "SelectorMismatch"
-	// PreferenceMismatch: no step of the Job's cluster preference matches the cluster's labels.
-	PreferenceMismatch Reason = "PreferenceMismatch"
-	// NotReady: the cluster isn't ready.
-	NotReady Reason = "NotReady"
-	// Cordoned: the cluster takes no new Jobs.
-	Cordoned Reason = "Cordoned"
-	// FeatureMissing: the cluster's Kubernetes is older than something that the Job uses, or drops it.
-	FeatureMissing Reason = "FeatureMissing"
-	// PassedOver: the caller ruled the cluster out for this Job, say for a clash of names.
-	PassedOver Reason = "PassedOver"
-	// NotPreferred: the cluster's step of the Job's cluster preference isn't open yet.
-	NotPreferred Reason = "NotPreferred"
+	// namespaceClosed: the Job's namespace on the hub is not dispatched.
+	namespaceClosed Reason = "NamespaceClosed"
+	// namespaceMismatch: the cluster takes no Jobs of this namespace.
+	namespaceMismatch Reason = "NamespaceMismatch"
+	// unlisted: the request allows other clusters only.
+	unlisted Reason = "Unlisted"
+	// unregistered: the request allows the cluster, but there is no such cluster.
+	unregistered Reason = "Unregistered"
+	// selectorMismatch: the Job's cluster selector doesn't match the cluster's labels.
+	selectorMismatch Reason = "SelectorMismatch"
+	// preferenceMismatch: no step of the Job's cluster preference matches the cluster's labels.
+	preferenceMismatch Reason = "PreferenceMismatch"
+	// notReady: the cluster isn't ready.
+	notReady Reason = "NotReady"
+	// cordoned: the cluster takes no new Jobs.
+	cordoned Reason = "Cordoned"
+	// featureMissing: the cluster's Kubernetes is older than something that the Job uses, or drops
+	// it.
+	featureMissing Reason = "FeatureMissing"
+	// passedOver: the caller ruled the cluster out for this Job, say for a clash of names.
+	passedOver Reason = "PassedOver"
+	// notPreferred: the cluster's step of the Job's cluster preference isn't open yet.
+	notPreferred Reason = "NotPreferred"
 	// StockedOut: Pods like the Job's didn't start there in time.
 	StockedOut Reason = "StockedOut"
 	// NeverFits: no Pod of the Job would fit, even if all Pods that end by themselves had ended.
@@ -50,7 +51,7 @@ const (
 // settings or its nodes.
 func (r Reason) Passing() bool {
 	switch r {
-	case NotReady, Cordoned, NotPreferred, StockedOut, Insufficient, Reserved:
+	case notReady, cordoned, notPreferred, StockedOut, Insufficient, Reserved:
 		return true
 	default:
 		return false
@@ -65,8 +66,8 @@ type Rejection struct {
 	Message string
 	// Detail adds the numbers; empty when there is nothing to add.
 	Detail string
-	// Plugin of the scheduler, or of the API server's admission, that comes in the way; empty if none
-	// does.
+	// Plugin of the scheduler, or of the API server's admission, that comes in the way; empty if
+	// none does.
 	Plugin string
 	// Field of the Job that is in the way; empty if it isn't one field.
 	Field string
@@ -76,6 +77,14 @@ type Rejection struct {
 	Panic string
 	// HelpedBy are the kinds of changes in the cluster that may help the Job; zero: any may.
 	HelpedBy change.Kinds
+}
+
+// IgnoresRoom reports whether it doesn't matter what nodes have free to the plugin that refused the
+// nearest of them: to reserve that for the Job would only keep others away. Where other Pods are
+// does matter, as nodes may be full besides.
+func (r *Rejection) IgnoresRoom() bool {
+	helpedBy := scheduling.ThatHelp(r.Plugin)
+	return helpedBy&change.Room == 0 && helpedBy&(change.Admission|change.Devices|change.Volumes) != 0
 }
 
 // filter rules clusters out. It returns nil for those that pass.
@@ -91,20 +100,20 @@ type objection struct {
 	helpedBy                       change.Kinds
 }
 
-// filters in order; a cluster is reported with the first that it doesn't pass. What admins allow and
-// what the user asked for come first, so that a cluster where the Job would never go isn't reported as not ready; what
-// depends on a connection comes after that.
+// filters in order; a cluster is reported with the first that it doesn't pass. What admins allow
+// and what the user asked for come first, so that a cluster where the Job would never go isn't
+// reported as not ready; what depends on a connection comes after that.
 var filters = []filter{
-	{NamespaceClosed, checkNamespaceOpen},
-	{NamespaceMismatch, checkNamespace},
-	{Unlisted, checkListed},
-	{SelectorMismatch, checkSelector},
-	{PreferenceMismatch, checkPreference},
-	{NotReady, checkReady},
-	{Cordoned, checkCordon},
-	{FeatureMissing, checkFeatures},
-	{PassedOver, checkPassedOver},
-	{NotPreferred, checkStep},
+	{namespaceClosed, checkNamespaceOpen},
+	{namespaceMismatch, checkNamespace},
+	{unlisted, checkListed},
+	{selectorMismatch, checkSelector},
+	{preferenceMismatch, checkPreference},
+	{notReady, checkReady},
+	{cordoned, checkCordon},
+	{featureMissing, checkFeatures},
+	{passedOver, checkPassedOver},
+	{notPreferred, checkStep},
 	{StockedOut, checkStockedOut},
 	{NeverFits, checkEverFits},
 	{Insufficient, checkFitsNow},
@@ -197,15 +206,15 @@ func checkCordon(_ *ask, c *Cluster) *objection {
 	}
 }
 
-// An API server drops fields that it doesn't know, or that are switched off there; the Job would run
-// with another meaning.
+// An API server drops fields that it doesn't know, or that are switched off there; the Job would
+// run with another meaning.
 func checkFeatures(a *ask, c *Cluster) *objection {
 	for _, path := range a.Recent {
 		if c.Drops[path] {
 			return &objection{message: "dropping " + path, detail: fmt.Sprintf("runs Kubernetes %s", c.Version), field: path}
 		}
 	}
-	missing, lacks := c.Version.lacks(a.features, c.JobController)
+	missing, lacks := c.lacks(a.features)
 	if !lacks {
 		return nil
 	}

@@ -65,43 +65,43 @@ func TestFiltersByRequest(t *testing.T) {
 	prefers := preferring(t, "region=eu; region=us after 5m", 4*time.Minute+59*time.Second)
 	checkFilters(t, []filterTest{
 		{name: "of a namespace that isn't dispatched", request: placement.Request{Namespace: ours, NamespaceClosed: true}, cluster: NewCluster("c"),
-			want: placement.NamespaceClosed, message: "not for Jobs of a namespace that isn't dispatched"},
+			want: "NamespaceClosed", message: "not for Jobs of a namespace that isn't dispatched"},
 		{name: "for all namespaces", request: placement.Request{Namespace: ours}, cluster: NewCluster("c")},
 		{name: "for this namespace", request: placement.Request{Namespace: ours}, cluster: NewCluster("c").Takes(labels.SelectorFromSet(ours))},
 		{name: "for another namespace", request: placement.Request{Namespace: labels.Set{"team": "b"}}, cluster: NewCluster("c").Takes(labels.SelectorFromSet(ours)),
-			want: placement.NamespaceMismatch, message: "not for Jobs of this namespace",
+			want: "NamespaceMismatch", message: "not for Jobs of this namespace",
 			detail: `spec.namespaceSelector "team=a" doesn't match the namespace's labels {team=b}`},
 		{name: "for no namespace", request: placement.Request{Namespace: ours}, cluster: NewCluster("c").Takes(labels.Nothing()),
-			want: placement.NamespaceMismatch, message: "not for Jobs of this namespace",
+			want: "NamespaceMismatch", message: "not for Jobs of this namespace",
 			detail: `spec.namespaceSelector "" doesn't match the namespace's labels {team=a}`},
 		{name: "namespace goes before queue", request: placement.Request{Among: []string{}}, cluster: NewCluster("c").Takes(labels.SelectorFromSet(ours)),
-			want: placement.NamespaceMismatch, message: "not for Jobs of this namespace",
+			want: "NamespaceMismatch", message: "not for Jobs of this namespace",
 			detail: `spec.namespaceSelector "team=a" doesn't match the namespace's labels {}`},
 		{name: "not among", request: placement.Request{Among: []string{"x", "c2"}}, cluster: NewCluster("c"),
-			want: placement.Unlisted, message: "not allowed for the Job's queue"},
+			want: "Unlisted", message: "not allowed for the Job's queue"},
 		{name: "among none", request: placement.Request{Among: []string{}}, cluster: NewCluster("c"),
-			want: placement.Unlisted, message: "not allowed for the Job's queue"},
+			want: "Unlisted", message: "not allowed for the Job's queue"},
 		{name: "among", request: placement.Request{Among: []string{"c"}}, cluster: NewCluster("c")},
 
 		{name: "selector matches", request: placement.Request{Selector: eu}, cluster: NewCluster("c").Label("region", "eu")},
 		{name: "selector doesn't match", request: placement.Request{Selector: eu}, cluster: NewCluster("c").Label("region", "us"),
-			want: placement.SelectorMismatch, message: "didn't match the cluster selector",
+			want: "SelectorMismatch", message: "didn't match the cluster selector",
 			detail: `labels {region=us} don't match "region=eu"`},
 		{name: "selector goes before ready", request: placement.Request{Selector: eu}, cluster: NewCluster("c").NotReady("Unreachable"),
-			want: placement.SelectorMismatch, message: "didn't match the cluster selector",
+			want: "SelectorMismatch", message: "didn't match the cluster selector",
 			detail: `labels {} don't match "region=eu"`},
 
 		{name: "preferred", request: prefers, cluster: NewCluster("c").Label("region", "eu")},
 		{name: "not preferred yet", request: prefers, cluster: NewCluster("c").Label("region", "us").Nodes(),
-			want: placement.NotPreferred, message: "not preferred until 2026-01-01T12:05:00Z"},
+			want: "NotPreferred", message: "not preferred until 2026-01-01T12:05:00Z"},
 		{name: "preferred by now", request: preferring(t, "region=eu; region=us after 5m", 5*time.Minute), cluster: NewCluster("c").Label("region", "us")},
 		{name: "not preferred, cordoned", request: prefers, cluster: NewCluster("c").Label("region", "us").Cordoned(),
-			want: placement.Cordoned, message: "cordoned"},
+			want: "Cordoned", message: "cordoned"},
 		{name: "of no step", request: prefers, cluster: NewCluster("c").NotReady("Unreachable"),
-			want: placement.PreferenceMismatch, message: "didn't match the cluster preference", detail: "labels {}"},
+			want: "PreferenceMismatch", message: "didn't match the cluster preference", detail: "labels {}"},
 
 		{name: "passed over", request: placement.Request{PassedOver: map[string]string{"c": "has a Job of this name that isn't ours"}},
-			cluster: NewCluster("c").Nodes(), want: placement.PassedOver, message: "has a Job of this name that isn't ours"},
+			cluster: NewCluster("c").Nodes(), want: "PassedOver", message: "has a Job of this name that isn't ours"},
 	})
 }
 
@@ -119,20 +119,20 @@ func preferring(t *testing.T, value string, waited time.Duration) placement.Requ
 // TestFiltersByState has clusters that take no Jobs, or not these.
 func TestFiltersByState(t *testing.T) {
 	checkFilters(t, []filterTest{
-		{name: "not ready", cluster: NewCluster("c").NotReady("Unreachable"), want: placement.NotReady, message: "not ready (Unreachable)"},
-		{name: "not ready, no one knows why", cluster: NewCluster("c").NotReady(""), want: placement.NotReady, message: "not ready"},
+		{name: "not ready", cluster: NewCluster("c").NotReady("Unreachable"), want: "NotReady", message: "not ready (Unreachable)"},
+		{name: "not ready, no one knows why", cluster: NewCluster("c").NotReady(""), want: "NotReady", message: "not ready"},
 		{name: "not ready goes before cordoned", cluster: NewCluster("c").NotReady("Connecting").Cordoned(),
-			want: placement.NotReady, message: "not ready (Connecting)"},
-		{name: "cordoned", cluster: NewCluster("c").Cordoned(), want: placement.Cordoned, message: "cordoned"},
+			want: "NotReady", message: "not ready (Connecting)"},
+		{name: "cordoned", cluster: NewCluster("c").Cordoned(), want: "Cordoned", message: "cordoned"},
 		{name: "too old", job: NewJob("j").With(successPolicy), cluster: NewCluster("c").Minor(30),
-			want: placement.FeatureMissing, message: "too old for successPolicy (Kubernetes 1.31)", detail: "runs Kubernetes 1.30"},
+			want: "FeatureMissing", message: "too old for successPolicy (Kubernetes 1.31)", detail: "runs Kubernetes 1.30"},
 		{name: "drops a field", request: placement.Request{Recent: []string{"spec.x", "spec.y"}}, cluster: NewCluster("c").Dropping("spec.y"),
-			want: placement.FeatureMissing, message: "dropping spec.y", detail: "runs Kubernetes 1.36"},
+			want: "FeatureMissing", message: "dropping spec.y", detail: "runs Kubernetes 1.36"},
 		{name: "drops another field", request: placement.Request{Recent: []string{"spec.x"}}, cluster: NewCluster("c").Dropping("spec.y")},
 		{name: "just new enough", job: NewJob("j").With(successPolicy), cluster: NewCluster("c").Minor(31)},
 		{name: "unknown version", job: NewJob("j").With(successPolicy), cluster: NewCluster("c").VersionUnknown()},
 		{name: "embedded needs managedBy", cluster: NewCluster("c").Minor(31).Embedded(),
-			want: placement.FeatureMissing, message: "too old for managedBy (Kubernetes 1.32)", detail: "runs Kubernetes 1.31"},
+			want: "FeatureMissing", message: "too old for managedBy (Kubernetes 1.32)", detail: "runs Kubernetes 1.31"},
 		{name: "built-in doesn't need managedBy", cluster: NewCluster("c").Minor(31)},
 	})
 }
@@ -234,9 +234,9 @@ func successPolicy(job *batchv1.Job) { job.Spec.SuccessPolicy = &batchv1.Success
 
 func TestReasonsThatPass(t *testing.T) {
 	passing := map[placement.Reason]bool{
-		placement.NotReady: true, placement.Cordoned: true, placement.Insufficient: true, placement.Reserved: true,
-		placement.Unlisted: false, placement.Unregistered: false, placement.SelectorMismatch: false,
-		placement.FeatureMissing: false, placement.PassedOver: false, placement.NeverFits: false,
+		"NotReady": true, "Cordoned": true, placement.Insufficient: true, placement.Reserved: true,
+		"Unlisted": false, "Unregistered": false, "SelectorMismatch": false,
+		"FeatureMissing": false, "PassedOver": false, placement.NeverFits: false,
 	}
 	for reason, want := range passing {
 		if got := reason.Passing(); got != want {

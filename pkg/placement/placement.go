@@ -86,7 +86,7 @@ func newAsk(request Request) *ask {
 func (a *ask) answerOf(c *Cluster) *scheduling.Answer {
 	answer, ok := a.answers[c.Name]
 	if !ok {
-		judged := scheduling.Judge(c.Capacity, a.job, a.want)
+		judged := a.job.Judge(c.Capacity, a.want)
 		answer = &judged
 		a.answers[c.Name] = answer
 	}
@@ -122,7 +122,7 @@ func (a *ask) unregistered(d *Decision) []Rejection {
 	}
 	var rejections []Rejection
 	for name := range missing {
-		rejections = append(rejections, Rejection{Cluster: name, Reason: Unregistered, Message: "not registered"})
+		rejections = append(rejections, Rejection{Cluster: name, Reason: unregistered, Message: "not registered"})
 	}
 	return rejections
 }

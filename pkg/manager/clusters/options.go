@@ -97,7 +97,7 @@ type Listener interface {
 	// change: it's said once until somebody reads that again.
 	CapacityFreed(worker string, c placement.Change)
 	// PodsStuck: a Pod of a mirror is found to wait for its node, or on it, or such a node doesn't
-	// come for now. See capacity.Ledger. The worker says of which Job.
+	// come for now. See placement.Ledger. The worker says of which Job.
 	PodsStuck(worker string, key types.NamespacedName)
 }
 

@@ -43,7 +43,7 @@ func (s *Snapshot) Account() usage.Account { return s.account(false) }
 func (s *Snapshot) account(ends bool) usage.Account {
 	var requests corev1.ResourceList
 	if !mirror.Light(s.Job) {
-		requests = placement.TemplateRequests(&s.Job.Spec.Template.Spec).List()
+		requests = placement.RequestsOf(&s.Job.Spec.Template.Spec).List()
 	}
 	return usage.Read(s.Job).Next(usage.Job{
 		Job: s.Job, Requests: requests,

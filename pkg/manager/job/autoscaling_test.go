@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/placement"
 	"github.com/jobferry/jobferry/pkg/placement/placementtest"
 )
 
@@ -224,11 +223,7 @@ func TestBackoffIsBelieved(t *testing.T) {
 // says has cluster-autoscaler say so of the worker's node group.
 func (v *fakeWorker) says(scaleUp string) {
 	v.world.logf(v.Name(), "has a node group in %s", scaleUp)
-	groups, err := placement.ReadNodeGroups("nodeGroups: [{name: new, health: {maxSize: 9}, scaleUp: {status: " + scaleUp + "}}]")
-	if err != nil {
-		panic(err)
-	}
-	v.observed = placement.Observe(v.observed, nil, groups, nil)
+	v.observed = v.observed.Update(nil, "nodeGroups: [{name: new, health: {maxSize: 9}, scaleUp: {status: "+scaleUp+"}}]", nil)
 	v.world.triggers.WorkerChanged(v.Name())
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/placement/placementtest"
 )
 
 var (
@@ -79,7 +80,7 @@ func (v *fakeWorker) hasClaim() {
 	class.VolumeBindingMode = ptr.To(storagev1.VolumeBindingWaitForFirstConsumer)
 	claim := &corev1.PersistentVolumeClaim{Spec: corev1.PersistentVolumeClaimSpec{StorageClassName: &class.Name}}
 	for _, w := range v.world.registered() {
-		w.volumes = &placement.Volumes{Classes: map[string]*storagev1.StorageClass{class.Name: class}}
+		w.volumes = &placementtest.Volumes{Classes: map[string]*storagev1.StorageClass{class.Name: class}}
 	}
 	v.volumes.Claims = map[string]map[string]*corev1.PersistentVolumeClaim{"team": {"data": claim}}
 	v.world.triggers.CapacityFreed(v.Name(), placement.Change{Kinds: placement.VolumesChange})

@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/placement/placementtest"
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
@@ -345,9 +345,9 @@ func TestCleanupThatPanics(t *testing.T) {
 }
 
 // madeUpDevices has whoever allocates a worker's devices panic.
-type madeUpDevices struct{ placement.Devices }
+type madeUpDevices struct{ placementtest.Devices }
 
-// Backs implements placement.Devices.
+// Backs implements placementtest.Devices.
 func (madeUpDevices) Backs(corev1.ResourceName) bool { return false }
 
 // What a worker has made up, and makes whoever judges it panic, keeps Jobs from that worker, and no Job from another:

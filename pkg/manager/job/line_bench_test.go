@@ -150,7 +150,7 @@ func noDevices(v *fakeWorker) {
 	template.Spec.Spec.Devices.Requests = []resourcev1.DeviceRequest{{Name: "gpu", Exactly: &resourcev1.ExactDeviceRequest{
 		DeviceClassName: class.Name, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: 1,
 	}}}
-	v.devices = placement.NewDevices(placement.DeviceObjects{
+	v.devices = placementtest.NewDevices(placementtest.DeviceObjects{
 		Classes: []*resourcev1.DeviceClass{class}, Templates: []*resourcev1.ResourceClaimTemplate{template},
 		Lasts: func(types.UID) bool { return false }, Minor: 36,
 	})

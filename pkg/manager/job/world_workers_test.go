@@ -37,16 +37,17 @@ type fakeWorker struct {
 	since time.Time
 	// idle: its controllers do nothing by themselves.
 	idle bool
-	// seen is the manager's cache of its mirrors, ledger what the manager knows of its capacity.
+	// seen is the manager's cache of its mirrors, store what the manager knows of its capacity, ledger a part of that.
 	seen   jobs
+	store  *placement.Store
 	ledger *placement.Ledger
 	// quotas are those of all namespaces alike, and devices those that are known; nil: none are.
 	quotas  []*corev1.ResourceQuota
-	devices placement.Devices
+	devices placementtest.Devices
 	// unreadable: what it has made up makes whoever reads it panic.
 	unreadable bool
 	// volumes are those that are known; nil: none are.
-	volumes *placement.Volumes
+	volumes *placementtest.Volumes
 	freed   int // how often the ledger said that capacity was freed
 	// fenced: its Pods stop when it is away for as long as it takes to be lost.
 	fenced bool
@@ -78,10 +79,11 @@ func (w *world) addWorker(name string, cpus int) *fakeWorker {
 // connect is what a new process does for a worker.
 func (v *fakeWorker) connect() {
 	v.seen = jobs{}
-	v.ledger = placement.NewLedger(func(c placement.Change) {
+	v.store = placement.NewStore(func(c placement.Change) {
 		v.freed++
 		v.world.triggers.CapacityFreed(v.Name(), c)
 	})
+	v.ledger = v.store.Ledger
 	v.ledger.OnStuck(func(key types.NamespacedName) { v.world.triggers.PodsStuck(v.Name(), key) })
 	v.ledger.SetNode(placementtest.NewNode("node").Has("cpu", fmt.Sprint(v.cpus), "pods", "110").Obj())
 }
@@ -124,10 +126,10 @@ func (v *fakeWorker) Free(key types.NamespacedName, reads placement.Reads) *plac
 	}
 	free := &placement.Snapshot{NodesUnknown: true}
 	if v.view.Capacity.Known {
-		*free = *placement.NewPods(func(placement.Change) {}).Snapshot(v.ledger.Free(key), key)
+		*free = *v.store.Bound.Snapshot(v.ledger.Free(key), key)
 		free.Autoscaling, free.Devices = v.Room(key), v.devices
 		if v.quotas != nil {
-			free.Admission = &placement.Admission{Quotas: v.quotas}
+			free.Admission = &placementtest.Admission{Quotas: v.quotas}
 		}
 	}
 	if reads.Claims {
@@ -137,11 +139,7 @@ func (v *fakeWorker) Free(key types.NamespacedName, reads placement.Reads) *plac
 }
 
 func (v *fakeWorker) Room(key types.NamespacedName) *placement.Room {
-	growth := placement.GrowthOf(v.view.Spec.Autoscaling, v.observed)
-	if growth == nil {
-		return nil
-	}
-	return placement.NewRoom(growth, v.ledger.Free(types.NamespacedName{}).Nodes(), v.ledger.Demands(key).List)
+	return v.store.Room(key, v.view.Spec.Autoscaling, v.observed)
 }
 
 // fakeRegistry has the workers of a world.

@@ -53,7 +53,7 @@ func (l *Line) Divide(ctx context.Context, of Reserver, d *Division, q Question)
 		if free[worker] == nil || free[worker].NodesUnknown {
 			return min(parallelismOf(job), admitted)
 		}
-		answer := placement.Judge(free[worker], all, admitted)
+		answer := all.Judge(free[worker], admitted)
 		if answer.Panic != "" {
 			panics.Report(worker, answer.Panic)
 		}

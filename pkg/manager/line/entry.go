@@ -79,7 +79,7 @@ func shapeInLine(template *corev1.PodTemplateSpec, large bool) *placement.Shape 
 	if !large {
 		return placement.ShapeOf(template)
 	}
-	requests := placement.TemplateRequests(&template.Spec).List()
+	requests := placement.RequestsOf(&template.Spec).List()
 	delete(requests, corev1.ResourcePods)
 	return placement.ShapeOf(&corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: requests}}},

@@ -18,6 +18,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/util/kubeversion"
 )
 
 // Line is the Jobs that wait for room in a worker. It chooses workers, one Job at a time, and reserves
@@ -223,11 +224,11 @@ func (l *Line) takeLocked(w Worker, job *batchv1.Job) {
 }
 
 func reserve(w Worker, job *batchv1.Job) {
-	var free *placement.Snapshot
-	if hasExtended(&job.Spec.Template.Spec) { // which devices may stand for; it takes time for each node
-		free = freeIn(w, types.NamespacedName{Namespace: job.Namespace}, placement.Reads{})
+	shape := placement.ShapeOf(&job.Spec.Template)
+	if shape.HasExtended() { // which devices may stand for; it takes time for each node
+		shape = freeIn(w, types.NamespacedName{Namespace: job.Namespace}, placement.Reads{}).ShapeOf(&job.Spec.Template)
 	}
-	w.Ledger().Reserve(keyOf(job), shapeIn(free, &job.Spec.Template), placement.PodsWanted(job))
+	w.Ledger().Reserve(keyOf(job), shape, placement.PodsWanted(job))
 }
 
 // Fits reports whether a Job that is to be resumed fits in the worker that it's placed on, if what
@@ -256,8 +257,8 @@ func place(request placement.Request, all []placement.Cluster) placement.Decisio
 // free.
 func candidate(v WorkerReader, held types.NamespacedName, job *batchv1.Job) placement.Cluster {
 	view := v.View()
-	version, _ := placement.ParseVersion(view.Version) // unknown: nothing is refused for its age
-	takes, _ := view.Namespaces()                      // invalid: none, and the condition Schedulable says so
+	version, _ := kubeversion.Parse(view.Version) // unknown: nothing is refused for its age
+	takes, _ := view.Namespaces()                 // invalid: none, and the condition Schedulable says so
 	ready, why := view.State == clusters.Ready, view.Reason
 	switch {
 	case view.Removing:

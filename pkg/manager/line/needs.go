@@ -36,7 +36,7 @@ func (l *Line) needIn(r *placement.Rejection, w *entry) waiting.Need {
 	if helpedBy != 0 && len(w.Shape.Unit().Others) > 0 {
 		helpedBy |= placement.DevicesChange // some may stand for what it requests
 	}
-	if !ok || w.large || isIndifferent(placement.ThatHelp(r.Plugin)) {
+	if !ok || w.large || r.IgnoresRoom() {
 		return waiting.Need{Lacks: waiting.Other, HelpedBy: helpedBy}
 	}
 	need := max(r.Needed, 1)
@@ -48,12 +48,6 @@ func (l *Line) needIn(r *placement.Rejection, w *entry) waiting.Need {
 	default:
 		return waiting.Need{Lacks: waiting.Other, HelpedBy: helpedBy}
 	}
-}
-
-// isIndifferent reports whether it doesn't matter what nodes have free to the plugin that refused the nearest of them:
-// to hold that for the Job would only keep others away. Where other Pods are, does matter, as nodes may be full besides.
-func isIndifferent(helpedBy placement.ChangeKinds) bool {
-	return helpedBy&placement.RoomChange == 0 && helpedBy&(placement.AdmissionChange|placement.DevicesChange|placement.VolumesChange) != 0
 }
 
 // fitsByShape reports whether a Job's Pods fit in a worker only where they do by their Shape: there is

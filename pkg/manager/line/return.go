@@ -62,12 +62,12 @@ func (l *Line) GoBack(ctx context.Context, q Question, isTime bool) (placement.D
 func (l *Line) wakeReturningLocked(changed placement.Changes) {
 	helped := waiting.Helped(changed, &walker{Line: l})
 	for key, w := range l.returning {
-		for worker, changes := range changed {
+		for worker := range changed {
 			if need := w.Needs[worker]; !need.IsKnown() || !helped(&w.Job, worker) {
 				continue
 			}
 			if l.order.Reservations()[worker] != nil {
-				w.Miss(worker, changes)
+				w.Miss(worker, changed)
 				continue
 			}
 			delete(l.returning, key)

@@ -24,13 +24,13 @@ import (
 type hall struct {
 	*Line
 	jobs     map[types.NamespacedName]*batchv1.Job
-	ledger   *placement.Ledger
+	store    *placement.Store
 	enqueued []types.NamespacedName
 }
 
 func newHall() *hall {
-	h := &hall{jobs: map[types.NamespacedName]*batchv1.Job{}, ledger: placement.NewLedger(func(placement.Change) {})}
-	h.ledger.SetNode(placementtest.NewNode("node").Has("cpu", "8", "pods", "110").Obj())
+	h := &hall{jobs: map[types.NamespacedName]*batchv1.Job{}, store: placement.NewStore(func(placement.Change) {})}
+	h.store.Ledger.SetNode(placementtest.NewNode("node").Has("cpu", "8", "pods", "110").Obj())
 	clock := clocktesting.NewFakeClock(time.Unix(1_700_000_000, 0))
 	h.Line = New(h, h, NewRuntimes(), clock, time.Minute)
 	return h
@@ -43,10 +43,10 @@ func (h *hall) View() clusters.View {
 	return v
 }
 func (h *hall) Free(job types.NamespacedName, _ placement.Reads) *placement.Snapshot {
-	return placement.NewPods(func(placement.Change) {}).Snapshot(h.ledger.Free(job), job)
+	return h.store.Bound.Snapshot(h.store.Ledger.Free(job), job)
 }
 func (h *hall) Room(types.NamespacedName) *placement.Room { return nil }
-func (h *hall) Ledger() *placement.Ledger                 { return h.ledger }
+func (h *hall) Ledger() *placement.Ledger                 { return h.store.Ledger }
 func (h *hall) Worker(name string) (Worker, bool)         { return h, name == "a" }
 func (h *hall) Workers() []Worker                         { return []Worker{h} }
 func (h *hall) Drops(WorkerReader) map[string]bool        { return nil }

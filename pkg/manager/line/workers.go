@@ -79,8 +79,7 @@ type Reserver interface {
 // freeIn is what a worker's scheduler knows, as Free has it. What can't be read takes no Job.
 func freeIn(w WorkerReader, held types.NamespacedName, reads placement.Reads) (free *placement.Snapshot) {
 	if !panics.Contain(w.Name(), func() { free = w.Free(held, reads) }) {
-		free = placement.NewSnapshot(nil, nil, nil)
-		free.CantJudge = true
+		free = &placement.Snapshot{CantJudge: true}
 	}
 	return free
 }

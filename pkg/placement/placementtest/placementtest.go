@@ -1,10 +1,18 @@
-// Package placementtest builds Jobs and nodes for the tests of those who use pkg/placement.
+// Package placementtest builds Jobs, nodes and what else workers have for the tests of those who
+// use pkg/placement.
 package placementtest
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/placement/internal/autoscaling"
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 	"github.com/jobferry/jobferry/pkg/placement/internal/capacity/capacitytest"
+	"github.com/jobferry/jobferry/pkg/placement/internal/devices"
+	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
 )
 
 // NewNode has 4 CPUs, 16Gi of memory and place for 110 Pods, all free.
@@ -15,3 +23,30 @@ func NewJob(name string) *capacitytest.JobBuilder { return capacitytest.NewJob(n
 
 // Quantities reads pairs of a resource's name and a quantity: "cpu", "2", "memory", "4Gi".
 func Quantities(pairs ...string) corev1.ResourceList { return capacitytest.Quantities(pairs...) }
+
+// ResourcesOf are those of a list.
+func ResourcesOf(list corev1.ResourceList) placement.Resources { return capacity.ResourcesOf(list) }
+
+// What a Snapshot has, for tests that make one.
+type (
+	Admission     = scheduling.Admission
+	Devices       = scheduling.Devices
+	DeviceObjects = devices.Objects
+	Volumes       = scheduling.Volumes
+)
+
+// NewDevices are those of a worker with some objects.
+func NewDevices(objects DeviceObjects) Devices { return devices.New(objects) }
+
+// MaxPools bounds the NodePools of a worker.
+const MaxPools = autoscaling.MaxPools
+
+// FailedClaim is a NodeClaim of a NodePool that was deleted without ever having had a machine.
+func FailedClaim(pool string, deleted time.Time) *placement.NodeClaim {
+	return &placement.NodeClaim{Offers: autoscaling.Offers{Pool: pool}, Outcome: autoscaling.Failed, Deleted: deleted}
+}
+
+// MadeClaim is a NodeClaim of a NodePool that has got its machine.
+func MadeClaim(pool string) *placement.NodeClaim {
+	return &placement.NodeClaim{Offers: autoscaling.Offers{Pool: pool}, Outcome: autoscaling.Made}
+}

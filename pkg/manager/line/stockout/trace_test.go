@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/placement/placementtest"
 )
 
 // The trace: a day of Jobs of one Pod, which takes a whole node, in workers that add nodes.
@@ -100,8 +101,12 @@ type autoscaler struct {
 }
 
 // claim has the manager see what has become of a NodeClaim.
-func (a *autoscaler) claim(outcome placement.Outcome, now time.Time) {
-	a.launches.See(&placement.NodeClaim{Outcome: outcome, Deleted: now}, now)
+func (a *autoscaler) claim(made bool, now time.Time) {
+	claim := placementtest.FailedClaim("", now)
+	if made {
+		claim = placementtest.MadeClaim("")
+	}
+	a.launches.See(claim, now)
 }
 
 // ask is a Job's for a node.
@@ -197,7 +202,7 @@ func (p *play) scaleUp(w, s int, pending []*ask) {
 	case len(pending) == 0 || a.failing > 0 || p.now < a.until:
 	case !isOut:
 		a.fails = 0
-		a.claim(placement.Made, p.clock())
+		a.claim(true, p.clock())
 		for _, ask := range pending {
 			ask.comes = p.now + nodeDelay
 		}
@@ -213,7 +218,7 @@ func (p *play) fails(a *autoscaler) {
 	a.failing = 0
 	if p.with == karpenter {
 		a.until = p.now + unavailable
-		a.claim(placement.Failed, p.clock())
+		a.claim(false, p.clock())
 		return
 	}
 	a.until = p.now + min(firstBackoff<<a.fails, maxBackoff)

@@ -51,9 +51,9 @@ type Need struct {
 }
 
 // Miss remembers what has changed in a worker from which a reservation keeps the Job.
-func (j *Job) Miss(worker string, changes *placement.ChangeSet) {
+func (j *Job) Miss(worker string, changed placement.Changes) {
 	if need, possible := j.Needs[worker]; possible {
-		need.Missed |= changes.Of(j.Key.Namespace)
+		need.Missed |= changed[worker].Of(j.Key.Namespace)
 		j.Needs[worker] = need
 	}
 }

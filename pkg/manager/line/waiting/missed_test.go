@@ -55,10 +55,11 @@ func TestWhatCameUnderAReservationIsRemembered(t *testing.T) {
 func TestNothingIsMissedThatHelpsNot(t *testing.T) {
 	job := newSimJob(1, 0, 0, 1, "8")
 	job.Needs["w"] = waiting.Need{Lacks: waiting.Other, HelpedBy: placement.AdmissionChange}
-	came := placement.ChangeSet{}
-	came.Add(placement.Change{Kinds: placement.AdmissionChange, Namespace: "other"})
-	job.Miss("w", &came)
-	job.Miss("unknown", &came)
+	came := placement.Changes{}
+	for _, worker := range []string{"w", "unknown"} {
+		came.Add(worker, placement.Change{Kinds: placement.AdmissionChange, Namespace: "other"})
+		job.Miss(worker, came)
+	}
 	if helped := waiting.Helped(freed("w"), newFullFleet()); helped(&job.Job, "w") || len(job.Needs) != 1 {
 		t.Errorf("needs %v", job.Needs)
 	}

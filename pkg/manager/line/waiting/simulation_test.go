@@ -57,7 +57,7 @@ func newSimWorker(name string, nodes int, cpu string) *simWorker {
 	w := &simWorker{name: name}
 	for i := range nodes {
 		object := NewNode(fmt.Sprintf("n%03d", i)).Has("cpu", cpu, "pods", "110").Obj()
-		all := placement.ResourcesOf(object.Status.Allocatable)
+		all := ResourcesOf(object.Status.Allocatable)
 		w.nodes = append(w.nodes, &placement.Node{Object: object, Allocatable: all, Idle: all, Free: all})
 	}
 	return w

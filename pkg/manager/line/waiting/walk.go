@@ -89,14 +89,14 @@ func (w *walk) try(before map[string]*Reservation, job *Job) Outcome {
 
 // mayGo reports whether a worker that may help a Job admits it. All are looked at: the Job remembers what it misses.
 func (w *walk) mayGo(job *Job, admits func(string) int64) (may bool) {
-	for worker, changes := range w.changed {
+	for worker := range w.changed {
 		switch {
 		case !w.mayHelp(job, worker):
 		case admits(worker) >= job.Least():
 			may = true
 		default:
 			may = may || job.Untold
-			job.Miss(worker, changes)
+			job.Miss(worker, w.changed)
 		}
 	}
 	return may

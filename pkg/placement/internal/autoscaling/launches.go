@@ -6,11 +6,12 @@ import (
 )
 
 const (
-	// settles is how long Karpenter has after a first failure, to find something else: it tries again every 10 s,
-	// with other instance types and capacity types than those that its cloud has just run out of.
+	// settles is how long Karpenter has after a first failure, to find something else: it tries
+	// again every 10 s, with other instance types and capacity types than those that its cloud has
+	// just run out of.
 	settles = 30 * time.Second
-	// firstPause is for how long no nodes are expected then: its clouds mostly keep for as long what they have run
-	// out of. It doubles with each further failure, up to maxPause.
+	// firstPause is for how long no nodes are expected then: its clouds mostly keep for as long
+	// what they have run out of. It doubles with each further failure, up to maxPause.
 	firstPause = 3 * time.Minute
 	maxPause   = 30 * time.Minute
 	// maxFailures bounds those that are remembered of a worker.
@@ -23,12 +24,16 @@ type Launches struct{ failures []failure }
 // failure is about machines that it couldn't get.
 type failure struct {
 	offers Offers
-	// first is when the first NodeClaim in a row failed, and deleted is when the last one that counted was.
+	// first is when the first NodeClaim in a row failed, and deleted is when the last one that
+	// counted was.
 	first, deleted time.Time
 	// pause is for how long no such machines are expected, and until is its end.
 	pause time.Duration
 	until time.Time
 }
+
+// Selector selects the NodeClaims that See is to be told of: those that have no machine yet.
+func (l *Launches) Selector() string { return unmadeClaims }
 
 // See takes in what has become of a NodeClaim.
 func (l *Launches) See(c *NodeClaim, now time.Time) {

@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// UnmadeClaims selects the NodeClaims that have no machine yet: Karpenter labels a NodeClaim with the instance
-// type once it has one.
-const UnmadeClaims = "!" + corev1.LabelInstanceTypeStable
+// unmadeClaims selects the NodeClaims that have no machine yet: Karpenter labels a NodeClaim with
+// the instance type once it has one.
+const unmadeClaims = "!" + corev1.LabelInstanceTypeStable
 
 // maxValues bounds the values of a requirement; Karpenter names up to 600 instance types.
 const maxValues = 1000
@@ -38,12 +38,13 @@ const (
 	Pending Outcome = iota
 	// Made: it has a machine.
 	Made
-	// Failed: it's deleted without ever having had a machine. Karpenter does so when its cloud has none.
+	// Failed: it's deleted without ever having had a machine. Karpenter does so when its cloud has
+	// none.
 	Failed
 )
 
-// Offers are machines of a NodePool, by the values of the labels that a cloud sells them by. A label that isn't
-// there may have any value.
+// Offers are machines of a NodePool, by the values of the labels that a cloud sells them by. A
+// label that isn't there may have any value.
 type Offers struct {
 	Pool   string
 	Values map[string][]string // sorted
@@ -64,8 +65,8 @@ type nodeClaim struct {
 	} `json:"status"`
 }
 
-// ReadNodeClaim reads an event of a watch of UnmadeClaims (karpenter.sh/v1), as JSON. False: it isn't a valid
-// NodeClaim of a NodePool, or not one whose Offers can be told.
+// ReadNodeClaim reads an event of a watch of NodeClaims without a machine (karpenter.sh/v1), as
+// JSON. False: it isn't a valid NodeClaim of a NodePool, or not one whose Offers can be told.
 func ReadNodeClaim(event watch.EventType, object []byte) (NodeClaim, bool) {
 	var read nodeClaim
 	if err := json.Unmarshal(object, &read); err != nil {
@@ -77,6 +78,14 @@ func ReadNodeClaim(event watch.EventType, object []byte) (NodeClaim, bool) {
 		claim.Deleted = at.Time
 	}
 	return claim, is
+}
+
+// Read reads an event as ReadNodeClaim does, and reports whether it tells that a NodeClaim has got
+// its machine, or has failed.
+func (c *NodeClaim) Read(event watch.EventType, object []byte) bool {
+	var is bool
+	*c, is = ReadNodeClaim(event, object)
+	return is && c.Outcome != Pending
 }
 
 func (c *nodeClaim) outcome(event watch.EventType) Outcome {

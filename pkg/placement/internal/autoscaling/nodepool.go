@@ -32,12 +32,12 @@ const (
 // NodePool is one of Karpenter's, as a worker says. Immutable.
 type NodePool struct {
 	Name string
-	// Adds: Karpenter adds nodes for Pods that wait. It doesn't while the NodePool isn't ready or is
-	// being deleted, and never if it has a fixed number of nodes.
+	// Adds: Karpenter adds nodes for Pods that wait. It doesn't while the NodePool isn't ready or
+	// is being deleted, and never if it has a fixed number of nodes.
 	Adds   bool
 	Weight int32
-	// Labels and Taints that each of its nodes has. Choices are the labels of which a node has one value of
-	// several.
+	// Labels and Taints that each of its nodes has. Choices are the labels of which a node has one
+	// value of several.
 	Labels  map[string]string
 	Taints  []corev1.Taint
 	Choices map[string][]string
@@ -70,8 +70,25 @@ type nodePool struct {
 	} `json:"status"`
 }
 
-// ReadNodePools reads a page of a list of NodePools (karpenter.sh/v1), as JSON, and where the next one
-// begins. What isn't a valid NodePool is left out.
+// NodePools are read page by page.
+type NodePools []NodePool
+
+// maxRead bounds how many are read: of these, those with the largest weight count.
+const maxRead = 10 * MaxPools
+
+// Add reads a page of a list of NodePools (karpenter.sh/v1), as JSON, and returns where the next
+// one begins; empty: no other is needed.
+func (p *NodePools) Add(page []byte) (next string, err error) {
+	read, next, err := ReadNodePools(page)
+	*p = append(*p, read...)
+	if err != nil || len(read) == 0 || len(*p) >= maxRead {
+		return "", err
+	}
+	return next, nil
+}
+
+// ReadNodePools reads a page of a list of NodePools (karpenter.sh/v1), as JSON, and where the next
+// one begins. What isn't a valid NodePool is left out.
 func ReadNodePools(page []byte) (pools []NodePool, next string, err error) {
 	var list struct {
 		Metadata metav1.ListMeta   `json:"metadata"`
@@ -141,7 +158,8 @@ func (p *nodePool) isReady() bool {
 	})
 }
 
-// suits reports whether a node has what the NodePool requires now: it may have been made before a change.
+// suits reports whether a node has what the NodePool requires now: it may have been made before a
+// change.
 func (p *NodePool) suits(node *corev1.Node) bool {
 	known := slices.DeleteFunc(slices.Clone(p.requirements), func(r corev1.NodeSelectorRequirement) bool {
 		return !slices.Contains(operators, r.Operator)

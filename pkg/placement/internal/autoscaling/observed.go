@@ -40,8 +40,8 @@ type size struct {
 	labels map[string]string
 }
 
-// Observe puts together what was read of a worker. A size of nodes that was known before stays known: a pool
-// may have none now.
+// Observe puts together what was read of a worker. A size of nodes that was known before stays
+// known: a pool may have none now.
 func Observe(before *Observed, pools []NodePool, groups map[string]NodeGroup, nodes []*capacity.Node) *Observed {
 	names := map[string]bool{}
 	pools = slices.DeleteFunc(slices.SortedFunc(slices.Values(pools), byWeight), func(p NodePool) bool {
@@ -67,6 +67,16 @@ func Observe(before *Observed, pools []NodePool, groups map[string]NodeGroup, no
 	return o
 }
 
+// Update is what is observed now: the NodePools, cluster-autoscaler's status, and the nodes that
+// there are. Nothing need have been observed before.
+func (o *Observed) Update(pools NodePools, status string, nodes []*capacity.Node) *Observed {
+	groups, err := ReadNodeGroups(status)
+	if err != nil {
+		groups = nil // there is none, it's of an older release, or nonsense
+	}
+	return Observe(o, pools, groups, nodes)
+}
+
 // With is the same with other machines that Karpenter doesn't get.
 func (o *Observed) With(out []Offers) *Observed {
 	with := *o
@@ -79,8 +89,8 @@ func (o *Observed) isOut(pool string, labels map[string]string) bool {
 	return slices.ContainsFunc(o.Out, func(out Offers) bool { return out.Pool == pool && out.have(labels) })
 }
 
-// sizesOf are those of a pool's nodes. Of alike nodes, the emptiest shows what is left for Jobs beside what runs
-// on all of them, such as DaemonSets.
+// sizesOf are those of a pool's nodes. Of alike nodes, the emptiest shows what is left for Jobs
+// beside what runs on all of them, such as DaemonSets.
 func sizesOf(pool *NodePool, nodes []*capacity.Node) map[string]size {
 	sizes := map[string]size{}
 	for _, n := range nodes {
@@ -102,8 +112,8 @@ func remember(sizes, before map[string]size) {
 	}
 }
 
-// SaysTheSame reports whether the autoscaler is as it was before, whatever the nodes show, and whatever machines
-// don't come for now.
+// SaysTheSame reports whether the autoscaler is as it was before, whatever the nodes show, and
+// whatever machines don't come for now.
 func (o *Observed) SaysTheSame(before *Observed) bool {
 	return before != nil && reflect.DeepEqual(o.Pools, before.Pools) && maps.Equal(o.Groups, before.Groups)
 }

@@ -73,6 +73,11 @@ func (s *Shape) Unit() Resources { return s.unit }
 // OnePerNode reports whether no two Pods of this Shape can be on one node.
 func (s *Shape) OnePerNode() bool { return s.onePerNode }
 
+// HasExtended reports whether a Pod wants an extended resource, for which devices may stand.
+func (s *Shape) HasExtended() bool {
+	return slices.ContainsFunc(s.others, func(o other) bool { return Extended(o.name) })
+}
+
 // hash covers every field that slots and suits read.
 func (s *Shape) hash(spec *corev1.PodSpec) string {
 	// Plain data of API types: marshalling can't fail, and it sorts maps.

@@ -5,14 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-helpers/resource"
 	"k8s.io/utils/ptr"
-)
-
-var (
-	_ cache.TransformFunc = SlimPod
-	_ cache.TransformFunc = SlimNode
 )
 
 // folded names the one container that a slim Pod has.

@@ -42,7 +42,7 @@ func BenchmarkJudge(b *testing.B) {
 		b.Run(fmt.Sprintf("%d Pods on %d nodes", size.pods, size.nodes), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				scheduling.Judge(snapshot, asked, size.pods)
+				asked.Judge(snapshot, size.pods)
 			}
 		})
 	}

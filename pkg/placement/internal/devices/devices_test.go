@@ -86,7 +86,7 @@ func judgeOn(o Objects, cpu map[string]string, wanted int64, change func(*corev1
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "job"}}
 	job.Spec.Template.Spec.Containers = []corev1.Container{{Name: "main"}}
 	change(&job.Spec.Template.Spec)
-	return scheduling.Judge(snapshot, scheduling.NewJob(job), wanted)
+	return scheduling.NewJob(job).Judge(snapshot, wanted)
 }
 
 func asking(amount string) func(*corev1.PodSpec) {

@@ -60,7 +60,7 @@ func judgeDevices(nodes []*corev1.Node, d scheduling.Devices, spec corev1.PodSpe
 	snapshot.Devices = d
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "job"}}
 	job.Spec.Template.Spec = spec
-	return scheduling.Judge(snapshot, scheduling.NewJob(job), wanted)
+	return scheduling.NewJob(job).Judge(snapshot, wanted)
 }
 
 func someDevices(chance *rand.Rand) (Objects, []*corev1.Node) {

@@ -12,6 +12,7 @@ import (
 // Kind keeps the objects of one kind. Its methods may be called from any goroutine.
 type Kind[T metav1.Object] struct {
 	changed func(namespace string)
+	slim    func(T) T
 
 	lock sync.Mutex
 	// objects by namespace and name. Those of cluster scope have no namespace.
@@ -22,14 +23,17 @@ type Kind[T metav1.Object] struct {
 	known bool
 }
 
-func newKind[T metav1.Object](changed func(namespace string)) *Kind[T] {
-	return &Kind[T]{changed: changed, objects: map[string]map[string]T{}, last: map[string]map[string]T{}}
+func newKind[T metav1.Object](changed func(namespace string), slim func(T) T) *Kind[T] {
+	return &Kind[T]{changed: changed, slim: slim, objects: map[string]map[string]T{}, last: map[string]map[string]T{}}
 }
 
 // Key is the name by which an object is kept.
 func (k *Kind[T]) Key(object T) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
 }
+
+// Slim is what is read of an object, and no more.
+func (k *Kind[T]) Slim(object T) T { return k.slim(object) }
 
 // Set adds or updates an object. It is kept as it is: nobody may change it any more.
 func (k *Kind[T]) Set(object T) {

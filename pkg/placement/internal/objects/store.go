@@ -9,13 +9,19 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 	"github.com/jobferry/jobferry/pkg/placement/internal/change"
 	"github.com/jobferry/jobferry/pkg/placement/internal/devices"
 	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
 )
 
-// Store has the objects of one worker.
+// Store has what is watched in one worker.
 type Store struct {
+	// Ledger has the nodes, and what their Pods and the reservations of Jobs take.
+	Ledger *capacity.Ledger
+	// Bound are the Pods that are bound to nodes, as other Pods notice them.
+	Bound *scheduling.Pods
+
 	PriorityClasses *Kind[*schedulingv1.PriorityClass]
 	RuntimeClasses  *Kind[*nodev1.RuntimeClass]
 	LimitRanges     *Kind[*corev1.LimitRange]
@@ -43,6 +49,8 @@ type Store struct {
 	// volumes were made of the objects as they are; nil after a change of these.
 	volumes *scheduling.Volumes
 
+	rooms rooms
+
 	onChange func(change.Change)
 	// awaited is what was read since the last call of onChange for it.
 	awaited change.Set
@@ -51,22 +59,22 @@ type Store struct {
 // New makes an empty Store. The callback is called without locks held, and must not block: after the
 // first change of something that follows a read of it.
 func New(onChange func(change.Change)) *Store {
-	s := &Store{onChange: onChange}
-	s.PriorityClasses = newKind[*schedulingv1.PriorityClass](s.admissionChanged)
-	s.RuntimeClasses = newKind[*nodev1.RuntimeClass](s.admissionChanged)
-	s.LimitRanges = newKind[*corev1.LimitRange](s.admissionChanged)
-	s.Quotas = newKind[*corev1.ResourceQuota](s.admissionChanged)
-	s.Namespaces = newKind[*corev1.Namespace](s.namespacesChanged)
-	s.DeviceClasses = newKind[*resourcev1.DeviceClass](s.devicesChanged)
-	s.ResourceSlices = newKind[*resourcev1.ResourceSlice](s.devicesChanged)
-	s.ResourceClaims = newKind[*resourcev1.ResourceClaim](s.devicesChanged)
-	s.ResourceClaimTemplates = newKind[*resourcev1.ResourceClaimTemplate](s.devicesChanged)
-	s.Claims = newKind[*corev1.PersistentVolumeClaim](s.volumesChanged)
-	s.PersistentVolumes = newKind[*corev1.PersistentVolume](s.volumesChanged)
-	s.StorageClasses = newKind[*storagev1.StorageClass](s.volumesChanged)
-	s.CSINodes = newKind[*storagev1.CSINode](s.volumesChanged)
-	s.CSIDrivers = newKind[*storagev1.CSIDriver](s.volumesChanged)
-	s.CSIStorageCapacities = newKind[*storagev1.CSIStorageCapacity](s.volumesChanged)
+	s := &Store{Ledger: capacity.New(onChange), Bound: scheduling.NewPods(onChange), onChange: onChange}
+	s.PriorityClasses = newKind(s.admissionChanged, SlimPriorityClass)
+	s.RuntimeClasses = newKind(s.admissionChanged, SlimRuntimeClass)
+	s.LimitRanges = newKind(s.admissionChanged, SlimLimitRange)
+	s.Quotas = newKind(s.admissionChanged, SlimQuota)
+	s.Namespaces = newKind(s.namespacesChanged, SlimNamespace)
+	s.DeviceClasses = newKind(s.devicesChanged, SlimDeviceClass)
+	s.ResourceSlices = newKind(s.devicesChanged, SlimResourceSlice)
+	s.ResourceClaims = newKind(s.devicesChanged, SlimResourceClaim)
+	s.ResourceClaimTemplates = newKind(s.devicesChanged, SlimResourceClaimTemplate)
+	s.Claims = newKind(s.volumesChanged, SlimClaim)
+	s.PersistentVolumes = newKind(s.volumesChanged, SlimVolume)
+	s.StorageClasses = newKind(s.volumesChanged, SlimStorageClass)
+	s.CSINodes = newKind(s.volumesChanged, SlimCSINode)
+	s.CSIDrivers = newKind(s.volumesChanged, SlimCSIDriver)
+	s.CSIStorageCapacities = newKind(s.volumesChanged, SlimCSIStorageCapacity)
 	return s
 }
 

@@ -42,7 +42,7 @@ func TestVolumes(t *testing.T) {
 		job.Spec.Template.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
 		}}}
-		if got := scheduling.Judge(snapshot, scheduling.NewJob(job), 1); got.Verdict != want {
+		if got := scheduling.NewJob(job).Judge(snapshot, 1); got.Verdict != want {
 			t.Errorf("%v, want %v: %v", got.Verdict, want, got.Reasons)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 func (w *world) judgeAdmitted(admission *Admission, j *Job, wanted int64) Answer {
 	s := NewSnapshot(w.nodes, w.pods, nil)
 	s.Admission = admission
-	return Judge(s, j, wanted)
+	return j.Judge(s, wanted)
 }
 
 func priorityClasses(name string) map[string]*schedulingv1.PriorityClass {

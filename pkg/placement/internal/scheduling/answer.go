@@ -38,24 +38,29 @@ type Answer struct {
 	Idle int64
 	// AfterScaleUp is how many fit once nodes were added; zero if that doesn't help.
 	AfterScaleUp int64
-	// Preempts: the verdict and the numbers are those after Pods of a lower priority were preempted.
+	// Preempts: the verdict and the numbers are those after Pods of a lower priority were
+	// preempted.
 	Preempts bool
 	// Reasons why nodes don't take one more Pod, the most frequent first: of the view ever for
 	// Never, otherwise of the view now.
 	Reasons []Count
-	// Looked is the Snapshot that the Reasons are of: the worker's, perhaps with nodes that its autoscaler
-	// could add.
+	// Looked is the Snapshot that the Reasons are of: the worker's, perhaps with nodes that its
+	// autoscaler could add.
 	Looked *Snapshot
-	// Panic is what judging ended in, with the stack, mostly because of objects that no API server stores. The Job
-	// waits then, and nothing was counted. It's empty otherwise.
+	// Panic is what judging ended in, with the stack, mostly because of objects that no API server
+	// stores. The Job waits then, and nothing was counted. It's empty otherwise.
 	Panic string
 	// least is how many Pods must fit at once, however many the idle worker holds.
 	least int64
 }
 
 // Needed is how many Pods must fit at once: all, but no more than fit once all Pods that end by
-// themselves have ended. It's at least one, or a gang: otherwise the Job waits for nodes that are back.
+// themselves have ended. It's at least one, or a gang: otherwise the Job waits for nodes that are
+// back.
 func (a *Answer) Needed() int64 { return max(min(a.Wanted, a.Idle), a.least) }
+
+// NeverFits reports whether no Pod of the Job fits, whatever ends; or not all of a gang.
+func (a *Answer) NeverFits() bool { return a.Verdict == Never }
 
 // Nearest are the reasons of the nodes that were nearest to taking a Pod, in the order of their
 // messages. There is none if the worker has no nodes.
@@ -80,9 +85,10 @@ type Count struct {
 	Nodes int
 }
 
-// Judge answers for a Job that wants a number of Pods at once. What a worker has made up ends nothing but this
-// one answer: locks on the way are released by defer, or guard nothing that can panic.
-func Judge(s *Snapshot, j *Job, wanted int64) (answer Answer) {
+// Judge says whether the Job, which wants a number of Pods at once, fits in a worker. What a worker
+// has made up ends nothing but this one answer: locks on the way are released by defer, or guard
+// nothing that can panic.
+func (j *Job) Judge(s *Snapshot, wanted int64) (answer Answer) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			answer = Answer{
@@ -151,8 +157,8 @@ func (a *admitted) judge(s *Snapshot, wanted int64) Answer {
 // tooFew is the reason against a gang of which some Pods fit.
 var tooFew = Reason{"GangScheduling", "too few nodes for all Pods of the gang", "spec.scheduling.schedulingPolicy.gang.minCount"}
 
-// neverFits returns why; nil if the Job may fit. Whether all Pods of a gang fit is judged by what each
-// node alone has: which other Pods will be there then isn't known.
+// neverFits returns why; nil if the Job may fit. Whether all Pods of a gang fit is judged by what
+// each node alone has: which other Pods will be there then isn't known.
 func (a *admitted) neverFits(v view, gang int64) *filling {
 	one := a.fill(v, 1)
 	if one.pods == 0 {

@@ -33,7 +33,7 @@ func (w *world) judgeScaling(
 		nodes = append(nodes, n.Node)
 	}
 	s.Autoscaling = autoscaling.NewRoom(autoscaling.GrowthOf(spec, observed), nodes, demands)
-	return Judge(s, j, wanted)
+	return j.Judge(s, wanted)
 }
 
 func TestScaleUp(t *testing.T) {

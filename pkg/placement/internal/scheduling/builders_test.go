@@ -72,7 +72,7 @@ func jobOf(change func(*corev1.PodTemplateSpec)) *Job {
 // judge asks for a number of Pods.
 func (w *world) judge(j *Job, wanted int64) Answer {
 	namespaces := map[string]*corev1.Namespace{"ns": namespace("ns", "team=red"), "other": namespace("other", "team=blue")}
-	return Judge(NewSnapshot(w.nodes, w.pods, namespaces), j, wanted)
+	return j.Judge(NewSnapshot(w.nodes, w.pods, namespaces), wanted)
 }
 
 // namespace with labels, as an API server has it.

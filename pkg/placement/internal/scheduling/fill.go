@@ -36,7 +36,7 @@ func (j *Job) put(v view, filters []filter, states []state, wanted int64, all bo
 		return sum(v, filters, wanted, all)
 	}
 	places, reasons := placesOf(v, filters)
-	if surely(v, places, states) >= wanted {
+	if inAnyOrder(v, places, states) >= wanted {
 		return filling{pods: wanted}
 	}
 	if reason := failing(v, places, states); reason != nil {

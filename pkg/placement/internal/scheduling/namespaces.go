@@ -7,8 +7,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// NamespacesListing is the reason to wait for the labels of namespaces.
-var NamespacesListing = Reason{"InterPodAffinity", "the worker's namespaces are being listed", "spec.template.spec.affinity"}
+// AwaitNamespaces has the Job wait until the labels of namespaces have been listed.
+func (s *Snapshot) AwaitNamespaces() {
+	s.Listing = &Reason{"InterPodAffinity", "the worker's namespaces are being listed", "spec.template.spec.affinity"}
+}
 
 // certainty says how much is known of a namespace that a term may select by its labels.
 type certainty int

@@ -68,7 +68,7 @@ func TestAffinityOverNamespaces(t *testing.T) {
 				pod.Namespace, pod.Spec.Affinity = row.running, row.guard
 			}
 			job := jobOf(func(p *corev1.PodTemplateSpec) { p.Labels["app"], p.Spec.Affinity = row.app, row.affinity })
-			answer := Judge(NewSnapshot(w.nodes, w.pods, row.namespaces), job, 5)
+			answer := job.Judge(NewSnapshot(w.nodes, w.pods, row.namespaces), 5)
 			reasons := map[string]bool{}
 			for _, r := range answer.Reasons {
 				reasons[r.Message] = true

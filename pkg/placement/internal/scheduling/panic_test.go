@@ -15,14 +15,14 @@ func TestPanicIsAnAnswer(t *testing.T) {
 	s := NewSnapshot(w.nodes, nil, nil)
 	s.Devices = madeUp{}
 	for range 2 {
-		a := Judge(s, jobOf(plain), 1)
+		a := jobOf(plain).Judge(s, 1)
 		expect(t, a, FitsLater, 0, cantJudge.Message)
 		if !strings.Contains(a.Panic, "nil pointer") || !strings.Contains(a.Panic, "Trial") || a.Needed() != 1 {
 			t.Errorf("panic %q, %d needed", a.Panic, a.Needed())
 		}
 	}
 	s.Devices = nil
-	if a := Judge(s, jobOf(plain), 1); a.Panic != "" || a.Verdict != FitsNow {
+	if a := jobOf(plain).Judge(s, 1); a.Panic != "" || a.Verdict != FitsNow {
 		t.Errorf("%v, panic %q", a.Verdict, a.Panic)
 	}
 }

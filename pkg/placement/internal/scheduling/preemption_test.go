@@ -22,7 +22,7 @@ func classes(change ...func(map[string]*schedulingv1.PriorityClass)) *Admission 
 func (w *world) judgePreempting(admission *Admission, j *Job, wanted int64) Answer {
 	s := NewSnapshot(w.nodes, w.pods, nil)
 	s.Admission, s.Preemption = admission, true
-	return Judge(s, j, wanted)
+	return j.Judge(s, wanted)
 }
 
 // withPriority are the Pods of a Job of a class, each of which takes two CPUs.
@@ -142,7 +142,7 @@ func TestASnapshotIsNotChangedByPreemption(t *testing.T) {
 	s := NewSnapshot(w.nodes, w.pods, nil)
 	s.Admission, s.Preemption = classes(), true
 	before := s.Nodes[0].Free
-	Judge(s, withPriority("high"), 2)
+	withPriority("high").Judge(s, 2)
 	if !s.Nodes[0].Free.Equal(before) || len(s.Nodes[0].Pods) != 2 {
 		t.Errorf("the node has %v and %d Pods", s.Nodes[0].Free, len(s.Nodes[0].Pods))
 	}

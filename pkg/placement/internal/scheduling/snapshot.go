@@ -24,8 +24,8 @@ type Snapshot struct {
 	guarded []*Node
 	// sums over nodes and Pods.
 	sums *sums
-	// Namespaces of the worker, by name, for their labels. Where they aren't known, and where the Job's isn't
-	// there yet, terms that read more of them than the name refuse nothing.
+	// Namespaces of the worker, by name, for their labels. Where they aren't known, and where the
+	// Job's isn't there yet, terms that read more of them than the name refuse nothing.
 	Namespaces map[string]*corev1.Namespace
 	// Devices of the worker. Nil if it has none, or they aren't known.
 	Devices Devices
@@ -35,7 +35,7 @@ type Snapshot struct {
 	NodesUnknown bool
 	// Volumes of the worker. Nil if they aren't known: then they refuse nothing.
 	Volumes *Volumes
-	// Listing is set while something is being listed that the Job waits for: VolumesListing or NamespacesListing.
+	// Listing is why the Job waits for something that is being listed; nil: it doesn't.
 	Listing *Reason
 	// CantJudge: what the worker has can't be read, and no Job fits until it changes.
 	CantJudge bool

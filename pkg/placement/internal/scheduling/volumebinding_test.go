@@ -52,7 +52,7 @@ func (w *world) judgeStored(volumes *Volumes, source corev1.VolumeSource, wanted
 		Claims: volumes.Claims, Volumes: volumes.Volumes, Classes: volumes.Classes,
 		Nodes: volumes.Nodes, Drivers: volumes.Drivers, Capacities: volumes.Capacities,
 	}
-	return Judge(s, jobOf(func(p *corev1.PodTemplateSpec) { p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: source}} }), wanted)
+	return jobOf(func(p *corev1.PodTemplateSpec) { p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: source}} }).Judge(s, wanted)
 }
 
 var data = corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}
@@ -133,7 +133,7 @@ func TestSmallClaimsFirst(t *testing.T) {
 			}})
 		}
 	})
-	expect(t, Judge(s, job, 1), FitsNow, 1, "")
+	expect(t, job.Judge(s, 1), FitsNow, 1, "")
 }
 
 // A volume is being made for the node that the scheduler chose.

@@ -47,14 +47,20 @@ func (v *Volumes) claim(key types.NamespacedName) *corev1.PersistentVolumeClaim 
 	return v.Claims[key.Namespace][key.Name]
 }
 
-// VolumesListing is the reason to wait for claims, and for volumes.
-var VolumesListing = Reason{"VolumeBinding", "the worker's volumes are being listed", volumesField}
+// AwaitVolumes has the Job wait until claims and volumes have been listed.
+func (s *Snapshot) AwaitVolumes() {
+	s.Listing = &Reason{"VolumeBinding", "the worker's volumes are being listed", volumesField}
+}
 
 // beforeNodes answers what doesn't depend on nodes; nil: the nodes have to be looked at.
 func (s *Snapshot) beforeNodes(j *Job, wanted int64) *Answer {
 	least := max(min(j.gang, wanted), 1)
+	looked := s
+	if s.CantJudge {
+		looked = NewSnapshot(nil, nil, nil)
+	}
 	refuse := func(verdict Verdict, reason *Reason) *Answer {
-		return &Answer{Looked: s, Verdict: verdict, Wanted: wanted, Idle: wanted, Reasons: []Count{{Reason: *reason}}, least: least}
+		return &Answer{Looked: looked, Verdict: verdict, Wanted: wanted, Idle: wanted, Reasons: []Count{{Reason: *reason}}, least: least}
 	}
 	switch {
 	case s.CantJudge:

@@ -11,11 +11,14 @@ import (
 // A worker whose nodes aren't known takes every Job whose claims are there.
 func TestVolumesWithoutNodes(t *testing.T) {
 	judge := func(volumes *Volumes, sources ...corev1.VolumeSource) Answer {
-		return Judge(&Snapshot{NodesUnknown: true, Volumes: volumes}, jobOf(func(p *corev1.PodTemplateSpec) {
+		return jobOf(func(p *corev1.PodTemplateSpec) {
 			for _, source := range sources {
 				p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{VolumeSource: source})
 			}
-		}), 3)
+		}).Judge(&Snapshot{NodesUnknown: true, Volumes: volumes},
+
+			3)
+
 	}
 	volumes, claim := storage("example.com")
 	expect(t, judge(volumes), FitsNow, 3, "")
@@ -34,7 +37,7 @@ func TestWhatIsBeingListed(t *testing.T) {
 	w := &world{}
 	w.node("a")
 	s := NewSnapshot(w.nodes, w.pods, nil)
-	expect(t, Judge(s, jobOf(plain), 1), FitsNow, 1, "")
-	s.Listing = &VolumesListing
-	expect(t, Judge(s, jobOf(plain), 1), FitsLater, 0, VolumesListing.Message)
+	expect(t, jobOf(plain).Judge(s, 1), FitsNow, 1, "")
+	s.AwaitVolumes()
+	expect(t, jobOf(plain).Judge(s, 1), FitsLater, 0, "the worker's volumes are being listed")
 }

@@ -70,12 +70,8 @@ const autoscalerIntervals = 3
 // number of them, and each change has Jobs that wait looked at.
 const turnInterval = 5 * time.Second
 
-// poolsPerPage bounds an answer: a NodePool may name hundreds of instance types. Of maxPools that
-// are read, those with the largest weight count.
-const (
-	poolsPerPage = 50
-	maxPools     = 10 * placement.MaxPools
-)
+// poolsPerPage bounds an answer: a NodePool may name hundreds of instance types.
+const poolsPerPage = 50
 
 func newAutoscalerReader(l *link.Link, ledger *placement.Ledger, options Options, call autoscalerCallbacks) (*autoscalerReader, error) {
 	group := schema.GroupVersion{Group: "karpenter.sh", Version: "v1"}
@@ -92,7 +88,7 @@ func newAutoscalerReader(l *link.Link, ledger *placement.Ledger, options Options
 		worker: options.Worker, karpenter: karpenter, core: core, ledger: ledger, clock: options.Clock, autoscalerCallbacks: call,
 		every: autoscalerIntervals * options.ProbeInterval, timeout: options.RequestTimeout,
 	}
-	r.claims = claimWatch{api: claims, clock: r.clock, retry: r.every, again: options.RetryDelay, begun: r.claimsBegun}
+	r.claims = claimWatch{api: claims, selector: r.launches.Selector(), clock: r.clock, retry: r.every, again: options.RetryDelay, begun: r.claimsBegun}
 	return r, err
 }
 
@@ -187,7 +183,7 @@ func (r *autoscalerReader) read(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	pools, poolsErr := r.nodePools(ctx)
-	groups, groupsErr := r.nodeGroups(ctx)
+	status, groupsErr := r.groupStatus(ctx)
 	if isUnknown(poolsErr) || isUnknown(groupsErr) {
 		return
 	}
@@ -195,7 +191,7 @@ func (r *autoscalerReader) read(ctx context.Context) {
 	if before := r.forbidden.Swap(forbidden); before != forbidden {
 		defer r.changed()
 	}
-	r.observe(placement.Observe(r.observed.Load(), pools, groups, r.ledger.Free(types.NamespacedName{}).Nodes()))
+	r.observe(r.observed.Load().Update(pools, status, r.ledger.Free(types.NamespacedName{}).Nodes()))
 }
 
 // observe records what is observed, with the machines that don't come for now.
@@ -227,34 +223,25 @@ func isUnknown(err error) bool {
 	return err != nil && !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err)
 }
 
-func (r *autoscalerReader) nodePools(ctx context.Context) (pools []placement.NodePool, err error) {
-	for next := ""; len(pools) < maxPools; {
+func (r *autoscalerReader) nodePools(ctx context.Context) (pools placement.NodePools, err error) {
+	for next := ""; ; {
 		page, err := r.karpenter.Get().Resource("nodepools").MaxRetries(0).SetHeader("Accept", runtime.ContentTypeJSON).
 			Param("limit", strconv.Itoa(poolsPerPage)).Param("continue", next).Do(ctx).Raw()
 		if err != nil {
 			return nil, err
 		}
-		read, more, err := placement.ReadNodePools(page)
-		if pools = append(pools, read...); err != nil || more == "" || len(read) == 0 {
+		if next, err = pools.Add(page); err != nil || next == "" {
 			return pools, err
 		}
-		next = more
 	}
-	return pools, nil
 }
 
-func (r *autoscalerReader) nodeGroups(ctx context.Context) (map[string]placement.NodeGroup, error) {
+// groupStatus is what cluster-autoscaler says of its node groups.
+func (r *autoscalerReader) groupStatus(ctx context.Context) (string, error) {
 	var status corev1.ConfigMap
 	err := r.core.Get().Namespace(metav1.NamespaceSystem).Resource("configmaps").Name("cluster-autoscaler-status").
 		MaxRetries(0).Do(ctx).Into(&status)
-	if err != nil {
-		return nil, err
-	}
-	groups, err := placement.ReadNodeGroups(status.Data["status"])
-	if err != nil {
-		return nil, nil // it's of an older release, or nonsense
-	}
-	return groups, nil
+	return status.Data["status"], err
 }
 
 // missing says of what no nodes can be expected; empty if there is no such thing, or nothing is

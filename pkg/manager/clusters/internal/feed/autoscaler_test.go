@@ -36,8 +36,8 @@ func TestNodePoolsWithoutAnEnd(t *testing.T) {
 		fmt.Fprintf(w, `{"metadata":{"continue":"%d"},"items":[%s]}`, from+poolsPerPage, strings.Join(items, ","))
 	}, claimsAnswer())
 	w.until("they're read", func() bool { return w.reader.observed.Load() != nil })
-	if n := len(w.reader.observed.Load().Pools); n != placement.MaxPools {
-		t.Errorf("%d NodePools are known, want %d", n, placement.MaxPools)
+	if n := len(w.reader.observed.Load().Pools); n != placementtest.MaxPools {
+		t.Errorf("%d NodePools are known, want %d", n, placementtest.MaxPools)
 	}
 }
 
@@ -119,7 +119,7 @@ func newAutoscaled(t *testing.T, pools, claims http.HandlerFunc) *autoscaled {
 		t.Fatalf("%+v", l.Observation())
 	}
 	options := Options{Worker: "w1", ProbeInterval: 10 * time.Second, RequestTimeout: 10 * time.Second, RetryDelay: time.Second, Clock: clock}
-	reader, err := newAutoscalerReader(l, placement.NewLedger(func(placement.Change) {}), options, autoscalerCallbacks{
+	reader, err := newAutoscalerReader(l, placement.NewStore(func(placement.Change) {}).Ledger, options, autoscalerCallbacks{
 		changed: nothing, grown: nothing, stuck: func(types.NamespacedName) {},
 	})
 	if err != nil {
@@ -172,7 +172,7 @@ func TestNodeClaimsThatFail(t *testing.T) {
 			failedClaim("1", ""), `{"type":"BOOKMARK","object":7}`)(w, req)
 	})
 	w.until("it's out", func() bool { return w.outs() == 1 })
-	if got := asked.Load().Get("labelSelector"); got != placement.UnmadeClaims {
+	if got := asked.Load().Get("labelSelector"); got != new(placement.Launches).Selector() {
 		t.Errorf("asked for %q", got)
 	}
 	w.until("it isn't any more", func() bool { return w.outs() == 0 })
@@ -242,7 +242,7 @@ func TestMachinesThatDontCome(t *testing.T) {
 	job := placementtest.NewJob("j")
 	pod := job.Pod("p")
 	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
-	clock, ledger := clocktesting.NewFakeClock(time.Unix(0, 0)), placement.NewLedger(func(placement.Change) {})
+	clock, ledger := clocktesting.NewFakeClock(time.Unix(0, 0)), placement.NewStore(func(placement.Change) {}).Ledger
 	ledger.SetPod(pod)
 	var changed, grown, stuck int
 	r := &autoscalerReader{clock: clock, ledger: ledger, autoscalerCallbacks: autoscalerCallbacks{
@@ -254,8 +254,8 @@ func TestMachinesThatDontCome(t *testing.T) {
 			}
 		},
 	}}
-	r.observe(placement.Observe(nil, nil, nil, nil))
-	r.launches.See(&placement.NodeClaim{Offers: placement.Offers{Pool: "p"}, Outcome: placement.Failed, Deleted: clock.Now()}, clock.Now())
+	r.observe((*placement.Observed)(nil).Update(nil, "", nil))
+	r.launches.See(placementtest.FailedClaim("p", clock.Now()), clock.Now())
 	for i, want := range []struct {
 		step                  time.Duration
 		changed, grown, stuck int

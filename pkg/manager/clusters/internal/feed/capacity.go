@@ -14,14 +14,11 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement"
 )
 
-// capacityInformers fill a worker's ledger, what is kept of bound Pods, and the objects that Pods
-// are judged by, while spec.capacity asks for that. Only the supervisor calls start, stop and
+// capacityInformers fill a worker's store, by which Pods are judged, while spec.capacity asks for that. Only the supervisor calls start, stop and
 // state.
 type capacityInformers struct {
-	ledger  *placement.Ledger
-	bound   *placement.Pods
-	objects *placement.Store
-	times   *podtimes.Store
+	store *placement.Store
+	times *podtimes.Store
 	// kinds of objects: without nodes and Pods nothing is known, the others are known or not.
 	nodes, pods *kind
 	others      []*kind
@@ -37,18 +34,18 @@ type capacityInformers struct {
 }
 
 func newCapacityInformers(l *link.Link, options Options, call Callbacks) (*capacityInformers, error) {
-	ledger, bound := placement.NewLedger(call.CapacityFreed), placement.NewPods(call.CapacityFreed)
-	ledger.OnStuck(call.PodsStuck)
-	i := &capacityInformers{ledger: ledger, bound: bound, objects: placement.NewStore(call.CapacityFreed), times: podtimes.New(options.Clock.Now, l.ClockAhead)}
+	store := placement.NewStore(call.CapacityFreed)
+	store.Ledger.OnStuck(call.PodsStuck)
+	i := &capacityInformers{store: store, times: podtimes.New(options.Clock.Now, l.ClockAhead)}
 	gathered := gathering{link: l, listTimeout: listTimeOf(options.RequestTimeout).all, changed: call.Wake, event: func() {}}
-	i.nodes = gathered.kind(corev1.SchemeGroupVersion, "nodes", nodeIntake, nodesTo(ledger, call.NumbersChanged).sink)
-	i.pods = gathered.kind(corev1.SchemeGroupVersion, "pods", podIntake, podsTo(ledger, bound, call.NumbersChanged).sink)
+	i.nodes = gathered.kind(corev1.SchemeGroupVersion, "nodes", nodeIntake, nodesTo(store, call.NumbersChanged).sink)
+	i.pods = gathered.kind(corev1.SchemeGroupVersion, "pods", podIntake, podsTo(store, call.NumbersChanged).sink)
 	i.pods.fields = unfinishedPods
 	i.podTimes = gathered.kind(corev1.SchemeGroupVersion, "pods", timesIntake, timesTo(i.times).sink)
 	i.podTimes.needed = i.pods.synced
-	i.others = gathered.others(i.objects)
-	i.volumes = &onDemand{kinds: gathered.volumes(i.objects), freed: wasListed(call, placement.VolumesChange), wake: call.Wake}
-	i.namespaces = &onDemand{kinds: gathered.namespaces(i.objects), freed: wasListed(call, placement.PodsChange), wake: call.Wake}
+	i.others = gathered.others(store)
+	i.volumes = &onDemand{kinds: gathered.volumes(store), freed: wasListed(call, placement.VolumesChange), wake: call.Wake}
+	i.namespaces = &onDemand{kinds: gathered.namespaces(store), freed: wasListed(call, placement.PodsChange), wake: call.Wake}
 	return i, gathered.err
 }
 
@@ -72,12 +69,12 @@ func (c *capacityInformers) all() []*kind {
 	return append([]*kind{c.nodes, c.pods, c.podTimes}, c.others...)
 }
 
-func nodesTo(ledger *placement.Ledger, changed func()) fanOut[string, *corev1.Node] {
-	return fanOut[string, *corev1.Node]{(*corev1.Node).GetName, []store[string, *corev1.Node]{ledger.Nodes()}, changed}
+func nodesTo(to *placement.Store, changed func()) fanOut[string, *corev1.Node] {
+	return fanOut[string, *corev1.Node]{(*corev1.Node).GetName, []store[string, *corev1.Node]{to.Ledger.Nodes()}, changed}
 }
 
-func podsTo(ledger *placement.Ledger, bound *placement.Pods, changed func()) fanOut[types.UID, *corev1.Pod] {
-	return fanOut[types.UID, *corev1.Pod]{(*corev1.Pod).GetUID, []store[types.UID, *corev1.Pod]{bound, ledger.Pods()}, changed}
+func podsTo(to *placement.Store, changed func()) fanOut[types.UID, *corev1.Pod] {
+	return fanOut[types.UID, *corev1.Pod]{(*corev1.Pod).GetUID, []store[types.UID, *corev1.Pod]{to.Bound, to.Ledger.Pods()}, changed}
 }
 
 func timesTo(times *podtimes.Store) fanOut[types.UID, *corev1.Pod] {
@@ -96,7 +93,7 @@ const (
 )
 
 func nodeIntake() *intake {
-	return newIntake(&corev1.Node{}, slimBy[*corev1.Node](placement.SlimNode), nil,
+	return newIntake(&corev1.Node{}, slimBy[*corev1.Node](placement.Slim), nil,
 		maxNodes, maxNodeBytes, "it has more than %d nodes, or %d MiB of them")
 }
 
@@ -108,7 +105,7 @@ func podIntake() *intake {
 		}
 		return size
 	}
-	return newIntake(&corev1.Pod{}, slimBy[*corev1.Pod](placement.SlimPod), size,
+	return newIntake(&corev1.Pod{}, slimBy[*corev1.Pod](placement.Slim), size,
 		maxPods, maxPodBytes, "it has more than %d unfinished Pods, or %d MiB of them")
 }
 
@@ -150,9 +147,9 @@ func (c *capacityInformers) stop() {
 		k.stop()
 	}
 	c.namespaces.stop()
-	c.bound.Forget()
+	c.store.Bound.Forget()
 	c.times.Forget()
-	c.ledger.Forget()
+	c.store.Ledger.Forget()
 }
 
 // lookAtTimes says whether the times of all Pods are known, or are being listed.

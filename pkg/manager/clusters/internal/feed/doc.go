@@ -3,8 +3,8 @@
 //
 //	                       ┌─> mirrors: a cache of packed Jobs
 //	list, watch ─> intake ─┤
-//	                       └─> fanOut ─> capacity.Ledger, scheduling.Pods, objects.Store, podtimes.Store
-//	polls ─> autoscalerReader ─> autoscaling.Observed
+//	                       └─> fanOut ─> placement.Store, podtimes.Store
+//	polls ─> autoscalerReader ─> placement.Observed
 //
 // One goroutine calls Run again and again. Run starts the informer of the mirrors once the worker
 // has answered, and the others as spec.capacity says. Stores of volumes and namespaces are filled

@@ -54,7 +54,6 @@ type Feed struct {
 	intake     *intake // of the mirrors
 	capacity   *capacityInformers
 	autoscaler *autoscalerReader
-	room       roomCache
 	// lastStart is when the Job controller was last seen to start a mirror.
 	lastStart atomic.Pointer[time.Time]
 
@@ -74,7 +73,7 @@ func New(l *link.Link, options Options, call Callbacks) (*Feed, error) {
 	if f.capacity, err = newCapacityInformers(l, options, call); err != nil {
 		return nil, err
 	}
-	f.autoscaler, err = newAutoscalerReader(l, f.capacity.ledger, options, autoscalerCallbacks{
+	f.autoscaler, err = newAutoscalerReader(l, f.capacity.store.Ledger, options, autoscalerCallbacks{
 		changed: func() { call.AutoscalerChanged(); call.Wake() },
 		grown:   func() { call.CapacityFreed(placement.Change{Kinds: placement.AnyChange}); call.Wake() },
 		stuck:   call.PodsStuck,
@@ -214,7 +213,7 @@ func (f *Feed) LastStart() time.Time {
 }
 
 // Ledger records the worker's capacity.
-func (f *Feed) Ledger() *placement.Ledger { return f.capacity.ledger }
+func (f *Feed) Ledger() *placement.Ledger { return f.capacity.store.Ledger }
 
 // Times are those of the Pods of Jobs.
 func (f *Feed) Times() *podtimes.Store { return f.capacity.times }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/util/kubeversion"
 )
 
 // Worker is what Free has to know of the worker beside what is fed.
@@ -21,11 +22,15 @@ type Worker struct {
 // namespace. It is nil if nothing is known that matters. What not every Job reads is gathered from
 // the first one on that does.
 func (f *Feed) Free(job types.NamespacedName, reads placement.Reads, w Worker) *placement.Snapshot {
+	store := f.capacity.store
 	var free *placement.Snapshot
 	if w.Known {
-		free = f.counted(job, w)
-		if (reads.Namespaces || f.capacity.bound.SelectNamespaces()) && f.capacity.namespaces.ask() {
-			free.Listing = placement.NamespacesListing
+		version, _ := kubeversion.Parse(w.Version) // unknown: an old one
+		free = store.Snapshot(job, int(version.Minor))
+		free.Preemption = w.Spec.Preemption == v1alpha1.PreemptionLowerPriority
+		free.Autoscaling = f.Room(job, &w.Spec)
+		if (reads.Namespaces || store.Bound.SelectNamespaces()) && f.capacity.namespaces.ask() {
+			free.AwaitNamespaces()
 		}
 	}
 	if !reads.Claims {
@@ -35,33 +40,18 @@ func (f *Feed) Free(job types.NamespacedName, reads placement.Reads, w Worker) *
 		free = &placement.Snapshot{NodesUnknown: true}
 	}
 	if f.capacity.volumes.ask() {
-		free.Listing = placement.VolumesListing
+		free.AwaitVolumes()
 		return free
 	}
-	free.Volumes = f.capacity.objects.Volumes()
+	free.Volumes = store.Volumes()
 	return free
 }
 
-// counted is what is known of a worker whose capacity is known, but for what not every Job reads.
-func (f *Feed) counted(job types.NamespacedName, w Worker) *placement.Snapshot {
-	snapshot := *f.capacity.bound.Snapshot(f.capacity.ledger.Free(job), job)
-	snapshot.Admission, snapshot.Namespaces = f.admission(job), f.capacity.objects.NamespaceLabels()
-	snapshot.Preemption = w.Spec.Preemption == v1alpha1.PreemptionLowerPriority
-	snapshot.Autoscaling = f.Room(job, &w.Spec)
-	version, _ := placement.ParseVersion(w.Version) // unknown: an old one
-	found, known := f.capacity.objects.Devices(int(version.Minor), f.capacity.bound, job)
-	if found != nil { // a nil of its type would be none
-		snapshot.Devices = found
+// Room is what the worker's autoscaler may still add, if one Job's Pods that wait there don't
+// count; nil: nothing. No Job has the zero name.
+func (f *Feed) Room(job types.NamespacedName, spec *v1alpha1.WorkerClusterSpec) *placement.Room {
+	if spec.Capacity != v1alpha1.CapacityAutoscaled {
+		return nil
 	}
-	snapshot.DevicesUnknown = !known && version.Minor >= placement.ExtendedSince
-	return &snapshot
-}
-
-// admission is what the worker's API server admits Pods of one Job by.
-func (f *Feed) admission(job types.NamespacedName) *placement.Admission {
-	a := f.capacity.objects.Admission(job.Namespace)
-	if len(a.Quotas) > 0 {
-		a.Counted, a.Awaited = f.capacity.ledger.Existing(job), f.capacity.ledger.Awaited(job)
-	}
-	return a
+	return f.capacity.store.Room(job, spec.Autoscaling, f.autoscaler.observed.Load())
 }

@@ -77,21 +77,18 @@ const (
 func (g *gathering) others(store *placement.Store) []*kind {
 	core, dra := corev1.SchemeGroupVersion, resourcev1.SchemeGroupVersion
 	always := []*kind{
-		kindOf(g, schedulingv1.SchemeGroupVersion, "priorityclasses", store.PriorityClasses, &schedulingv1.PriorityClass{},
-			placement.SlimPriorityClass, maxClasses, maxClassBytes),
-		kindOf(g, nodev1.SchemeGroupVersion, "runtimeclasses", store.RuntimeClasses, &nodev1.RuntimeClass{},
-			placement.SlimRuntimeClass, maxClasses, maxClassBytes),
-		kindOf(g, core, "limitranges", store.LimitRanges, &corev1.LimitRange{}, placement.SlimLimitRange, maxRules, maxRuleBytes),
-		kindOf(g, core, "resourcequotas", store.Quotas, &corev1.ResourceQuota{}, placement.SlimQuota, maxRules, maxRuleBytes),
+		kindOf(g, schedulingv1.SchemeGroupVersion, "priorityclasses", store.PriorityClasses, &schedulingv1.PriorityClass{}, maxClasses, maxClassBytes),
+		kindOf(g, nodev1.SchemeGroupVersion, "runtimeclasses", store.RuntimeClasses, &nodev1.RuntimeClass{}, maxClasses, maxClassBytes),
+		kindOf(g, core, "limitranges", store.LimitRanges, &corev1.LimitRange{}, maxRules, maxRuleBytes),
+		kindOf(g, core, "resourcequotas", store.Quotas, &corev1.ResourceQuota{}, maxRules, maxRuleBytes),
 	}
 	// Without a class, nobody gets a device. Most workers have none, and a watch takes some memory.
 	alert := &gathering{link: g.link, listTimeout: g.listTimeout, changed: g.changed, event: g.changed}
-	classes := kindOf(alert, dra, "deviceclasses", store.DeviceClasses, &resourcev1.DeviceClass{}, placement.SlimDeviceClass, maxClasses, maxClassBytes)
+	classes := kindOf(alert, dra, "deviceclasses", store.DeviceClasses, &resourcev1.DeviceClass{}, maxClasses, maxClassBytes)
 	forDevices := []*kind{
-		kindOf(g, dra, "resourceslices", store.ResourceSlices, &resourcev1.ResourceSlice{}, placement.SlimResourceSlice, maxSlices, maxSliceBytes),
-		kindOf(g, dra, "resourceclaims", store.ResourceClaims, &resourcev1.ResourceClaim{}, placement.SlimResourceClaim, maxClaims, maxClaimBytes),
-		kindOf(g, dra, "resourceclaimtemplates", store.ResourceClaimTemplates, &resourcev1.ResourceClaimTemplate{},
-			placement.SlimResourceClaimTemplate, maxTemplates, maxTemplateBytes),
+		kindOf(g, dra, "resourceslices", store.ResourceSlices, &resourcev1.ResourceSlice{}, maxSlices, maxSliceBytes),
+		kindOf(g, dra, "resourceclaims", store.ResourceClaims, &resourcev1.ResourceClaim{}, maxClaims, maxClaimBytes),
+		kindOf(g, dra, "resourceclaimtemplates", store.ResourceClaimTemplates, &resourcev1.ResourceClaimTemplate{}, maxTemplates, maxTemplateBytes),
 	}
 	g.err = cmp.Or(g.err, alert.err)
 	for _, k := range forDevices {
@@ -100,12 +97,21 @@ func (g *gathering) others(store *placement.Store) []*kind {
 	return slices.Concat(always, []*kind{classes}, forDevices)
 }
 
+// objectStore keeps what is read of one kind's objects.
+type objectStore[T object] interface {
+	store[types.NamespacedName, T]
+	Key(T) types.NamespacedName
+	Slim(T) T
+	Know(bool)
+	Forget()
+}
+
 func kindOf[T object](
-	g *gathering, gv schema.GroupVersion, resource string, keeps *placement.Kind[T], example T, slim func(T) T, most int, bytes int64,
+	g *gathering, gv schema.GroupVersion, resource string, keeps objectStore[T], example T, most int, bytes int64,
 ) *kind {
 	size := func(o object) int64 { return structBytes + link.DecodedSize(o) }
 	intake := func() *intake {
-		return newIntake(example, func(o T) (T, bool) { return slim(o), true }, size,
+		return newIntake(example, func(o T) (T, bool) { return keeps.Slim(o), true }, size,
 			most, bytes, "it has more than %d "+resource+", or they take more than %d MiB")
 	}
 	to := fanOut[types.NamespacedName, T]{keeps.Key, []store[types.NamespacedName, T]{keeps}, g.event}

@@ -52,7 +52,7 @@ func heldOf(nodes, pods int, owner func(*corev1.Pod, int)) int64 {
 			take(kept.ofPods, kept.pods, pod, &corev1.Pod{})
 		}
 	}
-	kept.last = kept.bound.Snapshot(kept.ledger.Free(types.NamespacedName{}), types.NamespacedName{})
+	kept.last = kept.store.Bound.Snapshot(kept.store.Ledger.Free(types.NamespacedName{}), types.NamespacedName{})
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	runtime.KeepAlive(kept)
@@ -61,8 +61,7 @@ func heldOf(nodes, pods int, owner func(*corev1.Pod, int)) int64 {
 
 // workerHeld is all that grows with a worker's nodes and Pods.
 type workerHeld struct {
-	ledger          *placement.Ledger
-	bound           *placement.Pods
+	store           *placement.Store
 	ofNodes, ofPods *intake
 	nodes           fanOut[string, *corev1.Node]
 	pods            fanOut[types.UID, *corev1.Pod]
@@ -72,12 +71,12 @@ type workerHeld struct {
 func newWorkerHeld() *workerHeld {
 	nothing := func() {}
 	h := &workerHeld{
-		ledger: placement.NewLedger(func(placement.Change) {}), bound: placement.NewPods(func(placement.Change) {}),
+		store:   placement.NewStore(func(placement.Change) {}),
 		ofNodes: nodeIntake(),
 		ofPods:  podIntake(),
 	}
-	h.nodes = nodesTo(h.ledger, nothing)
-	h.pods = podsTo(h.ledger, h.bound, nothing)
+	h.nodes = nodesTo(h.store, nothing)
+	h.pods = podsTo(h.store, nothing)
 	h.ofNodes.clear()
 	h.ofPods.clear()
 	return h

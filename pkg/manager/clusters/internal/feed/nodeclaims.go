@@ -18,8 +18,9 @@ import (
 // claimWatch watches the nodes that Karpenter is about to make. There is no cache, and no list: of
 // those that it can't make, only events tell, and those that have a machine don't come.
 type claimWatch struct {
-	api   *rest.RESTClient
-	clock clock.Clock
+	api      *rest.RESTClient
+	selector string
+	clock    clock.Clock
 	// retry is the pause after a watch that failed, and again after one that ended.
 	retry, again time.Duration
 	// begun is called when a watch has begun, or couldn't, unless it isn't wanted any more.
@@ -45,7 +46,7 @@ func (c *claimWatch) run(ctx context.Context, worker string, claims chan<- place
 // follow passes on the events of one watch. False: it couldn't begin.
 func (c *claimWatch) follow(ctx context.Context, claims chan<- placement.NodeClaim) bool {
 	body, err := c.api.Get().Resource("nodeclaims").MaxRetries(0).SetHeader("Accept", runtime.ContentTypeJSON).
-		Param("watch", "true").Param("labelSelector", placement.UnmadeClaims).Stream(ctx)
+		Param("watch", "true").Param("labelSelector", c.selector).Stream(ctx)
 	if ctx.Err() == nil {
 		c.begun(err)
 	}
@@ -67,8 +68,8 @@ func (c *claimWatch) pass(ctx context.Context, body io.Reader, claims chan<- pla
 		if events.Decode(&event) != nil || event.Type == watch.Error {
 			return
 		}
-		claim, is := placement.ReadNodeClaim(event.Type, event.Object)
-		if !is || claim.Outcome == placement.Pending {
+		var claim placement.NodeClaim
+		if !claim.Read(event.Type, event.Object) {
 			continue
 		}
 		select {

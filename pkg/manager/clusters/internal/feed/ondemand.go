@@ -41,20 +41,18 @@ const (
 )
 
 func (g *gathering) namespaces(store *placement.Store) []*kind {
-	return []*kind{kindOf(g, corev1.SchemeGroupVersion, "namespaces", store.Namespaces, &corev1.Namespace{},
-		placement.SlimNamespace, maxNamespaces, maxNamespaceBytes)}
+	return []*kind{kindOf(g, corev1.SchemeGroupVersion, "namespaces", store.Namespaces, &corev1.Namespace{}, maxNamespaces, maxNamespaceBytes)}
 }
 
 func (g *gathering) volumes(store *placement.Store) []*kind {
 	core, storage := corev1.SchemeGroupVersion, storagev1.SchemeGroupVersion
 	return []*kind{
-		kindOf(g, core, "persistentvolumeclaims", store.Claims, &corev1.PersistentVolumeClaim{}, placement.SlimClaim, maxVolumes, maxVolumeBytes),
-		kindOf(g, core, "persistentvolumes", store.PersistentVolumes, &corev1.PersistentVolume{}, placement.SlimVolume, maxVolumes, maxVolumeBytes),
-		kindOf(g, storage, "storageclasses", store.StorageClasses, &storagev1.StorageClass{}, placement.SlimStorageClass, maxClasses, maxClassBytes),
-		kindOf(g, storage, "csinodes", store.CSINodes, &storagev1.CSINode{}, placement.SlimCSINode, maxNodes, maxCSINodeBytes),
-		kindOf(g, storage, "csidrivers", store.CSIDrivers, &storagev1.CSIDriver{}, placement.SlimCSIDriver, maxClasses, maxClassBytes),
-		kindOf(g, storage, "csistoragecapacities", store.CSIStorageCapacities, &storagev1.CSIStorageCapacity{},
-			placement.SlimCSIStorageCapacity, maxCapacities, maxCapacityBytes),
+		kindOf(g, core, "persistentvolumeclaims", store.Claims, &corev1.PersistentVolumeClaim{}, maxVolumes, maxVolumeBytes),
+		kindOf(g, core, "persistentvolumes", store.PersistentVolumes, &corev1.PersistentVolume{}, maxVolumes, maxVolumeBytes),
+		kindOf(g, storage, "storageclasses", store.StorageClasses, &storagev1.StorageClass{}, maxClasses, maxClassBytes),
+		kindOf(g, storage, "csinodes", store.CSINodes, &storagev1.CSINode{}, maxNodes, maxCSINodeBytes),
+		kindOf(g, storage, "csidrivers", store.CSIDrivers, &storagev1.CSIDriver{}, maxClasses, maxClassBytes),
+		kindOf(g, storage, "csistoragecapacities", store.CSIStorageCapacities, &storagev1.CSIStorageCapacity{}, maxCapacities, maxCapacityBytes),
 	}
 }
 

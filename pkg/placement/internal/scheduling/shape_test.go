@@ -1,4 +1,4 @@
-package line
+package scheduling
 
 import (
 	"testing"
@@ -7,11 +7,11 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/jobferry/jobferry/pkg/placement"
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 )
 
 // gpus are devices that stand for one extended resource.
-type gpus struct{ placement.Devices }
+type gpus struct{ Devices }
 
 func (gpus) Claimed(string, *corev1.PodSpec) corev1.ResourceList { return nil }
 
@@ -23,23 +23,23 @@ func TestNodesAreHeldForWhatDevicesStandFor(t *testing.T) {
 		Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": one, "example.com/gpu": one, "example.com/other": one}},
 	}}}}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "a"}}
-	without := placement.NewSnapshot([]*corev1.Node{node}, nil, nil)
+	without := NewSnapshot([]*corev1.Node{node}, nil, nil)
 	backed := *without
 	backed.Devices = gpus{}
 	node = node.DeepCopy()
 	node.Status.Allocatable = corev1.ResourceList{"example.com/gpu": one}
-	both := placement.NewSnapshot([]*corev1.Node{node}, nil, nil)
+	both := NewSnapshot([]*corev1.Node{node}, nil, nil)
 	both.Devices = gpus{}
 	if plain := (&corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
 		Resources: corev1.ResourceRequirements{Limits: corev1.ResourceList{"cpu": one, "hugepages-2Mi": one}},
-	}}}}); !hasExtended(&template.Spec) || hasExtended(&plain.Spec) {
+	}}}}); !capacity.ShapeOf(template).HasExtended() || capacity.ShapeOf(plain).HasExtended() {
 		t.Error("devices may stand for GPUs, and not for cores")
 	}
 	for name, row := range map[string]struct {
-		free *placement.Snapshot
+		free *Snapshot
 		gpus int64
 	}{"capacity not known": {nil, 1}, "no devices": {without, 1}, "devices only": {&backed, 0}, "a node has some, too": {both, 1}} {
-		unit := shapeIn(row.free, template).Unit()
+		unit := row.free.ShapeOf(template).Unit()
 		if unit.Get("example.com/gpu") != row.gpus || unit.MilliCPU != 1000 || unit.Get("example.com/other") != 1 {
 			t.Errorf("%s: %+v", name, unit)
 		}

@@ -19,14 +19,16 @@ type bound struct {
 // unlimited is more than all nodes together have slots for.
 const unlimited = math.MaxInt64
 
-// surely is a number of Pods that find nodes in whatever order they're put there, so that no order
-// need be tried for so many. It is zero where that isn't known.
+// inAnyOrder is a number of Pods that all find nodes, in whatever order the scheduler puts them
+// there. So no order need be tried for as many. It is zero where no such number is known.
 //
-// Suppose that no node takes another Pod. The outer bound allows one more in the domain that has the
-// fewest Pods. So there, each domain of the inner bound has as many new ones as that allows, or no
-// slots left: together, its room. The fewest are then at least as many as in the domain that has the
-// fewest with its room full. Every other domain has its room full, too, or maxSkew more than those.
-func surely(v view, places []place, states []state) int64 {
+// The proof: suppose that no node takes another Pod, and look at the domain of the outer bound that
+// has the fewest Pods. The outer bound allows one more Pod there. So something else is full: each
+// domain of the inner bound within it has as many new Pods as the inner bound allows, or no slots
+// left. Call the sum of these the room of the outer domain. The domain with the fewest Pods has its
+// room full. So no domain has fewer Pods than the one that would have the fewest if all rooms were
+// full. Each other domain has its room full, too, or maxSkew Pods more than that.
+func inAnyOrder(v view, places []place, states []state) int64 {
 	if len(places) == 0 {
 		return 0
 	}
@@ -83,7 +85,8 @@ func (c *spreadCounts) fewest(of *constraint, rooms []int64) int64 {
 	return full.least
 }
 
-// together reports whether all Pods find a place, wherever the first one is: at least with that one.
+// together reports whether all Pods find a place, wherever the first one is: at least with that
+// one.
 func together(places []place, states []state, wanted int64) bool {
 	if slices.ContainsFunc(states, func(s state) bool { return !s.stays() }) {
 		return false

@@ -11,7 +11,7 @@ import (
 )
 
 // Whatever nodes the scheduler prefers, at least as many Pods as that find one.
-func TestSurelyIsNoMoreThanAnyOrder(t *testing.T) {
+func TestSoManyFitInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{}
 		for i := range rapid.IntRange(1, 6).Draw(t, "nodes") {
@@ -31,9 +31,9 @@ func TestSurelyIsNoMoreThanAnyOrder(t *testing.T) {
 		if len(states) == 0 {
 			return
 		}
-		sure := surely(v, places, states)
+		sure := inAnyOrder(v, places, states)
 		if pods := anyTrial(t, places, states); sure > pods {
-			t.Errorf("%d Pods find nodes surely, and only %d did", sure, pods)
+			t.Errorf("%d Pods find nodes in any order, and only %d did", sure, pods)
 		}
 	})
 }
@@ -94,7 +94,7 @@ func anyBounds(t *rapid.T, p *corev1.PodTemplateSpec) {
 }
 
 // What mostly is asked needs no trial.
-func TestSurelyIsKnown(t *testing.T) {
+func TestInAnyOrderIsKnown(t *testing.T) {
 	avoid := func(p *corev1.PodTemplateSpec) {
 		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
@@ -122,11 +122,11 @@ func TestSurelyIsKnown(t *testing.T) {
 	} {
 		job, v := jobOf(row.change), view{NewSnapshot(w.nodes, w.pods, nil), Now}
 		places, _ := placesOf(v, job.allFilters(v))
-		if pods := surely(v, places, job.states(v)); pods != row.pods {
+		if pods := inAnyOrder(v, places, job.states(v)); pods != row.pods {
 			t.Errorf("%s: %d Pods, want %d", row.of, pods, row.pods)
 		}
-		if a := Judge(v.Snapshot, job, math.MaxInt32); a.Now < row.pods {
-			t.Errorf("%s: %d Pods fit, fewer than the %d that surely do", row.of, a.Now, row.pods)
+		if a := job.Judge(v.Snapshot, math.MaxInt32); a.Now < row.pods {
+			t.Errorf("%s: %d Pods fit, fewer than the %d that do in any order", row.of, a.Now, row.pods)
 		}
 	}
 }

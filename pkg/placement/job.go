@@ -1,0 +1,34 @@
+package placement
+
+import (
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
+	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
+)
+
+// What is known of a Job's Pods, which are all alike.
+type (
+	// Shape is what decides on which nodes a Pod fits.
+	Shape = capacity.Shape
+	// Reads are what a Job is judged by that is gathered only where some Job needs it.
+	Reads = scheduling.Reads
+	// Answer says whether a Job fits in a worker.
+	Answer = scheduling.Answer
+)
+
+// NewJob reads a Job, to be judged on Snapshots one after the other:
+//
+//	answer := placement.NewJob(job).Judge(snapshot, pods)
+func NewJob(job *batchv1.Job) *scheduling.Job { return scheduling.NewJob(job) }
+
+// ShapeOf is the Shape of the Pods that a template makes.
+func ShapeOf(template *corev1.PodTemplateSpec) *Shape { return capacity.ShapeOf(template) }
+
+// RequestsOf are what a Pod of a spec requests, with one under Pods. Limits stand in for missing
+// requests.
+func RequestsOf(spec *corev1.PodSpec) Resources { return capacity.TemplateRequests(spec) }
+
+// ReadsOf are what the Pods of a spec read.
+func ReadsOf(spec *corev1.PodSpec) Reads { return scheduling.ReadsOf(spec) }
