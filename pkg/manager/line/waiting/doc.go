@@ -8,8 +8,8 @@
 //
 // A walk looks at the Jobs in order, and places those that fit. A Job that lacks resources gets a
 // reservation: the worker in which it will fit first, and when, if that is known. A worker has one
-// reservation at most. Jobs behind it may still start there (backfill), if they are stopped by their own
-// deadline before that time, or if they leave enough for it.
+// reservation at most. Jobs behind it may still start there (backfill), if they are stopped by
+// their own deadline before that time, or if they leave enough for it.
 //
 // # Laws
 //
@@ -23,23 +23,26 @@
 // # Which Pods keep a Job from its room
 //
 // The worker's scheduler decides on which node a Pod goes. So a reservation isn't made of nodes: it
-// counts how many Pods of its Job would fit at its time, beyond those that must. Each Pod that starts
-// before and runs longer is taken to cost as many of them as it can at most.
+// counts how many Pods of its Job would fit at its time, beyond those that must. The walk assumes
+// the worst of each Pod that starts before that time and runs longer: it takes the room of as many
+// of these Pods as one Pod can.
 //
 // # What is known of a time
 //
-// A time has a Basis. Deadlines bound it. Where a Job has none, its end is a guess, by how long Jobs of its kind ran
-// (Runtimes). A Job is let in on such a guess about itself only where the reservation is a guess, too. Where too
-// little is known, or a Job has run for longer, nobody can say. A reservation that depends on that keeps its worker,
-// and tells no Start. What may go before it is bounded by a time that doubles: to let nobody in would leave a worker
-// idle for as long as one Job runs there, and to let in all that end some day would starve its holder.
+// A time has a Basis. Deadlines bound it. Where a Job has none, its end is a guess, by how long
+// Jobs of its kind ran (Runtimes). A Job is let in on such a guess about itself only where the
+// reservation is a guess, too. Where too little is known, or a Job has run for longer, nobody can
+// say. A reservation that depends on that keeps its worker, and tells no Start. What may go before
+// it is bounded by a time that doubles: to let nobody in would leave a worker idle for as long as
+// one Job runs there, and to let in all that end some day would starve its holder.
 //
 // # What isn't considered
 //
-// Resources, node selectors, taints and required node affinity decide when a Job will fit. A Job that
-// waits for something else, say a quota, gets no reservation, and delays nobody. If that comes while a worker is reserved
-// for another Job, it's remembered (Need.Missed), and counts when the reservation has gone.
+// Resources, node selectors, taints and required node affinity decide when a Job will fit. A Job
+// that waits for something else, say a quota, gets no reservation, and delays nobody. If that comes
+// while a worker is reserved for another Job, it's remembered (Need.Missed), and counts when the
+// reservation has gone.
 //
-// A reservation whose time is over is made anew, perhaps in another worker. One without a time is also made anew when
-// a worker has changed that its Job could use, as a time may be known there.
+// A reservation whose time is over is made anew, perhaps in another worker. One without a time is
+// also made anew when a worker has changed that its Job could use, as a time may be known there.
 package waiting

@@ -1,12 +1,12 @@
-// Package change has what happens in a worker, by the Jobs that it may help: those that wait on the hub because the
-// worker lacks something. It is pure.
+// Package change says of what happens in a worker which Jobs it may help: Jobs wait on the hub
+// because each worker lacks something. It is pure.
 //
 //	Ledger, Pods, Store ──> Change ──> Set ──> Line.Walk: which Jobs are tried
 //	             (a worker's objects)           ▲
 //	Answer.HelpedBy: the kinds that can help ───┘
 //
-// Whoever tells of a Change does so once, until somebody reads again what it is of. So whoever reads something, and
-// finds it lacking, must read it again when he's told.
+// A Ledger, Pods or a Store tells of a Change once. It tells of the next one of that kind after
+// somebody has read what changed. So whoever finds something lacking reads it again when he's told.
 package change
 
 import "maps"
@@ -65,8 +65,8 @@ func (s *Set) Add(c Change) {
 	s.in[c.Namespace] |= c.Kinds
 }
 
-// Take removes a Change, and reports whether some of it was there. One for all namespaces removes those for each of
-// them; what is there for all doesn't go for one.
+// Take removes a Change, and reports whether some of it was there. One for all namespaces removes
+// those for each of them; what is there for all doesn't go for one.
 func (s *Set) Take(c Change) bool {
 	if c.Namespace != "" {
 		had := s.in[c.Namespace] & c.Kinds
