@@ -26,13 +26,17 @@ func pool(name, spec, template string) string {
 		{"key":"cpus","operator":"Gte","values":["4"]}]}}}}`, name, spec, template)
 }
 
+// none was observed before.
+var none *autoscaling.Observed
+
 func observe(t *testing.T, before *autoscaling.Observed, nodes []*capacity.Node, pools ...string) *autoscaling.Observed {
 	t.Helper()
-	read, next, err := autoscaling.ReadNodePools([]byte(`{"metadata":{},"items":[` + strings.Join(pools, ",") + `]}`))
+	var read autoscaling.NodePools
+	next, err := read.Add([]byte(`{"metadata":{},"items":[` + strings.Join(pools, ",") + `]}`))
 	if err != nil || next != "" {
 		t.Fatal(next, err)
 	}
-	return autoscaling.Observe(before, read, nil, nodes)
+	return before.Update(read, "", nodes)
 }
 
 // ofPool is a node with 4 CPUs that a NodePool has, of which so many are taken for good.
@@ -145,14 +149,13 @@ nodeGroups:
 
 // Cluster-autoscaler's status narrows what the WorkerCluster says, by name.
 func TestNodeGroups(t *testing.T) {
-	groups, err := autoscaling.ReadNodeGroups(status)
-	if err != nil {
+	if _, err := autoscaling.ReadNodeGroups(status); err != nil {
 		t.Fatal(err)
 	}
 	spec := &v1alpha1.Autoscaling{NodeTemplates: []v1alpha1.NodeTemplate{
 		template("general-grp", "4", 9, ""), template("gpu", "4", 9, "gpu=yes"), template("unknown", "4", 3, "unknown=yes"),
 	}}
-	room := autoscaling.NewRoom(autoscaling.GrowthOf(spec, autoscaling.Observe(nil, nil, groups, nil)), nil, nil)
+	room := autoscaling.NewRoom(autoscaling.GrowthOf(spec, none.Update(nil, status, nil)), nil, nil)
 	if n := len(room.Nodes(shape(NewJob("j").Requests("cpu", "4")), math.MaxInt64)); n != 2+0+3 {
 		t.Errorf("%d nodes may be added, want 2 that its size allows, none in backoff and 3 that it doesn't know", n)
 	}
@@ -307,8 +310,9 @@ func TestNodePoolOfTheSameName(t *testing.T) {
 func FuzzReadNodePools(f *testing.F) {
 	f.Add([]byte(`{"items":[` + pool("a", `"limits":{"cpu":"1e999999999"},`, "") + `]}`))
 	f.Fuzz(func(_ *testing.T, page []byte) {
-		pools, _, _ := autoscaling.ReadNodePools(page)
-		o := autoscaling.Observe(nil, pools, nil, []*capacity.Node{ofPool("a", "k", "0")})
+		var pools autoscaling.NodePools
+		_, _ = pools.Add(page) // what is nonsense is left out
+		o := none.Update(pools, "", []*capacity.Node{ofPool("a", "k", "0")})
 		if g := autoscaling.GrowthOf(nil, o); g != nil {
 			autoscaling.NewRoom(g, nil, nil).Nodes(shape(NewJob("one").Requests("cpu", "1")), 10)
 		}

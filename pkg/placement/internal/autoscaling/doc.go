@@ -3,7 +3,7 @@
 //
 //	NodeClaims ─> Launches: machines that don't come ────┐
 //	NodePools, cluster-autoscaler's status ─┐            │
-//	the nodes that there are ───────────────┴─> Observe ─┤
+//	the nodes that there are ───────────────┴─> Update ──┤
 //	spec.autoscaling ────────────────────────────────────┴─> GrowthOf: groups of nodes, templates, limits ─┐
 //	the nodes that there are ──────────────────────────────────────────────────────────────────────────────┼─> NewRoom ──> Room.Nodes
 //	Pods for which no node has room (capacity.Demand) ─────────────────────────────────────────────────────┘

@@ -77,33 +77,26 @@ type NodePools []NodePool
 const maxRead = 10 * MaxPools
 
 // Add reads a page of a list of NodePools (karpenter.sh/v1), as JSON, and returns where the next
-// one begins; empty: no other is needed.
+// one begins; empty: no other is needed. What isn't a valid NodePool is left out.
 func (p *NodePools) Add(page []byte) (next string, err error) {
-	read, next, err := ReadNodePools(page)
-	*p = append(*p, read...)
-	if err != nil || len(read) == 0 || len(*p) >= maxRead {
-		return "", err
-	}
-	return next, nil
-}
-
-// ReadNodePools reads a page of a list of NodePools (karpenter.sh/v1), as JSON, and where the next
-// one begins. What isn't a valid NodePool is left out.
-func ReadNodePools(page []byte) (pools []NodePool, next string, err error) {
 	var list struct {
 		Metadata metav1.ListMeta   `json:"metadata"`
 		Items    []json.RawMessage `json:"items"`
 	}
 	if err := json.Unmarshal(page, &list); err != nil {
-		return nil, "", err
+		return "", err
 	}
+	before := len(*p)
 	for _, item := range list.Items {
-		var p nodePool
-		if json.Unmarshal(item, &p) == nil && p.isValid() {
-			pools = append(pools, p.read())
+		var read nodePool
+		if json.Unmarshal(item, &read) == nil && read.isValid() {
+			*p = append(*p, read.read())
 		}
 	}
-	return pools, list.Metadata.Continue, nil
+	if len(*p) == before || len(*p) >= maxRead {
+		return "", nil
+	}
+	return list.Metadata.Continue, nil
 }
 
 func (p *nodePool) isValid() bool {

@@ -40,41 +40,36 @@ type size struct {
 	labels map[string]string
 }
 
-// Observe puts together what was read of a worker. A size of nodes that was known before stays
-// known: a pool may have none now.
-func Observe(before *Observed, pools []NodePool, groups map[string]NodeGroup, nodes []*capacity.Node) *Observed {
+// Update puts together what was read of a worker: its NodePools, cluster-autoscaler's status, and
+// the nodes that there are. A size of nodes that was known before stays known: a pool may have none
+// now. Nothing need have been observed before.
+func (o *Observed) Update(pools NodePools, status string, nodes []*capacity.Node) *Observed {
+	groups, err := ReadNodeGroups(status)
+	if err != nil {
+		groups = nil // there is none, it's of an older release, or nonsense
+	}
 	names := map[string]bool{}
 	pools = slices.DeleteFunc(slices.SortedFunc(slices.Values(pools), byWeight), func(p NodePool) bool {
 		again := names[p.Name] // no API server has two: the second would escape from the admin's template
 		names[p.Name] = true
 		return again
 	})
-	o := &Observed{Pools: pools[:min(len(pools), MaxPools)], Groups: groups, sizes: map[string]map[string]size{}}
+	next := &Observed{Pools: pools[:min(len(pools), MaxPools)], Groups: groups, sizes: map[string]map[string]size{}}
 	byPool := map[string][]*capacity.Node{}
 	for _, n := range nodes {
 		if name := n.Object.Labels[LabelNodePool]; name != "" {
 			byPool[name] = append(byPool[name], n)
 		}
 	}
-	for i := range o.Pools {
-		p := &o.Pools[i]
+	for i := range next.Pools {
+		p := &next.Pools[i]
 		sizes := sizesOf(p, byPool[p.Name])
-		if before != nil {
-			remember(sizes, before.sizes[p.Name])
+		if o != nil {
+			remember(sizes, o.sizes[p.Name])
 		}
-		o.sizes[p.Name] = sizes
+		next.sizes[p.Name] = sizes
 	}
-	return o
-}
-
-// Update is what is observed now: the NodePools, cluster-autoscaler's status, and the nodes that
-// there are. Nothing need have been observed before.
-func (o *Observed) Update(pools NodePools, status string, nodes []*capacity.Node) *Observed {
-	groups, err := ReadNodeGroups(status)
-	if err != nil {
-		groups = nil // there is none, it's of an older release, or nonsense
-	}
-	return Observe(o, pools, groups, nodes)
+	return next
 }
 
 // With is the same with other machines that Karpenter doesn't get.

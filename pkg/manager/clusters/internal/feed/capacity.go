@@ -14,8 +14,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement"
 )
 
-// capacityInformers fill a worker's store, by which Pods are judged, while spec.capacity asks for that. Only the supervisor calls start, stop and
-// state.
+// capacityInformers fill a worker's store, by which Pods are judged, while spec.capacity asks for
+// that. Only the supervisor calls start, stop and state.
 type capacityInformers struct {
 	store *placement.Store
 	times *podtimes.Store
