@@ -78,7 +78,8 @@ const (
 	maxPools     = 10 * autoscaling.MaxPools
 )
 
-func newAutoscalerReader(l *link.Link, ledger *capacity.Ledger, options Options, call autoscalerCallbacks) (*autoscalerReader, error) {
+func newAutoscalerReader(l *link.Link, ledger *capacity.Ledger, call autoscalerCallbacks) (*autoscalerReader, error) {
+	options := l.Options()
 	group := schema.GroupVersion{Group: "karpenter.sh", Version: "v1"}
 	karpenter, err := l.Reader(group)
 	if err != nil {

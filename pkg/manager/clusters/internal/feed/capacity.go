@@ -39,24 +39,24 @@ type capacityInformers struct {
 	known bool
 }
 
-func newCapacityInformers(l *link.Link, options Options, call Callbacks) (*capacityInformers, error) {
+func newCapacityInformers(l *link.Link, call Options) (*capacityInformers, error) {
 	ledger, bound := capacity.New(call.CapacityFreed), scheduling.NewPods(call.CapacityFreed)
 	ledger.OnStuck(call.PodsStuck)
-	i := &capacityInformers{ledger: ledger, bound: bound, objects: objects.New(call.CapacityFreed), times: podtimes.New(options.Clock.Now, l.ClockAhead)}
-	gathered := gathering{link: l, listTimeout: listTimeOf(options.RequestTimeout).all, changed: call.Wake, event: func() {}}
+	i := &capacityInformers{ledger: ledger, bound: bound, objects: objects.New(call.CapacityFreed), times: podtimes.New(l.Options().Clock.Now, l.ClockAhead)}
+	gathered := gathering{link: l, event: func() {}}
 	i.nodes = gathered.kind(corev1.SchemeGroupVersion, "nodes", nodeIntake, nodesTo(ledger, call.NumbersChanged).sink)
 	i.pods = gathered.kind(corev1.SchemeGroupVersion, "pods", podIntake, podsTo(ledger, bound, call.NumbersChanged).sink)
 	i.pods.fields = unfinishedPods
 	i.podTimes = gathered.kind(corev1.SchemeGroupVersion, "pods", timesIntake, timesTo(i.times).sink)
 	i.podTimes.needed = i.pods.synced
 	i.others = gathered.others(i.objects)
-	i.volumes = &onDemand{kinds: gathered.volumes(i.objects), freed: wasListed(call, change.Volumes), wake: call.Wake}
-	i.namespaces = &onDemand{kinds: gathered.namespaces(i.objects), freed: wasListed(call, change.Pods), wake: call.Wake}
+	i.volumes = &onDemand{kinds: gathered.volumes(i.objects), freed: wasListed(call, change.Volumes), wake: l.Options().Wake}
+	i.namespaces = &onDemand{kinds: gathered.namespaces(i.objects), freed: wasListed(call, change.Pods), wake: l.Options().Wake}
 	return i, gathered.err
 }
 
 // wasListed tells that objects were listed which Jobs wait for.
-func wasListed(call Callbacks, kinds change.Kinds) func() {
+func wasListed(call Options, kinds change.Kinds) func() {
 	return func() { call.CapacityFreed(change.Change{Kinds: kinds}) }
 }
 
