@@ -17,11 +17,12 @@ const (
 	// uses it up again and again. What was found out is kept, so that the next searches go on from there.
 	mostWork, leastWork = 100_000, 5_000
 
-	stepWork    = 2    // of the allocator, in which it asks its context for an error
-	deviceWork  = 2    // to read a device
-	selectWork  = 9    // to evaluate a selector that costs nothing
-	costPerWork = 4    // of CEL's units of cost
-	compileWork = 1500 // for each selector
+	stepWork        = 2    // of the allocator, in which it asks its context for an error
+	deviceWork      = 2    // to read a device
+	selectWork      = 9    // to evaluate a selector that costs nothing
+	costPerWork     = 4    // of CEL's units of cost
+	compileWork     = 1500 // for each selector, and
+	compileByteWork = 15   // for each byte of a long one
 )
 
 var errTooMuchWork = errors.New("too much work")
