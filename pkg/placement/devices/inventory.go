@@ -19,6 +19,8 @@ type inventory struct {
 	shared []*resourcev1.ResourceSlice
 	// completed are the slices whose pool is taken for complete, with what the worker has.
 	completed map[*resourcev1.ResourceSlice]*resourcev1.ResourceSlice
+	// selecting is what the selectors of nodes have of a slice and its devices, where they have much.
+	selecting map[*resourcev1.ResourceSlice]int
 	// contents of slices, as far as they're known.
 	contents map[*resourcev1.ResourceSlice]digest
 }
@@ -44,13 +46,19 @@ func (p pool) compare(o pool) int {
 
 // newInventory reads slices, of which some may be those of the inventory before.
 func newInventory(published []*resourcev1.ResourceSlice, minor int, before *inventory) *inventory {
-	inv := &inventory{published: published, nodes: map[string]*nodeDevices{}, contents: make(map[*resourcev1.ResourceSlice]digest, len(published))}
+	inv := &inventory{
+		published: published, nodes: map[string]*nodeDevices{}, contents: make(map[*resourcev1.ResourceSlice]digest, len(published)),
+		selecting: map[*resourcev1.ResourceSlice]int{},
+	}
 	all := slices.DeleteFunc(slices.Clone(published), func(s *resourcev1.ResourceSlice) bool { return !isStored(s) })
 	if minor < completeSince {
 		all, inv.completed = completed(all)
 	}
 	owners := ownersOf(all)
 	for _, s := range all {
+		if size := selectingOf(s); size >= selectedPerWork {
+			inv.selecting[s] = size
+		}
 		node := owners[poolOf(s)]
 		if node == "" {
 			inv.shared = append(inv.shared, s)
@@ -104,6 +112,25 @@ func isStoredDevice(d *resourcev1.Device) bool {
 		}
 	}
 	return true
+}
+
+// selectingOf a slice is how much its selectors of nodes have.
+func selectingOf(s *resourcev1.ResourceSlice) int {
+	size := sizeOf(s.Spec.NodeSelector)
+	for i := range s.Spec.Devices {
+		size += sizeOf(s.Spec.Devices[i].NodeSelector)
+	}
+	return size
+}
+
+// readWork is how much work it is to read some slices: their selectors of nodes, and each device with an
+// evaluation of the selectors of devices.
+func (inv *inventory) readWork(near []*resourcev1.ResourceSlice, evaluation int) int {
+	work := 0
+	for _, s := range near {
+		work += (1+len(s.Spec.Devices))*(deviceWork+evaluation) + inv.selecting[s]/selectedPerWork
+	}
+	return work
 }
 
 // ownersOf pools are the nodes that alone reach them; empty where several may.

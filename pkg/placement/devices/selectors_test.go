@@ -148,3 +148,30 @@ func TestDevicesThatNoAPIServerStores(t *testing.T) {
 		}
 	}
 }
+
+// veryMany is a selector of nodes that selects none, by very many values.
+func veryMany() *corev1.NodeSelector {
+	values := make([]string, 150_000)
+	for i := range values {
+		values[i] = fmt.Sprint("none-", i)
+	}
+	return &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: values}},
+	}}}
+}
+
+// Nodes that are selected by very much aren't found out.
+func TestSelectorsOfVeryManyNodes(t *testing.T) {
+	o := worker()
+	for _, s := range o.Slices {
+		s.Spec.NodeName, s.Spec.NodeSelector = nil, veryMany()
+	}
+	expect(t, judge(o, 1, asking("1")), scheduling.FitsNow, 1)
+
+	o = worker()
+	o.allocated("a", "gpu-0", "lasts")
+	o.Claims[0].Status.Allocation.NodeSelector = veryMany()
+	expect(t, judge(o, 1, func(s *corev1.PodSpec) {
+		s.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: ptr.To("claim-0")}}
+	}), scheduling.FitsNow, 1)
+}

@@ -19,6 +19,7 @@ const (
 
 	stepWork        = 2    // of the allocator, in which it asks its context for an error
 	deviceWork      = 2    // to read a device
+	selectedPerWork = 5    // of what a selector of nodes has
 	selectWork      = 9    // to evaluate a selector that costs nothing
 	costPerWork     = 4    // of CEL's units of cost
 	compileWork     = 1500 // for each selector, and
@@ -80,15 +81,6 @@ func (d *Devices) evaluation(claims []*resourcev1.ResourceClaim, left *int) (wor
 		})
 	}
 	return work, len(known) <= compiledSelectors
-}
-
-// deviceCount is how many devices some slices have.
-func deviceCount(all []*resourcev1.ResourceSlice) int {
-	count := 0
-	for _, s := range all {
-		count += 1 + len(s.Spec.Devices)
-	}
-	return count
 }
 
 // nodeOf is the node that alone reaches a slice's devices; empty: others may.
