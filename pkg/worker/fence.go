@@ -74,8 +74,8 @@ func (f *fencer) stops(job *batchv1.Job) bool {
 	return f.tracker.Closed(origin)
 }
 
-// ready is the readiness check. It fails while the fence closes too late for each hub whose Lease is known: one
-// hub's Lease, or its thief's, concerns no other.
+// ready is the readiness check. It fails while the fence closes too late for each hub whose Lease
+// is known: one hub's Lease, or its thief's, concerns no other.
 func (f *fencer) ready(*http.Request) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -244,7 +244,8 @@ func TestFenceThatIsTooLate(t *testing.T) {
 	}
 }
 
-// A hub's Lease, or its thief's, that is too late for the fence makes the worker unready for no other hub.
+// A hub's Lease, or its thief's, that is too late for the fence makes the worker unready for no
+// other hub.
 func TestALateHubLeavesOthersReady(t *testing.T) {
 	h := withHubs(newCluster(t, Options{}), 5*time.Minute)
 	h.renew("hub", 15*time.Minute)

@@ -10,8 +10,8 @@ import (
 )
 
 // backlog has the events that wait to be written. Namespaces take turns, and of too many events the
-// namespace with the most loses its newest, so that one namespace's flood delays and drops no event of
-// another.
+// namespace with the most loses its newest, so that one namespace's flood delays and drops no event
+// of another.
 type backlog struct {
 	most int
 	// added buffers one: there may be an event to take.

@@ -9,13 +9,14 @@ import (
 	"sync"
 )
 
-// maxStrangers bounds the connections of strangers: of clients that haven't proved by a request to be the hub's
-// API server or another replica. They are those that are being made, probes, and whoever reaches the port.
+// maxStrangers bounds the connections of strangers: of clients that haven't proved by a request to
+// be the hub's API server or another replica. They are those that are being made, probes, and
+// whoever reaches the port.
 const maxStrangers = 100
 
-// connections is a listener. Of too many strangers, it closes the oldest connection of the address that has
-// most of them, so that one client's flood hinders no other. The hub's API server has as many connections as
-// it wants: what is open by them is bounded by limiter.
+// connections is a listener. Of too many strangers, it closes the oldest connection of the address
+// that has most of them, so that one client's flood hinders no other. The hub's API server has as
+// many connections as it wants: what is open by them is bounded by limiter.
 type connections struct {
 	net.Listener
 
@@ -113,8 +114,8 @@ func withConnection(ctx context.Context, of net.Conn) context.Context {
 	return context.WithValue(ctx, connectionKey{}, of)
 }
 
-// meet looks whether a request is of a client that is no stranger. TLS has proved by now whose certificate
-// it is.
+// meet looks whether a request is of a client that is no stranger. TLS has proved by now whose
+// certificate it is.
 func (s *server) meet(r *http.Request) {
 	c, is := r.Context().Value(connectionKey{}).(*peerConn)
 	if is && c.isStranger() && s.knows != nil && s.knows(r) {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// Any Pod of the hub's network may open connections and let them idle: few stay open, and the hub's API server
-// keeps its own, and gets new ones.
+// Any Pod of the hub's network may open connections and let them idle: few stay open, and the hub's
+// API server keeps its own, and gets new ones.
 func TestStrangersConnectionsAreBounded(t *testing.T) {
 	w := newWorld(t)
 	w.server.knows = func(r *http.Request) bool { return r.Header.Get("X-Remote-User") == "proxy" }

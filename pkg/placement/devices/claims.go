@@ -65,8 +65,8 @@ func (t *trial) certain(spec resourcev1.ResourceClaimSpec) resourcev1.ResourceCl
 	return spec
 }
 
-// reserve keeps the Pods on the nodes of an allocation. Nodes that are selected by very much count as too
-// much work: they're taken to be selected.
+// reserve keeps the Pods on the nodes of an allocation. Nodes that are selected by very much count
+// as too much work: they're taken to be selected.
 func (t *trial) reserve(allocation *resourcev1.AllocationResult) {
 	if allocation.NodeSelector == nil || sizeOf(allocation.NodeSelector) > maxSelected {
 		return

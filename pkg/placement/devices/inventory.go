@@ -19,7 +19,8 @@ type inventory struct {
 	shared []*resourcev1.ResourceSlice
 	// completed are the slices whose pool is taken for complete, with what the worker has.
 	completed map[*resourcev1.ResourceSlice]*resourcev1.ResourceSlice
-	// selecting is what the selectors of nodes have of a slice and its devices, where they have much.
+	// selecting is what the selectors of nodes have of a slice and its devices, where they have
+	// much.
 	selecting map[*resourcev1.ResourceSlice]int
 	// contents of slices, as far as they're known.
 	contents map[*resourcev1.ResourceSlice]digest
@@ -84,8 +85,8 @@ func newInventory(published []*resourcev1.ResourceSlice, minor int, before *inve
 	return inv
 }
 
-// isStored reports whether an API server stores such a slice: the work of a selector is known for devices
-// with so many attributes, of so many bytes.
+// isStored reports whether an API server stores such a slice: the work of a selector is known for
+// devices with so many attributes, of so many bytes.
 func isStored(s *resourcev1.ResourceSlice) bool {
 	return len(s.Spec.Driver) <= resourcev1.DriverNameMaxLength &&
 		!slices.ContainsFunc(s.Spec.Devices, func(d resourcev1.Device) bool { return !isStoredDevice(&d) })
@@ -123,8 +124,8 @@ func selectingOf(s *resourcev1.ResourceSlice) int {
 	return size
 }
 
-// readWork is how much work it is to read some slices: their selectors of nodes, and each device with an
-// evaluation of the selectors of devices.
+// readWork is how much work it is to read some slices: their selectors of nodes, and each device
+// with an evaluation of the selectors of devices.
 func (inv *inventory) readWork(near []*resourcev1.ResourceSlice, evaluation int) int {
 	work := 0
 	for _, s := range near {

@@ -18,15 +18,15 @@ import (
 const (
 	// maxVersion bounds the text of a semantic version in a selector.
 	maxVersion = 128
-	// maxPattern bounds the text of a regular expression, and maxInstructions the program that it becomes:
-	// x{1000} is short, and becomes long.
+	// maxPattern bounds the text of a regular expression, and maxInstructions the program that it
+	// becomes: x{1000} is short, and becomes long.
 	maxPattern, maxInstructions = 128, 200
 )
 
-// honest are the functions and macros of CEL whose work is at most what CEL counts as their cost. CEL
-// counts after a call has returned, so one call mayn't take long. Others are left out, such as map and
-// cel.bind with a list: values that are put together from themselves, again and again, are compared for
-// ever at the cost of a short list.
+// honest are the functions and macros of CEL whose work is at most what CEL counts as their cost.
+// CEL counts after a call has returned, so one call mayn't take long. Others are left out, such as
+// map: lists that are put together from themselves, again and again, are compared for ever at the
+// cost of a short list.
 var honest = sets.New(
 	operators.Conditional, operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot,
 	operators.Equals, operators.NotEquals, operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals,
@@ -40,8 +40,9 @@ var honest = sets.New(
 	"major", "minor", "patch",
 )
 
-// isBounded reports whether CEL's cost of a selector bounds the work of its evaluation, as its text tells.
-// It's asked before the selector is compiled, as that expands macros and compiles regular expressions.
+// isBounded reports whether CEL's cost of a selector bounds the work of its evaluation, as its text
+// tells. It's asked before the selector is compiled, as that expands macros and compiles regular
+// expressions.
 func isBounded(expression string) bool {
 	if len(expression) > resourcev1.CELSelectorExpressionMaxLength {
 		return false

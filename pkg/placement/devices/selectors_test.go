@@ -41,7 +41,8 @@ func bound(first, next, last string) string {
 	return fmt.Sprintf("cel.bind(x0, %s, %s)", first, expression)
 }
 
-// Whoever writes a selector of a class, or of a claim, keeps nobody waiting: what it selects isn't found out.
+// Whoever writes a selector of a class, or of a claim, keeps nobody waiting: what it selects isn't
+// found out.
 func TestEndlessSelectors(t *testing.T) {
 	for name, expression := range endless {
 		selectors := []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: expression}}}

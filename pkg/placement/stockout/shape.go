@@ -62,8 +62,8 @@ func Fingerprint(job *batchv1.Job) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// isRead reports whether the scheduler looks at a volume: at its claim, its driver, or its disk, which may be
-// in use or out of reach for reasons of its own.
+// isRead reports whether the scheduler looks at a volume: at its claim, its driver, or its disk,
+// which may be in use or out of reach for reasons of its own.
 func isRead(v *corev1.Volume) bool {
 	return v.EmptyDir == nil && v.ConfigMap == nil && v.Secret == nil && v.DownwardAPI == nil && v.Projected == nil &&
 		v.HostPath == nil && v.NFS == nil && v.Image == nil

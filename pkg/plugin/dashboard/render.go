@@ -25,8 +25,8 @@ var functions = template.FuncMap{
 	"add":     func(a, b int) int { return a + b },
 }
 
-// parse reads the templates of assets, with all addresses below a path. They get a page, whatever part of
-// it they print.
+// parse reads the templates of assets, with all addresses below a path. They get a page, whatever
+// part of it they print.
 func parse(base string) (*template.Template, error) {
 	names, err := fs.Glob(assets, "assets/*.html")
 	if err != nil {

@@ -85,8 +85,8 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// Browsers send cookies to all ports of 127.0.0.1. Another server there gets none of the dashboard's, whatever
-// page of it the user visits.
+// Browsers send cookies to all ports of 127.0.0.1. Another server there gets none of the
+// dashboard's, whatever page of it the user visits.
 func TestOtherServersGetNoCookie(t *testing.T) {
 	b := open(t, newWorld())
 	jar, err := cookiejar.New(nil)
