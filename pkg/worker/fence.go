@@ -74,13 +74,20 @@ func (f *fencer) stops(job *batchv1.Job) bool {
 	return f.tracker.Closed(origin)
 }
 
-// ready is the readiness check. It fails while a fence closes too late for its hub.
+// ready is the readiness check. It fails while the fence closes too late for each hub whose Lease
+// is known: one hub's Lease, or its thief's, concerns no other.
 func (f *fencer) ready(*http.Request) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var errs []error
-	for origin, err := range f.tracker.Late() {
-		errs = append(errs, fmt.Errorf("hub %s: %w", origin, err))
+	late := f.tracker.Late()
+	for _, origin := range f.tracker.Origins() {
+		switch {
+		case late[origin] != nil:
+			errs = append(errs, fmt.Errorf("hub %s: %w", origin, late[origin]))
+		case f.tracker.Observed(origin):
+			return nil
+		}
 	}
 	return errors.Join(errs...)
 }

@@ -244,6 +244,20 @@ func TestFenceThatIsTooLate(t *testing.T) {
 	}
 }
 
+// A hub's Lease, or its thief's, that is too late for the fence makes the worker unready for no
+// other hub.
+func TestALateHubLeavesOthersReady(t *testing.T) {
+	h := withHubs(newCluster(t, Options{}), 5*time.Minute)
+	h.renew("hub", 15*time.Minute)
+	h.renew("thief", time.Minute)
+	if err := h.jobs.fence.ready(nil); err != nil {
+		t.Errorf("readiness %v", err)
+	}
+	if late := h.jobs.fence.tracker.Late(); late["thief"] == nil || late["hub"] != nil {
+		t.Errorf("late are %v", late)
+	}
+}
+
 // While the own API server is away no Job can be stopped. When it's back, the hub gets the time to
 // renew its Lease.
 func TestOwnAPIServerIsAway(t *testing.T) {

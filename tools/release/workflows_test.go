@@ -44,6 +44,26 @@ func TestActionsAreNamedByCommit(t *testing.T) {
 	}
 }
 
+// What a workflow runs of this repository, and of its dependencies, finds no token in .git/config.
+func TestCheckoutsLeaveNoToken(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(repository, ".github", "workflows", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, after := range strings.Split(string(text), "actions/checkout@")[1:] {
+			step, _, _ := strings.Cut(after, "\n      - ")
+			if !strings.Contains(step, "persist-credentials: false") {
+				t.Errorf("%s: checkout %d leaves the workflow's token in .git/config", filepath.Base(file), i+1)
+			}
+		}
+	}
+}
+
 // The weekly matrix has the versions of Kubernetes that docs/support.md promises.
 func TestTheMatrixIsWhatIsSupported(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(repository, "docs", "support.md"))

@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/feed"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
 	"github.com/jobferry/jobferry/pkg/placement"
 )
@@ -130,13 +129,6 @@ func (o Options) ofLink(worker string) link.Options {
 		ProbeInterval: o.ProbeInterval, ProbeTimeout: o.ProbeTimeout,
 		RetryDelay: o.RetryDelay, MaxBackoff: o.MaxBackoff,
 		Scheme: o.Scheme, Clock: o.Clock,
-	}
-}
-
-func (o Options) ofFeed(worker string) feed.Options {
-	return feed.Options{
-		Worker: worker, Origin: o.Origin, Clock: o.Clock,
-		ProbeInterval: o.ProbeInterval, RequestTimeout: o.RequestTimeout, RetryDelay: o.RetryDelay,
 	}
 }
 

@@ -188,8 +188,9 @@ func (r *Registry) remove(name string) {
 	}
 }
 
-func (r *Registry) callbacks(name string) feed.Callbacks {
-	return feed.Callbacks{
+// callbacks are what a feed calls.
+func (r *Registry) callbacks(name string) feed.Options {
+	return feed.Options{
 		MirrorChanged: func(key types.NamespacedName, exists bool) {
 			r.recordMirror(name, key, exists)
 			r.tell(func(l Listener) { l.MirrorChanged(name, key) })

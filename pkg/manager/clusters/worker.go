@@ -43,7 +43,7 @@ type Worker struct {
 	done   chan struct{}
 }
 
-func newWorker(name string, options Options, call feed.Callbacks, changed func(), identities *identities) (*Worker, error) {
+func newWorker(name string, options Options, toFeed feed.Options, changed func(), identities *identities) (*Worker, error) {
 	w := &Worker{
 		name:    name,
 		options: options,
@@ -60,10 +60,9 @@ func newWorker(name string, options Options, call feed.Callbacks, changed func()
 	if w.link, err = link.New(toLink); err != nil {
 		return nil, err
 	}
-	toFeed := options.ofFeed(name)
-	toFeed.MaxMirrors = w.maxMirrors
-	call.MirrorChanged, call.AutoscalerChanged, call.Wake = w.mirrorChanged(call.MirrorChanged), changed, w.wake
-	w.feed, err = feed.New(w.link, toFeed, call)
+	toFeed.Origin, toFeed.MaxMirrors = options.Origin, w.maxMirrors
+	toFeed.MirrorChanged, toFeed.AutoscalerChanged = w.mirrorChanged(toFeed.MirrorChanged), changed
+	w.feed, err = feed.New(w.link, toFeed)
 	return w, err
 }
 

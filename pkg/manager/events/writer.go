@@ -35,7 +35,7 @@ const (
 type Writer struct {
 	client   client.Client
 	instance string
-	queue    chan *eventsv1.Event
+	waiting  *backlog
 }
 
 // NewWriter returns a Writer, which the manager must run.
@@ -47,7 +47,7 @@ func NewWriter(c client.Client) *Writer {
 	return &Writer{
 		client:   c,
 		instance: v1alpha1.EventController + "-" + host,
-		queue:    make(chan *eventsv1.Event, maxEventsWaiting),
+		waiting:  newBacklog(maxEventsWaiting),
 	}
 }
 
@@ -59,10 +59,8 @@ func (w *Writer) Eventf(regarding, related runtime.Object, kind, reason, action,
 		log.Log.Error(err, "Can't make an event", "reason", reason)
 		return
 	}
-	select {
-	case w.queue <- event:
-	default:
-		log.Log.Info("Too many events are waiting to be written: one is dropped", "reason", reason, "note", event.Note)
+	if dropped := w.waiting.add(event); dropped != nil {
+		log.Log.Info("Too many events are waiting to be written: one is dropped", "reason", dropped.Reason, "note", dropped.Note)
 	}
 }
 
@@ -107,7 +105,7 @@ func (w *Writer) Start(ctx context.Context) error {
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastEvents, stop) })()
 	w.writeAll(ctx, writing)
 	w.writeLast(writing)
-	if n := len(w.queue); n > 0 {
+	if n := w.waiting.len(); n > 0 {
 		log.FromContext(ctx).Info("The manager stops: events that still wait aren't written", "events", n)
 	}
 	return nil
@@ -115,12 +113,14 @@ func (w *Writer) Start(ctx context.Context) error {
 
 // writeAll writes what comes until the first context ends; the second is for the writes.
 func (w *Writer) writeAll(ctx, writing context.Context) {
-	for {
-		select {
-		case event := <-w.queue:
+	for ctx.Err() == nil {
+		if event := w.waiting.take(); event != nil {
 			w.write(writing, event)
+			continue
+		}
+		select {
+		case <-w.waiting.added:
 		case <-ctx.Done():
-			return
 		}
 	}
 }
@@ -128,12 +128,11 @@ func (w *Writer) writeAll(ctx, writing context.Context) {
 // writeLast writes what waits.
 func (w *Writer) writeLast(writing context.Context) {
 	for writing.Err() == nil {
-		select {
-		case event := <-w.queue:
-			w.write(writing, event)
-		default:
+		event := w.waiting.take()
+		if event == nil {
 			return
 		}
+		w.write(writing, event)
 	}
 }
 

@@ -82,3 +82,37 @@ func TestEventsAreWrittenBeforeTheManagerStops(t *testing.T) {
 		}
 	}
 }
+
+// One namespace's flood neither drops nor delays the events of others.
+func TestAFloodLeavesOthersTheirEvents(t *testing.T) {
+	var written []string
+	hub := interceptor.NewClient(fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build(), interceptor.Funcs{
+		Create: func(_ context.Context, _ client.WithWatch, o client.Object, _ ...client.CreateOption) error {
+			written = append(written, o.GetNamespace())
+			return nil
+		},
+	})
+	w := NewWriter(hub)
+	tell := func(namespace string, times int) {
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "train", UID: "uid"}}
+		for range times {
+			w.Eventf(job, nil, corev1.EventTypeNormal, "Placed", "Dispatch", "Placed on worker east")
+		}
+	}
+	tell("noisy", 2*maxEventsWaiting)
+	tell("quiet", 3)
+	tell("other", 2)
+	tell("noisy", 10)
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := w.Start(ctx); err != nil {
+		t.Error(err)
+	}
+	first := map[string]int{}
+	for _, namespace := range written[:9] {
+		first[namespace]++
+	}
+	if first["quiet"] != 3 || first["other"] != 2 {
+		t.Errorf("the first events are of %v", first)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
+	"k8s.io/apiserver/pkg/authentication/request/x509"
 	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/client-go/kubernetes"
@@ -35,8 +36,10 @@ type userAuthenticator interface {
 // is one, all requests are refused.
 type frontProxy struct {
 	authenticator authenticator.Request
-	authority     *dynamiccertificates.ConfigMapCAController
-	headers       *headerrequest.RequestHeaderAuthRequestController
+	// certificate authenticates requests by the client certificate alone.
+	certificate authenticator.Request
+	authority   *dynamiccertificates.ConfigMapCAController
+	headers     *headerrequest.RequestHeaderAuthRequestController
 }
 
 func newFrontProxy(hub kubernetes.Interface) (*frontProxy, error) {
@@ -51,12 +54,24 @@ func newFrontProxy(hub kubernetes.Interface) (*frontProxy, error) {
 		return headerrequest.StringSliceProviderFunc(values)
 	}
 	return &frontProxy{
-		authority: authority,
-		headers:   headers,
+		authority:   authority,
+		headers:     headers,
+		certificate: x509.NewDynamicCAVerifier(authority.VerifyOptions, authenticator.RequestFunc(anyProxy), list(headers.AllowedClientNames)),
 		authenticator: headerrequest.NewDynamicVerifyOptionsSecure(authority.VerifyOptions,
 			list(headers.AllowedClientNames), list(headers.UsernameHeaders), list(headers.UIDHeaders),
 			list(headers.GroupHeaders), list(headers.ExtraHeaderPrefixes)),
 	}, nil
+}
+
+// anyProxy is for requests whose certificate is verified.
+func anyProxy(*http.Request) (*authenticator.Response, bool, error) {
+	return &authenticator.Response{}, true, nil
+}
+
+// isProxy reports whether a request has the front proxy's client certificate.
+func (f *frontProxy) isProxy(r *http.Request) bool {
+	_, ok, err := f.certificate.AuthenticateRequest(r)
+	return err == nil && ok
 }
 
 // run watches the ConfigMap until the context ends.

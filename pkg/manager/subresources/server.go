@@ -30,6 +30,8 @@ type server struct {
 	metrics    *serverMetrics
 	handler    http.Handler
 	background func(context.Context)
+	// knows reports whether a request is of the hub's API server or another replica.
+	knows func(*http.Request) bool
 
 	// stopping is cancelled by stop, to end the streams.
 	stopping context.Context
@@ -69,7 +71,7 @@ func (s *server) Start(ctx context.Context) error {
 
 	web := s.web()
 	ended := make(chan error, 1)
-	go func() { ended <- web.ServeTLS(listener, "", "") }()
+	go func() { ended <- web.ServeTLS(newConnections(listener), "", "") }()
 	s.log.Info("serving", "address", listener.Addr().String())
 	select {
 	case err := <-ended:
@@ -90,6 +92,7 @@ func (s *server) listen(ctx context.Context) (net.Listener, error) {
 func (s *server) web() *http.Server {
 	return &http.Server{
 		Handler:           s.counted(s.handler),
+		ConnContext:       withConnection,
 		ReadHeaderTimeout: readHeaderTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
@@ -106,11 +109,12 @@ func (s *server) web() *http.Server {
 	}
 }
 
-// counted lets the shutdown wait for handlers with hijacked connections.
+// counted lets the shutdown wait for handlers with hijacked connections, and meets their clients.
 func (s *server) counted(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.serving.Add(1)
 		defer s.serving.Done()
+		s.meet(r)
 		next.ServeHTTP(w, r)
 	})
 }

@@ -3,6 +3,7 @@ package subresources
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 
 	"k8s.io/client-go/kubernetes"
@@ -58,6 +59,8 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 		both.Go(func() { jobs.Run(ctx) })
 		both.Wait()
 	}
+	leader := newLeader(hub, mgr.Elected(), options)
+	s.knows = func(r *http.Request) bool { return front.isProxy(r) || leader.isPeer(r) }
 	s.handler = newHandler(s, backends{
 		authenticate: front,
 		authorize:    newAccessReviewer(clientset.AuthorizationV1().SubjectAccessReviews()),
@@ -65,7 +68,7 @@ func Setup(ctx context.Context, mgr ctrl.Manager, options Options) error {
 			hub: hub, origin: options.Origin, timeout: options.RequestTimeout,
 			links: newLinks(hub, options),
 		},
-		leader: newLeader(hub, mgr.Elected(), options),
+		leader: leader,
 		jobs:   jobs,
 	})
 	if err := mgr.Add(s); err != nil {

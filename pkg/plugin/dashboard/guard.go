@@ -14,16 +14,18 @@ type guard struct {
 	// host is the address that browsers were given.
 	host  string
 	token string
-	next  http.Handler
+	// base is the path that all pages are below. Nobody else knows it.
+	base string
+	next http.Handler
 }
 
-// newToken makes a token that can't be guessed.
-func newToken() string { return rand.Text() }
+// newSecret makes a text that can't be guessed.
+func newSecret() string { return rand.Text() }
 
 // tokenParameter is the token's name in the first address.
 const tokenParameter = "token"
 
-// cookieName has the port: cookies are for all ports of a host.
+// cookieName has the port, so that the cookies of several dashboards are told apart.
 func (g *guard) cookieName() string {
 	_, port, _ := net.SplitHostPort(g.host) // it was made by the listener
 	return "jobferry-dashboard-" + port
@@ -45,17 +47,19 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(name, value)
 	}
 	query := r.URL.Query()
+	path, below := strings.CutPrefix(r.URL.Path, g.base+"/")
 	switch {
 	case r.Host != g.host:
 		http.Error(w, "This isn't the address of the dashboard.", http.StatusMisdirectedRequest)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		http.Error(w, "The dashboard is for reading only.", http.StatusMethodNotAllowed)
-	case query.Has(tokenParameter) && g.is(query.Get(tokenParameter)):
-		http.SetCookie(w, &http.Cookie{Name: g.cookieName(), Value: g.token, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	case below && query.Has(tokenParameter) && g.is(query.Get(tokenParameter)):
+		// Browsers send a cookie to every port of a host, but only below its path.
+		http.SetCookie(w, &http.Cookie{Name: g.cookieName(), Value: g.token, Path: g.base + "/", HttpOnly: true, SameSite: http.SameSiteStrictMode})
 		query.Del(tokenParameter)
-		path := "/" + strings.TrimLeft(r.URL.Path, "/") // two slashes would lead to another host
+		path = g.base + "/" + strings.TrimLeft(path, "/")
 		http.Redirect(w, r, (&url.URL{Path: path, RawQuery: query.Encode()}).String(), http.StatusSeeOther)
-	case g.hasCookie(r):
+	case below && g.hasCookie(r):
 		g.next.ServeHTTP(w, r)
 	default:
 		http.Error(w, "Open the address that kubectl jobferry dashboard has printed: it has a token.", http.StatusUnauthorized)

@@ -56,9 +56,10 @@ type logOf struct {
 // page gathers what is at an address.
 func (s *Server) page(ctx context.Context, address *url.URL) *page {
 	p := &page{HubName: s.options.HubName, Namespace: s.hub.Namespace(), HasQueues: s.options.Queues, Address: address, Now: s.options.Clock.Now(), status: http.StatusOK}
-	path := strings.Split(strings.Trim(address.Path, "/"), "/")
+	below := strings.TrimPrefix(address.Path, s.base)
+	path := strings.Split(strings.Trim(below, "/"), "/")
 	switch {
-	case address.Path == "/":
+	case below == "/":
 		s.workers(p)
 	case len(path) == 1 && path[0] == "jobs":
 		s.jobs(p)
@@ -129,7 +130,10 @@ func chosenLog(address *url.URL, pods []view.Pod) *logOf {
 		if pod.Name != query.Get("pod") || query.Get("on") != "" && pod.Worker != query.Get("on") {
 			continue
 		}
-		container := cmp.Or(query.Get("container"), pod.Containers[0])
+		container := query.Get("container")
+		if container == "" && len(pod.Containers) > 0 {
+			container = pod.Containers[0]
+		}
 		source := url.Values{"pod": {pod.Name}, "worker": {pod.Worker}, "container": {container}}
 		return &logOf{Pod: pod.Name, Container: container, Containers: pod.Containers, Source: address.Path + "/log?" + source.Encode()}
 	}

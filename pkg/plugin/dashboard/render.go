@@ -4,15 +4,16 @@ import (
 	"bytes"
 	"fmt"
 	"html/template"
+	"io/fs"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// templates are all of assets. They get a page, whatever part of it they print.
-var templates = template.Must(template.New("").Funcs(template.FuncMap{
+var functions = template.FuncMap{
 	"age":     age,
 	"percent": func(n float64) string { return fmt.Sprintf("%.3f%%", n) },
 	"middle":  func(left, width float64) string { return fmt.Sprintf("%.3f%%", left+width/2) },
@@ -22,7 +23,27 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"took":    func(from, to time.Time) string { return duration.HumanDuration(max(to.Sub(from), 0)) },
 	"count":   count,
 	"add":     func(a, b int) int { return a + b },
-}).ParseFS(assets, "assets/*.html"))
+}
+
+// parse reads the templates of assets, with all addresses below a path. They get a page, whatever
+// part of it they print.
+func parse(base string) (*template.Template, error) {
+	names, err := fs.Glob(assets, "assets/*.html")
+	if err != nil {
+		return nil, err
+	}
+	templates := template.New("").Funcs(functions)
+	for _, name := range names {
+		text, err := assets.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := templates.Parse(strings.ReplaceAll(string(text), `="/`, `="`+base+`/`)); err != nil {
+			return nil, err
+		}
+	}
+	return templates, nil
+}
 
 // count writes a number with separators: 100,000.
 func count(n int) string {
@@ -34,9 +55,9 @@ func count(n int) string {
 }
 
 // execute prints a template.
-func execute(name string, p *page) ([]byte, error) {
+func (s *Server) execute(name string, p *page) ([]byte, error) {
 	var b bytes.Buffer
-	err := templates.ExecuteTemplate(&b, name, p)
+	err := s.templates.ExecuteTemplate(&b, name, p)
 	return b.Bytes(), err
 }
 
@@ -52,8 +73,8 @@ func age(now, at time.Time) template.HTML {
 
 // document answers with a whole page.
 func (s *Server) document(w http.ResponseWriter, r *http.Request) {
-	p := s.page(r.Context(), r.URL)
-	body, err := execute("document", p)
+	p := s.page(r.Context(), &url.URL{Path: s.base + r.URL.Path, RawQuery: r.URL.RawQuery})
+	body, err := s.execute("document", p)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return

@@ -4,6 +4,7 @@ import (
 	"context"
 	"embed"
 	"errors"
+	"html/template"
 	"io"
 	"io/fs"
 	"net"
@@ -52,11 +53,15 @@ type Server struct {
 	hub     Hub
 	options Options
 	token   string
+	// base is the path that all pages are below: see guard.
+	base      string
+	templates *template.Template
 }
 
 // New makes a Server.
 func New(h Hub, options Options) *Server {
-	return &Server{hub: h, options: options, token: newToken()}
+	base := "/" + newSecret()
+	return &Server{hub: h, options: options, token: newSecret(), base: base, templates: template.Must(parse(base))}
 }
 
 //go:embed assets
@@ -71,12 +76,12 @@ func (s *Server) Handler(host string) http.Handler {
 	mux.HandleFunc("GET /jobs/{namespace}/{name}/indexes", s.indexes)
 	mux.HandleFunc("GET /jobs/{namespace}/{name}/log", s.log)
 	mux.HandleFunc("GET /", s.document)
-	return &guard{host: host, token: s.token, next: mux}
+	return &guard{host: host, token: s.token, base: s.base, next: http.StripPrefix(s.base, mux)}
 }
 
 // URL is the address for the user's browser.
 func (s *Server) URL(listener net.Listener) string {
-	return "http://" + listener.Addr().String() + "/?" + tokenParameter + "=" + s.token
+	return "http://" + listener.Addr().String() + s.base + "/?" + tokenParameter + "=" + s.token
 }
 
 // headerTimeout bounds how long a client may take for its request.

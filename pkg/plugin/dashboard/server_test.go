@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"encoding/json"
 	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +45,11 @@ func TestGuard(t *testing.T) {
 			r.URL.Path = "/assets/app.js"
 			r.Header.Del("Cookie")
 		}, http.StatusUnauthorized},
+		{"with the cookie, but without the path", func(r *http.Request) { r.URL.Path = "/jobs" }, http.StatusUnauthorized},
+		{"with the token, but without the path", func(r *http.Request) {
+			r.Header.Del("Cookie")
+			r.URL.Path, r.URL.RawQuery = "/", "token="+b.server.token
+		}, http.StatusUnauthorized},
 	} {
 		r := b.request("/")
 		row.edit(r)
@@ -68,13 +75,52 @@ func TestToken(t *testing.T) {
 		r.Header.Del("Cookie")
 		response := b.do(r)
 		_ = response.Body.Close()
-		if got := response.Header.Get("Location"); response.StatusCode != http.StatusSeeOther || got != want {
+		if got := strings.TrimPrefix(response.Header.Get("Location"), b.server.base); response.StatusCode != http.StatusSeeOther || got != want {
 			t.Errorf("%s: %s to %q, want %q", path, response.Status, got, want)
 		}
 		cookie := response.Cookies()[0]
 		if cookie.Name != b.cookie.Name || cookie.Value != b.server.token || !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode {
 			t.Errorf("%s: %v", path, cookie)
 		}
+	}
+}
+
+// Browsers send cookies to all ports of 127.0.0.1. Another server there gets none of the
+// dashboard's, whatever page of it the user visits.
+func TestOtherServersGetNoCookie(t *testing.T) {
+	b := open(t, newWorld())
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	browser := &http.Client{Jar: jar}
+	visit := func(address string) int {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, address, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := browser.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		return response.StatusCode
+	}
+	listener := b.http.Listener
+	if got := visit(b.server.URL(listener)); got != http.StatusOK {
+		t.Fatalf("the dashboard answers with %d", got)
+	}
+	if got := visit(b.http.URL + b.server.base + "/jobs"); got != http.StatusOK {
+		t.Fatalf("with the cookie, the dashboard answers with %d", got)
+	}
+	stolen := ""
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { stolen += r.Header.Get("Cookie") }))
+	defer other.Close()
+	for _, path := range []string{"", "/", "/jobs", "/assets/app.js"} {
+		visit(other.URL + path)
+	}
+	if stolen != "" {
+		t.Errorf("another server got %q", stolen)
 	}
 }
 
@@ -147,6 +193,10 @@ func TestJobPage(t *testing.T) {
 	b.shows("/jobs/team-a/shards/log?container=main&pod=other&worker=west", 502, "no such log")
 	b.shows("/jobs/team-a/shards/indexes", 200, `"runs":[[3,2,0],[2,0,0],[1,2,0],[4,0,0]]`, `"workers":["west"]`)
 	b.shows("/jobs/team-a/nobody/indexes", 404)
+	empty := pod("shards-4-x")
+	empty.Spec.Containers = nil // no API server stores that
+	w.details.Pods = []corev1.Pod{empty}
+	b.shows("/jobs/team-a/shards?on=west&pod=shards-4-x", 200, "shards-4-x")
 	w.details = view.JobInput{Reading: true}
 	b.shows("/jobs/team-a/shards", 200, "Reading from west …")
 }

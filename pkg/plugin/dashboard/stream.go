@@ -31,7 +31,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) {
 	for r.Context().Err() == nil {
 		changed := s.hub.Changed() // before the page is made, so that nothing is missed
 		p := s.page(r.Context(), address)
-		body, err := execute("page", p)
+		body, err := s.execute("page", p)
 		if err != nil {
 			return
 		}

@@ -179,7 +179,7 @@ func (b *browser) port() string {
 
 // request makes a request with the cookie.
 func (b *browser) request(path string) *http.Request {
-	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.http.URL+path, nil)
+	r, err := http.NewRequestWithContext(b.t.Context(), http.MethodGet, b.http.URL+b.server.base+path, nil)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func (b *browser) do(r *http.Request) *http.Response {
 	return response
 }
 
-// get returns the status and the body.
+// get returns the status and the body, with addresses as they are below the server's secret path.
 func (b *browser) get(path string) (int, string) {
 	b.t.Helper()
 	response := b.do(b.request(path))
@@ -206,7 +206,7 @@ func (b *browser) get(path string) (int, string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return response.StatusCode, string(body)
+	return response.StatusCode, strings.ReplaceAll(string(body), b.server.base, "")
 }
 
 // shows checks that a page has the texts.

@@ -103,6 +103,9 @@ func TestShapes(t *testing.T) {
 	claim := func(s *corev1.PodSpec) {
 		s.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "c"}}}}
 	}
+	disk := func(s *corev1.PodSpec) { // that the Pods can't start for, as it's in use
+		s.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{ISCSI: &corev1.ISCSIVolumeSource{TargetPortal: "p", IQN: "i"}}}}
+	}
 	seen := map[string]string{plain: "the plain one"}
 	for name, change := range map[string]func(*batchv1.Job){
 		"requests":    pod(func(s *corev1.PodSpec) { s.Containers[0].Resources.Requests = Quantities("cpu", "2") }),
@@ -113,6 +116,11 @@ func TestShapes(t *testing.T) {
 		"gates":       pod(func(s *corev1.PodSpec) { s.SchedulingGates = []corev1.PodSchedulingGate{{Name: "a"}} }),
 		"host ports":  pod(func(s *corev1.PodSpec) { s.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 1}} }),
 		"tolerations": pod(func(s *corev1.PodSpec) { s.Tolerations = []corev1.Toleration{{Key: "a"}} }),
+		"a disk":      pod(disk),
+		"a disk of another namespace": func(job *batchv1.Job) {
+			job.Namespace = "others"
+			disk(&job.Spec.Template.Spec)
+		},
 		"a claim of another namespace": func(job *batchv1.Job) {
 			job.Namespace = "others"
 			claim(&job.Spec.Template.Spec)

@@ -38,7 +38,7 @@ func Fingerprint(job *batchv1.Job) string {
 		shape.Runtime = *spec.RuntimeClassName
 	}
 	for i := range spec.Volumes {
-		if v := &spec.Volumes[i]; v.PersistentVolumeClaim != nil || v.Ephemeral != nil || v.CSI != nil {
+		if v := &spec.Volumes[i]; isRead(v) {
 			shape.Volumes = append(shape.Volumes, *v)
 		}
 	}
@@ -60,4 +60,11 @@ func Fingerprint(job *batchv1.Job) string {
 	data, _ := json.Marshal(shape)
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:16])
+}
+
+// isRead reports whether the scheduler looks at a volume: at its claim, its driver, or its disk,
+// which may be in use or out of reach for reasons of its own.
+func isRead(v *corev1.Volume) bool {
+	return v.EmptyDir == nil && v.ConfigMap == nil && v.Secret == nil && v.DownwardAPI == nil && v.Projected == nil &&
+		v.HostPath == nil && v.NFS == nil && v.Image == nil
 }

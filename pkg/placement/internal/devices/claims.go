@@ -65,9 +65,10 @@ func (t *trial) certain(spec resourcev1.ResourceClaimSpec) resourcev1.ResourceCl
 	return spec
 }
 
-// reserve keeps the Pods on the nodes of an allocation.
+// reserve keeps the Pods on the nodes of an allocation. Nodes that are selected by very much count
+// as too much work: they're taken to be selected.
 func (t *trial) reserve(allocation *resourcev1.AllocationResult) {
-	if allocation.NodeSelector == nil {
+	if allocation.NodeSelector == nil || sizeOf(allocation.NodeSelector) > maxSelected {
 		return
 	}
 	if node := nodeNamed(allocation.NodeSelector); node != "" {
@@ -80,6 +81,24 @@ func (t *trial) reserve(allocation *resourcev1.AllocationResult) {
 		return
 	}
 	t.reserved = append(t.reserved, reservation{selector: selector})
+}
+
+// maxSelected bounds what a selector of nodes has: terms, requirements and values together.
+const maxSelected = 1000
+
+func sizeOf(s *corev1.NodeSelector) int {
+	if s == nil {
+		return 0
+	}
+	size := len(s.NodeSelectorTerms)
+	for i := range s.NodeSelectorTerms {
+		for _, requirements := range [][]corev1.NodeSelectorRequirement{s.NodeSelectorTerms[i].MatchExpressions, s.NodeSelectorTerms[i].MatchFields} {
+			for k := range requirements {
+				size += 1 + len(requirements[k].Values)
+			}
+		}
+	}
+	return size
 }
 
 // nodeNamed is the one node that is selected by its name; empty: it isn't so simple.

@@ -28,5 +28,10 @@
 // in one view of a worker. Whoever uses that up gets less the next time. What isn't found out is taken to
 // fit. The answers about a worker that does its worst take 0.4 s the first time.
 //
+// CEL counts the cost of a call when the call has returned, and quantity("1e100000000") never does.
+// So isBounded looks at the syntax tree of each selector before that is compiled: one that calls
+// more than the functions whose cost is known isn't evaluated, as if it took too much work. Slices
+// that no API server stores are left out, as the cost is known for attributes of bounded length.
+//
 // Not modelled: DeviceTaintRules, and binding conditions of devices.
 package devices

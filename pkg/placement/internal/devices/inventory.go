@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
 )
 
 // inventory has a worker's slices by node. Immutable.
@@ -18,6 +19,9 @@ type inventory struct {
 	shared []*resourcev1.ResourceSlice
 	// completed are the slices whose pool is taken for complete, with what the worker has.
 	completed map[*resourcev1.ResourceSlice]*resourcev1.ResourceSlice
+	// selecting is what the selectors of nodes have of a slice and its devices, where they have
+	// much.
+	selecting map[*resourcev1.ResourceSlice]int
 	// contents of slices, as far as they're known.
 	contents map[*resourcev1.ResourceSlice]digest
 }
@@ -43,13 +47,19 @@ func (p pool) compare(o pool) int {
 
 // newInventory reads slices, of which some may be those of the inventory before.
 func newInventory(published []*resourcev1.ResourceSlice, minor int, before *inventory) *inventory {
-	inv := &inventory{published: published, nodes: map[string]*nodeDevices{}, contents: make(map[*resourcev1.ResourceSlice]digest, len(published))}
-	all := published
+	inv := &inventory{
+		published: published, nodes: map[string]*nodeDevices{}, contents: make(map[*resourcev1.ResourceSlice]digest, len(published)),
+		selecting: map[*resourcev1.ResourceSlice]int{},
+	}
+	all := slices.DeleteFunc(slices.Clone(published), func(s *resourcev1.ResourceSlice) bool { return !isStored(s) })
 	if minor < completeSince {
-		all, inv.completed = completed(published)
+		all, inv.completed = completed(all)
 	}
 	owners := ownersOf(all)
 	for _, s := range all {
+		if size := selectingOf(s); size >= selectedPerWork {
+			inv.selecting[s] = size
+		}
 		node := owners[poolOf(s)]
 		if node == "" {
 			inv.shared = append(inv.shared, s)
@@ -73,6 +83,55 @@ func newInventory(published []*resourcev1.ResourceSlice, minor int, before *inve
 		})
 	}
 	return inv
+}
+
+// isStored reports whether an API server stores such a slice: the work of a selector is known for
+// devices with so many attributes, of so many bytes.
+func isStored(s *resourcev1.ResourceSlice) bool {
+	return len(s.Spec.Driver) <= resourcev1.DriverNameMaxLength &&
+		!slices.ContainsFunc(s.Spec.Devices, func(d resourcev1.Device) bool { return !isStoredDevice(&d) })
+}
+
+const maxAttributeName = resourcev1.DeviceMaxDomainLength + 1 + resourcev1.DeviceMaxIDLength
+
+func isStoredDevice(d *resourcev1.Device) bool {
+	if len(d.Attributes)+len(d.Capacity) > resourcev1.ResourceSliceMaxAttributesAndCapacitiesPerDevice {
+		return false
+	}
+	for name := range d.Capacity {
+		if len(name) > maxAttributeName {
+			return false
+		}
+	}
+	isLong := func(text string) bool { return len(text) > resourcev1.DeviceAttributeMaxValueLength }
+	for name, a := range d.Attributes {
+		values := len(a.StringValues) + len(a.VersionValues) + len(a.IntValues) + len(a.BoolValues)
+		if len(name) > maxAttributeName || values > resourcev1.ResourceSliceMaxAttributeValuesPerDevice ||
+			isLong(ptr.Deref(a.StringValue, "")) || isLong(ptr.Deref(a.VersionValue, "")) ||
+			slices.ContainsFunc(a.StringValues, isLong) || slices.ContainsFunc(a.VersionValues, isLong) {
+			return false
+		}
+	}
+	return true
+}
+
+// selectingOf a slice is how much its selectors of nodes have.
+func selectingOf(s *resourcev1.ResourceSlice) int {
+	size := sizeOf(s.Spec.NodeSelector)
+	for i := range s.Spec.Devices {
+		size += sizeOf(s.Spec.Devices[i].NodeSelector)
+	}
+	return size
+}
+
+// readWork is how much work it is to read some slices: their selectors of nodes, and each device
+// with an evaluation of the selectors of devices.
+func (inv *inventory) readWork(near []*resourcev1.ResourceSlice, evaluation int) int {
+	work := 0
+	for _, s := range near {
+		work += (1+len(s.Spec.Devices))*(deviceWork+evaluation) + inv.selecting[s]/selectedPerWork
+	}
+	return work
 }
 
 // ownersOf pools are the nodes that alone reach them; empty where several may.

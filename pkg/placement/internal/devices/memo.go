@@ -119,10 +119,14 @@ func (m *memo) cost(expression string, consumableCapacity bool, left *int) int {
 	if work, known := m.costs.Get(expression); known {
 		return work.(int)
 	}
-	*left -= compileWork
+	work := max(compileWork, len(expression)*compileByteWork)
+	*left -= work
+	if !isBounded(expression) {
+		m.costs.Add(expression, mostWork)
+		return mostWork
+	}
 	compiled := cel.GetCompiler(cel.Features{EnableConsumableCapacity: consumableCapacity}).CompileCELExpression(expression, cel.Options{})
-	work := compileWork // the allocator finds the error, too, each time
-	if compiled.Error == nil {
+	if compiled.Error == nil { // else the allocator finds the error, too, each time
 		work = selectWork + int(min(compiled.MaxCost, resourcev1.CELSelectorExpressionMaxCost)/costPerWork) //nolint:gosec // not more than the limit
 	}
 	m.costs.Add(expression, work)

@@ -158,7 +158,7 @@ func (t *trial) search(node *capacity.Node, w *wish, near []*resourcev1.Resource
 		return outcome{starved: true}
 	}
 	// No device is evaluated twice. The allocator logs nothing without a logger in the context.
-	b := &budget{Context: context.Background(), left: searchWork - deviceCount(near)*(deviceWork+w.evaluation)}
+	b := &budget{Context: context.Background(), left: searchWork - t.inventory.readWork(near, w.evaluation)}
 	if w.tooMany || b.left < 0 {
 		return outcome{unknown: true}
 	}

@@ -17,11 +17,13 @@ const (
 	// uses it up again and again. What was found out is kept, so that the next searches go on from there.
 	mostWork, leastWork = 100_000, 5_000
 
-	stepWork    = 2    // of the allocator, in which it asks its context for an error
-	deviceWork  = 2    // to read a device
-	selectWork  = 9    // to evaluate a selector that costs nothing
-	costPerWork = 4    // of CEL's units of cost
-	compileWork = 1500 // for each selector
+	stepWork        = 2    // of the allocator, in which it asks its context for an error
+	deviceWork      = 2    // to read a device
+	selectedPerWork = 5    // of what a selector of nodes has
+	selectWork      = 9    // to evaluate a selector that costs nothing
+	costPerWork     = 4    // of CEL's units of cost
+	compileWork     = 1500 // for each selector, and
+	compileByteWork = 15   // for each byte of a long one
 )
 
 var errTooMuchWork = errors.New("too much work")
@@ -79,15 +81,6 @@ func (d *Devices) evaluation(claims []*resourcev1.ResourceClaim, left *int) (wor
 		})
 	}
 	return work, len(known) <= compiledSelectors
-}
-
-// deviceCount is how many devices some slices have.
-func deviceCount(all []*resourcev1.ResourceSlice) int {
-	count := 0
-	for _, s := range all {
-		count += 1 + len(s.Spec.Devices)
-	}
-	return count
 }
 
 // nodeOf is the node that alone reaches a slice's devices; empty: others may.

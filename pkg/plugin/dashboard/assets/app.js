@@ -8,7 +8,7 @@ let stream;
 
 function follow() {
   if (stream) stream.close();
-  const source = (stream = new EventSource("/stream?page=" + encodeURIComponent(location.pathname + location.search)));
+  const source = (stream = new EventSource(document.documentElement.dataset.base + "stream?page=" + encodeURIComponent(location.pathname + location.search)));
   source.addEventListener("page", (event) => {
     if (source !== stream) return; // of the address before
     const next = JSON.parse(event.data);

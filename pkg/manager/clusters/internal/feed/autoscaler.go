@@ -73,7 +73,8 @@ const turnInterval = 5 * time.Second
 // poolsPerPage bounds an answer: a NodePool may name hundreds of instance types.
 const poolsPerPage = 50
 
-func newAutoscalerReader(l *link.Link, ledger *placement.Ledger, options Options, call autoscalerCallbacks) (*autoscalerReader, error) {
+func newAutoscalerReader(l *link.Link, ledger *placement.Ledger, call autoscalerCallbacks) (*autoscalerReader, error) {
+	options := l.Options()
 	group := schema.GroupVersion{Group: "karpenter.sh", Version: "v1"}
 	karpenter, err := l.Reader(group)
 	if err != nil {

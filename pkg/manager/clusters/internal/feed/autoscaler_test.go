@@ -107,7 +107,7 @@ func newAutoscaled(t *testing.T, pools, claims http.HandlerFunc) *autoscaled {
 	c.Answer("watch nodeclaims", claims)
 	clock, nothing := fastClock{began: time.Now()}, func() {}
 	l, err := link.New(link.Options{
-		Worker: "w1", QPS: 1000, Burst: 1000, RequestTimeout: 10 * time.Second, ProbeInterval: time.Hour, ProbeTimeout: 10 * time.Second,
+		Worker: "w1", QPS: 1000, Burst: 1000, RequestTimeout: 10 * time.Second, ProbeInterval: 10 * time.Second, ProbeTimeout: 10 * time.Second,
 		RetryDelay: time.Second, MaxBackoff: 10 * time.Second, Clock: clock, Wake: nothing,
 		Mismatch: func(types.UID) (reason, message string) { return "", "" },
 	})
@@ -118,8 +118,7 @@ func newAutoscaled(t *testing.T, pools, claims http.HandlerFunc) *autoscaled {
 	if l.Keep(t.Context()); !l.Open() {
 		t.Fatalf("%+v", l.Observation())
 	}
-	options := Options{Worker: "w1", ProbeInterval: 10 * time.Second, RequestTimeout: 10 * time.Second, RetryDelay: time.Second, Clock: clock}
-	reader, err := newAutoscalerReader(l, placement.NewStore(func(placement.Change) {}).Ledger, options, autoscalerCallbacks{
+	reader, err := newAutoscalerReader(l, placement.NewStore(func(placement.Change) {}).Ledger, autoscalerCallbacks{
 		changed: nothing, grown: nothing, stuck: func(types.NamespacedName) {},
 	})
 	if err != nil {

@@ -33,24 +33,24 @@ type capacityInformers struct {
 	known bool
 }
 
-func newCapacityInformers(l *link.Link, options Options, call Callbacks) (*capacityInformers, error) {
+func newCapacityInformers(l *link.Link, call Options) (*capacityInformers, error) {
 	store := placement.NewStore(call.CapacityFreed)
 	store.Ledger.OnStuck(call.PodsStuck)
-	i := &capacityInformers{store: store, times: podtimes.New(options.Clock.Now, l.ClockAhead)}
-	gathered := gathering{link: l, listTimeout: listTimeOf(options.RequestTimeout).all, changed: call.Wake, event: func() {}}
+	i := &capacityInformers{store: store, times: podtimes.New(l.Options().Clock.Now, l.ClockAhead)}
+	gathered := gathering{link: l, event: func() {}}
 	i.nodes = gathered.kind(corev1.SchemeGroupVersion, "nodes", nodeIntake, nodesTo(store, call.NumbersChanged).sink)
 	i.pods = gathered.kind(corev1.SchemeGroupVersion, "pods", podIntake, podsTo(store, call.NumbersChanged).sink)
 	i.pods.fields = unfinishedPods
 	i.podTimes = gathered.kind(corev1.SchemeGroupVersion, "pods", timesIntake, timesTo(i.times).sink)
 	i.podTimes.needed = i.pods.synced
 	i.others = gathered.others(store)
-	i.volumes = &onDemand{kinds: gathered.volumes(store), freed: wasListed(call, placement.VolumesChange), wake: call.Wake}
-	i.namespaces = &onDemand{kinds: gathered.namespaces(store), freed: wasListed(call, placement.PodsChange), wake: call.Wake}
+	i.volumes = &onDemand{kinds: gathered.volumes(store), freed: wasListed(call, placement.VolumesChange), wake: l.Options().Wake}
+	i.namespaces = &onDemand{kinds: gathered.namespaces(store), freed: wasListed(call, placement.PodsChange), wake: l.Options().Wake}
 	return i, gathered.err
 }
 
 // wasListed tells that objects were listed which Jobs wait for.
-func wasListed(call Callbacks, kinds placement.ChangeKinds) func() {
+func wasListed(call Options, kinds placement.ChangeKinds) func() {
 	return func() { call.CapacityFreed(placement.Change{Kinds: kinds}) }
 }
 

@@ -8,7 +8,6 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
@@ -21,20 +20,13 @@ import (
 // succeed. What is known of them is old by then.
 const watchFailureLimit = 3
 
-// Options of a Feed. The times are those of clusters.Options.
+// Options of a Feed. The functions are called on a worker's events, and must not block.
 type Options struct {
-	// Worker is the name of the worker.
-	Worker string
 	// Origin of the mirrors.
 	Origin v1alpha1.Origin
 	// MaxMirrors is how many mirrors the worker may have.
-	MaxMirrors                                func() int
-	ProbeInterval, RequestTimeout, RetryDelay time.Duration
-	Clock                                     clock.Clock
-}
+	MaxMirrors func() int
 
-// Callbacks are called on a worker's events. They must not block.
-type Callbacks struct {
 	MirrorChanged func(key types.NamespacedName, exists bool)
 	CapacityFreed func(placement.Change)
 	PodsStuck     func(types.NamespacedName)
@@ -42,14 +34,12 @@ type Callbacks struct {
 	NumbersChanged func()
 	// AutoscalerChanged: what the worker's autoscaler may add is something else.
 	AutoscalerChanged func()
-	// Wake has Run called soon.
-	Wake func()
 }
 
 // Feed watches a worker. One goroutine calls Run, Readiness, State and Stop.
 type Feed struct {
 	link       *link.Link
-	options    Options
+	limits     link.Options
 	mirrors    *mirrors
 	intake     *intake // of the mirrors
 	capacity   *capacityInformers
@@ -62,30 +52,29 @@ type Feed struct {
 	servers int
 }
 
-// New makes a Feed that doesn't run yet.
-func New(l *link.Link, options Options, call Callbacks) (*Feed, error) {
-	f := &Feed{link: l, options: options, intake: mirrorIntake(options.MaxMirrors)}
+// New makes a Feed that doesn't run yet. It calls the link's Wake to have Run called soon.
+func New(l *link.Link, options Options) (*Feed, error) {
+	f := &Feed{link: l, limits: l.Options(), intake: mirrorIntake(options.MaxMirrors)}
 	var err error
-	ofMirrors := mirrorCallbacks{changed: call.MirrorChanged, started: f.started}
-	if f.mirrors, err = newMirrors(l, f.listTime().all, options.Origin, f.intake, ofMirrors, call.Wake); err != nil {
+	ofMirrors := mirrorCallbacks{changed: options.MirrorChanged, started: f.started}
+	if f.mirrors, err = newMirrors(l, options.Origin, f.intake, ofMirrors); err != nil {
 		return nil, err
 	}
-	if f.capacity, err = newCapacityInformers(l, options, call); err != nil {
+	if f.capacity, err = newCapacityInformers(l, options); err != nil {
 		return nil, err
 	}
-	f.autoscaler, err = newAutoscalerReader(l, f.capacity.store.Ledger, options, autoscalerCallbacks{
-		changed: func() { call.AutoscalerChanged(); call.Wake() },
-		grown:   func() { call.CapacityFreed(placement.Change{Kinds: placement.AnyChange}); call.Wake() },
-		stuck:   call.PodsStuck,
+	wake := f.limits.Wake
+	f.autoscaler, err = newAutoscalerReader(l, f.capacity.store.Ledger, autoscalerCallbacks{
+		changed: func() { options.AutoscalerChanged(); wake() },
+		grown:   func() { options.CapacityFreed(placement.Change{Kinds: placement.AnyChange}); wake() },
+		stuck:   options.PodsStuck,
 	})
 	return f, err
 }
 
-func (f *Feed) listTime() listTime { return listTimeOf(f.options.RequestTimeout) }
-
 // started records that the Job controller has started a Job.
 func (f *Feed) started() {
-	now := f.options.Clock.Now()
+	now := f.limits.Clock.Now()
 	f.lastStart.Store(&now)
 }
 
@@ -121,7 +110,7 @@ func (f *Feed) lookAtListing(open bool) {
 	}
 	pending, read := f.intake.progress()
 	pending = f.mirrors.started() && (pending || !f.mirrors.synced())
-	if f.listing.look(f.options.Clock.Now(), open, pending, read, f.listTime()) {
+	if f.listing.look(f.limits.Clock.Now(), open, pending, read, listTimeOf(f.limits)) {
 		f.link.Break(f.listing.overdue)
 	}
 }
@@ -134,8 +123,8 @@ func (f *Feed) Readiness() link.Observation {
 	if found.State != link.Ready {
 		return found
 	}
-	now, failure := f.options.Clock.Now(), f.mirrors.lastFailure()
-	stale := failure != nil && now.Sub(failure.since) >= watchFailureLimit*f.options.ProbeInterval
+	now, failure := f.limits.Clock.Now(), f.mirrors.lastFailure()
+	stale := failure != nil && now.Sub(failure.since) >= watchFailureLimit*f.limits.ProbeInterval
 	switch {
 	case failure != nil && link.LacksPermission(failure.err):
 		found.State, found.At = link.Disconnected, now

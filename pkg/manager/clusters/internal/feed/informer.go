@@ -39,13 +39,12 @@ type informer struct {
 
 // informerSource says what an informer lists and watches.
 type informerSource struct {
-	link        *link.Link
-	listTimeout time.Duration
-	api         *rest.RESTClient
-	resource    string
-	narrow      func(*metav1.ListOptions)
-	intake      *intake
-	sink        sink
+	link     *link.Link
+	api      *rest.RESTClient
+	resource string
+	narrow   func(*metav1.ListOptions)
+	intake   *intake
+	sink     sink
 }
 
 // sink is where the objects go: a cache, or a fanOut.
@@ -109,7 +108,7 @@ func (from informerSource) list(
 	if err := from.link.Wait(ctx); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, from.listTimeout)
+	ctx, cancel := context.WithTimeout(ctx, listTimeOf(from.link.Options()).all)
 	defer cancel()
 	return listAll(ctx, options, from.intake, func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 		return request(options).Do(ctx).Get()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
@@ -39,11 +38,9 @@ type kind struct {
 
 // gathering makes kinds.
 type gathering struct {
-	link        *link.Link
-	listTimeout time.Duration
-	changed     func() // as for an informer
-	event       func() // called on every event
-	err         error
+	link  *link.Link
+	event func() // called on every event
+	err   error
 }
 
 func (g *gathering) kind(gv schema.GroupVersion, resource string, intake func() *intake, to sink) *kind {
@@ -83,7 +80,7 @@ func (g *gathering) others(store *placement.Store) []*kind {
 		kindOf(g, core, "resourcequotas", store.Quotas, &corev1.ResourceQuota{}, maxRules, maxRuleBytes),
 	}
 	// Without a class, nobody gets a device. Most workers have none, and a watch takes some memory.
-	alert := &gathering{link: g.link, listTimeout: g.listTimeout, changed: g.changed, event: g.changed}
+	alert := &gathering{link: g.link, event: g.link.Options().Wake}
 	classes := kindOf(alert, dra, "deviceclasses", store.DeviceClasses, &resourcev1.DeviceClass{}, maxClasses, maxClassBytes)
 	forDevices := []*kind{
 		kindOf(g, dra, "resourceslices", store.ResourceSlices, &resourcev1.ResourceSlice{}, maxSlices, maxSliceBytes),
@@ -126,10 +123,10 @@ func (k *kind) start(ctx context.Context) {
 		return
 	}
 	k.informer = newInformer(informerSource{
-		link: k.link, listTimeout: k.listTimeout, api: k.api, resource: k.resource,
+		link: k.link, api: k.api, resource: k.resource,
 		narrow: func(o *metav1.ListOptions) { o.FieldSelector = k.fields },
 		intake: k.intake(), sink: k.sink,
-	}, k.changed)
+	}, k.link.Options().Wake)
 	k.informer.start(ctx)
 }
 

@@ -62,6 +62,6 @@ func unlisted(format string, limit time.Duration) *link.BoundError {
 
 // listTimeOf lets the largest list come over a slow link: 75 seconds for one object or page, and 10
 // minutes for all by default.
-func listTimeOf(request time.Duration) listTime {
-	return listTime{quiet: 5 * request, all: 40 * request}
+func listTimeOf(o link.Options) listTime {
+	return listTime{quiet: 5 * o.RequestTimeout, all: 40 * o.RequestTimeout}
 }

@@ -72,7 +72,7 @@ func TestAPageThatIsAskedForAgain(t *testing.T) {
 // TestHowLongAListMayTake: only the time with an open gate counts, what comes extends it up to a
 // limit, and a loss between doesn't.
 func TestHowLongAListMayTake(t *testing.T) {
-	most := listTimeOf(15 * time.Second)
+	most := listTimeOf(link.Options{RequestTimeout: 15 * time.Second})
 	if most != (listTime{75 * time.Second, 10 * time.Minute}) {
 		t.Errorf("the limits are %v", most)
 	}

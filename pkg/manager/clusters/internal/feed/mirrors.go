@@ -3,7 +3,6 @@ package feed
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,9 +30,7 @@ type mirrors struct {
 	store cache.Indexer
 }
 
-func newMirrors(
-	l *link.Link, listTimeout time.Duration, origin v1alpha1.Origin, intake *intake, callbacks mirrorCallbacks, changed func(),
-) (*mirrors, error) {
+func newMirrors(l *link.Link, origin v1alpha1.Origin, intake *intake, callbacks mirrorCallbacks) (*mirrors, error) {
 	api, err := l.Watcher(batchv1.SchemeGroupVersion)
 	if err != nil {
 		return nil, err
@@ -41,11 +38,11 @@ func newMirrors(
 	selector := origin.Selector().String()
 	m := &mirrors{}
 	m.informer = newInformer(informerSource{
-		link: l, listTimeout: listTimeout, api: api, resource: "jobs",
+		link: l, api: api, resource: "jobs",
 		narrow: func(o *metav1.ListOptions) { o.LabelSelector = selector },
 		intake: intake,
 		sink:   m.sink(mirrorHandler(callbacks)),
-	}, changed)
+	}, l.Options().Wake)
 	return m, nil
 }
 

@@ -86,6 +86,9 @@ func New(options Options) (*Link, error) {
 	return l, err
 }
 
+// Options are those of New.
+func (l *Link) Options() Options { return l.options }
+
 // Client reads and writes in the worker, without a cache.
 func (l *Link) Client() client.Client { return l.client }
 

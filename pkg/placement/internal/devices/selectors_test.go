@@ -1,0 +1,178 @@
+package devices
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
+)
+
+// endless are selectors that take for ever, or far longer than CEL's cost says.
+var endless = map[string]string{
+	"a quantity":                       `quantity("1e100000000").isGreaterThan(quantity("1"))`,
+	"a quantity put together":          `quantity("1e1000" + "00000").isGreaterThan(quantity("1"))`,
+	"a quantity of a device":           `isQuantity(device.attributes["example.com"].text)`,
+	"macros that double what they get": "optional.of(1)" + strings.Repeat(".optMap(x, x)", 40) + ".hasValue()",
+	"lists of lists that are compared": bound("[dyn(1)]", "[%[1]s, %[1]s]", "%[1]s == %[1]s"),
+	"lists of lists by a macro":        bound("[dyn(1)]", "[1, 2].map(i, %[1]s)", "%[1]s == %[1]s"),
+	"texts that double":                bound(`"xxxxxxxx"`, "%[1]s + %[1]s", "%[1]s == %[1]s"),
+	"a pattern that becomes large":     `device.driver.matches("` + strings.Repeat(`(\\pL?){1000}`, 500) + `")`,
+	"a short one that becomes large":   `device.driver.matches("((x?){30}){30}")`,
+	"a pattern of a device":            `device.driver.matches(device.attributes["example.com"].text)`,
+	"a version":                        `isSemver("` + strings.Repeat("1", 9000) + `.0.0")`,
+	"a range":                          `lists.range(1000000000).size() > 1`,
+	"a text without an end":            `device.driver == "` + strings.Repeat("x", resourcev1.CELSelectorExpressionMaxLength) + `"`,
+	"brackets without an end":          strings.Repeat("(", resourcev1.CELSelectorExpressionMaxLength),
+}
+
+// bound makes a selector in which each of 60 variables is made of the one before.
+func bound(first, next, last string) string {
+	name := func(i int) string { return fmt.Sprint("x", i) }
+	expression := fmt.Sprintf(last, name(60))
+	for i := 60; i > 0; i-- {
+		expression = fmt.Sprintf("cel.bind(%s, %s, %s)", name(i), fmt.Sprintf(next, name(i-1)), expression)
+	}
+	return fmt.Sprintf("cel.bind(x0, %s, %s)", first, expression)
+}
+
+// Whoever writes a selector of a class, or of a claim, keeps nobody waiting: what it selects isn't
+// found out.
+func TestEndlessSelectors(t *testing.T) {
+	for name, expression := range endless {
+		selectors := []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: expression}}}
+		ofClass, ofClaim := worker(), worker()
+		ofClass.Classes[0].Spec.Selectors = selectors
+		claim := oneDevice("x")
+		claim.Spec.Devices.Requests[0].Exactly.Selectors = selectors
+		ofClaim.Claims = append(ofClaim.Claims, claim)
+		answers := make(chan scheduling.Answer)
+		go func() {
+			answers <- judge(ofClass, 1, asking("1"))
+			answers <- judge(ofClaim, 1, func(s *corev1.PodSpec) {
+				s.ResourceClaims = []corev1.PodResourceClaim{{Name: "x", ResourceClaimName: ptr.To("x")}}
+			})
+		}()
+		for _, of := range []string{"class", "claim"} {
+			select {
+			case answer := <-answers:
+				if answer.Verdict != scheduling.FitsNow {
+					t.Errorf("%s of a %s: %v, %v", name, of, answer.Verdict, answer.Reasons)
+				}
+			case <-time.After(30 * time.Second):
+				t.Fatalf("%s of a %s: no answer", name, of)
+			}
+		}
+	}
+}
+
+// Long selectors take long to compile: the work that is allowed is used up by few.
+func TestLongSelectors(t *testing.T) {
+	o := worker()
+	for i := range 90 {
+		o.Classes[0].Spec.Selectors = append(o.Classes[0].Spec.Selectors, resourcev1.DeviceSelector{
+			CEL: &resourcev1.CELDeviceSelector{Expression: fmt.Sprint(strings.Repeat("(a || b) && ", 800), i, " == 1")},
+		})
+	}
+	d := New(o)
+	if d.Trial("ns", podSpec(asking("1")), scheduling.Now) == nil {
+		t.Fatal("no devices are asked for")
+	}
+	expect(t, judge(o, 1, asking("1")), scheduling.FitsNow, 1) // not found out
+	left := mostWork
+	for i := range 90 {
+		d.memo.cost(o.Classes[0].Spec.Selectors[i].CEL.Expression, false, &left)
+		if left <= 0 {
+			return
+		}
+	}
+	t.Errorf("90 long selectors leave %d of the work", left)
+}
+
+// What people select by is found out.
+func TestUsualSelectors(t *testing.T) {
+	for _, expression := range []string{
+		`device.driver == "example.com"`,
+		`device.attributes["example.com"].model in ["a", "b"] && !(device.attributes["example.com"].index == 3)`,
+		`device.attributes["example.com"].model.matches("^(a100|h100)-[0-9]{2}g$")`,
+		`device.attributes["example.com"].model.lowerAscii().startsWith("h")`,
+		`device.capacity["example.com"].memory.compareTo(quantity("20Gi")) >= 0`,
+		`device.attributes["example.com"].version.isGreaterThan(semver("12.4.0"))`,
+		`has(device.attributes["example.com"].numa) && device.attributes["example.com"].numa + 1 > 2`,
+		`device.attributes["example.com"].?numa.orValue(0) == 1 || "example.com" in device.attributes`,
+		`cel.bind(d, device.attributes["example.com"], d.a && d.b)`,
+		`device.attributes["example.com"].exists(name, name == "rdma")`,
+	} {
+		if !isBounded(expression) {
+			t.Errorf("%s counts as too much work", expression)
+		}
+	}
+}
+
+// The work of a selector is known for devices that an API server stores. Others aren't there.
+func TestDevicesThatNoAPIServerStores(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	attribute := func(a resourcev1.DeviceAttribute) func(*resourcev1.ResourceSliceSpec) {
+		return func(s *resourcev1.ResourceSliceSpec) {
+			s.Devices[0].Attributes = map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{"text": a}
+		}
+	}
+	for name, change := range map[string]func(*resourcev1.ResourceSliceSpec){
+		"a long text":     attribute(resourcev1.DeviceAttribute{StringValue: &long}),
+		"a long version":  attribute(resourcev1.DeviceAttribute{VersionValue: &long}),
+		"long texts":      attribute(resourcev1.DeviceAttribute{StringValues: []string{long}}),
+		"very many texts": attribute(resourcev1.DeviceAttribute{StringValues: make([]string, 1000)}),
+		"a long driver":   func(s *resourcev1.ResourceSliceSpec) { s.Driver = long },
+		"a long name": func(s *resourcev1.ResourceSliceSpec) {
+			s.Devices[0].Attributes = map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{resourcev1.QualifiedName(long): {BoolValue: ptr.To(true)}}
+		},
+		"very many attributes": func(s *resourcev1.ResourceSliceSpec) {
+			s.Devices[0].Attributes = map[resourcev1.QualifiedName]resourcev1.DeviceAttribute{}
+			for i := range 1000 {
+				s.Devices[0].Attributes[resourcev1.QualifiedName(fmt.Sprint("a", i))] = resourcev1.DeviceAttribute{BoolValue: ptr.To(true)}
+			}
+		},
+	} {
+		for _, minor := range []int{34, 36} {
+			o := worker()
+			o.Minor = minor
+			change(&o.Slices[0].Spec)
+			inventory := New(o).inventory
+			if inventory.nodes["a"] != nil || inventory.nodes["b"] == nil {
+				t.Errorf("%s, 1.%d: the devices of %d nodes are there", name, minor, len(inventory.nodes))
+			}
+		}
+	}
+}
+
+// veryMany is a selector of nodes that selects none, by very many values.
+func veryMany() *corev1.NodeSelector {
+	values := make([]string, 150_000)
+	for i := range values {
+		values[i] = fmt.Sprint("none-", i)
+	}
+	return &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: values}},
+	}}}
+}
+
+// Nodes that are selected by very much aren't found out.
+func TestSelectorsOfVeryManyNodes(t *testing.T) {
+	o := worker()
+	for _, s := range o.Slices {
+		s.Spec.NodeName, s.Spec.NodeSelector = nil, veryMany()
+	}
+	expect(t, judge(o, 1, asking("1")), scheduling.FitsNow, 1)
+
+	o = worker()
+	o.allocated("a", "gpu-0", "lasts")
+	o.Claims[0].Status.Allocation.NodeSelector = veryMany()
+	expect(t, judge(o, 1, func(s *corev1.PodSpec) {
+		s.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: ptr.To("claim-0")}}
+	}), scheduling.FitsNow, 1)
+}
