@@ -13,6 +13,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
+	"github.com/jobferry/jobferry/e2e/rig/binaries"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
@@ -33,10 +34,14 @@ func TestMain(m *testing.M) {
 	// Without kube-controller-manager's TTL controller, which would delete our Jobs, too.
 	controllers := "--controllers=garbage-collector-controller,namespace-controller," +
 		"pod-garbage-collector-controller,resourcequota-controller,serviceaccount-controller,root-ca-certificate-publisher-controller"
-	rigtest.Main(m,
-		rig.Options{Name: "worker", JobController: rig.None, Audit: true, ControllerManagerFlags: []string{controllers}},
-		rig.Options{Name: "older", Release: "1.34", JobController: rig.None, ControllerManagerFlags: []string{controllers}},
-		gangCluster())
+	clusters := []rig.Options{
+		{Name: "worker", JobController: rig.None, Audit: true, ControllerManagerFlags: []string{controllers}},
+		{Name: "older", Release: binaries.Worker(binaries.Oldest), JobController: rig.None, ControllerManagerFlags: []string{controllers}},
+	}
+	if gangRelease >= firstWithGangs {
+		clusters = append(clusters, gangCluster())
+	}
+	rigtest.Main(m, clusters...)
 }
 
 // shared runs jobferry-worker for all tests that don't need one of their own. It ends with the test

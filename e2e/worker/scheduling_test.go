@@ -18,16 +18,22 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
+	"github.com/jobferry/jobferry/e2e/rig/binaries"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/e2e/worker/workertest"
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
+// firstWithGangs is the first release with spec.scheduling.
+const firstWithGangs binaries.Release = "1.37"
+
+var gangRelease = binaries.Worker(firstWithGangs)
+
 // gangCluster has spec.scheduling, both Job controllers, and room for two Pods.
 func gangCluster() rig.Options {
 	const gates = "--feature-gates=GenericWorkload=true,WorkloadWithJob=true"
 	return rig.Options{
-		Name: "gang", Release: "1.37", Nodes: []rig.Nodes{{Count: 2, CPU: "1"}},
+		Name: "gang", Release: gangRelease, Nodes: []rig.Nodes{{Count: 2, CPU: "1"}},
 		APIServerFlags:         []string{gates, "--runtime-config=scheduling.k8s.io/v1beta1=true"},
 		ControllerManagerFlags: []string{gates},
 		Controllers:            []string{"podgroup-protection-controller"},
@@ -49,6 +55,9 @@ func gang(j *batchv1.Job) {
 // makes the Workload and the PodGroup that the built-in makes.
 func TestGang(t *testing.T) {
 	t.Parallel()
+	if gangRelease < firstWithGangs {
+		t.Skipf("Kubernetes %s has no spec.scheduling", gangRelease)
+	}
 	s := open(t, "gang")
 	program, err := product.Program("jobferry-worker")
 	s.ok(err)
