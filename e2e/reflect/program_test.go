@@ -16,11 +16,19 @@ import (
 )
 
 var (
-	releases = flag.String("releases", "1.34,1.36",
+	releases = flag.String("releases", defaultReleases(),
 		"the Kubernetes releases whose API servers stand for the hub and the worker, oldest first")
 	// programs are their API servers.
 	programs []*program
 )
+
+// defaultReleases are the oldest and the current one, or the one that the environment asks for.
+func defaultReleases() string {
+	if release := binaries.Hub(""); release != "" {
+		return string(release)
+	}
+	return fmt.Sprintf("%s,%s", binaries.Oldest, binaries.Current)
+}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
