@@ -36,7 +36,7 @@ type site struct {
 }
 
 // startFleet starts a hub and workers, with audit logs.
-func startFleet(ctx context.Context, o Options) (*fleet, error) {
+func startFleet(ctx context.Context, o FloodOptions) (*fleet, error) {
 	all := []rig.Options{{Name: "hub"}}
 	for n := range o.Workers {
 		all = append(all, plainWorker(n, o.Jobs+o.Singles+o.Resting))

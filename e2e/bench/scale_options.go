@@ -9,8 +9,8 @@ import (
 
 // ScaleOptions choose what is measured of many workers.
 type ScaleOptions struct {
-	// Workers is the number of simulated workers. Default 100.
-	Workers int
+	// Common has 100 simulated workers by default.
+	Common
 	// Jobs run all along, on all workers alike. Default 50,000. Few of them are there when the manager's
 	// memory is measured for the first time. Default 5,000.
 	Jobs, Few int
@@ -31,17 +31,13 @@ type ScaleOptions struct {
 	Profiles string
 	// Manager is the program to measure. Empty: it's built from the source around.
 	Manager string
-	// ManagerFlags are added to the manager's command line, and win.
-	ManagerFlags []string
-	// Progress receives a line for what happens. Default: nobody.
-	Progress func(format string, arguments ...any)
 }
 
 // DefaultScaleOptions returns the defaults.
 func DefaultScaleOptions() ScaleOptions {
 	return ScaleOptions{
-		Workers: 100, Jobs: 50_000, Few: 5_000, Finished: 20_000, Lost: 10, LostAfter: 20 * time.Second,
-		Singles: 200, Slow: 5 * time.Second, TimeLimit: 25 * time.Minute, Progress: func(string, ...any) {},
+		Common: common(100), Jobs: 50_000, Few: 5_000, Finished: 20_000, Lost: 10, LostAfter: 20 * time.Second,
+		Singles: 200, Slow: 5 * time.Second, TimeLimit: 25 * time.Minute,
 	}
 }
 

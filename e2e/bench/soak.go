@@ -95,7 +95,7 @@ func (s *soak) chooseRate(ctx context.Context) error {
 		return err
 	}
 	defer v.stop()
-	r := &run{fleet: s.fleet, options: Options{Jobs: s.options.Burst, Submitters: DefaultOptions().Submitters}}
+	r := &run{fleet: s.fleet, options: FloodOptions{Jobs: s.options.Burst, Submitters: DefaultFloodOptions().Submitters}}
 	began := time.Now()
 	if _, _, err := r.burst(ctx, "burst", burstNamespace, s.fleet.hub, v.hub, dispatched); err != nil {
 		return err

@@ -8,6 +8,8 @@ import (
 
 // SoakOptions choose what a steady load is like.
 type SoakOptions struct {
+	// Common has 2 workers by default.
+	Common
 	// Duration is how long Jobs are submitted. Default 20 m.
 	Duration time.Duration
 	// Rate is how many in a second. Default: four fifths of what the machine does at its fastest, found out
@@ -22,22 +24,15 @@ type SoakOptions struct {
 	Samples, Settle time.Duration
 	// TTL is how long finished Jobs are kept. Default 20 s.
 	TTL time.Duration
-	// Workers is the number of worker clusters. Default 2.
-	Workers int
 	// Manager is the program to measure. Empty: it's built from the source around.
 	Manager string
-	// ManagerFlags are added to the managers' command lines, and win.
-	ManagerFlags []string
-	// Progress receives a line for what happens. Default: nobody.
-	Progress func(format string, arguments ...any)
 }
 
 // DefaultSoakOptions returns the defaults.
 func DefaultSoakOptions() SoakOptions {
 	return SoakOptions{
 		Duration: 20 * time.Minute, Burst: 300, Leaders: 5 * time.Minute, Rotations: time.Minute,
-		Samples: 5 * time.Second, Settle: 45 * time.Second, TTL: 20 * time.Second, Workers: 2,
-		Progress: func(string, ...any) {},
+		Samples: 5 * time.Second, Settle: 45 * time.Second, TTL: 20 * time.Second, Common: common(2),
 	}
 }
 

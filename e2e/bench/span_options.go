@@ -8,10 +8,10 @@ import (
 
 // SpanOptions choose what is measured of one Job over several workers.
 type SpanOptions struct {
+	// Common has 5 workers by default.
+	Common
 	// Indexes of the Job. Default 100,000.
 	Indexes int
-	// Workers is the number of worker clusters. Default 5.
-	Workers int
 	// Parallelism of the Job. Default 1,000.
 	Parallelism int
 	// Room is how many Pods fit in each worker. Default, or 0: so many that the workers that are
@@ -32,17 +32,13 @@ type SpanOptions struct {
 	Small int
 	// Programs is a folder with the product's programs. Empty: they're built from the source around.
 	Programs string
-	// ManagerFlags are added to the manager's command line, and win.
-	ManagerFlags []string
-	// Progress receives a line for what happens. Default: nobody.
-	Progress func(format string, arguments ...any)
 }
 
 // DefaultSpanOptions returns the defaults.
 func DefaultSpanOptions() SpanOptions {
 	return SpanOptions{
-		Indexes: 100_000, Workers: 5, Parallelism: 1000, RunFor: 25 * time.Second, Drain: 0.25, Lose: 0.5,
-		LostAfter: time.Minute, Whole: true, Small: 100, Progress: func(string, ...any) {},
+		Indexes: 100_000, Common: common(5), Parallelism: 1000, RunFor: 25 * time.Second, Drain: 0.25, Lose: 0.5,
+		LostAfter: time.Minute, Whole: true, Small: 100,
 	}
 }
 

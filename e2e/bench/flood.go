@@ -15,7 +15,7 @@ import (
 
 // run is one run of the benchmark.
 type run struct {
-	options Options
+	options FloodOptions
 	fleet   *fleet
 	manager *manager // that of this round
 	// profiles is where the managers serve theirs; empty: nowhere.
@@ -26,8 +26,8 @@ type run struct {
 	quietFrom, quietTo time.Time
 }
 
-// Run starts clusters, measures, and stops them.
-func Run(ctx context.Context, options Options) (_ *report.Result, err error) {
+// RunFlood starts clusters, measures, and stops them.
+func RunFlood(ctx context.Context, options FloodOptions) (_ *report.Result, err error) {
 	if err := options.Validate(); err != nil {
 		return nil, err
 	}

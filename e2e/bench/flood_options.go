@@ -6,16 +6,30 @@ import (
 	"time"
 )
 
-// Options choose what is measured.
-type Options struct {
+// Common are the options of all runs of the manager.
+type Common struct {
+	// Workers is the number of worker clusters.
+	Workers int
+	// ManagerFlags are added to the manager's command line, and win.
+	ManagerFlags []string
+	// Progress receives a line for what happens. Default: nobody.
+	Progress func(format string, arguments ...any)
+}
+
+func common(workers int) Common {
+	return Common{Workers: workers, Progress: func(string, ...any) {}}
+}
+
+// FloodOptions choose what is measured of many Jobs at once.
+type FloodOptions struct {
+	// Common has 2 workers by default.
+	Common
 	// Jobs is how many are submitted at once, to the floor and to the hub. Default 500.
 	Jobs int
 	// Rounds is how often, one after another: to the floor, to the hub, to the floor. Default 3.
 	Rounds int
 	// Singles is how many are submitted one at a time; 0: none. Default 50.
 	Singles int
-	// Workers is the number of worker clusters. Default 2.
-	Workers int
 	// Floor is whether the Jobs are also submitted to a worker without Jobferry. Default true.
 	Floor bool
 	// Bound is whether the lower bound is measured, too. Default false.
@@ -30,25 +44,20 @@ type Options struct {
 	Manager string
 	// Against is another manager to compare with: both are measured in each round. Empty: none.
 	Against string
-	// ManagerFlags are added to the manager's command line, and win.
-	ManagerFlags []string
 	// Profiles is a folder for profiles: CPU of the API servers and the manager at the beginning of
 	// floor and flood, and the manager's heap after the flood. Empty: none.
 	Profiles string
-	// Progress receives a line for what happens. Default: nobody.
-	Progress func(format string, arguments ...any)
 }
 
-// DefaultOptions returns the defaults.
-func DefaultOptions() Options {
-	return Options{
-		Jobs: 500, Rounds: 3, Singles: 50, Workers: 2, Floor: true, Quiet: time.Minute, Resting: 10, Submitters: 32,
-		Progress: func(string, ...any) {},
+// DefaultFloodOptions returns the defaults.
+func DefaultFloodOptions() FloodOptions {
+	return FloodOptions{
+		Jobs: 500, Rounds: 3, Singles: 50, Common: common(2), Floor: true, Quiet: time.Minute, Resting: 10, Submitters: 32,
 	}
 }
 
 // Validate reports all that can't be used.
-func (o *Options) Validate() error {
+func (o *FloodOptions) Validate() error {
 	var errs []error
 	for name, minimum := range map[string]struct{ value, least int }{
 		"jobs": {o.Jobs, 1}, "rounds": {o.Rounds, 1}, "singles": {o.Singles, 0}, "workers": {o.Workers, 1},

@@ -14,14 +14,14 @@ import (
 // Twenty Jobs go all ways: into one cluster, by the least writes, and by way of the manager, which makes no
 // more requests for them than its goal. `make bench` is the long form, which judges times and CPU, too.
 func TestRun(t *testing.T) {
-	o := DefaultOptions()
+	o := DefaultFloodOptions()
 	o.Jobs, o.Rounds, o.Singles, o.Resting, o.Quiet, o.Bound, o.Progress = 20, 1, 3, 2, 0, true, t.Logf
 	if programs := os.Getenv("JOBFERRY_BIN"); programs != "" {
 		o.Manager = filepath.Join(programs, "jobferry-manager")
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	result, err := Run(ctx, o)
+	result, err := RunFlood(ctx, o)
 	if err != nil {
 		t.Fatal(err)
 	}
