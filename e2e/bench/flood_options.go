@@ -2,23 +2,8 @@ package bench
 
 import (
 	"errors"
-	"fmt"
 	"time"
 )
-
-// Common are the options of all runs of the manager.
-type Common struct {
-	// Workers is the number of worker clusters.
-	Workers int
-	// ManagerFlags are added to the manager's command line, and win.
-	ManagerFlags []string
-	// Progress receives a line for what happens. Default: nobody.
-	Progress func(format string, arguments ...any)
-}
-
-func common(workers int) Common {
-	return Common{Workers: workers, Progress: func(string, ...any) {}}
-}
 
 // FloodOptions choose what is measured of many Jobs at once.
 type FloodOptions struct {
@@ -58,17 +43,13 @@ func DefaultFloodOptions() FloodOptions {
 
 // Validate reports all that can't be used.
 func (o *FloodOptions) Validate() error {
-	var errs []error
-	for name, minimum := range map[string]struct{ value, least int }{
-		"jobs": {o.Jobs, 1}, "rounds": {o.Rounds, 1}, "singles": {o.Singles, 0}, "workers": {o.Workers, 1},
-		"resting": {o.Resting, 0}, "submitters": {o.Submitters, 1},
-	} {
-		if minimum.value < minimum.least {
-			errs = append(errs, fmt.Errorf("%s: must be at least %d, not %d", name, minimum.least, minimum.value))
-		}
-	}
-	if o.Quiet < 0 {
-		errs = append(errs, fmt.Errorf("quiet: must not be negative, but is %s", o.Quiet))
-	}
-	return errors.Join(errs...)
+	var p problems
+	p.atLeast("jobs", o.Jobs, 1)
+	p.atLeast("rounds", o.Rounds, 1)
+	p.atLeast("singles", o.Singles, 0)
+	p.atLeast("workers", o.Workers, 1)
+	p.atLeast("resting", o.Resting, 0)
+	p.atLeast("submitters", o.Submitters, 1)
+	p.refuse(o.Quiet < 0, "quiet: must not be negative, but is %s", o.Quiet)
+	return errors.Join(p...)
 }

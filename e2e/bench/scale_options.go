@@ -2,7 +2,6 @@ package bench
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 	"time"
 )
@@ -46,23 +45,18 @@ var memoryLimits = regexp.MustCompile(`^[0-9]+([KMGT]iB|B)?$`)
 
 // Validate reports all that can't be used.
 func (o *ScaleOptions) Validate() error {
-	var errs []error
-	refuse := func(is bool, format string, arguments ...any) {
-		if is {
-			errs = append(errs, fmt.Errorf(format, arguments...))
-		}
-	}
-	refuse(o.Workers < 2, "workers: must be at least 2, not %d", o.Workers)
-	refuse(o.Few < o.Workers || o.Few > o.Jobs, "few: must be between the workers (%d) and the Jobs (%d), not %d", o.Workers, o.Jobs, o.Few)
-	refuse(o.Finished < 0, "finished: must not be negative, but is %d", o.Finished)
-	refuse(o.Lost < 0 || o.Lost > o.Workers/2, "lost: must be between 0 and half of the workers, not %d", o.Lost)
-	refuse(o.LostAfter < time.Second, "lost-after: must be at least 1s, but is %s", o.LostAfter)
-	refuse(o.Singles < 1, "singles: must be at least 1, not %d", o.Singles)
-	refuse(o.Slow < 0, "slow: must not be negative, but is %s", o.Slow)
-	refuse(o.MemoryLimit != "" && !memoryLimits.MatchString(o.MemoryLimit),
+	var p problems
+	p.atLeast("workers", o.Workers, 2)
+	p.atLeast("singles", o.Singles, 1)
+	p.refuse(o.Few < o.Workers || o.Few > o.Jobs, "few: must be between the workers (%d) and the Jobs (%d), not %d", o.Workers, o.Jobs, o.Few)
+	p.refuse(o.Finished < 0, "finished: must not be negative, but is %d", o.Finished)
+	p.refuse(o.Lost < 0 || o.Lost > o.Workers/2, "lost: must be between 0 and half of the workers, not %d", o.Lost)
+	p.refuse(o.LostAfter < time.Second, "lost-after: must be at least 1s, but is %s", o.LostAfter)
+	p.refuse(o.Slow < 0, "slow: must not be negative, but is %s", o.Slow)
+	p.refuse(o.MemoryLimit != "" && !memoryLimits.MatchString(o.MemoryLimit),
 		"memory-limit: must be a number of bytes, or of KiB, MiB or GiB, such as 450MiB, not %q", o.MemoryLimit)
-	refuse(o.TimeLimit <= 0, "time-limit: must be positive, but is %s", o.TimeLimit)
-	return errors.Join(errs...)
+	p.refuse(o.TimeLimit <= 0, "time-limit: must be positive, but is %s", o.TimeLimit)
+	return errors.Join(p...)
 }
 
 // room is how many Pods fit in each worker: when some are lost, the others have a tenth more than it takes.

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -38,22 +37,15 @@ func DefaultSoakOptions() SoakOptions {
 
 // Validate reports all that can't be used.
 func (o *SoakOptions) Validate() error {
-	var errs []error
+	var p problems
 	for name, d := range map[string]time.Duration{
 		"duration": o.Duration, "leaders": o.Leaders, "rotations": o.Rotations, "samples": o.Samples, "ttl": o.TTL,
 	} {
-		if d < time.Second {
-			errs = append(errs, fmt.Errorf("%s: must be at least 1s, but is %s", name, d))
-		}
+		p.refuse(d < time.Second, "%s: must be at least 1s, but is %s", name, d)
 	}
-	if o.Rate < 0 || o.Rate > 1000 {
-		errs = append(errs, fmt.Errorf("rate: must be between 0 and 1000, but is %g", o.Rate))
-	}
-	if o.Burst < 1 || o.Workers < 1 {
-		errs = append(errs, fmt.Errorf("burst and workers: must be at least 1, but are %d and %d", o.Burst, o.Workers))
-	}
-	if o.Settle < 0 {
-		errs = append(errs, fmt.Errorf("settle: must not be negative, but is %s", o.Settle))
-	}
-	return errors.Join(errs...)
+	p.refuse(o.Rate < 0 || o.Rate > 1000, "rate: must be between 0 and 1000, but is %g", o.Rate)
+	p.atLeast("burst", o.Burst, 1)
+	p.atLeast("workers", o.Workers, 1)
+	p.refuse(o.Settle < 0, "settle: must not be negative, but is %s", o.Settle)
+	return errors.Join(p...)
 }

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"errors"
-	"fmt"
 	"time"
 )
 
@@ -44,27 +43,18 @@ func DefaultSpanOptions() SpanOptions {
 
 // Validate reports all that can't be used.
 func (o *SpanOptions) Validate() error {
-	var errs []error
-	for _, minimum := range []struct {
-		name         string
-		value, least int
-	}{{"indexes", o.Indexes, 1}, {"parallelism", o.Parallelism, 1}, {"room", o.Room, 0}, {"small", o.Small, 0}, {"workers", o.Workers, 1 + o.faults()}} {
-		if minimum.value < minimum.least {
-			errs = append(errs, fmt.Errorf("%s: must be at least %d, not %d", minimum.name, minimum.least, minimum.value))
-		}
-	}
+	var p problems
+	p.atLeast("indexes", o.Indexes, 1)
+	p.atLeast("parallelism", o.Parallelism, 1)
+	p.atLeast("room", o.Room, 0)
+	p.atLeast("small", o.Small, 0)
+	p.atLeast("workers", o.Workers, 1+o.faults())
 	for name, share := range map[string]float64{"drain": o.Drain, "lose": o.Lose} {
-		if share < 0 || share >= 1 {
-			errs = append(errs, fmt.Errorf("%s: must be a share of the indexes from 0 to less than 1, not %g", name, share))
-		}
+		p.refuse(share < 0 || share >= 1, "%s: must be a share of the indexes from 0 to less than 1, not %g", name, share)
 	}
-	if o.RunFor <= 0 {
-		errs = append(errs, fmt.Errorf("run-for: must be positive, but is %s", o.RunFor))
-	}
-	if o.LostAfter < 10*time.Second {
-		errs = append(errs, fmt.Errorf("lost-after: must be at least 10s, not %s", o.LostAfter))
-	}
-	return errors.Join(errs...)
+	p.refuse(o.RunFor <= 0, "run-for: must be positive, but is %s", o.RunFor)
+	p.refuse(o.LostAfter < 10*time.Second, "lost-after: must be at least 10s, not %s", o.LostAfter)
+	return errors.Join(p...)
 }
 
 // faults is how many workers go on the way.
@@ -85,5 +75,3 @@ func (o *SpanOptions) room() int {
 	}
 	return divideUp(o.Parallelism, max(o.Workers-o.faults(), 2))
 }
-
-func divideUp(a, b int) int { return (a + b - 1) / b }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/e2e/rig/process"
 	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
@@ -68,39 +69,40 @@ func (c contender) resident(ctx context.Context, dir string, p *population, prog
 	if err != nil {
 		return resident{}, err
 	}
-	process, err := c.launch(ctx, dir, cluster, residentWorkers)
+	controller, err := c.launch(ctx, dir, cluster, residentWorkers)
 	if err != nil {
 		return resident{}, err
 	}
-	defer func() { process.Kill() }()
+	defer func() { controller.Kill() }()
 	var r resident
-	if r.Without, err = settled(ctx, process); err != nil {
+	if r.Without, err = settled(ctx, controller); err != nil {
 		return r, err
 	}
 	if err := p.fill(ctx, client); err != nil {
 		return r, fmt.Errorf("%s: %w", p, err)
 	}
-	process.Kill()
-	if process, err = c.launch(ctx, dir, cluster, residentWorkers); err != nil {
+	controller.Kill()
+	if controller, err = c.launch(ctx, dir, cluster, residentWorkers); err != nil {
 		return r, err
 	}
-	if r.With, err = settled(ctx, process); err != nil {
+	if r.With, err = settled(ctx, controller); err != nil {
 		return r, err
 	}
-	process.Kill()
-	r.CPU, _ = process.Usage()
+	controller.Kill()
+	r.CPU, _ = controller.TotalUsage()
 	progress("%s: %v: %.0f MiB, without Pods %.0f MiB", c.name, p, float64(r.With)/(1<<20), float64(r.Without)/(1<<20))
 	return r, nil
 }
 
 // settled is the resident memory of the process after settleTime.
-func settled(ctx context.Context, process *workertest.Process) (int64, error) {
+func settled(ctx context.Context, controller *process.Process) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
-	if err := process.Wait(ctx); ctx.Err() == nil {
+	if err := controller.Wait(ctx); ctx.Err() == nil {
 		return 0, fmt.Errorf("the process has ended: %w", err)
 	}
-	return workertest.ResidentMemory(process.PID())
+	usage, err := controller.Usage()
+	return usage.RSS, err
 }
 
 // fill creates the Pods, and has them run.

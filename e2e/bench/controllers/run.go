@@ -40,7 +40,7 @@ func (c contender) run(ctx context.Context, dir string, workers int, rows []row,
 	if err != nil {
 		return run{}, err
 	}
-	process, err := c.launch(ctx, dir, cluster, workers)
+	controller, err := c.launch(ctx, dir, cluster, workers)
 	if err != nil {
 		return run{}, err
 	}
@@ -64,8 +64,8 @@ func (c contender) run(ctx context.Context, dir string, workers int, rows []row,
 		out.Rows = append(out.Rows, cost{elapsed, after})
 		progress("%s, %d at a time: %s: %v", c.name, workers, r.name, elapsed.Round(10*time.Millisecond))
 	}
-	process.Kill()
-	out.CPU, out.Memory = process.Usage()
+	controller.Kill()
+	out.CPU, out.Memory = controller.TotalUsage()
 	return out, nil
 }
 
