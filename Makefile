@@ -142,28 +142,28 @@ vulncheck: ## Known vulnerabilities in what the programs call, by govulncheck (a
 	$(GO) -C tools/release tool -modfile=$(CURDIR)/tools/govulncheck/go.mod govulncheck $(if $(VULNDB),-db $(VULNDB)) ./...
 
 .PHONY: bench
-bench: ## Measure the dispatcher beside plain Jobs in one cluster (JOBS=500; more flags in BENCH, see bin/bench -help)
+bench: ## Measure the dispatcher beside plain Jobs in one cluster (JOBS=500; more flags in BENCH, see bin/bench flood -help)
 	@$(GO) build -C e2e -o ../bin/bench ./cmd/bench
-	@exec bin/bench -jobs $(JOBS) $(BENCH)
+	@exec bin/bench flood -jobs $(JOBS) $(BENCH)
 
 .PHONY: bench-check
 bench-check: ## Compare the manager with that of the merge base with BASE=main, by turns: requests, allocations, CPU; fails on what is worse than noise
 	@GO='$(GO)' tools/bench-check $(BASE) -jobs 200 -rounds 3 $(BENCH)
 
 .PHONY: bench-scale
-bench-scale: ## A real hub, 100 simulated workers, 50,000 live Jobs: memory, a leader's start and end, lost and slow workers (more flags in BENCH, see bin/bench-scale -help)
-	@$(GO) build -C e2e -o ../bin/bench-scale ./cmd/bench-scale
-	@exec bin/bench-scale $(BENCH)
+bench-scale: ## A real hub, 100 simulated workers, 50,000 live Jobs: memory, a leader's start and end, lost and slow workers (more flags in BENCH, see bin/bench scale -help)
+	@$(GO) build -C e2e -o ../bin/bench ./cmd/bench
+	@exec bin/bench scale $(BENCH)
 
 .PHONY: soak
-soak: ## Jobs come steadily for DURATION=20m, at four fifths of what the machine does, while leaders end and credentials change: memory, goroutines, lag, what's lost (more flags in BENCH, see bin/bench-soak -help)
-	@$(GO) build -C e2e -o ../bin/bench-soak ./cmd/bench-soak
-	@exec bin/bench-soak -duration $(DURATION) $(BENCH)
+soak: ## Jobs come steadily for DURATION=20m, at four fifths of what the machine does, while leaders end and credentials change: memory, goroutines, lag, what's lost (more flags in BENCH, see bin/bench soak -help)
+	@$(GO) build -C e2e -o ../bin/bench ./cmd/bench
+	@exec bin/bench soak -duration $(DURATION) $(BENCH)
 
 .PHONY: bench-span
-bench-span: ## One Job over five workers, one drained and one lost on the way, beside one cluster (INDEXES=100000: 105 minutes; more flags in BENCH, see bin/bench-span -help)
-	@$(GO) build -C e2e -o ../bin/bench-span ./cmd/bench-span
-	@exec bin/bench-span -indexes $(INDEXES) $(BENCH)
+bench-span: ## One Job over five workers, one drained and one lost on the way, beside one cluster (INDEXES=100000: 105 minutes; more flags in BENCH, see bin/bench span -help)
+	@$(GO) build -C e2e -o ../bin/bench ./cmd/bench
+	@exec bin/bench span -indexes $(INDEXES) $(BENCH)
 
 .PHONY: chaos
 chaos: ## Jobs of all kinds while processes, links and clocks fail, judged from outside (SEED=1 JOBS=1000 FAULTS=100; more flags in CHAOS, see bin/chaos -help)
@@ -216,7 +216,8 @@ bench-dashboard: build ## The dashboard with 5,000 Jobs and 100,000 indexes in C
 
 .PHONY: bench-worker
 bench-worker: ## Measure the embedded Job controller beside the built-in
-	$(GO) -C e2e run ./worker/bench $(BENCH)
+	@$(GO) build -C e2e -o ../bin/bench ./cmd/bench
+	@exec bin/bench worker $(BENCH)
 
 .PHONY: verify
 verify: ## Generated files and formatting leave no diff

@@ -38,7 +38,7 @@ func (r *run) account(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	usage, err := r.manager.usage()
+	usage, err := r.manager.Usage()
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,7 @@
 // Package bench measures Jobferry on real API servers, next to a floor: what the same Jobs cost in
 // one cluster without it, on the same machine, in the same run.
 //
-//	Run ──▶ clusters (a hub, workers; package rig) ──▶ manager (the real program, a process)
+//	RunFlood ──▶ clusters (a hub, workers; package rig) ──▶ manager (the real program, a process)
 //	          │
 //	          ├─ floor      N Jobs straight into one worker
 //	          ├─ bound      N Jobs, the writes that any dispatcher makes for them, by a loop that does nothing else
@@ -43,7 +43,7 @@
 //
 //	300 Jobs at once ──▶ rate ──▶ load, leaders, rotations ──▶ last Jobs ──▶ ends, events, what is left
 //
-// With Options.Against, Run measures two managers by turns, and tells which figures of the one are worse than
+// With FloodOptions.Against, RunFlood measures two managers by turns, and tells which figures of the one are worse than
 // the other's by more than rounds of one program differ: see tools/bench-check.
 //
 // # What is measured, exactly

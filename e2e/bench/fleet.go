@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/jobferry/jobferry/e2e/bench/measure"
 	"github.com/jobferry/jobferry/e2e/bench/report"
 	"github.com/jobferry/jobferry/e2e/rig"
+	"github.com/jobferry/jobferry/e2e/rig/process"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
@@ -35,28 +35,28 @@ type site struct {
 	embedded bool
 }
 
-// startFleet starts a hub and workers, with audit logs.
-func startFleet(ctx context.Context, o Options) (*fleet, error) {
-	all := []rig.Options{{Name: "hub"}}
-	for n := range o.Workers {
-		all = append(all, plainWorker(n, o.Jobs+o.Singles+o.Resting))
-	}
+// clusters are a hub and workers, with audit logs.
+func (o *FloodOptions) clusters() (hub rig.Options, workers []rig.Options) {
+	all := append([]rig.Options{{Name: "hub"}}, plainWorkers(o.Workers, o.Jobs+o.Singles+o.Resting)...)
 	for i := range all {
 		all[i].Audit = true
 		if o.Profiles != "" {
 			all[i].APIServerFlags = []string{"--profiling=true"}
 		}
 	}
-	return newFleet(ctx, all[:1], all[1:]...)
+	return all[0], all[1:]
 }
 
-// plainWorker is a cluster with room for so many Pods on each of its nodes, which end at once.
-func plainWorker(n, pods int) rig.Options {
-	return rig.Options{
-		Name:  fmt.Sprintf("worker-%d", n+1),
-		Nodes: []rig.Nodes{{Count: nodesPerWorker, CPU: "4k", Memory: "4Ti", Pods: pods}},
-		Pods:  rig.PodDefaults{RunFor: time.Millisecond},
+// plainWorkers are clusters with room for so many Pods on each of their nodes, which end at once.
+func plainWorkers(n, pods int) (all []rig.Options) {
+	for i := range n {
+		all = append(all, rig.Options{
+			Name:  fmt.Sprintf("worker-%d", i+1),
+			Nodes: []rig.Nodes{{Count: nodesPerWorker, CPU: "4k", Memory: "4Ti", Pods: pods}},
+			Pods:  rig.PodDefaults{RunFor: time.Millisecond},
+		})
 	}
+	return all
 }
 
 // newFleet starts workers, and a hub or none.
@@ -111,7 +111,7 @@ func (f *fleet) cpu() (report.CPU, error) {
 	used := report.CPU{Clusters: map[string]time.Duration{}}
 	for _, s := range f.all() {
 		for _, c := range s.Components() {
-			u, err := measure.UsageOf(c.PID())
+			u, err := process.UsageOf(c.PID())
 			if err != nil {
 				return used, fmt.Errorf("%s of %s: %w", c.Name, s.Name(), err)
 			}

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,48 +14,81 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/checkout"
 	"github.com/jobferry/jobferry/e2e/product"
+	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-const managerNamespace = v1alpha1.SystemNamespace
+const (
+	managerNamespace = v1alpha1.SystemNamespace
+	managerProgram   = "jobferry-manager"
+)
 
 // installed is the manager's program, what it needs, and where its log goes.
 type installed struct{ program, kubeconfig, dir string }
 
-// installManager installs the manager, and builds it if there's no program.
-func installManager(ctx context.Context, f *fleet, program, dir string) (_ installed, err error) {
-	if program == "" {
-		if program, err = product.Build(ctx, dir, "jobferry-manager"); err != nil {
-			return installed{}, err
-		}
-	}
-	kubeconfig, err := install(ctx, f, dir)
-	return installed{program, kubeconfig, dir}, err
+// ground is what a run measures on: clusters, and the manager that is installed in them.
+type ground struct {
+	fleet   *fleet
+	product installed
 }
 
-// install puts what the manager needs on the hub, and registers the workers. It returns the
-// manager's kubeconfig.
-func install(ctx context.Context, f *fleet, dir string) (kubeconfig string, err error) {
+// onGround starts clusters with some namespaces, installs the manager, whose program is built if there is
+// none, and calls do. Afterwards it stops the clusters.
+func onGround(ctx context.Context, program string, hub rig.Options, workers []rig.Options, namespaces []string, do func(ground) error) error {
+	return inFolder(func(dir string) (err error) {
+		var g ground
+		if g.fleet, err = newFleet(ctx, []rig.Options{hub}, workers...); err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, g.fleet.stop()) }()
+		for _, namespace := range namespaces {
+			if err := makeNamespace(ctx, namespace, g.fleet.all()...); err != nil {
+				return err
+			}
+		}
+		if program == "" {
+			if program, err = product.Build(ctx, dir, managerProgram); err != nil {
+				return err
+			}
+		}
+		if g.product, err = install(ctx, g.fleet, program, dir); err != nil {
+			return err
+		}
+		return do(g)
+	})
+}
+
+// inFolder calls do with a folder, which it removes afterwards.
+func inFolder(do func(dir string) error) error {
+	dir, err := os.MkdirTemp("", "jobferry-bench-")
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(dir), os.RemoveAll(dir))
+}
+
+// install puts what the manager needs on the hub, and registers the workers.
+func install(ctx context.Context, f *fleet, program, dir string) (_ installed, err error) {
 	if _, err := f.hub.Kubectl(ctx, "", "apply", "--server-side", "-k", checkout.Path("config", "crd")); err != nil {
-		return "", err
+		return installed{}, err
 	}
 	if _, err := f.hub.Kubectl(ctx, "", "wait", "--for=condition=Established", "--all", "crd"); err != nil {
-		return "", err
+		return installed{}, err
 	}
 	if err := makeNamespace(ctx, managerNamespace, f.hub); err != nil {
-		return "", err
+		return installed{}, err
 	}
 	for _, w := range f.workers {
 		if err := register(ctx, f.hub, w); err != nil {
-			return "", err
+			return installed{}, err
 		}
 	}
 	content, err := f.hub.UserKubeconfigBytes(managerUser, managerGroup)
 	if err != nil {
-		return "", err
+		return installed{}, err
 	}
-	kubeconfig = filepath.Join(dir, "hub.kubeconfig")
-	return kubeconfig, os.WriteFile(kubeconfig, content, 0o600)
+	kubeconfig := filepath.Join(dir, "hub.kubeconfig")
+	return installed{program, kubeconfig, dir}, os.WriteFile(kubeconfig, content, 0o600)
 }
 
 func register(ctx context.Context, hub, worker *site) error {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -61,7 +62,7 @@ func names(n int) []string {
 func (s *site) create(ctx context.Context, submitters int, namespace string, names []string, options ...option) (map[string]time.Time, error) {
 	var mu sync.Mutex
 	sent := make(map[string]time.Time, len(names))
-	err := each(submitters, names, func(name string) error {
+	err := each(ctx, submitters, names, func(ctx context.Context, name string) error {
 		at := time.Now()
 		_, err := s.client.BatchV1().Jobs(namespace).Create(ctx, newJob(namespace, name, options...), metav1.CreateOptions{})
 		mu.Lock()
@@ -75,7 +76,7 @@ func (s *site) create(ctx context.Context, submitters int, namespace string, nam
 // remove deletes Jobs as kubectl does, some at a time.
 func (s *site) remove(ctx context.Context, submitters int, namespace string, names []string) error {
 	background := metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationBackground)}
-	return each(submitters, names, func(name string) error {
+	return each(ctx, submitters, names, func(ctx context.Context, name string) error {
 		err := s.client.BatchV1().Jobs(namespace).Delete(ctx, name, background)
 		if apierrors.IsNotFound(err) {
 			return nil
@@ -84,39 +85,17 @@ func (s *site) remove(ctx context.Context, submitters int, namespace string, nam
 	})
 }
 
-// each calls do for all names, some at a time, until one of them fails.
-func each(parallel int, names []string, do func(string) error) error {
-	next := make(chan string)
-	failed := make(chan error, parallel)
-	var group sync.WaitGroup
-	for range parallel {
-		group.Go(func() {
-			for name := range next {
-				if err := do(name); err != nil {
-					failed <- err
-					return
-				}
+// each calls do for all names, some at a time. When one of them fails, the context of the others ends.
+func each(ctx context.Context, parallel int, names []string, do func(context.Context, string) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallel)
+	for _, name := range names {
+		group.Go(func() error {
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
 			}
+			return do(ctx, name)
 		})
 	}
-	err := send(next, failed, names)
-	close(next)
-	group.Wait()
-	select {
-	case late := <-failed:
-		return late
-	default:
-		return err
-	}
-}
-
-func send(next chan<- string, failed <-chan error, names []string) error {
-	for _, name := range names {
-		select {
-		case next <- name:
-		case err := <-failed:
-			return err
-		}
-	}
-	return nil
+	return group.Wait()
 }

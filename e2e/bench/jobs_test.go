@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"sync"
@@ -10,7 +11,7 @@ import (
 func TestEach(t *testing.T) {
 	var mu sync.Mutex
 	var done []string
-	err := each(3, names(20), func(name string) error {
+	err := each(t.Context(), 3, names(20), func(_ context.Context, name string) error {
 		mu.Lock()
 		defer mu.Unlock()
 		done = append(done, name)
@@ -25,7 +26,7 @@ func TestEach(t *testing.T) {
 func TestEachStopsAtAnError(t *testing.T) {
 	refused := errors.New("refused")
 	for _, failing := range []string{"job-00000", "job-00010", "job-00019"} {
-		err := each(4, names(20), func(name string) error {
+		err := each(t.Context(), 4, names(20), func(_ context.Context, name string) error {
 			if name == failing {
 				return refused
 			}

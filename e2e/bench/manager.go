@@ -7,11 +7,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 
-	"github.com/jobferry/jobferry/e2e/bench/measure"
-	"github.com/jobferry/jobferry/e2e/rig/reap"
+	"github.com/jobferry/jobferry/e2e/rig/process"
 )
 
 const (
@@ -25,78 +23,42 @@ const (
 
 // manager is the process that is measured.
 type manager struct {
-	cmd   *exec.Cmd
-	log   string
-	ended chan struct{} // closed when the process has been waited for
+	*process.Process
 	// profiles is the address where it serves its profiles; empty: it serves none.
 	profiles string
 }
 
-// startManager runs the manager, with more flags and more environment. It is killed if this program ends without
-// stopping it.
+// startManager runs the manager, with more flags and more environment, and a folder of its own for its log.
 func startManager(product installed, profiles string, more []string, environment ...string) (*manager, error) {
-	m := &manager{log: filepath.Join(product.dir, "manager.log"), ended: make(chan struct{}), profiles: profiles}
+	dir, err := os.MkdirTemp(product.dir, "manager-")
+	if err != nil {
+		return nil, err
+	}
 	flags := []string{"--kubeconfig=" + product.kubeconfig, "--metrics-bind-address=0", "--health-probe-bind-address=0"}
 	if profiles != "" {
 		flags = append(flags, "--pprof-bind-address="+profiles)
 	}
-	log, err := os.Create(m.log)
-	if err != nil {
-		return nil, err
-	}
-	defer log.Close()
-	reaper, err := reap.Shared()
-	if err != nil {
-		return nil, err
-	}
-	m.cmd = exec.Command(product.program, append(flags, more...)...)
-	m.cmd.Stdout, m.cmd.Stderr = log, log
-	m.cmd.Env = append(m.cmd.Environ(), environment...)
-	m.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us
-	if err := m.cmd.Start(); err != nil {
-		return nil, fmt.Errorf("start the manager: %w", err)
-	}
-	pid := m.cmd.Process.Pid
-	go func() {
-		_ = m.cmd.Wait() // how it ended is read from the ProcessState
-		_ = reaper.Forget(pid)
-		close(m.ended)
-	}()
-	return m, reaper.Watch(pid)
+	cmd := exec.Command(product.program, append(flags, more...)...)
+	cmd.Env = append(cmd.Environ(), environment...)
+	started, err := process.Start(cmd, filepath.Join(dir, "manager.log"))
+	return &manager{started, profiles}, err
 }
 
-// whileRuns cancels a context with the manager's last words when it ends.
-func (m *manager) whileRuns(ctx context.Context) (context.Context, context.CancelFunc) {
+// whileRuns calls do, and then stops the manager. If the manager ends before, the context ends with its last
+// words.
+func (m *manager) whileRuns(ctx context.Context, do func(context.Context) error) (err error) {
+	defer func() { err = errors.Join(err, m.stop()) }()
 	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(context.Canceled)
 	go func() {
 		select {
-		case <-m.ended:
-			cancel(m.failure())
+		case <-m.Ended():
+			cancel(fmt.Errorf("the manager ended: %s\n%s", m.State(), m.LogTail(20)))
 		case <-ctx.Done():
 		}
 	}()
-	return ctx, func() { cancel(context.Canceled) }
+	return do(ctx)
 }
-
-func (m *manager) failure() error {
-	text, err := os.ReadFile(m.log)
-	tail := text[max(len(text)-2000, 0):]
-	return errors.Join(fmt.Errorf("the manager ended: %s\n%s", m.cmd.ProcessState, tail), err)
-}
-
-func (m *manager) usage() (measure.Usage, error) { return measure.UsageOf(m.cmd.Process.Pid) }
 
 // stop asks the manager to end, and makes it if it doesn't.
-func (m *manager) stop() error {
-	if err := m.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return err
-	}
-	timeout := time.NewTimer(managerStop)
-	defer timeout.Stop()
-	select {
-	case <-m.ended:
-		return nil
-	case <-timeout.C:
-		return errors.Join(fmt.Errorf("the manager didn't end in %s", managerStop), m.cmd.Process.Kill())
-	}
-}
+func (m *manager) stop() error { return m.End(managerStop) }

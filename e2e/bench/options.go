@@ -1,65 +1,32 @@
 package bench
 
-import (
-	"errors"
-	"fmt"
-	"time"
-)
+import "fmt"
 
-// Options choose what is measured.
-type Options struct {
-	// Jobs is how many are submitted at once, to the floor and to the hub. Default 500.
-	Jobs int
-	// Rounds is how often, one after another: to the floor, to the hub, to the floor. Default 3.
-	Rounds int
-	// Singles is how many are submitted one at a time; 0: none. Default 50.
-	Singles int
-	// Workers is the number of worker clusters. Default 2.
+// Common are the options of all runs of the manager.
+type Common struct {
+	// Workers is the number of worker clusters.
 	Workers int
-	// Floor is whether the Jobs are also submitted to a worker without Jobferry. Default true.
-	Floor bool
-	// Bound is whether the lower bound is measured, too. Default false.
-	Bound bool
-	// Quiet is how long the manager is watched at rest; 0: not at all. Default 60s.
-	Quiet time.Duration
-	// Resting is how many Jobs run all along, so that there is something to rest on. Default 10.
-	Resting int
-	// Submitters is how many creates and deletes are under way at a time. Default 32.
-	Submitters int
-	// Manager is the program to measure. Empty: it's built from the source around.
-	Manager string
-	// Against is another manager to compare with: both are measured in each round. Empty: none.
-	Against string
 	// ManagerFlags are added to the manager's command line, and win.
 	ManagerFlags []string
-	// Profiles is a folder for profiles: CPU of the API servers and the manager at the beginning of
-	// floor and flood, and the manager's heap after the flood. Empty: none.
-	Profiles string
 	// Progress receives a line for what happens. Default: nobody.
 	Progress func(format string, arguments ...any)
 }
 
-// DefaultOptions returns the defaults.
-func DefaultOptions() Options {
-	return Options{
-		Jobs: 500, Rounds: 3, Singles: 50, Workers: 2, Floor: true, Quiet: time.Minute, Resting: 10, Submitters: 32,
-		Progress: func(string, ...any) {},
+func common(workers int) Common {
+	return Common{Workers: workers, Progress: func(string, ...any) {}}
+}
+
+// problems are what can't be used of some options.
+type problems []error
+
+func (p *problems) refuse(is bool, format string, arguments ...any) {
+	if is {
+		*p = append(*p, fmt.Errorf(format, arguments...))
 	}
 }
 
-// Validate reports all that can't be used.
-func (o *Options) Validate() error {
-	var errs []error
-	for name, minimum := range map[string]struct{ value, least int }{
-		"jobs": {o.Jobs, 1}, "rounds": {o.Rounds, 1}, "singles": {o.Singles, 0}, "workers": {o.Workers, 1},
-		"resting": {o.Resting, 0}, "submitters": {o.Submitters, 1},
-	} {
-		if minimum.value < minimum.least {
-			errs = append(errs, fmt.Errorf("%s: must be at least %d, not %d", name, minimum.least, minimum.value))
-		}
-	}
-	if o.Quiet < 0 {
-		errs = append(errs, fmt.Errorf("quiet: must not be negative, but is %s", o.Quiet))
-	}
-	return errors.Join(errs...)
+func (p *problems) atLeast(name string, value, least int) {
+	p.refuse(value < least, "%s: must be at least %d, not %d", name, least, value)
 }
+
+func divideUp(a, b int) int { return (a + b - 1) / b }

@@ -1,23 +1,35 @@
 package bench
 
-import "testing"
+import (
+	"testing"
 
-func TestOptions(t *testing.T) {
-	if o := DefaultOptions(); o.Validate() != nil {
-		t.Errorf("the defaults can't be used: %v", o.Validate())
+	"github.com/jobferry/jobferry/e2e/product"
+)
+
+// testOptions checks that the defaults can be used, and that they can't once they are spoilt.
+func testOptions[O any, P interface {
+	*O
+	Validate() error
+}](t *testing.T, defaults O, spoils map[string]func(P)) {
+	t.Helper()
+	if err := P(&defaults).Validate(); err != nil {
+		t.Errorf("the defaults can't be used: %v", err)
 	}
-	for name, spoil := range map[string]func(*Options){
-		"no Jobs":       func(o *Options) { o.Jobs = 0 },
-		"no workers":    func(o *Options) { o.Workers = 0 },
-		"no submitters": func(o *Options) { o.Submitters = 0 },
-		"singles":       func(o *Options) { o.Singles = -1 },
-		"resting":       func(o *Options) { o.Resting = -1 },
-		"quiet":         func(o *Options) { o.Quiet = -1 },
-	} {
-		o := DefaultOptions()
+	for name, spoil := range spoils {
+		o := defaults
 		spoil(&o)
-		if o.Validate() == nil {
+		if P(&o).Validate() == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
+}
+
+// builtManager is the manager's program, which all tests share.
+func builtManager(t *testing.T) string {
+	t.Helper()
+	program, err := product.Program(managerProgram)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return program
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/bench/measure"
 	"github.com/jobferry/jobferry/e2e/bench/report"
+	"github.com/jobferry/jobferry/e2e/rig/process"
 )
 
 // Namespaces of the phases.
@@ -74,12 +75,12 @@ func (r *run) cpu() (report.CPU, error) {
 	if err != nil {
 		return used, err
 	}
-	self, err := measure.UsageOf(os.Getpid())
+	self, err := process.UsageOf(os.Getpid())
 	used.Bench = self.CPU
 	if err != nil || r.manager == nil {
 		return used, err
 	}
-	manager, err := r.manager.usage()
+	manager, err := r.manager.Usage()
 	used.Manager = manager.CPU
 	return used, err
 }

@@ -3,8 +3,6 @@ package bench
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 	"slices"
 	"sync"
 	"time"
@@ -42,53 +40,38 @@ type scale struct {
 }
 
 // RunScale measures a manager with a real hub and many simulated workers.
-func RunScale(ctx context.Context, o ScaleOptions) (_ *report.Scale, err error) {
+func RunScale(ctx context.Context, o ScaleOptions) (*report.Scale, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, o.TimeLimit, errTimeOver)
 	defer cancel()
-	dir, err := os.MkdirTemp("", "jobferry-bench-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	s := &scale{options: o, seen: newSightings(), result: report.Scale{
 		Workers: o.Workers, Jobs: o.Jobs, Finished: o.Finished, Machine: measure.Machine(), MemoryLimit: o.MemoryLimit,
 		Measured: report.Measured{Told: func(figure string) { o.Progress("%s", figure) }},
 	}}
 	o.Progress("starting a hub, and %d simulated workers with room for %d Pods each", o.Workers, o.room())
-	f, err := newFleet(ctx, []rig.Options{{Name: "hub", Audit: true}})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, f.stop()) }()
-	s.hub = f.hub
-	s.server = clustertest.NewServer(func() {})
-	defer s.server.Close()
-	running, stop := context.WithCancel(ctx)
-	defer s.tasks.Wait()
-	defer stop()
-	if err := s.prepare(running, dir); err != nil {
-		return nil, err
-	}
-	return &s.result, s.measure(ctx)
-}
-
-// prepare installs the manager, registers the workers, and has the Jobs dispatched from which others are
-// copied.
-func (s *scale) prepare(ctx context.Context, dir string) (err error) {
-	f := &fleet{hub: s.hub}
-	for i := range s.profiles {
-		if s.profiles[i], err = f.reserveProfiles(); err != nil {
+	err := onGround(ctx, o.Manager, rig.Options{Name: "hub", Audit: true}, nil, []string{scaleNamespace}, func(g ground) error {
+		s.hub, s.product = g.fleet.hub, g.product
+		s.server = clustertest.NewServer(func() {})
+		defer s.server.Close()
+		running, stop := context.WithCancel(ctx)
+		defer s.tasks.Wait()
+		defer stop()
+		if err := s.prepare(running); err != nil {
 			return err
 		}
-	}
-	if s.product, err = installManager(ctx, f, s.options.Manager, dir); err != nil {
-		return err
-	}
-	if err := makeNamespace(ctx, scaleNamespace, s.hub); err != nil {
-		return err
+		return s.measure(ctx)
+	})
+	return &s.result, err
+}
+
+// prepare registers the workers, and has the Jobs dispatched from which others are copied.
+func (s *scale) prepare(ctx context.Context) (err error) {
+	for i := range s.profiles {
+		if s.profiles[i], err = (&fleet{hub: s.hub}).reserveProfiles(); err != nil {
+			return err
+		}
 	}
 	for n := range s.options.Workers {
 		if err := s.addWorker(ctx, n); err != nil {
@@ -99,9 +82,11 @@ func (s *scale) prepare(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, m.stop()) }()
-	ctx, cancel := m.whileRuns(ctx)
-	defer cancel()
+	return m.whileRuns(ctx, s.dispatchPatterns)
+}
+
+// dispatchPatterns returns when the manager has dispatched both patterns, and all workers are Ready.
+func (s *scale) dispatchPatterns(ctx context.Context) (err error) {
 	if s.live, err = s.dispatchPattern(ctx, "pattern-live", func(j *batchv1.Job) bool {
 		return measure.StageOf(&j.Status) == measure.Ready
 	}); err != nil {
@@ -131,16 +116,11 @@ func (s *scale) awaitRegistered(ctx context.Context) error {
 // start starts the first manager or the second.
 func (s *scale) start(number int) (*manager, error) {
 	flags := append([]string{"--worker-lost-timeout=" + s.options.LostAfter.String()}, s.options.ManagerFlags...)
-	product := s.product
-	product.dir = fmt.Sprintf("%s/%d", product.dir, number)
-	if err := os.MkdirAll(product.dir, 0o755); err != nil {
-		return nil, err
-	}
 	var environment []string
 	if s.options.MemoryLimit != "" {
 		environment = append(environment, "GOMEMLIMIT="+s.options.MemoryLimit)
 	}
-	return startManager(product, s.profiles[number], flags, environment...)
+	return startManager(s.product, s.profiles[number], flags, environment...)
 }
 
 // fill adds copies of the patterns, on the hub and in the workers, while no manager runs.

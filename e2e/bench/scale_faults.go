@@ -27,9 +27,11 @@ func (s *scale) faults(ctx context.Context) (err error) {
 	if err != nil {
 		return errors.Join(err, first.stop())
 	}
-	defer func() { err = errors.Join(err, m.stop()) }()
-	ctx, cancel := m.whileRuns(ctx)
-	defer cancel()
+	return m.whileRuns(ctx, func(ctx context.Context) error { return s.breakAll(ctx, first, m) })
+}
+
+// breakAll ends the leader, and breaks what the next one depends on.
+func (s *scale) breakAll(ctx context.Context, first, m *manager) error {
 	if err := errors.Join(s.awaitRest(ctx, first), s.awaitRest(ctx, m)); err != nil {
 		return errors.Join(err, first.stop())
 	}
@@ -59,8 +61,8 @@ func (s *scale) handover(ctx context.Context, leader *manager) error {
 // breakWatches breaks all watches of all workers at once, so that all is listed again.
 func (s *scale) breakWatches(ctx context.Context, m *manager) error {
 	s.options.Progress("all watches of all workers break")
-	pid := m.cmd.Process.Pid
-	before, err := m.usage()
+	pid := m.PID()
+	before, err := m.Usage()
 	if err != nil {
 		return err
 	}
@@ -95,7 +97,7 @@ func (s *scale) breakWatches(ctx context.Context, m *manager) error {
 	if err := s.awaitRest(ctx, m); err != nil {
 		return err
 	}
-	after, err := m.usage()
+	after, err := m.Usage()
 	s.result.AddTime("all watches broken: the first worker's Jobs are listed again after", first, 0)
 	s.result.AddTime("all watches broken: the last worker's after", last, 0)
 	s.result.Add("all watches broken: peak of memory, against before", float64(after.PeakRSS)/float64(before.RSS), report.Ratio, 1.5)
@@ -163,7 +165,7 @@ func (s *scale) loseWorkers(ctx context.Context, m *manager) error {
 	jobs := s.jobsToMove()
 	o.Progress("%d workers with %d Jobs are lost", o.Lost, len(jobs))
 	writes := s.workerWrites()
-	usage, err := m.usage()
+	usage, err := m.Usage()
 	if err != nil {
 		return err
 	}
@@ -178,7 +180,7 @@ func (s *scale) loseWorkers(ctx context.Context, m *manager) error {
 	if err := s.awaitRest(ctx, m); err != nil {
 		return err
 	}
-	after, err := m.usage()
+	after, err := m.Usage()
 	if err != nil {
 		return err
 	}

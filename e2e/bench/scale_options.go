@@ -2,15 +2,14 @@ package bench
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 	"time"
 )
 
 // ScaleOptions choose what is measured of many workers.
 type ScaleOptions struct {
-	// Workers is the number of simulated workers. Default 100.
-	Workers int
+	// Common has 100 simulated workers by default.
+	Common
 	// Jobs run all along, on all workers alike. Default 50,000. Few of them are there when the manager's
 	// memory is measured for the first time. Default 5,000.
 	Jobs, Few int
@@ -31,17 +30,13 @@ type ScaleOptions struct {
 	Profiles string
 	// Manager is the program to measure. Empty: it's built from the source around.
 	Manager string
-	// ManagerFlags are added to the manager's command line, and win.
-	ManagerFlags []string
-	// Progress receives a line for what happens. Default: nobody.
-	Progress func(format string, arguments ...any)
 }
 
 // DefaultScaleOptions returns the defaults.
 func DefaultScaleOptions() ScaleOptions {
 	return ScaleOptions{
-		Workers: 100, Jobs: 50_000, Few: 5_000, Finished: 20_000, Lost: 10, LostAfter: 20 * time.Second,
-		Singles: 200, Slow: 5 * time.Second, TimeLimit: 25 * time.Minute, Progress: func(string, ...any) {},
+		Common: common(100), Jobs: 50_000, Few: 5_000, Finished: 20_000, Lost: 10, LostAfter: 20 * time.Second,
+		Singles: 200, Slow: 5 * time.Second, TimeLimit: 25 * time.Minute,
 	}
 }
 
@@ -50,23 +45,18 @@ var memoryLimits = regexp.MustCompile(`^[0-9]+([KMGT]iB|B)?$`)
 
 // Validate reports all that can't be used.
 func (o *ScaleOptions) Validate() error {
-	var errs []error
-	refuse := func(is bool, format string, arguments ...any) {
-		if is {
-			errs = append(errs, fmt.Errorf(format, arguments...))
-		}
-	}
-	refuse(o.Workers < 2, "workers: must be at least 2, not %d", o.Workers)
-	refuse(o.Few < o.Workers || o.Few > o.Jobs, "few: must be between the workers (%d) and the Jobs (%d), not %d", o.Workers, o.Jobs, o.Few)
-	refuse(o.Finished < 0, "finished: must not be negative, but is %d", o.Finished)
-	refuse(o.Lost < 0 || o.Lost > o.Workers/2, "lost: must be between 0 and half of the workers, not %d", o.Lost)
-	refuse(o.LostAfter < time.Second, "lost-after: must be at least 1s, but is %s", o.LostAfter)
-	refuse(o.Singles < 1, "singles: must be at least 1, not %d", o.Singles)
-	refuse(o.Slow < 0, "slow: must not be negative, but is %s", o.Slow)
-	refuse(o.MemoryLimit != "" && !memoryLimits.MatchString(o.MemoryLimit),
+	var p problems
+	p.atLeast("workers", o.Workers, 2)
+	p.atLeast("singles", o.Singles, 1)
+	p.refuse(o.Few < o.Workers || o.Few > o.Jobs, "few: must be between the workers (%d) and the Jobs (%d), not %d", o.Workers, o.Jobs, o.Few)
+	p.refuse(o.Finished < 0, "finished: must not be negative, but is %d", o.Finished)
+	p.refuse(o.Lost < 0 || o.Lost > o.Workers/2, "lost: must be between 0 and half of the workers, not %d", o.Lost)
+	p.refuse(o.LostAfter < time.Second, "lost-after: must be at least 1s, but is %s", o.LostAfter)
+	p.refuse(o.Slow < 0, "slow: must not be negative, but is %s", o.Slow)
+	p.refuse(o.MemoryLimit != "" && !memoryLimits.MatchString(o.MemoryLimit),
 		"memory-limit: must be a number of bytes, or of KiB, MiB or GiB, such as 450MiB, not %q", o.MemoryLimit)
-	refuse(o.TimeLimit <= 0, "time-limit: must be positive, but is %s", o.TimeLimit)
-	return errors.Join(errs...)
+	p.refuse(o.TimeLimit <= 0, "time-limit: must be positive, but is %s", o.TimeLimit)
+	return errors.Join(p...)
 }
 
 // room is how many Pods fit in each worker: when some are lost, the others have a tenth more than it takes.

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -22,46 +21,47 @@ type resident struct {
 }
 
 // resident starts a manager with so many Jobs, and ends it.
-func (s *scale) resident(ctx context.Context, live, finished int) (_ resident, err error) {
-	var r resident
+func (s *scale) resident(ctx context.Context, live, finished int) (r resident, err error) {
 	if err := s.fill(ctx, live, finished); err != nil {
 		return r, err
 	}
-	workers := s.workerWrites()
-	began := time.Now()
+	began, workers := time.Now(), s.workerWrites()
 	m, err := s.start(0)
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, m.stop()) }()
-	ctx, cancel := m.whileRuns(ctx)
-	defer cancel()
-	at, err := s.inControl(ctx)
-	if err != nil {
-		return r, err
-	}
-	r.control = at.Sub(began)
-	if err := s.awaitRest(ctx, m); err != nil {
-		return r, err
-	}
-	usage, err := m.usage()
-	if err != nil {
-		return r, err
-	}
-	r.peak, r.cpu = usage.PeakRSS, usage.CPU
-	if err := s.readMemory(ctx, m, &r, fmt.Sprintf("heap-%d-%d-live-%d-finished", s.probes, live, finished)); err != nil {
-		return r, err
-	}
-	written, err := s.hubWrites(began)
-	r.hubWrites, r.workerWrites = len(written), s.workerWrites()-workers-1 // one for the Job of inControl
-	for i, w := range written {
-		if i < 10 {
+	err = m.whileRuns(ctx, func(ctx context.Context) error {
+		if err := s.readUsage(ctx, m, &r, began); err != nil {
+			return err
+		}
+		if err := s.readMemory(ctx, m, &r, fmt.Sprintf("heap-%d-%d-live-%d-finished", s.probes, live, finished)); err != nil {
+			return err
+		}
+		written, err := s.hubWrites(began)
+		r.hubWrites, r.workerWrites = len(written), s.workerWrites()-workers-1 // one for the Job of inControl
+		for _, w := range written[:min(10, len(written))] {
 			s.options.Progress("written: %s %s", w.Verb, w.URI)
 		}
-	}
+		return err
+	})
 	s.options.Progress("%d live, %d finished: in control after %s, %s of CPU, heap %d MB, peak %d MB, %d goroutines, %d writes to the hub and %d to workers",
 		live, finished, r.control, r.cpu, r.heap/1e6, r.peak/1e6, r.goroutines, r.hubWrites, r.workerWrites)
 	return r, err
+}
+
+// readUsage waits until a manager, which began at a time, is in control and at rest, and reads what that took.
+func (s *scale) readUsage(ctx context.Context, m *manager, r *resident, began time.Time) error {
+	at, err := s.inControl(ctx)
+	if err != nil {
+		return err
+	}
+	r.control = at.Sub(began)
+	if err := s.awaitRest(ctx, m); err != nil {
+		return err
+	}
+	usage, err := m.Usage()
+	r.peak, r.cpu = usage.PeakRSS, usage.CPU
+	return err
 }
 
 // readMemory reads what a manager says of its memory, and what was taken from the system for it, and saves the
@@ -120,7 +120,7 @@ func (s *scale) awaitRest(ctx context.Context, m *manager) error {
 		if err := pause(ctx, time.Second); err != nil {
 			return err
 		}
-		usage, err := m.usage()
+		usage, err := m.Usage()
 		if err != nil {
 			return err
 		}

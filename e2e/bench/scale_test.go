@@ -13,10 +13,7 @@ import (
 )
 
 func TestScaleOptions(t *testing.T) {
-	if o := DefaultScaleOptions(); o.Validate() != nil {
-		t.Errorf("the defaults can't be used: %v", o.Validate())
-	}
-	for name, spoil := range map[string]func(*ScaleOptions){
+	testOptions(t, DefaultScaleOptions(), map[string]func(*ScaleOptions){
 		"one worker":    func(o *ScaleOptions) { o.Workers = 1 },
 		"too few":       func(o *ScaleOptions) { o.Few = o.Workers - 1 },
 		"more than all": func(o *ScaleOptions) { o.Few = o.Jobs + 1 },
@@ -27,13 +24,7 @@ func TestScaleOptions(t *testing.T) {
 		"slow":          func(o *ScaleOptions) { o.Slow = -1 },
 		"no unit of Go": func(o *ScaleOptions) { o.MemoryLimit = "450Mi" },
 		"no time":       func(o *ScaleOptions) { o.TimeLimit = 0 },
-	} {
-		o := DefaultScaleOptions()
-		spoil(&o)
-		if o.Validate() == nil {
-			t.Errorf("%s: no error", name)
-		}
-	}
+	})
 }
 
 // The limit is the manager's alone: this process, in which the workers are, collects garbage as ever.
@@ -49,8 +40,8 @@ func TestScaleLimitsTheManagersMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	<-m.ended
-	if said, err := os.ReadFile(m.log); err != nil || string(said) != "limit=450MiB\n" {
+	<-m.Ended()
+	if said, err := os.ReadFile(m.LogFile()); err != nil || string(said) != "limit=450MiB\n" {
 		t.Errorf("the manager says %q (%v)", said, err)
 	}
 	if limit := debug.SetMemoryLimit(-1); os.Getenv("GOMEMLIMIT") == "" && limit != math.MaxInt64 {
@@ -65,9 +56,7 @@ func TestScale(t *testing.T) {
 	o := DefaultScaleOptions()
 	o.Workers, o.Jobs, o.Few, o.Finished, o.Lost, o.Singles = 6, 600, 60, 60, 1, 20
 	o.LostAfter, o.Slow, o.Progress = 10*time.Second, 3*time.Second, t.Logf
-	if programs := os.Getenv("JOBFERRY_BIN"); programs != "" {
-		o.Manager = filepath.Join(programs, "jobferry-manager")
-	}
+	o.Manager = builtManager(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
 	defer cancel()
 	result, err := RunScale(ctx, o)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -32,39 +31,21 @@ type soak struct {
 }
 
 // RunSoak submits Jobs steadily, while users edit and delete some, credentials are rotated and leaders end.
-func RunSoak(ctx context.Context, o SoakOptions) (_ *report.Soak, err error) {
+func RunSoak(ctx context.Context, o SoakOptions) (*report.Soak, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "jobferry-soak-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	s := &soak{options: o, result: report.Soak{Workers: o.Workers, Machine: measure.Machine(), Duration: o.Duration}}
 	o.Progress("starting a hub and %d workers", o.Workers)
-	var workers []rig.Options
-	for n := range o.Workers {
-		workers = append(workers, plainWorker(n, o.Burst+int(100*o.TTL.Seconds())))
-	}
-	if s.fleet, err = newFleet(ctx, []rig.Options{{Name: "hub"}}, workers...); err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.fleet.stop()) }()
-	for _, namespace := range []string{soakNamespace, burstNamespace} {
-		if err := makeNamespace(ctx, namespace, s.fleet.all()...); err != nil {
-			return nil, err
+	workers := plainWorkers(o.Workers, o.Burst+int(100*o.TTL.Seconds()))
+	err := onGround(ctx, o.Manager, rig.Options{Name: "hub"}, workers, []string{soakNamespace, burstNamespace}, func(g ground) (err error) {
+		s.fleet = g.fleet
+		if s.leaders, err = startLeaders(ctx, g.product, g.fleet, o); err != nil {
+			return err
 		}
-	}
-	product, err := installManager(ctx, s.fleet, o.Manager, dir)
-	if err != nil {
-		return nil, err
-	}
-	if s.leaders, err = startLeaders(ctx, product, s.fleet, o); err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, s.leaders.stop()) }()
-	return &s.result, s.run(ctx)
+		return errors.Join(s.run(ctx), s.leaders.stop())
+	})
+	return &s.result, err
 }
 
 func (s *soak) run(ctx context.Context) error {
@@ -95,7 +76,7 @@ func (s *soak) chooseRate(ctx context.Context) error {
 		return err
 	}
 	defer v.stop()
-	r := &run{fleet: s.fleet, options: Options{Jobs: s.options.Burst, Submitters: DefaultOptions().Submitters}}
+	r := &run{fleet: s.fleet, options: FloodOptions{Jobs: s.options.Burst, Submitters: DefaultFloodOptions().Submitters}}
 	began := time.Now()
 	if _, _, err := r.burst(ctx, "burst", burstNamespace, s.fleet.hub, v.hub, dispatched); err != nil {
 		return err

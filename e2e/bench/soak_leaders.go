@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
@@ -58,16 +57,11 @@ func startLeaders(ctx context.Context, product installed, f *fleet, o SoakOption
 // start starts one more manager.
 func (l *leaders) start() (*manager, error) {
 	l.started++
-	product := l.product
-	product.dir = fmt.Sprintf("%s/%d", product.dir, l.started)
-	if err := os.MkdirAll(product.dir, 0o755); err != nil {
-		return nil, err
-	}
 	profiles, err := (&fleet{hub: l.hub}).reserveProfiles()
 	if err != nil {
 		return nil, err
 	}
-	return startManager(product, profiles, l.options.ManagerFlags)
+	return startManager(l.product, profiles, l.options.ManagerFlags)
 }
 
 // begin notes that there is another leader.

@@ -2,12 +2,13 @@ package bench
 
 import (
 	"errors"
-	"fmt"
 	"time"
 )
 
 // SoakOptions choose what a steady load is like.
 type SoakOptions struct {
+	// Common has 2 workers by default.
+	Common
 	// Duration is how long Jobs are submitted. Default 20 m.
 	Duration time.Duration
 	// Rate is how many in a second. Default: four fifths of what the machine does at its fastest, found out
@@ -22,43 +23,29 @@ type SoakOptions struct {
 	Samples, Settle time.Duration
 	// TTL is how long finished Jobs are kept. Default 20 s.
 	TTL time.Duration
-	// Workers is the number of worker clusters. Default 2.
-	Workers int
 	// Manager is the program to measure. Empty: it's built from the source around.
 	Manager string
-	// ManagerFlags are added to the managers' command lines, and win.
-	ManagerFlags []string
-	// Progress receives a line for what happens. Default: nobody.
-	Progress func(format string, arguments ...any)
 }
 
 // DefaultSoakOptions returns the defaults.
 func DefaultSoakOptions() SoakOptions {
 	return SoakOptions{
 		Duration: 20 * time.Minute, Burst: 300, Leaders: 5 * time.Minute, Rotations: time.Minute,
-		Samples: 5 * time.Second, Settle: 45 * time.Second, TTL: 20 * time.Second, Workers: 2,
-		Progress: func(string, ...any) {},
+		Samples: 5 * time.Second, Settle: 45 * time.Second, TTL: 20 * time.Second, Common: common(2),
 	}
 }
 
 // Validate reports all that can't be used.
 func (o *SoakOptions) Validate() error {
-	var errs []error
+	var p problems
 	for name, d := range map[string]time.Duration{
 		"duration": o.Duration, "leaders": o.Leaders, "rotations": o.Rotations, "samples": o.Samples, "ttl": o.TTL,
 	} {
-		if d < time.Second {
-			errs = append(errs, fmt.Errorf("%s: must be at least 1s, but is %s", name, d))
-		}
+		p.refuse(d < time.Second, "%s: must be at least 1s, but is %s", name, d)
 	}
-	if o.Rate < 0 || o.Rate > 1000 {
-		errs = append(errs, fmt.Errorf("rate: must be between 0 and 1000, but is %g", o.Rate))
-	}
-	if o.Burst < 1 || o.Workers < 1 {
-		errs = append(errs, fmt.Errorf("burst and workers: must be at least 1, but are %d and %d", o.Burst, o.Workers))
-	}
-	if o.Settle < 0 {
-		errs = append(errs, fmt.Errorf("settle: must not be negative, but is %s", o.Settle))
-	}
-	return errors.Join(errs...)
+	p.refuse(o.Rate < 0 || o.Rate > 1000, "rate: must be between 0 and 1000, but is %g", o.Rate)
+	p.atLeast("burst", o.Burst, 1)
+	p.atLeast("workers", o.Workers, 1)
+	p.refuse(o.Settle < 0, "settle: must not be negative, but is %s", o.Settle)
+	return errors.Join(p...)
 }

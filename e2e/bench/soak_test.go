@@ -2,8 +2,6 @@ package bench
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -11,10 +9,7 @@ import (
 )
 
 func TestSoakOptions(t *testing.T) {
-	if o := DefaultSoakOptions(); o.Validate() != nil {
-		t.Errorf("the defaults can't be used: %v", o.Validate())
-	}
-	for name, spoil := range map[string]func(*SoakOptions){
+	testOptions(t, DefaultSoakOptions(), map[string]func(*SoakOptions){
 		"duration":   func(o *SoakOptions) { o.Duration = 0 },
 		"leaders":    func(o *SoakOptions) { o.Leaders = 0 },
 		"rotations":  func(o *SoakOptions) { o.Rotations = 0 },
@@ -24,13 +19,7 @@ func TestSoakOptions(t *testing.T) {
 		"burst":      func(o *SoakOptions) { o.Burst = 0 },
 		"no workers": func(o *SoakOptions) { o.Workers = 0 },
 		"settle":     func(o *SoakOptions) { o.Settle = -1 },
-	} {
-		o := DefaultSoakOptions()
-		spoil(&o)
-		if o.Validate() == nil {
-			t.Errorf("%s: no error", name)
-		}
-	}
+	})
 }
 
 // Jobs come for 40 seconds, while two leaders end and credentials change: none is lost, each has its event, and
@@ -39,9 +28,7 @@ func TestSoak(t *testing.T) {
 	o := DefaultSoakOptions()
 	o.Duration, o.Rate, o.Leaders, o.Rotations = 40*time.Second, 4, 15*time.Second, 6*time.Second
 	o.TTL, o.Samples, o.Settle, o.Progress = 3*time.Second, time.Second, 0, t.Logf
-	if programs := os.Getenv("JOBFERRY_BIN"); programs != "" {
-		o.Manager = filepath.Join(programs, "jobferry-manager")
-	}
+	o.Manager = builtManager(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
 	defer cancel()
 	result, err := RunSoak(ctx, o)

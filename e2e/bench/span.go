@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -29,7 +28,6 @@ const (
 // span is one run of the benchmark of one Job over several workers.
 type span struct {
 	options                        SpanOptions
-	dir                            string
 	managerProgram, controllerFile string
 	fleet                          *fleet
 	manager                        *manager
@@ -38,31 +36,32 @@ type span struct {
 
 // RunSpan runs one Job in one cluster, and then over several workers, of which one is drained and
 // one is lost on the way. They run by turns: all share this machine.
-func RunSpan(ctx context.Context, o SpanOptions) (_ *report.Span, err error) {
+func RunSpan(ctx context.Context, o SpanOptions) (*report.Span, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "jobferry-bench-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	s := &span{options: o, dir: dir, result: report.Span{
+	s := &span{options: o, result: report.Span{
 		Indexes: o.Indexes, Workers: o.Workers, Parallelism: o.Parallelism, Room: o.room(), RunFor: o.RunFor,
 		LostAfter: o.LostAfter, Small: o.Small, Machine: measure.Machine(),
 	}}
-	if s.managerProgram, s.controllerFile, err = spanPrograms(ctx, o, dir); err != nil {
-		return nil, err
+	err := inFolder(func(dir string) error { return s.inBoth(ctx, dir) })
+	return &s.result, err
+}
+
+// inBoth runs the Job in one cluster, if that is wanted, and over the workers.
+func (s *span) inBoth(ctx context.Context, dir string) (err error) {
+	if s.managerProgram, s.controllerFile, err = spanPrograms(ctx, s.options, dir); err != nil {
+		return err
 	}
-	if o.Whole {
+	if s.options.Whole {
 		if s.result.Whole, err = s.inOne(ctx); err != nil {
-			return nil, fmt.Errorf("in one cluster: %w", err)
+			return fmt.Errorf("in one cluster: %w", err)
 		}
 	}
-	if err := s.overWorkers(ctx); err != nil {
-		return nil, fmt.Errorf("over %d workers: %w", o.Workers, err)
+	if err := s.overWorkers(ctx, dir); err != nil {
+		return fmt.Errorf("over %d workers: %w", s.options.Workers, err)
 	}
-	return &s.result, nil
+	return nil
 }
 
 // inOne runs the Job in a cluster with the room of all workers, without Jobferry's manager.
@@ -79,7 +78,7 @@ func (s *span) inOne(ctx context.Context) (_ *report.Sweep, err error) {
 }
 
 // overWorkers runs the Job over the workers.
-func (s *span) overWorkers(ctx context.Context) (err error) {
+func (s *span) overWorkers(ctx context.Context, dir string) (err error) {
 	o := s.options
 	o.Progress("starting a hub and %d workers with room for %d Pods each", o.Workers, o.room())
 	var workers []rig.Options
@@ -90,24 +89,21 @@ func (s *span) overWorkers(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.fleet.stop()) }()
-	product, err := installManager(ctx, s.fleet, s.managerProgram, s.dir)
+	product, err := install(ctx, s.fleet, s.managerProgram, dir)
 	if err != nil {
 		return err
 	}
 	if s.manager, err = startManager(product, "", o.managerFlags()); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.manager.stop()) }()
-	ctx, cancel := s.manager.whileRuns(ctx)
-	defer cancel()
-	if err := awaitWorkers(ctx, s.fleet); err != nil {
-		return err
-	}
-	return s.sweeps(ctx)
+	return s.manager.whileRuns(ctx, s.sweeps)
 }
 
 // sweeps runs the small Job, and then the Job with its faults.
 func (s *span) sweeps(ctx context.Context) error {
+	if err := awaitWorkers(ctx, s.fleet); err != nil {
+		return err
+	}
 	o := s.options
 	if o.Small > 0 {
 		small, err := s.sweep(ctx, s.fleet.hub, smallNamespace, o.Small, nil, spanning)
@@ -116,7 +112,7 @@ func (s *span) sweeps(ctx context.Context) error {
 		}
 		s.result.SmallMemory = small.Memory
 	}
-	before, err := s.manager.usage()
+	before, err := s.manager.Usage()
 	if err != nil {
 		return err
 	}
@@ -124,7 +120,7 @@ func (s *span) sweeps(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	after, err := s.manager.usage()
+	after, err := s.manager.Usage()
 	if err != nil {
 		return err
 	}

@@ -100,7 +100,7 @@ func (s *span) sampleMemory(ctx context.Context) func() int64 {
 		if s.manager == nil {
 			return
 		}
-		if u, err := s.manager.usage(); err == nil {
+		if u, err := s.manager.Usage(); err == nil {
 			mu.Lock()
 			defer mu.Unlock()
 			most = max(most, u.RSS)

@@ -55,10 +55,10 @@ func (o *SpanOptions) managerFlags() []string {
 // spanPrograms returns the files of the manager and of the embedded Job controller.
 func spanPrograms(ctx context.Context, o SpanOptions, dir string) (manager, worker string, err error) {
 	if o.Programs != "" {
-		return o.Programs + "/jobferry-manager", o.Programs + "/" + workerProgram, nil
+		return o.Programs + "/" + managerProgram, o.Programs + "/" + workerProgram, nil
 	}
 	o.Progress("building the programs")
-	if manager, err = product.Build(ctx, dir, "jobferry-manager"); err != nil {
+	if manager, err = product.Build(ctx, dir, managerProgram); err != nil {
 		return "", "", err
 	}
 	worker, err = product.Build(ctx, dir, workerProgram)

@@ -2,16 +2,15 @@ package bench
 
 import (
 	"errors"
-	"fmt"
 	"time"
 )
 
 // SpanOptions choose what is measured of one Job over several workers.
 type SpanOptions struct {
+	// Common has 5 workers by default.
+	Common
 	// Indexes of the Job. Default 100,000.
 	Indexes int
-	// Workers is the number of worker clusters. Default 5.
-	Workers int
 	// Parallelism of the Job. Default 1,000.
 	Parallelism int
 	// Room is how many Pods fit in each worker. Default, or 0: so many that the workers that are
@@ -32,43 +31,30 @@ type SpanOptions struct {
 	Small int
 	// Programs is a folder with the product's programs. Empty: they're built from the source around.
 	Programs string
-	// ManagerFlags are added to the manager's command line, and win.
-	ManagerFlags []string
-	// Progress receives a line for what happens. Default: nobody.
-	Progress func(format string, arguments ...any)
 }
 
 // DefaultSpanOptions returns the defaults.
 func DefaultSpanOptions() SpanOptions {
 	return SpanOptions{
-		Indexes: 100_000, Workers: 5, Parallelism: 1000, RunFor: 25 * time.Second, Drain: 0.25, Lose: 0.5,
-		LostAfter: time.Minute, Whole: true, Small: 100, Progress: func(string, ...any) {},
+		Indexes: 100_000, Common: common(5), Parallelism: 1000, RunFor: 25 * time.Second, Drain: 0.25, Lose: 0.5,
+		LostAfter: time.Minute, Whole: true, Small: 100,
 	}
 }
 
 // Validate reports all that can't be used.
 func (o *SpanOptions) Validate() error {
-	var errs []error
-	for _, minimum := range []struct {
-		name         string
-		value, least int
-	}{{"indexes", o.Indexes, 1}, {"parallelism", o.Parallelism, 1}, {"room", o.Room, 0}, {"small", o.Small, 0}, {"workers", o.Workers, 1 + o.faults()}} {
-		if minimum.value < minimum.least {
-			errs = append(errs, fmt.Errorf("%s: must be at least %d, not %d", minimum.name, minimum.least, minimum.value))
-		}
-	}
+	var p problems
+	p.atLeast("indexes", o.Indexes, 1)
+	p.atLeast("parallelism", o.Parallelism, 1)
+	p.atLeast("room", o.Room, 0)
+	p.atLeast("small", o.Small, 0)
+	p.atLeast("workers", o.Workers, 1+o.faults())
 	for name, share := range map[string]float64{"drain": o.Drain, "lose": o.Lose} {
-		if share < 0 || share >= 1 {
-			errs = append(errs, fmt.Errorf("%s: must be a share of the indexes from 0 to less than 1, not %g", name, share))
-		}
+		p.refuse(share < 0 || share >= 1, "%s: must be a share of the indexes from 0 to less than 1, not %g", name, share)
 	}
-	if o.RunFor <= 0 {
-		errs = append(errs, fmt.Errorf("run-for: must be positive, but is %s", o.RunFor))
-	}
-	if o.LostAfter < 10*time.Second {
-		errs = append(errs, fmt.Errorf("lost-after: must be at least 10s, not %s", o.LostAfter))
-	}
-	return errors.Join(errs...)
+	p.refuse(o.RunFor <= 0, "run-for: must be positive, but is %s", o.RunFor)
+	p.refuse(o.LostAfter < 10*time.Second, "lost-after: must be at least 10s, not %s", o.LostAfter)
+	return errors.Join(p...)
 }
 
 // faults is how many workers go on the way.
@@ -89,5 +75,3 @@ func (o *SpanOptions) room() int {
 	}
 	return divideUp(o.Parallelism, max(o.Workers-o.faults(), 2))
 }
-
-func divideUp(a, b int) int { return (a + b - 1) / b }

@@ -10,10 +10,7 @@ import (
 )
 
 func TestSpanOptions(t *testing.T) {
-	if o := DefaultSpanOptions(); o.Validate() != nil {
-		t.Errorf("the defaults can't be used: %v", o.Validate())
-	}
-	for name, spoil := range map[string]func(*SpanOptions){
+	testOptions(t, DefaultSpanOptions(), map[string]func(*SpanOptions){
 		"no indexes":         func(o *SpanOptions) { o.Indexes = 0 },
 		"no parallelism":     func(o *SpanOptions) { o.Parallelism = 0 },
 		"none is left":       func(o *SpanOptions) { o.Workers = 2 },
@@ -23,13 +20,7 @@ func TestSpanOptions(t *testing.T) {
 		"lost at once":       func(o *SpanOptions) { o.LostAfter = time.Second },
 		"room":               func(o *SpanOptions) { o.Room = -1 },
 		"small":              func(o *SpanOptions) { o.Small = -1 },
-	} {
-		o := DefaultSpanOptions()
-		spoil(&o)
-		if o.Validate() == nil {
-			t.Errorf("%s: no error", name)
-		}
-	}
+	})
 }
 
 // One Job of 5,000 indexes over three workers, of which one is drained and one is lost: each index

@@ -54,7 +54,7 @@ func (r *run) eachWrites(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := each(r.options.Submitters, all, func(name string) error { return kind.do(writes[name]) }); err != nil {
+		if err := each(ctx, r.options.Submitters, all, func(_ context.Context, name string) error { return kind.do(writes[name]) }); err != nil {
 			return fmt.Errorf("%s: %w", kind.name, err)
 		}
 		if err := pause(ctx, afterWrites); err != nil {

@@ -50,7 +50,7 @@ type demo struct {
 	description string
 
 	mu        sync.Mutex
-	processes []*process
+	processes []program
 }
 
 // Run runs the demo. It returns nil if every Job ended as it should; the error of an ended context
@@ -159,7 +159,7 @@ func (d *demo) report(played error) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		for _, p := range d.processes {
-			d.print("", fmt.Sprintf("The end of %s's log:", p.name), p.logTail(logLines))
+			d.print("", fmt.Sprintf("The end of %s's log:", p.name), p.LogTail(logLines))
 		}
 	}
 	if d.description != "" {
@@ -193,7 +193,7 @@ func (d *demo) close() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, p := range d.processes {
-		errs = append(errs, p.stop())
+		errs = append(errs, p.End(stopTime))
 	}
 	errs = append(errs, rig.StopAll(append(slices.Clone(d.workers), d.hub)...), os.RemoveAll(d.dir))
 	return errors.Join(errs...)

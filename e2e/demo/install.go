@@ -88,7 +88,7 @@ func (d *demo) startPrograms(ctx context.Context, fail context.CancelCauseFunc) 
 }
 
 func (d *demo) startProgram(program, name string, cluster *rig.Cluster, fail context.CancelCauseFunc, flags ...string) error {
-	p, err := startProcess(name, filepath.Join(d.logDir(), name+".log"), d.programs[program], append(flags,
+	p, err := startProgram(name, filepath.Join(d.logDir(), name+".log"), d.programs[program], append(flags,
 		"--kubeconfig="+cluster.Kubeconfig(), "--leader-elect=false", "--log-format=text",
 		"--metrics-bind-address=0", "--health-probe-bind-address=0")...)
 	if err != nil {
@@ -98,7 +98,6 @@ func (d *demo) startProgram(program, name string, cluster *rig.Cluster, fail con
 	defer d.mu.Unlock()
 	d.processes = append(d.processes, p)
 	go func() {
-		<-p.ended
 		fail(p.failure())
 	}()
 	return nil

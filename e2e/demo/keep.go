@@ -32,13 +32,13 @@ func (d *demo) keep(ctx context.Context) {
 		fmt.Sprintf("  kubectl patch workercluster %s --type=merge -p '{\"spec\":{\"cordoned\":true}}'", first),
 		"")
 	for _, p := range d.processes {
-		d.print("  tail -f " + p.logFile)
+		d.print("  tail -f " + p.LogFile())
 	}
 	var watching sync.WaitGroup
 	for _, p := range d.processes {
 		watching.Go(func() {
 			select {
-			case <-p.ended:
+			case <-p.Ended():
 				d.print(p.failure().Error())
 			case <-ctx.Done():
 			}

@@ -19,6 +19,7 @@ import (
 	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
+	"github.com/jobferry/jobferry/e2e/rig/process"
 	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
@@ -53,7 +54,7 @@ func newSides(ctx context.Context, dir string) (builtIn, embedded *side, stop fu
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	var processes []*workertest.Process
+	var processes []*process.Process
 	stop = func() {
 		for _, p := range processes {
 			p.Kill()
@@ -82,9 +83,9 @@ func newSides(ctx context.Context, dir string) (builtIn, embedded *side, stop fu
 }
 
 // launcher starts a Job controller, and returns the URL of its metrics.
-type launcher func(ctx context.Context, dir string, c *rig.Cluster) (p *workertest.Process, metrics string, err error)
+type launcher func(ctx context.Context, dir string, c *rig.Cluster) (p *process.Process, metrics string, err error)
 
-func launchBuiltIn(ctx context.Context, dir string, c *rig.Cluster) (*workertest.Process, string, error) {
+func launchBuiltIn(ctx context.Context, dir string, c *rig.Cluster) (*process.Process, string, error) {
 	program := filepath.Join(dir, "kube-controller-manager")
 	if err := binaries.BuildOwn(ctx, binaries.Current, checkout.Path("e2e", "differential", "builtin"), program); err != nil {
 		return nil, "", err
@@ -101,11 +102,11 @@ func launchBuiltIn(ctx context.Context, dir string, c *rig.Cluster) (*workertest
 		"--bind-address=127.0.0.1", "--secure-port="+port, "--authorization-always-allow-paths=/metrics",
 		"--kube-api-qps=2000", "--kube-api-burst=4000", "--concurrent-job-syncs=20")
 	run.Env = append(os.Environ(), "JOB_SYNC_BATCH_PERIOD="+batch, "JOB_POD_FAILURE_BACKOFF="+backoff, "JOB_MAX_POD_FAILURE_BACKOFF="+maxBackoff)
-	p, err := workertest.Launch(run, filepath.Join(dir, "built-in.log"))
+	p, err := process.Start(run, filepath.Join(dir, "built-in.log"))
 	return p, "https://" + address + "/metrics", err
 }
 
-func launchEmbedded(ctx context.Context, dir string, c *rig.Cluster) (*workertest.Process, string, error) {
+func launchEmbedded(ctx context.Context, dir string, c *rig.Cluster) (*process.Process, string, error) {
 	program, err := product.Build(ctx, dir, "jobferry-worker")
 	if err != nil {
 		return nil, "", err
@@ -116,7 +117,7 @@ func launchEmbedded(ctx context.Context, dir string, c *rig.Cluster) (*workertes
 	}
 	run := workertest.Command(program, c.Kubeconfig(), "--drop-in", "--concurrent-job-syncs=20",
 		"--sync-batch-period="+batch, "--pod-failure-backoff="+backoff, "--max-pod-failure-backoff="+maxBackoff, "--metrics-bind-address="+address)
-	p, err := workertest.Launch(run, filepath.Join(dir, "embedded.log"))
+	p, err := process.Start(run, filepath.Join(dir, "embedded.log"))
 	return p, "http://" + address + "/metrics", err
 }
 

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/jobferry/jobferry/e2e/rig"
-	"github.com/jobferry/jobferry/e2e/worker/workertest"
+	"github.com/jobferry/jobferry/e2e/rig/process"
 )
 
 const systemNamespace = "jobferry-system"
@@ -31,7 +31,7 @@ type hand struct {
 	listen  []string // flags in place of the Deployment's addresses
 
 	args    []string
-	process *workertest.Process
+	process *process.Process
 }
 
 // attend has the hand see to a program in a cluster until the test ends.
@@ -83,7 +83,7 @@ func (h *hand) start(ctx context.Context, account string) error {
 		return err
 	}
 	args := append(append(slices.Clone(h.args), "--kubeconfig="+file), h.listen...)
-	h.process, err = workertest.Launch(exec.Command(filepath.Join(h.s.bin, h.program), args...), h.file("log"))
+	h.process, err = process.Start(exec.Command(filepath.Join(h.s.bin, h.program), args...), h.file("log"))
 	return err
 }
 

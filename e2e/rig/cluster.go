@@ -145,7 +145,7 @@ func (c *Cluster) simulates() bool { return len(c.options.Nodes) > 0 }
 func (c *Cluster) program(name string, flags []string) *Component {
 	return &Component{
 		Name: name, program: c.programs[name], args: flags, dir: c.dir,
-		logFile: filepath.Join(c.logs, name+".log"), reaper: c.reaper,
+		logFile: filepath.Join(c.logs, name+".log"),
 	}
 }
 

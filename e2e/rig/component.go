@@ -2,18 +2,16 @@ package rig
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/jobferry/jobferry/e2e/rig/clock"
-	"github.com/jobferry/jobferry/e2e/rig/reap"
+	"github.com/jobferry/jobferry/e2e/rig/process"
 )
 
 // Component is one process of a cluster. It can be killed, frozen and started again, on the same
@@ -26,7 +24,6 @@ type Component struct {
 	args    []string
 	dir     string
 	logFile string
-	reaper  *reap.Reaper
 
 	mu     sync.Mutex
 	run    *run
@@ -36,22 +33,11 @@ type Component struct {
 
 // run is one life of a component.
 type run struct {
-	cmd     *exec.Cmd
-	ended   chan struct{} // closed when the process has been waited for
-	ordered bool          // we killed it
+	*process.Process
+	ordered bool // we killed it
 }
 
-func (r *run) alive() bool {
-	if r == nil {
-		return false
-	}
-	select {
-	case <-r.ended:
-		return false
-	default:
-		return true
-	}
-}
+func (r *run) alive() bool { return r != nil && r.Runs() }
 
 // Start runs the process if it doesn't run. It doesn't wait until the process is ready to serve;
 // see Cluster.Ready.
@@ -61,38 +47,22 @@ func (c *Component) Start() error {
 	if c.run.alive() {
 		return nil
 	}
-	log, err := os.OpenFile(c.logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
 	cmd := exec.Command(c.program, c.args...)
 	cmd.Dir = c.dir
 	cmd.Env = []string{"HOME=" + c.dir, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + c.dir}
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C is for us, not for it
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start %s: %w", c.Name, err)
-	}
-	r := &run{cmd: cmd, ended: make(chan struct{})}
-	c.run, c.frozen = r, false
-	if err := c.prepare(cmd.Process.Pid); err != nil {
-		return errors.Join(err, cmd.Process.Kill(), cmd.Wait())
-	}
-	go func() {
-		_ = cmd.Wait() // how it ended is read from the ProcessState
-		_ = c.reaper.Forget(cmd.Process.Pid)
-		close(r.ended)
-	}()
-	return nil
-}
-
-// prepare does what is done for a process that has just been started.
-func (c *Component) prepare(pid int) error {
-	if err := c.reaper.Watch(pid); err != nil || c.offset == 0 {
+	started, err := process.Start(cmd, c.logFile)
+	if err != nil {
 		return err
 	}
-	return clock.Shift(pid, c.offset)
+	c.run, c.frozen = &run{Process: started}, false
+	if c.offset == 0 {
+		return nil
+	}
+	if err := clock.Shift(started.PID(), c.offset); err != nil {
+		started.Kill()
+		return err
+	}
+	return nil
 }
 
 // SetClock sets the process's wall clock apart from the machine's by an offset in whole seconds,
@@ -104,7 +74,7 @@ func (c *Component) SetClock(offset time.Duration) error {
 	if !c.run.alive() || c.frozen {
 		return nil // Start or Thaw does it
 	}
-	return clock.Shift(c.run.cmd.Process.Pid, offset)
+	return clock.Shift(c.run.PID(), offset)
 }
 
 // Kill ends the process by SIGKILL, as a crash would, and returns when it is gone.
@@ -115,10 +85,7 @@ func (c *Component) Kill() error {
 		return nil
 	}
 	c.run.ordered = true
-	if err := c.run.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("kill %s: %w", c.Name, err)
-	}
-	<-c.run.ended
+	c.run.Process.Kill()
 	return nil
 }
 
@@ -145,16 +112,16 @@ func (c *Component) signal(s os.Signal, freeze bool) error {
 	}
 	thawed := c.frozen && !freeze
 	c.frozen = freeze
-	if err := c.run.cmd.Process.Signal(s); err != nil {
+	if err := c.run.Signal(s); err != nil {
 		return err
 	}
 	if freeze {
-		return awaitStop(c.run.cmd.Process.Pid)
+		return awaitStop(c.run.PID())
 	}
 	if !thawed || !clock.Supported {
 		return nil
 	}
-	return clock.Shift(c.run.cmd.Process.Pid, c.offset)
+	return clock.Shift(c.run.PID(), c.offset)
 }
 
 // PID is the process id, or 0 if the process doesn't run.
@@ -164,7 +131,7 @@ func (c *Component) PID() int {
 	if !c.run.alive() {
 		return 0
 	}
-	return c.run.cmd.Process.Pid
+	return c.run.PID()
 }
 
 // LogFile is where the process's output goes; all its lives append to one file.
@@ -177,23 +144,14 @@ func (c *Component) failure() error {
 	if c.run == nil || c.run.alive() || c.run.ordered {
 		return nil
 	}
-	return fmt.Errorf("%s ended by itself: %s\n%s", c.Name, c.run.cmd.ProcessState, c.logTail(20))
+	return fmt.Errorf("%s ended by itself: %s\n%s:\n%s", c.Name, c.run.State(), filepath.Base(c.logFile), c.run.LogTail(20))
 }
 
 // ended is closed when the present life of the process is over.
 func (c *Component) ended() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.run.ended
-}
-
-func (c *Component) logTail(lines int) string {
-	text, err := os.ReadFile(c.logFile)
-	if err != nil {
-		return err.Error()
-	}
-	all := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
-	return filepath.Base(c.logFile) + ":\n  " + strings.Join(all[max(0, len(all)-lines):], "\n  ")
+	return c.run.Ended()
 }
 
 // whileAlive cancels a context when any of the components ends by itself.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/e2e/product"
+	"github.com/jobferry/jobferry/e2e/rig/process"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
@@ -137,7 +138,7 @@ func (s *scene) kubeconfig(p proxy) string {
 }
 
 // controller starts jobferry-worker behind a proxy, or without one. It's killed after the test.
-func (s *scene) controller(p proxy, args ...string) *workertest.Process {
+func (s *scene) controller(p proxy, args ...string) *process.Process {
 	program, err := product.Program("jobferry-worker")
 	s.ok(err)
 	kubeconfig := s.cluster.Kubeconfig()

@@ -19,6 +19,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/product"
 	"github.com/jobferry/jobferry/e2e/rig"
+	"github.com/jobferry/jobferry/e2e/rig/process"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
@@ -61,18 +62,18 @@ func TestDropInMode(t *testing.T) {
 }
 
 // builtIn starts the built-in Job controller.
-func (s *scene) builtIn() *workertest.Process {
+func (s *scene) builtIn() *process.Process {
 	s.t.Helper()
 	cmd, err := workertest.BuiltIn(s.Context(), s.cluster)
 	s.ok(err)
-	p, err := workertest.Launch(cmd, filepath.Join(s.t.TempDir(), "log"))
+	p, err := process.Start(cmd, filepath.Join(s.t.TempDir(), "log"))
 	s.ok(err)
 	s.t.Cleanup(p.Kill)
 	return p
 }
 
 // dropIn starts jobferry-worker in its place, and returns it with its log.
-func (s *scene) dropIn() (*workertest.Process, string) {
+func (s *scene) dropIn() (*process.Process, string) {
 	s.t.Helper()
 	program, err := product.Program("jobferry-worker")
 	s.ok(err)

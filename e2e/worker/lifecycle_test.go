@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/e2e/rig/process"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
@@ -172,10 +173,10 @@ func (s *scene) trackedApart(p *corev1.Pod) bool {
 }
 
 // startApart is start with a controller for this scene alone, and what starts another one.
-func (s *scene) startApart(edits ...edit) (*batchv1.Job, *workertest.Process, func() *workertest.Process) {
+func (s *scene) startApart(edits ...edit) (*batchv1.Job, *process.Process, func() *process.Process) {
 	s.t.Helper()
 	s.ok(workertest.AddNode(s.Context(), s.Client))
-	controller := func() *workertest.Process {
+	controller := func() *process.Process {
 		return s.controller(nil, "--managed-by="+s.apart(), "--tracking-finalizer="+s.apart(), "--sync-batch-period="+batch)
 	}
 	first := controller()

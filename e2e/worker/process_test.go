@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/e2e/product"
+	"github.com/jobferry/jobferry/e2e/rig/process"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
@@ -72,7 +73,7 @@ func TestProcessWithItsPermissionsOnly(t *testing.T) {
 type addresses struct{ health, metrics string }
 
 // process starts jobferry-worker with its servers on.
-func (s *scene) process(kubeconfig string, args ...string) (*workertest.Process, addresses, string) {
+func (s *scene) process(kubeconfig string, args ...string) (*process.Process, addresses, string) {
 	s.t.Helper()
 	program, err := product.Program("jobferry-worker")
 	s.ok(err)

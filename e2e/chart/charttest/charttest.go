@@ -19,6 +19,7 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/rig"
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
+	"github.com/jobferry/jobferry/e2e/rig/process"
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
@@ -71,7 +72,7 @@ func HelmIn(t testing.TB, cluster *rig.Cluster, args ...string) string {
 
 // Process is a program with a log.
 type Process struct {
-	*workertest.Process
+	*process.Process
 	command []string
 	log     string
 }
@@ -108,7 +109,7 @@ func launch(t testing.TB, command []string) Process {
 	t.Helper()
 	p := Process{command: command, log: filepath.Join(t.TempDir(), "log")}
 	var err error
-	p.Process, err = workertest.Launch(exec.Command(command[0], command[1:]...), p.log)
+	p.Process, err = process.Start(exec.Command(command[0], command[1:]...), p.log)
 	if err != nil {
 		t.Fatal(err)
 	}

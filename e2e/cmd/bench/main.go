@@ -1,5 +1,5 @@
-// Command bench measures Jobferry on real API servers, and prints the figures as Markdown. See
-// package bench.
+// Command bench measures Jobferry on real API servers, and prints the figures as Markdown. Each
+// subcommand is a kind of measurement. See packages bench and bench/controllers.
 package main
 
 import (
@@ -9,41 +9,74 @@ import (
 
 	"github.com/jobferry/jobferry/e2e/bench"
 	"github.com/jobferry/jobferry/e2e/bench/command"
+	"github.com/jobferry/jobferry/e2e/bench/controllers"
 	"github.com/jobferry/jobferry/e2e/bench/report"
 )
 
-func main() {
-	o := bench.DefaultOptions()
-	options(&o)
-	c := command.Command[report.Result]{
-		Name: "bench",
-		Run:  func(ctx context.Context) (*report.Result, error) { return bench.Run(ctx, o) },
+func main() { command.Main("bench", flood(), scale(), soak(), span(), worker()) }
+
+func flood() command.Command[report.Result] {
+	o := bench.DefaultFloodOptions()
+	o.Progress = command.Progress("bench flood")
+	return command.Command[report.Result]{
+		Name: "flood", Summary: "many Jobs at once, beside plain Jobs in one cluster",
+		Flags: func(f *flag.FlagSet) { floodFlags(f, &o) },
+		Run:   func(ctx context.Context) (*report.Result, error) { return bench.RunFlood(ctx, o) },
 		Markdown: func(out io.Writer, r *report.Result) error {
 			if o.Against != "" {
 				return report.AgainstMarkdown(out, r)
 			}
 			return report.Markdown(out, r)
 		},
-		Worse:  report.Worse,
-		Missed: report.Missed,
+		Worse: report.Worse, Missed: report.Missed,
 	}
-	o.Progress = c.Progress
-	c.Main()
 }
 
-// options adds the flags for the options.
-func options(o *bench.Options) {
-	flag.IntVar(&o.Jobs, "jobs", o.Jobs, "Jobs submitted at once")
-	flag.IntVar(&o.Rounds, "rounds", o.Rounds, "how often they are, one after another, by turns with the floor")
-	flag.IntVar(&o.Singles, "singles", o.Singles, "Jobs submitted one at a time; 0: none")
-	flag.IntVar(&o.Workers, "workers", o.Workers, "number of worker clusters")
-	flag.BoolVar(&o.Floor, "floor", o.Floor, "also submit the Jobs straight into one cluster, to compare")
-	flag.BoolVar(&o.Bound, "bound", o.Bound, "also send the writes that any dispatcher makes for these Jobs, and nothing else, to compare")
-	flag.DurationVar(&o.Quiet, "quiet", o.Quiet, "how long the manager is watched at rest; 0: not at all")
-	flag.IntVar(&o.Resting, "resting", o.Resting, "Jobs that run all along")
-	flag.IntVar(&o.Submitters, "submitters", o.Submitters, "creates and deletes under way at a time")
-	flag.StringVar(&o.Manager, "manager", o.Manager, "manager's program; default: built from the source")
-	flag.StringVar(&o.Against, "against", o.Against, "another manager's program to compare with, by turns; fails if the first is worse by more than noise")
-	flag.StringVar(&o.Profiles, "profiles", o.Profiles, "existing folder for profiles: CPU of API servers and manager as floor and flood begin, the manager's heap after it")
-	command.ManagerFlags(&o.ManagerFlags)
+func scale() command.Command[report.Scale] {
+	o := bench.DefaultScaleOptions()
+	o.Progress = command.Progress("bench scale")
+	return command.Command[report.Scale]{
+		Name: "scale", Summary: "a real hub and many simulated workers",
+		Flags:    func(f *flag.FlagSet) { scaleFlags(f, &o) },
+		Run:      func(ctx context.Context) (*report.Scale, error) { return bench.RunScale(ctx, o) },
+		Markdown: report.ScaleMarkdown, Missed: (*report.Scale).MissedGoals,
+	}
+}
+
+func soak() command.Command[report.Soak] {
+	o := bench.DefaultSoakOptions()
+	o.Progress = command.Progress("bench soak")
+	return command.Command[report.Soak]{
+		Name: "soak", Summary: "managers under steady load: whether their memory grows, and what is late or lost",
+		Flags:    func(f *flag.FlagSet) { soakFlags(f, &o) },
+		Run:      func(ctx context.Context) (*report.Soak, error) { return bench.RunSoak(ctx, o) },
+		Markdown: report.SoakMarkdown, Missed: (*report.Soak).MissedGoals,
+	}
+}
+
+func span() command.Command[report.Span] {
+	o := bench.DefaultSpanOptions()
+	o.Progress = command.Progress("bench span")
+	return command.Command[report.Span]{
+		Name: "span", Summary: "one Job over several workers, of which one is drained and one is lost, beside one cluster",
+		Flags:    func(f *flag.FlagSet) { spanFlags(f, &o) },
+		Run:      func(ctx context.Context) (*report.Span, error) { return bench.RunSpan(ctx, o) },
+		Markdown: report.SpanMarkdown, Missed: report.MissedOf,
+	}
+}
+
+func worker() command.Command[controllers.Result] {
+	o := controllers.DefaultOptions()
+	o.Progress = command.Progress("bench worker")
+	return command.Command[controllers.Result]{
+		Name: "worker", Summary: "the embedded Job controller beside the built-in",
+		Flags: func(f *flag.FlagSet) {
+			f.Float64Var(&o.Scale, "scale", o.Scale, "size of the loads, 1 for the whole")
+			f.StringVar(&o.Workers, "workers", o.Workers, "numbers of Jobs that are synced at a time, in the loads")
+			f.IntVar(&o.Rounds, "rounds", o.Rounds, "how often each contender runs, by turns")
+			f.StringVar(&o.Rows, "rows", o.Rows, "only the loads whose name contains this")
+		},
+		Run:      func(ctx context.Context) (*controllers.Result, error) { return controllers.Run(ctx, o) },
+		Markdown: controllers.Markdown,
+	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"github.com/jobferry/jobferry/e2e/bench/audit"
@@ -15,7 +14,7 @@ import (
 
 // run is one run of the benchmark.
 type run struct {
-	options Options
+	options FloodOptions
 	fleet   *fleet
 	manager *manager // that of this round
 	// profiles is where the managers serve theirs; empty: nowhere.
@@ -26,48 +25,41 @@ type run struct {
 	quietFrom, quietTo time.Time
 }
 
-// Run starts clusters, measures, and stops them.
-func Run(ctx context.Context, options Options) (_ *report.Result, err error) {
-	if err := options.Validate(); err != nil {
+// RunFlood starts clusters, measures, and stops them.
+func RunFlood(ctx context.Context, o FloodOptions) (*report.Result, error) {
+	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "jobferry-bench-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	r := &run{options: options, result: report.Result{
-		Jobs: options.Jobs, Workers: options.Workers, Resting: options.Resting, Machine: measure.Machine(), Quiet: options.Quiet,
+	r := &run{options: o, result: report.Result{
+		Jobs: o.Jobs, Workers: o.Workers, Resting: o.Resting, Machine: measure.Machine(), Quiet: o.Quiet,
 	}}
-	options.Progress("starting a hub and %d workers", options.Workers)
-	if r.fleet, err = startFleet(ctx, options); err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, r.fleet.stop()) }()
-	for _, namespace := range []string{floorNamespace, boundNamespace, writesNamespace, singlesNamespace, restNamespace, floodNamespace} {
-		if err := makeNamespace(ctx, namespace, r.fleet.all()...); err != nil {
-			return nil, err
-		}
-	}
-	product, err := installManager(ctx, r.fleet, options.Manager, dir)
-	if err != nil {
-		return nil, err
-	}
-	if options.Profiles != "" || options.Against != "" {
+	o.Progress("starting a hub and %d workers", o.Workers)
+	hub, workers := o.clusters()
+	namespaces := []string{floorNamespace, boundNamespace, writesNamespace, singlesNamespace, restNamespace, floodNamespace}
+	err := onGround(ctx, o.Manager, hub, workers, namespaces, func(g ground) error {
+		r.fleet = g.fleet
+		return r.all(ctx, g.product)
+	})
+	return &r.result, err
+}
+
+// all is what is measured.
+func (r *run) all(ctx context.Context, product installed) (err error) {
+	if r.options.Profiles != "" || r.options.Against != "" {
 		if r.profiles, err = r.fleet.reserveProfiles(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if options.Bound {
-		options.Progress("writes: one kind after the other")
+	if r.options.Bound {
+		r.options.Progress("writes: one kind after the other")
 		if err := r.eachWrites(ctx); err != nil {
-			return nil, fmt.Errorf("writes: %w", err)
+			return fmt.Errorf("writes: %w", err)
 		}
 	}
 	if err := r.rounds(ctx, product); err != nil {
-		return nil, err
+		return err
 	}
-	return &r.result, r.conclude()
+	return r.conclude()
 }
 
 // rounds goes all rounds, with each of the managers.
@@ -102,9 +94,12 @@ func (r *run) do(ctx context.Context, product installed, n int) (err error) {
 	if r.manager, err = startManager(product, r.profiles, r.options.ManagerFlags); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.manager.stop()); r.manager = nil }()
-	ctx, cancel := r.manager.whileRuns(ctx)
-	defer cancel()
+	defer func() { r.manager = nil }()
+	return r.manager.whileRuns(ctx, func(ctx context.Context) error { return r.measure(ctx, n) })
+}
+
+// measure goes the phases of a round for which the manager runs.
+func (r *run) measure(ctx context.Context, n int) error {
 	if err := awaitWorkers(ctx, r.fleet); err != nil {
 		return err
 	}
@@ -118,7 +113,7 @@ func (r *run) do(ctx context.Context, product installed, n int) (err error) {
 	if err := errors.Join(r.account(ctx), r.countRound(began)); err != nil {
 		return err
 	}
-	usage, err := r.manager.usage()
+	usage, err := r.manager.Usage()
 	r.result.PeakMemory = max(r.result.PeakMemory, usage.PeakRSS)
 	return err
 }

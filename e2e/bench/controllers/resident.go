@@ -1,13 +1,12 @@
-package main
+package controllers
 
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
-	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 
+	"github.com/jobferry/jobferry/e2e/rig/process"
 	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
@@ -43,12 +43,12 @@ func (p *population) String() string {
 // resident is what a process holds without any Pods, and with the population: bytes, and the seconds
 // of CPU time from its start until then.
 type resident struct {
-	without, with int64
-	cpu           float64
+	Without, With int64
+	CPU           float64
 }
 
 // share is what the process holds for the Pods.
-func (r resident) share() float64 { return float64(r.with-r.without) / (1 << 20) }
+func (r resident) share() float64 { return float64(r.With-r.Without) / (1 << 20) }
 
 // residentWorkers is the default of both.
 const residentWorkers = 5
@@ -59,7 +59,7 @@ const settleTime = 150 * time.Second
 
 // resident measures a process that starts in an empty cluster, and one that starts with the
 // population. Each is given the same time to settle.
-func (c contender) resident(ctx context.Context, dir string, p *population) (resident, error) {
+func (c contender) resident(ctx context.Context, dir string, p *population, progress func(string, ...any)) (resident, error) {
 	cluster, err := start(ctx, c.name)
 	if err != nil {
 		return resident{}, err
@@ -69,39 +69,40 @@ func (c contender) resident(ctx context.Context, dir string, p *population) (res
 	if err != nil {
 		return resident{}, err
 	}
-	process, err := c.launch(ctx, dir, cluster, residentWorkers)
+	controller, err := c.launch(ctx, dir, cluster, residentWorkers)
 	if err != nil {
 		return resident{}, err
 	}
-	defer func() { process.Kill() }()
+	defer func() { controller.Kill() }()
 	var r resident
-	if r.without, err = settled(ctx, process); err != nil {
+	if r.Without, err = settled(ctx, controller); err != nil {
 		return r, err
 	}
 	if err := p.fill(ctx, client); err != nil {
 		return r, fmt.Errorf("%s: %w", p, err)
 	}
-	process.Kill()
-	if process, err = c.launch(ctx, dir, cluster, residentWorkers); err != nil {
+	controller.Kill()
+	if controller, err = c.launch(ctx, dir, cluster, residentWorkers); err != nil {
 		return r, err
 	}
-	if r.with, err = settled(ctx, process); err != nil {
+	if r.With, err = settled(ctx, controller); err != nil {
 		return r, err
 	}
-	process.Kill()
-	r.cpu, _ = process.Usage()
-	fmt.Fprintf(os.Stderr, "%s: %v: %.0f MiB, without Pods %.0f MiB\n", c.name, p, float64(r.with)/(1<<20), float64(r.without)/(1<<20))
+	controller.Kill()
+	r.CPU, _ = controller.TotalUsage()
+	progress("%s: %v: %.0f MiB, without Pods %.0f MiB", c.name, p, float64(r.With)/(1<<20), float64(r.Without)/(1<<20))
 	return r, nil
 }
 
 // settled is the resident memory of the process after settleTime.
-func settled(ctx context.Context, process *workertest.Process) (int64, error) {
+func settled(ctx context.Context, controller *process.Process) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, settleTime)
 	defer cancel()
-	if err := process.Wait(ctx); ctx.Err() == nil {
+	if err := controller.Wait(ctx); ctx.Err() == nil {
 		return 0, fmt.Errorf("the process has ended: %w", err)
 	}
-	return workertest.ResidentMemory(process.PID())
+	usage, err := controller.Usage()
+	return usage.RSS, err
 }
 
 // fill creates the Pods, and has them run.
@@ -168,20 +169,12 @@ func every(ctx context.Context, so wait.ConditionWithContextFunc) error {
 
 // inParallel calls do for 0 to n-1, and returns one of their errors.
 func inParallel(n int, do func(int) error) error {
-	var wg sync.WaitGroup
-	errs, slots := make(chan error, n), make(chan struct{}, 20)
+	var group errgroup.Group
+	group.SetLimit(20)
 	for i := range n {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			if err := do(i); err != nil {
-				errs <- err
-			}
-		})
+		group.Go(func() error { return do(i) })
 	}
-	wg.Wait()
-	close(errs)
-	return <-errs
+	return group.Wait()
 }
 
 // othersPod is a Pod as a ReplicaSet makes it.

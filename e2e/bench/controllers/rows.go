@@ -1,11 +1,10 @@
-package main
+package controllers
 
 import (
 	"context"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -79,22 +78,13 @@ func (r row) run(ctx context.Context, client kubernetes.Interface, namespace str
 	done := make(chan error, 1)
 	go waitForAll(ctx, client, namespace, r.jobs, done)
 	began := time.Now()
-	var wg sync.WaitGroup
-	errs := make(chan error, r.jobs)
-	slots := make(chan struct{}, 20)
-	for i := range r.jobs {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			if _, err := client.BatchV1().Jobs(namespace).Create(ctx, r.job(i), metav1.CreateOptions{}); err != nil {
-				errs <- err
-			}
-		})
-	}
-	wg.Wait()
-	select {
-	case err := <-errs:
+	if err := inParallel(r.jobs, func(i int) error {
+		_, err := client.BatchV1().Jobs(namespace).Create(ctx, r.job(i), metav1.CreateOptions{})
+		return err
+	}); err != nil {
 		return 0, err
+	}
+	select {
 	case err := <-done:
 		return time.Since(began), err
 	case <-ctx.Done():

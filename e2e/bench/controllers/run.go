@@ -1,11 +1,10 @@
-package main
+package controllers
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
@@ -18,20 +17,20 @@ import (
 
 // run is what one run of a contender cost.
 type run struct {
-	rows []measure
-	// cpu and memory are what its process took over all rows: seconds, and bytes at most.
-	cpu    float64
-	memory int64
+	Rows []cost
+	// CPU and Memory are what its process took over all rows: seconds, and bytes at most.
+	CPU    float64
+	Memory int64
 }
 
-// measure is what a row cost.
-type measure struct {
-	elapsed time.Duration
-	writes  map[string]int // requests of the controller, by verb and resource
+// cost is what a row cost.
+type cost struct {
+	Elapsed time.Duration
+	Writes  map[string]int // requests of the controller, by verb and resource
 }
 
 // run measures all rows with a contender in a cluster of its own.
-func (c contender) run(ctx context.Context, dir string, workers int, rows []row) (run, error) {
+func (c contender) run(ctx context.Context, dir string, workers int, rows []row, progress func(string, ...any)) (run, error) {
 	cluster, err := start(ctx, c.name)
 	if err != nil {
 		return run{}, err
@@ -41,7 +40,7 @@ func (c contender) run(ctx context.Context, dir string, workers int, rows []row)
 	if err != nil {
 		return run{}, err
 	}
-	process, err := c.launch(ctx, dir, cluster, workers)
+	controller, err := c.launch(ctx, dir, cluster, workers)
 	if err != nil {
 		return run{}, err
 	}
@@ -62,11 +61,11 @@ func (c contender) run(ctx context.Context, dir string, workers int, rows []row)
 		for key, n := range before {
 			after[key] -= n
 		}
-		out.rows = append(out.rows, measure{elapsed, after})
-		fmt.Fprintf(os.Stderr, "%s, %d at a time: %s: %v\n", c.name, workers, r.name, elapsed.Round(10*time.Millisecond))
+		out.Rows = append(out.Rows, cost{elapsed, after})
+		progress("%s, %d at a time: %s: %v", c.name, workers, r.name, elapsed.Round(10*time.Millisecond))
 	}
-	process.Kill()
-	out.cpu, out.memory = process.Usage()
+	controller.Kill()
+	out.CPU, out.Memory = controller.TotalUsage()
 	return out, nil
 }
 

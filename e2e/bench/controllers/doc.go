@@ -1,10 +1,8 @@
-// Command bench measures the embedded Job controller against the built-in one.
-//
-//	bench [-scale 1] [-workers 1,5] [-rounds 1]
+// Package controllers measures the embedded Job controller against the built-in one.
 //
 // Both run alone, one after the other, each in a fresh cluster of the rig: etcd, API server, and
 // the one Job controller as a process of its own, with its default delays and the same client
-// limits. Pods end as soon as they are seen, by a kubelet of this program that writes their status.
+// limits. Pods end as soon as they are seen, by a kubelet of this package that writes their status.
 // For each row the table has the time from the first Job's creation to the last one's end, and per
 // Pod what the controller wrote; CPU time and memory are the controller process's, over all rows.
 //
@@ -17,4 +15,4 @@
 // API server and kubelet share the machine's cores with the controller, as on a small cluster: what
 // a controller asks of the API server is part of what is measured. There is no scheduler: Pods name
 // their node.
-package main
+package controllers

@@ -2,8 +2,6 @@ package bench
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -11,17 +9,26 @@ import (
 	"github.com/jobferry/jobferry/e2e/bench/report"
 )
 
+func TestFloodOptions(t *testing.T) {
+	testOptions(t, DefaultFloodOptions(), map[string]func(*FloodOptions){
+		"no Jobs":       func(o *FloodOptions) { o.Jobs = 0 },
+		"no workers":    func(o *FloodOptions) { o.Workers = 0 },
+		"no submitters": func(o *FloodOptions) { o.Submitters = 0 },
+		"singles":       func(o *FloodOptions) { o.Singles = -1 },
+		"resting":       func(o *FloodOptions) { o.Resting = -1 },
+		"quiet":         func(o *FloodOptions) { o.Quiet = -1 },
+	})
+}
+
 // Twenty Jobs go all ways: into one cluster, by the least writes, and by way of the manager, which makes no
 // more requests for them than its goal. `make bench` is the long form, which judges times and CPU, too.
-func TestRun(t *testing.T) {
-	o := DefaultOptions()
+func TestFlood(t *testing.T) {
+	o := DefaultFloodOptions()
 	o.Jobs, o.Rounds, o.Singles, o.Resting, o.Quiet, o.Bound, o.Progress = 20, 1, 3, 2, 0, true, t.Logf
-	if programs := os.Getenv("JOBFERRY_BIN"); programs != "" {
-		o.Manager = filepath.Join(programs, "jobferry-manager")
-	}
+	o.Manager = builtManager(t)
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	result, err := Run(ctx, o)
+	result, err := RunFlood(ctx, o)
 	if err != nil {
 		t.Fatal(err)
 	}
