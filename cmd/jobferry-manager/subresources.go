@@ -85,7 +85,7 @@ func (f *subresourcesFlags) certificate(mgr ctrl.Manager) (func(*tls.ClientHello
 		}
 		return files.GetCertificate, mgr.Add(files)
 	}
-	keeper, err := servingcert.New(servingcert.Options{
+	rotator, err := servingcert.New(servingcert.Options{
 		Namespace: f.Namespace, SecretName: f.secret,
 		DNSNames: servingcert.ServiceNames(f.service, f.Namespace),
 		Targets:  []servingcert.Target{servingcert.APIService(subresources.Version + "." + subresources.Group)},
@@ -94,8 +94,8 @@ func (f *subresourcesFlags) certificate(mgr ctrl.Manager) (func(*tls.ClientHello
 		return nil, fmt.Errorf("aggregated API: %w", err)
 	}
 	// Only replicas with a certificate can answer the hub's requests.
-	if err := mgr.AddReadyzCheck("subresources-certificate", keeper.Ready); err != nil {
+	if err := mgr.AddReadyzCheck("subresources-certificate", rotator.Ready); err != nil {
 		return nil, fmt.Errorf("aggregated API: %w", err)
 	}
-	return keeper.GetCertificate, keeper.SetupWithManager(mgr)
+	return rotator.GetCertificate, rotator.SetupWithManager(mgr)
 }

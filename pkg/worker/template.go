@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/mirror"
-	"github.com/jobferry/jobferry/pkg/mirror/recent"
+	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
 )
 
 // wholeTemplate is the spec of a Job's Pod template as the API server sends it: with the fields that
@@ -64,7 +64,7 @@ func (t *wholeTemplate) create(ctx context.Context, c client.Client, p *corev1.P
 	if err != nil {
 		return fmt.Errorf("convert the Pod: %w", err)
 	}
-	object["spec"] = recent.Graft(t.sent, t.known, object["spec"])
+	object["spec"] = recentfields.Graft(t.sent, t.known, object["spec"])
 	delete(object, "status")
 	pod := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(object)}
 	pod.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))

@@ -12,7 +12,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/mirror"
-	"github.com/jobferry/jobferry/pkg/mirror/recent"
+	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
 )
 
 // Snapshot is all that a decision is made from: values, read once.
@@ -27,7 +27,7 @@ type Snapshot struct {
 	Job *batchv1.Job
 	// Recent are the recent fields of the hub Job's spec as it is; nil: they are those that its mirrors
 	// were written with, or it has no mirror.
-	Recent *recent.Fields
+	Recent *recentfields.Fingerprints
 	// Deletion is the propagation policy with which the hub Job is being deleted; empty: it is not,
 	// or its watch has not shown that yet.
 	Deletion metav1.DeletionPropagation

@@ -45,7 +45,7 @@ func (s *Snapshot) account(ends bool) usage.Account {
 	if !mirror.Light(s.Job) {
 		requests = capacity.TemplateRequests(&s.Job.Spec.Template.Spec).List()
 	}
-	return usage.Read(s.Job).Next(usage.Job{
+	return usage.Read(s.Job).Next(usage.HubJob{
 		Job: s.Job, Requests: requests,
 		Unfinished: !mirror.Finished(s.Job), Afresh: mirror.FreshStart(s.Job),
 		Ends: ends, Ended: mirror.EndedAt(s.Job),

@@ -39,7 +39,7 @@ type gatherer struct {
 	}
 	namespaces *hubNamespaces
 	admission  func(context.Context, *batchv1.Job) dispatch.Admission
-	carried    func(job types.NamespacedName, mirror types.UID) (record copier.Record, current bool)
+	carried    func(job types.NamespacedName, mirror types.UID) (copied copier.Copied, current bool)
 	inFlight   func() int
 	origin     v1alpha1.Origin
 	timing     dispatch.Timing

@@ -119,7 +119,7 @@ func (v *fakeWorker) Unschedulable(uid types.UID) capacity.Report {
 
 func (v *fakeWorker) PodTimes(types.UID) usage.Times { return usage.Times{} }
 
-func (v *fakeWorker) PodTimesThen(types.UID, usage.Then) usage.Times { return usage.Times{} }
+func (v *fakeWorker) PodTimesAt(types.UID, usage.Accounted) usage.Times { return usage.Times{} }
 
 func (v *fakeWorker) Free(key types.NamespacedName, reads scheduling.Reads) *scheduling.Snapshot {
 	if v.unreadable {

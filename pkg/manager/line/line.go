@@ -13,7 +13,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
-	"github.com/jobferry/jobferry/pkg/manager/panics"
+	"github.com/jobferry/jobferry/pkg/manager/workerpanic"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/placement"
@@ -203,7 +203,7 @@ func (l *Line) ForgetWorker(worker string) {
 	l.runtimes.forget(worker)
 	l.filled.Delete(worker)
 	l.stockouts.forget(worker)
-	panics.Forget(worker)
+	workerpanic.Forget(worker)
 	startTimeouts.DeleteLabelValues(worker)
 }
 
@@ -247,7 +247,7 @@ func place(request placement.Request, all []placement.Cluster) placement.Decisio
 	decision := placement.Place(request, all)
 	for i := range decision.Rejections {
 		if r := &decision.Rejections[i]; r.Panic != "" {
-			panics.Report(r.Cluster, r.Panic)
+			workerpanic.Report(r.Cluster, r.Panic)
 		}
 	}
 	return decision

@@ -9,7 +9,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
-	"github.com/jobferry/jobferry/pkg/manager/panics"
+	"github.com/jobferry/jobferry/pkg/manager/workerpanic"
 	"github.com/jobferry/jobferry/pkg/placement/autoscaling"
 	"github.com/jobferry/jobferry/pkg/placement/capacity"
 	"github.com/jobferry/jobferry/pkg/placement/scheduling"
@@ -80,7 +80,7 @@ type Reserver interface {
 
 // freeIn is what a worker's scheduler knows, as Free has it. What can't be read takes no Job.
 func freeIn(w WorkerReader, held types.NamespacedName, reads scheduling.Reads) (free *scheduling.Snapshot) {
-	if !panics.Contain(w.Name(), func() { free = w.Free(held, reads) }) {
+	if !workerpanic.Contain(w.Name(), func() { free = w.Free(held, reads) }) {
 		free = scheduling.NewSnapshot(nil, nil, nil)
 		free.CantJudge = true
 	}
@@ -89,13 +89,13 @@ func freeIn(w WorkerReader, held types.NamespacedName, reads scheduling.Reads) (
 
 // nodesOf are a worker's, with what is free now; none if that can't be read.
 func nodesOf(w Worker) (nodes []*capacity.Node) {
-	panics.Contain(w.Name(), func() { nodes = w.Ledger().Free(types.NamespacedName{}).Nodes() })
+	workerpanic.Contain(w.Name(), func() { nodes = w.Ledger().Free(types.NamespacedName{}).Nodes() })
 	return nodes
 }
 
 // added are the nodes that a worker's autoscaler may add for Pods of a Shape.
 func added(w Worker, shape *capacity.Shape) (nodes []*capacity.Node) {
-	panics.Contain(w.Name(), func() {
+	workerpanic.Contain(w.Name(), func() {
 		if room := w.Room(types.NamespacedName{}); room != nil {
 			nodes = room.Nodes(shape, waiting.Unlimited)
 		}

@@ -12,17 +12,18 @@ type Before struct {
 	Count                       int64
 }
 
-// Then is what an account is compared with what is seen of its mirror later: of the Pods that got their nodes
-// until Newest, and as they were At some time, both by the worker's clock. At most so many of them were Running.
-type Then struct {
+// Accounted says which of a mirror's Pods an account covers: those that got their nodes until Newest,
+// as they were At the time of the account. Both are by the worker's clock. At most so many of them
+// were Running.
+type Accounted struct {
 	At, Newest time.Time
 	Running    int64
 }
 
-// Then is when the hub last knew the mirror's Pods. If the worker's clock was set since, their own times don't tell how
-// many ran then, but the account does.
-func (m *Mirror) Then(o *Observation) Then {
-	then := Then{At: m.at(), Newest: m.Newest.time(), Running: math.MaxInt64}
+// Accounted returns which of the mirror's Pods the account covers. If the worker's clock was set
+// since, the Pods' own times don't tell how many ran then. The account does.
+func (m *Mirror) Accounted(o *Observation) Accounted {
+	then := Accounted{At: m.at(), Newest: m.Newest.time(), Running: math.MaxInt64}
 	if set := seconds(o.Ahead) - m.Ahead; math.Abs(float64(set)) > slack.Seconds() {
 		then.Running = m.Pods
 	}
@@ -32,10 +33,11 @@ func (m *Mirror) Then(o *Observation) Then {
 // at is when that was, by the worker's clock.
 func (m *Mirror) at() time.Time { return (m.At - Moment(m.Ahead)).time() }
 
-// Before is what the account knows of the mirror, less what this process sees of it now. Then has the times of the same
-// Pods as they were when the account was written, and listed those of all Pods as they were when all were listed.
-// Nothing is missing unless there are fewer Pods: clocks err, and so do times. Of those that ran then, and are gone
-// now, nobody knows until when they did: they were gone when all were listed.
+// Before returns what the account knows of the mirror, less what this process sees of it now. The
+// argument then has the times of the same Pods at the moment of the account, and the argument listed
+// has those of all Pods at the moment of the last list. Nothing is missing unless there are fewer Pods
+// than in the account, because clocks and times err. Of a Pod that ran at the moment of the account
+// and is gone now, nobody knows when it ended: before the list.
 //
 // An account that was written since all Pods were listed has what this process has seen: another manager wrote it, or
 // this one, which forgets what it compared when the Job has ended. So has an account of the last moment that counts.

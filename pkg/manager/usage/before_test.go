@@ -41,7 +41,7 @@ func TestTheManagerRestarts(t *testing.T) {
 			again.t = t
 			m := s.account.Of(ID{"west", "m"})
 			for now, ran := range map[time.Duration]int64{ahead: math.MaxInt64, ahead - 6*time.Second: 2, ahead + 6*time.Second: 2} {
-				if got := m.Then(&Observation{Times: Times{Ahead: now}}); got != (Then{then, written.Newest, ran}) {
+				if got := m.Accounted(&Observation{Times: Times{Ahead: now}}); got != (Accounted{then, written.Newest, ran}) {
 					t.Errorf("with a clock that is %s ahead, the account is of %v", now, got)
 				}
 			}

@@ -78,8 +78,8 @@ func (t *Times) until(at time.Time) Seconds {
 	return seconds(t.Ended) + Seconds(t.Running)*seconds(max(at.Sub(t.Since), 0))
 }
 
-// Job is what the hub says of a Job.
-type Job struct {
+// HubJob is what the hub says of a Job.
+type HubJob struct {
 	*batchv1.Job
 	// Requests of one Pod; nil: not known now.
 	Requests corev1.ResourceList
@@ -99,7 +99,7 @@ const slack = 5 * time.Second
 
 // Next is the account after some observations. Before has what was gone before this process saw the
 // mirrors.
-func (a Account) Next(job Job, seen []Observation, before map[ID]Before, now time.Time) Account {
+func (a Account) Next(job HubJob, seen []Observation, before map[ID]Before, now time.Time) Account {
 	next, at := slices.Clone(a), a.lastMoment(job, momentOf(now))
 	for i := range seen {
 		o := &seen[i]
@@ -120,7 +120,7 @@ func (a Account) Next(job Job, seen []Observation, before map[ID]Before, now tim
 }
 
 // lastMoment is the last one that counts: a Job that has ended is as old as it was a little later.
-func (a Account) lastMoment(job Job, now Moment) Moment {
+func (a Account) lastMoment(job HubJob, now Moment) Moment {
 	ended := a.ended()
 	if ended == 0 && !job.Ended.IsZero() {
 		ended = momentOf(job.Ended)
@@ -143,7 +143,7 @@ func (a Account) ended() (ended Moment) {
 	return ended
 }
 
-func (m *Mirror) observe(job Job, o *Observation, before Before, most bounds, now Moment) {
+func (m *Mirror) observe(job HubJob, o *Observation, before Before, most bounds, now Moment) {
 	if job.Requests != nil && !m.Left {
 		m.Requests = bounded(larger(m.Requests, job.Requests))
 	}
@@ -240,7 +240,7 @@ func pods(job *batchv1.Job) int64 {
 
 // supersede marks the mirrors that an unfinished Job has left: it isn't placed on the worker any more,
 // or has another mirror there. It may come back to one.
-func (a Account) supersede(job Job, seen []Observation) Account {
+func (a Account) supersede(job HubJob, seen []Observation) Account {
 	if !job.Unfinished {
 		return a
 	}

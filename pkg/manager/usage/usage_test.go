@@ -22,7 +22,7 @@ var created = time.Unix(1_000_000, 0)
 // story is a hub Job with its account.
 type story struct {
 	t       *testing.T
-	job     Job
+	job     HubJob
 	account Account
 	now     time.Time
 	before  map[ID]Before
@@ -33,7 +33,7 @@ func newStory(t *testing.T, parallelism int32) *story {
 	j.CreationTimestamp = metav1.NewTime(created)
 	j.Spec.Parallelism = ptr.To(parallelism)
 	requests := corev1.ResourceList{"cpu": resource.MustParse("500m"), "memory": resource.MustParse("1Gi"), "pods": resource.MustParse("1")}
-	return &story{t: t, job: Job{Job: j, Requests: requests, Unfinished: true}, now: created, before: map[ID]Before{}}
+	return &story{t: t, job: HubJob{Job: j, Requests: requests, Unfinished: true}, now: created, before: map[ID]Before{}}
 }
 
 func (s *story) pass(d time.Duration) { s.now = s.now.Add(d) }

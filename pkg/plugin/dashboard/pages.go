@@ -32,7 +32,7 @@ type page struct {
 	Summary  view.Jobs
 	Workers  []view.Worker
 	Jobs     view.Jobs
-	Job      view.Job
+	Job      view.JobPage
 	Log      *logOf
 	Usage    view.Usage
 	Queues   view.Queues
@@ -117,7 +117,7 @@ func (s *Server) job(ctx context.Context, p *page, key types.NamespacedName) {
 	}
 	in := s.hub.Details(ctx, job)
 	in.Workers = s.hub.Workers()
-	p.Job = view.NewJob(in, p.Now)
+	p.Job = view.NewJobPage(in, p.Now)
 	p.polled = !p.Job.Finished
 	p.Log = chosenLog(p.Address, p.Job.Pods)
 }

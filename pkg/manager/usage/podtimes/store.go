@@ -32,7 +32,7 @@ type Store struct {
 
 	mu   sync.Mutex
 	pods map[types.UID]*pod
-	jobs map[types.UID]*job
+	jobs map[types.UID]*jobTimes
 	// gone are the Jobs that have no Pods any more, the oldest first.
 	gone  []types.UID
 	heard heard
@@ -46,7 +46,7 @@ var views atomic.Int64
 
 // pod is what is known of one Pod with a node.
 type pod struct {
-	job *job
+	job *jobTimes
 	// bound is when it got its node, by its own times: the worker's clock, in whole seconds. Start is the same by the
 	// hub's clock, at the latest.
 	bound, start time.Time
@@ -59,8 +59,8 @@ type pod struct {
 	previous, next *pod
 }
 
-// job is the sums of one Job's Pods, and those of them that are there.
-type job struct {
+// jobTimes has the sums of one Job's Pods, and the Pods that are there.
+type jobTimes struct {
 	uid   types.UID
 	times usage.Times
 	// starts is the sum of when the Pods that run got their nodes, by their own times, in milliseconds since 1970.
@@ -71,7 +71,7 @@ type job struct {
 // New makes the store of a worker without Pods. Now is the hub's clock, and ahead is how far it's ahead of the
 // worker's.
 func New(now func() time.Time, ahead func() time.Duration) *Store {
-	return &Store{now: now, ahead: ahead, pods: map[types.UID]*pod{}, jobs: map[types.UID]*job{}}
+	return &Store{now: now, ahead: ahead, pods: map[types.UID]*pod{}, jobs: map[types.UID]*jobTimes{}}
 }
 
 // Times are those of a Job's Pods, by the UID of the Job in the worker.
@@ -179,7 +179,7 @@ func (s *Store) Listed() {
 func (s *Store) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pods, s.jobs, s.gone, s.view, s.heard = map[types.UID]*pod{}, map[types.UID]*job{}, nil, 0, heard{}
+	s.pods, s.jobs, s.gone, s.view, s.heard = map[types.UID]*pod{}, map[types.UID]*jobTimes{}, nil, 0, heard{}
 }
 
 // add adds a Pod of a Job; nil: no Job controls it, it has no node, or it isn't to be kept.
@@ -190,7 +190,7 @@ func (s *Store) add(object *corev1.Pod) *pod {
 	}
 	j := s.jobs[owner.UID]
 	if j == nil {
-		j = &job{uid: owner.UID}
+		j = &jobTimes{uid: owner.UID}
 		s.jobs[owner.UID] = j
 	}
 	p := &pod{job: j, next: j.first, bound: s.sane(bound), created: object.CreationTimestamp.Unix()}

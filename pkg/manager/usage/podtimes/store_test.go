@@ -303,7 +303,7 @@ func TestTimesAt(t *testing.T) {
 		s.ahead = 0 // the worker's clock is set
 		for now, want := range was {
 			at := began.Add(now - ahead)
-			got := s.TimesThen(theJob, usage.Then{At: at, Newest: want.Newest, Running: want.Running})
+			got := s.TimesAt(theJob, usage.Accounted{At: at, Newest: want.Newest, Running: want.Running})
 			ran := func(t usage.Times) time.Duration { return t.Ended + time.Duration(t.Running)*at.Sub(t.Since) }
 			if d := ran(got) - ran(want); d.Abs() > time.Millisecond || got.Succeeded != want.Succeeded || got.Count != want.Count {
 				t.Fatalf("seed %d, %v: times are %+v, were %+v", seed, now, got, want)
@@ -321,7 +321,7 @@ func TestThenIsByThePodsOwnTimes(t *testing.T) {
 	}
 	for _, set := range []time.Duration{-time.Hour, 0, time.Hour} {
 		at := began.Add(2*time.Minute + time.Second)
-		if got := s.TimesThen(theJob, usage.Then{At: at.Add(set), Newest: at.Add(-time.Second)}); got.Count+got.Running != 3 {
+		if got := s.TimesAt(theJob, usage.Accounted{At: at.Add(set), Newest: at.Add(-time.Second)}); got.Count+got.Running != 3 {
 			t.Errorf("%v: times are %+v, want those of 3 Pods", set, got)
 		}
 	}
@@ -336,7 +336,7 @@ func TestAPodGetsItsNodeLater(t *testing.T) {
 		slim, _ := Slim(p)
 		s.Set(slim)
 	}
-	if got := s.TimesThen(theJob, usage.Then{At: began.Add(15 * time.Second), Newest: began, Running: 1}); got.Later != 2 || got.Running != 0 {
+	if got := s.TimesAt(theJob, usage.Accounted{At: began.Add(15 * time.Second), Newest: began, Running: 1}); got.Later != 2 || got.Running != 0 {
 		t.Errorf("times are %+v, want those of no Pod, and of 2 later", got)
 	}
 }
@@ -351,14 +351,14 @@ func TestAClockIsSetBack(t *testing.T) {
 		s.Set(over(p, Start(p).Add(3*time.Second), corev1.PodSucceeded))
 	}
 	s.Set(running("last", began.Add(20*time.Second-set)))
-	then := usage.Then{At: began.Add(22*time.Second - set), Newest: began.Add(5 * time.Second), Running: math.MaxInt64}
+	then := usage.Accounted{At: began.Add(22*time.Second - set), Newest: began.Add(5 * time.Second), Running: math.MaxInt64}
 	for _, c := range []struct {
 		back          time.Duration
 		running       int64
 		counted, runs int64
 	}{{set, math.MaxInt64, 4, 1}, {0, 1, 4, 1}, {0, 2, 3, 2}, {0, math.MaxInt64, 2, 3}} {
 		s.now, s.ahead, then.Running = began.Add(22*time.Second), c.back, c.running
-		got := s.TimesThen(theJob, then)
+		got := s.TimesAt(theJob, then)
 		if got.Ended != time.Duration(c.counted)*3*time.Second || got.Count != c.counted || got.Running != c.runs {
 			t.Errorf("%+v: times are %+v", c, got)
 		}
@@ -375,7 +375,7 @@ func TestViews(t *testing.T) {
 		store.Listed()
 		store.Listed()
 		view := store.Times(theJob).View
-		if seen[view] || store.TimesThen(theJob, usage.Then{}).View != view {
+		if seen[view] || store.TimesAt(theJob, usage.Accounted{}).View != view {
 			t.Errorf("view %d, seen %v", view, seen)
 		}
 		seen[view] = true

@@ -67,7 +67,7 @@ All [{5.00 1.00 0.5} {0.5 0.5 0.25} {2.50 0.5 0.25}] 2.00
 team-a/a [{3.00 1.00 0.5} {0.5 0.5 0.25} {1.50 0.5 0.25}] 1.00
 team-b/b [{2.00  } {0  } {1.00  }] 1.00
 `},
-		{NewJob(JobInput{Job: jobs[1]}, now).Usage, "Worker [cpu pods]\nwest [{2.00  } {1.00  }] \n"},
+		{NewJobPage(JobInput{Job: jobs[1]}, now).Usage, "Worker [cpu pods]\nwest [{2.00  } {1.00  }] \n"},
 	} {
 		if diff := cmp.Diff(row.want, row.table.text()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.table.Of, diff)

@@ -20,7 +20,7 @@ import (
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/clusters/internal/link"
-	"github.com/jobferry/jobferry/pkg/manager/panics"
+	"github.com/jobferry/jobferry/pkg/manager/workerpanic"
 	"github.com/jobferry/jobferry/pkg/placement/autoscaling"
 	"github.com/jobferry/jobferry/pkg/placement/capacity"
 )
@@ -132,7 +132,7 @@ func (r *autoscalerReader) run(ctx context.Context) {
 		case due.IsZero():
 		case !now.Before(due):
 			r.news, r.turned = false, now
-			panics.Contain(r.worker, func() { r.observe(r.observed.Load()) })
+			workerpanic.Contain(r.worker, func() { r.observe(r.observed.Load()) })
 			continue
 		default:
 			turn = r.clock.After(due.Sub(now))
@@ -145,7 +145,7 @@ func (r *autoscalerReader) run(ctx context.Context) {
 			r.news = true
 		case <-turn:
 		case <-reads:
-			panics.Contain(r.worker, func() { r.read(ctx) }) // it holds no lock
+			workerpanic.Contain(r.worker, func() { r.read(ctx) }) // it holds no lock
 			reads = r.clock.After(r.every)
 		}
 		r.watchClaims(ctx, claims)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
-	"github.com/jobferry/jobferry/pkg/manager/panics"
+	"github.com/jobferry/jobferry/pkg/manager/workerpanic"
 	"github.com/jobferry/jobferry/pkg/placement/autoscaling"
 )
 
@@ -30,7 +30,7 @@ type claimWatch struct {
 func (c *claimWatch) run(ctx context.Context, worker string, claims chan<- autoscaling.NodeClaim) {
 	for ctx.Err() == nil {
 		pause := c.retry
-		panics.Contain(worker, func() {
+		workerpanic.Contain(worker, func() {
 			if c.follow(ctx, claims) {
 				pause = c.again
 			}

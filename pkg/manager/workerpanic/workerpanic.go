@@ -1,4 +1,4 @@
-// Package panics keeps what one worker has made up from ending the manager: a panic in what judges or reads its
+// Package workerpanic keeps what one worker has made up from ending the manager: a panic in what judges or reads its
 // objects is counted and logged with its stack, and concerns that worker alone.
 //
 // That covers what is read of a worker for one Job, the judgement of that, the nodes that its autoscaler may add, and
@@ -14,7 +14,7 @@
 // runs: there is at most one for each name of a worker.
 //
 // Who calls Contain must not hold a lock in f that isn't released by defer: the worker, or others, would stand still.
-package panics
+package workerpanic
 
 import (
 	"errors"

@@ -1,4 +1,4 @@
-// Package recent knows which fields of a Job's spec are recent: not every API server from Kubernetes
+// Package recentfields knows which fields of a Job's spec are recent: not every API server from Kubernetes
 // 1.33 on keeps them. An API server drops a field that it doesn't know in silence, and one that is
 // switched off there by a feature gate, too. The types of this build may not know a recent field
 // either. So it is read from the object as an API server sent it, and the answer shows whether
@@ -14,4 +14,4 @@
 // below a recent field belongs to it.
 //
 // The package is pure.
-package recent
+package recentfields
