@@ -26,7 +26,7 @@
 // Pod twice. A created Pod may be gone before a sync sees it in the cache: its event of deletion
 // says so, and if there was none, a live list after cacheLag.
 //
-// It doesn't hold what a predecessor has written. A new leader syncs no Job before its caches are
+// pending.go doesn't hold what a predecessor has written. A new leader syncs no Job before its caches are
 // as new as a consistent read that it makes then, and continues from status and finalizers; see
 // takeover.go. Standbys have no informers, so that they start with a new list.
 //
@@ -34,10 +34,10 @@
 // write can be sent again. After such a request, the next sync of the Job lists its Pods live; see
 // unanswered.go.
 //
-// Upstream has nothing to the same effect. controller-runtime's client can wait in each read until
-// its cache has its writes, as the built-in does since 1.36, which is what this one avoids: a List of
-// Pods would wait for the writes of all Jobs. client-go's MutationCache overlays single objects by
-// the key of a store, but a sync lists the Pods of a Job, and tracks deletions and removed
+// Upstream has nothing that does the same. controller-runtime's client can wait in each read until its
+// cache has its writes, as the built-in does since 1.36. This controller avoids that wait, because a
+// List of Pods would wait for the writes of all Jobs. client-go's MutationCache overlays single objects
+// by the key of a store. But a sync lists the Pods of a Job, and tracks deletions and removed
 // finalizers, whose requests return no Pod.
 //
 // A [plan.IsShard] asks for more: an index that it gives back may start in another cluster at once,
@@ -91,11 +91,11 @@
 //   - a Job with spec.scheduling starts no Pods without its PodGroup, also if it belongs to another
 //     controller, such as a CronJob, or has a name that is too long for the built-in
 //
-// It can't see feature gates, so it follows the Job: it makes a Workload and a PodGroup for a Job that
-// has spec.scheduling, which an API server without WorkloadWithJob drops (podgroup.go). Where the
-// gate is on, the built-in makes them for Jobs without spec.scheduling, too, which changes nothing
-// for their Pods. And it doesn't make the PodGroups that other controllers, such as JobSet's,
-// delegate by annotation: an event says so.
+// This controller can't see feature gates, so it goes by the Job: it makes a Workload and a PodGroup
+// for a Job that has spec.scheduling (podgroup.go). An API server without the gate WorkloadWithJob
+// drops that field. With the gate, the built-in makes both for Jobs without spec.scheduling, too, which
+// changes nothing for their Pods. This controller doesn't make the PodGroups that other controllers,
+// such as JobSet's, delegate by annotation, and an event says so.
 //
 // # What 1.37 changed
 //

@@ -160,9 +160,9 @@ func (s *Snapshot) decideInWorker() Plan {
 
 func isAbsent(s *Snapshot) bool { return s.Job == nil || !mirror.Managed(s.Job) }
 
-// reservations name the workers in which capacity is held for the Job's Pods: the assigned ones, when
-// the Job runs, or will as soon as its queue knows its placement. A suspended mirror for whose Pods
-// there is no free capacity holds none.
+// reservations name the workers in which capacity is reserved for the Job's Pods: the assigned ones,
+// when the Job runs, or will run as soon as its queue knows its placement. A suspended mirror for whose
+// Pods there is no free capacity has no reservation.
 func (s *Snapshot) reservations() []Reservation {
 	if isAbsent(s) || s.isHeldBack() || mirror.Finished(s.Job) || !s.Admission.WantsCapacity(s.Job) {
 		return nil

@@ -105,7 +105,7 @@ func look(job *batchv1.Job, workers ...Worker) *Snapshot {
 	for i := range workers {
 		held := workers[i].Mirror
 		workers[i].Mirror = nil
-		s.Hold(&workers[i], held)
+		s.SetMirror(&workers[i], held)
 		if job != nil && workers[i].Name == job.Annotations[v1alpha1.AnnotationCluster] {
 			s.Assigned = &workers[i]
 			continue

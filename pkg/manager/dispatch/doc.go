@@ -13,10 +13,11 @@
 //
 // # A Job in several workers
 //
-// Such a Job has a Snapshot for each of its shards: its Job is what the shard's worker is to run, as if
-// that were a hub Job of its own (shards.Part), and its situation is a row of the second table. What
-// all shards report is combined into one mirror (shards.Combine), which is reflected like any other.
-// The plans of the shards don't wait for one another; which shards there are is one action, Divide.
+// Such a Job has a Snapshot for each of its shards. The Job in that Snapshot is what the shard's worker
+// is to run, as if it were a hub Job of its own (shards.Part). Its situation is a row of the second
+// table. shards.Combine makes one mirror of what all shards report, and the manager reflects it like
+// any other. The plans of the shards don't wait for one another. One action, Divide, changes which
+// shards there are.
 //
 // # Vocabulary
 //

@@ -58,16 +58,16 @@ func planHandover(s *Snapshot) Plan {
 		return plan
 	}
 	if w.isLive() && w.Removal != v1alpha1.RemovalOrphan && a.Registered && !a.Synced {
-		return hold(s, w)
+		return suspendAndKeep(s, w)
 	}
 	plan := stop(s, w)
 	plan.awaitRelease(s, w)
 	return plan
 }
 
-// hold stops the mirror, and keeps it, while the assigned worker is unreachable: perhaps the Job has
-// continued there. If that worker is given up, the Job returns.
-func hold(s *Snapshot, w *Worker) Plan {
+// suspendAndKeep suspends the mirror, and keeps it, while the assigned worker is unreachable: perhaps
+// the Job has continued there. If that worker is given up, the Job returns.
+func suspendAndKeep(s *Snapshot, w *Worker) Plan {
 	switch {
 	case isRunning(w.Mirror):
 		return Plan{Actions: []Action{SuspendMirror{At{w.Name, w.Mirror}}}}

@@ -16,7 +16,7 @@ import (
 type Plan struct {
 	// Situation is the name of the row that made this plan.
 	Situation Situation
-	// Reserve is the capacity that is held for the Job's Pods, by worker.
+	// Reserve is the capacity that is reserved for the Job's Pods, by worker.
 	Reserve []Reservation
 	// Actions are carried out in order; the first that fails ends the plan.
 	Actions []Action

@@ -164,7 +164,7 @@ func (s *Snapshot) isStopping() bool {
 	return false
 }
 
-// reservations are what the shards hold.
+// reservations name the workers in which capacity is reserved for the shards.
 func (d *Divided) reservations() []Reservation {
 	var all []Reservation
 	for _, shard := range d.Shards {

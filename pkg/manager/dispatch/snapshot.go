@@ -38,7 +38,7 @@ type Snapshot struct {
 	Divided *Divided
 	// Part is the shard that this snapshot is about; nil: the whole Job. Job is shards.Part then.
 	Part *Part
-	// Others are the other workers that hold a mirror of this name and origin, and the worker that
+	// Others are the other workers that have a mirror of this name and origin, and the worker that
 	// the Job was moved from, in order of names.
 	Others []Worker
 
@@ -213,15 +213,15 @@ func DefaultTiming() Timing {
 	}
 }
 
-// Hold sets the Job of this name and origin that a worker holds; nil: none. One that doesn't say
-// which hub Job it stands for isn't ours, whatever its label says.
-func (s *Snapshot) Hold(w *Worker, held *batchv1.Job) {
+// SetMirror sets the Job of this name and origin that a worker has, as its mirror or its orphan; nil:
+// it has none. A Job that doesn't say which hub Job it stands for isn't ours, whatever its label says.
+func (s *Snapshot) SetMirror(w *Worker, found *batchv1.Job) {
 	switch {
-	case held == nil || mirror.HubUID(held) == "":
-	case !isAbsent(s) && mirror.Owns(s.Origin, s.Job.UID, held) == mirror.Ours:
-		w.Mirror = held
+	case found == nil || mirror.HubUID(found) == "":
+	case !isAbsent(s) && mirror.Owns(s.Origin, s.Job.UID, found) == mirror.Ours:
+		w.Mirror = found
 	default:
-		w.Orphan = held
+		w.Orphan = found
 	}
 }
 

@@ -149,7 +149,7 @@ func (g *gatherer) worker(v workerView, s *dispatch.Snapshot, k known) dispatch.
 		Cleanups:      m.cleanups.UnlessExpired(s.Now),
 		ReleaseSince:  m.release.since(s.Now),
 	}
-	s.Hold(&w, k.mirrorIn(v, s))
+	s.SetMirror(&w, k.mirrorIn(v, s))
 	if view.Removing {
 		w.Removal = view.Spec.RemovalPolicy
 	}

@@ -21,7 +21,7 @@ type Tracker struct {
 	answeringSince time.Time
 }
 
-// observation is what is known of one origin.
+// observation is what the worker has observed of one origin.
 type observation struct {
 	lease    Lease
 	observed bool      // lease was observed

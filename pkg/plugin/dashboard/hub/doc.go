@@ -4,8 +4,8 @@
 //	the aggregated API, for the one Job that is looked at ──────> Details(), Log()
 //	Kueue's queues ─────────────────────────────────────────────> Queues()
 //
-// A feed is a watch that says how it does: it loads, is live, is forbidden or is disconnected. What
-// it has read before stays readable meanwhile.
+// A feed is a watch that has a state: it loads, is live, is forbidden or is disconnected. In every state,
+// one can read what the feed has read before.
 //
 // # Trade-offs
 //
