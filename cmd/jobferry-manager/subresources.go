@@ -43,8 +43,8 @@ func (f *subresourcesFlags) add(set *pflag.FlagSet) {
 	set.BoolVar(&f.LogArguments, "subresources-log-arguments", false, "log the arguments of commands that users run in containers; they may be secret")
 }
 
-// leaseLabels say where the other replicas reach this one while it leads. None if that can't be found
-// out, as where a proxy leads to the hub: then they can't ask it.
+// leaseLabels say where the other replicas reach this one while it leads. None if that can't be
+// found out, as where a proxy leads to the hub: then they can't ask it.
 func (f *subresourcesFlags) leaseLabels(ctx context.Context, flags *process.Flags) (map[string]string, error) {
 	if f.Address == off {
 		return nil, nil

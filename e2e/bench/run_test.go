@@ -11,8 +11,9 @@ import (
 	"github.com/jobferry/jobferry/e2e/bench/report"
 )
 
-// Twenty Jobs go all ways: into one cluster, by the least writes, and by way of the manager, which makes no
-// more requests for them than its goal. `make bench` is the long form, which judges times and CPU, too.
+// Twenty Jobs go all ways: into one cluster, by the least writes, and by way of the manager, which
+// makes no more requests for them than its goal. `make bench` is the long form, which judges times
+// and CPU, too.
 func TestRun(t *testing.T) {
 	o := DefaultOptions()
 	o.Jobs, o.Rounds, o.Singles, o.Resting, o.Quiet, o.Bound, o.Progress = 20, 1, 3, 2, 0, true, t.Logf

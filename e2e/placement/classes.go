@@ -7,7 +7,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement/scheduling"
 )
 
-// classObjects are those that Pods name: what the API server adds to them, and whom they may preempt.
+// classObjects are those that Pods name: what the API server adds to them, and whom they may
+// preempt.
 type classObjects struct {
 	PriorityClasses []*schedulingv1.PriorityClass
 	RuntimeClasses  []*nodev1.RuntimeClass

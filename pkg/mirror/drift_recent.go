@@ -12,8 +12,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
 )
 
-// PatchRecent means that recent fields are to be changed in place, which takes the hub Job as its API
-// server sends it.
+// PatchRecent means that recent fields are to be changed in place, which takes the hub Job as its
+// API server sends it.
 type PatchRecent struct {
 	// Fields are the paths that change.
 	Fields []string

@@ -26,7 +26,8 @@ type record struct {
 	Scheduling string `json:"scheduling"`
 	Resources  string `json:"resources"`
 	// Recent are the recent fields that the mirror was written with, and Generation the hub Job's of
-	// which they are; absent: an earlier build wrote the mirror, and its recent fields stay as they are.
+	// which they are; absent: an earlier build wrote the mirror, and its recent fields stay as they
+	// are.
 	Recent     recentfields.Fingerprints `json:"recent,omitempty"`
 	Generation int64                     `json:"generation,omitempty"`
 }

@@ -32,8 +32,8 @@ func NewWhole(sent map[string]any) (*Whole, error) {
 	return w, nil
 }
 
-// Mirror returns the object to send for a mirror of this hub Job: with all recent fields of what the
-// mirror has of the hub Job's spec, and with their record.
+// Mirror returns the object to send for a mirror of this hub Job: with all recent fields of what
+// the mirror has of the hub Job's spec, and with their record.
 func (w *Whole) Mirror(m *batchv1.Job) map[string]any {
 	stamped := *m
 	stamped.Annotations = maps.Clone(m.Annotations)

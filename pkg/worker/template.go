@@ -16,15 +16,15 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
 )
 
-// wholeTemplate is the spec of a Job's Pod template as the API server sends it: with the fields that
-// the types of this build don't know.
+// wholeTemplate is the spec of a Job's Pod template as the API server sends it: with the fields
+// that the types of this build don't know.
 type wholeTemplate struct {
 	sent, known map[string]any
 }
 
-// wholeTemplate reads the Pod template of a mirror that has recent fields in it, as its record says;
-// nil: it has none. A Job that no hub has sent has no record: its Pods have the fields that the
-// types know, as those of the built-in have.
+// wholeTemplate reads the Pod template of a mirror that has recent fields in it, as its record
+// says; nil: it has none. A Job that no hub has sent has no record: its Pods have the fields that
+// the types know, as those of the built-in have.
 func (s *jobSync) wholeTemplate(ctx context.Context) (*wholeTemplate, error) {
 	if !hasRecentTemplate(s.job) {
 		return nil, nil

@@ -16,8 +16,8 @@ import (
 // jobs are the only objects that the webhook changes.
 var jobs = metav1.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
 
-// jobFields is the part of a Job that the webhook reads. The response is a patch, so fields of newer API
-// versions aren't lost.
+// jobFields is the part of a Job that the webhook reads. The response is a patch, so fields of
+// newer API versions aren't lost.
 type jobFields struct {
 	Metadata struct {
 		Labels map[string]string `json:"labels"`

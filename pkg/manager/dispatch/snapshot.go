@@ -25,8 +25,8 @@ type Snapshot struct {
 	Key types.NamespacedName
 	// Job is the hub Job; nil: there is none of that name.
 	Job *batchv1.Job
-	// Recent are the recent fields of the hub Job's spec as it is; nil: they are those that its mirrors
-	// were written with, or it has no mirror.
+	// Recent are the recent fields of the hub Job's spec as it is; nil: they are those that its
+	// mirrors were written with, or it has no mirror.
 	Recent *recentfields.Fingerprints
 	// Deletion is the propagation policy with which the hub Job is being deleted; empty: it is not,
 	// or its watch has not shown that yet.
@@ -102,8 +102,8 @@ type Worker struct {
 
 	// The fields below are set for the assigned worker only.
 
-	// Elsewhere are the Pods that the mirror counts and that ended in other workers: those of other shards,
-	// and those that a moved Job brought along.
+	// Elsewhere are the Pods that the mirror counts and that ended in other workers: those of other
+	// shards, and those that a moved Job brought along.
 	Elsewhere mirror.Ended
 	// Fits: the worker has free capacity for the Pods of a Job that is to be resumed.
 	Fits bool
@@ -213,8 +213,9 @@ func DefaultTiming() Timing {
 	}
 }
 
-// SetMirror sets the Job of this name and origin that a worker has, as its mirror or its orphan; nil:
-// it has none. A Job that doesn't say which hub Job it stands for isn't ours, whatever its label says.
+// SetMirror sets the Job of this name and origin that a worker has, as its mirror or its orphan;
+// nil: it has none. A Job that doesn't say which hub Job it stands for isn't ours, whatever its
+// label says.
 func (s *Snapshot) SetMirror(w *Worker, found *batchv1.Job) {
 	switch {
 	case found == nil || mirror.HubUID(found) == "":

@@ -56,7 +56,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Renewers renews the Leases in all workers. It is a clusters.Listener, and a Runnable of the leader.
+// Renewers renews the Leases in all workers. It is a clusters.Listener, and a Runnable of the
+// leader.
 type Renewers struct {
 	registry *clusters.Registry
 	options  Options
@@ -72,8 +73,8 @@ type running struct {
 	stop context.CancelFunc
 }
 
-// New makes the Renewers for the workers of a registry, and adds it as a listener. It must be called
-// before the registry starts.
+// New makes the Renewers for the workers of a registry, and adds it as a listener. It must be
+// called before the registry starts.
 func New(registry *clusters.Registry, options Options) *Renewers {
 	all := &Renewers{
 		registry: registry, options: options.withDefaults(),

@@ -1,6 +1,6 @@
 // Package subresources serves what the hub doesn't know about a Job: its Pods, their logs and
-// events, the mirror, connections into its containers, and why it waits. It's an aggregated API: users
-// need only the hub, with their kubectl, their hub user and the hub's RBAC. No user holds
+// events, the mirror, connections into its containers, and why it waits. It's an aggregated API:
+// users need only the hub, with their kubectl, their hub user and the hub's RBAC. No user holds
 // credentials of a worker.
 //
 //	user ─▶ hub API server ─▶ authenticate ─▶ authorize ─▶ limit ─▶ find ─▶ pods, log, events, mirror, session
@@ -40,40 +40,40 @@
 //
 // A request is for all of them, unless it names one. They are asked one after the other, so that a
 // request holds no more of their answers than it would of one. Each worker gets a part of the
-// request's time and of its number of Pods. The field "warnings" of a list, or the header Warning of a
-// log, names the workers that can't be asked. The manager writes the name of its worker into each Pod
-// and event of a list, in the annotation jobferry.dev/cluster. Where a worker could pass for another,
-// by a Pod of the same name or of the other's index, the manager doesn't guess.
+// request's time and of its number of Pods. The field "warnings" of a list, or the header Warning
+// of a log, names the workers that can't be asked. The manager writes the name of its worker into
+// each Pod and event of a list, in the annotation jobferry.dev/cluster. Where a worker could pass
+// for another, by a Pod of the same name or of the other's index, the manager doesn't guess.
 //
 // # Responses of a worker
 //
-// The server decodes objects and encodes them again. It bounds an answer in bytes and in the number of
-// its objects, because an empty object is two bytes in the answer and a whole Pod in memory. Objects
-// can be counted in JSON only. The server decodes a few of a worker's answers at a time, and no stream
-// holds an object of them. In either direction, it passes only the headers that a protocol needs, and
-// none of informational responses.
+// The server decodes objects and encodes them again. It bounds an answer in bytes and in the number
+// of its objects, because an empty object is two bytes in the answer and a whole Pod in memory.
+// Objects can be counted in JSON only. The server decodes a few of a worker's answers at a time,
+// and no stream holds an object of them. In either direction, it passes only the headers that a
+// protocol needs, and none of informational responses.
 // Redirects aren't followed, and a Retry-After isn't obeyed. A worker's refusal of the manager is
 // never shown as a refusal of the user. When a log breaks off (the worker's connection, a
 // shutdown), the client's connection breaks, too: it must not look like the log's end.
 //
 // # Every replica serves
 //
-// A Service spreads requests over all replicas. Each replica has links of its own beside the connections
-// of package clusters, whose rate limit and bounds are for Jobs: no user's request delays those, and a
-// session needs HTTP/1.1. A replica makes its links on demand from the same Secrets by the same rules
-// (clusters.NewTransport), and drops them when idle. The WorkerCluster shows
-// whether a worker is reachable: no request waits for one that is lost, and a request to one that
-// hangs ends after RequestTimeout.
+// A Service spreads requests over all replicas. Each replica has links of its own beside the
+// connections of package clusters, whose rate limit and bounds are for Jobs: no user's request
+// delays those, and a session needs HTTP/1.1. A replica makes its links on demand from the same
+// Secrets by the same rules (clusters.NewTransport), and drops them when idle. The WorkerCluster
+// shows whether a worker is reachable: no request waits for one that is lost, and a request to one
+// that hangs ends after RequestTimeout.
 //
 // # Why a Job waits
 //
-// Only the leader can say which workers could run a Job. A standby watches the workers, too, but only
-// the leader knows the reservations and the order of the Jobs that wait. So the replica that is asked
-// authorizes and limits the request, and then asks the leader (leader), whose address is in a label of
-// the Lease by which it was elected. It presents the serving certificate that all replicas share, and
-// accepts no other. Whoever has that key could already take the place of the API, so the replica
-// trusts nobody else by this. The leader could write explanations to objects instead. But nobody reads
-// most of them, and the numbers change by the second.
+// Only the leader can say which workers could run a Job. A standby watches the workers, too, but
+// only the leader knows the reservations and the order of the Jobs that wait. So the replica that
+// is asked authorizes and limits the request, and then asks the leader (leader), whose address is
+// in a label of the Lease by which it was elected. It presents the serving certificate that all
+// replicas share, and accepts no other. Whoever has that key could already take the place of the
+// API, so the replica trusts nobody else by this. The leader could write explanations to objects
+// instead. But nobody reads most of them, and the numbers change by the second.
 //
 // # Trade-offs
 //

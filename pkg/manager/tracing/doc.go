@@ -1,12 +1,12 @@
-// Package tracing sends traces of hub Jobs to an OpenTelemetry collector, by OTLP. It's off unless an
-// endpoint is set.
+// Package tracing sends traces of hub Jobs to an OpenTelemetry collector, by OTLP. It's off unless
+// an endpoint is set.
 //
 //	Reconciler ──▶ Tracer ──▶ package spans ──▶ the SDK's batches ──▶ collector
 //	 (writes)      sampled?    (pure)            bounded, dropped if full
 //
 // The settings are Kubernetes' (TracingConfiguration of k8s.io/component-base), with its rules. The
-// provider isn't component-base's, because that one chooses IDs at random. A Job's trace has the IDs
-// that package spans derives, which are the same in all managers.
+// provider isn't component-base's, because that one chooses IDs at random. A Job's trace has the
+// IDs that package spans derives, which are the same in all managers.
 //
 // # Cost
 //

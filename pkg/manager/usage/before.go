@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// Before is the time of a mirror's Pods that this process hasn't seen, as they were gone before, and how many
-// they are.
+// Before is the time of a mirror's Pods that this process hasn't seen, as they were gone before,
+// and how many they are.
 type Before struct {
 	Seconds, Succeeded, Unknown Seconds
 	Count                       int64
 }
 
-// Accounted says which of a mirror's Pods an account covers: those that got their nodes until Newest,
-// as they were At the time of the account. Both are by the worker's clock. At most so many of them
-// were Running.
+// Accounted says which of a mirror's Pods an account covers: those that got their nodes until
+// Newest, as they were At the time of the account. Both are by the worker's clock. At most so many
+// of them were Running.
 type Accounted struct {
 	At, Newest time.Time
 	Running    int64
@@ -34,18 +34,19 @@ func (m *Mirror) Accounted(o *Observation) Accounted {
 func (m *Mirror) at() time.Time { return (m.At - Moment(m.Ahead)).time() }
 
 // Before returns what the account knows of the mirror, less what this process sees of it now. The
-// argument then has the times of the same Pods at the moment of the account, and the argument listed
-// has those of all Pods at the moment of the last list. Nothing is missing unless there are fewer Pods
-// than in the account, because clocks and times err. Of a Pod that ran at the moment of the account
-// and is gone now, nobody knows when it ended: before the list.
+// argument then has the times of the same Pods at the moment of the account, and the argument
+// listed has those of all Pods at the moment of the last list. Nothing is missing unless there are
+// fewer Pods than in the account, because clocks and times err. Of a Pod that ran at the moment of
+// the account and is gone now, nobody knows when it ended: before the list.
 //
-// An account that was written since all Pods were listed has what this process has seen: another manager wrote it, or
-// this one, which forgets what it compared when the Job has ended. So has an account of the last moment that counts.
-// The unknown time of Pods that this process saw vanish is in it, and isn't added again. Nothing counts as gone while
-// this process hasn't seen the newest Pod of the account: its watch is behind.
+// An account that was written since all Pods were listed has what this process has seen: another
+// manager wrote it, or this one, which forgets what it compared when the Job has ended. So has an
+// account of the last moment that counts. The unknown time of Pods that this process saw vanish is
+// in it, and isn't added again. Nothing counts as gone while this process hasn't seen the newest
+// Pod of the account: its watch is behind.
 //
-// A scheduler whose API server lost a write gives a Pod its node again. Such a Pod may be one that ran when the account
-// was written. So may one be that waited for a node then. It's unknown which.
+// A scheduler whose API server lost a write gives a Pod its node again. Such a Pod may be one that
+// ran when the account was written. So may one be that waited for a node then. It's unknown which.
 func (m *Mirror) Before(then, listed Times, o *Observation, now time.Time) Before {
 	last, unknown := m.lastMoment(momentOf(now)), m.Unknown
 	isSince := !then.Listed.IsZero() && m.At > momentOf(then.Listed)
@@ -74,8 +75,9 @@ func (m *Mirror) Before(then, listed Times, o *Observation, now time.Time) Befor
 	return before
 }
 
-// unseen is for how long Pods may have run that came and went between the account, or the mirror's creation, and the
-// list of all Pods: a fence deletes all. There were so many at once, and those that are there are known.
+// unseen is for how long Pods may have run that came and went between the account, or the mirror's
+// creation, and the list of all Pods: a fence deletes all. There were so many at once, and those
+// that are there are known.
 func (m *Mirror) unseen(then, listed Times, o *Observation, until Moment) Seconds {
 	since := max(m.At, momentOf(o.Created.Add(o.Ahead)))
 	if o.Fenced.IsZero() || momentOf(o.Fenced.Add(o.Ahead+slack)) < since {

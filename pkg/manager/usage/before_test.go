@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// The next manager sees those Pods only that are still there. What the account says of others isn't lost: two
-// ran for 20 s and 30 s when it was written, and two had ended. Until when those ran that are gone isn't known.
+// The next manager sees those Pods only that are still there. What the account says of others isn't
+// lost: two ran for 20 s and 30 s when it was written, and two had ended. Until when those ran that
+// are gone isn't known.
 func TestTheManagerRestarts(t *testing.T) {
 	s := newStory(t, 10)
 	s.pass(time.Minute)
@@ -112,8 +113,9 @@ func TestUnknownTimesAddUp(t *testing.T) {
 	}
 }
 
-// An account has the unknown time of the Pods that this process saw vanish if it was written since these were listed, or
-// as late as any. It doesn't grow when it's compared anew: the Job has ended, or another manager wrote it.
+// An account has the unknown time of the Pods that this process saw vanish if it was written since
+// these were listed, or as late as any. It doesn't grow when it's compared anew: the Job has ended,
+// or another manager wrote it.
 func TestUnknownTimesCountOnce(t *testing.T) {
 	for name, row := range map[string]struct {
 		// ended is how long before the list the Job did; zero: it runs.
@@ -156,7 +158,8 @@ func TestUnknownTimesCountOnce(t *testing.T) {
 	}
 }
 
-// A manager that takes the lead has listed Pods after others were gone, and before the last account was written.
+// A manager that takes the lead has listed Pods after others were gone, and before the last account
+// was written.
 func TestAStandbyTakesOver(t *testing.T) {
 	s := newStory(t, 10)
 	s.pass(10 * time.Minute)

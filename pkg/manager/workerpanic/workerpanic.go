@@ -1,21 +1,22 @@
-// Package workerpanic contains panics in the code that judges or reads a worker's objects. Such a panic
-// concerns that worker alone, and doesn't end the manager: Contain recovers, counts it, and logs its
-// stack.
+// Package workerpanic contains panics in the code that judges or reads a worker's objects. Such a
+// panic concerns that worker alone, and doesn't end the manager: Contain recovers, counts it, and
+// logs its stack.
 //
-// The callers cover what the manager reads of a worker for one Job, how it judges that, the nodes that
-// the worker's autoscaler may add, and what the autoscaler says. They don't cover what a walk through
-// the waiting Jobs computes of nodes and of expected ends: these are plain values.
+// The callers cover what the manager reads of a worker for one Job, how it judges that, the nodes
+// that the worker's autoscaler may add, and what the autoscaler says. They don't cover what a walk
+// through the waiting Jobs computes of nodes and of expected ends: these are plain values.
 //
 // The line's lock is held while a worker is judged, and so while a stack is logged: at most once a
 // minute for a worker. An explanation shows a panic to its user, and neither counts nor logs it.
 //
 // The counter belongs to the process, as all metrics do. So does the time at which a stack was last
-// logged, by the real clock, which decides nothing else. So any code that reads a worker's objects can
-// call Contain, and passes nothing else to it. A Report that comes after Forget brings the worker's
-// series back until the process ends. There is at most one series for each name of a worker.
+// logged, by the real clock, which decides nothing else. So any code that reads a worker's objects
+// can call Contain, and passes nothing else to it. A Report that comes after Forget brings the
+// worker's series back until the process ends. There is at most one series for each name of a
+// worker.
 //
-// The function that Contain calls must release its locks by defer. Otherwise a panic would block the
-// worker, or others.
+// The function that Contain calls must release its locks by defer. Otherwise a panic would block
+// the worker, or others.
 package workerpanic
 
 import (
@@ -37,7 +38,8 @@ var total = prometheus.NewCounterVec(prometheus.CounterOpts{
 
 func init() { metrics.Registry.MustRegister(total) }
 
-// logEvery is the least time between two stacks that are logged of one worker: each Job that waits may cause one.
+// logEvery is the least time between two stacks that are logged of one worker: each Job that waits
+// may cause one.
 const logEvery = time.Minute
 
 var logged struct {

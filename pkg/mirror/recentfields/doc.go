@@ -1,8 +1,8 @@
-// Package recentfields finds the recent fields of a Job's spec: fields that not every API server from
-// Kubernetes 1.33 on keeps. An API server silently drops a field that it doesn't know, or that a
-// feature gate switches off there. The types of this build may not know a recent field either. So the
-// package reads the field from the object as an API server sent it. The answer of another API server
-// to a write shows whether it keeps the field.
+// Package recentfields finds the recent fields of a Job's spec: fields that not every API server
+// from Kubernetes 1.33 on keeps. An API server silently drops a field that it doesn't know, or that
+// a feature gate switches off there. The types of this build may not know a recent field either. So
+// the package reads the field from the object as an API server sent it. The answer of another API
+// server to a write shows whether it keeps the field.
 //
 //	baseline.txt      the fields that are not recent, by type
 //	Of                the recent fields of a spec

@@ -142,8 +142,8 @@ func (p *page) addTrouble(what string, health hub.Health) {
 	}
 }
 
-// With returns the page's address with another value of a parameter, for links. A change of a filter
-// leads to the first page.
+// With returns the page's address with another value of a parameter, for links. A change of a
+// filter leads to the first page.
 func (p *page) With(name, value string) string {
 	query := p.Address.Query()
 	query.Del("page")

@@ -32,14 +32,14 @@
 //	indexes-observed  the controller: what it may have started, and will start
 //
 // An index starts only if the annotation already had it when the Job was read. Each status write
-// sets it to the hub's indexes and those that this cluster still has: they are unsettled, and have a
-// Pod that may still run, isn't counted, or waits for its replacement (backoffLimitPerIndex). The write
-// fails if the Job has changed. So an index that is in neither annotation doesn't run here.
+// sets it to the hub's indexes and those that this cluster still has: they are unsettled, and have
+// a Pod that may still run, isn't counted, or waits for its replacement (backoffLimitPerIndex). The
+// write fails if the Job has changed. So an index that is in neither annotation doesn't run here.
 //
 // A Pod whose index has left the shard continues until it ends, also if parallelism is lowered. It
-// counts against parallelism, but is never surplus. A shard that has nothing more to do waits, because
-// the hub may add indexes. It ends by a limit of the Job, or when the hub writes SuccessCriteriaMet or
-// FailureTarget into its status.
+// counts against parallelism, but is never surplus. A shard that has nothing more to do waits,
+// because the hub may add indexes. It ends by a limit of the Job, or when the hub writes
+// SuccessCriteriaMet or FailureTarget into its status.
 //
 // # Words
 //

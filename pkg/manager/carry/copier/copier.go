@@ -68,8 +68,8 @@ type WorkerError struct {
 func (e *WorkerError) Error() string { return e.Ref.String() + ": " + e.Err.Error() }
 func (e *WorkerError) Unwrap() error { return e.Err }
 
-// Carry copies all that a hub Job refers to, of some kinds, into the worker of its mirror, and records
-// it. It returns its writes, also if it fails in the end; a further call continues.
+// Carry copies all that a hub Job refers to, of some kinds, into the worker of its mirror, and
+// records it. It returns its writes, also if it fails in the end; a further call continues.
 func (c *Copier) Carry(ctx context.Context, hub, m *batchv1.Job, kinds []carry.Kind, worker Worker, now time.Time) ([]Write, error) {
 	r := &run{
 		Copier: c, worker: worker.Client(), job: types.NamespacedName{Namespace: hub.Namespace, Name: hub.Name},

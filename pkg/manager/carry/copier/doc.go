@@ -11,10 +11,10 @@
 //
 // # Read order
 //
-// The Tracker remembers a Job before the copier reads the Job's sources. So it notices a later change,
-// whether the watch has synced or not. The copier reads an object in the worker before its source, and
-// replaces the object only if it hasn't changed since. So if two updates of a copy compete, the one
-// with the older source fails and is tried again.
+// The Tracker remembers a Job before the copier reads the Job's sources. So it notices a later
+// change, whether the watch has synced or not. The copier reads an object in the worker before its
+// source, and replaces the object only if it hasn't changed since. So if two updates of a copy
+// compete, the one with the older source fails and is tried again.
 //
 // # Writes
 //

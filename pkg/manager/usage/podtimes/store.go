@@ -47,8 +47,8 @@ var views atomic.Int64
 // pod is what is known of one Pod with a node.
 type pod struct {
 	job *jobTimes
-	// bound is when it got its node, by its own times: the worker's clock, in whole seconds. Start is the same by the
-	// hub's clock, at the latest.
+	// bound is when it got its node, by its own times: the worker's clock, in whole seconds. Start is
+	// the same by the hub's clock, at the latest.
 	bound, start time.Time
 	// created is when its API server did, in seconds since 1970.
 	created int64
@@ -63,13 +63,14 @@ type pod struct {
 type jobTimes struct {
 	uid   types.UID
 	times usage.Times
-	// starts is the sum of when the Pods that run got their nodes, by their own times, in milliseconds since 1970.
+	// starts is the sum of when the Pods that run got their nodes, by their own times, in milliseconds
+	// since 1970.
 	starts int64
 	first  *pod
 }
 
-// New makes the store of a worker without Pods. Now is the hub's clock, and ahead is how far it's ahead of the
-// worker's.
+// New makes the store of a worker without Pods. Now is the hub's clock, and ahead is how far it's
+// ahead of the worker's.
 func New(now func() time.Time, ahead func() time.Duration) *Store {
 	return &Store{now: now, ahead: ahead, pods: map[types.UID]*pod{}, jobs: map[types.UID]*jobTimes{}}
 }
@@ -112,8 +113,8 @@ func (s *Store) read(p *pod, object *corev1.Pod) {
 	}
 }
 
-// Delete removes a Pod that the watch says is deleted, as it was last. One whose end wasn't told ran until now, or until
-// it had to be gone.
+// Delete removes a Pod that the watch says is deleted, as it was last. One whose end wasn't told
+// ran until now, or until it had to be gone.
 func (s *Store) Delete(object *corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,8 +131,8 @@ func (s *Store) Delete(object *corev1.Pod) {
 	s.remove(object.UID, p, s.heard.last(now), until)
 }
 
-// Remove removes a Pod that was missing when all were listed. Of one whose end wasn't told, it's only known that it ran
-// when the watch last told something.
+// Remove removes a Pod that was missing when all were listed. Of one whose end wasn't told, it's
+// only known that it ran when the watch last told something.
 func (s *Store) Remove(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,8 +141,8 @@ func (s *Store) Remove(uid types.UID) {
 	}
 }
 
-// remove removes a Pod. One whose end wasn't told is known to have run until some time, and may have for longer, until
-// another one. Both are by the hub's clock.
+// remove removes a Pod. One whose end wasn't told is known to have run until some time, and may
+// have for longer, until another one. Both are by the hub's clock.
 func (s *Store) remove(uid types.UID, p *pod, known, until time.Time) {
 	if !p.ended {
 		known = later(earlier(known, until), p.start)
@@ -214,13 +215,15 @@ func (s *Store) sane(at time.Time) time.Time {
 	return earlier(later(at, there.Add(-maxTime)), there.Add(maxTime))
 }
 
-// bind corrects when the Pod got its node: a scheduler that lost its API server may write that twice.
+// bind corrects when the Pod got its node: a scheduler that lost its API server may write that
+// twice.
 func (p *pod) bind(at time.Time) {
 	p.job.starts += at.UnixMilli() - p.bound.UnixMilli()
 	p.bound, p.job.times.Newest = at, later(p.job.times.Newest, at)
 }
 
-// unlink takes a Pod that is gone out of its Job, and drops the Job that has been without Pods for longest.
+// unlink takes a Pod that is gone out of its Job, and drops the Job that has been without Pods for
+// longest.
 func (s *Store) unlink(p *pod) {
 	j := p.job
 	if p.previous != nil {

@@ -99,8 +99,8 @@ func TestAPodRunsAndEnds(t *testing.T) {
 	}
 }
 
-// A Pod whose end nobody tells is known to have run until the watch last told something. Until it's seen to be gone, it
-// may have.
+// A Pod whose end nobody tells is known to have run until the watch last told something. Until it's
+// seen to be gone, it may have.
 func TestAPodVanishes(t *testing.T) {
 	s := newStory(t)
 	s.Set(running("p", began))
@@ -110,11 +110,12 @@ func TestAPodVanishes(t *testing.T) {
 	s.expect(usage.Times{Ended: 10 * time.Second, Unknown: time.Hour, Count: 1})
 }
 
-// The watch tells that a Pod is deleted whose end it didn't tell. It ran until then, or until it had to be gone. How much
-// of that is known depends on whether the watch was interrupted.
+// The watch tells that a Pod is deleted whose end it didn't tell. It ran until then, or until it
+// had to be gone. How much of that is known depends on whether the watch was interrupted.
 func TestAPodIsDeleted(t *testing.T) {
 	for name, row := range map[string]struct {
-		// silent is for how long the watch has told nothing, and late for how long it has told of old events since.
+		// silent is for how long the watch has told nothing, and late for how long it has told of old
+		// events since.
 		silent, late time.Duration
 		// deletion is when the Pod has to be gone, after its start; zero: never.
 		deletion, ahead time.Duration
@@ -312,7 +313,8 @@ func TestTimesAt(t *testing.T) {
 	}
 }
 
-// Those that are compared with an account are the Pods that it counted, also if the worker's clock was set.
+// Those that are compared with an account are the Pods that it counted, also if the worker's clock
+// was set.
 func TestThenIsByThePodsOwnTimes(t *testing.T) {
 	s := newStory(t)
 	for i := range 4 {
@@ -327,7 +329,8 @@ func TestThenIsByThePodsOwnTimes(t *testing.T) {
 	}
 }
 
-// A scheduler whose API server lost what it wrote gives a Pod its node again, later: it may be a Pod of that time.
+// A scheduler whose API server lost what it wrote gives a Pod its node again, later: it may be a
+// Pod of that time.
 func TestAPodGetsItsNodeLater(t *testing.T) {
 	s := newStory(t)
 	for uid, created := range map[types.UID]time.Duration{"again": -time.Second, "the same second": 0, "new": time.Second} {
@@ -341,8 +344,8 @@ func TestAPodGetsItsNodeLater(t *testing.T) {
 	}
 }
 
-// A worker's clock is set back. By their own times, Pods that had ended before it was seem to end later than the account
-// was written, also when the clock is set forward again.
+// A worker's clock is set back. By their own times, Pods that had ended before it was seem to end
+// later than the account was written, also when the clock is set forward again.
 func TestAClockIsSetBack(t *testing.T) {
 	const set = 40 * time.Second
 	s := newStory(t)

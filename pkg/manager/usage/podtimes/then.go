@@ -22,7 +22,8 @@ func (s *Store) TimesAt(uid types.UID, then usage.Accounted) usage.Times {
 	return t
 }
 
-// clockError is by how much a worker's time may be off that wasn't set: the estimate of its clock, and whole seconds.
+// clockError is by how much a worker's time may be off that wasn't set: the estimate of its clock,
+// and whole seconds.
 const clockError = 2 * time.Second
 
 // then returns the times at the moment of an account. Now is the worker's time, at the latest.
@@ -58,8 +59,8 @@ func (j *jobTimes) then(then usage.Accounted, now time.Time) usage.Times {
 	return t
 }
 
-// lastToEnd are those Pods that did last, so many at most. If more say that they ended since, the worker's clock was set
-// back, and the others had ended before.
+// lastToEnd are those Pods that did last, so many at most. If more say that they ended since, the
+// worker's clock was set back, and the others had ended before.
 func lastToEnd(ended []*pod, most int64) []*pod {
 	surplus := int64(len(ended)) - max(most, 0)
 	if surplus <= 0 {

@@ -16,8 +16,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 )
 
-// used gives a Job the account of an hour in west with 2 CPUs, and, if it moved, of a half one before
-// that, with a GPU in east, and maybe a quarter more.
+// used gives a Job the account of an hour in west with 2 CPUs, and, if it moved, of a half one
+// before that, with a GPU in east, and maybe a quarter more.
 func used(moved bool) func(*batchv1.Job) {
 	account := usage.Account{{Worker: "west", UID: "w", Seconds: 3600, Requests: corev1.ResourceList{"cpu": resource.MustParse("2")}}}
 	if moved {
