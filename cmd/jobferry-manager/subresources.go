@@ -43,8 +43,8 @@ func (f *subresourcesFlags) add(set *pflag.FlagSet) {
 	set.BoolVar(&f.LogArguments, "subresources-log-arguments", false, "log the arguments of commands that users run in containers; they may be secret")
 }
 
-// leaseLabels say where the other replicas reach this one while it leads. None if that can't be found
-// out, as where a proxy leads to the hub: then they can't ask it.
+// leaseLabels say where the other replicas reach this one while it leads. None if that can't be
+// found out, as where a proxy leads to the hub: then they can't ask it.
 func (f *subresourcesFlags) leaseLabels(ctx context.Context, flags *process.Flags) (map[string]string, error) {
 	if f.Address == off {
 		return nil, nil
@@ -85,7 +85,7 @@ func (f *subresourcesFlags) certificate(mgr ctrl.Manager) (func(*tls.ClientHello
 		}
 		return files.GetCertificate, mgr.Add(files)
 	}
-	keeper, err := servingcert.New(servingcert.Options{
+	rotator, err := servingcert.New(servingcert.Options{
 		Namespace: f.Namespace, SecretName: f.secret,
 		DNSNames: servingcert.ServiceNames(f.service, f.Namespace),
 		Targets:  []servingcert.Target{servingcert.APIService(subresources.Version + "." + subresources.Group)},
@@ -94,8 +94,8 @@ func (f *subresourcesFlags) certificate(mgr ctrl.Manager) (func(*tls.ClientHello
 		return nil, fmt.Errorf("aggregated API: %w", err)
 	}
 	// Only replicas with a certificate can answer the hub's requests.
-	if err := mgr.AddReadyzCheck("subresources-certificate", keeper.Ready); err != nil {
+	if err := mgr.AddReadyzCheck("subresources-certificate", rotator.Ready); err != nil {
 		return nil, fmt.Errorf("aggregated API: %w", err)
 	}
-	return keeper.GetCertificate, keeper.SetupWithManager(mgr)
+	return rotator.GetCertificate, rotator.SetupWithManager(mgr)
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker"
 )
 
-// jobFlags are the flags that become worker.Options, but for the namespace, which all programs have.
+// jobFlags are the flags that become worker.Options, but for the namespace, which all programs
+// have.
 type jobFlags struct {
 	set     *pflag.FlagSet
 	dropIn  bool
@@ -52,8 +53,8 @@ func (f *jobFlags) add(set *pflag.FlagSet) {
 	set.BoolVar(&o.TTL, "ttl", o.TTL, "delete finished Jobs after their ttlSecondsAfterFinished")
 }
 
-// workerOptions returns the options that the flags set: one for the Jobs of the built-in, and one for
-// Jobs with other values of spec.managedBy.
+// workerOptions returns the options that the flags set: one for the Jobs of the built-in, and one
+// for Jobs with other values of spec.managedBy.
 func (f *jobFlags) workerOptions(namespace string) ([]worker.Options, error) {
 	own := f.options
 	own.Namespace = namespace

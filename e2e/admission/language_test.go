@@ -20,9 +20,10 @@ import (
 )
 
 const (
-	managerName    = "jobferry-manager"
-	managerUser    = "system:serviceaccount:" + ferrytest.SystemNamespace + ":" + managerName
-	administrators = "system:masters" // the group that may do anything: what is refused, the policies refuse
+	managerName = "jobferry-manager"
+	managerUser = "system:serviceaccount:" + ferrytest.SystemNamespace + ":" + managerName
+	// the group that may do anything: what is refused, the policies refuse
+	administrators = "system:masters"
 )
 
 // hub is one hub as one test sees it; its namespace is dispatched.

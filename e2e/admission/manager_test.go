@@ -42,8 +42,8 @@ func (h hub) thief() kubernetes.Interface {
 	return c
 }
 
-// stolenManagerAndJobs changes Jobs with the manager's credentials: what the manager does passes, all
-// else is refused.
+// stolenManagerAndJobs changes Jobs with the manager's credentials: what the manager does passes,
+// all else is refused.
 func stolenManagerAndJobs(t *testing.T, h hub) {
 	thief := h.thief()
 	h.Create(h.Hub, rigtest.Job(h.NS, "ours", ours, labeled("team", "a"), annotated("note", "x")))

@@ -10,8 +10,8 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 )
 
-// namespaces has users name the dispatcher where no Jobs are dispatched: it's refused at creation, with
-// the way out.
+// namespaces has users name the dispatcher where no Jobs are dispatched: it's refused at creation,
+// with the way out.
 func (h hub) namespaces(t *testing.T) {
 	none, allowed := h.Namespace(h.Hub), h.LabelledNamespace(ferrytest.Dispatched, h.Hub)
 	h.dispatch(metav1.NamespaceSystem)

@@ -87,7 +87,8 @@ func (s *service) install() {
 
 // removeConfiguration leaves a hub without the webhook.
 func (s *service) removeConfiguration() {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // the test's own has ended
+	// the test's own has ended
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	if _, err := s.Hub.Kubectl(ctx, "", "delete", "mutatingwebhookconfiguration", configuration); err != nil {
 		s.t.Error(err)
@@ -96,7 +97,8 @@ func (s *service) removeConfiguration() {
 
 // uninstall leaves the hub as it was, so that no Job of another test is refused.
 func (s *service) uninstall() {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // the test's own has ended
+	// the test's own has ended
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	for _, args := range [][]string{
 		{"delete", "mutatingwebhookconfiguration", configuration},

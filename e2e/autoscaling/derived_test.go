@@ -28,8 +28,8 @@ func (s *scene) said(worker, text string) {
 	})
 }
 
-// A WorkerCluster says nothing of what can be added: its NodePools and their nodes show it, also when the last
-// node is gone.
+// A WorkerCluster says nothing of what can be added: its NodePools and their nodes show it, also
+// when the last node is gone.
 func TestNodePoolsShowWhatCanBeAdded(t *testing.T) {
 	s := open(t, 2)
 	s.RunManager(slow)
@@ -66,11 +66,12 @@ func TestNodePoolsShowWhatCanBeAdded(t *testing.T) {
 	}
 }
 
-// While cluster-autoscaler says that a node group is in backoff, Jobs go elsewhere, and nobody waits for
-// podStartTimeout.
+// While cluster-autoscaler says that a node group is in backoff, Jobs go elsewhere, and nobody
+// waits for podStartTimeout.
 func TestNodeGroupInBackoffIsPassedOver(t *testing.T) {
 	s := open(t, 4)
-	s.says("Backoff") // before a manager, which knows the workers of the test before, reads that there is nothing
+	// before a manager, which knows the workers of the test before, reads that there is nothing
+	s.says("Backoff")
 	s.RunManager(slow)
 	t.Cleanup(func() {
 		ctx := context.WithoutCancel(t.Context()) // it's over before the cleanup

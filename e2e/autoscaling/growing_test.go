@@ -23,8 +23,8 @@ var quantity = resource.MustParse
 
 func slow(o *manager.Options) { o.Timing.Recheck = time.Hour }
 
-// Jobs go to a worker that has no node for them, and run on those that are added. No worker is asked for
-// more than it may add: others wait on the hub until there is room.
+// Jobs go to a worker that has no node for them, and run on those that are added. No worker is
+// asked for more than it may add: others wait on the hub until there is room.
 func TestJobsGoToAWorkerThatGrows(t *testing.T) {
 	const most = 2
 	s := open(t, most)
@@ -63,8 +63,9 @@ func (s *scene) endPods(worker string) {
 	}
 }
 
-// A worker gets no nodes. The first Job waits there for its podStartTimeout, across a restart of the manager, and
-// goes on to the next worker; those after it don't wait. When it's over, Jobs go there again.
+// A worker gets no nodes. The first Job waits there for its podStartTimeout, across a restart of
+// the manager, and goes on to the next worker; those after it don't wait. When it's over, Jobs go
+// there again.
 func TestStockout(t *testing.T) {
 	const most = 8
 	s := open(t, most)
@@ -112,8 +113,8 @@ func (s *scene) report(t *testing.T, most int) {
 	}
 }
 
-// A manager that is killed after a stockout leaves to the next one what it has found out: no Job goes there to find it
-// out again, until the time is over.
+// A manager that is killed after a stockout leaves to the next one what it has found out: no Job
+// goes there to find it out again, until the time is over.
 func TestStockoutOutlivesAKilledManager(t *testing.T) {
 	const most = 8
 	s := open(t, most)

@@ -67,8 +67,8 @@ func (a *autoscaler) claimIsMade(ctx context.Context) error {
 		"status":{"providerID":"x","conditions":[{"type":"Launched","status":"True"}]}}`)
 }
 
-// While Karpenter gets no machines for a NodePool, Jobs go elsewhere, and nobody waits for podStartTimeout. What isn't
-// about machines of this NodePool, or is too large, changes nothing.
+// While Karpenter gets no machines for a NodePool, Jobs go elsewhere, and nobody waits for
+// podStartTimeout. What isn't about machines of this NodePool, or is too large, changes nothing.
 func TestNodePoolWithoutMachinesIsPassedOver(t *testing.T) {
 	s := open(t, 4)
 	s.RunManager(slow)

@@ -29,8 +29,8 @@ const (
 	nodeCPU = "4"
 )
 
-// autoscaler adds nodes to a worker for the Pods that want one of its pool, and takes them away when they
-// have been idle. A Pod takes a whole node.
+// autoscaler adds nodes to a worker for the Pods that want one of its pool, and takes them away
+// when they have been idle. A Pod takes a whole node.
 type autoscaler struct {
 	cluster *rig.Cluster
 	label   string // of its nodes, whose value is the pool
@@ -44,8 +44,8 @@ type autoscaler struct {
 	karpenter bool
 	failed    time.Time
 	claimed   int
-	// made counts its nodes, vain those that went without ever having had a Pod, and peak is how many there
-	// were at once.
+	// made counts its nodes, vain those that went without ever having had a Pod, and peak is how many
+	// there were at once.
 	made, vain, peak int
 	nodes            map[string]*node
 	waits            map[string]time.Time // Pods, since when they were seen to wait
@@ -205,7 +205,8 @@ func (a *autoscaler) node(name string) *corev1.Node {
 
 // removeAll takes the nodes away when the test has ended.
 func (a *autoscaler) removeAll(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // the test's own has ended
+	// the test's own has ended
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	for name := range a.nodes {
 		if err := a.cluster.Client().CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {

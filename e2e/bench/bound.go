@@ -15,8 +15,8 @@ import (
 // boundAtOnce is how many writes of the loop are under way at a time.
 const boundAtOnce = 32
 
-// bound measures the lower bound: the writes that no dispatcher can do without, sent by a loop that decides
-// nothing, watches nothing but Jobs, and writes no events.
+// bound measures the lower bound: the writes that no dispatcher can do without, sent by a loop that
+// decides nothing, watches nothing but Jobs, and writes no events.
 func (r *run) bound(ctx context.Context) (err error) {
 	jobs, stop, err := measure.Watch(ctx, r.fleet.hub.client, boundNamespace)
 	if err != nil {

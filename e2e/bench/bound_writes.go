@@ -13,7 +13,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// boundWrites are those without which a Job isn't dispatched, each as cheap for the API servers as it can be.
+// boundWrites are those without which a Job isn't dispatched, each as cheap for the API servers as
+// it can be.
 type boundWrites struct {
 	ctx         context.Context
 	hub, worker typedbatchv1.JobInterface
@@ -34,7 +35,8 @@ func (w *boundWrites) create() error {
 	return err
 }
 
-// status writes the mirror's status to the hub. In protobuf it costs the API server as much as by a patch.
+// status writes the mirror's status to the hub. In protobuf it costs the API server as much as by a
+// patch.
 func (w *boundWrites) status() (err error) {
 	w.mu.Lock()
 	status := w.job.status.DeepCopy()

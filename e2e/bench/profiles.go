@@ -79,7 +79,8 @@ func (m *manager) profilesOf() (rest.Interface, error) {
 	})
 }
 
-// reserveProfiles finds an address for a manager's profiles, which is free until the clusters are stopped.
+// reserveProfiles finds an address for a manager's profiles, which is free until the clusters are
+// stopped.
 func (f *fleet) reserveProfiles() (string, error) {
 	port, err := f.hub.ReservePort()
 	return fmt.Sprintf("127.0.0.1:%d", port), err

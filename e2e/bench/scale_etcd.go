@@ -23,8 +23,8 @@ type etcdOperation struct {
 	} `json:"requestPut"`
 }
 
-// storeJobs puts Jobs into the hub's etcd as its API server stores them: thousands of them are there in
-// seconds, with their status.
+// storeJobs puts Jobs into the hub's etcd as its API server stores them: thousands of them are
+// there in seconds, with their status.
 func storeJobs(ctx context.Context, etcd string, jobs []*batchv1.Job) error {
 	for len(jobs) > 0 {
 		n := min(len(jobs), perTransaction)

@@ -177,7 +177,8 @@ func (p *pattern) copyOf(prefix string, n int, worker string) *pattern {
 	return c
 }
 
-// dispatchPattern has the manager dispatch a Job, and returns it when the hub shows what the worker says.
+// dispatchPattern has the manager dispatch a Job, and returns it when the hub shows what the worker
+// says.
 func (s *scale) dispatchPattern(ctx context.Context, name string, until func(*batchv1.Job) bool, options ...option) (*pattern, error) {
 	if _, err := s.hub.create(ctx, 1, scaleNamespace, []string{name}, append(options, dispatched)...); err != nil {
 		return nil, err

@@ -30,7 +30,8 @@ type load struct {
 }
 
 const (
-	// Of so many Jobs, one is created suspended and resumed, one gets more parallelism, one is deleted.
+	// Of so many Jobs, one is created suspended and resumed, one gets more parallelism, one is
+	// deleted.
 	soakKinds = 20
 	// soakThink is when users act on a Job.
 	soakThink = time.Second

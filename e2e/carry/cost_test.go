@@ -59,7 +59,8 @@ func TestCost(t *testing.T) {
 	m.Stop()
 	f.RunManager()
 	f.WorkerUntil("w1", ferrytest.Ready)
-	f.Submit("next", withConfigMap("settings", false)) // its mirror comes after the first look at all Jobs
+	// its mirror comes after the first look at all Jobs
+	f.Submit("next", withConfigMap("settings", false))
 	f.HubJobUntil("next", rigtest.Complete)
 	f.change(f.Hub, "settings", "b")
 	f.configMapUntil("w1", "settings", configMapIs("b"))

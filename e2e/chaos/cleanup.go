@@ -84,7 +84,8 @@ func (r *run) leftOfJobs(ctx context.Context) ([]orphan, error) {
 	return left, nil
 }
 
-// leftOfRegistrations lists Secrets with finalizers, and Leases in workers that the hub still holds.
+// leftOfRegistrations lists Secrets with finalizers, and Leases in workers that the hub still
+// holds.
 func (r *run) leftOfRegistrations(ctx context.Context) ([]orphan, error) {
 	var left []orphan
 	hub := r.recorder.clients[r.fleet.Hub.Name()]
@@ -115,8 +116,8 @@ func registrations(secrets []corev1.Secret) []orphan {
 	return left
 }
 
-// leasesOf are the Leases of hubs in a worker that haven't been released. A hub that has released its
-// Lease leaves it there.
+// leasesOf are the Leases of hubs in a worker that haven't been released. A hub that has released
+// its Lease leaves it there.
 func leasesOf(ctx context.Context, client kubernetes.Interface) ([]coordinationv1.Lease, error) {
 	list, err := client.CoordinationV1().Leases(fleet.SystemNamespace).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -159,8 +159,8 @@ func (r *run) result(took time.Duration) *report.Result {
 	return result
 }
 
-// catchUp is how long all watches have to show what the last one has shown, and the manager to complete the accounts
-// of the last Jobs: it looks at them again a few seconds after their ends.
+// catchUp is how long all watches have to show what the last one has shown, and the manager to
+// complete the accounts of the last Jobs: it looks at them again a few seconds after their ends.
 const catchUp = 10 * time.Second
 
 // pollEvery is how often the end of something is looked for that nobody reports.

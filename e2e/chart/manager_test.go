@@ -99,7 +99,8 @@ func (r *release) register(name string, worker *rig.Cluster) {
 	r.kubectl("wait", "--for=condition=Ready", "workercluster/"+name, "--timeout=60s")
 }
 
-// usersSeePods asks for a Job's Pods, the table of Jobs, and why it's there, as a user with the hub's own role view, and as one without.
+// usersSeePods asks for a Job's Pods, the table of Jobs, and why it's there, as a user with the
+// hub's own role view, and as one without.
 func (r *release) usersSeePods(ns, job string) {
 	r.t.Helper()
 	r.kubectl("create", "rolebinding", "viewers", "-n", ns, "--clusterrole=view", "--user=reader")

@@ -110,8 +110,8 @@ func TestDocs(t *testing.T) {
 	golden(t, file, next)
 }
 
-// Every bound role is bound to the program's own ServiceAccount, and to nothing else. Where it makes
-// its requests as another one, its own may only do that.
+// Every bound role is bound to the program's own ServiceAccount, and to nothing else. Where it
+// makes its requests as another one, its own may only do that.
 func TestBindings(t *testing.T) {
 	for chart, account := range map[string]string{hubChart: "jobferry-manager", workerChart: "jobferry-worker"} {
 		for name, values := range valueSets(t, chart) {

@@ -35,8 +35,8 @@ var roleParts = map[string]permissions.Part{
 	"jobferry-admin":                 permissions.Admin,
 }
 
-// Each verb of each role, in the charts and in config, has a use in the table; each row of the table
-// is in a role.
+// Each verb of each role, in the charts and in config, has a use in the table; each row of the
+// table is in a role.
 func TestEveryVerbHasAUse(t *testing.T) {
 	unused := permissions.Rights(nil)
 	for _, part := range roleParts {

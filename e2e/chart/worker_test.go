@@ -58,8 +58,9 @@ func (r *release) adopts(ns string, ours rigtest.Option) {
 	r.kubectl("wait", orphan, "-n", ns, "--for=jsonpath={.metadata.ownerReferences[0].name}=adopts", "--timeout=30s")
 }
 
-// In the built-in's place, with its account and the rights that the chart gives to that: jobferry-worker
-// runs the built-in's Jobs and its own, and looks for another Job controller. Nothing is refused.
+// In the built-in's place, with its account and the rights that the chart gives to that:
+// jobferry-worker runs the built-in's Jobs and its own, and looks for another Job controller.
+// Nothing is refused.
 func TestDropInAsTheBuiltInsAccount(t *testing.T) {
 	const account = "system:serviceaccount:kube-system:job-controller"
 	r := newRelease(t, "bare", workerChart)

@@ -135,7 +135,8 @@ func (h *hub) start() {
 // clear takes away what isn't in a namespace, and what would keep the namespace.
 func (h *hub) clear() {
 	h.stop()
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second) // the test's own has ended
+	// the test's own has ended
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	if err := h.client.DeleteAllOf(ctx, &v1alpha1.WorkerCluster{}); err != nil {
 		h.t.Error(err)

@@ -50,8 +50,8 @@ func TestTwoHundredWorkersComeAndGo(t *testing.T) {
 	}
 }
 
-// round registers workers, waits until all are ready, and removes them. It returns how many goroutines
-// there were.
+// round registers workers, waits until all are ready, and removes them. It returns how many
+// goroutines there were.
 func (h *hub) round(server *clustertest.Server, prefix string, n int) (goroutines int) {
 	h.t.Helper()
 	names := make([]string, n)

@@ -46,7 +46,8 @@ func TestNothingRan(t *testing.T) {
 	}
 }
 
-// The pattern fits the cases, as the testing package matches it: level by level, blanks as underscores.
+// The pattern fits the cases, as the testing package matches it: level by level, blanks as
+// underscores.
 func TestSkipPattern(t *testing.T) {
 	got := SkipPattern([]Case{{Name: "TestA"}, {Name: "TestB/a (b); c != d"}})
 	if want := `^TestA$|^TestB$/^a_\(b\);_c_!=_d$`; got != want {

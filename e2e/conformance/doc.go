@@ -5,7 +5,7 @@
 //	                                         drop-in:    jobferry-worker in the built-in's place
 //	                                         dispatcher: hub and worker, shown as one cluster by front
 //
-// Package scratch takes the sources from the module cache and compiles them with what this repository
-// adds. This package has what the parts share: the results, and the list of the tests that are left out,
-// each with its reason, which docs/conformance.md shows.
+// Package scratch takes the sources from the module cache and compiles them with what this
+// repository adds. This package has what the parts share: the results, and the list of the tests
+// that are left out, each with its reason, which docs/conformance.md shows.
 package conformance

@@ -69,8 +69,8 @@ func SkipPattern(cases []Case) string {
 	return strings.Join(patterns, "|")
 }
 
-// Stale are the cases that tests don't have any more, by the names of the tests and the source that has
-// the names of their subtests.
+// Stale are the cases that tests don't have any more, by the names of the tests and the source that
+// has the names of their subtests.
 func Stale(cases []Case, tests []string, source string) []string {
 	var stale []string
 	for _, c := range cases {

@@ -52,7 +52,8 @@ func (s *scene) submitAll() {
 	s.Submit("evaluate", ferrytest.OnWorker("east"), rigtest.RunForever(), requests("cpu", "4"))
 	s.SetWorker("east", `{"cordoned":true}`)
 	s.WorkerUntil("east", func(w *v1alpha1.WorkerCluster) bool { return w.Spec.Cordoned && !ferrytest.Ready(w) })
-	s.Submit("train", rigtest.Indexed(400), parallelism(3), rigtest.RunFor(5*time.Second)) // for longer than the test may take: it's to move
+	// for longer than the test may take: it's to move
+	s.Submit("train", rigtest.Indexed(400), parallelism(3), rigtest.RunFor(5*time.Second))
 	s.HubJobUntil("train", ferrytest.IsAt("west"))
 	s.SetWorker("east", `{"cordoned":false}`)
 	s.Submit("sweep", rigtest.Indexed(400), parallelism(40), rigtest.RunFor(6*time.Second), requests("cpu", "1"), func(j *batchv1.Job) {

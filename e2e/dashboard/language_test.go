@@ -127,8 +127,8 @@ func (s *scene) picture(name string) {
 	}
 }
 
-// looks checks what every page must do, in both schemes and at both widths: axe-core finds nothing. It
-// takes a picture for the docs, if it has a name for it.
+// looks checks what every page must do, in both schemes and at both widths: axe-core finds nothing.
+// It takes a picture for the docs, if it has a name for it.
 func (s *scene) looks(name string) {
 	s.t.Helper()
 	for _, dark := range []bool{false, true} {

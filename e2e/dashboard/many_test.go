@@ -90,7 +90,8 @@ func (s *scene) createMany() {
 	}
 }
 
-// account is what each Job has used that isn't waiting: of a mirror that it has left, and of another one.
+// account is what each Job has used that isn't waiting: of a mirror that it has left, and of
+// another one.
 var account = usage.Account{
 	{Worker: "north", UID: "1", Seconds: 900, Left: true, Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}},
 	{Worker: "west", UID: "2", Seconds: 3600, Succeeded: 1800, Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}},

@@ -60,7 +60,8 @@ metadata: {name: reports}
 spec: {clusterQueue: production}
 `
 
-// The page of Kueue's queues follows them. The Jobs wait and are admitted by Kueue alone, without a manager.
+// The page of Kueue's queues follows them. The Jobs wait and are admitted by Kueue alone, without a
+// manager.
 func TestQueues(t *testing.T) {
 	s := open(t)
 	s.Allow(10 * time.Minute) // Kueue may have to be built

@@ -35,8 +35,8 @@ spec:
   service: {name: jobferry-subresources, namespace: %[1]s, port: %[3]d}
 `
 
-// registerAPI registers the manager's aggregated API, which the plugin uses, and returns the address
-// for it.
+// registerAPI registers the manager's aggregated API, which the plugin uses, and returns the
+// address for it.
 func (d *demo) registerAPI(ctx context.Context) (address string, err error) {
 	const host = "127.0.0.1"
 	port, err := d.hub.ReservePort()

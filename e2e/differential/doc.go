@@ -20,15 +20,15 @@
 // is driven to its end, or deleted, and the reasons of its events are compared, too. A difference,
 // or a run that didn't reach its end, is reported if it shows again when the seed runs once more,
 // beside few others. The clock decides one thing: Pods created within a second may be of two on one
-// side only, and surplus Pods go by age. A difference that follows from such an order isn't one, and
-// the seed is run anew. After the last seed, the metrics of both are compared by name, type, labels
-// and buckets, and after many by the values of the labels.
+// side only, and surplus Pods go by age. A difference that follows from such an order isn't one,
+// and the seed is run anew. After the last seed, the metrics of both are compared by name, type,
+// labels and buckets, and after many by the values of the labels.
 //
 // # Vocabulary
 //
 //   - side: one cluster with its Job controller.
-//   - state: what a user can see of a Job and its Pods, in a form that is equal for equal behaviour: no times, UIDs or
-//     random parts of names.
+//   - state: what a user can see of a Job and its Pods, in a form that is equal for equal
+//     behaviour: no times, UIDs or random parts of names.
 //   - class: Pods of a Job whose states are the same. An event hits any one of a class.
 //   - at rest: nothing has changed for a while that is longer than every delay of the controllers.
 //
@@ -45,11 +45,11 @@
 //     built-in's status, which has no start time. The embedded controller sets one.
 //   - Which of more than twelve Pods of an Indexed Job are surplus: the built-in sorts with an
 //     algorithm that swaps equal ones.
-//   - The counters of a Job that is being deleted, and its events after that: they depend on whether
-//     the garbage collector or the Job controller comes to a Pod first.
+//   - The counters of a Job that is being deleted, and its events after that: they depend on
+//     whether the garbage collector or the Job controller comes to a Pod first.
 //   - The events of large Jobs: clients drop all but 25 at once about one object.
-//   - An index with a limit of its own that has both a failed and a succeeded Pod, because one of them was
-//     adopted again: the API server refuses the built-in's status. Here, a success wins.
-//   - Pods made by hand with the Job's owner reference, but without its finalizer, which the built-in
-//     doesn't count; see package worker.
+//   - An index with a limit of its own that has both a failed and a succeeded Pod, because one of
+//     them was adopted again: the API server refuses the built-in's status. Here, a success wins.
+//   - Pods made by hand with the Job's owner reference, but without its finalizer, which the
+//     built-in doesn't count; see package worker.
 package main

@@ -12,8 +12,8 @@ import (
 	"github.com/jobferry/jobferry/e2e/worker/workertest"
 )
 
-// sortedStably are the most Pods whose order the built-in's sort keeps where they are equal: which of
-// more of them are surplus is a matter of chance.
+// sortedStably are the most Pods whose order the built-in's sort keeps where they are equal: which
+// of more of them are surplus is a matter of chance.
 const sortedStably = 12
 
 func (s script) anyEdit(now state) event {

@@ -100,8 +100,8 @@ func (s script) anyClasses(now state, k kind) []string {
 }
 
 // fitting are the classes of the Pods that fit, each as often as there are such Pods. Those that
-// would still count leave a suspended Job alone: the built-in can't end it, as the API server demands
-// a start time.
+// would still count leave a suspended Job alone: the built-in can't end it, as the API server
+// demands a start time.
 func (s state) fitting(fits func(corev1.Pod) bool) []string {
 	suspended := ptr.Deref(s.spec.Suspend, false)
 	var found []string
@@ -113,9 +113,9 @@ func (s state) fitting(fits func(corev1.Pod) bool) []string {
 	return found
 }
 
-// thatFit are the Pods that the kind of event may hit, in this Job. With a limit for each index, none is
-// adopted that has ended: an index could have failed and succeeded then, which the API server refuses, and
-// the built-in would write the same status for ever.
+// thatFit are the Pods that the kind of event may hit, in this Job. With a limit for each index,
+// none is adopted that has ended: an index could have failed and succeeded then, which the API
+// server refuses, and the built-in would write the same status for ever.
 func (s state) thatFit(k kind) func(corev1.Pod) bool {
 	if !k.adopted || s.spec.BackoffLimitPerIndex == nil {
 		return k.fits
@@ -128,7 +128,8 @@ func (s state) thatFit(k kind) func(corev1.Pod) bool {
 func (s state) severalMayEnd() bool { return s.spec.SuccessPolicy == nil }
 
 // severalMayTerminate reports the same of deleted Pods that terminate: where only failed Pods are
-// replaced, the ends of those that are tracked are failures, unless the Job has come to its outcome.
+// replaced, the ends of those that are tracked are failures, unless the Job has come to its
+// outcome.
 func (s state) severalMayTerminate() bool {
 	counts := func(p corev1.Pod) bool { return deleting(p) && len(p.Finalizers) > 0 }
 	return !s.replacesOnlyFailed() || s.ending || len(s.fitting(counts)) == 0

@@ -71,9 +71,9 @@ func compare(ctx context.Context, out io.Writer, first uint64, seeds, atOnce int
 	return errors.Join(errs...)
 }
 
-// playAgain replaces the results that differ. Chance can't be ruled out on a busy machine, where one
-// side may be a step ahead when an event comes: only what shows again counts, with few others beside
-// it and longer rests.
+// playAgain replaces the results that differ. Chance can't be ruled out on a busy machine, where
+// one side may be a step ahead when an event comes: only what shows again counts, with few others
+// beside it and longer rests.
 func playAgain(ctx context.Context, out io.Writer, builtIn, embedded *side, results []result, atOnce int) {
 	at := map[uint64]int{}
 	var seeds []uint64

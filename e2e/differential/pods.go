@@ -21,7 +21,8 @@ func anyPod(corev1.Pod) bool { return true }
 
 func deleting(p corev1.Pod) bool { return p.DeletionTimestamp != nil }
 
-// ending Pods are being deleted, and their kubelet isn't done with them. Others wait for their finalizer alone.
+// ending Pods are being deleted, and their kubelet isn't done with them. Others wait for their
+// finalizer alone.
 func ending(p corev1.Pod) bool {
 	return deleting(p) && (!workertest.Ended(p) || ptr.Deref(p.DeletionGracePeriodSeconds, 0) > 0)
 }

@@ -28,8 +28,9 @@ type result struct {
 	seed       uint64
 	log        []string
 	difference string // empty: none
-	apart      bool   // for a time the Pods were of another order of age on one side: a difference may come from that
-	err        error  // the run couldn't be done
+	// for a time the Pods were of another order of age on one side: a difference may come from that
+	apart bool
+	err   error // the run couldn't be done
 }
 
 // run runs one seed on both sides.

@@ -194,8 +194,9 @@ func class(p *corev1.Pod) string {
 		restarts(p.Status.InitContainerStatuses), restarts(p.Status.ContainerStatuses), p.Finalizers, owner, p.Spec.Hostname, p.GenerateName, env, p.Annotations, labels)
 }
 
-// ends are the containers that have ended, with their exit codes, and a disruption: what a failure policy
-// reads. A failure that it ignores isn't one that counts, although the Pods' phase is the same.
+// ends are the containers that have ended, with their exit codes, and a disruption: what a failure
+// policy reads. A failure that it ignores isn't one that counts, although the Pods' phase is the
+// same.
 func ends(p *corev1.Pod) string {
 	out := ""
 	for _, c := range slices.Concat(p.Status.InitContainerStatuses, p.Status.ContainerStatuses) {

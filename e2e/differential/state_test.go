@@ -39,7 +39,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// Which of two Pods of a class an event hits is chance: Pods that count differently aren't of one class.
+// Which of two Pods of a class an event hits is chance: Pods that count differently aren't of one
+// class.
 func TestFailuresAreOfTheirOwnClass(t *testing.T) {
 	failed := func(code int32, conditions ...corev1.PodCondition) *corev1.Pod {
 		ended := corev1.ContainerStatus{Name: "main", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: code}}}

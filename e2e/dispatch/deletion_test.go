@@ -83,7 +83,8 @@ func runsTwoPods(f *ferrytest.Ferry) string {
 
 func isDeleted(j *batchv1.Job) bool { return j.DeletionTimestamp != nil }
 
-// In the background, as on one cluster: the Job goes first, and the garbage collector ends its Pods.
+// In the background, as on one cluster: the Job goes first, and the garbage collector ends its
+// Pods.
 func deleteInBackground(t *testing.T) {
 	f := ferrytest.For(t)
 	worker := runsTwoPods(f)
@@ -175,8 +176,8 @@ func ttlAfterFinished(t *testing.T) {
 	f.MirrorGone(worker, "job")
 }
 
-// A Pod of the first Job is still there when the second ends, in the same worker: it's no Pod of the
-// second.
+// A Pod of the first Job is still there when the second ends, in the same worker: it's no Pod of
+// the second.
 func recreate(t *testing.T) {
 	f := ferrytest.For(t)
 	first := f.Submit("job", ferrytest.OnWorker("w1"), rigtest.RunForever())

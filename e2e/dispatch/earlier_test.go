@@ -13,8 +13,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// Earlier releases left it to the worker's API server to generate the selector of a mirror. Such a mirror
-// is kept until its Job ends, and the manager changes it as its own.
+// Earlier releases left it to the worker's API server to generate the selector of a mirror. Such a
+// mirror is kept until its Job ends, and the manager changes it as its own.
 func TestMirrorOfAnEarlierRelease(t *testing.T) {
 	f := ferrytest.For(t)
 	manager := f.RunManager()
@@ -49,7 +49,8 @@ func TestMirrorOfAnEarlierRelease(t *testing.T) {
 	f.MirrorGone("w1", "job")
 }
 
-// replaceByEarlier replaces a mirror in w1 by one that an earlier release has made for the same Job.
+// replaceByEarlier replaces a mirror in w1 by one that an earlier release has made for the same
+// Job.
 func replaceByEarlier(t *testing.T, f *ferrytest.Ferry, hub *batchv1.Job) *batchv1.Job {
 	t.Helper()
 	ours := f.MirrorUntil("w1", "job", ferrytest.Exists)

@@ -40,8 +40,8 @@ func startOf(t *testing.T, j *batchv1.Job) time.Time {
 	return j.Status.StartTime.Time
 }
 
-// Twelve small Jobs keep the berths busy, two more come with each that ends, and the wide Job needs all
-// berths at once.
+// Twelve small Jobs keep the berths busy, two more come with each that ends, and the wide Job needs
+// all berths at once.
 func wideJobStarts(t *testing.T) {
 	f := ferrytest.For(t)
 	m := f.RunManager(func(o *manager.Options) { o.Timing.Recheck = time.Hour })
@@ -119,8 +119,8 @@ func priorityGoesFirst(t *testing.T) {
 	}
 }
 
-// The manager is killed twice, and room becomes free while there is none: first for the small Jobs that came later,
-// then for the wide one, which has waited for all berths.
+// The manager is killed twice, and room becomes free while there is none: first for the small Jobs
+// that came later, then for the wide one, which has waited for all berths.
 func reservationOutlivesManager(t *testing.T) {
 	f := ferrytest.For(t)
 	process := f.StartManager()

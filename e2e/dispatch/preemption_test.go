@@ -9,8 +9,8 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 )
 
-// A Job waits rather than displace another, until the worker's admin chooses otherwise. Then the worker's
-// scheduler makes room for it, and the other runs again when it has ended.
+// A Job waits rather than displace another, until the worker's admin chooses otherwise. Then the
+// worker's scheduler makes room for it, and the other runs again when it has ended.
 func TestPreemption(t *testing.T) {
 	f := ferrytest.For(t)
 	f.RunManager()

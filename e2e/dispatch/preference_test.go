@@ -22,8 +22,9 @@ func prefers(steps string) rigtest.Option {
 	}
 }
 
-// While the worker that they prefer is cordoned, one Job waits for it for some seconds, across a restart of the
-// manager, and goes to the other worker; one waits for longer, and gets what it prefers.
+// While the worker that they prefer is cordoned, one Job waits for it for some seconds, across a
+// restart of the manager, and goes to the other worker; one waits for longer, and gets what it
+// prefers.
 func TestJobsWaitForTheWorkerThatTheyPrefer(t *testing.T) {
 	f := ferrytest.For(t)
 	slow := func(o *manager.Options) { o.Timing.Recheck = time.Hour }
@@ -52,8 +53,8 @@ func TestJobsWaitForTheWorkerThatTheyPrefer(t *testing.T) {
 	}
 }
 
-// A Job that runs in the second-best worker goes back to the best one when that has had room for some seconds,
-// and runs no index again that has completed.
+// A Job that runs in the second-best worker goes back to the best one when that has had room for
+// some seconds, and runs no index again that has completed.
 func TestJobGoesBackToTheWorkerThatItPrefers(t *testing.T) {
 	f := ferrytest.For(t)
 	f.RunManager(func(o *manager.Options) { o.Timing.Recheck = time.Hour })

@@ -21,8 +21,8 @@ import (
 // atOnce is how soon the hub tells what a worker says of a Pod.
 const atOnce = 5 * time.Second
 
-// What the scheduler and the kubelet of a worker say of a Pod that can't start is told on the hub at once, with
-// the manager's defaults.
+// What the scheduler and the kubelet of a worker say of a Pod that can't start is told on the hub
+// at once, with the manager's defaults.
 func TestReasonsAtOnce(t *testing.T) {
 	f := ferrytest.For(t)
 	f.RunManager()
@@ -88,7 +88,8 @@ func kubeletSays(t *testing.T, reason, message string) {
 	isSoon(t, said, toldAt(f, "job", "1 Pods can't be started: container main: "+reason+": "+message))
 }
 
-// schedulerSays has the scheduler of a worker find no node, for a reason that the manager doesn't check.
+// schedulerSays has the scheduler of a worker find no node, for a reason that the manager doesn't
+// check.
 func schedulerSays(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Submit("job", ferrytest.OnWorker("w2"), inLabelled)

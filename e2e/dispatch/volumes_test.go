@@ -14,8 +14,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager"
 )
 
-// TestClaims has a Job whose claim is in no worker at first, then where no node can use it, and then in
-// another worker. Nothing but the workers' volumes tells the manager.
+// TestClaims has a Job whose claim is in no worker at first, then where no node can use it, and
+// then in another worker. Nothing but the workers' volumes tells the manager.
 func TestClaims(t *testing.T) {
 	f := volumesFor(t)
 	f.Submit("job", mounting("data"))
@@ -29,7 +29,8 @@ func TestClaims(t *testing.T) {
 	}
 }
 
-// TestClaimsWithoutCapacity: where a Job's claims are counts also in workers whose nodes aren't known.
+// TestClaimsWithoutCapacity: where a Job's claims are counts also in workers whose nodes aren't
+// known.
 func TestClaimsWithoutCapacity(t *testing.T) {
 	f := volumesFor(t)
 	for _, worker := range []string{"w1", "w2"} {
@@ -42,8 +43,8 @@ func TestClaimsWithoutCapacity(t *testing.T) {
 	f.HubJobUntil("job", ferrytest.All(rigtest.Complete, ferrytest.IsAt("w2")))
 }
 
-// TestWaitForFirstConsumer has a Job wait until there is a volume that the worker's scheduler can bind to
-// its claim.
+// TestWaitForFirstConsumer has a Job wait until there is a volume that the worker's scheduler can
+// bind to its claim.
 func TestWaitForFirstConsumer(t *testing.T) {
 	f := volumesFor(t)
 	f.Apply(f.Cluster("w1"), f.NS, f.claim("data", ""))

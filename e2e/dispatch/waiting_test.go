@@ -117,8 +117,8 @@ func besideDatabase(j *batchv1.Job) {
 	}}
 }
 
-// inLabelled makes Pods that want each other in a namespace with a label. Placement doesn't know which labels a
-// namespace will have that the worker lacks. No other namespace has that label.
+// inLabelled makes Pods that want each other in a namespace with a label. Placement doesn't know
+// which labels a namespace will have that the worker lacks. No other namespace has that label.
 func inLabelled(j *batchv1.Job) {
 	besideDatabase(j)
 	j.Spec.Template.Labels["app"] = "db"

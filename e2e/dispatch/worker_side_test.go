@@ -92,8 +92,8 @@ func podsByItsSelector(t *testing.T, f *ferrytest.Ferry, worker string, hub *bat
 	return list.Items
 }
 
-// Pods that are left behind are counted already: the new mirror is seeded with them, and doesn't adopt
-// them. So each completion has a Pod of its own.
+// Pods that are left behind are counted already: the new mirror is seeded with them, and doesn't
+// adopt them. So each completion has a Pod of its own.
 func countedPodsLeftBehind(t *testing.T) {
 	f := ferrytest.For(t)
 	const completions = 5

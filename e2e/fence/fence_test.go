@@ -76,7 +76,8 @@ func TestTwoHubs(t *testing.T) {
 		t.Error("the Job of the other hub was stopped")
 	}
 	s.unmark("of-the-silent")
-	s.MirrorUntil("w1", "of-the-silent", v1alpha1.IsFenced) // no confirmation counts while the Lease has expired
+	// no confirmation counts while the Lease has expired
+	s.MirrorUntil("w1", "of-the-silent", v1alpha1.IsFenced)
 	s.renew("silent")
 	stop := s.keepRenewing("silent")
 	defer stop()

@@ -35,8 +35,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// maxHeap is how much more of the heap the manager, and this test with it, may use while a worker or
-// a tenant does its worst.
+// maxHeap is how much more of the heap the manager, and this test with it, may use while a worker
+// or a tenant does its worst.
 const maxHeap = 160 << 20
 
 // tamperer is a proxy in front of the API server of the hostile worker, which answers as the
@@ -114,7 +114,8 @@ func (a *tamperer) kubeconfig(t *testing.T) []byte {
 
 // restore has the registration of the hostile worker lead to its API server again.
 func restore(t *testing.T, f *ferrytest.Ferry) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // the test's own has ended
+	// the test's own has ended
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	secrets := f.Hub.Client().CoreV1().Secrets(ferrytest.SystemNamespace)
 	secret, err := secrets.Get(ctx, hostile, metav1.GetOptions{})
@@ -274,8 +275,9 @@ func TestLargeJobsOfATenantOfAWorker(t *testing.T) {
 	}
 }
 
-// TestLargeJobsOfATenantOfTheHub has a tenant create large Jobs that are suspended, or wait for room. The
-// manager's memory stays bounded, and such a Job runs when it's resumed, is suspended and resumed again, as any other.
+// TestLargeJobsOfATenantOfTheHub has a tenant create large Jobs that are suspended, or wait for
+// room. The manager's memory stays bounded, and such a Job runs when it's resumed, is suspended and
+// resumed again, as any other.
 func TestLargeJobsOfATenantOfTheHub(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Allow(3 * time.Minute)

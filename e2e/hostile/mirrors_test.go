@@ -76,9 +76,9 @@ func forge(t *testing.T, f *ferrytest.Ferry, name, hubUID string) {
 // isBeingDeleted says whether the manager has deleted what the adversary keeps.
 func isBeingDeleted(j *batchv1.Job) bool { return j.DeletionTimestamp != nil }
 
-// The adversary has Jobs that look like mirrors, of a Job of w1 or of an earlier one of its name, and
-// keeps them. The Job is placed, runs, ends and is deleted as ever, and nothing says that it is waited
-// for.
+// The adversary has Jobs that look like mirrors, of a Job of w1 or of an earlier one of its name,
+// and keeps them. The Job is placed, runs, ends and is deleted as ever, and nothing says that it is
+// waited for.
 func TestForgedMirrorsDelayNobody(t *testing.T) {
 	f, _ := begin(t)
 	forge(t, f, "before", "made-up")
@@ -102,8 +102,8 @@ func TestForgedMirrorsDelayNobody(t *testing.T) {
 	}
 }
 
-// The adversary keeps the mirror of a Job that is deleted on the hub, and of one that is drained from
-// its worker. The hub waits for some seconds.
+// The adversary keeps the mirror of a Job that is deleted on the hub, and of one that is drained
+// from its worker. The hub waits for some seconds.
 func TestKeptMirrorsDelayForABound(t *testing.T) {
 	f, m := begin(t, impatient)
 	for _, name := range []string{"deleted", "moved"} {
@@ -127,8 +127,8 @@ func TestKeptMirrorsDelayForABound(t *testing.T) {
 	}
 }
 
-// The adversary takes the name of a Job with one that looks like an earlier mirror, and keeps it. The
-// Job goes to another worker.
+// The adversary takes the name of a Job with one that looks like an earlier mirror, and keeps it.
+// The Job goes to another worker.
 func TestKeptNamesDelayForABound(t *testing.T) {
 	f, _ := begin(t, impatient)
 	forge(t, f, "job", "made-up")
@@ -138,8 +138,8 @@ func TestKeptNamesDelayForABound(t *testing.T) {
 	f.HubJobUntil("job", ferrytest.All(ferrytest.IsAt("w1"), rigtest.Complete))
 }
 
-// The adversary asks for Secrets by what it writes into a mirror. Its WorkerCluster allows none to be
-// carried, and it gets none.
+// The adversary asks for Secrets by what it writes into a mirror. Its WorkerCluster allows none to
+// be carried, and it gets none.
 func TestTheHubAloneSaysWhatIsCarried(t *testing.T) {
 	f, _ := begin(t)
 	password := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "password"}, StringData: map[string]string{"key": "value"}}

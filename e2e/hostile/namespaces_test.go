@@ -90,8 +90,8 @@ func placedByItsUser(j *batchv1.Job) {
 }
 
 // On a hub without admission, a tenant names the dispatcher in a namespace that no admin has
-// labelled, and writes the placement and the finalizer into the Job, too. The manager leaves the Job
-// alone, and starts it when the namespace gets the label.
+// labelled, and writes the placement and the finalizer into the Job, too. The manager leaves the
+// Job alone, and starts it when the namespace gets the label.
 func TestNamespaceNotDispatched(t *testing.T) {
 	f := tenantFor(t)
 	f.NS = f.Namespace(f.Hub)
@@ -119,9 +119,9 @@ func TestNamespaceNotDispatched(t *testing.T) {
 	f.HubJobUntil("plain", rigtest.Complete)
 }
 
-// A tenant who may create Jobs in the hub's kube-system, or in the manager's namespace, gets no Pods in
-// the workers' namespaces of that name, even if somebody has labelled it, and if all namespaces are
-// dispatched.
+// A tenant who may create Jobs in the hub's kube-system, or in the manager's namespace, gets no
+// Pods in the workers' namespaces of that name, even if somebody has labelled it, and if all
+// namespaces are dispatched.
 func TestSystemNamespacesAreNeverDispatched(t *testing.T) {
 	for _, namespace := range []string{metav1.NamespaceSystem, ferrytest.SystemNamespace} {
 		t.Run("namespace "+namespace, func(t *testing.T) {
@@ -155,8 +155,8 @@ func TestNamespaceLosesItsLabel(t *testing.T) {
 	f.MirrorGone(worker, "running")
 }
 
-// What a tenant's namespace forbids on the hub, it forbids in the workers. A privileged Pod with the
-// node's file system doesn't run there, and the hub Job says why.
+// What a tenant's namespace forbids on the hub, it forbids in the workers. A privileged Pod with
+// the node's file system doesn't run there, and the hub Job says why.
 func TestPodSecurityOfTheHubHoldsInWorkers(t *testing.T) {
 	for name, level := range map[string]string{"restricted": "restricted", "without labels": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -207,7 +207,8 @@ func TestWorkerCannotAttractJobsOfOtherNamespaces(t *testing.T) {
 			return meta.IsStatusConditionPresentAndEqual(w.Status.Conditions, v1alpha1.ConditionSchedulable, is)
 		}
 	}
-	f.patchWorker(hostile, `{"spec":{"cordoned":true}}`) // it is taken note of when the worker is schedulable again
+	// it is taken note of when the worker is schedulable again
+	f.patchWorker(hostile, `{"spec":{"cordoned":true}}`)
 	f.WorkerUntil(hostile, schedulable(metav1.ConditionFalse))
 	f.patchWorker(hostile, `{"spec":{"cordoned":false,"weight":1000,"namespaceSelector":{"matchLabels":{"team":"lab"}}}}`)
 	f.WorkerUntil(hostile, schedulable(metav1.ConditionTrue))

@@ -31,7 +31,8 @@ func TestAQuotaBoundsATenantsJobs(t *testing.T) {
 	tenant := f.NS + "-tenant"
 	f.Kubectl(f.Hub, strings.ReplaceAll(string(sample), "team-a", tenant), "apply", "--server-side", "--validate=strict", "-f", "-")
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // the test's own has ended
+		// the test's own has ended
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		if err := f.Hub.Client().CoreV1().Namespaces().Delete(ctx, tenant, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)

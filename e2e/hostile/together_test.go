@@ -49,10 +49,11 @@ type adversary struct {
 	done    chan struct{}
 }
 
-// TestAllAtOnce runs Jobs on the workers w1 and w2, by turns without and with the third worker, whose
-// adversary has forged mirrors of each of them, large Jobs with the hub's label, a node without an end,
-// changes without an end, and answers that hang, fail or never end. The Jobs end all the same, and the
-// manager's memory stays small and flat. It logs how long the turns take: see `make hostile`.
+// TestAllAtOnce runs Jobs on the workers w1 and w2, by turns without and with the third worker,
+// whose adversary has forged mirrors of each of them, large Jobs with the hub's label, a node
+// without an end, changes without an end, and answers that hang, fail or never end. The Jobs end
+// all the same, and the manager's memory stays small and flat. It logs how long the turns take: see
+// `make hostile`.
 func TestAllAtOnce(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Allow(10*time.Minute + *flatFor)
@@ -72,7 +73,8 @@ func TestAllAtOnce(t *testing.T) {
 		without += a.runJobs(fmt.Sprintf("without-%d", turn))
 		f.RegisterSecret(hostile, map[string][]byte{v1alpha1.KubeconfigKey: a.proxy.kubeconfig(t)}, nil)
 		f.WorkerUntil(hostile, func(w *v1alpha1.WorkerCluster) bool { return len(w.Status.Conditions) > 0 })
-		f.SetWorker(hostile, `{"removalPolicy":"Orphan"}`) // its adversary would keep the mirrors for ever
+		// its adversary would keep the mirrors for ever
+		f.SetWorker(hostile, `{"removalPolicy":"Orphan"}`)
 		with += a.runJobs(fmt.Sprintf("with-%d", turn))
 		if turn == 0 {
 			f.Unregister(hostile)
@@ -150,7 +152,8 @@ func (a *adversary) acts(ctx context.Context) {
 		}
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.org/n":"%d","jobferry.dev/carry":"ConfigMap,Secret"}}}`, n)
 		name := fmt.Sprintf("restless-%d", n%40)
-		_, _ = a.cluster.Client().BatchV1().Jobs(a.NS).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}) // it may have been deleted
+		// it may have been deleted
+		_, _ = a.cluster.Client().BatchV1().Jobs(a.NS).Patch(ctx, name, types.MergePatchType, patch, metav1.PatchOptions{})
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
@@ -224,7 +227,8 @@ func (a *adversary) watch(manager *ferrytest.Process, profiles string) (resident
 func (a *adversary) ends() {
 	a.cancel()
 	<-a.done
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // the test's own may have ended
+	// the test's own may have ended
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	jobs, err := a.cluster.Client().BatchV1().Jobs(a.NS).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -58,8 +58,8 @@ func TestTokenIsRenewed(t *testing.T) {
 // minutes.
 func soonRenewed(o *manager.Options) { o.Tokens.Fraction = 0.005 }
 
-// Somebody with a stolen token has got himself more of them, which nobody knows of. After a rotation
-// none of them is worth anything. Until then, he gets tokens of no other account.
+// Somebody with a stolen token has got himself more of them, which nobody knows of. After a
+// rotation none of them is worth anything. Until then, he gets tokens of no other account.
 func TestRotationEndsAllTokensOfAThief(t *testing.T) {
 	r := registrantFor(t)
 	r.RunManager()
@@ -114,8 +114,8 @@ func (r registrant) withToken(worker, token string) kubernetes.Interface {
 	return c
 }
 
-// untilUnauthorized waits until the API server no longer knows a token: it remembers for 10 s that it
-// did.
+// untilUnauthorized waits until the API server no longer knows a token: it remembers for 10 s that
+// it did.
 func (r registrant) untilUnauthorized(name string, c kubernetes.Interface) {
 	r.t.Helper()
 	err := wait.PollUntilContextTimeout(r.Context(), 200*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {

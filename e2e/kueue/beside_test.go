@@ -12,8 +12,9 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 )
 
-// Kueue manages some Jobs, and others wait in Jobferry's order, for the same room of one worker. What Kueue admits heeds
-// no reservation and gets none; what it doesn't manage keeps its order; and no Job is placed twice.
+// Kueue manages some Jobs, and others wait in Jobferry's order, for the same room of one worker.
+// What Kueue admits heeds no reservation and gets none; what it doesn't manage keeps its order; and
+// no Job is placed twice.
 func TestBesideKueue(t *testing.T) {
 	f := kueuetest.For(t)
 	m := f.Manager()

@@ -60,8 +60,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// A worker that was drained, and isn't any more, takes a Job back that it had. Pods of its first time
-// there don't count again.
+// A worker that was drained, and isn't any more, takes a Job back that it had. Pods of its first
+// time there don't count again.
 func TestDrainedThereAndBack(t *testing.T) {
 	s := open(t, "w1", "w2")
 	s.submitTo("w2", "job", rigtest.RunForever())

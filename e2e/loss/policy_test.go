@@ -111,7 +111,8 @@ func TestAnIsolatedHubMovesNothing(t *testing.T) {
 		s.HubJobUntil("on-"+worker, rigtest.Running(1))
 		s.free("on-" + worker)
 	}
-	for _, worker := range []string{"w1", "w2", "embedded"} { // the last may be registered by another test
+	// the last may be registered by another test
+	for _, worker := range []string{"w1", "w2", "embedded"} {
 		s.cutOff(worker)
 		defer s.heal(worker)
 	}

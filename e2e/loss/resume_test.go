@@ -26,7 +26,8 @@ type kind struct {
 	check func(t *testing.T, moved, ended *batchv1.Job, pods int)
 }
 
-// each is how long a Pod runs: all Jobs are in the middle when their worker is lost, on slow machines, too.
+// each is how long a Pod runs: all Jobs are in the middle when their worker is lost, on slow
+// machines, too.
 const each = 3 * time.Second
 
 var kinds = map[string]kind{

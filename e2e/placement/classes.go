@@ -5,7 +5,8 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 )
 
-// classObjects are those that Pods name: what the API server adds to them, and whom they may preempt.
+// classObjects are those that Pods name: what the API server adds to them, and whom they may
+// preempt.
 type classObjects struct {
 	PriorityClasses []*schedulingv1.PriorityClass
 	RuntimeClasses  []*nodev1.RuntimeClass

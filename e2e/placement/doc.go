@@ -12,26 +12,26 @@
 //
 // # Kinds of pairs
 //
-// All have nodes, Pods that run, and a Job. A quarter of them have what follows, each drawn for itself,
-// so that some pairs have all.
+// All have nodes, Pods that run, and a Job. A quarter of them have what follows, each drawn for
+// itself, so that some pairs have all.
 //
-//   - Devices: ResourceSlices, DeviceClasses, claims of Pods that run, and a Job that wants claims or
-//     extended resources. The program makes the claims of new Pods from templates, as
+//   - Devices: ResourceSlices, DeviceClasses, claims of Pods that run, and a Job that wants claims
+//     or extended resources. The program makes the claims of new Pods from templates, as
 //     kube-controller-manager does, and the scheduler's own plugins reserve the devices.
-//   - ResourceQuotas and LimitRanges in the Job's namespace: the API server's own plugins refuse Pods
-//     there, or change them, and refuse the claims that are made for Pods.
-//   - Volumes: bound, unbound and missing claims, volumes of a node, classes whose driver makes volumes,
-//     limits of attached volumes, storage that is left, and claims of one Pod at a time. The program makes the claims of
-//     ephemeral volumes. It makes volumes and binds them, too, wherever the class allows it: that is
-//     what drivers and kube-controller-manager do.
+//   - ResourceQuotas and LimitRanges in the Job's namespace: the API server's own plugins refuse
+//     Pods there, or change them, and refuse the claims that are made for Pods.
+//   - Volumes: bound, unbound and missing claims, volumes of a node, classes whose driver makes
+//     volumes, limits of attached volumes, storage that is left, and claims of one Pod at a time.
+//     The program makes the claims of ephemeral volumes. It makes volumes and binds them, too,
+//     wherever the class allows it: that is what drivers and kube-controller-manager do.
 //
-// In a quarter of the pairs Pods have PriorityClasses, perhaps one that doesn't exist, and the worker's
-// admin lets Jobs preempt. The program has the scheduler preempt, and takes its victims away. In 15% of the
-// pairs the Job names a RuntimeClass, which may have an overhead, a node selector and tolerations, or not
-// exist. The API server's own plugins read the classes.
+// In a quarter of the pairs Pods have PriorityClasses, perhaps one that doesn't exist, and the
+// worker's admin lets Jobs preempt. The program has the scheduler preempt, and takes its victims
+// away. In 15% of the pairs the Job names a RuntimeClass, which may have an overhead, a node
+// selector and tolerations, or not exist. The API server's own plugins read the classes.
 //
-// A new kind of objects has a struct like classObjects, its file of random ones, a line in random, and a
-// place in the request to the program.
+// A new kind of objects has a struct like classObjects, its file of random ones, a line in random,
+// and a place in the request to the program.
 //
 // # What no pair has
 //
@@ -50,16 +50,16 @@
 //	quotas of claims for extended resources       the program doesn't create these claims
 //	nodes that an autoscaler adds                 no autoscaler is there
 //
-// The first pairs with nodes and Pods only are played in a real cluster, too, with an API server and a
-// scheduler. So the program itself is held: whether there is a node for the first Pod must come out
-// the same.
+// The first pairs with nodes and Pods only are played in a real cluster, too, with an API server
+// and a scheduler. So the program itself is held: whether there is a node for the first Pod must
+// come out the same.
 //
 // In the cluster, many pairs share one API server and one scheduler at a time. Each has two
-// namespaces of its own, and its nodes carry a label that the Job's Pods select. Zones and host names
-// are prefixed, and the key "rack", which a Job may spread over without regard to its node selector,
-// is renamed. So no pair notices another. The scheduler learns of nodes and Pods by two watches.
-// Before the Job's Pods are created, a Pod must have been bound to a node that was created last: then
-// the scheduler knows all nodes.
+// namespaces of its own, and its nodes carry a label that the Job's Pods select. Zones and host
+// names are prefixed, and the key "rack", which a Job may spread over without regard to its node
+// selector, is renamed. So no pair notices another. The scheduler learns of nodes and Pods by two
+// watches. Before the Job's Pods are created, a Pod must have been bound to a node that was created
+// last: then the scheduler knows all nodes.
 //
 // # What is compared
 //

@@ -34,8 +34,8 @@ func main() {
 }
 
 // compare has the pairs played by the scheduler's code, and the first of them in a cluster, too. It
-// prints what came of them. A false "never" is an error, and so is more than one false "fits now" in
-// a thousand.
+// prints what came of them. A false "never" is an error, and so is more than one false "fits now"
+// in a thousand.
 func compare(ctx context.Context, out io.Writer, release string, first uint64, pairs, inCluster int) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -298,7 +298,8 @@ func (s source) spread(spec *corev1.PodSpec) {
 		c.NodeTaintsPolicy = ptr.To(corev1.NodeInclusionPolicy(s.of("Honor", "Ignore")))
 	}
 	if s.chance(40) && c.TopologyKey == rackKey {
-		c.NodeAffinityPolicy = ptr.To(corev1.NodeInclusionPolicyIgnore) // only here: other pairs have no such key
+		// only here: other pairs have no such key
+		c.NodeAffinityPolicy = ptr.To(corev1.NodeInclusionPolicyIgnore)
 	}
 	spec.TopologySpreadConstraints = append(spec.TopologySpreadConstraints, c)
 }

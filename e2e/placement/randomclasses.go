@@ -10,7 +10,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// priorities gives Pods classes, and perhaps one of them to those that name none. The Job may preempt.
+// priorities gives Pods classes, and perhaps one of them to those that name none. The Job may
+// preempt.
 func (s source) priorities(p *pair) {
 	p.Preemption = true
 	for value := int32(-50); value <= 100; value += 50 {

@@ -164,7 +164,8 @@ func (s source) request(name string) resourcev1.DeviceRequest {
 	case s.chance(20):
 		r.Selectors = selecting(fmt.Sprintf("device.capacity[%q].memory.compareTo(quantity(%q)) >= 0", driver, s.of("20Gi", "40Gi")))
 	case s.chance(10):
-		r.Selectors = selecting(fmt.Sprintf("device.attributes[%q].model == %q", driver, s.of("a", "b"))) // an error without that attribute
+		// an error without that attribute
+		r.Selectors = selecting(fmt.Sprintf("device.attributes[%q].model == %q", driver, s.of("a", "b")))
 	case s.chance(15):
 		r.Capacity = &resourcev1.CapacityRequirements{
 			Requests: map[resourcev1.QualifiedName]resource.Quantity{"memory": resource.MustParse(s.of("5Gi", "15Gi"))},
@@ -223,8 +224,8 @@ func (s source) hold(p *pair, pod *corev1.Pod, name string, slice *resourcev1.Re
 	pod.Spec.ResourceClaims = append(pod.Spec.ResourceClaims, corev1.PodResourceClaim{Name: "held", ResourceClaimName: ptr.To(name)})
 }
 
-// wanted are the devices of the Job's Pods. A shared claim and extended resources aren't combined: the
-// scheduler waits until its watch shows it the claim for the latter, and here nobody watches.
+// wanted are the devices of the Job's Pods. A shared claim and extended resources aren't combined:
+// the scheduler waits until its watch shows it the claim for the latter, and here nobody watches.
 func (s source) wanted(spec *corev1.PodSpec) {
 	if s.chance(20) {
 		for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// volumeObjects are the objects of volumes in a pair. They're only played by the program, so that classes
-// and volumes keep their names.
+// volumeObjects are the objects of volumes in a pair. They're only played by the program, so that
+// classes and volumes keep their names.
 type volumeObjects struct {
 	PersistentVolumes      []*corev1.PersistentVolume
 	PersistentVolumeClaims []*corev1.PersistentVolumeClaim
@@ -34,7 +34,8 @@ func (l location) volumes(o *volumeObjects) {
 		}
 		if pv.Spec.ClaimRef != nil {
 			pv.Spec.ClaimRef.Namespace = l.name(pv.Spec.ClaimRef.Namespace)
-			pv.Spec.ClaimRef.UID = types.UID(pv.Spec.ClaimRef.Namespace + "/" + pv.Spec.ClaimRef.Name) // as the program has it
+			// as the program has it
+			pv.Spec.ClaimRef.UID = types.UID(pv.Spec.ClaimRef.Namespace + "/" + pv.Spec.ClaimRef.Name)
 		}
 	}
 	for _, c := range o.PersistentVolumeClaims {

@@ -4,6 +4,7 @@
 //
 // # Words
 //
-//   - terminal: the program with a kubeconfig that has a context for the hub, and one for each worker's admin.
+//   - terminal: the program with a kubeconfig that has a context for the hub, and one for each
+//     worker's admin.
 //   - outcome: what one run printed, and its exit code.
 package plugin

@@ -54,7 +54,8 @@ subjects: [{kind: User, name: editor, apiGroup: rbac.authorization.k8s.io}]
 func TestThroughTheHub(t *testing.T) {
 	admin := terminalFor(t)
 	admin.StartManagerWithAPI()
-	admin.register("w1", "--capacity", "Unlimited") // counting what is free would need to list Pods as well
+	// counting what is free would need to list Pods as well
+	admin.register("w1", "--capacity", "Unlimited")
 	admin.Apply(admin.Hub, admin.NS, viewer)
 	admin.Submit("shards", ferrytest.OnWorker("w1"), rigtest.Indexed(2), rigtest.Parallel(2), rigtest.RunForever())
 	admin.HubJobUntil("shards", rigtest.Running(2))

@@ -91,7 +91,8 @@ func TestEveryRule(t *testing.T) {
 			f.without("w1", rule)
 			f.RunManager(func(o *manager.Options) { o.Timing.StuckNotice, o.Tokens.Fraction = 2*time.Second, 1e-6 })
 			f.letGoAfter("w1")
-			f.t.Cleanup(func() { f.afterwards("register", "w1", "--worker-context", "w1") }) // with all rules it can be let go
+			// with all rules it can be let go
+			f.t.Cleanup(func() { f.afterwards("register", "w1", "--worker-context", "w1") })
 			symptom(f)
 			f.deleteJobs()
 		})

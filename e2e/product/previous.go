@@ -18,15 +18,15 @@ import (
 
 const (
 	// previous is the release that upgrades are tested from: the tag of the last one. Until there is
-	// a first one, it's a state of the main branch whose mirrors lack selectors of their own, and whose
-	// libraries are today's: compiled once for both.
+	// a first one, it's a state of the main branch whose mirrors lack selectors of their own, and
+	// whose libraries are today's: compiled once for both.
 	previous = "941c5a294d8ab482d597db7805294c7e64a8a009"
 	// previousEnv names another tag or commit.
 	previousEnv = "JOBFERRY_PREVIOUS"
 )
 
-// ErrNoHistory is returned if the checkout doesn't have the previous release: it's a shallow clone, or
-// no clone at all.
+// ErrNoHistory is returned if the checkout doesn't have the previous release: it's a shallow clone,
+// or no clone at all.
 var ErrNoHistory = errors.New("the checkout lacks the previous release: it needs the whole history (git fetch --unshallow --tags)")
 
 // Release is an earlier state of the checkout, with its programs.
@@ -44,8 +44,8 @@ func (r Release) Path(path ...string) string {
 // Program is the file of the program of cmd/<name>.
 func (r Release) Program(name string) string { return r.Path("bin", name) }
 
-// Previous returns the previous release. It builds the release if the rig's cache lacks it, which takes
-// minutes if the go command has built nothing like it before.
+// Previous returns the previous release. It builds the release if the rig's cache lacks it, which
+// takes minutes if the go command has built nothing like it before.
 func Previous(ctx context.Context) (Release, error) {
 	asked := os.Getenv(previousEnv)
 	r := Release{Revision: asked}

@@ -39,12 +39,12 @@ var folder = sync.OnceValues(func() (string, error) {
 	return dir, reaper.WatchDir(dir)
 })
 
-// binEnv names the folder that the programs have been built into beforehand, by tools/build. Then the
-// time of no test goes into building them, which takes minutes on a machine without caches.
+// binEnv names the folder that the programs have been built into beforehand, by tools/build. Then
+// the time of no test goes into building them, which takes minutes on a machine without caches.
 const binEnv = "JOBFERRY_BIN"
 
-// Program returns the file of the program of cmd/<name>. It builds the program, unless that has been
-// done, beforehand or by this process.
+// Program returns the file of the program of cmd/<name>. It builds the program, unless that has
+// been done, beforehand or by this process.
 func Program(name string) (string, error) {
 	if dir := os.Getenv(binEnv); dir != "" {
 		return filepath.Join(dir, name), nil

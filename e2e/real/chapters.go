@@ -115,8 +115,8 @@ func (s *Story) ends(ctx context.Context) error {
 	})
 }
 
-// atOnce is how soon a kubelet's report is told on the hub: 5 s, and what is cut off the times of its
-// events.
+// atOnce is how soon a kubelet's report is told on the hub: 5 s, and what is cut off the times of
+// its events.
 const atOnce = 6 * time.Second
 
 // told waits for an event about a Job on the hub, and returns its time.

@@ -116,7 +116,8 @@ func (s *Story) shows(ctx context.Context, want, command string) error {
 	return err
 }
 
-// start creates a Job for a worker, whose name stands for WORKER in the manifest, and waits until its Pod is ready.
+// start creates a Job for a worker, whose name stands for WORKER in the manifest, and waits until
+// its Pod is ready.
 func (s *Story) start(ctx context.Context, manifest, worker, job string) error {
 	if _, err := s.run(ctx, strings.ReplaceAll(manifest, "WORKER", worker), "kubectl", "create", "-f", "-"); err != nil {
 		return err

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A server that is killed while it writes leaves a part of a line, which the next one writes behind.
+// A server that is killed while it writes leaves a part of a line, which the next one writes
+// behind.
 func TestRequestsOfAKilledServer(t *testing.T) {
 	const first = `{"kind":"Event","verb":"create","user":{"username":"a","groups":["system:masters","b"]},"requestURI":"/1?x={\"kind\":\"Event\"}"}`
 	const second = `{"kind":"Event","verb":"get","requestURI":"/2"}`

@@ -41,7 +41,8 @@ func (c *Cluster) etcdFlags() []string {
 		"--listen-peer-urls=" + peer,
 		"--initial-advertise-peer-urls=" + peer,
 		"--initial-cluster=" + c.Name() + "=" + peer,
-		"--unsafe-no-fsync", // the data needn't outlive the machine; a killed etcd loses nothing all the same
+		// the data needn't outlive the machine; a killed etcd loses nothing all the same
+		"--unsafe-no-fsync",
 		"--log-level=warn",
 	}
 }

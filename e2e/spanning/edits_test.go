@@ -16,7 +16,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
-// What no one can read stops nothing: the user is told, puts it back, and the Job goes on where it is.
+// What no one can read stops nothing: the user is told, puts it back, and the Job goes on where it
+// is.
 func shardsUnreadable(t *testing.T) {
 	t.Parallel()
 	s := tell(t, "w1", "w2")
@@ -47,8 +48,8 @@ func shardsRemoved(t *testing.T) {
 }
 
 // The user gives each worker the indexes of the other. Neither is taken at its word for them: the
-// mirrors are stopped and replaced, and no index counts as completed that wasn't run. What completes
-// before they have stopped runs again.
+// mirrors are stopped and replaced, and no index counts as completed that wasn't run. What
+// completes before they have stopped runs again.
 func shardsSwapped(t *testing.T) {
 	t.Parallel()
 	s := tell(t, "w1", "w2")
@@ -64,8 +65,8 @@ func shardsSwapped(t *testing.T) {
 	s.pods.expectCompleted(t, 8, math.MaxInt)
 }
 
-// Somebody in the worker gives the mirror another shard: it is replaced. The hub believes it nothing
-// about indexes that it didn't run.
+// Somebody in the worker gives the mirror another shard: it is replaced. The hub believes it
+// nothing about indexes that it didn't run.
 func mirrorsIndexesForged(t *testing.T) {
 	t.Parallel()
 	s := tell(t, "w1", "w2")
@@ -80,8 +81,8 @@ func mirrorsIndexesForged(t *testing.T) {
 	s.pods.expectCompleted(t, 8, 1)
 }
 
-// annotate changes an annotation of the hub Job that the policies protect, as somebody could without
-// them.
+// annotate changes an annotation of the hub Job that the policies protect, as somebody could
+// without them.
 func (s *story) annotate(key, json string) {
 	s.t.Helper()
 	config := s.Hub.RESTConfig()

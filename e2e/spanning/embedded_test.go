@@ -108,8 +108,8 @@ func mixedSuccessPolicy(t *testing.T) {
 	}
 }
 
-// A worker that is lost has stopped its Pods by its own clock before another runs their indexes. When
-// it's back, nothing of the Job goes on there.
+// A worker that is lost has stopped its Pods by its own clock before another runs their indexes.
+// When it's back, nothing of the Job goes on there.
 func lostAndFenced(t *testing.T) {
 	s := tell(t, "w1", embedded)
 	s.submit(2, rigtest.Indexed(16), atOnce(8), rigtest.RunForever())

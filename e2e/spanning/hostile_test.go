@@ -61,8 +61,8 @@ func liesThatAllIsComplete(t *testing.T) {
 	}
 }
 
-// A worker says what no Job controller would. Its shard waits for a word that can be true; the other
-// shard's progress is shown meanwhile.
+// A worker says what no Job controller would. Its shard waits for a word that can be true; the
+// other shard's progress is shown meanwhile.
 func liesThatBreakARule(t *testing.T) {
 	t.Parallel()
 	s := tell(t, "w1", "w2")

@@ -9,8 +9,8 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 )
 
-// Workers with the built-in Job controller that a Job has to leave while it runs. These stories have
-// the workers to themselves.
+// Workers with the built-in Job controller that a Job has to leave while it runs. These stories
+// have the workers to themselves.
 func TestLeaving(t *testing.T) {
 	open(t, "w1", "w2")
 	t.Run("drained", drained)

@@ -50,9 +50,9 @@ func TestMain(m *testing.M) {
 // seat is a resource that only the Pods of one story ask for: what else runs takes no room from it.
 func seat(story int) string { return fmt.Sprintf("example.org/seat-%d", story) }
 
-// open runs the manager, with the rights that config/ gives it, under the policies that confine it, and
-// registers the workers. The API of w2 is reached through a liar, which says the truth unless it is
-// told otherwise.
+// open runs the manager, with the rights that config/ gives it, under the policies that confine it,
+// and registers the workers. The API of w2 is reached through a liar, which says the truth unless
+// it is told otherwise.
 func open(t *testing.T, workers ...string) *ferrytest.Ferry {
 	f := ferrytest.For(t)
 	for _, file := range []string{"role.yaml", "bindings.yaml"} {

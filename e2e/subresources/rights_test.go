@@ -65,8 +65,8 @@ func refusesSideEntrances(t *testing.T) {
 	}
 }
 
-// A worker gets nothing of the hub's users but their names, in the User-Agent: all requests have the
-// manager's credentials.
+// A worker gets nothing of the hub's users but their names, in the User-Agent: all requests have
+// the manager's credentials.
 func keepsHeadersApart(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Submit("job", ferrytest.OnWorker("w1"), rigtest.RunForever())

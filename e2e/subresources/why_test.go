@@ -76,8 +76,8 @@ func forbidJobs(f *ferrytest.Ferry, t *testing.T, worker, message string) {
 	}
 }
 
-// Two replicas of the program: the hub's API server asks the one that doesn't lead, which has the one
-// that leads explain.
+// Two replicas of the program: the hub's API server asks the one that doesn't lead, which has the
+// one that leads explain.
 func TestWhy(t *testing.T) {
 	f := ferrytest.For(t)
 	deleteLease(f)

@@ -90,8 +90,8 @@ func podsOf(f *ferrytest.Ferry, u *user) (names, warnings []string) {
 	return names, list.Warnings
 }
 
-// The Pods, logs and commands of a Job in two workers are those of one Job; what is in a worker that
-// hangs is reported as missing, and no other worker passes for it.
+// The Pods, logs and commands of a Job in two workers are those of one Job; what is in a worker
+// that hangs is reported as missing, and no other worker passes for it.
 func TestJobInTwoWorkers(t *testing.T) {
 	f := ferrytest.For(t)
 	m := f.RunManager()

@@ -88,7 +88,8 @@ func (c *collector) Export(_ context.Context, request *coltracepb.ExportTraceSer
 	return &coltracepb.ExportTraceServiceResponse{}, nil
 }
 
-// trace has the spans of a Job's trace, by their start, and the channel that is closed with the next.
+// trace has the spans of a Job's trace, by their start, and the channel that is closed with the
+// next.
 func (c *collector) trace(job *batchv1.Job) ([]span, <-chan struct{}) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -39,8 +39,8 @@ func createdBy(context string) rigtest.Option {
 	return func(j *batchv1.Job) { j.Annotations = map[string]string{v1alpha1.AnnotationTraceParent: context} }
 }
 
-// A Job has one trace from its creation to its end, though the manager that placed it was killed, and
-// another one moved it.
+// A Job has one trace from its creation to its end, though the manager that placed it was killed,
+// and another one moved it.
 func TestOneTrace(t *testing.T) {
 	f, c := ferrytest.For(t), collect(t)
 	first := f.StartManager("--tracing-endpoint=" + c.address)
@@ -97,8 +97,8 @@ func TestOneTrace(t *testing.T) {
 	}
 }
 
-// A user who names another Job's trace as that of the creator gets a link to it, and no span in it. What
-// isn't a trace context is no link, and changes nothing.
+// A user who names another Job's trace as that of the creator gets a link to it, and no span in it.
+// What isn't a trace context is no link, and changes nothing.
 func TestHostileContexts(t *testing.T) {
 	f, c := ferrytest.For(t), collect(t)
 	m := f.RunManager(tracedBy(c))
@@ -132,8 +132,8 @@ func TestHostileContexts(t *testing.T) {
 	}
 }
 
-// Jobs don't wait for a collector that accepts connections and says nothing, and neither does the end of
-// the manager.
+// Jobs don't wait for a collector that accepts connections and says nothing, and neither does the
+// end of the manager.
 func TestSilentCollector(t *testing.T) {
 	f := ferrytest.For(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0")

@@ -7,8 +7,8 @@ import (
 
 // Jobs of all kinds run from the previous release through an upgrade to this one, back to the
 // previous one, and the next upgrade. It's the hub first each time, so that each version of the
-// manager meets each of jobferry-worker. No Pod is stopped, or runs twice; a WorkerCluster keeps all
-// settings.
+// manager meets each of jobferry-worker. No Pod is stopped, or runs twice; a WorkerCluster keeps
+// all settings.
 func TestProductIsUpgraded(t *testing.T) {
 	before, after := previous(t), present(t)
 	s := newStage(t, 10*time.Minute)

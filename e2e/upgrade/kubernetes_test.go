@@ -13,8 +13,8 @@ const (
 	kubernetesAfter  = binaries.Current
 )
 
-// Jobs of all kinds run through an upgrade of Kubernetes: the hub's, then each worker's. It's the last
-// test, as nothing takes that back.
+// Jobs of all kinds run through an upgrade of Kubernetes: the hub's, then each worker's. It's the
+// last test, as nothing takes that back.
 func TestKubernetesIsUpgraded(t *testing.T) {
 	v := present(t)
 	s := newStage(t, 10*time.Minute)

@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// mirrors are the UIDs and selectors of all mirrors, by worker and Job. They tell a mirror from one that
-// replaces it.
+// mirrors are the UIDs and selectors of all mirrors, by worker and Job. They tell a mirror from one
+// that replaces it.
 func (s *stage) mirrors() map[string]string {
 	s.t.Helper()
 	found := map[string]string{}
@@ -24,8 +24,8 @@ func (s *stage) mirrors() map[string]string {
 	return found
 }
 
-// expectMirrors checks that the mirrors of an earlier time are still there, but for those of deleted
-// Jobs.
+// expectMirrors checks that the mirrors of an earlier time are still there, but for those of
+// deleted Jobs.
 func (s *stage) expectMirrors(then map[string]string) {
 	s.t.Helper()
 	now := s.mirrors()

@@ -31,9 +31,9 @@ func (s *scene) podsBefore(p corev1.Pod) []byte {
 	return list
 }
 
-// A new leader gets a list of Pods in which one is still tracked that its predecessor has counted and
-// untracked. It syncs nothing before its watch has caught up, and says so; then each Pod is counted
-// once. While it didn't lead, it read no Pods.
+// A new leader gets a list of Pods in which one is still tracked that its predecessor has counted
+// and untracked. It syncs nothing before its watch has caught up, and says so; then each Pod is
+// counted once. While it didn't lead, it read no Pods.
 func TestTakeoverWithALateCache(t *testing.T) {
 	t.Parallel()
 	s := open(t, "worker")

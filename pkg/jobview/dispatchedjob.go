@@ -13,7 +13,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
-// DispatchedJob is a hub Job as users see it. It has the Job's name, UID, labels and resource version.
+// DispatchedJob is a hub Job as users see it. It has the Job's name, UID, labels and resource
+// version.
 type DispatchedJob struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`

@@ -42,8 +42,8 @@ var waits = map[string]func(State) bool{
 func isNotRunning(s State) bool { return s != Running }
 func isAny(State) bool          { return true }
 
-// Read returns what an event of Jobferry says about which Job. Others aren't Jobferry's, or not about
-// Jobs.
+// Read returns what an event of Jobferry says about which Job. Others aren't Jobferry's, or not
+// about Jobs.
 func Read(e *corev1.Event) (of Subject, says Reason, ok bool) {
 	if e.InvolvedObject.Kind != "Job" || e.ReportingController != v1alpha1.EventController {
 		return Subject{}, Reason{}, false

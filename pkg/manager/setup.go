@@ -34,8 +34,9 @@ func NewScheme() *runtime.Scheme {
 	return scheme
 }
 
-// CacheOptions limits the manager's cache of the hub to what it needs: of Jobs see packed.HubJobs, of
-// namespaces the labels, and of Secrets only the registrations. They are for packed.NewCache: some Jobs are packed.
+// CacheOptions limits the manager's cache of the hub to what it needs: of Jobs see packed.HubJobs,
+// of namespaces the labels, and of Secrets only the registrations. They are for packed.NewCache:
+// some Jobs are packed.
 func CacheOptions(options Options) cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),

@@ -82,8 +82,8 @@ func findCondition(s *batchv1.JobStatus, t batchv1.JobConditionType) *batchv1.Jo
 	return nil
 }
 
-// TrueCondition returns the condition of a type that is True, or nil. It looks at every entry of the
-// type, as the API server does.
+// TrueCondition returns the condition of a type that is True, or nil. It looks at every entry of
+// the type, as the API server does.
 func TrueCondition(s *batchv1.JobStatus, t batchv1.JobConditionType) *batchv1.JobCondition {
 	for i := range s.Conditions {
 		if s.Conditions[i].Type == t && s.Conditions[i].Status == corev1.ConditionTrue {

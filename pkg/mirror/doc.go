@@ -46,7 +46,7 @@
 // undo, an edit of a suspended mirror's node selector in the worker. It can't tell the edit from a
 // webhook's, and a fight with a webhook would never end.
 //
-// Recent fields (package recent) may be unknown to the types, so Drift compares fingerprints of them:
-// the hub Job's with those in the record. A mirror that has stopped is made anew when they differ.
-// One that runs is patched, but for fields in lists.
+// Recent fields (package recentfields) may be unknown to the types, so Drift compares fingerprints
+// of them: the hub Job's with those in the record. A mirror that has stopped is made anew when they
+// differ. One that runs is patched, but for fields in lists.
 package mirror

@@ -43,7 +43,8 @@ func syncKeys(into, want map[string]string, last []string) {
 func (d *drift) scalars() {
 	want, hub := &d.want.Spec, &d.hub.Spec
 	want.Suspend = ptr.To(Suspended(d.hub) || d.target.Suspended || awaitsSeed(d.hub, d.mirror))
-	want.TTLSecondsAfterFinished = nil // a policy may set it, and it would remove the result before Reflect reads it
+	// a policy may set it, and it would remove the result before Reflect reads it
+	want.TTLSecondsAfterFinished = nil
 	want.MaxFailedIndexes = hub.MaxFailedIndexes
 	if hub.BackoffLimit != nil {
 		want.BackoffLimit = hub.BackoffLimit
@@ -72,8 +73,8 @@ func (d *drift) scale() {
 	}
 }
 
-// minCount sets the size of a gang, the one field of spec.scheduling that can change. The API server
-// wants it to be within the parallelism, also while scale takes its two patches.
+// minCount sets the size of a gang, the one field of spec.scheduling that can change. The API
+// server wants it to be within the parallelism, also while scale takes its two patches.
 func (d *drift) minCount() {
 	hub, is := gang(&d.hub.Spec), gang(&d.want.Spec)
 	if hub == nil || is == nil {
@@ -98,7 +99,8 @@ func gang(spec *batchv1.JobSpec) *schedulingv1alpha3.WorkloadPodGroupGangSchedul
 	return s.SchedulingPolicy.Gang
 }
 
-// kept is a spec without the fields that Drift compares itself; the worker keeps no difference in them.
+// kept is a spec without the fields that Drift compares itself; the worker keeps no difference in
+// them.
 func kept(of *batchv1.JobSpec) batchv1.JobSpec {
 	spec := *of
 	spec.Suspend, spec.Parallelism, spec.ManagedBy, spec.Selector, spec.ManualSelector = nil, nil, nil, nil, nil

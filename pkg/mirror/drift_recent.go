@@ -9,18 +9,18 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/mirror/recent"
+	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
 )
 
-// PatchRecent means that recent fields are to be changed in place, which takes the hub Job as its API
-// server sends it.
+// PatchRecent means that recent fields are to be changed in place, which takes the hub Job as its
+// API server sends it.
 type PatchRecent struct {
 	// Fields are the paths that change.
 	Fields []string
 	// Notes are as those of None.
 	Notes []Note
 
-	wanted recent.Fields
+	wanted recentfields.Fingerprints
 }
 
 func (PatchRecent) action() {}
@@ -50,7 +50,7 @@ func (p PatchRecent) Bytes(whole *Whole, m *batchv1.Job) []byte {
 		}
 		operations = append(operations, operation{"op": "add", "path": pointer, "value": value})
 		if rec.Recent == nil {
-			rec.Recent = recent.Fields{}
+			rec.Recent = recentfields.Fingerprints{}
 		}
 		rec.Recent[path] = whole.Recent[path]
 	}

@@ -11,7 +11,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/mirror/recent"
+	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
 )
 
 // wholeWith is a hub Job with recent fields: one of the spec, and one of the container.
@@ -133,7 +133,7 @@ func TestPatchRecent(t *testing.T) {
 	if got := describeRecent(Drift(hub, after, target)); got != "Note spec.template.spec.containers[*].future" {
 		t.Errorf("then %q", got)
 	}
-	without := recent.Fields{"spec.template.spec.containers[*].future": now.Recent["spec.template.spec.containers[*].future"]}
+	without := recentfields.Fingerprints{"spec.template.spec.containers[*].future": now.Recent["spec.template.spec.containers[*].future"]}
 	target.Recent = &without
 	removal := Drift(hub, after, target).(PatchRecent)
 	object = applyJSON(t, object, removal.Bytes(wholeWith(t, hub, nil, "y"), after))

@@ -121,8 +121,8 @@ func secondsSpent(job *batchv1.Job) int64 {
 
 // Stopped reports whether a suspended mirror has stopped: its Job controller has observed the
 // suspension, none of its Pods is left, and all that ended are counted. A mirror that no controller
-// has written to counts as stopped if it has always been suspended: else a controller that is late may
-// have seen it before, and still start it.
+// has written to counts as stopped if it has always been suspended: else a controller that is late
+// may have seen it before, and still start it.
 func Stopped(m *batchv1.Job) bool {
 	s := &m.Status
 	if !Suspended(m) {

@@ -47,8 +47,8 @@ func (p Patch) Bytes() []byte {
 	return patchBytes(p.mirror, p.diff, p.exact)
 }
 
-// Starts reports whether the mirror may start Pods after the patch that it could not start before: it
-// is resumed, or gets other indexes.
+// Starts reports whether the mirror may start Pods after the patch that it could not start before:
+// it is resumed, or gets other indexes.
 func (p Patch) Starts() bool {
 	spec, _ := p.diff["spec"].(map[string]any)
 	suspend, changes := spec["suspend"]
@@ -152,9 +152,9 @@ func patchBytes(job *batchv1.Job, patch map[string]any, exact bool) []byte {
 	return mustMarshal(whole)
 }
 
-// StatusPatch is the merge patch for jobs/status that sets the next status of a Job, and annotations
-// that belong to it. The API server refuses it if the Job has changed since then, because the spec
-// decides which status is valid.
+// StatusPatch is the merge patch for jobs/status that sets the next status of a Job, and
+// annotations that belong to it. The API server refuses it if the Job has changed since then,
+// because the spec decides which status is valid.
 func StatusPatch(job *batchv1.Job, next *batchv1.JobStatus, annotations map[string]string) []byte {
 	patch := map[string]any{"status": mergeDiff(tree(&job.Status), tree(next))}
 	if len(annotations) > 0 {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/mirror/recent"
+	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
 )
 
 // Target is the worker as far as a mirror depends on it, and how the mirror starts there. Only
@@ -30,7 +30,7 @@ type Target struct {
 	FreshStart bool
 	// Recent are the recent fields of the hub Job as it is; nil: they are those of the mirror. Only
 	// Drift reads them: see Whole for a new mirror.
-	Recent *recent.Fields
+	Recent *recentfields.Fingerprints
 	// DeadlineSpent is how much of activeDeadlineSeconds a moved Job has used, in whole seconds.
 	DeadlineSpent time.Duration
 }

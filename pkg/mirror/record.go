@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/mirror/recent"
+	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
 )
 
 // record is the value of v1alpha1.AnnotationProjected: what the manager last wrote to a mirror. It
@@ -26,9 +26,10 @@ type record struct {
 	Scheduling string `json:"scheduling"`
 	Resources  string `json:"resources"`
 	// Recent are the recent fields that the mirror was written with, and Generation the hub Job's of
-	// which they are; absent: an earlier build wrote the mirror, and its recent fields stay as they are.
-	Recent     recent.Fields `json:"recent,omitempty"`
-	Generation int64         `json:"generation,omitempty"`
+	// which they are; absent: an earlier build wrote the mirror, and its recent fields stay as they
+	// are.
+	Recent     recentfields.Fingerprints `json:"recent,omitempty"`
+	Generation int64                     `json:"generation,omitempty"`
 }
 
 func newRecord(hub *batchv1.Job, spec *batchv1.JobSpec) record {

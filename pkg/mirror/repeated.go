@@ -48,8 +48,8 @@ func Moved(hub *batchv1.Job) bool { return hub.Annotations[v1alpha1.AnnotationMo
 // Ended counts Pods that have ended.
 type Ended struct{ Succeeded, Failed int32 }
 
-// EndedBefore are the Pods of a moved Job that its mirror counts and that ended in other workers: those
-// that it was seeded with.
+// EndedBefore are the Pods of a moved Job that its mirror counts and that ended in other workers:
+// those that it was seeded with.
 func EndedBefore(hub, mirror *batchv1.Job) Ended {
 	with, moved := MovedWith(hub)
 	if !moved || FreshStart(mirror) || workQueue(hub) {
@@ -58,8 +58,8 @@ func EndedBefore(hub, mirror *batchv1.Job) Ended {
 	return Ended{with.Succeeded, with.Failed}
 }
 
-// MovedWith is the progress that the hub knew of when it last moved the Job. It is false if the Job never
-// moved, or someone edited the annotation. Indexes are left out if they are too many.
+// MovedWith is the progress that the hub knew of when it last moved the Job. It is false if the Job
+// never moved, or someone edited the annotation. Indexes are left out if they are too many.
 func MovedWith(hub *batchv1.Job) (with batchv1.JobStatus, is bool) {
 	err := json.Unmarshal([]byte(hub.Annotations[v1alpha1.AnnotationMovedWith]), &with)
 	return with, err == nil

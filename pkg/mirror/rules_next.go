@@ -16,7 +16,8 @@ var nextRules = []rule{
 	{ruleOutcomeFinal, outcomeFinal},
 	// RejectDecreasingFailedCounter.
 	{"failed-never-falls", failedNeverFalls},
-	// RejectDecreasingSucceededCounter; only elastic Indexed Jobs can shrink, by what the next rule allows.
+	// RejectDecreasingSucceededCounter; only elastic Indexed Jobs can shrink, by what the next rule
+	// allows.
 	{"succeeded-never-falls", succeededNeverFalls},
 	// Jobferry's own: a completed index stays completed, unless the completions no longer include it.
 	// They may have been lowered and raised again before the hub heard of it: then the mirror's status

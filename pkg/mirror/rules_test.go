@@ -201,7 +201,8 @@ func TestLimitsOfTime(t *testing.T) {
 	}
 }
 
-// What a worker says about the end of a Job reaches the hub in one printable line of bounded length.
+// What a worker says about the end of a Job reaches the hub in one printable line of bounded
+// length.
 func TestTextsOfWorkersAreCleaned(t *testing.T) {
 	m := finishedJob(success.interim, success.final).Obj()
 	for i := range m.Status.Conditions {

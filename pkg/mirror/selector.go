@@ -10,13 +10,13 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// SelectPods lets the hub Job's selector find the Pods of a mirror that's about to be created: they get
-// the labels that the hub's API server generated. The mirror's own selector asks for its id, which no
-// other mirror has. Otherwise a mirror that replaces another one of the same hub Job would adopt Pods
-// that were orphaned in the worker, and count those again with which it was seeded.
+// SelectPods lets the hub Job's selector find the Pods of a mirror that's about to be created: they
+// get the labels that the hub's API server generated. The mirror's own selector asks for its id,
+// which no other mirror has. Otherwise a mirror that replaces another one of the same hub Job would
+// adopt Pods that were orphaned in the worker, and count those again with which it was seeded.
 //
-// A mirror of a Job with manualSelector has the user's selector. So has one of an earlier release the
-// selector that the worker's API server generated: it can't change.
+// A mirror of a Job with manualSelector has the user's selector. So has one of an earlier release
+// the selector that the worker's API server generated: it can't change.
 func SelectPods(hub, mirror *batchv1.Job, id string) {
 	if manualSelector(hub) {
 		return

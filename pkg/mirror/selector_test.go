@@ -76,8 +76,8 @@ func TestSelectPodsOfManualSelector(t *testing.T) {
 	}
 }
 
-// Neither a mirror's own labels nor those of an earlier release's mirror are drift, and both stay when
-// the template changes. The record doesn't know of them: releases agree about it.
+// Neither a mirror's own labels nor those of an earlier release's mirror are drift, and both stay
+// when the template changes. The record doesn't know of them: releases agree about it.
 func TestSelectorLabelsDontDrift(t *testing.T) {
 	hub := mirrortest.New("job").Obj()
 	old := mirrorOf(hub, aTarget) // with the selector that the API server has generated

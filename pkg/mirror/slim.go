@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// maxHeldTemplate is the size, in bytes of protobuf, up to which a cache holds a Pod template. Those
-// of nearly all Jobs have less than a tenth of it.
+// maxHeldTemplate is the size, in bytes of protobuf, up to which a cache holds a Pod template.
+// Those of nearly all Jobs have less than a tenth of it.
 const maxHeldTemplate = 64 << 10
 
 // Slim removes from a Job what a cache needn't hold, before it's stored: the Job itself is changed.
@@ -23,10 +23,11 @@ func Slim(job *batchv1.Job) {
 
 // Lighten removes the Pod template, and all else that can be large and is read only together with
 // it: the users' labels and annotations, and what is in the policies. That there is a policy stays
-// visible, and so does the Pods' grace period. A mirror keeps the labels and annotations that its record names.
+// visible, and so does the Pods' grace period. A mirror keeps the labels and annotations that its
+// record names.
 //
-// Before a light hub Job is passed to Project or Drift, it must be read again. A light mirror can be
-// passed to all functions.
+// Before a light hub Job is passed to Project or Drift, it must be read again. A light mirror can
+// be passed to all functions.
 func Lighten(job *batchv1.Job) {
 	last, _ := readRecord(job)
 	job.Labels = heldKeys(job.Labels, last.Labels)

@@ -22,7 +22,8 @@ func Unplaced(hub *batchv1.Job, now time.Time) Verdict {
 		r.next.StartTime = nil
 		if !isTrue(&r.next, batchv1.JobSuspended) {
 			setCondition(&r.next, suspendedCondition, r.now)
-			r.next.Ready, r.next.Terminating = new(int32), new(int32) // of a suspended Job, the built-in writes them
+			// of a suspended Job, the built-in writes them
+			r.next.Ready, r.next.Terminating = new(int32), new(int32)
 		}
 	case isTrue(&r.next, batchv1.JobSuspended):
 		setCondition(&r.next, resumedCondition, r.now)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
-	"github.com/jobferry/jobferry/pkg/mirror/recent"
+	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
 )
 
 // Whole is a Job as an API server sent it, with what the types of this build don't know.
@@ -17,7 +17,7 @@ type Whole struct {
 	// Job is what the types know of it.
 	Job *batchv1.Job
 	// Recent are the fields of the spec that not every API server keeps.
-	Recent recent.Fields
+	Recent recentfields.Fingerprints
 	spec   map[string]any
 }
 
@@ -28,12 +28,12 @@ func NewWhole(sent map[string]any) (*Whole, error) {
 		return nil, fmt.Errorf("read the Job that the API server sent: %w", err)
 	}
 	w.spec, _ = sent["spec"].(map[string]any)
-	w.Recent = recent.Of(w.spec)
+	w.Recent = recentfields.Of(w.spec)
 	return w, nil
 }
 
-// Mirror returns the object to send for a mirror of this hub Job: with all recent fields of what the
-// mirror has of the hub Job's spec, and with their record.
+// Mirror returns the object to send for a mirror of this hub Job: with all recent fields of what
+// the mirror has of the hub Job's spec, and with their record.
 func (w *Whole) Mirror(m *batchv1.Job) map[string]any {
 	stamped := *m
 	stamped.Annotations = maps.Clone(m.Annotations)
@@ -43,7 +43,7 @@ func (w *Whole) Mirror(m *batchv1.Job) map[string]any {
 	}
 	object := tree(&stamped)
 	delete(object, "status")
-	object["spec"] = recent.Graft(w.spec, tree(&w.Job.Spec), object["spec"])
+	object["spec"] = recentfields.Graft(w.spec, tree(&w.Job.Spec), object["spec"])
 	return object
 }
 
@@ -66,7 +66,7 @@ func WrittenFor(m *batchv1.Job) (generation int64, known bool) {
 }
 
 // RecentFields are the recent fields that a mirror was written with.
-func RecentFields(m *batchv1.Job) recent.Fields {
+func RecentFields(m *batchv1.Job) recentfields.Fingerprints {
 	rec, _ := readRecord(m)
 	return rec.Recent
 }

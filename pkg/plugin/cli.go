@@ -39,8 +39,8 @@ func (c *cli) hubConfig() (*rest.Config, error) {
 	return c.tuned(config), nil
 }
 
-// tuned sets our name, and lifts client-go's limit of 5 requests a second. The API server limits requests by
-// itself, and a limiter here says at the end of a timeout that it's the limiter's.
+// tuned sets our name, and lifts client-go's limit of 5 requests a second. The API server limits
+// requests by itself, and a limiter here says at the end of a timeout that it's the limiter's.
 func (c *cli) tuned(config *rest.Config) *rest.Config {
 	config.UserAgent = "kubectl-jobferry/" + c.version
 	config.QPS = -1

@@ -60,8 +60,8 @@ func (c *cli) completeNames(most int, list func(context.Context, client.Client) 
 	}
 }
 
-// complete offers those of the listed names that begin as the word does. A shell may expand what it's
-// offered: kubectl up to 1.33 passes it to compgen -W.
+// complete offers those of the listed names that begin as the word does. A shell may expand what
+// it's offered: kubectl up to 1.33 passes it to compgen -W.
 func complete(cmd *cobra.Command, begun string, list func(context.Context) ([]string, error)) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
 	defer cancel()

@@ -48,7 +48,8 @@ func newCopy(c *cli) *cobra.Command {
 	return cmd
 }
 
-// remotePath splits JOB:PATH. What can't be a Job's name before the colon, such as ./a:b, is a local file.
+// remotePath splits JOB:PATH. What can't be a Job's name before the colon, such as ./a:b, is a
+// local file.
 func remotePath(arg string) (job, file string, ok bool) {
 	job, file, ok = strings.Cut(arg, ":")
 	job = jobName(job)

@@ -68,8 +68,8 @@ func (c *cli) dashboard(ctx context.Context, port int) error {
 	return server.Serve(running, listener)
 }
 
-// dashboardNamespace is the namespace whose Jobs are shown: -n, or, where all may be listed, none, or
-// the context's.
+// dashboardNamespace is the namespace whose Jobs are shown: -n, or, where all may be listed, none,
+// or the context's.
 func (c *cli) dashboardNamespace(ctx context.Context) (string, error) {
 	own, err := c.namespace()
 	if err != nil || c.hub.Namespace != nil && *c.hub.Namespace != "" {

@@ -15,8 +15,8 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// The command prints an address, serves there what the user may see, and ends when it's interrupted.
-// Where not all namespaces are allowed, it shows the context's.
+// The command prints an address, serves there what the user may see, and ends when it's
+// interrupted. Where not all namespaces are allowed, it shows the context's.
 func TestDashboard(t *testing.T) {
 	for _, row := range []struct {
 		name      string

@@ -89,8 +89,8 @@ func (c *cli) printJobs(ctx context.Context, hub client.Client, jobs []batchv1.J
 // maxLines bounds the namespaces that the manager is asked about for one table.
 const maxLines = 20
 
-// lineOf asks the manager where Jobs are in the line of those that wait. An answer to one of them has the
-// others of its namespace. Without an answer, the table doesn't say.
+// lineOf asks the manager where Jobs are in the line of those that wait. An answer to one of them
+// has the others of its namespace. Without an answer, the table doesn't say.
 func (c *cli) lineOf(ctx context.Context, jobs []batchv1.Job) map[types.NamespacedName]v1alpha1.WaitingExplanation {
 	asked, line := map[string]bool{}, map[types.NamespacedName]v1alpha1.WaitingExplanation{}
 	config, err := c.hubConfig()

@@ -27,7 +27,8 @@ func addOutput(cmd *cobra.Command) output {
 	o.flags.AddFlags(cmd)
 	flag := cmd.Flags().Lookup("output")
 	flag.Usage = "Output format. One of: (" + strings.Join(o.formats(), ", ") + ")."
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(o.formats(), cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	// the flag is there
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(o.formats(), cobra.ShellCompDirectiveNoFileComp))
 	return o
 }
 

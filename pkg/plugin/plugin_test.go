@@ -281,7 +281,8 @@ func TestErrorOfTheManager(t *testing.T) {
 	}
 }
 
-// Of Jobs that wait, the manager says where they are in line. Without an answer, the table has the rest.
+// Of Jobs that wait, the manager says where they are in line. Without an answer, the table has the
+// rest.
 func TestJobsInLine(t *testing.T) {
 	h := newHub(t)
 	waits := hubJob()

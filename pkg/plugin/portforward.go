@@ -59,7 +59,8 @@ func (c *cli) portForward(cmd *cobra.Command, choice *podFlags, addresses []stri
 	return sessionError("port-forward", forwarder.ForwardPorts())
 }
 
-// portDialer connects by WebSocket, and by SPDY where a proxy doesn't let that through, as kubectl does.
+// portDialer connects by WebSocket, and by SPDY where a proxy doesn't let that through, as kubectl
+// does.
 func portDialer(config *rest.Config, address *url.URL) (httpstream.Dialer, error) {
 	transport, upgrader, err := spdy.RoundTripperFor(config)
 	if err != nil {

@@ -134,8 +134,8 @@ func (c *cli) removeRoles(ctx context.Context, worker client.Client, hub types.U
 		&rbacv1.RoleBindingList{}, &rbacv1.RoleList{})
 }
 
-// removeOf deletes what a hub has in a namespace of a worker, in the order of the lists, except what
-// is to be kept. All is listed before something is deleted.
+// removeOf deletes what a hub has in a namespace of a worker, in the order of the lists, except
+// what is to be kept. All is listed before something is deleted.
 func (c *cli) removeOf(ctx context.Context, worker client.Client, hub types.UID, namespace string, keep func(client.Object) bool, lists ...client.ObjectList) error {
 	for _, list := range lists {
 		if err := worker.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels(registration.WorkerLabels(hub))); err != nil {

@@ -62,8 +62,9 @@ func (c *cli) command() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.Flags().Bool("version", false, "Print the plugin's version") // cobra's own has -v, kubectl's verbosity
-	root.SetVersionTemplate("{{.Version}}\n")                         // as the other programs print it
+	// cobra's own has -v, kubectl's verbosity
+	root.Flags().Bool("version", false, "Print the plugin's version")
+	root.SetVersionTemplate("{{.Version}}\n") // as the other programs print it
 	root.SetIn(c.In)
 	root.SetOut(c.Out)
 	root.SetErr(c.ErrOut)

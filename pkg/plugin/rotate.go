@@ -87,8 +87,8 @@ func (c *cli) rotate(cmd *cobra.Command, f *rotateFlags, name string) error {
 	return r.swap(ctx)
 }
 
-// swap creates a new account, gives its token to the hub, and revokes the tokens of the old one: also
-// those that somebody may have made with a stolen token.
+// swap creates a new account, gives its token to the hub, and revokes the tokens of the old one:
+// also those that somebody may have made with a stolen token.
 func (r *registrar) swap(ctx context.Context) error {
 	if err := r.putWorker(ctx); err != nil {
 		return err

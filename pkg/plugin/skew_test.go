@@ -75,7 +75,8 @@ func TestWarningOfSkew(t *testing.T) {
 	}
 }
 
-// Completion, help and --client ask nobody; a hub whose manager can't be asked is no reason for a warning.
+// Completion, help and --client ask nobody; a hub whose manager can't be asked is no reason for a
+// warning.
 func TestNoWarningOfSkew(t *testing.T) {
 	h := newHub(t)
 	h.managedBy("v0.9.0")

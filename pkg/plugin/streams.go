@@ -36,8 +36,8 @@ func addContainer(cmd *cobra.Command, container *string) {
 	cmd.Flags().StringVarP(container, "container", "c", "", "Container (default: the Pod's only or default one)")
 }
 
-// connect connects the terminal with a container of a Job's Pod until the container's side ends. The
-// function makes the subresource's options of those that say which streams are connected.
+// connect connects the terminal with a container of a Job's Pod until the container's side ends.
+// The function makes the subresource's options of those that say which streams are connected.
 func (c *cli) connect(cmd *cobra.Command, f *streamFlags, job, subresource string, options func(corev1.PodAttachOptions) runtime.Object) error {
 	if err := f.choice.check(cmd); err != nil {
 		return err

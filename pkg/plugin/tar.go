@@ -54,7 +54,8 @@ func (t remoteTar) download(ctx context.Context, source, local string, limit int
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = writer.CloseWithError(t.run(ctx, nil, lenient{writer}, "tar", "cf", "-", "-C", path.Dir(source), "./"+base)) // never fails
+		// never fails
+		_ = writer.CloseWithError(t.run(ctx, nil, lenient{writer}, "tar", "cf", "-", "-C", path.Dir(source), "./"+base))
 	}()
 	defer func() {
 		cancel() // whatever else the container sends
@@ -81,7 +82,8 @@ func drain(from io.Reader) error {
 	}
 }
 
-// targetFor says where a copy of base goes: into a directory that is there, or under the local name.
+// targetFor says where a copy of base goes: into a directory that is there, or under the local
+// name.
 func targetFor(base, local string) (archive.Target, error) {
 	directory, name := filepath.Dir(local), filepath.Base(local)
 	if info, err := os.Stat(local); err == nil && info.IsDir() {

@@ -66,7 +66,8 @@ func newUnregister(c *cli) *cobra.Command {
 	cmd.Flags().StringVar(&f.policy, "policy", "", "What happens to unfinished Jobs: Wait, Move or Orphan (default: the WorkerCluster's removalPolicy)")
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "Don't ask for confirmation")
 	cmd.Flags().DurationVar(&f.timeout, "timeout", 0, "How long to wait for the hub to remove the worker (default: without limit)")
-	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions(removalPolicies, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	// the flag is there
+	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions(removalPolicies, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -107,7 +108,8 @@ func (c *cli) unregister(cmd *cobra.Command, f *unregisterFlags, name string) er
 // would otherwise cut the hub off from that worker.
 func checkName(ctx context.Context, hub client.Client, name string, worker *workerAdmin) error {
 	var list v1alpha1.WorkerClusterList
-	if err := hub.List(ctx, &list); client.IgnoreNotFound(err) != nil { // a hub without Jobferry has none
+	// a hub without Jobferry has none
+	if err := hub.List(ctx, &list); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("hub: %w", access.Explain(err))
 	}
 	for _, w := range list.Items {
@@ -209,8 +211,8 @@ func (c *cli) cleanWorker(ctx context.Context, worker *workerAdmin, hubUID types
 	return nil
 }
 
-// removeLeases deletes the Leases of the fence of a hub. The Lease of orphaned Jobs stays, because it
-// says that the hub has released them: without it, they would be fenced.
+// removeLeases deletes the Leases of the fence of a hub. The Lease of orphaned Jobs stays, because
+// it says that the hub has released them: without it, they would be fenced.
 func (c *cli) removeLeases(ctx context.Context, worker client.Client, hubUID types.UID) error {
 	var leases coordinationv1.LeaseList
 	err := worker.List(ctx, &leases, client.InNamespace(v1alpha1.SystemNamespace), client.MatchingLabels(registration.WorkerLabels(hubUID)))

@@ -145,8 +145,8 @@ func slimmed(t *testing.T, p *corev1.Pod) *corev1.Pod {
 	return slim.(*corev1.Pod)
 }
 
-// updateStatus takes the metadata of a Job along with its status, as an API server does, but not the
-// fake one.
+// updateStatus takes the metadata of a Job along with its status, as an API server does, but not
+// the fake one.
 func (c *cluster) updateStatus(ctx context.Context, obj client.Object, opts ...client.SubResourceUpdateOption) error {
 	if job, ok := obj.(*batchv1.Job); ok {
 		status := *job.Status.DeepCopy()

@@ -100,7 +100,8 @@ func (f *fencer) Start(ctx context.Context) error {
 	var watching sync.WaitGroup
 	watching.Go(func() { f.watch(ctx) })
 	defer watching.Wait()
-	if err := f.registry.Register(fenceCollector{f}); err == nil { // else: of another cluster in this process
+	// else: of another cluster in this process
+	if err := f.registry.Register(fenceCollector{f}); err == nil {
 		defer f.registry.Unregister(fenceCollector{f})
 	}
 	timer := f.clock.NewTimer(0)

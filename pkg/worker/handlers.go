@@ -22,8 +22,8 @@ import (
 
 type workQueue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// jobEvents enqueues a Job at once when its spec or the indexes of its shard change. Its status and metadata change mostly by
-// our own writes: then it waits for the next batch.
+// jobEvents enqueues a Job at once when its spec or the indexes of its shard change. Its status and
+// metadata change mostly by our own writes: then it waits for the next batch.
 func jobEvents(o Options, m *metrics) handler.EventHandler {
 	enqueue := func(obj client.Object, q workQueue, after time.Duration) {
 		if o.manages(obj.(*batchv1.Job)) {

@@ -12,8 +12,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-// metrics are those of the built-in Job controller, but for behind: same names behind the prefix, same
-// labels, same meaning.
+// metrics are those of the built-in Job controller, but for behind: same names behind the prefix,
+// same labels, same meaning.
 type metrics struct {
 	syncSeconds                                 *prometheus.HistogramVec
 	expirySeconds                               prometheus.Observer

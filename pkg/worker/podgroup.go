@@ -15,10 +15,11 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-// ensurePodGroup makes the Workload and the PodGroup of a Job with spec.scheduling, of a suspended one,
-// too, keeps the size of its gang, and makes new Pods members. It fails where it can't, and then no Pod
-// is created: the Pods would be scheduled one by one. There are few such Jobs, so nothing is cached: it
-// reads from the API server before Pods are created, and when the spec of the Job has changed.
+// ensurePodGroup makes the Workload and the PodGroup of a Job with spec.scheduling, of a suspended
+// one, too, keeps the size of its gang, and makes new Pods members. It fails where it can't, and
+// then no Pod is created: the Pods would be scheduled one by one. There are few such Jobs, so
+// nothing is cached: it reads from the API server before Pods are created, and when the spec of the
+// Job has changed.
 func (s *jobSync) ensurePodGroup(ctx context.Context, pods []*corev1.Pod) error {
 	if plan.IsDelegated(s.job) && len(pods) > 0 {
 		s.events.Eventf(s.job, corev1.EventTypeWarning, "PodGroupNotCreated",
@@ -49,8 +50,8 @@ func (s *jobSync) ensurePodGroup(ctx context.Context, pods []*corev1.Pod) error 
 	return nil
 }
 
-// ensureWorkload returns the Job's Workload as it's stored, with the size of the gang that it should
-// have.
+// ensureWorkload returns the Job's Workload as it's stored, with the size of the gang that it
+// should have.
 func (s *jobSync) ensureWorkload(ctx context.Context, wanted *schedulingv1beta1.Workload) (*schedulingv1beta1.Workload, error) {
 	w := &schedulingv1beta1.Workload{}
 	switch found, err := s.existing(ctx, wanted, w); {
@@ -119,8 +120,8 @@ func (s *jobSync) create(ctx context.Context, obj client.Object, kind string) er
 	return nil
 }
 
-// notGrouped reports why the Job starts no Pods. A patch that meets a conflict is sent again soon, all
-// else after a back-off.
+// notGrouped reports why the Job starts no Pods. A patch that meets a conflict is sent again soon,
+// all else after a back-off.
 func (s *jobSync) notGrouped(reason, what string, err error) error {
 	patch := !errors.As(err, &notCreated{}) && apierrors.IsConflict(err)
 	if patch || ignoreNamespaceTerminating(err) == nil {

@@ -107,8 +107,8 @@ func TestSchedulingOfAWorkload(t *testing.T) {
 	}
 }
 
-// A suspended Job has its objects before it has Pods, so that others can plan with them. They stay when
-// it is resumed.
+// A suspended Job has its objects before it has Pods, so that others can plan with them. They stay
+// when it is resumed.
 func TestSuspendedGang(t *testing.T) {
 	c := newCluster(t, Options{}, aJob(gang(0), func(j *batchv1.Job) { j.Generation, j.Spec.Suspend = 1, ptr.To(true) }))
 	c.mustSync()

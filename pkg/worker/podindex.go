@@ -53,8 +53,8 @@ func jobRef(o client.Object) *metav1.OwnerReference {
 	return ref
 }
 
-// indexedPods is an informer's index. A controller-runtime client would copy each Pod out of it, and
-// its indexes would have two more entries of each.
+// indexedPods is an informer's index. A controller-runtime client would copy each Pod out of it,
+// and its indexes would have two more entries of each.
 type indexedPods struct{ toolscache.Indexer }
 
 func (i indexedPods) podsBy(value string) ([]*corev1.Pod, error) {

@@ -21,9 +21,9 @@ import (
 )
 
 // probe notices another Job controller that runs the Jobs that this one runs in the built-in's
-// place. Both would create each Pod. The probe is a suspended Job that this controller doesn't sync:
-// whoever writes its status is another one. Any Job controller does so as soon as it sees the Job,
-// and again when it starts.
+// place. Both would create each Pod. The probe is a suspended Job that this controller doesn't
+// sync: whoever writes its status is another one. Any Job controller does so as soon as it sees the
+// Job, and again when it starts.
 //
 // Nothing else is as sound. The Lease of kube-controller-manager doesn't say which controllers run
 // in it. Whoever may update a Job may write into its managedFields. The built-in's events are like

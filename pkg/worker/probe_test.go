@@ -153,7 +153,8 @@ func TestProbeIsRefused(t *testing.T) {
 	}
 }
 
-// The probe is nobody's Job: this controller leaves it alone, and whatever else has its name isn't it.
+// The probe is nobody's Job: this controller leaves it alone, and whatever else has its name isn't
+// it.
 func TestProbeIsNotSynced(t *testing.T) {
 	o := Options{}.DropIn().withDefaults()
 	named := func(namespace, name string) *batchv1.Job {

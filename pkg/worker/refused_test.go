@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// What refuses a new Pod with a conflict or as not found doesn't go away with a newer cache: it's an
-// error, for which the queue backs off. The same of an object that exists is none.
+// What refuses a new Pod with a conflict or as not found doesn't go away with a newer cache: it's
+// an error, for which the queue backs off. The same of an object that exists is none.
 func TestRefusals(t *testing.T) {
 	pods := schema.GroupResource{Resource: "pods"}
 	for name, row := range map[string]struct {

@@ -11,8 +11,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
-// Of more surplus Pods than the default allows per sync, each sync deletes as many as that, the next
-// one goes on at once, and what is left in the end is what the spec wants.
+// Of more surplus Pods than the default allows per sync, each sync deletes as many as that, the
+// next one goes on at once, and what is left in the end is what the spec wants.
 func TestManySurplusPods(t *testing.T) {
 	const pods, want = 603, 50
 	objects := []client.Object{aJob(func(j *batchv1.Job) {

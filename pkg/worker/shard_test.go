@@ -207,7 +207,8 @@ func TestAPodThatWasCreatedWithoutAnAnswer(t *testing.T) {
 		wake         time.Duration
 		active       int32
 	}{
-		"created":     {errors.New("connection reset by peer"), true, "3", "3", cacheLag, 1}, // it's known at once
+		// it's known at once
+		"created":     {errors.New("connection reset by peer"), true, "3", "3", cacheLag, 1},
 		"not created": {apierrors.NewTimeoutError("webhook", 1), false, "3", "", answerTimeout, 0},
 		"refused":     {apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "job-x", errors.New("exceeded quota")), false, "", "", 0, 0},
 	} {
@@ -287,7 +288,8 @@ func TestAnnotationsThatAreDropped(t *testing.T) {
 	c := newCluster(t, Options{}, aShard("3,4", "3"))
 	c.cache(interceptor.Funcs{
 		SubResourceUpdate: func(ctx context.Context, _ client.Client, _ string, obj client.Object, opts ...client.SubResourceUpdateOption) error {
-			return c.api.Status().Update(ctx, obj, opts...) // the fake one leaves the annotations as they were
+			// the fake one leaves the annotations as they were
+			return c.api.Status().Update(ctx, obj, opts...)
 		},
 	})
 	if result, err := c.sync(); err == nil || !strings.Contains(err.Error(), v1alpha1.AnnotationIndexesObserved) || result.RequeueAfter != 0 {

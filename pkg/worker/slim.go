@@ -10,10 +10,10 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker/plan"
 )
 
-// CacheOptions are options of the cache of the manager that [Setup] gets. Its cache has all Pods and
-// Jobs of the cluster. With these it holds only what this controller reads: of a Pod that another
-// kind of controller owns its name, as metadata, so that it can't be read as a Pod. [Setup] works
-// with any other cache as well, but for more memory.
+// CacheOptions are options of the cache of the manager that [Setup] gets. Its cache has all Pods
+// and Jobs of the cluster. With these it holds only what this controller reads: of a Pod that
+// another kind of controller owns its name, as metadata, so that it can't be read as a Pod. [Setup]
+// works with any other cache as well, but for more memory.
 func CacheOptions() cache.Options {
 	return cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),

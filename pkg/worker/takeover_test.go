@@ -121,8 +121,8 @@ func secondsBehind(t *testing.T, m *metrics) float64 {
 	return families[0].GetMetric()[0].GetGauge().GetValue()
 }
 
-// No worker starts before the cache is as new as the consistent read, and the metrics of each of the
-// controllers that share it say so.
+// No worker starts before the cache is as new as the consistent read, and the metrics of each of
+// the controllers that share it say so.
 func TestTakeoverAwaitsTheCache(t *testing.T) {
 	take, _ := aTakeover(t, "10")
 	for _, m := range []*metrics{someMetrics(t, noPrefix), someMetrics(t, "jobferry_")} {

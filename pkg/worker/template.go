@@ -13,18 +13,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/jobferry/jobferry/pkg/mirror"
-	"github.com/jobferry/jobferry/pkg/mirror/recent"
+	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
 )
 
-// wholeTemplate is the spec of a Job's Pod template as the API server sends it: with the fields that
-// the types of this build don't know.
+// wholeTemplate is the spec of a Job's Pod template as the API server sends it: with the fields
+// that the types of this build don't know.
 type wholeTemplate struct {
 	sent, known map[string]any
 }
 
-// wholeTemplate reads the Pod template of a mirror that has recent fields in it, as its record says;
-// nil: it has none. A Job that no hub has sent has no record: its Pods have the fields that the
-// types know, as those of the built-in have.
+// wholeTemplate reads the Pod template of a mirror that has recent fields in it, as its record
+// says; nil: it has none. A Job that no hub has sent has no record: its Pods have the fields that
+// the types know, as those of the built-in have.
 func (s *jobSync) wholeTemplate(ctx context.Context) (*wholeTemplate, error) {
 	if !hasRecentTemplate(s.job) {
 		return nil, nil
@@ -64,7 +64,7 @@ func (t *wholeTemplate) create(ctx context.Context, c client.Client, p *corev1.P
 	if err != nil {
 		return fmt.Errorf("convert the Pod: %w", err)
 	}
-	object["spec"] = recent.Graft(t.sent, t.known, object["spec"])
+	object["spec"] = recentfields.Graft(t.sent, t.known, object["spec"])
 	delete(object, "status")
 	pod := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(object)}
 	pod.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))

@@ -44,8 +44,8 @@ func (s *jobSync) noteUnanswered(p *corev1.Pod) {
 	}
 }
 
-// confirmPods lists the Job's Pods live. Those that the cache doesn't show yet count as created, and
-// those that were created and are no longer there don't.
+// confirmPods lists the Job's Pods live. Those that the cache doesn't show yet count as created,
+// and those that were created and are no longer there don't.
 func (r *reconciler) confirmPods(ctx context.Context, job *batchv1.Job, cached []*corev1.Pod, known *pending) error {
 	selector, err := metav1.LabelSelectorAsSelector(job.Spec.Selector)
 	if err != nil {

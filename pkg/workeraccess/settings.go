@@ -25,8 +25,8 @@ type Settings struct {
 	Carry []v1alpha1.CarriedKind
 	// Logs lets users of the hub list the Pods of their Jobs, and read their logs.
 	Logs bool
-	// Exec lets users of the hub enter the Pods of their Jobs: run commands there, attach, and connect to
-	// ports.
+	// Exec lets users of the hub enter the Pods of their Jobs: run commands there, attach, and connect
+	// to ports.
 	Exec bool
 }
 

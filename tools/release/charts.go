@@ -61,7 +61,8 @@ func (r *release) packChart(dir string) ([]byte, *chart.Metadata, error) {
 	return packed, loaded.Metadata, err
 }
 
-// Annotations of a chart that depend on its version: https://artifacthub.io/docs/topics/annotations/helm/
+// Annotations of a chart that depend on its version:
+// https://artifacthub.io/docs/topics/annotations/helm/
 const (
 	imagesAnnotation     = "artifacthub.io/images"
 	prereleaseAnnotation = "artifacthub.io/prerelease"

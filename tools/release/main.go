@@ -5,8 +5,8 @@
 //	         ──> charts ──────────────────────────────┼──> provenance ──> SHA256SUMS
 //	         ──> krew's manifest, notes ──────────────┘
 //
-// All bytes depend only on the commit, the version and the Go toolchain. So nothing that goes into a
-// file may know the time, the machine, a path or the order in which things ended.
+// All bytes depend only on the commit, the version and the Go toolchain. So nothing that goes into
+// a file may know the time, the machine, a path or the order in which things ended.
 package main
 
 import (

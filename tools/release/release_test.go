@@ -120,8 +120,8 @@ func contentOf(t *testing.T, dir string) map[string][]byte {
 	return content
 }
 
-// Two clones in two folders, with another umask and another environment, make the same release, byte
-// for byte. It's whole, and a registry gives back what was pushed.
+// Two clones in two folders, with another umask and another environment, make the same release,
+// byte for byte. It's whole, and a registry gives back what was pushed.
 func TestRelease(t *testing.T) {
 	origin := toy(t)
 	var made []map[string][]byte

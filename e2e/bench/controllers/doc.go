@@ -7,8 +7,8 @@
 // Pod what the controller wrote; CPU time and memory are the controller process's, over all rows.
 //
 // The last row is about memory: what a process holds that starts in a cluster with many running
-// Pods, half of which no Job owns, and how much of that is for the Pods. Both contenders are measured
-// at the same time, each in a cluster of its own.
+// Pods, half of which no Job owns, and how much of that is for the Pods. Both contenders are
+// measured at the same time, each in a cluster of its own.
 //
 // # Trade-offs
 //

@@ -40,8 +40,8 @@ func (p *population) String() string {
 	return fmt.Sprintf("resident memory with %d running Pods, %d of them of others", own+p.others, p.others)
 }
 
-// resident is what a process holds without any Pods, and with the population: bytes, and the seconds
-// of CPU time from its start until then.
+// resident is what a process holds without any Pods, and with the population: bytes, and the
+// seconds of CPU time from its start until then.
 type resident struct {
 	Without, With int64
 	CPU           float64
@@ -53,8 +53,8 @@ func (r resident) share() float64 { return float64(r.With-r.Without) / (1 << 20)
 // residentWorkers is the default of both.
 const residentWorkers = 5
 
-// settleTime has a collection, of which Go's runtime makes one every 2 minutes or more, and the return
-// of what that has freed.
+// settleTime has a collection, of which Go's runtime makes one every 2 minutes or more, and the
+// return of what that has freed.
 const settleTime = 150 * time.Second
 
 // resident measures a process that starts in an empty cluster, and one that starts with the

@@ -4,7 +4,7 @@
 //	watches of Pods ──Saw, Gone──▶ Record ──Count──▶ Counts
 //	a worker is cut off ──Lose──▶
 //
-// A worker that is cut off goes on for a while. What it completes then the hub can't know, and so the
-// index runs again elsewhere: that is counted apart. What the hub had shown as completed before may
-// not run again.
+// A worker that is cut off goes on for a while. What it completes then the hub can't know, and so
+// the index runs again elsewhere: that is counted apart. What the hub had shown as completed before
+// may not run again.
 package indexes

@@ -25,8 +25,8 @@ type course struct {
 	index       int
 	from, to    time.Time // to is zero while it may run
 	ended, gone bool
-	// succeeded: it was not being deleted by then. What a Pod that its Job controller stops does in the
-	// end doesn't count.
+	// succeeded: it was not being deleted by then. What a Pod that its Job controller stops does in
+	// the end doesn't count.
 	succeeded bool
 	// crossed: its deletion may have crossed its end, so that it isn't counted.
 	crossed bool

@@ -8,9 +8,9 @@ import (
 // Places are by how many places Jobs fell back.
 type Places struct{ P50, P99, Most int }
 
-// Overtaken is by how many places each Job fell back between two clusters: how much later it is in the order in
-// which Jobs were created in the followers, all together, than in the source's. Jobs that are missing in one of
-// them aren't counted.
+// Overtaken is by how many places each Job fell back between two clusters: how much later it is in
+// the order in which Jobs were created in the followers, all together, than in the source's. Jobs
+// that are missing in one of them aren't counted.
 func Overtaken(source *Timeline, followers ...*Timeline) Places {
 	before, after := source.created(), map[string]time.Time{}
 	for _, f := range followers {

@@ -13,13 +13,13 @@ type Sample struct {
 
 // Trend is how fast a value grows.
 type Trend struct {
-	// Mean is the value's, PerHour how much it grows, Noise two standard errors of that: a growth of less
-	// can't be told from none.
+	// Mean is the value's, PerHour how much it grows, Noise two standard errors of that: a growth of
+	// less can't be told from none.
 	Mean, PerHour, Noise float64
 }
 
-// TrendOf is the trend that several series have in common, by least squares: each has a level of its own, such
-// as those of several processes.
+// TrendOf is the trend that several series have in common, by least squares: each has a level of
+// its own, such as those of several processes.
 func TrendOf(series ...[]Sample) (t Trend) {
 	var n, lines int
 	var xx, xy, yy, sum float64

@@ -20,8 +20,8 @@ func Watch(ctx context.Context, client kubernetes.Interface, namespace string) (
 	return t, stop, err
 }
 
-// WatchJobs tells a handler of a namespace's Jobs, from when it returns until stop is called. A transform
-// may be nil.
+// WatchJobs tells a handler of a namespace's Jobs, from when it returns until stop is called. A
+// transform may be nil.
 func WatchJobs(
 	ctx context.Context, client kubernetes.Interface, namespace string, transform cache.TransformFunc, handler cache.ResourceEventHandler,
 ) (stop func(), err error) {

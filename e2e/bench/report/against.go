@@ -84,7 +84,8 @@ func (a *pairing) ratio() float64 {
 
 func (a *pairing) isWorse() bool { return !a.told && a.ratio() > 1+a.allowed() }
 
-// Worse names the figures that are worse than the base's by more than noise: none if there was no base.
+// Worse names the figures that are worse than the base's by more than noise: none if there was no
+// base.
 func Worse(r *Result) (worse []string) {
 	if !slices.ContainsFunc(r.Rounds, func(r Round) bool { return r.IsBase }) {
 		return nil

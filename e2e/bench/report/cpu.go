@@ -17,8 +17,8 @@ const (
 type CPU struct {
 	// Clusters is that of the clusters' programs: OnHub or InWorkers, and the program's name.
 	Clusters map[string]time.Duration
-	// Manager is that of the manager, Bench that of the program that submits Jobs and watches them, and of the
-	// lower bound makes all writes.
+	// Manager is that of the manager, Bench that of the program that submits Jobs and watches them,
+	// and of the lower bound makes all writes.
 	Manager, Bench time.Duration
 }
 

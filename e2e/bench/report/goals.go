@@ -44,7 +44,8 @@ var goals = []goal{
 	}, float64(40 * time.Millisecond), func(v float64) string { return milliseconds(time.Duration(v)) }},
 }
 
-// againstFloor is how much more than the floor the Jobs took by way of the hub, in the middle one of the rounds.
+// againstFloor is how much more than the floor the Jobs took by way of the hub, in the middle one
+// of the rounds.
 func againstFloor(of func(*Burst) time.Duration) func(*Result) (float64, bool) {
 	return func(r *Result) (float64, bool) {
 		ratios := r.ratios(flood, of)

@@ -37,18 +37,19 @@ type Result struct {
 
 // Round is the Jobs straight into one cluster, and then by way of the hub.
 type Round struct {
-	// Floor is the Jobs straight into one cluster, Bound the writes that any dispatcher makes for them; nil:
-	// not measured.
+	// Floor is the Jobs straight into one cluster, Bound the writes that any dispatcher makes for
+	// them; nil: not measured.
 	Floor *Burst `json:",omitempty"`
 	Bound *Burst `json:",omitempty"`
 	// Flood is the Jobs by way of the hub.
 	Flood Burst
 	// AtOnce are the latencies of the flood.
 	AtOnce Latencies
-	// Overtaken is by how many places Jobs of the flood fell back from their creation to their mirrors'.
+	// Overtaken is by how many places Jobs of the flood fell back from their creation to their
+	// mirrors'.
 	Overtaken measure.Places
-	// IsBase: it's a round of the program that the other is compared with. Used is what the manager used;
-	// it's measured only to compare.
+	// IsBase: it's a round of the program that the other is compared with. Used is what the manager
+	// used; it's measured only to compare.
 	IsBase bool `json:",omitempty"`
 	Used   Used
 	// Removal is the time from the first delete until the hub has let all Jobs go.

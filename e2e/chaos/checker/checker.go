@@ -73,13 +73,13 @@ func (v Violation) String() string {
 type Figures struct {
 	// Moves of Jobs, or their shards, away from workers, and how many Jobs made them.
 	Moves, Moved int
-	// Excused is how many Jobs ran something in two workers at a time where that isn't ruled out: without a
-	// fence, or with a part down that the fence needs.
+	// Excused is how many Jobs ran something in two workers at a time where that isn't ruled out:
+	// without a fence, or with a part down that the fence needs.
 	Excused int
 	// Reruns is how many indexes completed again after their worker was lost.
 	Reruns int
-	// Twins is how many indexes completed twice as Kubernetes' own Job controller had created two Pods for them, which
-	// its documentation allows.
+	// Twins is how many indexes completed twice as Kubernetes' own Job controller had created two Pods
+	// for them, which its documentation allows.
 	Twins int
 }
 

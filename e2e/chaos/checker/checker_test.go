@@ -174,8 +174,8 @@ func TestTwiceForADeletedJob(t *testing.T) {
 	}
 }
 
-// A Job is deleted, and created again. In the background, the Pods of the first end beside those of the
-// second; in the foreground, they're gone before.
+// A Job is deleted, and created again. In the background, the Pods of the first end beside those of
+// the second; in the foreground, they're gone before.
 func TestTwiceOfAReplacedJob(t *testing.T) {
 	for name, row := range map[string]struct {
 		act       story.Act
@@ -235,7 +235,8 @@ func TestAgain(t *testing.T) {
 	})
 }
 
-// Kubernetes' own Job controller may create two Pods for an index; ours may not, and neither may run one again.
+// Kubernetes' own Job controller may create two Pods for an index; ours may not, and neither may
+// run one again.
 func TestTwins(t *testing.T) {
 	for worker, want := range map[string][]Rule{"open": nil, "fenced": {Again}} {
 		w := newWorld(t)

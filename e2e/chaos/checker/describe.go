@@ -61,7 +61,8 @@ func describeStatus(s *batchv1.JobStatus) string {
 	return strings.Join(words, " ")
 }
 
-// describeAccount says the account of a mirror. Moments of the hub are in seconds since the last full hour.
+// describeAccount says the account of a mirror. Moments of the hub are in seconds since the last
+// full hour.
 func describeAccount(m *usage.Mirror) string {
 	const hour = 3600
 	text := fmt.Sprintf("%.3f s of %d Pods", m.Seconds, m.Count)

@@ -10,7 +10,8 @@ import (
 	"github.com/jobferry/jobferry/e2e/chaos/story"
 )
 
-// The shards of a Job run at once, and an index that its worker has given back completes in another.
+// The shards of a Job run at once, and an index that its worker has given back completes in
+// another.
 func TestNothingIsWrongWithADividedJob(t *testing.T) {
 	w := newWorld(t, mayDivide)
 	w.divide("fenced=0-1", "open=2-3")

@@ -8,22 +8,23 @@
 //
 // # What must hold, after every event
 //
-//   - Back: the status of a hub Job never goes back: counters and sets of indexes only grow, times and terminal conditions
-//     stay, and what is terminal has no active Pods.
-//   - Twice: the Pods of a Job don't run in two workers at a time; if its user lets it run on several workers, no index
-//     does. A worker without a fence is excused when it was out of touch, a fenced one only when parts of it that the
-//     fence needs were down.
-//   - Divided: shards are disjoint, and their parts of parallelism add up to no more than the Job's.
-//   - Again: an index that the hub knows to be complete isn't run again, and none completes twice, unless its
-//     worker was lost before the hub could know.
+//   - Back: the status of a hub Job never goes back: counters and sets of indexes only grow, times
+//     and terminal conditions stay, and what is terminal has no active Pods.
+//   - Twice: the Pods of a Job don't run in two workers at a time; if its user lets it run on
+//     several workers, no index does. A worker without a fence is excused when it was out of touch,
+//     a fenced one only when parts of it that the fence needs were down.
+//   - Divided: shards are disjoint, and their parts of parallelism add up to no more than the
+//     Job's.
+//   - Again: an index that the hub knows to be complete isn't run again, and none completes twice,
+//     unless its worker was lost before the hub could know.
 //   - Vanished: a hub Job goes away only if its user, or its TTL, deleted it.
 //   - Placed: a finished Job isn't placed anew.
-//   - Isolated: while all workers are unreachable, no Job is moved, and no index leaves its shard, but on request: it's
-//     the hub that is lost.
+//   - Isolated: while all workers are unreachable, no Job is moved, and no index leaves its shard,
+//     but on request: it's the hub that is lost.
 //
-// And when all faults are over: Ends: each Job has ended as its story says; Account: the account of each Job has no
-// more than its Pods ran, and lacks no more than it says is unknown, which is no more than was out of sight; Orphans:
-// with all Jobs deleted, nothing of them is left anywhere.
+// And when all faults are over: Ends: each Job has ended as its story says; Account: the account of
+// each Job has no more than its Pods ran, and lacks no more than it says is unknown, which is no
+// more than was out of sight; Orphans: with all Jobs deleted, nothing of them is left anywhere.
 //
 // # A Job in one worker is a Job with one shard
 //

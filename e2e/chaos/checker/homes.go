@@ -14,12 +14,12 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
-// homes are the indexes of a hub Job in each worker that it is placed on. A Job in one worker is a Job
-// with one shard, of all indexes; shards of a Job without indexes have none.
+// homes are the indexes of a hub Job in each worker that it is placed on. A Job in one worker is a
+// Job with one shard, of all indexes; shards of a Job without indexes have none.
 type homes map[string]intervals.Set
 
-// move is that a worker's shard was taken away from it. What moves while the worker keeps its shard is
-// given back by the worker first, so that nothing excuses what goes wrong with that.
+// move is that a worker's shard was taken away from it. What moves while the worker keeps its shard
+// is given back by the worker first, so that nothing excuses what goes wrong with that.
 type move struct {
 	at   time.Duration
 	from string
@@ -32,12 +32,13 @@ func (m move) tookAway(p *pod) bool {
 	return m.from == p.where && (p.index < 0 || m.left.Has(p.index))
 }
 
-// placementOf returns the placement of a hub Job as it is written: of one that isn't placed as shards,
-// with no state.
+// placementOf returns the placement of a hub Job as it is written: of one that isn't placed as
+// shards, with no state.
 func placementOf(j *batchv1.Job) (shards.Placement, error) {
 	if shards.IsPlaced(j) {
 		written := *j
-		written.Spec.Parallelism = ptr.To[int32](math.MaxInt32) // else Read lowers parts that are too many
+		// else Read lowers parts that are too many
+		written.Spec.Parallelism = ptr.To[int32](math.MaxInt32)
 		return shards.Read(&written)
 	}
 	var p shards.Placement

@@ -18,8 +18,8 @@ import (
 type Ledger struct {
 	// Jobs that have ended, and how many of their accounts have no unknown time.
 	Jobs, Exact int
-	// Pods is for how long they ran, between Least and Most; Accounted what the accounts say, and Unknown what they
-	// say may be missing.
+	// Pods is for how long they ran, between Least and Most; Accounted what the accounts say, and
+	// Unknown what they say may be missing.
 	Pods, Least, Most, Accounted, Unknown float64
 	// Differing are the Jobs whose accounts differ from their Pods, those that differ most first.
 	Differing []Difference
@@ -50,13 +50,14 @@ func (d Difference) String() string {
 // exactly is how much of what the Pods ran an account may differ.
 const exactly = 1. / 1000
 
-// goneSlack is by how much the time of a Pod that is gone may differ besides: its own times are in whole seconds,
-// and where the hub has only seen it run, it knows the worker's clock as exactly.
+// goneSlack is by how much the time of a Pod that is gone may differ besides: its own times are in
+// whole seconds, and where the hub has only seen it run, it knows the worker's clock as exactly.
 const goneSlack = 2.
 
-// observeTimes takes in for how long the Pod had a node, by its own times. One that is deleted before its end is
-// told ran until then. Where an answer of an API server is lost, its clients may write such a time twice. And where a
-// clock was set, what a Pod says isn't what was seen: for one that is gone, both are right.
+// observeTimes takes in for how long the Pod had a node, by its own times. One that is deleted
+// before its end is told ran until then. Where an answer of an API server is lost, its clients may
+// write such a time twice. And where a clock was set, what a Pod says isn't what was seen: for one
+// that is gone, both are right.
 func (p *pod) observeTimes(e Event) {
 	start, end := startedAt(e.Pod), endedAt(e.Pod)
 	if start.IsZero() {
@@ -85,8 +86,8 @@ func (p *pod) observeTimes(e Event) {
 // include says that the Pod may have run for so long.
 func (p *pod) include(ran time.Duration) { p.least, p.most = min(p.least, ran), max(p.most, ran) }
 
-// startedAt is when the Pod got its node; zero: it has none. A scheduler that lost its API server may deny later that
-// it has given it one.
+// startedAt is when the Pod got its node; zero: it has none. A scheduler that lost its API server
+// may deny later that it has given it one.
 func startedAt(p *corev1.Pod) time.Time {
 	if p.Spec.NodeName == "" {
 		return time.Time{}
@@ -102,8 +103,8 @@ func startedAt(p *corev1.Pod) time.Time {
 	return p.CreationTimestamp.Time
 }
 
-// endedAt is when the last container ended. Of a Pod whose containers never ran, it's when its last condition
-// changed.
+// endedAt is when the last container ended. Of a Pod whose containers never ran, it's when its last
+// condition changed.
 func endedAt(p *corev1.Pod) (end time.Time) {
 	if p.Status.Phase != corev1.PodSucceeded && p.Status.Phase != corev1.PodFailed {
 		return end
@@ -203,8 +204,8 @@ func (c *Checker) fates(r *record) (text string) {
 	return text
 }
 
-// checkAccount holds the account of a Job against its Pods: it has no more than they, and lacks no more than it says.
-// It may say that for as long as the hub was blind.
+// checkAccount holds the account of a Job against its Pods: it has no more than they, and lacks no
+// more than it says. It may say that for as long as the hub was blind.
 func (c *Checker) checkAccount(at time.Duration, r *record) {
 	if r.hub == nil {
 		return
@@ -224,8 +225,9 @@ func (c *Checker) checkAccount(at time.Duration, r *record) {
 	}
 }
 
-// blindSeconds are those until some time in which the hub may not have seen the Job's Pods, times how many there may
-// have been in each worker. In a worker that the account names, it may have had to reckon with Pods that got no node.
+// blindSeconds are those until some time in which the hub may not have seen the Job's Pods, times
+// how many there may have been in each worker. In a worker that the account names, it may have had
+// to reckon with Pods that got no node.
 func (c *Checker) blindSeconds(at time.Duration, r *record) float64 {
 	workers := map[string]bool{}
 	for _, p := range r.boundPods() {
@@ -245,8 +247,8 @@ func (c *Checker) blindSeconds(at time.Duration, r *record) float64 {
 	return blind.Seconds() * float64(max(ptr.Deref(r.hub.Spec.Parallelism, 1), 1))
 }
 
-// blindness are the faults that may have kept the hub from seeing Pods of a worker between two times: of the worker,
-// of the hub, or of a manager.
+// blindness are the faults that may have kept the hub from seeing Pods of a worker between two
+// times: of the worker, of the hub, or of a manager.
 func (c *Checker) blindness(worker string, from, to time.Duration) (all []Trouble) {
 	for _, t := range c.trouble {
 		if (hits(t.Fault, worker) && cutsOff(t.Fault.Kind) || leavesNoLeader(t.Fault.Kind)) && t.From <= to && t.felt() >= from {

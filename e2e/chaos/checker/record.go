@@ -71,10 +71,12 @@ type pod struct {
 	// halted: it succeeded when its mirror was suspended already, so that it was about to be
 	// deleted.
 	halted bool
-	// twin is a Pod of the same mirror and index that was there when this one came; nil: there was none.
+	// twin is a Pod of the same mirror and index that was there when this one came; nil: there was
+	// none.
 	twin *pod
 
-	// boundAt is when it was first seen with a node; nil: it wasn't. goneAt is when it was seen to be gone; nil: it's there.
+	// boundAt is when it was first seen with a node; nil: it wasn't. goneAt is when it was seen to be
+	// gone; nil: it's there.
 	boundAt, goneAt *time.Duration
 	// start is when it got the node, by its own times.
 	start time.Time

@@ -61,11 +61,12 @@ func (c *Checker) End(at time.Duration, f schedule.Fault) {
 	}
 }
 
-// leaseTime is for how long a manager has tried to renew its Lease in vain before it ends by itself.
+// leaseTime is for how long a manager has tried to renew its Lease in vain before it ends by
+// itself.
 const leaseTime = 15 * time.Second
 
-// Ended takes in that a process of the hub has ended by itself, as the machine was too busy for its Lease. It's started
-// again at once.
+// Ended takes in that a process of the hub has ended by itself, as the machine was too busy for its
+// Lease. It's started again at once.
 func (c *Checker) Ended(at time.Duration, process string) {
 	fault := schedule.Fault{Kind: schedule.KillManager, Target: process}
 	c.trouble = append(c.trouble, Trouble{Fault: fault, From: max(at-leaseTime, 0), To: at})

@@ -55,8 +55,8 @@ func (r *record) suspects(p *pod) []Question {
 	return questions
 }
 
-// mayBoth reports whether two Pods may run in two workers at once: those of different indexes of one
-// Job that its user lets run in several. Of a Job without indexes only the number of Pods that
+// mayBoth reports whether two Pods may run in two workers at once: those of different indexes of
+// one Job that its user lets run in several. Of a Job without indexes only the number of Pods that
 // succeed tells what ran twice.
 func (r *record) mayBoth(p, other *pod) bool {
 	known := r.mirrors[p.owner] != "" && r.mirrors[other.owner] != ""
@@ -89,8 +89,8 @@ func (c *Checker) Answer(at time.Duration, q Question, answer Running) {
 }
 
 // excuseOf says why Pods may run that shouldn't: in two workers at once, or after another one has
-// completed their index. The worker that the Job, or its shard, was moved from must have been out of
-// touch when it was; with a fence, that's no excuse as long as all that the fence needs was up.
+// completed their index. The worker that the Job, or its shard, was moved from must have been out
+// of touch when it was; with a fence, that's no excuse as long as all that the fence needs was up.
 func (c *Checker) excuseOf(r *record, q Question, at time.Duration) string {
 	if excuse := c.madeForADeletedJob(r, q); excuse != "" {
 		return excuse
@@ -107,9 +107,9 @@ func (c *Checker) excuseOf(r *record, q Question, at time.Duration) string {
 	return ""
 }
 
-// areSuccessive: the Pods are of two Jobs that had the name one after another, and the first was deleted
-// in the background. In any cluster its Pods end beside those of the second. That they do end, the rule
-// Orphan holds.
+// areSuccessive: the Pods are of two Jobs that had the name one after another, and the first was
+// deleted in the background. In any cluster its Pods end beside those of the second. That they do
+// end, the rule Orphan holds.
 func (r *record) areSuccessive(q Question) bool {
 	first, second := r.mirrors[r.pods[q.Pods[0].UID].owner], r.mirrors[r.pods[q.Pods[len(q.Pods)-1].UID].owner]
 	return r.story.ReplacedInBackground() && first != "" && second != "" && first != second

@@ -79,8 +79,8 @@ func (w *world) place(worker string) {
 	w.seeMirror(worker, "hub-job", nil)
 }
 
-// divide shows the hub Job in shards, such as "fenced=0-1", with a mirror in each worker that is new,
-// and parts of two Pods.
+// divide shows the hub Job in shards, such as "fenced=0-1", with a mirror in each worker that is
+// new, and parts of two Pods.
 func (w *world) divide(all ...string) {
 	before := w.shards
 	w.shards = &shards.Placement{}

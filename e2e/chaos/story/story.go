@@ -89,7 +89,8 @@ func (s *Story) Has(deeds ...Deed) bool {
 	return false
 }
 
-// ReplacedInBackground says whether the user deletes the Job in the background, and creates it again.
+// ReplacedInBackground says whether the user deletes the Job in the background, and creates it
+// again.
 func (s *Story) ReplacedInBackground() bool {
 	return slices.ContainsFunc(s.Acts, func(a Act) bool {
 		return a.Deed == Replace && a.Propagation() == metav1.DeletePropagationBackground

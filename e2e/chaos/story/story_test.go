@@ -68,7 +68,8 @@ func TestStartsOver(t *testing.T) {
 	}
 }
 
-// About a tenth of all Jobs may run on several workers, and they ask for more than one has room for.
+// About a tenth of all Jobs may run on several workers, and they ask for more than one has room
+// for.
 func TestDivided(t *testing.T) {
 	divided := 0
 	for _, s := range tell(t, 1) {

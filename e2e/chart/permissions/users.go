@@ -1,8 +1,8 @@
 package permissions
 
 // users are what the charts give to others than the program: to users of the hub, by its own roles
-// view, edit and admin, and to whoever scrapes the metrics. Each verb is one that kubectl, the plugin
-// or Prometheus needs.
+// view, edit and admin, and to whoever scrapes the metrics. Each verb is one that kubectl, the
+// plugin or Prometheus needs.
 var users = []Row{
 	{Part: View, Group: "jobferry.dev", Resource: "workerclusters", Verbs: []string{"get", "list", "watch"},
 		Why: "kubectl get workerclusters, kubectl jobferry clusters"},

@@ -31,7 +31,8 @@ func main() {
 	c := choices{options: chaos.DefaultOptions()}
 	c.parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C doesn't wait for the clean-up; the rig's reaper does the rest
+	// a second Ctrl-C doesn't wait for the clean-up; the rig's reaper does the rest
+	context.AfterFunc(ctx, stop)
 	switch err := run(ctx, c); {
 	case err == nil:
 	case errors.Is(err, context.Canceled):

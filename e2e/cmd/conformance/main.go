@@ -1,6 +1,6 @@
-// Command conformance runs Kubernetes' own tests of Jobs against Jobferry; `make conformance`. It ends
-// with 0: all passed, 1: something failed, 77: real nodes can't run on this machine, so that a part was
-// not tried.
+// Command conformance runs Kubernetes' own tests of Jobs against Jobferry; `make conformance`. It
+// ends with 0: all passed, 1: something failed, 77: real nodes can't run on this machine, so that a
+// part was not tried.
 package main
 
 import (

@@ -28,7 +28,8 @@ func main() {
 		os.Exit(exitUsage)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	context.AfterFunc(ctx, stop) // a second Ctrl-C doesn't wait for the clean-up; the rig's reaper does the rest
+	// a second Ctrl-C doesn't wait for the clean-up; the rig's reaper does the rest
+	context.AfterFunc(ctx, stop)
 	switch err := demo.Run(ctx, o); {
 	case err == nil:
 	case errors.Is(err, context.Canceled):

@@ -1,5 +1,5 @@
-// Package front shows a hub and one worker as one cluster, for programs that look at Jobs and their Pods
-// in one: an HTTPS reverse proxy with a kubeconfig of its own.
+// Package front shows a hub and one worker as one cluster, for programs that look at Jobs and their
+// Pods in one: an HTTPS reverse proxy with a kubeconfig of its own.
 //
 //	                      Pods, nodes, quotas, PodDisruptionBudgets, ... ──▶ worker
 //	client ──▶ Front ──▶  namespaces: created and deleted in both

@@ -139,8 +139,8 @@ func (s *run) etcd(ctx context.Context) (folder string, err error) {
 	return filepath.Dir(program), err
 }
 
-// process runs a share of the tests. An error is what keeps them from being run to their ends; tests
-// that fail are in the result.
+// process runs a share of the tests. An error is what keeps them from being run to their ends;
+// tests that fail are in the result.
 func (s *run) process(ctx context.Context, number int, etcd string, tests []string) (conformance.Result, error) {
 	dir := filepath.Join(s.dir, fmt.Sprintf("process-%d", number))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -160,7 +160,8 @@ func (s *run) process(ctx context.Context, number int, etcd string, tests []stri
 		// Kubernetes' test server looks for its certificates here, since it's compiled with -trimpath.
 		"TEST_SRCDIR="+filepath.Dir(s.cache), "TEST_WORKSPACE="+filepath.Base(s.cache))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) } // its etcd, too
+	// its etcd, too
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 10 * time.Second
 	if _, err := cmd.StdinPipe(); err != nil { // whose end ends the process: see testdata
 		return conformance.Result{}, err

@@ -47,7 +47,8 @@ func readReport(content []byte) ([]testCase, error) {
 	var all []testCase
 	for _, suite := range suites {
 		for _, spec := range suite.SpecReports {
-			if spec.LeafNodeType != "It" || (spec.State == "skipped" && spec.Failure.Message == "") { // not chosen
+			// not chosen
+			if spec.LeafNodeType != "It" || (spec.State == "skipped" && spec.Failure.Message == "") {
 				continue
 			}
 			text := strings.Join(append(slices.Clone(spec.ContainerHierarchyTexts), spec.LeafNodeText), " ")

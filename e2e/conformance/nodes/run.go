@@ -20,16 +20,16 @@ import (
 type Options struct {
 	// Parts are of conformance.Parts.
 	Parts []conformance.Part
-	// Short runs the cases that conformance of a cluster asks for, and the dispatcher with the built-in
-	// Job controller only.
+	// Short runs the cases that conformance of a cluster asks for, and the dispatcher with the
+	// built-in Job controller only.
 	Short bool
 	// Logs is the folder for what the cases write.
 	Logs string
 	Out  io.Writer
 }
 
-// Chapters are the runs, for real.Tell. Cases that fail keep none of the runs from happening: the last
-// chapter is their error.
+// Chapters are the runs, for real.Tell. Cases that fail keep none of the runs from happening: the
+// last chapter is their error.
 func (o Options) Chapters() []real.Chapter {
 	r := &runs{Options: o}
 	var all []real.Chapter

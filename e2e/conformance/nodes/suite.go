@@ -17,8 +17,8 @@ import (
 // suiteProgram is the compiled cases, in the folder of the materials.
 const suiteProgram = "e2e.test"
 
-// Suite is the step that compiles the cases, of the release that the clusters have, and gives the nodes
-// their images.
+// Suite is the step that compiles the cases, of the release that the clusters have, and gives the
+// nodes their images.
 var Suite = real.Step{What: "Kubernetes' e2e cases for Jobs (the first time: 10 minutes)", Make: buildSuite}
 
 func buildSuite(m *real.Materials, ctx context.Context) error {

@@ -22,7 +22,8 @@ const (
 	modulePath     = "scratch.jobferry.example"
 )
 
-// Module is a Go module of its own, with Kubernetes of a release, and Jobferry's packages if asked for.
+// Module is a Go module of its own, with Kubernetes of a release, and Jobferry's packages if asked
+// for.
 type Module struct {
 	// Dir is its folder, Version the version of Kubernetes.
 	Dir, Version string
@@ -62,9 +63,9 @@ func New(ctx context.Context, dir string, release binaries.Release, withProduct 
 	return m, m.WriteAll(map[string]string{"go.mod": string(goMod), "go.sum": string(sums)})
 }
 
-// goMod turns the go.mod of a folder under e2e/versions into that of a scratch module. The replacements
-// of Kubernetes' libraries hold for the product's packages, too, if there is a product: one version of
-// each library.
+// goMod turns the go.mod of a folder under e2e/versions into that of a scratch module. The
+// replacements of Kubernetes' libraries hold for the product's packages, too, if there is a
+// product: one version of each library.
 func goMod(versions []byte, root string) ([]byte, error) {
 	f, err := modfile.Parse("go.mod", versions, nil)
 	if err != nil {
@@ -126,8 +127,8 @@ func (m *Module) WriteAll(files map[string]string) error {
 	return nil
 }
 
-// CompileTest completes go.mod and go.sum, after all files have been written, and compiles the tests of
-// the module.
+// CompileTest completes go.mod and go.sum, after all files have been written, and compiles the
+// tests of the module.
 func (m *Module) CompileTest(ctx context.Context, target string) error {
 	if err := m.run(ctx, "mod", "tidy"); err != nil {
 		return err

@@ -39,7 +39,8 @@ func Open(t testing.TB) *Browser {
 	if !CanRun() {
 		t.Skip("no Chromium")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.ExecPath(program()), // root has no sandbox
+	// root has no sandbox
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.ExecPath(program()),
 		chromedp.Flag("force-color-profile", "srgb"))
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, stopTab := chromedp.NewContext(allocator)
@@ -120,8 +121,8 @@ func (b *Browser) Visit(address string) {
 	b.do("visit "+address, chromedp.Navigate(address))
 }
 
-// Leave closes the page, as one does before its server ends: a stream that breaks off is an error of the
-// console.
+// Leave closes the page, as one does before its server ends: a stream that breaks off is an error
+// of the console.
 func (b *Browser) Leave() {
 	b.t.Helper()
 	b.do("leave", chromedp.Navigate("about:blank"))
@@ -195,7 +196,8 @@ func (b *Browser) poll(condition func() bool, problem func() string) {
 func (b *Browser) Press(keys ...string) {
 	b.t.Helper()
 	for _, key := range keys {
-		if len(key) == 1 && key[0] > 0x20 { // chromedp's event types the character even where the page has prevented it
+		// chromedp's event types the character even where the page has prevented it
+		if len(key) == 1 && key[0] > 0x20 {
 			b.do("press "+key, input.DispatchKeyEvent(input.KeyDown).WithKey(key).WithText(key), input.DispatchKeyEvent(input.KeyUp).WithKey(key))
 			continue
 		}

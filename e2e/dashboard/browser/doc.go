@@ -7,8 +7,8 @@
 //	b.Accessible()                        // axe-core finds nothing
 //	b.Picture(file)
 //
-// Each error in the page's console, each violation of its Content-Security-Policy and each request to
-// another host fails the test.
+// Each error in the page's console, each violation of its Content-Security-Policy and each request
+// to another host fails the test.
 //
 // axe-core comes from Chromium itself, whose developer tools have it in Lighthouse: nothing is
 // downloaded for it, and nothing is copied into this repository.

@@ -8,7 +8,8 @@
 //
 // Vocabulary:
 //   - span: text of one style; a line is a row of spans.
-//   - column: of a table; when the width doesn't suffice, columns are left out by rank, the bar takes what is left.
+//   - column: of a table; when the width doesn't suffice, columns are left out by rank, the bar
+//     takes what is left.
 //
 // Trade-off: a character is taken to be one cell wide. That's true of everything the demo prints
 // itself; an event's text in another script could be cut too late.

@@ -2,8 +2,8 @@ package view
 
 import "strings"
 
-// Excerpt is a description without those of its sections that aren't named: a section begins with an
-// empty line, and its title.
+// Excerpt is a description without those of its sections that aren't named: a section begins with
+// an empty line, and its title.
 func Excerpt(description string, sections ...string) string {
 	all := strings.Split(strings.TrimSpace(description), "\n\n")
 	kept := all[:1]

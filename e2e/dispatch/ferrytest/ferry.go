@@ -106,7 +106,8 @@ func (f *Ferry) namespaceIn(worker string, labels map[string]string) {
 // it failed.
 func (f *Ferry) LeaveWorker(worker string) {
 	f.t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // the test's own has ended
+		// the test's own has ended
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		c := f.Cluster(worker)
 		if f.t.Failed() {

@@ -102,7 +102,8 @@ func (f *Ferry) AssignedWorker(name string) string {
 	return ClusterOf(f.HubJobUntil(name, func(j *batchv1.Job) bool { return ClusterOf(j) != "" }))
 }
 
-// ClusterOf returns the worker that a hub Job is placed on, the names of several joined by commas, or "".
+// ClusterOf returns the worker that a hub Job is placed on, the names of several joined by commas,
+// or "".
 func ClusterOf(job *batchv1.Job) string { return strings.Join(shards.WorkersOf(job), ",") }
 
 // IsAt says whether a hub Job is placed on a worker, and on no other.

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// AddKarpenter has a worker serve NodePools and NodeClaims: Karpenter's kinds, without their schemas.
+// AddKarpenter has a worker serve NodePools and NodeClaims: Karpenter's kinds, without their
+// schemas.
 func (f *Ferry) AddKarpenter(worker string) {
 	f.t.Helper()
 	for _, kind := range []string{"NodePool", "NodeClaim"} {

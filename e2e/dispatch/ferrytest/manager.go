@@ -53,11 +53,12 @@ func (f *Ferry) RunManager(edits ...func(*manager.Options)) *Manager {
 		hub.Impersonate = rest.ImpersonationConfig{UserName: f.ManagerUser, Groups: []string{"system:authenticated"}}
 	}
 	mgr, err := ctrl.NewManager(hub, ctrl.Options{
-		Scheme:     manager.NewScheme(),
-		NewCache:   packed.NewCache,
-		Cache:      manager.CacheOptions(options),
-		Metrics:    metricsserver.Options{BindAddress: "0"},
-		Controller: config.Controller{SkipNameValidation: ptr.To(true)}, // several in one process, one after the other
+		Scheme:   manager.NewScheme(),
+		NewCache: packed.NewCache,
+		Cache:    manager.CacheOptions(options),
+		Metrics:  metricsserver.Options{BindAddress: "0"},
+		// several in one process, one after the other
+		Controller: config.Controller{SkipNameValidation: ptr.To(true)},
 		Logger:     log.logger(),
 	})
 	if err != nil {

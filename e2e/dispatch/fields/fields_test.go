@@ -64,8 +64,8 @@ func gates(release binaries.Release, on bool) []string {
 	return flags
 }
 
-// TestWorkersThatDropAField are passed over; the Job waits for one that keeps it, and says so. It's the
-// first test, as it wants the one worker registered after the other.
+// TestWorkersThatDropAField are passed over; the Job waits for one that keeps it, and says so. It's
+// the first test, as it wants the one worker registered after the other.
 func TestWorkersThatDropAField(t *testing.T) {
 	const path = "spec.template.spec.containers[*].lifecycle.stopSignal"
 	f := ferrytest.ForHub(t, hub)

@@ -9,7 +9,8 @@ import (
 // configuration is Kueue's configuration file: the defaults of its manifests, but for ports, and
 // what is of no use here.
 func configuration(s *setup, options Options) ([]byte, error) {
-	gates := map[string]bool{"VisibilityOnDemand": false} // a server of its own, that needs to run as a Pod
+	// a server of its own, that needs to run as a Pod
+	gates := map[string]bool{"VisibilityOnDemand": false}
 	for name, on := range options.FeatureGates {
 		gates[name] = on
 	}

@@ -120,7 +120,8 @@ func (o *Outcome) Verdict(stories []string) Cell {
 // Passed says whether each of the stories has passed.
 func (o *Outcome) Passed(stories []string) bool { return o.Verdict(stories).Answer == Yes }
 
-// Failures is the end of what failed tests printed, and of what the run printed itself if it failed.
+// Failures is the end of what failed tests printed, and of what the run printed itself if it
+// failed.
 func (o *Outcome) Failures() string {
 	var out strings.Builder
 	for _, test := range slices.Sorted(maps.Keys(o.printed)) {

@@ -30,8 +30,8 @@ type namespaceLimits struct {
 	ResourceQuotas []*corev1.ResourceQuota
 }
 
-// limitRanger is the API server's plugin, for these LimitRanges; none, if there are none. It fills in their
-// defaults.
+// limitRanger is the API server's plugin, for these LimitRanges; none, if there are none. It fills
+// in their defaults.
 func (l *namespaceLimits) limitRanger() (plugins, error) {
 	if len(l.LimitRanges) == 0 {
 		return nil, nil

@@ -139,8 +139,8 @@ func (r *request) prepare() (answer, error) {
 	return a, nil
 }
 
-// admit adds to a scene the Pods that the quotas leave room for, then the claims that are made for these. It returns
-// why others were refused.
+// admit adds to a scene the Pods that the quotas leave room for, then the claims that are made for
+// these. It returns why others were refused.
 func (r *request) admit(pods []*corev1.Pod, sc scene) (_ *scene, refusal string, err error) {
 	by, err := r.quotaAdmission(&sc.objects)
 	if err != nil {

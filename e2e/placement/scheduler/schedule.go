@@ -105,8 +105,8 @@ func newScheduler(ctx context.Context, known *objects) (*oneWorker, error) {
 	return w, nil
 }
 
-// profilesOfOne are the default ones, with our VolumeBinding, which doesn't wait until a controller has
-// bound volumes.
+// profilesOfOne are the default ones, with our VolumeBinding, which doesn't wait until a controller
+// has bound volumes.
 func profilesOfOne() ([]config.KubeSchedulerProfile, error) {
 	defaults, err := latest.Default()
 	if err != nil {

@@ -40,7 +40,8 @@ func (o *volumeObjects) identify() {
 	}
 }
 
-// claimsOfVolumes makes the claims of a new Pod's ephemeral volumes, as kube-controller-manager does.
+// claimsOfVolumes makes the claims of a new Pod's ephemeral volumes, as kube-controller-manager
+// does.
 func claimsOfVolumes(pod *corev1.Pod) []*corev1.PersistentVolumeClaim {
 	var claims []*corev1.PersistentVolumeClaim
 	for _, v := range pod.Spec.Volumes {
@@ -56,8 +57,8 @@ func claimsOfVolumes(pod *corev1.Pod) []*corev1.PersistentVolumeClaim {
 	return claims
 }
 
-// volumePlugin is the scheduler's VolumeBinding under a name of its own, which notes for which claims
-// volumes are to be made.
+// volumePlugin is the scheduler's VolumeBinding under a name of its own, which notes for which
+// claims volumes are to be made.
 const volumePlugin = "NotedVolumeBinding"
 
 type notedVolumes struct{ *volumebinding.VolumeBinding }
@@ -91,8 +92,8 @@ func noting[H, P any](
 	}
 }
 
-// provision makes a volume for a claim, wherever its class allows it, and binds them, as a driver and
-// kube-controller-manager do.
+// provision makes a volume for a claim, wherever its class allows it, and binds them, as a driver
+// and kube-controller-manager do.
 func provision(claim *corev1.PersistentVolumeClaim, class *storagev1.StorageClass) (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) {
 	pv := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: "made-" + claim.Name, UID: "made-" + claim.UID, ResourceVersion: "1"}}
 	pv.Spec = corev1.PersistentVolumeSpec{

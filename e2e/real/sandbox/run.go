@@ -72,7 +72,8 @@ func Cgroup(name string) (string, error) {
 			return "", err
 		}
 	}
-	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} { // empty in a new cgroup, which then takes no process
+	// empty in a new cgroup, which then takes no process
+	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 		all, err := os.ReadFile(filepath.Join(Cgroups, "cpuset", file))
 		if err != nil {
 			return "", err

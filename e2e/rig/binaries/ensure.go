@@ -51,8 +51,8 @@ func Ensure(ctx context.Context, release Release, report func(Progress)) (Paths,
 	return ensure(ctx, release.programs(), report)
 }
 
-// Tool returns a program that belongs to no release, such as Helm or etcd, and builds it if the cache
-// lacks it, as Ensure does.
+// Tool returns a program that belongs to no release, such as Helm or etcd, and builds it if the
+// cache lacks it, as Ensure does.
 func Tool(ctx context.Context, name string, report func(Progress)) (string, error) {
 	for _, p := range unreleased() {
 		if p.name == name {

@@ -83,8 +83,8 @@ func LinkerFlags(kube string) string {
 	return strings.Join(flags, " ")
 }
 
-// buildFlags are the flags of every "go build". The Makefile has the same, so that packages are compiled
-// once for both.
+// buildFlags are the flags of every "go build". The Makefile has the same, so that packages are
+// compiled once for both.
 func buildFlags(kube string) []string {
 	return []string{"-trimpath", "-gcflags=all=-dwarf=false", "-ldflags", LinkerFlags(kube)}
 }

@@ -24,8 +24,8 @@ type Program struct {
 	receive *json.Decoder
 }
 
-// StartOwn builds the main package in a folder below e2e, such as "reflect/apiserver", if its source
-// has changed, and runs it. The program ends with the context, if not before.
+// StartOwn builds the main package in a folder below e2e, such as "reflect/apiserver", if its
+// source has changed, and runs it. The program ends with the context, if not before.
 func StartOwn(ctx context.Context, release Release, folder string, args ...string) (*Program, error) {
 	cache, err := CacheDir()
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 )
 
 // BuildVariable names the environment variable that says where Kubernetes' programs come from:
-// "source" has them built. Without it they are fetched from the release server of Kubernetes if that
-// can be reached.
+// "source" has them built. Without it they are fetched from the release server of Kubernetes if
+// that can be reached.
 const BuildVariable = "RIG_BUILD"
 
 // fromSource is the one value of BuildVariable.

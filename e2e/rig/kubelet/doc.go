@@ -1,7 +1,7 @@
 // Package kubelet is the part of a kubelet that a worker's API server calls: logs of containers,
-// commands in them, and connections to their ports. kwok simulates the rest of the nodes. It has such
-// a server of its own, but one that reads logs from files that somebody would have to write for each
-// Pod, and that never ends a log that is followed.
+// commands in them, and connections to their ports. kwok simulates the rest of the nodes. It has
+// such a server of its own, but one that reads logs from files that somebody would have to write
+// for each Pod, and that never ends a log that is followed.
 //
 //	pods/log, exec, attach, portforward ──▶ kube-apiserver ──▶ Server ──▶ Pod, read from the API server ──▶ Lines
 //	                                                             └──────▶ a process on this machine, or an echo
@@ -19,6 +19,6 @@
 //
 // # What they answer
 //
-// Who attaches to a container, or connects to any port of a Pod, is told which one it is, and hears what
-// they say.
+// Who attaches to a container, or connects to any port of a Pod, is told which one it is, and hears
+// what they say.
 package kubelet

@@ -75,8 +75,8 @@ func (s *Server) portForward(w http.ResponseWriter, r *http.Request) {
 		idleTimeout, streamCreationTimeout, portforward.SupportedProtocols)
 }
 
-// streams returns the Pod whose container runs, and the streams that are asked for; or it answers with
-// an error, and returns no Pod.
+// streams returns the Pod whose container runs, and the streams that are asked for; or it answers
+// with an error, and returns no Pod.
 func (s *Server) streams(w http.ResponseWriter, r *http.Request) (*corev1.Pod, *remotecommand.Options) {
 	options, err := remotecommand.NewOptions(r)
 	if err != nil {

@@ -52,7 +52,8 @@ func handshake(t *testing.T, authority *Authority, server, client Pair) (user st
 	defer a.Close()
 	defer b.Close()
 	clientSide := tls.Client(a, &tls.Config{RootCAs: pool, ServerName: "127.0.0.1", Certificates: []tls.Certificate{certificate(t, client)}})
-	go func() { _, _ = io.Copy(io.Discard, clientSide) }() // the server's verdict is the one that counts
+	// the server's verdict is the one that counts
+	go func() { _, _ = io.Copy(io.Discard, clientSide) }()
 	serverSide := tls.Server(b, &tls.Config{
 		ClientCAs: pool, ClientAuth: tls.RequireAndVerifyClientCert, Certificates: []tls.Certificate{certificate(t, server)},
 	})

@@ -74,7 +74,8 @@ func (f *Fixture) LabelledNamespace(labels map[string]string, in ...*rig.Cluster
 		if err != nil {
 			f.t.Fatal(err)
 		}
-		ns = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: made.Name, Labels: labels}} // the same in the next cluster
+		// the same in the next cluster
+		ns = &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: made.Name, Labels: labels}}
 		f.t.Cleanup(func() { f.leave(c, made.Name) })
 		account := rig.Object(c.Client().CoreV1().RESTClient(), "serviceaccounts", made.Name, "default")
 		f.until(account, rig.Exists)
@@ -96,7 +97,8 @@ func namePrefix(test string) string {
 
 // leave reports what is in the namespace of a failed test, and removes it without waiting.
 func (f *Fixture) leave(c *rig.Cluster, namespace string) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second) // the test's own has ended
+	// the test's own has ended
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	if f.t.Failed() {
 		state, err := c.Kubectl(ctx, "", "get", "jobs,pods,events", "-o", "wide", "-n", namespace)

@@ -33,8 +33,8 @@ func (g Gate) Closed(name string, labels map[string]string) string {
 	}
 }
 
-// isNever reports whether a namespace belongs to a cluster, and not to its users: in the workers, its
-// namesake holds what runs the worker.
+// isNever reports whether a namespace belongs to a cluster, and not to its users: in the workers,
+// its namesake holds what runs the worker.
 func (g Gate) isNever(name string) bool {
 	return strings.HasPrefix(name, "kube-") || name == g.Own || name == v1alpha1.SystemNamespace
 }

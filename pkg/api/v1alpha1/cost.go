@@ -21,7 +21,8 @@ const gibibyte = 1 << 30
 // PerHour is what some resources cost for an hour. Those without a price cost nothing.
 func (c Cost) PerHour(resources corev1.ResourceList) float64 {
 	sum := 0.0
-	for _, name := range slices.Sorted(maps.Keys(c)) { // in order, so that equal prices have equal sums
+	// in order, so that equal prices have equal sums
+	for _, name := range slices.Sorted(maps.Keys(c)) {
 		amount := resources[name]
 		sum += c.Of(name, amount.AsApproximateFloat64())
 	}

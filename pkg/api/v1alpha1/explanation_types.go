@@ -92,8 +92,8 @@ type WorkerExplanation struct {
 	// score decides between workers that fit: the higher is preferred. It is the share of the worker
 	// that would stay free, times the worker's weight.
 	Score string `json:"score,omitempty"`
-	// costPerHour is what the Job's Pods cost there for an hour, if they all run; empty: the worker has
-	// no prices. The cheaper worker is preferred to one with a higher score.
+	// costPerHour is what the Job's Pods cost there for an hour, if they all run; empty: the worker
+	// has no prices. The cheaper worker is preferred to one with a higher score.
 	CostPerHour string `json:"costPerHour,omitempty"`
 	// podsNeeded is how many Pods must fit at once; absent if that wasn't checked.
 	PodsNeeded *int64 `json:"podsNeeded,omitempty"`

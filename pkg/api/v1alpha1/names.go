@@ -30,8 +30,8 @@ const (
 	// AnnotationClusterSelector is a label selector over WorkerClusters.
 	AnnotationClusterSelector = "jobferry.dev/cluster-selector"
 	// AnnotationClusterPreference orders WorkerClusters in steps, each of which may open after a wait:
-	// "tier=owned; region=eu after 5m; * after 30m". With "; return after 10m" a Job that runs goes back
-	// to a worker of an earlier step. See package preference.
+	// "tier=owned; region=eu after 5m; * after 30m". With "; return after 10m" a Job that runs goes
+	// back to a worker of an earlier step. See package preference.
 	AnnotationClusterPreference = "jobferry.dev/cluster-preference"
 	// AnnotationOnClusterLost is Resume (default), Restart or Wait.
 	AnnotationOnClusterLost = "jobferry.dev/on-cluster-lost"
@@ -41,8 +41,8 @@ const (
 	// AnnotationMaxClusters lets a Job run on several workers at once: on that many at most, or
 	// MaxClustersAll. Without it a Job runs on one. See package shards.
 	AnnotationMaxClusters = "jobferry.dev/max-clusters"
-	// AnnotationTraceParent is the W3C trace context of whoever creates the Job. The Job's own trace has a
-	// link to it.
+	// AnnotationTraceParent is the W3C trace context of whoever creates the Job. The Job's own trace
+	// has a link to it.
 	AnnotationTraceParent = "jobferry.dev/traceparent"
 	// LabelDispatch on a namespace of the hub has its Jobs dispatched: DispatchEnabled or
 	// DispatchAllowed. Jobs of other namespaces are left alone.
@@ -102,7 +102,8 @@ const (
 const (
 	// LabelOrigin holds the origin: the id of the hub that a mirror belongs to.
 	LabelOrigin = "jobferry.dev/origin"
-	// LabelMirrorID on the Pods of a mirror is what its selector asks for: each mirror has another value.
+	// LabelMirrorID on the Pods of a mirror is what its selector asks for: each mirror has another
+	// value.
 	LabelMirrorID = "jobferry.dev/mirror-id"
 	// AnnotationHubUID holds the UID of the hub Job.
 	AnnotationHubUID = "jobferry.dev/hub-uid"
@@ -160,15 +161,16 @@ const (
 	// AnnotationMultiKueueCluster names the MultiKueueCluster that a registration Secret was made
 	// for. The manager stops updating a Secret that has lost this annotation.
 	AnnotationMultiKueueCluster = "jobferry.dev/multikueue-cluster"
-	// LabelMultiKueueKubeconfig with the value "true" on a Secret in Kueue's namespace lets the manager
-	// register a worker with it. The manager takes no notice of others that a MultiKueueCluster names.
+	// LabelMultiKueueKubeconfig with the value "true" on a Secret in Kueue's namespace lets the
+	// manager register a worker with it. The manager takes no notice of others that a
+	// MultiKueueCluster names.
 	LabelMultiKueueKubeconfig = "jobferry.dev/multikueue-kubeconfig"
 	// LabelHub, on objects in a worker, holds the UID of the hub that they are for.
 	LabelHub = "jobferry.dev/hub"
 	// AnnotationHubOrigin holds the origin of the hub, where it isn't the hub's UID.
 	AnnotationHubOrigin = "jobferry.dev/hub-origin"
-	// AnnotationNamespaces holds the namespaces of the worker in which the hub may have Jobs, separated
-	// by commas; "*": all.
+	// AnnotationNamespaces holds the namespaces of the worker in which the hub may have Jobs,
+	// separated by commas; "*": all.
 	AnnotationNamespaces = "jobferry.dev/namespaces"
 	// AnnotationAccount holds the name of the hub's ServiceAccount in the worker.
 	AnnotationAccount = "jobferry.dev/account"

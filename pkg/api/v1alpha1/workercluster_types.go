@@ -165,10 +165,10 @@ type WorkerClusterSpec struct {
 	// +kubebuilder:validation:Maximum=1000
 	Weight int32 `json:"weight,omitempty"`
 
-	// cost is what resources of this worker cost for an hour: a CPU, a GiB of memory, ephemeral storage
-	// or huge pages, one of anything else. Between workers where a Job can start alike, the cheaper one
-	// for its requests is preferred, whatever their scores. What isn't listed costs nothing. The hub
-	// knows no currency: use the same one for all workers.
+	// cost is what resources of this worker cost for an hour: a CPU, a GiB of memory, ephemeral
+	// storage or huge pages, one of anything else. Between workers where a Job can start alike, the
+	// cheaper one for its requests is preferred, whatever their scores. What isn't listed costs
+	// nothing. The hub knows no currency: use the same one for all workers.
 	//
 	// +optional
 	Cost Cost `json:"cost,omitempty"`
@@ -186,9 +186,9 @@ type WorkerClusterSpec struct {
 	Autoscaling *Autoscaling `json:"autoscaling,omitempty"`
 
 	// podStartTimeout is how long a Job that is placed here may have no running Pod before it's moved
-	// to another worker; a Job's annotation jobferry.dev/pod-start-timeout says otherwise for that Job.
-	// Not set: the manager's flag --stuck-timeout, 5m by default; with capacity Autoscaled 10m at least.
-	// At least 1s.
+	// to another worker; a Job's annotation jobferry.dev/pod-start-timeout says otherwise for that
+	// Job. Not set: the manager's flag --stuck-timeout, 5m by default; with capacity Autoscaled 10m at
+	// least. At least 1s.
 	//
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="podStartTimeout must be at least 1s"
@@ -196,7 +196,8 @@ type WorkerClusterSpec struct {
 
 	// preemption says whether a Job is placed here when its Pods fit only once the worker's scheduler
 	// has preempted others, of a lower priority by the PriorityClasses of this worker. Of workers
-	// where the Job fits now, those without preemption go first. Capacity Unlimited doesn't look at it. Not set: Never.
+	// where the Job fits now, those without preemption go first. Capacity Unlimited doesn't look at
+	// it. Not set: Never.
 	//
 	// +optional
 	Preemption PreemptionMode `json:"preemption,omitempty"`
@@ -317,8 +318,8 @@ const (
 	// ReasonCapacityUnknown: Schedulable=True, but what fits isn't checked, though spec.capacity
 	// asks for it: nodes or Pods can't be watched.
 	ReasonCapacityUnknown = "CapacityUnknown"
-	// ReasonPartlyChecked: Schedulable=True, but some of what decides over Pods there isn't known, such
-	// as quotas, or which nodes its autoscaler can add.
+	// ReasonPartlyChecked: Schedulable=True, but some of what decides over Pods there isn't known,
+	// such as quotas, or which nodes its autoscaler can add.
 	ReasonPartlyChecked = "PartlyChecked"
 	// ReasonCordoned: spec.cordoned is set.
 	ReasonCordoned = "Cordoned"
@@ -399,8 +400,8 @@ type WorkerClusterStatus struct {
 	// +optional
 	Free corev1.ResourceList `json:"free,omitempty"`
 
-	// stockouts are where Jobs aren't sent for a while, because no Pod like theirs started in time. The
-	// manager goes on with them after a restart.
+	// stockouts are where Jobs aren't sent for a while, because no Pod like theirs started in time.
+	// The manager goes on with them after a restart.
 	//
 	// +optional
 	// +listType=map
@@ -442,8 +443,8 @@ type Stockout struct {
 	// +required
 	Until metav1.Time `json:"until"`
 
-	// namespace is that of the Job that failed first: of too many, those of the namespace with the most are left
-	// out first.
+	// namespace is that of the Job that failed first: of too many, those of the namespace with the
+	// most are left out first.
 	//
 	// +optional
 	// +kubebuilder:validation:MaxLength=63

@@ -19,8 +19,8 @@ func readFile(t *testing.T, path ...string) string {
 	return string(text)
 }
 
-// Helm reads only what is in the chart, kustomize only what is beside its own file: `make generate` copies
-// from there.
+// Helm reads only what is in the chart, kustomize only what is beside its own file: `make generate`
+// copies from there.
 func TestChartHasWhatKustomizeHas(t *testing.T) {
 	for file, folder := range map[string]string{
 		"jobs-policy.yaml": "checks", "managed-by-policy.yaml": "checks", "manager-policy.yaml": "checks",

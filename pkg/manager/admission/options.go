@@ -60,7 +60,7 @@ func (o *Options) Validate() error {
 	if o.CertDir != "" {
 		return errors.Join(errs...)
 	}
-	if _, err := o.keeper(); err != nil {
+	if _, err := o.rotator(); err != nil {
 		errs = append(errs, fmt.Errorf("admission webhook: %w", err))
 	}
 	return errors.Join(errs...)
@@ -77,7 +77,7 @@ func (o *Options) address() (host string, port int, err error) {
 	return host, port, nil
 }
 
-func (o *Options) keeper() (*servingcert.Keeper, error) {
+func (o *Options) rotator() (*servingcert.Rotator, error) {
 	return servingcert.New(servingcert.Options{
 		Namespace: o.Namespace, SecretName: secretName,
 		DNSNames: servingcert.ServiceNames(o.Service, o.Namespace),

@@ -16,9 +16,9 @@ import (
 // jobs are the only objects that the webhook changes.
 var jobs = metav1.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
 
-// job is the part of a Job that the webhook reads. The response is a patch, so fields of newer API
-// versions aren't lost.
-type job struct {
+// jobFields is the part of a Job that the webhook reads. The response is a patch, so fields of
+// newer API versions aren't lost.
+type jobFields struct {
 	Metadata struct {
 		Labels map[string]string `json:"labels"`
 	} `json:"metadata"`
@@ -33,7 +33,7 @@ func review(request *admissionv1.AdmissionRequest) admission.Response {
 	if request.Resource != jobs || request.Operation != admissionv1.Create || request.SubResource != "" {
 		return admission.Allowed("")
 	}
-	var created job
+	var created jobFields
 	if err := json.Unmarshal(request.Object.Raw, &created); err != nil {
 		return admission.Errored(http.StatusBadRequest, fmt.Errorf("the Job that jobferry-manager was sent: %w", err))
 	}

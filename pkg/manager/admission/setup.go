@@ -26,14 +26,14 @@ func Setup(mgr ctrl.Manager, options Options) error {
 	}
 	serve := webhook.Options{Host: host, Port: port, CertDir: options.CertDir}
 	if options.CertDir == "" {
-		keeper, err := options.keeper()
+		rotator, err := options.rotator()
 		if err != nil {
 			return fmt.Errorf("admission webhook: %w", err)
 		}
-		if err := keeper.SetupWithManager(mgr); err != nil {
+		if err := rotator.SetupWithManager(mgr); err != nil {
 			return fmt.Errorf("admission webhook: %w", err)
 		}
-		serve.TLSOpts = append(serve.TLSOpts, keeper.Configure)
+		serve.TLSOpts = append(serve.TLSOpts, rotator.Configure)
 	}
 	server := webhook.NewServer(serve)
 	server.Register(path, &admission.Webhook{Handler: admission.HandlerFunc(

@@ -37,7 +37,8 @@ func (s refSet) addPullSecrets(secrets []corev1.LocalObjectReference) {
 	}
 }
 
-// visit adds the references in a part of a Pod's spec, of all containers and volumes, by their types.
+// visit adds the references in a part of a Pod's spec, of all containers and volumes, by their
+// types.
 func (s refSet) visit(part reflect.Value) {
 	switch part.Kind() {
 	case reflect.Pointer:

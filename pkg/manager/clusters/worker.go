@@ -145,9 +145,10 @@ func (w *Worker) Room(job types.NamespacedName) *placement.Room {
 // PodTimes are those of a Job's Pods, by the UID of the mirror.
 func (w *Worker) PodTimes(mirror types.UID) usage.Times { return w.feed.Times().Times(mirror) }
 
-// PodTimesThen are the times that PodTimes had then, of the Pods that are still there.
-func (w *Worker) PodTimesThen(mirror types.UID, then usage.Then) usage.Times {
-	return w.feed.Times().TimesThen(mirror, then)
+// PodTimesAt returns the times that PodTimes had at the moment of an account, of the Pods that are
+// still there.
+func (w *Worker) PodTimesAt(mirror types.UID, then usage.Accounted) usage.Times {
+	return w.feed.Times().TimesAt(mirror, then)
 }
 
 // wake makes the supervisor sync.

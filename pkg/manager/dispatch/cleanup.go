@@ -57,16 +57,17 @@ func (s *Snapshot) needs(w *Worker) bool {
 	}
 }
 
-// holders are the workers that have the Job's mirror by what the hub knows: the assigned ones, and the
-// one that the Job was moved from. Any other mirror was given up with its worker, or was made up.
+// holders are the workers that have the Job's mirror by what the hub knows: the assigned ones, and
+// the one that the Job was moved from. Any other mirror was given up with its worker, or was made
+// up.
 func (s *Snapshot) holders() []*Worker {
 	return slices.DeleteFunc(s.workers(), func(w *Worker) bool { return !s.isAssigned(w) && !s.isMovedFrom(w.Name) })
 }
 
-// deletion deletes a mirror that its Job has no use for any more, or that makes room for the Job's next
-// one. Foreground: the mirror is gone only when its Pods are, so that none of them runs beside those of
-// the next. The propagation policy is always named, because the API server's default for Jobs leaves
-// the Pods behind.
+// deletion deletes a mirror that its Job has no use for any more, or that makes room for the Job's
+// next one. Foreground: the mirror is gone only when its Pods are, so that none of them runs beside
+// those of the next. The propagation policy is always named, because the API server's default for
+// Jobs leaves the Pods behind.
 func deletion(w *Worker, m *batchv1.Job) DeleteMirror {
 	return DeleteMirror{At: At{w.Name, m}, Propagation: metav1.DeletePropagationForeground}
 }

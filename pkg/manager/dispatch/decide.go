@@ -60,7 +60,8 @@ var jobSituations = []struct {
 	{Deleting, func(s *Snapshot) bool { return s.Job.DeletionTimestamp != nil }, planDeleting},
 	// A finished Job gets no placement, no mirror and no status any more.
 	{Finished, func(s *Snapshot) bool { return mirror.Finished(s.Job) }, planFinished},
-	// Someone has edited the placement of a Job in several workers: nothing is done, nothing is undone.
+	// Someone has edited the placement of a Job in several workers: nothing is done, nothing is
+	// undone.
 	{Undecipherable, func(s *Snapshot) bool { return s.Divided != nil && s.Divided.Err != nil }, planUndecipherable},
 	// Someone removed the placement from a Job that has a mirror: it is written again.
 	{PlacementMissing, isPlacementMissing, planPlacementMissing},
@@ -160,9 +161,9 @@ func (s *Snapshot) decideInWorker() Plan {
 
 func isAbsent(s *Snapshot) bool { return s.Job == nil || !mirror.Managed(s.Job) }
 
-// reservations name the workers in which capacity is held for the Job's Pods: the assigned ones, when
-// the Job runs, or will as soon as its queue knows its placement. A suspended mirror for whose Pods
-// there is no free capacity holds none.
+// reservations name the workers in which capacity is reserved for the Job's Pods: the assigned
+// ones, when the Job runs, or will run as soon as its queue knows its placement. A suspended mirror
+// for whose Pods there is no free capacity has no reservation.
 func (s *Snapshot) reservations() []Reservation {
 	if isAbsent(s) || s.isHeldBack() || mirror.Finished(s.Job) || !s.Admission.WantsCapacity(s.Job) {
 		return nil
@@ -210,8 +211,8 @@ func planSuspended(s *Snapshot) Plan {
 	return s.writeOwnStatus(note(v1alpha1.EventSuspended, "Job suspended"))
 }
 
-// isSuspendedAtWorker reports whether a placed Job was suspended before it had a mirror. A shard that
-// is stopping is suspended, and leaves when it has none.
+// isSuspendedAtWorker reports whether a placed Job was suspended before it had a mirror. A shard
+// that is stopping is suspended, and leaves when it has none.
 func isSuspendedAtWorker(s *Snapshot, w *Worker) bool {
 	return mirror.Suspended(s.Job) && w.Synced && w.Mirror == nil && !s.isPartStopping(w)
 }
@@ -270,8 +271,8 @@ func isBeingRemoved(_ *Snapshot, w *Worker) bool {
 func planBeingRemoved(_ *Snapshot, w *Worker) Plan { return w.leave("is being removed") }
 
 // planRefused looks for another worker. The worker has a foreign Job of this name, or its admission
-// rejected the mirror. Until another fits, the Job stays assigned, and is tried there again when the
-// reason has expired.
+// rejected the mirror. Until another fits, the Job stays assigned, and is tried there again when
+// the reason has expired.
 func planRefused(s *Snapshot, w *Worker) Plan {
 	return Plan{
 		Actions:        []Action{Place{Leave: w.Name, Reason: s.PassedOver[w.Name], Must: true}},

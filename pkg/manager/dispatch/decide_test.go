@@ -92,8 +92,8 @@ func removing(p v1alpha1.RemovalPolicy) func(*Worker) {
 	return func(w *Worker) { w.Removal = p }
 }
 
-// look makes the snapshot of a Job with these workers; the one that the Job is placed on is assigned. A
-// Job that's being deleted is so in the foreground.
+// look makes the snapshot of a Job with these workers; the one that the Job is placed on is
+// assigned. A Job that's being deleted is so in the foreground.
 func look(job *batchv1.Job, workers ...Worker) *Snapshot {
 	s := &Snapshot{
 		Now: noon, Origin: origin, Key: types.NamespacedName{Namespace: "team", Name: "train"},
@@ -105,7 +105,7 @@ func look(job *batchv1.Job, workers ...Worker) *Snapshot {
 	for i := range workers {
 		held := workers[i].Mirror
 		workers[i].Mirror = nil
-		s.Hold(&workers[i], held)
+		s.SetMirror(&workers[i], held)
 		if job != nil && workers[i].Name == job.Annotations[v1alpha1.AnnotationCluster] {
 			s.Assigned = &workers[i]
 			continue

@@ -8,9 +8,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
-// former is the worker that the Job was moved away from, for as long as the Job waits for it: the Job
-// has not started in its assigned worker, and the former one may still run it. That the Job was there
-// is what the hub wrote down, not what the worker says. Nil: there is none.
+// former is the worker that the Job was moved away from, for as long as the Job waits for it: the
+// Job has not started in its assigned worker, and the former one may still run it. That the Job was
+// there is what the hub wrote down, not what the worker says. Nil: there is none.
 func (s *Snapshot) former() *Worker {
 	if s.Assigned == nil || s.Assigned.Mirror != nil {
 		return nil
@@ -58,16 +58,16 @@ func planHandover(s *Snapshot) Plan {
 		return plan
 	}
 	if w.isLive() && w.Removal != v1alpha1.RemovalOrphan && a.Registered && !a.Synced {
-		return hold(s, w)
+		return suspendAndKeep(s, w)
 	}
 	plan := stop(s, w)
 	plan.awaitRelease(s, w)
 	return plan
 }
 
-// hold stops the mirror, and keeps it, while the assigned worker is unreachable: perhaps the Job has
-// continued there. If that worker is given up, the Job returns.
-func hold(s *Snapshot, w *Worker) Plan {
+// suspendAndKeep suspends the mirror, and keeps it, while the assigned worker is unreachable:
+// perhaps the Job has continued there. If that worker is given up, the Job returns.
+func suspendAndKeep(s *Snapshot, w *Worker) Plan {
 	switch {
 	case isRunning(w.Mirror):
 		return Plan{Actions: []Action{SuspendMirror{At{w.Name, w.Mirror}}}}
@@ -102,9 +102,10 @@ func stop(s *Snapshot, w *Worker) Plan {
 	return plan
 }
 
-// ended is what becomes of a Job whose former mirror has ended, or is about to. It returns if that end
-// can be shown; if the end is of fewer completions than the Job wants by now, or breaks a rule, it
-// continues elsewhere. One that is about to end has the time that a worker has for releasing a Job.
+// ended is what becomes of a Job whose former mirror has ended, or is about to. It returns if that
+// end can be shown; if the end is of fewer completions than the Job wants by now, or breaks a rule,
+// it continues elsewhere. One that is about to end has the time that a worker has for releasing a
+// Job.
 func (s *Snapshot) ended(w *Worker) Plan {
 	plan := Plan{Again: true}
 	switch verdict := mirror.Reflect(s.Job, w.Mirror, s.Now).(type) {
@@ -127,8 +128,8 @@ func (s *Snapshot) ended(w *Worker) Plan {
 	return plan
 }
 
-// reflectStopped brings the hub Job's status to that of the mirror that it left; done: the hub shows
-// all of it.
+// reflectStopped brings the hub Job's status to that of the mirror that it left; done: the hub
+// shows all of it.
 func (s *Snapshot) reflectStopped(w *Worker) (plan Plan, done bool) {
 	if w.StatusRejected {
 		return Plan{}, true

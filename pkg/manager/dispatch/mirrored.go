@@ -186,8 +186,9 @@ func align(s *Snapshot, w *Worker) Plan {
 	}
 }
 
-// patch changes the mirror in place. A Job that is to be resumed where there is no free capacity any
-// more moves instead, and what the worker's admission keeps changing back is reported, not fought.
+// patch changes the mirror in place. A Job that is to be resumed where there is no free capacity
+// any more moves instead, and what the worker's admission keeps changing back is reported, not
+// fought.
 func (s *Snapshot) patch(w *Worker, patch mirror.Patch) Plan {
 	wait := w.Patches.backoff(freePatches, s.Now)
 	switch {
@@ -245,9 +246,9 @@ func planUnwanted(s *Snapshot, w *Worker) Plan {
 }
 
 // relocate moves a Job away from a worker that is drained, or that its cluster selector does not
-// allow any more, or that is being removed. Without another that fits the Job continues where it is,
-// and the reason is reported. One that is about to end stays for that, as long as a worker may take to
-// release a Job.
+// allow any more, or that is being removed. Without another that fits the Job continues where it
+// is, and the reason is reported. One that is about to end stays for that, as long as a worker may
+// take to release a Job.
 func relocate(s *Snapshot, w *Worker) Plan {
 	why := w.Unwanted
 	if why == "" && w.Removal == v1alpha1.RemovalMove {

@@ -26,17 +26,18 @@ func TestNamespaceNotDispatched(t *testing.T) {
 		want  Situation
 		then  []string
 	}{
-		"a new Job":                         {look(hubJob()), NotDispatched, nil},
-		"a suspended one":                   {look(hubJob(suspendedJob)), NotDispatched, nil},
-		"one with quota":                    {reserved(look(hubJob(suspendedJob))), NotDispatched, nil},
-		"one that its user has placed":      {look(placed, at("a", nil)), NotDispatched, nil},
-		"... suspended, with quota":         {reserved(look(hubJob(placedOn("a"), suspendedJob), at("a", nil))), NotDispatched, nil},
-		"... on a worker that isn't there":  {look(placed, at("a", nil, unregistered)), NotDispatched, nil},
-		"... on one that's away: it stays":  {look(placed, at("a", nil, unreachable)), WorkerUnreachable, nil},
-		"... where somebody's Job is":       {look(placed, at("a", mirrorOf(hubJob(), other))), NotDispatched, []string{"delete in a if gone from hub"}},
-		"one whose mirror was deleted":      {look(placed, at("a", mirrorOf(placed, deleting))), MirrorDeleted, nil},
-		"one that runs, and has progress":   {look(placed, at("a", mirrorOf(placed, running(1)))), Mirrored, []string{"status"}},
-		"one that runs, its worker is lost": {look(placed, at("a", mirrorOf(placed), unreachable, away)), WorkerLost, []string{"move from a"}}, // placement finds no worker
+		"a new Job":                        {look(hubJob()), NotDispatched, nil},
+		"a suspended one":                  {look(hubJob(suspendedJob)), NotDispatched, nil},
+		"one with quota":                   {reserved(look(hubJob(suspendedJob))), NotDispatched, nil},
+		"one that its user has placed":     {look(placed, at("a", nil)), NotDispatched, nil},
+		"... suspended, with quota":        {reserved(look(hubJob(placedOn("a"), suspendedJob), at("a", nil))), NotDispatched, nil},
+		"... on a worker that isn't there": {look(placed, at("a", nil, unregistered)), NotDispatched, nil},
+		"... on one that's away: it stays": {look(placed, at("a", nil, unreachable)), WorkerUnreachable, nil},
+		"... where somebody's Job is":      {look(placed, at("a", mirrorOf(hubJob(), other))), NotDispatched, []string{"delete in a if gone from hub"}},
+		"one whose mirror was deleted":     {look(placed, at("a", mirrorOf(placed, deleting))), MirrorDeleted, nil},
+		"one that runs, and has progress":  {look(placed, at("a", mirrorOf(placed, running(1)))), Mirrored, []string{"status"}},
+		// placement finds no worker
+		"one that runs, its worker is lost": {look(placed, at("a", mirrorOf(placed), unreachable, away)), WorkerLost, []string{"move from a"}},
 		"one that has finished":             {look(hubJob(placedOn("a"), complete), at("a", mirrorOf(placed))), Finished, nil},
 		"one that is deleted":               {look(hubJob(placedOn("a"), deleting), at("a", mirrorOf(placed))), Deleting, []string{"delete in a"}},
 		"... and its mirror is gone":        {look(hubJob(placedOn("a"), deleting), at("a", nil)), Deleting, []string{"remove finalizer"}},

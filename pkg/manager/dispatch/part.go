@@ -26,9 +26,9 @@ func (s *Snapshot) isPartStopping(w *Worker) bool {
 	return s.Part != nil && s.Part.Stopping && w.Synced && w.Removal != v1alpha1.RemovalOrphan
 }
 
-// planPartStopping stops the mirror of a shard, and deletes it when it has stopped: the hub shows its
-// progress by then. The shard is removed when the mirror is gone, or its worker takes too long for a
-// user who doesn't want to wait for it.
+// planPartStopping stops the mirror of a shard, and deletes it when it has stopped: the hub shows
+// its progress by then. The shard is removed when the mirror is gone, or its worker takes too long
+// for a user who doesn't want to wait for it.
 func planPartStopping(s *Snapshot, w *Worker) Plan {
 	m := w.Mirror
 	if m == nil || s.isGivenUp(w) {
@@ -57,8 +57,8 @@ func (s *Snapshot) part(w *Worker) DeleteMirror {
 	return d
 }
 
-// isOutdated reports whether a mirror isn't the one that is wanted: it was created for another part of
-// the Job, or before the completions of a divided Job were changed.
+// isOutdated reports whether a mirror isn't the one that is wanted: it was created for another part
+// of the Job, or before the completions of a divided Job were changed.
 func (s *Snapshot) isOutdated(w *Worker) bool {
 	switch m := w.Mirror; {
 	case m == nil || m.DeletionTimestamp != nil:
@@ -70,8 +70,8 @@ func (s *Snapshot) isOutdated(w *Worker) bool {
 	}
 }
 
-// planOutdated deletes a mirror that isn't wanted any more; one of a shard that runs is stopped first,
-// with its shard.
+// planOutdated deletes a mirror that isn't wanted any more; one of a shard that runs is stopped
+// first, with its shard.
 func planOutdated(s *Snapshot, w *Worker) Plan {
 	if s.Part != nil && isRunning(w.Mirror) {
 		return Plan{Actions: []Action{restart{At{w.Name, w.Mirror}}}, Reports: []Report{note(v1alpha1.EventMirrorRecreated,

@@ -16,7 +16,7 @@ import (
 type Plan struct {
 	// Situation is the name of the row that made this plan.
 	Situation Situation
-	// Reserve is the capacity that is held for the Job's Pods, by worker.
+	// Reserve is the capacity that is reserved for the Job's Pods, by worker.
 	Reserve []Reservation
 	// Actions are carried out in order; the first that fails ends the plan.
 	Actions []Action
@@ -80,7 +80,8 @@ type Place struct {
 	FreshStart bool
 }
 
-// GoBack moves the Job to a worker that it prefers to its own, if one has had room for it for some time.
+// GoBack moves the Job to a worker that it prefers to its own, if one has had room for it for some
+// time.
 type GoBack struct {
 	// Leave is the worker that it's on.
 	Leave string
@@ -162,8 +163,8 @@ type MirrorAction interface {
 	at() At
 }
 
-// ConfirmLeft makes sure, by a live read, that the worker which a Job was moved from has no mirror of
-// it: its cache may be behind. A mirror that is found ends the plan.
+// ConfirmLeft makes sure, by a live read, that the worker which a Job was moved from has no mirror
+// of it: its cache may be behind. A mirror that is found ends the plan.
 type ConfirmLeft struct{ From string }
 
 // Worker implements Action.
@@ -192,7 +193,8 @@ type PatchMirror struct {
 	Patch mirror.Patch
 }
 
-// PatchRecentFields changes recent fields of a mirror in place, to those of a live read of the hub Job.
+// PatchRecentFields changes recent fields of a mirror in place, to those of a live read of the hub
+// Job.
 type PatchRecentFields struct {
 	At
 	Patch mirror.PatchRecent
@@ -206,7 +208,8 @@ type DeleteMirror struct {
 	Suspend bool
 	// VerifyGone: only if a live read of the hub shows no Job of this UID.
 	VerifyGone types.UID
-	// VerifyPart: only if a live read of the hub shows that the Job has the shard as the snapshot does.
+	// VerifyPart: only if a live read of the hub shows that the Job has the shard as the snapshot
+	// does.
 	VerifyPart bool
 	// VerifyStale: only if a live read of the hub shows that the Job is not placed on this worker.
 	VerifyStale bool
@@ -216,16 +219,16 @@ type DeleteMirror struct {
 	Repeats bool
 }
 
-// SuspendMirror suspends a stale mirror, or that of a shard that is stopping: only if a live read of
-// the hub shows that the Job is not placed on this worker, or that the shard is stopping.
+// SuspendMirror suspends a stale mirror, or that of a shard that is stopping: only if a live read
+// of the hub shows that the Job is not placed on this worker, or that the shard is stopping.
 type SuspendMirror struct{ At }
 
 // UnfenceMirror removes the mark of the fence from a mirror: only if a live read of the hub shows
 // that the Job is placed on this worker.
 type UnfenceMirror struct{ At }
 
-// ReadErrors reads from a worker's events why its Job controller cannot create a mirror's Pods, or why
-// a node cannot prepare one of them.
+// ReadErrors reads from a worker's events why its Job controller cannot create a mirror's Pods, or
+// why a node cannot prepare one of them.
 type ReadErrors struct {
 	At
 

@@ -17,8 +17,8 @@ func isQuotaReclaimed(s *Snapshot, w *Worker) bool {
 	return policy != v1alpha1.OnClusterLostWait
 }
 
-// awaitsPlacement reports whether the Job is suspended, quota is held for it, and its queue waits
-// for its placement.
+// awaitsPlacement reports whether the Job is suspended, its queue has reserved quota for it, and
+// waits for its placement.
 func (s *Snapshot) awaitsPlacement() bool {
 	return s.Admission.QuotaReserved && mirror.Suspended(s.Job)
 }

@@ -11,8 +11,9 @@ import (
 )
 
 // A worker releases a Job when it has no mirror of the Job any more. It may take ReleaseTimeout for
-// that, and as long as the Job's Pods may take to terminate. Then it counts for this Job as a worker
-// that is lost, and the hub waits for it no longer. An unreachable worker is judged by its loss.
+// that, and as long as the Job's Pods may take to terminate. Then it counts for this Job as a
+// worker that is lost, and the hub waits for it no longer. An unreachable worker is judged by its
+// loss.
 
 // maxGraceSeconds bounds the grace period that counts: the API allows any.
 const maxGraceSeconds = 24 * 60 * 60

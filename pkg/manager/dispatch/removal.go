@@ -7,10 +7,10 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
-// planDeleting deletes the mirror as the hub Job is being deleted, and removes the hub Job's finalizer
-// once the mirror is gone: in the foreground that is when its Pods are gone, in the background at once.
-// It waits neither for a worker that is lost nor for one that does not release the Job: a mirror there
-// is an orphaned one then, and is deleted as such.
+// planDeleting deletes the mirror as the hub Job is being deleted, and removes the hub Job's
+// finalizer once the mirror is gone: in the foreground that is when its Pods are gone, in the
+// background at once. It waits neither for a worker that is lost nor for one that does not release
+// the Job: a mirror there is an orphaned one then, and is deleted as such.
 func planDeleting(s *Snapshot) Plan {
 	if !s.hasFinalizer() || s.Deletion == "" {
 		return Plan{}
@@ -56,8 +56,8 @@ func planFinished(s *Snapshot) Plan {
 	return plan
 }
 
-// hasNothingLeft reports whether the Job's workers are being or were removed, and no worker that the
-// hub gave the Job to has a mirror of it.
+// hasNothingLeft reports whether the Job's workers are being or were removed, and no worker that
+// the hub gave the Job to has a mirror of it.
 func (s *Snapshot) hasNothingLeft() bool {
 	stays := func(w *Worker) bool { return w.Registered && w.Removal == "" }
 	if len(s.AssignedWorkers()) == 0 || slices.ContainsFunc(s.AssignedWorkers(), stays) || !s.hasFinalizer() {

@@ -9,9 +9,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// The mirrors of a Job are deleted as the Job is. Those that it has no use for, or that are in the way of
-// its next one, are deleted in the foreground whatever becomes of the Job: what starts then doesn't run
-// beside their Pods.
+// The mirrors of a Job are deleted as the Job is. Those that it has no use for, or that are in the
+// way of its next one, are deleted in the foreground whatever becomes of the Job: what starts then
+// doesn't run beside their Pods.
 func TestDeletionPropagates(t *testing.T) {
 	const foreground, background, orphan = metav1.DeletePropagationForeground, metav1.DeletePropagationBackground, metav1.DeletePropagationOrphan
 	placed := hubJob(placedOn("a"))

@@ -10,15 +10,16 @@ import (
 
 // Return is about a Job in a worker that it prefers others to, and whose user wants it to go back.
 type Return struct {
-	// Due: whether a worker that it prefers has room is to be looked at now. Otherwise it's looked at After
-	// some time; zero: when such a worker has more room.
+	// Due: whether a worker that it prefers has room is to be looked at now. Otherwise it's looked at
+	// After some time; zero: when such a worker has more room.
 	Due   bool
 	After time.Duration
 	// For is how long a worker must have had room.
 	For time.Duration
 }
 
-// goBack has the workers looked at that a Job prefers. One that ends before it could have moved stays.
+// goBack has the workers looked at that a Job prefers. One that ends before it could have moved
+// stays.
 func goBack(s *Snapshot, w *Worker) Plan {
 	switch {
 	case s.Return == nil || mirror.Suspended(s.Job) || mirror.OutcomeOf(w.Mirror) != mirror.Undecided:
@@ -32,8 +33,8 @@ func goBack(s *Snapshot, w *Worker) Plan {
 	}
 }
 
-// endsWithin reports whether what is left of the Job takes less than some time, at the pace that it has
-// had. Before its first completion that isn't known.
+// endsWithin reports whether what is left of the Job takes less than some time, at the pace that it
+// has had. Before its first completion that isn't known.
 func (s *Snapshot) endsWithin(d time.Duration) bool {
 	done := s.Job.Status.Succeeded
 	if s.Job.Spec.Completions == nil || s.Job.Status.StartTime == nil || done == 0 {

@@ -53,8 +53,8 @@ func planUndecipherable(s *Snapshot) Plan {
 		s.Divided.Err, v1alpha1.AnnotationShards, v1alpha1.AnnotationShardsState))}}
 }
 
-// planInShards brings the status of all shards to the hub, then does for each shard what is due in its
-// worker, and lets the shards follow what remains and the room that there is.
+// planInShards brings the status of all shards to the hub, then does for each shard what is due in
+// its worker, and lets the shards follow what remains and the room that there is.
 func planInShards(s *Snapshot) Plan {
 	plan := s.reflectShards()
 	if len(plan.Actions) > 0 {
@@ -134,8 +134,8 @@ func (s *Snapshot) reflectShards() Plan {
 	return plan
 }
 
-// mirrorsOfShards are the mirrors whose statuses are combined. One that breaks a rule is left out, and
-// reported.
+// mirrorsOfShards are the mirrors whose statuses are combined. One that breaks a rule is left out,
+// and reported.
 func (s *Snapshot) mirrorsOfShards(plan *Plan) []shards.Mirror {
 	all := make([]shards.Mirror, 0, len(s.Divided.Shards))
 	for i := range s.Divided.Shards {
@@ -154,7 +154,8 @@ func (s *Snapshot) mirrorsOfShards(plan *Plan) []shards.Mirror {
 	return all
 }
 
-// isStopping reports whether a shard, or a part of it, leaves its worker when its progress is shown.
+// isStopping reports whether a shard, or a part of it, leaves its worker when its progress is
+// shown.
 func (s *Snapshot) isStopping() bool {
 	for _, shard := range s.Divided.Shards {
 		if shard.Stopping || shard.Returning != "" {
@@ -164,7 +165,7 @@ func (s *Snapshot) isStopping() bool {
 	return false
 }
 
-// reservations are what the shards hold.
+// reservations name the workers in which capacity is reserved for the shards.
 func (d *Divided) reservations() []Reservation {
 	var all []Reservation
 	for _, shard := range d.Shards {

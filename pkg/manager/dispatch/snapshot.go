@@ -12,7 +12,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 	"github.com/jobferry/jobferry/pkg/manager/carry"
 	"github.com/jobferry/jobferry/pkg/mirror"
-	"github.com/jobferry/jobferry/pkg/mirror/recent"
+	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
 )
 
 // Snapshot is all that a decision is made from: values, read once.
@@ -25,9 +25,9 @@ type Snapshot struct {
 	Key types.NamespacedName
 	// Job is the hub Job; nil: there is none of that name.
 	Job *batchv1.Job
-	// Recent are the recent fields of the hub Job's spec as it is; nil: they are those that its mirrors
-	// were written with, or it has no mirror.
-	Recent *recent.Fields
+	// Recent are the recent fields of the hub Job's spec as it is; nil: they are those that its
+	// mirrors were written with, or it has no mirror.
+	Recent *recentfields.Fingerprints
 	// Deletion is the propagation policy with which the hub Job is being deleted; empty: it is not,
 	// or its watch has not shown that yet.
 	Deletion metav1.DeletionPropagation
@@ -38,7 +38,7 @@ type Snapshot struct {
 	Divided *Divided
 	// Part is the shard that this snapshot is about; nil: the whole Job. Job is shards.Part then.
 	Part *Part
-	// Others are the other workers that hold a mirror of this name and origin, and the worker that
+	// Others are the other workers that have a mirror of this name and origin, and the worker that
 	// the Job was moved from, in order of names.
 	Others []Worker
 
@@ -102,8 +102,8 @@ type Worker struct {
 
 	// The fields below are set for the assigned worker only.
 
-	// Elsewhere are the Pods that the mirror counts and that ended in other workers: those of other shards,
-	// and those that a moved Job brought along.
+	// Elsewhere are the Pods that the mirror counts and that ended in other workers: those of other
+	// shards, and those that a moved Job brought along.
 	Elsewhere mirror.Ended
 	// Fits: the worker has free capacity for the Pods of a Job that is to be resumed.
 	Fits bool
@@ -213,15 +213,16 @@ func DefaultTiming() Timing {
 	}
 }
 
-// Hold sets the Job of this name and origin that a worker holds; nil: none. One that doesn't say
-// which hub Job it stands for isn't ours, whatever its label says.
-func (s *Snapshot) Hold(w *Worker, held *batchv1.Job) {
+// SetMirror sets the Job of this name and origin that a worker has, as its mirror or its orphan;
+// nil: it has none. A Job that doesn't say which hub Job it stands for isn't ours, whatever its
+// label says.
+func (s *Snapshot) SetMirror(w *Worker, found *batchv1.Job) {
 	switch {
-	case held == nil || mirror.HubUID(held) == "":
-	case !isAbsent(s) && mirror.Owns(s.Origin, s.Job.UID, held) == mirror.Ours:
-		w.Mirror = held
+	case found == nil || mirror.HubUID(found) == "":
+	case !isAbsent(s) && mirror.Owns(s.Origin, s.Job.UID, found) == mirror.Ours:
+		w.Mirror = found
 	default:
-		w.Orphan = held
+		w.Orphan = found
 	}
 }
 

@@ -29,8 +29,8 @@ func (s *Snapshot) writeStatus(next mirror.Next, awaited bool) Plan {
 	return Plan{Actions: []Action{s.statusWrite(&next.Status, nil)}}
 }
 
-// statusWait is how long a status can wait for the next change. A change of the Job's state does not
-// wait, except that a busy hub learns later that a Job runs.
+// statusWait is how long a status can wait for the next change. A change of the Job's state does
+// not wait, except that a busy hub learns later that a Job runs.
 func (s *Snapshot) statusWait(next mirror.Next) time.Duration {
 	floor := s.progressFloor()
 	switch {
@@ -59,8 +59,8 @@ func (s *Snapshot) onlyStarts(next *batchv1.JobStatus) bool {
 	return s.Job.Status.StartTime == nil && len(next.Conditions) == 0
 }
 
-// onlyAnnouncesEnd reports whether all that is new, besides progress, is that the Job will end. When
-// its Pods have ended already, the end itself is some milliseconds away.
+// onlyAnnouncesEnd reports whether all that is new, besides progress, is that the Job will end.
+// When its Pods have ended already, the end itself is some milliseconds away.
 func (s *Snapshot) onlyAnnouncesEnd(next *batchv1.JobStatus) bool {
 	shown := s.Job.Status
 	added := slices.DeleteFunc(slices.Clone(next.Conditions), func(n batchv1.JobCondition) bool {

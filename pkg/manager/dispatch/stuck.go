@@ -51,8 +51,9 @@ func unstick(s *Snapshot, w *Worker) Plan {
 	return plan
 }
 
-// startTimeout is how long the first Pod of the Job may take to run in a worker: what the Job's user says,
-// or else the worker's admin. Where other Jobs of its shape have waited as long already, it's no use.
+// startTimeout is how long the first Pod of the Job may take to run in a worker: what the Job's
+// user says, or else the worker's admin. Where other Jobs of its shape have waited as long already,
+// it's no use.
 func (s *Snapshot) startTimeout(w *Worker) time.Duration {
 	if w.Stockout && w.Pods.Unschedulable > 0 {
 		return min(s.Timing.StuckNotice, w.StartTimeout)
@@ -76,8 +77,8 @@ func podStartTimeout(job *batchv1.Job) (timeout time.Duration, problem []Report)
 		"annotation %s: %q is no time such as 10m or 1h30m: the worker's counts", v1alpha1.AnnotationPodStartTimeout, text))}
 }
 
-// isTimedOut reports whether the worker's scheduler has found no node for the Job's Pods for as long as
-// its admin says that this may take, however short the user's patience is.
+// isTimedOut reports whether the worker's scheduler has found no node for the Job's Pods for as
+// long as its admin says that this may take, however short the user's patience is.
 func (s *Snapshot) isTimedOut(w *Worker, since time.Time) bool {
 	return !w.isPodless() && w.Pods.Unschedulable > 0 && s.Now.Sub(since) >= w.StartTimeout
 }
@@ -86,12 +87,13 @@ func (s *Snapshot) isTimedOut(w *Worker, since time.Time) bool {
 // passes by itself: Pods that the scheduler has no node for in the moment in which others end.
 const saidNotice = 2 * time.Second
 
-// preparedNotice is how long a node may prepare a Pod before the worker's events are read for what is in the
-// way. Nearly all take less: images are pulled later.
+// preparedNotice is how long a node may prepare a Pod before the worker's events are read for what
+// is in the way. Nearly all take less: images are pulled later.
 const preparedNotice = 3 * time.Second
 
-// stuckNotice is how long a mirror may wait before the reason is shown. What the scheduler or a kubelet says
-// is shown soon. That there are no Pods yet mostly means that the Job controller is busy.
+// stuckNotice is how long a mirror may wait before the reason is shown. What the scheduler or a
+// kubelet says is shown soon. That there are no Pods yet mostly means that the Job controller is
+// busy.
 func (s *Snapshot) stuckNotice(w *Worker) time.Duration {
 	if w.isPodless() {
 		return s.Timing.StuckNotice

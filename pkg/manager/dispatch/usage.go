@@ -21,19 +21,21 @@ type Used struct {
 	Before map[usage.ID]usage.Before
 }
 
-// When a Job's account is looked at again for Pods that are still there, or not known: after an eighth of the
-// time that has passed.
+// When a Job's account is looked at again for Pods that are still there, or not known: after an
+// eighth of the time that has passed.
 const (
 	openAtLeast = 2 * time.Second
 	openAtMost  = time.Hour
 	openFor     = 24 * time.Hour
 )
 
-// staleAtLeast is for how long the account of a Job that runs may be older than what is known, or an eighth of the
-// time for which the Job has been there: each is a write. What a manager knows besides ends with it.
+// staleAtLeast is for how long the account of a Job that runs may be older than what is known, or
+// an eighth of the time for which the Job has been there: each is a write. What a manager knows
+// besides ends with it.
 const staleAtLeast = 6 * time.Hour
 
-// behindFor is for how long after a Job's end the watches of its Pods may be behind that of its mirror.
+// behindFor is for how long after a Job's end the watches of its Pods may be behind that of its
+// mirror.
 const behindFor = time.Minute
 
 // Account is the Job's account as it is now.
@@ -45,14 +47,15 @@ func (s *Snapshot) account(ends bool) usage.Account {
 	if !mirror.Light(s.Job) {
 		requests = placement.RequestsOf(&s.Job.Spec.Template.Spec).List()
 	}
-	return usage.Read(s.Job).Next(usage.Job{
+	return usage.Read(s.Job).Next(usage.HubJob{
 		Job: s.Job, Requests: requests,
 		Unfinished: !mirror.Finished(s.Job), Afresh: mirror.FreshStart(s.Job),
 		Ends: ends, Ended: mirror.EndedAt(s.Job),
 	}, s.Used.Observations, s.Used.Before, s.Now)
 }
 
-// statusWrite is the write of a status and of the account, with other annotations that belong to it.
+// statusWrite is the write of a status and of the account, with other annotations that belong to
+// it.
 func (s *Snapshot) statusWrite(next *batchv1.JobStatus, annotations map[string]string) WriteStatus {
 	a := WriteStatus{}
 	if account := s.account(mirror.Finished(&batchv1.Job{Status: *next})); len(account) > 0 {
@@ -67,8 +70,8 @@ func (s *Snapshot) statusWrite(next *batchv1.JobStatus, annotations map[string]s
 	return a
 }
 
-// completeAccount has the plan write what is learnt of Pods that no status is written for: of those that the
-// Job has left, of all when it has ended, and now and then of those that run on.
+// completeAccount has the plan write what is learnt of Pods that no status is written for: of those
+// that the Job has left, of all when it has ended, and now and then of those that run on.
 func (p *Plan) completeAccount(s *Snapshot) {
 	ended := mirror.Finished(s.Job)
 	before, next := usage.Read(s.Job), s.Account()

@@ -1,7 +1,7 @@
 // Package fence renews the hub's Lease in each worker with the embedded Job controller. Package
 // pkg/worker/fence has the timeline, and the worker's side.
 //
-//	clusters.Listener ──▶ Keeper: a renewer for each worker, a goroutine each
+//	clusters.Listener ──▶ Renewers: a renewer for each worker, a goroutine each
 //	                        │ every Interval, and when the worker changes:
 //	                        │   decide ──▶ renew | release | wait
 //	                        └── judge ──▶ condition Fenced of the WorkerCluster

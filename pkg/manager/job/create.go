@@ -19,7 +19,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/tracing/spans"
 	"github.com/jobferry/jobferry/pkg/mirror"
-	"github.com/jobferry/jobferry/pkg/mirror/recent"
+	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
@@ -96,7 +96,7 @@ func (r *Reconciler) createWhole(ctx context.Context, t *turn, w worker, m *batc
 			"gets no Job of %d values that has the field %s, but one of %d at most: leave the field out, or make the Job smaller",
 			n, whole.Recent.Paths()[0], maxWholeValues)}
 	}
-	dropped, all := r.keepers.ask(w, recent.Of(specOf(sent)))
+	dropped, all := r.keepers.ask(w, recentfields.Of(specOf(sent)))
 	if len(dropped) == 0 && !all {
 		var err error
 		_, dropped, err = r.sendWhole(ctx, w, sent, client.DryRunAll, client.FieldValidation(metav1.FieldValidationIgnore))
@@ -148,8 +148,8 @@ func (r *Reconciler) sendWhole(
 		return nil, nil, err
 	}
 	spec := specOf(sent)
-	dropped = recent.Lost(spec, specOf(answer))
-	r.keepers.learn(w, recent.Of(spec), dropped)
+	dropped = recentfields.Lost(spec, specOf(answer))
+	r.keepers.learn(w, recentfields.Of(spec), dropped)
 	return answer, dropped, nil
 }
 

@@ -40,7 +40,7 @@
 // # Fields that the types don't know
 //
 // A mirror is made from the hub Job as its API server sent it: in the answer to the write that places
-// the Job, or in a live read. What of that isn't kept by every API server (package recent) is
+// the Job, or in a live read. What of that isn't kept by every API server (package recentfields) is
 // remembered for the generation that was read. If there is nothing, the typed Job of the cache is
 // whole. Otherwise create.go reads the Job again and sends all of it, to a worker that keepers.go
 // knows to keep these fields. An edited Job is read once for each generation, and the record in its

@@ -40,7 +40,7 @@ type gatherer struct {
 	}
 	namespaces *hubNamespaces
 	admission  func(context.Context, *batchv1.Job) dispatch.Admission
-	carried    func(job types.NamespacedName, mirror types.UID) (record copier.Record, current bool)
+	carried    func(job types.NamespacedName, mirror types.UID) (copied copier.Copied, current bool)
 	inFlight   func() int
 	origin     v1alpha1.Origin
 	timing     dispatch.Timing
@@ -150,7 +150,7 @@ func (g *gatherer) worker(v workerView, s *dispatch.Snapshot, k known) dispatch.
 		Cleanups:      m.cleanups.UnlessExpired(s.Now),
 		ReleaseSince:  m.release.since(s.Now),
 	}
-	s.Hold(&w, k.mirrorIn(v, s))
+	s.SetMirror(&w, k.mirrorIn(v, s))
 	if view.Removing {
 		w.Removal = view.Spec.RemovalPolicy
 	}

@@ -104,8 +104,7 @@ func exactly(job *batchv1.Job) map[string]any {
 	return map[string]any{"uid": job.UID, "resourceVersion": job.ResourceVersion}
 }
 
-// placementPatch writes a hub Job's placement, and adds our finalizer, in one write. A move is nil if
-// the Job isn't moved.
+// placementPatch writes a hub Job's placement, and adds our finalizer, in one write.
 func placementPatch(job *batchv1.Job, annotations map[string]any) []byte {
 	meta := exactly(job)
 	meta["annotations"] = annotations

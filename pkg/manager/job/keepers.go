@@ -7,7 +7,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
-	"github.com/jobferry/jobferry/pkg/mirror/recent"
+	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
 )
 
 // keepers remember which recent fields of a Job's spec each worker keeps, and which it drops: for as
@@ -65,7 +65,7 @@ func (k *keepers) ofLocked(v versioned) *keeper {
 }
 
 // learn takes over what a worker made of the recent fields of a Job.
-func (k *keepers) learn(v workerView, sent recent.Fields, lost []string) {
+func (k *keepers) learn(v workerView, sent recentfields.Fingerprints, lost []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	known := k.ofLocked(v)
@@ -85,7 +85,7 @@ func (k *keepers) learn(v workerView, sent recent.Fields, lost []string) {
 
 // ask returns which recent fields of a Job a worker drops, and whether it keeps all of them; neither:
 // that isn't known.
-func (k *keepers) ask(v workerView, sent recent.Fields) (dropped []string, all bool) {
+func (k *keepers) ask(v workerView, sent recentfields.Fingerprints) (dropped []string, all bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	known := k.ofLocked(v)

@@ -6,12 +6,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/jobferry/jobferry/pkg/mirror/recent"
+	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
 )
 
 // TestWhatIsRememberedOfAWorker: for as long as it's the same one; what it drops, for a while.
 func TestWhatIsRememberedOfAWorker(t *testing.T) {
-	both := recent.Fields{"spec.x": "1", "spec.y": "2"}
+	both := recentfields.Fingerprints{"spec.x": "1", "spec.y": "2"}
 	for name, row := range map[string]struct {
 		then    func(*world, *fakeWorker)
 		dropped []string
@@ -38,7 +38,7 @@ func TestWhatIsRememberedOfAWorker(t *testing.T) {
 			if len(w.keepers.drops(v)) != len(row.dropped) {
 				t.Errorf("drops: %v", w.keepers.drops(v))
 			}
-			if _, all := w.keepers.ask(v, recent.Fields{"spec.x": "3"}); all != row.keepsX {
+			if _, all := w.keepers.ask(v, recentfields.Fingerprints{"spec.x": "3"}); all != row.keepsX {
 				t.Errorf("keeps spec.x: %t", all)
 			}
 		})
@@ -50,7 +50,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	v := w.worker("a")
 	for i := range 3 * maxKeeperPaths {
 		path := "spec.x" + time.Duration(i).String()
-		w.keepers.learn(v, recent.Fields{path: ""}, []string{path})
+		w.keepers.learn(v, recentfields.Fingerprints{path: ""}, []string{path})
 	}
 	if n := len(w.keepers.drops(v)); n > maxKeeperPaths+1 {
 		t.Errorf("%d paths", n)

@@ -13,7 +13,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/kueue"
 	"github.com/jobferry/jobferry/pkg/mirror"
-	"github.com/jobferry/jobferry/pkg/mirror/recent"
+	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
 	"github.com/jobferry/jobferry/pkg/util/digest"
 )
 
@@ -82,7 +82,7 @@ type memory struct {
 // seenSpec are the recent fields of one generation of a hub Job's spec; zero: none was read.
 type seenSpec struct {
 	generation int64
-	recent     recent.Fields
+	recent     recentfields.Fingerprints
 }
 
 // of reports whether this is what the hub Job has.

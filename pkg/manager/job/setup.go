@@ -74,7 +74,7 @@ func (r *Reconciler) connect(workers workers, queues queues, q queue.Queue) *tri
 		line: r.line,
 		hub:  r.cache, whole: newWholeJobs(r.live), namespaces: r.hubNamespaces, workers: views{workers}, admission: queues.Admission, origin: r.options.Origin,
 		timing: r.options.Timing, passOver: r.options.PassOver,
-		carried: func(job types.NamespacedName, mirror types.UID) (copier.Record, bool) {
+		carried: func(job types.NamespacedName, mirror types.UID) (copier.Copied, bool) {
 			return r.copier.Tracker.Get(job, mirror)
 		},
 		inFlight: func() int { return int(r.inFlight.Load()) },

@@ -138,8 +138,8 @@ func (r *Reconciler) compare(o *usage.Observation, m usage.Mirror, t *turn) used
 	if !ok {
 		return usedBefore{mirror: o.ID()}
 	}
-	then := w.PodTimesThen(o.UID, m.Then(o))
+	then := w.PodTimesAt(o.UID, m.Accounted(o))
 	at := then.Listed.Add(-o.Ahead)
-	listed := w.PodTimesThen(o.UID, usage.Then{At: at, Newest: at, Running: math.MaxInt64})
+	listed := w.PodTimesAt(o.UID, usage.Accounted{At: at, Newest: at, Running: math.MaxInt64})
 	return usedBefore{o.ID(), m.Before(then, listed, o, t.Now), then.View}
 }

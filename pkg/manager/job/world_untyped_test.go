@@ -15,7 +15,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/jobferry/jobferry/pkg/mirror/recent"
+	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
 )
 
 // The fields of Jobs' specs that the types don't know are in apiServer.whole.
@@ -63,7 +63,7 @@ func (s *apiServer) answer(object client.Object, job *batchv1.Job) {
 func (s *apiServer) withWhole(object map[string]any, key types.NamespacedName) map[string]any {
 	if whole := s.whole[key]; whole != nil {
 		known := toTree(fromTree(map[string]any{"spec": runtime.DeepCopyJSON(whole)}))
-		object["spec"] = recent.Graft(runtime.DeepCopyJSON(whole), known["spec"], object["spec"])
+		object["spec"] = recentfields.Graft(runtime.DeepCopyJSON(whole), known["spec"], object["spec"])
 	}
 	return object
 }

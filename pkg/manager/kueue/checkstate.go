@@ -143,7 +143,7 @@ func (s *checkSnapshot) currentResult() *PlacementResult {
 	return s.result
 }
 
-// timeLeft is how much longer the Job may hold its quota without a place.
+// timeLeft is how much longer the Job may keep its quota without a placement.
 func (s *checkSnapshot) timeLeft() time.Duration {
 	return reservedAt(s.workload).Add(s.options.RetryAfter).Sub(s.now)
 }

@@ -61,8 +61,8 @@ func placedOn(worker string, conditions ...metav1.Condition) edit {
 	}
 }
 
-// dividedOver places the Job as shards on w1 with some conditions, and on another worker, which is reachable
-// or has others.
+// dividedOver places the Job as shards on w1 with some conditions, and on another worker, which is
+// reachable or has others.
 func dividedOver(first metav1.Condition, other string, conditions ...metav1.Condition) edit {
 	return func(s *checkSnapshot) {
 		s.job.Annotations[v1alpha1.AnnotationShards] = other + "=5-9;w1=0-4"

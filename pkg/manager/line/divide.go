@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
-	"github.com/jobferry/jobferry/pkg/manager/panics"
+	"github.com/jobferry/jobferry/pkg/manager/workerpanic"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/placement"
@@ -55,7 +55,7 @@ func (l *Line) Divide(ctx context.Context, of Reserver, d *Division, q Question)
 		}
 		answer := all.Judge(free[worker], admitted)
 		if answer.Panic != "" {
-			panics.Report(worker, answer.Panic)
+			workerpanic.Report(worker, answer.Panic)
 		}
 		return answer.Now
 	}

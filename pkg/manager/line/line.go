@@ -203,7 +203,7 @@ func (l *Line) ForgetWorker(worker string) {
 	l.runtimes.forget(worker)
 	l.filled.Delete(worker)
 	l.stockouts.forget(worker)
-	panics.Forget(worker)
+	workerpanic.Forget(worker)
 	startTimeouts.DeleteLabelValues(worker)
 }
 
@@ -247,7 +247,7 @@ func place(request placement.Request, all []placement.Cluster) placement.Decisio
 	decision := placement.Place(request, all)
 	for i := range decision.Rejections {
 		if r := &decision.Rejections[i]; r.Panic != "" {
-			panics.Report(r.Cluster, r.Panic)
+			workerpanic.Report(r.Cluster, r.Panic)
 		}
 	}
 	return decision

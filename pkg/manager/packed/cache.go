@@ -68,8 +68,8 @@ func after(transform toolscache.TransformFunc) toolscache.TransformFunc {
 
 type newInformer = func(toolscache.ListerWatcher, runtime.Object, time.Duration, toolscache.Indexers) toolscache.SharedIndexInformer
 
-// withoutIndexes has informers made by another function, or client-go's, those of Jobs without indexes: the
-// one by namespaces takes 30 bytes for each, and List reads all Jobs.
+// withoutIndexes has informers made by another function, or client-go's, those of Jobs without
+// indexes: the one by namespaces takes 30 bytes for each, and List reads all Jobs.
 func withoutIndexes(by newInformer) newInformer {
 	if by == nil {
 		by = toolscache.NewSharedIndexInformer

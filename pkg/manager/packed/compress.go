@@ -9,13 +9,13 @@ import (
 const (
 	// dictionaryID is only compared: the bytes never leave the process.
 	dictionaryID = 1
-	// window is how far apart repetitions are found, dictionary included. Each encoder has buffers of twice
-	// its size.
+	// window is how far apart repetitions are found, dictionary included. Each encoder has buffers of
+	// twice its size.
 	window = 64 << 10
 )
 
-// codec compresses Jobs. Any goroutine may use it. Most bytes of a Job are names and defaults, which are in
-// the dictionary.
+// codec compresses Jobs. Any goroutine may use it. Most bytes of a Job are names and defaults,
+// which are in the dictionary.
 type codec struct {
 	encoder *zstd.Encoder
 	decoder *zstd.Decoder

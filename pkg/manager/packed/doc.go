@@ -1,15 +1,16 @@
-// Package packed holds Jobs in caches as compressed protobuf: a tenth of the allocations, and a twelfth
-// of the memory of a batchv1.Job. Most of that is empty fields and maps of one entry, and most of the
-// protobuf names and defaults, which all Jobs share in the dictionary.
+// Package packed holds Jobs in caches as compressed protobuf: a tenth of the allocations, and a
+// twelfth of the memory of a batchv1.Job. Most of that is empty fields and maps of one entry, and
+// most of the protobuf names and defaults, which all Jobs share in the dictionary.
 //
 //	watch ──> transform (slim) ──> Pack ──> store of an informer
 //	                                          ├──> Unpack: one Job, for who reads it
 //	                                          ├──> Handler: both states of an event, unpacked
 //	                                          └──> Facts: of all Jobs at once, without unpacking
 //
-// Cache is controller-runtime's cache with its Jobs packed. Its readers and handlers see batchv1.Jobs,
-// which are theirs: nothing is shared with the store. HubJobs decides which hub Jobs it holds whole, and
-// which ones light, without their Pod templates. Each worker's informer packs its mirrors by Pack.
+// Cache is controller-runtime's cache with its Jobs packed. Its readers and handlers see
+// batchv1.Jobs, which are theirs: nothing is shared with the store. HubJobs decides which hub Jobs
+// it holds whole, and which ones light, without their Pod templates. Each worker's informer packs
+// its mirrors by Pack.
 //
 // Unpacking takes some 10 microseconds for a Job of the usual size. What visits all Jobs often asks
 // for their Facts.

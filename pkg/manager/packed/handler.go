@@ -2,8 +2,8 @@ package packed
 
 import "k8s.io/client-go/tools/cache"
 
-// Handler passes the events of an informer of packed Jobs to a handler of batchv1.Jobs, but for updates
-// that change nothing.
+// Handler passes the events of an informer of packed Jobs to a handler of batchv1.Jobs, but for
+// updates that change nothing.
 func Handler(to cache.ResourceEventHandler) cache.ResourceEventHandler { return handler{to} }
 
 type handler struct{ to cache.ResourceEventHandler }
@@ -20,8 +20,8 @@ func (h handler) OnUpdate(before, after any) {
 
 func (h handler) OnDelete(object any) { h.to.OnDelete(unpacked(object)) }
 
-// Same reports whether two packed Jobs are the same version of one: when a watch can't be continued, all
-// are listed again, and nearly none has changed.
+// Same reports whether two packed Jobs are the same version of one: when a watch can't be
+// continued, all are listed again, and nearly none has changed.
 func Same(before, after any) bool {
 	was, ok := before.(*Job)
 	is, same := after.(*Job)

@@ -19,8 +19,9 @@ import (
 //
 // Its Transform is that of the cache, and it handles the cache's events. One serves one manager.
 type HubJobs struct {
-	// PerNamespace is how much is held of the unfinished Jobs of one namespace that aren't light, as they are
-	// packed. One that is larger than largeJob counts as it is when it's unpacked: a few bytes of it become any number.
+	// PerNamespace is how much is held of the unfinished Jobs of one namespace that aren't light, as
+	// they are packed. One that is larger than largeJob counts as it is when it's unpacked: a few
+	// bytes of it become any number.
 	PerNamespace resource.QuantityValue
 
 	mu         sync.Mutex

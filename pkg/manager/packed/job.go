@@ -136,8 +136,9 @@ func (j *Job) Unpack() *batchv1.Job {
 	return &job
 }
 
-// GetObjectMeta has what an informer asks of an object: its key and version. The key is one name without a
-// namespace, so that the informer's key of it, namespace/name, takes no memory of its own.
+// GetObjectMeta has what an informer asks of an object: its key and version. The key is one name
+// without a namespace, so that the informer's key of it, namespace/name, takes no memory of its
+// own.
 func (j *Job) GetObjectMeta() metav1.Object {
 	return &metav1.ObjectMeta{Name: j.data[:j.key], ResourceVersion: j.resourceVersion()}
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// usualBytes are two Jobs, with what hub Jobs and mirrors have. What isn't in them only takes more memory.
+// usualBytes are two Jobs, with what hub Jobs and mirrors have. What isn't in them only takes more
+// memory.
 func usualBytes() []byte {
 	hub, mirror := usualJob(), usualJob()
 	hub.Finalizers = []string{v1alpha1.FinalizerMirror}

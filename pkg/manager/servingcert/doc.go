@@ -38,8 +38,8 @@
 // Secret. Users of cert-manager give the manager files, and let cert-manager's cainjector set the
 // caBundle; then this package isn't used.
 //
-// github.com/open-policy-agent/cert-controller (v0.16.0) doesn't replace this package: its caBundle has
-// one CA, which it overwrites together with the serving certificate, so that requests fail until the API
-// server has seen the new CA. It also keeps the CA's key in the Secret, and serves only what the kubelet
-// has mounted as files.
+// github.com/open-policy-agent/cert-controller (v0.16.0) doesn't replace this package: its caBundle
+// has one CA, which it overwrites together with the serving certificate, so that requests fail
+// until the API server has seen the new CA. It also keeps the CA's key in the Secret, and serves
+// only what the kubelet has mounted as files.
 package servingcert

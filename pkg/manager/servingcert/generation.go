@@ -28,7 +28,7 @@ const backdate = time.Hour
 // createdLayout is the format of the time of creation in an entry's name.
 const createdLayout = "20060102T150405Z"
 
-// entryName matches serving-<created>-<hash>.pem. The Keeper ignores other entries of the Secret.
+// entryName matches serving-<created>-<hash>.pem. The Rotator ignores other entries of the Secret.
 var entryName = regexp.MustCompile(`^serving-(\d{8}T\d{6}Z)-[0-9a-f]{12}\.pem$`)
 
 // generation is a self-signed certificate with its key.

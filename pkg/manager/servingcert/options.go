@@ -13,7 +13,7 @@ const DefaultLifetime = 90 * 24 * time.Hour
 
 const defaultSettle = time.Minute
 
-// Options of a Keeper.
+// Options of a Rotator.
 type Options struct {
 	// Namespace and SecretName of the Secret that the replicas share. The chart creates it empty.
 	// If it's missing, the manager tries to create it, which its default rights don't allow.

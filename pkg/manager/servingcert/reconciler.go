@@ -17,7 +17,7 @@ import (
 
 // reconciler gathers for decide, and applies its plan.
 type reconciler struct {
-	*Keeper
+	*Rotator
 	cached client.Reader
 	writer client.Client
 }

@@ -26,7 +26,7 @@ import (
 
 // SetupWithManager adds the controller to the manager, in every replica. Its cache holds only the
 // Secret and the targets.
-func (k *Keeper) SetupWithManager(mgr ctrl.Manager) error {
+func (r *Rotator) SetupWithManager(mgr ctrl.Manager) error {
 	scheme, err := newScheme()
 	if err != nil {
 		return err
@@ -34,7 +34,7 @@ func (k *Keeper) SetupWithManager(mgr ctrl.Manager) error {
 	hub, err := cluster.New(mgr.GetConfig(), func(o *cluster.Options) {
 		o.Scheme, o.HTTPClient = scheme, mgr.GetHTTPClient()
 		o.Logger = mgr.GetLogger()
-		o.Cache = cache.Options{ByObject: k.byName()}
+		o.Cache = cache.Options{ByObject: r.byName()}
 	})
 	if err != nil {
 		return fmt.Errorf("serving certificate: %w", err)
@@ -42,19 +42,19 @@ func (k *Keeper) SetupWithManager(mgr ctrl.Manager) error {
 	if err := mgr.Add(hub); err != nil {
 		return fmt.Errorf("serving certificate: %w", err)
 	}
-	c, err := controller.New("servingcert-"+k.options.SecretName, mgr, controller.Options{
-		Reconciler:         &reconciler{Keeper: k, cached: hub.GetCache(), writer: hub.GetClient()},
+	c, err := controller.New("servingcert-"+r.options.SecretName, mgr, controller.Options{
+		Reconciler:         &reconciler{Rotator: r, cached: hub.GetCache(), writer: hub.GetClient()},
 		NeedLeaderElection: ptr.To(false),
 	})
 	if err != nil {
 		return fmt.Errorf("serving certificate: %w", err)
 	}
-	return k.watch(c, hub.GetCache())
+	return r.watch(c, hub.GetCache())
 }
 
 // watch makes every change trigger one reconcile of everything.
-func (k *Keeper) watch(c controller.Controller, of cache.Cache) error {
-	key := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: k.options.Namespace, Name: k.options.SecretName}}
+func (r *Rotator) watch(c controller.Controller, of cache.Cache) error {
+	key := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: r.options.Namespace, Name: r.options.SecretName}}
 	all := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{key}
 	})
@@ -63,7 +63,7 @@ func (k *Keeper) watch(c controller.Controller, of cache.Cache) error {
 		return nil
 	})
 	sources := []source.Source{first, source.Kind[client.Object](of, &corev1.Secret{}, all)}
-	for _, target := range k.options.Targets {
+	for _, target := range r.options.Targets {
 		sources = append(sources, source.Kind(of, target.empty(), all))
 	}
 	for _, s := range sources {
@@ -75,12 +75,12 @@ func (k *Keeper) watch(c controller.Controller, of cache.Cache) error {
 }
 
 // byName selects the objects by name: a role with resourceNames is enough.
-func (k *Keeper) byName() map[client.Object]cache.ByObject {
+func (r *Rotator) byName() map[client.Object]cache.ByObject {
 	named := func(name string) fields.Selector { return fields.OneTermEqualSelector("metadata.name", name) }
 	out := map[client.Object]cache.ByObject{&corev1.Secret{}: {
-		Namespaces: map[string]cache.Config{k.options.Namespace: {FieldSelector: named(k.options.SecretName)}},
+		Namespaces: map[string]cache.Config{r.options.Namespace: {FieldSelector: named(r.options.SecretName)}},
 	}}
-	for _, target := range k.options.Targets {
+	for _, target := range r.options.Targets {
 		out[target.empty()] = cache.ByObject{Field: named(target.name)}
 	}
 	return out

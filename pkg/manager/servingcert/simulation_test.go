@@ -58,7 +58,7 @@ func newWorld(t *testing.T) *world {
 		}
 		clock := clocktesting.NewFakePassiveClock(start)
 		k.clock = clock
-		w.replicas = append(w.replicas, &replica{&reconciler{Keeper: k, cached: hub, writer: hub}, clock, start})
+		w.replicas = append(w.replicas, &replica{&reconciler{Rotator: k, cached: hub, writer: hub}, clock, start})
 	}
 	return w
 }
@@ -162,7 +162,7 @@ func TestNoCallFails(t *testing.T) {
 	}
 }
 
-func TestKeeperBeforeTheFirstCertificate(t *testing.T) {
+func TestRotatorBeforeTheFirstCertificate(t *testing.T) {
 	r := newWorld(t).replicas[0]
 	if err := r.Ready(nil); err == nil {
 		t.Error("ready without a certificate")

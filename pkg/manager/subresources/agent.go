@@ -8,8 +8,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/version"
 )
 
-// maxAgentUser bounds a user's name in the User-Agent, in bytes before they are escaped. With it, and
-// the bounds of Kubernetes' own names, the header fits into what an audit log keeps: 1,024 bytes.
+// maxAgentUser bounds a user's name in the User-Agent, in bytes before they are escaped. With it,
+// and the bounds of Kubernetes' own names, the header fits into what an audit log keeps: 1,024
+// bytes.
 const maxAgentUser = 128
 
 type agentKey struct{}

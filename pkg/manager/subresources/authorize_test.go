@@ -35,7 +35,8 @@ func logOf(u *user.DefaultInfo, job string) *request {
 	return &request{user: u, key: types.NamespacedName{Namespace: "team", Name: job}, sub: sub}
 }
 
-// A user without rights who asks on and on asks the hub once; one with rights is reviewed each time.
+// A user without rights who asks on and on asks the hub once; one with rights is reviewed each
+// time.
 func TestDenialsAreRemembered(t *testing.T) {
 	hub := &rbac{allows: func(spec *authorizationv1.SubjectAccessReviewSpec) bool { return spec.User == "reader" }}
 	r := newAccessReviewer(hub)
@@ -164,7 +165,8 @@ func TestANamespaceLeavesStreamsToOthers(t *testing.T) {
 	if got := strings.Count(fmt.Sprint(codes), "200"); got != 5 {
 		t.Errorf("of 25 places, one namespace has %d: %v", got, codes)
 	}
-	// The other namespace has no Job, and so no log: what counts is that it isn't refused for want of a place.
+	// The other namespace has no Job, and so no log: what counts is that it isn't refused for want of
+	// a place.
 	if code := open("modest", "other"); code != http.StatusNotFound {
 		t.Errorf("another namespace: %d", code)
 	}

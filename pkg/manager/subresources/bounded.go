@@ -43,7 +43,8 @@ func (b bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if err := req.Context().Err(); err != nil {
-		_ = resp.Body.Close() // the transport can still hand over what the end of the request made the worker say
+		// the transport can still hand over what the end of the request made the worker say
+		_ = resp.Body.Close()
 		return nil, err
 	}
 	resp.Header.Del("Retry-After") // the clients would obey, however long it is

@@ -37,7 +37,8 @@ func TestManySmallObjectsAreRefused(t *testing.T) {
 	}
 }
 
-// A worker's quantity that keeps whoever decodes it busy for ever isn't decoded, in an error, either.
+// A worker's quantity that keeps whoever decodes it busy for ever isn't decoded, in an error,
+// either.
 func TestQuantitiesThatHangAreRefused(t *testing.T) {
 	pods := `{"kind":"PodList","apiVersion":"v1","items":[{"spec":{"containers":[{"resources":{"limits":{"cpu":"123456789012345678901e999999999"}}}]}}]}`
 	for _, code := range []int{http.StatusOK, http.StatusNotFound} {
@@ -73,8 +74,8 @@ func TestOnlyJSONIsRead(t *testing.T) {
 	w.refused("pods", http.StatusServiceUnavailable, `it answers in "application/vnd.kubernetes.protobuf"`)
 }
 
-// Pods that are too large for one chunk are read in smaller ones; a worker that sends more than it's
-// asked for is refused.
+// Pods that are too large for one chunk are read in smaller ones; a worker that sends more than
+// it's asked for is refused.
 func TestLargePodsAreReadInSmallChunks(t *testing.T) {
 	w := newWorld(t)
 	const pods = 60

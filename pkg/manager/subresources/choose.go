@@ -70,7 +70,8 @@ func (w podChoice) selector(job *batchv1.Job) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if _, selectable := selector.Requirements(); !selectable || selector.Empty() { // as text, both would select everything
+	// as text, both would select everything
+	if _, selectable := selector.Requirements(); !selectable || selector.Empty() {
 		return "", fmt.Errorf("the mirror of Job %q has no selector", job.Name)
 	}
 	narrowed := selector.String()

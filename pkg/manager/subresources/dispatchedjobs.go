@@ -24,8 +24,8 @@ var dispatchedJobsPatterns = []string{
 	apiRoot + "/namespaces/{namespace}/" + dispatchedJobsName + "/{name}",
 }
 
-// dispatchedJobs is what a user does with the resource, as if it were a subresource: the same filters
-// apply.
+// dispatchedJobs is what a user does with the resource, as if it were a subresource: the same
+// filters apply.
 func dispatchedJobs(verb string) subresource {
 	s := subresource{name: dispatchedJobsName, verb: verb, whole: true, stream: verb == "watch", params: dispatchedjobs.ListParams}
 	switch verb {

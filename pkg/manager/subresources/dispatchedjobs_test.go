@@ -17,7 +17,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/subresources/dispatchedjobs"
 )
 
-// table has the world serve dispatchedjobs of a hub whose Jobs are there, and its watches never end.
+// table has the world serve dispatchedjobs of a hub whose Jobs are there, and its watches never
+// end.
 func (w *world) table() {
 	w.t.Helper()
 	hub := fake.NewClientset(hubJob())
@@ -105,7 +106,8 @@ func TestDispatchedJobs(t *testing.T) {
 	}
 }
 
-// A flood of watches is bounded, per user and per namespace. Others have theirs, and lists and logs go on.
+// A flood of watches is bounded, per user and per namespace. Others have theirs, and lists and logs
+// go on.
 func TestAFloodOfWatches(t *testing.T) {
 	w := newWorld(t, func(o *Options) { o.Watches, o.WatchesPerUser, o.Streams, o.StreamsPerUser = 25, 2, 5, 1 })
 	w.table()
@@ -142,7 +144,8 @@ func TestAFloodOfWatches(t *testing.T) {
 	cancel()
 }
 
-// At the manager's end, a watch ends as one of the hub's would: the client goes on at another replica.
+// At the manager's end, a watch ends as one of the hub's would: the client goes on at another
+// replica.
 func TestAWatchEndsWithTheManager(t *testing.T) {
 	w := newWorld(t)
 	w.table()

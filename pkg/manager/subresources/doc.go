@@ -1,6 +1,6 @@
 // Package subresources serves what the hub doesn't know about a Job: its Pods, their logs and
-// events, the mirror, connections into its containers, and why it waits. It's an aggregated API: users
-// need only the hub, with their kubectl, their hub user and the hub's RBAC. No user holds
+// events, the mirror, connections into its containers, and why it waits. It's an aggregated API:
+// users need only the hub, with their kubectl, their hub user and the hub's RBAC. No user holds
 // credentials of a worker.
 //
 //	user ─▶ hub API server ─▶ authenticate ─▶ authorize ─▶ limit ─▶ find ─▶ pods, log, events, mirror, session
@@ -32,46 +32,47 @@
 //
 // # Limits
 //
-// Places for requests and streams are shared per namespace (limiter), so that a tenant can't take
-// them all, by however many users. They are taken after the authorization: who has no right takes
-// no place.
+// Namespaces share the places for requests and streams (limiter). So a tenant can't take them all,
+// with however many users. A request takes its place after the authorization: a user without the
+// right takes none.
 //
 // # A Job in several workers
 //
 // A request is for all of them, unless it names one. They are asked one after the other, so that a
-// request holds no more of their answers than it would of one; of the time and the number of Pods of
-// a request, each has its part. Those that can't be asked are named in the field "warnings" of a
-// list, or in the header Warning of a log. Each Pod and event in a list has the name of its worker in
-// the annotation jobferry.dev/cluster, by the manager's word. Where a worker could pass for another,
-// by a Pod of the same name or of the other's index, the manager doesn't guess.
+// request holds no more of their answers than it would of one. Each worker gets a part of the
+// request's time and of its number of Pods. The field "warnings" of a list, or the header Warning
+// of a log, names the workers that can't be asked. The manager writes the name of its worker into
+// each Pod and event of a list, in the annotation jobferry.dev/cluster. Where a worker could pass
+// for another, by a Pod of the same name or of the other's index, the manager doesn't guess.
 //
 // # Responses of a worker
 //
-// Objects are decoded and encoded again. An answer is bounded in bytes and in the number of its
-// objects, which can be counted in JSON only: an empty object is two bytes, and a Pod in memory. A
-// worker's answers are decoded a few at a time, and no stream holds an object of them. Only the
-// headers pass that a protocol needs, in either direction, and none of informational responses.
+// The server decodes objects and encodes them again. It bounds an answer in bytes and in the number
+// of its objects, because an empty object is two bytes in the answer and a whole Pod in memory.
+// Objects can be counted in JSON only. The server decodes a few of a worker's answers at a time,
+// and no stream holds an object of them. In either direction, it passes only the headers that a
+// protocol needs, and none of informational responses.
 // Redirects aren't followed, and a Retry-After isn't obeyed. A worker's refusal of the manager is
 // never shown as a refusal of the user. When a log breaks off (the worker's connection, a
 // shutdown), the client's connection breaks, too: it must not look like the log's end.
 //
 // # Every replica serves
 //
-// A Service spreads requests over all replicas. Each replica has links of its own beside the connections
-// of package clusters, whose rate limit and bounds are for Jobs: no user's request delays those, and a
-// session needs HTTP/1.1. A replica makes its links on demand from the same Secrets by the same rules
-// (clusters.NewTransport), and drops them when idle. The WorkerCluster shows
-// whether a worker is reachable: no request waits for one that is lost, and a request to one that
-// hangs ends after RequestTimeout.
+// A Service spreads requests over all replicas. Each replica has links of its own beside the
+// connections of package clusters, whose rate limit and bounds are for Jobs: no user's request
+// delays those, and a session needs HTTP/1.1. A replica makes its links on demand from the same
+// Secrets by the same rules (clusters.NewTransport), and drops them when idle. The WorkerCluster
+// shows whether a worker is reachable: no request waits for one that is lost, and a request to one
+// that hangs ends after RequestTimeout.
 //
 // # Why a Job waits
 //
-// One thing can't be answered by every replica: which workers could run a Job. Only the leader knows
-// the workers' nodes and Pods, and it would cost more to have the workers list them for each
-// question. So the replica that is asked authorizes and limits the request, and then asks the leader
-// (leader), whose address is in a label of the Lease by which it was elected. It presents the serving
-// certificate that all replicas share, and accepts no other: who has that key could take the place of
-// the API altogether, so this trusts nobody more. The leader could write explanations to objects
+// Only the leader can say which workers could run a Job. A standby watches the workers, too, but
+// only the leader knows the reservations and the order of the Jobs that wait. So the replica that
+// is asked authorizes and limits the request, and then asks the leader (leader), whose address is
+// in a label of the Lease by which it was elected. It presents the serving certificate that all
+// replicas share, and accepts no other. Whoever has that key could already take the place of the
+// API, so the replica trusts nobody else by this. The leader could write explanations to objects
 // instead. But nobody reads most of them, and the numbers change by the second.
 //
 // # Trade-offs
@@ -84,6 +85,6 @@
 // Only denials are cached, for some seconds, and the users share the reviews in flight: nobody can
 // have the manager flood the hub.
 //
-// The server reads the hub Job, the WorkerCluster and the Secret from the API server for each
-// request: replicas that don't lead have no cache, and few users read logs.
+// For each request, the server reads the hub Job, the WorkerCluster and the Secret from the API
+// server, and not from a cache. Few users read logs.
 package subresources

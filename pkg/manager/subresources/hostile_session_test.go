@@ -27,8 +27,8 @@ func inEachSession(t *testing.T, test func(t *testing.T, session string)) {
 	}
 }
 
-// upgrade asks for a session as kubectl does, and returns the response, and the connection as far as
-// it isn't read.
+// upgrade asks for a session as kubectl does, and returns the response, and the connection as far
+// as it isn't read.
 func (w *world) upgrade(session string) (*http.Response, *bufio.Reader, net.Conn) {
 	w.t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(w.api.URL, "http://"))
@@ -204,8 +204,8 @@ func TestAWorkerDoesntSayWhenToRetry(t *testing.T) {
 	}
 }
 
-// What a worker sends after the upgrade isn't interpreted: it passes as fast as the user reads it, is
-// never gathered in memory, and ends with the user's connection.
+// What a worker sends after the upgrade isn't interpreted: it passes as fast as the user reads it,
+// is never gathered in memory, and ends with the user's connection.
 func TestAnEndlessSessionEndsWithTheUser(t *testing.T) {
 	inEachSession(t, func(t *testing.T, session string) {
 		w := newWorld(t)

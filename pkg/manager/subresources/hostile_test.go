@@ -251,7 +251,8 @@ func TestPodsByPages(t *testing.T) {
 	}
 }
 
-// Names that no API server stores don't reach users: a shell may run them, and a terminal obeys them.
+// Names that no API server stores don't reach users: a shell may run them, and a terminal obeys
+// them.
 func TestMalformedNamesArentPassedOn(t *testing.T) {
 	w := newWorld(t)
 	const shell = "$(touch${IFS}file)"

@@ -78,9 +78,9 @@ func Reachable(ctx context.Context, bind, hub string) (netip.AddrPort, error) {
 
 // leader explains in the replica that leads, whichever was asked.
 //
-// The replicas know each other by the serving certificate, whose key only they have: the one that asks
-// presents it, too. What they trust each other with is no more than a request of a user who was
-// authorized.
+// The replicas know each other by the serving certificate, whose key only they have: the one that
+// asks presents it, too. What they trust each other with is no more than a request of a user who
+// was authorized.
 type leader struct {
 	Explainer
 	// leads is closed when this replica leads.

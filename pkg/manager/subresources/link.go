@@ -73,7 +73,8 @@ func newLink(worker string, kubeconfig []byte, options Options) (*link, error) {
 // noRedirect takes a redirect for the answer: a worker may not send the manager elsewhere.
 func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// read makes one request whose answer is decoded, within a time, when fewer than maxReads are under way.
+// read makes one request whose answer is decoded, within a time, when fewer than maxReads are under
+// way.
 func read[T any](ctx context.Context, l *link, within time.Duration, request func(context.Context) (T, error)) (answer T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -93,8 +94,8 @@ func (l *link) url(query url.Values, path ...string) *url.URL {
 	return u
 }
 
-// isLog reports whether a path ends in namespaces/NAMESPACE/pods/NAME/log. The names may be anything:
-// there can be a Job that is called log.
+// isLog reports whether a path ends in namespaces/NAMESPACE/pods/NAME/log. The names may be
+// anything: there can be a Job that is called log.
 func isLog(path string) bool {
 	parts := strings.Split(path, "/")
 	n := len(parts)

@@ -43,7 +43,8 @@ func (h *handler) log(w *responseWriter, r *http.Request, req *request) error {
 	return h.stream(w, r, at.link, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}, options)
 }
 
-// stream copies a log from the worker to the client. While it does, it holds no object of the worker.
+// stream copies a log from the worker to the client. While it does, it holds no object of the
+// worker.
 func (h *handler) stream(w *responseWriter, r *http.Request, at *link, pod types.NamespacedName, options *corev1.PodLogOptions) error {
 	stall := newStallTimer(r.Context(), h.options.StallTimeout)
 	defer stall.end()

@@ -27,13 +27,14 @@ type Options struct {
 	// Origin of this hub's mirrors. Default: the UID of its kube-system namespace.
 	Origin v1alpha1.Origin
 
-	// Explainer says in which workers a Job could run, while this replica leads. Nil: it never does, and
-	// asks the one that leads.
+	// Explainer says in which workers a Job could run, while this replica leads. Nil: it never does,
+	// and asks the one that leads.
 	Explainer Explainer
 	// Lease by which the replicas elect their leader. Default jobferry-manager.
 	Lease string
 
-	// DialTimeout is for a TCP connection to a worker or another replica, and again for TLS. Default 5s.
+	// DialTimeout is for a TCP connection to a worker or another replica, and again for TLS. Default
+	// 5s.
 	DialTimeout time.Duration
 	// RequestTimeout is for one read from a worker or the hub, and for the start of a command.
 	// Default 15s.
@@ -48,7 +49,8 @@ type Options struct {
 	StreamsPerUser int
 	// Streams bounds those of all users; the namespaces share them. Default 1000.
 	Streams int
-	// WatchesPerUser bounds the watches of dispatchedjobs that a user has open in this replica. Default 10.
+	// WatchesPerUser bounds the watches of dispatchedjobs that a user has open in this replica.
+	// Default 10.
 	WatchesPerUser int
 	// Watches bounds those of all users; the namespaces share them. Each is a watch on the hub, too.
 	// Default 100.

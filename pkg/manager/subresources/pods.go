@@ -139,8 +139,8 @@ func (at *location) podChunk(ctx context.Context, options metav1.ListOptions) (*
 	return chunk, err
 }
 
-// keepOwn drops Pods that the mirror doesn't control: anybody can set labels. It drops those, too, that
-// no API server stores: users' shells and terminals get what Pods are named.
+// keepOwn drops Pods that the mirror doesn't control: anybody can set labels. It drops those, too,
+// that no API server stores: users' shells and terminals get what Pods are named.
 func (at *location) keepOwn(chunk *corev1.PodList) {
 	own := chunk.Items[:0]
 	for i := range chunk.Items {
@@ -152,7 +152,8 @@ func (at *location) keepOwn(chunk *corev1.PodList) {
 	chunk.Items = own
 }
 
-// isWellFormed reports whether a Pod's names are such as an API server stores, and counts those that aren't.
+// isWellFormed reports whether a Pod's names are such as an API server stores, and counts those
+// that aren't.
 func (at *location) isWellFormed(pod *corev1.Pod) bool {
 	if objectnames.CheckPod(pod) == nil {
 		return true

@@ -20,8 +20,8 @@ type session struct {
 	what string
 	// options parses the parameters for the worker, without the container.
 	options func(*paramParser) url.Values
-	// check returns an error if the container can't be connected so. Nil: the connection is to the Pod,
-	// and not to a container.
+	// check returns an error if the container can't be connected so. Nil: the connection is to the
+	// Pod, and not to a container.
 	check func(c *corev1.Container, options url.Values) error
 }
 
@@ -102,8 +102,8 @@ func checkAttach(c *corev1.Container, options url.Values) error {
 	}
 }
 
-// logSession logs who connects to what. Arguments of commands may be secret: they are logged only if
-// that's asked for.
+// logSession logs who connects to what. Arguments of commands may be secret: they are logged only
+// if that's asked for.
 func (h *handler) logSession(req *request, at *chosen, container string) {
 	logger := h.logger.WithValues("subresource", req.sub.name, "user", req.user.GetName(), "job", req.key,
 		"worker", at.worker, "pod", at.pod.Name, "container", container)

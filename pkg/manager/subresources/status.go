@@ -77,8 +77,8 @@ func fromStatus(worker, request string, s metav1.Status) error {
 	return unavailable("worker %q fails (%s) with %d: %s", worker, request, s.Code, message)
 }
 
-// passed are the codes of a worker that a user gets, too. The reason isn't the worker's: clients act
-// on it, and show it as it is.
+// passed are the codes of a worker that a user gets, too. The reason isn't the worker's: clients
+// act on it, and show it as it is.
 var passed = map[int32]metav1.StatusReason{
 	http.StatusBadRequest:            metav1.StatusReasonBadRequest,
 	http.StatusNotFound:              metav1.StatusReasonNotFound,

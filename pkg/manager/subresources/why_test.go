@@ -188,7 +188,8 @@ func hanging(t *testing.T) netip.AddrPort {
 	return netip.MustParseAddrPort(listener.Addr().String())
 }
 
-// An explanation that takes too long counts, whoever was too slow: it isn't as if nobody had been there.
+// An explanation that takes too long counts, whoever was too slow: it isn't as if nobody had been
+// there.
 func TestWhyTakesTooLong(t *testing.T) {
 	of := &hub{objects: map[string]client.Object{}}
 	elect(of, "hangs", LeaseLabels(hanging(t)))
@@ -273,8 +274,8 @@ func TestWhy(t *testing.T) {
 	w.refused("why", http.StatusForbidden, "verb get on jobs/why")
 }
 
-// Whoever goes away doesn't end the explanation: its cost counts all the same. The end of the replica
-// does end it.
+// Whoever goes away doesn't end the explanation: its cost counts all the same. The end of the
+// replica does end it.
 func TestWhyForOneWhoIsGone(t *testing.T) {
 	gone, goes := context.WithCancel(t.Context())
 	goes()

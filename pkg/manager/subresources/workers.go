@@ -21,12 +21,12 @@ import (
 // several. By default that is less than the minute after which the hub's API server gives up.
 const timeouts = 3
 
-// each calls do with the Job's mirror in each worker. It returns the errors of the workers for which
-// that failed, or, if it failed for all of them, one error.
+// each calls do with the Job's mirror in each worker. It returns the errors of the workers for
+// which that failed, or, if it failed for all of them, one error.
 //
 // It asks the workers one after the other: whatever their number, a request holds one chunk of one
-// answer. Of the time and the chunks that are left, each worker gets an equal part, so that one that
-// hangs or never comes to an end leaves enough for the others.
+// answer. Of the time and the chunks that are left, each worker gets an equal part, so that one
+// that hangs or never comes to an end leaves enough for the others.
 func (p *placed) each(ctx context.Context, do func(context.Context, *location) error) (failed []error, err error) {
 	end, chunks := time.Now().Add(timeouts*p.timeout), maxChunks
 	for i, worker := range p.workers {

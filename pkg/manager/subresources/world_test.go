@@ -57,7 +57,8 @@ func newWorld(t *testing.T, edits ...func(*Options)) *world {
 	w.hub.put(hubJob())
 	w.hub.put(workerCluster(metav1.ConditionTrue, ""))
 	w.hub.put(w.worker.secret("1"))
-	options := Options{Namespace: "system", Origin: origin, RequestTimeout: time.Minute} // 4 MiB take a while with -race
+	// 4 MiB take a while with -race
+	options := Options{Namespace: "system", Origin: origin, RequestTimeout: time.Minute}
 	for _, edit := range edits {
 		edit(&options)
 	}

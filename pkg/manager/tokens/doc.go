@@ -9,22 +9,24 @@
 //
 // # What is renewed
 //
-// The token of a Secret that says how long its tokens last (the annotation token-duration, which
-// register and rotate write), if it is a ServiceAccount's token that expires. All others are left
-// alone: client certificates, tokens of other issuers, and the copies of Kueue's Secrets.
+// The manager renews the token of a Secret that says how long its tokens last (the annotation
+// token-duration, which register and rotate write), if it is a ServiceAccount's token that expires.
+// It doesn't change others: client certificates, tokens of other issuers, and the copies of Kueue's
+// Secrets.
 //
 // # When
 //
-// Between one half and two thirds of its lifetime, by the times in the token, so that several
-// workers' tokens aren't renewed at once. The rest of the lifetime is for retries. Until then, the
-// condition TokenRenewed is False, and the metric with the expiry time doesn't move.
+// The manager renews a token between one half and two thirds of its lifetime, by the times in the
+// token, so that it doesn't renew the tokens of several workers at once. The rest of the lifetime
+// is for retries. While these fail, the condition TokenRenewed is False, and the metric with the
+// expiry time doesn't change.
 //
-// A worker writes the times into its tokens, and can't cause many renewals by them: a token that
-// wasn't issued about now isn't taken, and the worker isn't asked again for a while.
+// A worker writes the times into its tokens, but can't cause many renewals by them. The manager
+// refuses a token that wasn't issued about now, and doesn't ask that worker again for a while.
 //
 // # Revocation
 //
-// Whoever has stolen a token may renew it as the manager does, and no Role can say which tokens he
-// may request. But all of them end with their ServiceAccount: rotate makes a new one, and deletes the
-// old one.
+// Whoever has stolen a token may renew it as the manager does: no Role can limit which tokens its
+// holder requests. But all of these tokens end with their ServiceAccount. The command rotate makes
+// a new ServiceAccount, and deletes the old one.
 package tokens

@@ -131,7 +131,8 @@ func (r *renewer) Reconcile(ctx context.Context, request ctrl.Request) (ctrl.Res
 	err := r.renew(ctx, &secret, due, c)
 	if apierrors.IsConflict(err) {
 		delete(r.notBefore, request.NamespacedName)
-		return ctrl.Result{RequeueAfter: time.Second}, nil // somebody has changed the Secret: perhaps its token
+		// somebody has changed the Secret: perhaps its token
+		return ctrl.Result{RequeueAfter: time.Second}, nil
 	}
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "The token of a worker isn't renewed", "worker", worker, "expires", due.token.Expires)

@@ -18,8 +18,8 @@ import (
 // flushTimeout is how long the last spans may take when the program ends.
 const flushTimeout = 5 * time.Second
 
-// Setup returns a tracer whose last spans are sent when the manager ends; nil without an endpoint. It
-// waits for no collector.
+// Setup returns a tracer whose last spans are sent when the manager ends; nil without an endpoint.
+// It waits for no collector.
 func Setup(ctx context.Context, mgr ctrl.Manager, options Options) (*Tracer, error) {
 	if options.Endpoint == "" {
 		return nil, nil

@@ -106,7 +106,8 @@ func (m *Mirror) makesSense() bool {
 	return true
 }
 
-// ID tells mirrors apart. A worker writes the UIDs of its own, which may be those of another worker's.
+// ID tells mirrors apart. A worker writes the UIDs of its own, which may be those of another
+// worker's.
 type ID struct {
 	Worker string
 	UID    types.UID
@@ -136,8 +137,8 @@ func (a Account) String() string {
 	return string(text)
 }
 
-// Closed is the account when nothing more will be learnt: Pods that run count for as long as the hub knew
-// them to.
+// Closed is the account when nothing more will be learnt: Pods that run count for as long as the
+// hub knew them to.
 func (a Account) Closed() Account {
 	closed := slices.Clone(a)
 	for i := range closed {

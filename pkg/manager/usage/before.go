@@ -5,24 +5,25 @@ import (
 	"time"
 )
 
-// Before is the time of a mirror's Pods that this process hasn't seen, as they were gone before, and how many
-// they are.
+// Before is the time of a mirror's Pods that this process hasn't seen, as they were gone before,
+// and how many they are.
 type Before struct {
 	Seconds, Succeeded, Unknown Seconds
 	Count                       int64
 }
 
-// Then is what an account is compared with what is seen of its mirror later: of the Pods that got their nodes
-// until Newest, and as they were At some time, both by the worker's clock. At most so many of them were Running.
-type Then struct {
+// Accounted says which of a mirror's Pods an account covers: those that got their nodes until
+// Newest, as they were At the time of the account. Both are by the worker's clock. At most so many
+// of them were Running.
+type Accounted struct {
 	At, Newest time.Time
 	Running    int64
 }
 
-// Then is when the hub last knew the mirror's Pods. If the worker's clock was set since, their own times don't tell how
-// many ran then, but the account does.
-func (m *Mirror) Then(o *Observation) Then {
-	then := Then{At: m.at(), Newest: m.Newest.time(), Running: math.MaxInt64}
+// Accounted returns which of the mirror's Pods the account covers. If the worker's clock was set
+// since, the Pods' own times don't tell how many ran then. The account does.
+func (m *Mirror) Accounted(o *Observation) Accounted {
+	then := Accounted{At: m.at(), Newest: m.Newest.time(), Running: math.MaxInt64}
 	if set := seconds(o.Ahead) - m.Ahead; math.Abs(float64(set)) > slack.Seconds() {
 		then.Running = m.Pods
 	}
@@ -32,18 +33,20 @@ func (m *Mirror) Then(o *Observation) Then {
 // at is when that was, by the worker's clock.
 func (m *Mirror) at() time.Time { return (m.At - Moment(m.Ahead)).time() }
 
-// Before is what the account knows of the mirror, less what this process sees of it now. Then has the times of the same
-// Pods as they were when the account was written, and listed those of all Pods as they were when all were listed.
-// Nothing is missing unless there are fewer Pods: clocks err, and so do times. Of those that ran then, and are gone
-// now, nobody knows until when they did: they were gone when all were listed.
+// Before returns what the account knows of the mirror, less what this process sees of it now. The
+// argument then has the times of the same Pods at the moment of the account, and the argument
+// listed has those of all Pods at the moment of the last list. Nothing is missing unless there are
+// fewer Pods than in the account, because clocks and times err. Of a Pod that ran at the moment of
+// the account and is gone now, nobody knows when it ended: before the list.
 //
-// An account that was written since all Pods were listed has what this process has seen: another manager wrote it, or
-// this one, which forgets what it compared when the Job has ended. So has an account of the last moment that counts.
-// The unknown time of Pods that this process saw vanish is in it, and isn't added again. Nothing counts as gone while
-// this process hasn't seen the newest Pod of the account: its watch is behind.
+// An account that was written since all Pods were listed has what this process has seen: another
+// manager wrote it, or this one, which forgets what it compared when the Job has ended. So has an
+// account of the last moment that counts. The unknown time of Pods that this process saw vanish is
+// in it, and isn't added again. Nothing counts as gone while this process hasn't seen the newest
+// Pod of the account: its watch is behind.
 //
-// A scheduler whose API server lost a write gives a Pod its node again. Such a Pod may be one that ran when the account
-// was written. So may one be that waited for a node then. It's unknown which.
+// A scheduler whose API server lost a write gives a Pod its node again. Such a Pod may be one that
+// ran when the account was written. So may one be that waited for a node then. It's unknown which.
 func (m *Mirror) Before(then, listed Times, o *Observation, now time.Time) Before {
 	last, unknown := m.lastMoment(momentOf(now)), m.Unknown
 	isSince := !then.Listed.IsZero() && m.At > momentOf(then.Listed)
@@ -72,8 +75,9 @@ func (m *Mirror) Before(then, listed Times, o *Observation, now time.Time) Befor
 	return before
 }
 
-// unseen is for how long Pods may have run that came and went between the account, or the mirror's creation, and the
-// list of all Pods: a fence deletes all. There were so many at once, and those that are there are known.
+// unseen is for how long Pods may have run that came and went between the account, or the mirror's
+// creation, and the list of all Pods: a fence deletes all. There were so many at once, and those
+// that are there are known.
 func (m *Mirror) unseen(then, listed Times, o *Observation, until Moment) Seconds {
 	since := max(m.At, momentOf(o.Created.Add(o.Ahead)))
 	if o.Fenced.IsZero() || momentOf(o.Fenced.Add(o.Ahead+slack)) < since {

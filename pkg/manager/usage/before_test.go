@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// The next manager sees those Pods only that are still there. What the account says of others isn't lost: two
-// ran for 20 s and 30 s when it was written, and two had ended. Until when those ran that are gone isn't known.
+// The next manager sees those Pods only that are still there. What the account says of others isn't
+// lost: two ran for 20 s and 30 s when it was written, and two had ended. Until when those ran that
+// are gone isn't known.
 func TestTheManagerRestarts(t *testing.T) {
 	s := newStory(t, 10)
 	s.pass(time.Minute)
@@ -41,7 +42,7 @@ func TestTheManagerRestarts(t *testing.T) {
 			again.t = t
 			m := s.account.Of(ID{"west", "m"})
 			for now, ran := range map[time.Duration]int64{ahead: math.MaxInt64, ahead - 6*time.Second: 2, ahead + 6*time.Second: 2} {
-				if got := m.Then(&Observation{Times: Times{Ahead: now}}); got != (Then{then, written.Newest, ran}) {
+				if got := m.Accounted(&Observation{Times: Times{Ahead: now}}); got != (Accounted{then, written.Newest, ran}) {
 					t.Errorf("with a clock that is %s ahead, the account is of %v", now, got)
 				}
 			}
@@ -112,8 +113,9 @@ func TestUnknownTimesAddUp(t *testing.T) {
 	}
 }
 
-// An account has the unknown time of the Pods that this process saw vanish if it was written since these were listed, or
-// as late as any. It doesn't grow when it's compared anew: the Job has ended, or another manager wrote it.
+// An account has the unknown time of the Pods that this process saw vanish if it was written since
+// these were listed, or as late as any. It doesn't grow when it's compared anew: the Job has ended,
+// or another manager wrote it.
 func TestUnknownTimesCountOnce(t *testing.T) {
 	for name, row := range map[string]struct {
 		// ended is how long before the list the Job did; zero: it runs.
@@ -156,7 +158,8 @@ func TestUnknownTimesCountOnce(t *testing.T) {
 	}
 }
 
-// A manager that takes the lead has listed Pods after others were gone, and before the last account was written.
+// A manager that takes the lead has listed Pods after others were gone, and before the last account
+// was written.
 func TestAStandbyTakesOver(t *testing.T) {
 	s := newStory(t, 10)
 	s.pass(10 * time.Minute)

@@ -17,18 +17,19 @@ import (
 type Observation struct {
 	Worker string
 	UID    types.UID
-	// Current: the Job is placed on the worker, and this is its mirror there. Former: it was moved from
-	// the worker, and this is its mirror. Elsewhere: the Job isn't placed on the worker.
+	// Current: the Job is placed on the worker, and this is its mirror there. Former: it was moved
+	// from the worker, and this is its mirror. Elsewhere: the Job isn't placed on the worker.
 	Current, Former, Elsewhere bool
 	// InTouch: the worker is connected, and all its Pods are known.
 	InTouch bool
-	// Awaited: they will be known when the worker is connected, its Pods are listed, or a watch has caught up.
+	// Awaited: they will be known when the worker is connected, its Pods are listed, or a watch has
+	// caught up.
 	Awaited bool
-	// Created is when the mirror was, and Fenced when it was last fenced, both by the worker's clock; zero: it wasn't,
-	// or there is no mirror.
+	// Created is when the mirror was, and Fenced when it was last fenced, both by the worker's clock;
+	// zero: it wasn't, or there is no mirror.
 	Created, Fenced time.Time
-	// Started: the mirror says that it has or had Pods. Alive is how many of them it says are in no final phase; nil: it
-	// doesn't say.
+	// Started: the mirror says that it has or had Pods. Alive is how many of them it says are in no
+	// final phase; nil: it doesn't say.
 	Started bool
 	Alive   *int64
 	// AtOnce is how many Pods the mirror may have at once, without those that are being replaced.
@@ -39,15 +40,15 @@ type Observation struct {
 // ID of the mirror.
 func (o *Observation) ID() ID { return ID{o.Worker, o.UID} }
 
-// IsBehind reports whether the watch of Pods shows more Pods that run than the mirror has, so one of the two has yet to
-// tell what the other has told: a manager that was stopped catches up.
+// IsBehind reports whether the watch of Pods shows more Pods that run than the mirror has, so one
+// of the two has yet to tell what the other has told: a manager that was stopped catches up.
 func (o *Observation) IsBehind() bool { return o.Alive != nil && o.Running > *o.Alive }
 
 // isOpen reports whether more will be learnt of the Pods that there are.
 func (o *Observation) isOpen() bool { return o.Awaited || o.InTouch && o.Running > 0 }
 
-// isNew reports whether the account is to have the mirror, if it doesn't yet: there are Pods, or may be. Of others
-// than the Job's own the hub knows nothing.
+// isNew reports whether the account is to have the mirror, if it doesn't yet: there are Pods, or
+// may be. Of others than the Job's own the hub knows nothing.
 func (o *Observation) isNew(ends bool) bool {
 	return (o.Current || o.Former) && (o.Awaited || o.InTouch && (ends || o.Started || o.Running > 0 || o.Ended > 0))
 }
@@ -55,15 +56,16 @@ func (o *Observation) isNew(ends bool) bool {
 // Times are those of a mirror's Pods. All are as this process saw them: what was gone before it
 // started isn't in them.
 type Times struct {
-	// Ended is the time of all Pods that have ended, and Count how many they are. Succeeded is the part of those
-	// that succeeded. Unknown is for how long some of them may have run besides.
+	// Ended is the time of all Pods that have ended, and Count how many they are. Succeeded is the
+	// part of those that succeeded. Unknown is for how long some of them may have run besides.
 	Ended, Succeeded, Unknown time.Duration
 	Count                     int64
 	// Running counts the Pods that have a node, and Since is the mean of when they got it, by the
 	// worker's clock. Newest is when the last of all Pods got its.
 	Running       int64
 	Since, Newest time.Time
-	// Later counts, of a time that is past, the Pods that had been created then, and say that they got their nodes later.
+	// Later counts, of a time that is past, the Pods that had been created then, and say that they got
+	// their nodes later.
 	Later int64
 	// Ahead is how far the hub's clock is ahead of the worker's.
 	Ahead time.Duration
@@ -78,8 +80,8 @@ func (t *Times) until(at time.Time) Seconds {
 	return seconds(t.Ended) + Seconds(t.Running)*seconds(max(at.Sub(t.Since), 0))
 }
 
-// Job is what the hub says of a Job.
-type Job struct {
+// HubJob is what the hub says of a Job.
+type HubJob struct {
 	*batchv1.Job
 	// Requests of one Pod; nil: not known now.
 	Requests corev1.ResourceList
@@ -99,7 +101,7 @@ const slack = 5 * time.Second
 
 // Next is the account after some observations. Before has what was gone before this process saw the
 // mirrors.
-func (a Account) Next(job Job, seen []Observation, before map[ID]Before, now time.Time) Account {
+func (a Account) Next(job HubJob, seen []Observation, before map[ID]Before, now time.Time) Account {
 	next, at := slices.Clone(a), a.lastMoment(job, momentOf(now))
 	for i := range seen {
 		o := &seen[i]
@@ -120,7 +122,7 @@ func (a Account) Next(job Job, seen []Observation, before map[ID]Before, now tim
 }
 
 // lastMoment is the last one that counts: a Job that has ended is as old as it was a little later.
-func (a Account) lastMoment(job Job, now Moment) Moment {
+func (a Account) lastMoment(job HubJob, now Moment) Moment {
 	ended := a.ended()
 	if ended == 0 && !job.Ended.IsZero() {
 		ended = momentOf(job.Ended)
@@ -143,7 +145,7 @@ func (a Account) ended() (ended Moment) {
 	return ended
 }
 
-func (m *Mirror) observe(job Job, o *Observation, before Before, most bounds, now Moment) {
+func (m *Mirror) observe(job HubJob, o *Observation, before Before, most bounds, now Moment) {
 	if job.Requests != nil && !m.Left {
 		m.Requests = bounded(larger(m.Requests, job.Requests))
 	}
@@ -171,8 +173,9 @@ func (m *Mirror) observe(job Job, o *Observation, before Before, most bounds, no
 // bounds are what the seconds of a mirror may be, and those that are known and unknown together.
 type bounds struct{ seconds, unknown Seconds }
 
-// bounds are those of a mirror at some time: as if the Job had had as many Pods in the worker since its creation, less
-// those of its other mirrors there. What may have run there bounds what else may have, and not what is seen.
+// bounds are those of a mirror at some time: as if the Job had had as many Pods in the worker since
+// its creation, less those of its other mirrors there. What may have run there bounds what else may
+// have, and not what is seen.
 func (a Account) bounds(i int, job *batchv1.Job, now Moment) bounds {
 	age := max(now-momentOf(job.CreationTimestamp.Time), 0)
 	most := min(Seconds(max(pods(job), a[i].Pods))*Seconds(age+Moment(slack.Seconds())), sane)
@@ -186,8 +189,8 @@ func (a Account) bounds(i int, job *batchv1.Job, now Moment) bounds {
 	return bounds{max(b.seconds, 0), max(b.unknown, 0)}
 }
 
-// Lacks reports whether the next account settles something that this one doesn't: of the mirrors that the
-// Job has left, and of all when it has ended.
+// Lacks reports whether the next account settles something that this one doesn't: of the mirrors
+// that the Job has left, and of all when it has ended.
 func (a Account) Lacks(next Account, ended bool) bool {
 	return slices.ContainsFunc(next, func(m Mirror) bool {
 		was := a.Of(m.ID())
@@ -196,12 +199,12 @@ func (a Account) Lacks(next Account, ended bool) bool {
 	})
 }
 
-// exceeds reports whether seconds are more than they were by enough to be worth a write: Kubernetes' times are in whole
-// seconds, and a worker may have them grow by as little as it likes.
+// exceeds reports whether seconds are more than they were by enough to be worth a write:
+// Kubernetes' times are in whole seconds, and a worker may have them grow by as little as it likes.
 func exceeds(is, was Seconds) bool { return is-was >= max(1, was/5000) }
 
-// Open is when the hub last wrote what it knew of the mirrors of which more will be learnt, or that the Job has ended,
-// of those that Lacks looks at; zero: there is none.
+// Open is when the hub last wrote what it knew of the mirrors of which more will be learnt, or that
+// the Job has ended, of those that Lacks looks at; zero: there is none.
 func (a Account) Open(next Account, seen []Observation, ended bool) (since time.Time) {
 	for i := range seen {
 		m := next.Of(seen[i].ID())
@@ -216,8 +219,8 @@ func (a Account) Open(next Account, seen []Observation, ended bool) (since time.
 	return since
 }
 
-// Stale is when the hub first wrote what it knew of mirrors with Pods that run, as they are in sight; zero: there is
-// none. What runs on since then would be unknown if the manager ended now.
+// Stale is when the hub first wrote what it knew of mirrors with Pods that run, as they are in
+// sight; zero: there is none. What runs on since then would be unknown if the manager ended now.
 func (a Account) Stale(seen []Observation) (since time.Time) {
 	for i := range seen {
 		m := a.Of(seen[i].ID())
@@ -238,9 +241,9 @@ func pods(job *batchv1.Job) int64 {
 	return 2 * max(int64(ptr.Deref(job.Spec.Parallelism, 1)), had, 1)
 }
 
-// supersede marks the mirrors that an unfinished Job has left: it isn't placed on the worker any more,
-// or has another mirror there. It may come back to one.
-func (a Account) supersede(job Job, seen []Observation) Account {
+// supersede marks the mirrors that an unfinished Job has left: it isn't placed on the worker any
+// more, or has another mirror there. It may come back to one.
+func (a Account) supersede(job HubJob, seen []Observation) Account {
 	if !job.Unfinished {
 		return a
 	}

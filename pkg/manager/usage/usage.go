@@ -14,7 +14,8 @@ import (
 type Usage struct {
 	Worker   string
 	Resource corev1.ResourceName
-	// Total, and the part of it that was done again elsewhere. Unknown is what may be missing in Total.
+	// Total, and the part of it that was done again elsewhere. Unknown is what may be missing in
+	// Total.
 	Total, Repeated, Unknown float64
 }
 

@@ -22,7 +22,7 @@ var created = time.Unix(1_000_000, 0)
 // story is a hub Job with its account.
 type story struct {
 	t       *testing.T
-	job     Job
+	job     HubJob
 	account Account
 	now     time.Time
 	before  map[ID]Before
@@ -33,7 +33,7 @@ func newStory(t *testing.T, parallelism int32) *story {
 	j.CreationTimestamp = metav1.NewTime(created)
 	j.Spec.Parallelism = ptr.To(parallelism)
 	requests := corev1.ResourceList{"cpu": resource.MustParse("500m"), "memory": resource.MustParse("1Gi"), "pods": resource.MustParse("1")}
-	return &story{t: t, job: Job{Job: j, Requests: requests, Unfinished: true}, now: created, before: map[ID]Before{}}
+	return &story{t: t, job: HubJob{Job: j, Requests: requests, Unfinished: true}, now: created, before: map[ID]Before{}}
 }
 
 func (s *story) pass(d time.Duration) { s.now = s.now.Add(d) }
@@ -114,7 +114,8 @@ func TestAMovedJobStartsFromZero(t *testing.T) {
 	s.expect("west", "pods", 50, 50)
 }
 
-// The worker is back before the Job has started elsewhere: the Job goes on in the mirror that it left.
+// The worker is back before the Job has started elsewhere: the Job goes on in the mirror that it
+// left.
 func TestAJobReturns(t *testing.T) {
 	s := newStory(t, 1)
 	s.pass(time.Minute)
@@ -157,7 +158,8 @@ func (s *story) expectUnknown(want float64) {
 	}
 }
 
-// What may have run in a mirror that the Job left doesn't lower what is seen to run in the next one there.
+// What may have run in a mirror that the Job left doesn't lower what is seen to run in the next one
+// there.
 func TestUnknownTimesBoundOnlyWhatIsUnknown(t *testing.T) {
 	s := newStory(t, 1)
 	s.pass(time.Minute)
@@ -306,7 +308,8 @@ func TestAnAccountThatIsNone(t *testing.T) {
 	}
 }
 
-// A worker goes on to say that Pods of a finished Job run, in the mirror that it left or the last one.
+// A worker goes on to say that Pods of a finished Job run, in the mirror that it left or the last
+// one.
 func TestAFinishedJobsPodsRunForever(t *testing.T) {
 	s := newStory(t, 1)
 	running := Times{Running: 1, Since: created}
@@ -324,7 +327,8 @@ func TestAFinishedJobsPodsRunForever(t *testing.T) {
 	}
 }
 
-// What is learnt of mirrors without a status to write: of those that the Job left, and of all at its end.
+// What is learnt of mirrors without a status to write: of those that the Job left, and of all at
+// its end.
 func TestLateNews(t *testing.T) {
 	s := newStory(t, 2)
 	s.pass(time.Minute)

@@ -1,5 +1,6 @@
 // Package outcome has the rules by which a Job ends, as far as they are about its counters and
-// indexes. A Job controller judges its own Job by them, the hub a Job in several workers. It is pure.
+// indexes. A Job controller judges its own Job by them, the hub a Job in several workers. It is
+// pure.
 package outcome
 
 import (

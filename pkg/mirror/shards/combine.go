@@ -76,8 +76,8 @@ func (c *combination) add(m *Mirror) {
 	c.next.Shards = append(c.next.Shards, shard)
 }
 
-// counters are those of the shard with its mirror's. They never fall: a mirror that isn't seeded yet,
-// or is another shard's, shows less.
+// counters are those of the shard with its mirror's. They never fall: a mirror that isn't seeded
+// yet, or is another shard's, shows less.
 func (m *Mirror) counters(hub *batchv1.Job) Counters {
 	next, status := m.Counters, &m.Job.Status
 	var listed batchv1.UncountedTerminatedPods
@@ -108,8 +108,8 @@ func (c *combination) live(s *batchv1.JobStatus) {
 }
 
 // sum adds two counters, which may be as large as a worker likes.
-// own adds the indexes that a mirror has completed or failed. In a mirror that is fixed all that was
-// not in its shard when it was created counts as completed from the start.
+// own adds the indexes that a mirror has completed or failed. In a mirror that is fixed all that
+// was not in its shard when it was created counts as completed from the start.
 func (c *combination) own(m *Mirror) {
 	within := m.Indexes
 	if !IsFollowing(m.Job) {

@@ -77,7 +77,8 @@ func newLiars(t *rapid.T) *liars {
 	return w
 }
 
-// report has each worker report something new, or nothing. What mirror.Check refuses counts as unknown.
+// report has each worker report something new, or nothing. What mirror.Check refuses counts as
+// unknown.
 func (w *liars) report(t *rapid.T) {
 	w.mirrors = nil
 	for i, s := range w.placed.Shards {
@@ -159,8 +160,8 @@ func (w *liars) combine(t *rapid.T) {
 	}
 }
 
-// checkIndexes holds that each mirror has changed no index but those of its shard that it was created
-// for.
+// checkIndexes holds that each mirror has changed no index but those of its shard that it was
+// created for.
 func (w *liars) checkIndexes(t *rapid.T, combined *batchv1.Job) {
 	var own intervals.Set
 	for _, m := range w.mirrors {
@@ -191,8 +192,8 @@ func (w *liars) checkIndexes(t *rapid.T, combined *batchv1.Job) {
 	}
 }
 
-// checkCounters holds that counters never fall, include the settled ones, and that no shard succeeds
-// more often than it may.
+// checkCounters holds that counters never fall, include the settled ones, and that no shard
+// succeeds more often than it may.
 func (w *liars) checkCounters(t *rapid.T, combined *batchv1.Job, next Placement) {
 	if is, was := combined.Status, w.hub.Status; is.Failed < was.Failed || is.Succeeded < was.Succeeded || is.Active < 0 ||
 		ptr.Deref(is.Terminating, 0) < 0 || int(is.Succeeded) > completions(w.hub) {

@@ -33,7 +33,8 @@ func (c *combination) end() {
 		c.set(o.Interim, o.Reason, o.Message)
 		if c.haveAllEnded() {
 			c.set(o.Final(), o.Reason, o.Message)
-			if c.status.StartTime == nil { // the API server demands one, and a Job that is suspended has none
+			// the API server demands one, and a Job that is suspended has none
+			if c.status.StartTime == nil {
 				c.status.StartTime = ptr.To(metav1.NewTime(c.now))
 			}
 			if !o.Failed() {
@@ -53,8 +54,8 @@ func recorded(c *combination) (outcome.Outcome, bool) {
 	return outcome.Outcome{}, false
 }
 
-// Ending returns the condition that leads to the hub Job's end, which is written to all mirrors; nil:
-// there is none.
+// Ending returns the condition that leads to the hub Job's end, which is written to all mirrors;
+// nil: there is none.
 func Ending(hub *batchv1.Job) *batchv1.JobCondition {
 	if success := mirror.TrueCondition(&hub.Status, batchv1.JobSuccessCriteriaMet); success != nil {
 		return success
@@ -115,8 +116,8 @@ func completionsReached(c *combination) (outcome.Outcome, bool) {
 	return outcome.CompletionsReached, int(c.status.Succeeded) >= completions(c.hub)
 }
 
-// haveAllEnded reports whether no shard has Pods, or can start one. A mirror that is stopped has yet
-// to end: its worker keeps the last failed Pods of indexes until then.
+// haveAllEnded reports whether no shard has Pods, or can start one. A mirror that is stopped has
+// yet to end: its worker keeps the last failed Pods of indexes until then.
 func (c *combination) haveAllEnded() bool {
 	for i := range c.mirrors {
 		if c.mirrors[i].mayRun(mirror.Finished) {

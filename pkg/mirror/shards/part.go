@@ -50,8 +50,8 @@ func (s Shard) Asked() Amount {
 	return asked
 }
 
-// Held are the indexes that the worker of an elastic shard can start or has Pods of, by its mirror. They
-// are known only if the mirror names the indexes that the hub asks for now.
+// Held are the indexes that the worker of an elastic shard can start or has Pods of, by its mirror.
+// They are known only if the mirror names the indexes that the hub asks for now.
 func (s Shard) Held(m *batchv1.Job) (held intervals.Set, known bool) {
 	observed, err := intervals.ParseStrict(m.Annotations[v1alpha1.AnnotationIndexesObserved], intervals.NoLimit)
 	known = err == nil && IsFollowing(m) && m.Annotations[v1alpha1.AnnotationIndexes] == s.Asked().String()
@@ -64,8 +64,8 @@ func Follows(hub *batchv1.Job, controller v1alpha1.JobController) bool {
 	return Indexed(hub) && controller == v1alpha1.JobControllerEmbedded
 }
 
-// IsOutdated reports whether a mirror has to be replaced: it is not one of this shard, or was created
-// before the Job's completions were changed.
+// IsOutdated reports whether a mirror has to be replaced: it is not one of this shard, or was
+// created before the Job's completions were changed.
 func (s Shard) IsOutdated(hub, m *batchv1.Job) bool {
 	return !s.has(m) || ptr.Deref(m.Spec.Completions, 0) != ptr.Deref(hub.Spec.Completions, 0)
 }

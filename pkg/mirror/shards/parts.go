@@ -56,8 +56,8 @@ func (d *division) raiseParts() {
 	d.missing = d.countMissing()
 }
 
-// revive gives each shard that has something left a part, and takes it where nothing is left for one:
-// what it has may be less than a share of anybody, and would wait for ever.
+// revive gives each shard that has something left a part, and takes it where nothing is left for
+// one: what it has may be less than a share of anybody, and would wait for ever.
 func (d *division) revive() {
 	for _, w := range d.workers {
 		if w.isNew || w.Stopping || w.Parallelism > 0 || w.keeps == 0 || !w.room.Open || w.room.Pods == 0 {

@@ -112,8 +112,8 @@ func IsPlaced(job *batchv1.Job) bool {
 }
 
 // Read returns the shards of a hub Job that is placed as such. The error is for the user's eyes:
-// someone has edited the annotations. The parts have fallen already if the Job's parallelism has, so
-// that no mirror starts Pods by the higher one.
+// someone has edited the annotations. The parts have fallen already if the Job's parallelism has,
+// so that no mirror starts Pods by the higher one.
 func Read(job *batchv1.Job) (Placement, error) {
 	var state stateText
 	if err := json.Unmarshal([]byte(job.Annotations[v1alpha1.AnnotationShardsState]), &state); err != nil {
@@ -140,7 +140,8 @@ func (p Placement) within(job *batchv1.Job) Placement {
 	before, after := 0, 0
 	for i := range p.Shards {
 		before += int(p.Shards[i].Parallelism)
-		p.Shards[i].Parallelism = int32(int(float64(before)*float64(limit)/float64(sum)) - after) // integers could overflow
+		// integers could overflow
+		p.Shards[i].Parallelism = int32(int(float64(before)*float64(limit)/float64(sum)) - after)
 		after += int(p.Shards[i].Parallelism)
 	}
 	return p

@@ -69,8 +69,8 @@ func WorkerOf(object metav1.Object) string {
 	return object.GetAnnotations()[v1alpha1.AnnotationCluster]
 }
 
-// Pods returns the Pods of the Job, in one worker, or, if that is empty, in all. Those whose names no API
-// server stores are left out: an older manager passes on what a worker sends.
+// Pods returns the Pods of the Job, in one worker, or, if that is empty, in all. Those whose names
+// no API server stores are left out: an older manager passes on what a worker sends.
 func (s *Subresources) Pods(ctx context.Context, worker string) (*PodList, error) {
 	pods := &PodList{}
 	err := s.read(ctx, "pods", worker, pods)

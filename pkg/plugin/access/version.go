@@ -11,11 +11,12 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/version"
 )
 
-// maxDiscovery bounds what is read of the API's discovery, so that its connection can be used again.
+// maxDiscovery bounds what is read of the API's discovery, so that its connection can be used
+// again.
 const maxDiscovery = 1 << 20
 
-// ManagerVersion returns the version that the hub's manager says with the discovery of its API, which
-// every user may read; empty: it says none.
+// ManagerVersion returns the version that the hub's manager says with the discovery of its API,
+// which every user may read; empty: it says none.
 func ManagerVersion(ctx context.Context, config *rest.Config) (string, error) {
 	api, err := newAPI(config)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 )
 
-// Pack writes a file or directory as a tar stream, under the name. Symbolic links stay links; what is
-// no file, directory or link is skipped. Owners aren't told.
+// Pack writes a file or directory as a tar stream, under the name. Symbolic links stay links; what
+// is no file, directory or link is skipped. Owners aren't told.
 func Pack(to io.Writer, source, name string) (Result, error) {
 	out := tar.NewWriter(to)
 	var done Result

@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// Limits bound what is unpacked: bytes, members of the stream, and as many directories that they are in.
+// Limits bound what is unpacked: bytes, members of the stream, and as many directories that they
+// are in.
 type Limits struct {
 	Bytes   int64
 	Members int
@@ -63,8 +64,8 @@ func Unpack(from io.Reader, to Target, limits Limits) (Result, error) {
 	}
 }
 
-// makes adds the directories that a member is in to those that were made, as long as these are at most
-// so many. One name can be of thousands of directories.
+// makes adds the directories that a member is in to those that were made, as long as these are at
+// most so many. One name can be of thousands of directories.
 func makes(made map[string]struct{}, member string, most int) bool {
 	for dir := path.Dir(path.Clean(member)); dir != "." && dir != "/"; dir = path.Dir(dir) {
 		if _, is := made[dir]; is {

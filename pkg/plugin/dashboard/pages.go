@@ -32,7 +32,7 @@ type page struct {
 	Summary  view.Jobs
 	Workers  []view.Worker
 	Jobs     view.Jobs
-	Job      view.Job
+	Job      view.JobPage
 	Log      *logOf
 	Usage    view.Usage
 	Queues   view.Queues
@@ -118,7 +118,7 @@ func (s *Server) job(ctx context.Context, p *page, key types.NamespacedName) {
 	}
 	in := s.hub.Details(ctx, job)
 	in.Workers = s.hub.Workers()
-	p.Job = view.NewJob(in, p.Now)
+	p.Job = view.NewJobPage(in, p.Now)
 	p.polled = !p.Job.Finished
 	p.Log = chosenLog(p.Address, p.Job.Pods)
 }
@@ -146,8 +146,8 @@ func (p *page) addTrouble(what string, health hub.Health) {
 	}
 }
 
-// With returns the page's address with another value of a parameter, for links. A change of a filter
-// leads to the first page.
+// With returns the page's address with another value of a parameter, for links. A change of a
+// filter leads to the first page.
 func (p *page) With(name, value string) string {
 	query := p.Address.Query()
 	query.Del("page")

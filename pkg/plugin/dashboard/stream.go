@@ -72,7 +72,8 @@ func (s *Server) wait(r *http.Request, p *page, changed <-chan struct{}, tick <-
 }
 
 func event(p *page, body []byte) []byte {
-	content, _ := json.Marshal(map[string]string{"title": p.Title, "html": string(body)}) // strings always can be
+	// strings always can be
+	content, _ := json.Marshal(map[string]string{"title": p.Title, "html": string(body)})
 	return fmt.Appendf(nil, "event: page\ndata: %s\n\n", content)
 }
 

@@ -62,7 +62,8 @@ func keep(manifest, present *unstructured.Unstructured, applied map[string]json.
 		}
 	}
 	if to != nil {
-		_ = unstructured.SetNestedMap(manifest.Object, to, path...) // it fails only if a parent is no object
+		// it fails only if a parent is no object
+		_ = unstructured.SetNestedMap(manifest.Object, to, path...)
 	}
 }
 

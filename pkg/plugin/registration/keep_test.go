@@ -8,7 +8,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// What a newer plugin has applied stays; what the user takes back goes, and what others set stays theirs.
+// What a newer plugin has applied stays; what the user takes back goes, and what others set stays
+// theirs.
 func TestKeepUnknown(t *testing.T) {
 	for name, row := range map[string]struct{ manifest, present, want string }{
 		"settings": {

@@ -14,8 +14,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/workeraccess"
 )
 
-// systemNamespace is Jobferry's own in the worker. Other hubs and jobferry-worker have objects in it,
-// too: its labels name no hub. No Pod in it gets hold of a node.
+// systemNamespace is Jobferry's own in the worker. Other hubs and jobferry-worker have objects in
+// it, too: its labels name no hub. No Pod in it gets hold of a node.
 func systemNamespace() *corev1.Namespace {
 	labels := namespaces.Restricted.Labels(nil)
 	labels[labelPartOf] = partOf
@@ -81,8 +81,8 @@ func (r Request) lease() *coordinationv1.Lease {
 }
 
 // Traces returns the objects of a registration in the worker that are known by their names, in the
-// order in which they are removed. The others are the Roles and their bindings, ServiceAccounts, token
-// Secrets, the Lease and the namespaces.
+// order in which they are removed. The others are the Roles and their bindings, ServiceAccounts,
+// token Secrets, the Lease and the namespaces.
 func (r Request) Traces() []client.Object {
 	return []client.Object{
 		&rbacv1.ClusterRoleBinding{ObjectMeta: r.meta(r.base(), "")},

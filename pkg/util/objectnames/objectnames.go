@@ -1,5 +1,5 @@
-// Package objectnames checks the names in an object of a worker as an API server would have when the
-// object was written. A hostile API server can send any text as a name, and names are shown in
+// Package objectnames checks the names in an object of a worker as an API server would have when
+// the object was written. A hostile API server can send any text as a name, and names are shown in
 // terminals and offered to shells.
 package objectnames
 
@@ -15,8 +15,8 @@ import (
 // maxUID bounds a UID: API servers make UUIDs of 36 bytes, but promise no form.
 const maxUID = 128
 
-// CheckPod returns an error if a Pod has a name that no API server stores: its own, its namespace's,
-// its UID, those of its labels or annotations, its containers or its node.
+// CheckPod returns an error if a Pod has a name that no API server stores: its own, its
+// namespace's, its UID, those of its labels or annotations, its containers or its node.
 func CheckPod(pod *corev1.Pod) error {
 	if err := CheckMeta(pod); err != nil {
 		return err
@@ -49,7 +49,8 @@ func CheckPod(pod *corev1.Pod) error {
 }
 
 // CheckMeta checks an object's own name, its namespace's, its UID, and the keys of its labels and
-// annotations. Names are those of Pods and the like: DNS subdomains. There may be no namespace and no UID.
+// annotations. Names are those of Pods and the like: DNS subdomains. There may be no namespace and
+// no UID.
 func CheckMeta(object metav1.Object) error {
 	if err := first("name", object.GetName(), validation.NameIsDNSSubdomain(object.GetName(), false)); err != nil {
 		return err
@@ -78,8 +79,8 @@ func CheckMeta(object metav1.Object) error {
 	return nil
 }
 
-// IsPlain reports whether a text has only characters that neither a terminal obeys nor a shell expands:
-// letters, digits, and - . _ / : as they are in names.
+// IsPlain reports whether a text has only characters that neither a terminal obeys nor a shell
+// expands: letters, digits, and - . _ / : as they are in names.
 func IsPlain(text string) bool { return text != "" && isPlain(text) }
 
 func isPlain(text string) bool {

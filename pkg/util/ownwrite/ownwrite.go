@@ -1,5 +1,5 @@
-// Package ownwrite says when a process's own write is newer than its cache. Each controller remembers
-// what an API server answered for as long as its cache is older, and goes on with that.
+// Package ownwrite says when a process's own write is newer than its cache. Each controller
+// remembers what an API server answered for as long as its cache is older, and goes on with that.
 //
 // controller-runtime has a client that reads its own writes (EnableReadYourWritesConsistency,
 // experimental). Its reads wait for the cache, a List for the writes of all objects of a kind. One

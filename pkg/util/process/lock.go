@@ -19,7 +19,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
-// watchPause is the least time from the start of a watch until the Lease is read again, if the watch ends by itself.
+// watchPause is the least time from the start of a watch until the Lease is read again, if the
+// watch ends by itself.
 const watchPause = time.Second
 
 // lock is the Lease of the leader. A standby acquires it as soon as the leader has released it: Get
@@ -53,7 +54,8 @@ func (f *Flags) newLock(config *rest.Config) (*lock, error) {
 	if err != nil {
 		return nil, fmt.Errorf("leader election: %w", err)
 	}
-	config.Timeout = max(f.renewDeadline/2, time.Second) // one request that hangs doesn't lose the Lease
+	// one request that hangs doesn't lose the Lease
+	config.Timeout = max(f.renewDeadline/2, time.Second)
 	requests, err := coordinationclient.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("leader election: %w", err)
@@ -69,8 +71,9 @@ func (f *Flags) newLock(config *rest.Config) (*lock, error) {
 	}, nil
 }
 
-// Get returns the Lease's record when this process may try to acquire the Lease, or has led. Of one that
-// has expired, the record has no holder: an update fails if the holder has renewed it after all.
+// Get returns the Lease's record when this process may try to acquire the Lease, or has led. Of one
+// that has expired, the record has no holder: an update fails if the holder has renewed it after
+// all.
 func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	for {
 		record, raw, err := l.LeaseLock.Get(ctx)
@@ -96,8 +99,8 @@ func (l *lock) observe(r *resourcelock.LeaderElectionRecord) time.Time {
 	return l.since.Add(time.Duration(r.LeaseDurationSeconds) * time.Second)
 }
 
-// await watches the Lease until it's released, deleted, or has expired. It also returns when the watch ends by
-// itself, but not within watchPause of its start.
+// await watches the Lease until it's released, deleted, or has expired. It also returns when the
+// watch ends by itself, but not within watchPause of its start.
 func (l *lock) await(ctx context.Context, expires time.Time) error {
 	again := l.clock.Now().Add(watchPause)
 	w, err := l.watches.Watch(ctx, metav1.ListOptions{
@@ -156,8 +159,8 @@ func (l *lock) hold(r resourcelock.LeaderElectionRecord, write func(resourcelock
 	return nil
 }
 
-// asOfNow corrects the times of the record with which this process acquires the Lease: they are from before
-// Get waited.
+// asOfNow corrects the times of the record with which this process acquires the Lease: they are
+// from before Get waited.
 func (l *lock) asOfNow(r resourcelock.LeaderElectionRecord) resourcelock.LeaderElectionRecord {
 	if !l.led {
 		r.AcquireTime = metav1.NewTime(l.clock.Now())

@@ -131,7 +131,8 @@ func TestAStandbyTakesOverWhatIsReleased(t *testing.T) {
 	}
 }
 
-// A leader that died doesn't release its Lease: 15 s after the last renewal that was seen, it has expired.
+// A leader that died doesn't release its Lease: 15 s after the last renewal that was seen, it has
+// expired.
 func TestAStandbyTakesOverWhatHasExpired(t *testing.T) {
 	s := newStandby(t, leaseOf("other", noon))
 	s.waits(t)

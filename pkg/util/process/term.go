@@ -12,9 +12,10 @@ import (
 // errTermOver: the write comes from a leader that another one may have followed by now.
 var errTermOver = errors.New("this replica's Lease has expired: it isn't known to lead any more")
 
-// term is for how long this process is known to lead, by its own clock. It also knows it at once after the process was
-// stopped for a while, when leader election doesn't yet: what the process writes then comes from caches that are
-// as old, and may overwrite what the next leader has found out.
+// term is for how long this process is known to lead, by its own clock. It also knows it at once
+// after the process was stopped for a while, when leader election doesn't yet: what the process
+// writes then comes from caches that are as old, and may overwrite what the next leader has found
+// out.
 type term struct {
 	clock clock.PassiveClock
 

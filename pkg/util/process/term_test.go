@@ -19,8 +19,8 @@ func (s *sent) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody}, nil
 }
 
-// A leader that was stopped for longer than its Lease, and goes on, writes nothing: another one may lead. It still
-// reads. What never led may write, such as the reviews of a standby.
+// A leader that was stopped for longer than its Lease, and goes on, writes nothing: another one may
+// lead. It still reads. What never led may write, such as the reviews of a standby.
 func TestALeaderThatWasStoppedWritesNothing(t *testing.T) {
 	s := newStandby(t, leaseOf("", noon))
 	var through sent

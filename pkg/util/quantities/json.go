@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// HasCostlyJSON reports whether JSON has a costly quantity, where a type has quantities. Without a type, each
-// text that looks like one counts.
+// HasCostlyJSON reports whether JSON has a costly quantity, where a type has quantities. Without a
+// type, each text that looks like one counts.
 func HasCostlyJSON(text []byte, of reflect.Type) bool {
 	if !MayHaveCostly(text) {
 		return false

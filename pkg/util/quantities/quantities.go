@@ -1,6 +1,6 @@
-// Package quantities finds resource quantities that mayn't be decoded: "1e999999999" keeps whoever compares it
-// with a number busy for ever, and some texts whoever decodes them. Those that an API server sends are less
-// than 2^63, or have that many digits.
+// Package quantities finds resource quantities that mayn't be decoded: "1e999999999" keeps whoever
+// compares it with a number busy for ever, and some texts whoever decodes them. Those that an API
+// server sends are less than 2^63, or have that many digits.
 package quantities
 
 import (
@@ -32,7 +32,8 @@ func IsCostly(text string) bool {
 	return at >= 0 && len(strings.TrimLeft(text[at+1:], "+-")) > MaxExponentDigits
 }
 
-// MayHaveCostly looks for what may be such a text, in any encoding, and finds much else, such as UIDs.
+// MayHaveCostly looks for what may be such a text, in any encoding, and finds much else, such as
+// UIDs.
 func MayHaveCostly(data []byte) bool {
 	digits, exponent := 0, 0 // how many there are just before, with the e of an exponent
 	for i, b := range data {

@@ -8,24 +8,25 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// maxReady is how many requests may be ready before a backlog holds others back: several for each of the
-// goroutines that work on them.
+// maxReady is how many requests may be ready before a backlog holds others back: several for each
+// of the goroutines that work on them.
 const maxReady = 1024
 
 // held is the priority of requests that a backlog has held back.
 const held = -1
 
-// WithBacklog returns a queue in which few requests of a priority below 0 are at a time. The others wait outside, where
-// they take a third of the memory, and none when they're gone: the queue's own maps stay as large as they ever were.
-// All of them come after those of priority 0, in the order in which they were added, whatever their own priority. A
-// request with a delay doesn't wait outside.
+// WithBacklog returns a queue in which few requests of a priority below 0 are at a time. The others
+// wait outside, where they take a third of the memory, and none when they're gone: the queue's own
+// maps stay as large as they ever were. All of them come after those of priority 0, in the order in
+// which they were added, whatever their own priority. A request with a delay doesn't wait outside.
 func WithBacklog(q Queue) Queue { return &backlog{Queue: q} }
 
 type backlog struct {
 	Queue
 
 	mu sync.Mutex
-	// waiting are the requests outside, in order, each once, and known are the same; nil: there are none.
+	// waiting are the requests outside, in order, each once, and known are the same; nil: there are
+	// none.
 	waiting []reconcile.Request
 	known   map[reconcile.Request]struct{}
 }
@@ -58,8 +59,8 @@ func (b *backlog) Done(r reconcile.Request) {
 	b.flow()
 }
 
-// flow passes on what there is room for. While something waits outside, something is ready, and so there will be
-// another call.
+// flow passes on what there is room for. While something waits outside, something is ready, and so
+// there will be another call.
 func (b *backlog) flow() {
 	for len(b.waiting) > 0 {
 		room := min(maxReady-b.Len(), len(b.waiting))

@@ -1,5 +1,6 @@
-// Package text makes texts of workers fit to be shown on the hub. Such a text is input from outside:
-// it may be long, may not be UTF-8, and may have characters that a terminal obeys or that hide others.
+// Package text makes texts of workers fit to be shown on the hub. Such a text is input from
+// outside: it may be long, may not be UTF-8, and may have characters that a terminal obeys or that
+// hide others.
 package text
 
 import (
@@ -18,9 +19,9 @@ const (
 
 const ellipsis = "..."
 
-// Clean returns a text in one line of at most limit bytes, with an ellipsis if it was cut. White space
-// and what isn't printable become single spaces: control characters, and those that change the
-// direction of writing or have no width. Invalid UTF-8 becomes U+FFFD.
+// Clean returns a text in one line of at most limit bytes, with an ellipsis if it was cut. White
+// space and what isn't printable become single spaces: control characters, and those that change
+// the direction of writing or have no width. Invalid UTF-8 becomes U+FFFD.
 func Clean(s string, limit int) string {
 	var b strings.Builder
 	space := false

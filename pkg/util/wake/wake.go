@@ -1,9 +1,9 @@
-// Package wake combines wake-ups. A wake-up is how long until a reconciler looks at its object again
-// although nothing happened to it, as in reconcile.Result.RequeueAfter. Zero means never; what is
-// due already is AtOnce, so that zero never means "now".
+// Package wake combines wake-ups. A wake-up is how long until a reconciler looks at its object
+// again although nothing happened to it, as in reconcile.Result.RequeueAfter. Zero means never;
+// what is due already is AtOnce, so that zero never means "now".
 //
-// Signal, IsClosed and Sleep are for the process's own loops: a channel with room for one signal wakes
-// them.
+// Signal, IsClosed and Sleep are for the process's own loops: a channel with room for one signal
+// wakes them.
 package wake
 
 import (

@@ -15,14 +15,14 @@ import (
 // All times must be of one clock.
 type Tracker struct {
 	after   time.Duration
-	origins map[v1alpha1.Origin]*record
+	origins map[v1alpha1.Origin]*observation
 	// answeringSince is when the worker's own API server began to answer each probe. Zero: the last
 	// probe failed, or there was none.
 	answeringSince time.Time
 }
 
-// record is what is known of one origin.
-type record struct {
+// observation is what the worker has observed of one origin.
+type observation struct {
 	lease    Lease
 	observed bool      // lease was observed
 	missing  bool      // there is no Lease
@@ -33,14 +33,14 @@ type record struct {
 // NewTracker returns an empty Tracker of a controller that closes the fence so long after a Lease's
 // expiry.
 func NewTracker(after time.Duration) *Tracker {
-	return &Tracker{after: after, origins: map[v1alpha1.Origin]*record{}}
+	return &Tracker{after: after, origins: map[v1alpha1.Origin]*observation{}}
 }
 
 // Observe records the state of a Lease. It ignores a state older than the last one.
 func (t *Tracker) Observe(lease Lease, now time.Time) {
 	r := t.origins[lease.Origin]
 	if r == nil || !r.observed {
-		t.origins[lease.Origin] = &record{lease: lease, observed: true, renewed: t.renewedBefore(lease, now)}
+		t.origins[lease.Origin] = &observation{lease: lease, observed: true, renewed: t.renewedBefore(lease, now)}
 		return
 	}
 	if ownwrite.NewerVersion(r.lease.Version, lease.Version) {
@@ -59,7 +59,7 @@ func (t *Tracker) Expect(origin v1alpha1.Origin, now time.Time) bool {
 		return false
 	}
 	lease := Lease{Origin: origin, Duration: DefaultDuration}
-	t.origins[origin] = &record{lease: lease, missing: true, renewed: now}
+	t.origins[origin] = &observation{lease: lease, missing: true, renewed: now}
 	return true
 }
 
@@ -151,7 +151,7 @@ func (t *Tracker) CloseDue(now time.Time) (closed []v1alpha1.Origin, next time.D
 }
 
 // remaining is how long until an open fence must be checked again; zero if it's due.
-func (t *Tracker) remaining(r *record, now time.Time) time.Duration {
+func (t *Tracker) remaining(r *observation, now time.Time) time.Duration {
 	if expiry := r.expiry(); now.Before(expiry) {
 		return expiry.Sub(now)
 	}
@@ -170,7 +170,7 @@ func (t *Tracker) remaining(r *record, now time.Time) time.Duration {
 const probesPerDuration = 4
 
 // latest is when a fence closes whatever the own API server does.
-func (t *Tracker) latest(r *record) time.Time {
+func (t *Tracker) latest(r *observation) time.Time {
 	due := r.expiry().Add(t.after)
 	latest := r.renewed.Add(r.lease.LostTimeout - r.lease.Duration)
 	if latest.Before(due) {
@@ -180,9 +180,9 @@ func (t *Tracker) latest(r *record) time.Time {
 }
 
 // open reports whether the fence may have to close.
-func (r *record) open() bool { return !r.closed && !r.lease.Released }
+func (r *observation) open() bool { return !r.closed && !r.lease.Released }
 
-func (r *record) expiry() time.Time { return r.renewed.Add(r.lease.Duration) }
+func (r *observation) expiry() time.Time { return r.renewed.Add(r.lease.Duration) }
 
 // Closed reports whether an origin's Jobs must not run. Those of an unknown origin may.
 func (t *Tracker) Closed(origin v1alpha1.Origin) bool {

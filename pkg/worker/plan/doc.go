@@ -32,14 +32,14 @@
 //	indexes-observed  the controller: what it may have started, and will start
 //
 // An index starts only if the annotation already had it when the Job was read. Each status write
-// sets it to the hub's indexes and those that are held here: unsettled, and with a Pod that may
-// still run, isn't counted, or waits for its replacement (backoffLimitPerIndex). As the write fails
-// if the Job has changed, an index that isn't in either annotation doesn't run here.
+// sets it to the hub's indexes and those that this cluster still has: they are unsettled, and have
+// a Pod that may still run, isn't counted, or waits for its replacement (backoffLimitPerIndex). The
+// write fails if the Job has changed. So an index that is in neither annotation doesn't run here.
 //
-// A Pod whose index has left goes on until it ends, also if parallelism is lowered; it takes a
-// place of parallelism, but is never surplus. A shard that has nothing more to do waits: its
-// indexes may grow. It ends by a limit of the Job, or when the hub writes SuccessCriteriaMet or
-// FailureTarget into its status.
+// A Pod whose index has left the shard continues until it ends, also if parallelism is lowered. It
+// counts against parallelism, but is never surplus. A shard that has nothing more to do waits,
+// because the hub may add indexes. It ends by a limit of the Job, or when the hub writes
+// SuccessCriteriaMet or FailureTarget into its status.
 //
 // # Words
 //
@@ -55,7 +55,7 @@
 // # Trade-offs
 //
 // The semantics are those of the built-in Job controller of Kubernetes 1.37, also where another
-// choice would be nicer (an index waiting for its back-off holds its place among the next ones to
-// be started), because users compare. Where the built-in forgets (its back-off lives in memory
-// only), this one derives the value from the Pods instead.
+// choice would be nicer, because users compare. For example, an index that waits for its back-off
+// counts among the next ones to be started. The built-in keeps its back-off in memory only, and
+// forgets it when it restarts. This one derives the back-off from the Pods.
 package plan

@@ -41,9 +41,10 @@ type Plan struct {
 	Create       []*corev1.Pod
 	CreateReason CreateReason
 	Wake         time.Duration // see package wake
-	More         bool          // the limit per sync has cut it: there's more to do at once, unless this fails
-	Backoff      Backoff       // for the next snapshot, once the status is written
-	Action       Action
+	// the limit per sync has cut it: there's more to do at once, unless this fails
+	More    bool
+	Backoff Backoff // for the next snapshot, once the status is written
+	Action  Action
 
 	facts   *facts
 	outcome *outcome.Outcome

@@ -51,7 +51,8 @@ func Workload(job *batchv1.Job) (*schedulingv1beta1.Workload, error) {
 		Callbacks: []workloadbuilder.SchedulingConfigFunc{wholeGang(job)},
 	}
 	if len(validation.IsDNS1123Label(item.Name)) > 0 {
-		item.Name = "pgt-0" // the API server would refuse the Workload of a Job with a long name, or with dots in it
+		// the API server would refuse the Workload of a Job with a long name, or with dots in it
+		item.Name = "pgt-0"
 	}
 	return workloadbuilder.NewBuilder(item, workloadbuilder.BuildOptions{
 		Name: job.Name + "-" + hashOf(dump.ForHash(job.UID)), Namespace: job.Namespace, Owner: controllerRef(job),
@@ -86,8 +87,8 @@ func PodGroup(job *batchv1.Job, stored *schedulingv1beta1.Workload) (*scheduling
 	return g, nil
 }
 
-// MinCount is the size of the gang in a scheduling policy, which is all that may change of it; nil if
-// the Pods are no gang.
+// MinCount is the size of the gang in a scheduling policy, which is all that may change of it; nil
+// if the Pods are no gang.
 func MinCount(p *schedulingv1beta1.PodGroupSchedulingPolicy) *int32 {
 	if p.Gang == nil {
 		return nil
@@ -95,8 +96,8 @@ func MinCount(p *schedulingv1beta1.PodGroupSchedulingPolicy) *int32 {
 	return &p.Gang.MinCount
 }
 
-// Join makes Pods that are to be created members of the PodGroup. As the built-in's, they have the Job
-// as their only owner.
+// Join makes Pods that are to be created members of the PodGroup. As the built-in's, they have the
+// Job as their only owner.
 func Join(pods []*corev1.Pod, g *schedulingv1beta1.PodGroup) {
 	for _, p := range pods {
 		p.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: ptr.To(g.Name)}

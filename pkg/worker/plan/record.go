@@ -171,8 +171,8 @@ func (f *facts) finish(end *outcome.Outcome) *batchv1.JobCondition {
 	return &c
 }
 
-// hadNothingToDo: a suspended Job without completions ends without having started. It's the only one
-// that the API server lets.
+// hadNothingToDo: a suspended Job without completions ends without having started. It's the only
+// one that the API server lets.
 func (f *facts) hadNothingToDo() bool {
 	return f.suspended && ptr.Equal(f.job.Spec.Completions, ptr.To[int32](0))
 }

@@ -17,8 +17,8 @@ func success(reason, message string) *outcome.Outcome {
 }
 
 // outcomeRules apply in order, the first match wins: what an earlier sync has recorded stands, and
-// failures go before successes. That no index is left, or that enough have succeeded, ends no shard:
-// the hub says so, by a recorded outcome.
+// failures go before successes. That no index is left, or that enough have succeeded, ends no
+// shard: the hub says so, by a recorded outcome.
 var outcomeRules = []func(*facts) *outcome.Outcome{
 	recordedSuccess,
 	recordedFailure,

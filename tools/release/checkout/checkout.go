@@ -37,7 +37,8 @@ func (v Version) Plain() string { return strings.TrimPrefix(string(v), "v") }
 // Prerelease says whether it's one such as v1.2.3-rc.1.
 func (v Version) Prerelease() bool { return strings.Contains(string(v), "-") }
 
-// ParseVersion accepts what is also a git tag, an image's tag and, without the v, a chart's version.
+// ParseVersion accepts what is also a git tag, an image's tag and, without the v, a chart's
+// version.
 func ParseVersion(text string) (Version, error) {
 	plain, v := strings.CutPrefix(text, "v")
 	parsed, err := semver.StrictNewVersion(plain)
@@ -85,8 +86,8 @@ func Open(ctx context.Context, root, version string) (Source, error) {
 	return source, err
 }
 
-// Notes is the section of a version in a changelog. Its links, which are relative to the repository,
-// become absolute: a release's page isn't in it.
+// Notes is the section of a version in a changelog. Its links, which are relative to the
+// repository, become absolute: a release's page isn't in it.
 func Notes(changelog string, version Version) (string, error) {
 	var section []string
 	found := false

@@ -24,8 +24,8 @@ type Artifact struct {
 	}
 }
 
-// In returns the artifact's name in a registry, and its full name by digest. A registry may have a path:
-// ghcr.io/jobferry.
+// In returns the artifact's name in a registry, and its full name by digest. A registry may have a
+// path: ghcr.io/jobferry.
 func (a Artifact) In(registry string) (name.Tag, name.Digest, error) {
 	tag, err := name.NewTag(registry+"/"+a.Repository+":"+a.Tag, name.StrictValidation)
 	if err == nil && strings.Contains(registry, "://") {

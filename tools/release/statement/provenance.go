@@ -28,8 +28,8 @@ type Build struct {
 	Artifacts map[string]string
 }
 
-// Provenance is an in-toto statement about the build, with the predicate of SLSA. It has no times and
-// names no machine, so that whoever repeats the build gets the same bytes.
+// Provenance is an in-toto statement about the build, with the predicate of SLSA. It has no times
+// and names no machine, so that whoever repeats the build gets the same bytes.
 func Provenance(build Build) ([]byte, error) {
 	predicate, err := build.predicate()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package job is Kubernetes' integration suite for Jobs, with pkg/worker in the place of the built-in
-// Job controller. These functions take the place of the suite's own of the same names:
+// Package job is Kubernetes' integration suite for Jobs, with pkg/worker in the place of the
+// built-in Job controller. These functions take the place of the suite's own of the same names:
 // startJobControllerAndWaitForCaches, createJobControllerWithSharedInformers, resetMetrics and
 // validateCounterMetric.
 package job
@@ -36,8 +36,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/worker"
 )
 
-// init ends this process and its etcd when the program ends, in whatever way, that started it as a group
-// of its own with a pipe for its input.
+// init ends this process and its etcd when the program ends, in whatever way, that started it as a
+// group of its own with a pipe for its input.
 func init() {
 	if syscall.Getpgrp() != os.Getpid() {
 		return
@@ -48,8 +48,9 @@ func init() {
 	}()
 }
 
-// ownGates are client-go's feature gates as pkg/worker has them in a process of its own. Some tests have
-// the API server of this process emulate 1.34, which switches off what client-go has since 1.36.
+// ownGates are client-go's feature gates as pkg/worker has them in a process of its own. Some tests
+// have the API server of this process emulate 1.34, which switches off what client-go has since
+// 1.36.
 type ownGates struct{ clientfeatures.Gates }
 
 func (g ownGates) Enabled(f clientfeatures.Feature) bool {
@@ -68,8 +69,8 @@ func (c jobController) Run(ctx context.Context, _ int) {
 	}
 }
 
-// startJobControllerAndWaitForCaches starts a controller with informers of its own. The one test that
-// has an option for informers delays the events of Jobs by it.
+// startJobControllerAndWaitForCaches starts a controller with informers of its own. The one test
+// that has an option for informers delays the events of Jobs by it.
 func startJobControllerAndWaitForCaches(tb testing.TB, restConfig *rest.Config, options ...informers.SharedInformerOption) (context.Context, context.CancelFunc) {
 	tb.Helper()
 	var delay time.Duration
@@ -84,8 +85,8 @@ func startJobControllerAndWaitForCaches(tb testing.TB, restConfig *rest.Config, 
 	return ctx, cancel
 }
 
-// createJobControllerWithSharedInformers has the factory start the informer of Jobs, as the built-in does:
-// tests look into it.
+// createJobControllerWithSharedInformers has the factory start the informer of Jobs, as the
+// built-in does: tests look into it.
 func createJobControllerWithSharedInformers(tb testing.TB, restConfig *rest.Config, shared informers.SharedInformerFactory) (jobController, context.Context, context.CancelFunc) {
 	tb.Helper()
 	shared.Batch().V1().Jobs().Informer()
@@ -150,8 +151,8 @@ func resetMetrics() {
 	counted.before = counters()
 }
 
-// validateCounterMetric waits until the counter that has the name and the labels of the built-in's has
-// the value.
+// validateCounterMetric waits until the counter that has the name and the labels of the built-in's
+// has the value.
 func validateCounterMetric(ctx context.Context, t *testing.T, counterVec *basemetrics.CounterVec, want metricLabelsWithValue) {
 	t.Helper()
 	builtIn, ok := counterVec.WithLabelValues(want.Labels...).(interface{ Write(*dto.Metric) error })

@@ -68,13 +68,13 @@ type WorkerError struct {
 func (e *WorkerError) Error() string { return e.Ref.String() + ": " + e.Err.Error() }
 func (e *WorkerError) Unwrap() error { return e.Err }
 
-// Carry copies all that a hub Job refers to, of some kinds, into the worker of its mirror, and records
-// it. It returns its writes, also if it fails in the end; a further call continues.
+// Carry copies all that a hub Job refers to, of some kinds, into the worker of its mirror, and
+// records it. It returns its writes, also if it fails in the end; a further call continues.
 func (c *Copier) Carry(ctx context.Context, hub, m *batchv1.Job, kinds []carry.Kind, worker Worker, now time.Time) ([]Write, error) {
 	r := &run{
 		Copier: c, worker: worker.Client(), job: types.NamespacedName{Namespace: hub.Namespace, Name: hub.Name},
 		rules:  carry.Rules{Origin: c.Origin, Mirror: m, Registers: c.Registers, Finished: finishedIn(worker, m.Namespace)},
-		record: Record{Mirror: m.UID, Seen: map[Source]string{}, At: now},
+		copied: Copied{Mirror: m.UID, Seen: map[Source]string{}, At: now},
 	}
 	queue := carry.Select(carry.References(&hub.Spec.Template), kinds)
 	for len(queue) > 0 {
@@ -88,7 +88,7 @@ func (c *Copier) Carry(ctx context.Context, hub, m *batchv1.Job, kinds []carry.K
 			queue = append(queue, r.unseen(carry.Select(carry.PullSecrets(account), kinds), queue)...)
 		}
 	}
-	c.Tracker.Record(r.job, r.record)
+	c.Tracker.Record(r.job, r.copied)
 	return r.writes, nil
 }
 
@@ -107,14 +107,14 @@ type run struct {
 	worker client.Client
 	job    types.NamespacedName
 	rules  carry.Rules
-	record Record
+	copied Copied
 	writes []Write
 }
 
 // unseen returns the references that are neither done nor in the queue.
 func (r *run) unseen(refs, queue []carry.Ref) []carry.Ref {
 	return slices.DeleteFunc(refs, func(ref carry.Ref) bool {
-		_, done := r.record.Seen[r.sourceOf(ref)]
+		_, done := r.copied.Seen[r.sourceOf(ref)]
 		return done || slices.ContainsFunc(queue, func(q carry.Ref) bool { return q.Kind == ref.Kind && q.Name == ref.Name })
 	})
 }
@@ -157,10 +157,10 @@ func (r *run) note(ref carry.Ref, decision carry.Decision) {
 		r.writes = append(r.writes, Write{ref.Kind, decision.Do})
 	}
 	if decision.Blocked != "" {
-		r.record.Blocked = append(r.record.Blocked, decision.Blocked)
+		r.copied.Blocked = append(r.copied.Blocked, decision.Blocked)
 	}
 	if decision.Note != "" {
-		r.record.Notes = append(r.record.Notes, decision.Note)
+		r.copied.Notes = append(r.copied.Notes, decision.Note)
 	}
 }
 
@@ -179,9 +179,9 @@ func (r *run) gather(ctx context.Context, ref carry.Ref) (carry.Snapshot, error)
 	case err != nil:
 		return snapshot, fmt.Errorf("%s on the hub: %w", ref, err)
 	}
-	r.record.Seen[source] = known
+	r.copied.Seen[source] = known
 	if snapshot.Source != nil {
-		r.record.Seen[source] = snapshot.Source.GetResourceVersion()
+		r.copied.Seen[source] = snapshot.Source.GetResourceVersion()
 	}
 	return snapshot, nil
 }

@@ -132,9 +132,9 @@ func TestCarry(t *testing.T) {
 	if w.value() != "a" {
 		t.Errorf("carried %q", w.value())
 	}
-	record, current := w.Tracker.Get(train, "mirror-1")
-	if !current || len(record.Seen) != 3 || len(record.Blocked)+len(record.Notes) > 0 || !record.At.Equal(noon) {
-		t.Errorf("record %+v, current %t", record, current)
+	copied, current := w.Tracker.Get(train, "mirror-1")
+	if !current || len(copied.Seen) != 3 || len(copied.Blocked)+len(copied.Notes) > 0 || !copied.At.Equal(noon) {
+		t.Errorf("copied %+v, current %t", copied, current)
 	}
 	if !slices.Equal(*w.watched, kinds{carry.Secret, carry.ServiceAccount}) {
 		t.Errorf("watches %v", *w.watched)
@@ -161,9 +161,9 @@ func TestCarryWhatIsMissing(t *testing.T) {
 	w := newWorld(t, interceptor.Funcs{}, interceptor.Funcs{})
 	w.create(w.worker, &corev1.ServiceAccount{ObjectMeta: named("robot")})
 	w.wants("")
-	record, current := w.Tracker.Get(train, "mirror-1")
-	if !current || len(record.Blocked) != 1 || !strings.Contains(record.Blocked[0], `secret "x" not found`) {
-		t.Errorf("record %+v, current %t", record, current)
+	copied, current := w.Tracker.Get(train, "mirror-1")
+	if !current || len(copied.Blocked) != 1 || !strings.Contains(copied.Blocked[0], `secret "x" not found`) {
+		t.Errorf("copied %+v, current %t", copied, current)
 	}
 	late := newSecret("x", "a")
 	w.create(w.hub, late)
@@ -261,9 +261,9 @@ func TestCarryErrorsOfTheHub(t *testing.T) {
 	}
 	answer = apierrors.NewForbidden(secrets, "x", errors.New("RBAC"))
 	w.wants("")
-	record, _ := w.Tracker.Get(train, "mirror-1")
-	if len(record.Blocked) != 1 || !strings.Contains(record.Blocked[0], `secret "x" can't be read on the hub`) {
-		t.Errorf("record %+v", record)
+	copied, _ := w.Tracker.Get(train, "mirror-1")
+	if len(copied.Blocked) != 1 || !strings.Contains(copied.Blocked[0], `secret "x" can't be read on the hub`) {
+		t.Errorf("copied %+v", copied)
 	}
 }
 

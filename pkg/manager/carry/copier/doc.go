@@ -1,8 +1,8 @@
 // Package copier carries out what package carry decides: it reads sources on the hub, writes copies
-// in workers, and records for which Jobs that's done.
+// in workers, and remembers for which Jobs it did so.
 //
 //	Copier.Carry   reads an object in the worker, its source on the hub, writes; for each reference
-//	Tracker        which state of which source was copied for a Job; a restart makes it anew
+//	Tracker        which state of which source was copied for a Job; a restarted manager copies again
 //	Watch          the sources' versions, by a metadata-only watch of the kinds that some Job needs
 //
 // Contents are read live and kept nowhere. The watch caches only the name and version of an object.
@@ -11,14 +11,14 @@
 //
 // # Read order
 //
-// The Tracker records a Job before its sources are read: a later change is noticed, whether the
-// watch has synced or not. An object in the worker is read before its source, and replaced only if
-// it's unchanged since: of two that update the same copy, the one with the older source fails and
-// retries.
+// The Tracker remembers a Job before the copier reads the Job's sources. So it notices a later
+// change, whether the watch has synced or not. The copier reads an object in the worker before its
+// source, and replaces the object only if it hasn't changed since. So if two updates of a copy
+// compete, the one with the older source fails and is tried again.
 //
 // # Writes
 //
-// A copy is replaced by an Update with the resourceVersion that was read: what the source lost must
-// go. An owner is added by a strategic merge patch without it: many Jobs that share a copy do so at
-// once.
+// The copier replaces a copy by an Update with the resourceVersion that it read, because what the
+// source doesn't have any more must go from the copy. It adds an owner by a strategic merge patch
+// without a resourceVersion, because many Jobs that share a copy do so at once.
 package copier

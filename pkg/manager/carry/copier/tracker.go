@@ -19,8 +19,8 @@ type Source struct {
 	types.NamespacedName
 }
 
-// Record is what was copied for one Job.
-type Record struct {
+// Copied is what was copied for one Job.
+type Copied struct {
 	// Mirror is the UID of the mirror that it was copied for.
 	Mirror types.UID
 	// Seen is the resourceVersion of each source as it was read. Of a missing source, it's the
@@ -36,8 +36,8 @@ type Record struct {
 
 // Tracker records what was copied for which Job, and which of the sources have changed since.
 type Tracker struct {
-	mu      sync.Mutex
-	records map[types.NamespacedName]Record
+	mu     sync.Mutex
+	copied map[types.NamespacedName]Copied
 	// sources of each Job, and the Jobs of each source.
 	sources map[types.NamespacedName]sets.Set[Source]
 	jobs    map[Source]sets.Set[types.NamespacedName]
@@ -48,7 +48,7 @@ type Tracker struct {
 // NewTracker returns an empty tracker.
 func NewTracker() *Tracker {
 	return &Tracker{
-		records: map[types.NamespacedName]Record{},
+		copied:  map[types.NamespacedName]Copied{},
 		sources: map[types.NamespacedName]sets.Set[Source]{},
 		jobs:    map[Source]sets.Set[types.NamespacedName]{},
 		newest:  map[Source]string{},
@@ -72,26 +72,26 @@ func (t *Tracker) Track(job types.NamespacedName, source Source) (version string
 }
 
 // Record records what was copied for a Job.
-func (t *Tracker) Record(job types.NamespacedName, record Record) {
+func (t *Tracker) Record(job types.NamespacedName, copied Copied) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.records[job] = record
+	t.copied[job] = copied
 }
 
 // Get returns what was copied for a Job's mirror. It's current if no source has changed since.
-func (t *Tracker) Get(job types.NamespacedName, mirror types.UID) (record Record, current bool) {
+func (t *Tracker) Get(job types.NamespacedName, mirror types.UID) (copied Copied, current bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	record, known := t.records[job]
-	if !known || record.Mirror != mirror {
-		return Record{}, false
+	copied, known := t.copied[job]
+	if !known || copied.Mirror != mirror {
+		return Copied{}, false
 	}
-	for source, version := range record.Seen {
+	for source, version := range copied.Seen {
 		if newer(t.newest[source], version) {
-			return record, false
+			return copied, false
 		}
 	}
-	return record, true
+	return copied, true
 }
 
 // SourceChanged records a source's version from the watch, and returns the Jobs for which an older
@@ -107,7 +107,7 @@ func (t *Tracker) SourceChanged(source Source, version string) []types.Namespace
 		t.newest[source] = version
 	}
 	return slices.DeleteFunc(jobs.UnsortedList(), func(job types.NamespacedName) bool {
-		seen, known := t.records[job].Seen[source]
+		seen, known := t.copied[job].Seen[source]
 		return known && !newer(version, seen)
 	})
 }
@@ -116,7 +116,7 @@ func (t *Tracker) SourceChanged(source Source, version string) []types.Namespace
 func (t *Tracker) Forget(job types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	delete(t.records, job)
+	delete(t.copied, job)
 	for source := range t.sources[job] {
 		if t.jobs[source].Delete(job); t.jobs[source].Len() == 0 {
 			delete(t.jobs, source)

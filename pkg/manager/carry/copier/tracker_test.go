@@ -28,7 +28,7 @@ func tracked(job types.NamespacedName) step {
 
 func recorded(job types.NamespacedName, version string) step {
 	return func(t *Tracker) []types.NamespacedName {
-		t.Record(job, Record{Mirror: "mirror", Seen: map[Source]string{sourceOf("x"): version}, At: time.Now()})
+		t.Record(job, Copied{Mirror: "mirror", Seen: map[Source]string{sourceOf("x"): version}, At: time.Now()})
 		return nil
 	}
 }
@@ -45,7 +45,7 @@ func TestTracker(t *testing.T) {
 	rows := map[string]struct {
 		steps    []step
 		enqueued []types.NamespacedName // by the last step
-		current  bool                   // train's record, after it
+		current  bool                   // what was copied for train, after it
 	}{
 		"nothing is known":                   {nil, nil, false},
 		"carried":                            {[]step{tracked(train), recorded(train, "7")}, nil, true},
@@ -90,14 +90,14 @@ func TestTrackerForgets(t *testing.T) {
 		tracker.Track(job, sourceOf("x"))
 		tracker.Track(job, sourceOf(job.Name))
 		tracker.SourceChanged(sourceOf("x"), "7")
-		tracker.Record(job, Record{})
+		tracker.Record(job, Copied{})
 	}
 	tracker.Forget(train)
 	if tracker.Track(test, sourceOf("x")) != "7" {
 		t.Error("what another Job needs is forgotten")
 	}
 	tracker.Forget(test)
-	if n := len(tracker.records) + len(tracker.sources) + len(tracker.jobs) + len(tracker.newest); n != 0 {
+	if n := len(tracker.copied) + len(tracker.sources) + len(tracker.jobs) + len(tracker.newest); n != 0 {
 		t.Errorf("%d entries are left: %+v", n, tracker)
 	}
 }

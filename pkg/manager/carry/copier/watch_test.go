@@ -44,7 +44,7 @@ func TestWatch(t *testing.T) {
 		t.Errorf("watches %q", hub.asked)
 	}
 	tracker.Track(train, sourceOf("x"))
-	tracker.Record(train, Record{Mirror: "mirror", Seen: map[Source]string{sourceOf("x"): "7"}})
+	tracker.Record(train, Copied{Mirror: "mirror", Seen: map[Source]string{sourceOf("x"): "7"}})
 	at := func(name, version string) *metav1.PartialObjectMetadata {
 		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name, ResourceVersion: version}}
 	}

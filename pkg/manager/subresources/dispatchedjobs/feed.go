@@ -16,8 +16,8 @@ type change struct {
 	name string
 }
 
-// feed tells a watch of the Jobs of a namespace, or of all, whose reasons have changed. A Job is in it
-// once, however often that happens.
+// feed tells a watch of the Jobs of a namespace, or of all, whose reasons have changed. A Job is in
+// it once, however often that happens.
 type feed struct {
 	namespace string
 	from      *Reasons
@@ -69,8 +69,8 @@ func (f *feed) take(most int) []change {
 	return taken
 }
 
-// listing has the newest reason of each Job while the events are listed, which are in no order. Only
-// one for which a Job can wait has a text.
+// listing has the newest reason of each Job while the events are listed, which are in no order.
+// Only one for which a Job can wait has a text.
 type listing map[jobview.Subject]said
 
 func (l listing) add(events []corev1.Event) {

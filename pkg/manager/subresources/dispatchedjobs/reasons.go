@@ -48,7 +48,8 @@ func newReasons(events coreclient.EventsGetter, timeout time.Duration, log logr.
 	}
 }
 
-// use has the events watched until release is called. The channel is closed when the reasons are known.
+// use has the events watched until release is called. The channel is closed when the reasons are
+// known.
 func (r *Reasons) use() (known <-chan struct{}, release func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

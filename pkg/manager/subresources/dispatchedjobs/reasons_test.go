@@ -37,7 +37,8 @@ func TestReasons(t *testing.T) {
 		{watch.Added, event("a", "Pending", "waits again", 4), "waits again", true},
 		{watch.Modified, event("a", "Pending", "waits again", 5), "waits again", false},
 		{watch.Added, event("a", "Pending", "waits longer", 6), "waits longer", true},
-		{watch.Deleted, event("a", "Pending", "waits again", 5), "waits longer", false}, // an old one has expired
+		// an old one has expired
+		{watch.Deleted, event("a", "Pending", "waits again", 5), "waits longer", false},
 		{watch.Added, event("a", "Pending", "a lie", 7, in("evil")), "waits longer", false},
 		{watch.Added, event("a", "Placed", "placed", 8), "", true},
 		{watch.Added, event("a", "Pending", "waits", 9), "waits", true},
@@ -68,8 +69,8 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// A tenant that writes events without an end takes a quarter of the places, and the next one a quarter of
-// what is free.
+// A tenant that writes events without an end takes a quarter of the places, and the next one a
+// quarter of what is free.
 func TestAFloodOfEvents(t *testing.T) {
 	s, _ := newServer()
 	f := s.reasons.subscribe("")

@@ -33,8 +33,8 @@ const (
 	writeTimeout = 30 * time.Second
 )
 
-// Server answers requests that are authorized. Its caller sets the headers, and writes errors, unless the
-// response has begun.
+// Server answers requests that are authorized. Its caller sets the headers, and writes errors,
+// unless the response has begun.
 type Server struct {
 	hub     batchclient.JobsGetter
 	reasons *Reasons

@@ -41,8 +41,8 @@ type watcher struct {
 	sent map[types.UID]string
 }
 
-// Watch sends changes of Jobs of a namespace, or of all, until the context, or the watch on the hub,
-// ends.
+// Watch sends changes of Jobs of a namespace, or of all, until the context, or the watch on the
+// hub, ends.
 func (s *Server) Watch(w http.ResponseWriter, r *http.Request, namespace string, o *Options) error {
 	f, err := formOf(r.Header, r.URL.Query())
 	if err != nil {
@@ -57,7 +57,8 @@ func (s *Server) Watch(w http.ResponseWriter, r *http.Request, namespace string,
 		return fromHub(err)
 	}
 	defer jobs.Stop()
-	if err := http.NewResponseController(w).Flush(); err != nil { // the client learns that the watch has begun
+	// the client learns that the watch has begun
+	if err := http.NewResponseController(w).Flush(); err != nil {
 		return err
 	}
 	out := &watcher{form: f, server: s, to: w, namespace: namespace, options: o, sent: map[types.UID]string{}}
@@ -148,7 +149,8 @@ func (w *watcher) refresh(ctx context.Context, changed []change) error {
 	return nil
 }
 
-// isSent reports whether the client has exactly this version of a Job, from this watch or from before.
+// isSent reports whether the client has exactly this version of a Job, from this watch or from
+// before.
 func (w *watcher) isSent(job *batchv1.Job) bool {
 	if mirror.Finished(job) {
 		return false

@@ -137,7 +137,8 @@ func TestAWatchOfATable(t *testing.T) {
 	}
 }
 
-// A watch ends cleanly with that of the hub, and with its context. An event that comes meanwhile is told.
+// A watch ends cleanly with that of the hub, and with its context. An event that comes meanwhile is
+// told.
 func TestAWatchEnds(t *testing.T) {
 	s, hub := newServer(job("a", "9"))
 	jobs := watch.NewFake()

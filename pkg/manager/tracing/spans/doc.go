@@ -6,16 +6,16 @@
 //
 // # One trace over all managers
 //
-// A Job may live for weeks, and managers come and go meanwhile. So no span is open anywhere: it's made
-// when its end is known, from times that the objects have. And no context has to be handed over: the
-// trace ID is the Job's UID, the root's ID follows from it, and a span's ID from its name, worker and
-// start. Two managers that report the same phase report the same span. This costs no request, needs no
-// annotation, and nobody with rights on Jobs can have theirs shown in the trace of another, since the
-// API server chooses UIDs.
+// A Job may live for weeks, and several managers may lead meanwhile. So no manager has an open
+// span: it makes a span when the span's end is known, from times in the objects. Managers needn't
+// pass a context to each other either. The trace ID is the Job's UID, the root's ID follows from
+// it, and a span's ID follows from its name, worker and start. Two managers that report the same
+// phase report the same span. This costs no request and needs no annotation. The API server chooses
+// UIDs, so no user can have a Job shown in the trace of another.
 //
 // # What users and workers can do
 //
 // The annotation jobferry.dev/traceparent is a user's: it becomes a link of the root, if it's a W3C
-// trace context, and decides nothing else, such as what is sampled. Times that come from a worker are
-// kept between the Job's creation and now.
+// trace context, and decides nothing else, such as what is sampled. Times that come from a worker
+// are kept between the Job's creation and now.
 package spans

@@ -53,7 +53,8 @@ func TestSpanIDs(t *testing.T) {
 	}
 }
 
-// Of UIDs as API servers make them, as many are sampled as the rate says: they aren't random in all bits.
+// Of UIDs as API servers make them, as many are sampled as the rate says: they aren't random in all
+// bits.
 func TestSampled(t *testing.T) {
 	const n = 20_000
 	for _, rate := range []int32{-1, 0, 1_000, 100_000, 500_000, spans.Million} {

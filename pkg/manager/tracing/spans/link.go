@@ -15,8 +15,8 @@ type Link struct {
 	Span  SpanID
 }
 
-// LinkOf reads v1alpha1.AnnotationTraceParent of a Job. What isn't a W3C trace context of version 00 is
-// no link.
+// LinkOf reads v1alpha1.AnnotationTraceParent of a Job. What isn't a W3C trace context of version
+// 00 is no link.
 func LinkOf(job *batchv1.Job) (link Link, ok bool) {
 	text := job.Annotations[v1alpha1.AnnotationTraceParent]
 	const length = len("00-") + 32 + len("-") + 16 + len("-01")

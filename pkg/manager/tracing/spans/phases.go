@@ -101,8 +101,8 @@ func outcomeOf(before, after *batchv1.Job) (outcome, reason string) {
 	return "", ""
 }
 
-// startOf returns when the Job has started in its workers; zero: it hasn't. The first status that the
-// hub shows may be the last one.
+// startOf returns when the Job has started in its workers; zero: it hasn't. The first status that
+// the hub shows may be the last one.
 func startOf(before, after *batchv1.Job) time.Time {
 	started := before.Status.StartTime
 	if started == nil {

@@ -3,12 +3,13 @@
 //	watch of Pods ──▶ Store.Set, Remove ──▶ Times, by the UID of the Job
 //
 // A Pod's time is from when a node was assigned to it until its last container ended, both by the
-// worker's clocks. A watch that was interrupted goes on where it was, and so tells of each end. Only
-// where it can't, as the API server was restarted, a Pod may be gone when all are listed again, and
-// nobody has told of its end. It counts until the watch last told something. From then until it was seen to be
-// gone, it may have run: that is its unknown time. These are by the hub's clock. A Pod that is said to be deleted
-// without an end ran until then: see heard for how old such news may be.
+// worker's clocks. A watch that breaks continues from the same resource version, and so shows the
+// end of each Pod. It can't do that after a restart of the API server. The store then lists all
+// Pods, and some may be gone without an event of their end. Such a Pod counts until the last event
+// of the watch. It may have run from then until the list: that is its unknown time. Both times are
+// by the hub's clock. A Pod that the watch shows as deleted, but not as ended, counts until its
+// deletion: see heard for how old such an event may be.
 //
-// Memory: some 180 bytes for each Pod of a Job that is in the worker, ended or not. It is kept of
-// maxPods Pods at most. The sums of Jobs whose Pods are gone are kept for the last maxGone of them.
+// Memory: some 180 bytes for each Pod of a Job that is in the worker, ended or not. The store keeps
+// at most maxPods Pods, and the sums of the last maxGone Jobs whose Pods are gone.
 package podtimes

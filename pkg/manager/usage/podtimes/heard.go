@@ -3,14 +3,16 @@ package podtimes
 import "time"
 
 const (
-	// quiet is for how long a watch may tell nothing: an API server sends a bookmark each minute, and a bit later.
+	// quiet is for how long a watch may tell nothing: an API server sends a bookmark each minute, and
+	// a bit later.
 	quiet = 75 * time.Second
 	// catchUp is how long a watch takes that tells what happened while it was interrupted.
 	catchUp = 10 * time.Second
 )
 
-// heard is when the watch told something. An event is news, of the moment at which it arrives, unless the watch was
-// silent for longer than it may be, or has just begun to tell again. Then the event is as old as that silence, at most.
+// heard is when the watch told something. An event is news, of the moment at which it arrives,
+// unless the watch was silent for longer than it may be, or has just begun to tell again. Then the
+// event is as old as that silence, at most.
 type heard struct {
 	// at is when it last told something, and before when it had before it was silent for too long.
 	at, before time.Time

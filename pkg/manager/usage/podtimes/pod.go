@@ -23,8 +23,8 @@ func Start(pod *corev1.Pod) time.Time {
 	return pod.CreationTimestamp.Time
 }
 
-// End is when the last container of a Pod in a final phase ended. Of one whose containers never ran, it
-// is when its last condition changed.
+// End is when the last container of a Pod in a final phase ended. Of one whose containers never
+// ran, it is when its last condition changed.
 func End(pod *corev1.Pod) time.Time {
 	var end time.Time
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {

@@ -32,7 +32,7 @@ type Store struct {
 
 	mu   sync.Mutex
 	pods map[types.UID]*pod
-	jobs map[types.UID]*job
+	jobs map[types.UID]*jobTimes
 	// gone are the Jobs that have no Pods any more, the oldest first.
 	gone  []types.UID
 	heard heard
@@ -46,9 +46,9 @@ var views atomic.Int64
 
 // pod is what is known of one Pod with a node.
 type pod struct {
-	job *job
-	// bound is when it got its node, by its own times: the worker's clock, in whole seconds. Start is the same by the
-	// hub's clock, at the latest.
+	job *jobTimes
+	// bound is when it got its node, by its own times: the worker's clock, in whole seconds. Start is
+	// the same by the hub's clock, at the latest.
 	bound, start time.Time
 	// created is when its API server did, in seconds since 1970.
 	created int64
@@ -59,19 +59,20 @@ type pod struct {
 	previous, next *pod
 }
 
-// job is the sums of one Job's Pods, and those of them that are there.
-type job struct {
+// jobTimes has the sums of one Job's Pods, and the Pods that are there.
+type jobTimes struct {
 	uid   types.UID
 	times usage.Times
-	// starts is the sum of when the Pods that run got their nodes, by their own times, in milliseconds since 1970.
+	// starts is the sum of when the Pods that run got their nodes, by their own times, in milliseconds
+	// since 1970.
 	starts int64
 	first  *pod
 }
 
-// New makes the store of a worker without Pods. Now is the hub's clock, and ahead is how far it's ahead of the
-// worker's.
+// New makes the store of a worker without Pods. Now is the hub's clock, and ahead is how far it's
+// ahead of the worker's.
 func New(now func() time.Time, ahead func() time.Duration) *Store {
-	return &Store{now: now, ahead: ahead, pods: map[types.UID]*pod{}, jobs: map[types.UID]*job{}}
+	return &Store{now: now, ahead: ahead, pods: map[types.UID]*pod{}, jobs: map[types.UID]*jobTimes{}}
 }
 
 // Times are those of a Job's Pods, by the UID of the Job in the worker.
@@ -112,8 +113,8 @@ func (s *Store) read(p *pod, object *corev1.Pod) {
 	}
 }
 
-// Delete removes a Pod that the watch says is deleted, as it was last. One whose end wasn't told ran until now, or until
-// it had to be gone.
+// Delete removes a Pod that the watch says is deleted, as it was last. One whose end wasn't told
+// ran until now, or until it had to be gone.
 func (s *Store) Delete(object *corev1.Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,8 +131,8 @@ func (s *Store) Delete(object *corev1.Pod) {
 	s.remove(object.UID, p, s.heard.last(now), until)
 }
 
-// Remove removes a Pod that was missing when all were listed. Of one whose end wasn't told, it's only known that it ran
-// when the watch last told something.
+// Remove removes a Pod that was missing when all were listed. Of one whose end wasn't told, it's
+// only known that it ran when the watch last told something.
 func (s *Store) Remove(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -140,8 +141,8 @@ func (s *Store) Remove(uid types.UID) {
 	}
 }
 
-// remove removes a Pod. One whose end wasn't told is known to have run until some time, and may have for longer, until
-// another one. Both are by the hub's clock.
+// remove removes a Pod. One whose end wasn't told is known to have run until some time, and may
+// have for longer, until another one. Both are by the hub's clock.
 func (s *Store) remove(uid types.UID, p *pod, known, until time.Time) {
 	if !p.ended {
 		known = later(earlier(known, until), p.start)
@@ -179,7 +180,7 @@ func (s *Store) Listed() {
 func (s *Store) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pods, s.jobs, s.gone, s.view, s.heard = map[types.UID]*pod{}, map[types.UID]*job{}, nil, 0, heard{}
+	s.pods, s.jobs, s.gone, s.view, s.heard = map[types.UID]*pod{}, map[types.UID]*jobTimes{}, nil, 0, heard{}
 }
 
 // add adds a Pod of a Job; nil: no Job controls it, it has no node, or it isn't to be kept.
@@ -190,7 +191,7 @@ func (s *Store) add(object *corev1.Pod) *pod {
 	}
 	j := s.jobs[owner.UID]
 	if j == nil {
-		j = &job{uid: owner.UID}
+		j = &jobTimes{uid: owner.UID}
 		s.jobs[owner.UID] = j
 	}
 	p := &pod{job: j, next: j.first, bound: s.sane(bound), created: object.CreationTimestamp.Unix()}
@@ -214,13 +215,15 @@ func (s *Store) sane(at time.Time) time.Time {
 	return earlier(later(at, there.Add(-maxTime)), there.Add(maxTime))
 }
 
-// bind corrects when the Pod got its node: a scheduler that lost its API server may write that twice.
+// bind corrects when the Pod got its node: a scheduler that lost its API server may write that
+// twice.
 func (p *pod) bind(at time.Time) {
 	p.job.starts += at.UnixMilli() - p.bound.UnixMilli()
 	p.bound, p.job.times.Newest = at, later(p.job.times.Newest, at)
 }
 
-// unlink takes a Pod that is gone out of its Job, and drops the Job that has been without Pods for longest.
+// unlink takes a Pod that is gone out of its Job, and drops the Job that has been without Pods for
+// longest.
 func (s *Store) unlink(p *pod) {
 	j := p.job
 	if p.previous != nil {

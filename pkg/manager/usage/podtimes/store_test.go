@@ -99,8 +99,8 @@ func TestAPodRunsAndEnds(t *testing.T) {
 	}
 }
 
-// A Pod whose end nobody tells is known to have run until the watch last told something. Until it's seen to be gone, it
-// may have.
+// A Pod whose end nobody tells is known to have run until the watch last told something. Until it's
+// seen to be gone, it may have.
 func TestAPodVanishes(t *testing.T) {
 	s := newStory(t)
 	s.Set(running("p", began))
@@ -110,11 +110,12 @@ func TestAPodVanishes(t *testing.T) {
 	s.expect(usage.Times{Ended: 10 * time.Second, Unknown: time.Hour, Count: 1})
 }
 
-// The watch tells that a Pod is deleted whose end it didn't tell. It ran until then, or until it had to be gone. How much
-// of that is known depends on whether the watch was interrupted.
+// The watch tells that a Pod is deleted whose end it didn't tell. It ran until then, or until it
+// had to be gone. How much of that is known depends on whether the watch was interrupted.
 func TestAPodIsDeleted(t *testing.T) {
 	for name, row := range map[string]struct {
-		// silent is for how long the watch has told nothing, and late for how long it has told of old events since.
+		// silent is for how long the watch has told nothing, and late for how long it has told of old
+		// events since.
 		silent, late time.Duration
 		// deletion is when the Pod has to be gone, after its start; zero: never.
 		deletion, ahead time.Duration
@@ -303,7 +304,7 @@ func TestTimesAt(t *testing.T) {
 		s.ahead = 0 // the worker's clock is set
 		for now, want := range was {
 			at := began.Add(now - ahead)
-			got := s.TimesThen(theJob, usage.Then{At: at, Newest: want.Newest, Running: want.Running})
+			got := s.TimesAt(theJob, usage.Accounted{At: at, Newest: want.Newest, Running: want.Running})
 			ran := func(t usage.Times) time.Duration { return t.Ended + time.Duration(t.Running)*at.Sub(t.Since) }
 			if d := ran(got) - ran(want); d.Abs() > time.Millisecond || got.Succeeded != want.Succeeded || got.Count != want.Count {
 				t.Fatalf("seed %d, %v: times are %+v, were %+v", seed, now, got, want)
@@ -312,7 +313,8 @@ func TestTimesAt(t *testing.T) {
 	}
 }
 
-// Those that are compared with an account are the Pods that it counted, also if the worker's clock was set.
+// Those that are compared with an account are the Pods that it counted, also if the worker's clock
+// was set.
 func TestThenIsByThePodsOwnTimes(t *testing.T) {
 	s := newStory(t)
 	for i := range 4 {
@@ -321,13 +323,14 @@ func TestThenIsByThePodsOwnTimes(t *testing.T) {
 	}
 	for _, set := range []time.Duration{-time.Hour, 0, time.Hour} {
 		at := began.Add(2*time.Minute + time.Second)
-		if got := s.TimesThen(theJob, usage.Then{At: at.Add(set), Newest: at.Add(-time.Second)}); got.Count+got.Running != 3 {
+		if got := s.TimesAt(theJob, usage.Accounted{At: at.Add(set), Newest: at.Add(-time.Second)}); got.Count+got.Running != 3 {
 			t.Errorf("%v: times are %+v, want those of 3 Pods", set, got)
 		}
 	}
 }
 
-// A scheduler whose API server lost what it wrote gives a Pod its node again, later: it may be a Pod of that time.
+// A scheduler whose API server lost what it wrote gives a Pod its node again, later: it may be a
+// Pod of that time.
 func TestAPodGetsItsNodeLater(t *testing.T) {
 	s := newStory(t)
 	for uid, created := range map[types.UID]time.Duration{"again": -time.Second, "the same second": 0, "new": time.Second} {
@@ -336,13 +339,13 @@ func TestAPodGetsItsNodeLater(t *testing.T) {
 		slim, _ := Slim(p)
 		s.Set(slim)
 	}
-	if got := s.TimesThen(theJob, usage.Then{At: began.Add(15 * time.Second), Newest: began, Running: 1}); got.Later != 2 || got.Running != 0 {
+	if got := s.TimesAt(theJob, usage.Accounted{At: began.Add(15 * time.Second), Newest: began, Running: 1}); got.Later != 2 || got.Running != 0 {
 		t.Errorf("times are %+v, want those of no Pod, and of 2 later", got)
 	}
 }
 
-// A worker's clock is set back. By their own times, Pods that had ended before it was seem to end later than the account
-// was written, also when the clock is set forward again.
+// A worker's clock is set back. By their own times, Pods that had ended before it was seem to end
+// later than the account was written, also when the clock is set forward again.
 func TestAClockIsSetBack(t *testing.T) {
 	const set = 40 * time.Second
 	s := newStory(t)
@@ -351,14 +354,14 @@ func TestAClockIsSetBack(t *testing.T) {
 		s.Set(over(p, Start(p).Add(3*time.Second), corev1.PodSucceeded))
 	}
 	s.Set(running("last", began.Add(20*time.Second-set)))
-	then := usage.Then{At: began.Add(22*time.Second - set), Newest: began.Add(5 * time.Second), Running: math.MaxInt64}
+	then := usage.Accounted{At: began.Add(22*time.Second - set), Newest: began.Add(5 * time.Second), Running: math.MaxInt64}
 	for _, c := range []struct {
 		back          time.Duration
 		running       int64
 		counted, runs int64
 	}{{set, math.MaxInt64, 4, 1}, {0, 1, 4, 1}, {0, 2, 3, 2}, {0, math.MaxInt64, 2, 3}} {
 		s.now, s.ahead, then.Running = began.Add(22*time.Second), c.back, c.running
-		got := s.TimesThen(theJob, then)
+		got := s.TimesAt(theJob, then)
 		if got.Ended != time.Duration(c.counted)*3*time.Second || got.Count != c.counted || got.Running != c.runs {
 			t.Errorf("%+v: times are %+v", c, got)
 		}
@@ -375,7 +378,7 @@ func TestViews(t *testing.T) {
 		store.Listed()
 		store.Listed()
 		view := store.Times(theJob).View
-		if seen[view] || store.TimesThen(theJob, usage.Then{}).View != view {
+		if seen[view] || store.TimesAt(theJob, usage.Accounted{}).View != view {
 			t.Errorf("view %d, seen %v", view, seen)
 		}
 		seen[view] = true

@@ -9,9 +9,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 )
 
-// TimesThen are the times that Times had then, of the Pods that are still there, and of those that went since
-// they were listed.
-func (s *Store) TimesThen(uid types.UID, then usage.Then) usage.Times {
+// TimesAt returns the times that Times had at the moment of an account: of the Pods that are still
+// there, and of those that went since all were listed.
+func (s *Store) TimesAt(uid types.UID, then usage.Accounted) usage.Times {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := usage.Times{}
@@ -22,11 +22,12 @@ func (s *Store) TimesThen(uid types.UID, then usage.Then) usage.Times {
 	return t
 }
 
-// clockError is by how much a worker's time may be off that wasn't set: the estimate of its clock, and whole seconds.
+// clockError is by how much a worker's time may be off that wasn't set: the estimate of its clock,
+// and whole seconds.
 const clockError = 2 * time.Second
 
-// then is what was known then. Now is the worker's time, at the latest.
-func (j *job) then(then usage.Then, now time.Time) usage.Times {
+// then returns the times at the moment of an account. Now is the worker's time, at the latest.
+func (j *jobTimes) then(then usage.Accounted, now time.Time) usage.Times {
 	t := usage.Times{Ended: j.times.Ended, Succeeded: j.times.Succeeded, Count: j.times.Count}
 	var ended []*pod // since then, as they say
 	var starts int64
@@ -58,8 +59,8 @@ func (j *job) then(then usage.Then, now time.Time) usage.Times {
 	return t
 }
 
-// lastToEnd are those Pods that did last, so many at most. If more say that they ended since, the worker's clock was set
-// back, and the others had ended before.
+// lastToEnd are those Pods that did last, so many at most. If more say that they ended since, the
+// worker's clock was set back, and the others had ended before.
 func lastToEnd(ended []*pod, most int64) []*pod {
 	surplus := int64(len(ended)) - max(most, 0)
 	if surplus <= 0 {

@@ -37,8 +37,8 @@ type detailCache struct {
 	kept []*detail // the last used first
 }
 
-// detail is about a Job in certain workers: one that moves is asked for anew, even if the worker that
-// it has left doesn't answer.
+// detail is about a Job in certain workers: one that moves is asked for anew, even if the worker
+// that it has left doesn't answer.
 type detail struct {
 	subject
 
@@ -108,7 +108,8 @@ func (h *Hub) refresh(ctx context.Context, d *detail, job *batchv1.Job) <-chan s
 	}
 	d.reading = done
 	go func() {
-		in := h.readDetails(context.WithoutCancel(ctx), d.NamespacedName, job) // others may look at it, too
+		// others may look at it, too
+		in := h.readDetails(context.WithoutCancel(ctx), d.NamespacedName, job)
 		if d.take(in, h.clock.Now()) {
 			h.notify()
 		}

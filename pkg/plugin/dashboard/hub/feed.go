@@ -106,7 +106,8 @@ func (f *feed) watch(ctx context.Context, raw metav1.ListOptions) (watch.Interfa
 	return w, err
 }
 
-// note derives the health from the last answer. An expired watch is no trouble: the next one follows.
+// note derives the health from the last answer. An expired watch is no trouble: the next one
+// follows.
 func (f *feed) note(err error) {
 	next := Health{State: Live}
 	switch {

@@ -146,7 +146,8 @@ func (h *Hub) Workers() []*v1alpha1.WorkerCluster {
 
 // Events returns the hub's events about a Job, whoever wrote them.
 func (h *Hub) Events(job *batchv1.Job) []corev1.Event {
-	objects, _ := h.events.informer.GetIndexer().ByIndex(bySubject, subjectKey(job.Namespace, job.UID)) // the index is there
+	// the index is there
+	objects, _ := h.events.informer.GetIndexer().ByIndex(bySubject, subjectKey(job.Namespace, job.UID))
 	events := make([]corev1.Event, 0, len(objects))
 	for _, object := range objects {
 		if e, ok := object.(*corev1.Event); ok {

@@ -109,8 +109,8 @@ func (b *indexBuilder) place(job *batchv1.Job) {
 	}
 }
 
-// placeBefore sets the worker of the indexes that had ended when a Job last moved as a whole, where it
-// is known.
+// placeBefore sets the worker of the indexes that had ended when a Job last moved as a whole, where
+// it is known.
 func (b *indexBuilder) placeBefore(job *batchv1.Job) {
 	from := job.Annotations[v1alpha1.AnnotationMovedFrom]
 	with, moved := mirror.MovedWith(job)
@@ -129,8 +129,8 @@ func (b *indexBuilder) placeBefore(job *batchv1.Job) {
 	}
 }
 
-// onlyBefore reports whether a Job was in just this worker before its last move, by its account. Not every
-// worker has one.
+// onlyBefore reports whether a Job was in just this worker before its last move, by its account.
+// Not every worker has one.
 func onlyBefore(job *batchv1.Job, from string) bool {
 	known := false
 	for _, m := range usage.Read(job) {

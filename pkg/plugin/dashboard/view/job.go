@@ -31,8 +31,8 @@ type JobInput struct {
 // Missing has a text for each part of a Job's page that is incomplete.
 type Missing struct{ Events, Pods, Why []string }
 
-// Job is the page of one Job.
-type Job struct {
+// JobPage is the page of one Job.
+type JobPage struct {
 	JobRow
 	Finished bool
 	// Bad: the Job failed, or will, for the reason in JobRow.Why.
@@ -56,10 +56,10 @@ type Job struct {
 // Fact is a name with a value.
 type Fact struct{ Name, Value string }
 
-// NewJob makes the page of a Job.
-func NewJob(in JobInput, now time.Time) Job {
+// NewJobPage makes the page of a Job.
+func NewJobPage(in JobInput, now time.Time) JobPage {
 	entries := entriesOf(in)
-	page := Job{
+	page := JobPage{
 		JobRow:   jobRow(factsOf(in.Job), jobview.Newest(in.HubEvents)[jobview.SubjectOf(in.Job)], now),
 		Facts:    jobFacts(in.Job),
 		Timeline: NewTimeline(in.Job, entries, in.Pods, now),

@@ -113,8 +113,8 @@ func (h history) changes() []change {
 	return all
 }
 
-// suspendedAtFirst reports whether the Job was created suspended: it was never resumed before it was
-// placed.
+// suspendedAtFirst reports whether the Job was created suspended: it was never resumed before it
+// was placed.
 func suspendedAtFirst(job *batchv1.Job, events []show.Entry) bool {
 	for i := range events {
 		if e := &events[i].Event; events[i].From == show.Hub && e.Reason == v1alpha1.EventSuspended {

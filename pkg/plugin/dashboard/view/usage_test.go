@@ -16,8 +16,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 )
 
-// used gives a Job the account of an hour in west with 2 CPUs, and, if it moved, of a half one before
-// that, with a GPU in east, and maybe a quarter more.
+// used gives a Job the account of an hour in west with 2 CPUs, and, if it moved, of a half one
+// before that, with a GPU in east, and maybe a quarter more.
 func used(moved bool) func(*batchv1.Job) {
 	account := usage.Account{{Worker: "west", UID: "w", Seconds: 3600, Requests: corev1.ResourceList{"cpu": resource.MustParse("2")}}}
 	if moved {
@@ -67,7 +67,7 @@ All [{5.00 1.00 0.5} {0.5 0.5 0.25} {2.50 0.5 0.25}] 2.00
 team-a/a [{3.00 1.00 0.5} {0.5 0.5 0.25} {1.50 0.5 0.25}] 1.00
 team-b/b [{2.00  } {0  } {1.00  }] 1.00
 `},
-		{NewJob(JobInput{Job: jobs[1]}, now).Usage, "Worker [cpu pods]\nwest [{2.00  } {1.00  }] \n"},
+		{NewJobPage(JobInput{Job: jobs[1]}, now).Usage, "Worker [cpu pods]\nwest [{2.00  } {1.00  }] \n"},
 	} {
 		if diff := cmp.Diff(row.want, row.table.text()); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", row.table.Of, diff)

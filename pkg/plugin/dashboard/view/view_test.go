@@ -310,7 +310,7 @@ func TestJobPage(t *testing.T) {
 	for i := range maxRows + 5 {
 		in.HubEvents = append(in.HubEvents, event("Placed", fmt.Sprint("Placed on worker west ", i), time.Duration(maxRows+5-i)*time.Second))
 	}
-	page := NewJob(in, now)
+	page := NewJobPage(in, now)
 	if !page.Finished || page.Why != nil {
 		t.Error("a Job that has ended waits for nothing")
 	}
@@ -333,7 +333,7 @@ func TestWhyWithoutEvents(t *testing.T) {
 		"its event is there":    {JobInput{Job: job("a", unplaced), Why: why, HubEvents: []corev1.Event{about(job("a"), event("Pending", "no worker", time.Minute))}}, "no worker"},
 		"it runs":               {JobInput{Job: job("a"), Why: why}, ""},
 	} {
-		if got := NewJob(row.in, now).JobRow.Why; got != row.want {
+		if got := NewJobPage(row.in, now).JobRow.Why; got != row.want {
 			t.Errorf("%s: %q, want %q", name, got, row.want)
 		}
 	}

@@ -128,7 +128,7 @@ func (r *autoscalerReader) run(ctx context.Context) {
 		case due.IsZero():
 		case !now.Before(due):
 			r.news, r.turned = false, now
-			panics.Contain(r.worker, func() { r.observe(r.observed.Load()) })
+			workerpanic.Contain(r.worker, func() { r.observe(r.observed.Load()) })
 			continue
 		default:
 			turn = r.clock.After(due.Sub(now))
@@ -141,7 +141,7 @@ func (r *autoscalerReader) run(ctx context.Context) {
 			r.news = true
 		case <-turn:
 		case <-reads:
-			panics.Contain(r.worker, func() { r.read(ctx) }) // it holds no lock
+			workerpanic.Contain(r.worker, func() { r.read(ctx) }) // it holds no lock
 			reads = r.clock.After(r.every)
 		}
 		r.watchClaims(ctx, claims)

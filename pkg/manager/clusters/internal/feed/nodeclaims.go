@@ -31,7 +31,7 @@ type claimWatch struct {
 func (c *claimWatch) run(ctx context.Context, worker string, claims chan<- placement.NodeClaim) {
 	for ctx.Err() == nil {
 		pause := c.retry
-		panics.Contain(worker, func() {
+		workerpanic.Contain(worker, func() {
 			if c.follow(ctx, claims) {
 				pause = c.again
 			}

@@ -1,8 +1,8 @@
-// Package recent knows which fields of a Job's spec are recent: not every API server from Kubernetes
-// 1.33 on keeps them. An API server drops a field that it doesn't know in silence, and one that is
-// switched off there by a feature gate, too. The types of this build may not know a recent field
-// either. So it is read from the object as an API server sent it, and the answer shows whether
-// another API server keeps it.
+// Package recentfields finds the recent fields of a Job's spec: fields that not every API server
+// from Kubernetes 1.33 on keeps. An API server silently drops a field that it doesn't know, or that
+// a feature gate switches off there. The types of this build may not know a recent field either. So
+// the package reads the field from the object as an API server sent it. The answer of another API
+// server to a write shows whether it keeps the field.
 //
 //	baseline.txt      the fields that are not recent, by type
 //	Of                the recent fields of a spec
@@ -14,4 +14,4 @@
 // below a recent field belongs to it.
 //
 // The package is pure.
-package recent
+package recentfields

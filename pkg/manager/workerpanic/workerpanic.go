@@ -1,20 +1,23 @@
-// Package panics keeps what one worker has made up from ending the manager: a panic in what judges or reads its
-// objects is counted and logged with its stack, and concerns that worker alone.
+// Package workerpanic contains panics in the code that judges or reads a worker's objects. Such a
+// panic concerns that worker alone, and doesn't end the manager: Contain recovers, counts it, and
+// logs its stack.
 //
-// That covers what is read of a worker for one Job, the judgement of that, the nodes that its autoscaler may add, and
-// what the autoscaler says. It doesn't cover what a walk through the Jobs that wait computes of nodes and of expected
-// ends: these are plain values.
+// The callers cover what the manager reads of a worker for one Job, how it judges that, the nodes
+// that the worker's autoscaler may add, and what the autoscaler says. They don't cover what a walk
+// through the waiting Jobs computes of nodes and of expected ends: these are plain values.
 //
-// The scheduler's lock is held where a worker is judged, and a stack is logged under it: once a minute for a worker at
-// most. A judgement for an explanation alone says so to its user, and is neither counted nor logged.
+// The line's lock is held while a worker is judged, and so while a stack is logged: at most once a
+// minute for a worker. An explanation shows a panic to its user, and neither counts nor logs it.
 //
-// What is counted belongs to the process, as all metrics do, and so does when a stack was last logged, by the real
-// clock, which decides nothing else. So Contain can be called wherever a worker's objects are read, and nothing has to
-// be passed there. A Report of a worker that comes after Forget brings its series back for as long as the process
-// runs: there is at most one for each name of a worker.
+// The counter belongs to the process, as all metrics do. So does the time at which a stack was last
+// logged, by the real clock, which decides nothing else. So any code that reads a worker's objects
+// can call Contain, and passes nothing else to it. A Report that comes after Forget brings the
+// worker's series back until the process ends. There is at most one series for each name of a
+// worker.
 //
-// Who calls Contain must not hold a lock in f that isn't released by defer: the worker, or others, would stand still.
-package panics
+// The function that Contain calls must release its locks by defer. Otherwise a panic would block
+// the worker, or others.
+package workerpanic
 
 import (
 	"errors"
@@ -35,7 +38,8 @@ var total = prometheus.NewCounterVec(prometheus.CounterOpts{
 
 func init() { metrics.Registry.MustRegister(total) }
 
-// logEvery is the least time between two stacks that are logged of one worker: each Job that waits may cause one.
+// logEvery is the least time between two stacks that are logged of one worker: each Job that waits
+// may cause one.
 const logEvery = time.Minute
 
 var logged struct {

@@ -1,4 +1,4 @@
-package recent
+package recentfields
 
 import (
 	"crypto/sha256"
@@ -10,17 +10,17 @@ import (
 	"slices"
 )
 
-// Fields are recent fields of a Job's spec: a fingerprint of what is in them, by path.
-type Fields map[string]string
+// Fingerprints are recent fields of a Job's spec: a fingerprint of what is in them, by path.
+type Fingerprints map[string]string
 
 // Paths returns the fields in order.
-func (f Fields) Paths() []string { return slices.Sorted(maps.Keys(f)) }
+func (f Fingerprints) Paths() []string { return slices.Sorted(maps.Keys(f)) }
 
 // Equal reports whether the same fields have the same content.
-func (f Fields) Equal(other Fields) bool { return maps.Equal(f, other) }
+func (f Fingerprints) Equal(other Fingerprints) bool { return maps.Equal(f, other) }
 
 // Of returns the recent fields of a Job's spec; nil: it has none.
-func Of(spec map[string]any) Fields {
+func Of(spec map[string]any) Fingerprints {
 	found := map[string][]any{}
 	visit("spec", "JobSpec", spec, spec, func(path string, sent, _ any) {
 		found[path] = append(found[path], sent)
@@ -28,7 +28,7 @@ func Of(spec map[string]any) Fields {
 	if len(found) == 0 {
 		return nil
 	}
-	all := Fields{}
+	all := Fingerprints{}
 	for path, values := range found {
 		all[path] = fingerprint(values)
 	}

@@ -1,4 +1,4 @@
-package recent
+package recentfields
 
 import (
 	"reflect"
@@ -8,8 +8,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// TestTypesHaveTheBaseline: a Job without recent fields is read into the types of this build, so they
-// must have all other fields.
+// TestTypesHaveTheBaseline: a Job without recent fields is read into the types of this build, so
+// they must have all other fields.
 func TestTypesHaveTheBaseline(t *testing.T) {
 	seen := map[string]bool{}
 	var check func(path, name string, of reflect.Type)

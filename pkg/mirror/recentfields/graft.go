@@ -1,4 +1,4 @@
-package recent
+package recentfields
 
 import (
 	"reflect"

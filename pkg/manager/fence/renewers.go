@@ -19,7 +19,7 @@ import (
 // The manager renews its Leases with the credentials of the registration Secrets; what those need
 // in a worker is in package workeraccess.
 
-// Options of a Keeper. What is zero gets its default, but for the required.
+// Options of the Renewers. What is zero gets its default, but for the required.
 type Options struct {
 	// Origin of this hub. Required.
 	Origin v1alpha1.Origin
@@ -56,8 +56,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Keeper renews the Leases in all workers. It is a clusters.Listener, and a Runnable of the leader.
-type Keeper struct {
+// Renewers renews the Leases in all workers. It is a clusters.Listener, and a Runnable of the
+// leader.
+type Renewers struct {
 	registry *clusters.Registry
 	options  Options
 	changed  chan struct{} // buffered, for one: workers were registered or removed
@@ -72,74 +73,74 @@ type running struct {
 	stop context.CancelFunc
 }
 
-// New makes a Keeper for the workers of a registry, and adds it as a listener. It must be called
-// before the registry starts.
-func New(registry *clusters.Registry, options Options) *Keeper {
-	k := &Keeper{
+// New makes the Renewers for the workers of a registry, and adds it as a listener. It must be
+// called before the registry starts.
+func New(registry *clusters.Registry, options Options) *Renewers {
+	all := &Renewers{
 		registry: registry, options: options.withDefaults(),
 		changed: make(chan struct{}, 1), renewers: map[string]*running{},
 	}
-	registry.AddListener(k)
-	return k
+	registry.AddListener(all)
+	return all
 }
 
 // Start renews the Leases until the context ends, and returns when nothing of it runs any more.
-func (k *Keeper) Start(ctx context.Context) error {
+func (all *Renewers) Start(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
 		return nil
-	case <-k.registry.Leading():
+	case <-all.registry.Leading():
 	}
 	var goroutines sync.WaitGroup
 	defer goroutines.Wait()
 	for {
-		k.sync(ctx, &goroutines)
+		all.sync(ctx, &goroutines)
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-k.changed:
+		case <-all.changed:
 		}
 	}
 }
 
 // sync starts a renewer for each worker, and stops those of removed ones.
-func (k *Keeper) sync(ctx context.Context, goroutines *sync.WaitGroup) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
+func (all *Renewers) sync(ctx context.Context, goroutines *sync.WaitGroup) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
 	there := map[string]bool{}
-	for _, w := range k.registry.List() {
+	for _, w := range all.registry.List() {
 		there[w.Name()] = true
-		if old := k.renewers[w.Name()]; old != nil {
+		if old := all.renewers[w.Name()]; old != nil {
 			if old.worker == worker(w) {
 				continue
 			}
 			old.stop() // it has been removed and registered again
 		}
 		ctx, stop := context.WithCancel(ctx)
-		r := &running{newRenewer(w, k.options, k.registry.Report), stop}
-		k.renewers[w.Name()] = r
+		r := &running{newRenewer(w, all.options, all.registry.Report), stop}
+		all.renewers[w.Name()] = r
 		goroutines.Go(func() { r.run(ctx) })
 	}
-	for name, r := range k.renewers {
+	for name, r := range all.renewers {
 		if !there[name] {
 			r.stop()
-			delete(k.renewers, name)
+			delete(all.renewers, name)
 		}
 	}
 }
 
 // WorkerChanged implements clusters.Listener: the Lease in a worker that is back is renewed at
 // once.
-func (k *Keeper) WorkerChanged(name string) {
-	k.wake(name)
-	wake.Signal(k.changed)
+func (all *Renewers) WorkerChanged(name string) {
+	all.wake(name)
+	wake.Signal(all.changed)
 }
 
 // MirrorChanged implements clusters.Listener: the Lease is deleted after the last mirror of a
 // worker that is being removed.
-func (k *Keeper) MirrorChanged(name string, _ types.NamespacedName) {
-	if w, ok := k.registry.Get(name); ok && w.View().Removing && len(w.Mirrors()) == 0 {
-		k.wake(name)
+func (all *Renewers) MirrorChanged(name string, _ types.NamespacedName) {
+	if w, ok := all.registry.Get(name); ok && w.View().Removing && len(w.Mirrors()) == 0 {
+		all.wake(name)
 	}
 }
 
@@ -147,12 +148,12 @@ func (k *Keeper) MirrorChanged(name string, _ types.NamespacedName) {
 func (k *Keeper) CapacityFreed(string, placement.Change) {}
 
 // PodsStuck implements clusters.Listener.
-func (k *Keeper) PodsStuck(string, types.NamespacedName) {}
+func (all *Renewers) PodsStuck(string, types.NamespacedName) {}
 
-func (k *Keeper) wake(name string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if r := k.renewers[name]; r != nil {
+func (all *Renewers) wake(name string) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if r := all.renewers[name]; r != nil {
 		r.wake()
 	}
 }

@@ -1,4 +1,4 @@
-package recent
+package recentfields
 
 import (
 	_ "embed" // for the table
@@ -7,8 +7,8 @@ import (
 
 // text has one line for each type, with its fields: name:Type for objects and lists of objects,
 // name=value for a field that only with this value is not recent, and name for all others. It has
-// the fields of Kubernetes 1.33 that no feature gate drops there as it is shipped, and that an admin
-// can't have dropped by switching a gate off.
+// the fields of Kubernetes 1.33 that no feature gate drops there as it is shipped, and that an
+// admin can't have dropped by switching a gate off.
 //
 //go:embed baseline.txt
 var text string
