@@ -24,7 +24,8 @@ func TestMain(m *testing.M) {
 	)
 }
 
-// poolLabel is what nodes of a pool have, by its name: Karpenter's, so that NodePools are about these.
+// poolLabel is what nodes of a pool have, by its name: Karpenter's, so that NodePools are about
+// these.
 const poolLabel = "karpenter.sh/nodepool"
 
 // scene is two workers that add nodes, of which w1 is cheaper.

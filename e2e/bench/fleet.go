@@ -125,7 +125,8 @@ func (f *fleet) cpu() (report.CPU, error) {
 	return used, nil
 }
 
-// makeNamespace makes a namespace in some clusters, ready for Pods, and for Jobs that are dispatched.
+// makeNamespace makes a namespace in some clusters, ready for Pods, and for Jobs that are
+// dispatched.
 func makeNamespace(ctx context.Context, name string, in ...*site) error {
 	for _, s := range in {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{

@@ -20,8 +20,9 @@ func TestFloodOptions(t *testing.T) {
 	})
 }
 
-// Twenty Jobs go all ways: into one cluster, by the least writes, and by way of the manager, which makes no
-// more requests for them than its goal. `make bench` is the long form, which judges times and CPU, too.
+// Twenty Jobs go all ways: into one cluster, by the least writes, and by way of the manager, which
+// makes no more requests for them than its goal. `make bench` is the long form, which judges times
+// and CPU, too.
 func TestFlood(t *testing.T) {
 	o := DefaultFloodOptions()
 	o.Jobs, o.Rounds, o.Singles, o.Resting, o.Quiet, o.Bound, o.Progress = 20, 1, 3, 2, 0, true, t.Logf

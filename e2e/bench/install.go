@@ -32,8 +32,8 @@ type ground struct {
 	product installed
 }
 
-// onGround starts clusters with some namespaces, installs the manager, whose program is built if there is
-// none, and calls do. Afterwards it stops the clusters.
+// onGround starts clusters with some namespaces, installs the manager, whose program is built if
+// there is none, and calls do. Afterwards it stops the clusters.
 func onGround(ctx context.Context, program string, hub rig.Options, workers []rig.Options, namespaces []string, do func(ground) error) error {
 	return inFolder(func(dir string) (err error) {
 		var g ground

@@ -85,7 +85,8 @@ func (s *site) remove(ctx context.Context, submitters int, namespace string, nam
 	})
 }
 
-// each calls do for all names, some at a time. When one of them fails, the context of the others ends.
+// each calls do for all names, some at a time. When one of them fails, the context of the others
+// ends.
 func each(ctx context.Context, parallel int, names []string, do func(context.Context, string) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallel)

@@ -28,7 +28,8 @@ type manager struct {
 	profiles string
 }
 
-// startManager runs the manager, with more flags and more environment, and a folder of its own for its log.
+// startManager runs the manager, with more flags and more environment, and a folder of its own for
+// its log.
 func startManager(product installed, profiles string, more []string, environment ...string) (*manager, error) {
 	dir, err := os.MkdirTemp(product.dir, "manager-")
 	if err != nil {
@@ -44,8 +45,8 @@ func startManager(product installed, profiles string, more []string, environment
 	return &manager{started, profiles}, err
 }
 
-// whileRuns calls do, and then stops the manager. If the manager ends before, the context ends with its last
-// words.
+// whileRuns calls do, and then stops the manager. If the manager ends before, the context ends with
+// its last words.
 func (m *manager) whileRuns(ctx context.Context, do func(context.Context) error) (err error) {
 	defer func() { err = errors.Join(err, m.stop()) }()
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -31,8 +31,8 @@ type scale struct {
 	seen    *sightings
 	live    *pattern
 	done    *pattern
-	// jobs is how many of the live Jobs there are, ended how many of the finished ones, and probes how many were
-	// submitted to see whether the manager is in control.
+	// jobs is how many of the live Jobs there are, ended how many of the finished ones, and probes how
+	// many were submitted to see whether the manager is in control.
 	jobs, ended, probes int
 	// profiles are where each of the two managers serves its own.
 	profiles [2]string
@@ -85,7 +85,8 @@ func (s *scale) prepare(ctx context.Context) (err error) {
 	return m.whileRuns(ctx, s.dispatchPatterns)
 }
 
-// dispatchPatterns returns when the manager has dispatched both patterns, and all workers are Ready.
+// dispatchPatterns returns when the manager has dispatched both patterns, and all workers are
+// Ready.
 func (s *scale) dispatchPatterns(ctx context.Context) (err error) {
 	if s.live, err = s.dispatchPattern(ctx, "pattern-live", func(j *batchv1.Job) bool {
 		return measure.StageOf(&j.Status) == measure.Ready
@@ -145,8 +146,8 @@ func (s *scale) fill(ctx context.Context, live, finished int) error {
 	return storeJobs(ctx, s.hub.EtcdURL(), jobs)
 }
 
-// measure goes from few Jobs to many, and then breaks what can break. When the time is over, what was measured
-// until then is the result.
+// measure goes from few Jobs to many, and then breaks what can break. When the time is over, what
+// was measured until then is the result.
 func (s *scale) measure(ctx context.Context) error {
 	err := s.starts(ctx)
 	if err == nil {
@@ -160,7 +161,8 @@ func (s *scale) measure(ctx context.Context) error {
 	return err
 }
 
-// starts measures managers that start with few Jobs, with many, with finished ones besides, and again.
+// starts measures managers that start with few Jobs, with many, with finished ones besides, and
+// again.
 func (s *scale) starts(ctx context.Context) error {
 	o, r := s.options, &s.result
 	few, err := s.resident(ctx, o.Few, 0)

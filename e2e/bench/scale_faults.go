@@ -122,8 +122,8 @@ func (s *scale) slowWorker(ctx context.Context) error {
 	return err
 }
 
-// dispatchAll submits Jobs one after another, and says how long each took to its mirror, but for those that
-// were placed on the last worker, at first or in the end: it may be slow.
+// dispatchAll submits Jobs one after another, and says how long each took to its mirror, but for
+// those that were placed on the last worker, at first or in the end: it may be slow.
 func (s *scale) dispatchAll(ctx context.Context, prefix string) (measure.Quantiles, error) {
 	sent := map[string]time.Time{}
 	all := make([]string, s.options.Singles)

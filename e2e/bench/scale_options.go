@@ -10,12 +10,13 @@ import (
 type ScaleOptions struct {
 	// Common has 100 simulated workers by default.
 	Common
-	// Jobs run all along, on all workers alike. Default 50,000. Few of them are there when the manager's
-	// memory is measured for the first time. Default 5,000.
+	// Jobs run all along, on all workers alike. Default 50,000. Few of them are there when the
+	// manager's memory is measured for the first time. Default 5,000.
 	Jobs, Few int
 	// Finished are besides. Default 20,000.
 	Finished int
-	// Lost is how many workers are lost at once, after so long without an answer. Defaults 10 and 20 s.
+	// Lost is how many workers are lost at once, after so long without an answer. Defaults 10 and 20
+	// s.
 	Lost      int
 	LostAfter time.Duration
 	// Singles are submitted at a time of their own, with and without a slow worker that answers
@@ -24,9 +25,11 @@ type ScaleOptions struct {
 	Slow    time.Duration
 	// MemoryLimit is the manager's GOMEMLIMIT, such as 450MiB, and not this program's. Empty: none.
 	MemoryLimit string
-	// TimeLimit is how long a run may take. What was measured until then is printed. Default 25 minutes.
+	// TimeLimit is how long a run may take. What was measured until then is printed. Default 25
+	// minutes.
 	TimeLimit time.Duration
-	// Profiles is the directory for heap profiles of the manager after each start. Empty: none are taken.
+	// Profiles is the directory for heap profiles of the manager after each start. Empty: none are
+	// taken.
 	Profiles string
 	// Manager is the program to measure. Empty: it's built from the source around.
 	Manager string
@@ -59,7 +62,8 @@ func (o *ScaleOptions) Validate() error {
 	return errors.Join(p...)
 }
 
-// room is how many Pods fit in each worker: when some are lost, the others have a tenth more than it takes.
+// room is how many Pods fit in each worker: when some are lost, the others have a tenth more than
+// it takes.
 func (o *ScaleOptions) room() int {
 	return divideUp(o.Jobs*11, (o.Workers-o.Lost)*10) + divideUp(2*o.Singles, o.Workers) + 8
 }

@@ -38,7 +38,8 @@ func (s *scale) resident(ctx context.Context, live, finished int) (r resident, e
 			return err
 		}
 		written, err := s.hubWrites(began)
-		r.hubWrites, r.workerWrites = len(written), s.workerWrites()-workers-1 // one for the Job of inControl
+		// one for the Job of inControl
+		r.hubWrites, r.workerWrites = len(written), s.workerWrites()-workers-1
 		for _, w := range written[:min(10, len(written))] {
 			s.options.Progress("written: %s %s", w.Verb, w.URI)
 		}
@@ -49,7 +50,8 @@ func (s *scale) resident(ctx context.Context, live, finished int) (r resident, e
 	return r, err
 }
 
-// readUsage waits until a manager, which began at a time, is in control and at rest, and reads what that took.
+// readUsage waits until a manager, which began at a time, is in control and at rest, and reads what
+// that took.
 func (s *scale) readUsage(ctx context.Context, m *manager, r *resident, began time.Time) error {
 	at, err := s.inControl(ctx)
 	if err != nil {
@@ -64,8 +66,8 @@ func (s *scale) readUsage(ctx context.Context, m *manager, r *resident, began ti
 	return err
 }
 
-// readMemory reads what a manager says of its memory, and what was taken from the system for it, and saves the
-// profile of its heap, if profiles are wanted.
+// readMemory reads what a manager says of its memory, and what was taken from the system for it,
+// and saves the profile of its heap, if profiles are wanted.
 func (s *scale) readMemory(ctx context.Context, m *manager, r *resident, profile string) error {
 	stats, err := memstats.Read(ctx, m.profiles)
 	if err != nil {
@@ -105,10 +107,11 @@ func (s *scale) inControl(ctx context.Context) (time.Time, error) {
 const controlPrefix = "control-"
 
 const (
-	// restMost is what a manager uses of a core at rest, and restEach what it uses more for each worker, which it
-	// probes.
+	// restMost is what a manager uses of a core at rest, and restEach what it uses more for each
+	// worker, which it probes.
 	restMost, restEach = 30 * time.Millisecond, time.Millisecond
-	// restAfter is how long a manager may take until it's at rest: the result says if something was measured without.
+	// restAfter is how long a manager may take until it's at rest: the result says if something was
+	// measured without.
 	restAfter = 2 * time.Minute
 )
 
@@ -138,8 +141,8 @@ func (s *scale) awaitRest(ctx context.Context, m *manager) error {
 	return nil
 }
 
-// hubWrites are the manager's since a time, but for its Lease, the Jobs of inControl, and the numbers of
-// the workers that these run on.
+// hubWrites are the manager's since a time, but for its Lease, the Jobs of inControl, and the
+// numbers of the workers that these run on.
 func (s *scale) hubWrites(since time.Time) ([]rig.Request, error) {
 	all, err := managerRequests(s.hub)
 	counted := s.seen.workers(controlPrefix)

@@ -27,7 +27,8 @@ func TestScaleOptions(t *testing.T) {
 	})
 }
 
-// The limit is the manager's alone: this process, in which the workers are, collects garbage as ever.
+// The limit is the manager's alone: this process, in which the workers are, collects garbage as
+// ever.
 func TestScaleLimitsTheManagersMemory(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "manager")
 	if err := os.WriteFile(program, []byte("#!/bin/sh\necho limit=$GOMEMLIMIT\n"), 0o755); err != nil {
@@ -49,9 +50,9 @@ func TestScaleLimitsTheManagersMemory(t *testing.T) {
 	}
 }
 
-// Six workers with 600 Jobs: a manager's start writes nothing, broken watches cost no memory, and a lost
-// worker's Jobs move to workers that have room, without a storm of writes. `make bench-scale` is the long
-// form, which judges times and sizes, too.
+// Six workers with 600 Jobs: a manager's start writes nothing, broken watches cost no memory, and a
+// lost worker's Jobs move to workers that have room, without a storm of writes. `make bench-scale`
+// is the long form, which judges times and sizes, too.
 func TestScale(t *testing.T) {
 	o := DefaultScaleOptions()
 	o.Workers, o.Jobs, o.Few, o.Finished, o.Lost, o.Singles = 6, 600, 60, 60, 1, 20

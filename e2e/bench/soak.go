@@ -30,7 +30,8 @@ type soak struct {
 	result  report.Soak
 }
 
-// RunSoak submits Jobs steadily, while users edit and delete some, credentials are rotated and leaders end.
+// RunSoak submits Jobs steadily, while users edit and delete some, credentials are rotated and
+// leaders end.
 func RunSoak(ctx context.Context, o SoakOptions) (*report.Soak, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -65,8 +66,8 @@ func (s *soak) run(ctx context.Context) error {
 	return s.judge(ctx, v)
 }
 
-// chooseRate finds out how many Jobs per second the machine does, from their creation until they are removed, and takes
-// four fifths of that.
+// chooseRate finds out how many Jobs per second the machine does, from their creation until they
+// are removed, and takes four fifths of that.
 func (s *soak) chooseRate(ctx context.Context) error {
 	if s.result.Rate = s.options.Rate; s.result.Rate > 0 {
 		return nil

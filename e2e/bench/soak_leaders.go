@@ -11,8 +11,8 @@ import (
 	"github.com/jobferry/jobferry/e2e/memstats"
 )
 
-// leaders are two managers, of which one leads. When it has ended, the other one leads, and a new one is
-// started to stand by.
+// leaders are two managers, of which one leads. When it has ended, the other one leads, and a new
+// one is started to stand by.
 type leaders struct {
 	options SoakOptions
 	product installed
@@ -31,7 +31,8 @@ type leaders struct {
 // leaderChange is from when a leader was told to end until the next one has placed a Job.
 type leaderChange struct{ began, ended time.Time }
 
-// affects reports whether the hub was still to show a change of a Job at some time of the leaders' change.
+// affects reports whether the hub was still to show a change of a Job at some time of the leaders'
+// change.
 func (c leaderChange) affects(d measure.Delay) bool {
 	return d.Since.Before(c.ended) && d.Since.Add(d.Took).After(c.began)
 }

@@ -11,8 +11,8 @@ type SoakOptions struct {
 	Common
 	// Duration is how long Jobs are submitted. Default 20 m.
 	Duration time.Duration
-	// Rate is how many in a second. Default: four fifths of what the machine does at its fastest, found out
-	// by as many Jobs at once as Burst says, 300 by default, until they are removed.
+	// Rate is how many in a second. Default: four fifths of what the machine does at its fastest,
+	// found out by as many Jobs at once as Burst says, 300 by default, until they are removed.
 	Rate  float64
 	Burst int
 	// Leaders is how long each manager leads, and Rotations the time from one change of a worker's

@@ -22,8 +22,8 @@ func TestSoakOptions(t *testing.T) {
 	})
 }
 
-// Jobs come for 40 seconds, while two leaders end and credentials change: none is lost, each has its event, and
-// nothing is left. `make soak` is the long form, which judges times and memory, too.
+// Jobs come for 40 seconds, while two leaders end and credentials change: none is lost, each has
+// its event, and nothing is left. `make soak` is the long form, which judges times and memory, too.
 func TestSoak(t *testing.T) {
 	o := DefaultSoakOptions()
 	o.Duration, o.Rate, o.Leaders, o.Rotations = 40*time.Second, 4, 15*time.Second, 6*time.Second

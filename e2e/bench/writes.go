@@ -16,8 +16,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// eachWrites measures what each write of the lower bound costs the hub, and an event: one kind after the other,
-// for all Jobs, while nobody but the hub's own controllers watches.
+// eachWrites measures what each write of the lower bound costs the hub, and an event: one kind
+// after the other, for all Jobs, while nobody but the hub's own controllers watches.
 func (r *run) eachWrites(ctx context.Context) error {
 	hub, all := r.fleet.hub, names(r.options.Jobs)
 	jobs := hub.client.BatchV1().Jobs(writesNamespace)

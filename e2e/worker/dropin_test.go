@@ -90,8 +90,8 @@ const (
 )
 
 // Jobs run while the built-in gives way to jobferry-worker, and that to the built-in again. Beside
-// the built-in, jobferry-worker ends, and says why. In the end, each Pod was counted once, and there
-// are no more Pods than needed.
+// the built-in, jobferry-worker ends, and says why. In the end, each Pod was counted once, and
+// there are no more Pods than needed.
 func TestMigration(t *testing.T) {
 	s := open(t, "worker")
 	s.ok(workertest.AddNode(s.Context(), s.Client))
@@ -145,8 +145,8 @@ func migratedJob(i int) edit {
 	}
 }
 
-// pace ends up to that many Pods, each as soon as it's seen: so each controller has something to do,
-// however long it takes to start.
+// pace ends up to that many Pods, each as soon as it's seen: so each controller has something to
+// do, however long it takes to start.
 type pace struct {
 	upTo  atomic.Int64
 	ended sets.Set[types.UID]

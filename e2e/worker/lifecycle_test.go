@@ -138,8 +138,8 @@ func TestFinalizersLeftWhileNoControllerRan(t *testing.T) {
 	}
 }
 
-// A Pod that somebody makes with the Job's owner reference, but without the finalizer, is the Job's:
-// it takes a place, is tracked, and counts once.
+// A Pod that somebody makes with the Job's owner reference, but without the finalizer, is the
+// Job's: it takes a place, is tracked, and counts once.
 func TestPodMadeByHand(t *testing.T) {
 	t.Parallel()
 	s := open(t, "worker")

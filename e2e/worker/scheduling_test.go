@@ -51,8 +51,8 @@ func gang(j *batchv1.Job) {
 	j.Spec.Template.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("1")}
 }
 
-// A gang that doesn't fit starts no Pod. When it's made smaller, it runs. The embedded Job controller
-// makes the Workload and the PodGroup that the built-in makes.
+// A gang that doesn't fit starts no Pod. When it's made smaller, it runs. The embedded Job
+// controller makes the Workload and the PodGroup that the built-in makes.
 func TestGang(t *testing.T) {
 	t.Parallel()
 	if gangRelease < firstWithGangs {

@@ -39,7 +39,7 @@ type Cluster struct {
 	Drops map[string]bool
 	// JobController that runs the mirrors there. Empty is BuiltIn.
 	JobController v1alpha1.JobController
-	// Capacity is what the cluster's scheduler knows, as far as it concerns the Job. Nil when unknown or
-	// not checked: then every Job fits.
+	// Capacity is what the cluster's scheduler knows, as far as it concerns the Job. Nil when unknown
+	// or not checked: then every Job fits.
 	Capacity *scheduling.Snapshot
 }

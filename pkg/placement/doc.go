@@ -33,9 +33,9 @@
 // # Words
 //
 //   - want: the Pods that the Job would run at once now: min(parallelism, completions left).
-//   - need: the Pods that must fit at once for the Job to be placed: want, but no more than the cluster
-//     could hold if all the Pods that end by themselves had ended. A Job wider than every cluster waits
-//     for an empty cluster rather than forever.
+//   - need: the Pods that must fit at once for the Job to be placed: want, but no more than the
+//     cluster could hold if all the Pods that end by themselves had ended. A Job wider than every
+//     cluster waits for an empty cluster rather than forever.
 //
 // # Order
 //

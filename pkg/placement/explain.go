@@ -24,8 +24,8 @@ func (d Decision) Explain() string {
 	return d.Cluster + " chosen" + d.Proviso() + ", " + d.Available()
 }
 
-// Proviso is what has to happen in the chosen cluster before all Pods that are needed find room; empty:
-// nothing.
+// Proviso is what has to happen in the chosen cluster before all Pods that are needed find room;
+// empty: nothing.
 func (d Decision) Proviso() string {
 	for _, c := range d.Candidates {
 		if c.Cluster == d.Cluster && c.ScaleUp {

@@ -35,8 +35,8 @@ type Subject struct {
 	Suspended bool
 }
 
-// Explain says of each cluster whether the Job could run there now, and why not. It has nothing that
-// a cluster's admin said about other tenants, and no names of nodes and Pods.
+// Explain says of each cluster whether the Job could run there now, and why not. It has nothing
+// that a cluster's admin said about other tenants, and no names of nodes and Pods.
 func Explain(request Request, subject Subject, clusters iter.Seq[Cluster]) v1alpha1.PlacementExplanation {
 	a, e := newAsk(request), v1alpha1.PlacementExplanation{
 		TypeMeta:  metav1.TypeMeta{Kind: "PlacementExplanation", APIVersion: v1alpha1.GroupVersion.String()},
@@ -141,7 +141,8 @@ var answers = map[scheduling.Verdict]v1alpha1.PlacementAnswer{
 	scheduling.Never:     v1alpha1.PlacementNever,
 }
 
-// roomMessage is in the manner of the scheduler's "0/3 nodes are available: 2 Insufficient cpu, ...".
+// roomMessage is in the manner of the scheduler's "0/3 nodes are available: 2 Insufficient cpu,
+// ...".
 func roomMessage(w *v1alpha1.WorkerExplanation, wanted int64) string {
 	now := fmt.Sprintf("%d of %d Pods fit now", *w.PodsNow, wanted)
 	var head string

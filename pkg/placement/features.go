@@ -48,7 +48,8 @@ var features = []feature{
 // field would have the built-in run the Job, too.
 var managedBy = feature{name: "managedBy", since: 32}
 
-// lacks is the first feature that the mirror of a Job would need and the cluster's version doesn't have.
+// lacks is the first feature that the mirror of a Job would need and the cluster's version doesn't
+// have.
 func (c *Cluster) lacks(used []feature) (feature, bool) {
 	if c.Version.IsZero() {
 		return feature{}, false

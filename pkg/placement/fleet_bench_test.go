@@ -115,8 +115,8 @@ func BenchmarkFleet(b *testing.B) {
 	}
 }
 
-// busy is for how long this goroutine's thread has had a CPU: other programs and the garbage collector's own
-// threads don't count, what the collector has this goroutine do for it does.
+// busy is for how long this goroutine's thread has had a CPU: other programs and the garbage
+// collector's own threads don't count, what the collector has this goroutine do for it does.
 func busy(b *testing.B) time.Duration {
 	runtime.LockOSThread()
 	var used unix.Timespec

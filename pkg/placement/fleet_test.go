@@ -17,9 +17,10 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
 )
 
-// fleet is 100 workers of 100 nodes in three zones, each with 30 Pods of 15 applications, of which a
-// third is in the Job's namespace. One half runs services, the other Jobs of one Pod each. Every node has 8
-// devices, of which Pods hold some, and a local volume. The Job's namespace has a quota and a LimitRange.
+// fleet is 100 workers of 100 nodes in three zones, each with 30 Pods of 15 applications, of which
+// a third is in the Job's namespace. One half runs services, the other Jobs of one Pod each. Every
+// node has 8 devices, of which Pods hold some, and a local volume. The Job's namespace has a quota
+// and a LimitRange.
 func fleet() []placement.Cluster {
 	clusters := make([]placement.Cluster, 100)
 	for i := range clusters {
@@ -86,8 +87,8 @@ func claimOf(count int64) resourcev1.ResourceClaimSpec {
 	}}
 }
 
-// fleetVolumes are a local one of each node, and 1000 that a driver made, one of them for a claim of zone 1. The
-// driver attaches 20 to a node.
+// fleetVolumes are a local one of each node, and 1000 that a driver made, one of them for a claim
+// of zone 1. The driver attaches 20 to a node.
 func fleetVolumes(nodes []*corev1.Node) *scheduling.Volumes {
 	v := &scheduling.Volumes{
 		Claims:  map[string]map[string]*corev1.PersistentVolumeClaim{"ns": {}},

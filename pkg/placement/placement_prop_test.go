@@ -138,7 +138,8 @@ func TestOrderOfInputIsIrrelevant(t *testing.T) {
 	})
 }
 
-// A Job goes where it's wanted by now, and to a cluster of a later step only if none of an earlier one fits.
+// A Job goes where it's wanted by now, and to a cluster of a later step only if none of an earlier
+// one fits.
 func TestStepsAreHeeded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := anyWorld(t)

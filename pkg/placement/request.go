@@ -17,8 +17,8 @@ type Request struct {
 	Recent []string
 	// Selector over the clusters' labels. Nil matches all.
 	Selector labels.Selector
-	// Preference orders the clusters: one of an earlier step that fits is chosen whatever the costs and
-	// scores. Its steps open as the Job waits, Since some time. Nil: all clusters are alike.
+	// Preference orders the clusters: one of an earlier step that fits is chosen whatever the costs
+	// and scores. Its steps open as the Job waits, Since some time. Nil: all clusters are alike.
 	Preference *preference.Preference
 	Since      time.Time
 	// Now is the time of the decision.
@@ -27,10 +27,12 @@ type Request struct {
 	Namespace labels.Set
 	// NamespaceClosed: the namespace is not dispatched, so its Jobs are placed nowhere.
 	NamespaceClosed bool
-	// RoomNow: only clusters in which its Pods fit without new nodes, and without that others have to go.
+	// RoomNow: only clusters in which its Pods fit without new nodes, and without that others have to
+	// go.
 	RoomNow bool
 	// Among restricts the Job to these clusters, in order of its queue's preference, which goes before
-	// that of the Job: one that is named earlier and fits is chosen whatever the scores. Nil allows all.
+	// that of the Job: one that is named earlier and fits is chosen whatever the scores. Nil allows
+	// all.
 	Among []string
 	// PassedOver names clusters that can't take this Job, each with the reason as it will read in
 	// the explanation, such as "has a Job of this name that isn't ours".

@@ -15,10 +15,11 @@ type Candidate struct {
 	Rank int
 	// Step of the Job's preference that the cluster belongs to. Lower goes first, within a rank.
 	Step int
-	// ScaleUp: not all of its Pods fit before the cluster's autoscaler has added nodes. Those where they
-	// do go first, within a step.
+	// ScaleUp: not all of its Pods fit before the cluster's autoscaler has added nodes. Those where
+	// they do go first, within a step.
 	ScaleUp bool
-	// Preempts: Pods of a lower priority have to go. Those where none has to go first, of those that are alike so far.
+	// Preempts: Pods of a lower priority have to go. Those where none has to go first, of those that
+	// are alike so far.
 	Preempts bool
 	// Needed is how many Pods must fit at once; zero if they weren't counted.
 	Needed int64

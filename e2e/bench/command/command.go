@@ -37,8 +37,8 @@ type Subcommand interface {
 	run(ctx context.Context, program string, args []string) error
 }
 
-// Main runs the subcommand that the first argument names, which prints its figures as Markdown. Main
-// doesn't return after an error.
+// Main runs the subcommand that the first argument names, which prints its figures as Markdown.
+// Main doesn't return after an error.
 func Main(program string, all ...Subcommand) {
 	asked := ""
 	if len(os.Args) > 1 {

@@ -42,7 +42,8 @@ func TryHelm(t testing.TB, args ...string) (string, error) {
 		t.Fatal(err)
 	}
 	home := t.TempDir()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), helmTimeout) // cleanups come after its end
+	// cleanups come after its end
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), helmTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Env = []string{"HOME=" + home, "HELM_CACHE_HOME=" + home, "HELM_CONFIG_HOME=" + home, "HELM_DATA_HOME=" + home}

@@ -99,8 +99,8 @@ func (p *Process) Kill() {
 	<-p.ended
 }
 
-// End asks the process to end, and kills it if it still runs after the limit, which is an error. How
-// it ends otherwise is none.
+// End asks the process to end, and kills it if it still runs after the limit, which is an error.
+// How it ends otherwise is none.
 func (p *Process) End(limit time.Duration) error {
 	if err := p.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -137,7 +137,8 @@ func (p *Process) LogTail(lines int) string {
 // Usage is what the process, which runs, has used so far.
 func (p *Process) Usage() (Usage, error) { return UsageOf(p.PID()) }
 
-// TotalUsage is the CPU time and the largest memory of a process that has ended, in seconds and bytes.
+// TotalUsage is the CPU time and the largest memory of a process that has ended, in seconds and
+// bytes.
 func (p *Process) TotalUsage() (cpu float64, maxRSS int64) {
 	state := p.State()
 	usage, _ := state.SysUsage().(*syscall.Rusage)

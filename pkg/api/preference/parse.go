@@ -31,8 +31,8 @@ const returnWord = "return"
 // withWait is a step that opens after a wait.
 var withWait = regexp.MustCompile(`^((?s:.*?))[ \t\r\n]+after[ \t\r\n]+([0-9]{1,5}[hms]([0-9]{1,5}[ms])?([0-9]{1,5}s)?)[ \t\r\n]*$`)
 
-// Parse reads the preference from a Job's annotations. It is nil when the annotation is absent or empty. The
-// error is for the user's eyes, and the same as that of the policy jobferry-jobs.
+// Parse reads the preference from a Job's annotations. It is nil when the annotation is absent or
+// empty. The error is for the user's eyes, and the same as that of the policy jobferry-jobs.
 func Parse(annotations map[string]string) (*Preference, error) {
 	value := annotations[v1alpha1.AnnotationClusterPreference]
 	if value == "" {

@@ -25,8 +25,8 @@ type step struct {
 // None is the step of a cluster that no step selects.
 const None = -1
 
-// StepOf returns the step that a cluster belongs to, from 0, and when it opens for a Job that has waited
-// since some time. A cluster that no step selects has None.
+// StepOf returns the step that a cluster belongs to, from 0, and when it opens for a Job that has
+// waited since some time. A cluster that no step selects has None.
 func (p *Preference) StepOf(cluster labels.Set, since time.Time) (int, time.Time) {
 	if p == nil {
 		return 0, time.Time{}
@@ -39,8 +39,8 @@ func (p *Preference) StepOf(cluster labels.Set, since time.Time) (int, time.Time
 	return None, time.Time{}
 }
 
-// Opens is how long it takes until the next step opens for a Job that has waited since some time; never if
-// all are open.
+// Opens is how long it takes until the next step opens for a Job that has waited since some time;
+// never if all are open.
 func (p *Preference) Opens(since, now time.Time) time.Duration {
 	if p == nil {
 		return 0
@@ -53,8 +53,8 @@ func (p *Preference) Opens(since, now time.Time) time.Duration {
 	return 0
 }
 
-// Returns says how long a cluster of an earlier step must have had room for a Job before that goes back
-// there; false: it stays where it is.
+// Returns says how long a cluster of an earlier step must have had room for a Job before that goes
+// back there; false: it stays where it is.
 func (p *Preference) Returns() (time.Duration, bool) {
 	if p == nil {
 		return 0, false

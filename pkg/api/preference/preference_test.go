@@ -73,7 +73,8 @@ func TestOpens(t *testing.T) {
 	}
 }
 
-// TestParseTellsTheWayOut has part of what the user is told. The policy jobferry-jobs is held to Parse.
+// TestParseTellsTheWayOut has part of what the user is told. The policy jobferry-jobs is held to
+// Parse.
 func TestParseTellsTheWayOut(t *testing.T) {
 	for value, want := range map[string]string{
 		"a; b c":                        `the step "b c" is neither a label selector nor *`,

@@ -149,7 +149,8 @@ func TestAListWithoutAnEnd(t *testing.T) {
 // TestAReadWithoutAnEnd: a read on behalf of a Job fails, and the worker isn't Ready from then on.
 func TestAReadWithoutAnEnd(t *testing.T) {
 	w := newWorld(t)
-	w.registry.options.RequestTimeout = 30 * time.Second // the machine is busy, and the bound comes first
+	// the machine is busy, and the bound comes first
+	w.registry.options.RequestTimeout = 30 * time.Second
 	c := w.server.Add("c", "uid", "t")
 	worker := w.register("w1", c.Kubeconfig("t"))
 	w.untilState(worker, Ready, v1alpha1.ReasonConnected)

@@ -224,7 +224,8 @@ func TestLostCondition(t *testing.T) {
 		if c.Status != want || c.Message == "" {
 			t.Errorf("%s: %+v", state, c)
 		}
-		if lost := len(p.events) - 1; (lost == 1) != (want != metav1.ConditionFalse) { // the first is of the condition Ready
+		// the first is of the condition Ready
+		if lost := len(p.events) - 1; (lost == 1) != (want != metav1.ConditionFalse) {
 			t.Errorf("%s: events %+v", state, p.events)
 		}
 	}

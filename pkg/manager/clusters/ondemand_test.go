@@ -102,7 +102,8 @@ func TestNamespacesAreReadWhereTheirLabelsCount(t *testing.T) {
 			if n := worker.Free(anyJob, reads).Namespaces["n"]; n.Labels["team"] != "red" || n.Annotations != nil {
 				t.Errorf("%+v", n)
 			}
-			refuse := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) } // but not what probes read
+			// but not what probes read
+			refuse := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }
 			c.Answer("watch namespaces", refuse)
 			c.Answer("get namespaces", refuse)
 			w.server.Cut()

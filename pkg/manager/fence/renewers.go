@@ -145,7 +145,7 @@ func (all *Renewers) MirrorChanged(name string, _ types.NamespacedName) {
 }
 
 // CapacityFreed implements clusters.Listener.
-func (k *Keeper) CapacityFreed(string, placement.Change) {}
+func (all *Renewers) CapacityFreed(string, placement.Change) {}
 
 // PodsStuck implements clusters.Listener.
 func (all *Renewers) PodsStuck(string, types.NamespacedName) {}

@@ -10,16 +10,16 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/usage"
 )
 
-// These bound what the metrics of usage tell apart in one worker. What other namespaces use counts for the
-// namespace "". Other resources don't count: a sum of several says nothing. CPU, memory and ephemeral storage
-// are always among them.
+// These bound what the metrics of usage tell apart in one worker. What other namespaces use counts
+// for the namespace "". Other resources don't count: a sum of several says nothing. CPU, memory and
+// ephemeral storage are always among them.
 const (
 	maxAccounts         = 500
 	maxAccountResources = 32
 )
 
-// accountant counts by how much the accounts of Jobs have grown: when the hub has answered the write, so
-// that what a manager counts isn't counted by the next one.
+// accountant counts by how much the accounts of Jobs have grown: when the hub has answered the
+// write, so that what a manager counts isn't counted by the next one.
 type accountant struct {
 	cost func(worker string) v1alpha1.Cost
 

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A tenant with Jobs of ever other namespaces and resources makes the metrics of a worker no larger than that, and
-// those of another worker not at all. What always counts isn't crowded out.
+// A tenant with Jobs of ever other namespaces and resources makes the metrics of a worker no larger
+// than that, and those of another worker not at all. What always counts isn't crowded out.
 func TestLabelsOfUsageAreBounded(t *testing.T) {
 	a := newAccountant(nil)
 	namespaces, resources := map[string]bool{}, map[string]bool{}

@@ -269,8 +269,8 @@ func (r *Reconciler) writeStatus(ctx context.Context, t *turn, a dispatch.WriteS
 	return changed, nil
 }
 
-// statusRejected counts a status that the hub rejected; pkg/mirror should have known. It isn't tried
-// again, and delays nothing else.
+// statusRejected counts a status that the hub rejected; pkg/mirror should have known. It isn't
+// tried again, and delays nothing else.
 func (r *Reconciler) statusRejected(ctx context.Context, t *turn, err error) result {
 	done := r.tell(ctx, t, dispatch.Report{
 		Reason: v1alpha1.EventStatusRejected, Warning: true, Rule: dispatch.RuleHub,

@@ -26,8 +26,8 @@ func resultOf(written bool) string {
 	return failed
 }
 
-// obstacleKind is why a worker can't take a Job: the manager's filter, and the scheduler's plugin if
-// it comes from one. There are few.
+// obstacleKind is why a worker can't take a Job: the manager's filter, and the scheduler's plugin
+// if it comes from one. There are few.
 type obstacleKind struct {
 	reason placement.Reason
 	plugin string

@@ -48,7 +48,8 @@ func TestAttemptMetrics(t *testing.T) {
 	}
 }
 
-// counted is a counter's value, or a histogram's sum, for the values of its labels, in the order of their names.
+// counted is a counter's value, or a histogram's sum, for the values of its labels, in the order of
+// their names.
 func counted(t *testing.T, name string, values ...string) float64 {
 	t.Helper()
 	families, err := metrics.Registry.Gather()

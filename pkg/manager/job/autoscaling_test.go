@@ -25,7 +25,8 @@ func (v *fakeWorker) grows(maxNodes int32) {
 	v.world.triggers.WorkerChanged(v.Name())
 }
 
-// Room now goes before nodes that have to be added, and no worker is asked for more than it may add.
+// Room now goes before nodes that have to be added, and no worker is asked for more than it may
+// add.
 func TestScaleUpIsAskedForWithinLimits(t *testing.T) {
 	w := newWorld(t)
 	w.worker("a").grows(1)
@@ -123,8 +124,8 @@ func (w *world) minutes(n int) {
 	}
 }
 
-// The first Job waits for as long as the worker's timeout says. Those after it go elsewhere, until one
-// tries, and its Pods start.
+// The first Job waits for as long as the worker's timeout says. Those after it go elsewhere, until
+// one tries, and its Pods start.
 func TestStockoutIsMetOnce(t *testing.T) {
 	w := newStockoutWorld(t)
 	w.queues(aJob("first", onNew, pods(2)))
@@ -156,8 +157,8 @@ func TestStockoutIsMetOnce(t *testing.T) {
 	w.wantPlaced(map[string]string{"last": "a", "after": "a"})
 }
 
-// A manager that starts knows where the one before sent no Jobs, for how long, and who tried. A tenant who writes on
-// his Jobs what Jobferry does keeps nobody from a worker.
+// A manager that starts knows where the one before sent no Jobs, for how long, and who tried. A
+// tenant who writes on his Jobs what Jobferry does keeps nobody from a worker.
 func TestStockoutOutlivesTheManager(t *testing.T) {
 	w := newStockoutWorld(t)
 	w.queues(aJob("first", onNew))
@@ -203,8 +204,8 @@ func TestOthersDontWaitOutAStockout(t *testing.T) {
 	w.wantPlaced(map[string]string{"first": "b", "late": "b"})
 }
 
-// What the worker's autoscaler says is believed at once: a Job that waits for its nodes goes on, and others
-// don't go there.
+// What the worker's autoscaler says is believed at once: a Job that waits for its nodes goes on,
+// and others don't go there.
 func TestBackoffIsBelieved(t *testing.T) {
 	w := newStockoutWorld(t)
 	w.queues(aJob("first", onNew))
@@ -236,7 +237,8 @@ func TestOwnTimeout(t *testing.T) {
 	w.wantPlaced(map[string]string{"hurried": "b", "patient": "a", "invalid": "a", "next": "a"})
 }
 
-// A Job that waits on the hub because its only worker is out goes there when that may be tried again.
+// A Job that waits on the hub because its only worker is out goes there when that may be tried
+// again.
 func TestWaitsForTheEndOfAStockout(t *testing.T) {
 	w := newStockoutWorld(t)
 	w.worker("b").isGone()
@@ -249,8 +251,8 @@ func TestWaitsForTheEndOfAStockout(t *testing.T) {
 	w.wantPlaced(map[string]string{"second": "a"})
 }
 
-// newMovedWorld is a stockout world in which the Job train has made progress in b, and then b is drained
-// while a, which is out, may be tried again.
+// newMovedWorld is a stockout world in which the Job train has made progress in b, and then b is
+// drained while a, which is out, may be tried again.
 func newMovedWorld(t *testing.T) *world {
 	w := newStockoutWorld(t)
 	w.queues(aJob("first", onNew))
@@ -265,7 +267,8 @@ func newMovedWorld(t *testing.T) *world {
 	return w
 }
 
-// What a moved Job has done elsewhere isn't a start of its Pods: it moves on, and others don't follow it.
+// What a moved Job has done elsewhere isn't a start of its Pods: it moves on, and others don't
+// follow it.
 func TestProgressIsNoStart(t *testing.T) {
 	w := newMovedWorld(t)
 	w.wantPlaced(map[string]string{"train": "a"})

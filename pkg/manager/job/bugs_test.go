@@ -171,8 +171,8 @@ func TestHubDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// A worker that was just reconnected may have a mirror that its cache doesn't show: it is read before
-// the Job starts elsewhere.
+// A worker that was just reconnected may have a mirror that its cache doesn't show: it is read
+// before the Job starts elsewhere.
 func TestFormerMirrorIsRead(t *testing.T) {
 	w := newWorld(t)
 	runs(w)
@@ -260,8 +260,8 @@ func otherPod(name, node, cpus string) *corev1.Pod {
 	}
 }
 
-// A mirror that was created and deleted before the cache showed it holds the Job up for a minute, not
-// for ever, and no event says that another one was created in the meantime.
+// A mirror that was created and deleted before the cache showed it holds the Job up for a minute,
+// not for ever, and no event says that another one was created in the meantime.
 func TestMirrorThatTheCacheNeverShows(t *testing.T) {
 	w := newWorld(t)
 	needsConfigMap(w)
@@ -272,7 +272,8 @@ func TestMirrorThatTheCacheNeverShows(t *testing.T) {
 	if !w.running("b") {
 		w.fail("the Job doesn't run in b:\n%s", w.state())
 	}
-	created := w.worker("a").api.created + w.worker("b").api.created - 1 // the first goes without saying
+	// the first goes without saying
+	created := w.worker("a").api.created + w.worker("b").api.created - 1
 	if got := strings.Count(strings.Join(w.events, "\n"), v1alpha1.EventMirrored+":"); got != created {
 		w.fail("%d events say that a mirror was created, %d were", got, created)
 	}

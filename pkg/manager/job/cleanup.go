@@ -42,8 +42,8 @@ func (r *Reconciler) cleanUp(ctx context.Context, t *turn, actions []dispatch.Mi
 	}
 }
 
-// actSafely is actIn, and returns a panic as an error, as controller-runtime does for a reconcile: what
-// a worker has made up must not end the manager.
+// actSafely is actIn, and returns a panic as an error, as controller-runtime does for a reconcile:
+// what a worker has made up must not end the manager.
 func (r *Reconciler) actSafely(ctx context.Context, t *turn, w worker, action dispatch.Action) (done result, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -53,7 +53,8 @@ func (r *Reconciler) actSafely(ctx context.Context, t *turn, w worker, action di
 	return r.actIn(ctx, t, w, action)
 }
 
-// beginCleanup reports whether no removal of the mirror in a worker is under way, and that one is now.
+// beginCleanup reports whether no removal of the mirror in a worker is under way, and that one is
+// now.
 func (r *record) beginCleanup(worker string) (begins bool) {
 	r.updateMirror(worker, func(m *mirrorMemory) { begins, m.isCleaned = !m.isCleaned, true })
 	return begins
@@ -74,8 +75,8 @@ func (r *record) endCleanup(worker string, attempted *time.Time) {
 type releaseClock struct {
 	// began is when it was started, later by the pauses that have ended.
 	began time.Time
-	// pausedAt is when the worker was found not to be connected; zero: it is. paused adds up the pauses
-	// that have ended.
+	// pausedAt is when the worker was found not to be connected; zero: it is. paused adds up the
+	// pauses that have ended.
 	pausedAt time.Time
 	paused   time.Duration
 }

@@ -23,8 +23,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
-// createMirror creates a mirror. A mirror of the name that is there already is ours if the answer to
-// an earlier create was lost.
+// createMirror creates a mirror. A mirror of the name that is there already is ours if the answer
+// to an earlier create was lost.
 func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a dispatch.CreateMirror) (result, error) {
 	began := r.clock.Now()
 	whole, err := r.wholeWanted(ctx, t, w.Name())
@@ -51,7 +51,8 @@ func (r *Reconciler) createMirror(ctx context.Context, t *turn, w worker, a disp
 	return changed, nil
 }
 
-// createFrom creates a mirror of the hub Job as its API server sent it; nil: that has no recent fields.
+// createFrom creates a mirror of the hub Job as its API server sent it; nil: that has no recent
+// fields.
 func (r *Reconciler) createFrom(ctx context.Context, t *turn, w worker, m *batchv1.Job, whole *mirror.Whole) (*batchv1.Job, error) {
 	if whole != nil && len(whole.Recent) > 0 {
 		return r.createWhole(ctx, t, w, m, whole)
@@ -61,7 +62,8 @@ func (r *Reconciler) createFrom(ctx context.Context, t *turn, w worker, m *batch
 	return created, err
 }
 
-// create sends a mirror, and returns the worker's answer. It makes the namespace that the worker lacks.
+// create sends a mirror, and returns the worker's answer. It makes the namespace that the worker
+// lacks.
 func (r *Reconciler) create(ctx context.Context, w worker, sent client.Object, options ...client.CreateOption) (client.Object, error) {
 	answer := deepCopy(sent)
 	err := w.Client().Create(ctx, answer, options...)
@@ -85,10 +87,10 @@ func deepCopy(object client.Object) client.Object {
 	return object.DeepCopyObject().(client.Object) //nolint:forcetypeassert // a copy has the type of the original
 }
 
-// createWhole creates the mirror of a Job with recent fields, in a worker that keeps them. A dry run
-// shows that, once for each field and worker. The create itself is strict: an API server of another
-// release behind the same address refuses what it doesn't know. One that has a field switched off,
-// while another one had it switched on, shows in the answer.
+// createWhole creates the mirror of a Job with recent fields, in a worker that keeps them. A dry
+// run shows that, once for each field and worker. The create itself is strict: an API server of
+// another release behind the same address refuses what it doesn't know. One that has a field
+// switched off, while another one had it switched on, shows in the answer.
 func (r *Reconciler) createWhole(ctx context.Context, t *turn, w worker, m *batchv1.Job, whole *mirror.Whole) (*batchv1.Job, error) {
 	sent := &unstructured.Unstructured{Object: whole.Mirror(m)}
 	if n := values(sent.Object); n > maxWholeValues {
@@ -121,7 +123,8 @@ func (r *Reconciler) createWhole(ctx context.Context, t *turn, w worker, m *batc
 }
 
 // maxWholeValues bounds what is sent as JSON: a worker's answer in JSON, which has the names of all
-// fields twice, counts as broken from some 30,000 values on, and no user is to have a worker cut off.
+// fields twice, counts as broken from some 30,000 values on, and no user is to have a worker cut
+// off.
 const maxWholeValues = 6000
 
 // values counts the values in a JSON value.

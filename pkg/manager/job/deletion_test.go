@@ -85,7 +85,8 @@ func TestPodsOfADeletedJobCount(t *testing.T) {
 	}
 }
 
-// In the foreground, the hub Job is there until its Pods are gone. Otherwise it goes with its mirror.
+// In the foreground, the hub Job is there until its Pods are gone. Otherwise it goes with its
+// mirror.
 func TestMirrorIsDeletedAsItsJob(t *testing.T) {
 	for policy, want := range map[metav1.DeletionPropagation]string{
 		foreground: "a: delete", background: "a: delete Background", orphaning: "a: delete Orphan",
@@ -126,8 +127,8 @@ func TestDeletedWhileNoManagerRan(t *testing.T) {
 	}
 }
 
-// The cache shows a deletion before the watch's handler has seen how the Job is deleted: until then,
-// nothing is done.
+// The cache shows a deletion before the watch's handler has seen how the Job is deleted: until
+// then, nothing is done.
 func TestDeletionInTheCacheOnly(t *testing.T) {
 	w := newWorld(t)
 	runs(w)

@@ -14,14 +14,15 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
-// allowedEnds are the reasons for which a story's Job may end, told from the fates of its completions
-// alone, whatever runs when.
+// allowedEnds are the reasons for which a story's Job may end, told from the fates of its
+// completions alone, whatever runs when.
 //
 // An early end is one while completions are left: backoffLimit, maxFailedIndexes, FailJob, the
 // deadline, successPolicy. It is possible if the attempts that the fates have can lead to it, and
-// certain if no run can settle all completions without it. The late end, with all completions settled,
-// is allowed if no early one is certain. Of several allowed ends chance decides which comes first. When
-// the last completion is settled, failed indexes go before successPolicy, and that before completions.
+// certain if no run can settle all completions without it. The late end, with all completions
+// settled, is allowed if no early one is certain. Of several allowed ends chance decides which
+// comes first. When the last completion is settled, failed indexes go before successPolicy, and
+// that before completions.
 type allowedEnds struct {
 	reasons sets.Set[string]
 	// exact: only the late end is possible, and the same indexes fail in every run.

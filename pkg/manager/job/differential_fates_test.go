@@ -21,8 +21,8 @@ const (
 // exitKilled is how a Pod ends that is deleted.
 const exitKilled int32 = 143
 
-// fate is what becomes of one completion, wherever its Pods run: how its attempts exit, one after the
-// other, until one succeeds; and how long each takes. An attempt that is killed is made again.
+// fate is what becomes of one completion, wherever its Pods run: how its attempts exit, one after
+// the other, until one succeeds; and how long each takes. An attempt that is killed is made again.
 type fate struct {
 	exits []int32
 	takes []time.Duration // one more than exits
@@ -50,10 +50,11 @@ type oneRun struct {
 	held               []bool // by a Pod that runs
 	succeeded          intervals.Set
 	failed             intervals.Set // indexes that have used up their own limit
-	exits, kills       int           // Pods that count as failed: those that exited, and those that were killed
-	failsJob           bool
-	live, widest       int    // Pods that run, and that may
-	problem            string // what must never be
+	// Pods that count as failed: those that exited, and those that were killed
+	exits, kills int
+	failsJob     bool
+	live, widest int    // Pods that run, and that may
+	problem      string // what must never be
 }
 
 func newRun(s *jobStory) *oneRun {
@@ -89,8 +90,8 @@ func (r *oneRun) next(i int) (exit int32, takes time.Duration) {
 	return 0, f.takes[len(f.takes)-1]
 }
 
-// kill has the Pod of a completion be deleted while it runs. Nobody carries the number of its failures
-// on then.
+// kill has the Pod of a completion be deleted while it runs. Nobody carries the number of its
+// failures on then.
 func (r *oneRun) kill(i int, counts bool) {
 	r.held[i], r.failures[i] = false, 0
 	r.live--

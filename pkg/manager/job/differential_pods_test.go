@@ -25,8 +25,8 @@ var planOptions = plan.Options{
 	SyncBatchPeriod: time.Second, MaxUncountedPods: 500, MaxPodCreateDeletePerSync: 500,
 }
 
-// podCluster is the Job controller of a cluster, played by package plan, with the Pods of one Job and
-// their kubelets.
+// podCluster is the Job controller of a cluster, played by package plan, with the Pods of one Job
+// and their kubelets.
 type podCluster struct {
 	*oneRun
 	api   *apiServer

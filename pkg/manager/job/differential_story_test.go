@@ -15,8 +15,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// jobStory is a Job, what becomes of its completions, and what its user does. The workers are those of
-// the run in which it is divided.
+// jobStory is a Job, what becomes of its completions, and what its user does. The workers are those
+// of the run in which it is divided.
 type jobStory struct {
 	seed    uint64
 	job     *batchv1.Job
@@ -143,7 +143,8 @@ func (s *jobStory) anyFailurePolicy(random *rand.Rand) []int32 {
 	return codes
 }
 
-// anyEdits has the user suspend the Job, resume it, and change its parallelism. In the end it may run.
+// anyEdits has the user suspend the Job, resume it, and change its parallelism. In the end it may
+// run.
 func (s *jobStory) anyEdits(random *rand.Rand) {
 	at := time.Duration(0)
 	add := func(what string, change func(*batchv1.Job)) {

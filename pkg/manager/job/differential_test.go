@@ -18,16 +18,17 @@ var (
 	firstStory = flag.Uint64("story", 1, "the number of the first story")
 )
 
-// TestDividedEndsAsWhole plays each story twice: one Job controller runs the Job in a cluster as wide
-// as it wants, and the manager divides it over workers. The Job controllers are those of package plan.
+// TestDividedEndsAsWhole plays each story twice: one Job controller runs the Job in a cluster as
+// wide as it wants, and the manager divides it over workers. The Job controllers are those of
+// package plan.
 //
 // Where the fates of its completions determine how the Job ends, both runs end equal: conditions,
-// counters and indexes. Where chance decides, the end is one that is allowed, see allowedEnds. In any
-// case a run's end says what really happened in it, see checkEnd: which indexes have succeeded and
-// failed, how many Pods have, and that the rule holds by which the Job ended.
+// counters and indexes. Where chance decides, the end is one that is allowed, see allowedEnds. In
+// any case a run's end says what really happened in it, see checkEnd: which indexes have succeeded
+// and failed, how many Pods have, and that the rule holds by which the Job ended.
 //
-// Pods that were killed for an early end count as failed, or not, as the Job controller has it; by how
-// much the divided Job exceeds backoffLimit is limited by the Pods that run at once.
+// Pods that were killed for an early end count as failed, or not, as the Job controller has it; by
+// how much the divided Job exceeds backoffLimit is limited by the Pods that run at once.
 func TestDividedEndsAsWhole(t *testing.T) {
 	seen := map[string]int{}
 	for n := range *storyCount {

@@ -18,8 +18,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement"
 )
 
-// divide brings a Job's shards in line with what remains and with the room that there is, and writes
-// them to the hub Job; the write fails if the Job has changed since it was read.
+// divide brings a Job's shards in line with what remains and with the room that there is, and
+// writes them to the hub Job; the write fails if the Job has changed since it was read.
 func (r *Reconciler) divide(ctx context.Context, t *turn, a dispatch.Divide) (result, error) {
 	t.record.await(true) // before capacity and labels are read: a change from now on enqueues the Job
 	d, request, err := r.division(ctx, t, a)
@@ -64,10 +64,10 @@ func (r *Reconciler) divide(ctx context.Context, t *turn, a dispatch.Divide) (re
 	return done, nil
 }
 
-// areReturned confirms, by live reads of the mirrors, that no worker can start an index that leaves its
-// shard while its mirror runs. In the cache an index that was given back, then kept, and asked for
-// again looks as if it had been given back already. False: the cache was behind, and its next event
-// enqueues the Job.
+// areReturned confirms, by live reads of the mirrors, that no worker can start an index that leaves
+// its shard while its mirror runs. In the cache an index that was given back, then kept, and asked
+// for again looks as if it had been given back already. False: the cache was behind, and its next
+// event enqueues the Job.
 func (r *Reconciler) areReturned(ctx context.Context, t *turn, before, next shards.Placement) (bool, error) {
 	for _, was := range before.Shards {
 		is, stays := next.In(was.Worker)
@@ -178,8 +178,8 @@ func (r *Reconciler) divided(ctx context.Context, t *turn, a dispatch.Divide, d 
 	return r.tell(ctx, t, dispatch.Report{Reason: v1alpha1.EventPlaced, Message: shards.Explain(t.Job, next, d.Rooms)})
 }
 
-// placementOfShards are the annotations that write shards to the hub Job. The cluster selector counts as
-// followed when all shards that it doesn't allow any more are stopping.
+// placementOfShards are the annotations that write shards to the hub Job. The cluster selector
+// counts as followed when all shards that it doesn't allow any more are stopping.
 func placementOfShards(job *batchv1.Job, next shards.Placement, stop []dispatch.Leave) map[string]any {
 	annotations := map[string]any{}
 	for key, value := range next.Changes(job) {

@@ -23,9 +23,9 @@ import (
 // explainTimeout bounds what one explanation takes of the leader, from its turn on.
 const explainTimeout = 5 * time.Second
 
-// Explain says in which workers a Job could run now, and why not in the others. Only the leader can:
-// it knows which Jobs are about to be placed. It writes nothing, and holds up no placement. One explanation
-// is made at a time. Its errors are API statuses.
+// Explain says in which workers a Job could run now, and why not in the others. Only the leader
+// can: it knows which Jobs are about to be placed. It writes nothing, and holds up no placement.
+// One explanation is made at a time. Its errors are API statuses.
 func (r *Reconciler) Explain(ctx context.Context, key types.NamespacedName) (*v1alpha1.PlacementExplanation, error) {
 	select {
 	case r.explaining <- struct{}{}:
@@ -108,8 +108,8 @@ func (r *Reconciler) requestFor(ctx context.Context, s *dispatch.Snapshot) (plac
 	}, nil
 }
 
-// waitsSince is when a Job began to wait for a worker: when it was created, or resumed, if it has had none
-// since. A Job of Kueue has waited there: all steps of its preference are open.
+// waitsSince is when a Job began to wait for a worker: when it was created, or resumed, if it has
+// had none since. A Job of Kueue has waited there: all steps of its preference are open.
 func waitsSince(s *dispatch.Snapshot) time.Time {
 	if s.Admission.Queued {
 		return time.Time{}

@@ -36,8 +36,8 @@ func (w *world) explained(name string) []string {
 	return lines
 }
 
-// What an explanation says is what a placement does: of the Job that waits, in the words of its event,
-// and of one that is placed, as if it weren't.
+// What an explanation says is what a placement does: of the Job that waits, in the words of its
+// event, and of one that is placed, as if it weren't.
 func TestExplainWhatAPlacementDoes(t *testing.T) {
 	w := newWorld(t)
 	w.worker("a").drains(true)
@@ -74,8 +74,8 @@ func TestExplainWhatAPlacementDoes(t *testing.T) {
 	}
 }
 
-// A Job that may be divided fits where one of its Pods does, a suspended one is told as resumed, and
-// Kueue's workers are the only ones.
+// A Job that may be divided fits where one of its Pods does, a suspended one is told as resumed,
+// and Kueue's workers are the only ones.
 func TestExplainOtherJobs(t *testing.T) {
 	w := newWorld(t)
 	w.submits(aJob("other", cpus("3")))

@@ -162,8 +162,8 @@ func TestActionsFailForAWhile(t *testing.T) {
 	}
 }
 
-// An action that an API server refuses is reported. It is carried out when it is allowed, or the Job
-// continues elsewhere.
+// An action that an API server refuses is reported. It is carried out when it is allowed, or the
+// Job continues elsewhere.
 func TestActionsAreRefused(t *testing.T) {
 	denied := apierrors.NewForbidden(jobsResource, "train", errors.New("a policy"))
 	for _, row := range failingActions {
@@ -247,7 +247,8 @@ func (f failing) undisturbed(t *testing.T) *world {
 	return w
 }
 
-// refuse has the next requests of a kind fail until Reconcile returns, and returns what Reconcile made of it.
+// refuse has the next requests of a kind fail until Reconcile returns, and returns what Reconcile
+// made of it.
 func (w *world) refuse(what string, err error) (ctrl.Result, error) {
 	w.Helper()
 	refused := false

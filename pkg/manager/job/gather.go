@@ -48,8 +48,8 @@ type gatherer struct {
 	line       *line.Line
 }
 
-// gather makes the snapshot of the Job of this name. It returns the hub Job, too, if it was read past
-// the cache.
+// gather makes the snapshot of the Job of this name. It returns the hub Job, too, if it was read
+// past the cache.
 func (g *gatherer) gather(ctx context.Context, key types.NamespacedName, k known, now time.Time) (*dispatch.Snapshot, *mirror.Whole, error) {
 	s := &dispatch.Snapshot{Now: now, Origin: g.origin, Key: key, Timing: g.timing, WritesInFlight: g.inFlight()}
 	k.seen = map[string]*batchv1.Job{}
@@ -83,8 +83,8 @@ func (g *gatherer) gather(ctx context.Context, key types.NamespacedName, k known
 	return s, whole, nil
 }
 
-// readWhole reads the hub Job past the cache, if a decision may need that, and sets what is known of
-// its recent fields.
+// readWhole reads the hub Job past the cache, if a decision may need that, and sets what is known
+// of its recent fields.
 func (g *gatherer) readWhole(ctx context.Context, s *dispatch.Snapshot, k *known) (*mirror.Whole, error) {
 	whole, err := g.whole.read(ctx, s, !k.spec.of(s.Job) && g.isEdited(s, *k))
 	if err != nil {
@@ -164,7 +164,8 @@ func (g *gatherer) worker(v workerView, s *dispatch.Snapshot, k known) dispatch.
 	return w
 }
 
-// mirrorIn is a worker's Job of this name and origin, as it was when it was first seen; nil: there is none.
+// mirrorIn is a worker's Job of this name and origin, as it was when it was first seen; nil: there
+// is none.
 func (k *known) mirrorIn(v workerView, s *dispatch.Snapshot) *batchv1.Job {
 	if k.seen[v.Name()] == nil {
 		k.seen[v.Name()] = heldBy(v, s.Key, k.mirrors[v.Name()].write, s.Now)
@@ -201,7 +202,8 @@ func (g *gatherer) assigned(s *dispatch.Snapshot, name string, k known) *dispatc
 	return &w
 }
 
-// addsNoNodes reports whether a worker's autoscaler says that it adds no nodes for a Job's Pods for now.
+// addsNoNodes reports whether a worker's autoscaler says that it adds no nodes for a Job's Pods for
+// now.
 func addsNoNodes(v workerView, job *batchv1.Job) bool {
 	room := v.Room(types.NamespacedName{})
 	return room != nil && room.IsPaused(placement.ShapeOf(&job.Spec.Template))
@@ -286,8 +288,8 @@ func (g *gatherer) part(s *dispatch.Snapshot, shard shards.Shard, k known) *disp
 	return &part
 }
 
-// others reads the other workers that hold a mirror of this name, and the one that the Job was moved
-// from, in order of names.
+// others reads the other workers that hold a mirror of this name, and the one that the Job was
+// moved from, in order of names.
 func (g *gatherer) others(s *dispatch.Snapshot, from string, k known) []dispatch.Worker {
 	views := g.workers.viewHolders(s.Key)
 	add := func(name string) {
@@ -314,9 +316,9 @@ func (g *gatherer) others(s *dispatch.Snapshot, from string, k known) []dispatch
 	return others
 }
 
-// unwantedAt says why a Job is to leave the worker that it's placed on; empty: it isn't. The cluster
-// selector counts when it has been changed since the Job was placed: other labels of a worker move
-// no Jobs, as other labels of a node move no Pods.
+// unwantedAt says why a Job is to leave the worker that it's placed on; empty: it isn't. The
+// cluster selector counts when it has been changed since the Job was placed: other labels of a
+// worker move no Jobs, as other labels of a node move no Pods.
 func unwantedAt(job *batchv1.Job, view clusters.View, worker string) string {
 	if mirror.Finished(job) {
 		return ""

@@ -20,8 +20,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/text"
 )
 
-// forged is a Job that somebody in a worker made to look like a mirror of this hub, and that can't be
-// deleted.
+// forged is a Job that somebody in a worker made to look like a mirror of this hub, and that can't
+// be deleted.
 func forged(hubUID string) *batchv1.Job {
 	return aJob("train", annotated(v1alpha1.AnnotationHubUID, hubUID), func(job *batchv1.Job) {
 		job.Labels = map[string]string{v1alpha1.LabelOrigin: "hub-1"}
@@ -30,8 +30,8 @@ func forged(hubUID string) *batchv1.Job {
 	})
 }
 
-// Worker b has Jobs that look like mirrors, of this Job or of another of its name, and keeps them. The
-// Job is placed, runs and ends in a, and is deleted, as if there were none.
+// Worker b has Jobs that look like mirrors, of this Job or of another of its name, and keeps them.
+// The Job is placed, runs and ends in a, and is deleted, as if there were none.
 func TestForgedMirrors(t *testing.T) {
 	for name, hubUID := range map[string]string{"of this Job": "hub-1", "of another": "other-uid"} {
 		for when, given := range map[string]func(*world){
@@ -112,7 +112,8 @@ func TestRefusedCleanups(t *testing.T) {
 	}
 }
 
-// A worker keeps the mirror of a Job that is deleted on the hub: after its time, the hub doesn't wait.
+// A worker keeps the mirror of a Job that is deleted on the hub: after its time, the hub doesn't
+// wait.
 func TestKeptMirrorOfADeletedJob(t *testing.T) {
 	w := newWorld(t)
 	runs(w)
@@ -140,8 +141,8 @@ func TestKeptMirrorOfADeletedJob(t *testing.T) {
 	}
 }
 
-// A worker keeps the mirror of a Job that is moved away, and doesn't even stop it, or doesn't answer
-// whether it has: after its time, the Job continues elsewhere.
+// A worker keeps the mirror of a Job that is moved away, and doesn't even stop it, or doesn't
+// answer whether it has: after its time, the Job continues elsewhere.
 func TestKeptMirrorOfAMovedJob(t *testing.T) {
 	for name, refuses := range map[string]func(write) bool{
 		"it doesn't stop":   func(sent write) bool { return sent.server == "a" },
@@ -170,8 +171,8 @@ func TestKeptMirrorOfAMovedJob(t *testing.T) {
 	}
 }
 
-// An honest worker is cut off while a Job is moved away from it. The time without a connection isn't
-// held against it: the Job runs in one place, and no progress is lost.
+// An honest worker is cut off while a Job is moved away from it. The time without a connection
+// isn't held against it: the Job runs in one place, and no progress is lost.
 func TestCutOffWhileAJobMoves(t *testing.T) {
 	w := newWorld(t)
 	runs(w)
@@ -350,8 +351,9 @@ type madeUpDevices struct{ placementtest.Devices }
 // Backs implements placementtest.Devices.
 func (madeUpDevices) Backs(corev1.ResourceName) bool { return false }
 
-// What a worker has made up, and makes whoever judges it panic, keeps Jobs from that worker, and no Job from another:
-// neither those that are placed at once, nor those that wait, run in several workers, or are resumed.
+// What a worker has made up, and makes whoever judges it panic, keeps Jobs from that worker, and no
+// Job from another: neither those that are placed at once, nor those that wait, run in several
+// workers, or are resumed.
 func TestAWorkerThatCantBeJudged(t *testing.T) {
 	w := newWorld(t)
 	w.queues(aJob("full", pods(8)), aJob("before", pods(8)))

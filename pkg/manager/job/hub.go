@@ -15,8 +15,8 @@ import (
 )
 
 // All writes are merge patches with the UID, and where lists are replaced or a placement is written
-// with the resourceVersion, as precondition: they fail on conflict, and leave fields alone that this
-// build doesn't know.
+// with the resourceVersion, as precondition: they fail on conflict, and leave fields alone that
+// this build doesn't know.
 
 // patchJob patches a hub Job, and remembers the answer.
 func (r *Reconciler) patchJob(ctx context.Context, t *turn, patch []byte) (*batchv1.Job, error) {
@@ -98,8 +98,8 @@ func named(job *batchv1.Job) *batchv1.Job {
 	return answer
 }
 
-// exactly is the part of a merge patch that makes it fail unless the object is still as it was seen.
-// Lists in merge patches are replaced as a whole, so the finalizers need it.
+// exactly is the part of a merge patch that makes it fail unless the object is still as it was
+// seen. Lists in merge patches are replaced as a whole, so the finalizers need it.
 func exactly(job *batchv1.Job) map[string]any {
 	return map[string]any{"uid": job.UID, "resourceVersion": job.ResourceVersion}
 }

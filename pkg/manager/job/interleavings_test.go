@@ -16,8 +16,8 @@ import (
 // fillsWorker makes a Job as wide as worker a.
 func fillsWorker(j *batchv1.Job) { *j.Spec.Parallelism, *j.Spec.Completions = 8, 8 }
 
-// Two Jobs are to be resumed at the same time, with capacity for one: both are found to fit, and one
-// is resumed.
+// Two Jobs are to be resumed at the same time, with capacity for one: both are found to fit, and
+// one is resumed.
 func TestTwoResumedJobsDontShareCapacity(t *testing.T) {
 	w := newWorld(t)
 	w.worker("b").drains(true)

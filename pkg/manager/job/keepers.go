@@ -10,8 +10,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror/recentfields"
 )
 
-// keepers remember which recent fields of a Job's spec each worker keeps, and which it drops: for as
-// long as the worker is connected and has the same version. That a field is dropped is forgotten
+// keepers remember which recent fields of a Job's spec each worker keeps, and which it drops: for
+// as long as the worker is connected and has the same version. That a field is dropped is forgotten
 // after a while, too: a feature gate can be switched on in an API server without a break in the
 // connection. That it's kept is seen anew in the answer to each create.
 type keepers struct {
@@ -37,8 +37,8 @@ type versioned interface {
 	View() clusters.View
 }
 
-// keeperExpires is longer than a worker is passed over for a Job, so that a Job that no worker keeps
-// isn't placed on each of them again and again.
+// keeperExpires is longer than a worker is passed over for a Job, so that a Job that no worker
+// keeps isn't placed on each of them again and again.
 const keeperExpires = 30 * time.Minute
 
 // maxKeeperPaths bounds what is remembered of a worker: when there are more paths, it starts again.
@@ -83,8 +83,8 @@ func (k *keepers) learn(v workerView, sent recentfields.Fingerprints, lost []str
 	}
 }
 
-// ask returns which recent fields of a Job a worker drops, and whether it keeps all of them; neither:
-// that isn't known.
+// ask returns which recent fields of a Job a worker drops, and whether it keeps all of them;
+// neither: that isn't known.
 func (k *keepers) ask(v workerView, sent recentfields.Fingerprints) (dropped []string, all bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -10,8 +10,8 @@ import (
 // answers slowly, or never, can't hold them all. A Job for which there is no place is deferred, and
 // enqueued when there is one.
 //
-// A Job that is enqueued again may find nothing to do, or no place again. So a place that comes free
-// isn't kept for it; instead, no Job stays deferred for a worker that no reconcile waits for.
+// A Job that is enqueued again may find nothing to do, or no place again. So a place that comes
+// free isn't kept for it; instead, no Job stays deferred for a worker that no reconcile waits for.
 type limiter struct {
 	limit   int
 	enqueue func(...types.NamespacedName)

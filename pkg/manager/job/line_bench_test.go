@@ -16,8 +16,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement/placementtest"
 )
 
-// newCrowdedWorld has full workers of 99 nodes with 8 CPUs each. In each of them the Job "part" holds one
-// CPU, and "runs-0" to "runs-48" hold two nodes each.
+// newCrowdedWorld has full workers of 99 nodes with 8 CPUs each. In each of them the Job "part"
+// holds one CPU, and "runs-0" to "runs-48" hold two nodes each.
 func newCrowdedWorld(tb testing.TB, workers int) *world {
 	w := newWorld(tb)
 	clear(w.workers)
@@ -116,8 +116,9 @@ func neverFits(i int) *batchv1.Job {
 	return aJob(fmt.Sprintf("job-%05d", i), pods(int32(1+i%100)), cpus("100"))
 }
 
-// ofQuota are Jobs for which a quota leaves nothing, ofDevices such for which there are none, ofExtended such that
-// request a resource that no node has, and nearOthers such that want to be near Pods that don't run.
+// ofQuota are Jobs for which a quota leaves nothing, ofDevices such for which there are none,
+// ofExtended such that request a resource that no node has, and nearOthers such that want to be
+// near Pods that don't run.
 func ofQuota(i int) *batchv1.Job    { return aJob(fmt.Sprintf("job-%05d", i)) }
 func nearOthers(i int) *batchv1.Job { return aJob(fmt.Sprintf("job-%05d", i), near) }
 
@@ -186,8 +187,8 @@ func TestOnlyWhoGoesIsJudged(t *testing.T) {
 	}
 }
 
-// BenchmarkJobsThatWait has 10,000 Jobs that wait for 10 full workers, and room that is freed in one of
-// them.
+// BenchmarkJobsThatWait has 10,000 Jobs that wait for 10 full workers, and room that is freed in
+// one of them.
 func BenchmarkJobsThatWait(b *testing.B) {
 	for _, c := range []struct {
 		name    string

@@ -7,7 +7,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement"
 )
 
-// A Job that lacks something is judged when that may have come, for Jobs of its namespace, and not otherwise.
+// A Job that lacks something is judged when that may have come, for Jobs of its namespace, and not
+// otherwise.
 func TestOnlyWhatHelpsIsJudged(t *testing.T) {
 	for _, c := range []struct {
 		name   string

@@ -7,7 +7,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement/placementtest"
 )
 
-// A Job that is wider than a worker needs all of it. When nodes go while it waits, it needs what is left.
+// A Job that is wider than a worker needs all of it. When nodes go while it waits, it needs what is
+// left.
 func TestNodesThatGoAreNotNeeded(t *testing.T) {
 	w := newFullWorld(t)
 	w.worker("a").ledger.SetNode(placementtest.NewNode("extra").Has("cpu", "8", "pods", "110").Obj())

@@ -30,7 +30,8 @@ func TestReservationWithoutATime(t *testing.T) {
 	w.wantPlaced(map[string]string{"wide": "a", "later": ""})
 }
 
-// A Job that comes right after one that is to have a reservation doesn't slip in before that's made.
+// A Job that comes right after one that is to have a reservation doesn't slip in before that's
+// made.
 func TestNoJobSlipsInBeforeAReservation(t *testing.T) {
 	w := newWorld(t)
 	w.worker("b").drains(true)

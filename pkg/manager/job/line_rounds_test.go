@@ -28,8 +28,8 @@ func ofTeam(namespace string) func(*batchv1.Job) {
 	return func(job *batchv1.Job) { job.Namespace = namespace }
 }
 
-// What the line promises: a walk judges at most maxTries Jobs, and at most maxInVain Jobs of one namespace
-// in vain.
+// What the line promises: a walk judges at most maxTries Jobs, and at most maxInVain Jobs of one
+// namespace in vain.
 const (
 	maxTries  = 100
 	maxInVain = 10
@@ -62,8 +62,9 @@ func TestRoundGoesOn(t *testing.T) {
 	}
 }
 
-// Jobs that are judged in vain at each change hold up nobody, however many a user makes of them, and however
-// much happens meanwhile: the first walk looks at the others, and each of them has its turn in time.
+// Jobs that are judged in vain at each change hold up nobody, however many a user makes of them,
+// and however much happens meanwhile: the first walk looks at the others, and each of them has its
+// turn in time.
 func TestJobsInVainHoldUpNobody(t *testing.T) {
 	for name, teams := range map[string]int{"of one namespace": 1, "of more namespaces than a walk can judge": 2 * maxTries / maxInVain} {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +80,8 @@ func TestJobsInVainHoldUpNobody(t *testing.T) {
 				if walks > 2*teams*maxInVain/maxTries+2 {
 					w.fail("it isn't chosen in %d walks", walks)
 				}
-				w.triggers.CapacityFreed("a", placement.Change{Kinds: placement.AnyChange}) // something happens all the time
+				// something happens all the time
+				w.triggers.CapacityFreed("a", placement.Change{Kinds: placement.AnyChange})
 				w.walks()
 			}
 			for i := range 300 {
@@ -92,8 +94,8 @@ func TestJobsInVainHoldUpNobody(t *testing.T) {
 	}
 }
 
-// Room that comes while a user's many Jobs are judged is for all others by the next walk, though these were
-// judged in vain before.
+// Room that comes while a user's many Jobs are judged is for all others by the next walk, though
+// these were judged in vain before.
 func TestRoomComesWhileJobsAreJudged(t *testing.T) {
 	const jobs = 300
 	w := newFullWorld(t)
@@ -114,8 +116,8 @@ func TestRoomComesWhileJobsAreJudged(t *testing.T) {
 	}
 }
 
-// Room that comes while the many Jobs of a namespace are judged is for those who go first, though these were judged
-// in vain before.
+// Room that comes while the many Jobs of a namespace are judged is for those who go first, though
+// these were judged in vain before.
 func TestRoomComesForTheFirst(t *testing.T) {
 	w := newFullWorld(t)
 	for i := range 5 * maxInVain {
@@ -139,8 +141,8 @@ func TestRoomComesForTheFirst(t *testing.T) {
 	}
 }
 
-// Those behind a Job in several workers wait until it has decided for itself, but not for all such Jobs of one
-// namespace.
+// Those behind a Job in several workers wait until it has decided for itself, but not for all such
+// Jobs of one namespace.
 func TestDividedJobsInVainHoldUpNobody(t *testing.T) {
 	w := newFullWorld(t)
 	w.parallelism = 4
@@ -166,7 +168,8 @@ func TestDividedJobsInVainHoldUpNobody(t *testing.T) {
 	}
 }
 
-// While something happens all the time, the last of those that are judged in vain has its turn, too.
+// While something happens all the time, the last of those that are judged in vain has its turn,
+// too.
 func TestEverybodyHasATurn(t *testing.T) {
 	w := newFullWorld(t)
 	for i := range 100 {

@@ -104,8 +104,8 @@ func TestWideJobIsNotPassed(t *testing.T) {
 	w.wantPlaced(map[string]string{"later": "a", "stream-0": "a"})
 }
 
-// A Job without a deadline is expected to run for as long as others of its namespace did in its worker, also after a
-// restart, whatever other workers say.
+// A Job without a deadline is expected to run for as long as others of its namespace did in its
+// worker, also after a restart, whatever other workers say.
 func TestRuntimesAreLearned(t *testing.T) {
 	w := newWorld(t)
 	w.worker("b").early = 1000 * time.Hour
@@ -241,7 +241,8 @@ func TestOnlyWhoMayGoIsLookedAt(t *testing.T) {
 	}
 }
 
-// An explanation says where a Job is in the line, when it's expected to go, and what is kept from it.
+// An explanation says where a Job is in the line, when it's expected to go, and what is kept from
+// it.
 func TestExplainSaysWhereInLine(t *testing.T) {
 	w := newFullWorld(t)
 	w.queues(aJob("wide", pods(8)), aJob("later", pods(1)))
@@ -289,8 +290,8 @@ func TestJobChangesWhenItsTurnComes(t *testing.T) {
 	}
 }
 
-// A Job that waits isn't held, of any size. A large one goes when there is room, holds up nobody, and has
-// no reservation.
+// A Job that waits isn't held, of any size. A large one goes when there is room, holds up nobody,
+// and has no reservation.
 func TestLargeJobInLine(t *testing.T) {
 	large := func(job *batchv1.Job) {
 		job.Spec.Template.Spec.Containers[0].Args = []string{strings.Repeat("x", 64<<10)}

@@ -19,8 +19,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// BenchmarkHeld is what the caches of the hub and of a worker, and the store of records, hold of one Job. What is
-// known of its Pods is in BenchmarkMemory of package clusters.
+// BenchmarkHeld is what the caches of the hub and of a worker, and the store of records, hold of
+// one Job. What is known of its Pods is in BenchmarkMemory of package clusters.
 func BenchmarkHeld(b *testing.B) {
 	for name, end := range map[string]bool{"running": false, "finished": true} {
 		b.Run(name, func(b *testing.B) {

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A Job that goes when it was expected to has kept its reservation, and one for which others ran for longer than
-// guessed has missed it.
+// A Job that goes when it was expected to has kept its reservation, and one for which others ran
+// for longer than guessed has missed it.
 func TestReservationMetrics(t *testing.T) {
 	for _, row := range []struct {
 		name         string

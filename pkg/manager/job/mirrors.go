@@ -64,8 +64,8 @@ func (r *Reconciler) createNamespace(ctx context.Context, w worker, name string)
 	return client.IgnoreAlreadyExists(w.Client().Create(ctx, namespace))
 }
 
-// refusalOf tells the errors after which the worker can't take the Job from those after which to try
-// again.
+// refusalOf tells the errors after which the worker can't take the Job from those after which to
+// try again.
 func refusalOf(worker, namespace string, err error) error {
 	switch {
 	case apierrors.IsNotFound(err):
@@ -184,15 +184,15 @@ func (r *Reconciler) disownMirror(ctx context.Context, t *turn, w worker, a disp
 	return done, nil
 }
 
-// Limits of what is remembered of a worker's answers until its cache shows them, in bytes: answers that
-// are larger than largeAnswer take maxLargeAnswers at most, by worker.
+// Limits of what is remembered of a worker's answers until its cache shows them, in bytes: answers
+// that are larger than largeAnswer take maxLargeAnswers at most, by worker.
 const (
 	largeAnswer     = 16 << 10
 	maxLargeAnswers = 16 << 20
 )
 
-// wroteMirror remembers a mirror as its worker answered. A worker whose answers take too much memory
-// can't take the Job: an API server's have about the size of what was sent.
+// wroteMirror remembers a mirror as its worker answered. A worker whose answers take too much
+// memory can't take the Job: an API server's have about the size of what was sent.
 func (r *Reconciler) wroteMirror(rec *record, w worker, answer *batchv1.Job) error {
 	mirror.SlimMirror(answer)
 	now := r.clock.Now()
@@ -204,13 +204,13 @@ func (r *Reconciler) wroteMirror(rec *record, w worker, answer *batchv1.Job) err
 	return nil
 }
 
-// failedCreate is the reason of the events of Job controllers, built-in and embedded, about Pods that
-// they couldn't create.
+// failedCreate is the reason of the events of Job controllers, built-in and embedded, about Pods
+// that they couldn't create.
 const failedCreate = "FailedCreate"
 
 // readErrors reads from a worker's events why a mirror has no Pods: quotas, admission and missing
-// objects show nowhere else; or why a Pod of it isn't prepared: nor do volumes. They are read once for
-// a mirror or Pod.
+// objects show nowhere else; or why a Pod of it isn't prepared: nor do volumes. They are read once
+// for a mirror or Pod.
 func (r *Reconciler) readErrors(ctx context.Context, t *turn, w worker, a dispatch.ReadErrors) (result, error) {
 	about, of := a.Mirror.UID, fields.Set{"reason": failedCreate}
 	if a.Pod != "" {

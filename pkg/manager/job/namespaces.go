@@ -48,8 +48,8 @@ func (n *hubNamespaces) closed(ctx context.Context, name string) string {
 	return n.gate.Closed(name, n.labels(ctx, name))
 }
 
-// holdBack leaves a Job alone until the labels of its namespace change. False: they have changed since
-// the decision.
+// holdBack leaves a Job alone until the labels of its namespace change. False: they have changed
+// since the decision.
 func (r *Reconciler) holdBack(ctx context.Context, t *turn) bool {
 	t.record.holdBack(true) // before the labels are read again: a change from now on enqueues the Job
 	if r.hubNamespaces.closed(ctx, t.Key.Namespace) != t.NotDispatched {

@@ -31,8 +31,8 @@ func notDispatched(w *world) {
 	}
 }
 
-// A Job of a namespace without the label has no finalizer, no placement and no mirror, and starts at
-// once with the label.
+// A Job of a namespace without the label has no finalizer, no placement and no mirror, and starts
+// at once with the label.
 func TestNamespaceIsLabelledLater(t *testing.T) {
 	w := newWorld(t)
 	notDispatched(w)

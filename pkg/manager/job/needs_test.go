@@ -31,8 +31,8 @@ func evenly(job *batchv1.Job) {
 	}}
 }
 
-// Jobs whose Pods keep apart lack room as others do: one node takes no more of them, and the other one is full. Where one
-// Pod goes on a node, that is known well enough to reserve it.
+// Jobs whose Pods keep apart lack room as others do: one node takes no more of them, and the other
+// one is full. Where one Pod goes on a node, that is known well enough to reserve it.
 func TestPodsThatKeepApartLackRoom(t *testing.T) {
 	for name, apart := range map[string]func(*batchv1.Job){"one for each host": ownHost, "evenly": evenly} {
 		t.Run(name, func(t *testing.T) {

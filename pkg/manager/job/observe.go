@@ -11,8 +11,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror"
 )
 
-// observe takes over a hub Job from the watch. It reports whether nothing is new about the Job, as it's
-// just what this process wrote last, and the workers whose Jobs have changed.
+// observe takes over a hub Job from the watch. It reports whether nothing is new about the Job, as
+// it's just what this process wrote last, and the workers whose Jobs have changed.
 //
 // The caller forgets the record of an earlier Job of the name first.
 func (s *store) observe(job *batchv1.Job, now time.Time) (echo bool, changed []string) {
@@ -32,10 +32,10 @@ func (s *store) observe(job *batchv1.Job, now time.Time) (echo bool, changed []s
 	return echo, changed
 }
 
-// deletionOf is the propagation policy with which a hub Job is being deleted. A finalizer shows it, which
-// the hub's garbage collector removes at once, as it finds no Pods there. So of a Job that was being
-// deleted before this process saw it, nobody knows the policy: Foreground does what its user expects
-// in any case but Orphan's, if later.
+// deletionOf is the propagation policy with which a hub Job is being deleted. A finalizer shows it,
+// which the hub's garbage collector removes at once, as it finds no Pods there. So of a Job that
+// was being deleted before this process saw it, nobody knows the policy: Foreground does what its
+// user expects in any case but Orphan's, if later.
 func deletionOf(job *batchv1.Job, before metav1.DeletionPropagation, seen bool) metav1.DeletionPropagation {
 	switch {
 	case job.DeletionTimestamp == nil:

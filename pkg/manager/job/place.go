@@ -18,8 +18,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement"
 )
 
-// place chooses a worker and writes the choice to the hub Job; the write fails if the Job has changed
-// since it was read.
+// place chooses a worker and writes the choice to the hub Job; the write fails if the Job has
+// changed since it was read.
 func (r *Reconciler) place(ctx context.Context, t *turn, a dispatch.Place) (result, error) {
 	t.record.await(true) // before capacity and labels are read: a change from now on enqueues the Job
 	request, err := r.placementRequest(ctx, t, a)
@@ -60,13 +60,14 @@ func (r *Reconciler) place(ctx context.Context, t *turn, a dispatch.Place) (resu
 	return done, nil
 }
 
-// bind writes a placement for which capacity is reserved, and returns the Job as the hub answered; nil:
-// nothing was written.
+// bind writes a placement for which capacity is reserved, and returns the Job as the hub answered;
+// nil: nothing was written.
 func (r *Reconciler) bind(
 	ctx context.Context, t *turn, a dispatch.Place, request *batchv1.Job, decision placement.Decision,
 ) (*batchv1.Job, error) {
 	job, err := r.writePlacement(ctx, t, decision.Cluster, moveOf(a, r.clock.Now()))
-	t.record.await(false) // before anything is released, or that would enqueue the Job before its backoff has passed
+	// before anything is released, or that would enqueue the Job before its backoff has passed
+	t.record.await(false)
 	if err != nil || job == nil {
 		r.line.Release(decision.Cluster, t.Key)
 		return nil, err
@@ -93,8 +94,8 @@ func (r *Reconciler) placementRequest(ctx context.Context, t *turn, a dispatch.P
 	return request, nil
 }
 
-// unplaced lets the Job wait. One that has a placement keeps it, and its reason for leaving has been
-// reported.
+// unplaced lets the Job wait. One that has a placement keeps it, and its reason for leaving has
+// been reported.
 func (r *Reconciler) unplaced(ctx context.Context, t *turn, a dispatch.Place, decision placement.Decision) result {
 	var done result
 	log.FromContext(ctx).V(1).Info("No worker can take the Job", "workers", decision.Details())

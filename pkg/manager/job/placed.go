@@ -39,13 +39,15 @@ func phaseOf(job *batchv1.Job) Phase {
 	}
 }
 
-// status is a worker and the phase of a hub Job that is placed there; empty: of one that isn't placed.
+// status is a worker and the phase of a hub Job that is placed there; empty: of one that isn't
+// placed.
 type status struct {
 	worker string
 	phase  Phase
 }
 
-// placed is the phase of a hub Job, and the workers that it is placed on. Jobs that have the same share it.
+// placed is the phase of a hub Job, and the workers that it is placed on. Jobs that have the same
+// share it.
 type placed struct {
 	// names are the workers', in order, with a comma between.
 	names string
@@ -66,7 +68,8 @@ func (p placed) workers() []string {
 	return strings.Split(p.names, ",")
 }
 
-// run is when an unfinished hub Job has started, and how long it may run; zero: it hasn't, and there is no limit.
+// run is when an unfinished hub Job has started, and how long it may run; zero: it hasn't, and
+// there is no limit.
 type run struct {
 	started  time.Time
 	deadline time.Duration

@@ -16,13 +16,14 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
-// newTieredWorld has the worker a, which is owned, and b, which is rented. Both have 8 CPUs, and those of a
-// are in use by the Job holder.
+// newTieredWorld has the worker a, which is owned, and b, which is rented. Both have 8 CPUs, and
+// those of a are in use by the Job holder.
 func newTieredWorld(t *testing.T) *world {
 	w := newWorld(t)
 	w.worker("a").view.Labels = map[string]string{"tier": "owned"}
 	w.worker("b").view.Labels = map[string]string{"tier": "rented"}
-	w.worker("a").view.Spec.Cost = v1alpha1.Cost{"cpu": oneCPU} // the user's wish goes before the price
+	// the user's wish goes before the price
+	w.worker("a").view.Spec.Cost = v1alpha1.Cost{"cpu": oneCPU}
 	w.queues(aJob("holder", pods(8), prefers("tier=owned")))
 	w.wantPlaced(map[string]string{"holder": "a"})
 	return w
@@ -40,7 +41,8 @@ func (w *world) stepTo(after time.Duration) {
 	w.step(noon.Add(after).Sub(w.clock.Now()))
 }
 
-// A Job waits for the workers that it prefers, and goes to another when its wait is over, without any event.
+// A Job waits for the workers that it prefers, and goes to another when its wait is over, without
+// any event.
 func TestWaitsForItsPreference(t *testing.T) {
 	w := newTieredWorld(t) // a second has gone by
 	w.queues(aJob("waits", pods(1), prefers(ownedFirst)), aJob("strict", pods(1), prefers("tier=owned")))
@@ -91,7 +93,8 @@ func TestWaitBeginsWhenResumed(t *testing.T) {
 	w.wantPlaced(map[string]string{"train": "b"})
 }
 
-// Kueue says when a Job starts, and holds its quota until then. What the Job prefers still goes first.
+// Kueue says when a Job starts, and holds its quota until then. What the Job prefers still goes
+// first.
 func TestKueueDoesNotWaitForAPreference(t *testing.T) {
 	w := newTieredWorld(t)
 	w.kueue.admissions["queued"] = dispatch.Admission{Queued: true}
@@ -103,8 +106,8 @@ func TestKueueDoesNotWaitForAPreference(t *testing.T) {
 	w.wantPlaced(map[string]string{"next": "a"})
 }
 
-// Nothing is kept for a Job in a worker that it doesn't want yet, and what is kept is free when it goes
-// elsewhere.
+// Nothing is kept for a Job in a worker that it doesn't want yet, and what is kept is free when it
+// goes elsewhere.
 func TestReservationIsWherePreferred(t *testing.T) {
 	w := newTieredWorld(t)
 	w.submits(aJob("rented", pods(4), prefers("tier=rented"), deadline(time.Hour)))
@@ -184,7 +187,8 @@ func newAwayWorld(t *testing.T) *world {
 	return w
 }
 
-// A Job goes back to the worker that it prefers, with its progress, when that has had room for long enough.
+// A Job goes back to the worker that it prefers, with its progress, when that has had room for long
+// enough.
 func TestGoesBack(t *testing.T) {
 	w := newAwayWorld(t)
 	w.ends("holder")
@@ -217,8 +221,8 @@ func TestGoesBackOnlyToWhatLasts(t *testing.T) {
 	w.wantPlaced(map[string]string{"train": "a"})
 }
 
-// What doesn't go back: a Job that nobody wants to, one that is near its end, one that would take what is
-// reserved, and one that Kueue has started.
+// What doesn't go back: a Job that nobody wants to, one that is near its end, one that would take
+// what is reserved, and one that Kueue has started.
 func TestDoesNotGoBack(t *testing.T) {
 	for name, change := range map[string]func(*world){
 		"not asked for": func(w *world) { w.edits("wants to stay", prefers("tier=owned; *")) },
@@ -251,8 +255,8 @@ func TestGoesBackToNodesThatExist(t *testing.T) {
 	w.wantPlaced(map[string]string{"train": "a"})
 }
 
-// Jobs that run don't find out whether a worker that was out takes Pods again: all would go at once. When
-// no other Job has come to try for long, one of them does.
+// Jobs that run don't find out whether a worker that was out takes Pods again: all would go at
+// once. When no other Job has come to try for long, one of them does.
 func TestRunningJobsDontTryAStockout(t *testing.T) {
 	w := newTieredWorld(t)
 	w.queues(aJob("one", pods(2), prefers(ownedSoon)), aJob("two", pods(2), prefers(ownedSoon)))
@@ -279,10 +283,12 @@ func TestRunningJobsDontTryAStockout(t *testing.T) {
 	w.wantPlaced(map[string]string{"next": "a", "one": "a", "two": "a"})
 }
 
-// Nothing is looked at again and again while there is no room, nor are those woken whom a change can't help.
+// Nothing is looked at again and again while there is no room, nor are those woken whom a change
+// can't help.
 func TestNobodyIsLookedAtWhileThereIsNoRoom(t *testing.T) {
 	w := newAwayWorld(t)
-	w.hub.change(inTeam("holder"), func(job *batchv1.Job) { *job.Spec.Parallelism = 7 }) // train needs two
+	// train needs two
+	w.hub.change(inTeam("holder"), func(job *batchv1.Job) { *job.Spec.Parallelism = 7 })
 	w.run()
 	w.clock.Step(time.Second)
 	for _, r := range w.queue.requests {

@@ -11,7 +11,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/line"
 )
 
-// priorityClassOf reads the PriorityClass of a Job's Pods from the cache. A class that doesn't exist on the hub counts as none.
+// priorityClassOf reads the PriorityClass of a Job's Pods from the cache. A class that doesn't
+// exist on the hub counts as none.
 func priorityClassOf(ctx context.Context, cache client.Reader, job *batchv1.Job) line.PriorityClass {
 	if name := job.Spec.Template.Spec.PriorityClassName; name != "" {
 		var class schedulingv1.PriorityClass

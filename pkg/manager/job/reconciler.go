@@ -78,7 +78,8 @@ type turn struct {
 	unread error
 }
 
-// hasEnded reports whether nothing happens to the Job any more until it's deleted: its only mirror has ended, too.
+// hasEnded reports whether nothing happens to the Job any more until it's deleted: its only mirror
+// has ended, too.
 func (t *turn) hasEnded() bool {
 	w := t.Assigned
 	return t.Job != nil && t.Job.DeletionTimestamp == nil && mirror.Finished(t.Job) && len(t.Others) == 0 &&
@@ -177,7 +178,8 @@ func (r *Reconciler) finish(t *turn, plan dispatch.Plan, result result) ctrl.Res
 // nextLook is when to reconcile again without an event; zero: never.
 func (t *turn) nextLook(plan dispatch.Plan, result result) time.Duration {
 	after := wake.Soonest(plan.After, result.after)
-	if t.known.awaitsMirror(t.Now) { // a mirror that the cache never shows may be gone without an event
+	// a mirror that the cache never shows may be gone without an event
+	if t.known.awaitsMirror(t.Now) {
 		after = wake.Soonest(after, ownWriteExpires)
 	}
 	return after
@@ -200,8 +202,8 @@ func (r *Reconciler) afterError(ctx context.Context, t *turn, err error) (ctrl.R
 	}
 }
 
-// hubBackoff is how long the next write waits after the hub refused some in a row: 1 s, doubled with
-// each further one, 5 minutes at most.
+// hubBackoff is how long the next write waits after the hub refused some in a row: 1 s, doubled
+// with each further one, 5 minutes at most.
 func hubBackoff(t *turn) (wait time.Duration) {
 	t.record.update(func(m *memory) {
 		wait = min(time.Second<<min(m.hubRefusals, 10), 5*time.Minute)

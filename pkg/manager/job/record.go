@@ -37,7 +37,8 @@ const unseen jobID = 0
 
 func idOf(job *batchv1.Job) jobID { return jobID(digest.Of(job.UID)) }
 
-// nothing is the memory of a record without any, as that of most finished Jobs. It isn't written to.
+// nothing is the memory of a record without any, as that of most finished Jobs. It isn't written
+// to.
 var nothing = &memory{}
 
 // memory is the part of a record that a reconcile reads and writes.
@@ -185,16 +186,16 @@ func (k *known) awaitsMirror(now time.Time) bool {
 	return false
 }
 
-// forgetLife drops what only matters while a hub Job or its Pods may change: nothing more is awaited of them.
-// What the hub shows later is compared with its account anew, as after a restart.
+// forgetLife drops what only matters while a hub Job or its Pods may change: nothing more is
+// awaited of them. What the hub shows later is compared with its account anew, as after a restart.
 func (m *memory) forgetLife() {
 	m.firstSeen, m.answered, m.statusWritten, m.mirrorChanged = time.Time{}, time.Time{}, time.Time{}, time.Time{}
 	m.spec, m.returning = seenSpec{}, returning{}
 	m.passedOver, m.obstacles, m.usedBefore, m.rejected = nil, nil, nil, ""
 }
 
-// forgetMirrors drops what is remembered of mirrors that nobody writes to any more, unless one is still to
-// be removed.
+// forgetMirrors drops what is remembered of mirrors that nobody writes to any more, unless one is
+// still to be removed.
 func (m *memory) forgetMirrors() {
 	maps.DeleteFunc(m.mirrors, func(_ string, of *mirrorMemory) bool {
 		return of.write == (ownWrite{}) && of.cleanups == (dispatch.Attempts{}) && of.release == (releaseClock{}) &&

@@ -74,9 +74,10 @@ func (r *reporter) report(log logr.Logger, rec *record, job *batchv1.Job, report
 	}
 }
 
-// saysSo reports whether a report goes without an event: a mirror is created where the last event has placed
-// the Job, and nothing noteworthy has happened between. A Job that goes the plain way has one event. One that
-// was moved has another: its mirror may have to wait for the end of the former.
+// saysSo reports whether a report goes without an event: a mirror is created where the last event
+// has placed the Job, and nothing noteworthy has happened between. A Job that goes the plain way
+// has one event. One that was moved has another: its mirror may have to wait for the end of the
+// former.
 func (r *reported) saysSo(report dispatch.Report) bool {
 	if report.Reason != v1alpha1.EventMirrored {
 		return false

@@ -16,8 +16,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
-// returning is what is remembered of a Job that is to go back to a worker that it prefers. After a restart
-// the time begins again.
+// returning is what is remembered of a Job that is to go back to a worker that it prefers. After a
+// restart the time begins again.
 type returning struct {
 	// since is how long such a worker has had room; zero: none has.
 	since time.Time
@@ -53,8 +53,8 @@ func (g *gatherer) returning(s *dispatch.Snapshot, k *known) *dispatch.Return {
 	}
 }
 
-// goBack moves a Job to a worker that it prefers, if that has had room for it for long enough. Otherwise it
-// remembers since when there is room, or waits for it.
+// goBack moves a Job to a worker that it prefers, if that has had room for it for long enough.
+// Otherwise it remembers since when there is room, or waits for it.
 func (r *Reconciler) goBack(ctx context.Context, t *turn, a dispatch.GoBack) (result, error) {
 	request, err := r.placementRequest(ctx, t, dispatch.Place{})
 	own, ok := r.workers.get(a.Leave)

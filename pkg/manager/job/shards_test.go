@@ -77,8 +77,8 @@ func TestDivided(t *testing.T) {
 	}
 }
 
-// A Job with little room gets many small portions. They follow one another at once: what the manager
-// itself changes of a shard isn't taken for somebody in the worker changing it back.
+// A Job with little room gets many small portions. They follow one another at once: what the
+// manager itself changes of a shard isn't taken for somebody in the worker changing it back.
 func TestPortionsFollowOneAnother(t *testing.T) {
 	for _, embedded := range [][]string{nil, {"a", "b"}} {
 		w := newWorld(t)
@@ -154,9 +154,9 @@ func isDivided(w *world) {
 	w.step(time.Second)
 }
 
-// TestDividedAtRandom plays random stories of divided Jobs: workers are lost, drained and come back,
-// the manager is killed, users suspend and scale. No index runs or completes twice, never do more
-// Pods run than the Job may have, and all indexes complete.
+// TestDividedAtRandom plays random stories of divided Jobs: workers are lost, drained and come
+// back, the manager is killed, users suspend and scale. No index runs or completes twice, never do
+// more Pods run than the Job may have, and all indexes complete.
 func TestDividedAtRandom(t *testing.T) {
 	for seed := range uint64(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { playAtRandom(t, rand.New(rand.NewPCG(seed, 1))) })
@@ -215,8 +215,8 @@ func playAtRandom(t *testing.T, random *rand.Rand) {
 	w.expectComplete(intervals.Range(0, int(n)).String())
 }
 
-// The completions of an elastic Job are changed while it runs: what has completed stays, and nothing
-// runs twice.
+// The completions of an elastic Job are changed while it runs: what has completed stays, and
+// nothing runs twice.
 func TestDividedElastic(t *testing.T) {
 	for _, embedded := range [][]string{nil, {"a", "b"}} {
 		for _, completions := range []int32{14, 10} {

@@ -217,8 +217,8 @@ func (s *store) counted() map[status]int {
 	return maps.Clone(s.counts)
 }
 
-// largeAnswers returns the bytes that are remembered of large answers of a worker, and drops those that
-// have expired.
+// largeAnswers returns the bytes that are remembered of large answers of a worker, and drops those
+// that have expired.
 func (s *store) largeAnswers(worker string, now time.Time) (bytes int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -145,8 +145,8 @@ func TestObservedMirrors(t *testing.T) {
 	}
 }
 
-// Of a Job that has ended, with its mirror, only the name, the UID and the place are remembered: until something
-// happens to it, and again after that.
+// Of a Job that has ended, with its mirror, only the name, the UID and the place are remembered:
+// until something happens to it, and again after that.
 func TestHardlyAnythingIsRememberedOfAFinishedJob(t *testing.T) {
 	w := newWorld(t)
 	w.submits(aJob("train"))

@@ -29,8 +29,8 @@ type triggers struct {
 const (
 	// deferredPriority is that of Jobs that had their turn and were deferred: they come before others.
 	deferredPriority = 1
-	// startPriority is that of what comes while workers are still being connected after a start. That is
-	// all there is, and nearly all of it is as it should be: what happens later comes first.
+	// startPriority is that of what comes while workers are still being connected after a start. That
+	// is all there is, and nearly all of it is as it should be: what happens later comes first.
 	startPriority = -1
 )
 
@@ -45,8 +45,8 @@ func (t *triggers) Enqueue(keys ...types.NamespacedName) {
 	}
 }
 
-// enqueueSeen has a Job of the hub reconciled that the watch shows. A standby leaves that to enqueueAll:
-// nobody works on its queue, where names would pile up.
+// enqueueSeen has a Job of the hub reconciled that the watch shows. A standby leaves that to
+// enqueueAll: nobody works on its queue, where names would pile up.
 func (t *triggers) enqueueSeen(key types.NamespacedName) {
 	if t.startup.elected() {
 		t.Enqueue(key)
@@ -113,8 +113,8 @@ func (t *triggers) WorkerChanged(worker string) {
 // CapacityFreed implements clusters.Listener.
 func (t *triggers) CapacityFreed(worker string, c placement.Change) { t.line.Changed(worker, c) }
 
-// PodsStuck implements clusters.Listener. Nothing of the mirror changes when the scheduler or a kubelet says
-// that a Pod of it can't start.
+// PodsStuck implements clusters.Listener. Nothing of the mirror changes when the scheduler or a
+// kubelet says that a Pod of it can't start.
 func (t *triggers) PodsStuck(_ string, key types.NamespacedName) { t.Enqueue(key) }
 
 // jobEvents handles the watch of the hub's Jobs.

@@ -216,7 +216,8 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
-// A standby sees the hub's Jobs, and enqueues them when it leads: its queue doesn't grow until then.
+// A standby sees the hub's Jobs, and enqueues them when it leads: its queue doesn't grow until
+// then.
 func TestAStandbySeesJobs(t *testing.T) {
 	w := newWorld(t)
 	runs(w)
@@ -272,7 +273,8 @@ func TestDeferredJobsComeFirst(t *testing.T) {
 	}
 }
 
-// Thousands of Jobs are looked at after a start; what comes when Jobs may be placed doesn't wait for them.
+// Thousands of Jobs are looked at after a start; what comes when Jobs may be placed doesn't wait
+// for them.
 func TestWhatComesAfterTheStartComesFirst(t *testing.T) {
 	w := newWorld(t)
 	q := queue.New("test", nil)

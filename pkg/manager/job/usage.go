@@ -14,8 +14,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
-// used reads the times of the Pods of all mirrors that the Job has or had: of those that it is placed with,
-// those of its account, and one that it left.
+// used reads the times of the Pods of all mirrors that the Job has or had: of those that it is
+// placed with, those of its account, and one that it left.
 func (g *gatherer) used(s *dispatch.Snapshot) []usage.Observation {
 	if s.Job == nil {
 		return nil
@@ -56,8 +56,9 @@ func mirrorsOf(workers []dispatch.Worker) map[string]*batchv1.Job {
 	return mirrors
 }
 
-// seenOf adds to an observation what a mirror shows of itself. It may have as many Pods at once as it says, which is
-// its shard's part of a divided Job, and as the Job may have: the placement may have no such shard any more.
+// seenOf adds to an observation what a mirror shows of itself. It may have as many Pods at once as
+// it says, which is its shard's part of a divided Job, and as the Job may have: the placement may
+// have no such shard any more.
 func seenOf(hub *batchv1.Job, worker string, m *batchv1.Job, o usage.Observation) usage.Observation {
 	o.Worker, o.UID, o.Created, o.Fenced = worker, m.UID, m.CreationTimestamp.Time, fencedAt(m)
 	o.AtOnce = max(min(ptr.Deref(m.Spec.Parallelism, 1), ptr.Deref(hub.Spec.Parallelism, 1)), 0)
@@ -104,8 +105,9 @@ type usedBefore struct {
 	view int64
 }
 
-// usedBefore returns, for the mirrors of a Job, the time of the Pods that were gone before this process
-// saw the mirror: as the hub Job had it then. A mirror isn't in touch while that isn't known.
+// usedBefore returns, for the mirrors of a Job, the time of the Pods that were gone before this
+// process saw the mirror: as the hub Job had it then. A mirror isn't in touch while that isn't
+// known.
 func (r *Reconciler) usedBefore(rec *record, t *turn) map[usage.ID]usage.Before {
 	if len(t.Used.Observations) == 0 {
 		return nil

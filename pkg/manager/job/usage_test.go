@@ -77,7 +77,8 @@ func TestPodsThatAreGoneBeforeTheFirstLook(t *testing.T) {
 	}
 }
 
-// A Job that has ended is compared with its account anew at each reconcile, as a manager does that takes the lead.
+// A Job that has ended is compared with its account anew at each reconcile, as a manager does that
+// takes the lead.
 func TestTheAccountOfAFinishedJobStays(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	j := &batchv1.Job{}
@@ -98,8 +99,9 @@ func TestTheAccountOfAFinishedJobStays(t *testing.T) {
 	}
 }
 
-// A manager that was stopped hears of its mirrors before it hears of their Pods. What it writes then is another one's
-// truth when it has ended, so the account stays as it is until both watches agree.
+// A manager that was stopped hears of its mirrors before it hears of their Pods. What it writes
+// then is another one's truth when it has ended, so the account stays as it is until both watches
+// agree.
 func TestThePodsWatchIsBehind(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	at := usage.Moment(now.Unix())
@@ -142,7 +144,8 @@ func TestThePodsWatchIsBehind(t *testing.T) {
 	}
 }
 
-// A mirror may have as many Pods at once as its worker is to run of a divided Job, also when the Job has left it.
+// A mirror may have as many Pods at once as its worker is to run of a divided Job, also when the
+// Job has left it.
 func TestHowManyPodsAMirrorMayHave(t *testing.T) {
 	mirrorOf := func(uid types.UID, parallelism int32) *batchv1.Job {
 		m := &batchv1.Job{}

@@ -16,8 +16,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
-// answerExpires is how old the hub's answer may be that a new mirror rests on. It is shorter than any
-// Lease of a leader that one would set: in a process that stood still for longer (a suspended
+// answerExpires is how old the hub's answer may be that a new mirror rests on. It is shorter than
+// any Lease of a leader that one would set: in a process that stood still for longer (a suspended
 // machine, a starved node) the cache may be old, and another manager may lead.
 const answerExpires = 5 * time.Second
 

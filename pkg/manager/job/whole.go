@@ -13,9 +13,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 )
 
-// wholeJobs reads Jobs from the hub that its cache holds without their Pod templates, or whose recent
-// fields aren't known, a few at a time, and fewer of one namespace: each can have more than a
-// megabyte. A Job for which there is no place comes again, so that it holds up no other.
+// wholeJobs reads Jobs from the hub that its cache holds without their Pod templates, or whose
+// recent fields aren't known, a few at a time, and fewer of one namespace: each can have more than
+// a megabyte. A Job for which there is no place comes again, so that it holds up no other.
 type wholeJobs struct {
 	live client.Reader
 
@@ -57,8 +57,8 @@ func (w *wholeJobs) release(namespace string) {
 	}
 }
 
-// read returns the Job of a snapshot with its template and its recent fields, if a decision may need
-// them; nil: it doesn't.
+// read returns the Job of a snapshot with its template and its recent fields, if a decision may
+// need them; nil: it doesn't.
 func (w *wholeJobs) read(ctx context.Context, s *dispatch.Snapshot, isDue bool) (*mirror.Whole, error) {
 	if !isDue && (!mirror.Light(s.Job) || !needsTemplate(s)) {
 		return nil, nil

@@ -109,8 +109,9 @@ func TestWhichJobsAreReadAgain(t *testing.T) {
 	}
 }
 
-// TestFewJobsAreReadAtATime has Jobs of two namespaces looked at while the hub doesn't answer: those of
-// one leave room for the other's, and those for which there is no place don't wait for one.
+// TestFewJobsAreReadAtATime has Jobs of two namespaces looked at while the hub doesn't answer:
+// those of one leave room for the other's, and those for which there is no place don't wait for
+// one.
 func TestFewJobsAreReadAtATime(t *testing.T) {
 	answers := make(chan struct{})
 	hub := &hubReader{answer: func(into *batchv1.Job) error { <-answers; *into = *aJob("train"); return nil }}

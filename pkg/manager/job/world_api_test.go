@@ -29,8 +29,8 @@ var jobsResource = schema.GroupResource{Group: "batch", Resource: "jobs"}
 type jobs map[types.NamespacedName]*batchv1.Job
 
 // apiServer is the API server of one cluster, in memory. Its Jobs have UIDs, generations and
-// resourceVersions, and writes to them have preconditions, as in a real one. A fake client keeps all
-// other objects.
+// resourceVersions, and writes to them have preconditions, as in a real one. A fake client keeps
+// all other objects.
 type apiServer struct {
 	name    string
 	clock   clock.PassiveClock

@@ -10,8 +10,8 @@ import (
 	testingclock "k8s.io/utils/clock/testing"
 )
 
-// stepClock runs what is due after its time is set: a FakeClock holds its lock meanwhile, and whoever
-// asks for the time would hang.
+// stepClock runs what is due after its time is set: a FakeClock holds its lock meanwhile, and
+// whoever asks for the time would hang.
 type stepClock struct {
 	*testingclock.FakeClock
 	due []func()

@@ -88,8 +88,8 @@ func (v *fakeWorker) finishes(n int) {
 	v.world.finished = v.world.finished.Union(done)
 }
 
-// checkIndexes holds that no index runs in two workers, and that all together don't run more Pods than
-// the Job may, or could before its user changed it.
+// checkIndexes holds that no index runs in two workers, and that all together don't run more Pods
+// than the Job may, or could before its user changed it.
 func (w *world) checkIndexes() {
 	w.Helper()
 	var all intervals.Set

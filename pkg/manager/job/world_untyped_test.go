@@ -20,7 +20,8 @@ import (
 
 // The fields of Jobs' specs that the types don't know are in apiServer.whole.
 
-// typedOf is the Job that a request is about, as far as the types know it; false: it's about no Job.
+// typedOf is the Job that a request is about, as far as the types know it; false: it's about no
+// Job.
 func typedOf(object client.Object) (*batchv1.Job, bool) {
 	switch object := object.(type) {
 	case *batchv1.Job:
@@ -49,7 +50,8 @@ func toTree(job *batchv1.Job) map[string]any {
 	return object
 }
 
-// answer puts a Job into the object that a client asked with: with all fields, if that has no types.
+// answer puts a Job into the object that a client asked with: with all fields, if that has no
+// types.
 func (s *apiServer) answer(object client.Object, job *batchv1.Job) {
 	switch into := object.(type) {
 	case *batchv1.Job:
@@ -68,8 +70,8 @@ func (s *apiServer) withWhole(object map[string]any, key types.NamespacedName) m
 	return object
 }
 
-// keep takes over the spec of a Job that was sent, but for the fields that the API server drops. One
-// that is to be strict refuses them, if it doesn't know them.
+// keep takes over the spec of a Job that was sent, but for the fields that the API server drops.
+// One that is to be strict refuses them, if it doesn't know them.
 func (s *apiServer) keep(object client.Object, strict bool) error {
 	sent, ok := object.(*unstructured.Unstructured)
 	if !ok {

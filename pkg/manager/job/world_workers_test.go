@@ -37,7 +37,8 @@ type fakeWorker struct {
 	since time.Time
 	// idle: its controllers do nothing by themselves.
 	idle bool
-	// seen is the manager's cache of its mirrors, store what the manager knows of its capacity, ledger a part of that.
+	// seen is the manager's cache of its mirrors, store what the manager knows of its capacity, ledger
+	// a part of that.
 	seen   jobs
 	store  *placement.Store
 	ledger *placement.Ledger
@@ -188,7 +189,8 @@ func (r *fakeRegistry) StockoutsChanged(worker string) {
 	r.world.worker(worker).stockouts = r.world.Stockouts(worker)
 }
 
-// Loss implements workers: a worker that is away for long enough is lost while another is connected.
+// Loss implements workers: a worker that is away for long enough is lost while another is
+// connected.
 func (r *fakeRegistry) Loss(name string) clusters.Loss {
 	v := r.world.workers[name]
 	if v == nil || !v.isAway() {

@@ -20,16 +20,17 @@ type Division struct {
 	Present, Wanted shards.Placement
 	Stop            []dispatch.Leave
 	Restart         []string
-	Workers         map[string]*dispatch.Worker // those with a mirror of the Job, and those of its shards
-	Limit           int
+	// those with a mirror of the Job, and those of its shards
+	Workers map[string]*dispatch.Worker
+	Limit   int
 	// Behind: the hub Job doesn't show yet what its mirrors have completed.
 	Behind bool
 	// Rooms are what the Job was divided by.
 	Rooms []shards.Room
 }
 
-// Divide divides a Job by the room that workers have, and reserves that for it before the next Job is
-// looked at.
+// Divide divides a Job by the room that workers have, and reserves that for it before the next Job
+// is looked at.
 func (l *Line) Divide(ctx context.Context, of Reserver, d *Division, q Question) (placement.Decision, shards.Placement) {
 	w, job := l.newEntry(q), q.Job
 	w.Divisible = true
@@ -113,9 +114,9 @@ func (d *Division) room(name string, follows, open bool, pods int64) shards.Room
 	return room
 }
 
-// stopShards marks the shards that are to leave their workers, as far as another worker can take Pods
-// of the Job: without one a shard continues where it is. Those that are to be restarted are marked in
-// any case.
+// stopShards marks the shards that are to leave their workers, as far as another worker can take
+// Pods of the Job: without one a shard continues where it is. Those that are to be restarted are
+// marked in any case.
 func (d *Division) stopShards() {
 	leaves := func(worker string) bool {
 		return slices.ContainsFunc(d.Stop, func(l dispatch.Leave) bool { return l.Worker == worker })

@@ -9,19 +9,20 @@
 //
 // A reconcile asks for room. A Job that finds none joins the line. When something changes in a
 // worker, a walk goes through the line in order, and has those Jobs reconciled that go: each finds
-// what the walk has chosen for it when it asks again. Withdraw takes a Job out of the line that waits
-// no more, or is gone. Explain says where a Job is in the line.
+// what the walk has chosen for it when it asks again. Withdraw takes a Job out of the line that
+// waits no more, or is gone. Explain says where a Job is in the line.
 //
-// Where many Jobs are to be judged, a round takes several walks: each judges some, and every Job of a
-// namespace has its turn before any Job of that namespace has a second one.
+// Where many Jobs are to be judged, a round takes several walks: each judges some, and every Job of
+// a namespace has its turn before any Job of that namespace has a second one.
 //
 // # What is remembered
 //
-// The line remembers what each Job that waits asks for and lacks (entry), which Jobs wait for a worker
-// that they prefer to their own (return.go), in which workers no node came for Pods of a shape
-// (stockouts.go), and how long Jobs ran by worker and namespace, which is what others are expected to
-// take (runtimes.go). After a restart the line is made again from the hub's Jobs: no Job is placed
-// before all that wait were judged once. Which worker was reserved for one of them may change by that.
+// The line remembers what each Job that waits asks for and lacks (entry), which Jobs wait for a
+// worker that they prefer to their own (return.go), in which workers no node came for Pods of a
+// shape (stockouts.go), and how long Jobs ran by worker and namespace, which is what others are
+// expected to take (runtimes.go). After a restart the line is made again from the hub's Jobs: no
+// Job is placed before all that wait were judged once. Which worker was reserved for one of them
+// may change by that.
 //
 // # The lock
 //

@@ -69,12 +69,12 @@ func (l *Line) newEntry(q Question) *entry {
 	return w
 }
 
-// maxInLine is the size of a Pod template, in bytes of protobuf, up to which a Job that waits can get a
-// reservation, and a walk chooses for it.
+// maxInLine is the size of a Pod template, in bytes of protobuf, up to which a Job that waits can
+// get a reservation, and a walk chooses for it.
 const maxInLine = 64 << 10
 
-// shapeInLine is the shape of a Job's Pods; of a large Job what they request, and not which nodes they
-// want.
+// shapeInLine is the shape of a Job's Pods; of a large Job what they request, and not which nodes
+// they want.
 func shapeInLine(template *corev1.PodTemplateSpec, large bool) *placement.Shape {
 	if !large {
 		return placement.ShapeOf(template)
@@ -86,8 +86,8 @@ func shapeInLine(template *corev1.PodTemplateSpec, large bool) *placement.Shape 
 	}})
 }
 
-// turnLocked decides about a Job, without holding anything for it, and says whether it's the Job's turn:
-// those that wait are looked at first when something was freed.
+// turnLocked decides about a Job, without holding anything for it, and says whether it's the Job's
+// turn: those that wait are looked at first when something was freed.
 func (l *Line) turnLocked(ctx context.Context, w *entry) (placement.Decision, bool) {
 	decision := l.placeLocked(ctx, w, w.request, l.admits(w), func(worker string) bool { return l.order.Avoids(&w.Job, worker) })
 	others := l.order.Len()
@@ -135,8 +135,8 @@ func (l *Line) candidatesLocked(ctx context.Context, w *entry, job *batchv1.Job,
 	return candidates
 }
 
-// held is whose Pods and reservation count as free: those of a Job in several workers, and of no other
-// Job of the namespace.
+// held is whose Pods and reservation count as free: those of a Job in several workers, and of no
+// other Job of the namespace.
 func (w *entry) held() types.NamespacedName {
 	if w.Divisible {
 		return w.Key
@@ -191,7 +191,8 @@ func (l *Line) withdrawLocked(key types.NamespacedName, again *entry) {
 	}
 }
 
-// takeChosenLocked returns what a walk has chosen for a Job; nil: nothing, or the Job is another by now.
+// takeChosenLocked returns what a walk has chosen for a Job; nil: nothing, or the Job is another by
+// now.
 func (l *Line) takeChosenLocked(request *placement.Request) *entry {
 	w := l.waiters[keyOf(request.Job)]
 	if w == nil || w.chosen == nil || w.UID != request.Job.UID || w.version != request.Job.ResourceVersion {

@@ -18,7 +18,8 @@ import (
 // maxLine bounds how many Jobs an explanation lists.
 const maxLine = 500
 
-// Explain says where a Job is in the line, with the other Jobs of its namespace; nil: it isn't in it.
+// Explain says where a Job is in the line, with the other Jobs of its namespace; nil: it isn't in
+// it.
 func (l *Line) Explain(key types.NamespacedName) (of *v1alpha1.WaitingExplanation, all []v1alpha1.WaitingJob) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,8 +66,8 @@ func (l *Line) isReserved(key types.NamespacedName, worker string) bool {
 type Wait struct {
 	// Class is the name of the PriorityClass of the Job's Pods.
 	Class string
-	// InLine: it waits in line, and no walk has chosen a worker for it yet. Returning: it runs, and waits
-	// for room in a worker that it prefers to its own.
+	// InLine: it waits in line, and no walk has chosen a worker for it yet. Returning: it runs, and
+	// waits for room in a worker that it prefers to its own.
 	InLine, Returning bool
 	// Judged is how many changes there had been when the Job was last judged.
 	Judged uint64
@@ -100,7 +101,8 @@ func (l *Line) Reservations() map[string]*waiting.Reservation {
 // IsAtRest reports whether all Jobs that wait were looked at since the last change.
 func (l *Line) IsAtRest() bool { return !l.freed.is() }
 
-// Candidates are all workers as a Job sees them whose question isn't counted, until the context ends.
+// Candidates are all workers as a Job sees them whose question isn't counted, until the context
+// ends.
 func (l *Line) Candidates(ctx context.Context, job *batchv1.Job) iter.Seq[placement.Cluster] {
 	key, out := keyOf(job), l.stockouts.of(job)
 	return func(yield func(placement.Cluster) bool) {

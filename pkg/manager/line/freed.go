@@ -9,8 +9,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement"
 )
 
-// The time from the first free capacity until the Jobs that wait are looked at: more of it may be freed
-// meanwhile, and each Job costs something.
+// The time from the first free capacity until the Jobs that wait are looked at: more of it may be
+// freed meanwhile, and each Job costs something.
 const (
 	batchFreed       = 10 * time.Millisecond
 	batchFreedPerJob = 20 * time.Microsecond
@@ -24,8 +24,8 @@ type freed struct {
 	look    func()
 
 	mu sync.Mutex
-	// round has the changes that those who wait are being looked at for; nil: they aren't. It takes several
-	// walks if there is much to judge. since are the changes since.
+	// round has the changes that those who wait are being looked at for; nil: they aren't. It takes
+	// several walks if there is much to judge. since are the changes since.
 	round, since placement.Changes
 	scheduled    bool
 	// events counts what has happened to workers.
@@ -91,8 +91,8 @@ func (f *freed) done() {
 	}
 }
 
-// is reports whether Jobs that wait are still to be looked at: something was freed for them, or one that has come
-// is to have a reservation.
+// is reports whether Jobs that wait are still to be looked at: something was freed for them, or one
+// that has come is to have a reservation.
 func (f *freed) is() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

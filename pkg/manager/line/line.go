@@ -14,15 +14,15 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
-	"github.com/jobferry/jobferry/pkg/manager/panics"
+	"github.com/jobferry/jobferry/pkg/manager/workerpanic"
 	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/mirror/shards"
 	"github.com/jobferry/jobferry/pkg/placement"
 	"github.com/jobferry/jobferry/pkg/util/kubeversion"
 )
 
-// Line is the Jobs that wait for room in a worker. It chooses workers, one Job at a time, and reserves
-// capacity for Jobs in the workers' ledgers.
+// Line is the Jobs that wait for room in a worker. It chooses workers, one Job at a time, and
+// reserves capacity for Jobs in the workers' ledgers.
 type Line struct {
 	workers Workers
 	jobs    Jobs
@@ -44,14 +44,14 @@ type Line struct {
 	waiters map[types.NamespacedName]*entry
 	// returning are the Jobs that run and wait for room in a worker that they prefer to theirs.
 	returning map[types.NamespacedName]*entry
-	// unjudged are the Jobs that wait and weren't judged since the start, and undecided is the Job whose
-	// decision those behind it wait for; nil: none.
+	// unjudged are the Jobs that wait and weren't judged since the start, and undecided is the Job
+	// whose decision those behind it wait for; nil: none.
 	unjudged  map[types.NamespacedName]struct{}
 	undecided *types.NamespacedName
 	// inVain counts the Jobs by namespace that were judged in vain since all were looked at.
 	inVain map[string]int
-	// began is freed.count when that began. The namespaces that weren't through then are behind, and go on
-	// from the count with which they began: nobody else waits for them to be judged anew.
+	// began is freed.count when that began. The namespaces that weren't through then are behind, and
+	// go on from the count with which they began: nobody else waits for them to be judged anew.
 	began  uint64
 	behind map[string]uint64
 }
@@ -67,8 +67,8 @@ func New(workers Workers, jobs Jobs, runtimes *Runtimes, clock clock.WithDelayed
 	return l
 }
 
-// look has those Jobs reconciled that may go, in order, and those that wait in no line: they are placed
-// already.
+// look has those Jobs reconciled that may go, in order, and those that wait in no line: they are
+// placed already.
 func (l *Line) look() {
 	l.walk()
 	for _, key := range l.jobs.AwaitingCapacity() {
@@ -87,9 +87,9 @@ type Answer struct {
 	Reservation *waiting.Reservation
 }
 
-// Ask finds a worker for a Job, and reserves capacity for it there before the next Job is looked at.
-// What the Job holds elsewhere is kept until its placement is written. A Job that finds none waits in
-// line.
+// Ask finds a worker for a Job, and reserves capacity for it there before the next Job is looked
+// at. What the Job holds elsewhere is kept until its placement is written. A Job that finds none
+// waits in line.
 func (l *Line) Ask(ctx context.Context, q Question) Answer {
 	next := l.newEntry(q)
 	l.mu.Lock()
@@ -115,8 +115,9 @@ func (l *Line) Ask(ctx context.Context, q Question) Answer {
 	return Answer{decision, true, reserved}
 }
 
-// Reserve holds capacity for a Job's Pods in some workers, and releases what the Job held elsewhere.
-// False: the Job is to be resumed there, and another one took the capacity since it was found to fit.
+// Reserve holds capacity for a Job's Pods in some workers, and releases what the Job held
+// elsewhere. False: the Job is to be resumed there, and another one took the capacity since it was
+// found to fit.
 func (l *Line) Reserve(of Reserver, reservations []dispatch.Reservation, resumes bool) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -253,12 +254,13 @@ func place(request placement.Request, all []placement.Cluster) placement.Decisio
 	return decision
 }
 
-// candidate is a worker as placement sees it for one Job, for which what another one holds may count as
-// free.
+// candidate is a worker as placement sees it for one Job, for which what another one holds may
+// count as free.
 func candidate(v WorkerReader, held types.NamespacedName, job *batchv1.Job) placement.Cluster {
 	view := v.View()
 	version, _ := kubeversion.Parse(view.Version) // unknown: nothing is refused for its age
-	takes, _ := view.Namespaces()                 // invalid: none, and the condition Schedulable says so
+	// invalid: none, and the condition Schedulable says so
+	takes, _ := view.Namespaces()
 	ready, why := view.State == clusters.Ready, view.Reason
 	switch {
 	case view.Removing:
@@ -288,11 +290,12 @@ const notYetListed = "its nodes and Pods are being listed"
 // IsListing reports whether a connected worker takes no new Jobs yet.
 func IsListing(view clusters.View) bool { return view.State == clusters.Ready && view.Capacity.Listing }
 
-// scaleUpTimeout is how long the first Pod of a Job may take to run in a worker that adds nodes for it.
+// scaleUpTimeout is how long the first Pod of a Job may take to run in a worker that adds nodes for
+// it.
 const scaleUpTimeout = 10 * time.Minute
 
-// StartTimeoutOf is how long the first Pod of a Job may take to run in a worker, if its Job doesn't say
-// otherwise.
+// StartTimeoutOf is how long the first Pod of a Job may take to run in a worker, if its Job doesn't
+// say otherwise.
 func StartTimeoutOf(spec *v1alpha1.WorkerClusterSpec, byDefault time.Duration) time.Duration {
 	switch {
 	case spec.PodStartTimeout != nil:

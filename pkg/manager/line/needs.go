@@ -9,7 +9,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement"
 )
 
-// setNeeds takes over in which workers there may be room for a Job, and how many Pods must fit there.
+// setNeeds takes over in which workers there may be room for a Job, and how many Pods must fit
+// there.
 func (l *Line) setNeeds(w *entry, decision placement.Decision) {
 	w.Needs = map[string]waiting.Need{}
 	for i := range decision.Candidates {
@@ -50,9 +51,9 @@ func (l *Line) needIn(r *placement.Rejection, w *entry) waiting.Need {
 	}
 }
 
-// fitsByShape reports whether a Job's Pods fit in a worker only where they do by their Shape: there is
-// neither a RuntimeClass nor preemption, and no device can stand for what they request, now or when a driver
-// publishes some.
+// fitsByShape reports whether a Job's Pods fit in a worker only where they do by their Shape: there
+// is neither a RuntimeClass nor preemption, and no device can stand for what they request, now or
+// when a driver publishes some.
 func (w *entry) fitsByShape(v Worker) bool {
 	free := freeIn(v, types.NamespacedName{}, placement.Reads{})
 	return !w.large && !w.altered && free != nil && !free.CantJudge && !free.Preemption && len(w.Shape.Unit().Others) == 0

@@ -13,7 +13,8 @@ import (
 type ReturnState int
 
 const (
-	// AwaitsRoom: it waits for room, or something else that is known, and a walk that may bring it has it reconciled.
+	// AwaitsRoom: it waits for room, or something else that is known, and a walk that may bring it has
+	// it reconciled.
 	AwaitsRoom ReturnState = iota
 	// AwaitsOther: it lacks something of which no walk knows.
 	AwaitsOther
@@ -23,8 +24,8 @@ const (
 	Goes
 )
 
-// GoBack looks for a worker that a Job prefers to its own, and holds capacity there if the Job is to go. It
-// takes nothing that is reserved, whoever it's for. A Job that finds none waits for that.
+// GoBack looks for a worker that a Job prefers to its own, and holds capacity there if the Job is
+// to go. It takes nothing that is reserved, whoever it's for. A Job that finds none waits for that.
 func (l *Line) GoBack(ctx context.Context, q Question, isTime bool) (placement.Decision, ReturnState) {
 	w := l.newEntry(q)
 	l.mu.Lock()
@@ -57,8 +58,8 @@ func (l *Line) GoBack(ctx context.Context, q Question, isTime bool) (placement.D
 	}
 }
 
-// wakeReturningLocked has the Jobs reconciled that wait for a worker that they prefer, if what has changed there may
-// help them.
+// wakeReturningLocked has the Jobs reconciled that wait for a worker that they prefer, if what has
+// changed there may help them.
 func (l *Line) wakeReturningLocked(changed placement.Changes) {
 	helped := waiting.Helped(changed, &walker{Line: l})
 	for key, w := range l.returning {

@@ -75,7 +75,8 @@ func (h *hall) asks(t *testing.T, name string, pods int32) Answer {
 	return h.Ask(t.Context(), Question{Request: placement.Request{Job: job}})
 }
 
-// What a Job that would go back lacks comes while the worker is reserved: it's looked at when that is over.
+// What a Job that would go back lacks comes while the worker is reserved: it's looked at when that
+// is over.
 func TestReturnsToWhatCameUnderAReservation(t *testing.T) {
 	h := newHall()
 	if small := h.asks(t, "small", 1); small.Cluster != "a" {

@@ -9,8 +9,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
 )
 
-// Runtimes are how long Jobs ran that have completed, by namespace and worker. A worker says when its Jobs ran, so
-// that decides about no other worker.
+// Runtimes are how long Jobs ran that have completed, by namespace and worker. A worker says when
+// its Jobs ran, so that decides about no other worker.
 type Runtimes struct {
 	mu         sync.Mutex
 	namespaces map[string]*namespaceRuntimes
@@ -26,7 +26,8 @@ type namespaceRuntimes struct {
 	usual map[string]waiting.Usual
 }
 
-// These bound what is remembered, some 1.1 KB for each namespace and worker: of more, any is forgotten.
+// These bound what is remembered, some 1.1 KB for each namespace and worker: of more, any is
+// forgotten.
 const (
 	maxRuntimeNamespaces = 1_000
 	maxRuntimeWorkers    = 500
@@ -88,7 +89,8 @@ func forgetAny[V any](all map[string]V, left int) {
 	}
 }
 
-// Usual is how long a namespace's Jobs run, by worker; of the others, that isn't known. Only to read.
+// Usual is how long a namespace's Jobs run, by worker; of the others, that isn't known. Only to
+// read.
 func (r *Runtimes) Usual(namespace string) map[string]waiting.Usual {
 	r.mu.Lock()
 	defer r.mu.Unlock()

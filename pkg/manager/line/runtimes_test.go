@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// A tenant who makes up workers and namespaces has no more of the manager's memory than others, and what
-// someone reads isn't changed by what is learned or forgotten later.
+// A tenant who makes up workers and namespaces has no more of the manager's memory than others, and
+// what someone reads isn't changed by what is learned or forgotten later.
 func TestRuntimesAreBounded(t *testing.T) {
 	r := NewRuntimes()
 	completed := func(namespace string) *batchv1.Job {

@@ -35,7 +35,8 @@ func (s *stockouts) of(job *batchv1.Job) *jobStockouts {
 	return o
 }
 
-// jobStockouts are those that concern one Job; nearly always there are none, and the shape is empty.
+// jobStockouts are those that concern one Job; nearly always there are none, and the shape is
+// empty.
 type jobStockouts struct {
 	*stockouts
 	job   *batchv1.Job
@@ -100,8 +101,8 @@ func (s *stockouts) failed(worker string, job *batchv1.Job, timeout time.Duratio
 	}
 }
 
-// look records that a Pod of the Job has started in a worker, if it waited there, or was sent there to
-// try.
+// look records that a Pod of the Job has started in a worker, if it waited there, or was sent there
+// to try.
 func (s *jobStockouts) look(w *dispatch.Worker) {
 	if s.shape == "" || !w.Ran() {
 		return

@@ -13,8 +13,9 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement"
 )
 
-// walk looks at the Jobs that wait, in order, and has those reconciled that go: capacity is reserved for
-// them. Where a Job decides for itself, in its own reconcile, the others wait for that.
+// walk looks at the Jobs that wait, in order, and has those reconciled that go: capacity is
+// reserved for them. Where a Job decides for itself, in its own reconcile, the others wait for
+// that.
 func (l *Line) walk() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -36,7 +37,8 @@ func (l *Line) walk() {
 	}
 	before, w := maps.Clone(l.order.Reservations()), &walker{Line: l, tries: maxTries, postponed: map[string]uint64{}}
 	stopped := l.order.Walk(l.clock.Now(), changed, w)
-	for worker, r := range before { // what was kept for it may be free for those that were judged before
+	// what was kept for it may be free for those that were judged before
+	for worker, r := range before {
 		if now := l.order.Reservations()[worker]; now == nil || now.Job.UID != r.Job.UID {
 			l.freed.add(moreRoom, worker)
 		}
@@ -56,11 +58,11 @@ func (l *Line) walk() {
 }
 
 const (
-	// maxTries bounds how many Jobs a walk judges while all other Jobs wait for the line. The next walk
-	// continues.
+	// maxTries bounds how many Jobs a walk judges while all other Jobs wait for the line. The next
+	// walk continues.
 	maxTries = 100
-	// maxInVain bounds how many Jobs of one namespace are judged in vain until those of the others were
-	// looked at: a user can make many that can't be ruled out without that.
+	// maxInVain bounds how many Jobs of one namespace are judged in vain until those of the others
+	// were looked at: a user can make many that can't be ruled out without that.
 	maxInVain = 10
 )
 
@@ -193,8 +195,8 @@ func (w *walker) ask(entry *entry) waiting.Outcome {
 	return waiting.Outcome{Undecided: true}
 }
 
-// Settle is called when a Job was reconciled: it was judged, if it hadn't been since the start, and has
-// decided for itself.
+// Settle is called when a Job was reconciled: it was judged, if it hadn't been since the start, and
+// has decided for itself.
 func (l *Line) Settle(key types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -209,7 +211,8 @@ func (l *Line) Settle(key types.NamespacedName) {
 	}
 }
 
-// JudgeFirst has no Job chosen before some were judged once: after a start nobody knows who goes first.
+// JudgeFirst has no Job chosen before some were judged once: after a start nobody knows who goes
+// first.
 func (l *Line) JudgeFirst(keys []types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/clusters"
 	"github.com/jobferry/jobferry/pkg/manager/dispatch"
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
-	"github.com/jobferry/jobferry/pkg/manager/panics"
+	"github.com/jobferry/jobferry/pkg/manager/workerpanic"
 	"github.com/jobferry/jobferry/pkg/placement"
 )
 
@@ -48,12 +48,12 @@ type Jobs interface {
 	Cached(ctx context.Context, key types.NamespacedName) *batchv1.Job
 	// Admission is what Kueue decides about a Job.
 	Admission(ctx context.Context, job *batchv1.Job) dispatch.Admission
-	// PlacedOn are the Jobs on a worker, and AwaitingPods those of them whose mirror waits for its first
-	// Pod there.
+	// PlacedOn are the Jobs on a worker, and AwaitingPods those of them whose mirror waits for its
+	// first Pod there.
 	PlacedOn(worker string) []types.NamespacedName
 	AwaitingPods(worker string) []types.NamespacedName
-	// AwaitingCapacity are the Jobs to be looked at when a worker has more free capacity, also those that
-	// are placed already, and wait in no line.
+	// AwaitingCapacity are the Jobs to be looked at when a worker has more free capacity, also those
+	// that are placed already, and wait in no line.
 	AwaitingCapacity() []types.NamespacedName
 	CountAwaitingCapacity() int
 	// Run is since when a Job runs, and the deadline that it has; zero: not known.
@@ -78,7 +78,7 @@ type Reserver interface {
 
 // freeIn is what a worker's scheduler knows, as Free has it. What can't be read takes no Job.
 func freeIn(w WorkerReader, held types.NamespacedName, reads placement.Reads) (free *placement.Snapshot) {
-	if !panics.Contain(w.Name(), func() { free = w.Free(held, reads) }) {
+	if !workerpanic.Contain(w.Name(), func() { free = w.Free(held, reads) }) {
 		free = &placement.Snapshot{CantJudge: true}
 	}
 	return free
@@ -86,13 +86,13 @@ func freeIn(w WorkerReader, held types.NamespacedName, reads placement.Reads) (f
 
 // nodesOf are a worker's, with what is free now; none if that can't be read.
 func nodesOf(w Worker) (nodes []*placement.Node) {
-	panics.Contain(w.Name(), func() { nodes = w.Ledger().Free(types.NamespacedName{}).Nodes() })
+	workerpanic.Contain(w.Name(), func() { nodes = w.Ledger().Free(types.NamespacedName{}).Nodes() })
 	return nodes
 }
 
 // added are the nodes that a worker's autoscaler may add for Pods of a Shape.
 func added(w Worker, shape *placement.Shape) (nodes []*placement.Node) {
-	panics.Contain(w.Name(), func() {
+	workerpanic.Contain(w.Name(), func() {
 		if room := w.Room(types.NamespacedName{}); room != nil {
 			nodes = room.Nodes(shape, waiting.Unlimited)
 		}

@@ -18,11 +18,11 @@
 //
 // # Live
 //
-// A page is rendered on the server, for the first time and at each change. The stream sends it whole
-// and at most twice a second, and only if it differs; app.js changes the differences in the document,
-// so that focus, selection and scroll position stay. The URL is all the state that a page has: a
-// reload and the back button keep the filters. The page of the usage takes more: it's made again
-// every three seconds.
+// A page is rendered on the server, for the first time and at each change. The stream sends it
+// whole and at most twice a second, and only if it differs; app.js changes the differences in the
+// document, so that focus, selection and scroll position stay. The URL is all the state that a page
+// has: a reload and the back button keep the filters. The page of the usage takes more: it's made
+// again every three seconds.
 //
 // # Trade-offs
 //

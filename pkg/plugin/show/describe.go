@@ -141,8 +141,8 @@ func placeable(job *batchv1.Job, w *v1alpha1.WorkerCluster) cell {
 	}
 }
 
-// isPreferred reports whether some step of a Job's preference selects a worker. One that can't be read is
-// told in an event.
+// isPreferred reports whether some step of a Job's preference selects a worker. One that can't be
+// read is told in an event.
 func isPreferred(job *batchv1.Job, w *v1alpha1.WorkerCluster) bool {
 	p, err := preference.Parse(job.Annotations)
 	step, _ := p.StepOf(w.Labels, time.Time{})

@@ -124,7 +124,8 @@ func sendList(w http.ResponseWriter, r request, about metav1.ListMeta, items []*
 		}
 		version, name := kind.ToAPIVersionAndKind()
 		w.Header().Set("Content-Type", runtime.ContentTypeJSON)
-		_ = json.NewEncoder(w).Encode(map[string]any{"apiVersion": version, "kind": name, "metadata": about, "items": texts}) // as above
+		// as above
+		_ = json.NewEncoder(w).Encode(map[string]any{"apiVersion": version, "kind": name, "metadata": about, "items": texts})
 		return
 	}
 	metadata, err := about.Marshal()

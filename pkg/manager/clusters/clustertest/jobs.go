@@ -23,8 +23,8 @@ type Running struct {
 	Started func(*batchv1.Job)
 }
 
-// RunJobs runs the cluster's Jobs until the context ends. Jobs that have started, as those that were put
-// there, end as others do, from now on.
+// RunJobs runs the cluster's Jobs until the context ends. Jobs that have started, as those that
+// were put there, end as others do, from now on.
 func (c *Cluster) RunJobs(ctx context.Context, how Running) {
 	w := &runner{cluster: c, how: how}
 	all, _, position := c.store.list("jobs")
@@ -151,7 +151,8 @@ func isSuspended(of batchv1.JobCondition) bool { return of.Type == batchv1.JobSu
 
 // update changes a Job, unless it's gone or another one by now.
 func (w *runner) update(name types.NamespacedName, uid types.UID, change func(*batchv1.Job)) {
-	_, _ = w.cluster.store.write("jobs", name, func(old Object) (Object, error) { // it has no error of its own
+	// it has no error of its own
+	_, _ = w.cluster.store.write("jobs", name, func(old Object) (Object, error) {
 		job, is := old.(*batchv1.Job)
 		if !is || job.UID != uid {
 			return old, nil
@@ -164,7 +165,8 @@ func (w *runner) update(name types.NamespacedName, uid types.UID, change func(*b
 func (w *runner) removePods(of types.NamespacedName) {
 	for i := 0; ; i++ {
 		name := types.NamespacedName{Namespace: of.Namespace, Name: podName(of.Name, i)}
-		gone, _ := w.cluster.store.write("pods", name, func(Object) (Object, error) { return nil, nil }) // as above
+		// as above
+		gone, _ := w.cluster.store.write("pods", name, func(Object) (Object, error) { return nil, nil })
 		if gone == nil {
 			return
 		}

@@ -37,7 +37,8 @@ type collection struct {
 // change is from one version of an object to the next; nil: there is none.
 type change struct {
 	before, after *stored
-	// version that the change made; a deletion has the object's last state in before, with this version.
+	// version that the change made; a deletion has the object's last state in before, with this
+	// version.
 	version uint64
 }
 
@@ -52,8 +53,9 @@ func (s *store) of(resource string) *collection {
 	return c
 }
 
-// write changes one object. What next returns for it, given nil if there is none, is its new state; nil:
-// it's gone. It's gone, too, when its deletion has no finalizer to wait for. It returns the last state.
+// write changes one object. What next returns for it, given nil if there is none, is its new state;
+// nil: it's gone. It's gone, too, when its deletion has no finalizer to wait for. It returns the
+// last state.
 func (s *store) write(resource string, name types.NamespacedName, next func(Object) (Object, error)) (*stored, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -122,8 +124,8 @@ func (s *store) compact() {
 	}
 }
 
-// list is all objects of a resource, in order of their names, the version of that state, and where the
-// changes after it begin.
+// list is all objects of a resource, in order of their names, the version of that state, and where
+// the changes after it begin.
 func (s *store) list(resource string) (all []*stored, version uint64, position int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,8 +151,8 @@ func (s *store) since(resource string, version uint64) (position int, known bool
 	return c.dropped + n, true
 }
 
-// after is the changes from a position on, the version that they lead to, and what is closed when there
-// are more; false: some are forgotten.
+// after is the changes from a position on, the version that they lead to, and what is closed when
+// there are more; false: some are forgotten.
 func (s *store) after(resource string, position int) (changes []change, version uint64, more <-chan struct{}, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

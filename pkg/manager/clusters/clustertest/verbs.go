@@ -202,8 +202,8 @@ func (c *Cluster) remove(r request) (*stored, error) {
 	})
 }
 
-// list answers in pages, if a limit asks for that: each is continued after the name in the token, with
-// the version of the first.
+// list answers in pages, if a limit asks for that: each is continued after the name in the token,
+// with the version of the first.
 func (c *Cluster) list(w http.ResponseWriter, r request) {
 	matches, err := selectorOf(r)
 	if err != nil {

@@ -76,7 +76,8 @@ func (s *stream) follow(position int, cut <-chan struct{}) {
 	bookmarks := time.NewTicker(bookmarkInterval)
 	defer bookmarks.Stop()
 	var end <-chan time.Time
-	if seconds, _ := strconv.Atoi(s.request.URL.Query().Get("timeoutSeconds")); seconds > 0 { // none: 0
+	// none: 0
+	if seconds, _ := strconv.Atoi(s.request.URL.Query().Get("timeoutSeconds")); seconds > 0 {
 		timer := time.NewTimer(time.Duration(seconds) * time.Second)
 		defer timer.Stop()
 		end = timer.C
@@ -91,7 +92,8 @@ func (s *stream) follow(position int, cut <-chan struct{}) {
 			s.pass(c)
 		}
 		position += len(changes)
-		_ = http.NewResponseController(s.response).Flush() // fails with the connection, as is noticed below
+		// fails with the connection, as is noticed below
+		_ = http.NewResponseController(s.response).Flush()
 		select {
 		case <-more:
 		case <-bookmarks.C:

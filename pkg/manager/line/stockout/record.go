@@ -36,8 +36,8 @@ type entry struct {
 // IsEmpty reports whether no worker is out for any shape.
 func (r *Record) IsEmpty() bool { return len(r.workers) == 0 }
 
-// Failed records that no Pod of a Job started within the worker's timeout, and returns until when it's
-// out. False: it was out already, or another Job is trying.
+// Failed records that no Pod of a Job started within the worker's timeout, and returns until when
+// it's out. False: it was out already, or another Job is trying.
 func (r *Record) Failed(worker, shape string, job types.NamespacedName, timeout time.Duration, now time.Time) (time.Time, bool) {
 	e := r.get(worker, shape)
 	if e != nil && now.Before(e.until) && e.tries != job {
@@ -61,8 +61,8 @@ func (r *Record) IsOut(worker, shape string, job types.NamespacedName, now time.
 	return e != nil && now.Before(e.until) && e.tries != job
 }
 
-// IsDoubtful reports whether a worker is or was out, and no Pod has started there since. After a while that
-// is forgotten: no Job of that shape may come to try.
+// IsDoubtful reports whether a worker is or was out, and no Pod has started there since. After a
+// while that is forgotten: no Job of that shape may come to try.
 func (r *Record) IsDoubtful(worker, shape string, now time.Time) bool {
 	e := r.get(worker, shape)
 	return e != nil && now.Sub(e.until) <= maxWhile
@@ -74,8 +74,8 @@ func (r *Record) IsOutForAll(worker, shape string, now time.Time) bool {
 	return e != nil && now.Before(e.until) && e.tries == types.NamespacedName{}
 }
 
-// Chosen records that a Job is sent to a worker. If that was out before, others don't follow until a Pod
-// has started, or could have. True: they are to be told when that is over.
+// Chosen records that a Job is sent to a worker. If that was out before, others don't follow until
+// a Pod has started, or could have. True: they are to be told when that is over.
 func (r *Record) Chosen(worker, shape string, job types.NamespacedName, timeout time.Duration, now time.Time) (until time.Time, tries bool) {
 	e := r.get(worker, shape)
 	if e == nil || now.Before(e.until) {
@@ -111,8 +111,8 @@ type Entry struct {
 	Trying bool
 }
 
-// Entries are what is worth to be known of a worker after a restart, by shape. Of more than MaxStockouts, those of
-// the namespace with the most are left out first.
+// Entries are what is worth to be known of a worker after a restart, by shape. Of more than
+// MaxStockouts, those of the namespace with the most are left out first.
 func (r *Record) Entries(worker string, now time.Time) []Entry {
 	kept := maps.Clone(r.workers[worker])
 	for shape := range kept {

@@ -134,7 +134,8 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// What Entries tell is known after a restart: until when, for how long the next time, and that somebody tries.
+// What Entries tell is known after a restart: until when, for how long the next time, and that
+// somebody tries.
 func TestEntriesOutliveARestart(t *testing.T) {
 	const timeout = 10 * time.Minute
 	now := time.Unix(0, 0)

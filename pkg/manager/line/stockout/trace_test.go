@@ -27,8 +27,8 @@ const (
 	roundSize  = 3
 )
 
-// What cluster-autoscaler does by default when its cloud has said that it has no nodes: it doesn't ask again
-// for a while, which doubles with each further failure, and says so in its status.
+// What cluster-autoscaler does by default when its cloud has said that it has no nodes: it doesn't
+// ask again for a while, which doubles with each further failure, and says so in its status.
 const (
 	failsAfter   = time.Minute
 	firstBackoff = 5 * time.Minute
@@ -36,8 +36,8 @@ const (
 	readEvery    = 30 * time.Second // by the manager
 )
 
-// What Karpenter does: its cloud says within seconds that it has none, and Karpenter deletes the NodeClaim. It
-// doesn't ask for such machines again for a while, but for as long as Pods wait.
+// What Karpenter does: its cloud says within seconds that it has none, and Karpenter deletes the
+// NodeClaim. It doesn't ask for such machines again for a while, but for as long as Pods wait.
 const (
 	claimFails  = tick
 	unavailable = 3 * time.Minute
@@ -400,8 +400,8 @@ func incremental(p *play, job *traceJob) {
 	}
 }
 
-// BenchmarkStockouts plays ten days to four systems, with workers whose autoscalers say nothing, and with some that
-// say that no node came.
+// BenchmarkStockouts plays ten days to four systems, with workers whose autoscalers say nothing,
+// and with some that say that no node came.
 func BenchmarkStockouts(b *testing.B) {
 	for _, s := range []struct {
 		name string

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// BenchmarkWalk looks at 10,000 Jobs that wait for 10 full workers of 100 nodes, when little room is
-// freed in one of them, which fits nobody.
+// BenchmarkWalk looks at 10,000 Jobs that wait for 10 full workers of 100 nodes, when little room
+// is freed in one of them, which fits nobody.
 func BenchmarkWalk(b *testing.B) {
 	const waiters = 10_000
 	f := &fleet{rand: rand.New(rand.NewPCG(1, 4)), now: noon}

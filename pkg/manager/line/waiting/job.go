@@ -29,8 +29,8 @@ type Job struct {
 	Needs map[string]Need
 	// Exempt: another queue decides when it starts. It heeds no reservation, and gets none.
 	Exempt bool
-	// Untold: it fits, and came while others were to be looked at first. So it's tried also where it isn't admitted: then
-	// that is why it waits, and somebody has to say so.
+	// Untold: it fits, and came while others were to be looked at first. So it's tried also where it
+	// isn't admitted: then that is why it waits, and somebody has to say so.
 	Untold bool
 	// Divisible: it goes on with as many Pods as fit, and gets no reservation.
 	Divisible bool
@@ -41,12 +41,13 @@ type Job struct {
 // Need is what a Job lacks in a worker. Unless that may be there now, a walk doesn't try the Job.
 type Need struct {
 	Lacks Lack
-	// Pods is how many Pods must fit at once; zero: that isn't known, and the Job is tried whatever is free.
+	// Pods is how many Pods must fit at once; zero: that isn't known, and the Job is tried whatever is
+	// free.
 	Pods int64
 	// HelpedBy are the kinds of changes that may help; zero: any may.
 	HelpedBy placement.ChangeKinds
-	// Missed are the kinds of those that came while a reservation kept the Job out. They count with the next change:
-	// that the reservation has gone is one.
+	// Missed are the kinds of those that came while a reservation kept the Job out. They count with
+	// the next change: that the reservation has gone is one.
 	Missed placement.ChangeKinds
 }
 

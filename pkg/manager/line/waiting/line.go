@@ -25,8 +25,8 @@ type Workers interface {
 	Added(worker string, shape *placement.Shape) []*placement.Node
 	// Ends are the expected ends of what runs there, in any order.
 	Ends(worker string) []End
-	// HadTurn reports whether a Job was tried since what has changed. It's tried again only if it fits by now: those
-	// behind it would take the room that has come since.
+	// HadTurn reports whether a Job was tried since what has changed. It's tried again only if it fits
+	// by now: those behind it would take the room that has come since.
 	HadTurn(job *Job) bool
 	// Place tries to place a Job. It must pass over the workers that don't admit the Job's Pods, and
 	// takes one that is reserved for a Job behind it only if no other fits. If none does, it updates
@@ -66,8 +66,8 @@ func (l *Line) Reservation(job *Job) *Reservation {
 // Reservations by worker. The caller must not change them.
 func (l *Line) Reservations() map[string]*Reservation { return l.reserved }
 
-// Add puts a Job into the line, in place of the one of its name. It reports whether the Job may get a
-// reservation by the next walk.
+// Add puts a Job into the line, in place of the one of its name. It reports whether the Job may get
+// a reservation by the next walk.
 func (l *Line) Add(job *Job) bool {
 	l.Remove(job.Key)
 	if l.byKey == nil {
@@ -123,7 +123,8 @@ func (l *Line) Release(job *Job) *Reservation {
 	return r
 }
 
-// Admits is how many Pods of a Job may start in a worker now without delaying a Job that is before it.
+// Admits is how many Pods of a Job may start in a worker now without delaying a Job that is before
+// it.
 func (l *Line) Admits(job *Job, worker string, now time.Time) int64 {
 	r := l.reserved[worker]
 	if r == nil || job.Exempt || Compare(job, r.Job) <= 0 {

@@ -10,8 +10,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement"
 )
 
-// What a Job lacks comes while its worker is reserved for another Job: it's tried when the reservation has gone, though
-// that says of room alone.
+// What a Job lacks comes while its worker is reserved for another Job: it's tried when the
+// reservation has gone, though that says of room alone.
 func TestWhatCameUnderAReservationIsRemembered(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -107,8 +107,8 @@ func TestNoJobIsDelayedByABackfill(t *testing.T) {
 	}
 }
 
-// After each walk no Job waits that fits in a worker that admits it, and the first Job of those that
-// may use a worker has a reservation, there or elsewhere.
+// After each walk no Job waits that fits in a worker that admits it, and the first Job of those
+// that may use a worker has a reservation, there or elsewhere.
 func TestNoJobIsPassedByOneBehindIt(t *testing.T) {
 	timeless := 0
 	for seed := range uint64(seeds) {
@@ -186,8 +186,8 @@ func TestNoTimeIsMadeOfNothing(t *testing.T) {
 	}
 }
 
-// The first Job of the line starts soon, though nobody can say when: its worker is left to it until those have ended
-// that ran there, or once as long again.
+// The first Job of the line starts soon, though nobody can say when: its worker is left to it until
+// those have ended that ran there, or once as long again.
 func TestNobodyStarvesWithoutATime(t *testing.T) {
 	const longest = 310 * time.Second // of someJobs
 	timeless := 0
@@ -225,7 +225,8 @@ func TestPrioritiesAreNotInverted(t *testing.T) {
 		f := someFleet(seed)
 		jobs := someJobs(f.rand, 60, 3)
 		for _, job := range jobs {
-			job.Pods, job.Shape, job.Runtime = 1, shapeOf("2"), 0 // all alike, and nobody knows how long they run
+			// all alike, and nobody knows how long they run
+			job.Pods, job.Shape, job.Runtime = 1, shapeOf("2"), 0
 		}
 		simulate(f, slices.Clone(jobs), &lineQueue{}, 1000*time.Hour)
 		for i, job := range f.started {
@@ -238,7 +239,8 @@ func TestPrioritiesAreNotInverted(t *testing.T) {
 	}
 }
 
-// The same Jobs in the same workers start at the same times in the same places, and are promised the same.
+// The same Jobs in the same workers start at the same times in the same places, and are promised
+// the same.
 func TestSameJobsGoTheSameWay(t *testing.T) {
 	story := func(seed uint64) string {
 		f, q, told := someFleet(seed), &lineQueue{}, &strings.Builder{}
@@ -298,8 +300,8 @@ func TestOrderOfInputIsIrrelevant(t *testing.T) {
 	}
 }
 
-// A reservation doesn't move to a later time, as long as everything ends when it was expected to and nobody
-// comes who goes before.
+// A reservation doesn't move to a later time, as long as everything ends when it was expected to
+// and nobody comes who goes before.
 func TestReservationsAreSteady(t *testing.T) {
 	kept, sooner := 0, 0
 	for seed := range uint64(seeds) {
@@ -326,8 +328,8 @@ func TestReservationsAreSteady(t *testing.T) {
 	}
 }
 
-// When a Job starts, no Job that goes before it waits for the same room: either that one doesn't fit there, or
-// the room is reserved for one that goes before both.
+// When a Job starts, no Job that goes before it waits for the same room: either that one doesn't
+// fit there, or the room is reserved for one that goes before both.
 func TestOnlyWhatCannotGoIsPassed(t *testing.T) {
 	type pass struct {
 		job, other *waiting.Job

@@ -7,8 +7,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement"
 )
 
-// Reservation is the worker in which a Job that waits will fit first. Jobs behind it start there only
-// if it still fits by its Start.
+// Reservation is the worker in which a Job that waits will fit first. Jobs behind it start there
+// only if it still fits by its Start.
 type Reservation struct {
 	Job    *Job
 	Worker string
@@ -17,8 +17,8 @@ type Reservation struct {
 	Certain bool
 	// Told is when a Start was first known for the Job, and First that Start; zero: none was.
 	Told, First time.Time
-	// until is when what starts in its place must have ended: the Start, or, if that isn't known, a guess; zero:
-	// there is none.
+	// until is when what starts in its place must have ended: the Start, or, if that isn't known, a
+	// guess; zero: there is none.
 	until time.Time
 	// spare is how many more Pods of the Job would fit at its Start.
 	spare int64
@@ -42,8 +42,8 @@ func (r *Reservation) admits(job *Job, now time.Time) int64 {
 	return r.spare / lost
 }
 
-// endsBefore reports whether a Job that starts now has ended by the time at which the room is wanted. A Start that
-// is certain isn't put at risk by a guess.
+// endsBefore reports whether a Job that starts now has ended by the time at which the room is
+// wanted. A Start that is certain isn't put at risk by a guess.
 func (r *Reservation) endsBefore(job *Job, now time.Time) bool {
 	runs := job.Runtime
 	if runs == 0 && !r.Certain {
@@ -71,9 +71,9 @@ func (r *Reservation) loss(by *placement.Shape) int64 {
 	return lost
 }
 
-// reserve finds the worker in which a Job will fit first, of those that no Job with a reservation before
-// it could use. It keeps the one that it had until that time is over, so that what has ended there for
-// it isn't in vain; nil: there is none, or it's not resources that the Job lacks.
+// reserve finds the worker in which a Job will fit first, of those that no Job with a reservation
+// before it could use. It keeps the one that it had until that time is over, so that what has ended
+// there for it isn't in vain; nil: there is none, or it's not resources that the Job lacks.
 func (w *walk) reserve(job *Job, had *Reservation) *Reservation {
 	if job.Exempt || job.Divisible {
 		return nil
@@ -136,8 +136,8 @@ func (r *Reservation) expect(f fit) {
 	}
 }
 
-// isWorthKeeping reports whether a worker that was kept free for a Job stays the one although another
-// is expected to be free before. Guesses change all the time.
+// isWorthKeeping reports whether a worker that was kept free for a Job stays the one although
+// another is expected to be free before. Guesses change all the time.
 func (f fit) isWorthKeeping(best fit, now time.Time) bool {
 	if best.at.IsZero() || f.at.IsZero() {
 		return f.at.Equal(best.at)

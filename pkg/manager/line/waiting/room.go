@@ -102,8 +102,8 @@ func (r *room) fit(job *Job, now time.Time) fit {
 	return f
 }
 
-// sweep goes through the expected ends until enough Pods fit. What nobody can say is only asked for if the rest
-// isn't enough.
+// sweep goes through the expected ends until enough Pods fit. What nobody can say is only asked for
+// if the rest isn't enough.
 func (r *room) sweep(shape *placement.Shape, need int64, now time.Time) fit {
 	nodes := r.nodesFor(shape)
 	free, on := make([]placement.Resources, len(nodes)), make([]int64, len(nodes))

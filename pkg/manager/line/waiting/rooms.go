@@ -15,7 +15,8 @@ func roomsOf(changed placement.Changes, workers Workers) rooms {
 	return rooms{workers: workers, changed: changed.Clone(), known: map[string]*room{}}
 }
 
-// Helped is asked for some Jobs, whether they wait in a Line or not, which of them the changes of workers may help.
+// Helped is asked for some Jobs, whether they wait in a Line or not, which of them the changes of
+// workers may help.
 func Helped(changed placement.Changes, workers Workers) func(job *Job, worker string) bool {
 	r := roomsOf(changed, workers)
 	return r.mayHelp

@@ -57,8 +57,8 @@ func (r *Runtimes) Usual() Usual { return r.usual }
 type Usual struct {
 	// Longest is the longest of the last runtimes.
 	Longest time.Duration
-	// From is when enough of them began for as long ago. Before, they say nothing: of Jobs that began together the short
-	// ones complete first.
+	// From is when enough of them began for as long ago. Before, they say nothing: of Jobs that began
+	// together the short ones complete first.
 	From time.Time
 }
 
@@ -78,7 +78,8 @@ const (
 	ByDeadline Basis = iota
 	// ByUsual: it's then if Jobs run for as long as others of their kind did.
 	ByUsual
-	// ByNothing: nobody can say. The time bounds for how long others may go before, and is told to nobody.
+	// ByNothing: nobody can say. The time bounds for how long others may go before, and is told to
+	// nobody.
 	ByNothing
 )
 
@@ -95,8 +96,8 @@ type Run struct {
 	Deadline time.Duration
 }
 
-// End is when the Job ends: by its deadline, or as others of its kind do. One that has run for longer is expected to
-// go on for as long again as it is late.
+// End is when the Job ends: by its deadline, or as others of its kind do. One that has run for
+// longer is expected to go on for as long again as it is late.
 func (r Run) End(usual Usual, now time.Time) Expected {
 	if at := r.Started.Add(r.Deadline); r.Deadline > 0 && at.After(now) {
 		return Expected{at, ByDeadline}

@@ -7,8 +7,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/manager/line/waiting"
 )
 
-// Jobs of one to seven minutes begin together, so that the short ones complete first. Nothing is said before the long
-// ones would have completed, either.
+// Jobs of one to seven minutes begin together, so that the short ones complete first. Nothing is
+// said before the long ones would have completed, either.
 func TestUsualRuntime(t *testing.T) {
 	var r waiting.Runtimes
 	for i := range 7 {

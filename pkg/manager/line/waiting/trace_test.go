@@ -11,8 +11,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement"
 )
 
-// The trace: four workers of 10 nodes with 8 CPUs each. For three hours come more small Jobs than there
-// is room for, and every ten minutes one that is as wide as a worker.
+// The trace: four workers of 10 nodes with 8 CPUs each. For three hours come more small Jobs than
+// there is room for, and every ten minutes one that is as wide as a worker.
 const (
 	traceHours   = 3
 	traceWarm    = 20 * time.Minute // isn't measured: the workers fill
@@ -24,7 +24,8 @@ const (
 // load is what the trace asks for.
 type load struct {
 	name string
-	// small is the share of the room that the small Jobs ask for, high that of them with high priority.
+	// small is the share of the room that the small Jobs ask for, high that of them with high
+	// priority.
 	small, high float64
 	// slack is by how much longer than it runs a Job's deadline is at most; zero: there are none.
 	slack float64
@@ -69,8 +70,8 @@ func traceFleet(seed uint64) *fleet {
 	return f
 }
 
-// simpleQueue has the rules of the other systems. Kueue's are those of its documentation: the order is
-// priority, then age; StrictFIFO lets nobody go before the head, BestEffortFIFO whatever fits.
+// simpleQueue has the rules of the other systems. Kueue's are those of its documentation: the order
+// is priority, then age; StrictFIFO lets nobody go before the head, BestEffortFIFO whatever fits.
 type simpleQueue struct {
 	strict   bool
 	shuffled bool // as Jobferry did: whoever is looked at first goes

@@ -17,8 +17,8 @@ type walk struct {
 }
 
 // Walk tries the Jobs that the changed workers may have room for, in order, and takes those out of
-// the line that were placed. Those that wait get reservations. It reports whether it stopped at a Job
-// that is undecided: then it's to be walked again, with the same workers, when that is known.
+// the line that were placed. Those that wait get reservations. It reports whether it stopped at a
+// Job that is undecided: then it's to be walked again, with the same workers, when that is known.
 func (l *Line) Walk(now time.Time, changed placement.Changes, workers Workers) (undecided bool) {
 	w := &walk{now: now, rooms: roomsOf(changed, workers), reserved: map[string]*Reservation{}, claimed: map[string]bool{}}
 	before := l.reserved
@@ -47,7 +47,8 @@ func (l *Line) Walk(now time.Time, changed placement.Changes, workers Workers) (
 			}
 		}
 		if had != nil && w.reserved[had.Worker] != had {
-			w.changed.Add(had.Worker, placement.Change{Kinds: placement.RoomChange}) // for those behind it: it may admit more
+			// for those behind it: it may admit more
+			w.changed.Add(had.Worker, placement.Change{Kinds: placement.RoomChange})
 		}
 	}
 	l.jobs, l.reserved = waiting, w.reserved
@@ -71,8 +72,8 @@ func (w *walk) keepOthers(before map[string]*Reservation, jobs []*Job) {
 	}
 }
 
-// try places a Job if one of the changed workers may have room. It heeds the reservations of the Jobs
-// before it, which were made in this walk, and avoids those of the ones behind it.
+// try places a Job if one of the changed workers may have room. It heeds the reservations of the
+// Jobs before it, which were made in this walk, and avoids those of the ones behind it.
 func (w *walk) try(before map[string]*Reservation, job *Job) Outcome {
 	ahead, behind := Line{reserved: w.reserved}, Line{reserved: before}
 	admits := func(worker string) int64 { return ahead.Admits(job, worker, w.now) }
@@ -87,7 +88,8 @@ func (w *walk) try(before map[string]*Reservation, job *Job) Outcome {
 	return outcome
 }
 
-// mayGo reports whether a worker that may help a Job admits it. All are looked at: the Job remembers what it misses.
+// mayGo reports whether a worker that may help a Job admits it. All are looked at: the Job
+// remembers what it misses.
 func (w *walk) mayGo(job *Job, admits func(string) int64) (may bool) {
 	for worker := range w.changed {
 		switch {
@@ -102,13 +104,14 @@ func (w *walk) mayGo(job *Job, admits func(string) int64) (may bool) {
 	return may
 }
 
-// mayHaveAnother reports whether a Job has another turn. One that decides for itself has not: it would be asked again
-// as soon as it has decided.
+// mayHaveAnother reports whether a Job has another turn. One that decides for itself has not: it
+// would be asked again as soon as it has decided.
 func (w *walk) mayHaveAnother(job *Job, admits func(string) int64) bool {
 	return !job.Exempt && !job.Divisible && !job.misjudged && w.fitsNow(job, admits)
 }
 
-// fitsNow reports whether a worker that admits a Job has by now what the Job was last found to lack there.
+// fitsNow reports whether a worker that admits a Job has by now what the Job was last found to lack
+// there.
 func (w *walk) fitsNow(job *Job, admits func(string) int64) bool {
 	for worker, need := range job.Needs {
 		if need.isHelpedBy(placement.RoomChange|placement.NodesChange) && admits(worker) >= job.Least() {

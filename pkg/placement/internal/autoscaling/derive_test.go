@@ -47,7 +47,8 @@ func ofPool(pool, kind, taken string) *capacity.Node {
 	return n
 }
 
-// What can be added by NodePools, by what their nodes show, and by what the WorkerCluster says of them.
+// What can be added by NodePools, by what their nodes show, and by what the WorkerCluster says of
+// them.
 func TestNodePools(t *testing.T) {
 	nodes := []*capacity.Node{ofPool("general", "small", "2"), ofPool("general", "small", "500m"), ofPool("general", "odd", "0")}
 	nodes[2].Object.Labels["kubernetes.io/arch"] = "arm64" // made before the NodePool was changed
@@ -234,7 +235,8 @@ func TestStatusWithAliases(t *testing.T) {
 	}
 }
 
-// What a status may cost is bounded by its length: keys that repeat, that are many, or values that are nothing.
+// What a status may cost is bounded by its length: keys that repeat, that are many, or values that
+// are nothing.
 func TestStatusOfManyKeysIsCheap(t *testing.T) {
 	keys := &strings.Builder{}
 	for i := range 40_000 {

@@ -49,8 +49,9 @@ type Limits map[corev1.ResourceName]int64
 // defaultPods is how many Pods a kubelet takes by default.
 const defaultPods = 110
 
-// GrowthOf is what can be added by what a WorkerCluster says, and by what is observed of the worker, which may
-// be nil. Nil: nothing. A template with the name of a NodePool says what its nodes have, and bounds their number.
+// GrowthOf is what can be added by what a WorkerCluster says, and by what is observed of the
+// worker, which may be nil. Nil: nothing. A template with the name of a NodePool says what its
+// nodes have, and bounds their number.
 func GrowthOf(spec *v1alpha1.Autoscaling, observed *Observed) *Growth {
 	if spec == nil {
 		spec = &v1alpha1.Autoscaling{}

@@ -42,7 +42,8 @@ func (l *Launches) See(c *NodeClaim, now time.Time) {
 		// One that may have become another machine says nothing of those that failed.
 		l.failures = slices.DeleteFunc(l.failures, func(f failure) bool { return f.offers.contain(&c.Offers) })
 	case Failed:
-		if now.Sub(c.Deleted) <= maxPause { // something else keeps it from going: it counted when it was deleted
+		// something else keeps it from going: it counted when it was deleted
+		if now.Sub(c.Deleted) <= maxPause {
 			l.failed(c, now)
 		}
 	case Pending:
@@ -65,7 +66,8 @@ func (l *Launches) failed(c *NodeClaim, now time.Time) {
 		return // another event of a NodeClaim that counted, or of one that failed together with it
 	}
 	f.deleted = c.Deleted
-	if f.deleted.After(now) { // the worker's clock is ahead, or it makes that up: later ones are to count
+	// the worker's clock is ahead, or it makes that up: later ones are to count
+	if f.deleted.After(now) {
 		f.deleted = now
 	}
 	if !now.Before(f.until) {

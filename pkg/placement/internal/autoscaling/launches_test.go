@@ -127,7 +127,8 @@ func TestFailedLaunches(t *testing.T) {
 	out(26*time.Hour+time.Minute, 1, 26*time.Hour+3*time.Minute)
 }
 
-// However often NodeClaims that are being deleted are seen, by turns and in each new watch, they have failed once.
+// However often NodeClaims that are being deleted are seen, by turns and in each new watch, they
+// have failed once.
 func TestFailedLaunchesThatStay(t *testing.T) {
 	var l autoscaling.Launches
 	start := time.Unix(0, 0)
@@ -141,7 +142,8 @@ func TestFailedLaunchesThatStay(t *testing.T) {
 	}
 }
 
-// A worker whose clock is ahead, or that makes up times, has its next failures counted all the same.
+// A worker whose clock is ahead, or that makes up times, has its next failures counted all the
+// same.
 func TestFailedLaunchesOfAClockThatIsAhead(t *testing.T) {
 	var l autoscaling.Launches
 	start := time.Unix(0, 0)
@@ -153,7 +155,8 @@ func TestFailedLaunchesOfAClockThatIsAhead(t *testing.T) {
 	}
 }
 
-// A NodeClaim says something about the machines that it may have become, and about no others of its NodePool.
+// A NodeClaim says something about the machines that it may have become, and about no others of its
+// NodePool.
 func TestFailedLaunchesConcernTheirOffers(t *testing.T) {
 	const kind, zone, capacityType = "node.kubernetes.io/instance-type", "topology.kubernetes.io/zone", "karpenter.sh/capacity-type"
 	nodes := []*capacity.Node{ofPool("general", "small", "0"), ofPool("general", "large", "0"), ofPool("other", "small", "0")}

@@ -10,12 +10,13 @@ import (
 
 // Bounds of what is read of a worker's cluster-autoscaler.
 const (
-	// MaxGroups bounds the node groups, maxStatusBytes the text, and maxStatusMarks the characters in it
-	// that may begin a value: 500 groups have some 50,000.
+	// MaxGroups bounds the node groups, maxStatusBytes the text, and maxStatusMarks the characters in
+	// it that may begin a value: 500 groups have some 50,000.
 	MaxGroups      = 500
 	maxStatusBytes = 512 << 10
 	maxStatusMarks = 100_000
-	// maxFields bounds what is looked at of a mapping; cluster-autoscaler writes fewer than ten fields.
+	// maxFields bounds what is looked at of a mapping; cluster-autoscaler writes fewer than ten
+	// fields.
 	maxFields = 50
 )
 
@@ -29,11 +30,12 @@ type NodeGroup struct {
 // errNoStatus is returned for what cluster-autoscaler doesn't write.
 var errNoStatus = errors.New("the status is too long, or has aliases")
 
-// ReadNodeGroups reads the status that cluster-autoscaler writes (YAML, from release 1.30 on), by the
-// names of the node groups. Of a path, such as that of a managed instance group, the name is the last part.
+// ReadNodeGroups reads the status that cluster-autoscaler writes (YAML, from release 1.30 on), by
+// the names of the node groups. Of a path, such as that of a managed instance group, the name is
+// the last part.
 //
-// The text is parsed and not decoded: yaml's decoder compares all pairs of a mapping's keys, and follows
-// aliases, so that a few bytes of a worker would take gigabytes and minutes.
+// The text is parsed and not decoded: yaml's decoder compares all pairs of a mapping's keys, and
+// follows aliases, so that a few bytes of a worker would take gigabytes and minutes.
 func ReadNodeGroups(status string) (map[string]NodeGroup, error) {
 	if len(status) > maxStatusBytes || marks(status) > maxStatusMarks {
 		return nil, errNoStatus

@@ -35,8 +35,8 @@ type usedGroup struct {
 	all   capacity.Resources
 }
 
-// NewRoom takes the nodes that there are, and the Pods that none of them has room for: nodes were, or
-// will be, asked for these first.
+// NewRoom takes the nodes that there are, and the Pods that none of them has room for: nodes were,
+// or will be, asked for these first.
 func NewRoom(g *Growth, nodes []*capacity.Node, demands []capacity.Demand) *Room {
 	r := &Room{growth: g, used: used{groups: make([]usedGroup, len(g.Groups))}}
 	for _, n := range nodes {
@@ -51,8 +51,8 @@ func NewRoom(g *Growth, nodes []*capacity.Node, demands []capacity.Demand) *Room
 // Empty is the room of a worker that has no nodes yet.
 func (r *Room) Empty() *Room { return NewRoom(r.growth, nil, nil) }
 
-// Nodes are those that some Pods of a Shape could have, beside the nodes that there are: what is left of
-// those that were asked for, and as many more as the limits allow and the Pods need.
+// Nodes are those that some Pods of a Shape could have, beside the nodes that there are: what is
+// left of those that were asked for, and as many more as the limits allow and the Pods need.
 func (r *Room) Nodes(shape *capacity.Shape, pods int64) []*capacity.Node {
 	u := used{r.all, slices.Clone(r.groups), r.made}
 	nodes := slices.Clone(r.asked)
@@ -84,8 +84,8 @@ func (r *Room) All() []*capacity.Node {
 	return nodes[:min(len(nodes), maxNodes)]
 }
 
-// IsPaused reports whether there are groups of nodes for Pods of a Shape, and the autoscaler adds to none of them
-// for now.
+// IsPaused reports whether there are groups of nodes for Pods of a Shape, and the autoscaler adds
+// to none of them for now.
 func (r *Room) IsPaused(shape *capacity.Shape) bool {
 	suiting := r.growth.suiting(shape)
 	return len(suiting) > 0 && !slices.ContainsFunc(suiting, func(c candidate) bool { return !r.growth.isPaused(&c) })

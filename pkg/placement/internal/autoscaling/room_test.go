@@ -90,8 +90,8 @@ func TestNodesThatMayBeAdded(t *testing.T) {
 	}
 }
 
-// TestAskedNeverMoreThanTheLimits places Jobs until none fits, whoever asks and in whatever order: their
-// Pods fit on the nodes that there may be.
+// TestAskedNeverMoreThanTheLimits places Jobs until none fits, whoever asks and in whatever order:
+// their Pods fit on the nodes that there may be.
 func TestAskedNeverMoreThanTheLimits(t *testing.T) {
 	g := growth(Quantities("cpu", "40"), template("a", "7", 4, ""), template("b", "3", 9, "b=yes"))
 	var demands []capacity.Demand

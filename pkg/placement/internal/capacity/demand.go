@@ -12,8 +12,9 @@ type Demand struct {
 // same ones.
 type Demands struct{ List []Demand }
 
-// Demands are the Pods that no node has room for, but for those of one Job: an autoscaler adds nodes for
-// them. No Job has the zero key. Calling it once has the Ledger notify when there is less of it, too.
+// Demands are the Pods that no node has room for, but for those of one Job: an autoscaler adds
+// nodes for them. No Job has the zero key. Calling it once has the Ledger notify when there is less
+// of it, too.
 func (l *Ledger) Demands(but types.NamespacedName) *Demands {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -10,8 +10,8 @@
 //
 // # Vocabulary
 //
-//   - Shape: what the scheduler considers in one Pod: requests, node selector, required node affinity,
-//     tolerations. Jobs whose Pods have the same Shape are interchangeable here.
+//   - Shape: what the scheduler considers in one Pod: requests, node selector, required node
+//     affinity, tolerations. Jobs whose Pods have the same Shape are interchangeable here.
 //   - reservation: capacity that the Ledger holds for Pods without a node.
 //
 // # Reservations
@@ -27,10 +27,10 @@
 //
 // # Freed capacity
 //
-// The callback is called when something was freed on a node, or when nodes changed, at most once for each
-// of these kinds until the next call of Free; and when less is awaited of a namespace's Jobs, once until
-// the next call of Awaited. A caller that must miss no notification records first that a Job
-// waits, and then calls Free for it.
+// The callback is called when something was freed on a node, or when nodes changed, at most once
+// for each of these kinds until the next call of Free; and when less is awaited of a namespace's
+// Jobs, once until the next call of Awaited. A caller that must miss no notification records first
+// that a Job waits, and then calls Free for it.
 //
 // # What counts
 //
@@ -49,9 +49,9 @@
 // end, and a Job must not wait until they do.
 //
 // What reservations don't consider: topology spread, other inter-Pod (anti-)affinity, volumes and
-// their topology, devices that are claimed, preemption, the overhead that a worker's RuntimeClass adds.
-// Package scheduling answers whether a Job fits; a reservation only holds
-// resources for its Pods.
+// their topology, devices that are claimed, preemption, the overhead that a worker's RuntimeClass
+// adds. Package scheduling answers whether a Job fits; a reservation only holds resources for its
+// Pods.
 //
 // A Pod that is being deleted takes capacity until it has ended, but doesn't count for its Job,
 // which will create another. Reservations are by the Job's name, because they are made before the

@@ -6,15 +6,16 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement/internal/change"
 )
 
-// Existing is how many Pods of a Job there are, whether they have nodes or not. Those that have ended
-// aren't watched.
+// Existing is how many Pods of a Job there are, whether they have nodes or not. Those that have
+// ended aren't watched.
 func (l *Ledger) Existing(job types.NamespacedName) int64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.jobs[job].existing()
 }
 
-// Awaited is what the Pods will take that don't exist yet, of all Jobs of the namespace but this one.
+// Awaited is what the Pods will take that don't exist yet, of all Jobs of the namespace but this
+// one.
 func (l *Ledger) Awaited(but types.NamespacedName) Resources {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -29,7 +30,8 @@ func (l *Ledger) Awaited(but types.NamespacedName) Resources {
 	return sum
 }
 
-// fewerAwaited must be called when what is awaited of a Job may have become less: a quota has more left.
+// fewerAwaited must be called when what is awaited of a Job may have become less: a quota has more
+// left.
 func (l *Ledger) fewerAwaited(j *job) {
 	if j.reservation != nil && l.reads.Take(change.Change{Kinds: change.Admission, Namespace: j.key.Namespace}) {
 		l.fell = append(l.fell, j.key.Namespace)

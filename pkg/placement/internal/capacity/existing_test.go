@@ -38,7 +38,8 @@ func TestPodsThatDontExistYetAreAwaited(t *testing.T) {
 	}
 }
 
-// When less is awaited, a quota may have more left. It's told once after each read, for that namespace.
+// When less is awaited, a quota may have more left. It's told once after each read, for that
+// namespace.
 func TestLessIsAwaited(t *testing.T) {
 	var told []change.Change
 	l := capacity.New(func(c change.Change) {

@@ -39,8 +39,8 @@ type Ledger struct {
 	free *Capacity
 	// notified are the kinds of onFreed's calls since the last call of Free.
 	notified change.Kinds
-	// reads are the namespaces of the calls of Awaited, until that falls there, and fell are those where it did since
-	// the last settle.
+	// reads are the namespaces of the calls of Awaited, until that falls there, and fell are those
+	// where it did since the last settle.
 	reads change.Set
 	fell  []string
 }
@@ -59,12 +59,13 @@ func New(onFreed func(change.Change)) *Ledger {
 	}
 }
 
-// OnStuck has the callback called with a Job when the scheduler or a kubelet first says of one of its
-// Pods that it can't start, or can't yet, unless a Pod of the Job has run. The same holds for it as for that of New. It
-// must be set before the Ledger is used.
+// OnStuck has the callback called with a Job when the scheduler or a kubelet first says of one of
+// its Pods that it can't start, or can't yet, unless a Pod of the Job has run. The same holds for
+// it as for that of New. It must be set before the Ledger is used.
 func (l *Ledger) OnStuck(callback func(job types.NamespacedName)) { l.onStuck = callback }
 
-// Unscheduled are the Jobs of which no Pod has run, and for one of whose Pods the scheduler has no node.
+// Unscheduled are the Jobs of which no Pod has run, and for one of whose Pods the scheduler has no
+// node.
 func (l *Ledger) Unscheduled() (jobs []types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -340,7 +340,8 @@ func TestCapacityIsImmutable(t *testing.T) {
 
 func TestTotals(t *testing.T) {
 	s := newStory(t, NewNode("a").Has("nvidia.com/gpu", "4"), NewNode("b"), NewNode("c").Unschedulable())
-	s.SetPod(Bind(service("s", "cpu", "6"), "b")) // more than there is: what's missing isn't free elsewhere
+	// more than there is: what's missing isn't free elsewhere
+	s.SetPod(Bind(service("s", "cpu", "6"), "b"))
 	j := NewJob("j").Requests("cpu", "1", "nvidia.com/gpu", "1")
 	s.SetPod(Bind(j.Pod("p"), "a"))
 	s.Reserve(j.Key(), shape(j), 2)

@@ -24,8 +24,8 @@ const (
 	Cordoned
 )
 
-// Obstacle of a node that is as it is now; or restored: uncordoned, and without Kubernetes' own taints, such
-// as not-ready, which go when the node is well again.
+// Obstacle of a node that is as it is now; or restored: uncordoned, and without Kubernetes' own
+// taints, such as not-ready, which go when the node is well again.
 func (s *Shape) Obstacle(node *corev1.Node, restored bool) Obstacle {
 	// Pods bound by their template bypass the scheduler, which is what reads NoSchedule.
 	bound := s.nodeName != ""
@@ -54,8 +54,8 @@ func (s *Shape) Slots(node *corev1.Node, free *Resources) int64 {
 	return 0
 }
 
-// Selects reports whether the node selector and required node affinity select a node. It passes over what
-// can't be parsed, as the scheduler does.
+// Selects reports whether the node selector and required node affinity select a node. It passes
+// over what can't be parsed, as the scheduler does.
 func (s *Shape) Selects(node *corev1.Node) bool {
 	if !s.selective {
 		return true

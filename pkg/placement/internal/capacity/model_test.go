@@ -168,7 +168,8 @@ func (m *model) checkNotified(t *rapid.T) {
 	m.before = now
 }
 
-// fits decides as placement does: all Pods that are wanted fit now, or as many as the idle nodes hold.
+// fits decides as placement does: all Pods that are wanted fit now, or as many as the idle nodes
+// hold.
 func fits(c *Capacity, job *batchv1.Job) bool {
 	s := ShapeOf(&job.Spec.Template)
 	var now, idle int64
@@ -218,8 +219,8 @@ func (m *model) checkBound(t *rapid.T) {
 	}
 }
 
-// checkFreeFor: a Job sees what is free, what is held for itself and what its Pods take, and nothing
-// changes by that.
+// checkFreeFor: a Job sees what is free, what is held for itself and what its Pods take, and
+// nothing changes by that.
 func (m *model) checkFreeFor(t *rapid.T) {
 	common := m.Free(nobody)
 	for _, j := range modelJobs {

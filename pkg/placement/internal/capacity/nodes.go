@@ -47,8 +47,8 @@ func (n *node) overfull() bool {
 	return Resources{}.exceeds(n.look().Free)
 }
 
-// freedSince says by what a Job that didn't fit before may fit now: there is more free, or what the idle node
-// would hold changed, and with it how many Pods a Job needs at once.
+// freedSince says by what a Job that didn't fit before may fit now: there is more free, or what the
+// idle node would hold changed, and with it how many Pods a Job needs at once.
 func (n *node) freedSince(before *Node) (freed change.Kinds) {
 	now := n.look()
 	if now.Free.exceeds(before.Free) {

@@ -47,8 +47,8 @@ func ResourcesOf(list corev1.ResourceList) Resources {
 	return r
 }
 
-// Extended reports whether a resource is one that Kubernetes itself doesn't know. One that names its
-// DeviceClass is, too.
+// Extended reports whether a resource is one that Kubernetes itself doesn't know. One that names
+// its DeviceClass is, too.
 func Extended(name corev1.ResourceName) bool {
 	prefix, _, qualified := strings.Cut(string(name), "/")
 	return qualified && (!strings.HasSuffix("."+prefix, ".kubernetes.io") || prefix+"/" == resourcev1.ResourceDeviceClassPrefix)

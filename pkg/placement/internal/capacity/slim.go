@@ -14,8 +14,8 @@ const folded = "folded"
 
 // SlimPod is a transform: of a Pod it keeps what a Ledger reads, and what the scheduler
 // reads of it for other Pods. All requests are folded into those of one container, and the host's
-// ports. While the Pod waits for a node, it keeps what decides on which nodes it fits. Applied twice
-// it changes nothing more.
+// ports. While the Pod waits for a node, it keeps what decides on which nodes it fits. Applied
+// twice it changes nothing more.
 func SlimPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {

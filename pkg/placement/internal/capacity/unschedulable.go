@@ -26,8 +26,8 @@ type Report struct {
 	NotStarting int
 	// StartError is what the kubelet says of one of them, with the container.
 	StartError string
-	// Preparing is a Pod that its node is still preparing: sandbox, network, volumes; empty: there is none. What
-	// is in the way, if anything, is in the worker's events only.
+	// Preparing is a Pod that its node is still preparing: sandbox, network, volumes; empty: there is
+	// none. What is in the way, if anything, is in the worker's events only.
 	Preparing types.UID
 	// EverRan: a container of any Pod of the Job ever ran, as far as the Ledger saw.
 	EverRan bool

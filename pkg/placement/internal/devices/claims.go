@@ -54,8 +54,8 @@ func (t *trial) unallocated(claim *resourcev1.ResourceClaim) *resourcev1.Resourc
 // distinctSince is the first release whose scheduler tells all devices of a request apart.
 const distinctSince = 37
 
-// certain leaves out what the worker's scheduler may not heed, so that no Job is said never to fit for it:
-// before distinctSince, it forgets which attribute the first device of a request had.
+// certain leaves out what the worker's scheduler may not heed, so that no Job is said never to fit
+// for it: before distinctSince, it forgets which attribute the first device of a request had.
 func (t *trial) certain(spec resourcev1.ResourceClaimSpec) resourcev1.ResourceClaimSpec {
 	if t.at == scheduling.Ever && t.objects.Minor < distinctSince {
 		spec.Devices.Constraints = slices.DeleteFunc(slices.Clone(spec.Devices.Constraints), func(c resourcev1.DeviceConstraint) bool {

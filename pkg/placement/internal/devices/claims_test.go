@@ -11,7 +11,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
 )
 
-// Schedulers before 1.37 may give a Pod two devices that don't differ, but never more devices than there are.
+// Schedulers before 1.37 may give a Pod two devices that don't differ, but never more devices than
+// there are.
 func TestDistinctAttribute(t *testing.T) {
 	for _, row := range []struct {
 		name           string

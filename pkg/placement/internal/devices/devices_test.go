@@ -187,8 +187,8 @@ func TestSelectorThatFails(t *testing.T) {
 	}
 }
 
-// A driver publishes a pool of two slices one after the other. Older releases allocate devices of it, unless
-// a claim is for all devices.
+// A driver publishes a pool of two slices one after the other. Older releases allocate devices of
+// it, unless a claim is for all devices.
 func TestIncompletePool(t *testing.T) {
 	for _, row := range []struct {
 		minor  int
@@ -226,7 +226,8 @@ func TestSharedClaimOnASmallNode(t *testing.T) {
 		s.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimName: ptr.To("one")}}
 		s.Containers[0].Resources.Requests = corev1.ResourceList{"cpu": resource.MustParse("1")}
 	}
-	expect(t, judgeOn(o, map[string]string{"a": "10", "b": "3"}, 4, shared), scheduling.FitsNow, 3) // more may never fit
+	// more may never fit
+	expect(t, judgeOn(o, map[string]string{"a": "10", "b": "3"}, 4, shared), scheduling.FitsNow, 3)
 }
 
 // The first Pod takes one device for all Pods and one for itself, so that none is left on its node.
@@ -292,7 +293,8 @@ func TestManyNodesWithManyCombinations(t *testing.T) {
 		request.Name, request.Exactly = fmt.Sprint("r", i), request.Exactly.DeepCopy()
 		template.Spec.Spec.Devices.Requests = append(template.Spec.Spec.Devices.Requests, request)
 	}
-	template.Spec.Spec.Devices.Requests[14].Exactly.Selectors = []resourcev1.DeviceSelector{ // found out last
+	// found out last
+	template.Spec.Spec.Devices.Requests[14].Exactly.Selectors = []resourcev1.DeviceSelector{
 		{CEL: &resourcev1.CELDeviceSelector{Expression: `device.driver == "none"`}},
 	}
 	o.Templates = []*resourcev1.ResourceClaimTemplate{template}

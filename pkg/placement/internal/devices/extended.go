@@ -87,7 +87,8 @@ func requestsOf(spec *corev1.PodSpec, name corev1.ResourceName, class string) []
 			})
 		}
 	}
-	lasting, most, mostAt := int64(0), int64(0), 0 // of the containers after this one; of init containers
+	// of the containers after this one; of init containers
+	lasting, most, mostAt := int64(0), int64(0), 0
 	for i, c := range slices.Backward(containers) {
 		count := amount(&c, name)
 		if i < len(spec.InitContainers) && !sidecar(&c) {

@@ -18,7 +18,8 @@ type held map[pool][]*resourcev1.DeviceRequestAllocationResult
 // holding is what is held in one view.
 type holding struct {
 	held
-	// alike numbers the nodes that have devices of their own: equal ones are alike, free devices included.
+	// alike numbers the nodes that have devices of their own: equal ones are alike, free devices
+	// included.
 	alike map[string]int32
 }
 
@@ -84,7 +85,8 @@ func (n *nodeDevices) digest(h held) digest {
 	return sum
 }
 
-// contentOfHeld tells which device is held, whether others may share it, and how much of it is taken.
+// contentOfHeld tells which device is held, whether others may share it, and how much of it is
+// taken.
 func contentOfHeld(r *resourcev1.DeviceRequestAllocationResult) []byte {
 	content := resourcev1.DeviceRequestAllocationResult{Device: r.Device, Driver: r.Driver, ConsumedCapacity: r.ConsumedCapacity}
 	if r.ShareID != nil {

@@ -222,8 +222,8 @@ func (inv *inventory) asPublished(s *resourcev1.ResourceSlice) *resourcev1.Resou
 	return s
 }
 
-// asAllocated are the slices for some claims. With one for all devices, older releases, too, wait for pools that are
-// being published.
+// asAllocated are the slices for some claims. With one for all devices, older releases, too, wait
+// for pools that are being published.
 func (inv *inventory) asAllocated(near []*resourcev1.ResourceSlice, all bool) []*resourcev1.ResourceSlice {
 	if !all || len(inv.completed) == 0 {
 		return near

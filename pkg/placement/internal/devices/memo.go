@@ -8,8 +8,9 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// memo keeps what was found out about a worker's devices, as long as its DeviceClasses are the same.
-// What it knows of a node holds for every node that is alike, and when that node is like this again.
+// memo keeps what was found out about a worker's devices, as long as its DeviceClasses are the
+// same. What it knows of a node holds for every node that is alike, and when that node is like this
+// again.
 type memo struct {
 	// compiled selectors, and the most that an evaluation of each costs.
 	compiled *cel.Cache
@@ -46,8 +47,8 @@ const (
 	maxAnswers = 10_000
 )
 
-// noNumber is of nodes that are more than are numbered, of which nothing is kept; noDevices of those
-// without devices of their own.
+// noNumber is of nodes that are more than are numbered, of which nothing is kept; noDevices of
+// those without devices of their own.
 const (
 	noNumber  = -1
 	noDevices = 0

@@ -47,7 +47,8 @@ func isBounded(expression string) bool {
 	if len(expression) > resourcev1.CELSelectorExpressionMaxLength {
 		return false
 	}
-	p, err := parser.NewParser(parser.EnableOptionalSyntax(true)) // without macros, which are calls then
+	// without macros, which are calls then
+	p, err := parser.NewParser(parser.EnableOptionalSyntax(true))
 	if err != nil {
 		return false
 	}

@@ -12,8 +12,8 @@ import (
 // maxCounted bounds how many Pods are counted on one node: any number may share a device.
 const maxCounted = 256
 
-// Slots counts, up to most, how many Pods one after the other find their devices on a node, and says why
-// the next one doesn't. It holds while the trial isn't coupled.
+// Slots counts, up to most, how many Pods one after the other find their devices on a node, and
+// says why the next one doesn't. It holds while the trial isn't coupled.
 func (t *trial) Slots(node *capacity.Node, most int64) (pods int64, refusal string) {
 	if refusal := t.unavailable(node); refusal != "" {
 		return 0, refusal
@@ -50,8 +50,8 @@ func (t *trial) answerOn(node *capacity.Node, w *wish, most int64) answer {
 	return a
 }
 
-// count asks the allocator. The answer lasts if it depends on nothing but the claims and the devices of
-// nodes that are alike.
+// count asks the allocator. The answer lasts if it depends on nothing but the claims and the
+// devices of nodes that are alike.
 func (t *trial) count(node *capacity.Node, w *wish, most int64) (a answer, lasting bool) {
 	var near []*resourcev1.ResourceSlice
 	var pools []pool

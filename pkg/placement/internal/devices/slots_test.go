@@ -17,8 +17,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement/internal/scheduling"
 )
 
-// oneByOne has all Pods tried one after the other: devices that are known, and nodes that are alike, are of
-// no use.
+// oneByOne has all Pods tried one after the other: devices that are known, and nodes that are
+// alike, are of no use.
 type oneByOne struct{ *Devices }
 
 func (o oneByOne) Trial(namespace string, spec *corev1.PodSpec, at scheduling.Moment) scheduling.DeviceTrial {
@@ -33,7 +33,8 @@ type coupledTrial struct{ scheduling.DeviceTrial }
 func (coupledTrial) Coupled() bool                   { return true }
 func (c coupledTrial) Clone() scheduling.DeviceTrial { return coupledTrial{c.DeviceTrial.Clone()} }
 
-// What is counted per node is what comes of trying one Pod after the other, whatever was known before.
+// What is counted per node is what comes of trying one Pod after the other, whatever was known
+// before.
 func TestSlotsAreWhatTrialsFind(t *testing.T) {
 	for seed := range uint64(300) {
 		chance := rand.New(rand.NewPCG(seed, 1))
@@ -151,8 +152,8 @@ func podSpec(change func(*corev1.PodSpec)) *corev1.PodSpec {
 	return spec
 }
 
-// hostile workers are as expensive as can be: each node is another, with very many devices, selectors that
-// take as long as they may, or claims with too many combinations.
+// hostile workers are as expensive as can be: each node is another, with very many devices,
+// selectors that take as long as they may, or claims with too many combinations.
 var hostile = map[string]func(*Objects){
 	"selectors that take long": func(o *Objects) {
 		deep := `device.attributes["example.com"].all(a, true)`

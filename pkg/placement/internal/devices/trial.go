@@ -24,8 +24,8 @@ type trial struct {
 	extended  *extended
 	// templates are the claims that each Pod has for itself.
 	templates []*resourcev1.ResourceClaim
-	// shared are the claims that all Pods share and that aren't allocated yet; reserved are the nodes of
-	// those that are.
+	// shared are the claims that all Pods share and that aren't allocated yet; reserved are the nodes
+	// of those that are.
 	shared   []*resourcev1.ResourceClaim
 	reserved []reservation
 	// missing says which object the Pods would wait for.
@@ -37,7 +37,8 @@ type trial struct {
 	// broken is the error of a node after which the scheduler gives up.
 	broken string
 
-	// states of the devices on which Pods were tried: those of a node, or, where several nodes reach some, all.
+	// states of the devices on which Pods were tried: those of a node, or, where several nodes reach
+	// some, all.
 	states map[string]*structured.AllocatedState
 	// outcomes by node, until a change of the states.
 	outcomes map[string]outcome
@@ -47,8 +48,8 @@ type trial struct {
 type wish struct {
 	claims []*resourcev1.ResourceClaim
 	key    digest
-	// evaluation is the work of evaluating one device; tooMany: there are so many selectors that nobody
-	// is asked.
+	// evaluation is the work of evaluating one device; tooMany: there are so many selectors that
+	// nobody is asked.
 	evaluation int
 	tooMany    bool
 	// all: some request is for all devices.
@@ -83,11 +84,12 @@ const (
 // Broken is the error of a node after which the scheduler doesn't look at others.
 func (t *trial) Broken() string { return t.broken }
 
-// Coupled reports whether it matters on other nodes what a Pod has: devices that several nodes reach, or
-// a shared claim, which is allocated where the first Pod is.
+// Coupled reports whether it matters on other nodes what a Pod has: devices that several nodes
+// reach, or a shared claim, which is allocated where the first Pod is.
 func (t *trial) Coupled() bool { return len(t.shared) > 0 || len(t.inventory.shared) > 0 }
 
-// Stays reports whether a node that has a Pod has devices for the next: the Pods need only what they share.
+// Stays reports whether a node that has a Pod has devices for the next: the Pods need only what
+// they share.
 func (t *trial) Stays() bool { return t.extended == nil && len(t.templates) == 0 }
 
 // unavailable says why no Pod can be on a node, whatever devices are free; empty: they may.
@@ -142,8 +144,8 @@ func (t *trial) wish(requests []resourcev1.DeviceRequest) *wish {
 type outcome struct {
 	refusal string
 	broken  bool
-	// unknown: it took too much work to find out. Then the Pod is taken to fit. starved: that was the work
-	// for other nodes.
+	// unknown: it took too much work to find out. Then the Pod is taken to fit. starved: that was the
+	// work for other nodes.
 	unknown, starved bool
 	// unsearched: it's known that the Pod has devices, and not which.
 	unsearched bool
@@ -182,10 +184,12 @@ func (t *trial) search(node *capacity.Node, w *wish, near []*resourcev1.Resource
 	}
 }
 
-// errMadeUp is returned for objects that no API server stores: a request of nothing, a selector without an expression.
+// errMadeUp is returned for objects that no API server stores: a request of nothing, a selector
+// without an expression.
 var errMadeUp = errors.New("the worker's devices or claims aren't valid")
 
-// allocate asks the allocator, which takes for granted what API servers validate, and panics otherwise.
+// allocate asks the allocator, which takes for granted what API servers validate, and panics
+// otherwise.
 func allocate(
 	b *budget, allocator structured.Allocator, node *capacity.Node, claims []*resourcev1.ResourceClaim,
 ) (results []resourcev1.AllocationResult, err error) {
@@ -241,8 +245,8 @@ func (t *trial) Refuses(node *capacity.Node) string {
 	return found.refusal
 }
 
-// next is the outcome of the next Pod on a node. Where no Pod was tried and nobody else reaches the devices, it's
-// known from nodes that are alike.
+// next is the outcome of the next Pod on a node. Where no Pod was tried and nobody else reaches the
+// devices, it's known from nodes that are alike.
 func (t *trial) next(node *capacity.Node) outcome {
 	w := t.wishOn(node)
 	if w == nil {

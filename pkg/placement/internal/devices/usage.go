@@ -11,8 +11,8 @@ import (
 // claimCount is a quota's name for the number of claims.
 const claimCount = corev1.ResourceName("count/resourceclaims." + resourcev1.GroupName)
 
-// Claimed is what quotas count of the claims that are made for one Pod from templates. What the scheduler claims
-// for extended resources depends on the node, and isn't part of it.
+// Claimed is what quotas count of the claims that are made for one Pod from templates. What the
+// scheduler claims for extended resources depends on the node, and isn't part of it.
 func (d *Devices) Claimed(namespace string, spec *corev1.PodSpec) corev1.ResourceList {
 	usage := usage{}
 	for i := range spec.ResourceClaims {
@@ -32,7 +32,8 @@ func (d *Devices) Claimed(namespace string, spec *corev1.PodSpec) corev1.Resourc
 // usage counts claims and devices by quotas' names.
 type usage map[corev1.ResourceName]int64
 
-// addDevices adds those of one claim, by class. Of alternatives, the one with the most devices of a class counts.
+// addDevices adds those of one claim, by class. Of alternatives, the one with the most devices of a
+// class counts.
 func (d *Devices) addDevices(usage usage, spec *resourcev1.ResourceClaimSpec) {
 	for i := range spec.Devices.Requests {
 		r := &spec.Devices.Requests[i]
@@ -61,7 +62,8 @@ func (d *Devices) addClass(usage usage, name string, count int64) {
 	usage[corev1.ResourceName(corev1.DefaultResourceRequestsPrefix+*class.Spec.ExtendedResourceName)] += count
 }
 
-// atMost is how many devices a quota counts for a request: of one for all devices, as many as a claim can have.
+// atMost is how many devices a quota counts for a request: of one for all devices, as many as a
+// claim can have.
 func atMost(mode resourcev1.DeviceAllocationMode, count int64) int64 {
 	switch mode {
 	case resourcev1.DeviceAllocationModeAll:

@@ -8,13 +8,15 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Work is counted in units of about a microsecond. A clock would make answers depend on the machine.
+// Work is counted in units of about a microsecond. A clock would make answers depend on the
+// machine.
 const (
 	// searchWork bounds the search for one Pod on one node. The allocator tries each combination of
 	// devices, and a user's claim may have very many.
 	searchWork = 40_000
-	// mostWork bounds all searches for one Job in one view. It comes down to leastWork for a worker that
-	// uses it up again and again. What was found out is kept, so that the next searches go on from there.
+	// mostWork bounds all searches for one Job in one view. It comes down to leastWork for a worker
+	// that uses it up again and again. What was found out is kept, so that the next searches go on
+	// from there.
 	mostWork, leastWork = 100_000, 5_000
 
 	stepWork        = 2    // of the allocator, in which it asks its context for an error
@@ -68,8 +70,9 @@ func visitAll(selectors []resourcev1.DeviceSelector, visit func(string)) {
 	}
 }
 
-// evaluation is the work of evaluating one device by all selectors of some claims. It compiles those that
-// weren't compiled before, as far as the work that is left allows; false: there are too many.
+// evaluation is the work of evaluating one device by all selectors of some claims. It compiles
+// those that weren't compiled before, as far as the work that is left allows; false: there are too
+// many.
 func (d *Devices) evaluation(claims []*resourcev1.ResourceClaim, left *int) (work int, few bool) {
 	known := map[string]int{}
 	for _, claim := range claims {

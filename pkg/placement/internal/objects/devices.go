@@ -14,9 +14,9 @@ import (
 // HasDeviceClasses reports whether the worker is known to have some.
 func (s *Store) HasDeviceClasses() bool { return !s.DeviceClasses.isEmpty() }
 
-// Devices are those of the worker, whose release is Kubernetes 1.minor; nil if there are none, or they
-// aren't known. What Pods of one Job have counts as free for it: it doesn't compete with itself. No Job
-// has a key without a name.
+// Devices are those of the worker, whose release is Kubernetes 1.minor; nil if there are none, or
+// they aren't known. What Pods of one Job have counts as free for it: it doesn't compete with
+// itself. No Job has a key without a name.
 func (s *Store) Devices(minor int, pods *scheduling.Pods, without types.NamespacedName) (found *devices.Devices, known bool) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -57,7 +57,8 @@ func (s *Store) read(minor int, pods *scheduling.Pods, claims []*resourcev1.Reso
 	return devices.New(objects)
 }
 
-// isOwn reports whether only Pods of one Job have a claim, whether it was made for one of them or not.
+// isOwn reports whether only Pods of one Job have a claim, whether it was made for one of them or
+// not.
 func isOwn(claim *resourcev1.ResourceClaim, pods *scheduling.Pods, job types.NamespacedName) bool {
 	return len(claim.Status.ReservedFor) > 0 && !slices.ContainsFunc(claim.Status.ReservedFor, func(r resourcev1.ResourceClaimConsumerReference) bool {
 		owner, _ := pods.Owner(r.UID)

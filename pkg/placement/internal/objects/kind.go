@@ -95,7 +95,8 @@ func (k *Kind[T]) Forget() {
 	k.changed("")
 }
 
-// In returns the objects of a namespace by name; nil if they aren't known. The map must not be changed.
+// In returns the objects of a namespace by name; nil if they aren't known. The map must not be
+// changed.
 func (k *Kind[T]) In(namespace string) map[string]T {
 	k.lock.Lock()
 	defer k.lock.Unlock()

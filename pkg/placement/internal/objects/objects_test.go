@@ -93,8 +93,8 @@ func TestChangesAreToldOnceAfterARead(t *testing.T) {
 	expect("it refuses nothing any more", 2)
 }
 
-// Each change is told to those whom it may help, until they have read again: not to other namespaces, nor to those
-// who lack something else.
+// Each change is told to those whom it may help, until they have read again: not to other
+// namespaces, nor to those who lack something else.
 func TestChangesAreToldByKind(t *testing.T) {
 	var told []change.Change
 	s, pods := objects.New(func(c change.Change) { told = append(told, c) }), scheduling.NewPods(func(change.Change) {})

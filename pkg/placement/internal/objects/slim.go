@@ -53,7 +53,8 @@ func SlimResourceSlice(slice *resourcev1.ResourceSlice) *resourcev1.ResourceSlic
 	return &resourcev1.ResourceSlice{ObjectMeta: slimMeta(&slice.ObjectMeta), Spec: slice.Spec}
 }
 
-// SlimResourceClaim keeps what is asked for, and which devices are allocated, to whom and for which nodes.
+// SlimResourceClaim keeps what is asked for, and which devices are allocated, to whom and for which
+// nodes.
 func SlimResourceClaim(claim *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
 	slim := &resourcev1.ResourceClaim{ObjectMeta: slimMeta(&claim.ObjectMeta), Spec: claim.Spec}
 	slim.UID, slim.Status.ReservedFor = claim.UID, claim.Status.ReservedFor

@@ -56,8 +56,8 @@ type Store struct {
 	awaited change.Set
 }
 
-// New makes an empty Store. The callback is called without locks held, and must not block: after the
-// first change of something that follows a read of it.
+// New makes an empty Store. The callback is called without locks held, and must not block: after
+// the first change of something that follows a read of it.
 func New(onChange func(change.Change)) *Store {
 	s := &Store{Ledger: capacity.New(onChange), Bound: scheduling.NewPods(onChange), onChange: onChange}
 	s.PriorityClasses = newKind(s.admissionChanged, SlimPriorityClass)

@@ -56,8 +56,8 @@ func SlimClaim(claim *corev1.PersistentVolumeClaim) *corev1.PersistentVolumeClai
 	return slim
 }
 
-// maxTopologyBytes bounds what is compared with each node, in protobuf: that of a volume in ten zones has 300.
-// What is larger is taken to suit all nodes.
+// maxTopologyBytes bounds what is compared with each node, in protobuf: that of a volume in ten
+// zones has 300. What is larger is taken to suit all nodes.
 const maxTopologyBytes = 4 << 10
 
 func affordable(affinity *corev1.VolumeNodeAffinity) *corev1.VolumeNodeAffinity {

@@ -24,7 +24,8 @@ func late() (*storagev1.StorageClass, *corev1.PersistentVolumeClaim) {
 	return class, claim
 }
 
-// What is kept of volumes is enough for the scheduler, and those who wait for volumes are told of changes.
+// What is kept of volumes is enough for the scheduler, and those who wait for volumes are told of
+// changes.
 func TestVolumes(t *testing.T) {
 	changes := 0
 	s := objects.New(func(change.Change) { changes++ })

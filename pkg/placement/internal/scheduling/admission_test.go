@@ -171,8 +171,8 @@ func TestContainerThatSaysNothing(t *testing.T) {
 	expect(t, w.judgeAdmitted(admission, with(&corev1.ResourceRequirements{Requests: list("cpu", "1")}), 1), FitsNow, 1, "")
 }
 
-// The status of a quota counts the Job's own Pods, and not yet those of Jobs that were placed a moment
-// ago.
+// The status of a quota counts the Job's own Pods, and not yet those of Jobs that were placed a
+// moment ago.
 func TestWhatAQuotaCounts(t *testing.T) {
 	w := &world{}
 	w.node("a")

@@ -10,8 +10,8 @@ import (
 
 const autoscaler = "Autoscaler"
 
-// Reasons of a worker whose autoscaler can add nodes for the Job: it would if it had fewer, or it adds none for a
-// while, because that has failed.
+// Reasons of a worker whose autoscaler can add nodes for the Job: it would if it had fewer, or it
+// adds none for a while, because that has failed.
 var (
 	atLimits = Reason{autoscaler, "the autoscaler's limits are reached", ""}
 	paused   = Reason{autoscaler, "the autoscaler adds no nodes for now", ""}

@@ -10,7 +10,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A Job of very many Pods, in a worker that says that it has room for them all, is answered at once.
+// A Job of very many Pods, in a worker that says that it has room for them all, is answered at
+// once.
 func TestTrialsAreBounded(t *testing.T) {
 	w := &world{}
 	for i := range 200 {

@@ -14,8 +14,9 @@ const (
 	ofStorageClass = ".storageclass.storage.k8s.io/"
 )
 
-// claimed is what quotas count of the claims that are made for each Pod of a Job: of its ephemeral volumes, and of
-// ResourceClaimTemplates. The Pod is created before them, and waits until there is room for all.
+// claimed is what quotas count of the claims that are made for each Pod of a Job: of its ephemeral
+// volumes, and of ResourceClaimTemplates. The Pod is created before them, and waits until there is
+// room for all.
 func (s *Snapshot) claimed(j *Job) corev1.ResourceList {
 	list := corev1.ResourceList{}
 	for i := range j.spec.Volumes {
@@ -29,7 +30,8 @@ func (s *Snapshot) claimed(j *Job) corev1.ResourceList {
 	return list
 }
 
-// volumeUsage is what a PersistentVolumeClaim takes of quotas. Which class is the default there isn't known.
+// volumeUsage is what a PersistentVolumeClaim takes of quotas. Which class is the default there
+// isn't known.
 func volumeUsage(spec *corev1.PersistentVolumeClaimSpec) corev1.ResourceList {
 	usage := corev1.ResourceList{corev1.ResourcePersistentVolumeClaims: one}
 	if size, has := spec.Resources.Requests[corev1.ResourceStorage]; has {

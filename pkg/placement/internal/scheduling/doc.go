@@ -9,8 +9,8 @@
 // # Three views of a worker
 //
 //   - now: the nodes and Pods as they are.
-//   - idle: every Pod that ends by itself has ended. Pods of restartPolicy Always don't. Nor does, if
-//     more Pods fit then, one of those on each node that the Job must be near.
+//   - idle: every Pod that ends by itself has ended. Pods of restartPolicy Always don't. Nor does,
+//     if more Pods fit then, one of those on each node that the Job must be near.
 //   - ever: besides, cordoned and troubled nodes are back, and a Pod that ends by itself may still
 //     be there, wherever that helps. What doesn't fit in this view never fits on these nodes.
 //
@@ -22,50 +22,51 @@
 //
 // # Plugins
 //
-// The table in plugins.go has a row for each of the scheduler's filter plugins. Whether a node suits the Job,
-// whatever runs there, is answered by capacity.Shape, for reservations, too: suiting.go has the words of those
-// plugins. Each of the others is a file of its name.
+// The table in plugins.go has a row for each of the scheduler's filter plugins. Whether a node
+// suits the Job, whatever runs there, is answered by capacity.Shape, for reservations, too:
+// suiting.go has the words of those plugins. Each of the others is a file of its name.
 // A plugin reads what it needs once per Job and view. Then it checks nodes. Most plugins look at a
 // node alone: the number of Pods is then the sum over nodes. The plugins that couple (topology
 // spread, affinity between Pods) take note of each Pod of the Job that is put on a node, and the
 // Pods are tried one after the other, in groups of nodes that are alike for these plugins: those of
 // the same topology domains. Selectors look at each kind of Pod once: what Pods with the same
-// namespace, labels and anti-affinity have in common. Labels that name one Job or Pod aren't part of
-// it, and are read Pod by Pod.
+// namespace, labels and anti-affinity have in common. Labels that name one Job or Pod aren't part
+// of it, and are read Pod by Pod.
 //
 // Where the order of nodes decides how many Pods fit, the smallest number counts: the scheduler
 // breaks ties at random. So Answer.Now is what fits in any case.
 //
 // Before, the API server admits the Pods: PriorityClass, LimitRange, RuntimeClass and ResourceQuota
-// are applied to the Job, and may bound the number of its Pods. Devices are allocated by Kubernetes'
-// own allocator, through the interface Devices; package devices has it.
+// are applied to the Job, and may bound the number of its Pods. Devices are allocated by
+// Kubernetes' own allocator, through the interface Devices; package devices has it.
 //
-// With Snapshot.Preemption, a Job that doesn't fit is judged once more with what the Pods of a lower
-// priority take free. Where it fits then, the scheduler makes room for it.
+// With Snapshot.Preemption, a Job that doesn't fit is judged once more with what the Pods of a
+// lower priority take free. Where it fits then, the scheduler makes room for it.
 //
-// With Snapshot.Autoscaling, a Job of which not all Pods fit now is judged once more with the nodes that
-// package autoscaling makes up for it, beside those that there are. A worker that can add nodes is idle
-// when all of these are there: a Job wider than its nodes waits for them.
+// With Snapshot.Autoscaling, a Job of which not all Pods fit now is judged once more with the nodes
+// that package autoscaling makes up for it, beside those that there are. A worker that can add
+// nodes is idle when all of these are there: a Job wider than its nodes waits for them.
 //
 // # Bounds
 //
 // Users write Jobs, and workers say what they have: neither may make an answer expensive. Of a Pod,
-// maxTerms terms of each sort are judged; of the kinds of Pods that keep others away, maxGuards; volumes
-// are compared with nodes maxVolumeSteps times; and
+// maxTerms terms of each sort are judged; of the kinds of Pods that keep others away, maxGuards;
+// volumes are compared with nodes maxVolumeSteps times; and
 // Pods beyond maxSteps are taken to fit where there are slots. All err towards a Job that fits.
 //
 // # What may be wrong
 //
 //   - FitsLater is an upper bound. It may need that some Pods end and others don't.
 //   - Pods of a Job are taken for alike: selectors over the completion index aren't told apart.
-//   - A volume that is made for a claim of all Pods can be used wherever its class allows it. A driver
-//     may make it for one zone, or one node.
-//   - Storage that a driver publishes as free counts for each Pod by itself, as for the scheduler. So more
-//     Pods may be bound than there is storage for.
+//   - A volume that is made for a claim of all Pods can be used wherever its class allows it. A
+//     driver may make it for one zone, or one node.
+//   - Storage that a driver publishes as free counts for each Pod by itself, as for the scheduler.
+//     So more Pods may be bound than there is storage for.
 //   - What claims take of quotas that aren't made for a Pod is taken to be given back some day.
-//   - Not modelled: VolumeAttachments without a Pod, volumes of in-tree drivers that a node has once only,
-//     quotas of the class that is the default for a claim, of VolumeAttributesClasses, and of devices that the
-//     scheduler claims for extended resources, scheduling gates of the Job's Pods (they are taken for removed).
+//   - Not modelled: VolumeAttachments without a Pod, volumes of in-tree drivers that a node has
+//     once only, quotas of the class that is the default for a claim, of VolumeAttributesClasses,
+//     and of devices that the scheduler claims for extended resources, scheduling gates of the
+//     Job's Pods (they are taken for removed).
 //
 // The judge, e2e/placement, compares the answers with those of the real kube-scheduler.
 package scheduling

@@ -25,8 +25,8 @@ type DeviceTrial interface {
 	Coupled() bool
 	// Stays reports whether a node that took a Pod takes the next one, too.
 	Stays() bool
-	// Slots is how many Pods find their devices on a node, at most so many, and why no more do. It is not
-	// for a trial that is coupled.
+	// Slots is how many Pods find their devices on a node, at most so many, and why no more do. It is
+	// not for a trial that is coupled.
 	Slots(node *capacity.Node, most int64) (pods int64, refusal string)
 	// Refuses says why the next Pod can't have its devices on a node; it is empty if it can.
 	Refuses(*capacity.Node) string
@@ -81,8 +81,8 @@ func (s *devicesState) check(p *place) *Reason {
 	return nil
 }
 
-// fails asks about all places, as the scheduler does: an error with one of them is the end. In the view
-// ever, what errs may be gone.
+// fails asks about all places, as the scheduler does: an error with one of them is the end. In the
+// view ever, what errs may be gone.
 func (s *devicesState) fails(v view, places []place, states []state) *Reason {
 	if v.moment == Ever {
 		return nil

@@ -29,8 +29,8 @@ func (j *Job) fill(v view, wanted int64) filling {
 	return j.put(v, filters, states, wanted, false)
 }
 
-// put counts how many of the wanted Pods can be put on nodes. All nodes are asked if it matters what those
-// say that aren't needed.
+// put counts how many of the wanted Pods can be put on nodes. All nodes are asked if it matters
+// what those say that aren't needed.
 func (j *Job) put(v view, filters []filter, states []state, wanted int64, all bool) filling {
 	if len(states) == 0 {
 		return sum(v, filters, wanted, all)
@@ -95,7 +95,8 @@ func placesOf(v view, filters []filter) ([]place, []*Reason) {
 	return places, reasons
 }
 
-// newPlace has a bound that keeps sums over nodes from overflowing, whatever a node says that it has.
+// newPlace has a bound that keeps sums over nodes from overflowing, whatever a node says that it
+// has.
 func newPlace(v view, i int) place { return place{node: v.Nodes[i], index: i, slots: math.MaxInt32} }
 
 // allFilters are those of the plugins that look at a node alone.

@@ -6,7 +6,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement/internal/change"
 )
 
-// Each plugin that refuses nodes has a row in the table, but for those of which it isn't known what helps.
+// Each plugin that refuses nodes has a row in the table, but for those of which it isn't known what
+// helps.
 func TestEachPluginSaysWhatHelps(t *testing.T) {
 	for _, name := range append([]string{"ResourceQuota", "LimitRanger", "RuntimeClass", "Priority"}, byNearness...) {
 		unknown := name == "GangScheduling" || name == autoscaler

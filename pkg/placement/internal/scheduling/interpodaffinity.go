@@ -18,8 +18,8 @@ var (
 // maxGuards bounds the kinds of a worker's Pods whose anti-affinity is judged.
 const maxGuards = 2000
 
-// othersAffinity is the part of the plugin InterPodAffinity that looks at a node alone: Pods that run
-// may keep the Job's Pods away. It is nil if none does.
+// othersAffinity is the part of the plugin InterPodAffinity that looks at a node alone: Pods that
+// run may keep the Job's Pods away. It is nil if none does.
 func othersAffinity(j *Job, v view) filter {
 	refused, known := domains{}, map[*kindEntry][]string{}
 	for _, n := range v.guarded {

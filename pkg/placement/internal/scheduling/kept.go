@@ -2,8 +2,8 @@ package scheduling
 
 import "sync"
 
-// kept is what was found out by key, for the next who asks. Users and workers choose the keys: only the
-// first so many are kept.
+// kept is what was found out by key, for the next who asks. Users and workers choose the keys: only
+// the first so many are kept.
 type kept[K comparable, V any] struct {
 	lock  sync.Mutex
 	known map[K]V

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// kind is what other Pods notice of a Pod, but for its own labels and what it takes of its node. Most
-// Pods of a node, and of a worker, share theirs, so that it's kept, and looked at, once.
+// kind is what other Pods notice of a Pod, but for its own labels and what it takes of its node.
+// Most Pods of a node, and of a worker, share theirs, so that it's kept, and looked at, once.
 type kind struct{ unique.Handle[namespaced] }
 
 // namespaced labels, and whom the Pod keeps away.
@@ -22,7 +22,8 @@ type namespaced struct {
 	antiAffinity string
 }
 
-// ownKeys are of labels in which Pods differ that are alike otherwise: they name one Job, or one Pod.
+// ownKeys are of labels in which Pods differ that are alike otherwise: they name one Job, or one
+// Pod.
 var ownKeys = sets.New(
 	batchv1.JobNameLabel, "job-name", batchv1.ControllerUidLabel, "controller-uid",
 	batchv1.JobCompletionIndexAnnotation, appsv1.PodIndexLabel, appsv1.StatefulSetPodNameLabel,
@@ -58,8 +59,8 @@ func (n namespaced) terms() []term {
 	return termsOf(n.namespace, n.labels, unpacked.RequiredDuringSchedulingIgnoredDuringExecution)
 }
 
-// kindTable has the kinds of a worker's Pods. They have indexes, as small as can be: what is known of
-// kinds is looked up in slices.
+// kindTable has the kinds of a worker's Pods. They have indexes, as small as can be: what is known
+// of kinds is looked up in slices.
 type kindTable struct {
 	known map[kind]*kindEntry
 	// entries are by their indexes; nil where an index is unused.

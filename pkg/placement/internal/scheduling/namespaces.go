@@ -21,8 +21,8 @@ const (
 	yes
 )
 
-// covers says whether a term looks for Pods in a namespace. One that isn't there, or whose labels aren't known, has
-// at least the label of its name.
+// covers says whether a term looks for Pods in a namespace. One that isn't there, or whose labels
+// aren't known, has at least the label of its name.
 func (t *term) covers(namespace string, known map[string]*corev1.Namespace) certainty {
 	if slices.Contains(t.namespaces, namespace) {
 		return yes
@@ -57,13 +57,15 @@ func (s *Snapshot) cover(terms []term, namespace string) certainty {
 	return least
 }
 
-// readsLabels reports whether a selector reads labels of namespaces that aren't known by their names.
+// readsLabels reports whether a selector reads labels of namespaces that aren't known by their
+// names.
 func readsLabels(inNamespaces labels.Selector) bool {
 	requirements, _ := inNamespaces.Requirements()
 	return slices.ContainsFunc(requirements, func(r labels.Requirement) bool { return r.Key() != corev1.LabelMetadataName })
 }
 
-// SelectNamespaces reports whether some of the Pods keep others away by the labels of their namespaces.
+// SelectNamespaces reports whether some of the Pods keep others away by the labels of their
+// namespaces.
 func (p *Pods) SelectNamespaces() bool {
 	p.lock.Lock()
 	defer p.lock.Unlock()

@@ -26,7 +26,8 @@ func farFrom(terms []corev1.PodAffinityTerm) *corev1.Affinity {
 	return &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: terms}}
 }
 
-// What isn't known of namespaces refuses nothing, and what must be near is perhaps where it could be.
+// What isn't known of namespaces refuses nothing, and what must be near is perhaps where it could
+// be.
 func TestAffinityOverNamespaces(t *testing.T) {
 	red := map[string]*corev1.Namespace{"ns": namespace("ns", "team=red"), "other": namespace("other", "team=blue")}
 	lacking := map[string]*corev1.Namespace{"other": namespace("other", "team=blue")}

@@ -4,8 +4,8 @@ import (
 	"slices"
 )
 
-// fitIdle counts the wanted Pods that fit in the idle worker. Perhaps they must be near Pods that end
-// by themselves: then more may fit before all of these have ended.
+// fitIdle counts the wanted Pods that fit in the idle worker. Perhaps they must be near Pods that
+// end by themselves: then more may fit before all of these have ended.
 func (j *Job) fitIdle(s *Snapshot, wanted int64) int64 {
 	pods := j.fill(view{s, Idle}, wanted).pods
 	if kept := s.keepingNear(j); pods < wanted && kept != s {
@@ -14,8 +14,8 @@ func (j *Job) fitIdle(s *Snapshot, wanted int64) int64 {
 	return pods
 }
 
-// keepingNear is a Snapshot in which, on each node, one of the Pods that the Job must be near lasts: the
-// one that leaves the Job the most room.
+// keepingNear is a Snapshot in which, on each node, one of the Pods that the Job must be near
+// lasts: the one that leaves the Job the most room.
 func (s *Snapshot) keepingNear(j *Job) *Snapshot {
 	v := view{s, Idle}
 	if len(j.affinity) == 0 || j.nearItself(v) {

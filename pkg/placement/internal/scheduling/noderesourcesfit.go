@@ -37,8 +37,8 @@ func requestsOf(r capacity.Resources) []request {
 	return requests
 }
 
-// byDevices reports whether devices stand for a resource on a node: then DynamicResources judges. Where
-// it isn't known, they may do so some day.
+// byDevices reports whether devices stand for a resource on a node: then DynamicResources judges.
+// Where it isn't known, they may do so some day.
 func (v view) byDevices(n *Node, name corev1.ResourceName) bool {
 	if n.Allocatable.Get(name) > 0 {
 		return false

@@ -27,8 +27,8 @@ type attachments struct {
 	own int64
 }
 
-// nodeVolumeLimits counts the volumes that are attached to a node, as its Pods tell. VolumeAttachments
-// and volumes of in-tree drivers aren't counted.
+// nodeVolumeLimits counts the volumes that are attached to a node, as its Pods tell.
+// VolumeAttachments and volumes of in-tree drivers aren't counted.
 func nodeVolumeLimits(j *Job, v view) filter {
 	if v.Volumes == nil || len(v.Volumes.Nodes) == 0 && len(v.Volumes.Drivers) == 0 {
 		return nil
@@ -168,8 +168,8 @@ func limitOf(csi *storagev1.CSINode, driver string) (limit int64, limited bool) 
 	return 0, false
 }
 
-// attached counts a driver's volumes of a node's Pods that are in the way, with those that all Pods of the
-// Job share. There are more if some of the latter aren't attached before.
+// attached counts a driver's volumes of a node's Pods that are in the way, with those that all Pods
+// of the Job share. There are more if some of the latter aren't attached before.
 func (v view) attached(n *Node, by *attachments) (count int64, more bool) {
 	inTheWay, there := map[attachable]bool{}, map[attachable]bool{}
 	for _, p := range n.claiming {

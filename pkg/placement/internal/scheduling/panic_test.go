@@ -5,10 +5,12 @@ import (
 	"testing"
 )
 
-// madeUp panics, by a nil that is taken for granted, like the allocator does for objects that no API server stores.
+// madeUp panics, by a nil that is taken for granted, like the allocator does for objects that no
+// API server stores.
 type madeUp struct{ Devices }
 
-// A panic is an answer about one worker and one Job: the Job waits, and the same nodes are judged as ever after it.
+// A panic is an answer about one worker and one Job: the Job waits, and the same nodes are judged
+// as ever after it.
 func TestPanicIsAnAnswer(t *testing.T) {
 	w := &world{}
 	w.node("n")

@@ -18,7 +18,8 @@ type plugin struct {
 // filter says why the next Pod of a Job can't be on a node; nil if it can.
 type filter func(*place) *Reason
 
-// fitting are those that ask whether there is room. They come after those that ask whether a node suits.
+// fitting are those that ask whether there is room. They come after those that ask whether a node
+// suits.
 var fitting = []plugin{
 	{"NodePorts", nodePorts},
 	{"NodeResourcesFit", nodeResourcesFit},
@@ -34,7 +35,8 @@ type coupled struct {
 	state func(*Job, view) state
 }
 
-// byNearness has all plugins that refuse nodes: a Job was nearer to a node that a later one refused.
+// byNearness has all plugins that refuse nodes: a Job was nearer to a node that a later one
+// refused.
 var byNearness = []string{
 	"NodeName", "NodeAffinity", "TaintToleration", "NodeUnschedulable", "NodePorts", "NodeResourcesFit",
 	"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "PodTopologySpread", "InterPodAffinity", "DynamicResources", "GangScheduling",
@@ -67,7 +69,8 @@ var helpedBy = map[string]change.Kinds{
 	judging: change.All &^ change.Room, // until there are other objects
 }
 
-// ThatHelp are the kinds of changes by which a plugin may take a Job that it refuses; zero: that isn't known.
+// ThatHelp are the kinds of changes by which a plugin may take a Job that it refuses; zero: that
+// isn't known.
 func ThatHelp(plugin string) change.Kinds { return helpedBy[plugin] }
 
 // HelpedBy are the kinds of changes that may help a Job for which a worker has this answer.
@@ -103,8 +106,8 @@ type state interface {
 	clone() state
 }
 
-// coupledPlugins come after those that look at a node alone. VolumeBinding is either, and so is DynamicResources,
-// the last: see fill.
+// coupledPlugins come after those that look at a node alone. VolumeBinding is either, and so is
+// DynamicResources, the last: see fill.
 var coupledPlugins = []coupled{
 	{"VolumeRestrictions", volumeRestrictions},
 	{"VolumeBinding", volumesTogether},

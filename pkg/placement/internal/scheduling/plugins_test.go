@@ -165,7 +165,8 @@ func TestPodTopologySpread(t *testing.T) {
 	w.nodes[1].Spec.Unschedulable = true
 	expect(t, w.judge(spread(same), 1), FitsLater, 0, spreadUnmet.Message)
 	honor := spread(func(c *corev1.TopologySpreadConstraint) { c.NodeTaintsPolicy = ptr.To(corev1.NodeInclusionPolicyHonor) })
-	expect(t, w.judge(honor, 1), FitsLater, 0, spreadUnmet.Message) // cordoned nodes have no taint here
+	// cordoned nodes have no taint here
+	expect(t, w.judge(honor, 1), FitsLater, 0, spreadUnmet.Message)
 	w.nodes[1].Spec.Taints = []corev1.Taint{{Key: "dedicated", Effect: corev1.TaintEffectNoSchedule}}
 	expect(t, w.judge(honor, 2), FitsNow, 2, "")
 	three := spread(func(c *corev1.TopologySpreadConstraint) { c.MinDomains = ptr.To(int32(3)) })

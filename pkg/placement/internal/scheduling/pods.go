@@ -48,8 +48,8 @@ type node struct {
 }
 
 // NewPods makes the store of a worker without Pods. The callback is called without locks held, and
-// must not block: after the first change that follows a Snapshot. Pods that come can make room for a
-// Job, too: it wants to be near them, or spreads over the same domains.
+// must not block: after the first change that follows a Snapshot. Pods that come can make room for
+// a Job, too: it wants to be near them, or spreads over the same domains.
 func NewPods(onChange func(change.Change)) *Pods {
 	return &Pods{
 		onChange: onChange,
@@ -79,8 +79,8 @@ func (p *Pods) Keys() []types.UID {
 	return slices.Collect(maps.Keys(p.pods))
 }
 
-// Owner is the Job that controls a Pod; the zero name if there is none. Lasts: the Pod doesn't end by
-// itself.
+// Owner is the Job that controls a Pod; the zero name if there is none. Lasts: the Pod doesn't end
+// by itself.
 func (p *Pods) Owner(uid types.UID) (job types.NamespacedName, lasts bool) {
 	p.lock.Lock()
 	defer p.lock.Unlock()

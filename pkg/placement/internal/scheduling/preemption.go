@@ -12,11 +12,11 @@ import (
 
 // preempting is the answer for a Job that doesn't fit beside what runs, if it may preempt Pods.
 //
-// The scheduler removes what keeps one Pod away from one node, and keeps of that what fits beside it
-// after all. It removes nothing from other nodes. So which of the Pods will go isn't known: what they
-// take of their nodes is free, and the Job fits now only if it does both with them and without them.
-// PodDisruptionBudgets are only preferred. Ports, claims and volumes of the Pods are taken to stay in
-// use, and a gang is taken to preempt nothing.
+// The scheduler removes what keeps one Pod away from one node, and keeps of that what fits beside
+// it after all. It removes nothing from other nodes. So which of the Pods will go isn't known: what
+// they take of their nodes is free, and the Job fits now only if it does both with them and without
+// them. PodDisruptionBudgets are only preferred. Ports, claims and volumes of the Pods are taken to
+// stay in use, and a gang is taken to preempt nothing.
 func (a *admitted) preempting(s *Snapshot, wanted int64, beside Answer) Answer {
 	priority, may := s.Admission.preemptor(a.spec)
 	if !may || a.gang > 1 {
@@ -41,7 +41,8 @@ func (a *admitted) preempting(s *Snapshot, wanted int64, beside Answer) Answer {
 	return beside
 }
 
-// preemptor is the priority that the API server gives a Pod, and whether the Pod may preempt others.
+// preemptor is the priority that the API server gives a Pod, and whether the Pod may preempt
+// others.
 func (a *Admission) preemptor(spec *corev1.PodSpec) (priority int32, may bool) {
 	if a == nil || a.PriorityClasses == nil {
 		return 0, false
@@ -56,8 +57,8 @@ func (a *Admission) preemptor(spec *corev1.PodSpec) (priority int32, may bool) {
 	return class.Value, ptr.Deref(class.PreemptionPolicy, corev1.PreemptLowerPriority) != corev1.PreemptNever
 }
 
-// defaultPriority is the class of Pods that name none; nil if there is none. Of several, the API server
-// takes the one with the lowest value.
+// defaultPriority is the class of Pods that name none; nil if there is none. Of several, the API
+// server takes the one with the lowest value.
 func (a *Admission) defaultPriority() *schedulingv1.PriorityClass {
 	var lowest *schedulingv1.PriorityClass
 	for _, class := range a.PriorityClasses {
@@ -68,7 +69,8 @@ func (a *Admission) defaultPriority() *schedulingv1.PriorityClass {
 	return lowest
 }
 
-// from frees what Pods of a lower priority take, with the Pods and without them; false: there is none.
+// from frees what Pods of a lower priority take, with the Pods and without them; false: there is
+// none.
 func (s *Snapshot) from(priority int32) (with, without *Snapshot, changed bool) {
 	with, without = s.copyOf(), s.copyOf()
 	for i, n := range s.Nodes {

@@ -37,7 +37,8 @@ func preferred(groups []group, prefer order, closed map[int]bool) int {
 	return best
 }
 
-// Whatever was taken and refused before, the next group is the preferred one of those that are open.
+// Whatever was taken and refused before, the next group is the preferred one of those that are
+// open.
 func TestQueueHasThePreferredGroupFirst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		groups := make([]group, rapid.IntRange(1, 6).Draw(t, "groups"))

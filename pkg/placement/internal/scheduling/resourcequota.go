@@ -115,8 +115,8 @@ func times(hard, used, each apiresource.Quantity) int64 {
 	return max(int64(left.AsApproximateFloat64()/each.AsApproximateFloat64()+1e-9), 0)
 }
 
-// lasting is what the namespace's Pods that don't end take of a quota, as far as that is known here: not
-// their limits, and not which of them a quota's scopes count.
+// lasting is what the namespace's Pods that don't end take of a quota, as far as that is known
+// here: not their limits, and not which of them a quota's scopes count.
 func (s *Snapshot) lasting(namespace string, q *corev1.ResourceQuota, name corev1.ResourceName) apiresource.Quantity {
 	if hasScopes(q) {
 		return apiresource.Quantity{}

@@ -12,8 +12,8 @@ import (
 	"github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 )
 
-// Selectors that are asked about kinds of Pods, and about the Pods' own labels, select the Pods that
-// they would select one by one.
+// Selectors that are asked about kinds of Pods, and about the Pods' own labels, select the Pods
+// that they would select one by one.
 func TestKindsAreSelectedAsTheirPods(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{}

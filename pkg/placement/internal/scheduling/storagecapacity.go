@@ -10,8 +10,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// hasSpace reports whether a driver has enough storage left for a volume that a node can use, as far as it
-// publishes that. The scheduler compares each claim by itself, and so does this.
+// hasSpace reports whether a driver has enough storage left for a volume that a node can use, as
+// far as it publishes that. The scheduler compares each claim by itself, and so does this.
 func (v *Volumes) hasSpace(claim *corev1.PersistentVolumeClaim, node *corev1.Node) bool {
 	class := v.Classes[volume.GetPersistentVolumeClaimClass(claim)]
 	size, sized := claim.Spec.Resources.Requests[corev1.ResourceStorage]
@@ -28,8 +28,8 @@ func (v *Volumes) hasSpace(claim *corev1.PersistentVolumeClaim, node *corev1.Nod
 	})
 }
 
-// spaceCounts reports whether storage that isn't free now is lacking at the moment of the view, too. Pods
-// that end may free some, and so may somebody who deletes a claim.
+// spaceCounts reports whether storage that isn't free now is lacking at the moment of the view,
+// too. Pods that end may free some, and so may somebody who deletes a claim.
 func (v view) spaceCounts() bool {
 	switch v.moment {
 	case Now:

@@ -25,7 +25,8 @@ func TestStorageThatDriversPublish(t *testing.T) {
 	volumes.Capacities["late"] = []*storagev1.CSIStorageCapacity{capacity}
 	expect(t, w.judgeStored(volumes, data, 1), FitsLater, 0, noSpace.Message) // no node can use it
 	capacity.NodeTopology = &metav1.LabelSelector{MatchLabels: map[string]string{"zone": "2"}}
-	expect(t, w.judgeStored(volumes, data, 8), FitsNow, 8, "") // the first Pod goes to node b: then the volume is there
+	// the first Pod goes to node b: then the volume is there
+	expect(t, w.judgeStored(volumes, data, 8), FitsNow, 8, "")
 	w.nodes[1].Spec.Unschedulable = true
 	expect(t, w.judgeStored(volumes, data, 1), FitsLater, 0, noSpace.Message)
 	capacity.NodeTopology.MatchLabels["zone"] = "1"
@@ -35,8 +36,8 @@ func TestStorageThatDriversPublish(t *testing.T) {
 	expect(t, w.judgeStored(volumes, data, 4), FitsNow, 4, "")
 }
 
-// A Job whose Pods have a volume each, and that is wider than the storage, doesn't wait for more while
-// nobody can free some.
+// A Job whose Pods have a volume each, and that is wider than the storage, doesn't wait for more
+// while nobody can free some.
 func TestAJobThatIsWiderThanTheStorage(t *testing.T) {
 	w := &world{}
 	w.node("a")

@@ -2,8 +2,8 @@ package scheduling
 
 import "github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 
-// obstacles have the words of the plugins that ask whether the Job's Pods may be on a node, whatever runs
-// there. Reservations are made by the same rules: they're in package capacity.
+// obstacles have the words of the plugins that ask whether the Job's Pods may be on a node,
+// whatever runs there. Reservations are made by the same rules: they're in package capacity.
 var obstacles = map[capacity.Obstacle]*Reason{
 	capacity.OtherName: {"NodeName", "node(s) didn't match the requested node name", "spec.template.spec.nodeName"},
 	capacity.Unselected: {

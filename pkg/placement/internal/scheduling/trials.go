@@ -93,8 +93,8 @@ func (t *trials) least() filling {
 	return least
 }
 
-// ordersDiffer reports whether it may matter which nodes come first. With a single constraint of topology
-// spread, or devices of single nodes, all orders come to the same.
+// ordersDiffer reports whether it may matter which nodes come first. With a single constraint of
+// topology spread, or devices of single nodes, all orders come to the same.
 func (t *trials) ordersDiffer() bool {
 	coupled := slices.ContainsFunc(t.states, func(s state) bool {
 		c, is := s.(interface{ coupled() bool })

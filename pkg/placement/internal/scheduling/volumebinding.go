@@ -40,8 +40,8 @@ type volumesState struct {
 	spaceCounts bool
 }
 
-// volumesOnNode has the answers of VolumeZone, too: both read the volumes that claims are bound to. It is for
-// claims of which each node can be asked by itself, volumesTogether for all others.
+// volumesOnNode has the answers of VolumeZone, too: both read the volumes that claims are bound to.
+// It is for claims of which each node can be asked by itself, volumesTogether for all others.
 func volumesOnNode(j *Job, v view) filter {
 	s := bindingOf(j, v)
 	if s == nil || s.couples(v) {
@@ -64,8 +64,8 @@ func volumesTogether(j *Job, v view) state {
 	return s
 }
 
-// couples reports whether it matters for other nodes where a Pod of the Job is: a claim of all Pods is bound
-// with the first of them, one of each Pod perhaps to a volume that several nodes can use.
+// couples reports whether it matters for other nodes where a Pod of the Job is: a claim of all Pods
+// is bound with the first of them, one of each Pod perhaps to a volume that several nodes can use.
 func (s *volumesState) couples(v view) bool {
 	return s.refused == nil && (len(s.shared) > 0 || slices.ContainsFunc(s.own, func(c *corev1.PersistentVolumeClaim) bool {
 		return !s.candidates().of(c).local(v.topologies)
@@ -121,8 +121,8 @@ func (s *volumesState) readClaim(key types.NamespacedName) {
 }
 
 // readUnbound keeps a claim that is bound when its first Pod is scheduled. Others are bound by the
-// controller of volumes: a claim that exists should be bound already, or will be; one that is made for a
-// Pod will be.
+// controller of volumes: a claim that exists should be bound already, or will be; one that is made
+// for a Pod will be.
 func (s *volumesState) readUnbound(claim *corev1.PersistentVolumeClaim, claims *[]*corev1.PersistentVolumeClaim) {
 	name := volume.GetPersistentVolumeClaimClass(claim)
 	class := s.Classes[name]

@@ -143,7 +143,8 @@ func TestClaimWithASelectedNode(t *testing.T) {
 	w.node("b")
 	volumes, claim := storage("example.com")
 	claim.Annotations = map[string]string{volume.AnnSelectedNode: "b"}
-	expect(t, w.judgeStored(volumes, data, 8), FitsNow, 8, "") // when it's there, the class allows it on node a
+	// when it's there, the class allows it on node a
+	expect(t, w.judgeStored(volumes, data, 8), FitsNow, 8, "")
 	w.nodes[1].Spec.Unschedulable = true
 	expect(t, w.judgeStored(volumes, data, 1), FitsLater, 0, noVolume.Message)
 }

@@ -10,8 +10,8 @@ import (
 	"k8s.io/component-helpers/storage/volume"
 )
 
-// volumeIndex has the volumes that can still be bound to a claim, so that few are looked at for one node:
-// most are of one node, or one zone.
+// volumeIndex has the volumes that can still be bound to a claim, so that few are looked at for one
+// node: most are of one node, or one zone.
 type volumeIndex struct {
 	reserved map[types.NamespacedName][]*corev1.PersistentVolume // for one claim
 	classes  map[string]*freeVolumes
@@ -76,8 +76,8 @@ func (f *freeVolumes) add(pv *corev1.PersistentVolume) {
 // maxLabelValues is for how many values of a label a volume is in the index.
 const maxLabelValues = 8
 
-// labelOf returns values of which a node must have one to use a volume; all: that is all it must have. None:
-// it isn't so simple.
+// labelOf returns values of which a node must have one to use a volume; all: that is all it must
+// have. None: it isn't so simple.
 func labelOf(pv *corev1.PersistentVolume) (key string, values []string, all bool) {
 	if pv.Spec.NodeAffinity == nil || pv.Spec.NodeAffinity.Required == nil || len(pv.Spec.NodeAffinity.Required.NodeSelectorTerms) != 1 {
 		return "", nil, false
@@ -113,8 +113,8 @@ func (f *freeVolumes) local(t *topologies) bool {
 	return len(f.others) == 0 && !f.several
 }
 
-// usable are the volumes that may be bound to a claim on a node. Own: each Pod has such a claim, and no volume
-// is reserved for it.
+// usable are the volumes that may be bound to a claim on a node. Own: each Pod has such a claim,
+// and no volume is reserved for it.
 func (i *volumeIndex) usable(claim *corev1.PersistentVolumeClaim, own bool, node *corev1.Node) []*corev1.PersistentVolume {
 	var found []*corev1.PersistentVolume
 	add := func(more []*corev1.PersistentVolume) {
@@ -138,8 +138,8 @@ func (i *volumeIndex) usable(claim *corev1.PersistentVolumeClaim, own bool, node
 	return found
 }
 
-// maxVolumeSteps bounds how many volumes, and amounts of storage, are compared with nodes for one view: a
-// worker chooses how many it has. Claims are then taken to fit.
+// maxVolumeSteps bounds how many volumes, and amounts of storage, are compared with nodes for one
+// view: a worker chooses how many it has. Claims are then taken to fit.
 const maxVolumeSteps = 100_000
 
 // volumeSteps are shared by the trials of one view.

@@ -28,11 +28,12 @@ func TestManyLocalVolumes(t *testing.T) {
 	pv := volumes.local("n0", "n0") // it is bound
 	pv.Status.Phase, pv.Spec.ClaimRef = corev1.VolumeBound, &corev1.ObjectReference{Namespace: "ns", Name: "v"}
 	expect(t, w.judgeStored(volumes, ephemeral(claim), 299), FitsNow, 299, "")
-	expect(t, w.judgeStored(volumes, ephemeral(claim), 400), FitsNow, 299, noVolume.Message) // more never fit
+	// more never fit
+	expect(t, w.judgeStored(volumes, ephemeral(claim), 400), FitsNow, 299, noVolume.Message)
 }
 
-// A worker may say that it has very many nodes and volumes, which all have to be compared: a Job is then
-// taken to fit, in a time that doesn't grow with them.
+// A worker may say that it has very many nodes and volumes, which all have to be compared: a Job is
+// then taken to fit, in a time that doesn't grow with them.
 func TestAWorkerWithVeryManyVolumes(t *testing.T) {
 	w := &world{}
 	volumes, claim := storage("example.com")

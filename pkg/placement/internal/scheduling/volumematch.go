@@ -84,8 +84,8 @@ type binding struct {
 	assumed bool
 }
 
-// bindings are those of all claims that would be bound with a Pod on a node, the smallest first. One that was to
-// be made for another node isn't found.
+// bindings are those of all claims that would be bound with a Pod on a node, the smallest first.
+// One that was to be made for another node isn't found.
 func (s *volumesState) bindings(node *corev1.Node) ([]binding, *Reason) {
 	bindings := make([]binding, 0, len(s.shared)+len(s.own))
 	for _, claim := range s.shared {
@@ -160,8 +160,8 @@ func (s *volumesState) provisions(claim *corev1.PersistentVolumeClaim, node *cor
 	})
 }
 
-// add binds the claims. What is made for a shared claim can be used wherever its class allows it: on nodes,
-// too, that the scheduler hadn't selected.
+// add binds the claims. What is made for a shared claim can be used wherever its class allows it:
+// on nodes, too, that the scheduler hadn't selected.
 func (s *volumesState) add(p *place) bool {
 	bindings, _ := s.next(p.node.Object)
 	first := len(s.shared) > 0

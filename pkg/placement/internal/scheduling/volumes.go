@@ -16,11 +16,12 @@ type Volumes struct {
 	Volumes map[string]*corev1.PersistentVolume
 	// Classes by name.
 	Classes map[string]*storagev1.StorageClass
-	// Nodes and Drivers by name: how many volumes each node can have attached. Nil if that isn't known.
+	// Nodes and Drivers by name: how many volumes each node can have attached. Nil if that isn't
+	// known.
 	Nodes   map[string]*storagev1.CSINode
 	Drivers map[string]*storagev1.CSIDriver
-	// Capacities by the name of their class, for the drivers that publish how much storage is free. Nil if
-	// they aren't known.
+	// Capacities by the name of their class, for the drivers that publish how much storage is free.
+	// Nil if they aren't known.
 	Capacities map[string][]*storagev1.CSIStorageCapacity
 
 	once  sync.Once

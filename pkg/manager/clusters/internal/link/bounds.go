@@ -87,7 +87,8 @@ func bound(class requestClass, resp *http.Response, broken func(*BoundError)) {
 		}
 		return nil
 	}}
-	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // unreadable: client-go takes it for JSON
+	// unreadable: client-go takes it for JSON
+	mediaType, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch {
 	case mediaType != runtime.ContentTypeProtobuf:
 		body.next = (&valueReader{from: from, limit: limit, eachAnew: watches}).next

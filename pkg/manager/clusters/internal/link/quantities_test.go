@@ -163,7 +163,8 @@ func TestTricksOfQuantities(t *testing.T) {
 	number := func(tag []byte) []byte {
 		return append(append(bytes.Clone(whole.Raw[:at]), tag...), whole.Raw[at+1:]...)
 	}
-	beyond := []byte{status<<3 | 2 | 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7e} // more than 64 bits
+	// more than 64 bits
+	beyond := []byte{status<<3 | 2 | 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7e}
 	for name, body := range map[string]string{
 		"no kind":                     envelope("", whole.Raw),
 		"a field's number of 36 bits": envelope("Node", number(binary.AppendUvarint(nil, 1<<35|status<<3|2))),
