@@ -85,7 +85,7 @@ func (c *Component) Kill() error {
 		return nil
 	}
 	c.run.ordered = true
-	c.run.Process.Kill()
+	c.run.Kill()
 	return nil
 }
 

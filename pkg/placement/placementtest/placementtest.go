@@ -27,12 +27,16 @@ func Quantities(pairs ...string) corev1.ResourceList { return capacitytest.Quant
 // ResourcesOf are those of a list.
 func ResourcesOf(list corev1.ResourceList) placement.Resources { return capacity.ResourcesOf(list) }
 
-// What a Snapshot has, for tests that make one.
+// Tests that make a Snapshot need types of what it has.
 type (
-	Admission     = scheduling.Admission
-	Devices       = scheduling.Devices
+	// Admission is what its API server admits.
+	Admission = scheduling.Admission
+	// Devices are what its claims can get.
+	Devices = scheduling.Devices
+	// DeviceObjects are what NewDevices reads.
 	DeviceObjects = devices.Objects
-	Volumes       = scheduling.Volumes
+	// Volumes are its claims, classes and drivers.
+	Volumes = scheduling.Volumes
 )
 
 // NewDevices are those of a worker with some objects.

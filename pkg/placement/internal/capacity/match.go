@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
+	"k8s.io/klog/v2" //nolint:depguard // the type of an argument: nothing is logged
 )
 
 // Obstacle is why a Pod may not be on a node, whatever is free there.
