@@ -88,7 +88,7 @@ func (s *service) install() {
 // removeConfiguration leaves a hub without the webhook.
 func (s *service) removeConfiguration() {
 	// the test's own has ended
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if _, err := s.Hub.Kubectl(ctx, "", "delete", "mutatingwebhookconfiguration", configuration); err != nil {
 		s.t.Error(err)
@@ -98,7 +98,7 @@ func (s *service) removeConfiguration() {
 // uninstall leaves the hub as it was, so that no Job of another test is refused.
 func (s *service) uninstall() {
 	// the test's own has ended
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for _, args := range [][]string{
 		{"delete", "mutatingwebhookconfiguration", configuration},

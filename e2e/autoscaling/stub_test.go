@@ -206,7 +206,7 @@ func (a *autoscaler) node(name string) *corev1.Node {
 // removeAll takes the nodes away when the test has ended.
 func (a *autoscaler) removeAll(t *testing.T) {
 	// the test's own has ended
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for name := range a.nodes {
 		if err := a.cluster.Client().CoreV1().Nodes().Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {

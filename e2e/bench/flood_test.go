@@ -27,7 +27,7 @@ func TestFlood(t *testing.T) {
 	o := DefaultFloodOptions()
 	o.Jobs, o.Rounds, o.Singles, o.Resting, o.Quiet, o.Bound, o.Progress = 20, 1, 3, 2, 0, true, t.Logf
 	o.Manager = builtManager(t)
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
 	defer cancel()
 	result, err := RunFlood(ctx, o)
 	if err != nil {

@@ -58,7 +58,7 @@ func TestScale(t *testing.T) {
 	o.Workers, o.Jobs, o.Few, o.Finished, o.Lost, o.Singles = 6, 600, 60, 60, 1, 20
 	o.LostAfter, o.Slow, o.Progress = 10*time.Second, 3*time.Second, t.Logf
 	o.Manager = builtManager(t)
-	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
 	defer cancel()
 	result, err := RunScale(ctx, o)
 	if err != nil {

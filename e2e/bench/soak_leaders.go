@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"regexp"
+	"strconv"
 	"sync"
 	"time"
 
@@ -26,6 +29,26 @@ type leaders struct {
 	since   time.Time // of which leading leads
 	// heap and goroutines are those of each leader.
 	heap, goroutines [][]measure.Sample
+	// unwritten are the events that leaders had still to write when they ended.
+	unwritten int
+}
+
+// leftEvents is what a manager says at its end of the events that it couldn't write in time.
+var leftEvents = regexp.MustCompile(`events that still wait aren't written.*events"?[:=](\d+)`)
+
+// unwrittenEvents is at most how many events a manager that has ended didn't write: those that
+// waited, and the one that it was writing.
+func (m *manager) unwrittenEvents() (int, error) {
+	text, err := os.ReadFile(m.LogFile())
+	if err != nil {
+		return 0, err
+	}
+	said := leftEvents.FindSubmatch(text)
+	if said == nil {
+		return 1, nil
+	}
+	n, err := strconv.Atoi(string(said[1]))
+	return n + 1, err
 }
 
 // leaderChange is from when a leader was told to end until the next one has placed a Job.
@@ -87,6 +110,11 @@ func (l *leaders) change(ctx context.Context, n int) error {
 	if err := errors.Join(err, <-stopped); err != nil {
 		return err
 	}
+	dropped, err := old.unwrittenEvents()
+	if err != nil {
+		return err
+	}
+	l.unwritten += dropped
 	l.changes = append(l.changes, c)
 	l.begin()
 	l.options.Progress("the next one has placed a Job after %s", c.ended.Sub(began).Round(time.Millisecond))

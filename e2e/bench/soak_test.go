@@ -29,7 +29,7 @@ func TestSoak(t *testing.T) {
 	o.Duration, o.Rate, o.Leaders, o.Rotations = 40*time.Second, 4, 15*time.Second, 6*time.Second
 	o.TTL, o.Samples, o.Settle, o.Progress = 3*time.Second, time.Second, 0, t.Logf
 	o.Manager = builtManager(t)
-	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
 	defer cancel()
 	result, err := RunSoak(ctx, o)
 	if err != nil {

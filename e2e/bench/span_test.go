@@ -23,15 +23,15 @@ func TestSpanOptions(t *testing.T) {
 	})
 }
 
-// One Job of 5,000 indexes over three workers, of which one is drained and one is lost: each index
+// One Job of 2,000 indexes over three workers, of which one is drained and one is lost: each index
 // completes exactly once, and the manager needs few requests. `make bench-span` is the long form,
 // beside one cluster.
 func TestSpan(t *testing.T) {
 	o := DefaultSpanOptions()
-	o.Indexes, o.Workers, o.Parallelism, o.RunFor = 5000, 3, 250, 3*time.Second
+	o.Indexes, o.Workers, o.Parallelism, o.RunFor = 2000, 3, 200, 3*time.Second
 	o.LostAfter, o.Whole = 15*time.Second, false
 	o.Programs, o.Progress = os.Getenv("JOBFERRY_BIN"), t.Logf
-	ctx, cancel := context.WithTimeout(context.Background(), 8*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
 	defer cancel()
 	result, err := RunSpan(ctx, o)
 	if err != nil {

@@ -169,7 +169,7 @@ func (r *release) certificatesAreSpread() {
 
 // later runs kubectl in a cleanup, when the test's own context has ended.
 func (r *release) later(args ...string) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if _, err := r.cluster.Kubectl(ctx, "", args...); err != nil {
 		r.t.Error(err)

@@ -37,7 +37,7 @@ func (r *release) hasPriority(account string) {
 		"/api/v1/namespaces/default/pods": "workload-high",
 	} {
 		got := ""
-		err := wait.PollUntilContextTimeout(r.Context(), 100*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextTimeout(r.Context(), 100*time.Millisecond, 5*time.Minute, true, func(ctx context.Context) (bool, error) {
 			request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+path, nil)
 			if err != nil {
 				return false, err

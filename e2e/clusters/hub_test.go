@@ -136,7 +136,7 @@ func (h *hub) start() {
 func (h *hub) clear() {
 	h.stop()
 	// the test's own has ended
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := h.client.DeleteAllOf(ctx, &v1alpha1.WorkerCluster{}); err != nil {
 		h.t.Error(err)

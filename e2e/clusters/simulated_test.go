@@ -61,7 +61,7 @@ func tell(t *testing.T, ctx context.Context, config *rest.Config, content, names
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	s := &story{ctx: ctx, jobs: client.BatchV1().Jobs(namespace)}
 	s.create("early", nil)

@@ -30,6 +30,8 @@ const (
 func TestTwoHundredWorkersComeAndGo(t *testing.T) {
 	h := newHub(t, func(o *clusters.Options) {
 		o.Recorder = &events.FakeRecorder{} // client-go's remembers events for some minutes
+		// All are probed by one process, which must keep up on a loaded machine.
+		o.ProbeInterval, o.ProbeTimeout = 10*time.Second, time.Minute
 	})
 	server := clustertest.NewServer(func() {})
 	t.Cleanup(server.Close)

@@ -27,7 +27,6 @@ const largest = 150 << 20
 // plugin stays small. The Jobs are only on the hub, with the statuses that a manager would write.
 func TestManyJobs(t *testing.T) {
 	s := open(t)
-	s.Allow(10 * time.Minute)
 	s.createMany()
 	d := s.serve("-n", s.NS)
 	s.Visit(d.URL)

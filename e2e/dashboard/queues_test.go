@@ -2,7 +2,6 @@ package dashboard
 
 import (
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -64,7 +63,6 @@ spec: {clusterQueue: production}
 // manager.
 func TestQueues(t *testing.T) {
 	s := open(t)
-	s.Allow(10 * time.Minute) // Kueue may have to be built
 	s.settle("team-b")
 	_, err := kueuetest.Start(s.Context(), s.Hub, kueuetest.Options{})
 	s.check(err)

@@ -18,8 +18,9 @@ import (
 	"github.com/jobferry/jobferry/e2e/rig/rigtest"
 )
 
-// atOnce is how soon the hub tells what a worker says of a Pod.
-const atOnce = 5 * time.Second
+// atOnce is how soon the hub tells what a worker says of a Pod: far sooner than the manager looks
+// at a Job again without an event, also on a loaded machine.
+const atOnce = 25 * time.Second
 
 // What the scheduler and the kubelet of a worker say of a Pod that can't start is told on the hub
 // at once, with the manager's defaults.

@@ -18,7 +18,7 @@ func TestWalkingSkeleton(t *testing.T) {
 	f := ferrytest.For(t)
 	f.RunManager()
 	f.Register("w1", "w2")
-	t.Run("status shows on the hub within a second", statusShowsWithinASecond)
+	t.Run("status shows on the hub at once", statusShowsAtOnce)
 	t.Run("kinds of Jobs end on the hub as in the worker", func(t *testing.T) {
 		for _, k := range kinds {
 			t.Run(k.name, func(t *testing.T) { t.Parallel(); k.endsAsInTheWorker(t) })

@@ -25,7 +25,7 @@ var pages = []string{
 }
 
 // blockTimeout is for one block of commands.
-const blockTimeout = 3 * time.Minute
+const blockTimeout = 10 * time.Minute
 
 // Every page is among those that are followed, and every page that is followed exists.
 func TestAllPagesAreFollowed(t *testing.T) {

@@ -32,7 +32,7 @@ func TestAQuotaBoundsATenantsJobs(t *testing.T) {
 	f.Kubectl(f.Hub, strings.ReplaceAll(string(sample), "team-a", tenant), "apply", "--server-side", "--validate=strict", "-f", "-")
 	t.Cleanup(func() {
 		// the test's own has ended
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := f.Hub.Client().CoreV1().Namespaces().Delete(ctx, tenant, metav1.DeleteOptions{}); err != nil {
 			t.Error(err)

@@ -118,7 +118,7 @@ func (r registrant) withToken(worker, token string) kubernetes.Interface {
 // it did.
 func (r registrant) untilUnauthorized(name string, c kubernetes.Interface) {
 	r.t.Helper()
-	err := wait.PollUntilContextTimeout(r.Context(), 200*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(r.Context(), 200*time.Millisecond, 5*time.Minute, true, func(ctx context.Context) (bool, error) {
 		_, err := c.BatchV1().Jobs(r.NS).List(ctx, metav1.ListOptions{})
 		return apierrors.IsUnauthorized(err), nil
 	})

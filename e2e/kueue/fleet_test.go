@@ -30,7 +30,7 @@ const (
 // more than there is, and everything ends.
 func TestFleet(t *testing.T) {
 	f := kueuetest.For(t)
-	f.Allow(2*time.Minute + time.Duration(*fleet)*time.Second)
+	f.Allow(10*time.Minute + time.Duration(*fleet)*time.Second)
 	f.Manager(func(o *manager.Options) { o.Connection.WorkerLostTimeout = 5 * time.Second })
 	f.Register("w1", "w2")
 	q := queues{f}

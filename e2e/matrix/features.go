@@ -45,7 +45,7 @@ var before137 = append([]binaries.Release{"1.36"}, before136...)
 var features = []feature{
 	{name: "dispatch: Jobs of each kind end as in the worker", folder: "dispatch", scope: ofPair,
 		stories: []string{skeleton + "kinds of Jobs end on the hub as in the worker", skeleton + "the hub has no Pods and the mirror no marks of the hub"}},
-	{name: "live status", folder: "dispatch", scope: ofPair, stories: []string{skeleton + "status shows on the hub within a second"}},
+	{name: "live status", folder: "dispatch", scope: ofPair, stories: []string{skeleton + "status shows on the hub at once"}},
 	{name: "deletion", folder: "dispatch", scope: ofPair, stories: []string{skeleton + "delete removes the mirror, its Pods, then the hub Job"}},
 	{name: "suspend and resume", folder: "dispatch", scope: ofPair, stories: []string{
 		edits + "suspend and resume while running", edits + "created suspended: waits on the hub"}},

@@ -44,7 +44,7 @@ func TestKeepsSettingsOfANewerPlugin(t *testing.T) {
 // restoreCRD makes the CRD what it is in the checkout.
 func (f terminal) restoreCRD() {
 	// the test's own has ended
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if _, err := f.Hub.Kubectl(ctx, "", "apply", "--server-side", "--force-conflicts", "-k", checkout.Path("config", "crd")); err != nil {
 		f.t.Error(err)

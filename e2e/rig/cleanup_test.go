@@ -29,7 +29,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			if err := process.Signal(end.signal); err != nil {
 				t.Fatal(err)
 			}
-			deadline := time.After(20 * time.Second)
+			deadline := time.After(time.Minute)
 			for len(alive(pids)) > 0 || exists(filepath.Dir(kubeconfig)) {
 				select {
 				case <-deadline:

@@ -19,7 +19,7 @@ import (
 
 // startTimeout is how long a cluster may take to be ready once its programs are built. Ready is
 // what it is after some seconds; the rest is for machines that are busy with something else.
-const startTimeout = 2 * time.Minute
+const startTimeout = 5 * time.Minute
 
 // LogsVariable names the environment variable with a folder that components' logs are written to,
 // one subfolder for each cluster, and that is kept. Without it logs are gone with the cluster.

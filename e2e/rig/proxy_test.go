@@ -13,7 +13,7 @@ import (
 )
 
 // patience is far more than anything on loopback takes.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 func TestProxyForwards(t *testing.T) {
 	_, dial := newProxy(t)

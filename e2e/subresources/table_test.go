@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -207,23 +209,38 @@ func (u *user) watch(ctx context.Context, namespace string, parameters ...string
 func followsTheTable(t *testing.T) {
 	f := ferrytest.For(t)
 	f.Submit("before", rigtest.Suspended())
-	out := make(chan string, 1)
-	go func() {
-		text, err := f.Hub.Kubectl(f.Context(), "", "get", "dj", "-n", f.NS, "-w", "--request-timeout=15s")
-		out <- fmt.Sprint(text, err)
-	}()
+	cmd := exec.CommandContext(f.Context(), f.Hub.KubectlProgram(), "--kubeconfig="+f.Hub.Kubeconfig(), "get", "dj", "-n", f.NS, "-w")
+	cmd.Env = append(os.Environ(), "HOME="+t.TempDir())
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var text string
+	printed := bufio.NewScanner(out)
+	// until reads on until kubectl has printed a row.
+	until := func(row string) {
+		t.Helper()
+		for printed.Scan() {
+			text += printed.Text() + "\n"
+			if strings.HasPrefix(strings.Join(strings.Fields(printed.Text()), " "), row) {
+				return
+			}
+		}
+		t.Fatalf("no %q in:\n%s", row, text)
+	}
+	until("before ")
 	f.Submit("job", ferrytest.OnWorker("w1"))
 	f.LeaveWorker("w1")
-	text := <-out
-	if strings.Count(text, "NAME") != 1 || !strings.Contains(text, "before") {
+	until("job w1 Starting 0/1 ")
+	until("job w1 Complete 1/1 0 ")
+	if strings.Count(text, "NAME") != 1 {
 		t.Errorf("the columns aren't there once:\n%s", text)
 	}
-	lines := rows(text)
-	for _, want := range []string{"job w1 Starting 0/1 ", "job w1 Complete 1/1 0 "} {
-		if !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, want) }) {
-			t.Errorf("no %q in:\n%s", want, text)
-		}
-	}
+	_ = cmd.Process.Kill() // it would follow for ever
+	_ = cmd.Wait()
 }
 
 func watchesTheTable(t *testing.T) {

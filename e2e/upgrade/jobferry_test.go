@@ -2,7 +2,6 @@ package upgrade_test
 
 import (
 	"testing"
-	"time"
 )
 
 // Jobs of all kinds run from the previous release through an upgrade to this one, back to the
@@ -11,7 +10,7 @@ import (
 // all settings.
 func TestProductIsUpgraded(t *testing.T) {
 	before, after := previous(t), present(t)
-	s := newStage(t, 10*time.Minute)
+	s := newStage(t)
 	s.installHub(before, "--set", values)
 	s.installWorker(before, "--set", "config.podFailureBackoff=1s,config.logFormat=text")
 	s.register()

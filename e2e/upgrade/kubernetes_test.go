@@ -2,7 +2,6 @@ package upgrade_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/jobferry/jobferry/e2e/rig/binaries"
 )
@@ -17,7 +16,7 @@ const (
 // last test, as nothing takes that back.
 func TestKubernetesIsUpgraded(t *testing.T) {
 	v := present(t)
-	s := newStage(t, 10*time.Minute)
+	s := newStage(t)
 	s.installHub(v, "--set", values)
 	s.installWorker(v, "--set", "config.podFailureBackoff=1s,config.logFormat=text")
 	s.register()

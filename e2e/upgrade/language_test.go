@@ -38,10 +38,10 @@ type stage struct {
 const values = "carry.kinds={ConfigMap},config.workerProbeInterval=1s,config.logFormat=text,admission.mode=Off"
 
 // newStage is without any version yet.
-func newStage(t *testing.T, limit time.Duration) *stage {
+func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{Fixture: rigtest.For(t), t: t, running: map[string]charttest.Process{}}
-	s.Allow(limit)
+	s.Allow(20 * time.Minute)
 	s.hub = s.Cluster(hubName)
 	s.ns = s.LabelledNamespace(ferrytest.Dispatched, s.hub)
 	s.jobs = jobsOf(s.ns, *copies)

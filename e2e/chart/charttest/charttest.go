@@ -28,7 +28,7 @@ import (
 const Namespace = "jobferry-system"
 
 // helmTimeout is for one run of Helm.
-const helmTimeout = time.Minute
+const helmTimeout = 5 * time.Minute
 
 var helmProgram = sync.OnceValues(func() (string, error) {
 	return binaries.Tool(context.Background(), binaries.Helm, binaries.Lines(os.Stderr))

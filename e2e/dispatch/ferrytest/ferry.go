@@ -107,7 +107,7 @@ func (f *Ferry) namespaceIn(worker string, labels map[string]string) {
 func (f *Ferry) LeaveWorker(worker string) {
 	f.t.Cleanup(func() {
 		// the test's own has ended
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		c := f.Cluster(worker)
 		if f.t.Failed() {

@@ -25,7 +25,7 @@ type Options struct {
 }
 
 // startTimeout bounds the start of Kueue: it waits for its certificates a second or more.
-const startTimeout = time.Minute
+const startTimeout = 5 * time.Minute
 
 // Start installs Kueue on a hub, starts its manager, and returns when its webhooks answer. It ends
 // with the hub. If the program is not in the cache, it's built first, which takes minutes.
