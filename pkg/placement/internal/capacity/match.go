@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,8 @@ const (
 	None Obstacle = iota
 	// OtherName: the Pod's template names another node.
 	OtherName
+	// OtherOS: the node runs another operating system than the Pod's spec.os.
+	OtherOS
 	// Unselected: the node selector or required node affinity doesn't select the node.
 	Unselected
 	// Tainted: a taint isn't tolerated.
@@ -32,6 +35,8 @@ func (s *Shape) Obstacle(node *corev1.Node, restored bool) Obstacle {
 	switch {
 	case bound && s.nodeName != node.Name:
 		return OtherName
+	case s.os != "" && s.os != osOf(node):
+		return OtherOS
 	case !s.Selects(node):
 		return Unselected
 	case s.repelled(node, restored, bound):
@@ -52,6 +57,12 @@ func (s *Shape) Slots(node *corev1.Node, free *Resources) int64 {
 		return fits
 	}
 	return 0
+}
+
+// osOf is the operating system that the kubelet has written into a node's labels. A node without the
+// label is taken for one with Linux, as most are.
+func osOf(node *corev1.Node) corev1.OSName {
+	return cmp.Or(corev1.OSName(node.Labels[corev1.LabelOSStable]), corev1.Linux)
 }
 
 // Selects reports whether the node selector and required node affinity select a node. It passes

@@ -24,6 +24,8 @@ func TestSuits(t *testing.T) {
 		{"affinity that can't be read", corev1.PodSpec{Affinity: zoneIn()}, corev1.NodeSpec{}, false},
 		{"node name", corev1.PodSpec{NodeName: "n"}, corev1.NodeSpec{}, true},
 		{"another node's name", corev1.PodSpec{NodeName: "m"}, corev1.NodeSpec{}, false},
+		{"Windows", corev1.PodSpec{OS: &corev1.PodOS{Name: corev1.Windows}}, corev1.NodeSpec{}, false},
+		{"Linux", corev1.PodSpec{OS: &corev1.PodOS{Name: corev1.Linux}}, corev1.NodeSpec{}, true},
 		{"unschedulable", corev1.PodSpec{}, corev1.NodeSpec{Unschedulable: true}, false},
 		{"unschedulable, tolerated", corev1.PodSpec{Tolerations: tolerateAll}, corev1.NodeSpec{Unschedulable: true}, true},
 		{"unschedulable, bound by its template", corev1.PodSpec{NodeName: "n"}, corev1.NodeSpec{Unschedulable: true}, true},

@@ -22,7 +22,9 @@ type Shape struct {
 	selective   bool
 	tolerations []corev1.Toleration
 	nodeName    string
-	onePerNode  bool
+	// os is what the kubelet refuses a Pod by. The scheduler doesn't look at it.
+	os         corev1.OSName
+	onePerNode bool
 	// key is equal for Pods that fit on the same nodes.
 	key string
 }
@@ -53,6 +55,9 @@ func shapeOf(pod *corev1.Pod, unit Resources) *Shape {
 		tolerations: pod.Spec.Tolerations,
 		nodeName:    pod.Spec.NodeName,
 		onePerNode:  excludesItself(pod),
+	}
+	if pod.Spec.OS != nil {
+		s.os = pod.Spec.OS.Name
 	}
 	for name, amount := range unit.Others {
 		if amount > 0 {
@@ -87,8 +92,9 @@ func (s *Shape) hash(spec *corev1.PodSpec) string {
 		Affinity    *corev1.NodeSelector
 		Tolerations []corev1.Toleration
 		NodeName    string
+		OS          corev1.OSName
 		OnePerNode  bool
-	}{s.unit, spec.NodeSelector, requiredTerms(spec), s.tolerations, s.nodeName, s.onePerNode})
+	}{s.unit, spec.NodeSelector, requiredTerms(spec), s.tolerations, s.nodeName, s.os, s.onePerNode})
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:16])
 }

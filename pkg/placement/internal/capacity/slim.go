@@ -92,6 +92,7 @@ func foldedContainer(pod *corev1.Pod) corev1.Container {
 // keepScheduling keeps what the scheduler decides by, and what it said.
 func keepScheduling(slim, pod *corev1.Pod) {
 	slim.Spec.NodeSelector = pod.Spec.NodeSelector
+	slim.Spec.OS = pod.Spec.OS
 	slim.Spec.Tolerations = pod.Spec.Tolerations
 	slim.Spec.SchedulingGates = pod.Spec.SchedulingGates
 	slim.Spec.Affinity = pod.Spec.Affinity

@@ -22,6 +22,9 @@ func nodeReadBy(spec *corev1.PodSpec) nodeRead {
 	for key := range spec.NodeSelector {
 		read.labels = append(read.labels, key)
 	}
+	if spec.OS != nil {
+		read.labels = append(read.labels, corev1.LabelOSStable)
+	}
 	if a := spec.Affinity; a != nil && a.NodeAffinity != nil && a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
 		terms := a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.NodeSelectorTerms
 		for i := range terms {

@@ -31,6 +31,9 @@ func anyNode(t *rapid.T, w *world, name string) {
 	if rapid.Bool().Draw(t, "unlabelled") {
 		delete(node.Labels, "disk")
 	}
+	if rapid.IntRange(0, 3).Draw(t, "os") == 0 {
+		node.Labels[corev1.LabelOSStable] = string(corev1.Windows)
+	}
 	node.Spec.Unschedulable = rapid.IntRange(0, 4).Draw(t, "cordoned") == 0
 	for _, key := range []string{"dedicated", corev1.TaintNodeNotReady} {
 		if rapid.IntRange(0, 3).Draw(t, key) == 0 {
@@ -47,6 +50,9 @@ func anyNodeChoice(t *rapid.T, spec *corev1.PodSpec) {
 	}
 	if rapid.Bool().Draw(t, "selects") {
 		spec.NodeSelector = map[string]string{"zone": "x"}
+	}
+	if rapid.Bool().Draw(t, "has an os") {
+		spec.OS = &corev1.PodOS{Name: rapid.SampledFrom([]corev1.OSName{corev1.Linux, corev1.Windows}).Draw(t, "os")}
 	}
 	if rapid.IntRange(0, 5).Draw(t, "names") == 0 {
 		spec.NodeName = "b"

@@ -38,7 +38,7 @@ type coupled struct {
 // byNearness has all plugins that refuse nodes: a Job was nearer to a node that a later one
 // refused.
 var byNearness = []string{
-	"NodeName", "NodeAffinity", "TaintToleration", "NodeUnschedulable", "NodePorts", "NodeResourcesFit",
+	"NodeName", "PodOS", "NodeAffinity", "TaintToleration", "NodeUnschedulable", "NodePorts", "NodeResourcesFit",
 	"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "PodTopologySpread", "InterPodAffinity", "DynamicResources", "GangScheduling",
 	autoscaler,
 }
@@ -47,6 +47,7 @@ var byNearness = []string{
 // among them for each: how many Pods a Job needs at once depends on them.
 var helpedBy = map[string]change.Kinds{
 	"NodeName":          change.Nodes,
+	"PodOS":             change.Nodes,
 	"NodeAffinity":      change.Nodes,
 	"TaintToleration":   change.Nodes,
 	"NodeUnschedulable": change.Nodes,

@@ -101,6 +101,20 @@ func TestNodeName(t *testing.T) {
 	expect(t, w.judge(named, 1), Never, 0, obstacles[capacity.OtherName].Message)
 }
 
+// Kubelets refuse Pods of another operating system, which the scheduler binds to them all the same.
+func TestOperatingSystem(t *testing.T) {
+	on := func(os corev1.OSName) *Job {
+		return jobOf(func(p *corev1.PodTemplateSpec) { p.Spec.OS = &corev1.PodOS{Name: os} })
+	}
+	w := &world{}
+	w.node("a")
+	expect(t, w.judge(on(corev1.Windows), 1), Never, 0, obstacles[capacity.OtherOS].Message)
+	expect(t, w.judge(on(corev1.Linux), 1), FitsNow, 1, "")
+	w.node("b", corev1.LabelOSStable+"=windows")
+	expect(t, w.judge(on(corev1.Windows), 2), FitsNow, 2, "")
+	expect(t, w.judge(on(corev1.Linux), 2), FitsNow, 2, "")
+}
+
 func TestNodeAffinity(t *testing.T) {
 	w := &world{}
 	w.node("a", "disk=hdd")

@@ -6,6 +6,7 @@ import "github.com/jobferry/jobferry/pkg/placement/internal/capacity"
 // whatever runs there. Reservations are made by the same rules: they're in package capacity.
 var obstacles = map[capacity.Obstacle]*Reason{
 	capacity.OtherName: {"NodeName", "node(s) didn't match the requested node name", "spec.template.spec.nodeName"},
+	capacity.OtherOS:   {"PodOS", "node(s) run another operating system", "spec.template.spec.os.name"},
 	capacity.Unselected: {
 		"NodeAffinity", "node(s) didn't match Pod's node affinity/selector", "spec.template.spec.nodeSelector and affinity.nodeAffinity",
 	},
