@@ -12,14 +12,45 @@ import (
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
 )
 
-// keptOnHub are the prefixes of label and annotation keys that stay on the hub, because they
-// address a controller that would act on the mirror as well.
-var keptOnHub = []string{
-	"jobferry.dev/",
-	"batch.kubernetes.io/",
-	"kueue.x-k8s.io/",
-	"argocd.argoproj.io/", // an Argo CD in the worker would prune the mirror
+// hubDomains are the domains of label and annotation keys that stay on the hub, with the domains
+// below them: they address a controller that would act on the copy in a worker as well.
+var hubDomains = []string{
+	"jobferry.dev",
+	"batch.kubernetes.io",
+	"kueue.x-k8s.io",
+	// Deployers remove what has their marks and isn't in their source.
+	"applyset.kubernetes.io",
+	"addonmanager.kubernetes.io",
+	"argocd.argoproj.io",
+	"cattle.io", // Rancher, Fleet, K3s
+	"config.k8s.io",
+	"configmanagement.gke.io",
+	"configsync.gke.io",
+	"cli-utils.sigs.k8s.io",
+	"crossplane.io",
+	"helm.sh",
+	"kapp.k14s.io",
+	"karmada.io",
+	"open-cluster-management.io",
+	"toolkit.fluxcd.io",
+	// Operators own what has their marks: they count, scale and remove it.
+	"keda.sh",
+	"workflows.argoproj.io",
+	// Janitors remove what has expired, and backups bring back what was there.
+	"cleanup.kyverno.io",
+	"janitor",
+	"velero.io",
+	// What distributes ConfigMaps and Secrets would distribute those of the worker.
+	"reflector.v1.k8s.emberstack.com",
+	"replicator.v1.mittwald.de",
+}
+
+// hubKeys are further keys that stay on the hub, for the same reasons.
+var hubKeys = []string{
 	corev1.LastAppliedConfigAnnotation,
+	"app.kubernetes.io/instance", // by which Argo CD knows what it has deployed
+	"app.kubernetes.io/managed-by",
+	"kubernetes.io/cluster-service",
 }
 
 // generatedLabels are the labels that the API server sets on the Pod template of a Job without
@@ -35,7 +66,15 @@ var generatedLabels = []string{
 const kueuePrefix = "kueue.x-k8s.io/"
 
 func isProjected(key string) bool {
-	return !slices.ContainsFunc(keptOnHub, func(p string) bool { return strings.HasPrefix(key, p) })
+	domain, _, hasDomain := strings.Cut(key, "/")
+	return !slices.Contains(hubKeys, key) && (!hasDomain || !slices.ContainsFunc(hubDomains, func(of string) bool {
+		return domain == of || strings.HasSuffix(domain, "."+of)
+	}))
+}
+
+// isOurs reports whether a key of a mirror is Jobferry's or the API server's.
+func isOurs(key string) bool {
+	return strings.HasPrefix(key, "jobferry.dev/") || strings.HasPrefix(key, "batch.kubernetes.io/")
 }
 
 // ProjectedKeys returns the labels or annotations of a hub object that its copy in a worker has,

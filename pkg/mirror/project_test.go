@@ -39,6 +39,34 @@ func TestProjectMetadata(t *testing.T) {
 	}
 }
 
+// Each of these marks has had a mirror removed, or counted, by the same program in the worker.
+func TestMarksOfOtherProgramsStayOnTheHub(t *testing.T) {
+	for _, key := range []string{
+		"app.kubernetes.io/instance", "app.kubernetes.io/managed-by", "argocd.argoproj.io/instance", "applyset.kubernetes.io/part-of",
+		"kustomize.toolkit.fluxcd.io/name", "helm.toolkit.fluxcd.io/namespace", "configsync.gke.io/declared-version", "config.k8s.io/owning-inventory",
+		"meta.helm.sh/release-name", "helm.sh/hook", "objectset.rio.cattle.io/hash", "scaledjob.keda.sh/name", "velero.io/restore-name",
+		"janitor/ttl", "cleanup.kyverno.io/ttl", "kapp.k14s.io/app", "work.karmada.io/permanent-id", "addonmanager.kubernetes.io/mode",
+	} {
+		hub := mirrortest.New("job").Label(key, "x").Annotation(key, "x").Label("team", "a").Obj()
+		m := Project(hub, aTarget)
+		if m.Labels[key] != "" || m.Annotations[key] != "" || m.Labels["team"] != "a" {
+			t.Errorf("%s: labels %v, annotations %v", key, m.Labels, m.Annotations)
+		}
+		// An earlier release has copied it.
+		rec, _ := readRecord(m)
+		rec.Labels = append(rec.Labels, key)
+		m.Labels[key], m.Annotations[v1alpha1.AnnotationProjected] = "x", rec.String()
+		if patch, is := Drift(hub, m, aTarget).(Patch); !is || applyBytes(t, m, patch.Bytes()).Labels[key] != "" {
+			t.Errorf("%s: a mirror that has it keeps it", key)
+		}
+	}
+	for _, key := range []string{"app.kubernetes.io/name", "example.com/velero.io", "nothelm.sh/x", "janitor"} {
+		if m := Project(mirrortest.New("job").Label(key, "x").Obj(), aTarget); m.Labels[key] != "x" {
+			t.Errorf("%s isn't copied", key)
+		}
+	}
+}
+
 func TestProjectSpec(t *testing.T) {
 	hub := mirrortest.New("job").Suspend(true).ManagedBy(v1alpha1.ManagedByDispatcher).Do(func(j *batchv1.Job) {
 		j.Spec.TTLSecondsAfterFinished = ptr.To[int32](5)
