@@ -21,6 +21,7 @@ const (
 	EventStatusRejected  = "StatusRejected"
 	EventDrift           = "Drift"
 	EventMirrorRecreated = "MirrorRecreated"
+	EventMirrorStopped   = "MirrorStopped"
 	EventPodsWaiting     = "PodsWaiting"
 	EventSuspended       = "Suspended"
 	EventResumed         = "Resumed"

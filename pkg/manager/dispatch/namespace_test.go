@@ -38,7 +38,7 @@ func TestNamespaceNotDispatched(t *testing.T) {
 		"one that runs, and has progress":  {look(placed, at("a", mirrorOf(placed, running(1)))), Mirrored, []string{"status"}},
 		// placement finds no worker
 		"one that runs, its worker is lost": {look(placed, at("a", mirrorOf(placed), unreachable, away)), WorkerLost, []string{"move from a"}},
-		"one that has finished":             {look(hubJob(placedOn("a"), complete), at("a", mirrorOf(placed))), Finished, nil},
+		"one that has finished":             {look(hubJob(placedOn("a"), complete), at("a", mirrorOf(placed, complete))), Finished, nil},
 		"one that is deleted":               {look(hubJob(placedOn("a"), deleting), at("a", mirrorOf(placed))), Deleting, []string{"delete in a"}},
 		"... and its mirror is gone":        {look(hubJob(placedOn("a"), deleting), at("a", nil)), Deleting, []string{"remove finalizer"}},
 	}

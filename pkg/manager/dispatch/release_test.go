@@ -34,7 +34,7 @@ func TestNothingWaitsForAWorkerThatKeepsAMirror(t *testing.T) {
 		"deleted on the hub":             {look(hubJob(placedOn("a"), deleting), at("a", stuck)), Deleting, nil, "", late},
 		"... for a while":                {look(hubJob(placedOn("a"), deleting), at("a", stuck, asked(soon))), Deleting, nil, "", time.Second},
 		"... for too long":               {look(hubJob(placedOn("a"), deleting), at("a", stuck, asked(late))), Deleting, []string{"remove finalizer"}, notReleased, 0},
-		"... and not even asked to":      {look(hubJob(placedOn("a"), deleting), at("a", mirrorOf(placed), asked(late))), Deleting, []string{"delete in a", "remove finalizer"}, notReleased, 0},
+		"... and not even asked to":      {look(hubJob(placedOn("a"), deleting), at("a", mirrorOf(placed), asked(late))), Deleting, []string{"remove finalizer", "suspend and delete in a"}, notReleased, 0},
 		"... with Pods that take longer": {look(hubJob(placedOn("a"), deleting, slowPods), at("a", stuck, asked(late))), Deleting, nil, "", 270 * time.Second},
 		"... cut off again":              {look(hubJob(placedOn("a"), deleting), at("a", stuck, asked(late), lossPending)), Deleting, nil, "Waiting for worker a", 15 * time.Minute},
 		"moved away":                     {look(movedJob(), at("a", stuck), at("b", nil)), Handover, nil, "", late},
@@ -65,7 +65,7 @@ func TestNothingWaitsForAWorkerThatKeepsAMirror(t *testing.T) {
 // What a worker makes up again and again is removed less and less often.
 func TestCleanupsBackOff(t *testing.T) {
 	tried := func(n int) *Snapshot {
-		return look(hubJob(placedOn("a"), complete), at("a", mirrorOf(hubJob())),
+		return look(hubJob(placedOn("a"), complete), at("a", mirrorOf(hubJob(), complete)),
 			at("b", mirrorOf(hubJob()), func(w *Worker) { w.Cleanups = Attempts{Count: n, Last: noon} }))
 	}
 	for n, want := range map[int]time.Duration{0: 0, 1: 0, 2: time.Second, 5: 8 * time.Second, 50: time.Minute} {

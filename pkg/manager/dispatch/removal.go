@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/jobferry/jobferry/pkg/api/v1alpha1"
+	"github.com/jobferry/jobferry/pkg/mirror"
 	"github.com/jobferry/jobferry/pkg/util/wake"
 )
 
@@ -22,12 +23,15 @@ func planDeleting(s *Snapshot) Plan {
 		case w.Registered && !w.Synced && !w.isLost():
 			plan.awaitConnection(s, w, "to remove the Job there")
 			waits = true
+		case w.Synced && w.Mirror != nil && s.isOverdue(w):
+			d := DeleteMirror{At: At{w.Name, w.Mirror}, Propagation: s.Deletion, Suspend: isRunning(w.Mirror)}
+			plan.addCleanup(s, w, d) // the hub Job doesn't wait for it
 		case w.Synced && w.Mirror != nil:
 			if w.isLive() {
 				plan.Actions = append(plan.Actions, DeleteMirror{At: At{w.Name, w.Mirror}, Propagation: s.Deletion})
 			}
 			plan.awaitRelease(s, w)
-			waits = waits || !s.isOverdue(w)
+			waits = true
 		}
 	}
 	if !waits {
@@ -38,7 +42,8 @@ func planDeleting(s *Snapshot) Plan {
 
 // planFinished leaves everything as it is: the mirror stays, with its Pods and their logs, until
 // the hub Job is deleted. Only from a worker that is being removed the mirror is deleted now. Then
-// nothing is left that the Job's deletion would wait for, and it loses its finalizer.
+// nothing is left that the Job's deletion would wait for, and it loses its finalizer. A mirror that
+// runs although its Job has finished, such as one that was restored from a backup, is stopped.
 func planFinished(s *Snapshot) Plan {
 	var plan Plan
 	for _, w := range s.AssignedWorkers() {
@@ -48,6 +53,12 @@ func planFinished(s *Snapshot) Plan {
 			plan.Actions = append(plan.Actions, DisownMirror{At{w.Name, w.Mirror}})
 		case w.Removal != "" && w.isLive():
 			plan.Actions = append(plan.Actions, deletion(w, w.Mirror))
+		case !mirror.Finished(w.Mirror) && w.isLive():
+			d := deletion(w, w.Mirror)
+			d.Suspend = isRunning(w.Mirror)
+			plan.addCleanup(s, w, d)
+			plan.Reports = append(plan.Reports, warn(v1alpha1.EventMirrorStopped, "The Job has finished, but worker "+w.Name+
+				" has one of it that hasn't, such as one that somebody restored from a backup: it's suspended, and removed there"))
 		}
 	}
 	if s.hasNothingLeft() {
