@@ -24,8 +24,8 @@ func TestSpanOptions(t *testing.T) {
 }
 
 // One Job of 2,000 indexes over three workers, of which one is drained and one is lost: each index
-// completes exactly once, and the manager needs few requests. `make bench-span` is the long form,
-// beside one cluster.
+// completes exactly once. `make bench-span` is the long form, beside one cluster, which judges time,
+// requests and memory, too.
 func TestSpan(t *testing.T) {
 	o := DefaultSpanOptions()
 	o.Indexes, o.Workers, o.Parallelism, o.RunFor = 2000, 3, 200, 3*time.Second
@@ -40,8 +40,8 @@ func TestSpan(t *testing.T) {
 	if err := report.SpanMarkdown(t.Output(), result); err != nil {
 		t.Fatal(err)
 	}
-	for _, missed := range report.MissedOf(result) {
-		t.Error(missed)
+	if !result.Spanned.Exact() {
+		t.Errorf("%d indexes by the status; %+v", result.Spanned.Shown, result.Spanned.Indexes)
 	}
 	if result.Spanned.Moved == 0 {
 		t.Error("no index changed its worker: the test shows nothing")

@@ -115,6 +115,9 @@ func (b *Browser) Visit(address string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
+	if parsed.Host != b.host {
+		b.Leave() // the page before may ask its own server again until then
+	}
 	b.mu.Lock()
 	b.host = parsed.Host
 	b.mu.Unlock()

@@ -1,0 +1,145 @@
+package handsoff_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/ptr"
+
+	"github.com/jobferry/jobferry/e2e/dispatch/ferrytest"
+	"github.com/jobferry/jobferry/e2e/rig"
+	"github.com/jobferry/jobferry/e2e/rig/rigtest"
+	"github.com/jobferry/jobferry/pkg/manager"
+)
+
+// A backup tool brings a mirror back after its Job has finished: the work isn't done again.
+func TestARestoredMirror(t *testing.T) {
+	f := ferrytest.For(t)
+	f.RunManager()
+	f.Register("w1")
+	f.LeaveWorker("w1")
+	f.Submit("job", rigtest.RunFor(time.Second))
+	f.HubJobUntil("job", rigtest.Complete)
+	backup := f.MirrorUntil("w1", "job", rigtest.Complete)
+	jobs := f.Cluster("w1").Client().BatchV1().Jobs(f.NS)
+	if err := jobs.Delete(f.Context(), "job", metav1.DeleteOptions{PropagationPolicy: ptr.To(metav1.DeletePropagationForeground)}); err != nil {
+		t.Fatal(err)
+	}
+	f.MirrorGone("w1", "job")
+
+	// Backup tools leave out what an API server makes.
+	backup.ObjectMeta = metav1.ObjectMeta{Namespace: f.NS, Name: "job", Labels: backup.Labels, Annotations: backup.Annotations}
+	backup.Spec.Selector, backup.Spec.ManualSelector, backup.Status = nil, nil, batchv1.JobStatus{}
+	backup.Spec.Template.Labels = map[string]string{rig.LabelRunFor: rig.RunForever}
+	f.Create(f.Cluster("w1"), backup)
+	f.EventUntil("job", "MirrorStopped", "w1")
+	f.MirrorGone("w1", "job")
+	if done := f.HubJobUntil("job", rigtest.Complete); done.Status.Succeeded != 1 {
+		t.Errorf("the hub's status is %+v", done.Status)
+	}
+}
+
+// noDeletions is a worker's policy that refuses to delete the Jobs of a namespace.
+const noDeletions = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: no-deletions}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [batch], apiVersions: [v1], operations: [DELETE], resources: [jobs]}
+  validations:
+  - {expression: "false", message: nothing is deleted here}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: no-deletions}
+spec: {policyName: no-deletions, validationActions: [Deny]}
+`
+
+// A worker's policy refuses to delete Jobs: a Job that is deleted leaves the hub in time all the
+// same, its user is told, and its Pods end.
+func TestAWorkerThatDeletesNothing(t *testing.T) {
+	f := ferrytest.For(t)
+	f.RunManager(func(o *manager.Options) { o.Timing.ReleaseTimeout = 2 * time.Second })
+	f.Register("w1")
+	f.LeaveWorker("w1")
+	f.Submit("job", rigtest.RunForever(), func(j *batchv1.Job) { j.Spec.Template.Spec.TerminationGracePeriodSeconds = ptr.To[int64](0) })
+	f.HubJobUntil("job", rigtest.Running(1))
+	c := f.Cluster("w1")
+	f.Kubectl(c, noDeletions, "apply", "-f", "-")
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // the test's own has ended
+		defer cancel()
+		if _, err := c.Kubectl(ctx, noDeletions, "delete", "-f", "-"); err != nil {
+			t.Error(err)
+		}
+	})
+	err := wait.PollUntilContextCancel(f.Context(), 100*time.Millisecond, true, func(ctx context.Context) (bool, error) {
+		return c.Client().BatchV1().Jobs(f.NS).Delete(ctx, "job", metav1.DeleteOptions{DryRun: []string{metav1.DryRunAll}}) != nil, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	f.Delete("job", metav1.DeletePropagationBackground)
+	f.HubJobGone("job")
+	f.EventUntil("job", "NotReleased", "w1")
+	f.MirrorUntil("w1", "job", func(j *batchv1.Job) bool { return ptr.Deref(j.Spec.Suspend, false) })
+}
+
+// A Job has the marks of a deployer: its mirror doesn't, so that the same deployer in the worker
+// doesn't take it for its own.
+func TestMarksOfADeployer(t *testing.T) {
+	f := ferrytest.For(t)
+	f.RunManager()
+	f.Register("w1")
+	f.LeaveWorker("w1")
+	marks := map[string]string{
+		"app.kubernetes.io/instance": "app", "applyset.kubernetes.io/part-of": "applyset-x", "kustomize.toolkit.fluxcd.io/name": "app",
+		"velero.io/restore-name": "x", "scaledjob.keda.sh/name": "x", "objectset.rio.cattle.io/hash": "x",
+	}
+	f.Submit("job", func(j *batchv1.Job) {
+		j.Labels = map[string]string{"team": "a"}
+		for key, value := range marks {
+			j.Labels[key] = value
+		}
+	})
+	f.HubJobUntil("job", rigtest.Complete)
+	m := f.MirrorUntil("w1", "job", rigtest.Complete)
+	for key := range marks {
+		if value, has := m.Labels[key]; has {
+			t.Errorf("the mirror has %s=%s", key, value)
+		}
+	}
+	if m.Labels["team"] != "a" {
+		t.Errorf("the mirror's labels are %v", m.Labels)
+	}
+}
+
+// A Job for Windows goes where a node has it, and nowhere else.
+func TestJobForWindows(t *testing.T) {
+	f := ferrytest.For(t)
+	f.RunManager()
+	f.Register("w1", "w2")
+	f.LeaveWorker("w2")
+	onWindows := func(j *batchv1.Job) { j.Spec.Template.Spec.OS = &corev1.PodOS{Name: corev1.Windows} }
+	f.Submit("job", onWindows)
+	f.EventUntil("job", "Pending", "node(s) run another operating system")
+	nodes, err := f.Cluster("w2").Client().CoreV1().Nodes().List(f.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := nodes.Items[0].Name
+	f.Kubectl(f.Cluster("w2"), "", "label", "--overwrite", "node", node, "kubernetes.io/os=windows")
+	defer f.Kubectl(f.Cluster("w2"), "", "label", "--overwrite", "node", node, "kubernetes.io/os=linux")
+	if at := ferrytest.ClusterOf(f.HubJobUntil("job", rigtest.Complete)); at != "w2" {
+		t.Errorf("it ran on %s", at)
+	}
+}
