@@ -30,8 +30,15 @@ TEST := test -vet=off -ldflags=-w
 gotest = mkdir -p $(CURDIR)/bin/tests && $(GOTESTSUM) --format pkgname --hide-summary skipped \
 	--jsonfile $(CURDIR)/bin/tests/$(1).json -- $(patsubst test,,$(TEST))
 
-# Packages of e2e whose tests run in `make test`, on real API servers.
-E2E ?= ./...
+# Packages of e2e whose tests `make test-e2e` runs, on real API servers. Without any: all of them, on one
+# release of Kubernetes, but for what `make test-more` runs.
+E2E ?=
+TESTED ?= 1.36
+# What `make test` leaves to `make test-more`: folders of e2e for other releases of Kubernetes, for upgrades and
+# for Kueue, whose tests run again on other releases, and tests of the same story at length.
+MORE_FOLDERS  := dispatch/skew|dispatch/fields|kueue|upgrade
+MORE_RELEASES := ./admission ./placement ./reflect ./spanning ./worker
+MORE_LENGTH   := TestTwoHundredWorkersComeAndGo|TestManyJobs|TestQueues|TestScale|TestSoak|TestSpan|TestAllAtOnce|TestAnswersWithoutAnEnd
 E2E_TIMEOUT ?= 25m
 # They run the programs that `make build` makes, which go's cache of test results doesn't see: -count 1.
 # Without JOBFERRY_BIN, each package builds them in the time of its tests.
@@ -51,6 +58,7 @@ FLEET ?= 300
 CHECKS ?= 100
 RELEASES ?= 1.33,1.34,1.35,1.36,1.37
 ROUNDS ?= 5
+LOAD ?= 4
 COPIES ?= 10
 FUZZTIME ?= 1m
 HUB ?= 1.33 1.35 1.37
@@ -79,7 +87,23 @@ build: ## Build the programs into bin/ (VERSION=v1.2.3; without it, the tag or c
 ##@ Check
 
 .PHONY: test
-test: test-unit test-release test-alerts rig-build test-e2e ## All tests: pure ones, and those on real API servers
+test: test-unit test-release test-alerts rig-build test-e2e ## Every kind of test: pure ones, and those on real API servers of one release of Kubernetes
+
+.PHONY: test-more
+test-more: build ## The same stories on other releases of Kubernetes, beside Kueue, and at length
+	@echo "==> Control planes of other releases, and Kueue (fetched or built once, then cached)"
+	@$(GO) -C e2e run ./cmd/rig-build -version 1.36,1.34,1.37 -tool helm,kueue >/dev/null
+	@echo "==> Other releases, upgrades and Kueue"
+	@cd e2e && export JOBFERRY_BIN=$(CURDIR)/bin && $(call gotest,more) -count 1 -p $(E2E_PARALLEL) -timeout $(E2E_TIMEOUT) \
+		$(patsubst %,./%/...,$(subst |, ,$(MORE_FOLDERS))) $(MORE_RELEASES)
+	@echo "==> Tests at length"
+	@cd e2e && export JOBFERRY_BIN=$(CURDIR)/bin && $(call gotest,length) -count 1 -p $(E2E_PARALLEL) -timeout $(E2E_TIMEOUT) \
+		-run '^($(MORE_LENGTH))$$' ./bench ./clusters ./dashboard ./hostile
+
+.PHONY: test-steady
+test-steady: ## `make test` ROUNDS=5 times, beside LOAD=4 busy loops: no test depends on the machine's speed
+	@for i in $$(seq $(LOAD)); do while :; do :; done & done; trap 'kill $$(jobs -p)' EXIT; \
+	for i in $$(seq $(ROUNDS)); do echo "==> Round $$i of $(ROUNDS)"; $(MAKE) --no-print-directory test; done
 
 .PHONY: test-unit
 test-unit: ## Tests that need no cluster, with the race detector
@@ -101,9 +125,9 @@ test-fuzz: ## Fuzz what is read from workers and users: each target for FUZZTIME
 	done
 
 .PHONY: rig-build
-rig-build: ## Fetch the control planes for the tests, or build them, once (8 minutes per Kubernetes version; RIG_BUILD=source always builds)
-	@echo "==> Control planes for the tests (fetched or built once, then cached)"
-	@$(GO) -C e2e run ./cmd/rig-build -version 1.36,1.34,1.37 -tool helm,kueue >/dev/null
+rig-build: ## Fetch the control plane for the tests, or build it, once (8 minutes; RIG_BUILD=source always builds)
+	@echo "==> The control plane for the tests (fetched or built once, then cached)"
+	@$(GO) -C e2e run ./cmd/rig-build -version $(TESTED) -tool helm >/dev/null
 
 .PHONY: clean-cache
 clean-cache: ## Remove the control planes that were fetched or built
@@ -112,7 +136,9 @@ clean-cache: ## Remove the control planes that were fetched or built
 .PHONY: test-e2e
 test-e2e: build ## Tests on real API servers (E2E=./dispatch/... for some of them)
 	@echo "==> Tests on real API servers"
-	@cd e2e && export JOBFERRY_BIN=$(CURDIR)/bin && $(call gotest,e2e) -count 1 -p $(E2E_PARALLEL) -timeout $(E2E_TIMEOUT) $(E2E)
+	@cd e2e && export JOBFERRY_BIN=$(CURDIR)/bin $(if $(E2E),,RIG_HUB=$(TESTED) RIG_WORKER=$(TESTED)) && \
+		$(call gotest,e2e) -count 1 -p $(E2E_PARALLEL) -timeout $(E2E_TIMEOUT) \
+		$(or $(E2E),-skip '^($(MORE_LENGTH))$$' $$($(GO) list ./... | grep -vE '/e2e/($(MORE_FOLDERS))(/|$$)'))
 
 .PHONY: test-rules
 test-rules: ## What pkg/mirror lets through, held against the API servers' own validation (RELEASES=1.33,1.34,1.35,1.36,1.37 CHECKS=100); `make test` has two of them

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,6 +50,29 @@ func TestEachClaimHasATest(t *testing.T) {
 	}
 	if claims < 20 {
 		t.Errorf("%d claims were found", claims)
+	}
+}
+
+// The Makefile names tests and folders that `make test` leaves to `make test-more`: each of them is there.
+func TestWhatMakeTestLeavesOutIsThere(t *testing.T) {
+	makefile, err := os.ReadFile(checkout.Path("Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := func(variable string) []string {
+		_, value, _ := strings.Cut(string(makefile), "\n"+variable)
+		value, _, _ = strings.Cut(value, "\n")
+		return strings.Split(strings.Trim(value, " :="), "|")
+	}
+	for _, folder := range names("MORE_FOLDERS") {
+		if tests, _ := filepath.Glob(checkout.Path("e2e", folder, "*_test.go")); len(tests) == 0 {
+			t.Errorf("e2e/%s has no tests", folder)
+		}
+	}
+	for _, name := range names("MORE_LENGTH") {
+		if !slices.ContainsFunc([]string{"bench", "clusters", "dashboard", "hostile"}, func(folder string) bool { return hasTest(t, "e2e/"+folder, name) }) {
+			t.Errorf("none of the folders that make test-more names has %s", name)
+		}
 	}
 }
 
