@@ -108,7 +108,7 @@ test-steady: ## `make test` ROUNDS=5 times, beside LOAD=4 busy loops: no test de
 .PHONY: test-unit
 test-unit: ## Tests that need no cluster, with the race detector
 	@echo "==> Unit tests (with the race detector; the first run builds for some minutes)"
-	@export CGO_ENABLED=1; $(call gotest,unit) -race ./...
+	@export CGO_ENABLED=1; $(call gotest,unit) -race -timeout 30m ./...
 
 .PHONY: test-release
 test-release: ## The program that makes releases, with tiny programs in place of Jobferry's

@@ -1,7 +1,6 @@
 package fence_test
 
 import (
-	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -121,15 +120,14 @@ func created(events []corev1.Event) int {
 }
 
 // A fence that would close after the hub has moved the Jobs is reported on the hub and in the
-// worker.
+// worker. That is no reason for the worker not to be ready while other tests' hubs have Leases there.
 func TestFenceThatIsTooLate(t *testing.T) {
 	s := open(t, never)
 	s.fenced(metav1.ConditionTrue, v1alpha1.ReasonFenceKept)
-	s.readiness(http.StatusOK, "")
+	s.ready()
 	s.SetWorker("w1", `{"workerLostTimeout":"5s"}`)
 	defer s.SetWorker("w1", `{"workerLostTimeout":null}`)
 	s.fenced(metav1.ConditionFalse, v1alpha1.ReasonFenceTooLate)
-	s.readiness(http.StatusInternalServerError, "fence")
 	all := rig.Objects(s.w1.Client().CoreV1().RESTClient(), "events", v1alpha1.SystemNamespace)
 	s.Until(all, func(o runtime.Object) bool {
 		e, ok := o.(*corev1.Event)
@@ -137,8 +135,8 @@ func TestFenceThatIsTooLate(t *testing.T) {
 	})
 }
 
-// readiness waits for this answer of jobferry-worker's readiness check.
-func (s *scene) readiness(code int, text string) {
+// ready waits until jobferry-worker says that it's ready.
+func (s *scene) ready() {
 	s.t.Helper()
 	tick := time.NewTicker(200 * time.Millisecond)
 	defer tick.Stop()
@@ -146,16 +144,15 @@ func (s *scene) readiness(code int, text string) {
 		request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, "http://"+s.health+"/readyz", nil)
 		s.ok(err)
 		if response, err := http.DefaultClient.Do(request); err == nil {
-			body, err := io.ReadAll(response.Body)
-			_ = response.Body.Close() // it has been read
-			if err == nil && response.StatusCode == code && strings.Contains(string(body), text) {
+			_ = response.Body.Close() // its status says all
+			if response.StatusCode == http.StatusOK {
 				return
 			}
 		}
 		select {
 		case <-tick.C:
 		case <-s.Context().Done():
-			s.t.Fatalf("readiness isn't %d", code)
+			s.t.Fatal("the worker isn't ready")
 		}
 	}
 }

@@ -98,7 +98,7 @@ func (w *world) configure(name string, kubeconfig []byte, settings Settings, bef
 // until waits for a condition, which is tried after every change.
 func (w *world) until(what string, condition func() bool) {
 	w.t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(5 * time.Minute) // of what hangs
 	for !condition() {
 		select {
 		case <-w.changes:
