@@ -133,15 +133,17 @@ func conditionOf(j *batchv1.Job, t batchv1.JobConditionType) batchv1.JobConditio
 	return batchv1.JobCondition{}
 }
 
-// The deadline counts from the first start.
+// The deadline counts from the first start. It's long enough for all Pods to run before on a loaded
+// machine.
 func deadline(t *testing.T) {
 	t.Parallel()
+	const limit = 30
 	s := tell(t, "w1", "w2")
-	s.submit(2, rigtest.Indexed(8), rigtest.RunForever(), spec(func(j *batchv1.JobSpec) { j.ActiveDeadlineSeconds = ptr.To[int64](4) }))
+	s.submit(2, rigtest.Indexed(8), rigtest.RunForever(), spec(func(j *batchv1.JobSpec) { j.ActiveDeadlineSeconds = ptr.To[int64](limit) }))
 	s.runs(8)
 	s.exit(0, 3)
 	ended := s.ends(batchv1.JobFailed, batchv1.JobReasonDeadlineExceeded)
-	if took := conditionOf(ended, batchv1.JobFailureTarget).LastTransitionTime.Sub(ended.Status.StartTime.Time); took < 4*time.Second {
+	if took := conditionOf(ended, batchv1.JobFailureTarget).LastTransitionTime.Sub(ended.Status.StartTime.Time); took < limit*time.Second {
 		t.Errorf("ended after %s", took)
 	}
 	if ended.Status.CompletedIndexes != "3" {

@@ -22,7 +22,7 @@ const (
 	// manyStories is more than there are.
 	manyStories = 50
 	// lostTimeout is long enough for a machine that is busy to probe in between.
-	lostTimeout = 4 * time.Second
+	lostTimeout = 10 * time.Second
 	// embedded is the worker with the embedded Job controller.
 	embedded = "embedded"
 	// managerUser is whom the manager is for the hub.
@@ -77,6 +77,6 @@ func open(t *testing.T, workers ...string) *ferrytest.Ferry {
 func settings(o *manager.Options) {
 	o.Connection.WorkerLostTimeout = lostTimeout
 	o.Fence.Duration = lease
-	o.Connection.ProbeInterval, o.Connection.ProbeTimeout = 500*time.Millisecond, 500*time.Millisecond
+	o.Connection.ProbeInterval, o.Connection.ProbeTimeout = 500*time.Millisecond, 3*time.Second
 	o.Connection.RetryDelay, o.Connection.MaxBackoff = 200*time.Millisecond, time.Second
 }
