@@ -59,8 +59,8 @@ func (s *Shape) Slots(node *corev1.Node, free *Resources) int64 {
 	return 0
 }
 
-// osOf is the operating system that the kubelet has written into a node's labels. A node without the
-// label is taken for one with Linux, as most are.
+// osOf is the operating system that the kubelet has written into a node's labels. A node without
+// the label is taken for one with Linux, as most are.
 func osOf(node *corev1.Node) corev1.OSName {
 	return cmp.Or(corev1.OSName(node.Labels[corev1.LabelOSStable]), corev1.Linux)
 }
