@@ -24,8 +24,8 @@ func TestSpanOptions(t *testing.T) {
 }
 
 // One Job of 2,000 indexes over three workers, of which one is drained and one is lost: each index
-// completes exactly once. `make bench-span` is the long form, beside one cluster, which judges time,
-// requests and memory, too.
+// completes exactly once. `make bench-span` is the long form, beside one cluster, which judges
+// time, requests and memory, too.
 func TestSpan(t *testing.T) {
 	o := DefaultSpanOptions()
 	o.Indexes, o.Workers, o.Parallelism, o.RunFor = 2000, 3, 200, 3*time.Second

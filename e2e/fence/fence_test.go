@@ -120,7 +120,8 @@ func created(events []corev1.Event) int {
 }
 
 // A fence that would close after the hub has moved the Jobs is reported on the hub and in the
-// worker. That is no reason for the worker not to be ready while other tests' hubs have Leases there.
+// worker. That is no reason for the worker not to be ready while other tests' hubs have Leases
+// there.
 func TestFenceThatIsTooLate(t *testing.T) {
 	s := open(t, never)
 	s.fenced(metav1.ConditionTrue, v1alpha1.ReasonFenceKept)

@@ -53,7 +53,8 @@ func TestEachClaimHasATest(t *testing.T) {
 	}
 }
 
-// The Makefile names tests and folders that `make test` leaves to `make test-more`: each of them is there.
+// The Makefile names tests and folders that `make test` leaves to `make test-more`: each of them is
+// there.
 func TestWhatMakeTestLeavesOutIsThere(t *testing.T) {
 	makefile, err := os.ReadFile(checkout.Path("Makefile"))
 	if err != nil {
